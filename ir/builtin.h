@@ -1,0 +1,37 @@
+// Builtin functions that call nodes may name, one line each in ir/builtin.cc: what the script prints, how many
+// arguments they take and what they do to the world. A call of any other name is opaque.
+#pragma once
+
+#include <string_view>
+
+namespace tilewright {
+
+enum class CallEffect {
+  kPure,    // the value depends on the arguments only
+  kRead,    // reads memory through its pointer arguments
+  kOpaque,  // may do anything to the memory its pointer arguments reach
+};
+
+struct Builtin {
+  std::string_view name;
+  int min_args, max_args;  // max_args -1: any number
+  CallEffect effect;
+};
+
+// Null when `name` is not a builtin.
+const Builtin* FindBuiltin(std::string_view name);
+CallEffect EffectOf(std::string_view name);
+
+// Names that passes look for.
+inline constexpr std::string_view kIfThenElse = "if_then_else";  // (condition, a, b): evaluates one of them
+inline constexpr std::string_view kCallExtern = "call_extern";   // ("function name", arguments...)
+inline constexpr std::string_view kCallPureExtern = "call_pure_extern";
+inline constexpr std::string_view kAccessPtr = "tvm_access_ptr";        // (type_annotation, data, offset, extent, mask)
+inline constexpr std::string_view kAddressOf = "address_of";            // (load): a pointer to the element
+inline constexpr std::string_view kTypeAnnotation = "type_annotation";  // (): only its type matters
+
+// Bits of the last argument of tvm_access_ptr.
+inline constexpr int kAccessRead = 1;
+inline constexpr int kAccessWrite = 2;
+
+}  // namespace tilewright

@@ -1,0 +1,97 @@
+#include <gtest/gtest.h>
+
+#include "ir/functor.h"
+#include "ir/structural.h"
+#include "ir/substitute.h"
+
+namespace tilewright {
+namespace {
+
+// for i in range(extent): B[i] = A[i] + 1, in a block
+Function AddOne(int extent, const char* block_name = "add") {
+  Buffer a("A", {extent}, DataType::Float(32)), b("B", {extent}, DataType::Float(32));
+  Var i("i"), vi("vi");
+  BlockNode::Fields block;
+  block.name = block_name;
+  block.iter_vars = {{vi, {Expr(0), Expr(extent)}, IterKind::kSpatial}};
+  block.reads = {BufferRegion::Point(a, {vi})};
+  block.writes = {BufferRegion::Point(b, {vi})};
+  block.body = Store(b, a(vi) + Const(DataType::Float(32), 1), {vi});
+  ForNode::Fields loop;
+  loop.var = i;
+  loop.extent = Expr(extent);
+  loop.body = Realize({i}, True(), Block(std::move(block)));
+  BlockNode::Fields root;
+  root.name = "root";
+  root.body = For(std::move(loop));
+  FunctionNode::Fields function;
+  function.name = "main";
+  function.params = {{a->data, a}, {b->data, b}};
+  function.body = Realize({}, True(), Block(std::move(root)));
+  return Function(std::move(function));
+}
+
+TEST(Expr, OperatorsUnifyTypes) {
+  Var i("i", DataType::Int(64)), j("j");
+  EXPECT_EQ((i + 1).dtype(), DataType::Int(64));
+  EXPECT_EQ((i + j).dtype(), DataType::Int(64));
+  EXPECT_EQ((Ramp(j, 1, 4) + 1).dtype(), DataType::Int(32, 4));
+  EXPECT_EQ((j < 3).dtype(), DataType::Bool());
+}
+
+TEST(Function, AssignsIdsAndFindsPaths) {
+  Function f = AddOne(16);
+  EXPECT_EQ(f->next_id, 4u);
+  EXPECT_EQ(FindPath(f, 1).size(), 1u);  // the root block
+  EXPECT_NE(FindLoop(f, 2), nullptr);
+  EXPECT_EQ(FindBlock(f, 3)->block->name, "add");
+  EXPECT_EQ(FindPath(f, 3).size(), 3u);
+  EXPECT_TRUE(FindPath(f, 9).empty());
+}
+
+TEST(Structural, EqualUpToRenaming) {
+  Function a = AddOne(16), b = AddOne(16);
+  EXPECT_TRUE(StructuralEqual(a, b));
+  EXPECT_EQ(StructuralHash(a), StructuralHash(b));
+  uint32_t next_id = a->next_id;
+  Stmt copy = CopyWithFreshNames(a->body, &next_id);
+  EXPECT_FALSE(copy.same_as(a->body));
+  EXPECT_TRUE(StructuralEqual(a, a.WithBody(copy, next_id)));
+}
+
+TEST(Structural, NamesTheFirstDifference) {
+  Mismatch mismatch;
+  EXPECT_FALSE(StructuralEqual(AddOne(16), AddOne(32), &mismatch));
+  EXPECT_EQ(mismatch.path, "main.params[0]");
+  EXPECT_EQ(mismatch.reason, "16 and 32");
+  EXPECT_FALSE(StructuralEqual(AddOne(16), AddOne(16, "sub"), &mismatch));
+  EXPECT_EQ(mismatch.path, "main.body.block[root].for[i].block[add]");
+  EXPECT_EQ(mismatch.reason, "block names \"add\" and \"sub\"");
+  EXPECT_NE(StructuralHash(AddOne(16)), StructuralHash(AddOne(16, "sub")));
+}
+
+TEST(Structural, FreeVariablesByIdentityUnlessMapped) {
+  Var x("x"), y("y");
+  EXPECT_FALSE(StructuralEqual(x + 1, y + 1));
+  EXPECT_TRUE(StructuralEqual(x + 1, y + 1, true));
+  EXPECT_FALSE(StructuralEqual(x + y, x + x, true));
+  EXPECT_FALSE(StructuralEqual(x + x, x + y, true));
+}
+
+TEST(Mutator, SharesWhatDoesNotChange) {
+  Function f = AddOne(16);
+  EXPECT_TRUE(Substitute(f->body, {}).same_as(f->body));
+  Stmt replaced = ReplaceStmt(f->body, FindPath(f, 2).back().get(), Evaluate(Expr(0)));
+  EXPECT_TRUE(IsNoOp(cast<BlockRealizeNode>(replaced)->block->body));
+}
+
+TEST(IndexMap, Apply) {
+  Var i("i"), j("j"), a("a");
+  IndexMap map({i, j}, {FloorDiv(i, 16), j, FloorMod(i, 16)});
+  std::vector<Expr> at = map.Apply({a + 1, Expr(2)});
+  EXPECT_TRUE(StructuralEqual(at[0], FloorDiv(a + 1, 16)));
+  EXPECT_TRUE(StructuralEqual(at[1], Expr(2)));
+}
+
+}  // namespace
+}  // namespace tilewright

@@ -1,0 +1,162 @@
+#include "ir/function.h"
+
+#include <algorithm>
+
+#include "ir/check.h"
+#include "ir/functor.h"
+
+namespace tilewright {
+namespace {
+
+// Gives loops and blocks without an id (0) one, in the order of the text: a loop or block before what it contains.
+class IdAssigner : public Mutator {
+ public:
+  explicit IdAssigner(uint32_t next_id) : next_id_(next_id) {}
+  using Mutator::Mutate;
+  Expr Mutate(const Expr& e) override { return e; }
+  uint32_t next_id() const { return next_id_; }
+
+ protected:
+  Stmt MutateFor(const ForNode* op, const Stmt& self) override {
+    const uint32_t id = op->id != 0 ? op->id : next_id_++;
+    Stmt body = Mutate(op->body);
+    if (id == op->id && body.same_as(op->body)) return self;
+    ForNode::Fields fields = op->fields();
+    fields.id = id;
+    fields.body = std::move(body);
+    return For(std::move(fields));
+  }
+  Block MutateBlock(const Block& block) override {
+    const uint32_t id = block->id != 0 ? block->id : next_id_++;
+    Block mutated = Mutator::MutateBlock(block);
+    if (id == block->id) return mutated;
+    BlockNode::Fields fields = mutated->fields();
+    fields.id = id;
+    return Block(std::move(fields));
+  }
+
+ private:
+  uint32_t next_id_;
+};
+
+// Searches for one id; statements are entered in order, expressions never.
+class PathFinder : public Visitor {
+ public:
+  explicit PathFinder(uint32_t id) : id_(id) {}
+  using Visitor::Visit;
+  void Visit(const Expr&) override {}
+  void Visit(const Stmt& s) override {
+    if (found_ || !s) return;
+    const auto* loop = dyn_cast<ForNode>(s);
+    const auto* realize = dyn_cast<BlockRealizeNode>(s);
+    if (loop == nullptr && realize == nullptr) return Visitor::Visit(s);
+    path_.push_back(s);
+    if ((loop != nullptr ? loop->id : realize->block->id) == id_) {
+      found_ = true;
+      return;
+    }
+    Visitor::Visit(s);
+    if (!found_) path_.pop_back();
+  }
+  Path Take() { return found_ ? std::move(path_) : Path(); }
+
+ private:
+  uint32_t id_;
+  bool found_ = false;
+  Path path_;
+};
+
+class StmtReplacer : public Mutator {
+ public:
+  StmtReplacer(const StmtNode* old, const Stmt& replacement) : old_(old), replacement_(replacement) {}
+  using Mutator::Mutate;
+  Expr Mutate(const Expr& e) override { return e; }
+  Stmt Mutate(const Stmt& s) override {
+    if (replaced_) return s;
+    if (s.get() == old_) {
+      replaced_ = true;
+      return replacement_;
+    }
+    return Mutator::Mutate(s);
+  }
+  bool replaced() const { return replaced_; }
+
+ private:
+  const StmtNode* old_;
+  const Stmt& replacement_;
+  bool replaced_ = false;
+};
+
+}  // namespace
+
+FunctionNode::FunctionNode(Fields f)
+    : Node(kKind),
+      name(std::move(f.name)),
+      params(std::move(f.params)),
+      attrs(std::move(f.attrs)),
+      body(std::move(f.body)),
+      next_id(f.next_id),
+      is_private(f.is_private) {}
+FunctionNode::Fields FunctionNode::fields() const { return {name, params, attrs, body, next_id, is_private}; }
+
+Function::Function(FunctionNode::Fields fields) {
+  IdAssigner assigner(fields.next_id);
+  fields.body = assigner.Mutate(fields.body);
+  fields.next_id = assigner.next_id();
+  Ref<FunctionNode>::operator=(Ref<FunctionNode>(new FunctionNode(std::move(fields))));
+}
+
+Function Function::WithBody(Stmt body, uint32_t next_id) const {
+  FunctionNode::Fields fields = get()->fields();
+  fields.body = std::move(body);
+  fields.next_id = next_id;
+  return Function(new FunctionNode(std::move(fields)));
+}
+
+Function Module::Find(std::string_view name) const {
+  for (const Function& function : functions_) {
+    if (function->name == name) return function;
+  }
+  return Function();
+}
+Function Module::Main() const {
+  if (Function main = Find("main")) return main;
+  return functions_.size() == 1 ? functions_[0] : Function();
+}
+void Module::Set(Function function) {
+  for (Function& existing : functions_) {
+    if (existing->name == function->name) {
+      existing = std::move(function);
+      return;
+    }
+  }
+  functions_.push_back(std::move(function));
+}
+void Module::Remove(std::string_view name) {
+  functions_.erase(std::remove_if(functions_.begin(), functions_.end(),
+                                  [&](const Function& function) { return function->name == name; }),
+                   functions_.end());
+}
+
+Path FindPath(const Function& function, uint32_t id) {
+  PathFinder finder(id);
+  finder.Visit(function->body);
+  return finder.Take();
+}
+const ForNode* FindLoop(const Function& function, uint32_t id) {
+  Path path = FindPath(function, id);
+  return path.empty() ? nullptr : dyn_cast<ForNode>(path.back());
+}
+const BlockRealizeNode* FindBlock(const Function& function, uint32_t id) {
+  Path path = FindPath(function, id);
+  return path.empty() ? nullptr : dyn_cast<BlockRealizeNode>(path.back());
+}
+
+Stmt ReplaceStmt(const Stmt& root, const StmtNode* old, const Stmt& replacement) {
+  StmtReplacer replacer(old, replacement);
+  Stmt result = replacer.Mutate(root);
+  TW_CHECK(replacer.replaced()) << "the statement to replace is not below the root";
+  return result;
+}
+
+}  // namespace tilewright

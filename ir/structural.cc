@@ -1,0 +1,646 @@
+#include "ir/structural.h"
+
+#include <bit>
+#include <unordered_map>
+
+#include "ir/check.h"
+#include "ir/functor.h"
+
+namespace tilewright {
+namespace {
+
+// ---- Equality
+
+class Comparator {
+ public:
+  explicit Comparator(bool map_free) : map_free_(map_free) {}
+
+  bool Equal(const Expr& a, const Expr& b);
+  bool Equal(const Stmt& a, const Stmt& b);
+  bool Equal(const Function& a, const Function& b);
+  bool Equal(const IndexMap& a, const IndexMap& b);
+
+  Mismatch mismatch;
+
+ private:
+  // Records the innermost difference only; callers prepend where they were.
+  bool Differ(std::string reason) {
+    if (mismatch.reason.empty()) mismatch.reason = std::move(reason);
+    return false;
+  }
+  bool In(const std::string& place, bool equal) {
+    if (!equal) mismatch.path = place + (mismatch.path.empty() ? "" : ".") + mismatch.path;
+    return equal;
+  }
+  bool At(const Stmt& a, const Stmt& b, bool equal) {
+    if (!equal && !mismatch.a) {
+      mismatch.a = a;
+      mismatch.b = b;
+    }
+    return equal;
+  }
+
+  bool EqualVars(const Var& a, const Var& b);
+  bool Bind(const Var& a, const Var& b) {
+    if (a.dtype() != b.dtype()) {
+      return Differ("variables " + a.name() + " of " + a.dtype().ToString() + " and " + b.name() + " of " +
+                    b.dtype().ToString());
+    }
+    left_[a.get()] = b.get();
+    right_[b.get()] = a.get();
+    return true;
+  }
+  // A buffer is bound where it is defined; after that only the same pair is equal.
+  bool BindBuffer(const Buffer& a, const Buffer& b);
+  bool EqualBuffers(const Buffer& a, const Buffer& b);
+  // Compares, and binds variables of sub-buffers (offset, strides) that are met for the first time.
+  bool EqualOrBind(const Expr& a, const Expr& b);
+
+  bool EqualLists(const std::vector<Expr>& a, const std::vector<Expr>& b, const char* what) {
+    if (a.size() != b.size()) {
+      return Differ(std::to_string(a.size()) + " and " + std::to_string(b.size()) + " " + what);
+    }
+    for (size_t i = 0; i < a.size(); ++i) {
+      if (!In(std::string(what) + "[" + std::to_string(i) + "]", Equal(a[i], b[i]))) return false;
+    }
+    return true;
+  }
+  bool Equal(const Range& a, const Range& b) { return Equal(a.min, b.min) && Equal(a.extent, b.extent); }
+  bool Equal(const BufferRegion& a, const BufferRegion& b);
+  bool Equal(const std::vector<BufferRegion>& a, const std::vector<BufferRegion>& b, const char* what);
+  bool Equal(const Annotation& a, const Annotation& b);
+  bool Equal(const Annotations& a, const Annotations& b);
+  bool EqualBlocks(const BlockNode* a, const BlockNode* b);
+  bool EqualStmts(const Stmt& a, const Stmt& b);
+
+  const bool map_free_;
+  std::unordered_map<const Node*, const Node*> left_, right_;
+};
+
+bool Comparator::EqualVars(const Var& a, const Var& b) {
+  auto l = left_.find(a.get());
+  auto r = right_.find(b.get());
+  if (l == left_.end() && r == right_.end()) {
+    if (map_free_ ? Bind(a, b) : a.same_as(b)) return true;
+  } else if (l != left_.end() && l->second == b.get() && r != right_.end()) {
+    return true;
+  }
+  return Differ("variables " + a.name() + " and " + b.name());
+}
+
+bool Comparator::EqualOrBind(const Expr& a, const Expr& b) {
+  const auto* va = dyn_cast<VarNode>(a);
+  const auto* vb = dyn_cast<VarNode>(b);
+  if (va != nullptr && vb != nullptr && !left_.contains(va) && !right_.contains(vb)) return Bind(Var(va), Var(vb));
+  return Equal(a, b);
+}
+
+bool Comparator::BindBuffer(const Buffer& a, const Buffer& b) {
+  auto differ = [&](const std::string& what) { return Differ("buffers " + a->name + " and " + b->name + ": " + what); };
+  if (a->dtype != b->dtype) return differ(a->dtype.ToString() + " and " + b->dtype.ToString());
+  if (!(a->scope == b->scope)) return differ("scopes \"" + a->scope.text() + "\" and \"" + b->scope.text() + "\"");
+  if (a->shape.size() != b->shape.size()) return differ("different numbers of dimensions");
+  if (a->strides.size() != b->strides.size()) return differ("strides on one side only");
+  for (size_t i = 0; i < a->shape.size(); ++i) {
+    if (!EqualOrBind(a->shape[i], b->shape[i])) return differ("extents of dimension " + std::to_string(i));
+  }
+  for (size_t i = 0; i < a->strides.size(); ++i) {
+    if (!EqualOrBind(a->strides[i], b->strides[i])) return differ("strides of dimension " + std::to_string(i));
+  }
+  // An absent offset is 0.
+  if (a->elem_offset || b->elem_offset) {
+    Expr zero(0);
+    if (!EqualOrBind(a->elem_offset ? a->elem_offset : zero, b->elem_offset ? b->elem_offset : zero)) {
+      return differ("element offsets");
+    }
+  }
+  if (a->alignment != b->alignment) return differ("alignments");
+  if (!Equal(a->layout.map, b->layout.map)) return differ("layouts");
+  left_[a.get()] = b.get();
+  right_[b.get()] = a.get();
+  // Views of the same memory: the pointer is bound already.
+  if (left_.contains(a->data.get()) || right_.contains(b->data.get())) return EqualVars(a->data, b->data);
+  return Bind(a->data, b->data);
+}
+
+bool Comparator::EqualBuffers(const Buffer& a, const Buffer& b) {
+  auto l = left_.find(a.get());
+  auto r = right_.find(b.get());
+  if (l == left_.end() && r == right_.end()) {
+    if (map_free_ ? BindBuffer(a, b) : a.same_as(b)) return true;
+  } else if (l != left_.end() && l->second == b.get() && r != right_.end()) {
+    return true;
+  }
+  return Differ("buffers " + a->name + " and " + b->name);
+}
+
+bool Comparator::Equal(const IndexMap& a, const IndexMap& b) {
+  if (!a || !b) return !a == !b;
+  if (a->inputs.size() != b->inputs.size()) return false;
+  for (size_t i = 0; i < a->inputs.size(); ++i) {
+    if (!Bind(a->inputs[i], b->inputs[i])) return false;
+  }
+  return EqualLists(a->outputs, b->outputs, "outputs");
+}
+
+const char* OpName(BinaryOp op) {
+  static constexpr const char* kNames[] = {"+",  "-",  "*", "/",  "truncmod", "//", "%",   "min", "max",
+                                           "==", "!=", "<", "<=", ">",        ">=", "and", "or"};
+  return kNames[static_cast<int>(op)];
+}
+
+bool Comparator::Equal(const Expr& a, const Expr& b) {
+  if (!a || !b) return !a == !b ? true : Differ("an expression on one side only");
+  if (a.same_as(b) && a->kind() != Kind::kVar && left_.empty()) return true;
+  if (a->kind() != b->kind()) return Differ("different kinds of expression");
+  if (a.dtype() != b.dtype()) return Differ("types " + a.dtype().ToString() + " and " + b.dtype().ToString());
+  switch (a->kind()) {
+    case Kind::kIntImm: {
+      const int64_t va = cast<IntImmNode>(a)->value, vb = cast<IntImmNode>(b)->value;
+      return va == vb ? true : Differ(std::to_string(va) + " and " + std::to_string(vb));
+    }
+    case Kind::kFloatImm: {
+      const double va = cast<FloatImmNode>(a)->value, vb = cast<FloatImmNode>(b)->value;
+      return std::bit_cast<uint64_t>(va) == std::bit_cast<uint64_t>(vb)
+                 ? true
+                 : Differ(std::to_string(va) + " and " + std::to_string(vb));
+    }
+    case Kind::kStringImm: {
+      const std::string &va = cast<StringImmNode>(a)->value, &vb = cast<StringImmNode>(b)->value;
+      return va == vb ? true : Differ("\"" + va + "\" and \"" + vb + "\"");
+    }
+    case Kind::kVar:
+      return EqualVars(Var(cast<VarNode>(a)), Var(cast<VarNode>(b)));
+    case Kind::kBinary: {
+      const auto *x = cast<BinaryNode>(a), *y = cast<BinaryNode>(b);
+      if (x->op != y->op) return Differ(std::string("operators ") + OpName(x->op) + " and " + OpName(y->op));
+      return Equal(x->a, y->a) && Equal(x->b, y->b);
+    }
+    case Kind::kNot:
+      return Equal(cast<NotNode>(a)->a, cast<NotNode>(b)->a);
+    case Kind::kSelect: {
+      const auto *x = cast<SelectNode>(a), *y = cast<SelectNode>(b);
+      return Equal(x->condition, y->condition) && Equal(x->true_value, y->true_value) &&
+             Equal(x->false_value, y->false_value);
+    }
+    case Kind::kCast:
+      return Equal(cast<CastNode>(a)->value, cast<CastNode>(b)->value);
+    case Kind::kLoad: {
+      const auto *x = cast<LoadNode>(a), *y = cast<LoadNode>(b);
+      return EqualBuffers(x->buffer, y->buffer) && EqualLists(x->indices, y->indices, "indices") &&
+             Equal(x->predicate, y->predicate);
+    }
+    case Kind::kRamp: {
+      const auto *x = cast<RampNode>(a), *y = cast<RampNode>(b);
+      return Equal(x->base, y->base) && Equal(x->stride, y->stride);
+    }
+    case Kind::kBroadcast:
+      return Equal(cast<BroadcastNode>(a)->value, cast<BroadcastNode>(b)->value);
+    case Kind::kShuffle: {
+      const auto *x = cast<ShuffleNode>(a), *y = cast<ShuffleNode>(b);
+      return x->indices == y->indices ? EqualLists(x->vectors, y->vectors, "vectors") : Differ("shuffle indices");
+    }
+    case Kind::kLet: {
+      const auto *x = cast<LetNode>(a), *y = cast<LetNode>(b);
+      return Equal(x->value, y->value) && Bind(x->var, y->var) && Equal(x->body, y->body);
+    }
+    case Kind::kCall: {
+      const auto *x = cast<CallNode>(a), *y = cast<CallNode>(b);
+      if (x->op != y->op) return Differ("calls of " + x->op + " and " + y->op);
+      return EqualLists(x->args, y->args, "args");
+    }
+    default:
+      TW_UNREACHABLE();
+  }
+}
+
+bool Comparator::Equal(const BufferRegion& a, const BufferRegion& b) {
+  if (!EqualBuffers(a.buffer, b.buffer)) return false;
+  if (a.region.size() != b.region.size()) return Differ("different numbers of dimensions");
+  for (size_t i = 0; i < a.region.size(); ++i) {
+    if (!In("dim[" + std::to_string(i) + "]", Equal(a.region[i], b.region[i]))) return false;
+  }
+  return true;
+}
+bool Comparator::Equal(const std::vector<BufferRegion>& a, const std::vector<BufferRegion>& b, const char* what) {
+  if (a.size() != b.size()) {
+    return Differ(std::to_string(a.size()) + " and " + std::to_string(b.size()) + " " + what);
+  }
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (!In(std::string(what) + "[" + std::to_string(i) + "]", Equal(a[i], b[i]))) return false;
+  }
+  return true;
+}
+
+bool Comparator::Equal(const Annotation& a, const Annotation& b) {
+  if (a.value.index() != b.value.index()) return Differ("annotation values of different kinds");
+  if (const auto* e = std::get_if<Expr>(&a.value)) return Equal(*e, std::get<Expr>(b.value));
+  if (const auto* list = std::get_if<Annotation::List>(&a.value)) {
+    const auto& other = std::get<Annotation::List>(b.value);
+    if (list->size() != other.size()) return Differ("annotation lists of different lengths");
+    for (size_t i = 0; i < list->size(); ++i) {
+      if (!Equal((*list)[i], other[i])) return false;
+    }
+    return true;
+  }
+  return Equal(std::get<Annotation::Dict>(a.value), std::get<Annotation::Dict>(b.value));
+}
+bool Comparator::Equal(const Annotations& a, const Annotations& b) {
+  for (const auto& [key, value] : a) {
+    auto other = b.find(key);
+    if (other == b.end()) return Differ("annotation \"" + key + "\" on the left only");
+    if (!In("annotations[" + key + "]", Equal(value, other->second))) return false;
+  }
+  for (const auto& [key, value] : b) {
+    if (!a.contains(key)) return Differ("annotation \"" + key + "\" on the right only");
+  }
+  return true;
+}
+
+bool Comparator::EqualBlocks(const BlockNode* a, const BlockNode* b) {
+  if (a->name != b->name) return Differ("block names \"" + a->name + "\" and \"" + b->name + "\"");
+  if (a->iter_vars.size() != b->iter_vars.size()) {
+    return Differ(std::to_string(a->iter_vars.size()) + " and " + std::to_string(b->iter_vars.size()) + " iterators");
+  }
+  for (size_t i = 0; i < a->iter_vars.size(); ++i) {
+    const IterVar &x = a->iter_vars[i], &y = b->iter_vars[i];
+    const std::string place = "iter[" + x.var.name() + "]";
+    if (x.kind != y.kind) return In(place, Differ(std::string(IterKindName(x.kind)) + " and " + IterKindName(y.kind)));
+    if (!In(place, Equal(x.domain, y.domain) && Bind(x.var, y.var))) return false;
+  }
+  if (a->alloc_buffers.size() != b->alloc_buffers.size()) return Differ("different numbers of allocated buffers");
+  for (size_t i = 0; i < a->alloc_buffers.size(); ++i) {
+    if (!BindBuffer(a->alloc_buffers[i], b->alloc_buffers[i])) return false;
+  }
+  if (a->match_buffers.size() != b->match_buffers.size()) return Differ("different numbers of matched buffers");
+  // Regions of the signature use buffers from outside of the block.
+  if (!Equal(a->reads, b->reads, "reads") || !Equal(a->writes, b->writes, "writes")) return false;
+  for (size_t i = 0; i < a->match_buffers.size(); ++i) {
+    const MatchBuffer &x = a->match_buffers[i], &y = b->match_buffers[i];
+    if (!In("match_buffer[" + x.buffer->name + "]", Equal(x.source, y.source) && BindBuffer(x.buffer, y.buffer))) {
+      return false;
+    }
+  }
+  if (!Equal(a->annotations, b->annotations)) return false;
+  return In("init", Equal(a->init, b->init)) && Equal(a->body, b->body);
+}
+
+bool Comparator::Equal(const Stmt& a, const Stmt& b) { return At(a, b, EqualStmts(a, b)); }
+
+bool Comparator::EqualStmts(const Stmt& a, const Stmt& b) {
+  if (!a || !b) return !a == !b ? true : Differ("a statement on one side only");
+  if (a->kind() != b->kind()) return Differ("different kinds of statement");
+  switch (a->kind()) {
+    case Kind::kFor: {
+      const auto *x = cast<ForNode>(a), *y = cast<ForNode>(b);
+      const std::string place = "for[" + x->var.name() + "]";
+      if (x->kind != y->kind) {
+        return In(place, Differ(std::string(ForKindName(x->kind)) + " and " + ForKindName(y->kind)));
+      }
+      if (x->thread_tag != y->thread_tag)
+        return In(place, Differ("threads " + x->thread_tag + " and " + y->thread_tag));
+      return In(place, In("min", Equal(x->min, y->min)) && In("extent", Equal(x->extent, y->extent)) &&
+                           Equal(x->annotations, y->annotations) && Bind(x->var, y->var) && Equal(x->body, y->body));
+    }
+    case Kind::kWhile: {
+      const auto *x = cast<WhileNode>(a), *y = cast<WhileNode>(b);
+      return In("while", Equal(x->condition, y->condition) && Equal(x->body, y->body));
+    }
+    case Kind::kIf: {
+      const auto *x = cast<IfNode>(a), *y = cast<IfNode>(b);
+      return In("if", In("condition", Equal(x->condition, y->condition)) && Equal(x->then_case, y->then_case) &&
+                          In("else", Equal(x->else_case, y->else_case)));
+    }
+    case Kind::kSeq: {
+      const auto *x = cast<SeqNode>(a), *y = cast<SeqNode>(b);
+      for (size_t i = 0; i < std::min(x->stmts.size(), y->stmts.size()); ++i) {
+        if (!In("seq[" + std::to_string(i) + "]", Equal(x->stmts[i], y->stmts[i]))) return false;
+      }
+      return x->stmts.size() == y->stmts.size()
+                 ? true
+                 : Differ(std::to_string(x->stmts.size()) + " and " + std::to_string(y->stmts.size()) + " statements");
+    }
+    case Kind::kStore: {
+      const auto *x = cast<StoreNode>(a), *y = cast<StoreNode>(b);
+      return In("store[" + x->buffer->name + "]",
+                EqualBuffers(x->buffer, y->buffer) && EqualLists(x->indices, y->indices, "indices") &&
+                    In("value", Equal(x->value, y->value)) && Equal(x->predicate, y->predicate));
+    }
+    case Kind::kEvaluate:
+      return In("evaluate", Equal(cast<EvaluateNode>(a)->value, cast<EvaluateNode>(b)->value));
+    case Kind::kLetStmt: {
+      const auto *x = cast<LetStmtNode>(a), *y = cast<LetStmtNode>(b);
+      return In("let[" + x->var.name() + "]",
+                Equal(x->value, y->value) && Bind(x->var, y->var) && Equal(x->body, y->body));
+    }
+    case Kind::kAttrStmt: {
+      const auto *x = cast<AttrStmtNode>(a), *y = cast<AttrStmtNode>(b);
+      if (x->key != y->key) return Differ("attributes \"" + x->key + "\" and \"" + y->key + "\"");
+      return In("attr[" + x->key + "]",
+                Equal(x->node, y->node) && Equal(x->value, y->value) && Equal(x->body, y->body));
+    }
+    case Kind::kAssert: {
+      const auto *x = cast<AssertNode>(a), *y = cast<AssertNode>(b);
+      if (x->message != y->message) return Differ("messages \"" + x->message + "\" and \"" + y->message + "\"");
+      return In("assert", Equal(x->condition, y->condition));
+    }
+    case Kind::kAllocate: {
+      const auto *x = cast<AllocateNode>(a), *y = cast<AllocateNode>(b);
+      return In("allocate[" + x->buffer->name + "]",
+                BindBuffer(x->buffer, y->buffer) && Equal(x->annotations, y->annotations) && Equal(x->body, y->body));
+    }
+    case Kind::kDeclBuffer: {
+      const auto *x = cast<DeclBufferNode>(a), *y = cast<DeclBufferNode>(b);
+      return In("decl_buffer[" + x->buffer->name + "]", BindBuffer(x->buffer, y->buffer) && Equal(x->body, y->body));
+    }
+    case Kind::kBlockRealize: {
+      const auto *x = cast<BlockRealizeNode>(a), *y = cast<BlockRealizeNode>(b);
+      return In("block[" + x->block->name + "]", EqualLists(x->bindings, y->bindings, "bindings") &&
+                                                     In("predicate", Equal(x->predicate, y->predicate)) &&
+                                                     EqualBlocks(x->block.get(), y->block.get()));
+    }
+    case Kind::kSync: {
+      const auto *x = cast<SyncNode>(a), *y = cast<SyncNode>(b);
+      if (x->sync != y->sync || !(x->memory == y->memory) || x->participants != y->participants) {
+        return Differ("different synchronization");
+      }
+      return Equal(x->operand, y->operand) && Equal(x->object, y->object);
+    }
+    default:
+      TW_UNREACHABLE();
+  }
+}
+
+bool Comparator::Equal(const Function& a, const Function& b) {
+  if (a->params.size() != b->params.size()) {
+    return Differ(std::to_string(a->params.size()) + " and " + std::to_string(b->params.size()) + " parameters");
+  }
+  for (size_t i = 0; i < a->params.size(); ++i) {
+    const Param &x = a->params[i], &y = b->params[i];
+    const std::string place = "params[" + std::to_string(i) + "]";
+    if (!x.buffer != !y.buffer) return In(place, Differ("a buffer and a scalar"));
+    if (!In(place, x.buffer ? BindBuffer(x.buffer, y.buffer) : Bind(x.var, y.var))) return false;
+    // The handle of a buffer may be the buffer's own data pointer.
+    if (x.buffer && !left_.contains(x.var.get()) && !Bind(x.var, y.var)) return false;
+  }
+  // The symbol a function is exported as is its name, which is not compared.
+  Annotations attrs_a = a->attrs, attrs_b = b->attrs;
+  attrs_a.erase("global_symbol");
+  attrs_b.erase("global_symbol");
+  return In("attrs", Equal(attrs_a, attrs_b)) && In("body", Equal(a->body, b->body));
+}
+
+bool Report(bool equal, Comparator& comparator, Mismatch* mismatch) {
+  if (!equal && mismatch != nullptr) *mismatch = std::move(comparator.mismatch);
+  return equal;
+}
+
+// ---- Hash
+
+class Hasher : public Visitor {
+ public:
+  explicit Hasher(bool map_free) : map_free_(map_free) {}
+  using Visitor::Visit;
+  void Visit(const Expr& e) override {
+    if (!e) return Mix(7);
+    Mix(static_cast<uint64_t>(e->kind()) * 131 + static_cast<uint64_t>(e.dtype().code()) * 31 +
+        static_cast<uint64_t>(e.dtype().bits()) * 17 + static_cast<uint64_t>(e.dtype().lanes()));
+    Visitor::Visit(e);
+  }
+  void Visit(const Stmt& s) override {
+    if (!s) return Mix(11);
+    Mix(static_cast<uint64_t>(s->kind()) + 977);
+    Visitor::Visit(s);
+  }
+  void VisitFunction(const Function& f) {
+    Mix(f->params.size());
+    for (const Param& param : f->params) {
+      if (param.buffer) {
+        Define(param.buffer);
+        if (!numbers_.contains(param.var.get())) Define(param.var.get());
+      } else {
+        Mix(3);
+        Define(param.var.get());
+      }
+    }
+    Annotations attrs = f->attrs;
+    attrs.erase("global_symbol");
+    Hash(attrs);
+    Visit(f->body);
+  }
+  uint64_t value() const { return hash_; }
+
+ protected:
+  void VisitIntImm(const IntImmNode* op) override { Mix(static_cast<uint64_t>(op->value)); }
+  void VisitFloatImm(const FloatImmNode* op) override { Mix(std::bit_cast<uint64_t>(op->value)); }
+  void VisitStringImm(const StringImmNode* op) override { Hash(op->value); }
+  void VisitVar(const VarNode* op) override { Use(op); }
+  void VisitBinary(const BinaryNode* op) override {
+    Mix(static_cast<uint64_t>(op->op));
+    Visitor::VisitBinary(op);
+  }
+  void VisitLoad(const LoadNode* op) override {
+    UseBuffer(op->buffer);
+    Visitor::VisitLoad(op);
+  }
+  void VisitShuffle(const ShuffleNode* op) override {
+    for (int index : op->indices) Mix(static_cast<uint64_t>(index));
+    Visitor::VisitShuffle(op);
+  }
+  void VisitLet(const LetNode* op) override {
+    Visit(op->value);
+    Define(op->var.get());
+    Visit(op->body);
+  }
+  void VisitCall(const CallNode* op) override {
+    Hash(op->op);
+    Mix(op->args.size());
+    Visitor::VisitCall(op);
+  }
+  void VisitFor(const ForNode* op) override {
+    Mix(static_cast<uint64_t>(op->kind));
+    Hash(op->thread_tag);
+    Visit(op->min);
+    Visit(op->extent);
+    Hash(op->annotations);
+    Define(op->var.get());
+    Visit(op->body);
+  }
+  void VisitSeq(const SeqNode* op) override {
+    Mix(op->stmts.size());
+    Visitor::VisitSeq(op);
+  }
+  void VisitStore(const StoreNode* op) override {
+    UseBuffer(op->buffer);
+    Visitor::VisitStore(op);
+  }
+  void VisitLetStmt(const LetStmtNode* op) override {
+    Visit(op->value);
+    Define(op->var.get());
+    Visit(op->body);
+  }
+  void VisitAttrStmt(const AttrStmtNode* op) override {
+    Hash(op->key);
+    Visitor::VisitAttrStmt(op);
+  }
+  void VisitAssert(const AssertNode* op) override {
+    Hash(op->message);
+    Visitor::VisitAssert(op);
+  }
+  void VisitAllocate(const AllocateNode* op) override {
+    Define(op->buffer);
+    Hash(op->annotations);
+    Visit(op->body);
+  }
+  void VisitDeclBuffer(const DeclBufferNode* op) override {
+    Define(op->buffer);
+    Visit(op->body);
+  }
+  void VisitSync(const SyncNode* op) override {
+    Mix(static_cast<uint64_t>(op->sync));
+    Hash(op->memory.text());
+    Mix(static_cast<uint64_t>(op->participants));
+    Visitor::VisitSync(op);
+  }
+  void VisitBlock(const BlockNode* op) override {
+    Hash(op->name);
+    Mix(op->iter_vars.size());
+    for (const IterVar& iter : op->iter_vars) {
+      Mix(static_cast<uint64_t>(iter.kind));
+      Visit(iter.domain.min);
+      Visit(iter.domain.extent);
+      Define(iter.var.get());
+    }
+    for (const Buffer& buffer : op->alloc_buffers) Define(buffer);
+    Hash(op->reads);
+    Hash(op->writes);
+    for (const MatchBuffer& match : op->match_buffers) {
+      Hash(match.source);
+      Define(match.buffer);
+    }
+    Hash(op->annotations);
+    Visit(op->init);
+    Visit(op->body);
+  }
+
+ private:
+  void Mix(uint64_t value) {
+    hash_ ^= value + 0x9e3779b97f4a7c15 + (hash_ << 6) + (hash_ >> 2);
+    hash_ *= 0xff51afd7ed558ccd;
+    hash_ ^= hash_ >> 32;
+  }
+  void Hash(const std::string& text) { Mix(std::hash<std::string>()(text)); }
+  void Define(const Node* node) { Mix(numbers_[node] = ++count_); }
+  void Use(const Node* node) {
+    auto it = numbers_.find(node);
+    if (it != numbers_.end()) return Mix(it->second);
+    if (map_free_) return Define(node);
+    Mix(reinterpret_cast<uint64_t>(node));
+  }
+  void UseBuffer(const Buffer& buffer) {
+    if (map_free_ && !numbers_.contains(buffer.get())) return Define(buffer);
+    Use(buffer.get());
+  }
+  void DefineOrVisit(const Expr& e) {
+    const auto* var = dyn_cast<VarNode>(e);
+    if (var != nullptr && !numbers_.contains(var)) return Define(var);
+    Visit(e);
+  }
+  void Define(const Buffer& buffer) {
+    Mix(static_cast<uint64_t>(buffer->dtype.code()) * 64 + static_cast<uint64_t>(buffer->dtype.bits()));
+    Mix(buffer->shape.size());
+    Hash(buffer->scope.text());
+    for (const Expr& extent : buffer->shape) DefineOrVisit(extent);
+    for (const Expr& stride : buffer->strides) DefineOrVisit(stride);
+    if (buffer->elem_offset && !IsInt(buffer->elem_offset, 0)) DefineOrVisit(buffer->elem_offset);
+    if (!numbers_.contains(buffer->data.get())) Define(buffer->data.get());
+    Define(static_cast<const Node*>(buffer.get()));
+  }
+  void Hash(const BufferRegion& region) {
+    UseBuffer(region.buffer);
+    VisitRegion(region.region);
+  }
+  void Hash(const std::vector<BufferRegion>& regions) {
+    Mix(regions.size());
+    for (const BufferRegion& region : regions) Hash(region);
+  }
+  void Hash(const Annotation& annotation) {
+    if (const auto* e = std::get_if<Expr>(&annotation.value)) return Visit(*e);
+    if (const auto* list = std::get_if<Annotation::List>(&annotation.value)) {
+      Mix(list->size());
+      for (const Annotation& entry : *list) Hash(entry);
+      return;
+    }
+    Hash(std::get<Annotation::Dict>(annotation.value));
+  }
+  void Hash(const Annotations& annotations) {
+    Mix(annotations.size());
+    for (const auto& [key, value] : annotations) {
+      Hash(key);
+      Hash(value);
+    }
+  }
+
+  const bool map_free_;
+  uint64_t hash_ = 0;
+  uint64_t count_ = 0;
+  std::unordered_map<const Node*, uint64_t> numbers_;
+};
+
+}  // namespace
+
+bool StructuralEqual(const Expr& a, const Expr& b, bool map_free) { return Comparator(map_free).Equal(a, b); }
+bool StructuralEqual(const Stmt& a, const Stmt& b, bool map_free, Mismatch* mismatch) {
+  Comparator comparator(map_free);
+  return Report(comparator.Equal(a, b), comparator, mismatch);
+}
+bool StructuralEqual(const IndexMap& a, const IndexMap& b) { return Comparator(false).Equal(a, b); }
+bool StructuralEqual(const Function& a, const Function& b, Mismatch* mismatch) {
+  Comparator comparator(false);
+  const bool equal = comparator.Equal(a, b);
+  if (!equal) comparator.mismatch.path = a->name + "." + comparator.mismatch.path;
+  return Report(equal, comparator, mismatch);
+}
+bool StructuralEqual(const Module& a, const Module& b, Mismatch* mismatch) {
+  auto differ = [&](std::string reason) {
+    if (mismatch != nullptr) *mismatch = {"module", std::move(reason), {}, {}};
+    return false;
+  };
+  if (a.functions().size() != b.functions().size()) {
+    return differ(std::to_string(a.functions().size()) + " and " + std::to_string(b.functions().size()) + " functions");
+  }
+  if (a.functions().size() == 1) return StructuralEqual(a.functions()[0], b.functions()[0], mismatch);
+  for (const Function& function : a.functions()) {
+    Function other = b.Find(function->name);
+    if (!other) return differ("function " + function->name + " on the left only");
+    if (!StructuralEqual(function, other, mismatch)) return false;
+  }
+  return true;
+}
+
+uint64_t StructuralHash(const Expr& e, bool map_free) {
+  Hasher hasher(map_free);
+  hasher.Visit(e);
+  return hasher.value();
+}
+uint64_t StructuralHash(const Stmt& s, bool map_free) {
+  Hasher hasher(map_free);
+  hasher.Visit(s);
+  return hasher.value();
+}
+uint64_t StructuralHash(const Function& function) {
+  Hasher hasher(false);
+  hasher.VisitFunction(function);
+  return hasher.value();
+}
+uint64_t StructuralHash(const Module& module) {
+  uint64_t hash = module.functions().size();
+  for (const Function& function : module.functions()) {
+    uint64_t h = StructuralHash(function);
+    if (module.functions().size() > 1) h += std::hash<std::string>()(function->name) * 31;
+    hash += h;  // the order of functions does not count
+  }
+  return hash;
+}
+
+}  // namespace tilewright
