@@ -1,12 +1,10 @@
-#ifndef TILEWRIGHT_IR_CHECK_H_
-#define TILEWRIGHT_IR_CHECK_H_
-
 // Assertions for bugs in the compiler itself. They stay on in every build.
 //
 //   TW_CHECK(extent > 0) << "loop " << name << " has extent " << extent;
 //
 // prints "ir/loop.cc:12: check failed: extent > 0: loop i has extent -1" to standard error and aborts. What a user can
 // cause (a bad program, file or flag) is not a bug: return an absl::Status there.
+#pragma once
 
 #include <ostream>  // IWYU pragma: export (what callers stream into)
 
@@ -48,5 +46,3 @@ struct CheckVoidify {
 
 // Marks code that no input can reach, such as the end of a switch that handles every kind. Aborts when reached.
 #define TW_UNREACHABLE() ::tilewright::internal::ReachedUnreachable(__FILE__, __LINE__)
-
-#endif  // TILEWRIGHT_IR_CHECK_H_
