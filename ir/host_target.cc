@@ -1,0 +1,169 @@
+// The host as a Target: cpuid (through the compiler's builtins) and sysfs.
+#include <sched.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "ir/target.h"
+
+namespace tilewright {
+namespace {
+
+int UsableCores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
+
+std::string ReadLine(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// "32K" or "1024K" as sysfs writes sizes.
+int64_t ParseSize(const std::string& text) {
+  int64_t value = 0;
+  size_t i = 0;
+  for (; i < text.size() && text[i] >= '0' && text[i] <= '9'; ++i) value = value * 10 + (text[i] - '0');
+  if (i < text.size() && text[i] == 'K') value <<= 10;
+  if (i < text.size() && text[i] == 'M') value <<= 20;
+  return value;
+}
+
+// CPUs in a list such as "0-1,4".
+int CountCpus(const std::string& list) {
+  int count = 0;
+  std::istringstream stream(list);
+  std::string part;
+  while (std::getline(stream, part, ',')) {
+    const size_t dash = part.find('-');
+    const int first = std::atoi(part.c_str());
+    count += dash == std::string::npos ? 1 : std::atoi(part.c_str() + dash + 1) - first + 1;
+  }
+  return std::max(count, 1);
+}
+
+std::vector<CacheLevel> DataCaches() {
+  std::vector<CacheLevel> caches;
+  for (int index = 0; index < 8; ++index) {
+    const std::string dir = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
+    const std::string type = ReadLine(dir + "type");
+    if (type.empty()) break;
+    if (type == "Instruction") continue;
+    CacheLevel level;
+    level.bytes = ParseSize(ReadLine(dir + "size"));
+    level.line_bytes = std::max(16, std::atoi(ReadLine(dir + "coherency_line_size").c_str()));
+    level.shared_by = CountCpus(ReadLine(dir + "shared_cpu_list"));
+    caches.push_back(level);
+  }
+  if (caches.empty()) caches = {{32 << 10, 64, 1}, {1 << 20, 64, 1}};  // machines that hide it: the common least
+  return caches;
+}
+
+#if defined(__x86_64__)
+
+void FillCpu(Target& t) {
+  t.kind = TargetKind::kX86;
+  t.triple = "x86_64-unknown-linux-gnu";
+  __builtin_cpu_init();
+#define TW_FEATURE(gcc_name, llvm_name) \
+  if (__builtin_cpu_supports(gcc_name)) t.features.push_back(llvm_name)
+  TW_FEATURE("sse4.2", "sse4.2");
+  TW_FEATURE("popcnt", "popcnt");
+  TW_FEATURE("avx", "avx");
+  TW_FEATURE("avx2", "avx2");
+  TW_FEATURE("fma", "fma");
+  TW_FEATURE("f16c", "f16c");
+  TW_FEATURE("bmi", "bmi");
+  TW_FEATURE("bmi2", "bmi2");
+  TW_FEATURE("avx512f", "avx512f");
+  TW_FEATURE("avx512bw", "avx512bw");
+  TW_FEATURE("avx512cd", "avx512cd");
+  TW_FEATURE("avx512dq", "avx512dq");
+  TW_FEATURE("avx512vl", "avx512vl");
+  TW_FEATURE("avx512vnni", "avx512vnni");
+  TW_FEATURE("avx512bf16", "avx512bf16");
+  TW_FEATURE("avx512fp16", "avx512fp16");
+  TW_FEATURE("avxvnni", "avxvnni");
+  TW_FEATURE("amx-tile", "amx-tile");
+  TW_FEATURE("amx-int8", "amx-int8");
+  TW_FEATURE("amx-bf16", "amx-bf16");
+#undef TW_FEATURE
+  std::sort(t.features.begin(), t.features.end());
+  // Processors that differ in more than features: how many FMAs start per cycle.
+  const bool avx512 = t.has("avx512f") && t.has("avx512vl") && t.has("avx512bw") && t.has("avx512dq");
+  t.cpu = avx512 ? "x86-64-v4" : t.has("avx2") && t.has("fma") ? "x86-64-v3" : "x86-64-v2";
+  t.f32_fma_per_cycle = 2;
+  // znver4 executes a 512-bit operation in two halves.
+  if (__builtin_cpu_is("znver4")) {
+    t.cpu = "znver4";
+    t.f32_fma_per_cycle = 1;
+  } else if (__builtin_cpu_is("znver5")) {
+    t.cpu = "znver5";
+  } else if (__builtin_cpu_is("znver3")) {
+    t.cpu = "znver3";
+  } else if (__builtin_cpu_is("znver2")) {
+    t.cpu = "znver2";
+  } else if (__builtin_cpu_is("sapphirerapids")) {
+    t.cpu = "sapphirerapids";
+  } else if (__builtin_cpu_is("icelake-server")) {
+    t.cpu = "icelake-server";
+  } else if (__builtin_cpu_is("cascadelake")) {
+    t.cpu = "cascadelake";
+  } else if (__builtin_cpu_is("skylake-avx512")) {
+    t.cpu = "skylake-avx512";
+  } else if (__builtin_cpu_is("haswell")) {
+    t.cpu = "haswell";
+  }
+  t.vector_bits = avx512 ? 512 : t.has("avx2") ? 256 : 128;
+  t.vector_registers = avx512 ? 32 : 16;
+}
+
+#elif defined(__aarch64__)
+
+void FillCpu(Target& t) {
+  t.kind = TargetKind::kArm;
+  t.triple = "aarch64-unknown-linux-gnu";
+  t.cpu = "generic";
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.rfind("Features", 0) != 0) continue;
+    std::istringstream words(line.substr(line.find(':') + 1));
+    std::string word;
+    while (words >> word) {
+      if (word == "asimd") t.features.push_back("neon");
+      if (word == "asimddp") t.features.push_back("dotprod");
+      if (word == "asimdhp") t.features.push_back("fullfp16");
+      if (word == "bf16") t.features.push_back("bf16");
+      if (word == "i8mm") t.features.push_back("i8mm");
+      if (word == "sve") t.features.push_back("sve");
+    }
+    break;
+  }
+  std::sort(t.features.begin(), t.features.end());
+  t.vector_bits = 128;
+  t.vector_registers = 32;
+  t.f32_fma_per_cycle = 2;
+}
+
+#else
+#error "no description of this processor family"
+#endif
+
+}  // namespace
+
+Target HostTarget() {
+  Target t;
+  t.name = "host";
+  t.cores = UsableCores();
+  t.caches = DataCaches();
+  FillCpu(t);
+  return t;
+}
+
+}  // namespace tilewright

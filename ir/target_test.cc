@@ -1,0 +1,46 @@
+#include "ir/target.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace tilewright {
+namespace {
+
+TEST(Target, PresetsAreComplete) {
+  for (const std::string& name : TargetNames()) {
+    absl::StatusOr<Target> target = NamedTarget(name);
+    ASSERT_TRUE(target.ok()) << name;
+    EXPECT_EQ(target->name, name);
+    EXPECT_TRUE(std::is_sorted(target->features.begin(), target->features.end())) << name;
+    EXPECT_GE(target->cores, 1);
+    EXPECT_FALSE(target->cpu.empty());
+    if (target->kind == TargetKind::kCuda) {
+      EXPECT_GE(target->max_shared_bytes_per_block, 64 << 10) << name;
+      EXPECT_EQ(target->warp_size, 32);
+    } else {
+      EXPECT_GE(target->vector_bits, 128);
+      EXPECT_GE(target->caches.size(), 2u);
+      EXPECT_GE(target->caches[0].bytes, 16 << 10);
+    }
+  }
+}
+
+TEST(Target, UnknownNameListsTheKnown) {
+  absl::StatusOr<Target> target = NamedTarget("vax");
+  ASSERT_FALSE(target.ok());
+  const std::string message(target.status().message());
+  EXPECT_NE(message.find("unknown target \"vax\"; known are host, x86-haswell"), std::string::npos) << message;
+}
+
+TEST(Target, Features) {
+  const Target zen4 = *NamedTarget("x86-znver4");
+  EXPECT_TRUE(zen4.has("avx512bf16"));
+  EXPECT_FALSE(zen4.has("amx-int8"));
+  EXPECT_EQ(zen4.lanes(32), 16);
+  EXPECT_EQ(NamedTarget("cuda-sm90")->max_shared_bytes_per_block, 227 << 10);
+  EXPECT_NE(zen4.FeatureString().find("+avx512vnni"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tilewright
