@@ -1,0 +1,274 @@
+#include "ir/regions.h"
+
+#include <algorithm>
+
+#include "ir/builtin.h"
+#include "ir/functor.h"
+#include "ir/structural.h"
+#include "ir/substitute.h"
+
+namespace tilewright {
+namespace {
+
+// Arithmetic on constants where both are; keeps regions as people write them (`vi * 16`, not `vi * 16 + 0`).
+Expr Add(const Expr& a, const Expr& b) {
+  if (IsInt(a, 0)) return b;
+  if (IsInt(b, 0)) return a;
+  auto x = AsInt(a), y = AsInt(b);
+  return x && y ? Const(a.dtype(), *x + *y) : a + b;
+}
+Expr Sub(const Expr& a, const Expr& b) {
+  if (IsInt(b, 0)) return a;
+  auto x = AsInt(a), y = AsInt(b);
+  return x && y ? Const(a.dtype(), *x - *y) : a - b;
+}
+Expr Mul(const Expr& a, int64_t factor) {
+  if (factor == 1) return a;
+  auto x = AsInt(a);
+  return x ? Const(a.dtype(), *x * factor) : a * Const(a.dtype(), factor);
+}
+
+bool UsesAny(const Expr& e, const Domains& domains) {
+  bool found = false;
+  PreOrder(e, [&](const Expr& part) {
+    const auto* var = dyn_cast<VarNode>(part);
+    if (var != nullptr && domains.contains(Var(var))) found = true;
+    return !found;
+  });
+  return found;
+}
+
+// The interval of values of `e` as {least, number of values}; extent 1 when it does not vary.
+std::optional<Range> Relax(const Expr& e, const Domains& domains) {
+  if (const auto* var = dyn_cast<VarNode>(e)) {
+    auto it = domains.find(Var(var));
+    return it == domains.end() ? Range{e, Const(e.dtype(), 1)} : it->second;
+  }
+  if (!UsesAny(e, domains)) return Range{e, Const(e.dtype(), 1)};
+  if (const auto* cast_node = dyn_cast<CastNode>(e)) {
+    auto range = Relax(cast_node->value, domains);
+    if (!range) return std::nullopt;
+    return Range{CastTo(e.dtype(), range->min), CastTo(e.dtype(), range->extent)};
+  }
+  const auto* op = dyn_cast<BinaryNode>(e);
+  if (op == nullptr) return std::nullopt;
+  auto a = Relax(op->a, domains), b = Relax(op->b, domains);
+  if (!a || !b) return std::nullopt;
+  const Expr one = Const(e.dtype(), 1);
+  switch (op->op) {
+    case BinaryOp::kAdd:
+      return Range{Add(a->min, b->min), Sub(Add(a->extent, b->extent), one)};
+    case BinaryOp::kSub: {
+      // min(a) - max(b)
+      Expr max_b = Sub(Add(b->min, b->extent), one);
+      return Range{Sub(a->min, max_b), Sub(Add(a->extent, b->extent), one)};
+    }
+    case BinaryOp::kMul: {
+      auto factor = AsInt(op->b);
+      const Range& other = factor ? *a : *b;
+      if (!factor) factor = AsInt(op->a);
+      if (!factor) return std::nullopt;
+      Expr steps = Sub(other.extent, one);
+      if (*factor >= 0) return Range{Mul(other.min, *factor), Add(Mul(steps, *factor), one)};
+      return Range{Mul(Add(other.min, steps), *factor), Add(Mul(steps, -*factor), one)};
+    }
+    case BinaryOp::kFloorDiv: {
+      auto divisor = AsInt(op->b);
+      if (!divisor || *divisor <= 0) return std::nullopt;
+      Expr last = Sub(Add(a->min, a->extent), one);
+      auto lo = AsInt(a->min), hi = AsInt(last);
+      if (lo && hi) {
+        auto floor = [&](int64_t x) { return x >= 0 ? x / *divisor : -((-x + *divisor - 1) / *divisor); };
+        return Range{Const(e.dtype(), floor(*lo)), Const(e.dtype(), floor(*hi) - floor(*lo) + 1)};
+      }
+      Expr first = FloorDiv(a->min, op->b);
+      return Range{first, Add(Sub(FloorDiv(last, op->b), first), one)};
+    }
+    case BinaryOp::kFloorMod: {
+      auto divisor = AsInt(op->b);
+      if (!divisor || *divisor <= 0) return std::nullopt;
+      auto lo = AsInt(a->min), extent = AsInt(a->extent);
+      if (lo && extent && *lo >= 0 && *lo / *divisor == (*lo + *extent - 1) / *divisor) {
+        return Range{Const(e.dtype(), *lo % *divisor), a->extent};
+      }
+      return Range{Const(e.dtype(), 0), op->b};
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+// The hull of two ranges.
+Range Union(const Range& a, const Range& b) {
+  if (StructuralEqual(a.min, b.min)) {
+    if (StructuralEqual(a.extent, b.extent)) return a;
+    auto x = AsInt(a.extent), y = AsInt(b.extent);
+    return {a.min, x && y ? Const(a.extent.dtype(), std::max(*x, *y)) : Max(a.extent, b.extent)};
+  }
+  Expr begin = Min(a.min, b.min);
+  auto a_min = AsInt(a.min), b_min = AsInt(b.min), a_extent = AsInt(a.extent), b_extent = AsInt(b.extent);
+  if (a_min && b_min && a_extent && b_extent) {
+    const int64_t first = std::min(*a_min, *b_min);
+    const int64_t end = std::max(*a_min + *a_extent, *b_min + *b_extent);
+    return {Const(a.min.dtype(), first), Const(a.min.dtype(), end - first)};
+  }
+  return {begin, Max(Add(a.min, a.extent), Add(b.min, b.extent)) - begin};
+}
+
+class Detector : public Visitor {
+ public:
+  explicit Detector(const BlockNode* block) {
+    if (block == nullptr) return;
+    EnterBlock(block);
+  }
+
+  using Visitor::Visit;
+  AccessRegions Take() { return {std::move(reads_), std::move(writes_)}; }
+
+  void EnterBlock(const BlockNode* block) {
+    for (const Buffer& buffer : block->alloc_buffers) local_.push_back(buffer);
+    for (const MatchBuffer& match : block->match_buffers) matched_.push_back(match);
+  }
+
+ protected:
+  void VisitLoad(const LoadNode* op) override {
+    Visitor::VisitLoad(op);
+    Touch(reads_, BufferRegion::Point(op->buffer, op->indices));
+  }
+  void VisitStore(const StoreNode* op) override {
+    VisitAll(op->indices);
+    Touch(writes_, BufferRegion::Point(op->buffer, op->indices));
+    Visit(op->value);
+    Visit(op->predicate);
+  }
+  void VisitFor(const ForNode* op) override {
+    Visit(op->min);
+    Visit(op->extent);
+    // Ranges of outer loops are put into those of inner ones: domains mention only what stays fixed.
+    auto range = Relax(op->min, domains_);
+    auto extent = Relax(op->extent, domains_);
+    if (range && extent && IsInt(extent->extent, 1) && IsInt(range->extent, 1)) {
+      domains_[op->var] = {op->min, op->extent};
+      Visit(op->body);
+      domains_.erase(op->var);
+    } else {
+      unbounded_.push_back(op->var);
+      Visit(op->body);
+      unbounded_.pop_back();
+    }
+  }
+  void VisitLetStmt(const LetStmtNode* op) override {
+    Visit(op->value);
+    lets_[op->var] = op->value;
+    Visit(op->body);
+    lets_.erase(op->var);
+  }
+  void VisitLet(const LetNode* op) override {
+    Visit(op->value);
+    lets_[op->var] = op->value;
+    Visit(op->body);
+    lets_.erase(op->var);
+  }
+  void VisitAllocate(const AllocateNode* op) override {
+    local_.push_back(op->buffer);
+    Visitor::VisitAllocate(op);
+  }
+  void VisitCall(const CallNode* op) override {
+    if (op->op == kAddressOf && op->args.size() == 1 && isa<LoadNode>(op->args[0])) {
+      // A pointer: whoever gets it may read and write.
+      const auto* load = cast<LoadNode>(op->args[0]);
+      VisitAll(load->indices);
+      Touch(reads_, BufferRegion::Full(load->buffer));
+      Touch(writes_, BufferRegion::Full(load->buffer));
+      return;
+    }
+    Visitor::VisitCall(op);
+  }
+  void VisitBlockRealize(const BlockRealizeNode* op) override {
+    VisitAll(op->bindings);
+    Visit(op->predicate);
+    VarMap bindings;
+    for (size_t i = 0; i < op->bindings.size(); ++i) bindings[op->block->iter_vars[i].var] = op->bindings[i];
+    for (const BufferRegion& region : op->block->reads) Touch(reads_, Substitute(region, bindings));
+    for (const BufferRegion& region : op->block->writes) Touch(writes_, Substitute(region, bindings));
+  }
+
+ private:
+  void Touch(std::vector<BufferRegion>& regions, BufferRegion region) {
+    for (const MatchBuffer& match : matched_) {
+      if (match.buffer.same_as(region.buffer)) return Touch(regions, match.source);
+    }
+    for (const Buffer& buffer : local_) {
+      if (buffer.same_as(region.buffer)) return;
+    }
+    for (size_t d = 0; d < region.region.size(); ++d) {
+      Range& range = region.region[d];
+      if (!lets_.empty()) range = Substitute(range, lets_);
+      std::optional<Range> relaxed = Bounded(range.min) ? RelaxRange(range, domains_) : std::nullopt;
+      range = relaxed ? *relaxed : BufferRegion::Full(region.buffer).region[d];
+    }
+    for (BufferRegion& known : regions) {
+      if (!known.buffer.same_as(region.buffer)) continue;
+      for (size_t d = 0; d < region.region.size(); ++d) known.region[d] = Union(known.region[d], region.region[d]);
+      return;
+    }
+    regions.push_back(std::move(region));
+  }
+  bool Bounded(const Expr& e) const {
+    bool bounded = true;
+    PreOrder(e, [&](const Expr& part) {
+      for (const Var& var : unbounded_) bounded &= var.get() != part.get();
+      bounded &= !isa<LoadNode>(part);
+      return bounded;
+    });
+    return bounded;
+  }
+
+  std::vector<BufferRegion> reads_, writes_;
+  std::vector<Buffer> local_;
+  std::vector<MatchBuffer> matched_;
+  Domains domains_;
+  std::vector<Var> unbounded_;
+  VarMap lets_;
+};
+
+}  // namespace
+
+std::optional<Range> RelaxRange(const Range& range, const Domains& domains) {
+  // Vector indices stand for all of their lanes.
+  if (const auto* ramp = dyn_cast<RampNode>(range.min)) {
+    auto stride = AsInt(ramp->stride);
+    if (!stride || *stride < 0) return std::nullopt;
+    const Expr lanes = Const(ramp->base.dtype(), *stride * (ramp->dtype().lanes() - 1) + 1);
+    return RelaxRange({ramp->base, lanes}, domains);
+  }
+  if (const auto* broadcast = dyn_cast<BroadcastNode>(range.min)) {
+    return RelaxRange({broadcast->value, Const(broadcast->value.dtype(), 1)}, domains);
+  }
+  std::optional<Range> min = Relax(range.min, domains), extent = Relax(range.extent, domains);
+  if (!min || !extent || !IsInt(extent->extent, 1)) return std::nullopt;
+  const Expr one = Const(min->extent.dtype(), 1);
+  return Range{min->min, Sub(Add(min->extent, range.extent), one)};
+}
+
+AccessRegions DetectRegions(const Stmt& s) {
+  Detector detector(nullptr);
+  detector.Visit(s);
+  return detector.Take();
+}
+
+AccessRegions DetectRegions(const BlockNode& block) {
+  Detector detector(&block);
+  detector.Visit(block.init);
+  detector.Visit(block.body);
+  AccessRegions regions = detector.Take();
+  if (block.init) {
+    std::erase_if(regions.reads, [&](const BufferRegion& read) {
+      return std::any_of(regions.writes.begin(), regions.writes.end(),
+                         [&](const BufferRegion& write) { return write.buffer.same_as(read.buffer); });
+    });
+  }
+  return regions;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,77 @@
+#include "ir/regions.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/structural.h"
+
+namespace tilewright {
+namespace {
+
+const DataType kF32 = DataType::Float(32);
+
+void ExpectRange(const Range& range, const Expr& min, int64_t extent) {
+  EXPECT_TRUE(StructuralEqual(range.min, min));
+  EXPECT_EQ(AsInt(range.extent), extent);
+}
+
+Stmt Loop(const Var& var, int extent, Stmt body) {
+  return For({.var = var, .extent = Expr(extent), .body = std::move(body)});
+}
+
+// C[vi * 16 + i, vj * 16 + j] += A[vi * 16 + i, k] * B[k, vj * 16 + j]
+TEST(Regions, RelaxesInnerLoops) {
+  Buffer a("A", {64, 8}, kF32), b("B", {8, 64}, kF32), c("C", {64, 64}, kF32);
+  Var vi("vi"), vj("vj"), i("i"), j("j"), k("k");
+  Expr row = vi * 16 + i, column = vj * 16 + j;
+  Stmt body = Loop(i, 16, Loop(j, 16, Loop(k, 8, Store(c, c(row, column) + a(row, k) * b(k, column), {row, column}))));
+  AccessRegions regions = DetectRegions(body);
+  ASSERT_EQ(regions.reads.size(), 3u);
+  EXPECT_TRUE(regions.reads[0].buffer.same_as(c));
+  EXPECT_TRUE(regions.reads[1].buffer.same_as(a));
+  ExpectRange(regions.reads[1].region[0], vi * 16, 16);
+  ExpectRange(regions.reads[1].region[1], 0, 8);
+  ExpectRange(regions.writes[0].region[1], vj * 16, 16);
+}
+
+TEST(Regions, ReductionDoesNotListItsOutput) {
+  Buffer a("A", {8}, kF32), c("C", {1}, kF32);
+  Var vk("vk");
+  BlockNode::Fields block{.name = "C",
+                          .iter_vars = {{vk, {Expr(0), Expr(8)}, IterKind::kReduce}},
+                          .init = Store(c, Const(kF32, 0), {Expr(0)}),
+                          .body = Store(c, c(0) + a(vk), {Expr(0)})};
+  AccessRegions regions = DetectRegions(BlockNode(block));
+  ASSERT_EQ(regions.reads.size(), 1u);
+  EXPECT_TRUE(regions.reads[0].buffer.same_as(a));
+  EXPECT_EQ(regions.writes.size(), 1u);
+}
+
+TEST(Regions, HullOfSeveralAccesses) {
+  Buffer a("A", {64}, kF32), b("B", {64}, kF32);
+  Var i("i");
+  AccessRegions regions = DetectRegions(Loop(i, 8, Store(b, a(i + 2) + a(i * 3 + 10), {7 - i})));
+  ExpectRange(regions.reads[0].region[0], 2, 30);  // [2, 9] and [10, 31]
+  ExpectRange(regions.writes[0].region[0], 0, 8);
+}
+
+TEST(Regions, UnknownIndexIsTheWholeDimension) {
+  Buffer a("A", {64}, kF32), index("I", {8}, DataType::Int(32)), b("B", {8}, kF32);
+  Var i("i");
+  AccessRegions regions = DetectRegions(Loop(i, 8, Store(b, a(index(i)), {i})));
+  ASSERT_EQ(regions.reads.size(), 2u);
+  ExpectRange(regions.reads[0].region[0], 0, 8);
+  ExpectRange(regions.reads[1].region[0], 0, 64);
+}
+
+TEST(Regions, DivisionAndModulo) {
+  Var i("i"), x("x");
+  Domains domains = {{i, {Expr(5), Expr(10)}}};
+  ExpectRange(*RelaxRange({FloorDiv(i, 4), Expr(1)}, domains), 1, 3);
+  ExpectRange(*RelaxRange({FloorMod(i, 16), Expr(1)}, domains), 5, 10);
+  ExpectRange(*RelaxRange({FloorMod(i, 8), Expr(1)}, domains), 0, 8);
+  ExpectRange(*RelaxRange({Ramp(i * 4, 1, 4), Expr(1)}, domains), 20, 40);
+  EXPECT_FALSE(RelaxRange({i * x, Expr(1)}, domains).has_value());
+}
+
+}  // namespace
+}  // namespace tilewright
