@@ -1,0 +1,97 @@
+#include "autoschedule/contraction.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "ir/functor.h"
+#include "ir/structural.h"
+
+namespace tilewright {
+namespace {
+
+bool Uses(const std::vector<Expr>& indices, const Var& var) {
+  bool found = false;
+  for (const Expr& index : indices) {
+    PreOrder(index, [&](const Expr& e) {
+      found |= e.get() == var.get();
+      return !found;
+    });
+  }
+  return found;
+}
+
+// The load behind casts, or null.
+const LoadNode* LoadOf(const Expr& e) {
+  if (const auto* cast_node = dyn_cast<CastNode>(e)) return LoadOf(cast_node->value);
+  return dyn_cast<LoadNode>(e);
+}
+
+bool IsLoadOfStored(const Expr& e, const StoreNode* store) {
+  const auto* load = dyn_cast<LoadNode>(e);
+  if (load == nullptr || !load->buffer.same_as(store->buffer)) return false;
+  for (size_t i = 0; i < store->indices.size(); ++i) {
+    if (!StructuralEqual(load->indices[i], store->indices[i])) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<Contraction> MatchContraction(const BlockRealizeNode& realize) {
+  const BlockNode& block = *realize.block;
+  auto no = [&](absl::string_view why) { return absl::NotFoundError(absl::StrCat("block ", block.name, ": ", why)); };
+  const auto* store = dyn_cast<StoreNode>(block.body);
+  if (store == nullptr) return no("its body is not a single store");
+  if (!block.init) return no("it has no init");
+  const auto* add = dyn_cast<BinaryNode>(store->value);
+  if (add == nullptr || add->op != BinaryOp::kAdd) return no("it does not add to its output");
+  Expr product_expr = add->b;
+  if (!IsLoadOfStored(add->a, store)) {
+    if (!IsLoadOfStored(add->b, store)) return no("it does not add to its output");
+    product_expr = add->a;
+  }
+  const auto* product = dyn_cast<BinaryNode>(product_expr);
+  if (product == nullptr || product->op != BinaryOp::kMul) return no("what it adds is not a product");
+  const LoadNode* first = LoadOf(product->a);
+  const LoadNode* second = LoadOf(product->b);
+  if (first == nullptr || second == nullptr) return no("a factor is not an element of a buffer");
+  if (store->indices.empty()) return no("its output has no dimensions");
+
+  Var last_column;
+  for (const IterVar& iter : block.iter_vars) {
+    if (Uses({store->indices.back()}, iter.var)) last_column = iter.var;
+  }
+  if (!last_column) return no("the last dimension of its output is constant");
+  if (Uses(first->indices, last_column)) std::swap(first, second);
+  if (!Uses(second->indices, last_column) || Uses(first->indices, last_column)) {
+    return no("the last dimension of its output does not belong to exactly one factor");
+  }
+
+  Contraction result;
+  result.block = block.id;
+  result.row_operand = first->buffer;
+  result.column_operand = second->buffer;
+  result.output = store->buffer;
+  result.product_type = store->value.dtype();
+  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    const IterVar& iter = block.iter_vars[i];
+    const bool in_output = Uses(store->indices, iter.var);
+    const bool in_first = Uses(first->indices, iter.var), in_second = Uses(second->indices, iter.var);
+    const bool reduce = iter.kind == IterKind::kReduce;
+    if (iter.kind != IterKind::kSpatial && !reduce) return no("an iterator is neither spatial nor reduce");
+    if (in_output == reduce) return no("a spatial iterator is missing in its output, or a reduce iterator is in it");
+    const int position = static_cast<int>(i);
+    if (in_output && in_first && in_second) {
+      result.batch.push_back(position);
+    } else if (in_output && in_second) {
+      result.columns.push_back(position);
+    } else if (in_output) {
+      result.rows.push_back(position);
+    } else {
+      result.inner.push_back(position);
+    }
+  }
+  if (result.inner.empty()) return no("nothing is summed");
+  return result;
+}
+
+}  // namespace tilewright

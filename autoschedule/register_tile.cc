@@ -1,0 +1,44 @@
+#include "autoschedule/register_tile.h"
+
+#include <algorithm>
+
+namespace tilewright {
+namespace {
+
+constexpr int kFmaLatency = 4;     // cycles, on all current x86 and ARM cores
+constexpr int kLoadsPerCycle = 2;  // broadcasts and vectors that hit L1
+// Beginning and ending a tile (zeroing, storing, the loop around) in cycles, against a K loop of typical length.
+constexpr double kTileOverhead = 12, kTypicalSteps = 256;
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+RegisterTile ChooseRegisterTile(const Target& target, int64_t rows, int64_t columns, int element_bits,
+                                int64_t max_rows) {
+  const int lanes = target.lanes(element_bits);
+  const double fma_per_cycle = std::max(1, target.f32_fma_per_cycle);
+  RegisterTile best;
+  for (int vectors = 1; vectors <= 6; ++vectors) {
+    if (vectors > 1 && (vectors - 1) * lanes >= columns) break;
+    const int most_rows = (target.vector_registers - 1 - vectors) / vectors;
+    for (int tile_rows = 1; tile_rows <= std::min<int64_t>(most_rows, max_rows); ++tile_rows) {
+      const int64_t tiles = CeilDiv(rows, tile_rows) * CeilDiv(columns, vectors * lanes);
+      const double fma_cycles = tile_rows * vectors / fma_per_cycle;
+      const double load_cycles = static_cast<double>(tile_rows + vectors) / kLoadsPerCycle;
+      const double step = std::max({fma_cycles, load_cycles, static_cast<double>(kFmaLatency)});
+      const double total = tiles * (step * kTypicalSteps + kTileOverhead);
+      const double useful = static_cast<double>(rows) * columns / lanes / fma_per_cycle * kTypicalSteps;
+      const double efficiency = useful / total;
+      // Among equals the one with fewer loads.
+      const bool better =
+          efficiency > best.efficiency * 1.005 ||
+          (efficiency > best.efficiency * 0.995 &&
+           tile_rows * vectors * (best.rows + best.vectors) > best.rows * best.vectors * (tile_rows + vectors));
+      if (better) best = {tile_rows, vectors, efficiency};
+    }
+  }
+  return best;
+}
+
+}  // namespace tilewright

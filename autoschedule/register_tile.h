@@ -1,0 +1,23 @@
+// The size of the output tile that stays in vector registers while a contraction runs over its inner dimension.
+#pragma once
+
+#include <cstdint>
+
+#include "ir/target.h"
+
+namespace tilewright {
+
+struct RegisterTile {
+  int rows = 0;           // elements of the row operand that are broadcast
+  int vectors = 0;        // vectors of the column operand
+  double efficiency = 0;  // estimated part of the FMA units' time that does useful work
+};
+
+// The best tile of an output with `rows` x `columns` elements of `element_bits` that is computed tile by tile, partial
+// tiles padded. The estimate counts padding, the latency of FMA chains that are too few, and loads next to FMAs. A tile
+// takes rows * vectors + vectors + 1 registers and never more than there are. `max_rows`: rows of one tile must not be
+// more (a row of a convolution's output, say).
+RegisterTile ChooseRegisterTile(const Target& target, int64_t rows, int64_t columns, int element_bits,
+                                int64_t max_rows);
+
+}  // namespace tilewright

@@ -1,0 +1,34 @@
+#include "autoschedule/register_tile.h"
+
+#include <gtest/gtest.h>
+
+namespace tilewright {
+namespace {
+
+TEST(RegisterTile, FitsIntoTheRegisters) {
+  for (const char* name : {"x86-haswell", "x86-znver4", "x86-znver5", "arm-neoverse-n1"}) {
+    const Target target = *NamedTarget(name);
+    for (int rows : {1, 7, 13, 49, 56, 127, 128, 1000}) {
+      for (int columns : {1, 3, 16, 31, 64, 100, 512}) {
+        RegisterTile tile = ChooseRegisterTile(target, rows, columns, 32, rows);
+        EXPECT_GE(tile.rows, 1);
+        EXPECT_GE(tile.vectors, 1);
+        EXPECT_LE(tile.rows, rows);
+        EXPECT_LE(tile.rows * tile.vectors + tile.vectors + 1, target.vector_registers);
+        EXPECT_GT(tile.efficiency, 0);
+        EXPECT_LE(tile.efficiency, 1.0);
+      }
+    }
+  }
+}
+
+TEST(RegisterTile, AvoidsPadding) {
+  const Target target = *NamedTarget("x86-znver5");
+  EXPECT_EQ(128 % ChooseRegisterTile(target, 128, 128, 32, 128).rows, 0);
+  EXPECT_EQ(ChooseRegisterTile(target, 7, 512, 32, 7).rows, 7);
+  EXPECT_EQ(ChooseRegisterTile(target, 1024, 16, 32, 1024).vectors, 1);
+  EXPECT_EQ(56 % ChooseRegisterTile(target, 56, 64, 32, 56).rows, 0);
+}
+
+}  // namespace
+}  // namespace tilewright
