@@ -1,0 +1,201 @@
+#include "ir/well_formed.h"
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ir/functor.h"
+
+namespace tilewright {
+namespace {
+
+class Checker : public Visitor {
+ public:
+  explicit Checker(const Function& function) : function_(function) {}
+
+  std::vector<WellFormedViolation> Run() {
+    // Parameters first: extents of one may be symbols that another defines.
+    for (const Param& param : function_->params) Define(param.var.get(), param.var.name(), true);
+    for (const Param& param : function_->params) {
+      if (param.buffer) DefineBuffer(param.buffer, /*symbols=*/true);
+    }
+    Visit(function_->body);
+    return std::move(violations_);
+  }
+
+  using Visitor::Visit;
+
+ protected:
+  void VisitVar(const VarNode* op) override { Use(op, "variable " + op->name); }
+  void VisitLoad(const LoadNode* op) override {
+    Access(op->buffer, op->indices);
+    Visitor::VisitLoad(op);
+  }
+  void VisitStore(const StoreNode* op) override {
+    Access(op->buffer, op->indices);
+    int lanes = 1;
+    for (const Expr& index : op->indices) lanes = std::max(lanes, index.dtype().lanes());
+    if (op->value.dtype() != op->buffer->dtype.with_lanes(op->buffer->dtype.lanes() * lanes)) {
+      Report("a value of type " + op->value.dtype().ToString() + " is stored into buffer " + op->buffer->name + " of " +
+             op->buffer->dtype.ToString());
+    }
+    Visitor::VisitStore(op);
+  }
+  void VisitLet(const LetNode* op) override {
+    Visit(op->value);
+    Define(op->var.get(), op->var.name(), true);
+    Visit(op->body);
+    defined_.erase(op->var.get());
+  }
+  void VisitFor(const ForNode* op) override {
+    const uint32_t outer = object_;
+    object_ = op->id;
+    CheckId(op->id, "loop " + op->var.name());
+    Visit(op->min);
+    Visit(op->extent);
+    if (!op->var.dtype().is_index()) Report("loop variable " + op->var.name() + " is not an integer");
+    Define(op->var.get(), op->var.name(), false);
+    Visit(op->body);
+    defined_.erase(op->var.get());
+    object_ = outer;
+  }
+  void VisitWhile(const WhileNode* op) override {
+    Condition(op->condition);
+    Visitor::VisitWhile(op);
+  }
+  void VisitIf(const IfNode* op) override {
+    Condition(op->condition);
+    Visitor::VisitIf(op);
+  }
+  void VisitLetStmt(const LetStmtNode* op) override {
+    Visit(op->value);
+    Define(op->var.get(), op->var.name(), true);
+    Visit(op->body);
+    defined_.erase(op->var.get());
+  }
+  void VisitAttrStmt(const AttrStmtNode* op) override {
+    Visit(op->value);
+    Visit(op->body);
+  }
+  void VisitAllocate(const AllocateNode* op) override {
+    DefineBuffer(op->buffer, false);
+    Visit(op->body);
+    Forget(op->buffer);
+  }
+  void VisitDeclBuffer(const DeclBufferNode* op) override {
+    Use(op->buffer->data.get(), "the memory of buffer " + op->buffer->name);
+    buffers_.insert(op->buffer.get());
+    Visit(op->body);
+    buffers_.erase(op->buffer.get());
+  }
+  void VisitBlockRealize(const BlockRealizeNode* op) override {
+    VisitAll(op->bindings);
+    Condition(op->predicate);
+    Visit(op->predicate);
+    VisitBlock(op->block.get());
+  }
+  void VisitBlock(const BlockNode* op) override {
+    const uint32_t outer = object_;
+    object_ = op->id;
+    CheckId(op->id, "block " + op->name);
+    // Loop variables from around are hidden.
+    std::unordered_map<const Node*, bool> hidden;
+    for (auto it = defined_.begin(); it != defined_.end();) {
+      if (it->second) {
+        ++it;
+      } else {
+        hidden.insert(*it);
+        it = defined_.erase(it);
+      }
+    }
+    for (const IterVar& iter : op->iter_vars) {
+      // Domains may depend on what is outside.
+      defined_.insert(hidden.begin(), hidden.end());
+      Visit(iter.domain.min);
+      Visit(iter.domain.extent);
+      for (const auto& [node, kept] : hidden) defined_.erase(node);
+    }
+    for (const IterVar& iter : op->iter_vars) Define(iter.var.get(), iter.var.name(), true);
+    for (const Buffer& buffer : op->alloc_buffers) DefineBuffer(buffer, false);
+    for (const BufferRegion& region : op->reads) Region(region);
+    for (const BufferRegion& region : op->writes) Region(region);
+    for (const MatchBuffer& match : op->match_buffers) {
+      Region(match.source);
+      DefineBuffer(match.buffer, true);
+    }
+    Visit(op->init);
+    Visit(op->body);
+    for (const IterVar& iter : op->iter_vars) defined_.erase(iter.var.get());
+    for (const Buffer& buffer : op->alloc_buffers) Forget(buffer);
+    for (const MatchBuffer& match : op->match_buffers) Forget(match.buffer);
+    defined_.insert(hidden.begin(), hidden.end());
+    object_ = outer;
+  }
+
+ private:
+  void Report(std::string reason) { violations_.push_back({object_, std::move(reason)}); }
+  void CheckId(uint32_t id, const std::string& what) {
+    if (id == 0) return Report(what + " has no id");
+    if (id >= function_->next_id) Report(what + " has an id that is not below the function's next id");
+    if (!ids_.insert(id).second) Report(what + " has the id of another loop or block");
+  }
+  // `kept`: visible inside of blocks (everything but loop variables).
+  void Define(const Node* node, const std::string& name, bool kept) {
+    if (!ever_.insert(node).second) Report("variable " + name + " is defined twice");
+    defined_[node] = kept;
+  }
+  void DefineBuffer(const Buffer& buffer, bool symbols) {
+    if (!buffers_.insert(buffer.get()).second) Report("buffer " + buffer->name + " is defined twice");
+    if (!defined_.contains(buffer->data.get())) Define(buffer->data.get(), buffer->data.name(), true);
+    auto define_or_visit = [&](const Expr& e) {
+      const auto* var = dyn_cast<VarNode>(e);
+      if (symbols && var != nullptr && !defined_.contains(var)) return Define(var, var->name, true);
+      Visit(e);
+    };
+    for (const Expr& extent : buffer->shape) define_or_visit(extent);
+    for (const Expr& stride : buffer->strides) define_or_visit(stride);
+    define_or_visit(buffer->elem_offset);
+  }
+  void Forget(const Buffer& buffer) {
+    buffers_.erase(buffer.get());
+    defined_.erase(buffer->data.get());
+  }
+  void Use(const Node* node, const std::string& what) {
+    if (!defined_.contains(node)) Report(what + " is used outside of its definition");
+  }
+  void UseBuffer(const Buffer& buffer) {
+    if (!buffers_.contains(buffer.get())) Report("buffer " + buffer->name + " is used outside of its definition");
+  }
+  void Access(const Buffer& buffer, const std::vector<Expr>& indices) {
+    UseBuffer(buffer);
+    if (indices.size() != buffer->ndim()) {
+      Report("buffer " + buffer->name + " has " + std::to_string(buffer->ndim()) + " dimensions and " +
+             std::to_string(indices.size()) + " indices");
+    }
+    for (const Expr& index : indices) {
+      if (!index.dtype().is_integer()) Report("an index of buffer " + buffer->name + " is not an integer");
+    }
+  }
+  void Region(const BufferRegion& region) {
+    UseBuffer(region.buffer);
+    if (region.region.size() != region.buffer->ndim()) {
+      Report("a region of buffer " + region.buffer->name + " has another number of dimensions");
+    }
+    VisitRegion(region.region);
+  }
+  void Condition(const Expr& condition) {
+    if (condition && !condition.dtype().is_bool()) Report("a condition is not boolean");
+  }
+
+  const Function& function_;
+  uint32_t object_ = 0;
+  std::vector<WellFormedViolation> violations_;
+  std::unordered_map<const Node*, bool> defined_;
+  std::unordered_set<const Node*> ever_, buffers_;
+  std::unordered_set<uint32_t> ids_;
+};
+
+}  // namespace
+
+std::vector<WellFormedViolation> FindViolations(const Function& function) { return Checker(function).Run(); }
+
+}  // namespace tilewright
