@@ -1,0 +1,191 @@
+#include "bench/reference.h"
+
+#include <cmath>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "bench/shapes.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tilewright::bench {
+namespace {
+
+using runtime::Tensor;
+using runtime::ThreadPool;
+
+Workload MakeWorkload(std::string_view shape_text, DType dtype) {
+  const Shape shape = ParseShapes(shape_text)->front();
+  return {.shape = shape, .dtype = dtype, .problem = MakeProblem(shape).value()};
+}
+
+// out[n, y, x, o], written from the definition: every input position gives to the outputs that it reaches.
+std::vector<double> NaiveConvolution(const ConvolutionProblem& p, const Operands& operands) {
+  const std::vector<double> in = ToDoubles(operands.activation), weight = ToDoubles(operands.weight);
+  const int64_t group_in = p.in_channels / p.groups, group_out = p.out_channels / p.groups;
+  std::vector<double> out(static_cast<size_t>(p.batch * p.out[0] * p.out[1] * p.out[2] * p.out_channels), 0.0);
+  for (int64_t n = 0; n < p.batch; ++n)
+    for (int64_t y = 0; y < p.in[1]; ++y)
+      for (int64_t x = 0; x < p.in[2]; ++x)
+        for (int64_t ky = 0; ky < p.kernel[1]; ++ky)
+          for (int64_t kx = 0; kx < p.kernel[2]; ++kx) {
+            int64_t oy = y + p.padding[1] - ky * p.dilation, ox = x + p.padding[2] - kx * p.dilation;
+            if (p.transposed) {
+              oy = y * p.stride - p.padding[1] + ky;
+              ox = x * p.stride - p.padding[2] + kx;
+            } else if (oy % p.stride != 0 || ox % p.stride != 0) {
+              continue;
+            } else {
+              oy /= p.stride;
+              ox /= p.stride;
+            }
+            if (oy < 0 || oy >= p.out[1] || ox < 0 || ox >= p.out[2]) continue;
+            for (int64_t o = 0; o < p.out_channels; ++o)
+              for (int64_t i = 0; i < group_in; ++i)
+                out[static_cast<size_t>(((n * p.out[1] + oy) * p.out[2] + ox) * p.out_channels + o)] +=
+                    in[static_cast<size_t>(((n * p.in[1] + y) * p.in[2] + x) * p.in_channels +
+                                           o / group_out * group_in + i)] *
+                    weight[static_cast<size_t>(((ky * p.kernel[2] + kx) * group_in + i) * p.out_channels + o)];
+          }
+  return out;
+}
+
+// Turns the reference of all elements into a dense output.
+std::vector<double> Dense(const Reference& reference) {
+  std::vector<double> dense(reference.values.size(), NAN);
+  for (size_t r = 0; r < reference.rows.size(); ++r) {
+    for (int64_t c = 0; c < reference.columns; ++c) {
+      dense[static_cast<size_t>(reference.rows[r] + c)] =
+          reference.values[r * static_cast<size_t>(reference.columns) + static_cast<size_t>(c)];
+    }
+  }
+  return dense;
+}
+
+class ConvolutionReference : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(ConvolutionReference, AgreesWithNaiveLoops) {
+  ThreadPool pool({.num_threads = 2});
+  const Workload workload = MakeWorkload(GetParam(), DType::kF32);
+  const Operands operands = MakeOperands(workload).value();
+  const Reference reference = ComputeReference(workload, operands, pool).value();
+  const std::vector<double> expected = NaiveConvolution(std::get<ConvolutionProblem>(workload.problem), operands);
+  EXPECT_THAT(Dense(reference), ::testing::Pointwise(::testing::DoubleNear(1e-12), expected));
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, ConvolutionReference,
+                         ::testing::Values("C2D:2,7,9,5,17,3,1,1", "C2D:1,11,8,3,4,5,2,2", "C1D:2,13,3,5,3,2,1",
+                                           "DEP:1,6,7,5,3,2,1", "GRP:1,6,5,6,9,3,1,1,3", "DIL:1,11,12,2,3,3,2,1,2",
+                                           "T2D:2,4,3,5,6,4,2,1", "T2D:1,5,5,2,3,3,3,0"));
+
+TEST(Reference, MatmulAgreesWithNaiveLoops) {
+  ThreadPool pool({.num_threads = 2});
+  for (const char* shape : {"GMM:2,5,19,7", "GMMt:2,5,19,7", "TBG:2,5,3,7"}) {
+    const Workload workload = MakeWorkload(shape, DType::kBf16);
+    const auto& p = std::get<MatmulProblem>(workload.problem);
+    const Operands operands = MakeOperands(workload).value();
+    const std::vector<double> a = ToDoubles(operands.activation), b = ToDoubles(operands.weight);
+    const std::vector<double> out = Dense(ComputeReference(workload, operands, pool).value());
+    for (int64_t g = 0; g < p.batch; ++g)
+      for (int64_t m = 0; m < p.m; ++m)
+        for (int64_t n = 0; n < p.n; ++n) {
+          double sum = 0;
+          for (int64_t k = 0; k < p.k; ++k) {
+            const int64_t image = g / p.heads, head = g % p.heads;
+            const int64_t a_offset = ((image * p.m + m) * p.heads + head) * p.k + k;
+            const int64_t b_offset =
+                p.b_transposed ? ((image * p.n + n) * p.heads + head) * p.k + k : (g * p.k + k) * p.n + n;
+            sum += a[static_cast<size_t>(a_offset)] * b[static_cast<size_t>(b_offset)];
+          }
+          ASSERT_NEAR(out[static_cast<size_t>((g * p.m + m) * p.n + n)], sum, 1e-12) << shape;
+        }
+  }
+}
+
+// What an implementation that sums in f32 gives.
+Tensor SumInFloat(const Workload& workload, const Operands& operands) {
+  Tensor output = MakeOutput(workload).value();
+  const auto& p = std::get<MatmulProblem>(workload.problem);
+  const float *a = operands.activation.data<float>(), *b = operands.weight.data<float>();
+  for (int64_t m = 0; m < p.m; ++m)
+    for (int64_t n = 0; n < p.n; ++n) {
+      float sum = 0;
+      for (int64_t k = 0; k < p.k; ++k) sum += a[m * p.k + k] * b[k * p.n + n];
+      output.data<float>()[m * p.n + n] = sum;
+    }
+  return output;
+}
+
+TEST(Check, AcceptsSumsInFloat) {
+  ThreadPool pool({.num_threads = 2});
+  for (const char* shape : {"GMM:1,40,40,1", "GMM:1,40,40,7", "GMM:1,40,40,3000"}) {
+    const Workload workload = MakeWorkload(shape, DType::kF32);
+    const Operands operands = MakeOperands(workload).value();
+    const Reference reference = ComputeReference(workload, operands, pool).value();
+    const CheckResult result = Check(reference, SumInFloat(workload, operands));
+    EXPECT_EQ(result.failure, "") << shape;
+    EXPECT_LE(result.max_relative_error, reference.tolerance);
+  }
+}
+
+TEST(Check, FindsOneWrongElement) {
+  ThreadPool pool({.num_threads = 2});
+  const Workload workload = MakeWorkload("GMM:1,40,40,3000", DType::kF32);
+  const Operands operands = MakeOperands(workload).value();
+  const Reference reference = ComputeReference(workload, operands, pool).value();
+  Tensor output = SumInFloat(workload, operands);
+  const float right = output.data<float>()[777];
+  // One product of 3000 missing.
+  output.data<float>()[777] =
+      right - operands.activation.data<float>()[19 * 3000] * operands.weight.data<float>()[777 % 40];
+  const CheckResult missing = Check(reference, output);
+  EXPECT_GT(missing.max_relative_error, reference.tolerance);
+  EXPECT_THAT(missing.failure, ::testing::StartsWith("element 777 of the output is "));
+  output.data<float>()[777] = NAN;
+  EXPECT_THAT(Check(reference, output).failure, ::testing::StartsWith("element 777 of the output is nan"));
+  EXPECT_EQ(Check(reference, output).max_relative_error, INFINITY);
+  output.data<float>()[777] = right;
+  EXPECT_EQ(Check(reference, output).failure, "");
+}
+
+TEST(Check, IntegersAreExact) {
+  ThreadPool pool({.num_threads = 1});
+  const Workload workload = MakeWorkload("GMM:1,3,5,1000", DType::kInt8);
+  const Operands operands = MakeOperands(workload).value();
+  const Reference reference = ComputeReference(workload, operands, pool).value();
+  Tensor output = MakeOutput(workload).value();
+  for (int64_t m = 0; m < 3; ++m)
+    for (int64_t n = 0; n < 5; ++n)
+      for (int64_t k = 0; k < 1000; ++k)
+        output.data<int32_t>()[m * 5 + n] +=
+            operands.activation.data<uint8_t>()[m * 1000 + k] * operands.weight.data<int8_t>()[k * 5 + n];
+  EXPECT_EQ(Check(reference, output).failure, "");
+  EXPECT_EQ(Check(reference, output).max_relative_error, 0);
+  output.data<int32_t>()[4] += 1;
+  EXPECT_THAT(Check(reference, output).failure, ::testing::StartsWith("element 4 of the output is "));
+}
+
+TEST(Reference, LargeWorkloadsAreSampledByRows) {
+  ThreadPool pool({.num_threads = 2});
+  const Workload workload = MakeWorkload("GMM:2,1000,100,3", DType::kF32);
+  const Operands operands = MakeOperands(workload).value();
+  const Reference all = ComputeReference(workload, operands, pool).value();
+  EXPECT_EQ(all.rows.size(), 2000u);
+  const Reference sample = ComputeReference(workload, operands, pool, /*most_products=*/1000).value();
+  ASSERT_EQ(sample.rows.size(), 656u);  // The fewest rows of 100 with 65,536 elements.
+  const std::vector<double> dense = Dense(all);
+  for (size_t r = 0; r < sample.rows.size(); ++r) {
+    EXPECT_EQ(sample.values[r * 100 + 99], dense[static_cast<size_t>(sample.rows[r] + 99)]);
+  }
+}
+
+TEST(Reference, OperatorsWithoutOneAreRefused) {
+  ThreadPool pool({.num_threads = 1});
+  const Workload workload = MakeWorkload("SFM:8,8", DType::kF32);
+  const Operands operands = MakeOperands(workload).value();
+  EXPECT_EQ(ComputeReference(workload, operands, pool).status().message(), "there is no reference for SFM yet");
+}
+
+}  // namespace
+}  // namespace tilewright::bench

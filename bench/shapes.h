@@ -1,0 +1,49 @@
+// Operators and their shapes, as they are written on the command line: `OP:numbers`, for instance
+// `GMM:1,512,512,512`. The order of an operator's numbers is in the table in README.md and in `Signature`.
+#ifndef TILEWRIGHT_BENCH_SHAPES_H_
+#define TILEWRIGHT_BENCH_SHAPES_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace tilewright::bench {
+
+enum class Operator { kGmm, kGmmT, kC1d, kC2d, kC3d, kDep, kDil, kGrp, kT2d, kCbr, kTbg, kSfm, kNrm, kLn };
+
+struct Shape {
+  Operator op;
+  std::vector<int64_t> numbers;
+
+  friend bool operator==(const Shape&, const Shape&) = default;
+};
+
+// "GMM", "GMMt", "C2D", ...
+std::string_view Name(Operator op);
+
+// Names of the numbers, such as "N,H,W,CI,CO,k,s,p".
+std::string_view Signature(Operator op);
+
+// The numbers alone: "1,512,512,512".
+std::string NumbersText(const Shape& shape);
+
+// "GMM,C2D" -> {kGmm, kC2d}.
+absl::StatusOr<std::vector<Operator>> ParseOperators(std::string_view text);
+
+// One or more shapes, separated by commas, semicolons or blanks: "GMM:1,8,8,8,C2D:1,7,7,8,8,3,1,1;GMM:2,4,4,4".
+// Refuses unknown operators, a wrong count of numbers, numbers that are not positive (padding may be zero), groups that
+// do not divide the channels, and kernels larger than the padded input.
+absl::StatusOr<std::vector<Shape>> ParseShapes(std::string_view text);
+
+// The shapes that an operator is measured on when the user names the operator alone.
+std::vector<Shape> StandardShapes(Operator op);
+
+// What is measured when the user names nothing.
+std::vector<Shape> DefaultShapes();
+
+}  // namespace tilewright::bench
+
+#endif  // TILEWRIGHT_BENCH_SHAPES_H_
