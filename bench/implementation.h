@@ -1,0 +1,63 @@
+// What is measured: this compiler and every library it is compared with, behind one interface.
+//
+// Terms:
+//   variant  one way in which an implementation can do the work, such as a choice of memory layout. All are measured
+//            and listed; the fastest stands for the implementation.
+//   set      one copy of the activations and outputs. Runs rotate over the sets, so that data is no warmer in the
+//            caches than in a program. All sets hold the same numbers.
+#ifndef TILEWRIGHT_BENCH_IMPLEMENTATION_H_
+#define TILEWRIGHT_BENCH_IMPLEMENTATION_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "bench/operands.h"
+#include "bench/problem.h"
+#include "codegen/runtime/tensor.h"
+
+namespace tilewright::bench {
+
+// A workload that is ready to run: weights packed, memory allocated, code generated.
+class Runner {
+ public:
+  virtual ~Runner() = default;
+
+  // Name of the variant, such as "plain"; empty for an implementation that has only one.
+  virtual std::string variant() const { return ""; }
+
+  // What is timed.
+  virtual void Run(int set) = 0;
+
+  // Makes the output of a set differ from any result, so that a run that writes nothing is found out.
+  virtual void SpoilOutput(int set) = 0;
+
+  // The output of a set in its plain layout.
+  virtual absl::Status CopyOutput(int set, runtime::Tensor& output) = 0;
+};
+
+struct RunSettings {
+  int num_threads = 1;
+  // CPUs that the threads may use; the first is the one that the calling thread is bound to.
+  std::vector<int> cpus;
+  int num_sets = 1;
+};
+
+class Implementation {
+ public:
+  virtual ~Implementation() = default;
+
+  // As in --peers, such as "onednn".
+  virtual std::string name() const = 0;
+  virtual std::string version() const = 0;
+
+  // One runner per variant; an error that says why when the implementation cannot run the workload.
+  virtual absl::StatusOr<std::vector<std::unique_ptr<Runner>>> Prepare(const Workload& workload,
+                                                                       const Operands& operands,
+                                                                       const RunSettings& settings) = 0;
+};
+
+}  // namespace tilewright::bench
+
+#endif  // TILEWRIGHT_BENCH_IMPLEMENTATION_H_

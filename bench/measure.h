@@ -1,0 +1,37 @@
+// How runners are timed against each other.
+//
+// The machine's speed drifts, so runners are never timed one after the other: they take turns in blocks of at least 50
+// ms until the time is over, and every runner gets the same number of blocks. Before a block everybody pauses, so that
+// the threads of the runner before go to sleep and do not compete; the first samples of a block, which bring the
+// runner's code, weights and threads back, are dropped. A sample is one run, timed alone.
+#ifndef TILEWRIGHT_BENCH_MEASURE_H_
+#define TILEWRIGHT_BENCH_MEASURE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "bench/implementation.h"
+#include "bench/statistics.h"
+
+namespace tilewright::bench {
+
+struct MeasureOptions {
+  // For all runners together. At least one block of each is measured.
+  double seconds = 4;
+  int64_t block_nanoseconds = 50'000'000;
+  // Samples that begin within this time of a block's start are dropped, at least one.
+  int64_t warmup_nanoseconds = 5'000'000;
+  int64_t pause_nanoseconds = 5'000'000;
+  int num_sets = 1;
+};
+
+// Timings in the order of the runners.
+std::vector<Timing> MeasureAlternating(const std::vector<Runner*>& runners, const MeasureOptions& options);
+
+// Copies of the activations and outputs that together are larger than the second-level caches of all threads, so that
+// no run finds its own output of the run before there; between 2 and 32.
+int ChooseNumSets(const Workload& workload, int num_threads);
+
+}  // namespace tilewright::bench
+
+#endif  // TILEWRIGHT_BENCH_MEASURE_H_

@@ -1,0 +1,103 @@
+#include "bench/measure.h"
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "bench/statistics.h"
+#include "codegen/runtime/timer.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tilewright::bench {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(Statistics, QuantilesInterpolate) {
+  EXPECT_DOUBLE_EQ(Quantile({5}, 0.9), 5);
+  EXPECT_DOUBLE_EQ(Quantile({1, 2, 3, 4, 5}, 0.5), 3);
+  EXPECT_DOUBLE_EQ(Quantile({1, 2, 3, 4}, 0.5), 2.5);
+  EXPECT_DOUBLE_EQ(Quantile({0, 10}, 0.1), 1);
+  EXPECT_DOUBLE_EQ(Quantile({0, 10}, 1), 10);
+}
+
+TEST(Statistics, SummarizeSorts) {
+  const Timing timing = Summarize({5, 1, 4, 2, 3});
+  EXPECT_DOUBLE_EQ(timing.median_ms, 3);
+  EXPECT_DOUBLE_EQ(timing.p10_ms, 1.4);
+  EXPECT_DOUBLE_EQ(timing.p90_ms, 4.6);
+  EXPECT_EQ(timing.samples, 5);
+  EXPECT_EQ(Summarize({}).samples, 0);
+}
+
+TEST(Statistics, GeometricMean) {
+  EXPECT_DOUBLE_EQ(GeometricMean({0.5, 2}), 1);
+  EXPECT_DOUBLE_EQ(GeometricMean({}), 0);
+}
+
+// Takes a given time and notes which sets it was run with, in a log that runners share.
+class FakeRunner : public Runner {
+ public:
+  FakeRunner(char name, int64_t nanoseconds, std::string& log) : name_(name), nanoseconds_(nanoseconds), log_(log) {}
+
+  void Run(int set) override {
+    const int64_t end = runtime::NowNanoseconds() + (calls_++ == 0 ? 20 : 1) * nanoseconds_;
+    while (runtime::NowNanoseconds() < end) {
+    }
+    sets_.insert(set);
+    if (log_.empty() || log_.back() != name_) log_ += name_;
+  }
+  void SpoilOutput(int) override {}
+  absl::Status CopyOutput(int, runtime::Tensor&) override { return absl::OkStatus(); }
+
+  const std::set<int>& sets() const { return sets_; }
+
+ private:
+  const char name_;
+  const int64_t nanoseconds_;
+  std::string& log_;
+  int calls_ = 0;
+  std::set<int> sets_;
+};
+
+TEST(MeasureAlternating, RunnersTakeTurnsAndSlowFirstRunsAreDropped) {
+  std::string log;
+  FakeRunner fast('a', 100'000, log), slow('b', 400'000, log);
+  const std::vector<Timing> timings = MeasureAlternating({&fast, &slow}, {.seconds = 0.05,
+                                                                          .block_nanoseconds = 10'000'000,
+                                                                          .warmup_nanoseconds = 1'000'000,
+                                                                          .pause_nanoseconds = 0,
+                                                                          .num_sets = 3});
+  ASSERT_EQ(timings.size(), 2u);
+  EXPECT_GE(timings[0].median_ms, 0.1);
+  EXPECT_LT(timings[0].median_ms, 0.2);
+  EXPECT_GE(timings[1].median_ms, 0.4);
+  EXPECT_LT(timings[1].median_ms, 0.8);
+  EXPECT_LT(timings[0].p90_ms, 2.0) << "the first run, twenty times slower, is not among the samples";
+  EXPECT_GT(timings[0].samples, timings[1].samples);
+  EXPECT_THAT(log, ::testing::MatchesRegex("(ab)(ab)+"));
+  EXPECT_THAT(fast.sets(), ElementsAre(0, 1, 2));
+}
+
+TEST(MeasureAlternating, MeasuresEveryRunnerOnceHoweverShortTheTime) {
+  std::string log;
+  FakeRunner runner('a', 1'000'000, log);
+  const std::vector<Timing> timings = MeasureAlternating({&runner}, {.seconds = 0, .block_nanoseconds = 1});
+  EXPECT_EQ(timings.front().samples, 1);
+}
+
+TEST(ChooseNumSets, SmallTensorsNeedMoreCopies) {
+  const auto workload = [](const char* text) {
+    const Shape shape = ParseShapes(text)->front();
+    return Workload{.shape = shape, .dtype = DType::kF32, .problem = MakeProblem(shape).value()};
+  };
+  EXPECT_EQ(ChooseNumSets(workload("GMM:1,8,8,8"), 2), 32);
+  EXPECT_EQ(ChooseNumSets(workload("GMM:1,4096,4096,64"), 2), 2);
+  const int middle = ChooseNumSets(workload("GMM:1,256,256,256"), 2);
+  EXPECT_GT(middle, 2);
+  EXPECT_LT(middle, 32);
+}
+
+}  // namespace
+}  // namespace tilewright::bench

@@ -1,0 +1,185 @@
+// Measures operators: this compiler and its peers on the same data in one process. See README.md.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "bench/command_line.h"
+#include "bench/dtype.h"
+#include "bench/implementation.h"
+#include "bench/machine.h"
+#include "bench/peak.h"
+#include "bench/peer_onednn.h"
+#include "bench/peer_openblas.h"
+#include "bench/process_setup.h"
+#include "bench/report.h"
+#include "bench/run_workload.h"
+#include "bench/shapes.h"
+#include "codegen/runtime/thread_pool.h"
+
+ABSL_FLAG(std::string, ops, "", "Operators, such as GMM,C2D: each on its standard shapes.");
+ABSL_FLAG(std::string, shape, "",
+          "Shapes, such as GMM:1,512,512,512; several separated by commas or semicolons, or by giving the flag again.");
+ABSL_FLAG(std::string, dtype, "f32", "Data types: f32, bf16, int8.");
+ABSL_FLAG(std::string, peers, "onednn,openblas", "Libraries to compare with.");
+ABSL_FLAG(double, seconds, 6, "Time for measuring one shape in one data type, all implementations together.");
+ABSL_FLAG(int, threads, 0, "Threads of every implementation; 0 for one per available CPU.");
+ABSL_FLAG(std::string, json, "", "File to write the results to as JSON.");
+ABSL_FLAG(std::string, html, "", "File to write the results to as a page with plots.");
+
+namespace tilewright::bench {
+namespace {
+
+enum ExitStatus { kDone = 0, kFailed = 1, kWrongUsage = 2 };
+
+int Fail(ExitStatus status, std::string_view message) {
+  std::fprintf(stderr, "error: %.*s\n", static_cast<int>(message.size()), message.data());
+  return status;
+}
+
+// Stands for a peer that this program does not have, so that the report names it.
+class MissingPeer : public Implementation {
+ public:
+  explicit MissingPeer(std::string name) : name_(std::move(name)) {}
+  std::string name() const override { return name_; }
+  std::string version() const override { return ""; }
+  absl::StatusOr<std::vector<std::unique_ptr<Runner>>> Prepare(const Workload&, const Operands&,
+                                                               const RunSettings&) override {
+    return absl::NotFoundError("this program was built without this peer");
+  }
+
+ private:
+  const std::string name_;
+};
+
+std::vector<std::unique_ptr<Implementation>> MakeImplementations(const std::string& peers) {
+  std::vector<std::unique_ptr<Implementation>> implementations;
+  for (const std::string& name : std::vector<std::string>(absl::StrSplit(peers, ',', absl::SkipEmpty()))) {
+    if (name == "onednn") {
+      implementations.push_back(MakeOneDnn());
+    } else if (name == "openblas") {
+      implementations.push_back(MakeOpenBlas());
+    } else {
+      implementations.push_back(std::make_unique<MissingPeer>(name));
+    }
+  }
+  return implementations;
+}
+
+absl::StatusOr<std::vector<Workload>> ChooseWorkloads() {
+  std::vector<Shape> shapes;
+  if (const std::string text = absl::GetFlag(FLAGS_shape); !text.empty()) {
+    absl::StatusOr<std::vector<Shape>> parsed = ParseShapes(text);
+    if (!parsed.ok()) return parsed.status();
+    shapes = *std::move(parsed);
+  }
+  if (const std::string text = absl::GetFlag(FLAGS_ops); !text.empty()) {
+    const absl::StatusOr<std::vector<Operator>> operators = ParseOperators(text);
+    if (!operators.ok()) return operators.status();
+    // Operators whose shapes the user gave are measured on those alone.
+    for (Operator op : *operators) {
+      const bool given = std::any_of(shapes.begin(), shapes.end(), [&](const Shape& shape) { return shape.op == op; });
+      if (given) continue;
+      for (Shape& shape : StandardShapes(op)) shapes.push_back(std::move(shape));
+    }
+  }
+  if (shapes.empty()) shapes = DefaultShapes();
+  const absl::StatusOr<std::vector<DType>> dtypes = ParseDTypes(absl::GetFlag(FLAGS_dtype));
+  if (!dtypes.ok()) return dtypes.status();
+
+  std::vector<Workload> workloads;
+  for (DType dtype : *dtypes) {
+    for (const Shape& shape : shapes) {
+      const absl::StatusOr<Problem> problem = MakeProblem(shape);
+      if (!problem.ok()) return problem.status();
+      workloads.push_back({.shape = shape, .dtype = dtype, .problem = *problem});
+    }
+  }
+  return workloads;
+}
+
+absl::Status WriteFile(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  return file.good() ? absl::OkStatus() : absl::UnavailableError(absl::StrCat("cannot write ", path));
+}
+
+// Paths are the user's: those of the folder in which he called `bazel run`, not of the one that it starts programs in.
+absl::Status WriteReports(const Report& report) {
+  const char* folder = std::getenv("BUILD_WORKING_DIRECTORY");
+  const auto absolute = [&](const std::string& path) {
+    return folder == nullptr || path.starts_with('/') ? path : absl::StrCat(folder, "/", path);
+  };
+  absl::Status status;
+  if (const std::string path = absl::GetFlag(FLAGS_json); !path.empty()) {
+    status.Update(WriteFile(absolute(path), ToJson(report)));
+  }
+  if (const std::string path = absl::GetFlag(FLAGS_html); !path.empty()) {
+    status.Update(WriteFile(absolute(path), ToHtml(report)));
+  }
+  return status;
+}
+
+int Main(const std::vector<std::string>& arguments, char** argv) {
+  const absl::StatusOr<std::vector<Workload>> workloads = ChooseWorkloads();
+  if (!workloads.ok()) return Fail(kWrongUsage, std::string(workloads.status().message()));
+  const absl::StatusOr<std::vector<int>> cpus = SetUpProcess(absl::GetFlag(FLAGS_threads), argv);
+  if (!cpus.ok()) return Fail(kWrongUsage, std::string(cpus.status().message()));
+
+  const int num_threads = static_cast<int>(cpus->size());
+  runtime::ThreadPool pool({.num_threads = num_threads, .cpus = *cpus});
+  Report report = {.machine = DescribeMachine(num_threads),
+                   .peak = MeasurePeak(pool),
+                   .commit = CurrentCommit(),
+                   .command = absl::StrJoin(arguments, " ")};
+  std::fprintf(stderr, "%s\n", PeakText(report.peak).c_str());
+
+  std::vector<std::unique_ptr<Implementation>> implementations = MakeImplementations(absl::GetFlag(FLAGS_peers));
+  const RunSettings settings = {.num_threads = num_threads, .cpus = *cpus};
+  const MeasureOptions options = {.seconds = absl::GetFlag(FLAGS_seconds)};
+  bool wrong = false;
+  for (size_t i = 0; i < workloads->size(); ++i) {
+    const Workload& workload = (*workloads)[i];
+    std::fprintf(stderr, "[%zu/%zu] %s:%s %s\n", i + 1, workloads->size(), Name(workload.shape.op).data(),
+                 NumbersText(workload.shape).c_str(), Name(workload.dtype).data());
+    for (Result& result : RunWorkload(workload, implementations, settings, options, pool)) {
+      if (result.wrong) std::fprintf(stderr, "error: %s: %s\n", result.implementation.c_str(), result.error.c_str());
+      wrong |= result.wrong;
+      report.results.push_back(std::move(result));
+    }
+  }
+  std::fputs(ToText(report).c_str(), stdout);
+  const absl::Status written = WriteReports(report);
+  if (!written.ok()) return Fail(kFailed, std::string(written.message()));
+  return wrong ? Fail(kFailed, "results were wrong; see the report") : kDone;
+}
+
+}  // namespace
+}  // namespace tilewright::bench
+
+int main(int argc, char** argv) {
+  using namespace tilewright::bench;  // NOLINT(build/namespaces): main() cannot be in it.
+  absl::SetProgramUsageMessage(
+      "Measures operators against other libraries.\n"
+      "  operators --ops=GMM,C2D --dtype=f32\n"
+      "  operators --shape=GMM:1,512,512,512 --json=results.json");
+  const std::vector<std::string> arguments = JoinRepeatedFlag(std::vector<std::string>(argv, argv + argc), "shape");
+  std::vector<char*> pointers;
+  for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
+  const std::vector<char*> rest = absl::ParseCommandLine(static_cast<int>(pointers.size()), pointers.data());
+  if (rest.size() > 1) return Fail(kWrongUsage, absl::StrCat("unexpected argument '", rest[1], "'"));
+  return Main(arguments, argv);
+}

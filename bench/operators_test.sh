@@ -1,0 +1,34 @@
+#!/bin/bash
+# Runs the benchmark program as a user does: exit status, where output goes, and what the files hold.
+set -u
+program="$1"
+failures=0
+
+# expect STATUS TEXT ARGUMENTS...: TEXT must be in the output.
+expect() {
+  local status="$1" text="$2"
+  shift 2
+  local output
+  output="$("$program" "$@" 2>&1)"
+  local actual=$?
+  if [[ $actual -ne $status || "$output" != *"$text"* ]]; then
+    echo "FAILED: $*: status $actual, expected $status and '$text'; output:"
+    echo "$output"
+    failures=$((failures + 1))
+  fi
+}
+
+expect 2 "unknown operator 'FOO'" --ops=FOO
+expect 2 "GMM takes 4: B,M,N,K" --shape=GMM:1,2
+expect 2 "unknown data type 'f8'" --dtype=f8
+expect 2 "unexpected argument 'GMM'" GMM
+expect 2 "this process may use" --threads=100000
+expect 1 "cannot write /nonexistent/results.json" --shape=GMM:1,8,8,8 --seconds=0 --json=/nonexistent/results.json
+expect 0 "this program was built without this peer" --shape=GMM:1,8,8,8 --seconds=0 --peers=nobody
+expect 0 "GMM 1,17,19,23 f32" --shape=GMM:1,17,19,23 --shape=C2D:1,5,6,7,8,3,1,1 --seconds=0 \
+  --json="$TEST_TMPDIR/results.json" --html="$TEST_TMPDIR/results.html"
+for text in '"op": "C2D"' '"shape": "1,17,19,23"' '"checked": true' '"impl": "openblas"' '"impl": "onednn"'; do
+  grep -qF "$text" "$TEST_TMPDIR/results.json" || { echo "FAILED: no $text in the JSON"; failures=$((failures + 1)); }
+done
+grep -q '</html>' "$TEST_TMPDIR/results.html" || { echo "FAILED: the page is not complete"; failures=$((failures + 1)); }
+exit $((failures > 0))

@@ -1,0 +1,30 @@
+// The most that this machine can do, measured: what results are a percentage of.
+//
+// Arithmetic peaks come from loops of independent multiply-add instructions that touch no memory, on all threads at
+// once; a kernel cannot be faster unless it needs fewer operations. The bandwidth is that of reading memory far larger
+// than every cache. Every number is the best of several short runs, because a disturbed run says nothing.
+#ifndef TILEWRIGHT_BENCH_PEAK_H_
+#define TILEWRIGHT_BENCH_PEAK_H_
+
+#include "bench/dtype.h"
+#include "codegen/runtime/thread_pool.h"
+
+namespace tilewright::bench {
+
+// 0 stands for "this CPU has no such instruction".
+struct Peak {
+  double f32_gflops = 0;
+  double bf16_gflops = 0;  // bf16 dot products into f32.
+  double int8_gops = 0;    // u8 by s8 dot products into s32.
+  double read_gbs = 0;     // Gigabytes (10^9) a second.
+};
+
+// On all threads of the pool; takes about a second.
+Peak MeasurePeak(runtime::ThreadPool& pool);
+
+// The arithmetic peak that a data type is measured against.
+double ArithmeticPeak(const Peak& peak, DType dtype);
+
+}  // namespace tilewright::bench
+
+#endif  // TILEWRIGHT_BENCH_PEAK_H_

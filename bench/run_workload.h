@@ -1,0 +1,23 @@
+// One workload from inputs to results: every implementation is prepared and checked, those that are right are timed
+// against each other, and the output of the timed runs is checked again.
+#ifndef TILEWRIGHT_BENCH_RUN_WORKLOAD_H_
+#define TILEWRIGHT_BENCH_RUN_WORKLOAD_H_
+
+#include <memory>
+#include <vector>
+
+#include "bench/implementation.h"
+#include "bench/measure.h"
+#include "bench/result.h"
+#include "codegen/runtime/thread_pool.h"
+
+namespace tilewright::bench {
+
+// One result per implementation, in their order. `settings.num_sets` and `options.num_sets` are chosen here.
+std::vector<Result> RunWorkload(const Workload& workload,
+                                const std::vector<std::unique_ptr<Implementation>>& implementations,
+                                RunSettings settings, MeasureOptions options, runtime::ThreadPool& pool);
+
+}  // namespace tilewright::bench
+
+#endif  // TILEWRIGHT_BENCH_RUN_WORKLOAD_H_

@@ -1,0 +1,28 @@
+// Order statistics of timed samples.
+#ifndef TILEWRIGHT_BENCH_STATISTICS_H_
+#define TILEWRIGHT_BENCH_STATISTICS_H_
+
+#include <cstdint>
+#include <vector>
+
+namespace tilewright::bench {
+
+struct Timing {
+  double median_ms = 0;
+  double p10_ms = 0;
+  double p90_ms = 0;
+  int64_t samples = 0;
+};
+
+// Quantile `q` in [0, 1] of samples in ascending order, interpolated between neighbours. There must be a sample.
+double Quantile(const std::vector<double>& ascending, double q);
+
+// Of samples in milliseconds, in any order; all zero when there are none.
+Timing Summarize(std::vector<double> samples_ms);
+
+// Zero when there are no values; all must be positive.
+double GeometricMean(const std::vector<double>& values);
+
+}  // namespace tilewright::bench
+
+#endif  // TILEWRIGHT_BENCH_STATISTICS_H_
