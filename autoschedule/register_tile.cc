@@ -1,6 +1,7 @@
 #include "autoschedule/register_tile.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace tilewright {
 namespace {
@@ -39,6 +40,13 @@ RegisterTile ChooseRegisterTile(const Target& target, int64_t rows, int64_t colu
     }
   }
   return best;
+}
+
+int64_t MaxRowsWithoutConflicts(const Target& target, int64_t row_stride_bytes) {
+  const CacheLevel& l1 = target.caches[0];
+  const int64_t way_bytes = l1.bytes / l1.ways;
+  const int64_t distinct = way_bytes / std::max<int64_t>(l1.line_bytes, std::gcd(row_stride_bytes, way_bytes));
+  return std::max<int64_t>(distinct, 1) * std::max(1, l1.ways - 2);
 }
 
 }  // namespace tilewright

@@ -20,4 +20,9 @@ struct RegisterTile {
 RegisterTile ChooseRegisterTile(const Target& target, int64_t rows, int64_t columns, int element_bits,
                                 int64_t max_rows);
 
+// How many rows that lie `row_stride_bytes` apart can be read side by side without evicting each other from the first
+// cache level: rows whose addresses agree modulo the size of a way fall into the same set. Two lines of each set are
+// left to the column operand's stream.
+int64_t MaxRowsWithoutConflicts(const Target& target, int64_t row_stride_bytes);
+
 }  // namespace tilewright

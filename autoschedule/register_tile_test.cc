@@ -30,5 +30,13 @@ TEST(RegisterTile, AvoidsPadding) {
   EXPECT_EQ(56 % ChooseRegisterTile(target, 56, 64, 32, 56).rows, 0);
 }
 
+TEST(RegisterTile, RowsThatShareACacheSet) {
+  const Target target = *NamedTarget("x86-znver4");  // 32 KiB in 8 ways: a way has 4 KiB
+  EXPECT_EQ(MaxRowsWithoutConflicts(target, 4096), 6);
+  EXPECT_EQ(MaxRowsWithoutConflicts(target, 8192), 6);
+  EXPECT_EQ(MaxRowsWithoutConflicts(target, 2048), 12);
+  EXPECT_EQ(MaxRowsWithoutConflicts(target, 4100), 6 * 64);
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -58,6 +58,7 @@ std::vector<CacheLevel> DataCaches() {
     level.bytes = ParseSize(ReadLine(dir + "size"));
     level.line_bytes = std::max(16, std::atoi(ReadLine(dir + "coherency_line_size").c_str()));
     level.shared_by = CountCpus(ReadLine(dir + "shared_cpu_list"));
+    level.ways = std::max(1, std::atoi(ReadLine(dir + "ways_of_associativity").c_str()));
     caches.push_back(level);
   }
   if (caches.empty()) caches = {{32 << 10, 64, 1}, {1 << 20, 64, 1}};  // machines that hide it: the common least

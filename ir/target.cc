@@ -35,7 +35,7 @@ Target X86(std::string name, std::string cpu, int vector_bits, std::vector<std::
   t.cores = 2;
   t.vector_bits = vector_bits;
   t.vector_registers = vector_bits == 512 ? 32 : 16;
-  t.caches = {{l1, 64, 1}, {l2, 64, 1}, {l3, 64, 8}};
+  t.caches = {{l1, 64, 1, l1 > (32 << 10) ? 12 : 8}, {l2, 64, 1, 8}, {l3, 64, 8, 16}};
   t.f32_fma_per_cycle = f32_fma_per_cycle;
   return t;
 }
@@ -50,7 +50,7 @@ Target Arm(std::string name, std::string cpu, std::vector<std::string> features,
   t.cores = 4;
   t.vector_bits = 128;
   t.vector_registers = 32;
-  t.caches = {{64 << 10, 64, 1}, {l2, 64, 1}, {32 << 20, 64, 32}};
+  t.caches = {{64 << 10, 64, 1, 4}, {l2, 64, 1, 8}, {32 << 20, 64, 32, 16}};
   t.f32_fma_per_cycle = fma;
   return t;
 }

@@ -20,6 +20,7 @@ struct CacheLevel {
   int64_t bytes = 0;
   int line_bytes = 64;
   int shared_by = 1;  // cores
+  int ways = 8;       // lines of one set
 };
 
 struct Target {
