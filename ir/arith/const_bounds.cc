@@ -1,0 +1,169 @@
+// Constant intervals of expressions and sums.
+#include <algorithm>
+
+#include "ir/arith/context.h"
+#include "ir/arith/same_expr.h"
+#include "ir/builtin.h"
+
+namespace tilewright::arith {
+namespace {
+
+// What the type alone says. Wide integers count as unbounded: they do not overflow.
+Bounds TypeBounds(DataType dtype) {
+  if (dtype.is_bool()) return {0, 1};
+  if (dtype.is_uint()) return {dtype.bits() < 64 ? 0 : kNegInf, dtype.bits() < 64 ? MaxValue(dtype) : kPosInf};
+  if (dtype.is_int() && dtype.bits() < 32) return {MinValue(dtype), MaxValue(dtype)};
+  return {};
+}
+
+}  // namespace
+
+Bounds Context::WithAtomFacts(const Term& term, Bounds bounds) const {
+  for (const AtomFact& fact : atom_facts_) {
+    if (fact.term.upper == term.upper && fact.term.lower == term.lower && SameAtom(fact.term.atom, term.atom)) {
+      bounds = Intersect(bounds, fact.bounds);
+    }
+  }
+  return bounds;
+}
+
+Bounds Context::BoundsOf(const Expr& e) const {
+  DataType dtype = e.dtype();
+  switch (e->kind()) {
+    case Kind::kIntImm:
+      return Bounds::Point(cast<IntImmNode>(e)->value);
+    case Kind::kVar: {
+      const Binding* binding = Find(cast<VarNode>(e));
+      return binding != nullptr ? Intersect(binding->bounds, TypeBounds(dtype)) : TypeBounds(dtype);
+    }
+    case Kind::kBinary: {
+      const auto* op = cast<BinaryNode>(e);
+      if (!dtype.is_integer() || !dtype.is_scalar()) return TypeBounds(dtype);
+      Bounds a = BoundsOf(op->a), b = BoundsOf(op->b), result;
+      switch (op->op) {
+        case BinaryOp::kAdd:
+          result = a + b;
+          break;
+        case BinaryOp::kSub:
+          result = a - b;
+          break;
+        case BinaryOp::kMul:
+          result = a * b;
+          break;
+        case BinaryOp::kDiv:
+          result = TruncDivBounds(a, b);
+          break;
+        case BinaryOp::kMod:
+          result = TruncModBounds(a, b);
+          break;
+        case BinaryOp::kFloorDiv:
+          result = FloorDivBounds(a, b);
+          break;
+        case BinaryOp::kFloorMod:
+          result = FloorModBounds(a, b);
+          break;
+        case BinaryOp::kMin:
+          result = {std::min(a.min, b.min), std::min(a.max, b.max)};
+          break;
+        case BinaryOp::kMax:
+          result = {std::max(a.min, b.min), std::max(a.max, b.max)};
+          break;
+        default:
+          return TypeBounds(dtype);
+      }
+      // Narrow and unsigned arithmetic may wrap.
+      if (!dtype.is_index()) {
+        Bounds type = TypeBounds(dtype);
+        bool wraps = !result.Within(type.min, type.max) || (dtype.is_uint() && dtype.bits() == 64);
+        return wraps ? type : result;
+      }
+      return atom_facts_.empty() ? result : WithAtomFacts({e}, result);
+    }
+    case Kind::kSelect: {
+      const auto* op = cast<SelectNode>(e);
+      return dtype.is_integer() ? Union(BoundsOf(op->true_value), BoundsOf(op->false_value)) : TypeBounds(dtype);
+    }
+    case Kind::kCast: {
+      const auto* op = cast<CastNode>(e);
+      DataType from = op->value.dtype();
+      if (!dtype.is_integer() || !dtype.is_scalar() || !(from.is_integer() || from.is_bool())) {
+        return TypeBounds(dtype);
+      }
+      Bounds value = BoundsOf(op->value);
+      if (dtype.is_int() && from.is_int() && dtype.bits() >= from.bits()) return value;
+      bool fits = value.IsFinite() && value.Within(MinValue(dtype), MaxValue(dtype));
+      return fits ? value : TypeBounds(dtype);
+    }
+    case Kind::kCall: {
+      const auto* op = cast<CallNode>(e);
+      if (op->op == kIfThenElse && dtype.is_integer() && dtype.is_scalar()) {
+        return Union(BoundsOf(op->args[1]), BoundsOf(op->args[2]));
+      }
+      break;
+    }
+    default:
+      break;
+  }
+  return atom_facts_.empty() ? TypeBounds(dtype) : WithAtomFacts({e}, TypeBounds(dtype));
+}
+
+Bounds Context::BoundsOf(const Term& term) const {
+  Bounds bounds = BoundsOf(term.atom);
+  if (term.upper != kNoUpper) bounds = FloorModBounds(bounds, Bounds::Point(term.upper));
+  if (term.lower != 1) bounds = FloorDivBounds(bounds, Bounds::Point(term.lower));
+  if (!atom_facts_.empty() && term.IsSplit()) bounds = WithAtomFacts(term, bounds);
+  return term.scale == 1 ? bounds : bounds * Bounds::Point(term.scale);
+}
+
+Bounds Context::BoundsOf(const Sum& sum) const {
+  if (sum.overflow) return {};
+  Bounds bounds = Bounds::Point(sum.base);
+  for (const Term& term : sum.terms) bounds = bounds + BoundsOf(term);
+  for (const Sum& fact : facts_) {
+    if (fact.terms.size() > sum.terms.size()) continue;
+    // All of the fact's terms occur in the sum, each `ratio` times: sum = ratio * fact + rest.
+    int64_t numerator = 0, denominator = 1;
+    Bounds rest = Bounds::Point(sum.base);
+    size_t matched = 0;
+    bool proportional = true;
+    for (const Term& term : sum.terms) {
+      const Term* partner = nullptr;
+      for (const Term& other : fact.terms) {
+        if (other.upper == term.upper && other.lower == term.lower && SameAtom(other.atom, term.atom)) {
+          partner = &other;
+          break;
+        }
+      }
+      if (partner == nullptr) {
+        rest = rest + BoundsOf(term);
+        continue;
+      }
+      if (matched++ == 0) {
+        numerator = term.scale;
+        denominator = partner->scale;
+      } else if (SaturatingMul(term.scale, denominator) != SaturatingMul(partner->scale, numerator)) {
+        proportional = false;
+        break;
+      }
+    }
+    if (!proportional || matched != fact.terms.size()) continue;
+    if (denominator < 0) {
+      if (denominator == kNegInf || numerator == kNegInf) continue;
+      numerator = -numerator;
+      denominator = -denominator;
+    }
+    // fact's terms >= -fact.base, so ratio * terms >= -base * ratio for a positive ratio.
+    int64_t end = SaturatingMul(SaturatingMul(fact.base, numerator), -1);
+    if (end == kPosInf || end == kNegInf) continue;
+    if (numerator > 0) {
+      Bounds better{-FloorDivInt(-end, denominator), kPosInf};
+      bounds.min = std::max(bounds.min, SaturatingAdd(better.min, rest.min));
+    } else {
+      Bounds better{kNegInf, FloorDivInt(end, denominator)};
+      bounds.max = std::min(bounds.max, SaturatingAdd(better.max, rest.max));
+    }
+  }
+  return bounds;
+}
+
+}  // namespace tilewright::arith

@@ -1,0 +1,230 @@
+#include "ir/arith/context.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+#include <utility>
+
+#include "ir/arith/same_expr.h"
+#include "ir/builtin.h"
+
+namespace tilewright::arith {
+namespace {
+
+// The bounds that scale * t + base >= 0 gives t.
+Bounds SolveForTerm(int64_t scale, int64_t base) {
+  Bounds bounds;
+  if (scale > 0) {
+    bounds.min = base == kNegInf ? kPosInf : -FloorDivInt(base, scale);
+  } else if (scale != kNegInf) {
+    bounds.max = FloorDivInt(base, -scale);
+  }
+  return bounds;
+}
+
+Term Unscaled(const Term& term) { return {term.atom, term.upper, term.lower, 1}; }
+
+}  // namespace
+
+const Context::Binding* Context::Find(const VarNode* var) const {
+  if (index_.empty()) return nullptr;
+  auto it = index_.find(var);
+  return it == index_.end() || it->second < 0 ? nullptr : &bindings_[it->second];
+}
+
+void Context::Push(Binding binding) {
+  if (index_.empty()) index_.reserve(14);
+  int& newest = index_.try_emplace(binding.var.get(), -1).first->second;
+  binding.previous = newest;
+  newest = static_cast<int>(bindings_.size());
+  if (binding.symbolic) ++symbolic_bindings_;
+  bindings_.push_back(std::move(binding));
+  undo_.push_back(Undoable::kBinding);
+}
+
+void Context::BindRange(const Var& var, const Range& range) {
+  Binding binding;
+  binding.var = var;
+  if (const Binding* old = Find(var.get())) {
+    binding.bounds = old->bounds;
+    binding.symbolic = old->symbolic;
+    if (old->value) return;  // The value says more than any range.
+  }
+  auto min = range.min ? AsInt(range.min) : 0, extent = AsInt(range.extent);
+  if (min && extent) {
+    binding.bounds = Intersect(binding.bounds, {*min, SaturatingAdd(SaturatingAdd(*min, *extent), -1)});
+    Push(std::move(binding));
+    return;
+  }
+  Sum least = range.min ? ToSum(range.min) : Sum::Constant(var.dtype(), 0);
+  Sum size = ToSum(range.extent);
+  Sum at_least_one = size;
+  at_least_one.AddBase(-1);
+  if (!size.IsConstant() && !at_least_one.overflow) PushFact(at_least_one);  // The range is not empty.
+  Sum last = least;
+  AddSum(&last, at_least_one, 1);
+  binding.bounds = Intersect(binding.bounds, {BoundsOf(least).min, BoundsOf(last).max});
+  if (!least.overflow && !last.overflow && !(least.IsConstant() && last.IsConstant())) {
+    binding.symbolic = std::make_shared<SymbolicRange>(SymbolicRange{std::move(least), std::move(last)});
+  }
+  Push(std::move(binding));
+}
+
+void Context::BindValue(const Var& var, const Expr& value) {
+  Binding binding;
+  binding.var = var;
+  binding.value = Simplify(value);
+  if (value.dtype().is_integer()) binding.bounds = BoundsOf(binding.value);
+  Push(std::move(binding));
+}
+
+void Context::Undo(size_t mark) {
+  while (undo_.size() > mark) {
+    switch (undo_.back()) {
+      case Undoable::kBinding: {
+        const Binding& binding = bindings_.back();
+        index_[binding.var.get()] = binding.previous;
+        if (binding.symbolic) --symbolic_bindings_;
+        bindings_.pop_back();
+        break;
+      }
+      case Undoable::kFact:
+        facts_.pop_back();
+        break;
+      case Undoable::kAtomFact:
+        atom_facts_.pop_back();
+        break;
+      case Undoable::kKnown:
+        known_.pop_back();
+        break;
+    }
+    undo_.pop_back();
+  }
+}
+
+void Context::PushAtomFact(const Term& term, Bounds bounds) {
+  if (const auto* var = dyn_cast<VarNode>(term.atom); var != nullptr && !term.IsSplit()) {
+    Binding binding;
+    binding.var = Var(var);
+    if (const Binding* old = Find(var)) {
+      binding.bounds = old->bounds;
+      binding.symbolic = old->symbolic;
+      binding.value = old->value;
+    }
+    Bounds narrowed = Intersect(binding.bounds, bounds);
+    if (narrowed == binding.bounds) return;
+    binding.bounds = narrowed;
+    Push(std::move(binding));
+    return;
+  }
+  atom_facts_.push_back({Unscaled(term), bounds});
+  undo_.push_back(Undoable::kAtomFact);
+}
+
+void Context::PushFact(Sum fact) {
+  if (fact.overflow || fact.terms.empty()) return;
+  if (fact.terms.size() == 1) {
+    PushAtomFact(fact.terms[0], SolveForTerm(fact.terms[0].scale, fact.base));
+    return;
+  }
+  // What the other terms leave for each variable.
+  for (size_t i = 0; i < fact.terms.size(); ++i) {
+    Bounds rest = Bounds::Point(fact.base);
+    for (size_t j = 0; j < fact.terms.size(); ++j) {
+      if (j != i) rest = rest + BoundsOf(fact.terms[j]);
+    }
+    if (rest.max == kPosInf) continue;
+    PushAtomFact(fact.terms[i], SolveForTerm(fact.terms[i].scale, rest.max));
+  }
+  // The sum of the terms as an atom of its own, as it stands below a division.
+  int64_t divisor = 0;
+  const Term* largest = &fact.terms[0];
+  for (const Term& term : fact.terms) {
+    divisor = std::gcd(divisor, term.scale);
+    if (std::llabs(term.scale) > std::llabs(largest->scale)) largest = &term;
+  }
+  if (largest->scale < 0) divisor = -divisor;
+  Sum compound = fact;
+  compound.base = 0;
+  for (Term& term : compound.terms) term.scale /= divisor;
+  if (Expr atom = FromSum(compound)) PushAtomFact({atom}, SolveForTerm(divisor, fact.base));
+  facts_.push_back(std::move(fact));
+  undo_.push_back(Undoable::kFact);
+}
+
+void Context::PushKnown(const Expr& condition, bool holds) {
+  known_.push_back({condition, holds});
+  undo_.push_back(Undoable::kKnown);
+}
+
+std::optional<bool> Context::Lookup(const Expr& condition) const {
+  for (const Known& known : known_) {
+    if (SameExpr(known.condition, condition)) return known.holds;
+  }
+  return std::nullopt;
+}
+
+void Context::Assume(const Expr& condition, bool holds) {
+  if (!condition || HasEffect(condition)) return;
+  Expr e = Simplify(condition);
+  if (const auto* negation = dyn_cast<NotNode>(e)) return Assume(negation->a, !holds);
+  if (const auto* call = dyn_cast<CallNode>(e); call != nullptr && call->op == "likely") {
+    return Assume(call->args[0], holds);
+  }
+  const auto* op = dyn_cast<BinaryNode>(e);
+  if (op == nullptr || !(IsLogic(op->op) || IsComparison(op->op))) {
+    if (!isa<IntImmNode>(e)) PushKnown(e, holds);
+    return;
+  }
+  if (IsLogic(op->op)) {
+    if ((op->op == BinaryOp::kAnd) == holds) {
+      Expr a = op->a, b = op->b;
+      Assume(a, holds);
+      Assume(b, holds);
+    } else {
+      PushKnown(e, holds);
+    }
+    return;
+  }
+  PushKnown(e, holds);
+  if (!op->a.dtype().is_index()) return;
+  // difference = b - a
+  Sum difference = ToSum(op->b);
+  AddSum(&difference, ToSum(op->a), -1);
+  Sum opposite = Sum::Constant(difference.dtype, 0);
+  AddSum(&opposite, difference, -1);
+  switch (op->op) {
+    case BinaryOp::kEQ:
+    case BinaryOp::kNE:
+      if ((op->op == BinaryOp::kEQ) == holds) {
+        PushFact(difference);
+        PushFact(opposite);
+      } else if (BoundsOf(difference).min == 0) {
+        difference.AddBase(-1);
+        PushFact(difference);
+      } else if (BoundsOf(opposite).min == 0) {
+        opposite.AddBase(-1);
+        PushFact(opposite);
+      }
+      return;
+    case BinaryOp::kLT:  // a < b: b - a - 1 >= 0; otherwise a - b >= 0
+    case BinaryOp::kGE:
+      if ((op->op == BinaryOp::kLT) == holds) {
+        difference.AddBase(-1);
+        PushFact(difference);
+      } else {
+        PushFact(opposite);
+      }
+      return;
+    default:  // kLE, kGT
+      if ((op->op == BinaryOp::kLE) == holds) {
+        PushFact(difference);
+      } else {
+        opposite.AddBase(-1);
+        PushFact(opposite);
+      }
+      return;
+  }
+}
+
+}  // namespace tilewright::arith

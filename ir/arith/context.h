@@ -1,0 +1,128 @@
+// What an Analyzer knows and how it computes; internal to ir/arith.
+//
+// The parts: context.cc keeps bindings and facts, const_bounds.cc derives constant intervals, simplify_index.cc brings
+// integers into linear normal form (sum.h), simplify_bool.cc handles comparisons and logic, simplify_other.cc the rest,
+// prove.cc shows that a sum is not negative.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/arith/bounds.h"
+#include "ir/arith/sum.h"
+#include "ir/buffer.h"
+#include "ir/expr.h"
+
+namespace tilewright::arith {
+
+class Context {
+ public:
+  // ---- Bindings and facts (context.cc)
+  void BindRange(const Var& var, const Range& range);
+  void BindValue(const Var& var, const Expr& value);
+  void Assume(const Expr& condition, bool holds = true);
+  size_t mark() const { return undo_.size(); }
+  void Undo(size_t mark);
+
+  // ---- Simplification
+  Expr Simplify(const Expr& e);
+  Expr SimplifyBool(const Expr& e);   // scalar bool
+  Expr SimplifyOther(const Expr& e);  // neither scalar bool nor index
+  Expr SimplifyIndex(const Expr& e);  // dtype().is_index()
+  std::vector<Expr> SimplifyAll(const std::vector<Expr>& list, bool* changed);
+
+  // ---- Linear normal form (simplify_index.cc)
+  Sum ToSum(const Expr& e);
+  Expr FromSum(const Sum& sum) { return SumToExpr(sum); }
+  void AddTerm(Sum* sum, Term term);
+  void AddSum(Sum* sum, const Sum& other, int64_t scale);
+  // sum += e * scale
+  void AddExpr(Sum* sum, const Expr& e, int64_t scale);
+  // div += a // c, mod += (a % c) * mod_scale; either may be null; c > 0.
+  void DivMod(const Sum& a, int64_t c, Sum* div, Sum* mod, int64_t mod_scale = 1);
+  Sum Multiply(const Sum& a, const Sum& b);
+
+  // ---- Bounds (const_bounds.cc)
+  Bounds BoundsOf(const Expr& e) const;
+  Bounds BoundsOf(const Term& term) const;  // scale included
+  Bounds BoundsOf(const Sum& sum) const;
+
+  // ---- Proofs (prove.cc)
+  // Whether sum >= 0 always.
+  bool ProveNonNegative(const Sum& sum);
+  bool Prove(const Expr& condition);
+  // True, false or unknown for sum == 0.
+  std::optional<bool> DecideZero(const Sum& sum);
+
+ private:
+  struct SymbolicRange {
+    Sum min, max;  // closed
+  };
+  struct Binding {
+    Var var;
+    Bounds bounds;
+    std::shared_ptr<const SymbolicRange> symbolic;  // null when the ends are constants
+    Expr value;                                     // null unless bound to a value
+    int previous = -1;                              // the binding that this one hides
+  };
+  // A known interval of a split or of a compound atom.
+  struct AtomFact {
+    Term term;  // scale 1
+    Bounds bounds;
+  };
+  struct Known {
+    Expr condition;
+    bool holds;
+  };
+  enum class Undoable : uint8_t { kBinding, kFact, kAtomFact, kKnown };
+
+  const Binding* Find(const VarNode* var) const;
+  void Push(Binding binding);
+  void PushFact(Sum fact);  // fact >= 0
+  void PushAtomFact(const Term& term, Bounds bounds);
+  void PushKnown(const Expr& condition, bool holds);
+  // The truth of a condition that was assumed as it stands.
+  std::optional<bool> Lookup(const Expr& condition) const;
+  // Intersects with what is known about the split.
+  Bounds WithAtomFacts(const Term& term, Bounds bounds) const;
+
+  Sum Opaque(const Expr& atom) const;
+  Sum BinaryToSum(const BinaryNode* op, const Expr& self);
+  Sum DivisionToSum(const BinaryNode* op, const Expr& self);
+  // Division by something that is not a constant (symbolic_division.cc).
+  Sum SymbolicDivision(const Sum& a, const Sum& b, bool modulo, const Expr& self);
+  Sum DivideByProduct(const Sum& a, const Sum& b, bool modulo);
+  // (x // n) * n + x % n is x: adds `term` when it completes such a pair in `sum`.
+  bool MergeSymbolicSplits(Sum* sum, const Term& term);
+  bool ProveBelow(const Sum& sum, const Sum& limit);  // 0 <= sum < limit
+  Sum MinMaxToSum(const BinaryNode* op, const Expr& self);
+  Sum CastToSum(const CastNode* op, const Expr& self);
+  Expr Rebuild(const BinaryNode* op, const Expr& self, const Expr& a, const Expr& b) const;
+
+  Expr SimplifyChoice(const Expr& condition, const Expr& yes, const Expr& no, Expr* known_condition, Expr* a, Expr* b);
+  Expr SimplifyComparison(const BinaryNode* op, const Expr& self);
+  Expr SimplifyLogic(const BinaryNode* op, const Expr& self);
+  Expr SimplifyNot(const Expr& a, const Expr& self);
+  // sum <= 0 in the form people write; `strict` chooses between `x < 4` and `x <= 3`. Null when constants do not fit.
+  Expr InequalityToExpr(Sum sum, bool strict);
+  Expr EqualityToExpr(Sum sum, bool negated);
+
+  bool ProveStep(const Sum& sum);
+  bool ProveByElimination(const Sum& sum);
+  bool ProveByFacts(const Sum& sum);
+  bool ProveByAtoms(const Sum& sum);
+  bool ProveWithAtom(const Sum& sum, size_t term, const Expr& atom);
+
+  std::vector<Binding> bindings_;
+  absl::flat_hash_map<const VarNode*, int> index_;  // the newest binding of each variable
+  std::vector<Sum> facts_;                          // each is >= 0; at least two terms
+  std::vector<AtomFact> atom_facts_;
+  std::vector<Known> known_;
+  std::vector<Undoable> undo_;
+  int symbolic_bindings_ = 0;
+  int proof_depth_ = 0, proof_steps_ = 0;  // of the proof under way, to bound its cost
+};
+
+}  // namespace tilewright::arith

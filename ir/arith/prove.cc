@@ -1,0 +1,228 @@
+// Proofs that a sum is never negative.
+//
+// A proof replaces parts of the sum by something smaller until constant bounds decide:
+//
+//   n * m - i * m - j - 1 >= 0    with i in [0, n), j in [0, m)
+//   n * m - i * m - (m - 1) - 1   j is at most m - 1
+//   n * m - (n - 1) * m - m = 0   i is at most n - 1, and its coefficient -m is not positive
+//
+// The search is bounded in depth and in steps: what is not found quickly counts as unproven.
+#include <algorithm>
+#include <cstdlib>
+
+#include "ir/arith/context.h"
+#include "ir/arith/same_expr.h"
+
+namespace tilewright::arith {
+namespace {
+
+constexpr int kMaxDepth = 10;
+constexpr int kMaxSteps = 100;
+
+// Whether the sum holds something that the proof rules could work on.
+bool IsPlain(const Sum& sum) {
+  return std::all_of(sum.terms.begin(), sum.terms.end(),
+                     [](const Term& t) { return isa<VarNode>(t.atom) && !t.IsSplit(); });
+}
+
+}  // namespace
+
+bool Context::ProveNonNegative(const Sum& sum) {
+  Bounds bounds = BoundsOf(sum);
+  if (bounds.min >= 0) return true;
+  if (sum.overflow || bounds.max < 0 || sum.terms.empty()) return false;
+  if (symbolic_bindings_ == 0 && facts_.empty() && IsPlain(sum)) return false;
+  if (proof_depth_ == 0) proof_steps_ = 0;
+  return ProveStep(sum);
+}
+
+bool Context::ProveStep(const Sum& sum) {
+  if (sum.overflow) return false;
+  Bounds bounds = BoundsOf(sum);
+  if (bounds.min >= 0) return true;
+  if (bounds.max < 0 || proof_depth_ >= kMaxDepth || ++proof_steps_ > kMaxSteps) return false;
+  ++proof_depth_;
+  bool proven = ProveByElimination(sum) || ProveByFacts(sum) || ProveByAtoms(sum);
+  --proof_depth_;
+  return proven;
+}
+
+// Replaces a bound variable by the end of its range that makes the sum least.
+bool Context::ProveByElimination(const Sum& sum) {
+  struct Candidate {
+    int binding;
+    const VarNode* var;
+  };
+  absl::InlinedVector<Candidate, 8> candidates;
+  for (const Term& term : sum.terms) {
+    if (term.IsSplit()) continue;
+    Factors factors = ProductFactors(term.atom);
+    for (const Expr& factor : factors) {
+      const auto* var = dyn_cast<VarNode>(factor);
+      const Binding* binding = var == nullptr ? nullptr : Find(var);
+      if (binding == nullptr || !(binding->symbolic || (factors.size() > 1 && (binding->bounds.min != kNegInf ||
+                                                                               binding->bounds.max != kPosInf)))) {
+        continue;
+      }
+      int position = static_cast<int>(binding - bindings_.data());
+      bool seen = std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& c) { return c.var == var; });
+      if (!seen) candidates.push_back({position, var});
+    }
+  }
+  std::sort(candidates.begin(), candidates.end(),
+            [](const Candidate& a, const Candidate& b) { return a.binding > b.binding; });
+  for (const Candidate& candidate : candidates) {
+    // sum = coefficient * var + rest
+    Sum coefficient = Sum::Constant(sum.dtype, 0), rest = Sum::Constant(sum.dtype, sum.base);
+    bool linear = true;
+    for (const Term& term : sum.terms) {
+      Factors factors;
+      if (!term.IsSplit()) factors = ProductFactors(term.atom);
+      auto is_var = [&](const Expr& e) { return e.get() == candidate.var; };
+      auto it = std::find_if(factors.begin(), factors.end(), is_var);
+      if (it == factors.end()) {
+        rest.terms.push_back(term);
+        continue;
+      }
+      factors.erase(it);
+      if (std::any_of(factors.begin(), factors.end(), is_var)) {
+        linear = false;
+        break;
+      }
+      if (factors.empty()) {
+        coefficient.AddBase(term.scale);
+      } else {
+        AddExpr(&coefficient, MakeProduct(factors), term.scale);
+      }
+    }
+    if (!linear) continue;
+    Bounds sign = BoundsOf(coefficient);
+    bool positive = sign.min >= 0 || (sign.max > 0 && ProveStep(coefficient));
+    bool negative = !positive && sign.max <= 0;
+    if (!positive && !negative) {
+      Sum opposite = Sum::Constant(sum.dtype, 0);
+      AddSum(&opposite, coefficient, -1);
+      negative = ProveStep(opposite);
+      if (!negative) continue;
+    }
+    const Binding& binding = bindings_[candidate.binding];
+    Sum end;
+    if (binding.symbolic) {
+      end = positive ? binding.symbolic->min : binding.symbolic->max;
+    } else {
+      int64_t value = positive ? binding.bounds.min : binding.bounds.max;
+      if (value == kNegInf || value == kPosInf) continue;
+      end = Sum::Constant(sum.dtype, value);
+    }
+    AddSum(&rest, Multiply(coefficient, end), 1);
+    if (ProveStep(rest)) return true;
+  }
+  return false;
+}
+
+// Subtracts a multiple of a known fact so that one term goes away.
+bool Context::ProveByFacts(const Sum& sum) {
+  if (proof_depth_ > 3) return false;
+  for (const Sum& fact : facts_) {
+    for (const Term& term : fact.terms) {
+      auto it = std::find_if(sum.terms.begin(), sum.terms.end(), [&](const Term& t) {
+        return t.upper == term.upper && t.lower == term.lower && (t.scale > 0) == (term.scale > 0) &&
+               SameAtom(t.atom, term.atom);
+      });
+      if (it == sum.terms.end() || it->scale == kNegInf || term.scale == kNegInf) continue;
+      Sum rest = Sum::Constant(sum.dtype, 0);
+      AddSum(&rest, sum, std::llabs(term.scale));
+      AddSum(&rest, fact, -std::llabs(it->scale));
+      if (ProveStep(rest)) return true;
+      break;
+    }
+  }
+  return false;
+}
+
+bool Context::ProveWithAtom(const Sum& sum, size_t term, const Expr& atom) {
+  Sum replaced = sum;
+  int64_t scale = sum.terms[term].scale;
+  replaced.terms.erase(replaced.terms.begin() + term);
+  AddExpr(&replaced, atom, scale);
+  return ProveStep(replaced);
+}
+
+// Replaces divisions, minima and maxima by what they are at least or at most.
+bool Context::ProveByAtoms(const Sum& sum) {
+  for (size_t i = 0; i < sum.terms.size(); ++i) {
+    const Term& term = sum.terms[i];
+    if (term.scale == kNegInf) continue;
+    Sum rest = sum;
+    rest.terms.erase(rest.terms.begin() + i);
+    if (term.upper == kNoUpper && term.lower > 1) {
+      // x - (c - 1) <= c * (x // c) <= x
+      Sum scaled = Sum::Constant(sum.dtype, 0);
+      AddSum(&scaled, rest, term.lower);
+      AddExpr(&scaled, term.atom, term.scale);
+      if (term.scale > 0) scaled.AddBase(SaturatingMul(term.scale, 1 - term.lower));
+      if (ProveStep(scaled)) return true;
+      continue;
+    }
+    if (term.upper != kNoUpper) {
+      if (term.lower != 1 || term.scale > 0 || BoundsOf(term.atom).min < 0) continue;
+      if (ProveWithAtom(sum, i, term.atom)) return true;  // x % c <= x
+      continue;
+    }
+    if (const auto* select = dyn_cast<SelectNode>(term.atom)) {
+      return ProveWithAtom(sum, i, select->true_value) && ProveWithAtom(sum, i, select->false_value);
+    }
+    const auto* op = dyn_cast<BinaryNode>(term.atom);
+    if (op == nullptr) continue;
+    if (op->op == BinaryOp::kMin || op->op == BinaryOp::kMax) {
+      bool either = (op->op == BinaryOp::kMax) == (term.scale > 0);
+      bool first = ProveWithAtom(sum, i, op->a);
+      if (first == either) return first;
+      return ProveWithAtom(sum, i, op->b);
+    }
+    if (op->op == BinaryOp::kMul) {
+      // x - n + 1 <= (x // n) * n <= x for positive n
+      Factors factors = ProductFactors(term.atom);
+      for (const Expr& factor : factors) {
+        const auto* div = dyn_cast<BinaryNode>(factor);
+        if (div == nullptr || div->op != BinaryOp::kFloorDiv || BoundsOf(div->b).min <= 0) continue;
+        Sum product = Multiply(Opaque(factor), ToSum(div->b));
+        if (product.terms.size() != 1 || product.base != 0 || product.overflow ||
+            !SameAtom(product.terms[0].atom, term.atom) || term.scale % product.terms[0].scale != 0) {
+          continue;
+        }
+        int64_t scale = term.scale / product.terms[0].scale;
+        AddExpr(&rest, div->a, scale);
+        if (scale > 0) {
+          AddExpr(&rest, div->b, -scale);
+          rest.AddBase(scale);
+        }
+        return ProveStep(rest);
+      }
+    }
+  }
+  return false;
+}
+
+bool Context::Prove(const Expr& condition) { return !condition || IsTrue(Simplify(condition)); }
+
+std::optional<bool> Context::DecideZero(const Sum& sum) {
+  Bounds bounds = BoundsOf(sum);
+  if (bounds == Bounds::Point(0)) return true;
+  if (bounds.min > 0 || bounds.max < 0) return false;
+  if (sum.overflow || (symbolic_bindings_ == 0 && facts_.empty() && IsPlain(sum))) return std::nullopt;
+  Sum opposite = Sum::Constant(sum.dtype, 0);
+  AddSum(&opposite, sum, -1);
+  if (ProveNonNegative(sum)) {
+    if (ProveNonNegative(opposite)) return true;
+    Sum less = sum;
+    less.AddBase(-1);
+    if (ProveNonNegative(less)) return false;
+    return std::nullopt;
+  }
+  opposite.AddBase(-1);
+  if (ProveNonNegative(opposite)) return false;
+  return std::nullopt;
+}
+
+}  // namespace tilewright::arith

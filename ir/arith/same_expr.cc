@@ -1,0 +1,79 @@
+#include "ir/arith/same_expr.h"
+
+#include "ir/buffer.h"
+#include "ir/builtin.h"
+#include "ir/functor.h"
+#include "ir/structural.h"
+
+namespace tilewright::arith {
+namespace {
+
+bool SameLists(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (!SameExpr(a[i], b[i])) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool SameExpr(const Expr& a, const Expr& b) {
+  if (!a || !b) return !a && !b;
+  if (a->kind() != b->kind() || a.dtype() != b.dtype()) return false;
+  switch (a->kind()) {
+    case Kind::kVar:
+      return a.same_as(b);
+    case Kind::kIntImm:
+      return cast<IntImmNode>(a)->value == cast<IntImmNode>(b)->value;
+    case Kind::kBinary: {
+      const auto *x = cast<BinaryNode>(a), *y = cast<BinaryNode>(b);
+      if (x == y) return !HasEffect(a);
+      return x->op == y->op && SameExpr(x->a, y->a) && SameExpr(x->b, y->b);
+    }
+    case Kind::kNot:
+      return SameExpr(cast<NotNode>(a)->a, cast<NotNode>(b)->a);
+    case Kind::kCast:
+      return SameExpr(cast<CastNode>(a)->value, cast<CastNode>(b)->value);
+    case Kind::kSelect: {
+      const auto *x = cast<SelectNode>(a), *y = cast<SelectNode>(b);
+      return SameExpr(x->condition, y->condition) && SameExpr(x->true_value, y->true_value) &&
+             SameExpr(x->false_value, y->false_value);
+    }
+    case Kind::kLoad: {
+      const auto *x = cast<LoadNode>(a), *y = cast<LoadNode>(b);
+      return x->buffer.same_as(y->buffer) && SameLists(x->indices, y->indices) && SameExpr(x->predicate, y->predicate);
+    }
+    case Kind::kCall: {
+      const auto *x = cast<CallNode>(a), *y = cast<CallNode>(b);
+      return x->op == y->op && SameLists(x->args, y->args) && EffectOf(x->op) != CallEffect::kOpaque;
+    }
+    default:
+      return StructuralEqual(a, b) && !HasEffect(a);
+  }
+}
+
+bool ReadsMemory(const Expr& e) {
+  if (!e || isa<VarNode>(e) || isa<IntImmNode>(e)) return false;
+  if (const auto* op = dyn_cast<BinaryNode>(e)) return ReadsMemory(op->a) || ReadsMemory(op->b);
+  bool reads = false;
+  PreOrder(e, [&](const Expr& x) {
+    if (isa<LoadNode>(x)) reads = true;
+    if (const auto* call = dyn_cast<CallNode>(x); call && EffectOf(call->op) != CallEffect::kPure) reads = true;
+    return !reads;
+  });
+  return reads;
+}
+
+bool HasEffect(const Expr& e) {
+  if (!e || isa<VarNode>(e) || isa<IntImmNode>(e)) return false;
+  if (const auto* op = dyn_cast<BinaryNode>(e)) return HasEffect(op->a) || HasEffect(op->b);
+  bool effect = false;
+  PreOrder(e, [&](const Expr& x) {
+    if (const auto* call = dyn_cast<CallNode>(x); call && EffectOf(call->op) == CallEffect::kOpaque) effect = true;
+    return !effect;
+  });
+  return effect;
+}
+
+}  // namespace tilewright::arith

@@ -1,0 +1,17 @@
+// Structural identity of expressions within one program, fast: no renaming, and common kinds only. Two calls that have
+// effects are never the same.
+#pragma once
+
+#include "ir/expr.h"
+
+namespace tilewright::arith {
+
+bool SameExpr(const Expr& a, const Expr& b);
+
+// Whether evaluating `e` reads memory or calls something that is not pure: such an expression is not to be evaluated
+// twice where it was evaluated once.
+bool ReadsMemory(const Expr& e);
+// Whether dropping `e` could change what the program does: it calls something with effects.
+bool HasEffect(const Expr& e);
+
+}  // namespace tilewright::arith

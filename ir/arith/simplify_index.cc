@@ -1,0 +1,417 @@
+// Integers of index type in linear normal form.
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+
+#include "ir/arith/context.h"
+#include "ir/arith/same_expr.h"
+
+namespace tilewright::arith {
+namespace {
+
+// Products of sums are multiplied out up to this number of terms.
+constexpr size_t kMaxProductTerms = 16;
+
+bool IsCompound(const Expr& atom) {
+  const auto* op = dyn_cast<BinaryNode>(atom);
+  return op != nullptr && op->op <= BinaryOp::kFloorMod;
+}
+
+// The divisors of `c` that may separate the terms of a sum into a high and a low part, largest first.
+absl::InlinedVector<int64_t, 8> Radices(const Sum& sum, int64_t c) {
+  absl::InlinedVector<int64_t, 8> radices;
+  auto add = [&](int64_t g) {
+    if (g > 1 && std::find(radices.begin(), radices.end(), g) == radices.end()) radices.push_back(g);
+  };
+  for (const Term& term : sum.terms) {
+    int64_t g = std::gcd(term.scale, c);
+    size_t known = radices.size();
+    for (size_t i = 0; i < known; ++i) add(std::gcd(radices[i], g));
+    add(g);
+  }
+  std::sort(radices.begin(), radices.end(), std::greater<>());
+  return radices;
+}
+
+// `e` (int32) computed in a wider type: the cast goes down to what is not arithmetic.
+Expr Widen(DataType dtype, const Expr& e) {
+  const auto* op = dyn_cast<BinaryNode>(e);
+  if (op == nullptr || op->op > BinaryOp::kMax) return CastTo(dtype, e);
+  return MakeBinary(op->op, Widen(dtype, op->a), Widen(dtype, op->b));
+}
+
+// The expression of type `dtype` that was widened to `e`, or null when there is none or a part of it might not fit.
+Expr Narrow(const Context& context, DataType dtype, const Expr& e) {
+  if (!context.BoundsOf(e).Within(MinValue(dtype), MaxValue(dtype))) return {};
+  if (isa<IntImmNode>(e)) return Const(dtype, *AsInt(e));
+  if (const auto* op = dyn_cast<CastNode>(e)) return op->value.dtype() == dtype ? op->value : Expr();
+  const auto* op = dyn_cast<BinaryNode>(e);
+  if (op == nullptr || op->op > BinaryOp::kMax) return {};
+  Expr a = Narrow(context, dtype, op->a), b = a ? Narrow(context, dtype, op->b) : Expr();
+  return b ? MakeBinary(op->op, a, b) : Expr();
+}
+
+}  // namespace
+
+Expr Context::SimplifyIndex(const Expr& e) {
+  if (isa<IntImmNode>(e)) return e;
+  Sum sum = ToSum(e);
+  Expr result = FromSum(sum);
+  if (!result || SameExpr(result, e)) return e;
+  return result;
+}
+
+Sum Context::Opaque(const Expr& atom) const {
+  Sum sum;
+  sum.dtype = atom.dtype();
+  Bounds bounds = BoundsOf(atom);
+  if (bounds.IsPoint() && !HasEffect(atom)) {
+    sum.base = bounds.min;
+  } else {
+    sum.terms.push_back({atom});
+  }
+  return sum;
+}
+
+void Context::AddTerm(Sum* sum, Term term) {
+  if (term.scale == 0) return;
+  for (size_t i = 0; i < sum->terms.size(); ++i) {
+    Term& other = sum->terms[i];
+    if (!SameAtom(other.atom, term.atom)) continue;
+    if (other.upper == term.upper && other.lower == term.lower) {
+      if (__builtin_add_overflow(other.scale, term.scale, &other.scale)) sum->overflow = true;
+      if (other.scale == 0) sum->terms.erase(sum->terms.begin() + i);
+      return;
+    }
+    Term merged;
+    if (term.scale == kNegInf || other.scale == kNegInf) continue;
+    if (!MergeSplits(other, term, &merged)) continue;
+    sum->terms.erase(sum->terms.begin() + i);
+    if (!merged.IsSplit() && IsCompound(merged.atom)) return AddExpr(sum, merged.atom, merged.scale);
+    return AddTerm(sum, std::move(merged));
+  }
+  if (MergeSymbolicSplits(sum, term)) return;
+  sum->terms.push_back(std::move(term));
+}
+
+void Context::AddSum(Sum* sum, const Sum& other, int64_t scale) {
+  if (scale == 0) return;
+  sum->overflow |= other.overflow;
+  int64_t base;
+  if (__builtin_mul_overflow(other.base, scale, &base)) {
+    sum->overflow = true;
+  } else {
+    sum->AddBase(base);
+  }
+  for (const Term& term : other.terms) {
+    Term scaled = term;
+    if (__builtin_mul_overflow(term.scale, scale, &scaled.scale)) sum->overflow = true;
+    AddTerm(sum, std::move(scaled));
+  }
+}
+
+void Context::AddExpr(Sum* sum, const Expr& e, int64_t scale) {
+  if (const auto* imm = dyn_cast<IntImmNode>(e)) {
+    int64_t value;
+    if (__builtin_mul_overflow(imm->value, scale, &value)) sum->overflow = true;
+    return sum->AddBase(value);
+  }
+  if (const auto* op = dyn_cast<BinaryNode>(e); op != nullptr && scale != kNegInf) {
+    if (op->op == BinaryOp::kAdd || op->op == BinaryOp::kSub) {
+      AddExpr(sum, op->a, scale);
+      AddExpr(sum, op->b, op->op == BinaryOp::kAdd ? scale : -scale);
+      return;
+    }
+  }
+  AddSum(sum, ToSum(e), scale);
+}
+
+Sum Context::ToSum(const Expr& e) {
+  Sum sum;
+  sum.dtype = e.dtype();
+  switch (e->kind()) {
+    case Kind::kIntImm:
+      sum.base = cast<IntImmNode>(e)->value;
+      return sum;
+    case Kind::kVar: {
+      const Binding* binding = Find(cast<VarNode>(e));
+      if (binding != nullptr && binding->value) {
+        Expr value = binding->value;
+        return isa<VarNode>(value) ? Opaque(value) : ToSum(value);
+      }
+      if (binding != nullptr && binding->bounds.IsPoint()) {
+        sum.base = binding->bounds.min;
+      } else {
+        sum.terms.push_back({e});
+      }
+      return sum;
+    }
+    case Kind::kBinary:
+      return BinaryToSum(cast<BinaryNode>(e), e);
+    case Kind::kCast:
+      return CastToSum(cast<CastNode>(e), e);
+    default: {
+      Expr other = SimplifyOther(e);
+      return other->kind() == e->kind() ? Opaque(other) : ToSum(other);
+    }
+  }
+}
+
+Sum Context::BinaryToSum(const BinaryNode* op, const Expr& self) {
+  switch (op->op) {
+    case BinaryOp::kAdd:
+    case BinaryOp::kSub: {
+      Sum sum = ToSum(op->a);
+      AddExpr(&sum, op->b, op->op == BinaryOp::kAdd ? 1 : -1);
+      return sum;
+    }
+    case BinaryOp::kMul: {
+      if (auto scale = AsInt(op->b)) {
+        Sum sum;
+        sum.dtype = self.dtype();
+        if (*scale == 0 && HasEffect(op->a)) return Opaque(self);
+        AddExpr(&sum, op->a, *scale);
+        return sum;
+      }
+      Sum a = ToSum(op->a), b = ToSum(op->b);
+      if ((a.IsConstant() && a.base == 0 && HasEffect(self)) || (b.IsConstant() && b.base == 0 && HasEffect(self))) {
+        return Opaque(self);
+      }
+      return Multiply(a, b);
+    }
+    case BinaryOp::kMin:
+    case BinaryOp::kMax:
+      return MinMaxToSum(op, self);
+    default:
+      return DivisionToSum(op, self);
+  }
+}
+
+Sum Context::Multiply(const Sum& a, const Sum& b) {
+  Sum product;
+  product.dtype = a.dtype;
+  if (b.IsConstant()) {
+    AddSum(&product, a, b.base);
+    return product;
+  }
+  if (a.IsConstant()) {
+    AddSum(&product, b, a.base);
+    return product;
+  }
+  auto loads = [](const Sum& sum) {
+    return std::any_of(sum.terms.begin(), sum.terms.end(), [](const Term& t) { return ReadsMemory(t.atom); });
+  };
+  bool one_by_one = a.terms.size() == 1 && b.terms.size() == 1 && a.base == 0 && b.base == 0;
+  if (a.overflow || b.overflow ||
+      (!one_by_one && (a.terms.size() * b.terms.size() > kMaxProductTerms || loads(a) || loads(b)))) {
+    Expr left = FromSum(a), right = FromSum(b);
+    product.overflow = !left || !right;
+    if (!product.overflow) product.terms.push_back({left * right});
+    return product;
+  }
+  for (const Term& x : a.terms) {
+    for (const Term& y : b.terms) {
+      int64_t scale;
+      Expr left = TermToExpr(x, 1), right = TermToExpr(y, 1);
+      if (!left || !right || __builtin_mul_overflow(x.scale, y.scale, &scale)) {
+        product.overflow = true;
+        return product;
+      }
+      Factors factors = ProductFactors(left);
+      for (const Expr& factor : ProductFactors(right)) factors.push_back(factor);
+      AddTerm(&product, {MakeProduct(factors), kNoUpper, 1, scale});
+    }
+  }
+  Sum terms = a;
+  terms.base = 0;
+  AddSum(&product, terms, b.base);
+  AddSum(&product, b, a.base);
+  return product;
+}
+
+void Context::DivMod(const Sum& a, int64_t c, Sum* div, Sum* mod, int64_t mod_scale) {
+  Sum rest = a;
+  auto add_mod = [&](const Sum& sum) {
+    if (mod != nullptr) AddSum(mod, sum, mod_scale);
+  };
+  while (true) {
+    // rest = c * quotient + remainder: the quotient leaves the division. A fused index i * 12 + j stays whole: of a sum
+    // only terms that c divides leave.
+    Sum quotient = Sum::Constant(rest.dtype, FloorDivInt(rest.base, c));
+    rest.base = FloorModInt(rest.base, c);
+    bool alone = rest.terms.size() == 1;
+    for (size_t i = 0; i < rest.terms.size();) {
+      Term& term = rest.terms[i];
+      int64_t whole = alone || term.scale % c == 0 ? term.scale / c : 0;
+      if (whole != 0) {
+        if (div != nullptr) {
+          quotient.terms.push_back(term);
+          quotient.terms.back().scale = whole;
+        }
+        term.scale -= whole * c;
+      }
+      if (term.scale == 0) {
+        rest.terms.erase(rest.terms.begin() + i);
+      } else {
+        ++i;
+      }
+    }
+    if (div != nullptr) AddSum(div, quotient, 1);
+    if (c == 1) return;
+    // What is left lies between two multiples of c.
+    Bounds bounds = BoundsOf(rest);
+    if (bounds.IsFinite() && FloorDivInt(bounds.min, c) == FloorDivInt(bounds.max, c)) {
+      int64_t k = FloorDivInt(bounds.min, c);
+      if (div != nullptr) div->AddBase(k);
+      rest.AddBase(-k * c);
+      add_mod(rest);
+      return;
+    }
+    // rest = radix * high + low with low between two multiples of the radix: the division goes on with high.
+    bool separated = false;
+    for (int64_t radix : Radices(rest, c)) {
+      Sum low = Sum::Constant(rest.dtype, rest.base), high = Sum::Constant(rest.dtype, 0);
+      for (const Term& term : rest.terms) {
+        if (term.scale % radix == 0) {
+          high.terms.push_back(term);
+          high.terms.back().scale /= radix;
+        } else {
+          low.terms.push_back(term);
+        }
+      }
+      Bounds low_bounds = BoundsOf(low);
+      if (!low_bounds.IsFinite() || FloorDivInt(low_bounds.min, radix) != FloorDivInt(low_bounds.max, radix)) continue;
+      high.base = FloorDivInt(low_bounds.min, radix);
+      low.AddBase(-high.base * radix);
+      add_mod(low);
+      if (__builtin_mul_overflow(mod_scale, radix, &mod_scale)) rest.overflow = true;
+      rest = std::move(high);
+      c /= radix;
+      separated = true;
+      break;
+    }
+    if (!separated) break;
+  }
+  // No progress: a split of one atom.
+  Term split;
+  if (rest.terms.size() == 1 && rest.base == 0 && rest.terms[0].scale == 1) {
+    const Term& term = rest.terms[0];
+    int64_t lower;
+    if (!__builtin_mul_overflow(term.lower, c, &lower) && (term.upper == kNoUpper || term.upper % lower == 0)) {
+      if (div != nullptr) AddTerm(div, {term.atom, term.upper, lower, 1});
+      if (mod != nullptr) AddTerm(mod, {term.atom, lower, term.lower, mod_scale});
+      return;
+    }
+  }
+  Expr atom = FromSum(rest);
+  if (!atom) {
+    if (div != nullptr) div->overflow = true;
+    if (mod != nullptr) mod->overflow = true;
+    return;
+  }
+  if (div != nullptr) AddTerm(div, {atom, kNoUpper, c, 1});
+  if (mod != nullptr) AddTerm(mod, {atom, c, 1, mod_scale});
+}
+
+Sum Context::DivisionToSum(const BinaryNode* op, const Expr& self) {
+  Sum a = ToSum(op->a), b = ToSum(op->b);
+  bool modulo = op->op == BinaryOp::kMod || op->op == BinaryOp::kFloorMod;
+  bool truncates = op->op == BinaryOp::kDiv || op->op == BinaryOp::kMod;
+  if (a.overflow || b.overflow) return Opaque(self);
+  if (truncates) {
+    // Rounding towards zero and down agree where nothing is negative.
+    Bounds bounds = BoundsOf(a), divisor = BoundsOf(b);
+    if (b.IsConstant() && a.IsConstant() && b.base != 0 && !(a.base == kNegInf && b.base == -1)) {
+      return Sum::Constant(self.dtype(), modulo ? a.base % b.base : a.base / b.base);
+    }
+    if (b.IsConstant() && b.base == 1) return modulo ? Sum::Constant(self.dtype(), 0) : a;
+    if (bounds.min < 0 || divisor.min < 0 || (b.IsConstant() && b.base == 0)) {
+      Expr left = FromSum(a), right = FromSum(b);
+      return Opaque(left && right ? Rebuild(op, self, left, right) : self);
+    }
+  }
+  Sum result;
+  result.dtype = self.dtype();
+  if (!b.IsConstant()) return SymbolicDivision(a, b, modulo, self);
+  if (b.base == 0 || b.base == kNegInf) return Opaque(self);
+  if (b.base < 0) {  // a // -c = -a // c, a % -c = -(-a % c)
+    Sum negated = Sum::Constant(a.dtype, 0);
+    AddSum(&negated, a, -1);
+    if (negated.overflow) return Opaque(self);
+    DivMod(negated, -b.base, modulo ? nullptr : &result, modulo ? &result : nullptr, -1);
+  } else {
+    DivMod(a, b.base, modulo ? nullptr : &result, modulo ? &result : nullptr);
+  }
+  return result.overflow ? Opaque(self) : result;
+}
+
+Sum Context::MinMaxToSum(const BinaryNode* op, const Expr& self) {
+  Sum a = ToSum(op->a), b = ToSum(op->b);
+  if (a.overflow || b.overflow) return Opaque(self);
+  Sum difference = a, opposite = b;  // a - b and b - a
+  AddSum(&difference, b, -1);
+  AddSum(&opposite, a, -1);
+  bool is_min = op->op == BinaryOp::kMin;
+  if (!HasEffect(self)) {
+    if (ProveNonNegative(difference)) return is_min ? b : a;
+    if (ProveNonNegative(opposite)) return is_min ? a : b;
+  }
+  if (a.IsConstant()) std::swap(a, b);
+  Expr left = FromSum(a), right = FromSum(b);
+  if (!left || !right) return Opaque(self);
+  if (SameExpr(left, op->a) && SameExpr(right, op->b)) return Opaque(self);
+  // min(min(x, c1), c2)
+  if (const auto* inner = dyn_cast<BinaryNode>(left); inner && inner->op == op->op && b.IsConstant()) {
+    if (auto c = AsInt(inner->b)) {
+      return Opaque(
+          MakeBinary(op->op, inner->a, Const(self.dtype(), is_min ? std::min(*c, b.base) : std::max(*c, b.base))));
+    }
+  }
+  return Opaque(MakeBinary(op->op, left, right));
+}
+
+Sum Context::CastToSum(const CastNode* op, const Expr& self) {
+  DataType to = self.dtype(), from = op->value.dtype();
+  if (!from.is_index()) {
+    Expr value = Simplify(op->value);
+    if (auto constant = AsInt(value); constant && !from.is_uint()) return Sum::Constant(to, *constant);
+    return Opaque(SameExpr(value, op->value) ? self : CastTo(to, value));
+  }
+  Sum inner = ToSum(op->value);
+  if (inner.overflow) return Opaque(self);
+  Sum sum;
+  sum.dtype = to;
+  if (to.bits() >= from.bits()) {
+    sum.base = inner.base;
+    for (Term term : inner.terms) {
+      bool compound = IsCompound(term.atom) || isa<BinaryNode>(term.atom);
+      term.atom = compound ? Simplify(Widen(to, term.atom)) : CastTo(to, term.atom);
+      AddTerm(&sum, std::move(term));
+    }
+    return sum;
+  }
+  // A narrowing cast goes away when the value was computed in the narrow type, and surely fits it.
+  Bounds magnitude = Bounds::Point(inner.base);
+  for (const Term& term : inner.terms) magnitude = magnitude + Union(Bounds::Point(0), BoundsOf(term));
+  if (magnitude.Within(MinValue(to), MaxValue(to))) {
+    sum.base = inner.base;
+    bool narrowed = true;
+    for (Term term : inner.terms) {
+      term.atom = Narrow(*this, to, term.atom);
+      if (!term.atom || term.scale < MinValue(to) || term.scale > MaxValue(to)) {
+        narrowed = false;
+        break;
+      }
+      AddTerm(&sum, std::move(term));
+    }
+    if (narrowed) return sum;
+  }
+  Expr value = FromSum(inner);
+  return Opaque(value && !SameExpr(value, op->value) ? CastTo(to, value) : self);
+}
+
+Expr Context::Rebuild(const BinaryNode* op, const Expr& self, const Expr& a, const Expr& b) const {
+  return SameExpr(a, op->a) && SameExpr(b, op->b) ? self : MakeBinary(op->op, a, b);
+}
+
+}  // namespace tilewright::arith

@@ -1,0 +1,185 @@
+// Division by expressions: (i * n + j) // n is i where 0 <= j < n.
+#include <algorithm>
+#include <numeric>
+
+#include "ir/arith/context.h"
+#include "ir/arith/same_expr.h"
+
+namespace tilewright::arith {
+namespace {
+
+// A product of a constant and symbolic factors.
+struct Monomial {
+  int64_t scale = 1;
+  Factors factors;
+};
+
+bool ToMonomial(const Term& term, Monomial* monomial) {
+  Expr e = TermToExpr(term, 1);
+  if (!e) return false;
+  *monomial = {term.scale, ProductFactors(e)};
+  return true;
+}
+
+// a / b when b divides a.
+bool Divide(const Monomial& a, const Monomial& b, Monomial* quotient) {
+  if (a.scale % b.scale != 0) return false;
+  Monomial result = a;
+  for (const Expr& factor : b.factors) {
+    auto it = std::find_if(result.factors.begin(), result.factors.end(),
+                           [&](const Expr& other) { return SameExpr(factor, other); });
+    if (it == result.factors.end()) return false;
+    result.factors.erase(it);
+  }
+  result.scale = a.scale / b.scale;
+  *quotient = std::move(result);
+  return true;
+}
+
+Monomial CommonDivisor(const Monomial& a, const Monomial& b) {
+  Monomial common{std::gcd(a.scale, b.scale), {}};
+  Factors rest = b.factors;
+  for (const Expr& factor : a.factors) {
+    auto it = std::find_if(rest.begin(), rest.end(), [&](const Expr& other) { return SameExpr(factor, other); });
+    if (it == rest.end()) continue;
+    common.factors.push_back(factor);
+    rest.erase(it);
+  }
+  return common;
+}
+
+}  // namespace
+
+bool Context::ProveBelow(const Sum& sum, const Sum& limit) {
+  Sum room = limit;
+  AddSum(&room, sum, -1);
+  room.AddBase(-1);
+  return ProveNonNegative(sum) && ProveNonNegative(room);
+}
+
+Sum Context::DivideByProduct(const Sum& a, const Sum& b, bool modulo) {
+  Monomial divisor;
+  Sum result = Sum::Constant(a.dtype, 0);
+  if (!ToMonomial(b.terms[0], &divisor)) {
+    result.overflow = true;
+    return result;
+  }
+  auto add_monomial = [&](Sum* sum, const Monomial& m) {
+    if (m.factors.empty()) {
+      sum->AddBase(m.scale);
+    } else {
+      AddExpr(sum, MakeProduct(m.factors), m.scale);
+    }
+  };
+  // What the divisor divides leaves the division.
+  Sum rest = Sum::Constant(a.dtype, a.base);
+  for (const Term& term : a.terms) {
+    Monomial m, quotient;
+    if (!ToMonomial(term, &m) || !Divide(m, divisor, &quotient)) {
+      rest.terms.push_back(term);
+    } else if (!modulo) {
+      add_monomial(&result, quotient);
+    }
+  }
+  if (rest.IsConstant() && rest.base == 0) return result;
+  if (ProveBelow(rest, b)) {
+    if (modulo) AddSum(&result, rest, 1);
+    return result;
+  }
+  // rest = radix * high + low with 0 <= low < radix: the division goes on with high.
+  for (const Term& candidate : rest.terms) {
+    Monomial m, outer;
+    if (!ToMonomial(candidate, &m)) continue;
+    Monomial radix = CommonDivisor(m, divisor);
+    if ((radix.scale == 1 && radix.factors.empty()) || !Divide(divisor, radix, &outer)) continue;
+    Sum high = Sum::Constant(a.dtype, 0), low = Sum::Constant(a.dtype, rest.base);
+    for (const Term& term : rest.terms) {
+      Monomial part, quotient;
+      if (ToMonomial(term, &part) && Divide(part, radix, &quotient)) {
+        add_monomial(&high, quotient);
+      } else {
+        low.terms.push_back(term);
+      }
+    }
+    Sum radix_sum = Sum::Constant(a.dtype, 0), outer_sum = Sum::Constant(a.dtype, 0);
+    add_monomial(&radix_sum, radix);
+    add_monomial(&outer_sum, outer);
+    if (BoundsOf(outer_sum).min <= 0 || !ProveBelow(low, radix_sum)) continue;
+    Sum divided = Sum::Constant(a.dtype, 0);
+    if (outer_sum.IsConstant()) {
+      DivMod(high, outer_sum.base, modulo ? nullptr : &divided, modulo ? &divided : nullptr);
+    } else {
+      divided = DivideByProduct(high, outer_sum, modulo);
+    }
+    if (modulo) {
+      AddSum(&result, Multiply(divided, radix_sum), 1);
+      AddSum(&result, low, 1);
+    } else {
+      AddSum(&result, divided, 1);
+    }
+    return result;
+  }
+  Expr left = FromSum(rest), right = FromSum(b);
+  if (!left || !right) {
+    result.overflow = true;
+    return result;
+  }
+  AddTerm(&result, {modulo ? FloorMod(left, right) : FloorDiv(left, right)});
+  return result;
+}
+
+Sum Context::SymbolicDivision(const Sum& a, const Sum& b, bool modulo, const Expr& self) {
+  if (HasEffect(self)) return Opaque(self);
+  if (b.terms.size() == 1 && b.base == 0) {
+    Sum result = DivideByProduct(a, b, modulo);
+    return result.overflow ? Opaque(self) : result;
+  }
+  // A divisor that is a sum: only whole multiples of it are recognized.
+  Sum rest = a;
+  int64_t quotient = 0;
+  for (const Term& term : a.terms) {
+    const Term& first = b.terms[0];
+    if (term.upper == first.upper && term.lower == first.lower && term.scale % first.scale == 0 &&
+        SameAtom(term.atom, first.atom)) {
+      quotient = term.scale / first.scale;
+      AddSum(&rest, b, -quotient);
+      break;
+    }
+  }
+  if (!rest.overflow && ((rest.IsConstant() && rest.base == 0) || ProveBelow(rest, b))) {
+    return modulo ? rest : Sum::Constant(a.dtype, quotient);
+  }
+  Expr left = FromSum(a), right = FromSum(b);
+  if (!left || !right) return Opaque(self);
+  return Opaque(modulo ? FloorMod(left, right) : FloorDiv(left, right));
+}
+
+bool Context::MergeSymbolicSplits(Sum* sum, const Term& term) {
+  if (term.IsSplit()) return false;
+  const auto* op = dyn_cast<BinaryNode>(term.atom);
+  if (op == nullptr || !(op->op == BinaryOp::kMul || op->op == BinaryOp::kFloorMod)) return false;
+  // `low` is x % n; `high` the term that must be (x // n) * n.
+  auto completes = [&](const Term& low, const Term& high) {
+    const auto* mod = dyn_cast<BinaryNode>(low.atom);
+    if (mod == nullptr || mod->op != BinaryOp::kFloorMod || low.IsSplit() || high.IsSplit()) return false;
+    Sum product = Multiply(Opaque(FloorDiv(mod->a, mod->b)), ToSum(mod->b));
+    if (product.terms.size() != 1 || product.base != 0 || product.overflow) return false;
+    int64_t scale;
+    return SameAtom(product.terms[0].atom, high.atom) &&
+           !__builtin_mul_overflow(product.terms[0].scale, low.scale, &scale) && scale == high.scale;
+  };
+  for (size_t i = 0; i < sum->terms.size(); ++i) {
+    const Term other = sum->terms[i];
+    bool is_low = completes(other, term);
+    if (!is_low && !completes(term, other)) continue;
+    const Term& low = is_low ? other : term;
+    Expr whole = cast<BinaryNode>(low.atom)->a;
+    int64_t scale = low.scale;
+    sum->terms.erase(sum->terms.begin() + i);
+    AddExpr(sum, whole, scale);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace tilewright::arith
