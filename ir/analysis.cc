@@ -1,0 +1,29 @@
+#include "ir/analysis.h"
+
+#include "ir/functor.h"
+
+namespace tilewright {
+
+bool UsesVar(const Expr& e, const std::function<bool(const VarNode*)>& predicate) {
+  if (!e) return false;
+  bool found = false;
+  PreOrder(e, [&](const Expr& part) {
+    if (const auto* var = dyn_cast<VarNode>(part)) found |= predicate(var);
+    return !found;
+  });
+  return found;
+}
+bool UsesVar(const Expr& e, const Var& var) {
+  return UsesVar(e, [&](const VarNode* used) { return used == var.get(); });
+}
+bool UsesVar(const Range& range, const Var& var) { return UsesVar(range.min, var) || UsesVar(range.extent, var); }
+bool UsesVar(const Stmt& s, const Var& var) {
+  bool found = false;
+  PreOrderExprs(s, [&](const Expr& part) {
+    found |= part.get() == var.get();
+    return !found;
+  });
+  return found;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,17 @@
+// Questions about expressions.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "ir/stmt.h"
+
+namespace tilewright {
+
+bool UsesVar(const Expr& e, const Var& var);  // false for null
+// Whether some variable below satisfies the predicate.
+bool UsesVar(const Expr& e, const std::function<bool(const VarNode*)>& predicate);
+bool UsesVar(const Range& range, const Var& var);
+bool UsesVar(const Stmt& s, const Var& var);
+
+}  // namespace tilewright
