@@ -1,0 +1,18 @@
+// Annotations of loops and blocks: hints and instructions to later stages, by name.
+//
+// Conditions: annotate refuses a name that is taken, unannotate one that is absent. Ids: all survive.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "ir/function.h"
+#include "schedule/refusal.h"
+
+namespace tilewright {
+
+// `id`: of a loop or a block.
+Outcome<Function> Annotate(const Function& function, uint32_t id, std::string_view key, Annotation value);
+Outcome<Function> Unannotate(const Function& function, uint32_t id, std::string_view key);
+
+}  // namespace tilewright

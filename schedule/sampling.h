@@ -1,0 +1,29 @@
+// Sampling: choices that a search makes and mutates.
+//
+// Each function draws a decision, or takes a given one and checks it: an illegal decision is refused, never repaired,
+// since a repaired one would stand for another program than the trace says.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "ir/function.h"
+#include "schedule/random.h"
+#include "schedule/refusal.h"
+
+namespace tilewright {
+
+// `n` factors of the loop's extent, outermost first, with the extent as their product and the last one at most
+// `max_innermost`. Uniform over the ways to hand out the extent's prime factors, given the bound.
+// Conditions: the extent is a positive constant; n > 0.
+Outcome<std::vector<int64_t>> SamplePerfectTile(const Function& function, uint32_t loop, int64_t n,
+                                                int64_t max_innermost, Random& random,
+                                                const std::optional<std::vector<int64_t>>& decision);
+
+// The index of one of `probabilities.size()` candidates, by weight. Conditions: at least one candidate, as many
+// candidates as probabilities, which are not negative and not all 0; a decision is in range.
+Outcome<int64_t> SampleCategorical(size_t candidates, const std::vector<double>& probabilities, Random& random,
+                                   std::optional<int64_t> decision);
+
+}  // namespace tilewright
