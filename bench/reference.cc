@@ -188,7 +188,7 @@ absl::StatusOr<Reference> ComputeReference(const Workload& workload, const Opera
     // Those of the normalization, and of scaling the weights where an implementation does it ahead of time.
     roundings += 5;
   }
-  reference.tolerance = workload.dtype == DType::kInt8 ? 0 : SumTolerance(roundings);
+  reference.tolerance = IsInteger(workload.dtype) ? 0 : SumTolerance(roundings);
   return reference;
 }
 
