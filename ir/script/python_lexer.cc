@@ -1,0 +1,307 @@
+#include "ir/script/python_lexer.h"
+
+#include <cctype>
+#include <charconv>
+#include <limits>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace tilewright::script {
+namespace {
+
+constexpr size_t kMaxIndentation = 350;  // levels
+
+bool IsNameStart(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
+bool IsNamePart(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+class Lexer {
+ public:
+  Lexer(std::string_view text, std::string_view file) : text_(text), file_(file) {}
+
+  TokenList Run() {
+    if (text_.size() >= std::numeric_limits<uint32_t>::max()) {
+      Fail(0, "the text is too long");
+    } else {
+      while (!result_.error && LexLine()) {
+      }
+      if (!result_.error) Finish();
+    }
+    return std::move(result_);
+  }
+
+ private:
+  char Peek(size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
+  bool AtEnd() const { return at_ >= text_.size(); }
+  bool StartsWith(std::string_view prefix) const { return text_.substr(at_, prefix.size()) == prefix; }
+
+  void Fail(size_t offset, std::string message) {
+    if (!result_.error) {
+      result_.error = MakeDiagnostic(text_, file_, static_cast<uint32_t>(offset), std::move(message));
+    }
+  }
+  Token& Push(TokenKind kind, size_t begin) {
+    Token token;
+    token.kind = kind;
+    token.offset = static_cast<uint32_t>(begin);
+    token.text = text_.substr(begin, at_ - begin);
+    result_.tokens.push_back(std::move(token));
+    return result_.tokens.back();
+  }
+
+  // One line of text, with its indentation. False at the end of the text.
+  bool LexLine() {
+    size_t width = 0;
+    for (; Peek() == ' ' || Peek() == '\t' || Peek() == '\f'; ++at_) {
+      width = Peek() == '\t' ? (width / 8 + 1) * 8 : width + 1;
+    }
+    SkipComment();
+    if (AtEnd()) return false;
+    if (SkipLineEnd()) return true;  // a blank line
+    SetIndentation(width);
+    while (!result_.error && !AtEnd()) {
+      SkipSpaceInLine();
+      if (AtEnd()) break;
+      const size_t begin = at_;
+      if (SkipLineEnd()) {
+        if (brackets_.empty()) {
+          const size_t end = at_;
+          at_ = begin;
+          Push(TokenKind::kNewline, begin);
+          at_ = end;
+          return true;
+        }
+        continue;
+      }
+      LexToken();
+    }
+    return !AtEnd();
+  }
+
+  void SkipComment() {
+    if (Peek() != '#') return;
+    while (!AtEnd() && Peek() != '\n') ++at_;
+  }
+  bool SkipLineEnd() {
+    if (Peek() == '\r' && Peek(1) == '\n') ++at_;
+    if (Peek() != '\n') return false;
+    ++at_;
+    return true;
+  }
+  void SkipSpaceInLine() {
+    while (true) {
+      const char c = Peek();
+      if (c == ' ' || c == '\t' || c == '\f') {
+        ++at_;
+      } else if (c == '\\' && (Peek(1) == '\n' || (Peek(1) == '\r' && Peek(2) == '\n'))) {
+        ++at_;
+        SkipLineEnd();
+      } else {
+        break;
+      }
+    }
+    SkipComment();
+  }
+
+  void SetIndentation(size_t width) {
+    if (indentation_.empty()) {
+      indentation_.push_back(width);
+      return;
+    }
+    if (width > indentation_.back()) {
+      if (indentation_.size() >= kMaxIndentation) return Fail(at_, "too many levels of indentation");
+      indentation_.push_back(width);
+      Push(TokenKind::kIndent, at_);
+      return;
+    }
+    while (width < indentation_.back() && indentation_.size() > 1) {
+      indentation_.pop_back();
+      Push(TokenKind::kDedent, at_);
+    }
+    if (width != indentation_.back()) Fail(at_, "this indentation matches no line above");
+  }
+
+  void Finish() {
+    if (!brackets_.empty()) {
+      return Fail(brackets_.back(),
+                  absl::StrCat("this '", std::string(1, text_[brackets_.back()]), "' is never closed"));
+    }
+    if (!result_.tokens.empty() && result_.tokens.back().kind != TokenKind::kNewline) Push(TokenKind::kNewline, at_);
+    for (size_t i = 1; i < indentation_.size(); ++i) Push(TokenKind::kDedent, at_);
+    Push(TokenKind::kEnd, at_);
+  }
+
+  void LexToken() {
+    const char c = Peek();
+    if (c == '"' || c == '\'') return LexString(at_, /*raw=*/false);
+    if ((c == 'r' || c == 'R') && (Peek(1) == '"' || Peek(1) == '\'')) {
+      const size_t begin = at_++;
+      return LexString(begin, /*raw=*/true);
+    }
+    if (IsNameStart(c)) {
+      const size_t begin = at_;
+      while (IsNamePart(Peek())) ++at_;
+      Push(TokenKind::kName, begin);
+      return;
+    }
+    if (IsDigit(c) || (c == '.' && IsDigit(Peek(1)))) return LexNumber();
+    LexOperator();
+  }
+
+  void LexOperator() {
+    static constexpr std::string_view kOperators[] = {
+        "...", "**=", "//=", ">>=", "<<=", "**", "//", "<<", ">>", "<=", ">=", "==", "!=", "->", ":=", "+=",
+        "-=",  "*=",  "/=",  "%=",  "&=",  "|=", "^=", "(",  ")",  "[",  "]",  "{",  "}",  ",",  ":",  ".",
+        ";",   "@",   "=",   "+",   "-",   "*",  "/",  "%",  "<",  ">",  "&",  "|",  "^",  "~"};
+    const size_t begin = at_;
+    for (std::string_view op : kOperators) {
+      if (!StartsWith(op)) continue;
+      at_ += op.size();
+      Push(TokenKind::kOperator, begin);
+      if (op == "(" || op == "[" || op == "{") brackets_.push_back(begin);
+      if (op == ")" || op == "]" || op == "}") CloseBracket(begin);
+      return;
+    }
+    Fail(at_, "unexpected character");
+  }
+  void CloseBracket(size_t offset) {
+    const char close = text_[offset];
+    if (brackets_.empty()) return Fail(offset, absl::StrCat("this '", std::string(1, close), "' closes nothing"));
+    const char open = text_[brackets_.back()];
+    const char expected = open == '(' ? ')' : open == '[' ? ']' : '}';
+    if (close != expected) {
+      return Fail(offset, absl::StrCat("expected '", std::string(1, expected), "' to close '", std::string(1, open),
+                                       "', found '", std::string(1, close), "'"));
+    }
+    brackets_.pop_back();
+  }
+
+  void LexNumber() {
+    const size_t begin = at_;
+    if (Peek() == '0' && (Peek(1) == 'x' || Peek(1) == 'X')) return LexRadix(begin, 16);
+    if (Peek() == '0' && (Peek(1) == 'b' || Peek(1) == 'B')) return LexRadix(begin, 2);
+    if (Peek() == '0' && (Peek(1) == 'o' || Peek(1) == 'O')) return LexRadix(begin, 8);
+    std::string digits;
+    bool is_float = false;
+    auto take_digits = [&] {
+      while (IsDigit(Peek()) || (Peek() == '_' && IsDigit(Peek(1)))) {
+        if (Peek() != '_') digits += Peek();
+        ++at_;
+      }
+    };
+    take_digits();
+    if (Peek() == '.') {
+      is_float = true;
+      digits += Peek();
+      ++at_;
+      take_digits();
+    }
+    if ((Peek() == 'e' || Peek() == 'E') &&
+        (IsDigit(Peek(1)) || ((Peek(1) == '+' || Peek(1) == '-') && IsDigit(Peek(2))))) {
+      is_float = true;
+      digits += Peek();
+      digits += Peek(1);
+      at_ += 2;
+      take_digits();
+    }
+    if (IsNamePart(Peek())) return Fail(begin, "malformed number");
+    if (is_float) {
+      double value = 0;
+      if (!absl::SimpleAtod(digits, &value)) return Fail(begin, "malformed number");
+      Push(TokenKind::kFloat, begin).real = value;
+    } else {
+      PushInteger(begin, digits, 10);
+    }
+  }
+  void LexRadix(size_t begin, int radix) {
+    at_ += 2;
+    std::string digits;
+    for (; IsNamePart(Peek()); ++at_) {
+      if (Peek() != '_') digits += Peek();
+    }
+    PushInteger(begin, digits, radix);
+  }
+  void PushInteger(size_t begin, const std::string& digits, int radix) {
+    uint64_t value = 0;
+    const char* end = digits.data() + digits.size();
+    auto [last, error] = std::from_chars(digits.data(), end, value, radix);
+    if (error == std::errc::result_out_of_range) return Fail(begin, "this integer does not fit into 64 bits");
+    if (error != std::errc() || last != end) return Fail(begin, "malformed number");
+    Push(TokenKind::kInt, begin).integer = value;
+  }
+
+  // At the opening quote; `begin` may be at a prefix before it.
+  void LexString(size_t begin, bool raw) {
+    const char quote = Peek();
+    const bool triple = Peek(1) == quote && Peek(2) == quote;
+    at_ += triple ? 3 : 1;
+    std::string value;
+    while (true) {
+      if (AtEnd() || (!triple && Peek() == '\n')) return Fail(begin, "this string is never closed");
+      if (Peek() == quote && (!triple || (Peek(1) == quote && Peek(2) == quote))) break;
+      if (Peek() != '\\') {
+        value += Peek();
+        ++at_;
+      } else if (raw) {
+        value += Peek();
+        value += Peek(1);
+        at_ += 2;
+      } else if (!LexEscape(value)) {
+        return;
+      }
+    }
+    at_ += triple ? 3 : 1;
+    Push(TokenKind::kString, begin).string = std::move(value);
+  }
+  // At a backslash.
+  bool LexEscape(std::string& value) {
+    const size_t begin = at_;
+    const char c = Peek(1);
+    at_ += 2;
+    switch (c) {
+      case '\n':
+        return true;
+      case 'n':
+        value += '\n';
+        return true;
+      case 't':
+        value += '\t';
+        return true;
+      case 'r':
+        value += '\r';
+        return true;
+      case '\\':
+      case '\'':
+      case '"':
+        value += c;
+        return true;
+      case 'x': {
+        unsigned code = 0;
+        const std::string_view digits = text_.substr(std::min(at_, text_.size()), 2);
+        auto [last, error] = std::from_chars(digits.data(), digits.data() + digits.size(), code, 16);
+        if (error != std::errc() || last != digits.data() + 2) break;
+        at_ += 2;
+        value += static_cast<char>(code);
+        return true;
+      }
+      default:
+        break;
+    }
+    Fail(begin, "unknown escape in a string; known are \\n \\t \\r \\\\ \\' \\\" \\xHH");
+    return false;
+  }
+
+  const std::string_view text_;
+  const std::string_view file_;
+  size_t at_ = 0;
+  std::vector<size_t> indentation_;
+  std::vector<size_t> brackets_;  // offsets of the open ones
+  TokenList result_;
+};
+
+}  // namespace
+
+TokenList Tokenize(std::string_view text, std::string_view file) { return Lexer(text, file).Run(); }
+
+}  // namespace tilewright::script

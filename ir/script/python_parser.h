@@ -1,0 +1,26 @@
+// From Python text to a syntax tree.
+//
+//   PythonTree tree = ParsePython(text, "matmul.py");
+//   if (tree.error) return absl::InvalidArgumentError(tree.error->ToString());
+//
+// Nesting is bounded (brackets 100 deep, expressions 500 operators deep, statements 350 deep), so that whoever walks
+// the tree may recurse.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "ir/script/diagnostic.h"
+#include "ir/script/python_ast.h"
+
+namespace tilewright::script {
+
+struct PythonTree {
+  std::vector<PyStmt> statements;
+  std::optional<Diagnostic> error;
+};
+
+PythonTree ParsePython(std::string_view text, std::string_view file);
+
+}  // namespace tilewright::script
