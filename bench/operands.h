@@ -15,9 +15,7 @@ namespace tilewright::bench {
 
 struct Operands {
   runtime::Tensor activation;
-  // A single element where the problem has none.
-  runtime::Tensor weight;
-  runtime::Tensor parameters;  // Always f32.
+  runtime::Tensor weight;  // A single element where the problem has no weight.
 };
 
 absl::StatusOr<Operands> MakeOperands(const Workload& workload);

@@ -1,0 +1,339 @@
+#include "ir/script/expr_printer.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "ir/script/calls.h"
+#include "ir/structural.h"
+
+namespace tilewright::script {
+namespace {
+
+// Python's precedence of operators, loosest first.
+enum Precedence { kAny, kOrLevel, kAndLevel, kNotLevel, kCompareLevel, kOrBitLevel, kSumLevel, kProductLevel, kUnary };
+
+struct OperatorText {
+  const char* symbol;  // null: always printed as a function
+  const char* function;
+  int precedence;
+};
+
+OperatorText TextOf(BinaryOp op, DataType operands) {
+  switch (op) {
+    case BinaryOp::kAdd:
+      return {"+", "Add", kSumLevel};
+    case BinaryOp::kSub:
+      return {"-", "Sub", kSumLevel};
+    case BinaryOp::kMul:
+      return {"*", "Mul", kProductLevel};
+    case BinaryOp::kDiv:
+      return {operands.is_float() ? "/" : nullptr, "Div", kProductLevel};
+    case BinaryOp::kMod:
+      return {nullptr, "truncmod", 0};
+    case BinaryOp::kFloorDiv:
+      return {"//", "FloorDiv", kProductLevel};
+    case BinaryOp::kFloorMod:
+      return {"%", "FloorMod", kProductLevel};
+    case BinaryOp::kMin:
+      return {nullptr, "min", 0};
+    case BinaryOp::kMax:
+      return {nullptr, "max", 0};
+    case BinaryOp::kEQ:
+      return {"==", "EQ", kCompareLevel};
+    case BinaryOp::kNE:
+      return {"!=", "NE", kCompareLevel};
+    case BinaryOp::kLT:
+      return {"<", "LT", kCompareLevel};
+    case BinaryOp::kLE:
+      return {"<=", "LE", kCompareLevel};
+    case BinaryOp::kGT:
+      return {">", "GT", kCompareLevel};
+    case BinaryOp::kGE:
+      return {">=", "GE", kCompareLevel};
+    case BinaryOp::kAnd:
+      return {"and", "And", kAndLevel};
+    case BinaryOp::kOr:
+      return {"or", "Or", kOrLevel};
+  }
+  return {nullptr, "", 0};
+}
+
+bool IsImmediate(const Expr& e) { return isa<IntImmNode>(e) || isa<FloatImmNode>(e); }
+
+}  // namespace
+
+std::string Quote(const std::string& text) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string out = "\"";
+  for (char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (c == '\t') {
+      out += "\\t";
+    } else if (byte < 0x20 || byte == 0x7f) {
+      out += "\\x";
+      out += kDigits[byte >> 4];
+      out += kDigits[byte & 15];
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+std::string ExprPrinter::Text(const Expr& e) {
+  std::string out;
+  Append(e, kAny, out);
+  return out;
+}
+
+void ExprPrinter::AppendAll(const std::vector<Expr>& items, std::string& out) {
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (i != 0) out += ", ";
+    Append(items[i], kAny, out);
+  }
+}
+
+std::string ExprPrinter::Tuple(const std::vector<Expr>& items) {
+  std::string out = "(";
+  AppendAll(items, out);
+  return out + (items.size() == 1 ? ",)" : ")");
+}
+
+std::string ExprPrinter::Stop(const Expr& min, const Expr& extent) {
+  const auto first = AsInt(min), length = AsInt(extent);
+  if (first && length) {
+    const int64_t stop = static_cast<int64_t>(static_cast<uint64_t>(*first) + static_cast<uint64_t>(*length));
+    const bool wraps = (*length >= 0) != (stop >= *first);
+    if (!wraps && stop >= MinValue(extent.dtype()) && stop <= MaxValue(extent.dtype())) {
+      return Text(Const(extent.dtype(), stop));
+    }
+  } else if (IsInt(min, 0)) {
+    return Text(extent);
+  }
+  return Text(min + extent);
+}
+
+std::string ExprPrinter::Text(const BufferRegion& region) {
+  std::string out = names_.TextOf(region.buffer.get());
+  if (region.region.empty()) return out + "[()]";
+  out += "[";
+  for (size_t i = 0; i < region.region.size(); ++i) {
+    const Range& range = region.region[i];
+    if (i != 0) out += ", ";
+    Append(range.min, kAny, out);
+    const bool point = IsInt(range.extent, 1) && range.extent.dtype() == range.min.dtype();
+    if (!point) absl::StrAppend(&out, ":", Stop(range.min, range.extent));
+  }
+  return out + "]";
+}
+
+std::string ExprPrinter::Indices(const std::vector<Expr>& indices) {
+  if (indices.empty()) return "[()]";
+  std::string out = "[";
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (i != 0) out += ", ";
+    const auto* ramp = dyn_cast<RampNode>(indices[i]);
+    if (ramp != nullptr && IsInt(ramp->stride, 1)) {
+      Append(ramp->base, kAny, out);
+      absl::StrAppend(&out, ":", Stop(ramp->base, Const(ramp->base.dtype(), ramp->dtype().lanes())));
+    } else {
+      Append(indices[i], kAny, out);
+    }
+  }
+  return out + "]";
+}
+
+std::string ExprPrinter::Text(const Annotation& annotation) {
+  if (const auto* expr = std::get_if<Expr>(&annotation.value)) return Text(*expr);
+  if (const auto* dict = std::get_if<Annotation::Dict>(&annotation.value)) return Text(*dict);
+  std::string out = "[";
+  for (const Annotation& item : std::get<Annotation::List>(annotation.value)) {
+    absl::StrAppend(&out, out.size() > 1 ? ", " : "", Text(item));
+  }
+  return out + "]";
+}
+
+std::string ExprPrinter::Text(const Annotations& annotations) {
+  std::string out = "{";
+  for (const auto& [key, value] : annotations) {
+    absl::StrAppend(&out, out.size() > 1 ? ", " : "", Quote(key), ": ", Text(value));
+  }
+  return out + "}";
+}
+
+std::string ExprPrinter::Text(const IndexMap& map) {
+  names_.OpenScope();
+  std::string out = "lambda ";
+  for (size_t i = 0; i < map->inputs.size(); ++i) {
+    absl::StrAppend(&out, i == 0 ? "" : ", ", names_.Define(map->inputs[i].get(), map->inputs[i].name()));
+  }
+  absl::StrAppend(&out, ": ", Tuple(map->outputs));
+  names_.CloseScope();
+  return out;
+}
+
+void ExprPrinter::Append(const Expr& e, int least, std::string& out) {
+  switch (e->kind()) {
+    case Kind::kIntImm:
+      return AppendInt(cast<IntImmNode>(e), out);
+    case Kind::kFloatImm:
+      return AppendFloat(cast<FloatImmNode>(e), out);
+    case Kind::kStringImm:
+      out += Quote(cast<StringImmNode>(e)->value);
+      return;
+    case Kind::kVar:
+      out += names_.TextOf(cast<VarNode>(e));
+      return;
+    case Kind::kBinary:
+      return AppendBinary(cast<BinaryNode>(e), least, out);
+    case Kind::kNot: {
+      const Expr& a = cast<NotNode>(e)->a;
+      const bool function = IsImmediate(a);
+      const bool parenthesize = least > kNotLevel && !function;
+      out += function ? "T.Not(" : parenthesize ? "(not " : "not ";
+      Append(a, function ? static_cast<int>(kAny) : static_cast<int>(kNotLevel), out);
+      if (function || parenthesize) out += ")";
+      return;
+    }
+    case Kind::kSelect: {
+      const auto* op = cast<SelectNode>(e);
+      out += "T.Select(";
+      AppendAll({op->condition, op->true_value, op->false_value}, out);
+      out += ")";
+      return;
+    }
+    case Kind::kCast: {
+      const auto* op = cast<CastNode>(e);
+      absl::StrAppend(&out, "T.Cast(\"", op->dtype().ToString(), "\", ");
+      Append(op->value, kAny, out);
+      out += ")";
+      return;
+    }
+    case Kind::kLoad:
+      return AppendLoad(cast<LoadNode>(e), out);
+    case Kind::kRamp: {
+      const auto* op = cast<RampNode>(e);
+      out += "T.Ramp(";
+      AppendAll({op->base, op->stride}, out);
+      absl::StrAppend(&out, ", ", op->dtype().lanes(), ")");
+      return;
+    }
+    case Kind::kBroadcast: {
+      const auto* op = cast<BroadcastNode>(e);
+      out += "T.Broadcast(";
+      Append(op->value, kAny, out);
+      absl::StrAppend(&out, ", ", op->dtype().lanes() / op->value.dtype().lanes(), ")");
+      return;
+    }
+    case Kind::kShuffle: {
+      const auto* op = cast<ShuffleNode>(e);
+      out += "T.Shuffle([";
+      AppendAll(op->vectors, out);
+      out += "], [";
+      for (size_t i = 0; i < op->indices.size(); ++i) absl::StrAppend(&out, i == 0 ? "" : ", ", op->indices[i]);
+      out += "])";
+      return;
+    }
+    case Kind::kLet: {
+      const auto* op = cast<LetNode>(e);
+      const std::string value = Text(op->value);
+      names_.OpenScope();
+      const std::string name = names_.Define(op->var.get(), op->var.name());
+      out += "T.Let(";
+      Append(op->body, kAny, out);
+      absl::StrAppend(&out, ", where={", name, ": ", value, "})");
+      names_.CloseScope();
+      return;
+    }
+    case Kind::kCall:
+      return AppendCall(cast<CallNode>(e), out);
+    default:
+      return;
+  }
+}
+
+void ExprPrinter::AppendBinary(const BinaryNode* op, int least, std::string& out) {
+  const OperatorText text = TextOf(op->op, op->a.dtype());
+  // Python would compute an operation on two numbers; as a function it stays one.
+  if (text.symbol == nullptr || (IsImmediate(op->a) && IsImmediate(op->b))) {
+    absl::StrAppend(&out, "T.", text.function, "(");
+    AppendAll({op->a, op->b}, out);
+    out += ")";
+    return;
+  }
+  const bool parenthesize = text.precedence < least;
+  if (parenthesize) out += "(";
+  // Operators group to the left, except comparisons, which do not group at all.
+  Append(op->a, IsComparison(op->op) ? text.precedence + 1 : text.precedence, out);
+  absl::StrAppend(&out, " ", text.symbol, " ");
+  Append(op->b, text.precedence + 1, out);
+  if (parenthesize) out += ")";
+}
+
+void ExprPrinter::AppendLoad(const LoadNode* op, std::string& out) {
+  out += names_.TextOf(op->buffer.get());
+  if (!op->predicate) {
+    out += Indices(op->indices);
+    return;
+  }
+  out += ".vload([";
+  AppendAll(op->indices, out);
+  absl::StrAppend(&out, "], predicate=", Text(op->predicate), ")");
+}
+
+void ExprPrinter::AppendCall(const CallNode* op, std::string& out) {
+  const auto count = static_cast<int>(op->args.size());
+  const CallSpelling* spelling = SpellingOf(op->op);
+  const bool fits =
+      spelling != nullptr && count >= spelling->min_args && (spelling->max_args < 0 || count <= spelling->max_args);
+  if (fits && spelling->rule == ResultRule::kTypeFirst) {
+    absl::StrAppend(&out, "T.", absl::string_view(spelling->name.data(), spelling->name.size()), "(\"",
+                    op->dtype().ToString(), "\"", count == 0 ? "" : ", ");
+  } else if ((fits && ResultType(spelling->rule, op->args) == op->dtype()) ||
+             (op->op == "if_then_else" && count == 3)) {
+    absl::StrAppend(&out, "T.", op->op, "(");
+  } else {
+    absl::StrAppend(&out, "T.call_intrin(\"", op->dtype().ToString(), "\", ", Quote(op->op), count == 0 ? "" : ", ");
+  }
+  AppendAll(op->args, out);
+  out += ")";
+}
+
+void ExprPrinter::AppendInt(const IntImmNode* op, std::string& out) {
+  const DataType type = op->dtype();
+  if (type.is_bool()) {
+    out += op->value != 0 ? "True" : "False";
+  } else if (type == DataType::Int(32)) {
+    absl::StrAppend(&out, op->value);
+  } else if (type.is_uint()) {
+    absl::StrAppend(&out, "T.", type.ToString(), "(", static_cast<uint64_t>(op->value), ")");
+  } else {
+    absl::StrAppend(&out, "T.", type.ToString(), "(", op->value, ")");
+  }
+}
+
+void ExprPrinter::AppendFloat(const FloatImmNode* op, std::string& out) {
+  absl::StrAppend(&out, "T.", op->dtype().ToString(), "(");
+  if (std::isnan(op->value)) {
+    out += "\"nan\"";
+  } else if (std::isinf(op->value)) {
+    out += op->value > 0 ? "\"inf\"" : "\"-inf\"";
+  } else {
+    // The shortest digits that give the value back. Formats of up to 32 bits are read by way of a double and rounded
+    // once: digits that identify a float lie closer to it than to any other value of a narrower format.
+    char digits[64];
+    const auto result = op->dtype().bits() == 64
+                            ? std::to_chars(digits, digits + sizeof(digits), op->value)
+                            : std::to_chars(digits, digits + sizeof(digits), static_cast<float>(op->value));
+    out.append(digits, result.ptr);
+  }
+  out += ")";
+}
+
+}  // namespace tilewright::script

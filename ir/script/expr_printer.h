@@ -1,0 +1,44 @@
+// Expressions as text. Internal to //ir/script:printer.
+#pragma once
+
+#include <string>
+
+#include "ir/function.h"
+#include "ir/script/names.h"
+
+namespace tilewright::script {
+
+class ExprPrinter {
+ public:
+  explicit ExprPrinter(Names& names) : names_(names) {}
+
+  std::string Text(const Expr& e);
+  // "A[i, 0:16]"
+  std::string Text(const BufferRegion& region);
+  // "(a, b)", "(a,)", "()"
+  std::string Tuple(const std::vector<Expr>& items);
+  // The index list of a load or store: "[i, j]"; vectors of consecutive elements as slices.
+  std::string Indices(const std::vector<Expr>& indices);
+  // The end of the interval {min, extent}, so that the parser finds the extent again.
+  std::string Stop(const Expr& min, const Expr& extent);
+  std::string Text(const Annotation& annotation);
+  std::string Text(const Annotations& annotations);
+  std::string Text(const IndexMap& map);
+
+ private:
+  // `least`: the precedence the surrounding text needs; lower-binding operators get parentheses.
+  void Append(const Expr& e, int least, std::string& out);
+  void AppendAll(const std::vector<Expr>& items, std::string& out);
+  void AppendBinary(const BinaryNode* op, int least, std::string& out);
+  void AppendLoad(const LoadNode* op, std::string& out);
+  void AppendCall(const CallNode* op, std::string& out);
+  void AppendInt(const IntImmNode* op, std::string& out);
+  void AppendFloat(const FloatImmNode* op, std::string& out);
+
+  Names& names_;
+};
+
+// A Python string literal.
+std::string Quote(const std::string& text);
+
+}  // namespace tilewright::script

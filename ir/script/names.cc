@@ -1,0 +1,83 @@
+#include "ir/script/names.h"
+
+#include <cctype>
+
+#include "absl/strings/str_cat.h"
+
+namespace tilewright::script {
+namespace {
+
+// Words that mean something else where a name stands.
+constexpr const char* kReserved[] = {"T",      "I",       "tvm",      "True",     "False",  "None", "and",    "as",
+                                     "assert", "break",   "class",    "continue", "def",    "del",  "elif",   "else",
+                                     "except", "finally", "for",      "from",     "global", "if",   "import", "in",
+                                     "is",     "lambda",  "nonlocal", "not",      "or",     "pass", "raise",  "return",
+                                     "try",    "while",   "with",     "yield",    "range",  "min",  "max",    "abs",
+                                     "float",  "int",     "bool",     "async",    "await"};
+
+}  // namespace
+
+std::string MakeIdentifier(const std::string& text) {
+  std::string name;
+  for (char c : text) name += std::isalnum(static_cast<unsigned char>(c)) || c == '_' ? c : '_';
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name.insert(0, "v");
+  return name;
+}
+
+Names::Names() : scopes_(1) {
+  for (const char* word : kReserved) taken_.insert(word);
+}
+
+std::string Names::TakeIn(Scope& scope, const std::string& hint) {
+  const std::string base = MakeIdentifier(hint);
+  std::string name = base;
+  for (int suffix = 1; !taken_.insert(name).second; ++suffix) name = absl::StrCat(base, "_", suffix);
+  scope.names.push_back(name);
+  return name;
+}
+
+std::string Names::Take(const std::string& hint) { return TakeIn(scopes_.back(), hint); }
+
+void Names::CloseScope() {
+  for (const std::string& name : scopes_.back().names) taken_.erase(name);
+  for (const VarNode* var : scopes_.back().vars) vars_.erase(var);
+  for (const BufferNode* buffer : scopes_.back().buffers) buffers_.erase(buffer);
+  scopes_.pop_back();
+}
+
+std::string Names::Define(const VarNode* var, const std::string& hint) {
+  std::string name = Take(hint);
+  DefineAs(var, name);
+  return name;
+}
+
+void Names::DefineAs(const VarNode* var, std::string text) {
+  if (vars_.emplace(var, std::move(text)).second) scopes_.back().vars.push_back(var);
+}
+
+std::string Names::Define(const BufferNode* buffer) {
+  std::string name = Take(buffer->name);
+  if (buffers_.emplace(buffer, name).second) scopes_.back().buffers.push_back(buffer);
+  return name;
+}
+
+std::string Names::TextOf(const VarNode* var) {
+  if (auto it = vars_.find(var); it != vars_.end()) return it->second;
+  std::string name = TakeIn(scopes_.front(), var->name);
+  vars_.emplace(var, name);
+  scopes_.front().vars.push_back(var);
+  return name;
+}
+
+std::string Names::TextOf(const BufferNode* buffer) {
+  if (auto it = buffers_.find(buffer); it != buffers_.end()) return it->second;
+  std::string name = TakeIn(scopes_.front(), buffer->name);
+  buffers_.emplace(buffer, name);
+  scopes_.front().buffers.push_back(buffer);
+  if (vars_.emplace(buffer->data.get(), absl::StrCat(name, ".data")).second) {
+    scopes_.front().vars.push_back(buffer->data.get());
+  }
+  return name;
+}
+
+}  // namespace tilewright::script

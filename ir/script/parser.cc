@@ -1,0 +1,152 @@
+#include "ir/script/parser.h"
+
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ir/script/python_parser.h"
+#include "ir/script/reader.h"
+
+namespace tilewright {
+namespace script {
+namespace {
+
+using Kind = PyExpr::Kind;
+using StmtKind = PyStmt::Kind;
+
+// "T.prim_func" for the decorator @T.prim_func or @T.prim_func(...).
+std::string DottedName(const PyExpr& e) {
+  if (e.kind == Kind::kName) return e.text;
+  if (e.kind == Kind::kAttribute) return absl::StrCat(DottedName(*e.items[0]), ".", e.text);
+  if (e.kind == Kind::kCall) return DottedName(*e.items[0]);
+  return "";
+}
+
+bool HasDecorator(const PyStmt& s, std::string_view name) {
+  for (const PyExprPtr& decorator : s.decorators) {
+    const std::string dotted = DottedName(*decorator);
+    if (dotted == name || absl::EndsWith(dotted, absl::StrCat(".", absl::string_view(name.data(), name.size())))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+class ModuleReader {
+ public:
+  ModuleReader(std::string_view text, std::string_view file) {
+    context_.text = text;
+    context_.file = file;
+  }
+
+  ParseResult Run() {
+    PythonTree tree = ParsePython(context_.text, context_.file);
+    if (tree.error) {
+      result_.diagnostics.push_back(std::move(*tree.error));
+      return std::move(result_);
+    }
+    for (const PyStmt& s : tree.statements) ReadTopLevel(s, /*in_class=*/false);
+    if (result_.diagnostics.empty() && result_.module.functions().empty()) {
+      Fail(0, "expected a function: @T.prim_func and def NAME(...)");
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void Fail(uint32_t offset, std::string message) {
+    result_.diagnostics.push_back(MakeDiagnostic(context_.text, context_.file, offset, std::move(message)));
+  }
+
+  void ReadTopLevel(const PyStmt& s, bool in_class) {
+    switch (s.kind) {
+      case StmtKind::kImport:
+        return ReadImport(s);
+      case StmtKind::kPass:
+        return;
+      case StmtKind::kFunction:
+        return ReadFunction(s);
+      case StmtKind::kClass:
+        if (in_class || !HasDecorator(s, "ir_module")) {
+          return Fail(s.offset, "expected @I.ir_module before a class of functions");
+        }
+        for (const PyStmt& member : s.body) ReadTopLevel(member, /*in_class=*/true);
+        return;
+      case StmtKind::kAssign:
+        return ReadConstant(s);
+      case StmtKind::kExpr:
+        return ReadModuleAttrs(s);
+      default:
+        return Fail(s.offset, "expected a function (@T.prim_func), a module (@I.ir_module), an import or NAME = value");
+    }
+  }
+
+  // from tvm.script import tir as T: another name for the dialect.
+  void ReadImport(const PyStmt& s) {
+    for (size_t i = 0; i < s.names.size(); ++i) {
+      const std::string& name = s.names[i];
+      const bool dialect = name == "tir" || name == "tirx" || absl::EndsWith(name, ".tir") ||
+                           absl::EndsWith(name, ".tirx") || absl::EndsWith(name, "script.tirx");
+      if (dialect && !s.aliases[i].empty()) context_.dialect_names.insert(s.aliases[i]);
+    }
+  }
+
+  void ReadFunction(const PyStmt& s) {
+    if (!HasDecorator(s, "prim_func")) return Fail(s.offset, "expected @T.prim_func before a function");
+    if (result_.module.Find(s.text)) return Fail(s.offset, absl::StrCat("function '", s.text, "' is already defined"));
+    FunctionReader reader(context_);
+    Function function = reader.Read(s);
+    if (reader.error()) {
+      result_.diagnostics.push_back(*reader.error());
+    } else {
+      result_.module.Set(std::move(function));
+    }
+  }
+
+  void ReadConstant(const PyStmt& s) {
+    if (s.target->kind != Kind::kName) return Fail(s.offset, "expected NAME = value");
+    FunctionReader reader(context_);
+    Value value;
+    if (!reader.ReadConstant(*s.value, &value)) {
+      result_.diagnostics.push_back(*reader.error());
+    } else {
+      context_.constants.insert_or_assign(s.target->text, std::move(value));
+    }
+  }
+
+  // I.module_attrs({...}); a docstring; I.module_global_infos({...}), which has no meaning here.
+  void ReadModuleAttrs(const PyStmt& s) {
+    const PyExpr& e = *s.value;
+    if (e.kind == Kind::kString) return;
+    const std::string name = DottedName(e);
+    if (e.kind != Kind::kCall || e.items.size() != 2 || !absl::EndsWith(name, ".module_attrs")) {
+      return Fail(s.offset, "expected I.module_attrs({...})");
+    }
+    FunctionReader reader(context_);
+    Annotations attrs;
+    if (!reader.ReadAnnotations(*e.items[1], &attrs)) {
+      result_.diagnostics.push_back(*reader.error());
+    } else {
+      result_.module.set_attrs(std::move(attrs));
+    }
+  }
+
+  ModuleContext context_;
+  ParseResult result_;
+};
+
+}  // namespace
+
+ParseResult Parse(std::string_view text, std::string_view file_name) { return ModuleReader(text, file_name).Run(); }
+
+}  // namespace script
+
+absl::StatusOr<Module> ParseModule(std::string_view text, std::string_view file_name) {
+  script::ParseResult result = script::Parse(text, file_name);
+  if (result.diagnostics.empty()) return std::move(result.module);
+  return absl::InvalidArgumentError(absl::StrJoin(
+      result.diagnostics, "\n",
+      [](std::string* out, const script::Diagnostic& diagnostic) { absl::StrAppend(out, diagnostic.ToString()); }));
+}
+
+}  // namespace tilewright

@@ -1,0 +1,574 @@
+#include "ir/script/printer.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "absl/strings/str_cat.h"
+#include "ir/functor.h"
+#include "ir/script/expr_printer.h"
+#include "ir/script/names.h"
+#include "ir/structural.h"
+
+namespace tilewright {
+namespace script {
+namespace {
+
+bool ContainsBlock(const Stmt& s) {
+  bool found = false;
+  PreOrder(s, [&](const Stmt& stmt) {
+    found = found || isa<BlockRealizeNode>(stmt);
+    return !found;
+  });
+  return found;
+}
+
+bool SameRange(const Range& a, const Range& b) {
+  return StructuralEqual(a.min, b.min) && StructuralEqual(a.extent, b.extent);
+}
+
+bool Uses(const Expr& e, const std::unordered_set<const VarNode*>& vars) {
+  bool found = false;
+  PreOrder(e, [&](const Expr& sub) {
+    const auto* var = dyn_cast<VarNode>(sub);
+    found = found || (var != nullptr && vars.contains(var));
+    return !found;
+  });
+  return found;
+}
+
+class Printer {
+ public:
+  explicit Printer(const PrintOptions& options)
+      : options_(options), marked_(options.marked.begin(), options.marked.end()), exprs_(names_) {}
+
+  void PrintModule(const Module& module) {
+    Line("# from tvm.script import ir as I");
+    Line("# from tvm.script import tir as T");
+    Line("");
+    Line("@I.ir_module");
+    Line("class Module:");
+    Indented([&] {
+      if (!module.attrs().empty()) Line(absl::StrCat("I.module_attrs(", exprs_.Text(module.attrs()), ")"));
+      for (size_t i = 0; i < module.functions().size(); ++i) {
+        if (i != 0) Line("");
+        PrintFunction(module.functions()[i]);
+      }
+      if (module.functions().empty()) Line("pass");
+    });
+  }
+
+  void PrintFunction(const Function& function);
+  void PrintStmt(const Stmt& s, bool last);
+  std::string Take() { return std::move(out_); }
+  ExprPrinter& exprs() { return exprs_; }
+
+ private:
+  template <class Body>
+  void Indented(const Body& body) {
+    ++level_;
+    names_.OpenScope();
+    body();
+    names_.CloseScope();
+    --level_;
+  }
+  void Line(const std::string& text, bool marked = false) {
+    if (text.empty()) {
+      out_ += "\n";
+      return;
+    }
+    const std::string indent(static_cast<size_t>(level_ * options_.indent), ' ');
+    absl::StrAppend(&out_, indent, text, "\n");
+    if (marked) absl::StrAppend(&out_, indent, "# ", std::string(std::max<size_t>(text.size(), 3) - 2, '^'), "\n");
+  }
+  bool IsMarked(const Node* node) const { return marked_.contains(node); }
+
+  // Buffers.
+  bool IsSimple(const Buffer& buffer);
+  // Lines "n = T.int32()" for sizes that this buffer defines and cannot define in place.
+  void DefineSizes(const Buffer& buffer);
+  // "(16, 16), \"float16\", strides=..., ..." and the name; what `first` holds comes before.
+  enum class TypeText { kAlways, kUnlessFloat32 };
+  std::string BufferText(const Buffer& buffer, TypeText type, bool needs_data, bool explicit_scope, std::string* name);
+  void PrintBuffer(const char* function, const std::string& first, const Buffer& buffer, bool needs_data = false,
+                   bool explicit_type = false, bool explicit_scope = false);
+
+  // Statements.
+  void PrintBody(const Stmt& s) {
+    Indented([&] { PrintStmt(s, true); });
+  }
+  void PrintFor(const ForNode* loop);
+  void PrintLoop(const ForNode* loop);
+  void PrintIf(const IfNode* op);
+  void PrintSync(const SyncNode* op);
+  void PrintStore(const StoreNode* op, bool marked);
+  // "name = text" followed by `body` when nothing comes after it, else "with text as name:" around the body.
+  void PrintCovering(const std::string& call, const std::string& name, const Stmt& body, bool last, bool marked);
+  void PrintBlock(const BlockRealizeNode* realize);
+  void PrintBlockBody(const BlockNode& block);
+  void PrintIterVars(const BlockRealizeNode* realize);
+  std::string Regions(const std::vector<BufferRegion>& regions);
+
+  const PrintOptions& options_;
+  const std::unordered_set<const Node*> marked_;
+  Names names_;
+  ExprPrinter exprs_;
+  std::unordered_map<const VarNode*, Range> loop_ranges_;
+  std::string out_;
+  int level_ = 0;
+};
+
+// --- Buffers.
+
+// Sizes are all known, everything else has its default: T.Buffer((16, 16), "float32") says it all.
+bool Printer::IsSimple(const Buffer& buffer) {
+  if (!buffer->strides.empty() || buffer->alignment != 64 || buffer->offset_factor != 1 || buffer->layout) return false;
+  if (buffer->elem_offset && !IsInt(buffer->elem_offset, 0)) return false;
+  if (buffer->scope.text() != "global") return false;
+  bool known = true;
+  for (const Expr& extent : buffer->shape) {
+    PreOrder(extent, [&](const Expr& e) {
+      const auto* var = dyn_cast<VarNode>(e);
+      known = known && (var == nullptr || names_.IsDefined(var));
+      return known;
+    });
+  }
+  return known;
+}
+
+void Printer::DefineSizes(const Buffer& buffer) {
+  // Strides and the offset that are variables of their own are defined in place, unless they are used twice.
+  std::unordered_map<const VarNode*, int> uses;
+  std::vector<const VarNode*> order;
+  auto count = [&](const Expr& e) {
+    PreOrder(e, [&](const Expr& sub) {
+      const auto* var = dyn_cast<VarNode>(sub);
+      if (var != nullptr && !names_.IsDefined(var) && uses[var]++ == 0) order.push_back(var);
+      return true;
+    });
+  };
+  for (const Expr& extent : buffer->shape) count(extent);
+  std::unordered_set<const VarNode*> in_place;
+  const size_t from_shape = order.size();
+  for (const Expr& stride : buffer->strides) {
+    count(stride);
+    if (const auto* var = dyn_cast<VarNode>(stride)) in_place.insert(var);
+  }
+  if (buffer->elem_offset) {
+    count(buffer->elem_offset);
+    if (const auto* var = dyn_cast<VarNode>(buffer->elem_offset)) in_place.insert(var);
+  }
+  for (size_t i = 0; i < order.size(); ++i) {
+    const VarNode* var = order[i];
+    if (i >= from_shape && in_place.contains(var) && uses[var] == 1) continue;
+    const std::string name = names_.Define(var, var->name);
+    Line(absl::StrCat(name, " = T.", var->dtype().ToString(), "()"));
+  }
+}
+
+std::string Printer::BufferText(const Buffer& buffer, TypeText type, bool needs_data, bool explicit_scope,
+                                std::string* name) {
+  std::string text = exprs_.Tuple(buffer->shape);
+  if (type == TypeText::kAlways || buffer->dtype != DataType::Float(32)) {
+    absl::StrAppend(&text, ", \"", buffer->dtype.ToString(), "\"");
+  }
+  if (needs_data) absl::StrAppend(&text, ", data=", names_.TextOf(buffer->data.get()));
+  *name = names_.Define(buffer.get());
+  if (!names_.IsDefined(buffer->data.get())) names_.DefineAs(buffer->data.get(), absl::StrCat(*name, ".data"));
+  if (!buffer->strides.empty()) {
+    text += ", strides=(";
+    for (size_t i = 0; i < buffer->strides.size(); ++i) {
+      const Expr& stride = buffer->strides[i];
+      const auto* var = dyn_cast<VarNode>(stride);
+      if (i != 0) text += ", ";
+      if (var != nullptr && !names_.IsDefined(var)) {
+        text += Quote(var->name);
+        names_.DefineAs(var, absl::StrCat(*name, ".strides[", i, "]"));
+      } else {
+        text += exprs_.Text(stride);
+      }
+    }
+    text += buffer->strides.size() == 1 ? ",)" : ")";
+  }
+  bool needs_factor = buffer->offset_factor != 1;
+  const auto* offset_var = dyn_cast<VarNode>(buffer->elem_offset);
+  if (offset_var != nullptr && !names_.IsDefined(offset_var)) {
+    names_.DefineAs(offset_var, absl::StrCat(*name, ".elem_offset"));
+    needs_factor = true;
+  } else if (buffer->elem_offset && !IsInt(buffer->elem_offset, 0)) {
+    absl::StrAppend(&text, ", elem_offset=", exprs_.Text(buffer->elem_offset));
+  } else if (needs_factor) {
+    text += ", elem_offset=0";
+  }
+  if (explicit_scope || buffer->scope.text() != "global") {
+    absl::StrAppend(&text, ", scope=", Quote(buffer->scope.text()));
+  }
+  if (buffer->alignment != 64) absl::StrAppend(&text, ", align=", buffer->alignment);
+  if (needs_factor) absl::StrAppend(&text, ", offset_factor=", buffer->offset_factor);
+  if (buffer->layout) {
+    absl::StrAppend(&text, ", layout=T.layout(", exprs_.Text(buffer->layout.map),
+                    ", owner_dims=", buffer->layout.owner_dims, ", shape=", exprs_.Tuple(buffer->layout.shape), ")");
+  }
+  return text;
+}
+
+void Printer::PrintBuffer(const char* function, const std::string& first, const Buffer& buffer, bool needs_data,
+                          bool explicit_type, bool explicit_scope) {
+  DefineSizes(buffer);
+  std::string name;
+  const std::string text = BufferText(buffer, explicit_type ? TypeText::kAlways : TypeText::kUnlessFloat32, needs_data,
+                                      explicit_scope, &name);
+  Line(absl::StrCat(name, " = T.", function, "(", first, text, ")"));
+}
+
+// --- Functions.
+
+void Printer::PrintFunction(const Function& function) {
+  Line(function->is_private ? "@T.prim_func(private=True)" : "@T.prim_func", IsMarked(function.get()));
+  Indented([&] {
+    --level_;
+    for (const Param& param : function->params) {
+      if (!param.buffer) names_.Define(param.var.get(), param.var.name());
+    }
+    std::vector<const Param*> matched;
+    std::string params;
+    for (const Param& param : function->params) {
+      if (!params.empty()) params += ", ";
+      if (!param.buffer) {
+        absl::StrAppend(&params, names_.TextOf(param.var.get()), ": T.", param.var.dtype().ToString());
+      } else if (IsSimple(param.buffer)) {
+        std::string name;
+        const std::string text = BufferText(param.buffer, TypeText::kAlways, false, false, &name);
+        absl::StrAppend(&params, name, ": T.Buffer(", text, ")");
+      } else {
+        matched.push_back(&param);
+        absl::StrAppend(&params, names_.Define(param.var.get(), param.var.name()), ": T.handle");
+      }
+    }
+    Line(absl::StrCat("def ", MakeIdentifier(function->name), "(", params, "):"));
+    Indented([&] {
+      if (!function->attrs.empty()) Line(absl::StrCat("T.func_attr(", exprs_.Text(function->attrs), ")"));
+      for (const Param* param : matched) {
+        PrintBuffer("match_buffer", absl::StrCat(names_.TextOf(param->var.get()), ", "), param->buffer);
+      }
+      const auto* root = dyn_cast<BlockRealizeNode>(function->body);
+      const BlockNode* block = root == nullptr ? nullptr : root->block.get();
+      // The parser adds this block when it is not written.
+      const auto* inner = block == nullptr ? nullptr : dyn_cast<BlockRealizeNode>(block->body);
+      const bool implicit = block != nullptr && block->iter_vars.empty() && block->name == "root" &&
+                            block->reads.empty() && block->writes.empty() && !block->init &&
+                            block->match_buffers.empty() && block->annotations.empty() && IsTrue(root->predicate) &&
+                            (!block->alloc_buffers.empty() ||
+                             (ContainsBlock(block->body) && (inner == nullptr || !inner->block->iter_vars.empty())));
+      if (implicit) {
+        Line("# with T.block(\"root\"):", IsMarked(root) || IsMarked(block));
+        PrintBlockBody(*block);
+      } else {
+        PrintStmt(function->body, true);
+      }
+    });
+    ++level_;
+  });
+}
+
+// --- Statements.
+
+void Printer::PrintStmt(const Stmt& s, bool last) {
+  const bool marked = IsMarked(s.get());
+  switch (s->kind()) {
+    case Kind::kFor:
+      return PrintFor(cast<ForNode>(s));
+    case Kind::kWhile: {
+      const auto* op = cast<WhileNode>(s);
+      Line(absl::StrCat("while ", exprs_.Text(op->condition), ":"), marked);
+      return PrintBody(op->body);
+    }
+    case Kind::kIf:
+      return PrintIf(cast<IfNode>(s));
+    case Kind::kSeq: {
+      const auto* op = cast<SeqNode>(s);
+      for (size_t i = 0; i < op->stmts.size(); ++i) PrintStmt(op->stmts[i], last && i + 1 == op->stmts.size());
+      return;
+    }
+    case Kind::kStore:
+      return PrintStore(cast<StoreNode>(s), marked);
+    case Kind::kEvaluate: {
+      const Expr& value = cast<EvaluateNode>(s)->value;
+      const std::string text = exprs_.Text(value);
+      return Line(isa<CallNode>(value) ? text : absl::StrCat("T.evaluate(", text, ")"), marked);
+    }
+    case Kind::kLetStmt: {
+      const auto* op = cast<LetStmtNode>(s);
+      const std::string value = exprs_.Text(op->value);
+      if (last) {
+        const std::string name = names_.Define(op->var.get(), op->var.name());
+        Line(absl::StrCat(name, ": T.", op->var.dtype().ToString(), " = ", value), marked);
+        return PrintStmt(op->body, true);
+      }
+      names_.OpenScope();
+      const std::string name = names_.Define(op->var.get(), op->var.name());
+      PrintCovering(absl::StrCat("T.LetStmt(", value, ")"), name, op->body, false, marked);
+      return names_.CloseScope();
+    }
+    case Kind::kAttrStmt: {
+      const auto* op = cast<AttrStmtNode>(s);
+      const std::string call =
+          absl::StrCat("T.attr(", exprs_.Text(op->node), ", ", Quote(op->key), ", ", exprs_.Text(op->value), ")");
+      return PrintCovering(call, "", op->body, last, marked);
+    }
+    case Kind::kAssert: {
+      const auto* op = cast<AssertNode>(s);
+      return Line(absl::StrCat("assert ", exprs_.Text(op->condition), ", ", Quote(op->message)), marked);
+    }
+    case Kind::kAllocate:
+    case Kind::kDeclBuffer: {
+      const auto* allocate = dyn_cast<AllocateNode>(s);
+      const Buffer& buffer = allocate != nullptr ? allocate->buffer : cast<DeclBufferNode>(s)->buffer;
+      const Stmt& body = allocate != nullptr ? allocate->body : cast<DeclBufferNode>(s)->body;
+      if (!last) names_.OpenScope();
+      DefineSizes(buffer);
+      std::string name;
+      std::string text = BufferText(buffer, TypeText::kUnlessFloat32, allocate == nullptr, false, &name);
+      if (allocate != nullptr && !allocate->annotations.empty()) {
+        absl::StrAppend(&text, ", annotations=", exprs_.Text(allocate->annotations));
+      }
+      PrintCovering(absl::StrCat("T.decl_buffer(", text, ")"), name, body, last, marked);
+      if (!last) names_.CloseScope();
+      return;
+    }
+    case Kind::kBlockRealize:
+      return PrintBlock(cast<BlockRealizeNode>(s));
+    case Kind::kSync:
+      return PrintSync(cast<SyncNode>(s));
+    default:
+      return;
+  }
+}
+
+void Printer::PrintCovering(const std::string& call, const std::string& name, const Stmt& body, bool last,
+                            bool marked) {
+  if (last) {
+    Line(name.empty() ? call : absl::StrCat(name, " = ", call), marked);
+    return PrintStmt(body, true);
+  }
+  Line(absl::StrCat("with ", call, name.empty() ? "" : absl::StrCat(" as ", name), ":"), marked);
+  PrintBody(body);
+}
+
+void Printer::PrintFor(const ForNode* loop) {
+  // The loops that one T.grid holds.
+  std::vector<const ForNode*> loops;
+  std::unordered_set<const VarNode*> vars;
+  bool marked = false;
+  for (const ForNode* next = loop; next != nullptr; next = dyn_cast<ForNode>(next->body)) {
+    const bool plain = next->kind == ForKind::kSerial && next->annotations.empty() && IsInt(next->min, 0) &&
+                       next->extent.dtype() == next->var.dtype();
+    if (!plain || Uses(next->extent, vars)) break;
+    loops.push_back(next);
+    vars.insert(next->var.get());
+    marked = marked || IsMarked(next);
+  }
+  if (loops.size() < 2) return PrintLoop(loop);
+  names_.OpenScope();
+  std::string targets, extents;
+  for (const ForNode* each : loops) {
+    const char* separator = targets.empty() ? "" : ", ";
+    absl::StrAppend(&extents, separator, exprs_.Text(each->extent));
+    absl::StrAppend(&targets, separator, names_.Define(each->var.get(), each->var.name()));
+    loop_ranges_[each->var.get()] = {each->min, each->extent};
+  }
+  Line(absl::StrCat("for ", targets, " in T.grid(", extents, "):"), marked);
+  PrintBody(loops.back()->body);
+  names_.CloseScope();
+}
+
+void Printer::PrintLoop(const ForNode* loop) {
+  std::string range;
+  if (!IsInt(loop->min, 0)) range = absl::StrCat(exprs_.Text(loop->min), ", ");
+  range += exprs_.Stop(loop->min, loop->extent);
+  const bool plain = loop->kind == ForKind::kSerial && loop->annotations.empty();
+  if (loop->kind == ForKind::kThreadBound) absl::StrAppend(&range, ", thread=", Quote(loop->thread_tag));
+  if (!loop->annotations.empty()) absl::StrAppend(&range, ", annotations=", exprs_.Text(loop->annotations));
+  names_.OpenScope();
+  const std::string name = names_.Define(loop->var.get(), loop->var.name());
+  loop_ranges_[loop->var.get()] = {loop->min, loop->extent};
+  Line(absl::StrCat("for ", name, " in ", plain ? "range" : absl::StrCat("T.", ForKindName(loop->kind)), "(", range,
+                    "):"),
+       IsMarked(loop));
+  PrintBody(loop->body);
+  names_.CloseScope();
+}
+
+void Printer::PrintIf(const IfNode* op) {
+  const char* keyword = "if ";
+  while (true) {
+    Line(absl::StrCat(keyword, exprs_.Text(op->condition), ":"), IsMarked(op));
+    PrintBody(op->then_case);
+    if (!op->else_case) return;
+    const auto* next = dyn_cast<IfNode>(op->else_case);
+    if (next == nullptr) break;
+    keyword = "elif ";
+    op = next;
+  }
+  Line("else:");
+  PrintBody(op->else_case);
+}
+
+void Printer::PrintStore(const StoreNode* op, bool marked) {
+  const std::string name = names_.TextOf(op->buffer.get());
+  if (!op->predicate) {
+    return Line(absl::StrCat(name, exprs_.Indices(op->indices), " = ", exprs_.Text(op->value)), marked);
+  }
+  std::string indices;
+  for (const Expr& index : op->indices) absl::StrAppend(&indices, indices.empty() ? "" : ", ", exprs_.Text(index));
+  Line(absl::StrCat(name, ".vstore([", indices, "], ", exprs_.Text(op->value),
+                    ", predicate=", exprs_.Text(op->predicate), ")"),
+       marked);
+}
+
+void Printer::PrintSync(const SyncNode* op) {
+  static constexpr const char* kOwners[] = {"core", "thread", "warp", "warpgroup", "block", "cluster", "device"};
+  static constexpr const char* kKinds[] = {"barrier", "async_commit", "async_wait", "arrive", "wait"};
+  const bool marked = IsMarked(op);
+  const std::string& memory = op->memory.text();
+  const bool shared = memory == "shared";
+  if (op->sync == SyncKind::kBarrier && !op->operand && !op->object) {
+    const OwnerLevel usual = memory == "global" ? OwnerLevel::kDevice : OwnerLevel::kBlock;
+    if (op->participants == usual && memory != "warp") {
+      return Line(absl::StrCat("T.tvm_storage_sync(", Quote(memory), ")"), marked);
+    }
+    if (shared && op->participants == OwnerLevel::kWarp) return Line("T.tvm_storage_sync(\"warp\")", marked);
+  }
+  if (shared && op->participants == OwnerLevel::kThread && !op->object) {
+    if (op->sync == SyncKind::kAsyncCommit && !op->operand) return Line("T.ptx_commit_group()", marked);
+    if (op->sync == SyncKind::kAsyncWait && op->operand) {
+      return Line(absl::StrCat("T.ptx_wait_group(", exprs_.Text(op->operand), ")"), marked);
+    }
+  }
+  std::string text = absl::StrCat("T.", kKinds[static_cast<int>(op->sync)], "(", Quote(memory), ", \"",
+                                  kOwners[static_cast<int>(op->participants)], "\"");
+  if (op->operand) absl::StrAppend(&text, ", operand=", exprs_.Text(op->operand));
+  if (op->object) absl::StrAppend(&text, ", object=", exprs_.Text(op->object));
+  Line(text + ")", marked);
+}
+
+// --- Blocks.
+
+std::string Printer::Regions(const std::vector<BufferRegion>& regions) {
+  std::string text;
+  for (const BufferRegion& region : regions) absl::StrAppend(&text, text.empty() ? "" : ", ", exprs_.Text(region));
+  return text;
+}
+
+void Printer::PrintBlock(const BlockRealizeNode* realize) {
+  const BlockNode& block = *realize->block;
+  Line(absl::StrCat("with T.block(", Quote(block.name), "):"), IsMarked(realize) || IsMarked(&block));
+  Indented([&] {
+    // Bindings are in terms of what is outside, so they are printed before the iterators get their names.
+    PrintIterVars(realize);
+    if (!IsTrue(realize->predicate)) Line(absl::StrCat("T.where(", exprs_.Text(realize->predicate), ")"));
+    Line(absl::StrCat("T.reads(", Regions(block.reads), ")"));
+    Line(absl::StrCat("T.writes(", Regions(block.writes), ")"));
+    if (!block.annotations.empty()) Line(absl::StrCat("T.block_attr(", exprs_.Text(block.annotations), ")"));
+    PrintBlockBody(block);
+  });
+}
+
+void Printer::PrintIterVars(const BlockRealizeNode* realize) {
+  const BlockNode& block = *realize->block;
+  std::string kinds, targets, bindings;
+  size_t pending = 0;
+  auto kind_letter = [](IterKind kind) {
+    return kind == IterKind::kSpatial ? 'S' : kind == IterKind::kReduce ? 'R' : 'O';
+  };
+  auto print_single = [&](size_t i) {
+    const IterVar& iter = block.iter_vars[i];
+    const Expr& binding = realize->bindings[i];
+    std::string domain = exprs_.Stop(iter.domain.min, iter.domain.extent);
+    if (!IsInt(iter.domain.min, 0)) domain = absl::StrCat("(", exprs_.Text(iter.domain.min), ", ", domain, ")");
+    const std::string binding_text = exprs_.Text(binding);
+    const std::string name = names_.Define(iter.var.get(), iter.var.name());
+    const bool typed = binding.dtype() != iter.var.dtype();
+    Line(absl::StrCat(name, " = T.axis.", IterKindName(iter.kind), "(", domain, ", ", binding_text,
+                      typed ? absl::StrCat(", dtype=\"", iter.var.dtype().ToString(), "\"") : "", ")"));
+  };
+  auto flush = [&](size_t end) {
+    if (pending == 1) {
+      print_single(end - 1);
+    } else if (pending > 1) {
+      for (size_t i = end - pending; i < end; ++i) {
+        const char* separator = targets.empty() ? "" : ", ";
+        absl::StrAppend(&bindings, separator, exprs_.Text(realize->bindings[i]));
+        kinds += kind_letter(block.iter_vars[i].kind);
+        absl::StrAppend(&targets, separator,
+                        names_.Define(block.iter_vars[i].var.get(), block.iter_vars[i].var.name()));
+      }
+      Line(absl::StrCat(targets, " = T.axis.remap(\"", kinds, "\", [", bindings, "])"));
+      kinds.clear();
+      targets.clear();
+      bindings.clear();
+    }
+    pending = 0;
+  };
+  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    const IterVar& iter = block.iter_vars[i];
+    const auto* var = dyn_cast<VarNode>(realize->bindings[i]);
+    auto range = var == nullptr ? loop_ranges_.end() : loop_ranges_.find(var);
+    const bool remaps = range != loop_ranges_.end() && SameRange(range->second, iter.domain) &&
+                        iter.kind != IterKind::kScan && var->dtype() == iter.var.dtype();
+    if (remaps) {
+      ++pending;
+    } else {
+      flush(i);
+      print_single(i);
+    }
+  }
+  flush(block.iter_vars.size());
+}
+
+void Printer::PrintBlockBody(const BlockNode& block) {
+  for (const Buffer& buffer : block.alloc_buffers) PrintBuffer("alloc_buffer", "", buffer);
+  for (const MatchBuffer& match : block.match_buffers) {
+    const Buffer& source = match.source.buffer;
+    PrintBuffer("match_buffer", absl::StrCat(exprs_.Text(match.source), ", "), match.buffer, false,
+                source->dtype != DataType::Float(32), source->scope.text() != "global");
+  }
+  if (block.init) {
+    Line("with T.init():");
+    PrintBody(block.init);
+  }
+  PrintStmt(block.body, true);
+}
+
+}  // namespace
+}  // namespace script
+
+std::string Print(const Module& module, const PrintOptions& options) {
+  script::Printer printer(options);
+  printer.PrintModule(module);
+  return printer.Take();
+}
+std::string Print(const Function& function, const PrintOptions& options) {
+  script::Printer printer(options);
+  printer.PrintFunction(function);
+  return "# from tvm.script import tir as T\n\n" + printer.Take();
+}
+std::string Print(const Stmt& stmt, const PrintOptions& options) {
+  script::Printer printer(options);
+  printer.PrintStmt(stmt, true);
+  return printer.Take();
+}
+std::string Print(const Expr& e) {
+  script::Names names;
+  return script::ExprPrinter(names).Text(e);
+}
+std::string Print(const BufferRegion& region) {
+  script::Names names;
+  return script::ExprPrinter(names).Text(region);
+}
+std::string Print(const IndexMap& map) {
+  script::Names names;
+  return script::ExprPrinter(names).Text(map);
+}
+
+}  // namespace tilewright

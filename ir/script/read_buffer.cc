@@ -1,0 +1,310 @@
+// Buffers: parameters, allocations, declared views and parts of other buffers.
+#include <limits>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "ir/functor.h"
+#include "ir/script/reader.h"
+
+namespace tilewright::script {
+namespace {
+
+using Kind = PyExpr::Kind;
+
+constexpr int kMaxDimensions = 64;
+
+}  // namespace
+
+bool FunctionReader::ReadString(const PyExpr& e, std::string* out) {
+  Value value;
+  if (!Eval(e, &value)) return false;
+  const auto* text = value.As<std::string>();
+  if (text == nullptr) return Fail(e.offset, "expected a string");
+  *out = *text;
+  return true;
+}
+
+bool FunctionReader::ReadInt(const PyExpr& e, int64_t least, int64_t greatest, int64_t* out) {
+  Value value;
+  if (!Eval(e, &value)) return false;
+  std::optional<Integer> number;
+  if (const auto* integer = value.As<Integer>()) number = *integer;
+  if (const auto* expr = value.As<Expr>()) {
+    if (const auto imm = AsInt(*expr)) number = *imm;
+  }
+  if (!number || *number < least || *number > greatest) {
+    return Fail(e.offset, absl::StrCat("expected an integer from ", least, " to ", greatest));
+  }
+  *out = static_cast<int64_t>(*number);
+  return true;
+}
+
+// "float32", T.float32 or T.float32().
+bool FunctionReader::ReadTypeName(const PyExpr& e, DataType* out) {
+  std::optional<std::string> name = DialectName(e.kind == Kind::kCall ? *e.items[0] : e);
+  if (!name) {
+    std::string text;
+    Value value;
+    if (e.kind == Kind::kCall || !Eval(e, &value) || value.As<std::string>() == nullptr) {
+      return Fail(e.offset, "expected a type such as \"float32\" or T.int32");
+    }
+    name = *value.As<std::string>();
+  }
+  const auto dtype = DataType::Parse(*name);
+  if (!dtype) return Fail(e.offset, absl::StrCat("'", *name, "' is not a type"));
+  *out = *dtype;
+  return true;
+}
+
+// A pointer: A.data, the name of an allocation, a handle; or another value.
+Expr FunctionReader::ReadData(const PyExpr& e) {
+  Value value;
+  if (!Eval(e, &value)) return Expr();
+  if (const auto* buffer = value.As<Buffer>()) return Expr((*buffer)->data);
+  return ToExpr(value, e.offset);
+}
+
+bool FunctionReader::ReadShape(const PyExpr& e, const std::string& buffer, bool strides, std::vector<Expr>* out) {
+  std::vector<const PyExpr*> items;
+  if (e.kind == Kind::kTuple || e.kind == Kind::kList) {
+    for (const PyExprPtr& item : e.items) items.push_back(item.get());
+  } else {
+    items.push_back(&e);
+  }
+  if (items.size() > kMaxDimensions) return Fail(e.offset, "too many dimensions");
+  for (const PyExpr* item : items) {
+    const bool unknown = item->kind == Kind::kName && Lookup(item->text) == nullptr && symbols_.contains(item->text);
+    if (item->kind == Kind::kString || unknown) {
+      // A size that the argument defines. Names of shapes are known in the function, those of strides are not: they
+      // are used as A.strides[0].
+      Var var = Symbol(item->text, DataType::Int(32));
+      if (strides) {
+        out->push_back(var);
+      } else if (const Value* known = Lookup(item->text)) {
+        Expr size = ToExpr(*known, item->offset);
+        if (!size) return false;
+        out->push_back(std::move(size));
+      } else {
+        frames_.front().try_emplace(item->text, Value{Expr(var)});
+        out->push_back(var);
+      }
+      continue;
+    }
+    Expr size;
+    if (const auto name = CalledName(*item); name && item->items.size() == 1 && DataType::Parse(*name)) {
+      size = Var(absl::StrCat(buffer, strides ? "_s" : "_d", out->size()), *DataType::Parse(*name));
+    } else {
+      size = ReadIndex(*item);
+    }
+    if (!size) return false;
+    if (!size.dtype().is_index()) {
+      return Fail(item->offset,
+                  absl::StrCat("expected a size of type int32 or int64, found ", size.dtype().ToString()));
+    }
+    if (const auto value = AsInt(size); value && *value < 0 && !strides) {
+      return Fail(item->offset, "an extent is not negative");
+    }
+    out->push_back(std::move(size));
+  }
+  return true;
+}
+
+bool FunctionReader::ReadLayout(const PyExpr& e, const BufferNode::Fields& buffer, Layout* out) {
+  if (CalledName(e) != "layout")
+    return Fail(e.offset, "expected T.layout(lambda i, j: (...), owner_dims=..., shape=...)");
+  Arguments args;
+  if (!Bind(e, {"map", "owner_dims", "shape"}, &args) || !Require(e, args, "map") || !Require(e, args, "shape")) {
+    return false;
+  }
+  const PyExpr& map = *args["map"];
+  if (map.kind != Kind::kLambda) return Fail(map.offset, "expected a lambda");
+  if (map.keywords.size() != buffer.shape.size()) {
+    return Fail(map.offset, absl::StrCat("the map has ", map.keywords.size(), " indices, buffer '", buffer.name,
+                                         "' has ", buffer.shape.size(), " dimensions"));
+  }
+  std::vector<Var> inputs;
+  frames_.emplace_back();
+  bool ok = true;
+  for (size_t i = 0; ok && i < map.keywords.size(); ++i) {
+    inputs.emplace_back(map.keywords[i], buffer.shape[i].dtype());
+    ok = Define(map.keywords[i], map.keyword_offsets[i], Value{Expr(inputs.back())});
+  }
+  const PyExpr& body = *map.items[0];
+  std::vector<Expr> outputs;
+  const bool tuple = body.kind == Kind::kTuple || body.kind == Kind::kList;
+  for (size_t i = 0; ok && i < (tuple ? body.items.size() : 1); ++i) {
+    outputs.push_back(ReadIndex(tuple ? *body.items[i] : body));
+    ok = static_cast<bool>(outputs.back());
+  }
+  frames_.pop_back();
+  if (!ok || !ReadShape(*args["shape"], buffer.name, false, &out->shape)) return false;
+  if (out->shape.size() != outputs.size()) {
+    return Fail(args["shape"]->offset, absl::StrCat("the map has ", outputs.size(), " results, the shape has ",
+                                                    out->shape.size(), " extents"));
+  }
+  int64_t owner_dims = 0;
+  if (args["owner_dims"] != nullptr &&
+      !ReadInt(*args["owner_dims"], 0, static_cast<int64_t>(outputs.size()), &owner_dims)) {
+    return false;
+  }
+  out->map = IndexMap(std::move(inputs), std::move(outputs));
+  out->owner_dims = static_cast<int>(owner_dims);
+  return true;
+}
+
+Buffer FunctionReader::ReadBuffer(const PyExpr& call, const std::string& name, const Arguments& args,
+                                  const BufferDefaults& defaults) {
+  BufferNode::Fields fields;
+  fields.name = name;
+  fields.dtype = defaults.dtype;
+  std::string scope = defaults.scope;
+  if (!Require(call, args, "shape") || !ReadShape(*args["shape"], name, false, &fields.shape)) return Buffer();
+  if (args["dtype"] != nullptr && !ReadTypeName(*args["dtype"], &fields.dtype)) return Buffer();
+  if (fields.dtype.is_void()) {
+    Fail(args["dtype"]->offset, "a buffer holds numbers");
+    return Buffer();
+  }
+  if (const PyExpr* strides = args["strides"]; strides != nullptr) {
+    if (!ReadShape(*strides, name, true, &fields.strides)) return Buffer();
+    if (!fields.strides.empty() && fields.strides.size() != fields.shape.size()) {
+      Fail(strides->offset, absl::StrCat("buffer '", name, "' has ", fields.shape.size(), " dimensions, but ",
+                                         fields.strides.size(), " strides"));
+      return Buffer();
+    }
+  }
+  if (const PyExpr* text = args["scope"]; text != nullptr) {
+    if (!ReadString(*text, &scope)) return Buffer();
+    if (!Scope::Valid(scope)) {
+      Fail(text->offset, absl::StrCat("'", scope, "' is not a storage scope"));
+      return Buffer();
+    }
+  }
+  fields.scope = Scope::Parse(scope);
+  int64_t number = 0;
+  if (args["align"] != nullptr) {
+    if (!ReadInt(*args["align"], -1, 1 << 20, &number)) return Buffer();
+    if (number > 0) fields.alignment = static_cast<int>(number);
+  }
+  const DataType index = fields.shape.empty() ? DataType::Int(32) : fields.shape[0].dtype();
+  if (args["offset_factor"] != nullptr) {
+    if (!ReadInt(*args["offset_factor"], 0, 1 << 30, &number)) return Buffer();
+    if (number > 0) {
+      // The offset is known to be a multiple of it, but not known.
+      fields.offset_factor = static_cast<int>(number);
+      fields.elem_offset = Var(absl::StrCat(name, "_elem_offset"), index);
+    }
+  }
+  if (const PyExpr* offset = args["elem_offset"]; offset != nullptr) {
+    if (offset->kind == Kind::kString) {
+      fields.elem_offset = Var(offset->text, index);
+    } else if (!(fields.elem_offset = ReadIndex(*offset))) {
+      return Buffer();
+    }
+  }
+  if (const PyExpr* data = args["data"]; data != nullptr) {
+    Expr pointer = ReadData(*data);
+    if (!pointer) return Buffer();
+    const auto* var = dyn_cast<VarNode>(pointer);
+    if (var == nullptr || !var->dtype().is_handle()) {
+      Fail(data->offset, "expected a pointer such as A.data");
+      return Buffer();
+    }
+    fields.data = Var(var);
+  }
+  for (const char* unused : {"buffer_type", "axis_separators"}) {
+    const PyExpr* value = args[unused];
+    if (value == nullptr) continue;
+    const bool is_default = (value->kind == Kind::kString && (value->text == "auto" || value->text == "default")) ||
+                            (value->kind == Kind::kList && value->items.empty()) || value->text.empty();
+    if (!is_default) {
+      Fail(value->offset, absl::StrCat("'", unused, "' is not supported"));
+      return Buffer();
+    }
+  }
+  if (args["layout"] != nullptr && args["layout"]->kind != Kind::kString &&
+      !ReadLayout(*args["layout"], fields, &fields.layout)) {
+    return Buffer();
+  }
+  return Buffer(std::move(fields));
+}
+
+bool FunctionReader::ReadMatchBuffer(const PyExpr& call, const PyExpr& target) {
+  Arguments args;
+  if (!Bind(call,
+            {"param", "shape", "dtype", "data", "strides", "elem_offset", "scope", "align", "offset_factor",
+             "buffer_type", "axis_separators", "layout"},
+            &args) ||
+      !Require(call, args, "param")) {
+    return false;
+  }
+  const PyExpr& param = *args["param"];
+  if (param.kind == Kind::kName) {
+    const Value* value = Lookup(param.text);
+    if (value == nullptr) return Fail(param.offset, absl::StrCat("'", param.text, "' is not defined"));
+    if (const Expr* handle = value->As<Expr>()) {
+      for (Param& parameter : function_.params) {
+        if (parameter.var.get() != handle->get() || !parameter.var.dtype().is_handle()) continue;
+        if (parameter.buffer) {
+          return Fail(param.offset, absl::StrCat("parameter '", param.text, "' is matched already"));
+        }
+        if (!blocks_.empty()) return Fail(call.offset, "parameters are matched outside of blocks");
+        parameter.buffer = ReadBuffer(call, target.text, args, {});
+        return parameter.buffer && Define(target.text, target.offset, Value{parameter.buffer});
+      }
+      return Fail(param.offset, absl::StrCat("'", param.text, "' is not a parameter of type T.handle"));
+    }
+  }
+  if (CurrentBlock(call.offset, "match_buffer of a region") == nullptr) return false;
+  BufferRegion source;
+  if (!ReadRegion(param, &source)) return false;
+  if (args["shape"] == nullptr) return Require(call, args, "shape");
+  Buffer buffer = ReadBuffer(call, target.text, args, {source.buffer->dtype, source.buffer->scope.text()});
+  if (!buffer) return false;
+  blocks_.back()->block.match_buffers.push_back({buffer, std::move(source)});
+  return Define(target.text, target.offset, Value{buffer});
+}
+
+bool FunctionReader::ReadAllocBuffer(const PyExpr& call, const std::string& name, const PyExpr& target) {
+  Arguments args;
+  BufferDefaults defaults;
+  if (name == "alloc_shared") defaults.scope = "shared";
+  if (name == "alloc_local") defaults.scope = "local";
+  const bool full = name == "alloc_buffer" || name == "sblock_alloc_buffer";
+  const bool ok = full ? Bind(call,
+                              {"shape", "dtype", "data", "strides", "elem_offset", "scope", "align", "offset_factor",
+                               "buffer_type", "axis_separators", "layout"},
+                              &args)
+                       : Bind(call, {"shape", "dtype", "scope", "align", "layout"}, &args);
+  if (!ok) return false;
+  Buffer buffer = ReadBuffer(call, target.text, args, defaults);
+  if (!buffer) return false;
+  (blocks_.empty() ? root_buffers_ : blocks_.back()->block.alloc_buffers).push_back(buffer);
+  return Define(target.text, target.offset, Value{buffer});
+}
+
+// T.allocate and T.decl_buffer without data make storage, T.decl_buffer and T.Buffer with data another view of it.
+bool FunctionReader::ReadDeclaration(const PyExpr& call, const std::string& name, const PyExpr* target,
+                                     std::function<Stmt(Stmt)>* wrap) {
+  Arguments args;
+  Annotations annotations;
+  if (name == "allocate") {
+    if (!Bind(call, {"shape", "dtype", "scope", "condition", "annotations", "extents"}, &args)) return false;
+  } else if (!Bind(call,
+                   {"shape", "dtype", "data", "strides", "elem_offset", "scope", "align", "offset_factor",
+                    "buffer_type", "axis_separators", "layout", "annotations"},
+                   &args)) {
+    return false;
+  }
+  Buffer buffer = ReadBuffer(call, target->text, args, {});
+  if (!buffer) return false;
+  if (args["data"] != nullptr) {
+    *wrap = [buffer](Stmt body) { return Stmt(new DeclBufferNode(buffer, std::move(body))); };
+  } else {
+    if (name == "Buffer") return Fail(call.offset, "argument 'data' is missing: T.Buffer in a body is a view");
+    if (args["annotations"] != nullptr && !ReadAnnotations(*args["annotations"], &annotations)) return false;
+    *wrap = [buffer, annotations](Stmt body) { return Stmt(new AllocateNode(buffer, annotations, std::move(body))); };
+  }
+  return Define(target->text, target->offset, Value{buffer});
+}
+
+}  // namespace tilewright::script

@@ -1,0 +1,522 @@
+// Names, operators and elements of buffers.
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "ir/functor.h"
+#include "ir/script/reader.h"
+#include "ir/script/region_arithmetic.h"
+
+namespace tilewright::script {
+namespace {
+
+using Kind = PyExpr::Kind;
+
+constexpr Integer kInt64Min = std::numeric_limits<int64_t>::min();
+constexpr Integer kInt64Max = std::numeric_limits<int64_t>::max();
+constexpr Integer kIntegerLimit = Integer{1} << 66;  // results of Python arithmetic stay below
+
+// An expression that names stand for is repeated at every use; a bound on its size keeps programs from growing
+// exponentially.
+constexpr int kMaxShared = 2000;
+
+bool IsSmall(const Expr& e) {
+  int size = 0;
+  PreOrder(e, [&](const Expr&) { return ++size <= kMaxShared; });
+  return size <= kMaxShared;
+}
+
+bool IsImmediate(const Expr& e) { return isa<IntImmNode>(e) || isa<FloatImmNode>(e); }
+
+std::optional<BinaryOp> OperatorOf(std::string_view op) {
+  static constexpr std::pair<std::string_view, BinaryOp> kOperators[] = {
+      {"+", BinaryOp::kAdd},      {"-", BinaryOp::kSub}, {"*", BinaryOp::kMul}, {"//", BinaryOp::kFloorDiv},
+      {"%", BinaryOp::kFloorMod}, {"==", BinaryOp::kEQ}, {"!=", BinaryOp::kNE}, {"<", BinaryOp::kLT},
+      {"<=", BinaryOp::kLE},      {">", BinaryOp::kGT},  {">=", BinaryOp::kGE}, {"and", BinaryOp::kAnd},
+      {"or", BinaryOp::kOr},      {"/", BinaryOp::kDiv}};
+  for (const auto& [text, value] : kOperators) {
+    if (text == op) return value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Expr FunctionReader::ToExpr(const Value& value, uint32_t offset) {
+  if (const auto* expr = value.As<Expr>()) return *expr;
+  if (const auto* integer = value.As<Integer>()) {
+    if (*integer < kInt64Min || *integer > kInt64Max) {
+      Fail(offset, "this integer does not fit into 64 bits");
+      return Expr();
+    }
+    return Expr(static_cast<int64_t>(*integer));
+  }
+  if (const auto* real = value.As<double>()) return ConstFloat(DataType::Float(32), *real);
+  if (const auto* truth = value.As<bool>()) return *truth ? True() : False();
+  if (const auto* text = value.As<std::string>()) return String(*text);
+  if (value.As<Buffer>() != nullptr) {
+    Fail(offset, "expected a number, found a buffer; an element is written A[i]");
+  } else {
+    Fail(offset, "expected a number");
+  }
+  return Expr();
+}
+
+Expr FunctionReader::ReadExpr(const PyExpr& e) {
+  Value value;
+  return Eval(e, &value) ? ToExpr(value, e.offset) : Expr();
+}
+
+bool FunctionReader::ReadExprs(const std::vector<PyExprPtr>& items, size_t first, std::vector<Expr>* out) {
+  for (size_t i = first; i < items.size(); ++i) {
+    Expr e = ReadExpr(*items[i]);
+    if (!e) return false;
+    out->push_back(std::move(e));
+  }
+  return true;
+}
+
+Expr FunctionReader::ReadIndex(const PyExpr& e) {
+  Expr index = ReadExpr(e);
+  if (index && !index.dtype().is_integer()) {
+    Fail(e.offset, absl::StrCat("expected an integer, found ", index.dtype().ToString()));
+    return Expr();
+  }
+  return index;
+}
+
+Expr FunctionReader::ReadCondition(const PyExpr& e) {
+  Expr condition = ReadExpr(e);
+  if (condition && condition.dtype() != DataType::Bool()) {
+    Fail(e.offset, absl::StrCat("expected a condition (bool), found ", condition.dtype().ToString()));
+    return Expr();
+  }
+  return condition;
+}
+
+bool FunctionReader::Eval(const PyExpr& e, Value* out) {
+  switch (e.kind) {
+    case Kind::kInt:
+      out->data = static_cast<Integer>(e.integer);
+      return true;
+    case Kind::kFloat:
+      out->data = e.real;
+      return true;
+    case Kind::kString:
+      out->data = e.text;
+      return true;
+    case Kind::kBool:
+      out->data = e.integer != 0;
+      return true;
+    case Kind::kNone:
+      out->data = None();
+      return true;
+    case Kind::kName:
+      return EvalName(e, out);
+    case Kind::kAttribute:
+      return EvalAttribute(e, out);
+    case Kind::kCall:
+      return EvalCall(e, out);
+    case Kind::kSubscript:
+      return EvalSubscript(e, out);
+    case Kind::kUnary:
+      return EvalUnary(e, out);
+    case Kind::kBinary:
+      return EvalBinary(e, out);
+    case Kind::kList:
+    case Kind::kTuple: {
+      List list;
+      for (const PyExprPtr& item : e.items) {
+        list.items.emplace_back();
+        if (!Eval(*item, &list.items.back())) return false;
+      }
+      out->data = std::move(list);
+      return true;
+    }
+    case Kind::kIfElse:
+      return Fail(e.offset, "write T.if_then_else(condition, a, b) or T.Select(condition, a, b)");
+    case Kind::kSlice:
+    case Kind::kDict:
+    case Kind::kLambda:
+    case Kind::kStarred:
+      return Fail(e.offset, "expected a number");
+  }
+  return false;
+}
+
+bool FunctionReader::EvalName(const PyExpr& e, Value* out) {
+  const Value* value = Lookup(e.text);
+  if (value == nullptr) return Fail(e.offset, absl::StrCat("'", e.text, "' is not defined"));
+  if (const auto* expr = value->As<Expr>(); expr != nullptr && !IsSmall(*expr)) {
+    return Fail(e.offset, absl::StrCat("'", e.text, "' stands for an expression that is too large to repeat"));
+  }
+  *out = *value;
+  return true;
+}
+
+// A.data, A.shape, A.strides, A.elem_offset, A.dtype, x.dtype
+bool FunctionReader::EvalAttribute(const PyExpr& e, Value* out) {
+  if (const auto name = DialectName(e)) {
+    if (const auto dtype = DataType::Parse(*name)) {  // T.float32 as the name of a type
+      out->data = *name;
+      return true;
+    }
+    return Fail(e.offset, absl::StrCat("T.", *name, " is not a value; is its call missing?"));
+  }
+  Value base;
+  if (!Eval(*e.items[0], &base)) return false;
+  if (const auto* expr = base.As<Expr>(); expr != nullptr && e.text == "dtype") {
+    out->data = expr->dtype().ToString();
+    return true;
+  }
+  const auto* buffer = base.As<Buffer>();
+  if (buffer == nullptr) return Fail(e.offset, absl::StrCat("there is no '.", e.text, "' of this"));
+  const BufferNode& node = **buffer;
+  if (e.text == "data") {
+    out->data = Expr(node.data);
+  } else if (e.text == "elem_offset") {
+    out->data = node.elem_offset ? node.elem_offset : Expr(0);
+  } else if (e.text == "dtype") {
+    out->data = node.dtype.ToString();
+  } else if (e.text == "shape" || e.text == "strides") {
+    List list;
+    for (const Expr& size : e.text == "shape" ? node.shape : node.strides) list.items.push_back(Value{size});
+    out->data = std::move(list);
+  } else {
+    return Fail(e.offset,
+                absl::StrCat("a buffer has no '.", e.text, "'; known are data, shape, strides, elem_offset and dtype"));
+  }
+  if (const auto* expr = out->As<Expr>(); expr != nullptr && !IsSmall(*expr)) {
+    return Fail(e.offset, "this expression is too large to repeat");
+  }
+  return true;
+}
+
+bool FunctionReader::EvalSubscript(const PyExpr& e, Value* out) {
+  Value base;
+  if (!Eval(*e.items[0], &base)) return false;
+  if (const auto* list = base.As<List>()) {
+    int64_t index = 0;
+    if (e.items.size() != 2 || e.items[1]->kind == Kind::kSlice) return Fail(e.offset, "expected one index");
+    if (list->items.empty()) return Fail(e.offset, "this list is empty");
+    const auto size = static_cast<int64_t>(list->items.size());
+    if (!ReadInt(*e.items[1], -size, size - 1, &index)) return false;
+    Value item = list->items[static_cast<size_t>(index < 0 ? index + size : index)];
+    if (const auto* expr = item.As<Expr>(); expr != nullptr && !IsSmall(*expr)) {
+      return Fail(e.offset, "this expression is too large to repeat");
+    }
+    *out = std::move(item);
+    return true;
+  }
+  const auto* buffer = base.As<Buffer>();
+  if (buffer == nullptr) return Fail(e.offset, "expected a buffer or a list before '['");
+  std::vector<Expr> indices;
+  if (!ReadIndices(e, *buffer, &indices)) return false;
+  out->data = buffer->Load(std::move(indices));
+  return true;
+}
+
+bool FunctionReader::ReadIndices(const PyExpr& subscript, const Buffer& buffer, std::vector<Expr>* out) {
+  const bool no_index =
+      subscript.items.size() == 2 && subscript.items[1]->kind == Kind::kTuple && subscript.items[1]->items.empty();
+  const size_t count = no_index ? 0 : subscript.items.size() - 1;
+  if (count != buffer->ndim()) {
+    return Fail(subscript.offset, absl::StrCat("buffer '", buffer->name, "' has ", buffer->ndim(),
+                                               buffer->ndim() == 1 ? " dimension, " : " dimensions, ", count,
+                                               count == 1 ? " index is given" : " indices are given"));
+  }
+  int lanes = 1;
+  for (size_t i = 0; i < count; ++i) {
+    const PyExpr& item = *subscript.items[i + 1];
+    Expr index;
+    if (item.kind == Kind::kSlice) {
+      if (!ReadAccessSlice(item, buffer->shape[i], &index)) return false;
+    } else if (!(index = ReadIndex(item))) {
+      return false;
+    }
+    if (index.dtype().lanes() > 1) {
+      if (lanes > 1 && lanes != index.dtype().lanes()) {
+        return Fail(item.offset, "the indices have different numbers of lanes");
+      }
+      lanes = index.dtype().lanes();
+    }
+    out->push_back(std::move(index));
+  }
+  if (int64_t{lanes} * buffer->dtype.lanes() > std::numeric_limits<uint16_t>::max()) {
+    return Fail(subscript.offset, "too many lanes");
+  }
+  return true;
+}
+
+// A[4:8] as a value is a vector of four elements.
+bool FunctionReader::ReadAccessSlice(const PyExpr& slice, const Expr& extent, Expr* out) {
+  Expr start = slice.items[0] ? ReadIndex(*slice.items[0]) : Const(extent.dtype(), 0);
+  Expr stop = slice.items[1] ? ReadIndex(*slice.items[1]) : extent;
+  Expr step = slice.items[2] ? ReadIndex(*slice.items[2]) : Expr(1);
+  if (!start || !stop || !step) return false;
+  if (!start.dtype().is_scalar() || !stop.dtype().is_scalar() || !step.dtype().is_scalar()) {
+    return Fail(slice.offset, "the bounds of a slice are scalars");
+  }
+  if (!Unify(&start, &stop, slice.offset)) return false;
+  const auto length = AsInt(IntervalExtent(start, stop));
+  const auto stride = AsInt(step);
+  if (!length || !stride || *length <= 0 || *stride <= 0) {
+    return Fail(slice.offset, "the slice of an access has a constant, positive length");
+  }
+  const int64_t lanes = (*length - 1) / *stride + 1;
+  if (lanes > std::numeric_limits<uint16_t>::max()) return Fail(slice.offset, "too many lanes");
+  if (!Unify(&start, &step, slice.offset)) return false;
+  *out = Ramp(std::move(start), std::move(step), static_cast<int>(lanes));
+  return true;
+}
+
+bool FunctionReader::EvalUnary(const PyExpr& e, Value* out) {
+  Value operand;
+  if (!Eval(*e.items[0], &operand)) return false;
+  if (e.text == "not") {
+    if (const auto* truth = operand.As<bool>()) {
+      out->data = !*truth;
+      return true;
+    }
+    Expr value = ToExpr(operand, e.offset);
+    if (!value) return false;
+    if (!value.dtype().is_bool()) {
+      return Fail(e.offset, absl::StrCat("'not' of ", value.dtype().ToString(), "; expected a condition"));
+    }
+    out->data = Not(std::move(value));
+    return true;
+  }
+  if (const auto* integer = operand.As<Integer>()) {
+    out->data = e.text == "-" ? -*integer : e.text == "~" ? ~*integer : *integer;
+    return true;
+  }
+  if (const auto* real = operand.As<double>(); real != nullptr && e.text != "~") {
+    out->data = e.text == "-" ? -*real : *real;
+    return true;
+  }
+  Expr value = ToExpr(operand, e.offset);
+  if (!value) return false;
+  const DataType type = value.dtype();
+  if (e.text == "~") {
+    if (!type.is_integer()) return Fail(e.offset, absl::StrCat("'~' of ", type.ToString()));
+    out->data = Call(type, "bitwise_not", {value});
+    return true;
+  }
+  if (!type.is_integer() && !type.is_float()) {
+    return Fail(e.offset, absl::StrCat("'", e.text, "' of ", type.ToString()));
+  }
+  out->data = e.text == "-" ? -value : value;
+  return true;
+}
+
+bool FunctionReader::EvalBinary(const PyExpr& e, Value* out) {
+  Value a, b;
+  if (!Eval(*e.items[0], &a) || !Eval(*e.items[1], &b)) return false;
+  bool folded = false;
+  if (!FoldBinary(e, a, b, out, &folded)) return false;
+  if (folded) return true;
+  Expr left = ToExpr(a, e.items[0]->offset);
+  Expr right = left ? ToExpr(b, e.items[1]->offset) : Expr();
+  if (!right) return false;
+  Expr result = MakeOperator(e.text, std::move(left), std::move(right), e.offset);
+  if (!result) return false;
+  out->data = std::move(result);
+  return true;
+}
+
+// Arithmetic on Python numbers is done at once, as Python does it.
+bool FunctionReader::FoldBinary(const PyExpr& e, const Value& a, const Value& b, Value* out, bool* folded) {
+  const auto* ia = a.As<Integer>();
+  const auto* ib = b.As<Integer>();
+  const std::string& op = e.text;
+  *folded = true;
+  if (ia != nullptr && ib != nullptr) {
+    const Integer x = *ia, y = *ib;
+    if ((op == "//" || op == "%" || op == "/") && y == 0) return Fail(e.offset, "division by zero");
+    const Integer quotient = y == 0 ? 0 : x / y - (x % y != 0 && (x < 0) != (y < 0) ? 1 : 0);
+    Integer result = 0;
+    bool overflow = false;
+    if (op == "+") {
+      result = x + y;
+    } else if (op == "-") {
+      result = x - y;
+    } else if (op == "*") {
+      overflow = __builtin_mul_overflow(x, y, &result);
+    } else if (op == "//") {
+      result = quotient;
+    } else if (op == "%") {
+      result = x - quotient * y;
+    } else if (op == "/") {
+      out->data = static_cast<double>(x) / static_cast<double>(y);
+      return true;
+    } else if (op == "&") {
+      result = x & y;
+    } else if (op == "|") {
+      result = x | y;
+    } else if (op == "^") {
+      result = x ^ y;
+    } else if (op == "<<" || op == ">>") {
+      if (y < 0 || y > 64) return Fail(e.offset, "expected a shift by 0 to 64");
+      if (op == "<<") {
+        overflow = __builtin_mul_overflow(x, Integer{1} << y, &result);
+      } else {
+        result = x >> y;
+      }
+    } else if (op == "**") {
+      if (y < 0 || y > 64) return Fail(e.offset, "expected an exponent from 0 to 64");
+      result = 1;
+      for (Integer i = 0; i < y && !overflow; ++i) overflow = __builtin_mul_overflow(result, x, &result);
+    } else if (op == "==" || op == "!=") {
+      out->data = (x == y) == (op == "==");
+      return true;
+    } else if (op == "<" || op == ">=") {
+      out->data = (x < y) == (op == "<");
+      return true;
+    } else if (op == ">" || op == "<=") {
+      out->data = (x > y) == (op == ">");
+      return true;
+    } else {
+      *folded = false;
+      return true;
+    }
+    if (overflow || result > kIntegerLimit || result < -kIntegerLimit) {
+      return Fail(e.offset, "this integer does not fit into 64 bits");
+    }
+    out->data = result;
+    return true;
+  }
+  const auto* fa = a.As<double>();
+  const auto* fb = b.As<double>();
+  if ((fa != nullptr || ia != nullptr) && (fb != nullptr || ib != nullptr)) {
+    const double x = fa != nullptr ? *fa : static_cast<double>(*ia);
+    const double y = fb != nullptr ? *fb : static_cast<double>(*ib);
+    if (op == "+" || op == "-" || op == "*" || op == "**") {
+      out->data = op == "+" ? x + y : op == "-" ? x - y : op == "*" ? x * y : std::pow(x, y);
+      return true;
+    }
+    if (op == "/") {
+      if (y == 0) return Fail(e.offset, "division by zero");
+      out->data = x / y;
+      return true;
+    }
+  }
+  const auto* ta = a.As<bool>();
+  const auto* tb = b.As<bool>();
+  if (ta != nullptr && tb != nullptr && (op == "and" || op == "or")) {
+    out->data = op == "and" ? *ta && *tb : *ta || *tb;
+    return true;
+  }
+  *folded = false;
+  return true;
+}
+
+Expr FunctionReader::MakeOperator(const std::string& op, Expr a, Expr b, uint32_t offset) {
+  static constexpr std::pair<std::string_view, std::string_view> kBitwise[] = {
+      {"&", "bitwise_and"}, {"|", "bitwise_or"}, {"^", "bitwise_xor"}, {"<<", "shift_left"}, {">>", "shift_right"}};
+  for (const auto& [text, name] : kBitwise) {
+    if (text != op) continue;
+    if (!Unify(&a, &b, offset)) return Expr();
+    if (a.dtype().is_bool() && op.size() == 1 && op != "^") {
+      return op == "&" ? And(std::move(a), std::move(b)) : Or(std::move(a), std::move(b));
+    }
+    if (!a.dtype().is_integer()) {
+      Fail(offset, absl::StrCat("'", op, "' of ", a.dtype().ToString(), "; expected integers"));
+      return Expr();
+    }
+    const DataType type = a.dtype();
+    return Call(type, std::string(name), {std::move(a), std::move(b)});
+  }
+  if (op == "**") {
+    if (!Unify(&a, &b, offset)) return Expr();
+    const DataType type = a.dtype();
+    if (!type.is_float() && !type.is_integer()) {
+      Fail(offset, absl::StrCat("'**' of ", type.ToString()));
+      return Expr();
+    }
+    return Call(type, "pow", {std::move(a), std::move(b)});
+  }
+  const auto binary = OperatorOf(op);
+  if (!binary) {
+    Fail(offset, absl::StrCat("operator '", op, "' is not supported"));
+    return Expr();
+  }
+  if (*binary == BinaryOp::kDiv) {
+    if (!Unify(&a, &b, offset)) return Expr();
+    if (!a.dtype().is_float()) {
+      Fail(offset, absl::StrCat("'/' of ", a.dtype().ToString(), "; write // (rounds down) or T.truncdiv(a, b)"));
+      return Expr();
+    }
+  }
+  return MakeBinaryChecked(*binary, std::move(a), std::move(b), offset);
+}
+
+Expr FunctionReader::MakeBinaryChecked(BinaryOp op, Expr a, Expr b, uint32_t offset) {
+  if (!Unify(&a, &b, offset)) return Expr();
+  const DataType type = a.dtype();
+  const bool number = type.is_integer() || type.is_float();
+  const char* expected = nullptr;
+  if (IsLogic(op)) {
+    if (!type.is_bool()) expected = "conditions (bool)";
+  } else if (op == BinaryOp::kEQ || op == BinaryOp::kNE) {
+    if (!number && !type.is_bool()) expected = "numbers";
+  } else if (op == BinaryOp::kFloorDiv || op == BinaryOp::kFloorMod) {
+    if (!type.is_integer()) expected = "integers";
+  } else if (!number) {
+    expected = "numbers";
+  }
+  if (expected != nullptr) {
+    Fail(offset, absl::StrCat("operands of type ", type.ToString(), "; expected ", expected));
+    return Expr();
+  }
+  return MakeBinary(op, std::move(a), std::move(b));
+}
+
+bool FunctionReader::ConvertImmediate(Expr* e, DataType dtype, uint32_t offset) {
+  if (e->dtype() == dtype) return true;
+  const auto* integer = dyn_cast<IntImmNode>(*e);
+  const auto* real = dyn_cast<FloatImmNode>(*e);
+  const bool from_number = real != nullptr || (integer != nullptr && !integer->dtype().is_bool());
+  if (dtype.is_float() && from_number) {
+    *e = CastTo(dtype, *e);
+    return true;
+  }
+  if (dtype.is_integer() && integer != nullptr && from_number) {
+    const bool fits = integer->value >= MinValue(dtype.element()) &&
+                      (integer->value <= MaxValue(dtype.element()) || dtype.bits() == 64);
+    if (!fits) return Fail(offset, absl::StrCat(integer->value, " does not fit into ", dtype.ToString()));
+    *e = Const(dtype, integer->value);
+    return true;
+  }
+  return Fail(offset, absl::StrCat("expected ", dtype.ToString(), ", found ", e->dtype().ToString()));
+}
+
+bool FunctionReader::Unify(Expr* a, Expr* b, uint32_t offset) {
+  const DataType ta = a->dtype(), tb = b->dtype();
+  if (ta == tb) return true;
+  const DataType ea = ta.element(), eb = tb.element();
+  if (ea != eb) {
+    // Between two immediates the floating-point one wins, as in Python.
+    const bool convert_b = IsImmediate(*b) && !(IsImmediate(*a) && eb.is_float() && !ea.is_float());
+    if (convert_b) {
+      if (!ConvertImmediate(b, ea, offset)) return false;
+    } else if (IsImmediate(*a)) {
+      if (!ConvertImmediate(a, eb, offset)) return false;
+    } else if (ta.is_index() && tb.is_index()) {
+      Expr* narrow = ta.bits() < tb.bits() ? a : b;
+      *narrow = CastTo(ta.bits() < tb.bits() ? tb : ta, *narrow);
+    } else {
+      return Fail(offset, absl::StrCat("operands have types ", ta.ToString(), " and ", tb.ToString(),
+                                       "; convert one with T.cast(value, \"type\")"));
+    }
+  }
+  const int la = a->dtype().lanes(), lb = b->dtype().lanes();
+  if (la == lb) return true;
+  if (la != 1 && lb != 1) {
+    return Fail(offset, absl::StrCat("operands have ", la, " and ", lb, " lanes"));
+  }
+  Expr* scalar = la == 1 ? a : b;
+  *scalar = Broadcast(*scalar, la == 1 ? lb : la);
+  return true;
+}
+
+}  // namespace tilewright::script

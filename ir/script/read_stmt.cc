@@ -1,0 +1,522 @@
+// Statements other than blocks.
+#include <limits>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "ir/script/reader.h"
+#include "ir/script/region_arithmetic.h"
+
+namespace tilewright::script {
+namespace {
+
+using Kind = PyExpr::Kind;
+using StmtKind = PyStmt::Kind;
+
+// Loops, blocks, lets, ... inside each other. Whoever walks the program may recurse.
+constexpr int kMaxNesting = 300;
+
+std::optional<OwnerLevel> ParseOwner(std::string_view text) {
+  static constexpr std::pair<std::string_view, OwnerLevel> kNames[] = {
+      {"core", OwnerLevel::kCore},           {"thread", OwnerLevel::kThread}, {"warp", OwnerLevel::kWarp},
+      {"warpgroup", OwnerLevel::kWarpgroup}, {"block", OwnerLevel::kBlock},   {"cluster", OwnerLevel::kCluster},
+      {"device", OwnerLevel::kDevice}};
+  for (const auto& [name, level] : kNames) {
+    if (name == text) return level;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool FunctionReader::ReadStmt(const PyStmt& s, Segments& out) {
+  if (nesting_ >= kMaxNesting) {
+    return Fail(s.offset, absl::StrCat("statements nested more than ", kMaxNesting, " deep"));
+  }
+  switch (s.kind) {
+    case StmtKind::kPass:
+    case StmtKind::kImport:
+      return true;
+    case StmtKind::kExpr:
+      return ReadExprStmt(s, out);
+    case StmtKind::kAssign:
+      return ReadAssign(s, out);
+    case StmtKind::kAnnotate:
+      return ReadAnnotated(s, out);
+    case StmtKind::kAugment:
+      return ReadStore(s, out);
+    case StmtKind::kFor:
+      return ReadFor(s, out);
+    case StmtKind::kWith:
+      return ReadWith(s, out);
+    case StmtKind::kIf:
+      return ReadIf(s, out);
+    case StmtKind::kWhile:
+      return ReadWhile(s, out);
+    case StmtKind::kAssert:
+      return ReadAssert(s, out);
+    case StmtKind::kReturn:
+      if (!s.value) return true;
+      return Fail(s.offset, "a function returns nothing; it writes to its buffers");
+    case StmtKind::kBreak:
+      return Fail(s.offset, absl::StrCat("'", s.text, "' is not supported"));
+    case StmtKind::kFunction:
+    case StmtKind::kClass:
+      return Fail(s.offset, "expected a statement, found a definition");
+  }
+  return false;
+}
+
+bool FunctionReader::ReadExprStmt(const PyStmt& s, Segments& out) {
+  const PyExpr& e = *s.value;
+  const auto name = CalledName(e);
+  if (!name) {
+    if (e.kind == Kind::kCall) {
+      Expr value = ReadExpr(e);
+      if (!value) return false;
+      out.back().stmts.push_back(Evaluate(std::move(value)));
+      return true;
+    }
+    return Fail(e.offset, "expected a statement; an expression alone does nothing");
+  }
+  if (*name == "func_attr") {
+    if (!blocks_.empty() || has_attrs_) {
+      return Fail(e.offset, "T.func_attr stands once, at the beginning of the function");
+    }
+    has_attrs_ = true;
+    Arguments args;
+    if (!Bind(e, {"attrs"}, &args) || !Require(e, args, "attrs")) return false;
+    if (!ReadAnnotations(*args["attrs"], &function_.attrs)) return false;
+    // The function's own name says it already.
+    if (auto it = function_.attrs.find("global_symbol"); it != function_.attrs.end()) {
+      const auto* value = std::get_if<Expr>(&it->second.value);
+      const auto* symbol = value == nullptr ? nullptr : dyn_cast<StringImmNode>(*value);
+      if (symbol != nullptr && symbol->value == function_.name) function_.attrs.erase(it);
+    }
+    return true;
+  }
+  bool ok = false;
+  if (ReadDirective(e, *name, &ok)) return ok;
+  if (IsCovering(*name)) {
+    Segment segment;
+    if (!ReadCovering(e, *name, nullptr, &segment.wrap)) return false;
+    out.push_back(std::move(segment));
+    return true;
+  }
+  Stmt sync;
+  if (!ReadSync(e, *name, &sync)) return false;
+  if (sync) {
+    out.back().stmts.push_back(std::move(sync));
+    return true;
+  }
+  Expr value;
+  if (*name == "evaluate") {
+    Arguments args;
+    if (!Bind(e, {"value"}, &args) || !Require(e, args, "value")) return false;
+    value = ReadExpr(*args["value"]);
+  } else {
+    value = ReadExpr(e);
+  }
+  if (!value) return false;
+  out.back().stmts.push_back(Evaluate(std::move(value)));
+  return true;
+}
+
+bool FunctionReader::ReadAssign(const PyStmt& s, Segments& out) {
+  if (!s.value) return false;
+  const PyExpr& target = *s.target;
+  const PyExpr& value = *s.value;
+  if (target.kind == Kind::kSubscript) return ReadStore(s, out);
+  const auto name = CalledName(value);
+  if (name && absl::StartsWith(*name, "axis.")) return ReadAxis(value, *name, target);
+  if (target.kind != Kind::kName) {
+    return Fail(target.offset, "expected a name or an element of a buffer on the left of '='");
+  }
+  if (name) {
+    if (*name == "match_buffer") return ReadMatchBuffer(value, target);
+    if (*name == "alloc_buffer" || *name == "sblock_alloc_buffer" || *name == "alloc_shared" ||
+        *name == "alloc_local") {
+      return ReadAllocBuffer(value, *name, target);
+    }
+    if (*name == "env_thread") {
+      Arguments args;
+      std::string tag;
+      if (!Bind(value, {"thread_tag"}, &args) || !Require(value, args, "thread_tag")) return false;
+      return ReadString(*args["thread_tag"], &tag) && Define(target.text, target.offset, Value{EnvThread{tag}});
+    }
+    if (IsCovering(*name)) {
+      Segment segment;
+      if (!ReadCovering(value, *name, &target, &segment.wrap)) return false;
+      out.push_back(std::move(segment));
+      return true;
+    }
+    const auto dtype = DataType::Parse(*name);
+    if (dtype && value.items.size() == 1) {  // n = T.int32(): a size that a buffer defines
+      if (const Value* symbol = Lookup(target.text)) {
+        // Used before, in the shape of a parameter.
+        const Expr* known = symbol->As<Expr>();
+        if (known != nullptr && isa<VarNode>(*known) && symbols_.contains(target.text)) return true;
+      }
+      return Define(target.text, target.offset, Value{Expr(Var(target.text, *dtype))});
+    }
+    if (*name == "meta_var") {
+      Arguments args;
+      Value alias;
+      if (!Bind(value, {"value"}, &args) || !Require(value, args, "value")) return false;
+      return Eval(*args["value"], &alias) && Define(target.text, target.offset, std::move(alias));
+    }
+  }
+  Value evaluated;
+  if (!Eval(value, &evaluated)) return false;
+  if (evaluated.As<Expr>() == nullptr) return Define(target.text, target.offset, std::move(evaluated));
+  Expr expr = *evaluated.As<Expr>();
+  Var var(target.text, expr.dtype());
+  Segment segment;
+  segment.wrap = [var, expr](Stmt body) { return LetStmt(var, expr, std::move(body)); };
+  out.push_back(std::move(segment));
+  ++nesting_;
+  return Define(target.text, target.offset, Value{Expr(var)});
+}
+
+// x: T.int32 = value
+bool FunctionReader::ReadAnnotated(const PyStmt& s, Segments& out) {
+  if (s.target->kind != Kind::kName) return Fail(s.target->offset, "expected a name");
+  if (!s.value) return Fail(s.offset, "expected '= value'");
+  const PyExpr* annotation = s.annotation.get();
+  // x: T.let[T.int32] = value
+  if (annotation->kind == Kind::kSubscript && annotation->items.size() == 2) annotation = annotation->items[1].get();
+  const bool typed = DialectName(*annotation) != "let";
+  DataType dtype;
+  if (typed && !ReadTypeName(*annotation, &dtype)) return false;
+  Expr value = ReadExpr(*s.value);
+  if (!value) return false;
+  if (typed && value.dtype() != dtype) {
+    const bool immediate = isa<IntImmNode>(value) || isa<FloatImmNode>(value);
+    if (!immediate) {
+      return Fail(s.value->offset, absl::StrCat("'", s.target->text, "' has type ", dtype.ToString(),
+                                                ", the value has type ", value.dtype().ToString()));
+    }
+    if (!ConvertImmediate(&value, dtype, s.value->offset)) return false;
+  }
+  Var var(s.target->text, value.dtype());
+  Segment segment;
+  segment.wrap = [var, value](Stmt body) { return LetStmt(var, value, std::move(body)); };
+  out.push_back(std::move(segment));
+  ++nesting_;
+  return Define(s.target->text, s.target->offset, Value{Expr(var)});
+}
+
+// A[i, j] = value and A[i, j] += value
+bool FunctionReader::ReadStore(const PyStmt& s, Segments& out) {
+  if (!s.value) return false;
+  const PyExpr& target = *s.target;
+  if (target.kind != Kind::kSubscript) {
+    return Fail(target.offset, "expected an element of a buffer on the left of an assignment");
+  }
+  Value base;
+  if (!Eval(*target.items[0], &base)) return false;
+  const Buffer* buffer = base.As<Buffer>();
+  if (buffer == nullptr) return Fail(target.offset, "expected a buffer before '['");
+  std::vector<Expr> indices;
+  if (!ReadIndices(target, *buffer, &indices)) return false;
+  Expr value = ReadExpr(*s.value);
+  if (!value) return false;
+  Expr current = buffer->Load(indices);
+  if (s.kind == StmtKind::kAugment) {
+    value = MakeOperator(s.text, current, std::move(value), s.value->offset);
+    if (!value) return false;
+  }
+  const DataType type = current.dtype();
+  const uint32_t offset = s.value->offset;
+  if (isa<IntImmNode>(value) || isa<FloatImmNode>(value)) {
+    if (!ConvertImmediate(&value, type.element(), offset)) return false;
+  }
+  if (value.dtype().is_scalar() && type.lanes() > 1) value = Broadcast(std::move(value), type.lanes());
+  if (value.dtype() != type) {
+    return Fail(offset,
+                absl::StrCat("buffer '", (*buffer)->name, "' holds ", type.ToString(), ", the value is ",
+                             value.dtype().ToString(), "; convert it with T.cast(value, \"", type.ToString(), "\")"));
+  }
+  out.back().stmts.push_back(Store(*buffer, std::move(value), std::move(indices)));
+  return true;
+}
+
+bool FunctionReader::ReadFor(const PyStmt& s, Segments& out) {
+  std::vector<const PyExpr*> targets;
+  if (s.target->kind == Kind::kTuple || s.target->kind == Kind::kList) {
+    for (const PyExprPtr& item : s.target->items) targets.push_back(item.get());
+  } else {
+    targets.push_back(s.target.get());
+  }
+  for (const PyExpr* target : targets) {
+    if (target->kind != Kind::kName) return Fail(target->offset, "expected the name of a loop variable");
+  }
+  if (!s.value) return false;
+  std::vector<ForNode::Fields> loops;
+  if (!ReadLoops(*s.value, targets.size(), &loops)) return false;
+  nesting_ += static_cast<int>(loops.size());
+  if (nesting_ > kMaxNesting) return Fail(s.offset, absl::StrCat("loops nested more than ", kMaxNesting, " deep"));
+  frames_.emplace_back();
+  bool ok = true;
+  for (size_t i = 0; ok && i < loops.size(); ++i) {
+    loops[i].var = Var(targets[i]->text, loops[i].extent.dtype());
+    loop_ranges_[loops[i].var.get()] = {loops[i].min, loops[i].extent};
+    ok = Define(targets[i]->text, targets[i]->offset, Value{Expr(loops[i].var)});
+  }
+  Stmt body = ok ? ReadBody(s.body) : Stmt();
+  frames_.pop_back();
+  nesting_ -= static_cast<int>(loops.size());
+  if (!body) return false;
+  for (size_t i = loops.size(); i-- > 0;) {
+    loops[i].body = std::move(body);
+    body = For(std::move(loops[i]));
+  }
+  out.back().stmts.push_back(std::move(body));
+  return true;
+}
+
+bool FunctionReader::ReadLoops(const PyExpr& iterator, size_t count, std::vector<ForNode::Fields>* loops) {
+  std::optional<std::string> name = CalledName(iterator);
+  if (!name && iterator.kind == Kind::kCall && iterator.items[0]->kind == Kind::kName &&
+      iterator.items[0]->text == "range") {
+    name = "serial";
+  }
+  if (name == "grid") {
+    if (!iterator.keywords.empty()) return Fail(iterator.keyword_offsets[0], "T.grid has no keyword arguments");
+    if (iterator.items.size() - 1 != count) {
+      return Fail(iterator.offset,
+                  absl::StrCat("T.grid has ", iterator.items.size() - 1, " extents for ", count, " loop variables"));
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const PyExpr* stop = iterator.items[i + 1].get();
+      const PyExpr* start = nullptr;
+      if (stop->kind == Kind::kTuple && stop->items.size() == 2) {
+        start = stop->items[0].get();
+        stop = stop->items[1].get();
+      }
+      ForNode::Fields loop;
+      if (!ReadLoopRange(iterator, "serial", start, stop, &loop)) return false;
+      loops->push_back(std::move(loop));
+    }
+    return true;
+  }
+  static constexpr std::pair<std::string_view, ForKind> kKinds[] = {{"serial", ForKind::kSerial},
+                                                                    {"parallel", ForKind::kParallel},
+                                                                    {"vectorized", ForKind::kVectorized},
+                                                                    {"unroll", ForKind::kUnrolled},
+                                                                    {"thread_binding", ForKind::kThreadBound}};
+  for (const auto& [kind_name, kind] : kKinds) {
+    if (name != std::string(kind_name)) continue;
+    if (count != 1) return Fail(iterator.offset, absl::StrCat("one loop for ", count, " loop variables"));
+    Arguments args;
+    ForNode::Fields loop;
+    loop.kind = kind;
+    const bool thread = kind == ForKind::kThreadBound;
+    // T.thread_binding(64, "threadIdx.x") and T.thread_binding(0, 64, "threadIdx.x") are both written.
+    const bool short_form = thread && iterator.items.size() == 3 && iterator.items[2]->kind == Kind::kString;
+    const bool bound = short_form ? Bind(iterator, {"start", "thread", "annotations"}, &args)
+                       : thread   ? Bind(iterator, {"start", "stop", "thread", "annotations"}, &args)
+                                  : Bind(iterator, {"start", "stop", "annotations"}, &args);
+    if (!bound || !Require(iterator, args, "start")) return false;
+    const PyExpr* start = args["start"];
+    const PyExpr* stop = args["stop"];
+    if (stop == nullptr) std::swap(start, stop);
+    if (!ReadLoopRange(iterator, kind_name, start, stop, &loop)) return false;
+    if (thread) {
+      if (!Require(iterator, args, "thread") || !ReadString(*args["thread"], &loop.thread_tag)) return false;
+    }
+    if (args["annotations"] != nullptr && !ReadAnnotations(*args["annotations"], &loop.annotations)) return false;
+    loops->push_back(std::move(loop));
+    return true;
+  }
+  return Fail(iterator.offset,
+              "expected range, T.grid, T.serial, T.parallel, T.vectorized, T.unroll or T.thread_binding after 'in'");
+}
+
+bool FunctionReader::ReadLoopRange(const PyExpr& iterator, std::string_view kind, const PyExpr* start,
+                                   const PyExpr* stop, ForNode::Fields* loop) {
+  Expr last = ReadIndex(*stop);
+  Expr first = start == nullptr ? Expr() : ReadIndex(*start);
+  if (!last || (start != nullptr && !first)) return false;
+  if (!first) first = Const(last.dtype(), 0);
+  if (!first.dtype().is_scalar() || !last.dtype().is_scalar()) {
+    return Fail(iterator.offset,
+                absl::StrCat("the extent of a ", absl::string_view(kind.data(), kind.size()), " loop is a scalar"));
+  }
+  if (!Unify(&first, &last, iterator.offset)) return false;
+  loop->extent = IntervalExtent(first, last);
+  loop->min = std::move(first);
+  return true;
+}
+
+bool FunctionReader::ReadIf(const PyStmt& s, Segments& out) {
+  Expr condition = ReadCondition(*s.value);
+  if (!condition) return false;
+  ++nesting_;
+  Stmt then_case = ReadBody(s.body);
+  if (!then_case) return false;
+  Stmt else_case;
+  if (!s.else_body.empty() && !(else_case = ReadBody(s.else_body))) return false;
+  --nesting_;
+  out.back().stmts.push_back(If(std::move(condition), std::move(then_case), std::move(else_case)));
+  return true;
+}
+
+bool FunctionReader::ReadWhile(const PyStmt& s, Segments& out) {
+  Expr condition = ReadCondition(*s.value);
+  if (!condition) return false;
+  ++nesting_;
+  Stmt body = ReadBody(s.body);
+  --nesting_;
+  if (!body) return false;
+  out.back().stmts.push_back(While(std::move(condition), std::move(body)));
+  return true;
+}
+
+bool FunctionReader::ReadAssert(const PyStmt& s, Segments& out) {
+  Expr condition = ReadCondition(*s.value);
+  if (!condition) return false;
+  std::string message;
+  if (s.annotation && !ReadString(*s.annotation, &message)) return false;
+  out.back().stmts.push_back(Stmt(new AssertNode(std::move(condition), std::move(message))));
+  return true;
+}
+
+bool FunctionReader::ReadWith(const PyStmt& s, Segments& out) {
+  const PyExpr& value = *s.value;
+  const auto name = CalledName(value);
+  if (name == "block" || name == "sblock") return ReadBlock(s, out);
+  if (name == "init") return ReadInit(s);
+  if (!name || !IsCovering(*name)) {
+    return Fail(value.offset,
+                "expected T.block, T.init, T.attr, T.launch_thread, T.LetStmt, T.allocate or "
+                "T.decl_buffer after 'with'");
+  }
+  frames_.emplace_back();
+  ++nesting_;
+  std::function<Stmt(Stmt)> wrap;
+  bool ok = ReadCovering(value, *name, s.target.get(), &wrap);
+  Stmt body = ok ? ReadBody(s.body) : Stmt();
+  frames_.pop_back();
+  --nesting_;
+  if (!body) return false;
+  out.back().stmts.push_back(wrap(std::move(body)));
+  return true;
+}
+
+bool FunctionReader::IsCovering(const std::string& name) const {
+  return name == "attr" || name == "launch_thread" || name == "LetStmt" || name == "Bind" || name == "allocate" ||
+         name == "decl_buffer" || name == "Buffer";
+}
+
+bool FunctionReader::ReadCovering(const PyExpr& call, const std::string& name, const PyExpr* target,
+                                  std::function<Stmt(Stmt)>* wrap) {
+  ++nesting_;  // the caller's body restores it
+  if (target != nullptr && target->kind != Kind::kName) return Fail(target->offset, "expected a name");
+  if (name == "launch_thread") return ReadLaunch(call, target, wrap);
+  if (name == "attr") {
+    Arguments args;
+    if (!Bind(call, {"node", "attr_key", "value"}, &args)) return false;
+    for (const char* argument : {"node", "attr_key", "value"}) {
+      if (!Require(call, args, argument)) return false;
+    }
+    std::string key;
+    if (!ReadString(*args["attr_key"], &key)) return false;
+    Expr node = ReadData(*args["node"]);
+    Expr value = node ? ReadExpr(*args["value"]) : Expr();
+    if (!value) return false;
+    *wrap = [node, key, value](Stmt body) { return Stmt(new AttrStmtNode(node, key, value, std::move(body))); };
+    return true;
+  }
+  if (target == nullptr) return Fail(call.offset, absl::StrCat("expected a name for the result of T.", name));
+  if (name == "LetStmt" || name == "Bind") {
+    Arguments args;
+    if (!Bind(call, {"value"}, &args) || !Require(call, args, "value")) return false;
+    Expr value = ReadExpr(*args["value"]);
+    if (!value) return false;
+    Var var(target->text, value.dtype());
+    *wrap = [var, value](Stmt body) { return LetStmt(var, value, std::move(body)); };
+    return Define(target->text, target->offset, Value{Expr(var)});
+  }
+  return ReadDeclaration(call, name, target, wrap);
+}
+
+bool FunctionReader::ReadLaunch(const PyExpr& call, const PyExpr* target, std::function<Stmt(Stmt)>* wrap) {
+  Arguments args;
+  if (!Bind(call, {"thread", "extent"}, &args) || !Require(call, args, "thread") || !Require(call, args, "extent")) {
+    return false;
+  }
+  Value thread;
+  if (!Eval(*args["thread"], &thread)) return false;
+  Expr extent = ReadIndex(*args["extent"]);
+  if (!extent) return false;
+  const auto* tag = thread.As<std::string>();
+  const auto* env = thread.As<EnvThread>();
+  if (tag == nullptr && env == nullptr) {
+    return Fail(args["thread"]->offset, "expected a thread such as \"threadIdx.x\" or the result of T.env_thread");
+  }
+  ForNode::Fields loop;
+  loop.kind = ForKind::kThreadBound;
+  loop.thread_tag = tag != nullptr ? *tag : env->tag;
+  loop.extent = extent;
+  std::string name = target != nullptr ? target->text : args["thread"]->text;
+  if (target == nullptr && env == nullptr) name = "thread";
+  loop.var = Var(name, extent.dtype());
+  loop_ranges_[loop.var.get()] = {Const(extent.dtype(), 0), extent};
+  // A launched env_thread is known under its own name from here on.
+  if (env != nullptr) frames_.back().insert_or_assign(args["thread"]->text, Value{Expr(loop.var)});
+  *wrap = [loop](Stmt body) {
+    ForNode::Fields fields = loop;
+    fields.body = std::move(body);
+    return For(std::move(fields));
+  };
+  return target == nullptr || Define(target->text, target->offset, Value{Expr(loop.var)});
+}
+
+bool FunctionReader::ReadSync(const PyExpr& call, const std::string& name, Stmt* out) {
+  auto make = [&](SyncKind kind, std::string_view memory, OwnerLevel participants, Expr operand = {},
+                  Expr object = {}) {
+    *out = Stmt(new SyncNode(kind, Scope::Parse(memory), participants, std::move(operand), std::move(object)));
+    return true;
+  };
+  Arguments args;
+  if (name == "tvm_storage_sync" || name == "storage_sync") {
+    std::string memory;
+    if (!Bind(call, {"storage_scope"}, &args) || !Require(call, args, "storage_scope")) return false;
+    if (!ReadString(*args["storage_scope"], &memory)) return false;
+    if (memory == "warp") return make(SyncKind::kBarrier, "shared", OwnerLevel::kWarp);
+    if (!Scope::Valid(memory)) return Fail(args["storage_scope"]->offset, "expected a storage scope");
+    return make(SyncKind::kBarrier, memory, memory == "global" ? OwnerLevel::kDevice : OwnerLevel::kBlock);
+  }
+  if (name == "ptx_commit_group") {
+    return Bind(call, {}, &args) && make(SyncKind::kAsyncCommit, "shared", OwnerLevel::kThread);
+  }
+  if (name == "ptx_wait_group") {
+    if (!Bind(call, {"num"}, &args) || !Require(call, args, "num")) return false;
+    Expr groups = ReadExpr(*args["num"]);
+    return groups && make(SyncKind::kAsyncWait, "shared", OwnerLevel::kThread, groups);
+  }
+  static constexpr std::pair<std::string_view, SyncKind> kKinds[] = {{"barrier", SyncKind::kBarrier},
+                                                                     {"async_commit", SyncKind::kAsyncCommit},
+                                                                     {"async_wait", SyncKind::kAsyncWait},
+                                                                     {"arrive", SyncKind::kArrive},
+                                                                     {"wait", SyncKind::kWait}};
+  for (const auto& [kind_name, kind] : kKinds) {
+    if (kind_name != name) continue;
+    std::string memory, participants;
+    if (!Bind(call, {"memory", "participants", "operand", "object"}, &args)) return false;
+    if (!Require(call, args, "memory") || !Require(call, args, "participants")) return false;
+    if (!ReadString(*args["memory"], &memory) || !ReadString(*args["participants"], &participants)) return false;
+    if (!Scope::Valid(memory)) return Fail(args["memory"]->offset, "expected a storage scope");
+    const auto owner = ParseOwner(participants);
+    if (!owner) {
+      return Fail(args["participants"]->offset, "expected core, thread, warp, warpgroup, block, cluster or device");
+    }
+    Expr operand, object;
+    if (args["operand"] != nullptr && !(operand = ReadExpr(*args["operand"]))) return false;
+    if (args["object"] != nullptr && !(object = ReadData(*args["object"]))) return false;
+    return make(kind, memory, *owner, std::move(operand), std::move(object));
+  }
+  return true;
+}
+
+}  // namespace tilewright::script

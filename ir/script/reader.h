@@ -1,0 +1,193 @@
+// From the syntax tree of one function to the IR. Internal to //ir/script:parser.
+//
+// A method that reads an expression returns null (or false) after an error; the first error is kept in `error()`. No
+// program makes it crash: whatever a node constructor CHECKs is verified before the node is made.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/function.h"
+#include "ir/script/diagnostic.h"
+#include "ir/script/python_ast.h"
+#include "ir/script/value.h"
+
+namespace tilewright::script {
+
+// What functions of one text share.
+struct ModuleContext {
+  std::string_view text, file;
+  std::set<std::string> dialect_names = {"T"};        // names that stand for the dialect: T
+  absl::flat_hash_map<std::string, Value> constants;  // NAME = value before the functions
+};
+
+// The arguments of a call by the names of their parameters.
+class Arguments {
+ public:
+  // Null where an argument was not given.
+  const PyExpr* operator[](std::string_view name) const;
+
+ private:
+  friend class FunctionReader;
+  std::vector<std::pair<std::string_view, const PyExpr*>> given_;
+};
+
+// How T.Buffer, T.match_buffer, T.alloc_buffer, ... describe a buffer.
+struct BufferDefaults {
+  DataType dtype = DataType::Float(32);
+  std::string scope = "global";
+};
+
+class FunctionReader {
+ public:
+  explicit FunctionReader(const ModuleContext& module) : module_(module) {}
+
+  // `definition` is a kFunction. Null after an error.
+  Function Read(const PyStmt& definition);
+  // A value outside of any function: NAME = value.
+  bool ReadConstant(const PyExpr& e, Value* out) { return Eval(e, out); }
+  // Values of T.func_attr, annotations and I.module_attrs: numbers, strings, lists, dictionaries.
+  bool ReadAnnotations(const PyExpr& e, Annotations* out);
+
+  const std::optional<Diagnostic>& error() const { return error_; }
+
+ private:
+  // The block that is being read; blocks nest.
+  struct BlockScope {
+    BlockNode::Fields block;
+    std::vector<Expr> bindings;
+    Expr predicate;
+    bool has_reads = false, has_writes = false;
+  };
+  // A list of statements that is being read. A let, a declaration or an attribute written without `with` covers the
+  // statements after it: each such statement opens a segment, which `wrap` puts around what follows.
+  struct Segment {
+    std::vector<Stmt> stmts;
+    std::function<Stmt(Stmt)> wrap;
+  };
+  using Segments = std::vector<Segment>;
+
+  // --- Errors and names (reader.cc).
+  bool Fail(uint32_t offset, std::string message);
+  bool Define(const std::string& name, uint32_t offset, Value value);
+  const Value* Lookup(const std::string& name) const;
+  // "axis.spatial" for T.axis.spatial, nothing for anything else.
+  std::optional<std::string> DialectName(const PyExpr& e) const;
+  // The dialect name of the function that `e` calls.
+  std::optional<std::string> CalledName(const PyExpr& e) const;
+  bool Bind(const PyExpr& call, std::initializer_list<std::string_view> names, Arguments* out, size_t skip = 0);
+  // Fails unless the argument was given.
+  bool Require(const PyExpr& call, const Arguments& args, std::string_view name);
+
+  // --- The function (reader.cc).
+  bool ReadParameters(const PyStmt& definition);
+  bool ReadParameter(const PyParameter& parameter);
+  void FindSymbols(const std::vector<PyStmt>& body);
+  Var Symbol(const std::string& name, DataType dtype);
+  bool IsDocstring(const PyStmt& s, bool first) const;
+  Stmt ReadBody(const std::vector<PyStmt>& body);
+  Stmt AddRootBlock(Stmt body);
+
+  // --- Statements (read_stmt.cc).
+  bool ReadStmt(const PyStmt& s, Segments& out);
+  bool ReadExprStmt(const PyStmt& s, Segments& out);
+  bool ReadAssign(const PyStmt& s, Segments& out);
+  bool ReadAnnotated(const PyStmt& s, Segments& out);
+  bool ReadStore(const PyStmt& s, Segments& out);
+  bool ReadFor(const PyStmt& s, Segments& out);
+  bool ReadLoops(const PyExpr& iterator, size_t count, std::vector<ForNode::Fields>* loops);
+  bool ReadLoopRange(const PyExpr& iterator, std::string_view kind, const PyExpr* start, const PyExpr* stop,
+                     ForNode::Fields* loop);
+  bool ReadIf(const PyStmt& s, Segments& out);
+  bool ReadWhile(const PyStmt& s, Segments& out);
+  bool ReadAssert(const PyStmt& s, Segments& out);
+  bool ReadWith(const PyStmt& s, Segments& out);
+  bool ReadSync(const PyExpr& call, const std::string& name, Stmt* out);
+  // Statements that cover what follows, with or without `with`. Sets `wrap` and the name's value.
+  bool IsCovering(const std::string& name) const;
+  bool ReadCovering(const PyExpr& call, const std::string& name, const PyExpr* target, std::function<Stmt(Stmt)>* wrap);
+  bool ReadLaunch(const PyExpr& call, const PyExpr* target, std::function<Stmt(Stmt)>* wrap);
+  bool ReadDeclaration(const PyExpr& call, const std::string& name, const PyExpr* target,
+                       std::function<Stmt(Stmt)>* wrap);
+
+  // --- Blocks (read_block.cc).
+  bool ReadBlock(const PyStmt& s, Segments& out);
+  bool ReadInit(const PyStmt& s);
+  // T.reads, T.where, ...: true when `name` is such a directive, and `*ok` tells whether it was read.
+  bool ReadDirective(const PyExpr& call, const std::string& name, bool* ok);
+  bool ReadAxis(const PyExpr& call, const std::string& name, const PyExpr& target);
+  bool ReadRemap(const PyExpr& call, const PyExpr& target);
+  bool AddIterVar(const PyExpr& target, Range domain, IterKind kind, Expr binding, DataType dtype, uint32_t offset);
+  bool ReadRegions(const PyExpr& call, std::vector<BufferRegion>* out);
+  bool ReadRegion(const PyExpr& e, BufferRegion* out);
+  BlockScope* CurrentBlock(uint32_t offset, const std::string& what);
+
+  // --- Buffers (read_buffer.cc).
+  Buffer ReadBuffer(const PyExpr& call, const std::string& name, const Arguments& args, const BufferDefaults& defaults);
+  bool ReadShape(const PyExpr& e, const std::string& buffer, bool strides, std::vector<Expr>* out);
+  bool ReadLayout(const PyExpr& e, const BufferNode::Fields& buffer, Layout* out);
+  bool ReadMatchBuffer(const PyExpr& call, const PyExpr& target);
+  bool ReadAllocBuffer(const PyExpr& call, const std::string& name, const PyExpr& target);
+  Expr ReadData(const PyExpr& e);
+  bool ReadTypeName(const PyExpr& e, DataType* out);
+  bool ReadString(const PyExpr& e, std::string* out);
+  bool ReadInt(const PyExpr& e, int64_t least, int64_t greatest, int64_t* out);
+
+  // --- Expressions (read_expr.cc, read_call.cc).
+  bool Eval(const PyExpr& e, Value* out);
+  Expr ReadExpr(const PyExpr& e);
+  Expr ReadIndex(const PyExpr& e);      // of an index type, or a vector of one
+  Expr ReadCondition(const PyExpr& e);  // a bool
+  bool ReadExprs(const std::vector<PyExprPtr>& items, size_t first, std::vector<Expr>* out);
+  Expr ToExpr(const Value& value, uint32_t offset);
+  bool EvalName(const PyExpr& e, Value* out);
+  bool EvalAttribute(const PyExpr& e, Value* out);
+  bool EvalSubscript(const PyExpr& e, Value* out);
+  bool ReadIndices(const PyExpr& subscript, const Buffer& buffer, std::vector<Expr>* out);
+  bool ReadAccessSlice(const PyExpr& slice, const Expr& extent, Expr* out);
+  bool EvalUnary(const PyExpr& e, Value* out);
+  bool EvalBinary(const PyExpr& e, Value* out);
+  bool FoldBinary(const PyExpr& e, const Value& a, const Value& b, Value* out, bool* folded);
+  Expr MakeOperator(const std::string& op, Expr a, Expr b, uint32_t offset);
+  Expr MakeBinaryChecked(BinaryOp op, Expr a, Expr b, uint32_t offset);
+  // Gives both one type as IR constructors do, or fails.
+  bool Unify(Expr* a, Expr* b, uint32_t offset);
+  // An immediate as `dtype`, or fails when it does not fit.
+  bool ConvertImmediate(Expr* e, DataType dtype, uint32_t offset);
+
+  bool EvalCall(const PyExpr& e, Value* out);
+  bool EvalDialectCall(const PyExpr& e, const std::string& name, Value* out);
+  bool EvalMethod(const PyExpr& e, Value* out, bool* is_method);
+  Expr ReadTypeCall(const PyExpr& e, DataType dtype);
+  Expr ReadSmallCall(const PyExpr& e, const std::string& name);
+  Expr ReadBinaryCall(const PyExpr& e, BinaryOp op);
+  Expr ReadChoice(const PyExpr& e, bool lazy);
+  Expr ReadLet(const PyExpr& e, const std::string& name);
+  Expr ReadShuffle(const PyExpr& e);
+  Expr ReadAccessPtr(const PyExpr& e, const Buffer& buffer);
+  Expr ReadSpelledCall(const PyExpr& e, const std::string& name);
+  Expr ReadCallIntrin(const PyExpr& e);
+  Expr ReadCast(const PyExpr& value, DataType dtype, uint32_t offset, bool keep_immediate);
+  // The arguments of a call that names its type: first, or as dtype=.
+  bool ReadTypedArguments(const PyExpr& e, DataType* dtype, std::vector<Expr>* args);
+
+  const ModuleContext& module_;
+  std::optional<Diagnostic> error_;
+  std::vector<absl::flat_hash_map<std::string, Value>> frames_;
+  absl::flat_hash_map<std::string, DataType> symbols_;  // NAME = T.int64() anywhere in the function
+  std::unordered_map<const VarNode*, Range> loop_ranges_;
+  std::vector<BlockScope*> blocks_;
+  std::vector<Buffer> root_buffers_;
+  FunctionNode::Fields function_;
+  bool has_attrs_ = false;
+  int nesting_ = 0;
+};
+
+}  // namespace tilewright::script

@@ -1,0 +1,172 @@
+// Programs are read, printed in canonical form, and read back to an equal program.
+#include <gtest/gtest.h>
+
+#include "ir/script/parse_or_die.h"
+#include "ir/script/parser.h"
+#include "ir/script/printer.h"
+#include "ir/structural.h"
+
+namespace tilewright {
+namespace {
+
+// The canonical text of `text`, which must read back to an equal program and print the same again.
+std::string Canonical(std::string_view text) {
+  Module module = ParseOrDie(text);
+  const std::string printed = Print(module);
+  absl::StatusOr<Module> again = ParseModule(printed);
+  EXPECT_TRUE(again.ok()) << again.status().message() << "\n" << printed;
+  if (!again.ok()) return printed;
+  Mismatch mismatch;
+  EXPECT_TRUE(StructuralEqual(module, *again, &mismatch)) << mismatch.path << ": " << mismatch.reason << "\n"
+                                                          << printed;
+  EXPECT_EQ(Print(*again), printed);
+  return printed;
+}
+
+TEST(RoundTrip, MatmulAsWritten) {
+  EXPECT_EQ(Canonical(R"(
+      import tvm
+      from tvm.script import tir as T
+
+      @tvm.script.ir_module
+      class MatmulModule:
+          @T.prim_func
+          def main(
+              A: T.Buffer((1024, 1024), "float32"),
+              B: T.Buffer[(1024, 1024), "float32"],
+              C: T.Buffer((1024, 1024)),  # float32 is the default
+          ) -> None:
+              T.func_attr({"global_symbol": "main", "tir.noalias": True})
+              for i, j, k in T.grid(1024, 1024, 1024):
+                  with T.block("matmul"):
+                      vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                      with T.init():
+                          C[vi, vj] = T.float32(0)
+                      C[vi, vj] += \
+                          A[vi, vk] * B[vj, vk]
+      )"),
+            R"(# from tvm.script import ir as I
+# from tvm.script import tir as T
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(A: T.Buffer((1024, 1024), "float32"), B: T.Buffer((1024, 1024), "float32"), C: T.Buffer((1024, 1024), "float32")):
+        T.func_attr({"tir.noalias": True})
+        # with T.block("root"):
+        for i, j, k in T.grid(1024, 1024, 1024):
+            with T.block("matmul"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                T.reads(A[vi, vk], B[vj, vk])
+                T.writes(C[vi, vj])
+                with T.init():
+                    C[vi, vj] = T.float32(0)
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vj, vk]
+)");
+}
+
+// Tiled blocks with regions inferred over nested blocks, as in the second form of TVM's tensorization tutorial.
+TEST(RoundTrip, NestedBlocks) {
+  const std::string text = Canonical(R"(
+      @T.prim_func
+      def main(A: T.Buffer((64, 64), "float32"), C: T.Buffer((64, 64), "float32")):
+          for i0, k0 in T.grid(4, 4):
+              with T.block("outer"):
+                  vi0, vk0 = T.axis.remap("SR", [i0, k0])
+                  for i1, k1 in T.grid(16, 16):
+                      with T.block("inner"):
+                          vi1, vk1 = T.axis.remap("SR", [i1, k1])
+                          C[vi0 * 16 + vi1, 0] = C[vi0 * 16 + vi1, 0] + A[vi0 * 16 + vi1, vk0 * 16 + vk1])");
+  EXPECT_NE(text.find("T.reads(C[vi0 * 16:vi0 * 16 + 16, 0], A[vi0 * 16:vi0 * 16 + 16, vk0 * 16:vk0 * 16 + 16])"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("T.writes(C[vi0 * 16:vi0 * 16 + 16, 0])"), std::string::npos) << text;
+}
+
+TEST(RoundTrip, TensorizedBlock) {
+  const std::string program = R"(# from tvm.script import ir as I
+# from tvm.script import tir as T
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(A: T.Buffer((1024, 1024), "float32"), C: T.Buffer((1024, 1024), "float32")):
+        # with T.block("root"):
+        A_global_A_reg = T.alloc_buffer((1024, 1024), scope="global.A_reg")
+        for i_0, k_0 in T.grid(64, 64):
+            for ax0, ax1 in T.grid(16, 16):
+                with T.block("A_global.A_reg"):
+                    v0 = T.axis.spatial(1024, i_0 * 16 + ax0)
+                    v1 = T.axis.spatial(1024, k_0 * 16 + ax1)
+                    T.reads(A[v0, v1])
+                    T.writes(A_global_A_reg[v0, v1])
+                    A_global_A_reg[v0, v1] = A[v0, v1]
+            for ax0, ax1 in T.grid(16, 16):
+                with T.block("copy"):
+                    v0 = T.axis.spatial(1024, i_0 * 16 + ax0)
+                    v1 = T.axis.spatial(1024, k_0 * 16 + ax1)
+                    T.reads(A[v0, v1])
+                    T.writes(A_global_A_reg[v0, v1])
+                    A_global_A_reg[v0, v1] = A[v0, v1]
+            with T.block("matmul_o_update"):
+                vi_o, vk_o = T.axis.remap("SR", [i_0, k_0])
+                T.reads(C[vi_o * 16:vi_o * 16 + 16, 0:16], A_global_A_reg[vi_o * 16:vi_o * 16 + 16, vk_o * 16:vk_o * 16 + 16])
+                T.writes(C[vi_o * 16:vi_o * 16 + 16, 0:16])
+                A_1 = T.match_buffer(A_global_A_reg[vi_o * 16:vi_o * 16 + 16, vk_o * 16:vk_o * 16 + 16], (16, 16), strides=("A_s0", 1), scope="global.A_reg", offset_factor=16)
+                C_1 = T.match_buffer(C[vi_o * 16:vi_o * 16 + 16, 0:16], (16, 16), strides=("C_s0", 1), offset_factor=16)
+                T.call_extern("int32", "tmm16", T.tvm_access_ptr(T.type_annotation("float32"), C_1.data, C_1.elem_offset, C_1.strides[0] * 16, 2), T.tvm_access_ptr(T.type_annotation("float32"), A_1.data, A_1.elem_offset, A_1.strides[0] * 16, 1), A_1.strides[0], C_1.strides[0])
+)";
+  EXPECT_EQ(Canonical(program), program);
+}
+
+TEST(RoundTrip, IntrinsicWithStridesAndAccessPointers) {
+  EXPECT_EQ(Canonical(R"(
+      @T.prim_func
+      def tmm16_impl(a: T.handle, c: T.handle) -> None:
+          sa = T.int32()
+          A = T.match_buffer(a, (16, 16), "float32", offset_factor=16, strides=[sa, 1], scope="global.A_reg")
+          C = T.match_buffer(c, (16, 16), "float32", offset_factor=16, scope="global.accumulator")
+          with T.block("root"):
+              T.reads(C[0:16, 0:16], A[0:16, 0:16])
+              T.writes(C[0:16, 0:16])
+              T.evaluate(T.call_extern("tmm16", C.access_ptr("w"), A.access_ptr("r"), sa, dtype="int32")))"),
+            R"(# from tvm.script import ir as I
+# from tvm.script import tir as T
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def tmm16_impl(a: T.handle, c: T.handle):
+        A = T.match_buffer(a, (16, 16), strides=("sa", 1), scope="global.A_reg", offset_factor=16)
+        C = T.match_buffer(c, (16, 16), scope="global.accumulator", offset_factor=16)
+        with T.block("root"):
+            T.reads(C[0:16, 0:16], A[0:16, 0:16])
+            T.writes(C[0:16, 0:16])
+            T.call_extern("int32", "tmm16", T.tvm_access_ptr(T.type_annotation("float32"), C.data, C.elem_offset, 256, 2), T.tvm_access_ptr(T.type_annotation("float32"), A.data, A.elem_offset, A.strides[0] * 16, 1), A.strides[0])
+)");
+}
+
+TEST(RoundTrip, EqualUpToNamesAndFreeOfIds) {
+  const Function a = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def f(A: T.Buffer((16,), "float32")):
+          for i in range(16):
+              with T.block("b"):
+                  v = T.axis.S(16, i)
+                  A[v] = A[v] * 2)");
+  const Function b = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def f(X: T.Buffer((16,), "float32")):
+          for j in T.serial(16):
+              with T.sblock("b"):
+                  w = T.axis.spatial((0, 16), j)
+                  T.reads([X[w]])
+                  T.writes(X[w:w + 1])
+                  X[w] = X[w] * T.float32(2.0))");
+  Mismatch mismatch;
+  EXPECT_TRUE(StructuralEqual(a, b, &mismatch)) << mismatch.path << ": " << mismatch.reason;
+  EXPECT_EQ(a->next_id, b->next_id);
+}
+
+}  // namespace
+}  // namespace tilewright
