@@ -1,0 +1,185 @@
+#include <algorithm>
+#include <bit>
+
+#include "absl/strings/str_cat.h"
+#include "ir/interp/compiler.h"
+#include "ir/interp/machine.h"
+
+namespace tilewright::interp {
+namespace internal {
+
+Compiler::Compiler(const Function& function, const CompileOptions& options) : options_(options) {
+  code_.function = function;
+  code_.shadow_init = options.check_uninitialized;
+  code_.shadow_races = options.check_races;
+}
+
+absl::StatusOr<Code> Compiler::Compile() {
+  BindParams();
+  Statement(code_.function->body);
+  Emit(Op::kReturn, 0);
+  if (!error_.ok()) return error_;
+  Finish();
+  return std::move(code_);
+}
+
+// Scalars first: they may be extents. Then extents that are variables take the values of the first array that has them.
+void Compiler::BindParams() {
+  const auto& params = code_.function->params;
+  code_.params.resize(params.size());
+  for (size_t i = 0; i < params.size(); ++i) {
+    ParamCode& param = code_.params[i];
+    if (params[i].buffer) continue;
+    param.dtype = params[i].var.dtype();
+    param.name = params[i].var.name();
+    param.slot = NewReg();
+    vars_[params[i].var.get()] = {param.slot};
+  }
+  for (size_t i = 0; i < params.size(); ++i) {
+    const Buffer& buffer = params[i].buffer;
+    if (!buffer) continue;
+    ParamCode& param = code_.params[i];
+    param.is_buffer = true;
+    param.dtype = buffer->dtype;
+    param.name = buffer->name;
+    param.slot = NewReg(3);
+    for (size_t dim = 0; dim < buffer->ndim(); ++dim) param.extents.push_back(NewReg());
+    for (size_t dim = 0; dim < buffer->ndim(); ++dim) {
+      const auto* var = dyn_cast<VarNode>(buffer->shape[dim]);
+      if (var != nullptr && vars_.count(var) == 0) vars_[var] = {param.extents[dim]};
+    }
+    slots_[buffer->data.get()] = param.slot;
+    if (params[i].var) slots_[params[i].var.get()] = param.slot;
+    buffers_[buffer->data.get()] = buffer;
+  }
+  for (size_t i = 0; i < params.size(); ++i) {
+    const Buffer& buffer = params[i].buffer;
+    if (!buffer) continue;
+    const std::vector<Reg>& extents = code_.params[i].extents;
+    for (size_t dim = 0; dim < extents.size(); ++dim) {
+      if (Value(buffer->shape[dim])[0] == extents[dim]) continue;
+      Emit(Op::kCheckEqual, 0, ScalarValue(buffer->shape[dim]), extents[dim], 0,
+           MessageIndex(absl::StrCat("extent ", dim, " of buffer ", buffer->name, " and of its argument")));
+    }
+    // Arrays are compact: so are variable strides; others must agree with that where the extent is not one.
+    Reg stride = Constant(1);
+    for (size_t dim = buffer->strides.size(); dim-- > 0;) {
+      const auto* var = dyn_cast<VarNode>(buffer->strides[dim]);
+      if (var != nullptr && vars_.count(var) == 0) {
+        vars_[var] = {stride};
+      } else {
+        const Reg single = EmitValue(Op::kEq, extents[dim], Constant(1));
+        const size_t skip = Emit(Op::kJumpIfNotZero, 0, single);
+        const size_t cached = cache_.size();
+        Emit(Op::kCheckEqual, 0, ScalarValue(buffer->strides[dim]), stride, 0,
+             MessageIndex(absl::StrCat("stride ", dim, " of buffer ", buffer->name, " and of its argument")));
+        cache_.resize(cached);
+        PatchToHere(skip);
+      }
+      stride = EmitValue(Op::kMul64, stride, extents[dim]);
+    }
+    const auto* offset = dyn_cast<VarNode>(buffer->elem_offset);
+    if (offset != nullptr && vars_.count(offset) == 0) vars_[offset] = {Constant(0)};
+  }
+}
+
+size_t Compiler::Emit(Op op, Reg dst, Reg a, Reg b, Reg c, int imm, int t) {
+  code_.instructions.push_back({op, static_cast<uint16_t>(t), dst, a, b, c, imm});
+  return code_.instructions.size() - 1;
+}
+
+Reg Compiler::EmitValue(Op op, Reg a, Reg b, Reg c, int imm) {
+  const Reg dst = NewReg();
+  Emit(op, dst, a, b, c, imm);
+  return dst;
+}
+
+Reg Compiler::NewReg(int count) {
+  const Reg first = next_;
+  next_ += count;
+  most_ = std::max(most_, next_);
+  if (next_ >= kFirstConstant) {
+    Error(absl::ResourceExhaustedError("the program is too large"));
+    next_ = 0;
+  }
+  return first;
+}
+
+Reg Compiler::Constant(int64_t value) {
+  auto [it, is_new] = integer_constants_.emplace(static_cast<uint64_t>(value), 0);
+  if (is_new) {
+    it->second = kFirstConstant + static_cast<Reg>(constants_.size());
+    constants_.push_back({.i = value});
+    constant_is_integer_.push_back(true);
+  }
+  return it->second;
+}
+
+Reg Compiler::FloatConstant(double value) {
+  auto [it, is_new] = float_constants_.emplace(std::bit_cast<uint64_t>(value), 0);
+  if (is_new) {
+    it->second = kFirstConstant + static_cast<Reg>(constants_.size());
+    constants_.push_back({.f = value});
+    constant_is_integer_.push_back(false);
+  }
+  return it->second;
+}
+
+std::optional<int64_t> Compiler::ConstantValue(Reg reg) const {
+  const auto index = static_cast<size_t>(reg - kFirstConstant);
+  if (reg < kFirstConstant || !constant_is_integer_[index]) return std::nullopt;
+  return constants_[index].i;
+}
+
+int Compiler::TypeIndex(DataType type) {
+  auto found = std::find(code_.types.begin(), code_.types.end(), type);
+  if (found == code_.types.end()) found = code_.types.insert(found, type);
+  return static_cast<int>(found - code_.types.begin());
+}
+
+int Compiler::MessageIndex(std::string message) {
+  code_.messages.push_back(std::move(message));
+  return static_cast<int>(code_.messages.size()) - 1;
+}
+
+void Compiler::Error(absl::Status status) {
+  if (error_.ok()) error_ = std::move(status);
+}
+
+void Compiler::Finish() {
+  // Field c of a fork is a number of a loop, below kFirstConstant like everything else that is no register.
+  const auto move = [&](Reg& reg) {
+    if (reg >= kFirstConstant) reg = most_ + (reg - kFirstConstant);
+  };
+  for (Instruction& instruction : code_.instructions) {
+    move(instruction.dst);
+    move(instruction.a);
+    move(instruction.b);
+    move(instruction.c);
+  }
+  for (Access& access : code_.accesses) {
+    for (Reg& index : access.indices) move(index);
+  }
+  for (ExternCall& call : code_.calls) {
+    for (ExternCall::Arg& arg : call.args) move(arg.first);
+  }
+  for (Allocation& allocation : code_.allocations) move(allocation.thread_register);
+  code_.registers.assign(static_cast<size_t>(most_), Scalar{.i = 0});
+  code_.registers.insert(code_.registers.end(), constants_.begin(), constants_.end());
+}
+
+}  // namespace internal
+
+absl::StatusOr<Program> Compile(const Function& function, const CompileOptions& options) {
+  absl::StatusOr<internal::Code> code = internal::Compiler(function, options).Compile();
+  if (!code.ok()) return code.status();
+  return Program(std::make_shared<const internal::Code>(*std::move(code)));
+}
+
+absl::Status Program::Run(absl::Span<const Argument> arguments, const RunOptions& options) const {
+  return internal::Machine(*code_, options).Run(arguments);
+}
+
+const std::vector<Param>& Program::params() const { return code_->function->params; }
+
+}  // namespace tilewright::interp

@@ -1,0 +1,343 @@
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "ir/builtin.h"
+#include "ir/interp/compiler.h"
+
+namespace tilewright::interp::internal {
+namespace {
+
+struct NamedMath1 {
+  std::string_view name;
+  Math1Function function;
+};
+constexpr NamedMath1 kMath1[] = {
+    {"exp", [](double x) { return std::exp(x); }},
+    {"exp2", [](double x) { return std::exp2(x); }},
+    {"exp10", [](double x) { return std::pow(10.0, x); }},
+    {"log", [](double x) { return std::log(x); }},
+    {"log2", [](double x) { return std::log2(x); }},
+    {"log10", [](double x) { return std::log10(x); }},
+    {"log1p", [](double x) { return std::log1p(x); }},
+    {"sqrt", [](double x) { return std::sqrt(x); }},
+    {"rsqrt", [](double x) { return 1 / std::sqrt(x); }},
+    {"sin", [](double x) { return std::sin(x); }},
+    {"cos", [](double x) { return std::cos(x); }},
+    {"tan", [](double x) { return std::tan(x); }},
+    {"asin", [](double x) { return std::asin(x); }},
+    {"acos", [](double x) { return std::acos(x); }},
+    {"atan", [](double x) { return std::atan(x); }},
+    {"sinh", [](double x) { return std::sinh(x); }},
+    {"cosh", [](double x) { return std::cosh(x); }},
+    {"tanh", [](double x) { return std::tanh(x); }},
+    {"asinh", [](double x) { return std::asinh(x); }},
+    {"acosh", [](double x) { return std::acosh(x); }},
+    {"atanh", [](double x) { return std::atanh(x); }},
+    {"erf", [](double x) { return std::erf(x); }},
+    {"sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
+    {"floor", [](double x) { return std::floor(x); }},
+    {"ceil", [](double x) { return std::ceil(x); }},
+    {"trunc", [](double x) { return std::trunc(x); }},
+    {"round", [](double x) { return std::round(x); }},
+    {"nearbyint", [](double x) { return std::nearbyint(x); }},
+    {"abs", [](double x) { return std::fabs(x); }},
+};
+
+struct NamedMath2 {
+  std::string_view name;
+  Math2Function function;
+};
+constexpr NamedMath2 kMath2[] = {
+    {"pow", [](double x, double y) { return std::pow(x, y); }},
+    {"atan2", [](double x, double y) { return std::atan2(x, y); }},
+    {"hypot", [](double x, double y) { return std::hypot(x, y); }},
+    {"fmod", [](double x, double y) { return std::fmod(x, y); }},
+};
+
+constexpr int kMaxCallDepth = 16;
+
+}  // namespace
+
+Lanes Compiler::CallValue(const CallNode* op) {
+  const std::string_view name = op->op;
+  Lanes result;
+  if (name == kIfThenElse && op->args.size() == 3) return Choose(op->args[0], op->args[1], op->args[2], op->dtype());
+  if (name == "likely" && op->args.size() == 1) return Value(op->args[0]);
+  if (name == kAccessPtr || name == kAddressOf) return {Pointer(Expr(op))};
+  if (name == "infinity") return {FloatConstant(std::numeric_limits<double>::infinity())};
+  if (name == kTypeAnnotation || name == "prefetch") return {Constant(0)};
+  if (name == "tvm_storage_sync" && !op->args.empty()) {
+    const auto* scope = dyn_cast<StringImmNode>(op->args[0]);
+    Barrier(scope != nullptr && scope->value == "warp");
+    return {Constant(0)};
+  }
+  if (MathCall(op, &result) || BitCall(op, &result)) return result;
+  return ExternCallValue(op);
+}
+
+bool Compiler::MathCall(const CallNode* op, Lanes* result) {
+  if (op->args.empty() || !op->args[0].dtype().is_float()) return false;
+  const DataType element = op->args[0].dtype().element();
+  if (op->args.size() == 1) {
+    if (op->op == "isnan") {
+      for (Reg x : Value(op->args[0])) result->push_back(EmitValue(Op::kNeF, x, x));
+      return true;
+    }
+    if (op->op == "isinf" || op->op == "isfinite") {
+      code_.math1.push_back([](double x) { return std::fabs(x); });
+      const int function = static_cast<int>(code_.math1.size()) - 1;
+      const Reg infinity = FloatConstant(std::numeric_limits<double>::infinity());
+      const Op compare = op->op == "isinf" ? Op::kEqF : Op::kLtF;
+      for (Reg x : Value(op->args[0])) {
+        result->push_back(EmitValue(compare, EmitValue(Op::kMath1, x, 0, 0, function), infinity));
+      }
+      return true;
+    }
+    for (const NamedMath1& math : kMath1) {
+      if (math.name != op->op) continue;
+      code_.math1.push_back(math.function);
+      const int function = static_cast<int>(code_.math1.size()) - 1;
+      for (Reg x : Value(op->args[0])) {
+        result->push_back(Round(element, EmitValue(Op::kMath1, x, 0, 0, function)));
+      }
+      return true;
+    }
+  }
+  if (op->args.size() == 2) {
+    for (const NamedMath2& math : kMath2) {
+      if (math.name != op->op) continue;
+      code_.math2.push_back(math.function);
+      const int function = static_cast<int>(code_.math2.size()) - 1;
+      const Lanes a = Value(op->args[0]), b = Value(op->args[1]);
+      for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
+        result->push_back(Round(element, EmitValue(Op::kMath2, a[i], b[i], 0, function)));
+      }
+      return true;
+    }
+  }
+  if (op->op == "fma" && op->args.size() == 3) {
+    const Lanes a = Value(op->args[0]), b = Value(op->args[1]), c = Value(op->args[2]);
+    for (size_t i = 0; i < a.size(); ++i) {
+      result->push_back(EmitValue(Op::kFma, a[i], b[i], c[i], TypeIndex(element)));
+    }
+    return true;
+  }
+  return false;
+}
+
+bool Compiler::BitCall(const CallNode* op, Lanes* result) {
+  if (op->args.empty() || op->args.size() > 2) return false;
+  const std::string_view name = op->op;
+  const DataType dtype = op->args[0].dtype().element();
+  if (name == "vectorlow" || name == "vectorhigh" || name == "vectorcombine") {
+    Lanes lanes = Value(op->args[0]);
+    const auto half = static_cast<std::ptrdiff_t>(lanes.size() / 2);
+    if (name == "vectorcombine") {
+      const Lanes more = Value(op->args.back());
+      lanes.insert(lanes.end(), more.begin(), more.end());
+    } else if (name == "vectorlow") {
+      lanes.resize(static_cast<size_t>(half));
+    } else {
+      lanes.erase(lanes.begin(), lanes.begin() + half);
+    }
+    *result = lanes;
+    return true;
+  }
+  if (name == "reinterpret" && op->dtype().lanes() == op->args[0].dtype().lanes() &&
+      op->dtype().bits() == dtype.bits()) {
+    const DataType to = op->dtype().element();
+    for (Reg value : Value(op->args[0])) {
+      Reg bits = dtype.is_float() ? EmitValue(Op::kToBits, value, 0, 0, TypeIndex(dtype)) : value;
+      if (to.is_float()) {
+        // FromBits reads the low bits only of what was zero-extended.
+        if (to.bits() < 64) bits = EmitValue(Op::kZeroExtend, bits, 0, 0, to.bits());
+        result->push_back(EmitValue(Op::kFromBits, bits, 0, 0, TypeIndex(to)));
+      } else {
+        result->push_back(Wrap(to, bits));
+      }
+    }
+    return true;
+  }
+  if (dtype.is_float()) return false;
+  const auto unary = [&](auto&& lane) {
+    for (Reg x : Value(op->args[0])) result->push_back(lane(x));
+    return true;
+  };
+  const auto binary = [&](auto&& lane) {
+    const Lanes a = Value(op->args[0]), b = Value(op->args[1]);
+    for (size_t i = 0; i < a.size() && i < b.size(); ++i) result->push_back(lane(a[i], b[i]));
+    return true;
+  };
+  if (op->args.size() == 1) {
+    const auto pattern = [&](Reg x) {
+      return dtype.bits() < 64 ? EmitValue(Op::kZeroExtend, x, 0, 0, dtype.bits()) : x;
+    };
+    if (name == "abs") {
+      if (!dtype.is_int()) return unary([](Reg x) { return x; });
+      return unary([&](Reg x) { return Wrap(dtype, EmitValue(Op::kAbsS, x)); });
+    }
+    if (name == "bitwise_not") return unary([&](Reg x) { return Wrap(dtype, EmitValue(Op::kBitNot, x)); });
+    if (name == "popcount") return unary([&](Reg x) { return EmitValue(Op::kPopcount, pattern(x)); });
+    if (name == "clz") return unary([&](Reg x) { return EmitValue(Op::kClz, pattern(x), 0, 0, dtype.bits()); });
+    return false;
+  }
+  if (name == "shift_left") return binary([&](Reg a, Reg b) { return Wrap(dtype, EmitValue(Op::kShl, a, b)); });
+  if (name == "shift_right") {
+    return binary([&](Reg a, Reg b) { return EmitValue(dtype.is_int() ? Op::kShrS : Op::kShrU, a, b); });
+  }
+  if (name == "bitwise_and") return binary([&](Reg a, Reg b) { return EmitValue(Op::kAnd, a, b); });
+  if (name == "bitwise_or") return binary([&](Reg a, Reg b) { return EmitValue(Op::kOr, a, b); });
+  if (name == "bitwise_xor") return binary([&](Reg a, Reg b) { return EmitValue(Op::kXor, a, b); });
+  return false;
+}
+
+Reg Compiler::Pointer(const Expr& e, Buffer* buffer) {
+  const auto handle = [&](const VarNode* data, Reg offset, int bytes) {
+    auto slot = slots_.find(data);
+    if (slot == slots_.end()) {
+      Error(absl::InvalidArgumentError(absl::StrCat("pointer ", data->name, " is not defined")));
+      return 0;
+    }
+    if (auto known = buffers_.find(data); known != buffers_.end() && buffer != nullptr) *buffer = known->second;
+    return EmitValue(Op::kHandle, slot->second, offset, 0, bytes);
+  };
+  if (const auto* var = dyn_cast<VarNode>(e)) return handle(var, Constant(0), 1);
+  if (const auto* call = dyn_cast<CallNode>(e)) {
+    if (call->op == kAccessPtr && call->args.size() == 5) {
+      if (const auto* data = dyn_cast<VarNode>(call->args[1])) {
+        const DataType type = call->args[0].dtype();
+        return handle(data, ScalarValue(call->args[2]), std::max(1, type.bytes() * type.lanes()));
+      }
+    }
+    if (call->op == kAddressOf && call->args.size() == 1) {
+      if (const auto* load = dyn_cast<LoadNode>(call->args[0])) {
+        std::vector<Reg> at;
+        for (const Expr& index : load->indices) at.push_back(Value(index)[0]);
+        const DataType type = load->buffer->dtype;
+        return handle(load->buffer->data.get(), Offset(load->buffer, at), type.bytes() * type.lanes());
+      }
+    }
+  }
+  Error(absl::UnimplementedError("a pointer that is neither a variable nor the address of an element"));
+  return 0;
+}
+
+Lanes Compiler::ExternCallValue(const CallNode* op) {
+  std::string name = op->op;
+  size_t first = 0;
+  if (name == kCallExtern || name == kCallPureExtern || name == "call_llvm_pure_intrin" || name == "call_llvm_intrin") {
+    const auto* text = op->args.empty() ? nullptr : dyn_cast<StringImmNode>(op->args[0]);
+    if (text == nullptr) {
+      Error(absl::UnimplementedError(absl::StrCat(name, " of a function without a name")));
+      return Lanes(static_cast<size_t>(std::max(1, op->dtype().lanes())), 0);
+    }
+    // Peers of some versions put the number of types of the signature second.
+    const bool llvm = name != kCallExtern && name != kCallPureExtern;
+    first = llvm && op->args.size() > 1 && isa<IntImmNode>(op->args[1]) && op->args[1].dtype() == DataType::UInt(32)
+                ? 2
+                : 1;
+    name = text->value;
+  }
+  auto found = options_.environment.externs.find(name);
+  if (found == options_.environment.externs.end()) {
+    const Function callee = options_.environment.find_function ? options_.environment.find_function(name) : Function();
+    if (callee) {
+      InlineCall(op, callee, first);
+    } else {
+      Error(absl::UnimplementedError(absl::StrCat("a call of ", name, ", of which no meaning is known")));
+    }
+    return {Constant(0)};
+  }
+  ExternCall call{name, found->second, op->dtype()};
+  for (size_t i = first; i < op->args.size(); ++i) {
+    const Expr& e = op->args[i];
+    ExternCall::Arg arg{e.dtype()};
+    if (const auto* text = dyn_cast<StringImmNode>(e)) {
+      arg.text = text->value;
+    } else if (e.dtype().is_handle()) {
+      const auto* pointer = dyn_cast<CallNode>(e);
+      const auto mask = pointer != nullptr && pointer->op == kAccessPtr ? AsInt(pointer->args.back()) : std::nullopt;
+      arg.access = static_cast<int>(mask.value_or(kAccessRead | kAccessWrite));
+      arg.first = Pointer(e);
+    } else {
+      // The function wants the lanes one after the other.
+      const Lanes lanes = Value(e);
+      arg.first = NewReg(static_cast<int>(lanes.size()));
+      for (size_t lane = 0; lane < lanes.size(); ++lane) {
+        Emit(Op::kMove, arg.first + static_cast<Reg>(lane), lanes[lane]);
+      }
+    }
+    call.args.push_back(std::move(arg));
+  }
+  const int lanes = op->dtype().is_void() ? 1 : op->dtype().lanes();
+  call.result = NewReg(lanes);
+  Emit(Op::kCallExtern, 0, 0, 0, 0, static_cast<int>(code_.calls.size()));
+  Lanes result;
+  for (int i = 0; i < lanes; ++i) result.push_back(call.result + i);
+  code_.calls.push_back(std::move(call));
+  return result;
+}
+
+void Compiler::InlineCall(const CallNode* op, const Function& callee, size_t first_arg) {
+  const size_t count = op->args.size() - first_arg;
+  if (callee->params.size() != count) {
+    return Error(absl::InvalidArgumentError(
+        absl::StrCat("a call of ", callee->name, " with ", count, " arguments; it takes ", callee->params.size())));
+  }
+  if (call_depth_ == kMaxCallDepth) {
+    return Error(absl::InvalidArgumentError(absl::StrCat("calls of ", callee->name, " go too deep")));
+  }
+  // The variables of the callee may have values from an earlier call, which must not be taken for this one's.
+  const auto vars = vars_;
+  const auto slots = slots_;
+  auto cache = std::exchange(cache_, {});
+  auto offset_cache = std::exchange(offset_cache_, {});
+  struct Pointed {
+    Buffer buffer, argument;
+    Reg handle;
+  };
+  std::vector<Pointed> pointed;
+  std::vector<std::pair<const VarNode*, Lanes>> scalars;
+  for (size_t i = 0; i < count; ++i) {
+    const Param& param = callee->params[i];
+    const Expr& arg = op->args[first_arg + i];
+    if (!param.buffer) {
+      scalars.emplace_back(param.var.get(), Value(arg));
+      continue;
+    }
+    Buffer argument;
+    const Reg handle = Pointer(arg, &argument);
+    pointed.push_back({param.buffer, argument, handle});
+  }
+  std::vector<std::vector<Reg>> strides;
+  for (const Pointed& p : pointed) strides.push_back(p.argument ? Strides(p.argument) : std::vector<Reg>());
+  for (const auto& [var, lanes] : scalars) vars_[var] = lanes;
+  for (size_t i = 0; i < pointed.size(); ++i) {
+    const Buffer& buffer = pointed[i].buffer;
+    const Reg slot = NewReg(3);
+    Emit(Op::kSlotFromHandle, slot, pointed[i].handle);
+    slots_[buffer->data.get()] = slot;
+    buffers_[buffer->data.get()] = buffer;
+    if (const auto* offset = dyn_cast<VarNode>(buffer->elem_offset)) vars_[offset] = {Constant(0)};
+    for (size_t d = 0; d < buffer->strides.size(); ++d) {
+      const auto* stride = dyn_cast<VarNode>(buffer->strides[d]);
+      const size_t from_end = buffer->strides.size() - d;
+      if (stride == nullptr || vars_.count(stride) != 0 || strides[i].size() < from_end) continue;
+      vars_[stride] = {strides[i][strides[i].size() - from_end]};
+    }
+  }
+  cache_.clear();
+  offset_cache_.clear();
+  ++call_depth_;
+  blocks_.emplace_back();
+  NewStatement(callee->body);
+  blocks_.pop_back();
+  --call_depth_;
+  vars_ = vars;
+  slots_ = slots;
+  cache_ = std::move(cache);
+  offset_cache_ = std::move(offset_cache);
+}
+
+}  // namespace tilewright::interp::internal

@@ -1,0 +1,101 @@
+// Runs bytecode: one run of one program.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "ir/interp/bytecode.h"
+#include "ir/interp/shadow.h"
+
+namespace tilewright::interp::internal {
+
+// An array given by the caller or memory that the program allocated.
+struct Memory {
+  std::byte* data = nullptr;
+  int64_t bytes = 0;
+  std::unique_ptr<std::byte[]> owned;  // with room to align
+  int64_t capacity = 0;
+  Shadow shadow;
+};
+
+struct Group;
+
+// A thread: its registers and its place in the program.
+struct Context {
+  std::vector<Scalar> registers;
+  size_t pc = 0;
+  Context* parent = nullptr;
+  Group* group = nullptr;  // null outside of threads
+  int pending = 0;         // children that have not ended
+  int children = 0;
+  StrandId strand = Strands::kRoot;
+  std::vector<std::pair<uint32_t, StrandId>> regions;  // open executions of loops, the strand around each
+  std::vector<int32_t> memory_of_allocation;           // per entry of Code::allocations; -1: none yet
+};
+
+// The threads that run together, started (directly or through other threads) by one loop outside of any thread.
+struct Group {
+  std::vector<std::unique_ptr<Context>> contexts;
+  std::vector<std::unique_ptr<Context>> ended;  // kept to be used again: their registers are allocated
+  uint32_t block_phase = 0;
+  std::vector<uint32_t> warp_phases;
+  std::map<std::pair<int32_t, int64_t>, int32_t> shared;  // memory of (allocation, warp or -1)
+};
+
+class Machine {
+ public:
+  Machine(const Code& code, const RunOptions& options);
+  absl::Status Run(absl::Span<const Argument> arguments);
+
+ private:
+  enum class Stop { kReturn, kThreadEnd, kFork, kBarrier, kError };
+
+  absl::Status BindArguments(absl::Span<const Argument> arguments, Context& main);
+  // Runs until the context ends, forks, waits or fails.
+  Stop Execute(Context& context);
+  // Forks at the context's instruction and runs all threads to their end. False: error_ says why not.
+  bool RunGroup(Context& root);
+  void Spawn(Context& parent, Group& group, std::vector<Context*>& ready);
+  bool ReleaseBarrier(Group& group, std::vector<Context*>& waiting, std::vector<Context*>& ready);
+  void PassBarrier(Group& group, Context& context, int64_t warp);
+
+  // The slow instructions. False: error_ says why.
+  bool Allocate(Context& context, const Instruction& instruction);
+  bool CallExternal(Context& context, const ExternCall& call);
+  bool CheckRead(Context& context, const Instruction& instruction);
+  bool CheckWrite(Context& context, const Instruction& instruction);
+  bool FloatToInt(double value, DataType to, int64_t* result);
+  void SlotFromHandle(Scalar* slot, int64_t handle);
+  void MarkWritten(int64_t handle);
+
+  // Each sets error_ and returns kError.
+  Stop Fail(absl::Status status);
+  Stop FailAccess(const Context& context, const Instruction& instruction);
+  Stop FailIndex(const Context& context, const Instruction& instruction);
+  Stop FailRegion(const Context& context, const Instruction& instruction);
+  bool FailRace(const Context& context, int32_t access, const Shadow::Conflict& conflict);
+  // `block "C" reads A[4, 16]`
+  std::string Describe(const Access& access, const Context& context) const;
+  // ` (i = 4, k = 16)`
+  std::string Where(const Access& access, const Context& context) const;
+
+  int32_t NewMemory();
+
+  const Code& code_;
+  const RunOptions options_;
+  std::deque<Memory> memory_;
+  std::vector<std::vector<int32_t>> free_memory_;  // per entry of Code::allocations
+  int64_t allocated_bytes_ = 0;
+  uint64_t steps_left_;
+  Strands strands_;
+  absl::Status error_;
+};
+
+// Writes one element at an address.
+void StoreScalar(DataType type, std::byte* to, Scalar value);
+// An integer brought into the range of its type.
+int64_t WrapInteger(DataType type, int64_t value);
+
+}  // namespace tilewright::interp::internal

@@ -1,0 +1,113 @@
+#include "ir/interp/shadow.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace tilewright::interp::internal {
+
+StrandId Strands::Add(StrandId parent, uint32_t execution, int64_t iteration) {
+  Strand strand = strands_[parent];  // the phases go on
+  strand.parent = parent;
+  strand.execution = execution;
+  strand.iteration = iteration;
+  ++strand.depth;
+  strands_.push_back(strand);
+  return static_cast<StrandId>(strands_.size() - 1);
+}
+
+StrandId Strands::AfterBarrier(StrandId id, uint32_t block_phase, uint32_t warp, uint32_t warp_phase) {
+  Strand strand = strands_[id];
+  strand.block_phase = block_phase;
+  strand.warp = warp;
+  strand.warp_phase = warp_phase;
+  strands_.push_back(strand);
+  return static_cast<StrandId>(strands_.size() - 1);
+}
+
+bool Strands::Concurrent(StrandId a, StrandId b, int* depth) const {
+  if (a == b) return false;
+  const Strand &from_a = strands_[a], &from_b = strands_[b];
+  while (strands_[a].depth > strands_[b].depth) a = strands_[a].parent;
+  while (strands_[b].depth > strands_[a].depth) b = strands_[b].parent;
+  // Where the paths part; copies of one strand before and after a barrier count as one. The part nearest to the root
+  // decides, and every strand on the way has the same parent only above it.
+  bool concurrent = false;
+  for (; a != b && a > kRoot && b > kRoot; a = strands_[a].parent, b = strands_[b].parent) {
+    const Strand &x = strands_[a], &y = strands_[b];
+    if (x.execution != y.execution) {
+      concurrent = false;
+      continue;
+    }
+    if (x.iteration == y.iteration) continue;
+    const bool threads = code_.regions[static_cast<size_t>(executions_[x.execution])].threads;
+    const bool same_phase = from_a.block_phase == from_b.block_phase &&
+                            (from_a.warp != from_b.warp || from_a.warp_phase == from_b.warp_phase);
+    concurrent = !threads || same_phase;
+    if (depth != nullptr) *depth = static_cast<int>(x.depth);
+  }
+  return concurrent;
+}
+
+std::string Strands::Describe(StrandId strand) const {
+  std::string text;
+  for (; strand > kRoot; strand = strands_[strand].parent) {
+    const Strand& s = strands_[strand];
+    text = absl::StrCat(code_.regions[static_cast<size_t>(executions_[s.execution])].loop, " = ", s.iteration,
+                        text.empty() ? "" : ", ", text);
+  }
+  return text;
+}
+
+void Shadow::Reset(int64_t bytes, int element_bytes, bool initialized, bool init, bool races) {
+  element_bytes_ = std::max(element_bytes, 1);
+  if (init) written_.assign(static_cast<size_t>(bytes), initialized ? 1 : 0);
+  if (races) cells_.assign(static_cast<size_t>((bytes + element_bytes_ - 1) / element_bytes_), Cell());
+}
+
+bool Shadow::Initialized(int64_t offset, int64_t bytes) const {
+  const auto first = written_.begin() + offset;
+  return std::find(first, first + bytes, 0) == first + bytes;
+}
+
+void Shadow::MarkWritten(int64_t offset, int64_t bytes) {
+  if (!written_.empty()) std::fill_n(written_.begin() + offset, bytes, uint8_t{1});
+}
+
+Shadow::Conflict Shadow::Read(const Strands& strands, int64_t offset, int64_t bytes, StrandId strand, int32_t access) {
+  for (int64_t i = offset / element_bytes_; i <= (offset + bytes - 1) / element_bytes_; ++i) {
+    Cell& cell = cells_[static_cast<size_t>(i)];
+    if (cell.write.strand != 0 && strands.Concurrent(cell.write.strand, strand)) {
+      return {cell.write.strand, cell.write.access, true};
+    }
+    const Touch touch{strand, access};
+    Touch &first = cell.read[0], &second = cell.read[1];
+    int first_depth = 0, pair_depth = 0;
+    if (first.strand == strand || second.strand == strand) continue;
+    if (first.strand == 0 || !strands.Concurrent(first.strand, strand, &first_depth)) {
+      // Ordered after the first, which is no longer needed; the same may hold for the second.
+      first = touch;
+      if (second.strand != 0 && !strands.Concurrent(second.strand, strand)) second = {};
+    } else if (second.strand == 0 || !strands.Concurrent(first.strand, second.strand, &pair_depth) ||
+               first_depth < pair_depth) {
+      second = touch;
+    }
+  }
+  return {};
+}
+
+Shadow::Conflict Shadow::Write(const Strands& strands, int64_t offset, int64_t bytes, StrandId strand, int32_t access) {
+  for (int64_t i = offset / element_bytes_; i <= (offset + bytes - 1) / element_bytes_; ++i) {
+    Cell& cell = cells_[static_cast<size_t>(i)];
+    if (cell.write.strand != 0 && strands.Concurrent(cell.write.strand, strand)) {
+      return {cell.write.strand, cell.write.access, true};
+    }
+    for (Touch& read : cell.read) {
+      if (read.strand != 0 && strands.Concurrent(read.strand, strand)) return {read.strand, read.access, false};
+    }
+    cell = {{strand, access}, {}};
+  }
+  return {};
+}
+
+}  // namespace tilewright::interp::internal

@@ -1,0 +1,90 @@
+// The shadow of memory that the detectors keep: which bytes were ever written, and who touched each element last.
+//
+// Who: a strand, one iteration of a loop whose iterations may run at once. Strands form a tree (a strand inside a
+// parallel loop inside a strand). Two strands run at once when, at the point where their paths part, they are different
+// iterations of one execution of a loop; for threads, also no barrier lies between them. Two accesses of an element
+// race when their strands run at once and at least one writes.
+//
+// Per element three accesses suffice: the last write (two that run at once are a race at once) and two reads that run
+// at once and part as high up in the tree as any (a later write that races with some read also races with one of
+// those).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/interp/bytecode.h"
+
+namespace tilewright::interp::internal {
+
+using StrandId = uint32_t;  // 0: none
+
+inline constexpr size_t kMaxStrands = size_t{1} << 26;
+
+class Strands {
+ public:
+  explicit Strands(const Code& code) : code_(code) { strands_.resize(2); }
+  static constexpr StrandId kRoot = 1;
+
+  // A new execution of the loop `region`.
+  uint32_t BeginRegion(int32_t region) {
+    executions_.push_back(region);
+    return static_cast<uint32_t>(executions_.size() - 1);
+  }
+  // Iteration `iteration` of an execution, inside of `parent`.
+  StrandId Add(StrandId parent, uint32_t execution, int64_t iteration);
+  // The same thread after a barrier of its block or warp.
+  StrandId AfterBarrier(StrandId strand, uint32_t block_phase, uint32_t warp, uint32_t warp_phase);
+  StrandId Parent(StrandId strand) const { return strands_[strand].parent; }
+
+  // Whether accesses in both may happen at the same time; `depth`: that of the strands where their paths part.
+  bool Concurrent(StrandId a, StrandId b, int* depth = nullptr) const;
+  // "i = 3, threadIdx.x = 1"
+  std::string Describe(StrandId strand) const;
+  size_t size() const { return strands_.size(); }
+
+ private:
+  struct Strand {
+    StrandId parent = 0;
+    uint32_t execution = 0;
+    int64_t iteration = 0;
+    uint32_t depth = 0;
+    uint32_t block_phase = 0;
+    uint32_t warp = 0, warp_phase = 0;
+  };
+  const Code& code_;
+  std::vector<Strand> strands_;
+  std::vector<int32_t> executions_;  // the loop of each execution
+};
+
+class Shadow {
+ public:
+  // For `bytes` of memory in elements of `element_bytes`.
+  void Reset(int64_t bytes, int element_bytes, bool initialized, bool init, bool races);
+  // Each returns whether all is well.
+  bool Initialized(int64_t offset, int64_t bytes) const;
+  void MarkWritten(int64_t offset, int64_t bytes);
+
+  struct Conflict {
+    StrandId strand = 0;  // 0: none
+    int32_t access = 0;
+    bool wrote = false;
+  };
+  Conflict Read(const Strands& strands, int64_t offset, int64_t bytes, StrandId strand, int32_t access);
+  Conflict Write(const Strands& strands, int64_t offset, int64_t bytes, StrandId strand, int32_t access);
+
+ private:
+  struct Touch {
+    StrandId strand = 0;
+    int32_t access = 0;
+  };
+  struct Cell {
+    Touch write, read[2];
+  };
+  int element_bytes_ = 1;
+  std::vector<uint8_t> written_;  // per byte; empty when not watched
+  std::vector<Cell> cells_;       // per element
+};
+
+}  // namespace tilewright::interp::internal
