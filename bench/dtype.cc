@@ -20,6 +20,7 @@ constexpr Row kRows[] = {
     {DType::kF32, "f32", runtime::kFloat32, runtime::kFloat32, runtime::kFloat32},
     {DType::kBf16, "bf16", runtime::kBfloat16, runtime::kBfloat16, runtime::kFloat32},
     {DType::kInt8, "int8", runtime::kUInt8, runtime::kInt8, runtime::kInt32},
+    {DType::kS8S8, "s8s8", runtime::kInt8, runtime::kInt8, runtime::kInt32},
 };
 
 const Row& RowOf(DType dtype) { return kRows[static_cast<size_t>(dtype)]; }
@@ -39,7 +40,8 @@ absl::StatusOr<std::vector<DType>> ParseDTypes(std::string_view text) {
       if (row.name == word) dtypes.push_back(row.dtype);
     }
     if (dtypes.size() == before) {
-      return absl::InvalidArgumentError(absl::StrCat("unknown data type '", word, "'; there are f32, bf16 and int8"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("unknown data type '", word, "'; there are f32, bf16, int8 and s8s8"));
     }
   }
   return dtypes;

@@ -6,6 +6,7 @@
 //   f32    f32         f32     f32      f32
 //   bf16   bf16        bf16    f32      f32
 //   int8   u8          s8      s32      s32, exactly
+//   s8s8   s8          s8      s32      s32, exactly
 #ifndef TILEWRIGHT_BENCH_DTYPE_H_
 #define TILEWRIGHT_BENCH_DTYPE_H_
 
@@ -17,7 +18,10 @@
 
 namespace tilewright::bench {
 
-enum class DType { kF32, kBf16, kInt8 };
+enum class DType { kF32, kBf16, kInt8, kS8S8 };
+
+// Whether results are exact.
+inline bool IsInteger(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kS8S8; }
 
 std::string_view Name(DType dtype);
 

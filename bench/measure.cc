@@ -7,27 +7,25 @@
 #include <cmath>
 #include <thread>
 
-#include "codegen/runtime/timer.h"
-
 namespace tilewright::bench {
 namespace {
 
-using runtime::NowNanoseconds;
-
 // One block: appends the samples that are kept.
 void RunBlock(Runner& runner, const MeasureOptions& options, int64_t& next_set, std::vector<double>& samples_ms) {
-  std::this_thread::sleep_for(std::chrono::nanoseconds(options.pause_nanoseconds));
+  if (options.pause_nanoseconds > 0) {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(options.pause_nanoseconds));
+  }
   const auto run = [&] { runner.Run(static_cast<int>(next_set++ % options.num_sets)); };
-  const int64_t block_start = NowNanoseconds();
+  const int64_t block_start = options.now();
   int64_t start = block_start;
   do {
     run();
-    start = NowNanoseconds();
+    start = options.now();
   } while (start - block_start < options.warmup_nanoseconds);
   const int64_t kept_start = start;
   do {
     run();
-    const int64_t end = NowNanoseconds();
+    const int64_t end = options.now();
     samples_ms.push_back(static_cast<double>(end - start) * 1e-6);
     start = end;
   } while (start - kept_start < options.block_nanoseconds);
@@ -38,10 +36,10 @@ void RunBlock(Runner& runner, const MeasureOptions& options, int64_t& next_set, 
 std::vector<Timing> MeasureAlternating(const std::vector<Runner*>& runners, const MeasureOptions& options) {
   std::vector<std::vector<double>> samples_ms(runners.size());
   std::vector<int64_t> next_set(runners.size(), 0);
-  const int64_t deadline = NowNanoseconds() + static_cast<int64_t>(options.seconds * 1e9);
+  const int64_t deadline = options.now() + static_cast<int64_t>(options.seconds * 1e9);
   do {
     for (size_t i = 0; i < runners.size(); ++i) RunBlock(*runners[i], options, next_set[i], samples_ms[i]);
-  } while (NowNanoseconds() < deadline);
+  } while (options.now() < deadline);
   std::vector<Timing> timings;
   for (std::vector<double>& samples : samples_ms) timings.push_back(Summarize(std::move(samples)));
   return timings;

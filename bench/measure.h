@@ -12,6 +12,7 @@
 
 #include "bench/implementation.h"
 #include "bench/statistics.h"
+#include "codegen/runtime/timer.h"
 
 namespace tilewright::bench {
 
@@ -23,6 +24,8 @@ struct MeasureOptions {
   int64_t warmup_nanoseconds = 5'000'000;
   int64_t pause_nanoseconds = 5'000'000;
   int num_sets = 1;
+  // The clock, in nanoseconds; a test has its own.
+  int64_t (*now)() = runtime::NowNanoseconds;
 };
 
 // Timings in the order of the runners.

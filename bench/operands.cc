@@ -64,11 +64,15 @@ absl::StatusOr<Operands> MakeOperands(const Workload& workload) {
   absl::StatusOr<Tensor> activation = Allocate(ActivationType(workload.dtype), shapes.activation);
   absl::StatusOr<Tensor> weight = Allocate(WeightType(workload.dtype), shapes.weight);
   if (!activation.ok()) return activation.status();
+  absl::StatusOr<Tensor> parameters = Allocate(runtime::kFloat32, shapes.parameters);
   if (!weight.ok()) return weight.status();
+  if (!parameters.ok()) return parameters.status();
   Random random(/*seed=*/2023);
   Fill(*activation, random);
   Fill(*weight, random);
-  return Operands{.activation = *std::move(activation), .weight = *std::move(weight)};
+  Fill(*parameters, random);
+  return Operands{
+      .activation = *std::move(activation), .weight = *std::move(weight), .parameters = *std::move(parameters)};
 }
 
 absl::StatusOr<Tensor> MakeOutput(const Workload& workload) {

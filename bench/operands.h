@@ -15,7 +15,9 @@ namespace tilewright::bench {
 
 struct Operands {
   runtime::Tensor activation;
-  runtime::Tensor weight;  // A single element where the problem has no weight.
+  // A single element where the problem has none.
+  runtime::Tensor weight;
+  runtime::Tensor parameters;  // Always f32.
 };
 
 absl::StatusOr<Operands> MakeOperands(const Workload& workload);

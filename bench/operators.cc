@@ -20,6 +20,7 @@
 #include "bench/dtype.h"
 #include "bench/implementation.h"
 #include "bench/machine.h"
+#include "bench/other_load.h"
 #include "bench/peak.h"
 #include "bench/peer_onednn.h"
 #include "bench/peer_openblas.h"
@@ -32,7 +33,7 @@
 ABSL_FLAG(std::string, ops, "", "Operators, such as GMM,C2D: each on its standard shapes.");
 ABSL_FLAG(std::string, shape, "",
           "Shapes, such as GMM:1,512,512,512; several separated by commas or semicolons, or by giving the flag again.");
-ABSL_FLAG(std::string, dtype, "f32", "Data types: f32, bf16, int8.");
+ABSL_FLAG(std::string, dtype, "f32", "Data types: f32, bf16, int8 (u8 by s8), s8s8.");
 ABSL_FLAG(std::string, peers, "onednn,openblas", "Libraries to compare with.");
 ABSL_FLAG(double, seconds, 6, "Time for measuring one shape in one data type, all implementations together.");
 ABSL_FLAG(int, threads, 0, "Threads of every implementation; 0 for one per available CPU.");
@@ -150,6 +151,7 @@ int Main(const std::vector<std::string>& arguments, char** argv) {
   std::vector<std::unique_ptr<Implementation>> implementations = MakeImplementations(absl::GetFlag(FLAGS_peers));
   const RunSettings settings = {.num_threads = num_threads, .cpus = *cpus};
   const MeasureOptions options = {.seconds = absl::GetFlag(FLAGS_seconds)};
+  const OtherLoad other_load;
   bool wrong = false;
   for (size_t i = 0; i < workloads->size(); ++i) {
     const Workload& workload = (*workloads)[i];
@@ -161,6 +163,7 @@ int Main(const std::vector<std::string>& arguments, char** argv) {
       report.results.push_back(std::move(result));
     }
   }
+  report.other_load = other_load.Share();
   std::fputs(ToText(report).c_str(), stdout);
   const absl::Status written = WriteReports(report);
   if (!written.ok()) return Fail(kFailed, std::string(written.message()));

@@ -179,6 +179,7 @@ double ArithmeticPeak(const Peak& peak, DType dtype) {
     case DType::kBf16:
       return peak.bf16_gflops;
     case DType::kInt8:
+    case DType::kS8S8:
       return peak.int8_gops;
   }
   return 0;

@@ -149,10 +149,14 @@ TensorShapes ShapesOf(const Problem& problem) {
     shapes.weight.push_back(conv->in_channels / conv->groups);
     shapes.weight.push_back(conv->out_channels);
     shapes.output.push_back(conv->out_channels);
+    if (conv->normalized) shapes.parameters = {3, conv->out_channels};
     return shapes;
   }
   const auto& rows = std::get<RowProblem>(problem);
-  return {.activation = {rows.rows, rows.columns}, .output = {rows.rows, rows.columns}};
+  TensorShapes shapes = {.activation = {rows.rows, rows.columns}, .output = {rows.rows, rows.columns}};
+  if (rows.function == RowFunction::kLayerNorm) shapes.parameters = {2, rows.columns};
+  if (rows.function == RowFunction::kRowNorm) shapes.output = {rows.rows, 1};
+  return shapes;
 }
 
 double Flops(const Problem& problem) {

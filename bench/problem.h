@@ -3,7 +3,8 @@
 // A problem is one of three kinds:
 //   MatmulProblem       out[b, m, n] = sum over k of a[b, m, k] * b[b, k, n]              (GMM, GMMt, TBG)
 //   ConvolutionProblem  convolutions of one to three spatial dimensions, channels last     (C1D, ..., T2D, CBR)
-//   RowProblem          each row of a matrix by itself                                     (SFM, NRM, LN)
+//   RowProblem          each row of a matrix by itself                                     (SFM, NRM, LN):
+//                       softmax; the square root of the sum of squares; layer norm with epsilon 1e-5
 //
 // Tensor layouts are the plain ones that a user has: channels last, weights [kernel..., CI/groups, CO].
 #ifndef TILEWRIGHT_BENCH_PROBLEM_H_
@@ -37,7 +38,7 @@ struct ConvolutionProblem {
   std::array<int64_t, 3> padding = {0, 0, 0};
   int64_t stride = 1, dilation = 1, groups = 1;
   bool transposed = false;
-  // Bias, batch normalization and ReLU follow.
+  // CBR: max(0, (sum + bias) * scale + offset) per output channel; scale and offset are those of a batch normalization.
   bool normalized = false;
 };
 
@@ -48,6 +49,8 @@ struct RowProblem {
   int64_t rows, columns;
 };
 
+inline constexpr double kLayerNormEpsilon = 1e-5;
+
 using Problem = std::variant<MatmulProblem, ConvolutionProblem, RowProblem>;
 
 // Refuses numbers that make no problem, as ParseShapes() says. `shape.numbers` must have the operator's count.
@@ -56,6 +59,8 @@ absl::StatusOr<Problem> MakeProblem(const Shape& shape);
 struct TensorShapes {
   std::vector<int64_t> activation;
   std::vector<int64_t> weight;  // Empty for a RowProblem.
+  // Constants in f32 beside the weight: [bias, scale, offset] x channels of CBR, [scale, shift] x columns of LN.
+  std::vector<int64_t> parameters;  // Empty for all others.
   std::vector<int64_t> output;
 };
 TensorShapes ShapesOf(const Problem& problem);

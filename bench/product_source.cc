@@ -98,9 +98,7 @@ class ConvolutionSource : public ProductSource {
 
 std::unique_ptr<ProductSource> MakeProductSource(const Problem& problem) {
   if (const auto* matmul = std::get_if<MatmulProblem>(&problem)) return std::make_unique<MatmulSource>(*matmul);
-  if (const auto* conv = std::get_if<ConvolutionProblem>(&problem)) {
-    if (!conv->normalized) return std::make_unique<ConvolutionSource>(*conv);
-  }
+  if (const auto* conv = std::get_if<ConvolutionProblem>(&problem)) return std::make_unique<ConvolutionSource>(*conv);
   return nullptr;
 }
 

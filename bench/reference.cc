@@ -2,15 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <random>
-#include <string_view>
+#include <string>
+#include <utility>
+#include <variant>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "bench/product_source.h"
+#include "bench/row_reference.h"
 
 namespace tilewright::bench {
 namespace {
@@ -153,18 +155,40 @@ class ProductReference {
   Reference reference_;
 };
 
+void Normalize(const Operands& operands, Reference& reference) {
+  const std::vector<double> parameters = ToDoubles(operands.parameters);
+  const size_t columns = static_cast<size_t>(reference.columns);
+  for (size_t i = 0; i < reference.values.size(); ++i) {
+    const size_t channel = i % columns;
+    const double bias = parameters[channel], scale = parameters[columns + channel];
+    const double offset = parameters[2 * columns + channel];
+    reference.values[i] = std::max(0.0, (reference.values[i] + bias) * scale + offset);
+    reference.magnitudes[i] = (reference.magnitudes[i] + std::fabs(bias)) * std::fabs(scale) + std::fabs(offset);
+  }
+}
+
 }  // namespace
+
+double SumTolerance(double roundings) { return std::min(roundings, 8 * std::sqrt(roundings)) * 0x1p-24; }
 
 absl::StatusOr<Reference> ComputeReference(const Workload& workload, const Operands& operands,
                                            runtime::ThreadPool& pool, double most_products) {
-  const std::unique_ptr<ProductSource> source = MakeProductSource(workload.problem);
-  if (source == nullptr) {
-    return absl::UnimplementedError(
-        absl::StrCat("there is no reference for ", std::string(Name(workload.shape.op)), " yet"));
+  const auto* conv = std::get_if<ConvolutionProblem>(&workload.problem);
+  const bool normalized = conv != nullptr && conv->normalized;
+  if (workload.dtype != DType::kF32 && (normalized || std::holds_alternative<RowProblem>(workload.problem))) {
+    return absl::UnimplementedError(absl::StrCat(std::string(Name(workload.shape.op)), " is measured in f32 only"));
   }
+  if (const auto* rows = std::get_if<RowProblem>(&workload.problem)) return ComputeRowReference(*rows, operands);
+
+  const std::unique_ptr<ProductSource> source = MakeProductSource(workload.problem);
   Reference reference = ProductReference(*source, operands, pool).Compute(most_products);
-  const double roundings = static_cast<double>(source->depth) + 2;
-  reference.tolerance = workload.dtype == DType::kInt8 ? 0 : std::min(roundings, 8 * std::sqrt(roundings)) * 0x1p-24;
+  double roundings = static_cast<double>(source->depth) + 2;
+  if (normalized) {
+    Normalize(operands, reference);
+    // Those of the normalization, and of scaling the weights where an implementation does it ahead of time.
+    roundings += 5;
+  }
+  reference.tolerance = IsInteger(workload.dtype) ? 0 : SumTolerance(roundings);
   return reference;
 }
 

@@ -8,7 +8,8 @@
 //
 // The first term is the bound that holds for any rounding errors; the second holds for K independent ones with a
 // probability that lets no wrong alarm happen in practice, and is what finds a single product missing out of thousands.
-// Integer results must be exact.
+// Integer results must be exact. What CBR does after the sum is done to value, magnitude and bound alike; the row
+// operators have bounds of their own (row_reference.cc).
 
 #ifndef TILEWRIGHT_BENCH_REFERENCE_H_
 #define TILEWRIGHT_BENCH_REFERENCE_H_
@@ -30,7 +31,7 @@ struct Reference {
   std::vector<int64_t> rows;
   int64_t columns = 0;
   std::vector<double> values;
-  // What errors are measured in: the sum of absolute products.
+  // What errors are measured in: the sum of absolute products, or what a row operator has in its place.
   std::vector<double> magnitudes;
   // Greatest error allowed, as a multiple of the magnitude; 0 for exact.
   double tolerance = 0;
@@ -40,6 +41,9 @@ struct Reference {
 // with at least 65,536 elements together (or as many as there are).
 absl::StatusOr<Reference> ComputeReference(const Workload& workload, const Operands& operands,
                                            runtime::ThreadPool& pool, double most_products = 3e10);
+
+// The bound of an f32 sum with that many roundings, as a multiple of its magnitude.
+double SumTolerance(double roundings);
 
 struct CheckResult {
   // Greatest |y - reference| / magnitude; infinite when an element is not a number.

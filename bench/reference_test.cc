@@ -1,7 +1,9 @@
 #include "bench/reference.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -180,11 +182,66 @@ TEST(Reference, LargeWorkloadsAreSampledByRows) {
   }
 }
 
-TEST(Reference, OperatorsWithoutOneAreRefused) {
-  ThreadPool pool({.num_threads = 1});
-  const Workload workload = MakeWorkload("SFM:8,8", DType::kF32);
+TEST(Reference, ConvolutionWithNormalization) {
+  ThreadPool pool({.num_threads = 2});
+  const Workload workload = MakeWorkload("CBR:1,6,7,5,9,3,1,1", DType::kF32);
+  const auto& problem = std::get<ConvolutionProblem>(workload.problem);
   const Operands operands = MakeOperands(workload).value();
-  EXPECT_EQ(ComputeReference(workload, operands, pool).status().message(), "there is no reference for SFM yet");
+  const std::vector<double> sums = NaiveConvolution(problem, operands), p = ToDoubles(operands.parameters);
+  const std::vector<double> values = Dense(ComputeReference(workload, operands, pool).value());
+  int zeroes = 0;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const size_t c = i % 9;
+    ASSERT_NEAR(values[i], std::max(0.0, (sums[i] + p[c]) * p[9 + c] + p[18 + c]), 1e-12);
+    zeroes += values[i] == 0;
+  }
+  EXPECT_GT(zeroes, 0);
+  EXPECT_LT(zeroes, static_cast<int>(sums.size()));
+}
+
+// Two rows of three numbers.
+Reference RowReference(const char* shape) {
+  ThreadPool pool({.num_threads = 1});
+  const Workload workload = MakeWorkload(shape, DType::kF32);
+  Operands operands = MakeOperands(workload).value();
+  const float rows[6] = {0, 0, 0, 1, 2, 3};
+  std::copy_n(rows, 6, operands.activation.data<float>());
+  const float parameters[6] = {1, 2, -1, 0, 10, 0};
+  if (operands.parameters.num_elements() == 6) std::copy_n(parameters, 6, operands.parameters.data<float>());
+  return ComputeReference(workload, operands, pool).value();
+}
+
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+
+TEST(Reference, Softmax) {
+  EXPECT_THAT(RowReference("SFM:2,3").values,
+              ElementsAre(DoubleNear(1.0 / 3, 1e-15), DoubleNear(1.0 / 3, 1e-15), DoubleNear(1.0 / 3, 1e-15),
+                          DoubleNear(0.09003057317038046, 1e-15), DoubleNear(0.24472847105479767, 1e-15),
+                          DoubleNear(0.6652409557748219, 1e-15)));
+}
+
+TEST(Reference, RowNorm) {
+  const Reference reference = RowReference("NRM:2,3");
+  EXPECT_THAT(reference.values, ElementsAre(0, DoubleNear(std::sqrt(14.0), 1e-15)));
+  EXPECT_THAT(reference.rows, ElementsAre(0, 1));
+}
+
+TEST(Reference, LayerNorm) {
+  // The second row has mean 2 and variance 2/3.
+  const double unit = 1 / std::sqrt(2.0 / 3 + 1e-5);
+  EXPECT_THAT(RowReference("LN:2,3").values,
+              ElementsAre(0, 10, 0, DoubleNear(-unit, 1e-15), 10, DoubleNear(-unit, 1e-15)));
+}
+
+TEST(Reference, SomeOperatorsHaveF32Only) {
+  ThreadPool pool({.num_threads = 1});
+  for (const char* shape : {"SFM:8,8", "LN:8,8", "CBR:1,6,7,5,9,3,1,1"}) {
+    const Workload workload = MakeWorkload(shape, DType::kBf16);
+    const Operands operands = MakeOperands(workload).value();
+    EXPECT_THAT(std::string(ComputeReference(workload, operands, pool).status().message()),
+                ::testing::EndsWith(" is measured in f32 only"));
+  }
 }
 
 }  // namespace

@@ -9,6 +9,9 @@
 namespace tilewright::bench {
 namespace {
 
+// Two cores with one of them shared for a tenth of the time look like this.
+constexpr double kLoadThatSpoils = 0.05;
+
 std::string WorkloadText(const Workload& workload) {
   return absl::StrCat(std::string(Name(workload.shape.op)), " ", NumbersText(workload.shape), " ",
                       std::string(Name(workload.dtype)));
@@ -23,7 +26,7 @@ std::string VariantLine(const Report& report, const Result& result, size_t index
       variant.timing.median_ms * 1e-6;
   const std::string name =
       variant.variant.empty() ? result.implementation : absl::StrCat(result.implementation, " ", variant.variant);
-  std::string line = absl::StrFormat("  %-24s %10.4f %10.4f %10.4f %8d %9.1f %s", name, variant.timing.median_ms,
+  std::string line = absl::StrFormat("  %-24s %10.5f %10.5f %10.5f %8d %9.1f %s", name, variant.timing.median_ms,
                                      variant.timing.p10_ms, variant.timing.p90_ms, variant.timing.samples, rate,
                                      has_products ? "GFLOP/s" : "GB/s   ");
   if (index > 0) return line;
@@ -110,7 +113,9 @@ std::string PeakText(const Peak& peak) {
 std::string ToText(const Report& report) {
   std::string text;
   absl::StrAppend(&text, report.machine.cpu, ", ", report.machine.threads, " of ", report.machine.cpus, " CPUs, ",
-                  report.machine.system, "\n", PeakText(report.peak), "\nCommit ", report.commit, "\n\n");
+                  report.machine.system, "\n", PeakText(report.peak), "\nCommit ", report.commit, "\n");
+  absl::StrAppendFormat(&text, "Other processes took %.1f%% of the CPU time%s\n\n", 100 * report.other_load,
+                        report.other_load > kLoadThatSpoils ? ": do not trust these numbers" : "");
   absl::StrAppendFormat(&text, "  %-24s %10s %10s %10s %8s %9s %-7s %7s %6s\n", "", "median ms", "10th", "90th",
                         "samples", "rate", "", "of peak", "ratio");
   const Result* previous = nullptr;
@@ -152,6 +157,7 @@ std::string ToJson(const Report& report) {
                                    {"read_gbs", report.peak.read_gbs}}},
                                  {"commit", report.commit},
                                  {"command", report.command},
+                                 {"other_load", report.other_load},
                                  {"results", nlohmann::ordered_json::array()}};
   for (const Result& result : report.results) json["results"].push_back(ResultJson(report, result));
   // What is not UTF-8, such as an odd command line, is replaced rather than refused.

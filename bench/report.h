@@ -16,6 +16,7 @@ struct Report {
   Peak peak;
   std::string commit;
   std::string command;
+  double other_load = 0;  // See OtherLoad::Share().
   std::vector<Result> results;
 };
 

@@ -96,12 +96,21 @@ TEST(Report, TextHasEveryLineAndTheMeans) {
   EXPECT_THAT(text,
               HasSubstr("Peak: f32 16 GFLOP/s, bf16 dot not on this CPU, int8 dot not on this CPU, read 20 GB/s"));
   EXPECT_THAT(text, HasSubstr("GMM 1,100,100,100 f32\n"));
-  EXPECT_THAT(text, ::testing::ContainsRegex("  tilewright +0.2500 +0.2250 +0.2750 +12 +8.0 GFLOP/s +50.0% +2.000\n"));
-  EXPECT_THAT(text, ::testing::ContainsRegex("  onednn plain +0.7500 [^\n%]*\n"));
+  EXPECT_THAT(text,
+              ::testing::ContainsRegex("  tilewright +0.25000 +0.22500 +0.27500 +12 +8.0 GFLOP/s +50.0% +2.000\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("  onednn plain +0.75000 [^\n%]*\n"));
   EXPECT_THAT(text, ::testing::ContainsRegex("  openblas +OpenBLAS has f32 only\n"));
   // The mean of 2 and 0.5.
   EXPECT_THAT(text, HasSubstr("Geometric mean of tilewright against the fastest other peer: 1.000 over 2 workloads"));
   EXPECT_THAT(text, Not(HasSubstr("mean of openblas")));
+}
+
+TEST(Report, SaysWhenTheMachineWasBusy) {
+  Report report = MakeReport();
+  EXPECT_THAT(ToText(report), HasSubstr("Other processes took 0.0% of the CPU time\n"));
+  report.other_load = 0.3;
+  EXPECT_THAT(ToText(report), HasSubstr("Other processes took 30.0% of the CPU time: do not trust these numbers\n"));
+  EXPECT_EQ(nlohmann::json::parse(ToJson(report))["other_load"], 0.3);
 }
 
 TEST(Report, HtmlIsEscapedAndHasOneChartPerWorkload) {

@@ -12,7 +12,8 @@
 
 namespace tilewright::runtime {
 
-// CPUs in the affinity mask of the calling thread, ascending.
+// CPUs in the affinity mask of the calling thread, ascending. An OpenMP run time that binds threads (OMP_PROC_BIND)
+// narrows the mask of the main thread to one CPU before main(); such a program names its CPUs itself.
 std::vector<int> AffinityCpus();
 
 // CPUs' worth of time that control groups (version 1 or 2) grant, at least 1; nullopt when they set no limit.

@@ -1,0 +1,41 @@
+// oneDNN's primitives for a workload, one per variant.
+//
+// Terms:
+//   plain descriptor  how the library sees an operand in the layout of the workload
+//   plan              a primitive, made for the layouts that its variant lets the library choose
+#ifndef TILEWRIGHT_BENCH_ONEDNN_PLAN_H_
+#define TILEWRIGHT_BENCH_ONEDNN_PLAN_H_
+
+#include <dnnl.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/problem.h"
+
+namespace tilewright::bench {
+
+struct PlainDescriptors {
+  dnnl::memory::desc source, weights, destination;  // Of the weights, without dimensions where there are none.
+  dnnl::memory::desc bias;                          // Of a convolution that is followed by a normalization.
+};
+PlainDescriptors Describe(const Workload& workload);
+
+struct Plan {
+  std::string variant;
+  dnnl::primitive primitive;
+  dnnl::memory::desc source, weights, destination;
+  // The primitive calls the first dimension of the weights the second.
+  bool swaps_weights = false;
+};
+
+// Those that the library has an implementation of. A convolution that is followed by a normalization takes scaled
+// weights and a bias, and does the ReLU.
+std::vector<Plan> MakePlans(const Workload& workload, const PlainDescriptors& plain, const dnnl::engine& engine);
+
+// The same weights with their two dimensions called the other way round: an inner product's are [n, k]. The memory
+// stays.
+dnnl::memory::desc SwapDimensions(const dnnl::memory::desc& plain);
+
+}  // namespace tilewright::bench
+
+#endif  // TILEWRIGHT_BENCH_ONEDNN_PLAN_H_

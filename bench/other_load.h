@@ -1,0 +1,32 @@
+// How busy other processes kept the CPUs while something was measured.
+//
+//   OtherLoad load;
+//   Measure();
+//   double share = load.Share();   // 0.02: others took 2% of all CPU time
+#ifndef TILEWRIGHT_BENCH_OTHER_LOAD_H_
+#define TILEWRIGHT_BENCH_OTHER_LOAD_H_
+
+namespace tilewright::bench {
+
+class OtherLoad {
+ public:
+  OtherLoad();
+
+  // Of the CPU time since the start, the share that went to other processes of this machine or, where the kernel tells,
+  // to other virtual machines; between 0 and 1.
+  double Share() const;
+
+ private:
+  struct CpuSeconds {
+    double own = 0;    // Of this process.
+    double busy = 0;   // Of all processes.
+    double total = 0;  // Idle time included.
+  };
+  static CpuSeconds Read();
+
+  const CpuSeconds start_;
+};
+
+}  // namespace tilewright::bench
+
+#endif  // TILEWRIGHT_BENCH_OTHER_LOAD_H_

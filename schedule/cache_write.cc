@@ -1,0 +1,118 @@
+#include "schedule/cache_write.h"
+
+#include <algorithm>
+
+#include "schedule/buffer_selector.h"
+#include "schedule/cache_stage.h"
+#include "schedule/common_refusals.h"
+#include "schedule/coverage.h"
+#include "schedule/relaxed_region.h"
+
+namespace tilewright {
+namespace {
+
+constexpr const char* kName = "cache_write";
+
+bool Contains(const std::vector<uint32_t>& ids, uint32_t id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+std::optional<Refusal> WhyNotWriter(const BlockScope& scope, const ScopeChild& child, const Buffer& buffer) {
+  for (uint32_t writer : scope.Writers(buffer)) {
+    if (writer != child.id()) {
+      return Refusal{kName, "{block1} also writes {text0}", {child.id(), writer}, {}, {buffer->name}};
+    }
+  }
+  for (const BufferRegion& read : child.realize->block->reads) {
+    if (read.buffer.same_as(buffer)) {
+      return Refusal{kName, "{block0} also reads {text0}", {child.id()}, {}, {buffer->name}};
+    }
+  }
+  return std::nullopt;
+}
+
+// The blocks that are to use the cache: the writer and the given consumers.
+Outcome<std::vector<uint32_t>> FindUsers(const BlockScope& scope, uint32_t writer, const Buffer& buffer,
+                                         const std::vector<uint32_t>& consumers) {
+  std::vector<uint32_t> users = {writer};
+  const std::vector<uint32_t> readers = scope.Readers(buffer);
+  for (uint32_t consumer : consumers) {
+    if (scope.Find(consumer) == nullptr) {
+      return Refusal{kName, "{block1} is not in the scope of {block0}", {writer, consumer}};
+    }
+    if (!Contains(readers, consumer)) {
+      return Refusal{kName, "{block0} does not read {text0}", {consumer}, {}, {buffer->name}};
+    }
+    users.push_back(consumer);
+  }
+  return users;
+}
+
+}  // namespace
+
+Outcome<CacheWriteResult> CacheWrite(const Function& function, uint32_t block_id, int write_index,
+                                     std::string_view scope_text, const std::vector<uint32_t>& consumers) {
+  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
+  if (!path.ok()) return path.refusal();
+  const BlockNode& block = *cast<BlockRealizeNode>(path->back())->block;
+  Outcome<BufferRegion> region = WriteRegion(kName, block, write_index);
+  if (!region.ok()) return region.refusal();
+  if (!Scope::Valid(scope_text)) {
+    return Refusal{kName, "\"{text0}\" is no storage scope", {block_id}, {}, {std::string(scope_text)}};
+  }
+  const Scope memory = Scope::Parse(scope_text);
+  const BufferRegion& written = *region;
+  const Buffer& buffer = written.buffer;
+  const BlockScope scope = BlockScope::Around(function, block_id);
+  const ScopeChild* child = scope.Find(block_id);
+  if (child == nullptr) return Refusal{kName, "{block0} lies in the init of a block", {block_id}};
+  if (scope.has_other_statements()) {
+    return Refusal{kName, "the scope of {block0} holds statements other than loops and blocks", {block_id}};
+  }
+  if (auto refusal = WhyNotWriter(scope, *child, buffer)) return *refusal;
+  Outcome<std::vector<uint32_t>> users = FindUsers(scope, block_id, buffer, consumers);
+  if (!users.ok()) return users.refusal();
+  for (uint32_t user : *users) {
+    if (const char* reason = WhyCannotUseCache(*scope.Find(user)->realize->block, buffer, memory)) {
+      return Refusal{kName, reason, {user}, {}, {buffer->name}};
+    }
+  }
+
+  arith::Analyzer analyzer;
+  const std::vector<Range> box = RelaxedRegion(written, *child->realize, child->loops).region;
+  const bool writes_all = RunsAllInstances(*child->realize, child->loops, &analyzer) &&
+                          Covers(written.region, RangedVars(block), box, &analyzer);
+  if (!writes_all) {
+    return Refusal{kName,
+                   "{block0} may not write all elements of {text0} that a copy of its output would overwrite",
+                   {block_id},
+                   {},
+                   {buffer->name}};
+  }
+  std::vector<uint32_t> readers = scope.Readers(buffer);
+  const CopyPlace place = FindCopyPlace(scope, *child, readers);
+  const auto& local = scope.block()->alloc_buffers;
+  if (place.loop != nullptr &&
+      std::none_of(local.begin(), local.end(), [&](const Buffer& allocated) { return allocated.same_as(buffer); })) {
+    return Refusal{
+        kName,
+        "{text0} has values from outside of the scope, and {block0} writes a part of it in each iteration of "
+        "{loop1}",
+        {block_id, place.loop->id},
+        {},
+        {buffer->name}};
+  }
+  const std::vector<Range> part = RelaxedRegion(written, *child->realize, place.loops_inside).region;
+
+  BindLoops(&analyzer, place.loops_around);
+  const CacheStage stage = MakeCacheStage(buffer, box, memory);
+  uint32_t next_id = function->next_id;
+  CacheWriteResult result;
+  Stmt copy = MakeCopy(stage, part, /*into_cache=*/false, &analyzer, &next_id, &result.block);
+  const std::vector<uint32_t> neighbors = readers.empty() ? std::vector<uint32_t>() : std::vector<uint32_t>{block_id};
+  Stmt body = InsertCopy(*scope.block(), stage, copy, place, neighbors, /*after=*/true, *users);
+  result.function = WithScopeBody(function, *scope.block(), std::move(body), {stage.cache}, next_id);
+  return result;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,336 @@
+#include "schedule/compute_at.h"
+
+#include <algorithm>
+
+#include "ir/analysis.h"
+#include "schedule/common_refusals.h"
+#include "schedule/coverage.h"
+#include "schedule/instance_domain.h"
+#include "schedule/loop_tree.h"
+#include "schedule/relaxed_region.h"
+#include "verify/block_scope.h"
+
+namespace tilewright {
+namespace {
+
+bool Contains(const std::vector<uint32_t>& ids, uint32_t id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+// The move of one block: what both primitives share.
+class Move {
+ public:
+  Move(const char* name, const Function& function, uint32_t block, uint32_t loop, bool preserve_unit_loops, int index)
+      : name_(name),
+        function_(function),
+        block_id_(block),
+        loop_id_(loop),
+        preserve_unit_loops_(preserve_unit_loops),
+        index_(index) {}
+
+  Outcome<ComputeAtResult> ComputeAt();
+  Outcome<ComputeAtResult> ReverseComputeAt();
+
+ private:
+  using Check = std::optional<Refusal>;
+
+  Check Locate();
+  Check CheckBlock();
+  Check CheckAllBelowLoop(const std::vector<uint32_t>& others, const char* none, const char* outside);
+  Check CheckNoReductionAround(const std::vector<uint32_t>& producers);
+  Check CheckInstances(const BlockRealizeNode& moved, const std::vector<const ForNode*>& new_loops,
+                       const std::vector<BoxAccess>& accesses);
+  Outcome<size_t> Position(const std::vector<uint32_t>& producers, const std::vector<uint32_t>& consumers) const;
+  // New loops around the block with the instances that `intervals` hold.
+  Stmt Regenerate(const std::vector<Interval>& intervals);
+  ComputeAtResult Finish(const Stmt& moved, size_t position);
+
+  const ScopeChild& Child(uint32_t id) const { return *scope_.Find(id); }
+  const BlockRealizeNode& realize() const { return *Child(block_id_).realize; }
+  bool IsBelowLoop(const ScopeChild& child) const {
+    return std::any_of(child.loops.begin(), child.loops.end(), [&](const ForNode* l) { return l->id == loop_id_; });
+  }
+  std::vector<const ForNode*> LoopsBelowTarget(const ScopeChild& child) const {
+    return {child.loops.begin() + static_cast<ptrdiff_t>(around_.size()), child.loops.end()};
+  }
+  std::vector<Stmt> LoopBody() const {
+    const auto* seq = dyn_cast<SeqNode>(loop_->body);
+    return seq != nullptr ? seq->stmts : std::vector<Stmt>{loop_->body};
+  }
+
+  const char* name_;
+  const Function function_;
+  const uint32_t block_id_, loop_id_;
+  const bool preserve_unit_loops_;
+  const int index_;
+  BlockScope scope_;
+  const ForNode* loop_ = nullptr;
+  std::vector<const ForNode*> around_;  // from the scope down to the loop, which is the last
+  const StmtNode* old_place_ = nullptr;
+  arith::Analyzer analyzer_;
+  uint32_t next_id_ = 0;
+};
+
+// Finds the block and the loop in one scope.
+Move::Check Move::Locate() {
+  Outcome<Path> block_path = PathToInnerBlock(name_, function_, block_id_);
+  if (!block_path.ok()) return block_path.refusal();
+  Outcome<Path> loop_path = PathToLoop(name_, function_, loop_id_);
+  if (!loop_path.ok()) return loop_path.refusal();
+  scope_ = BlockScope::Around(function_, block_id_);
+  if (scope_.Find(block_id_) == nullptr) return Refusal{name_, "{block0} lies in the init of a block", {block_id_}};
+  if (ScopeOf(*loop_path)->block->id != scope_.block()->id) {
+    return Refusal{name_, "{block0} and {loop1} are in different scopes", {block_id_, loop_id_}};
+  }
+  loop_ = cast<ForNode>(loop_path->back());
+  around_ = LoopsAbove(*loop_path);
+  around_.push_back(loop_);
+  if (IsBelowLoop(Child(block_id_))) return Refusal{name_, "{loop1} is around {block0}", {block_id_, loop_id_}};
+  old_place_ = SubtreeOfOnly(*block_path);
+  if (old_place_ == nullptr) return Refusal{name_, "{block0} is the only block of its scope", {block_id_}};
+  BindLoops(&analyzer_, around_);
+  next_id_ = function_->next_id;
+  return std::nullopt;
+}
+
+Move::Check Move::CheckBlock() {
+  if (scope_.has_other_statements()) {
+    return Refusal{name_, "the scope of {block0} holds statements other than loops and blocks", {block_id_}};
+  }
+  const ScopeChild& child = Child(block_id_);
+  std::optional<std::string> not_complete = WhyNotComplete(scope_, child);
+  if (not_complete) {
+    if (std::optional<std::string> not_reduction = WhyNotReduction(scope_, child)) {
+      return Refusal{name_,
+                     "{block0} is neither a complete block ({text0}) nor a reduction ({text1})",
+                     {block_id_},
+                     {},
+                     {*not_complete, *not_reduction}};
+    }
+  }
+  if (!PredicateOnlyGuardsDomains(*child.realize, &analyzer_)) {
+    return Refusal{name_,
+                   "the predicate {expr0} of {block0} says more than that its iterators are inside of their domains",
+                   {block_id_},
+                   {child.realize->predicate}};
+  }
+  return std::nullopt;
+}
+
+Move::Check Move::CheckAllBelowLoop(const std::vector<uint32_t>& others, const char* none, const char* outside) {
+  if (others.empty()) return Refusal{name_, none, {block_id_}};
+  for (uint32_t other : others) {
+    if (!IsBelowLoop(Child(other))) return Refusal{name_, outside, {block_id_, other, loop_id_}};
+  }
+  return std::nullopt;
+}
+
+// While a loop runs that carries a producer's reduction, what the producer wrote is not final.
+Move::Check Move::CheckNoReductionAround(const std::vector<uint32_t>& producers) {
+  for (uint32_t id : producers) {
+    const BlockRealizeNode& producer = *Child(id).realize;
+    for (size_t i = 0; i < producer.bindings.size(); ++i) {
+      if (producer.block->iter_vars[i].kind == IterKind::kSpatial) continue;
+      for (const ForNode* loop : around_) {
+        if (!IsInt(loop->extent, 1) && UsesVar(producer.bindings[i], loop->var)) {
+          return Refusal{name_,
+                         "{loop2} carries the reduction of {block1}, whose values are not final in it",
+                         {block_id_, id, loop->id}};
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+Outcome<size_t> Move::Position(const std::vector<uint32_t>& producers, const std::vector<uint32_t>& consumers) const {
+  const std::vector<Stmt> body = LoopBody();
+  size_t first = 0, last = body.size();
+  for (size_t i = body.size(); i-- > 0;) {
+    for (const BlockRealizeNode* block : BlocksBelow(body[i])) {
+      if (Contains(producers, block->block->id)) first = std::max(first, i + 1);
+      if (Contains(consumers, block->block->id)) last = i;
+    }
+  }
+  if (first > last) {
+    return Refusal{name_,
+                   "no place in {loop1} is behind the producers and before the consumers of {block0}",
+                   {block_id_, loop_id_}};
+  }
+  if (index_ == -1) return last;
+  if (index_ == -2) return first;
+  if (index_ < 0 || static_cast<size_t>(index_) < first || static_cast<size_t>(index_) > last) {
+    return Refusal{
+        name_, "{block0} cannot be put at {num0} in {loop1}, only at {num1} to {num2}", {block_id_, loop_id_}, {},
+        {},    {index_, static_cast<int64_t>(first), static_cast<int64_t>(last)}};
+  }
+  return static_cast<size_t>(index_);
+}
+
+Stmt Move::Regenerate(const std::vector<Interval>& intervals) {
+  const BlockNode& block = *realize().block;
+  std::vector<ForNode::Fields> loops;
+  std::vector<Expr> bindings, guards;
+  for (size_t i = 0; i < intervals.size(); ++i) {
+    const Range& domain = block.iter_vars[i].domain;
+    const DataType type = block.iter_vars[i].var.dtype();
+    Range range = domain;
+    Expr guard_max;  // when the loop may run further than the interval
+    if (!intervals[i].IsWhole() && !IsInt(domain.extent, 1)) {
+      const Expr length = analyzer_.Simplify(intervals[i].max - intervals[i].min + 1);
+      const bool varies =
+          std::any_of(around_.begin(), around_.end(), [&](const ForNode* loop) { return UsesVar(length, loop->var); });
+      const int64_t longest = analyzer_.ConstBounds(length).max;
+      if (!varies && !analyzer_.CanProveLessEqual(domain.extent, length)) {
+        range = {intervals[i].min, length};
+      } else if (varies && longest != arith::kPosInf &&
+                 !analyzer_.CanProveLessEqual(domain.extent, Const(type, longest))) {
+        range = {intervals[i].min, Const(type, std::max<int64_t>(longest, 0))};
+        guard_max = intervals[i].max;
+      }
+    }
+    Expr binding = range.min;
+    if (preserve_unit_loops_ || !IsInt(range.extent, 1)) {
+      Var loop_var("ax" + std::to_string(loops.size()), type);
+      analyzer_.Bind(loop_var, {Const(type, 0), range.extent});
+      loops.push_back({.id = next_id_++, .var = loop_var, .extent = CastTo(type, range.extent)});
+      binding = range.min + loop_var;
+    }
+    binding = CastTo(type, analyzer_.Simplify(binding));
+    bindings.push_back(binding);
+    guards.push_back(domain.min <= binding);
+    guards.push_back(binding < domain.min + domain.extent);
+    if (guard_max) guards.push_back(binding <= guard_max);
+  }
+  Expr predicate = True();
+  for (const Expr& guard : guards) {
+    const Expr needed = analyzer_.Simplify(guard);
+    if (!IsTrue(needed)) predicate = IsTrue(predicate) ? needed : And(predicate, needed);
+  }
+  return Nest(std::move(loops), Realize(std::move(bindings), predicate, realize().block));
+}
+
+// Adds the moved block to the loop and takes it from where it was.
+ComputeAtResult Move::Finish(const Stmt& moved, size_t position) {
+  std::vector<Stmt> body = LoopBody();
+  body.insert(body.begin() + static_cast<ptrdiff_t>(position), moved);
+  ForNode::Fields fields = loop_->fields();
+  fields.body = Sequence(std::move(body));
+  Function without = RemoveFrom(function_, old_place_);
+  // The loop is another node when it shares an outer loop with the block's old place; it kept its id.
+  const ForNode* loop = FindLoop(without, loop_id_);
+  return {ReplaceIn(without, loop, For(std::move(fields)), next_id_)};
+}
+
+Outcome<ComputeAtResult> Move::ComputeAt() {
+  if (Check refusal = Locate()) return *refusal;
+  if (Check refusal = CheckBlock()) return *refusal;
+  if (Contains(scope_.Outputs(), block_id_)) {
+    return Refusal{name_, "{block0} writes a buffer that outlives its scope", {block_id_}};
+  }
+  const std::vector<uint32_t> consumers = scope_.Consumers(block_id_);
+  if (Check refusal = CheckAllBelowLoop(consumers, "{block0} has no consumer",
+                                        "{block1} consumes what {block0} produces and is not below {loop2}")) {
+    return *refusal;
+  }
+  for (const Dependence& dependence : scope_.dependences()) {
+    if (dependence.source == block_id_ && dependence.kind == DependenceKind::kWriteAfterRead) {
+      return Refusal{name_,
+                     "{block1} overwrites {text0}, which {block0} reads",
+                     {block_id_, dependence.destination},
+                     {},
+                     {dependence.buffer->name}};
+    }
+  }
+  Outcome<size_t> position = Position(scope_.Producers(block_id_), consumers);
+  if (!position.ok()) return position.refusal();
+
+  std::vector<BoxAccess> accesses;
+  for (const BufferRegion& write : realize().block->writes) {
+    std::vector<Range> needed;
+    for (uint32_t id : consumers) {
+      const ScopeChild& consumer = Child(id);
+      for (const BufferRegion& read : consumer.realize->block->reads) {
+        if (!read.buffer.same_as(write.buffer)) continue;
+        std::vector<Range> box = RelaxedRegion(read, *consumer.realize, LoopsBelowTarget(consumer)).region;
+        needed = needed.empty() ? box : Hull(needed, box, &analyzer_);
+      }
+    }
+    if (!needed.empty()) accesses.push_back({write, std::move(needed)});
+  }
+  Stmt moved = Regenerate(SolveInstances(*realize().block, accesses, BoxRelation::kTouches, &analyzer_));
+  return Finish(moved, *position);
+}
+
+Move::Check Move::CheckInstances(const BlockRealizeNode& moved, const std::vector<const ForNode*>& new_loops,
+                                 const std::vector<BoxAccess>& accesses) {
+  for (const BoxAccess& access : accesses) {
+    const BufferRegion read = RelaxedRegion(access.region, moved, new_loops);
+    arith::Analyzer::Scope inside(&analyzer_);
+    if (!ProvablyInside(&analyzer_, read.region, access.box)) {
+      return Refusal{name_,
+                     "{block0} may read elements of {text0} that an iteration of {loop1} does not produce",
+                     {block_id_, loop_id_},
+                     {},
+                     {access.region.buffer->name}};
+    }
+  }
+  arith::Analyzer outside;
+  std::vector<const ForNode*> all_loops = around_;
+  all_loops.insert(all_loops.end(), new_loops.begin(), new_loops.end());
+  if (!RunsAllInstances(moved, all_loops, &outside)) {
+    return Refusal{name_, "below {loop1} not all instances of {block0} would run", {block_id_, loop_id_}};
+  }
+  bool spread = false;
+  for (size_t i = 0; i < moved.bindings.size(); ++i) {
+    if (moved.block->iter_vars[i].kind == IterKind::kSpatial) continue;
+    for (const ForNode* loop : around_) spread |= !IsInt(loop->extent, 1) && UsesVar(moved.bindings[i], loop->var);
+  }
+  if (spread && !RunsEachInstanceOnce(moved, all_loops, &outside)) {
+    return Refusal{name_,
+                   "below {loop1} the reduction of {block0} would be spread over iterations that repeat instances",
+                   {block_id_, loop_id_}};
+  }
+  return std::nullopt;
+}
+
+Outcome<ComputeAtResult> Move::ReverseComputeAt() {
+  if (Check refusal = Locate()) return *refusal;
+  if (Check refusal = CheckBlock()) return *refusal;
+  const std::vector<uint32_t> producers = scope_.Producers(block_id_);
+  if (Check refusal = CheckAllBelowLoop(producers, "{block0} has no producer",
+                                        "{block1} produces what {block0} consumes and is not below {loop2}")) {
+    return *refusal;
+  }
+  if (Check refusal = CheckNoReductionAround(producers)) return *refusal;
+  Outcome<size_t> position = Position(producers, scope_.Consumers(block_id_));
+  if (!position.ok()) return position.refusal();
+
+  std::vector<BoxAccess> accesses;
+  for (const BufferRegion& read : realize().block->reads) {
+    for (uint32_t id : producers) {
+      const ScopeChild& producer = Child(id);
+      for (const BufferRegion& write : producer.realize->block->writes) {
+        if (!write.buffer.same_as(read.buffer)) continue;
+        accesses.push_back({read, RelaxedRegion(write, *producer.realize, LoopsBelowTarget(producer)).region});
+      }
+    }
+  }
+  Stmt moved = Regenerate(SolveInstances(*realize().block, accesses, BoxRelation::kInside, &analyzer_));
+  const std::vector<BlockBelow> below = BlocksWithLoopsBelow(moved);
+  if (Check refusal = CheckInstances(*below[0].realize, below[0].loops, accesses)) return *refusal;
+  return Finish(moved, *position);
+}
+
+}  // namespace
+
+Outcome<ComputeAtResult> ComputeAt(const Function& function, uint32_t block, uint32_t loop, bool preserve_unit_loops,
+                                   int index) {
+  return Move("compute_at", function, block, loop, preserve_unit_loops, index).ComputeAt();
+}
+Outcome<ComputeAtResult> ReverseComputeAt(const Function& function, uint32_t block, uint32_t loop,
+                                          bool preserve_unit_loops, int index) {
+  return Move("reverse_compute_at", function, block, loop, preserve_unit_loops, index).ReverseComputeAt();
+}
+
+}  // namespace tilewright

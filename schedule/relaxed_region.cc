@@ -1,0 +1,60 @@
+#include "schedule/relaxed_region.h"
+
+#include <algorithm>
+
+#include "ir/check.h"
+#include "ir/regions.h"
+#include "ir/substitute.h"
+
+namespace tilewright {
+namespace {
+
+// `range` without what lies outside of [0, extent), where that can be told.
+Range CutToExtent(const Range& range, const Expr& extent) {
+  auto min = AsInt(range.min), length = AsInt(range.extent), size = AsInt(extent);
+  if (!min || !length || !size) return range;
+  const int64_t begin = std::clamp<int64_t>(*min, 0, *size);
+  const int64_t end = std::clamp<int64_t>(*min + *length, begin, *size);
+  return {Const(range.min.dtype(), begin), Const(range.extent.dtype(), end - begin)};
+}
+
+// Inner loops first, so that a bound which mentions an outer loop is relaxed after it.
+std::optional<Range> RelaxOver(Range range, const std::vector<const ForNode*>& loops) {
+  for (size_t i = loops.size(); i-- > 0;) {
+    std::optional<Range> relaxed = RelaxRange(range, {{loops[i]->var, {loops[i]->min, loops[i]->extent}}});
+    if (!relaxed) return std::nullopt;
+    range = {arith::Simplify(relaxed->min), arith::Simplify(relaxed->extent)};
+  }
+  return range;
+}
+
+}  // namespace
+
+BufferRegion RelaxedRegion(const BufferRegion& region, const BlockRealizeNode& realize,
+                           const std::vector<const ForNode*>& loops) {
+  VarMap values;
+  for (size_t i = 0; i < realize.bindings.size(); ++i) values[realize.block->iter_vars[i].var] = realize.bindings[i];
+  BufferRegion relaxed = Substitute(region, values);
+  for (size_t d = 0; d < relaxed.region.size(); ++d) {
+    Range& range = relaxed.region[d];
+    const Expr& extent = region.buffer->shape[d];
+    std::optional<Range> bounded = RelaxOver({arith::Simplify(range.min), arith::Simplify(range.extent)}, loops);
+    range = bounded ? CutToExtent(*bounded, extent) : Range{Const(extent.dtype(), 0), extent};
+  }
+  return relaxed;
+}
+
+void BindLoops(arith::Analyzer* analyzer, const std::vector<const ForNode*>& loops) {
+  for (const ForNode* loop : loops) analyzer->Bind(loop->var, Range{loop->min, loop->extent});
+}
+
+bool ProvablyInside(arith::Analyzer* analyzer, const std::vector<Range>& inner, const std::vector<Range>& outer) {
+  TW_CHECK(inner.size() == outer.size());
+  for (size_t d = 0; d < inner.size(); ++d) {
+    if (!analyzer->CanProveLessEqual(outer[d].min, inner[d].min)) return false;
+    if (!analyzer->CanProveLessEqual(inner[d].min + inner[d].extent, outer[d].min + outer[d].extent)) return false;
+  }
+  return true;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,90 @@
+#include "verify/loop_kinds.h"
+
+#include "ir/functor.h"
+
+namespace tilewright {
+namespace {
+
+bool Mentions(const Expr& e, const Var& var) {
+  bool found = false;
+  PreOrder(e, [&](const Expr& part) {
+    found |= part.get() == var.get();
+    return !found;
+  });
+  return found;
+}
+
+bool IsConcurrent(ForKind kind) {
+  return kind == ForKind::kParallel || kind == ForKind::kVectorized || kind == ForKind::kThreadBound;
+}
+
+// Blocks reached from a statement without entering a block, and stores on the way.
+class Below : public Visitor {
+ public:
+  using Visitor::Visit;
+  void Visit(const Expr&) override {}
+  std::vector<const BlockRealizeNode*> blocks;
+  std::vector<const StoreNode*> stores;
+
+ protected:
+  void VisitBlockRealize(const BlockRealizeNode* op) override { blocks.push_back(op); }
+  void VisitStore(const StoreNode* op) override { stores.push_back(op); }
+};
+
+class Checker : public Visitor {
+ public:
+  using Visitor::Visit;
+  void Visit(const Expr&) override {}
+  Diagnostics diagnostics;
+
+ protected:
+  void VisitFor(const ForNode* op) override {
+    if (IsConcurrent(op->kind)) Check(op);
+    Visitor::VisitFor(op);
+  }
+
+ private:
+  void Check(const ForNode* loop) {
+    Below below;
+    below.Visit(loop->body);
+    if (auto reason = WhyNotConcurrent(*loop, loop->kind, loop->thread_tag, below.blocks)) Refuse(loop, *reason);
+    for (const StoreNode* store : below.stores) {
+      bool distinct = false;
+      for (const Expr& index : store->indices) distinct |= Mentions(index, loop->var);
+      // Buffers of a thread or of registers have one instance for each iteration of a thread-bound loop.
+      const bool own = loop->kind == ForKind::kThreadBound && store->buffer->scope.owner() == OwnerLevel::kThread;
+      if (!distinct && !own && !IsInt(loop->extent, 1)) {
+        Refuse(loop, "all iterations of the " + std::string(ForKindName(loop->kind)) + " loop " + loop->var.name() +
+                         " store to the same elements of " + store->buffer->name);
+      }
+    }
+  }
+  void Refuse(const ForNode* loop, std::string reason) {
+    diagnostics.push_back({Verdict::kRefuted, "loop kinds", loop->id, std::move(reason)});
+  }
+};
+
+}  // namespace
+
+std::optional<std::string> WhyNotConcurrent(const ForNode& loop, ForKind kind, const std::string& thread_tag,
+                                            const std::vector<const BlockRealizeNode*>& blocks) {
+  const bool may_reduce = kind == ForKind::kThreadBound && thread_tag.rfind("threadIdx", 0) == 0;
+  for (const BlockRealizeNode* realize : blocks) {
+    for (size_t i = 0; i < realize->bindings.size(); ++i) {
+      const IterVar& iter = realize->block->iter_vars[i];
+      if (iter.kind == IterKind::kSpatial || (may_reduce && iter.kind == IterKind::kReduce)) continue;
+      if (!Mentions(realize->bindings[i], loop.var)) continue;
+      return "loop " + loop.var.name() + " is bound to the " + IterKindName(iter.kind) + " iterator " +
+             iter.var.name() + " of block " + realize->block->name + ", so its iterations are not independent";
+    }
+  }
+  return std::nullopt;
+}
+
+Diagnostics CheckLoopKinds(const Function& function) {
+  Checker checker;
+  checker.Visit(function->body);
+  return std::move(checker.diagnostics);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,27 @@
+// Loops that run their iterations at the same time must have independent iterations.
+//
+//   for k in T.parallel(16):               refused: vk is a reduce iterator, so the iterations update the same C[vi]
+//       with T.block("C"):
+//           vi, vk = T.axis.remap("SR", [i, k])
+//
+// Parallel and vectorized loops, and loops bound to blockIdx or vthread, may feed spatial iterators only; a loop bound
+// to threadIdx may feed reduce iterators too (a cross-thread reduction, which lowering turns into one). The loop must
+// be the direct or indirect parent of blocks, or lie inside of a block over stores whose indices it makes distinct.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "verify/diagnostic.h"
+
+namespace tilewright {
+
+Diagnostics CheckLoopKinds(const Function& function);
+
+// The same question before a loop is given a kind: why `loop` may not become `kind` (bound to `thread_tag`), or
+// nothing. `blocks` are the blocks below it, not those nested in them.
+std::optional<std::string> WhyNotConcurrent(const ForNode& loop, ForKind kind, const std::string& thread_tag,
+                                            const std::vector<const BlockRealizeNode*>& blocks);
+
+}  // namespace tilewright

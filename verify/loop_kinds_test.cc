@@ -1,0 +1,66 @@
+#include "verify/loop_kinds.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/builder.h"
+
+namespace tilewright {
+namespace {
+
+const DataType kF32 = DataType::Float(32);
+
+// C[i] += A[i, k], the loop over k of the given kind
+Function RowSum(ForKind i_kind, ForKind k_kind, std::string k_thread = "") {
+  FunctionBuilder f("main");
+  Buffer a = f.Input("A", {8, 16}, kF32), c = f.Input("C", {8}, kF32);
+  f.Loop(
+      "i", 8,
+      [&](Var i) {
+        f.Loop(
+            "k", 16,
+            [&](Var k) {
+              f.Block("C", [&](BlockBuilder& block) {
+                Var vi = block.Spatial(8, i, "vi"), vk = block.Reduce(16, k, "vk");
+                block.Init([&] { f.Store(c, 0, {vi}); });
+                f.Store(c, c(vi) + a(vi, vk), {vi});
+              });
+            },
+            k_kind, k_thread);
+      },
+      i_kind);
+  return f.Build();
+}
+
+std::vector<std::string> Reasons(const Function& function) {
+  std::vector<std::string> reasons;
+  for (const Diagnostic& diagnostic : CheckLoopKinds(function)) reasons.push_back(diagnostic.reason);
+  return reasons;
+}
+
+TEST(LoopKinds, SpatialLoopsMayBeConcurrent) {
+  EXPECT_TRUE(Reasons(RowSum(ForKind::kParallel, ForKind::kSerial)).empty());
+  EXPECT_TRUE(Reasons(RowSum(ForKind::kVectorized, ForKind::kUnrolled)).empty());
+}
+
+TEST(LoopKinds, ReductionsMayNot) {
+  const std::vector<std::string> expected = {
+      "loop k is bound to the reduce iterator vk of block C, so its iterations are not independent"};
+  EXPECT_EQ(Reasons(RowSum(ForKind::kSerial, ForKind::kParallel)), expected);
+  EXPECT_EQ(Reasons(RowSum(ForKind::kSerial, ForKind::kVectorized)), expected);
+  EXPECT_EQ(Reasons(RowSum(ForKind::kSerial, ForKind::kThreadBound, "blockIdx.x")), expected);
+}
+
+TEST(LoopKinds, ThreadsOfABlockMayReduce) {
+  EXPECT_TRUE(Reasons(RowSum(ForKind::kSerial, ForKind::kThreadBound, "threadIdx.x")).empty());
+}
+
+TEST(LoopKinds, StoresToTheSameElement) {
+  FunctionBuilder f("main");
+  Buffer c = f.Input("C", {8}, kF32);
+  f.Loop("i", 8, [&](Var) { f.Store(c, 1, {Expr(3)}); }, ForKind::kParallel);
+  EXPECT_EQ(Reasons(f.Build()),
+            std::vector<std::string>{"all iterations of the parallel loop i store to the same elements of C"});
+}
+
+}  // namespace
+}  // namespace tilewright
