@@ -25,6 +25,7 @@ class Context {
   void Assume(const Expr& condition, bool holds = true);
   size_t mark() const { return undo_.size(); }
   void Undo(size_t mark);
+  const std::vector<Sum>& facts() const { return facts_; }  // each is >= 0
 
   // ---- Simplification
   Expr Simplify(const Expr& e);

@@ -1,4 +1,5 @@
-// Index expressions as text, for messages of tests: fully parenthesized only where precedence needs it.
+// Index expressions as text, for messages; parentheses only where precedence needs them. (Programs are printed by the
+// script printer, which stands above this folder.)
 #pragma once
 
 #include <string>

@@ -4,20 +4,15 @@
 #include <numeric>
 
 #include "ir/arith/context.h"
-#include "ir/functor.h"
+#include "ir/arith/uses.h"
 
 namespace tilewright::arith {
 namespace {
 
 bool UsesAny(const Expr& e, const std::vector<Var>& vars) {
-  bool uses = false;
-  PreOrder(e, [&](const Expr& x) {
-    if (isa<VarNode>(x)) {
-      uses |= std::any_of(vars.begin(), vars.end(), [&](const Var& var) { return var.get() == x.get(); });
-    }
-    return !uses;
+  return UsesVar(e, [&](const VarNode* used) {
+    return std::any_of(vars.begin(), vars.end(), [&](const Var& var) { return var.get() == used; });
   });
-  return uses;
 }
 
 }  // namespace

@@ -156,11 +156,13 @@ bool Context::ProveByAtoms(const Sum& sum) {
     Sum rest = sum;
     rest.terms.erase(rest.terms.begin() + i);
     if (term.upper == kNoUpper && term.lower > 1) {
-      // x - (c - 1) <= c * (x // c) <= x
+      // x - (c - 1) <= c * (x // c) <= x. Exact for a single quotient: rest + x // c >= 0 is c * rest + x >= 0, and
+      // rest - x // c >= 0 is c * rest - x + c - 1 >= 0.
       Sum scaled = Sum::Constant(sum.dtype, 0);
       AddSum(&scaled, rest, term.lower);
       AddExpr(&scaled, term.atom, term.scale);
-      if (term.scale > 0) scaled.AddBase(SaturatingMul(term.scale, 1 - term.lower));
+      if (term.scale > 1) scaled.AddBase(SaturatingMul(term.scale, 1 - term.lower));
+      if (term.scale == -1) scaled.AddBase(term.lower - 1);
       if (ProveStep(scaled)) return true;
       continue;
     }

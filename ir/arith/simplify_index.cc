@@ -136,8 +136,8 @@ Sum Context::ToSum(const Expr& e) {
     case Kind::kVar: {
       const Binding* binding = Find(cast<VarNode>(e));
       if (binding != nullptr && binding->value) {
-        Expr value = binding->value;
-        return isa<VarNode>(value) ? Opaque(value) : ToSum(value);
+        Expr value = binding->value;  // Kept alive: the binding may move.
+        return ToSum(value);
       }
       if (binding != nullptr && binding->bounds.IsPoint()) {
         sum.base = binding->bounds.min;

@@ -1,51 +1,22 @@
 // Division by expressions: (i * n + j) // n is i where 0 <= j < n.
-#include <algorithm>
-#include <numeric>
-
 #include "ir/arith/context.h"
+#include "ir/arith/monomial.h"
 #include "ir/arith/same_expr.h"
 
 namespace tilewright::arith {
 namespace {
 
-// A product of a constant and symbolic factors.
-struct Monomial {
-  int64_t scale = 1;
-  Factors factors;
-};
-
-bool ToMonomial(const Term& term, Monomial* monomial) {
+std::optional<Monomial> ToMonomial(const Term& term) {
   Expr e = TermToExpr(term, 1);
-  if (!e) return false;
-  *monomial = {term.scale, ProductFactors(e)};
-  return true;
+  if (!e) return std::nullopt;
+  Monomial monomial = Monomial::Of(e);
+  monomial.scale = term.scale;
+  return monomial;
 }
 
-// a / b when b divides a.
-bool Divide(const Monomial& a, const Monomial& b, Monomial* quotient) {
-  if (a.scale % b.scale != 0) return false;
-  Monomial result = a;
-  for (const Expr& factor : b.factors) {
-    auto it = std::find_if(result.factors.begin(), result.factors.end(),
-                           [&](const Expr& other) { return SameExpr(factor, other); });
-    if (it == result.factors.end()) return false;
-    result.factors.erase(it);
-  }
-  result.scale = a.scale / b.scale;
-  *quotient = std::move(result);
-  return true;
-}
-
-Monomial CommonDivisor(const Monomial& a, const Monomial& b) {
-  Monomial common{std::gcd(a.scale, b.scale), {}};
-  Factors rest = b.factors;
-  for (const Expr& factor : a.factors) {
-    auto it = std::find_if(rest.begin(), rest.end(), [&](const Expr& other) { return SameExpr(factor, other); });
-    if (it == rest.end()) continue;
-    common.factors.push_back(factor);
-    rest.erase(it);
-  }
-  return common;
+std::optional<Monomial> DivideTerm(const Term& term, const Monomial& divisor) {
+  auto monomial = ToMonomial(term);
+  return monomial ? DivideExactly(*monomial, divisor) : std::nullopt;
 }
 
 }  // namespace
@@ -58,27 +29,21 @@ bool Context::ProveBelow(const Sum& sum, const Sum& limit) {
 }
 
 Sum Context::DivideByProduct(const Sum& a, const Sum& b, bool modulo) {
-  Monomial divisor;
   Sum result = Sum::Constant(a.dtype, 0);
-  if (!ToMonomial(b.terms[0], &divisor)) {
+  auto divisor = ToMonomial(b.terms[0]);
+  if (!divisor) {
     result.overflow = true;
     return result;
   }
-  auto add_monomial = [&](Sum* sum, const Monomial& m) {
-    if (m.factors.empty()) {
-      sum->AddBase(m.scale);
-    } else {
-      AddExpr(sum, MakeProduct(m.factors), m.scale);
-    }
-  };
+  auto add_monomial = [&](Sum* sum, const Monomial& m) { AddExpr(sum, m.ToExpr(a.dtype), 1); };
   // What the divisor divides leaves the division.
   Sum rest = Sum::Constant(a.dtype, a.base);
   for (const Term& term : a.terms) {
-    Monomial m, quotient;
-    if (!ToMonomial(term, &m) || !Divide(m, divisor, &quotient)) {
+    auto quotient = DivideTerm(term, *divisor);
+    if (!quotient) {
       rest.terms.push_back(term);
     } else if (!modulo) {
-      add_monomial(&result, quotient);
+      add_monomial(&result, *quotient);
     }
   }
   if (rest.IsConstant() && rest.base == 0) return result;
@@ -88,22 +53,22 @@ Sum Context::DivideByProduct(const Sum& a, const Sum& b, bool modulo) {
   }
   // rest = radix * high + low with 0 <= low < radix: the division goes on with high.
   for (const Term& candidate : rest.terms) {
-    Monomial m, outer;
-    if (!ToMonomial(candidate, &m)) continue;
-    Monomial radix = CommonDivisor(m, divisor);
-    if ((radix.scale == 1 && radix.factors.empty()) || !Divide(divisor, radix, &outer)) continue;
+    auto m = ToMonomial(candidate);
+    if (!m) continue;
+    Monomial radix = CommonDivisor(*m, *divisor);
+    auto outer = DivideExactly(*divisor, radix);
+    if (radix.IsOne() || !outer) continue;
     Sum high = Sum::Constant(a.dtype, 0), low = Sum::Constant(a.dtype, rest.base);
     for (const Term& term : rest.terms) {
-      Monomial part, quotient;
-      if (ToMonomial(term, &part) && Divide(part, radix, &quotient)) {
-        add_monomial(&high, quotient);
+      if (auto quotient = DivideTerm(term, radix)) {
+        add_monomial(&high, *quotient);
       } else {
         low.terms.push_back(term);
       }
     }
     Sum radix_sum = Sum::Constant(a.dtype, 0), outer_sum = Sum::Constant(a.dtype, 0);
     add_monomial(&radix_sum, radix);
-    add_monomial(&outer_sum, outer);
+    add_monomial(&outer_sum, *outer);
     if (BoundsOf(outer_sum).min <= 0 || !ProveBelow(low, radix_sum)) continue;
     Sum divided = Sum::Constant(a.dtype, 0);
     if (outer_sum.IsConstant()) {

@@ -1,0 +1,87 @@
+#include "ir/arith/int_set.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/arith/expr_text.h"
+#include "ir/arith/region.h"
+
+namespace tilewright::arith {
+namespace {
+
+class IntSetTest : public testing::Test {
+ protected:
+  std::string Set(const Expr& e, const Domain& relaxed, const Expr& predicate = {}) {
+    IntSet set = EvalSet(e, relaxed, &analyzer_, predicate);
+    std::string text = "[" + ToText(set.min) + ", " + ToText(set.max) + "]";
+    return set.stride == 1 ? text : text + " stride " + std::to_string(set.stride);
+  }
+  static std::string Text(const std::optional<Region>& region) {
+    if (!region) return "none";
+    std::string text;
+    for (const Range& range : *region) text += "[" + ToText(range.min) + "; " + ToText(range.extent) + "]";
+    return text;
+  }
+  Var i{"i"}, j{"j"}, n{"n"}, k{"k"};
+  Analyzer analyzer_;
+};
+
+TEST_F(IntSetTest, RelaxesSums) {
+  Domain ij = {{i, {0, 4}}, {j, {0, 16}}};
+  EXPECT_EQ(Set(i * 16 + j + n, ij), "[n, n + 63]");
+  EXPECT_EQ(Set(i * 4 + 1, ij), "[1, 13] stride 4");
+  EXPECT_EQ(Set(15 - j, ij), "[0, 15]");
+  EXPECT_EQ(Set(Expr(n), ij), "[n, n] stride 0");
+  EXPECT_EQ(Set(FloorDiv(i * 16 + j, 5), ij), "[0, 12]");
+  EXPECT_EQ(Set(FloorMod(i * 16 + j, 5), ij), "[0, 4]");
+  EXPECT_EQ(Set(Max(i - 1, 0), ij), "[0, 2]");
+}
+
+TEST_F(IntSetTest, RelaxesSymbolicRanges) {
+  Domain symbolic = {{i, {0, n}}, {j, {0, 16}}};
+  EXPECT_EQ(Set(i * 16 + j, symbolic), "[0, n * 16 - 1]");
+  EXPECT_EQ(Set(j * n + i, symbolic), "[0, n * 16 - 1]");
+  // The range of j depends on i.
+  EXPECT_EQ(Set(Expr(j), {{i, {0, 4}}, {j, {i * 16, 16}}}), "[0, 63]");
+}
+
+TEST_F(IntSetTest, UsesPredicates) {
+  Domain ij = {{i, {0, FloorDiv(n + 15, 16)}}, {j, {0, 16}}};
+  EXPECT_EQ(Set(i * 16 + j, ij, i * 16 + j < n), "[0, n - 1]");
+  Domain constant = {{i, {0, 86}}, {j, {0, 12}}};
+  EXPECT_EQ(Set(i * 12 + j, constant, i * 12 + j < Expr(1024)), "[0, 1023]");
+}
+
+TEST_F(IntSetTest, CombinesSets) {
+  IntSet a = IntSet::FromRange({n, 4}), b = IntSet::FromRange({n + 8, 4});
+  IntSet both = Union(a, b, &analyzer_);
+  EXPECT_EQ(ToText(both.min), "n");
+  EXPECT_EQ(ToText(both.max), "n + 11");
+  EXPECT_TRUE(CanProveContains(both, a, &analyzer_));
+  EXPECT_FALSE(CanProveContains(a, both, &analyzer_));
+}
+
+TEST_F(IntSetTest, EstimatesRegions) {
+  Domain loop = {{i, {0, 4}}};
+  EXPECT_EQ(Text(MayTouch({{i * 16, 16}}, loop, {}, &analyzer_)), "[0; 64]");
+  EXPECT_EQ(Text(MustCover({{i * 16, 16}}, loop, {}, &analyzer_)), "[0; 64]");
+  EXPECT_EQ(Text(MayTouch({{i * 32, 16}}, loop, {}, &analyzer_)), "[0; 112]");
+  EXPECT_EQ(Text(MustCover({{i * 32, 16}}, loop, {}, &analyzer_)), "none");
+  // A diagonal touches a box but does not cover it.
+  EXPECT_EQ(Text(MayTouch({{i, 1}, {i, 1}}, loop, {}, &analyzer_)), "[0; 4][0; 4]");
+  EXPECT_EQ(Text(MustCover({{i, 1}, {i, 1}}, loop, {}, &analyzer_)), "none");
+  // Sliding windows.
+  EXPECT_EQ(Text(MustCover({{i * 2, 3}}, loop, {}, &analyzer_)), "[0; 9]");
+  // Outer variables stay.
+  EXPECT_EQ(Text(MustCover({{k * 64 + i * 16, 16}}, loop, {}, &analyzer_)), "[k * 64; 64]");
+}
+
+TEST_F(IntSetTest, DecidesCover) {
+  std::string reason;
+  EXPECT_TRUE(Covers({{k * 16, 18}}, {{k * 16, 18}}, {}, &analyzer_, &reason));
+  EXPECT_FALSE(Covers({{k * 16, 16}}, {{k * 16, 18}}, {}, &analyzer_, &reason));
+  EXPECT_EQ(reason, "dimension 0: to k * 16 + 16 is provided, k * 16 + 18 is needed");
+  EXPECT_TRUE(Covers({{0, n}}, {{k, n + 8}}, {n}, &analyzer_, &reason));
+}
+
+}  // namespace
+}  // namespace tilewright::arith

@@ -1,0 +1,376 @@
+// Detection: index expressions are simplified to sums of splits (sum.h), then their atoms are read as iterators.
+#include <algorithm>
+#include <utility>
+
+#include "ir/arith/context.h"
+#include "ir/arith/iter_map.h"
+#include "ir/arith/iter_predicate.h"
+#include "ir/arith/same_expr.h"
+#include "ir/arith/uses.h"
+
+namespace tilewright::arith {
+namespace {
+
+using MarkRef = std::shared_ptr<const IterMark>;
+
+// One use of a part of a mark: by an index or as part of a fused mark.
+struct Use {
+  Monomial lower, extent;
+  size_t index;
+};
+
+struct MarkUses {
+  MarkRef mark;
+  std::vector<Use> uses;
+};
+
+class Detector {
+ public:
+  Detector(Analyzer* analyzer, IterMapLevel level, IterMapError* error)
+      : analyzer_(*analyzer), context_(analyzer->context()), level_(level), error_(error) {}
+
+  std::optional<IterMap> Run(const std::vector<Expr>& indices, const Domain& domain, const Expr& predicate) {
+    IterMap map;
+    IterDomain iterators(domain, &analyzer_);
+    Expr failed;
+    if (!iterators.Apply(predicate, &failed)) return Fail(IterMapError::Code::kPredicate, failed);
+    for (const IterDomain::Iterator& iterator : iterators.iterators()) {
+      map.iterators.push_back(
+          {std::make_shared<IterMark>(IterMark{iterator.var, {}, iterator.extent}), iterator.value});
+      marks_.push_back({map.iterators.back().mark, {}});
+    }
+    map.domain = iterators.DomainValues();
+    for (index_ = 0; index_ < indices.size(); ++index_) {
+      Sum sum = context_.ToSum(indices[index_]);
+      dtype_ = indices[index_].dtype();
+      IterSum parsed;
+      if (!ParseSum(sum, &parsed) || !Contiguous(&parsed)) return std::nullopt;
+      Monomial extent;
+      for (const IterSplit& split : parsed.args) {
+        extent = extent * split.extent;
+        AddUse(split);
+      }
+      map.indices.push_back(std::move(parsed));
+      map.extents.push_back(std::move(extent));
+    }
+    map.injective = true;
+    // Fused marks are added to marks_ before what uses them, so their own uses are complete.
+    for (const MarkUses& uses : marks_) {
+      if (!Check(uses, &map)) return std::nullopt;
+    }
+    return map;
+  }
+
+ private:
+  std::nullopt_t Fail(IterMapError::Code code, const Expr& expr) {
+    if (error_ != nullptr) *error_ = {code, index_, expr};
+    return std::nullopt;
+  }
+  bool Refuse(IterMapError::Code code, const Expr& expr) {
+    Fail(code, expr);
+    return false;
+  }
+
+  bool UsesIterators(const Expr& e) const {
+    return UsesVar(e, [&](const VarNode* var) {
+      return std::any_of(marks_.begin(), marks_.end(), [&](const MarkUses& m) { return m.mark->var.get() == var; });
+    });
+  }
+
+  bool ParseSum(const Sum& sum, IterSum* result) {
+    if (sum.overflow) return Refuse(IterMapError::Code::kNotAffine, {});
+    Sum base = Sum::Constant(sum.dtype, sum.base);
+    for (const Term& term : sum.terms) {
+      if (!UsesIterators(term.atom)) {
+        base.terms.push_back(term);
+        continue;
+      }
+      IterSplit split;
+      if (!ParseTerm(term, &split)) return false;
+      result->args.push_back(std::move(split));
+    }
+    result->base = context_.FromSum(base);
+    return static_cast<bool>(result->base);
+  }
+
+  bool ParseTerm(const Term& term, IterSplit* split) {
+    if (!ParseAtom(term.atom, split)) return false;
+    if (term.IsSplit()) {
+      MarkRef mark = WholeMark(*split, term.atom);
+      if (mark == nullptr) return false;
+      *split = {mark, Monomial(term.lower), {}, {}};
+      split->extent = term.upper != kNoUpper ? CeilDiv(Monomial(term.upper), Monomial(term.lower), Expr())
+                                             : CeilDiv(mark->extent, split->lower_factor, mark->sum.base);
+    }
+    split->scale = split->scale * Monomial(term.scale);
+    return true;
+  }
+
+  bool ParseAtom(const Expr& atom, IterSplit* split) {
+    if (isa<VarNode>(atom)) {
+      for (const MarkUses& uses : marks_) {
+        if (uses.mark->var.get() == atom.get()) {
+          *split = {uses.mark, {}, uses.mark->extent, {}};
+          return true;
+        }
+      }
+    }
+    const auto* op = dyn_cast<BinaryNode>(atom);
+    if (op == nullptr) return Refuse(IterMapError::Code::kNotAffine, atom);
+    if (op->op == BinaryOp::kMul) return ParseProduct(atom, split);
+    bool divides = op->op == BinaryOp::kFloorDiv || op->op == BinaryOp::kFloorMod;
+    if (divides && !AsInt(op->b)) {
+      if (UsesIterators(op->b)) return Refuse(IterMapError::Code::kNotAffine, atom);
+      MarkRef mark = ParseMark(op->a);
+      if (mark == nullptr) return false;
+      Monomial divisor = Monomial::Of(op->b);
+      if (op->op == BinaryOp::kFloorMod) {
+        *split = {mark, {}, divisor, {}};
+      } else {
+        *split = {mark, divisor, CeilDiv(mark->extent, divisor, mark->sum.base), {}};
+      }
+      return true;
+    }
+    if (!divides && op->op != BinaryOp::kAdd && op->op != BinaryOp::kSub) {
+      return Refuse(IterMapError::Code::kNotAffine, atom);
+    }
+    MarkRef mark = ParseMark(atom);
+    if (mark == nullptr) return false;
+    *split = {mark, {}, mark->extent, {}};
+    return true;
+  }
+
+  // i * n: one factor iterates, the others scale it.
+  bool ParseProduct(const Expr& atom, IterSplit* split) {
+    Expr iterating;
+    Monomial scale;
+    for (const Expr& factor : ProductFactors(atom)) {
+      if (!UsesIterators(factor)) {
+        scale = scale * Monomial::Of(factor);
+      } else if (iterating) {
+        return Refuse(IterMapError::Code::kNotAffine, atom);
+      } else {
+        iterating = factor;
+      }
+    }
+    Sum sum = context_.ToSum(iterating);
+    if (sum.terms.size() != 1 || sum.base != 0) return Refuse(IterMapError::Code::kNotAffine, atom);
+    if (!ParseTerm(sum.terms[0], split)) return false;
+    split->scale = split->scale * scale;
+    return true;
+  }
+
+  // The mark that iterates over the values of `e`.
+  MarkRef ParseMark(const Expr& e) {
+    Sum sum = context_.ToSum(e);
+    if (sum.terms.size() == 1 && sum.base == 0) {
+      IterSplit split;
+      return ParseTerm(sum.terms[0], &split) ? WholeMark(split, e) : nullptr;
+    }
+    IterSum parsed;
+    if (!ParseSum(sum, &parsed)) return nullptr;
+    return Fuse(std::move(parsed), e);
+  }
+
+  // A mark of which `split` is the whole.
+  MarkRef WholeMark(const IterSplit& split, const Expr& e) {
+    bool whole = split.lower_factor.IsOne() && split.scale.IsOne() && split.extent == split.source->extent;
+    if (whole) return split.source;
+    return Fuse({{split}, Const(e.dtype(), 0)}, e);
+  }
+
+  MarkRef Fuse(IterSum sum, const Expr& e) {
+    if (!Contiguous(&sum)) return nullptr;
+    if (sum.args.empty() || !sum.args.back().scale.IsOne()) {
+      Refuse(IterMapError::Code::kNotContiguous, e);
+      return nullptr;
+    }
+    const IterSplit& last = sum.args.back();
+    if (sum.args.size() == 1 && IsInt(sum.base, 0) && last.lower_factor.IsOne() && last.extent == last.source->extent) {
+      return last.source;
+    }
+    for (const MarkUses& uses : marks_) {
+      if (!uses.mark->var && SameSum(uses.mark->sum, sum)) return uses.mark;
+    }
+    Monomial extent;
+    for (const IterSplit& split : sum.args) extent = extent * split.extent;
+    auto mark = std::make_shared<IterMark>(IterMark{Var(), std::move(sum), std::move(extent)});
+    marks_.push_back({mark, {}});
+    for (const IterSplit& split : mark->sum.args) AddUse(split);
+    return mark;
+  }
+
+  static bool SameSum(const IterSum& a, const IterSum& b) {
+    if (a.args.size() != b.args.size() || !SameExpr(a.base, b.base)) return false;
+    for (size_t i = 0; i < a.args.size(); ++i) {
+      const IterSplit &x = a.args[i], &y = b.args[i];
+      if (x.source != y.source || !(x.lower_factor == y.lower_factor) || !(x.extent == y.extent) ||
+          !(x.scale == y.scale)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // Orders the arguments so that each scale is the next one's times its extent.
+  bool Contiguous(IterSum* sum) {
+    std::vector<IterSplit> rest = std::move(sum->args), ordered;
+    sum->args.clear();
+    auto size = [](const Monomial& m) { return std::pair(m.factors.size(), m.scale); };
+    while (!rest.empty()) {
+      size_t next = 0;
+      if (ordered.empty()) {
+        for (size_t i = 1; i < rest.size(); ++i) {
+          if (size(rest[i].scale) < size(rest[next].scale)) next = i;
+        }
+        if (rest[next].scale.scale <= 0) return Refuse(IterMapError::Code::kNotAffine, {});
+      } else {
+        Monomial expected = ordered.back().scale * ordered.back().extent;
+        for (next = 0; next < rest.size(); ++next) {
+          if (Equal(rest[next].scale, expected)) break;
+        }
+        if (next == rest.size()) return Refuse(IterMapError::Code::kNotContiguous, {});
+      }
+      ordered.push_back(rest[next]);
+      rest.erase(rest.begin() + next);
+    }
+    sum->args.assign(std::make_move_iterator(ordered.rbegin()), std::make_move_iterator(ordered.rend()));
+    return true;
+  }
+
+  bool Equal(const Monomial& a, const Monomial& b) {
+    if (a == b) return true;
+    if (a.IsConstant() && b.IsConstant()) return false;
+    return analyzer_.CanProveEqual(a.ToExpr(dtype_), b.ToExpr(dtype_));
+  }
+
+  // ceil((first + extent) / divisor)
+  Monomial CeilDiv(const Monomial& extent, const Monomial& divisor, const Expr& first) {
+    bool from_zero = !first || IsInt(first, 0);
+    if (from_zero) {
+      if (auto quotient = DivideExactly(extent, divisor)) return *quotient;
+    }
+    Expr d = divisor.ToExpr(dtype_);
+    Expr size = from_zero ? extent.ToExpr(dtype_) : first + extent.ToExpr(dtype_);
+    return Monomial::Of(context_.Simplify(FloorDiv(size + d - 1, d)));
+  }
+
+  void AddUse(const IterSplit& split) {
+    for (MarkUses& uses : marks_) {
+      if (uses.mark == split.source) uses.uses.push_back({split.lower_factor, split.extent, index_});
+    }
+  }
+
+  Expr MarkExpr(const IterMark& mark) const {
+    if (mark.var) return mark.var;
+    Expr result;
+    for (const IterSplit& split : mark.sum.args) {
+      Expr e = MarkExpr(*split.source);
+      if (!(split.extent == split.source->extent)) {
+        if (!(split.lower_factor * split.extent == split.source->extent)) {
+          e = FloorMod(e, (split.lower_factor * split.extent).ToExpr(dtype_));
+        }
+        if (!split.lower_factor.IsOne()) e = FloorDiv(e, split.lower_factor.ToExpr(dtype_));
+      }
+      if (!split.scale.IsOne()) e = e * split.scale.ToExpr(dtype_);
+      result = result ? result + e : e;
+    }
+    return IsInt(mark.sum.base, 0) ? result : result + mark.sum.base;
+  }
+
+  // Whether the used parts of a mark are independent of each other and, as the level demands, take all combinations
+  // of values and leave nothing out.
+  bool Check(const MarkUses& entry, IterMap* map) {
+    const IterMark& mark = *entry.mark;
+    bool from_zero = !mark.sum.base || IsInt(mark.sum.base, 0);
+    // A chain from the lowest split to the highest: what lies below `reached` is used or skipped. The least value with
+    // given split values is the sum of (value * lower), so every combination occurs when the largest such sum does.
+    std::vector<const Use*> rest;
+    for (const Use& use : entry.uses) rest.push_back(&use);
+    Monomial reached, product;
+    Expr largest = Const(dtype_, 0);
+    bool gaps = false;
+    while (!rest.empty()) {
+      auto next = std::find_if(rest.begin(), rest.end(), [&](const Use* use) { return Equal(use->lower, reached); });
+      if (next == rest.end()) {
+        gaps = true;
+        std::optional<Monomial> step;
+        for (auto it = rest.begin(); it != rest.end(); ++it) {
+          auto quotient = DivideExactly((*it)->lower, reached);
+          if (!quotient) continue;
+          if (!step || (quotient->factors.size() <= step->factors.size() && quotient->scale < step->scale)) {
+            step = quotient;
+            next = it;
+          }
+        }
+        if (next == rest.end()) {
+          index_ = rest.front()->index;
+          return Refuse(IterMapError::Code::kNotIndependent, MarkExpr(mark));
+        }
+      }
+      const Use& use = **next;
+      index_ = use.index;
+      reached = use.lower * use.extent;
+      product = product * use.extent;
+      largest = largest + (use.extent.ToExpr(dtype_) - 1) * use.lower.ToExpr(dtype_);
+      rest.erase(next);
+    }
+    bool covers = !gaps && (Equal(reached, mark.extent) && from_zero);
+    if (covers) return true;
+    if (level_ == IterMapLevel::kBijective) {
+      return Refuse(IterMapError::Code::kNotBijective, MarkExpr(mark));
+    }
+    if (level_ == IterMapLevel::kSurjective) {
+      if (entry.uses.empty()) return true;
+      if (!from_zero || !analyzer_.CanProveLess(largest, mark.extent.ToExpr(dtype_))) {
+        return Refuse(IterMapError::Code::kNotSurjective, MarkExpr(mark));
+      }
+      map->injective = false;
+      return true;
+    }
+    bool surjective = from_zero && analyzer_.CanProveLess(largest, mark.extent.ToExpr(dtype_));
+    map->padded |= !surjective;
+    Expr last = mark.extent.ToExpr(dtype_);
+    if (!from_zero) last = last + mark.sum.base;
+    bool starts_at_zero = from_zero || analyzer_.CanProve(mark.sum.base >= 0);
+    bool reaches_end = starts_at_zero && analyzer_.CanProveLessEqual(last, reached.ToExpr(dtype_));
+    map->injective &= !gaps && reaches_end;
+    return true;
+  }
+
+  Analyzer& analyzer_;
+  Context& context_;
+  IterMapLevel level_;
+  IterMapError* error_;
+  DataType dtype_ = DataType::Int(32);
+  size_t index_ = 0;
+  std::vector<MarkUses> marks_;
+};
+
+}  // namespace
+
+std::string_view IterMapError::Reason() const {
+  switch (code) {
+    case Code::kNotAffine:
+      return "the index is not a sum of splits of loop iterators";
+    case Code::kNotContiguous:
+      return "the parts of the index overlap or leave gaps";
+    case Code::kNotIndependent:
+      return "a part of an iterator is used more than once";
+    case Code::kNotSurjective:
+      return "a split does not divide its iterator, so that some indices are never reached";
+    case Code::kNotBijective:
+      return "part of an iterator is not used, or a split does not divide it";
+    case Code::kPredicate:
+      return "the predicate does not bound an iterator";
+  }
+  return "";
+}
+
+std::optional<IterMap> DetectIterMap(const std::vector<Expr>& indices, const Domain& domain, const Expr& predicate,
+                                     IterMapLevel level, Analyzer* analyzer, IterMapError* error) {
+  Analyzer::Scope scope(analyzer);
+  return Detector(analyzer, level, error).Run(indices, domain, predicate);
+}
+
+}  // namespace tilewright::arith

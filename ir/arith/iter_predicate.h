@@ -1,0 +1,50 @@
+// The iterators behind an iterator map: the domain's variables after predicates have bounded them. Internal.
+//
+//   domain i in [0, 86), j in [0, 12), predicate i * 12 + j < 1024
+//   iterators: f in [0, 1024);  i stands for f // 12, j for f % 12
+#pragma once
+
+#include <vector>
+
+#include "ir/arith/analyzer.h"
+#include "ir/arith/domain.h"
+#include "ir/arith/monomial.h"
+#include "ir/arith/sum.h"
+
+namespace tilewright::arith {
+
+class IterDomain {
+ public:
+  struct Iterator {
+    Var var;
+    Monomial extent;  // counts from 0
+    Expr value;       // over the domain's variables
+  };
+
+  // Binds the domain's variables in the analyzer's current scope.
+  IterDomain(const Domain& domain, Analyzer* analyzer);
+
+  // Narrows and fuses iterators. False when a part of the predicate (`failed`) does not bound an iterator.
+  bool Apply(const Expr& predicate, Expr* failed);
+
+  const std::vector<Iterator>& iterators() const { return iterators_; }
+  // The domain's variables over the iterators' variables.
+  std::vector<Expr> DomainValues() const;
+
+ private:
+  bool ApplyOne(const Expr& condition, bool* progress);
+  // sum <= limit, all of whose terms are iterators with positive scales.
+  bool BoundAbove(const Sum& sum, const Sum& limit);
+  bool BoundBelow(const Sum& sum, const Sum& limit);
+  Iterator* FindIterator(const Expr& var);
+  // Replaces iterators (by position) by a new one; their values over it.
+  void Replace(const std::vector<size_t>& replaced, Iterator by, const std::vector<Expr>& values);
+  // The one iterator that `sum` is, fused first if need be. Null when its terms are not contiguous.
+  Iterator* AsIterator(const Sum& sum);
+
+  Analyzer& analyzer_;
+  const Domain& domain_;
+  std::vector<Iterator> iterators_;
+};
+
+}  // namespace tilewright::arith
