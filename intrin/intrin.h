@@ -1,0 +1,34 @@
+// Tensor intrinsics: what an instruction (or a micro-kernel) computes, as data.
+//
+// An intrinsic has two functions with the same parameters. The description says what is computed, as a block that
+// schedules match against; the implementation says how, in terms the back end expands: vector and unrolled loops over
+// registers, builtin calls, or a call of an external C function. Both are ordinary programs, so a test runs one against
+// the other.
+//
+//   description                                          implementation
+//   for i, j, k in T.grid(12, 32, 1):                    for k in T.unroll(1):
+//       with T.block("tile"):                                for i, v in T.grid(12, 2):   # unrolled
+//           ...                                                  for l in T.vectorized(16):
+//           C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]            C[i, v * 16 + l] = C[...] + A[i, k] * B[k, ...]
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/function.h"
+
+namespace tilewright {
+
+// Who executes an intrinsic together.
+enum class ExecScope { kThread, kWarp, kWarpgroup, kBlock };
+
+struct TensorIntrin {
+  std::string name;
+  Function description;
+  Function implementation;
+  std::vector<std::string> features;  // of the target, all required; LLVM's names
+  ExecScope scope = ExecScope::kThread;
+  double cycles = 0;  // a hint for cost models: issue-limited cycles of one execution; 0 when unknown
+};
+
+}  // namespace tilewright

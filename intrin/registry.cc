@@ -1,0 +1,107 @@
+#include "intrin/registry.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "intrin/fma_tile.h"
+#include "ir/script/parser.h"
+
+namespace tilewright {
+namespace {
+
+absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
+
+absl::Status CheckParams(const TensorIntrin& intrin) {
+  const auto& description = intrin.description->params;
+  const auto& implementation = intrin.implementation->params;
+  if (description.size() != implementation.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("intrinsic ", intrin.name, ": the description has ",
+                                                   description.size(), " parameters, the implementation ",
+                                                   implementation.size()));
+  }
+  for (size_t i = 0; i < description.size(); ++i) {
+    const Buffer &d = description[i].buffer, &m = implementation[i].buffer;
+    if (static_cast<bool>(d) != static_cast<bool>(m) || (d && d->dtype != m->dtype) || (d && d->ndim() != m->ndim()) ||
+        (d && !(d->scope == m->scope))) {
+      return absl::InvalidArgumentError(absl::StrCat("intrinsic ", intrin.name, ": parameter ", i,
+                                                     " differs between the description and the implementation in "
+                                                     "type, number of dimensions or scope"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::string> FeaturesOf(const Function& implementation) {
+  std::vector<std::string> features;
+  auto it = implementation->attrs.find("features");
+  if (it == implementation->attrs.end()) return features;
+  if (const auto* list = std::get_if<Annotation::List>(&it->second.value)) {
+    for (const Annotation& entry : *list) {
+      const auto* text = std::get_if<Expr>(&entry.value);
+      if (text == nullptr) continue;
+      if (const auto* name = dyn_cast<StringImmNode>(*text)) features.push_back(name->value);
+    }
+  }
+  return features;
+}
+
+}  // namespace
+
+IntrinRegistry IntrinRegistry::Builtin() {
+  IntrinRegistry registry;
+  registry.AddFamily(FmaTileFamily());
+  return registry;
+}
+
+const TensorIntrin* IntrinRegistry::Find(std::string_view name) {
+  auto it = intrins_.find(name);
+  if (it != intrins_.end()) return it->second.get();
+  for (const IntrinFamily& family : families_) {
+    if (!absl::StartsWith(View(name), family.prefix)) continue;
+    std::optional<TensorIntrin> made = family.make(name);
+    if (!made) continue;
+    return intrins_.emplace(name, std::make_unique<TensorIntrin>(*std::move(made))).first->second.get();
+  }
+  return nullptr;
+}
+
+absl::Status IntrinRegistry::Add(TensorIntrin intrin) {
+  if (Find(intrin.name) != nullptr) {
+    return absl::AlreadyExistsError(absl::StrCat("there is an intrinsic ", intrin.name, " already"));
+  }
+  if (absl::Status status = CheckParams(intrin); !status.ok()) return status;
+  std::string name = intrin.name;
+  intrins_.emplace(std::move(name), std::make_unique<TensorIntrin>(std::move(intrin)));
+  return absl::OkStatus();
+}
+
+absl::Status IntrinRegistry::LoadScript(std::string_view text, std::string_view file_name) {
+  absl::StatusOr<Module> module = ParseModule(text, file_name);
+  if (!module.ok()) return module.status();
+  for (const Function& function : module->functions()) {
+    absl::string_view name = function->name;
+    const bool description = absl::EndsWith(name, "_desc");
+    if (!description && !absl::EndsWith(name, "_impl")) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(View(file_name), ": function ", name, " is neither NAME_desc nor NAME_impl"));
+    }
+    const std::string base(name.substr(0, name.size() - 5));
+    Function partner = module->Find(base + (description ? "_impl" : "_desc"));
+    if (!partner) {
+      return absl::InvalidArgumentError(absl::StrCat(View(file_name), ": function ", name, " has no partner ", base,
+                                                     description ? "_impl" : "_desc"));
+    }
+    if (!description) continue;
+    absl::Status added =
+        Add({.name = base, .description = function, .implementation = partner, .features = FeaturesOf(partner)});
+    if (!added.ok()) return added;
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::string> IntrinRegistry::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, intrin] : intrins_) names.push_back(name);
+  return names;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,88 @@
+#include "intrin/registry.h"
+
+#include <gtest/gtest.h>
+
+#include "intrin/fma_tile.h"
+#include "ir/well_formed.h"
+
+namespace tilewright {
+namespace {
+
+TEST(IntrinRegistry, FamiliesMakeTheirExamples) {
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  for (const IntrinFamily& family : intrins.families()) {
+    ASSERT_FALSE(family.examples.empty()) << family.description;
+    for (const std::string& name : family.examples) {
+      const TensorIntrin* intrin = intrins.Find(name);
+      ASSERT_NE(intrin, nullptr) << name;
+      EXPECT_EQ(intrin->name, name);
+      EXPECT_EQ(intrin, intrins.Find(name));
+      EXPECT_FALSE(intrin->features.empty());
+      EXPECT_TRUE(FindViolations(intrin->description).empty());
+      EXPECT_TRUE(FindViolations(intrin->implementation).empty());
+    }
+  }
+}
+
+TEST(IntrinRegistry, RefusesTilesThatDoNotFit) {
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  for (const char* name :
+       {"fma_f32_16x32x1_avx512", "fma_f32_12x24x1_avx512", "fma_f32_6x32x1_avx2", "fma_f32_0x16x1_avx512",
+        "fma_f32_12x32_avx512", "fma_f32_12x32x1_neon", "fma_f32_", "unknown"}) {
+    EXPECT_EQ(intrins.Find(name), nullptr) << name;
+  }
+}
+
+constexpr char kPair[] = R"(
+@T.prim_func
+def copy4_desc(a: T.handle, b: T.handle):
+    A = T.match_buffer(a, (4,), "float32")
+    B = T.match_buffer(b, (4,), "float32")
+    with T.block("root"):
+        T.reads(A[0:4])
+        T.writes(B[0:4])
+        for i in range(4):
+            with T.block("copy"):
+                vi = T.axis.spatial(4, i)
+                B[vi] = A[vi]
+
+@T.prim_func
+def copy4_impl(a: T.handle, b: T.handle):
+    T.func_attr({"features": ["avx2"]})
+    A = T.match_buffer(a, (4,), "float32")
+    B = T.match_buffer(b, (4,), "float32")
+    with T.block("root"):
+        T.reads(A[0:4])
+        T.writes(B[0:4])
+        for i in T.vectorized(4):
+            B[i] = A[i]
+)";
+
+TEST(IntrinRegistry, LoadsPairsFromAScript) {
+  IntrinRegistry intrins;
+  ASSERT_TRUE(intrins.LoadScript(kPair, "copy.py").ok());
+  const TensorIntrin* intrin = intrins.Find("copy4");
+  ASSERT_NE(intrin, nullptr);
+  EXPECT_EQ(intrin->features, std::vector<std::string>{"avx2"});
+  EXPECT_EQ(intrins.LoadScript(kPair, "copy.py").message(), "there is an intrinsic copy4 already");
+}
+
+TEST(IntrinRegistry, NamesTheFunctionWithoutPartner) {
+  IntrinRegistry intrins;
+  std::string text(kPair);
+  text.replace(text.find("copy4_impl"), 10, "copy5_impl");
+  EXPECT_EQ(intrins.LoadScript(text, "copy.py").message(), "copy.py: function copy4_desc has no partner copy4_impl");
+  text.replace(text.find("copy4_desc"), 10, "copy4_what");
+  EXPECT_EQ(intrins.LoadScript(text, "copy.py").message(),
+            "copy.py: function copy4_what is neither NAME_desc nor NAME_impl");
+}
+
+TEST(IntrinRegistry, ParametersMustAgree) {
+  IntrinRegistry intrins;
+  std::string text(kPair);
+  text.replace(text.rfind("(4,), \"float32\""), 15, "(4,), \"float64\"");
+  EXPECT_FALSE(intrins.LoadScript(text, "copy.py").ok());
+}
+
+}  // namespace
+}  // namespace tilewright

@@ -1,0 +1,98 @@
+#include "verify/declared_regions.h"
+
+#include "ir/arith/analyzer.h"
+#include "ir/builtin.h"
+#include "ir/functor.h"
+#include "ir/regions.h"
+#include "ir/script/printer.h"
+
+namespace tilewright {
+namespace {
+
+bool ReachesMemoryByPointer(const Stmt& s) {
+  bool found = false;
+  PreOrderExprs(s, [&](const Expr& e) {
+    const auto* call = dyn_cast<CallNode>(e);
+    found |= call != nullptr && EffectOf(call->op) != CallEffect::kPure;
+    return !found;
+  });
+  return found;
+}
+
+// Some index of the region is read from memory, so its place is known only when the program runs.
+bool IsGather(const Stmt& body, const Buffer& buffer) {
+  bool found = false;
+  PreOrderExprs(body, [&](const Expr& e) {
+    const auto* load = dyn_cast<LoadNode>(e);
+    if (load == nullptr || !load->buffer.same_as(buffer)) return true;
+    for (const Expr& index : load->indices) {
+      PreOrder(index, [&](const Expr& part) {
+        found |= isa<LoadNode>(part);
+        return !found;
+      });
+    }
+    return true;
+  });
+  return found;
+}
+
+class Checker : public Visitor {
+ public:
+  using Visitor::Visit;
+  void Visit(const Expr&) override {}
+  Diagnostics diagnostics;
+
+ protected:
+  void VisitBlock(const BlockNode* block) override {
+    arith::Analyzer::Scope scope(&analyzer_);
+    for (const IterVar& iter : block->iter_vars) analyzer_.Bind(iter.var, iter.domain);
+    AccessRegions touched = DetectRegions(*block);
+    Check(block, touched.reads, block->reads, "reads");
+    Check(block, touched.writes, block->writes, "writes");
+    if (ReachesMemoryByPointer(block->body)) {
+      diagnostics.push_back(
+          {Verdict::kAssumed, "declared regions", block->id,
+           "block " + block->name + " calls a function that is taken at the block's declared regions"});
+    }
+    Visit(block->init);
+    Visit(block->body);
+  }
+
+ private:
+  void Check(const BlockNode* block, const std::vector<BufferRegion>& touched,
+             const std::vector<BufferRegion>& declared, const char* verb) {
+    for (const BufferRegion& region : touched) {
+      const BufferRegion* found = nullptr;
+      for (const BufferRegion& candidate : declared) {
+        if (candidate.buffer.same_as(region.buffer)) found = &candidate;
+        if (found != nullptr && Contains(*found, region)) break;
+      }
+      if (found != nullptr && Contains(*found, region)) continue;
+      const bool gather = found != nullptr && IsGather(block->body, region.buffer);
+      std::string reason = "block " + block->name + " " + verb + " " + Print(region);
+      reason += found == nullptr ? ", which it does not declare" : ", but declares only " + Print(*found);
+      diagnostics.push_back({gather ? Verdict::kAssumed : Verdict::kRefuted, "declared regions", block->id, reason});
+    }
+  }
+  bool Contains(const BufferRegion& outer, const BufferRegion& inner) {
+    for (size_t d = 0; d < inner.region.size(); ++d) {
+      const Range &o = outer.region[d], &i = inner.region[d];
+      if (!analyzer_.CanProveLessEqual(o.min, i.min)) return false;
+      if (!analyzer_.CanProveLessEqual(i.min + i.extent, o.min + o.extent)) return false;
+    }
+    return true;
+  }
+  arith::Analyzer analyzer_;
+};
+
+}  // namespace
+
+Diagnostics CheckDeclaredRegions(const Function& function) {
+  Checker checker;
+  // Nobody is outside of the root block: it declares nothing.
+  const auto* root = dyn_cast<BlockRealizeNode>(function->body);
+  checker.Visit(root != nullptr ? root->block->body : function->body);
+  return std::move(checker.diagnostics);
+}
+
+}  // namespace tilewright
