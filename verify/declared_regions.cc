@@ -89,9 +89,10 @@ class Checker : public Visitor {
 
 Diagnostics CheckDeclaredRegions(const Function& function) {
   Checker checker;
-  // Nobody is outside of the root block: it declares nothing.
+  // Nobody is outside of the root block, so it need not declare anything.
   const auto* root = dyn_cast<BlockRealizeNode>(function->body);
-  checker.Visit(root != nullptr ? root->block->body : function->body);
+  const bool declares = root != nullptr && !(root->block->reads.empty() && root->block->writes.empty());
+  checker.Visit(root != nullptr && !declares ? root->block->body : function->body);
   return std::move(checker.diagnostics);
 }
 
