@@ -5,43 +5,110 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <thread>
+#include <utility>
 
 namespace tilewright::bench {
 namespace {
 
-// One block: appends the samples that are kept.
-void RunBlock(Runner& runner, const MeasureOptions& options, int64_t& next_set, std::vector<double>& samples_ms) {
-  if (options.pause_nanoseconds > 0) {
-    std::this_thread::sleep_for(std::chrono::nanoseconds(options.pause_nanoseconds));
+// A quiet block has at least this part of the CPU time of the runner's best block.
+constexpr double kQuietShare = 0.97;
+
+// Measuring may take this many times as long as asked for while blocks are disturbed.
+constexpr double kPatience = 3;
+
+struct Block {
+  std::vector<double> samples_ms;
+  int64_t nanoseconds = 0;
+  // CPU seconds that the process got in a second: at most the number of its threads.
+  double cpu_share = 0;
+};
+
+class RunnerBlocks {
+ public:
+  RunnerBlocks(Runner& runner, const MeasureOptions& options) : runner_(runner), options_(options) {}
+
+  void RunBlock() {
+    if (options_.pause_nanoseconds > 0) {
+      std::this_thread::sleep_for(std::chrono::nanoseconds(options_.pause_nanoseconds));
+    }
+    const int64_t warmup_start = options_.now();
+    int64_t start = warmup_start;
+    do {
+      RunOnce();
+      start = options_.now();
+    } while (start - warmup_start < options_.warmup_nanoseconds);
+    Block block;
+    const int64_t block_start = start, cpu_start = options_.cpu_now();
+    do {
+      RunOnce();
+      const int64_t end = options_.now();
+      block.samples_ms.push_back(static_cast<double>(end - start) * 1e-6);
+      start = end;
+    } while (start - block_start < options_.block_nanoseconds);
+    block.nanoseconds = start - block_start;
+    block.cpu_share =
+        static_cast<double>(options_.cpu_now() - cpu_start) / std::max(1.0, static_cast<double>(block.nanoseconds));
+    best_share_ = std::max(best_share_, block.cpu_share);
+    blocks_.push_back(std::move(block));
   }
-  const auto run = [&] { runner.Run(static_cast<int>(next_set++ % options.num_sets)); };
-  const int64_t block_start = options.now();
-  int64_t start = block_start;
-  do {
-    run();
-    start = options.now();
-  } while (start - block_start < options.warmup_nanoseconds);
-  const int64_t kept_start = start;
-  do {
-    run();
-    const int64_t end = options.now();
-    samples_ms.push_back(static_cast<double>(end - start) * 1e-6);
-    start = end;
-  } while (start - kept_start < options.block_nanoseconds);
-}
+
+  int64_t DisturbedNanoseconds() const {
+    int64_t sum = 0;
+    for (const Block& block : blocks_) {
+      if (!IsQuiet(block)) sum += block.nanoseconds;
+    }
+    return sum;
+  }
+
+  Timing Summarize() const {
+    std::vector<double> samples_ms;
+    int64_t quiet_blocks = 0;
+    for (const Block& block : blocks_) {
+      if (!IsQuiet(block)) continue;
+      samples_ms.insert(samples_ms.end(), block.samples_ms.begin(), block.samples_ms.end());
+      ++quiet_blocks;
+    }
+    Timing timing = bench::Summarize(std::move(samples_ms));
+    timing.blocks = static_cast<int64_t>(blocks_.size());
+    timing.quiet_blocks = quiet_blocks;
+    return timing;
+  }
+
+ private:
+  void RunOnce() { runner_.Run(static_cast<int>(next_set_++ % options_.num_sets)); }
+  bool IsQuiet(const Block& block) const { return block.cpu_share >= kQuietShare * best_share_; }
+
+  Runner& runner_;
+  const MeasureOptions& options_;
+  int64_t next_set_ = 0;
+  std::vector<Block> blocks_;
+  double best_share_ = 0;
+};
 
 }  // namespace
 
+int64_t ProcessCpuNanoseconds() {
+  timespec time = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
 std::vector<Timing> MeasureAlternating(const std::vector<Runner*>& runners, const MeasureOptions& options) {
-  std::vector<std::vector<double>> samples_ms(runners.size());
-  std::vector<int64_t> next_set(runners.size(), 0);
-  const int64_t deadline = options.now() + static_cast<int64_t>(options.seconds * 1e9);
+  std::vector<RunnerBlocks> blocks;
+  for (Runner* runner : runners) blocks.emplace_back(*runner, options);
+  const int64_t wanted = static_cast<int64_t>(options.seconds * 1e9);
+  const int64_t start = options.now();
+  int64_t elapsed = 0, disturbed = 0;
   do {
-    for (size_t i = 0; i < runners.size(); ++i) RunBlock(*runners[i], options, next_set[i], samples_ms[i]);
-  } while (options.now() < deadline);
+    for (RunnerBlocks& runner : blocks) runner.RunBlock();
+    elapsed = options.now() - start;
+    disturbed = 0;
+    for (const RunnerBlocks& runner : blocks) disturbed += runner.DisturbedNanoseconds();
+  } while (elapsed - disturbed < wanted && static_cast<double>(elapsed) < kPatience * static_cast<double>(wanted));
   std::vector<Timing> timings;
-  for (std::vector<double>& samples : samples_ms) timings.push_back(Summarize(std::move(samples)));
+  for (const RunnerBlocks& runner : blocks) timings.push_back(runner.Summarize());
   return timings;
 }
 

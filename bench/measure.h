@@ -4,6 +4,11 @@
 // ms until the time is over, and every runner gets the same number of blocks. Before a block everybody pauses, so that
 // the threads of the runner before go to sleep and do not compete; the first samples of a block, which bring the
 // runner's code, weights and threads back, are dropped. A sample is one run, timed alone.
+//
+// Other processes on the same CPUs stop some of a runner's threads in the middle of their work, and the others then
+// wait: one compiler run beside it makes a runner several times slower. What gives such a block away is that the
+// process got less CPU time in it than in the best block of the same runner. Such blocks are left out and replaced by
+// later ones, as long as the measuring takes no more than three times as long as it should.
 #ifndef TILEWRIGHT_BENCH_MEASURE_H_
 #define TILEWRIGHT_BENCH_MEASURE_H_
 
@@ -16,6 +21,9 @@
 
 namespace tilewright::bench {
 
+// CPU time of all threads of this process, in nanoseconds.
+int64_t ProcessCpuNanoseconds();
+
 struct MeasureOptions {
   // For all runners together. At least one block of each is measured.
   double seconds = 4;
@@ -24,8 +32,9 @@ struct MeasureOptions {
   int64_t warmup_nanoseconds = 5'000'000;
   int64_t pause_nanoseconds = 5'000'000;
   int num_sets = 1;
-  // The clock, in nanoseconds; a test has its own.
+  // The clocks, in nanoseconds; a test has its own.
   int64_t (*now)() = runtime::NowNanoseconds;
+  int64_t (*cpu_now)() = ProcessCpuNanoseconds;
 };
 
 // Timings in the order of the runners.

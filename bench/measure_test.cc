@@ -35,9 +35,11 @@ TEST(Statistics, GeometricMean) {
   EXPECT_DOUBLE_EQ(GeometricMean({}), 0);
 }
 
-// A clock that moves only when a runner runs.
+// Clocks that move only when a runner runs.
 int64_t fake_nanoseconds = 0;
+int64_t fake_cpu_nanoseconds = 0;
 int64_t FakeNow() { return fake_nanoseconds; }
+int64_t FakeCpuNow() { return fake_cpu_nanoseconds; }
 
 // Takes a given time, the first run twenty times as long, and notes its name and the sets that it was run with.
 class FakeRunner : public Runner {
@@ -45,7 +47,11 @@ class FakeRunner : public Runner {
   FakeRunner(char name, int64_t nanoseconds, std::string& log) : name_(name), nanoseconds_(nanoseconds), log_(log) {}
 
   void Run(int set) override {
-    fake_nanoseconds += (calls_++ == 0 ? 20 : 1) * nanoseconds_;
+    const int64_t own = (calls_ == 0 ? 20 : 1) * nanoseconds_;
+    const bool disturbed = calls_ >= disturbed_begin && calls_ < disturbed_end;
+    ++calls_;
+    fake_cpu_nanoseconds += own;
+    fake_nanoseconds += disturbed ? 2 * own : own;
     sets_.push_back(set);
     if (log_.empty() || log_.back() != name_) log_ += name_;
   }
@@ -53,6 +59,9 @@ class FakeRunner : public Runner {
   absl::Status CopyOutput(int, runtime::Tensor&) override { return absl::OkStatus(); }
 
   const std::vector<int>& sets() const { return sets_; }
+
+  // Runs in which another process takes half of the CPU.
+  int disturbed_begin = 0, disturbed_end = 0;
 
  private:
   const char name_;
@@ -70,7 +79,8 @@ TEST(MeasureAlternating, RunnersTakeTurnsAndSlowFirstRunsAreDropped) {
                                                                           .warmup_nanoseconds = 1'000'000,
                                                                           .pause_nanoseconds = 0,
                                                                           .num_sets = 3,
-                                                                          .now = FakeNow});
+                                                                          .now = FakeNow,
+                                                                          .cpu_now = FakeCpuNow});
   ASSERT_EQ(timings.size(), 2u);
   for (size_t i = 0; i < 2; ++i) {
     const double expected = i == 0 ? 0.1 : 0.4;
@@ -86,11 +96,54 @@ TEST(MeasureAlternating, RunnersTakeTurnsAndSlowFirstRunsAreDropped) {
   EXPECT_THAT(std::vector<int>(fast.sets().begin(), fast.sets().begin() + 4), ElementsAre(0, 1, 2, 0));
 }
 
+TEST(MeasureAlternating, DisturbedBlocksAreLeftOutAndReplaced) {
+  const MeasureOptions options = {.seconds = 0.09,
+                                  .block_nanoseconds = 10'000'000,
+                                  .warmup_nanoseconds = 0,
+                                  .pause_nanoseconds = 0,
+                                  .now = FakeNow,
+                                  .cpu_now = FakeCpuNow};
+  std::string log;
+  FakeRunner undisturbed('a', 1'000'000, log);
+  const Timing expected = MeasureAlternating({&undisturbed}, options).front();
+  FakeRunner runner('b', 1'000'000, log);
+  runner.disturbed_begin = 20;
+  runner.disturbed_end = 40;
+  const Timing timing = MeasureAlternating({&runner}, options).front();
+  EXPECT_EQ(expected.quiet_blocks, expected.blocks);
+  EXPECT_GT(timing.blocks, expected.blocks);
+  // One less is possible: slow runs before a block count as time too.
+  EXPECT_GE(timing.quiet_blocks, expected.blocks - 1);
+  EXPECT_LT(timing.quiet_blocks, timing.blocks);
+  EXPECT_DOUBLE_EQ(timing.median_ms, 1);
+  EXPECT_DOUBLE_EQ(timing.p90_ms, 1);
+}
+
+TEST(MeasureAlternating, PatienceEnds) {
+  std::string log;
+  FakeRunner runner('a', 1'000'000, log);
+  runner.disturbed_begin = 12;
+  runner.disturbed_end = 1 << 30;
+  fake_nanoseconds = 0;
+  const Timing timing = MeasureAlternating({&runner}, {.seconds = 0.1,
+                                                       .block_nanoseconds = 10'000'000,
+                                                       .warmup_nanoseconds = 0,
+                                                       .pause_nanoseconds = 0,
+                                                       .now = FakeNow,
+                                                       .cpu_now = FakeCpuNow})
+                            .front();
+  EXPECT_GE(fake_nanoseconds, 300'000'000);
+  EXPECT_LT(fake_nanoseconds, 330'000'000);
+  EXPECT_EQ(timing.quiet_blocks, 1);
+  EXPECT_GT(timing.blocks, 10);
+  EXPECT_DOUBLE_EQ(timing.median_ms, 1);
+}
+
 TEST(MeasureAlternating, MeasuresEveryRunnerOnceHoweverShortTheTime) {
   std::string log;
   FakeRunner runner('a', 1'000'000, log);
-  const std::vector<Timing> timings =
-      MeasureAlternating({&runner}, {.seconds = 0, .block_nanoseconds = 1, .pause_nanoseconds = 0, .now = FakeNow});
+  const std::vector<Timing> timings = MeasureAlternating(
+      {&runner}, {.seconds = 0, .block_nanoseconds = 1, .pause_nanoseconds = 0, .now = FakeNow, .cpu_now = FakeCpuNow});
   EXPECT_EQ(timings.front().samples, 1);
   EXPECT_DOUBLE_EQ(timings.front().median_ms, 1);
 }

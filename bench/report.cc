@@ -9,8 +9,8 @@
 namespace tilewright::bench {
 namespace {
 
-// Two cores with one of them shared for a tenth of the time look like this.
-constexpr double kLoadThatSpoils = 0.05;
+// Whether so few blocks were quiet that even the best were hardly so.
+bool IsDisturbed(const Timing& timing) { return 10 * timing.quiet_blocks < timing.blocks; }
 
 std::string WorkloadText(const Workload& workload) {
   return absl::StrCat(std::string(Name(workload.shape.op)), " ", NumbersText(workload.shape), " ",
@@ -29,7 +29,7 @@ std::string VariantLine(const Report& report, const Result& result, size_t index
   std::string line = absl::StrFormat("  %-24s %10.5f %10.5f %10.5f %8d %9.1f %s", name, variant.timing.median_ms,
                                      variant.timing.p10_ms, variant.timing.p90_ms, variant.timing.samples, rate,
                                      has_products ? "GFLOP/s" : "GB/s   ");
-  if (index > 0) return line;
+  if (index > 0) return IsDisturbed(variant.timing) ? line + "  disturbed" : line;
   if (const double percent = PercentOfPeak(result, report.peak); percent > 0) {
     absl::StrAppendFormat(&line, " %6.1f%%", percent);
   } else {
@@ -38,14 +38,13 @@ std::string VariantLine(const Report& report, const Result& result, size_t index
   if (const double ratio = RatioToBestPeer(report.results, result); ratio > 0) {
     absl::StrAppendFormat(&line, " %6.3f", ratio);
   }
+  if (IsDisturbed(variant.timing)) line += "  disturbed";
   return line;
 }
 
 nlohmann::ordered_json TimingJson(const Timing& timing) {
-  return {{"median_ms", timing.median_ms},
-          {"p10_ms", timing.p10_ms},
-          {"p90_ms", timing.p90_ms},
-          {"samples", timing.samples}};
+  return {{"median_ms", timing.median_ms}, {"p10_ms", timing.p10_ms}, {"p90_ms", timing.p90_ms},
+          {"samples", timing.samples},     {"blocks", timing.blocks}, {"quiet_blocks", timing.quiet_blocks}};
 }
 
 nlohmann::ordered_json ResultJson(const Report& report, const Result& result) {
@@ -114,8 +113,7 @@ std::string ToText(const Report& report) {
   std::string text;
   absl::StrAppend(&text, report.machine.cpu, ", ", report.machine.threads, " of ", report.machine.cpus, " CPUs, ",
                   report.machine.system, "\n", PeakText(report.peak), "\nCommit ", report.commit, "\n");
-  absl::StrAppendFormat(&text, "Other processes took %.1f%% of the CPU time%s\n\n", 100 * report.other_load,
-                        report.other_load > kLoadThatSpoils ? ": do not trust these numbers" : "");
+  absl::StrAppendFormat(&text, "Other processes took %.1f%% of the CPU time\n\n", 100 * report.other_load);
   absl::StrAppendFormat(&text, "  %-24s %10s %10s %10s %8s %9s %-7s %7s %6s\n", "", "median ms", "10th", "90th",
                         "samples", "rate", "", "of peak", "ratio");
   const Result* previous = nullptr;
@@ -130,6 +128,7 @@ std::string ToText(const Report& report) {
     }
   }
   absl::StrAppend(&text, "\nRatio: time of the fastest other peer over the time of the line; above 1 is faster.\n");
+  absl::StrAppend(&text, "Disturbed: other processes left less than a tenth of the blocks alone; measure again.\n");
   for (const Comparison& comparison : Compare(report.results)) {
     if (comparison.workloads == 0) continue;
     absl::StrAppendFormat(&text, "Geometric mean of %s against the fastest other peer: %.3f over %d workloads\n",

@@ -105,12 +105,19 @@ TEST(Report, TextHasEveryLineAndTheMeans) {
   EXPECT_THAT(text, Not(HasSubstr("mean of openblas")));
 }
 
-TEST(Report, SaysWhenTheMachineWasBusy) {
+TEST(Report, SaysWhatOtherProcessesDisturbed) {
   Report report = MakeReport();
-  EXPECT_THAT(ToText(report), HasSubstr("Other processes took 0.0% of the CPU time\n"));
+  EXPECT_THAT(ToText(report), Not(HasSubstr("  disturbed\n")));
   report.other_load = 0.3;
-  EXPECT_THAT(ToText(report), HasSubstr("Other processes took 30.0% of the CPU time: do not trust these numbers\n"));
-  EXPECT_EQ(nlohmann::json::parse(ToJson(report))["other_load"], 0.3);
+  Timing& timing = report.results[0].variants[0].timing;
+  timing.blocks = 20;
+  timing.quiet_blocks = 1;
+  EXPECT_THAT(ToText(report), HasSubstr("Other processes took 30.0% of the CPU time\n"));
+  EXPECT_THAT(ToText(report), ::testing::ContainsRegex("  tilewright [^\n]* 2.000  disturbed\n"));
+  const auto json = nlohmann::json::parse(ToJson(report));
+  EXPECT_EQ(json["other_load"], 0.3);
+  EXPECT_EQ(json["results"][0]["blocks"], 20);
+  EXPECT_EQ(json["results"][0]["quiet_blocks"], 1);
 }
 
 TEST(Report, HtmlIsEscapedAndHasOneChartPerWorkload) {

@@ -12,6 +12,9 @@ struct Timing {
   double p10_ms = 0;
   double p90_ms = 0;
   int64_t samples = 0;
+  // Blocks that were measured, and those that no other process disturbed; only samples of the latter count.
+  int64_t blocks = 0;
+  int64_t quiet_blocks = 0;
 };
 
 // Quantile `q` in [0, 1] of samples in ascending order, interpolated between neighbours. There must be a sample.
