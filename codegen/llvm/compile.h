@@ -1,0 +1,25 @@
+// From a program to an optimized LLVM module; what jit.cc and object.cc share. Private to codegen/llvm.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "codegen/llvm/options.h"
+#include "ir/function.h"
+#include "ir/target.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
+
+namespace tilewright::codegen {
+
+struct LlvmProgram {
+  std::unique_ptr<llvm::LLVMContext> context;
+  std::unique_ptr<llvm::Module> module;
+  std::unique_ptr<llvm::TargetMachine> machine;
+};
+
+// Lowers, emits and optimizes.
+absl::StatusOr<LlvmProgram> CompileToLlvm(const Module& module, const Target& target, const CompileOptions& options);
+
+}  // namespace tilewright::codegen

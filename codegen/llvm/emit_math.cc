@@ -1,0 +1,126 @@
+// Math builtins. In order of preference: one machine instruction, our own polynomial (f32 and narrower), the C library
+// lane by lane.
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/llvm/emitter.h"
+#include "codegen/llvm/polynomial.h"
+
+namespace tilewright::codegen {
+namespace {
+
+using Polynomial = llvm::Value* (*)(Builder&, llvm::Value*);
+struct NamedPolynomial {
+  std::string_view name;
+  Polynomial emit;
+};
+constexpr NamedPolynomial kPolynomials[] = {
+    {"exp", EmitExp}, {"log", EmitLog}, {"tanh", EmitTanh}, {"erf", EmitErf}, {"sigmoid", EmitSigmoid},
+};
+
+struct NamedIntrinsic {
+  std::string_view name;
+  llvm::Intrinsic::ID id;
+};
+// One instruction each, on vectors too.
+constexpr NamedIntrinsic kInstructions[] = {
+    {"sqrt", llvm::Intrinsic::sqrt},   {"floor", llvm::Intrinsic::floor}, {"ceil", llvm::Intrinsic::ceil},
+    {"trunc", llvm::Intrinsic::trunc}, {"round", llvm::Intrinsic::round}, {"nearbyint", llvm::Intrinsic::nearbyint},
+    {"fma", llvm::Intrinsic::fma},
+};
+
+// Functions of the C library by their names for double.
+constexpr std::string_view kLibraryFunctions[] = {
+    "exp",  "exp2", "exp10", "log",  "log2",  "log10", "log1p", "sin", "cos", "tan",   "asin",  "acos",
+    "atan", "sinh", "cosh",  "tanh", "asinh", "acosh", "atanh", "erf", "pow", "atan2", "hypot", "fmod",
+};
+
+}  // namespace
+
+// Computes in the type that the values have in registers, f32 for float16.
+class MathEmitter {
+ public:
+  MathEmitter(FunctionEmitter& emitter, const CallNode* op) : emitter_(emitter), b_(emitter.builder_), op_(op) {}
+
+  llvm::Value* Emit() {
+    const std::string& name = op_->op;
+    const DataType type = op_->dtype();
+    if (name == "infinity") {
+      return llvm::ConstantFP::getInfinity(RegisterType(b_.getContext(), type));
+    }
+    if (name == "isnan" || name == "isinf" || name == "isfinite") return EmitClass(name);
+    if (name == "abs" && type.is_integer()) {
+      if (type.is_uint()) return emitter_.Emit(op_->args[0]);
+      return b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, emitter_.Emit(op_->args[0]), b_.getFalse());
+    }
+    if (!type.is_float()) return nullptr;
+    for (const Expr& arg : op_->args) {
+      if (arg.dtype() != type) return nullptr;
+      llvm::Value* value = emitter_.Emit(arg);
+      args_.push_back(type == Half(type) ? b_.CreateFPExt(value, FloatType(type)) : value);
+    }
+    llvm::Value* result = Compute(name, type);
+    if (result == nullptr) return nullptr;
+    if (type == Half(type)) return b_.CreateFPTrunc(result, RegisterType(b_.getContext(), type));
+    return emitter_.Narrowed(type, result);
+  }
+
+ private:
+  static DataType Half(DataType type) { return DataType::Float(16, type.lanes()); }
+  llvm::Type* FloatType(DataType type) { return RegisterType(b_.getContext(), DataType::Float(32, type.lanes())); }
+
+  llvm::Value* EmitClass(const std::string& name) {
+    llvm::Value* x = emitter_.Emit(op_->args[0]);
+    if (name == "isnan") return b_.CreateFCmpUNO(x, x);
+    llvm::Value* magnitude = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
+    llvm::Value* infinity = llvm::ConstantFP::getInfinity(x->getType());
+    return name == "isinf" ? b_.CreateFCmpOEQ(magnitude, infinity) : b_.CreateFCmpOLT(magnitude, infinity);
+  }
+
+  llvm::Value* Compute(const std::string& name, DataType type) {
+    if (name == "abs") return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, args_[0]);
+    llvm::Value* one = llvm::ConstantFP::get(args_[0]->getType(), 1.0);
+    if (name == "rsqrt") return b_.CreateFDiv(one, b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, args_[0]));
+    for (const NamedIntrinsic& known : kInstructions) {
+      if (known.name == name) return b_.CreateIntrinsic(known.id, {args_[0]->getType()}, args_);
+    }
+    if (type.bits() <= 32) {
+      for (const NamedPolynomial& known : kPolynomials) {
+        if (known.name == name) return known.emit(b_, args_[0]);
+      }
+    }
+    if (name == "sigmoid") {
+      args_[0] = b_.CreateFNeg(args_[0]);
+      return b_.CreateFDiv(one, b_.CreateFAdd(one, CallLibrary("exp", type)));
+    }
+    for (std::string_view known : kLibraryFunctions) {
+      if (known == name) return CallLibrary(name, type);
+    }
+    return nullptr;
+  }
+
+  llvm::Value* CallLibrary(const std::string& name, DataType type) {
+    const std::string function = type.bits() == 64 ? name : absl::StrCat(name, "f");
+    llvm::Type* element = args_[0]->getType()->getScalarType();
+    if (type.is_scalar()) return emitter_.LibcCall(function.c_str(), element, args_);
+    llvm::Value* result = llvm::PoisonValue::get(args_[0]->getType());
+    for (int lane = 0; lane < type.lanes(); ++lane) {
+      std::vector<llvm::Value*> lanes;
+      for (llvm::Value* arg : args_) lanes.push_back(b_.CreateExtractElement(arg, static_cast<uint64_t>(lane)));
+      llvm::Value* value = emitter_.LibcCall(function.c_str(), element, lanes);
+      result = b_.CreateInsertElement(result, value, static_cast<uint64_t>(lane));
+    }
+    return result;
+  }
+
+  FunctionEmitter& emitter_;
+  Builder& b_;
+  const CallNode* op_;
+  std::vector<llvm::Value*> args_;
+};
+
+llvm::Value* FunctionEmitter::EmitMath(const CallNode* op) { return MathEmitter(*this, op).Emit(); }
+
+}  // namespace tilewright::codegen

@@ -1,0 +1,117 @@
+// Loads, stores and addresses. Buffers are flat here: one dimension, no strides, no layout.
+#include "absl/strings/str_cat.h"
+#include "codegen/llvm/emitter.h"
+#include "ir/builtin.h"
+
+namespace tilewright::codegen {
+namespace {
+
+// Bytes at one address that an element of memory type occupies.
+uint64_t ElementBytes(DataType type) {
+  return static_cast<uint64_t>(type.bytes()) * static_cast<uint64_t>(type.lanes());
+}
+
+// The base of a vector of adjacent indices, or null.
+const Expr* AdjacentBase(const Expr& index) {
+  const auto* ramp = dyn_cast<RampNode>(index);
+  return ramp != nullptr && IsInt(ramp->stride, 1) ? &ramp->base : nullptr;
+}
+
+}  // namespace
+
+llvm::Value* FunctionEmitter::DataPointer(const Buffer& buffer) {
+  auto it = values_.find(buffer->data.get());
+  if (it == values_.end()) {
+    return Fail(DataType::Handle(), absl::StrCat("buffer ", buffer->name, " is neither a parameter nor allocated"));
+  }
+  return it->second;
+}
+
+llvm::Value* FunctionEmitter::ElementPointer(const Buffer& buffer, llvm::Value* index) {
+  return builder_.CreateInBoundsGEP(MemoryType(context_.llvm, buffer->dtype), DataPointer(buffer), index);
+}
+
+// Elements are aligned to their size; more is known at constant indices of aligned buffers.
+llvm::Align FunctionEmitter::AlignmentOf(const Buffer& buffer, const Expr& first, int lanes) const {
+  const uint64_t element = static_cast<uint64_t>(buffer->dtype.bytes());
+  const std::optional<int64_t> index = AsInt(first);
+  if (!index || lanes == 1) return llvm::Align(element);
+  const uint64_t offset = static_cast<uint64_t>(*index) * ElementBytes(buffer->dtype);
+  return llvm::commonAlignment(llvm::Align(static_cast<uint64_t>(std::max(buffer->alignment, 1))), offset);
+}
+
+llvm::Value* FunctionEmitter::EmitLanePointers(const Buffer& buffer, const Expr& index) {
+  llvm::Value* indices = Emit(index);
+  llvm::Type* i64 = llvm::FixedVectorType::get(builder_.getInt64Ty(), static_cast<unsigned>(index.dtype().lanes()));
+  return ElementPointer(buffer, builder_.CreateSExt(indices, i64));
+}
+
+llvm::Value* FunctionEmitter::EmitLoad(const LoadNode* op) {
+  const Buffer& buffer = op->buffer;
+  const Expr& index = op->indices[0];
+  const int lanes = index.dtype().lanes();
+  const DataType type = op->dtype();
+  llvm::Type* memory = MemoryType(context_.llvm, type);
+  llvm::Value* mask = op->predicate ? Emit(op->predicate) : nullptr;
+  llvm::Value* loaded = nullptr;
+  if (const Expr* base = lanes == 1 ? &index : AdjacentBase(index)) {
+    llvm::Value* pointer = ElementPointer(buffer, EmitIndex(*base));
+    const llvm::Align align = AlignmentOf(buffer, *base, type.lanes());
+    if (mask == nullptr || IsTrue(op->predicate)) {
+      loaded = builder_.CreateAlignedLoad(memory, pointer, align);
+    } else if (lanes > 1) {
+      loaded = builder_.CreateMaskedLoad(memory, pointer, align, mask, llvm::Constant::getNullValue(memory));
+    } else {
+      return Fail(type, absl::StrCat("a masked load of one element of buffer ", buffer->name));
+    }
+  } else if (const auto* broadcast = dyn_cast<BroadcastNode>(index); broadcast && mask == nullptr) {
+    loaded = builder_.CreateVectorSplat(static_cast<unsigned>(lanes), Emit(buffer.Load({broadcast->value})));
+    return loaded;
+  } else {
+    if (mask == nullptr)
+      mask = llvm::Constant::getAllOnesValue(
+          llvm::FixedVectorType::get(builder_.getInt1Ty(), static_cast<unsigned>(lanes)));
+    loaded = builder_.CreateMaskedGather(memory, EmitLanePointers(buffer, index),
+                                         llvm::Align(static_cast<uint64_t>(buffer->dtype.bytes())), mask,
+                                         llvm::Constant::getNullValue(memory));
+  }
+  return FromMemory(builder_, type, loaded);
+}
+
+void FunctionEmitter::EmitStore(const StoreNode* op) {
+  const Buffer& buffer = op->buffer;
+  const Expr& index = op->indices[0];
+  const int lanes = index.dtype().lanes();
+  const DataType type = op->value.dtype();
+  llvm::Value* value = ToMemory(builder_, type, Emit(op->value));
+  llvm::Value* mask = op->predicate && !IsTrue(op->predicate) ? Emit(op->predicate) : nullptr;
+  if (const Expr* base = lanes == 1 ? &index : AdjacentBase(index)) {
+    llvm::Value* pointer = ElementPointer(buffer, EmitIndex(*base));
+    const llvm::Align align = AlignmentOf(buffer, *base, type.lanes());
+    if (mask == nullptr) {
+      builder_.CreateAlignedStore(value, pointer, align);
+    } else if (lanes > 1) {
+      builder_.CreateMaskedStore(value, pointer, align, mask);
+    } else {
+      FailStmt(absl::StrCat("a masked store of one element of buffer ", buffer->name));
+    }
+    return;
+  }
+  builder_.CreateMaskedScatter(value, EmitLanePointers(buffer, index),
+                               llvm::Align(static_cast<uint64_t>(buffer->dtype.bytes())), mask);
+}
+
+llvm::Value* FunctionEmitter::EmitAddressCall(const CallNode* op) {
+  if (op->op == kAddressOf) {
+    const auto* load = dyn_cast<LoadNode>(op->args[0]);
+    if (load == nullptr) return Fail(op->dtype(), "address_of takes an element of a buffer");
+    return ElementPointer(load->buffer, EmitIndex(load->indices[0]));
+  }
+  if (op->op == kAccessPtr) {
+    llvm::Type* element = MemoryType(context_.llvm, op->args[0].dtype());
+    return builder_.CreateInBoundsGEP(element, Emit(op->args[1]), EmitIndex(op->args[2]));
+  }
+  return nullptr;
+}
+
+}  // namespace tilewright::codegen

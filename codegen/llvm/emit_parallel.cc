@@ -1,0 +1,176 @@
+// Parallel loops: the body becomes a function, the loop a call of the caller's TwParallelHook.
+//
+//   for i in T.parallel(n): body        closure = {0, call, captures...}
+//                                       if (hook) code = hook->parallel_for(hook->pool, thunk, &closure, n, 0)
+//                                       else      code = body(0, n, call, captures...)
+//
+// `thunk(begin, end, closure)` unpacks the captures and calls `body`; that second function exists because parameters,
+// unlike loaded pointers, can be `noalias`. A body that fails leaves its code in the closure.
+#include <algorithm>
+#include <set>
+#include <unordered_set>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/llvm/emitter.h"
+#include "codegen/llvm/pointer_facts.h"
+#include "codegen/runtime/function_abi.h"
+#include "ir/functor.h"
+
+namespace tilewright::codegen {
+namespace {
+
+// Variables and data pointers that a statement uses but does not define, in the order of their first use.
+class FreeVariables : public Visitor {
+ public:
+  using Visitor::Visit;
+  std::vector<const VarNode*> found;
+
+ protected:
+  void VisitVar(const VarNode* op) override { Use(op); }
+  void VisitLoad(const LoadNode* op) override {
+    Use(op->buffer->data.get());
+    Visitor::VisitLoad(op);
+  }
+  void VisitStore(const StoreNode* op) override {
+    Use(op->buffer->data.get());
+    Visitor::VisitStore(op);
+  }
+  void VisitFor(const ForNode* op) override {
+    defined_.insert(op->var.get());
+    Visitor::VisitFor(op);
+  }
+  void VisitLet(const LetNode* op) override {
+    defined_.insert(op->var.get());
+    Visitor::VisitLet(op);
+  }
+  void VisitLetStmt(const LetStmtNode* op) override {
+    defined_.insert(op->var.get());
+    Visitor::VisitLetStmt(op);
+  }
+  void VisitAllocate(const AllocateNode* op) override {
+    defined_.insert(op->buffer->data.get());
+    VisitAll(op->buffer->shape);
+    Visitor::VisitAllocate(op);
+  }
+
+ private:
+  void Use(const VarNode* var) {
+    if (!defined_.contains(var) && seen_.insert(var).second) found.push_back(var);
+  }
+  std::unordered_set<const VarNode*> defined_, seen_;
+};
+
+enum ClosureField : unsigned { kStatus = 0, kCall = 1, kFirstCapture = 2 };
+
+llvm::Function* MakeThunk(ModuleContext& context, llvm::Function* body, llvm::StructType* closure_type,
+                          const std::string& name) {
+  llvm::Type* ptr = llvm::PointerType::getUnqual(context.llvm);
+  llvm::Type* i64 = llvm::Type::getInt64Ty(context.llvm);
+  auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context.llvm), {i64, i64, ptr}, false);
+  auto* thunk = llvm::Function::Create(type, llvm::Function::InternalLinkage, name, context.module);
+  Builder b(llvm::BasicBlock::Create(context.llvm, "entry", thunk));
+  llvm::Value* closure = thunk->getArg(2);
+  std::vector<llvm::Value*> args = {thunk->getArg(0), thunk->getArg(1)};
+  for (unsigned i = kCall; i < closure_type->getNumElements(); ++i) {
+    args.push_back(b.CreateLoad(closure_type->getElementType(i), b.CreateStructGEP(closure_type, closure, i)));
+  }
+  llvm::Value* code = b.CreateCall(body, args);
+  llvm::BasicBlock* failed = llvm::BasicBlock::Create(context.llvm, "failed", thunk);
+  llvm::BasicBlock* done = llvm::BasicBlock::Create(context.llvm, "done", thunk);
+  b.CreateCondBr(b.CreateIsNotNull(code), failed, done);
+  b.SetInsertPoint(failed);
+  llvm::StoreInst* store =
+      b.CreateAlignedStore(code, b.CreateStructGEP(closure_type, closure, kStatus), llvm::Align(4));
+  store->setAtomic(llvm::AtomicOrdering::Monotonic);
+  b.CreateBr(done);
+  b.SetInsertPoint(done);
+  b.CreateRetVoid();
+  return thunk;
+}
+
+}  // namespace
+
+void FunctionEmitter::EmitParallel(const ForNode* op) {
+  FreeVariables free;
+  free.Visit(op->body);
+  std::erase(free.found, op->var.get());
+  llvm::Type* i64 = builder_.getInt64Ty();
+  llvm::Type* ptr = builder_.getPtrTy();
+  llvm::Type* i32 = builder_.getInt32Ty();
+
+  // What the body receives: the range, the loop's first iteration, the call, the captures.
+  std::vector<llvm::Value*> captured = {Emit(op->min)};
+  for (const VarNode* var : free.found) captured.push_back(EmitVar(var));
+  std::vector<llvm::Type*> fields = {i32, ptr};
+  std::vector<llvm::Type*> params = {i64, i64, ptr};
+  for (llvm::Value* value : captured) {
+    fields.push_back(value->getType());
+    params.push_back(value->getType());
+  }
+
+  const std::string name = absl::StrCat(function_->getName().str(), ".parallel.", op->var.name());
+  auto* body = llvm::Function::Create(llvm::FunctionType::get(i32, params, false), llvm::Function::InternalLinkage,
+                                      name, context_.module);
+  body->addFnAttr(llvm::Attribute::NoInline);
+  const bool distinct = !DefinesPointers(op->body);
+  FunctionEmitter inner(context_, body, name_, true);
+  inner.set_call(body->getArg(2));
+  llvm::Value* first = body->getArg(3);
+  for (size_t i = 0; i < free.found.size(); ++i) {
+    llvm::Argument* arg = body->getArg(static_cast<unsigned>(i) + 4);
+    inner.values_[free.found[i]] = arg;
+    if (arg->getType()->isPointerTy() && distinct) arg->addAttr(llvm::Attribute::NoAlias);
+    // What an alloca or a parameter is known to be aligned to.
+    const llvm::Align align = captured[i + 1]->getPointerAlignment(context_.module.getDataLayout());
+    if (arg->getType()->isPointerTy()) arg->addAttr(llvm::Attribute::getWithAlignment(context_.llvm, align));
+  }
+  Builder& b = inner.builder();
+  llvm::Type* index = first->getType();
+  llvm::Value* begin = b.CreateNSWAdd(first, b.CreateTrunc(body->getArg(0), index));
+  llvm::Value* count = b.CreateTrunc(b.CreateNSWSub(body->getArg(1), body->getArg(0)), index);
+  inner.EmitSerialLoop(op->var, begin, count, false, op->body);
+  b.CreateRet(b.getInt32(kTwOk));
+  if (status_.ok()) status_ = inner.status();
+
+  auto* closure_type = llvm::StructType::get(context_.llvm, fields);
+  llvm::Value* closure = EntryAlloca(closure_type, nullptr, 8, "closure");
+  std::vector<llvm::Value*> args = {builder_.getInt64(0), EmitIndex(op->extent), call_};
+  args.insert(args.end(), captured.begin(), captured.end());
+  llvm::Value* extent = args[1];
+
+  llvm::BasicBlock* ask = NewBlock("parallel.hook");
+  llvm::BasicBlock* fork = NewBlock("parallel.fork");
+  llvm::BasicBlock* serial = NewBlock("parallel.serial");
+  llvm::BasicBlock* done = NewBlock("parallel.done");
+  llvm::StructType* hook_type = ParallelHookType(context_.llvm);
+  llvm::Value* hook = builder_.CreateLoad(ptr, builder_.CreateStructGEP(CallType(context_.llvm), call_, 0));
+  builder_.CreateCondBr(builder_.CreateIsNull(hook), serial, ask);
+  builder_.SetInsertPoint(ask);
+  llvm::Value* run = builder_.CreateLoad(ptr, builder_.CreateStructGEP(hook_type, hook, 2));
+  llvm::Value* empty = builder_.CreateICmpSLE(extent, builder_.getInt64(0));
+  builder_.CreateCondBr(builder_.CreateOr(empty, builder_.CreateIsNull(run)), serial, fork);
+  builder_.SetInsertPoint(fork);
+  builder_.CreateStore(builder_.getInt32(kTwOk), builder_.CreateStructGEP(closure_type, closure, kStatus));
+  builder_.CreateStore(call_, builder_.CreateStructGEP(closure_type, closure, kCall));
+  for (size_t i = 0; i < captured.size(); ++i) {
+    builder_.CreateStore(captured[i],
+                         builder_.CreateStructGEP(closure_type, closure, kFirstCapture + static_cast<unsigned>(i)));
+  }
+  llvm::Function* thunk = MakeThunk(context_, body, closure_type, absl::StrCat(name, ".thunk"));
+  llvm::Value* pool = builder_.CreateLoad(ptr, builder_.CreateStructGEP(hook_type, hook, 0));
+  auto* run_type = llvm::FunctionType::get(i32, {ptr, ptr, ptr, i64, i64}, false);
+  llvm::Value* hook_code = builder_.CreateCall(run_type, run, {pool, thunk, closure, extent, builder_.getInt64(0)});
+  llvm::Value* body_code = builder_.CreateLoad(i32, builder_.CreateStructGEP(closure_type, closure, kStatus));
+  llvm::Value* forked = builder_.CreateSelect(builder_.CreateIsNull(hook_code), body_code, hook_code);
+  builder_.CreateBr(done);
+  builder_.SetInsertPoint(serial);
+  llvm::Value* in_order = builder_.CreateCall(body, args);
+  builder_.CreateBr(done);
+  builder_.SetInsertPoint(done);
+  llvm::PHINode* code = builder_.CreatePHI(i32, 2);
+  code->addIncoming(forked, fork);
+  code->addIncoming(in_order, serial);
+  ReturnIfError(code);
+}
+
+}  // namespace tilewright::codegen

@@ -1,0 +1,246 @@
+// Statements: loops, branches, allocations, assertions.
+#include "absl/strings/str_cat.h"
+#include "codegen/llvm/emitter.h"
+#include "codegen/runtime/function_abi.h"
+#include "ir/check.h"
+#include "llvm/IR/MDBuilder.h"
+
+namespace tilewright::codegen {
+namespace {
+
+// Temporaries up to this size live on the stack: well below the smallest default stack of a thread (8 MiB on Linux, but
+// callers choose) even when a few are alive.
+constexpr int64_t kMaxStackBytes = 64 << 10;
+// The boundary of vectors and cache lines.
+constexpr uint64_t kTemporaryAlignment = 64;
+
+bool OnStack(const Buffer& buffer) {
+  return buffer->scope.kind() == MemoryKind::kRegister || buffer->scope.kind() == MemoryKind::kLocal;
+}
+
+}  // namespace
+
+FunctionEmitter::FunctionEmitter(ModuleContext& context, llvm::Function* function, std::string name,
+                                 bool inside_parallel)
+    : context_(context),
+      function_(function),
+      name_(std::move(name)),
+      inside_parallel_(inside_parallel),
+      builder_(context.llvm) {
+  builder_.SetInsertPoint(NewBlock("entry"));
+  // a * b + c may be one fused operation (docs/numerics.md); nothing else about floating point is relaxed.
+  llvm::FastMathFlags flags;
+  flags.setAllowContract(true);
+  builder_.setFastMathFlags(flags);
+}
+
+void FunctionEmitter::FailStmt(const std::string& message) { Fail(DataType::Int(32), message); }
+
+llvm::BasicBlock* FunctionEmitter::NewBlock(const char* name) {
+  return llvm::BasicBlock::Create(context_.llvm, name, function_);
+}
+
+absl::Status FunctionEmitter::EmitBody(const Stmt& body) {
+  Emit(body);
+  builder_.CreateRet(builder_.getInt32(kTwOk));
+  return status_;
+}
+
+void FunctionEmitter::Emit(const Stmt& s) {
+  if (!s) return;
+  switch (s->kind()) {
+    case Kind::kFor:
+      return EmitFor(cast<ForNode>(s));
+    case Kind::kWhile:
+      return EmitWhile(cast<WhileNode>(s));
+    case Kind::kIf:
+      return EmitIf(cast<IfNode>(s));
+    case Kind::kSeq:
+      for (const Stmt& part : cast<SeqNode>(s)->stmts) Emit(part);
+      return;
+    case Kind::kStore:
+      return EmitStore(cast<StoreNode>(s));
+    case Kind::kEvaluate:
+      if (!IsNoOp(s)) Emit(cast<EvaluateNode>(s)->value);
+      return;
+    case Kind::kLetStmt: {
+      const auto* let = cast<LetStmtNode>(s);
+      values_[let->var.get()] = Emit(let->value);
+      return Emit(let->body);
+    }
+    case Kind::kAttrStmt:
+      return Emit(cast<AttrStmtNode>(s)->body);
+    case Kind::kAssert:
+      return EmitAssert(cast<AssertNode>(s));
+    case Kind::kAllocate:
+      return EmitAllocate(cast<AllocateNode>(s));
+    case Kind::kDeclBuffer:
+      return Emit(cast<DeclBufferNode>(s)->body);
+    case Kind::kBlockRealize:
+      return FailStmt(absl::StrCat("block ", cast<BlockRealizeNode>(s)->block->name, " was not lowered"));
+    case Kind::kSync:
+      return FailStmt("synchronization between threads of a GPU");
+    default:
+      TW_UNREACHABLE();
+  }
+}
+
+void FunctionEmitter::EmitFor(const ForNode* op) {
+  switch (op->kind) {
+    case ForKind::kParallel:
+      if (!inside_parallel_) return EmitParallel(op);
+      break;  // A nested parallel loop runs serially.
+    case ForKind::kSerial:
+      break;
+    case ForKind::kVectorized:
+    case ForKind::kUnrolled:
+      return FailStmt(absl::StrCat(ForKindName(op->kind), " loop ", op->var.name(), " was not lowered"));
+    case ForKind::kThreadBound:
+      return FailStmt(absl::StrCat("loop ", op->var.name(), " is bound to ", op->thread_tag, ", which a CPU has not"));
+  }
+  const std::optional<int64_t> extent = AsInt(op->extent);
+  if (extent && *extent <= 0) return;
+  llvm::Value* begin = Emit(op->min);
+  EmitSerialLoop(op->var, begin, Emit(op->extent), extent.has_value(), op->body);
+}
+
+// The test is at the end: that is the form in which LLVM hoists and strength-reduces.
+void FunctionEmitter::EmitSerialLoop(const Var& var, llvm::Value* begin, llvm::Value* extent, bool nonempty,
+                                     const Stmt& body) {
+  llvm::Value* end = builder_.CreateNSWAdd(begin, extent);
+  llvm::BasicBlock* loop = NewBlock("loop");
+  llvm::BasicBlock* done = NewBlock("loop.done");
+  if (nonempty) {
+    builder_.CreateBr(loop);
+  } else {
+    builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), loop, done);
+  }
+  llvm::BasicBlock* before = builder_.GetInsertBlock();
+  builder_.SetInsertPoint(loop);
+  llvm::PHINode* index = builder_.CreatePHI(begin->getType(), 2, var.name());
+  index->addIncoming(begin, before);
+  values_[var.get()] = index;
+  Emit(body);
+  llvm::Value* next = builder_.CreateNSWAdd(index, llvm::ConstantInt::get(index->getType(), 1));
+  index->addIncoming(next, builder_.GetInsertBlock());
+  llvm::BranchInst* back = builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), loop, done);
+  // Unrolling is the schedule's decision.
+  llvm::MDNode* no_unroll =
+      llvm::MDNode::get(context_.llvm, llvm::MDString::get(context_.llvm, "llvm.loop.unroll.disable"));
+  llvm::MDNode* metadata = llvm::MDNode::getDistinct(context_.llvm, {nullptr, no_unroll});
+  metadata->replaceOperandWith(0, metadata);
+  back->setMetadata(llvm::LLVMContext::MD_loop, metadata);
+  builder_.SetInsertPoint(done);
+}
+
+void FunctionEmitter::EmitWhile(const WhileNode* op) {
+  llvm::BasicBlock* test = NewBlock("while");
+  llvm::BasicBlock* body = NewBlock("while.body");
+  llvm::BasicBlock* done = NewBlock("while.done");
+  builder_.CreateBr(test);
+  builder_.SetInsertPoint(test);
+  builder_.CreateCondBr(Emit(op->condition), body, done);
+  builder_.SetInsertPoint(body);
+  Emit(op->body);
+  builder_.CreateBr(test);
+  builder_.SetInsertPoint(done);
+}
+
+void FunctionEmitter::EmitIf(const IfNode* op) {
+  llvm::Value* condition = Emit(op->condition);
+  llvm::BasicBlock* then_block = NewBlock("if");
+  llvm::BasicBlock* done = NewBlock("endif");
+  llvm::BasicBlock* else_block = op->else_case ? NewBlock("else") : done;
+  builder_.CreateCondBr(condition, then_block, else_block);
+  builder_.SetInsertPoint(then_block);
+  Emit(op->then_case);
+  builder_.CreateBr(done);
+  if (op->else_case) {
+    builder_.SetInsertPoint(else_block);
+    Emit(op->else_case);
+    builder_.CreateBr(done);
+  }
+  builder_.SetInsertPoint(done);
+}
+
+llvm::AllocaInst* FunctionEmitter::EntryAlloca(llvm::Type* type, llvm::Value* count, uint64_t align,
+                                               const std::string& name) {
+  llvm::BasicBlock& entry = function_->getEntryBlock();
+  Builder at_entry(&entry, entry.begin());
+  llvm::AllocaInst* alloca = at_entry.CreateAlloca(type, count, name);
+  alloca->setAlignment(llvm::Align(align));
+  return alloca;
+}
+
+// Where temporaries live:
+//   registers, `local`, and small buffers     on the stack of the function (or of the parallel loop's body)
+//   larger ones of constant size, when serial in the workspace; those that are not alive together share memory
+//   all others                                on the heap, while the statement runs
+void FunctionEmitter::EmitAllocate(const AllocateNode* op) {
+  const Buffer& buffer = op->buffer;
+  if (buffer->scope.kind() != MemoryKind::kGlobal && !OnStack(buffer)) {
+    return FailStmt(
+        absl::StrCat("buffer ", buffer->name, " lies in scope \"", buffer->scope.text(), "\", which a CPU has not"));
+  }
+  llvm::Type* element = MemoryType(context_.llvm, buffer->dtype);
+  const int64_t element_bytes = int64_t{buffer->dtype.bytes()} * buffer->dtype.lanes();
+  const std::optional<int64_t> extent = AsInt(buffer->shape[0]);
+  const uint64_t align = std::max(static_cast<uint64_t>(buffer->alignment), kTemporaryAlignment);
+  llvm::Value*& data = values_[buffer->data.get()];
+  if (extent && (*extent * element_bytes <= kMaxStackBytes || OnStack(buffer))) {
+    const uint64_t size = static_cast<uint64_t>(std::max<int64_t>(*extent, 1));
+    data = EntryAlloca(llvm::ArrayType::get(element, size), nullptr, align, buffer->name);
+    return Emit(op->body);
+  }
+  if (!extent && OnStack(buffer)) {
+    return FailStmt(
+        absl::StrCat("buffer ", buffer->name, " in scope \"", buffer->scope.text(), "\" has no constant size"));
+  }
+  if (extent && !inside_parallel_ && align == kTemporaryAlignment && workspace_ != nullptr) {
+    data = builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), workspace_, static_cast<uint64_t>(workspace_top_));
+    const int64_t bytes = (*extent * element_bytes + 63) / 64 * 64;
+    workspace_top_ += bytes;
+    workspace_high_ = std::max(workspace_high_, workspace_top_);
+    Emit(op->body);
+    workspace_top_ -= bytes;
+    return;
+  }
+  llvm::Value* count = EmitIndex(buffer->shape[0]);
+  llvm::Value* bytes = builder_.CreateMul(count, builder_.getInt64(static_cast<uint64_t>(element_bytes)));
+  bytes = builder_.CreateAnd(builder_.CreateAdd(bytes, builder_.getInt64(align - 1)), builder_.getInt64(~(align - 1)));
+  data = LibcCall("aligned_alloc", builder_.getPtrTy(), {builder_.getInt64(align), bytes});
+  llvm::Value* failed = builder_.CreateAnd(builder_.CreateIsNull(data), builder_.CreateIsNotNull(bytes));
+  ReturnIfError(builder_.CreateSelect(failed, builder_.getInt32(kTwErrorMemory), builder_.getInt32(kTwOk)));
+  heap_.push_back(data);
+  llvm::Value* pointer = data;
+  Emit(op->body);
+  heap_.pop_back();
+  LibcCall("free", builder_.getVoidTy(), {pointer});
+}
+
+void FunctionEmitter::EmitAssert(const AssertNode* op) {
+  llvm::BasicBlock* failed = NewBlock("assert.failed");
+  llvm::BasicBlock* done = NewBlock("assert.holds");
+  builder_.CreateCondBr(Emit(op->condition), done, failed);
+  builder_.SetInsertPoint(failed);
+  EmitMessage(context_, builder_, call_, "assertion failed: %s", {builder_.CreateGlobalString(op->message)});
+  Return(builder_.getInt32(kTwErrorAssertion));
+  builder_.SetInsertPoint(done);
+}
+
+void FunctionEmitter::Return(llvm::Value* code) {
+  for (llvm::Value* pointer : heap_) LibcCall("free", builder_.getVoidTy(), {pointer});
+  builder_.CreateRet(code);
+}
+
+void FunctionEmitter::ReturnIfError(llvm::Value* code) {
+  llvm::BasicBlock* failed = NewBlock("failed");
+  llvm::BasicBlock* done = NewBlock("passed");
+  llvm::MDNode* unlikely = llvm::MDBuilder(context_.llvm).createBranchWeights(1, 2000);
+  builder_.CreateCondBr(builder_.CreateIsNotNull(code), failed, done, unlikely);
+  builder_.SetInsertPoint(failed);
+  Return(code);
+  builder_.SetInsertPoint(done);
+}
+
+}  // namespace tilewright::codegen

@@ -1,0 +1,132 @@
+// From a lowered function to LLVM IR. Private to codegen/llvm.
+//
+// A function becomes three things: the exported one, which checks its arguments (emit_abi.cc); `NAME.compute`, which
+// takes bare pointers and scalars (what this class emits); and one `NAME.parallelN` for each parallel loop, which takes
+// the range of iterations and what the loop's body uses from outside (emit_parallel.cc). Pointers are parameters
+// everywhere so that `noalias` holds for them: the exported function has checked that no tensor that is written
+// overlaps another one, and temporaries are distinct anyway.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "codegen/llvm/types.h"
+#include "ir/function.h"
+#include "ir/target.h"
+#include "llvm/IR/Module.h"
+
+namespace tilewright::codegen {
+
+// What all functions of one LLVM module share.
+struct ModuleContext {
+  llvm::LLVMContext& llvm;
+  llvm::Module& module;
+  const Target& target;
+};
+
+// struct TwCall, TwTensor and TwParallelHook of codegen/runtime.
+llvm::StructType* CallType(llvm::LLVMContext& context);
+llvm::StructType* TensorType(llvm::LLVMContext& context);
+llvm::StructType* ParallelHookType(llvm::LLVMContext& context);
+
+// Emits the body of one LLVM function. Functions return an i32, a TwError.
+class FunctionEmitter {
+ public:
+  // Binds `vars` to the parameters of `function` that follow the first `skip`. `call` is the TwCall*.
+  FunctionEmitter(ModuleContext& context, llvm::Function* function, std::string name, bool inside_parallel);
+
+  void Bind(const Var& var, llvm::Value* value) { values_[var.get()] = value; }
+  void set_call(llvm::Value* call) { call_ = call; }
+  // Memory of at least WorkspaceBytes() for temporaries; null when there are none that need it.
+  void set_workspace(llvm::Value* workspace) { workspace_ = workspace; }
+
+  // Emits `body` and returns from the function.
+  absl::Status EmitBody(const Stmt& body);
+
+  // ---- Expressions (emit_expr.cc, emit_memory.cc, emit_math.cc)
+  llvm::Value* Emit(const Expr& e);
+  // A scalar index as an i64.
+  llvm::Value* EmitIndex(const Expr& e);
+
+  // ---- Statements (emit_stmt.cc, emit_parallel.cc)
+  void Emit(const Stmt& s);
+
+  Builder& builder() { return builder_; }
+  const absl::Status& status() const { return status_; }
+  int64_t workspace_bytes() const { return workspace_high_; }
+
+ private:
+  // Remembers the first thing that cannot be emitted; returns a value of the type so that emission can go on.
+  llvm::Value* Fail(DataType type, const std::string& message);
+  void FailStmt(const std::string& message);
+
+  llvm::Value* EmitVar(const VarNode* op);
+  llvm::Value* EmitBinary(const BinaryNode* op);
+  llvm::Value* EmitIntegerBinary(BinaryOp op, DataType type, llvm::Value* a, llvm::Value* b);
+  llvm::Value* EmitFloatBinary(BinaryOp op, llvm::Value* a, llvm::Value* b);
+  llvm::Value* EmitLogic(const BinaryNode* op);
+  llvm::Value* EmitShuffle(const ShuffleNode* op);
+  llvm::Value* EmitLet(const LetNode* op);
+  llvm::Value* EmitIfThenElse(const CallNode* op);
+  llvm::Value* EmitCall(const CallNode* op);
+  llvm::Value* EmitExternCall(const CallNode* op);
+  llvm::Value* EmitLlvmIntrinsic(const CallNode* op);
+  llvm::Value* EmitMath(const CallNode* op);         // null when `op` is no function of numbers
+  llvm::Value* EmitBitwise(const CallNode* op);      // null when it is no bit operation
+  llvm::Value* EmitAddressCall(const CallNode* op);  // null when it makes no address
+  llvm::Value* Narrowed(DataType type, llvm::Value* value);
+
+  llvm::Value* EmitLoad(const LoadNode* op);
+  void EmitStore(const StoreNode* op);
+  llvm::Value* DataPointer(const Buffer& buffer);
+  llvm::Value* ElementPointer(const Buffer& buffer, llvm::Value* index);
+  llvm::Align AlignmentOf(const Buffer& buffer, const Expr& first, int lanes) const;
+  llvm::Value* EmitLanePointers(const Buffer& buffer, const Expr& index);
+
+  void EmitFor(const ForNode* op);
+  void EmitSerialLoop(const Var& var, llvm::Value* begin, llvm::Value* extent, bool nonempty, const Stmt& body);
+  void EmitParallel(const ForNode* op);
+  void EmitWhile(const WhileNode* op);
+  void EmitIf(const IfNode* op);
+  void EmitAllocate(const AllocateNode* op);
+  void EmitAssert(const AssertNode* op);
+  void Return(llvm::Value* code);
+  void ReturnIfError(llvm::Value* code);
+  llvm::BasicBlock* NewBlock(const char* name);
+  llvm::AllocaInst* EntryAlloca(llvm::Type* type, llvm::Value* count, uint64_t align, const std::string& name);
+  llvm::Value* LibcCall(const char* name, llvm::Type* result, llvm::ArrayRef<llvm::Value*> args);
+
+  friend class MathEmitter;
+
+  ModuleContext& context_;
+  llvm::Function* function_;
+  const std::string name_;
+  const bool inside_parallel_;
+  Builder builder_;
+  std::unordered_map<const VarNode*, llvm::Value*> values_;
+  llvm::Value* call_ = nullptr;
+  llvm::Value* workspace_ = nullptr;
+  int64_t workspace_top_ = 0;       // bytes of the workspace in use at this place
+  int64_t workspace_high_ = 0;      // most bytes in use anywhere
+  std::vector<llvm::Value*> heap_;  // allocations to free before a return
+  absl::Status status_;
+};
+
+// snprintf(call->message, call->message_bytes, format, args...).
+void EmitMessage(ModuleContext& context, Builder& builder, llvm::Value* call, const std::string& format,
+                 llvm::ArrayRef<llvm::Value*> args);
+
+// The exported function and its workspace function, which call `compute`.
+struct ComputeFunction {
+  llvm::Function* function;  // (ptr call, ptr workspace, buffers' data..., scalars...) -> i32
+  int64_t workspace_bytes;
+  std::vector<Var> scalars;  // variables of shapes, strides and scalar parameters, in the order of their parameters
+};
+absl::Status EmitAbi(ModuleContext& context, const Function& function, const ComputeFunction& compute);
+
+// All functions of a lowered module.
+absl::Status EmitModule(ModuleContext& context, const Module& module);
+
+}  // namespace tilewright::codegen

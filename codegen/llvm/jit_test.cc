@@ -1,0 +1,99 @@
+#include "codegen/llvm/jit.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "codegen/llvm/testing/programs.h"
+#include "codegen/runtime/tensor.h"
+#include "codegen/runtime/thread_pool.h"
+#include "ir/builder.h"
+#include "ir/ops/matmul.h"
+
+namespace tilewright {
+namespace {
+
+using runtime::kFloat32;
+using runtime::Tensor;
+
+constexpr DataType kF32 = DataType::Float(32);
+
+std::unique_ptr<CompiledModule> Compile(const Function& function) {
+  auto compiled = CompileToJit(Module(function), HostTarget());
+  if (!compiled.ok()) ADD_FAILURE() << compiled.status().message();
+  return compiled.ok() ? *std::move(compiled) : nullptr;
+}
+
+Tensor Random(std::initializer_list<int64_t> shape, uint32_t seed) {
+  Tensor tensor = *Tensor::Allocate(kFloat32, shape);
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+    seed = seed * 1664525u + 1013904223u;
+    tensor.data<float>()[i] = static_cast<float>(seed >> 8) / (1 << 23) - 1.0f;
+  }
+  return tensor;
+}
+
+TEST(Jit, Elementwise) {
+  FunctionBuilder f("main");
+  Buffer a = f.Input("A", {37}, kF32);
+  Buffer b = f.Compute("B", {37}, [&](Var i) { return a(i) * ConstFloat(kF32, 2) + ConstFloat(kF32, 1); });
+  auto compiled = Compile(f.Build({b}));
+  ASSERT_NE(compiled, nullptr);
+  Tensor x = Random({37}, 1), y = Random({37}, 2);
+  TwTensor* args[] = {x.abi(), y.abi()};
+  absl::Status status = compiled->Run("main", args);
+  ASSERT_TRUE(status.ok()) << status.message();
+  for (int i = 0; i < 37; ++i) EXPECT_FLOAT_EQ(y.data<float>()[i], x.data<float>()[i] * 2 + 1);
+}
+
+// The largest error of C = A B, relative to the sum of absolute products.
+double MatmulError(Tensor& a, Tensor& b, Tensor& c, int64_t m, int64_t n, int64_t k) {
+  double worst = 0;
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      double sum = 0, magnitude = 1e-30;
+      for (int64_t l = 0; l < k; ++l) {
+        const double product = double{a.data<float>()[i * k + l]} * b.data<float>()[l * n + j];
+        sum += product;
+        magnitude += std::abs(product);
+      }
+      worst = std::max(worst, std::abs(sum - c.data<float>()[i * n + j]) / magnitude);
+    }
+  }
+  return worst;
+}
+
+TEST(Jit, MatmulAsWritten) {
+  auto compiled = Compile(ops::Matmul(13, 17, 19));
+  ASSERT_NE(compiled, nullptr);
+  Tensor a = Random({13, 19}, 1), b = Random({19, 17}, 2), c = Random({13, 17}, 3);
+  TwTensor* args[] = {a.abi(), b.abi(), c.abi()};
+  absl::Status status = compiled->Run("matmul", args);
+  if (!status.ok()) status = compiled->Run("main", args);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_LT(MatmulError(a, b, c, 13, 17, 19), 1e-6);
+}
+
+TEST(Jit, TiledMatmul) {
+  runtime::ThreadPool pool({.num_threads = 2});
+  const TwParallelHook hook = pool.hook();
+  for (int64_t m : {24, 25, 35, 11}) {
+    const testing::TiledMatmul shape = {.m = m, .n = 96, .k = 20, .rows = 12, .columns = 32};
+    auto compiled = Compile(testing::MakeTiledMatmul(shape));
+    ASSERT_NE(compiled, nullptr);
+    Tensor a = Random({m, 20}, 1), b = Random({20, 96}, 2), c = Random({m, 96}, 3), packed = Random({3, 20, 32}, 0);
+    for (int64_t k = 0; k < 20; ++k) {
+      for (int64_t j = 0; j < 96; ++j)
+        packed.data<float>()[(j / 32 * 20 + k) * 32 + j % 32] = b.data<float>()[k * 96 + j];
+    }
+    TwTensor* args[] = {a.abi(), packed.abi(), c.abi()};
+    for (const TwParallelHook* parallel : {static_cast<const TwParallelHook*>(nullptr), &hook}) {
+      absl::Status status = compiled->Run("main", args, parallel);
+      ASSERT_TRUE(status.ok()) << status.message();
+      EXPECT_LT(MatmulError(a, b, c, m, 96, 20), 1e-6) << "m = " << m;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tilewright

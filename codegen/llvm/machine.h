@@ -1,0 +1,25 @@
+// LLVM's view of a target: the machine to generate code for, and the passes in front of it. Private to codegen/llvm.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "ir/target.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
+
+namespace tilewright::codegen {
+
+absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Target& target);
+
+// The LLVM passes that our code profits from. Tiling, unrolling and vectorization were decided before; loops that no
+// schedule touched are vectorized here.
+void Optimize(llvm::Module& module, llvm::TargetMachine& machine);
+
+enum class MachineOutput { kObject, kAssembly };
+absl::StatusOr<llvm::SmallVector<char, 0>> Generate(llvm::Module& module, llvm::TargetMachine& machine,
+                                                    MachineOutput output);
+
+}  // namespace tilewright::codegen

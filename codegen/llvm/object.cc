@@ -1,0 +1,38 @@
+#include "codegen/llvm/object.h"
+
+#include "codegen/llvm/compile.h"
+#include "codegen/llvm/machine.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace tilewright {
+namespace {
+
+absl::StatusOr<std::string> EmitMachineCode(const Module& module, const Target& target, const CompileOptions& options,
+                                            codegen::MachineOutput output) {
+  auto program = codegen::CompileToLlvm(module, target, options);
+  if (!program.ok()) return program.status();
+  auto bytes = codegen::Generate(*program->module, *program->machine, output);
+  if (!bytes.ok()) return bytes.status();
+  return std::string(bytes->data(), bytes->size());
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> EmitObject(const Module& module, const Target& target, const CompileOptions& options) {
+  return EmitMachineCode(module, target, options, codegen::MachineOutput::kObject);
+}
+
+absl::StatusOr<std::string> EmitAssembly(const Module& module, const Target& target, const CompileOptions& options) {
+  return EmitMachineCode(module, target, options, codegen::MachineOutput::kAssembly);
+}
+
+absl::StatusOr<std::string> EmitLlvmIr(const Module& module, const Target& target, const CompileOptions& options) {
+  auto program = codegen::CompileToLlvm(module, target, options);
+  if (!program.ok()) return program.status();
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  program->module->print(stream, nullptr);
+  return text;
+}
+
+}  // namespace tilewright

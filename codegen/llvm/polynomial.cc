@@ -1,0 +1,127 @@
+#include "codegen/llvm/polynomial.h"
+
+#include <initializer_list>
+#include <limits>
+
+namespace tilewright::codegen {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// Operations on a float type, scalar or vector.
+class F32 {
+ public:
+  F32(Builder& builder, llvm::Value* like) : b_(builder), type_(like->getType()) {
+    auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type_);
+    int_type_ = b_.getInt32Ty();
+    if (vector != nullptr) int_type_ = llvm::FixedVectorType::get(int_type_, vector->getNumElements());
+  }
+  llvm::Constant* Number(double value) { return llvm::ConstantFP::get(type_, value); }
+  llvm::Constant* Bits(uint32_t value) { return llvm::ConstantInt::get(int_type_, value); }
+  llvm::Value* ToBits(llvm::Value* x) { return b_.CreateBitCast(x, int_type_); }
+  llvm::Value* FromBits(llvm::Value* bits) { return b_.CreateBitCast(bits, type_); }
+  llvm::Value* ToFloat(llvm::Value* integer) { return b_.CreateSIToFP(integer, type_); }
+  llvm::Value* Fma(llvm::Value* x, llvm::Value* y, llvm::Value* z) { return b_.CreateFAdd(b_.CreateFMul(x, y), z); }
+  llvm::Value* Abs(llvm::Value* x) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x); }
+  llvm::Value* CopySign(llvm::Value* x, llvm::Value* sign) {
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, x, sign);
+  }
+  // Coefficients of x^0, x^1, ... by Horner's rule.
+  llvm::Value* Polynomial(llvm::Value* x, std::initializer_list<double> coefficients) {
+    const double* c = coefficients.end() - 1;
+    llvm::Value* sum = Number(*c);
+    while (c != coefficients.begin()) sum = Fma(sum, x, Number(*--c));
+    return sum;
+  }
+  // NaN stays NaN: a comparison with it is false.
+  llvm::Value* ClampTo(llvm::Value* x, double low, double high) {
+    x = b_.CreateSelect(b_.CreateFCmpOLT(x, Number(low)), Number(low), x);
+    return b_.CreateSelect(b_.CreateFCmpOGT(x, Number(high)), Number(high), x);
+  }
+
+ private:
+  Builder& b_;
+  llvm::Type* type_;
+  llvm::Type* int_type_;
+};
+
+}  // namespace
+
+// x = n ln 2 + r with |r| <= ln 2 / 2. Adding 1.5 * 2^23 rounds to an integer, which then stands in the low bits. The
+// scale 2^n is applied in two halves, since n reaches from -150 to 129 and 2^n alone would overflow or be flushed.
+llvm::Value* EmitExp(Builder& b, llvm::Value* x) {
+  F32 f(b, x);
+  x = f.ClampTo(x, -104.0, 89.0);
+  const double kShift = 12582912.0;
+  llvm::Value* shifted = f.Fma(x, f.Number(1.4426950408889634), f.Number(kShift));
+  llvm::Value* n = b.CreateFSub(shifted, f.Number(kShift));
+  llvm::Value* exponent = b.CreateSub(f.ToBits(shifted), f.Bits(0x4b400000));
+  llvm::Value* r = f.Fma(n, f.Number(-0.693145751953125), x);
+  r = f.Fma(n, f.Number(-1.4286068203094172e-6), r);
+  llvm::Value* p = f.Polynomial(
+      r, {0.4999999341226092, 0.1666652010554613, 0.04166839425916145, 0.00836878062223369, 0.0013814464752015627});
+  p = b.CreateFAdd(f.Fma(b.CreateFMul(r, r), p, r), f.Number(1.0));
+  llvm::Value* half = b.CreateAShr(exponent, f.Bits(1));
+  llvm::Value* rest = b.CreateSub(exponent, half);
+  auto power_of_two = [&](llvm::Value* k) { return f.FromBits(b.CreateShl(b.CreateAdd(k, f.Bits(127)), f.Bits(23))); };
+  return b.CreateFMul(b.CreateFMul(p, power_of_two(half)), power_of_two(rest));
+}
+
+// x = 2^n m with m in [sqrt(1/2), sqrt(2)); log x = n ln 2 + log(1 + (m - 1)).
+llvm::Value* EmitLog(Builder& b, llvm::Value* x) {
+  F32 f(b, x);
+  // Subnormals are scaled into the normal range first.
+  llvm::Value* small = b.CreateFCmpOLT(x, f.Number(1.17549435e-38));
+  llvm::Value* scaled = b.CreateSelect(small, b.CreateFMul(x, f.Number(8388608.0)), x);
+  llvm::Value* bits = b.CreateSub(f.ToBits(scaled), f.Bits(0x3f3504f3));  // sqrt(1/2)
+  llvm::Value* n = b.CreateAShr(bits, f.Bits(23));
+  llvm::Value* m = f.FromBits(b.CreateAdd(b.CreateAnd(bits, f.Bits(0x7fffff)), f.Bits(0x3f3504f3)));
+  llvm::Value* e = b.CreateFSub(f.ToFloat(n), b.CreateSelect(small, f.Number(23.0), f.Number(0.0)));
+  llvm::Value* t = b.CreateFSub(m, f.Number(1.0));
+  llvm::Value* p = f.Polynomial(
+      t, {0.3333331260280285, -0.25000009603654155, 0.2000211873220221, -0.1666799566710242, 0.14219550908241485,
+          -0.12405591417004296, 0.1188817459820959, -0.11675641304033416, 0.06746601328700788});
+  llvm::Value* t2 = b.CreateFMul(t, t);
+  llvm::Value* low = f.Fma(e, f.Number(1.4286068203094172e-6), b.CreateFMul(b.CreateFMul(t, t2), p));
+  low = f.Fma(t2, f.Number(-0.5), low);
+  llvm::Value* result = f.Fma(e, f.Number(0.693145751953125), b.CreateFAdd(t, low));
+  result = b.CreateSelect(b.CreateFCmpOEQ(x, f.Number(kInfinity)), x, result);
+  result = b.CreateSelect(b.CreateFCmpOEQ(x, f.Number(0.0)), f.Number(-kInfinity), result);
+  return b.CreateSelect(b.CreateFCmpULT(x, f.Number(0.0)), f.Number(std::numeric_limits<float>::quiet_NaN()), result);
+}
+
+// A polynomial near zero, where 1 - 2 / (exp(2 |x|) + 1) would cancel.
+llvm::Value* EmitTanh(Builder& b, llvm::Value* x) {
+  F32 f(b, x);
+  llvm::Value* a = f.Abs(x);
+  llvm::Value* x2 = b.CreateFMul(x, x);
+  llvm::Value* p = f.Polynomial(x2, {-0.33333330802798394, 0.13333206010386503, -0.05394676327058758,
+                                     0.021700704201057446, -0.008177400367037447, 0.0021429635902475187});
+  llvm::Value* small = f.Fma(b.CreateFMul(x2, x), p, x);
+  llvm::Value* e = EmitExp(b, b.CreateFAdd(a, a));
+  llvm::Value* large = b.CreateFSub(f.Number(1.0), b.CreateFDiv(f.Number(2.0), b.CreateFAdd(e, f.Number(1.0))));
+  return b.CreateSelect(b.CreateFCmpOLT(a, f.Number(0.625)), small, f.CopySign(large, x));
+}
+
+// x P(x^2) up to 1; then 1 - exp(Q(|x|)), Q the logarithm of erfc, until the result is 1 in f32.
+llvm::Value* EmitErf(Builder& b, llvm::Value* x) {
+  F32 f(b, x);
+  llvm::Value* a = f.Abs(x);
+  llvm::Value* p = f.Polynomial(b.CreateFMul(x, x),
+                                {1.128379165732346, -0.3761262583975127, 0.11283585270823988, -0.026853816070429533,
+                                 0.005188334502499439, -0.0008010247661616482, 7.854026335186637e-05});
+  llvm::Value* limited = f.ClampTo(a, 0.0, 4.0);
+  llvm::Value* q = f.Polynomial(
+      limited, {0.0001884677839039473, -1.129580311888611, -0.6332163949683146, -0.10842210264886622,
+                0.025210342293795762, -0.004205285893765514, 0.00044147291600115534, -2.169763896762405e-05});
+  llvm::Value* large = b.CreateFSub(f.Number(1.0), EmitExp(b, q));
+  return b.CreateSelect(b.CreateFCmpOLT(a, f.Number(1.0)), b.CreateFMul(x, p), f.CopySign(large, x));
+}
+
+llvm::Value* EmitSigmoid(Builder& b, llvm::Value* x) {
+  F32 f(b, x);
+  llvm::Value* e = EmitExp(b, b.CreateFNeg(x));
+  return b.CreateFDiv(f.Number(1.0), b.CreateFAdd(f.Number(1.0), e));
+}
+
+}  // namespace tilewright::codegen

@@ -1,0 +1,161 @@
+#include "codegen/llvm/types.h"
+
+#include <cmath>
+
+#include "ir/check.h"
+
+namespace tilewright::codegen {
+namespace {
+
+llvm::Type* WithLanes(llvm::Type* element, int lanes) {
+  return lanes == 1 ? element : llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes));
+}
+
+// `element` with as many lanes as `like` has.
+llvm::Type* Like(llvm::Type* element, llvm::Value* like) {
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(like->getType());
+  return vector == nullptr ? element : llvm::FixedVectorType::get(element, vector->getNumElements());
+}
+llvm::Constant* Splat(llvm::Type* type, uint64_t value) { return llvm::ConstantInt::get(type, value); }
+
+// float -> the nearest bfloat16, as a float: adds half of the lowest kept bit (less one when that bit is even) to the
+// bit pattern; the carry runs into the exponent as it should. NaNs are kept apart, the addition could overflow them.
+llvm::Value* RoundBFloat16(Builder& b, llvm::Value* value) {
+  llvm::Type* i32 = Like(b.getInt32Ty(), value);
+  llvm::Value* bits = b.CreateBitCast(value, i32);
+  llvm::Value* lowest = b.CreateAnd(b.CreateLShr(bits, Splat(i32, 16)), Splat(i32, 1));
+  llvm::Value* rounded = b.CreateAdd(bits, b.CreateAdd(lowest, Splat(i32, 0x7fff)));
+  llvm::Value* quiet = b.CreateOr(bits, Splat(i32, 0x400000));
+  llvm::Value* is_nan = b.CreateFCmpUNO(value, value);
+  llvm::Value* kept = b.CreateAnd(b.CreateSelect(is_nan, quiet, rounded), Splat(i32, 0xffff0000));
+  return b.CreateBitCast(kept, value->getType());
+}
+
+struct Fp8Format {
+  int mantissa_bits;
+  int bias;
+  uint32_t max_bits;       // magnitude of the greatest finite value
+  uint32_t overflow_bits;  // magnitude that larger values become
+  uint32_t nan_bits;
+};
+constexpr Fp8Format kE4M3 = {3, 7, 0x7e, 0x7f, 0x7f};
+constexpr Fp8Format kE5M2 = {2, 15, 0x7b, 0x7c, 0x7e};
+
+const Fp8Format& FormatOf(DataType type) { return type.code() == TypeCode::kE4M3 ? kE4M3 : kE5M2; }
+
+// float -> the eight bits. In f64 scaled so that the format's subnormals are f64's subnormals, the wanted bits are the
+// top bits of the pattern; every f32 is exact there, so rounding the pattern to nearest even rounds once.
+llvm::Value* EncodeFp8(Builder& b, const Fp8Format& format, llvm::Value* value) {
+  llvm::Type* f64 = Like(b.getDoubleTy(), value);
+  llvm::Type* i64 = Like(b.getInt64Ty(), value);
+  const int shift = 52 - format.mantissa_bits;
+  llvm::Value* wide = b.CreateFPExt(value, f64);
+  llvm::Value* magnitude = b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, wide);
+  llvm::Value* scaled = b.CreateFMul(magnitude, llvm::ConstantFP::get(f64, std::ldexp(1.0, format.bias - 1023)));
+  llvm::Value* bits = b.CreateBitCast(scaled, i64);
+  llvm::Value* lowest = b.CreateAnd(b.CreateLShr(bits, Splat(i64, static_cast<uint64_t>(shift))), Splat(i64, 1));
+  llvm::Value* half = b.CreateAdd(lowest, Splat(i64, (uint64_t{1} << (shift - 1)) - 1));
+  llvm::Value* rounded = b.CreateLShr(b.CreateAdd(bits, half), Splat(i64, static_cast<uint64_t>(shift)));
+  llvm::Value* overflow = b.CreateICmpUGT(rounded, Splat(i64, format.max_bits));
+  rounded = b.CreateSelect(overflow, Splat(i64, format.overflow_bits), rounded);
+  rounded = b.CreateSelect(b.CreateFCmpUNO(value, value), Splat(i64, format.nan_bits), rounded);
+  llvm::Type* i32 = Like(b.getInt32Ty(), value);
+  llvm::Value* sign = b.CreateAnd(b.CreateLShr(b.CreateBitCast(value, i32), Splat(i32, 24)), Splat(i32, 0x80));
+  llvm::Value* all = b.CreateOr(b.CreateTrunc(rounded, i32), sign);
+  return b.CreateTrunc(all, Like(b.getInt8Ty(), value));
+}
+
+// The eight bits -> float: put under the exponent of f32 and scaled by the difference of the biases.
+llvm::Value* DecodeFp8(Builder& b, const Fp8Format& format, llvm::Value* value) {
+  llvm::Type* i32 = Like(b.getInt32Ty(), value);
+  llvm::Type* f32 = Like(b.getFloatTy(), value);
+  llvm::Value* bits = b.CreateZExt(value, i32);
+  llvm::Value* magnitude = b.CreateAnd(bits, Splat(i32, 0x7f));
+  llvm::Value* pattern = b.CreateShl(magnitude, Splat(i32, static_cast<uint64_t>(23 - format.mantissa_bits)));
+  llvm::Value* scaled =
+      b.CreateFMul(b.CreateBitCast(pattern, f32), llvm::ConstantFP::get(f32, std::ldexp(1.0, 127 - format.bias)));
+  llvm::Value* result = b.CreateBitCast(scaled, i32);
+  llvm::Value* special = b.CreateICmpUGT(magnitude, Splat(i32, format.max_bits));
+  llvm::Value* nan = Splat(i32, 0x7fc00000);
+  llvm::Value* infinite = Splat(i32, 0x7f800000);
+  // Only e5m2 has infinities.
+  llvm::Value* is_infinite = b.CreateICmpEQ(magnitude, Splat(i32, 0x7c));
+  llvm::Value* other = format.max_bits == kE5M2.max_bits ? b.CreateSelect(is_infinite, infinite, nan) : nan;
+  result = b.CreateSelect(special, other, result);
+  llvm::Value* sign = b.CreateShl(b.CreateAnd(bits, Splat(i32, 0x80)), Splat(i32, 24));
+  return b.CreateBitCast(b.CreateOr(result, sign), f32);
+}
+
+llvm::Value* FloatToInt(Builder& b, DataType to, llvm::Value* value, llvm::Type* type) {
+  return to.is_uint() ? b.CreateFPToUI(value, type) : b.CreateFPToSI(value, type);
+}
+
+}  // namespace
+
+bool IsNarrowFloat(DataType type) { return type.is_float() && type.code() != TypeCode::kFloat; }
+
+llvm::Type* RegisterType(llvm::LLVMContext& context, DataType type) {
+  const int lanes = type.lanes();
+  if (type.is_void()) return llvm::Type::getVoidTy(context);
+  if (type.is_handle()) return llvm::PointerType::getUnqual(context);
+  if (type.is_bool()) return WithLanes(llvm::Type::getInt1Ty(context), lanes);
+  if (type.is_integer()) return WithLanes(llvm::Type::getIntNTy(context, static_cast<unsigned>(type.bits())), lanes);
+  if (IsNarrowFloat(type) || type.bits() == 32) return WithLanes(llvm::Type::getFloatTy(context), lanes);
+  return WithLanes(type.bits() == 64 ? llvm::Type::getDoubleTy(context) : llvm::Type::getHalfTy(context), lanes);
+}
+
+llvm::Type* MemoryType(llvm::LLVMContext& context, DataType type) {
+  if (type.is_bool() || type.is_integer() || IsNarrowFloat(type)) {
+    return WithLanes(llvm::Type::getIntNTy(context, static_cast<unsigned>(type.bytes() * 8)), type.lanes());
+  }
+  return RegisterType(context, type);
+}
+
+llvm::Value* ToMemory(Builder& b, DataType type, llvm::Value* value) {
+  llvm::Type* memory = MemoryType(b.getContext(), type);
+  if (type.code() == TypeCode::kBFloat) {
+    llvm::Type* i32 = Like(b.getInt32Ty(), value);
+    return b.CreateTrunc(b.CreateLShr(b.CreateBitCast(value, i32), Splat(i32, 16)), memory);
+  }
+  if (IsNarrowFloat(type)) return EncodeFp8(b, FormatOf(type), value);
+  if (value->getType() == memory) return value;
+  return type.is_int() ? b.CreateSExt(value, memory) : b.CreateZExt(value, memory);
+}
+
+llvm::Value* FromMemory(Builder& b, DataType type, llvm::Value* value) {
+  llvm::Type* in_register = RegisterType(b.getContext(), type);
+  if (type.code() == TypeCode::kBFloat) {
+    llvm::Type* i32 = Like(b.getInt32Ty(), value);
+    return b.CreateBitCast(b.CreateShl(b.CreateZExt(value, i32), Splat(i32, 16)), in_register);
+  }
+  if (IsNarrowFloat(type)) return DecodeFp8(b, FormatOf(type), value);
+  if (value->getType() == in_register) return value;
+  if (type.is_bool()) return b.CreateIsNotNull(value);
+  return b.CreateTrunc(value, in_register);
+}
+
+llvm::Value* RoundNarrow(Builder& b, DataType type, llvm::Value* value) {
+  if (type.code() == TypeCode::kBFloat) return RoundBFloat16(b, value);
+  return DecodeFp8(b, FormatOf(type), EncodeFp8(b, FormatOf(type), value));
+}
+
+llvm::Value* Convert(Builder& b, DataType from, DataType to, llvm::Value* value) {
+  if (from == to || (from.is_handle() && to.is_handle())) return value;
+  llvm::Type* type = RegisterType(b.getContext(), to);
+  if (to.is_bool())
+    return from.is_float() ? b.CreateFCmpUNE(value, llvm::Constant::getNullValue(value->getType()))
+                           : b.CreateIsNotNull(value);
+  if (to.is_handle()) return b.CreateIntToPtr(value, type);
+  if (from.is_handle()) return b.CreatePtrToInt(value, type);
+  if (to.is_integer()) {
+    if (from.is_float()) return FloatToInt(b, to, value, type);
+    return from.is_int() ? b.CreateSExtOrTrunc(value, type) : b.CreateZExtOrTrunc(value, type);
+  }
+  TW_CHECK(to.is_float()) << "conversion from " << from.ToString() << " to " << to.ToString();
+  llvm::Value* result = from.is_float() ? b.CreateFPCast(value, type)
+                        : from.is_int() ? b.CreateSIToFP(value, type)
+                                        : b.CreateUIToFP(value, type);
+  return IsNarrowFloat(to) ? RoundNarrow(b, to, result) : result;
+}
+
+}  // namespace tilewright::codegen

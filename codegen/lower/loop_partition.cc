@@ -1,0 +1,224 @@
+#include "codegen/lower/loop_partition.h"
+
+#include <algorithm>
+#include <set>
+
+#include "codegen/lower/scoped_mutator.h"
+#include "codegen/lower/simplify.h"
+#include "ir/arith/linear.h"
+#include "ir/builtin.h"
+#include "ir/regions.h"
+#include "ir/substitute.h"
+
+namespace tilewright {
+namespace {
+
+// Stores of one function after unrolling, as an estimate of the code's size.
+constexpr int64_t kMaxStores = 3000;
+// Parts that one loop is cut into.
+constexpr size_t kMaxParts = 5;
+
+int64_t CountStores(const Stmt& s) {
+  int64_t count = 0;
+  PreOrder(s, [&](const Stmt& sub) {
+    if (const auto* loop = dyn_cast<ForNode>(sub)) {
+      const std::optional<int64_t> extent = AsInt(loop->extent);
+      const bool copies = loop->kind == ForKind::kUnrolled && extent;
+      // A vector of 16 lanes is one store.
+      const int64_t factor = copies ? *extent : loop->kind == ForKind::kVectorized && extent ? (*extent + 15) / 16 : 1;
+      count += factor * CountStores(loop->body);
+      return false;
+    }
+    count += isa<StoreNode>(sub) || isa<EvaluateNode>(sub);
+    return true;
+  });
+  return count;
+}
+
+// The places at which comparisons below a loop change between true, mixed and false, as the loop's variable grows.
+class CutFinder : public Visitor {
+ public:
+  CutFinder(const ForNode* loop, int64_t begin, int64_t end) : loop_(loop), begin_(begin), end_(end) {}
+  // Values of the variable from which on something differs; within (begin, end).
+  std::set<int64_t> Find() {
+    Visit(loop_->body);
+    return std::move(cuts_);
+  }
+  using Visitor::Visit;
+
+ protected:
+  void VisitFor(const ForNode* op) override {
+    if (AsInt(op->min) && AsInt(op->extent)) domains_[op->var] = {op->min, op->extent};
+    analyzer_.Bind(op->var, Range{op->min, op->extent});
+    Visitor::VisitFor(op);
+  }
+  void VisitIf(const IfNode* op) override {
+    AddCondition(op->condition);
+    Visitor::VisitIf(op);
+  }
+  void VisitSelect(const SelectNode* op) override {
+    AddCondition(op->condition);
+    Visitor::VisitSelect(op);
+  }
+  void VisitCall(const CallNode* op) override {
+    if (op->op == kIfThenElse) AddCondition(op->args[0]);
+    Visitor::VisitCall(op);
+  }
+
+ private:
+  void AddCondition(const Expr& e) {
+    if (const auto* negation = dyn_cast<NotNode>(e)) return AddCondition(negation->a);
+    const auto* binary = dyn_cast<BinaryNode>(e);
+    if (binary == nullptr) return;
+    if (IsLogic(binary->op)) {
+      AddCondition(binary->a);
+      AddCondition(binary->b);
+    } else if (IsComparison(binary->op) && binary->a.dtype().is_index()) {
+      AddComparison(*binary);
+    }
+  }
+
+  // coefficient * var + rest compared with 0, where rest lies in [least, greatest].
+  void AddComparison(const BinaryNode& comparison) {
+    const auto linear = arith::DetectLinear(comparison.a - comparison.b, {loop_->var}, &analyzer_);
+    if (!linear) return;
+    const std::optional<int64_t> coefficient = AsInt(linear->coefficients[0]);
+    if (!coefficient || *coefficient == 0) return;
+    std::optional<Range> rest = RelaxRange({linear->base, Const(linear->base.dtype(), 1)}, domains_);
+    if (!rest) return;
+    const std::optional<int64_t> least = AsInt(analyzer_.Simplify(rest->min));
+    const std::optional<int64_t> greatest = AsInt(analyzer_.Simplify(rest->min + rest->extent - 1));
+    if (!least || !greatest) return;
+    switch (comparison.op) {
+      case BinaryOp::kLT:
+      case BinaryOp::kGE:
+        AddSignChange(*coefficient, *least, *greatest);
+        break;
+      case BinaryOp::kLE:
+      case BinaryOp::kGT:
+        // x <= 0 is x - 1 < 0.
+        AddSignChange(*coefficient, *least - 1, *greatest - 1);
+        break;
+      default:
+        // x == 0 may hold between the places where x >= 0 and x > 0 change.
+        AddSignChange(*coefficient, *least, *greatest);
+        AddSignChange(*coefficient, *least - 1, *greatest - 1);
+        break;
+    }
+  }
+
+  // Where coefficient * var + rest >= 0 changes, for the least and the greatest rest.
+  void AddSignChange(int64_t coefficient, int64_t least, int64_t greatest) {
+    for (int64_t rest : {least, greatest}) {
+      // The first value at which it holds, or (falling) no longer holds.
+      AddCut(coefficient > 0 ? -arith::FloorDivInt(rest, coefficient) : arith::FloorDivInt(rest, -coefficient) + 1);
+    }
+  }
+  void AddCut(int64_t cut) {
+    if (cut > begin_ && cut < end_) cuts_.insert(cut);
+  }
+
+  const ForNode* loop_;
+  int64_t begin_, end_;
+  Domains domains_;
+  arith::Analyzer analyzer_;
+  std::set<int64_t> cuts_;
+};
+
+// The bounds of the parts. Of too many only those around the longest part are kept.
+std::vector<int64_t> Bounds(int64_t begin, int64_t end, const std::set<int64_t>& cuts) {
+  std::vector<int64_t> bounds = {begin};
+  bounds.insert(bounds.end(), cuts.begin(), cuts.end());
+  bounds.push_back(end);
+  if (bounds.size() - 1 <= kMaxParts) return bounds;
+  size_t longest = 0;
+  for (size_t i = 0; i + 1 < bounds.size(); ++i) {
+    if (bounds[i + 1] - bounds[i] > bounds[longest + 1] - bounds[longest]) longest = i;
+  }
+  std::set<int64_t> kept = {begin, bounds[longest], bounds[longest + 1], end};
+  return {kept.begin(), kept.end()};
+}
+
+class Partitioner : public Mutator {
+ public:
+  Partitioner(const Function& function, int64_t stores)
+      : function_(function), next_id_(function->next_id), stores_(stores) {}
+  using Mutator::Mutate;
+  Expr Mutate(const Expr& e) override { return e; }
+  uint32_t next_id() const { return next_id_; }
+
+ protected:
+  Stmt MutateFor(const ForNode* op, const Stmt& self) override {
+    const std::optional<int64_t> min = AsInt(op->min), extent = AsInt(op->extent);
+    const bool serial = op->kind == ForKind::kSerial;
+    if (!min || !extent || (!serial && op->kind != ForKind::kParallel)) return Mutator::MutateFor(op, self);
+    const std::vector<int64_t> bounds = Bounds(*min, *min + *extent, CutFinder(op, *min, *min + *extent).Find());
+    const int64_t parts = static_cast<int64_t>(bounds.size()) - 1;
+    const int64_t growth = (parts - 1) * CountStores(op->body);
+    if (parts == 1 || stores_ + growth > kMaxStores) return Mutator::MutateFor(op, self);
+    stores_ += growth;
+    return serial ? Cut(op, bounds) : Branch(op, bounds);
+  }
+
+ private:
+  Stmt Cut(const ForNode* op, const std::vector<int64_t>& bounds) {
+    std::vector<Stmt> parts;
+    for (size_t i = 0; i + 1 < bounds.size(); ++i) {
+      ForNode::Fields fields = op->fields();
+      fields.min = Const(op->var.dtype(), bounds[i]);
+      fields.extent = Const(op->extent.dtype(), bounds[i + 1] - bounds[i]);
+      Stmt part = For(std::move(fields));
+      if (i > 0) part = CopyWithFreshNames(part, &next_id_);
+      parts.push_back(MutateSimplified(part));
+    }
+    return Sequence(std::move(parts));
+  }
+
+  // if i < first cut: ... else if i < second cut: ... else: ...
+  Stmt Branch(const ForNode* op, const std::vector<int64_t>& bounds) {
+    Stmt chain;
+    for (size_t i = bounds.size() - 1; i-- > 0;) {
+      // A loop over the part alone makes its range known; its body is what is wanted.
+      ForNode::Fields fields = op->fields();
+      fields.min = Const(op->var.dtype(), bounds[i]);
+      fields.extent = Const(op->extent.dtype(), bounds[i + 1] - bounds[i]);
+      if (i > 0) fields.body = CopyWithFreshNames(fields.body, &next_id_);
+      Stmt simplified = MutateSimplified(For(std::move(fields)));
+      const auto* loop = dyn_cast<ForNode>(simplified);
+      Stmt body = loop != nullptr && loop->var.same_as(op->var) ? loop->body : simplified;
+      if (!chain) {
+        chain = body;
+      } else {
+        chain = If(op->var < Const(op->var.dtype(), bounds[i + 1]), body, chain);
+      }
+    }
+    ForNode::Fields fields = op->fields();
+    fields.body = chain;
+    return For(std::move(fields));
+  }
+
+  // Inner loops are cut only for what the outer cut has left.
+  Stmt MutateSimplified(const Stmt& part) {
+    Stmt simplified = SimplifyFunction(function_.WithBody(part, next_id_))->body;
+    const auto* loop = dyn_cast<ForNode>(simplified);
+    if (loop == nullptr) return Mutate(simplified);
+    // The loop itself has been cut already.
+    ForNode::Fields fields = loop->fields();
+    fields.body = Mutate(loop->body);
+    return For(std::move(fields));
+  }
+
+  const Function& function_;
+  uint32_t next_id_;
+  int64_t stores_;
+};
+
+}  // namespace
+
+Function PartitionLoops(const Function& function) {
+  Partitioner partitioner(function, CountStores(function->body));
+  Stmt body = partitioner.Mutate(function->body);
+  return function.WithBody(std::move(body), partitioner.next_id());
+}
+
+}  // namespace tilewright

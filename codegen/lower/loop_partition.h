@@ -1,0 +1,20 @@
+// Cuts loops where conditions inside of them change their value, so that each part is free of them.
+//
+//   for i0 in range(43):                            for i0 in range(42):
+//       for i1 in T.unroll(12):                         for i1 in T.unroll(12):
+//           if i0 * 12 + i1 < 512: ...         =>           ...
+//                                                   for i1 in T.unroll(12):
+//                                                       if 504 + i1 < 512: ...     # constant once it is unrolled
+//
+// Considered are comparisons that are linear in the loop's variable, in branches, predicates and if_then_else. The
+// borders of convolutions and the edges of tiles so cost nothing inside. A parallel loop is not cut; its body becomes a
+// branch over the parts instead. Code grows by a bounded factor: a loop whose parts would exceed the bound stays whole.
+#pragma once
+
+#include "ir/function.h"
+
+namespace tilewright {
+
+Function PartitionLoops(const Function& function);
+
+}  // namespace tilewright

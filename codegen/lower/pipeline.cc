@@ -1,0 +1,78 @@
+#include "codegen/lower/pipeline.h"
+
+#include <chrono>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/lower/compact_buffers.h"
+#include "codegen/lower/flatten_buffers.h"
+#include "codegen/lower/loop_partition.h"
+#include "codegen/lower/lower_blocks.h"
+#include "codegen/lower/lower_init.h"
+#include "codegen/lower/lower_match_buffers.h"
+#include "codegen/lower/plan_allocations.h"
+#include "codegen/lower/simplify.h"
+#include "codegen/lower/substitute_iterators.h"
+#include "codegen/lower/unroll.h"
+#include "codegen/lower/vectorize.h"
+#include "codegen/lower/verify_lowered.h"
+
+namespace tilewright {
+namespace {
+
+using Result = absl::StatusOr<Function>;
+struct Pass {
+  std::string_view name;
+  Result (*run)(const Function& function, const Target& target);
+};
+
+// The order matters. Signatures of blocks are needed until allocations are placed; regions of sub-buffers until buffers
+// are compact; loops are cut before they are written out, so that each part folds its own conditions; vectors are made
+// of flat indices, where adjacent elements can be seen.
+constexpr Pass kPasses[] = {
+    {"lower_init", [](const Function& f, const Target&) -> Result { return LowerInit(f); }},
+    {"plan_allocations", [](const Function& f, const Target&) -> Result { return PlanAllocations(f); }},
+    {"substitute_iterators", [](const Function& f, const Target&) -> Result { return SubstituteIterators(f); }},
+    {"compact_buffers", [](const Function& f, const Target&) -> Result { return CompactBuffers(f); }},
+    {"lower_match_buffers", [](const Function& f, const Target&) { return LowerMatchBuffers(f); }},
+    {"lower_blocks", [](const Function& f, const Target&) -> Result { return LowerBlocks(f); }},
+    {"simplify", [](const Function& f, const Target&) -> Result { return SimplifyFunction(f); }},
+    {"loop_partition", [](const Function& f, const Target&) -> Result { return PartitionLoops(f); }},
+    {"flatten_buffers", [](const Function& f, const Target&) { return FlattenBuffers(f); }},
+    {"vectorize", [](const Function& f, const Target& t) -> Result { return VectorizeLoops(f, t.vector_bits); }},
+    {"unroll", [](const Function& f, const Target&) -> Result { return UnrollLoops(f); }},
+    {"simplify_unrolled", [](const Function& f, const Target&) -> Result { return SimplifyFunction(f); }},
+};
+
+}  // namespace
+
+std::vector<std::string_view> LoweringPassNames() {
+  std::vector<std::string_view> names;
+  for (const Pass& pass : kPasses) names.push_back(pass.name);
+  return names;
+}
+
+absl::StatusOr<Module> Lower(const Module& module, const Target& target, const LowerOptions& options,
+                             std::vector<PassTime>* times) {
+  Module lowered = module;
+  for (const Pass& pass : kPasses) {
+    const auto start = std::chrono::steady_clock::now();
+    for (const Function& before : module.functions()) {
+      const Function current = lowered.Find(before->name);
+      Result after = pass.run(current, target);
+      if (!after.ok()) {
+        return absl::Status(after.status().code(),
+                            absl::StrCat("function ", before->name, ": ", after.status().message()));
+      }
+      if (options.after_pass && !(*after)->body.same_as(current->body)) options.after_pass(pass.name, current, *after);
+      lowered.Set(*std::move(after));
+    }
+    const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
+    if (times != nullptr) times->push_back({pass.name, spent.count()});
+  }
+  for (const Function& function : lowered.functions()) {
+    if (absl::Status status = VerifyLowered(function); !status.ok()) return status;
+  }
+  return lowered;
+}
+
+}  // namespace tilewright

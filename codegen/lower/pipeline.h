@@ -1,0 +1,37 @@
+// Lowering: from programs with blocks to what the back ends take.
+//
+//   absl::StatusOr<Module> lowered = Lower(module, target);
+//
+// A lowered function has no blocks. It consists of serial, parallel and thread-bound loops, branches, sequences,
+// allocations, assertions and stores; buffers are flat (one dimension, no strides, no layout); vectors are at most as
+// wide as the target's registers. Passes never change what a program computes. pipeline.cc is the list of them.
+#pragma once
+
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ir/function.h"
+#include "ir/target.h"
+
+namespace tilewright {
+
+struct LowerOptions {
+  // Called after each pass that changed a function.
+  std::function<void(std::string_view pass, const Function& before, const Function& after)> after_pass;
+};
+
+struct PassTime {
+  std::string_view pass;
+  double milliseconds = 0;  // of all functions together
+};
+
+// `times`, when given, receives one entry for each pass.
+absl::StatusOr<Module> Lower(const Module& module, const Target& target, const LowerOptions& options = {},
+                             std::vector<PassTime>* times = nullptr);
+
+// The names of the passes in order, as --print-after takes them.
+std::vector<std::string_view> LoweringPassNames();
+
+}  // namespace tilewright

@@ -1,0 +1,21 @@
+// A Mutator that knows, at each place, the ranges of the loops around it and the conditions that hold there.
+#pragma once
+
+#include "ir/arith/analyzer.h"
+#include "ir/functor.h"
+
+namespace tilewright {
+
+class ScopedMutator : public Mutator {
+ public:
+  using Mutator::Mutate;
+
+ protected:
+  Stmt MutateFor(const ForNode* op, const Stmt& self) override;
+  Stmt MutateIf(const IfNode* op, const Stmt& self) override;
+  Stmt MutateBlockRealize(const BlockRealizeNode* op, const Stmt& self) override;
+
+  arith::Analyzer analyzer_;
+};
+
+}  // namespace tilewright

@@ -1,0 +1,268 @@
+#include "codegen/lower/vectorize.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "codegen/lower/scoped_mutator.h"
+#include "ir/arith/linear.h"
+#include "ir/builtin.h"
+#include "ir/check.h"
+#include "ir/substitute.h"
+
+namespace tilewright {
+namespace {
+
+// Bits of the widest element that a statement loads, stores or computes with; indices do not count.
+class WidestElement : public Visitor {
+ public:
+  using Visitor::Visit;
+  int bits = 8;
+
+ protected:
+  void VisitLoad(const LoadNode* op) override { Count(op->dtype()); }
+  void VisitStore(const StoreNode* op) override {
+    Count(op->value.dtype());
+    Visit(op->value);
+  }
+  void VisitCast(const CastNode* op) override {
+    Count(op->dtype());
+    Visitor::VisitCast(op);
+  }
+
+ private:
+  // Narrow floats are computed with in 32 bits.
+  void Count(DataType type) { bits = std::max(bits, type.is_float() ? std::max(type.bits(), 32) : type.bits()); }
+};
+
+// One copy of the body with the variable standing for `lanes` values from `first` on. `ok` turns false when a part has
+// no vector form.
+class LaneExpander : public Mutator {
+ public:
+  LaneExpander(const Var& var, Expr first, int lanes, arith::Analyzer* analyzer)
+      : var_(var), first_(std::move(first)), lanes_(lanes), analyzer_(analyzer) {}
+  bool ok() const { return ok_; }
+
+  using Mutator::Mutate;
+  // An expression that depends on the variable becomes a vector; any other stays as it is.
+  Expr Mutate(const Expr& e) override {
+    if (!e || !Depends(e)) return e;
+    if (e.dtype().lanes() > 1) return Unsupported(e);
+    if (e.dtype().is_index()) {
+      const auto linear = arith::DetectLinear(e, {var_}, analyzer_);
+      if (linear) {
+        Expr base = analyzer_->Simplify(linear->base + linear->coefficients[0] * CastTo(e.dtype(), first_));
+        return Ramp(base, linear->coefficients[0], lanes_);
+      }
+    }
+    return Mutator::Mutate(e);
+  }
+
+ protected:
+  Expr MutateVar(const VarNode* op, const Expr& self) override {
+    if (op == var_.get()) return Ramp(first_, Const(var_.dtype(), 1), lanes_);
+    auto it = lets_.find(Var(op));
+    return it == lets_.end() ? self : it->second;
+  }
+  Expr MutateBinary(const BinaryNode* op, const Expr&) override {
+    return MakeBinary(op->op, Vector(op->a), Vector(op->b));
+  }
+  Expr MutateNot(const NotNode* op, const Expr&) override { return Not(Vector(op->a)); }
+  Expr MutateCast(const CastNode* op, const Expr&) override {
+    return CastTo(op->dtype().with_lanes(lanes_), Vector(op->value));
+  }
+  Expr MutateSelect(const SelectNode* op, const Expr&) override {
+    Expr condition = Depends(op->condition) ? Vector(op->condition) : op->condition;
+    return Expr(new SelectNode(condition, Vector(op->true_value), Vector(op->false_value)));
+  }
+  Expr MutateLoad(const LoadNode* op, const Expr&) override {
+    if (op->predicate || op->buffer->dtype.lanes() > 1) return Unsupported(Expr(op));
+    Expr index = Mutate(op->indices[0]);
+    Expr mask = mask_;
+    return op->buffer.Load({index}, mask);
+  }
+  Expr MutateLet(const LetNode* op, const Expr&) override {
+    Expr value = Mutate(op->value);
+    if (!value.same_as(op->value)) {
+      Var var(op->var.name(), value.dtype());
+      lets_[op->var] = var;
+      return Expr(new LetNode(var, value, Vector(op->body)));
+    }
+    return Expr(new LetNode(op->var, value, Vector(op->body)));
+  }
+  Expr MutateCall(const CallNode* op, const Expr& self) override {
+    if (op->op == kIfThenElse) return MutateIfThenElse(op);
+    const bool lane_by_lane = EffectOf(op->op) == CallEffect::kPure && op->op != kCallPureExtern &&
+                              op->op != kAddressOf && op->op != kAccessPtr && !op->op.starts_with("call_llvm") &&
+                              !op->op.starts_with("vector");
+    if (!lane_by_lane) return Unsupported(self);
+    std::vector<Expr> args;
+    for (const Expr& arg : op->args) args.push_back(Vector(arg));
+    return Call(op->dtype().with_lanes(lanes_), op->op, std::move(args));
+  }
+
+  Stmt MutateStore(const StoreNode* op, const Stmt& self) override {
+    // All lanes would write one element.
+    const bool one_element = !Depends(op->indices[0]);
+    if (op->predicate || one_element || op->buffer->dtype.lanes() > 1) return Unsupported(self);
+    Expr value = Vector(op->value);
+    return Store(op->buffer, std::move(value), {Mutate(op->indices[0])}, mask_);
+  }
+  Stmt MutateFor(const ForNode* op, const Stmt& self) override {
+    if (Depends(op->min) || Depends(op->extent)) return Unsupported(self);
+    ForNode::Fields fields = op->fields();
+    fields.body = Mutate(op->body);
+    return For(std::move(fields));
+  }
+  Stmt MutateIf(const IfNode* op, const Stmt& self) override {
+    if (!Depends(op->condition)) {
+      Stmt then_case = Mutate(op->then_case);
+      return If(op->condition, then_case, Mutate(op->else_case));
+    }
+    if (op->else_case) return Unsupported(self);
+    Expr same_for_all, by_lane;
+    Split(op->condition, &same_for_all, &by_lane);
+    const Expr outer = mask_;
+    Expr inner = Vector(by_lane);
+    mask_ = outer ? And(outer, inner) : inner;
+    Stmt body = Mutate(op->then_case);
+    mask_ = outer;
+    return same_for_all ? If(same_for_all, body) : body;
+  }
+  Stmt MutateLetStmt(const LetStmtNode* op, const Stmt&) override {
+    Expr value = Mutate(op->value);
+    Var var = op->var;
+    if (!value.same_as(op->value)) {
+      var = Var(op->var.name(), value.dtype());
+      lets_[op->var] = var;
+    }
+    return LetStmt(var, value, Mutate(op->body));
+  }
+  Stmt MutateWhile(const WhileNode*, const Stmt& self) override { return Unsupported(self); }
+  Stmt MutateEvaluate(const EvaluateNode*, const Stmt& self) override {
+    return IsNoOp(self) ? self : Unsupported(self);
+  }
+  Stmt MutateAssert(const AssertNode*, const Stmt& self) override { return Unsupported(self); }
+  Stmt MutateAllocate(const AllocateNode*, const Stmt& self) override { return Unsupported(self); }
+  Stmt MutateSync(const SyncNode*, const Stmt& self) override { return Unsupported(self); }
+
+ private:
+  template <class T>
+  T Unsupported(const T& self) {
+    ok_ = false;
+    return self;
+  }
+  bool Depends(const Expr& e) {
+    bool found = false;
+    PreOrder(e, [&](const Expr& sub) {
+      const auto* var = dyn_cast<VarNode>(sub);
+      found |= var != nullptr && (var == var_.get() || lets_.contains(Var(var)));
+      return !found;
+    });
+    return found;
+  }
+  // As a vector in any case.
+  Expr Vector(const Expr& e) {
+    Expr result = Mutate(e);
+    return result.dtype().is_scalar() ? Broadcast(result, lanes_) : result;
+  }
+  // Loads in the branches are masked: they run for all lanes.
+  Expr MutateIfThenElse(const CallNode* op) {
+    if (!Depends(op->args[0])) {
+      return Call(op->dtype().with_lanes(lanes_), op->op, {op->args[0], Vector(op->args[1]), Vector(op->args[2])});
+    }
+    Expr condition = Vector(op->args[0]);
+    const Expr outer = mask_;
+    mask_ = outer ? And(outer, condition) : condition;
+    Expr true_value = Vector(Masked(op->args[1]));
+    mask_ = outer ? And(outer, Not(condition)) : Not(condition);
+    Expr false_value = Vector(Masked(op->args[2]));
+    mask_ = outer;
+    return Expr(new SelectNode(condition, true_value, false_value));
+  }
+  // A load of one element for all lanes is guarded like the others: it becomes a vector load of equal indices.
+  Expr Masked(const Expr& e) {
+    return RewriteExpr(e, [&](const Expr& sub) {
+      const auto* load = dyn_cast<LoadNode>(sub);
+      if (load == nullptr || !load->dtype().is_scalar() || Depends(sub)) return sub;
+      ok_ = false;
+      return sub;
+    });
+  }
+  static void And2(Expr* all, const Expr& part) { *all = *all ? And(*all, part) : part; }
+  void Split(const Expr& condition, Expr* same_for_all, Expr* by_lane) {
+    const auto* both = dyn_cast<BinaryNode>(condition);
+    if (both != nullptr && both->op == BinaryOp::kAnd) {
+      Split(both->a, same_for_all, by_lane);
+      Split(both->b, same_for_all, by_lane);
+    } else {
+      And2(Depends(condition) ? by_lane : same_for_all, condition);
+    }
+  }
+
+  const Var& var_;
+  const Expr first_;
+  const int lanes_;
+  arith::Analyzer* analyzer_;
+  VarMap lets_;
+  Expr mask_;  // null: all lanes
+  bool ok_ = true;
+};
+
+class Vectorizer : public ScopedMutator {
+ public:
+  Vectorizer(int vector_bits, uint32_t next_id) : vector_bits_(vector_bits), next_id_(next_id) {}
+  using ScopedMutator::Mutate;
+  Expr Mutate(const Expr& e) override { return e; }
+  uint32_t next_id() const { return next_id_; }
+
+ protected:
+  Stmt MutateFor(const ForNode* op, const Stmt& self) override {
+    Stmt mutated = ScopedMutator::MutateFor(op, self);
+    const auto* loop = cast<ForNode>(mutated);
+    if (loop->kind != ForKind::kVectorized) return mutated;
+    if (Stmt vectors = Expand(loop)) return vectors;
+    ForNode::Fields fields = loop->fields();
+    fields.kind = ForKind::kSerial;
+    return For(std::move(fields));
+  }
+
+ private:
+  // Null when there is no vector form. Rests are made of smaller powers of two.
+  Stmt Expand(const ForNode* loop) {
+    const std::optional<int64_t> extent = AsInt(loop->extent);
+    if (!extent) return Stmt();
+    WidestElement widest;
+    widest.Visit(loop->body);
+    const int64_t native = std::max(1, vector_bits_ / widest.bits);
+    std::vector<Stmt> parts;
+    for (int64_t done = 0; done < *extent;) {
+      const auto rest = static_cast<uint64_t>(*extent - done);
+      const int64_t lanes = std::min<int64_t>(native, static_cast<int64_t>(std::bit_floor(rest)));
+      Expr first = analyzer_.Simplify(loop->min + Const(loop->min.dtype(), done));
+      Stmt body = loop->body;
+      if (done > 0) body = CopyWithFreshNames(body, &next_id_);
+      if (lanes == 1) {
+        parts.push_back(Substitute(body, {{loop->var, first}}));
+      } else {
+        LaneExpander expander(loop->var, first, static_cast<int>(lanes), &analyzer_);
+        parts.push_back(expander.Mutate(body));
+        if (!expander.ok()) return Stmt();
+      }
+      done += lanes;
+    }
+    return Sequence(std::move(parts));
+  }
+
+  const int vector_bits_;
+  uint32_t next_id_;
+};
+
+}  // namespace
+
+Function VectorizeLoops(const Function& function, int vector_bits) {
+  Vectorizer vectorizer(vector_bits, function->next_id);
+  Stmt body = vectorizer.Mutate(function->body);
+  return function.WithBody(std::move(body), vectorizer.next_id());
+}
+
+}  // namespace tilewright
