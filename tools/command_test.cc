@@ -1,0 +1,108 @@
+// The command line: what each command prints, and its exit status for good input, refused input and wrong usage.
+#include "tools/command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "tools/commands.h"
+
+namespace tilewright {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct Result {
+  int status;
+  std::string out, err;
+};
+Result RunTool(const std::vector<std::string>& args, const std::string& input = "") {
+  std::istringstream in(input);
+  std::ostringstream out, err;
+  const int status = RunCommandLine(args, AllCommands(), in, out, err);
+  return {status, out.str(), err.str()};
+}
+
+std::string WriteFile(const std::string& name, const std::string& text) {
+  std::string path = testing::TempDir() + "/" + name;
+  std::ofstream(path) << text;
+  return path;
+}
+
+constexpr char kFill[] = R"(
+@T.prim_func
+def fill(A: T.Buffer((16,), "float32")):
+    for i in range(16):
+        A[i] = 1.0
+)";
+
+TEST(Command, HelpAndUsage) {
+  EXPECT_EQ(RunTool({}).status, kUsage);
+  EXPECT_EQ(RunTool({"--help"}).status, kDone);
+  EXPECT_THAT(RunTool({"--help"}).out, HasSubstr("show FILE"));
+  for (const Command& command : AllCommands()) {
+    Result help = RunTool({std::string(command.name), "--help"});
+    EXPECT_EQ(help.status, kDone) << command.name;
+    EXPECT_THAT(help.out, StartsWith("tilewright " + std::string(command.name)));
+  }
+  EXPECT_EQ(RunTool({"shwo", "x"}).status, kUsage);
+  EXPECT_EQ(RunTool({"shwo", "x"}).err, "tilewright: unknown command 'shwo'; see tilewright --help\n");
+  EXPECT_EQ(RunTool({"show"}).err, "tilewright show: FILE is missing; see tilewright show --help\n");
+  EXPECT_EQ(RunTool({"show", "a", "b"}).status, kUsage);
+  EXPECT_EQ(RunTool({"show", "a", "--nothing"}).err,
+            "tilewright show: unknown flag --nothing; see tilewright show --help\n");
+  EXPECT_EQ(RunTool({"show", "a", "--format"}).err,
+            "tilewright show: --format needs a value; see tilewright show --help\n");
+  EXPECT_EQ(RunTool({"show", "-", "--format=xml"}, kFill).status, kUsage);
+}
+
+TEST(Command, ShowPrintsCanonicalForm) {
+  Result result = RunTool({"show", "-"}, kFill);
+  EXPECT_EQ(result.status, kDone) << result.err;
+  EXPECT_EQ(result.out, R"(# from tvm.script import ir as I
+# from tvm.script import tir as T
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def fill(A: T.Buffer((16,), "float32")):
+        for i in range(16):
+            A[i] = T.float32(1)
+)");
+  EXPECT_EQ(RunTool({"show", WriteFile("fill.py", kFill)}).out, result.out);
+}
+
+TEST(Command, ShowPrintsJson) {
+  Result result = RunTool({"show", "-", "--format", "json"}, kFill);
+  EXPECT_EQ(result.status, kDone) << result.err;
+  EXPECT_THAT(result.out, StartsWith("{\n  \"functions\": [\n"));
+  EXPECT_THAT(result.out, HasSubstr("\"node\": \"Store\""));
+}
+
+TEST(Command, ShowRefuses) {
+  Result result = RunTool({"show", "-"}, "@T.prim_func\ndef f(A: T.Buffer((4,), \"float32\")):\n    A[j] = 1.0\n");
+  EXPECT_EQ(result.status, kRefused);
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(result.err, "<stdin>:3:7: error: 'j' is not defined\n    A[j] = 1.0\n      ^\n");
+  EXPECT_EQ(RunTool({"show", "/nowhere/at/all.py"}).status, kRefused);
+  EXPECT_EQ(RunTool({"show", "/nowhere/at/all.py"}).err, "/nowhere/at/all.py: error: cannot read this file\n");
+}
+
+TEST(Command, EqualComparesUpToNames) {
+  const std::string a = WriteFile("a.py", kFill);
+  std::string text = kFill;
+  text.replace(text.find("for i"), 5, "for j");
+  text.replace(text.find("A[i]"), 4, "A[j]");
+  EXPECT_EQ(RunTool({"equal", a, WriteFile("b.py", text)}).status, kDone);
+  text.replace(text.find("range(16)"), 9, "range(8)");
+  Result result = RunTool({"equal", a, WriteFile("c.py", text)});
+  EXPECT_EQ(result.status, kRefused);
+  EXPECT_THAT(result.out, StartsWith("different at "));
+  EXPECT_THAT(result.out, HasSubstr("for i in range(16):     | for j in range(8):"));
+}
+
+}  // namespace
+}  // namespace tilewright

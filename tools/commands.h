@@ -1,0 +1,20 @@
+// The table of commands.
+#pragma once
+
+#include <vector>
+
+#include "tools/command.h"
+
+namespace tilewright {
+
+Command ShowCommand();
+Command EqualCommand();
+
+inline std::vector<Command> AllCommands() {
+  return {
+      ShowCommand(),
+      EqualCommand(),
+  };
+}
+
+}  // namespace tilewright
