@@ -189,14 +189,14 @@ Stmt Move::Regenerate(const std::vector<Interval>& intervals) {
         guard_max = intervals[i].max;
       }
     }
-    Expr binding = range.min;
+    Expr binding = CastTo(type, analyzer_.Simplify(range.min));
     if (preserve_unit_loops_ || !IsInt(range.extent, 1)) {
       Var loop_var("ax" + std::to_string(loops.size()), type);
+      // Before the range is bound: a loop that runs once stays in the binding.
+      binding = analyzer_.Simplify(binding + loop_var);
       analyzer_.Bind(loop_var, {Const(type, 0), range.extent});
       loops.push_back({.id = next_id_++, .var = loop_var, .extent = CastTo(type, range.extent)});
-      binding = range.min + loop_var;
     }
-    binding = CastTo(type, analyzer_.Simplify(binding));
     bindings.push_back(binding);
     guards.push_back(domain.min <= binding);
     guards.push_back(binding < domain.min + domain.extent);
