@@ -1,0 +1,115 @@
+#include "schedule/transform_layout.h"
+
+#include <algorithm>
+
+#include "ir/arith/iter_map.h"
+#include "ir/functor.h"
+#include "ir/substitute.h"
+#include "schedule/buffer_uses.h"
+#include "schedule/common_refusals.h"
+#include "schedule/layout_rewriter.h"
+#include "schedule/padded_writer.h"
+
+namespace tilewright {
+namespace {
+
+constexpr const char* kName = "transform_layout";
+
+std::optional<Refusal> WhyNotTransformable(const Function& function, uint32_t block, const Buffer& buffer,
+                                           const IndexMap& map) {
+  if (map->inputs.size() != buffer->ndim()) {
+    return Refusal{kName,          "the map takes {num0} indices, {text0} has {num1} dimensions",
+                   {block},        {},
+                   {buffer->name}, {static_cast<int64_t>(map->inputs.size()), static_cast<int64_t>(buffer->ndim())}};
+  }
+  if (!buffer->strides.empty() || buffer->layout) {
+    return Refusal{kName, "{text0} has strides or a layout of its own", {block}, {}, {buffer->name}};
+  }
+  const BufferUses uses = FindBufferUses(function, buffer);
+  if (uses.allocated_by == nullptr && !uses.is_param) {
+    return Refusal{kName, "{text0}, which {block0} accesses, is a part of another buffer", {block}, {}, {buffer->name}};
+  }
+  if (uses.addressed_by != nullptr) {
+    return Refusal{kName, "{block0} takes the address of {text0}", {uses.addressed_by->id}, {}, {buffer->name}};
+  }
+  return std::nullopt;
+}
+
+// The pad value's type and contents.
+std::optional<Refusal> WhyNotPadValue(uint32_t block, const Buffer& buffer, const IndexMap& pad_value, size_t rank) {
+  if (pad_value->outputs.size() != 1 || pad_value->inputs.size() != rank) {
+    return Refusal{
+        kName, "pad_value must take {num0} indices and give one value", {block}, {}, {}, {static_cast<int64_t>(rank)}};
+  }
+  const Expr& value = pad_value->outputs[0];
+  bool loads = false;
+  PreOrder(value, [&](const Expr& e) {
+    loads |= isa<LoadNode>(e);
+    return true;
+  });
+  if (loads) return Refusal{kName, "pad_value {expr0} loads from a buffer", {block}, {value}};
+  if (value.dtype() != buffer->dtype && !value.dtype().is_int()) {
+    return Refusal{kName, "pad_value {expr0} does not have the type of {text0}", {block}, {value}, {buffer->name}};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Outcome<TransformLayoutResult> TransformLayout(const Function& function, uint32_t block_id,
+                                               const BufferSelector& selector, const IndexMap& map,
+                                               const IndexMap& pad_value) {
+  Outcome<Path> path = PathToBlock(kName, function, block_id);
+  if (!path.ok()) return path.refusal();
+  Outcome<SelectedRegion> selected = SelectRegion(kName, *cast<BlockRealizeNode>(path->back())->block, selector);
+  if (!selected.ok()) return selected.refusal();
+  const Buffer& buffer = selected->region.buffer;
+  if (auto refusal = WhyNotTransformable(function, block_id, buffer, map)) return *refusal;
+
+  arith::Analyzer analyzer;
+  std::optional<arith::PaddedInverse> inverse = arith::PaddedInverseIndexMap(map, buffer->shape, &analyzer);
+  if (!inverse) {
+    return Refusal{kName,
+                   "the map is not known to give each element of {text0} a place of its own",
+                   {block_id},
+                   {},
+                   {buffer->name}};
+  }
+  BufferNode::Fields fields = buffer->fields();
+  fields.shape = inverse->shape;
+  fields.data = Var();
+  const LayoutChange change{buffer, Buffer(std::move(fields)), map};
+
+  Function padded = function;
+  const bool pads = !IsFalse(inverse->padding);
+  if (pads) {
+    if (!pad_value) {
+      return Refusal{kName,
+                     "the map pads {text0} where {expr0}, and there is no pad_value",
+                     {block_id},
+                     {inverse->padding},
+                     {buffer->name}};
+    }
+    if (auto refusal = WhyNotPadValue(block_id, buffer, pad_value, inverse->shape.size())) return *refusal;
+    Outcome<Function> writer = WriteWithPadding(kName, function, change, *inverse, pad_value);
+    if (!writer.ok()) return writer.refusal();
+    padded = *writer;
+  }
+  uint32_t culprit = 0;
+  std::optional<Stmt> body = ChangeLayout(padded->body, change, &culprit);
+  if (!body) {
+    return Refusal{kName,
+                   "{block0} matches a part of {text0} that does not keep its shape in the new layout",
+                   {culprit},
+                   {},
+                   {buffer->name}};
+  }
+  FunctionNode::Fields result = padded->fields();
+  result.body = std::move(*body);
+  for (Param& param : result.params) {
+    if (param.buffer.same_as(buffer)) param.buffer = change.to;
+  }
+  return TransformLayoutResult{Function(std::move(result))};
+}
+
+}  // namespace tilewright
