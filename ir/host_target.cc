@@ -99,8 +99,9 @@ void FillCpu(Target& t) {
   const bool avx512 = t.has("avx512f") && t.has("avx512vl") && t.has("avx512bw") && t.has("avx512dq");
   t.cpu = avx512 ? "x86-64-v4" : t.has("avx2") && t.has("fma") ? "x86-64-v3" : "x86-64-v2";
   t.f32_fma_per_cycle = 2;
-  // znver4 executes a 512-bit operation in two halves.
-  if (__builtin_cpu_is("znver4")) {
+  // znver4 executes a 512-bit operation in two halves. Older run-time libraries, which answer here, take it for znver3,
+  // which has no AVX-512.
+  if (__builtin_cpu_is("znver4") || (avx512 && __builtin_cpu_is("znver3"))) {
     t.cpu = "znver4";
     t.f32_fma_per_cycle = 1;
   } else if (__builtin_cpu_is("znver5")) {

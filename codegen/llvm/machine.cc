@@ -41,8 +41,11 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Target& t
   llvm::TargetOptions options;
   // The flags on each operation say what may be fused (emit_stmt.cc).
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
+  // Without this feature of LLVM's own, a processor model that has no AVX-512 gets none of its wide registers.
+  std::string features = target.FeatureString();
+  if (target.has("avx512f")) features += ",+evex512";
   std::unique_ptr<llvm::TargetMachine> machine(
-      llvm_target->createTargetMachine(target.triple, target.cpu, target.FeatureString(), options, llvm::Reloc::PIC_,
+      llvm_target->createTargetMachine(target.triple, target.cpu, features, options, llvm::Reloc::PIC_,
                                        llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
   if (machine == nullptr)
     return absl::InvalidArgumentError(absl::StrCat("LLVM has no target machine for ", target.name));
