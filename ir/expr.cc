@@ -10,7 +10,11 @@
 namespace tilewright {
 namespace {
 
-bool IsImmediate(const Expr& e) { return isa<IntImmNode>(e) || isa<FloatImmNode>(e); }
+// A constant, or one in every lane.
+bool IsImmediate(const Expr& e) {
+  const auto* broadcast = dyn_cast<BroadcastNode>(e);
+  return broadcast != nullptr ? IsImmediate(broadcast->value) : isa<IntImmNode>(e) || isa<FloatImmNode>(e);
+}
 
 // Gives both operands one type, as the header says.
 void Unify(Expr& a, Expr& b) {
@@ -24,9 +28,9 @@ void Unify(Expr& a, Expr& b) {
   }
   if (a.dtype() == b.dtype()) return;
   DataType ta = a.dtype(), tb = b.dtype();
-  if (IsImmediate(b) && !(ta.is_integer() && isa<FloatImmNode>(b))) {
+  if (IsImmediate(b) && !(ta.is_integer() && tb.is_float())) {
     b = CastTo(ta, b);
-  } else if (IsImmediate(a) && !(tb.is_integer() && isa<FloatImmNode>(a))) {
+  } else if (IsImmediate(a) && !(tb.is_integer() && ta.is_float())) {
     a = CastTo(tb, a);
   } else if (ta.is_int() && tb.is_int()) {
     if (ta.bits() < tb.bits()) {
