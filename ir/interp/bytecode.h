@@ -21,7 +21,8 @@ namespace tilewright::interp::internal {
   /* Integers. The checked ones stop at signed overflow of 32 or 64 bits. */                                          \
   X(Add32)                                                                                                            \
   X(Sub32)                                                                                                            \
-  X(Mul32) X(Madd32 /* a * b + c */) X(Add64) X(Sub64) X(Mul64) X(Madd64) X(AddRaw) X(SubRaw) X(MulRaw)               \
+  X(Mul32)                                                                                                            \
+  X(Madd32 /* a * b + c */) X(Add64) X(Sub64) X(Mul64) X(Madd64) X(AddRaw) X(SubRaw) X(MulRaw)                        \
       X(SignExtend /* from imm bits */) X(ZeroExtend) X(DivS) X(ModS) X(FloorDiv) X(FloorMod) X(DivU) X(ModU) X(MinS) \
           X(MaxS) X(MinU) X(MaxU) X(Eq) X(Ne) X(Lt) X(Le) X(LtU) X(LeU) X(And) X(Or) X(Xor) X(Not /* logical */)      \
               X(BitNot) X(Shl) X(ShrS) X(ShrU) X(AbsS) X(Popcount)                                                    \

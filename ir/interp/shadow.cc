@@ -11,16 +11,26 @@ StrandId Strands::Add(StrandId parent, uint32_t execution, int64_t iteration) {
   strand.parent = parent;
   strand.execution = execution;
   strand.iteration = iteration;
+  strand.before = 0;
   ++strand.depth;
   strands_.push_back(strand);
   return static_cast<StrandId>(strands_.size() - 1);
 }
 
-StrandId Strands::AfterBarrier(StrandId id, uint32_t block_phase, uint32_t warp, uint32_t warp_phase) {
+StrandId Strands::AfterBlockBarrier(StrandId id, uint32_t phase) {
   Strand strand = strands_[id];
-  strand.block_phase = block_phase;
-  strand.warp = warp;
-  strand.warp_phase = warp_phase;
+  strand.block_phase = phase;
+  strand.before = id;
+  strands_.push_back(strand);
+  return static_cast<StrandId>(strands_.size() - 1);
+}
+
+StrandId Strands::AfterWarpBarrier(StrandId id, uint32_t warp, uint32_t phase) {
+  // The warp of a thread shows at its first barrier; what it did before belongs to the same warp.
+  for (StrandId s = id; s != 0 && strands_[s].warp == kNoWarp; s = strands_[s].before) strands_[s].warp = warp;
+  Strand strand = strands_[id];
+  strand.warp_phase = phase;
+  strand.before = id;
   strands_.push_back(strand);
   return static_cast<StrandId>(strands_.size() - 1);
 }
@@ -41,8 +51,9 @@ bool Strands::Concurrent(StrandId a, StrandId b, int* depth) const {
     }
     if (x.iteration == y.iteration) continue;
     const bool threads = code_.regions[static_cast<size_t>(executions_[x.execution])].threads;
-    const bool same_phase = from_a.block_phase == from_b.block_phase &&
-                            (from_a.warp != from_b.warp || from_a.warp_phase == from_b.warp_phase);
+    const bool same_phase =
+        from_a.block_phase == from_b.block_phase &&
+        (from_a.warp != from_b.warp || from_a.warp == kNoWarp || from_a.warp_phase == from_b.warp_phase);
     concurrent = !threads || same_phase;
     if (depth != nullptr) *depth = static_cast<int>(x.depth);
   }

@@ -34,9 +34,9 @@ class Strands {
   }
   // Iteration `iteration` of an execution, inside of `parent`.
   StrandId Add(StrandId parent, uint32_t execution, int64_t iteration);
-  // The same thread after a barrier of its block or warp.
-  StrandId AfterBarrier(StrandId strand, uint32_t block_phase, uint32_t warp, uint32_t warp_phase);
-  StrandId Parent(StrandId strand) const { return strands_[strand].parent; }
+  // The same thread after a barrier.
+  StrandId AfterBlockBarrier(StrandId strand, uint32_t phase);
+  StrandId AfterWarpBarrier(StrandId strand, uint32_t warp, uint32_t phase);
 
   // Whether accesses in both may happen at the same time; `depth`: that of the strands where their paths part.
   bool Concurrent(StrandId a, StrandId b, int* depth = nullptr) const;
@@ -45,13 +45,15 @@ class Strands {
   size_t size() const { return strands_.size(); }
 
  private:
+  static constexpr uint32_t kNoWarp = ~uint32_t{0};
   struct Strand {
     StrandId parent = 0;
     uint32_t execution = 0;
     int64_t iteration = 0;
     uint32_t depth = 0;
     uint32_t block_phase = 0;
-    uint32_t warp = 0, warp_phase = 0;
+    uint32_t warp = kNoWarp, warp_phase = 0;
+    StrandId before = 0;  // the same thread before its last barrier
   };
   const Code& code_;
   std::vector<Strand> strands_;

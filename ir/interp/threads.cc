@@ -42,9 +42,9 @@ void Machine::Spawn(Context& parent, Group& group, std::vector<Context*>& ready)
 void Machine::PassBarrier(Group& group, Context& context, int64_t warp) {
   ++context.pc;
   if (!code_.shadow_races) return;
-  const uint32_t warp_phase = warp < 0 ? 0 : group.warp_phases[static_cast<size_t>(warp)];
-  context.strand =
-      strands_.AfterBarrier(context.strand, group.block_phase, static_cast<uint32_t>(warp + 1), warp_phase);
+  context.strand = warp < 0 ? strands_.AfterBlockBarrier(context.strand, group.block_phase)
+                            : strands_.AfterWarpBarrier(context.strand, static_cast<uint32_t>(warp),
+                                                        group.warp_phases[static_cast<size_t>(warp)]);
 }
 
 // Every thread waits at a barrier or for threads it started, or has ended. Lets go on those whose barrier is complete.
@@ -145,7 +145,7 @@ bool Machine::RunGroup(Context& root) {
         if (--parent->pending > 0 || parent == &root) break;
         parent->children = 0;
         parent->pc = static_cast<size_t>(code_.instructions[parent->pc].imm);
-        if (code_.shadow_races) parent->strand = strands_.AfterBarrier(parent->strand, group.block_phase, 0, 0);
+        if (code_.shadow_races) parent->strand = strands_.AfterBlockBarrier(parent->strand, group.block_phase);
         ready.push_back(parent);
         break;
       }
