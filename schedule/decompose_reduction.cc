@@ -1,13 +1,10 @@
 #include "schedule/decompose_reduction.h"
 
 #include <algorithm>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "ir/analysis.h"
-#include "ir/functor.h"
-#include "ir/substitute.h"
 #include "schedule/common_refusals.h"
 #include "schedule/loop_tree.h"
 #include "schedule/reduction_block.h"
@@ -75,80 +72,6 @@ Outcome<Reduction> Check(const Function& function, uint32_t block_id, uint32_t l
   return reduction;
 }
 
-void CollectConjuncts(const Expr& predicate, std::vector<Expr>& conjuncts) {
-  if (const auto* both = dyn_cast<BinaryNode>(predicate); both != nullptr && both->op == BinaryOp::kAnd) {
-    CollectConjuncts(both->a, conjuncts);
-    CollectConjuncts(both->b, conjuncts);
-  } else {
-    conjuncts.push_back(predicate);
-  }
-}
-
-using VarSet = std::unordered_set<const VarNode*>;
-bool UsesAny(const Expr& e, const VarSet& vars) {
-  return UsesVar(e, [&](const VarNode* var) { return vars.contains(var); });
-}
-
-// The predicate of the init: the conjuncts that only restrict the reduction do not concern it.
-Outcome<Expr> PredicateOfInit(const Reduction& reduction, const VarSet& kept, const VarSet& left_out) {
-  std::vector<Expr> conjuncts;
-  CollectConjuncts(reduction.realize->predicate, conjuncts);
-  Expr predicate = True();
-  for (const Expr& conjunct : conjuncts) {
-    if (!UsesAny(conjunct, left_out)) {
-      predicate = IsTrue(predicate) ? conjunct : And(predicate, conjunct);
-    } else if (UsesAny(conjunct, kept)) {
-      return Refusal{kName,
-                     "the condition {expr0} of {block0} restricts spatial and reduce iterators together",
-                     {reduction.realize->block->id},
-                     {conjunct}};
-    }
-  }
-  return predicate;
-}
-
-Outcome<Stmt> MakeInit(const Reduction& reduction, uint32_t* next_id, uint32_t* init_id) {
-  const BlockNode& block = *reduction.realize->block;
-  BlockNode::Fields init;
-  init.id = *init_id = (*next_id)++;
-  init.name = block.name + "_init";
-  init.annotations = block.annotations;
-  std::vector<Expr> bindings;
-  VarMap iters;
-  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
-    const IterVar& iter = block.iter_vars[i];
-    if (iter.kind != IterKind::kSpatial) continue;
-    init.iter_vars.push_back({Var(iter.var.name(), iter.var.dtype()), iter.domain, iter.kind});
-    iters[iter.var] = init.iter_vars.back().var;
-    bindings.push_back(reduction.realize->bindings[i]);
-  }
-  for (const BufferRegion& region : block.writes) init.writes.push_back(Substitute(region, iters));
-  init.body = Substitute(block.init, iters);
-
-  // Loops that no spatial iterator needs are left out, with the parts of the predicate that mention them.
-  VarMap loop_vars;
-  VarSet kept, left_out;
-  std::vector<ForNode::Fields> loops;
-  for (const ForNode* loop : reduction.inner_loops) {
-    if (std::none_of(bindings.begin(), bindings.end(), [&](const Expr& e) { return UsesVar(e, loop->var); })) {
-      left_out.insert(loop->var.get());
-      continue;
-    }
-    kept.insert(loop->var.get());
-    ForNode::Fields fields = loop->fields();
-    fields.id = (*next_id)++;
-    fields.var = Var(loop->var.name() + "_init", loop->var.dtype());
-    fields.min = Substitute(fields.min, loop_vars);
-    fields.extent = Substitute(fields.extent, loop_vars);
-    loop_vars[loop->var] = fields.var;
-    loops.push_back(std::move(fields));
-  }
-  Outcome<Expr> predicate = PredicateOfInit(reduction, kept, left_out);
-  if (!predicate.ok()) return predicate.refusal();
-  return Nest(std::move(loops), Realize(Substitute(bindings, loop_vars), Substitute(*predicate, loop_vars),
-                                        Block(std::move(init))));
-}
-
 Stmt MakeUpdate(const BlockRealizeNode& realize) {
   BlockNode::Fields update = realize.block->fields();
   update.name += "_update";
@@ -162,13 +85,13 @@ Stmt MakeUpdate(const BlockRealizeNode& realize) {
 Outcome<DecomposeReductionResult> DecomposeReduction(const Function& function, uint32_t block_id, uint32_t loop_id) {
   Outcome<Reduction> reduction = Check(function, block_id, loop_id);
   if (!reduction.ok()) return reduction.refusal();
-  DecomposeReductionResult result;
   uint32_t next_id = function->next_id;
-  Outcome<Stmt> init = MakeInit(*reduction, &next_id, &result.init_block);
+  Outcome<InitNest> init =
+      MakeInitNest(kName, *reduction->realize, reduction->inner_loops, {.loop_suffix = "_init"}, &next_id);
   if (!init.ok()) return init.refusal();
   const Stmt update = ReplaceStmt(Stmt(reduction->loop), reduction->realize, MakeUpdate(*reduction->realize));
-  result.function = ReplaceIn(function, reduction->loop, Sequence({*init, update}), next_id);
-  return result;
+  return DecomposeReductionResult{ReplaceIn(function, reduction->loop, Sequence({init->nest, update}), next_id),
+                                  init->block};
 }
 
 }  // namespace tilewright

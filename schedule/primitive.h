@@ -115,9 +115,15 @@ struct Primitive {
   const char* summary;  // one sentence, for docs
   std::vector<ArgSpec> args;
   ResultKind result = ResultKind::kNone;
-  bool samples = false;  // takes a decision
+  // kSampling takes a decision; kQuery and kSampling leave the program alone.
+  enum class Role : uint8_t { kQuery, kSampling, kTransform } role = Role::kTransform;
   Outcome<Applied> (*apply)(Application& call) = nullptr;
 };
+
+// What sample_compute_location may give in place of a loop, as the id of a LoopRef: leave the block where it is; inline
+// it. compute_at and reverse_compute_at understand both.
+inline constexpr uint32_t kComputeRoot = 0xffffffff;
+inline constexpr uint32_t kComputeInline = 0xfffffffe;
 
 // The table, in the order of the docs page. Names are unique.
 std::span<const Primitive> AllPrimitives();

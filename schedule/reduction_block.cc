@@ -1,8 +1,51 @@
 #include "schedule/reduction_block.h"
 
 #include <algorithm>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include "ir/analysis.h"
+#include "ir/substitute.h"
+#include "schedule/loop_tree.h"
 
 namespace tilewright {
+namespace {
+
+void CollectConjuncts(const Expr& predicate, std::vector<Expr>& conjuncts) {
+  if (const auto* both = dyn_cast<BinaryNode>(predicate); both != nullptr && both->op == BinaryOp::kAnd) {
+    CollectConjuncts(both->a, conjuncts);
+    CollectConjuncts(both->b, conjuncts);
+  } else {
+    conjuncts.push_back(predicate);
+  }
+}
+
+using VarSet = std::unordered_set<const VarNode*>;
+bool UsesAny(const Expr& e, const VarSet& vars) {
+  return UsesVar(e, [&](const VarNode* var) { return vars.contains(var); });
+}
+
+// The conjuncts that only restrict the reduction do not concern the init.
+Outcome<Expr> PredicateOfInit(const char* primitive, const BlockRealizeNode& realize, const VarSet& kept,
+                              const VarSet& left_out) {
+  std::vector<Expr> conjuncts;
+  CollectConjuncts(realize.predicate, conjuncts);
+  Expr predicate = True();
+  for (const Expr& conjunct : conjuncts) {
+    if (!UsesAny(conjunct, left_out)) {
+      predicate = IsTrue(predicate) ? conjunct : And(predicate, conjunct);
+    } else if (UsesAny(conjunct, kept)) {
+      return Refusal{primitive,
+                     "the condition {expr0} of {block0} restricts spatial and reduce iterators together",
+                     {realize.block->id},
+                     {conjunct}};
+    }
+  }
+  return predicate;
+}
+
+}  // namespace
 
 std::vector<BufferRegion> ReadsOfUpdate(const BlockNode& block) {
   std::vector<BufferRegion> reads;
@@ -13,6 +56,50 @@ std::vector<BufferRegion> ReadsOfUpdate(const BlockNode& block) {
   }
   reads.insert(reads.end(), block.reads.begin(), block.reads.end());
   return reads;
+}
+
+Outcome<InitNest> MakeInitNest(const char* primitive, const BlockRealizeNode& realize,
+                               const std::vector<const ForNode*>& loops, const InitNames& names, uint32_t* next_id) {
+  const BlockNode& block = *realize.block;
+  BlockNode::Fields init;
+  init.id = (*next_id)++;
+  init.name = block.name + "_init";
+  init.annotations = block.annotations;
+  std::vector<Expr> bindings;
+  VarMap iters;
+  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    const IterVar& iter = block.iter_vars[i];
+    if (iter.kind != IterKind::kSpatial) continue;
+    init.iter_vars.push_back({Var(iter.var.name() + names.iter_suffix, iter.var.dtype()), iter.domain, iter.kind});
+    iters[iter.var] = init.iter_vars.back().var;
+    bindings.push_back(realize.bindings[i]);
+  }
+  for (const BufferRegion& region : block.writes) init.writes.push_back(Substitute(region, iters));
+  init.body = Substitute(block.init, iters);
+
+  VarMap loop_vars;
+  VarSet kept, left_out;
+  std::vector<ForNode::Fields> copies;
+  for (const ForNode* loop : loops) {
+    if (std::none_of(bindings.begin(), bindings.end(), [&](const Expr& e) { return UsesVar(e, loop->var); })) {
+      left_out.insert(loop->var.get());
+      continue;
+    }
+    kept.insert(loop->var.get());
+    ForNode::Fields fields = loop->fields();
+    fields.id = (*next_id)++;
+    fields.var = Var(loop->var.name() + names.loop_suffix, loop->var.dtype());
+    fields.min = Substitute(fields.min, loop_vars);
+    fields.extent = Substitute(fields.extent, loop_vars);
+    loop_vars[loop->var] = fields.var;
+    copies.push_back(std::move(fields));
+  }
+  Outcome<Expr> predicate = PredicateOfInit(primitive, realize, kept, left_out);
+  if (!predicate.ok()) return predicate.refusal();
+  const uint32_t id = init.id;
+  return InitNest{Nest(std::move(copies), Realize(Substitute(bindings, loop_vars), Substitute(*predicate, loop_vars),
+                                                  Block(std::move(init)))),
+                  id};
 }
 
 }  // namespace tilewright

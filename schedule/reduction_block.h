@@ -1,14 +1,33 @@
-// What it means to run a reduction block without its init.
+// Taking a reduction block apart: its init by itself, and what is left without it.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "ir/stmt.h"
+#include "schedule/refusal.h"
 
 namespace tilewright {
 
 // The read regions of the block as an update: what it writes, since it accumulates, then what it reads. A block with an
 // init leaves the former out.
 std::vector<BufferRegion> ReadsOfUpdate(const BlockNode& block);
+
+struct InitNest {
+  Stmt nest;
+  uint32_t block = 0;  // its id
+};
+struct InitNames {
+  const char* loop_suffix = "";
+  const char* iter_suffix = "";
+};
+// A block "<name>_init" that runs the init of `realize`'s block over its spatial iterators, inside of copies of those
+// `loops` (around the realize, outermost first) that these need. Loops, block and iterators are fresh.
+//
+//   for i, k: block C with init        ->    for i_init: block C_init
+//
+// Refused, in the name of `primitive`, when a condition of the predicate is on loops that are copied and on others.
+Outcome<InitNest> MakeInitNest(const char* primitive, const BlockRealizeNode& realize,
+                               const std::vector<const ForNode*>& loops, const InitNames& names, uint32_t* next_id);
 
 }  // namespace tilewright

@@ -5,7 +5,7 @@
 // made only when somebody asks for it.
 //
 //   Outcome<SplitResult> result = Split(function, loop, factors);
-//   if (!result.ok()) return Render(result.refusal(), function);
+//   if (!result.ok()) return Render(result.refusal(), function);  // target :render_refusal
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Refusal {
   // The primitive's name as schedules write it: "split". A string literal.
   const char* primitive = "";
   // One sentence without its objects, a string literal with places for them: "{loop0} has the annotation {text0}".
-  // {loopN}, {blockN}: the N-th of `objects`, rendered as the loop's variable or the block's name; {exprN}; {textN};
+  // {loopN}, {blockN}, {objectN}: the N-th of `objects`, rendered as "loop i" or "block C"; {exprN}; {textN};
   // {numN}.
   const char* reason = "";
   std::vector<uint32_t> objects;  // ids of loops and blocks; the first one is where the program is marked

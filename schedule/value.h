@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -33,6 +34,7 @@ struct Value {
     requires(!std::is_same_v<std::decay_t<T>, Value>)
   Value(T&& value) : data(Convert(std::forward<T>(value))) {}
 
+  // The value as a T, or null when it is something else.
   template <class T>
   const T* As() const {
     return std::get_if<T>(&data);
@@ -40,11 +42,18 @@ struct Value {
   bool is_none() const { return data.index() == 0; }
 
  private:
-  static int64_t Convert(int value) { return value; }
-  static std::string Convert(const char* value) { return value; }
   template <class T>
-  static T&& Convert(T&& value) {
-    return std::forward<T>(value);
+  static decltype(auto) Convert(T&& value) {
+    using Plain = std::decay_t<T>;
+    if constexpr (std::is_same_v<Plain, int>) {
+      return static_cast<int64_t>(value);
+    } else if constexpr (std::is_convertible_v<T, const char*>) {
+      return std::string(value);
+    } else if constexpr (std::is_base_of_v<Rv, Plain>) {
+      return Rv{value.index};  // typed random variables too
+    } else {
+      return std::forward<T>(value);
+    }
   }
 };
 

@@ -1,15 +1,14 @@
 #include "schedule/testing/equivalence.h"
 
-#include <gtest/gtest.h>
-
+#include <string>
 #include <vector>
 
 #include "ir/arith/analyzer.h"
 #include "ir/check.h"
 #include "ir/functor.h"
-#include "ir/interp/interp.h"
 #include "ir/ndarray.h"
 #include "ir/script/printer.h"
+#include "ir/well_formed.h"
 
 namespace tilewright::testing {
 namespace {
@@ -49,19 +48,34 @@ absl::Status Run(const Function& function, const std::vector<interp::Argument>& 
 
 }  // namespace
 
-void ExpectEquivalent(const Function& before, const Function& after, const EquivalenceOptions& options) {
+::testing::AssertionResult SameResults(const Function& before, const Function& after,
+                                       const EquivalenceOptions& options) {
+  auto failure = [](const Function& function, const std::string& what) {
+    return ::testing::AssertionFailure() << what << "\n" << Print(function);
+  };
+  const std::vector<WellFormedViolation> violations = FindViolations(after);
+  if (!violations.empty()) return failure(after, "not well formed: " + violations[0].reason);
   const std::vector<interp::Argument> expected = MakeArguments(before, options), actual = MakeArguments(after, options);
-  const absl::Status reference = Run(before, expected, {});
-  ASSERT_TRUE(reference.ok()) << reference << "\n" << Print(before);
-  const absl::Status status = Run(after, actual, interp::CompileOptions::AllChecks());
-  ASSERT_TRUE(status.ok()) << status << "\n" << Print(after);
-  ASSERT_EQ(expected.size(), actual.size());
+  if (expected.size() != actual.size()) return failure(after, "the numbers of parameters differ");
+  interp::CompileOptions checks = interp::CompileOptions::AllChecks();
+  checks.check_races = options.check_races;
+  checks.environment = options.environment;
+  absl::Status status = Run(before, expected, {.environment = options.environment});
+  if (!status.ok()) return failure(before, "before: " + status.ToString());
+  status = Run(after, actual, checks);
+  if (!status.ok()) return failure(after, "after: " + status.ToString());
   for (size_t i = 0; i < expected.size(); ++i) {
-    if (!before->params[i].buffer) continue;
-    EXPECT_TRUE(BitEqual(expected[i].array, actual[i].array))
-        << "parameter " << before->params[i].buffer->name << " differs\n"
-        << Print(after);
+    if (!before->params[i].buffer || BitEqual(expected[i].array, actual[i].array)) continue;
+    const int64_t position = MaxError(expected[i].array, actual[i].array).position;
+    return failure(after, "element " + std::to_string(position) + " of " + before->params[i].buffer->name + " is " +
+                              std::to_string(actual[i].array.Get(position)) + ", before " +
+                              std::to_string(expected[i].array.Get(position)));
   }
+  return ::testing::AssertionSuccess();
+}
+
+void ExpectEquivalent(const Function& before, const Function& after, const EquivalenceOptions& options) {
+  EXPECT_TRUE(SameResults(before, after, options));
 }
 
 }  // namespace tilewright::testing

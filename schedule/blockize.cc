@@ -1,0 +1,175 @@
+#include "schedule/blockize.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "ir/analysis.h"
+#include "ir/arith/iter_map.h"
+#include "ir/arith/region.h"
+#include "ir/substitute.h"
+#include "schedule/common_refusals.h"
+#include "schedule/loop_tree.h"
+#include "schedule/reduction_block.h"
+
+namespace tilewright {
+namespace {
+
+constexpr const char* kName = "blockize";
+
+// What becomes the tile: the loops from the given one inwards, around one block.
+struct Tile {
+  const ForNode* loop;
+  const BlockRealizeNode* realize;
+  std::vector<const ForNode*> above, loops;
+};
+
+Outcome<Tile> FindTile(const Function& function, uint32_t loop_id) {
+  Outcome<Path> path = PathToLoop(kName, function, loop_id);
+  if (!path.ok()) return path.refusal();
+  Tile tile{cast<ForNode>(path->back()), nullptr, LoopsAbove(*path), {}};
+  Stmt inside(tile.loop);
+  while (const auto* loop = dyn_cast<ForNode>(inside)) {
+    tile.loops.push_back(loop);
+    inside = loop->body;
+  }
+  tile.realize = dyn_cast<BlockRealizeNode>(inside);
+  if (tile.realize == nullptr) return Refusal{kName, "{loop0} holds more than loops around one block", {loop_id}};
+  for (const ForNode* inner : tile.loops) {
+    for (const ForNode* outer : tile.above) {
+      if (UsesVar({inner->min, inner->extent}, outer->var)) {
+        return Refusal{kName, "the range of {loop0} depends on {loop1}, outside of the block", {inner->id, outer->id}};
+      }
+    }
+  }
+  for (const IterVar& iter : tile.realize->block->iter_vars) {
+    if (!IsInt(iter.domain.min, 0)) {
+      return Refusal{kName,
+                     "the iterator {text0} of {block0} starts at {expr0}, not at 0",
+                     {tile.realize->block->id},
+                     {iter.domain.min},
+                     {iter.var.name()}};
+    }
+  }
+  return tile;
+}
+
+Outcome<arith::SubspaceDivision> Divide(const Tile& tile) {
+  arith::Domain domain;
+  for (const ForNode* loop : tile.above) domain.push_back({loop->var, {loop->min, loop->extent}});
+  for (const ForNode* loop : tile.loops) domain.push_back({loop->var, {loop->min, loop->extent}});
+  arith::Analyzer analyzer;
+  arith::IterMapError error;
+  auto division = arith::SubspaceDivide(tile.realize->bindings, domain, tile.loops.size(), tile.realize->predicate,
+                                        &analyzer, &error);
+  if (division) return std::move(*division);
+  const BlockNode& block = *tile.realize->block;
+  const size_t index = std::min(error.index, block.iter_vars.size() - 1);
+  return Refusal{kName,
+                 "the iterator {text0} of {block1} is bound to {expr0}, which the loops from {loop0} on do not divide",
+                 {tile.loop->id, block.id},
+                 {tile.realize->bindings[index]},
+                 {block.iter_vars[index].var.name()}};
+}
+
+// The iterators of both blocks, and those of the original in terms of them.
+struct Iterators {
+  std::vector<IterVar> outer, inner;
+  std::vector<Expr> outer_bindings, inner_bindings;
+  VarMap original;
+};
+
+Iterators DivideIterators(const Tile& tile, const arith::SubspaceDivision& division, bool preserve_unit_iters) {
+  Iterators iterators;
+  arith::Analyzer analyzer;
+  const std::vector<IterVar>& originals = tile.realize->block->iter_vars;
+  for (size_t i = 0; i < originals.size(); ++i) {
+    const IterVar& iter = originals[i];
+    const arith::DividedIndex& divided = division.indices[i];
+    const DataType type = iter.var.dtype();
+    const Var outer(iter.var.name() + "_o", type);
+    const Expr zero = Const(type, 0);
+    iterators.outer.push_back({outer, {zero, divided.outer_extent}, iter.kind});
+    iterators.outer_bindings.push_back(divided.outer);
+    const bool of_the_tile = std::any_of(tile.loops.begin(), tile.loops.end(), [&](const ForNode* loop) {
+      return UsesVar(divided.inner, loop->var);
+    });
+    if (!of_the_tile || (!preserve_unit_iters && IsInt(divided.inner_extent, 1))) {
+      iterators.original[iter.var] = outer;
+      continue;
+    }
+    const Var inner(iter.var.name() + "_i", type);
+    iterators.inner.push_back({inner, {zero, divided.inner_extent}, iter.kind});
+    iterators.inner_bindings.push_back(divided.inner);
+    iterators.original[iter.var] = IsInt(divided.outer_extent, 1)   ? Expr(inner)
+                                   : IsInt(divided.inner_extent, 1) ? outer + inner
+                                                                    : outer * divided.inner_extent + inner;
+  }
+  return iterators;
+}
+
+// The regions with the iterators of the inner block running over their domains.
+std::vector<BufferRegion> RegionsOfTile(const std::vector<BufferRegion>& regions, const Iterators& iterators) {
+  arith::Domain domain;
+  for (const IterVar& iter : iterators.inner) domain.push_back({iter.var, iter.domain});
+  arith::Analyzer analyzer;
+  for (const IterVar& iter : iterators.outer) analyzer.Bind(iter.var, iter.domain);
+  std::vector<BufferRegion> tiles;
+  for (const BufferRegion& region : regions) {
+    auto touched = arith::MayTouch(Substitute(region, iterators.original).region, domain, Expr(), &analyzer);
+    tiles.push_back(touched ? BufferRegion{region.buffer, std::move(*touched)} : BufferRegion::Full(region.buffer));
+  }
+  return tiles;
+}
+
+std::vector<BufferRegion> Substituted(const std::vector<BufferRegion>& regions, const VarMap& values) {
+  std::vector<BufferRegion> result;
+  for (const BufferRegion& region : regions) result.push_back(Substitute(region, values));
+  return result;
+}
+
+}  // namespace
+
+Outcome<BlockizeResult> Blockize(const Function& function, uint32_t loop_id, bool preserve_unit_iters) {
+  Outcome<Tile> tile = FindTile(function, loop_id);
+  if (!tile.ok()) return tile.refusal();
+  Outcome<arith::SubspaceDivision> division = Divide(*tile);
+  if (!division.ok()) return division.refusal();
+  const Iterators iterators = DivideIterators(*tile, *division, preserve_unit_iters);
+  const BlockNode& original = *tile->realize->block;
+  uint32_t next_id = function->next_id;
+
+  BlockNode::Fields outer;
+  outer.id = next_id++;
+  outer.name = original.name + "_o";
+  outer.iter_vars = iterators.outer;
+  outer.reads = RegionsOfTile(original.reads, iterators);
+  outer.writes = RegionsOfTile(original.writes, iterators);
+
+  BlockNode::Fields inner = original.fields();
+  inner.iter_vars = iterators.inner;
+  inner.reads = Substituted(original.reads, iterators.original);
+  inner.writes = Substituted(original.writes, iterators.original);
+  inner.init = Substitute(original.init, iterators.original);
+  for (MatchBuffer& match : inner.match_buffers) match.source = Substitute(match.source, iterators.original);
+  inner.body = Substitute(original.body, iterators.original);
+  const Expr inner_predicate = division->inner_predicate;
+  if (inner.init) {
+    const Stmt with_init = Realize(iterators.inner_bindings, inner_predicate, Block(inner));
+    Outcome<InitNest> init = MakeInitNest(kName, *cast<BlockRealizeNode>(with_init), tile->loops,
+                                          {.iter_suffix = "_init"}, &next_id);
+    if (!init.ok()) return init.refusal();
+    outer.init = init->nest;
+    inner.reads = ReadsOfUpdate(*cast<BlockRealizeNode>(with_init)->block);
+    inner.init = Stmt();
+  }
+  std::vector<ForNode::Fields> loops;
+  for (const ForNode* loop : tile->loops) loops.push_back(loop->fields());
+  outer.body = Nest(std::move(loops), Realize(iterators.inner_bindings, inner_predicate, Block(std::move(inner))));
+
+  const uint32_t id = outer.id;
+  const Stmt realize = Realize(iterators.outer_bindings, division->outer_predicate, Block(std::move(outer)));
+  return BlockizeResult{ReplaceIn(function, tile->loop, realize, next_id), id};
+}
+
+}  // namespace tilewright

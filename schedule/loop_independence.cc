@@ -1,0 +1,229 @@
+#include "schedule/loop_independence.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "ir/analysis.h"
+#include "ir/arith/iter_map.h"
+#include "ir/arith/region.h"
+#include "ir/functor.h"
+#include "ir/substitute.h"
+#include "schedule/loop_tree.h"
+#include "schedule/simplify_nest.h"
+
+namespace tilewright {
+namespace {
+
+arith::Domain DomainOf(const std::vector<const ForNode*>& loops) {
+  arith::Domain domain;
+  for (const ForNode* loop : loops) domain.push_back({loop->var, {loop->min, loop->extent}});
+  return domain;
+}
+
+bool Touches(const std::vector<BufferRegion>& regions, const Buffer& buffer) {
+  return std::any_of(regions.begin(), regions.end(),
+                     [&](const BufferRegion& region) { return region.buffer.same_as(buffer); });
+}
+
+// The blocks that run in one iteration of a loop, and what they touch while it lasts.
+class OneIteration {
+ public:
+  OneIteration(const Path& loop_path, const ForNode& innermost) : blocks_(BlocksWithLoopsBelow(innermost.body)) {
+    std::vector<const ForNode*> around = LoopsAbove(loop_path);
+    for (const ForNode* loop = cast<ForNode>(loop_path.back());; loop = cast<ForNode>(loop->body)) {
+      around.push_back(loop);
+      if (loop == &innermost) break;
+    }
+    BindLoops(analyzer_, around);
+  }
+
+  const std::vector<BlockBelow>& blocks() const { return blocks_; }
+
+  // Why some block uses what another one wrote in another iteration.
+  std::optional<Refusal> WhyNotSelfContained(const char* primitive, const ForNode& loop) {
+    for (size_t reader = 0; reader < blocks_.size(); ++reader) {
+      const BlockNode& block = *blocks_[reader].realize->block;
+      for (const BufferRegion& read : block.reads) {
+        const BlockNode* writer = OtherWriter(reader, read.buffer);
+        if (writer == nullptr || CoveredBefore(reader, read)) continue;
+        return Refusal{primitive,
+                       "{block1} may use elements of {text0} that {block2} writes in another iteration of {loop0}",
+                       {loop.id, block.id, writer->id},
+                       {},
+                       {read.buffer->name}};
+      }
+      for (const BufferRegion& write : block.writes) {
+        const BlockNode* writer = OtherWriter(reader, write.buffer);
+        if (writer == nullptr || OverlapsWithinIteration(reader, write)) continue;
+        return Refusal{primitive,
+                       "{block1} and {block2} may write the same elements of {text0} in different iterations of {loop0}",
+                       {loop.id, block.id, writer->id},
+                       {},
+                       {write.buffer->name}};
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  const BlockNode* OtherWriter(size_t self, const Buffer& buffer) const {
+    for (size_t i = 0; i < blocks_.size(); ++i) {
+      if (i != self && Touches(blocks_[i].realize->block->writes, buffer)) return blocks_[i].realize->block.get();
+    }
+    return nullptr;
+  }
+  // The region in terms of the loops around the block.
+  arith::Region InLoops(size_t block, const BufferRegion& region) const {
+    const BlockRealizeNode& realize = *blocks_[block].realize;
+    VarMap values;
+    for (size_t i = 0; i < realize.bindings.size(); ++i) values[realize.block->iter_vars[i].var] = realize.bindings[i];
+    return Substitute(region, values).region;
+  }
+  // Whether all that the one block may touch in an iteration, the other surely does.
+  bool Inside(size_t inner_block, const BufferRegion& inner, size_t outer_block, const BufferRegion& outer) {
+    const BlockBelow &a = blocks_[inner_block], &b = blocks_[outer_block];
+    auto needed = arith::MayTouch(InLoops(inner_block, inner), DomainOf(a.loops), a.realize->predicate, &analyzer_);
+    if (!needed) return false;
+    auto provided = arith::MustCover(InLoops(outer_block, outer), DomainOf(b.loops), b.realize->predicate, &analyzer_);
+    return provided && arith::Covers(*provided, *needed, inner.buffer->shape, &analyzer_);
+  }
+  bool CoveredBefore(size_t reader, const BufferRegion& read) {
+    for (size_t i = 0; i < reader; ++i) {
+      for (const BufferRegion& write : blocks_[i].realize->block->writes) {
+        if (write.buffer.same_as(read.buffer) && Inside(reader, read, i, write)) return true;
+      }
+    }
+    return false;
+  }
+  // Each other writer's region holds this one or is held by it (an init and its update).
+  bool OverlapsWithinIteration(size_t self, const BufferRegion& write) {
+    for (size_t i = 0; i < blocks_.size(); ++i) {
+      if (i == self) continue;
+      for (const BufferRegion& other : blocks_[i].realize->block->writes) {
+        if (!other.buffer.same_as(write.buffer)) continue;
+        if (!Inside(self, write, i, other) && !Inside(i, other, self, write)) return false;
+      }
+    }
+    return true;
+  }
+
+  std::vector<BlockBelow> blocks_;
+  arith::Analyzer analyzer_;
+};
+
+// Whether anything outside of `loop` touches the buffer, or the caller of the function sees it.
+class UseOutside : public Visitor {
+ public:
+  UseOutside(const ForNode& loop, const Buffer& buffer) : loop_(loop), buffer_(buffer) {}
+  using Visitor::Visit;
+  bool found = false;
+
+ protected:
+  void VisitFor(const ForNode* op) override {
+    if (op != &loop_) Visitor::VisitFor(op);
+  }
+  void VisitStore(const StoreNode* op) override {
+    found |= op->buffer.same_as(buffer_);
+    Visitor::VisitStore(op);
+  }
+  void VisitLoad(const LoadNode* op) override {
+    found |= op->buffer.same_as(buffer_);
+    Visitor::VisitLoad(op);
+  }
+  void VisitBlock(const BlockNode* op) override {
+    // The regions of blocks around the loop mention the buffer because of the loop.
+    const bool around = ContainsLoop(op);
+    found |= !around && (Touches(op->reads, buffer_) || Touches(op->writes, buffer_));
+    Visitor::VisitBlock(op);
+  }
+
+ private:
+  bool ContainsLoop(const BlockNode* block) const {
+    bool contains = false;
+    PreOrder(block->body, [&](const Stmt& s) {
+      contains |= s.get() == &loop_;
+      return !contains;
+    });
+    return contains;
+  }
+  const ForNode& loop_;
+  const Buffer& buffer_;
+};
+
+bool IsPrivate(const Function& function, const ForNode& loop, const Buffer& buffer) {
+  for (const Param& param : function->params) {
+    if (param.buffer.same_as(buffer)) return false;
+  }
+  UseOutside outside(loop, buffer);
+  outside.Visit(function->body);
+  return !outside.found;
+}
+
+// The bindings must be independent quasi-affine functions of the loops around the block.
+std::optional<Refusal> WhyNotAffine(const char* primitive, const ForNode& loop, const BlockBelow& block,
+                                    const std::vector<const ForNode*>& above) {
+  std::vector<const ForNode*> loops = above;
+  loops.insert(loops.end(), block.loops.begin(), block.loops.end());
+  arith::Analyzer analyzer;
+  if (arith::DetectIterMap(block.realize->bindings, DomainOf(loops), block.realize->predicate,
+                           arith::IterMapLevel::kSurjective, &analyzer)) {
+    return std::nullopt;
+  }
+  return Refusal{primitive, "the bindings of {block1} are not affine", {loop.id, block.realize->block->id}};
+}
+
+}  // namespace
+
+std::optional<Refusal> WhyIterationsAreOrdered(const char* primitive, const Function& function,
+                                               const ForNode& outermost, const ForNode& innermost) {
+  const Path path = FindPath(function, outermost.id);
+  const std::vector<const ForNode*> above = LoopsAbove(path);
+  for (const BlockBelow& block : BlocksWithLoopsBelow(Stmt(&outermost))) {
+    for (const IterVar& iter : block.realize->block->iter_vars) {
+      if (iter.kind == IterKind::kSpatial || iter.kind == IterKind::kReduce) continue;
+      return Refusal{primitive,
+                     "the iterator {text0} of {block1} is {text1}, neither spatial nor reduce",
+                     {outermost.id, block.realize->block->id},
+                     {},
+                     {iter.var.name(), IterKindName(iter.kind)}};
+    }
+    if (auto refusal = WhyNotAffine(primitive, outermost, block, above)) return refusal;
+  }
+  return OneIteration(path, innermost).WhyNotSelfContained(primitive, outermost);
+}
+
+std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const Function& function,
+                                                   const ForNode& loop, bool reductions_too) {
+  if (IsInt(loop.extent, 1)) return std::nullopt;
+  const Path path = FindPath(function, loop.id);
+  const std::vector<const ForNode*> above = LoopsAbove(path);
+  for (const BlockBelow& block : BlocksWithLoopsBelow(Stmt(&loop))) {
+    const BlockNode& node = *block.realize->block;
+    bool depends = false;
+    for (size_t i = 0; i < node.iter_vars.size(); ++i) {
+      if (!UsesVar(block.realize->bindings[i], loop.var)) continue;
+      depends = true;
+      const IterKind kind = node.iter_vars[i].kind;
+      if (kind == IterKind::kSpatial || (reductions_too && kind == IterKind::kReduce)) continue;
+      return Refusal{primitive,
+                     "the iterator {text0} of {block1}, which depends on {loop0}, is {text1}, not spatial",
+                     {loop.id, node.id},
+                     {},
+                     {node.iter_vars[i].var.name(), IterKindName(kind)}};
+    }
+    if (auto refusal = WhyNotAffine(primitive, loop, block, above)) return refusal;
+    if (depends) continue;
+    for (const BufferRegion& write : node.writes) {
+      if (IsPrivate(function, loop, write.buffer)) continue;
+      return Refusal{primitive,
+                     "{block1} writes the same elements of {text0} in every iteration of {loop0}",
+                     {loop.id, node.id},
+                     {},
+                     {write.buffer->name}};
+    }
+  }
+  return OneIteration(path, loop).WhyNotSelfContained(primitive, loop);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,28 @@
+// How the iterations of a loop run: in order, at once on several cores, as lanes of vectors, written out, or on threads.
+//
+//   for i in range(64):                          for i in T.parallel(64):
+//       with T.block("B"): ...             ->        with T.block("B"): ...
+//
+// Conditions of parallel, vectorize and bind (schedule/loop_independence.h says them in full): the bindings of every
+// block below are affine and the loop feeds spatial iterators only; what a block uses of another, that one wrote in the
+// same iteration; a block that does not depend on the loop writes only buffers that nothing outside of the loop uses.
+// A loop bound to threadIdx may also feed reduce iterators. Unroll has no condition.
+//
+// Ids: all survive.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "ir/function.h"
+#include "schedule/refusal.h"
+
+namespace tilewright {
+
+Outcome<Function> Parallel(const Function& function, uint32_t loop);
+Outcome<Function> Vectorize(const Function& function, uint32_t loop);
+Outcome<Function> Unroll(const Function& function, uint32_t loop);
+// `thread`: "blockIdx.x" to ".z", "threadIdx.x" to ".z", "vthread", "vthread.x" to ".z".
+Outcome<Function> Bind(const Function& function, uint32_t loop, std::string_view thread);
+
+}  // namespace tilewright

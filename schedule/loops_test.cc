@@ -1,0 +1,190 @@
+// fuse, reorder, parallel, vectorize, unroll, bind, add_unit_loop and annotations.
+#include <gtest/gtest.h>
+
+#include "ir/script/parse_or_die.h"
+#include "ir/script/printer.h"
+#include "ir/structural.h"
+#include "schedule/add_unit_loop.h"
+#include "schedule/annotate.h"
+#include "schedule/fuse.h"
+#include "schedule/loop_kind.h"
+#include "schedule/reorder.h"
+#include "schedule/split.h"
+#include "schedule/testing/equivalence.h"
+#include "schedule/testing/programs.h"
+
+namespace tilewright {
+namespace {
+
+using testing::BlockNamed;
+using testing::LoopNamesOf;
+using testing::LoopsOf;
+using testing::SameResults;
+using Names = std::vector<std::string>;
+
+template <class T>
+std::string Line(const Outcome<T>& outcome, const Function& function) {
+  return outcome.ok() ? "accepted" : RenderLine(outcome.refusal(), function);
+}
+
+TEST(Fuse, DividesTheFusedVariable) {
+  const Function before = testing::ElementwiseChain(12, 8);
+  const std::vector<uint32_t> loops = LoopsOf(before, "B");
+  Outcome<FuseResult> fused = Fuse(before, loops);
+  ASSERT_TRUE(fused.ok());
+  EXPECT_EQ(LoopNamesOf(fused->function, "B"), (Names{"i_j_fused"}));
+  const BlockRealizeNode* block = FindBlock(fused->function, BlockNamed(before, "B"));
+  EXPECT_EQ(Print(block->bindings[0]), "i_j_fused // 8");
+  EXPECT_EQ(Print(block->bindings[1]), "i_j_fused % 8");
+  EXPECT_TRUE(SameResults(before, fused->function));
+}
+
+TEST(Fuse, UndoesSplit) {
+  const Function before = testing::Matmul(30, 8, 8);
+  Outcome<SplitResult> split = Split(before, LoopsOf(before, "C")[0], {Expr(), 16});
+  ASSERT_TRUE(split.ok());
+  Outcome<FuseResult> fused = Fuse(split->function, split->loops);
+  ASSERT_TRUE(fused.ok());
+  const BlockRealizeNode* block = FindBlock(fused->function, BlockNamed(before, "C"));
+  EXPECT_EQ(Print(block->bindings[0]), "i_0_i_1_fused");
+  EXPECT_EQ(Print(block->predicate), "i_0_i_1_fused < 30");
+  EXPECT_TRUE(SameResults(before, fused->function));
+}
+
+TEST(Fuse, Refuses) {
+  const Function f = testing::ElementwiseInOneNest(4, 8, 0);
+  const std::vector<uint32_t> loops = LoopsOf(f, "B");
+  EXPECT_EQ(Line(Fuse(f, {}), f), "fuse: there are no loops");
+  EXPECT_EQ(Line(Fuse(f, {loops[1], loops[0]}), f), "fuse: loop i is not the only statement in loop j");
+  const Function chain = testing::ElementwiseChain(4, 8);
+  EXPECT_EQ(Line(Fuse(chain, {LoopsOf(chain, "B")[0], LoopsOf(chain, "C")[1]}), chain),
+            "fuse: loop j is not the only statement in loop i");
+  const Function triangle = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((8, 8), "float32")):
+          for i in range(8):
+              for j in range(i + 1):
+                  with T.block("A"):
+                      vi, vj = T.axis.remap("SS", [i, j])
+                      A[vi, vj] = T.float32(1))");
+  EXPECT_EQ(Line(Fuse(triangle, LoopsOf(triangle, "A")), triangle),
+            "fuse: the extent i + 1 of loop j depends on loop i");
+}
+
+TEST(Reorder, FillsThePlacesOfTheLoopsNamed) {
+  const Function before = testing::Matmul(4, 8, 16);
+  const std::vector<uint32_t> loops = LoopsOf(before, "C");
+  Outcome<ReorderResult> reordered = Reorder(before, {loops[2], loops[0]});
+  ASSERT_TRUE(reordered.ok());
+  EXPECT_EQ(LoopNamesOf(reordered->function, "C"), (Names{"k", "j", "i"}));
+  EXPECT_EQ(LoopsOf(reordered->function, "C"), (std::vector<uint32_t>{loops[2], loops[1], loops[0]}));
+  EXPECT_TRUE(SameResults(before, reordered->function));
+}
+
+TEST(Reorder, SeveralBlocksThatStayWithinAnIteration) {
+  const Function before = testing::ElementwiseInOneNest(4, 8, 0);
+  const std::vector<uint32_t> loops = LoopsOf(before, "B");
+  Outcome<ReorderResult> reordered = Reorder(before, {loops[1], loops[0]});
+  ASSERT_TRUE(reordered.ok()) << Line(reordered, before);
+  EXPECT_TRUE(SameResults(before, reordered->function));
+}
+
+TEST(Reorder, Refuses) {
+  const Function f = testing::Matmul(4, 8, 16);
+  const std::vector<uint32_t> loops = LoopsOf(f, "C");
+  EXPECT_EQ(Line(Reorder(f, {}), f), "reorder: there are no loops");
+  EXPECT_EQ(Line(Reorder(f, {loops[0], loops[1], loops[0]}), f), "reorder: loop i is named twice");
+  const Function chain = testing::ElementwiseChain(4, 8);
+  EXPECT_EQ(Line(Reorder(chain, {LoopsOf(chain, "B")[0], LoopsOf(chain, "C")[1]}), chain),
+            "reorder: a block lies between the loops and loop j");
+  const Function shifted = testing::ElementwiseInOneNest(4, 8, 1);
+  EXPECT_EQ(Line(Reorder(shifted, {LoopsOf(shifted, "B")[1], LoopsOf(shifted, "B")[0]}), shifted),
+            "reorder: block C may use elements of B that block B writes in another iteration of loop i");
+  const Function not_affine = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((16,), "float32")):
+          for i, j in T.grid(4, 4):
+              with T.block("A"):
+                  vi = T.axis.spatial(16, i * j)
+                  A[vi] = T.float32(1))");
+  EXPECT_EQ(Line(Reorder(not_affine, {LoopsOf(not_affine, "A")[1], LoopsOf(not_affine, "A")[0]}), not_affine),
+            "reorder: the bindings of block A are not affine");
+  const Function opaque = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((4, 4), "float32")):
+          for i, j in T.grid(4, 4):
+              with T.block("A"):
+                  vi = T.axis.opaque(4, i)
+                  vj = T.axis.spatial(4, j)
+                  A[vi, vj] = T.float32(1))");
+  EXPECT_EQ(Line(Reorder(opaque, {LoopsOf(opaque, "A")[1], LoopsOf(opaque, "A")[0]}), opaque),
+            "reorder: the iterator vi of block A is opaque, neither spatial nor reduce");
+}
+
+TEST(LoopKinds, SpatialLoopsRunAtOnce) {
+  const Function before = testing::Matmul(4, 8, 16);
+  const std::vector<uint32_t> loops = LoopsOf(before, "C");
+  Outcome<Function> parallel = Parallel(before, loops[0]);
+  ASSERT_TRUE(parallel.ok()) << Line(parallel, before);
+  Outcome<Function> vectorized = Vectorize(*parallel, loops[1]);
+  ASSERT_TRUE(vectorized.ok()) << Line(vectorized, before);
+  Outcome<Function> unrolled = Unroll(*vectorized, loops[2]);
+  ASSERT_TRUE(unrolled.ok());
+  EXPECT_EQ(FindLoop(*unrolled, loops[0])->kind, ForKind::kParallel);
+  EXPECT_EQ(FindLoop(*unrolled, loops[1])->kind, ForKind::kVectorized);
+  EXPECT_EQ(FindLoop(*unrolled, loops[2])->kind, ForKind::kUnrolled);
+  EXPECT_TRUE(SameResults(before, *unrolled, {.check_races = true}));
+}
+
+TEST(LoopKinds, Refuse) {
+  const Function f = testing::Matmul(4, 8, 16);
+  const uint32_t k = LoopsOf(f, "C")[2];
+  EXPECT_EQ(Line(Parallel(f, k), f), "parallel: the iterator vk of block C, which depends on loop k, is reduce, not spatial");
+  EXPECT_EQ(Line(Vectorize(f, k), f),
+            "vectorize: the iterator vk of block C, which depends on loop k, is reduce, not spatial");
+  EXPECT_EQ(Line(Bind(f, k, "blockIdx.x"), f),
+            "bind: the iterator vk of block C, which depends on loop k, is reduce, not spatial");
+  EXPECT_EQ(Line(Bind(f, k, "threadIdx.x"), f), "accepted");
+  EXPECT_EQ(Line(Bind(f, k, "threadIdx.w"), f), "bind: there is no thread axis threadIdx.w");
+  const Function shifted = testing::ElementwiseInOneNest(4, 8, 1);
+  EXPECT_EQ(Line(Parallel(shifted, LoopsOf(shifted, "B")[1]), shifted),
+            "parallel: block C may use elements of B that block B writes in another iteration of loop j");
+  EXPECT_EQ(Line(Parallel(shifted, LoopsOf(shifted, "B")[0]), shifted), "accepted");
+  const Function same_element = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((4,), "float32")):
+          for i, j in T.grid(4, 4):
+              with T.block("A"):
+                  vi = T.axis.spatial(4, i)
+                  A[vi] = T.float32(1))");
+  EXPECT_EQ(Line(Parallel(same_element, LoopsOf(same_element, "A")[1]), same_element),
+            "parallel: block A writes the same elements of A in every iteration of loop j");
+}
+
+TEST(AddUnitLoop, WrapsALoopOrABlock) {
+  const Function before = testing::ElementwiseChain(4, 8);
+  Outcome<AddUnitLoopResult> inner = AddUnitLoop(before, BlockNamed(before, "B"));
+  ASSERT_TRUE(inner.ok());
+  Outcome<AddUnitLoopResult> outer = AddUnitLoop(inner->function, LoopsOf(before, "B")[0]);
+  ASSERT_TRUE(outer.ok());
+  EXPECT_EQ(LoopNamesOf(outer->function, "B"), (Names{"u", "i", "j", "u"}));
+  EXPECT_TRUE(SameResults(before, outer->function));
+  EXPECT_EQ(Line(AddUnitLoop(before, 1), before), "add_unit_loop: block root is the root block");
+}
+
+TEST(Annotate, AddsAndRemoves) {
+  const Function f = testing::ElementwiseChain(4, 8);
+  const uint32_t block = BlockNamed(f, "B"), loop = LoopsOf(f, "B")[0];
+  Outcome<Function> annotated = Annotate(f, block, "hint", MakeAnnotation(Expr(3)));
+  ASSERT_TRUE(annotated.ok());
+  EXPECT_EQ(FindBlock(*annotated, block)->block->annotations.count("hint"), 1u);
+  EXPECT_EQ(Line(Annotate(*annotated, block, "hint", MakeAnnotation(Expr(4))), f),
+            "annotate: block B already has the annotation hint");
+  EXPECT_EQ(Line(Unannotate(f, loop, "hint"), f), "unannotate: loop i has no annotation hint");
+  Outcome<Function> again = Unannotate(*annotated, block, "hint");
+  ASSERT_TRUE(again.ok());
+  EXPECT_TRUE(StructuralEqual(*again, f));
+}
+
+}  // namespace
+}  // namespace tilewright

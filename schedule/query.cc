@@ -1,0 +1,55 @@
+#include "schedule/query.h"
+
+#include <string>
+
+#include "schedule/common_refusals.h"
+#include "schedule/loop_tree.h"
+#include "verify/block_scope.h"
+
+namespace tilewright {
+
+Outcome<uint32_t> GetBlock(const Function& function, std::string_view name) {
+  const std::vector<const BlockRealizeNode*> blocks = BlocksNamed(function, name);
+  if (blocks.size() == 1) return blocks[0]->block->id;
+  if (blocks.empty()) return Refusal{"get_block", "there is no block named {text0}", {}, {}, {std::string(name)}};
+  std::vector<uint32_t> ids;
+  for (const BlockRealizeNode* block : blocks) ids.push_back(block->block->id);
+  return Refusal{"get_block", "{num0} blocks are named {text0}", ids, {}, {std::string(name)}, {std::ssize(blocks)}};
+}
+
+Outcome<std::vector<uint32_t>> GetLoops(const Function& function, uint32_t block) {
+  Outcome<Path> path = PathToBlock("get_loops", function, block);
+  if (!path.ok()) return path.refusal();
+  return LoopsAbove(function, block);
+}
+
+Outcome<std::vector<uint32_t>> GetChildBlocks(const Function& function, uint32_t id) {
+  const Path path = FindPath(function, id);
+  if (path.empty()) return Refusal{"get_child_blocks", "the loop or block no longer exists", {id}};
+  const auto* realize = dyn_cast<BlockRealizeNode>(path.back());
+  std::vector<uint32_t> ids;
+  for (const BlockRealizeNode* child : realize ? ChildBlocks(*realize->block) : BlocksBelow(path.back())) {
+    ids.push_back(child->block->id);
+  }
+  return ids;
+}
+
+Outcome<std::vector<uint32_t>> GetProducers(const Function& function, uint32_t block) {
+  Outcome<Path> path = PathToInnerBlock("get_producers", function, block);
+  if (!path.ok()) return path.refusal();
+  return BlockScope::Around(function, block).Producers(block);
+}
+
+Outcome<std::vector<uint32_t>> GetConsumers(const Function& function, uint32_t block) {
+  Outcome<Path> path = PathToInnerBlock("get_consumers", function, block);
+  if (!path.ok()) return path.refusal();
+  return BlockScope::Around(function, block).Consumers(block);
+}
+
+Outcome<std::vector<uint32_t>> GetOutputBlocks(const Function& function, uint32_t scope_block) {
+  Outcome<Path> path = PathToBlock("get_output_blocks", function, scope_block);
+  if (!path.ok()) return path.refusal();
+  return BlockScope::Of(cast<BlockRealizeNode>(path->back())->block.get()).Outputs();
+}
+
+}  // namespace tilewright

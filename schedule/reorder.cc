@@ -1,0 +1,84 @@
+#include "schedule/reorder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/analysis.h"
+#include "schedule/common_refusals.h"
+#include "schedule/loop_independence.h"
+#include "schedule/loop_tree.h"
+
+namespace tilewright {
+namespace {
+
+constexpr const char* kName = "reorder";
+
+// The nest from the outermost to the innermost of the loops named, or why they are not on one nest.
+Outcome<std::vector<const ForNode*>> FindNest(const Function& function, const std::vector<uint32_t>& ids) {
+  Path longest;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (std::find(ids.begin(), ids.begin() + i, ids[i]) != ids.begin() + i) {
+      return Refusal{kName, "{loop0} is named twice", {ids[i]}};
+    }
+    Outcome<Path> path = PathToLoop(kName, function, ids[i]);
+    if (!path.ok()) return path.refusal();
+    if (path->size() > longest.size()) longest = *path;
+  }
+  std::vector<const ForNode*> nest;
+  size_t missing = ids.size();
+  for (size_t i = longest.size(); i-- > 0 && missing > 0;) {
+    const auto* loop = dyn_cast<ForNode>(longest[i]);
+    const uint32_t innermost = cast<ForNode>(longest.back())->id;
+    if (loop == nullptr) {
+      return Refusal{kName, "a block lies between the loops and {loop0}", {innermost}};
+    }
+    if (!nest.empty() && loop->body.get() != nest.front()) {
+      return Refusal{kName, "{loop0} is not the only statement in {loop1}", {nest.front()->id, loop->id}};
+    }
+    nest.insert(nest.begin(), loop);
+    if (std::find(ids.begin(), ids.end(), loop->id) != ids.end()) --missing;
+  }
+  if (missing == 0) return nest;
+  for (uint32_t id : ids) {
+    const bool found = std::any_of(nest.begin(), nest.end(), [&](const ForNode* loop) { return loop->id == id; });
+    if (!found) return Refusal{kName, "{loop0} and {loop1} are not in one nest", {id, nest.back()->id}};
+  }
+  TW_UNREACHABLE();
+}
+
+std::vector<const ForNode*> InNewOrder(const std::vector<const ForNode*>& nest, const std::vector<uint32_t>& ids) {
+  std::vector<const ForNode*> order = nest;
+  size_t next = 0;
+  for (const ForNode*& place : order) {
+    if (std::find(ids.begin(), ids.end(), place->id) == ids.end()) continue;
+    const uint32_t id = ids[next++];
+    place = *std::find_if(nest.begin(), nest.end(), [&](const ForNode* loop) { return loop->id == id; });
+  }
+  return order;
+}
+
+}  // namespace
+
+Outcome<ReorderResult> Reorder(const Function& function, const std::vector<uint32_t>& ids) {
+  if (ids.empty()) return Refusal{kName, "there are no loops"};
+  Outcome<std::vector<const ForNode*>> nest = FindNest(function, ids);
+  if (!nest.ok()) return nest.refusal();
+  const std::vector<const ForNode*> order = InNewOrder(*nest, ids);
+  for (size_t outer = 0; outer < order.size(); ++outer) {
+    for (size_t inner = outer + 1; inner < order.size(); ++inner) {
+      if (UsesVar({order[outer]->min, order[outer]->extent}, order[inner]->var)) {
+        return Refusal{kName,
+                       "the range of {loop0} depends on {loop1}, which would be inside of it",
+                       {order[outer]->id, order[inner]->id}};
+      }
+    }
+  }
+  if (auto refusal = WhyIterationsAreOrdered(kName, function, *nest->front(), *nest->back())) return *refusal;
+
+  std::vector<ForNode::Fields> loops;
+  for (const ForNode* loop : order) loops.push_back(loop->fields());
+  const Stmt reordered = Nest(std::move(loops), nest->back()->body);
+  return ReorderResult{ReplaceIn(function, nest->front(), reordered, function->next_id)};
+}
+
+}  // namespace tilewright

@@ -1,0 +1,263 @@
+#include "schedule/schedule.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/check.h"
+
+namespace tilewright {
+namespace {
+
+// The vector to append to: a copy when other schedules share it.
+template <class T>
+T& Own(std::shared_ptr<T>& shared) {
+  if (shared.use_count() != 1) shared = std::make_shared<T>(*shared);
+  return *shared;
+}
+
+bool TakesBlockName(ArgKind kind) {
+  return kind == ArgKind::kBlock || kind == ArgKind::kLoopOrBlock || kind == ArgKind::kTarget;
+}
+
+// Loops and blocks in a value are all in the same function; empty when there are none.
+void CollectFunctions(const Value& value, std::vector<const std::string*>& names) {
+  if (const auto* loop = value.As<LoopRef>()) names.push_back(&loop->function);
+  if (const auto* block = value.As<BlockRef>()) names.push_back(&block->function);
+  if (const auto* list = value.As<Value::List>()) {
+    for (const Value& entry : *list) CollectFunctions(entry, names);
+  }
+}
+
+}  // namespace
+
+Schedule::Schedule(Module module, const Options& options)
+    : module_(std::move(module)),
+      values_(std::make_shared<std::vector<Value>>()),
+      trace_(std::make_shared<Trace>()),
+      random_(options.seed),
+      intrins_(options.intrins) {}
+
+const Value& Schedule::Get(Rv rv) const {
+  TW_CHECK(rv.index >= 0 && static_cast<size_t>(rv.index) < values_->size()) << "random variable " << rv.index;
+  return (*values_)[rv.index];
+}
+
+Outcome<Value> Schedule::ResolveRvs(const Primitive& primitive, const Value& value) const {
+  bool known = true;
+  Value resolved = MapRvs(value, [&](Rv rv) {
+    known &= rv.index >= 0 && static_cast<size_t>(rv.index) < values_->size();
+    return known ? (*values_)[rv.index] : Value();
+  });
+  if (!known) return Refusal{primitive.name, "an argument is no random variable of this schedule"};
+  return resolved;
+}
+
+std::string Schedule::FunctionOf(const Primitive& primitive, const std::vector<Value>& args) const {
+  std::vector<const std::string*> names;
+  for (const Value& arg : args) CollectFunctions(arg, names);
+  if (!names.empty()) return *names[0];
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (std::string_view(primitive.args[i].name) != "func_name") continue;
+    const auto* name = args[i].As<std::string>();
+    if (name != nullptr && module_.Find(*name)) return *name;
+  }
+  const Function main = module_.Main();
+  return main ? main->name : "";
+}
+
+std::optional<Refusal> Schedule::ReplaceBlockNames(const Primitive& primitive, std::vector<Value>& args) {
+  for (size_t i = 0; i < std::min(args.size(), primitive.args.size()); ++i) {
+    const auto* name = args[i].As<std::string>();
+    if (name == nullptr || !TakesBlockName(primitive.args[i].kind)) continue;
+    Outcome<BlockRv> block = GetBlock(*name);
+    if (!block.ok()) return block.refusal();
+    args[i] = *block;
+  }
+  return std::nullopt;
+}
+
+Outcome<std::vector<Value>> Schedule::Resolve(const Primitive& primitive, std::vector<Value>& args) {
+  if (args.size() > primitive.args.size()) {
+    return Refusal{primitive.name, "there are {num0} arguments, at most {num1} are taken", {}, {}, {},
+                   {std::ssize(args), std::ssize(primitive.args)}};
+  }
+  std::vector<Value> resolved;
+  std::vector<const std::string*> functions;
+  for (size_t i = 0; i < primitive.args.size(); ++i) {
+    const ArgSpec& spec = primitive.args[i];
+    if (i == args.size()) {
+      if (!spec.default_value) {
+        return Refusal{primitive.name, "the argument {text0} is missing", {}, {}, {spec.name}};
+      }
+      args.push_back(*spec.default_value);
+    }
+    Outcome<Value> value = ResolveRvs(primitive, args[i]);
+    if (!value.ok()) return value.refusal();
+    resolved.push_back(std::move(value).value());
+    if (!FitsKind(spec.kind, resolved.back())) {
+      return Refusal{primitive.name, "the argument {text0} is no {text1}", {}, {}, {spec.name, ArgKindName(spec.kind)}};
+    }
+  }
+  for (const Value& value : resolved) CollectFunctions(value, functions);
+  for (const std::string* name : functions) {
+    if (*name != *functions[0]) return Refusal{primitive.name, "the arguments are in different functions"};
+  }
+  return resolved;
+}
+
+Outcome<std::vector<Rv>> Schedule::Apply(const Primitive& primitive, std::vector<Value> args, const Value& decision) {
+  if (auto refusal = ReplaceBlockNames(primitive, args)) return *refusal;
+  Outcome<std::vector<Value>> resolved = Resolve(primitive, args);
+  if (!resolved.ok()) {
+    refused_function_ = module_.Main();
+    return resolved.refusal();
+  }
+  const std::string function = FunctionOf(primitive, *resolved);
+  refused_function_ = module_.Find(function);
+  if (!refused_function_) return Refusal{primitive.name, "the module has no such function"};
+  Application application(module_, function, *resolved, decision, random_, intrins_);
+  Outcome<Applied> applied = primitive.apply(application);
+  if (!applied.ok()) return applied.refusal();
+  module_ = applied->module;
+  std::vector<Value>& values = Own(values_);
+  Instruction instruction{&primitive, std::move(args), {}, applied->decision};
+  for (const Value& result : applied->results) {
+    instruction.results.push_back(Rv{static_cast<int>(values.size())});
+    values.push_back(result);
+  }
+  std::vector<Rv> results = instruction.results;
+  Own(trace_).instructions.push_back(std::move(instruction));
+  return results;
+}
+
+Outcome<std::vector<Rv>> Schedule::Apply(std::string_view name, std::vector<Value> args, const Value& decision) {
+  const Primitive* primitive = FindPrimitive(name);
+  TW_CHECK(primitive != nullptr) << "there is no primitive " << std::string(name);
+  return Apply(*primitive, std::move(args), decision);
+}
+
+Outcome<std::monostate> Schedule::Replay(const Trace& trace, std::map<int, Rv>* renamed) {
+  std::map<int, Rv> names;
+  for (const Instruction& instruction : trace.instructions) {
+    std::vector<Value> args;
+    for (const Value& arg : instruction.args) {
+      args.push_back(MapRvs(arg, [&](Rv rv) {
+        const auto name = names.find(rv.index);
+        return name == names.end() ? Value(Rv{}) : Value(name->second);
+      }));
+    }
+    Outcome<std::vector<Rv>> results = Apply(*instruction.primitive, std::move(args), instruction.decision);
+    if (!results.ok()) return results.refusal();
+    if (results->size() != instruction.results.size()) {
+      return Refusal{instruction.primitive->name, "there are {num0} results here, {num1} in the trace", {}, {}, {},
+                     {std::ssize(*results), std::ssize(instruction.results)}};
+    }
+    for (size_t i = 0; i < results->size(); ++i) names[instruction.results[i].index] = (*results)[i];
+  }
+  if (renamed != nullptr) *renamed = std::move(names);
+  return std::monostate();
+}
+
+template <class T>
+Outcome<std::vector<T>> Schedule::All(std::string_view primitive, std::vector<Value> args, const Value& decision) {
+  Outcome<std::vector<Rv>> results = Apply(primitive, std::move(args), decision);
+  if (!results.ok()) return results.refusal();
+  std::vector<T> typed;
+  for (Rv rv : *results) typed.push_back(T{rv});
+  return typed;
+}
+template <class T>
+Outcome<T> Schedule::One(std::string_view primitive, std::vector<Value> args, const Value& decision) {
+  Outcome<std::vector<T>> results = All<T>(primitive, std::move(args), decision);
+  if (!results.ok()) return results.refusal();
+  return results->at(0);
+}
+Outcome<std::monostate> Schedule::None(std::string_view primitive, std::vector<Value> args) {
+  Outcome<std::vector<Rv>> results = Apply(primitive, std::move(args));
+  if (!results.ok()) return results.refusal();
+  return std::monostate();
+}
+
+namespace {
+Value ListOf(const std::vector<LoopRv>& loops) {
+  Value::List list;
+  for (LoopRv loop : loops) list.push_back(Rv(loop));
+  return list;
+}
+}  // namespace
+
+Outcome<BlockRv> Schedule::GetBlock(std::string name, std::string function) {
+  return One<BlockRv>("get_block", {std::move(name), std::move(function)});
+}
+Outcome<std::vector<LoopRv>> Schedule::GetLoops(Value block) { return All<LoopRv>("get_loops", {block}); }
+Outcome<std::vector<BlockRv>> Schedule::GetChildBlocks(Value block_or_loop) {
+  return All<BlockRv>("get_child_blocks", {block_or_loop});
+}
+Outcome<std::vector<BlockRv>> Schedule::GetProducers(Value block) { return All<BlockRv>("get_producers", {block}); }
+Outcome<std::vector<BlockRv>> Schedule::GetConsumers(Value block) { return All<BlockRv>("get_consumers", {block}); }
+Outcome<std::vector<BlockRv>> Schedule::GetOutputBlocks(Value scope_block) {
+  return All<BlockRv>("get_output_blocks", {scope_block});
+}
+
+Outcome<std::vector<IntRv>> Schedule::SamplePerfectTile(LoopRv loop, int n, int max_innermost_factor, Value decision) {
+  return All<IntRv>("sample_perfect_tile", {Rv(loop), n, max_innermost_factor}, decision);
+}
+Outcome<IntRv> Schedule::SampleCategorical(std::vector<Value> candidates, std::vector<Value> probs, Value decision) {
+  return One<IntRv>("sample_categorical", {std::move(candidates), std::move(probs)}, decision);
+}
+Outcome<LoopRv> Schedule::SampleComputeLocation(Value block, Value decision) {
+  return One<LoopRv>("sample_compute_location", {block}, decision);
+}
+
+Outcome<std::vector<LoopRv>> Schedule::Split(LoopRv loop, std::vector<Value> factors, bool preserve_unit_iters,
+                                             bool disable_predication) {
+  return All<LoopRv>("split", {Rv(loop), std::move(factors), preserve_unit_iters, disable_predication});
+}
+Outcome<LoopRv> Schedule::Fuse(const std::vector<LoopRv>& loops, bool preserve_unit_iters) {
+  return One<LoopRv>("fuse", {ListOf(loops), preserve_unit_iters});
+}
+Outcome<std::monostate> Schedule::Reorder(const std::vector<LoopRv>& loops) { return None("reorder", {ListOf(loops)}); }
+Outcome<LoopRv> Schedule::AddUnitLoop(Value block_or_loop) { return One<LoopRv>("add_unit_loop", {block_or_loop}); }
+Outcome<std::monostate> Schedule::Parallel(LoopRv loop) { return None("parallel", {Rv(loop)}); }
+Outcome<std::monostate> Schedule::Vectorize(LoopRv loop) { return None("vectorize", {Rv(loop)}); }
+Outcome<std::monostate> Schedule::Unroll(LoopRv loop) { return None("unroll", {Rv(loop)}); }
+Outcome<std::monostate> Schedule::Bind(LoopRv loop, std::string thread_axis) {
+  return None("bind", {Rv(loop), std::move(thread_axis)});
+}
+
+Outcome<BlockRv> Schedule::CacheRead(Value block, int read_buffer_index, std::string storage_scope,
+                                     std::vector<Value> consumers) {
+  return One<BlockRv>("cache_read", {block, read_buffer_index, std::move(storage_scope), std::move(consumers)});
+}
+Outcome<BlockRv> Schedule::CacheWrite(Value block, int write_buffer_index, std::string storage_scope,
+                                      std::vector<Value> consumers) {
+  return One<BlockRv>("cache_write", {block, write_buffer_index, std::move(storage_scope), std::move(consumers)});
+}
+Outcome<std::monostate> Schedule::SetScope(Value block, int buffer_index, std::string storage_scope) {
+  return None("set_scope", {block, buffer_index, std::move(storage_scope)});
+}
+Outcome<std::monostate> Schedule::ComputeAt(Value block, LoopRv loop, bool preserve_unit_loops, int index) {
+  return None("compute_at", {block, Rv(loop), preserve_unit_loops, index});
+}
+Outcome<std::monostate> Schedule::ReverseComputeAt(Value block, LoopRv loop, bool preserve_unit_loops, int index) {
+  return None("reverse_compute_at", {block, Rv(loop), preserve_unit_loops, index});
+}
+
+Outcome<BlockRv> Schedule::DecomposeReduction(Value block, LoopRv loop) {
+  return One<BlockRv>("decompose_reduction", {block, Rv(loop)});
+}
+Outcome<BlockRv> Schedule::Blockize(Value target, bool preserve_unit_iters) {
+  return One<BlockRv>("blockize", {target, preserve_unit_iters});
+}
+Outcome<std::monostate> Schedule::Tensorize(Value block_or_loop, std::string intrin, bool preserve_unit_iters) {
+  return None("tensorize", {block_or_loop, std::move(intrin), preserve_unit_iters});
+}
+Outcome<std::monostate> Schedule::Annotate(Value block_or_loop, std::string key, Value value) {
+  return None("annotate", {block_or_loop, std::move(key), value});
+}
+Outcome<std::monostate> Schedule::Unannotate(Value block_or_loop, std::string key) {
+  return None("unannotate", {block_or_loop, std::move(key)});
+}
+Outcome<std::monostate> Schedule::EnterPostproc() { return None("enter_postproc", {}); }
+
+}  // namespace tilewright
