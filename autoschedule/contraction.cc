@@ -1,28 +1,23 @@
 #include "autoschedule/contraction.h"
 
+#include <algorithm>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "ir/functor.h"
+#include "ir/analysis.h"
 #include "ir/structural.h"
 
 namespace tilewright {
 namespace {
 
-bool Uses(const std::vector<Expr>& indices, const Var& var) {
-  bool found = false;
-  for (const Expr& index : indices) {
-    PreOrder(index, [&](const Expr& e) {
-      found |= e.get() == var.get();
-      return !found;
-    });
-  }
-  return found;
-}
-
 // The load behind casts, or null.
 const LoadNode* LoadOf(const Expr& e) {
   if (const auto* cast_node = dyn_cast<CastNode>(e)) return LoadOf(cast_node->value);
   return dyn_cast<LoadNode>(e);
+}
+
+bool Uses(const std::vector<Expr>& indices, const Var& var) {
+  return std::any_of(indices.begin(), indices.end(), [&](const Expr& index) { return UsesVar(index, var); });
 }
 
 bool IsLoadOfStored(const Expr& e, const StoreNode* store) {

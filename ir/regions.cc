@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "ir/arith/analyzer.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
-#include "ir/structural.h"
 #include "ir/substitute.h"
 
 namespace tilewright {
@@ -98,21 +98,15 @@ std::optional<Range> Relax(const Expr& e, const Domains& domains) {
   }
 }
 
-// The hull of two ranges.
+// The hull of two ranges: one of the ends on each side where it is known which comes first.
 Range Union(const Range& a, const Range& b) {
-  if (StructuralEqual(a.min, b.min)) {
-    if (StructuralEqual(a.extent, b.extent)) return a;
-    auto x = AsInt(a.extent), y = AsInt(b.extent);
-    return {a.min, x && y ? Const(a.extent.dtype(), std::max(*x, *y)) : Max(a.extent, b.extent)};
-  }
-  Expr begin = Min(a.min, b.min);
-  auto a_min = AsInt(a.min), b_min = AsInt(b.min), a_extent = AsInt(a.extent), b_extent = AsInt(b.extent);
-  if (a_min && b_min && a_extent && b_extent) {
-    const int64_t first = std::min(*a_min, *b_min);
-    const int64_t end = std::max(*a_min + *a_extent, *b_min + *b_extent);
-    return {Const(a.min.dtype(), first), Const(a.min.dtype(), end - first)};
-  }
-  return {begin, Max(Add(a.min, a.extent), Add(b.min, b.extent)) - begin};
+  arith::Analyzer analyzer;
+  auto difference = [&](const Expr& x, const Expr& y) { return AsInt(analyzer.Simplify(x - y)); };
+  const Expr a_end = Add(a.min, a.extent), b_end = Add(b.min, b.extent);
+  const auto mins = difference(a.min, b.min), ends = difference(a_end, b_end);
+  const Expr begin = !mins ? Min(a.min, b.min) : *mins <= 0 ? a.min : b.min;
+  const Expr end = !ends ? Max(a_end, b_end) : *ends >= 0 ? a_end : b_end;
+  return {begin, analyzer.Simplify(end - begin)};
 }
 
 class Detector : public Visitor {

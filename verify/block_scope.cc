@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/analysis.h"
 #include "ir/check.h"
 #include "ir/functor.h"
 
@@ -75,15 +76,6 @@ std::vector<Dependence> FindDependences(const std::vector<ScopeChild>& children)
     }
   }
   return dependences;
-}
-
-bool Mentions(const Expr& e, const Var& var) {
-  bool found = false;
-  PreOrder(e, [&](const Expr& part) {
-    found |= part.get() == var.get();
-    return !found;
-  });
-  return found;
 }
 
 // The only writer of its outputs, and no block before it reads them.
@@ -205,7 +197,7 @@ std::optional<std::string> WhyNotReduction(const BlockScope& scope, const ScopeC
   for (const BufferRegion& write : block->writes) {
     for (const Range& range : write.region) {
       for (const IterVar& iter : block->iter_vars) {
-        if (iter.kind == IterKind::kReduce && Mentions(range.min, iter.var)) {
+        if (iter.kind == IterKind::kReduce && UsesVar(range.min, iter.var)) {
           return "its reduce iterator " + iter.var.name() + " indexes the output " + write.buffer->name;
         }
       }

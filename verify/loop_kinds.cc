@@ -1,18 +1,10 @@
 #include "verify/loop_kinds.h"
 
+#include "ir/analysis.h"
 #include "ir/functor.h"
 
 namespace tilewright {
 namespace {
-
-bool Mentions(const Expr& e, const Var& var) {
-  bool found = false;
-  PreOrder(e, [&](const Expr& part) {
-    found |= part.get() == var.get();
-    return !found;
-  });
-  return found;
-}
 
 bool IsConcurrent(ForKind kind) {
   return kind == ForKind::kParallel || kind == ForKind::kVectorized || kind == ForKind::kThreadBound;
@@ -50,7 +42,7 @@ class Checker : public Visitor {
     if (auto reason = WhyNotConcurrent(*loop, loop->kind, loop->thread_tag, below.blocks)) Refuse(loop, *reason);
     for (const StoreNode* store : below.stores) {
       bool distinct = false;
-      for (const Expr& index : store->indices) distinct |= Mentions(index, loop->var);
+      for (const Expr& index : store->indices) distinct |= UsesVar(index, loop->var);
       // Buffers of a thread or of registers have one instance for each iteration of a thread-bound loop.
       const bool own = loop->kind == ForKind::kThreadBound && store->buffer->scope.owner() == OwnerLevel::kThread;
       if (!distinct && !own && !IsInt(loop->extent, 1)) {
@@ -73,7 +65,7 @@ std::optional<std::string> WhyNotConcurrent(const ForNode& loop, ForKind kind, c
     for (size_t i = 0; i < realize->bindings.size(); ++i) {
       const IterVar& iter = realize->block->iter_vars[i];
       if (iter.kind == IterKind::kSpatial || (may_reduce && iter.kind == IterKind::kReduce)) continue;
-      if (!Mentions(realize->bindings[i], loop.var)) continue;
+      if (!UsesVar(realize->bindings[i], loop.var)) continue;
       return "loop " + loop.var.name() + " is bound to the " + IterKindName(iter.kind) + " iterator " +
              iter.var.name() + " of block " + realize->block->name + ", so its iterations are not independent";
     }

@@ -1,0 +1,114 @@
+#include "verify/bindings.h"
+
+#include "ir/analysis.h"
+#include "ir/arith/iter_map.h"
+#include "ir/functor.h"
+#include "ir/script/printer.h"
+
+namespace tilewright {
+namespace {
+
+class Checker : public Visitor {
+ public:
+  using Visitor::Visit;
+  void Visit(const Expr&) override {}
+  Diagnostics diagnostics;
+
+ protected:
+  void VisitFor(const ForNode* op) override {
+    arith::Analyzer::Scope scope(&analyzer_);
+    analyzer_.Bind(op->var, {op->min, op->extent});
+    loops_.push_back({op->var, {op->min, op->extent}});
+    Visit(op->body);
+    loops_.pop_back();
+  }
+  void VisitIf(const IfNode* op) override {
+    {
+      arith::Analyzer::Scope scope(&analyzer_);
+      analyzer_.Assume(op->condition);
+      Visit(op->then_case);
+    }
+    arith::Analyzer::Scope scope(&analyzer_);
+    if (op->else_case) analyzer_.Assume(Not(op->condition));
+    Visit(op->else_case);
+  }
+  void VisitBlockRealize(const BlockRealizeNode* op) override {
+    Check(*op);
+    // Inside, the iterators are all that is known of the loops around.
+    arith::Domain outer = std::move(loops_);
+    loops_.clear();
+    {
+      arith::Analyzer::Scope scope(&analyzer_);
+      for (const IterVar& iter : op->block->iter_vars) analyzer_.Bind(iter.var, iter.domain);
+      Visit(op->block->init);
+      Visit(op->block->body);
+    }
+    loops_ = std::move(outer);
+  }
+
+ private:
+  void Check(const BlockRealizeNode& realize) {
+    std::vector<Expr> independent;
+    std::vector<const IterVar*> iterators;
+    {
+      arith::Analyzer::Scope scope(&analyzer_);
+      analyzer_.Assume(realize.predicate);
+      for (size_t i = 0; i < realize.bindings.size(); ++i) {
+        const IterVar& iter = realize.block->iter_vars[i];
+        const Expr& binding = realize.bindings[i];
+        if (!analyzer_.CanProveLessEqual(iter.domain.min, binding) ||
+            !analyzer_.CanProveLess(binding, iter.domain.min + iter.domain.extent)) {
+          Refuse(realize, "iterator " + iter.var.name() + " is bound to " + Print(binding) +
+                              ", which is not inside of its domain [" + Print(iter.domain.min) + ", " +
+                              Print(analyzer_.Simplify(iter.domain.min + iter.domain.extent)) + ")");
+        }
+        if (iter.kind == IterKind::kSpatial || iter.kind == IterKind::kReduce) {
+          independent.push_back(binding);
+          iterators.push_back(&iter);
+        }
+      }
+    }
+    arith::IterMapError error;
+    if (arith::DetectIterMap(independent, loops_, realize.predicate, arith::IterMapLevel::kNone, &analyzer_, &error)) {
+      return;
+    }
+    if (OnlySpatialInstancesRepeat(independent, iterators, realize.predicate)) return;
+    std::string reason = "the binding of iterator " + iterators[error.index]->var.name() + ", " +
+                         Print(independent[error.index]) + ": " + std::string(error.Reason());
+    if (error.expr) reason += ": " + Print(error.expr);
+    Refuse(realize, std::move(reason));
+  }
+
+  // No loop feeds two iterators, and those of reduce iterators are affine by themselves.
+  bool OnlySpatialInstancesRepeat(const std::vector<Expr>& bindings, const std::vector<const IterVar*>& iterators,
+                                  const Expr& predicate) {
+    for (const auto& [loop, range] : loops_) {
+      int feeds = 0;
+      for (const Expr& binding : bindings) feeds += UsesVar(binding, loop);
+      if (feeds > 1) return false;
+    }
+    std::vector<Expr> reduce;
+    for (size_t i = 0; i < bindings.size(); ++i) {
+      if (iterators[i]->kind == IterKind::kReduce) reduce.push_back(bindings[i]);
+    }
+    return reduce.empty() || arith::DetectIterMap(reduce, loops_, predicate, arith::IterMapLevel::kNone, &analyzer_);
+  }
+
+  void Refuse(const BlockRealizeNode& realize, std::string reason) {
+    diagnostics.push_back(
+        {Verdict::kRefuted, "bindings", realize.block->id, "block " + realize.block->name + ": " + std::move(reason)});
+  }
+
+  arith::Analyzer analyzer_;
+  arith::Domain loops_;  // between the scope and here
+};
+
+}  // namespace
+
+Diagnostics CheckBindings(const Function& function) {
+  Checker checker;
+  checker.Visit(function->body);
+  return std::move(checker.diagnostics);
+}
+
+}  // namespace tilewright

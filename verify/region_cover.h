@@ -1,0 +1,21 @@
+// What a block reads of a buffer that its scope allocates has been written before.
+//
+//   for i in range(16):
+//       for j in range(4):
+//           with T.block("B"): B[i * 4 + j] = ...
+//       for j in range(8):
+//           with T.block("C"): ... B[i * 4 + j] ...     refused: B[i * 4 + 4 : i * 4 + 8] is not written yet
+//
+// For a reader and the writers of the buffer that stand before it, all loops that enclose both are held fixed; the
+// writers' regions over the loops below must then cover, without gaps, what the reader may touch over its own loops.
+// Several writers cover together when the hull of what they write has no gap between them. What a reduction block with
+// init reads of its own output is fed by the init. Buffers that come from outside hold data already.
+#pragma once
+
+#include "verify/diagnostic.h"
+
+namespace tilewright {
+
+Diagnostics CheckRegionCover(const Function& function);
+
+}  // namespace tilewright

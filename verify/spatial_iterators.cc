@@ -1,0 +1,65 @@
+#include "verify/spatial_iterators.h"
+
+#include "ir/arith/iter_map.h"
+#include "ir/functor.h"
+#include "ir/script/printer.h"
+
+namespace tilewright {
+namespace {
+
+class Checker : public Visitor {
+ public:
+  using Visitor::Visit;
+  void Visit(const Expr&) override {}
+  Diagnostics diagnostics;
+
+ protected:
+  void VisitBlock(const BlockNode* block) override {
+    arith::Analyzer::Scope scope(&analyzer_);
+    for (const IterVar& iter : block->iter_vars) analyzer_.Bind(iter.var, iter.domain);
+    for (const BufferRegion& write : block->writes) Check(block, write);
+    Visit(block->init);
+    Visit(block->body);
+  }
+
+ private:
+  void Check(const BlockNode* block, const BufferRegion& write) {
+    arith::Domain domain;
+    for (const IterVar& iter : block->iter_vars) {
+      if (iter.kind == IterKind::kSpatial && !IsInt(iter.domain.extent, 1)) domain.push_back({iter.var, iter.domain});
+    }
+    if (domain.empty()) return;
+    // An element of the region is its start plus a position; positions are further iterators.
+    std::vector<Expr> elements;
+    arith::Analyzer::Scope scope(&analyzer_);
+    for (const Range& range : write.region) {
+      if (IsInt(range.extent, 1)) {
+        elements.push_back(range.min);
+        continue;
+      }
+      Var position("p" + std::to_string(elements.size()), range.min.dtype());
+      const Range positions{Const(range.min.dtype(), 0), range.extent};
+      analyzer_.Bind(position, positions);
+      domain.push_back({position, positions});
+      elements.push_back(range.min + position);
+    }
+    arith::IterMapError error;
+    auto map = arith::DetectIterMap(elements, domain, Expr(), arith::IterMapLevel::kNone, &analyzer_, &error);
+    if (map && map->injective) return;
+    std::string reason = "block " + block->name + ": instances that differ in a spatial iterator may write the same " +
+                         "element of " + Print(write);
+    if (!map) reason += ": " + std::string(error.Reason());
+    diagnostics.push_back({Verdict::kRefuted, "spatial iterators", block->id, std::move(reason)});
+  }
+  arith::Analyzer analyzer_;
+};
+
+}  // namespace
+
+Diagnostics CheckSpatialIterators(const Function& function) {
+  Checker checker;
+  checker.Visit(function->body);
+  return std::move(checker.diagnostics);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,155 @@
+#include "verify/verify.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/ops/conv.h"
+#include "ir/ops/matmul.h"
+#include "ir/script/parse_or_die.h"
+
+namespace tilewright {
+namespace {
+
+// "check: reason" of every diagnostic.
+std::vector<std::string> Findings(const char* text) {
+  std::vector<std::string> findings;
+  for (const Diagnostic& d : VerifyProgram(ParseOrDie(text).functions()[0]).diagnostics) {
+    findings.push_back(std::string(d.check) + ": " + d.reason);
+  }
+  return findings;
+}
+using Texts = std::vector<std::string>;
+
+TEST(Verify, AcceptsTheStandardOperators) {
+  const Function operators[] = {
+      ops::Matmul(7, 13, 5), ops::BatchMatmul(2, 4, 6, 8),
+      ops::Conv({.spatial = {9, 9}, .in_channels = 4, .out_channels = 6, .windows = ops::Same({3, 2, 1}, 2)}),
+      ops::Conv({.spatial = {8}, .in_channels = 4, .out_channels = 6, .windows = {{3}}, .groups = 2})};
+  for (const Function& op : operators) {
+    VerifyResult result = VerifyProgram(op);
+    EXPECT_EQ(result.diagnostics.size(), 0u) << Render(result, op);
+  }
+}
+
+TEST(Verify, AcceptsASplitWithAPredicate) {
+  EXPECT_EQ(Findings(R"(
+@T.prim_func
+def main(A: T.Buffer((30,), "float32"), B: T.Buffer((30,), "float32")):
+    for i_0, i_1 in T.grid(8, 4):
+        with T.block("B"):
+            vi = T.axis.spatial(30, i_0 * 4 + i_1)
+            T.where(i_0 * 4 + i_1 < 30)
+            T.reads(A[vi])
+            T.writes(B[vi])
+            B[vi] = A[vi]
+)"),
+            Texts{});
+}
+
+TEST(Verify, RefusesABindingOutsideOfItsDomain) {
+  EXPECT_EQ(
+      Findings(R"(
+@T.prim_func
+def main(A: T.Buffer((30,), "float32"), B: T.Buffer((30,), "float32")):
+    for i_0, i_1 in T.grid(8, 4):
+        with T.block("B"):
+            vi = T.axis.spatial(30, i_0 * 4 + i_1)
+            B[vi] = A[vi]
+)"),
+      Texts{"bindings: block B: iterator vi is bound to i_0 * 4 + i_1, which is not inside of its domain [0, 30)"});
+}
+
+TEST(Verify, RefusesDependentIterators) {
+  Texts findings = Findings(R"(
+@T.prim_func
+def main(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")):
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            vj = T.axis.spatial(8, i)
+            B[vi, vj] = A[vi, vj]
+)");
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rfind("bindings: block B: the binding of iterator ", 0), 0u) << findings[0];
+}
+
+TEST(Verify, RefusesASpatialIteratorThatIsNone) {
+  Texts findings = Findings(R"(
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi // 2] = A[vi]
+)");
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rfind("spatial iterators: block B: instances that differ in a spatial iterator may write the "
+                              "same element of B[vi // 2]",
+                              0),
+            0u)
+      << findings[0];
+}
+
+constexpr char kTwoStages[] = R"(
+@T.prim_func
+def main(A: T.Buffer((72,), "float32"), C: T.Buffer((64,), "float32")):
+    B = T.alloc_buffer((72,), "float32")
+    for i in range(16):
+        for j in range(PRODUCED):
+            with T.block("B"):
+                vi = T.axis.spatial(72, i * 4 + j)
+                B[vi] = A[vi]
+        for j in range(4):
+            with T.block("C"):
+                vi = T.axis.spatial(64, i * 4 + j)
+                C[vi] = B[vi] + B[vi + 1]
+)";
+
+TEST(Verify, RegionCover) {
+  auto with = [](const char* produced) {
+    std::string text(kTwoStages);
+    text.replace(text.find("PRODUCED"), 8, produced);
+    return Findings(text.c_str());
+  };
+  EXPECT_EQ(with("5"), Texts{});
+  Texts findings = with("4");
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rfind("region cover: block C reads B[vi:vi + 2], which is not all written before", 0), 0u)
+      << findings[0];
+}
+
+TEST(Verify, ReadingWhatNobodyWrites) {
+  EXPECT_EQ(Findings(R"(
+@T.prim_func
+def main(C: T.Buffer((8,), "float32")):
+    B = T.alloc_buffer((8,), "float32")
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = B[vi]
+)"),
+            Texts{"region cover: block C reads B[vi], which is not all written before: no block before it writes B"});
+}
+
+TEST(Verify, BlocksThatWriteHalvesCoverTogether) {
+  EXPECT_EQ(Findings(R"(
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.alloc_buffer((16,), "float32")
+    for i in range(8):
+        with T.block("low"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[vi]
+    for i in range(8):
+        with T.block("high"):
+            vi = T.axis.spatial(8, i)
+            B[vi + 8] = A[vi + 8]
+    for i in range(16):
+        with T.block("C"):
+            vi = T.axis.spatial(16, i)
+            C[vi] = B[vi]
+)"),
+            Texts{});
+}
+
+}  // namespace
+}  // namespace tilewright
