@@ -1,21 +1,22 @@
 #include "ir/ops/matmul.h"
 
-#include "ir/builder.h"
-
 namespace tilewright::ops {
+
+Buffer AddMatmul(FunctionBuilder& f, const Buffer& a, const Buffer& b, DataType output, bool transposed) {
+  ReduceAxis k("k", a->shape[1]);
+  return f.Compute("C", {a->shape[0], b->shape[transposed ? 0 : 1]},
+                   [&](Var i, Var j) {
+                     Expr right = transposed ? b(j, k) : b(k, j);
+                     return Sum(CastTo(output, a(i, k)) * CastTo(output, right), k);
+                   },
+                   {"i", "j"});
+}
 
 Function Matmul(Expr m, Expr n, Expr k, const OperandTypes& types, bool transposed) {
   FunctionBuilder f;
   Buffer a = f.Input("A", {m, k}, types.input);
   Buffer b = f.Input("B", transposed ? std::vector<Expr>{n, k} : std::vector<Expr>{k, n}, types.weight);
-  ReduceAxis rk("k", k);
-  Buffer c = f.Compute("C", {m, n},
-                       [&](Var i, Var j) {
-                         Expr right = transposed ? b(j, rk) : b(rk, j);
-                         return Sum(CastTo(types.output, a(i, rk)) * CastTo(types.output, right), rk);
-                       },
-                       {"i", "j"});
-  return f.Build({c});
+  return f.Build({AddMatmul(f, a, b, types.output, transposed)});
 }
 
 Function BatchMatmul(Expr batch, Expr m, Expr n, Expr k, const OperandTypes& types, bool transposed) {

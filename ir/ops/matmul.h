@@ -1,7 +1,7 @@
 // Matrix multiplication.
 #pragma once
 
-#include "ir/function.h"
+#include "ir/builder.h"
 #include "ir/ops/operand_types.h"
 
 namespace tilewright::ops {
@@ -9,6 +9,9 @@ namespace tilewright::ops {
 // C[m, n] = sum over k of A[m, k] * B[k, n]; `transposed`: B is [n, k]. Extents may be variables, here and below: the
 // shapes of the arguments give them their values.
 Function Matmul(Expr m, Expr n, Expr k, const OperandTypes& types = OperandTypes::Float32(), bool transposed = false);
+
+// Adds the multiplication of two buffers to a function and returns C.
+Buffer AddMatmul(FunctionBuilder& f, const Buffer& a, const Buffer& b, DataType output, bool transposed);
 
 // C[b, m, n] = sum over k of A[b, m, k] * B[b, k, n]; `transposed`: B is [b, n, k].
 Function BatchMatmul(Expr batch, Expr m, Expr n, Expr k, const OperandTypes& types = OperandTypes::Float32(),
