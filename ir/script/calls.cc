@@ -86,7 +86,15 @@ constexpr CallSpelling kSpellings[] = {
     {"ptx_mma", "ptx_mma", R::kTypeFirst, 13, -1},
     {"ptx_ldmatrix", "ptx_ldmatrix", R::kTypeFirst, 7, 7},
     {"ptx_cp_async", "ptx_cp_async", R::kTypeFirst, 5, -1},
+    {"ptx_legacy.mma", "ptx_legacy.mma", R::kHandle, 13, -1},
+    {"ptx_legacy.ldmatrix", "ptx_legacy.ldmatrix", R::kHandle, 7, 7},
+    {"cuda.mma_store_legacy", "cuda.mma_store_legacy", R::kHandle, 6, 6},
+    {"cuda.mma_fill_legacy", "cuda.mma_fill_legacy", R::kHandle, 3, 3},
     {"create_barriers", "create_barriers", R::kVoid, 1, 1},
+    // Calls of functions that are found by name at run time.
+    {"call_packed", "call_packed", R::kInt32, 1, -1},
+    {"tvm_stack_make_array", "tvm_stack_make_array", R::kHandle, 6, 6},
+    {"tvm_stack_make_shape", "tvm_stack_make_shape", R::kHandle, 0, -1},
 };
 
 }  // namespace

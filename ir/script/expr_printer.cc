@@ -321,7 +321,7 @@ void ExprPrinter::AppendInt(const IntImmNode* op, std::string& out) {
 void ExprPrinter::AppendFloat(const FloatImmNode* op, std::string& out) {
   absl::StrAppend(&out, "T.", op->dtype().ToString(), "(");
   if (std::isnan(op->value)) {
-    out += "\"nan\"";
+    out += std::signbit(op->value) ? "\"-nan\"" : "\"nan\"";
   } else if (std::isinf(op->value)) {
     out += op->value > 0 ? "\"inf\"" : "\"-inf\"";
   } else {

@@ -103,8 +103,13 @@ class ModuleReader {
     }
   }
 
+  // NAME = value, which functions may use; NAME = TypeVar("NAME"), a size that the buffers of a function define.
   void ReadConstant(const PyStmt& s) {
     if (s.target->kind != Kind::kName) return Fail(s.offset, "expected NAME = value");
+    if (s.value->kind == Kind::kCall && DottedName(*s.value) == "TypeVar") {
+      context_.type_vars.insert(s.target->text);
+      return;
+    }
     FunctionReader reader(context_);
     Value value;
     if (!reader.ReadConstant(*s.value, &value)) {

@@ -8,7 +8,7 @@
 namespace tilewright::script {
 namespace {
 
-constexpr int kMaxRecursion = 100;        // of expressions
+constexpr int kMaxRecursion = 200;        // of expressions; brackets take two
 constexpr int kMaxStatementLevels = 350;  // more than the IR nests, so that whatever is printed can be read
 constexpr int kMaxDepth = 500;
 constexpr int64_t kMaxSize = 1000000;  // chained comparisons share operands, so size is not bounded by the text

@@ -77,7 +77,7 @@ bool FunctionReader::ReadShape(const PyExpr& e, const std::string& buffer, bool 
     if (item->kind == Kind::kString || unknown) {
       // A size that the argument defines. Names of shapes are known in the function, those of strides are not: they
       // are used as A.strides[0].
-      Var var = Symbol(item->text, DataType::Int(32));
+      Var var = Symbol(item->text, DataType::Int(32), item->offset);
       if (strides) {
         out->push_back(var);
       } else if (const Value* known = Lookup(item->text)) {
@@ -264,7 +264,19 @@ bool FunctionReader::ReadMatchBuffer(const PyExpr& call, const PyExpr& target) {
   return Define(target.text, target.offset, Value{buffer});
 }
 
-bool FunctionReader::ReadAllocBuffer(const PyExpr& call, const std::string& name, const PyExpr& target) {
+// What TVM prints about an allocation and nothing here needs: its default alignment and address.
+bool FunctionReader::ReadAllocAnnotations(const PyExpr& e) {
+  Annotations annotations;
+  if (!ReadAnnotations(e, &annotations)) return false;
+  for (const auto& [key, value] : annotations) {
+    if (key != "buffer_allocated_addr" && key != "buffer_data_alignment") {
+      return Fail(e.offset, absl::StrCat("annotation '", key, "' of an allocation is not known"));
+    }
+  }
+  return true;
+}
+
+bool FunctionReader::ReadAllocBuffer(const PyExpr& call, const std::string& name, const PyExpr& target, Segments& out) {
   Arguments args;
   BufferDefaults defaults;
   if (name == "alloc_shared") defaults.scope = "shared";
@@ -272,13 +284,53 @@ bool FunctionReader::ReadAllocBuffer(const PyExpr& call, const std::string& name
   const bool full = name == "alloc_buffer" || name == "sblock_alloc_buffer";
   const bool ok = full ? Bind(call,
                               {"shape", "dtype", "data", "strides", "elem_offset", "scope", "align", "offset_factor",
-                               "buffer_type", "axis_separators", "layout"},
+                               "buffer_type", "axis_separators", "layout", "annotations"},
                               &args)
-                       : Bind(call, {"shape", "dtype", "scope", "align", "layout"}, &args);
-  if (!ok) return false;
+                       : Bind(call, {"shape", "dtype", "scope", "align", "layout", "annotations"}, &args);
+  if (!ok || (args["annotations"] != nullptr && !ReadAllocAnnotations(*args["annotations"]))) return false;
   Buffer buffer = ReadBuffer(call, target.text, args, defaults);
   if (!buffer) return false;
-  (blocks_.empty() ? root_buffers_ : blocks_.back()->block.alloc_buffers).push_back(buffer);
+  if (!blocks_.empty()) {
+    blocks_.back()->block.alloc_buffers.push_back(buffer);
+  } else if (nesting_ == 0 || name == "sblock_alloc_buffer") {
+    root_buffers_.push_back(buffer);
+  } else {  // in a loop of a program without blocks
+    Segment segment;
+    segment.wrap = [buffer](Stmt body) { return Stmt(new AllocateNode(buffer, {}, std::move(body))); };
+    out.push_back(std::move(segment));
+    ++nesting_;
+  }
+  return Define(target.text, target.offset, Value{buffer});
+}
+
+// A_1 = A.view(16384): the same memory in another shape, and with dtype= in another type.
+bool FunctionReader::ReadView(const PyExpr& call, const PyExpr& target, Segments& out) {
+  Value base;
+  if (!Eval(*call.items[0]->items[0], &base)) return false;
+  const auto* source = base.As<Buffer>();
+  if (source == nullptr) return Fail(call.offset, "expected a buffer before '.view'");
+  BufferNode::Fields fields;
+  fields.name = target.text;
+  fields.dtype = (*source)->dtype;
+  fields.scope = (*source)->scope;
+  fields.alignment = (*source)->alignment;
+  fields.elem_offset = (*source)->elem_offset;
+  fields.data = (*source)->data;
+  for (size_t i = 1; i < call.items.size(); ++i) {
+    if (!ReadShape(*call.items[i], target.text, false, &fields.shape)) return false;
+  }
+  for (size_t i = 0; i < call.keywords.size(); ++i) {
+    const PyExpr& value = *call.keyword_values[i];
+    if (call.keywords[i] != "dtype") {
+      return Fail(call.keyword_offsets[i], absl::StrCat("unexpected argument '", call.keywords[i], "'"));
+    }
+    if (!ReadTypeName(value, &fields.dtype)) return false;
+  }
+  Buffer buffer(std::move(fields));
+  Segment segment;
+  segment.wrap = [buffer](Stmt body) { return Stmt(new DeclBufferNode(buffer, std::move(body))); };
+  out.push_back(std::move(segment));
+  ++nesting_;
   return Define(target.text, target.offset, Value{buffer});
 }
 

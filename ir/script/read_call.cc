@@ -233,7 +233,9 @@ Expr FunctionReader::ReadTypeCall(const PyExpr& e, DataType dtype) {
     if (dtype.is_float() && (*text == "inf" || *text == "-inf")) {
       return ConstFloat(dtype, *text == "inf" ? infinity : -infinity);
     }
-    if (dtype.is_float() && *text == "nan") return ConstFloat(dtype, std::numeric_limits<double>::quiet_NaN());
+    if (dtype.is_float() && (*text == "nan" || *text == "-nan")) {
+      return ConstFloat(dtype, std::copysign(std::numeric_limits<double>::quiet_NaN(), *text == "nan" ? 1.0 : -1.0));
+    }
     Fail(argument.offset, "expected a number");
     return Expr();
   }
@@ -396,7 +398,40 @@ bool FunctionReader::EvalMethod(const PyExpr& e, Value* out, bool* is_method) {
     out->data = result;
     return static_cast<bool>(result);
   }
+  if (callee.text == "vload") {
+    Value base;
+    Arguments args;
+    if (!Eval(*callee.items[0], &base)) return false;
+    const auto* buffer = base.As<Buffer>();
+    if (buffer == nullptr) return Fail(callee.offset, "expected a buffer before '.vload'");
+    if (!Bind(e, {"indices", "dtype", "predicate"}, &args) || !Require(e, args, "indices")) return false;
+    std::vector<Expr> indices;
+    Expr predicate;
+    if (!ReadVectorAccess(*buffer, *args["indices"], args["predicate"], &indices, &predicate)) return false;
+    out->data = buffer->Load(std::move(indices), std::move(predicate));
+    return true;
+  }
   *is_method = false;
+  return true;
+}
+
+bool FunctionReader::ReadVectorAccess(const Buffer& buffer, const PyExpr& indices, const PyExpr* predicate,
+                                      std::vector<Expr>* out, Expr* mask) {
+  // The same as buffer[indices], which checks their number and lanes.
+  PyExpr subscript = indices;
+  const bool list = indices.kind == Kind::kList || indices.kind == Kind::kTuple;
+  if (!list) subscript.items = {std::make_shared<PyExpr>(indices)};
+  subscript.items.insert(subscript.items.begin(), nullptr);
+  if (!ReadIndices(subscript, buffer, out)) return false;
+  if (predicate == nullptr) return true;
+  *mask = ReadExpr(*predicate);
+  if (!*mask) return false;
+  int lanes = 1;
+  for (const Expr& index : *out) lanes = std::max(lanes, index.dtype().lanes());
+  if (mask->dtype() != DataType::Bool(lanes)) {
+    return Fail(predicate->offset, absl::StrCat("expected a mask of type ", DataType::Bool(lanes).ToString(),
+                                                ", found ", mask->dtype().ToString()));
+  }
   return true;
 }
 

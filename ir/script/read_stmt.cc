@@ -71,6 +71,7 @@ bool FunctionReader::ReadExprStmt(const PyStmt& s, Segments& out) {
   const auto name = CalledName(e);
   if (!name) {
     if (e.kind == Kind::kCall) {
+      if (e.items[0]->kind == Kind::kAttribute && e.items[0]->text == "vstore") return ReadVectorStore(e, out);
       Expr value = ReadExpr(e);
       if (!value) return false;
       out.back().stmts.push_back(Evaluate(std::move(value)));
@@ -135,7 +136,7 @@ bool FunctionReader::ReadAssign(const PyStmt& s, Segments& out) {
     if (*name == "match_buffer") return ReadMatchBuffer(value, target);
     if (*name == "alloc_buffer" || *name == "sblock_alloc_buffer" || *name == "alloc_shared" ||
         *name == "alloc_local") {
-      return ReadAllocBuffer(value, *name, target);
+      return ReadAllocBuffer(value, *name, target, out);
     }
     if (*name == "env_thread") {
       Arguments args;
@@ -156,7 +157,7 @@ bool FunctionReader::ReadAssign(const PyStmt& s, Segments& out) {
         const Expr* known = symbol->As<Expr>();
         if (known != nullptr && isa<VarNode>(*known) && symbols_.contains(target.text)) return true;
       }
-      return Define(target.text, target.offset, Value{Expr(Var(target.text, *dtype))});
+      return Define(target.text, target.offset, Value{Expr(Symbol(target.text, *dtype, target.offset))});
     }
     if (*name == "meta_var") {
       Arguments args;
@@ -164,6 +165,10 @@ bool FunctionReader::ReadAssign(const PyStmt& s, Segments& out) {
       if (!Bind(value, {"value"}, &args) || !Require(value, args, "value")) return false;
       return Eval(*args["value"], &alias) && Define(target.text, target.offset, std::move(alias));
     }
+  }
+  if (value.kind == Kind::kCall && value.items[0]->kind == Kind::kAttribute && value.items[0]->text == "view" &&
+      !name) {
+    return ReadView(value, target, out);
   }
   Value evaluated;
   if (!Eval(value, &evaluated)) return false;
@@ -225,19 +230,42 @@ bool FunctionReader::ReadStore(const PyStmt& s, Segments& out) {
     value = MakeOperator(s.text, current, std::move(value), s.value->offset);
     if (!value) return false;
   }
-  const DataType type = current.dtype();
-  const uint32_t offset = s.value->offset;
+  return StoreTo(*buffer, std::move(indices), std::move(value), Expr(), s.value->offset, out);
+}
+
+bool FunctionReader::StoreTo(const Buffer& buffer, std::vector<Expr> indices, Expr value, Expr predicate,
+                             uint32_t offset, Segments& out) {
+  const DataType type = buffer.Load(indices).dtype();
   if (isa<IntImmNode>(value) || isa<FloatImmNode>(value)) {
     if (!ConvertImmediate(&value, type.element(), offset)) return false;
   }
   if (value.dtype().is_scalar() && type.lanes() > 1) value = Broadcast(std::move(value), type.lanes());
   if (value.dtype() != type) {
     return Fail(offset,
-                absl::StrCat("buffer '", (*buffer)->name, "' holds ", type.ToString(), ", the value is ",
+                absl::StrCat("buffer '", buffer->name, "' holds ", type.ToString(), ", the value is ",
                              value.dtype().ToString(), "; convert it with T.cast(value, \"", type.ToString(), "\")"));
   }
-  out.back().stmts.push_back(Store(*buffer, std::move(value), std::move(indices)));
+  out.back().stmts.push_back(Store(buffer, std::move(value), std::move(indices), std::move(predicate)));
   return true;
+}
+
+// A.vstore([T.Ramp(0, 1, 4)], value, predicate=mask)
+bool FunctionReader::ReadVectorStore(const PyExpr& call, Segments& out) {
+  Value base;
+  Arguments args;
+  if (!Eval(*call.items[0]->items[0], &base)) return false;
+  const auto* buffer = base.As<Buffer>();
+  if (buffer == nullptr) return Fail(call.offset, "expected a buffer before '.vstore'");
+  if (!Bind(call, {"indices", "value", "predicate"}, &args) || !Require(call, args, "indices") ||
+      !Require(call, args, "value")) {
+    return false;
+  }
+  std::vector<Expr> indices;
+  Expr predicate;
+  if (!ReadVectorAccess(*buffer, *args["indices"], args["predicate"], &indices, &predicate)) return false;
+  Expr value = ReadExpr(*args["value"]);
+  return value &&
+         StoreTo(*buffer, std::move(indices), std::move(value), std::move(predicate), args["value"]->offset, out);
 }
 
 bool FunctionReader::ReadFor(const PyStmt& s, Segments& out) {
@@ -415,6 +443,20 @@ bool FunctionReader::ReadCovering(const PyExpr& call, const std::string& name, c
   if (name == "launch_thread") return ReadLaunch(call, target, wrap);
   if (name == "attr") {
     Arguments args;
+    if (call.items.size() == 2 && call.items[1]->kind == Kind::kDict) {  // T.attr({"key": value}): on nothing
+      Annotations attrs;
+      if (!ReadAnnotations(*call.items[1], &attrs)) return false;
+      for (const auto& [key, value] : attrs) {
+        if (!std::holds_alternative<Expr>(value.value)) return Fail(call.offset, "expected a number or a string");
+      }
+      *wrap = [attrs](Stmt body) {
+        for (const auto& [key, value] : attrs) {
+          body = Stmt(new AttrStmtNode(Expr(0), key, std::get<Expr>(value.value), std::move(body)));
+        }
+        return body;
+      };
+      return true;
+    }
     if (!Bind(call, {"node", "attr_key", "value"}, &args)) return false;
     for (const char* argument : {"node", "attr_key", "value"}) {
       if (!Require(call, args, argument)) return false;

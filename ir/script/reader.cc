@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ir/functor.h"
+#include "ir/script/free_vars.h"
 
 namespace tilewright::script {
 namespace {
@@ -110,6 +111,12 @@ Function FunctionReader::Read(const PyStmt& definition) {
   if (!ReadParameters(definition)) return Function();
   Stmt body = ReadBody(definition.body);
   if (!body) return Function();
+  for (const Var& var : FreeVars(function_.params, body)) {
+    auto it = size_offsets_.find(var.get());
+    if (it == size_offsets_.end()) continue;
+    Fail(it->second, absl::StrCat("'", var.name(), "' is used, but is no size of a parameter or matched buffer"));
+    return Function();
+  }
   function_.body = AddRootBlock(std::move(body));
   frames_.pop_back();
   return Function(std::move(function_));
@@ -124,11 +131,14 @@ void FunctionReader::FindSymbols(const std::vector<PyStmt>& body) {
     const auto dtype = DataType::Parse(*name);
     if (dtype && dtype->is_integer()) symbols_[s.target->text] = *dtype;
   }
+  for (const std::string& name : module_.type_vars) symbols_.try_emplace(name, DataType::Int(64));
 }
 
-Var FunctionReader::Symbol(const std::string& name, DataType dtype) {
+Var FunctionReader::Symbol(const std::string& name, DataType dtype, uint32_t offset) {
   auto it = symbols_.find(name);
-  return Var(name, it == symbols_.end() ? dtype : it->second);
+  Var var(name, it == symbols_.end() ? dtype : it->second);
+  size_offsets_.emplace(var.get(), offset);
+  return var;
 }
 
 bool FunctionReader::ReadParameters(const PyStmt& definition) {

@@ -26,6 +26,7 @@ struct ModuleContext {
   std::string_view text, file;
   std::set<std::string> dialect_names = {"T"};        // names that stand for the dialect: T
   absl::flat_hash_map<std::string, Value> constants;  // NAME = value before the functions
+  std::set<std::string> type_vars;                    // NAME = TypeVar("NAME"): sizes, new ones in each function
 };
 
 // The arguments of a call by the names of their parameters.
@@ -90,7 +91,7 @@ class FunctionReader {
   bool ReadParameters(const PyStmt& definition);
   bool ReadParameter(const PyParameter& parameter);
   void FindSymbols(const std::vector<PyStmt>& body);
-  Var Symbol(const std::string& name, DataType dtype);
+  Var Symbol(const std::string& name, DataType dtype, uint32_t offset);
   bool IsDocstring(const PyStmt& s, bool first) const;
   Stmt ReadBody(const std::vector<PyStmt>& body);
   Stmt AddRootBlock(Stmt body);
@@ -101,6 +102,9 @@ class FunctionReader {
   bool ReadAssign(const PyStmt& s, Segments& out);
   bool ReadAnnotated(const PyStmt& s, Segments& out);
   bool ReadStore(const PyStmt& s, Segments& out);
+  bool ReadVectorStore(const PyExpr& call, Segments& out);
+  bool StoreTo(const Buffer& buffer, std::vector<Expr> indices, Expr value, Expr predicate, uint32_t offset,
+               Segments& out);
   bool ReadFor(const PyStmt& s, Segments& out);
   bool ReadLoops(const PyExpr& iterator, size_t count, std::vector<ForNode::Fields>* loops);
   bool ReadLoopRange(const PyExpr& iterator, std::string_view kind, const PyExpr* start, const PyExpr* stop,
@@ -114,6 +118,7 @@ class FunctionReader {
   bool IsCovering(const std::string& name) const;
   bool ReadCovering(const PyExpr& call, const std::string& name, const PyExpr* target, std::function<Stmt(Stmt)>* wrap);
   bool ReadLaunch(const PyExpr& call, const PyExpr* target, std::function<Stmt(Stmt)>* wrap);
+  bool ReadView(const PyExpr& call, const PyExpr& target, Segments& out);
   bool ReadDeclaration(const PyExpr& call, const std::string& name, const PyExpr* target,
                        std::function<Stmt(Stmt)>* wrap);
 
@@ -134,7 +139,8 @@ class FunctionReader {
   bool ReadShape(const PyExpr& e, const std::string& buffer, bool strides, std::vector<Expr>* out);
   bool ReadLayout(const PyExpr& e, const BufferNode::Fields& buffer, Layout* out);
   bool ReadMatchBuffer(const PyExpr& call, const PyExpr& target);
-  bool ReadAllocBuffer(const PyExpr& call, const std::string& name, const PyExpr& target);
+  bool ReadAllocBuffer(const PyExpr& call, const std::string& name, const PyExpr& target, Segments& out);
+  bool ReadAllocAnnotations(const PyExpr& e);
   Expr ReadData(const PyExpr& e);
   bool ReadTypeName(const PyExpr& e, DataType* out);
   bool ReadString(const PyExpr& e, std::string* out);
@@ -172,6 +178,9 @@ class FunctionReader {
   Expr ReadLet(const PyExpr& e, const std::string& name);
   Expr ReadShuffle(const PyExpr& e);
   Expr ReadAccessPtr(const PyExpr& e, const Buffer& buffer);
+  // The index list and the predicate (null when absent) of A.vload and A.vstore.
+  bool ReadVectorAccess(const Buffer& buffer, const PyExpr& indices, const PyExpr* predicate, std::vector<Expr>* out,
+                        Expr* mask);
   Expr ReadSpelledCall(const PyExpr& e, const std::string& name);
   Expr ReadCallIntrin(const PyExpr& e);
   Expr ReadCast(const PyExpr& value, DataType dtype, uint32_t offset, bool keep_immediate);
@@ -181,7 +190,8 @@ class FunctionReader {
   const ModuleContext& module_;
   std::optional<Diagnostic> error_;
   std::vector<absl::flat_hash_map<std::string, Value>> frames_;
-  absl::flat_hash_map<std::string, DataType> symbols_;  // NAME = T.int64() anywhere in the function
+  absl::flat_hash_map<std::string, DataType> symbols_;         // NAME = T.int64() anywhere in the function
+  std::unordered_map<const VarNode*, uint32_t> size_offsets_;  // where each such variable is introduced
   std::unordered_map<const VarNode*, Range> loop_ranges_;
   std::vector<BlockScope*> blocks_;
   std::vector<Buffer> root_buffers_;

@@ -4,6 +4,7 @@
 #include "ir/script/parse_or_die.h"
 #include "ir/script/parser.h"
 #include "ir/script/printer.h"
+#include "ir/script/random_program.h"
 #include "ir/structural.h"
 
 namespace tilewright {
@@ -144,6 +145,39 @@ class Module:
             T.writes(C[0:16, 0:16])
             T.call_extern("int32", "tmm16", T.tvm_access_ptr(T.type_annotation("float32"), C.data, C.elem_offset, 256, 2), T.tvm_access_ptr(T.type_annotation("float32"), A.data, A.elem_offset, A.strides[0] * 16, 1), A.strides[0])
 )");
+}
+
+// Programs that are more than the parser's own output: every construct, clashing names, mixed types. The parser adds a
+// root block to functions with blocks and none, so the comparison is made after the first reading where that happens.
+TEST(RoundTrip, RandomPrograms) {
+  int compared_directly = 0;
+  for (uint64_t seed = 0; seed < 3000; ++seed) {
+    const Module module = RandomProgram(seed);
+    const std::string printed = Print(module);
+    absl::StatusOr<Module> first = ParseModule(printed);
+    ASSERT_TRUE(first.ok()) << "seed " << seed << "\n" << first.status().message() << "\n" << printed;
+    Mismatch mismatch;
+    bool has_root = true;
+    for (const Function& function : module.functions()) {
+      const auto* root = dyn_cast<BlockRealizeNode>(function->body);
+      has_root = has_root && root != nullptr && root->bindings.empty();
+    }
+    if (has_root) {
+      ASSERT_TRUE(StructuralEqual(module, *first, &mismatch)) << "seed " << seed << "\n"
+                                                              << mismatch.path << ": " << mismatch.reason << "\n"
+                                                              << printed;
+      ++compared_directly;
+    }
+    const std::string again = Print(*first);
+    if (has_root) ASSERT_EQ(again, printed) << "seed " << seed;
+    absl::StatusOr<Module> second = ParseModule(again);
+    ASSERT_TRUE(second.ok()) << "seed " << seed << "\n" << second.status().message() << "\n" << again;
+    ASSERT_TRUE(StructuralEqual(*first, *second, &mismatch)) << "seed " << seed << "\n"
+                                                             << mismatch.path << ": " << mismatch.reason << "\n"
+                                                             << again;
+    ASSERT_EQ(StructuralHash(*first), StructuralHash(*second)) << "seed " << seed;
+  }
+  EXPECT_GT(compared_directly, 1000);
 }
 
 TEST(RoundTrip, EqualUpToNamesAndFreeOfIds) {
