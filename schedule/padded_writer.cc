@@ -5,7 +5,7 @@
 #include "ir/functor.h"
 #include "ir/substitute.h"
 #include "schedule/loop_tree.h"
-#include "verify/block_scope.h"
+#include "schedule/own_loops.h"
 
 namespace tilewright {
 namespace {
@@ -54,35 +54,17 @@ class PaddedWriter {
     const uint32_t id = collector.writers[0];
     const Path path = FindPath(function_, id);
     realize_ = cast<BlockRealizeNode>(path.back());
-    const std::vector<const ForNode*> loops = LoopsAbove(path);
-    if (!IsTrue(realize_->predicate) || !HasTrivialBindings(*realize_, loops) || !StandsAlone(path, loops)) {
-      return Refuse("{block0}, which writes {text0}, does not stand alone in loops that are its iterators", {id});
-    }
+    if (auto refusal = WhyNotInOwnLoops(primitive_, path)) return *refusal;
     if (!FindIterators()) {
       return Refuse("{block0} does not store all of {text0} at its spatial iterators", {id});
     }
-    Stmt nest = MakeNest(loops);
-    const StmtNode* old = loops.empty() ? path.back().get() : loops[0];
-    return ReplaceIn(function_, old, nest, next_id_);
+    Stmt nest = MakeNest(LoopsAbove(path));
+    return ReplaceIn(function_, OutermostOwnLoop(path), nest, next_id_);
   }
 
  private:
   Refusal Refuse(const char* reason, std::vector<uint32_t> objects) const {
     return Refusal{primitive_, reason, std::move(objects), {}, {change_.from->name}};
-  }
-
-  // The loops hold nothing but each other and the block, and each is one of its bindings.
-  bool StandsAlone(const Path& path, const std::vector<const ForNode*>& loops) const {
-    for (size_t i = 0; i < loops.size(); ++i) {
-      const Stmt& inner = path[path.size() - loops.size() + i];
-      if (loops[i]->body.get() != inner.get() || loops[i]->kind != ForKind::kSerial || !loops[i]->annotations.empty()) {
-        return false;
-      }
-      const bool bound = std::any_of(realize_->bindings.begin(), realize_->bindings.end(),
-                                     [&](const Expr& binding) { return binding.get() == loops[i]->var.get(); });
-      if (!bound) return false;
-    }
-    return true;
   }
 
   // Which iterator indexes each dimension, when body and init store the whole buffer at distinct spatial iterators.

@@ -193,7 +193,7 @@ TEST(TransformLayout, Refuses) {
   EXPECT_EQ(reason(b, SplitFirst(16)), "the map pads B where 60 <= i0 * 16 + i2, and there is no pad_value");
   EXPECT_EQ(reason(b, SplitFirst(16), Constant(0, 2)), "pad_value must take 3 indices and give one value");
   EXPECT_EQ(reason(BufferSelector::Write(0), SplitFirst(16), Constant(0, 3)),
-            "C, which writes C, does not stand alone in loops that are its iterators");
+            "the iterators of C are not loops, one each");
   EXPECT_EQ(
       ReasonOf(TransformLayout(f, BlockNamed(f, "B"), BufferSelector::Read(0), SplitFirst(16), Constant(0, 3)), f),
       "no block writes A, so that nothing fills its padding");

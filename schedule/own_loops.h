@@ -1,0 +1,23 @@
+// Blocks whose loops are theirs alone, so that both may be made anew together.
+//
+//   for i, j in T.grid(64, 64):             loops i and j hold nothing but B, and are its iterators
+//       with T.block("B"):
+//           vi, vj = T.axis.remap("SS", [i, j])
+#pragma once
+
+#include <optional>
+
+#include "ir/function.h"
+#include "schedule/refusal.h"
+
+namespace tilewright {
+
+// Why the loops above the block at the path's end (up to its scope) are not the block's own: its bindings are not
+// loops, one each, or the block has a predicate; or a loop is no iterator of it, holds something else, has annotations,
+// or is not serial. Empty when they are.
+std::optional<Refusal> WhyNotInOwnLoops(const char* primitive, const Path& path);
+
+// What to replace: the outermost of the loops, or the block itself when it has none.
+const StmtNode* OutermostOwnLoop(const Path& path);
+
+}  // namespace tilewright

@@ -1,0 +1,279 @@
+#include "schedule/reindex.h"
+
+#include <algorithm>
+
+#include "ir/analysis.h"
+#include "ir/arith/iter_map.h"
+#include "ir/functor.h"
+#include "ir/structural.h"
+#include "ir/substitute.h"
+#include "schedule/cache_stage.h"
+#include "schedule/common_refusals.h"
+#include "schedule/coverage.h"
+#include "schedule/loop_tree.h"
+#include "verify/block_scope.h"
+
+namespace tilewright {
+namespace {
+
+constexpr const char* kName = "reindex";
+using Access = BufferSelector::Access;
+
+// The indices of all accesses of a buffer, when they are all the same.
+class IndexCollector : public Visitor {
+ public:
+  explicit IndexCollector(const Buffer& buffer) : buffer_(buffer) {}
+  bool different = false, has_blocks = false;
+  std::vector<Expr> indices;
+
+ protected:
+  void VisitLoad(const LoadNode* op) override {
+    if (op->buffer.same_as(buffer_)) Add(op->indices);
+    Visitor::VisitLoad(op);
+  }
+  void VisitStore(const StoreNode* op) override {
+    if (op->buffer.same_as(buffer_)) Add(op->indices);
+    Visitor::VisitStore(op);
+  }
+  void VisitBlockRealize(const BlockRealizeNode*) override { has_blocks = true; }
+
+ private:
+  void Add(const std::vector<Expr>& found) {
+    if (indices.empty()) indices = found;
+    for (size_t d = 0; d < found.size(); ++d) different |= !StructuralEqual(indices[d], found[d]);
+  }
+  const Buffer& buffer_;
+};
+
+class Reindexer {
+ public:
+  Reindexer(const Function& function, uint32_t block, const Buffer& buffer, Access access)
+      : function_(function),
+        id_(block),
+        buffer_(buffer),
+        access_(access),
+        scope_(BlockScope::Around(function, block)),
+        child_(scope_.Find(block)) {}
+
+  Outcome<ReindexResult> Apply() {
+    if (child_ == nullptr) return Refusal{kName, "{block0} lies in the init of a block", {id_}};
+    if (scope_.has_other_statements()) {
+      return Refusal{kName, "the scope of {block0} holds statements other than loops and blocks", {id_}};
+    }
+    for (auto check : {&Reindexer::CheckAccesses, &Reindexer::CheckNeighbors,
+                       access_ == Access::kRead ? &Reindexer::CheckReading : &Reindexer::CheckWriting}) {
+      if (std::optional<Refusal> refusal = (this->*check)()) return *refusal;
+    }
+    return Rewrite();
+  }
+
+ private:
+  using Check = std::optional<Refusal>;
+
+  const BlockNode& block() const { return *child_->realize->block; }
+  Refusal Refuse(const char* reason) const { return Refusal{kName, reason, {id_}, {}, {buffer_->name}}; }
+
+  Check CheckAccesses() {
+    IndexCollector collector(buffer_);
+    collector.Visit(block().init);
+    collector.Visit(block().body);
+    if (collector.has_blocks) return Refuse("{block0} contains blocks");
+    if (collector.different) return Refuse("{block0} accesses {text0} at different indices");
+    if (collector.indices.empty()) return Refuse("{block0} does not access {text0} by a load or store");
+    if (const char* reason = WhyCannotUseCache(block(), buffer_, buffer_->scope)) return Refuse(reason);
+    indices_ = std::move(collector.indices);
+    for (const Expr& index : indices_) {
+      bool loads = false;
+      PreOrder(index, [&](const Expr& e) {
+        loads |= isa<LoadNode>(e) || isa<CallNode>(e);
+        return true;
+      });
+      auto is_no_iterator = [&](const VarNode* var) { return IsLoopInside(var); };
+      if (loads || !index.dtype().is_scalar() || UsesVar(index, is_no_iterator)) {
+        return Refusal{kName,
+                       "the index {expr0} of {text0} does not follow from the iterators of {block0}",
+                       {id_},
+                       {index},
+                       {buffer_->name}};
+      }
+    }
+    for (const IterVar& iter : block().iter_vars) {
+      const bool used =
+          std::any_of(indices_.begin(), indices_.end(), [&](const Expr& index) { return UsesVar(index, iter.var); });
+      if (!used) continue;
+      if (!IsInt(iter.domain.min, 0)) return Refuse("an iterator of {block0} does not start at 0");
+      iters_.push_back(iter);
+    }
+    return std::nullopt;
+  }
+
+  // Whether the variable is bound by a loop or let inside of the block.
+  bool IsLoopInside(const VarNode* var) const {
+    bool bound = false;
+    PreOrder(block().body, [&](const Stmt& s) {
+      if (const auto* loop = dyn_cast<ForNode>(s)) bound |= loop->var.get() == var;
+      if (const auto* let = dyn_cast<LetStmtNode>(s)) bound |= let->var.get() == var;
+      return true;
+    });
+    return bound;
+  }
+
+  // The copy is made for all iterations at once, so nobody may write (or want) the buffer in between.
+  Check CheckNeighbors() {
+    const auto others = access_ == Access::kRead ? scope_.Writers(buffer_) : scope_.Readers(buffer_);
+    for (uint32_t other : others) {
+      const std::vector<const ForNode*>& loops = scope_.Find(other)->loops;
+      if (other != id_ && !loops.empty() && !child_->loops.empty() && loops[0] == child_->loops[0]) {
+        return Refusal{kName,
+                       access_ == Access::kRead ? "{block1} writes {text0} below a loop of {block0}"
+                                                : "{block1} reads {text0} below a loop of {block0}",
+                       {id_, other},
+                       {},
+                       {buffer_->name}};
+      }
+    }
+    return std::nullopt;
+  }
+
+  Check CheckReading() {
+    for (const BufferRegion& write : block().writes) {
+      if (write.buffer.same_as(buffer_)) return Refuse("{block0} also writes {text0}");
+    }
+    arith::Analyzer analyzer;
+    for (const IterVar& iter : iters_) analyzer.Bind(iter.var, iter.domain);
+    for (size_t d = 0; d < indices_.size(); ++d) {
+      if (!analyzer.CanProve(Const(indices_[d].dtype(), 0) <= indices_[d]) ||
+          !analyzer.CanProveLess(indices_[d], buffer_->shape[d])) {
+        return Refusal{kName,
+                       "the index {expr0} may leave {text0}, and the copy would not be guarded as {block0} is",
+                       {id_},
+                       {indices_[d]},
+                       {buffer_->name}};
+      }
+    }
+    return std::nullopt;
+  }
+
+  Check CheckWriting() {
+    for (uint32_t writer : scope_.Writers(buffer_)) {
+      if (writer != id_) {
+        return Refusal{kName, "{block1} also writes {text0}", {id_, writer}, {}, {buffer_->name}};
+      }
+    }
+    for (const BufferRegion& read : block().reads) {
+      if (read.buffer.same_as(buffer_)) return Refuse("{block0} also reads {text0}");
+    }
+    arith::Analyzer analyzer;
+    if (!RunsAllInstances(*child_->realize, child_->loops, &analyzer)) {
+      return Refuse("not all instances of {block0} run, and the copy would overwrite what they do not write");
+    }
+    arith::Domain domain;
+    for (const IterVar& iter : iters_) {
+      if (iter.kind != IterKind::kSpatial) return Refuse("{block0} writes {text0} at an iterator that is not spatial");
+      domain.push_back({iter.var, iter.domain});
+    }
+    if (!arith::DetectIterMap(indices_, domain, {}, arith::IterMapLevel::kBijective, &analyzer)) {
+      return Refuse("instances of {block0} may write the same element of {text0}");
+    }
+    return std::nullopt;
+  }
+
+  // The block with the copy at its plain iterators in place of the buffer.
+  Stmt UseCopy(const Buffer& copy) const {
+    std::vector<Expr> iters;
+    for (const IterVar& iter : iters_) iters.push_back(iter.var);
+    class User : public Mutator {
+     public:
+      User(const Buffer& from, const Buffer& to, std::vector<Expr> at) : from_(from), to_(to), at_(std::move(at)) {}
+
+     protected:
+      Expr MutateLoad(const LoadNode* op, const Expr& self) override {
+        return op->buffer.same_as(from_) ? to_.Load(at_) : Mutator::MutateLoad(op, self);
+      }
+      Stmt MutateStore(const StoreNode* op, const Stmt& self) override {
+        if (!op->buffer.same_as(from_)) return Mutator::MutateStore(op, self);
+        return Store(to_, Mutate(op->value), at_);
+      }
+      Block MutateBlock(const Block& block) override {
+        BlockNode::Fields fields = Mutator::MutateBlock(block)->fields();
+        for (auto* regions : {&fields.reads, &fields.writes}) {
+          for (BufferRegion& region : *regions) {
+            if (region.buffer.same_as(from_)) region = BufferRegion::Point(to_, at_);
+          }
+        }
+        return Block(std::move(fields));
+      }
+
+     private:
+      const Buffer &from_, &to_;
+      const std::vector<Expr> at_;
+    };
+    return User(buffer_, copy, std::move(iters)).Mutate(Stmt(child_->realize));
+  }
+
+  Stmt MakeCopyNest(const Buffer& copy, uint32_t* next_id, uint32_t* copy_id) const {
+    std::vector<ForNode::Fields> loops;
+    std::vector<Expr> bindings, at_copy;
+    BlockNode::Fields fields;
+    VarMap values;
+    for (size_t k = 0; k < iters_.size(); ++k) {
+      const DataType type = iters_[k].var.dtype();
+      const Var loop("ax" + std::to_string(k), type), iter("v" + std::to_string(k), type);
+      loops.push_back({.id = (*next_id)++, .var = loop, .extent = iters_[k].domain.extent});
+      fields.iter_vars.push_back({iter, iters_[k].domain, IterKind::kSpatial});
+      bindings.push_back(loop);
+      at_copy.push_back(iter);
+      values[iters_[k].var] = iter;
+    }
+    const std::vector<Expr> at_buffer = Substitute(indices_, values);
+    fields.id = *copy_id = (*next_id)++;
+    fields.reads = {BufferRegion::Point(buffer_, at_buffer)};
+    fields.writes = {BufferRegion::Point(copy, at_copy)};
+    if (access_ == Access::kRead) {
+      fields.name = copy->name + "_reindex";
+      fields.body = Store(copy, buffer_.Load(at_buffer), at_copy);
+    } else {
+      fields.name = copy->name;
+      std::swap(fields.reads, fields.writes);
+      fields.body = Store(buffer_, copy.Load(at_copy), at_buffer);
+    }
+    return Nest(std::move(loops), Realize(std::move(bindings), True(), Block(std::move(fields))));
+  }
+
+  ReindexResult Rewrite() const {
+    std::vector<Expr> shape;
+    for (const IterVar& iter : iters_) shape.push_back(iter.domain.extent);
+    const Buffer copy(buffer_->name + "_reindex", std::move(shape), buffer_->dtype, buffer_->scope);
+    uint32_t next_id = function_->next_id;
+    ReindexResult result;
+    const Stmt nest = MakeCopyNest(copy, &next_id, &result.block);
+    const Stmt top = child_->loops.empty() ? Stmt(child_->realize) : Stmt(child_->loops[0]);
+    const Stmt changed = ReplaceStmt(top, child_->realize, UseCopy(copy));
+    std::vector<Stmt> sequence = {nest, changed};
+    if (access_ == Access::kWrite) std::swap(sequence[0], sequence[1]);
+    Stmt body = ReplaceStmt(scope_.block()->body, top.get(), Sequence(std::move(sequence)));
+    result.function = WithScopeBody(function_, *scope_.block(), std::move(body), {copy}, next_id);
+    return result;
+  }
+
+  const Function& function_;
+  const uint32_t id_;
+  const Buffer buffer_;
+  const Access access_;
+  const BlockScope scope_;
+  const ScopeChild* child_;
+  std::vector<Expr> indices_;
+  std::vector<IterVar> iters_;  // those in the indices
+};
+
+}  // namespace
+
+Outcome<ReindexResult> Reindex(const Function& function, uint32_t block_id, const BufferSelector& selector) {
+  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
+  if (!path.ok()) return path.refusal();
+  Outcome<SelectedRegion> selected = SelectRegion(kName, *cast<BlockRealizeNode>(path->back())->block, selector);
+  if (!selected.ok()) return selected.refusal();
+  return Reindexer(function, block_id, selected->region.buffer, selected->access).Apply();
+}
+
+}  // namespace tilewright

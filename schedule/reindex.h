@@ -1,0 +1,40 @@
+// reindex: gives a block a copy of a buffer whose layout is the block's iterators.
+//
+// Why: afterwards the block accesses the buffer at its plain iterators, whatever the index arithmetic was (im2col);
+// maps from iterators to the dimensions of a tensor instruction then apply to the buffer as well.
+//
+//   Y[vh] = Y[vh] + P[vh * 2 + vr] * W[vr]            for ax0, ax1 in T.grid(15, 3):
+//                                                         with T.block("P_reindex_reindex"):
+//                                              ->             P_reindex[v0, v1] = P[v0 * 2 + v1]
+//                                                     ...
+//                                                     Y[vh] = Y[vh] + P_reindex[vh, vr] * W[vr]
+//
+// The copy of what is read goes right before the outermost loop of the block, that of what is written (block
+// "Y_reindex") right behind it. Its dimensions are the iterators in the block's indices, in the order of the block.
+//
+// Conditions: the block is not the root and contains no blocks; it accesses the buffer by loads and stores only, all at
+// the same indices, which load nothing; the scope holds loops and blocks only, and none of the block's loops contains
+// another block that accesses the buffer the other way.
+// Reading: the block does not write the buffer, and the indices provably stay inside of it for all values of the
+// iterators (conditions in the body do not guard the copy).
+// Writing: no other block of the scope writes the buffer, the block does not read it (but a reduction its own output),
+// all of its instances run, the indices use spatial iterators only and are injective.
+// All ids survive; the copy's loops and block are born.
+#pragma once
+
+#include <cstdint>
+
+#include "ir/function.h"
+#include "schedule/buffer_selector.h"
+#include "schedule/refusal.h"
+
+namespace tilewright {
+
+struct ReindexResult {
+  Function function;
+  uint32_t block;  // the copy
+};
+
+Outcome<ReindexResult> Reindex(const Function& function, uint32_t block, const BufferSelector& buffer);
+
+}  // namespace tilewright

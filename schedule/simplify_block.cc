@@ -1,0 +1,57 @@
+#include "schedule/simplify_block.h"
+
+#include "ir/functor.h"
+
+namespace tilewright {
+namespace {
+
+class IndexSimplifier : public Mutator {
+ public:
+  explicit IndexSimplifier(arith::Analyzer* analyzer) : analyzer_(analyzer) {}
+
+  using Mutator::Mutate;
+  Expr Mutate(const Expr& e) override {
+    if (!e) return e;
+    // An index that loads has indices of its own.
+    Expr mutated = Mutator::Mutate(e);
+    const bool simple = mutated.dtype().is_index() || mutated.dtype().is_bool();
+    return simple && !isa<VarNode>(mutated) ? analyzer_->Simplify(mutated) : mutated;
+  }
+
+ protected:
+  Stmt MutateFor(const ForNode* op, const Stmt& self) override {
+    arith::Analyzer::Scope inside(analyzer_);
+    analyzer_->Bind(op->var, Range{op->min, op->extent});
+    return Mutator::MutateFor(op, self);
+  }
+  Block MutateBlock(const Block& block) override {
+    arith::Analyzer::Scope inside(analyzer_);
+    for (const IterVar& iter : block->iter_vars) analyzer_->Bind(iter.var, iter.domain);
+    return Mutator::MutateBlock(block);
+  }
+
+ private:
+  arith::Analyzer* analyzer_;
+};
+
+}  // namespace
+
+Stmt SimplifyIndices(const Stmt& s, arith::Analyzer* analyzer) { return s ? IndexSimplifier(analyzer).Mutate(s) : s; }
+BufferRegion SimplifyIndices(const BufferRegion& region, arith::Analyzer* analyzer) {
+  return IndexSimplifier(analyzer).MutateRegion(region);
+}
+
+void ReplaceInBlock(BlockNode::Fields* fields, const VarMap& values, arith::Analyzer* analyzer) {
+  arith::Analyzer::Scope inside(analyzer);
+  for (const IterVar& iter : fields->iter_vars) analyzer->Bind(iter.var, iter.domain);
+  for (auto* regions : {&fields->reads, &fields->writes}) {
+    for (BufferRegion& region : *regions) region = SimplifyIndices(Substitute(region, values), analyzer);
+  }
+  for (MatchBuffer& match : fields->match_buffers) {
+    match.source = SimplifyIndices(Substitute(match.source, values), analyzer);
+  }
+  if (fields->init) fields->init = SimplifyIndices(Substitute(fields->init, values), analyzer);
+  fields->body = SimplifyIndices(Substitute(fields->body, values), analyzer);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,19 @@
+// Putting expressions in the place of a block's iterators, simplified.
+#pragma once
+
+#include "ir/arith/analyzer.h"
+#include "ir/function.h"
+#include "ir/substitute.h"
+
+namespace tilewright {
+
+// The index expressions and conditions in `s` simplified, with what `analyzer` knows and the ranges of the loops and
+// block iterators inside of `s`. Values of other types stay as they are.
+Stmt SimplifyIndices(const Stmt& s, arith::Analyzer* analyzer);
+BufferRegion SimplifyIndices(const BufferRegion& region, arith::Analyzer* analyzer);
+
+// Replaces variables (a block's former iterators) in the block's regions, init and body, simplified; `fields` has the
+// new iterators already.
+void ReplaceInBlock(BlockNode::Fields* fields, const VarMap& values, arith::Analyzer* analyzer);
+
+}  // namespace tilewright
