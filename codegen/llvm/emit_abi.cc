@@ -361,6 +361,9 @@ absl::Status EmitAbi(ModuleContext& context, const Function& function, const Com
   llvm::Type* i32 = llvm::Type::getInt32Ty(context.llvm);
   auto* type = llvm::FunctionType::get(i32, {ptr, ptr, i32}, false);
   auto* abi = llvm::Function::Create(type, llvm::Function::ExternalLinkage, function->name, context.module);
+  // A few hundred instructions that run once a call: optimizing them would take longer than many a kernel's body.
+  abi->addFnAttr(llvm::Attribute::OptimizeNone);
+  abi->addFnAttr(llvm::Attribute::NoInline);
   absl::Status status = AbiEmitter(context, function, compute, abi).Emit();
 
   auto* bytes_type = llvm::FunctionType::get(llvm::Type::getInt64Ty(context.llvm), {}, false);

@@ -12,8 +12,9 @@ Function MakeTiledMatmul(const TiledMatmul& s) {
   Buffer a = f.Input("A", {m, k_extent}, kF32);
   Buffer b = f.Input("B", {Expr(s.n / s.columns), k_extent, columns}, kF32);
   Buffer c = f.Input("C", {m, n}, kF32);
-  Buffer a_reg = f.Alloc("A_reg", {m, k_extent}, kF32, Scope::Parse("register"));
-  Buffer c_reg = f.Alloc("C_reg", {m, n}, kF32, Scope::Parse("register"));
+  const Expr padded = Expr((s.m + s.rows - 1) / s.rows * s.rows);
+  Buffer a_reg = f.Alloc("A_reg", {padded, k_extent}, kF32, Scope::Parse("register"));
+  Buffer c_reg = f.Alloc("C_reg", {padded, n}, kF32, Scope::Parse("register"));
   const Expr zero = ConstFloat(kF32, 0);
 
   // for i1, j1 over the tile, with the block's iterators bound to the element's place in C.
@@ -26,7 +27,7 @@ Function MakeTiledMatmul(const TiledMatmul& s) {
               "j1", columns,
               [&](Var j1) {
                 f.Block(name, [&](BlockBuilder& block) {
-                  Var vi = block.Spatial(m, i0 * rows + i1), vj = block.Spatial(n, j0 * columns + j1);
+                  Var vi = block.Spatial(padded, i0 * rows + i1), vj = block.Spatial(n, j0 * columns + j1);
                   if (cut) block.Where(i0 * rows + i1 < m);
                   body(block, vi, vj);
                 });
@@ -46,7 +47,7 @@ Function MakeTiledMatmul(const TiledMatmul& s) {
                 "i1", rows,
                 [&](Var i1) {
                   f.Block("A_reg", [&](BlockBuilder& block) {
-                    Var vi = block.Spatial(m, i0 * rows + i1), vk = block.Spatial(k_extent, k);
+                    Var vi = block.Spatial(padded, i0 * rows + i1), vk = block.Spatial(k_extent, k);
                     f.Store(a_reg, IfThenElse(vi < m, a(vi, vk), zero), {vi, vk});
                   });
                 },

@@ -1,0 +1,297 @@
+// Programs of every type and statement kind: compiled code computes what the interpreter computes.
+#include "codegen/llvm/testing/equivalence.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
+#include "codegen/llvm/testing/programs.h"
+#include "ir/ops/conv.h"
+#include "ir/ops/matmul.h"
+
+namespace tilewright {
+namespace {
+
+using testing::CompareWithInterpreter;
+
+std::string Substitute(const char* program, const std::string& a, const std::string& b = "") {
+  return absl::Substitute(program, a, b);
+}
+
+// ---- Types
+
+class AllTypes : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Types, AllTypes,
+                         ::testing::Values("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
+                                           "float16", "float32", "float64", "bfloat16", "float8_e4m3fn", "float8_e5m2"),
+                         [](const auto& name) { return name.param; });
+
+TEST_P(AllTypes, Arithmetic) {
+  for (const char* kind : {"serial", "vectorized", "unroll", "parallel"}) {
+    EXPECT_EQ(CompareWithInterpreter(Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer((37,), "$0"), B: T.Buffer((37,), "$0"), C: T.Buffer((37,), "$0"), D: T.Buffer((37,), "$0")):
+    for i in T.$1(37):
+        with T.block("C"):
+            vi = T.axis.spatial(37, i)
+            C[vi] = A[vi] * B[vi] + A[vi]
+            D[vi] = T.max(T.min(A[vi], B[vi]), A[vi] - B[vi])
+)",
+                                                GetParam(), kind)),
+              "")
+        << kind;
+  }
+}
+
+TEST_P(AllTypes, ConvertsToAndFrom) {
+  for (const char* other : {"int8", "int32", "float32", "float64", "float16", "bfloat16", "float8_e4m3fn", "bool"}) {
+    const bool narrow = std::string_view(GetParam()).starts_with("u");
+    EXPECT_EQ(CompareWithInterpreter(Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer((40,), "$0"), B: T.Buffer((40,), "$1"), C: T.Buffer((40,), "$0")):
+    for i in T.vectorized(40):
+        with T.block("C"):
+            vi = T.axis.spatial(40, i)
+            B[vi] = T.Cast("$1", A[vi])
+            C[vi] = T.Cast("$0", B[vi])
+)",
+                                                GetParam(), other),
+                                     {.low = narrow ? 0.0 : -100.0, .high = 100, .tolerance = 0}),
+              "")
+        << other;
+  }
+}
+
+TEST_P(AllTypes, ComparesAndSelects) {
+  EXPECT_EQ(CompareWithInterpreter(Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer((24,), "$0"), B: T.Buffer((24,), "$0"), C: T.Buffer((24,), "bool"), D: T.Buffer((24,), "$0")):
+    for i in T.vectorized(24):
+        with T.block("C"):
+            vi = T.axis.spatial(24, i)
+            C[vi] = (A[vi] < B[vi]) or (A[vi] == B[vi]) and not (B[vi] >= A[vi])
+            D[vi] = T.Select(A[vi] <= B[vi], A[vi], B[vi])
+)",
+                                              GetParam())),
+            "");
+}
+
+TEST_P(AllTypes, Reduces) {
+  EXPECT_EQ(CompareWithInterpreter(Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer((7, 19), "$0"), B: T.Buffer((7,), "$0")):
+    for i, k in T.grid(7, 19):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = T.Cast("$0", T.float32(0))
+            B[vi] = B[vi] + A[vi, vk]
+)",
+                                              GetParam()),
+                                   {.low = -1, .high = 1}),
+            "");
+}
+
+class IntegerTypes : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Types, IntegerTypes, ::testing::Values("int8", "uint8", "int32", "uint32", "int64"),
+                         [](const auto& name) { return name.param; });
+
+TEST_P(IntegerTypes, DividesAndShifts) {
+  const bool is_unsigned = std::string_view(GetParam()).starts_with("u");
+  for (const char* kind : {"serial", "vectorized"}) {
+    EXPECT_EQ(CompareWithInterpreter(Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer((64,), "$0"), B: T.Buffer((64,), "$0"), C: T.Buffer((8, 64), "$0")):
+    for i in T.$1(64):
+        with T.block("C"):
+            vi = T.axis.spatial(64, i)
+            C[0, vi] = A[vi] // (T.bitwise_and(B[vi], T.Cast("$0", 3)) + T.Cast("$0", 1))
+            C[1, vi] = A[vi] % (T.bitwise_and(B[vi], T.Cast("$0", 3)) + T.Cast("$0", 1))
+            C[2, vi] = T.truncdiv(A[vi], T.Cast("$0", 7))
+            C[3, vi] = T.truncmod(A[vi], T.Cast("$0", 7))
+            C[4, vi] = T.bitwise_xor(A[vi], T.bitwise_or(B[vi], T.bitwise_not(A[vi])))
+            C[5, vi] = T.shift_right(A[vi], T.Cast("$0", 2))
+            C[6, vi] = T.shift_left(A[vi], T.Cast("$0", 1))
+            C[7, vi] = T.popcount(A[vi])
+)",
+                                                GetParam(), kind),
+                                     {.low = is_unsigned ? 0.0 : -60.0, .high = 60}),
+              "")
+        << kind;
+  }
+}
+
+// ---- Statements
+
+TEST(Statements, BranchesLoopsAndLets) {
+  EXPECT_EQ(CompareWithInterpreter(R"(
+@T.prim_func
+def main(A: T.Buffer((32,), "int32"), B: T.Buffer((32,), "int32")):
+    for i in range(32):
+        with T.block("B"):
+            vi = T.axis.spatial(32, i)
+            if A[vi] > 0:
+                B[vi] = A[vi] * 3
+            else:
+                if vi % 2 == 0:
+                    B[vi] = vi
+                else:
+                    B[vi] = T.if_then_else(vi > 20, A[vi - 20], 7)
+)",
+                                   {.low = -9, .high = 9}),
+            "");
+}
+
+TEST(Statements, While) {
+  EXPECT_EQ(CompareWithInterpreter(R"(
+@T.prim_func
+def main(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            n = T.alloc_buffer((1,), "int32", scope="local")
+            n[0] = A[vi]
+            B[vi] = 0
+            while n[0] > 0:
+                B[vi] = B[vi] + n[0]
+                n[0] = n[0] - 1
+)",
+                                   {.low = -3, .high = 9}),
+            "");
+}
+
+TEST(Statements, GathersAndScatters) {
+  for (const char* kind : {"serial", "vectorized"}) {
+    EXPECT_EQ(CompareWithInterpreter(Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), I: T.Buffer((48,), "int32"), B: T.Buffer((48,), "float32"),
+         C: T.Buffer((48, 3), "float32")):
+    for i in T.$0(48):
+        with T.block("B"):
+            vi = T.axis.spatial(48, i)
+            B[vi] = A[I[vi]] + A[vi // 3]
+            C[vi, 1] = A[63 - vi]
+)",
+                                                kind),
+                                     {.low = 0, .high = 40}),
+              "")
+        << kind;
+  }
+}
+
+TEST(Statements, MasksOfVectors) {
+  EXPECT_EQ(CompareWithInterpreter(R"(
+@T.prim_func
+def main(A: T.Buffer((50,), "float32"), B: T.Buffer((64,), "float32"), C: T.Buffer((50,), "float32")):
+    for o in range(4):
+        for i in T.vectorized(16):
+            with T.block("B"):
+                vi = T.axis.spatial(64, o * 16 + i)
+                B[vi] = T.if_then_else(2 <= vi and vi < 50, A[vi - 2], T.float32(5))
+    for o in range(4):
+        for i in T.vectorized(16):
+            with T.block("C"):
+                vi = T.axis.spatial(50, o * 16 + i)
+                T.where(o * 16 + i < 50)
+                C[vi] = B[vi] * T.float32(2)
+)"),
+            "");
+}
+
+TEST(Statements, TemporariesOfAllSizes) {
+  // On the stack, in the workspace, on the heap of a parallel loop.
+  EXPECT_EQ(CompareWithInterpreter(R"(
+@T.prim_func
+def main(A: T.Buffer((4, 20000), "float32"), B: T.Buffer((4, 20000), "float32")):
+    with T.block("root"):
+        X = T.alloc_buffer((4, 20000), "float32")
+        Y = T.alloc_buffer((4, 20000), "float32")
+        Z = T.alloc_buffer((4, 20000), "float32")
+        for i, j in T.grid(4, 20000):
+            with T.block("X"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                X[vi, vj] = A[vi, vj] + T.float32(1)
+        for i in T.parallel(4):
+            for j in range(20000):
+                with T.block("Y"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    Y[vi, vj] = X[vi, 19999 - vj] * T.float32(2)
+            for j in T.vectorized(20000):
+                with T.block("Z"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    Z[vi, vj] = Y[vi, 19999 - vj]
+        for i, j in T.grid(4, 20000):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = Z[vi, vj]
+)",
+                                   {.parallel = true}),
+            "");
+}
+
+TEST(Statements, SymbolicShapes) {
+  const char* program = R"(
+@T.prim_func
+def main(a: T.handle, b: T.handle):
+    n = T.int32()
+    m = T.int64()
+    A = T.match_buffer(a, (n, m), "float32")
+    B = T.match_buffer(b, (m, n), "float32")
+    for i in T.parallel(n):
+        for j in range(m):
+            with T.block("B"):
+                vi = T.axis.spatial(n, i)
+                vj = T.axis.spatial(m, j)
+                B[vj, vi] = A[vi, vj] * T.float32(2)
+)";
+  EXPECT_EQ(CompareWithInterpreter(program, {.variables = {17, 5}, .parallel = true}), "");
+}
+
+TEST(Statements, ScalarParameters) {
+  EXPECT_EQ(CompareWithInterpreter(R"(
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), s: T.float32, n: T.int32, B: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = T.if_then_else(vi < n, A[vi] * s, T.float32(0))
+)"),
+            "");
+}
+
+TEST(Statements, SubBuffers) {
+  EXPECT_EQ(CompareWithInterpreter(R"(
+@T.prim_func
+def main(A: T.Buffer((3, 64, 64), "float32"), B: T.Buffer((3, 64, 64), "float32")):
+    for n, i, j in T.grid(3, 4, 4):
+        with T.block("tile"):
+            vn, vi, vj = T.axis.remap("SSS", [n, i, j])
+            T.reads(A[vn, vi * 16:vi * 16 + 16, vj * 16:vj * 16 + 16])
+            T.writes(B[vn, vi * 16:vi * 16 + 16, vj * 16:vj * 16 + 16])
+            s0 = T.int32()
+            s1 = T.int32()
+            X = T.match_buffer(A[vn, vi * 16:vi * 16 + 16, vj * 16:vj * 16 + 16], (16, 16), "float32", strides=[s0, 1], offset_factor=16)
+            Y = T.match_buffer(B[vn, vi * 16:vi * 16 + 16, vj * 16:vj * 16 + 16], (16, 16), "float32", strides=[s1, 1], offset_factor=16)
+            for a in T.unroll(16):
+                for b in T.vectorized(16):
+                    Y[a, b] = X[b, a] + T.Cast("float32", s0)
+)"),
+            "");
+}
+
+// ---- Operators
+
+TEST(Operators, TiledMatmul) {
+  for (int64_t m : {24, 29, 5}) {
+    const Module module(testing::MakeTiledMatmul({.m = m, .n = 64, .k = 9, .rows = 12, .columns = 32}));
+    EXPECT_EQ(CompareWithInterpreter(module, {.tolerance = 1e-5, .parallel = true}), "") << m;
+  }
+}
+
+TEST(Operators, AsWritten) {
+  EXPECT_EQ(CompareWithInterpreter(Module(ops::Matmul(9, 10, 11)), {.tolerance = 1e-5}), "");
+  EXPECT_EQ(CompareWithInterpreter(Module(ops::BatchMatmul(2, 9, 10, 11)), {.tolerance = 1e-5}), "");
+}
+
+}  // namespace
+}  // namespace tilewright

@@ -1,0 +1,132 @@
+#include "codegen/llvm/testing/equivalence.h"
+
+#include <cmath>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/llvm/jit.h"
+#include "codegen/runtime/tensor.h"
+#include "codegen/runtime/thread_pool.h"
+#include "ir/arith/analyzer.h"
+#include "ir/interp/interp.h"
+#include "ir/ndarray.h"
+#include "ir/script/parser.h"
+
+namespace tilewright::testing {
+namespace {
+
+TwDataType AbiType(DataType type) {
+  const auto bits = static_cast<uint8_t>(type.is_bool() ? 8 : type.bits());
+  switch (type.code()) {
+    case TypeCode::kBool:
+      return {kTwBool, bits, 1};
+    case TypeCode::kUInt:
+      return {kTwUInt, bits, 1};
+    case TypeCode::kFloat:
+      return {kTwFloat, bits, 1};
+    case TypeCode::kBFloat:
+      return {kTwBfloat, bits, 1};
+    case TypeCode::kE4M3:
+      return {kTwFloat8E4M3, bits, 1};
+    case TypeCode::kE5M2:
+      return {kTwFloat8E5M2, bits, 1};
+    default:
+      return {kTwInt, bits, 1};
+  }
+}
+
+double ToleranceOf(DataType type) {
+  if (!type.is_float()) return 0;
+  if (type.bits() == 8) return 0.15;
+  if (type.code() == TypeCode::kBFloat) return 1.6e-2;
+  return type.bits() == 16 ? 2e-3 : type.bits() == 32 ? 2e-6 : 1e-13;
+}
+
+// Constant extents of a shape; variables are numbered as they occur.
+class ShapeEvaluator {
+ public:
+  explicit ShapeEvaluator(const std::vector<int64_t>& values) : values_(values) {}
+  std::vector<int64_t> Evaluate(const Buffer& buffer) {
+    std::vector<int64_t> shape;
+    for (const Expr& extent : buffer->shape) {
+      if (const auto* var = dyn_cast<VarNode>(extent); var && bound_.insert(var).second) {
+        analyzer_.Bind(Var(var), Const(var->dtype(), values_.at(bound_.size() - 1)));
+      }
+      shape.push_back(AsInt(analyzer_.Simplify(extent)).value());
+    }
+    return shape;
+  }
+
+ private:
+  const std::vector<int64_t>& values_;
+  std::set<const VarNode*> bound_;
+  arith::Analyzer analyzer_;
+};
+
+// An element of `a` and of `b` that differ by more than the tolerance; empty when there is none.
+std::string Difference(const NDArray& a, const NDArray& b, double tolerance) {
+  for (int64_t i = 0; i < a.size(); ++i) {
+    if (!a.dtype().is_float()) {
+      if (a.GetInt(i) != b.GetInt(i)) return absl::StrCat("element ", i, ": ", a.GetInt(i), " and ", b.GetInt(i));
+      continue;
+    }
+    const double x = a.Get(i), y = b.Get(i);
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+    const double bound = tolerance * std::max({1.0, std::abs(x), std::abs(y)});
+    if (!(std::abs(x - y) <= bound)) return absl::StrCat("element ", i, ": ", x, " and ", y);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string CompareWithInterpreter(const Module& module, const EquivalenceOptions& options) {
+  const Function function = module.Main();
+  auto compiled = CompileToJit(module, options.target);
+  if (!compiled.ok()) return std::string(compiled.status().message());
+  auto interpreted = interp::Compile(function);
+  if (!interpreted.ok()) return absl::StrCat("interpreter: ", interpreted.status().message());
+
+  ShapeEvaluator shapes(options.variables);
+  std::vector<NDArray> compiled_arrays;
+  std::vector<interp::Argument> interpreter_args;
+  std::vector<runtime::Tensor> tensors;
+  std::vector<TwTensor*> args;
+  for (size_t i = 0; i < function->params.size(); ++i) {
+    const Param& param = function->params[i];
+    NDArray array(param.buffer ? param.buffer->dtype : param.var.dtype(),
+                  param.buffer ? shapes.Evaluate(param.buffer) : std::vector<int64_t>());
+    FillUniform(array, options.seed + i, options.low, options.high);
+    compiled_arrays.push_back(array.Clone());
+    tensors.push_back(runtime::Tensor::Borrow(compiled_arrays.back().data(), AbiType(array.dtype()), array.shape()));
+    if (param.buffer) {
+      interpreter_args.emplace_back(array);
+    } else if (array.dtype().is_float()) {
+      interpreter_args.emplace_back(array.Get(0));
+    } else {
+      interpreter_args.emplace_back(array.GetInt(0));
+    }
+  }
+  for (runtime::Tensor& tensor : tensors) args.push_back(tensor.abi());
+  absl::Status expected = interpreted->Run(interpreter_args);
+  if (!expected.ok()) return absl::StrCat("interpreter: ", expected.message());
+  runtime::ThreadPool pool({.num_threads = options.parallel ? 2 : 1});
+  const TwParallelHook hook = pool.hook();
+  absl::Status actual = (*compiled)->Run(function->name, args, options.parallel ? &hook : nullptr);
+  if (!actual.ok()) return std::string(actual.message());
+  for (size_t i = 0; i < function->params.size(); ++i) {
+    if (!function->params[i].buffer) continue;
+    const double tolerance = options.tolerance >= 0 ? options.tolerance : ToleranceOf(compiled_arrays[i].dtype());
+    const std::string difference = Difference(compiled_arrays[i], interpreter_args[i].array, tolerance);
+    if (!difference.empty()) return absl::StrCat(function->params[i].buffer->name, ": ", difference);
+  }
+  return "";
+}
+
+std::string CompareWithInterpreter(std::string_view script, const EquivalenceOptions& options) {
+  auto module = ParseModule(script);
+  if (!module.ok()) return std::string(module.status().message());
+  return CompareWithInterpreter(*module, options);
+}
+
+}  // namespace tilewright::testing

@@ -1,0 +1,29 @@
+// Runs a program as machine code and in the interpreter, and compares.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/function.h"
+#include "ir/target.h"
+
+namespace tilewright::testing {
+
+struct EquivalenceOptions {
+  Target target = HostTarget();
+  uint64_t seed = 1;
+  double low = -2, high = 2;  // of floating-point inputs
+  // Largest error of floating-point elements, relative to the larger magnitude (and to 1); negative: by the type.
+  double tolerance = -1;
+  std::vector<int64_t> variables = {};  // values of variables in the parameters' shapes, in order of first use
+  bool parallel = false;                // on a pool of two threads
+};
+
+// Empty when both agree; else what is wrong. The module's main function is run; all its parameters are filled with
+// seeded numbers, and all are compared afterwards.
+std::string CompareWithInterpreter(const Module& module, const EquivalenceOptions& options = {});
+// The same for a program's text.
+std::string CompareWithInterpreter(std::string_view script, const EquivalenceOptions& options = {});
+
+}  // namespace tilewright::testing
