@@ -40,43 +40,59 @@ Outcome<Applied> ApplyTensorize(Application& call) {
 std::vector<Primitive> BlockPrimitives() {
   using Role = Primitive::Role;
   return {
-      {"decompose_reduction", "The init of a reduction block becomes a block of its own, before a loop.",
-       {{"block", ArgKind::kBlock}, {"loop", ArgKind::kLoop}}, ResultKind::kBlock, Role::kTransform,
+      {"decompose_reduction",
+       "The init of a reduction block becomes a block of its own, before a loop.",
+       {{"block", ArgKind::kBlock}, {"loop", ArgKind::kLoop}},
+       ResultKind::kBlock,
+       Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
          Outcome<DecomposeReductionResult> result = DecomposeReduction(call.function(), call.Id(0), call.Id(1));
          if (!result.ok()) return result.refusal();
          return call.WithBlock(result->function, result->init_block);
        }},
-      {"blockize", "A loop with all that is in it becomes a block.",
-       {{"target", ArgKind::kLoop}, {"preserve_unit_iters", ArgKind::kBool, true}}, ResultKind::kBlock,
+      {"blockize",
+       "A loop with all that is in it becomes a block.",
+       {{"target", ArgKind::kLoop}, {"preserve_unit_iters", ArgKind::kBool, true}},
+       ResultKind::kBlock,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
          Outcome<BlockizeResult> result = Blockize(call.function(), call.Id(0), call.Bool(1));
          if (!result.ok()) return result.refusal();
          return call.WithBlock(result->function, result->block);
        }},
-      {"tensorize", "A block, or a loop, that computes what an intrinsic describes becomes the intrinsic.",
+      {"tensorize",
+       "A block, or a loop, that computes what an intrinsic describes becomes the intrinsic.",
        {{"block_or_loop", ArgKind::kLoopOrBlock},
         {"tensor_intrin", ArgKind::kString},
         {"preserve_unit_iters", ArgKind::kBool, true}},
-       ResultKind::kNone, Role::kTransform, ApplyTensorize},
-      {"annotate", "A loop or block gets an annotation.",
+       ResultKind::kNone,
+       Role::kTransform,
+       ApplyTensorize},
+      {"annotate",
+       "A loop or block gets an annotation.",
        {{"block_or_loop", ArgKind::kLoopOrBlock}, {"ann_key", ArgKind::kString}, {"ann_val", ArgKind::kAnnotation}},
-       ResultKind::kNone, Role::kTransform,
+       ResultKind::kNone,
+       Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
          Outcome<Function> result = Annotate(call.function(), call.Id(0), call.String(1), ToAnnotation(call.arg(2)));
          if (!result.ok()) return result.refusal();
          return call.Changed(*result);
        }},
-      {"unannotate", "A loop or block loses an annotation.",
-       {{"block_or_loop", ArgKind::kLoopOrBlock}, {"ann_key", ArgKind::kString}}, ResultKind::kNone, Role::kTransform,
+      {"unannotate",
+       "A loop or block loses an annotation.",
+       {{"block_or_loop", ArgKind::kLoopOrBlock}, {"ann_key", ArgKind::kString}},
+       ResultKind::kNone,
+       Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
          Outcome<Function> result = Unannotate(call.function(), call.Id(0), call.String(1));
          if (!result.ok()) return result.refusal();
          return call.Changed(*result);
        }},
-      {"enter_postproc", "Marks where the steps begin that every schedule of its kind takes at the end.", {},
-       ResultKind::kNone, Role::kTransform,
+      {"enter_postproc",
+       "Marks where the steps begin that every schedule of its kind takes at the end.",
+       {},
+       ResultKind::kNone,
+       Role::kTransform,
        [](Application& call) -> Outcome<Applied> { return call.Changed(call.function()); }},
   };
 }

@@ -91,9 +91,8 @@ Iterators DivideIterators(const Tile& tile, const arith::SubspaceDivision& divis
     const Expr zero = Const(type, 0);
     iterators.outer.push_back({outer, {zero, divided.outer_extent}, iter.kind});
     iterators.outer_bindings.push_back(divided.outer);
-    const bool of_the_tile = std::any_of(tile.loops.begin(), tile.loops.end(), [&](const ForNode* loop) {
-      return UsesVar(divided.inner, loop->var);
-    });
+    const bool of_the_tile = std::any_of(tile.loops.begin(), tile.loops.end(),
+                                         [&](const ForNode* loop) { return UsesVar(divided.inner, loop->var); });
     if (!of_the_tile || (!preserve_unit_iters && IsInt(divided.inner_extent, 1))) {
       iterators.original[iter.var] = outer;
       continue;
@@ -156,8 +155,8 @@ Outcome<BlockizeResult> Blockize(const Function& function, uint32_t loop_id, boo
   const Expr inner_predicate = division->inner_predicate;
   if (inner.init) {
     const Stmt with_init = Realize(iterators.inner_bindings, inner_predicate, Block(inner));
-    Outcome<InitNest> init = MakeInitNest(kName, *cast<BlockRealizeNode>(with_init), tile->loops,
-                                          {.iter_suffix = "_init"}, &next_id);
+    Outcome<InitNest> init =
+        MakeInitNest(kName, *cast<BlockRealizeNode>(with_init), tile->loops, {.iter_suffix = "_init"}, &next_id);
     if (!init.ok()) return init.refusal();
     outer.init = init->nest;
     inner.reads = ReadsOfUpdate(*cast<BlockRealizeNode>(with_init)->block);

@@ -29,10 +29,8 @@ Outcome<std::vector<const ForNode*>> CheckNest(const Function& function, const s
     }
     for (const ForNode* outer : loops) {
       if (UsesVar(loop->extent, outer->var)) {
-        return Refusal{kName,
-                       "the extent {expr0} of {loop0} depends on {loop1}",
-                       {loop->id, outer->id},
-                       {loop->extent}};
+        return Refusal{
+            kName, "the extent {expr0} of {loop0} depends on {loop1}", {loop->id, outer->id}, {loop->extent}};
       }
     }
     loops.push_back(loop);

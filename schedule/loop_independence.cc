@@ -56,11 +56,12 @@ class OneIteration {
       for (const BufferRegion& write : block.writes) {
         const BlockNode* writer = OtherWriter(reader, write.buffer);
         if (writer == nullptr || OverlapsWithinIteration(reader, write)) continue;
-        return Refusal{primitive,
-                       "{block1} and {block2} may write the same elements of {text0} in different iterations of {loop0}",
-                       {loop.id, block.id, writer->id},
-                       {},
-                       {write.buffer->name}};
+        return Refusal{
+            primitive,
+            "{block1} and {block2} may write the same elements of {text0} in different iterations of {loop0}",
+            {loop.id, block.id, writer->id},
+            {},
+            {write.buffer->name}};
       }
     }
     return std::nullopt;
@@ -193,8 +194,8 @@ std::optional<Refusal> WhyIterationsAreOrdered(const char* primitive, const Func
   return OneIteration(path, innermost).WhyNotSelfContained(primitive, outermost);
 }
 
-std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const Function& function,
-                                                   const ForNode& loop, bool reductions_too) {
+std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const Function& function, const ForNode& loop,
+                                                   bool reductions_too) {
   if (IsInt(loop.extent, 1)) return std::nullopt;
   const Path path = FindPath(function, loop.id);
   const std::vector<const ForNode*> above = LoopsAbove(path);

@@ -16,15 +16,15 @@
 
 namespace tilewright {
 
-// Why the iterations of the nest from `outermost` to `innermost` (each loop holding nothing but the next) may not change
-// their order: a block below has bindings that are not affine or an iterator that is neither spatial nor reduce, or a
-// block uses what another wrote in another iteration. Nothing when they may.
+// Why the iterations of the nest from `outermost` to `innermost` (each loop holding nothing but the next) may not
+// change their order: a block below has bindings that are not affine or an iterator that is neither spatial nor reduce,
+// or a block uses what another wrote in another iteration. Nothing when they may.
 std::optional<Refusal> WhyIterationsAreOrdered(const char* primitive, const Function& function,
                                                const ForNode& outermost, const ForNode& innermost);
 
 // Why the iterations of a loop may not run at once, each with its own copy of the buffers that only this loop uses.
 // `reductions_too`: reduce iterators may depend on the loop (threads of a block can combine their results).
-std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const Function& function,
-                                                   const ForNode& loop, bool reductions_too);
+std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const Function& function, const ForNode& loop,
+                                                   bool reductions_too);
 
 }  // namespace tilewright

@@ -31,8 +31,8 @@ Outcome<Function> RunAtOnce(const char* primitive, const Function& function, uin
 
 bool IsThread(std::string_view thread) {
   static constexpr std::array<std::string_view, 10> kThreads = {
-      "blockIdx.x",  "blockIdx.y",  "blockIdx.z", "threadIdx.x", "threadIdx.y",
-      "threadIdx.z", "vthread", "vthread.x",   "vthread.y",  "vthread.z"};
+      "blockIdx.x",  "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y",
+      "threadIdx.z", "vthread",    "vthread.x",  "vthread.y",   "vthread.z"};
   return std::find(kThreads.begin(), kThreads.end(), thread) != kThreads.end();
 }
 

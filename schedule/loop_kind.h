@@ -1,4 +1,5 @@
-// How the iterations of a loop run: in order, at once on several cores, as lanes of vectors, written out, or on threads.
+// How the iterations of a loop run: in order, at once on several cores, as lanes of vectors, written out, or on
+// threads.
 //
 //   for i in range(64):                          for i in T.parallel(64):
 //       with T.block("B"): ...             ->        with T.block("B"): ...

@@ -18,12 +18,14 @@ Outcome<Applied> Changed(Application& call, const Outcome<Function>& function) {
 std::vector<Primitive> LoopPrimitives() {
   using Role = Primitive::Role;
   return {
-      {"split", "One loop becomes a nest; a factor of None is inferred.",
+      {"split",
+       "One loop becomes a nest; a factor of None is inferred.",
        {{"loop", ArgKind::kLoop},
         {"factors", ArgKind::kFactors},
         {"preserve_unit_iters", ArgKind::kBool, true},
         {"disable_predication", ArgKind::kBool, false}},
-       ResultKind::kLoops, Role::kTransform,
+       ResultKind::kLoops,
+       Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
          Outcome<SplitResult> result =
              Split(call.function(), call.Id(0), call.Factors(1),
@@ -31,39 +33,59 @@ std::vector<Primitive> LoopPrimitives() {
          if (!result.ok()) return result.refusal();
          return call.WithLoops(result->function, result->loops);
        }},
-      {"fuse", "A nest of loops, outermost first, becomes one loop.",
+      {"fuse",
+       "A nest of loops, outermost first, becomes one loop.",
        {{"loops", ArgKind::kLoops, std::nullopt, true}, {"preserve_unit_iters", ArgKind::kBool, true}},
-       ResultKind::kLoop, Role::kTransform,
+       ResultKind::kLoop,
+       Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
          Outcome<FuseResult> result = Fuse(call.function(), call.Ids(0), call.Bool(1));
          if (!result.ok()) return result.refusal();
          return call.WithLoop(result->function, result->loop);
        }},
-      {"reorder", "Loops of a nest change places: the ones named come in the order named.",
-       {{"ordered_loops", ArgKind::kLoops, std::nullopt, true}}, ResultKind::kNone, Role::kTransform,
+      {"reorder",
+       "Loops of a nest change places: the ones named come in the order named.",
+       {{"ordered_loops", ArgKind::kLoops, std::nullopt, true}},
+       ResultKind::kNone,
+       Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
          Outcome<ReorderResult> result = Reorder(call.function(), call.Ids(0));
          if (!result.ok()) return result.refusal();
          return call.Changed(result->function);
        }},
-      {"add_unit_loop", "A loop of one iteration around a loop or block.",
-       {{"block_or_loop", ArgKind::kLoopOrBlock}}, ResultKind::kLoop, Role::kTransform,
+      {"add_unit_loop",
+       "A loop of one iteration around a loop or block.",
+       {{"block_or_loop", ArgKind::kLoopOrBlock}},
+       ResultKind::kLoop,
+       Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
          Outcome<AddUnitLoopResult> result = AddUnitLoop(call.function(), call.Id(0));
          if (!result.ok()) return result.refusal();
          return call.WithLoop(result->function, result->loop);
        }},
-      {"parallel", "The iterations of the loop run on several cores.", {{"loop", ArgKind::kLoop}}, ResultKind::kNone,
+      {"parallel",
+       "The iterations of the loop run on several cores.",
+       {{"loop", ArgKind::kLoop}},
+       ResultKind::kNone,
        Role::kTransform,
        [](Application& call) { return Changed(call, Parallel(call.function(), call.Id(0))); }},
-      {"vectorize", "The iterations of the loop become lanes of vectors.", {{"loop", ArgKind::kLoop}},
-       ResultKind::kNone, Role::kTransform,
+      {"vectorize",
+       "The iterations of the loop become lanes of vectors.",
+       {{"loop", ArgKind::kLoop}},
+       ResultKind::kNone,
+       Role::kTransform,
        [](Application& call) { return Changed(call, Vectorize(call.function(), call.Id(0))); }},
-      {"unroll", "The iterations of the loop are written out.", {{"loop", ArgKind::kLoop}}, ResultKind::kNone,
+      {"unroll",
+       "The iterations of the loop are written out.",
+       {{"loop", ArgKind::kLoop}},
+       ResultKind::kNone,
        Role::kTransform,
        [](Application& call) { return Changed(call, Unroll(call.function(), call.Id(0))); }},
-      {"bind", "The iterations of the loop run on the threads of an axis (\"threadIdx.x\").",
-       {{"loop", ArgKind::kLoop}, {"thread_axis", ArgKind::kString}}, ResultKind::kNone, Role::kTransform,
+      {"bind",
+       "The iterations of the loop run on the threads of an axis (\"threadIdx.x\").",
+       {{"loop", ArgKind::kLoop}, {"thread_axis", ArgKind::kString}},
+       ResultKind::kNone,
+       Role::kTransform,
        [](Application& call) { return Changed(call, Bind(call.function(), call.Id(0), call.String(1))); }},
   };
 }

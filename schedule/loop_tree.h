@@ -1,8 +1,8 @@
 // Finding one's way in the loop tree of a function: what is around a loop or block, what is below it, and replacing it.
 //
-// Terms. The *scope* of a loop or block is the nearest block strictly around it; every place but the root block has one.
-// The *loops above* it are the loops between its scope and it. The *blocks below* a statement are the blocks reached
-// from it without entering a block, and a block's *children* are the blocks below its body.
+// Terms. The *scope* of a loop or block is the nearest block strictly around it; every place but the root block has
+// one. The *loops above* it are the loops between its scope and it. The *blocks below* a statement are the blocks
+// reached from it without entering a block, and a block's *children* are the blocks below its body.
 //
 //   with T.block("root"):           scope of i, X, j, Y; its children are X and Y
 //       for i in range(4):

@@ -139,7 +139,8 @@ TEST(LoopKinds, SpatialLoopsRunAtOnce) {
 TEST(LoopKinds, Refuse) {
   const Function f = testing::Matmul(4, 8, 16);
   const uint32_t k = LoopsOf(f, "C")[2];
-  EXPECT_EQ(Line(Parallel(f, k), f), "parallel: the iterator vk of block C, which depends on loop k, is reduce, not spatial");
+  EXPECT_EQ(Line(Parallel(f, k), f),
+            "parallel: the iterator vk of block C, which depends on loop k, is reduce, not spatial");
   EXPECT_EQ(Line(Vectorize(f, k), f),
             "vectorize: the iterator vk of block C, which depends on loop k, is reduce, not spatial");
   EXPECT_EQ(Line(Bind(f, k, "blockIdx.x"), f),

@@ -254,8 +254,9 @@ Outcome<MatchedBuffers> MatchDescription(const char* primitive, const BlockNode&
     return Refusal{primitive, reason, {block.id}, matcher.exprs, std::move(texts)};
   };
   if (static_cast<bool>(block.init) != static_cast<bool>(described.init)) {
-    return refuse(block.init ? "{block0} has an init, which {text0} does not describe (decompose_reduction separates it)"
-                             : "{text0} describes an init, which {block0} does not have");
+    return refuse(block.init
+                      ? "{block0} has an init, which {text0} does not describe (decompose_reduction separates it)"
+                      : "{text0} describes an init, which {block0} does not have");
   }
   if (block.init && !matcher.Match(block.init, described.init)) return refuse(matcher.reason);
   if (!matcher.Match(block.body, described.body)) return refuse(matcher.reason);

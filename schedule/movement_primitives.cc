@@ -28,33 +28,39 @@ const std::vector<ArgSpec> kComputeAtArgs = {{"block", ArgKind::kBlock},
 std::vector<Primitive> MovementPrimitives() {
   using Role = Primitive::Role;
   return {
-      {"cache_read", "What a block reads is copied into another scope first; readers read the copy.",
+      {"cache_read",
+       "What a block reads is copied into another scope first; readers read the copy.",
        {{"block", ArgKind::kBlock},
         {"read_buffer_index", ArgKind::kInt},
         {"storage_scope", ArgKind::kString},
         {"consumer_blocks", ArgKind::kBlocks, Value::List{}}},
-       ResultKind::kBlock, Role::kTransform,
+       ResultKind::kBlock,
+       Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
          Outcome<CacheReadResult> result =
              CacheRead(call.function(), call.Id(0), static_cast<int>(call.Int(1)), call.String(2), call.Ids(3));
          if (!result.ok()) return result.refusal();
          return call.WithBlock(result->function, result->block);
        }},
-      {"cache_write", "A block writes into another scope; a copy brings the result back.",
+      {"cache_write",
+       "A block writes into another scope; a copy brings the result back.",
        {{"block", ArgKind::kBlock},
         {"write_buffer_index", ArgKind::kInt},
         {"storage_scope", ArgKind::kString},
         {"consumer_blocks", ArgKind::kBlocks, Value::List{}}},
-       ResultKind::kBlock, Role::kTransform,
+       ResultKind::kBlock,
+       Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
          Outcome<CacheWriteResult> result =
              CacheWrite(call.function(), call.Id(0), static_cast<int>(call.Int(1)), call.String(2), call.Ids(3));
          if (!result.ok()) return result.refusal();
          return call.WithBlock(result->function, result->block);
        }},
-      {"set_scope", "A buffer that a block writes moves to another scope.",
+      {"set_scope",
+       "A buffer that a block writes moves to another scope.",
        {{"block", ArgKind::kBlock}, {"buffer_index", ArgKind::kInt}, {"storage_scope", ArgKind::kString}},
-       ResultKind::kNone, Role::kTransform,
+       ResultKind::kNone,
+       Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
          Outcome<SetScopeResult> result =
              SetScope(call.function(), call.Id(0), static_cast<int>(call.Int(1)), call.String(2));
@@ -62,8 +68,7 @@ std::vector<Primitive> MovementPrimitives() {
          return call.Changed(result->function);
        }},
       {"compute_at", "A producer moves into a loop around its consumers and computes what they need there.",
-       kComputeAtArgs, ResultKind::kNone, Role::kTransform,
-       [](Application& call) { return Move(call, ComputeAt); }},
+       kComputeAtArgs, ResultKind::kNone, Role::kTransform, [](Application& call) { return Move(call, ComputeAt); }},
       {"reverse_compute_at", "A consumer moves into a loop around its producers and uses what they give there.",
        kComputeAtArgs, ResultKind::kNone, Role::kTransform,
        [](Application& call) { return Move(call, ReverseComputeAt); }},

@@ -13,7 +13,8 @@ bool IsRef(const Value& value) { return value.As<LoopRef>() != nullptr || value.
 template <class T>
 bool IsListOf(const Value& value) {
   const auto* list = value.As<Value::List>();
-  return list != nullptr && std::all_of(list->begin(), list->end(), [](const Value& v) { return v.As<T>() != nullptr; });
+  return list != nullptr &&
+         std::all_of(list->begin(), list->end(), [](const Value& v) { return v.As<T>() != nullptr; });
 }
 
 bool ToFloats(Value& value) {

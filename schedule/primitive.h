@@ -31,9 +31,9 @@ enum class ArgKind : uint8_t {
   kLoop,
   kBlock,  // also by name
   kLoopOrBlock,
-  kLoops,     // a list; the variadic first argument of reorder and fuse
-  kBlocks,    // a list of blocks
-  kTarget,    // a loop, a block or a list of blocks
+  kLoops,   // a list; the variadic first argument of reorder and fuse
+  kBlocks,  // a list of blocks
+  kTarget,  // a loop, a block or a list of blocks
   kInt,
   kInts,
   kFloats,
@@ -68,8 +68,8 @@ struct Applied {
 // to them by their position in the primitive's arguments.
 class Application {
  public:
-  Application(const Module& module, const std::string& function_name, std::span<const Value> args, const Value& decision,
-       Random& random, IntrinRegistry* intrins)
+  Application(const Module& module, const std::string& function_name, std::span<const Value> args,
+              const Value& decision, Random& random, IntrinRegistry* intrins)
       : module_(module),
         function_(module.Find(function_name)),
         args_(args),

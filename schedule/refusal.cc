@@ -1,8 +1,9 @@
+#include "schedule/refusal.h"
+
 #include <optional>
 #include <string_view>
 
 #include "ir/script/printer.h"
-#include "schedule/refusal.h"
 
 namespace tilewright {
 namespace {

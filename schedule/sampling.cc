@@ -27,18 +27,21 @@ std::optional<Refusal> WhyNotATile(uint32_t loop, int64_t extent, int64_t n, int
   int64_t rest = extent;
   for (int64_t factor : factors) {
     if (factor <= 0 || rest % factor != 0) {
-      return Refusal{kTile, "factor {num0} of the decision does not divide the extent {num1} of {loop0} in its turn",
-                     {loop}, {}, {}, {factor, extent}};
+      return Refusal{kTile,  "factor {num0} of the decision does not divide the extent {num1} of {loop0} in its turn",
+                     {loop}, {},
+                     {},     {factor, extent}};
     }
     rest /= factor;
   }
   if (rest != 1) {
-    return Refusal{kTile, "the product of the decision is {num0}, the extent of {loop0} {num1}",
-                   {loop}, {}, {}, {extent / rest, extent}};
+    return Refusal{kTile,  "the product of the decision is {num0}, the extent of {loop0} {num1}",
+                   {loop}, {},
+                   {},     {extent / rest, extent}};
   }
   if (factors.back() > max_innermost) {
-    return Refusal{kTile, "the innermost factor {num0} of the decision is over the limit of {num1}",
-                   {loop}, {}, {}, {factors.back(), max_innermost}};
+    return Refusal{kTile,  "the innermost factor {num0} of the decision is over the limit of {num1}",
+                   {loop}, {},
+                   {},     {factors.back(), max_innermost}};
   }
   return std::nullopt;
 }
@@ -51,8 +54,8 @@ Outcome<std::vector<int64_t>> SamplePerfectTile(const Function& function, uint32
   Outcome<Path> path = PathToLoop(kTile, function, loop);
   if (!path.ok()) return path.refusal();
   if (n < 1 || n > 64) return Refusal{kTile, "{num0} is no number of factors", {loop}, {}, {}, {n}};
-  if (max_innermost < 1) return Refusal{kTile, "the innermost factor cannot be at most {num0}", {loop}, {}, {},
-                                        {max_innermost}};
+  if (max_innermost < 1)
+    return Refusal{kTile, "the innermost factor cannot be at most {num0}", {loop}, {}, {}, {max_innermost}};
   const Expr& extent_expr = cast<ForNode>(path->back())->extent;
   const std::optional<int64_t> extent = AsInt(extent_expr);
   if (!extent || *extent < 1) {
@@ -80,8 +83,9 @@ Outcome<int64_t> SampleCategorical(size_t candidates, const std::vector<double>&
   const int64_t size = static_cast<int64_t>(candidates);
   if (size == 0) return Refusal{kCategorical, "there are no candidates"};
   if (probabilities.size() != candidates) {
-    return Refusal{kCategorical, "there are {num0} candidates and {num1} probabilities", {}, {}, {},
-                   {size, std::ssize(probabilities)}};
+    return Refusal{kCategorical, "there are {num0} candidates and {num1} probabilities",
+                   {},           {},
+                   {},           {size, std::ssize(probabilities)}};
   }
   double total = 0;
   for (double p : probabilities) {
@@ -91,7 +95,7 @@ Outcome<int64_t> SampleCategorical(size_t candidates, const std::vector<double>&
   if (!(total > 0)) return Refusal{kCategorical, "the probabilities are all 0"};
   if (decision) {
     if (*decision < 0 || *decision >= size) {
-      return Refusal{kCategorical, "the decision {num0} is not one of {num1} candidates", {}, {}, {},
+      return Refusal{kCategorical,     "the decision {num0} is not one of {num1} candidates", {}, {}, {},
                      {*decision, size}};
     }
     return *decision;

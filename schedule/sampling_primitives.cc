@@ -52,11 +52,17 @@ Outcome<Applied> ApplyCategorical(Application& call) {
 std::vector<Primitive> SamplingPrimitives() {
   using Role = Primitive::Role;
   return {
-      {"sample_perfect_tile", "Factors of a loop's extent, the last one bounded.",
+      {"sample_perfect_tile",
+       "Factors of a loop's extent, the last one bounded.",
        {{"loop", ArgKind::kLoop}, {"n", ArgKind::kInt}, {"max_innermost_factor", ArgKind::kInt, 16}},
-       ResultKind::kInts, Role::kSampling, ApplyPerfectTile},
-      {"sample_categorical", "One of several integers, by weight.",
-       {{"candidates", ArgKind::kInts}, {"probs", ArgKind::kFloats}}, ResultKind::kInt, Role::kSampling,
+       ResultKind::kInts,
+       Role::kSampling,
+       ApplyPerfectTile},
+      {"sample_categorical",
+       "One of several integers, by weight.",
+       {{"candidates", ArgKind::kInts}, {"probs", ArgKind::kFloats}},
+       ResultKind::kInt,
+       Role::kSampling,
        ApplyCategorical},
   };
 }

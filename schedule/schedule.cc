@@ -78,7 +78,11 @@ std::optional<Refusal> Schedule::ReplaceBlockNames(const Primitive& primitive, s
 
 Outcome<std::vector<Value>> Schedule::Resolve(const Primitive& primitive, std::vector<Value>& args) {
   if (args.size() > primitive.args.size()) {
-    return Refusal{primitive.name, "there are {num0} arguments, at most {num1} are taken", {}, {}, {},
+    return Refusal{primitive.name,
+                   "there are {num0} arguments, at most {num1} are taken",
+                   {},
+                   {},
+                   {},
                    {std::ssize(args), std::ssize(primitive.args)}};
   }
   std::vector<Value> resolved;
@@ -149,7 +153,11 @@ Outcome<std::monostate> Schedule::Replay(const Trace& trace, std::map<int, Rv>* 
     Outcome<std::vector<Rv>> results = Apply(*instruction.primitive, std::move(args), instruction.decision);
     if (!results.ok()) return results.refusal();
     if (results->size() != instruction.results.size()) {
-      return Refusal{instruction.primitive->name, "there are {num0} results here, {num1} in the trace", {}, {}, {},
+      return Refusal{instruction.primitive->name,
+                     "there are {num0} results here, {num1} in the trace",
+                     {},
+                     {},
+                     {},
                      {std::ssize(*results), std::ssize(instruction.results)}};
     }
     for (size_t i = 0; i < results->size(); ++i) names[instruction.results[i].index] = (*results)[i];

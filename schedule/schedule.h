@@ -71,8 +71,7 @@ class Schedule {
   Outcome<std::vector<BlockRv>> GetConsumers(Value block);
   Outcome<std::vector<BlockRv>> GetOutputBlocks(Value scope_block);
 
-  Outcome<std::vector<IntRv>> SamplePerfectTile(LoopRv loop, int n, int max_innermost_factor = 16,
-                                                Value decision = {});
+  Outcome<std::vector<IntRv>> SamplePerfectTile(LoopRv loop, int n, int max_innermost_factor = 16, Value decision = {});
   Outcome<IntRv> SampleCategorical(std::vector<Value> candidates, std::vector<Value> probs, Value decision = {});
   Outcome<LoopRv> SampleComputeLocation(Value block, Value decision = {});
 
@@ -93,8 +92,7 @@ class Schedule {
                               std::vector<Value> consumers = {});
   Outcome<std::monostate> SetScope(Value block, int buffer_index, std::string storage_scope);
   Outcome<std::monostate> ComputeAt(Value block, LoopRv loop, bool preserve_unit_loops = false, int index = -1);
-  Outcome<std::monostate> ReverseComputeAt(Value block, LoopRv loop, bool preserve_unit_loops = false,
-                                           int index = -1);
+  Outcome<std::monostate> ReverseComputeAt(Value block, LoopRv loop, bool preserve_unit_loops = false, int index = -1);
 
   Outcome<BlockRv> DecomposeReduction(Value block, LoopRv loop);
   Outcome<BlockRv> Blockize(Value target, bool preserve_unit_iters = true);

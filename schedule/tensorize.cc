@@ -70,7 +70,8 @@ class View {
   std::optional<Refusal> WhyOffsetIsWrong() const {
     if (param_->offset_factor <= 1) return std::nullopt;
     Expr offset = matched_.buffer->elem_offset ? matched_.buffer->elem_offset : Expr(0);
-    for (size_t d = 0; d < matched_.origin.size(); ++d) offset = offset + matched_.origin[d] * StrideOf(matched_.buffer, d);
+    for (size_t d = 0; d < matched_.origin.size(); ++d)
+      offset = offset + matched_.origin[d] * StrideOf(matched_.buffer, d);
     offset = analyzer_.Simplify(offset);
     if (analyzer_.CanProveDivisible(offset, Expr(param_->offset_factor))) return std::nullopt;
     return Refuse("{text0} wants the offset of {text1} to be a multiple of {expr0}; it is {expr1}",
@@ -83,20 +84,23 @@ class View {
       bool compact = true;
       Expr stride = Expr(1);
       for (size_t d = param_->ndim(); d-- > 0;) {
-        compact &= IsInt(param_->shape[d], 1) || analyzer_.CanProveEqual(StrideOf(matched_.buffer, leading + d), stride);
+        compact &=
+            IsInt(param_->shape[d], 1) || analyzer_.CanProveEqual(StrideOf(matched_.buffer, leading + d), stride);
         stride = stride * param_->shape[d];
       }
       if (compact) return std::nullopt;
       if (MentionsInCalls(root_.body, param_->data)) {
-        return Refuse("{text0} takes {text1} to be compact; its stride is {expr0}", {StrideOf(matched_.buffer, leading)});
+        return Refuse("{text0} takes {text1} to be compact; its stride is {expr0}",
+                      {StrideOf(matched_.buffer, leading)});
       }
-      for (size_t d = 0; d < param_->ndim(); ++d) fields.strides.push_back(Var(param_->name + "_s" + std::to_string(d)));
+      for (size_t d = 0; d < param_->ndim(); ++d)
+        fields.strides.push_back(Var(param_->name + "_s" + std::to_string(d)));
       return std::nullopt;
     }
     for (size_t d = 0; d < fields.strides.size(); ++d) {
       Expr& stride = fields.strides[d];
       if (const auto* var = dyn_cast<VarNode>(stride)) {
-        stride = Var(var->name, var->dtype());
+        stride = Var(param_->name + "_s" + std::to_string(d), var->dtype());
       } else if (!analyzer_.CanProveEqual(stride, StrideOf(matched_.buffer, leading + d))) {
         return Refuse("{text0} wants a stride of {text1} to be {expr0}; it is {expr1}",
                       {stride, StrideOf(matched_.buffer, leading + d)});
@@ -139,12 +143,15 @@ Outcome<Function> Replace(const Function& function, const BlockRealizeNode& real
     const Buffer& param = intrin.implementation->params[i].buffer;
     const auto found = matched->find(intrin.description->params[i].buffer);
     if (!param || found == matched->end()) {
-      return Refusal{kName, "the parameter {text1} of {text0} is no buffer that its description accesses", {block.id}, {},
+      return Refusal{kName,
+                     "the parameter {text1} of {text0} is no buffer that its description accesses",
+                     {block.id},
+                     {},
                      {intrin.name, intrin.implementation->params[i].var.name()}};
     }
-    Outcome<MatchBuffer> view =
-        View(intrin, block.id, *cast<BlockRealizeNode>(intrin.implementation->body)->block, param, found->second,
-             analyzer).Make();
+    Outcome<MatchBuffer> view = View(intrin, block.id, *cast<BlockRealizeNode>(intrin.implementation->body)->block,
+                                     param, found->second, analyzer)
+                                    .Make();
     if (!view.ok()) return view.refusal();
     root.body = AddOffsets(root.body, param, view->buffer->elem_offset);
     views[param] = view->buffer;

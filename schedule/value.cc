@@ -20,17 +20,16 @@ bool Same(const Value::List& a, const Value::List& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), SameValue);
 }
 bool Same(const Value::Dict& a, const Value::Dict& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
-    return x.first == y.first && SameValue(x.second, y.second);
-  });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const auto& x, const auto& y) { return x.first == y.first && SameValue(x.second, y.second); });
 }
 
 }  // namespace
 
 bool SameValue(const Value& a, const Value& b) {
   if (a.data.index() != b.data.index()) return false;
-  return std::visit(
-      [&](const auto& value) { return Same(value, std::get<std::decay_t<decltype(value)>>(b.data)); }, a.data);
+  return std::visit([&](const auto& value) { return Same(value, std::get<std::decay_t<decltype(value)>>(b.data)); },
+                    a.data);
 }
 
 }  // namespace tilewright

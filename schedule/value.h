@@ -3,8 +3,8 @@
 //   l6, l7 = sch.split(loop=l1, factors=[None, 16])
 //
 // is a call with the values Rv{1} and [None, 16] whose results are the random variables Rv{6} and Rv{7}. A random
-// variable stands for a loop, a block or an integer; in a recorded call it stays a name, and when the call is applied it
-// is replaced by what it stands for in that schedule (LoopRef, BlockRef, int64_t).
+// variable stands for a loop, a block or an integer; in a recorded call it stays a name, and when the call is applied
+// it is replaced by what it stands for in that schedule (LoopRef, BlockRef, int64_t).
 #pragma once
 
 #include <cstdint>

@@ -9,11 +9,13 @@ namespace tilewright {
 
 Command ShowCommand();
 Command EqualCommand();
+Command ScheduleCommand();
 
 inline std::vector<Command> AllCommands() {
   return {
       ShowCommand(),
       EqualCommand(),
+      ScheduleCommand(),
   };
 }
 

@@ -53,8 +53,7 @@ Function ElementwiseInOneNest(int m, int n, int shift) {
       });
       f.Block("C", [&](BlockBuilder& block) {
         Var vi = block.Spatial(m, i, "vi"), vj = block.Spatial(n, j, "vj");
-        Expr value = shift == 0 ? b(vi, vj)
-                                : IfThenElse(vj >= shift, b(vi, Max(vj - shift, 0)), Const(f32, 0));
+        Expr value = shift == 0 ? b(vi, vj) : IfThenElse(vj >= shift, b(vi, Max(vj - shift, 0)), Const(f32, 0));
         f.Store(c, value + Const(f32, 1), {vi, vj});
       });
     });

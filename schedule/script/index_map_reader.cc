@@ -1,0 +1,97 @@
+#include "schedule/script/index_map_reader.h"
+
+#include <limits>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace tilewright {
+namespace {
+
+using script::PyExpr;
+using Kind = PyExpr::Kind;
+
+class Reader {
+ public:
+  IndexMapReading Read(const PyExpr& lambda) {
+    std::vector<Var> inputs;
+    for (const std::string& name : lambda.keywords) {
+      if (names_.contains(name)) return Error(lambda, "parameter " + name + " occurs twice");
+      inputs.emplace_back(name);
+      names_[name] = inputs.back();
+    }
+    const PyExpr& body = *lambda.items[0];
+    std::vector<Expr> outputs;
+    if (body.kind == Kind::kTuple || body.kind == Kind::kList) {
+      for (const script::PyExprPtr& item : body.items) outputs.push_back(Eval(*item));
+    } else {
+      outputs.push_back(Eval(body));
+    }
+    if (result_.error.empty() && outputs.empty()) Error(body, "the index map has no results");
+    if (result_.error.empty()) result_.map = IndexMap(std::move(inputs), std::move(outputs));
+    return std::move(result_);
+  }
+
+ private:
+  IndexMapReading& Error(const PyExpr& at, std::string message) {
+    if (result_.error.empty()) {
+      result_.offset = at.offset;
+      result_.error = std::move(message);
+    }
+    return result_;
+  }
+  Expr Fail(const PyExpr& at, std::string message) {
+    Error(at, std::move(message));
+    return Expr(0);
+  }
+
+  Expr Eval(const PyExpr& e) {
+    switch (e.kind) {
+      case Kind::kName: {
+        auto var = names_.find(e.text);
+        return var == names_.end() ? Fail(e, e.text + " is no parameter of the lambda") : Expr(var->second);
+      }
+      case Kind::kInt:
+        if (e.integer > static_cast<uint64_t>(std::numeric_limits<int32_t>::max()))
+          return Fail(e, "the number is too large");
+        return Expr(static_cast<int>(e.integer));
+      case Kind::kFloat:
+        return ConstFloat(DataType::Float(32), e.real);
+      case Kind::kUnary: {
+        Expr a = Eval(*e.items[0]);
+        if (e.text == "-") return -a;
+        if (e.text == "+") return a;
+        return Fail(e, "'" + e.text + "' cannot be used in an index map");
+      }
+      case Kind::kBinary:
+        return EvalBinary(e);
+      default:
+        return Fail(e, "expected an expression of the lambda's parameters");
+    }
+  }
+
+  Expr EvalBinary(const PyExpr& e) {
+    Expr a = Eval(*e.items[0]), b = Eval(*e.items[1]);
+    if (!result_.error.empty()) return a;
+    if (a.dtype() != b.dtype()) return Fail(e, "the operands have different types");
+    if (e.text == "+") return a + b;
+    if (e.text == "-") return a - b;
+    if (e.text == "*") return a * b;
+    const auto divisor = AsInt(b);
+    if (e.text == "//" || e.text == "%") {
+      if (!a.dtype().is_integer()) return Fail(e, "the operands are no integers");
+      if (divisor && *divisor == 0) return Fail(*e.items[1], "division by zero");
+      return e.text == "//" ? FloorDiv(a, b) : FloorMod(a, b);
+    }
+    return Fail(e, "'" + e.text + "' cannot be used in an index map");
+  }
+
+  std::map<std::string, Var> names_;
+  IndexMapReading result_;
+};
+
+}  // namespace
+
+IndexMapReading ReadIndexMap(const PyExpr& lambda) { return Reader().Read(lambda); }
+
+}  // namespace tilewright

@@ -1,0 +1,22 @@
+// Index maps from Python lambdas: `lambda i, j: (i // 16, j, i % 16)`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "ir/index_map.h"
+#include "ir/script/python_ast.h"
+
+namespace tilewright {
+
+struct IndexMapReading {
+  IndexMap map;  // null when the lambda is no index map
+  uint32_t offset = 0;
+  std::string error;  // about the text at `offset`
+};
+
+// Inputs are int32. Operators: + - * // %, negation; literals; one result or a tuple (list) of them. A lambda without
+// parameters may give a number of any type: the value of padding.
+IndexMapReading ReadIndexMap(const script::PyExpr& lambda);
+
+}  // namespace tilewright

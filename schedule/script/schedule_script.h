@@ -1,0 +1,42 @@
+// Schedules as text, applied to a Schedule.
+//
+//   def apply_trace(sch):                                       # optional
+//       b0 = sch.get_block("C", func_name="main")
+//       l1, l2, l3 = sch.get_loops(b0)
+//       i, ii = sch.split(l1, factors=[None, 16])
+//       v4, v5 = sch.sample_perfect_tile(l2, n=2, decision=[8, 8])
+//       sch.transform_layout("C", ("read", 0), lambda i, j: (i // 16, j, i % 16))
+//
+// The language: calls of primitives by their names and arguments (docs/primitives.md), positional or by keyword;
+// assignments of results to names and tuples of names; numbers, text, None, True, False, lists, tuples, dictionaries,
+// integer arithmetic, subscripts, *loops in an argument list, lambdas as index maps. Imports, `sch =
+// tvm.tir.Schedule(...)` and `sch.mod.show()` are read and change nothing. Any other text is an error with line and
+// column.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ir/script/diagnostic.h"
+#include "schedule/schedule.h"
+
+namespace tilewright {
+
+struct ScheduleScriptOptions {
+  // Called after each call that was applied, with its text and the line it is on.
+  std::function<void(std::string_view call, int line, const Schedule& schedule)> after_call;
+};
+
+struct ScheduleScriptError {
+  script::Diagnostic diagnostic;
+  std::optional<Refusal> refusal;  // when a primitive refused; it is about schedule->refused_function()
+};
+
+// Applies the calls in order until one fails. Nothing when all were applied; the calls before a failing one stay
+// applied.
+std::optional<ScheduleScriptError> ApplyScheduleScript(std::string_view text, std::string_view file, Schedule* schedule,
+                                                       const ScheduleScriptOptions& options = {});
+
+}  // namespace tilewright

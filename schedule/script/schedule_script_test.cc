@@ -1,0 +1,94 @@
+#include "schedule/script/schedule_script.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/structural.h"
+#include "schedule/testing/programs.h"
+
+namespace tilewright {
+namespace {
+
+Module Matmul() { return Module(testing::Matmul(64, 32, 16)); }
+
+// The message of the script's error, or "" when all was applied.
+std::string Apply(std::string_view text, Schedule* schedule) {
+  auto error = ApplyScheduleScript(text, "s.py", schedule);
+  return error ? error->diagnostic.ToString() : "";
+}
+std::string ErrorOf(std::string_view text) {
+  Schedule schedule(Matmul());
+  return Apply(text, &schedule);
+}
+
+TEST(ScheduleScript, ReadsWhatPeersPrintAndPeopleWrite) {
+  constexpr std::string_view kPrinted = R"(
+# from tvm import tir
+def apply_trace(sch: tir.Schedule) -> None:
+  b0 = sch.get_block(name="C", func_name="main")
+  sch.annotate(block_or_loop=b0, ann_key="hint", ann_val=1)
+  l1, l2, l3 = sch.get_loops(block=b0)
+  v4, v5 = sch.sample_perfect_tile(loop=l1, n=2, max_innermost_factor=64, decision=[4, 16])
+  l6, l7 = sch.split(loop=l1, factors=[v4, v5], preserve_unit_iters=True)
+  sch.reorder(l6, l2, l7, l3)
+  sch.enter_postproc()
+  sch.unannotate(block_or_loop=b0, ann_key="hint")
+)";
+  constexpr std::string_view kWritten = R"(
+import tvm
+from tvm import tir
+sch = tvm.s_tir.Schedule(Module)
+i, j, k = sch.get_loops("C")
+i, ii = sch.split(i, [None, 4 * 4])
+order = [i, j, ii, k]
+sch.reorder(*order)
+sch.mod.show()
+)";
+  Schedule printed(Matmul()), written(Matmul());
+  EXPECT_EQ(Apply(kPrinted, &printed), "");
+  EXPECT_EQ(Apply(kWritten, &written), "");
+  EXPECT_TRUE(StructuralEqual(printed.module(), written.module()));
+  EXPECT_FALSE(StructuralEqual(printed.module(), Matmul()));
+}
+
+TEST(ScheduleScript, CallsBackAfterEachCall) {
+  Schedule schedule(Matmul());
+  std::vector<std::string> calls;
+  ScheduleScriptOptions options;
+  options.after_call = [&](std::string_view call, int line, const Schedule&) {
+    calls.push_back(std::to_string(line) + " " + std::string(call));
+  };
+  EXPECT_FALSE(ApplyScheduleScript("b = sch.get_block('C')\n\nl = sch.get_loops(b)", "s.py", &schedule, options));
+  EXPECT_EQ(calls, (std::vector<std::string>{"1 b = sch.get_block('C')", "3 l = sch.get_loops(b)"}));
+}
+
+TEST(ScheduleScript, ErrorsNameLineAndColumn) {
+  EXPECT_EQ(ErrorOf("b = sch.get_block(\"D\")"),
+            "s.py:1:5: error: get_block: there is no block named D\nb = sch.get_block(\"D\")\n    ^");
+  auto starts = [](std::string_view text, std::string_view expected) {
+    const std::string error = ErrorOf(text);
+    EXPECT_EQ(error.substr(0, error.find('\n')), expected);
+  };
+  starts("i, j = sch.get_loops(\"C\")", "s.py:1:1: error: there are 2 names for 3 values");
+  starts("sch.spilt(1)", "s.py:1:1: error: there is no primitive spilt");
+  starts("x = foo(1)", "s.py:1:5: error: expected a call of a primitive of the schedule");
+  starts("sch.split(i, [1, 2])", "s.py:1:11: error: the name i is not defined");
+  starts("l = sch.get_loops(\"C\")\nsch.split(l[3], [1, 2])", "s.py:2:13: error: the list has 3 elements");
+  starts("l = sch.get_loops(\"C\")\nsch.split(l[0], [1, 2])",
+         "s.py:2:1: error: split: the product 2 of the factors is not known to reach the extent 64 of loop i");
+  starts("l = sch.get_loops(\"C\")\nsch.split(l[0], factor=[1, 2])", "s.py:2:17: error: split has no argument factor");
+  starts("l = sch.get_loops(\"C\")\nsch.split(l[0])", "s.py:2:1: error: split wants the argument factors");
+  starts("l = sch.get_loops(\"C\")\nsch.split(l[0], [8, 8], loop=l[0])",
+         "s.py:2:25: error: the argument loop is given twice");
+  starts("l = sch.get_loops(\"C\")\nsch.split(l[0], 8)",
+         "s.py:2:1: error: split: the argument factors is no list of integers or None");
+  starts(
+      "l = sch.get_loops(\"C\")\nsch.sample_perfect_tile(l[0], 2, 16, decision=[3, 5])",
+      "s.py:2:1: error: sample_perfect_tile: factor 3 of the decision does not divide the extent 64 of loop i in its "
+      "turn");
+  starts("for i in range(3):\n    pass", "s.py:1:1: error: this statement is no part of a schedule");
+  starts("x = 1 // 0", "s.py:1:10: error: division by zero");
+  starts("x = lambda i: j", "s.py:1:15: error: j is no parameter of the lambda");
+}
+
+}  // namespace
+}  // namespace tilewright

@@ -1,0 +1,127 @@
+#include <algorithm>
+#include <fstream>
+#include <ostream>
+#include <sstream>
+
+#include "intrin/registry.h"
+#include "ir/script/printer.h"
+#include "schedule/script/schedule_script.h"
+#include "tools/commands.h"
+#include "tools/program_file.h"
+
+namespace tilewright {
+namespace {
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// For each line of `after`, whether it is not part of a longest common subsequence with `before`.
+std::vector<bool> ChangedLines(const std::vector<std::string>& before, const std::vector<std::string>& after) {
+  std::vector<std::vector<int>> length(before.size() + 1, std::vector<int>(after.size() + 1));
+  for (size_t i = before.size(); i-- > 0;) {
+    for (size_t j = after.size(); j-- > 0;) {
+      length[i][j] = before[i] == after[j] ? length[i + 1][j + 1] + 1 : std::max(length[i + 1][j], length[i][j + 1]);
+    }
+  }
+  std::vector<bool> changed(after.size(), true);
+  for (size_t i = 0, j = 0; i < before.size() && j < after.size();) {
+    if (before[i] == after[j]) {
+      changed[j] = false;
+      ++i, ++j;
+    } else if (length[i + 1][j] >= length[i][j + 1]) {
+      ++i;
+    } else {
+      ++j;
+    }
+  }
+  return changed;
+}
+
+// Prints the program after each call that changed it, changed lines with a '>' in front.
+class StepPrinter {
+ public:
+  StepPrinter(const Module& module, std::ostream& out) : previous_(Lines(Print(module))), out_(out) {}
+
+  void Show(std::string_view call, int line, const Schedule& schedule) {
+    std::vector<std::string> lines = Lines(Print(schedule.module()));
+    const std::vector<bool> changed = ChangedLines(previous_, lines);
+    const bool any = lines.size() != previous_.size() || std::ranges::find(changed, true) != changed.end();
+    out_ << "# line " << line << ": " << call << (any ? "\n" : "    (changes nothing)\n");
+    for (size_t i = 0; any && i < lines.size(); ++i) out_ << (changed[i] ? "> " : "  ") << lines[i] << "\n";
+    previous_ = std::move(lines);
+  }
+
+ private:
+  std::vector<std::string> previous_;
+  std::ostream& out_;
+};
+
+bool LoadIntrins(const CommandArguments& args, IntrinRegistry* registry) {
+  for (const std::string& path : args.GetAll("--intrin")) {
+    std::optional<std::string> text = ReadText(args, path);
+    if (!text) return false;
+    absl::Status loaded = registry->LoadScript(*text, path);
+    if (!loaded.ok()) {
+      args.err() << std::string(loaded.message()) << "\n";
+      return false;
+    }
+  }
+  return true;
+}
+
+int RunSchedule(const CommandArguments& args) {
+  const std::optional<std::string> script = args.Get("--script");
+  if (!script) return UsageError(args, "schedule", "--script=SCHED is missing");
+  std::optional<Module> module = ReadProgram(args, args.operands()[0]);
+  if (!module) return kRefused;
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  if (!LoadIntrins(args, &intrins)) return kRefused;
+  std::optional<std::string> text = ReadText(args, *script);
+  if (!text) return kRefused;
+
+  Schedule schedule(*module, {.intrins = &intrins});
+  StepPrinter steps(*module, args.out());
+  ScheduleScriptOptions options;
+  if (args.Has("--each-step")) {
+    options.after_call = [&](std::string_view call, int line, const Schedule& now) { steps.Show(call, line, now); };
+  }
+  if (auto error = ApplyScheduleScript(*text, *script, &schedule, options)) {
+    args.err() << error->diagnostic.ToString() << "\n";
+    if (error->refusal && schedule.refused_function()) {
+      args.err() << Render(*error->refusal, schedule.refused_function());
+    }
+    return kRefused;
+  }
+  const std::string result = Print(schedule.module());
+  if (const std::optional<std::string> path = args.Get("-o")) {
+    std::ofstream file(*path);
+    file << result;
+    if (!file.flush()) {
+      args.err() << *path << ": cannot be written\n";
+      return kRefused;
+    }
+  } else if (!args.Has("--each-step")) {
+    args.out() << result;
+  }
+  return kDone;
+}
+
+}  // namespace
+
+Command ScheduleCommand() {
+  return {.name = "schedule",
+          .operands = "FILE",
+          .summary = "applies a schedule to a program and prints the result",
+          .details = "The schedule is text as docs/primitives.md describes it, or a trace.",
+          .flags = {{"--script", "SCHED", "the schedule's file"},
+                    {"--intrin", "FILE", "a file of intrinsics: NAME_desc and NAME_impl form NAME", true},
+                    {"--each-step", "", "print the program after every call, changed lines marked with '>'"},
+                    {"-o", "OUT", "write the program there"}},
+          .run = RunSchedule};
+}
+
+}  // namespace tilewright
