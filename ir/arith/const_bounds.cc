@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/arith/context.h"
+#include "ir/arith/monomial.h"
 #include "ir/arith/same_expr.h"
 #include "ir/builtin.h"
 
@@ -25,6 +26,23 @@ Bounds Context::WithAtomFacts(const Term& term, Bounds bounds) const {
     }
   }
   return bounds;
+}
+
+int64_t Context::SymbolicQuotientMax(const Expr& a, const Expr& b) const {
+  // `a` is below `end`: a variable of a symbolic range, or x % end.
+  Expr end;
+  if (const auto* var = dyn_cast<VarNode>(a)) {
+    const Binding* binding = Find(var);
+    if (binding == nullptr || !binding->symbolic) return kPosInf;
+    const Sum& last = binding->symbolic->max;
+    if (last.terms.size() != 1 || last.base != -1) return kPosInf;
+    end = TermToExpr(last.terms[0], last.terms[0].scale);
+  } else if (const auto* op = dyn_cast<BinaryNode>(a); op != nullptr && op->op == BinaryOp::kFloorMod) {
+    end = op->b;
+  }
+  if (!end || BoundsOf(b).min <= 0) return kPosInf;
+  auto quotient = DivideExactly(Monomial::Of(end), Monomial::Of(b));
+  return quotient && quotient->IsConstant() && quotient->scale > 0 ? quotient->scale - 1 : kPosInf;
 }
 
 Bounds Context::BoundsOf(const Expr& e) const {
@@ -58,6 +76,7 @@ Bounds Context::BoundsOf(const Expr& e) const {
           break;
         case BinaryOp::kFloorDiv:
           result = FloorDivBounds(a, b);
+          if (!b.IsPoint()) result.max = std::min(result.max, SymbolicQuotientMax(op->a, op->b));
           break;
         case BinaryOp::kFloorMod:
           result = FloorModBounds(a, b);

@@ -89,6 +89,10 @@ class Context {
   // Intersects with what is known about the split.
   Bounds WithAtomFacts(const Term& term, Bounds bounds) const;
 
+  // The greatest value of a // b for a below k * b with a constant k.
+  int64_t SymbolicQuotientMax(const Expr& a, const Expr& b) const;
+  void AddCompoundSplit(Sum* sum, const Term& split);
+  void FoldCompounds(Sum* sum);
   Sum Opaque(const Expr& atom) const;
   Sum BinaryToSum(const BinaryNode* op, const Expr& self);
   Sum DivisionToSum(const BinaryNode* op, const Expr& self);
@@ -102,7 +106,8 @@ class Context {
   Sum CastToSum(const CastNode* op, const Expr& self);
   Expr Rebuild(const BinaryNode* op, const Expr& self, const Expr& a, const Expr& b) const;
 
-  Expr SimplifyChoice(const Expr& condition, const Expr& yes, const Expr& no, Expr* known_condition, Expr* a, Expr* b);
+  Expr SimplifyChoice(const Expr& condition, const Expr& yes, const Expr& no, bool evaluates_both,
+                      Expr* known_condition, Expr* a, Expr* b);
   Expr SimplifyComparison(const BinaryNode* op, const Expr& self);
   Expr SimplifyLogic(const BinaryNode* op, const Expr& self);
   Expr SimplifyNot(const Expr& a, const Expr& self);

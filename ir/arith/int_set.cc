@@ -254,7 +254,8 @@ class SetEvaluator {
     Intersect(&x, context_.BoundsOf(sum));
     auto first = std::find_if(sum.terms.begin(), sum.terms.end(), [&](const Term& t) { return IsRelaxed(t.atom); });
     if (first == sum.terms.end()) return x;
-    for (const Sum& fact : context_.facts()) {
+    const std::vector<Sum> facts = context_.facts();  // A copy: proofs may assume more for a while.
+    for (const Sum& fact : facts) {
       for (const Term& term : fact.terms) {
         if (term.upper != first->upper || term.lower != first->lower || first->scale % term.scale != 0 ||
             !SameAtom(term.atom, first->atom)) {

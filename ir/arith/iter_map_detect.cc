@@ -20,7 +20,7 @@ struct Use {
 };
 
 struct MarkUses {
-  MarkRef mark;
+  std::shared_ptr<IterMark> mark;
   std::vector<Use> uses;
 };
 
@@ -35,9 +35,9 @@ class Detector {
     Expr failed;
     if (!iterators.Apply(predicate, &failed)) return Fail(IterMapError::Code::kPredicate, failed);
     for (const IterDomain::Iterator& iterator : iterators.iterators()) {
-      map.iterators.push_back(
-          {std::make_shared<IterMark>(IterMark{iterator.var, {}, iterator.extent}), iterator.value});
-      marks_.push_back({map.iterators.back().mark, {}});
+      auto mark = std::make_shared<IterMark>(IterMark{iterator.var, {}, iterator.extent});
+      map.iterators.push_back({mark, iterator.value});
+      marks_.push_back({mark, {}});
     }
     map.domain = iterators.DomainValues();
     for (index_ = 0; index_ < indices.size(); ++index_) {
@@ -46,15 +46,13 @@ class Detector {
       IterSum parsed;
       if (!ParseSum(sum, &parsed) || !Contiguous(&parsed)) return std::nullopt;
       Monomial extent;
-      for (const IterSplit& split : parsed.args) {
-        extent = extent * split.extent;
-        AddUse(split);
-      }
+      for (const IterSplit& split : parsed.args) extent = extent * split.extent;
       map.indices.push_back(std::move(parsed));
       map.extents.push_back(std::move(extent));
     }
     map.injective = true;
-    // Fused marks are added to marks_ before what uses them, so their own uses are complete.
+    while (RaiseSplits(&map.indices)) {
+    }
     for (const MarkUses& uses : marks_) {
       if (!Check(uses, &map)) return std::nullopt;
     }
@@ -196,14 +194,16 @@ class Detector {
     for (const IterSplit& split : sum.args) extent = extent * split.extent;
     auto mark = std::make_shared<IterMark>(IterMark{Var(), std::move(sum), std::move(extent)});
     marks_.push_back({mark, {}});
-    for (const IterSplit& split : mark->sum.args) AddUse(split);
     return mark;
   }
 
   static bool SameSum(const IterSum& a, const IterSum& b) {
-    if (a.args.size() != b.args.size() || !SameExpr(a.base, b.base)) return false;
-    for (size_t i = 0; i < a.args.size(); ++i) {
-      const IterSplit &x = a.args[i], &y = b.args[i];
+    return SameExpr(a.base, b.base) && SameArgs(a.args, b.args);
+  }
+  static bool SameArgs(const std::vector<IterSplit>& a, const std::vector<IterSplit>& b) {
+    if (a.size() != b.size()) return false;
+    for (size_t i = 0; i < a.size(); ++i) {
+      const IterSplit &x = a[i], &y = b[i];
       if (x.source != y.source || !(x.lower_factor == y.lower_factor) || !(x.extent == y.extent) ||
           !(x.scale == y.scale)) {
         return false;
@@ -255,9 +255,66 @@ class Detector {
     return Monomial::Of(context_.Simplify(FloorDiv(size + d - 1, d)));
   }
 
+  // Simplification turns f % 2 into j % 2 where f = i * 12 + j. When other parts of f are used, that is a part of f
+  // again: rewrites one such split, in an index or in a later mark, and says whether there was one.
+  bool RaiseSplits(std::vector<IterSum>* indices) {
+    CountUses(*indices);
+    for (size_t f = 0; f < marks_.size(); ++f) {
+      const IterMark& fused = *marks_[f].mark;
+      if (fused.var || marks_[f].uses.empty() || !IsInt(fused.sum.base, 0)) continue;
+      for (IterSum& sum : *indices) {
+        for (IterSplit& split : sum.args) {
+          if (Raise(marks_[f].mark, &split)) return true;
+        }
+      }
+      for (size_t later = f + 1; later < marks_.size(); ++later) {
+        for (IterSplit& split : marks_[later].mark->sum.args) {
+          if (Raise(marks_[f].mark, &split)) return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  // `split` as a part of `fused`, when it lies within one argument of it and ends where a multiple of the next begins.
+  static bool Raise(const MarkRef& fused, IterSplit* split) {
+    const std::vector<IterSplit>& args = fused->sum.args;
+    for (size_t i = 0; i < args.size(); ++i) {
+      const IterSplit& arg = args[i];
+      if (arg.source != split->source) continue;
+      auto inner = DivideExactly(split->lower_factor, arg.lower_factor);
+      if (!inner || !DivideExactly(arg.extent, *inner * split->extent)) continue;
+      Monomial lower = arg.scale * *inner;
+      if (i > 0 && !DivideExactly(args[i - 1].scale, lower * split->extent)) continue;
+      split->source = fused;
+      split->lower_factor = lower;
+      return true;
+    }
+    // A mark that is the low end of the fused one: j * 14 + k of i * 56 + j * 14 + k.
+    const std::vector<IterSplit>& low = split->source->sum.args;
+    if (low.empty() || low.size() >= args.size() || !IsInt(split->source->sum.base, 0)) return false;
+    size_t skipped = args.size() - low.size();
+    if (!SameArgs({args.begin() + skipped, args.end()}, low)) return false;
+    if (!DivideExactly(args[skipped - 1].scale, split->lower_factor * split->extent)) return false;
+    split->source = fused;
+    return true;
+  }
+
+  // Who uses which parts of the marks, as far as the indices depend on them.
+  void CountUses(const std::vector<IterSum>& indices) {
+    for (MarkUses& uses : marks_) uses.uses.clear();
+    for (index_ = 0; index_ < indices.size(); ++index_) {
+      for (const IterSplit& split : indices[index_].args) AddUse(split);
+    }
+  }
+
   void AddUse(const IterSplit& split) {
     for (MarkUses& uses : marks_) {
-      if (uses.mark == split.source) uses.uses.push_back({split.lower_factor, split.extent, index_});
+      if (uses.mark != split.source) continue;
+      uses.uses.push_back({split.lower_factor, split.extent, index_});
+      if (uses.uses.size() > 1) return;
+      for (const IterSplit& part : uses.mark->sum.args) AddUse(part);
+      return;
     }
   }
 
@@ -282,6 +339,7 @@ class Detector {
   // of values and leave nothing out.
   bool Check(const MarkUses& entry, IterMap* map) {
     const IterMark& mark = *entry.mark;
+    if (!mark.var && entry.uses.empty()) return true;  // Nothing depends on it any more.
     bool from_zero = !mark.sum.base || IsInt(mark.sum.base, 0);
     // A chain from the lowest split to the highest: what lies below `reached` is used or skipped. The least value with
     // given split values is the sum of (value * lower), so every combination occurs when the largest such sum does.

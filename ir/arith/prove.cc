@@ -123,7 +123,8 @@ bool Context::ProveByElimination(const Sum& sum) {
 // Subtracts a multiple of a known fact so that one term goes away.
 bool Context::ProveByFacts(const Sum& sum) {
   if (proof_depth_ > 3) return false;
-  for (const Sum& fact : facts_) {
+  for (size_t i = 0, count = facts_.size(); i < count; ++i) {
+    const Sum fact = facts_[i];  // A copy: simplifying a choice between two values assumes its condition for a while.
     for (const Term& term : fact.terms) {
       auto it = std::find_if(sum.terms.begin(), sum.terms.end(), [&](const Term& t) {
         return t.upper == term.upper && t.lower == term.lower && (t.scale > 0) == (term.scale > 0) &&
@@ -181,6 +182,11 @@ bool Context::ProveByAtoms(const Sum& sum) {
       bool first = ProveWithAtom(sum, i, op->a);
       if (first == either) return first;
       return ProveWithAtom(sum, i, op->b);
+    }
+    if (op->op == BinaryOp::kFloorMod && BoundsOf(op->b).min > 0) {
+      // 0 <= x % n <= n - 1
+      if (ProveWithAtom(sum, i, term.scale > 0 ? Const(sum.dtype, 0) : op->b - 1)) return true;
+      continue;
     }
     if (op->op == BinaryOp::kMul) {
       // x - n + 1 <= (x // n) * n <= x for positive n

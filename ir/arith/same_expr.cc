@@ -76,4 +76,29 @@ bool HasEffect(const Expr& e) {
   return effect;
 }
 
+bool IsTotal(const Expr& e) {
+  switch (e->kind()) {
+    case Kind::kIntImm:
+    case Kind::kFloatImm:
+    case Kind::kVar:
+      return true;
+    case Kind::kBinary: {
+      const auto* op = cast<BinaryNode>(e);
+      bool divides = op->op >= BinaryOp::kDiv && op->op <= BinaryOp::kFloorMod && !e.dtype().is_float();
+      if (divides && (!isa<IntImmNode>(op->b) || IsInt(op->b, 0))) return false;
+      return IsTotal(op->a) && IsTotal(op->b);
+    }
+    case Kind::kNot:
+      return IsTotal(cast<NotNode>(e)->a);
+    case Kind::kSelect: {
+      const auto* op = cast<SelectNode>(e);
+      return IsTotal(op->condition) && IsTotal(op->true_value) && IsTotal(op->false_value);
+    }
+    case Kind::kCast:
+      return IsTotal(cast<CastNode>(e)->value);
+    default:
+      return false;
+  }
+}
+
 }  // namespace tilewright::arith

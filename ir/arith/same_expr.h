@@ -14,4 +14,8 @@ bool ReadsMemory(const Expr& e);
 // Whether dropping `e` could change what the program does: it calls something with effects.
 bool HasEffect(const Expr& e);
 
+// Whether `e` has a value for all values of its variables: no memory is read, nothing is called, and divisors are
+// constants other than zero.
+bool IsTotal(const Expr& e);
+
 }  // namespace tilewright::arith

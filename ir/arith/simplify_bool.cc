@@ -234,18 +234,21 @@ Expr Context::SimplifyLogic(const BinaryNode* op, const Expr& self) {
   Expr a = Simplify(op->a);
   if (decides(a)) return a;
   if (neutral(a)) return Simplify(op->b);
-  // The second operand matters only when the first does not decide.
-  size_t before = mark();
-  Assume(a, is_and);
-  Expr b = Simplify(op->b);
-  Undo(before);
+  // The second operand matters only when the first does not decide. (It may be evaluated even so, and must not get into
+  // error then.)
+  auto simplify_after = [&](const Expr& first, const Expr& second) {
+    if (!IsTotal(second)) return Simplify(second);
+    size_t before = mark();
+    Assume(first, is_and);
+    Expr result = Simplify(second);
+    Undo(before);
+    return result;
+  };
+  Expr b = simplify_after(a, op->b);
   if (neutral(b)) return a;
   if (decides(b)) return HasEffect(a) ? Rebuild(op, self, a, b) : b;
   if (!HasEffect(a)) {
-    before = mark();
-    Assume(b, is_and);
-    Expr again = Simplify(a);
-    Undo(before);
+    Expr again = simplify_after(b, a);
     if (neutral(again)) return b;
     if (decides(again)) return again;
   }

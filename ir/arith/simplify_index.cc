@@ -87,11 +87,71 @@ void Context::AddTerm(Sum* sum, Term term) {
     if (term.scale == kNegInf || other.scale == kNegInf) continue;
     if (!MergeSplits(other, term, &merged)) continue;
     sum->terms.erase(sum->terms.begin() + i);
-    if (!merged.IsSplit() && IsCompound(merged.atom)) return AddExpr(sum, merged.atom, merged.scale);
+    if (IsCompound(merged.atom)) return AddCompoundSplit(sum, merged);
     return AddTerm(sum, std::move(merged));
   }
   if (MergeSymbolicSplits(sum, term)) return;
   sum->terms.push_back(std::move(term));
+}
+
+// A split of a compound atom may be simpler than its form: (i * 32 + j) % 32 is j % 32.
+void Context::AddCompoundSplit(Sum* sum, const Term& split) {
+  if (!split.IsSplit()) return AddExpr(sum, split.atom, split.scale);
+  Sum value = ToSum(split.atom);
+  auto is_final = [&] {
+    return value.terms.size() == 1 && value.base == 0 && SameAtom(value.terms[0].atom, split.atom);
+  };
+  if (is_final()) return AddTerm(sum, split);
+  if (split.upper != kNoUpper) {
+    Sum modulo = Sum::Constant(sum->dtype, 0);
+    DivMod(value, split.upper, nullptr, &modulo);
+    value = std::move(modulo);
+    if (is_final()) return AddTerm(sum, split);
+  }
+  if (split.lower != 1) {
+    Sum quotient = Sum::Constant(sum->dtype, 0);
+    DivMod(value, split.lower, &quotient, nullptr);
+    value = std::move(quotient);
+  }
+  AddSum(sum, value, split.scale);
+}
+
+// a // c * c + a % c is a also where a % c has become something else than a split of the compound a: (i * 6 + j) % 2 is
+// j % 2. Tries to put each such quotient together with its remainder and keeps what is simpler.
+void Context::FoldCompounds(Sum* sum) {
+  auto cost = [](const Sum& s) {
+    int total = 0;
+    for (const Term& t : s.terms) total += t.IsSplit() ? (IsCompound(t.atom) ? 4 : 2) : 1;
+    return total;
+  };
+  bool progress = true;
+  while (progress && !sum->overflow) {
+    progress = false;
+    for (size_t i = 0; i < sum->terms.size() && !progress; ++i) {
+      const Term term = sum->terms[i];
+      if (term.lower == 1 || !IsCompound(term.atom) || std::llabs(term.scale) % term.lower != 0) continue;
+      if (term.upper != kNoUpper && term.upper % term.lower != 0) continue;
+      Sum whole = ToSum(term.atom), open = whole;
+      for (Term& part : open.terms) {
+        bool vanishes = part.upper != kNoUpper && part.lower == 1 &&
+                        SaturatingMul(part.upper, std::llabs(part.scale)) % term.lower == 0;
+        if (vanishes) part.upper = kNoUpper;
+      }
+      for (const Sum* dividend : {&whole, &open}) {
+        Sum candidate = *sum, low = Sum::Constant(sum->dtype, 0);
+        candidate.terms.erase(candidate.terms.begin() + i);
+        int64_t scale = term.scale / term.lower;
+        DivMod(*dividend, term.lower, nullptr, &low);
+        AddSum(&candidate, low, -scale);
+        if (candidate.terms.size() + 1 + low.terms.size() > sum->terms.size()) continue;  // The remainder is not there.
+        AddCompoundSplit(&candidate, {term.atom, term.upper, 1, scale});
+        if (candidate.overflow || cost(candidate) >= cost(*sum)) continue;
+        *sum = std::move(candidate);
+        progress = true;
+        break;
+      }
+    }
+  }
 }
 
 void Context::AddSum(Sum* sum, const Sum& other, int64_t scale) {
@@ -163,6 +223,7 @@ Sum Context::BinaryToSum(const BinaryNode* op, const Expr& self) {
     case BinaryOp::kSub: {
       Sum sum = ToSum(op->a);
       AddExpr(&sum, op->b, op->op == BinaryOp::kAdd ? 1 : -1);
+      if (sum.terms.size() > 1) FoldCompounds(&sum);
       return sum;
     }
     case BinaryOp::kMul: {
@@ -298,8 +359,10 @@ void Context::DivMod(const Sum& a, int64_t c, Sum* div, Sum* mod, int64_t mod_sc
     const Term& term = rest.terms[0];
     int64_t lower;
     if (!__builtin_mul_overflow(term.lower, c, &lower) && (term.upper == kNoUpper || term.upper % lower == 0)) {
-      if (div != nullptr) AddTerm(div, {term.atom, term.upper, lower, 1});
-      if (mod != nullptr) AddTerm(mod, {term.atom, lower, term.lower, mod_scale});
+      Term high{term.atom, term.upper, lower, 1}, low{term.atom, lower, term.lower, mod_scale};
+      bool compound = IsCompound(term.atom);
+      if (div != nullptr) compound ? AddCompoundSplit(div, high) : AddTerm(div, std::move(high));
+      if (mod != nullptr) compound ? AddCompoundSplit(mod, low) : AddTerm(mod, std::move(low));
       return;
     }
   }

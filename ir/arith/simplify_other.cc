@@ -131,18 +131,22 @@ std::vector<Expr> Context::SimplifyAll(const std::vector<Expr>& list, bool* chan
 }
 
 // Chooses between two values; each is simplified knowing the condition.
-Expr Context::SimplifyChoice(const Expr& condition, const Expr& yes, const Expr& no, Expr* known_condition, Expr* a,
-                             Expr* b) {
+Expr Context::SimplifyChoice(const Expr& condition, const Expr& yes, const Expr& no, bool evaluates_both,
+                             Expr* known_condition, Expr* a, Expr* b) {
   *known_condition = Simplify(condition);
   if (IsTrue(*known_condition)) return Simplify(yes);
   if (IsFalse(*known_condition)) return Simplify(no);
-  size_t before = mark();
-  Assume(*known_condition, true);
-  *a = Simplify(yes);
-  Undo(before);
-  Assume(*known_condition, false);
-  *b = Simplify(no);
-  Undo(before);
+  auto simplify_under = [&](const Expr& value, bool holds) {
+    // A value that is evaluated also when it is not chosen must not get into error then.
+    if (evaluates_both && !IsTotal(value)) return Simplify(value);
+    size_t before = mark();
+    Assume(*known_condition, holds);
+    Expr result = Simplify(value);
+    Undo(before);
+    return result;
+  };
+  *a = simplify_under(yes, true);
+  *b = simplify_under(no, false);
   if (SameExpr(*a, *b) && !HasEffect(*known_condition)) return *a;
   return {};
 }
@@ -172,7 +176,7 @@ Expr Context::SimplifyOther(const Expr& e) {
         return changed ? Select(c, a, b) : e;
       }
       Expr c, a, b;
-      if (Expr chosen = SimplifyChoice(op->condition, op->true_value, op->false_value, &c, &a, &b)) return chosen;
+      if (Expr chosen = SimplifyChoice(op->condition, op->true_value, op->false_value, true, &c, &a, &b)) return chosen;
       changed = !c.same_as(op->condition) || !a.same_as(op->true_value) || !b.same_as(op->false_value);
       return changed ? Select(c, a, b) : e;
     }
@@ -224,7 +228,7 @@ Expr Context::SimplifyOther(const Expr& e) {
       const auto* op = cast<CallNode>(e);
       if (op->op == kIfThenElse && op->args[0].dtype().is_scalar()) {
         Expr c, a, b;
-        if (Expr chosen = SimplifyChoice(op->args[0], op->args[1], op->args[2], &c, &a, &b)) return chosen;
+        if (Expr chosen = SimplifyChoice(op->args[0], op->args[1], op->args[2], false, &c, &a, &b)) return chosen;
         changed = !c.same_as(op->args[0]) || !a.same_as(op->args[1]) || !b.same_as(op->args[2]);
         return changed ? Call(e.dtype(), op->op, {c, a, b}) : e;
       }

@@ -1,4 +1,6 @@
 // Division by expressions: (i * n + j) // n is i where 0 <= j < n.
+#include <utility>
+
 #include "ir/arith/context.h"
 #include "ir/arith/monomial.h"
 #include "ir/arith/same_expr.h"
@@ -47,9 +49,26 @@ Sum Context::DivideByProduct(const Sum& a, const Sum& b, bool modulo) {
     }
   }
   if (rest.IsConstant() && rest.base == 0) return result;
-  if (ProveBelow(rest, b)) {
-    if (modulo) AddSum(&result, rest, 1);
+  for (int64_t k : {0, -1, 1}) {
+    // k * b <= rest < (k + 1) * b
+    Sum shifted = rest;
+    AddSum(&shifted, b, -k);
+    if (!ProveBelow(shifted, b)) continue;
+    if (modulo) {
+      AddSum(&result, shifted, 1);
+    } else {
+      result.AddBase(k);
+    }
     return result;
+  }
+  if (modulo && rest.terms.size() == 1 && rest.base == 0 && !rest.terms[0].IsSplit() && rest.terms[0].scale == 1) {
+    // x % m % b is x % b when b divides m.
+    const auto* op = dyn_cast<BinaryNode>(rest.terms[0].atom);
+    if (op != nullptr && op->op == BinaryOp::kFloorMod && DivideExactly(Monomial::Of(op->b), *divisor)) {
+      Sum inner = DivideByProduct(ToSum(op->a), b, true);
+      AddSum(&result, inner, 1);
+      return result;
+    }
   }
   // rest = radix * high + low with 0 <= low < radix: the division goes on with high.
   for (const Term& candidate : rest.terms) {
@@ -99,20 +118,27 @@ Sum Context::SymbolicDivision(const Sum& a, const Sum& b, bool modulo, const Exp
     Sum result = DivideByProduct(a, b, modulo);
     return result.overflow ? Opaque(self) : result;
   }
-  // A divisor that is a sum: only whole multiples of it are recognized.
-  Sum rest = a;
-  int64_t quotient = 0;
-  for (const Term& term : a.terms) {
-    const Term& first = b.terms[0];
-    if (term.upper == first.upper && term.lower == first.lower && term.scale % first.scale == 0 &&
-        SameAtom(term.atom, first.atom)) {
-      quotient = term.scale / first.scale;
-      AddSum(&rest, b, -quotient);
+  // A divisor that is a sum: its multiples leave the dividend one by one, as long as that makes it shorter.
+  auto lead = ToMonomial(b.terms[0]);
+  if (!lead) return Opaque(self);
+  Sum rest = a, quotient = Sum::Constant(a.dtype, 0);
+  for (bool progress = true; progress && !rest.overflow;) {
+    progress = false;
+    for (const Term& term : rest.terms) {
+      auto ratio = DivideTerm(term, *lead);
+      if (!ratio) continue;
+      Sum multiple = Sum::Constant(a.dtype, 0), shorter = rest;
+      AddExpr(&multiple, ratio->ToExpr(a.dtype), 1);
+      AddSum(&shorter, Multiply(multiple, b), -1);
+      if (shorter.overflow || shorter.terms.size() >= rest.terms.size()) continue;
+      rest = std::move(shorter);
+      AddSum(&quotient, multiple, 1);
+      progress = true;
       break;
     }
   }
   if (!rest.overflow && ((rest.IsConstant() && rest.base == 0) || ProveBelow(rest, b))) {
-    return modulo ? rest : Sum::Constant(a.dtype, quotient);
+    return modulo ? rest : quotient;
   }
   Expr left = FromSum(a), right = FromSum(b);
   if (!left || !right) return Opaque(self);
