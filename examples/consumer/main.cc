@@ -1,51 +1,54 @@
-// Makes a program with @tilewright//ir, tiles its loop by hand, and asks whether the result is another program.
+// Reads a program, splits one of its loops, and prints the result: all of it with @tilewright//ir and
+// @tilewright//schedule, and nothing else of Tilewright.
 
+#include <cstdint>
 #include <cstdio>
+#include <string_view>
 
-#include "ir/buffer.h"
-#include "ir/check.h"
-#include "ir/function.h"
+#include "absl/status/statusor.h"
+#include "ir/functor.h"
+#include "ir/script/parser.h"
+#include "ir/script/printer.h"
 #include "ir/stmt.h"
-#include "ir/structural.h"
+#include "schedule/split.h"
 
 namespace {
 
-using tilewright::Buffer;
-using tilewright::DataType;
-using tilewright::Expr;
-using tilewright::For;
-using tilewright::Function;
-using tilewright::Stmt;
-using tilewright::Store;
-using tilewright::Var;
+constexpr std::string_view kMatmul = R"(
+@T.prim_func
+def main(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32"), C: T.Buffer((64, 64), "float32")):
+    for i, j, k in T.grid(64, 64, 64):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+)";
 
-constexpr int kElements = 1024;
-constexpr int kTile = 16;
-
-// B[i] = A[i] + A[i]
-Function MakeFunction(bool tiled) {
-  const Buffer a("A", {kElements}, DataType::Float(32));
-  const Buffer b("B", {kElements}, DataType::Float(32));
-  const auto store = [&](const Expr& i) { return Store(b, a(i) + a(i), {i}); };
-  Stmt body;
-  if (tiled) {
-    const Var outer("i_0");
-    const Var inner("i_1");
-    body = For({.var = inner, .extent = kTile, .body = store(outer * kTile + inner)});
-    body = For({.var = outer, .extent = kElements / kTile, .body = body});
-  } else {
-    const Var i("i");
-    body = For({.var = i, .extent = kElements, .body = store(i)});
-  }
-  return Function({.name = "twice", .params = {{a->data, a}, {b->data, b}}, .body = body});
+// The id of the first loop over a variable of that name, 0 if there is none.
+uint32_t FindLoop(const tilewright::Function& function, std::string_view variable) {
+  uint32_t id = 0;
+  tilewright::PreOrder(function->body, [&](const tilewright::Stmt& stmt) {
+    const auto* loop = tilewright::dyn_cast<tilewright::ForNode>(stmt);
+    if (id == 0 && loop != nullptr && loop->var.name() == variable) id = loop->id;
+    return id == 0;
+  });
+  return id;
 }
 
 }  // namespace
 
 int main() {
-  const Function original = MakeFunction(/*tiled=*/false);
-  TW_CHECK(StructuralEqual(original, MakeFunction(/*tiled=*/false))) << "the same text is the same program";
-  tilewright::Mismatch mismatch;
-  TW_CHECK(!StructuralEqual(original, MakeFunction(/*tiled=*/true), &mismatch)) << "tiling must show";
-  std::printf("%s: %s\n", mismatch.path.c_str(), mismatch.reason.c_str());
+  const absl::StatusOr<tilewright::Module> module = tilewright::ParseModule(kMatmul, "matmul.py");
+  if (!module.ok()) {
+    std::fprintf(stderr, "%s\n", module.status().ToString().c_str());
+    return 1;
+  }
+  const tilewright::Function function = module->Main();
+  const auto split = tilewright::Split(function, FindLoop(function, "j"), {tilewright::Expr(), 16});
+  if (!split.ok()) {
+    std::fprintf(stderr, "refused: %s\n", split.refusal().reason);
+    return 1;
+  }
+  std::fputs(tilewright::Print(split->function).c_str(), stdout);
 }
