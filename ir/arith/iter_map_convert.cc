@@ -6,6 +6,7 @@
 #include "ir/arith/iter_map.h"
 #include "ir/arith/same_expr.h"
 #include "ir/arith/uses.h"
+#include "ir/functor.h"
 #include "ir/substitute.h"
 
 namespace tilewright::arith {
@@ -72,6 +73,15 @@ void Flatten(const Expr& e, std::vector<Expr>* conditions) {
   }
 }
 
+int Size(const Expr& e) {
+  int size = 0;
+  PreOrder(e, [&](const Expr&) {
+    ++size;
+    return true;
+  });
+  return size;
+}
+
 enum Side { kNeither = 0, kOuter = 1, kInner = 2, kBoth = 3 };
 
 // Which loops an expression uses: `domain[0 : outer_count)` are outer.
@@ -98,14 +108,17 @@ std::vector<Expr> IterMapSimplify(const std::vector<Expr>& indices, const Domain
   results.reserve(indices.size());
   auto map = predicate && !IsTrue(predicate) ? DetectIterMap(indices, domain, predicate, IterMapLevel::kNone, analyzer)
                                              : std::nullopt;
+  std::vector<Expr> over_fused;
   if (map) {
-    for (const IterSum& sum : map->indices) results.push_back(ToExpr(sum, *map, analyzer));
-    return results;
+    for (const IterSum& sum : map->indices) over_fused.push_back(ToExpr(sum, *map, analyzer));
   }
   Analyzer::Scope scope(analyzer);
   for (const auto& [var, range] : domain) analyzer->Bind(var, range);
   analyzer->Assume(predicate);
   for (const Expr& index : indices) results.push_back(analyzer->Simplify(index));
+  for (size_t i = 0; i < over_fused.size(); ++i) {
+    if (Size(over_fused[i]) <= Size(results[i])) results[i] = over_fused[i];
+  }
   return results;
 }
 
