@@ -288,6 +288,14 @@ TEST(Operators, TiledMatmul) {
   }
 }
 
+TEST(Operators, TiledConvolution) {
+  for (int64_t size : {14, 7}) {
+    const Module module(
+        testing::MakeTiledConv({.size = size, .in = 3, .out = 32, .kernel = 3, .pixels = 7, .columns = 16}));
+    EXPECT_EQ(CompareWithInterpreter(module, {.tolerance = 1e-5}), "") << size;
+  }
+}
+
 TEST(Operators, AsWritten) {
   EXPECT_EQ(CompareWithInterpreter(Module(ops::Matmul(9, 10, 11)), {.tolerance = 1e-5}), "");
   EXPECT_EQ(CompareWithInterpreter(Module(ops::BatchMatmul(2, 9, 10, 11)), {.tolerance = 1e-5}), "");

@@ -58,7 +58,7 @@ constexpr char kPasses[] =
     "function<eager-inv>("
     "sroa<modify-cfg>,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
     "loop-mssa(loop-instsimplify,loop-simplifycfg,licm<allowspeculation>),"
-    "loop(loop-idiom,indvars),"
+    "loop(loop-idiom,indvars,loop-deletion),"
     "gvn,instcombine<no-verify-fixpoint>,simplifycfg,"
     "loop-vectorize,instcombine<no-verify-fixpoint>,"
     "loop-mssa(licm<allowspeculation>),"

@@ -201,7 +201,8 @@ class Partitioner : public Mutator {
   Stmt MutateSimplified(const Stmt& part) {
     Stmt simplified = SimplifyFunction(function_.WithBody(part, next_id_))->body;
     const auto* loop = dyn_cast<ForNode>(simplified);
-    if (loop == nullptr) return Mutate(simplified);
+    // A loop of one iteration is gone; what stands there now is a loop inside of it.
+    if (loop == nullptr || !loop->var.same_as(cast<ForNode>(part)->var)) return Mutate(simplified);
     // The loop itself has been cut already.
     ForNode::Fields fields = loop->fields();
     fields.body = Mutate(loop->body);

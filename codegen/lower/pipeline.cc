@@ -11,6 +11,7 @@
 #include "codegen/lower/lower_match_buffers.h"
 #include "codegen/lower/plan_allocations.h"
 #include "codegen/lower/simplify.h"
+#include "codegen/lower/skip_padding.h"
 #include "codegen/lower/substitute_iterators.h"
 #include "codegen/lower/unroll.h"
 #include "codegen/lower/vectorize.h"
@@ -41,6 +42,7 @@ constexpr Pass kPasses[] = {
     {"vectorize", [](const Function& f, const Target& t) -> Result { return VectorizeLoops(f, t.vector_bits); }},
     {"unroll", [](const Function& f, const Target&) -> Result { return UnrollLoops(f); }},
     {"simplify_unrolled", [](const Function& f, const Target&) -> Result { return SimplifyFunction(f); }},
+    {"skip_padding", [](const Function& f, const Target&) -> Result { return SkipPadding(f); }},
 };
 
 }  // namespace

@@ -12,6 +12,9 @@
 namespace tilewright {
 namespace {
 
+// More vectors than this are a loop of their own.
+constexpr int64_t kMaxVectors = 16;
+
 // Bits of the widest element that a statement loads, stores or computes with; indices do not count.
 class WidestElement : public Visitor {
  public:
@@ -235,22 +238,38 @@ class Vectorizer : public ScopedMutator {
     widest.Visit(loop->body);
     const int64_t native = std::max(1, vector_bits_ / widest.bits);
     std::vector<Stmt> parts;
-    for (int64_t done = 0; done < *extent;) {
+    int64_t done = 0;
+    if (const int64_t vectors = *extent / native; vectors > kMaxVectors) {
+      Var outer(loop->var.name(), loop->var.dtype());
+      Stmt body = Lanes(loop, loop->min + outer * Const(outer.dtype(), native), native);
+      if (!body) return Stmt();
+      ForNode::Fields fields = loop->fields();
+      fields.var = outer;
+      fields.min = Const(outer.dtype(), 0);
+      fields.extent = Const(outer.dtype(), vectors);
+      fields.kind = ForKind::kSerial;
+      fields.body = std::move(body);
+      parts.push_back(For(std::move(fields)));
+      done = vectors * native;
+    }
+    while (done < *extent) {
       const auto rest = static_cast<uint64_t>(*extent - done);
       const int64_t lanes = std::min<int64_t>(native, static_cast<int64_t>(std::bit_floor(rest)));
-      Expr first = analyzer_.Simplify(loop->min + Const(loop->min.dtype(), done));
-      Stmt body = loop->body;
-      if (done > 0) body = CopyWithFreshNames(body, &next_id_);
-      if (lanes == 1) {
-        parts.push_back(Substitute(body, {{loop->var, first}}));
-      } else {
-        LaneExpander expander(loop->var, first, static_cast<int>(lanes), &analyzer_);
-        parts.push_back(expander.Mutate(body));
-        if (!expander.ok()) return Stmt();
-      }
+      Stmt part = Lanes(loop, loop->min + Const(loop->min.dtype(), done), lanes);
+      if (!part) return Stmt();
+      parts.push_back(done == 0 ? part : CopyWithFreshNames(part, &next_id_));
       done += lanes;
     }
     return Sequence(std::move(parts));
+  }
+
+  // The body for `lanes` iterations from `first` on; null when it has no vector form.
+  Stmt Lanes(const ForNode* loop, const Expr& first, int64_t lanes) {
+    Expr simplified = analyzer_.Simplify(first);
+    if (lanes == 1) return Substitute(loop->body, {{loop->var, simplified}});
+    LaneExpander expander(loop->var, simplified, static_cast<int>(lanes), &analyzer_);
+    Stmt body = expander.Mutate(loop->body);
+    return expander.ok() ? body : Stmt();
   }
 
   const int vector_bits_;

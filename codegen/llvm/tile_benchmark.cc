@@ -1,10 +1,11 @@
-// Times register-tiled f32 matrix multiplications on one core against the peak of this machine.
+// Times register-tiled f32 matrix multiplications and convolutions on one core against the peak of this machine.
 //
-//   bazel run //codegen/llvm:gemm_benchmark
+//   bazel run //codegen/llvm:tile_benchmark
 //
 // The peak is that of a loop of independent fused multiply-adds in registers, compiled and timed here too.
 #include <cstdio>
 
+#include "absl/strings/str_cat.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/llvm/object.h"
 #include "codegen/llvm/spills.h"
@@ -42,8 +43,9 @@ __attribute__((target("avx512f"))) double PeakGflops() {
   return 12.0 * 32 * kSteps / static_cast<double>(least);
 }
 
-void Run(const testing::TiledMatmul& s, double peak) {
-  const Module module(testing::MakeTiledMatmul(s));
+// Compiles and times a program of three tensors: two that are read and one that is written.
+void Run(const std::string& what, const Function& program, double operations, double peak) {
+  const Module module(program);
   const int64_t start = NowNanoseconds();
   auto compiled = CompileToJit(module, HostTarget());
   const double compile_ms = static_cast<double>(NowNanoseconds() - start) * 1e-6;
@@ -52,15 +54,29 @@ void Run(const testing::TiledMatmul& s, double peak) {
     std::printf("%s\n", std::string(compiled.status().message()).c_str());
     return;
   }
-  Tensor a = *Tensor::Allocate(kFloat32, {s.m, s.k});
-  Tensor b = *Tensor::Allocate(kFloat32, {s.n / s.columns, s.k, s.columns});
-  Tensor c = *Tensor::Allocate(kFloat32, {s.m, s.n});
-  TwTensor* args[] = {a.abi(), b.abi(), c.abi()};
+  std::vector<Tensor> tensors;
+  for (const Param& param : program->params) {
+    std::vector<int64_t> shape;
+    for (const Expr& extent : param.buffer->shape) shape.push_back(*AsInt(extent));
+    tensors.push_back(*Tensor::Allocate(kFloat32, shape));
+  }
+  TwTensor* args[] = {tensors[0].abi(), tensors[1].abi(), tensors[2].abi()};
   const TwFunction function = (*compiled)->Find("main");
   const int64_t least = LeastNanoseconds(100, [&] { function(nullptr, args, 3); });
-  const double gflops = 2.0 * static_cast<double>(s.m * s.n * s.k) / static_cast<double>(least);
-  std::printf("%5ld %5ld %5ld  tile %2ldx%-3ld %7.1f GFLOP/s  %5.1f%% of peak  compile %5.1f ms  spills %d\n", s.m, s.n,
-              s.k, s.rows, s.columns, gflops, 100 * gflops / peak, compile_ms, CountInnerLoopVectorSpills(*assembly));
+  const double gflops = operations / static_cast<double>(least);
+  std::printf("%-34s %7.1f GFLOP/s  %5.1f%% of peak  compile %5.1f ms  spills %d\n", what.c_str(), gflops,
+              100 * gflops / peak, compile_ms, CountInnerLoopVectorSpills(*assembly));
+}
+
+void RunMatmul(const testing::TiledMatmul& s, double peak) {
+  Run(absl::StrCat("matmul ", s.m, ",", s.n, ",", s.k, " tile ", s.rows, "x", s.columns), testing::MakeTiledMatmul(s),
+      2.0 * static_cast<double>(s.m * s.n * s.k), peak);
+}
+
+// Operations as they are usually counted, those on padding included.
+void RunConv(const testing::TiledConv& s, double peak) {
+  Run(absl::StrCat("conv ", s.size, ",", s.in, ",", s.out, ",", s.kernel, " tile ", s.pixels, "x", s.columns),
+      testing::MakeTiledConv(s), 2.0 * static_cast<double>(s.size * s.size * s.in * s.out * s.kernel * s.kernel), peak);
 }
 
 }  // namespace
@@ -71,8 +87,13 @@ int main() {
   const double peak = tilewright::PeakGflops();
   std::printf("peak of one core: %.1f GFLOP/s\n", peak);
   for (int64_t size : {128, 512, 1024}) {
-    tilewright::Run({size, size, size, 12, 32}, peak);
-    tilewright::Run({size, size, size, 14, 32}, peak);
-    tilewright::Run({size, size, size, 6, 64}, peak);
+    tilewright::RunMatmul({size, size, size, 12, 32}, peak);
+    tilewright::RunMatmul({size, size, size, 14, 32}, peak);
+    tilewright::RunMatmul({size, size, size, 6, 64}, peak);
   }
+  tilewright::RunConv({56, 64, 64, 3, 14, 32}, peak);
+  tilewright::RunConv({56, 64, 64, 1, 14, 32}, peak);
+  tilewright::RunConv({28, 128, 128, 3, 14, 32}, peak);
+  tilewright::RunConv({14, 256, 256, 3, 14, 32}, peak);
+  tilewright::RunConv({7, 512, 512, 3, 7, 32}, peak);
 }
