@@ -42,16 +42,27 @@ Outcome<Tile> FindTile(const Function& function, uint32_t loop_id) {
       }
     }
   }
-  for (const IterVar& iter : tile.realize->block->iter_vars) {
-    if (!IsInt(iter.domain.min, 0)) {
-      return Refusal{kName,
-                     "the iterator {text0} of {block0} starts at {expr0}, not at 0",
-                     {tile.realize->block->id},
-                     {iter.domain.min},
-                     {iter.var.name()}};
-    }
-  }
   return tile;
+}
+
+// The iterators of a tile count from 0; so must what they are parts of.
+std::optional<Refusal> WhyNotFromZero(const Tile& tile, const arith::SubspaceDivision& division) {
+  VarMap first;
+  for (const std::vector<const ForNode*>* loops : {&tile.above, &tile.loops}) {
+    for (const ForNode* loop : *loops) first[loop->var] = loop->min;
+  }
+  const BlockNode& block = *tile.realize->block;
+  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    if (AsInt(division.indices[i].inner)) continue;
+    const Expr start = arith::Simplify(Substitute(tile.realize->bindings[i], first));
+    if (IsInt(start, 0) && IsInt(block.iter_vars[i].domain.min, 0)) continue;
+    return Refusal{kName,
+                   "the iterator {text0} of {block0} starts at {expr0}, not at 0",
+                   {block.id},
+                   {start},
+                   {block.iter_vars[i].var.name()}};
+  }
+  return std::nullopt;
 }
 
 Outcome<arith::SubspaceDivision> Divide(const Tile& tile) {
@@ -62,8 +73,17 @@ Outcome<arith::SubspaceDivision> Divide(const Tile& tile) {
   arith::IterMapError error;
   auto division = arith::SubspaceDivide(tile.realize->bindings, domain, tile.loops.size(), tile.realize->predicate,
                                         &analyzer, &error);
-  if (division) return std::move(*division);
+  if (division) {
+    if (auto refusal = WhyNotFromZero(tile, *division)) return *refusal;
+    return std::move(*division);
+  }
   const BlockNode& block = *tile.realize->block;
+  if (error.code == arith::IterMapError::Code::kPredicate) {
+    return Refusal{kName,
+                   "the condition {expr0} of {block1} is not divided by the loops from {loop0} on",
+                   {tile.loop->id, block.id},
+                   {error.expr}};
+  }
   const size_t index = std::min(error.index, block.iter_vars.size() - 1);
   return Refusal{kName,
                  "the iterator {text0} of {block1} is bound to {expr0}, which the loops from {loop0} on do not divide",
@@ -79,9 +99,18 @@ struct Iterators {
   VarMap original;
 };
 
+// A constant part of a divided binding, with the loop of extent 1 that the binding mentions put back: division leaves
+// out what is always 0, but the iterator is that loop's.
+Expr WithUnitLoop(const Expr& part, const Expr& binding, const std::vector<const ForNode*>& loops) {
+  if (!IsInt(part, 0)) return part;
+  for (const ForNode* loop : loops) {
+    if (IsInt(loop->extent, 1) && IsInt(loop->min, 0) && UsesVar(binding, loop->var)) return loop->var;
+  }
+  return part;
+}
+
 Iterators DivideIterators(const Tile& tile, const arith::SubspaceDivision& division, bool preserve_unit_iters) {
   Iterators iterators;
-  arith::Analyzer analyzer;
   const std::vector<IterVar>& originals = tile.realize->block->iter_vars;
   for (size_t i = 0; i < originals.size(); ++i) {
     const IterVar& iter = originals[i];
@@ -89,17 +118,19 @@ Iterators DivideIterators(const Tile& tile, const arith::SubspaceDivision& divis
     const DataType type = iter.var.dtype();
     const Var outer(iter.var.name() + "_o", type);
     const Expr zero = Const(type, 0);
-    iterators.outer.push_back({outer, {zero, divided.outer_extent}, iter.kind});
-    iterators.outer_bindings.push_back(divided.outer);
-    const bool of_the_tile = std::any_of(tile.loops.begin(), tile.loops.end(),
-                                         [&](const ForNode* loop) { return UsesVar(divided.inner, loop->var); });
-    if (!of_the_tile || (!preserve_unit_iters && IsInt(divided.inner_extent, 1))) {
+    const Expr& binding = tile.realize->bindings[i];
+    iterators.outer_bindings.push_back(preserve_unit_iters ? WithUnitLoop(divided.outer, binding, tile.above)
+                                                           : divided.outer);
+    const Expr inner_binding = preserve_unit_iters ? WithUnitLoop(divided.inner, binding, tile.loops) : divided.inner;
+    if (AsInt(inner_binding)) {
+      iterators.outer.push_back({outer, iter.domain, iter.kind});
       iterators.original[iter.var] = outer;
       continue;
     }
+    iterators.outer.push_back({outer, {zero, divided.outer_extent}, iter.kind});
     const Var inner(iter.var.name() + "_i", type);
     iterators.inner.push_back({inner, {zero, divided.inner_extent}, iter.kind});
-    iterators.inner_bindings.push_back(divided.inner);
+    iterators.inner_bindings.push_back(inner_binding);
     iterators.original[iter.var] = IsInt(divided.outer_extent, 1)   ? Expr(inner)
                                    : IsInt(divided.inner_extent, 1) ? outer + inner
                                                                     : outer * divided.inner_extent + inner;

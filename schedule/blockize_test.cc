@@ -1,0 +1,136 @@
+#include "schedule/blockize.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/script/parse_or_die.h"
+#include "schedule/loop_tree.h"
+#include "schedule/reorder.h"
+#include "schedule/split.h"
+#include "schedule/testing/equivalence.h"
+#include "schedule/testing/expect.h"
+#include "schedule/testing/programs.h"
+
+namespace tilewright {
+namespace {
+
+using testing::BlockNamed;
+using testing::ExpectEquivalent;
+using testing::ExpectProgram;
+using testing::LoopsOf;
+using testing::ReasonOf;
+
+// for i, j_0, j_1 with j_1 of extent `tile`.
+Function SplitChain(int m, int n, int tile) {
+  const Function chain = testing::ElementwiseChain(m, n);
+  return Split(chain, LoopsOf(chain, "B")[1], {Expr(), tile})->function;
+}
+
+TEST(Blockize, ATileOfAnElementwiseBlock) {
+  const Function before = SplitChain(4, 8, 4);
+  Outcome<BlockizeResult> result = Blockize(before, LoopsOf(before, "B")[2]);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(FindBlock(result->function, result->block)->block->name, "B_o");
+  testing::ExpectContains(result->function, R"(
+      for i, j_0 in T.grid(4, 2):
+          with T.block("B_o"):
+              vi_o, vj_o = T.axis.remap("SS", [i, j_0])
+              T.reads(A[vi_o, vj_o * 4:vj_o * 4 + 4])
+              T.writes(B[vi_o, vj_o * 4:vj_o * 4 + 4])
+              for j_1 in range(4):
+                  with T.block("B"):
+                      vj_i = T.axis.spatial(4, j_1)
+                      T.reads(A[vi_o, vj_o * 4 + vj_i])
+                      T.writes(B[vi_o, vj_o * 4 + vj_i])
+                      B[vi_o, vj_o * 4 + vj_i] = A[vi_o, vj_o * 4 + vj_i] * T.float32(2))");
+  ExpectEquivalent(before, result->function);
+}
+
+TEST(Blockize, AReductionWithItsInit) {
+  const Function before = testing::Matmul(4, 8, 16);
+  const std::vector<uint32_t> loops = LoopsOf(before, "C");
+  Outcome<SplitResult> k = Split(before, loops[2], {Expr(), 4});
+  ASSERT_TRUE(k.ok());
+  Outcome<ReorderResult> reordered = Reorder(k->function, {loops[0], k->loops[0], loops[1], k->loops[1]});
+  ASSERT_TRUE(reordered.ok());
+  Outcome<BlockizeResult> result = Blockize(reordered->function, loops[1]);
+  ASSERT_TRUE(result.ok());
+  testing::ExpectContains(result->function, R"(
+      for i, k_0 in T.grid(4, 4):
+          with T.block("C_o"):
+              vi_o = T.axis.spatial(4, i)
+              vj_o = T.axis.spatial(1, 0)
+              vk_o = T.axis.reduce(4, k_0)
+              T.reads(A[vi_o, vk_o * 4:vk_o * 4 + 4], B[0:8, vk_o * 4:vk_o * 4 + 4])
+              T.writes(C[vi_o, 0:8])
+              with T.init():
+                  for j in range(8):
+                      with T.block("C_init"):
+                          vj_i_init = T.axis.spatial(8, j)
+                          T.reads()
+                          T.writes(C[vi_o, vj_i_init])
+                          C[vi_o, vj_i_init] = T.float32(0)
+              for j, k_1 in T.grid(8, 4):
+                  with T.block("C"):
+                      vj_i, vk_i = T.axis.remap("SR", [j, k_1])
+                      T.reads(C[vi_o, vj_i], A[vi_o, vk_o * 4 + vk_i], B[vj_i, vk_o * 4 + vk_i])
+                      T.writes(C[vi_o, vj_i])
+                      C[vi_o, vj_i] = C[vi_o, vj_i] + A[vi_o, vk_o * 4 + vk_i] * B[vj_i, vk_o * 4 + vk_i])");
+  ExpectEquivalent(before, result->function);
+}
+
+TEST(Blockize, UnitLoopsKeepTheirIterators) {
+  const Function chain = testing::ElementwiseChain(4, 8);
+  const Function before = Split(chain, LoopsOf(chain, "B")[1], {Expr(), 1})->function;
+  const uint32_t unit = LoopsOf(before, "B")[2];
+  auto inner_iterators = [&](bool preserve) {
+    Outcome<BlockizeResult> result = Blockize(before, unit, preserve);
+    EXPECT_TRUE(result.ok());
+    ExpectEquivalent(before, result->function);
+    return FindBlock(result->function, BlockNamed(before, "B"))->block->iter_vars.size();
+  };
+  EXPECT_EQ(inner_iterators(true), 1u);
+  EXPECT_EQ(inner_iterators(false), 0u);
+}
+
+TEST(Blockize, Refuses) {
+  const Function one_nest = testing::ElementwiseInOneNest(4, 8, 0);
+  EXPECT_EQ(ReasonOf(Blockize(one_nest, LoopsOf(one_nest, "B")[0]), one_nest),
+            "i holds more than loops around one block");
+  const Function uneven = SplitChain(4, 10, 4);
+  EXPECT_EQ(ReasonOf(Blockize(uneven, LoopsOf(uneven, "B")[2]), uneven),
+            "the condition j_0 * 4 + j_1 < 10 of B is not divided by the loops from j_1 on");
+  const Function scattered = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((8, 2), "float32")):
+          for i, j in T.grid(4, 4):
+              with T.block("A"):
+                  vi = T.axis.spatial(8, j * 2 + i // 2)
+                  vj = T.axis.spatial(2, i % 2)
+                  A[vi, vj] = T.float32(1))");
+  EXPECT_EQ(ReasonOf(Blockize(scattered, LoopsOf(scattered, "A")[1]), scattered),
+            "the iterator vi of A is bound to j * 2 + i // 2, which the loops from j on do not divide");
+  const Function shifted = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((4, 10), "float32")):
+          for i, j in T.grid(4, 8):
+              with T.block("A"):
+                  vi = T.axis.spatial(4, i)
+                  vj = T.axis.spatial(10, j + 2)
+                  A[vi, vj] = T.float32(1))");
+  EXPECT_EQ(ReasonOf(Blockize(shifted, LoopsOf(shifted, "A")[1]), shifted),
+            "the iterator vj of A starts at 2, not at 0");
+  const Function triangle = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((8, 8), "float32")):
+          for i in range(8):
+              for j in range(i + 1):
+                  with T.block("A"):
+                      vi, vj = T.axis.remap("SS", [i, j])
+                      A[vi, vj] = T.float32(1))");
+  EXPECT_EQ(ReasonOf(Blockize(triangle, LoopsOf(triangle, "A")[1]), triangle),
+            "the range of j depends on i, outside of the block");
+  EXPECT_EQ(ReasonOf(Blockize(triangle, BlockNamed(triangle, "A")), triangle), "A is a block, not a loop");
+}
+
+}  // namespace
+}  // namespace tilewright
