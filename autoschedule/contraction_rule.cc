@@ -1,0 +1,253 @@
+#include "autoschedule/contraction_rule.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "autoschedule/contraction.h"
+#include "autoschedule/register_tile.h"
+#include "intrin/fma_tile.h"
+#include "ir/analysis.h"
+#include "ir/arith/analyzer.h"
+#include "verify/block_scope.h"
+
+namespace tilewright {
+namespace {
+
+#define TW_CONCAT_INNER(a, b) a##b
+#define TW_CONCAT(a, b) TW_CONCAT_INNER(a, b)
+// Declares `lhs` as the value of an Outcome, or returns its refusal.
+#define TW_ASSIGN_OR_RETURN(lhs, expression) TW_ASSIGN_OR_RETURN_INNER(TW_CONCAT(outcome_, __LINE__), lhs, expression)
+#define TW_ASSIGN_OR_RETURN_INNER(outcome, lhs, expression) \
+  auto outcome = (expression);                              \
+  if (!outcome.ok()) return outcome.refusal();              \
+  lhs = std::move(outcome).value()
+#define TW_RETURN_IF_REFUSED(expression) \
+  if (auto outcome = (expression); !outcome.ok()) return outcome.refusal()
+
+using Done = std::monostate;
+constexpr DataType kF32 = DataType::Float(32);
+
+Refusal No(const char* reason, uint32_t block) { return {"contraction_rule", reason, {block}}; }
+
+const BlockRef& RefOf(const Schedule& sch, BlockRv block) { return *sch.Get(block).As<BlockRef>(); }
+
+const BlockRealizeNode& RealizeOf(const Schedule& sch, BlockRv block) {
+  const BlockRef& ref = RefOf(sch, block);
+  return *FindBlock(sch.module().Find(ref.function), ref.id);
+}
+
+int64_t Extent(const BlockRealizeNode& realize, int iterator) {
+  return *AsInt(realize.block->iter_vars[static_cast<size_t>(iterator)].domain.extent);
+}
+
+// What the rule decides before it changes anything.
+struct Plan {
+  Contraction contraction;
+  RegisterTile tile;
+  int lanes;
+  int row, column;  // the tiled iterators
+};
+
+// The distance in bytes of two elements of the row operand that neighbouring rows of a tile read.
+int64_t RowStrideBytes(const BlockNode& block, const Contraction& contraction, const Var& row) {
+  int64_t stride = 0;
+  const auto& shape = contraction.row_operand->shape;
+  for (const BufferRegion& read : block.reads) {
+    if (!read.buffer.same_as(contraction.row_operand)) continue;
+    int64_t inner = contraction.row_operand->dtype.bytes();
+    for (size_t d = shape.size(); d-- > 0;) {
+      if (UsesVar(read.region[d].min, row)) stride = std::max(stride, inner);
+      inner *= AsInt(shape[d]).value_or(1);
+    }
+  }
+  return stride;
+}
+
+Outcome<Plan> MakePlan(const Schedule& sch, BlockRv block, const Target& target) {
+  const BlockRealizeNode& realize = RealizeOf(sch, block);
+  const uint32_t id = realize.block->id;
+  absl::StatusOr<Contraction> contraction = MatchContraction(realize);
+  if (!contraction.ok()) {
+    return Refusal{"contraction_rule", "{text0}", {id}, {}, {std::string(contraction.status().message())}};
+  }
+  if (target.kind != TargetKind::kX86 || !target.has("avx2") || !target.has("fma")) {
+    return No("the target has no FMA tiles", id);
+  }
+  if (contraction->product_type != kF32 || contraction->row_operand->dtype != kF32 ||
+      contraction->column_operand->dtype != kF32) {
+    return No("{block0} does not multiply and add in float32", id);
+  }
+  if (contraction->rows.empty()) return No("{block0} has no rows to tile", id);
+  for (const IterVar& iter : realize.block->iter_vars) {
+    if (!AsInt(iter.domain.extent)) return No("an extent of {block0} is not constant", id);
+  }
+  Plan plan{*contraction, {}, target.lanes(32), contraction->rows.back(), contraction->columns.back()};
+  const int64_t rows = Extent(realize, plan.row), columns = Extent(realize, plan.column);
+  const int64_t stride =
+      RowStrideBytes(*realize.block, *contraction, realize.block->iter_vars[static_cast<size_t>(plan.row)].var);
+  const int64_t most = std::min(rows, MaxRowsWithoutConflicts(target, stride));
+  plan.tile = ChooseRegisterTile(target, rows, columns, 32, most);
+  return plan;
+}
+
+// The block's loops by the iterator that each is bound to.
+Outcome<std::vector<LoopRv>> LoopsByIterator(Schedule& sch, BlockRv block) {
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.GetLoops(block));
+  const BlockRealizeNode& realize = RealizeOf(sch, block);
+  const Function function = sch.module().Find(RefOf(sch, block).function);
+  std::vector<LoopRv> by_iterator;
+  for (const Expr& binding : realize.bindings) {
+    for (const LoopRv& loop : loops) {
+      const ForNode* node = FindLoop(function, sch.Get(loop).As<LoopRef>()->id);
+      if (binding.get() == node->var.get()) by_iterator.push_back(loop);
+    }
+  }
+  if (by_iterator.size() != realize.bindings.size()) {
+    return No("an iterator of {block0} is not bound to a loop of its own", realize.block->id);
+  }
+  return by_iterator;
+}
+
+int64_t LoopExtent(const Schedule& sch, LoopRv loop) {
+  const LoopRef& ref = *sch.Get(loop).As<LoopRef>();
+  return *AsInt(FindLoop(sch.module().Find(ref.function), ref.id)->extent);
+}
+
+// How many of the outermost loops run in parallel: the fewest that give each core the same number of iterations, or
+// nearly so.
+size_t ParallelLoops(const std::vector<int64_t>& extents, int cores) {
+  int64_t iterations = 1;
+  size_t best = 1;
+  double best_balance = 0;
+  for (size_t i = 0; i < extents.size(); ++i) {
+    iterations *= extents[i];
+    const int64_t rounds = (iterations + cores - 1) / cores;
+    const double balance = static_cast<double>(iterations) / static_cast<double>(rounds * cores);
+    if (balance > best_balance + 0.02) {
+      best = i + 1;
+      best_balance = balance;
+    }
+  }
+  return best;
+}
+
+// Unrolls all loops of a block up to (not including) `outer`, the innermost one vectorized when `vector` is set.
+Outcome<Done> WriteOut(Schedule& sch, BlockRv block, LoopRv outer, bool vector) {
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.GetLoops(block));
+  const uint32_t outer_id = sch.Get(outer).As<LoopRef>()->id;
+  for (size_t i = loops.size(); i-- > 0;) {
+    if (sch.Get(loops[i]).As<LoopRef>()->id == outer_id) break;
+    if (vector && i + 1 == loops.size()) {
+      TW_RETURN_IF_REFUSED(sch.Vectorize(loops[i]));
+    } else {
+      TW_RETURN_IF_REFUSED(sch.Unroll(loops[i]));
+    }
+  }
+  return Done();
+}
+
+int64_t RoundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
+
+// The number of a buffer among those a block reads.
+int ReadIndex(const BlockRealizeNode& realize, const Buffer& buffer) {
+  const auto& reads = realize.block->reads;
+  const auto it =
+      std::find_if(reads.begin(), reads.end(), [&](const BufferRegion& r) { return r.buffer.same_as(buffer); });
+  return static_cast<int>(it - reads.begin());
+}
+
+Outcome<BlockRv> ReindexRead(Schedule& sch, BlockRv block, const Buffer& buffer) {
+  const Value::List which = {Value("read"), Value(ReadIndex(RealizeOf(sch, block), buffer))};
+  TW_ASSIGN_OR_RETURN(const std::vector<Rv> results, sch.Apply("reindex", {block, Value(which)}));
+  return BlockRv{results[0]};
+}
+
+// Panels: lambda j, k...: (j // width, k..., j % width) where j is dimension `column` of the `dims`.
+IndexMap PanelLayout(size_t dims, size_t column, int width) {
+  std::vector<Var> inputs;
+  for (size_t d = 0; d < dims; ++d) inputs.emplace_back("i" + std::to_string(d));
+  std::vector<Expr> outputs = {FloorDiv(inputs[column], width)};
+  for (size_t d = 0; d < dims; ++d) {
+    if (d != column) outputs.push_back(inputs[d]);
+  }
+  outputs.push_back(FloorMod(inputs[column], width));
+  return IndexMap(std::move(inputs), std::move(outputs));
+}
+
+}  // namespace
+
+Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& target) {
+  TW_ASSIGN_OR_RETURN(const Plan plan, MakePlan(sch, block, target));
+  const Contraction& contraction = plan.contraction;
+  const int tile_columns = plan.tile.vectors * plan.lanes;
+
+  // Stages: what the block reads and writes gets buffers indexed by its iterators. Padding blocks move into the row
+  // stage.
+  TW_ASSIGN_OR_RETURN(const BlockRv row_stage, ReindexRead(sch, block, contraction.row_operand));
+  TW_ASSIGN_OR_RETURN(const BlockRv column_stage, ReindexRead(sch, block, contraction.column_operand));
+  TW_ASSIGN_OR_RETURN(const BlockRv write_back, sch.CacheWrite(block, 0, "register"));
+  TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> producers, sch.GetProducers(row_stage));
+  for (const BlockRv& producer : producers) {
+    TW_RETURN_IF_REFUSED(sch.Apply("compute_inline", {producer}));
+  }
+
+  // Edges: iterators become multiples of the tile; the stages compute zeros there, and nothing is written back.
+  const BlockRealizeNode& realize = RealizeOf(sch, block);
+  const int64_t rows = Extent(realize, plan.row), columns = Extent(realize, plan.column);
+  if (rows % plan.tile.rows != 0 || columns % tile_columns != 0) {
+    Value::List padding(realize.bindings.size(), Value(1));
+    padding[static_cast<size_t>(plan.row)] = Value(plan.tile.rows);
+    padding[static_cast<size_t>(plan.column)] = Value(tile_columns);
+    TW_RETURN_IF_REFUSED(sch.Apply("pad_einsum", {block, Value(padding)}));
+  }
+  TW_RETURN_IF_REFUSED(sch.SetScope(row_stage, 0, "register"));
+
+  // The column stage's dimensions are the iterators it uses, in their order.
+  std::vector<int> column_dims = contraction.batch;
+  column_dims.insert(column_dims.end(), contraction.columns.begin(), contraction.columns.end());
+  column_dims.insert(column_dims.end(), contraction.inner.begin(), contraction.inner.end());
+  std::sort(column_dims.begin(), column_dims.end());
+  const auto at = std::find(column_dims.begin(), column_dims.end(), plan.column) - column_dims.begin();
+  TW_RETURN_IF_REFUSED(
+      sch.Apply("transform_layout", {column_stage, Value(Value::List{Value("write"), Value(0)}),
+                                     Value(PanelLayout(column_dims.size(), static_cast<size_t>(at), tile_columns))}));
+
+  // Loops.
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch, block));
+  auto loop_of = [&](int iterator) { return loops[static_cast<size_t>(iterator)]; };
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> row, sch.Split(loop_of(plan.row), {Value(), plan.tile.rows}));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> column, sch.Split(loop_of(plan.column), {Value(), tile_columns}));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> depth, sch.Split(loop_of(contraction.inner.back()), {Value(), 1}));
+  std::vector<LoopRv> outer, inner;
+  for (int iterator : contraction.batch) outer.push_back(loop_of(iterator));
+  for (int iterator : contraction.columns) outer.push_back(iterator == plan.column ? column[0] : loop_of(iterator));
+  for (int iterator : contraction.rows) outer.push_back(iterator == plan.row ? row[0] : loop_of(iterator));
+  for (int iterator : contraction.inner)
+    inner.push_back(iterator == contraction.inner.back() ? depth[0] : loop_of(iterator));
+  std::vector<LoopRv> order = outer;
+  order.insert(order.end(), inner.begin(), inner.end());
+  order.insert(order.end(), {row[1], column[1], depth[1]});
+  TW_RETURN_IF_REFUSED(sch.Reorder(order));
+
+  std::vector<int64_t> extents;
+  for (const LoopRv& loop : outer) extents.push_back(LoopExtent(sch, loop));
+  const size_t parallel = ParallelLoops(extents, target.cores);
+  LoopRv threads = outer[0];
+  if (parallel > 1) {
+    TW_ASSIGN_OR_RETURN(threads, sch.Fuse({outer.begin(), outer.begin() + static_cast<std::ptrdiff_t>(parallel)}));
+  }
+  TW_RETURN_IF_REFUSED(sch.Parallel(threads));
+  const LoopRv tile_loop = parallel == outer.size() ? threads : outer.back();
+
+  // Data movement.
+  TW_RETURN_IF_REFUSED(sch.ReverseComputeAt(write_back, tile_loop));
+  TW_RETURN_IF_REFUSED(sch.ComputeAt(row_stage, inner.back()));
+  TW_ASSIGN_OR_RETURN(const BlockRv init, sch.DecomposeReduction(block, inner[0]));
+  TW_RETURN_IF_REFUSED(sch.Tensorize(row[1], FmaTileName(plan.tile.rows, tile_columns, 1, target.vector_bits == 512)));
+  TW_RETURN_IF_REFUSED(WriteOut(sch, init, tile_loop, true));
+  TW_RETURN_IF_REFUSED(WriteOut(sch, write_back, tile_loop, true));
+  TW_RETURN_IF_REFUSED(WriteOut(sch, row_stage, inner.back(), false));
+  return Done();
+}
+
+}  // namespace tilewright
