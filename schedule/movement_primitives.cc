@@ -1,6 +1,7 @@
 #include "schedule/cache_read.h"
 #include "schedule/cache_write.h"
 #include "schedule/compute_at.h"
+#include "schedule/hoist_prepack.h"
 #include "schedule/primitive_lists.h"
 #include "schedule/set_scope.h"
 
@@ -72,6 +73,22 @@ std::vector<Primitive> MovementPrimitives() {
       {"reverse_compute_at", "A consumer moves into a loop around its producers and uses what they give there.",
        kComputeAtArgs, ResultKind::kNone, Role::kTransform,
        [](Application& call) { return Move(call, ReverseComputeAt); }},
+      {"hoist_prepack",
+       "The packing of a constant operand moves into a function that runs ahead of time.",
+       {{"block", ArgKind::kBlock}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<HoistPrepackResult> result = HoistPrepack(call.function(), call.Id(0));
+         if (!result.ok()) return result.refusal();
+         if (call.module().Find(result->prepack->name)) {
+           return Refusal{
+               "hoist_prepack", "there is a function {text0} already", {call.Id(0)}, {}, {result->prepack->name}};
+         }
+         Applied applied = call.Changed(result->function);
+         applied.module.Set(result->prepack);
+         return applied;
+       }},
   };
 }
 

@@ -1,0 +1,132 @@
+#include "schedule/hoist_prepack.h"
+
+#include <algorithm>
+
+#include "ir/substitute.h"
+#include "schedule/loop_tree.h"
+
+namespace tilewright {
+namespace {
+
+Refusal No(const char* reason, uint32_t block, const Buffer& buffer = {}) {
+  Refusal refusal{"hoist_prepack", reason, {block}};
+  if (buffer) refusal.texts.push_back(buffer->name);
+  return refusal;
+}
+
+// The buffers of the parameters that the attribute names; positions out of range name none.
+std::vector<Buffer> ConstantParams(const Function& function) {
+  std::vector<Buffer> buffers;
+  const auto attr = function->attrs.find(kConstantParams);
+  if (attr == function->attrs.end()) return buffers;
+  const auto* list = std::get_if<Annotation::List>(&attr->second.value);
+  if (list == nullptr) return buffers;
+  for (const Annotation& entry : *list) {
+    const auto* expr = std::get_if<Expr>(&entry.value);
+    const auto position = expr == nullptr ? std::nullopt : AsInt(*expr);
+    if (!position || *position < 0 || *position >= std::ssize(function->params)) continue;
+    if (const Buffer& buffer = function->params[static_cast<size_t>(*position)].buffer) buffers.push_back(buffer);
+  }
+  return buffers;
+}
+
+bool Contains(const std::vector<Buffer>& buffers, const Buffer& buffer) {
+  return std::any_of(buffers.begin(), buffers.end(), [&](const Buffer& b) { return b.same_as(buffer); });
+}
+
+bool Touches(const std::vector<BufferRegion>& regions, const Buffer& buffer) {
+  return std::any_of(regions.begin(), regions.end(), [&](const BufferRegion& r) { return r.buffer.same_as(buffer); });
+}
+
+Param ParamOf(const Buffer& buffer) { return {buffer->data, buffer}; }
+
+}  // namespace
+
+Function MarkConstant(const Function& function, const std::vector<int>& params) {
+  Annotation::List positions;
+  for (int param : params) positions.push_back(MakeAnnotation(Expr(param)));
+  FunctionNode::Fields fields = function->fields();
+  fields.attrs[kConstantParams] = Annotation{std::move(positions)};
+  return Function(new FunctionNode(std::move(fields)));
+}
+
+Outcome<HoistPrepackResult> HoistPrepack(const Function& function, uint32_t block) {
+  const Path path = FindPath(function, block);
+  if (path.empty()) return No("the block no longer exists", block);
+  if (path.size() == 1) return No("{block0} is the root block", block);
+  const auto* root = dyn_cast<BlockRealizeNode>(path[0]);
+  if (root == nullptr || ScopeOf(path) != root) return No("{block0} is not directly in the root block", block);
+  const Stmt& nest = path[1];
+  if (BlocksBelow(nest).size() != 1) return No("other blocks share loops with {block0}", block);
+
+  const BlockNode& packing = *cast<BlockRealizeNode>(path.back())->block;
+  if (packing.writes.size() != 1) return No("{block0} does not write exactly one buffer", block);
+  const Buffer packed = packing.writes[0].buffer;
+  if (!Contains(root->block->alloc_buffers, packed)) {
+    return No("{block0} writes {text0}, which the root block does not allocate", block, packed);
+  }
+  if (packed->scope.kind() != MemoryKind::kGlobal) return No("{text0} is not in global memory", block, packed);
+  const std::vector<Buffer> constants = ConstantParams(function);
+  for (const BufferRegion& read : packing.reads) {
+    if (!Contains(constants, read.buffer)) {
+      return No("{block0} reads {text0}, which is no constant parameter", block, read.buffer);
+    }
+  }
+  const std::vector<const BlockRealizeNode*> children = ChildBlocks(*root->block);
+  if (children.size() == 1) return No("{block0} is the only block", block);
+  auto others = [&](const Buffer& buffer, bool only_writes) {
+    return std::any_of(children.begin(), children.end(), [&](const BlockRealizeNode* child) {
+      if (child->block->id == block) return false;
+      return Touches(child->block->writes, buffer) || (!only_writes && Touches(child->block->reads, buffer));
+    });
+  };
+  if (others(packed, true)) return No("another block writes {text0}, too", block, packed);
+
+  // The new function has buffers of its own.
+  HoistPrepackResult result;
+  FunctionNode::Fields prepack;
+  prepack.name = function->name + "_prepack";
+  prepack.next_id = function->next_id;
+  BufferMap buffers;
+  auto own_param = [&](const Buffer& buffer) {
+    if (buffers.contains(buffer)) return;
+    BufferNode::Fields fields = buffer->fields();
+    fields.data = Var(buffer->data.name(), DataType::Handle());
+    const Buffer own(std::move(fields));
+    buffers.emplace(buffer, own);
+    prepack.params.push_back(ParamOf(own));
+  };
+  for (const BufferRegion& read : packing.reads) own_param(read.buffer);
+  own_param(packed);
+  BlockNode::Fields prepack_root = {.id = root->block->id, .name = "root", .body = nest};
+  prepack.body = Substitute(Realize({}, True(), Block(std::move(prepack_root))), {}, buffers);
+  result.prepack = Function(new FunctionNode(std::move(prepack)));
+
+  const Function without = RemoveFrom(function, nest.get());
+  const auto* rest = cast<BlockRealizeNode>(without->body);
+  BlockNode::Fields root_fields = rest->block->fields();
+  std::erase_if(root_fields.alloc_buffers, [&](const Buffer& b) { return b.same_as(packed); });
+  FunctionNode::Fields main = without->fields();
+  main.body = Realize(rest->bindings, rest->predicate, Block(std::move(root_fields)));
+  main.attrs.erase(kConstantParams);
+  Annotation::List still_constant;
+  bool placed = false;
+  std::vector<Param> params;
+  for (const Param& param : main.params) {
+    const bool constant = param.buffer && Contains(constants, param.buffer);
+    if (constant && Touches(packing.reads, param.buffer) && !others(param.buffer, false)) {
+      if (!placed) params.push_back(ParamOf(packed));
+      placed = true;
+      continue;
+    }
+    if (constant) still_constant.push_back(MakeAnnotation(Expr(static_cast<int>(params.size()))));
+    params.push_back(param);
+  }
+  if (!placed) params.push_back(ParamOf(packed));
+  main.params = std::move(params);
+  if (!still_constant.empty()) main.attrs[kConstantParams] = Annotation{std::move(still_constant)};
+  result.function = Function(new FunctionNode(std::move(main)));
+  return result;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,104 @@
+#include "schedule/hoist_prepack.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/interp/interp.h"
+#include "ir/ndarray.h"
+#include "ir/script/parse_or_die.h"
+#include "ir/structural.h"
+#include "schedule/query.h"
+
+namespace tilewright {
+namespace {
+
+constexpr char kBefore[] = R"(
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((8, 16), "float32"), C: T.Buffer((4, 16), "float32")):
+    T.func_attr({"tilewright.constant_params": [1]})
+    B_packed = T.alloc_buffer((2, 8, 8), "float32")
+    for j, k in T.grid(16, 8):
+        with T.block("pack"):
+            vj, vk = T.axis.remap("SS", [j, k])
+            B_packed[vj // 8, vk, vj % 8] = B[vk, vj]
+    for i, j, k in T.grid(4, 16, 8):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] += A[vi, vk] * B_packed[vj // 8, vk, vj % 8]
+)";
+
+constexpr char kAfter[] = R"(
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B_packed: T.Buffer((2, 8, 8), "float32"), C: T.Buffer((4, 16), "float32")):
+    for i, j, k in T.grid(4, 16, 8):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] += A[vi, vk] * B_packed[vj // 8, vk, vj % 8]
+
+@T.prim_func
+def main_prepack(B: T.Buffer((8, 16), "float32"), B_packed: T.Buffer((2, 8, 8), "float32")):
+    for j, k in T.grid(16, 8):
+        with T.block("pack"):
+            vj, vk = T.axis.remap("SS", [j, k])
+            B_packed[vj // 8, vk, vj % 8] = B[vk, vj]
+)";
+
+Function Before(std::string_view from = "", std::string_view to = "") {
+  std::string text(kBefore);
+  if (!from.empty()) text.replace(text.find(from), from.size(), to);
+  return ParseOrDie(text).functions()[0];
+}
+
+TEST(HoistPrepack, MovesThePackingIntoItsOwnFunction) {
+  const Function before = Before();
+  Outcome<HoistPrepackResult> result = HoistPrepack(before, *GetBlock(before, "pack"));
+  ASSERT_TRUE(result.ok()) << result.refusal().reason;
+  Module module(result->function);
+  module.Set(result->prepack);
+  Mismatch mismatch;
+  EXPECT_TRUE(StructuralEqual(module, ParseOrDie(kAfter), &mismatch)) << mismatch.path << ": " << mismatch.reason;
+}
+
+TEST(HoistPrepack, BothTogetherComputeTheSame) {
+  const Function before = Before();
+  const HoistPrepackResult after = *HoistPrepack(before, *GetBlock(before, "pack"));
+  NDArray a(DataType::Float(32), {4, 8}), b(DataType::Float(32), {8, 16}), packed(DataType::Float(32), {2, 8, 8});
+  NDArray expected(DataType::Float(32), {4, 16}), actual(DataType::Float(32), {4, 16});
+  FillIntegers(a, 1);
+  FillIntegers(b, 2);
+  ASSERT_TRUE(interp::Compile(before)->Run({a, b, expected}).ok());
+  ASSERT_TRUE(interp::Compile(after.prepack)->Run({b, packed}).ok());
+  ASSERT_TRUE(interp::Compile(after.function)->Run({a, packed, actual}).ok());
+  EXPECT_TRUE(BitEqual(expected, actual));
+}
+
+TEST(HoistPrepack, KeepsAParameterThatIsUsedElsewhere) {
+  const Function before = Before("A[vi, vk] * B_packed", "B[vk, vj] * A[vi, vk] * B_packed");
+  const HoistPrepackResult after = *HoistPrepack(before, *GetBlock(before, "pack"));
+  ASSERT_EQ(after.function->params.size(), 4u);
+  EXPECT_EQ(after.function->params[1].buffer->name, "B");
+  EXPECT_EQ(after.function->params[3].buffer->name, "B_packed");
+  EXPECT_TRUE(after.function->attrs.contains(kConstantParams));
+}
+
+std::string Reason(const Function& function, const char* block) {
+  Outcome<HoistPrepackResult> result = HoistPrepack(function, *GetBlock(function, block));
+  return result.ok() ? "accepted" : result.refusal().reason;
+}
+
+TEST(HoistPrepack, Refuses) {
+  EXPECT_EQ(Reason(Before("[1]", "[0]"), "pack"), "{block0} reads {text0}, which is no constant parameter");
+  EXPECT_EQ(Reason(Before("[1]", "[7]"), "pack"), "{block0} reads {text0}, which is no constant parameter");
+  EXPECT_EQ(Reason(Before("    T.func_attr({\"tilewright.constant_params\": [1]})\n", ""), "pack"),
+            "{block0} reads {text0}, which is no constant parameter");
+  EXPECT_EQ(Reason(Before(), "C"), "{block0} writes {text0}, which the root block does not allocate");
+  EXPECT_EQ(Reason(Before(), "root"), "{block0} is the root block");
+  EXPECT_EQ(Reason(Before("(2, 8, 8), \"float32\")", "(2, 8, 8), \"float32\", scope=\"local\")"), "pack"),
+            "{text0} is not in global memory");
+}
+
+}  // namespace
+}  // namespace tilewright
