@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "ir/arith/context.h"
+#include "ir/arith/iter_expr.h"
 #include "ir/arith/iter_map.h"
 #include "ir/arith/same_expr.h"
 #include "ir/arith/uses.h"
@@ -11,35 +12,6 @@
 
 namespace tilewright::arith {
 namespace {
-
-Expr Times(const Expr& e, const Monomial& factor) { return factor.IsOne() ? e : e * factor.ToExpr(e.dtype()); }
-
-Expr SumExpr(const std::vector<IterSplit>& args, const Expr& base);
-
-Expr MarkExpr(const IterMark& mark) {
-  if (mark.var) return mark.var;
-  return SumExpr(mark.sum.args, mark.sum.base);
-}
-
-// `source % (lower * extent) // lower * scale`, without the parts that do nothing.
-Expr SplitExpr(const IterSplit& split) {
-  Expr e = MarkExpr(*split.source);
-  Monomial reach = split.lower_factor * split.extent;
-  bool from_zero = !split.source->sum.base || IsInt(split.source->sum.base, 0);
-  if (!(from_zero && reach == split.source->extent)) e = FloorMod(e, reach.ToExpr(e.dtype()));
-  if (!split.lower_factor.IsOne()) e = FloorDiv(e, split.lower_factor.ToExpr(e.dtype()));
-  return Times(e, split.scale);
-}
-
-Expr SumExpr(const std::vector<IterSplit>& args, const Expr& base) {
-  Expr result;
-  for (const IterSplit& split : args) {
-    Expr e = SplitExpr(split);
-    result = result ? result + e : e;
-  }
-  if (!result) return base;
-  return IsInt(base, 0) ? result : result + base;
-}
 
 void BindIterators(const IterMap& map, Analyzer* analyzer) {
   for (const IterMap::Iterator& iterator : map.iterators) {
@@ -261,7 +233,7 @@ class Inverter {
       const IterSplit& split = sum.args[i];
       Expr e = split.scale.IsOne() ? rest : FloorDiv(rest, split.scale.ToExpr(rest.dtype()));
       if (i > 0) e = FloorMod(e, split.extent.ToExpr(rest.dtype()));
-      e = Times(e, split.lower_factor);
+      if (!split.lower_factor.IsOne()) e = e * split.lower_factor.ToExpr(e.dtype());
       MarkValue& known = Find(split.source.get());
       known.value = analyzer_.Simplify(known.value ? known.value + e : e);
     }

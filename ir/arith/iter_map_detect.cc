@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "ir/arith/context.h"
+#include "ir/arith/iter_expr.h"
 #include "ir/arith/iter_map.h"
 #include "ir/arith/iter_predicate.h"
 #include "ir/arith/same_expr.h"
@@ -92,13 +93,14 @@ class Detector {
   }
 
   bool ParseTerm(const Term& term, IterSplit* split) {
-    if (!ParseAtom(term.atom, split)) return false;
     if (term.IsSplit()) {
-      MarkRef mark = WholeMark(*split, term.atom);
+      MarkRef mark = ParseMark(term.atom);
       if (mark == nullptr) return false;
       *split = {mark, Monomial(term.lower), {}, {}};
       split->extent = term.upper != kNoUpper ? CeilDiv(Monomial(term.upper), Monomial(term.lower), Expr())
                                              : CeilDiv(mark->extent, split->lower_factor, mark->sum.base);
+    } else if (!ParseAtom(term.atom, split)) {
+      return false;
     }
     split->scale = split->scale * Monomial(term.scale);
     return true;
@@ -129,13 +131,7 @@ class Detector {
       }
       return true;
     }
-    if (!divides && op->op != BinaryOp::kAdd && op->op != BinaryOp::kSub) {
-      return Refuse(IterMapError::Code::kNotAffine, atom);
-    }
-    MarkRef mark = ParseMark(atom);
-    if (mark == nullptr) return false;
-    *split = {mark, {}, mark->extent, {}};
-    return true;
+    return Refuse(IterMapError::Code::kNotAffine, atom);
   }
 
   // i * n: one factor iterates, the others scale it.
@@ -170,10 +166,16 @@ class Detector {
     return Fuse(std::move(parsed), e);
   }
 
-  // A mark of which `split` is the whole.
+  // A mark that counts from 0 is its own whole split; one that counts from elsewhere is not.
+  static bool IsWhole(const IterSplit& split) {
+    const Expr& first = split.source->sum.base;
+    return split.lower_factor.IsOne() && split.scale.IsOne() && split.extent == split.source->extent &&
+           (!first || IsInt(first, 0));
+  }
+
+  // The mark whose values are those of `split`.
   MarkRef WholeMark(const IterSplit& split, const Expr& e) {
-    bool whole = split.lower_factor.IsOne() && split.scale.IsOne() && split.extent == split.source->extent;
-    if (whole) return split.source;
+    if (IsWhole(split)) return split.source;
     return Fuse({{split}, Const(e.dtype(), 0)}, e);
   }
 
@@ -183,10 +185,7 @@ class Detector {
       Refuse(IterMapError::Code::kNotContiguous, e);
       return nullptr;
     }
-    const IterSplit& last = sum.args.back();
-    if (sum.args.size() == 1 && IsInt(sum.base, 0) && last.lower_factor.IsOne() && last.extent == last.source->extent) {
-      return last.source;
-    }
+    if (sum.args.size() == 1 && IsInt(sum.base, 0) && IsWhole(sum.args[0])) return sum.args[0].source;
     for (const MarkUses& uses : marks_) {
       if (!uses.mark->var && SameSum(uses.mark->sum, sum)) return uses.mark;
     }
@@ -316,23 +315,6 @@ class Detector {
       for (const IterSplit& part : uses.mark->sum.args) AddUse(part);
       return;
     }
-  }
-
-  Expr MarkExpr(const IterMark& mark) const {
-    if (mark.var) return mark.var;
-    Expr result;
-    for (const IterSplit& split : mark.sum.args) {
-      Expr e = MarkExpr(*split.source);
-      if (!(split.extent == split.source->extent)) {
-        if (!(split.lower_factor * split.extent == split.source->extent)) {
-          e = FloorMod(e, (split.lower_factor * split.extent).ToExpr(dtype_));
-        }
-        if (!split.lower_factor.IsOne()) e = FloorDiv(e, split.lower_factor.ToExpr(dtype_));
-      }
-      if (!split.scale.IsOne()) e = e * split.scale.ToExpr(dtype_);
-      result = result ? result + e : e;
-    }
-    return IsInt(mark.sum.base, 0) ? result : result + mark.sum.base;
   }
 
   // Whether the used parts of a mark are independent of each other and, as the level demands, take all combinations

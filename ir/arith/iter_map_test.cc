@@ -70,6 +70,10 @@ TEST_F(IterMapTest, PredicatesBoundFusedIterators) {
   Refuses({i, j}, domain, IterMapLevel::kSurjective, Code::kNotSurjective, 0, predicate);
   auto simplified = IterMapSimplify({FloorDiv(f, 4)}, domain, predicate, &analyzer_);
   EXPECT_EQ(ToText(simplified[0]), "(i * 12 + j) // 4");
+  EXPECT_EQ(ToText(IterMapSimplify({i}, domain, predicate, &analyzer_)[0]), "i");
+  // A loop that does not start at 0: its remainder is not the loop itself.
+  EXPECT_EQ(ToText(IterMapSimplify({FloorMod(FloorMod(j, 3), 2)}, {{j, {2, 3}}}, i < Expr(4), &analyzer_)[0]),
+            "j % 3 % 2");
   Domain symbolic = {{i, {0, FloorDiv(n + 15, 16)}}, {j, {0, 16}}};
   Detects({i * 16 + j}, symbolic, IterMapLevel::kBijective, i * 16 + j < n);
 }
