@@ -37,6 +37,7 @@ class IndexSimplifier : public Mutator {
 }  // namespace
 
 Stmt SimplifyIndices(const Stmt& s, arith::Analyzer* analyzer) { return s ? IndexSimplifier(analyzer).Mutate(s) : s; }
+Expr SimplifyIndices(const Expr& e, arith::Analyzer* analyzer) { return IndexSimplifier(analyzer).Mutate(e); }
 BufferRegion SimplifyIndices(const BufferRegion& region, arith::Analyzer* analyzer) {
   return IndexSimplifier(analyzer).MutateRegion(region);
 }

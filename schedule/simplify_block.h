@@ -10,6 +10,7 @@ namespace tilewright {
 // The index expressions and conditions in `s` simplified, with what `analyzer` knows and the ranges of the loops and
 // block iterators inside of `s`. Values of other types stay as they are.
 Stmt SimplifyIndices(const Stmt& s, arith::Analyzer* analyzer);
+Expr SimplifyIndices(const Expr& e, arith::Analyzer* analyzer);
 BufferRegion SimplifyIndices(const BufferRegion& region, arith::Analyzer* analyzer);
 
 // Replaces variables (a block's former iterators) in the block's regions, init and body, simplified; `fields` has the

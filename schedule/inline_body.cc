@@ -1,0 +1,122 @@
+#include "schedule/inline_body.h"
+
+#include <algorithm>
+
+#include "ir/arith/iter_map.h"
+#include "ir/builtin.h"
+#include "ir/functor.h"
+#include "ir/regions.h"
+#include "ir/structural.h"
+#include "schedule/loop_tree.h"
+
+namespace tilewright {
+namespace {
+
+bool SameRegion(const BufferRegion& a, const BufferRegion& b) {
+  if (!a.buffer.same_as(b.buffer)) return false;
+  for (size_t d = 0; d < a.region.size(); ++d) {
+    if (!StructuralEqual(a.region[d].min, b.region[d].min) ||
+        !StructuralEqual(a.region[d].extent, b.region[d].extent)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool SameRegions(const std::vector<BufferRegion>& a, const std::vector<BufferRegion>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), SameRegion);
+}
+
+void UpdateRegions(const std::vector<BufferRegion>& detected_before, const std::vector<BufferRegion>& detected_after,
+                   const Buffer& removed, std::vector<BufferRegion>* regions) {
+  if (SameRegions(*regions, detected_before)) {
+    *regions = detected_after;
+    return;
+  }
+  std::erase_if(*regions, [&](const BufferRegion& region) { return region.buffer.same_as(removed); });
+  for (const BufferRegion& region : detected_after) {
+    const bool was_there = std::any_of(detected_before.begin(), detected_before.end(),
+                                       [&](const BufferRegion& old) { return SameRegion(old, region); });
+    if (was_there) continue;
+    auto known = std::find_if(regions->begin(), regions->end(),
+                              [&](const BufferRegion& old) { return old.buffer.same_as(region.buffer); });
+    if (known == regions->end()) {
+      regions->push_back(region);
+    } else {
+      *known = region;
+    }
+  }
+}
+
+}  // namespace
+
+bool IsPure(const Expr& value) {
+  bool pure = true;
+  PreOrder(value, [&](const Expr& e) {
+    if (const auto* call = dyn_cast<CallNode>(e)) pure &= EffectOf(call->op) == CallEffect::kPure;
+    return pure;
+  });
+  return pure;
+}
+
+const StoreNode* AsSingleStore(const BlockNode& block) {
+  const auto* store = dyn_cast<StoreNode>(block.body);
+  if (store == nullptr || block.init || store->predicate || !block.match_buffers.empty() ||
+      !block.alloc_buffers.empty()) {
+    return nullptr;
+  }
+  return store;
+}
+
+std::optional<std::vector<Expr>> SolveIterators(const std::vector<IterVar>& iters, const std::vector<Expr>& indices,
+                                                const std::vector<Expr>& values, arith::Analyzer* analyzer) {
+  arith::Domain domain;
+  for (const IterVar& iter : iters) domain.push_back({iter.var, iter.domain});
+  std::optional<arith::IterMap> map =
+      arith::DetectIterMap(indices, domain, {}, arith::IterMapLevel::kBijective, analyzer);
+  if (!map) return std::nullopt;
+  return arith::InverseIterMap(*map, values, analyzer);
+}
+
+bool UsedOtherThanByLoads(const Stmt& s, const Buffer& buffer) {
+  bool used = false;
+  PreOrderExprs(s, [&](const Expr& e) {
+    used |= e.get() == buffer->data.get();
+    if (const auto* load = dyn_cast<LoadNode>(e); load != nullptr && load->buffer.same_as(buffer)) {
+      for (const Expr& index : load->indices) used |= !index.dtype().is_scalar();
+    }
+    if (const auto* call = dyn_cast<CallNode>(e); call != nullptr && call->op == kAddressOf) {
+      const auto* load = call->args.size() == 1 ? dyn_cast<LoadNode>(call->args[0]) : nullptr;
+      used |= load != nullptr && load->buffer.same_as(buffer);
+    }
+    return true;
+  });
+  PreOrder(s, [&](const Stmt& part) {
+    if (const auto* realize = dyn_cast<BlockRealizeNode>(part)) {
+      for (const MatchBuffer& match : realize->block->match_buffers) used |= match.source.buffer.same_as(buffer);
+    }
+    return true;
+  });
+  return used;
+}
+
+Block WithNewRegions(const Block& before, BlockNode::Fields after, const Buffer& removed) {
+  const Block changed(after);
+  const AccessRegions old_regions = DetectRegions(*before), new_regions = DetectRegions(*changed);
+  UpdateRegions(old_regions.reads, new_regions.reads, removed, &after.reads);
+  UpdateRegions(old_regions.writes, new_regions.writes, removed, &after.writes);
+  return Block(std::move(after));
+}
+
+Function RemoveInlined(const Function& function, const BlockNode& scope, const Stmt& scope_body, uint32_t block,
+                       const Buffer& buffer) {
+  const auto* realize = cast<BlockRealizeNode>(FindPath(function, scope.id).back());
+  BlockNode::Fields fields = realize->block->fields();
+  fields.body = scope_body;
+  std::erase_if(fields.alloc_buffers, [&](const Buffer& allocated) { return allocated.same_as(buffer); });
+  Stmt changed = Realize(realize->bindings, realize->predicate, Block(std::move(fields)));
+  Function with_changes = ReplaceIn(function, realize, changed, function->next_id);
+  return RemoveFrom(with_changes, SubtreeOfOnly(FindPath(with_changes, block)));
+}
+
+}  // namespace tilewright

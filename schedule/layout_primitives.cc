@@ -1,0 +1,100 @@
+#include "schedule/buffer_selector.h"
+#include "schedule/compute_inline.h"
+#include "schedule/primitive_lists.h"
+#include "schedule/reindex.h"
+#include "schedule/reverse_compute_inline.h"
+#include "schedule/transform_block_layout.h"
+#include "schedule/transform_layout.h"
+
+namespace tilewright {
+namespace {
+
+// An integer counts read regions.
+BufferSelector ToSelector(const Value& value) {
+  if (const auto* name = value.As<std::string>()) return BufferSelector::Named(*name);
+  if (const auto* index = value.As<int64_t>()) return BufferSelector::Read(static_cast<int>(*index));
+  const Value::List& pair = *value.As<Value::List>();
+  const int index = static_cast<int>(*pair[1].As<int64_t>());
+  return *pair[0].As<std::string>() == "read" ? BufferSelector::Read(index) : BufferSelector::Write(index);
+}
+
+// A map with the constant as its result; null for None.
+IndexMap ToPadValue(const Value& value, size_t rank) {
+  if (const auto* map = value.As<IndexMap>()) return *map;
+  Expr constant;
+  if (const auto* integer = value.As<int64_t>()) constant = Expr(*integer);
+  if (const auto* real = value.As<double>()) constant = ConstFloat(DataType::Float(64), *real);
+  if (!constant) return IndexMap();
+  std::vector<Var> inputs;
+  for (size_t i = 0; i < rank; ++i) inputs.push_back(Var("i" + std::to_string(i)));
+  return IndexMap(std::move(inputs), {constant});
+}
+
+}  // namespace
+
+std::vector<Primitive> LayoutPrimitives() {
+  using Role = Primitive::Role;
+  return {
+      {"transform_layout",
+       "A buffer is stored in another layout, everywhere.",
+       {{"block", ArgKind::kBlock},
+        {"buffer", ArgKind::kBufferIndex},
+        {"index_map", ArgKind::kIndexMap},
+        {"pad_value", ArgKind::kPadValue, Value()},
+        // For schedules that peers print. A map is never assumed to be injective.
+        {"assume_injective_transform", ArgKind::kBool, false}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         const IndexMap& map = *call.arg(2).As<IndexMap>();
+         const IndexMap pad_value = ToPadValue(call.arg(3), map->outputs.size());
+         Outcome<TransformLayoutResult> result =
+             TransformLayout(call.function(), call.Id(0), ToSelector(call.arg(1)), map, pad_value);
+         if (!result.ok()) return result.refusal();
+         return call.Changed(result->function);
+       }},
+      {"transform_block_layout",
+       "A block gets other iterators, and loops over them.",
+       {{"block", ArgKind::kBlock}, {"index_map", ArgKind::kIndexMap}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<TransformBlockLayoutResult> result =
+             TransformBlockLayout(call.function(), call.Id(0), *call.arg(1).As<IndexMap>());
+         if (!result.ok()) return result.refusal();
+         return call.Changed(result->function);
+       }},
+      {"reindex",
+       "A block gets a copy of a buffer whose layout is the block's iterators.",
+       {{"block", ArgKind::kBlock}, {"buffer", ArgKind::kBufferIndex}},
+       ResultKind::kBlock,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<ReindexResult> result = Reindex(call.function(), call.Id(0), ToSelector(call.arg(1)));
+         if (!result.ok()) return result.refusal();
+         return call.WithBlock(result->function, result->block);
+       }},
+      {"compute_inline",
+       "What a block stores is computed where it is used.",
+       {{"block", ArgKind::kBlock}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<ComputeInlineResult> result = ComputeInline(call.function(), call.Id(0));
+         if (!result.ok()) return result.refusal();
+         return call.Changed(result->function);
+       }},
+      {"reverse_compute_inline",
+       "A producer stores what its only consumer makes of its values.",
+       {{"block", ArgKind::kBlock}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<ReverseComputeInlineResult> result = ReverseComputeInline(call.function(), call.Id(0));
+         if (!result.ok()) return result.refusal();
+         return call.Changed(result->function);
+       }},
+  };
+}
+
+}  // namespace tilewright
