@@ -42,7 +42,7 @@ bool IsAnnotation(const Value& value) {
 }
 
 bool IsBufferIndex(const Value& value) {
-  if (value.As<int64_t>()) return true;
+  if (value.As<int64_t>() || value.As<std::string>()) return true;
   const auto* pair = value.As<Value::List>();
   if (pair == nullptr || pair->size() != 2) return false;
   const auto* side = (*pair)[0].As<std::string>();
@@ -87,7 +87,7 @@ const char* ArgKindName(ArgKind kind) {
     case ArgKind::kOptionalString:
       return "text or None";
     case ArgKind::kBufferIndex:
-      return "integer or (\"read\" or \"write\", integer)";
+      return "integer, (\"read\" or \"write\", integer) or name";
     case ArgKind::kIndexMap:
       return "index map";
     case ArgKind::kAnnotation:

@@ -41,7 +41,7 @@ enum class ArgKind : uint8_t {
   kBool,
   kString,
   kOptionalString,
-  kBufferIndex,  // an integer, or a pair ("read" or "write", integer)
+  kBufferIndex,  // an integer, a pair ("read" or "write", integer), or the buffer's name
   kIndexMap,
   kAnnotation,  // number, text, list or dictionary
   kPadValue,    // None, a number, or an index map with one result

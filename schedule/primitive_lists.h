@@ -10,7 +10,8 @@ namespace tilewright {
 std::vector<Primitive> QueryPrimitives();
 std::vector<Primitive> SamplingPrimitives();
 std::vector<Primitive> LoopPrimitives();
-std::vector<Primitive> MovementPrimitives();  // caches, layouts, compute locations
+std::vector<Primitive> MovementPrimitives();  // caches, compute locations
+std::vector<Primitive> LayoutPrimitives();    // layouts of buffers and blocks, inlining
 std::vector<Primitive> BlockPrimitives();     // reductions, tiles, tensorization, annotations
 
 }  // namespace tilewright

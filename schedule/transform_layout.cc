@@ -48,7 +48,8 @@ std::optional<Refusal> WhyNotPadValue(uint32_t block, const Buffer& buffer, cons
     return true;
   });
   if (loads) return Refusal{kName, "pad_value {expr0} loads from a buffer", {block}, {value}};
-  if (value.dtype() != buffer->dtype && !value.dtype().is_int()) {
+  const bool converts = value.dtype().is_int() || (isa<FloatImmNode>(value) && buffer->dtype.is_float());
+  if (value.dtype() != buffer->dtype && !converts) {
     return Refusal{kName, "pad_value {expr0} does not have the type of {text0}", {block}, {value}, {buffer->name}};
   }
   return std::nullopt;
