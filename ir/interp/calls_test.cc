@@ -82,6 +82,24 @@ TEST(Extern, ErrorsOfTheFunctionNameIt) {
   EXPECT_EQ(Text(ValueOf(Call(kI32, "call_extern", {String("bad")}), options).status()), "INVALID_ARGUMENT: bad: no");
 }
 
+TEST(Extern, PointersStayInTheirBuffer) {
+  for (int64_t offset : {int64_t{-1}, int64_t{17}, int64_t{1} << 60}) {
+    FunctionBuilder f;
+    Buffer a = f.Input("A", {16}, kF32);
+    f.Block("b", [&](BlockBuilder& block) {
+      block.Writes({BufferRegion::Full(a)});
+      f.Add(Evaluate(Call(kI32, "call_extern", {String("f"), AccessPtr(a, Expr(offset), 1, 3)})));
+    });
+    CompileOptions options;
+    options.environment.externs["f"] = [](absl::Span<const ExternArg>, DataType, absl::Span<Scalar>) {
+      return absl::OkStatus();
+    };
+    NDArray x(kF32, {16});
+    EXPECT_EQ(Text(RunOnce(f.Build(), {x}, options)),
+              "OUT_OF_RANGE: out of bounds: a pointer outside of its buffer's memory");
+  }
+}
+
 // dot: C[0] += sum of A[0:4] * B[0:4], strides of B as in the caller.
 Function DotDescription() {
   BufferNode::Fields b_fields;

@@ -118,7 +118,7 @@ bool Compiler::MathCall(const CallNode* op, Lanes* result) {
   }
   if (op->op == "fma" && op->args.size() == 3) {
     const Lanes a = Value(op->args[0]), b = Value(op->args[1]), c = Value(op->args[2]);
-    for (size_t i = 0; i < a.size(); ++i) {
+    for (size_t i = 0; i < a.size() && i < b.size() && i < c.size(); ++i) {
       result->push_back(EmitValue(Op::kFma, a[i], b[i], c[i], TypeIndex(element)));
     }
     return true;

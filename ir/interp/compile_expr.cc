@@ -1,6 +1,7 @@
 #include <bit>
 
 #include "absl/strings/str_cat.h"
+#include "ir/functor.h"
 #include "ir/interp/compiler.h"
 
 namespace tilewright::interp::internal {
@@ -18,8 +19,26 @@ Lanes Compiler::Value(const Expr& e) {
     if (it->first == e.get()) return it->second;
   }
   Lanes lanes = NewValue(e);
+  if (lanes.size() != static_cast<size_t>(e.dtype().lanes())) {
+    Error(absl::InvalidArgumentError(
+        absl::StrCat("a value of ", lanes.size(), " lanes where ", e.dtype().ToString(), " is needed")));
+    lanes.resize(static_cast<size_t>(e.dtype().lanes()), 0);
+  }
   cache_.emplace_back(e.get(), lanes);
   return lanes;
+}
+
+// What may stop the program when it is evaluated although its value is not needed.
+bool Compiler::MayFail(const Expr& e) {
+  bool may_fail = false;
+  PreOrder(e, [&](const Expr& part) {
+    const auto* binary = dyn_cast<BinaryNode>(part);
+    const bool divides = binary != nullptr && !binary->dtype().is_float() && binary->op >= BinaryOp::kDiv &&
+                         binary->op <= BinaryOp::kFloorMod;
+    may_fail |= divides || isa<LoadNode>(part) || isa<CallNode>(part);
+    return !may_fail;
+  });
+  return may_fail;
 }
 
 Reg Compiler::ScalarValue(const Expr& e) {
@@ -45,7 +64,7 @@ Lanes Compiler::NewValue(const Expr& e) {
     case Kind::kSelect: {
       const auto* op = cast<SelectNode>(e);
       const Lanes condition = Value(op->condition), yes = Value(op->true_value), no = Value(op->false_value);
-      for (size_t i = 0; i < yes.size(); ++i) {
+      for (size_t i = 0; i < yes.size() && (condition.size() == 1 || i < condition.size()); ++i) {
         const Reg lane = NewReg();
         Emit(Op::kMove, lane, yes[i]);
         const size_t keep = Emit(Op::kJumpIfNotZero, 0, condition.size() == 1 ? condition[0] : condition[i]);
@@ -121,6 +140,10 @@ Lanes Compiler::Binary(const BinaryNode* op) {
         return {EmitValue(dtype.bits() == 32 ? Op::kMadd32 : Op::kMadd64, a, b, c)};
       }
     }
+  }
+  if (IsLogic(op->op) && op->dtype().is_scalar() && MayFail(op->b)) {
+    return op->op == BinaryOp::kAnd ? Choose(op->a, op->b, False(), op->dtype())
+                                    : Choose(op->a, True(), op->b, op->dtype());
   }
   const Lanes a = Value(op->a), b = Value(op->b);
   Lanes result;

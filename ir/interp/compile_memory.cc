@@ -46,8 +46,8 @@ Op StoreOp(DataType element) {
   }
 }
 
-// The lane of an index that may be one number for all lanes.
-Reg LaneOf(const Lanes& lanes, size_t lane) { return lanes.size() == 1 ? lanes[0] : lanes[lane]; }
+// The lane of a value that may be one number for all lanes, or (after an error) too short.
+Reg LaneOf(const Lanes& lanes, size_t lane) { return lanes[lane < lanes.size() ? lane : 0]; }
 
 }  // namespace
 
@@ -164,29 +164,42 @@ void Compiler::CheckDeclared(const Buffer& buffer, const std::vector<Reg>& indic
   }
 }
 
+std::vector<std::vector<Reg>> Compiler::ElementIndices(const Buffer& buffer, const std::vector<Expr>& indices) {
+  size_t positions = 1;
+  for (const Expr& index : indices) positions = std::max(positions, static_cast<size_t>(index.dtype().lanes()));
+  std::vector<std::vector<Reg>> elements(positions);
+  if (indices.size() != buffer->ndim() || (buffer->layout && buffer->layout.map->inputs.size() != buffer->ndim())) {
+    Error(absl::InvalidArgumentError(absl::StrCat("buffer ", buffer->name, " has ", buffer->ndim(), " dimensions, but ",
+                                                  indices.size(), " indices are given")));
+    return {};
+  }
+  for (const Expr& index : indices) {
+    const Lanes lanes = Value(index);
+    if (lanes.size() != 1 && lanes.size() != positions) {
+      Error(absl::InvalidArgumentError(
+          absl::StrCat("indices of buffer ", buffer->name, " of ", lanes.size(), " and ", positions, " lanes")));
+      return {};
+    }
+    for (size_t i = 0; i < positions; ++i) elements[i].push_back(lanes[lanes.size() == 1 ? 0 : i]);
+  }
+  return elements;
+}
+
 Lanes Compiler::Load(const LoadNode* op) {
   const Buffer& buffer = op->buffer;
-  std::vector<Lanes> indices;
-  size_t positions = 1;
-  for (const Expr& index : op->indices) {
-    indices.push_back(Value(index));
-    positions = std::max(positions, indices.back().size());
-  }
+  const std::vector<std::vector<Reg>> elements = ElementIndices(buffer, op->indices);
   const Lanes mask = op->predicate ? Value(op->predicate) : Lanes();
   const Reg slot = Slot(buffer);
   const DataType element = buffer->dtype.element();
   const int per_element = buffer->dtype.lanes();
   Lanes result;
-  for (size_t position = 0; position < positions; ++position) {
-    std::vector<Reg> at;
-    for (const Lanes& lanes : indices) at.push_back(LaneOf(lanes, position));
+  for (const std::vector<Reg>& at : elements) {
     for (int lane = 0; lane < per_element; ++lane) {
       const Reg value = NewReg();
       size_t skip = 0;
       if (op->predicate) {
         Emit(Op::kMove, value, Constant(0));
-        skip = Emit(Op::kJumpIfZero, 0,
-                    LaneOf(mask, position * static_cast<size_t>(per_element) + static_cast<size_t>(lane)));
+        skip = Emit(Op::kJumpIfZero, 0, LaneOf(mask, result.size()));
       }
       const size_t cached = offset_cache_.size();
       const int access = AddAccess(buffer, at, /*is_store=*/false);
@@ -210,12 +223,7 @@ Lanes Compiler::Load(const LoadNode* op) {
 void Compiler::Store(const StoreNode* op) {
   const Buffer& buffer = op->buffer;
   const Lanes value = Value(op->value);
-  std::vector<Lanes> indices;
-  size_t positions = 1;
-  for (const Expr& index : op->indices) {
-    indices.push_back(Value(index));
-    positions = std::max(positions, indices.back().size());
-  }
+  const std::vector<std::vector<Reg>> elements = ElementIndices(buffer, op->indices);
   const Lanes mask = op->predicate ? Value(op->predicate) : Lanes();
   const Reg slot = Slot(buffer);
   const DataType element = buffer->dtype.element();
@@ -224,11 +232,14 @@ void Compiler::Store(const StoreNode* op) {
     return Error(absl::InvalidArgumentError(absl::StrCat("a ", op->value.dtype().ToString(), " is stored into buffer ",
                                                          buffer->name, " of ", buffer->dtype.ToString())));
   }
-  for (size_t position = 0; position < positions; ++position) {
-    std::vector<Reg> at;
-    for (const Lanes& lanes : indices) at.push_back(LaneOf(lanes, position));
-    for (size_t lane = 0; lane < per_element; ++lane) {
-      const size_t index = position * per_element + lane;
+  const size_t lanes = elements.size() * per_element;
+  if (value.size() != 1 && value.size() != lanes) {
+    return Error(absl::InvalidArgumentError(
+        absl::StrCat(value.size(), " lanes are stored into ", lanes, " elements of buffer ", buffer->name)));
+  }
+  size_t index = 0;
+  for (const std::vector<Reg>& at : elements) {
+    for (size_t lane = 0; lane < per_element; ++lane, ++index) {
       size_t skip = 0;
       if (op->predicate) skip = Emit(Op::kJumpIfZero, 0, LaneOf(mask, index));
       const size_t cached = offset_cache_.size();
@@ -294,6 +305,10 @@ void Compiler::BindOrCheck(const Expr& variable, Reg reg, const std::string& wha
 
 void Compiler::MatchSubBuffer(const MatchBuffer& match) {
   const Buffer &buffer = match.buffer, &source = match.source.buffer;
+  if (match.source.region.size() != source->ndim()) {
+    return Error(absl::InvalidArgumentError(
+        absl::StrCat("a region of ", match.source.region.size(), " dimensions of buffer ", source->name)));
+  }
   if (source->layout || source->ndim() < buffer->ndim()) {
     return Error(absl::UnimplementedError(
         absl::StrCat("buffer ", buffer->name, " is a part of ", source->name,

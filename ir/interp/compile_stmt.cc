@@ -190,6 +190,10 @@ void Compiler::Sync(const SyncNode* op) {
 
 void Compiler::Realize(const BlockRealizeNode* op) {
   const BlockNode* block = op->block.get();
+  if (op->bindings.size() != block->iter_vars.size()) {
+    return Error(absl::InvalidArgumentError(absl::StrCat("block \"", block->name, "\" has ", block->iter_vars.size(),
+                                                         " iterators, but ", op->bindings.size(), " bindings")));
+  }
   size_t skip = 0;
   if (!IsTrue(op->predicate)) skip = Emit(Op::kJumpIfZero, 0, ScalarValue(op->predicate));
   for (size_t i = 0; i < block->iter_vars.size(); ++i) {
@@ -206,6 +210,10 @@ void Compiler::Realize(const BlockRealizeNode* op) {
   if (options_.check_regions) {
     const auto declare = [&](const BufferRegion& region, bool write) {
       DeclaredRegion declared{region.buffer.get(), write, {}};
+      if (region.region.size() != region.buffer->ndim()) {
+        return Error(absl::InvalidArgumentError(
+            absl::StrCat("a region of ", region.region.size(), " dimensions of buffer ", region.buffer->name)));
+      }
       for (const Range& range : region.region) {
         declared.ranges.emplace_back(ScalarValue(range.min), ScalarValue(range.extent));
       }

@@ -29,6 +29,7 @@ class Compiler {
   Reg ScalarValue(const Expr& e);
   Lanes NewValue(const Expr& e);
   Lanes Binary(const BinaryNode* op);
+  static bool MayFail(const Expr& e);
   Reg BinaryLane(BinaryOp op, DataType dtype, Reg a, Reg b);
   Reg IntegerLane(BinaryOp op, DataType dtype, Reg a, Reg b);
   Reg FloatLane(BinaryOp op, DataType dtype, Reg a, Reg b);
@@ -51,6 +52,8 @@ class Compiler {
   Reg Offset(const Buffer& buffer, const std::vector<Reg>& indices);
   Reg Slot(const Buffer& buffer);
   int AddAccess(const Buffer& buffer, const std::vector<Reg>& indices, bool is_store);
+  // One register per dimension for each element that is accessed; empty after an error.
+  std::vector<std::vector<Reg>> ElementIndices(const Buffer& buffer, const std::vector<Expr>& indices);
   void EmitChecks(const Buffer& buffer, const std::vector<Reg>& indices, int access, bool is_store);
   void CheckDeclared(const Buffer& buffer, const std::vector<Reg>& indices, int access, bool is_store);
   void AllocateBuffer(const Buffer& buffer);
@@ -124,7 +127,6 @@ class Compiler {
   std::vector<std::pair<std::string, int>> loops_;  // names and registers of the loops around
   std::vector<ThreadTag> threads_;
   int call_depth_ = 0;
-  bool in_init_ = false;
 };
 
 }  // namespace tilewright::interp::internal

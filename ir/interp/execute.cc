@@ -299,7 +299,12 @@ Machine::Stop Machine::Execute(Context& context) {
           return Stop::kError;
         }
         NEXT;
-        INT(Handle, (&A)[2].i + B.i * ip->imm);
+      case Op::kHandle:
+        if (!MakePointer((&A)[2].i, B.i, ip->imm, &DST.i)) {
+          stop_at(ip);
+          return Stop::kError;
+        }
+        NEXT;
       case Op::kSlotFromHandle:
         SlotFromHandle(&DST, A.i);
         NEXT;

@@ -18,7 +18,8 @@
 //     shared scope, to the block of threads; of a warp scope or a fragment, to the warp.
 //   * New memory has no defined contents.
 //   * Signed arithmetic in 32 and 64 bits that overflows is an error; narrower signed types and unsigned ones wrap.
-//   * And, Or and Select evaluate all operands; if_then_else only the value that is chosen.
+//   * Select evaluates all operands; if_then_else only the value that is chosen, And and Or of scalars their second
+//     operand only where the first does not decide.
 //   * Numerics: docs/numerics.md.
 #pragma once
 

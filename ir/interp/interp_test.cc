@@ -193,6 +193,31 @@ TEST(Interp, OnlyTheChosenValueOfIfThenElseIsEvaluated) {
   EXPECT_EQ(out.Get(5), 0);
 }
 
+TEST(Interp, LogicEvaluatesTheSecondOperandOnlyWhenNeeded) {
+  FunctionBuilder f;
+  Buffer a = f.Input("A", {4}, kI32), b = f.Input("B", {6}, kI32);
+  f.Loop("i", 6, [&](Var i) {
+    f.If(And(i < 4, a(i) > 0), [&] { f.Store(b, 1, {i}); });
+    f.If(Or(i >= 4, a(i) <= 0), [&] { f.Store(b, 2, {i}); });
+  });
+  NDArray in(kI32, {4}), out(kI32, {6});
+  in.SetInt(1, 5);
+  ASSERT_EQ(Text(RunOnce(f.Build(), {in, Uninitialized(out)})), "OK");
+  for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(out.GetInt(i), i == 1 ? 1 : 2);
+}
+
+TEST(Interp, LanesMustAgree) {
+  FunctionBuilder f;
+  Buffer a = f.Input("A", {8, 8}, kI32);
+  f.Add(Ref<StoreNode>(new StoreNode(a, Ramp(0, 1, 4), {Ramp(0, 1, 4), Ramp(0, 1, 8)})));
+  NDArray x(kI32, {8, 8});
+  EXPECT_EQ(Text(RunOnce(f.Build(), {x})), "INVALID_ARGUMENT: indices of buffer A of 4 and 8 lanes");
+  FunctionBuilder g;
+  Buffer b = g.Input("A", {8, 8}, kI32);
+  g.Add(Ref<StoreNode>(new StoreNode(b, Ramp(0, 1, 4), {0, Ramp(0, 1, 8)})));
+  EXPECT_EQ(Text(RunOnce(g.Build(), {x})), "INVALID_ARGUMENT: 4 lanes are stored into 8 elements of buffer A");
+}
+
 TEST(Interp, WhileLetIfAndScalars) {
   // The number of steps of the Collatz sequence of n.
   FunctionBuilder f;

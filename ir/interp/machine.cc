@@ -96,6 +96,17 @@ int32_t Machine::NewMemory() {
   return static_cast<int32_t>(memory_.size() - 1);
 }
 
+bool Machine::MakePointer(int64_t handle, int64_t elements, int64_t bytes, int64_t* result) {
+  int64_t offset = 0;
+  if (__builtin_mul_overflow(elements, bytes, &offset) || __builtin_add_overflow(offset, OffsetOf(handle), &offset) ||
+      offset < 0 || offset > memory_[static_cast<size_t>(MemoryOf(handle))].bytes) {
+    Fail(absl::OutOfRangeError("out of bounds: a pointer outside of its buffer's memory"));
+    return false;
+  }
+  *result = MakeHandle(MemoryOf(handle)) + offset;
+  return true;
+}
+
 void Machine::SlotFromHandle(Scalar* slot, int64_t handle) {
   const Memory& memory = memory_[static_cast<size_t>(MemoryOf(handle))];
   slot[0].p = memory.data + OffsetOf(handle);

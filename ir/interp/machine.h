@@ -67,6 +67,8 @@ class Machine {
   bool CheckRead(Context& context, const Instruction& instruction);
   bool CheckWrite(Context& context, const Instruction& instruction);
   bool FloatToInt(double value, DataType to, int64_t* result);
+  // `handle` moved by `elements` of some bytes, which must not lead out of its memory.
+  bool MakePointer(int64_t handle, int64_t elements, int64_t bytes, int64_t* result);
   void SlotFromHandle(Scalar* slot, int64_t handle);
   void MarkWritten(int64_t handle);
 

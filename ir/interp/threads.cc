@@ -7,6 +7,7 @@
 namespace tilewright::interp::internal {
 namespace {
 constexpr int64_t kMaxThreads = 1 << 20;
+constexpr int64_t kMaxThreadRegisters = int64_t{1} << 28;
 }  // namespace
 
 void Machine::Spawn(Context& parent, Group& group, std::vector<Context*>& ready) {
@@ -102,8 +103,9 @@ bool Machine::RunGroup(Context& root) {
   std::vector<Context*> ready, waiting;
   const auto spawn = [&](Context& parent) {
     const int64_t extent = parent.registers[static_cast<size_t>(code_.instructions[parent.pc].a)].i;
-    if (extent > kMaxThreads || static_cast<int64_t>(group.contexts.size()) + extent > kMaxThreads) {
-      Fail(absl::ResourceExhaustedError(absl::StrCat("more than ", kMaxThreads, " threads")));
+    const int64_t most = std::min(kMaxThreads, kMaxThreadRegisters / static_cast<int64_t>(code_.registers.size() + 1));
+    if (extent > most || static_cast<int64_t>(group.contexts.size()) + extent > most) {
+      Fail(absl::ResourceExhaustedError(absl::StrCat("more than ", most, " threads")));
       return false;
     }
     if (extent <= 0) {
