@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/pointer_facts.h"
 #include "ir/functor.h"
@@ -88,9 +89,19 @@ absl::Status EmitFunction(ModuleContext& context, const Function& function) {
   return EmitAbi(context, function, compute);
 }
 
+// "x86_64:avx2,fma" under the name tw_required_features, which LoadedModule reads before it calls anything.
+void EmitRequiredFeatures(ModuleContext& context) {
+  const std::string architecture = context.target.triple.substr(0, context.target.triple.find('-'));
+  llvm::Constant* text = llvm::ConstantDataArray::getString(
+      context.llvm, absl::StrCat(architecture, ":", absl::StrJoin(context.target.features, ",")));
+  new llvm::GlobalVariable(context.module, text->getType(), true, llvm::GlobalValue::ExternalLinkage, text,
+                           "tw_required_features");
+}
+
 }  // namespace
 
 absl::Status EmitModule(ModuleContext& context, const Module& module) {
+  EmitRequiredFeatures(context);
   for (const Function& function : module.functions()) {
     if (absl::Status status = EmitFunction(context, function); !status.ok()) return status;
   }

@@ -79,6 +79,10 @@ absl::StatusOr<std::unique_ptr<CompiledModule>> CompileToJit(const Module& modul
 
   auto jit = llvm::orc::LLJITBuilder().create();
   if (!jit) return ToStatus(jit.takeError());
+  // LLVM reports what went wrong here, and returns only that something did.
+  auto reports = std::make_shared<std::string>();
+  (*jit)->getExecutionSession().setErrorReporter(
+      [reports](llvm::Error error) { absl::StrAppend(reports.get(), llvm::toString(std::move(error))); });
   llvm::orc::JITDylib& library = (*jit)->getMainJITDylib();
   const char prefix = (*jit)->getDataLayout().getGlobalPrefix();
   auto process = llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(prefix);
@@ -94,7 +98,10 @@ absl::StatusOr<std::unique_ptr<CompiledModule>> CompileToJit(const Module& modul
   // Link now: what cannot be resolved is this call's error, not a crash of a later one.
   for (const Function& function : module.functions()) {
     auto symbol = (*jit)->lookup(function->name);
-    if (!symbol) return ToStatus(symbol.takeError());
+    if (!symbol) {
+      const std::string failure = llvm::toString(symbol.takeError());
+      return absl::InvalidArgumentError(absl::StrCat(*reports, reports->empty() ? failure : ""));
+    }
   }
   auto code = std::make_unique<CompiledModule::Code>();
   code->jit = std::move(*jit);

@@ -1,4 +1,4 @@
-// Compiles programs to files: objects, assembly, LLVM IR, shared libraries.
+// Compiles programs to objects, assembly, LLVM IR and shared libraries.
 //
 //   auto assembly = EmitAssembly(module, NamedTarget("arm-neoverse-n1").value());
 //
@@ -19,5 +19,13 @@ absl::StatusOr<std::string> EmitObject(const Module& module, const Target& targe
 absl::StatusOr<std::string> EmitAssembly(const Module& module, const Target& target,
                                          const CompileOptions& options = {});
 absl::StatusOr<std::string> EmitLlvmIr(const Module& module, const Target& target, const CompileOptions& options = {});
+
+// Writes a shared library that codegen/runtime/loaded_module.h (or dlopen) opens. Links with the first of ld.lld-19,
+// ld.lld and ld that is installed.
+absl::Status EmitSharedLibrary(const Module& module, const Target& target, const std::string& path,
+                               const CompileOptions& options = {});
+
+// A C header that declares the functions of the module.
+std::string EmitHeader(const Module& module);
 
 }  // namespace tilewright

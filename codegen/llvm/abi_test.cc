@@ -1,0 +1,216 @@
+// The checks of exported functions: every code with its exact message.
+#include <gtest/gtest.h>
+
+#include "codegen/llvm/jit.h"
+#include "codegen/runtime/tensor.h"
+#include "ir/script/parse_or_die.h"
+
+namespace tilewright {
+namespace {
+
+using runtime::kFloat32;
+using runtime::Tensor;
+
+constexpr char kProgram[] = R"(
+@T.prim_func
+def main(a: T.handle, B: T.Buffer((4, 8), "float32"), s: T.int32):
+    n = T.int32()
+    A = T.match_buffer(a, (n, 8), "float32")
+    for i, j in T.grid(4, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi % n, vj] + T.Cast("float32", s)
+)";
+
+class Abi : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto compiled = CompileToJit(ParseOrDie(kProgram), HostTarget());
+    ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+    compiled_ = *std::move(compiled);
+    function_ = compiled_->Find("main");
+    a_ = Tensor::Allocate(kFloat32, {2, 8});
+    b_ = Tensor::Allocate(kFloat32, {4, 8});
+    s_ = Tensor::Allocate(runtime::kInt32, std::initializer_list<int64_t>{});
+    args_ = {a_->abi(), b_->abi(), s_->abi()};
+  }
+  int Call(int count = 3) {
+    TwCall call = {.message = message_, .message_bytes = sizeof(message_)};
+    return function_(&call, args_.data(), count);
+  }
+
+  std::unique_ptr<CompiledModule> compiled_;
+  TwFunction function_ = nullptr;
+  std::optional<Tensor> a_, b_, s_;
+  std::vector<TwTensor*> args_;
+  char message_[128] = "";
+};
+
+TEST_F(Abi, RunsWithAndWithoutACall) {
+  a_->data<float>()[9] = 5;
+  *s_->data<int32_t>() = 2;
+  EXPECT_EQ(Call(), kTwOk);
+  EXPECT_EQ(function_(nullptr, args_.data(), 3), kTwOk);
+  EXPECT_EQ(b_->data<float>()[9], 7);
+  EXPECT_EQ(b_->data<float>()[25], 7);
+}
+
+TEST_F(Abi, ErrorsWithoutRoomForAMessage) {
+  EXPECT_EQ(function_(nullptr, args_.data(), 2), kTwErrorArgumentCount);
+  TwCall call = {.message = message_, .message_bytes = 10};
+  EXPECT_EQ(function_(&call, args_.data(), 2), kTwErrorArgumentCount);
+  EXPECT_STREQ(message_, "main take");
+}
+
+TEST_F(Abi, Count) {
+  EXPECT_EQ(Call(2), kTwErrorArgumentCount);
+  EXPECT_STREQ(message_, "main takes 3 arguments, got 2");
+}
+
+TEST_F(Abi, Null) {
+  args_[1] = nullptr;
+  EXPECT_EQ(Call(), kTwErrorNullArgument);
+  EXPECT_STREQ(message_, "argument 1 (B) is null");
+  args_[1] = b_->abi();
+  b_->abi()->data = nullptr;
+  EXPECT_EQ(Call(), kTwErrorNullArgument);
+  EXPECT_STREQ(message_, "argument 1 (B) has no elements");
+}
+
+TEST_F(Abi, Device) {
+  a_->abi()->device.device_type = kTwCuda;
+  EXPECT_EQ(Call(), kTwErrorDevice);
+  EXPECT_STREQ(message_, "argument 0 (A) lies on a device of type 2, not on the CPU");
+}
+
+TEST_F(Abi, Rank) {
+  a_->abi()->ndim = 1;
+  EXPECT_EQ(Call(), kTwErrorRank);
+  EXPECT_STREQ(message_, "argument 0 (A) has 1 dimensions, expected 2");
+}
+
+TEST_F(Abi, Type) {
+  b_->abi()->dtype = runtime::kInt32;
+  EXPECT_EQ(Call(), kTwErrorType);
+  EXPECT_STREQ(message_, "argument 1 (B) is not of type float32");
+  b_->abi()->dtype = kFloat32;
+  s_->abi()->dtype = runtime::kInt64;
+  EXPECT_EQ(Call(), kTwErrorType);
+  EXPECT_STREQ(message_, "argument 2 (s) is not of type int32");
+}
+
+TEST_F(Abi, Shape) {
+  b_->abi()->shape[0] = 5;
+  EXPECT_EQ(Call(), kTwErrorShape);
+  EXPECT_STREQ(message_, "argument 1 (B): dimension 0 has extent 5, expected 4");
+}
+
+TEST_F(Abi, ShapeThatAVariableCannotHold) {
+  a_->abi()->shape[0] = (int64_t{1} << 32) + 2;
+  EXPECT_EQ(Call(), kTwErrorShape);
+  EXPECT_STREQ(message_, "argument 0 (A): dimension 0 has extent 4294967298, expected 2");
+}
+
+TEST_F(Abi, Strides) {
+  b_->abi()->strides[0] = 9;
+  EXPECT_EQ(Call(), kTwErrorStrides);
+  EXPECT_STREQ(message_, "argument 1 (B): dimension 0 has stride 9, expected 8");
+  b_->abi()->strides = nullptr;  // compact
+  EXPECT_EQ(Call(), kTwOk);
+}
+
+TEST_F(Abi, Alignment) {
+  Tensor storage = *Tensor::Allocate(kFloat32, {40});
+  b_->abi()->data = storage.data<float>() + 1;
+  EXPECT_EQ(Call(), kTwErrorAlignment);
+  EXPECT_STREQ(message_, "argument 1 (B) is not aligned to 64 bytes");
+  b_->abi()->data = storage.data<float>();
+  b_->abi()->byte_offset = 8;
+  EXPECT_EQ(Call(), kTwErrorAlignment);
+}
+
+TEST_F(Abi, Aliasing) {
+  Tensor storage = *Tensor::Allocate(kFloat32, {48});
+  a_->abi()->data = storage.data<float>();
+  b_->abi()->data = storage.data<float>() + 16;
+  EXPECT_EQ(Call(), kTwOk);  // side by side
+  a_->abi()->data = storage.data<float>() + 32;
+  EXPECT_EQ(Call(), kTwErrorAliasing);
+  EXPECT_STREQ(message_, "argument 0 (A) and argument 1 (B) overlap, and one of them is written");
+}
+
+TEST(Assertions, StopTheCall) {
+  auto compiled = CompileToJit(ParseOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((4,), "int32")):
+    for i in T.parallel(4):
+        with T.block("A"):
+            vi = T.axis.spatial(4, i)
+            assert A[vi] < 10, "too large"
+            A[vi] = A[vi] + 1
+)"),
+                               HostTarget());
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  Tensor a = *Tensor::Allocate(runtime::kInt32, {4});
+  TwTensor* args[] = {a.abi()};
+  EXPECT_TRUE((*compiled)->Run("main", args).ok());
+  EXPECT_EQ(a.data<int32_t>()[3], 1);
+  a.data<int32_t>()[2] = 10;
+  EXPECT_EQ((*compiled)->Run("main", args).message(), "assertion failed: too large");
+  EXPECT_EQ((*compiled)->Run("other", args).message(), "no function other");
+}
+
+TEST(Workspace, IsUsedWhenItIsLargeEnough) {
+  auto compiled = CompileToJit(ParseOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((50000,), "float32"), B: T.Buffer((50000,), "float32")):
+    with T.block("root"):
+        X = T.alloc_buffer((50000,), "float32")
+        for i in range(50000):
+            with T.block("X"):
+                vi = T.axis.spatial(50000, i)
+                X[vi] = A[vi] + T.float32(1)
+        for i in range(50000):
+            with T.block("B"):
+                vi = T.axis.spatial(50000, i)
+                B[vi] = X[49999 - vi]
+)"),
+                               HostTarget());
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  ASSERT_EQ((*compiled)->WorkspaceBytes("main"), 200000 / 64 * 64 + 64 * (200000 % 64 != 0));
+  Tensor a = *Tensor::Allocate(kFloat32, {50000}), b = *Tensor::Allocate(kFloat32, {50000});
+  Tensor workspace = *Tensor::Allocate(kFloat32, {60000});
+  TwTensor* args[] = {a.abi(), b.abi()};
+  const TwFunction function = (*compiled)->Find("main");
+  TwCall call = {.workspace = workspace.data<void>(), .workspace_bytes = 100};
+  EXPECT_EQ(function(&call, args, 2), kTwOk);
+  EXPECT_EQ(workspace.data<float>()[0], 0);  // too small: not touched
+  call.workspace_bytes = 240000;
+  EXPECT_EQ(function(&call, args, 2), kTwOk);
+  EXPECT_EQ(workspace.data<float>()[0], 1);
+  EXPECT_EQ(b.data<float>()[7], 1);
+}
+
+TEST(Target, FeaturesThatTheMachineLacksAreRefused) {
+  Target target = HostTarget();
+  target.features.push_back("no-such-feature");
+  auto compiled = CompileToJit(ParseOrDie(kProgram), target);
+  EXPECT_EQ(compiled.status().message(),
+            "target host needs the processor feature no-such-feature, which this machine lacks");
+}
+
+TEST(Extern, UnknownFunctionsAreAnError) {
+  auto compiled = CompileToJit(ParseOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((4,), "float32")):
+    for i in range(4):
+        with T.block("A"):
+            vi = T.axis.spatial(4, i)
+            A[vi] = T.call_extern("float32", "no_such_function", A[vi])
+)"),
+                               HostTarget());
+  EXPECT_EQ(compiled.status().message(), "Symbols not found: [ no_such_function ]");
+}
+
+}  // namespace
+}  // namespace tilewright

@@ -1,0 +1,116 @@
+#include "codegen/llvm/object.h"
+
+#include <gtest/gtest.h>
+
+#include "codegen/llvm/testing/programs.h"
+#include "codegen/runtime/loaded_module.h"
+#include "codegen/runtime/tensor.h"
+#include "ir/script/parse_or_die.h"
+
+namespace tilewright {
+namespace {
+
+constexpr char kDouble[] = R"(
+@T.prim_func
+def twice(A: T.Buffer((20,), "float32"), B: T.Buffer((20,), "float32")):
+    for i in T.vectorized(20):
+        with T.block("B"):
+            vi = T.axis.spatial(20, i)
+            B[vi] = A[vi] * T.float32(2)
+)";
+
+TEST(Object, SharedLibraryLoadsAndRuns) {
+  const std::string path = ::testing::TempDir() + "/twice.so";
+  absl::Status status = EmitSharedLibrary(ParseOrDie(kDouble), HostTarget(), path);
+  ASSERT_TRUE(status.ok()) << status.message();
+  std::string error;
+  auto module = runtime::LoadedModule::Open(path, &error);
+  ASSERT_TRUE(module.has_value()) << error;
+  const TwFunction twice = module->Find("twice");
+  ASSERT_NE(twice, nullptr);
+  EXPECT_EQ(module->Find("thrice"), nullptr);
+  EXPECT_EQ(module->WorkspaceBytes("twice"), 0);
+  auto a = runtime::Tensor::Allocate(runtime::kFloat32, {20}), b = runtime::Tensor::Allocate(runtime::kFloat32, {20});
+  for (int i = 0; i < 20; ++i) a->data<float>()[i] = static_cast<float>(i);
+  TwTensor* args[] = {a->abi(), b->abi()};
+  ASSERT_EQ(twice(nullptr, args, 2), kTwOk);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(b->data<float>()[i], 2 * i);
+}
+
+TEST(Object, LibraryForAnotherProcessorIsRefused) {
+  Target target = HostTarget();
+  target.features.push_back("no-such-feature");
+  const std::string path = ::testing::TempDir() + "/other.so";
+  ASSERT_TRUE(EmitSharedLibrary(ParseOrDie(kDouble), target, path).ok());
+  std::string error;
+  EXPECT_FALSE(runtime::LoadedModule::Open(path, &error).has_value());
+  EXPECT_EQ(error, path + " was compiled for a processor with no-such-feature, which this machine lacks");
+}
+
+TEST(Object, WhatIsNoLibraryIsRefused) {
+  std::string error;
+  EXPECT_FALSE(runtime::LoadedModule::Open("/nonexistent.so", &error).has_value());
+  EXPECT_NE(error.find("/nonexistent.so"), error.npos);
+}
+
+TEST(Object, CompilesForEveryCpuTarget) {
+  const Module module(testing::MakeTiledMatmul({.m = 13, .n = 32, .k = 8, .rows = 4, .columns = 16}));
+  for (const std::string& name : TargetNames()) {
+    const Target target = NamedTarget(name).value();
+    auto assembly = EmitAssembly(module, target);
+    if (target.kind == TargetKind::kCuda) {
+      EXPECT_EQ(assembly.status().message(), "target " + name + " is no CPU");
+      continue;
+    }
+    ASSERT_TRUE(assembly.ok()) << assembly.status().message();
+    if (target.kind == TargetKind::kArm) EXPECT_NE(assembly->find("fmla"), assembly->npos) << name;
+    auto object = EmitObject(module, target);
+    ASSERT_TRUE(object.ok());
+    EXPECT_EQ(object->substr(1, 3), "ELF");
+  }
+}
+
+TEST(Object, IrAndHeader) {
+  auto ir = EmitLlvmIr(ParseOrDie(kDouble), HostTarget());
+  ASSERT_TRUE(ir.ok());
+  EXPECT_NE(ir->find("define i32 @twice("), ir->npos);
+  const std::string header = EmitHeader(ParseOrDie(kDouble));
+  EXPECT_NE(header.find("// (A: float32[20], B: float32[20])\n"
+                        "int twice(const TwCall* call, TwTensor* const* args, int32_t num_args);\n"
+                        "int64_t twice_workspace_bytes(void);"),
+            header.npos);
+}
+
+TEST(Object, RefusesWhatACpuHasNot) {
+  auto refused = [](const char* text) {
+    auto assembly = EmitAssembly(ParseOrDie(text), HostTarget());
+    return assembly.ok() ? "compiled" : std::string(assembly.status().message());
+  };
+  EXPECT_EQ(refused(R"(
+@T.prim_func
+def main(A: T.Buffer((16,), "float32")):
+    for i in T.thread_binding(16, thread="threadIdx.x"):
+        with T.block("A"):
+            vi = T.axis.spatial(16, i)
+            A[vi] = T.float32(0)
+)"),
+            "function main: loop i is bound to threadIdx.x, which a CPU has not");
+  EXPECT_EQ(refused(R"(
+@T.prim_func
+def main(A: T.Buffer((16,), "float32")):
+    with T.block("root"):
+        S = T.alloc_buffer((16,), "float32", scope="shared")
+        for i in range(16):
+            with T.block("S"):
+                vi = T.axis.spatial(16, i)
+                S[vi] = A[vi]
+        for i in range(16):
+            with T.block("A"):
+                vi = T.axis.spatial(16, i)
+                A[vi] = S[15 - vi]
+)"),
+            "function main: buffer S lies in scope \"shared\", which a CPU has not");
+}
+
+}  // namespace
+}  // namespace tilewright
