@@ -92,6 +92,64 @@ TEST_F(AnalyzerTest, UsesAssumptions) {
   EXPECT_EQ(analyzer_.ConstBounds(i * 12 + j), (Bounds{0, 1031}));
 }
 
+TEST_F(AnalyzerTest, UsesKnownRemainders) {
+  analyzer_.Assume(FloorMod(n, 16) == Expr(0));
+  analyzer_.Assume(FloorMod(m, 8) == Expr(3));
+  Simplifies(FloorDiv(n, 16) * 16, n);
+  Simplifies(FloorMod(n, 4), 0);
+  Simplifies(FloorMod(n * 2 + i * 32 + 5, 32), 5);
+  Simplifies(FloorDiv(n + 15, 16), FloorDiv(n, 16));
+  Simplifies(FloorMod(m + n, 8), 3);
+  EXPECT_TRUE(analyzer_.CanProveDivisible(n * 3, Expr(48)));
+  EXPECT_FALSE(analyzer_.CanProveDivisible(Expr(n), Expr(32)));
+}
+
+TEST_F(AnalyzerTest, KeepsFloatsExact) {
+  DataType f32 = DataType::Float(32);
+  Var x("x", f32);
+  Simplifies(x * ConstFloat(f32, 1), x);
+  Simplifies(x - ConstFloat(f32, 0), x);
+  Simplifies(x + ConstFloat(f32, 0), x + ConstFloat(f32, 0));  // -0 + 0 is 0
+  Simplifies(x * ConstFloat(f32, 0), x * ConstFloat(f32, 0));  // NaN
+  Simplifies(x - x, x - x);
+  Simplifies(Not(x < ConstFloat(f32, 1)), Not(x < ConstFloat(f32, 1)));
+  Simplifies(ConstFloat(f32, 0.5) + ConstFloat(f32, 0.25), ConstFloat(f32, 0.75));
+}
+
+TEST_F(AnalyzerTest, KeepsUnsignedAndNarrowIntegers) {
+  DataType u8 = DataType::UInt(8), u32 = DataType::UInt(32), i8 = DataType::Int(8);
+  Var x("x", u32), y("y", i8);
+  Simplifies(x - Const(u32, 1) + Const(u32, 1), x - Const(u32, 1) + Const(u32, 1));
+  Simplifies(Const(u8, 200) + Const(u8, 100), Const(u8, 44));
+  Simplifies(Const(i8, 100) + Const(i8, 100), Const(i8, 100) + Const(i8, 100));
+  Simplifies(x + Const(u32, 0), x);
+  Simplifies(CastTo(DataType::Int(32), y) < Expr(128), True());
+  Simplifies(CastTo(i8, CastTo(DataType::Int(32), x)), CastTo(i8, CastTo(DataType::Int(32), x)));
+}
+
+TEST_F(AnalyzerTest, LeavesWhatDoesNotFit) {
+  Expr large(int64_t{1} << 30);
+  Simplifies(i * large * 4, i * large * 4);
+  DataType i64 = DataType::Int(64);
+  Var l("l", i64);
+  Expr huge = Const(i64, int64_t{1} << 62);
+  Simplifies(l * huge * 4, l * huge * 4);
+  // The sum may not fit 32 bits although it was computed in 64.
+  Simplifies(CastTo(DataType::Int(32), l), CastTo(DataType::Int(32), l));
+  analyzer_.Bind(i, Range{0, 1 << 20});
+  Expr wide = CastTo(i64, i) * Const(i64, 1 << 20) + CastTo(i64, j);
+  Simplifies(CastTo(DataType::Int(32), FloorDiv(wide, Const(i64, 3))),
+             CastTo(DataType::Int(32), FloorDiv(wide, Const(i64, 3))));
+}
+
+TEST_F(AnalyzerTest, KeepsEffectsAndErrors) {
+  Expr call = Call(DataType::Int(32), "call_extern", {String("f")});
+  Simplifies(call - call, call - call);
+  Simplifies(call * 0, call * 0);
+  // The value that is not chosen is computed too, and must not divide by zero.
+  Simplifies(Select(Expr(j) < 0, FloorMod(n, n + j), 0), Select(Expr(j) < 0, FloorMod(n, n + j), 0));
+}
+
 TEST_F(AnalyzerTest, HandlesMinMaxSelectAndCasts) {
   analyzer_.Bind(i, Range{0, 8});
   Simplifies(Min(i, 8), i);

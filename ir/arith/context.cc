@@ -42,7 +42,7 @@ void Context::Push(Binding binding) {
   undo_.push_back(Undoable::kBinding);
 }
 
-void Context::BindRange(const Var& var, const Range& range) {
+void Context::BindRange(const Var& var, const Range& range, bool not_empty) {
   Binding binding;
   binding.var = var;
   if (const Binding* old = Find(var.get())) {
@@ -60,7 +60,7 @@ void Context::BindRange(const Var& var, const Range& range) {
   Sum size = ToSum(range.extent);
   Sum at_least_one = size;
   at_least_one.AddBase(-1);
-  if (!size.IsConstant() && !at_least_one.overflow) PushFact(at_least_one);  // The range is not empty.
+  if (not_empty && !size.IsConstant() && !at_least_one.overflow) PushFact(at_least_one);
   Sum last = least;
   AddSum(&last, at_least_one, 1);
   binding.bounds = Intersect(binding.bounds, {BoundsOf(least).min, BoundsOf(last).max});
@@ -117,7 +117,9 @@ void Context::PushAtomFact(const Term& term, Bounds bounds) {
     Push(std::move(binding));
     return;
   }
-  atom_facts_.push_back({Unscaled(term), bounds});
+  Bounds known = BoundsOf(Unscaled(term)), narrowed = Intersect(known, bounds);
+  if (narrowed == known) return;
+  atom_facts_.push_back({Unscaled(term), narrowed});
   undo_.push_back(Undoable::kAtomFact);
 }
 
@@ -150,6 +152,15 @@ void Context::PushFact(Sum fact) {
   if (Expr atom = FromSum(compound)) PushAtomFact({atom}, SolveForTerm(divisor, fact.base));
   facts_.push_back(std::move(fact));
   undo_.push_back(Undoable::kFact);
+}
+
+std::optional<int64_t> Context::KnownRemainder(const Expr& atom, int64_t modulus) const {
+  for (const AtomFact& fact : atom_facts_) {
+    bool known = fact.term.lower == 1 && fact.term.upper != kNoUpper && fact.term.upper % modulus == 0 &&
+                 fact.bounds.IsPoint() && SameAtom(fact.term.atom, atom);
+    if (known) return FloorModInt(fact.bounds.min, modulus);
+  }
+  return std::nullopt;
 }
 
 void Context::PushKnown(const Expr& condition, bool holds) {

@@ -20,7 +20,7 @@ namespace tilewright::arith {
 class Context {
  public:
   // ---- Bindings and facts (context.cc)
-  void BindRange(const Var& var, const Range& range);
+  void BindRange(const Var& var, const Range& range, bool not_empty = true);
   void BindValue(const Var& var, const Expr& value);
   void Assume(const Expr& condition, bool holds = true);
   size_t mark() const { return undo_.size(); }
@@ -87,10 +87,13 @@ class Context {
   // The truth of a condition that was assumed as it stands.
   std::optional<bool> Lookup(const Expr& condition) const;
   // Intersects with what is known about the split.
+  // `atom` % modulus where it is known.
+  std::optional<int64_t> KnownRemainder(const Expr& atom, int64_t modulus) const;
   Bounds WithAtomFacts(const Term& term, Bounds bounds) const;
 
   // The greatest value of a // b for a below k * b with a constant k.
   int64_t SymbolicQuotientMax(const Expr& a, const Expr& b) const;
+  void TakeKnownRemainders(int64_t c, Sum* rest, Sum* quotient);
   void AddCompoundSplit(Sum* sum, const Term& split);
   void FoldCompounds(Sum* sum);
   Sum Opaque(const Expr& atom) const;
@@ -118,6 +121,7 @@ class Context {
   bool ProveStep(const Sum& sum);
   bool ProveByElimination(const Sum& sum);
   bool ProveByFacts(const Sum& sum);
+  bool ProveByCases(const Sum& sum, bool* applies);
   bool ProveByAtoms(const Sum& sum);
   bool ProveWithAtom(const Sum& sum, size_t term, const Expr& atom);
 

@@ -75,6 +75,32 @@ TEST_F(IntSetTest, EstimatesRegions) {
   EXPECT_EQ(Text(MustCover({{k * 64 + i * 16, 16}}, loop, {}, &analyzer_)), "[k * 64; 64]");
 }
 
+TEST_F(IntSetTest, CoversWithOverlap) {
+  // A convolution reads h * 2 + r, a slice of a larger image.
+  Domain loops = {{i, {0, 8}}, {j, {0, 3}}};
+  EXPECT_EQ(Text(MustCover({{k * 16 + i * 2 + j, 1}}, loops, {}, &analyzer_)), "[k * 16; 17]");
+  EXPECT_EQ(Text(MustCover({{i * 4 + j, 1}}, loops, {}, &analyzer_)), "none");
+  EXPECT_EQ(Text(MustCover({{i * 2 + j, 1}, {j, 1}}, loops, {}, &analyzer_)), "none");
+}
+
+TEST_F(IntSetTest, CoversHalosUpToTheBorder) {
+  // A producer computes 18 rows for each tile of 16, but none beyond the border; its consumer reads 18 rows.
+  analyzer_.Bind(k, Range{0, 15});
+  Domain rows = {{i, {0, 18}}};
+  Expr row = k * 16 + i;
+  auto provided = MustCover({{row, 1}}, rows, row < Expr(226), &analyzer_);
+  ASSERT_TRUE(provided);
+  std::string reason;
+  EXPECT_TRUE(Covers(*provided, {{k * 16, 18}}, {226}, &analyzer_, &reason)) << reason;
+  EXPECT_FALSE(Covers(*provided, {{k * 16, 19}}, {226}, &analyzer_, &reason));
+  // The same with a border of one row at the start.
+  Expr inside = And(Expr(1) <= row, row < Expr(225));
+  provided = MustCover({{row, 1}}, rows, inside, &analyzer_);
+  ASSERT_TRUE(provided);
+  EXPECT_TRUE(Covers(*provided, {{Max(k * 16, 1), 1}}, {}, &analyzer_, &reason)) << reason;
+  EXPECT_FALSE(Covers(*provided, {{k * 16, 1}}, {}, &analyzer_, &reason));
+}
+
 TEST_F(IntSetTest, DecidesCover) {
   std::string reason;
   EXPECT_TRUE(Covers({{k * 16, 18}}, {{k * 16, 18}}, {}, &analyzer_, &reason));

@@ -111,7 +111,7 @@ bool IterDomain::ApplyOne(const Expr& condition, bool* progress) {
 
 void IterDomain::Replace(const std::vector<size_t>& replaced, Iterator by, const std::vector<Expr>& values) {
   Expr extent = by.extent.ToExpr(by.var.dtype());
-  analyzer_.Bind(by.var, Range{Const(by.var.dtype(), 0), extent});
+  analyzer_.context().BindRange(by.var, Range{Const(by.var.dtype(), 0), extent}, /*not_empty=*/false);
   for (size_t i = 0; i < replaced.size(); ++i) analyzer_.Bind(iterators_[replaced[i]].var, values[i]);
   size_t position = *std::min_element(replaced.begin(), replaced.end());
   std::vector<Iterator> kept;
@@ -197,7 +197,7 @@ bool IterDomain::BoundAbove(const Sum& sum, const Sum& limit) {
   if (analyzer_.CanProveLessEqual(old_extent, extent)) return true;
   if (!analyzer_.CanProveLessEqual(extent, old_extent)) extent = analyzer_.Simplify(Min(extent, old_extent));
   iterator->extent = Monomial::Of(extent);
-  analyzer_.Bind(iterator->var, Range{Const(sum.dtype, 0), extent});
+  analyzer_.context().BindRange(iterator->var, Range{Const(sum.dtype, 0), extent}, /*not_empty=*/false);
   return true;
 }
 
@@ -206,7 +206,7 @@ bool IterDomain::BoundBelow(const Sum& sum, const Sum& limit) {
   if (iterator == nullptr) return false;
   Expr first = analyzer_.Simplify(SumToExpr(limit));
   if (analyzer_.CanProve(first <= Expr(0))) return true;
-  if (!analyzer_.CanProve(Expr(0) <= first)) return false;
+  if (!analyzer_.CanProve(Expr(0) <= first)) first = analyzer_.Simplify(Max(first, Const(sum.dtype, 0)));
   Iterator shifted;
   shifted.var = Var(iterator->var.name(), sum.dtype);
   shifted.extent = Monomial::Of(analyzer_.Simplify(iterator->extent.ToExpr(sum.dtype) - first));

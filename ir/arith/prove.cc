@@ -42,7 +42,9 @@ bool Context::ProveStep(const Sum& sum) {
   if (bounds.min >= 0) return true;
   if (bounds.max < 0 || proof_depth_ >= kMaxDepth || ++proof_steps_ > kMaxSteps) return false;
   ++proof_depth_;
-  bool proven = ProveByElimination(sum) || ProveByFacts(sum) || ProveByAtoms(sum);
+  bool by_cases = false, proven = ProveByCases(sum, &by_cases);
+  // Where cases are told apart nothing is lost, so that nothing else need be tried.
+  if (!by_cases) proven = ProveByElimination(sum) || ProveByFacts(sum) || ProveByAtoms(sum);
   --proof_depth_;
   return proven;
 }
@@ -149,6 +151,25 @@ bool Context::ProveWithAtom(const Sum& sum, size_t term, const Expr& atom) {
   return ProveStep(replaced);
 }
 
+// Replaces choices between two values by each of them: both cases must hold.
+bool Context::ProveByCases(const Sum& sum, bool* applies) {
+  for (size_t i = 0; i < sum.terms.size(); ++i) {
+    const Term& term = sum.terms[i];
+    if (term.IsSplit()) continue;
+    if (const auto* select = dyn_cast<SelectNode>(term.atom)) {
+      *applies = true;
+      return ProveWithAtom(sum, i, select->true_value) && ProveWithAtom(sum, i, select->false_value);
+    }
+    const auto* op = dyn_cast<BinaryNode>(term.atom);
+    if (op == nullptr) continue;
+    if ((op->op == BinaryOp::kMin && term.scale > 0) || (op->op == BinaryOp::kMax && term.scale < 0)) {
+      *applies = true;
+      return ProveWithAtom(sum, i, op->a) && ProveWithAtom(sum, i, op->b);
+    }
+  }
+  return false;
+}
+
 // Replaces divisions, minima and maxima by what they are at least or at most.
 bool Context::ProveByAtoms(const Sum& sum) {
   for (size_t i = 0; i < sum.terms.size(); ++i) {
@@ -172,16 +193,12 @@ bool Context::ProveByAtoms(const Sum& sum) {
       if (ProveWithAtom(sum, i, term.atom)) return true;  // x % c <= x
       continue;
     }
-    if (const auto* select = dyn_cast<SelectNode>(term.atom)) {
-      return ProveWithAtom(sum, i, select->true_value) && ProveWithAtom(sum, i, select->false_value);
-    }
     const auto* op = dyn_cast<BinaryNode>(term.atom);
     if (op == nullptr) continue;
-    if (op->op == BinaryOp::kMin || op->op == BinaryOp::kMax) {
-      bool either = (op->op == BinaryOp::kMax) == (term.scale > 0);
-      bool first = ProveWithAtom(sum, i, op->a);
-      if (first == either) return first;
-      return ProveWithAtom(sum, i, op->b);
+    if ((op->op == BinaryOp::kMax && term.scale > 0) || (op->op == BinaryOp::kMin && term.scale < 0)) {
+      // max(a, b) is at least a, and at least b.
+      if (ProveWithAtom(sum, i, op->a) || ProveWithAtom(sum, i, op->b)) return true;
+      continue;
     }
     if (op->op == BinaryOp::kFloorMod && BoundsOf(op->b).min > 0) {
       // 0 <= x % n <= n - 1

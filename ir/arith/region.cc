@@ -1,13 +1,57 @@
 #include "ir/arith/region.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "ir/arith/expr_text.h"
 #include "ir/arith/int_set.h"
 #include "ir/arith/iter_map.h"
+#include "ir/arith/linear.h"
 
 namespace tilewright::arith {
 namespace {
 
 Expr End(const Range& range) { return range.min + range.extent; }
+
+// Dimensions that are sums of loops whose steps overlap: h * 2 + r with r in [0, 3). A dimension is covered without
+// gaps when each step, from the smallest on, is no longer than what the smaller ones cover. Constant steps only.
+std::optional<Region> CoverByOverlap(const Region& region, const Domain& relaxed, const Expr& predicate,
+                                     Analyzer* analyzer) {
+  Analyzer::Scope scope(analyzer);
+  std::vector<Var> vars;
+  for (const auto& [var, range] : relaxed) {
+    analyzer->Bind(var, range);
+    vars.push_back(var);
+  }
+  if (predicate && !analyzer->CanProve(predicate)) return std::nullopt;
+  std::vector<bool> used(vars.size(), false);
+  Region result;
+  for (const Range& range : region) {
+    auto form = DetectLinear(range.min, vars, analyzer);
+    if (!form) return std::nullopt;
+    Expr first = form->base, covered = range.extent;
+    std::vector<std::pair<int64_t, size_t>> steps;
+    for (size_t v = 0; v < vars.size(); ++v) {
+      auto step = AsInt(form->coefficients[v]);
+      if (!step || *step < 0) return std::nullopt;
+      if (*step == 0) continue;
+      // Dimensions that move together do not cover a box.
+      if (used[v]) return std::nullopt;
+      used[v] = true;
+      steps.emplace_back(*step, v);
+    }
+    std::sort(steps.begin(), steps.end());
+    for (const auto& [step, v] : steps) {
+      const Range& loop = relaxed[v].second;
+      DataType dtype = covered.dtype();
+      if (!analyzer->CanProveLessEqual(Const(dtype, step), covered)) return std::nullopt;
+      covered = covered + (loop.extent - Const(dtype, 1)) * Const(dtype, step);
+      if (loop.min) first = first + loop.min * Const(dtype, step);
+    }
+    result.push_back({analyzer->Simplify(first), analyzer->Simplify(covered)});
+  }
+  return result;
+}
 
 }  // namespace
 
@@ -25,7 +69,7 @@ std::optional<Region> MustCover(const Region& region, const Domain& relaxed, con
   std::vector<Expr> starts;
   for (const Range& range : region) starts.push_back(range.min);
   auto map = DetectIterMap(starts, relaxed, predicate, IterMapLevel::kSurjective, analyzer);
-  if (!map) return std::nullopt;
+  if (!map) return CoverByOverlap(region, relaxed, predicate, analyzer);
   Region result;
   for (size_t i = 0; i < region.size(); ++i) {
     const IterSum& sum = map->indices[i];

@@ -75,6 +75,15 @@ Sum Context::Opaque(const Expr& atom) const {
 
 void Context::AddTerm(Sum* sum, Term term) {
   if (term.scale == 0) return;
+  if (!atom_facts_.empty() && term.upper == kNoUpper && term.lower > 1 && term.scale % term.lower == 0) {
+    // x // c * c where x % c is known.
+    if (auto remainder = KnownRemainder(term.atom, term.lower)) {
+      int64_t scale = term.scale / term.lower, base;
+      if (__builtin_mul_overflow(*remainder, -scale, &base)) sum->overflow = true;
+      sum->AddBase(base);
+      return AddExpr(sum, term.atom, scale);
+    }
+  }
   for (size_t i = 0; i < sum->terms.size(); ++i) {
     Term& other = sum->terms[i];
     if (!SameAtom(other.atom, term.atom)) continue;
@@ -290,6 +299,24 @@ Sum Context::Multiply(const Sum& a, const Sum& b) {
   return product;
 }
 
+// x = m * (x // m) + r with a known r: where c divides scale * m, only scale * r stays in the dividend.
+void Context::TakeKnownRemainders(int64_t c, Sum* rest, Sum* quotient) {
+  for (size_t i = 0; i < rest->terms.size();) {
+    const Term term = rest->terms[i];
+    int64_t modulus = c / std::gcd(c, term.scale), base;
+    auto remainder = term.IsSplit() || modulus == 1 ? std::nullopt : KnownRemainder(term.atom, modulus);
+    if (!remainder || __builtin_mul_overflow(*remainder, term.scale, &base)) {
+      ++i;
+      continue;
+    }
+    quotient->terms.push_back({term.atom, kNoUpper, modulus, term.scale / (c / modulus)});
+    rest->terms.erase(rest->terms.begin() + i);
+    rest->AddBase(base);
+    quotient->AddBase(FloorDivInt(rest->base, c));
+    rest->base = FloorModInt(rest->base, c);
+  }
+}
+
 void Context::DivMod(const Sum& a, int64_t c, Sum* div, Sum* mod, int64_t mod_scale) {
   Sum rest = a;
   auto add_mod = [&](const Sum& sum) {
@@ -317,6 +344,7 @@ void Context::DivMod(const Sum& a, int64_t c, Sum* div, Sum* mod, int64_t mod_sc
         ++i;
       }
     }
+    if (!atom_facts_.empty()) TakeKnownRemainders(c, &rest, &quotient);
     if (div != nullptr) AddSum(div, quotient, 1);
     if (c == 1) return;
     // What is left lies between two multiples of c.
