@@ -6,6 +6,7 @@
 #include "intrin/registry.h"
 #include "ir/script/printer.h"
 #include "schedule/script/schedule_script.h"
+#include "schedule/trace_text.h"
 #include "tools/commands.h"
 #include "tools/program_file.h"
 
@@ -88,6 +89,15 @@ int RunSchedule(const CommandArguments& args) {
   ScheduleScriptOptions options;
   if (args.Has("--each-step")) {
     options.after_call = [&](std::string_view call, int line, const Schedule& now) { steps.Show(call, line, now); };
+  }
+  if (text->find_first_not_of(" \t\r\n") != text->npos && (*text)[text->find_first_not_of(" \t\r\n")] == '{') {
+    // A trace as JSON: its text is a schedule.
+    absl::StatusOr<Trace> trace = TraceFromJson(*text);
+    if (!trace.ok()) {
+      args.err() << *script << ":1:1: error: " << std::string(trace.status().message()) << "\n";
+      return kRefused;
+    }
+    text = ToText(*trace);
   }
   if (auto error = ApplyScheduleScript(*text, *script, &schedule, options)) {
     args.err() << error->diagnostic.ToString() << "\n";
