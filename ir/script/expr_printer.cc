@@ -11,7 +11,20 @@ namespace tilewright::script {
 namespace {
 
 // Python's precedence of operators, loosest first.
-enum Precedence { kAny, kOrLevel, kAndLevel, kNotLevel, kCompareLevel, kOrBitLevel, kSumLevel, kProductLevel, kUnary };
+enum Precedence {
+  kAny,
+  kOrLevel,
+  kAndLevel,
+  kNotLevel,
+  kCompareLevel,
+  kBitOrLevel,
+  kBitXorLevel,
+  kBitAndLevel,
+  kShiftLevel,
+  kSumLevel,
+  kProductLevel,
+  kUnaryLevel
+};
 
 struct OperatorText {
   const char* symbol;  // null: always printed as a function
@@ -58,6 +71,18 @@ OperatorText TextOf(BinaryOp op, DataType operands) {
   }
   return {nullptr, "", 0};
 }
+
+// Calls that have an operator.
+struct BitOperator {
+  const char* op;
+  const char* symbol;
+  int precedence;
+};
+constexpr BitOperator kBitOperators[] = {{"bitwise_or", "|", kBitOrLevel},
+                                         {"bitwise_xor", "^", kBitXorLevel},
+                                         {"bitwise_and", "&", kBitAndLevel},
+                                         {"shift_left", "<<", kShiftLevel},
+                                         {"shift_right", ">>", kShiftLevel}};
 
 bool IsImmediate(const Expr& e) { return isa<IntImmNode>(e) || isa<FloatImmNode>(e); }
 
@@ -150,7 +175,13 @@ std::string ExprPrinter::Indices(const std::vector<Expr>& indices) {
 }
 
 std::string ExprPrinter::Text(const Annotation& annotation) {
-  if (const auto* expr = std::get_if<Expr>(&annotation.value)) return Text(*expr);
+  if (const auto* expr = std::get_if<Expr>(&annotation.value)) {
+    const auto* real = dyn_cast<FloatImmNode>(*expr);
+    if (real == nullptr || real->dtype() != DataType::Float(64) || !std::isfinite(real->value)) return Text(*expr);
+    char digits[64];
+    std::string text(digits, std::to_chars(digits, digits + sizeof(digits), real->value).ptr);
+    return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+  }
   if (const auto* dict = std::get_if<Annotation::Dict>(&annotation.value)) return Text(*dict);
   std::string out = "[";
   for (const Annotation& item : std::get<Annotation::List>(annotation.value)) {
@@ -252,7 +283,7 @@ void ExprPrinter::Append(const Expr& e, int least, std::string& out) {
       return;
     }
     case Kind::kCall:
-      return AppendCall(cast<CallNode>(e), out);
+      return AppendCall(cast<CallNode>(e), least, out);
     default:
       return;
   }
@@ -267,13 +298,8 @@ void ExprPrinter::AppendBinary(const BinaryNode* op, int least, std::string& out
     out += ")";
     return;
   }
-  const bool parenthesize = text.precedence < least;
-  if (parenthesize) out += "(";
   // Operators group to the left, except comparisons, which do not group at all.
-  Append(op->a, IsComparison(op->op) ? text.precedence + 1 : text.precedence, out);
-  absl::StrAppend(&out, " ", text.symbol, " ");
-  Append(op->b, text.precedence + 1, out);
-  if (parenthesize) out += ")";
+  AppendOperator(op->a, op->b, text.symbol, text.precedence, !IsComparison(op->op), least, out);
 }
 
 void ExprPrinter::AppendLoad(const LoadNode* op, std::string& out) {
@@ -287,7 +313,34 @@ void ExprPrinter::AppendLoad(const LoadNode* op, std::string& out) {
   absl::StrAppend(&out, "], predicate=", Text(op->predicate), ")");
 }
 
-void ExprPrinter::AppendCall(const CallNode* op, std::string& out) {
+void ExprPrinter::AppendOperator(const Expr& a, const Expr& b, const char* symbol, int precedence, bool associates,
+                                 int least, std::string& out) {
+  const bool parenthesize = precedence < least;
+  if (parenthesize) out += "(";
+  Append(a, associates ? precedence : precedence + 1, out);
+  absl::StrAppend(&out, " ", symbol, " ");
+  Append(b, precedence + 1, out);
+  if (parenthesize) out += ")";
+}
+
+bool ExprPrinter::AppendBitOperator(const CallNode* op, int least, std::string& out) {
+  if (!op->dtype().is_integer() || ResultType(ResultRule::kInteger, op->args) != op->dtype()) return false;
+  if (op->op == "bitwise_not" && op->args.size() == 1 && !IsImmediate(op->args[0])) {
+    out += "~";
+    Append(op->args[0], kUnaryLevel, out);
+    return true;
+  }
+  for (const BitOperator& bit : kBitOperators) {
+    if (op->op != bit.op || op->args.size() != 2) continue;
+    if (IsImmediate(op->args[0]) && IsImmediate(op->args[1])) return false;
+    AppendOperator(op->args[0], op->args[1], bit.symbol, bit.precedence, true, least, out);
+    return true;
+  }
+  return false;
+}
+
+void ExprPrinter::AppendCall(const CallNode* op, int least, std::string& out) {
+  if (AppendBitOperator(op, least, out)) return;
   const auto count = static_cast<int>(op->args.size());
   const CallSpelling* spelling = SpellingOf(op->op);
   const bool fits =

@@ -31,7 +31,11 @@ class ExprPrinter {
   void AppendAll(const std::vector<Expr>& items, std::string& out);
   void AppendBinary(const BinaryNode* op, int least, std::string& out);
   void AppendLoad(const LoadNode* op, std::string& out);
-  void AppendCall(const CallNode* op, std::string& out);
+  void AppendCall(const CallNode* op, int least, std::string& out);
+  // x & 7, ~x, ...; false when the call has no such form.
+  bool AppendBitOperator(const CallNode* op, int least, std::string& out);
+  void AppendOperator(const Expr& a, const Expr& b, const char* symbol, int precedence, bool associates, int least,
+                      std::string& out);
   void AppendInt(const IntImmNode* op, std::string& out);
   void AppendFloat(const FloatImmNode* op, std::string& out);
 

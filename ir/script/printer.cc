@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "absl/strings/str_cat.h"
+#include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/script/expr_printer.h"
 #include "ir/script/names.h"
@@ -295,7 +296,10 @@ void Printer::PrintStmt(const Stmt& s, bool last) {
     case Kind::kEvaluate: {
       const Expr& value = cast<EvaluateNode>(s)->value;
       const std::string text = exprs_.Text(value);
-      return Line(isa<CallNode>(value) ? text : absl::StrCat("T.evaluate(", text, ")"), marked);
+      // Calls that do something stand alone; others, which may print as operators, do not.
+      const auto* call = dyn_cast<CallNode>(value);
+      const bool alone = call != nullptr && EffectOf(call->op) != CallEffect::kPure;
+      return Line(alone ? text : absl::StrCat("T.evaluate(", text, ")"), marked);
     }
     case Kind::kLetStmt: {
       const auto* op = cast<LetStmtNode>(s);

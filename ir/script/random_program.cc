@@ -120,7 +120,7 @@ class Generator {
           value.value = Annotation::List{MakeAnnotation(Expr(1)), MakeAnnotation(True())};
           break;
         case 2:
-          value.value = Annotation::Dict{{"k", MakeAnnotation(ConstFloat(DataType::Float(32), 0.1))}};
+          value.value = Annotation::Dict{{"k", MakeAnnotation(ConstFloat(DataType::Float(Chance(50) ? 32 : 64), 0.1))}};
           break;
         case 3:
           value = MakeAnnotation(Const(DataType::Int(64), 5));

@@ -161,7 +161,7 @@ Expr FunctionReader::ReadSmallCall(const PyExpr& e, const std::string& name) {
     if (!b || !Unify(&a, &b, e.offset)) return Expr();
     const auto x = AsInt(a), y = AsInt(b);
     if (x && y && *x > 0 && *y > 0) return Const(a.dtype(), (*x - 1) / *y + 1);
-    return FloorDiv(a + b - Expr(1), b);
+    return FloorDiv(y ? a + Const(b.dtype(), *y - 1) : a + b - Const(b.dtype(), 1), b);
   }
   if (name == "Ramp" || name == "ramp") {
     if (!Bind(e, {"base", "stride", "lanes"}, &args)) return Expr();

@@ -302,10 +302,11 @@ bool FunctionReader::EvalUnary(const PyExpr& e, Value* out) {
     out->data = Call(type, "bitwise_not", {value});
     return true;
   }
-  if (!type.is_integer() && !type.is_float()) {
+  if (!type.is_int() && !type.is_float()) {
     return Fail(e.offset, absl::StrCat("'", e.text, "' of ", type.ToString()));
   }
-  out->data = e.text == "-" ? -value : value;
+  // As TVM reads it; 0 - x would lose the sign of a floating-point zero.
+  out->data = e.text == "-" ? value * Const(type, -1) : value;
   return true;
 }
 

@@ -404,7 +404,16 @@ bool FunctionReader::ReadAssert(const PyStmt& s, Segments& out) {
   Expr condition = ReadCondition(*s.value);
   if (!condition) return false;
   std::string message;
-  if (s.annotation && !ReadString(*s.annotation, &message)) return false;
+  if (s.annotation) {
+    // TVM writes ("RuntimeError", ["part", "part"]) too.
+    const PyExpr& given = *s.annotation;
+    const bool parts = given.kind == Kind::kTuple && given.items.size() == 2 && given.items[1]->kind == Kind::kList;
+    for (size_t i = 0; i < (parts ? given.items[1]->items.size() : 1); ++i) {
+      std::string text;
+      if (!ReadString(parts ? *given.items[1]->items[i] : given, &text)) return false;
+      message += text;
+    }
+  }
   out.back().stmts.push_back(Stmt(new AssertNode(std::move(condition), std::move(message))));
   return true;
 }
@@ -523,7 +532,8 @@ bool FunctionReader::ReadSync(const PyExpr& call, const std::string& name, Stmt*
   Arguments args;
   if (name == "tvm_storage_sync" || name == "storage_sync") {
     std::string memory;
-    if (!Bind(call, {"storage_scope"}, &args) || !Require(call, args, "storage_scope")) return false;
+    if (!Bind(call, {"storage_scope", "is_load", "num_blocks"}, &args) || !Require(call, args, "storage_scope"))
+      return false;
     if (!ReadString(*args["storage_scope"], &memory)) return false;
     if (memory == "warp") return make(SyncKind::kBarrier, "shared", OwnerLevel::kWarp);
     if (!Scope::Valid(memory)) return Fail(args["storage_scope"]->offset, "expected a storage scope");

@@ -267,7 +267,10 @@ bool FunctionReader::ReadAnnotations(const PyExpr& e, Annotations* out) {
       }
       annotation.value = std::move(list);
     } else {
-      Expr expr = ReadExpr(*value);
+      Value read;
+      if (!Eval(*value, &read)) return false;
+      const auto* real = read.As<double>();  // keeps all its digits
+      Expr expr = real != nullptr ? ConstFloat(DataType::Float(64), *real) : ToExpr(read, value->offset);
       if (!expr) return false;
       annotation.value = std::move(expr);
     }
