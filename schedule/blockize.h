@@ -14,8 +14,8 @@
 // none for it.
 //
 // Conditions: the loop holds nothing but loops around one block; their ranges do not depend on loops outside; the
-// block's iterators that the tile divides start at 0; each of its bindings is `outer * extent + inner` with `inner` made of the loops inside
-// only (SubspaceDivide of ir/arith).
+// block's iterators that the tile divides start at 0; each of its bindings is `outer * extent + inner` with `inner`
+// made of the loops inside only (SubspaceDivide of ir/arith).
 //
 // Ids: all survive; the new block's is born, and those of the init block and its loops.
 #pragma once

@@ -16,40 +16,36 @@
 namespace tilewright::interp::internal {
 
 // Operands: dst, a, b, c are registers unless said; imm is an immediate or an index into a table of Code.
-#define TW_INTERP_OPS(X)                                                                                              \
-  X(Move)                                                                                                             \
-  /* Integers. The checked ones stop at signed overflow of 32 or 64 bits. */                                          \
-  X(Add32)                                                                                                            \
-  X(Sub32)                                                                                                            \
-  X(Mul32)                                                                                                            \
-  X(Madd32 /* a * b + c */)                                                                                           \
-  X(Add64) X(Sub64) X(Mul64) X(Madd64) X(AddRaw) X(SubRaw) X(MulRaw) X(SignExtend /* from imm bits */) X(ZeroExtend)  \
-      X(DivS) X(ModS) X(FloorDiv) X(FloorMod) X(DivU) X(ModU) X(MinS) X(MaxS) X(MinU) X(MaxU) X(Eq) X(Ne) X(Lt) X(Le) \
-          X(LtU) X(LeU) X(And) X(Or) X(Xor) X(Not /* logical */) X(BitNot) X(Shl) X(ShrS) X(ShrU) X(AbsS) X(Popcount) \
-              X(Clz /* of imm bits */) /* Floating point: in double, the F32 ones rounded to float, the others        \
-                                          followed by a Round. */                                                     \
-      X(AddF32) X(SubF32) X(MulF32) X(DivF32) X(AddF) X(SubF) X(MulF) X(DivF) X(MinF) X(MaxF) X(EqF) X(NeF) X(LtF)    \
-          X(LeF) X(Round /* to type imm */) X(Math1 /* function imm */) X(Math2) X(Fma /* rounded to type imm */)     \
-              X(IntToF /* to type imm */) X(UIntToF) X(FToInt /* to type imm */) X(FToBool) X(ToBits)                 \
-                  X(FromBits) /* Control. imm is the target. */                                                       \
-      X(Jump) X(JumpIfZero) X(JumpIfNotZero) X(JumpIfGe /* a >= b */) X(LoopNext /* ++dst < a: jump */) X(CountStep)  \
-          X(Fail /* message imm */) X(Return)                                                                         \
-              X(Fork /* a threads, dst takes min b + index; imm: the instruction after the loop; t: warp tag */) X(   \
-                  ThreadEnd)                                                                                          \
-                  X(Barrier /* t: 0 block, 1 warp; a: linear thread, b: threads */) /* Memory: dst or c is the value, \
-                                                                                       a the slot, b the offset in    \
-                                                                                       elements, imm the access. */   \
-      X(LoadI8) X(LoadI16) X(LoadI32) X(Load64) X(LoadU8) X(LoadU16) X(LoadU32) X(LoadF32) X(LoadF16) X(LoadBF16)     \
-          X(LoadNarrow /* float of type t */) X(Store8) X(Store16) X(Store32) X(Store64) X(StoreF32) X(StoreNarrow)   \
-              X(Allocate /* slot dst, a elements; imm the allocation */)                                              \
-                  X(Handle /* dst: the handle of slot a plus b elements of imm bytes */)                              \
-                      X(SlotFromHandle /* slot dst from handle a */)                                                  \
-                          X(CallExtern /* imm: the call */) /* Detectors. imm is the access. */                       \
-      X(CheckIndex /* 0 <= a < b in dimension t */) X(CheckRange /* b <= a < b + c: dst and= */)                      \
-          X(CheckDomain /* b <= a < b + c */) X(CheckRegion /* a is true; b: message */)                              \
-              X(CheckEqual /* a == b, else message imm */) X(ShadowRead) X(ShadowWrite)                               \
-                  X(MarkWritten /* handle a, all of its allocation */) X(RegionBegin /* region imm */)                \
-                      X(StrandNext /* iteration a */) X(RegionEnd)
+// clang-format off: it does not settle on a layout for a list with comments.
+#define TW_INTERP_OPS(X)                                                                                               \
+  X(Move)                                                                                                              \
+  /* Integers. The checked ones stop at signed overflow of 32 or 64 bits. */                                           \
+  X(Add32) X(Sub32) X(Mul32) X(Madd32 /* a * b + c */) X(Add64) X(Sub64) X(Mul64) X(Madd64) X(AddRaw) X(SubRaw)        \
+  X(MulRaw) X(SignExtend /* from imm bits */) X(ZeroExtend) X(DivS) X(ModS) X(FloorDiv) X(FloorMod) X(DivU) X(ModU)    \
+  X(MinS) X(MaxS) X(MinU) X(MaxU) X(Eq) X(Ne) X(Lt) X(Le) X(LtU) X(LeU) X(And) X(Or) X(Xor) X(Not /* logical */)       \
+  X(BitNot) X(Shl) X(ShrS) X(ShrU) X(AbsS) X(Popcount) X(Clz /* of imm bits */)                                        \
+  /* Floating point: in double, the F32 ones rounded to float, the others followed by a Round. */                      \
+  X(AddF32) X(SubF32) X(MulF32) X(DivF32) X(AddF) X(SubF) X(MulF) X(DivF) X(MinF) X(MaxF) X(EqF) X(NeF) X(LtF) X(LeF)  \
+  X(Round /* to type imm */) X(Math1 /* function imm */) X(Math2) X(Fma /* rounded to type imm */)                     \
+  X(IntToF /* to type imm */) X(UIntToF) X(FToInt /* to type imm */) X(FToBool) X(ToBits) X(FromBits)                  \
+  /* Control. imm is the target. */                                                                                    \
+  X(Jump) X(JumpIfZero) X(JumpIfNotZero) X(JumpIfGe /* a >= b */) X(LoopNext /* ++dst < a: jump */) X(CountStep)       \
+  X(Fail /* message imm */) X(Return)                                                                                  \
+  X(Fork /* a threads, dst takes min b + index; imm: the instruction after the loop; t: warp tag */) X(ThreadEnd)      \
+  X(Barrier /* t: 0 block, 1 warp; a: linear thread, b: threads */)                                                    \
+  /* Memory: dst or c is the value, a the slot, b the offset in elements, imm the access. */                           \
+  X(LoadI8) X(LoadI16) X(LoadI32) X(Load64) X(LoadU8) X(LoadU16) X(LoadU32) X(LoadF32) X(LoadF16) X(LoadBF16)          \
+  X(LoadNarrow /* float of type t */) X(Store8) X(Store16) X(Store32) X(Store64) X(StoreF32) X(StoreNarrow)            \
+  X(Allocate /* slot dst, a elements; imm the allocation */)                                                           \
+  X(Handle /* dst: the handle of slot a plus b elements of imm bytes */)                                               \
+  X(SlotFromHandle /* slot dst from handle a */) X(CallExtern /* imm: the call */)                                     \
+  /* Detectors. imm is the access. */                                                                                  \
+  X(CheckIndex /* 0 <= a < b in dimension t */) X(CheckRange /* b <= a < b + c: dst and= */)                           \
+  X(CheckDomain /* b <= a < b + c */) X(CheckRegion /* a is true; b: message */)                                       \
+  X(CheckEqual /* a == b, else message imm */) X(ShadowRead) X(ShadowWrite)                                            \
+  X(MarkWritten /* handle a, all of its allocation */) X(RegionBegin /* region imm */) X(StrandNext /* iteration a */) \
+  X(RegionEnd)
+// clang-format on
 
 enum class Op : uint16_t {
 #define X(name) k##name,
