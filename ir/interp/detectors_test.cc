@@ -161,6 +161,19 @@ TEST(Races, NestedLoopsAndOrderedLoopsAreClean) {
   for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(y.Get(i), 8);
 }
 
+TEST(Races, ManyShortParallelLoopsTakeLittleMemory) {
+  FunctionBuilder f;
+  Buffer a = f.Input("A", {8}, kF32);
+  f.Loop("n", 3000000,
+         [&](Var) { f.Loop("i", 8, [&](Var i) { f.Store(a, ConstFloat(kF32, 1), {i}); }, ForKind::kVectorized); });
+  // What was forgotten must not be taken for something that runs now.
+  f.Loop("j", 2, [&](Var j) { f.Store(a, ConstFloat(kF32, 1), {j}); }, ForKind::kParallel);
+  f.Loop("k", 2, [&](Var) { f.Store(a, ConstFloat(kF32, 1), {1}); }, ForKind::kParallel);
+  NDArray x(kF32, {8});
+  EXPECT_EQ(Text(RunOnce(f.Build(), {x}, {.check_races = true})),
+            "ABORTED: race: block \"root\" writes A[1] in k = 1, which block \"root\" writes in k = 0");
+}
+
 TEST(Races, OuterIterationsRaceThroughInnerLoops) {
   FunctionBuilder f;
   Buffer a = f.Input("A", {4}, kF32);

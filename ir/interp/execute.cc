@@ -357,6 +357,7 @@ Machine::Stop Machine::Execute(Context& context) {
       case Op::kRegionEnd:
         context.strand = context.regions.back().second;
         context.regions.pop_back();
+        if (context.group == nullptr && context.regions.empty()) strands_.Forget();
         NEXT;
     }
   }

@@ -1,5 +1,6 @@
 #include "ir/interp/machine.h"
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -30,6 +31,11 @@ int64_t WrapInteger(DataType type, int64_t value) {
 }
 
 void StoreScalar(DataType type, std::byte* to, Scalar value) {
+  if (type.code() == TypeCode::kBFloat) {  // the upper half of a float
+    const auto half = static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(value.f)) >> 16);
+    std::memcpy(to, &half, sizeof half);
+    return;
+  }
   const uint64_t bits = type.is_float() ? ToBits(type, value.f) : static_cast<uint64_t>(value.i);
   std::memcpy(to, &bits, static_cast<size_t>(type.bytes()));
 }

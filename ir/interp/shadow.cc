@@ -6,45 +6,55 @@
 
 namespace tilewright::interp::internal {
 
+StrandId Strands::Append(const Strand& strand) {
+  strands_.push_back(strand);
+  return first_ + static_cast<StrandId>(strands_.size() - 1);
+}
+
 StrandId Strands::Add(StrandId parent, uint32_t execution, int64_t iteration) {
-  Strand strand = strands_[parent];  // the phases go on
+  Strand strand = At(parent);  // the phases go on
   strand.parent = parent;
   strand.execution = execution;
   strand.iteration = iteration;
   strand.before = 0;
   ++strand.depth;
-  strands_.push_back(strand);
-  return static_cast<StrandId>(strands_.size() - 1);
+  return Append(strand);
 }
 
 StrandId Strands::AfterBlockBarrier(StrandId id, uint32_t phase) {
-  Strand strand = strands_[id];
+  Strand strand = At(id);
   strand.block_phase = phase;
   strand.before = id;
-  strands_.push_back(strand);
-  return static_cast<StrandId>(strands_.size() - 1);
+  return Append(strand);
 }
 
 StrandId Strands::AfterWarpBarrier(StrandId id, uint32_t warp, uint32_t phase) {
   // The warp of a thread shows at its first barrier; what it did before belongs to the same warp.
-  for (StrandId s = id; s != 0 && strands_[s].warp == kNoWarp; s = strands_[s].before) strands_[s].warp = warp;
-  Strand strand = strands_[id];
+  for (StrandId s = id; s != 0 && At(s).warp == kNoWarp; s = At(s).before) strands_[s - first_].warp = warp;
+  Strand strand = At(id);
   strand.warp_phase = phase;
   strand.before = id;
-  strands_.push_back(strand);
-  return static_cast<StrandId>(strands_.size() - 1);
+  return Append(strand);
+}
+
+void Strands::Forget() {
+  first_ += static_cast<StrandId>(strands_.size() - 2);
+  strands_.resize(2);
+  executions_.clear();
 }
 
 bool Strands::Concurrent(StrandId a, StrandId b, int* depth) const {
+  a = Known(a);
+  b = Known(b);
   if (a == b) return false;
-  const Strand &from_a = strands_[a], &from_b = strands_[b];
-  while (strands_[a].depth > strands_[b].depth) a = strands_[a].parent;
-  while (strands_[b].depth > strands_[a].depth) b = strands_[b].parent;
+  const Strand &from_a = At(a), &from_b = At(b);
+  while (At(a).depth > At(b).depth) a = At(a).parent;
+  while (At(b).depth > At(a).depth) b = At(b).parent;
   // Where the paths part; copies of one strand before and after a barrier count as one. The part nearest to the root
   // decides, and every strand on the way has the same parent only above it.
   bool concurrent = false;
-  for (; a != b && a > kRoot && b > kRoot; a = strands_[a].parent, b = strands_[b].parent) {
-    const Strand &x = strands_[a], &y = strands_[b];
+  for (; a != b && a > kRoot && b > kRoot; a = At(a).parent, b = At(b).parent) {
+    const Strand &x = At(a), &y = At(b);
     if (x.execution != y.execution) {
       concurrent = false;
       continue;
@@ -62,8 +72,8 @@ bool Strands::Concurrent(StrandId a, StrandId b, int* depth) const {
 
 std::string Strands::Describe(StrandId strand) const {
   std::string text;
-  for (; strand > kRoot; strand = strands_[strand].parent) {
-    const Strand& s = strands_[strand];
+  for (strand = Known(strand); strand > kRoot; strand = At(strand).parent) {
+    const Strand& s = At(strand);
     text = absl::StrCat(code_.regions[static_cast<size_t>(executions_[s.execution])].loop, " = ", s.iteration,
                         text.empty() ? "" : ", ", text);
   }

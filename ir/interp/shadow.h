@@ -20,7 +20,7 @@ namespace tilewright::interp::internal {
 
 using StrandId = uint32_t;  // 0: none
 
-inline constexpr size_t kMaxStrands = size_t{1} << 26;
+inline constexpr size_t kMaxStrands = size_t{1} << 24;  // that are remembered at once: about 700 MB
 
 class Strands {
  public:
@@ -43,6 +43,8 @@ class Strands {
   // "i = 3, threadIdx.x = 1"
   std::string Describe(StrandId strand) const;
   size_t size() const { return strands_.size(); }
+  // All that ran so far comes before all that will run: nothing runs beside the root. Its strands count as the root.
+  void Forget();
 
  private:
   static constexpr uint32_t kNoWarp = ~uint32_t{0};
@@ -55,8 +57,14 @@ class Strands {
     uint32_t warp = kNoWarp, warp_phase = 0;
     StrandId before = 0;  // the same thread before its last barrier
   };
+  const Strand& At(StrandId id) const { return strands_[id <= kRoot ? id : id - first_]; }
+  StrandId Append(const Strand& strand);
+  // What is forgotten is the root.
+  StrandId Known(StrandId id) const { return id < first_ + 2 && id != 0 ? kRoot : id; }
+
   const Code& code_;
-  std::vector<Strand> strands_;
+  std::vector<Strand> strands_;  // none, the root, then those with ids from first_ + 2 on
+  StrandId first_ = 0;
   std::vector<int32_t> executions_;  // the loop of each execution
 };
 
