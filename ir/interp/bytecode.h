@@ -31,7 +31,7 @@ namespace tilewright::interp::internal {
   /* Control. imm is the target. */                                                                                    \
   X(Jump) X(JumpIfZero) X(JumpIfNotZero) X(JumpIfGe /* a >= b */) X(LoopNext /* ++dst < a: jump */) X(CountStep)       \
   X(Fail /* message imm */) X(Return)                                                                                  \
-  X(Fork /* a threads, dst takes min b + index; imm: the instruction after the loop; t: warp tag */) X(ThreadEnd)      \
+  X(Fork /* a threads, dst takes min b + index; c is the number of the loop's region */) X(ThreadEnd)                  \
   X(Barrier /* t: 0 block, 1 warp; a: linear thread, b: threads */)                                                    \
   /* Memory: dst or c is the value, a the slot, b the offset in elements, imm the access. */                           \
   X(LoadI8) X(LoadI16) X(LoadI32) X(Load64) X(LoadU8) X(LoadU16) X(LoadU32) X(LoadF32) X(LoadF16) X(LoadBF16)          \
@@ -43,8 +43,7 @@ namespace tilewright::interp::internal {
   X(CheckIndex /* 0 <= a < b in dimension t */) X(CheckRange /* b <= a < b + c: dst and= */)                           \
   X(CheckDomain /* b <= a < b + c */) X(CheckRegion /* a is true; b: message */)                                       \
   X(CheckEqual /* a == b, else message imm */) X(ShadowRead) X(ShadowWrite)                                            \
-  X(MarkWritten /* handle a, all of its allocation */) X(RegionBegin /* region imm */) X(StrandNext /* iteration a */) \
-  X(RegionEnd)
+  X(RegionBegin /* region imm */) X(StrandNext /* iteration a */) X(RegionEnd)
 // clang-format on
 
 enum class Op : uint16_t {

@@ -342,9 +342,6 @@ Machine::Stop Machine::Execute(Context& context) {
       case Op::kShadowWrite:
         if (!CheckWrite(context, *ip)) return Stop::kError;
         NEXT;
-      case Op::kMarkWritten:
-        MarkWritten(A.i);
-        NEXT;
       case Op::kRegionBegin:
         context.regions.emplace_back(strands_.BeginRegion(ip->imm), context.strand);
         NEXT;

@@ -120,11 +120,6 @@ void Machine::SlotFromHandle(Scalar* slot, int64_t handle) {
   slot[2].i = handle;
 }
 
-void Machine::MarkWritten(int64_t handle) {
-  Memory& memory = memory_[static_cast<size_t>(MemoryOf(handle))];
-  memory.shadow.MarkWritten(0, memory.bytes);
-}
-
 bool Machine::Allocate(Context& context, const Instruction& instruction) {
   const Allocation& allocation = code_.allocations[static_cast<size_t>(instruction.imm)];
   const int64_t elements = context.registers[static_cast<size_t>(instruction.a)].i;

@@ -70,7 +70,6 @@ class Machine {
   // `handle` moved by `elements` of some bytes, which must not lead out of its memory.
   bool MakePointer(int64_t handle, int64_t elements, int64_t bytes, int64_t* result);
   void SlotFromHandle(Scalar* slot, int64_t handle);
-  void MarkWritten(int64_t handle);
 
   // Each sets error_ and returns kError.
   Stop Fail(absl::Status status);
