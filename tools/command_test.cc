@@ -104,5 +104,42 @@ TEST(Command, EqualComparesUpToNames) {
   EXPECT_THAT(result.out, HasSubstr("for i in range(16):     | for j in range(8):"));
 }
 
+TEST(Compile, WritesWhatTheExtensionSays) {
+  const std::string path = testing::TempDir() + "/fill";
+  for (const char* kind : {".o", ".so", ".ll", ".s"}) {
+    Result result = RunTool({"compile", "-", "-o", path + kind}, kFill);
+    EXPECT_EQ(result.status, kDone) << result.err;
+    EXPECT_TRUE(std::ifstream(path + kind).good());
+  }
+  std::ostringstream header;
+  header << std::ifstream(path + ".h").rdbuf();
+  EXPECT_THAT(header.str(), HasSubstr("int fill(const TwCall* call, TwTensor* const* args, int32_t num_args);"));
+  Result other = RunTool({"compile", "-", "-o", path + ".s", "--target=arm-neoverse-n1"}, kFill);
+  EXPECT_EQ(other.status, kDone) << other.err;
+}
+
+TEST(Compile, PrintsAfterPasses) {
+  const std::string path = testing::TempDir() + "/fill.o";
+  Result result = RunTool({"compile", "-", "-o", path, "--print-after=flatten_buffers"}, kFill);
+  EXPECT_THAT(result.out, StartsWith("# after flatten_buffers\n"));
+  EXPECT_THAT(RunTool({"compile", "-", "-o", path, "--print-after=none"}, kFill).err,
+              StartsWith("tilewright compile: --print-after=none is no pass; there are all, lower_init, "));
+}
+
+TEST(Compile, Refuses) {
+  EXPECT_EQ(RunTool({"compile", "-"}, kFill).err,
+            "tilewright compile: -o OUT is missing; see tilewright compile --help\n");
+  EXPECT_EQ(RunTool({"compile", "-", "-o", "x.exe"}, kFill).status, kUsage);
+  EXPECT_EQ(RunTool({"compile", "-", "-o", "x.o", "--target=toaster"}, kFill).status, kRefused);
+  Result bound = RunTool({"compile", "-", "-o", testing::TempDir() + "/x.o"}, R"(
+@T.prim_func
+def main(A: T.Buffer((16,), "float32")):
+    for i in T.thread_binding(16, thread="threadIdx.x"):
+        A[i] = 1.0
+)");
+  EXPECT_EQ(bound.status, kRefused);
+  EXPECT_EQ(bound.err, "-: error: function main: loop i is bound to threadIdx.x, which a CPU has not\n");
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -10,12 +10,14 @@ namespace tilewright {
 Command ShowCommand();
 Command EqualCommand();
 Command ScheduleCommand();
+Command CompileCommand();
 
 inline std::vector<Command> AllCommands() {
   return {
       ShowCommand(),
       EqualCommand(),
       ScheduleCommand(),
+      CompileCommand(),
   };
 }
 

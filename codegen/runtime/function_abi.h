@@ -42,8 +42,7 @@ typedef enum TwError {
   kTwErrorAlignment = 8,
   kTwErrorAliasing = 9,    // A tensor that is written overlaps another one.
   kTwErrorMemory = 10,     // Temporaries could not be allocated.
-  kTwErrorAssertion = 11,  // An assertion of the program does not hold.
-  kTwErrorCpu = 12,        // The processor lacks features that the code was compiled for.
+  kTwErrorAssertion = 11,  // An assertion of the program does not hold; part of the work may be done.
 } TwError;
 
 typedef int (*TwFunction)(const TwCall* call, TwTensor* const* args, int32_t num_args);

@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <fstream>
+#include <ostream>
+
+#include "codegen/llvm/object.h"
+#include "codegen/lower/pipeline.h"
+#include "intrin/registry.h"
+#include "ir/script/printer.h"
+#include "schedule/script/schedule_script.h"
+#include "tools/commands.h"
+#include "tools/program_file.h"
+
+namespace tilewright {
+namespace {
+
+std::string_view Extension(std::string_view path) {
+  const size_t dot = path.rfind('.');
+  return dot == path.npos || path.find('/', dot) != path.npos ? std::string_view() : path.substr(dot + 1);
+}
+
+bool WriteFile(const CommandArguments& args, const std::string& path, const std::string& bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file << bytes;
+  if (file.flush()) return true;
+  args.err() << path << ": cannot be written\n";
+  return false;
+}
+
+// The header's path beside an object or a library.
+std::string HeaderPath(const std::string& path) { return path.substr(0, path.rfind('.')) + ".h"; }
+
+// Applies --script to the program, where it is given.
+bool ApplySchedule(const CommandArguments& args, Module* module) {
+  const std::optional<std::string> script = args.Get("--script");
+  if (!script) return true;
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  for (const std::string& path : args.GetAll("--intrin")) {
+    const std::optional<std::string> text = ReadText(args, path);
+    if (!text) return false;
+    if (absl::Status loaded = intrins.LoadScript(*text, path); !loaded.ok()) {
+      args.err() << std::string(loaded.message()) << "\n";
+      return false;
+    }
+  }
+  const std::optional<std::string> text = ReadText(args, *script);
+  if (!text) return false;
+  Schedule schedule(*module, {.intrins = &intrins});
+  if (auto error = ApplyScheduleScript(*text, *script, &schedule, {})) {
+    args.err() << error->diagnostic.ToString() << "\n";
+    return false;
+  }
+  *module = schedule.module();
+  return true;
+}
+
+// Writes the file that the extension of `path` asks for; the name of what went wrong is in the status.
+absl::Status Write(const CommandArguments& args, const Module& module, const Target& target, const std::string& path,
+                   const CompileOptions& options) {
+  const std::string_view kind = Extension(path);
+  if (kind == "so") {
+    absl::Status written = EmitSharedLibrary(module, target, path, options);
+    if (written.ok() && !WriteFile(args, HeaderPath(path), EmitHeader(module))) return absl::UnknownError("");
+    return written;
+  }
+  auto bytes = kind == "o"    ? EmitObject(module, target, options)
+               : kind == "ll" ? EmitLlvmIr(module, target, options)
+                              : EmitAssembly(module, target, options);
+  if (!bytes.ok()) return bytes.status();
+  if (!WriteFile(args, path, *bytes)) return absl::UnknownError("");
+  if (kind == "o" && !WriteFile(args, HeaderPath(path), EmitHeader(module))) return absl::UnknownError("");
+  return absl::OkStatus();
+}
+
+int RunCompile(const CommandArguments& args) {
+  const std::optional<std::string> path = args.Get("-o");
+  if (!path) return UsageError(args, "compile", "-o OUT is missing");
+  const std::string_view kind = Extension(*path);
+  if (kind != "o" && kind != "so" && kind != "ll" && kind != "s") {
+    return UsageError(args, "compile", "-o " + *path + " ends in none of .o, .so, .ll and .s");
+  }
+  const std::vector<std::string> print_after = args.GetAll("--print-after");
+  for (const std::string& pass : print_after) {
+    const std::vector<std::string_view> names = LoweringPassNames();
+    if (pass == "all" || std::find(names.begin(), names.end(), pass) != names.end()) continue;
+    std::string known;
+    for (std::string_view name : names) known += (known.empty() ? "" : ", ") + std::string(name);
+    return UsageError(args, "compile", "--print-after=" + pass + " is no pass; there are all, " + known);
+  }
+  auto target = NamedTarget(args.Get("--target").value_or("host"));
+  if (!target.ok()) {
+    args.err() << std::string(target.status().message()) << "\n";
+    return kRefused;
+  }
+  std::optional<Module> module = ReadProgram(args, args.operands()[0]);
+  if (!module || !ApplySchedule(args, &*module)) return kRefused;
+
+  CompileOptions options;
+  options.after_pass = [&](std::string_view pass, const Function&, const Function& after) {
+    for (const std::string& wanted : print_after) {
+      if (wanted != "all" && wanted != pass) continue;
+      args.out() << "# after " << pass << "\n" << Print(after) << "\n";
+      return;
+    }
+  };
+  absl::Status written = Write(args, *module, *target, *path, options);
+  if (written.ok()) return kDone;
+  if (!written.message().empty())
+    args.err() << args.operands()[0] << ": error: " << std::string(written.message()) << "\n";
+  return kRefused;
+}
+
+}  // namespace
+
+Command CompileCommand() {
+  return {.name = "compile",
+          .operands = "FILE",
+          .summary = "compiles a program to an object, a shared library, LLVM IR or assembly",
+          .details =
+              "The extension of OUT says which: .o, .so, .ll or .s. Objects and libraries get a C header beside "
+              "them. How functions are called is described in docs/abi.md.",
+          .flags = {{"-o", "OUT", "the file to write"},
+                    {"--target", "NAME", "what to compile for; host by default"},
+                    {"--script", "SCHED", "a schedule to apply first"},
+                    {"--intrin", "FILE", "intrinsics for the schedule, as pairs NAME_desc and NAME_impl", true},
+                    {"--print-after", "PASS", "prints the program after a lowering pass, or after all", true}},
+          .run = RunCompile};
+}
+
+}  // namespace tilewright
