@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
+#include "ir/script/buffer_printer.h"
 #include "ir/script/expr_printer.h"
 #include "ir/script/names.h"
 #include "ir/structural.h"
@@ -41,7 +42,10 @@ bool Uses(const Expr& e, const std::unordered_set<const VarNode*>& vars) {
 class Printer {
  public:
   explicit Printer(const PrintOptions& options)
-      : options_(options), marked_(options.marked.begin(), options.marked.end()), exprs_(names_) {}
+      : options_(options),
+        marked_(options.marked.begin(), options.marked.end()),
+        exprs_(names_),
+        buffers_(names_, exprs_) {}
 
   void PrintModule(const Module& module) {
     Line("# from tvm.script import ir as I");
@@ -84,13 +88,8 @@ class Printer {
   }
   bool IsMarked(const Node* node) const { return marked_.contains(node); }
 
-  // Buffers.
-  bool IsSimple(const Buffer& buffer);
-  // Lines "n = T.int32()" for sizes that this buffer defines and cannot define in place.
+  // "X = T.function(first, shape, ...)", after the lines that define its sizes.
   void DefineSizes(const Buffer& buffer);
-  // "(16, 16), \"float16\", strides=..., ..." and the name; what `first` holds comes before.
-  enum class TypeText { kAlways, kUnlessFloat32 };
-  std::string BufferText(const Buffer& buffer, TypeText type, bool needs_data, bool explicit_scope, std::string* name);
   void PrintBuffer(const char* function, const std::string& first, const Buffer& buffer, bool needs_data = false,
                    bool explicit_type = false, bool explicit_scope = false);
 
@@ -114,111 +113,28 @@ class Printer {
   const std::unordered_set<const Node*> marked_;
   Names names_;
   ExprPrinter exprs_;
+  BufferPrinter buffers_;
   std::unordered_map<const VarNode*, Range> loop_ranges_;
   std::string out_;
   int level_ = 0;
 };
 
-// --- Buffers.
-
-// Sizes are all known, everything else has its default: T.Buffer((16, 16), "float32") says it all.
-bool Printer::IsSimple(const Buffer& buffer) {
-  if (!buffer->strides.empty() || buffer->alignment != 64 || buffer->offset_factor != 1 || buffer->layout) return false;
-  if (buffer->elem_offset && !IsInt(buffer->elem_offset, 0)) return false;
-  if (buffer->scope.text() != "global") return false;
-  bool known = true;
-  for (const Expr& extent : buffer->shape) {
-    PreOrder(extent, [&](const Expr& e) {
-      const auto* var = dyn_cast<VarNode>(e);
-      known = known && (var == nullptr || names_.IsDefined(var));
-      return known;
-    });
-  }
-  return known;
-}
-
 void Printer::DefineSizes(const Buffer& buffer) {
-  // Strides and the offset that are variables of their own are defined in place, unless they are used twice.
-  std::unordered_map<const VarNode*, int> uses;
-  std::vector<const VarNode*> order;
-  auto count = [&](const Expr& e) {
-    PreOrder(e, [&](const Expr& sub) {
-      const auto* var = dyn_cast<VarNode>(sub);
-      if (var != nullptr && !names_.IsDefined(var) && uses[var]++ == 0) order.push_back(var);
-      return true;
-    });
-  };
-  for (const Expr& extent : buffer->shape) count(extent);
-  std::unordered_set<const VarNode*> in_place;
-  const size_t from_shape = order.size();
-  for (const Expr& stride : buffer->strides) {
-    count(stride);
-    if (const auto* var = dyn_cast<VarNode>(stride)) in_place.insert(var);
-  }
-  if (buffer->elem_offset) {
-    count(buffer->elem_offset);
-    if (const auto* var = dyn_cast<VarNode>(buffer->elem_offset)) in_place.insert(var);
-  }
-  for (size_t i = 0; i < order.size(); ++i) {
-    const VarNode* var = order[i];
-    if (i >= from_shape && in_place.contains(var) && uses[var] == 1) continue;
+  for (const VarNode* var : buffers_.SizesToDefine(buffer)) {
     const std::string name = names_.Define(var, var->name);
     Line(absl::StrCat(name, " = T.", var->dtype().ToString(), "()"));
   }
 }
 
-std::string Printer::BufferText(const Buffer& buffer, TypeText type, bool needs_data, bool explicit_scope,
-                                std::string* name) {
-  std::string text = exprs_.Tuple(buffer->shape);
-  if (type == TypeText::kAlways || buffer->dtype != DataType::Float(32)) {
-    absl::StrAppend(&text, ", \"", buffer->dtype.ToString(), "\"");
-  }
-  if (needs_data) absl::StrAppend(&text, ", data=", names_.TextOf(buffer->data.get()));
-  *name = names_.Define(buffer.get());
-  if (!names_.IsDefined(buffer->data.get())) names_.DefineAs(buffer->data.get(), absl::StrCat(*name, ".data"));
-  if (!buffer->strides.empty()) {
-    text += ", strides=(";
-    for (size_t i = 0; i < buffer->strides.size(); ++i) {
-      const Expr& stride = buffer->strides[i];
-      const auto* var = dyn_cast<VarNode>(stride);
-      if (i != 0) text += ", ";
-      if (var != nullptr && !names_.IsDefined(var)) {
-        text += Quote(var->name);
-        names_.DefineAs(var, absl::StrCat(*name, ".strides[", i, "]"));
-      } else {
-        text += exprs_.Text(stride);
-      }
-    }
-    text += buffer->strides.size() == 1 ? ",)" : ")";
-  }
-  bool needs_factor = buffer->offset_factor != 1;
-  const auto* offset_var = dyn_cast<VarNode>(buffer->elem_offset);
-  if (offset_var != nullptr && !names_.IsDefined(offset_var)) {
-    names_.DefineAs(offset_var, absl::StrCat(*name, ".elem_offset"));
-    needs_factor = true;
-  } else if (buffer->elem_offset && !IsInt(buffer->elem_offset, 0)) {
-    absl::StrAppend(&text, ", elem_offset=", exprs_.Text(buffer->elem_offset));
-  } else if (needs_factor) {
-    text += ", elem_offset=0";
-  }
-  if (explicit_scope || buffer->scope.text() != "global") {
-    absl::StrAppend(&text, ", scope=", Quote(buffer->scope.text()));
-  }
-  if (buffer->alignment != 64) absl::StrAppend(&text, ", align=", buffer->alignment);
-  if (needs_factor) absl::StrAppend(&text, ", offset_factor=", buffer->offset_factor);
-  if (buffer->layout) {
-    absl::StrAppend(&text, ", layout=T.layout(", exprs_.Text(buffer->layout.map),
-                    ", owner_dims=", buffer->layout.owner_dims, ", shape=", exprs_.Tuple(buffer->layout.shape), ")");
-  }
-  return text;
-}
-
 void Printer::PrintBuffer(const char* function, const std::string& first, const Buffer& buffer, bool needs_data,
                           bool explicit_type, bool explicit_scope) {
   DefineSizes(buffer);
+  BufferTextOptions text_options;
+  text_options.type = explicit_type;
+  text_options.data = needs_data;
+  text_options.scope = explicit_scope;
   std::string name;
-  const std::string text = BufferText(buffer, explicit_type ? TypeText::kAlways : TypeText::kUnlessFloat32, needs_data,
-                                      explicit_scope, &name);
+  const std::string text = buffers_.Text(buffer, text_options, &name);
   Line(absl::StrCat(name, " = T.", function, "(", first, text, ")"));
 }
 
@@ -237,9 +153,9 @@ void Printer::PrintFunction(const Function& function) {
       if (!params.empty()) params += ", ";
       if (!param.buffer) {
         absl::StrAppend(&params, names_.TextOf(param.var.get()), ": T.", param.var.dtype().ToString());
-      } else if (IsSimple(param.buffer)) {
+      } else if (buffers_.IsSimple(param.buffer)) {
         std::string name;
-        const std::string text = BufferText(param.buffer, TypeText::kAlways, false, false, &name);
+        const std::string text = buffers_.Text(param.buffer, {.type = true}, &name);
         absl::StrAppend(&params, name, ": T.Buffer(", text, ")");
       } else {
         matched.push_back(&param);
@@ -332,7 +248,7 @@ void Printer::PrintStmt(const Stmt& s, bool last) {
       if (!last) names_.OpenScope();
       DefineSizes(buffer);
       std::string name;
-      std::string text = BufferText(buffer, TypeText::kUnlessFloat32, allocate == nullptr, false, &name);
+      std::string text = buffers_.Text(buffer, {.data = allocate == nullptr}, &name);
       if (allocate != nullptr && !allocate->annotations.empty()) {
         absl::StrAppend(&text, ", annotations=", exprs_.Text(allocate->annotations));
       }

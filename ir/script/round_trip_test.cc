@@ -147,6 +147,62 @@ class Module:
 )");
 }
 
+// Forms that TVM's printer uses, of several of its versions.
+TEST(RoundTrip, OtherSpellings) {
+  EXPECT_EQ(Canonical(R"(
+      # from typing import TypeVar
+      n = TypeVar("n")
+      M = 4 * 16
+      @T.prim_func(s_tir=True, private=True)
+      def f(A: T.Buffer((n, M), "float32", strides=("p", 1), offset_factor=1), B: T.Buffer(("k", 8), "int8"), C: T.Buffer((k,), "float16")):
+          k = T.int32()
+          T.func_attr({"tirx.noalias": True, "f": 1.5, "target": T.target({"kind": "cuda", "arch": "sm_90"})})
+          A_1 = A.view(128)
+          with T.launch_thread("blockIdx.x", 4) as bx:
+              S = T.alloc_shared((16,), annotations={"buffer_data_alignment": 64})
+              T.attr({"pragma_scope": "seq"})
+              y: T.let[T.int32] = bx * 4
+              S[0:4] = A_1[T.Ramp(y, 1, 4)]
+              T.tvm_storage_sync("shared", T.bool(False), -1)
+              assert bx > 1, ("RuntimeError", ["a ", "b"])
+              S[0:8:2] = T.Broadcast(T.float32(0.0), 4)
+      )"),
+            R"(# from tvm.script import ir as I
+# from tvm.script import tir as T
+
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def f(var_A: T.handle, var_B: T.handle, var_C: T.handle):
+        T.func_attr({"f": 1.5, "target": {"arch": "sm_90", "kind": "cuda"}, "tirx.noalias": True})
+        n = T.int64()
+        A = T.match_buffer(var_A, (n, 64), strides=("p", 1), offset_factor=1)
+        k = T.int32()
+        B = T.match_buffer(var_B, (k, 8), "int8")
+        C = T.match_buffer(var_C, (k,), "float16")
+        A_1 = T.decl_buffer((128,), data=A.data, elem_offset=A.elem_offset)
+        for bx in T.thread_binding(4, thread="blockIdx.x"):
+            S = T.decl_buffer((16,), scope="shared")
+            T.attr(0, "pragma_scope", "seq")
+            y: T.int32 = bx * 4
+            S[0:4] = A_1[y:y + 4]
+            T.tvm_storage_sync("shared")
+            assert bx > 1, "a b"
+            S[T.Ramp(0, 2, 4)] = T.Broadcast(T.float32(0), 4)
+)");
+}
+
+TEST(RoundTrip, MarkedLinesAreUnderlined) {
+  const Function f = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def f(A: T.Buffer((16,), "float32")):
+          for i in range(16):
+              A[i] = 1.0)");
+  PrintOptions options;
+  options.marked = {f->body.get()};
+  EXPECT_EQ(Print(f->body, options), "for i in range(16):\n# ^^^^^^^^^^^^^^^^^\n    A[i] = T.float32(1)\n");
+}
+
 // Each construct once, as it is written and as it is printed.
 TEST(RoundTrip, Expressions) {
   auto printed = [](const std::string& value) {
