@@ -1,0 +1,157 @@
+// Every math builtin against the C library in double, over its whole range.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/substitute.h"
+#include "codegen/llvm/jit.h"
+#include "codegen/runtime/tensor.h"
+#include "ir/script/parse_or_die.h"
+
+namespace tilewright {
+namespace {
+
+using runtime::Tensor;
+
+struct Reference {
+  const char* name;
+  double (*function)(double);
+  double low, high;
+  double units;  // largest error, in units in the last place of f32
+};
+
+double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double Rsqrt(double x) { return 1 / std::sqrt(x); }
+double Exp10(double x) { return std::pow(10, x); }
+
+const Reference kReferences[] = {
+    {"exp", std::exp, -103, 88.7, 2},
+    {"log", std::log, 1e-40, 1e38, 2},
+    {"log", std::log, 0.5, 2, 2},
+    {"tanh", std::tanh, -10, 10, 3},
+    {"tanh", std::tanh, -0.7, 0.7, 3},
+    {"erf", std::erf, -5, 5, 3},
+    {"erf", std::erf, -1e-3, 1e-3, 3},
+    {"sigmoid", Sigmoid, -80, 80, 3},
+    {"sqrt", std::sqrt, 0, 1e30, 0.5},
+    {"rsqrt", Rsqrt, 1e-20, 1e20, 2},
+    {"sin", std::sin, -100, 100, 1},
+    {"cos", std::cos, -100, 100, 1},
+    {"tan", std::tan, -1.5, 1.5, 1},
+    {"asin", std::asin, -1, 1, 1},
+    {"acos", std::acos, -1, 1, 1},
+    {"atan", std::atan, -50, 50, 1},
+    {"sinh", std::sinh, -20, 20, 2},
+    {"cosh", std::cosh, -20, 20, 2},
+    {"asinh", std::asinh, -50, 50, 2},
+    {"acosh", std::acosh, 1, 50, 2},
+    {"atanh", std::atanh, -0.99, 0.99, 2},
+    {"exp2", std::exp2, -120, 120, 1},
+    {"exp10", Exp10, -35, 35, 2},
+    {"log2", std::log2, 1e-20, 1e20, 1},
+    {"log10", std::log10, 1e-20, 1e20, 2},
+    {"log1p", std::log1p, -0.9, 100, 1},
+    {"floor", std::floor, -100, 100, 0},
+    {"ceil", std::ceil, -100, 100, 0},
+    {"trunc", std::trunc, -100, 100, 0},
+    {"round", std::round, -100, 100, 0},
+    {"nearbyint", std::nearbyint, -100, 100, 0},
+    {"abs", std::fabs, -100, 100, 0},
+};
+
+double UnitInTheLastPlace(double x) {
+  const double least = std::numeric_limits<float>::denorm_min();
+  return std::max(least, std::ldexp(1.0, std::ilogb(x == 0 ? least : x) - 23));
+}
+
+class Math : public ::testing::TestWithParam<Reference> {};
+INSTANTIATE_TEST_SUITE_P(F32, Math, ::testing::ValuesIn(kReferences), [](const auto& reference) {
+  return std::string(reference.param.name) + "_" + std::to_string(reference.index);
+});
+
+constexpr char kProgram[] = R"(
+@T.prim_func
+def main(A: T.Buffer((4096,), "$1"), B: T.Buffer((4096,), "$1")):
+    for i in T.$2(4096):
+        with T.block("B"):
+            vi = T.axis.spatial(4096, i)
+            B[vi] = T.$0(A[vi])
+)";
+
+template <class T>
+std::vector<T> Compute(const std::string& name, const char* type, const char* loop, std::vector<T> inputs) {
+  auto compiled = CompileToJit(ParseOrDie(absl::Substitute(kProgram, name, type, loop)), HostTarget());
+  if (!compiled.ok()) {
+    ADD_FAILURE() << compiled.status().message();
+    return inputs;
+  }
+  inputs.resize(4096);
+  const TwDataType dtype = {kTwFloat, sizeof(T) * 8, 1};
+  Tensor a = *Tensor::Allocate(dtype, {4096}), b = *Tensor::Allocate(dtype, {4096});
+  std::copy(inputs.begin(), inputs.end(), a.data<T>());
+  TwTensor* args[] = {a.abi(), b.abi()};
+  absl::Status status = (*compiled)->Run("main", args);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return {b.data<T>(), b.data<T>() + 4096};
+}
+
+TEST_P(Math, IsAccurate) {
+  const Reference& reference = GetParam();
+  std::vector<float> inputs(4096);
+  // Evenly over the interval; over its magnitudes where it spans many.
+  const bool magnitudes = reference.low > 0 && reference.high / reference.low > 1e6;
+  for (int i = 0; i < 4096; ++i) {
+    const double t = i / 4095.0;
+    inputs[i] = static_cast<float>(magnitudes ? reference.low * std::pow(reference.high / reference.low, t)
+                                              : reference.low + (reference.high - reference.low) * t);
+  }
+  for (const char* loop : {"vectorized", "serial"}) {
+    const std::vector<float> results = Compute(reference.name, "float32", loop, inputs);
+    double worst = 0, at = 0;
+    for (int i = 0; i < 4096; ++i) {
+      const double expected = reference.function(inputs[i]);
+      const double error = std::abs(results[i] - expected) / UnitInTheLastPlace(expected);
+      if (error > worst) worst = error, at = inputs[i];
+    }
+    EXPECT_LE(worst, reference.units + 0.501) << "at " << at << " (" << loop << ")";
+  }
+}
+
+TEST_P(Math, IsAccurateInDouble) {
+  const Reference& reference = GetParam();
+  std::vector<double> inputs(4096);
+  for (int i = 0; i < 4096; ++i) {
+    inputs[i] = reference.low + (reference.high - reference.low) * i / 4095;
+  }
+  const std::vector<double> results = Compute(reference.name, "float64", "vectorized", inputs);
+  for (int i = 0; i < 4096; ++i) {
+    const double expected = reference.function(inputs[i]);
+    ASSERT_NEAR(results[i], expected, 1e-13 * std::max(1.0, std::abs(expected))) << "at " << inputs[i];
+  }
+}
+
+TEST(MathEdges, InfinitiesAndNans) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  for (const auto& [name, function] : {std::pair<const char*, double (*)(double)>{"exp", std::exp},
+                                       {"log", std::log},
+                                       {"tanh", std::tanh},
+                                       {"erf", std::erf},
+                                       {"sigmoid", Sigmoid}}) {
+    const std::vector<float> inputs = {inf, -inf, nan, 0.0f, -0.0f, 1e-45f, 3e38f, -3e38f, 1.0f, -1.0f};
+    const std::vector<float> results = Compute(name, "float32", "vectorized", inputs);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const auto expected = static_cast<float>(function(inputs[i]));
+      if (std::isnan(expected)) {
+        EXPECT_TRUE(std::isnan(results[i])) << name << " of " << inputs[i];
+      } else if (std::isinf(expected)) {
+        EXPECT_EQ(results[i], expected) << name << " of " << inputs[i];
+      } else {
+        EXPECT_NEAR(results[i], expected, 1e-6) << name << " of " << inputs[i];
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tilewright
