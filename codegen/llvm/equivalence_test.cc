@@ -279,6 +279,60 @@ def main(A: T.Buffer((3, 64, 64), "float32"), B: T.Buffer((3, 64, 64), "float32"
             "");
 }
 
+// What tensorize leaves: the implementation of a register tile over parts of the buffers.
+TEST(Statements, RegisterTilesOfAnIntrinsic) {
+  EXPECT_EQ(CompareWithInterpreter(R"(
+@T.prim_func
+def main(A: T.Buffer((50, 40), "float32"), B: T.Buffer((2, 40, 32), "float32"), C: T.Buffer((50, 64), "float32")):
+    with T.block("root"):
+        A_reg = T.alloc_buffer((60, 40), "float32", scope="register")
+        C_reg = T.alloc_buffer((60, 64), "float32", scope="register")
+        for j0 in T.parallel(2):
+            for i0 in range(5):
+                with T.block("init_o"):
+                    vi, vj = T.axis.remap("SS", [i0, j0])
+                    T.reads()
+                    T.writes(C_reg[vi * 12:vi * 12 + 12, vj * 32:vj * 32 + 32])
+                    for i1 in T.unroll(12):
+                        for j1 in T.vectorized(32):
+                            with T.block("init"):
+                                a, b = T.axis.remap("SS", [i1, j1])
+                                C_reg[vi * 12 + a, vj * 32 + b] = T.float32(0)
+                for k in range(40):
+                    for i1 in T.unroll(12):
+                        with T.block("A_reg"):
+                            vi = T.axis.spatial(60, i0 * 12 + i1)
+                            vk = T.axis.spatial(40, k)
+                            T.reads(A[vi, vk])
+                            T.writes(A_reg[vi, vk])
+                            A_reg[vi, vk] = T.if_then_else(vi < 50, A[vi, vk], T.float32(0))
+                    with T.block("update_o"):
+                        vi, vj, vk = T.axis.remap("SSR", [i0, j0, k])
+                        T.reads(C_reg[vi * 12:vi * 12 + 12, vj * 32:vj * 32 + 32], A_reg[vi * 12:vi * 12 + 12, vk], B[vj, vk, 0:32])
+                        T.writes(C_reg[vi * 12:vi * 12 + 12, vj * 32:vj * 32 + 32])
+                        sa = T.int32()
+                        sb = T.int32()
+                        sc = T.int32()
+                        X = T.match_buffer(A_reg[vi * 12:vi * 12 + 12, vk:vk + 1], (12, 1), "float32", offset_factor=1, strides=[sa, 1], scope="register")
+                        Y = T.match_buffer(B[vj, vk:vk + 1, 0:32], (1, 32), "float32", offset_factor=1, strides=[sb, 1])
+                        Z = T.match_buffer(C_reg[vi * 12:vi * 12 + 12, vj * 32:vj * 32 + 32], (12, 32), "float32", offset_factor=1, strides=[sc, 1], scope="register")
+                        for kk in T.unroll(1):
+                            for i in T.unroll(12):
+                                for v in T.unroll(2):
+                                    for l in T.vectorized(16):
+                                        Z[i, v * 16 + l] = Z[i, v * 16 + l] + X[i, kk] * Y[kk, v * 16 + l]
+                for i1 in T.unroll(12):
+                    for j1 in T.vectorized(32):
+                        with T.block("C"):
+                            vi = T.axis.spatial(50, i0 * 12 + i1)
+                            vj = T.axis.spatial(64, j0 * 32 + j1)
+                            T.where(i0 * 12 + i1 < 50)
+                            C[vi, vj] = C_reg[vi, vj]
+)",
+                                   {.tolerance = 1e-5, .parallel = true}),
+            "");
+}
+
 // ---- Operators
 
 TEST(Operators, TiledMatmul) {

@@ -1,4 +1,5 @@
 // Each pass on a small program: what it makes of it, what it leaves alone, what it refuses.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "codegen/lower/compact_buffers.h"
@@ -7,6 +8,7 @@
 #include "codegen/lower/lower_blocks.h"
 #include "codegen/lower/lower_init.h"
 #include "codegen/lower/lower_match_buffers.h"
+#include "codegen/lower/pipeline.h"
 #include "codegen/lower/plan_allocations.h"
 #include "codegen/lower/simplify.h"
 #include "codegen/lower/skip_padding.h"
@@ -14,16 +16,342 @@
 #include "codegen/lower/unroll.h"
 #include "codegen/lower/vectorize.h"
 #include "codegen/lower/verify_lowered.h"
-#include "ir/functor.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/script/printer.h"
 
 namespace tilewright {
 namespace {
 
-// Text of a statement, without spaces at the ends of the whole.
-std::string Text(const Function& function) {
-  std::string text = Print(function);
-  return text;
+using testing::HasSubstr;
+using testing::Not;
+
+// The lines of a function's body that start at the given indentation or deeper, without their common indentation.
+std::string Body(const Function& function) {
+  const std::string text = Print(function);
+  const size_t signature = text.find("def ");
+  return text.substr(text.find('\n', signature) + 1);
 }
-bool Has(const Function& function, const std::string& part) { return Text(function).find(part) != std::string::npos; }
+
+// Blocks removed, so that passes on plain loops can be tried alone.
+Function Opaque(const char* text) {
+  return LowerBlocks(SubstituteIterators(PlanAllocations(LowerInit(ParseFunctionOrDie(text)))));
+}
+
+constexpr char kRowSums[] = R"(
+@T.prim_func
+def main(A: T.Buffer((8, 16), "float32"), B: T.Buffer((8,), "float32")):
+    for i, k in T.grid(8, 16):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = T.float32(0)
+            B[vi] = B[vi] + A[vi, vk]
+)";
+
+TEST(LowerInit, BranchesOnTheFirstIteration) {
+  const std::string body = Body(LowerInit(ParseFunctionOrDie(kRowSums)));
+  EXPECT_THAT(body,
+              HasSubstr("if vk == 0:\n                B[vi] = T.float32(0)\n            B[vi] = B[vi] + A[vi, vk]"));
+  EXPECT_THAT(body, Not(HasSubstr("T.init")));
+}
+
+TEST(LowerInit, LeavesBlocksWithoutInit) {
+  const Function function = Opaque(kRowSums);
+  EXPECT_TRUE(LowerInit(function)->body.same_as(function->body));
+}
+
+TEST(SubstituteIterators, InlinesBindings) {
+  EXPECT_EQ(Body(Opaque(kRowSums)),
+            R"(    for i, k in T.grid(8, 16):
+        if k == 0:
+            B[i] = T.float32(0)
+        B[i] = B[i] + A[i, k]
+)");
+}
+
+TEST(LowerBlocks, PredicatesBecomeBranches) {
+  EXPECT_EQ(Body(Opaque(R"(
+@T.prim_func
+def main(A: T.Buffer((30,), "float32")):
+    for i, j in T.grid(4, 8):
+        with T.block("A"):
+            vi = T.axis.spatial(30, i * 8 + j)
+            T.where(i * 8 + j < 30)
+            A[vi] = T.float32(1)
+)")),
+            R"(    for i, j in T.grid(4, 8):
+        if i * 8 + j < 30:
+            A[i * 8 + j] = T.float32(1)
+)");
+}
+
+constexpr char kTwoSteps[] = R"(
+@T.prim_func
+def main(A: T.Buffer((8, 16), "float32"), B: T.Buffer((8, 16), "float32")):
+    with T.block("root"):
+        X = T.alloc_buffer((8, 16), "float32")
+        for i in range(8):
+            for j in range(16):
+                with T.block("X"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    X[vi, vj] = A[vi, vj]
+            for j in range(16):
+                with T.block("B"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    B[vi, vj] = X[vi, vj]
+)";
+
+TEST(PlanAllocations, GoesToTheLoopAroundAllUses) {
+  EXPECT_THAT(Body(Opaque(kTwoSteps)), HasSubstr("    for i in range(8):\n        X = T.decl_buffer((8, 16))\n"));
+}
+
+TEST(PlanAllocations, StaysOutsideOfReductions) {
+  // All uses lie in the loops, but sums live from one k to the next.
+  EXPECT_THAT(Body(Opaque(R"(
+@T.prim_func
+def main(A: T.Buffer((8, 16), "float32")):
+    with T.block("root"):
+        X = T.alloc_buffer((8,), "float32")
+        for k, i in T.grid(16, 8):
+            with T.block("X"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    X[vi] = T.float32(0)
+                X[vi] = X[vi] + A[vi, vk]
+)")),
+              HasSubstr("    X = T.decl_buffer((8,))\n    for k, i in T.grid(16, 8):\n"));
+}
+
+TEST(CompactBuffers, KeepsTheTouchedPart) {
+  const std::string body = Body(CompactBuffers(Opaque(kTwoSteps)));
+  EXPECT_THAT(body, HasSubstr("X = T.decl_buffer((1, 16))"));
+  EXPECT_THAT(body, HasSubstr("X[0, j] = A[i, j]"));
+}
+
+TEST(CompactBuffers, TakesTheHullOfOverlappingParts) {
+  const std::string body = Body(CompactBuffers(Opaque(R"(
+@T.prim_func
+def main(A: T.Buffer((66,), "float32"), B: T.Buffer((64,), "float32")):
+    with T.block("root"):
+        X = T.alloc_buffer((66,), "float32")
+        for o in range(8):
+            for i in range(10):
+                with T.block("X"):
+                    vi = T.axis.spatial(66, o * 8 + i)
+                    X[vi] = A[vi]
+            for i in range(8):
+                with T.block("B"):
+                    vi = T.axis.spatial(64, o * 8 + i)
+                    B[vi] = X[vi] + X[vi + 1] + X[vi + 2]
+)")));
+  EXPECT_THAT(body, HasSubstr("X = T.decl_buffer((10,))"));
+  EXPECT_THAT(body, HasSubstr("B[o * 8 + i] = X[i] + X[i + 1] + X[i + 2]"));
+}
+
+TEST(CompactBuffers, LeavesGathersAlone) {
+  const std::string body = Body(CompactBuffers(Opaque(R"(
+@T.prim_func
+def main(I: T.Buffer((8,), "int32"), B: T.Buffer((8,), "float32")):
+    with T.block("root"):
+        X = T.alloc_buffer((100,), "float32")
+        for i in range(8):
+            with T.block("X"):
+                vi = T.axis.spatial(8, i)
+                X[I[vi]] = T.float32(1)
+        for i in range(8):
+            with T.block("B"):
+                vi = T.axis.spatial(8, i)
+                B[vi] = X[vi]
+)")));
+  EXPECT_THAT(body, HasSubstr("X = T.decl_buffer((100,))"));
+}
+
+// The message, or "" where the match is lowered.
+std::string MatchProblem(const std::string& match) {
+  auto lowered = LowerMatchBuffers(SubstituteIterators(PlanAllocations(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((64, 64), "float32")):
+    for i in range(4):
+        with T.block("part"):
+            vi = T.axis.spatial(4, i)
+            T.reads()
+            T.writes(A[vi * 16:vi * 16 + 16, 0:64])
+            )" + match + R"(
+            X[0, 0] = T.float32(0)
+)"))));
+  return lowered.ok() ? "" : std::string(lowered.status().message());
+}
+
+TEST(LowerMatchBuffers, RefusesWhatItCannotProve) {
+  EXPECT_EQ(MatchProblem("X = T.match_buffer(A[vi * 16:vi * 16 + 16, 0:64], (16, 64), \"float32\")"), "");
+  EXPECT_EQ(MatchProblem("X = T.match_buffer(A[vi * 16:vi * 16 + 16, 0:64], (16, 64), \"float32\", strides=[64, 1], "
+                         "offset_factor=1024)"),
+            "");
+  EXPECT_EQ(MatchProblem("X = T.match_buffer(A[vi * 16:vi * 16 + 16, 0:64], (16, 32), \"float32\")"),
+            "block part: match_buffer X: its shape differs from the part of A");
+  EXPECT_EQ(MatchProblem("X = T.match_buffer(A[vi * 16:vi * 16 + 16, 0:64], (16, 64), \"float32\", strides=[16, 1])"),
+            "block part: match_buffer X: cannot prove the stride");
+  EXPECT_EQ(
+      MatchProblem("X = T.match_buffer(A[vi * 16:vi * 16 + 16, 0:64], (16, 64), \"float32\", offset_factor=2048)"),
+      "block part: match_buffer X: cannot prove that the offset is a multiple of offset_factor");
+  EXPECT_EQ(
+      MatchProblem("X = T.match_buffer(A[vi * 16:vi * 16 + 16, 0:64], (16, 64), \"float32\", scope=\"register\")"),
+      "block part: match_buffer X: scope \"register\" of a part of A, which lies in \"global\"");
+}
+
+TEST(Simplify, RemovesWhatCannotRun) {
+  EXPECT_EQ(Body(SimplifyFunction(Opaque(R"(
+@T.prim_func
+def main(A: T.Buffer((16,), "float32")):
+    for o in range(1):
+        for i in range(16):
+            if o * 16 + i < 16:
+                A[o * 16 + i] = T.float32(1)
+            if i > 20:
+                A[0] = T.float32(2)
+)"))),
+            "    for i in range(16):\n        A[i] = T.float32(1)\n");
+}
+
+TEST(LoopPartition, CutsWhereConditionsChange) {
+  EXPECT_EQ(Body(PartitionLoops(Opaque(R"(
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    for i in range(64):
+        B[i] = T.if_then_else(1 <= i and i < 63, A[i - 1] + A[i + 1], T.float32(0))
+)"))),
+            R"(    B[0] = T.float32(0)
+    for i in range(1, 63):
+        B[i] = A[i - 1] + A[i + 1]
+    B[63] = T.float32(0)
+)");
+}
+
+TEST(LoopPartition, BranchesInParallelLoops) {
+  const std::string body = Body(PartitionLoops(Opaque(R"(
+@T.prim_func
+def main(A: T.Buffer((60,), "float32")):
+    for i in T.parallel(4):
+        for j in range(16):
+            if i * 16 + j < 60:
+                A[i * 16 + j] = T.float32(0)
+)")));
+  EXPECT_THAT(body, HasSubstr("for i in T.parallel(4):\n        if i < 3:\n            for j in range(16):\n"));
+  EXPECT_THAT(body, Not(HasSubstr("< 60")));
+}
+
+TEST(LoopPartition, LeavesConditionsOnData) {
+  const Function function = Opaque(R"(
+@T.prim_func
+def main(A: T.Buffer((60,), "int32")):
+    for i in range(60):
+        if A[i] < 3:
+            A[i] = 3
+)");
+  EXPECT_TRUE(PartitionLoops(function)->body.same_as(function->body));
+}
+
+TEST(FlattenBuffers, MultipliesOut) {
+  auto flat = FlattenBuffers(Opaque(kTwoSteps));
+  ASSERT_TRUE(flat.ok());
+  EXPECT_THAT(Body(*flat), HasSubstr("X[i * 16 + j] = A_1[i * 16 + j]"));
+  EXPECT_THAT(Body(*flat), HasSubstr("A_1 = T.decl_buffer((128,), data=A.data)"));
+}
+
+Function Vectorized(const char* text, int bits = 512) {
+  return VectorizeLoops(FlattenBuffers(Opaque(text)).value(), bits);
+}
+
+TEST(Vectorize, SplitsByTheWidthOfRegisters) {
+  constexpr char kCopy[] = R"(
+@T.prim_func
+def main(A: T.Buffer((28,), "float32"), B: T.Buffer((28,), "float32")):
+    for i in T.vectorized(28):
+        B[i] = A[i]
+)";
+  const std::string wide = Body(Vectorized(kCopy));
+  EXPECT_THAT(wide, HasSubstr("B_1[0:16] = A_1[0:16]"));
+  EXPECT_THAT(wide, HasSubstr("B_1[16:24] = A_1[16:24]"));
+  EXPECT_THAT(wide, HasSubstr("B_1[24:28] = A_1[24:28]"));
+  EXPECT_THAT(Body(Vectorized(kCopy, 128)), HasSubstr("B_1[0:4] = A_1[0:4]"));
+}
+
+TEST(Vectorize, ManyVectorsAreALoop) {
+  EXPECT_THAT(Body(Vectorized(R"(
+@T.prim_func
+def main(B: T.Buffer((1000,), "float32")):
+    for i in T.vectorized(1000):
+        B[i] = T.float32(1)
+)")),
+              HasSubstr("for i in range(62):\n        B_1[i * 16:i * 16 + 16] = T.Broadcast(T.float32(1), 16)"));
+}
+
+TEST(Vectorize, AccumulationIntoOneElementStaysSerial) {
+  EXPECT_THAT(Body(Vectorized(R"(
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), B: T.Buffer((1,), "float32")):
+    for i in T.vectorized(16):
+        B[0] = B[0] + A[i]
+)")),
+              HasSubstr("for i in range(16):"));
+}
+
+TEST(Unroll, WritesOut) {
+  EXPECT_EQ(Body(UnrollLoops(Opaque(R"(
+@T.prim_func
+def main(A: T.Buffer((2, 2), "int32")):
+    for i, j in T.grid(2, 2):
+        A[i, j] = 0
+    for i in T.unroll(2):
+        for j in T.unroll(2):
+            A[i, j] = i
+)"))),
+            R"(    for i, j in T.grid(2, 2):
+        A[i, j] = 0
+    A[0, 0] = 0
+    A[0, 1] = 0
+    A[1, 0] = 1
+    A[1, 1] = 1
+)");
+}
+
+TEST(SkipPadding, LeavesOutTermsWithAZero) {
+  const std::string body = Body(SkipPadding(Opaque(R"(
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")):
+    with T.block("root"):
+        R = T.alloc_buffer((2,), "float32", scope="register")
+        R[0] = T.float32(0)
+        R[1] = A[1]
+        C[0] = C[0] + R[0] * A[2]
+        C[1] = C[1] + R[1] * A[2]
+        R[0] = A[0]
+        C[2] = C[2] + R[0] * A[2]
+)")));
+  EXPECT_THAT(body, Not(HasSubstr("C[0] = ")));
+  EXPECT_THAT(body, HasSubstr("C[1] = C[1] + R[1] * A[2]"));
+  EXPECT_THAT(body, HasSubstr("C[2] = C[2] + R[0] * A[2]"));
+}
+
+TEST(VerifyLowered, NamesWhatIsLeft) {
+  EXPECT_EQ(VerifyLowered(ParseFunctionOrDie(kRowSums)).message(), "function main: block root is left");
+  EXPECT_EQ(VerifyLowered(Opaque(kRowSums)).message(), "function main: buffer A is not flat");
+}
+
+TEST(Pipeline, TimesPassesAndShowsOnlyChanges) {
+  std::vector<PassTime> times;
+  std::vector<std::string> changed;
+  LowerOptions options;
+  options.after_pass = [&](std::string_view pass, const Function& before, const Function& after) {
+    EXPECT_FALSE(before->body.same_as(after->body));
+    changed.emplace_back(pass);
+  };
+  auto lowered = Lower(ParseOrDie(kRowSums), HostTarget(), options, &times);
+  ASSERT_TRUE(lowered.ok()) << lowered.status().message();
+  EXPECT_EQ(times.size(), LoweringPassNames().size());
+  EXPECT_THAT(changed, testing::Contains("lower_init"));
+  EXPECT_THAT(changed, Not(testing::Contains("skip_padding")));
+}
+
+}  // namespace
+}  // namespace tilewright
