@@ -187,7 +187,7 @@ Outcome<BlockizeResult> Blockize(const Function& function, uint32_t loop_id, boo
   if (inner.init) {
     const Stmt with_init = Realize(iterators.inner_bindings, inner_predicate, Block(inner));
     Outcome<InitNest> init =
-        MakeInitNest(kName, *cast<BlockRealizeNode>(with_init), tile->loops, {.iter_suffix = "_init"}, &next_id);
+        MakeInitNest(kName, *cast<BlockRealizeNode>(with_init), {}, tile->loops, {.iter_suffix = "_init"}, &next_id);
     if (!init.ok()) return init.refusal();
     outer.init = init->nest;
     inner.reads = ReadsOfUpdate(*cast<BlockRealizeNode>(with_init)->block);

@@ -19,7 +19,7 @@ constexpr const char* kName = "decompose_reduction";
 struct Reduction {
   const BlockRealizeNode* realize;
   const ForNode* loop;
-  std::vector<const ForNode*> inner_loops;  // `loop` first
+  std::vector<const ForNode*> outer_loops, inner_loops;  // `loop` is the first inner one
 };
 
 // Blocks below the loop, other than the one decomposed, that touch its output: the init would now run before them.
@@ -47,10 +47,11 @@ Outcome<Reduction> Check(const Function& function, uint32_t block_id, uint32_t l
   if (!path.ok()) return path.refusal();
   Outcome<Path> loop_path = PathToLoop(kName, function, loop_id);
   if (!loop_path.ok()) return loop_path.refusal();
-  Reduction reduction{cast<BlockRealizeNode>(path->back()), cast<ForNode>(loop_path->back()), {}};
+  Reduction reduction{cast<BlockRealizeNode>(path->back()), cast<ForNode>(loop_path->back()), {}, {}};
   const std::vector<const ForNode*> above = LoopsAbove(*path);
   const auto first = std::find(above.begin(), above.end(), reduction.loop);
   if (first == above.end()) return Refusal{kName, "{loop1} is not above {block0}", {block_id, loop_id}};
+  reduction.outer_loops.assign(above.begin(), first);
   reduction.inner_loops.assign(first, above.end());
 
   const BlockScope scope = BlockScope::Around(function, block_id);
@@ -86,8 +87,8 @@ Outcome<DecomposeReductionResult> DecomposeReduction(const Function& function, u
   Outcome<Reduction> reduction = Check(function, block_id, loop_id);
   if (!reduction.ok()) return reduction.refusal();
   uint32_t next_id = function->next_id;
-  Outcome<InitNest> init =
-      MakeInitNest(kName, *reduction->realize, reduction->inner_loops, {.loop_suffix = "_init"}, &next_id);
+  Outcome<InitNest> init = MakeInitNest(kName, *reduction->realize, reduction->outer_loops, reduction->inner_loops,
+                                        {.loop_suffix = "_init"}, &next_id);
   if (!init.ok()) return init.refusal();
   const Stmt update = ReplaceStmt(Stmt(reduction->loop), reduction->realize, MakeUpdate(*reduction->realize));
   return DecomposeReductionResult{ReplaceIn(function, reduction->loop, Sequence({init->nest, update}), next_id),

@@ -106,7 +106,21 @@ TEST(DecomposeReduction, Refuses) {
                   with T.init():
                       C[vi] = T.float32(0)
                   C[vi] = C[vi] + A[vi, vk])");
-  EXPECT_EQ(ReasonOf(DecomposeReduction(mixed, BlockNamed(mixed, "C"), LoopsOf(mixed, "C")[1]), mixed), "accepted");
+  EXPECT_EQ(ReasonOf(DecomposeReduction(mixed, BlockNamed(mixed, "C"), LoopsOf(mixed, "C")[1]), mixed),
+            "the condition i + k < 16 of C restricts spatial and reduce iterators together");
+  // An iteration of u in which the block never runs may not run the init either.
+  const Function sometimes = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((4, 16), "float32"), C: T.Buffer((4,), "float32")):
+          for i, u, v, k in T.grid(4, 2, 2, 16):
+              with T.block("C"):
+                  vi, vk = T.axis.remap("SR", [i, k])
+                  T.where(u * 2 + v < 1)
+                  with T.init():
+                      C[vi] = T.float32(0)
+                  C[vi] = C[vi] + A[vi, vk])");
+  EXPECT_EQ(ReasonOf(DecomposeReduction(sometimes, BlockNamed(sometimes, "C"), LoopsOf(sometimes, "C")[2]), sometimes),
+            "the condition u * 2 + v < 1 of C restricts spatial and reduce iterators together");
   const Function split_mixed = Split(mixed, LoopsOf(mixed, "C")[0], {2, 2})->function;
   EXPECT_EQ(
       ReasonOf(DecomposeReduction(split_mixed, BlockNamed(mixed, "C"), LoopsOf(split_mixed, "C")[1]), split_mixed),

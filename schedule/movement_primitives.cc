@@ -1,22 +1,30 @@
 #include "schedule/cache_read.h"
 #include "schedule/cache_write.h"
 #include "schedule/compute_at.h"
+#include "schedule/compute_inline.h"
 #include "schedule/hoist_prepack.h"
 #include "schedule/primitive_lists.h"
+#include "schedule/reverse_compute_inline.h"
 #include "schedule/set_scope.h"
 
 namespace tilewright {
 namespace {
 
-using ComputeAtFunction = Outcome<ComputeAtResult> (*)(const Function&, uint32_t, uint32_t, bool, int);
-
-Outcome<Applied> Move(Application& call, ComputeAtFunction move) {
-  const uint32_t loop = call.Id(1);
-  if (loop == kComputeRoot) return call.Changed(call.function());
-  Outcome<ComputeAtResult> result =
-      move(call.function(), call.Id(0), loop, call.Bool(2), static_cast<int>(call.Int(3)));
+template <class Result>
+Outcome<Applied> Changed(Application& call, const Outcome<Result>& result) {
   if (!result.ok()) return result.refusal();
   return call.Changed(result->function);
+}
+
+using ComputeAtFunction = Outcome<ComputeAtResult> (*)(const Function&, uint32_t, uint32_t, bool, int);
+
+// The loop may be what sample_compute_location gives in place of one.
+template <class InlineFunction>
+Outcome<Applied> Move(Application& call, ComputeAtFunction move, InlineFunction inline_block) {
+  const uint32_t loop = call.Id(1);
+  if (loop == kComputeRoot) return call.Changed(call.function());
+  if (loop == kComputeInline) return Changed(call, inline_block(call.function(), call.Id(0)));
+  return Changed(call, move(call.function(), call.Id(0), loop, call.Bool(2), static_cast<int>(call.Int(3))));
 }
 
 const std::vector<ArgSpec> kComputeAtArgs = {{"block", ArgKind::kBlock},
@@ -69,10 +77,11 @@ std::vector<Primitive> MovementPrimitives() {
          return call.Changed(result->function);
        }},
       {"compute_at", "A producer moves into a loop around its consumers and computes what they need there.",
-       kComputeAtArgs, ResultKind::kNone, Role::kTransform, [](Application& call) { return Move(call, ComputeAt); }},
+       kComputeAtArgs, ResultKind::kNone, Role::kTransform,
+       [](Application& call) { return Move(call, ComputeAt, ComputeInline); }},
       {"reverse_compute_at", "A consumer moves into a loop around its producers and uses what they give there.",
        kComputeAtArgs, ResultKind::kNone, Role::kTransform,
-       [](Application& call) { return Move(call, ReverseComputeAt); }},
+       [](Application& call) { return Move(call, ReverseComputeAt, ReverseComputeInline); }},
       {"hoist_prepack",
        "The packing of a constant operand moves into a function that runs ahead of time.",
        {{"block", ArgKind::kBlock}},

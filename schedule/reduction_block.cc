@@ -59,7 +59,8 @@ std::vector<BufferRegion> ReadsOfUpdate(const BlockNode& block) {
 }
 
 Outcome<InitNest> MakeInitNest(const char* primitive, const BlockRealizeNode& realize,
-                               const std::vector<const ForNode*>& loops, const InitNames& names, uint32_t* next_id) {
+                               const std::vector<const ForNode*>& around, const std::vector<const ForNode*>& loops,
+                               const InitNames& names, uint32_t* next_id) {
   const BlockNode& block = *realize.block;
   BlockNode::Fields init;
   init.id = (*next_id)++;
@@ -79,6 +80,9 @@ Outcome<InitNest> MakeInitNest(const char* primitive, const BlockRealizeNode& re
 
   VarMap loop_vars;
   VarSet kept, left_out;
+  for (const ForNode* loop : around) {
+    if (!IsInt(loop->extent, 1)) kept.insert(loop->var.get());
+  }
   std::vector<ForNode::Fields> copies;
   for (const ForNode* loop : loops) {
     if (std::none_of(bindings.begin(), bindings.end(), [&](const Expr& e) { return UsesVar(e, loop->var); })) {

@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "schedule/primitive_lists.h"
+#include "schedule/sample_compute_location.h"
 #include "schedule/sampling.h"
 
 namespace tilewright {
@@ -47,6 +48,23 @@ Outcome<Applied> ApplyCategorical(Application& call) {
   return applied;
 }
 
+Outcome<Applied> ApplyComputeLocation(Application& call) {
+  std::optional<int64_t> wanted;
+  if (!call.decision().is_none()) {
+    const auto* decision = call.decision().As<int64_t>();
+    if (decision == nullptr) return Refusal{"sample_compute_location", "the decision is no integer", {call.Id(0)}};
+    wanted = *decision;
+  }
+  Outcome<ComputeLocation> location = SampleComputeLocation(call.function(), call.Id(0), call.random(), wanted);
+  if (!location.ok()) return location.refusal();
+  const uint32_t loop = location->decision == kLocationRoot     ? kComputeRoot
+                        : location->decision == kLocationInline ? kComputeInline
+                                                                : location->loop;
+  Applied applied = call.WithLoop(call.function(), loop);
+  applied.decision = location->decision;
+  return applied;
+}
+
 }  // namespace
 
 std::vector<Primitive> SamplingPrimitives() {
@@ -64,6 +82,12 @@ std::vector<Primitive> SamplingPrimitives() {
        ResultKind::kInt,
        Role::kSampling,
        ApplyCategorical},
+      {"sample_compute_location",
+       "A place where a producer may be computed: a loop of its consumer, where it is (-1), or inlined (-2).",
+       {{"block", ArgKind::kBlock}},
+       ResultKind::kLoop,
+       Role::kSampling,
+       ApplyComputeLocation},
   };
 }
 

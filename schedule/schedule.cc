@@ -251,6 +251,17 @@ Outcome<std::monostate> Schedule::ReverseComputeAt(Value block, LoopRv loop, boo
   return None("reverse_compute_at", {block, Rv(loop), preserve_unit_loops, index});
 }
 
+Outcome<std::monostate> Schedule::ComputeInline(Value block) { return None("compute_inline", {block}); }
+Outcome<std::monostate> Schedule::ReverseComputeInline(Value block) { return None("reverse_compute_inline", {block}); }
+Outcome<BlockRv> Schedule::Reindex(Value block, Value buffer) { return One<BlockRv>("reindex", {block, buffer}); }
+Outcome<std::monostate> Schedule::TransformLayout(Value block, Value buffer, IndexMap index_map, Value pad_value) {
+  return None("transform_layout", {block, buffer, std::move(index_map), pad_value});
+}
+Outcome<std::monostate> Schedule::TransformBlockLayout(Value block, IndexMap index_map) {
+  return None("transform_block_layout", {block, std::move(index_map)});
+}
+Outcome<std::monostate> Schedule::HoistPrepack(Value block) { return None("hoist_prepack", {block}); }
+
 Outcome<BlockRv> Schedule::DecomposeReduction(Value block, LoopRv loop) {
   return One<BlockRv>("decompose_reduction", {block, Rv(loop)});
 }

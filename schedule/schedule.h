@@ -93,6 +93,13 @@ class Schedule {
   Outcome<std::monostate> SetScope(Value block, int buffer_index, std::string storage_scope);
   Outcome<std::monostate> ComputeAt(Value block, LoopRv loop, bool preserve_unit_loops = false, int index = -1);
   Outcome<std::monostate> ReverseComputeAt(Value block, LoopRv loop, bool preserve_unit_loops = false, int index = -1);
+  Outcome<std::monostate> ComputeInline(Value block);
+  Outcome<std::monostate> ReverseComputeInline(Value block);
+  // Buffers: ("read" or "write", number) as a list, or the buffer's name.
+  Outcome<BlockRv> Reindex(Value block, Value buffer);
+  Outcome<std::monostate> TransformLayout(Value block, Value buffer, IndexMap index_map, Value pad_value = {});
+  Outcome<std::monostate> TransformBlockLayout(Value block, IndexMap index_map);
+  Outcome<std::monostate> HoistPrepack(Value block);
 
   Outcome<BlockRv> DecomposeReduction(Value block, LoopRv loop);
   Outcome<BlockRv> Blockize(Value target, bool preserve_unit_iters = true);

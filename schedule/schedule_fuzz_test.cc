@@ -1,0 +1,211 @@
+// Random compositions of primitives, each program run against the one it came from.
+//
+//   bazel test //schedule:schedule_fuzz_test                                    a few seconds
+//   bazel-bin/schedule/schedule_fuzz_test --rounds=100000 --first_seed=1        longer
+//
+// A failure prints the seed, the trace that led to it and the program.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/functor.h"
+#include "ir/script/parse_or_die.h"
+#include "schedule/schedule.h"
+#include "schedule/testing/equivalence.h"
+#include "schedule/testing/programs.h"
+#include "schedule/trace_text.h"
+
+namespace tilewright {
+namespace {
+
+uint64_t rounds = 150, first_seed = 1;
+
+std::vector<Function> Programs() {
+  return {
+      testing::Matmul(6, 8, 12),
+      testing::Matmul(5, 7, 9, DataType::Int(32)),
+      testing::ElementwiseChain(6, 10),
+      testing::ElementwiseInOneNest(4, 9, 0),
+      // A convolution whose result is scaled and then reduced.
+      ParseFunctionOrDie(R"(
+          @T.prim_func
+          def main(X: T.Buffer((10, 3), "float32"), W: T.Buffer((3, 3, 4), "float32"), Z: T.Buffer((8,), "float32")):
+              P = T.alloc_buffer((12, 3), "float32")
+              Y = T.alloc_buffer((10, 4), "float32")
+              S = T.alloc_buffer((10, 4), "float32")
+              for i, c in T.grid(12, 3):
+                  with T.block("P"):
+                      vi, vc = T.axis.remap("SS", [i, c])
+                      P[vi, vc] = T.if_then_else(1 <= vi and vi < 11, X[vi - 1, vc], T.float32(0))
+              for i, o, r, c in T.grid(10, 4, 3, 3):
+                  with T.block("Y"):
+                      vi, vo, vr, vc = T.axis.remap("SSRR", [i, o, r, c])
+                      with T.init():
+                          Y[vi, vo] = T.float32(0)
+                      Y[vi, vo] = Y[vi, vo] + P[vi + vr, vc] * W[vr, vc, vo]
+              for i, o in T.grid(10, 4):
+                  with T.block("S"):
+                      vi, vo = T.axis.remap("SS", [i, o])
+                      S[vi, vo] = Y[vi, vo] * T.float32(2) + T.float32(1)
+              for i, o in T.grid(8, 4):
+                  with T.block("Z"):
+                      vi, vo = T.axis.remap("SR", [i, o])
+                      with T.init():
+                          Z[vi] = T.float32(0)
+                      Z[vi] = Z[vi] + S[vi + 1, vo])"),
+  };
+}
+
+// Draws applications of primitives to whatever the program holds at the time.
+class Fuzzer {
+ public:
+  Fuzzer(const Function& program, uint64_t seed) : random_(seed), sch_(Module(program), {.seed = seed}) {}
+
+  const Schedule& schedule() const { return sch_; }
+  const std::map<std::string, std::pair<int, int>>& counts() const { return counts_; }
+
+  // One application; whether the program may have changed.
+  bool Step() {
+    const std::vector<std::string> names = BlockNames();
+    const BlockRv block = *sch_.GetBlock(Pick(names));
+    const std::vector<LoopRv> loops = *sch_.GetLoops(block);
+    const std::vector<LoopRv> others = *sch_.GetLoops(*sch_.GetBlock(Pick(names)));
+    auto loop = [&] { return loops.empty() ? Value(Rv{0}) : Value(Rv(Pick(loops))); };
+    auto other = [&] { return others.empty() ? loop() : Value(Rv(Pick(others))); };
+    switch (random_.Below(20)) {
+      case 0:
+      case 1:
+      case 2:
+        return Try("split", {loop(), Value::List{Value(), Factor()}});
+      case 3:
+        return Try("split", {loop(), Value::List{Factor(), Value(), Factor()}});
+      case 4:
+        return Try("fuse", {Consecutive(loops)});
+      case 5:
+      case 6:
+        return Try("reorder", {Shuffled(loops)});
+      case 7:
+        return Try("parallel", {loop()});
+      case 8:
+        return Try("vectorize", {loop()});
+      case 9:
+        return Try("unroll", {loop()});
+      case 10:
+        return Try("cache_read", {block, Small(), "local"});
+      case 11:
+        return Try("cache_write", {block, 0, "local"});
+      case 12:
+      case 13:
+        return Try("compute_at", {block, other(), Coin(), Coin() ? -1 : -2});
+      case 14:
+        return Try("reverse_compute_at", {block, other(), Coin(), Coin() ? -1 : -2});
+      case 15:
+        return Try("decompose_reduction", {block, loop()});
+      case 16:
+        return Try("blockize", {loop(), Coin()});
+      case 17:
+        return Try("compute_inline", {block});
+      case 18:
+        return Try("reverse_compute_inline", {block});
+      default:
+        return Try("add_unit_loop", {loop()});
+    }
+  }
+
+ private:
+  template <class T>
+  const T& Pick(const std::vector<T>& from) {
+    return from[random_.Below(from.size())];
+  }
+  bool Coin() { return random_.Below(2) == 0; }
+  Value Factor() { return static_cast<int64_t>(1 + random_.Below(5)); }
+  Value Small() { return static_cast<int64_t>(random_.Below(3)); }
+  Value Consecutive(const std::vector<LoopRv>& loops) {
+    Value::List list;
+    if (loops.empty()) return list;
+    const size_t first = random_.Below(loops.size());
+    const size_t count = 1 + random_.Below(3);
+    for (size_t i = first; i < std::min(first + count, loops.size()); ++i) list.push_back(Rv(loops[i]));
+    return list;
+  }
+  Value Shuffled(const std::vector<LoopRv>& loops) {
+    Value::List list;
+    for (LoopRv loop : loops) {
+      if (Coin()) list.insert(list.begin() + random_.Below(list.size() + 1), Rv(loop));
+    }
+    return list;
+  }
+  bool Try(const char* primitive, std::vector<Value> args) {
+    const bool applied = sch_.Apply(primitive, std::move(args)).ok();
+    ++(applied ? counts_[primitive].first : counts_[primitive].second);
+    return applied;
+  }
+  // Names that one block has, the root's left out.
+  std::vector<std::string> BlockNames() const {
+    std::map<std::string, int> count;
+    const Function function = sch_.module().Main();
+    PreOrder(function->body, [&](const Stmt& s) {
+      if (const auto* realize = dyn_cast<BlockRealizeNode>(s)) ++count[realize->block->name];
+      return true;
+    });
+    std::vector<std::string> names;
+    for (const auto& [name, times] : count) {
+      if (times == 1 && name != "root" && sch_.module().Main() && Schedule(sch_).GetBlock(name).ok())
+        names.push_back(name);
+    }
+    return names;
+  }
+
+  Random random_;
+  Schedule sch_;
+  std::map<std::string, std::pair<int, int>> counts_;  // applied and refused
+};
+
+TEST(Fuzz, RandomSchedulesKeepTheProgram) {
+  const std::vector<Function> programs = Programs();
+  std::map<std::string, std::pair<int, int>> counts;
+  for (uint64_t round = 0; round < rounds; ++round) {
+    const uint64_t seed = first_seed + round;
+    const Function& program = programs[seed % programs.size()];
+    Fuzzer fuzzer(program, seed * 7919);
+    for (int step = 0; step < 12; ++step) {
+      if (!fuzzer.Step()) continue;
+      // Races are reported of cells that iterations share; buffers are made private to an iteration by lowering only.
+      const auto same =
+          testing::SameResults(program, fuzzer.schedule().module().Main(), {.seed = seed, .check_races = false});
+      ASSERT_TRUE(same) << "seed " << seed << "\n" << ToText(Simplified(fuzzer.schedule().trace()));
+    }
+    // The trace replays to the same program.
+    Schedule again(Module{program});
+    ASSERT_TRUE(again.Replay(fuzzer.schedule().trace()).ok());
+    ASSERT_EQ(ToText(again.trace()), ToText(fuzzer.schedule().trace()));
+    for (const auto& [name, count] : fuzzer.counts()) {
+      counts[name].first += count.first;
+      counts[name].second += count.second;
+    }
+  }
+  for (const auto& [name, count] : counts) {
+    RecordProperty(name, std::to_string(count.first) + " applied, " + std::to_string(count.second) + " refused");
+    std::printf("%-24s %6d applied %6d refused\n", name.c_str(), count.first, count.second);
+    if (rounds >= 150) EXPECT_GT(count.first, 0) << name << " was never applied";
+  }
+}
+
+}  // namespace
+}  // namespace tilewright
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  for (int i = 1; i < argc; ++i) {
+    if (std::strncmp(argv[i], "--rounds=", 9) == 0) tilewright::rounds = std::strtoull(argv[i] + 9, nullptr, 10);
+    if (std::strncmp(argv[i], "--first_seed=", 13) == 0)
+      tilewright::first_seed = std::strtoull(argv[i] + 13, nullptr, 10);
+  }
+  return RUN_ALL_TESTS();
+}
