@@ -87,7 +87,12 @@ class ModuleReader {
       const std::string& name = s.names[i];
       const bool dialect = name == "tir" || name == "tirx" || absl::EndsWith(name, ".tir") ||
                            absl::EndsWith(name, ".tirx") || absl::EndsWith(name, "script.tirx");
-      if (dialect && !s.aliases[i].empty()) context_.dialect_names.insert(s.aliases[i]);
+      if (!dialect) continue;
+      if (!s.aliases[i].empty()) {
+        context_.dialect_names.insert(s.aliases[i]);
+      } else if (name == "tir" || name == "tirx") {
+        context_.dialect_names.insert(name);
+      }
     }
   }
 

@@ -352,7 +352,9 @@ bool FunctionReader::ReadDeclaration(const PyExpr& call, const std::string& name
   if (args["data"] != nullptr) {
     *wrap = [buffer](Stmt body) { return Stmt(new DeclBufferNode(buffer, std::move(body))); };
   } else {
-    if (name == "Buffer") return Fail(call.offset, "argument 'data' is missing: T.Buffer in a body is a view");
+    if (name == "Buffer" || name == "buffer_decl") {
+      return Fail(call.offset, absl::StrCat("argument 'data' is missing: T.", name, " in a body is a view"));
+    }
     if (args["annotations"] != nullptr && !ReadAnnotations(*args["annotations"], &annotations)) return false;
     *wrap = [buffer, annotations](Stmt body) { return Stmt(new AllocateNode(buffer, annotations, std::move(body))); };
   }

@@ -45,7 +45,7 @@ bool FunctionReader::ReadWith(const PyStmt& s, Segments& out) {
 
 bool FunctionReader::IsCovering(const std::string& name) const {
   return name == "attr" || name == "launch_thread" || name == "LetStmt" || name == "Bind" || name == "allocate" ||
-         name == "decl_buffer" || name == "Buffer";
+         name == "decl_buffer" || name == "buffer_decl" || name == "Buffer";
 }
 
 bool FunctionReader::ReadCovering(const PyExpr& call, const std::string& name, const PyExpr* target,

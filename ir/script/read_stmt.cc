@@ -139,8 +139,7 @@ bool FunctionReader::ReadAssign(const PyStmt& s, Segments& out) {
       out.push_back(std::move(segment));
       return true;
     }
-    const auto dtype = DataType::Parse(*name);
-    if (dtype && value.items.size() == 1) {  // n = T.int32(): a size that a buffer defines
+    if (const auto dtype = SizeType(value)) {  // n = T.int32(): a size that a buffer defines
       if (const Value* symbol = Lookup(target.text)) {
         // Used before, in the shape of a parameter.
         const Expr* known = symbol->As<Expr>();

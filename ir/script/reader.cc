@@ -125,13 +125,18 @@ Function FunctionReader::Read(const PyStmt& definition) {
 void FunctionReader::FindSymbols(const std::vector<PyStmt>& body) {
   for (const PyStmt& s : body) {
     if (s.kind != PyStmt::Kind::kAssign || s.target->kind != Kind::kName || !s.value) continue;
-    const PyExpr& value = *s.value;
-    const auto name = CalledName(value);
-    if (!name || value.items.size() != 1) continue;
-    const auto dtype = DataType::Parse(*name);
+    const auto dtype = SizeType(*s.value);
     if (dtype && dtype->is_integer()) symbols_[s.target->text] = *dtype;
   }
   for (const std::string& name : module_.type_vars) symbols_.try_emplace(name, DataType::Int(64));
+}
+
+std::optional<DataType> FunctionReader::SizeType(const PyExpr& value) const {
+  const auto name = CalledName(value);
+  if (!name) return std::nullopt;
+  const bool named = name == "var" && value.items.size() == 2 && value.items[1]->kind == Kind::kString;
+  if (named) return DataType::Parse(value.items[1]->text);
+  return value.items.size() == 1 ? DataType::Parse(*name) : std::nullopt;
 }
 
 Var FunctionReader::Symbol(const std::string& name, DataType dtype, uint32_t offset) {

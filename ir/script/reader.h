@@ -91,6 +91,8 @@ class FunctionReader {
   bool ReadParameters(const PyStmt& definition);
   bool ReadParameter(const PyParameter& parameter);
   void FindSymbols(const std::vector<PyStmt>& body);
+  // The type of T.int64() or T.var("int64"), which make a variable for a size.
+  std::optional<DataType> SizeType(const PyExpr& value) const;
   Var Symbol(const std::string& name, DataType dtype, uint32_t offset);
   bool IsDocstring(const PyStmt& s, bool first) const;
   Stmt ReadBody(const std::vector<PyStmt>& body);

@@ -192,6 +192,39 @@ class Module:
 )");
 }
 
+TEST(RoundTrip, OlderSpellings) {
+  EXPECT_EQ(Canonical(R"(
+      from tvm.script import tir
+      @tir.prim_func
+      def f(a: tir.handle, b: tir.handle) -> None:
+          n = tir.var("int64")
+          A = tir.match_buffer(a, [n], dtype="float16")
+          B = tir.match_buffer(b, [n], dtype="float16")
+          tx = tir.env_thread("threadIdx.x")
+          tir.launch_thread(tx, 32)
+          L = tir.allocate([8], "float16", "local")
+          L_1 = tir.buffer_decl([8], dtype="float16", data=L, scope="local")
+          L_1[0] = A[tx]
+          B[tx] = L_1[0]
+      )"),
+            R"(# from tvm.script import ir as I
+# from tvm.script import tir as T
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def f(a: T.handle, b: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (n,), "float16")
+        B = T.match_buffer(b, (n,), "float16")
+        for tx in T.thread_binding(32, thread="threadIdx.x"):
+            L = T.decl_buffer((8,), "float16", scope="local")
+            L_1 = T.decl_buffer((8,), "float16", data=L.data, scope="local")
+            L_1[0] = A[tx]
+            B[tx] = L_1[0]
+)");
+}
+
 TEST(RoundTrip, MarkedLinesAreUnderlined) {
   const Function f = ParseFunctionOrDie(R"(
       @T.prim_func
