@@ -188,6 +188,38 @@ TEST(SubBuffers, TakeStridesAndOffsetFromTheirSource) {
   }
 }
 
+TEST(SubBuffers, OfABufferWithALayout) {
+  // T lies transposed in memory; a 2x2 part of it is written through a sub-buffer.
+  Var i("i"), j("j");
+  BufferNode::Fields transposed;
+  transposed.name = "T";
+  transposed.dtype = kI32;
+  transposed.shape = {4, 6};
+  transposed.layout = {IndexMap({i, j}, {j, i}), 0, {6, 4}};
+  Buffer t{transposed}, part("P", {2, 2}, kI32);
+  FunctionBuilder f;
+  Buffer out = f.Input("out", {4, 6}, kI32);
+  f.Block("all", [&](BlockBuilder& block) {
+    block.Reads({});
+    block.Writes({BufferRegion::Full(out)});
+    f.Add(Ref<AllocateNode>(new AllocateNode(t, {}, f.Collect([&] {
+      f.Grid({4, 6}, [&](const std::vector<Var>& v) { f.Store(t, Expr(0), {v[0], v[1]}); });
+      f.Block("part", [&](BlockBuilder& inner) {
+        const BufferRegion region{t, {{1, 2}, {3, 2}}};
+        inner.Match(part, region);
+        inner.Writes({region});
+        f.Grid({2, 2}, [&](const std::vector<Var>& v) { f.Store(part, v[0] * 10 + v[1] + 1, {v[0], v[1]}); });
+      });
+      f.Grid({4, 6}, [&](const std::vector<Var>& v) { f.Store(out, t(v[0], v[1]), {v[0], v[1]}); });
+    }))));
+  });
+  NDArray x(kI32, {4, 6});
+  ASSERT_EQ(Text(RunOnce(f.Build(), {Uninitialized(x)})), "OK");
+  EXPECT_EQ(x.GetInt(1 * 6 + 3), 1);
+  EXPECT_EQ(x.GetInt(2 * 6 + 4), 12);
+  EXPECT_EQ(x.GetInt(2 * 6 + 5), 0);
+}
+
 TEST(SubBuffers, DeclaredStridesMustBeThoseOfTheSource) {
   FunctionBuilder f;
   Buffer a = f.Input("A", {8, 6}, kI32);

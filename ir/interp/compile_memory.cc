@@ -73,6 +73,14 @@ Reg Compiler::Offset(const Buffer& buffer, const std::vector<Reg>& indices) {
     if (cached.buffer == buffer.get() && cached.indices == indices) return cached.offset;
   }
   const DataType i64 = DataType::Int(64);
+  if (auto view = views_.find(buffer.get()); view != views_.end()) {
+    std::vector<Reg> in_source = view->second.start;
+    const size_t dropped = in_source.size() - indices.size();
+    for (size_t i = 0; i < indices.size(); ++i) {
+      in_source[dropped + i] = IntegerLane(BinaryOp::kAdd, i64, in_source[dropped + i], indices[i]);
+    }
+    return Offset(view->second.source, in_source);
+  }
   std::vector<Reg> positions = indices;
   std::vector<Expr> shape = buffer->shape;
   if (buffer->layout) {
@@ -129,12 +137,11 @@ void Compiler::EmitChecks(const Buffer& buffer, const std::vector<Reg>& indices,
 }
 
 void Compiler::CheckDeclared(const Buffer& buffer, const std::vector<Reg>& indices, int access, bool is_store) {
-  const auto is = [&](const Buffer& other) { return other.same_as(buffer); };
   for (auto frame = blocks_.rbegin(); frame != blocks_.rend() && frame->block != nullptr; ++frame) {
     const BlockNode* block = frame->block;
-    if (std::any_of(block->alloc_buffers.begin(), block->alloc_buffers.end(), is) ||
+    if (std::find(frame->own.begin(), frame->own.end(), buffer->data.get()) != frame->own.end() ||
         std::any_of(block->match_buffers.begin(), block->match_buffers.end(),
-                    [&](const MatchBuffer& match) { return is(match.buffer); })) {
+                    [&](const MatchBuffer& match) { return match.buffer.same_as(buffer); })) {
       return;
     }
     // The root block of a function declares nothing; a view of memory is declared under another name.
@@ -292,6 +299,7 @@ void Compiler::AllocateBuffer(const Buffer& buffer) {
   code_.allocations.push_back(std::move(allocation));
   slots_[buffer->data.get()] = slot;
   buffers_[buffer->data.get()] = buffer;
+  if (!blocks_.empty()) blocks_.back().own.push_back(buffer->data.get());
 }
 
 void Compiler::BindOrCheck(const Expr& variable, Reg reg, const std::string& what) {
@@ -309,14 +317,20 @@ void Compiler::MatchSubBuffer(const MatchBuffer& match) {
     return Error(absl::InvalidArgumentError(
         absl::StrCat("a region of ", match.source.region.size(), " dimensions of buffer ", source->name)));
   }
-  if (source->layout || source->ndim() < buffer->ndim()) {
-    return Error(absl::UnimplementedError(
-        absl::StrCat("buffer ", buffer->name, " is a part of ", source->name,
-                     source->layout ? ", which has a layout" : ", which has fewer dimensions")));
+  if (source->ndim() < buffer->ndim()) {
+    return Error(absl::InvalidArgumentError(
+        absl::StrCat("buffer ", buffer->name, " is a part of ", source->name, ", which has fewer dimensions")));
   }
-  const std::vector<Reg> strides = Strides(source);
   std::vector<Reg> start;
   for (const Range& range : match.source.region) start.push_back(ScalarValue(range.min));
+  if (source->layout || views_.count(source.get()) != 0) {
+    // No strides lead from element to element: each is looked up in the source. Stride variables have no value.
+    views_[buffer.get()] = {source, std::move(start)};
+    slots_[buffer->data.get()] = Slot(source);
+    buffers_[buffer->data.get()] = buffer;
+    return;
+  }
+  const std::vector<Reg> strides = Strides(source);
   const size_t dropped = source->ndim() - buffer->ndim();
   const Reg offset = Offset(source, start);
   const Reg source_slot = Slot(source);

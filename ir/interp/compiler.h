@@ -100,6 +100,7 @@ class Compiler {
   struct BlockFrame {
     const BlockNode* block = nullptr;  // null: the border of a call
     std::vector<DeclaredRegion> regions;
+    std::vector<const VarNode*> own;  // data of what is allocated in it
   };
   struct ThreadTag {
     std::string tag;
@@ -116,6 +117,12 @@ class Compiler {
   std::unordered_map<const VarNode*, Lanes> vars_;
   std::unordered_map<const VarNode*, Reg> slots_;       // of data variables
   std::unordered_map<const VarNode*, Buffer> buffers_;  // by data variable
+  // A part of a buffer with a layout: its element i is the source's element start + i.
+  struct View {
+    Buffer source;
+    std::vector<Reg> start;
+  };
+  std::unordered_map<const BufferNode*, View> views_;
   struct CachedOffset {
     const BufferNode* buffer;
     std::vector<Reg> indices;
