@@ -49,7 +49,7 @@ struct Variables {
       int64_t min = *AsInt(ranges[i].min), extent = *AsInt(ranges[i].extent);
       values.emplace_back(bound[i], within(min, min + extent - 1));
     }
-    int64_t size = within(1, 9);
+    int64_t size = within(1, 16);
     values.emplace_back(n, size);
     values.emplace_back(s, within(0, size - 1));
     return values;
@@ -111,6 +111,20 @@ class Generator {
     Expr a = Index(depth), b = random_.OneIn(2) ? Leaf() : Index(depth);
     auto op = static_cast<BinaryOp>(random_.Int(static_cast<int>(BinaryOp::kEQ), static_cast<int>(BinaryOp::kGE)));
     return MakeBinary(op, a, b);
+  }
+
+  // What programs assume: remainders of extents, bounds of fused loops.
+  Expr Assumption() {
+    switch (random_.Int(0, 3)) {
+      case 0: {
+        int64_t modulus = random_.Pick<int64_t>({2, 3, 4, 8});
+        return FloorMod(Leaf(), Expr(modulus)) == Expr(random_.Int(0, modulus - 1));
+      }
+      case 1:
+        return random_.Pick(variables_.bound) * Expr(Factor()) + random_.Pick(variables_.bound) < variables_.n;
+      default:
+        return Condition(static_cast<int>(random_.Int(0, 2)));
+    }
   }
 
   // Unsigned and narrow arithmetic, which wraps or may overflow.
@@ -292,7 +306,8 @@ TEST(ArithPropertyTest, SimplificationKeepsValues) {
       default:
         e = generator.Index(depth);
     }
-    if (random.OneIn(3)) assumption = generator.Condition(static_cast<int>(random.Int(0, 2)));
+    if (random.OneIn(2)) assumption = generator.Assumption();
+    if (assumption && random.OneIn(4)) assumption = And(assumption, generator.Assumption());
     if (Check(e, assumption, variables, seed).empty()) continue;
     ++failures;
     ADD_FAILURE() << "seed " << seed << ": " << Shrink(e, assumption, variables, seed);
