@@ -29,6 +29,8 @@ TEST_F(AnalyzerTest, BringsSumsIntoOneForm) {
   Simplifies(5 - i, 5 - i);
   Simplifies(i - 5, i - 5);
   Simplifies(n * m - m * n, 0);
+  Simplifies(FloorDiv(i * 3, 2), FloorDiv(i * 3, 2));
+  Simplifies(FloorMod(i * 17, 16), FloorMod(i, 16));
 }
 
 TEST_F(AnalyzerTest, TakesFusedIndicesApart) {
@@ -71,12 +73,17 @@ TEST_F(AnalyzerTest, ComparesInOneForm) {
   Simplifies(Not(Expr(i) < 30), Expr(30) <= i);
   Simplifies(i * 2 == Expr(3), False());
   Simplifies(FloorDiv(i, 4) < Expr(3), Expr(i) < 12);
+  Simplifies(Expr(1) <= FloorDiv(FloorMod(i, 12), 4), Expr(4) <= FloorMod(i, 12));
+  Simplifies(Expr(i) <= n - 1, Expr(i) < n);
+  Simplifies(Expr(i) < n + 1, Expr(i) <= n);
+  Simplifies(i + 3 < n + 5, Expr(i) < n + 2);
   analyzer_.Bind(i, Range{0, 4});
   analyzer_.Bind(j, Range{0, 16});
   Simplifies(i * 16 + j < Expr(32), Expr(i) < 2);
   Simplifies(i * 16 + j < Expr(30), i * 16 + j < 30);
   Simplifies(i * 16 + j < Expr(64), True());
   Simplifies(And(Expr(i) < 3, Expr(i) < 2), Expr(i) < 2);
+  Simplifies(Expr(15) <= j, Expr(j) == 15);
 }
 
 TEST_F(AnalyzerTest, UsesAssumptions) {
@@ -153,6 +160,11 @@ TEST_F(AnalyzerTest, KeepsEffectsAndErrors) {
 TEST_F(AnalyzerTest, HandlesMinMaxSelectAndCasts) {
   analyzer_.Bind(i, Range{0, 8});
   Simplifies(Min(i, 8), i);
+  Simplifies(Min(k + 1, n + 1), Min(k, n) + 1);
+  Simplifies(Max(k * 16 + 16, n * 16), Max(k + 1, n) * 16);
+  Simplifies(Min(k * 16 + 18, 226) - k * 16, Min(18, 226 - k * 16));
+  Simplifies(Min(8, k), Min(8, k));
+  Simplifies(Min(Min(k, 8), 4), Min(k, 4));
   Simplifies(Max(i + n, n), i + n);
   Simplifies(Select(Expr(i) < 9, j, k), j);
   Var l("l", DataType::Int(64));

@@ -162,15 +162,18 @@ Expr Context::InequalityToExpr(Sum sum, bool strict) {
       break;
     }
     // x // c <= k is x <= k * c + c - 1; x // c >= k is x >= k * c.
-    if (!changed && sum.terms.size() == 1 && std::llabs(sum.terms[0].scale) == 1 && sum.terms[0].upper == kNoUpper &&
-        sum.terms[0].lower > 1) {
+    if (!changed && sum.terms.size() == 1 && std::llabs(sum.terms[0].scale) == 1 && sum.terms[0].lower > 1) {
       Term term = sum.terms[0];
       Sum whole = Sum::Constant(sum.dtype, 0);
       int64_t base;
       if (!__builtin_mul_overflow(sum.base, term.lower, &base)) {
         whole.base = base;
         if (term.scale > 0) whole.AddBase(1 - term.lower);
-        AddExpr(&whole, term.atom, term.scale);
+        if (term.upper == kNoUpper) {
+          AddExpr(&whole, term.atom, term.scale);
+        } else {
+          whole.terms.push_back({term.atom, term.upper, 1, term.scale});
+        }
         if (!whole.overflow) {
           sum = std::move(whole);
           changed = true;
@@ -179,6 +182,12 @@ Expr Context::InequalityToExpr(Sum sum, bool strict) {
     }
     if (!changed) break;
   }
+  // Only the least value fulfils it.
+  if (!strict && BoundsOf(sum).min == 0) return EqualityToExpr(std::move(sum), false);
+  bool mixed = std::any_of(sum.terms.begin(), sum.terms.end(), [](const Term& t) { return t.scale > 0; }) &&
+               std::any_of(sum.terms.begin(), sum.terms.end(), [](const Term& t) { return t.scale < 0; });
+  // x <= n - 1 is x < n.
+  if (mixed && (sum.base == 0 || sum.base == 1)) strict = sum.base == 1;
   if (strict) sum.AddBase(-1);
   Expr left, right;
   if (sum.overflow || !Sides(sum, &left, &right)) return {};

@@ -232,7 +232,10 @@ Sum Context::BinaryToSum(const BinaryNode* op, const Expr& self) {
     case BinaryOp::kSub: {
       Sum sum = ToSum(op->a);
       AddExpr(&sum, op->b, op->op == BinaryOp::kAdd ? 1 : -1);
-      if (sum.terms.size() > 1) FoldCompounds(&sum);
+      if (sum.terms.size() > 1) {
+        FoldCompounds(&sum);
+        FoldMinMax(&sum);
+      }
       return sum;
     }
     case BinaryOp::kMul: {
@@ -324,10 +327,10 @@ void Context::DivMod(const Sum& a, int64_t c, Sum* div, Sum* mod, int64_t mod_sc
   };
   while (true) {
     // rest = c * quotient + remainder: the quotient leaves the division. A fused index i * 12 + j stays whole: of a sum
-    // only terms that c divides leave.
+    // only terms that c divides leave. (i * 17 % 16 is i % 16, but i * 17 // 16 stays as it is.)
     Sum quotient = Sum::Constant(rest.dtype, FloorDivInt(rest.base, c));
     rest.base = FloorModInt(rest.base, c);
-    bool alone = rest.terms.size() == 1;
+    bool alone = rest.terms.size() == 1 && div == nullptr;
     for (size_t i = 0; i < rest.terms.size();) {
       Term& term = rest.terms[i];
       int64_t whole = alone || term.scale % c == 0 ? term.scale / c : 0;
@@ -434,31 +437,6 @@ Sum Context::DivisionToSum(const BinaryNode* op, const Expr& self) {
     DivMod(a, b.base, modulo ? nullptr : &result, modulo ? &result : nullptr);
   }
   return result.overflow ? Opaque(self) : result;
-}
-
-Sum Context::MinMaxToSum(const BinaryNode* op, const Expr& self) {
-  Sum a = ToSum(op->a), b = ToSum(op->b);
-  if (a.overflow || b.overflow) return Opaque(self);
-  Sum difference = a, opposite = b;  // a - b and b - a
-  AddSum(&difference, b, -1);
-  AddSum(&opposite, a, -1);
-  bool is_min = op->op == BinaryOp::kMin;
-  if (!HasEffect(self)) {
-    if (ProveNonNegative(difference)) return is_min ? b : a;
-    if (ProveNonNegative(opposite)) return is_min ? a : b;
-  }
-  if (a.IsConstant()) std::swap(a, b);
-  Expr left = FromSum(a), right = FromSum(b);
-  if (!left || !right) return Opaque(self);
-  if (SameExpr(left, op->a) && SameExpr(right, op->b)) return Opaque(self);
-  // min(min(x, c1), c2)
-  if (const auto* inner = dyn_cast<BinaryNode>(left); inner && inner->op == op->op && b.IsConstant()) {
-    if (auto c = AsInt(inner->b)) {
-      return Opaque(
-          MakeBinary(op->op, inner->a, Const(self.dtype(), is_min ? std::min(*c, b.base) : std::max(*c, b.base))));
-    }
-  }
-  return Opaque(MakeBinary(op->op, left, right));
 }
 
 Sum Context::CastToSum(const CastNode* op, const Expr& self) {
