@@ -11,11 +11,12 @@ namespace {
 // Temporaries up to this size live on the stack: well below the smallest default stack of a thread (8 MiB on Linux, but
 // callers choose) even when a few are alive.
 constexpr int64_t kMaxStackBytes = 64 << 10;
+constexpr int64_t kMaxStackBytesOfFunction = 512 << 10;
 // The boundary of vectors and cache lines.
 constexpr uint64_t kTemporaryAlignment = 64;
 
-bool OnStack(const Buffer& buffer) {
-  return buffer->scope.kind() == MemoryKind::kRegister || buffer->scope.kind() == MemoryKind::kLocal;
+bool OnCpu(MemoryKind kind) {
+  return kind == MemoryKind::kGlobal || kind == MemoryKind::kLocal || kind == MemoryKind::kRegister;
 }
 
 }  // namespace
@@ -173,12 +174,13 @@ llvm::AllocaInst* FunctionEmitter::EntryAlloca(llvm::Type* type, llvm::Value* co
 }
 
 // Where temporaries live:
-//   registers, `local`, and small buffers     on the stack of the function (or of the parallel loop's body)
+//   small buffers of constant size            on the stack of the function (or of the parallel loop's body); those in
+//                                             registers become values there
 //   larger ones of constant size, when serial in the workspace; those that are not alive together share memory
 //   all others                                on the heap, while the statement runs
 void FunctionEmitter::EmitAllocate(const AllocateNode* op) {
   const Buffer& buffer = op->buffer;
-  if (buffer->scope.kind() != MemoryKind::kGlobal && !OnStack(buffer)) {
+  if (!OnCpu(buffer->scope.kind())) {
     return FailStmt(
         absl::StrCat("buffer ", buffer->name, " lies in scope \"", buffer->scope.text(), "\", which a CPU has not"));
   }
@@ -187,18 +189,16 @@ void FunctionEmitter::EmitAllocate(const AllocateNode* op) {
   const std::optional<int64_t> extent = AsInt(buffer->shape[0]);
   const uint64_t align = std::max(static_cast<uint64_t>(buffer->alignment), kTemporaryAlignment);
   llvm::Value*& data = values_[buffer->data.get()];
-  if (extent && (*extent * element_bytes <= kMaxStackBytes || OnStack(buffer))) {
-    const uint64_t size = static_cast<uint64_t>(std::max<int64_t>(*extent, 1));
+  const int64_t known_bytes = extent ? std::max<int64_t>(*extent, 1) * element_bytes : 0;
+  if (extent && known_bytes <= kMaxStackBytes && stack_bytes_ + known_bytes <= kMaxStackBytesOfFunction) {
+    stack_bytes_ += known_bytes;
+    const auto size = static_cast<uint64_t>(std::max<int64_t>(*extent, 1));
     data = EntryAlloca(llvm::ArrayType::get(element, size), nullptr, align, buffer->name);
     return Emit(op->body);
   }
-  if (!extent && OnStack(buffer)) {
-    return FailStmt(
-        absl::StrCat("buffer ", buffer->name, " in scope \"", buffer->scope.text(), "\" has no constant size"));
-  }
   if (extent && !inside_parallel_ && align == kTemporaryAlignment && workspace_ != nullptr) {
     data = builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), workspace_, static_cast<uint64_t>(workspace_top_));
-    const int64_t bytes = (*extent * element_bytes + 63) / 64 * 64;
+    const int64_t bytes = (known_bytes + 63) / 64 * 64;
     workspace_top_ += bytes;
     workspace_high_ = std::max(workspace_high_, workspace_top_);
     Emit(op->body);

@@ -108,8 +108,9 @@ class FunctionEmitter {
   std::unordered_map<const VarNode*, llvm::Value*> values_;
   llvm::Value* call_ = nullptr;
   llvm::Value* workspace_ = nullptr;
-  int64_t workspace_top_ = 0;       // bytes of the workspace in use at this place
-  int64_t workspace_high_ = 0;      // most bytes in use anywhere
+  int64_t workspace_top_ = 0;   // bytes of the workspace in use at this place
+  int64_t workspace_high_ = 0;  // most bytes in use anywhere
+  int64_t stack_bytes_ = 0;
   std::vector<llvm::Value*> heap_;  // allocations to free before a return
   absl::Status status_;
 };

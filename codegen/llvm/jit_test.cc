@@ -9,6 +9,7 @@
 #include "codegen/runtime/thread_pool.h"
 #include "ir/builder.h"
 #include "ir/ops/matmul.h"
+#include "ir/script/parse_or_die.h"
 
 namespace tilewright {
 namespace {
@@ -93,6 +94,37 @@ TEST(Jit, TiledMatmul) {
       EXPECT_LT(MatmulError(a, b, c, m, 96, 20), 1e-6) << "m = " << m;
     }
   }
+}
+
+// Instructions by their LLVM names, on operands that are reinterpreted: dot products of four bytes and of two bfloat16.
+TEST(Jit, DotProductInstructions) {
+  if (!HostTarget().has("avx512vnni") || !HostTarget().has("avx512bf16")) GTEST_SKIP() << "no such instructions";
+  auto compiled = Compile(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((4,), "uint8"), B: T.Buffer((3, 64), "int8"), C: T.Buffer((3, 16), "int32"),
+         D: T.Buffer((32,), "bfloat16"), E: T.Buffer((32,), "bfloat16"), F: T.Buffer((16,), "float32")):
+    for i in range(3):
+        C[i, 0:16] = T.call_llvm_pure_intrin("int32x16", "llvm.x86.avx512.vpdpbusd.512", C[i, 0:16], T.Broadcast(T.reinterpret("int32", A[0:4]), 16), T.reinterpret("int32x16", B[i, 0:64]))
+    F[0:16] = T.call_llvm_pure_intrin("float32x16", "llvm.x86.avx512bf16.dpbf16ps.512", F[0:16], D[0:32], E[0:32])
+)"));
+  ASSERT_NE(compiled, nullptr);
+  Tensor a = *Tensor::Allocate(runtime::kUInt8, {4}), b = *Tensor::Allocate(runtime::kInt8, {3, 64});
+  Tensor c = *Tensor::Allocate(runtime::kInt32, {3, 16}), d = *Tensor::Allocate(runtime::kBfloat16, {32});
+  Tensor e = *Tensor::Allocate(runtime::kBfloat16, {32}), f = *Tensor::Allocate(kFloat32, {16});
+  for (int i = 0; i < 4; ++i) a.data<uint8_t>()[i] = static_cast<uint8_t>(200 + i);
+  for (int i = 0; i < 192; ++i) b.data<int8_t>()[i] = static_cast<int8_t>(i * 7);
+  for (int i = 0; i < 48; ++i) c.data<int32_t>()[i] = 1000 * i;
+  for (int i = 0; i < 32; ++i) d.data<uint16_t>()[i] = static_cast<uint16_t>(0x3f80 + i);  // 1 + i / 128
+  for (int i = 0; i < 32; ++i) e.data<uint16_t>()[i] = 0x4000;                             // 2
+  TwTensor* args[] = {a.abi(), b.abi(), c.abi(), d.abi(), e.abi(), f.abi()};
+  absl::Status status = compiled->Run("main", args);
+  ASSERT_TRUE(status.ok()) << status.message();
+  for (int i = 0; i < 48; ++i) {
+    int32_t expected = 1000 * i;
+    for (int j = 0; j < 4; ++j) expected += (200 + j) * static_cast<int8_t>((i * 4 + j) * 7);
+    EXPECT_EQ(c.data<int32_t>()[i], expected) << i;
+  }
+  for (int i = 0; i < 16; ++i) EXPECT_EQ(f.data<float>()[i], 2 * (2 + (4 * i + 1) / 128.0f)) << i;
 }
 
 }  // namespace

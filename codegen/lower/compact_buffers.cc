@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "codegen/lower/ramp.h"
 #include "codegen/lower/scoped_mutator.h"
 #include "ir/builtin.h"
 #include "ir/regions.h"
@@ -98,14 +99,24 @@ class TouchedCollector : public ScopedMutator {
     for (size_t d = 0; d < touched_.dims.size(); ++d) {
       std::optional<Range>& sum = touched_.dims[d];
       if (touched_.any && !sum) continue;
-      std::optional<Range> range = Relax(analyzer_.Simplify(region.region[d]));
+      std::optional<Range> range = Relax(analyzer_.Simplify(WithoutLanes(region.region[d])));
       sum = range && touched_.any ? Union(*sum, *range) : range;
     }
     touched_.any = true;
   }
 
+  // A vector of indices covers the range from its first to its last.
+  static Range WithoutLanes(const Range& range) {
+    const Expr min = FoldRamp(range.min);
+    if (const auto* broadcast = dyn_cast<BroadcastNode>(min)) return {broadcast->value, Expr(1)};
+    const auto* ramp = dyn_cast<RampNode>(min);
+    if (ramp == nullptr || !IsInt(ramp->stride, 1)) return range;
+    return {ramp->base, Const(ramp->base.dtype(), min.dtype().lanes())};
+  }
+
   // Relaxes the loops inside of the allocation, innermost first.
   std::optional<Range> Relax(const Range& range) {
+    if (!range.min.dtype().is_scalar()) return std::nullopt;
     std::optional<Range> relaxed = range;
     for (size_t i = loops_.size(); i-- > 0 && relaxed;) {
       relaxed = RelaxRange(*relaxed, {{loops_[i]->var, {loops_[i]->min, loops_[i]->extent}}});
@@ -202,7 +213,7 @@ class Compacter : public ScopedMutator {
     return bounds.max == arith::kPosInf ? extent : Const(extent.dtype(), std::max<int64_t>(bounds.max, 1));
   }
   Expr Shift(const Expr& index, const Expr& first) {
-    return IsInt(first, 0) ? index : analyzer_.Simplify(index - first);
+    return IsInt(first, 0) ? index : analyzer_.Simplify(FoldRamp(index - first));
   }
   std::vector<Expr> Shift(const std::vector<Expr>& indices, const std::vector<Expr>& first) {
     std::vector<Expr> shifted;

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/lower/ramp.h"
 #include "codegen/lower/scoped_mutator.h"
 
 namespace tilewright {
@@ -78,13 +79,16 @@ class Flattener : public ScopedMutator {
     if (!size || *size > std::numeric_limits<int32_t>::max()) {
       for (Expr& index : indices) index = CastTo(DataType::Int(64, index.dtype().lanes()), index);
     }
-    if (!buffer->layout) return analyzer_.Simplify(ElementOffset(buffer, indices));
+    if (!buffer->layout) return Simplified(ElementOffset(buffer, indices));
     const Layout& layout = buffer->layout;
     const std::vector<Expr> place = layout.map.Apply(indices);
     Expr offset = Expr(0);
     for (size_t d = 0; d < place.size(); ++d) offset = offset * layout.shape[d] + place[d];
-    return analyzer_.Simplify(offset);
+    return Simplified(offset);
   }
+
+  // Products of the strides must be constants before a ramp's stride can be seen to be 1.
+  Expr Simplified(const Expr& offset) { return analyzer_.Simplify(FoldRamp(analyzer_.Simplify(FoldRamp(offset)))); }
 
   absl::Status status_;
   std::unordered_map<Buffer, Buffer, IdentityHash, IdentityEqual> flat_;

@@ -26,6 +26,9 @@ struct Pass {
   Result (*run)(const Function& function, const Target& target);
 };
 
+// A GPU has no vector registers; its loads and stores move up to 128 bits.
+int VectorBits(const Target& target) { return target.kind == TargetKind::kCuda ? 128 : target.vector_bits; }
+
 // The order matters. Signatures of blocks are needed until allocations are placed; regions of sub-buffers until buffers
 // are compact; loops are cut before they are written out, so that each part folds its own conditions; vectors are made
 // of flat indices, where adjacent elements can be seen.
@@ -39,7 +42,7 @@ constexpr Pass kPasses[] = {
     {"simplify", [](const Function& f, const Target&) -> Result { return SimplifyFunction(f); }},
     {"loop_partition", [](const Function& f, const Target&) -> Result { return PartitionLoops(f); }},
     {"flatten_buffers", [](const Function& f, const Target&) { return FlattenBuffers(f); }},
-    {"vectorize", [](const Function& f, const Target& t) -> Result { return VectorizeLoops(f, t.vector_bits); }},
+    {"vectorize", [](const Function& f, const Target& t) -> Result { return VectorizeLoops(f, VectorBits(t)); }},
     {"unroll", [](const Function& f, const Target&) -> Result { return UnrollLoops(f); }},
     {"simplify_unrolled", [](const Function& f, const Target&) -> Result { return SimplifyFunction(f); }},
     {"skip_padding", [](const Function& f, const Target&) -> Result { return SkipPadding(f); }},
