@@ -7,8 +7,7 @@
 #include "autoschedule/register_tile.h"
 #include "intrin/fma_tile.h"
 #include "ir/analysis.h"
-#include "ir/arith/analyzer.h"
-#include "verify/block_scope.h"
+#include "schedule/hoist_prepack.h"
 
 namespace tilewright {
 namespace {
@@ -146,8 +145,6 @@ Outcome<Done> WriteOut(Schedule& sch, BlockRv block, LoopRv outer, bool vector) 
   return Done();
 }
 
-int64_t RoundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
-
 // The number of a buffer among those a block reads.
 int ReadIndex(const BlockRealizeNode& realize, const Buffer& buffer) {
   const auto& reads = realize.block->reads;
@@ -162,16 +159,38 @@ Outcome<BlockRv> ReindexRead(Schedule& sch, BlockRv block, const Buffer& buffer)
   return BlockRv{results[0]};
 }
 
-// Panels: lambda j, k...: (j // width, k..., j % width) where j is dimension `column` of the `dims`.
-IndexMap PanelLayout(size_t dims, size_t column, int width) {
+// The positions of iterators in their order: the dimensions of a stage that uses them.
+std::vector<int> StageDims(std::initializer_list<const std::vector<int>*> groups) {
+  std::vector<int> dims;
+  for (const std::vector<int>* group : groups) dims.insert(dims.end(), group->begin(), group->end());
+  std::sort(dims.begin(), dims.end());
+  return dims;
+}
+
+// Stores what `stage` writes, whose dimensions are the iterators `dims`, with those in `last` as its last dimensions.
+// With `width`, the last of them is divided: (last // width, others..., last % width).
+Outcome<Done> ReorderStage(Schedule& sch, BlockRv stage, const std::vector<int>& dims, const std::vector<int>& last,
+                           int width = 0) {
   std::vector<Var> inputs;
-  for (size_t d = 0; d < dims; ++d) inputs.emplace_back("i" + std::to_string(d));
-  std::vector<Expr> outputs = {FloorDiv(inputs[column], width)};
-  for (size_t d = 0; d < dims; ++d) {
-    if (d != column) outputs.push_back(inputs[d]);
+  std::vector<Expr> outputs, tail(last.size());
+  for (int dim : dims) {
+    inputs.emplace_back("i" + std::to_string(inputs.size()));
+    const auto place = std::find(last.begin(), last.end(), dim);
+    if (place == last.end()) {
+      outputs.push_back(inputs.back());
+    } else {
+      tail[static_cast<size_t>(place - last.begin())] = inputs.back();
+    }
   }
-  outputs.push_back(FloorMod(inputs[column], width));
-  return IndexMap(std::move(inputs), std::move(outputs));
+  if (width != 0) {
+    outputs.insert(outputs.begin(), FloorDiv(tail.back(), width));
+    tail.back() = FloorMod(tail.back(), width);
+  }
+  outputs.insert(outputs.end(), tail.begin(), tail.end());
+  const Value::List written = {Value("write"), Value(0)};
+  TW_RETURN_IF_REFUSED(
+      sch.Apply("transform_layout", {stage, Value(written), Value(IndexMap(std::move(inputs), std::move(outputs)))}));
+  return Done();
 }
 
 }  // namespace
@@ -195,35 +214,28 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   const BlockRealizeNode& realize = RealizeOf(sch, block);
   const int64_t rows = Extent(realize, plan.row), columns = Extent(realize, plan.column);
   if (rows % plan.tile.rows != 0 || columns % tile_columns != 0) {
-    Value::List padding(realize.bindings.size(), Value(1));
-    padding[static_cast<size_t>(plan.row)] = Value(plan.tile.rows);
-    padding[static_cast<size_t>(plan.column)] = Value(tile_columns);
-    TW_RETURN_IF_REFUSED(sch.Apply("pad_einsum", {block, Value(padding)}));
+    return No("no tile divides {block0}", realize.block->id);
   }
   TW_RETURN_IF_REFUSED(sch.SetScope(row_stage, 0, "register"));
 
-  // The column stage's dimensions are the iterators it uses, in their order.
-  std::vector<int> column_dims = contraction.batch;
-  column_dims.insert(column_dims.end(), contraction.columns.begin(), contraction.columns.end());
-  column_dims.insert(column_dims.end(), contraction.inner.begin(), contraction.inner.end());
-  std::sort(column_dims.begin(), column_dims.end());
-  const auto at = std::find(column_dims.begin(), column_dims.end(), plan.column) - column_dims.begin();
-  TW_RETURN_IF_REFUSED(
-      sch.Apply("transform_layout", {column_stage, Value(Value::List{Value("write"), Value(0)}),
-                                     Value(PanelLayout(column_dims.size(), static_cast<size_t>(at), tile_columns))}));
+  // Operands in the layout the tile reads: rows next to the innermost depth, columns in panels.
+  const int depth_iterator = contraction.inner.back();
+  const std::vector<int> row_dims = StageDims({&contraction.batch, &contraction.rows, &contraction.inner});
+  const std::vector<int> column_dims = StageDims({&contraction.batch, &contraction.columns, &contraction.inner});
+  TW_RETURN_IF_REFUSED(ReorderStage(sch, row_stage, row_dims, {plan.row, depth_iterator}));
+  TW_RETURN_IF_REFUSED(ReorderStage(sch, column_stage, column_dims, {depth_iterator, plan.column}, tile_columns));
 
   // Loops.
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch, block));
   auto loop_of = [&](int iterator) { return loops[static_cast<size_t>(iterator)]; };
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> row, sch.Split(loop_of(plan.row), {Value(), plan.tile.rows}));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> column, sch.Split(loop_of(plan.column), {Value(), tile_columns}));
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> depth, sch.Split(loop_of(contraction.inner.back()), {Value(), 1}));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> depth, sch.Split(loop_of(depth_iterator), {Value(), 1}));
   std::vector<LoopRv> outer, inner;
   for (int iterator : contraction.batch) outer.push_back(loop_of(iterator));
   for (int iterator : contraction.columns) outer.push_back(iterator == plan.column ? column[0] : loop_of(iterator));
   for (int iterator : contraction.rows) outer.push_back(iterator == plan.row ? row[0] : loop_of(iterator));
-  for (int iterator : contraction.inner)
-    inner.push_back(iterator == contraction.inner.back() ? depth[0] : loop_of(iterator));
+  for (int iterator : contraction.inner) inner.push_back(iterator == depth_iterator ? depth[0] : loop_of(iterator));
   std::vector<LoopRv> order = outer;
   order.insert(order.end(), inner.begin(), inner.end());
   order.insert(order.end(), {row[1], column[1], depth[1]});
@@ -247,6 +259,10 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   TW_RETURN_IF_REFUSED(WriteOut(sch, init, tile_loop, true));
   TW_RETURN_IF_REFUSED(WriteOut(sch, write_back, tile_loop, true));
   TW_RETURN_IF_REFUSED(WriteOut(sch, row_stage, inner.back(), false));
+
+  if (IsConstantParam(sch.module().Find(RefOf(sch, block).function), contraction.column_operand)) {
+    TW_RETURN_IF_REFUSED(sch.Apply("hoist_prepack", {column_stage}));
+  }
   return Done();
 }
 

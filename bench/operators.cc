@@ -19,6 +19,7 @@
 #include "bench/command_line.h"
 #include "bench/dtype.h"
 #include "bench/implementation.h"
+#include "bench/implementation_tilewright.h"
 #include "bench/machine.h"
 #include "bench/other_load.h"
 #include "bench/peak.h"
@@ -67,6 +68,7 @@ class MissingPeer : public Implementation {
 
 std::vector<std::unique_ptr<Implementation>> MakeImplementations(const std::string& peers) {
   std::vector<std::unique_ptr<Implementation>> implementations;
+  implementations.push_back(MakeTilewright());
   for (const std::string& name : std::vector<std::string>(absl::StrSplit(peers, ',', absl::SkipEmpty()))) {
     if (name == "onednn") {
       implementations.push_back(MakeOneDnn());

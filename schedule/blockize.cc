@@ -11,6 +11,7 @@
 #include "schedule/common_refusals.h"
 #include "schedule/loop_tree.h"
 #include "schedule/reduction_block.h"
+#include "schedule/simplify_block.h"
 
 namespace tilewright {
 namespace {
@@ -152,12 +153,6 @@ std::vector<BufferRegion> RegionsOfTile(const std::vector<BufferRegion>& regions
   return tiles;
 }
 
-std::vector<BufferRegion> Substituted(const std::vector<BufferRegion>& regions, const VarMap& values) {
-  std::vector<BufferRegion> result;
-  for (const BufferRegion& region : regions) result.push_back(Substitute(region, values));
-  return result;
-}
-
 }  // namespace
 
 Outcome<BlockizeResult> Blockize(const Function& function, uint32_t loop_id, bool preserve_unit_iters) {
@@ -178,11 +173,12 @@ Outcome<BlockizeResult> Blockize(const Function& function, uint32_t loop_id, boo
 
   BlockNode::Fields inner = original.fields();
   inner.iter_vars = iterators.inner;
-  inner.reads = Substituted(original.reads, iterators.original);
-  inner.writes = Substituted(original.writes, iterators.original);
-  inner.init = Substitute(original.init, iterators.original);
-  for (MatchBuffer& match : inner.match_buffers) match.source = Substitute(match.source, iterators.original);
-  inner.body = Substitute(original.body, iterators.original);
+  {
+    // Divided iterators take divisions in the indices apart: (vj_o * 64 + vj_i) // 64 is vj_o.
+    arith::Analyzer analyzer;
+    for (const IterVar& iter : iterators.outer) analyzer.Bind(iter.var, iter.domain);
+    ReplaceInBlock(&inner, iterators.original, &analyzer);
+  }
   const Expr inner_predicate = division->inner_predicate;
   if (inner.init) {
     const Stmt with_init = Realize(iterators.inner_bindings, inner_predicate, Block(inner));

@@ -50,6 +50,10 @@ Function MarkConstant(const Function& function, const std::vector<int>& params) 
   return Function(new FunctionNode(std::move(fields)));
 }
 
+bool IsConstantParam(const Function& function, const Buffer& buffer) {
+  return Contains(ConstantParams(function), buffer);
+}
+
 Outcome<HoistPrepackResult> HoistPrepack(const Function& function, uint32_t block) {
   const Path path = FindPath(function, block);
   if (path.empty()) return No("the block no longer exists", block);

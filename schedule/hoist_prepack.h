@@ -36,6 +36,9 @@ inline constexpr char kConstantParams[] = "tilewright.constant_params";
 // `function` with the given parameters marked constant.
 Function MarkConstant(const Function& function, const std::vector<int>& params);
 
+// Whether `buffer` is a parameter that is marked constant.
+bool IsConstantParam(const Function& function, const Buffer& buffer);
+
 struct HoistPrepackResult {
   Function function;
   Function prepack;  // named function + "_prepack"

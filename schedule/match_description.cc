@@ -45,8 +45,9 @@ class Matcher {
   bool MatchAccess(const Buffer& program, const std::vector<Expr>& indices, const Buffer& described,
                    const std::vector<Expr>& described_indices);
   bool MatchNewBuffer(const Buffer& program, const Buffer& described);
-  void Bind(const Var& program, const Var& described) {
+  void Bind(const Var& program, const Range& range, const Var& described) {
     vars_[described] = program;
+    analyzer_.Bind(program, range);  // an iterator with one value is no part of an index
     inner_.insert(program.get());
   }
 
@@ -72,7 +73,7 @@ bool Matcher::MatchLoops(const ForNode& program, const ForNode& described) {
     }
   }
   if (!MatchRange({program.min, program.extent}, {described.min, described.extent})) return false;
-  Bind(program.var, described.var);
+  Bind(program.var, {program.min, program.extent}, described.var);
   return Match(program.body, described.body);
 }
 
@@ -89,7 +90,7 @@ bool Matcher::MatchBlocks(const BlockRealizeNode& program, const BlockRealizeNod
                     {a.iter_vars[i].var.name(), IterKindName(a.iter_vars[i].kind), IterKindName(b.iter_vars[i].kind)});
     }
     if (!MatchRange(a.iter_vars[i].domain, b.iter_vars[i].domain)) return false;
-    Bind(a.iter_vars[i].var, b.iter_vars[i].var);
+    Bind(a.iter_vars[i].var, a.iter_vars[i].domain, b.iter_vars[i].var);
   }
   if (static_cast<bool>(a.init) != static_cast<bool>(b.init)) {
     return Differ("{block0} does not match {text0}: block {text1} has an init on one side only", {}, {a.name});

@@ -161,6 +161,29 @@ TEST(Races, NestedLoopsAndOrderedLoopsAreClean) {
   for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(y.Get(i), 8);
 }
 
+// Registers that lie outside of a parallel loop are a copy of their own in each iteration.
+TEST(Races, RegistersBelongToTheIteration) {
+  auto program = [](bool carried) {
+    FunctionBuilder f;
+    Buffer a = f.Input("A", {4}, kF32);
+    Buffer r = f.Alloc("R", {1}, kF32, Scope::Parse("register"));
+    if (carried) f.Store(r, ConstFloat(kF32, 0), {0});
+    f.Loop(
+        "i", 4,
+        [&](Var i) {
+          if (!carried) f.Store(r, ConstFloat(kF32, 1), {0});
+          f.Store(r, r(0) + 1, {0});
+          f.Store(a, r(0), {i});
+        },
+        ForKind::kParallel);
+    return f.Build();
+  };
+  NDArray x(kF32, {4});
+  EXPECT_EQ(Text(RunOnce(program(false), {x}, {.check_races = true})), "OK");
+  EXPECT_EQ(Text(RunOnce(program(true), {x}, {.check_races = true})),
+            "ABORTED: race: block \"root\" reads R[0] in i = 1, which block \"root\" writes in i = 0");
+}
+
 TEST(Races, ManyShortParallelLoopsTakeLittleMemory) {
   FunctionBuilder f;
   Buffer a = f.Input("A", {8}, kF32);

@@ -166,7 +166,8 @@ bool Machine::Allocate(Context& context, const Instruction& instruction) {
   }
   memory.bytes = bytes;
   if (!shared || is_new) {
-    memory.shadow.Reset(bytes, allocation.dtype.bytes(), /*initialized=*/false, code_.shadow_init, code_.shadow_races);
+    memory.shadow.Reset(bytes, allocation.dtype.bytes(), /*initialized=*/false, code_.shadow_init, code_.shadow_races,
+                        allocation.own_per_iteration);
   }
   SlotFromHandle(slot, MakeHandle(*id));
   return true;

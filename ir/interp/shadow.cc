@@ -80,7 +80,8 @@ std::string Strands::Describe(StrandId strand) const {
   return text;
 }
 
-void Shadow::Reset(int64_t bytes, int element_bytes, bool initialized, bool init, bool races) {
+void Shadow::Reset(int64_t bytes, int element_bytes, bool initialized, bool init, bool races, bool own) {
+  own_ = own;
   element_bytes_ = std::max(element_bytes, 1);
   if (init) written_.assign(static_cast<size_t>(bytes), initialized ? 1 : 0);
   if (races) cells_.assign(static_cast<size_t>((bytes + element_bytes_ - 1) / element_bytes_), Cell());
@@ -120,6 +121,10 @@ Shadow::Conflict Shadow::Read(const Strands& strands, int64_t offset, int64_t by
 Shadow::Conflict Shadow::Write(const Strands& strands, int64_t offset, int64_t bytes, StrandId strand, int32_t access) {
   for (int64_t i = offset / element_bytes_; i <= (offset + bytes - 1) / element_bytes_; ++i) {
     Cell& cell = cells_[static_cast<size_t>(i)];
+    if (own_) {
+      cell = {{strand, access}, {}};
+      continue;
+    }
     if (cell.write.strand != 0 && strands.Concurrent(cell.write.strand, strand)) {
       return {cell.write.strand, cell.write.access, true};
     }

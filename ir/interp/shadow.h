@@ -71,7 +71,8 @@ class Strands {
 class Shadow {
  public:
   // For `bytes` of memory in elements of `element_bytes`.
-  void Reset(int64_t bytes, int element_bytes, bool initialized, bool init, bool races);
+  // `own`: each strand has a copy of the memory, so that writes never race; reading what another strand wrote does.
+  void Reset(int64_t bytes, int element_bytes, bool initialized, bool init, bool races, bool own = false);
   // Each returns whether all is well.
   bool Initialized(int64_t offset, int64_t bytes) const;
   void MarkWritten(int64_t offset, int64_t bytes);
@@ -93,6 +94,7 @@ class Shadow {
     Touch write, read[2];
   };
   int element_bytes_ = 1;
+  bool own_ = false;
   std::vector<uint8_t> written_;  // per byte; empty when not watched
   std::vector<Cell> cells_;       // per element
 };
