@@ -282,5 +282,22 @@ def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32"), C: T.Buffer
             "B, which B writes, outlives the scope");
 }
 
+TEST(ReverseComputeInline, RefusesPadding) {
+  const Function padded = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((8,), "float32"), C: T.Buffer((10,), "float32")):
+          B = T.alloc_buffer((8,), "float32")
+          for i in range(8):
+              with T.block("B"):
+                  vi = T.axis.spatial(8, i)
+                  B[vi] = A[vi]
+          for i in range(10):
+              with T.block("C"):
+                  vi = T.axis.spatial(10, i)
+                  C[vi] = T.if_then_else(1 <= vi and vi < 9, B[vi - 1], T.float32(0)))");
+  EXPECT_EQ(ReasonOf(ReverseComputeInline(padded, BlockNamed(padded, "C")), padded),
+            "C may read elements of B that B does not write");
+}
+
 }  // namespace
 }  // namespace tilewright

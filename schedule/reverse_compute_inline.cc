@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/arith/region.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
 #include "ir/substitute.h"
@@ -138,6 +139,10 @@ class ReverseInliner {
       if (!LoadsOf(index, buffer_).empty())
         return Refuse("{block0} stores where {text0} says", object, {buffer_->name});
     }
+    if (!EveryInstanceHasAProducer(loads[0]->indices)) {
+      return Refuse("{block0} may read elements of {text0} that {block1} does not write",
+                    {consumer_.id(), producer_->id()}, {buffer_->name});
+    }
     arith::Analyzer::Scope inside(&analyzer_);
     for (const IterVar& iter : producer().iter_vars) analyzer_.Bind(iter.var, iter.domain);
     std::optional<std::vector<Expr>> iters =
@@ -155,6 +160,20 @@ class ReverseInliner {
       used_.push_back(produced_->indices[d] == Substitute(loads[0]->indices[d], values_));
     }
     return std::nullopt;
+  }
+
+  // An instance that reads nothing of the producer's (padding, say) would be lost with the consumer's loops.
+  bool EveryInstanceHasAProducer(const std::vector<Expr>& read) {
+    arith::Domain reading, writing;
+    for (const IterVar& iter : consumer().iter_vars) reading.push_back({iter.var, iter.domain});
+    for (const IterVar& iter : producer().iter_vars) {
+      // What is written does not depend on the reduction.
+      if (iter.kind == IterKind::kSpatial) writing.push_back({iter.var, iter.domain});
+    }
+    auto needed = arith::MayTouch(BufferRegion::Point(buffer_, read).region, reading, Expr(), &analyzer_);
+    auto provided =
+        arith::MustCover(BufferRegion::Point(buffer_, produced_->indices).region, writing, Expr(), &analyzer_);
+    return needed && provided && arith::Covers(*provided, *needed, {}, &analyzer_);
   }
 
   ReverseComputeInlineResult Rewrite() {

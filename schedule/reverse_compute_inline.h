@@ -12,9 +12,10 @@
 //
 // Conditions: the block is not the root; it is complete, its body is one store of a value without effects, and its
 // predicate only keeps iterators inside of their domains; of the buffers it reads exactly one has producers in the
-// scope, it reads one element of it, and different instances read different ones; that buffer is allocated by the
-// scope, has one producer and no other consumer, and is accessed by loads and stores only; the producer is complete or
-// a reduction, and stores into that buffer only. The block, its loops and the buffer are gone; all other ids survive.
+// scope, it reads one element of it, different instances read different ones, and the producer writes all of these (no
+// padding); that buffer is allocated by the scope, has one producer and no other consumer, and is accessed by loads and
+// stores only; the producer is complete or a reduction, and stores into that buffer only. The block, its loops and the
+// buffer are gone; all other ids survive.
 #pragma once
 
 #include <cstdint>

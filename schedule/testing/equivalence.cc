@@ -59,6 +59,7 @@ absl::Status Run(const Function& function, const std::vector<interp::Argument>& 
   if (expected.size() != actual.size()) return failure(after, "the numbers of parameters differ");
   interp::CompileOptions checks = interp::CompileOptions::AllChecks();
   checks.check_races = options.check_races;
+  checks.check_uninitialized = options.check_uninitialized;
   checks.environment = options.environment;
   absl::Status status = Run(before, expected, {.environment = options.environment});
   if (!status.ok()) return failure(before, "before: " + status.ToString());

@@ -17,6 +17,7 @@ struct EquivalenceOptions {
   // Values of symbolic extents by the name of their variable; 7 for others.
   std::map<std::string, int64_t> dims;
   bool check_races = true;
+  bool check_uninitialized = true;
   interp::Environment environment;  // what functions outside of the programs do
 };
 
