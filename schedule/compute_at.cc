@@ -310,6 +310,13 @@ Outcome<ComputeAtResult> Move::ReverseComputeAt() {
   for (const BufferRegion& read : realize().block->reads) {
     for (uint32_t id : producers) {
       const ScopeChild& producer = Child(id);
+      if (!PredicateOnlyGuardsDomains(*producer.realize, &analyzer_)) {
+        return Refusal{name_,
+                       "the predicate {expr0} of the producer {block1} says more than that its iterators are inside of "
+                       "their domains",
+                       {block_id_, id},
+                       {producer.realize->predicate}};
+      }
       for (const BufferRegion& write : producer.realize->block->writes) {
         if (!write.buffer.same_as(read.buffer)) continue;
         accesses.push_back({read, RelaxedRegion(write, *producer.realize, LoopsBelowTarget(producer)).region});

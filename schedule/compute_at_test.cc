@@ -346,5 +346,25 @@ def main(A: T.Buffer((8,), "float32"), D: T.Buffer((1,), "float32")):
             "below again the reduction of D would be spread over iterations that repeat instances");
 }
 
+TEST(ReverseComputeAt, RefusesAProducerThatSkipsInstances) {
+  const Function f = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((10,), "float32"), C: T.Buffer((10,), "float32")):
+          B = T.alloc_buffer((10,), "float32")
+          for i_0, i_1, i_2 in T.grid(3, 2, 3):
+              with T.block("B"):
+                  vi = T.axis.spatial(10, i_0 * 4 + i_1 * 3 + i_2)
+                  T.where(i_0 * 4 + i_1 * 3 + i_2 < 10 and i_1 * 3 + i_2 < 4)
+                  B[vi] = A[vi]
+          for i in range(10):
+              with T.block("C"):
+                  vi = T.axis.spatial(10, i)
+                  C[vi] = B[vi])");
+  EXPECT_EQ(
+      ReasonOf(ReverseComputeAt(f, BlockNamed(f, "C"), LoopsOf(f, "B")[1]), f),
+      "the predicate i_0 * 4 + i_1 * 3 + i_2 < 10 and i_1 * 3 + i_2 < 4 of the producer B says more than that its "
+      "iterators are inside of their domains");
+}
+
 }  // namespace
 }  // namespace tilewright
