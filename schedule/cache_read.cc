@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/arith/region.h"
 #include "schedule/buffer_selector.h"
 #include "schedule/cache_stage.h"
 #include "schedule/common_refusals.h"
@@ -18,12 +19,14 @@ const BufferRegion& ReadOf(const BlockNode& block, const Buffer& buffer) {
                        [&](const BufferRegion& read) { return read.buffer.same_as(buffer); });
 }
 
-// What a scope sees of a buffer that none of its blocks writes.
-std::vector<Range> PartReadByScope(const BlockNode& scope, const Buffer& buffer) {
+// What a scope sees of a buffer that none of its blocks writes: a box around all that it reads.
+std::vector<Range> PartReadByScope(const BlockNode& scope, const Buffer& buffer, arith::Analyzer* analyzer) {
+  std::optional<arith::Region> box;
   for (const BufferRegion& read : scope.reads) {
-    if (read.buffer.same_as(buffer)) return read.region;
+    if (!read.buffer.same_as(buffer)) continue;
+    box = box ? arith::UnionRegions(*box, read.region, analyzer) : read.region;
   }
-  return BufferRegion::Full(buffer).region;
+  return box ? std::move(*box) : BufferRegion::Full(buffer).region;
 }
 
 bool IsAllocatedBy(const BlockNode& scope, const Buffer& buffer) {
@@ -98,7 +101,11 @@ Outcome<CacheReadResult> CacheRead(const Function& function, uint32_t block_id, 
   CopyPlace place;
   std::vector<Range> box, part;
   if (!writer) {
-    box = part = PartReadByScope(*scope.block(), buffer);
+    for (const IterVar& iter : scope.block()->iter_vars) analyzer.Bind(iter.var, iter.domain);
+    box = part = PartReadByScope(*scope.block(), buffer, &analyzer);
+    if (!ProvablyInside(&analyzer, box, BufferRegion::Full(buffer).region)) {
+      return Refusal{kName, "the scope of {block0} may reach outside of {text0}", {block_id}, {}, {buffer->name}};
+    }
   } else {
     const ScopeChild& producer = *scope.Find(*writer);
     const BufferRegion& written =

@@ -285,6 +285,22 @@ def main(A: T.Buffer((60,), "float32"), C: T.Buffer((60,), "float32")):
             "C takes the address of A");
 }
 
+TEST(CacheRead, RefusesANestedScopeThatReachesOutside) {
+  const Function f = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((8, 4), "float32"), B: T.Buffer((10, 4), "float32")):
+          for i in range(10):
+              with T.block("B_o"):
+                  vi = T.axis.spatial(10, i)
+                  T.reads(A[vi - 1, 0:4])
+                  T.writes(B[vi, 0:4])
+                  for j in range(4):
+                      with T.block("B"):
+                          vj = T.axis.spatial(4, j)
+                          B[vi, vj] = T.if_then_else(1 <= vi and vi < 9, A[vi - 1, vj], T.float32(0)))");
+  EXPECT_EQ(ReasonOf(CacheRead(f, BlockNamed(f, "B"), 0, "local"), f), "the scope of B may reach outside of A");
+}
+
 TEST(CacheWrite, CopiesBackBehindTheWriterOrAtTheEnd) {
   const Function f = ParseFunctionOrDie(kTwoReaders);
   Outcome<CacheWriteResult> result = CacheWrite(f, BlockNamed(f, "B"), 0, "shared");
