@@ -1,0 +1,104 @@
+#include "schedule/primitive_docs.h"
+
+#include "schedule/primitive.h"
+
+namespace tilewright {
+namespace {
+
+constexpr const char* kIntroduction = R"(# Schedule primitives
+
+This page is made from the table of primitives (`schedule/primitive.h`); `bazel run //schedule:print_primitive_docs`
+prints it. The header of each primitive in `schedule/` shows a program before and after, says which conditions are
+checked, and which loops and blocks survive.
+
+A schedule is text in the syntax of the peers. Names stand for loops, blocks and integers; blocks may also be given by
+their names in the program:
+
+    sch = tvm.tir.Schedule(Module)
+    i, j, k = sch.get_loops("C")
+    i, ii = sch.split(i, factors=[None, 16])
+    sch.reorder(i, j, ii, k)
+    sch.parallel(i)
+
+    tilewright schedule matmul.py --script=schedule.py --each-step
+
+A primitive whose conditions do not hold is refused: the error gives line and column, names the loops, blocks and
+expressions at fault, and shows the program with them marked. Sampling primitives take a `decision`; a trace holds the
+decisions that were drawn, and an illegal one is refused.
+
+)";
+
+std::string DefaultText(const Value& value) {
+  if (value.is_none()) return "None";
+  if (const auto* boolean = value.As<bool>()) return *boolean ? "True" : "False";
+  if (const auto* integer = value.As<int64_t>()) return std::to_string(*integer);
+  if (const auto* real = value.As<double>()) return std::to_string(*real);
+  if (const auto* text = value.As<std::string>()) return "\"" + *text + "\"";
+  return "[]";
+}
+
+const char* ResultText(ResultKind kind) {
+  switch (kind) {
+    case ResultKind::kNone:
+      return "";
+    case ResultKind::kLoop:
+      return "loop";
+    case ResultKind::kLoops:
+      return "loops";
+    case ResultKind::kBlock:
+      return "block";
+    case ResultKind::kBlocks:
+      return "blocks";
+    case ResultKind::kInt:
+      return "integer";
+    case ResultKind::kInts:
+      return "integers";
+  }
+  return "";
+}
+
+std::string Section(const Primitive& primitive) {
+  std::string call;
+  std::string arguments;
+  for (const ArgSpec& arg : primitive.args) {
+    call += std::string(call.empty() ? "" : ", ") + (arg.variadic ? "*" : "") + arg.name;
+    if (arg.default_value) call += "=" + DefaultText(*arg.default_value);
+    arguments += std::string("* `") + arg.name + "`: " + ArgKindName(arg.kind) + "\n";
+  }
+  if (primitive.role == Primitive::Role::kSampling) {
+    call += std::string(call.empty() ? "" : ", ") + "decision=None";
+    arguments += "* `decision`: what to take in place of a draw\n";
+  }
+  std::string section = std::string("### ") + primitive.name + "\n\n" + primitive.summary + "\n\n    ";
+  if (primitive.result != ResultKind::kNone) section += std::string(ResultText(primitive.result)) + " = ";
+  section += std::string("sch.") + primitive.name + "(" + call + ")\n\n";
+  return arguments.empty() ? section : section + arguments + "\n";
+}
+
+const char* RoleTitle(Primitive::Role role) {
+  switch (role) {
+    case Primitive::Role::kQuery:
+      return "## Queries\n\n";
+    case Primitive::Role::kSampling:
+      return "## Sampling\n\n";
+    case Primitive::Role::kTransform:
+      return "## Transformations\n\n";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string PrimitiveDocs() {
+  std::string docs = kIntroduction;
+  for (Primitive::Role role : {Primitive::Role::kQuery, Primitive::Role::kSampling, Primitive::Role::kTransform}) {
+    docs += RoleTitle(role);
+    for (const Primitive& primitive : AllPrimitives()) {
+      if (primitive.role == role) docs += Section(primitive);
+    }
+  }
+  docs.pop_back();
+  return docs;
+}
+
+}  // namespace tilewright
