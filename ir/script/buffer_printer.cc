@@ -40,11 +40,14 @@ std::vector<const VarNode*> BufferPrinter::SizesToDefine(const Buffer& buffer) {
   const size_t from_shape = order.size();
   for (const Expr& stride : buffer->strides) {
     count(stride);
-    if (const auto* var = dyn_cast<VarNode>(stride)) in_place.insert(var);
+    const auto* var = dyn_cast<VarNode>(stride);
+    if (var != nullptr && var->dtype() == DataType::Int(32)) in_place.insert(var);
   }
   if (buffer->elem_offset) {
     count(buffer->elem_offset);
-    if (const auto* var = dyn_cast<VarNode>(buffer->elem_offset)) in_place.insert(var);
+    const auto* var = dyn_cast<VarNode>(buffer->elem_offset);
+    const DataType assumed = buffer->shape.empty() ? DataType::Int(32) : buffer->shape[0].dtype();
+    if (var != nullptr && var->dtype() == assumed) in_place.insert(var);
   }
   std::vector<const VarNode*> result;
   for (size_t i = 0; i < order.size(); ++i) {

@@ -24,7 +24,7 @@ class BufferPrinter {
   // Sizes are all known, everything else has its default: T.Buffer((16, 16), "float32") says it all.
   bool IsSimple(const Buffer& buffer);
   // The variables that this buffer defines and that need a line "n = T.int32()" before it. Strides and an offset that
-  // are variables of their own are defined in place, unless they are used twice.
+  // are variables of their own, of the type that the parser assumes, are defined in place, unless they are used twice.
   std::vector<const VarNode*> SizesToDefine(const Buffer& buffer);
   // "(16, 16), \"float16\", strides=..., ..."; defines the buffer and sets its name.
   std::string Text(const Buffer& buffer, const BufferTextOptions& options, std::string* name);

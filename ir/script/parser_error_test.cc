@@ -151,6 +151,8 @@ TEST(ParserError, BuffersAndIndices) {
   EXPECT_EQ(BodyError("X = T.alloc_buffer((4, 4), strides=(1,))"), "3:40 buffer 'X' has 2 dimensions, but 1 strides");
   EXPECT_EQ(BodyError("X = T.alloc_buffer((-4,))"), "3:25 an extent is not negative");
   EXPECT_EQ(BodyError("X = T.alloc_buffer((4.0,))"), "3:25 expected an integer, found float32");
+  EXPECT_EQ(BodyError("x: T.float32 = 1.0\nX = T.alloc_buffer((\"x\",))"),
+            "4:25 expected a size of type int32 or int64, found float32");
   EXPECT_EQ(BodyError("X = T.alloc_buffer((4,), \"void\")"), "3:30 a buffer holds numbers");
   EXPECT_EQ(BodyError("X = T.alloc_buffer((4,), sizes=3)"), "3:30 unexpected argument 'sizes'");
   EXPECT_EQ(BodyError("X = T.alloc_buffer((4,), shape=(3,))"), "3:30 argument 'shape' is given twice");

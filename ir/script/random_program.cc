@@ -66,10 +66,10 @@ class Generator {
     fields.scope = scope;
     for (size_t i = 0; i < ndim; ++i) {
       fields.shape.push_back(symbolic_shape && Chance(50) ? Expr(Var("n")) : Expr(1 + Pick(64)));
-      fields.strides.push_back(Chance(50) ? Expr(Var("s")) : Expr(1 + Pick(64)));
+      fields.strides.push_back(Chance(50) ? Expr(Var("s", IndexType())) : Expr(1 + Pick(64)));
     }
     if (Chance(50)) {
-      fields.elem_offset = Var("o");
+      fields.elem_offset = Var("o", IndexType());
       fields.offset_factor = 1 + Pick(16);
     }
     return Buffer(std::move(fields));

@@ -75,16 +75,20 @@ bool FunctionReader::ReadShape(const PyExpr& e, const std::string& buffer, bool 
   for (const PyExpr* item : items) {
     const bool unknown = item->kind == Kind::kName && Lookup(item->text) == nullptr && symbols_.contains(item->text);
     if (item->kind == Kind::kString || unknown) {
-      // A size that the argument defines. Names of shapes are known in the function, those of strides are not: they
+      // A size that the argument defines. Strings of shapes are names in the function, those of strides are not: they
       // are used as A.strides[0].
-      Var var = Symbol(item->text, DataType::Int(32), item->offset);
-      if (strides) {
-        out->push_back(var);
+      if (strides && !unknown) {
+        out->push_back(Var(item->text, DataType::Int(32)));
       } else if (const Value* known = Lookup(item->text)) {
         Expr size = ToExpr(*known, item->offset);
         if (!size) return false;
+        if (!size.dtype().is_index()) {
+          return Fail(item->offset,
+                      absl::StrCat("expected a size of type int32 or int64, found ", size.dtype().ToString()));
+        }
         out->push_back(std::move(size));
       } else {
+        Var var = Symbol(item->text, DataType::Int(32), item->offset);
         frames_.front().try_emplace(item->text, Value{Expr(var)});
         out->push_back(var);
       }
