@@ -1,8 +1,8 @@
 // What an Analyzer knows and how it computes; internal to ir/arith.
 //
 // The parts: context.cc keeps bindings and facts, const_bounds.cc derives constant intervals, simplify_index.cc brings
-// integers into linear normal form (sum.h), simplify_bool.cc handles comparisons and logic, simplify_other.cc the rest,
-// prove.cc shows that a sum is not negative.
+// integers into linear normal form (sum.h) with symbolic_division.cc and min_max.cc, simplify_bool.cc handles
+// comparisons and logic, simplify_other.cc the rest, prove.cc shows that a sum is not negative.
 #pragma once
 
 #include <memory>
