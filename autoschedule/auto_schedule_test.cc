@@ -73,6 +73,14 @@ TEST(AutoSchedule, Convolution) {
                        "x86-haswell");
 }
 
+TEST(AutoSchedule, EdgesThatNoTileDivides) {
+  ExpectScheduledRight(ops::Matmul(23, 37, 7), "x86-znver5");
+  ExpectScheduledRight(
+      ops::Conv(
+          {.batch = 2, .spatial = {11, 13}, .in_channels = 3, .out_channels = 19, .windows = ops::Same({5, 2, 2}, 2)}),
+      "x86-znver5");
+}
+
 TEST(AutoSchedule, LeavesAloneWhatItDoesNotKnow) {
   FunctionBuilder f("main");
   Buffer a = f.Input("A", {16}, DataType::Float(32));

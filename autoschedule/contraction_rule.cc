@@ -214,7 +214,10 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   const BlockRealizeNode& realize = RealizeOf(sch, block);
   const int64_t rows = Extent(realize, plan.row), columns = Extent(realize, plan.column);
   if (rows % plan.tile.rows != 0 || columns % tile_columns != 0) {
-    return No("no tile divides {block0}", realize.block->id);
+    Value::List padding(realize.bindings.size(), Value(1));
+    padding[static_cast<size_t>(plan.row)] = Value(plan.tile.rows);
+    padding[static_cast<size_t>(plan.column)] = Value(tile_columns);
+    TW_RETURN_IF_REFUSED(sch.Apply("pad_einsum", {block, Value(padding)}));
   }
   TW_RETURN_IF_REFUSED(sch.SetScope(row_stage, 0, "register"));
 

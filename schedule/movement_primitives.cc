@@ -3,6 +3,7 @@
 #include "schedule/compute_at.h"
 #include "schedule/compute_inline.h"
 #include "schedule/hoist_prepack.h"
+#include "schedule/pad_einsum.h"
 #include "schedule/primitive_lists.h"
 #include "schedule/reverse_compute_inline.h"
 #include "schedule/set_scope.h"
@@ -82,6 +83,16 @@ std::vector<Primitive> MovementPrimitives() {
       {"reverse_compute_at", "A consumer moves into a loop around its producers and uses what they give there.",
        kComputeAtArgs, ResultKind::kNone, Role::kTransform,
        [](Application& call) { return Move(call, ReverseComputeAt, ReverseComputeInline); }},
+      {"pad_einsum",
+       "The iterators of a contraction are rounded up to multiples; operands fill up with zeros.",
+       {{"block", ArgKind::kBlock}, {"padding", ArgKind::kInts}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<PadEinsumResult> result = PadEinsum(call.function(), call.Id(0), call.Ints(1));
+         if (!result.ok()) return result.refusal();
+         return call.Changed(result->function);
+       }},
       {"hoist_prepack",
        "The packing of a constant operand moves into a function that runs ahead of time.",
        {{"block", ArgKind::kBlock}},
