@@ -121,6 +121,22 @@ TEST(Reorder, Refuses) {
             "reorder: the iterator vi of block A is opaque, neither spatial nor reduce");
 }
 
+TEST(Reorder, RefusesWhereAnInitWouldComeTooLate) {
+  const Function matmul = testing::Matmul(5, 7, 9);
+  const std::vector<uint32_t> loops = LoopsOf(matmul, "C");
+  Outcome<FuseResult> fused = Fuse(matmul, {loops[1], loops[2]});
+  ASSERT_TRUE(fused.ok());
+  Outcome<SplitResult> split = Split(fused->function, fused->loop, {2, Expr()});
+  ASSERT_TRUE(split.ok());
+  const Function f = split->function;
+  EXPECT_EQ(Line(Reorder(f, {split->loops[1], split->loops[0]}), f),
+            "reorder: loop j_k_fused_0 and loop j_k_fused_1 feed spatial and reduce iterators of block C alike, whose "
+            "init would not run first in another order");
+  Outcome<ReorderResult> around = Reorder(f, {split->loops[0], loops[0], split->loops[1]});
+  ASSERT_TRUE(around.ok()) << Line(around, f);
+  EXPECT_TRUE(SameResults(matmul, around->function));
+}
+
 TEST(LoopKinds, SpatialLoopsRunAtOnce) {
   const Function before = testing::Matmul(4, 8, 16);
   const std::vector<uint32_t> loops = LoopsOf(before, "C");

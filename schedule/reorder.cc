@@ -1,6 +1,7 @@
 #include "schedule/reorder.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "ir/analysis.h"
@@ -57,6 +58,44 @@ std::vector<const ForNode*> InNewOrder(const std::vector<const ForNode*>& nest, 
   return order;
 }
 
+// Whether some binding of an iterator of that kind uses the variable.
+bool Feeds(const Var& var, const BlockRealizeNode& realize, IterKind kind) {
+  for (size_t i = 0; i < realize.bindings.size(); ++i) {
+    if (realize.block->iter_vars[i].kind == kind && UsesVar(realize.bindings[i], var)) return true;
+  }
+  return false;
+}
+
+// An init runs in the instance where all reduce iterators are least, which must come before the others that combine
+// into the same element. That holds in any order of the loops, unless some feed spatial and reduce iterators alike (a
+// fused nest that was split again): these have to stay in the order of their significance.
+std::optional<Refusal> WhyInitIsNotFirst(const std::vector<const ForNode*>& nest,
+                                         const std::vector<const ForNode*>& order) {
+  for (const BlockRealizeNode* realize : BlocksBelow(nest.back()->body)) {
+    if (!realize->block->init) continue;
+    auto mixed = [&](const std::vector<const ForNode*>& loops) {
+      std::vector<const ForNode*> found;
+      for (const ForNode* loop : loops) {
+        if (!IsInt(loop->extent, 1) && Feeds(loop->var, *realize, IterKind::kSpatial) &&
+            Feeds(loop->var, *realize, IterKind::kReduce)) {
+          found.push_back(loop);
+        }
+      }
+      return found;
+    };
+    const std::vector<const ForNode*> before = mixed(nest), after = mixed(order);
+    for (size_t i = 0; i < before.size(); ++i) {
+      if (before[i] == after[i]) continue;
+      return Refusal{
+          kName,
+          "{loop0} and {loop1} feed spatial and reduce iterators of {block2} alike, whose init would not run "
+          "first in another order",
+          {before[i]->id, after[i]->id, realize->block->id}};
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Outcome<ReorderResult> Reorder(const Function& function, const std::vector<uint32_t>& ids) {
@@ -74,6 +113,8 @@ Outcome<ReorderResult> Reorder(const Function& function, const std::vector<uint3
     }
   }
   if (auto refusal = WhyIterationsAreOrdered(kName, function, *nest->front(), *nest->back())) return *refusal;
+
+  if (auto refusal = WhyInitIsNotFirst(*nest, order)) return *refusal;
 
   std::vector<ForNode::Fields> loops;
   for (const ForNode* loop : order) loops.push_back(loop->fields());

@@ -7,7 +7,8 @@
 //
 // Conditions: the loops lie on one path, and from the outermost to the innermost each holds nothing but the next; no
 // loop's range depends on a loop that would end up inside of it; every block below has affine bindings and only spatial
-// or reduce iterators; where one block below uses what another wrote, it uses what was written in the same iteration.
+// or reduce iterators; where one block below uses what another wrote, it uses what was written in the same iteration;
+// loops that feed spatial and reduce iterators of a block with an init alike keep their order among themselves.
 //
 // Ids: all survive.
 #pragma once

@@ -78,7 +78,7 @@ class Fuzzer {
     const std::vector<LoopRv> others = *sch_.GetLoops(*sch_.GetBlock(Pick(names)));
     auto loop = [&] { return loops.empty() ? Value(Rv{0}) : Value(Rv(Pick(loops))); };
     auto other = [&] { return others.empty() ? loop() : Value(Rv(Pick(others))); };
-    switch (random_.Below(20)) {
+    switch (random_.Below(23)) {
       case 0:
       case 1:
       case 2:
@@ -113,6 +113,12 @@ class Fuzzer {
         return Try("compute_inline", {block});
       case 18:
         return Try("reverse_compute_inline", {block});
+      case 19:
+        return Try("reindex", {block, Value::List{Coin() ? "read" : "write", Small()}});
+      case 20:
+        return Try("transform_block_layout", {block, BlockMap(FindBlock(block).iter_vars.size())});
+      case 21:
+        return TransformLayout(block);
       default:
         return Try("add_unit_loop", {loop()});
     }
@@ -140,6 +146,41 @@ class Fuzzer {
       if (Coin()) list.insert(list.begin() + random_.Below(list.size() + 1), Rv(loop));
     }
     return list;
+  }
+  const BlockNode& FindBlock(BlockRv block) const {
+    return *tilewright::FindBlock(sch_.module().Main(), sch_.Get(block).As<BlockRef>()->id)->block;
+  }
+  // Iterators in the reverse order, or the last two fused, or the first one split by 2.
+  IndexMap BlockMap(size_t rank) {
+    std::vector<Var> inputs;
+    for (size_t i = 0; i < rank; ++i) inputs.emplace_back("i" + std::to_string(i));
+    std::vector<Expr> outputs(inputs.begin(), inputs.end());
+    switch (random_.Below(3)) {
+      case 0:
+        std::reverse(outputs.begin(), outputs.end());
+        break;
+      case 1:
+        if (rank < 2) break;
+        outputs.pop_back();
+        outputs.back() = inputs[rank - 2] * static_cast<int>(2 + random_.Below(10)) + inputs[rank - 1];
+        break;
+      default:
+        if (rank == 0) break;
+        outputs[0] = FloorDiv(inputs[0], 2);
+        outputs.push_back(FloorMod(inputs[0], 2));
+    }
+    return IndexMap(std::move(inputs), std::move(outputs));
+  }
+  // Of a buffer that the caller does not see.
+  bool TransformLayout(BlockRv block) {
+    const BlockNode& node = FindBlock(block);
+    if (node.writes.empty()) return false;
+    const Buffer buffer = node.writes[0].buffer;
+    for (const Param& param : sch_.module().Main()->params) {
+      if (param.buffer.same_as(buffer)) return false;
+    }
+    const Value pad = Coin() ? Value(0) : Value();
+    return Try("transform_layout", {block, Value::List{"write", 0}, BlockMap(buffer->ndim()), pad});
   }
   bool Try(const char* primitive, std::vector<Value> args) {
     const bool applied = sch_.Apply(primitive, std::move(args)).ok();
