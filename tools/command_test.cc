@@ -141,5 +141,53 @@ def main(A: T.Buffer((16,), "float32")):
   EXPECT_EQ(bound.err, "-: error: function main: loop i is bound to threadIdx.x, which a CPU has not\n");
 }
 
+constexpr const char* kAddOne = R"(
+@T.prim_func
+def main(A: T.Buffer((30,), "float32"), B: T.Buffer((30,), "float32")):
+    for i in range(30):
+        with T.block("B"):
+            vi = T.axis.spatial(30, i)
+            B[vi] = A[vi] + T.float32(1)
+)";
+
+TEST(Schedule, AppliesTextAndTraces) {
+  const std::string script = WriteFile("split.py", "i, = sch.get_loops(\"B\")\nsch.split(i, [None, 4])\n");
+  Result result = RunTool({"schedule", "-", "--script=" + script}, kAddOne);
+  EXPECT_EQ(result.status, kDone) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("for i_0, i_1 in T.grid(8, 4):"));
+  EXPECT_THAT(result.out, HasSubstr("T.where(i_0 * 4 + i_1 < 30)"));
+  const std::string trace = WriteFile("trace.json", R"({"trace": [
+      {"primitive": "get_block", "args": {"name": "B"}, "results": ["b"]},
+      {"primitive": "get_loops", "args": {"block": {"rv": "b"}}, "results": ["l"]},
+      {"primitive": "split", "args": {"loop": {"rv": "l"}, "factors": [null, 4]}, "results": ["l0", "l1"]}]})");
+  Result replayed = RunTool({"schedule", "-", "--script=" + trace}, kAddOne);
+  EXPECT_EQ(replayed.out, result.out) << replayed.err;
+}
+
+TEST(Schedule, MarksTheLinesThatAStepChanges) {
+  const std::string script = WriteFile("parallel.py", "i, = sch.get_loops(\"B\")\nsch.parallel(i)\n");
+  Result result = RunTool({"schedule", "-", "--script=" + script, "--each-step"}, kAddOne);
+  EXPECT_EQ(result.status, kDone) << result.err;
+  EXPECT_THAT(result.out, StartsWith("# line 1: i, = sch.get_loops(\"B\")    (changes nothing)\n"
+                                     "# line 2: sch.parallel(i)\n"));
+  EXPECT_THAT(result.out, HasSubstr(">         for i in T.parallel(30):\n              with T.block(\"B\"):"));
+}
+
+TEST(Schedule, Refuses) {
+  EXPECT_EQ(RunTool({"schedule", "-"}, kAddOne).status, kUsage);
+  Result unknown = RunTool({"schedule", "-", "--script=" + WriteFile("u.py", "sch.spilt(1)\n")}, kAddOne);
+  EXPECT_EQ(unknown.status, kRefused);
+  EXPECT_THAT(unknown.err, HasSubstr("u.py:1:1: error: there is no primitive spilt\nsch.spilt(1)\n^\n"));
+  Result refused = RunTool(
+      {"schedule", "-", "--script=" + WriteFile("r.py", "i, = sch.get_loops(\"B\")\nsch.bind(i, \"gpu\")\n")}, kAddOne);
+  EXPECT_EQ(refused.status, kRefused);
+  EXPECT_EQ(refused.out, "");
+  EXPECT_THAT(refused.err, HasSubstr("r.py:2:1: error: bind: there is no thread axis gpu\n"));
+  EXPECT_THAT(refused.err, HasSubstr("    for i in range(30):\n    # ^^^"));
+  Result no_trace = RunTool({"schedule", "-", "--script=" + WriteFile("t.json", "{}")}, kAddOne);
+  EXPECT_EQ(no_trace.status, kRefused);
+  EXPECT_THAT(no_trace.err, HasSubstr("t.json:1:1: error: a trace is an object with a list \"trace\"\n"));
+}
+
 }  // namespace
 }  // namespace tilewright
