@@ -26,8 +26,8 @@ class Inliner : public Mutator {
     VarMap values;
     const std::vector<Expr> iters = *SolveIterators(producer_.iter_vars, store_.indices, at, &analyzer_);
     for (size_t i = 0; i < iters.size(); ++i) {
-      const IterVar& iter = producer_.iter_vars[i];
-      values[iter.var] = IsInt(iter.domain.extent, 1) ? iter.domain.min : CastTo(iter.var.dtype(), iters[i]);
+      const Var& var = producer_.iter_vars[i].var;
+      values[var] = CastTo(var.dtype(), iters[i]);
     }
     return SimplifyIndices(Substitute(store_.value, values), &analyzer_);
   }
@@ -39,7 +39,7 @@ class Inliner : public Mutator {
   Block MutateBlock(const Block& block) override {
     if (block->id == producer_.id) return block;
     arith::Analyzer::Scope inside(&analyzer_);
-    for (const IterVar& iter : block->iter_vars) analyzer_.Bind(iter.var, iter.domain);
+    BindIterators(block->iter_vars, &analyzer_);
     Block changed = Mutator::MutateBlock(block);
     return changed.same_as(block) ? block : WithNewRegions(block, changed->fields(), store_.buffer);
   }

@@ -66,12 +66,23 @@ std::string Schedule::FunctionOf(const Primitive& primitive, const std::vector<V
 }
 
 std::optional<Refusal> Schedule::ReplaceBlockNames(const Primitive& primitive, std::vector<Value>& args) {
-  for (size_t i = 0; i < std::min(args.size(), primitive.args.size()); ++i) {
-    const auto* name = args[i].As<std::string>();
-    if (name == nullptr || !TakesBlockName(primitive.args[i].kind)) continue;
+  auto replace = [&](Value& value) -> std::optional<Refusal> {
+    const auto* name = value.As<std::string>();
+    if (name == nullptr) return std::nullopt;
     Outcome<BlockRv> block = GetBlock(*name);
     if (!block.ok()) return block.refusal();
-    args[i] = *block;
+    value = *block;
+    return std::nullopt;
+  };
+  for (size_t i = 0; i < std::min(args.size(), primitive.args.size()); ++i) {
+    const ArgKind kind = primitive.args[i].kind;
+    if (TakesBlockName(kind)) {
+      if (auto refusal = replace(args[i])) return refusal;
+    }
+    auto* list = kind == ArgKind::kBlocks ? std::get_if<Value::List>(&args[i].data) : nullptr;
+    for (size_t k = 0; list != nullptr && k < list->size(); ++k) {
+      if (auto refusal = replace((*list)[k])) return refusal;
+    }
   }
   return std::nullopt;
 }

@@ -26,7 +26,7 @@ class IndexSimplifier : public Mutator {
   }
   Block MutateBlock(const Block& block) override {
     arith::Analyzer::Scope inside(analyzer_);
-    for (const IterVar& iter : block->iter_vars) analyzer_->Bind(iter.var, iter.domain);
+    BindIterators(block->iter_vars, analyzer_);
     return Mutator::MutateBlock(block);
   }
 
@@ -36,6 +36,12 @@ class IndexSimplifier : public Mutator {
 
 }  // namespace
 
+void BindIterators(const std::vector<IterVar>& iters, arith::Analyzer* analyzer) {
+  for (const IterVar& iter : iters) {
+    if (!IsInt(iter.domain.extent, 1)) analyzer->Bind(iter.var, iter.domain);
+  }
+}
+
 Stmt SimplifyIndices(const Stmt& s, arith::Analyzer* analyzer) { return s ? IndexSimplifier(analyzer).Mutate(s) : s; }
 Expr SimplifyIndices(const Expr& e, arith::Analyzer* analyzer) { return IndexSimplifier(analyzer).Mutate(e); }
 BufferRegion SimplifyIndices(const BufferRegion& region, arith::Analyzer* analyzer) {
@@ -44,7 +50,7 @@ BufferRegion SimplifyIndices(const BufferRegion& region, arith::Analyzer* analyz
 
 void ReplaceInBlock(BlockNode::Fields* fields, const VarMap& values, arith::Analyzer* analyzer) {
   arith::Analyzer::Scope inside(analyzer);
-  for (const IterVar& iter : fields->iter_vars) analyzer->Bind(iter.var, iter.domain);
+  BindIterators(fields->iter_vars, analyzer);
   for (auto* regions : {&fields->reads, &fields->writes}) {
     for (BufferRegion& region : *regions) region = SimplifyIndices(Substitute(region, values), analyzer);
   }

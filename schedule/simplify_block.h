@@ -7,6 +7,10 @@
 
 namespace tilewright {
 
+// Tells the analyzer the domains of iterators, but of those with a single value: they stay in expressions, so that
+// later steps find each iterator's dimension.
+void BindIterators(const std::vector<IterVar>& iters, arith::Analyzer* analyzer);
+
 // The index expressions and conditions in `s` simplified, with what `analyzer` knows and the ranges of the loops and
 // block iterators inside of `s`. Values of other types stay as they are.
 Stmt SimplifyIndices(const Stmt& s, arith::Analyzer* analyzer);

@@ -75,8 +75,7 @@ Outcome<TransformBlockLayoutResult> TransformBlockLayout(const Function& functio
   const std::vector<Expr> originals = inverse->Apply(iters);
   VarMap values;
   for (size_t i = 0; i < originals.size(); ++i) {
-    values[block.iter_vars[i].var] =
-        IsInt(extents[i], 1) ? Const(extents[i].dtype(), 0) : CastTo(block.iter_vars[i].var.dtype(), originals[i]);
+    values[block.iter_vars[i].var] = CastTo(block.iter_vars[i].var.dtype(), originals[i]);
   }
   ReplaceInBlock(&fields, values, &analyzer);
   Stmt nest = Nest(std::move(loops), Realize(std::move(bindings), True(), Block(std::move(fields))));

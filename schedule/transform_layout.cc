@@ -1,6 +1,6 @@
 #include "schedule/transform_layout.h"
 
-#include <algorithm>
+#include <numeric>
 
 #include "ir/arith/iter_map.h"
 #include "ir/functor.h"
@@ -33,6 +33,42 @@ std::optional<Refusal> WhyNotTransformable(const Function& function, uint32_t bl
     return Refusal{kName, "{block0} takes the address of {text0}", {uses.addressed_by->id}, {}, {buffer->name}};
   }
   return std::nullopt;
+}
+
+// The shape with each extent rounded up to a multiple of the constants that its index is divided by: tiles are whole,
+// also where the shape is smaller than one tile.
+std::vector<Expr> RoundToTiles(const IndexMap& map, const std::vector<Expr>& shape) {
+  std::vector<int64_t> multiples(shape.size(), 1);
+  for (const Expr& output : map->outputs) {
+    PreOrder(output, [&](const Expr& e) {
+      const auto* op = dyn_cast<BinaryNode>(e);
+      if (op == nullptr || (op->op != BinaryOp::kFloorDiv && op->op != BinaryOp::kFloorMod)) return true;
+      const std::optional<int64_t> tile = AsInt(op->b);
+      for (size_t d = 0; d < shape.size() && tile && *tile > 0; ++d) {
+        if (op->a.get() == map->inputs[d].get()) multiples[d] = std::lcm(multiples[d], *tile);
+      }
+      return true;
+    });
+  }
+  std::vector<Expr> rounded = shape;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const std::optional<int64_t> extent = AsInt(shape[d]);
+    if (extent) rounded[d] = Const(shape[d].dtype(), (*extent + multiples[d] - 1) / multiples[d] * multiples[d]);
+  }
+  return rounded;
+}
+
+std::optional<arith::PaddedInverse> InverseWithFullTiles(const IndexMap& map, const std::vector<Expr>& shape,
+                                                         arith::Analyzer* analyzer) {
+  const std::vector<Expr> rounded = RoundToTiles(map, shape);
+  std::optional<arith::PaddedInverse> result = arith::PaddedInverseIndexMap(map, rounded, analyzer);
+  if (!result) return std::nullopt;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (analyzer->CanProveEqual(rounded[d], shape[d])) continue;
+    const Expr outside = shape[d] <= result->inverse->outputs[d];
+    result->padding = IsFalse(result->padding) ? outside : Or(result->padding, outside);
+  }
+  return result;
 }
 
 // The pad value's type and contents.
@@ -68,7 +104,7 @@ Outcome<TransformLayoutResult> TransformLayout(const Function& function, uint32_
   if (auto refusal = WhyNotTransformable(function, block_id, buffer, map)) return *refusal;
 
   arith::Analyzer analyzer;
-  std::optional<arith::PaddedInverse> inverse = arith::PaddedInverseIndexMap(map, buffer->shape, &analyzer);
+  std::optional<arith::PaddedInverse> inverse = InverseWithFullTiles(map, buffer->shape, &analyzer);
   if (!inverse) {
     return Refusal{kName,
                    "the map is not known to give each element of {text0} a place of its own",
