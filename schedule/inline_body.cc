@@ -75,7 +75,13 @@ std::optional<std::vector<Expr>> SolveIterators(const std::vector<IterVar>& iter
   std::optional<arith::IterMap> map =
       arith::DetectIterMap(indices, domain, {}, arith::IterMapLevel::kBijective, analyzer);
   if (!map) return std::nullopt;
-  return arith::InverseIterMap(*map, values, analyzer);
+  std::vector<Expr> solved = arith::InverseIterMap(*map, values, analyzer);
+  for (size_t i = 0; i < iters.size(); ++i) {
+    for (size_t d = 0; d < indices.size() && IsInt(iters[i].domain.extent, 1); ++d) {
+      if (indices[d].get() == iters[i].var.get()) solved[i] = values[d];  // stays in indices, though it has one value
+    }
+  }
+  return solved;
 }
 
 bool UsedOtherThanByLoads(const Stmt& s, const Buffer& buffer) {

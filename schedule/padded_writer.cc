@@ -6,6 +6,7 @@
 #include "ir/substitute.h"
 #include "schedule/loop_tree.h"
 #include "schedule/own_loops.h"
+#include "schedule/simplify_block.h"
 
 namespace tilewright {
 namespace {
@@ -120,10 +121,10 @@ class PaddedWriter {
       const Var loop(name, type), iter("v_" + name, type);
       nest.push_back({.id = next_id_++, .var = loop, .extent = inverse_.shape[k]});
       fields.iter_vars.push_back({iter, {Const(type, 0), inverse_.shape[k]}, IterKind::kSpatial});
-      analyzer_.Bind(iter, fields.iter_vars.back().domain);
       bindings.push_back(loop);
       indices.push_back(iter);
     }
+    BindIterators(fields.iter_vars, &analyzer_);
     const std::vector<Expr> originals = inverse_.inverse.Apply(indices);
     VarMap values;
     for (size_t d = 0; d < iterators_.size(); ++d) {
@@ -147,23 +148,19 @@ class PaddedWriter {
     const IndexMap padding(inverse_.inverse->inputs, {inverse_.padding});
     const Expr is_padding = analyzer_.Simplify(padding.Apply(indices)[0]);
     const Expr pad = CastTo(change_.from->dtype, pad_value_.Apply(indices)[0]);
-    auto simplified = [&](const Expr& e) {
-      return RewriteExpr(e,
-                         [&](const Expr& part) { return part.dtype().is_index() ? analyzer_.Simplify(part) : part; });
-    };
     auto with_padding = [&](const Stmt& s) -> Stmt {
       // A reduction reads its own output at the new place.
       const Expr value = RewriteExpr(cast<StoreNode>(s)->value, [&](const Expr& part) -> Expr {
         const auto* load = dyn_cast<LoadNode>(part);
         return load != nullptr && load->buffer.same_as(change_.from) ? change_.to.Load(indices) : part;
       });
-      return Store(change_.to, IfThenElse(is_padding, pad, simplified(Substitute(value, values))), indices);
+      return Store(change_.to, IfThenElse(is_padding, pad, SimplifyIndices(Substitute(value, values), &analyzer_)),
+                   indices);
     };
     fields->body = with_padding(fields->body);
     if (fields->init) fields->init = with_padding(fields->init);
     for (BufferRegion& read : fields->reads) {
-      read = Substitute(read, values);
-      for (Range& range : read.region) range = {analyzer_.Simplify(range.min), analyzer_.Simplify(range.extent)};
+      read = SimplifyIndices(Substitute(read, values), &analyzer_);
     }
     fields->writes = {BufferRegion::Point(change_.to, indices)};
   }

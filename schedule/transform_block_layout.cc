@@ -75,7 +75,11 @@ Outcome<TransformBlockLayoutResult> TransformBlockLayout(const Function& functio
   const std::vector<Expr> originals = inverse->Apply(iters);
   VarMap values;
   for (size_t i = 0; i < originals.size(); ++i) {
-    values[block.iter_vars[i].var] = CastTo(block.iter_vars[i].var.dtype(), originals[i]);
+    Expr original = originals[i];
+    for (size_t k = 0; k < iters.size() && IsInt(extents[i], 1); ++k) {
+      if (map->outputs[k].get() == map->inputs[i].get()) original = iters[k];  // stays in indices, though it is 0
+    }
+    values[block.iter_vars[i].var] = CastTo(block.iter_vars[i].var.dtype(), original);
   }
   ReplaceInBlock(&fields, values, &analyzer);
   Stmt nest = Nest(std::move(loops), Realize(std::move(bindings), True(), Block(std::move(fields))));
