@@ -38,6 +38,15 @@ Outcome<std::vector<const ForNode*>> CheckNest(const Function& function, const s
   for (const ForNode* loop : loops) {
     if (auto refusal = WhyNotReplaceable(kName, *loop)) return *refusal;
   }
+  std::vector<Expr> extents;
+  for (const ForNode* loop : loops) extents.push_back(loop->extent);
+  if (!ProductFits(loops[0]->var.dtype(), extents)) {
+    return Refusal{kName,
+                   "the product of the extents is too large for {loop0}, which counts in {text0}",
+                   {loops[0]->id},
+                   {},
+                   {loops[0]->var.dtype().ToString()}};
+  }
   return loops;
 }
 

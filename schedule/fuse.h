@@ -6,7 +6,8 @@
 //           ...                                          vj = T.axis.spatial(8, i_j_fused % 8)
 //
 // Conditions: each loop but the last holds nothing but the next one; none has annotations, is bound to a thread or
-// starts elsewhere than at 0; no extent depends on a fused loop.
+// starts elsewhere than at 0; no extent depends on a fused loop; the fused extent is a value of the loop variable's
+// type.
 //
 // Ids: the loops' die; the new loop's is born; all others survive. The new loop is serial.
 #pragma once

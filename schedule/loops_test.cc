@@ -69,6 +69,9 @@ TEST(Fuse, Refuses) {
                       A[vi, vj] = T.float32(1))");
   EXPECT_EQ(Line(Fuse(triangle, LoopsOf(triangle, "A")), triangle),
             "fuse: the extent i + 1 of loop j depends on loop i");
+  const Function large = testing::Matmul(4096, 4096, 4096);
+  EXPECT_EQ(Line(Fuse(large, LoopsOf(large, "C")), large),
+            "fuse: the product of the extents is too large for loop i, which counts in int32");
 }
 
 TEST(Reorder, FillsThePlacesOfTheLoopsNamed) {

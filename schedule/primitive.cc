@@ -10,6 +10,12 @@ namespace {
 
 bool IsRef(const Value& value) { return value.As<LoopRef>() != nullptr || value.As<BlockRef>() != nullptr; }
 
+// Primitives take numbers, positions and limits as int.
+bool IsSmallInt(const Value& value) {
+  const auto* integer = value.As<int64_t>();
+  return integer != nullptr && *integer >= INT32_MIN && *integer <= INT32_MAX;
+}
+
 template <class T>
 bool IsListOf(const Value& value) {
   const auto* list = value.As<Value::List>();
@@ -41,12 +47,18 @@ bool IsAnnotation(const Value& value) {
   return value.As<bool>() || value.As<int64_t>() || value.As<double>() || value.As<std::string>();
 }
 
+// The results are indices.
+bool IsIntegerMap(const Value& value) {
+  const auto* map = value.As<IndexMap>();
+  return map != nullptr && std::ranges::all_of((*map)->outputs, [](const Expr& e) { return e.dtype().is_index(); });
+}
+
 bool IsBufferIndex(const Value& value) {
-  if (value.As<int64_t>() || value.As<std::string>()) return true;
+  if (IsSmallInt(value) || value.As<std::string>()) return true;
   const auto* pair = value.As<Value::List>();
   if (pair == nullptr || pair->size() != 2) return false;
   const auto* side = (*pair)[0].As<std::string>();
-  return side != nullptr && (*side == "read" || *side == "write") && (*pair)[1].As<int64_t>();
+  return side != nullptr && (*side == "read" || *side == "write") && IsSmallInt((*pair)[1]);
 }
 
 uint32_t IdOf(const Value& value) {
@@ -115,7 +127,7 @@ bool FitsKind(ArgKind kind, Value& value) {
     case ArgKind::kTarget:
       return IsRef(value) || IsListOf<BlockRef>(value);
     case ArgKind::kInt:
-      return value.As<int64_t>() != nullptr;
+      return IsSmallInt(value);
     case ArgKind::kInts:
       return IsListOf<int64_t>(value);
     case ArgKind::kFloats:
@@ -134,7 +146,7 @@ bool FitsKind(ArgKind kind, Value& value) {
     case ArgKind::kBufferIndex:
       return IsBufferIndex(value);
     case ArgKind::kIndexMap:
-      return value.As<IndexMap>() != nullptr;
+      return IsIntegerMap(value);
     case ArgKind::kAnnotation:
       return IsAnnotation(value);
     case ArgKind::kPadValue:

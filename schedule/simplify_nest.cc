@@ -1,5 +1,6 @@
 #include "schedule/simplify_nest.h"
 
+#include <optional>
 #include <utility>
 
 #include "ir/functor.h"
@@ -52,6 +53,15 @@ void BindLoop(arith::Analyzer& analyzer, const Var& var, const Expr& min, const 
 
 void BindLoops(arith::Analyzer& analyzer, const std::vector<const ForNode*>& loops, bool preserve_unit_iters) {
   for (const ForNode* loop : loops) BindLoop(analyzer, loop->var, loop->min, loop->extent, preserve_unit_iters);
+}
+
+bool ProductFits(DataType type, const std::vector<Expr>& factors) {
+  int64_t product = 1;
+  for (const Expr& factor : factors) {
+    const std::optional<int64_t> value = AsInt(factor);
+    if (value && __builtin_mul_overflow(product, *value, &product)) return false;
+  }
+  return product <= MaxValue(type);
 }
 
 Stmt SimplifyNest(const Stmt& nest, const std::vector<const ForNode*>& above, bool preserve_unit_iters) {

@@ -1,4 +1,4 @@
-// Simplifying the bindings and predicates of blocks after the loops around them changed.
+// Loops that take the place of others: their ranges, and the bindings and predicates of the blocks below them.
 #pragma once
 
 #include <vector>
@@ -13,6 +13,9 @@ namespace tilewright {
 void BindLoops(arith::Analyzer& analyzer, const std::vector<const ForNode*>& loops, bool preserve_unit_iters = false);
 void BindLoop(arith::Analyzer& analyzer, const Var& var, const Expr& min, const Expr& extent,
               bool preserve_unit_iters = false);
+
+// Whether the product of the factors, those that are constants, is a value of the type: a loop variable must count to it.
+bool ProductFits(DataType type, const std::vector<Expr>& factors);
 
 // `nest` with the bindings and predicates of the blocks below it, and the extents of loops on the way, simplified.
 // `above`: the loops around it, up to its scope.

@@ -1,5 +1,6 @@
 #include "schedule/split.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -13,6 +14,14 @@ namespace {
 
 constexpr const char* kName = "split";
 
+std::vector<Expr> Given(const std::vector<Expr>& factors) {
+  std::vector<Expr> given;
+  for (const Expr& factor : factors) {
+    if (factor) given.push_back(factor);
+  }
+  return given;
+}
+
 // The factors with the absent one filled in, or why they do not fit.
 Outcome<std::vector<Expr>> CompleteFactors(arith::Analyzer& analyzer, const ForNode& loop,
                                            const std::vector<Expr>& factors) {
@@ -21,6 +30,14 @@ Outcome<std::vector<Expr>> CompleteFactors(arith::Analyzer& analyzer, const ForN
   int absent = -1;
   std::vector<Expr> complete;
   for (size_t i = 0; i < factors.size(); ++i) {
+    const std::optional<int64_t> value = factors[i] ? AsInt(factors[i]) : std::nullopt;
+    if (value && *value > MaxValue(loop.var.dtype())) {
+      return Refusal{kName,
+                     "the product of the factors is too large for {loop0}, which counts in {text0}",
+                     {loop.id},
+                     {},
+                     {loop.var.dtype().ToString()}};
+    }
     complete.push_back(factors[i] ? CastTo(loop.var.dtype(), factors[i]) : Expr());
     if (!factors[i]) {
       if (absent >= 0) return Refusal{kName, "more than one factor of {loop0} is to be inferred", {loop.id}};
@@ -31,6 +48,13 @@ Outcome<std::vector<Expr>> CompleteFactors(arith::Analyzer& analyzer, const ForN
       return Refusal{kName, "factor {expr0} of {loop0} is not known to be positive", {loop.id}, {factors[i]}};
     }
     product = product * complete[i];
+  }
+  if (!ProductFits(loop.var.dtype(), Given(complete))) {
+    return Refusal{kName,
+                   "the product of the factors is too large for {loop0}, which counts in {text0}",
+                   {loop.id},
+                   {},
+                   {loop.var.dtype().ToString()}};
   }
   product = analyzer.Simplify(product);
   if (absent >= 0) {

@@ -9,7 +9,7 @@
 // with factors [None, 4]. The predicate is added only where it cannot be proven.
 //
 // Conditions: the loop has no annotations, is not bound to a thread and starts at 0; at most one factor is absent;
-// every factor is positive; the product of the factors is at least the extent.
+// every factor is positive; the product of the factors is at least the extent, and a value of the loop variable's type.
 //
 // Ids: the loop's dies; the new loops', returned outermost first, are born; all others survive. The new loops are
 // serial.
