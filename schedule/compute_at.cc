@@ -325,6 +325,12 @@ Outcome<ComputeAtResult> Move::ReverseComputeAt() {
   }
   Stmt moved = Regenerate(SolveInstances(*realize().block, accesses, BoxRelation::kInside, &analyzer_));
   const std::vector<BlockBelow> below = BlocksWithLoopsBelow(moved);
+  for (const ForNode* loop : below[0].loops) {
+    if (const auto extent = AsInt(loop->extent); extent && *extent <= 0) {
+      return Refusal{
+          name_, "an iteration of {loop1} produces too little for any instance of {block0}", {block_id_, loop_id_}};
+    }
+  }
   if (Check refusal = CheckInstances(*below[0].realize, below[0].loops, accesses)) return *refusal;
   return Finish(moved, *position);
 }

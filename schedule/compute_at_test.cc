@@ -366,5 +366,26 @@ TEST(ReverseComputeAt, RefusesAProducerThatSkipsInstances) {
       "iterators are inside of their domains");
 }
 
+TEST(ReverseComputeAt, RefusesWhereNoInstanceFitsIntoAnIteration) {
+  const Function f = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((12,), "float32"), C: T.Buffer((10,), "float32")):
+          B = T.alloc_buffer((12,), "float32")
+          for i in range(12):
+              with T.block("B"):
+                  vi = T.axis.spatial(12, i)
+                  B[vi] = A[vi]
+          for i in range(10):
+              with T.block("C"):
+                  vi = T.axis.spatial(10, i)
+                  T.reads(B[vi:vi + 3])
+                  T.writes(C[vi])
+                  C[vi] = B[vi] + B[vi + 1] + B[vi + 2])");
+  for (bool preserve : {false, true}) {
+    EXPECT_EQ(ReasonOf(ReverseComputeAt(f, BlockNamed(f, "C"), LoopsOf(f, "B")[0], preserve), f),
+              "an iteration of i produces too little for any instance of C");
+  }
+}
+
 }  // namespace
 }  // namespace tilewright

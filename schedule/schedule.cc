@@ -271,6 +271,9 @@ Outcome<std::monostate> Schedule::TransformLayout(Value block, Value buffer, Ind
 Outcome<std::monostate> Schedule::TransformBlockLayout(Value block, IndexMap index_map) {
   return None("transform_block_layout", {block, std::move(index_map)});
 }
+Outcome<std::monostate> Schedule::PadEinsum(Value block, std::vector<Value> padding) {
+  return None("pad_einsum", {block, std::move(padding)});
+}
 Outcome<std::monostate> Schedule::HoistPrepack(Value block) { return None("hoist_prepack", {block}); }
 
 Outcome<BlockRv> Schedule::DecomposeReduction(Value block, LoopRv loop) {

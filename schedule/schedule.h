@@ -99,6 +99,7 @@ class Schedule {
   Outcome<BlockRv> Reindex(Value block, Value buffer);
   Outcome<std::monostate> TransformLayout(Value block, Value buffer, IndexMap index_map, Value pad_value = {});
   Outcome<std::monostate> TransformBlockLayout(Value block, IndexMap index_map);
+  Outcome<std::monostate> PadEinsum(Value block, std::vector<Value> padding);
   Outcome<std::monostate> HoistPrepack(Value block);
 
   Outcome<BlockRv> DecomposeReduction(Value block, LoopRv loop);

@@ -78,7 +78,7 @@ class Fuzzer {
     const std::vector<LoopRv> others = *sch_.GetLoops(*sch_.GetBlock(Pick(names)));
     auto loop = [&] { return loops.empty() ? Value(Rv{0}) : Value(Rv(Pick(loops))); };
     auto other = [&] { return others.empty() ? loop() : Value(Rv(Pick(others))); };
-    switch (random_.Below(23)) {
+    switch (random_.Below(24)) {
       case 0:
       case 1:
       case 2:
@@ -119,6 +119,11 @@ class Fuzzer {
         return Try("transform_block_layout", {block, BlockMap(FindBlock(block).iter_vars.size())});
       case 21:
         return TransformLayout(block);
+      case 22: {
+        Value::List padding;
+        for (size_t i = 0; i < FindBlock(block).iter_vars.size(); ++i) padding.push_back(Factor());
+        return Try("pad_einsum", {block, padding});
+      }
       default:
         return Try("add_unit_loop", {loop()});
     }
