@@ -6,23 +6,30 @@
 
 namespace tilewright {
 
-Outcome<Schedule> AutoSchedule(const Module& module, const Target& target, IntrinRegistry* intrins) {
-  Schedule sch(module, {.intrins = intrins});
+AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinRegistry* intrins) {
+  AutoScheduled result{Schedule(module, {.intrins = intrins}), {}};
   for (const Function& function : module.functions()) {
     const auto* root = dyn_cast<BlockRealizeNode>(function->body);
     if (root == nullptr) continue;
     const BlockScope scope = BlockScope::Of(root->block.get());
     for (const ScopeChild& child : scope.children()) {
       if (!MatchContraction(*child.realize).ok()) continue;
-      Outcome<BlockRv> block = sch.GetBlock(child.realize->block->name, function->name);
-      if (!block.ok()) return block.refusal();
-      Schedule attempt = sch;
+      Schedule attempt = result.schedule;
+      Outcome<BlockRv> block = attempt.GetBlock(child.realize->block->name, function->name);
+      if (!block.ok()) {
+        result.left_alone.push_back(RenderLine(block.refusal(), function));
+        continue;
+      }
       Outcome<std::monostate> done = ScheduleContraction(attempt, *block, target);
-      if (!done.ok()) return done.refusal();
-      sch = std::move(attempt);
+      if (done.ok()) {
+        result.schedule = std::move(attempt);
+      } else {
+        const Function& refused = attempt.refused_function();
+        result.left_alone.push_back(RenderLine(done.refusal(), refused ? refused : function));
+      }
     }
   }
-  return sch;
+  return result;
 }
 
 }  // namespace tilewright

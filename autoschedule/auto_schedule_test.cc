@@ -33,9 +33,9 @@ void ExpectScheduledRight(const Function& op, const char* target_name) {
   const Target target = *NamedTarget(target_name);
   const Module module(MarkConstant(op, {1}));
   IntrinRegistry intrins = IntrinRegistry::Builtin();
-  Outcome<Schedule> schedule = AutoSchedule(module, target, &intrins);
-  ASSERT_TRUE(schedule.ok()) << RenderLine(schedule.refusal(), op);
-  const Function main = schedule->module().Find("main"), prepack = schedule->module().Find("main_prepack");
+  const AutoScheduled result = AutoSchedule(module, target, &intrins);
+  ASSERT_TRUE(result.left_alone.empty()) << result.left_alone[0];
+  const Function main = result.schedule.module().Find("main"), prepack = result.schedule.module().Find("main_prepack");
   ASSERT_TRUE(main);
   ASSERT_TRUE(prepack);
   for (const Function& function : {main, prepack}) {
@@ -52,8 +52,8 @@ void ExpectScheduledRight(const Function& op, const char* target_name) {
 
   // The trace is an ordinary one: it gives the same program again.
   Schedule again(module, {.intrins = &intrins});
-  ASSERT_TRUE(again.Replay(schedule->trace()).ok());
-  EXPECT_EQ(StructuralHash(again.module()), StructuralHash(schedule->module()));
+  ASSERT_TRUE(again.Replay(result.schedule.trace()).ok());
+  EXPECT_EQ(StructuralHash(again.module()), StructuralHash(result.schedule.module()));
 }
 
 TEST(AutoSchedule, Matmul) {
@@ -75,6 +75,8 @@ TEST(AutoSchedule, Convolution) {
 
 TEST(AutoSchedule, EdgesThatNoTileDivides) {
   ExpectScheduledRight(ops::Matmul(23, 37, 7), "x86-znver5");
+  ExpectScheduledRight(ops::Matmul(27, 131, 5), "x86-znver4");
+  ExpectScheduledRight(ops::BatchMatmul(3, 10, 50, 7), "x86-haswell");
   ExpectScheduledRight(
       ops::Conv(
           {.batch = 2, .spatial = {11, 13}, .in_channels = 3, .out_channels = 19, .windows = ops::Same({5, 2, 2}, 2)}),
@@ -87,17 +89,17 @@ TEST(AutoSchedule, LeavesAloneWhatItDoesNotKnow) {
   Buffer b = f.Compute("B", {16}, [&](Var i) { return a(i) + 1; });
   const Module module(f.Build({b}));
   IntrinRegistry intrins = IntrinRegistry::Builtin();
-  Outcome<Schedule> schedule = AutoSchedule(module, *NamedTarget("x86-znver5"), &intrins);
-  ASSERT_TRUE(schedule.ok());
-  EXPECT_TRUE(StructuralEqual(schedule->module(), module));
+  const AutoScheduled result = AutoSchedule(module, *NamedTarget("x86-znver5"), &intrins);
+  EXPECT_TRUE(result.left_alone.empty());
+  EXPECT_TRUE(StructuralEqual(result.schedule.module(), module));
 }
 
-TEST(AutoSchedule, RefusesTargetsWithoutTiles) {
+TEST(AutoSchedule, SaysWhyAContractionIsLeftAlone) {
   IntrinRegistry intrins = IntrinRegistry::Builtin();
-  const Function op = ops::Matmul(24, 64, 10);
-  Outcome<Schedule> schedule = AutoSchedule(Module(op), *NamedTarget("arm-neoverse-n1"), &intrins);
-  ASSERT_FALSE(schedule.ok());
-  EXPECT_EQ(RenderLine(schedule.refusal(), op), "contraction_rule: the target has no FMA tiles");
+  const Module module(ops::Matmul(24, 64, 10));
+  const AutoScheduled result = AutoSchedule(module, *NamedTarget("arm-neoverse-n1"), &intrins);
+  EXPECT_EQ(result.left_alone, std::vector<std::string>{"contraction_rule: the target has no FMA tiles"});
+  EXPECT_TRUE(StructuralEqual(result.schedule.module(), module));
 }
 
 }  // namespace

@@ -244,6 +244,17 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   order.insert(order.end(), {row[1], column[1], depth[1]});
   TW_RETURN_IF_REFUSED(sch.Reorder(order));
 
+  // Data movement.
+  const LoopRv tile_loop = outer.back();
+  TW_RETURN_IF_REFUSED(sch.ReverseComputeAt(write_back, tile_loop));
+  TW_RETURN_IF_REFUSED(sch.ComputeAt(row_stage, inner.back()));
+  TW_ASSIGN_OR_RETURN(const BlockRv init, sch.DecomposeReduction(block, inner[0]));
+  TW_RETURN_IF_REFUSED(sch.Tensorize(row[1], FmaTileName(plan.tile.rows, tile_columns, 1, target.vector_bits == 512)));
+  TW_RETURN_IF_REFUSED(WriteOut(sch, init, tile_loop, true));
+  TW_RETURN_IF_REFUSED(WriteOut(sch, write_back, tile_loop, true));
+  TW_RETURN_IF_REFUSED(WriteOut(sch, row_stage, inner.back(), false));
+
+  // Threads.
   std::vector<int64_t> extents;
   for (const LoopRv& loop : outer) extents.push_back(LoopExtent(sch, loop));
   const size_t parallel = ParallelLoops(extents, target.cores);
@@ -252,16 +263,6 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
     TW_ASSIGN_OR_RETURN(threads, sch.Fuse({outer.begin(), outer.begin() + static_cast<std::ptrdiff_t>(parallel)}));
   }
   TW_RETURN_IF_REFUSED(sch.Parallel(threads));
-  const LoopRv tile_loop = parallel == outer.size() ? threads : outer.back();
-
-  // Data movement.
-  TW_RETURN_IF_REFUSED(sch.ReverseComputeAt(write_back, tile_loop));
-  TW_RETURN_IF_REFUSED(sch.ComputeAt(row_stage, inner.back()));
-  TW_ASSIGN_OR_RETURN(const BlockRv init, sch.DecomposeReduction(block, inner[0]));
-  TW_RETURN_IF_REFUSED(sch.Tensorize(row[1], FmaTileName(plan.tile.rows, tile_columns, 1, target.vector_bits == 512)));
-  TW_RETURN_IF_REFUSED(WriteOut(sch, init, tile_loop, true));
-  TW_RETURN_IF_REFUSED(WriteOut(sch, write_back, tile_loop, true));
-  TW_RETURN_IF_REFUSED(WriteOut(sch, row_stage, inner.back(), false));
 
   if (IsConstantParam(sch.module().Find(RefOf(sch, block).function), contraction.column_operand)) {
     TW_RETURN_IF_REFUSED(sch.Apply("hoist_prepack", {column_stage}));

@@ -103,19 +103,20 @@ class Tilewright : public Implementation {
     target.cores = settings.num_threads;
     IntrinRegistry intrins = IntrinRegistry::Builtin();
     const Module module(MarkConstant(*program, {1}));
-    Outcome<Schedule> schedule = AutoSchedule(module, target, &intrins);
-    if (!schedule.ok()) return absl::UnimplementedError(RenderLine(schedule.refusal(), *program));
-    for (const Function& function : schedule->module().functions()) {
+    const AutoScheduled scheduled = AutoSchedule(module, target, &intrins);
+    if (!scheduled.left_alone.empty()) return absl::UnimplementedError(scheduled.left_alone[0]);
+    const Module& result = scheduled.schedule.module();
+    for (const Function& function : result.functions()) {
       const VerifyResult verified = VerifyProgram(function);
       if (verified.verdict() == Verdict::kRefuted) {
         return absl::InternalError(absl::StrCat("the schedule is not valid:\n", Render(verified, function)));
       }
     }
-    auto code = CompileToJit(schedule->module(), target);
+    auto code = CompileToJit(result, target);
     if (!code.ok()) return code.status();
     absl::StatusOr<TensorSets> sets = TensorSets::Make(workload, operands, settings.num_sets);
     if (!sets.ok()) return sets.status();
-    absl::StatusOr<Tensor> weight = Pack(**code, schedule->module(), operands.weight);
+    absl::StatusOr<Tensor> weight = Pack(**code, result, operands.weight);
     if (!weight.ok()) return weight.status();
     auto runner = std::make_unique<TilewrightRunner>(*std::move(code), *std::move(sets), *std::move(weight), settings);
     if (absl::Status status = runner->TryRun(); !status.ok()) return status;

@@ -74,6 +74,10 @@ TEST_F(IterMapTest, PredicatesBoundFusedIterators) {
   // A loop that does not start at 0: its remainder is not the loop itself.
   EXPECT_EQ(ToText(IterMapSimplify({FloorMod(FloorMod(j, 3), 2)}, {{j, {2, 3}}}, i < Expr(4), &analyzer_)[0]),
             "j % 3 % 2");
+  // Conditions on the parts of a loop that was fused from two tile loops.
+  Domain fused = {{i, {0, 66}}, {j, {0, 6}}, {k, {0, 64}}};
+  Expr row = FloorMod(i, 22) * 6 + j, column = FloorDiv(i, 22) * 64 + k;
+  Detects({row, column}, fused, IterMapLevel::kBijective, And(row < Expr(127), column < Expr(131)));
   Domain symbolic = {{i, {0, FloorDiv(n + 15, 16)}}, {j, {0, 16}}};
   Detects({i * 16 + j}, symbolic, IterMapLevel::kBijective, i * 16 + j < n);
 }

@@ -6,6 +6,7 @@
 #include "ir/arith/context.h"
 #include "ir/arith/same_expr.h"
 #include "ir/arith/uses.h"
+#include "ir/functor.h"
 #include "ir/substitute.h"
 
 namespace tilewright::arith {
@@ -63,12 +64,46 @@ bool IterDomain::Apply(const Expr& predicate, Expr* failed) {
     for (const Expr& condition : conditions) {
       if (!ApplyOne(condition, &progress)) left.push_back(condition);
     }
-    if (!progress) {
+    if (!progress && !DivideOne(left)) {
       *failed = left[0];
       return false;
     }
     conditions = std::move(left);
   }
+  return true;
+}
+
+bool IterDomain::DivideOne(const std::vector<Expr>& conditions) {
+  Iterator* divided = nullptr;
+  int64_t divisor = 0;
+  for (const Expr& condition : conditions) {
+    PreOrder(analyzer_.Simplify(condition), [&](const Expr& e) {
+      const auto* op = dyn_cast<BinaryNode>(e);
+      if (divided != nullptr || op == nullptr) return divided == nullptr;
+      if (op->op != BinaryOp::kFloorDiv && op->op != BinaryOp::kFloorMod) return true;
+      Iterator* iterator = FindIterator(op->a);
+      const auto by = AsInt(op->b);
+      if (iterator == nullptr || !by || *by <= 1 || !iterator->extent.IsConstant()) return true;
+      const auto extent = AsInt(iterator->extent.ToExpr(op->dtype()));
+      if (!extent || *extent % *by != 0 || *extent == *by) return true;
+      divided = iterator;
+      divisor = *by;
+      return false;
+    });
+  }
+  if (divided == nullptr) return false;
+  const DataType type = divided->var.dtype();
+  const int64_t extent = *AsInt(divided->extent.ToExpr(type));
+  const Expr by = Const(type, divisor);
+  Iterator high{Var(divided->var.name() + "_high", type), Monomial(extent / divisor), FloorDiv(divided->value, by)};
+  Iterator low{Var(divided->var.name() + "_low", type), Monomial(divisor), FloorMod(divided->value, by)};
+  for (const Iterator& part : {high, low}) {
+    analyzer_.context().BindRange(part.var, Range{Const(type, 0), part.extent.ToExpr(type)}, /*not_empty=*/false);
+  }
+  analyzer_.Bind(divided->var, high.var * by + low.var);
+  const auto position = divided - iterators_.data();
+  iterators_[static_cast<size_t>(position)] = std::move(high);
+  iterators_.insert(iterators_.begin() + position + 1, std::move(low));
   return true;
 }
 

@@ -2,6 +2,8 @@
 //
 //   domain i in [0, 86), j in [0, 12), predicate i * 12 + j < 1024
 //   iterators: f in [0, 1024);  i stands for f // 12, j for f % 12
+//
+//   domain f in [0, 66), j in [0, 6), predicate f % 22 * 6 + j < 127: f is divided into f // 22 and f % 22 first
 #pragma once
 
 #include <vector>
@@ -32,6 +34,8 @@ class IterDomain {
   std::vector<Expr> DomainValues() const;
 
  private:
+  // Takes an iterator of which a condition uses a part, f // 22 or f % 22, apart into two. False when there is none.
+  bool DivideOne(const std::vector<Expr>& conditions);
   bool ApplyOne(const Expr& condition, bool* progress);
   // sum <= limit, all of whose terms are iterators with positive scales.
   bool BoundAbove(const Sum& sum, const Sum& limit);
