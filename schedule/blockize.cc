@@ -128,13 +128,19 @@ Iterators DivideIterators(const Tile& tile, const arith::SubspaceDivision& divis
       iterators.original[iter.var] = outer;
       continue;
     }
-    iterators.outer.push_back({outer, {zero, divided.outer_extent}, iter.kind});
     const Var inner(iter.var.name() + "_i", type);
     iterators.inner.push_back({inner, {zero, divided.inner_extent}, iter.kind});
     iterators.inner_bindings.push_back(inner_binding);
-    iterators.original[iter.var] = IsInt(divided.outer_extent, 1)   ? Expr(inner)
-                                   : IsInt(divided.inner_extent, 1) ? outer + inner
-                                                                    : outer * divided.inner_extent + inner;
+    if (IsInt(divided.inner_extent, 1)) {
+      // Not divided: the outer iterator has all its values, which need not count from 0.
+      const bool always_zero = IsInt(iter.domain.min, 0) && IsInt(iter.domain.extent, 1);
+      iterators.outer.push_back({outer, iter.domain, iter.kind});
+      iterators.original[iter.var] = always_zero ? Expr(inner) : outer + inner;
+    } else {
+      iterators.outer.push_back({outer, {zero, divided.outer_extent}, iter.kind});
+      iterators.original[iter.var] =
+          IsInt(divided.outer_extent, 1) ? Expr(inner) : outer * divided.inner_extent + inner;
+    }
   }
   return iterators;
 }

@@ -92,6 +92,20 @@ TEST(Blockize, UnitLoopsKeepTheirIterators) {
   EXPECT_EQ(inner_iterators(false), 0u);
 }
 
+TEST(Blockize, IteratorsThatAreNotDividedMayStartAnywhere) {
+  const Function before = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((6, 8), "float32")):
+          for i, u, j in T.grid(5, 1, 8):
+              with T.block("A"):
+                  vi = T.axis.spatial(6, i + u + 1)
+                  vj = T.axis.spatial(8, j)
+                  A[vi, vj] = T.float32(1))");
+  Outcome<BlockizeResult> result = Blockize(before, LoopsOf(before, "A")[1]);
+  ASSERT_TRUE(result.ok()) << ReasonOf(result, before);
+  ExpectEquivalent(before, result->function);
+}
+
 TEST(Blockize, Refuses) {
   const Function one_nest = testing::ElementwiseInOneNest(4, 8, 0);
   EXPECT_EQ(ReasonOf(Blockize(one_nest, LoopsOf(one_nest, "B")[0]), one_nest),

@@ -120,6 +120,44 @@ TEST(Schedule, IllegalDecisionsAreRefused) {
             "sample_categorical: there are 2 candidates and 1 probabilities");
 }
 
+TEST(Schedule, SamplesComputeLocations) {
+  const Function chain = testing::ElementwiseChain(6, 8);
+  std::vector<int64_t> seen;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    Schedule sch(Module{chain}, {.seed = seed});
+    const BlockRv block = *sch.GetBlock("B");
+    const LoopRv location = *sch.SampleComputeLocation(block);
+    ASSERT_TRUE(sch.ComputeAt(block, location).ok());
+    EXPECT_TRUE(testing::SameResults(chain, sch.module().Main()));
+    seen.push_back(*sch.trace().instructions[1].decision.As<int64_t>());
+  }
+  std::sort(seen.begin(), seen.end());
+  seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
+  EXPECT_EQ(seen, (std::vector<int64_t>{-2, -1, 0, 1}));
+  Schedule sch(Module{chain});
+  EXPECT_EQ(Line(sch.SampleComputeLocation("B", 2), sch),
+            "sample_compute_location: the decision 2 is none of the 2 loops around the consumer of block B");
+  EXPECT_EQ(Line(sch.SampleComputeLocation("B", 0.5), sch), "sample_compute_location: the decision is no integer");
+}
+
+TEST(Schedule, Queries) {
+  Schedule sch(Module{testing::ElementwiseChain(6, 8)});
+  const BlockRv root = *sch.GetBlock("root"), b = *sch.GetBlock("B"), c = *sch.GetBlock("C");
+  auto ids = [&](const Outcome<std::vector<BlockRv>>& blocks) {
+    std::vector<uint32_t> result;
+    for (BlockRv block : *blocks) result.push_back(sch.Get(block).As<BlockRef>()->id);
+    return result;
+  };
+  const uint32_t b_id = sch.Get(b).As<BlockRef>()->id, c_id = sch.Get(c).As<BlockRef>()->id;
+  EXPECT_EQ(ids(sch.GetChildBlocks(root)), (std::vector<uint32_t>{b_id, c_id}));
+  EXPECT_EQ(ids(sch.GetChildBlocks(sch.GetLoops(c)->at(0))), (std::vector<uint32_t>{c_id}));
+  EXPECT_EQ(ids(sch.GetProducers(c)), (std::vector<uint32_t>{b_id}));
+  EXPECT_EQ(ids(sch.GetConsumers(b)), (std::vector<uint32_t>{c_id}));
+  EXPECT_EQ(ids(sch.GetConsumers(c)), (std::vector<uint32_t>{}));
+  EXPECT_EQ(ids(sch.GetOutputBlocks(root)), (std::vector<uint32_t>{c_id}));
+  EXPECT_EQ(Line(sch.GetProducers(root), sch), "get_producers: block root is the root block");
+}
+
 TEST(Schedule, RefusedCallsLeaveItAsItWas) {
   Schedule sch(Matmul());
   const std::vector<LoopRv> loops = *sch.GetLoops(*sch.GetBlock("C"));
