@@ -6,8 +6,12 @@
 namespace tilewright {
 namespace {
 
-constexpr int kFmaLatency = 4;     // cycles, on all current x86 and ARM cores
-constexpr int kLoadsPerCycle = 2;  // broadcasts and vectors that hit L1
+constexpr int kFmaLatency = 4;  // cycles, on all current x86 and ARM cores
+// Loads (broadcasts, and vectors of the column operand) that the cores sustain for each FMA. They start as many as
+// FMAs; the rest is lost to conflicts in the first cache level.
+constexpr double kLoadsPerFma = 0.8;
+// Tiles of more rows were slower in all measurements: each row is a stream of its own to the prefetcher.
+constexpr int kMostRows = 16;
 // Beginning and ending a tile (zeroing, storing, the loop around) in cycles, against a K loop of typical length.
 constexpr double kTileOverhead = 12, kTypicalSteps = 256;
 
@@ -22,11 +26,11 @@ RegisterTile ChooseRegisterTile(const Target& target, int64_t rows, int64_t colu
   RegisterTile best;
   for (int vectors = 1; vectors <= 6; ++vectors) {
     if (vectors > 1 && (vectors - 1) * lanes >= columns) break;
-    const int most_rows = (target.vector_registers - 1 - vectors) / vectors;
+    const int most_rows = std::min(kMostRows, (target.vector_registers - 1 - vectors) / vectors);
     for (int tile_rows = 1; tile_rows <= std::min<int64_t>(most_rows, max_rows); ++tile_rows) {
       const int64_t tiles = CeilDiv(rows, tile_rows) * CeilDiv(columns, vectors * lanes);
       const double fma_cycles = tile_rows * vectors / fma_per_cycle;
-      const double load_cycles = static_cast<double>(tile_rows + vectors) / kLoadsPerCycle;
+      const double load_cycles = (tile_rows + vectors) / (kLoadsPerFma * fma_per_cycle);
       const double step = std::max({fma_cycles, load_cycles, static_cast<double>(kFmaLatency)});
       const double total = tiles * (step * kTypicalSteps + kTileOverhead);
       const double useful = static_cast<double>(rows) * columns / lanes / fma_per_cycle * kTypicalSteps;
