@@ -26,10 +26,10 @@ struct InitNames {
 //
 //   for i, k: block C with init        ->    for i_init: block C_init
 //
-// `around`: the loops outside of those. Refused, in the name of `primitive`, when a condition of the predicate is on loops
-// that are left out and on others too: the init would run where the block never does.
+// `around`: the loops outside of those. Refused, in the name of `primitive`, when a condition of the predicate is on
+// loops that are left out and on others too: the init would run where the block never does.
 Outcome<InitNest> MakeInitNest(const char* primitive, const BlockRealizeNode& realize,
-                               const std::vector<const ForNode*>& around,
-                               const std::vector<const ForNode*>& loops, const InitNames& names, uint32_t* next_id);
+                               const std::vector<const ForNode*>& around, const std::vector<const ForNode*>& loops,
+                               const InitNames& names, uint32_t* next_id);
 
 }  // namespace tilewright

@@ -14,7 +14,8 @@ void BindLoops(arith::Analyzer& analyzer, const std::vector<const ForNode*>& loo
 void BindLoop(arith::Analyzer& analyzer, const Var& var, const Expr& min, const Expr& extent,
               bool preserve_unit_iters = false);
 
-// Whether the product of the factors, those that are constants, is a value of the type: a loop variable must count to it.
+// Whether the product of the factors, those that are constants, is a value of the type: a loop variable must count to
+// it.
 bool ProductFits(DataType type, const std::vector<Expr>& factors);
 
 // `nest` with the bindings and predicates of the blocks below it, and the extents of loops on the way, simplified.

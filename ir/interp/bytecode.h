@@ -76,7 +76,7 @@ struct Allocation {
   std::string buffer;
   DataType dtype;
   enum Owner { kThread, kWarp, kBlock } owner = kThread;
-  int thread_register = 0;  // linear number of the thread, for warps
+  int thread_register = 0;         // linear number of the thread, for warps
   bool own_per_iteration = false;  // each iteration of a parallel loop has a copy of its own
 };
 
