@@ -2,11 +2,13 @@
 #include <fstream>
 #include <ostream>
 
+#include "autoschedule/auto_schedule.h"
 #include "codegen/llvm/object.h"
 #include "codegen/lower/pipeline.h"
 #include "intrin/registry.h"
 #include "ir/script/printer.h"
 #include "schedule/script/schedule_script.h"
+#include "schedule/trace_text.h"
 #include "tools/commands.h"
 #include "tools/program_file.h"
 
@@ -29,28 +31,31 @@ bool WriteFile(const CommandArguments& args, const std::string& path, const std:
 // The header's path beside an object or a library.
 std::string HeaderPath(const std::string& path) { return path.substr(0, path.rfind('.')) + ".h"; }
 
-// Applies --script to the program, where it is given.
-bool ApplySchedule(const CommandArguments& args, Module* module) {
-  const std::optional<std::string> script = args.Get("--script");
-  if (!script) return true;
-  IntrinRegistry intrins = IntrinRegistry::Builtin();
+// The program after --script, or after the rules of autoschedule/ where none is given; nothing after a message.
+std::optional<Schedule> ScheduleProgram(const CommandArguments& args, const Module& module, const Target& target,
+                                        IntrinRegistry* intrins) {
   for (const std::string& path : args.GetAll("--intrin")) {
     const std::optional<std::string> text = ReadText(args, path);
-    if (!text) return false;
-    if (absl::Status loaded = intrins.LoadScript(*text, path); !loaded.ok()) {
+    if (!text) return std::nullopt;
+    if (absl::Status loaded = intrins->LoadScript(*text, path); !loaded.ok()) {
       args.err() << std::string(loaded.message()) << "\n";
-      return false;
+      return std::nullopt;
     }
   }
+  const std::optional<std::string> script = args.Get("--script");
+  if (!script) {
+    AutoScheduled result = AutoSchedule(module, target, intrins);
+    for (const std::string& why : result.left_alone) args.err() << "not scheduled: " << why << "\n";
+    return std::move(result.schedule);
+  }
   const std::optional<std::string> text = ReadText(args, *script);
-  if (!text) return false;
-  Schedule schedule(*module, {.intrins = &intrins});
+  if (!text) return std::nullopt;
+  Schedule schedule(module, {.intrins = intrins});
   if (auto error = ApplyScheduleScript(*text, *script, &schedule, {})) {
     args.err() << error->diagnostic.ToString() << "\n";
-    return false;
+    return std::nullopt;
   }
-  *module = schedule.module();
-  return true;
+  return schedule;
 }
 
 // Writes the file that the extension of `path` asks for; the name of what went wrong is in the status.
@@ -91,8 +96,14 @@ int RunCompile(const CommandArguments& args) {
     args.err() << std::string(target.status().message()) << "\n";
     return kRefused;
   }
-  std::optional<Module> module = ReadProgram(args, args.operands()[0]);
-  if (!module || !ApplySchedule(args, &*module)) return kRefused;
+  const std::optional<Module> module = ReadProgram(args, args.operands()[0]);
+  if (!module) return kRefused;
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const std::optional<Schedule> schedule = ScheduleProgram(args, *module, *target, &intrins);
+  if (!schedule) return kRefused;
+  if (const auto trace = args.Get("--trace"); trace && !WriteFile(args, *trace, ToText(schedule->trace()))) {
+    return kRefused;
+  }
 
   CompileOptions options;
   options.after_pass = [&](std::string_view pass, const Function&, const Function& after) {
@@ -102,7 +113,7 @@ int RunCompile(const CommandArguments& args) {
       return;
     }
   };
-  absl::Status written = Write(args, *module, *target, *path, options);
+  absl::Status written = Write(args, schedule->module(), *target, *path, options);
   if (written.ok()) return kDone;
   if (!written.message().empty())
     args.err() << args.operands()[0] << ": error: " << std::string(written.message()) << "\n";
@@ -120,7 +131,8 @@ Command CompileCommand() {
               "them. How functions are called is described in docs/abi.md.",
           .flags = {{"-o", "OUT", "the file to write"},
                     {"--target", "NAME", "what to compile for; host by default"},
-                    {"--script", "SCHED", "a schedule to apply first"},
+                    {"--script", "SCHED", "a schedule to apply first; without one, the rules for the target"},
+                    {"--trace", "FILE", "writes the schedule that was applied, as text"},
                     {"--intrin", "FILE", "intrinsics for the schedule, as pairs NAME_desc and NAME_impl", true},
                     {"--print-after", "PASS", "prints the program after a lowering pass, or after all", true}},
           .run = RunCompile};
