@@ -123,7 +123,7 @@ TEST(Compile, PrintsAfterPasses) {
   Result result = RunTool({"compile", "-", "-o", path, "--print-after=flatten_buffers"}, kFill);
   EXPECT_THAT(result.out, StartsWith("# after flatten_buffers\n"));
   EXPECT_THAT(RunTool({"compile", "-", "-o", path, "--print-after=none"}, kFill).err,
-              StartsWith("tilewright compile: --print-after=none is no pass; there are all, lower_init, "));
+              StartsWith("tilewright compile: --print-after=none is no pass; there are all, plan_allocations, "));
 }
 
 TEST(Compile, Refuses) {

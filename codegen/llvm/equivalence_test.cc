@@ -198,6 +198,23 @@ def main(A: T.Buffer((50,), "float32"), B: T.Buffer((64,), "float32"), C: T.Buff
             "");
 }
 
+TEST(Statements, ValuesThatLiveFromIterationToIteration) {
+  EXPECT_EQ(CompareWithInterpreter(R"(
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    with T.block("root"):
+        X = T.alloc_buffer((16,), "float32")
+        for i in range(16):
+            with T.block("X"):
+                vi = T.axis.spatial(16, i)
+                X[vi] = A[vi]
+            with T.block("B"):
+                vi = T.axis.spatial(16, i)
+                B[vi] = T.if_then_else(vi > 0, X[vi - 1], T.float32(0)) + X[vi]
+)"),
+            "");
+}
+
 TEST(Statements, TemporariesOfAllSizes) {
   // On the stack, in the workspace, on the heap of a parallel loop.
   EXPECT_EQ(CompareWithInterpreter(R"(

@@ -34,7 +34,7 @@ std::string Body(const Function& function) {
 
 // Blocks removed, so that passes on plain loops can be tried alone.
 Function Opaque(const char* text) {
-  return LowerBlocks(SubstituteIterators(PlanAllocations(LowerInit(ParseFunctionOrDie(text)))));
+  return LowerBlocks(SubstituteIterators(LowerInit(PlanAllocations(ParseFunctionOrDie(text)))));
 }
 
 constexpr char kRowSums[] = R"(
@@ -120,6 +120,23 @@ def main(A: T.Buffer((8, 16), "float32")):
                 X[vi] = X[vi] + A[vi, vk]
 )")),
               HasSubstr("    X = T.decl_buffer((8,))\n    for k, i in T.grid(16, 8):\n"));
+}
+
+TEST(PlanAllocations, StaysOutsideOfLoopsThatReadEarlierIterations) {
+  EXPECT_THAT(Body(Opaque(R"(
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    with T.block("root"):
+        X = T.alloc_buffer((16,), "float32")
+        for i in range(16):
+            with T.block("X"):
+                vi = T.axis.spatial(16, i)
+                X[vi] = A[vi]
+            with T.block("B"):
+                vi = T.axis.spatial(16, i)
+                B[vi] = T.if_then_else(vi > 0, X[vi - 1], T.float32(0)) + X[vi]
+)")),
+              HasSubstr("    X = T.decl_buffer((16,))\n    for i in range(16):\n"));
 }
 
 TEST(CompactBuffers, KeepsTheTouchedPart) {

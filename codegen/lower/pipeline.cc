@@ -33,8 +33,8 @@ int VectorBits(const Target& target) { return target.kind == TargetKind::kCuda ?
 // are compact; loops are cut before they are written out, so that each part folds its own conditions; vectors are made
 // of flat indices, where adjacent elements can be seen.
 constexpr Pass kPasses[] = {
-    {"lower_init", [](const Function& f, const Target&) -> Result { return LowerInit(f); }},
     {"plan_allocations", [](const Function& f, const Target&) -> Result { return PlanAllocations(f); }},
+    {"lower_init", [](const Function& f, const Target&) -> Result { return LowerInit(f); }},
     {"substitute_iterators", [](const Function& f, const Target&) -> Result { return SubstituteIterators(f); }},
     {"compact_buffers", [](const Function& f, const Target&) -> Result { return CompactBuffers(f); }},
     {"lower_match_buffers", [](const Function& f, const Target&) { return LowerMatchBuffers(f); }},

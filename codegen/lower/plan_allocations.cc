@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "ir/builtin.h"
+#include "ir/arith/analyzer.h"
 #include "ir/functor.h"
+#include "ir/regions.h"
 
 namespace tilewright {
 namespace {
@@ -104,6 +105,87 @@ class UseCollector : public Visitor {
   std::unordered_map<const VarNode*, size_t> depth_of_var_;
 };
 
+// Finds out how a buffer is first used in a statement: the first use in the order of the text decides.
+class FirstUse : public Visitor {
+ public:
+  explicit FirstUse(const Buffer& buffer) : buffer_(buffer) {}
+  using Visitor::Visit;
+  bool IsWrite(const Stmt& s) {
+    Visit(s);
+    return first_ == kWrite;
+  }
+
+ protected:
+  void VisitLoad(const LoadNode* op) override {
+    Visitor::VisitLoad(op);
+    if (op->buffer->data.same_as(buffer_->data)) See(kRead);
+  }
+  void VisitVar(const VarNode* op) override {
+    if (op == buffer_->data.get()) See(kRead);
+  }
+  void VisitStore(const StoreNode* op) override {
+    Visitor::VisitStore(op);
+    if (op->buffer->data.same_as(buffer_->data)) See(kWrite);
+  }
+  void VisitBlockRealize(const BlockRealizeNode* op) override {
+    // An init comes before what the block reads of its own output.
+    auto mentions = [&](const std::vector<BufferRegion>& regions) {
+      return std::any_of(regions.begin(), regions.end(),
+                         [&](const BufferRegion& region) { return region.buffer.same_as(buffer_); });
+    };
+    const bool writes = mentions(op->block->writes);
+    if (op->block->init && writes) See(kWrite);
+    if (mentions(op->block->reads)) See(kRead);
+    if (writes) See(kWrite);
+    Visitor::VisitBlockRealize(op);
+  }
+
+ private:
+  enum Kind { kNone, kRead, kWrite };
+  void See(Kind kind) {
+    if (first_ == kNone) first_ = kind;
+  }
+  const Buffer& buffer_;
+  Kind first_ = kNone;
+};
+
+// Whether each run of `body` computes all that it reads of the buffer, so that no run needs what another one left.
+bool ComputesWhatItReads(const Stmt& body, const Buffer& buffer, arith::Analyzer* analyzer) {
+  if (!FirstUse(buffer).IsWrite(body)) return false;
+  const AccessRegions regions = DetectRegions(body);
+  auto find = [&](const std::vector<BufferRegion>& list) {
+    return std::find_if(list.begin(), list.end(), [&](const BufferRegion& r) { return r.buffer.same_as(buffer); });
+  };
+  const auto read = find(regions.reads), written = find(regions.writes);
+  if (read == regions.reads.end()) return true;
+  if (written == regions.writes.end()) return false;
+  for (size_t d = 0; d < buffer->ndim(); ++d) {
+    const Range &r = read->region[d], &w = written->region[d];
+    if (!analyzer->CanProveLessEqual(w.min, r.min)) return false;
+    if (!analyzer->CanProveLessEqual(r.min + r.extent, w.min + w.extent)) return false;
+  }
+  return true;
+}
+
+// Leaves the loops and blocks, innermost first, whose runs use what earlier runs left in the buffer.
+void LeaveCarryingPlaces(Use* use) {
+  while (use->common.size() > use->declared) {
+    arith::Analyzer analyzer;
+    Stmt body;
+    for (const StmtNode* place : use->common) {
+      if (const auto* loop = dyn_cast<ForNode>(place)) {
+        analyzer.Bind(loop->var, Range{loop->min, loop->extent});
+        body = loop->body;
+      } else if (const auto* realize = dyn_cast<BlockRealizeNode>(place)) {
+        for (const IterVar& iter : realize->block->iter_vars) analyzer.Bind(iter.var, iter.domain);
+        body = realize->block->body;
+      }
+    }
+    if (ComputesWhatItReads(body, use->buffer, &analyzer)) return;
+    use->common.pop_back();
+  }
+}
+
 class AllocationMover : public Mutator {
  public:
   explicit AllocationMover(std::unordered_map<const StmtNode*, std::vector<Buffer>> placed)
@@ -151,6 +233,7 @@ Function PlanAllocations(const Function& function) {
       const auto* loop = dyn_cast<ForNode>(use.common[i]);
       if (loop != nullptr && Shares(loop, use.buffer->scope.kind())) use.common.resize(i);
     }
+    LeaveCarryingPlaces(&use);
     placed[use.common.back()].push_back(use.buffer);
   }
   // The order of a hash table is no order: keep programs reproducible.
