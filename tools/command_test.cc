@@ -189,5 +189,50 @@ TEST(Schedule, Refuses) {
   EXPECT_THAT(no_trace.err, HasSubstr("t.json:1:1: error: a trace is an object with a list \"trace\"\n"));
 }
 
+constexpr char kScale[] = R"(
+@T.prim_func
+def scale(x: T.handle, y: T.handle):
+    n = T.int32()
+    X = T.match_buffer(x, (n,), "float32")
+    Y = T.match_buffer(y, (n,), "float32")
+    for i in range(n):
+        with T.block("Y"):
+            vi = T.axis.spatial(n, i)
+            Y[vi] = X[vi] * T.float32(2)
+)";
+
+TEST(Command, Target) {
+  EXPECT_THAT(RunTool({"target", "--target=cuda-sm90"}).out, HasSubstr("shared memory per block: 232448 bytes"));
+  EXPECT_EQ(RunTool({"target", "--target=vax"}).status, kRefused);
+  EXPECT_THAT(RunTool({"target", "--target=vax"}).err, StartsWith("unknown target \"vax\"; known are host, "));
+}
+
+TEST(Command, Check) {
+  Result good = RunTool({"check", "-"}, kScale);
+  EXPECT_EQ(good.status, kDone) << good.err;
+  EXPECT_EQ(good.out, "scale: proven valid\n");
+  std::string text(kScale);
+  text.replace(text.find("T.axis.spatial(n, i)"), 20, "T.axis.spatial(n, i + 1)");
+  Result bad = RunTool({"check", "-"}, text);
+  EXPECT_EQ(bad.status, kRefused);
+  EXPECT_THAT(bad.err, StartsWith("error: bindings: block Y: iterator vi is bound to i + 1, which is not inside"));
+}
+
+TEST(Command, Run) {
+  EXPECT_EQ(RunTool({"run", "-"}, kFill).out, "A: float32[16] sum 16 least 1 largest 1 first 1 1 1 1 1 1\n");
+  Result compared = RunTool({"run", "-", "--engine=llvm", "--dim=n=100", "--compare"}, kScale);
+  EXPECT_EQ(compared.status, kDone) << compared.err;
+  EXPECT_THAT(compared.out, HasSubstr("largest error absolute 0 relative 0"));
+  EXPECT_EQ(RunTool({"run", "-"}, kScale).err, "-: error: the shape of X needs --dim n=NUMBER\n");
+  EXPECT_EQ(RunTool({"run", "-", "--engine=cuda"}, kFill).err, "-: error: the engine cuda is not built yet\n");
+  EXPECT_EQ(RunTool({"run", "-", "--func=other"}, kFill).err, "-: error: there is no function other\n");
+  EXPECT_EQ(RunTool({"run", "-", "--engine=abacus"}, kFill).status, kUsage);
+  std::string thrice(kScale);
+  thrice.replace(thrice.find("T.float32(2)"), 12, "T.float32(3)");
+  Result differs = RunTool({"run", "-", "--dim=n=5", "--against", WriteFile("thrice.py", thrice)}, kScale);
+  EXPECT_EQ(differs.status, kRefused);
+  EXPECT_THAT(differs.out, HasSubstr("EXCEEDED"));
+}
+
 }  // namespace
 }  // namespace tilewright

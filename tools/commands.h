@@ -11,13 +11,13 @@ Command ShowCommand();
 Command EqualCommand();
 Command ScheduleCommand();
 Command CompileCommand();
+Command CheckCommand();
+Command RunCommand();
+Command TargetCommand();
 
 inline std::vector<Command> AllCommands() {
   return {
-      ShowCommand(),
-      EqualCommand(),
-      ScheduleCommand(),
-      CompileCommand(),
+      ShowCommand(), EqualCommand(), ScheduleCommand(), CompileCommand(), CheckCommand(), RunCommand(), TargetCommand(),
   };
 }
 

@@ -1,0 +1,279 @@
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <ostream>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "codegen/llvm/jit.h"
+#include "codegen/runtime/tensor.h"
+#include "codegen/runtime/thread_pool.h"
+#include "ir/arith/analyzer.h"
+#include "ir/functor.h"
+#include "ir/interp/interp.h"
+#include "ir/ndarray.h"
+#include "ir/regions.h"
+#include "ir/script/printer.h"
+#include "ir/substitute.h"
+#include "ir/target.h"
+#include "tools/commands.h"
+#include "tools/program_file.h"
+
+namespace tilewright {
+namespace {
+
+using Dims = std::map<std::string, int64_t>;
+
+int Refuse(const CommandArguments& args, std::string_view message) {
+  args.err() << args.operands()[0] << ": error: " << message << "\n";
+  return kRefused;
+}
+
+// n=128 of each --dim.
+absl::StatusOr<Dims> ReadDims(const CommandArguments& args) {
+  Dims dims;
+  for (const std::string& text : args.GetAll("--dim")) {
+    const std::vector<std::string> parts = absl::StrSplit(text, '=');
+    int64_t value;
+    if (parts.size() != 2 || !absl::SimpleAtoi(parts[1], &value) || value < 0) {
+      return absl::InvalidArgumentError(absl::StrCat("--dim ", text, " is not NAME=NUMBER"));
+    }
+    dims[parts[0]] = value;
+  }
+  return dims;
+}
+
+absl::StatusOr<int64_t> Evaluate(const Expr& e, const Dims& dims, const std::string& what) {
+  std::string missing;
+  const Expr value = arith::Simplify(RewriteExpr(e, [&](const Expr& part) -> Expr {
+    const auto* var = dyn_cast<VarNode>(part);
+    if (var == nullptr) return part;
+    const auto known = dims.find(var->name);
+    if (known != dims.end()) return Const(var->dtype(), known->second);
+    missing = var->name;
+    return part;
+  }));
+  if (const auto number = AsInt(value)) return *number;
+  return absl::InvalidArgumentError(absl::StrCat(what, " needs --dim ", missing, "=NUMBER"));
+}
+
+// One argument per parameter: seeded random numbers, or NAME.npy of --inputs.
+absl::StatusOr<std::vector<interp::Argument>> MakeArguments(const CommandArguments& args, const Function& function) {
+  auto dims = ReadDims(args);
+  if (!dims.ok()) return dims.status();
+  int64_t seed = 0;
+  if (const auto text = args.Get("--seed"); text && !absl::SimpleAtoi(*text, &seed)) {
+    return absl::InvalidArgumentError(absl::StrCat("--seed ", *text, " is no number"));
+  }
+  std::vector<interp::Argument> arguments;
+  for (const Param& param : function->params) {
+    ++seed;
+    if (!param.buffer) {
+      auto value = Evaluate(param.var, *dims, absl::StrCat("parameter ", param.var.name()));
+      if (!value.ok()) return value.status();
+      arguments.emplace_back(*value);
+      continue;
+    }
+    std::vector<int64_t> shape;
+    for (const Expr& extent : param.buffer->shape) {
+      auto value = Evaluate(extent, *dims, absl::StrCat("the shape of ", param.buffer->name));
+      if (!value.ok()) return value.status();
+      shape.push_back(*value);
+    }
+    if (const auto directory = args.Get("--inputs")) {
+      const std::string path = *directory + "/" + param.buffer->name + ".npy";
+      if (auto array = ReadNpy(path, param.buffer->dtype); array.ok() && array->shape() == shape) {
+        arguments.emplace_back(*std::move(array));
+        continue;
+      } else if (array.ok()) {
+        return absl::InvalidArgumentError(absl::StrCat(path, " has another shape than ", param.buffer->name));
+      } else if (!absl::IsNotFound(array.status())) {
+        return array.status();
+      }
+    }
+    NDArray array(param.buffer->dtype, std::move(shape));
+    if (param.buffer->dtype.is_float()) {
+      FillUniform(array, static_cast<uint64_t>(seed));
+    } else {
+      FillIntegers(array, static_cast<uint64_t>(seed));
+    }
+    arguments.emplace_back(std::move(array));
+  }
+  return arguments;
+}
+
+std::vector<interp::Argument> Copy(const std::vector<interp::Argument>& arguments) {
+  std::vector<interp::Argument> copy = arguments;
+  for (interp::Argument& argument : copy) {
+    if (argument.array.data() != nullptr) argument.array = argument.array.Clone();
+  }
+  return copy;
+}
+
+TwDataType AbiType(DataType type) {
+  int code = type.is_int() ? kTwInt : type.is_uint() ? kTwUInt : type.is_bool() ? kTwBool : kTwFloat;
+  if (type.code() == TypeCode::kBFloat) code = kTwBfloat;
+  if (type.code() == TypeCode::kE4M3) code = kTwFloat8E4M3;
+  if (type.code() == TypeCode::kE5M2) code = kTwFloat8E5M2;
+  return {static_cast<uint8_t>(code), static_cast<uint8_t>(type.is_bool() ? 8 : type.bits()),
+          static_cast<uint16_t>(type.lanes())};
+}
+
+absl::Status RunCompiled(const CommandArguments& args, const Module& module, const Function& function,
+                         std::vector<interp::Argument>& arguments) {
+  CompileOptions options;
+  options.libraries = args.GetAll("--extern");
+  auto code = CompileToJit(module, HostTarget(), options);
+  if (!code.ok()) return code.status();
+  std::vector<runtime::Tensor> tensors;
+  std::vector<TwTensor*> pointers;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const Param& param = function->params[i];
+    const NDArray& array = arguments[i].array;
+    const TwDataType type = AbiType(param.buffer ? param.buffer->dtype : param.var.dtype());
+    void* data = param.buffer ? array.data() : &arguments[i].integer;
+    tensors.push_back(runtime::Tensor::Borrow(data, type, param.buffer ? array.shape() : std::vector<int64_t>()));
+  }
+  for (runtime::Tensor& tensor : tensors) pointers.push_back(tensor.abi());
+  runtime::ThreadPool pool;
+  const TwParallelHook hook = pool.hook();
+  return (*code)->Run(function->name, pointers, &hook);
+}
+
+absl::Status RunInterpreted(const CommandArguments& args, const Function& function,
+                            const std::vector<interp::Argument>& arguments) {
+  interp::CompileOptions options;
+  options.check_bounds = true;
+  // Functions of the libraries by name; looked up when the program calls them.
+  std::vector<void*> libraries;
+  for (const std::string& path : args.GetAll("--extern")) {
+    libraries.push_back(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
+    if (libraries.back() == nullptr) return absl::NotFoundError(dlerror());
+  }
+  PreOrderExprs(function->body, [&](const Expr& e) {
+    const auto* call = dyn_cast<CallNode>(e);
+    const auto* name = call != nullptr && !call->args.empty() ? dyn_cast<StringImmNode>(call->args[0]) : nullptr;
+    if (name == nullptr) return true;
+    for (void* library : libraries) {
+      if (void* address = dlsym(library, name->value.c_str())) {
+        options.environment.externs[name->value] = interp::NativeFunction(address);
+      }
+    }
+    return true;
+  });
+  auto program = interp::Compile(function, options);
+  return program.ok() ? program->Run(arguments) : program.status();
+}
+
+absl::Status RunWith(const CommandArguments& args, const std::string& engine, const Module& module,
+                     const Function& function, std::vector<interp::Argument>& arguments) {
+  return engine == "llvm" ? RunCompiled(args, module, function, arguments) : RunInterpreted(args, function, arguments);
+}
+
+void PrintArray(std::ostream& out, const std::string& name, const NDArray& array) {
+  double sum = 0, least = INFINITY, largest = -INFINITY;
+  for (int64_t i = 0; i < array.size(); ++i) {
+    const double value = array.Get(i);
+    sum += value;
+    least = std::min(least, value);
+    largest = std::max(largest, value);
+  }
+  out << name << ": " << array.dtype().ToString() << "[" << absl::StrJoin(array.shape(), ", ") << "] sum " << sum
+      << " least " << least << " largest " << largest << " first";
+  for (int64_t i = 0; i < std::min<int64_t>(array.size(), 6); ++i) out << " " << array.Get(i);
+  out << "\n";
+}
+
+double LargestMagnitude(const NDArray& array) {
+  double largest = 0;
+  for (int64_t i = 0; i < array.size(); ++i) largest = std::max(largest, std::fabs(array.Get(i)));
+  return largest;
+}
+
+// What two results may differ by, relative to the largest magnitude of the output: sums in another order.
+double Tolerance(DataType type) {
+  if (!type.is_float()) return 0;
+  return type.bits() == 64 ? 1e-10 : type.bits() == 32 ? 1e-4 : 5e-2;
+}
+
+int RunProgram(const CommandArguments& args) {
+  const std::string engine = args.Get("--engine").value_or("interp");
+  if (engine == "cuda" || engine == "cuda-emulation") return Refuse(args, "the engine " + engine + " is not built yet");
+  if (engine != "interp" && engine != "llvm") {
+    return UsageError(args, "run", "--engine is interp or llvm, not " + engine);
+  }
+  const std::optional<Module> module = ReadProgram(args, args.operands()[0]);
+  if (!module) return kRefused;
+  const auto name = args.Get("--func");
+  const Function function = name ? module->Find(*name) : module->Main();
+  if (!function) return Refuse(args, name ? "there is no function " + *name : "which function? --func says");
+  auto arguments = MakeArguments(args, function);
+  if (!arguments.ok()) return Refuse(args, std::string(arguments.status().message()));
+  std::vector<interp::Argument> other = Copy(*arguments);
+  if (absl::Status status = RunWith(args, engine, *module, function, *arguments); !status.ok()) {
+    return Refuse(args, std::string(status.message()));
+  }
+  const auto against = args.Get("--against");
+  const bool compare = against || args.Has("--compare");
+  if (compare) {
+    const std::optional<Module> reference = against ? ReadProgram(args, *against) : module;
+    if (!reference) return kRefused;
+    const Function same = name ? reference->Find(*name) : reference->Main();
+    if (!same || same->params.size() != function->params.size()) {
+      return Refuse(args, "the other program has no function with the same parameters");
+    }
+    const absl::Status status =
+        against ? RunWith(args, engine, *reference, same, other) : RunInterpreted(args, same, other);
+    if (!status.ok()) return Refuse(args, std::string(status.message()));
+  }
+  std::vector<BufferRegion> written = DetectRegions(function->body).writes;
+  PreOrder(function->body, [&](const Stmt& s) {
+    if (const auto* realize = dyn_cast<BlockRealizeNode>(s)) {
+      written.insert(written.end(), realize->block->writes.begin(), realize->block->writes.end());
+      for (const BufferRegion& region : DetectRegions(realize->block->body).writes) written.push_back(region);
+    }
+    return true;
+  });
+  int status = kDone;
+  for (size_t i = 0; i < function->params.size(); ++i) {
+    const Buffer& buffer = function->params[i].buffer;
+    if (!buffer || std::none_of(written.begin(), written.end(),
+                                [&](const BufferRegion& region) { return region.buffer.same_as(buffer); })) {
+      continue;
+    }
+    const NDArray& array = (*arguments)[i].array;
+    PrintArray(args.out(), buffer->name, array);
+    if (!compare) continue;
+    const ArrayError error = MaxError(array, other[i].array);
+    const double tolerance = Tolerance(buffer->dtype);
+    const bool good = error.max_abs <= tolerance * std::max(1.0, LargestMagnitude(other[i].array));
+    args.out() << buffer->name << ": largest error absolute " << error.max_abs << " relative " << error.max_rel
+               << ", tolerance " << tolerance << (good ? "" : ": EXCEEDED") << "\n";
+    if (!good) status = kRefused;
+  }
+  return status;
+}
+
+}  // namespace
+
+Command RunCommand() {
+  return {.name = "run",
+          .operands = "FILE",
+          .summary = "executes a program on seeded random inputs",
+          .details = "Prints of every output its type, shape, sum, least, largest and first values.",
+          .flags = {{"--func", "NAME", "the function; main, or the only one, by default"},
+                    {"--engine", "interp|llvm", "the interpreter (the default) or compiled code"},
+                    {"--seed", "N", "of the inputs"},
+                    {"--inputs", "DIR", "takes PARAMETER.npy from there where it exists"},
+                    {"--dim", "NAME=N", "value of a symbolic extent or of a scalar parameter", true},
+                    {"--compare", "", "also interprets the program; exit status 1 beyond the tolerance"},
+                    {"--against", "OTHER", "also runs a program with the same parameters on the same inputs"},
+                    {"--extern", "LIB.so", "where called C functions are", true}},
+          .run = RunProgram};
+}
+
+}  // namespace tilewright
