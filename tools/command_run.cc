@@ -28,6 +28,9 @@ namespace {
 
 using Dims = std::map<std::string, int64_t>;
 
+// Of one parameter; more is refused before it is allocated.
+constexpr int64_t kMaxArrayBytes = int64_t{4} << 30;
+
 int Refuse(const CommandArguments& args, std::string_view message) {
   args.err() << args.operands()[0] << ": error: " << message << "\n";
   return kRefused;
@@ -79,9 +82,14 @@ absl::StatusOr<std::vector<interp::Argument>> MakeArguments(const CommandArgumen
       continue;
     }
     std::vector<int64_t> shape;
+    int64_t bytes = param.buffer->dtype.bytes();
     for (const Expr& extent : param.buffer->shape) {
       auto value = Evaluate(extent, *dims, absl::StrCat("the shape of ", param.buffer->name));
       if (!value.ok()) return value.status();
+      if (*value < 0 || __builtin_mul_overflow(bytes, *value, &bytes) || bytes > kMaxArrayBytes) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(param.buffer->name, " has an extent of ", *value, ": negative, or too large to run"));
+      }
       shape.push_back(*value);
     }
     if (const auto directory = args.Get("--inputs")) {
@@ -112,6 +120,19 @@ std::vector<interp::Argument> Copy(const std::vector<interp::Argument>& argument
     if (argument.array.data() != nullptr) argument.array = argument.array.Clone();
   }
   return copy;
+}
+
+// Whether two functions take the same arguments, which were made for each.
+bool SameTypes(const std::vector<interp::Argument>& a, const std::vector<interp::Argument>& b, const Function& f,
+               const Function& g) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const Param &p = f->params[i], &q = g->params[i];
+    if (!p.buffer != !q.buffer) return false;
+    if (!p.buffer ? p.var.dtype() != q.var.dtype() : p.buffer->dtype != q.buffer->dtype) return false;
+    if (a[i].array.shape() != b[i].array.shape()) return false;
+  }
+  return true;
 }
 
 TwDataType AbiType(DataType type) {
@@ -223,7 +244,10 @@ int RunProgram(const CommandArguments& args) {
     const std::optional<Module> reference = against ? ReadProgram(args, *against) : module;
     if (!reference) return kRefused;
     const Function same = name ? reference->Find(*name) : reference->Main();
-    if (!same || same->params.size() != function->params.size()) {
+    // The same arguments go to both, so types and extents have to agree too.
+    absl::StatusOr<std::vector<interp::Argument>> expected = absl::InvalidArgumentError("");
+    if (same) expected = MakeArguments(args, same);
+    if (!expected.ok() || !SameTypes(*expected, *arguments, same, function)) {
       return Refuse(args, "the other program has no function with the same parameters");
     }
     const absl::Status status =

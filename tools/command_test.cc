@@ -232,6 +232,15 @@ TEST(Command, Run) {
   Result differs = RunTool({"run", "-", "--dim=n=5", "--against", WriteFile("thrice.py", thrice)}, kScale);
   EXPECT_EQ(differs.status, kRefused);
   EXPECT_THAT(differs.out, HasSubstr("EXCEEDED"));
+  EXPECT_EQ(RunTool({"run", "-", "--dim=n=9000000000"}, kScale).err,
+            "-: error: X has an extent of 9000000000: negative, or too large to run\n");
+  for (const char* engine : {"--engine=interp", "--engine=llvm"}) {
+    std::string wider(kScale);
+    for (size_t at; (at = wider.find("(n,)")) != wider.npos;) wider.replace(at, 4, "(n + 1,)");
+    Result other = RunTool({"run", "-", engine, "--dim=n=5", "--against", WriteFile("wider.py", wider)}, kScale);
+    EXPECT_EQ(other.status, kRefused);
+    EXPECT_EQ(other.err, "-: error: the other program has no function with the same parameters\n");
+  }
 }
 
 }  // namespace
