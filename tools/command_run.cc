@@ -76,6 +76,10 @@ absl::StatusOr<std::vector<interp::Argument>> MakeArguments(const CommandArgumen
   for (const Param& param : function->params) {
     ++seed;
     if (!param.buffer) {
+      if (param.var.dtype().is_float()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("parameter ", param.var.name(), " is a floating-point scalar, which run cannot give a value"));
+      }
       auto value = Evaluate(param.var, *dims, absl::StrCat("parameter ", param.var.name()));
       if (!value.ok()) return value.status();
       arguments.emplace_back(*value);

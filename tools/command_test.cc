@@ -234,6 +234,9 @@ TEST(Command, Run) {
   EXPECT_THAT(differs.out, HasSubstr("EXCEEDED"));
   EXPECT_EQ(RunTool({"run", "-", "--dim=n=9000000000"}, kScale).err,
             "-: error: X has an extent of 9000000000: negative, or too large to run\n");
+  EXPECT_EQ(
+      RunTool({"run", "-"}, "@T.prim_func\ndef f(a: T.float32, Y: T.Buffer((1,), \"float32\")):\n    Y[0] = a\n").err,
+      "-: error: parameter a is a floating-point scalar, which run cannot give a value\n");
   for (const char* engine : {"--engine=interp", "--engine=llvm"}) {
     std::string wider(kScale);
     for (size_t at; (at = wider.find("(n,)")) != wider.npos;) wider.replace(at, 4, "(n + 1,)");
