@@ -2,8 +2,9 @@
 //
 //   bazel run -c opt //schedule:schedule_benchmark
 //
-// A candidate starts from the operator: both operands are staged, every size is sampled anew (register tile, depth of
-// the tile, tiles of the outer loops), the block is tensorized, the program verified and hashed.
+// What comes before all choices (staging the operands) is done once, and candidates fork from there. In a candidate
+// every size is sampled anew (register tile, depth of the tile, tiles of the outer loops), the block is tensorized, the
+// program verified and hashed.
 // `items_per_second` counts candidates that are valid and were not seen before in the run; refused ones and repetitions
 // take time too. `accepted` is the part that is valid, `distinct` the part of those that is new; the others are
 // microseconds per try.
@@ -26,14 +27,24 @@
 namespace tilewright {
 namespace {
 
-// $0 rows, $1 columns and $2 depth of the tile, $3 its intrinsic.
-constexpr char kMatmul[] = R"(
+struct Steps {
+  const char* common;     // before the first choice
+  const char* candidate;  // $0 rows, $1 columns and $2 depth of the tile, $3 its intrinsic
+};
+
+constexpr Steps kMatmul = {R"(
 b = sch.get_block("C")
 a_stage = sch.reindex(b, ("read", 0))
 b_stage = sch.reindex(b, ("read", 1))
 out = sch.cache_write(b, 0, "register")
-sch.pad_einsum(b, padding=[$0, $1, 1])
 sch.set_scope(a_stage, 0, "register")
+)",
+                           R"(
+b = sch.get_block("C")
+a_stage = sch.get_block("A_reindex_reindex")
+b_stage = sch.get_block("B_reindex_reindex")
+out = sch.get_block("C_register")
+sch.pad_einsum(b, padding=[$0, $1, 1])
 sch.transform_layout(b_stage, ("write", 0), lambda j, k: (j // $1, k, j % $1))
 i, j, k = sch.get_loops(b)
 i, i_tile = sch.split(i, factors=[None, $0])
@@ -51,18 +62,24 @@ sch.compute_at(a_stage, k1)
 init = sch.decompose_reduction(b, k0)
 sch.tensorize(i_tile, "$3")
 sch.parallel(j0)
-)";
+)"};
 
-constexpr char kConvolution[] = R"(
+constexpr Steps kConvolution = {R"(
 b = sch.get_block("conv2d_nhwc")
 pad = sch.get_block("pad_temp")
 a_stage = sch.reindex(b, ("read", 0))
 b_stage = sch.reindex(b, ("read", 1))
 out = sch.cache_write(b, 0, "register")
 sch.compute_inline(pad)
-sch.pad_einsum(b, padding=[1, 1, $0, $1, 1, 1, 1])
 sch.set_scope(a_stage, 0, "register")
 sch.transform_layout(a_stage, ("write", 0), lambda n, h, w, kh, kw, c: (n, h, kh, kw, w, c))
+)",
+                                R"(
+b = sch.get_block("conv2d_nhwc")
+a_stage = sch.get_block("pad_temp_reindex_reindex")
+b_stage = sch.get_block("weight_reindex_reindex")
+out = sch.get_block("conv2d_nhwc_register")
+sch.pad_einsum(b, padding=[1, 1, $0, $1, 1, 1, 1])
 sch.transform_layout(b_stage, ("write", 0), lambda o, kh, kw, c: (o // $1, kh, kw, c, o % $1))
 n, h, w, o, kh, kw, c = sch.get_loops(b)
 w, w_tile = sch.split(w, factors=[None, $0])
@@ -82,14 +99,17 @@ sch.compute_at(a_stage, c1)
 init = sch.decompose_reduction(b, c0)
 sch.tensorize(w_tile, "$3")
 sch.parallel(h0)
-)";
+)"};
 
 using Clock = std::chrono::steady_clock;
 double Microseconds(Clock::duration time) { return std::chrono::duration<double, std::micro>(time).count(); }
 
-void Candidate(benchmark::State& state, const Function& op, const char* steps) {
-  const Module module(op);
+void Candidate(benchmark::State& state, const Function& op, const Steps& steps) {
   IntrinRegistry intrins = IntrinRegistry::Builtin();
+  Schedule common(Module(op), {.intrins = &intrins});
+  if (const auto error = ApplyScheduleScript(steps.common, "common", &common, {})) {
+    return state.SkipWithError(error->diagnostic.ToString().c_str());
+  }
   Random random(1);
   std::unordered_set<uint64_t> seen;
   int64_t tries = 0, accepted = 0;
@@ -101,9 +121,10 @@ void Candidate(benchmark::State& state, const Function& op, const char* steps) {
     const int rows = 1 + static_cast<int>(random.Next() % static_cast<uint64_t>(31 / vectors - 1));
     const int depth = 1 << (random.Next() % 3);
     const std::string tile = FmaTileName(rows, 16 * vectors, depth, true);
-    Schedule schedule(module, {.seed = random.Next(), .intrins = &intrins});
-    const auto error =
-        ApplyScheduleScript(absl::Substitute(steps, rows, 16 * vectors, depth, tile), "candidate", &schedule, {});
+    Schedule schedule = common;
+    schedule.Seed(random.Next());
+    const auto error = ApplyScheduleScript(absl::Substitute(steps.candidate, rows, 16 * vectors, depth, tile),
+                                           "candidate", &schedule, {});
     const Clock::time_point scheduled = Clock::now();
     scheduling += scheduled - start;
     if (error) continue;
