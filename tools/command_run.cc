@@ -85,6 +85,10 @@ absl::StatusOr<std::vector<interp::Argument>> MakeArguments(const CommandArgumen
       arguments.emplace_back(*value);
       continue;
     }
+    if (const DataType type = param.buffer->dtype; !type.is_scalar() || type.bytes() <= 0 || type.is_handle()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(param.buffer->name, " has elements of type ", type.ToString(), ", which run cannot fill"));
+    }
     std::vector<int64_t> shape;
     int64_t bytes = param.buffer->dtype.bytes();
     for (const Expr& extent : param.buffer->shape) {

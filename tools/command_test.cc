@@ -237,6 +237,11 @@ TEST(Command, Run) {
   EXPECT_EQ(
       RunTool({"run", "-"}, "@T.prim_func\ndef f(a: T.float32, Y: T.Buffer((1,), \"float32\")):\n    Y[0] = a\n").err,
       "-: error: parameter a is a floating-point scalar, which run cannot give a value\n");
+  EXPECT_EQ(RunTool({"run", "-"},
+                    "@T.prim_func\ndef f(Y: T.Buffer((2,), \"float32x4\")):\n"
+                    "    Y[0] = T.Broadcast(T.float32(1), 4)\n")
+                .err,
+            "-: error: Y has elements of type float32x4, which run cannot fill\n");
   for (const char* engine : {"--engine=interp", "--engine=llvm"}) {
     std::string wider(kScale);
     for (size_t at; (at = wider.find("(n,)")) != wider.npos;) wider.replace(at, 4, "(n + 1,)");
