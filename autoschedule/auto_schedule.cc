@@ -20,7 +20,8 @@ AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinReg
         result.left_alone.push_back(RenderLine(block.refusal(), function));
         continue;
       }
-      Outcome<std::monostate> done = ScheduleContraction(attempt, *block, target);
+      Choices choices = Choices::Preferred();
+      Outcome<std::monostate> done = ScheduleContraction(attempt, *block, target, choices);
       if (done.ok()) {
         result.schedule = std::move(attempt);
       } else {

@@ -7,23 +7,15 @@
 #include "autoschedule/register_tile.h"
 #include "intrin/fma_tile.h"
 #include "ir/analysis.h"
+#include "schedule/assign_or_return.h"
 #include "schedule/hoist_prepack.h"
 
 namespace tilewright {
 namespace {
 
-#define TW_CONCAT_INNER(a, b) a##b
-#define TW_CONCAT(a, b) TW_CONCAT_INNER(a, b)
-// Declares `lhs` as the value of an Outcome, or returns its refusal.
-#define TW_ASSIGN_OR_RETURN(lhs, expression) TW_ASSIGN_OR_RETURN_INNER(TW_CONCAT(outcome_, __LINE__), lhs, expression)
-#define TW_ASSIGN_OR_RETURN_INNER(outcome, lhs, expression) \
-  auto outcome = (expression);                              \
-  if (!outcome.ok()) return outcome.refusal();              \
-  lhs = std::move(outcome).value()
-#define TW_RETURN_IF_REFUSED(expression) \
-  if (auto outcome = (expression); !outcome.ok()) return outcome.refusal()
-
 using Done = std::monostate;
+// Tiles whose estimated efficiency is below this part of the best one are not tried.
+constexpr double kWorthATry = 0.6;
 constexpr DataType kF32 = DataType::Float(32);
 
 Refusal No(const char* reason, uint32_t block) { return {"contraction_rule", reason, {block}}; }
@@ -39,10 +31,10 @@ int64_t Extent(const BlockRealizeNode& realize, int iterator) {
   return *AsInt(realize.block->iter_vars[static_cast<size_t>(iterator)].domain.extent);
 }
 
-// What the rule decides before it changes anything.
+// What the rule finds out before it changes anything.
 struct Plan {
   Contraction contraction;
-  RegisterTile tile;
+  std::vector<RegisterTile> tiles;  // those worth a try
   int lanes;
   int row, column;  // the tiled iterators
 };
@@ -85,8 +77,50 @@ Outcome<Plan> MakePlan(const Schedule& sch, BlockRv block, const Target& target)
   const int64_t stride =
       RowStrideBytes(*realize.block, *contraction, realize.block->iter_vars[static_cast<size_t>(plan.row)].var);
   const int64_t most = std::min(rows, MaxRowsWithoutConflicts(target, stride));
-  plan.tile = ChooseRegisterTile(target, rows, columns, 32, most);
+  plan.tiles = RegisterTiles(target, rows, columns, 32, most);
+  const double best = BestTile(plan.tiles).efficiency;
+  std::erase_if(plan.tiles, [&](const RegisterTile& tile) { return tile.efficiency < kWorthATry * best; });
   return plan;
+}
+
+// A tile: first its vectors, then its rows.
+Outcome<RegisterTile> PickTile(Schedule& sch, const std::string& block, const Plan& plan, Choices& choices) {
+  const RegisterTile best = BestTile(plan.tiles);
+  std::vector<int64_t> vectors, rows;
+  size_t preferred = 0;
+  for (const RegisterTile& tile : plan.tiles) {
+    if (!vectors.empty() && vectors.back() == tile.vectors) continue;
+    if (tile.vectors == best.vectors) preferred = vectors.size();
+    vectors.push_back(tile.vectors);
+  }
+  TW_ASSIGN_OR_RETURN(const Choices::Pick picked, choices.Take(sch, block + ".tile_vectors", vectors, preferred));
+  std::vector<RegisterTile> tiles = plan.tiles;
+  std::erase_if(tiles, [&](const RegisterTile& tile) { return tile.vectors != picked.value; });
+  const RegisterTile best_here = BestTile(tiles);
+  for (const RegisterTile& tile : tiles) {
+    if (tile.rows == best_here.rows) preferred = rows.size();
+    rows.push_back(tile.rows);
+  }
+  TW_ASSIGN_OR_RETURN(const Choices::Pick height, choices.Take(sch, block + ".tile_rows", rows, preferred));
+  for (const RegisterTile& tile : tiles) {
+    if (tile.rows == height.value) return tile;
+  }
+  return best_here;
+}
+
+// Positive divisors, ascending.
+std::vector<int64_t> Divisors(int64_t n) {
+  std::vector<int64_t> divisors;
+  for (int64_t d = 1; d <= n; ++d) {
+    if (n % d == 0) divisors.push_back(d);
+  }
+  return divisors;
+}
+
+std::vector<int64_t> Iota(int64_t first, int64_t last) {
+  std::vector<int64_t> values(static_cast<size_t>(last - first + 1));
+  std::iota(values.begin(), values.end(), first);
+  return values;
 }
 
 // The block's loops by the iterator that each is bound to.
@@ -195,10 +229,10 @@ Outcome<Done> ReorderStage(Schedule& sch, BlockRv stage, const std::vector<int>&
 
 }  // namespace
 
-Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& target) {
+Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& target, Choices& choices) {
   TW_ASSIGN_OR_RETURN(const Plan plan, MakePlan(sch, block, target));
   const Contraction& contraction = plan.contraction;
-  const int tile_columns = plan.tile.vectors * plan.lanes;
+  const std::string name = RealizeOf(sch, block).block->name;
 
   // Stages: what the block reads and writes gets buffers indexed by its iterators. Padding blocks move into the row
   // stage.
@@ -209,35 +243,58 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   for (const BlockRv& producer : producers) {
     TW_RETURN_IF_REFUSED(sch.Apply("compute_inline", {producer}));
   }
+  TW_RETURN_IF_REFUSED(sch.SetScope(row_stage, 0, "register"));
+
+  TW_ASSIGN_OR_RETURN(const RegisterTile tile, PickTile(sch, name, plan, choices));
+  const int tile_columns = tile.vectors * plan.lanes;
+  const int depth_iterator = contraction.inner.back();
+  const int64_t depth_extent = Extent(RealizeOf(sch, block), depth_iterator);
+  std::vector<int64_t> depths = {1, 2, 4};
+  std::erase_if(depths, [&](int64_t depth) { return depth_extent % depth != 0; });
+  TW_ASSIGN_OR_RETURN(const Choices::Pick tile_depth, choices.Take(sch, name + ".tile_depth", depths, 0));
 
   // Edges: iterators become multiples of the tile; the stages compute zeros there, and nothing is written back.
   const BlockRealizeNode& realize = RealizeOf(sch, block);
   const int64_t rows = Extent(realize, plan.row), columns = Extent(realize, plan.column);
-  if (rows % plan.tile.rows != 0 || columns % tile_columns != 0) {
+  if (rows % tile.rows != 0 || columns % tile_columns != 0) {
     Value::List padding(realize.bindings.size(), Value(1));
-    padding[static_cast<size_t>(plan.row)] = Value(plan.tile.rows);
+    padding[static_cast<size_t>(plan.row)] = Value(tile.rows);
     padding[static_cast<size_t>(plan.column)] = Value(tile_columns);
     TW_RETURN_IF_REFUSED(sch.Apply("pad_einsum", {block, Value(padding)}));
   }
-  TW_RETURN_IF_REFUSED(sch.SetScope(row_stage, 0, "register"));
 
   // Operands in the layout the tile reads: rows next to the innermost depth, columns in panels.
-  const int depth_iterator = contraction.inner.back();
   const std::vector<int> row_dims = StageDims({&contraction.batch, &contraction.rows, &contraction.inner});
   const std::vector<int> column_dims = StageDims({&contraction.batch, &contraction.columns, &contraction.inner});
   TW_RETURN_IF_REFUSED(ReorderStage(sch, row_stage, row_dims, {plan.row, depth_iterator}));
   TW_RETURN_IF_REFUSED(ReorderStage(sch, column_stage, column_dims, {depth_iterator, plan.column}, tile_columns));
 
-  // Loops.
+  // Loops. Rows may be blocked: tile rows [row block, rows of a block]; the loops over columns go between any of the
+  // loops over rows.
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch, block));
   auto loop_of = [&](int iterator) { return loops[static_cast<size_t>(iterator)]; };
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> row, sch.Split(loop_of(plan.row), {Value(), plan.tile.rows}));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> row, sch.Split(loop_of(plan.row), {Value(), tile.rows}));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> column, sch.Split(loop_of(plan.column), {Value(), tile_columns}));
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> depth, sch.Split(loop_of(depth_iterator), {Value(), 1}));
-  std::vector<LoopRv> outer, inner;
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> depth, sch.Split(loop_of(depth_iterator), {Value(), tile_depth}));
+  std::vector<LoopRv> outer_rows, outer, inner;
+  for (int iterator : contraction.rows) {
+    if (iterator != plan.row) outer_rows.push_back(loop_of(iterator));
+  }
+  const std::vector<int64_t> blocks = Divisors(LoopExtent(sch, row[0]));
+  TW_ASSIGN_OR_RETURN(const Choices::Pick row_block, choices.Take(sch, name + ".row_block", blocks, blocks.size() - 1));
+  if (row_block.value == blocks.back()) {
+    outer_rows.push_back(row[0]);
+  } else {
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> blocked, sch.Split(row[0], {Value(), row_block}));
+    outer_rows.insert(outer_rows.end(), blocked.begin(), blocked.end());
+  }
+  TW_ASSIGN_OR_RETURN(const Choices::Pick column_place,
+                      choices.Take(sch, name + ".columns_after", Iota(0, static_cast<int64_t>(outer_rows.size())), 0));
   for (int iterator : contraction.batch) outer.push_back(loop_of(iterator));
+  const auto place = outer_rows.begin() + column_place.value;
+  outer.insert(outer.end(), outer_rows.begin(), place);
   for (int iterator : contraction.columns) outer.push_back(iterator == plan.column ? column[0] : loop_of(iterator));
-  for (int iterator : contraction.rows) outer.push_back(iterator == plan.row ? row[0] : loop_of(iterator));
+  outer.insert(outer.end(), place, outer_rows.end());
   for (int iterator : contraction.inner) inner.push_back(iterator == depth_iterator ? depth[0] : loop_of(iterator));
   std::vector<LoopRv> order = outer;
   order.insert(order.end(), inner.begin(), inner.end());
@@ -249,20 +306,25 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   TW_RETURN_IF_REFUSED(sch.ReverseComputeAt(write_back, tile_loop));
   TW_RETURN_IF_REFUSED(sch.ComputeAt(row_stage, inner.back()));
   TW_ASSIGN_OR_RETURN(const BlockRv init, sch.DecomposeReduction(block, inner[0]));
-  TW_RETURN_IF_REFUSED(sch.Tensorize(row[1], FmaTileName(plan.tile.rows, tile_columns, 1, target.vector_bits == 512)));
+  TW_RETURN_IF_REFUSED(sch.Tensorize(
+      row[1], FmaTileName(tile.rows, tile_columns, static_cast<int>(tile_depth.value), target.vector_bits == 512)));
   TW_RETURN_IF_REFUSED(WriteOut(sch, init, tile_loop, true));
   TW_RETURN_IF_REFUSED(WriteOut(sch, write_back, tile_loop, true));
   TW_RETURN_IF_REFUSED(WriteOut(sch, row_stage, inner.back(), false));
 
-  // Threads.
+  // Threads. 0: the caller's thread alone.
   std::vector<int64_t> extents;
   for (const LoopRv& loop : outer) extents.push_back(LoopExtent(sch, loop));
-  const size_t parallel = ParallelLoops(extents, target.cores);
-  LoopRv threads = outer[0];
-  if (parallel > 1) {
-    TW_ASSIGN_OR_RETURN(threads, sch.Fuse({outer.begin(), outer.begin() + static_cast<std::ptrdiff_t>(parallel)}));
+  TW_ASSIGN_OR_RETURN(const Choices::Pick parallel,
+                      choices.Take(sch, name + ".parallel_loops", Iota(0, static_cast<int64_t>(outer.size())),
+                                   ParallelLoops(extents, target.cores)));
+  if (parallel.value != 0) {
+    LoopRv threads = outer[0];
+    if (parallel.value > 1) {
+      TW_ASSIGN_OR_RETURN(threads, sch.Fuse({outer.begin(), outer.begin() + parallel.value}));
+    }
+    TW_RETURN_IF_REFUSED(sch.Parallel(threads));
   }
-  TW_RETURN_IF_REFUSED(sch.Parallel(threads));
 
   if (IsConstantParam(sch.module().Find(RefOf(sch, block).function), contraction.column_operand)) {
     TW_RETURN_IF_REFUSED(sch.Apply("hoist_prepack", {column_stage}));

@@ -1,6 +1,6 @@
-// One deterministic schedule for contractions on CPUs: register tiles around an FMA intrinsic, packed columns.
+// Schedules for contractions on CPUs: register tiles around an FMA intrinsic, packed columns.
 //
-// For C[rows, columns] += A[rows, inner] * B[inner, columns], with batch iterators around, it gives (docs/tour.md walks
+// For C[rows, columns] += A[rows, inner] * B[inner, columns], with batch iterators around, they are (docs/tour.md walks
 // through one):
 //
 //   for batch, column tile, outer rows, row tile in T.parallel(...):       as many of them as balance the cores
@@ -11,12 +11,19 @@
 //       C[tile] = C_register[tile]
 //
 // B is packed into panels [columns / tile, inner..., tile], ahead of time when it is constant. Only the innermost row
-// iterator is tiled, so a tile never crosses a row of a convolution's output. Nothing is measured: the tile comes from
-// ir/target.h by ChooseRegisterTile. Every step is a primitive of the schedule, so the trace replays elsewhere.
+// iterator is tiled, so a tile never crosses a row of a convolution's output. Every step is a primitive of the
+// schedule, so the trace replays elsewhere.
+//
+// Choices, preferred ones from ir/target.h by estimates, nothing measured:
+//   NAME.tile_vectors, NAME.tile_rows, NAME.tile_depth   the register tile (autoschedule/register_tile.h)
+//   NAME.row_block       tile rows that follow each other before the next block of rows; all by default
+//   NAME.columns_after   loops over rows that are outside of those over columns
+//   NAME.parallel_loops  outermost loops that are fused into the parallel one; 0: serial
 #pragma once
 
 #include <variant>
 
+#include "autoschedule/choices.h"
 #include "ir/target.h"
 #include "schedule/schedule.h"
 
@@ -25,6 +32,6 @@ namespace tilewright {
 // `block` must be a contraction (autoschedule/contraction.h) of f32 with constant extents whose iterators are bound to
 // loops of their own; otherwise, or when the target has no FMA tiles, a refusal of "contraction_rule". On a refusal the
 // steps before it stay applied.
-Outcome<std::monostate> ScheduleContraction(Schedule& sch, BlockRv block, const Target& target);
+Outcome<std::monostate> ScheduleContraction(Schedule& sch, BlockRv block, const Target& target, Choices& choices);
 
 }  // namespace tilewright

@@ -12,6 +12,7 @@ constexpr int kFmaLatency = 4;  // cycles, on all current x86 and ARM cores
 constexpr double kLoadsPerFma = 0.8;
 // Tiles of more rows were slower in all measurements: each row is a stream of its own to the prefetcher.
 constexpr int kMostRows = 16;
+constexpr int kMostVectors = 6;
 // Beginning and ending a tile (zeroing, storing, the loop around) in cycles, against a K loop of typical length.
 constexpr double kTileOverhead = 12, kTypicalSteps = 256;
 
@@ -19,12 +20,12 @@ int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
-RegisterTile ChooseRegisterTile(const Target& target, int64_t rows, int64_t columns, int element_bits,
-                                int64_t max_rows) {
+std::vector<RegisterTile> RegisterTiles(const Target& target, int64_t rows, int64_t columns, int element_bits,
+                                        int64_t max_rows) {
   const int lanes = target.lanes(element_bits);
   const double fma_per_cycle = std::max(1, target.f32_fma_per_cycle);
-  RegisterTile best;
-  for (int vectors = 1; vectors <= 6; ++vectors) {
+  std::vector<RegisterTile> result;
+  for (int vectors = 1; vectors <= kMostVectors; ++vectors) {
     if (vectors > 1 && (vectors - 1) * lanes >= columns) break;
     const int most_rows = std::min(kMostRows, (target.vector_registers - 1 - vectors) / vectors);
     for (int tile_rows = 1; tile_rows <= std::min<int64_t>(most_rows, max_rows); ++tile_rows) {
@@ -34,13 +35,19 @@ RegisterTile ChooseRegisterTile(const Target& target, int64_t rows, int64_t colu
       const double step = std::max({fma_cycles, load_cycles, static_cast<double>(kFmaLatency)});
       const double total = tiles * (step * kTypicalSteps + kTileOverhead);
       const double useful = static_cast<double>(rows) * columns / lanes / fma_per_cycle * kTypicalSteps;
-      const double efficiency = useful / total;
-      // Among equals the one with fewer loads.
-      const bool better =
-          efficiency > best.efficiency * 1.005 ||
-          (efficiency > best.efficiency * 0.995 &&
-           tile_rows * vectors * (best.rows + best.vectors) > best.rows * best.vectors * (tile_rows + vectors));
-      if (better) best = {tile_rows, vectors, efficiency};
+      result.push_back({tile_rows, vectors, useful / total});
+    }
+  }
+  return result;
+}
+
+RegisterTile BestTile(const std::vector<RegisterTile>& tiles) {
+  RegisterTile best;
+  for (const RegisterTile& tile : tiles) {
+    const bool fewer_loads =
+        tile.rows * tile.vectors * (best.rows + best.vectors) > best.rows * best.vectors * (tile.rows + tile.vectors);
+    if (tile.efficiency > best.efficiency * 1.005 || (tile.efficiency > best.efficiency * 0.995 && fewer_loads)) {
+      best = tile;
     }
   }
   return best;

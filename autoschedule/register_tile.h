@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "ir/target.h"
 
@@ -13,12 +14,15 @@ struct RegisterTile {
   double efficiency = 0;  // estimated part of the FMA units' time that does useful work
 };
 
-// The best tile of an output with `rows` x `columns` elements of `element_bits` that is computed tile by tile, partial
+// The tiles of an output with `rows` x `columns` elements of `element_bits` that is computed tile by tile, partial
 // tiles padded. The estimate counts padding, the latency of FMA chains that are too few, and loads next to FMAs. A tile
 // takes rows * vectors + vectors + 1 registers and never more than there are. `max_rows`: rows of one tile must not be
 // more (a row of a convolution's output, say).
-RegisterTile ChooseRegisterTile(const Target& target, int64_t rows, int64_t columns, int element_bits,
-                                int64_t max_rows);
+std::vector<RegisterTile> RegisterTiles(const Target& target, int64_t rows, int64_t columns, int element_bits,
+                                        int64_t max_rows);
+
+// The most efficient of the tiles; among nearly equal ones that with fewer loads. `tiles` must not be empty.
+RegisterTile BestTile(const std::vector<RegisterTile>& tiles);
 
 // How many rows that lie `row_stride_bytes` apart can be read side by side without evicting each other from the first
 // cache level: rows whose addresses agree modulo the size of a way fall into the same set. Two lines of each set are

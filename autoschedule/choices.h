@@ -1,0 +1,67 @@
+// The open decisions of a schedule under construction.
+//
+// A rule (autoschedule/README.md) is a function that applies primitives and picks where there is something to decide.
+// The same function is the deterministic rule, when every pick takes its preferred candidate, and a search space, when
+// picks are drawn or given:
+//
+//   Choices choices = Choices::Drawn(7);
+//   Outcome<std::monostate> done = ScheduleContraction(sch, block, target, choices);
+//   std::vector<Choice> made = choices.made();         // {"C.tile_rows", 12}, {"C.tile_vectors", 2}, ...
+//   made[0].value = 6;                                  // a mutation
+//   Choices again = Choices::Given(made, 8);
+//
+// Each pick is a sample_categorical instruction in the trace. Which picks there are may depend on earlier ones.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "schedule/random.h"
+#include "schedule/schedule.h"
+
+namespace tilewright {
+
+struct Choice {
+  std::string name;  // unique in one schedule
+  int64_t value = 0;
+  std::vector<int64_t> candidates;
+
+  friend bool operator==(const Choice&, const Choice&) = default;
+};
+
+class Choices {
+ public:
+  static Choices Preferred() { return Choices(Mode::kPreferred, {}, 0); }
+  static Choices Drawn(uint64_t seed) { return Choices(Mode::kDrawn, {}, seed); }
+  // Picks take the value given under their name where it is among the candidates; all others are drawn.
+  static Choices Given(std::vector<Choice> given, uint64_t seed) {
+    return Choices(Mode::kDrawn, std::move(given), seed);
+  }
+  // The same with preferred values where nothing fits: how a schedule of another program is taken over.
+  static Choices GivenOrPreferred(std::vector<Choice> given) { return Choices(Mode::kPreferred, std::move(given), 0); }
+
+  struct Pick {
+    IntRv rv;  // of the sample_categorical instruction
+    int64_t value = 0;
+    operator Value() const { return rv; }
+  };
+  // One of `candidates`, which must not be empty; `preferred`: the index a rule takes when nothing was measured.
+  // Drawn picks take it with probability 1/2 and each other candidate with equal probability.
+  Outcome<Pick> Take(Schedule& sch, std::string name, std::vector<int64_t> candidates, size_t preferred);
+
+  const std::vector<Choice>& made() const { return made_; }
+
+ private:
+  enum class Mode { kPreferred, kDrawn };
+  Choices(Mode mode, std::vector<Choice> given, uint64_t seed)
+      : mode_(mode), given_(std::move(given)), random_(seed) {}
+
+  Mode mode_;
+  std::vector<Choice> given_;
+  Random random_;
+  std::vector<Choice> made_;
+};
+
+}  // namespace tilewright

@@ -1,0 +1,58 @@
+#include "autoschedule/choices.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/ops/matmul.h"
+
+namespace tilewright {
+namespace {
+
+Schedule EmptySchedule() { return Schedule(Module(ops::Matmul(4, 4, 4))); }
+
+TEST(Choices, PreferredTakesThePreferredOnes) {
+  Schedule sch = EmptySchedule();
+  Choices choices = Choices::Preferred();
+  const Outcome<Choices::Pick> pick = choices.Take(sch, "x", {3, 5, 7}, 1);
+  ASSERT_TRUE(pick.ok());
+  EXPECT_EQ(pick->value, 5);
+  EXPECT_EQ(*sch.Get(pick->rv).As<int64_t>(), 5);
+  EXPECT_EQ(choices.made(), (std::vector<Choice>{{"x", 5, {3, 5, 7}}}));
+}
+
+TEST(Choices, AreSamplingInstructionsOfTheTrace) {
+  Schedule sch = EmptySchedule();
+  Choices choices = Choices::Preferred();
+  ASSERT_TRUE(choices.Take(sch, "x", {3, 5, 7}, 2).ok());
+  ASSERT_EQ(sch.trace().instructions.size(), 1u);
+  EXPECT_STREQ(sch.trace().instructions[0].primitive->name, "sample_categorical");
+  EXPECT_EQ(*sch.trace().instructions[0].decision.As<int64_t>(), 2);
+}
+
+TEST(Choices, DrawnReachEveryCandidateAndPreferThePreferred) {
+  int counts[3] = {0, 0, 0};
+  for (uint64_t seed = 0; seed < 600; ++seed) {
+    Schedule sch = EmptySchedule();
+    Choices choices = Choices::Drawn(seed);
+    ++counts[choices.Take(sch, "x", {0, 1, 2}, 1)->value];
+  }
+  EXPECT_GT(counts[0], 100);
+  EXPECT_GT(counts[1], 250);
+  EXPECT_GT(counts[2], 100);
+}
+
+TEST(Choices, GivenAreTakenWhereTheyFit) {
+  Schedule sch = EmptySchedule();
+  Choices choices = Choices::GivenOrPreferred({{"x", 7, {}}, {"y", 4, {}}});
+  EXPECT_EQ(choices.Take(sch, "x", {3, 5, 7}, 0)->value, 7);
+  EXPECT_EQ(choices.Take(sch, "y", {1, 2}, 1)->value, 2);  // 4 is no candidate here
+  EXPECT_EQ(choices.Take(sch, "z", {1, 2}, 0)->value, 1);
+  // The same seed and the same given values make the same choices.
+  for (int round = 0; round < 2; ++round) {
+    Schedule first = EmptySchedule(), second = EmptySchedule();
+    Choices a = Choices::Given(choices.made(), 9), b = Choices::Given(choices.made(), 9);
+    EXPECT_EQ(a.Take(first, "w", {1, 2, 3, 4}, 0)->value, b.Take(second, "w", {1, 2, 3, 4}, 0)->value);
+  }
+}
+
+}  // namespace
+}  // namespace tilewright
