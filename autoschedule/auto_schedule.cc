@@ -7,6 +7,11 @@
 namespace tilewright {
 
 AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinRegistry* intrins) {
+  Choices preferred = Choices::Preferred();
+  return AutoSchedule(module, target, intrins, preferred);
+}
+
+AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinRegistry* intrins, Choices& choices) {
   AutoScheduled result{Schedule(module, {.intrins = intrins}), {}};
   for (const Function& function : module.functions()) {
     const auto* root = dyn_cast<BlockRealizeNode>(function->body);
@@ -17,16 +22,15 @@ AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinReg
       Schedule attempt = result.schedule;
       Outcome<BlockRv> block = attempt.GetBlock(child.realize->block->name, function->name);
       if (!block.ok()) {
-        result.left_alone.push_back(RenderLine(block.refusal(), function));
+        result.left_alone.push_back({block.refusal(), function});
         continue;
       }
-      Choices choices = Choices::Preferred();
       Outcome<std::monostate> done = ScheduleContraction(attempt, *block, target, choices);
       if (done.ok()) {
         result.schedule = std::move(attempt);
       } else {
         const Function& refused = attempt.refused_function();
-        result.left_alone.push_back(RenderLine(done.refusal(), refused ? refused : function));
+        result.left_alone.push_back({done.refusal(), refused ? refused : function});
       }
     }
   }

@@ -4,7 +4,7 @@
 //   AutoScheduled result = AutoSchedule(module, HostTarget(), &intrins);
 //   ... result.schedule.module(), result.schedule.trace() ...
 //
-// So far one deterministic rule per block, no measurement: contractions are tensorized
+// One rule per block, nothing measured: contractions are tensorized
 // (autoschedule/contraction_rule.h), constant operands packed ahead of time (schedule/hoist_prepack.h), every other
 // block stays as it is.
 #pragma once
@@ -12,19 +12,29 @@
 #include <string>
 #include <vector>
 
+#include "autoschedule/choices.h"
 #include "intrin/registry.h"
 #include "ir/target.h"
 #include "schedule/schedule.h"
 
 namespace tilewright {
 
-struct AutoScheduled {
-  Schedule schedule;
-  // For each contraction that no rule could schedule: why. Such a block stays as it was; the program is valid and slow.
-  std::vector<std::string> left_alone;
+// A contraction that no rule could schedule. It stays as it was; the program is valid and slow.
+struct LeftAlone {
+  Refusal refusal;
+  Function function;  // what Render wants
+
+  std::string ToString() const { return RenderLine(refusal, function); }
 };
 
-// Schedules every function of the module. `intrins` must outlive the result.
+struct AutoScheduled {
+  Schedule schedule;
+  std::vector<LeftAlone> left_alone;
+};
+
+// Schedules every function of the module, with the choices that `choices` makes. `intrins` must outlive the result.
+AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinRegistry* intrins, Choices& choices);
+// With the preferred choices.
 AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinRegistry* intrins);
 
 }  // namespace tilewright

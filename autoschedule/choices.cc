@@ -9,6 +9,10 @@ namespace tilewright {
 Outcome<Choices::Pick> Choices::Take(Schedule& sch, std::string name, std::vector<int64_t> candidates,
                                      size_t preferred) {
   TW_CHECK(preferred < candidates.size()) << name;
+  const std::string base = name;
+  for (int copy = 2; std::ranges::find(made_, name, &Choice::name) != made_.end(); ++copy) {
+    name = base + "#" + std::to_string(copy);
+  }
   size_t index = preferred;
   const auto given = std::ranges::find(given_, name, &Choice::name);
   const auto place = given == given_.end() ? candidates.end() : std::ranges::find(candidates, given->value);

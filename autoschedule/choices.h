@@ -48,15 +48,15 @@ class Choices {
     operator Value() const { return rv; }
   };
   // One of `candidates`, which must not be empty; `preferred`: the index a rule takes when nothing was measured.
-  // Drawn picks take it with probability 1/2 and each other candidate with equal probability.
+  // A name that was taken before gets a number: "C.tile_rows#2". Drawn picks take
+  // the preferred one with probability 1/2 and each other candidate with equal probability.
   Outcome<Pick> Take(Schedule& sch, std::string name, std::vector<int64_t> candidates, size_t preferred);
 
   const std::vector<Choice>& made() const { return made_; }
 
  private:
   enum class Mode { kPreferred, kDrawn };
-  Choices(Mode mode, std::vector<Choice> given, uint64_t seed)
-      : mode_(mode), given_(std::move(given)), random_(seed) {}
+  Choices(Mode mode, std::vector<Choice> given, uint64_t seed) : mode_(mode), given_(std::move(given)), random_(seed) {}
 
   Mode mode_;
   std::vector<Choice> given_;

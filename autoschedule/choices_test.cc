@@ -46,6 +46,8 @@ TEST(Choices, GivenAreTakenWhereTheyFit) {
   EXPECT_EQ(choices.Take(sch, "x", {3, 5, 7}, 0)->value, 7);
   EXPECT_EQ(choices.Take(sch, "y", {1, 2}, 1)->value, 2);  // 4 is no candidate here
   EXPECT_EQ(choices.Take(sch, "z", {1, 2}, 0)->value, 1);
+  EXPECT_EQ(choices.Take(sch, "z", {1, 2}, 1)->value, 2);
+  EXPECT_EQ(choices.made().back().name, "z#2");
   // The same seed and the same given values make the same choices.
   for (int round = 0; round < 2; ++round) {
     Schedule first = EmptySchedule(), second = EmptySchedule();

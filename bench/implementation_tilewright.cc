@@ -104,7 +104,7 @@ class Tilewright : public Implementation {
     IntrinRegistry intrins = IntrinRegistry::Builtin();
     const Module module(MarkConstant(*program, {1}));
     const AutoScheduled scheduled = AutoSchedule(module, target, &intrins);
-    if (!scheduled.left_alone.empty()) return absl::UnimplementedError(scheduled.left_alone[0]);
+    if (!scheduled.left_alone.empty()) return absl::UnimplementedError(scheduled.left_alone[0].ToString());
     const Module& result = scheduled.schedule.module();
     for (const Function& function : result.functions()) {
       const VerifyResult verified = VerifyProgram(function);

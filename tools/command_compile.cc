@@ -45,7 +45,7 @@ std::optional<Schedule> ScheduleProgram(const CommandArguments& args, const Modu
   const std::optional<std::string> script = args.Get("--script");
   if (!script) {
     AutoScheduled result = AutoSchedule(module, target, intrins);
-    for (const std::string& why : result.left_alone) args.err() << "not scheduled: " << why << "\n";
+    for (const LeftAlone& block : result.left_alone) args.err() << "not scheduled: " << block.ToString() << "\n";
     return std::move(result.schedule);
   }
   const std::optional<std::string> text = ReadText(args, *script);
