@@ -1,5 +1,6 @@
 #include "bench/implementation_tilewright.h"
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -7,14 +8,13 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "autoschedule/auto_schedule.h"
+#include "bench/program.h"
 #include "bench/tensor_sets.h"
+#include "codegen/llvm/abi_type.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/runtime/thread_pool.h"
 #include "intrin/registry.h"
-#include "ir/ops/conv.h"
-#include "ir/ops/matmul.h"
 #include "ir/target.h"
-#include "schedule/hoist_prepack.h"
 #include "verify/verify.h"
 
 namespace tilewright::bench {
@@ -22,73 +22,75 @@ namespace {
 
 using runtime::Tensor;
 
-ops::OperandTypes TypesOf(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return ops::OperandTypes::Float32();
-    case DType::kBf16:
-      return *ops::OperandTypes::Parse("bf16");
-    case DType::kInt8:
-      return *ops::OperandTypes::Parse("u8s8");
-    case DType::kS8S8:
-      return *ops::OperandTypes::Parse("s8s8");
-  }
-  return ops::OperandTypes::Float32();
-}
-
-// The operator as a program over (activation, weight, output), in the layouts of bench/problem.h.
-absl::StatusOr<Function> MakeProgram(const Workload& workload) {
-  const ops::OperandTypes types = TypesOf(workload.dtype);
-  if (const auto* p = std::get_if<MatmulProblem>(&workload.problem); p != nullptr && p->heads == 1) {
-    return ops::BatchMatmul(p->batch, p->m, p->n, p->k, types, p->b_transposed);
-  }
-  const auto* p = std::get_if<ConvolutionProblem>(&workload.problem);
-  if (p == nullptr || p->transposed || p->normalized || p->groups != 1) {
-    return absl::UnimplementedError(
-        absl::StrCat("no schedule rule for ", std::string(Name(workload.shape.op)), " yet"));
-  }
-  ops::ConvShape shape{.batch = p->batch, .in_channels = p->in_channels, .out_channels = p->out_channels};
-  for (size_t d = 3 - static_cast<size_t>(p->spatial_rank); d < 3; ++d) {
-    shape.spatial.push_back(p->in[d]);
-    shape.windows.push_back(
-        {.kernel = p->kernel[d], .stride = p->stride, .padding = p->padding[d], .dilation = p->dilation});
-  }
-  return ops::Conv(shape, types);
-}
-
 class TilewrightRunner : public Runner {
  public:
-  TilewrightRunner(std::unique_ptr<CompiledModule> code, TensorSets sets, Tensor weight, const RunSettings& settings)
+  // `constants`: what main takes between the activation and the output.
+  TilewrightRunner(std::unique_ptr<CompiledModule> code, const Function& main, TensorSets sets,
+                   std::vector<Tensor> constants, const RunSettings& settings)
       : code_(std::move(code)),
         function_(code_->Find("main")),
         sets_(std::move(sets)),
-        weight_(std::move(weight)),
+        constants_(std::move(constants)),
         pool_({.num_threads = settings.num_threads, .cpus = settings.cpus}),
         hook_(pool_.hook()),
-        call_{.parallel = &hook_} {}
+        call_{.parallel = &hook_} {
+    for (int set = 0; set < settings.num_sets; ++set) {
+      views_.push_back(ViewAs(main->params.front().buffer, sets_.input(set)));
+      views_.push_back(ViewAs(main->params.back().buffer, sets_.output(set)));
+      std::vector<TwTensor*>& args = args_.emplace_back();
+      args.push_back(views_[views_.size() - 2].abi());
+      for (Tensor& constant : constants_) args.push_back(constant.abi());
+      args.push_back(views_.back().abi());
+    }
+  }
 
   void Run(int set) override {
-    TwTensor* const args[] = {sets_.input(set).abi(), weight_.abi(), sets_.output(set).abi()};
-    function_(&call_, args, 3);
+    const std::vector<TwTensor*>& args = args_[static_cast<size_t>(set)];
+    function_(&call_, args.data(), static_cast<int32_t>(args.size()));
   }
   void SpoilOutput(int set) override { sets_.SpoilOutput(set); }
   absl::Status CopyOutput(int set, Tensor& output) override { return sets_.CopyOutput(set, output); }
 
   // A first call whose errors are reported; Run has no time for that.
-  absl::Status TryRun() {
-    TwTensor* const args[] = {sets_.input(0).abi(), weight_.abi(), sets_.output(0).abi()};
-    return code_->Run("main", args, &hook_);
-  }
+  absl::Status TryRun() { return code_->Run("main", args_[0], &hook_); }
 
  private:
   std::unique_ptr<CompiledModule> code_;
   TwFunction function_;
   TensorSets sets_;
-  Tensor weight_;
+  std::vector<Tensor> constants_;
+  std::vector<Tensor> views_;                 // in the shapes of main's parameters
+  std::vector<std::vector<TwTensor*>> args_;  // of each set
   runtime::ThreadPool pool_;
   TwParallelHook hook_;
   TwCall call_;
 };
+
+// The constants as the scheduled program takes them: packed ahead of time where it does that.
+absl::StatusOr<std::vector<Tensor>> PrepareConstants(const CompiledModule& code, const Module& module,
+                                                     const Function& original, std::vector<Tensor> constants) {
+  std::map<std::string, Tensor> by_name;
+  for (size_t i = 0; i < constants.size(); ++i) {
+    by_name.emplace(original->params[i + 1].buffer->name, std::move(constants[i]));
+  }
+  if (const Function prepack = module.Find("main_prepack")) {
+    std::vector<TwTensor*> args;
+    for (const Param& param : prepack->params) {
+      const std::string& name = param.buffer->name;
+      if (!by_name.contains(name)) {
+        std::optional<Tensor> packed = Tensor::Allocate(AbiType(param.buffer->dtype), ConstantShape(param.buffer));
+        if (!packed) return absl::ResourceExhaustedError("not enough memory for the packed constants");
+        by_name.emplace(name, *std::move(packed));
+      }
+      args.push_back(by_name.at(name).abi());
+    }
+    if (absl::Status status = code.Run("main_prepack", args); !status.ok()) return status;
+  }
+  std::vector<Tensor> taken;
+  const auto& params = module.Find("main")->params;
+  for (size_t i = 1; i + 1 < params.size(); ++i) taken.push_back(std::move(by_name.at(params[i].buffer->name)));
+  return taken;
+}
 
 class Tilewright : public Implementation {
  public:
@@ -97,14 +99,11 @@ class Tilewright : public Implementation {
 
   absl::StatusOr<std::vector<std::unique_ptr<Runner>>> Prepare(const Workload& workload, const Operands& operands,
                                                                const RunSettings& settings) override {
-    absl::StatusOr<Function> program = MakeProgram(workload);
-    if (!program.ok()) return program.status();
+    const BenchProgram program = MakeProgram(workload);
     Target target = HostTarget();
     target.cores = settings.num_threads;
     IntrinRegistry intrins = IntrinRegistry::Builtin();
-    const Module module(MarkConstant(*program, {1}));
-    const AutoScheduled scheduled = AutoSchedule(module, target, &intrins);
-    if (!scheduled.left_alone.empty()) return absl::UnimplementedError(scheduled.left_alone[0].ToString());
+    const AutoScheduled scheduled = AutoSchedule(Module(program.function), target, &intrins);
     const Module& result = scheduled.schedule.module();
     for (const Function& function : result.functions()) {
       const VerifyResult verified = VerifyProgram(function);
@@ -116,28 +115,16 @@ class Tilewright : public Implementation {
     if (!code.ok()) return code.status();
     absl::StatusOr<TensorSets> sets = TensorSets::Make(workload, operands, settings.num_sets);
     if (!sets.ok()) return sets.status();
-    absl::StatusOr<Tensor> weight = Pack(**code, result, operands.weight);
-    if (!weight.ok()) return weight.status();
-    auto runner = std::make_unique<TilewrightRunner>(*std::move(code), *std::move(sets), *std::move(weight), settings);
+    absl::StatusOr<std::vector<Tensor>> constants = MakeConstants(workload, program, operands);
+    if (!constants.ok()) return constants.status();
+    constants = PrepareConstants(**code, result, program.function, *std::move(constants));
+    if (!constants.ok()) return constants.status();
+    auto runner = std::make_unique<TilewrightRunner>(*std::move(code), result.Find("main"), *std::move(sets),
+                                                     *std::move(constants), settings);
     if (absl::Status status = runner->TryRun(); !status.ok()) return status;
     std::vector<std::unique_ptr<Runner>> runners;
     runners.push_back(std::move(runner));
     return runners;
-  }
-
- private:
-  // The weight as main takes it: packed ahead of time where the schedule does that.
-  static absl::StatusOr<Tensor> Pack(const CompiledModule& code, const Module& module, const Tensor& weight) {
-    absl::StatusOr<Tensor> plain = Copy(weight);
-    const Function prepack = module.Find("main_prepack");
-    if (!plain.ok() || !prepack) return plain;
-    std::vector<int64_t> shape;
-    for (const Expr& extent : prepack->params[1].buffer->shape) shape.push_back(*AsInt(extent));
-    std::optional<Tensor> packed = Tensor::Allocate(weight.dtype(), shape);
-    if (!packed) return absl::ResourceExhaustedError("not enough memory for the packed weight");
-    TwTensor* const args[] = {plain->abi(), packed->abi()};
-    if (absl::Status status = code.Run("main_prepack", args); !status.ok()) return status;
-    return *std::move(packed);
   }
 };
 

@@ -27,6 +27,9 @@ expect 1 "cannot write /nonexistent/results.json" --shape=GMM:1,8,8,8 --seconds=
 expect 0 "this program was built without this peer" --shape=GMM:1,8,8,8 --seconds=0 --peers=nobody
 expect 0 "GMM 1,17,19,23 f32" --shape=GMM:1,17,19,23 --shape=C2D:1,5,6,7,8,3,1,1 --seconds=0 \
   --json="$TEST_TMPDIR/results.json" --html="$TEST_TMPDIR/results.html"
+expect 0 "LN 5,37 f32" --seconds=0 --peers=tilewright --shape=DEP:1,7,6,19,3,2,1 --shape=GRP:1,5,5,12,8,3,1,1,4 \
+  --shape=T2D:1,3,4,5,6,4,2,1 --shape=CBR:1,6,5,4,9,3,1,1 --shape=TBG:2,7,3,5 --shape=SFM:5,37 --shape=NRM:5,37 \
+  --shape=LN:5,37 --shape=DIL:1,9,8,3,5,3,1,2,2 --shape=C3D:1,3,4,5,3,7,3,1,1 --shape=GMM:1,1,1,1
 for text in '"op": "C2D"' '"shape": "1,17,19,23"' '"checked": true' '"impl": "openblas"' '"impl": "onednn"'; do
   grep -qF "$text" "$TEST_TMPDIR/results.json" || { echo "FAILED: no $text in the JSON"; failures=$((failures + 1)); }
 done

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "codegen/llvm/abi_type.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/runtime/tensor.h"
 #include "codegen/runtime/thread_pool.h"
@@ -141,15 +142,6 @@ bool SameTypes(const std::vector<interp::Argument>& a, const std::vector<interp:
     if (a[i].array.shape() != b[i].array.shape()) return false;
   }
   return true;
-}
-
-TwDataType AbiType(DataType type) {
-  int code = type.is_int() ? kTwInt : type.is_uint() ? kTwUInt : type.is_bool() ? kTwBool : kTwFloat;
-  if (type.code() == TypeCode::kBFloat) code = kTwBfloat;
-  if (type.code() == TypeCode::kE4M3) code = kTwFloat8E4M3;
-  if (type.code() == TypeCode::kE5M2) code = kTwFloat8E5M2;
-  return {static_cast<uint8_t>(code), static_cast<uint8_t>(type.is_bool() ? 8 : type.bits()),
-          static_cast<uint16_t>(type.lanes())};
 }
 
 absl::Status RunCompiled(const CommandArguments& args, const Module& module, const Function& function,

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/llvm/abi_type.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/runtime/tensor.h"
 #include "codegen/runtime/thread_pool.h"
@@ -14,26 +15,6 @@
 
 namespace tilewright::testing {
 namespace {
-
-TwDataType AbiType(DataType type) {
-  const auto bits = static_cast<uint8_t>(type.is_bool() ? 8 : type.bits());
-  switch (type.code()) {
-    case TypeCode::kBool:
-      return {kTwBool, bits, 1};
-    case TypeCode::kUInt:
-      return {kTwUInt, bits, 1};
-    case TypeCode::kFloat:
-      return {kTwFloat, bits, 1};
-    case TypeCode::kBFloat:
-      return {kTwBfloat, bits, 1};
-    case TypeCode::kE4M3:
-      return {kTwFloat8E4M3, bits, 1};
-    case TypeCode::kE5M2:
-      return {kTwFloat8E5M2, bits, 1};
-    default:
-      return {kTwInt, bits, 1};
-  }
-}
 
 double ToleranceOf(DataType type) {
   if (!type.is_float()) return 0;
