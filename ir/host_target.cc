@@ -2,6 +2,8 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <fstream>
 #include <sstream>
 
@@ -63,6 +65,54 @@ std::vector<CacheLevel> DataCaches() {
   }
   if (caches.empty()) caches = {{32 << 10, 64, 1}, {1 << 20, 64, 1}};  // machines that hide it: the common least
   return caches;
+}
+
+// Cycles per second of this core under load. Each addition waits for the one before it and takes one cycle.
+double MeasureClockGhz() {
+  constexpr int kSteps = 20000, kUnrolled = 8;
+  double best = 0;
+  for (int repeat = 0; repeat < 16; ++repeat) {
+    const auto start = std::chrono::steady_clock::now();
+    uint64_t x = 1, y = 3;
+    for (int i = 0; i < kSteps; ++i) {
+#pragma clang loop unroll(full)
+      for (int j = 0; j < kUnrolled; ++j) {
+        x += y;
+        asm volatile("" : "+r"(x), "+r"(y));
+      }
+    }
+    const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - start;
+    best = std::max(best, static_cast<double>(kSteps) * kUnrolled / spent.count());
+  }
+  return std::round(best * 20) / 20;
+}
+
+// The preset whose rates per cycle the host has, or nearly so.
+const char* SimilarPreset(const Target& t) {
+  if (t.kind == TargetKind::kArm) return "arm-neoverse-n1";
+  if (t.cpu == "znver5") return "x86-znver5";
+  if (t.cpu == "znver4") return "x86-znver4";
+  if (t.cpu == "znver3" || t.cpu == "znver2") return "x86-znver3";
+  if (t.cpu == "sapphirerapids") return "x86-sapphirerapids";
+  return t.vector_bits == 512 ? "x86-cascadelake" : "x86-haswell";
+}
+
+void FillRates(Target& t) {
+  const Target similar = *NamedTarget(SimilarPreset(t));
+  t.fma_latency = similar.fma_latency;
+  t.loads_per_cycle = similar.loads_per_cycle;
+  t.stores_per_cycle = similar.stores_per_cycle;
+  t.issue_per_cycle = similar.issue_per_cycle;
+  const bool same_dot = t.has("avx512vnni") || !similar.has("avx512vnni");
+  t.int8_dot_per_cycle = same_dot ? similar.int8_dot_per_cycle : 0;
+  t.bf16_dot_per_cycle = t.has("avx512bf16") || t.has("bf16") ? similar.bf16_dot_per_cycle : 0;
+  for (size_t i = 0; i < t.caches.size(); ++i) {
+    t.caches[i].bytes_per_cycle = similar.caches[std::min(i, similar.caches.size() - 1)].bytes_per_cycle;
+  }
+  constexpr double kMemoryGbsOfCore = 15;
+  t.memory_gbs = kMemoryGbsOfCore * t.cores;
+  static const double clock_ghz = MeasureClockGhz();
+  t.clock_ghz = clock_ghz;
 }
 
 #if defined(__x86_64__)
@@ -165,6 +215,7 @@ Target HostTarget() {
   t.cores = UsableCores();
   t.caches = DataCaches();
   FillCpu(t);
+  FillRates(t);
   return t;
 }
 

@@ -24,8 +24,39 @@ std::vector<std::string> With(std::vector<std::string> base, std::vector<std::st
   return Sorted(std::move(base));
 }
 
+// What a core does per cycle.
+struct Rates {
+  int fma_latency;
+  double loads, stores, issue;
+  double bytes_from[3];  // from each cache level
+  double clock_ghz, memory_gbs;
+};
+
+void SetRates(const Rates& rates, Target& t) {
+  t.fma_latency = rates.fma_latency;
+  t.loads_per_cycle = rates.loads;
+  t.stores_per_cycle = rates.stores;
+  t.issue_per_cycle = rates.issue;
+  for (size_t i = 0; i < t.caches.size(); ++i) t.caches[i].bytes_per_cycle = rates.bytes_from[i];
+  t.clock_ghz = rates.clock_ghz;
+  t.memory_gbs = rates.memory_gbs;
+}
+
+// Instructions that add up several products start as often as FMAs of the same width; AMX has units of its own.
+void SetDotRates(Target& t) {
+  const int f32 = t.f32_fma_per_cycle * t.lanes(32);
+  const auto any = [&t](std::initializer_list<const char*> names) {
+    return std::any_of(names.begin(), names.end(), [&t](const char* name) { return t.has(name); });
+  };
+  t.bf16_dot_per_cycle = t.has("amx-bf16") ? 1024 : any({"avx512bf16", "bf16"}) ? 2 * f32 : 0;
+  t.int8_dot_per_cycle = t.has("amx-int8")                           ? 2048
+                         : t.has("i8mm")                             ? 8 * f32
+                         : any({"avx512vnni", "avxvnni", "dotprod"}) ? 4 * f32
+                                                                     : 0;
+}
+
 Target X86(std::string name, std::string cpu, int vector_bits, std::vector<std::string> features, int64_t l1,
-           int64_t l2, int64_t l3, int f32_fma_per_cycle) {
+           int64_t l2, int64_t l3, int f32_fma_per_cycle, const Rates& rates) {
   Target t;
   t.name = std::move(name);
   t.kind = TargetKind::kX86;
@@ -37,10 +68,13 @@ Target X86(std::string name, std::string cpu, int vector_bits, std::vector<std::
   t.vector_registers = vector_bits == 512 ? 32 : 16;
   t.caches = {{l1, 64, 1, l1 > (32 << 10) ? 12 : 8}, {l2, 64, 1, 8}, {l3, 64, 8, 16}};
   t.f32_fma_per_cycle = f32_fma_per_cycle;
+  SetRates(rates, t);
+  SetDotRates(t);
   return t;
 }
 
-Target Arm(std::string name, std::string cpu, std::vector<std::string> features, int64_t l2, int fma) {
+Target Arm(std::string name, std::string cpu, std::vector<std::string> features, int64_t l2, int fma,
+           const Rates& rates) {
   Target t;
   t.name = std::move(name);
   t.kind = TargetKind::kArm;
@@ -52,11 +86,14 @@ Target Arm(std::string name, std::string cpu, std::vector<std::string> features,
   t.vector_registers = 32;
   t.caches = {{64 << 10, 64, 1, 4}, {l2, 64, 1, 8}, {32 << 20, 64, 32, 16}};
   t.f32_fma_per_cycle = fma;
+  SetRates(rates, t);
+  SetDotRates(t);
   return t;
 }
 
 Target Cuda(std::string name, std::string cpu, int cores, int threads_per_core, int64_t shared_per_block,
-            int64_t shared_per_core, std::vector<std::string> features) {
+            int64_t shared_per_core, double clock_ghz, double memory_gbs, int f16_tensor_fma,
+            std::vector<std::string> features) {
   Target t;
   t.name = std::move(name);
   t.kind = TargetKind::kCuda;
@@ -75,11 +112,27 @@ Target Cuda(std::string name, std::string cpu, int cores, int threads_per_core, 
   t.max_block_dims[1] = 1024;
   t.max_block_dims[2] = 64;
   t.f32_fma_per_cycle = 128;
+  t.fma_latency = 4;
+  t.bf16_dot_per_cycle = f16_tensor_fma;
+  t.int8_dot_per_cycle = 2 * f16_tensor_fma;
+  t.clock_ghz = clock_ghz;
+  t.memory_gbs = memory_gbs;
   return t;
 }
 
 // Sources: vendors' optimization guides and architecture white papers (cache sizes per core, issue rates), CUDA
-// programming guide (limits per compute capability).
+// programming guide (limits per compute capability). Rates of znver4 are measured; bandwidth of memory is for as many
+// cores as the preset has.
+constexpr Rates kHaswell = {5, 2, 1, 4, {64, 25, 12}, 3.4, 20};
+constexpr Rates kSkylake = {4, 2, 1, 4, {128, 48, 10}, 2.8, 25};
+constexpr Rates kSapphireRapids = {4, 2, 1, 6, {128, 48, 10}, 3.0, 25};
+constexpr Rates kZen3 = {4, 2, 1, 6, {64, 32, 27}, 3.6, 30};
+constexpr Rates kZen4 = {4, 1, 0.5, 6, {64, 32, 27}, 3.7, 30};
+constexpr Rates kZen5 = {4, 2, 1, 8, {128, 64, 27}, 4.0, 40};
+constexpr Rates kCortexA72 = {4, 1, 1, 3, {16, 16, 8}, 1.8, 10};
+constexpr Rates kNeoverseN1 = {4, 2, 1, 4, {32, 32, 16}, 2.6, 40};
+constexpr Rates kNeoverseV1 = {4, 3, 2, 8, {48, 32, 16}, 2.6, 40};
+
 const std::vector<Target>& Presets() {
   static const auto* const presets = [] {
     const std::vector<std::string> avx512 =
@@ -87,24 +140,28 @@ const std::vector<Target>& Presets() {
     const std::vector<std::string> zen4 = With(avx512, {"avx512bf16"});
     const std::vector<std::string> amx = With(zen4, {"amx-tile", "amx-int8", "amx-bf16", "avx512fp16", "avxvnni"});
     auto* list = new std::vector<Target>{
-        X86("x86-haswell", "haswell", 256, Sorted(Avx2Features()), 32 << 10, 256 << 10, 8 << 20, 2),
+        X86("x86-haswell", "haswell", 256, Sorted(Avx2Features()), 32 << 10, 256 << 10, 8 << 20, 2, kHaswell),
         X86("x86-skylake-avx512", "skylake-avx512", 512,
             With(Avx2Features(), {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}), 32 << 10, 1 << 20,
-            16 << 20, 2),
-        X86("x86-cascadelake", "cascadelake", 512, avx512, 32 << 10, 1 << 20, 16 << 20, 2),
-        X86("x86-sapphirerapids", "sapphirerapids", 512, amx, 48 << 10, 2 << 20, 32 << 20, 2),
-        X86("x86-znver3", "znver3", 256, Sorted(Avx2Features()), 32 << 10, 512 << 10, 32 << 20, 2),
-        X86("x86-znver4", "znver4", 512, zen4, 32 << 10, 1 << 20, 32 << 20, 1),
-        X86("x86-znver5", "znver5", 512, With(zen4, {"avxvnni", "avx512vp2intersect"}), 48 << 10, 1 << 20, 32 << 20, 2),
-        Arm("arm-cortex-a72", "cortex-a72", {"neon"}, 1 << 20, 1),
-        Arm("arm-neoverse-n1", "neoverse-n1", {"neon", "dotprod", "fullfp16"}, 1 << 20, 2),
-        Arm("arm-neoverse-v1", "neoverse-v1", {"neon", "dotprod", "fullfp16", "bf16", "i8mm", "sve"}, 1 << 20, 4),
-        Cuda("cuda-sm75", "sm_75", 40, 1024, 64 << 10, 64 << 10, {"wmma", "mma", "dp4a", "ldmatrix"}),
-        Cuda("cuda-sm80", "sm_80", 108, 2048, 163 << 10, 164 << 10, {"wmma", "mma", "dp4a", "ldmatrix", "cp.async"}),
-        Cuda("cuda-sm86", "sm_86", 68, 1536, 99 << 10, 100 << 10, {"wmma", "mma", "dp4a", "ldmatrix", "cp.async"}),
-        Cuda("cuda-sm89", "sm_89", 128, 1536, 99 << 10, 100 << 10,
+            16 << 20, 2, kSkylake),
+        X86("x86-cascadelake", "cascadelake", 512, avx512, 32 << 10, 1 << 20, 16 << 20, 2, kSkylake),
+        X86("x86-sapphirerapids", "sapphirerapids", 512, amx, 48 << 10, 2 << 20, 32 << 20, 2, kSapphireRapids),
+        X86("x86-znver3", "znver3", 256, Sorted(Avx2Features()), 32 << 10, 512 << 10, 32 << 20, 2, kZen3),
+        X86("x86-znver4", "znver4", 512, zen4, 32 << 10, 1 << 20, 32 << 20, 1, kZen4),
+        X86("x86-znver5", "znver5", 512, With(zen4, {"avxvnni", "avx512vp2intersect"}), 48 << 10, 1 << 20, 32 << 20, 2,
+            kZen5),
+        Arm("arm-cortex-a72", "cortex-a72", {"neon"}, 1 << 20, 1, kCortexA72),
+        Arm("arm-neoverse-n1", "neoverse-n1", {"neon", "dotprod", "fullfp16"}, 1 << 20, 2, kNeoverseN1),
+        Arm("arm-neoverse-v1", "neoverse-v1", {"neon", "dotprod", "fullfp16", "bf16", "i8mm", "sve"}, 1 << 20, 4,
+            kNeoverseV1),
+        Cuda("cuda-sm75", "sm_75", 40, 1024, 64 << 10, 64 << 10, 1.59, 320, 512, {"wmma", "mma", "dp4a", "ldmatrix"}),
+        Cuda("cuda-sm80", "sm_80", 108, 2048, 163 << 10, 164 << 10, 1.41, 1555, 1024,
+             {"wmma", "mma", "dp4a", "ldmatrix", "cp.async"}),
+        Cuda("cuda-sm86", "sm_86", 68, 1536, 99 << 10, 100 << 10, 1.7, 760, 512,
+             {"wmma", "mma", "dp4a", "ldmatrix", "cp.async"}),
+        Cuda("cuda-sm89", "sm_89", 128, 1536, 99 << 10, 100 << 10, 2.5, 1008, 512,
              {"wmma", "mma", "dp4a", "ldmatrix", "cp.async", "fp8"}),
-        Cuda("cuda-sm90", "sm_90a", 132, 2048, 227 << 10, 228 << 10,
+        Cuda("cuda-sm90", "sm_90a", 132, 2048, 227 << 10, 228 << 10, 1.75, 3350, 2048,
              {"wmma", "mma", "dp4a", "ldmatrix", "cp.async", "fp8", "wgmma", "tma", "mbarrier", "setmaxnreg"}),
     };
     return list;
@@ -136,11 +193,22 @@ std::string Target::ToString() const {
     absl::StrAppend(&text, "vector registers: ", vector_registers, " of ", vector_bits, " bits\n");
     for (size_t i = 0; i < caches.size(); ++i) {
       absl::StrAppend(&text, "L", i + 1, ": ", caches[i].bytes, " bytes, lines of ", caches[i].line_bytes,
-                      ", shared by ", caches[i].shared_by, " cores\n");
+                      ", shared by ", caches[i].shared_by, " cores");
+      if (caches[i].bytes_per_cycle != 0) absl::StrAppend(&text, ", ", caches[i].bytes_per_cycle, " bytes per cycle");
+      absl::StrAppend(&text, "\n");
     }
   }
   if (f32_fma_per_cycle != 0) absl::StrAppend(&text, "f32 FMA per cycle and core: ", f32_fma_per_cycle, "\n");
+  if (bf16_dot_per_cycle != 0)
+    absl::StrAppend(&text, "bf16 multiply-adds per cycle and core: ", bf16_dot_per_cycle, "\n");
+  if (int8_dot_per_cycle != 0)
+    absl::StrAppend(&text, "int8 multiply-adds per cycle and core: ", int8_dot_per_cycle, "\n");
+  if (loads_per_cycle != 0) {
+    absl::StrAppend(&text, "vector loads, stores and operations per cycle: ", loads_per_cycle, ", ", stores_per_cycle,
+                    ", ", issue_per_cycle, "\n");
+  }
   if (clock_ghz != 0) absl::StrAppend(&text, "clock: ", clock_ghz, " GHz\n");
+  if (memory_gbs != 0) absl::StrAppend(&text, "memory: ", memory_gbs, " GB/s\n");
   return text;
 }
 

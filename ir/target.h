@@ -21,6 +21,8 @@ struct CacheLevel {
   int line_bytes = 64;
   int shared_by = 1;  // cores
   int ways = 8;       // lines of one set
+  // What a core reads from this level when data streams through it; 0 when unknown.
+  double bytes_per_cycle = 0;
 };
 
 struct Target {
@@ -50,8 +52,14 @@ struct Target {
 
   // Fused multiply-adds of f32 a core can start per cycle, as vectors (CPU) or as scalars (GPU); 0 when unknown.
   int f32_fma_per_cycle = 0;
-  double clock_ghz = 0;   // nominal; 0 when unknown
-  double memory_gbs = 0;  // nominal bandwidth of main memory; 0 when unknown
+  int fma_latency = 0;  // cycles until the result of an FMA can be added to
+  // Multiply-adds of narrow operands, as scalars, that a core starts per cycle with its best tensor instruction; 0 when
+  // it has none. bf16 stands for f16 too where both exist.
+  int bf16_dot_per_cycle = 0, int8_dot_per_cycle = 0;
+  // CPU: vectors that a core loads and stores per cycle, and operations of any sort that it starts.
+  double loads_per_cycle = 0, stores_per_cycle = 0, issue_per_cycle = 0;
+  double clock_ghz = 0;   // under load on all cores: measured on the host, nominal in presets
+  double memory_gbs = 0;  // nominal bandwidth of main memory that `cores` can use
 
   bool has(std::string_view feature) const;
   // Elements of a type of that many bits in one vector register.
