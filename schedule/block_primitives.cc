@@ -3,7 +3,6 @@
 #include "intrin/registry.h"
 #include "schedule/annotate.h"
 #include "schedule/blockize.h"
-#include "schedule/decompose_reduction.h"
 #include "schedule/primitive_lists.h"
 #include "schedule/tensorize.h"
 
@@ -40,16 +39,6 @@ Outcome<Applied> ApplyTensorize(Application& call) {
 std::vector<Primitive> BlockPrimitives() {
   using Role = Primitive::Role;
   return {
-      {"decompose_reduction",
-       "The init of a reduction block becomes a block of its own, before a loop.",
-       {{"block", ArgKind::kBlock}, {"loop", ArgKind::kLoop}},
-       ResultKind::kBlock,
-       Role::kTransform,
-       [](Application& call) -> Outcome<Applied> {
-         Outcome<DecomposeReductionResult> result = DecomposeReduction(call.function(), call.Id(0), call.Id(1));
-         if (!result.ok()) return result.refusal();
-         return call.WithBlock(result->function, result->init_block);
-       }},
       {"blockize",
        "A loop with all that is in it becomes a block.",
        {{"target", ArgKind::kLoop}, {"preserve_unit_iters", ArgKind::kBool, true}},

@@ -12,6 +12,7 @@ std::vector<Primitive> SamplingPrimitives();
 std::vector<Primitive> LoopPrimitives();
 std::vector<Primitive> MovementPrimitives();  // caches, compute locations
 std::vector<Primitive> LayoutPrimitives();    // layouts of buffers and blocks, inlining
-std::vector<Primitive> BlockPrimitives();     // reductions, tiles, tensorization, annotations
+std::vector<Primitive> ReductionPrimitives();
+std::vector<Primitive> BlockPrimitives();  // tiles, tensorization, annotations
 
 }  // namespace tilewright

@@ -9,8 +9,8 @@ namespace {
 const std::vector<Primitive>& Table() {
   static const std::vector<Primitive>* const table = [] {
     auto* all = new std::vector<Primitive>;
-    for (auto list :
-         {QueryPrimitives, SamplingPrimitives, LoopPrimitives, MovementPrimitives, LayoutPrimitives, BlockPrimitives}) {
+    for (auto list : {QueryPrimitives, SamplingPrimitives, LoopPrimitives, MovementPrimitives, LayoutPrimitives,
+                      ReductionPrimitives, BlockPrimitives}) {
       std::ranges::move(list(), std::back_inserter(*all));
     }
     return all;

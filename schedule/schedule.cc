@@ -279,6 +279,9 @@ Outcome<std::monostate> Schedule::HoistPrepack(Value block) { return None("hoist
 Outcome<BlockRv> Schedule::DecomposeReduction(Value block, LoopRv loop) {
   return One<BlockRv>("decompose_reduction", {block, Rv(loop)});
 }
+Outcome<BlockRv> Schedule::Rfactor(LoopRv loop, int factor_axis) {
+  return One<BlockRv>("rfactor", {Rv(loop), factor_axis});
+}
 Outcome<BlockRv> Schedule::Blockize(Value target, bool preserve_unit_iters) {
   return One<BlockRv>("blockize", {target, preserve_unit_iters});
 }

@@ -103,6 +103,7 @@ class Schedule {
   Outcome<std::monostate> HoistPrepack(Value block);
 
   Outcome<BlockRv> DecomposeReduction(Value block, LoopRv loop);
+  Outcome<BlockRv> Rfactor(LoopRv loop, int factor_axis);
   Outcome<BlockRv> Blockize(Value target, bool preserve_unit_iters = true);
   Outcome<std::monostate> Tensorize(Value block_or_loop, std::string intrin, bool preserve_unit_iters = true);
   Outcome<std::monostate> Annotate(Value block_or_loop, std::string key, Value value);

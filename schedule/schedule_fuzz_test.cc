@@ -73,12 +73,13 @@ class Fuzzer {
   // One application; whether the program may have changed.
   bool Step() {
     const std::vector<std::string> names = BlockNames();
+    if (names.empty()) return false;
     const BlockRv block = *sch_.GetBlock(Pick(names));
     const std::vector<LoopRv> loops = *sch_.GetLoops(block);
     const std::vector<LoopRv> others = *sch_.GetLoops(*sch_.GetBlock(Pick(names)));
     auto loop = [&] { return loops.empty() ? Value(Rv{0}) : Value(Rv(Pick(loops))); };
     auto other = [&] { return others.empty() ? loop() : Value(Rv(Pick(others))); };
-    switch (random_.Below(24)) {
+    switch (random_.Below(25)) {
       case 0:
       case 1:
       case 2:
@@ -124,6 +125,8 @@ class Fuzzer {
         for (size_t i = 0; i < FindBlock(block).iter_vars.size(); ++i) padding.push_back(Factor());
         return Try("pad_einsum", {block, padding});
       }
+      case 23:
+        return Try("rfactor", {loop(), static_cast<int64_t>(random_.Below(4)) - 2});
       default:
         return Try("add_unit_loop", {loop()});
     }

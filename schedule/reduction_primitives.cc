@@ -1,0 +1,33 @@
+#include "schedule/decompose_reduction.h"
+#include "schedule/primitive_lists.h"
+#include "schedule/rfactor.h"
+
+namespace tilewright {
+
+std::vector<Primitive> ReductionPrimitives() {
+  using Role = Primitive::Role;
+  return {
+      {"decompose_reduction",
+       "The init of a reduction block becomes a block of its own, before a loop.",
+       {{"block", ArgKind::kBlock}, {"loop", ArgKind::kLoop}},
+       ResultKind::kBlock,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<DecomposeReductionResult> result = DecomposeReduction(call.function(), call.Id(0), call.Id(1));
+         if (!result.ok()) return result.refusal();
+         return call.WithBlock(result->function, result->init_block);
+       }},
+      {"rfactor",
+       "A reduction becomes two: one of parts, each by itself along a loop, and one that combines the parts.",
+       {{"loop", ArgKind::kLoop}, {"factor_axis", ArgKind::kInt}},
+       ResultKind::kBlock,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<RfactorResult> result = Rfactor(call.function(), call.Id(0), static_cast<int>(call.Int(1)));
+         if (!result.ok()) return result.refusal();
+         return call.WithBlock(result->function, result->block);
+       }},
+  };
+}
+
+}  // namespace tilewright
