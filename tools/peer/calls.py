@@ -1,0 +1,495 @@
+"""Random calls of schedule primitives: one entry of CALLS for each.
+
+An entry is a function from a Drafter to the text of a call (without results). The Drafter knows the state of TVM's
+schedule, and writes the queries that the call needs (`l3 = sch.get_loops("C")`) as lines of their own. Arguments are
+drawn so that most calls are legal and some are not.
+
+To add a primitive: a function below with the decorator `@Call(results)`, where results is what the primitive returns:
+"", "loop", "loops", "block", "blocks" or "ints".
+"""
+
+CALLS = {}
+
+
+def Call(results, name=None):
+    def Register(function):
+        CALLS[name or function.__name__] = (function, results)
+        return function
+    return Register
+
+
+class CannotDraft(Exception):
+    """The program has nothing that the call could apply to."""
+
+
+class Drafter:
+    """Draws arguments for calls, from a schedule of TVM and the names of its random variables."""
+
+    def __init__(self, rng, schedule, apply):
+        self.rng, self.schedule = rng, schedule
+        self.apply = apply  # runs a line in both; its results are in `names`
+        self.names = {}
+        self.count = 0
+        self.function = "main"
+
+    def Fresh(self, letter):
+        self.count += 1
+        return f"{letter}{self.count}"
+
+    # -- what is there
+
+    def Realizes(self):
+        """(realize, loops of its scope above it, realize of its scope) of all blocks, the root first."""
+        found = []
+
+        def Walk(stmt, loops, scope):
+            kind = type(stmt).__name__
+            if kind == "SBlockRealize":
+                found.append((stmt, loops, scope))
+                Walk(stmt.block.body, [], stmt)
+            elif kind == "For":
+                Walk(stmt.body, loops + [stmt], scope)
+            elif kind == "SeqStmt":
+                for child in stmt.seq:
+                    Walk(child, loops, scope)
+            elif kind == "IfThenElse":
+                Walk(stmt.then_case, loops, scope)
+                if stmt.else_case is not None:
+                    Walk(stmt.else_case, loops, scope)
+        Walk(self.schedule.mod[self.function].body, [], None)
+        return found
+
+    def Where(self, condition):
+        """A block, not the root, for which condition(realize, loops) holds: (its name in text, realize, loops)."""
+        all_blocks = self.Realizes()
+        counts = {}
+        for realize, _, _ in all_blocks:
+            counts[realize.block.name_hint] = counts.get(realize.block.name_hint, 0) + 1
+        fitting = [(realize, loops) for realize, loops, scope in all_blocks
+                   if scope is not None and counts[realize.block.name_hint] == 1 and condition(realize, loops)]
+        if not fitting:
+            raise CannotDraft()
+        realize, loops = self.rng.choice(fitting)
+        return self.Text(realize.block.name_hint), realize, loops
+
+    def Text(self, name):
+        if self.function != "main":
+            b = self.Fresh("b")
+            self.apply(f'{b} = sch.get_sblock("{name}", func_name="{self.function}")')
+            return b
+        return f'"{name}"'
+
+    def AnyBlock(self):
+        return self.Where(lambda realize, loops: True)
+
+    def BlockWithLoops(self, least=1):
+        return self.Where(lambda realize, loops: len(loops) >= least)
+
+    def Reduction(self):
+        if self.rng.random() < 0.1:
+            return self.BlockWithLoops()
+        return self.Where(lambda realize, loops: realize.block.init is not None and len(loops) > 0)
+
+    def LoopNames(self, block):
+        """The name of a list of a block's loops."""
+        name = self.Fresh("l")
+        self.apply(f"{name} = sch.get_loops({block})")
+        return name
+
+    def AnyLoop(self):
+        """A loop's text and the loop."""
+        block, _, loops = self.BlockWithLoops()
+        k = self.rng.randrange(len(loops))
+        return f"{self.LoopNames(block)}[{k}]", loops[k]
+
+    def LoopOrBlock(self):
+        if self.rng.random() < 0.5:
+            return self.AnyLoop()[0]
+        return self.AsBlock(self.AnyBlock()[0])
+
+    def AsBlock(self, text):
+        """A random variable of a block: what takes loops or blocks takes no names."""
+        if not text.startswith('"'):
+            return text
+        b = self.Fresh("b")
+        self.apply(f"{b} = sch.get_sblock({text})")
+        return b
+
+    def Related(self, realize, consumers):
+        """A block that reads what `realize` writes, or writes what it reads: (text, realize, loops)."""
+        mine = {r.source for r in (realize.block.writes if consumers else realize.block.reads)}
+        def Shares(other, loops):
+            regions = other.block.reads if consumers else other.block.writes
+            return loops and not other.same_as(realize) and any(r.source in mine for r in regions)
+        return self.Where(Shares)
+
+    def Buffer(self, realize, write=None):
+        """("read" or "write", index) of a buffer of a block, and the buffer."""
+        if write is None:
+            write = self.rng.random() < 0.5
+        regions = realize.block.writes if write else realize.block.reads
+        if not regions:
+            raise CannotDraft()
+        k = self.rng.randrange(len(regions))
+        return "write" if write else "read", k, regions[k].source
+
+    def Int(self, expr):
+        return int(expr) if type(expr).__name__ == "IntImm" else 16
+
+    def Scope(self):
+        return self.rng.choice(["global", "shared", "local", "shared.dyn", "global.A_reg"])
+
+    def Bool(self, name):
+        return self.rng.choice(["", "", f", {name}=True", f", {name}=False"])
+
+
+# ---- Queries
+
+@Call("blocks")
+def get_producers(d):
+    return f"sch.get_producers({d.AnyBlock()[0]})"
+
+
+@Call("blocks")
+def get_consumers(d):
+    return f"sch.get_consumers({d.AnyBlock()[0]})"
+
+
+@Call("blocks")
+def get_child_blocks(d):
+    if d.rng.random() < 0.5:
+        return f"sch.get_child_blocks({d.AnyLoop()[0]})"
+    block = d.Where(lambda realize, loops: True)[0] if d.rng.random() < 0.3 else d.Text("root")
+    return f"sch.get_child_blocks({d.AsBlock(block)})"
+
+
+@Call("blocks")
+def get_output_blocks(d):
+    block = d.AnyBlock()[0] if d.rng.random() < 0.2 else d.Text("root")
+    return f"sch.get_output_blocks({block})"
+
+
+@Call("loops")
+def get_loops(d):
+    return f"sch.get_loops({d.AnyBlock()[0]})"
+
+
+@Call("block")
+def get_block(d):
+    name = d.rng.choice(d.Realizes())[0].block.name_hint if d.rng.random() < 0.9 else "nothing"
+    if d.function == "main" and d.rng.random() < 0.5:
+        return f'sch.get_sblock("{name}")'
+    return f'sch.get_sblock(name="{name}", func_name="{d.function}")'
+
+
+# ---- Sampling, with decisions
+
+@Call("ints")
+def sample_perfect_tile(d):
+    loop, stmt = d.AnyLoop()
+    extent, n = d.Int(stmt.extent), d.rng.choice([2, 3, 4])
+    factors, rest = [], extent
+    for _ in range(n - 1):
+        factor = d.rng.choice([k for k in range(1, rest + 1) if rest % k == 0])
+        factors.append(factor)
+        rest //= factor
+    return f"sch.sample_perfect_tile({loop}, n={n}, max_innermost_factor={d.rng.choice([16, 64])}, decision={[rest] + factors})"
+
+
+@Call("int")
+def sample_categorical(d):
+    n = d.rng.choice([2, 3, 4])
+    values = [d.rng.choice([0, 1, 4, 16, 64, 512]) for _ in range(n)]
+    probs = {2: [0.5, 0.5], 3: [0.5, 0.25, 0.25], 4: [0.25] * 4}[n]
+    return f"sch.sample_categorical(candidates={values}, probs={probs}, decision={d.rng.randrange(n)})"
+
+
+@Call("loop")
+def sample_compute_location(d):
+    block = d.AnyBlock()[0]
+    return f"sch.sample_compute_location({block}, decision={d.rng.choice([-2, -1, 0, 1, 2])})"
+
+
+# ---- Loops
+
+@Call("loops")
+def split(d):
+    loop, stmt = d.AnyLoop()
+    extent = d.Int(stmt.extent)
+    divisors = [k for k in range(1, extent + 1) if extent % k == 0]
+    pieces = d.rng.choice([2, 2, 2, 3, 4])
+    factors = [d.rng.choice(divisors if d.rng.random() < 0.7 else [1, 2, 3, 4, 5, 8, 16]) for _ in range(pieces - 1)]
+    if d.rng.random() < 0.8:
+        factors.insert(d.rng.randrange(pieces), None)
+    else:
+        product = 1
+        for factor in factors:
+            product *= factor
+        factors.insert(0, max(1, -(-extent // product) - (d.rng.random() < 0.1)))
+    flags = d.Bool("preserve_unit_iters") + d.rng.choice(["", "", "", ", disable_predication=True"])
+    if d.rng.random() < 0.5:
+        return f"sch.split({loop}, {factors}{flags})"
+    return f"sch.split({loop}, factors={factors}{flags})"
+
+
+@Call("loop")
+def fuse(d):
+    block, _, loops = d.BlockWithLoops(2)
+    start = d.rng.randrange(len(loops) - 1)
+    end = d.rng.randrange(start + 2, len(loops) + 1)
+    name = d.LoopNames(block)
+    indices = list(range(start, end))
+    if d.rng.random() < 0.05:
+        d.rng.shuffle(indices)
+    return f"sch.fuse({', '.join(f'{name}[{k}]' for k in indices)}{d.Bool('preserve_unit_iters')})"
+
+
+@Call("")
+def reorder(d):
+    block, _, loops = d.BlockWithLoops(2)
+    name = d.LoopNames(block)
+    indices = d.rng.sample(range(len(loops)), d.rng.randrange(2, len(loops) + 1))
+    return f"sch.reorder({', '.join(f'{name}[{k}]' for k in indices)})"
+
+
+@Call("loop")
+def add_unit_loop(d):
+    return f"sch.add_unit_loop({d.LoopOrBlock()})"
+
+
+@Call("")
+def parallel(d):
+    return f"sch.parallel({d.AnyLoop()[0]})"
+
+
+@Call("")
+def vectorize(d):
+    return f"sch.vectorize({d.AnyLoop()[0]})"
+
+
+@Call("")
+def unroll(d):
+    return f"sch.unroll({d.AnyLoop()[0]})"
+
+
+@Call("")
+def bind(d):
+    axis = d.rng.choice(["blockIdx.x", "blockIdx.y", "threadIdx.x", "threadIdx.x", "threadIdx.y", "vthread.x", "vthread"])
+    return f'sch.bind({d.AnyLoop()[0]}, {d.rng.choice(["", "thread_axis="])}"{axis}")'
+
+
+# ---- Movement
+
+@Call("block")
+def cache_read(d):
+    block, realize, _ = d.AnyBlock()
+    _, k, buffer = d.Buffer(realize, write=False)
+    consumers = ""
+    if d.rng.random() < 0.3:
+        readers = [d.Text(other.block.name_hint) for other, _, scope in d.Realizes()
+                   if scope is not None and any(r.source.same_as(buffer) for r in other.block.reads)]
+        consumers = f", consumer_blocks=[{', '.join(d.rng.sample(readers, d.rng.randrange(1, len(readers) + 1)))}]"
+    return f'sch.cache_read({block}, {k}, "{d.Scope()}"{consumers})'
+
+
+@Call("block")
+def cache_write(d):
+    block, realize, _ = d.AnyBlock()
+    _, k, buffer = d.Buffer(realize, write=True)
+    consumers = ""
+    if d.rng.random() < 0.2:
+        readers = [d.Text(other.block.name_hint) for other, _, scope in d.Realizes()
+                   if scope is not None and any(r.source.same_as(buffer) for r in other.block.reads)]
+        if readers:
+            consumers = f", consumer_blocks=[{', '.join(d.rng.sample(readers, d.rng.randrange(1, len(readers) + 1)))}]"
+    return f'sch.cache_write({block}, {k}, "{d.Scope()}"{consumers})'
+
+
+@Call("")
+def set_scope(d):
+    block, realize, _ = d.AnyBlock()
+    _, k, buffer = d.Buffer(realize, write=True)
+    return f'sch.set_scope({block}, {k if d.rng.random() < 0.6 else chr(34) + buffer.name + chr(34)}, "{d.Scope()}")'
+
+
+@Call("block")
+def reindex(d):
+    block, realize, _ = d.AnyBlock()
+    which, k, buffer = d.Buffer(realize)
+    form = d.rng.choice([f'("{which}", {k})', f'("{which}", {k})', f'"{buffer.name}"'])
+    return f"sch.reindex({block}, {form})"
+
+
+def _Move(d, primitive, consumers):
+    block, realize, _ = d.AnyBlock()
+    target, _, loops = d.Related(realize, consumers)
+    loop = f"{d.LoopNames(target)}[{d.rng.randrange(len(loops))}]"
+    index = d.rng.choice(["", "", "", ", index=-1", ", index=-2", ", index=0", ", index=1"])
+    return f"sch.{primitive}({block}, {loop}{d.Bool('preserve_unit_loops')}{index})"
+
+
+@Call("")
+def compute_at(d):
+    return _Move(d, "compute_at", True)
+
+
+@Call("")
+def reverse_compute_at(d):
+    return _Move(d, "reverse_compute_at", False)
+
+
+@Call("")
+def compute_inline(d):
+    return f"sch.compute_inline({d.AnyBlock()[0]})"
+
+
+@Call("")
+def reverse_compute_inline(d):
+    return f"sch.reverse_compute_inline({d.AnyBlock()[0]})"
+
+
+@Call("")
+def pad_einsum(d):
+    block, realize, _ = d.Reduction()
+    padding = [d.rng.choice([1, 1, 8, 16]) for _ in realize.block.iter_vars]
+    return f"sch.pad_einsum({block}, {padding})"
+
+
+# ---- Layout
+
+def IndexMap(d, extents):
+    rank = len(extents)
+    names = [f"i{k}" for k in range(rank)]
+    kind = d.rng.choice(["permute", "pack", "pack", "fuse", "offset"])
+    if kind == "fuse" and rank >= 2:
+        fused = f"{names[0]} * {extents[1]} + {names[1]}"
+        results = [fused] + names[2:]
+    elif kind == "pack":
+        outer, inner = [], []
+        for name, extent in zip(names, extents):
+            factor = d.rng.choice([0, 2, 4, 16] if d.rng.random() < 0.5 else [0] + [k for k in range(1, extent + 1) if extent % k == 0])
+            outer.append(f"{name} // {factor}" if factor else name)
+            if factor:
+                inner.append(f"{name} % {factor}")
+        results = outer + inner
+    elif kind == "offset" and d.rng.random() < 0.3:
+        results = [f"{name} + {d.rng.choice([1, 2])}" for name in names]
+    else:
+        results = names[:]
+        d.rng.shuffle(results)
+    return f"lambda {', '.join(names)}: ({', '.join(results)},)"
+
+
+@Call("")
+def transform_layout(d):
+    block, realize, _ = d.AnyBlock()
+    which, k, buffer = d.Buffer(realize)
+    index_map = IndexMap(d, [d.Int(extent) for extent in buffer.shape])
+    pad = ""
+    if d.rng.random() < 0.3:
+        one = {"float32": "0.0", "int32": "0"}.get(str(buffer.dtype))
+        pad = f", pad_value={one}" if one else ""
+    form = d.rng.choice([f'("{which}", {k})', f'("{which}", {k})', f'"{buffer.name}"'])
+    injective = d.rng.choice(["", "", "", ", assume_injective_transform=True"])
+    keyword = d.rng.choice(["", "index_map="])
+    if keyword:
+        return f"sch.transform_layout({block}, buffer={form}, index_map={index_map}{pad}{injective})"
+    return f"sch.transform_layout({block}, {form}, {index_map}{pad}{injective})"
+
+
+@Call("")
+def transform_block_layout(d):
+    block, realize, _ = d.AnyBlock()
+    extents = [d.Int(iter_var.dom.extent) for iter_var in realize.block.iter_vars]
+    if not extents:
+        raise CannotDraft()
+    return f"sch.transform_block_layout({block}, {IndexMap(d, extents)})"
+
+
+# ---- Reductions and blocks
+
+@Call("block")
+def decompose_reduction(d):
+    block, _, loops = d.Reduction()
+    return f"sch.decompose_reduction({block}, {d.LoopNames(block)}[{d.rng.randrange(len(loops))}])"
+
+
+@Call("block")
+def blockize(d):
+    preserve = d.Bool("preserve_unit_iters")
+    if d.rng.random() < 0.3:
+        # Blocks of one scope, often neighbours.
+        by_scope = {}
+        for realize, _, scope in d.Realizes():
+            if scope is not None:
+                by_scope.setdefault(scope.block.name_hint, []).append(realize.block.name_hint)
+        names = d.rng.choice(list(by_scope.values()))
+        count = d.rng.randrange(1, min(3, len(names)) + 1)
+        start = d.rng.randrange(len(names) - count + 1)
+        chosen = names[start:start + count] if d.rng.random() < 0.8 else d.rng.sample(names, count)
+        return f"sch.blockize([{', '.join(d.AsBlock(d.Text(name)) for name in chosen)}]{preserve})"
+    return f"sch.blockize({d.AnyLoop()[0]}{preserve})"
+
+
+@Call("")
+def tensorize(d):
+    """What is tensorized is tiled for it first; the intrinsics are those of compare.py."""
+    block, _, loops = d.Where(lambda realize, loops: realize.block.init is not None and
+                              str(realize.block.writes[0].source.dtype) == "float32" and len(loops) >= 3)
+    if d.rng.random() < 0.3:
+        return f'sch.tensorize({d.LoopNames(block)}[{d.rng.randrange(len(loops))}], "peer_{d.rng.choice([4, 8, 16])}{d.rng.choice(["", "t"])}")'
+    size = d.rng.choice([4, 8, 16])
+    name = d.LoopNames(block)
+    inner, outer = [], []
+    for k in range(len(loops)):
+        if k < len(loops) - 3:
+            outer.append(f"{name}[{k}]")
+            continue
+        o, i = d.Fresh("o"), d.Fresh("i")
+        d.apply(f"{o}, {i} = sch.split({name}[{k}], factors=[None, {size}])")
+        outer.append(o)
+        inner.append(i)
+    if d.rng.random() < 0.9:
+        d.apply(f"sch.reorder({', '.join(outer + inner)})")
+    intrin = f"peer_{size if d.rng.random() < 0.9 else 8}{d.rng.choice(['', 't'])}"
+    if d.rng.random() < 0.5:
+        loop = outer[-1] if d.rng.random() < 0.3 else inner[0]
+        init = d.Fresh("b")
+        d.apply(f"{init} = sch.decompose_reduction({block}, {d.rng.choice(outer[-3:])})")
+        if d.rng.random() < 0.3:
+            return f'sch.tensorize(sch.get_loops({init})[-2], "peer_{size}_init")'
+        return f'sch.tensorize({loop}, "{intrin}")'
+    return f'sch.tensorize({inner[0]}, "{intrin}"{d.Bool("preserve_unit_iters")})'
+
+
+@Call("")
+def annotate(d):
+    key = d.rng.choice(["k", "pragma_auto_unroll_max_step", "tir.note", "software_pipeline_stage"])
+    value = d.rng.choice(["1", "0.5", '"text"', "[0, 1, 2]", '{"a": 1}', '["x", "y"]', "True"])
+    if d.rng.random() < 0.5:
+        return f'sch.annotate({d.LoopOrBlock()}, ann_key="{key}", ann_val={value})'
+    return f'sch.annotate({d.LoopOrBlock()}, "{key}", {value})'
+
+
+@Call("")
+def unannotate(d):
+    """Of something that was annotated, mostly."""
+    target = d.LoopOrBlock()
+    if d.rng.random() < 0.9:
+        d.apply(f'sch.annotate({target}, "k", 1)')
+    return f'sch.unannotate({target}, {d.rng.choice(["", "ann_key="])}"k")'
+
+
+@Call("")
+def enter_postproc(d):
+    return "sch.enter_postproc()"
+
+
+@Call("", "work_on")
+def _WorkOn(d):
+    """Not a primitive: which function names are looked up in."""
+    functions = [v.name_hint for v in d.schedule.mod.get_global_vars()]
+    if len(functions) < 2 or d.function != "main":
+        raise CannotDraft()
+    d.function = d.rng.choice(functions)
+    return f'sch.work_on("{d.function}")'
