@@ -12,7 +12,7 @@ namespace {
 Annotation ToAnnotation(const Value& value) {
   if (const auto* boolean = value.As<bool>()) return {*boolean ? True() : False()};
   if (const auto* integer = value.As<int64_t>()) return {Expr(*integer)};
-  if (const auto* real = value.As<double>()) return {ConstFloat(DataType::Float(32), *real)};
+  if (const auto* real = value.As<double>()) return {ConstFloat(DataType::Float(64), *real)};
   if (const auto* text = value.As<std::string>()) return {String(*text)};
   if (const auto* list = value.As<Value::List>()) {
     Annotation::List entries;

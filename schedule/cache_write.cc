@@ -89,7 +89,9 @@ Outcome<CacheWriteResult> CacheWrite(const Function& function, uint32_t block_id
                    {},
                    {buffer->name}};
   }
+  // The copy comes just before the first block that reads what it writes.
   std::vector<uint32_t> readers = scope.Readers(buffer);
+  std::erase_if(readers, [&](uint32_t reader) { return Contains(*users, reader); });
   const CopyPlace place = FindCopyPlace(scope, *child, readers);
   const auto& local = scope.block()->alloc_buffers;
   if (place.loop != nullptr &&
@@ -109,8 +111,7 @@ Outcome<CacheWriteResult> CacheWrite(const Function& function, uint32_t block_id
   uint32_t next_id = function->next_id;
   CacheWriteResult result;
   Stmt copy = MakeCopy(stage, part, /*into_cache=*/false, &analyzer, &next_id, &result.block);
-  const std::vector<uint32_t> neighbors = readers.empty() ? std::vector<uint32_t>() : std::vector<uint32_t>{block_id};
-  Stmt body = InsertCopy(*scope.block(), stage, copy, place, neighbors, /*after=*/true, *users);
+  Stmt body = InsertCopy(*scope.block(), stage, copy, place, readers, /*after=*/readers.empty(), *users);
   result.function = WithScopeBody(function, *scope.block(), std::move(body), {stage.cache}, next_id);
   return result;
 }

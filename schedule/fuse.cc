@@ -76,7 +76,7 @@ Outcome<FuseResult> Fuse(const Function& function, const std::vector<uint32_t>& 
     const DataType type = loops[i]->var.dtype();
     values[loops[i]->var] =
         CastTo(type, IsInt(loops[i]->extent, 1) ? Const(rest.dtype(), 0) : FloorMod(rest, loops[i]->extent));
-    rest = FloorDiv(rest, loops[i]->extent);
+    if (!IsInt(loops[i]->extent, 1)) rest = FloorDiv(rest, loops[i]->extent);
   }
   values[loops[0]->var] = CastTo(loops[0]->var.dtype(), rest);
   fields.body = Substitute(loops.back()->body, values);

@@ -1,17 +1,31 @@
 #include "schedule/simplify_nest.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "ir/analysis.h"
 #include "ir/functor.h"
 
 namespace tilewright {
 namespace {
 
+void AppendTerms(const Expr& e, std::vector<Expr>* terms) {
+  const auto* op = dyn_cast<BinaryNode>(e);
+  if (op != nullptr && op->op == BinaryOp::kAdd) {
+    AppendTerms(op->a, terms);
+    AppendTerms(op->b, terms);
+  } else {
+    terms->push_back(e);
+  }
+}
+
 class NestSimplifier : public Mutator {
  public:
-  NestSimplifier(arith::Analyzer& analyzer, bool preserve_unit_iters)
-      : analyzer_(analyzer), preserve_unit_iters_(preserve_unit_iters) {}
+  NestSimplifier(arith::Analyzer& analyzer, const std::vector<const ForNode*>& above, bool preserve_unit_iters)
+      : analyzer_(analyzer), preserve_unit_iters_(preserve_unit_iters) {
+    for (const ForNode* loop : above) loops_.push_back(loop->var.get());
+  }
   using Mutator::Mutate;
   Expr Mutate(const Expr& e) override { return analyzer_.Simplify(e); }
 
@@ -19,7 +33,9 @@ class NestSimplifier : public Mutator {
   Stmt MutateFor(const ForNode* op, const Stmt& self) override {
     Expr min = Mutate(op->min), extent = Mutate(op->extent);
     BindLoop(analyzer_, op->var, min, extent, preserve_unit_iters_);
+    loops_.push_back(op->var.get());
     Stmt body = Mutate(op->body);
+    loops_.pop_back();
     if (min.same_as(op->min) && extent.same_as(op->extent) && body.same_as(op->body)) return self;
     ForNode::Fields fields = op->fields();
     fields.min = std::move(min);
@@ -27,20 +43,38 @@ class NestSimplifier : public Mutator {
     fields.body = std::move(body);
     return For(std::move(fields));
   }
-  // What is inside of a block is its own business.
+  // What is inside of a block is its own business, and its predicate stays as it was written.
   Stmt MutateBlockRealize(const BlockRealizeNode* op, const Stmt& self) override {
-    Expr predicate = Mutate(op->predicate);
-    arith::Analyzer::Scope inside(&analyzer_);
-    analyzer_.Assume(predicate);
     std::vector<Expr> bindings = MutateAll(op->bindings);
-    bool changed = !predicate.same_as(op->predicate);
-    for (size_t i = 0; i < bindings.size(); ++i) changed |= !bindings[i].same_as(op->bindings[i]);
-    return changed ? Realize(std::move(bindings), std::move(predicate), op->block) : self;
+    bool changed = false;
+    for (size_t i = 0; i < bindings.size(); ++i) {
+      bindings[i] = LoopsFirst(bindings[i]);
+      changed |= !bindings[i].same_as(op->bindings[i]);
+    }
+    return changed ? Realize(std::move(bindings), op->predicate, op->block) : self;
   }
 
  private:
+  bool UsesLoops(const Expr& e) const {
+    return UsesVar(e, [&](const VarNode* var) { return std::ranges::find(loops_, var) != loops_.end(); });
+  }
+  // i + vo * 8 of vo * 8 + i, where vo is an iterator of the block around the nest.
+  Expr LoopsFirst(const Expr& e) const {
+    std::vector<Expr> terms;
+    AppendTerms(e, &terms);
+    if (terms.size() == 1) return e;
+    std::vector<Expr> ordered, others;
+    for (const Expr& term : terms) (UsesLoops(term) ? ordered : others).push_back(term);
+    if (others.empty() || ordered.empty()) return e;
+    ordered.insert(ordered.end(), others.begin(), others.end());
+    Expr sum = ordered[0];
+    for (size_t i = 1; i < ordered.size(); ++i) sum = sum + ordered[i];
+    return sum;
+  }
+
   arith::Analyzer& analyzer_;
   const bool preserve_unit_iters_;
+  std::vector<const VarNode*> loops_;
 };
 
 }  // namespace
@@ -67,7 +101,7 @@ bool ProductFits(DataType type, const std::vector<Expr>& factors) {
 Stmt SimplifyNest(const Stmt& nest, const std::vector<const ForNode*>& above, bool preserve_unit_iters) {
   arith::Analyzer analyzer;
   BindLoops(analyzer, above, preserve_unit_iters);
-  return NestSimplifier(analyzer, preserve_unit_iters).Mutate(nest);
+  return NestSimplifier(analyzer, above, preserve_unit_iters).Mutate(nest);
 }
 
 }  // namespace tilewright

@@ -18,8 +18,8 @@ void BindLoop(arith::Analyzer& analyzer, const Var& var, const Expr& min, const 
 // it.
 bool ProductFits(DataType type, const std::vector<Expr>& factors);
 
-// `nest` with the bindings and predicates of the blocks below it, and the extents of loops on the way, simplified.
-// `above`: the loops around it, up to its scope.
+// `nest` with the bindings of the blocks below it, and the extents of loops on the way, simplified; predicates stay as
+// they are written, as they do in TVM. `above`: the loops around it, up to its scope.
 Stmt SimplifyNest(const Stmt& nest, const std::vector<const ForNode*>& above, bool preserve_unit_iters);
 
 }  // namespace tilewright

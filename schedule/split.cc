@@ -85,14 +85,15 @@ Outcome<SplitResult> Split(const Function& function, uint32_t loop_id, const std
   SplitResult result;
   uint32_t next_id = function->next_id;
   std::vector<ForNode::Fields> loops;
-  Expr index = Const(loop.var.dtype(), 0);
+  Expr index;
   for (size_t i = 0; i < extents->size(); ++i) {
     ForNode::Fields fields;
     fields.id = next_id++;
     fields.var = Var(loop.var.name() + "_" + std::to_string(i), loop.var.dtype());
     fields.extent = (*extents)[i];
     BindLoop(analyzer, fields.var, Expr(0), fields.extent);
-    index = index * fields.extent + fields.var;
+    if (index && !IsInt(fields.extent, 1)) index = index * fields.extent;
+    index = index ? index + fields.var : fields.var;
     result.loops.push_back(fields.id);
     loops.push_back(std::move(fields));
   }

@@ -151,19 +151,20 @@ def ApplyCall(apply, drafter, call, results, primitive):
         return apply(call, primitive)
     name = drafter.Fresh("x")
     apply(f"{name} = {call}", primitive)
+    mark = f"{primitive}{drafter.count}"
     if primitive in ("get_block", "sample_compute_location"):
         value = drafter.names[name]
         if drafter.schedule.get_sref(value) is not None and "Root" not in str(value):
-            apply(f'sch.annotate({name}, "{primitive}", 1)', primitive)
+            apply(f'sch.annotate({name}, "{mark}", 1)', primitive)
     elif primitive.startswith("get_"):
         for k in range(len(drafter.names[name])):
-            apply(f'sch.annotate({name}[{k}], "{primitive}", {k})', primitive)
+            apply(f'sch.annotate({name}[{k}], "{mark}", {k})', primitive)
     elif primitive.startswith("sample_"):
         block, _, _ = drafter.AnyBlock()
-        apply(f'sch.annotate({drafter.AsBlock(block)}, "{primitive}", {name})', primitive)
+        apply(f'sch.annotate({drafter.AsBlock(block)}, "{mark}", {name})', primitive)
     elif results == "block" or results == "loop":
         if drafter.rng.random() < 0.2:
-            apply(f'sch.annotate({name}, "{primitive}", 1)', primitive)
+            apply(f'sch.annotate({name}, "{mark}", 1)', primitive)
 
 
 class Tilewright:
