@@ -88,6 +88,12 @@ def _base_libraries():
         headers = ["nlohmann"],
         header_only = ["nlohmann_json"],
     )
+    system_library(
+        name = "sqlite3",
+        debian_package = "libsqlite3-dev",
+        headers = ["sqlite3.h"],
+        libraries = {"sqlite3": "sqlite3"},
+    )
 
 def _llvm():
     system_library(

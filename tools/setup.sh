@@ -25,6 +25,7 @@ readonly packages=(
   libbenchmark-dev
   llvm-19-dev
   nlohmann-json3-dev
+  libsqlite3-dev
   # Peers that the benchmarks measure.
   libdnnl-dev
   libopenblas-pthread-dev
