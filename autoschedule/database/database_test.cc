@@ -1,0 +1,270 @@
+#include "autoschedule/database/database.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+namespace tilewright {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string FreshPath() {
+  const std::string path =
+      testing::TempDir() + "/" + testing::UnitTest::GetInstance()->current_test_info()->name() + ".db";
+  for (const char* suffix : {"", "-wal", "-shm"}) unlink((path + suffix).c_str());
+  return path;
+}
+
+Database OpenFresh(const std::string& path = FreshPath()) {
+  auto database = Database::Open(path);
+  EXPECT_TRUE(database.ok()) << database.status();
+  return *std::move(database);
+}
+
+TuningRecord Measured(std::string uid, std::vector<double> seconds) {
+  return {.uid = std::move(uid),
+          .workload = 0xfedcba9876543210,
+          .program = "def main(): ...",
+          .target = "znver4 +avx2",
+          .threads = 2,
+          .trace = R"({"trace": []})",
+          .scheduled = 5,
+          .seconds = std::move(seconds),
+          .unix_time = 1000};
+}
+
+TuningRecord Failed(std::string uid, std::string failure) {
+  TuningRecord record = Measured(std::move(uid), {});
+  record.failure = std::move(failure);
+  record.message = "signal 11";
+  return record;
+}
+
+RecordQuery Query(const TuningRecord& record) { return {.workload = record.workload, .target = record.target}; }
+
+std::vector<std::string> Uids(const Database& database) {
+  std::vector<std::string> uids;
+  const auto records = database.All();
+  EXPECT_TRUE(records.ok()) << records.status();
+  for (const TuningRecord& record : *records) uids.push_back(record.uid);
+  return uids;
+}
+
+std::string ReadFile(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+TEST(Database, HoldsWhatWasPut) {
+  const std::string path = FreshPath();
+  TuningRecord record = Measured("r", {0.25, 1.0 / 3});
+  record.dimensions = {{"n", 1, 128}};
+  record.message = std::string("any bytes: \0 \xff '\"", 17);
+  ASSERT_TRUE(OpenFresh(path).Put(record).ok());
+  const auto records = Database::Open(path)->All();
+  ASSERT_TRUE(records.ok()) << records.status();
+  ASSERT_EQ(records->size(), 1u);
+  const TuningRecord& read = (*records)[0];
+  EXPECT_EQ(read.uid, "r");
+  EXPECT_EQ(read.workload, record.workload);
+  EXPECT_EQ(read.program, record.program);
+  EXPECT_EQ(read.target, record.target);
+  EXPECT_EQ(read.threads, 2);
+  ASSERT_EQ(read.dimensions.size(), 1u);
+  EXPECT_EQ(DimensionsText(read.dimensions), R"({"n":[1,128]})");
+  EXPECT_EQ(read.trace, record.trace);
+  EXPECT_EQ(read.scheduled, 5u);
+  EXPECT_EQ(read.seconds, record.seconds);
+  EXPECT_EQ(read.message, record.message);
+  EXPECT_EQ(read.version, kTunerVersion);
+  EXPECT_EQ(read.unix_time, 1000);
+}
+
+TEST(Database, NamesAndDatesRecords) {
+  Database database = OpenFresh();
+  TuningRecord record = Measured("", {1});
+  record.unix_time = 0;
+  ASSERT_TRUE(database.Put(record).ok());
+  ASSERT_TRUE(database.Put(record).ok());
+  const auto records = database.All();
+  ASSERT_EQ(records->size(), 2u);
+  EXPECT_EQ((*records)[0].uid.size(), 32u);
+  EXPECT_NE((*records)[0].uid, (*records)[1].uid);
+  EXPECT_GT((*records)[0].unix_time, 1'700'000'000);
+}
+
+TEST(Database, BestIsOfLeastMedian) {
+  Database database = OpenFresh();
+  const TuningRecord steady = Measured("steady", {2, 2, 2});
+  ASSERT_TRUE(database.Put(Failed("failed", "crash")).ok());
+  ASSERT_TRUE(database.Put(Measured("lucky", {1, 3, 3})).ok());
+  ASSERT_TRUE(database.Put(steady).ok());
+  EXPECT_EQ(database.Best(Query(steady))->uid, "steady");
+  std::vector<std::string> order;
+  ASSERT_TRUE(database
+                  .VisitMeasured(Query(steady),
+                                 [&](const TuningRecord& record) {
+                                   order.push_back(record.uid);
+                                   return true;
+                                 })
+                  .ok());
+  EXPECT_THAT(order, ElementsAre("steady", "lucky"));
+}
+
+TEST(Database, BestIsOfTheWorkloadTargetThreadsAndDimensions) {
+  Database database = OpenFresh();
+  TuningRecord record = Measured("r", {1});
+  record.dimensions = {{"n", 8, 16}};
+  ASSERT_TRUE(database.Put(record).ok());
+  const auto found = [&](RecordQuery query) { return database.Best(query).ok(); };
+  RecordQuery query{.workload = record.workload, .target = record.target, .dimensions = {{"n", 16}}};
+  EXPECT_TRUE(found(query));
+  query.threads = 2;
+  EXPECT_TRUE(found(query));
+  query.threads = 1;
+  EXPECT_FALSE(found(query));
+  query.threads = 0;
+  query.dimensions["n"] = 17;
+  EXPECT_FALSE(found(query));
+  query.dimensions.clear();
+  EXPECT_FALSE(found(query));
+  EXPECT_EQ(database.Best(query).status().message(),
+            database.path() + ": no measured record of workload fedcba9876543210 for target znver4 +avx2");
+  EXPECT_TRUE(absl::IsNotFound(database.Best({}).status()));
+}
+
+TEST(Database, PutRefusesARecordThatSaysNothing) {
+  Database database = OpenFresh();
+  EXPECT_EQ(database.Put(Measured("r", {})).message(), "a record has times, or a reason why there are none");
+}
+
+TEST(Database, MergeAddsWhatIsNew) {
+  const std::string path = FreshPath();
+  Database a = OpenFresh(path), b = OpenFresh(path + ".other");
+  ASSERT_TRUE(a.Put(Measured("1", {1})).ok());
+  ASSERT_TRUE(b.Put(Measured("1", {1})).ok());
+  ASSERT_TRUE(b.Put(Failed("2", "timeout")).ok());
+  EXPECT_EQ(*a.Merge(b), 1);
+  EXPECT_EQ(*a.Merge(b), 0);
+  EXPECT_THAT(Uids(a), ElementsAre("1", "2"));
+  unlink((path + ".other").c_str());
+}
+
+TEST(Database, PruneKeepsTheFastest) {
+  Database database = OpenFresh();
+  TuningRecord one_thread = Measured("one thread", {9});
+  one_thread.threads = 1;
+  TuningRecord other = Measured("other program", {7});
+  other.workload = 3;
+  for (const TuningRecord& record : {Measured("slow", {3}), Measured("fast", {1}), Failed("failed", "crash"),
+                                     Measured("middle", {2}), one_thread, other}) {
+    ASSERT_TRUE(database.Put(record).ok());
+  }
+  EXPECT_EQ(*database.Prune(2), 2);
+  EXPECT_THAT(Uids(database), ElementsAre("fast", "middle", "one thread", "other program"));
+  EXPECT_EQ(*database.Prune(0), 4);
+  EXPECT_THAT(Uids(database), ElementsAre());
+}
+
+TEST(Database, ExportsLinesOfJson) {
+  Database database = OpenFresh();
+  ASSERT_TRUE(database.Put(Measured("a", {0.5})).ok());
+  ASSERT_TRUE(database.Put(Failed("b", "crash")).ok());
+  const std::string lines = *database.Export();
+  const size_t end = lines.find('\n');
+  const auto a = RecordFromJson(lines.substr(0, end)), b = RecordFromJson(lines.substr(end + 1));
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_EQ(a->workload, 0xfedcba9876543210);
+  EXPECT_THAT(a->seconds, ElementsAre(0.5));
+  EXPECT_EQ(b->failure, "crash");
+  EXPECT_EQ(ToJson(*a) + "\n" + ToJson(*b) + "\n", lines);
+}
+
+TEST(Record, RefusesOtherJson) {
+  EXPECT_EQ(RecordFromJson("[1]").status().message(), "a record is a JSON object");
+  EXPECT_EQ(RecordFromJson("{").status().message(), "a record is a JSON object");
+  EXPECT_EQ(RecordFromJson(R"({"uid": 3})").status().message(), "a record's \"uid\" is missing or of the wrong type");
+  EXPECT_EQ(RecordFromJson(R"({"uid": "a", "workload": "12"})").status().message(),
+            "a record's \"workload\" is missing or of the wrong type");
+  EXPECT_EQ(ParseDimensions("{\"n\": [1]}").status().message(), "dimension ranges are an object of pairs of integers");
+  EXPECT_EQ(ParseHash("xyz").status().message(), "\"xyz\" is no hash of 16 hexadecimal digits");
+}
+
+// What a file says after an attempt to open it, and that the attempt left it as it was.
+std::string Refusal(const std::string& path) {
+  const std::string before = ReadFile(path);
+  const auto database = Database::Open(path);
+  EXPECT_FALSE(database.ok());
+  EXPECT_EQ(ReadFile(path), before);
+  return database.ok() ? "" : std::string(database.status().message());
+}
+
+TEST(Database, RefusesWhatIsNoDatabase) {
+  const std::string path = FreshPath();
+  EXPECT_EQ(Database::Open(path, Database::Mode::kExisting).status().message(), path + ": there is no such file");
+  EXPECT_THAT(Database::Open("/nowhere/at/all.db").status().message(), HasSubstr("cannot open the database"));
+  EXPECT_FALSE(Database::Open(testing::TempDir()).ok());
+  EXPECT_EQ(Database::Open("").status().message(), "a database has a path");
+  std::ofstream(path) << "these are no records, but a text of somebody else";
+  EXPECT_EQ(Refusal(path), path + ": the database cannot be read: file is not a database");
+}
+
+TEST(Database, RefusesOtherProgramsDatabases) {
+  const std::string path = FreshPath();
+  sqlite3* foreign = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &foreign), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(foreign, "CREATE TABLE addresses(name TEXT)", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(foreign);
+  EXPECT_EQ(Refusal(path), path + ": this SQLite database is not one of tuning records");
+}
+
+TEST(Database, RefusesNewerVersions) {
+  const std::string path = FreshPath();
+  {
+    OpenFresh(path);
+  }
+  sqlite3* newer = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &newer), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(newer, "PRAGMA user_version=99", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(newer);
+  EXPECT_EQ(Refusal(path), path + ": the database has version 99 of the format; this program reads version 1");
+}
+
+TEST(Database, RefusesDamage) {
+  const std::string path = FreshPath();
+  {
+    Database database = OpenFresh(path);
+    for (int i = 0; i < 40; ++i) {
+      TuningRecord record = Measured(std::to_string(i), {1.0 + i});
+      record.trace = std::string(3000, 'x');
+      ASSERT_TRUE(database.Put(record).ok());
+    }
+  }
+  const std::string whole = ReadFile(path);
+  ASSERT_GT(whole.size(), 16u * 4096);
+  const auto write = [&](const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; };
+  write(whole.substr(0, whole.size() / 2));
+  EXPECT_NE(Refusal(path), "");
+  std::string overwritten = whole;
+  for (size_t i = 4096; i < overwritten.size(); ++i) overwritten[i] = static_cast<char>(i * 31);
+  write(overwritten);
+  EXPECT_NE(Refusal(path), "");
+  // Whatever page is damaged: an error or records, never a crash.
+  for (size_t page = 0; page < whole.size(); page += 4096) {
+    std::string damaged = whole;
+    for (size_t i = 0; i < 64; ++i) damaged[page + i * 61 % 4096] ^= static_cast<char>(i + 1);
+    write(damaged);
+    const auto database = Database::Open(path);
+    if (database.ok()) static_cast<void>(database->All().ok());
+  }
+}
+
+}  // namespace
+}  // namespace tilewright
