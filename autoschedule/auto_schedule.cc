@@ -1,10 +1,82 @@
 #include "autoschedule/auto_schedule.h"
 
+#include <algorithm>
+
 #include "autoschedule/contraction.h"
 #include "autoschedule/contraction_rule.h"
+#include "autoschedule/inline_rule.h"
+#include "autoschedule/plain_rule.h"
 #include "verify/block_scope.h"
 
 namespace tilewright {
+namespace {
+
+using Rule = Outcome<std::monostate> (*)(Schedule& sch, BlockRv block, const Target& target, Choices& choices);
+
+// The rules of one function, on the blocks directly in its root block.
+class FunctionRules {
+ public:
+  FunctionRules(AutoScheduled& result, std::string function, const Target& target, Choices& choices)
+      : result_(result), sch_(result.schedule), function_(std::move(function)), target_(target), choices_(choices) {}
+
+  void Run() {
+    InlineElementwise(sch_, function_);
+    const Outcome<BlockRv> root = sch_.GetBlock(Root().name, function_);
+    if (!root.ok()) return LeaveAlone(root.refusal());
+    const Outcome<std::vector<BlockRv>> blocks = sch_.GetChildBlocks(*root);
+    if (!blocks.ok()) return LeaveAlone(blocks.refusal());
+    for (const BlockRv& block : *blocks) {
+      const BlockScope scope = BlockScope::Of(&Root());
+      // Earlier rules take other blocks along.
+      const ScopeChild* child = scope.Find(sch_.Get(block).As<BlockRef>()->id);
+      if (child != nullptr && IsSerial(*child)) Apply(scope, *child, block);
+    }
+  }
+
+ private:
+  const BlockNode& Root() const { return *cast<BlockRealizeNode>(sch_.module().Find(function_)->body)->block; }
+
+  static bool IsSerial(const ScopeChild& child) {
+    return std::all_of(child.loops.begin(), child.loops.end(),
+                       [](const ForNode* loop) { return loop->kind == ForKind::kSerial; });
+  }
+
+  void Apply(const BlockScope& scope, const ScopeChild& child, BlockRv block) {
+    if (MatchContraction(*child.realize).ok() && TryRule(ScheduleContraction, block, true)) return;
+    const bool shares_loops =
+        std::any_of(scope.children().begin(), scope.children().end(), [&](const ScopeChild& other) {
+          return &other != &child && !other.loops.empty() && !child.loops.empty() && other.loops[0] == child.loops[0];
+        });
+    if (!shares_loops && TryRule(SchedulePlain, block, false)) return;
+    KeepLoops(sch_, block);
+  }
+
+  // A refusal undoes the rule's steps.
+  bool TryRule(Rule rule, BlockRv block, bool report) {
+    Schedule attempt = sch_;
+    Choices choices = choices_;
+    const Outcome<std::monostate> done = rule(attempt, block, target_, choices);
+    if (done.ok()) {
+      sch_ = std::move(attempt);
+      choices_ = std::move(choices);
+    } else if (report) {
+      LeaveAlone(done.refusal(), attempt.refused_function());
+    }
+    return done.ok();
+  }
+
+  void LeaveAlone(const Refusal& refusal, const Function& refused = {}) {
+    result_.left_alone.push_back({refusal, refused ? refused : sch_.module().Find(function_)});
+  }
+
+  AutoScheduled& result_;
+  Schedule& sch_;
+  const std::string function_;
+  const Target& target_;
+  Choices& choices_;
+};
+
+}  // namespace
 
 AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinRegistry* intrins) {
   Choices preferred = Choices::Preferred();
@@ -14,25 +86,7 @@ AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinReg
 AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinRegistry* intrins, Choices& choices) {
   AutoScheduled result{Schedule(module, {.intrins = intrins}), {}};
   for (const Function& function : module.functions()) {
-    const auto* root = dyn_cast<BlockRealizeNode>(function->body);
-    if (root == nullptr) continue;
-    const BlockScope scope = BlockScope::Of(root->block.get());
-    for (const ScopeChild& child : scope.children()) {
-      if (!MatchContraction(*child.realize).ok()) continue;
-      Schedule attempt = result.schedule;
-      Outcome<BlockRv> block = attempt.GetBlock(child.realize->block->name, function->name);
-      if (!block.ok()) {
-        result.left_alone.push_back({block.refusal(), function});
-        continue;
-      }
-      Outcome<std::monostate> done = ScheduleContraction(attempt, *block, target, choices);
-      if (done.ok()) {
-        result.schedule = std::move(attempt);
-      } else {
-        const Function& refused = attempt.refused_function();
-        result.left_alone.push_back({done.refusal(), refused ? refused : function});
-      }
-    }
+    if (isa<BlockRealizeNode>(function->body)) FunctionRules(result, function->name, target, choices).Run();
   }
   return result;
 }

@@ -4,9 +4,10 @@
 //   AutoScheduled result = AutoSchedule(module, HostTarget(), &intrins);
 //   ... result.schedule.module(), result.schedule.trace() ...
 //
-// One rule per block, nothing measured: contractions are tensorized
-// (autoschedule/contraction_rule.h), constant operands packed ahead of time (schedule/hoist_prepack.h), every other
-// block stays as it is.
+// One rule per block, nothing measured: elementwise blocks are computed where they are used
+// (autoschedule/inline_rule.h), contractions are tensorized (autoschedule/contraction_rule.h) and their constant
+// operands packed ahead of time (schedule/hoist_prepack.h), every other block runs in parallel and on vectors
+// (autoschedule/plain_rule.h).
 #pragma once
 
 #include <string>
@@ -19,7 +20,8 @@
 
 namespace tilewright {
 
-// A contraction that no rule could schedule. It stays as it was; the program is valid and slow.
+// A contraction that has no tensor form. It is scheduled like a block that is no contraction; the program is valid and
+// slow.
 struct LeftAlone {
   Refusal refusal;
   Function function;  // what Render wants

@@ -1,0 +1,61 @@
+#include "autoschedule/access_strides.h"
+
+#include "ir/analysis.h"
+#include "ir/arith/linear.h"
+#include "ir/functor.h"
+
+namespace tilewright {
+namespace {
+
+class AccessCollector : public Visitor {
+ public:
+  explicit AccessCollector(const BlockNode& block) : block_(block) {}
+  using Visitor::Visit;
+  std::vector<Access> accesses;
+
+ protected:
+  void VisitLoad(const LoadNode* op) override {
+    Add(op->buffer, op->indices, false);
+    Visitor::VisitLoad(op);
+  }
+  void VisitStore(const StoreNode* op) override {
+    Add(op->buffer, op->indices, true);
+    Visitor::VisitStore(op);
+  }
+
+ private:
+  void Add(const Buffer& buffer, const std::vector<Expr>& indices, bool store) {
+    Access access{buffer, store, {}, std::vector<std::vector<int64_t>>(indices.size())};
+    for (const IterVar& iter : block_.iter_vars) AddIterator(access, indices, iter.var);
+    accesses.push_back(std::move(access));
+  }
+
+  void AddIterator(Access& access, const std::vector<Expr>& indices, const Var& var) {
+    std::optional<int64_t> stride = 0, elements = 1;  // of one step of the dimension
+    for (size_t d = indices.size(); d-- > 0;) {
+      std::optional<int64_t> step = 0;
+      if (UsesVar(indices[d], var)) {
+        const auto linear = arith::DetectLinear(indices[d], {var}, &analyzer_);
+        step = linear ? AsInt(linear->coefficients[0]) : std::nullopt;
+        stride = step && stride && elements ? std::optional(*stride + *step * *elements) : std::nullopt;
+      }
+      access.steps[d].push_back(step.value_or(0));
+      const auto extent = AsInt(access.buffer->shape[d]);
+      elements = elements && extent ? std::optional(*elements * *extent) : std::nullopt;
+    }
+    access.strides.push_back(stride);
+  }
+
+  const BlockNode& block_;
+  arith::Analyzer analyzer_;
+};
+
+}  // namespace
+
+std::vector<Access> AccessesOf(const BlockNode& block) {
+  AccessCollector collector(block);
+  collector.Visit(block.body);
+  return std::move(collector.accesses);
+}
+
+}  // namespace tilewright

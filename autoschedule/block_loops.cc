@@ -1,0 +1,77 @@
+#include "autoschedule/block_loops.h"
+
+#include "schedule/assign_or_return.h"
+
+namespace tilewright {
+
+Function FunctionOf(const Schedule& sch, BlockRv block) {
+  return sch.module().Find(sch.Get(block).As<BlockRef>()->function);
+}
+
+const BlockRealizeNode& RealizeOf(const Schedule& sch, BlockRv block) {
+  return *FindBlock(FunctionOf(sch, block), sch.Get(block).As<BlockRef>()->id);
+}
+
+const ForNode& LoopOf(const Schedule& sch, LoopRv loop) {
+  const LoopRef& ref = *sch.Get(loop).As<LoopRef>();
+  return *FindLoop(sch.module().Find(ref.function), ref.id);
+}
+
+std::optional<int64_t> ExtentOf(const Schedule& sch, LoopRv loop) { return AsInt(LoopOf(sch, loop).extent); }
+std::optional<int64_t> ExtentOf(const IterVar& iter) { return AsInt(iter.domain.extent); }
+
+Outcome<std::vector<LoopRv>> LoopsByIterator(Schedule& sch, BlockRv block, const char* rule) {
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.GetLoops(block));
+  const BlockRealizeNode& realize = RealizeOf(sch, block);
+  std::vector<LoopRv> by_iterator;
+  for (const Expr& binding : realize.bindings) {
+    for (const LoopRv& loop : loops) {
+      if (binding.get() == LoopOf(sch, loop).var.get()) by_iterator.push_back(loop);
+    }
+  }
+  if (by_iterator.size() != realize.bindings.size() || loops.size() != by_iterator.size()) {
+    return Refusal{rule, "an iterator of {block0} is not bound to a loop of its own", {realize.block->id}};
+  }
+  return by_iterator;
+}
+
+Outcome<std::vector<LoopRv>> LoopsInside(Schedule& sch, BlockRv block, LoopRv outer) {
+  TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, sch.GetLoops(block));
+  const uint32_t outer_id = sch.Get(outer).As<LoopRef>()->id;
+  for (size_t i = 0; i < loops.size(); ++i) {
+    if (sch.Get(loops[i]).As<LoopRef>()->id == outer_id) {
+      return std::vector<LoopRv>(loops.begin() + static_cast<std::ptrdiff_t>(i) + 1, loops.end());
+    }
+  }
+  return loops;
+}
+
+Outcome<std::monostate> WriteOut(Schedule& sch, BlockRv block, LoopRv outer, bool vector) {
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch, block, outer));
+  for (size_t i = loops.size(); i-- > 0;) {
+    if (vector && i + 1 == loops.size()) {
+      TW_RETURN_IF_REFUSED(sch.Vectorize(loops[i]));
+    } else {
+      TW_RETURN_IF_REFUSED(sch.Unroll(loops[i]));
+    }
+  }
+  return std::monostate();
+}
+
+size_t ParallelLoops(const std::vector<int64_t>& extents, int cores) {
+  int64_t iterations = 1;
+  size_t best = extents.empty() ? 0 : 1;
+  double best_balance = 0;
+  for (size_t i = 0; i < extents.size(); ++i) {
+    iterations *= extents[i];
+    const int64_t rounds = (iterations + cores - 1) / cores;
+    const double balance = static_cast<double>(iterations) / static_cast<double>(rounds * cores);
+    if (balance > best_balance + 0.02) {
+      best = i + 1;
+      best_balance = balance;
+    }
+  }
+  return best;
+}
+
+}  // namespace tilewright

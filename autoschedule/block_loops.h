@@ -1,0 +1,36 @@
+// What the rules ask of a schedule's blocks and loops.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "ir/function.h"
+#include "schedule/schedule.h"
+
+namespace tilewright {
+
+// The function that a block or loop of the schedule lies in.
+Function FunctionOf(const Schedule& sch, BlockRv block);
+const BlockRealizeNode& RealizeOf(const Schedule& sch, BlockRv block);
+const ForNode& LoopOf(const Schedule& sch, LoopRv loop);
+// Constant extents; nothing for others.
+std::optional<int64_t> ExtentOf(const Schedule& sch, LoopRv loop);
+std::optional<int64_t> ExtentOf(const IterVar& iter);
+
+// The block's loops by the iterator that each is bound to. A refusal of `rule` when an iterator is not bound to a loop
+// of its own.
+Outcome<std::vector<LoopRv>> LoopsByIterator(Schedule& sch, BlockRv block, const char* rule);
+
+// The loops of a block that are inside of `outer`, outermost first.
+Outcome<std::vector<LoopRv>> LoopsInside(Schedule& sch, BlockRv block, LoopRv outer);
+
+// Unrolls the loops of a block inside of `outer`; `vector`: vectorizes the innermost one instead.
+Outcome<std::monostate> WriteOut(Schedule& sch, BlockRv block, LoopRv outer, bool vector);
+
+// How many of the outermost loops run in parallel: the fewest that give each core the same number of iterations, or
+// nearly so.
+size_t ParallelLoops(const std::vector<int64_t>& extents, int cores);
+
+}  // namespace tilewright

@@ -1,0 +1,75 @@
+#include "autoschedule/inline_rule.h"
+
+#include <algorithm>
+
+#include "ir/builtin.h"
+#include "ir/functor.h"
+#include "verify/block_scope.h"
+
+namespace tilewright {
+namespace {
+
+// Operations that take many cycles: computing them again costs more than loading their result.
+bool IsDear(const BlockNode& block) {
+  bool dear = false;
+  PreOrderExprs(block.body, [&](const Expr& e) {
+    const auto* call = dyn_cast<CallNode>(e);
+    const auto* binary = dyn_cast<BinaryNode>(e);
+    dear |= call != nullptr && call->op != kIfThenElse;
+    dear |= binary != nullptr && binary->op == BinaryOp::kDiv && binary->dtype().is_float();
+    return !dear;
+  });
+  return dear;
+}
+
+int64_t Product(const std::vector<Expr>& extents) {
+  int64_t product = 1;
+  for (const Expr& extent : extents) product *= AsInt(extent).value_or(1);
+  return product;
+}
+
+// Whether some instances of `consumer` use the same element of a buffer of `shape`.
+bool UsesElementsAgain(const BlockNode& consumer, const std::vector<Expr>& shape) {
+  std::vector<Expr> extents;
+  for (const IterVar& iter : consumer.iter_vars) extents.push_back(iter.domain.extent);
+  return Product(extents) > Product(shape);
+}
+
+bool IsWorthInlining(const BlockScope& scope, const ScopeChild& child) {
+  const BlockNode& block = *child.realize->block;
+  if (block.init || !isa<StoreNode>(block.body) || block.writes.size() != 1) return false;
+  const std::vector<uint32_t> consumers = scope.Consumers(child.id());
+  const bool dear = IsDear(block);
+  bool again = consumers.size() > 1;
+  for (uint32_t id : consumers) {
+    const BlockNode& consumer = *scope.Find(id)->realize->block;
+    again |= UsesElementsAgain(consumer, block.writes[0].buffer->shape);
+    if (consumer.init && consumer.reads.size() > 1) return false;
+  }
+  return !dear || !again;
+}
+
+const BlockRealizeNode* RootOf(const Schedule& sch, const std::string& function) {
+  return dyn_cast<BlockRealizeNode>(sch.module().Find(function)->body);
+}
+
+}  // namespace
+
+void InlineElementwise(Schedule& sch, const std::string& function) {
+  std::vector<uint32_t> ids;
+  const BlockRealizeNode* root = RootOf(sch, function);
+  if (root == nullptr) return;
+  const Outcome<BlockRv> root_block = sch.GetBlock(root->block->name, function);
+  if (!root_block.ok()) return;
+  const Outcome<std::vector<BlockRv>> children = sch.GetChildBlocks(*root_block);
+  if (!children.ok()) return;
+  for (const BlockRv& block : *children) {
+    const BlockScope scope = BlockScope::Of(RootOf(sch, function)->block.get());
+    const ScopeChild* child = scope.Find(sch.Get(block).As<BlockRef>()->id);
+    if (child == nullptr || !IsWorthInlining(scope, *child)) continue;
+    // A refusal leaves the block where it is.
+    if (const auto inlined = sch.ComputeInline(block); !inlined.ok()) continue;
+  }
+}
+
+}  // namespace tilewright

@@ -1,0 +1,20 @@
+// Computes elementwise blocks where their results are used, before other rules look at a function.
+//
+//   bias_add = conv + bias                  relu = max((conv + bias) * scale + offset, 0)
+//   bn_mul = bias_add * scale         ->
+//   bn_add = bn_mul + offset
+//   relu = max(bn_add, 0)
+//
+// Kept are blocks whose value is dear (exp, division, ...) and used more than once, blocks that contractions or window
+// reductions read (their rules place what feeds them), and whatever compute_inline refuses.
+#pragma once
+
+#include <string>
+
+#include "schedule/schedule.h"
+
+namespace tilewright {
+
+void InlineElementwise(Schedule& sch, const std::string& function);
+
+}  // namespace tilewright

@@ -1,0 +1,290 @@
+#include "autoschedule/plain_rule.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "autoschedule/access_strides.h"
+#include "autoschedule/block_loops.h"
+#include "autoschedule/fuse_consumers.h"
+#include "autoschedule/window_tile.h"
+#include "ir/functor.h"
+#include "schedule/assign_or_return.h"
+
+namespace tilewright {
+namespace {
+
+using Done = std::monostate;
+
+// Fewer element operations than this are done before another thread has begun.
+constexpr int64_t kLeastParallelWork = 1024;
+// Statements up to which loops over a window are written out.
+constexpr int64_t kMostWrittenOut = 400;
+
+// What the rule finds out before it changes anything.
+struct Plan {
+  std::string name;
+  std::vector<Access> accesses;
+  std::vector<int> spatial, reduce;  // positions of iterators
+  std::vector<std::optional<int64_t>> extents;
+  int vector = -1;  // the vector axis, or -1
+  int lanes = 1;
+  int64_t work = 0;  // instances, as far as known
+};
+
+// The widest type that the block computes with, in bits.
+int ElementBits(const BlockNode& block) {
+  int bits = 8;
+  PreOrderExprs(block.body, [&](const Expr& e) {
+    if (isa<LoadNode>(e) || isa<CastNode>(e)) bits = std::max(bits, e.dtype().bits());
+    return true;
+  });
+  return std::max(bits, block.writes.empty() ? 8 : block.writes[0].buffer->dtype.bits());
+}
+
+// Whether vectors along the iterator are stored, and loaded where the iterator is used, as neighbouring elements.
+bool IsVectorAxis(const Plan& plan, int iterator) {
+  for (const Access& access : plan.accesses) {
+    const auto stride = access.strides[static_cast<size_t>(iterator)];
+    if (access.store ? stride != 1 : stride != 0 && stride != 1) return false;
+  }
+  return true;
+}
+
+Outcome<Plan> MakePlan(const Schedule& sch, BlockRv block, const Target& target) {
+  const BlockRealizeNode& realize = RealizeOf(sch, block);
+  const BlockNode& node = *realize.block;
+  Plan plan{.name = node.name, .accesses = AccessesOf(node), .lanes = target.lanes(ElementBits(node))};
+  plan.work = 1;
+  for (size_t i = 0; i < node.iter_vars.size(); ++i) {
+    const IterVar& iter = node.iter_vars[i];
+    plan.extents.push_back(ExtentOf(iter));
+    plan.work *= plan.extents.back().value_or(64);
+    if (iter.kind != IterKind::kSpatial && iter.kind != IterKind::kReduce) {
+      return Refusal{"plain_rule", "an iterator of {block0} is neither spatial nor reduce", {node.id}};
+    }
+    (iter.kind == IterKind::kSpatial ? plan.spatial : plan.reduce).push_back(static_cast<int>(i));
+  }
+  if (plan.spatial.empty()) return Refusal{"plain_rule", "{block0} has no spatial iterator", {node.id}};
+  int stored_next = -1;  // stored along, whatever is loaded
+  for (int iterator : plan.spatial) {
+    if (plan.extents[static_cast<size_t>(iterator)] == 1) continue;
+    if (IsVectorAxis(plan, iterator)) plan.vector = iterator;
+    const bool next = std::all_of(plan.accesses.begin(), plan.accesses.end(), [&](const Access& access) {
+      return !access.store || access.strides[static_cast<size_t>(iterator)] == 1;
+    });
+    if (next) stored_next = iterator;
+  }
+  if (plan.vector < 0 && plan.reduce.empty()) plan.vector = stored_next;
+  return plan;
+}
+
+// Whether every access goes through its buffer in the order of the loops, or does not move at all.
+bool IsFlat(const Plan& plan, const BlockNode& block) {
+  const Access* store = nullptr;
+  for (const Access& access : plan.accesses) store = access.store ? &access : store;
+  if (store == nullptr) return false;
+  int64_t step = 1;
+  for (size_t i = plan.extents.size(); i-- > 0;) {
+    if (!plan.extents[i]) return false;
+    if (*plan.extents[i] > 1 && store->strides[i] != step) return false;
+    step *= *plan.extents[i];
+  }
+  for (const Access& access : plan.accesses) {
+    for (size_t i = 0; i < plan.extents.size(); ++i) {
+      if (*plan.extents[i] > 1 && access.strides[i] != store->strides[i]) return false;
+    }
+  }
+  // Indices that are used as values or in conditions would have to be divided out again.
+  bool only_in_indices = true;
+  PreOrderExprs(block.body, [&](const Expr& e) {
+    if (isa<LoadNode>(e)) return false;
+    only_in_indices &= !isa<VarNode>(e);
+    return only_in_indices;
+  });
+  return only_in_indices;
+}
+
+// Runs the outermost of `loops` in parallel: as few as give all cores about the same work, made one loop.
+Outcome<Done> RunInParallel(Schedule& sch, const Plan& plan, std::vector<LoopRv> loops, const Target& target,
+                            Choices& choices) {
+  std::vector<int64_t> extents;
+  int64_t iterations = 1;
+  for (const LoopRv& loop : loops) {
+    extents.push_back(ExtentOf(sch, loop).value_or(64));
+    iterations *= extents.back();
+  }
+  if (iterations == 1) return Done();
+  const int64_t preferred =
+      plan.work >= kLeastParallelWork ? static_cast<int64_t>(ParallelLoops(extents, target.cores)) : 0;
+  std::vector<int64_t> candidates(loops.size() + 1);
+  std::iota(candidates.begin(), candidates.end(), 0);
+  TW_ASSIGN_OR_RETURN(const Choices::Pick parallel,
+                      choices.Take(sch, plan.name + ".parallel_loops", candidates, static_cast<size_t>(preferred)));
+  if (parallel.value == 0) return Done();
+  LoopRv threads = loops[0];
+  if (parallel.value > 1) {
+    TW_ASSIGN_OR_RETURN(threads, sch.Fuse({loops.begin(), loops.begin() + parallel.value}));
+  }
+  return sch.Parallel(threads);
+}
+
+Outcome<Done> ScheduleElementwise(Schedule& sch, BlockRv block, const Plan& plan, const Target& target,
+                                  Choices& choices) {
+  TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, LoopsByIterator(sch, block, "plain_rule"));
+  if (plan.vector < 0 || plan.lanes < 2) return RunInParallel(sch, plan, loops, target, choices);
+  LoopRv vector = loops[static_cast<size_t>(plan.vector)];
+  if (IsFlat(plan, *RealizeOf(sch, block).block)) {
+    if (loops.size() > 1) {
+      TW_ASSIGN_OR_RETURN(vector, sch.Fuse(loops));
+    }
+    loops.clear();
+  } else {
+    loops.erase(loops.begin() + plan.vector);
+    std::vector<LoopRv> order = loops;
+    order.push_back(vector);
+    if (order.size() > 1) TW_RETURN_IF_REFUSED(sch.Reorder(order));
+  }
+  const std::optional<int64_t> extent = ExtentOf(sch, vector);
+  TW_ASSIGN_OR_RETURN(const Choices::Pick vectors, choices.Take(sch, plan.name + ".vectors", {1, 2, 4, 8}, 2));
+  const int64_t width = vectors.value * plan.lanes;
+  if (!extent || *extent > width) {
+    // An axis of unknown length, or with the whole work on it, is cut into vectors.
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch.Split(vector, {Value(), Value(width)}));
+    loops.push_back(parts[0]);
+    vector = parts[1];
+  }
+  TW_RETURN_IF_REFUSED(sch.Vectorize(vector));
+  return RunInParallel(sch, plan, loops, target, choices);
+}
+
+// What the rule does with a tile: the iterators it is cut from, and its candidates.
+WindowReduction WindowOf(const Plan& plan) {
+  WindowReduction window{.accesses = plan.accesses, .reduce = plan.reduce, .vector = plan.vector, .lanes = plan.lanes};
+  for (const auto& extent : plan.extents) window.extents.push_back(extent.value_or(64));
+  for (size_t i = plan.spatial.size(); i-- > 0;) {
+    const int iterator = plan.spatial[i];
+    // A tile of an unknown extent would need a condition for each of its elements.
+    if (iterator == plan.vector || plan.extents[static_cast<size_t>(iterator)].value_or(1) == 1) continue;
+    (window.column < 0 ? window.column : window.row) = iterator;
+    if (window.row >= 0) break;
+  }
+  return window;
+}
+
+Outcome<WindowTile> PickTile(Schedule& sch, const Plan& plan, const WindowReduction& window, const Target& target,
+                             Choices& choices) {
+  const std::vector<WindowTile> tiles = ChooseWindowTiles(target, window);
+  std::vector<int64_t> indices(tiles.size());
+  std::iota(indices.begin(), indices.end(), 0);
+  TW_ASSIGN_OR_RETURN(const Choices::Pick tile, choices.Take(sch, plan.name + ".window_tile", indices, 0));
+  return tiles[static_cast<size_t>(tile.value)];
+}
+
+// Puts what elementwise producers make of the block's inputs (padding) into buffers that the tile loads them to.
+Outcome<std::vector<BlockRv>> StageProducers(Schedule& sch, BlockRv block) {
+  std::vector<BlockRv> stages;
+  TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> producers, sch.GetProducers(block));
+  for (const BlockRv& producer : producers) {
+    const BlockNode& node = *RealizeOf(sch, producer).block;
+    TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> consumers, sch.GetConsumers(producer));
+    if (consumers.size() != 1 || node.init || !isa<StoreNode>(node.body)) continue;
+    const Outcome<BlockRv> stage = sch.Reindex(block, Value(node.writes[0].buffer->name));
+    if (!stage.ok()) continue;
+    TW_RETURN_IF_REFUSED(sch.ComputeInline(producer));
+    TW_RETURN_IF_REFUSED(sch.SetScope(*stage, 0, "register"));
+    stages.push_back(*stage);
+  }
+  return stages;
+}
+
+Outcome<Done> ScheduleTiled(Schedule& sch, BlockRv block, const Plan& plan, const Target& target, Choices& choices) {
+  TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> stages, StageProducers(sch, block));
+  TW_ASSIGN_OR_RETURN(const BlockRv write_back, sch.CacheWrite(block, 0, "register"));
+  FuseConsumers(sch, write_back);
+  const WindowReduction window = WindowOf(plan);
+  TW_ASSIGN_OR_RETURN(const WindowTile tile, PickTile(sch, plan, window, target, choices));
+
+  // outer..., vector outer, column outer, reduce..., row inner, column inner, vector inner: the weights of a vector
+  // serve a whole row of tiles.
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch, block, "plain_rule"));
+  std::vector<LoopRv> outer, reduce, inner;
+  auto cut = [&](int iterator, int64_t size) -> Outcome<LoopRv> {
+    const LoopRv loop = loops[static_cast<size_t>(iterator)];
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch.Split(loop, {Value(), Value(size)}));
+    inner.push_back(parts[1]);
+    return parts[0];
+  };
+  std::vector<LoopRv> last;
+  for (int iterator : plan.spatial) {
+    if (iterator == plan.vector) continue;
+    if (iterator == window.row) {
+      TW_ASSIGN_OR_RETURN(const LoopRv part, cut(iterator, tile.rows));
+      outer.push_back(part);
+    } else if (iterator == window.column) {
+      TW_ASSIGN_OR_RETURN(const LoopRv part, cut(iterator, tile.columns));
+      last.push_back(part);
+    } else {
+      outer.push_back(loops[static_cast<size_t>(iterator)]);
+    }
+  }
+  TW_ASSIGN_OR_RETURN(const LoopRv vector_outer, cut(plan.vector, tile.vectors * plan.lanes));
+  outer.push_back(vector_outer);
+  outer.insert(outer.end(), last.begin(), last.end());
+  int64_t statements = tile.rows * tile.columns * tile.vectors;
+  for (int iterator : plan.reduce) reduce.push_back(loops[static_cast<size_t>(iterator)]);
+  std::vector<LoopRv> order = outer;
+  order.insert(order.end(), reduce.begin(), reduce.end());
+  order.insert(order.end(), inner.begin(), inner.end());
+  TW_RETURN_IF_REFUSED(sch.Reorder(order));
+
+  const LoopRv tile_loop = outer.back();
+  TW_RETURN_IF_REFUSED(sch.ReverseComputeAt(write_back, tile_loop));
+  for (const BlockRv& stage : stages) TW_RETURN_IF_REFUSED(sch.ComputeAt(stage, reduce.back()));
+  TW_ASSIGN_OR_RETURN(const BlockRv init, sch.DecomposeReduction(block, reduce[0]));
+  TW_RETURN_IF_REFUSED(WriteOut(sch, init, tile_loop, true));
+  TW_RETURN_IF_REFUSED(WriteOut(sch, write_back, tile_loop, true));
+  for (const BlockRv& stage : stages) TW_RETURN_IF_REFUSED(WriteOut(sch, stage, reduce.back(), true));
+  TW_RETURN_IF_REFUSED(WriteOut(sch, block, reduce.back(), true));
+  for (size_t i = reduce.size(); i-- > 0;) {
+    statements *= ExtentOf(sch, reduce[i]).value_or(kMostWrittenOut);
+    if (statements > kMostWrittenOut) break;
+    TW_RETURN_IF_REFUSED(sch.Unroll(reduce[i]));
+  }
+  return RunInParallel(sch, plan, outer, target, choices);
+}
+
+}  // namespace
+
+Outcome<Done> SchedulePlain(Schedule& sch, BlockRv block, const Target& target, Choices& choices) {
+  TW_ASSIGN_OR_RETURN(const Plan plan, MakePlan(sch, block, target));
+  if (plan.reduce.empty()) return ScheduleElementwise(sch, block, plan, target, choices);
+  if (plan.vector >= 0 && plan.lanes > 1) return ScheduleTiled(sch, block, plan, target, choices);
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch, block, "plain_rule"));
+  std::vector<LoopRv> spatial;
+  for (int iterator : plan.spatial) spatial.push_back(loops[static_cast<size_t>(iterator)]);
+  std::vector<LoopRv> order = spatial;
+  for (int iterator : plan.reduce) order.push_back(loops[static_cast<size_t>(iterator)]);
+  if (order.size() > 1) TW_RETURN_IF_REFUSED(sch.Reorder(order));
+  return RunInParallel(sch, plan, spatial, target, choices);
+}
+
+void KeepLoops(Schedule& sch, BlockRv block) {
+  const Outcome<std::vector<LoopRv>> loops = sch.GetLoops(block);
+  if (!loops.ok() || loops->empty()) return;
+  const std::vector<Access> accesses = AccessesOf(*RealizeOf(sch, block).block);
+  const BlockRealizeNode& realize = RealizeOf(sch, block);
+  const Var innermost = LoopOf(sch, loops->back()).var;
+  for (size_t i = 0; i < realize.bindings.size(); ++i) {
+    const bool along = std::all_of(accesses.begin(), accesses.end(), [&](const Access& access) {
+      return access.strides[i] == 1 || (!access.store && access.strides[i] == 0);
+    });
+    if (along && realize.bindings[i].same_as(innermost)) {
+      if (sch.Vectorize(loops->back()).ok()) break;
+    }
+  }
+  for (const LoopRv& loop : *loops) {
+    if (LoopOf(sch, loop).kind != ForKind::kSerial || sch.Parallel(loop).ok()) return;
+  }
+}
+
+}  // namespace tilewright

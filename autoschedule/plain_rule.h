@@ -1,0 +1,43 @@
+// Schedules for blocks that have no tensor form: elementwise, broadcasting and copying blocks, reductions, pooling,
+// stencils and depthwise convolutions.
+//
+// The vector axis is the spatial iterator along which the block stores neighbouring elements.
+//
+// Without a reduction: the other loops run in parallel, the vector axis as vectors. Where all buffers are accessed in
+// their own order, everything is one loop first.
+//
+//   for i, j: B[i, j] = f(A[i, j])       ->      for ij_0 in T.parallel(...): for ij_1 in T.vectorized(...): ...
+//
+// With a reduction that reads along the vector axis, a tile of the output stays in vector registers:
+//
+//   for n, h0, c0, w0 (outer ones parallel):
+//       C_register[tile of h, w x vectors of c] = init
+//       for kh, kw (unrolled where they are few):
+//           C_register[...] += A[...] * W[...]
+//       C[tile] = C_register                             elementwise consumers computed here
+//
+// Every other reduction (along the contiguous dimension, say) has its spatial loops in parallel.
+//
+// Choices, each after the block's name:
+//   NAME.vectors         vectors of one iteration of an elementwise block
+//   NAME.window_tile     the tile in registers, by its rank in the estimate of autoschedule/window_tile.h
+//   NAME.parallel_loops  outermost loops that are fused into the parallel one; 0: serial
+#pragma once
+
+#include <variant>
+
+#include "autoschedule/choices.h"
+#include "ir/target.h"
+#include "schedule/schedule.h"
+
+namespace tilewright {
+
+// A refusal of "plain_rule" for blocks that share loops with others or whose iterators are not bound to loops of their
+// own; on it the steps before stay applied.
+Outcome<std::monostate> SchedulePlain(Schedule& sch, BlockRv block, const Target& target, Choices& choices);
+
+// For blocks in loops that a user arranged: keeps the order, runs the outermost loop that allows it in parallel, and
+// the innermost one as vectors where it is the vector axis.
+void KeepLoops(Schedule& sch, BlockRv block);
+
+}  // namespace tilewright

@@ -1,0 +1,195 @@
+// Every operator of ir/ops, and programs of other forms, through AutoSchedule: the result is verified, computes what
+// the unscheduled program does, and runs as machine code.
+#include <gtest/gtest.h>
+
+#include "autoschedule/auto_schedule.h"
+#include "codegen/llvm/testing/equivalence.h"
+#include "ir/builder.h"
+#include "ir/functor.h"
+#include "ir/interp/interp.h"
+#include "ir/ndarray.h"
+#include "ir/ops/conv.h"
+#include "ir/ops/conv_bn_relu.h"
+#include "ir/ops/conv_transpose.h"
+#include "ir/ops/depthwise.h"
+#include "ir/ops/elementwise.h"
+#include "ir/ops/matmul.h"
+#include "ir/ops/normalization.h"
+#include "ir/ops/pooling.h"
+#include "ir/ops/requantize.h"
+#include "verify/verify.h"
+
+namespace tilewright {
+namespace {
+
+using ops::OperandTypes;
+constexpr DataType kF32 = DataType::Float(32);
+
+// What interp cannot know: reordered sums of inexact terms and the polynomials' last places.
+constexpr double kTolerance = 1e-5;
+
+NDArray ArrayFor(const Buffer& buffer, uint64_t seed) {
+  std::vector<int64_t> shape;
+  for (const Expr& extent : buffer->shape) shape.push_back(*AsInt(extent));
+  NDArray array(buffer->dtype, std::move(shape));
+  FillIntegers(array, seed);
+  return array;
+}
+
+void RunWithAllChecks(const Function& function, const std::vector<interp::Argument>& arguments) {
+  absl::StatusOr<interp::Program> program = interp::Compile(function, interp::CompileOptions::AllChecks());
+  ASSERT_TRUE(program.ok()) << program.status();
+  const absl::Status status = program->Run(arguments);
+  ASSERT_TRUE(status.ok()) << status;
+}
+
+int CountLoops(const Function& function, ForKind kind) {
+  int count = 0;
+  PreOrder(function->body, [&](const Stmt& s) {
+    const auto* loop = dyn_cast<ForNode>(s);
+    count += loop != nullptr && loop->kind == kind;
+    return true;
+  });
+  return count;
+}
+
+struct Expected {
+  bool exact = true;  // the same numbers bit for bit, on small integers
+  bool vectorized = true, parallel = true;
+};
+
+void ExpectRight(const Function& op, const Expected& expected = {}) {
+  for (const char* target_name : {"x86-znver4", "x86-haswell", "arm-neoverse-n1"}) {
+    SCOPED_TRACE(target_name);
+    const Target target = *NamedTarget(target_name);
+    IntrinRegistry intrins = IntrinRegistry::Builtin();
+    const Module module(op);
+    const AutoScheduled result = AutoSchedule(module, target, &intrins);
+    const Function main = result.schedule.module().Find("main");
+    const VerifyResult verified = VerifyProgram(main);
+    ASSERT_NE(verified.verdict(), Verdict::kRefuted) << Render(verified, main);
+    if (expected.vectorized) EXPECT_GT(CountLoops(main, ForKind::kVectorized), 0);
+    if (expected.parallel) EXPECT_GT(CountLoops(main, ForKind::kParallel), 0);
+
+    std::vector<interp::Argument> before, after;
+    const size_t outputs = op->params.size() - 1;
+    for (size_t i = 0; i < op->params.size(); ++i) {
+      const NDArray array = ArrayFor(op->params[i].buffer, i);
+      before.emplace_back(array);
+      after.emplace_back(i < outputs ? array : ArrayFor(op->params[i].buffer, 99));
+    }
+    RunWithAllChecks(op, before);
+    RunWithAllChecks(main, after);
+    const NDArray &want = before.back().array, &got = after.back().array;
+    if (expected.exact) {
+      EXPECT_TRUE(BitEqual(want, got)) << MaxError(want, got).position;
+    } else {
+      EXPECT_LT(MaxError(want, got).max_abs, kTolerance);
+    }
+    if (::testing::Test::HasFailure()) return;
+  }
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const AutoScheduled result = AutoSchedule(Module(op), HostTarget(), &intrins);
+  EXPECT_EQ(testing::CompareWithInterpreter(result.schedule.module(), {.tolerance = 1e-4, .parallel = true}), "");
+}
+
+constexpr Expected kInexact = {.exact = false};
+// Too little work for threads.
+constexpr Expected kSmall = {.parallel = false};
+
+TEST(Rules, Elementwise) {
+  ExpectRight(ops::Add({37, 131}));
+  ExpectRight(ops::Relu({5, 1031}));
+  ExpectRight(ops::Relu({7}), {.vectorized = true, .parallel = false});
+  ExpectRight(ops::Gelu({33, 129}), kInexact);
+  ExpectRight(ops::BiasAdd({3, 17, 19, 23}));
+  ExpectRight(ops::Add({64, 80}, DataType::Int(8)));
+  ExpectRight(ops::Add({16, 300}, DataType::Float(64)));
+}
+
+TEST(Rules, Pooling) {
+  ExpectRight(ops::MaxPool(2, 13, 11, 19, {.kernel = 3, .stride = 2, .padding = 1}));
+  ExpectRight(ops::AveragePool(1, 9, 9, 40, {.kernel = 2, .stride = 2}), kInexact);
+  ExpectRight(ops::GlobalAveragePool(1, 7, 7, 133), kInexact);
+}
+
+TEST(Rules, Depthwise) {
+  ExpectRight(ops::Depthwise(1, 11, 13, 32, {.kernel = 3, .stride = 1, .padding = 1}));
+  ExpectRight(ops::Depthwise(1, 14, 14, 24, {.kernel = 3, .stride = 2, .padding = 1}));
+  ExpectRight(ops::Depthwise(2, 9, 7, 5, {.kernel = 3, .stride = 1, .padding = 0, .dilation = 2}), kSmall);
+  ExpectRight(ops::Depthwise(1, 6, 6, 8, {.kernel = 1}, 6), {.vectorized = false, .parallel = true});
+}
+
+TEST(Rules, Rows) {
+  ExpectRight(ops::Softmax(19, 133), kInexact);
+  ExpectRight(ops::RowNorm(37, 131), kInexact);
+  ExpectRight(ops::LayerNorm(23, 129), kInexact);
+}
+
+TEST(Rules, Convolutions) {
+  ExpectRight(
+      ops::ConvBnRelu({.spatial = {9, 9}, .in_channels = 5, .out_channels = 19, .windows = ops::Same({3, 1, 1}, 2)}));
+  ExpectRight(ops::Conv(
+      {.spatial = {7, 9}, .in_channels = 8, .out_channels = 12, .windows = ops::Same({3, 2, 1}, 2), .groups = 4}));
+  ExpectRight(
+      ops::Conv({.spatial = {5, 6, 7}, .in_channels = 3, .out_channels = 18, .windows = ops::Same({3, 1, 1}, 3)}));
+  ExpectRight(ops::ConvTranspose(1, 5, 7, 6, 20, {.kernel = 4, .stride = 2, .padding = 1}));
+  ExpectRight(ops::ConvTranspose(2, 4, 3, 5, 9, {.kernel = 3, .stride = 1, .padding = 0}));
+  ExpectRight(ops::ConvTranspose(1, 4, 5, 6, 17, {.kernel = 5, .stride = 3, .padding = 2}));
+}
+
+TEST(Rules, Products) {
+  ExpectRight(ops::TransposeBatchMatmul(2, 13, 3, 20));
+  ExpectRight(ops::Matmul(23, 37, 29, OperandTypes::Float32(), true), {.vectorized = false});
+  ExpectRight(ops::Matmul(1, 67, 129));
+  ExpectRight(ops::Matmul(67, 1, 129), {.vectorized = false});
+  ExpectRight(ops::Matmul(23, 40, 17, *OperandTypes::Parse("bf16")));
+  ExpectRight(ops::Matmul(23, 40, 17, *OperandTypes::Parse("u8s8")));
+  ExpectRight(ops::MatmulRequantize(9, 33, 20, *OperandTypes::Parse("u8s8"), {.scale = 0.0625, .zero_point = 3}));
+  ExpectRight(
+      ops::ConvRequantize({.spatial = {6, 6}, .in_channels = 8, .out_channels = 20, .windows = ops::Same({3, 1, 1}, 2)},
+                          *OperandTypes::Parse("s8s8"), {.scale = 0.03125, .to = DataType::Int(8)}));
+}
+
+// Sums over any axes.
+TEST(Rules, Reductions) {
+  for (const std::vector<int>& reduced : {std::vector<int>{0}, {1}, {2}, {3}, {0, 1}, {1, 3}, {0, 2}, {2, 3}}) {
+    FunctionBuilder f;
+    const std::vector<int64_t> shape = {6, 7, 11, 35};
+    Buffer a = f.Input("A", {6, 7, 11, 35}, kF32);
+    std::vector<ReduceAxis> axes;
+    std::vector<Expr> kept;
+    for (int d = 0; d < 4; ++d) {
+      const bool is_reduced = std::find(reduced.begin(), reduced.end(), d) != reduced.end();
+      if (is_reduced) axes.emplace_back("k" + std::to_string(d), shape[static_cast<size_t>(d)]);
+      if (!is_reduced) kept.emplace_back(shape[static_cast<size_t>(d)]);
+    }
+    Buffer b = f.Compute("B", kept, [&](const std::vector<Var>& v) {
+      std::vector<Expr> at;
+      size_t next_kept = 0, next_axis = 0;
+      for (int d = 0; d < 4; ++d) {
+        const bool is_reduced = std::find(reduced.begin(), reduced.end(), d) != reduced.end();
+        at.push_back(is_reduced ? Expr(axes[next_axis++]) : Expr(v[next_kept++]));
+      }
+      return Sum(a.Load(at), axes);
+    });
+    ExpectRight(f.Build({b}), {.vectorized = reduced.back() != 3});
+  }
+}
+
+TEST(Rules, BroadcastTransposeStencil) {
+  FunctionBuilder f;
+  Buffer a = f.Input("A", {35, 66}, kF32), b = f.Input("B", {66}, kF32);
+  Buffer t = f.Compute("T", {66, 35}, [&](Var i, Var j) { return a(j, i) * b(i); });
+  ExpectRight(f.Build({t}));
+
+  FunctionBuilder g;
+  Buffer x = g.Input("X", {34, 67}, kF32);
+  Buffer y = g.Compute("Y", {32, 65}, [&](Var i, Var j) {
+    return x(i, j + 1) + x(i + 2, j + 1) + x(i + 1, j) + x(i + 1, j + 2) - x(i + 1, j + 1) * 4;
+  });
+  ExpectRight(g.Build({y}));
+}
+
+}  // namespace
+}  // namespace tilewright

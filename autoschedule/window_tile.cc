@@ -1,0 +1,80 @@
+#include "autoschedule/window_tile.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <tuple>
+
+namespace tilewright {
+namespace {
+
+constexpr int64_t kLongestSide = 8;
+// Registers that are left to weights, loaded elements and addresses.
+constexpr double kAccumulators = 0.6;
+// Cycles between dependent operations, and of a tile's beginning and end.
+constexpr double kLatency = 4, kTileOverhead = 10;
+constexpr size_t kMostTiles = 12;
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Vectors that the loads of one tile touch, each counted once.
+double TouchedVectors(const WindowReduction& reduction, const WindowTile& tile) {
+  double total = 0;
+  for (const Access& access : reduction.accesses) {
+    if (access.store) continue;
+    double touched = 1;
+    for (const std::vector<int64_t>& steps : access.steps) {
+      int64_t reach = 1, instances = 1;
+      auto add = [&](int iterator, int64_t extent) {
+        if (iterator < 0 || steps[static_cast<size_t>(iterator)] == 0) return;
+        reach += std::abs(steps[static_cast<size_t>(iterator)]) * (extent - 1);
+        instances *= extent;
+      };
+      add(reduction.row, tile.rows);
+      add(reduction.column, tile.columns);
+      for (int iterator : reduction.reduce) add(iterator, reduction.extents[static_cast<size_t>(iterator)]);
+      touched *= static_cast<double>(std::min(reach, instances));
+    }
+    const bool along = reduction.vector >= 0 && access.strides[static_cast<size_t>(reduction.vector)] == 1;
+    total += touched * static_cast<double>(along ? tile.vectors : 1);
+  }
+  return total;
+}
+
+int64_t ExtentOf(const WindowReduction& reduction, int iterator) {
+  return iterator < 0 ? 1 : reduction.extents[static_cast<size_t>(iterator)];
+}
+
+}  // namespace
+
+std::vector<WindowTile> ChooseWindowTiles(const Target& target, const WindowReduction& reduction) {
+  const int64_t rows = ExtentOf(reduction, reduction.row), columns = ExtentOf(reduction, reduction.column);
+  const int64_t length = ExtentOf(reduction, reduction.vector);
+  double steps = 1;
+  for (int iterator : reduction.reduce) steps *= static_cast<double>(ExtentOf(reduction, iterator));
+  const double per_cycle = std::max(1, target.f32_fma_per_cycle);
+  const auto most = static_cast<int64_t>(kAccumulators * target.vector_registers);
+  std::vector<WindowTile> tiles;
+  for (int64_t r = 1; r <= std::min(rows, kLongestSide); ++r) {
+    for (int64_t c = 1; c <= std::min(columns, kLongestSide); ++c) {
+      for (int64_t v = 1; v == 1 || (v <= 8 && (v - 1) * reduction.lanes < length); ++v) {
+        if (r * c * v > most) break;
+        WindowTile tile{r, c, v};
+        const double operations = static_cast<double>(r * c * v) * steps / per_cycle;
+        const double loads = TouchedVectors(reduction, tile) / per_cycle;
+        const double tile_cycles = std::max(operations, steps * kLatency) + loads + kTileOverhead;
+        const double count =
+            static_cast<double>(CeilDiv(rows, r) * CeilDiv(columns, c) * CeilDiv(length, v * reduction.lanes));
+        const double vectors = static_cast<double>(rows * columns) * static_cast<double>(length) / reduction.lanes;
+        tile.cost = tile_cycles * count / vectors;
+        tiles.push_back(tile);
+      }
+    }
+  }
+  std::sort(tiles.begin(), tiles.end(), [](const WindowTile& a, const WindowTile& b) {
+    return std::tie(a.cost, a.vectors, a.rows, a.columns) < std::tie(b.cost, b.vectors, b.rows, b.columns);
+  });
+  if (tiles.size() > kMostTiles) tiles.resize(kMostTiles);
+  return tiles;
+}
+
+}  // namespace tilewright

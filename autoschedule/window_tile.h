@@ -1,0 +1,32 @@
+// The tile of a reduction's output that stays in vector registers, for reductions that read along the vector axis:
+// depthwise convolutions, pooling, stencils, sums over outer dimensions.
+//
+// A tile is `rows` x `columns` elements of two spatial iterators times `vectors` of the vector axis. Larger tiles use
+// what windows share more often; they must leave registers for weights, and partial tiles at the edges are waste.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "autoschedule/access_strides.h"
+#include "ir/target.h"
+
+namespace tilewright {
+
+struct WindowTile {
+  int64_t rows = 1, columns = 1, vectors = 1;
+  double cost = 0;  // estimated cycles of a vector of the output
+};
+
+struct WindowReduction {
+  std::vector<Access> accesses;
+  std::vector<int64_t> extents;            // by iterator
+  std::vector<int> reduce;                 // positions of iterators
+  int row = -1, column = -1, vector = -1;  // the tiled ones; -1: there is none
+  int lanes = 1;
+};
+
+// Tiles that are worth a try, the best first.
+std::vector<WindowTile> ChooseWindowTiles(const Target& target, const WindowReduction& reduction);
+
+}  // namespace tilewright
