@@ -1,0 +1,299 @@
+#include "autoschedule/cost/instruction_mix.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tilewright {
+namespace {
+
+const LoopFacts& LoopAt(const ProgramFacts& facts, int loop) { return facts.loops[static_cast<size_t>(loop)]; }
+
+bool IsStraight(const LoopFacts& loop) { return loop.kind == ForKind::kUnrolled || loop.kind == ForKind::kVectorized; }
+
+bool VariesWith(const ProgramFacts& facts, LoopMask varies, int loop) {
+  return (varies >> std::min(LoopAt(facts, loop).depth, 63) & 1) != 0;
+}
+
+// The loop of the region that a place belongs to.
+int RegionLoop(const ProgramFacts& facts, int place) {
+  while (place >= 0 && IsStraight(LoopAt(facts, place))) place = LoopAt(facts, place).parent;
+  return place;
+}
+
+class Counter {
+ public:
+  Counter(const ProgramFacts& facts, const Target& target, const std::vector<double>& iterations)
+      : facts_(facts), target_(target), regions_(facts.loops.size() + 1) {
+    for (size_t row = 0; row < regions_.size(); ++row) {
+      Region& region = regions_[row];
+      region.loop = static_cast<int>(row) - 1;
+      region.iterations = 1;
+      for (int l = region.loop; l >= 0; l = LoopAt(facts, l).parent)
+        region.iterations *= iterations[static_cast<size_t>(l)];
+    }
+    for (const LoopFacts& loop : facts.loops) {
+      if (!IsStraight(loop)) At(RegionLoop(facts, loop.parent)).has_inner_loops = true;
+    }
+    FindCompilerVectorized();
+  }
+
+  std::vector<Region> Run() {
+    for (const OperationFacts& operation : facts_.operations) Count(operation);
+    for (const AccessFacts& access : facts_.accesses) Count(access);
+    CountRegisters();
+    std::vector<Region> result;
+    for (Region& region : regions_) {
+      if (region.counts.Total() > 0) result.push_back(region);
+    }
+    return result;
+  }
+
+ private:
+  Region& At(int loop) { return regions_[static_cast<size_t>(loop + 1)]; }
+
+  // The compiler turns an innermost loop into vectors where every access stands still or runs along its last dimension,
+  // and nothing is summed up over it.
+  void FindCompilerVectorized() {
+    by_compiler_.assign(regions_.size(), 0);
+    for (Region& region : regions_) {
+      by_compiler_[static_cast<size_t>(region.loop + 1)] = region.loop >= 0 && !region.has_inner_loops;
+    }
+    for (const LoopFacts& loop : facts_.loops) {
+      if (loop.kind == ForKind::kVectorized) by_compiler_[static_cast<size_t>(RegionLoop(facts_, loop.parent) + 1)] = 0;
+    }
+    for (const AccessFacts& access : facts_.accesses) {
+      const int loop = RegionLoop(facts_, access.loop);
+      const bool varies = loop >= 0 && VariesWith(facts_, access.varies, loop);
+      const bool contiguous = loop >= 0 && varies && Stride(access, loop) == 1;
+      if (access.lanes != 1 || (access.write && !contiguous) || (varies && !contiguous)) {
+        by_compiler_[static_cast<size_t>(loop + 1)] = 0;
+      }
+    }
+    for (const OperationFacts& operation : facts_.operations) {
+      if (operation.kind == OperationKind::kCall)
+        by_compiler_[static_cast<size_t>(RegionLoop(facts_, operation.loop) + 1)] = 0;
+    }
+    for (size_t row = 0; row < regions_.size(); ++row) regions_[row].vectorized = by_compiler_[row] != 0;
+  }
+
+  // Elements between what neighbouring iterations touch; 0 when the loop moves another dimension than the last.
+  int64_t Stride(const AccessFacts& access, int loop) const {
+    if (access.index.empty()) return 0;
+    int64_t stride = 0;
+    for (size_t d = 0; d < access.index.size(); ++d) {
+      for (const IndexTerm& term : access.index[d].terms) {
+        if (term.loop != loop) continue;
+        if (d + 1 < access.index.size()) return 0;
+        stride += term.scale;
+      }
+    }
+    return stride;
+  }
+
+  // Instructions per iteration of a region for something of `bits` that varies with the loops in `varies`.
+  struct Shape {
+    double copies = 1;    // by unrolled loops
+    double elements = 1;  // by vectorized loops
+    bool in_vector = false;
+    double outside = 1;  // less than 1: it does not vary with the region's loop and is done before
+  };
+  Shape ShapeOf(int place, LoopMask varies, int lanes) {
+    Shape shape{.elements = static_cast<double>(std::max(lanes, 1)), .in_vector = lanes > 1};
+    int loop = place;
+    for (; loop >= 0 && IsStraight(LoopAt(facts_, loop)); loop = LoopAt(facts_, loop).parent) {
+      if (!VariesWith(facts_, varies, loop)) continue;
+      const auto extent = static_cast<double>(LoopAt(facts_, loop).extent);
+      if (LoopAt(facts_, loop).kind == ForKind::kVectorized) {
+        shape.elements *= extent;
+        shape.in_vector = true;
+      } else {
+        shape.copies *= extent;
+      }
+    }
+    Region& region = At(loop);
+    if (loop >= 0 && !region.has_inner_loops && !VariesWith(facts_, varies, loop)) {
+      shape.outside = 1 / static_cast<double>(LoopAt(facts_, loop).extent);
+    } else if (region.vectorized && by_compiler_[static_cast<size_t>(loop + 1)]) {
+      // `lanes` iterations at a time.
+      shape.in_vector = true;
+    }
+    return shape;
+  }
+
+  double Vectors(const Shape& shape, int bits, int region_loop) const {
+    const double lanes = std::max(1, target_.lanes(std::max(bits, 8)));
+    if (by_compiler_[static_cast<size_t>(region_loop + 1)])
+      return shape.copies * shape.outside / (shape.outside < 1 ? 1 : lanes);
+    return shape.copies * (shape.in_vector ? std::ceil(shape.elements / lanes) : 1) * shape.outside;
+  }
+
+  void Count(const OperationFacts& operation) {
+    const int loop = RegionLoop(facts_, operation.loop);
+    Region& region = At(loop);
+    const bool sums = operation.accumulates;
+    // A sum varies with every loop: its old value does.
+    const Shape shape = ShapeOf(operation.loop, sums ? ~LoopMask{0} : operation.varies, operation.dtype.lanes());
+    const int bits = operation.kind == OperationKind::kConvert
+                         ? std::max(operation.dtype.bits(), operation.operand.bits())
+                         : operation.dtype.bits();
+    const double count = Vectors(shape, bits, loop) * operation.share;
+    if (shape.in_vector) region.vectorized = true;
+    InstructionCounts& counts = region.counts;
+    switch (operation.kind) {
+      case OperationKind::kMultiplyAdd:
+        counts.multiply_adds += count;
+        break;
+      case OperationKind::kDot:
+        counts.dots += count;
+        break;
+      case OperationKind::kArithmetic:
+        counts.arithmetic += count;
+        break;
+      case OperationKind::kDivide:
+        counts.divides += count;
+        break;
+      case OperationKind::kTranscendental:
+        counts.transcendentals += count;
+        break;
+      case OperationKind::kConvert:
+        counts.converts += count;
+        break;
+      case OperationKind::kCall:
+        counts.calls += count;
+        break;
+    }
+    if (sums) Chain(operation, loop);
+  }
+
+  // How many of these wait for each other in one iteration: the sum's copies that add to the same element.
+  void Chain(const OperationFacts& operation, int region_loop) {
+    const auto write = std::find_if(facts_.accesses.begin(), facts_.accesses.end(), [&](const AccessFacts& a) {
+      return a.write && a.accumulates && a.loop == operation.loop;
+    });
+    if (write == facts_.accesses.end()) return;
+    LoopMask where = 0;
+    for (const IndexForm& form : write->index) {
+      for (const IndexTerm& term : form.terms) where |= LoopMask{1} << std::min(LoopAt(facts_, term.loop).depth, 63);
+    }
+    if (region_loop >= 0 && VariesWith(facts_, where, region_loop)) return;  // another element in each iteration
+    double chained = operation.share;
+    for (int loop = operation.loop; loop >= 0 && loop != region_loop; loop = LoopAt(facts_, loop).parent) {
+      if (!VariesWith(facts_, where, loop)) chained *= static_cast<double>(LoopAt(facts_, loop).extent);
+    }
+    Region& region = At(region_loop);
+    region.chained = std::max(region.chained, chained);
+  }
+
+  void Count(const AccessFacts& access) {
+    const BufferFacts& buffer = facts_.buffers[static_cast<size_t>(access.buffer)];
+    if (buffer.buffer->scope.kind() == MemoryKind::kRegister || access.lanes == 0) return;
+    const int loop = RegionLoop(facts_, access.loop);
+    const int bits = buffer.buffer->dtype.bytes() * 8;
+    const Shape shape = ShapeOf(access.loop, access.varies, access.lanes);
+    InstructionCounts& counts = At(loop).counts;
+    if (shape.in_vector && !by_compiler_[static_cast<size_t>(loop + 1)] && !Contiguous(access)) {
+      counts.gathered += shape.copies * shape.elements * shape.outside * access.share;
+      return;
+    }
+    (access.write ? counts.stores : counts.loads) += Vectors(shape, bits, loop) * access.share;
+  }
+
+  // Whether the lanes of a vectorized loop lie side by side.
+  bool Contiguous(const AccessFacts& access) const {
+    for (int loop = access.loop; loop >= 0 && IsStraight(LoopAt(facts_, loop)); loop = LoopAt(facts_, loop).parent) {
+      if (LoopAt(facts_, loop).kind != ForKind::kVectorized || !VariesWith(facts_, access.varies, loop)) continue;
+      if (Stride(access, loop) != access.lanes) return false;
+    }
+    return true;
+  }
+
+  // Buffers in registers hold what one iteration touches; of other operands the vectors of one row are live, and one
+  // that is broadcast.
+  void CountRegisters() {
+    std::vector<double> held(facts_.buffers.size());
+    for (Region& region : regions_) {
+      std::fill(held.begin(), held.end(), 0);
+      double rows = 0;
+      for (const AccessFacts& access : facts_.accesses) {
+        if (RegionLoop(facts_, access.loop) != region.loop) continue;
+        const BufferFacts& buffer = facts_.buffers[static_cast<size_t>(access.buffer)];
+        const Shape shape = ShapeOf(access.loop, access.varies, access.lanes);
+        const double vectors =
+            shape.in_vector ? std::ceil(shape.elements / std::max(1, target_.lanes(buffer.buffer->dtype.bytes() * 8)))
+                            : 0;
+        if (buffer.buffer->scope.kind() == MemoryKind::kRegister) {
+          double& most = held[static_cast<size_t>(access.buffer)];
+          most = std::max(most, shape.copies * vectors);  // scalars are broadcast from memory when they are used
+        } else if (!access.write) {
+          rows = std::max(rows, vectors * shape.copies);
+        }
+      }
+      double sum = 0;
+      for (double vectors : held) sum += vectors;
+      if (sum > 0) region.register_vectors = sum + std::min(rows, sum) + 1;
+    }
+  }
+
+  const ProgramFacts& facts_;
+  const Target& target_;
+  std::vector<Region> regions_;
+  std::vector<char> by_compiler_;
+};
+
+}  // namespace
+
+double InstructionCounts::Total() const {
+  return multiply_adds + dots + arithmetic + divides + transcendentals + converts + calls + loads + stores + gathered;
+}
+
+InstructionCounts& InstructionCounts::operator+=(const InstructionCounts& other) {
+  multiply_adds += other.multiply_adds;
+  dots += other.dots;
+  arithmetic += other.arithmetic;
+  divides += other.divides;
+  transcendentals += other.transcendentals;
+  converts += other.converts;
+  calls += other.calls;
+  loads += other.loads;
+  stores += other.stores;
+  gathered += other.gathered;
+  return *this;
+}
+
+InstructionCounts InstructionCounts::operator*(double factor) const {
+  return {multiply_adds * factor, dots * factor,  arithmetic * factor, divides * factor, transcendentals * factor,
+          converts * factor,      calls * factor, loads * factor,      stores * factor,  gathered * factor};
+}
+
+std::vector<Region> RegionsOf(const ProgramFacts& facts, const Target& target, const std::vector<double>& iterations) {
+  return Counter(facts, target, iterations).Run();
+}
+
+std::vector<double> CoreIterations(const ProgramFacts& facts, int cores) {
+  std::vector<double> iterations;
+  for (const LoopFacts& loop : facts.loops) iterations.push_back(static_cast<double>(loop.extent));
+  for (size_t l = 0; l < facts.loops.size(); ++l) {
+    const LoopFacts& loop = facts.loops[l];
+    if (loop.kind != ForKind::kParallel) continue;
+    // Pieces of one loop follow each other; loops inside of a parallel one run on its core.
+    bool nested = false;
+    for (int outer = loop.parent; outer >= 0; outer = LoopAt(facts, outer).parent) {
+      nested |= LoopAt(facts, outer).kind == ForKind::kParallel;
+    }
+    if (nested) continue;
+    size_t end = l + 1;
+    double all = iterations[l], inner = 1;
+    for (; end < facts.loops.size() && facts.loops[end].loop == loop.loop; ++end) inner *= iterations[end];
+    all *= inner;
+    double left = std::ceil(all / cores);
+    for (size_t piece = l; piece < end; ++piece) {
+      const double count = std::clamp(left / inner, 1.0, iterations[piece]);
+      left /= count;
+      iterations[piece] = count;
+      if (piece + 1 < end) inner /= static_cast<double>(facts.loops[piece + 1].extent);
+    }
+  }
+  return iterations;
+}
+
+}  // namespace tilewright

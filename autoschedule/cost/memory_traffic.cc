@@ -1,0 +1,185 @@
+#include "autoschedule/cost/memory_traffic.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+
+namespace tilewright {
+namespace {
+
+// Around its capacity a cache keeps a part of a working set: all up to the first of these multiples of the capacity,
+// nothing from the second on.
+constexpr double kKeepsAllUpTo = 0.75, kKeepsNothingFrom = 1.5;
+
+double KeptPart(double working_set, double capacity) {
+  return std::clamp((kKeepsNothingFrom - working_set / capacity) / (kKeepsNothingFrom - kKeepsAllUpTo), 0.0, 1.0);
+}
+
+// How far an index moves and how many values it takes while loops run.
+struct Movement {
+  double span = 1, values = 1;
+};
+
+Movement MovementOf(const ProgramFacts& facts, const IndexForm& form, int64_t width, int outermost,
+                    const std::vector<double>& iterations) {
+  Movement m{static_cast<double>(width), static_cast<double>(width)};
+  for (const IndexTerm& term : form.terms) {
+    const auto loop = static_cast<size_t>(term.loop);
+    if (facts.loops[loop].depth < outermost) continue;
+    const double count = std::min(iterations[loop], static_cast<double>(term.extent));
+    m.span += std::abs(static_cast<double>(term.scale)) * (count - 1);
+    m.values *= count;
+  }
+  m.values = std::min(m.values, m.span);
+  return m;
+}
+
+bool InRegisters(const BufferFacts& buffer) { return buffer.buffer->scope.kind() == MemoryKind::kRegister; }
+
+// Whether the rows that an access touches at a time share so few sets of the first level that they evict each other.
+bool Conflicts(const ProgramFacts& facts, const AccessFacts& access, int outermost, const CacheLevel& l1,
+               const std::vector<double>& iterations) {
+  const BufferFacts& buffer = facts.buffers[static_cast<size_t>(access.buffer)];
+  const int64_t way = l1.bytes / l1.ways;
+  int64_t stride = buffer.buffer->dtype.bytes(), step = 0;
+  double rows = 1, lines_of_row = 1;
+  for (size_t d = access.index.size(); d-- > 0;) {
+    const Movement m = MovementOf(facts, access.index[d], access.width[d], outermost, iterations);
+    if (d + 1 == access.index.size()) {
+      lines_of_row = std::max(1.0, m.span * static_cast<double>(stride) / l1.line_bytes);
+    } else if (m.values > 1) {
+      rows *= m.values;
+      step = std::gcd(step, stride);
+    }
+    stride *= d < buffer.shape.size() ? buffer.shape[d] : 1;
+  }
+  if (rows <= 1) return false;
+  const double starts = static_cast<double>(way / std::max<int64_t>(l1.line_bytes, std::gcd(step, way)));
+  const double sets = std::min(starts * lines_of_row, static_cast<double>(way / l1.line_bytes));
+  return rows * lines_of_row > sets * (l1.ways - 1);
+}
+
+class Traffic {
+ public:
+  Traffic(const ProgramFacts& facts, const Target& target, const std::vector<double>& iterations)
+      : facts_(facts),
+        target_(target),
+        iterations_(iterations),
+        loops_(facts.loops.size()),
+        buffers_(facts.buffers.size()) {
+    once_.assign((loops_ + 1) * buffers_, 0);
+    body_ = direct_ = once_;
+    conflict_.assign((loops_ + 1) * buffers_, 0);
+    for (const AccessFacts& access : facts.accesses) {
+      if (!InRegisters(facts.buffers[static_cast<size_t>(access.buffer)])) Add(access);
+    }
+  }
+
+  // Bytes of each buffer that a cache takes from the level behind it. Cache 0 is L1.
+  std::vector<double> Misses(size_t cache, int cores) const {
+    const CacheLevel& level = target_.caches[cache];
+    const double capacity = static_cast<double>(level.bytes) / std::min(level.shared_by, cores);
+    std::vector<double> sum = direct_;  // of what is below an iteration, buffer by buffer
+    for (size_t l = loops_ + 1; l-- > 0;) {
+      const double kept = KeptPart(std::accumulate(&body_[At(l, 0)], &body_[At(l, 0)] + buffers_, 0.0), capacity);
+      for (size_t b = 0; b < buffers_; ++b) {
+        const size_t i = At(l, b);
+        if (body_[i] == 0) continue;
+        const double part = cache == 0 && conflict_[i] ? 0 : kept;
+        const double iteration = part * body_[i] + (1 - part) * std::max(sum[i], body_[i]);
+        // Outside of all loops: the program runs again and again, and finds what it left.
+        const double again = l == 0 ? 0 : std::min(once_[i], iterations_[l - 1] * iteration);
+        const double total = part * again + (1 - part) * (l == 0 ? 1 : iterations_[l - 1]) * iteration;
+        if (l == 0) {
+          sum[i] = total;
+        } else {
+          sum[At(static_cast<size_t>(facts_.loops[l - 1].parent + 1), b)] += total;
+        }
+      }
+    }
+    sum.resize(buffers_);
+    return sum;
+  }
+
+ private:
+  // Row 0 is the place outside of all loops, row l + 1 loop l.
+  size_t At(size_t row, size_t buffer) const { return row * buffers_ + buffer; }
+
+  void Add(const AccessFacts& access) {
+    const int line = target_.caches[0].line_bytes;
+    const auto b = static_cast<size_t>(access.buffer);
+    int depth = access.loop < 0 ? 0 : facts_.loops[static_cast<size_t>(access.loop)].depth + 1;
+    double inner = FootprintBytes(facts_, access, depth, line, iterations_) * access.share;
+    auto raise = [](double& value, double to) { value = std::max(value, to); };
+    raise(direct_[At(static_cast<size_t>(access.loop + 1), b)], inner);
+    bool conflicts = false;
+    for (int loop = access.loop;; loop = facts_.loops[static_cast<size_t>(loop)].parent, --depth) {
+      const auto row = static_cast<size_t>(loop + 1);
+      raise(body_[At(row, b)], inner);
+      conflicts = conflicts || Conflicts(facts_, access, depth, target_.caches[0], iterations_);
+      if (conflicts) conflict_[At(row, b)] = 1;
+      if (loop < 0) break;
+      inner = FootprintBytes(facts_, access, depth - 1, line, iterations_) * access.share;
+      raise(once_[At(row, b)], inner);
+    }
+  }
+
+  const ProgramFacts& facts_;
+  const Target& target_;
+  const std::vector<double>& iterations_;
+  const size_t loops_, buffers_;
+  // Footprints in bytes of: a loop that runs once, one of its iterations, the accesses directly in its body.
+  std::vector<double> once_, body_, direct_;
+  std::vector<char> conflict_;  // in one iteration of a loop
+};
+
+}  // namespace
+
+double FootprintBytes(const ProgramFacts& facts, const AccessFacts& access, int outermost, int line_bytes,
+                      const std::vector<double>& iterations) {
+  const BufferFacts& buffer = facts.buffers[static_cast<size_t>(access.buffer)];
+  const double element = buffer.buffer->dtype.bytes();
+  double rows = 1, bytes = element;
+  bool contiguous = true;  // so far, each dimension is touched as a whole
+  for (size_t d = access.index.size(); d-- > 0;) {
+    Movement m = MovementOf(facts, access.index[d], access.width[d], outermost, iterations);
+    const double extent = d < buffer.shape.size() ? static_cast<double>(buffer.shape[d]) : m.span;
+    m.span = std::min(m.span, extent);
+    m.values = std::min(m.values, extent);
+    if (contiguous) {
+      // Elements with gaps of more than a line are on lines of their own.
+      const double span = bytes * m.span;
+      const double apart = m.values * std::max<double>(bytes, line_bytes);
+      bytes = std::min(span, std::max(apart, bytes));
+      contiguous = m.span == extent;
+    } else {
+      rows *= m.values;
+    }
+  }
+  return rows * std::ceil(bytes / line_bytes) * line_bytes;
+}
+
+MemoryTraffic TrafficOf(const ProgramFacts& facts, const Target& target, const std::vector<double>& iterations,
+                        int cores) {
+  const Traffic traffic(facts, target, iterations);
+  std::vector<char> written(facts.buffers.size(), 0);
+  for (const AccessFacts& access : facts.accesses) {
+    if (access.write) written[static_cast<size_t>(access.buffer)] = 1;
+  }
+  MemoryTraffic result;
+  for (size_t cache = 0; cache < target.caches.size(); ++cache) {
+    const bool last = cache + 1 == target.caches.size();
+    LevelTraffic level{last ? "memory" : absl::StrCat("L", cache + 2)};
+    const std::vector<double> misses = traffic.Misses(cache, cores);
+    for (size_t b = 0; b < misses.size(); ++b) {
+      level.read_bytes += misses[b];
+      if (written[b]) level.written_bytes += misses[b];
+    }
+    result.levels.push_back(std::move(level));
+  }
+  return result;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,444 @@
+#include "autoschedule/cost/program_facts.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "autoschedule/cost/take_apart.h"
+#include "ir/builtin.h"
+#include "ir/structural.h"
+
+namespace tilewright {
+namespace {
+
+int64_t IntOr(const Expr& e, int64_t otherwise) { return e ? AsInt(e).value_or(otherwise) : otherwise; }
+
+const Expr& WithoutCasts(const Expr& e) {
+  const Expr* inner = &e;
+  while (true) {
+    if (const auto* cast = dyn_cast<CastNode>(*inner)) {
+      inner = &cast->value;
+    } else if (const auto* broadcast = dyn_cast<BroadcastNode>(*inner)) {
+      inner = &broadcast->value;
+    } else {
+      return *inner;
+    }
+  }
+}
+
+bool IsZero(const Expr& e) {
+  const auto* number = dyn_cast<FloatImmNode>(e);
+  return number != nullptr ? number->value == 0 : IsInt(e, 0);
+}
+
+// The builtin that adds up several products: dot_add(c, a, b).
+constexpr std::string_view kDotCall = "dot_add";
+
+// Builtins that a processor has one slow instruction for, and those that are computed by polynomials.
+OperationKind KindOfCall(std::string_view op) {
+  if (op == kDotCall) return OperationKind::kDot;
+  if (op == "sqrt" || op == "rsqrt") return OperationKind::kDivide;
+  for (std::string_view cheap : {"floor", "ceil", "trunc", "round", "nearbyint", "isnan", "isinf", "isfinite", "abs",
+                                 "shift_left", "shift_right", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
+                                 "reinterpret", "popcount", "clz", "fma"}) {
+    if (op == cheap) return op == "fma" ? OperationKind::kMultiplyAdd : OperationKind::kArithmetic;
+  }
+  return EffectOf(op) == CallEffect::kPure ? OperationKind::kTranscendental : OperationKind::kCall;
+}
+
+class Gatherer {
+ public:
+  explicit Gatherer(ProgramFacts* facts) : facts_(*facts) {}
+
+  void Run(const Function& function) {
+    for (const Param& param : function->params) {
+      if (param.buffer) facts_.buffers[static_cast<size_t>(BufferOf(param.buffer))].param = true;
+    }
+    Visit(function->body);
+  }
+
+ private:
+  // A sub-buffer of a block: index d of the sub-buffer is index `first + d` of the buffer, after what the block adds.
+  struct View {
+    int buffer;
+    size_t first;
+    std::vector<IndexForm> offset;
+  };
+
+  void Visit(const Stmt& s) {
+    switch (s->kind()) {
+      case Kind::kFor:
+        return VisitFor(dyn_cast<ForNode>(s));
+      case Kind::kSeq:
+        for (const Stmt& child : dyn_cast<SeqNode>(s)->stmts) Visit(child);
+        return;
+      case Kind::kBlockRealize:
+        return VisitBlock(dyn_cast<BlockRealizeNode>(s));
+      case Kind::kStore:
+        return VisitStore(dyn_cast<StoreNode>(s));
+      case Kind::kIf: {
+        const auto* branch = dyn_cast<IfNode>(s);
+        const double share = Share(branch->condition);
+        WithShare(share, [&] { Visit(branch->then_case); });
+        if (branch->else_case) WithShare(1 - share, [&] { Visit(branch->else_case); });
+        return;
+      }
+      case Kind::kWhile:
+        return Visit(dyn_cast<WhileNode>(s)->body);
+      case Kind::kLetStmt: {
+        const auto* let = dyn_cast<LetStmtNode>(s);
+        Bind(let->var, let->value);
+        return Visit(let->body);
+      }
+      case Kind::kAttrStmt:
+        return Visit(dyn_cast<AttrStmtNode>(s)->body);
+      case Kind::kAllocate:
+        return Visit(dyn_cast<AllocateNode>(s)->body);
+      case Kind::kDeclBuffer:
+        return Visit(dyn_cast<DeclBufferNode>(s)->body);
+      case Kind::kEvaluate:
+        Compute(dyn_cast<EvaluateNode>(s)->value);
+        return;
+      default:
+        return;
+    }
+  }
+
+  void VisitFor(const ForNode* loop) {
+    const int parent = place_;
+    const int depth = parent < 0 ? 0 : facts_.loops[static_cast<size_t>(parent)].depth + 1;
+    const auto extent = AsInt(loop->extent);
+    place_ = static_cast<int>(facts_.loops.size());
+    facts_.loops.push_back({loop, parent, depth, std::max<int64_t>(extent.value_or(kUnknownExtent), 1), loop->kind});
+    IndexForm form = loop->min ? Form(loop->min) : IndexForm{};
+    if (facts_.loops.back().extent > 1) form.terms.push_back({place_, 1, facts_.loops.back().extent, 1});
+    env_[loop->var.get()] = std::move(form);
+    Visit(loop->body);
+    place_ = parent;
+  }
+
+  void VisitBlock(const BlockRealizeNode* realize) {
+    const BlockNode& block = *realize->block;
+    double first = 1;  // the part of all instances in which the reduction starts
+    for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+      const IterVar& iter = block.iter_vars[i];
+      const IndexForm& form = Bind(iter.var, realize->bindings[i]);
+      if (iter.kind != IterKind::kReduce) continue;
+      for (const IndexTerm& term : form.terms) first /= static_cast<double>(term.extent);
+    }
+    for (const MatchBuffer& match : block.match_buffers) BindView(match);
+    const BlockNode* outer = block_;
+    WithShare(Share(realize->predicate), [&] {
+      if (block.init) WithShare(first, [&] { Visit(block.init); });
+      block_ = &block;
+      Visit(block.body);
+      block_ = outer;
+    });
+  }
+
+  void VisitStore(const StoreNode* store) {
+    const size_t first_operation = facts_.operations.size();
+    const int buffer = BufferOf(store->buffer);
+    BufferFacts& target = facts_.buffers[static_cast<size_t>(buffer)];
+    if (const double nonzero = NonzeroPart(store->value); nonzero < 1) {
+      target.nonzero = target.nonzero < 1 ? std::max(target.nonzero, nonzero) : nonzero;
+    }
+    const LoopMask varies = Compute(store->value);
+    AccessFacts& access = AddAccess(store->buffer, store->indices, /*write=*/true);
+    access.accumulates = ReadsItself(store);
+    access.varies |= varies & Straight();
+    if (access.accumulates && facts_.operations.size() > first_operation) facts_.operations.back().accumulates = true;
+  }
+
+  // Loops that are written out have a copy of the statement each even where only its value varies.
+  LoopMask Straight() const {
+    LoopMask mask = 0;
+    for (int loop = place_; loop >= 0; loop = facts_.loops[static_cast<size_t>(loop)].parent) {
+      const ForKind kind = facts_.loops[static_cast<size_t>(loop)].kind;
+      if (kind != ForKind::kUnrolled && kind != ForKind::kVectorized) break;
+      mask |= Bit(loop);
+    }
+    return mask;
+  }
+
+  // Whether the value adds to (or takes the maximum with, ...) the element that is written.
+  static bool ReadsItself(const StoreNode* store) {
+    const auto is_old = [&](const Expr& e) {
+      const auto* load = dyn_cast<LoadNode>(e);
+      if (load == nullptr || !load->buffer.same_as(store->buffer)) return false;
+      for (size_t d = 0; d < load->indices.size(); ++d) {
+        if (load->indices[d].get() != store->indices[d].get() &&
+            !StructuralEqual(load->indices[d], store->indices[d])) {
+          return false;
+        }
+      }
+      return true;
+    };
+    if (const auto* op = dyn_cast<BinaryNode>(store->value)) return is_old(op->a) || is_old(op->b);
+    if (const auto* call = dyn_cast<CallNode>(store->value))
+      return std::any_of(call->args.begin(), call->args.end(), is_old);
+    return false;
+  }
+
+  // Of if_then_else(condition, x, 0): the part where x is taken.
+  double NonzeroPart(const Expr& value) {
+    if (const auto* call = dyn_cast<CallNode>(value); call != nullptr && call->op == kIfThenElse) {
+      return IsZero(call->args[2]) ? Share(call->args[0]) : 1;
+    }
+    if (const auto* select = dyn_cast<SelectNode>(value))
+      return IsZero(select->false_value) ? Share(select->condition) : 1;
+    return 1;
+  }
+
+  // Records what it takes to compute a value (indices are free: they become addresses); returns what it varies with.
+  LoopMask Compute(const Expr& e) {
+    switch (e->kind()) {
+      case Kind::kVar:
+        return Varies(Form(e));
+      case Kind::kBinary:
+        return ComputeBinary(dyn_cast<BinaryNode>(e));
+      case Kind::kNot:
+        return Compute(dyn_cast<NotNode>(e)->a);
+      case Kind::kSelect: {
+        const auto* op = dyn_cast<SelectNode>(e);
+        if (op->condition.dtype().is_bool() && ShareIsKnown(op->condition))
+          return ComputeBranches(op->condition, op->true_value, op->false_value);
+        const LoopMask varies = Compute(op->condition) | Compute(op->true_value) | Compute(op->false_value);
+        return Record({OperationKind::kArithmetic, e.dtype()}, varies);
+      }
+      case Kind::kCast: {
+        const auto* op = dyn_cast<CastNode>(e);
+        return Record({OperationKind::kConvert, e.dtype(), op->value.dtype()}, Compute(op->value));
+      }
+      case Kind::kLoad:
+        return ComputeLoad(dyn_cast<LoadNode>(e));
+      case Kind::kRamp:
+        return Compute(dyn_cast<RampNode>(e)->base);
+      case Kind::kBroadcast:
+        return Compute(dyn_cast<BroadcastNode>(e)->value);
+      case Kind::kShuffle: {
+        LoopMask varies = 0;
+        for (const Expr& vector : dyn_cast<ShuffleNode>(e)->vectors) varies |= Compute(vector);
+        return Record({OperationKind::kArithmetic, e.dtype()}, varies);
+      }
+      case Kind::kLet: {
+        const auto* let = dyn_cast<LetNode>(e);
+        const LoopMask varies = Compute(let->value);
+        Bind(let->var, let->value);
+        return varies | Compute(let->body);
+      }
+      case Kind::kCall:
+        return ComputeCall(dyn_cast<CallNode>(e));
+      default:
+        return 0;
+    }
+  }
+
+  LoopMask ComputeBinary(const BinaryNode* op) {
+    if (op->dtype().is_bool() && op->a.dtype().is_index()) return Varies(Form(op->a)) | Varies(Form(op->b));
+    // a + b * c.
+    for (const auto& [sum, product] : {std::pair(&op->a, &op->b), std::pair(&op->b, &op->a)}) {
+      const auto* mul = dyn_cast<BinaryNode>(*product);
+      if ((op->op != BinaryOp::kAdd && op->op != BinaryOp::kSub) || mul == nullptr || mul->op != BinaryOp::kMul)
+        continue;
+      const LoopMask varies = Compute(*sum) | Compute(mul->a) | Compute(mul->b);
+      return Record({.kind = OperationKind::kMultiplyAdd, .dtype = op->dtype(), .operand = Operand(mul->a, mul->b)},
+                    varies, NonzeroUse(mul->a) * NonzeroUse(mul->b));
+    }
+    const bool divides = op->op == BinaryOp::kDiv || op->op == BinaryOp::kMod || op->op == BinaryOp::kFloorDiv ||
+                         op->op == BinaryOp::kFloorMod;
+    const LoopMask varies = Compute(op->a) | Compute(op->b);
+    return Record({divides ? OperationKind::kDivide : OperationKind::kArithmetic, op->a.dtype()}, varies);
+  }
+
+  LoopMask ComputeCall(const CallNode* call) {
+    if (call->op == kIfThenElse) return ComputeBranches(call->args[0], call->args[1], call->args[2]);
+    const OperationKind kind = KindOfCall(call->op);
+    LoopMask varies = 0;
+    double nonzero = 1;
+    for (const Expr& arg : call->args) {
+      if (arg.dtype().is_handle()) continue;
+      varies |= Compute(arg);
+    }
+    OperationFacts operation{.kind = kind, .dtype = call->dtype(), .callee = call->op};
+    if (kind == OperationKind::kDot && call->args.size() == 3) {
+      operation.operand = Operand(call->args[1], call->args[2]);
+      operation.products = std::max(1, call->args[1].dtype().lanes() / std::max(1, call->dtype().lanes()));
+      nonzero = NonzeroUse(call->args[1]) * NonzeroUse(call->args[2]);
+    }
+    if (kind == OperationKind::kCall && block_ != nullptr) {
+      for (const BufferRegion& region : block_->reads) AddRegion(region, false);
+      for (const BufferRegion& region : block_->writes) AddRegion(region, true);
+      varies = ~LoopMask{0};
+    }
+    return Record(operation, varies, nonzero);
+  }
+
+  // Only one of the values is computed.
+  LoopMask ComputeBranches(const Expr& condition, const Expr& a, const Expr& b) {
+    const double share = Share(condition);
+    LoopMask varies = ShareIsKnown(condition) ? 0 : Compute(condition);
+    WithShare(share, [&] { varies |= Compute(a); });
+    WithShare(1 - share, [&] { varies |= Compute(b); });
+    return varies;
+  }
+
+  LoopMask ComputeLoad(const LoadNode* load) { return AddAccess(load->buffer, load->indices, false).varies; }
+
+  // The type of what is multiplied: the wider of both without their conversions.
+  static DataType Operand(const Expr& a, const Expr& b) {
+    const DataType x = WithoutCasts(a).dtype().element(), y = WithoutCasts(b).dtype().element();
+    return x.bits() >= y.bits() ? x : y;
+  }
+
+  double NonzeroUse(const Expr& factor) {
+    const auto* load = dyn_cast<LoadNode>(WithoutCasts(factor));
+    return load == nullptr ? 1 : facts_.buffers[static_cast<size_t>(BufferOf(load->buffer))].nonzero;
+  }
+
+  LoopMask Record(OperationFacts operation, LoopMask varies, double nonzero = 1) {
+    operation.loop = place_;
+    operation.share = share_ * nonzero;
+    operation.varies = varies;
+    facts_.operations.push_back(operation);
+    return varies;
+  }
+
+  AccessFacts& AddAccess(const Buffer& buffer, const std::vector<Expr>& indices, bool write) {
+    std::vector<IndexForm> forms;
+    forms.reserve(indices.size());
+    int lanes = 1;
+    for (const Expr& index : indices) {
+      if (index.dtype().lanes() > 1) lanes = index.dtype().lanes();
+      forms.push_back(Form(index));
+    }
+    AccessFacts access{.loop = place_, .write = write, .share = share_, .lanes = lanes};
+    Resolve(buffer, std::move(forms), std::vector<int64_t>(indices.size(), 1), &access);
+    if (lanes > 1) access.width.back() = lanes;
+    facts_.accesses.push_back(std::move(access));
+    return facts_.accesses.back();
+  }
+
+  void AddRegion(const BufferRegion& region, bool write) {
+    std::vector<IndexForm> forms;
+    std::vector<int64_t> width;
+    for (const Range& range : region.region) {
+      forms.push_back(Form(range.min));
+      width.push_back(IntOr(range.extent, kUnknownExtent));
+    }
+    AccessFacts access{.loop = place_, .write = write, .share = share_, .lanes = 0};
+    Resolve(region.buffer, std::move(forms), std::move(width), &access);
+    facts_.accesses.push_back(std::move(access));
+  }
+
+  // Goes through views to the buffer they show.
+  void Resolve(const Buffer& buffer, std::vector<IndexForm> forms, std::vector<int64_t> width, AccessFacts* access) {
+    const auto view = views_.find(buffer->data.get());
+    if (view == views_.end()) {
+      access->buffer = BufferOf(buffer);
+      access->index = std::move(forms);
+      access->width = std::move(width);
+    } else {
+      access->buffer = view->second.buffer;
+      access->index = view->second.offset;
+      access->width.assign(access->index.size(), 1);
+      for (size_t d = 0; d < forms.size() && view->second.first + d < access->index.size(); ++d) {
+        IndexForm& index = access->index[view->second.first + d];
+        index = Add(std::move(index), forms[d]);
+        access->width[view->second.first + d] = width[d];
+      }
+    }
+    for (const IndexForm& form : access->index) access->varies |= Varies(form);
+  }
+
+  void BindView(const MatchBuffer& match) {
+    AccessFacts source;
+    std::vector<IndexForm> forms;
+    for (const Range& range : match.source.region) forms.push_back(Form(range.min));
+    Resolve(match.source.buffer, std::move(forms), std::vector<int64_t>(match.source.region.size(), 1), &source);
+    const size_t dims = source.index.size(), own = match.buffer->ndim();
+    views_[match.buffer->data.get()] = {source.buffer, dims >= own ? dims - own : 0, std::move(source.index)};
+  }
+
+  int BufferOf(const Buffer& buffer) {
+    if (const auto view = views_.find(buffer->data.get()); view != views_.end()) return view->second.buffer;
+    const auto [it, added] = buffers_.try_emplace(buffer->data.get(), static_cast<int>(facts_.buffers.size()));
+    if (added) {
+      BufferFacts facts{.buffer = buffer.get()};
+      facts.bytes = buffer->dtype.bytes();
+      for (const Expr& extent : buffer->shape) {
+        facts.shape.push_back(IntOr(extent, kUnknownExtent));
+        facts.bytes *= static_cast<double>(facts.shape.back());
+      }
+      facts_.buffers.push_back(std::move(facts));
+    }
+    return it->second;
+  }
+
+  const IndexForm* Lookup(const VarNode* var) const {
+    const auto it = env_.find(var);
+    return it == env_.end() ? nullptr : &it->second;
+  }
+  IndexForm Form(const Expr& e) const {
+    return ToIndexForm(e, [this](const VarNode* var) { return Lookup(var); });
+  }
+  const IndexForm& Bind(const Var& var, const Expr& value) { return env_[var.get()] = Form(value); }
+
+  double Share(const Expr& condition) const {
+    return ShareTrue(condition, [this](const VarNode* var) { return Lookup(var); });
+  }
+  // Conditions on indices are decided by cutting loops; others are computed.
+  static bool ShareIsKnown(const Expr& condition) {
+    if (const auto* negated = dyn_cast<NotNode>(condition)) return ShareIsKnown(negated->a);
+    const auto* op = dyn_cast<BinaryNode>(condition);
+    if (op == nullptr) return AsInt(condition).has_value();
+    return IsLogic(op->op) ? ShareIsKnown(op->a) && ShareIsKnown(op->b)
+                           : op->a.dtype().is_index() && !isa<LoadNode>(op->a);
+  }
+
+  LoopMask Bit(int loop) const { return LoopMask{1} << std::min(facts_.loops[static_cast<size_t>(loop)].depth, 63); }
+  LoopMask Varies(const IndexForm& form) const {
+    LoopMask mask = 0;
+    for (const IndexTerm& term : form.terms) mask |= Bit(term.loop);
+    return mask;
+  }
+
+  template <class Body>
+  void WithShare(double share, const Body& body) {
+    const double outer = share_;
+    share_ *= share;
+    if (share_ > 0) body();
+    share_ = outer;
+  }
+
+  ProgramFacts& facts_;
+  absl::flat_hash_map<const VarNode*, IndexForm> env_;
+  absl::flat_hash_map<const VarNode*, int> buffers_;
+  absl::flat_hash_map<const VarNode*, View> views_;
+  int place_ = -1;
+  double share_ = 1;
+  const BlockNode* block_ = nullptr;
+};
+
+}  // namespace
+
+double ProgramFacts::Iterations(int loop) const {
+  double iterations = 1;
+  for (; loop >= 0; loop = loops[static_cast<size_t>(loop)].parent) {
+    iterations *= static_cast<double>(loops[static_cast<size_t>(loop)].extent);
+  }
+  return iterations;
+}
+
+bool ProgramFacts::Encloses(int outer, int loop) const {
+  while (loop > outer) loop = loops[static_cast<size_t>(loop)].parent;
+  return loop == outer;
+}
+
+ProgramFacts GatherFacts(const Function& function) {
+  ProgramFacts facts;
+  Gatherer(&facts).Run(function);
+  TakeLoopsApart(&facts);
+  return facts;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,94 @@
+// What a scheduled program does, gathered in one walk: its loops, the memory it touches, the arithmetic.
+//
+//   ProgramFacts facts = GatherFacts(function);
+//   for (const AccessFacts& access : facts.accesses) ... facts.loops[access.loop] ...
+//
+// The function is scheduled, not lowered: blocks are there, loops have their kinds, tensor intrinsics stand as their
+// implementations. Everything that cost models know about a program comes from here. Terms:
+//   place      the innermost loop around something; -1 is outside of all loops
+//   share      the part of a place's iterations in which something happens: under a predicate, in an init
+//   varies     loops whose variable matters for the result; what does not vary with a loop is done once for it
+// A loop that a schedule fused is taken apart again where indices divide its variable, so that every index is a plain
+// sum over loops. Extents that are not constant count as kUnknownExtent.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "autoschedule/cost/index_form.h"
+#include "ir/function.h"
+
+namespace tilewright {
+
+inline constexpr int64_t kUnknownExtent = 64;
+
+using LoopMask = uint64_t;  // bit d: the loop at depth d of the chain of loops around a place
+
+struct LoopFacts {
+  const ForNode* loop = nullptr;
+  int parent = -1;
+  int depth = 0;  // 0: outermost
+  int64_t extent = 1;
+  ForKind kind = ForKind::kSerial;
+};
+
+struct BufferFacts {
+  const BufferNode* buffer = nullptr;
+  bool param = false;
+  double bytes = 0;
+  std::vector<int64_t> shape;
+  // The part of its elements' uses that are not zeros of a padding; products with such zeros need not be computed.
+  double nonzero = 1;
+};
+
+struct AccessFacts {
+  int buffer = 0;  // in ProgramFacts::buffers
+  int loop = -1;
+  bool write = false;
+  bool accumulates = false;  // a write of the old value with something added
+  double share = 1;
+  int lanes = 1;  // of a vector access, or 0: the region that an opaque call declares
+  LoopMask varies = 0;
+  std::vector<IndexForm> index;  // one per dimension
+  std::vector<int64_t> width;    // one per dimension: how far the access reaches from the index; mostly 1
+};
+
+enum class OperationKind : uint8_t {
+  kMultiplyAdd,     // a * b + c: one instruction
+  kDot,             // the dot_add builtin: several products added up
+  kArithmetic,      // add, multiply, min, max, compare, select
+  kDivide,          // and square root
+  kTranscendental,  // exp, tanh, ...: tens of instructions
+  kConvert,
+  kCall,  // of something opaque
+};
+
+struct OperationFacts {
+  OperationKind kind = OperationKind::kArithmetic;
+  DataType dtype;           // of the result
+  DataType operand;         // of what is multiplied, casts removed
+  int products = 1;         // of one kDot: how many for each lane of the result
+  std::string_view callee;  // of calls
+  int loop = -1;
+  double share = 1;
+  LoopMask varies = 0;
+  bool accumulates = false;  // onto what it computed in the iteration before
+};
+
+struct ProgramFacts {
+  std::vector<LoopFacts> loops;  // parents before children
+  std::vector<BufferFacts> buffers;
+  std::vector<AccessFacts> accesses;
+  std::vector<OperationFacts> operations;
+
+  // How often a place's body runs; 1 for -1.
+  double Iterations(int loop) const;
+  // Whether `outer` is `loop` or around it.
+  bool Encloses(int outer, int loop) const;
+};
+
+// The function must stay alive as long as the facts are used.
+ProgramFacts GatherFacts(const Function& function);
+
+}  // namespace tilewright

@@ -1,0 +1,137 @@
+#include "autoschedule/cost/projected.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "autoschedule/cost/memory_traffic.h"
+
+namespace tilewright {
+namespace {
+
+// Cycles of a core's arithmetic unit for one vector: a division or root; a function by its polynomial; a call.
+constexpr double kDivideCycles = 8, kFunctionCycles = 20, kCallCycles = 40;
+// Entering and leaving an innermost loop: a mispredicted branch and the first instructions that wait for memory.
+constexpr double kLoopEntryCycles = 20;
+// Of two things that overlap, the shorter one still costs this part of its time.
+constexpr double kNotOverlapped = 0.25;
+constexpr double kForkJoinSeconds = 0.4e-6;
+
+// Cycles of one iteration, by the unit that is busy.
+struct Cycles {
+  double arithmetic = 0, loads = 0, stores = 0, issue = 0, latency = 0;
+
+  double Throughput() const { return std::max({arithmetic, loads, stores, issue}); }
+};
+
+Cycles CyclesOf(const Region& region, const Target& target) {
+  const InstructionCounts& n = region.counts;
+  // What does not fit into registers is stored and loaded again.
+  const double spilled = std::max(0.0, region.register_vectors - target.vector_registers);
+  // Units that execute a wide operation in two halves take two narrow ones.
+  const double units = std::max(target.f32_fma_per_cycle, region.vectorized ? 1 : 2);
+  Cycles cycles;
+  cycles.arithmetic = (n.multiply_adds + n.dots + n.arithmetic / 2 + n.converts + n.divides * kDivideCycles +
+                       n.transcendentals * kFunctionCycles) /
+                          units +
+                      n.calls * kCallCycles;
+  cycles.loads = (n.loads + n.gathered + spilled) / std::max(target.loads_per_cycle, region.vectorized ? 0 : 2.0);
+  cycles.stores = (n.stores + spilled) / std::max(target.stores_per_cycle, region.vectorized ? 0 : 1.0);
+  cycles.issue = (n.Total() + n.gathered + 2 * spilled + 2) / target.issue_per_cycle;
+  cycles.latency = region.chained * target.fma_latency;
+  return cycles;
+}
+
+void ProjectCompute(const ProgramFacts& facts, const std::vector<double>& iterations, const Target& target,
+                    Projection* p, std::map<std::string, double>* seconds_by_limiter) {
+  const double cycle = 1e-9 / target.clock_ghz;
+  for (const Region& region : RegionsOf(facts, target, iterations)) {
+    const Cycles c = CyclesOf(region, target);
+    const double time = std::max(c.Throughput(), c.latency) * region.iterations * cycle;
+    const char* limiter = c.latency > c.Throughput()       ? "latency"
+                          : c.Throughput() == c.arithmetic ? "arithmetic"
+                          : c.Throughput() == c.loads      ? "loads"
+                          : c.Throughput() == c.stores     ? "stores"
+                                                           : "issue";
+    (*seconds_by_limiter)[limiter] += time;
+    p->throughput_seconds += c.Throughput() * region.iterations * cycle;
+    p->latency_seconds += c.latency * region.iterations * cycle;
+    p->compute_seconds += time;
+    p->instructions += region.counts * region.iterations;
+    p->register_vectors = std::max(p->register_vectors, region.register_vectors);
+    if (region.loop >= 0 && !region.has_inner_loops) {
+      const double entries = region.iterations / std::max(1.0, iterations[static_cast<size_t>(region.loop)]);
+      p->compute_seconds += entries * kLoopEntryCycles * cycle;
+    }
+  }
+}
+
+void ProjectParallel(const ProgramFacts& facts, const std::vector<double>& iterations, const Target& target,
+                     Projection* p) {
+  double all = 0, busiest = 0;
+  for (size_t l = 0; l < facts.loops.size(); ++l) {
+    const LoopFacts& loop = facts.loops[l];
+    const bool first_piece = loop.parent < 0 || facts.loops[static_cast<size_t>(loop.parent)].loop != loop.loop;
+    if (loop.kind != ForKind::kParallel || !first_piece) continue;
+    double count = 1, of_core = 1;
+    for (size_t piece = l; piece < facts.loops.size() && facts.loops[piece].loop == loop.loop; ++piece) {
+      count *= static_cast<double>(facts.loops[piece].extent);
+      of_core *= iterations[piece];
+    }
+    p->forks += facts.Iterations(loop.parent);
+    p->cores_used = std::max(p->cores_used, static_cast<int>(std::min<double>(target.cores, count)));
+    all += count;
+    busiest += of_core;
+  }
+  if (busiest > 0) p->balance = all / target.cores / busiest;
+  p->fork_seconds = p->forks * kForkJoinSeconds;
+}
+
+void ProjectTraffic(const ProgramFacts& facts, const std::vector<double>& iterations, const Target& target,
+                    Projection* p) {
+  const MemoryTraffic traffic = TrafficOf(facts, target, iterations, p->cores_used);
+  for (size_t i = 0; i < traffic.levels.size(); ++i) {
+    const LevelTraffic& level = traffic.levels[i];
+    const double bytes = level.read_bytes + level.written_bytes;
+    const bool memory = i + 1 == traffic.levels.size();
+    const double per_second = memory ? target.memory_gbs * 1e9 / p->cores_used
+                                     : target.caches[i + 1].bytes_per_cycle * target.clock_ghz * 1e9;
+    p->levels.push_back({level.from, level.read_bytes, level.written_bytes, per_second > 0 ? bytes / per_second : 0});
+  }
+}
+
+}  // namespace
+
+Projection Project(const ProgramFacts& facts, const Target& target) {
+  Projection p;
+  const std::vector<double> iterations = CoreIterations(facts, target.cores);
+  std::map<std::string, double> by_limiter;
+  ProjectCompute(facts, iterations, target, &p, &by_limiter);
+  ProjectParallel(facts, iterations, target, &p);
+  ProjectTraffic(facts, iterations, target, &p);
+
+  double longest = p.compute_seconds, sum = p.compute_seconds;
+  const auto compute = std::max_element(by_limiter.begin(), by_limiter.end(),
+                                        [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (compute != by_limiter.end()) p.limiter = compute->first;
+  for (const Projection::Level& level : p.levels) {
+    sum += level.seconds;
+    if (level.seconds <= longest) continue;
+    longest = level.seconds;
+    p.limiter = level.from;
+  }
+  p.seconds = longest + kNotOverlapped * (sum - longest) + p.fork_seconds;
+  if (p.fork_seconds > longest) p.limiter = "threads";
+  return p;
+}
+
+Projection Project(const Function& function, const Target& target) { return Project(GatherFacts(function), target); }
+
+std::vector<double> ProjectedModel::Predict(std::span<const Function> scheduled) const {
+  std::vector<double> seconds;
+  seconds.reserve(scheduled.size());
+  for (const Function& function : scheduled) seconds.push_back(Project(function, target_).seconds);
+  return seconds;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,120 @@
+#include "autoschedule/cost/take_apart.h"
+
+#include <algorithm>
+
+namespace tilewright {
+namespace {
+
+// Where a loop is cut: multiples of its variable at which some index changes, ascending, 1 first; each divides the
+// next.
+using Cuts = absl::InlinedVector<int64_t, 4>;
+
+std::vector<Cuts> FindCuts(const ProgramFacts& facts) {
+  std::vector<Cuts> cuts(facts.loops.size());
+  for (const AccessFacts& access : facts.accesses) {
+    for (const IndexForm& form : access.index) {
+      for (const IndexTerm& term : form.terms) {
+        const auto loop = static_cast<size_t>(term.loop);
+        const int64_t extent = facts.loops[loop].extent, upper = term.lower * term.extent;
+        if (term.lower > 1 && term.lower < extent) cuts[loop].push_back(term.lower);
+        if (upper < extent) cuts[loop].push_back(upper);
+      }
+    }
+  }
+  for (Cuts& of_loop : cuts) {
+    of_loop.push_back(1);
+    std::sort(of_loop.begin(), of_loop.end());
+    Cuts chain;
+    for (int64_t cut : of_loop) {
+      if (chain.empty() || (cut != chain.back() && cut % chain.back() == 0)) chain.push_back(cut);
+    }
+    of_loop = std::move(chain);
+  }
+  return cuts;
+}
+
+}  // namespace
+
+void TakeLoopsApart(ProgramFacts* facts) {
+  const std::vector<Cuts> cuts = FindCuts(*facts);
+  if (std::all_of(cuts.begin(), cuts.end(), [](const Cuts& c) { return c.size() == 1; })) return;
+
+  // The pieces of loop l are first[l] (outermost) to last[l] (innermost).
+  std::vector<LoopFacts> loops;
+  std::vector<int> first, last;
+  for (size_t l = 0; l < cuts.size(); ++l) {
+    const LoopFacts& whole = facts->loops[l];
+    first.push_back(static_cast<int>(loops.size()));
+    for (size_t piece = cuts[l].size(); piece-- > 0;) {
+      LoopFacts part = whole;
+      const int64_t upper = piece + 1 < cuts[l].size() ? cuts[l][piece + 1] : whole.extent;
+      part.extent = (upper + cuts[l][piece] - 1) / cuts[l][piece];
+      const bool outermost = piece + 1 == cuts[l].size();
+      part.parent = !outermost         ? static_cast<int>(loops.size()) - 1
+                    : whole.parent < 0 ? -1
+                                       : last[static_cast<size_t>(whole.parent)];
+      part.depth = part.parent < 0 ? 0 : loops[static_cast<size_t>(part.parent)].depth + 1;
+      loops.push_back(part);
+    }
+    last.push_back(static_cast<int>(loops.size()) - 1);
+  }
+
+  const auto new_mask = [&](LoopMask mask, int old_place) {
+    LoopMask result = 0;
+    for (int l = old_place; l >= 0; l = facts->loops[static_cast<size_t>(l)].parent) {
+      if ((mask >> std::min(facts->loops[static_cast<size_t>(l)].depth, 63) & 1) == 0) continue;
+      for (int piece = first[static_cast<size_t>(l)]; piece <= last[static_cast<size_t>(l)]; ++piece) {
+        result |= LoopMask{1} << std::min(loops[static_cast<size_t>(piece)].depth, 63);
+      }
+    }
+    return result;
+  };
+  // Indices tell which pieces of a loop that was cut they vary with.
+  const auto cut_loops = [&](int old_place) {
+    LoopMask mask = 0;
+    for (int l = old_place; l >= 0; l = facts->loops[static_cast<size_t>(l)].parent) {
+      if (cuts[static_cast<size_t>(l)].size() > 1) {
+        mask |= LoopMask{1} << std::min(facts->loops[static_cast<size_t>(l)].depth, 63);
+      }
+    }
+    return mask;
+  };
+  const auto new_place = [&](int loop) { return loop < 0 ? -1 : last[static_cast<size_t>(loop)]; };
+
+  for (AccessFacts& access : facts->accesses) {
+    for (IndexForm& form : access.index) {
+      IndexForm apart{{}, form.base, form.exact};
+      for (const IndexTerm& term : form.terms) {
+        const auto l = static_cast<size_t>(term.loop);
+        const size_t before = apart.terms.size();
+        for (size_t piece = 0; piece < cuts[l].size(); ++piece) {
+          const int64_t cut = cuts[l][piece];
+          const int number = last[l] - static_cast<int>(piece);
+          const int64_t extent = loops[static_cast<size_t>(number)].extent;
+          if (cut < term.lower || cut >= term.lower * term.extent || extent == 1) continue;
+          apart.terms.push_back({number, 1, extent, term.scale * (cut / term.lower)});
+        }
+        if (apart.terms.size() == before) {  // not cut where the term changes
+          apart.exact = false;
+          apart.terms.push_back(
+              {first[l], 1, std::min(term.extent, loops[static_cast<size_t>(first[l])].extent), term.scale});
+        }
+      }
+      form = std::move(apart);
+    }
+    access.varies = new_mask(access.varies & ~cut_loops(access.loop), access.loop);
+    for (const IndexForm& form : access.index) {
+      for (const IndexTerm& term : form.terms) {
+        access.varies |= LoopMask{1} << std::min(loops[static_cast<size_t>(term.loop)].depth, 63);
+      }
+    }
+    access.loop = new_place(access.loop);
+  }
+  for (OperationFacts& operation : facts->operations) {
+    operation.varies = new_mask(operation.varies, operation.loop);
+    operation.loop = new_place(operation.loop);
+  }
+  facts->loops = std::move(loops);
+}
+
+}  // namespace tilewright
