@@ -49,6 +49,7 @@ constexpr Builtin kBuiltins[] = {
     {"hypot", 2, 2, kPure},
     {"fmod", 2, 2, kPure},
     {"fma", 3, 3, kPure},  // a * b + c, rounded once
+    {kDotAdd, 3, 3, kPure},
     {"shift_left", 2, 2, kPure},
     {"shift_right", 2, 2, kPure},
     {"bitwise_and", 2, 2, kPure},

@@ -26,8 +26,11 @@ CallEffect EffectOf(std::string_view name);
 inline constexpr std::string_view kIfThenElse = "if_then_else";  // (condition, a, b): evaluates one of them
 inline constexpr std::string_view kCallExtern = "call_extern";   // ("function name", arguments...)
 inline constexpr std::string_view kCallPureExtern = "call_pure_extern";
-inline constexpr std::string_view kAccessPtr = "tvm_access_ptr";        // (type_annotation, data, offset, extent, mask)
-inline constexpr std::string_view kAddressOf = "address_of";            // (load): a pointer to the element
+inline constexpr std::string_view kAccessPtr = "tvm_access_ptr";  // (type_annotation, data, offset, extent, mask)
+inline constexpr std::string_view kAddressOf = "address_of";      // (load): a pointer to the element
+// (c, a, b): lane i is c[i] + a[V * i] * b[V * i] + ... + a[V * i + V - 1] * b[V * i + V - 1], computed in the type of
+// c, in this order; V is how many times as many lanes a and b have as c. What vdpbf16ps, vpdpbusd and sdot do.
+inline constexpr std::string_view kDotAdd = "dot_add";
 inline constexpr std::string_view kTypeAnnotation = "type_annotation";  // (): only its type matters
 
 // Bits of the last argument of tvm_access_ptr.

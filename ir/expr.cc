@@ -124,7 +124,8 @@ Expr CastTo(DataType dtype, Expr value) {
   if (const auto* imm = dyn_cast<FloatImmNode>(value)) {
     if (dtype.is_float()) return ConstFloat(dtype, imm->value);
   }
-  if (const auto* broadcast = dyn_cast<BroadcastNode>(value); broadcast && dtype.lanes() == value.dtype().lanes()) {
+  if (const auto* broadcast = dyn_cast<BroadcastNode>(value);
+      broadcast && broadcast->value.dtype().is_scalar() && dtype.lanes() == value.dtype().lanes()) {
     return Broadcast(CastTo(dtype.element(), broadcast->value), dtype.lanes());
   }
   TW_CHECK(dtype.lanes() == value.dtype().lanes())

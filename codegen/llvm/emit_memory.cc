@@ -47,6 +47,10 @@ llvm::Value* FunctionEmitter::EmitLanePointers(const Buffer& buffer, const Expr&
 }
 
 llvm::Value* FunctionEmitter::EmitLoad(const LoadNode* op) {
+  return FromMemory(builder_, op->dtype(), EmitLoadedBits(op));
+}
+
+llvm::Value* FunctionEmitter::EmitLoadedBits(const LoadNode* op) {
   const Buffer& buffer = op->buffer;
   const Expr& index = op->indices[0];
   const int lanes = index.dtype().lanes();
@@ -62,11 +66,13 @@ llvm::Value* FunctionEmitter::EmitLoad(const LoadNode* op) {
     } else if (lanes > 1) {
       loaded = builder_.CreateMaskedLoad(memory, pointer, align, mask, llvm::Constant::getNullValue(memory));
     } else {
-      return Fail(type, absl::StrCat("a masked load of one element of buffer ", buffer->name));
+      Fail(type, absl::StrCat("a masked load of one element of buffer ", buffer->name));
+      return llvm::PoisonValue::get(memory);
     }
   } else if (const auto* broadcast = dyn_cast<BroadcastNode>(index); broadcast && mask == nullptr) {
-    loaded = builder_.CreateVectorSplat(static_cast<unsigned>(lanes), Emit(buffer.Load({broadcast->value})));
-    return loaded;
+    const Expr one = buffer.Load({broadcast->value});
+    llvm::Value* element = EmitLoadedBits(cast<LoadNode>(one));
+    loaded = builder_.CreateVectorSplat(static_cast<unsigned>(lanes), element);
   } else {
     if (mask == nullptr)
       mask = llvm::Constant::getAllOnesValue(
@@ -75,7 +81,7 @@ llvm::Value* FunctionEmitter::EmitLoad(const LoadNode* op) {
                                          llvm::Align(static_cast<uint64_t>(buffer->dtype.bytes())), mask,
                                          llvm::Constant::getNullValue(memory));
   }
-  return FromMemory(builder_, type, loaded);
+  return loaded;
 }
 
 void FunctionEmitter::EmitStore(const StoreNode* op) {
@@ -83,7 +89,7 @@ void FunctionEmitter::EmitStore(const StoreNode* op) {
   const Expr& index = op->indices[0];
   const int lanes = index.dtype().lanes();
   const DataType type = op->value.dtype();
-  llvm::Value* value = ToMemory(builder_, type, Emit(op->value));
+  llvm::Value* value = EmitBits(op->value);
   llvm::Value* mask = op->predicate && !IsTrue(op->predicate) ? Emit(op->predicate) : nullptr;
   if (const Expr* base = lanes == 1 ? &index : AdjacentBase(index)) {
     llvm::Value* pointer = ElementPointer(buffer, EmitIndex(*base));

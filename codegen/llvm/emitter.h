@@ -47,6 +47,8 @@ class FunctionEmitter {
 
   // ---- Expressions (emit_expr.cc, emit_memory.cc, emit_math.cc)
   llvm::Value* Emit(const Expr& e);
+  // The value as it is held in memory (codegen/llvm/types.h).
+  llvm::Value* EmitBits(const Expr& e);
   // A scalar index as an i64.
   llvm::Value* EmitIndex(const Expr& e);
 
@@ -73,12 +75,14 @@ class FunctionEmitter {
   llvm::Value* EmitCall(const CallNode* op);
   llvm::Value* EmitExternCall(const CallNode* op);
   llvm::Value* EmitLlvmIntrinsic(const CallNode* op);
+  llvm::Value* EmitDotAdd(const CallNode* op);
   llvm::Value* EmitMath(const CallNode* op);         // null when `op` is no function of numbers
   llvm::Value* EmitBitwise(const CallNode* op);      // null when it is no bit operation
   llvm::Value* EmitAddressCall(const CallNode* op);  // null when it makes no address
   llvm::Value* Narrowed(DataType type, llvm::Value* value);
 
   llvm::Value* EmitLoad(const LoadNode* op);
+  llvm::Value* EmitLoadedBits(const LoadNode* op);
   void EmitStore(const StoreNode* op);
   llvm::Value* DataPointer(const Buffer& buffer);
   llvm::Value* ElementPointer(const Buffer& buffer, llvm::Value* index);

@@ -18,6 +18,34 @@ std::string Substitute(const char* program, const std::string& a, const std::str
   return absl::Substitute(program, a, b);
 }
 
+// ---- Dot products: by one instruction, and where the target has none
+
+TEST(DotAdd, ComputesTheSameWithAndWithoutInstructions) {
+  struct {
+    const char *a, *b, *c;
+    int group;
+  } const kTypes[] = {{"bfloat16", "bfloat16", "float32", 2}, {"uint8", "int8", "int32", 4},
+                      {"int8", "int8", "int32", 4},           {"int16", "int16", "int32", 2},
+                      {"float16", "float16", "float32", 2},   {"int8", "int8", "int32", 1}};
+  for (const auto& types : kTypes) {
+    for (int extent : {16, 21, 1}) {
+      const std::string program = absl::Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer(($3,), "$0"), B: T.Buffer(($4, $3), "$1"), C: T.Buffer(($4,), "$2")):
+    for i in T.vectorized($4):
+        with T.block("C"):
+            vi = T.axis.spatial($4, i)
+            C[vi] = T.dot_add(C[vi], A[T.Ramp(0, 1, $3)], B[vi, T.Ramp(0, 1, $3)])
+)",
+                                                   types.a, types.b, types.c, types.group, extent);
+      EXPECT_EQ(CompareWithInterpreter(program), "") << types.a << " " << extent;
+      testing::EquivalenceOptions plain;
+      for (const char* feature : {"avx512bf16", "avx512vnni"}) std::erase(plain.target.features, feature);
+      EXPECT_EQ(CompareWithInterpreter(program, plain), "") << types.a << " " << extent << " plain";
+    }
+  }
+}
+
 // ---- Types
 
 class AllTypes : public ::testing::TestWithParam<const char*> {};

@@ -108,7 +108,7 @@ class TouchedCollector : public ScopedMutator {
   // A vector of indices covers the range from its first to its last.
   static Range WithoutLanes(const Range& range) {
     const Expr min = FoldRamp(range.min);
-    if (const auto* broadcast = dyn_cast<BroadcastNode>(min)) return {broadcast->value, Expr(1)};
+    if (const auto* broadcast = dyn_cast<BroadcastNode>(min)) return WithoutLanes({broadcast->value, Expr(1)});
     const auto* ramp = dyn_cast<RampNode>(min);
     if (ramp == nullptr || !IsInt(ramp->stride, 1)) return range;
     return {ramp->base, Const(ramp->base.dtype(), min.dtype().lanes())};

@@ -313,6 +313,29 @@ def main(A: T.Buffer((16,), "float32"), B: T.Buffer((1,), "float32")):
               HasSubstr("for i in range(16):"));
 }
 
+TEST(Vectorize, GroupsOfNeighboursBecomeOneVector) {
+  constexpr char kDots[] = R"(
+@T.prim_func
+def main(A: T.Buffer((4,), "uint8"), B: T.Buffer((16, 4), "int8"), C: T.Buffer((16,), "int32")):
+    for i in T.vectorized(16):
+        C[i] = T.dot_add(C[i], A[0:4], B[i, T.Ramp(0, 1, 4)])
+)";
+  EXPECT_THAT(Body(Vectorized(kDots)),
+              HasSubstr("C_1[0:16] = T.dot_add(C_1[0:16], T.Broadcast(A_1[0:4], 16), B_1[0:64])"));
+  EXPECT_THAT(Body(Vectorized(kDots, 256)),
+              HasSubstr("C_1[8:16] = T.dot_add(C_1[8:16], T.Broadcast(A_1[0:4], 8), B_1[32:64])"));
+}
+
+TEST(Vectorize, GroupsThatDoNotFollowEachOtherStaySerial) {
+  EXPECT_THAT(Body(Vectorized(R"(
+@T.prim_func
+def main(A: T.Buffer((4,), "uint8"), B: T.Buffer((16, 5), "int8"), C: T.Buffer((16,), "int32")):
+    for i in T.vectorized(16):
+        C[i] = T.dot_add(C[i], A[0:4], B[i, T.Ramp(0, 1, 4)])
+)")),
+              HasSubstr("for i in range(16):"));
+}
+
 TEST(Unroll, WritesOut) {
   EXPECT_EQ(Body(UnrollLoops(Opaque(R"(
 @T.prim_func
@@ -348,6 +371,24 @@ def main(A: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")):
   EXPECT_THAT(body, Not(HasSubstr("C[0] = ")));
   EXPECT_THAT(body, HasSubstr("C[1] = C[1] + R[1] * A[2]"));
   EXPECT_THAT(body, HasSubstr("C[2] = C[2] + R[0] * A[2]"));
+}
+
+TEST(SkipPadding, LeavesOutGroupsOfZeros) {
+  const std::string body = Body(SkipPadding(Opaque(R"(
+@T.prim_func
+def main(A: T.Buffer((4,), "int8"), C: T.Buffer((3,), "int32")):
+    with T.block("root"):
+        R = T.alloc_buffer((12,), "uint8", scope="register")
+        R[0:4] = T.Broadcast(T.uint8(0), 4)
+        R[4:8] = T.Broadcast(T.uint8(0), 4)
+        R[5] = T.uint8(1)
+        C[0] = T.dot_add(C[0], R[0:4], A[0:4])
+        C[1] = T.dot_add(C[1], R[4:8], A[0:4])
+        C[2] = T.dot_add(C[2], R[8:12], A[0:4])
+)")));
+  EXPECT_THAT(body, Not(HasSubstr("C[0] = ")));
+  EXPECT_THAT(body, HasSubstr("C[1] = T.dot_add(C[1], R[4:8], A[0:4])"));
+  EXPECT_THAT(body, HasSubstr("C[2] = T.dot_add(C[2], R[8:12], A[0:4])"));
 }
 
 TEST(VerifyLowered, NamesWhatIsLeft) {

@@ -3,6 +3,7 @@
 #include <set>
 #include <utility>
 
+#include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
 
@@ -15,45 +16,79 @@ const Expr& WithoutBroadcast(const Expr& e) {
 }
 
 bool IsZero(const Expr& e) {
-  const auto* number = dyn_cast<FloatImmNode>(e);
-  return number != nullptr ? number->value == 0 : IsInt(e, 0);
+  const Expr& scalar = WithoutBroadcast(e);
+  const auto* number = dyn_cast<FloatImmNode>(scalar);
+  return number != nullptr ? number->value == 0 : IsInt(scalar, 0);
+}
+
+// The elements that an access with constant indices touches: [first, first + count). Nothing when they are not known
+// or not adjacent.
+struct Elements {
+  int64_t first, count;
+};
+std::optional<Elements> ElementsAt(const Expr& index) {
+  const auto* ramp = dyn_cast<RampNode>(index);
+  if (ramp != nullptr && !IsInt(ramp->stride, 1)) return std::nullopt;
+  const std::optional<int64_t> first = AsInt(ramp != nullptr ? ramp->base : index);
+  if (!first) return std::nullopt;
+  return Elements{*first, index.dtype().lanes()};
 }
 
 // Elements of register buffers that hold a zero at some place of straight-line code.
 class Zeros {
  public:
   void See(const StoreNode* store) {
-    const std::optional<int64_t> index = AsInt(store->indices[0]);
     if (store->buffer->scope.kind() != MemoryKind::kRegister) return;
-    if (!index || store->predicate) {
+    const VarNode* data = store->buffer->data.get();
+    const std::optional<Elements> written = ElementsAt(store->indices[0]);
+    if (!written || store->predicate) {
       // Some element, perhaps several: none of the buffer's is known any more.
-      const VarNode* data = store->buffer->data.get();
       elements_.erase(elements_.lower_bound({data, INT64_MIN}), elements_.upper_bound({data, INT64_MAX}));
-    } else if (IsZero(store->value)) {
-      elements_.insert({store->buffer->data.get(), *index});
-    } else {
-      elements_.erase({store->buffer->data.get(), *index});
+      return;
+    }
+    for (int64_t i = written->first; i < written->first + written->count; ++i) {
+      if (IsZero(store->value)) {
+        elements_.insert({data, i});
+      } else {
+        elements_.erase({data, i});
+      }
     }
   }
   bool Holds(const Expr& factor) const {
-    const auto* load = dyn_cast<LoadNode>(WithoutBroadcast(factor));
-    const std::optional<int64_t> index = load != nullptr ? AsInt(WithoutBroadcast(load->indices[0])) : std::nullopt;
-    return index && elements_.contains({load->buffer->data.get(), *index});
+    const auto* load = dyn_cast<LoadNode>(WithoutBroadcast(WithoutCast(factor)));
+    if (load == nullptr) return false;
+    const std::optional<Elements> read = ElementsAt(WithoutBroadcast(load->indices[0]));
+    if (!read) return false;
+    for (int64_t i = read->first; i < read->first + read->count; ++i) {
+      if (!elements_.contains({load->buffer->data.get(), i})) return false;
+    }
+    return true;
   }
   void Clear() { elements_.clear(); }
 
  private:
+  static const Expr& WithoutCast(const Expr& e) {
+    const auto* converted = dyn_cast<CastNode>(e);
+    return converted != nullptr ? converted->value : e;
+  }
+
   std::set<std::pair<const VarNode*, int64_t>> elements_;
 };
 
-// C[i] = C[i] + x * y where x or y is zero.
+bool IsOldValue(const Expr& e, const StoreNode* store) {
+  const auto* old = dyn_cast<LoadNode>(e);
+  return old != nullptr && old->buffer.same_as(store->buffer) && StructuralEqual(old->indices[0], store->indices[0]);
+}
+
+// C[i] = C[i] + x * y, or C[i] = dot_add(C[i], x, y), where x or y is zero.
 bool AddsNothing(const StoreNode* store, const Zeros& zeros) {
+  if (const auto* dot = dyn_cast<CallNode>(store->value); dot != nullptr && dot->op == kDotAdd) {
+    return IsOldValue(dot->args[0], store) && (zeros.Holds(dot->args[1]) || zeros.Holds(dot->args[2]));
+  }
   const auto* sum = dyn_cast<BinaryNode>(store->value);
-  if (sum == nullptr || sum->op != BinaryOp::kAdd) return false;
-  const auto* old = dyn_cast<LoadNode>(sum->a);
+  if (sum == nullptr || sum->op != BinaryOp::kAdd || !IsOldValue(sum->a, store)) return false;
   const auto* product = dyn_cast<BinaryNode>(sum->b);
-  if (old == nullptr || product == nullptr || product->op != BinaryOp::kMul) return false;
-  if (!old->buffer.same_as(store->buffer) || !StructuralEqual(old->indices[0], store->indices[0])) return false;
+  if (product == nullptr || product->op != BinaryOp::kMul) return false;
   return zeros.Holds(product->a) || zeros.Holds(product->b);
 }
 

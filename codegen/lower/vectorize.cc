@@ -49,7 +49,6 @@ class LaneExpander : public Mutator {
   // An expression that depends on the variable becomes a vector; any other stays as it is.
   Expr Mutate(const Expr& e) override {
     if (!e || !Depends(e)) return e;
-    if (e.dtype().lanes() > 1) return Unsupported(e);
     if (e.dtype().is_index()) {
       const auto linear = arith::DetectLinear(e, {var_}, analyzer_);
       if (linear) {
@@ -66,19 +65,31 @@ class LaneExpander : public Mutator {
     auto it = lets_.find(Var(op));
     return it == lets_.end() ? self : it->second;
   }
+  // Adjacent vectors, one for each value of the variable, are one long vector.
+  Expr MutateRamp(const RampNode* op, const Expr& self) override {
+    const auto linear = arith::DetectLinear(op->base, {var_}, analyzer_);
+    const Expr length = op->stride * Const(op->stride.dtype(), op->dtype().lanes());
+    if (!linear || Depends(op->stride) || !analyzer_->CanProveEqual(linear->coefficients[0], length)) {
+      return Unsupported(self);
+    }
+    const Expr base = analyzer_->Simplify(linear->base + length * CastTo(op->base.dtype(), first_));
+    return Ramp(base, op->stride, op->dtype().lanes() * lanes_);
+  }
+  Expr MutateBroadcast(const BroadcastNode*, const Expr& self) override { return Unsupported(self); }
+  Expr MutateShuffle(const ShuffleNode*, const Expr& self) override { return Unsupported(self); }
   Expr MutateBinary(const BinaryNode* op, const Expr&) override {
     return MakeBinary(op->op, Vector(op->a), Vector(op->b));
   }
   Expr MutateNot(const NotNode* op, const Expr&) override { return Not(Vector(op->a)); }
-  Expr MutateCast(const CastNode* op, const Expr&) override {
-    return CastTo(op->dtype().with_lanes(lanes_), Vector(op->value));
-  }
-  Expr MutateSelect(const SelectNode* op, const Expr&) override {
+  Expr MutateCast(const CastNode* op, const Expr&) override { return CastTo(Widened(op->dtype()), Vector(op->value)); }
+  Expr MutateSelect(const SelectNode* op, const Expr& self) override {
+    if (!op->dtype().is_scalar()) return Unsupported(self);
     Expr condition = Depends(op->condition) ? Vector(op->condition) : op->condition;
     return Expr(new SelectNode(condition, Vector(op->true_value), Vector(op->false_value)));
   }
   Expr MutateLoad(const LoadNode* op, const Expr&) override {
     if (op->predicate || op->buffer->dtype.lanes() > 1) return Unsupported(Expr(op));
+    if (mask_ && !op->dtype().is_scalar()) return Unsupported(Expr(op));
     Expr index = Mutate(op->indices[0]);
     Expr mask = mask_;
     return op->buffer.Load({index}, mask);
@@ -97,16 +108,19 @@ class LaneExpander : public Mutator {
     const bool lane_by_lane = EffectOf(op->op) == CallEffect::kPure && op->op != kCallPureExtern &&
                               op->op != kAddressOf && op->op != kAccessPtr && !op->op.starts_with("call_llvm") &&
                               !op->op.starts_with("vector");
+    // Of calls with vectors, one is known to treat them in groups.
+    if (op->op != kDotAdd && HasVectors(op)) return Unsupported(self);
     if (!lane_by_lane) return Unsupported(self);
     std::vector<Expr> args;
     for (const Expr& arg : op->args) args.push_back(Vector(arg));
-    return Call(op->dtype().with_lanes(lanes_), op->op, std::move(args));
+    return Call(Widened(op->dtype()), op->op, std::move(args));
   }
 
   Stmt MutateStore(const StoreNode* op, const Stmt& self) override {
     // All lanes would write one element.
     const bool one_element = !Depends(op->indices[0]);
     if (op->predicate || one_element || op->buffer->dtype.lanes() > 1) return Unsupported(self);
+    if (mask_ && !op->value.dtype().is_scalar()) return Unsupported(self);
     Expr value = Vector(op->value);
     return Store(op->buffer, std::move(value), {Mutate(op->indices[0])}, mask_);
   }
@@ -163,13 +177,15 @@ class LaneExpander : public Mutator {
     });
     return found;
   }
-  // As a vector in any case.
-  Expr Vector(const Expr& e) {
-    Expr result = Mutate(e);
-    return result.dtype().is_scalar() ? Broadcast(result, lanes_) : result;
+  // With `lanes_` times as many lanes in any case.
+  Expr Vector(const Expr& e) { return Depends(e) ? Mutate(e) : Broadcast(e, lanes_); }
+  DataType Widened(DataType type) const { return type.with_lanes(type.lanes() * lanes_); }
+  static bool HasVectors(const CallNode* op) {
+    return std::any_of(op->args.begin(), op->args.end(), [](const Expr& arg) { return !arg.dtype().is_scalar(); });
   }
   // Loads in the branches are masked: they run for all lanes.
   Expr MutateIfThenElse(const CallNode* op) {
+    if (!op->dtype().is_scalar()) return Unsupported(Expr(op));
     if (!Depends(op->args[0])) {
       return Call(op->dtype().with_lanes(lanes_), op->op, {op->args[0], Vector(op->args[1]), Vector(op->args[2])});
     }

@@ -153,6 +153,23 @@ TEST(Intrinsics, MeanWhatTheirDescriptionSays) {
   }
 }
 
+TEST(DotAdd, AddsProductsOfGroups) {
+  const auto u8 = [](int v) { return Const(DataType::UInt(8), v); };
+  const Expr a = Broadcast(Expr(new ShuffleNode({u8(1), u8(2), u8(3), u8(255)}, {0, 1, 2, 3})), 2);
+  const Expr b = Broadcast(Const(DataType::Int(8), -128), 8);
+  const Expr c = Ramp(Expr(10), Expr(1), 2);
+  const auto value = ValueOf(Call(DataType::Int(32, 2), "dot_add", {c, a, b}));
+  ASSERT_TRUE(value.ok()) << value.status();
+  EXPECT_EQ(value->GetInt(0), 10 - 128 * 261);
+  EXPECT_EQ(value->GetInt(1), 11 - 128 * 261);
+}
+
+TEST(DotAdd, RefusesLanesThatDoNotFit) {
+  const Expr a = Broadcast(Const(DataType::Int(8), 1), 6);
+  EXPECT_EQ(Text(ValueOf(Call(DataType::Int(32, 4), "dot_add", {Ramp(Expr(0), Expr(1), 4), a, a})).status()),
+            "INVALID_ARGUMENT: dot_add of int32x4, int8x6 and int8x6");
+}
+
 TEST(SubBuffers, TakeStridesAndOffsetFromTheirSource) {
   FunctionBuilder f;
   Buffer a = f.Input("A", {4, 8, 6}, kI32);

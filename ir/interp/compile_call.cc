@@ -72,8 +72,29 @@ Lanes Compiler::CallValue(const CallNode* op) {
     Barrier(scope != nullptr && scope->value == "warp");
     return {Constant(0)};
   }
+  if (name == kDotAdd && op->args.size() == 3) return DotAdd(op);
   if (MathCall(op, &result) || BitCall(op, &result)) return result;
   return ExternCallValue(op);
+}
+
+Lanes Compiler::DotAdd(const CallNode* op) {
+  const DataType type = op->dtype().element();
+  const DataType a_type = op->args[1].dtype().element(), b_type = op->args[2].dtype().element();
+  Lanes sums = Value(op->args[0]);
+  const Lanes a = Value(op->args[1]), b = Value(op->args[2]);
+  if (a.size() != b.size() || a.size() % sums.size() != 0 || op->args[0].dtype() != op->dtype()) {
+    Error(absl::InvalidArgumentError(absl::StrCat("dot_add of ", op->args[0].dtype().ToString(), ", ",
+                                                  op->args[1].dtype().ToString(), " and ",
+                                                  op->args[2].dtype().ToString())));
+    return sums;
+  }
+  const size_t terms = a.size() / sums.size();
+  for (size_t i = 0; i < a.size(); ++i) {
+    Reg& sum = sums[i / terms];
+    const Reg product = BinaryLane(BinaryOp::kMul, type, CastLane(a_type, type, a[i]), CastLane(b_type, type, b[i]));
+    sum = BinaryLane(BinaryOp::kAdd, type, sum, product);
+  }
+  return sums;
 }
 
 bool Compiler::MathCall(const CallNode* op, Lanes* result) {

@@ -39,6 +39,7 @@ class Compiler {
   Reg Round(DataType dtype, Reg value);  // a double to the type
   Lanes Choose(const Expr& condition, const Expr& true_value, const Expr& false_value, DataType dtype);
   Lanes CallValue(const CallNode* op);
+  Lanes DotAdd(const CallNode* op);
   bool MathCall(const CallNode* op, Lanes* result);
   bool BitCall(const CallNode* op, Lanes* result);
   Lanes ExternCallValue(const CallNode* op);

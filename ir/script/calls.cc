@@ -48,6 +48,7 @@ constexpr CallSpelling kSpellings[] = {
     {"hypot", "hypot", R::kFloat, 2, 2},
     {"fmod", "fmod", R::kFloat, 2, 2},
     {"fma", "fma", R::kFloat, 3, 3},
+    {"dot_add", "dot_add", R::kFirst, 3, 3},
     {"shift_left", "shift_left", R::kInteger, 2, 2},
     {"shift_right", "shift_right", R::kInteger, 2, 2},
     {"bitwise_and", "bitwise_and", R::kInteger, 2, 2},

@@ -173,8 +173,8 @@ Expr FunctionReader::ReadSmallCall(const PyExpr& e, const std::string& name) {
     int64_t lanes = 0;
     Expr value = ReadExpr(*args["value"]);
     if (!value || !ReadInt(*args["lanes"], 1, 4096, &lanes)) return Expr();
-    if (!value.dtype().is_scalar() || value.dtype().is_handle() || value.dtype().is_void()) {
-      Fail(e.offset, "expected a scalar number");
+    if (value.dtype().is_handle() || value.dtype().is_void()) {
+      Fail(e.offset, "expected a number or a vector of numbers");
       return Expr();
     }
     return Broadcast(std::move(value), static_cast<int>(lanes));

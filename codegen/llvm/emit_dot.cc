@@ -1,0 +1,97 @@
+// dot_add: by one instruction where the target has one for the types, else by multiplications of every V-th lane.
+#include "absl/strings/str_cat.h"
+#include "codegen/llvm/emitter.h"
+#include "ir/builtin.h"
+#include "llvm/IR/IntrinsicsX86.h"
+
+namespace tilewright::codegen {
+namespace {
+
+// An instruction that adds to each lane of a result of 32-bit elements a group of products.
+struct DotInstruction {
+  DataType a, b, result;
+  int bits;  // of the vectors
+  std::string_view feature;
+  llvm::Intrinsic::ID id;
+};
+
+constexpr DataType kS8 = DataType::Int(8), kU8 = DataType::UInt(8), kS32 = DataType::Int(32);
+constexpr DataType kF32 = DataType::Float(32), kBF16 = DataType::BFloat16();
+
+// In order of preference. vpdpbusd does not saturate: it is the sum modulo 2^32.
+constexpr DotInstruction kInstructions[] = {
+    {kBF16, kBF16, kF32, 512, "avx512bf16", llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512},
+    {kU8, kS8, kS32, 512, "avx512vnni", llvm::Intrinsic::x86_avx512_vpdpbusd_512},
+    {kU8, kS8, kS32, 256, "avxvnni", llvm::Intrinsic::x86_avx512_vpdpbusd_256},
+    {kS8, kS8, kS32, 256, "avxvnniint8", llvm::Intrinsic::x86_avx2_vpdpbssd_256},
+};
+
+const DotInstruction* FindInstruction(const Target& target, DataType a, DataType b, DataType result) {
+  if (target.kind != TargetKind::kX86) return nullptr;
+  const int terms = a.lanes() / result.lanes();
+  for (const DotInstruction& candidate : kInstructions) {
+    if (candidate.a == a.element() && candidate.b == b.element() && candidate.result == result.element() &&
+        candidate.bits == result.bits() * result.lanes() && terms * a.bits() == result.bits() &&
+        target.has(candidate.feature)) {
+      return &candidate;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+// Values of narrow types need not be converted to what they are computed with only to be converted back.
+llvm::Value* FunctionEmitter::EmitBits(const Expr& e) {
+  if (const auto* load = dyn_cast<LoadNode>(e)) return EmitLoadedBits(load);
+  const auto* broadcast = dyn_cast<BroadcastNode>(e);
+  const DataType inner = broadcast != nullptr ? broadcast->value.dtype() : DataType();
+  const int bits = inner.bits() * inner.lanes();
+  if (broadcast != nullptr && !inner.is_scalar() && (bits == 16 || bits == 32 || bits == 64)) {
+    // A group of neighbours as one number: LLVM makes broadcasts of such.
+    llvm::Value* group = EmitBits(broadcast->value);
+    llvm::Value* number = builder_.CreateBitCast(group, builder_.getIntNTy(static_cast<unsigned>(bits)));
+    llvm::Value* all = builder_.CreateVectorSplat(static_cast<unsigned>(e.dtype().lanes() / inner.lanes()), number);
+    return builder_.CreateBitCast(all, MemoryType(context_.llvm, e.dtype()));
+  }
+  return ToMemory(builder_, e.dtype(), Emit(e));
+}
+
+llvm::Value* FunctionEmitter::EmitDotAdd(const CallNode* op) {
+  const Expr &sum = op->args[0], &a = op->args[1], &b = op->args[2];
+  const DataType type = op->dtype();
+  const int lanes = type.lanes();
+  if (sum.dtype() != type || a.dtype().lanes() != b.dtype().lanes() || a.dtype().lanes() % lanes != 0) {
+    return Fail(type, absl::StrCat("dot_add of ", sum.dtype().ToString(), ", ", a.dtype().ToString(), " and ",
+                                   b.dtype().ToString()));
+  }
+  llvm::Value* result = Emit(sum);
+  if (const DotInstruction* instruction = FindInstruction(context_.target, a.dtype(), b.dtype(), type)) {
+    llvm::Function* function = llvm::Intrinsic::getDeclaration(&context_.module, instruction->id);
+    llvm::FunctionType* signature = function->getFunctionType();
+    llvm::Value* factors[2] = {EmitBits(a), EmitBits(b)};
+    for (unsigned i = 0; i < 2; ++i) factors[i] = builder_.CreateBitCast(factors[i], signature->getParamType(i + 1));
+    return builder_.CreateCall(function, {result, factors[0], factors[1]});
+  }
+  const int terms = a.dtype().lanes() / lanes;
+  llvm::Value* all_a = Convert(builder_, a.dtype(), type.with_lanes(a.dtype().lanes()), Emit(a));
+  llvm::Value* all_b = Convert(builder_, b.dtype(), type.with_lanes(b.dtype().lanes()), Emit(b));
+  for (int term = 0; term < terms; ++term) {
+    auto every = [&](llvm::Value* value) -> llvm::Value* {
+      if (terms == 1) return value;
+      if (lanes == 1) return builder_.CreateExtractElement(value, static_cast<uint64_t>(term));
+      llvm::SmallVector<int> picked;
+      for (int lane = 0; lane < lanes; ++lane) picked.push_back(lane * terms + term);
+      return builder_.CreateShuffleVector(value, picked);
+    };
+    llvm::Value *x = every(all_a), *y = every(all_b);
+    if (type.is_float()) {
+      result = Narrowed(type, builder_.CreateFAdd(result, Narrowed(type, builder_.CreateFMul(x, y))));
+    } else {
+      result = builder_.CreateAdd(result, builder_.CreateMul(x, y));
+    }
+  }
+  return result;
+}
+
+}  // namespace tilewright::codegen
