@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <thread>
+#include <vector>
+
 #include "ir/functor.h"
 #include "ir/structural.h"
 #include "ir/substitute.h"
@@ -29,6 +32,25 @@ Function AddOne(int extent, const char* block_name = "add") {
   function.params = {{a->data, a}, {b->data, b}};
   function.body = Realize({}, True(), Block(std::move(root)));
   return Function(std::move(function));
+}
+
+TEST(Node, SmallConstantsAreSharedAndOutliveTheirUses) {
+  const ExprNode* one = Expr(1).get();
+  EXPECT_EQ(Const(DataType::Int(32), 1).get(), one);
+  EXPECT_NE(Const(DataType::Int(64), 1).get(), one);
+  EXPECT_EQ(True().get(), Const(DataType::Bool(), 1).get());
+  EXPECT_NE(Expr(1 << 20).get(), Expr(1 << 20).get());
+  EXPECT_TRUE(IsInt(Expr(one), 1));
+}
+
+TEST(Node, MemoryMayEndOnAnotherThread) {
+  std::vector<Expr> made;
+  std::thread([&] {
+    Var i("i");
+    for (int n = 0; n < 10000; ++n) made.push_back(i + n);
+  }).join();
+  std::thread([&] { made.erase(made.begin() + 5000, made.end()); }).join();
+  EXPECT_TRUE(IsInt(cast<BinaryNode>(made[4999])->b, 4999));
 }
 
 TEST(Expr, OperatorsUnifyTypes) {

@@ -18,6 +18,7 @@ bool IsImmediate(const Expr& e) {
 
 // Gives both operands one type, as the header says.
 void Unify(Expr& a, Expr& b) {
+  if (a.dtype() == b.dtype()) return;
   if (a.dtype().lanes() != b.dtype().lanes()) {
     if (a.dtype().is_scalar()) {
       a = Broadcast(a, b.dtype().lanes());
@@ -49,9 +50,44 @@ DataType ResultType(BinaryOp op, const Expr& a) {
 
 }  // namespace
 
-Expr::Expr(int value) : Expr(new IntImmNode(DataType::Int(32), value)) {}
-Expr::Expr(int64_t value)
-    : Expr(new IntImmNode(DataType::Int(value == static_cast<int32_t>(value) ? 32 : 64), value)) {}
+// Booleans and the small integers of the types of indices, made once.
+class SmallConstants {
+ public:
+  // Null for what is not among them; `dtype` is scalar.
+  static const IntImmNode* Find(DataType dtype, int64_t value) {
+    static const SmallConstants& all = *new SmallConstants;
+    const bool is_small = value >= kFirst && value < kEnd;
+    if (!is_small) return nullptr;
+    const size_t position = static_cast<size_t>(value - kFirst);
+    if (dtype == DataType::Int(32)) return all.int32_[position];
+    if (dtype == DataType::Int(64)) return all.int64_[position];
+    return dtype.is_bool() && (value == 0 || value == 1) ? all.bools_[static_cast<size_t>(value)] : nullptr;
+  }
+
+ private:
+  static constexpr int64_t kFirst = -16, kEnd = 1040;
+
+  SmallConstants() {
+    for (int64_t value = kFirst; value < kEnd; ++value) {
+      const size_t position = static_cast<size_t>(value - kFirst);
+      int32_[position] = Make(DataType::Int(32), value);
+      int64_[position] = Make(DataType::Int(64), value);
+    }
+    for (int64_t value : {0, 1}) bools_[static_cast<size_t>(value)] = Make(DataType::Bool(), value);
+  }
+  static const IntImmNode* Make(DataType dtype, int64_t value) {
+    auto* node = new IntImmNode(dtype, value);
+    node->MakeImmortal();
+    return node;
+  }
+
+  const IntImmNode* int32_[kEnd - kFirst];
+  const IntImmNode* int64_[kEnd - kFirst];
+  const IntImmNode* bools_[2];
+};
+
+Expr::Expr(int value) : Expr(Const(DataType::Int(32), value)) {}
+Expr::Expr(int64_t value) : Expr(Const(DataType::Int(value == static_cast<int32_t>(value) ? 32 : 64), value)) {}
 
 Var::Var(std::string name, DataType dtype) : Ref<VarNode>(new VarNode(std::move(name), dtype)) {}
 
@@ -67,7 +103,8 @@ ShuffleNode::ShuffleNode(std::vector<Expr> parts, std::vector<int> picked)
 
 Expr Const(DataType dtype, int64_t value) {
   if (dtype.is_float()) return ConstFloat(dtype, static_cast<double>(value));
-  Expr scalar(new IntImmNode(dtype.element(), value));
+  const IntImmNode* small = SmallConstants::Find(dtype.element(), value);
+  Expr scalar(small != nullptr ? small : new IntImmNode(dtype.element(), value));
   return dtype.is_scalar() ? scalar : Broadcast(scalar, dtype.lanes());
 }
 Expr ConstFloat(DataType dtype, double value) {
@@ -75,14 +112,8 @@ Expr ConstFloat(DataType dtype, double value) {
   return dtype.is_scalar() ? scalar : Broadcast(scalar, dtype.lanes());
 }
 Expr String(std::string value) { return Expr(new StringImmNode(std::move(value))); }
-Expr True() {
-  static const Expr value(new IntImmNode(DataType::Bool(), 1));
-  return value;
-}
-Expr False() {
-  static const Expr value(new IntImmNode(DataType::Bool(), 0));
-  return value;
-}
+Expr True() { return Expr(SmallConstants::Find(DataType::Bool(), 1)); }
+Expr False() { return Expr(SmallConstants::Find(DataType::Bool(), 0)); }
 
 Expr MakeBinary(BinaryOp op, Expr a, Expr b) {
   Unify(a, b);
@@ -146,17 +177,6 @@ Expr IfThenElse(Expr condition, Expr true_value, Expr false_value) {
   DataType dtype = true_value.dtype();
   return Call(dtype, "if_then_else", {std::move(condition), std::move(true_value), std::move(false_value)});
 }
-
-std::optional<int64_t> AsInt(const Expr& e) {
-  const auto* imm = dyn_cast<IntImmNode>(e);
-  return imm == nullptr ? std::nullopt : std::optional<int64_t>(imm->value);
-}
-bool IsInt(const Expr& e, int64_t value) {
-  const auto* imm = dyn_cast<IntImmNode>(e);
-  return imm != nullptr && imm->value == value;
-}
-bool IsTrue(const Expr& e) { return !e || (e.dtype().is_bool() && IsInt(e, 1)); }
-bool IsFalse(const Expr& e) { return e && e.dtype().is_bool() && IsInt(e, 0); }
 
 std::vector<Expr> IndexMap::Apply(const std::vector<Expr>& indices) const {
   TW_CHECK(indices.size() == get()->inputs.size());

@@ -38,7 +38,9 @@ class Expr : public Ref<ExprNode> {
  public:
   Expr() = default;
   template <class T, class = std::enable_if_t<std::is_base_of_v<ExprNode, T>>>
-  Expr(const Ref<T>& other) : Ref<ExprNode>(static_cast<const ExprNode*>(other.get())) {}
+  Expr(const Ref<T>& other) : Ref<ExprNode>(other) {}
+  template <class T, class = std::enable_if_t<std::is_base_of_v<ExprNode, T>>>
+  Expr(Ref<T>&& other) : Ref<ExprNode>(std::move(other)) {}
   explicit Expr(const ExprNode* node) : Ref<ExprNode>(node) {}
   Expr(int value);      // int32
   Expr(int64_t value);  // int32 when it fits, else int64
@@ -70,6 +72,9 @@ class IntImmNode : public ExprNode {  // Integers and booleans; uint64 values as
   static constexpr Kind kKind = Kind::kIntImm;
   IntImmNode(DataType dtype, int64_t value) : ExprNode(kKind, dtype), value(value) {}
   const int64_t value;
+
+ private:
+  friend class SmallConstants;  // which are immortal
 };
 
 class FloatImmNode : public ExprNode {  // `value` is exactly representable in the dtype.
@@ -225,10 +230,16 @@ Expr Call(DataType dtype, std::string op, std::vector<Expr> args);
 Expr IfThenElse(Expr condition, Expr true_value, Expr false_value);
 
 // The value of an integer (or boolean) immediate, or nothing.
-std::optional<int64_t> AsInt(const Expr& e);
-bool IsInt(const Expr& e, int64_t value);
+inline std::optional<int64_t> AsInt(const Expr& e) {
+  const auto* imm = dyn_cast<IntImmNode>(e);
+  return imm == nullptr ? std::nullopt : std::optional<int64_t>(imm->value);
+}
+inline bool IsInt(const Expr& e, int64_t value) {
+  const auto* imm = dyn_cast<IntImmNode>(e);
+  return imm != nullptr && imm->value == value;
+}
 // An absent predicate counts as true.
-bool IsTrue(const Expr& e);
-bool IsFalse(const Expr& e);
+inline bool IsTrue(const Expr& e) { return !e || (e.dtype().is_bool() && IsInt(e, 1)); }
+inline bool IsFalse(const Expr& e) { return e && e.dtype().is_bool() && IsInt(e, 0); }
 
 }  // namespace tilewright

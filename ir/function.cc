@@ -9,11 +9,9 @@ namespace tilewright {
 namespace {
 
 // Gives loops and blocks without an id (0) one, in the order of the text: a loop or block before what it contains.
-class IdAssigner : public Mutator {
+class IdAssigner : public StmtMutator {
  public:
   explicit IdAssigner(uint32_t next_id) : next_id_(next_id) {}
-  using Mutator::Mutate;
-  Expr Mutate(const Expr& e) override { return e; }
   uint32_t next_id() const { return next_id_; }
 
  protected:
@@ -28,7 +26,7 @@ class IdAssigner : public Mutator {
   }
   Block MutateBlock(const Block& block) override {
     const uint32_t id = block->id != 0 ? block->id : next_id_++;
-    Block mutated = Mutator::MutateBlock(block);
+    Block mutated = StmtMutator::MutateBlock(block);
     if (id == block->id) return mutated;
     BlockNode::Fields fields = mutated->fields();
     fields.id = id;
@@ -40,22 +38,21 @@ class IdAssigner : public Mutator {
 };
 
 // Searches for one id; statements are entered in order, expressions never.
-class PathFinder : public Visitor {
+class PathFinder : public StmtVisitor {
  public:
   explicit PathFinder(uint32_t id) : id_(id) {}
-  using Visitor::Visit;
-  void Visit(const Expr&) override {}
+  using StmtVisitor::Visit;
   void Visit(const Stmt& s) override {
     if (found_ || !s) return;
     const auto* loop = dyn_cast<ForNode>(s);
     const auto* realize = dyn_cast<BlockRealizeNode>(s);
-    if (loop == nullptr && realize == nullptr) return Visitor::Visit(s);
+    if (loop == nullptr && realize == nullptr) return StmtVisitor::Visit(s);
     path_.push_back(s);
     if ((loop != nullptr ? loop->id : realize->block->id) == id_) {
       found_ = true;
       return;
     }
-    Visitor::Visit(s);
+    StmtVisitor::Visit(s);
     if (!found_) path_.pop_back();
   }
   Path Take() { return found_ ? std::move(path_) : Path(); }
@@ -66,18 +63,17 @@ class PathFinder : public Visitor {
   Path path_;
 };
 
-class StmtReplacer : public Mutator {
+class StmtReplacer : public StmtMutator {
  public:
   StmtReplacer(const StmtNode* old, const Stmt& replacement) : old_(old), replacement_(replacement) {}
-  using Mutator::Mutate;
-  Expr Mutate(const Expr& e) override { return e; }
+  using StmtMutator::Mutate;
   Stmt Mutate(const Stmt& s) override {
     if (replaced_) return s;
     if (s.get() == old_) {
       replaced_ = true;
       return replacement_;
     }
-    return Mutator::Mutate(s);
+    return StmtMutator::Mutate(s);
   }
   bool replaced() const { return replaced_; }
 

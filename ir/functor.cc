@@ -1,5 +1,8 @@
 #include "ir/functor.h"
 
+#include <optional>
+#include <utility>
+
 #include "ir/check.h"
 
 namespace tilewright {
@@ -167,6 +170,13 @@ void Visitor::VisitBlock(const BlockNode* op) {
   Visit(op->body);
 }
 
+void StmtVisitor::VisitFor(const ForNode* op) { Visit(op->body); }
+void StmtVisitor::VisitBlockRealize(const BlockRealizeNode* op) { VisitBlock(op->block.get()); }
+void StmtVisitor::VisitBlock(const BlockNode* op) {
+  Visit(op->init);
+  Visit(op->body);
+}
+
 // ---- Mutator
 
 Expr Mutator::Mutate(const Expr& e) {
@@ -239,19 +249,61 @@ Stmt Mutator::Mutate(const Stmt& s) {
 
 namespace {
 
-bool Same(const std::vector<Expr>& a, const std::vector<Expr>& b) {
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (!a[i].same_as(b[i])) return false;
-  }
-  return true;
+// What `mutator` makes of something, or nothing where it stays as it is.
+template <class T>
+std::optional<T> Changed(const T& from, T to) {
+  return to.same_as(from) ? std::nullopt : std::optional<T>(std::move(to));
 }
-bool Same(const Range& a, const Range& b) { return a.min.same_as(b.min) && a.extent.same_as(b.extent); }
-bool Same(const BufferRegion& a, const BufferRegion& b) {
-  if (!a.buffer.same_as(b.buffer)) return false;
-  for (size_t i = 0; i < a.region.size(); ++i) {
-    if (!Same(a.region[i], b.region[i])) return false;
+std::optional<Expr> Change(Mutator& mutator, const Expr& e) { return Changed(e, mutator.Mutate(e)); }
+std::optional<Stmt> Change(Mutator& mutator, const Stmt& s) { return Changed(s, mutator.Mutate(s)); }
+std::optional<Buffer> Change(Mutator& mutator, const Buffer& b) { return Changed(b, mutator.MutateBuffer(b)); }
+std::optional<Range> Change(Mutator& mutator, const Range& range) {
+  Range result = mutator.MutateRange(range);
+  if (result.min.same_as(range.min) && result.extent.same_as(range.extent)) return std::nullopt;
+  return result;
+}
+std::optional<IterVar> Change(Mutator& mutator, const IterVar& iter) {
+  std::optional<Range> domain = Change(mutator, iter.domain);
+  return domain ? std::optional<IterVar>({iter.var, std::move(*domain), iter.kind}) : std::nullopt;
+}
+std::optional<BufferRegion> Change(Mutator& mutator, const BufferRegion& region);
+std::optional<MatchBuffer> Change(Mutator& mutator, const MatchBuffer& match);
+
+// A list after a rewrite. Most lists stay as they are: nothing is copied before the first entry that changes.
+template <class T>
+class Rewritten {
+ public:
+  Rewritten(Mutator& mutator, const std::vector<T>& list) : original_(list) {
+    for (size_t i = 0; i < list.size(); ++i) {
+      std::optional<T> entry = Change(mutator, list[i]);
+      if (entry && !changed_) {
+        changed_ = true;
+        result_.reserve(list.size());
+        result_.assign(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(i));
+      }
+      if (changed_) result_.push_back(entry ? std::move(*entry) : list[i]);
+    }
   }
-  return true;
+  bool changed() const { return changed_; }
+  std::vector<T> Take() { return changed_ ? std::move(result_) : original_; }
+
+ private:
+  const std::vector<T>& original_;
+  std::vector<T> result_;
+  bool changed_ = false;
+};
+
+std::optional<BufferRegion> Change(Mutator& mutator, const BufferRegion& region) {
+  Rewritten ranges(mutator, region.region);
+  Buffer buffer = mutator.MutateBuffer(region.buffer);
+  if (!ranges.changed() && buffer.same_as(region.buffer)) return std::nullopt;
+  return BufferRegion{std::move(buffer), ranges.Take()};
+}
+std::optional<MatchBuffer> Change(Mutator& mutator, const MatchBuffer& match) {
+  std::optional<Buffer> buffer = Change(mutator, match.buffer);
+  std::optional<BufferRegion> source = Change(mutator, match.source);
+  if (!buffer && !source) return std::nullopt;
+  return MatchBuffer{buffer ? std::move(*buffer) : match.buffer, source ? std::move(*source) : match.source};
 }
 
 }  // namespace
@@ -290,10 +342,10 @@ Expr Mutator::MutateCast(const CastNode* op, const Expr& self) {
 }
 Expr Mutator::MutateLoad(const LoadNode* op, const Expr& self) {
   Buffer buffer = MutateBuffer(op->buffer);
-  std::vector<Expr> indices = MutateAll(op->indices);
+  Rewritten indices(*this, op->indices);
   Expr predicate = Mutate(op->predicate);
-  if (buffer.same_as(op->buffer) && Same(indices, op->indices) && predicate.same_as(op->predicate)) return self;
-  return buffer.Load(std::move(indices), std::move(predicate));
+  if (buffer.same_as(op->buffer) && !indices.changed() && predicate.same_as(op->predicate)) return self;
+  return buffer.Load(indices.Take(), std::move(predicate));
 }
 Expr Mutator::MutateRamp(const RampNode* op, const Expr& self) {
   Expr base = Mutate(op->base), stride = Mutate(op->stride);
@@ -306,9 +358,9 @@ Expr Mutator::MutateBroadcast(const BroadcastNode* op, const Expr& self) {
   return Broadcast(value, op->dtype().lanes() / value.dtype().lanes());
 }
 Expr Mutator::MutateShuffle(const ShuffleNode* op, const Expr& self) {
-  std::vector<Expr> vectors = MutateAll(op->vectors);
-  if (Same(vectors, op->vectors)) return self;
-  return Expr(new ShuffleNode(std::move(vectors), op->indices));
+  Rewritten vectors(*this, op->vectors);
+  if (!vectors.changed()) return self;
+  return Expr(new ShuffleNode(vectors.Take(), op->indices));
 }
 Expr Mutator::MutateLet(const LetNode* op, const Expr& self) {
   Expr value = Mutate(op->value), body = Mutate(op->body);
@@ -316,8 +368,8 @@ Expr Mutator::MutateLet(const LetNode* op, const Expr& self) {
   return Expr(new LetNode(op->var, std::move(value), std::move(body)));
 }
 Expr Mutator::MutateCall(const CallNode* op, const Expr& self) {
-  std::vector<Expr> args = MutateAll(op->args);
-  return Same(args, op->args) ? self : Call(op->dtype(), op->op, std::move(args));
+  Rewritten args(*this, op->args);
+  return args.changed() ? Call(op->dtype(), op->op, args.Take()) : self;
 }
 
 Stmt Mutator::MutateFor(const ForNode* op, const Stmt& self) {
@@ -343,24 +395,18 @@ Stmt Mutator::MutateIf(const IfNode* op, const Stmt& self) {
   return If(std::move(condition), std::move(t), std::move(f));
 }
 Stmt Mutator::MutateSeq(const SeqNode* op, const Stmt& self) {
-  std::vector<Stmt> stmts;
-  stmts.reserve(op->stmts.size());
-  bool changed = false;
-  for (const Stmt& s : op->stmts) {
-    stmts.push_back(Mutate(s));
-    changed |= !stmts.back().same_as(s);
-  }
-  return changed ? Sequence(std::move(stmts)) : self;
+  Rewritten stmts(*this, op->stmts);
+  return stmts.changed() ? Sequence(stmts.Take()) : self;
 }
 Stmt Mutator::MutateStore(const StoreNode* op, const Stmt& self) {
   Buffer buffer = MutateBuffer(op->buffer);
-  std::vector<Expr> indices = MutateAll(op->indices);
+  Rewritten indices(*this, op->indices);
   Expr value = Mutate(op->value), predicate = Mutate(op->predicate);
-  if (buffer.same_as(op->buffer) && Same(indices, op->indices) && value.same_as(op->value) &&
+  if (buffer.same_as(op->buffer) && !indices.changed() && value.same_as(op->value) &&
       predicate.same_as(op->predicate)) {
     return self;
   }
-  return Store(std::move(buffer), std::move(value), std::move(indices), std::move(predicate));
+  return Store(std::move(buffer), std::move(value), indices.Take(), std::move(predicate));
 }
 Stmt Mutator::MutateEvaluate(const EvaluateNode* op, const Stmt& self) {
   Expr value = Mutate(op->value);
@@ -395,11 +441,11 @@ Stmt Mutator::MutateDeclBuffer(const DeclBufferNode* op, const Stmt& self) {
   return Stmt(new DeclBufferNode(std::move(buffer), std::move(body)));
 }
 Stmt Mutator::MutateBlockRealize(const BlockRealizeNode* op, const Stmt& self) {
-  std::vector<Expr> bindings = MutateAll(op->bindings);
+  Rewritten bindings(*this, op->bindings);
   Expr predicate = Mutate(op->predicate);
   Block block = MutateBlock(op->block);
-  if (Same(bindings, op->bindings) && predicate.same_as(op->predicate) && block.same_as(op->block)) return self;
-  return Realize(std::move(bindings), std::move(predicate), std::move(block));
+  if (!bindings.changed() && predicate.same_as(op->predicate) && block.same_as(op->block)) return self;
+  return Realize(bindings.Take(), std::move(predicate), std::move(block));
 }
 Stmt Mutator::MutateSync(const SyncNode* op, const Stmt& self) {
   Expr operand = Mutate(op->operand), object = Mutate(op->object);
@@ -408,36 +454,37 @@ Stmt Mutator::MutateSync(const SyncNode* op, const Stmt& self) {
 }
 
 Block Mutator::MutateBlock(const Block& block) {
-  BlockNode::Fields fields = block->fields();
-  bool changed = false;
-  for (IterVar& iter : fields.iter_vars) {
-    Range domain = MutateRange(iter.domain);
-    changed |= !Same(domain, iter.domain);
-    iter.domain = std::move(domain);
-  }
-  auto mutate_region = [&](BufferRegion& region) {
-    BufferRegion mutated = MutateRegion(region);
-    changed |= !Same(mutated, region);
-    region = std::move(mutated);
-  };
-  for (BufferRegion& region : fields.reads) mutate_region(region);
-  for (BufferRegion& region : fields.writes) mutate_region(region);
-  auto mutate_buffer = [&](Buffer& buffer) {
-    Buffer mutated = MutateBuffer(buffer);
-    changed |= !mutated.same_as(buffer);
-    buffer = std::move(mutated);
-  };
-  for (Buffer& buffer : fields.alloc_buffers) mutate_buffer(buffer);
-  for (MatchBuffer& match : fields.match_buffers) {
-    mutate_buffer(match.buffer);
-    mutate_region(match.source);
-  }
-  Stmt init = Mutate(fields.init), body = Mutate(fields.body);
-  changed |= !init.same_as(fields.init) || !body.same_as(fields.body);
+  const BlockNode& op = *block;
+  Rewritten iter_vars(*this, op.iter_vars);
+  Rewritten reads(*this, op.reads), writes(*this, op.writes);
+  Rewritten alloc_buffers(*this, op.alloc_buffers);
+  Rewritten match_buffers(*this, op.match_buffers);
+  Stmt init = Mutate(op.init), body = Mutate(op.body);
+  const bool changed = iter_vars.changed() || reads.changed() || writes.changed() || alloc_buffers.changed() ||
+                       match_buffers.changed() || !init.same_as(op.init) || !body.same_as(op.body);
   if (!changed) return block;
+  return Block({op.id, op.name, iter_vars.Take(), reads.Take(), writes.Take(), std::move(init), alloc_buffers.Take(),
+                match_buffers.Take(), op.annotations, std::move(body)});
+}
+
+Block StmtMutator::MutateBlock(const Block& block) {
+  Stmt init = Mutate(block->init), body = Mutate(block->body);
+  if (init.same_as(block->init) && body.same_as(block->body)) return block;
+  BlockNode::Fields fields = block->fields();
   fields.init = std::move(init);
   fields.body = std::move(body);
   return Block(std::move(fields));
+}
+Stmt StmtMutator::MutateFor(const ForNode* op, const Stmt& self) {
+  Stmt body = Mutate(op->body);
+  if (body.same_as(op->body)) return self;
+  ForNode::Fields fields = op->fields();
+  fields.body = std::move(body);
+  return For(std::move(fields));
+}
+Stmt StmtMutator::MutateBlockRealize(const BlockRealizeNode* op, const Stmt& self) {
+  Block block = MutateBlock(op->block);
+  return block.same_as(op->block) ? self : Realize(op->bindings, op->predicate, std::move(block));
 }
 
 // ---- Lambdas
@@ -456,12 +503,12 @@ class ExprPreOrder : public Visitor {
   const std::function<bool(const Expr&)>& visit_;
 };
 
-class StmtPreOrder : public Visitor {
+class StmtPreOrder : public StmtVisitor {
  public:
   explicit StmtPreOrder(const std::function<bool(const Stmt&)>& visit) : visit_(visit) {}
-  void Visit(const Expr&) override {}
+  using StmtVisitor::Visit;
   void Visit(const Stmt& s) override {
-    if (s && visit_(s)) Visitor::Visit(s);
+    if (s && visit_(s)) StmtVisitor::Visit(s);
   }
 
  private:
@@ -478,11 +525,11 @@ class ExprRewriter : public Mutator {
   const std::function<Expr(const Expr&)>& rewrite_;
 };
 
-class StmtRewriter : public Mutator {
+class StmtRewriter : public StmtMutator {
  public:
   explicit StmtRewriter(const std::function<Stmt(const Stmt&)>& rewrite) : rewrite_(rewrite) {}
-  Expr Mutate(const Expr& e) override { return e; }
-  Stmt Mutate(const Stmt& s) override { return s ? rewrite_(Mutator::Mutate(s)) : s; }
+  using StmtMutator::Mutate;
+  Stmt Mutate(const Stmt& s) override { return s ? rewrite_(StmtMutator::Mutate(s)) : s; }
 
  private:
   const std::function<Stmt(const Stmt&)>& rewrite_;

@@ -6,6 +6,8 @@
 //     ...
 //   };
 //
+// StmtVisitor and StmtMutator are for what concerns statements alone: they enter no expressions and no regions.
+//
 // For one-off needs there are PreOrder and the two Rewrite functions, which take a lambda.
 //
 // Both walk a block's bindings and predicate, its iterator domains, regions, match_buffer sources, init and body, in
@@ -58,6 +60,18 @@ class Visitor {
   void VisitRegion(const std::vector<Range>& region);
 };
 
+class StmtVisitor : public Visitor {
+ public:
+  using Visitor::Visit;
+  void Visit(const Expr&) override {}
+
+ protected:
+  void VisitFor(const ForNode* op) override;
+  void VisitStore(const StoreNode*) override {}
+  void VisitBlockRealize(const BlockRealizeNode* op) override;
+  void VisitBlock(const BlockNode* op) override;
+};
+
 class Mutator {
  public:
   virtual ~Mutator() = default;
@@ -96,6 +110,19 @@ class Mutator {
   virtual Stmt MutateDeclBuffer(const DeclBufferNode* op, const Stmt& self);
   virtual Stmt MutateBlockRealize(const BlockRealizeNode* op, const Stmt& self);
   virtual Stmt MutateSync(const SyncNode* op, const Stmt& self);
+};
+
+class StmtMutator : public Mutator {
+ public:
+  using Mutator::Mutate;
+  Expr Mutate(const Expr& e) override { return e; }
+  Block MutateBlock(const Block& block) override;
+
+ protected:
+  Stmt MutateFor(const ForNode* op, const Stmt& self) override;
+  Stmt MutateStore(const StoreNode*, const Stmt& self) override { return self; }
+  Stmt MutateEvaluate(const EvaluateNode*, const Stmt& self) override { return self; }
+  Stmt MutateBlockRealize(const BlockRealizeNode* op, const Stmt& self) override;
 };
 
 // Calls `visit` on every expression below `e` (or `s`), parents first; `visit` returns whether to enter the operands.

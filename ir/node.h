@@ -10,9 +10,13 @@
 //
 // Identity matters for variables and buffers only (two variables are the same when they are the same node); everything
 // else is compared with ir/structural.h.
+//
+// Rewriting makes and drops small nodes all the time, so their memory comes from free lists, one set for each thread,
+// and small constants are shared *immortal* nodes, whose references are not counted.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <type_traits>
@@ -65,12 +69,27 @@ class Node {
 
   Kind kind() const { return kind_; }
 
+  static void* operator new(size_t bytes);
+  static void operator delete(void* memory, size_t bytes);
+
  protected:
   explicit Node(Kind kind) : kind_(kind) {}
+
+  // The node is never deleted. Only before anybody else sees it.
+  void MakeImmortal() { references_.store(kImmortal, std::memory_order_relaxed); }
 
  private:
   template <class T>
   friend class Ref;
+  static constexpr uint32_t kImmortal = 1u << 31;
+  bool IsImmortal() const { return (references_.load(std::memory_order_relaxed) & kImmortal) != 0; }
+  void Acquire() const {
+    if (!IsImmortal()) references_.fetch_add(1, std::memory_order_relaxed);
+  }
+  void Release() const {
+    if (!IsImmortal() && references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
   mutable std::atomic<uint32_t> references_{0};
   const Kind kind_;
 };
@@ -90,12 +109,14 @@ class Ref {
   Ref(const Ref<U>& other) : node_(other.get()) {
     Acquire();
   }
+  template <class U, class = std::enable_if_t<std::is_base_of_v<T, U> && !std::is_same_v<T, U>>>
+  Ref(Ref<U>&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
   Ref& operator=(Ref other) noexcept {
     std::swap(node_, other.node_);
     return *this;
   }
   ~Ref() {
-    if (node_ != nullptr && node_->references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete node_;
+    if (node_ != nullptr) AsNode()->Release();
   }
 
   const T* get() const { return node_; }
@@ -103,15 +124,19 @@ class Ref {
   const T& operator*() const { return *node_; }
   explicit operator bool() const { return node_ != nullptr; }
   // True when nobody else holds this node: a rewrite may then reuse it.
-  bool unique() const { return node_ != nullptr && node_->references_.load(std::memory_order_acquire) == 1; }
+  bool unique() const { return node_ != nullptr && AsNode()->references_.load(std::memory_order_acquire) == 1; }
 
   // Identity, not structure.
   bool same_as(const Ref& other) const { return node_ == other.node_; }
 
  private:
   void Acquire() {
-    if (node_ != nullptr) node_->references_.fetch_add(1, std::memory_order_relaxed);
+    if (node_ != nullptr) AsNode()->Acquire();
   }
+  const Node* AsNode() const { return node_; }
+
+  template <class U>
+  friend class Ref;
   const T* node_ = nullptr;
 };
 
@@ -144,17 +169,27 @@ const T* cast(const Ref<U>& ref) {
   return static_cast<const T*>(ref.get());
 }
 
-// Hash and equality by identity, for containers keyed by nodes (variables, buffers).
+// Hash and equality by identity, for containers keyed by nodes (variables, buffers). Lookups take plain pointers too.
 struct IdentityHash {
+  using is_transparent = void;
+  size_t operator()(const Node* node) const { return std::hash<const void*>()(node); }
   template <class T>
   size_t operator()(const Ref<T>& ref) const {
-    return std::hash<const void*>()(ref.get());
+    return (*this)(ref.get());
   }
 };
 struct IdentityEqual {
+  using is_transparent = void;
+  template <class T, class U>
+  bool operator()(const T& a, const U& b) const {
+    return AsNode(a) == AsNode(b);
+  }
+
+ private:
+  static const Node* AsNode(const Node* node) { return node; }
   template <class T>
-  bool operator()(const Ref<T>& a, const Ref<T>& b) const {
-    return a.get() == b.get();
+  static const Node* AsNode(const Ref<T>& ref) {
+    return ref.get();
   }
 };
 

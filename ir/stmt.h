@@ -37,7 +37,9 @@ class Stmt : public Ref<StmtNode> {
  public:
   Stmt() = default;
   template <class T, class = std::enable_if_t<std::is_base_of_v<StmtNode, T>>>
-  Stmt(const Ref<T>& other) : Ref<StmtNode>(static_cast<const StmtNode*>(other.get())) {}
+  Stmt(const Ref<T>& other) : Ref<StmtNode>(other) {}
+  template <class T, class = std::enable_if_t<std::is_base_of_v<StmtNode, T>>>
+  Stmt(Ref<T>&& other) : Ref<StmtNode>(std::move(other)) {}
   explicit Stmt(const StmtNode* node) : Ref<StmtNode>(node) {}
 };
 

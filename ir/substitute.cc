@@ -6,6 +6,20 @@
 namespace tilewright {
 namespace {
 
+class VarSubstituter : public Mutator {
+ public:
+  explicit VarSubstituter(const VarMap& values) : values_(values) {}
+
+ protected:
+  Expr MutateVar(const VarNode* op, const Expr& self) override {
+    auto it = values_.find(op);
+    return it == values_.end() ? self : it->second;
+  }
+
+ private:
+  const VarMap& values_;
+};
+
 class Substituter : public Mutator {
  public:
   Substituter(VarMap values, BufferMap buffers) : values_(std::move(values)), buffers_(std::move(buffers)) {
@@ -19,7 +33,7 @@ class Substituter : public Mutator {
 
  protected:
   Expr MutateVar(const VarNode* op, const Expr& self) override {
-    auto it = values_.find(Var(op));
+    auto it = values_.find(op);
     return it == values_.end() ? self : it->second;
   }
   // The variables that a match_buffer defines are mentioned in calls only.
@@ -121,14 +135,14 @@ class FreshCopier : public Substituter {
 
 }  // namespace
 
-Expr Substitute(const Expr& e, const VarMap& values) { return Substituter(values, {}).Mutate(e); }
-Stmt Substitute(const Stmt& s, const VarMap& values) { return Substituter(values, {}).Mutate(s); }
-Range Substitute(const Range& range, const VarMap& values) { return Substituter(values, {}).MutateRange(range); }
+Expr Substitute(const Expr& e, const VarMap& values) { return VarSubstituter(values).Mutate(e); }
+Stmt Substitute(const Stmt& s, const VarMap& values) { return VarSubstituter(values).Mutate(s); }
+Range Substitute(const Range& range, const VarMap& values) { return VarSubstituter(values).MutateRange(range); }
 BufferRegion Substitute(const BufferRegion& region, const VarMap& values) {
-  return Substituter(values, {}).MutateRegion(region);
+  return VarSubstituter(values).MutateRegion(region);
 }
 std::vector<Expr> Substitute(const std::vector<Expr>& exprs, const VarMap& values) {
-  return Substituter(values, {}).MutateAll(exprs);
+  return VarSubstituter(values).MutateAll(exprs);
 }
 Stmt Substitute(const Stmt& s, const VarMap& values, const BufferMap& buffers) {
   return Substituter(values, buffers).Mutate(s);
