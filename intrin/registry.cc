@@ -2,6 +2,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "intrin/dot_tile.h"
 #include "intrin/fma_tile.h"
 #include "ir/script/parser.h"
 
@@ -49,6 +50,7 @@ std::vector<std::string> FeaturesOf(const Function& implementation) {
 IntrinRegistry IntrinRegistry::Builtin() {
   IntrinRegistry registry;
   registry.AddFamily(FmaTileFamily());
+  registry.AddFamily(DotTileFamily());
   return registry;
 }
 

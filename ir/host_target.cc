@@ -140,6 +140,7 @@ void FillCpu(Target& t) {
   TW_FEATURE("avx512bf16", "avx512bf16");
   TW_FEATURE("avx512fp16", "avx512fp16");
   TW_FEATURE("avxvnni", "avxvnni");
+  TW_FEATURE("avxvnniint8", "avxvnniint8");
   TW_FEATURE("amx-tile", "amx-tile");
   TW_FEATURE("amx-int8", "amx-int8");
   TW_FEATURE("amx-bf16", "amx-bf16");

@@ -1,0 +1,133 @@
+#include "intrin/dot_tile.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/substitute.h"
+#include "ir/check.h"
+#include "ir/script/parser.h"
+
+namespace tilewright {
+namespace {
+
+constexpr absl::string_view kPrefix = "dot_";
+constexpr DataType kS8 = DataType::Int(8), kU8 = DataType::UInt(8), kS32 = DataType::Int(32);
+constexpr DataType kF32 = DataType::Float(32), kBF16 = DataType::BFloat16();
+
+// In order of preference.
+constexpr DotInstruction kInstructions[] = {
+    {"bf16", "avx512bf16", kBF16, kBF16, kF32, 2, 16, 32},
+    {"u8s8", "avx512vnni", kU8, kS8, kS32, 4, 16, 32},
+    {"u8s8", "avxvnni", kU8, kS8, kS32, 4, 8, 16},
+    {"s8s8", "avxvnniint8", kS8, kS8, kS32, 4, 8, 16},
+};
+
+// $0 = MR, $1 = NR, $2 = KR, $3 = V, $4 = KR / V, $5 and $6 = types of A and B, $7 = type of C, $8 = lanes,
+// $9 = vectors in a row of C.
+constexpr absl::string_view kDescription = R"(
+@T.prim_func
+def desc(a: T.handle, b: T.handle, c: T.handle):
+    A = T.match_buffer(a, ($0, $2), "$5", offset_factor=1, scope="register")
+    B = T.match_buffer(b, ($4, $1, $3), "$6", offset_factor=1)
+    C = T.match_buffer(c, ($0, $1), "$7", offset_factor=1, scope="register")
+    with T.block("root"):
+        T.reads(C[0:$0, 0:$1], A[0:$0, 0:$2], B[0:$4, 0:$1, 0:$3])
+        T.writes(C[0:$0, 0:$1])
+        for i, j, k in T.grid($0, $1, $2):
+            with T.block("tile"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                C[vi, vj] = C[vi, vj] + T.Cast("$7", A[vi, vk]) * T.Cast("$7", B[vk // $3, vj, vk % $3])
+)";
+
+constexpr absl::string_view kImplementation = R"(
+@T.prim_func
+def impl(a: T.handle, b: T.handle, c: T.handle):
+    sa = T.int32()
+    sb = T.int32()
+    sc = T.int32()
+    A = T.match_buffer(a, ($0, $2), "$5", offset_factor=1, strides=[sa, 1], scope="register")
+    B = T.match_buffer(b, ($4, $1, $3), "$6", offset_factor=1, strides=[sb, $3, 1])
+    C = T.match_buffer(c, ($0, $1), "$7", offset_factor=1, strides=[sc, 1], scope="register")
+    with T.block("root"):
+        T.reads(C[0:$0, 0:$1], A[0:$0, 0:$2], B[0:$4, 0:$1, 0:$3])
+        T.writes(C[0:$0, 0:$1])
+        for k in T.unroll($4):
+            for i in T.unroll($0):
+                for v in T.unroll($9):
+                    for l in T.vectorized($8):
+                        C[i, v * $8 + l] = T.dot_add(C[i, v * $8 + l], A[i, T.Ramp(k * $3, 1, $3)],
+                                                     B[k, v * $8 + l, T.Ramp(0, 1, $3)])
+)";
+
+const DotInstruction* InstructionNamed(absl::string_view operands, absl::string_view feature) {
+  for (const DotInstruction& instruction : kInstructions) {
+    if (operands == absl::string_view(instruction.operands.data(), instruction.operands.size()) &&
+        feature == absl::string_view(instruction.feature.data(), instruction.feature.size())) {
+      return &instruction;
+    }
+  }
+  return nullptr;
+}
+
+std::optional<TensorIntrin> Make(std::string_view full_name) {
+  absl::string_view name(full_name.data(), full_name.size());
+  const std::vector<absl::string_view> parts = absl::StrSplit(name.substr(kPrefix.size()), '_');
+  if (parts.size() != 3) return std::nullopt;
+  const DotInstruction* instruction = InstructionNamed(parts[0], parts[2]);
+  const std::vector<absl::string_view> sizes = absl::StrSplit(parts[1], 'x');
+  int mr, nr, kr;
+  if (instruction == nullptr || sizes.size() != 3 || !absl::SimpleAtoi(sizes[0], &mr) ||
+      !absl::SimpleAtoi(sizes[1], &nr) || !absl::SimpleAtoi(sizes[2], &kr)) {
+    return std::nullopt;
+  }
+  const int group = instruction->group, lanes = instruction->lanes;
+  if (mr < 1 || kr < group || kr % group != 0 || kr > 16 * group || nr < lanes || nr % lanes != 0) return std::nullopt;
+  const int vectors = nr / lanes;
+  if (mr * vectors + vectors + 1 > instruction->registers) return std::nullopt;
+
+  auto parse = [&](absl::string_view text, const char* function) {
+    absl::StatusOr<Module> module =
+        ParseModule(absl::Substitute(text, mr, nr, kr, group, kr / group, instruction->a.ToString(),
+                                     instruction->b.ToString(), instruction->c.ToString(), lanes, vectors),
+                    full_name);
+    TW_CHECK(module.ok()) << module.status().ToString();
+    return module->Find(function);
+  };
+  TensorIntrin intrin;
+  intrin.name = std::string(full_name);
+  intrin.description = parse(kDescription, "desc");
+  intrin.implementation = parse(kImplementation, "impl");
+  intrin.features = {std::string(instruction->feature)};
+  intrin.cycles = static_cast<double>(mr) * vectors * (kr / group);  // one instruction a cycle
+  return intrin;
+}
+
+}  // namespace
+
+const DotInstruction* FindDotInstruction(const Target& target, DataType a, DataType b, DataType c) {
+  for (const DotInstruction& instruction : kInstructions) {
+    if (instruction.a == a && instruction.b == b && instruction.c == c && target.kind == TargetKind::kX86 &&
+        target.has(instruction.feature)) {
+      return &instruction;
+    }
+  }
+  return nullptr;
+}
+
+std::string DotTileName(const DotInstruction& instruction, int mr, int nr, int kr) {
+  return absl::StrCat(kPrefix, absl::string_view(instruction.operands.data(), instruction.operands.size()), "_", mr,
+                      "x", nr, "x", kr, "_", absl::string_view(instruction.feature.data(), instruction.feature.size()));
+}
+
+IntrinFamily DotTileFamily() {
+  return {.prefix = std::string(kPrefix),
+          .description =
+              "dot_{bf16|u8s8|s8s8}_{MR}x{NR}x{KR}_{avx512bf16|avx512vnni|avxvnni|avxvnniint8}: "
+              "C[MR, NR] += A[MR, KR] * B[KR / V, NR, V] in registers, V = 2 (bf16) or 4",
+          .make = Make,
+          .examples = {"dot_bf16_12x32x2_avx512bf16", "dot_bf16_14x32x4_avx512bf16", "dot_bf16_6x64x2_avx512bf16",
+                       "dot_bf16_1x16x6_avx512bf16", "dot_u8s8_12x32x4_avx512vnni", "dot_u8s8_14x32x8_avx512vnni",
+                       "dot_u8s8_1x64x4_avx512vnni", "dot_u8s8_6x16x4_avxvnni", "dot_s8s8_4x24x4_avxvnniint8"}};
+}
+
+}  // namespace tilewright

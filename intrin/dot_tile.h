@@ -1,0 +1,39 @@
+// Tiles of dot products of x86 for narrow types: C[MR, NR] += A[MR, KR] * B[KR, NR], C in vector registers.
+//
+// The instructions add to each 32-bit element of a vector the products of a group of V neighbours along K: pairs of
+// bfloat16 (vdpbf16ps), quads of 8-bit integers (vpdpbusd, vpdpbssd). A, row-major with neighbours along K next to each
+// other, is read by broadcasting one group at a time; B is packed in groups, [KR / V, NR, V]:
+//
+//   description   C[i, j] = C[i, j] + f32(A[i, k]) * f32(B[k // V, j, k % V])
+//   instruction   C[i, 0:16] = dot_add(C[i, 0:16], broadcast A[i, 2k : 2k + 2], B[k, 0:16, 0:2])
+//
+// Integers are exact: no instruction used here saturates. What vdpbf16ps does with rounding and denormals is said in
+// docs/numerics.md. The tile needs as many registers as an FMA tile (intrin/fma_tile.h).
+#pragma once
+
+#include <string_view>
+
+#include "intrin/registry.h"
+#include "ir/target.h"
+
+namespace tilewright {
+
+// An instruction that members are made of.
+struct DotInstruction {
+  std::string_view operands;  // "bf16", "u8s8": how names of members spell the types
+  std::string_view feature;   // of the target; also the last part of the members' names
+  DataType a, b, c;
+  int group;      // V
+  int lanes;      // elements of C in a vector
+  int registers;  // vector registers that there are
+};
+
+// The best instruction of the target for these operands, or null.
+const DotInstruction* FindDotInstruction(const Target& target, DataType a, DataType b, DataType c);
+
+// "dot_{operands}_{MR}x{NR}x{KR}_{feature}", e.g. "dot_bf16_12x32x2_avx512bf16". NR is a multiple of the vector's
+// lanes, KR of the group.
+IntrinFamily DotTileFamily();
+std::string DotTileName(const DotInstruction& instruction, int mr, int nr, int kr);
+
+}  // namespace tilewright

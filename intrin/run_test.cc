@@ -1,0 +1,112 @@
+// Every intrinsic's implementation computes what its description says: interpreted, and compiled where the host has the
+// features. Derived from the table of the registry.
+#include <gtest/gtest.h>
+
+#include "codegen/llvm/testing/equivalence.h"
+#include "intrin/registry.h"
+#include "ir/builder.h"
+#include "ir/interp/interp.h"
+#include "ir/ndarray.h"
+#include "ir/substitute.h"
+#include "ir/target.h"
+#include "schedule/schedule.h"
+
+namespace tilewright {
+namespace {
+
+std::vector<std::string> AllExamples() {
+  std::vector<std::string> names = IntrinRegistry::Builtin().names();
+  const IntrinRegistry intrins = IntrinRegistry::Builtin();
+  for (const IntrinFamily& family : intrins.families()) {
+    names.insert(names.end(), family.examples.begin(), family.examples.end());
+  }
+  return names;
+}
+
+std::vector<Expr> Indices(const std::vector<Var>& vars) { return {vars.begin(), vars.end()}; }
+
+// The description as a program: parameters in memory, from which those that the intrinsic has in other scopes are
+// copied and to which they are copied back.
+Function ProgramOf(const TensorIntrin& intrin) {
+  FunctionBuilder f;
+  std::vector<std::pair<Buffer, Buffer>> copies;  // parameter, what the intrinsic works on
+  BufferMap dense;
+  for (const Param& param : intrin.description->params) {
+    BufferNode::Fields fields = param.buffer->fields();
+    fields.elem_offset = Expr();
+    const Buffer inner = dense.emplace(param.buffer, Buffer(std::move(fields))).first->second;
+    if (inner->scope == Scope()) {
+      f.Input(inner);
+    } else {
+      copies.emplace_back(f.Input(inner->name + "_param", inner->shape, inner->dtype), inner);
+    }
+  }
+  auto copy = [&](const std::string& name, const Buffer& from, const Buffer& to) {
+    f.Grid(from->shape, [&](const std::vector<Var>& at) {
+      f.Block(name, [&](BlockBuilder& block) {
+        std::vector<Var> vars;
+        for (size_t d = 0; d < at.size(); ++d) vars.push_back(block.Spatial(from->shape[d], at[d]));
+        f.Store(to, from.Load(Indices(vars)), Indices(vars));
+      });
+    });
+  };
+  for (const auto& [outer, inner] : copies) copy(inner->name + "_in", outer, inner);
+  f.Add(Substitute(intrin.description->body, {}, dense));
+  for (const auto& [outer, inner] : copies) copy(inner->name + "_out", inner, outer);
+  Function function = f.Build();
+  const auto* root = cast<BlockRealizeNode>(function->body);
+  BlockNode::Fields block = root->block->fields();
+  for (const auto& [outer, inner] : copies) block.alloc_buffers.push_back(inner);
+  // The description brings ids of its own.
+  uint32_t next_id = function->next_id;
+  const Stmt body(new BlockRealizeNode(root->bindings, root->predicate, Block(std::move(block))));
+  return function.WithBody(CopyWithFreshNames(body, &next_id), next_id);
+}
+
+class Intrinsics : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(All, Intrinsics, ::testing::ValuesIn(AllExamples()),
+                         [](const auto& name) { return name.param; });
+
+TEST_P(Intrinsics, ImplementationDoesWhatIsDescribed) {
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const TensorIntrin& intrin = *intrins.Find(GetParam());
+  const Function described = ProgramOf(intrin);
+  Schedule sch(Module(described), {.intrins = &intrins});
+  const auto block = sch.GetBlock("tile");
+  ASSERT_TRUE(block.ok());
+  const auto loops = sch.GetLoops(*block);
+  ASSERT_TRUE(loops.ok());
+  const auto tensorized = sch.Tensorize((*loops)[0], intrin.name);
+  ASSERT_TRUE(tensorized.ok()) << RenderLine(tensorized.refusal(), described);
+
+  std::vector<interp::Argument> expected, actual;
+  for (const Param& param : described->params) {
+    std::vector<int64_t> shape;
+    for (const Expr& extent : param.buffer->shape) shape.push_back(*AsInt(extent));
+    NDArray array(param.buffer->dtype, std::move(shape));
+    // Integers over their whole range; floats so small that every sum is exact.
+    if (array.dtype().is_float()) {
+      FillIntegers(array, expected.size() + 1);
+    } else {
+      FillUniform(array, expected.size() + 1, array.dtype().is_uint() ? 0 : -128, array.dtype().is_uint() ? 255 : 127);
+    }
+    expected.emplace_back(array);
+    actual.emplace_back(array.Clone());
+  }
+  const Function implemented = sch.module().Find("main");
+  for (const auto& [function, arguments] : {std::pair(&described, &expected), std::pair(&implemented, &actual)}) {
+    auto program = interp::Compile(*function, interp::CompileOptions::AllChecks());
+    ASSERT_TRUE(program.ok()) << program.status();
+    const absl::Status status = program->Run(*arguments);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(BitEqual(expected[i].array, actual[i].array)) << i;
+
+  for (const std::string& feature : intrin.features) {
+    if (!HostTarget().has(feature)) GTEST_SKIP() << "the host has no " << feature << "; interpreted only";
+  }
+  EXPECT_EQ(testing::CompareWithInterpreter(sch.module()), "");
+}
+
+}  // namespace
+}  // namespace tilewright
