@@ -29,7 +29,7 @@ class Inliner : public Mutator {
       const Var& var = producer_.iter_vars[i].var;
       values[var] = CastTo(var.dtype(), iters[i]);
     }
-    return SimplifyIndices(Substitute(store_.value, values), &analyzer_);
+    return Substitute(store_.value, values);
   }
   Stmt MutateFor(const ForNode* op, const Stmt& self) override {
     arith::Analyzer::Scope inside(&analyzer_);

@@ -89,6 +89,7 @@ def main(A: T.Buffer((16, 8), "float32"), C: T.Buffer((128,), "float32")):
   Outcome<ComputeInlineResult> result = ComputeInline(f, BlockNamed(f, "B"));
   ASSERT_TRUE(result.ok()) << ReasonOf(result, f);
   ExpectEquivalent(f, result->function);
+  // Indices stay as they are substituted, as in TVM.
   ExpectProgram(result->function, R"(
 @T.prim_func
 def main(A: T.Buffer((16, 8), "float32"), C: T.Buffer((128,), "float32")):
@@ -100,7 +101,7 @@ def main(A: T.Buffer((16, 8), "float32"), C: T.Buffer((128,), "float32")):
             for j in range(8):
                 with T.block("C"):
                     vj = T.axis.spatial(8, j)
-                    C[vi * 8 + vj] = A[vi, vj] * T.float32(2) + T.float32(1)
+                    C[vi * 8 + vj] = A[(vi * 8 + vj) // 8, (vi * 8 + vj) % 8] * T.float32(2) + T.float32(1)
 )");
 }
 

@@ -1,12 +1,16 @@
 #include "schedule/inline_body.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 
+#include "ir/analysis.h"
 #include "ir/arith/iter_map.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/regions.h"
 #include "ir/structural.h"
+#include "ir/substitute.h"
 #include "schedule/loop_tree.h"
 
 namespace tilewright {
@@ -48,6 +52,28 @@ void UpdateRegions(const std::vector<BufferRegion>& detected_before, const std::
   }
 }
 
+// The terms of a solution from those of the last index to those of the first, constants at the end.
+Expr LastIndexFirst(const Expr& e, const std::vector<Var>& indices) {
+  std::vector<Expr> terms;
+  for (Expr rest = e; rest;) {
+    const auto* op = dyn_cast<BinaryNode>(rest);
+    const bool sum = op != nullptr && op->op == BinaryOp::kAdd;
+    terms.insert(terms.begin(), sum ? op->b : rest);
+    rest = sum ? op->a : Expr();
+  }
+  std::multimap<size_t, Expr, std::greater<>> by_index;  // keeps the order of equal keys
+  for (const Expr& term : terms) {
+    size_t last = 0;
+    for (size_t d = 0; d < indices.size(); ++d) {
+      if (UsesVar(term, indices[d])) last = d + 1;
+    }
+    by_index.emplace(last, term);
+  }
+  Expr ordered;
+  for (const auto& [last, term] : by_index) ordered = ordered ? ordered + term : term;
+  return ordered;
+}
+
 }  // namespace
 
 bool IsPure(const Expr& value) {
@@ -75,11 +101,18 @@ std::optional<std::vector<Expr>> SolveIterators(const std::vector<IterVar>& iter
   std::optional<arith::IterMap> map =
       arith::DetectIterMap(indices, domain, {}, arith::IterMapLevel::kBijective, analyzer);
   if (!map) return std::nullopt;
-  std::vector<Expr> solved = arith::InverseIterMap(*map, values, analyzer);
+  std::vector<Var> unknown;
+  VarMap known;
+  for (const Expr& value : values) {
+    unknown.emplace_back("index", value.dtype());
+    known[unknown.back()] = value;
+  }
+  std::vector<Expr> solved = arith::InverseIterMap(*map, {unknown.begin(), unknown.end()}, analyzer);
   for (size_t i = 0; i < iters.size(); ++i) {
     for (size_t d = 0; d < indices.size() && IsInt(iters[i].domain.extent, 1); ++d) {
-      if (indices[d].get() == iters[i].var.get()) solved[i] = values[d];  // stays in indices, though it has one value
+      if (indices[d].get() == iters[i].var.get()) solved[i] = unknown[d];  // stays in indices, though it has one value
     }
+    solved[i] = Substitute(LastIndexFirst(solved[i], unknown), known);
   }
   return solved;
 }
@@ -106,9 +139,28 @@ bool UsedOtherThanByLoads(const Stmt& s, const Buffer& buffer) {
   return used;
 }
 
+namespace {
+
+// Boxes of several elements simplified; single elements stay as the body has them.
+AccessRegions SimplifyBoxes(AccessRegions regions, const BlockNode& block) {
+  arith::Analyzer analyzer;
+  for (const IterVar& iter : block.iter_vars) analyzer.Bind(iter.var, iter.domain);
+  for (std::vector<BufferRegion>* list : {&regions.reads, &regions.writes}) {
+    for (BufferRegion& region : *list) {
+      for (Range& range : region.region) {
+        if (!IsInt(range.extent, 1)) range = {analyzer.Simplify(range.min), analyzer.Simplify(range.extent)};
+      }
+    }
+  }
+  return regions;
+}
+
+}  // namespace
+
 Block WithNewRegions(const Block& before, BlockNode::Fields after, const Buffer& removed) {
   const Block changed(after);
-  const AccessRegions old_regions = DetectRegions(*before), new_regions = DetectRegions(*changed);
+  const AccessRegions old_regions = DetectRegions(*before),
+                      new_regions = SimplifyBoxes(DetectRegions(*changed), *changed);
   UpdateRegions(old_regions.reads, new_regions.reads, removed, &after.reads);
   UpdateRegions(old_regions.writes, new_regions.writes, removed, &after.writes);
   return Block(std::move(after));

@@ -30,18 +30,18 @@ struct Element {
 struct Reducer {
   struct Component {
     Element accumulator;
-    Expr value;     // what is new in this instance; uses no accumulator
-    Expr init;      // what the block's init stores
-    Expr identity;  // combining with it changes nothing: 0 or 1, or the init where any value may be combined twice
+    Expr value;      // what is new in this instance; uses no accumulator
+    Expr init;       // what the block's init stores
+    Expr identity;   // combining with it changes nothing: 0 or 1, or the init where any value may be combined twice
     Var old, fresh;  // placeholders in `combined`
-    Expr combined;  // of the `old` and `fresh` of all components
+    Expr combined;   // of the `old` and `fresh` of all components
   };
   std::vector<Component> components;
   bool at_once = false;  // all are combined before one of them is stored
 };
 
-// Of a block that verify/block_scope.h calls a reduction. Refused, in the name of `primitive`, when the init or the body
-// are no stores, one of each output, or the combination is not known.
+// Of a block that verify/block_scope.h calls a reduction. Refused, in the name of `primitive`, when the init or the
+// body are no stores, one of each output, or the combination is not known.
 Outcome<Reducer> DetectReducer(const char* primitive, const BlockNode& block);
 
 // Stores the combination of what `targets` hold with `values`, one of each component. Names of variables come from the

@@ -152,7 +152,7 @@ class ReverseInliner {
     for (size_t i = 0; i < iters->size(); ++i) {
       const IterVar& iter = consumer().iter_vars[i];
       const Expr value = IsInt(iter.domain.extent, 1) ? iter.domain.min : CastTo(iter.var.dtype(), (*iters)[i]);
-      values_[iter.var] = analyzer_.Simplify(value);
+      values_[iter.var] = value;
       used_.push_back(iter.domain.min <= values_[iter.var]);
       used_.push_back(values_[iter.var] < iter.domain.min + iter.domain.extent);
     }
@@ -179,13 +179,9 @@ class ReverseInliner {
   ReverseComputeInlineResult Rewrite() {
     BlockNode::Fields fields = producer().fields();
     std::vector<Expr> indices;
-    {
-      arith::Analyzer::Scope inside(&analyzer_);
-      for (const IterVar& iter : fields.iter_vars) analyzer_.Bind(iter.var, iter.domain);
-      for (const Expr& index : store_->indices) indices.push_back(analyzer_.Simplify(Substitute(index, values_)));
-      fields.body = Store(store_->buffer, NewValue(indices), indices);
-      if (fields.init) fields.init = Store(store_->buffer, cast<StoreNode>(fields.init)->value, indices);
-    }
+    for (const Expr& index : store_->indices) indices.push_back(Substitute(index, values_));
+    fields.body = Store(store_->buffer, NewValue(indices), indices);
+    if (fields.init) fields.init = Store(store_->buffer, cast<StoreNode>(fields.init)->value, indices);
     const Stmt realize = Realize(producer_->realize->bindings, NewPredicate(),
                                  WithNewRegions(producer_->realize->block, std::move(fields), buffer_));
     const Stmt body = ReplaceStmt(scope_.block()->body, producer_->realize, realize);
@@ -200,11 +196,10 @@ class ReverseInliner {
         return load != nullptr && load->buffer.same_as(buffer_) ? store_->buffer.Load(indices) : e;
       });
     }
-    const Expr value = RewriteExpr(Substitute(store_->value, values_), [&](const Expr& e) -> Expr {
+    return RewriteExpr(Substitute(store_->value, values_), [&](const Expr& e) -> Expr {
       const auto* load = dyn_cast<LoadNode>(e);
       return load != nullptr && load->buffer.same_as(buffer_) ? produced_->value : e;
     });
-    return SimplifyIndices(value, &analyzer_);
   }
 
   Expr NewPredicate() {

@@ -66,9 +66,8 @@ std::optional<Refusal> WhyLoopsDoNotFit(const Reduction& reduction) {
       return Refusal{kName, "{loop0} takes no part in the reduction of {block1}", {use.loop->id, block}};
     }
     if (reduction.IsDropped(use) && BlocksBelow(Stmt(use.loop)).size() != 1) {
-      return Refusal{kName,
-                     "{loop0}, a loop of the reduction, holds other blocks than {block1}",
-                     {use.loop->id, block}};
+      return Refusal{
+          kName, "{loop0}, a loop of the reduction, holds other blocks than {block1}", {use.loop->id, block}};
     }
     for (const LoopUse& outer : reduction.loops) {
       // Loops of the reduction become iterators.
@@ -237,8 +236,8 @@ Stmt MakeFirstStep(const Reduction& reduction, const Partial& partial, uint32_t*
   std::vector<Expr> values, identities;
   for (size_t i = 0; i < reduction.reducer.components.size(); ++i) {
     const Reducer::Component& component = reduction.reducer.components[i];
-    targets.push_back(partial.At(i, Substitute(component.accumulator.indices, iters),
-                                 FromZero(factor, reduction.factor->min)));
+    targets.push_back(
+        partial.At(i, Substitute(component.accumulator.indices, iters), FromZero(factor, reduction.factor->min)));
     values.push_back(Substitute(component.value, iters));
     identities.push_back(Substitute(component.identity, iters));
   }
@@ -248,8 +247,8 @@ Stmt MakeFirstStep(const Reduction& reduction, const Partial& partial, uint32_t*
   first.body = reduces ? CombineInto(reduction.reducer, targets, values) : StoreInto(targets, values);
   for (const BufferRegion& read : block.reads) first.reads.push_back(Substitute(read, iters));
   first.writes = Points(targets);
-  return Nest(std::move(loops),
-              Realize(std::move(bindings), Substitute(reduction.realize->predicate, loop_vars), Block(std::move(first))));
+  return Nest(std::move(loops), Realize(std::move(bindings), Substitute(reduction.realize->predicate, loop_vars),
+                                        Block(std::move(first))));
 }
 
 // Where a partial result has a value: the predicate of the first step's block at the start of its reduction.

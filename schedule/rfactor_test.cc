@@ -188,8 +188,8 @@ TEST(Rfactor, FactorsArgmax) {
   ExpectEquivalent(argmax, after);
   ExpectEquivalent(argmax, Factored(argmax, LoopsOf(argmax, "argmax")[1], 1));
   // Where ties go to the smaller index, in any order.
-  const Function ties = Argmax(
-      "T.Select(M[vi] > val[vi, vk] or M[vi] == val[vi, vk] and P[vi] < idx[vi, vk], P[vi], idx[vi, vk])");
+  const Function ties =
+      Argmax("T.Select(M[vi] > val[vi, vk] or M[vi] == val[vi, vk] and P[vi] < idx[vi, vk], P[vi], idx[vi, vk])");
   before = SplitLoop(ties, "argmax", 1, 5);
   after = Factored(before, LoopsOf(before, "argmax")[2], 0);
   ExpectEquivalent(ties, after);
