@@ -81,6 +81,17 @@ TEST(Structural, EqualUpToRenaming) {
   EXPECT_TRUE(StructuralEqual(a, a.WithBody(copy, next_id)));
 }
 
+TEST(Structural, AHandleMayBeTheDataPointerOrNot) {
+  const Function a = AddOne(16);
+  FunctionNode::Fields fields = a->fields();
+  for (Param& param : fields.params) param.var = param.buffer->data;
+  const Function data(fields);
+  for (Param& param : fields.params) param.var = Var("handle", DataType::Handle());
+  const Function handle(fields);
+  EXPECT_TRUE(StructuralEqual(data, handle));
+  EXPECT_EQ(StructuralHash(data), StructuralHash(handle));
+}
+
 TEST(Structural, NamesTheFirstDifference) {
   Mismatch mismatch;
   EXPECT_FALSE(StructuralEqual(AddOne(16), AddOne(32), &mismatch));

@@ -28,7 +28,8 @@ class Hasher : public Visitor {
     for (const Param& param : f->params) {
       if (param.buffer) {
         Define(param.buffer);
-        if (!numbers_.contains(param.var.get())) Define(param.var.get());
+        // A handle that is the buffer's data pointer and one beside it are the same to StructuralEqual.
+        numbers_.try_emplace(param.var.get(), numbers_[param.buffer->data.get()]);
       } else {
         Mix(3);
         Define(param.var.get());
