@@ -3,6 +3,7 @@
 #include "codegen/llvm/compile.h"
 #include "codegen/llvm/machine.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm/Transforms/Utils/Cloning.h"
 
 namespace tilewright {
 namespace {
@@ -11,6 +12,13 @@ absl::StatusOr<std::string> EmitMachineCode(const Module& module, const Target& 
                                             codegen::MachineOutput output) {
   auto program = codegen::CompileToLlvm(module, target, options);
   if (!program.ok()) return program.status();
+  if (options.assembly != nullptr && output == codegen::MachineOutput::kObject) {
+    // Generating changes the module.
+    const std::unique_ptr<llvm::Module> copy = llvm::CloneModule(*program->module);
+    auto text = codegen::Generate(*copy, *program->machine, codegen::MachineOutput::kAssembly);
+    if (!text.ok()) return text.status();
+    options.assembly->assign(text->data(), text->size());
+  }
   auto bytes = codegen::Generate(*program->module, *program->machine, output);
   if (!bytes.ok()) return bytes.status();
   return std::string(bytes->data(), bytes->size());
