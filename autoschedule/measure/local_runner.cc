@@ -1,0 +1,289 @@
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "autoschedule/measure/machine_lock.h"
+#include "autoschedule/measure/param_specs.h"
+#include "autoschedule/measure/protocol.h"
+#include "autoschedule/measure/run_folder.h"
+#include "autoschedule/measure/runner.h"
+#include "autoschedule/measure/worker_path.h"
+#include "autoschedule/measure/worker_pool.h"
+#include "ir/script/printer.h"
+#include "ir/structural.h"
+
+namespace tilewright {
+namespace {
+
+// A candidate may need that much more time than its samples: to be opened, packed, run once and compared.
+constexpr size_t kMeasureInOnePiece = 16;
+
+Measurement Failed(MeasureFailure failure, std::string message) {
+  return {.failure = failure, .message = std::move(message)};
+}
+
+// What the end of a worker means.
+Measurement Ended(const WorkerReply& reply, MeasureFailure crash, MeasureFailure timeout) {
+  if (reply.outcome == WorkerReply::Outcome::kTimedOut) return Failed(timeout, reply.text);
+  const bool memory = reply.killed || absl::StrContains(reply.text, "std::bad_alloc");
+  return Failed(memory ? MeasureFailure::kMemory : crash, reply.text);
+}
+
+class Local : public Runner {
+ public:
+  Local(Target target, RunnerOptions options, RunFolder folder, MachineLock lock, std::vector<TensorSpec> params,
+        const std::string& compile_worker, const std::string& measuring_worker)
+      : target_(std::move(target)),
+        options_(options),
+        folder_(std::move(folder)),
+        lock_(std::move(lock)),
+        params_(std::move(params)),
+        compilers_(compile_worker, {MemoryFlag(Bytes() * 12)}, options.compile_workers),
+        // Up to 32 rotating sets, and those of at least the caches' size.
+        measurer_(measuring_worker, {MemoryFlag(Bytes() * 40)}, 1) {}
+
+  absl::Status ComputeReference(const Module& program) {
+    CompileRequest request = RequestFor(program);
+    request.reference = true;
+    request.tensors = params_;
+    request.seed = options_.seed;
+    request.folder = folder_.path();
+    MachineLock::Guard working = lock_.Shared();
+    const std::string line = ToLine(request);
+    const WorkerReply reply = compilers_.Run({&line, 1}, options_.reference_timeout)[0];
+    if (reply.outcome != WorkerReply::Outcome::kAnswered) {
+      return absl::InternalError(absl::StrCat("the reference cannot be computed: ", reply.text));
+    }
+    const auto answer = ReadWorkerAnswer(reply.text);
+    if (!answer.ok()) return answer.status();
+    return answer->ok ? absl::OkStatus() : absl::UnimplementedError(answer->error);
+  }
+
+  std::vector<Measurement> Run(std::span<const Module> candidates, const RunOptions& options) override {
+    std::vector<Measurement> results(candidates.size());
+    Compile(candidates, options, results);
+    Measure(candidates, options, results);
+    for (size_t i = 0; i < candidates.size(); ++i) unlink(LibraryPath(i).c_str());
+    return results;
+  }
+
+ private:
+  int64_t Bytes() const {
+    int64_t bytes = 0;
+    for (const TensorSpec& spec : params_) bytes += spec.bytes();
+    return bytes;
+  }
+  std::string MemoryFlag(int64_t bytes) const { return absl::StrCat("--memory-bytes=", options_.memory_bytes + bytes); }
+  std::string LibraryPath(size_t candidate) const { return absl::StrCat(folder_.path(), "/", candidate, ".so"); }
+
+  CompileRequest RequestFor(const Module& module) const {
+    CompileRequest request;
+    request.program = Print(module);
+    request.hash = StructuralHash(module);
+    request.target = target_;
+    return request;
+  }
+
+  void Compile(std::span<const Module> candidates, const RunOptions& options, std::vector<Measurement>& results) {
+    std::vector<std::string> requests;
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      CompileRequest request = RequestFor(candidates[i]);
+      request.library = LibraryPath(i);
+      requests.push_back(ToLine(request));
+    }
+    MachineLock::Guard working = lock_.Shared();
+    const std::vector<WorkerReply> replies = compilers_.Run(requests, options_.compile_timeout);
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      Measurement& result = results[i];
+      if (replies[i].outcome != WorkerReply::Outcome::kAnswered) {
+        result = Ended(replies[i], MeasureFailure::kCompileCrash, MeasureFailure::kCompileTimeout);
+        continue;
+      }
+      const auto answer = ReadWorkerAnswer(replies[i].text);
+      if (!answer.ok() || !answer->ok) {
+        result =
+            Failed(MeasureFailure::kCompileError, answer.ok() ? answer->error : std::string(answer.status().message()));
+        continue;
+      }
+      result.code_bytes = answer->code_bytes;
+      result.spills = static_cast<int>(answer->spills);
+      result.compile_seconds = answer->seconds;
+      if (options.most_spills >= 0 && result.spills > options.most_spills) {
+        result.failure = MeasureFailure::kSpills;
+        result.message = absl::StrCat(result.spills, " vector spills in inner loops");
+      }
+    }
+  }
+
+  // Nothing else of ours runs on the machine meanwhile.
+  void Measure(std::span<const Module> candidates, const RunOptions& options, std::vector<Measurement>& results) {
+    std::vector<size_t> measured;
+    std::vector<std::string> requests;
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      if (!results[i].ok()) continue;
+      auto request = MeasureRequestFor(candidates[i], i, options);
+      if (!request.ok()) {
+        results[i] = Failed(MeasureFailure::kRunError, std::string(request.status().message()));
+        continue;
+      }
+      measured.push_back(i);
+      requests.push_back(ToLine(*request));
+    }
+    const double timeout = options_.run_timeout + options.seconds;
+    for (size_t begin = 0; begin < requests.size(); begin += kMeasureInOnePiece) {
+      const size_t count = std::min(kMeasureInOnePiece, requests.size() - begin);
+      MachineLock::Guard alone = lock_.Exclusive();
+      const std::vector<WorkerReply> replies =
+          measurer_.Run(std::span<const std::string>(requests).subspan(begin, count), timeout);
+      for (size_t k = 0; k < count; ++k) {
+        Measurement& result = results[measured[begin + k]];
+        Read(replies[k], result);
+        if (result.failure != MeasureFailure::kWrongResult) continue;
+        // It may be wrong because of what an earlier candidate wrote where it should not.
+        measurer_.Restart();
+        Read(measurer_.Run({&requests[begin + k], 1}, timeout)[0], result);
+        measurer_.Restart();
+      }
+    }
+  }
+
+  absl::StatusOr<MeasureRequest> MeasureRequestFor(const Module& candidate, size_t index, const RunOptions& options) {
+    MeasureRequest request{.library = LibraryPath(index),
+                           .tensors = params_,
+                           .num_params = static_cast<int64_t>(params_.size()),
+                           .seed = options_.seed,
+                           .folder = folder_.path(),
+                           .threads = options_.threads,
+                           .half_width = options.half_width,
+                           .most_nanoseconds = static_cast<int64_t>(options.seconds * 1e9),
+                           .most_samples = options.most_samples,
+                           .give_up_nanoseconds = static_cast<int64_t>(options.give_up_seconds * 1e9),
+                           .cold_cache = options.cold_cache};
+    const Function main = candidate.Main(), prepack = candidate.Find("main_prepack");
+    if (!main) return absl::InvalidArgumentError("the candidate has no function main");
+    if (prepack) {
+      auto positions = Positions(prepack, /*may_add=*/true, request.tensors);
+      if (!positions.ok()) return positions.status();
+      request.prepack = *std::move(positions);
+    }
+    auto positions = Positions(main, /*may_add=*/false, request.tensors);
+    if (!positions.ok()) return positions.status();
+    request.main = *std::move(positions);
+    return request;
+  }
+
+  // Parameters of the same name are the same tensor.
+  static absl::StatusOr<std::vector<int64_t>> Positions(const Function& function, bool may_add,
+                                                        std::vector<TensorSpec>& tensors) {
+    const auto params = ParamSpecs(function);
+    if (!params.ok()) return params.status();
+    std::vector<int64_t> positions;
+    for (const TensorSpec& param : *params) {
+      auto found = std::find_if(tensors.begin(), tensors.end(),
+                                [&](const TensorSpec& tensor) { return tensor.name == param.name; });
+      if (found == tensors.end()) {
+        if (!may_add) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("parameter ", param.name, " is neither one of the program nor packed"));
+        }
+        found = tensors.insert(tensors.end(), param);
+      }
+      positions.push_back(found - tensors.begin());
+    }
+    return positions;
+  }
+
+  static void Read(const WorkerReply& reply, Measurement& result) {
+    const Measurement compiled = result;
+    if (reply.outcome != WorkerReply::Outcome::kAnswered) {
+      result = Ended(reply, MeasureFailure::kCrash, MeasureFailure::kTimeout);
+    } else if (const auto answer = ReadWorkerAnswer(reply.text); !answer.ok()) {
+      result = Failed(MeasureFailure::kRunError, std::string(answer.status().message()));
+    } else if (!answer->ok) {
+      const MeasureFailure failure = answer->reason == kReasonWrong    ? MeasureFailure::kWrongResult
+                                     : answer->reason == kReasonMemory ? MeasureFailure::kMemory
+                                                                       : MeasureFailure::kRunError;
+      result = Failed(failure, answer->error);
+    } else {
+      result.failure = MeasureFailure::kNone;
+      result.message.clear();
+      result.seconds.clear();
+      for (int64_t nanoseconds : answer->nanoseconds) {
+        result.seconds.push_back(static_cast<double>(nanoseconds) * 1e-9);
+      }
+      result.max_error = answer->max_error;
+    }
+    result.code_bytes = compiled.code_bytes;
+    result.spills = compiled.spills;
+    result.compile_seconds = compiled.compile_seconds;
+  }
+
+  const Target target_;
+  const RunnerOptions options_;
+  const RunFolder folder_;
+  MachineLock lock_;
+  const std::vector<TensorSpec> params_;
+  WorkerPool compilers_, measurer_;
+};
+
+}  // namespace
+
+std::string_view FailureName(MeasureFailure failure) {
+  switch (failure) {
+    case MeasureFailure::kNone:
+      return "";
+    case MeasureFailure::kCompileError:
+      return "compile error";
+    case MeasureFailure::kCompileCrash:
+      return "compile crash";
+    case MeasureFailure::kCompileTimeout:
+      return "compile timeout";
+    case MeasureFailure::kSpills:
+      return "spills";
+    case MeasureFailure::kRunError:
+      return "run error";
+    case MeasureFailure::kWrongResult:
+      return "wrong result";
+    case MeasureFailure::kCrash:
+      return "crash";
+    case MeasureFailure::kTimeout:
+      return "timeout";
+    case MeasureFailure::kMemory:
+      return "out of memory";
+  }
+  return "";
+}
+
+double Measurement::MedianSeconds() const {
+  if (!ok() || seconds.empty()) return std::numeric_limits<double>::infinity();
+  std::vector<double> sorted = seconds;
+  std::sort(sorted.begin(), sorted.end());
+  const size_t middle = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+absl::StatusOr<std::unique_ptr<Runner>> LocalRunner::Start(const Module& program, const Target& target,
+                                                           const RunnerOptions& options) {
+  const Function main = program.Main();
+  if (!main) return absl::InvalidArgumentError("the program has no function main");
+  auto params = ParamSpecs(main);
+  if (!params.ok()) return params.status();
+  const auto compile_worker = WorkerPath("compile_worker"), measuring_worker = WorkerPath("measuring_worker");
+  if (!compile_worker.ok()) return compile_worker.status();
+  if (!measuring_worker.ok()) return measuring_worker.status();
+  auto lock = MachineLock::Open();
+  if (!lock.ok()) return lock.status();
+  auto folder = RunFolder::Make();
+  if (!folder.ok()) return folder.status();
+  RunnerOptions complete = options;
+  if (complete.threads <= 0) complete.threads = target.cores;
+  if (complete.compile_workers <= 0) complete.compile_workers = target.cores;
+  auto runner = std::make_unique<Local>(target, complete, *std::move(folder), *std::move(lock), *std::move(params),
+                                        *compile_worker, *measuring_worker);
+  if (absl::Status status = runner->ComputeReference(program); !status.ok()) return status;
+  return std::unique_ptr<Runner>(std::move(runner));
+}
+
+}  // namespace tilewright

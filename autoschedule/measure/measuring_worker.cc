@@ -1,0 +1,235 @@
+// measuring_worker: runs compiled candidates and says how long they take (protocol.h). It links what a deployed
+// program links, no compiler and no schedule.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "autoschedule/measure/protocol.h"
+#include "autoschedule/measure/reference.h"
+#include "autoschedule/measure/sampling.h"
+#include "autoschedule/measure/serve.h"
+#include "codegen/llvm/abi_type.h"
+#include "codegen/runtime/loaded_module.h"
+#include "codegen/runtime/tensor.h"
+#include "codegen/runtime/thread_pool.h"
+#include "codegen/runtime/timer.h"
+
+namespace tilewright {
+namespace {
+
+WorkerAnswer Failure(std::string reason, std::string error) {
+  return {.ok = false, .reason = std::move(reason), .error = std::move(error)};
+}
+
+int64_t CacheBytes(int name, int64_t least) { return std::max<int64_t>(sysconf(name), least); }
+
+// The tensors of one program: what its candidates are called with.
+class Tensors {
+ public:
+  Tensors(const MeasureRequest& request) : folder_(request.folder), threads_(request.threads) {
+    const std::vector<TensorSpec> specs(request.tensors.begin(), request.tensors.begin() + request.num_params);
+    int64_t set_bytes = 1;
+    for (size_t i = 0; i < specs.size(); ++i) {
+      seeded_.push_back(SeededTensor(specs[i], request.seed, i));
+      if (!specs[i].constant) set_bytes += specs[i].bytes();
+    }
+    // Together larger than the second-level caches, so that no run finds its own output of the run before there.
+    const int64_t caches = CacheBytes(_SC_LEVEL2_CACHE_SIZE, 1 << 20) * request.threads;
+    sets_.resize(static_cast<size_t>(std::clamp<int64_t>(caches / set_bytes + 2, 2, 32)));
+    for (std::vector<NDArray>& set : sets_) {
+      for (size_t i = 0; i < specs.size(); ++i) {
+        set.push_back(specs[i].constant ? seeded_[i] : seeded_[i].Clone());
+      }
+    }
+  }
+
+  absl::Status ReadReferences(const MeasureRequest& request) {
+    references_.resize(seeded_.size());
+    for (size_t i = 0; i < seeded_.size(); ++i) {
+      if (!request.tensors[i].written) continue;
+      auto reference = ReadReference(request.tensors[i], folder_, i);
+      if (!reference.ok()) return reference.status();
+      references_[i] = *std::move(reference);
+    }
+    return absl::OkStatus();
+  }
+
+  bool AreFor(const MeasureRequest& request) const { return folder_ == request.folder && threads_ == request.threads; }
+  size_t num_sets() const { return sets_.size(); }
+  size_t num_params() const { return seeded_.size(); }
+  const NDArray& tensor(size_t set, size_t position) const { return sets_[set][position]; }
+
+  // What is written has its first contents again.
+  void Reset(const MeasureRequest& request, size_t set) {
+    for (size_t i = 0; i < seeded_.size(); ++i) {
+      if (!request.tensors[i].written) continue;
+      std::memcpy(sets_[set][i].data(), seeded_[i].data(), static_cast<size_t>(seeded_[i].bytes()));
+    }
+  }
+  ResultComparison Compare(const MeasureRequest& request, size_t set) const {
+    ResultComparison worst;
+    for (size_t i = 0; i < seeded_.size(); ++i) {
+      if (!request.tensors[i].written) continue;
+      ResultComparison comparison = CompareResult(request.tensors[i], sets_[set][i], references_[i]);
+      worst.max_error = std::max(worst.max_error, comparison.max_error);
+      if (worst.failure.empty()) worst.failure = std::move(comparison.failure);
+    }
+    return worst;
+  }
+
+ private:
+  const std::string folder_;
+  const int64_t threads_;
+  std::vector<NDArray> seeded_;
+  std::vector<std::vector<NDArray>> sets_;  // constant tensors are shared by all
+  std::vector<ReferenceResult> references_;
+};
+
+// A function of the candidate with the tensors of one call.
+class BoundCall {
+ public:
+  BoundCall(TwFunction function, const std::vector<int64_t>& positions, const std::vector<const NDArray*>& tensors)
+      : function_(function) {
+    for (int64_t position : positions) {
+      const NDArray& array = *tensors[static_cast<size_t>(position)];
+      tensors_.push_back(runtime::Tensor::Borrow(array.data(), AbiType(array.dtype()), array.shape()));
+    }
+    for (runtime::Tensor& tensor : tensors_) args_.push_back(tensor.abi());
+  }
+  int Run(const TwCall& call) { return function_(&call, args_.data(), static_cast<int32_t>(args_.size())); }
+
+ private:
+  TwFunction function_;
+  std::vector<runtime::Tensor> tensors_;
+  std::vector<TwTensor*> args_;
+};
+
+// Throws everything out of the caches of all threads.
+class CacheEvictor {
+ public:
+  CacheEvictor(runtime::ThreadPool& pool, bool enabled)
+      : pool_(pool), bytes_(enabled ? 2 * CacheBytes(_SC_LEVEL3_CACHE_SIZE, 32 << 20) : 0), memory_(bytes_) {}
+  void Evict() {
+    if (bytes_ == 0) return;
+    ++value_;
+    pool_.ParallelFor(pool_.num_threads(), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const size_t part = memory_.size() / static_cast<size_t>(pool_.num_threads());
+        std::memset(memory_.data() + static_cast<size_t>(i) * part, value_, part);
+      }
+    });
+  }
+
+ private:
+  runtime::ThreadPool& pool_;
+  const size_t bytes_;
+  std::vector<char> memory_;
+  char value_ = 0;
+};
+
+class MeasuringWorker {
+ public:
+  WorkerAnswer Answer(const std::string& line) {
+    const auto request = ReadMeasureRequest(line);
+    if (!request.ok()) return Failure(kReasonRun, std::string(request.status().message()));
+    if (tensors_ == nullptr || !tensors_->AreFor(*request)) {
+      tensors_ = std::make_unique<Tensors>(*request);
+      pool_ = std::make_unique<runtime::ThreadPool>(
+          runtime::ThreadPoolOptions{.num_threads = static_cast<int>(request->threads)});
+      if (absl::Status status = tensors_->ReadReferences(*request); !status.ok()) {
+        tensors_ = nullptr;
+        return Failure(kReasonRun, std::string(status.message()));
+      }
+    }
+    return Measure(*request);
+  }
+
+ private:
+  WorkerAnswer Measure(const MeasureRequest& request) {
+    std::string error;
+    const auto library = runtime::LoadedModule::Open(request.library, &error);
+    if (!library) return Failure(kReasonRun, error);
+    const TwFunction main = library->Find("main");
+    const TwFunction prepack = library->Find("main_prepack");
+    if (main == nullptr || (prepack == nullptr && !request.prepack.empty())) {
+      return Failure(kReasonRun, "the library lacks a function");
+    }
+    std::vector<NDArray> packed;
+    for (size_t i = tensors_->num_params(); i < request.tensors.size(); ++i) {
+      packed.emplace_back(request.tensors[i].dtype, request.tensors[i].shape);
+    }
+    std::vector<BoundCall> calls;
+    std::vector<const NDArray*> all;
+    for (size_t set = 0; set < tensors_->num_sets(); ++set) {
+      all.clear();
+      for (size_t i = 0; i < tensors_->num_params(); ++i) all.push_back(&tensors_->tensor(set, i));
+      for (const NDArray& array : packed) all.push_back(&array);
+      calls.emplace_back(main, request.main, all);
+    }
+
+    char message[256] = "";
+    const TwParallelHook hook = pool_->hook();
+    TwCall call = {.parallel = &hook, .message = message, .message_bytes = sizeof message};
+    if (prepack != nullptr) {
+      if (const int code = BoundCall(prepack, request.prepack, all).Run(call); code != kTwOk) {
+        return Failure(code == kTwErrorMemory ? kReasonMemory : kReasonRun, absl::StrCat("main_prepack: ", message));
+      }
+    }
+    const std::unique_ptr<void, decltype(&free)> workspace(Workspace(library->WorkspaceBytes("main")), free);
+    call.workspace = workspace.get();
+    call.workspace_bytes = library->WorkspaceBytes("main");
+    if (call.workspace == nullptr && call.workspace_bytes > 0) {
+      return Failure(kReasonMemory, absl::StrCat("no memory for ", call.workspace_bytes, " bytes of temporaries"));
+    }
+
+    tensors_->Reset(request, 0);
+    const int64_t start = runtime::NowNanoseconds();
+    if (const int code = calls[0].Run(call); code != kTwOk) {
+      if (code == kTwErrorMemory) return Failure(kReasonMemory, "temporaries cannot be allocated");
+      return Failure(kReasonRun, message);
+    }
+    const int64_t first = runtime::NowNanoseconds() - start;
+    const ResultComparison comparison = tensors_->Compare(request, 0);
+    if (!comparison.failure.empty()) return Failure(kReasonWrong, comparison.failure);
+
+    CacheEvictor evictor(*pool_, request.cold_cache);
+    SamplingOptions options{.half_width = request.half_width,
+                            .most_nanoseconds = request.most_nanoseconds,
+                            .most_samples = request.most_samples,
+                            .give_up_nanoseconds = request.give_up_nanoseconds};
+    // A long first run has warmed up what there is to warm up.
+    if (first > 4 * options.warmup_nanoseconds) options.warmup_nanoseconds = 0;
+    size_t set = 0;
+    WorkerAnswer answer{.ok = true, .max_error = comparison.max_error};
+    answer.nanoseconds = Sample([&] { evictor.Evict(); },
+                                [&] {
+                                  set = set + 1 < calls.size() ? set + 1 : 0;
+                                  calls[set].Run(call);
+                                },
+                                options, runtime::NowNanoseconds);
+    return answer;
+  }
+
+  static void* Workspace(int64_t bytes) {
+    return bytes <= 0 ? nullptr : aligned_alloc(64, (static_cast<size_t>(bytes) + 63) / 64 * 64);
+  }
+
+  std::unique_ptr<Tensors> tensors_;
+  std::unique_ptr<runtime::ThreadPool> pool_;
+};
+
+}  // namespace
+}  // namespace tilewright
+
+int main(int argc, char** argv) {
+  tilewright::MeasuringWorker worker;
+  return tilewright::ServeLines(argc, argv,
+                                [&](const std::string& request) { return tilewright::ToLine(worker.Answer(request)); });
+}

@@ -1,0 +1,100 @@
+// Measuring scheduled programs.
+//
+//   auto runner = LocalRunner::Start(program, HostTarget(), {.threads = 2});
+//   std::vector<Measurement> results = (*runner)->Run(candidates);
+//   if (results[0].ok()) Believe(results[0].MedianSeconds());
+//
+// Terms:
+//   program    what nobody scheduled: it says what the right result is
+//   candidate  a module that a schedule made of it, with the same function main (and main_prepack, where constant
+//              operands are packed ahead of time: that time does not count)
+//
+// A candidate is compiled to a shared library by one process and run by another (worker_pool.h). One that does not
+// compile, crashes, hangs, takes too much memory or computes something else costs only itself: its Measurement says
+// so. The result of every candidate is compared with a reference in double precision, which is computed once per
+// program, on seeded random inputs, before its time counts.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ir/function.h"
+#include "ir/target.h"
+
+namespace tilewright {
+
+enum class MeasureFailure : uint8_t {
+  kNone,
+  kCompileError,    // code generation refused it
+  kCompileCrash,    // the compile worker ended
+  kCompileTimeout,  // ... or was ended
+  kSpills,          // more vector spills in inner loops than RunOptions allows; it was not run
+  kRunError,        // the library could not be opened, or a call returned an error
+  kWrongResult,
+  kCrash,    // the measuring worker ended
+  kTimeout,  // ... or was ended
+  kMemory,   // the candidate wanted more memory than a worker may have
+};
+// "compile error", "crash", "wrong result", ...; "" for kNone.
+std::string_view FailureName(MeasureFailure failure);
+
+struct Measurement {
+  MeasureFailure failure = MeasureFailure::kNone;
+  std::string message;          // of a failure
+  std::vector<double> seconds;  // every sample, in order; empty after a failure
+  int64_t code_bytes = 0;       // size of the shared library
+  int spills = 0;               // moves of vector registers to and from the stack in inner loops
+  double max_error = 0;         // largest error of an element, as a part of the error that is allowed for it
+  double compile_seconds = 0;
+
+  bool ok() const { return failure == MeasureFailure::kNone; }
+  double MedianSeconds() const;  // infinite after a failure
+};
+
+struct RunnerOptions {
+  int threads = 0;                                // that a candidate may use; 0: target.cores
+  uint64_t seed = 1;                              // of the inputs
+  int compile_workers = 0;                        // 0: target.cores
+  double compile_timeout = 30, run_timeout = 10;  // seconds per candidate
+  double reference_timeout = 300;
+  int64_t memory_bytes = int64_t{4} << 30;  // of each worker, beyond what the program's own tensors take
+};
+
+struct RunOptions {
+  // Sampling ends when the 95% confidence interval of the median is at most this part of it to each side,
+  double half_width = 0.01;
+  // or after this time, or after that many samples.
+  double seconds = 0.3;
+  int most_samples = 100'000;
+  // A candidate whose first samples are all slower than this gets no more of them; 0: no such limit.
+  double give_up_seconds = 0;
+  // Everything out of the caches before each sample. Otherwise inputs and outputs rotate through copies that together
+  // are larger than the second-level caches, and constant operands stay where they are.
+  bool cold_cache = false;
+  int most_spills = -1;  // candidates with more are not run; negative: no limit
+};
+
+class Runner {
+ public:
+  virtual ~Runner() = default;
+  // One measurement per candidate, in their order.
+  virtual std::vector<Measurement> Run(std::span<const Module> candidates, const RunOptions& options = {}) = 0;
+};
+
+// Measures on this machine. While candidates are measured, an exclusive lock of the machine (machine_lock.h) keeps
+// every other LocalRunner of the user from compiling and measuring; each batch is compiled before, by as many workers
+// as there are cores.
+class LocalRunner : public Runner {
+ public:
+  // Starts the workers and computes the reference. An error says what the program uses that has no reference.
+  static absl::StatusOr<std::unique_ptr<Runner>> Start(const Module& program, const Target& target,
+                                                       const RunnerOptions& options = {});
+};
+
+}  // namespace tilewright

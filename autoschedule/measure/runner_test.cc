@@ -1,0 +1,159 @@
+// Candidates that are right, wrong, or end their worker, through the real worker processes.
+#include "autoschedule/measure/runner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_replace.h"
+#include "ir/ops/matmul.h"
+#include "ir/script/parse_or_die.h"
+#include "schedule/hoist_prepack.h"
+#include "schedule/schedule.h"
+
+namespace tilewright {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kAddOne[] = R"(
+@T.prim_func
+def main(A: T.Buffer((1000,), "float32"), B: T.Buffer((1000,), "float32")):
+    for i in range(1000):
+        with T.block("B"):
+            vi = T.axis.spatial(1000, i)
+            T.reads(A[vi])
+            T.writes(B[vi])
+            B[vi] = A[vi] + T.float32(1)
+)";
+
+// The program with other text where it adds 1.
+Module AddOne(std::string_view statement = "B[vi] = A[vi] + T.float32(1)") {
+  return ParseOrDie(absl::StrReplaceAll(kAddOne, {{"B[vi] = A[vi] + T.float32(1)", std::string(statement)}}));
+}
+
+std::unique_ptr<Runner> Start(const Module& program, RunnerOptions options = {}) {
+  Target target = HostTarget();
+  target.cores = 2;
+  auto runner = LocalRunner::Start(program, target, options);
+  EXPECT_TRUE(runner.ok()) << runner.status();
+  return runner.ok() ? *std::move(runner) : nullptr;
+}
+
+constexpr RunOptions kShort = {.seconds = 0.01};
+
+TEST(Runner, BadCandidatesCostOnlyThemselves) {
+  const std::unique_ptr<Runner> runner = Start(AddOne(), {.run_timeout = 2});
+  ASSERT_NE(runner, nullptr);
+  const Module candidates[] = {
+      AddOne(),
+      AddOne("T.evaluate(T.call_extern(\"int32\", \"abort\"))"),
+      AddOne(),
+      AddOne("B[vi] = A[vi] + T.float32(1.0001)"),
+      AddOne(),
+      AddOne("T.evaluate(T.call_extern(\"int32\", \"pause\"))"),
+      AddOne(),
+      AddOne("T.evaluate(T.call_extern(\"int32\", \"no_such_function\"))"),
+      ParseOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((1000,), "float32"), B: T.Buffer((1000,), "float32")):
+    C = T.alloc_buffer((100000000000,), "float32")
+    for i in range(1000):
+        with T.block("C"):
+            vi = T.axis.spatial(1000, i)
+            C[vi * 100000000] = A[vi]
+    for i in range(1000):
+        with T.block("B"):
+            vi = T.axis.spatial(1000, i)
+            B[vi] = C[vi * 100000000] + T.float32(1)
+)"),
+      ParseOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((1000,), "float32")):
+    for i in T.thread_binding(1000, thread="threadIdx.x"):
+        A[i] = 1.0
+)"),
+      ParseOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((1000,), "float32"), D: T.Buffer((1000,), "float32")):
+    for i in range(1000):
+        D[i] = A[i] + T.float32(1)
+)"),
+      AddOne(),
+  };
+  const std::vector<Measurement> results = runner->Run(candidates, kShort);
+  const MeasureFailure expected[] = {
+      MeasureFailure::kNone,   MeasureFailure::kCrash,        MeasureFailure::kNone,     MeasureFailure::kWrongResult,
+      MeasureFailure::kNone,   MeasureFailure::kTimeout,      MeasureFailure::kNone,     MeasureFailure::kRunError,
+      MeasureFailure::kMemory, MeasureFailure::kCompileError, MeasureFailure::kRunError, MeasureFailure::kNone,
+  };
+  ASSERT_EQ(results.size(), std::size(expected));
+  for (size_t i = 0; i < results.size(); ++i) {
+    EXPECT_EQ(results[i].failure, expected[i]) << i << ": " << results[i].message;
+    EXPECT_EQ(results[i].seconds.empty(), !results[i].ok()) << i;
+  }
+  EXPECT_LT(results[0].MedianSeconds(), 0.01);
+  EXPECT_GT(results[0].code_bytes, 0);
+  EXPECT_GT(results[0].compile_seconds, 0);
+  EXPECT_THAT(results[1].message, HasSubstr("the worker ended with signal 6 (Aborted)"));
+  EXPECT_THAT(results[3].message, HasSubstr("element 0 of B is "));
+  EXPECT_THAT(results[5].message, HasSubstr("no answer within 2.01 seconds"));
+  EXPECT_THAT(results[7].message, HasSubstr("no_such_function"));
+  EXPECT_THAT(results[8].message, HasSubstr("temporaries cannot be allocated"));
+  EXPECT_THAT(results[9].message, HasSubstr("loop i is bound to threadIdx.x, which a CPU has not"));
+  EXPECT_EQ(results[10].message, "parameter D is neither one of the program nor packed");
+}
+
+TEST(Runner, MeasuresWhatPacksItsConstantsAheadOfTime) {
+  const Module program(MarkConstant(ops::Matmul(32, 32, 32), {1}));
+  Schedule schedule(program);
+  const auto block = *schedule.GetBlock("C");
+  const auto packed = schedule.CacheRead(block, 1, "global");
+  ASSERT_TRUE(packed.ok());
+  ASSERT_TRUE(schedule.HoistPrepack(*packed).ok());
+  const std::unique_ptr<Runner> runner = Start(program);
+  ASSERT_NE(runner, nullptr);
+  const Module candidates[] = {program, schedule.module()};
+  for (const Measurement& result : runner->Run(candidates, kShort)) {
+    EXPECT_TRUE(result.ok()) << result.message;
+    EXPECT_GT(result.max_error, 0);
+    EXPECT_LT(result.max_error, 1);
+  }
+}
+
+TEST(Runner, ColdCachesAreSlower) {
+  const std::unique_ptr<Runner> runner = Start(AddOne());
+  ASSERT_NE(runner, nullptr);
+  const Module candidate = AddOne();
+  RunOptions options = {.seconds = 0.2};
+  const Measurement warm = runner->Run({&candidate, 1}, options)[0];
+  options.cold_cache = true;
+  const Measurement cold = runner->Run({&candidate, 1}, options)[0];
+  ASSERT_TRUE(warm.ok() && cold.ok()) << warm.message << cold.message;
+  EXPECT_GT(cold.MedianSeconds(), 2 * warm.MedianSeconds());
+}
+
+TEST(Runner, LeavesOutWhatSpills) {
+  const std::unique_ptr<Runner> runner = Start(AddOne());
+  ASSERT_NE(runner, nullptr);
+  const Module candidate = AddOne();
+  EXPECT_TRUE(runner->Run({&candidate, 1}, {.seconds = 0.01, .most_spills = 0})[0].ok());
+}
+
+TEST(Runner, SaysWhatHasNoReference) {
+  const auto refusal = [](const Module& program) {
+    return std::string(LocalRunner::Start(program, HostTarget()).status().message());
+  };
+  EXPECT_EQ(refusal(AddOne("B[vi] = T.call_extern(\"float32\", \"sqrtf\", A[vi])")),
+            "no reference for a call of call_extern");
+  EXPECT_EQ(refusal(Module()), "the program has no function main");
+  EXPECT_EQ(refusal(ParseOrDie(R"(
+@T.prim_func
+def main(n: T.int32, A: T.Buffer((16,), "float32")):
+    for i in range(16):
+        A[i] = T.float32(1)
+)")),
+            "parameter n is a scalar");
+}
+
+}  // namespace
+}  // namespace tilewright

@@ -1,0 +1,20 @@
+// Where the worker programs are.
+//
+// A worker is looked for, in this order,
+//   1. in the folder that the environment variable TILEWRIGHT_WORKERS names,
+//   2. beside the program that runs (an installation puts all programs into one folder),
+//   3. in Bazel's runfiles of the program that runs: what `bazel run`, `bazel test` and a program started from
+//      bazel-bin have. A target that starts workers gets them there by depending on //autoschedule/measure:runner.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace tilewright {
+
+// The path of "compile_worker" or "measuring_worker"; NotFound with the places that were looked at.
+absl::StatusOr<std::string> WorkerPath(std::string_view name);
+
+}  // namespace tilewright
