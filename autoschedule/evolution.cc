@@ -28,8 +28,8 @@ void Evolution::Mutate(std::vector<Choice>& choices) {
   for (uint64_t changes = 1 + random_.Below(2); changes > 0; --changes) {
     Choice& choice = *open[random_.Below(open.size())];
     const size_t size = choice.candidates.size();
-    const auto now = static_cast<size_t>(std::ranges::find(choice.candidates, choice.value) -
-                                         choice.candidates.begin());
+    const auto now =
+        static_cast<size_t>(std::ranges::find(choice.candidates, choice.value) - choice.candidates.begin());
     // Half of the time a neighbour: candidates that are numbers stand in their order.
     size_t next = (now + 1 + random_.Below(size - 1)) % size;
     if (random_.Below(2) == 0) next = random_.Below(2) == 0 ? std::min(now + 1, size - 1) : now - (now > 0 ? 1 : 0);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
+#include "ir/iteration_buffers.h"
 #include "ir/regions.h"
 
 namespace tilewright {
@@ -167,9 +169,15 @@ bool ComputesWhatItReads(const Stmt& body, const Buffer& buffer, arith::Analyzer
   return true;
 }
 
-// Leaves the loops and blocks, innermost first, whose runs use what earlier runs left in the buffer.
-void LeaveCarryingPlaces(Use* use) {
-  while (use->common.size() > use->declared) {
+// Leaves the loops and blocks, innermost first, whose runs use what earlier runs left in the buffer. One that belongs
+// to the iterations of parallel loops stays inside of them.
+void LeaveCarryingPlaces(Use* use, bool of_parallel_iterations) {
+  size_t least = use->declared;
+  for (size_t i = use->declared; of_parallel_iterations && i < use->common.size(); ++i) {
+    const auto* loop = dyn_cast<ForNode>(use->common[i]);
+    if (loop != nullptr && loop->kind == ForKind::kParallel) least = i + 1;
+  }
+  while (use->common.size() > least) {
     arith::Analyzer analyzer;
     Stmt body;
     for (const StmtNode* place : use->common) {
@@ -226,6 +234,7 @@ class AllocationMover : public Mutator {
 Function PlanAllocations(const Function& function) {
   UseCollector collector;
   collector.Visit(function->body);
+  const std::unordered_set<const VarNode*> of_iterations = BuffersOfParallelIterations(function->body);
   std::unordered_map<const StmtNode*, std::vector<Buffer>> placed;
   for (auto& [data, use] : collector.uses) {
     if (!use.used) continue;
@@ -233,7 +242,7 @@ Function PlanAllocations(const Function& function) {
       const auto* loop = dyn_cast<ForNode>(use.common[i]);
       if (loop != nullptr && Shares(loop, use.buffer->scope.kind())) use.common.resize(i);
     }
-    LeaveCarryingPlaces(&use);
+    LeaveCarryingPlaces(&use, of_iterations.contains(data));
     placed[use.common.back()].push_back(use.buffer);
   }
   // The order of a hash table is no order: keep programs reproducible.

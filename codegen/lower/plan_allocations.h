@@ -10,7 +10,8 @@
 // stays outside of
 //   - the loops of a reduction that accumulates into it (and of scans and opaque iterators): values live from one
 //     iteration to the next;
-//   - loops whose iterations read what earlier ones wrote, as far as the regions of reads and writes tell;
+//   - loops whose iterations read what earlier ones wrote, as far as the regions of reads and writes tell, except
+//     parallel loops: what is used in one of them alone belongs to its iterations (ir/iteration_buffers.h);
 //   - while loops;
 //   - vectorized loops;
 //   - loops bound to threads that share it: all thread loops for global memory, those of the threads of one block for

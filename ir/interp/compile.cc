@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/interp/compiler.h"
 #include "ir/interp/machine.h"
+#include "ir/iteration_buffers.h"
 
 namespace tilewright::interp {
 namespace internal {
@@ -15,6 +16,7 @@ Compiler::Compiler(const Function& function, const CompileOptions& options) : op
 }
 
 absl::StatusOr<Code> Compiler::Compile() {
+  iteration_buffers_ = BuffersOfParallelIterations(code_.function->body);
   BindParams();
   Statement(code_.function->body);
   Emit(Op::kReturn, 0);

@@ -287,7 +287,8 @@ void Compiler::AllocateBuffer(const Buffer& buffer) {
     elements = IntegerLane(BinaryOp::kAdd, DataType::Int(64), elements, ScalarValue(buffer->elem_offset));
   }
   Allocation allocation{buffer->name, buffer->dtype};
-  allocation.own_per_iteration = buffer->scope.owner() == OwnerLevel::kThread;
+  allocation.own_per_iteration =
+      buffer->scope.owner() == OwnerLevel::kThread || iteration_buffers_.contains(buffer->data.get());
   const OwnerLevel owner = buffer->scope.owner();
   if (owner == OwnerLevel::kBlock || owner == OwnerLevel::kCluster) {
     allocation.owner = Allocation::kBlock;

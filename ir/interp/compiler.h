@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -116,8 +117,9 @@ class Compiler {
   std::vector<bool> constant_is_integer_;
   std::unordered_map<uint64_t, Reg> integer_constants_, float_constants_;
   std::unordered_map<const VarNode*, Lanes> vars_;
-  std::unordered_map<const VarNode*, Reg> slots_;       // of data variables
-  std::unordered_map<const VarNode*, Buffer> buffers_;  // by data variable
+  std::unordered_set<const VarNode*> iteration_buffers_;  // BuffersOfParallelIterations
+  std::unordered_map<const VarNode*, Reg> slots_;         // of data variables
+  std::unordered_map<const VarNode*, Buffer> buffers_;    // by data variable
   // A part of a buffer with a layout: its element i is the source's element start + i.
   struct View {
     Buffer source;

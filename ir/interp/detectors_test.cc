@@ -184,6 +184,32 @@ TEST(Races, RegistersBelongToTheIteration) {
             "ABORTED: race: block \"root\" reads R[0] in i = 1, which block \"root\" writes in i = 0");
 }
 
+// So are caches in global memory that only the iterations use.
+TEST(Races, CachesOfIterationsBelongToThem) {
+  auto program = [](bool read_after, bool carried) {
+    FunctionBuilder f;
+    Buffer a = f.Input("A", {4}, kF32);
+    Buffer r = f.Alloc("R", {2}, kF32);
+    f.Loop(
+        "i", 4,
+        [&](Var i) {
+          if (!carried) f.Store(r, ConstFloat(kF32, 1), {0});
+          f.Store(r, carried ? r(1) : r(0) + 1, {0});
+          f.Store(r, ConstFloat(kF32, 3), {1});
+          f.Store(a, r(0), {i});
+        },
+        ForKind::kParallel);
+    if (read_after) f.Store(a, r(0), {0});
+    return f.Build();
+  };
+  NDArray x(kF32, {4});
+  EXPECT_EQ(Text(RunOnce(program(false, false), {x}, {.check_races = true})), "OK");
+  EXPECT_EQ(Text(RunOnce(program(true, false), {x}, {.check_races = true})),
+            "ABORTED: race: block \"root\" writes R[0] in i = 1, which block \"root\" writes in i = 0");
+  EXPECT_EQ(Text(RunOnce(program(false, true), {x}, {.check_races = true})),
+            "ABORTED: race: block \"root\" reads R[1] in i = 1, which block \"root\" writes in i = 0");
+}
+
 TEST(Races, ManyShortParallelLoopsTakeLittleMemory) {
   FunctionBuilder f;
   Buffer a = f.Input("A", {8}, kF32);

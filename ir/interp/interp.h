@@ -17,7 +17,8 @@
 //   * Buffers in thread-owned scopes and in global memory belong to the thread that allocates them; those of a
 //     shared scope, to the block of threads; of a warp scope or a fragment, to the warp.
 //   * A buffer of a thread-owned scope ("register", "local") that lies outside of a parallel or vectorized loop has a
-//     copy of its own in each iteration; reading what another iteration wrote is a race.
+//     copy of its own in each iteration; so has any other that is used inside of one parallel loop only
+//     (ir/iteration_buffers.h). Reading what another iteration wrote is a race.
 //   * New memory has no defined contents.
 //   * Signed arithmetic in 32 and 64 bits that overflows is an error; narrower signed types and unsigned ones wrap.
 //   * Select evaluates all operands; if_then_else only the value that is chosen, And and Or of scalars their second
