@@ -6,18 +6,24 @@
 #include "autoschedule/contraction_rule.h"
 #include "autoschedule/inline_rule.h"
 #include "autoschedule/plain_rule.h"
+#include "autoschedule/tensor_mapping.h"
+#include "autoschedule/tensor_rule.h"
 #include "verify/block_scope.h"
 
 namespace tilewright {
 namespace {
 
-using Rule = Outcome<std::monostate> (*)(Schedule& sch, BlockRv block, const Target& target, Choices& choices);
-
 // The rules of one function, on the blocks directly in its root block.
 class FunctionRules {
  public:
-  FunctionRules(AutoScheduled& result, std::string function, const Target& target, Choices& choices)
-      : result_(result), sch_(result.schedule), function_(std::move(function)), target_(target), choices_(choices) {}
+  FunctionRules(AutoScheduled& result, std::string function, const Target& target, IntrinRegistry* intrins,
+                Choices& choices)
+      : result_(result),
+        sch_(result.schedule),
+        function_(std::move(function)),
+        target_(target),
+        intrins_(intrins),
+        choices_(choices) {}
 
   void Run() {
     InlineElementwise(sch_, function_);
@@ -42,20 +48,48 @@ class FunctionRules {
   }
 
   void Apply(const BlockScope& scope, const ScopeChild& child, BlockRv block) {
-    if (MatchContraction(*child.realize).ok() && TryRule(ScheduleContraction, block, true)) return;
+    std::vector<TensorMapping> mappings;
+    if (intrins_ != nullptr) mappings = SingleIntrinMappings(*child.realize->block);
+    if (!mappings.empty() && TryRule(true, [&](Schedule& sch, Choices& choices) {
+          return ScheduleTensorized(sch, block, mappings, target_, choices);
+        })) {
+      return;
+    }
+    if (MatchContraction(*child.realize).ok() && TryRule(true, [&](Schedule& sch, Choices& choices) {
+          return ScheduleContraction(sch, block, target_, choices);
+        })) {
+      return;
+    }
     const bool shares_loops =
         std::any_of(scope.children().begin(), scope.children().end(), [&](const ScopeChild& other) {
           return &other != &child && !other.loops.empty() && !child.loops.empty() && other.loops[0] == child.loops[0];
         });
-    if (!shares_loops && TryRule(SchedulePlain, block, false)) return;
+    if (!shares_loops &&
+        TryRule(false, [&](Schedule& sch, Choices& choices) { return SchedulePlain(sch, block, target_, choices); })) {
+      return;
+    }
     KeepLoops(sch_, block);
   }
 
+  // With the intrinsics that the registry names one by one, a user's for example. Families have rules of their own.
+  std::vector<TensorMapping> SingleIntrinMappings(const BlockNode& block) const {
+    std::vector<TensorMapping> all;
+    for (const std::string& name : intrins_->names()) {
+      const TensorIntrin& intrin = *intrins_->Find(name);
+      if (!std::ranges::all_of(intrin.features, [&](const std::string& f) { return target_.has(f); })) continue;
+      TensorMappings mappings = FindTensorMappings(block, intrin);
+      all.insert(all.end(), mappings.found.begin(), mappings.found.end());
+    }
+    std::ranges::sort(all, LessWaste);
+    return all;
+  }
+
   // A refusal undoes the rule's steps.
-  bool TryRule(Rule rule, BlockRv block, bool report) {
+  template <class Rule>
+  bool TryRule(bool report, const Rule& rule) {
     Schedule attempt = sch_;
     Choices choices = choices_;
-    const Outcome<std::monostate> done = rule(attempt, block, target_, choices);
+    const Outcome<std::monostate> done = rule(attempt, choices);
     if (done.ok()) {
       sch_ = std::move(attempt);
       choices_ = std::move(choices);
@@ -73,6 +107,7 @@ class FunctionRules {
   Schedule& sch_;
   const std::string function_;
   const Target& target_;
+  IntrinRegistry* const intrins_;
   Choices& choices_;
 };
 
@@ -86,7 +121,7 @@ AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinReg
 AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinRegistry* intrins, Choices& choices) {
   AutoScheduled result{Schedule(module, {.intrins = intrins}), {}};
   for (const Function& function : module.functions()) {
-    if (isa<BlockRealizeNode>(function->body)) FunctionRules(result, function->name, target, choices).Run();
+    if (isa<BlockRealizeNode>(function->body)) FunctionRules(result, function->name, target, intrins, choices).Run();
   }
   return result;
 }

@@ -6,8 +6,11 @@
 #include "ir/ndarray.h"
 #include "ir/ops/conv.h"
 #include "ir/ops/matmul.h"
+#include "ir/script/parse_or_die.h"
 #include "ir/structural.h"
 #include "schedule/hoist_prepack.h"
+#include "schedule/testing/equivalence.h"
+#include "schedule/trace_text.h"
 #include "verify/verify.h"
 
 namespace tilewright {
@@ -92,6 +95,53 @@ TEST(AutoSchedule, LeavesAloneWhatCannotBeVectorized) {
   const AutoScheduled result = AutoSchedule(module, *NamedTarget("x86-znver5"), &intrins);
   EXPECT_TRUE(result.left_alone.empty());
   EXPECT_TRUE(StructuralEqual(result.schedule.module(), module));
+}
+
+TEST(AutoSchedule, TakesTheUsersIntrinsicWhereItFits) {
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  // C[4] += A[4] * b: a product of a column with a scalar.
+  ASSERT_TRUE(intrins
+                  .LoadScript(R"(
+@T.prim_func
+def axpy_desc(a: T.handle, b: T.handle, c: T.handle):
+    A = T.match_buffer(a, (4,), "float32", offset_factor=1)
+    B = T.match_buffer(b, (1,), "float32", offset_factor=1)
+    C = T.match_buffer(c, (4,), "float32", offset_factor=1)
+    with T.block("root"):
+        T.reads(C[0:4], A[0:4], B[0:1])
+        T.writes(C[0:4])
+        for i, j in T.grid(4, 1):
+            with T.block("axpy"):
+                vi, vj = T.axis.remap("SR", [i, j])
+                C[vi] = C[vi] + A[vi] * B[vj]
+
+@T.prim_func
+def axpy_impl(a: T.handle, b: T.handle, c: T.handle):
+    A = T.match_buffer(a, (4,), "float32", offset_factor=1, strides=[1])
+    B = T.match_buffer(b, (1,), "float32", offset_factor=1, strides=[1])
+    C = T.match_buffer(c, (4,), "float32", offset_factor=1, strides=[1])
+    with T.block("root"):
+        T.reads(C[0:4], A[0:4], B[0:1])
+        T.writes(C[0:4])
+        for i in range(4):
+            C[i] = C[i] + A[i] * B[0]
+)",
+                              "axpy.py")
+                  .ok());
+  const Function op = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((6,), "float32"), B: T.Buffer((5,), "float32"), C: T.Buffer((6,), "float32")):
+    for i, j in T.grid(6, 5):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + A[vi] * B[vj]
+)");
+  const AutoScheduled result = AutoSchedule(Module(op), *NamedTarget("x86-znver4"), &intrins);
+  EXPECT_TRUE(result.left_alone.empty()) << result.left_alone[0].ToString();
+  EXPECT_NE(ToText(result.schedule.trace()).find("axpy"), std::string::npos) << ToText(result.schedule.trace());
+  EXPECT_TRUE(testing::SameResults(op, result.schedule.module().Main()));
 }
 
 TEST(AutoSchedule, SaysWhyAContractionIsLeftAlone) {

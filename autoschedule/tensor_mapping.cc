@@ -218,6 +218,11 @@ const BlockNode* DescribedBlock(const TensorIntrin& intrin) {
   return blocks == 2 && isa<StoreNode>(described->body) ? described : nullptr;
 }
 
+bool LessWaste(const TensorMapping& a, const TensorMapping& b) {
+  return std::tuple(a.padding_waste, FusedIterators(a), a.fused) <
+         std::tuple(b.padding_waste, FusedIterators(b), b.fused);
+}
+
 TensorMappings FindTensorMappings(const BlockNode& block, const TensorIntrin& intrin) {
   TensorMappings result;
   auto refuse = [&](std::string why) {
@@ -243,10 +248,7 @@ TensorMappings FindTensorMappings(const BlockNode& block, const TensorIntrin& in
   MappingFinder finder(block, intrin, *described);
   for (const Assignment& assignment : assignments) finder.Add(assignment, *described_store, result.found);
   if (result.found.empty()) return refuse("a parameter of its description is not used");
-  std::ranges::sort(result.found, [](const TensorMapping& a, const TensorMapping& b) {
-    return std::tuple(a.padding_waste, FusedIterators(a), a.fused) <
-           std::tuple(b.padding_waste, FusedIterators(b), b.fused);
-  });
+  std::ranges::sort(result.found, LessWaste);
   return result;
 }
 

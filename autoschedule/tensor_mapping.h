@@ -42,6 +42,9 @@ struct TensorMappings {
   std::string refusal;               // why there are none
 };
 
+// The order of TensorMappings::found.
+bool LessWaste(const TensorMapping& a, const TensorMapping& b);
+
 TensorMappings FindTensorMappings(const BlockNode& block, const TensorIntrin& intrin);
 
 // "i = h, w; j = o; k = r, s, c" with the names of the description's and the block's iterators.

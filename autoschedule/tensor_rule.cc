@@ -32,8 +32,8 @@ Outcome<std::vector<DescribedAccess>> DescribedAccesses(const TensorIntrin& intr
   auto iterators_of = [&](const std::vector<Expr>& indices) {
     std::vector<int> numbers;
     for (const Expr& index : indices) {
-      const auto it = std::ranges::find_if(described.iter_vars,
-                                           [&](const IterVar& iter) { return iter.var.get() == index.get(); });
+      const auto it =
+          std::ranges::find_if(described.iter_vars, [&](const IterVar& iter) { return iter.var.get() == index.get(); });
       plain &= it != described.iter_vars.end();
       numbers.push_back(static_cast<int>(it - described.iter_vars.begin()));
     }
@@ -53,7 +53,8 @@ Outcome<std::vector<DescribedAccess>> DescribedAccesses(const TensorIntrin& intr
     }
     accesses.push_back(std::move(access));
   }
-  if (!plain) return Refusal{"tensor_rule", "an index in the description of {text0} is not an iterator", {}, {}, {intrin.name}};
+  if (!plain)
+    return Refusal{"tensor_rule", "an index in the description of {text0} is not an iterator", {}, {}, {intrin.name}};
   return accesses;
 }
 
@@ -116,8 +117,7 @@ Outcome<Done> TensorSchedule::MakeStages(const std::vector<DescribedAccess>& acc
     const BlockNode& block = *RealizeOf(sch_, block_).block;
     const auto& regions = written ? block.writes : block.reads;
     const Buffer& buffer = mapping_.operands[p];
-    const auto region =
-        std::ranges::find_if(regions, [&](const BufferRegion& r) { return r.buffer.same_as(buffer); });
+    const auto region = std::ranges::find_if(regions, [&](const BufferRegion& r) { return r.buffer.same_as(buffer); });
     const int index = static_cast<int>(region - regions.begin());
     // The dimensions of the copy: the iterators in the operand's region, in the block's order.
     std::vector<Var> inputs;
@@ -242,8 +242,7 @@ Outcome<Done> TensorSchedule::RunInParallel() {
   for (int64_t iterations = 1; preferred < spatial_.size() && iterations < target_.cores; ++preferred) {
     iterations *= *ExtentOf(sch_, spatial_[preferred]);
   }
-  TW_ASSIGN_OR_RETURN(const Choices::Pick parallel,
-                      choices_.Take(sch_, name_ + ".parallel_loops", counts, preferred));
+  TW_ASSIGN_OR_RETURN(const Choices::Pick parallel, choices_.Take(sch_, name_ + ".parallel_loops", counts, preferred));
   if (parallel.value != 0) {
     TW_ASSIGN_OR_RETURN(const LoopRv threads, sch_.Fuse({spatial_.begin(), spatial_.begin() + parallel.value}));
     TW_RETURN_IF_REFUSED(sch_.Parallel(threads));

@@ -30,7 +30,7 @@
 
 namespace tilewright {
 
-// `mappings` are those of the block with one intrinsic, which the schedule's registry knows; not empty. On a refusal
+// `mappings` are those of the block with intrinsics that the schedule's registry knows; not empty. On a refusal
 // the steps before it stay applied.
 Outcome<std::monostate> ScheduleTensorized(Schedule& sch, BlockRv block, const std::vector<TensorMapping>& mappings,
                                            const Target& target, Choices& choices);

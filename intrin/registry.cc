@@ -57,11 +57,13 @@ IntrinRegistry IntrinRegistry::Builtin() {
 const TensorIntrin* IntrinRegistry::Find(std::string_view name) {
   auto it = intrins_.find(name);
   if (it != intrins_.end()) return it->second.get();
+  it = members_.find(name);
+  if (it != members_.end()) return it->second.get();
   for (const IntrinFamily& family : families_) {
     if (!absl::StartsWith(View(name), family.prefix)) continue;
     std::optional<TensorIntrin> made = family.make(name);
     if (!made) continue;
-    return intrins_.emplace(name, std::make_unique<TensorIntrin>(*std::move(made))).first->second.get();
+    return members_.emplace(name, std::make_unique<TensorIntrin>(*std::move(made))).first->second.get();
   }
   return nullptr;
 }

@@ -50,6 +50,7 @@ class IntrinRegistry {
 
  private:
   std::map<std::string, std::unique_ptr<TensorIntrin>, std::less<>> intrins_;
+  std::map<std::string, std::unique_ptr<TensorIntrin>, std::less<>> members_;  // of families, as far as asked for
   std::vector<IntrinFamily> families_;
 };
 

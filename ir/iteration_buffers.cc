@@ -50,7 +50,7 @@ class ParallelUses : public Visitor {
 
  private:
   struct Use {
-    size_t declared = 0;                  // parallel loops around the declaring block
+    size_t declared = 0;                 // parallel loops around the declaring block
     std::vector<const ForNode*> common;  // parallel loops around all uses so far
     bool used = false;
   };
