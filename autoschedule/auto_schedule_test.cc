@@ -149,7 +149,8 @@ TEST(AutoSchedule, SaysWhyAContractionIsLeftAlone) {
   const Module module(ops::Matmul(24, 64, 10));
   const AutoScheduled result = AutoSchedule(module, *NamedTarget("arm-neoverse-n1"), &intrins);
   ASSERT_EQ(result.left_alone.size(), 1u);
-  EXPECT_EQ(result.left_alone[0].ToString(), "contraction_rule: the target has no FMA tiles");
+  EXPECT_EQ(result.left_alone[0].ToString(),
+            "contraction_rule: the target has no tiles that multiply float32 by float32 and add in float32");
 }
 
 }  // namespace

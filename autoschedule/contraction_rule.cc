@@ -5,7 +5,7 @@
 
 #include "autoschedule/contraction.h"
 #include "autoschedule/register_tile.h"
-#include "intrin/fma_tile.h"
+#include "autoschedule/tile_instruction.h"
 #include "ir/analysis.h"
 #include "schedule/assign_or_return.h"
 #include "schedule/hoist_prepack.h"
@@ -16,7 +16,6 @@ namespace {
 using Done = std::monostate;
 // Tiles whose estimated efficiency is below this part of the best one are not tried.
 constexpr double kWorthATry = 0.6;
-constexpr DataType kF32 = DataType::Float(32);
 
 Refusal No(const char* reason, uint32_t block) { return {"contraction_rule", reason, {block}}; }
 
@@ -27,6 +26,8 @@ const BlockRealizeNode& RealizeOf(const Schedule& sch, BlockRv block) {
   return *FindBlock(sch.module().Find(ref.function), ref.id);
 }
 
+int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
 int64_t Extent(const BlockRealizeNode& realize, int iterator) {
   return *AsInt(realize.block->iter_vars[static_cast<size_t>(iterator)].domain.extent);
 }
@@ -34,9 +35,9 @@ int64_t Extent(const BlockRealizeNode& realize, int iterator) {
 // What the rule finds out before it changes anything.
 struct Plan {
   Contraction contraction;
+  TileInstruction instruction;
   std::vector<RegisterTile> tiles;  // those worth a try
-  int lanes;
-  int row, column;  // the tiled iterators
+  int row, column, depth;           // the tiled iterators
 };
 
 // The distance in bytes of two elements of the row operand that neighbouring rows of a tile read.
@@ -54,6 +55,18 @@ int64_t RowStrideBytes(const BlockNode& block, const Contraction& contraction, c
   return stride;
 }
 
+// The inner iterator along which groups are formed: that of the row operand's last dimension, where neighbours are next
+// to each other in memory; the innermost one where that dimension has none of its own.
+int DepthIterator(const BlockNode& block, const Contraction& contraction) {
+  for (const BufferRegion& read : block.reads) {
+    if (!read.buffer.same_as(contraction.row_operand)) continue;
+    for (int iterator : contraction.inner) {
+      if (read.region.back().min.same_as(block.iter_vars[static_cast<size_t>(iterator)].var)) return iterator;
+    }
+  }
+  return contraction.inner.back();
+}
+
 Outcome<Plan> MakePlan(const Schedule& sch, BlockRv block, const Target& target) {
   const BlockRealizeNode& realize = RealizeOf(sch, block);
   const uint32_t id = realize.block->id;
@@ -61,23 +74,28 @@ Outcome<Plan> MakePlan(const Schedule& sch, BlockRv block, const Target& target)
   if (!contraction.ok()) {
     return Refusal{"contraction_rule", "{text0}", {id}, {}, {std::string(contraction.status().message())}};
   }
-  if (target.kind != TargetKind::kX86 || !target.has("avx2") || !target.has("fma")) {
-    return No("the target has no FMA tiles", id);
-  }
-  if (contraction->product_type != kF32 || contraction->row_operand->dtype != kF32 ||
-      contraction->column_operand->dtype != kF32) {
-    return No("{block0} does not multiply and add in float32", id);
+  const std::optional<TileInstruction> instruction = FindTileInstruction(
+      target, contraction->row_operand->dtype, contraction->column_operand->dtype, contraction->product_type);
+  if (!instruction) {
+    return Refusal{"contraction_rule",
+                   "the target has no tiles that multiply {text0} by {text1} and add in {text2}",
+                   {id},
+                   {},
+                   {contraction->row_operand->dtype.ToString(), contraction->column_operand->dtype.ToString(),
+                    contraction->product_type.ToString()}};
   }
   if (contraction->rows.empty()) return No("{block0} has no rows to tile", id);
   for (const IterVar& iter : realize.block->iter_vars) {
     if (!AsInt(iter.domain.extent)) return No("an extent of {block0} is not constant", id);
   }
-  Plan plan{*contraction, {}, target.lanes(32), contraction->rows.back(), contraction->columns.back()};
+  Plan plan{
+      *contraction, *instruction, {}, contraction->rows.back(), contraction->columns.back(), contraction->inner.back()};
+  if (instruction->group > 1) plan.depth = DepthIterator(*realize.block, *contraction);
   const int64_t rows = Extent(realize, plan.row), columns = Extent(realize, plan.column);
   const int64_t stride =
       RowStrideBytes(*realize.block, *contraction, realize.block->iter_vars[static_cast<size_t>(plan.row)].var);
   const int64_t most = std::min(rows, MaxRowsWithoutConflicts(target, stride));
-  plan.tiles = RegisterTiles(target, rows, columns, 32, most);
+  plan.tiles = RegisterTiles(*instruction, rows, columns, most);
   const double best = BestTile(plan.tiles).efficiency;
   std::erase_if(plan.tiles, [&](const RegisterTile& tile) { return tile.efficiency < kWorthATry * best; });
   return plan;
@@ -179,6 +197,14 @@ Outcome<Done> WriteOut(Schedule& sch, BlockRv block, LoopRv outer, bool vector) 
   return Done();
 }
 
+// The innermost loop of a block, in parts of `group`.
+Outcome<Done> SplitInnermost(Schedule& sch, BlockRv block, int group) {
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.GetLoops(block));
+  if (LoopExtent(sch, loops.back()) == group) return Done();
+  TW_RETURN_IF_REFUSED(sch.Split(loops.back(), {Value(), group}));
+  return Done();
+}
+
 // The number of a buffer among those a block reads.
 int ReadIndex(const BlockRealizeNode& realize, const Buffer& buffer) {
   const auto& reads = realize.block->reads;
@@ -202,9 +228,10 @@ std::vector<int> StageDims(std::initializer_list<const std::vector<int>*> groups
 }
 
 // Stores what `stage` writes, whose dimensions are the iterators `dims`, with those in `last` as its last dimensions.
-// With `width`, the last of them is divided: (last // width, others..., last % width).
+// With `width`, the last of them is divided: (last // width, others..., last % width). With a group, the first of them
+// is divided too: (..., first // group, last % width, first % group).
 Outcome<Done> ReorderStage(Schedule& sch, BlockRv stage, const std::vector<int>& dims, const std::vector<int>& last,
-                           int width = 0) {
+                           int width = 0, int group = 1) {
   std::vector<Var> inputs;
   std::vector<Expr> outputs, tail(last.size());
   for (int dim : dims) {
@@ -219,6 +246,10 @@ Outcome<Done> ReorderStage(Schedule& sch, BlockRv stage, const std::vector<int>&
   if (width != 0) {
     outputs.insert(outputs.begin(), FloorDiv(tail.back(), width));
     tail.back() = FloorMod(tail.back(), width);
+  }
+  if (group > 1) {
+    tail.push_back(FloorMod(tail.front(), group));
+    tail.front() = FloorDiv(tail.front(), group);
   }
   outputs.insert(outputs.end(), tail.begin(), tail.end());
   const Value::List written = {Value("write"), Value(0)};
@@ -246,28 +277,29 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   TW_RETURN_IF_REFUSED(sch.SetScope(row_stage, 0, "register"));
 
   TW_ASSIGN_OR_RETURN(const RegisterTile tile, PickTile(sch, name, plan, choices));
-  const int tile_columns = tile.vectors * plan.lanes;
-  const int depth_iterator = contraction.inner.back();
-  const int64_t depth_extent = Extent(RealizeOf(sch, block), depth_iterator);
-  std::vector<int64_t> depths = {1, 2, 4};
+  const int tile_columns = tile.vectors * plan.instruction.lanes;
+  const int group = plan.instruction.group;
+  const int64_t depth_extent = RoundUp(Extent(RealizeOf(sch, block), plan.depth), group);
+  std::vector<int64_t> depths = {group, 2 * group, 4 * group};
   std::erase_if(depths, [&](int64_t depth) { return depth_extent % depth != 0; });
   TW_ASSIGN_OR_RETURN(const Choices::Pick tile_depth, choices.Take(sch, name + ".tile_depth", depths, 0));
 
   // Edges: iterators become multiples of the tile; the stages compute zeros there, and nothing is written back.
   const BlockRealizeNode& realize = RealizeOf(sch, block);
   const int64_t rows = Extent(realize, plan.row), columns = Extent(realize, plan.column);
-  if (rows % tile.rows != 0 || columns % tile_columns != 0) {
+  if (rows % tile.rows != 0 || columns % tile_columns != 0 || Extent(realize, plan.depth) != depth_extent) {
     Value::List padding(realize.bindings.size(), Value(1));
     padding[static_cast<size_t>(plan.row)] = Value(tile.rows);
     padding[static_cast<size_t>(plan.column)] = Value(tile_columns);
+    padding[static_cast<size_t>(plan.depth)] = Value(group);
     TW_RETURN_IF_REFUSED(sch.Apply("pad_einsum", {block, Value(padding)}));
   }
 
   // Operands in the layout the tile reads: rows next to the innermost depth, columns in panels.
   const std::vector<int> row_dims = StageDims({&contraction.batch, &contraction.rows, &contraction.inner});
   const std::vector<int> column_dims = StageDims({&contraction.batch, &contraction.columns, &contraction.inner});
-  TW_RETURN_IF_REFUSED(ReorderStage(sch, row_stage, row_dims, {plan.row, depth_iterator}));
-  TW_RETURN_IF_REFUSED(ReorderStage(sch, column_stage, column_dims, {depth_iterator, plan.column}, tile_columns));
+  TW_RETURN_IF_REFUSED(ReorderStage(sch, row_stage, row_dims, {plan.row, plan.depth}));
+  TW_RETURN_IF_REFUSED(ReorderStage(sch, column_stage, column_dims, {plan.depth, plan.column}, tile_columns, group));
 
   // Loops. Rows may be blocked: tile rows [row block, rows of a block]; the loops over columns go between any of the
   // loops over rows.
@@ -275,7 +307,7 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   auto loop_of = [&](int iterator) { return loops[static_cast<size_t>(iterator)]; };
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> row, sch.Split(loop_of(plan.row), {Value(), tile.rows}));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> column, sch.Split(loop_of(plan.column), {Value(), tile_columns}));
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> depth, sch.Split(loop_of(depth_iterator), {Value(), tile_depth}));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> depth, sch.Split(loop_of(plan.depth), {Value(), tile_depth}));
   std::vector<LoopRv> outer_rows, outer, inner;
   for (int iterator : contraction.rows) {
     if (iterator != plan.row) outer_rows.push_back(loop_of(iterator));
@@ -295,7 +327,7 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   outer.insert(outer.end(), outer_rows.begin(), place);
   for (int iterator : contraction.columns) outer.push_back(iterator == plan.column ? column[0] : loop_of(iterator));
   outer.insert(outer.end(), place, outer_rows.end());
-  for (int iterator : contraction.inner) inner.push_back(iterator == depth_iterator ? depth[0] : loop_of(iterator));
+  for (int iterator : contraction.inner) inner.push_back(iterator == plan.depth ? depth[0] : loop_of(iterator));
   std::vector<LoopRv> order = outer;
   order.insert(order.end(), inner.begin(), inner.end());
   order.insert(order.end(), {row[1], column[1], depth[1]});
@@ -306,11 +338,12 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   TW_RETURN_IF_REFUSED(sch.ReverseComputeAt(write_back, tile_loop));
   TW_RETURN_IF_REFUSED(sch.ComputeAt(row_stage, inner.back()));
   TW_ASSIGN_OR_RETURN(const BlockRv init, sch.DecomposeReduction(block, inner[0]));
-  TW_RETURN_IF_REFUSED(sch.Tensorize(
-      row[1], FmaTileName(tile.rows, tile_columns, static_cast<int>(tile_depth.value), target.vector_bits == 512)));
+  TW_RETURN_IF_REFUSED(
+      sch.Tensorize(row[1], plan.instruction.TileName(tile.rows, tile_columns, static_cast<int>(tile_depth.value))));
   TW_RETURN_IF_REFUSED(WriteOut(sch, init, tile_loop, true));
   TW_RETURN_IF_REFUSED(WriteOut(sch, write_back, tile_loop, true));
-  TW_RETURN_IF_REFUSED(WriteOut(sch, row_stage, inner.back(), false));
+  if (group > 1) TW_RETURN_IF_REFUSED(SplitInnermost(sch, row_stage, group));
+  TW_RETURN_IF_REFUSED(WriteOut(sch, row_stage, inner.back(), group > 1));
 
   // Threads. 0: the caller's thread alone.
   std::vector<int64_t> extents;

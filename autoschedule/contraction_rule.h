@@ -1,4 +1,4 @@
-// Schedules for contractions on CPUs: register tiles around an FMA intrinsic, packed columns.
+// Schedules for contractions on CPUs: register tiles around an intrinsic, packed columns.
 //
 // For C[rows, columns] += A[rows, inner] * B[inner, columns], with batch iterators around, they are (docs/tour.md walks
 // through one):
@@ -10,9 +10,11 @@
 //           C_register[tile] += A_register * B_packed[panel]               edges as conditions that lowering cuts off
 //       C[tile] = C_register[tile]
 //
-// B is packed into panels [columns / tile, inner..., tile], ahead of time when it is constant. Only the innermost row
-// iterator is tiled, so a tile never crosses a row of a convolution's output. Every step is a primitive of the
-// schedule, so the trace replays elsewhere.
+// B is packed into panels [columns / tile, inner..., tile], ahead of time when it is constant. Narrow types multiply in
+// groups of V neighbours along the innermost depth (autoschedule/tile_instruction.h): a group of A is read at once,
+// panels are [columns / tile, inner..., depth / V, tile, V], and a depth that is no multiple of V is padded with zeros.
+// Only the innermost row iterator is tiled, so a tile never crosses a row of a convolution's output. Every step is a
+// primitive of the schedule, so the trace replays elsewhere.
 //
 // Choices, preferred ones from ir/target.h by estimates, nothing measured:
 //   NAME.tile_vectors, NAME.tile_rows, NAME.tile_depth   the register tile (autoschedule/register_tile.h)
@@ -29,9 +31,9 @@
 
 namespace tilewright {
 
-// `block` must be a contraction (autoschedule/contraction.h) of f32 with constant extents whose iterators are bound to
-// loops of their own; otherwise, or when the target has no FMA tiles, a refusal of "contraction_rule". On a refusal the
-// steps before it stay applied.
+// `block` must be a contraction (autoschedule/contraction.h) with constant extents whose iterators are bound to loops
+// of their own; otherwise, or when the target has no tiles for its types, a refusal of "contraction_rule". On a refusal
+// the steps before it stay applied.
 Outcome<std::monostate> ScheduleContraction(Schedule& sch, BlockRv block, const Target& target, Choices& choices);
 
 }  // namespace tilewright

@@ -20,14 +20,14 @@ int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
-std::vector<RegisterTile> RegisterTiles(const Target& target, int64_t rows, int64_t columns, int element_bits,
+std::vector<RegisterTile> RegisterTiles(const TileInstruction& instruction, int64_t rows, int64_t columns,
                                         int64_t max_rows) {
-  const int lanes = target.lanes(element_bits);
-  const double fma_per_cycle = std::max(1, target.f32_fma_per_cycle);
+  const int lanes = instruction.lanes;
+  const double fma_per_cycle = instruction.per_cycle;
   std::vector<RegisterTile> result;
   for (int vectors = 1; vectors <= kMostVectors; ++vectors) {
     if (vectors > 1 && (vectors - 1) * lanes >= columns) break;
-    const int most_rows = std::min(kMostRows, (target.vector_registers - 1 - vectors) / vectors);
+    const int most_rows = std::min(kMostRows, (instruction.registers - 1 - vectors) / vectors);
     for (int tile_rows = 1; tile_rows <= std::min<int64_t>(most_rows, max_rows); ++tile_rows) {
       const int64_t tiles = CeilDiv(rows, tile_rows) * CeilDiv(columns, vectors * lanes);
       const double fma_cycles = tile_rows * vectors / fma_per_cycle;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "autoschedule/tile_instruction.h"
 #include "ir/target.h"
 
 namespace tilewright {
@@ -11,14 +12,14 @@ namespace tilewright {
 struct RegisterTile {
   int rows = 0;           // elements of the row operand that are broadcast
   int vectors = 0;        // vectors of the column operand
-  double efficiency = 0;  // estimated part of the FMA units' time that does useful work
+  double efficiency = 0;  // estimated part of the multiplying units' time that does useful work
 };
 
-// The tiles of an output with `rows` x `columns` elements of `element_bits` that is computed tile by tile, partial
+// The tiles of an output with `rows` x `columns` elements that is computed tile by tile by an instruction, partial
 // tiles padded. The estimate counts padding, the latency of FMA chains that are too few, and loads next to FMAs. A tile
 // takes rows * vectors + vectors + 1 registers and never more than there are. `max_rows`: rows of one tile must not be
 // more (a row of a convolution's output, say).
-std::vector<RegisterTile> RegisterTiles(const Target& target, int64_t rows, int64_t columns, int element_bits,
+std::vector<RegisterTile> RegisterTiles(const TileInstruction& instruction, int64_t rows, int64_t columns,
                                         int64_t max_rows);
 
 // The most efficient of the tiles; among nearly equal ones that with fewer loads. `tiles` must not be empty.

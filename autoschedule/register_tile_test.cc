@@ -6,7 +6,10 @@ namespace tilewright {
 namespace {
 
 RegisterTile Choose(const Target& target, int rows, int columns) {
-  return BestTile(RegisterTiles(target, rows, columns, 32, rows));
+  const TileInstruction instruction{.lanes = target.lanes(32),
+                                    .registers = target.vector_registers,
+                                    .per_cycle = static_cast<double>(target.f32_fma_per_cycle)};
+  return BestTile(RegisterTiles(instruction, rows, columns, rows));
 }
 
 TEST(RegisterTile, FitsIntoTheRegisters) {
@@ -32,6 +35,20 @@ TEST(RegisterTile, AvoidsPadding) {
   EXPECT_EQ(Choose(target, 7, 512).rows, 7);
   EXPECT_EQ(Choose(target, 1024, 16).vectors, 1);
   EXPECT_EQ(56 % Choose(target, 56, 64).rows, 0);
+}
+
+TEST(TileInstruction, DependsOnTheTypes) {
+  const DataType bf16 = DataType::BFloat16(), u8 = DataType::UInt(8), s8 = DataType::Int(8);
+  const DataType f32 = DataType::Float(32), s32 = DataType::Int(32);
+  const Target zen4 = *NamedTarget("x86-znver4"), haswell = *NamedTarget("x86-haswell");
+  EXPECT_EQ(FindTileInstruction(zen4, f32, f32, f32)->TileName(12, 32, 1), "fma_f32_12x32x1_avx512");
+  EXPECT_EQ(FindTileInstruction(haswell, f32, f32, f32)->TileName(6, 16, 1), "fma_f32_6x16x1_avx2");
+  EXPECT_EQ(FindTileInstruction(zen4, bf16, bf16, f32)->TileName(12, 32, 2), "dot_bf16_12x32x2_avx512bf16");
+  EXPECT_EQ(FindTileInstruction(zen4, u8, s8, s32)->TileName(12, 32, 8), "dot_u8s8_12x32x8_avx512vnni");
+  EXPECT_EQ(FindTileInstruction(zen4, u8, s8, s32)->per_cycle, 1);
+  EXPECT_FALSE(FindTileInstruction(zen4, s8, u8, s32));
+  EXPECT_FALSE(FindTileInstruction(haswell, bf16, bf16, f32));
+  EXPECT_FALSE(FindTileInstruction(*NamedTarget("arm-neoverse-n1"), f32, f32, f32));
 }
 
 TEST(RegisterTile, RowsThatShareACacheSet) {

@@ -20,6 +20,10 @@ bool IsCommutative(BinaryOp op) {
 // of the first disagreement.
 class Matcher {
  public:
+  // `block`: the block around what is matched.
+  explicit Matcher(const BlockNode& block) {
+    for (const IterVar& iter : block.iter_vars) origins_.Bind(iter.var, iter.domain);
+  }
   bool Match(const Stmt& program, const Stmt& described);
   bool Match(const Expr& program, const Expr& described);
 
@@ -54,6 +58,7 @@ class Matcher {
   VarMap vars_;                               // of the description
   std::unordered_set<const VarNode*> inner_;  // variables of the program bound inside of the block
   arith::Analyzer analyzer_;
+  arith::Analyzer origins_;  // knows the iterators of the block around, which may have one value
 };
 
 bool Matcher::MatchRange(const Range& program, const Range& described) {
@@ -233,7 +238,7 @@ bool Matcher::MatchAccess(const Buffer& program, const std::vector<Expr>& indice
       return Differ("{block0} does not match {text0}: the index {expr0} of {text1} is not a shift of what is described",
                     {indices[d]}, {program->name});
     }
-    if (known != buffers.end() && !analyzer_.CanProveEqual(shift, known->second.origin[d])) {
+    if (known != buffers.end() && !origins_.CanProveEqual(shift, known->second.origin[d])) {
       return Differ("{block0} does not match {text0}: {text1} is accessed at {expr0} and at {expr1}",
                     {known->second.origin[d], shift}, {program->name});
     }
@@ -248,7 +253,7 @@ bool Matcher::MatchAccess(const Buffer& program, const std::vector<Expr>& indice
 Outcome<MatchedBuffers> MatchDescription(const char* primitive, const BlockNode& block, const Function& description,
                                          const std::string& name) {
   const BlockNode& described = *cast<BlockRealizeNode>(description->body)->block;
-  Matcher matcher;
+  Matcher matcher(block);
   auto refuse = [&](const char* reason) {
     std::vector<std::string> texts = {name};
     texts.insert(texts.end(), matcher.texts.begin(), matcher.texts.end());

@@ -1,0 +1,129 @@
+// Contractions of narrow types: scheduled right, compiled right, and by the instructions that are made for them.
+#include <gtest/gtest.h>
+
+#include "autoschedule/auto_schedule.h"
+#include "codegen/llvm/object.h"
+#include "codegen/llvm/spills.h"
+#include "codegen/llvm/testing/equivalence.h"
+#include "ir/interp/interp.h"
+#include "ir/ndarray.h"
+#include "ir/ops/conv.h"
+#include "ir/ops/matmul.h"
+#include "schedule/hoist_prepack.h"
+#include "verify/verify.h"
+
+namespace tilewright {
+namespace {
+
+ops::OperandTypes Types(const char* name) { return *ops::OperandTypes::Parse(name); }
+
+ops::ConvShape Conv2d(int64_t size, int64_t in, int64_t out, ops::Window window) {
+  return {.spatial = {size, size}, .in_channels = in, .out_channels = out, .windows = ops::Same(window, 2)};
+}
+
+struct Case {
+  const char* name;
+  Function (*make)(const ops::OperandTypes& types);
+};
+const Case kCases[] = {
+    {"Matmul", [](const ops::OperandTypes& t) { return ops::Matmul(24, 64, 16, t); }},
+    {"MatmulEdges", [](const ops::OperandTypes& t) { return ops::Matmul(23, 37, 13, t); }},
+    {"MatmulOneRow", [](const ops::OperandTypes& t) { return ops::Matmul(1, 50, 7, t); }},
+    {"MatmulTransposed", [](const ops::OperandTypes& t) { return ops::Matmul(20, 40, 18, t, true); }},
+    {"BatchMatmul", [](const ops::OperandTypes& t) { return ops::BatchMatmul(2, 9, 33, 10, t, true); }},
+    {"ThreeChannels", [](const ops::OperandTypes& t) { return ops::Conv(Conv2d(9, 3, 20, {7, 2, 3}), t); }},
+    {"Window3x3", [](const ops::OperandTypes& t) { return ops::Conv(Conv2d(8, 8, 32, {3, 1, 1}), t); }},
+    {"Window1x1", [](const ops::OperandTypes& t) { return ops::Conv(Conv2d(7, 12, 40, {1, 2}), t); }},
+    {"Dilated", [](const ops::OperandTypes& t) { return ops::Conv(Conv2d(10, 6, 16, {3, 1, 2, 2}), t); }},
+    {"Attention", [](const ops::OperandTypes& t) { return ops::TransposeBatchMatmul(1, 17, 2, 8, t); }},
+};
+
+NDArray Filled(const Buffer& buffer, uint64_t seed) {
+  std::vector<int64_t> shape;
+  for (const Expr& extent : buffer->shape) shape.push_back(*AsInt(extent));
+  NDArray array(buffer->dtype, std::move(shape));
+  if (buffer->dtype.is_float()) {
+    FillIntegers(array, seed);
+  } else {
+    FillUniform(array, seed, buffer->dtype.is_uint() ? 0 : -128, buffer->dtype.is_uint() ? 255 : 127);
+  }
+  return array;
+}
+
+absl::Status RunWithAllChecks(const Function& function, const std::vector<interp::Argument>& arguments) {
+  absl::StatusOr<interp::Program> program = interp::Compile(function, interp::CompileOptions::AllChecks());
+  return program.ok() ? program->Run(arguments) : program.status();
+}
+
+class LowPrecision : public ::testing::TestWithParam<std::tuple<const char*, Case>> {};
+INSTANTIATE_TEST_SUITE_P(All, LowPrecision,
+                         ::testing::Combine(::testing::Values("bf16", "u8s8"), ::testing::ValuesIn(kCases)),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param)) + std::get<1>(test.param).name;
+                         });
+
+TEST_P(LowPrecision, ComputesTheSame) {
+  const auto& [types, which] = GetParam();
+  const Function op = which.make(Types(types));
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const Target target = *NamedTarget("x86-znver4");
+  const AutoScheduled result = AutoSchedule(Module(op), target, &intrins);
+  ASSERT_TRUE(result.left_alone.empty()) << result.left_alone[0].ToString();
+  const Function scheduled = result.schedule.module().Find("main");
+  const VerifyResult verified = VerifyProgram(scheduled);
+  EXPECT_NE(verified.verdict(), Verdict::kRefuted) << Render(verified, scheduled);
+  const NDArray a = Filled(op->params[0].buffer, 1), b = Filled(op->params[1].buffer, 2);
+  const NDArray expected = Filled(op->params[2].buffer, 3), actual = Filled(op->params[2].buffer, 4);
+  EXPECT_EQ(RunWithAllChecks(op, {a, b, expected}), absl::OkStatus());
+  EXPECT_EQ(RunWithAllChecks(scheduled, {a, b, actual}), absl::OkStatus());
+  EXPECT_TRUE(BitEqual(expected, actual));
+  if (HostTarget().has("avx512bf16") && HostTarget().has("avx512vnni")) {
+    EXPECT_EQ(testing::CompareWithInterpreter(result.schedule.module(), {.tolerance = 1e-4}), "");
+  }
+}
+
+TEST_P(LowPrecision, ConstantsArePackedAheadOfTime) {
+  const auto& [types, which] = GetParam();
+  const Function op = which.make(Types(types));
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const AutoScheduled result = AutoSchedule(Module(MarkConstant(op, {1})), *NamedTarget("x86-znver4"), &intrins);
+  ASSERT_TRUE(result.left_alone.empty()) << result.left_alone[0].ToString();
+  if (std::get<1>(GetParam()).name == std::string_view("Attention")) return;  // its operands are transposed first
+  const Function main = result.schedule.module().Find("main"), prepack = result.schedule.module().Find("main_prepack");
+  ASSERT_TRUE(prepack);
+  const NDArray a = Filled(op->params[0].buffer, 1), b = Filled(op->params[1].buffer, 2);
+  const NDArray packed = Filled(prepack->params[1].buffer, 5);
+  const NDArray expected = Filled(op->params[2].buffer, 3), actual = Filled(op->params[2].buffer, 4);
+  EXPECT_EQ(RunWithAllChecks(op, {a, b, expected}), absl::OkStatus());
+  EXPECT_EQ(RunWithAllChecks(prepack, {b, packed}), absl::OkStatus());
+  EXPECT_EQ(RunWithAllChecks(main, {a, packed, actual}), absl::OkStatus());
+  EXPECT_TRUE(BitEqual(expected, actual));
+}
+
+std::string AssemblyOf(const Function& op) {
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const Target target = *NamedTarget("x86-znver4");
+  const AutoScheduled result = AutoSchedule(Module(MarkConstant(op, {1})), target, &intrins);
+  EXPECT_TRUE(result.left_alone.empty());
+  auto assembly = EmitAssembly(result.schedule.module(), target);
+  EXPECT_TRUE(assembly.ok()) << assembly.status();
+  return assembly.ok() ? *assembly : "";
+}
+
+TEST(LowPrecisionCode, UsesTheInstructionsWithoutSpills) {
+  for (const char* types : {"bf16", "u8s8"}) {
+    for (const Function& op : {ops::Matmul(128, 128, 128, Types(types)),
+                               ops::Conv(Conv2d(28, 128, 128, {3, 1, 1}), Types(types)),
+                               ops::Conv(Conv2d(56, 64, 64, {1, 1}), Types(types))}) {
+      const std::string assembly = AssemblyOf(op);
+      EXPECT_EQ(CountInnerLoopVectorSpills(assembly), 0);
+      EXPECT_NE(assembly.find(types == std::string_view("bf16") ? "vdpbf16ps" : "vpdpbusd"), assembly.npos);
+      // A group of the row operand is read and broadcast at once, for all vectors of its row.
+      EXPECT_NE(assembly.find("broadcast"), assembly.npos);
+      EXPECT_EQ(assembly.find("vpinsr"), assembly.npos);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tilewright

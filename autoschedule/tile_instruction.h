@@ -1,0 +1,31 @@
+// The instruction that the register tile of a contraction is made of.
+//
+//   float32 x float32 into float32   fused multiply-adds               intrin/fma_tile.h, groups of 1
+//   narrow types                     sums of products of neighbours    intrin/dot_tile.h, groups of 2 or 4
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "intrin/dot_tile.h"
+#include "ir/data_type.h"
+#include "ir/target.h"
+
+namespace tilewright {
+
+struct TileInstruction {
+  int group = 1;          // neighbours along the depth that one instruction takes
+  int lanes = 0;          // elements of the output in a vector
+  int registers = 0;      // vector registers that it can use
+  double per_cycle = 1;   // instructions that a core starts per cycle
+  const DotInstruction* dot = nullptr;  // null: fused multiply-adds
+
+  // The intrinsic of a tile; `depth` is a multiple of the group.
+  std::string TileName(int rows, int columns, int depth) const;
+};
+
+// Nothing when the target has none for these types.
+std::optional<TileInstruction> FindTileInstruction(const Target& target, DataType row_operand, DataType column_operand,
+                                                   DataType sum);
+
+}  // namespace tilewright
