@@ -3,10 +3,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "absl/strings/str_replace.h"
+#include "autoschedule/database/apply_best.h"
+#include "autoschedule/measure/measured_record.h"
 #include "ir/ops/matmul.h"
 #include "ir/script/parse_or_die.h"
+#include "ir/structural.h"
 #include "schedule/hoist_prepack.h"
 #include "schedule/schedule.h"
 
@@ -113,11 +117,22 @@ TEST(Runner, MeasuresWhatPacksItsConstantsAheadOfTime) {
   const std::unique_ptr<Runner> runner = Start(program);
   ASSERT_NE(runner, nullptr);
   const Module candidates[] = {program, schedule.module()};
-  for (const Measurement& result : runner->Run(candidates, kShort)) {
+  const std::vector<Measurement> results = runner->Run(candidates, kShort);
+  for (const Measurement& result : results) {
     EXPECT_TRUE(result.ok()) << result.message;
     EXPECT_GT(result.max_error, 0);
     EXPECT_LT(result.max_error, 1);
   }
+  // What was measured is what the database gives back.
+  const std::string path = testing::TempDir() + "/measured.db";
+  for (const char* suffix : {"", "-wal", "-shm"}) unlink((path + suffix).c_str());
+  auto database = Database::Open(path);
+  ASSERT_TRUE(database.ok()) << database.status();
+  const Target target = HostTarget();
+  ASSERT_TRUE(database->Put(RecordOf(program, target, target.cores, schedule, results[1])).ok());
+  const auto best = ApplyBest(program, target, *database, nullptr);
+  ASSERT_TRUE(best.ok()) << best.status();
+  EXPECT_TRUE(StructuralEqual(best->module(), schedule.module()));
 }
 
 TEST(Runner, ColdCachesAreSlower) {

@@ -1,0 +1,16 @@
+// Measurements as records of the database.
+#pragma once
+
+#include "autoschedule/database/record.h"
+#include "autoschedule/measure/runner.h"
+#include "ir/function.h"
+#include "ir/target.h"
+#include "schedule/schedule.h"
+
+namespace tilewright {
+
+// What is to be remembered of a candidate: `schedule` of `program`, measured with `threads` threads.
+TuningRecord RecordOf(const Module& program, const Target& target, int threads, const Schedule& schedule,
+                      const Measurement& measurement);
+
+}  // namespace tilewright
