@@ -2,15 +2,14 @@
 #include <fstream>
 #include <ostream>
 
-#include "autoschedule/auto_schedule.h"
 #include "codegen/llvm/object.h"
 #include "codegen/lower/pipeline.h"
 #include "intrin/registry.h"
 #include "ir/script/printer.h"
-#include "schedule/script/schedule_script.h"
 #include "schedule/trace_text.h"
 #include "tools/commands.h"
 #include "tools/program_file.h"
+#include "tools/scheduled_program.h"
 
 namespace tilewright {
 namespace {
@@ -30,33 +29,6 @@ bool WriteFile(const CommandArguments& args, const std::string& path, const std:
 
 // The header's path beside an object or a library.
 std::string HeaderPath(const std::string& path) { return path.substr(0, path.rfind('.')) + ".h"; }
-
-// The program after --script, or after the rules of autoschedule/ where none is given; nothing after a message.
-std::optional<Schedule> ScheduleProgram(const CommandArguments& args, const Module& module, const Target& target,
-                                        IntrinRegistry* intrins) {
-  for (const std::string& path : args.GetAll("--intrin")) {
-    const std::optional<std::string> text = ReadText(args, path);
-    if (!text) return std::nullopt;
-    if (absl::Status loaded = intrins->LoadScript(*text, path); !loaded.ok()) {
-      args.err() << std::string(loaded.message()) << "\n";
-      return std::nullopt;
-    }
-  }
-  const std::optional<std::string> script = args.Get("--script");
-  if (!script) {
-    AutoScheduled result = AutoSchedule(module, target, intrins);
-    for (const LeftAlone& block : result.left_alone) args.err() << "not scheduled: " << block.ToString() << "\n";
-    return std::move(result.schedule);
-  }
-  const std::optional<std::string> text = ReadText(args, *script);
-  if (!text) return std::nullopt;
-  Schedule schedule(module, {.intrins = intrins});
-  if (auto error = ApplyScheduleScript(*text, *script, &schedule, {})) {
-    args.err() << error->diagnostic.ToString() << "\n";
-    return std::nullopt;
-  }
-  return schedule;
-}
 
 // Writes the file that the extension of `path` asks for; the name of what went wrong is in the status.
 absl::Status Write(const CommandArguments& args, const Module& module, const Target& target, const std::string& path,
@@ -91,6 +63,9 @@ int RunCompile(const CommandArguments& args) {
     for (std::string_view name : names) known += (known.empty() ? "" : ", ") + std::string(name);
     return UsageError(args, "compile", "--print-after=" + pass + " is no pass; there are all, " + known);
   }
+  if (args.Has("--script") && args.Has("--db")) {
+    return UsageError(args, "compile", "--script and --db exclude each other");
+  }
   auto target = NamedTarget(args.Get("--target").value_or("host"));
   if (!target.ok()) {
     args.err() << std::string(target.status().message()) << "\n";
@@ -123,18 +98,19 @@ int RunCompile(const CommandArguments& args) {
 }  // namespace
 
 Command CompileCommand() {
+  std::vector<Flag> flags = {{"-o", "OUT", "the file to write"},
+                             {"--target", "NAME", "what to compile for; host by default"},
+                             {"--trace", "FILE", "writes the schedule that was applied, as text"},
+                             {"--print-after", "PASS", "prints the program after a lowering pass, or after all", true}};
+  for (const Flag& flag : SchedulingFlags()) flags.push_back(flag);
   return {.name = "compile",
           .operands = "FILE",
           .summary = "compiles a program to an object, a shared library, LLVM IR or assembly",
           .details =
               "The extension of OUT says which: .o, .so, .ll or .s. Objects and libraries get a C header beside "
-              "them. How functions are called is described in docs/abi.md.",
-          .flags = {{"-o", "OUT", "the file to write"},
-                    {"--target", "NAME", "what to compile for; host by default"},
-                    {"--script", "SCHED", "a schedule to apply first; without one, the rules for the target"},
-                    {"--trace", "FILE", "writes the schedule that was applied, as text"},
-                    {"--intrin", "FILE", "intrinsics for the schedule, as pairs NAME_desc and NAME_impl", true},
-                    {"--print-after", "PASS", "prints the program after a lowering pass, or after all", true}},
+              "them. How functions are called is described in docs/abi.md. Without --script and --db the program is "
+              "scheduled by the rules for the target.",
+          .flags = flags,
           .run = RunCompile};
 }
 

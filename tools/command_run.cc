@@ -23,6 +23,7 @@
 #include "ir/target.h"
 #include "tools/commands.h"
 #include "tools/program_file.h"
+#include "tools/scheduled_program.h"
 
 namespace tilewright {
 namespace {
@@ -221,13 +222,27 @@ double Tolerance(DataType type) {
   return type.bits() == 64 ? 1e-10 : type.bits() == 32 ? 1e-4 : 5e-2;
 }
 
+// The program after --script or the best record of --db; as it is where neither is given.
+std::optional<Module> ScheduleIfAsked(const CommandArguments& args, const Module& module) {
+  if (!args.Has("--script") && !args.Has("--db")) return module;
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const std::optional<Schedule> schedule = ScheduleProgram(args, module, HostTarget(), &intrins);
+  if (!schedule) return std::nullopt;
+  return WithPackingInPlace(args, *schedule, module, &intrins);
+}
+
 int RunProgram(const CommandArguments& args) {
   const std::string engine = args.Get("--engine").value_or("interp");
   if (engine == "cuda" || engine == "cuda-emulation") return Refuse(args, "the engine " + engine + " is not built yet");
   if (engine != "interp" && engine != "llvm") {
     return UsageError(args, "run", "--engine is interp or llvm, not " + engine);
   }
-  const std::optional<Module> module = ReadProgram(args, args.operands()[0]);
+  if (args.Has("--script") && args.Has("--db")) {
+    return UsageError(args, "run", "--script and --db exclude each other");
+  }
+  const std::optional<Module> source = ReadProgram(args, args.operands()[0]);
+  if (!source) return kRefused;
+  const std::optional<Module> module = ScheduleIfAsked(args, *source);
   if (!module) return kRefused;
   const auto name = args.Get("--func");
   const Function function = name ? module->Find(*name) : module->Main();
@@ -241,7 +256,7 @@ int RunProgram(const CommandArguments& args) {
   const auto against = args.Get("--against");
   const bool compare = against || args.Has("--compare");
   if (compare) {
-    const std::optional<Module> reference = against ? ReadProgram(args, *against) : module;
+    const std::optional<Module> reference = against ? ReadProgram(args, *against) : source;
     if (!reference) return kRefused;
     const Function same = name ? reference->Find(*name) : reference->Main();
     // The same arguments go to both, so types and extents have to agree too.
@@ -285,18 +300,20 @@ int RunProgram(const CommandArguments& args) {
 }  // namespace
 
 Command RunCommand() {
+  std::vector<Flag> flags = {{"--func", "NAME", "the function; main, or the only one, by default"},
+                             {"--engine", "interp|llvm", "the interpreter (the default) or compiled code"},
+                             {"--seed", "N", "of the inputs"},
+                             {"--inputs", "DIR", "takes PARAMETER.npy from there where it exists"},
+                             {"--dim", "NAME=N", "value of a symbolic extent or of a scalar parameter", true},
+                             {"--compare", "", "also interprets the program; exit status 1 beyond the tolerance"},
+                             {"--against", "OTHER", "also runs a program with the same parameters on the same inputs"},
+                             {"--extern", "LIB.so", "where called C functions are", true}};
+  for (const Flag& flag : SchedulingFlags()) flags.push_back(flag);
   return {.name = "run",
           .operands = "FILE",
           .summary = "executes a program on seeded random inputs",
           .details = "Prints of every output its type, shape, sum, least, largest and first values.",
-          .flags = {{"--func", "NAME", "the function; main, or the only one, by default"},
-                    {"--engine", "interp|llvm", "the interpreter (the default) or compiled code"},
-                    {"--seed", "N", "of the inputs"},
-                    {"--inputs", "DIR", "takes PARAMETER.npy from there where it exists"},
-                    {"--dim", "NAME=N", "value of a symbolic extent or of a scalar parameter", true},
-                    {"--compare", "", "also interprets the program; exit status 1 beyond the tolerance"},
-                    {"--against", "OTHER", "also runs a program with the same parameters on the same inputs"},
-                    {"--extern", "LIB.so", "where called C functions are", true}},
+          .flags = flags,
           .run = RunProgram};
 }
 

@@ -14,10 +14,12 @@ Command CompileCommand();
 Command CheckCommand();
 Command RunCommand();
 Command TargetCommand();
+Command DbCommand();
 
 inline std::vector<Command> AllCommands() {
   return {
-      ShowCommand(), EqualCommand(), ScheduleCommand(), CompileCommand(), CheckCommand(), RunCommand(), TargetCommand(),
+      ShowCommand(),  EqualCommand(), ScheduleCommand(), CompileCommand(),
+      CheckCommand(), RunCommand(),   TargetCommand(),   DbCommand(),
   };
 }
 

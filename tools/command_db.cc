@@ -1,0 +1,168 @@
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <ostream>
+#include <tuple>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "autoschedule/database/database.h"
+#include "ir/structural.h"
+#include "schedule/trace_text.h"
+#include "tools/commands.h"
+#include "tools/program_file.h"
+
+namespace tilewright {
+namespace {
+
+int Refuse(const CommandArguments& args, const absl::Status& status) {
+  args.err() << std::string(status.message()) << "\n";
+  return kRefused;
+}
+
+std::string Milliseconds(const TuningRecord& record) { return absl::StrFormat("%.4f", record.MedianSeconds() * 1e3); }
+
+// The records of one workload, target and number of threads.
+struct Group {
+  int64_t records = 0;
+  std::map<std::string, int64_t> failures;  // by reason
+  TuningRecord best;                        // of least median, where one was measured
+  bool measured = false;
+};
+using Groups = std::map<std::tuple<uint64_t, std::string, int>, Group>;
+
+Groups GroupRecords(const std::vector<TuningRecord>& records) {
+  Groups groups;
+  for (const TuningRecord& record : records) {
+    Group& group = groups[{record.workload, record.target, record.threads}];
+    ++group.records;
+    if (record.failed()) {
+      ++group.failures[record.failure];
+    } else if (!group.measured || record.MedianSeconds() < group.best.MedianSeconds()) {
+      group.best = record;
+      group.measured = true;
+    }
+  }
+  return groups;
+}
+
+int List(const CommandArguments& args, const Database& database) {
+  const auto records = database.All();
+  if (!records.ok()) return Refuse(args, records.status());
+  args.out() << "workload         threads records    best ms target; failures\n";
+  for (const auto& [key, group] : GroupRecords(*records)) {
+    const auto& [workload, target, threads] = key;
+    std::string failures;
+    for (const auto& [reason, count] : group.failures) {
+      absl::StrAppend(&failures, failures.empty() ? "; " : ", ", count, " ", reason);
+    }
+    args.out() << absl::StrFormat("%s %7d %7d %10s %s%s\n", HashText(workload), threads, group.records,
+                                  group.measured ? Milliseconds(group.best) : "-", target, failures);
+  }
+  return kDone;
+}
+
+// The best record of every group, or of one program's: a comment that says what it is, and the schedule.
+int Best(const CommandArguments& args, const Database& database) {
+  std::optional<uint64_t> wanted;
+  if (args.operands().size() > 1) {
+    const std::optional<Module> module = ReadProgram(args, args.operands()[1]);
+    if (!module) return kRefused;
+    wanted = StructuralHash(*module);
+  }
+  const auto records = database.All();
+  if (!records.ok()) return Refuse(args, records.status());
+  bool found = false;
+  for (const auto& [key, group] : GroupRecords(*records)) {
+    if (!group.measured || (wanted && std::get<0>(key) != *wanted)) continue;
+    found = true;
+    const TuningRecord& record = group.best;
+    args.out() << "# workload " << HashText(record.workload) << ", " << Milliseconds(record) << " ms (median of "
+               << record.seconds.size() << "), " << record.threads << " threads, " << record.target << "\n";
+    const auto trace = TraceFromJson(record.trace);
+    if (!trace.ok()) return Refuse(args, trace.status());
+    args.out() << ToText(*trace);
+  }
+  if (found) return kDone;
+  args.err() << database.path() << ": no measured record" << (wanted ? " of this program" : "") << "\n";
+  return kRefused;
+}
+
+int Export(const CommandArguments& args, const Database& database) {
+  const auto lines = database.Export();
+  if (!lines.ok()) return Refuse(args, lines.status());
+  const std::optional<std::string> path = args.Get("-o");
+  if (!path) {
+    args.out() << *lines;
+    return kDone;
+  }
+  std::ofstream file(*path);
+  file << *lines;
+  if (file.flush()) return kDone;
+  args.err() << *path << ": cannot be written\n";
+  return kRefused;
+}
+
+int Merge(const CommandArguments& args, Database& database) {
+  if (args.operands().size() < 2) return UsageError(args, "db", "merge needs the database to take records from");
+  const auto other = Database::Open(args.operands()[1], Database::Mode::kExisting);
+  if (!other.ok()) return Refuse(args, other.status());
+  const auto added = database.Merge(*other);
+  if (!added.ok()) return Refuse(args, added.status());
+  args.out() << "added " << *added << " records\n";
+  return kDone;
+}
+
+int Prune(const CommandArguments& args, Database& database) {
+  int64_t keep = 0;
+  const std::optional<std::string> text = args.Get("--keep");
+  if (!text || !absl::SimpleAtoi(*text, &keep) || keep < 0) {
+    return UsageError(args, "db", "prune needs --keep=N, how many records of each program stay");
+  }
+  const auto deleted = database.Prune(keep);
+  if (!deleted.ok()) return Refuse(args, deleted.status());
+  args.out() << "deleted " << *deleted << " records\n";
+  return kDone;
+}
+
+int RunDb(const CommandArguments& args) {
+  const std::string& action = args.operands()[0];
+  static constexpr std::string_view kActions[] = {"list", "best", "export", "merge", "prune"};
+  if (std::find(std::begin(kActions), std::end(kActions), action) == std::end(kActions)) {
+    return UsageError(args, "db", action + " is none of list, best, export, merge and prune");
+  }
+  if (args.operands().size() > 1 && action != "best" && action != "merge") {
+    return UsageError(args, "db", "unexpected operand " + args.operands()[1]);
+  }
+  const std::optional<std::string> path = args.Get("--db");
+  if (!path) return UsageError(args, "db", "--db=PATH is missing");
+  // merge may collect into a new file.
+  auto database = Database::Open(*path, action == "merge" ? Database::Mode::kCreate : Database::Mode::kExisting);
+  if (!database.ok()) return Refuse(args, database.status());
+  if (action == "list") return List(args, *database);
+  if (action == "best") return Best(args, *database);
+  if (action == "export") return Export(args, *database);
+  return action == "merge" ? Merge(args, *database) : Prune(args, *database);
+}
+
+}  // namespace
+
+Command DbCommand() {
+  return {.name = "db",
+          .operands = "ACTION [FILE]",
+          .summary = "looks into and maintains a tuning database",
+          .details =
+              "ACTION is one of\n"
+              "  list          every tuned program: records, best time, failures by reason\n"
+              "  best [FILE]   the best schedule of each, or of the program in FILE, as text\n"
+              "  export        every record as a line of JSON\n"
+              "  merge FILE    adds the records of another database that are not there yet\n"
+              "  prune         deletes failures and all but the fastest records of each program",
+          .flags = {{"--db", "PATH", "the database"},
+                    {"--keep", "N", "of prune: how many records of each program, target and number of threads stay"},
+                    {"-o", "FILE", "of export: where the lines go; standard output by default"}},
+          .run = RunDb};
+}
+
+}  // namespace tilewright

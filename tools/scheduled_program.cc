@@ -1,0 +1,85 @@
+#include "tools/scheduled_program.h"
+
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "autoschedule/auto_schedule.h"
+#include "autoschedule/database/apply_best.h"
+#include "schedule/script/schedule_script.h"
+#include "tools/program_file.h"
+
+namespace tilewright {
+namespace {
+
+Schedule ByRules(const CommandArguments& args, const Module& module, const Target& target, IntrinRegistry* intrins) {
+  AutoScheduled result = AutoSchedule(module, target, intrins);
+  for (const LeftAlone& block : result.left_alone) args.err() << "not scheduled: " << block.ToString() << "\n";
+  return std::move(result.schedule);
+}
+
+std::optional<Schedule> ByDatabase(const CommandArguments& args, const std::string& path, const Module& module,
+                                   const Target& target, IntrinRegistry* intrins) {
+  const auto database = Database::Open(path, Database::Mode::kExisting);
+  if (!database.ok()) {
+    args.err() << std::string(database.status().message()) << "\n";
+    return std::nullopt;
+  }
+  std::vector<std::string> stale;
+  auto schedule = ApplyBest(module, target, *database, intrins, {.stale = &stale});
+  for (const std::string& record : stale) args.err() << path << ": " << record << "\n";
+  if (schedule.ok()) return *std::move(schedule);
+  args.err() << std::string(schedule.status().message()) << "\n";
+  if (!absl::IsNotFound(schedule.status())) return std::nullopt;
+  return ByRules(args, module, target, intrins);
+}
+
+}  // namespace
+
+std::vector<Flag> SchedulingFlags() {
+  return {{"--script", "SCHED", "a schedule to apply first"},
+          {"--db", "PATH", "a tuning database whose best record of the program is applied first"},
+          {"--intrin", "FILE", "intrinsics for the schedule, as pairs NAME_desc and NAME_impl", true}};
+}
+
+std::optional<Schedule> ScheduleProgram(const CommandArguments& args, const Module& module, const Target& target,
+                                        IntrinRegistry* intrins) {
+  for (const std::string& path : args.GetAll("--intrin")) {
+    const std::optional<std::string> text = ReadText(args, path);
+    if (!text) return std::nullopt;
+    if (absl::Status loaded = intrins->LoadScript(*text, path); !loaded.ok()) {
+      args.err() << std::string(loaded.message()) << "\n";
+      return std::nullopt;
+    }
+  }
+  const std::optional<std::string> script = args.Get("--script");
+  if (!script) {
+    const std::optional<std::string> database = args.Get("--db");
+    return database ? ByDatabase(args, *database, module, target, intrins) : ByRules(args, module, target, intrins);
+  }
+  const std::optional<std::string> text = ReadText(args, *script);
+  if (!text) return std::nullopt;
+  Schedule schedule(module, {.intrins = intrins});
+  if (auto error = ApplyScheduleScript(*text, *script, &schedule, {})) {
+    args.err() << error->diagnostic.ToString() << "\n";
+    return std::nullopt;
+  }
+  return schedule;
+}
+
+std::optional<Module> WithPackingInPlace(const CommandArguments& args, const Schedule& schedule, const Module& module,
+                                         IntrinRegistry* intrins) {
+  Trace trace;
+  for (const Instruction& instruction : schedule.trace().instructions) {
+    if (std::string_view(instruction.primitive->name) != "hoist_prepack") trace.instructions.push_back(instruction);
+  }
+  Schedule in_place(module, {.intrins = intrins});
+  const Outcome<std::monostate> replayed = in_place.Replay(trace);
+  if (replayed.ok()) return in_place.module();
+  args.err() << "the schedule depends on packing in a function of its own: "
+             << RenderLine(replayed.refusal(), in_place.refused_function()) << "\n";
+  return std::nullopt;
+}
+
+}  // namespace tilewright

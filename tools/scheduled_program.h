@@ -1,0 +1,29 @@
+// The schedule that a command line asks for: --script, --db, or the rules of autoschedule/ where neither is given.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "intrin/registry.h"
+#include "ir/function.h"
+#include "ir/target.h"
+#include "schedule/schedule.h"
+#include "tools/command.h"
+
+namespace tilewright {
+
+// The flags that ScheduleProgram reads.
+std::vector<Flag> SchedulingFlags();
+
+// The scheduled program, intrinsics of --intrin included in `intrins`. With --db: the best record that is not stale,
+// and the rules where there is none, which standard error says. Nothing when something is refused; the reason is on
+// standard error.
+std::optional<Schedule> ScheduleProgram(const CommandArguments& args, const Module& module, const Target& target,
+                                        IntrinRegistry* intrins);
+
+// The same program with constant operands packed in every call of main, so that its parameters are those of `module`.
+// Nothing when the schedule does more to the packing after that; standard error says so.
+std::optional<Module> WithPackingInPlace(const CommandArguments& args, const Schedule& schedule, const Module& module,
+                                         IntrinRegistry* intrins);
+
+}  // namespace tilewright
