@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ir/check.h"
 
@@ -43,6 +44,8 @@ class Comparator {
       return Differ("variables " + a.name() + " of " + a.dtype().ToString() + " and " + b.name() + " of " +
                     b.dtype().ToString());
     }
+    // What an attribute named before it was defined stays that.
+    if (announced_.contains(a.get()) || announced_.contains(b.get())) return EqualVars(a, b);
     left_[a.get()] = b.get();
     right_[b.get()] = a.get();
     return true;
@@ -52,6 +55,8 @@ class Comparator {
   bool EqualBuffers(const Buffer& a, const Buffer& b);
   // Compares, and binds variables of sub-buffers (offset, strides) that are met for the first time.
   bool EqualOrBind(const Expr& a, const Expr& b);
+  // For what an attribute or annotation mentions: it may be a variable that is defined below, or gone.
+  bool EqualOrAnnounce(const Expr& a, const Expr& b);
 
   bool EqualLists(const std::vector<Expr>& a, const std::vector<Expr>& b, const char* what) {
     if (a.size() != b.size()) {
@@ -72,6 +77,7 @@ class Comparator {
 
   const bool map_free_;
   std::unordered_map<const Node*, const Node*> left_, right_;
+  std::unordered_set<const Node*> announced_;  // variables that attributes name before the body defines them
 };
 
 bool Comparator::EqualVars(const Var& a, const Var& b) {
@@ -89,7 +95,21 @@ bool Comparator::EqualOrBind(const Expr& a, const Expr& b) {
   const auto* va = dyn_cast<VarNode>(a);
   const auto* vb = dyn_cast<VarNode>(b);
   if (va != nullptr && vb != nullptr && !left_.contains(va) && !right_.contains(vb)) return Bind(Var(va), Var(vb));
+  const auto* xa = dyn_cast<BinaryNode>(a);
+  const auto* xb = dyn_cast<BinaryNode>(b);
+  if (xa != nullptr && xb != nullptr && xa->op == xb->op && a.dtype() == b.dtype()) {
+    return EqualOrBind(xa->a, xb->a) && EqualOrBind(xa->b, xb->b);
+  }
   return Equal(a, b);
+}
+
+bool Comparator::EqualOrAnnounce(const Expr& a, const Expr& b) {
+  const auto* va = dyn_cast<VarNode>(a);
+  const auto* vb = dyn_cast<VarNode>(b);
+  const bool fresh = va != nullptr && vb != nullptr && !left_.contains(va) && !right_.contains(vb);
+  if (!EqualOrBind(a, b)) return false;
+  if (fresh) announced_.insert({va, vb});
+  return true;
 }
 
 bool Comparator::BindBuffer(const Buffer& a, const Buffer& b) {
@@ -231,7 +251,7 @@ bool Comparator::Equal(const std::vector<BufferRegion>& a, const std::vector<Buf
 
 bool Comparator::Equal(const Annotation& a, const Annotation& b) {
   if (a.value.index() != b.value.index()) return Differ("annotation values of different kinds");
-  if (const auto* e = std::get_if<Expr>(&a.value)) return Equal(*e, std::get<Expr>(b.value));
+  if (const auto* e = std::get_if<Expr>(&a.value)) return EqualOrAnnounce(*e, std::get<Expr>(b.value));
   if (const auto* list = std::get_if<Annotation::List>(&a.value)) {
     const auto& other = std::get<Annotation::List>(b.value);
     if (list->size() != other.size()) return Differ("annotation lists of different lengths");
@@ -334,7 +354,7 @@ bool Comparator::EqualStmts(const Stmt& a, const Stmt& b) {
       const auto *x = cast<AttrStmtNode>(a), *y = cast<AttrStmtNode>(b);
       if (x->key != y->key) return Differ("attributes \"" + x->key + "\" and \"" + y->key + "\"");
       return In("attr[" + x->key + "]",
-                Equal(x->node, y->node) && Equal(x->value, y->value) && Equal(x->body, y->body));
+                EqualOrAnnounce(x->node, y->node) && Equal(x->value, y->value) && Equal(x->body, y->body));
     }
     case Kind::kAssert: {
       const auto *x = cast<AssertNode>(a), *y = cast<AssertNode>(b);

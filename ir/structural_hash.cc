@@ -93,6 +93,8 @@ class Hasher : public Visitor {
   }
   void VisitAttrStmt(const AttrStmtNode* op) override {
     Hash(op->key);
+    const auto* var = dyn_cast<VarNode>(op->node);  // may be a variable that the body defines
+    if (var != nullptr && !numbers_.contains(var)) Define(var);
     Visitor::VisitAttrStmt(op);
   }
   void VisitAssert(const AssertNode* op) override {
@@ -156,6 +158,11 @@ class Hasher : public Visitor {
   void DefineOrVisit(const Expr& e) {
     const auto* var = dyn_cast<VarNode>(e);
     if (var != nullptr && !numbers_.contains(var)) return Define(var);
+    if (const auto* op = dyn_cast<BinaryNode>(e)) {  // n * 64 may be where n is met first
+      Mix(static_cast<uint64_t>(op->op));
+      DefineOrVisit(op->a);
+      return DefineOrVisit(op->b);
+    }
     Visit(e);
   }
   void Define(const Buffer& buffer) {
@@ -177,7 +184,11 @@ class Hasher : public Visitor {
     for (const BufferRegion& region : regions) Hash(region);
   }
   void Hash(const Annotation& annotation) {
-    if (const auto* e = std::get_if<Expr>(&annotation.value)) return Visit(*e);
+    if (const auto* e = std::get_if<Expr>(&annotation.value)) {
+      const auto* var = dyn_cast<VarNode>(*e);  // may be one that nothing defines
+      if (var != nullptr && !numbers_.contains(var)) Define(var);
+      return Visit(*e);
+    }
     if (const auto* list = std::get_if<Annotation::List>(&annotation.value)) {
       Mix(list->size());
       for (const Annotation& entry : *list) Hash(entry);

@@ -63,7 +63,8 @@ std::string BufferPrinter::Text(const Buffer& buffer, const BufferTextOptions& o
     absl::StrAppend(&text, ", \"", buffer->dtype.ToString(), "\"");
   }
   if (options.data) absl::StrAppend(&text, ", data=", names_.TextOf(buffer->data.get()));
-  *name = names_.Define(buffer.get());
+  const bool announced = !options.data && names_.IsAnnounced(buffer->data.get());
+  *name = announced ? names_.DefineAnnounced(buffer.get()) : names_.Define(buffer.get());
   if (!names_.IsDefined(buffer->data.get())) names_.DefineAs(buffer->data.get(), absl::StrCat(*name, ".data"));
   if (!buffer->strides.empty()) {
     text += ", strides=(";

@@ -44,9 +44,12 @@ constexpr CallSpelling kSpellings[] = {
     {"fabs", "abs", R::kNumber, 1, 1},
     {"pow", "pow", R::kNumber, 2, 2},
     {"power", "pow", R::kNumber, 2, 2},
-    {"atan2", "atan2", R::kFloat, 2, 2},
+    {"atan2", "atan2", R::kNumber, 2, 2},
     {"hypot", "hypot", R::kFloat, 2, 2},
     {"fmod", "fmod", R::kFloat, 2, 2},
+    {"copysign", "copysign", R::kFloat, 2, 2},
+    {"nextafter", "nextafter", R::kFloat, 2, 2},
+    {"ldexp", "ldexp", R::kFirst, 2, 2},
     {"fma", "fma", R::kFloat, 3, 3},
     {"dot_add", "dot_add", R::kFirst, 3, 3},
     {"shift_left", "shift_left", R::kInteger, 2, 2},
@@ -57,7 +60,21 @@ constexpr CallSpelling kSpellings[] = {
     {"bitwise_not", "bitwise_not", R::kInteger, 1, 1},
     {"popcount", "popcount", R::kInteger, 1, 1},
     {"clz", "clz", R::kInteger, 1, 1},
+    {"q_multiply_shift", "q_multiply_shift", R::kFirst, 4, 4},
+    {"q_multiply_shift_per_axis", "q_multiply_shift_per_axis", R::kFirst, 7, 7},
+    {"dp4a", "dp4a", R::kInt32, 3, 3},
     {"likely", "likely", R::kFirst, 1, 1},
+    {"assume", "assume", R::kBool, 1, 1},
+    {"ignore_loop_partition", "ignore_loop_partition", R::kFirst, 1, 1},
+    {"tvm_thread_invariant", "tvm_thread_invariant", R::kFirst, 1, 1},
+    {"undef", "undef", R::kInt32, 0, 0},
+    {"vscale", "vscale", R::kInt32, 0, 0},
+    {"get_active_lane_mask", "get_active_lane_mask", R::kTypeFirst, 2, 2},
+    {"masked_load", "masked_load", R::kTypeFirst, 3, 3},
+    {"masked_store", "masked_store", R::kVoid, 3, 4},
+    {"break_loop", "break_loop", R::kVoid, 0, 0},
+    {"continue_loop", "continue_loop", R::kVoid, 0, 0},
+    {"thread_return", "thread_return", R::kVoid, 0, 0},
     {"address_of", "address_of", R::kHandle, 1, 1},
     {"tvm_access_ptr", "tvm_access_ptr", R::kHandle, 5, 5},
     {"reinterpret", "reinterpret", R::kTypeFirst, 1, 1},
@@ -77,10 +94,16 @@ constexpr CallSpelling kSpellings[] = {
     {"tvm_store_matrix_sync", "tvm_store_matrix_sync", R::kHandle, 8, 8},
     {"tvm_mma_sync", "tvm_mma_sync", R::kHandle, 8, 8},
     {"tvm_bmma_sync", "tvm_bmma_sync", R::kHandle, 8, 8},
-    {"tvm_warp_shuffle", "tvm_warp_shuffle", R::kTypeFirst, 5, 5},
-    {"tvm_warp_shuffle_up", "tvm_warp_shuffle_up", R::kTypeFirst, 5, 5},
-    {"tvm_warp_shuffle_down", "tvm_warp_shuffle_down", R::kTypeFirst, 5, 5},
-    {"tvm_warp_activemask", "tvm_warp_activemask", R::kTypeFirst, 0, 0},
+    {"tvm_warp_shuffle", "tvm_warp_shuffle", R::kSecond, 5, 5},
+    {"tvm_warp_shuffle_up", "tvm_warp_shuffle_up", R::kSecond, 5, 5},
+    {"tvm_warp_shuffle_down", "tvm_warp_shuffle_down", R::kSecond, 5, 5},
+    {"tvm_warp_shuffle_xor", "tvm_warp_shuffle_xor", R::kSecond, 5, 5},
+    {"tvm_warp_activemask", "tvm_warp_activemask", R::kUInt32, 0, 0},
+    {"cuda.__shfl_sync", "cuda.__shfl_sync", R::kSecond, 4, 4},
+    {"cuda.__shfl_up_sync", "cuda.__shfl_up_sync", R::kSecond, 4, 4},
+    {"cuda.__shfl_down_sync", "cuda.__shfl_down_sync", R::kSecond, 4, 4},
+    {"cuda.__shfl_xor_sync", "cuda.__shfl_xor_sync", R::kSecond, 4, 4},
+    {"cuda.__activemask", "cuda.__activemask", R::kUInt32, 0, 0},
     {"tvm_thread_allreduce", "tvm_thread_allreduce", R::kHandle, 4, -1},
     {"mma_store", "mma_store", R::kTypeFirst, 6, 6},
     {"mma_fill", "mma_fill", R::kTypeFirst, 3, 3},
@@ -94,8 +117,33 @@ constexpr CallSpelling kSpellings[] = {
     {"create_barriers", "create_barriers", R::kVoid, 1, 1},
     // Calls of functions that are found by name at run time.
     {"call_packed", "call_packed", R::kInt32, 1, -1},
+    {"call_packed_lowered", "call_packed_lowered", R::kInt32, 1, -1},
+    {"call_cpacked", "call_cpacked", R::kInt32, 1, -1},
+    {"call_cpacked_lowered", "call_cpacked_lowered", R::kInt32, 1, -1},
+    {"tvm_call_packed", "call_packed", R::kInt32, 1, -1},
+    {"tvm_call_packed_lowered", "call_packed_lowered", R::kInt32, 1, -1},
+    {"tvm_call_cpacked", "call_cpacked", R::kInt32, 1, -1},
+    {"tvm_call_cpacked_lowered", "call_cpacked_lowered", R::kInt32, 1, -1},
+    {"call_ffi_kernel", "call_ffi_kernel", R::kStatus, 1, -1},
+    {"keyword", "keyword", R::kHandle, 1, -1},
     {"tvm_stack_make_array", "tvm_stack_make_array", R::kHandle, 6, 6},
     {"tvm_stack_make_shape", "tvm_stack_make_shape", R::kHandle, 0, -1},
+    {"tvm_stack_alloca", "tvm_stack_alloca", R::kHandle, 2, 2},
+    {"tvm_struct_get", "tvm_struct_get", R::kTypeLast, 3, 3},
+    {"tvm_struct_set", "tvm_struct_set", R::kInt32, 4, 4},
+    {"tvm_throw_last_error", "tvm_throw_last_error", R::kHandle, 0, 0},
+    {"tvm_tuple", "tvm_tuple", R::kHandle, 0, -1},
+    {"isnullptr", "isnullptr", R::kBool, 1, 1},
+    {"handle_add_byte_offset", "handle_add_byte_offset", R::kHandle, 2, 2},
+    {"lookup_param", "lookup_param", R::kHandle, 1, 1},
+    {"anylist_getitem", "anylist_getitem", R::kHandle, 2, 2},
+    {"anylist_resetitem", "anylist_resetitem", R::kInt32, 2, 2},
+    {"anylist_setitem_call_packed", "anylist_setitem_call_packed", R::kInt32, 3, -1},
+    {"anylist_setitem_call_cpacked", "anylist_setitem_call_cpacked", R::kInt32, 3, -1},
+    {"start_profile_intrinsic", "start_profile_intrinsic", R::kHandle, 1, 1},
+    {"end_profile_intrinsic", "end_profile_intrinsic", R::kHandle, 1, 1},
+    {"TVMBackendAllocWorkspace", "TVMBackendAllocWorkspace", R::kHandle, 5, 5},
+    {"TVMBackendFreeWorkspace", "TVMBackendFreeWorkspace", R::kInt32, 3, 3},
 };
 
 }  // namespace
@@ -127,8 +175,17 @@ std::optional<DataType> ResultType(ResultRule rule, const std::vector<Expr>& arg
     case ResultRule::kVoid:
       return DataType::Void();
     case ResultRule::kInt32:
+    case ResultRule::kStatus:
       return DataType::Int(32);
+    case ResultRule::kBool:
+      return DataType::Bool();
+    case ResultRule::kUInt32:
+      return DataType::UInt(32);
+    case ResultRule::kSecond:
+      if (args.size() < 2) return std::nullopt;
+      return args[1].dtype();
     case ResultRule::kTypeFirst:
+    case ResultRule::kTypeLast:
       return std::nullopt;
     default:
       break;

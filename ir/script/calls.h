@@ -23,7 +23,12 @@ enum class ResultRule : uint8_t {
   kHandle,     // a pointer
   kVoid,       // nothing
   kInt32,      // a status
+  kBool,       // a boolean
+  kUInt32,     // a mask of lanes
+  kSecond,     // the type of the second argument, whatever the others are
+  kStatus,     // int32, of a call that takes any keyword arguments
   kTypeFirst,  // written as the first argument: T.reinterpret("int32", x)
+  kTypeLast,   // written as the last argument: T.tvm_struct_get(handle, 0, 13, "int32")
 };
 
 struct CallSpelling {
@@ -39,7 +44,7 @@ const CallSpelling* FindSpelling(std::string_view name);
 const CallSpelling* SpellingOf(std::string_view op);
 
 // The type of the call with arguments of one type each (the rules kFloat to kTest require equal types); nothing for
-// kTypeFirst and where the arguments do not fit the rule.
+// kTypeFirst, kTypeLast and where the arguments do not fit the rule.
 std::optional<DataType> ResultType(ResultRule rule, const std::vector<Expr>& args);
 
 }  // namespace tilewright::script

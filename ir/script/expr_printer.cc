@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/script/calls.h"
+#include "ir/script/reducer.h"
 #include "ir/structural.h"
 
 namespace tilewright::script {
@@ -339,8 +340,36 @@ bool ExprPrinter::AppendBitOperator(const CallNode* op, int least, std::string& 
   return false;
 }
 
+bool ExprPrinter::AppendReducer(const CallNode* op, std::string& out) {
+  const size_t count = op->args.size() / 2;
+  if (!operands_.empty() || count == 0 || op->args.size() % 2 != 0 || !op->dtype().is_handle()) return false;
+  for (size_t i = 0; i < count; ++i) {
+    if (op->args[i].dtype() != op->args[count + i].dtype()) return false;
+  }
+  std::string identities;
+  AppendAll({op->args.begin() + static_cast<ptrdiff_t>(count), op->args.end()}, identities);
+  names_.OpenScope();
+  std::string parameters;
+  for (size_t i = 0; i < 2 * count; ++i) {
+    const std::string name = names_.Take(absl::StrCat(i < count ? "x" : "y", i % count));
+    absl::StrAppend(&parameters, i == 0 ? "" : ", ", name);
+    operands_.emplace_back(name, op->args[count + i % count].dtype());
+  }
+  absl::StrAppend(&out, "T.comm_reducer(lambda ", parameters, ": ", count > 1 ? "(" : "");
+  AppendAll({op->args.begin(), op->args.begin() + static_cast<ptrdiff_t>(count)}, out);
+  absl::StrAppend(&out, count > 1 ? ")" : "", ", [", identities, "])");
+  operands_.clear();
+  names_.CloseScope();
+  return true;
+}
+
 void ExprPrinter::AppendCall(const CallNode* op, int least, std::string& out) {
   if (AppendBitOperator(op, least, out)) return;
+  if (const auto number = OperandNumber(op, operands_.size()); number && operands_[*number].second == op->dtype()) {
+    out += operands_[*number].first;
+    return;
+  }
+  if (op->op == kReducer && AppendReducer(op, out)) return;
   const auto count = static_cast<int>(op->args.size());
   const CallSpelling* spelling = SpellingOf(op->op);
   const bool fits =
@@ -348,6 +377,11 @@ void ExprPrinter::AppendCall(const CallNode* op, int least, std::string& out) {
   if (fits && spelling->rule == ResultRule::kTypeFirst) {
     absl::StrAppend(&out, "T.", absl::string_view(spelling->name.data(), spelling->name.size()), "(\"",
                     op->dtype().ToString(), "\"", count == 0 ? "" : ", ");
+  } else if (fits && spelling->rule == ResultRule::kTypeLast) {
+    absl::StrAppend(&out, "T.", op->op, "(");
+    AppendAll(op->args, out);
+    absl::StrAppend(&out, ", \"", op->dtype().ToString(), "\")");
+    return;
   } else if ((fits && ResultType(spelling->rule, op->args) == op->dtype()) ||
              (op->op == "if_then_else" && count == 3)) {
     absl::StrAppend(&out, "T.", op->op, "(");
@@ -381,6 +415,10 @@ void ExprPrinter::AppendFloat(const FloatImmNode* op, std::string& out) {
     // The shortest digits that give the value back. Formats of up to 32 bits are read by way of a double and rounded
     // once: digits that identify a float lie closer to it than to any other value of a narrower format.
     char digits[64];
+    if (op->value == 0 && std::signbit(op->value)) {  // -0 would be an integer, which has no sign at 0
+      out += "-0.0)";
+      return;
+    }
     const auto result = op->dtype().bits() == 64
                             ? std::to_chars(digits, digits + sizeof(digits), op->value)
                             : std::to_chars(digits, digits + sizeof(digits), static_cast<float>(op->value));

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "ir/function.h"
 #include "ir/script/names.h"
@@ -36,10 +38,14 @@ class ExprPrinter {
   bool AppendBitOperator(const CallNode* op, int least, std::string& out);
   void AppendOperator(const Expr& a, const Expr& b, const char* symbol, int precedence, bool associates, int least,
                       std::string& out);
+  // T.comm_reducer(lambda x0, y0: ..., [...]); false when the call is none that the parser makes.
+  bool AppendReducer(const CallNode* op, std::string& out);
   void AppendInt(const IntImmNode* op, std::string& out);
   void AppendFloat(const FloatImmNode* op, std::string& out);
 
   Names& names_;
+  // The parameters of the reducer that is being printed, and their types.
+  std::vector<std::pair<std::string, DataType>> operands_;
 };
 
 // A Python string literal.

@@ -47,6 +47,12 @@ class Collector : public Visitor {
     defined_.insert(op->var.get());
     Visitor::VisitLetStmt(op);
   }
+  void VisitAttrStmt(const AttrStmtNode* op) override {
+    // An attribute may name what the body defines, or what is gone.
+    if (!isa<VarNode>(op->node)) Visit(op->node);
+    Visit(op->value);
+    Visit(op->body);
+  }
   void VisitAllocate(const AllocateNode* op) override {
     defined_.insert(op->buffer->data.get());
     Visitor::VisitAllocate(op);

@@ -40,12 +40,16 @@ std::string Names::Take(const std::string& hint) { return TakeIn(scopes_.back(),
 
 void Names::CloseScope() {
   for (const std::string& name : scopes_.back().names) taken_.erase(name);
-  for (const VarNode* var : scopes_.back().vars) vars_.erase(var);
+  for (const VarNode* var : scopes_.back().vars) {
+    vars_.erase(var);
+    announced_.erase(var);
+  }
   for (const BufferNode* buffer : scopes_.back().buffers) buffers_.erase(buffer);
   scopes_.pop_back();
 }
 
 std::string Names::Define(const VarNode* var, const std::string& hint) {
+  if (announced_.erase(var) != 0) return vars_[var];
   std::string name = Take(hint);
   DefineAs(var, name);
   return name;
@@ -57,6 +61,21 @@ void Names::DefineAs(const VarNode* var, std::string text) {
 
 std::string Names::Define(const BufferNode* buffer) {
   std::string name = Take(buffer->name);
+  if (buffers_.emplace(buffer, name).second) scopes_.back().buffers.push_back(buffer);
+  return name;
+}
+
+std::string Names::Announce(const VarNode* var) {
+  std::string name = Define(var, var->name);
+  announced_.insert(var);
+  return name;
+}
+
+std::string Names::DefineAnnounced(const BufferNode* buffer) {
+  announced_.erase(buffer->data.get());
+  std::string& text = vars_[buffer->data.get()];
+  std::string name = text;
+  text += ".data";
   if (buffers_.emplace(buffer, name).second) scopes_.back().buffers.push_back(buffer);
   return name;
 }

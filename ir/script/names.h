@@ -3,6 +3,7 @@
 
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -25,7 +26,14 @@ class Names {
   void DefineAs(const VarNode* var, std::string text);
   std::string Define(const BufferNode* buffer);
 
+  // Gives a variable that an attribute mentions a name before its definition; the definition takes that name.
+  std::string Announce(const VarNode* var);
+  bool IsAnnounced(const VarNode* var) const { return announced_.contains(var); }
+  // The buffer whose data variable was announced takes the name; the variable becomes "name.data".
+  std::string DefineAnnounced(const BufferNode* buffer);
+
   bool IsDefined(const VarNode* var) const { return vars_.count(var) != 0; }
+  bool IsDefined(const BufferNode* buffer) const { return buffers_.count(buffer) != 0; }
   // The text of what is defined; anything else gets a name of its own, kept to the end.
   std::string TextOf(const VarNode* var);
   std::string TextOf(const BufferNode* buffer);
@@ -42,6 +50,7 @@ class Names {
   std::unordered_map<const VarNode*, std::string> vars_;
   std::unordered_map<const BufferNode*, std::string> buffers_;
   std::vector<Scope> scopes_;
+  std::unordered_set<const VarNode*> announced_;
 };
 
 // `text` with what no Python name may hold replaced by '_', and not a keyword.

@@ -47,7 +47,7 @@ class ModuleReader {
       return std::move(result_);
     }
     for (const PyStmt& s : tree.statements) ReadTopLevel(s, /*in_class=*/false);
-    if (result_.diagnostics.empty() && result_.module.functions().empty()) {
+    if (result_.diagnostics.empty() && result_.module.functions().empty() && !has_module_) {
       Fail(0, "expected a function: @T.prim_func and def NAME(...)");
     }
     return std::move(result_);
@@ -70,6 +70,7 @@ class ModuleReader {
         if (in_class || !HasDecorator(s, "ir_module")) {
           return Fail(s.offset, "expected @I.ir_module before a class of functions");
         }
+        has_module_ = true;
         for (const PyStmt& member : s.body) ReadTopLevel(member, /*in_class=*/true);
         return;
       case StmtKind::kAssign:
@@ -142,6 +143,7 @@ class ModuleReader {
   }
 
   ModuleContext context_;
+  bool has_module_ = false;  // which may be empty
   ParseResult result_;
 };
 

@@ -189,8 +189,6 @@ TEST(ParserError, LoopsAndBlocks) {
   EXPECT_EQ(BodyError("with open(\"x\"):\n    pass"),
             "3:10 expected T.block, T.init, T.attr, T.launch_thread, T.LetStmt, T.allocate or T.decl_buffer after "
             "'with'");
-  EXPECT_EQ(BodyError("return n"), "3:5 a function returns nothing; it writes to its buffers");
-  EXPECT_EQ(BodyError("while n > 0:\n    break"), "4:9 'break' is not supported");
 }
 
 TEST(ParserError, ModulesAndParameters) {

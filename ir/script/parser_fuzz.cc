@@ -27,6 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Mismatch mismatch;
   TW_CHECK(StructuralEqual(result.module, *again, &mismatch)) << mismatch.path << ": " << mismatch.reason << "\n"
                                                               << printed;
+  TW_CHECK(StructuralHash(result.module) == StructuralHash(*again)) << printed;
   TW_CHECK(Print(*again) == printed) << "\n" << printed << "\n" << Print(*again);
   return 0;
 }

@@ -10,6 +10,8 @@
 #include "ir/script/buffer_printer.h"
 #include "ir/script/expr_printer.h"
 #include "ir/script/names.h"
+#include "ir/script/sync_printer.h"
+#include "ir/script/undefined.h"
 #include "ir/structural.h"
 
 namespace tilewright {
@@ -100,12 +102,26 @@ class Printer {
   void PrintFor(const ForNode* loop);
   void PrintLoop(const ForNode* loop);
   void PrintIf(const IfNode* op);
-  void PrintSync(const SyncNode* op);
   void PrintStore(const StoreNode* op, bool marked);
   // "name = text" followed by `body` when nothing comes after it, else "with text as name:" around the body.
   void PrintCovering(const std::string& call, const std::string& name, const Stmt& body, bool last, bool marked);
   void PrintBlock(const BlockRealizeNode* realize);
-  void PrintBlockBody(const BlockNode& block);
+  // "x = T.int32()" for a variable that an attribute or annotation mentions before its definition.
+  void AnnounceUndefined(const Expr& e) {
+    const auto* var = dyn_cast<VarNode>(e);
+    if (var == nullptr || names_.IsDefined(var)) return;
+    const std::string name = names_.Announce(var);
+    Line(absl::StrCat(name, " = T.", var->dtype().ToString(), "()"));
+  }
+  void AnnounceUndefined(const Annotations& annotations) {
+    for (const Expr& var : UndefinedVars(annotations, names_)) AnnounceUndefined(var);
+  }
+  void PrintAnnotations(const BlockNode& block) {
+    AnnounceUndefined(block.annotations);
+    Line(absl::StrCat("T.block_attr(", exprs_.Text(block.annotations), ")"));
+  }
+  // `with_annotations`: after the buffers of the block, which they mention.
+  void PrintBlockBody(const BlockNode& block, bool with_annotations = false);
   void PrintIterVars(const BlockRealizeNode* realize);
   std::string Regions(const std::vector<BufferRegion>& regions);
 
@@ -164,9 +180,16 @@ void Printer::PrintFunction(const Function& function) {
     }
     Line(absl::StrCat("def ", MakeIdentifier(function->name), "(", params, "):"));
     Indented([&] {
-      if (!function->attrs.empty()) Line(absl::StrCat("T.func_attr(", exprs_.Text(function->attrs), ")"));
+      const bool late = UsesUndefined(function->attrs, names_);
+      const std::string attrs =
+          function->attrs.empty() || late ? "" : absl::StrCat("T.func_attr(", exprs_.Text(function->attrs), ")");
+      if (!attrs.empty()) Line(attrs);
       for (const Param* param : matched) {
         PrintBuffer("match_buffer", absl::StrCat(names_.TextOf(param->var.get()), ", "), param->buffer);
+      }
+      if (late) {
+        AnnounceUndefined(function->attrs);
+        Line(absl::StrCat("T.func_attr(", exprs_.Text(function->attrs), ")"));
       }
       const auto* root = dyn_cast<BlockRealizeNode>(function->body);
       const BlockNode* block = root == nullptr ? nullptr : root->block.get();
@@ -232,6 +255,7 @@ void Printer::PrintStmt(const Stmt& s, bool last) {
     }
     case Kind::kAttrStmt: {
       const auto* op = cast<AttrStmtNode>(s);
+      AnnounceUndefined(op->node);
       const std::string call =
           absl::StrCat("T.attr(", exprs_.Text(op->node), ", ", Quote(op->key), ", ", exprs_.Text(op->value), ")");
       return PrintCovering(call, "", op->body, last, marked);
@@ -259,7 +283,7 @@ void Printer::PrintStmt(const Stmt& s, bool last) {
     case Kind::kBlockRealize:
       return PrintBlock(cast<BlockRealizeNode>(s));
     case Kind::kSync:
-      return PrintSync(cast<SyncNode>(s));
+      return Line(SyncText(cast<SyncNode>(s), exprs_), marked);
     default:
       return;
   }
@@ -303,6 +327,7 @@ void Printer::PrintFor(const ForNode* loop) {
 }
 
 void Printer::PrintLoop(const ForNode* loop) {
+  AnnounceUndefined(loop->annotations);
   std::string range;
   if (!IsInt(loop->min, 0)) range = absl::StrCat(exprs_.Text(loop->min), ", ");
   range += exprs_.Stop(loop->min, loop->extent);
@@ -346,32 +371,6 @@ void Printer::PrintStore(const StoreNode* op, bool marked) {
        marked);
 }
 
-void Printer::PrintSync(const SyncNode* op) {
-  static constexpr const char* kOwners[] = {"core", "thread", "warp", "warpgroup", "block", "cluster", "device"};
-  static constexpr const char* kKinds[] = {"barrier", "async_commit", "async_wait", "arrive", "wait"};
-  const bool marked = IsMarked(op);
-  const std::string& memory = op->memory.text();
-  const bool shared = memory == "shared";
-  if (op->sync == SyncKind::kBarrier && !op->operand && !op->object) {
-    const OwnerLevel usual = memory == "global" ? OwnerLevel::kDevice : OwnerLevel::kBlock;
-    if (op->participants == usual && memory != "warp") {
-      return Line(absl::StrCat("T.tvm_storage_sync(", Quote(memory), ")"), marked);
-    }
-    if (shared && op->participants == OwnerLevel::kWarp) return Line("T.tvm_storage_sync(\"warp\")", marked);
-  }
-  if (shared && op->participants == OwnerLevel::kThread && !op->object) {
-    if (op->sync == SyncKind::kAsyncCommit && !op->operand) return Line("T.ptx_commit_group()", marked);
-    if (op->sync == SyncKind::kAsyncWait && op->operand) {
-      return Line(absl::StrCat("T.ptx_wait_group(", exprs_.Text(op->operand), ")"), marked);
-    }
-  }
-  std::string text = absl::StrCat("T.", kKinds[static_cast<int>(op->sync)], "(", Quote(memory), ", \"",
-                                  kOwners[static_cast<int>(op->participants)], "\"");
-  if (op->operand) absl::StrAppend(&text, ", operand=", exprs_.Text(op->operand));
-  if (op->object) absl::StrAppend(&text, ", object=", exprs_.Text(op->object));
-  Line(text + ")", marked);
-}
-
 // --- Blocks.
 
 std::string Printer::Regions(const std::vector<BufferRegion>& regions) {
@@ -389,8 +388,9 @@ void Printer::PrintBlock(const BlockRealizeNode* realize) {
     if (!IsTrue(realize->predicate)) Line(absl::StrCat("T.where(", exprs_.Text(realize->predicate), ")"));
     Line(absl::StrCat("T.reads(", Regions(block.reads), ")"));
     Line(absl::StrCat("T.writes(", Regions(block.writes), ")"));
-    if (!block.annotations.empty()) Line(absl::StrCat("T.block_attr(", exprs_.Text(block.annotations), ")"));
-    PrintBlockBody(block);
+    const bool late = UsesUndefined(block.annotations, names_);
+    if (!late && !block.annotations.empty()) PrintAnnotations(block);
+    PrintBlockBody(block, late);
   });
 }
 
@@ -446,13 +446,14 @@ void Printer::PrintIterVars(const BlockRealizeNode* realize) {
   flush(block.iter_vars.size());
 }
 
-void Printer::PrintBlockBody(const BlockNode& block) {
+void Printer::PrintBlockBody(const BlockNode& block, bool with_annotations) {
   for (const Buffer& buffer : block.alloc_buffers) PrintBuffer("alloc_buffer", "", buffer);
   for (const MatchBuffer& match : block.match_buffers) {
     const Buffer& source = match.source.buffer;
     PrintBuffer("match_buffer", absl::StrCat(exprs_.Text(match.source), ", "), match.buffer, false,
                 source->dtype != DataType::Float(32), source->scope.text() != "global");
   }
+  if (with_annotations) PrintAnnotations(block);
   if (block.init) {
     Line("with T.init():");
     PrintBody(block.init);

@@ -41,6 +41,7 @@ bool FunctionReader::ReadInt(const PyExpr& e, int64_t least, int64_t greatest, i
 
 // "float32", T.float32 or T.float32().
 bool FunctionReader::ReadTypeName(const PyExpr& e, DataType* out) {
+  if (e.kind == Kind::kAttribute && e.text == "ty") return ReadTypeName(*e.items[0], out);  // T.handle("float32").ty
   std::optional<std::string> name = DialectName(e.kind == Kind::kCall ? *e.items[0] : e);
   if (!name) {
     std::string text;
@@ -89,6 +90,10 @@ bool FunctionReader::ReadShape(const PyExpr& e, const std::string& buffer, bool 
         out->push_back(std::move(size));
       } else {
         Var var = Symbol(item->text, DataType::Int(32), item->offset);
+        if (!var.dtype().is_index()) {
+          return Fail(item->offset,
+                      absl::StrCat("expected a size of type int32 or int64, found ", var.dtype().ToString()));
+        }
         frames_.front().try_emplace(item->text, Value{Expr(var)});
         out->push_back(var);
       }
@@ -199,13 +204,16 @@ Buffer FunctionReader::ReadBuffer(const PyExpr& call, const std::string& name, c
     }
   }
   if (const PyExpr* offset = args["elem_offset"]; offset != nullptr) {
-    if (offset->kind == Kind::kString) {
+    // TVM prints a variable that nothing defines where the offset is known when the program runs.
+    const bool unknown = offset->kind == Kind::kName && Lookup(offset->text) == nullptr && blocks_.empty();
+    if (offset->kind == Kind::kString || unknown) {
       fields.elem_offset = Var(offset->text, index);
     } else if (!(fields.elem_offset = ReadIndex(*offset))) {
       return Buffer();
     }
   }
-  if (const PyExpr* data = args["data"]; data != nullptr) {
+  fields.data = defaults.data;
+  if (const PyExpr* data = args["data"]; data != nullptr && !fields.data) {
     Expr pointer = ReadData(*data);
     if (!pointer) return Buffer();
     const auto* var = dyn_cast<VarNode>(pointer);
@@ -232,6 +240,20 @@ Buffer FunctionReader::ReadBuffer(const PyExpr& call, const std::string& name, c
   return Buffer(std::move(fields));
 }
 
+// The variables that a parameter or a matched buffer defines.
+void FunctionReader::NoteSizes(const Buffer& buffer) {
+  if (!buffer) return;
+  auto note = [&](const Expr& e) {
+    PreOrder(e, [&](const Expr& sub) {
+      if (const auto* var = dyn_cast<VarNode>(sub)) sizes_.insert(var);
+      return true;
+    });
+  };
+  for (const Expr& extent : buffer->shape) note(extent);
+  for (const Expr& stride : buffer->strides) note(stride);
+  if (buffer->elem_offset) note(buffer->elem_offset);
+}
+
 bool FunctionReader::ReadMatchBuffer(const PyExpr& call, const PyExpr& target) {
   Arguments args;
   if (!Bind(call,
@@ -253,6 +275,7 @@ bool FunctionReader::ReadMatchBuffer(const PyExpr& call, const PyExpr& target) {
         }
         if (!blocks_.empty()) return Fail(call.offset, "parameters are matched outside of blocks");
         parameter.buffer = ReadBuffer(call, target.text, args, {});
+        NoteSizes(parameter.buffer);
         return parameter.buffer && Define(target.text, target.offset, Value{parameter.buffer});
       }
       return Fail(param.offset, absl::StrCat("'", param.text, "' is not a parameter of type T.handle"));
@@ -264,19 +287,21 @@ bool FunctionReader::ReadMatchBuffer(const PyExpr& call, const PyExpr& target) {
   if (args["shape"] == nullptr) return Require(call, args, "shape");
   Buffer buffer = ReadBuffer(call, target.text, args, {source.buffer->dtype, source.buffer->scope.text()});
   if (!buffer) return false;
+  NoteSizes(buffer);
   blocks_.back()->block.match_buffers.push_back({buffer, std::move(source)});
   return Define(target.text, target.offset, Value{buffer});
 }
 
-// What TVM prints about an allocation and nothing here needs: its default alignment and address.
-bool FunctionReader::ReadAllocAnnotations(const PyExpr& e) {
-  Annotations annotations;
-  if (!ReadAnnotations(e, &annotations)) return false;
-  for (const auto& [key, value] : annotations) {
-    if (key != "buffer_allocated_addr" && key != "buffer_data_alignment") {
-      return Fail(e.offset, absl::StrCat("annotation '", key, "' of an allocation is not known"));
-    }
-  }
+// Annotations of an allocation, without those that say what holds anyway: no address, the usual alignment.
+bool FunctionReader::ReadAllocAnnotations(const PyExpr& e, Annotations* out) {
+  if (!ReadAnnotations(e, out)) return false;
+  std::erase_if(*out, [](const auto& entry) {
+    const auto& [key, annotation] = entry;
+    const auto* list = std::get_if<Annotation::List>(&annotation.value);
+    const auto* value = std::get_if<Expr>(&annotation.value);
+    return (key == "buffer_allocated_addr" && list != nullptr && list->empty()) ||
+           (key == "buffer_data_alignment" && value != nullptr && IsInt(*value, 64));
+  });
   return true;
 }
 
@@ -290,21 +315,49 @@ bool FunctionReader::ReadAllocBuffer(const PyExpr& call, const std::string& name
                               {"shape", "dtype", "data", "strides", "elem_offset", "scope", "align", "offset_factor",
                                "buffer_type", "axis_separators", "layout", "annotations"},
                               &args)
-                       : Bind(call, {"shape", "dtype", "scope", "align", "layout", "annotations"}, &args);
-  if (!ok || (args["annotations"] != nullptr && !ReadAllocAnnotations(*args["annotations"]))) return false;
+                       : Bind(call,
+                              {"shape", "dtype", "scope", "align", "layout", "annotations", "strides", "elem_offset",
+                               "offset_factor"},
+                              &args);
+  Annotations annotations;
+  if (!ok || (args["annotations"] != nullptr && !ReadAllocAnnotations(*args["annotations"], &annotations))) {
+    return false;
+  }
+  defaults.data = TakeAnnounced(target.text, DataType::Handle());
+  const bool announced = taken_.contains(defaults.data.get());
+  if (!announced) defaults.data = Var();
   Buffer buffer = ReadBuffer(call, target.text, args, defaults);
   if (!buffer) return false;
-  if (!blocks_.empty()) {
+  const bool in_place = !annotations.empty() || announced;  // a block's list of buffers has no room for these
+  if (!blocks_.empty() && !in_place) {
     blocks_.back()->block.alloc_buffers.push_back(buffer);
-  } else if (nesting_ == 0 || name == "sblock_alloc_buffer") {
+  } else if ((nesting_ == 0 || name == "sblock_alloc_buffer") && !in_place) {
     root_buffers_.push_back(buffer);
   } else {  // in a loop of a program without blocks
     Segment segment;
-    segment.wrap = [buffer](Stmt body) { return Stmt(new AllocateNode(buffer, {}, std::move(body))); };
+    segment.wrap = [buffer, annotations](Stmt body) {
+      return Stmt(new AllocateNode(buffer, annotations, std::move(body)));
+    };
     out.push_back(std::move(segment));
     ++nesting_;
   }
   return Define(target.text, target.offset, Value{buffer});
+}
+
+// A.view("int32") of a uint8 buffer has a quarter of the elements in its last dimension.
+bool FunctionReader::RescaleShape(const BufferNode& source, uint32_t offset, BufferNode::Fields* view) {
+  view->shape = source.shape;
+  const int64_t from = int64_t{source.dtype.bits()} * source.dtype.lanes();
+  const int64_t to = int64_t{view->dtype.bits()} * view->dtype.lanes();
+  const auto extent = AsInt(source.shape.back());
+  const auto begin = source.elem_offset ? AsInt(source.elem_offset) : std::optional<int64_t>(0);
+  if (from == to) return true;
+  if (!extent || !begin || *extent > std::numeric_limits<int32_t>::max() || *extent * from % to != 0 || *begin != 0) {
+    return Fail(offset, absl::StrCat("the elements of ", source.dtype.ToString(), " are no whole number of ",
+                                     view->dtype.ToString()));
+  }
+  view->shape.back() = Const(source.shape.back().dtype(), *extent * from / to);
+  return true;
 }
 
 // A_1 = A.view(16384): the same memory in another shape, and with dtype= in another type.
@@ -321,6 +374,10 @@ bool FunctionReader::ReadView(const PyExpr& call, const PyExpr& target, Segments
   fields.elem_offset = (*source)->elem_offset;
   fields.data = (*source)->data;
   for (size_t i = 1; i < call.items.size(); ++i) {
+    if (call.items[i]->kind == Kind::kString && DataType::Parse(call.items[i]->text)) {
+      fields.dtype = *DataType::Parse(call.items[i]->text);
+      continue;
+    }
     if (!ReadShape(*call.items[i], target.text, false, &fields.shape)) return false;
   }
   for (size_t i = 0; i < call.keywords.size(); ++i) {
@@ -330,6 +387,8 @@ bool FunctionReader::ReadView(const PyExpr& call, const PyExpr& target, Segments
     }
     if (!ReadTypeName(value, &fields.dtype)) return false;
   }
+  if (fields.dtype.is_void()) return Fail(call.offset, "a buffer holds numbers");
+  if (fields.shape.empty() && !(*source)->shape.empty() && !RescaleShape(**source, call.offset, &fields)) return false;
   Buffer buffer(std::move(fields));
   Segment segment;
   segment.wrap = [buffer](Stmt body) { return Stmt(new DeclBufferNode(buffer, std::move(body))); };
@@ -351,15 +410,33 @@ bool FunctionReader::ReadDeclaration(const PyExpr& call, const std::string& name
                    &args)) {
     return false;
   }
-  Buffer buffer = ReadBuffer(call, target->text, args, {});
+  BufferDefaults defaults;
+  Expr pointer;  // what data= is, when it is no variable: it gets one
+  if (args["data"] == nullptr) {
+    defaults.data = TakeAnnounced(target->text, DataType::Handle());
+    if (!taken_.contains(defaults.data.get())) defaults.data = Var();
+  } else if (args["data"]->kind == Kind::kCall) {
+    pointer = ReadData(*args["data"]);
+    if (!pointer) return false;
+    if (!pointer.dtype().is_handle()) return Fail(args["data"]->offset, "expected a pointer such as A.data");
+    defaults.data = TakeAnnounced(target->text, DataType::Handle());
+    if (!taken_.contains(defaults.data.get())) {
+      defaults.data = Var(absl::StrCat(target->text, "_ptr"), DataType::Handle());
+    }
+  }
+  Buffer buffer = ReadBuffer(call, target->text, args, defaults);
   if (!buffer) return false;
-  if (args["data"] != nullptr) {
+  if (pointer) {
+    *wrap = [buffer, pointer](Stmt body) {
+      return LetStmt(buffer->data, pointer, Stmt(new DeclBufferNode(buffer, std::move(body))));
+    };
+  } else if (args["data"] != nullptr) {
     *wrap = [buffer](Stmt body) { return Stmt(new DeclBufferNode(buffer, std::move(body))); };
   } else {
     if (name == "Buffer" || name == "buffer_decl") {
       return Fail(call.offset, absl::StrCat("argument 'data' is missing: T.", name, " in a body is a view"));
     }
-    if (args["annotations"] != nullptr && !ReadAnnotations(*args["annotations"], &annotations)) return false;
+    if (args["annotations"] != nullptr && !ReadAllocAnnotations(*args["annotations"], &annotations)) return false;
     *wrap = [buffer, annotations](Stmt body) { return Stmt(new AllocateNode(buffer, annotations, std::move(body))); };
   }
   return Define(target->text, target->offset, Value{buffer});

@@ -114,6 +114,8 @@ bool FunctionReader::EvalDialectCall(const PyExpr& e, const std::string& name, V
     result = ReadLet(e, name);
   } else if (name == "Shuffle") {
     result = ReadShuffle(e);
+  } else if (name == "comm_reducer") {
+    result = ReadReducer(e);
   } else if (name == "call_intrin") {
     result = ReadCallIntrin(e);
   } else if (name == "Cast" || name == "cast") {
@@ -133,6 +135,20 @@ bool FunctionReader::EvalDialectCall(const PyExpr& e, const std::string& name, V
   if (!result) return false;
   out->data = std::move(result);
   return true;
+}
+
+// A number of lanes that depends on the machine: T.vscale() * 4.
+bool FunctionReader::IsScalable(const PyExpr& lanes) const {
+  if (CalledName(lanes) == "vscale") return true;
+  return lanes.kind == Kind::kBinary && (IsScalable(*lanes.items[0]) || IsScalable(*lanes.items[1]));
+}
+
+// Vectors of such lengths are no type of the IR: a call that has the type of an element.
+Expr FunctionReader::ReadScalable(const char* op, std::vector<Expr> args, const PyExpr& lanes) {
+  args.push_back(ReadIndex(lanes));
+  if (!args.back()) return Expr();
+  const DataType type = args[0].dtype();
+  return Call(type, op, std::move(args));
 }
 
 // T.Not, T.ceildiv, T.Ramp, T.Broadcast, T.max_value, T.min_value, T.infinity, T.IntImm, T.FloatImm, T.StringImm
@@ -161,6 +177,7 @@ Expr FunctionReader::ReadSmallCall(const PyExpr& e, const std::string& name) {
     int64_t lanes = 0;
     Expr base = ReadIndex(*args["base"]);
     Expr stride = base ? ReadIndex(*args["stride"]) : Expr();
+    if (stride && IsScalable(*args["lanes"])) return ReadScalable("scalable_ramp", {base, stride}, *args["lanes"]);
     if (!stride || !ReadInt(*args["lanes"], 1, 4096, &lanes) || !Unify(&base, &stride, e.offset)) return Expr();
     if (!base.dtype().is_scalar()) {
       Fail(e.offset, "expected a scalar base and stride");
@@ -172,6 +189,7 @@ Expr FunctionReader::ReadSmallCall(const PyExpr& e, const std::string& name) {
     if (!Bind(e, {"value", "lanes"}, &args) || !Require(e, args, "value") || !Require(e, args, "lanes")) return Expr();
     int64_t lanes = 0;
     Expr value = ReadExpr(*args["value"]);
+    if (value && IsScalable(*args["lanes"])) return ReadScalable("scalable_broadcast", {value}, *args["lanes"]);
     if (!value || !ReadInt(*args["lanes"], 1, 4096, &lanes)) return Expr();
     if (value.dtype().is_handle() || value.dtype().is_void()) {
       Fail(e.offset, "expected a number or a vector of numbers");
@@ -265,7 +283,7 @@ Expr FunctionReader::ReadCast(const PyExpr& value, DataType dtype, uint32_t offs
 
 Expr FunctionReader::ReadBinaryCall(const PyExpr& e, BinaryOp op) {
   Arguments args;
-  if (!Bind(e, {"a", "b", "span"}, &args) || !Require(e, args, "a") || !Require(e, args, "b")) return Expr();
+  if (!Bind(e, {"a", "b", "span", "dtype"}, &args) || !Require(e, args, "a") || !Require(e, args, "b")) return Expr();
   Expr a = ReadExpr(*args["a"]);
   Expr b = a ? ReadExpr(*args["b"]) : Expr();
   if (!b) return Expr();
@@ -275,7 +293,7 @@ Expr FunctionReader::ReadBinaryCall(const PyExpr& e, BinaryOp op) {
 Expr FunctionReader::ReadChoice(const PyExpr& e, bool lazy) {
   Arguments args;
   const bool ok =
-      lazy ? Bind(e, {"cond", "t", "f"}, &args) : Bind(e, {"condition", "true_value", "false_value"}, &args);
+      lazy ? Bind(e, {"cond", "t", "f", "dtype"}, &args) : Bind(e, {"condition", "true_value", "false_value"}, &args);
   if (!ok) return Expr();
   const char* names[2][3] = {{"condition", "true_value", "false_value"}, {"cond", "t", "f"}};
   for (const char* name : names[lazy]) {
@@ -365,113 +383,6 @@ Expr FunctionReader::ReadShuffle(const PyExpr& e) {
     return Expr();
   }
   return Expr(new ShuffleNode(std::move(vectors), std::move(indices)));
-}
-
-bool FunctionReader::ReadTypedArguments(const PyExpr& e, DataType* dtype, std::vector<Expr>* args) {
-  const PyExpr* type = nullptr;
-  for (size_t i = 0; i < e.keywords.size(); ++i) {
-    if (e.keywords[i] != "dtype") {
-      return Fail(e.keyword_offsets[i], absl::StrCat("unexpected argument '", e.keywords[i], "'"));
-    }
-    type = e.keyword_values[i].get();
-  }
-  size_t first = 1;
-  if (type == nullptr) {
-    if (e.items.size() < 2) return Fail(e.offset, "expected a type as the first argument");
-    type = e.items[1].get();
-    first = 2;
-  }
-  if (!ReadTypeName(*type, dtype)) return false;
-  for (size_t i = first; i < e.items.size(); ++i) {
-    Expr arg = ReadData(*e.items[i]);
-    if (!arg) return false;
-    args->push_back(std::move(arg));
-  }
-  return true;
-}
-
-// T.call_intrin("float32", "name", ...): any call.
-Expr FunctionReader::ReadCallIntrin(const PyExpr& e) {
-  DataType dtype;
-  std::vector<Expr> args;
-  if (!ReadTypedArguments(e, &dtype, &args)) return Expr();
-  const auto* name = args.empty() ? nullptr : dyn_cast<StringImmNode>(args[0]);
-  if (name == nullptr) {
-    Fail(e.offset, "expected the name of an intrinsic after the type");
-    return Expr();
-  }
-  std::string op = name->value;
-  for (std::string_view prefix : {"tirx.", "tir."}) {
-    if (op.size() > prefix.size() && op.compare(0, prefix.size(), prefix) == 0) op = op.substr(prefix.size());
-  }
-  args.erase(args.begin());
-  if (const Builtin* builtin = FindBuiltin(op)) {
-    const auto count = static_cast<int>(args.size());
-    if (count < builtin->min_args || (builtin->max_args >= 0 && count > builtin->max_args)) {
-      Fail(e.offset, absl::StrCat("'", op, "' with ", count, " arguments"));
-      return Expr();
-    }
-  }
-  return Call(dtype, std::move(op), std::move(args));
-}
-
-Expr FunctionReader::ReadSpelledCall(const PyExpr& e, const std::string& name) {
-  const CallSpelling* spelling = FindSpelling(name);
-  if (spelling == nullptr) {
-    Fail(e.items[0]->offset,
-         absl::StrCat("T.", name, " is not known; T.call_intrin(\"type\", \"", name, "\", ...) calls any intrinsic"));
-    return Expr();
-  }
-  std::vector<Expr> args;
-  std::optional<DataType> dtype;
-  // T.reinterpret(value, "type") is written too.
-  const bool type_last = name == "reinterpret" && e.items.size() == 3 && e.items[1]->kind != Kind::kString;
-  if (type_last) {
-    DataType type;
-    if (!ReadTypeName(*e.items[2], &type)) return Expr();
-    dtype = type;
-    args.push_back(ReadExpr(*e.items[1]));
-    if (!args[0]) return Expr();
-  } else if (spelling->rule == ResultRule::kTypeFirst) {
-    DataType type;
-    if (!ReadTypedArguments(e, &type, &args)) return Expr();
-    dtype = type;
-  } else {
-    if (!e.keywords.empty()) {
-      Fail(e.keyword_offsets[0], absl::StrCat("unexpected argument '", e.keywords[0], "'"));
-      return Expr();
-    }
-    for (size_t i = 1; i < e.items.size(); ++i) {
-      Expr arg = ReadData(*e.items[i]);
-      if (!arg) return Expr();
-      args.push_back(std::move(arg));
-    }
-  }
-  const auto count = static_cast<int>(args.size());
-  if (count < spelling->min_args || (spelling->max_args >= 0 && count > spelling->max_args)) {
-    Fail(e.offset,
-         absl::StrCat("T.", name, " takes ", spelling->min_args,
-                      spelling->max_args == spelling->min_args ? "" : " or more", " arguments, found ", count));
-    return Expr();
-  }
-  const bool uniform = spelling->rule == ResultRule::kFloat || spelling->rule == ResultRule::kNumber ||
-                       spelling->rule == ResultRule::kInteger;
-  for (size_t pass = 0; uniform && pass < 2; ++pass) {  // twice, so that the first takes the type of the last
-    for (size_t i = 1; i < args.size(); ++i) {
-      if (!Unify(&args[0], &args[i], e.offset)) return Expr();
-    }
-  }
-  if (!dtype) dtype = ResultType(spelling->rule, args);
-  if (!dtype) {
-    const bool of_float = spelling->rule == ResultRule::kFloat || spelling->rule == ResultRule::kTest;
-    Fail(e.offset,
-         absl::StrCat("T.", name, " of ", args.empty() ? "nothing" : args[0].dtype().ToString(), "; expected ",
-                      of_float                                 ? "a floating-point number"
-                      : spelling->rule == ResultRule::kInteger ? "an integer"
-                                                               : "a number"));
-    return Expr();
-  }
-  return Call(*dtype, std::string(spelling->op), std::move(args));
 }
 
 }  // namespace tilewright::script

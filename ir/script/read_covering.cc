@@ -21,6 +21,18 @@ std::optional<OwnerLevel> ParseOwner(std::string_view text) {
 
 }  // namespace
 
+// with T.attr(C, ...): C = T.alloc_buffer(...): how TVM prints attributes of an allocation.
+bool FunctionReader::EndsWithAllocation(const PyStmt& with) const {
+  const PyStmt& last = with.body.back();
+  if (last.kind != PyStmt::Kind::kAssign || last.target->kind != Kind::kName || !last.value) return false;
+  const auto function = CalledName(*last.value);
+  const bool allocates = function == "alloc_buffer" || function == "alloc_local" || function == "alloc_shared" ||
+                         function == "allocate" || function == "decl_buffer";
+  const PyExpr& call = *with.value;
+  return allocates && call.items.size() > 1 && call.items[1]->kind == Kind::kName &&
+         call.items[1]->text == last.target->text;
+}
+
 bool FunctionReader::ReadWith(const PyStmt& s, Segments& out) {
   const PyExpr& value = *s.value;
   const auto name = CalledName(value);
@@ -30,6 +42,16 @@ bool FunctionReader::ReadWith(const PyStmt& s, Segments& out) {
     return Fail(value.offset,
                 "expected T.block, T.init, T.attr, T.launch_thread, T.LetStmt, T.allocate or "
                 "T.decl_buffer after 'with'");
+  }
+  if (name == "attr" && EndsWithAllocation(s)) {
+    // What is allocated below is used by the statements that follow.
+    Segment segment;
+    if (!ReadCovering(value, *name, nullptr, &segment.wrap)) return false;
+    out.push_back(std::move(segment));
+    for (const PyStmt& inner : s.body) {
+      if (!ReadStmt(inner, out)) return false;
+    }
+    return true;
   }
   frames_.emplace_back();
   ++nesting_;
@@ -76,6 +98,7 @@ bool FunctionReader::ReadCovering(const PyExpr& call, const std::string& name, c
     std::string key;
     if (!ReadString(*args["attr_key"], &key)) return false;
     Expr node = ReadData(*args["node"]);
+    Announce(node);
     Expr value = node ? ReadExpr(*args["value"]) : Expr();
     if (!value) return false;
     *wrap = [node, key, value](Stmt body) { return Stmt(new AttrStmtNode(node, key, value, std::move(body))); };
@@ -87,7 +110,7 @@ bool FunctionReader::ReadCovering(const PyExpr& call, const std::string& name, c
     if (!Bind(call, {"value"}, &args) || !Require(call, args, "value")) return false;
     Expr value = ReadExpr(*args["value"]);
     if (!value) return false;
-    Var var(target->text, value.dtype());
+    Var var = TakeAnnounced(target->text, value.dtype());
     *wrap = [var, value](Stmt body) { return LetStmt(var, value, std::move(body)); };
     return Define(target->text, target->offset, Value{Expr(var)});
   }

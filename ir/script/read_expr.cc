@@ -149,7 +149,23 @@ bool FunctionReader::EvalName(const PyExpr& e, Value* out) {
   if (const auto* expr = value->As<Expr>(); expr != nullptr && !IsSmall(*expr)) {
     return Fail(e.offset, absl::StrCat("'", e.text, "' stands for an expression that is too large to repeat"));
   }
+  if (const auto* cell = value->As<Cell>()) {
+    out->data = cell->buffer.Load({Expr(0)});
+    return true;
+  }
   *out = *value;
+  return true;
+}
+
+// metadata["ir.StringImm"][3]: a string that TVM prints elsewhere, or not at all. It stands for itself.
+bool FunctionReader::EvalMetadata(const PyExpr& e, Value* out) {
+  if (e.items.size() != 2 || e.items[1]->kind != Kind::kInt || e.items[0]->kind != Kind::kSubscript) return false;
+  const PyExpr& group = *e.items[0];
+  if (group.items.size() != 2 || group.items[1]->kind != Kind::kString || group.items[0]->kind != Kind::kName ||
+      group.items[0]->text != "metadata" || Lookup("metadata") != nullptr) {
+    return false;
+  }
+  out->data = absl::StrCat("metadata[", group.items[1]->text, "][", e.items[1]->integer, "]");
   return true;
 }
 
@@ -192,6 +208,7 @@ bool FunctionReader::EvalAttribute(const PyExpr& e, Value* out) {
 }
 
 bool FunctionReader::EvalSubscript(const PyExpr& e, Value* out) {
+  if (EvalMetadata(e, out)) return true;
   Value base;
   if (!Eval(*e.items[0], &base)) return false;
   if (const auto* list = base.As<List>()) {
@@ -333,6 +350,7 @@ Expr FunctionReader::MakeOperator(const std::string& op, Expr a, Expr b, uint32_
     if (a.dtype().is_bool() && op.size() == 1 && op != "^") {
       return op == "&" ? And(std::move(a), std::move(b)) : Or(std::move(a), std::move(b));
     }
+    if (a.dtype().is_bool() && op == "^") return MakeBinary(BinaryOp::kNE, std::move(a), std::move(b));
     if (!a.dtype().is_integer()) {
       Fail(offset, absl::StrCat("'", op, "' of ", a.dtype().ToString(), "; expected integers"));
       return Expr();

@@ -12,6 +12,17 @@ namespace {
 using Kind = PyExpr::Kind;
 using StmtKind = PyStmt::Kind;
 
+// Whether the name stands anywhere in the expression.
+bool Mentions(const PyExpr& e, std::string_view name) {
+  if (e.kind == Kind::kName && e.text == name) return true;
+  for (const auto* items : {&e.items, &e.keyword_values}) {
+    for (const PyExprPtr& item : *items) {
+      if (item && Mentions(*item, name)) return true;
+    }
+  }
+  return false;
+}
+
 // Loops, blocks, lets, ... inside each other. Whoever walks the program may recurse.
 constexpr int kMaxNesting = 300;
 
@@ -31,8 +42,13 @@ bool FunctionReader::ReadStmt(const PyStmt& s, Segments& out) {
       return ReadAssign(s, out);
     case StmtKind::kAnnotate:
       return ReadAnnotated(s, out);
-    case StmtKind::kAugment:
+    case StmtKind::kAugment: {
+      const Value* known = s.target->kind == Kind::kName ? Lookup(s.target->text) : nullptr;
+      if (known != nullptr && known->As<Cell>() != nullptr && s.value) {
+        return AssignCell(s, Cell(*known->As<Cell>()), out);
+      }
       return ReadStore(s, out);
+    }
     case StmtKind::kFor:
       return ReadFor(s, out);
     case StmtKind::kWith:
@@ -44,10 +60,10 @@ bool FunctionReader::ReadStmt(const PyStmt& s, Segments& out) {
     case StmtKind::kAssert:
       return ReadAssert(s, out);
     case StmtKind::kReturn:
-      if (!s.value) return true;
-      return Fail(s.offset, "a function returns nothing; it writes to its buffers");
+      return ReadReturn(s, out);
     case StmtKind::kBreak:
-      return Fail(s.offset, absl::StrCat("'", s.text, "' is not supported"));
+      out.back().stmts.push_back(Evaluate(Call(DataType::Void(), absl::StrCat(s.text, "_loop"), {})));
+      return true;
     case StmtKind::kFunction:
     case StmtKind::kClass:
       return Fail(s.offset, "expected a statement, found a definition");
@@ -116,10 +132,18 @@ bool FunctionReader::ReadAssign(const PyStmt& s, Segments& out) {
   const PyExpr& target = *s.target;
   const PyExpr& value = *s.value;
   if (target.kind == Kind::kSubscript) return ReadStore(s, out);
+  if (target.kind == Kind::kTuple && value.kind == Kind::kTuple) return ReadTupleAssign(s, out);
   const auto name = CalledName(value);
   if (name && absl::StartsWith(*name, "axis.")) return ReadAxis(value, *name, target);
   if (target.kind != Kind::kName) {
     return Fail(target.offset, "expected a name or an element of a buffer on the left of '='");
+  }
+  const Value* known = Lookup(target.text);
+  if (known != nullptr && known->As<Cell>() != nullptr) return AssignCell(s, Cell(*known->As<Cell>()), out);
+  std::string cell_call;
+  if (IsCellCall(value, &cell_call)) return ReadCellCall(s, cell_call, out);
+  if (IsForwardBuffer(target.text, value)) {
+    return Define(target.text, target.offset, Value{Expr(Symbol(target.text, DataType::Handle(), target.offset))});
   }
   if (name) {
     if (*name == "match_buffer") return ReadMatchBuffer(value, target);
@@ -142,8 +166,8 @@ bool FunctionReader::ReadAssign(const PyStmt& s, Segments& out) {
     if (const auto dtype = SizeType(value)) {  // n = T.int32(): a size that a buffer defines
       if (const Value* symbol = Lookup(target.text)) {
         // Used before, in the shape of a parameter.
-        const Expr* known = symbol->As<Expr>();
-        if (known != nullptr && isa<VarNode>(*known) && symbols_.contains(target.text)) return true;
+        const Expr* size = symbol->As<Expr>();
+        if (size != nullptr && isa<VarNode>(*size) && symbols_.contains(target.text) && !IsTaken(*symbol)) return true;
       }
       return Define(target.text, target.offset, Value{Expr(Symbol(target.text, *dtype, target.offset))});
     }
@@ -162,24 +186,75 @@ bool FunctionReader::ReadAssign(const PyStmt& s, Segments& out) {
   if (!Eval(value, &evaluated)) return false;
   if (evaluated.As<Expr>() == nullptr) return Define(target.text, target.offset, std::move(evaluated));
   Expr expr = *evaluated.As<Expr>();
-  Var var(target.text, expr.dtype());
+  Var var = TakeAnnounced(target.text, expr.dtype());
+  OpenLet(var, expr, out);
+  return Define(target.text, target.offset, Value{Expr(var)});
+}
+
+void FunctionReader::OpenLet(Var var, Expr value, Segments& out) {
   Segment segment;
-  segment.wrap = [var, expr](Stmt body) { return LetStmt(var, expr, std::move(body)); };
+  segment.wrap = [var, value](Stmt body) { return LetStmt(var, value, std::move(body)); };
   out.push_back(std::move(segment));
   ++nesting_;
-  return Define(target.text, target.offset, Value{Expr(var)});
+}
+
+// n, m = T.int64(), T.int64(): one after the other, so no value may use a name from the left.
+bool FunctionReader::ReadTupleAssign(const PyStmt& s, Segments& out) {
+  const PyExpr& target = *s.target;
+  const PyExpr& value = *s.value;
+  if (target.items.size() != value.items.size()) {
+    return Fail(target.offset, absl::StrCat(target.items.size(), " names for ", value.items.size(), " values"));
+  }
+  for (size_t i = 0; i < target.items.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (target.items[j]->kind != Kind::kName || Mentions(*value.items[i], target.items[j]->text)) {
+        return Fail(value.items[i]->offset,
+                    "this value may depend on the assignments before it; write them one by one");
+      }
+    }
+    PyStmt single = s;
+    single.target = target.items[i];
+    single.value = value.items[i];
+    if (!ReadAssign(single, out)) return false;
+  }
+  return true;
+}
+
+// `return` at the end of a function says nothing; elsewhere, and with a value, it is a call.
+bool FunctionReader::ReadReturn(const PyStmt& s, Segments& out) {
+  if (!s.value && nesting_ == 0) return true;
+  if (!s.value) {
+    out.back().stmts.push_back(Evaluate(Call(DataType::Void(), "thread_return", {})));
+    return true;
+  }
+  Expr value = ReadExpr(*s.value);
+  if (!value) return false;
+  const DataType type = value.dtype();
+  out.back().stmts.push_back(Evaluate(Call(type, "ret", {std::move(value)})));
+  return true;
 }
 
 // x: T.int32 = value
 bool FunctionReader::ReadAnnotated(const PyStmt& s, Segments& out) {
   if (s.target->kind != Kind::kName) return Fail(s.target->offset, "expected a name");
-  if (!s.value) return Fail(s.offset, "expected '= value'");
   const PyExpr* annotation = s.annotation.get();
-  // x: T.let[T.int32] = value
-  if (annotation->kind == Kind::kSubscript && annotation->items.size() == 2) annotation = annotation->items[1].get();
+  const bool subscript = annotation->kind == Kind::kSubscript && annotation->items.size() == 2;
+  const bool pointer = subscript && DialectName(*annotation->items[0]) == "Ptr";  // x: T.Ptr[T.float32] = value
+  const bool let = subscript || DialectName(*annotation) == "let";                // x: T.let[T.int32] = value
+  if (subscript && !pointer) annotation = annotation->items[1].get();
   const bool typed = DialectName(*annotation) != "let";
-  DataType dtype;
-  if (typed && !ReadTypeName(*annotation, &dtype)) return false;
+  DataType dtype = DataType::Handle();
+  if (typed && !pointer && !ReadTypeName(*annotation, &dtype)) return false;
+  const std::string& name = s.target->text;
+  const Value* known = Lookup(name);
+  const bool is_new = known == nullptr || known->As<Cell>() == nullptr;
+  if (!let && is_new && !dtype.is_handle() &&
+      (!s.value ||
+       Assigns(*places_.back().first, places_.back().second + 1, name))) {  // a variable: it gets other values
+    if (!MakeCell(name, dtype, "local", s.target->offset, out)) return false;
+    return !s.value || AssignCell(s, Cell(*Lookup(name)->As<Cell>()), out);
+  }
+  if (!s.value) return Fail(s.offset, "expected '= value'");
   Expr value = ReadExpr(*s.value);
   if (!value) return false;
   if (typed && value.dtype() != dtype) {
@@ -190,11 +265,8 @@ bool FunctionReader::ReadAnnotated(const PyStmt& s, Segments& out) {
     }
     if (!ConvertImmediate(&value, dtype, s.value->offset)) return false;
   }
-  Var var(s.target->text, value.dtype());
-  Segment segment;
-  segment.wrap = [var, value](Stmt body) { return LetStmt(var, value, std::move(body)); };
-  out.push_back(std::move(segment));
-  ++nesting_;
+  Var var = TakeAnnounced(name, value.dtype());
+  OpenLet(var, value, out);
   return Define(s.target->text, s.target->offset, Value{Expr(var)});
 }
 
@@ -274,7 +346,7 @@ bool FunctionReader::ReadFor(const PyStmt& s, Segments& out) {
   frames_.emplace_back();
   bool ok = true;
   for (size_t i = 0; ok && i < loops.size(); ++i) {
-    loops[i].var = Var(targets[i]->text, loops[i].extent.dtype());
+    loops[i].var = TakeAnnounced(targets[i]->text, loops[i].extent.dtype());
     loop_ranges_[loops[i].var.get()] = {loops[i].min, loops[i].extent};
     ok = Define(targets[i]->text, targets[i]->offset, Value{Expr(loops[i].var)});
   }

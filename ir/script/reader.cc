@@ -37,7 +37,10 @@ bool FunctionReader::Fail(uint32_t offset, std::string message) {
 
 bool FunctionReader::Define(const std::string& name, uint32_t offset, Value value) {
   if (module_.dialect_names.contains(name)) return Fail(offset, absl::StrCat("'", name, "' names the dialect"));
-  if (!frames_.back().try_emplace(name, std::move(value)).second) {
+  auto [known, fresh] = frames_.back().try_emplace(name, value);
+  if (!fresh && IsTaken(known->second)) {
+    known->second = std::move(value);
+  } else if (!fresh) {
     return Fail(offset, absl::StrCat("'", name, "' is already defined here"));
   }
   return true;
@@ -107,6 +110,7 @@ Function FunctionReader::Read(const PyStmt& definition) {
     }
   }
   FindSymbols(definition.body);
+  FindNames(definition.body);
   frames_.emplace_back();
   if (!ReadParameters(definition)) return Function();
   Stmt body = ReadBody(definition.body);
@@ -124,9 +128,15 @@ Function FunctionReader::Read(const PyStmt& definition) {
 
 void FunctionReader::FindSymbols(const std::vector<PyStmt>& body) {
   for (const PyStmt& s : body) {
-    if (s.kind != PyStmt::Kind::kAssign || s.target->kind != Kind::kName || !s.value) continue;
-    const auto dtype = SizeType(*s.value);
-    if (dtype && dtype->is_integer()) symbols_[s.target->text] = *dtype;
+    if (s.kind != PyStmt::Kind::kAssign || !s.value) continue;
+    // n = T.int64(), or n, m = T.int64(), T.int64()
+    const bool tuple = s.target->kind == Kind::kTuple && s.value->kind == Kind::kTuple &&
+                       s.target->items.size() == s.value->items.size();
+    for (size_t i = 0; i < (tuple ? s.target->items.size() : 1); ++i) {
+      const PyExpr& target = tuple ? *s.target->items[i] : *s.target;
+      const auto dtype = SizeType(tuple ? *s.value->items[i] : *s.value);
+      if (target.kind == Kind::kName && dtype && dtype->is_integer()) symbols_[target.text] = *dtype;
+    }
   }
   for (const std::string& name : module_.type_vars) symbols_.try_emplace(name, DataType::Int(64));
 }
@@ -181,7 +191,8 @@ bool FunctionReader::ReadParameter(const PyParameter& parameter) {
     return Define(parameter.name, parameter.offset, Value{Expr(var)});
   }
   const auto name = annotation.kind == Kind::kSubscript ? DialectName(*annotation.items[0]) : CalledName(annotation);
-  if (name == "handle" || name == "Ptr") {  // T.handle("float32"): a pointer; to what is not part of the IR
+  if (name == "handle" || name == "Ptr" ||
+      name == "ptr") {  // T.handle("float32"): a pointer; to what is not part of the IR
     Var var(parameter.name, DataType::Handle());
     function_.params.push_back({var, Buffer()});
     return Define(parameter.name, parameter.offset, Value{Expr(var)});
@@ -200,6 +211,7 @@ bool FunctionReader::ReadParameter(const PyParameter& parameter) {
   }
   Buffer buffer = ReadBuffer(annotation, parameter.name, args, {});
   if (!buffer) return false;
+  NoteSizes(buffer);
   function_.params.push_back({Var(absl::StrCat("var_", parameter.name), DataType::Handle()), buffer});
   return Define(parameter.name, parameter.offset, Value{buffer});
 }
@@ -213,9 +225,12 @@ Stmt FunctionReader::ReadBody(const std::vector<PyStmt>& body) {
   const int nesting = nesting_;
   Segments segments(1);
   bool ok = true;
+  places_.emplace_back(&body, 0);
   for (size_t i = 0; ok && i < body.size(); ++i) {
+    places_.back().second = i;
     ok = IsDocstring(body[i], i == 0) || ReadStmt(body[i], segments);
   }
+  places_.pop_back();
   frames_.pop_back();
   nesting_ = nesting;
   if (!ok) return Stmt();
@@ -274,9 +289,11 @@ bool FunctionReader::ReadAnnotations(const PyExpr& e, Annotations* out) {
     } else {
       Value read;
       if (!Eval(*value, &read)) return false;
+      if (const auto* buffer = read.As<Buffer>()) read.data = Expr((*buffer)->data);
       const auto* real = read.As<double>();  // keeps all its digits
       Expr expr = real != nullptr ? ConstFloat(DataType::Float(64), *real) : ToExpr(read, value->offset);
       if (!expr) return false;
+      Announce(expr);
       annotation.value = std::move(expr);
     }
     if (!out->emplace(std::move(key), std::move(annotation)).second) {

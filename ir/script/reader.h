@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -44,6 +45,7 @@ class Arguments {
 struct BufferDefaults {
   DataType dtype = DataType::Float(32);
   std::string scope = "global";
+  Var data;  // null: a new one
 };
 
 class FunctionReader {
@@ -103,6 +105,24 @@ class FunctionReader {
   bool ReadExprStmt(const PyStmt& s, Segments& out);
   bool ReadAssign(const PyStmt& s, Segments& out);
   bool ReadAnnotated(const PyStmt& s, Segments& out);
+  bool ReadTupleAssign(const PyStmt& s, Segments& out);
+  bool ReadReturn(const PyStmt& s, Segments& out);
+  void OpenLet(Var var, Expr value, Segments& out);
+
+  // --- Variables of the program, and what attributes mention before it is defined (read_scalar.cc).
+  void FindNames(const std::vector<PyStmt>& body);
+  bool Assigns(const std::vector<PyStmt>& body, size_t first, const std::string& name) const;
+  bool MakeCell(const std::string& name, DataType dtype, const std::string& scope, uint32_t offset, Segments& out);
+  bool IsCellCall(const PyExpr& value, std::string* function) const;
+  bool ReadCellCall(const PyStmt& s, const std::string& function, Segments& out);
+  bool AssignCell(const PyStmt& s, const Cell& cell, Segments& out);
+  // C = T.Buffer(...) without data, which attributes mention: C is allocated below, or gone.
+  bool IsForwardBuffer(const std::string& name, const PyExpr& call) const;
+  // Called where T.attr mentions a variable.
+  void Announce(const Expr& node);
+  // The variable of that name that an attribute mentioned, else a new one.
+  Var TakeAnnounced(const std::string& name, DataType dtype);
+  bool IsTaken(const Value& value) const;
   bool ReadStore(const PyStmt& s, Segments& out);
   bool ReadVectorStore(const PyExpr& call, Segments& out);
   bool StoreTo(const Buffer& buffer, std::vector<Expr> indices, Expr value, Expr predicate, uint32_t offset,
@@ -114,12 +134,14 @@ class FunctionReader {
   bool ReadIf(const PyStmt& s, Segments& out);
   bool ReadWhile(const PyStmt& s, Segments& out);
   bool ReadAssert(const PyStmt& s, Segments& out);
+  bool EndsWithAllocation(const PyStmt& with) const;
   bool ReadWith(const PyStmt& s, Segments& out);
   bool ReadSync(const PyExpr& call, const std::string& name, Stmt* out);
   // Statements that cover what follows, with or without `with`. Sets `wrap` and the name's value.
   bool IsCovering(const std::string& name) const;
   bool ReadCovering(const PyExpr& call, const std::string& name, const PyExpr* target, std::function<Stmt(Stmt)>* wrap);
   bool ReadLaunch(const PyExpr& call, const PyExpr* target, std::function<Stmt(Stmt)>* wrap);
+  bool RescaleShape(const BufferNode& source, uint32_t offset, BufferNode::Fields* view);
   bool ReadView(const PyExpr& call, const PyExpr& target, Segments& out);
   bool ReadDeclaration(const PyExpr& call, const std::string& name, const PyExpr* target,
                        std::function<Stmt(Stmt)>* wrap);
@@ -140,15 +162,16 @@ class FunctionReader {
   Buffer ReadBuffer(const PyExpr& call, const std::string& name, const Arguments& args, const BufferDefaults& defaults);
   bool ReadShape(const PyExpr& e, const std::string& buffer, bool strides, std::vector<Expr>* out);
   bool ReadLayout(const PyExpr& e, const BufferNode::Fields& buffer, Layout* out);
+  void NoteSizes(const Buffer& buffer);
   bool ReadMatchBuffer(const PyExpr& call, const PyExpr& target);
   bool ReadAllocBuffer(const PyExpr& call, const std::string& name, const PyExpr& target, Segments& out);
-  bool ReadAllocAnnotations(const PyExpr& e);
+  bool ReadAllocAnnotations(const PyExpr& e, Annotations* out);
   Expr ReadData(const PyExpr& e);
   bool ReadTypeName(const PyExpr& e, DataType* out);
   bool ReadString(const PyExpr& e, std::string* out);
   bool ReadInt(const PyExpr& e, int64_t least, int64_t greatest, int64_t* out);
 
-  // --- Expressions (read_expr.cc, read_call.cc).
+  // --- Expressions (read_expr.cc, read_call.cc, read_spelled_call.cc, read_reducer.cc).
   bool Eval(const PyExpr& e, Value* out);
   Expr ReadExpr(const PyExpr& e);
   Expr ReadIndex(const PyExpr& e);      // of an index type, or a vector of one
@@ -158,6 +181,7 @@ class FunctionReader {
   bool EvalName(const PyExpr& e, Value* out);
   bool EvalAttribute(const PyExpr& e, Value* out);
   bool EvalSubscript(const PyExpr& e, Value* out);
+  bool EvalMetadata(const PyExpr& e, Value* out);
   bool ReadIndices(const PyExpr& subscript, const Buffer& buffer, std::vector<Expr>* out);
   bool ReadAccessSlice(const PyExpr& slice, const Expr& extent, Expr* out);
   bool EvalUnary(const PyExpr& e, Value* out);
@@ -174,6 +198,8 @@ class FunctionReader {
   bool EvalDialectCall(const PyExpr& e, const std::string& name, Value* out);
   bool EvalMethod(const PyExpr& e, Value* out, bool* is_method);
   Expr ReadTypeCall(const PyExpr& e, DataType dtype);
+  bool IsScalable(const PyExpr& lanes) const;
+  Expr ReadScalable(const char* op, std::vector<Expr> args, const PyExpr& lanes);
   Expr ReadSmallCall(const PyExpr& e, const std::string& name);
   Expr ReadBinaryCall(const PyExpr& e, BinaryOp op);
   Expr ReadChoice(const PyExpr& e, bool lazy);
@@ -186,8 +212,10 @@ class FunctionReader {
   Expr ReadSpelledCall(const PyExpr& e, const std::string& name);
   Expr ReadCallIntrin(const PyExpr& e);
   Expr ReadCast(const PyExpr& value, DataType dtype, uint32_t offset, bool keep_immediate);
-  // The arguments of a call that names its type: first, or as dtype=.
-  bool ReadTypedArguments(const PyExpr& e, DataType* dtype, std::vector<Expr>* args);
+  bool ReadKeywords(const PyExpr& e, std::vector<Expr>* args);
+  bool ReadArguments(const PyExpr& e, bool type_first, bool type_last, std::optional<DataType>* dtype,
+                     std::vector<Expr>* args);
+  Expr ReadReducer(const PyExpr& e);
 
   const ModuleContext& module_;
   std::optional<Diagnostic> error_;
@@ -195,6 +223,11 @@ class FunctionReader {
   absl::flat_hash_map<std::string, DataType> symbols_;         // NAME = T.int64() anywhere in the function
   std::unordered_map<const VarNode*, uint32_t> size_offsets_;  // where each such variable is introduced
   std::unordered_map<const VarNode*, Range> loop_ranges_;
+  std::unordered_set<const VarNode*> sizes_;      // symbols that buffers define
+  std::unordered_set<const VarNode*> announced_;  // symbols that attributes mention and nothing has defined yet
+  std::unordered_set<const VarNode*> taken_;      // those that were defined since
+  std::set<std::string> attribute_nodes_;         // names in T.attr, T.block_attr and annotations
+  std::vector<std::pair<const std::vector<PyStmt>*, size_t>> places_;  // the statement that is being read, per body
   std::vector<BlockScope*> blocks_;
   std::vector<Buffer> root_buffers_;
   FunctionNode::Fields function_;

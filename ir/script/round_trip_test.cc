@@ -1,6 +1,7 @@
 // Programs are read, printed in canonical form, and read back to an equal program.
 #include <gtest/gtest.h>
 
+#include "ir/script/canonical.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/script/parser.h"
 #include "ir/script/printer.h"
@@ -9,20 +10,6 @@
 
 namespace tilewright {
 namespace {
-
-// The canonical text of `text`, which must read back to an equal program and print the same again.
-std::string Canonical(std::string_view text) {
-  Module module = ParseOrDie(text);
-  const std::string printed = Print(module);
-  absl::StatusOr<Module> again = ParseModule(printed);
-  EXPECT_TRUE(again.ok()) << again.status().message() << "\n" << printed;
-  if (!again.ok()) return printed;
-  Mismatch mismatch;
-  EXPECT_TRUE(StructuralEqual(module, *again, &mismatch)) << mismatch.path << ": " << mismatch.reason << "\n"
-                                                          << printed;
-  EXPECT_EQ(Print(*again), printed);
-  return printed;
-}
 
 TEST(RoundTrip, MatmulAsWritten) {
   EXPECT_EQ(Canonical(R"(

@@ -25,8 +25,14 @@ struct EnvThread {
   std::string tag;
 };
 
+// x: T.int32 that is assigned again, T.local_scalar(T.int32): a variable of the program, kept in a buffer of one
+// element.
+struct Cell {
+  Buffer buffer;
+};
+
 struct Value {
-  std::variant<None, bool, Integer, double, std::string, Expr, Buffer, List, EnvThread> data;
+  std::variant<None, bool, Integer, double, std::string, Expr, Buffer, List, EnvThread, Cell> data;
 
   template <class T>
   const T* As() const {
