@@ -89,6 +89,12 @@ def _base_libraries():
         header_only = ["nlohmann_json"],
     )
     system_library(
+        name = "xgboost",
+        debian_package = "libxgboost-dev",
+        headers = ["xgboost"],
+        libraries = {"xgboost": "xgboost"},
+    )
+    system_library(
         name = "sqlite3",
         debian_package = "libsqlite3-dev",
         headers = ["sqlite3.h"],

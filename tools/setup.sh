@@ -26,6 +26,7 @@ readonly packages=(
   llvm-19-dev
   nlohmann-json3-dev
   libsqlite3-dev
+  libxgboost-dev
   # Peers that the benchmarks measure.
   libdnnl-dev
   libopenblas-pthread-dev

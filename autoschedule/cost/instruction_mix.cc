@@ -171,10 +171,7 @@ class Counter {
       return a.write && a.accumulates && a.loop == operation.loop;
     });
     if (write == facts_.accesses.end()) return;
-    LoopMask where = 0;
-    for (const IndexForm& form : write->index) {
-      for (const IndexTerm& term : form.terms) where |= LoopMask{1} << std::min(LoopAt(facts_, term.loop).depth, 63);
-    }
+    const LoopMask where = IndexMask(*write);
     if (region_loop >= 0 && VariesWith(facts_, where, region_loop)) return;  // another element in each iteration
     double chained = operation.share;
     for (int loop = operation.loop; loop >= 0 && loop != region_loop; loop = LoopAt(facts_, loop).parent) {
@@ -195,7 +192,10 @@ class Counter {
       counts.gathered += shape.copies * shape.elements * shape.outside * access.share;
       return;
     }
-    (access.write ? counts.stores : counts.loads) += Vectors(shape, bits, loop) * access.share;
+    const bool narrow = !shape.in_vector || shape.outside < 1;
+    (access.write ? counts.stores
+     : narrow     ? counts.narrow_loads
+                  : counts.loads) += Vectors(shape, bits, loop) * access.share;
   }
 
   // Whether the lanes of a vectorized loop lie side by side.
@@ -207,31 +207,41 @@ class Counter {
     return true;
   }
 
-  // Buffers in registers hold what one iteration touches; of other operands the vectors of one row are live, and one
-  // that is broadcast.
+  // Buffers in registers hold what one iteration touches. Of an operand, the vectors are live that are used together:
+  // those along the accumulated tile, not those of the next steps of a sum. One more holds what is broadcast.
   void CountRegisters() {
     std::vector<double> held(facts_.buffers.size());
     for (Region& region : regions_) {
       std::fill(held.begin(), held.end(), 0);
-      double rows = 0;
+      LoopMask tile = 0;
+      for (const AccessFacts& access : facts_.accesses) {
+        if (access.accumulates && RegionLoop(facts_, access.loop) == region.loop) tile |= IndexMask(access);
+      }
+      double operands = 0;
       for (const AccessFacts& access : facts_.accesses) {
         if (RegionLoop(facts_, access.loop) != region.loop) continue;
         const BufferFacts& buffer = facts_.buffers[static_cast<size_t>(access.buffer)];
-        const Shape shape = ShapeOf(access.loop, access.varies, access.lanes);
-        const double vectors =
-            shape.in_vector ? std::ceil(shape.elements / std::max(1, target_.lanes(buffer.buffer->dtype.bytes() * 8)))
-                            : 0;
-        if (buffer.buffer->scope.kind() == MemoryKind::kRegister) {
-          double& most = held[static_cast<size_t>(access.buffer)];
-          most = std::max(most, shape.copies * vectors);  // scalars are broadcast from memory when they are used
-        } else if (!access.write) {
-          rows = std::max(rows, vectors * shape.copies);
-        }
+        const bool in_register = buffer.buffer->scope.kind() == MemoryKind::kRegister;
+        if (!in_register && access.write) continue;
+        const Shape shape = ShapeOf(access.loop, in_register ? access.varies : access.varies & tile, access.lanes);
+        if (!shape.in_vector) continue;  // scalars are broadcast from memory when they are used
+        const double lanes = std::max(1, target_.lanes(buffer.buffer->dtype.bytes() * 8));
+        const double vectors = shape.copies * std::ceil(shape.elements / lanes);
+        double& most = in_register ? held[static_cast<size_t>(access.buffer)] : operands;
+        most = std::max(most, vectors);
       }
       double sum = 0;
       for (double vectors : held) sum += vectors;
-      if (sum > 0) region.register_vectors = sum + std::min(rows, sum) + 1;
+      if (sum > 0) region.register_vectors = sum + std::min(operands, sum) + 1;
     }
+  }
+
+  LoopMask IndexMask(const AccessFacts& access) const {
+    LoopMask mask = 0;
+    for (const IndexForm& form : access.index) {
+      for (const IndexTerm& term : form.terms) mask |= LoopMask{1} << std::min(LoopAt(facts_, term.loop).depth, 63);
+    }
+    return mask;
   }
 
   const ProgramFacts& facts_;
@@ -243,7 +253,8 @@ class Counter {
 }  // namespace
 
 double InstructionCounts::Total() const {
-  return multiply_adds + dots + arithmetic + divides + transcendentals + converts + calls + loads + stores + gathered;
+  return multiply_adds + dots + arithmetic + divides + transcendentals + converts + calls + loads + narrow_loads +
+         stores + gathered;
 }
 
 InstructionCounts& InstructionCounts::operator+=(const InstructionCounts& other) {
@@ -255,14 +266,20 @@ InstructionCounts& InstructionCounts::operator+=(const InstructionCounts& other)
   converts += other.converts;
   calls += other.calls;
   loads += other.loads;
+  narrow_loads += other.narrow_loads;
   stores += other.stores;
   gathered += other.gathered;
   return *this;
 }
 
 InstructionCounts InstructionCounts::operator*(double factor) const {
-  return {multiply_adds * factor, dots * factor,  arithmetic * factor, divides * factor, transcendentals * factor,
-          converts * factor,      calls * factor, loads * factor,      stores * factor,  gathered * factor};
+  InstructionCounts scaled = *this;
+  for (double* count :
+       {&scaled.multiply_adds, &scaled.dots, &scaled.arithmetic, &scaled.divides, &scaled.transcendentals,
+        &scaled.converts, &scaled.calls, &scaled.loads, &scaled.narrow_loads, &scaled.stores, &scaled.gathered}) {
+    *count *= factor;
+  }
+  return scaled;
 }
 
 std::vector<Region> RegionsOf(const ProgramFacts& facts, const Target& target, const std::vector<double>& iterations) {

@@ -1,7 +1,7 @@
 // Counts the instructions of a program, innermost loop by innermost loop.
 //
 //   for k in range(512):                        a region: straight-line code per iteration of k
-//       for i in T.unroll(4): A_reg[i] = A[i, k]                             4 loads (broadcast)
+//       for i in T.unroll(4): A_reg[i] = A[i, k]                             4 narrow loads (broadcast)
 //       for i, v in unrolled: for l in T.vectorized(16): C_reg[...] += ...   16 multiply-adds, 4 loads of B: it does
 //       not
 //                                                                            vary with i
@@ -21,7 +21,8 @@ namespace tilewright {
 // Instructions of a CPU, per iteration.
 struct InstructionCounts {
   double multiply_adds = 0, dots = 0, arithmetic = 0, divides = 0, transcendentals = 0, converts = 0, calls = 0;
-  double loads = 0;  // of vectors, of elements that are broadcast, of scalars
+  double loads = 0;         // of vectors
+  double narrow_loads = 0;  // of scalars, and of elements that are broadcast
   double stores = 0;
   double gathered = 0;  // elements that are loaded or stored one by one for a vector
 

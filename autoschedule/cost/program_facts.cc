@@ -30,12 +30,9 @@ bool IsZero(const Expr& e) {
   return number != nullptr ? number->value == 0 : IsInt(e, 0);
 }
 
-// The builtin that adds up several products: dot_add(c, a, b).
-constexpr std::string_view kDotCall = "dot_add";
-
 // Builtins that a processor has one slow instruction for, and those that are computed by polynomials.
 OperationKind KindOfCall(std::string_view op) {
-  if (op == kDotCall) return OperationKind::kDot;
+  if (op == kDotAdd) return OperationKind::kDot;
   if (op == "sqrt" || op == "rsqrt") return OperationKind::kDivide;
   for (std::string_view cheap : {"floor", "ceil", "trunc", "round", "nearbyint", "isnan", "isinf", "isfinite", "abs",
                                  "shift_left", "shift_right", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",

@@ -1,0 +1,25 @@
+// A scheduled program as a list of numbers of fixed length, for learned cost models.
+//
+//   Features x = FeaturesOf(function, target);      // x.size() == FeatureNames().size()
+//
+// The numbers are what the projected model computes on its way (times by limiter, traffic by memory level,
+// instructions), what the innermost loop that takes most of the time looks like (the tensor instruction and its tile
+// among it), and how the working set grows from that loop outwards. Large quantities are on a logarithmic scale.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "autoschedule/cost/program_facts.h"
+#include "ir/target.h"
+
+namespace tilewright {
+
+using Features = std::vector<float>;
+
+Features FeaturesOf(const Function& function, const Target& target);
+
+// What each number says, for people who look at a model.
+std::vector<std::string> FeatureNames();
+
+}  // namespace tilewright

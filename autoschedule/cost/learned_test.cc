@@ -1,0 +1,132 @@
+#include "autoschedule/cost/learned.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "autoschedule/cost/rank_correlation.h"
+#include "autoschedule/cost/tiled_matmul.h"
+
+namespace tilewright {
+namespace {
+
+const Target kZen4 = *NamedTarget("x86-znver4");
+
+// Tiles of a matrix of 768: programs, and times as if only the tile's size mattered.
+struct Measured {
+  std::vector<Function> programs;
+  std::vector<double> seconds;
+};
+Measured Tiles(int first, int step) {
+  Measured m;
+  int number = 0;
+  for (int vectors : {1, 2, 3}) {
+    for (int rows : {1, 2, 3, 4, 6, 8, 12, 16}) {
+      if (number++ % step != first) continue;
+      m.programs.push_back(TiledMatmul(rows, vectors, "parallel", 768));
+      m.seconds.push_back(1e-3 * (1.0 / rows + 2.0 / (vectors * 16)));
+    }
+  }
+  return m;
+}
+
+TEST(Features, HaveFixedLengthAndNames) {
+  const std::vector<std::string> names = FeatureNames();
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
+  for (int rows : {1, 8}) {
+    const Features row = FeaturesOf(TiledMatmul(rows, 2, "serial", 256), kZen4);
+    EXPECT_EQ(row.size(), names.size());
+    for (size_t i = 0; i < row.size(); ++i) EXPECT_TRUE(std::isfinite(row[i])) << names[i];
+  }
+  EXPECT_EQ(FeaturesOf({Function(FunctionNode::Fields{.name = "empty", .body = Evaluate(0)})}, kZen4).size(),
+            names.size());
+}
+
+TEST(Features, KnowTheTile) {
+  const std::vector<std::string> names = FeatureNames();
+  const Features row = FeaturesOf(TiledMatmul(8, 2, "serial", 256), kZen4);
+  const auto value = [&](const char* name) {
+    return row[static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin())];
+  };
+  EXPECT_EQ(value("hottest: tile rows"), 8);
+  EXPECT_EQ(value("hottest: tile vectors"), 2);
+  EXPECT_EQ(value("hottest: tile lanes"), 16);
+  EXPECT_EQ(value("hottest: tile operand bits"), 32);
+  EXPECT_EQ(value("hottest: registers"), 19);
+}
+
+TEST(LearnedModel, AnswersBeforeAnyMeasurement) {
+  const LearnedModel model(kZen4);
+  const std::vector<Function> programs = {TiledMatmul(8, 2, "parallel", 256), TiledMatmul(1, 1, "parallel", 256)};
+  const std::vector<double> slowness = model.Predict(programs);
+  EXPECT_GT(slowness[0], 1);
+  EXPECT_GT(slowness[1], 2 * slowness[0]);
+  EXPECT_EQ(model.Save(), "");
+  EXPECT_TRUE(model.Predict({}).empty());
+}
+
+TEST(LearnedModel, LearnsWhatItWasNotTold) {
+  LearnedModel model(kZen4);
+  const Measured train = Tiles(0, 2), held_out = Tiles(1, 2);
+  model.Update(train.programs, train.seconds, 1);
+  EXPECT_EQ(model.num_measured(), train.programs.size());
+  EXPECT_GT(RankCorrelation(model.Predict(train.programs), train.seconds), 0.9);
+  EXPECT_GT(RankCorrelation(model.Predict(held_out.programs), held_out.seconds), 0.7);
+}
+
+TEST(LearnedModel, IsDeterministicAndIgnoresFailures) {
+  const Measured train = Tiles(0, 2), held_out = Tiles(1, 2);
+  LearnedModel a(kZen4, {.seed = 3}), b(kZen4, {.seed = 3});
+  a.Update(train.programs, train.seconds, 1);
+  Measured with_failures = train;
+  with_failures.programs.push_back(held_out.programs[0]);
+  with_failures.seconds.push_back(0);
+  with_failures.programs.push_back(held_out.programs[0]);
+  with_failures.seconds.push_back(std::numeric_limits<double>::infinity());
+  b.Update(with_failures.programs, with_failures.seconds, 1);
+  EXPECT_EQ(a.Predict(held_out.programs), b.Predict(held_out.programs));
+  EXPECT_EQ(a.Save(), b.Save());
+}
+
+TEST(LearnedModel, TasksAreComparedWithTheirOwnBest) {
+  // The same order in a task that takes 1000 times as long.
+  const Measured train = Tiles(0, 2);
+  std::vector<double> longer = train.seconds;
+  for (double& seconds : longer) seconds *= 1000;
+  LearnedModel one(kZen4), both(kZen4);
+  one.Update(train.programs, train.seconds, 1);
+  both.Update(train.programs, train.seconds, 1);
+  both.Update(train.programs, longer, 2);
+  EXPECT_GT(RankCorrelation(both.Predict(train.programs), one.Predict(train.programs)), 0.95);
+}
+
+TEST(LearnedModel, SavesAndLoads) {
+  const Measured train = Tiles(0, 2), held_out = Tiles(1, 2);
+  LearnedModel model(kZen4), other(kZen4);
+  model.Update(train.programs, train.seconds, 1);
+  const std::string bytes = model.Save();
+  ASSERT_TRUE(other.Load(bytes).ok());
+  EXPECT_EQ(other.Predict(held_out.programs), model.Predict(held_out.programs));
+  // What is learned later adds to it.
+  other.Update(held_out.programs, held_out.seconds, 1);
+  EXPECT_GT(RankCorrelation(other.Predict(held_out.programs), held_out.seconds), 0.9);
+}
+
+TEST(LearnedModel, RefusesOtherBytes) {
+  LearnedModel model(kZen4), other(kZen4);
+  const Measured train = Tiles(0, 2);
+  model.Update(train.programs, train.seconds, 1);
+  std::string bytes = model.Save();
+  for (const std::string& bad : {std::string(), std::string("trees"), bytes.substr(0, bytes.size() / 2)}) {
+    EXPECT_EQ(other.Load(bad).message(), "not a saved cost model");
+  }
+  bytes[bytes.size() / 2] ^= 1;
+  EXPECT_EQ(other.Load(bytes).message(), "not a saved cost model");
+  EXPECT_EQ(other.Save(), "");
+}
+
+}  // namespace
+}  // namespace tilewright
