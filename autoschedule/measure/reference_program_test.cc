@@ -11,11 +11,14 @@
 #include "ir/interp/interp.h"
 #include "ir/ops/conv.h"
 #include "ir/ops/conv_bn_relu.h"
+#include "ir/ops/conv_transpose.h"
+#include "ir/ops/depthwise.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/matmul.h"
 #include "ir/ops/normalization.h"
 #include "ir/ops/pooling.h"
 #include "ir/script/parse_or_die.h"
+#include "ir/script/printer.h"
 
 namespace tilewright {
 namespace {
@@ -84,10 +87,37 @@ TEST(ReferenceProgram, BoundsSums) {
   ExpectBounded(ops::Matmul(8, 8, 64), 1e-4);
   ExpectBounded(ops::Matmul(8, 8, 64, *ops::OperandTypes::Parse("bf16")), 1e-4);
   ExpectBounded(ops::BatchMatmul(2, 8, 8, 16, ops::OperandTypes::Float32(), true), 1e-4);
-  ops::ConvShape conv{.batch = 1, .in_channels = 4, .out_channels = 8};
-  conv.spatial = {8, 8};
-  conv.windows = {{.kernel = 3, .padding = 1}, {.kernel = 3, .padding = 1}};
-  ExpectBounded(ops::Conv(conv), 1e-4);
+}
+
+TEST(ReferenceProgram, BoundsEveryOperator) {
+  const ops::Window window{.kernel = 3, .stride = 2, .padding = 1};
+  const ops::ConvShape conv1{
+      .batch = 1, .spatial = {12}, .in_channels = 4, .out_channels = 6, .windows = ops::Same(window, 1)};
+  ops::ConvShape conv3{
+      .batch = 1, .spatial = {4, 5, 6}, .in_channels = 3, .out_channels = 4, .windows = ops::Same(window, 3)};
+  ops::ConvShape grouped{
+      .batch = 1, .spatial = {6, 6}, .in_channels = 8, .out_channels = 8, .windows = ops::Same(window, 2), .groups = 2};
+  const Function programs[] = {
+      ops::Conv(conv1),
+      ops::Conv(conv3),
+      ops::Conv(grouped),
+      ops::ConvBnRelu(grouped),
+      ops::ConvTranspose(1, 4, 4, 4, 6, window),
+      ops::Depthwise(1, 8, 8, 4, window),
+      ops::TransposeBatchMatmul(1, 6, 2, 8),
+      ops::Softmax(4, 30),
+      ops::RowNorm(4, 30),
+      ops::LayerNorm(4, 30),
+      ops::MaxPool(1, 8, 8, 4, window),
+      ops::AveragePool(1, 8, 8, 4, window),
+      ops::GlobalAveragePool(1, 4, 4, 4),
+      ops::Gelu({64}),
+      ops::BiasAdd({4, 16}),
+  };
+  for (const Function& program : programs) {
+    SCOPED_TRACE(Print(program));
+    ExpectBounded(program, 1e-4);
+  }
 }
 
 TEST(ReferenceProgram, IntegersAreExact) {

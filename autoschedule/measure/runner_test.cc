@@ -6,10 +6,17 @@
 #include <unistd.h>
 
 #include "absl/strings/str_replace.h"
+#include "autoschedule/auto_schedule.h"
 #include "autoschedule/database/apply_best.h"
 #include "autoschedule/measure/measured_record.h"
+#include "intrin/registry.h"
+#include "ir/ops/conv.h"
+#include "ir/ops/conv_bn_relu.h"
+#include "ir/ops/depthwise.h"
 #include "ir/ops/matmul.h"
+#include "ir/ops/normalization.h"
 #include "ir/script/parse_or_die.h"
+#include "ir/script/printer.h"
 #include "ir/structural.h"
 #include "schedule/hoist_prepack.h"
 #include "schedule/schedule.h"
@@ -133,6 +140,28 @@ TEST(Runner, MeasuresWhatPacksItsConstantsAheadOfTime) {
   const auto best = ApplyBest(program, target, *database, nullptr);
   ASSERT_TRUE(best.ok()) << best.status();
   EXPECT_TRUE(StructuralEqual(best->module(), schedule.module()));
+}
+
+TEST(Runner, MeasuresWhatTheRulesMake) {
+  const ops::Window window{.kernel = 3, .padding = 1};
+  const ops::ConvShape conv{
+      .batch = 1, .spatial = {8, 8}, .in_channels = 16, .out_channels = 32, .windows = ops::Same(window, 2)};
+  std::vector<Function> programs = {MarkConstant(ops::Conv(conv), {1}), ops::ConvBnRelu(conv),
+                                    ops::Depthwise(1, 16, 16, 32, window), ops::Softmax(16, 100),
+                                    ops::LayerNorm(16, 100)};
+  for (const char* types : {"f32", "bf16", "u8s8", "s8s8"}) {
+    programs.push_back(MarkConstant(ops::Matmul(64, 64, 64, *ops::OperandTypes::Parse(types)), {1}));
+  }
+  for (const Function& function : programs) {
+    SCOPED_TRACE(Print(function));
+    const Module program(function);
+    IntrinRegistry intrins = IntrinRegistry::Builtin();
+    const Module candidate = AutoSchedule(program, HostTarget(), &intrins).schedule.module();
+    const std::unique_ptr<Runner> runner = Start(program);
+    ASSERT_NE(runner, nullptr);
+    const Measurement result = runner->Run({&candidate, 1}, kShort)[0];
+    EXPECT_TRUE(result.ok()) << FailureName(result.failure) << ": " << result.message;
+  }
 }
 
 TEST(Runner, ColdCachesAreSlower) {

@@ -1,4 +1,5 @@
-// A worker that does what it is told: "say WORD", "crash", "exit", "hang", "eat" memory.
+// A worker that does what it is told: "crash", "exit", "hang", "eat" memory, tell its "pid"; else it repeats the
+// request.
 #include <unistd.h>
 
 #include <cstdio>
@@ -23,6 +24,7 @@ int main(int argc, char** argv) {
     if (request == "eat") {
       for (std::vector<std::vector<char>> eaten;;) eaten.emplace_back(size_t{64} << 20);
     }
+    if (request == "pid") return std::to_string(getpid());
     return request + " " + std::to_string(++answered);
   });
 }

@@ -3,6 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
 
 namespace tilewright {
 namespace {
@@ -60,6 +66,35 @@ TEST(WorkerPool, KillsWhoDoesNotAnswer) {
   EXPECT_THAT(replies[0].text, HasSubstr("no answer within 0.3 seconds"));
   // A loaded machine may not start a process in time; it does without the limit.
   EXPECT_EQ(pool.Run({&requests[2], 1}, 30)[0].outcome, Outcome::kAnswered);
+}
+
+// Whether there is a process of that number that has not ended.
+bool IsRunning(int pid) {
+  std::string line;
+  std::getline(std::ifstream("/proc/" + std::to_string(pid) + "/stat"), line);
+  return !line.empty() && line.find(") Z") == line.npos;
+}
+
+TEST(WorkerPool, WorkersEndWithAProcessThatIsKilled) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t owner = fork();
+  if (owner == 0) {
+    WorkerPool pool = Pool(1);
+    const std::string requests[] = {"pid", "hang"};
+    const std::string answer = pool.Run({&requests[0], 1}, 30)[0].text + "\n";
+    if (write(ends[1], answer.data(), answer.size()) < 0) _exit(1);
+    pool.Run({&requests[1], 1}, 30);
+    _exit(0);
+  }
+  char text[32] = "";
+  ASSERT_GT(read(ends[0], text, sizeof text - 1), 0);
+  const int pid = std::atoi(text);
+  EXPECT_TRUE(IsRunning(pid));
+  kill(owner, SIGKILL);
+  waitpid(owner, nullptr, 0);
+  for (int i = 0; i < 1000 && IsRunning(pid); ++i) usleep(10'000);
+  EXPECT_FALSE(IsRunning(pid));
 }
 
 TEST(WorkerPool, SaysThatThereIsNoWorker) {
