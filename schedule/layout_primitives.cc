@@ -3,6 +3,7 @@
 #include "schedule/primitive_lists.h"
 #include "schedule/reindex.h"
 #include "schedule/reverse_compute_inline.h"
+#include "schedule/skip_zero_terms.h"
 #include "schedule/transform_block_layout.h"
 #include "schedule/transform_layout.h"
 
@@ -61,6 +62,16 @@ std::vector<Primitive> LayoutPrimitives() {
        [](Application& call) -> Outcome<Applied> {
          Outcome<TransformBlockLayoutResult> result =
              TransformBlockLayout(call.function(), call.Id(0), *call.arg(1).As<IndexMap>());
+         if (!result.ok()) return result.refusal();
+         return call.Changed(result->function);
+       }},
+      {"skip_zero_terms",
+       "Terms of a sum that a condition makes zero are left out.",
+       {{"block", ArgKind::kBlock}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<SkipZeroTermsResult> result = SkipZeroTerms(call.function(), call.Id(0));
          if (!result.ok()) return result.refusal();
          return call.Changed(result->function);
        }},

@@ -79,7 +79,7 @@ class Fuzzer {
     const std::vector<LoopRv> others = *sch_.GetLoops(*sch_.GetBlock(Pick(names)));
     auto loop = [&] { return loops.empty() ? Value(Rv{0}) : Value(Rv(Pick(loops))); };
     auto other = [&] { return others.empty() ? loop() : Value(Rv(Pick(others))); };
-    switch (random_.Below(25)) {
+    switch (random_.Below(26)) {
       case 0:
       case 1:
       case 2:
@@ -127,6 +127,8 @@ class Fuzzer {
       }
       case 23:
         return Try("rfactor", {loop(), static_cast<int64_t>(random_.Below(4)) - 2});
+      case 24:
+        return Try("skip_zero_terms", {block});
       default:
         return Try("add_unit_loop", {loop()});
     }
