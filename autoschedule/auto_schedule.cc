@@ -6,6 +6,8 @@
 #include "autoschedule/contraction_rule.h"
 #include "autoschedule/inline_rule.h"
 #include "autoschedule/plain_rule.h"
+#include "autoschedule/row_rule.h"
+#include "autoschedule/split_iterators.h"
 #include "autoschedule/tensor_mapping.h"
 #include "autoschedule/tensor_rule.h"
 #include "verify/block_scope.h"
@@ -27,20 +29,43 @@ class FunctionRules {
 
   void Run() {
     InlineElementwise(sch_, function_);
+    SplitIterators(sch_, function_);
     const Outcome<BlockRv> root = sch_.GetBlock(Root().name, function_);
     if (!root.ok()) return LeaveAlone(root.refusal());
     const Outcome<std::vector<BlockRv>> blocks = sch_.GetChildBlocks(*root);
     if (!blocks.ok()) return LeaveAlone(blocks.refusal());
-    for (const BlockRv& block : *blocks) {
-      const BlockScope scope = BlockScope::Of(&Root());
-      // Earlier rules take other blocks along.
-      const ScopeChild* child = scope.Find(sch_.Get(block).As<BlockRef>()->id);
-      if (child != nullptr && IsSerial(*child)) Apply(scope, *child, block);
+    blocks_ = *blocks;
+    for (const BlockRv& block : blocks_) ApplyRowRule(block, false);
+    // Reductions take elementwise blocks along.
+    for (bool reductions : {true, false}) {
+      for (const BlockRv& block : blocks_) {
+        const BlockScope scope = BlockScope::Of(&Root());
+        const ScopeChild* child = scope.Find(sch_.Get(block).As<BlockRef>()->id);
+        if (child == nullptr || (reductions && !child->realize->block->init)) continue;
+        if (IsSerial(*child)) Apply(scope, *child, block);
+      }
     }
   }
 
  private:
   const BlockNode& Root() const { return *cast<BlockRealizeNode>(sch_.module().Find(function_)->body)->block; }
+
+  // Schedules the chain of row reductions that the block begins. `contractions`: it may be a contraction, such as a
+  // matrix by a vector.
+  bool ApplyRowRule(BlockRv block, bool contractions) {
+    const BlockScope scope = BlockScope::Of(&Root());
+    const uint32_t id = sch_.Get(block).As<BlockRef>()->id;
+    const ScopeChild* child = scope.Find(id);
+    if (child == nullptr || (!contractions && MatchContraction(*child->realize).ok())) return false;
+    std::vector<BlockRv> chain;
+    for (uint32_t member : RowChain(scope, id)) {
+      for (const BlockRv& candidate : blocks_) {
+        if (sch_.Get(candidate).As<BlockRef>()->id == member) chain.push_back(candidate);
+      }
+    }
+    return !chain.empty() &&
+           TryRule(false, [&](Schedule& sch, Choices& choices) { return ScheduleRows(sch, chain, target_, choices); });
+  }
 
   static bool IsSerial(const ScopeChild& child) {
     return std::all_of(child.loops.begin(), child.loops.end(),
@@ -55,11 +80,13 @@ class FunctionRules {
         })) {
       return;
     }
-    if (MatchContraction(*child.realize).ok() && TryRule(true, [&](Schedule& sch, Choices& choices) {
+    const bool contraction = MatchContraction(*child.realize).ok();
+    if (contraction && TryRule(true, [&](Schedule& sch, Choices& choices) {
           return ScheduleContraction(sch, block, target_, choices);
         })) {
       return;
     }
+    if (contraction && ApplyRowRule(block, true)) return;
     const bool shares_loops =
         std::any_of(scope.children().begin(), scope.children().end(), [&](const ScopeChild& other) {
           return &other != &child && !other.loops.empty() && !child.loops.empty() && other.loops[0] == child.loops[0];
@@ -109,6 +136,7 @@ class FunctionRules {
   const Target& target_;
   IntrinRegistry* const intrins_;
   Choices& choices_;
+  std::vector<BlockRv> blocks_;  // directly in the root block, before any rule but inlining
 };
 
 }  // namespace

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "autoschedule/block_loops.h"
 #include "autoschedule/contraction.h"
+#include "autoschedule/fuse_consumers.h"
+#include "autoschedule/operand_stages.h"
 #include "autoschedule/register_tile.h"
 #include "autoschedule/tile_instruction.h"
 #include "ir/analysis.h"
@@ -18,13 +21,6 @@ using Done = std::monostate;
 constexpr double kWorthATry = 0.6;
 
 Refusal No(const char* reason, uint32_t block) { return {"contraction_rule", reason, {block}}; }
-
-const BlockRef& RefOf(const Schedule& sch, BlockRv block) { return *sch.Get(block).As<BlockRef>(); }
-
-const BlockRealizeNode& RealizeOf(const Schedule& sch, BlockRv block) {
-  const BlockRef& ref = RefOf(sch, block);
-  return *FindBlock(sch.module().Find(ref.function), ref.id);
-}
 
 int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
@@ -141,66 +137,10 @@ std::vector<int64_t> Iota(int64_t first, int64_t last) {
   return values;
 }
 
-// The block's loops by the iterator that each is bound to.
-Outcome<std::vector<LoopRv>> LoopsByIterator(Schedule& sch, BlockRv block) {
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.GetLoops(block));
-  const BlockRealizeNode& realize = RealizeOf(sch, block);
-  const Function function = sch.module().Find(RefOf(sch, block).function);
-  std::vector<LoopRv> by_iterator;
-  for (const Expr& binding : realize.bindings) {
-    for (const LoopRv& loop : loops) {
-      const ForNode* node = FindLoop(function, sch.Get(loop).As<LoopRef>()->id);
-      if (binding.get() == node->var.get()) by_iterator.push_back(loop);
-    }
-  }
-  if (by_iterator.size() != realize.bindings.size()) {
-    return No("an iterator of {block0} is not bound to a loop of its own", realize.block->id);
-  }
-  return by_iterator;
-}
-
-int64_t LoopExtent(const Schedule& sch, LoopRv loop) {
-  const LoopRef& ref = *sch.Get(loop).As<LoopRef>();
-  return *AsInt(FindLoop(sch.module().Find(ref.function), ref.id)->extent);
-}
-
-// How many of the outermost loops run in parallel: the fewest that give each core the same number of iterations, or
-// nearly so.
-size_t ParallelLoops(const std::vector<int64_t>& extents, int cores) {
-  int64_t iterations = 1;
-  size_t best = 1;
-  double best_balance = 0;
-  for (size_t i = 0; i < extents.size(); ++i) {
-    iterations *= extents[i];
-    const int64_t rounds = (iterations + cores - 1) / cores;
-    const double balance = static_cast<double>(iterations) / static_cast<double>(rounds * cores);
-    if (balance > best_balance + 0.02) {
-      best = i + 1;
-      best_balance = balance;
-    }
-  }
-  return best;
-}
-
-// Unrolls all loops of a block up to (not including) `outer`, the innermost one vectorized when `vector` is set.
-Outcome<Done> WriteOut(Schedule& sch, BlockRv block, LoopRv outer, bool vector) {
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.GetLoops(block));
-  const uint32_t outer_id = sch.Get(outer).As<LoopRef>()->id;
-  for (size_t i = loops.size(); i-- > 0;) {
-    if (sch.Get(loops[i]).As<LoopRef>()->id == outer_id) break;
-    if (vector && i + 1 == loops.size()) {
-      TW_RETURN_IF_REFUSED(sch.Vectorize(loops[i]));
-    } else {
-      TW_RETURN_IF_REFUSED(sch.Unroll(loops[i]));
-    }
-  }
-  return Done();
-}
-
 // The innermost loop of a block, in parts of `group`.
 Outcome<Done> SplitInnermost(Schedule& sch, BlockRv block, int group) {
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.GetLoops(block));
-  if (LoopExtent(sch, loops.back()) == group) return Done();
+  if (ExtentOf(sch, loops.back()) == group) return Done();
   TW_RETURN_IF_REFUSED(sch.Split(loops.back(), {Value(), group}));
   return Done();
 }
@@ -269,11 +209,15 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   // stage.
   TW_ASSIGN_OR_RETURN(const BlockRv row_stage, ReindexRead(sch, block, contraction.row_operand));
   TW_ASSIGN_OR_RETURN(const BlockRv column_stage, ReindexRead(sch, block, contraction.column_operand));
-  TW_ASSIGN_OR_RETURN(const BlockRv write_back, sch.CacheWrite(block, 0, "register"));
-  TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> producers, sch.GetProducers(row_stage));
-  for (const BlockRv& producer : producers) {
-    TW_RETURN_IF_REFUSED(sch.Apply("compute_inline", {producer}));
+  const bool plain_output = WritesAtIterators(*RealizeOf(sch, block).block);
+  TW_ASSIGN_OR_RETURN(const BlockRv write_back, StageOutput(sch, block));
+  if (!plain_output) {
+    const std::vector<int> dims = StageDims({&contraction.batch, &contraction.rows, &contraction.columns});
+    TW_RETURN_IF_REFUSED(ReorderStage(sch, block, dims, {plan.row, plan.column}));
   }
+  FuseConsumers(sch, write_back);
+  InlineProducers(sch, row_stage, false);
+  InlineProducers(sch, column_stage, true);
   TW_RETURN_IF_REFUSED(sch.SetScope(row_stage, 0, "register"));
 
   TW_ASSIGN_OR_RETURN(const RegisterTile tile, PickTile(sch, name, plan, choices));
@@ -303,7 +247,7 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
 
   // Loops. Rows may be blocked: tile rows [row block, rows of a block]; the loops over columns go between any of the
   // loops over rows.
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch, block));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch, block, "contraction_rule"));
   auto loop_of = [&](int iterator) { return loops[static_cast<size_t>(iterator)]; };
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> row, sch.Split(loop_of(plan.row), {Value(), tile.rows}));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> column, sch.Split(loop_of(plan.column), {Value(), tile_columns}));
@@ -312,7 +256,7 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   for (int iterator : contraction.rows) {
     if (iterator != plan.row) outer_rows.push_back(loop_of(iterator));
   }
-  const std::vector<int64_t> blocks = Divisors(LoopExtent(sch, row[0]));
+  const std::vector<int64_t> blocks = Divisors(*ExtentOf(sch, row[0]));
   TW_ASSIGN_OR_RETURN(const Choices::Pick row_block, choices.Take(sch, name + ".row_block", blocks, blocks.size() - 1));
   if (row_block.value == blocks.back()) {
     outer_rows.push_back(row[0]);
@@ -345,9 +289,16 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   if (group > 1) TW_RETURN_IF_REFUSED(SplitInnermost(sch, row_stage, group));
   TW_RETURN_IF_REFUSED(WriteOut(sch, row_stage, inner.back(), group > 1));
 
+  // A column operand that is no constant is packed where it is used, unless loops over rows would repeat that.
+  const bool constant = IsConstantParam(FunctionOf(sch, block), contraction.column_operand);
+  if (!constant && column_place.value == 0) {
+    outer.resize(contraction.batch.size() + contraction.columns.size());
+    TW_RETURN_IF_REFUSED(PackInLoop(sch, column_stage, outer.back()));
+  }
+
   // Threads. 0: the caller's thread alone.
   std::vector<int64_t> extents;
-  for (const LoopRv& loop : outer) extents.push_back(LoopExtent(sch, loop));
+  for (const LoopRv& loop : outer) extents.push_back(*ExtentOf(sch, loop));
   TW_ASSIGN_OR_RETURN(const Choices::Pick parallel,
                       choices.Take(sch, name + ".parallel_loops", Iota(0, static_cast<int64_t>(outer.size())),
                                    ParallelLoops(extents, target.cores)));
@@ -359,7 +310,7 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
     TW_RETURN_IF_REFUSED(sch.Parallel(threads));
   }
 
-  if (IsConstantParam(sch.module().Find(RefOf(sch, block).function), contraction.column_operand)) {
+  if (constant) {
     TW_RETURN_IF_REFUSED(sch.Apply("hoist_prepack", {column_stage}));
   }
   return Done();

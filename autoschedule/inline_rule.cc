@@ -7,9 +7,7 @@
 #include "verify/block_scope.h"
 
 namespace tilewright {
-namespace {
 
-// Operations that take many cycles: computing them again costs more than loading their result.
 bool IsDear(const BlockNode& block) {
   bool dear = false;
   PreOrderExprs(block.body, [&](const Expr& e) {
@@ -21,6 +19,8 @@ bool IsDear(const BlockNode& block) {
   });
   return dear;
 }
+
+namespace {
 
 int64_t Product(const std::vector<Expr>& extents) {
   int64_t product = 1;

@@ -11,9 +11,13 @@
 
 #include <string>
 
+#include "ir/function.h"
 #include "schedule/schedule.h"
 
 namespace tilewright {
+
+// Whether the block's value takes so many cycles that computing it again costs more than loading it.
+bool IsDear(const BlockNode& block);
 
 void InlineElementwise(Schedule& sch, const std::string& function);
 

@@ -1,0 +1,59 @@
+#include "autoschedule/operand_stages.h"
+
+#include <algorithm>
+
+#include "autoschedule/access_strides.h"
+#include "autoschedule/block_loops.h"
+#include "autoschedule/inline_rule.h"
+#include "ir/analysis.h"
+#include "schedule/assign_or_return.h"
+
+namespace tilewright {
+
+void InlineProducers(Schedule& sch, BlockRv stage, bool dear) {
+  for (bool inlined = true; inlined;) {
+    inlined = false;
+    const Outcome<std::vector<BlockRv>> producers = sch.GetProducers(stage);
+    if (!producers.ok()) return;
+    for (const BlockRv& producer : *producers) {
+      if (!dear && IsDear(*RealizeOf(sch, producer).block)) continue;
+      inlined |= sch.ComputeInline(producer).ok();
+    }
+  }
+}
+
+bool WritesAtIterators(const BlockNode& block) {
+  const std::vector<Range>& written = block.writes[0].region;
+  size_t next = 0;
+  for (const IterVar& iter : block.iter_vars) {
+    if (iter.kind != IterKind::kSpatial) continue;
+    if (next >= written.size() || !written[next++].min.same_as(iter.var)) return false;
+  }
+  return next == written.size();
+}
+
+Outcome<BlockRv> StageOutput(Schedule& sch, BlockRv block) {
+  if (WritesAtIterators(*RealizeOf(sch, block).block)) return sch.CacheWrite(block, 0, "register");
+  TW_ASSIGN_OR_RETURN(const BlockRv copy, sch.Reindex(block, Value::List{Value("write"), Value(0)}));
+  TW_RETURN_IF_REFUSED(sch.SetScope(block, 0, "register"));
+  return copy;
+}
+
+Outcome<std::monostate> PackInLoop(Schedule& sch, BlockRv stage, LoopRv panel_loop) {
+  TW_RETURN_IF_REFUSED(sch.ComputeAt(stage, panel_loop));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch, stage, panel_loop));
+  const Block block = RealizeOf(sch, stage).block;
+  const std::vector<Access> accesses = AccessesOf(*block);
+  for (const LoopRv& loop : loops) {
+    for (size_t i = 0; i < block->iter_vars.size(); ++i) {
+      if (!UsesVar(RealizeOf(sch, stage).bindings[i], LoopOf(sch, loop).var)) continue;
+      const bool along = std::all_of(accesses.begin(), accesses.end(), [&](const Access& access) {
+        return access.store || access.strides[i] == 1 || access.strides[i] == 0;
+      });
+      if (along && loop.index == loops.back().index) return sch.Vectorize(loop);
+    }
+  }
+  return std::monostate();
+}
+
+}  // namespace tilewright

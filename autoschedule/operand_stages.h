@@ -1,0 +1,28 @@
+// What a contraction reads, brought into the layout of its tile: by which block, and where it runs.
+#pragma once
+
+#include <variant>
+#include <vector>
+
+#include "ir/function.h"
+#include "schedule/schedule.h"
+
+namespace tilewright {
+
+// Computes the elementwise producers of what `stage` copies (padding, transposing, casting) in the stage itself, as far
+// as compute_inline accepts it; `dear`: those that take many cycles too.
+void InlineProducers(Schedule& sch, BlockRv stage, bool dear);
+
+// Whether the block writes at its spatial iterators, in their order.
+bool WritesAtIterators(const BlockNode& block);
+
+// Lets the block write into registers, at its spatial iterators in their order; the block that is returned copies the
+// result to where it belongs.
+Outcome<BlockRv> StageOutput(Schedule& sch, BlockRv block);
+
+// A stage that packs an operand which is no constant: in `panel_loop`, the innermost loop that the operand depends on,
+// so that a panel is packed right before it is used and stays in the caches. By vectors where the operand is read along
+// them.
+Outcome<std::monostate> PackInLoop(Schedule& sch, BlockRv stage, LoopRv panel_loop);
+
+}  // namespace tilewright

@@ -1,0 +1,295 @@
+#include "autoschedule/row_rule.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "autoschedule/access_strides.h"
+#include "autoschedule/block_loops.h"
+#include "ir/analysis.h"
+#include "ir/structural.h"
+#include "schedule/assign_or_return.h"
+
+namespace tilewright {
+namespace {
+
+using Done = std::monostate;
+constexpr const char* kName = "row_rule";
+
+// Partial results of the last steps of a reduction by lanes.
+constexpr int64_t kLastLanes = 4;
+// Fewer element operations than this are done before another thread has begun.
+constexpr int64_t kLeastParallelWork = 1024;
+
+// The reduce iterator along which the block reads neighbouring elements, when no spatial one does; else -1.
+int LaneIterator(const BlockNode& block) {
+  if (!block.init) return -1;
+  const std::vector<Access> accesses = AccessesOf(block);
+  int lanes = -1;
+  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    const IterVar& iter = block.iter_vars[i];
+    const auto extent = ExtentOf(iter);
+    if (!extent) return -1;
+    if (*extent == 1) continue;
+    const bool along =
+        std::any_of(accesses.begin(), accesses.end(), [&](const Access& a) { return !a.store && a.strides[i] == 1; });
+    const bool whole = std::all_of(accesses.begin(), accesses.end(), [&](const Access& a) {
+      return a.strides[i] == 1 || (!a.store && a.strides[i] == 0);
+    });
+    if (iter.kind == IterKind::kSpatial && whole) return -1;
+    if (iter.kind == IterKind::kReduce && along) lanes = static_cast<int>(i);
+  }
+  return lanes;
+}
+
+std::vector<IterVar> SpatialIterators(const BlockNode& block) {
+  std::vector<IterVar> spatial;
+  for (const IterVar& iter : block.iter_vars) {
+    if (iter.kind == IterKind::kSpatial) spatial.push_back(iter);
+  }
+  return spatial;
+}
+
+// Whether the first iterators are the rows, and the block accesses the other blocks' buffers at its own row.
+bool WorksOnRows(const BlockScope& scope, const BlockNode& block, const std::vector<Expr>& rows) {
+  if (block.iter_vars.size() < rows.size()) return false;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const IterVar& iter = block.iter_vars[i];
+    if (iter.kind != IterKind::kSpatial || !StructuralEqual(iter.domain.extent, rows[i])) return false;
+  }
+  auto own_row = [&](const BufferRegion& region) {
+    if (scope.Writers(region.buffer).empty()) return true;
+    if (region.region.size() < rows.size()) return false;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (!region.region[i].min.same_as(block.iter_vars[i].var)) return false;
+    }
+    return true;
+  };
+  return std::all_of(block.reads.begin(), block.reads.end(), own_row) &&
+         std::all_of(block.writes.begin(), block.writes.end(), own_row);
+}
+
+bool IsAlone(const BlockScope& scope, const ScopeChild& child) {
+  return HasTrivialBindings(*child.realize, child.loops) &&
+         std::all_of(child.loops.begin(), child.loops.end(),
+                     [](const ForNode* loop) { return loop->kind == ForKind::kSerial; }) &&
+         std::none_of(scope.children().begin(), scope.children().end(), [&](const ScopeChild& other) {
+           return other.id() != child.id() && !other.loops.empty() && !child.loops.empty() &&
+                  other.loops[0] == child.loops[0];
+         });
+}
+
+// One block of the chain while it is scheduled.
+struct Stage {
+  BlockRv block;
+  int lanes = -1;  // the iterator that becomes vectors, or -1
+  bool partial = false;
+};
+
+class RowSchedule {
+ public:
+  RowSchedule(Schedule& sch, const Target& target, Choices& choices) : sch_(sch), target_(target), choices_(choices) {}
+
+  Outcome<Done> Apply(const std::vector<BlockRv>& chain) {
+    name_ = RealizeOf(sch_, chain.back()).block->name;
+    rows_ = RowCount(chain);
+    for (const BlockRv& block : chain) TW_RETURN_IF_REFUSED(AddStages(block));
+    TW_RETURN_IF_REFUSED(Place());
+    for (const Stage& stage : stages_) TW_RETURN_IF_REFUSED(WriteStage(stage));
+    TW_ASSIGN_OR_RETURN(const Choices::Pick parallel,
+                        choices_.Take(sch_, name_ + ".parallel", {0, 1}, work_ >= kLeastParallelWork ? 1 : 0));
+    if (parallel.value == 1 && ExtentOf(sch_, row_).value_or(2) > 1) return sch_.Parallel(row_);
+    return Done();
+  }
+
+ private:
+  size_t RowCount(const std::vector<BlockRv>& chain) {
+    for (const BlockRv& block : chain) {
+      const BlockNode& node = *RealizeOf(sch_, block).block;
+      if (LaneIterator(node) >= 0) return SpatialIterators(node).size();
+    }
+    return 0;
+  }
+
+  int Lanes(const BlockNode& block) const { return target_.lanes(block.writes[0].buffer->dtype.bits()); }
+
+  Outcome<Done> AddStages(BlockRv block) {
+    const Block kept = RealizeOf(sch_, block).block;
+    const BlockNode& node = *kept;
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch_, block, kName));
+    int64_t work = 1;
+    std::vector<LoopRv> rows, others;
+    for (size_t i = 0; i < loops.size(); ++i) {
+      work *= ExtentOf(node.iter_vars[i]).value_or(64);
+      (node.iter_vars[i].kind == IterKind::kSpatial ? rows : others).push_back(loops[i]);
+    }
+    work_ += work;
+    const int iterator = LaneIterator(node);
+    const int lanes = Lanes(node);
+    if (iterator < 0 || lanes < 2) {
+      stages_.push_back({block, ElementwiseAxis(node)});
+      return Done();
+    }
+    const int64_t extent = *ExtentOf(node.iter_vars[static_cast<size_t>(iterator)]);
+    std::vector<int64_t> widths;
+    for (int64_t vectors : {1, 2, 4, 8}) {
+      if (extent >= vectors * lanes) widths.push_back(vectors);
+    }
+    const LoopRv lane_loop = loops[static_cast<size_t>(iterator)];
+    std::vector<LoopRv> order = rows;
+    for (const LoopRv& loop : others) {
+      if (loop.index != lane_loop.index) order.push_back(loop);
+    }
+    order.push_back(lane_loop);
+    if (order.size() > 1) TW_RETURN_IF_REFUSED(sch_.Reorder(order));
+    if (widths.empty()) {
+      stages_.push_back({block});
+      return Done();
+    }
+    // Enough partial results to hide the latency of one operation, and several of them for each.
+    const size_t preferred = extent >= 8 * lanes && widths.size() > 2 ? 2 : 0;
+    TW_ASSIGN_OR_RETURN(const Choices::Pick vectors,
+                        choices_.Take(sch_, node.name + ".lane_vectors", widths, preferred));
+    std::vector<int64_t> steps = {vectors.value * lanes};
+    if (vectors.value > 1) steps.push_back(lanes);
+    if (lanes > kLastLanes) steps.push_back(kLastLanes);
+    LoopRv loop = lane_loop;
+    for (int64_t step : steps) {
+      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(loop, {Value(), Value(step)}));
+      TW_ASSIGN_OR_RETURN(const BlockRv partial, sch_.Rfactor(parts[1], -1));
+      stages_.push_back({partial, 0, true});
+      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> left, sch_.GetLoops(block));
+      loop = left.back();
+    }
+    stages_.push_back({block});
+    return Done();
+  }
+
+  // The last iterator of an elementwise stage, when it is not a row's.
+  int ElementwiseAxis(const BlockNode& node) const {
+    if (node.init || node.iter_vars.size() <= rows_) return -1;
+    const size_t last = node.iter_vars.size() - 1;
+    for (const Access& access : AccessesOf(node)) {
+      if (access.store && access.strides[last] != 1) return -1;
+    }
+    return static_cast<int>(last);
+  }
+
+  // All stages into one loop over rows, that of the first one.
+  Outcome<Done> Place() {
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch_.GetLoops(stages_[0].block));
+    const std::vector<LoopRv> rows(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(rows_));
+    if (rows.empty()) return Refusal{kName, "{block0} has no rows", {RealizeOf(sch_, stages_[0].block).block->id}};
+    row_ = rows[0];
+    if (rows.size() > 1) {
+      TW_ASSIGN_OR_RETURN(row_, sch_.Fuse(rows));
+    }
+    std::vector<BlockRv> left;
+    for (size_t i = 1; i < stages_.size(); ++i) {
+      if (!sch_.ReverseComputeAt(stages_[i].block, row_).ok()) left.push_back(stages_[i].block);
+    }
+    // What has no producer in the loop has consumers there.
+    for (size_t i = left.size(); i-- > 0;) {
+      TW_RETURN_IF_REFUSED(sch_.ComputeAt(left[i], row_));
+    }
+    return Done();
+  }
+
+  // The loop inside of a row that the iterator is bound to, if it has one.
+  Outcome<std::optional<LoopRv>> LoopOfIterator(BlockRv block, int iterator) {
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch_, block, row_));
+    const Expr binding = RealizeOf(sch_, block).bindings[static_cast<size_t>(iterator)];
+    std::optional<LoopRv> found;
+    for (const LoopRv& loop : loops) {
+      if (UsesVar(binding, LoopOf(sch_, loop).var)) found = loop;
+    }
+    return found;
+  }
+
+  Outcome<Done> WriteStage(const Stage& stage) {
+    const Block node = RealizeOf(sch_, stage.block).block;
+    // A buffer that outlives the function stays where it is.
+    const bool small = stage.partial || stage.lanes < 0;
+    if (small) (void)sch_.SetScope(stage.block, 0, "register").ok();
+    if (stage.lanes < 0) {
+      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch_, stage.block, row_));
+      if (loops.size() == 1 && ExtentOf(sch_, loops[0]).value_or(kLastLanes + 1) <= kLastLanes) {
+        return sch_.Unroll(loops[0]);
+      }
+      return Done();
+    }
+    TW_ASSIGN_OR_RETURN(const std::optional<LoopRv> lanes, LoopOfIterator(stage.block, stage.lanes));
+    if (!lanes) return Done();
+    if (stage.partial) return WritePartial(stage.block, *lanes);
+    const std::vector<int64_t> widths = {1, 2, 4, 8};
+    TW_ASSIGN_OR_RETURN(const Choices::Pick vectors, choices_.Take(sch_, node->name + ".row_vectors", widths, 2));
+    const int64_t width = vectors.value * Lanes(*node);
+    if (ExtentOf(sch_, *lanes).value_or(0) <= width) return sch_.Vectorize(*lanes);
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(*lanes, {Value(), Value(width)}));
+    return sch_.Vectorize(parts[1]);
+  }
+
+  Outcome<Done> WritePartial(BlockRv block, LoopRv lanes) {
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch_, block, row_));
+    std::vector<LoopRv> order;
+    for (const LoopRv& loop : loops) {
+      if (sch_.Get(loop).As<LoopRef>()->id != sch_.Get(lanes).As<LoopRef>()->id) order.push_back(loop);
+    }
+    if (!order.empty() && RealizeOf(sch_, block).block->init) {
+      order.push_back(lanes);
+      TW_RETURN_IF_REFUSED(sch_.Reorder(order));
+      TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(block, order[0]));
+      TW_RETURN_IF_REFUSED(WriteOut(sch_, init, row_, true));
+    }
+    if (order.size() == 2 && ExtentOf(sch_, order[0]).value_or(kLastLanes * 2 + 1) <= kLastLanes * 2) {
+      TW_RETURN_IF_REFUSED(sch_.Unroll(order[0]));
+    }
+    return sch_.Vectorize(lanes);
+  }
+
+  Schedule& sch_;
+  const Target& target_;
+  Choices& choices_;
+  std::string name_;
+  size_t rows_ = 0;
+  int64_t work_ = 0;
+  std::vector<Stage> stages_;  // in the order of the program
+  LoopRv row_;
+};
+
+}  // namespace
+
+std::vector<uint32_t> RowChain(const BlockScope& scope, uint32_t block) {
+  const ScopeChild* start = scope.Find(block);
+  if (start == nullptr || LaneIterator(*start->realize->block) < 0 || !IsAlone(scope, *start)) return {};
+  std::vector<Expr> rows;
+  for (const IterVar& iter : SpatialIterators(*start->realize->block)) rows.push_back(iter.domain.extent);
+  std::vector<uint32_t> chain = {block}, open = {block};
+  while (!open.empty()) {
+    const uint32_t id = open.back();
+    open.pop_back();
+    std::vector<uint32_t> next = scope.Producers(id);
+    const std::vector<uint32_t> consumers = scope.Consumers(id);
+    next.insert(next.end(), consumers.begin(), consumers.end());
+    for (uint32_t other : next) {
+      const ScopeChild* child = scope.Find(other);
+      if (std::find(chain.begin(), chain.end(), other) != chain.end() || child == nullptr) continue;
+      const BlockNode& node = *child->realize->block;
+      const bool reduces = LaneIterator(node) >= 0;
+      const bool same_rows = !reduces || SpatialIterators(node).size() == rows.size();
+      if (!same_rows || (node.init && !reduces) || !IsAlone(scope, *child) || !WorksOnRows(scope, node, rows)) continue;
+      chain.push_back(other);
+      open.push_back(other);
+    }
+  }
+  std::vector<uint32_t> in_order;
+  for (const ScopeChild& child : scope.children()) {
+    if (std::find(chain.begin(), chain.end(), child.id()) != chain.end()) in_order.push_back(child.id());
+  }
+  return in_order;
+}
+
+Outcome<Done> ScheduleRows(Schedule& sch, const std::vector<BlockRv>& chain, const Target& target, Choices& choices) {
+  return RowSchedule(sch, target, choices).Apply(chain);
+}
+
+}  // namespace tilewright
