@@ -14,6 +14,10 @@ bool UsesVar(const Expr& e, const std::function<bool(const VarNode*)>& predicate
   return found;
 }
 bool UsesVar(const Expr& e, const Var& var) {
+  // What nearly all indices consist of.
+  if (!e || isa<IntImmNode>(e)) return false;
+  if (isa<VarNode>(e)) return e.get() == var.get();
+  if (const auto* op = dyn_cast<BinaryNode>(e)) return UsesVar(op->a, var) || UsesVar(op->b, var);
   return UsesVar(e, [&](const VarNode* used) { return used == var.get(); });
 }
 bool UsesVar(const Range& range, const Var& var) { return UsesVar(range.min, var) || UsesVar(range.extent, var); }

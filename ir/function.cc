@@ -40,7 +40,7 @@ class IdAssigner : public StmtMutator {
 // Searches for one id; statements are entered in order, expressions never.
 class PathFinder : public StmtVisitor {
  public:
-  explicit PathFinder(uint32_t id) : id_(id) {}
+  explicit PathFinder(uint32_t id) : id_(id) { path_.reserve(32); }
   using StmtVisitor::Visit;
   void Visit(const Stmt& s) override {
     if (found_ || !s) return;

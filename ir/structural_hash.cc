@@ -1,7 +1,7 @@
 // The hash half of ir/structural.h.
 #include <bit>
-#include <unordered_map>
 
+#include "absl/container/flat_hash_map.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
 
@@ -207,7 +207,7 @@ class Hasher : public Visitor {
   const bool map_free_;
   uint64_t hash_ = 0;
   uint64_t count_ = 0;
-  std::unordered_map<const Node*, uint64_t> numbers_;
+  absl::flat_hash_map<const Node*, uint64_t> numbers_;
 };
 
 }  // namespace

@@ -1,8 +1,9 @@
 #include "ir/well_formed.h"
 
-#include <unordered_map>
-#include <unordered_set>
+#include <algorithm>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "ir/functor.h"
 
 namespace tilewright {
@@ -25,7 +26,7 @@ class Checker : public Visitor {
   using Visitor::Visit;
 
  protected:
-  void VisitVar(const VarNode* op) override { Use(op, "variable " + op->name); }
+  void VisitVar(const VarNode* op) override { Use(op, "variable ", op->name); }
   void VisitLoad(const LoadNode* op) override {
     Access(op->buffer, op->indices);
     Visitor::VisitLoad(op);
@@ -49,7 +50,7 @@ class Checker : public Visitor {
   void VisitFor(const ForNode* op) override {
     const uint32_t outer = object_;
     object_ = op->id;
-    CheckId(op->id, "loop " + op->var.name());
+    CheckId(op->id, "loop ", op->var.name());
     Visit(op->min);
     Visit(op->extent);
     if (!op->var.dtype().is_index()) Report("loop variable " + op->var.name() + " is not an integer");
@@ -82,7 +83,7 @@ class Checker : public Visitor {
     Forget(op->buffer);
   }
   void VisitDeclBuffer(const DeclBufferNode* op) override {
-    Use(op->buffer->data.get(), "the memory of buffer " + op->buffer->name);
+    Use(op->buffer->data.get(), "the memory of buffer ", op->buffer->name);
     buffers_.insert(op->buffer.get());
     Visit(op->body);
     buffers_.erase(op->buffer.get());
@@ -96,24 +97,13 @@ class Checker : public Visitor {
   void VisitBlock(const BlockNode* op) override {
     const uint32_t outer = object_;
     object_ = op->id;
-    CheckId(op->id, "block " + op->name);
-    // Loop variables from around are hidden.
-    std::unordered_map<const Node*, bool> hidden;
-    for (auto it = defined_.begin(); it != defined_.end();) {
-      if (it->second) {
-        ++it;
-      } else {
-        hidden.insert(*it);
-        it = defined_.erase(it);
-      }
-    }
+    CheckId(op->id, "block ", op->name);
+    // Domains may depend on what is outside.
     for (const IterVar& iter : op->iter_vars) {
-      // Domains may depend on what is outside.
-      defined_.insert(hidden.begin(), hidden.end());
       Visit(iter.domain.min);
       Visit(iter.domain.extent);
-      for (const auto& [node, kept] : hidden) defined_.erase(node);
     }
+    ++depth_;
     for (const IterVar& iter : op->iter_vars) Define(iter.var.get(), iter.var.name(), true);
     for (const Buffer& buffer : op->alloc_buffers) DefineBuffer(buffer, false);
     for (const BufferRegion& region : op->reads) Region(region);
@@ -127,28 +117,33 @@ class Checker : public Visitor {
     for (const IterVar& iter : op->iter_vars) defined_.erase(iter.var.get());
     for (const Buffer& buffer : op->alloc_buffers) Forget(buffer);
     for (const MatchBuffer& match : op->match_buffers) Forget(match.buffer);
-    defined_.insert(hidden.begin(), hidden.end());
+    --depth_;
     object_ = outer;
   }
 
  private:
   void Report(std::string reason) { violations_.push_back({object_, std::move(reason)}); }
-  void CheckId(uint32_t id, const std::string& what) {
-    if (id == 0) return Report(what + " has no id");
-    if (id >= function_->next_id) Report(what + " has an id that is not below the function's next id");
-    if (!ids_.insert(id).second) Report(what + " has the id of another loop or block");
+  // `kind` and `name` together say what it is: "loop ", "i".
+  void CheckId(uint32_t id, const char* kind, const std::string& name) {
+    if (id == 0) return Report(kind + name + " has no id");
+    if (id >= function_->next_id) Report(kind + name + " has an id that is not below the function's next id");
+    if (!ids_.insert(id).second) Report(kind + name + " has the id of another loop or block");
   }
-  // `kept`: visible inside of blocks (everything but loop variables).
-  void Define(const Node* node, const std::string& name, bool kept) {
+  // `everywhere`: visible inside of blocks, as all but loop variables is.
+  void Define(const Node* node, const std::string& name, bool everywhere) {
     if (!ever_.insert(node).second) Report("variable " + name + " is defined twice");
-    defined_[node] = kept;
+    defined_[node] = everywhere ? kEverywhere : depth_;
+  }
+  bool IsDefined(const Node* node) const {
+    const auto it = defined_.find(node);
+    return it != defined_.end() && (it->second == kEverywhere || it->second == depth_);
   }
   void DefineBuffer(const Buffer& buffer, bool symbols) {
     if (!buffers_.insert(buffer.get()).second) Report("buffer " + buffer->name + " is defined twice");
-    if (!defined_.contains(buffer->data.get())) Define(buffer->data.get(), buffer->data.name(), true);
+    if (!IsDefined(buffer->data.get())) Define(buffer->data.get(), buffer->data.name(), true);
     auto define_or_visit = [&](const Expr& e) {
       const auto* var = dyn_cast<VarNode>(e);
-      if (symbols && var != nullptr && !defined_.contains(var)) return Define(var, var->name, true);
+      if (symbols && var != nullptr && !IsDefined(var)) return Define(var, var->name, true);
       Visit(e);
     };
     for (const Expr& extent : buffer->shape) define_or_visit(extent);
@@ -159,8 +154,8 @@ class Checker : public Visitor {
     buffers_.erase(buffer.get());
     defined_.erase(buffer->data.get());
   }
-  void Use(const Node* node, const std::string& what) {
-    if (!defined_.contains(node)) Report(what + " is used outside of its definition");
+  void Use(const Node* node, const char* kind, const std::string& name) {
+    if (!IsDefined(node)) Report(kind + name + " is used outside of its definition");
   }
   void UseBuffer(const Buffer& buffer) {
     if (!buffers_.contains(buffer.get())) Report("buffer " + buffer->name + " is used outside of its definition");
@@ -189,9 +184,12 @@ class Checker : public Visitor {
   const Function& function_;
   uint32_t object_ = 0;
   std::vector<WellFormedViolation> violations_;
-  std::unordered_map<const Node*, bool> defined_;
-  std::unordered_set<const Node*> ever_, buffers_;
-  std::unordered_set<uint32_t> ids_;
+  // Of what is visible: kEverywhere, or the number of blocks around a loop, in which alone its variable is visible.
+  static constexpr int kEverywhere = -1;
+  int depth_ = 0;
+  absl::flat_hash_map<const Node*, int> defined_;
+  absl::flat_hash_set<const Node*> ever_, buffers_;
+  absl::flat_hash_set<uint32_t> ids_;
 };
 
 }  // namespace

@@ -63,11 +63,14 @@ class Checker : public Visitor {
              const std::vector<BufferRegion>& declared, const char* verb) {
     for (const BufferRegion& region : touched) {
       const BufferRegion* found = nullptr;
+      bool contained = false;
       for (const BufferRegion& candidate : declared) {
-        if (candidate.buffer.same_as(region.buffer)) found = &candidate;
-        if (found != nullptr && Contains(*found, region)) break;
+        if (!candidate.buffer.same_as(region.buffer)) continue;
+        found = &candidate;
+        contained = Contains(candidate, region);
+        if (contained) break;
       }
-      if (found != nullptr && Contains(*found, region)) continue;
+      if (contained) continue;
       const bool gather = found != nullptr && IsGather(block->body, region.buffer);
       std::string reason = "block " + block->name + " " + verb + " " + Print(region);
       reason += found == nullptr ? ", which it does not declare" : ", but declares only " + Print(*found);
@@ -76,9 +79,7 @@ class Checker : public Visitor {
   }
   bool Contains(const BufferRegion& outer, const BufferRegion& inner) {
     for (size_t d = 0; d < inner.region.size(); ++d) {
-      const Range &o = outer.region[d], &i = inner.region[d];
-      if (!analyzer_.CanProveLessEqual(o.min, i.min)) return false;
-      if (!analyzer_.CanProveLessEqual(i.min + i.extent, o.min + o.extent)) return false;
+      if (!analyzer_.CanProveInside(inner.region[d], outer.region[d])) return false;
     }
     return true;
   }

@@ -29,8 +29,14 @@ bool Analyzer::CanProveEqual(const Expr& a, const Expr& b) {
   if (x && y) return *x == *y;
   return context_->Prove(a == b);
 }
-bool Analyzer::CanProveLess(const Expr& a, const Expr& b) { return context_->Prove(a < b); }
-bool Analyzer::CanProveLessEqual(const Expr& a, const Expr& b) { return context_->Prove(a <= b); }
+bool Analyzer::CanProveLess(const Expr& a, const Expr& b) { return context_->ProveInequality(a, b, true); }
+bool Analyzer::CanProveLessEqual(const Expr& a, const Expr& b) { return context_->ProveInequality(a, b, false); }
+bool Analyzer::CanProveInside(const Range& inner, const Range& outer) {
+  const bool same_min = SameExpr(inner.min, outer.min);
+  if (same_min && SameExpr(inner.extent, outer.extent)) return true;
+  return (same_min || CanProveLessEqual(outer.min, inner.min)) &&
+         CanProveLessEqual(inner.min + inner.extent, outer.min + outer.extent);
+}
 bool Analyzer::CanProveDivisible(const Expr& e, const Expr& divisor) {
   return context_->Prove(FloorMod(e, divisor) == Expr(0));
 }

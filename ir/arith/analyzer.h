@@ -71,6 +71,8 @@ class Analyzer {
   bool CanProveEqual(const Expr& a, const Expr& b);
   bool CanProveLess(const Expr& a, const Expr& b);
   bool CanProveLessEqual(const Expr& a, const Expr& b);
+  // Whether every value of the one range lies in the other.
+  bool CanProveInside(const Range& inner, const Range& outer);
   // Whether `divisor` (a positive expression) divides `e`.
   bool CanProveDivisible(const Expr& e, const Expr& divisor);
 

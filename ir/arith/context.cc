@@ -32,8 +32,12 @@ const Context::Binding* Context::Find(const VarNode* var) const {
   return it == index_.end() || it->second < 0 ? nullptr : &bindings_[it->second];
 }
 
-void Context::Push(Binding binding) {
-  if (index_.empty()) index_.reserve(14);
+void Context::Push(Binding&& binding) {
+  if (index_.empty()) {
+    index_.reserve(28);
+    bindings_.reserve(16);
+    undo_.reserve(32);
+  }
   int& newest = index_.try_emplace(binding.var.get(), -1).first->second;
   binding.previous = newest;
   newest = static_cast<int>(bindings_.size());
@@ -43,19 +47,18 @@ void Context::Push(Binding binding) {
 }
 
 void Context::BindRange(const Var& var, const Range& range, bool not_empty) {
+  const Binding* old = Find(var.get());
+  if (old != nullptr && old->value) return;  // The value says more than any range.
   Binding binding;
-  binding.var = var;
-  if (const Binding* old = Find(var.get())) {
-    binding.bounds = old->bounds;
-    binding.symbolic = old->symbolic;
-    if (old->value) return;  // The value says more than any range.
-  }
+  if (old != nullptr) binding.bounds = old->bounds;
   auto min = range.min ? AsInt(range.min) : 0, extent = AsInt(range.extent);
   if (min && extent) {
     binding.bounds = Intersect(binding.bounds, {*min, SaturatingAdd(SaturatingAdd(*min, *extent), -1)});
-    Push(std::move(binding));
-    return;
+    if (old != nullptr && binding.bounds == old->bounds) return;  // Nothing new.
   }
+  binding.var = var;
+  if (old != nullptr) binding.symbolic = old->symbolic;
+  if (min && extent) return Push(std::move(binding));
   Sum least = range.min ? ToSum(range.min) : Sum::Constant(var.dtype(), 0);
   Sum size = ToSum(range.extent);
   Sum at_least_one = size;

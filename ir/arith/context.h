@@ -51,6 +51,8 @@ class Context {
   Bounds BoundsOf(const Sum& sum) const;
 
   // ---- Proofs (prove.cc)
+  // Whether a <= b, or a < b, always.
+  bool ProveInequality(const Expr& a, const Expr& b, bool strict);
   // Whether sum >= 0 always.
   bool ProveNonNegative(const Sum& sum);
   bool Prove(const Expr& condition);
@@ -68,6 +70,13 @@ class Context {
     Expr value;                                     // null unless bound to a value
     int previous = -1;                              // the binding that this one hides
   };
+  // Variables are nodes, which differ in the upper bits of their addresses too little for a hash that keeps those alone.
+  struct VarHash {
+    size_t operator()(const VarNode* var) const {
+      const size_t mixed = reinterpret_cast<size_t>(var) * 0x9e3779b97f4a7c15;
+      return mixed ^ (mixed >> 32);
+    }
+  };
   // A known interval of a split or of a compound atom.
   struct AtomFact {
     Term term;  // scale 1
@@ -80,7 +89,7 @@ class Context {
   enum class Undoable : uint8_t { kBinding, kFact, kAtomFact, kKnown };
 
   const Binding* Find(const VarNode* var) const;
-  void Push(Binding binding);
+  void Push(Binding&& binding);
   void PushFact(Sum fact);  // fact >= 0
   void PushAtomFact(const Term& term, Bounds bounds);
   void PushKnown(const Expr& condition, bool holds);
@@ -128,8 +137,8 @@ class Context {
   bool ProveWithAtom(const Sum& sum, size_t term, const Expr& atom);
 
   std::vector<Binding> bindings_;
-  absl::flat_hash_map<const VarNode*, int> index_;  // the newest binding of each variable
-  std::vector<Sum> facts_;                          // each is >= 0; at least two terms
+  absl::flat_hash_map<const VarNode*, int, VarHash> index_;  // the newest binding of each variable
+  std::vector<Sum> facts_;                                   // each is >= 0; at least two terms
   std::vector<AtomFact> atom_facts_;
   std::vector<Known> known_;
   std::vector<Undoable> undo_;

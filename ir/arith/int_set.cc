@@ -22,18 +22,36 @@ struct Interval {
 
 Interval PointInterval(Sum sum) { return {sum, sum, 0}; }
 
+IntSet ToSet(const Interval& x, Context* context) {
+  IntSet set;
+  if (x.min) set.min = context->FromSum(*x.min);
+  if (x.max) set.max = context->FromSum(*x.max);
+  set.stride = x.stride;
+  if (set.min && set.max && set.stride != 0 && SameExpr(set.min, set.max)) set.stride = 0;
+  if (!set.min || !set.max) set.stride = 1;
+  return set;
+}
+
 class SetEvaluator {
  public:
   SetEvaluator(const Domain& relaxed, Context* context) : context_(*context) {
+    ranges_.reserve(relaxed.size());
     for (const auto& [var, range] : relaxed) {
       ranges_.push_back({var.get(), range});
       context_.BindRange(var, range);
     }
   }
 
-  Interval Eval(const Expr& e) { return Tighten(context_.ToSum(e)); }
+  IntSet SetOf(const Expr& e) { return ToSet(Eval(e), &context_); }
+  IntSet SetOf(const Range& range) {
+    if (IsInt(range.extent, 1)) return SetOf(range.min);
+    Interval first = Eval(range.min), last = Eval(range.min + range.extent - Const(range.min.dtype(), 1));
+    return ToSet({std::move(first.min), std::move(last.max), 1}, &context_);
+  }
 
  private:
+  Interval Eval(const Expr& e) { return Tighten(context_.ToSum(e)); }
+
   bool IsRelaxed(const Expr& e) const {
     return UsesVar(e, [&](const VarNode* var) {
       return std::any_of(ranges_.begin(), ranges_.end(), [&](const auto& r) { return r.first == var; });
@@ -281,16 +299,6 @@ class SetEvaluator {
   std::vector<std::pair<const VarNode*, Range>> ranges_;
 };
 
-IntSet ToSet(const Interval& x, Context* context) {
-  IntSet set;
-  if (x.min) set.min = context->FromSum(*x.min);
-  if (x.max) set.max = context->FromSum(*x.max);
-  set.stride = x.stride;
-  if (set.min && set.max && set.stride != 0 && SameExpr(set.min, set.max)) set.stride = 0;
-  if (!set.min || !set.max) set.stride = 1;
-  return set;
-}
-
 }  // namespace
 
 IntSet IntSet::FromRange(const Range& range) {
@@ -304,24 +312,24 @@ IntSet EvalSet(const Expr& e, const Domain& relaxed, Analyzer* analyzer, const E
   Analyzer::Scope scope(analyzer);
   SetEvaluator evaluator(relaxed, &analyzer->context());
   analyzer->Assume(predicate);
-  return ToSet(evaluator.Eval(e), &analyzer->context());
+  return evaluator.SetOf(e);
 }
 
 IntSet EvalSet(const Range& range, const Domain& relaxed, Analyzer* analyzer, const Expr& predicate) {
   Analyzer::Scope scope(analyzer);
   SetEvaluator evaluator(relaxed, &analyzer->context());
   analyzer->Assume(predicate);
-  Interval first = evaluator.Eval(range.min);
-  if (IsInt(range.extent, 1)) return ToSet(first, &analyzer->context());
-  Interval last = evaluator.Eval(range.min + range.extent - Const(range.min.dtype(), 1));
-  return ToSet({first.min, last.max, 1}, &analyzer->context());
+  return evaluator.SetOf(range);
 }
 
 std::vector<IntSet> EvalSet(const std::vector<Range>& region, const Domain& relaxed, Analyzer* analyzer,
                             const Expr& predicate) {
+  Analyzer::Scope scope(analyzer);
+  SetEvaluator evaluator(relaxed, &analyzer->context());
+  analyzer->Assume(predicate);
   std::vector<IntSet> sets;
   sets.reserve(region.size());
-  for (const Range& range : region) sets.push_back(EvalSet(range, relaxed, analyzer, predicate));
+  for (const Range& range : region) sets.push_back(evaluator.SetOf(range));
   return sets;
 }
 

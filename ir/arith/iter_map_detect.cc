@@ -22,7 +22,7 @@ struct Use {
 
 struct MarkUses {
   std::shared_ptr<IterMark> mark;
-  std::vector<Use> uses;
+  absl::InlinedVector<Use, 2> uses;
 };
 
 class Detector {
@@ -35,11 +35,20 @@ class Detector {
     IterDomain iterators(domain, &analyzer_);
     Expr failed;
     if (!iterators.Apply(predicate, &failed)) return Fail(IterMapError::Code::kPredicate, failed);
+    // One allocation for the marks of all iterators.
+    const size_t count = iterators.iterators().size();
+    auto marks = std::make_shared<std::vector<IterMark>>();
+    marks->reserve(count);
+    map.iterators.reserve(count);
+    marks_.reserve(count + 4);
     for (const IterDomain::Iterator& iterator : iterators.iterators()) {
-      auto mark = std::make_shared<IterMark>(IterMark{iterator.var, {}, iterator.extent});
+      marks->push_back({iterator.var, {}, iterator.extent});
+      const std::shared_ptr<IterMark> mark(marks, &marks->back());
       map.iterators.push_back({mark, iterator.value});
       marks_.push_back({mark, {}});
     }
+    map.indices.reserve(indices.size());
+    map.extents.reserve(indices.size());
     map.domain = iterators.DomainValues();
     for (index_ = 0; index_ < indices.size(); ++index_) {
       Sum sum = context_.ToSum(indices[index_]);
@@ -79,6 +88,7 @@ class Detector {
   bool ParseSum(const Sum& sum, IterSum* result) {
     if (sum.overflow) return Refuse(IterMapError::Code::kNotAffine, {});
     Sum base = Sum::Constant(sum.dtype, sum.base);
+    result->args.reserve(sum.terms.size());
     for (const Term& term : sum.terms) {
       if (!UsesIterators(term.atom)) {
         base.terms.push_back(term);
@@ -211,8 +221,23 @@ class Detector {
     return true;
   }
 
+  // Whether they already are in the order that Contiguous gives them, as far as constants show.
+  static bool IsContiguous(const std::vector<IterSplit>& args) {
+    for (size_t i = 0; i < args.size(); ++i) {
+      const Monomial& scale = args[i].scale;
+      if (!scale.IsConstant() || scale.scale <= 0) return false;
+      if (i == 0) continue;
+      const Monomial &larger = args[i - 1].scale, &extent = args[i].extent;
+      if (!extent.IsConstant() || extent.scale <= 1 || larger.scale != SaturatingMul(scale.scale, extent.scale)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   // Orders the arguments so that each scale is the next one's times its extent.
   bool Contiguous(IterSum* sum) {
+    if (IsContiguous(sum->args)) return true;
     std::vector<IterSplit> rest = std::move(sum->args), ordered;
     sum->args.clear();
     auto size = [](const Monomial& m) { return std::pair(m.factors.size(), m.scale); };
@@ -323,12 +348,10 @@ class Detector {
     const IterMark& mark = *entry.mark;
     if (!mark.var && entry.uses.empty()) return true;  // Nothing depends on it any more.
     bool from_zero = !mark.sum.base || IsInt(mark.sum.base, 0);
-    // A chain from the lowest split to the highest: what lies below `reached` is used or skipped. The least value with
-    // given split values is the sum of (value * lower), so every combination occurs when the largest such sum does.
-    std::vector<const Use*> rest;
+    // A chain from the lowest split to the highest: what lies below `reached` is used or skipped.
+    absl::InlinedVector<const Use*, 4> rest, chain;
     for (const Use& use : entry.uses) rest.push_back(&use);
-    Monomial reached, product;
-    Expr largest = Const(dtype_, 0);
+    Monomial reached;
     bool gaps = false;
     while (!rest.empty()) {
       auto next = std::find_if(rest.begin(), rest.end(), [&](const Use* use) { return Equal(use->lower, reached); });
@@ -351,8 +374,7 @@ class Detector {
       const Use& use = **next;
       index_ = use.index;
       reached = use.lower * use.extent;
-      product = product * use.extent;
-      largest = largest + (use.extent.ToExpr(dtype_) - 1) * use.lower.ToExpr(dtype_);
+      chain.push_back(&use);
       rest.erase(next);
     }
     bool covers = !gaps && (Equal(reached, mark.extent) && from_zero);
@@ -360,16 +382,25 @@ class Detector {
     if (level_ == IterMapLevel::kBijective) {
       return Refuse(IterMapError::Code::kNotBijective, MarkExpr(mark));
     }
+    // The least value with given split values is the sum of (value * lower), so every combination occurs when the
+    // largest such sum does.
+    auto all_combinations = [&] {
+      if (!from_zero) return false;
+      Expr largest = Const(dtype_, 0);
+      for (const Use* use : chain) {
+        largest = largest + (use->extent.ToExpr(dtype_) - 1) * use->lower.ToExpr(dtype_);
+      }
+      return analyzer_.CanProveLess(largest, mark.extent.ToExpr(dtype_));
+    };
     if (level_ == IterMapLevel::kSurjective) {
       if (entry.uses.empty()) return true;
-      if (!from_zero || !analyzer_.CanProveLess(largest, mark.extent.ToExpr(dtype_))) {
+      if (!all_combinations()) {
         return Refuse(IterMapError::Code::kNotSurjective, MarkExpr(mark));
       }
       map->injective = false;
       return true;
     }
-    bool surjective = from_zero && analyzer_.CanProveLess(largest, mark.extent.ToExpr(dtype_));
-    map->padded |= !surjective;
+    map->padded |= !all_combinations();
     Expr last = mark.extent.ToExpr(dtype_);
     if (!from_zero) last = last + mark.sum.base;
     bool starts_at_zero = from_zero || analyzer_.CanProve(mark.sum.base >= 0);

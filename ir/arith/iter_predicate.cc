@@ -25,6 +25,7 @@ void FlattenAnd(const Expr& e, std::vector<Expr>* conditions) {
 }  // namespace
 
 IterDomain::IterDomain(const Domain& domain, Analyzer* analyzer) : analyzer_(*analyzer), domain_(domain) {
+  iterators_.reserve(domain.size());
   for (const auto& [var, range] : domain) {
     Expr extent = isa<IntImmNode>(range.extent) ? range.extent : analyzer->Simplify(range.extent);
     Iterator iterator{var, Monomial::Of(extent), var};

@@ -229,7 +229,40 @@ bool Context::ProveByAtoms(const Sum& sum) {
   return false;
 }
 
-bool Context::Prove(const Expr& condition) { return !condition || IsTrue(Simplify(condition)); }
+bool Context::Prove(const Expr& condition) {
+  if (!condition) return true;
+  const auto* op = dyn_cast<BinaryNode>(condition);
+  if (op != nullptr && known_.empty() && op->a.dtype().is_index()) {
+    switch (op->op) {
+      case BinaryOp::kLT:
+      case BinaryOp::kLE:
+        return ProveInequality(op->a, op->b, op->op == BinaryOp::kLT);
+      case BinaryOp::kGT:
+      case BinaryOp::kGE:
+        return ProveInequality(op->b, op->a, op->op == BinaryOp::kGT);
+      case BinaryOp::kEQ: {
+        Sum difference = ToSum(op->a);
+        AddExpr(&difference, op->b, -1);
+        return !difference.overflow && DecideZero(difference) == true;
+      }
+      default:
+        break;
+    }
+  }
+  return IsTrue(Simplify(condition));
+}
+
+bool Context::ProveInequality(const Expr& a, const Expr& b, bool strict) {
+  // An assumption that stands for itself is found by the condition.
+  if (!known_.empty() || a.dtype() != b.dtype() || !a.dtype().is_index()) {
+    return IsTrue(Simplify(strict ? a < b : a <= b));
+  }
+  Sum room = ToSum(a);
+  AddExpr(&room, b, -1);
+  if (strict) room.AddBase(1);
+  room.Negate();
+  return ProveNonNegative(room);
+}
 
 std::optional<bool> Context::DecideZero(const Sum& sum) {
   Bounds bounds = BoundsOf(sum);

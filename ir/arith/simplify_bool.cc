@@ -9,15 +9,9 @@
 namespace tilewright::arith {
 namespace {
 
-Sum Negated(const Sum& sum) {
-  Sum result = sum;
-  result.base = -sum.base;
-  for (Term& term : result.terms) {
-    result.overflow |= term.scale == kNegInf;
-    term.scale = -term.scale;
-  }
-  result.overflow |= sum.base == kNegInf;
-  return result;
+Sum Negated(Sum sum) {
+  sum.Negate();
+  return sum;
 }
 
 int64_t CommonScale(const Sum& sum) {

@@ -55,7 +55,12 @@ Expr Narrow(const Context& context, DataType dtype, const Expr& e) {
 
 Expr Context::SimplifyIndex(const Expr& e) {
   if (isa<IntImmNode>(e)) return e;
+  if (const auto* var = dyn_cast<VarNode>(e)) {
+    const Binding* binding = Find(var);
+    if (binding == nullptr || !(binding->value || binding->bounds.IsPoint())) return e;
+  }
   Sum sum = ToSum(e);
+  if (IsFormOf(sum, e)) return e;
   Expr result = FromSum(sum);
   if (!result || SameExpr(result, e)) return e;
   return result;

@@ -1,6 +1,7 @@
 #include "ir/arith/sum.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "ir/arith/same_expr.h"
 
@@ -48,10 +49,62 @@ bool MergeDifference(const Term& whole, const Term& part, Term* merged) {
   return false;
 }
 
+// One part of a sum as it is written: a term, or the constant where `term` is null.
+struct Summand {
+  const Term* term;
+  bool subtracted;
+};
+
+// The largest coefficients first, then a positive constant, then what is subtracted.
+absl::InlinedVector<Summand, 8> InOrder(const Sum& sum) {
+  absl::InlinedVector<Summand, 8> order;
+  for (const Term& term : sum.terms) order.push_back({&term, term.scale < 0});
+  if (order.size() > 1) {
+    std::sort(order.begin(), order.end(), [](const Summand& x, const Summand& y) {
+      const Term *a = x.term, *b = y.term;
+      if (a->scale != b->scale) return a->scale > b->scale;
+      if (a->lower != b->lower) return a->lower > b->lower;
+      if (a->upper != b->upper) return a->upper > b->upper;
+      return a < b;  // In the order of the terms.
+    });
+  }
+  if (sum.base > 0) {
+    const auto first_subtracted =
+        std::find_if(order.begin(), order.end(), [](const Summand& summand) { return summand.subtracted; });
+    order.insert(first_subtracted, {nullptr, false});
+  } else if (sum.base < 0) {
+    order.push_back({nullptr, true});
+  }
+  return order;
+}
+
+// The operand of `e` when `e` is `operand op value`, else null.
+const Expr* OperandOf(const Expr* e, BinaryOp op, int64_t value) {
+  const auto* binary = e == nullptr ? nullptr : dyn_cast<BinaryNode>(*e);
+  return binary != nullptr && binary->op == op && IsInt(binary->b, value) ? &binary->a : nullptr;
+}
+
+// Whether `e` is what TermToExpr gives.
+bool IsFormOf(const Term& term, int64_t scale, const Expr* e) {
+  if (scale != 1) e = OperandOf(e, BinaryOp::kMul, scale);
+  if (term.lower != 1) e = OperandOf(e, BinaryOp::kFloorDiv, term.lower);
+  if (term.upper != kNoUpper) e = OperandOf(e, BinaryOp::kFloorMod, term.upper);
+  return e != nullptr && SameExpr(*e, term.atom);
+}
+
 }  // namespace
 
 void Sum::AddBase(int64_t value) {
   if (__builtin_add_overflow(base, value, &base)) overflow = true;
+}
+
+void Sum::Negate() {
+  overflow |= base == kNegInf;
+  if (!overflow) base = -base;
+  for (Term& term : terms) {
+    overflow |= term.scale == kNegInf;
+    if (term.scale != kNegInf) term.scale = -term.scale;
+  }
 }
 
 Factors ProductFactors(const Expr& e) {
@@ -103,35 +156,48 @@ Expr TermToExpr(const Term& term, int64_t scale) {
 Expr SumToExpr(const Sum& sum) {
   if (sum.overflow || !Fits(sum.dtype, sum.base)) return {};
   if (sum.terms.empty()) return Const(sum.dtype, sum.base);
-  absl::InlinedVector<const Term*, 8> order;
-  for (const Term& term : sum.terms) order.push_back(&term);
-  std::sort(order.begin(), order.end(), [](const Term* a, const Term* b) {
-    if (a->scale != b->scale) return a->scale > b->scale;
-    if (a->lower != b->lower) return a->lower > b->lower;
-    if (a->upper != b->upper) return a->upper > b->upper;
-    return a < b;  // In the order of the terms.
-  });
+  // What is subtracted is written as a positive number.
+  if (sum.base == MinValue(sum.dtype)) return {};
+  for (const Term& term : sum.terms) {
+    if (term.scale == kNegInf) return {};
+  }
+  if (sum.terms.size() == 1 && sum.base == 0) return TermToExpr(sum.terms[0], sum.terms[0].scale);
   Expr result;
-  for (const Term* term : order) {
-    if (term->scale < 0) break;
-    Expr e = TermToExpr(*term, term->scale);
+  for (const Summand& summand : InOrder(sum)) {
+    const Term* term = summand.term;
+    Expr e = term == nullptr ? Const(sum.dtype, std::abs(sum.base)) : TermToExpr(*term, std::abs(term->scale));
     if (!e) return {};
-    result = result ? result + e : e;
-  }
-  if (sum.base > 0) result = result ? result + Const(sum.dtype, sum.base) : Const(sum.dtype, sum.base);
-  for (const Term* term : order) {
-    if (term->scale > 0) continue;
-    if (term->scale == kNegInf) return {};
-    if (!result && sum.base == 0 && sum.terms.size() == 1) return TermToExpr(*term, term->scale);
-    Expr e = TermToExpr(*term, -term->scale);
-    if (!e) return {};
-    result = result ? result - e : Const(sum.dtype, 0) - e;
-  }
-  if (sum.base < 0) {
-    if (sum.base == MinValue(sum.dtype)) return {};
-    result = result - Const(sum.dtype, -sum.base);
+    if (summand.subtracted) {
+      result = (result ? std::move(result) : Const(sum.dtype, 0)) - std::move(e);
+    } else {
+      result = result ? std::move(result) + std::move(e) : std::move(e);
+    }
   }
   return result;
+}
+
+bool IsFormOf(const Sum& sum, const Expr& e) {
+  if (sum.overflow || sum.base == kNegInf || e.dtype() != sum.dtype) return false;
+  if (sum.terms.empty()) return IsInt(e, sum.base);
+  if (sum.terms.size() == 1 && sum.base == 0) return IsFormOf(sum.terms[0], sum.terms[0].scale, &e);
+  const auto summands = InOrder(sum);
+  const Expr* rest = &e;
+  // ((first + second) + ...) - last
+  for (size_t i = summands.size(); i-- > 0;) {
+    const auto [term, subtracted] = summands[i];
+    const Expr* part = rest;
+    if (i > 0 || subtracted) {
+      const auto* op = dyn_cast<BinaryNode>(*rest);
+      if (op == nullptr || op->op != (subtracted ? BinaryOp::kSub : BinaryOp::kAdd)) return false;
+      part = &op->b;
+      rest = &op->a;
+    }
+    if (term == nullptr ? !IsInt(*part, std::abs(sum.base))
+                        : term->scale == kNegInf || !IsFormOf(*term, std::abs(term->scale), part)) {
+      return false;
+    }
+  }
+  return !summands[0].subtracted || IsInt(*rest, 0);
 }
 
 bool MergeSplits(const Term& a, const Term& b, Term* merged) {

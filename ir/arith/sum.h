@@ -40,6 +40,7 @@ struct Sum {
   static Sum Constant(DataType dtype, int64_t value) { return {dtype, {}, value, false}; }
   bool IsConstant() const { return terms.empty() && !overflow; }
   void AddBase(int64_t value);
+  void Negate();
 };
 
 // The factors of a product: n * m * 4 has n, m and 4; anything else is its own factor.
@@ -55,6 +56,8 @@ Expr TermToExpr(const Term& term, int64_t scale);
 // The sum as people write it: terms with the largest coefficients first, then a positive constant, then what is
 // subtracted. Null when the sum overflowed or a constant does not fit its type.
 Expr SumToExpr(const Sum& sum);
+// Whether `e` is what SumToExpr gives, found without making that. May be false even so.
+bool IsFormOf(const Sum& sum, const Expr& e);
 
 // If two splits of one atom add up to one split (hi + lo = whole, or whole - hi = lo, or whole - lo = hi): that split.
 bool MergeSplits(const Term& a, const Term& b, Term* merged);
