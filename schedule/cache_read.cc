@@ -7,6 +7,7 @@
 #include "schedule/buffer_selector.h"
 #include "schedule/cache_stage.h"
 #include "schedule/common_refusals.h"
+#include "schedule/loop_ranges.h"
 #include "schedule/relaxed_region.h"
 
 namespace tilewright {
@@ -135,7 +136,7 @@ Outcome<CacheReadResult> CacheRead(const Function& function, uint32_t block_id, 
     }
   }
 
-  BindLoops(&analyzer, place.loops_around);
+  BindLoops(analyzer, place.loops_around);
   const CacheStage stage = MakeCacheStage(buffer, box, memory);
   uint32_t next_id = function->next_id;
   CacheReadResult result;

@@ -5,7 +5,8 @@
 #include "schedule/buffer_selector.h"
 #include "schedule/cache_stage.h"
 #include "schedule/common_refusals.h"
-#include "schedule/coverage.h"
+#include "schedule/instances.h"
+#include "schedule/loop_ranges.h"
 #include "schedule/relaxed_region.h"
 
 namespace tilewright {
@@ -80,8 +81,8 @@ Outcome<CacheWriteResult> CacheWrite(const Function& function, uint32_t block_id
 
   arith::Analyzer analyzer;
   const std::vector<Range> box = RelaxedRegion(written, *child->realize, child->loops).region;
-  const bool writes_all = RunsAllInstances(*child->realize, child->loops, &analyzer) &&
-                          Covers(written.region, RangedVars(block), box, &analyzer);
+  const bool writes_all =
+      RunsAllInstances(*child->realize, child->loops, &analyzer) && TouchesAllOf(block, written.region, box, &analyzer);
   if (!writes_all) {
     return Refusal{kName,
                    "{block0} may not write all elements of {text0} that a copy of its output would overwrite",
@@ -106,7 +107,7 @@ Outcome<CacheWriteResult> CacheWrite(const Function& function, uint32_t block_id
   }
   const std::vector<Range> part = RelaxedRegion(written, *child->realize, place.loops_inside).region;
 
-  BindLoops(&analyzer, place.loops_around);
+  BindLoops(analyzer, place.loops_around);
   const CacheStage stage = MakeCacheStage(buffer, box, memory);
   uint32_t next_id = function->next_id;
   CacheWriteResult result;

@@ -4,8 +4,9 @@
 
 #include "ir/analysis.h"
 #include "schedule/common_refusals.h"
-#include "schedule/coverage.h"
 #include "schedule/instance_domain.h"
+#include "schedule/instances.h"
+#include "schedule/loop_ranges.h"
 #include "schedule/loop_tree.h"
 #include "schedule/relaxed_region.h"
 #include "verify/block_scope.h"
@@ -88,7 +89,7 @@ Move::Check Move::Locate() {
   if (IsBelowLoop(Child(block_id_))) return Refusal{name_, "{loop1} is around {block0}", {block_id_, loop_id_}};
   old_place_ = SubtreeOfOnly(*block_path);
   if (old_place_ == nullptr) return Refusal{name_, "{block0} is the only block of its scope", {block_id_}};
-  BindLoops(&analyzer_, around_);
+  BindLoops(analyzer_, around_);
   next_id_ = function_->next_id;
   return std::nullopt;
 }

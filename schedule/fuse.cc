@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "ir/analysis.h"
-#include "ir/substitute.h"
+#include "ir/arith/analyzer.h"
 #include "schedule/common_refusals.h"
 #include "schedule/loop_tree.h"
 #include "schedule/simplify_nest.h"
@@ -79,7 +79,7 @@ Outcome<FuseResult> Fuse(const Function& function, const std::vector<uint32_t>& 
     if (!IsInt(loops[i]->extent, 1)) rest = FloorDiv(rest, loops[i]->extent);
   }
   values[loops[0]->var] = CastTo(loops[0]->var.dtype(), rest);
-  fields.body = Substitute(loops.back()->body, values);
+  fields.body = ReplaceLoopVars(loops.back()->body, values);
   const Stmt nest = SimplifyNest(For(fields), LoopsAbove(path), preserve_unit_iters);
   return FuseResult{ReplaceIn(function, loops[0], nest, function->next_id + 1), fields.id};
 }

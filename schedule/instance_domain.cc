@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "schedule/coverage.h"
+#include "ir/arith/linear.h"
 
 namespace tilewright {
 namespace {
@@ -14,6 +14,34 @@ Expr Least(const Expr& a, const Expr& b, arith::Analyzer* analyzer) {
 Expr Greatest(const Expr& a, const Expr& b, arith::Analyzer* analyzer) {
   if (analyzer->CanProveLessEqual(a, b)) return b;
   return analyzer->CanProveLessEqual(b, a) ? a : Max(a, b);
+}
+
+// coefficient * var, where both are known.
+struct LinearTerm {
+  Var var;
+  int64_t coefficient;
+};
+// An index as constant coefficients of iterators (those that occur) and the rest, which mentions none of them.
+struct LinearTerms {
+  std::vector<LinearTerm> terms;
+  Expr rest;
+};
+
+// Nothing when `e` is not linear in the iterators.
+std::optional<LinearTerms> DetectLinearTerms(const Expr& e, const std::vector<IterVar>& iters,
+                                             arith::Analyzer* analyzer) {
+  std::vector<Var> among;
+  among.reserve(iters.size());
+  for (const IterVar& iter : iters) among.push_back(iter.var);
+  std::optional<arith::LinearForm> linear = arith::DetectLinear(e, among, analyzer);
+  if (!linear) return std::nullopt;
+  LinearTerms result{{}, linear->base};
+  for (size_t i = 0; i < among.size(); ++i) {
+    const std::optional<int64_t> coefficient = AsInt(linear->coefficients[i]);
+    if (!coefficient) return std::nullopt;
+    if (*coefficient != 0) result.terms.push_back({among[i], *coefficient});
+  }
+  return result;
 }
 
 // `var % upper // lower`: the part of an iterator that one dimension of a packed buffer is indexed by.
@@ -42,7 +70,7 @@ std::optional<Digit> DetectDigit(const Expr& e) {
 class Solver {
  public:
   Solver(const BlockNode& block, BoxRelation relation, arith::Analyzer* analyzer)
-      : vars_(RangedVars(block)), relation_(relation), analyzer_(analyzer) {}
+      : vars_(block.iter_vars), relation_(relation), analyzer_(analyzer) {}
 
   std::vector<Interval> Solve(const BoxAccess& access) {
     intervals_.assign(vars_.size(), {});
@@ -60,8 +88,7 @@ class Solver {
 
   size_t IndexOf(const Node* var) const {
     return static_cast<size_t>(
-        std::find_if(vars_.begin(), vars_.end(), [&](const RangedVar& v) { return v.var.get() == var; }) -
-        vars_.begin());
+        std::find_if(vars_.begin(), vars_.end(), [&](const IterVar& v) { return v.var.get() == var; }) - vars_.begin());
   }
 
   void Narrow(size_t i, Expr min, Expr max) {
@@ -115,7 +142,7 @@ class Solver {
     std::sort(terms.begin(), terms.end(),
               [](const LinearTerm& a, const LinearTerm& b) { return a.coefficient < b.coefficient; });
     for (size_t k = 0; k < terms.size(); ++k) {
-      const Range& range = vars_[IndexOf(terms[k].var.get())].range;
+      const Range& range = vars_[IndexOf(terms[k].var.get())].domain;
       std::optional<int64_t> extent = AsInt(range.extent);
       if (terms[k].coefficient <= 0 || !IsInt(range.min, 0)) return;
       if (k + 1 < terms.size() && (!extent || *extent * terms[k].coefficient != terms[k + 1].coefficient)) return;
@@ -156,12 +183,12 @@ class Solver {
       max = max + CastTo(type, wanted.max) * weight;
       known = wanted.digit.upper;
     }
-    std::optional<int64_t> extent = AsInt(vars_[i].range.extent);
+    std::optional<int64_t> extent = AsInt(vars_[i].domain.extent);
     if (known != arith::kPosInf && (!extent || *extent > known)) return;
     Narrow(i, min, max);
   }
 
-  const std::vector<RangedVar> vars_;
+  const std::vector<IterVar>& vars_;
   const BoxRelation relation_;
   arith::Analyzer* analyzer_;
   std::vector<Interval> intervals_;

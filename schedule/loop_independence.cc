@@ -9,17 +9,11 @@
 #include "ir/arith/region.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
+#include "schedule/loop_ranges.h"
 #include "schedule/loop_tree.h"
-#include "schedule/simplify_nest.h"
 
 namespace tilewright {
 namespace {
-
-arith::Domain DomainOf(const std::vector<const ForNode*>& loops) {
-  arith::Domain domain;
-  for (const ForNode* loop : loops) domain.push_back({loop->var, {loop->min, loop->extent}});
-  return domain;
-}
 
 bool Touches(const std::vector<BufferRegion>& regions, const Buffer& buffer) {
   return std::any_of(regions.begin(), regions.end(),

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iterator>
+#include <unordered_map>
 
 #include "schedule/primitive_lists.h"
 
@@ -23,11 +24,14 @@ const std::vector<Primitive>& Table() {
 std::span<const Primitive> AllPrimitives() { return Table(); }
 
 const Primitive* FindPrimitive(std::string_view name) {
-  if (name == "get_sblock") name = "get_block";
-  for (const Primitive& primitive : Table()) {
-    if (primitive.name == name) return &primitive;
-  }
-  return nullptr;
+  static const auto& by_name = *[] {
+    auto* index = new std::unordered_map<std::string_view, const Primitive*>();
+    for (const Primitive& primitive : Table()) index->emplace(primitive.name, &primitive);
+    index->emplace("get_sblock", index->at("get_block"));
+    return index;
+  }();
+  const auto found = by_name.find(name);
+  return found == by_name.end() ? nullptr : found->second;
 }
 
 }  // namespace tilewright

@@ -9,7 +9,7 @@
 #include "ir/substitute.h"
 #include "schedule/cache_stage.h"
 #include "schedule/common_refusals.h"
-#include "schedule/coverage.h"
+#include "schedule/instances.h"
 #include "schedule/loop_tree.h"
 #include "verify/block_scope.h"
 

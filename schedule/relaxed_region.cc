@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/analysis.h"
 #include "ir/check.h"
 #include "ir/regions.h"
 #include "ir/substitute.h"
@@ -19,11 +20,12 @@ Range CutToExtent(const Range& range, const Expr& extent) {
 }
 
 // Inner loops first, so that a bound which mentions an outer loop is relaxed after it.
-std::optional<Range> RelaxOver(Range range, const std::vector<const ForNode*>& loops) {
+std::optional<Range> RelaxOver(Range range, const std::vector<const ForNode*>& loops, arith::Analyzer* analyzer) {
   for (size_t i = loops.size(); i-- > 0;) {
+    if (!UsesVar(range, loops[i]->var)) continue;
     std::optional<Range> relaxed = RelaxRange(range, {{loops[i]->var, {loops[i]->min, loops[i]->extent}}});
     if (!relaxed) return std::nullopt;
-    range = {arith::Simplify(relaxed->min), arith::Simplify(relaxed->extent)};
+    range = analyzer->Simplify(*relaxed);
   }
   return range;
 }
@@ -35,24 +37,20 @@ BufferRegion RelaxedRegion(const BufferRegion& region, const BlockRealizeNode& r
   VarMap values;
   for (size_t i = 0; i < realize.bindings.size(); ++i) values[realize.block->iter_vars[i].var] = realize.bindings[i];
   BufferRegion relaxed = Substitute(region, values);
+  arith::Analyzer analyzer;
   for (size_t d = 0; d < relaxed.region.size(); ++d) {
     Range& range = relaxed.region[d];
     const Expr& extent = region.buffer->shape[d];
-    std::optional<Range> bounded = RelaxOver({arith::Simplify(range.min), arith::Simplify(range.extent)}, loops);
+    std::optional<Range> bounded = RelaxOver(analyzer.Simplify(range), loops, &analyzer);
     range = bounded ? CutToExtent(*bounded, extent) : Range{Const(extent.dtype(), 0), extent};
   }
   return relaxed;
 }
 
-void BindLoops(arith::Analyzer* analyzer, const std::vector<const ForNode*>& loops) {
-  for (const ForNode* loop : loops) analyzer->Bind(loop->var, Range{loop->min, loop->extent});
-}
-
 bool ProvablyInside(arith::Analyzer* analyzer, const std::vector<Range>& inner, const std::vector<Range>& outer) {
   TW_CHECK(inner.size() == outer.size());
   for (size_t d = 0; d < inner.size(); ++d) {
-    if (!analyzer->CanProveLessEqual(outer[d].min, inner[d].min)) return false;
-    if (!analyzer->CanProveLessEqual(inner[d].min + inner[d].extent, outer[d].min + outer[d].extent)) return false;
+    if (!analyzer->CanProveInside(inner[d], outer[d])) return false;
   }
   return true;
 }

@@ -21,9 +21,6 @@ namespace tilewright {
 BufferRegion RelaxedRegion(const BufferRegion& region, const BlockRealizeNode& realize,
                            const std::vector<const ForNode*>& loops);
 
-// Binds the loops' variables to their ranges.
-void BindLoops(arith::Analyzer* analyzer, const std::vector<const ForNode*>& loops);
-
 // Whether every element of `inner` lies in `outer`, as far as `analyzer` can prove.
 bool ProvablyInside(arith::Analyzer* analyzer, const std::vector<Range>& inner, const std::vector<Range>& outer);
 

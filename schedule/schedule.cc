@@ -97,6 +97,8 @@ Outcome<std::vector<Value>> Schedule::Resolve(const Primitive& primitive, std::v
                    {std::ssize(args), std::ssize(primitive.args)}};
   }
   std::vector<Value> resolved;
+  resolved.reserve(primitive.args.size());
+  args.reserve(primitive.args.size());
   std::vector<const std::string*> functions;
   for (size_t i = 0; i < primitive.args.size(); ++i) {
     const ArgSpec& spec = primitive.args[i];
@@ -133,12 +135,14 @@ Outcome<std::vector<Rv>> Schedule::Apply(const Primitive& primitive, std::vector
   Application application(module_, function, *resolved, decision, random_, intrins_);
   Outcome<Applied> applied = primitive.apply(application);
   if (!applied.ok()) return applied.refusal();
-  module_ = applied->module;
+  Applied result = std::move(applied).value();
+  module_ = std::move(result.module);
   std::vector<Value>& values = Own(values_);
-  Instruction instruction{&primitive, std::move(args), {}, applied->decision};
-  for (const Value& result : applied->results) {
+  Instruction instruction{&primitive, std::move(args), {}, std::move(result.decision)};
+  instruction.results.reserve(result.results.size());
+  for (Value& value : result.results) {
     instruction.results.push_back(Rv{static_cast<int>(values.size())});
-    values.push_back(result);
+    values.push_back(std::move(value));
   }
   std::vector<Rv> results = instruction.results;
   Own(trace_).instructions.push_back(std::move(instruction));
@@ -182,6 +186,7 @@ Outcome<std::vector<T>> Schedule::All(std::string_view primitive, std::vector<Va
   Outcome<std::vector<Rv>> results = Apply(primitive, std::move(args), decision);
   if (!results.ok()) return results.refusal();
   std::vector<T> typed;
+  typed.reserve(results->size());
   for (Rv rv : *results) typed.push_back(T{rv});
   return typed;
 }
@@ -200,6 +205,7 @@ Outcome<std::monostate> Schedule::None(std::string_view primitive, std::vector<V
 namespace {
 Value ListOf(const std::vector<LoopRv>& loops) {
   Value::List list;
+  list.reserve(loops.size());
   for (LoopRv loop : loops) list.push_back(Rv(loop));
   return list;
 }

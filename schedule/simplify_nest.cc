@@ -6,6 +6,7 @@
 
 #include "ir/analysis.h"
 #include "ir/functor.h"
+#include "schedule/loop_ranges.h"
 
 namespace tilewright {
 namespace {
@@ -77,17 +78,34 @@ class NestSimplifier : public Mutator {
   std::vector<const VarNode*> loops_;
 };
 
+class LoopVarReplacer : public Mutator {
+ public:
+  explicit LoopVarReplacer(const VarMap& values) : values_(values) {}
+  Block MutateBlock(const Block& block) override {
+    std::optional<BlockNode::Fields> changed;
+    for (size_t i = 0; i < block->iter_vars.size(); ++i) {
+      const Range& domain = block->iter_vars[i].domain;
+      Range mutated = MutateRange(domain);
+      if (mutated.min.same_as(domain.min) && mutated.extent.same_as(domain.extent)) continue;
+      if (!changed) changed = block->fields();
+      changed->iter_vars[i].domain = std::move(mutated);
+    }
+    return changed ? Block(std::move(*changed)) : block;
+  }
+
+ protected:
+  Expr MutateVar(const VarNode* op, const Expr& self) override {
+    const auto value = values_.find(op);
+    return value == values_.end() ? self : value->second;
+  }
+
+ private:
+  const VarMap& values_;
+};
+
 }  // namespace
 
-void BindLoop(arith::Analyzer& analyzer, const Var& var, const Expr& min, const Expr& extent,
-              bool preserve_unit_iters) {
-  if (preserve_unit_iters && IsInt(extent, 1)) return;
-  analyzer.Bind(var, {min, extent});
-}
-
-void BindLoops(arith::Analyzer& analyzer, const std::vector<const ForNode*>& loops, bool preserve_unit_iters) {
-  for (const ForNode* loop : loops) BindLoop(analyzer, loop->var, loop->min, loop->extent, preserve_unit_iters);
-}
+Stmt ReplaceLoopVars(const Stmt& nest, const VarMap& values) { return LoopVarReplacer(values).Mutate(nest); }
 
 bool ProductFits(DataType type, const std::vector<Expr>& factors) {
   int64_t product = 1;

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "ir/substitute.h"
 #include "schedule/common_refusals.h"
+#include "schedule/loop_ranges.h"
 #include "schedule/loop_tree.h"
 #include "schedule/simplify_nest.h"
 
@@ -98,7 +98,7 @@ Outcome<SplitResult> Split(const Function& function, uint32_t loop_id, const std
     loops.push_back(std::move(fields));
   }
 
-  Stmt body = Substitute(loop.body, {{loop.var, index}});
+  Stmt body = ReplaceLoopVars(loop.body, {{loop.var, index}});
   const Expr inside = index < loop.extent;
   if (!options.disable_predication && !analyzer.CanProve(inside)) body = AddPredicateBelow(body, inside);
   const Stmt nest = SimplifyNest(Nest(std::move(loops), body), above, options.preserve_unit_iters);

@@ -20,6 +20,7 @@ Value MapRvs(const Value& value, const std::function<Value(Rv)>& map) {
   if (const Rv* rv = value.As<Rv>()) return map(*rv);
   if (const auto* list = value.As<Value::List>()) {
     Value::List mapped;
+    mapped.reserve(list->size());
     for (const Value& entry : *list) mapped.push_back(MapRvs(entry, map));
     return mapped;
   }

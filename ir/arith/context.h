@@ -70,7 +70,8 @@ class Context {
     Expr value;                                     // null unless bound to a value
     int previous = -1;                              // the binding that this one hides
   };
-  // Variables are nodes, which differ in the upper bits of their addresses too little for a hash that keeps those alone.
+  // Variables are nodes, which differ in the upper bits of their addresses too little for a hash that keeps those
+  // alone.
   struct VarHash {
     size_t operator()(const VarNode* var) const {
       const size_t mixed = reinterpret_cast<size_t>(var) * 0x9e3779b97f4a7c15;

@@ -1,0 +1,55 @@
+#include "schedule/instances.h"
+
+#include "ir/arith/iter_map.h"
+#include "ir/arith/region.h"
+#include "schedule/loop_ranges.h"
+
+namespace tilewright {
+namespace {
+
+bool CoversAll(const arith::Region& region, const arith::Domain& domain, const arith::Region& box,
+               arith::Analyzer* analyzer) {
+  const std::optional<arith::Region> covered = arith::MustCover(region, domain, {}, analyzer);
+  return covered && arith::Covers(*covered, box, {}, analyzer);
+}
+
+}  // namespace
+
+bool PredicateOnlyGuardsDomains(const BlockRealizeNode& realize, arith::Analyzer* analyzer) {
+  if (IsTrue(realize.predicate)) return true;
+  arith::Analyzer::Scope inside(analyzer);
+  for (size_t i = 0; i < realize.bindings.size(); ++i) {
+    const Range& domain = realize.block->iter_vars[i].domain;
+    analyzer->Assume(domain.min <= realize.bindings[i]);
+    analyzer->Assume(realize.bindings[i] < domain.min + domain.extent);
+  }
+  return analyzer->CanProve(realize.predicate);
+}
+
+bool RunsAllInstances(const BlockRealizeNode& realize, const std::vector<const ForNode*>& loops,
+                      arith::Analyzer* analyzer) {
+  arith::Analyzer::Scope inside(analyzer);
+  BindLoops(*analyzer, loops);
+  if (!PredicateOnlyGuardsDomains(realize, analyzer)) return false;
+  // Loops may run further than the domains, where the predicate is false: what they reach is looked at without it.
+  arith::Region points, domains;
+  for (size_t i = 0; i < realize.bindings.size(); ++i) {
+    points.push_back({realize.bindings[i], Const(realize.bindings[i].dtype(), 1)});
+    domains.push_back(realize.block->iter_vars[i].domain);
+  }
+  return CoversAll(points, DomainOf(loops), domains, analyzer);
+}
+
+bool RunsEachInstanceOnce(const BlockRealizeNode& realize, const std::vector<const ForNode*>& loops,
+                          arith::Analyzer* analyzer) {
+  const std::optional<arith::IterMap> map =
+      arith::DetectIterMap(realize.bindings, DomainOf(loops), {}, arith::IterMapLevel::kNone, analyzer);
+  return map && map->injective;
+}
+
+bool TouchesAllOf(const BlockNode& block, const std::vector<Range>& region, const std::vector<Range>& box,
+                  arith::Analyzer* analyzer) {
+  return CoversAll(region, DomainOf(block), box, analyzer);
+}
+
+}  // namespace tilewright

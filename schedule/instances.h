@@ -1,0 +1,33 @@
+// Which of a block's instances its loops run.
+//
+//   for i_0, i_1 in T.grid(4, 16):          vi = i_0 * 16 + i_1 takes all values of [0, 60),
+//       vi = i_0 * 16 + i_1                 and stays there where the predicate holds
+//       T.where(i_0 * 16 + i_1 < 60)
+//
+// Each answer is false when it is not known. `analyzer` knows the variables around the loops.
+#pragma once
+
+#include <vector>
+
+#include "ir/arith/analyzer.h"
+#include "ir/function.h"
+
+namespace tilewright {
+
+// Whether the predicate says nothing but that the iterators are inside of their domains.
+bool PredicateOnlyGuardsDomains(const BlockRealizeNode& realize, arith::Analyzer* analyzer);
+
+// Whether the instances of the block, over `loops`, are all those that its iterators' domains allow.
+bool RunsAllInstances(const BlockRealizeNode& realize, const std::vector<const ForNode*>& loops,
+                      arith::Analyzer* analyzer);
+
+// Whether no two iterations of the loops run the same instance.
+bool RunsEachInstanceOnce(const BlockRealizeNode& realize, const std::vector<const ForNode*>& loops,
+                          arith::Analyzer* analyzer);
+
+// Whether all instances of the block together write (or read) every element of `box`, where one instance touches
+// `region`.
+bool TouchesAllOf(const BlockNode& block, const std::vector<Range>& region, const std::vector<Range>& box,
+                  arith::Analyzer* analyzer);
+
+}  // namespace tilewright

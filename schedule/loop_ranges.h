@@ -1,0 +1,21 @@
+// The ranges of loops and iterators: told to an analyzer, or as the domain of an iterator map.
+#pragma once
+
+#include <vector>
+
+#include "ir/arith/analyzer.h"
+#include "ir/arith/domain.h"
+#include "ir/stmt.h"
+
+namespace tilewright {
+
+// Tells the analyzer the ranges of the loops' variables. Loops of extent 1 are left unknown with
+// `preserve_unit_iters`, so that simplification keeps their variables.
+void BindLoops(arith::Analyzer& analyzer, const std::vector<const ForNode*>& loops, bool preserve_unit_iters = false);
+void BindLoop(arith::Analyzer& analyzer, const Var& var, const Expr& min, const Expr& extent,
+              bool preserve_unit_iters = false);
+
+arith::Domain DomainOf(const std::vector<const ForNode*>& loops);
+arith::Domain DomainOf(const BlockNode& block);  // its iterators
+
+}  // namespace tilewright
