@@ -15,11 +15,12 @@ Command CheckCommand();
 Command RunCommand();
 Command TargetCommand();
 Command DbCommand();
+Command ExplainCommand();
 
 inline std::vector<Command> AllCommands() {
   return {
-      ShowCommand(),  EqualCommand(), ScheduleCommand(), CompileCommand(),
-      CheckCommand(), RunCommand(),   TargetCommand(),   DbCommand(),
+      ShowCommand(), EqualCommand(),  ScheduleCommand(), CompileCommand(), CheckCommand(),
+      RunCommand(),  TargetCommand(), DbCommand(),       ExplainCommand(),
   };
 }
 

@@ -68,22 +68,26 @@ class Traffic {
         target_(target),
         iterations_(iterations),
         loops_(facts.loops.size()),
-        buffers_(facts.buffers.size()) {
+        buffers_(2 * facts.buffers.size()) {
     once_.assign((loops_ + 1) * buffers_, 0);
     body_ = direct_ = once_;
     conflict_.assign((loops_ + 1) * buffers_, 0);
     for (const AccessFacts& access : facts.accesses) {
-      if (!InRegisters(facts.buffers[static_cast<size_t>(access.buffer)])) Add(access);
+      const auto b = static_cast<size_t>(access.buffer);
+      if (InRegisters(facts.buffers[b])) continue;
+      Add(access, b);
+      if (access.write) Add(access, facts.buffers.size() + b);
     }
   }
 
-  // Bytes of each buffer that a cache takes from the level behind it. Cache 0 is L1.
+  // Bytes of each buffer that a cache takes from the level behind it, and then bytes of each buffer that it gives back.
+  // Cache 0 is L1.
   std::vector<double> Misses(size_t cache, int cores) const {
     const CacheLevel& level = target_.caches[cache];
     const double capacity = static_cast<double>(level.bytes) / std::min(level.shared_by, cores);
     std::vector<double> sum = direct_;  // of what is below an iteration, buffer by buffer
     for (size_t l = loops_ + 1; l-- > 0;) {
-      const double kept = KeptPart(std::accumulate(&body_[At(l, 0)], &body_[At(l, 0)] + buffers_, 0.0), capacity);
+      const double kept = KeptPart(std::accumulate(&body_[At(l, 0)], &body_[At(l, 0)] + buffers_ / 2, 0.0), capacity);
       for (size_t b = 0; b < buffers_; ++b) {
         const size_t i = At(l, b);
         if (body_[i] == 0) continue;
@@ -104,12 +108,11 @@ class Traffic {
   }
 
  private:
-  // Row 0 is the place outside of all loops, row l + 1 loop l.
+  // Row 0 is the place outside of all loops, row l + 1 loop l. The second half of a row is for writes only.
   size_t At(size_t row, size_t buffer) const { return row * buffers_ + buffer; }
 
-  void Add(const AccessFacts& access) {
+  void Add(const AccessFacts& access, size_t b) {
     const int line = target_.caches[0].line_bytes;
-    const auto b = static_cast<size_t>(access.buffer);
     int depth = access.loop < 0 ? 0 : facts_.loops[static_cast<size_t>(access.loop)].depth + 1;
     double inner = FootprintBytes(facts_, access, depth, line, iterations_) * access.share;
     auto raise = [](double& value, double to) { value = std::max(value, to); };
@@ -164,19 +167,14 @@ double FootprintBytes(const ProgramFacts& facts, const AccessFacts& access, int 
 MemoryTraffic TrafficOf(const ProgramFacts& facts, const Target& target, const std::vector<double>& iterations,
                         int cores) {
   const Traffic traffic(facts, target, iterations);
-  std::vector<char> written(facts.buffers.size(), 0);
-  for (const AccessFacts& access : facts.accesses) {
-    if (access.write) written[static_cast<size_t>(access.buffer)] = 1;
-  }
   MemoryTraffic result;
   for (size_t cache = 0; cache < target.caches.size(); ++cache) {
     const bool last = cache + 1 == target.caches.size();
     LevelTraffic level{last ? "memory" : absl::StrCat("L", cache + 2)};
     const std::vector<double> misses = traffic.Misses(cache, cores);
-    for (size_t b = 0; b < misses.size(); ++b) {
-      level.read_bytes += misses[b];
-      if (written[b]) level.written_bytes += misses[b];
-    }
+    const auto half = misses.begin() + static_cast<std::ptrdiff_t>(misses.size() / 2);
+    level.read_bytes = std::accumulate(misses.begin(), half, 0.0);
+    level.written_bytes = std::accumulate(half, misses.end(), 0.0);
     result.levels.push_back(std::move(level));
   }
   return result;

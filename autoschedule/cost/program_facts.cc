@@ -139,22 +139,10 @@ class Gatherer {
     if (const double nonzero = NonzeroPart(store->value); nonzero < 1) {
       target.nonzero = target.nonzero < 1 ? std::max(target.nonzero, nonzero) : nonzero;
     }
-    const LoopMask varies = Compute(store->value);
+    Compute(store->value);
     AccessFacts& access = AddAccess(store->buffer, store->indices, /*write=*/true);
     access.accumulates = ReadsItself(store);
-    access.varies |= varies & Straight();
     if (access.accumulates && facts_.operations.size() > first_operation) facts_.operations.back().accumulates = true;
-  }
-
-  // Loops that are written out have a copy of the statement each even where only its value varies.
-  LoopMask Straight() const {
-    LoopMask mask = 0;
-    for (int loop = place_; loop >= 0; loop = facts_.loops[static_cast<size_t>(loop)].parent) {
-      const ForKind kind = facts_.loops[static_cast<size_t>(loop)].kind;
-      if (kind != ForKind::kUnrolled && kind != ForKind::kVectorized) break;
-      mask |= Bit(loop);
-    }
-    return mask;
   }
 
   // Whether the value adds to (or takes the maximum with, ...) the element that is written.

@@ -7,7 +7,8 @@
 // implementations. Everything that cost models know about a program comes from here. Terms:
 //   place      the innermost loop around something; -1 is outside of all loops
 //   share      the part of a place's iterations in which something happens: under a predicate, in an init
-//   varies     loops whose variable matters for the result; what does not vary with a loop is done once for it
+//   varies     loops whose variable matters for a result, or for where an access goes; what does not vary with a loop
+//              needs to be done only once for it
 // A loop that a schedule fused is taken apart again where indices divide its variable, so that every index is a plain
 // sum over loops. Extents that are not constant count as kUnknownExtent.
 #pragma once

@@ -1,0 +1,65 @@
+// tilewright explain: the table, and what is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "tools/commands.h"
+
+namespace tilewright {
+namespace {
+
+using testing::HasSubstr;
+
+struct Result {
+  int status;
+  std::string out, err;
+};
+Result RunTool(const std::vector<std::string>& args, const std::string& input) {
+  std::istringstream in(input);
+  std::ostringstream out, err;
+  const int status = RunCommandLine(args, AllCommands(), in, out, err);
+  return {status, out.str(), err.str()};
+}
+
+constexpr char kMatmul[] = R"(
+@T.prim_func
+def main(A: T.Buffer((512, 512), "float32"), B: T.Buffer((512, 512), "float32"), C: T.Buffer((512, 512), "float32")):
+    for i, j, k in T.grid(512, 512, 512):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+)";
+
+TEST(Explain, AScheduledMatmulIsLimitedByArithmetic) {
+  const Result result = RunTool({"explain", "-", "--target=x86-znver4"}, kMatmul);
+  EXPECT_EQ(result.status, kDone) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("main on x86-znver4 (znver4, 2 cores)\n"));
+  EXPECT_THAT(result.out, HasSubstr("  limiter                arithmetic\n"));
+  EXPECT_THAT(result.out, HasSubstr("  speed of light         1.13 ms"));
+  EXPECT_THAT(result.out, HasSubstr("134 M multiply-adds"));
+  EXPECT_THAT(result.out, HasSubstr("  cores                  2 of 2\n"));
+}
+
+TEST(Explain, AProgramAsItIsWrittenWaits) {
+  const Result result = RunTool({"explain", "-", "--target=x86-znver4", "--as-is"}, kMatmul);
+  EXPECT_EQ(result.status, kDone) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("  limiter                latency\n"));
+  EXPECT_THAT(result.out, HasSubstr("  cores                  1 of 2\n"));
+  EXPECT_THAT(result.out, HasSubstr("traffic from L2"));
+}
+
+TEST(Explain, Refuses) {
+  EXPECT_EQ(RunTool({"explain", "-", "--target=toaster"}, kMatmul).status, kRefused);
+  const Result cuda = RunTool({"explain", "-", "--target=cuda-sm90"}, kMatmul);
+  EXPECT_EQ(cuda.status, kRefused);
+  EXPECT_EQ(cuda.err, "there is no cost model for cuda-sm90: only CPUs are projected\n");
+  const Result both = RunTool({"explain", "-", "--as-is", "--script=x"}, kMatmul);
+  EXPECT_EQ(both.status, kUsage);
+  EXPECT_THAT(both.err, HasSubstr("--script, --db and --as-is exclude each other"));
+}
+
+}  // namespace
+}  // namespace tilewright
