@@ -48,7 +48,7 @@ NDArray ToDouble(const NDArray& array) {
 absl::StatusOr<WorkerAnswer> ComputeReference(const CompileRequest& request, const Module& module) {
   const Function main = module.Main();
   if (!main || main->params.size() != request.tensors.size()) {
-    return absl::InvalidArgumentError("the program has no function main with these parameters");
+    return absl::InvalidArgumentError("the program has no function with these parameters");
   }
   const auto program = MakeReferenceProgram(main);
   if (!program.ok()) return program.status();

@@ -33,12 +33,13 @@ Measurement Ended(const WorkerReply& reply, MeasureFailure crash, MeasureFailure
 
 class Local : public Runner {
  public:
-  Local(Target target, RunnerOptions options, RunFolder folder, MachineLock lock, std::vector<TensorSpec> params,
-        const std::string& compile_worker, const std::string& measuring_worker)
+  Local(Target target, RunnerOptions options, RunFolder folder, MachineLock lock, std::string function,
+        std::vector<TensorSpec> params, const std::string& compile_worker, const std::string& measuring_worker)
       : target_(std::move(target)),
         options_(options),
         folder_(std::move(folder)),
         lock_(std::move(lock)),
+        function_(std::move(function)),
         params_(std::move(params)),
         compilers_(compile_worker, {MemoryFlag(Bytes() * 12)}, options.compile_workers),
         // Up to 32 rotating sets, and those of at least the caches' size.
@@ -151,6 +152,7 @@ class Local : public Runner {
 
   absl::StatusOr<MeasureRequest> MeasureRequestFor(const Module& candidate, size_t index, const RunOptions& options) {
     MeasureRequest request{.library = LibraryPath(index),
+                           .function = function_,
                            .tensors = params_,
                            .num_params = static_cast<int64_t>(params_.size()),
                            .seed = options_.seed,
@@ -161,8 +163,8 @@ class Local : public Runner {
                            .most_samples = options.most_samples,
                            .give_up_nanoseconds = static_cast<int64_t>(options.give_up_seconds * 1e9),
                            .cold_cache = options.cold_cache};
-    const Function main = candidate.Main(), prepack = candidate.Find("main_prepack");
-    if (!main) return absl::InvalidArgumentError("the candidate has no function main");
+    const Function main = candidate.Find(function_), prepack = candidate.Find(function_ + "_prepack");
+    if (!main) return absl::InvalidArgumentError(absl::StrCat("the candidate has no function ", function_));
     if (prepack) {
       auto positions = Positions(prepack, /*may_add=*/true, request.tensors);
       if (!positions.ok()) return positions.status();
@@ -224,6 +226,7 @@ class Local : public Runner {
   const RunnerOptions options_;
   const RunFolder folder_;
   MachineLock lock_;
+  const std::string function_;  // that is measured
   const std::vector<TensorSpec> params_;
   WorkerPool compilers_, measurer_;
 };
@@ -267,7 +270,7 @@ double Measurement::MedianSeconds() const {
 absl::StatusOr<std::unique_ptr<Runner>> LocalRunner::Start(const Module& program, const Target& target,
                                                            const RunnerOptions& options) {
   const Function main = program.Main();
-  if (!main) return absl::InvalidArgumentError("the program has no function main");
+  if (!main) return absl::InvalidArgumentError("which function? there are several, and none is main");
   auto params = ParamSpecs(main);
   if (!params.ok()) return params.status();
   const auto compile_worker = WorkerPath("compile_worker"), measuring_worker = WorkerPath("measuring_worker");
@@ -280,8 +283,8 @@ absl::StatusOr<std::unique_ptr<Runner>> LocalRunner::Start(const Module& program
   RunnerOptions complete = options;
   if (complete.threads <= 0) complete.threads = target.cores;
   if (complete.compile_workers <= 0) complete.compile_workers = target.cores;
-  auto runner = std::make_unique<Local>(target, complete, *std::move(folder), *std::move(lock), *std::move(params),
-                                        *compile_worker, *measuring_worker);
+  auto runner = std::make_unique<Local>(target, complete, *std::move(folder), *std::move(lock), main->name,
+                                        *std::move(params), *compile_worker, *measuring_worker);
   if (absl::Status status = runner->ComputeReference(program); !status.ok()) return status;
   return std::unique_ptr<Runner>(std::move(runner));
 }

@@ -156,8 +156,8 @@ class MeasuringWorker {
     std::string error;
     const auto library = runtime::LoadedModule::Open(request.library, &error);
     if (!library) return Failure(kReasonRun, error);
-    const TwFunction main = library->Find("main");
-    const TwFunction prepack = library->Find("main_prepack");
+    const TwFunction main = library->Find(request.function);
+    const TwFunction prepack = library->Find(request.function + "_prepack");
     if (main == nullptr || (prepack == nullptr && !request.prepack.empty())) {
       return Failure(kReasonRun, "the library lacks a function");
     }
@@ -179,12 +179,13 @@ class MeasuringWorker {
     TwCall call = {.parallel = &hook, .message = message, .message_bytes = sizeof message};
     if (prepack != nullptr) {
       if (const int code = BoundCall(prepack, request.prepack, all).Run(call); code != kTwOk) {
-        return Failure(code == kTwErrorMemory ? kReasonMemory : kReasonRun, absl::StrCat("main_prepack: ", message));
+        return Failure(code == kTwErrorMemory ? kReasonMemory : kReasonRun,
+                       absl::StrCat(request.function, "_prepack: ", message));
       }
     }
-    const std::unique_ptr<void, decltype(&free)> workspace(Workspace(library->WorkspaceBytes("main")), free);
+    const std::unique_ptr<void, decltype(&free)> workspace(Workspace(library->WorkspaceBytes(request.function)), free);
     call.workspace = workspace.get();
-    call.workspace_bytes = library->WorkspaceBytes("main");
+    call.workspace_bytes = library->WorkspaceBytes(request.function);
     if (call.workspace == nullptr && call.workspace_bytes > 0) {
       return Failure(kReasonMemory, absl::StrCat("no memory for ", call.workspace_bytes, " bytes of temporaries"));
     }

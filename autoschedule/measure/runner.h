@@ -5,9 +5,10 @@
 //   if (results[0].ok()) Believe(results[0].MedianSeconds());
 //
 // Terms:
-//   program    what nobody scheduled: it says what the right result is
-//   candidate  a module that a schedule made of it, with the same function main (and main_prepack, where constant
-//              operands are packed ahead of time: that time does not count)
+//   program    what nobody scheduled: it says what the right result is. What is measured is its function main, or
+//              the only one.
+//   candidate  a module that a schedule made of it, with that function (and main_prepack, where constant operands are
+//              packed ahead of time: that time does not count)
 //
 // A candidate is compiled to a shared library by one process and run by another (worker_pool.h). One that does not
 // compile, crashes, hangs, takes too much memory or computes something else costs only itself: its Measurement says

@@ -115,9 +115,11 @@ def main(A: T.Buffer((1000,), "float32"), D: T.Buffer((1000,), "float32")):
 }
 
 TEST(Runner, MeasuresWhatPacksItsConstantsAheadOfTime) {
-  const Module program(MarkConstant(ops::Matmul(32, 32, 32), {1}));
+  FunctionNode::Fields fields = MarkConstant(ops::Matmul(32, 32, 32), {1})->fields();
+  fields.name = "multiply";
+  const Module program{Function(fields)};
   Schedule schedule(program);
-  const auto block = *schedule.GetBlock("C");
+  const auto block = *schedule.GetBlock("C", "multiply");
   const auto packed = schedule.CacheRead(block, 1, "global");
   ASSERT_TRUE(packed.ok());
   ASSERT_TRUE(schedule.HoistPrepack(*packed).ok());
@@ -189,7 +191,7 @@ TEST(Runner, SaysWhatHasNoReference) {
   };
   EXPECT_EQ(refusal(AddOne("B[vi] = T.call_extern(\"float32\", \"sqrtf\", A[vi])")),
             "no reference for a call of call_extern");
-  EXPECT_EQ(refusal(Module()), "the program has no function main");
+  EXPECT_EQ(refusal(Module()), "which function? there are several, and none is main");
   EXPECT_EQ(refusal(ParseOrDie(R"(
 @T.prim_func
 def main(n: T.int32, A: T.Buffer((16,), "float32")):
