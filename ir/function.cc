@@ -47,7 +47,7 @@ class PathFinder : public StmtVisitor {
     const auto* loop = dyn_cast<ForNode>(s);
     const auto* realize = dyn_cast<BlockRealizeNode>(s);
     if (loop == nullptr && realize == nullptr) return StmtVisitor::Visit(s);
-    path_.push_back(s);
+    path_.push_back(&s);
     if ((loop != nullptr ? loop->id : realize->block->id) == id_) {
       found_ = true;
       return;
@@ -55,12 +55,18 @@ class PathFinder : public StmtVisitor {
     StmtVisitor::Visit(s);
     if (!found_) path_.pop_back();
   }
-  Path Take() { return found_ ? std::move(path_) : Path(); }
+  Path Take() const {
+    Path path;
+    if (!found_) return path;
+    path.reserve(path_.size());
+    for (const Stmt* stmt : path_) path.push_back(*stmt);
+    return path;
+  }
 
  private:
   uint32_t id_;
   bool found_ = false;
-  Path path_;
+  std::vector<const Stmt*> path_;  // into the nodes that hold them
 };
 
 class StmtReplacer : public StmtMutator {

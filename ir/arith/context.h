@@ -38,7 +38,7 @@ class Context {
   Sum ToSum(const Expr& e);
   Expr FromSum(const Sum& sum) { return SumToExpr(sum); }
   void AddTerm(Sum* sum, Term term);
-  void AddSum(Sum* sum, const Sum& other, int64_t scale);
+  void AddSum(Sum* sum, Sum other, int64_t scale);
   // sum += e * scale
   void AddExpr(Sum* sum, const Expr& e, int64_t scale);
   // div += a // c, mod += (a % c) * mod_scale; either may be null; c > 0.

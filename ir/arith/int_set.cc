@@ -64,8 +64,31 @@ class SetEvaluator {
   Interval EvalSum(const Sum& sum) {
     if (sum.overflow) return {};
     Interval result = PointInterval(Sum::Constant(sum.dtype, sum.base));
-    for (const Term& term : sum.terms) Accumulate(&result, EvalTerm(term));
+    for (const Term& term : sum.terms) {
+      if (!IsRelaxed(term.atom)) {
+        if (result.min) context_.AddTerm(&*result.min, term);
+        if (result.max) context_.AddTerm(&*result.max, term);
+      } else if (!AddConstantRange(term, &result)) {
+        Accumulate(&result, EvalTerm(term));
+      }
+    }
     return result;
+  }
+
+  // Adds a term that is a variable with a constant range: the most frequent case.
+  bool AddConstantRange(const Term& term, Interval* result) {
+    const auto* var = term.IsSplit() ? nullptr : dyn_cast<VarNode>(term.atom);
+    if (var == nullptr || !result->min || !result->max) return false;
+    auto it = std::find_if(ranges_.rbegin(), ranges_.rend(), [&](const auto& r) { return r.first == var; });
+    const auto first = it->second.min ? AsInt(it->second.min) : 0, extent = AsInt(it->second.extent);
+    if (!first || !extent) return false;
+    // The binding is the range, or narrower.
+    const Bounds ends = context_.BoundsOf(term);
+    if (!ends.IsFinite()) return false;
+    result->min->AddBase(ends.min);
+    result->max->AddBase(ends.max);
+    result->stride = std::gcd(result->stride, term.scale);
+    return true;
   }
 
   void Accumulate(Interval* result, const Interval& other) {
@@ -272,6 +295,7 @@ class SetEvaluator {
     Intersect(&x, context_.BoundsOf(sum));
     auto first = std::find_if(sum.terms.begin(), sum.terms.end(), [&](const Term& t) { return IsRelaxed(t.atom); });
     if (first == sum.terms.end()) return x;
+    if (context_.facts().empty()) return x;
     const std::vector<Sum> facts = context_.facts();  // A copy: proofs may assume more for a while.
     for (const Sum& fact : facts) {
       for (const Term& term : fact.terms) {
@@ -306,7 +330,10 @@ IntSet IntSet::FromRange(const Range& range) {
   return {range.min, range.min + range.extent - Const(range.min.dtype(), 1), 1};
 }
 
-Range IntSet::ToRange(Analyzer* analyzer) const { return {min, analyzer->Simplify(max - min + Const(min.dtype(), 1))}; }
+Range IntSet::ToRange(Analyzer* analyzer) const {
+  if (stride == 0) return {min, Const(min.dtype(), 1)};
+  return {min, analyzer->Simplify(max - min + Const(min.dtype(), 1))};
+}
 
 IntSet EvalSet(const Expr& e, const Domain& relaxed, Analyzer* analyzer, const Expr& predicate) {
   Analyzer::Scope scope(analyzer);

@@ -28,9 +28,8 @@ VarMap IteratorValues(const IterMap& map) {
   return values;
 }
 
-Expr OverDomain(const Expr& e, const IterMap& map, const VarMap& values, Analyzer* analyzer) {
-  Analyzer::Scope scope(analyzer);
-  BindIterators(map, analyzer);
+// `e` over the domain's variables, simplified; the iterators are bound.
+Expr OverDomain(const Expr& e, const VarMap& values, Analyzer* analyzer) {
   Expr simplified = analyzer->Simplify(e);
   return values.empty() ? simplified : Substitute(simplified, values);
 }
@@ -71,7 +70,9 @@ Side SideOf(const Expr& e, const Domain& domain, size_t outer_count) {
 }  // namespace
 
 Expr ToExpr(const IterSum& sum, const IterMap& map, Analyzer* analyzer) {
-  return OverDomain(SumExpr(sum.args, sum.base), map, IteratorValues(map), analyzer);
+  Analyzer::Scope scope(analyzer);
+  BindIterators(map, analyzer);
+  return OverDomain(SumExpr(sum.args, sum.base), IteratorValues(map), analyzer);
 }
 
 std::vector<Expr> IterMapSimplify(const std::vector<Expr>& indices, const Domain& domain, const Expr& predicate,
@@ -116,6 +117,8 @@ std::optional<SubspaceDivision> SubspaceDivide(const std::vector<Expr>& indices,
   auto map = DetectIterMap(indices, domain, predicate, IterMapLevel::kSurjective, analyzer, error);
   if (!map) return std::nullopt;
   VarMap values = IteratorValues(*map);
+  Analyzer::Scope scope(analyzer);
+  BindIterators(*map, analyzer);
   for (size_t i = 0; i < indices.size(); ++i) {
     DataType dtype = indices[i].dtype();
     const IterSum& sum = map->indices[i];
@@ -145,8 +148,8 @@ std::optional<SubspaceDivision> SubspaceDivide(const std::vector<Expr>& indices,
             scale ? *scale : Monomial::Of(analyzer->Simplify(FloorDiv(split.scale.ToExpr(dtype), unit.ToExpr(dtype))));
       }
     }
-    divided.outer = OverDomain(SumExpr(outer, outer_base), *map, values, analyzer);
-    divided.inner = OverDomain(SumExpr(inner, inner_base), *map, values, analyzer);
+    divided.outer = OverDomain(SumExpr(outer, outer_base), values, analyzer);
+    divided.inner = OverDomain(SumExpr(inner, inner_base), values, analyzer);
     divided.outer_extent = outer_extent.ToExpr(dtype);
     divided.inner_extent = inner_extent.ToExpr(dtype);
     division.indices.push_back(std::move(divided));
@@ -204,7 +207,11 @@ class Inverter {
       DataType dtype = known.value.dtype();
       Expr first = known.mark->sum.base ? known.mark->sum.base : Const(dtype, 0);
       Expr last = first + known.mark->extent.ToExpr(dtype);
-      padding = Or(padding, Or(known.value < first, known.value >= last));
+      Expr outside = analyzer_.CanProveLessEqual(first, known.value) ? False() : known.value < first;
+      if (!analyzer_.CanProveLess(known.value, last)) {
+        outside = IsFalse(outside) ? known.value >= last : Or(outside, known.value >= last);
+      }
+      if (!IsFalse(outside)) padding = IsFalse(padding) ? outside : Or(padding, outside);
     }
     return analyzer_.Simplify(padding);
   }
@@ -308,7 +315,9 @@ std::optional<PaddedInverse> PaddedInverseIndexMap(const IndexMap& map, const st
   std::vector<Expr> outputs = inverter.Run(values);
   result.padding = inverter.Padding();
   for (size_t i = 0; i < detected->indices.size(); ++i) {
-    result.padding = analyzer->Simplify(Or(result.padding, values[i] < detected->indices[i].base));
+    const Expr& first = detected->indices[i].base;
+    if (analyzer->CanProveLessEqual(first, values[i])) continue;
+    result.padding = analyzer->Simplify(Or(result.padding, values[i] < first));
   }
   result.inverse = IndexMap(std::move(inputs), std::move(outputs));
   return result;

@@ -95,9 +95,9 @@ Sum Context::CombineMinMax(BinaryOp op, Sum a, Sum b) {
 // min(i * 16 + 18, n) - i * 16 is min(18, n - i * 16): a term that cancels within a minimum moves into it.
 void Context::FoldMinMax(Sum* sum) {
   for (size_t m = 0; m < sum->terms.size(); ++m) {
+    const BinaryNode* op = AsMinMax(sum->terms[m]);
+    if (op == nullptr || std::llabs(sum->terms[m].scale) != 1) continue;
     const Term choice = sum->terms[m];
-    const BinaryNode* op = AsMinMax(choice);
-    if (op == nullptr || std::llabs(choice.scale) != 1) continue;
     Sum a = ToSum(op->a), b = ToSum(op->b), rest = *sum;
     rest.terms.erase(rest.terms.begin() + m);
     bool moved = false;

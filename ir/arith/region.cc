@@ -67,10 +67,12 @@ std::optional<Region> MayTouch(const Region& region, const Domain& relaxed, cons
 std::optional<Region> MustCover(const Region& region, const Domain& relaxed, const Expr& predicate,
                                 Analyzer* analyzer) {
   std::vector<Expr> starts;
+  starts.reserve(region.size());
   for (const Range& range : region) starts.push_back(range.min);
   auto map = DetectIterMap(starts, relaxed, predicate, IterMapLevel::kSurjective, analyzer);
   if (!map) return CoverByOverlap(region, relaxed, predicate, analyzer);
   Region result;
+  result.reserve(region.size());
   for (size_t i = 0; i < region.size(); ++i) {
     const IterSum& sum = map->indices[i];
     DataType dtype = starts[i].dtype();
@@ -79,6 +81,10 @@ std::optional<Region> MustCover(const Region& region, const Domain& relaxed, con
       continue;
     }
     // Steps of `step` with windows of `extent`: without gaps when the window is as long as a step.
+    if (sum.args.back().scale.IsOne() && IsInt(region[i].extent, 1)) {
+      result.push_back({sum.base, map->extents[i].ToExpr(dtype)});
+      continue;
+    }
     Expr step = sum.args.back().scale.ToExpr(dtype);
     if (!analyzer->CanProveLessEqual(step, region[i].extent)) return std::nullopt;
     Expr steps = map->extents[i].ToExpr(dtype);

@@ -142,14 +142,15 @@ void Context::FoldCompounds(Sum* sum) {
   while (progress && !sum->overflow) {
     progress = false;
     for (size_t i = 0; i < sum->terms.size() && !progress; ++i) {
-      const Term term = sum->terms[i];
-      if (term.lower == 1 || !IsCompound(term.atom) || std::llabs(term.scale) % term.lower != 0) continue;
-      if (term.upper != kNoUpper && term.upper % term.lower != 0) continue;
+      const Term& part = sum->terms[i];
+      if (part.lower == 1 || !IsCompound(part.atom) || std::llabs(part.scale) % part.lower != 0) continue;
+      if (part.upper != kNoUpper && part.upper % part.lower != 0) continue;
+      const Term term = part;
       Sum whole = ToSum(term.atom), open = whole;
-      for (Term& part : open.terms) {
-        bool vanishes = part.upper != kNoUpper && part.lower == 1 &&
-                        SaturatingMul(part.upper, std::llabs(part.scale)) % term.lower == 0;
-        if (vanishes) part.upper = kNoUpper;
+      for (Term& digit : open.terms) {
+        bool vanishes = digit.upper != kNoUpper && digit.lower == 1 &&
+                        SaturatingMul(digit.upper, std::llabs(digit.scale)) % term.lower == 0;
+        if (vanishes) digit.upper = kNoUpper;
       }
       for (const Sum* dividend : {&whole, &open}) {
         Sum candidate = *sum, low = Sum::Constant(sum->dtype, 0);
@@ -168,7 +169,7 @@ void Context::FoldCompounds(Sum* sum) {
   }
 }
 
-void Context::AddSum(Sum* sum, const Sum& other, int64_t scale) {
+void Context::AddSum(Sum* sum, Sum other, int64_t scale) {
   if (scale == 0) return;
   sum->overflow |= other.overflow;
   int64_t base;
@@ -177,10 +178,9 @@ void Context::AddSum(Sum* sum, const Sum& other, int64_t scale) {
   } else {
     sum->AddBase(base);
   }
-  for (const Term& term : other.terms) {
-    Term scaled = term;
-    if (__builtin_mul_overflow(term.scale, scale, &scaled.scale)) sum->overflow = true;
-    AddTerm(sum, std::move(scaled));
+  for (Term& term : other.terms) {
+    if (__builtin_mul_overflow(term.scale, scale, &term.scale)) sum->overflow = true;
+    AddTerm(sum, std::move(term));
   }
 }
 
