@@ -135,10 +135,7 @@ class Gatherer {
   void VisitStore(const StoreNode* store) {
     const size_t first_operation = facts_.operations.size();
     const int buffer = BufferOf(store->buffer);
-    BufferFacts& target = facts_.buffers[static_cast<size_t>(buffer)];
-    if (const double nonzero = NonzeroPart(store->value); nonzero < 1) {
-      target.nonzero = target.nonzero < 1 ? std::max(target.nonzero, nonzero) : nonzero;
-    }
+    FindNonzeros(store, &facts_.buffers[static_cast<size_t>(buffer)]);
     Compute(store->value);
     AccessFacts& access = AddAccess(store->buffer, store->indices, /*write=*/true);
     access.accumulates = ReadsItself(store);
@@ -164,14 +161,49 @@ class Gatherer {
     return false;
   }
 
-  // Of if_then_else(condition, x, 0): the part where x is taken.
-  double NonzeroPart(const Expr& value) {
-    if (const auto* call = dyn_cast<CallNode>(value); call != nullptr && call->op == kIfThenElse) {
-      return IsZero(call->args[2]) ? Share(call->args[0]) : 1;
+  // Of a store of if_then_else(condition, x, 0): where x is taken.
+  void FindNonzeros(const StoreNode* store, BufferFacts* buffer) {
+    const Expr* condition = nullptr;
+    if (const auto* call = dyn_cast<CallNode>(store->value); call != nullptr && call->op == kIfThenElse) {
+      if (IsZero(call->args[2])) condition = &call->args[0];
+    } else if (const auto* select = dyn_cast<SelectNode>(store->value)) {
+      if (IsZero(select->false_value)) condition = &select->condition;
     }
-    if (const auto* select = dyn_cast<SelectNode>(value))
-      return IsZero(select->false_value) ? Share(select->condition) : 1;
-    return 1;
+    if (condition == nullptr) return;
+    buffer->nonzero = Share(*condition);
+    std::vector<IndexForm> index;
+    std::vector<std::pair<int64_t, int64_t>> box;
+    for (const Expr& e : store->indices) {
+      index.push_back(Form(e));
+      box.emplace_back(index.back().Min(), index.back().Max());
+    }
+    if (Clip(*condition, index, &box)) buffer->nonzero_box = std::move(box);
+  }
+
+  // Narrows a box to the elements for which a condition holds; false when that is no box.
+  bool Clip(const Expr& condition, const std::vector<IndexForm>& index,
+            std::vector<std::pair<int64_t, int64_t>>* box) const {
+    const auto* op = dyn_cast<BinaryNode>(condition);
+    if (op == nullptr) return IsTrue(condition);
+    if (op->op == BinaryOp::kAnd) return Clip(op->a, index, box) && Clip(op->b, index, box);
+    const bool less = op->op == BinaryOp::kLT || op->op == BinaryOp::kLE;
+    if (!less && op->op != BinaryOp::kGT && op->op != BinaryOp::kGE) return false;
+    // At least zero where the condition holds.
+    IndexForm rest = less ? Add(Form(op->b), Scale(Form(op->a), -1)) : Add(Form(op->a), Scale(Form(op->b), -1));
+    if (op->op == BinaryOp::kLT || op->op == BinaryOp::kGT) --rest.base;
+    for (size_t d = 0; d < index.size(); ++d) {
+      if (index[d].terms.empty()) continue;
+      const IndexForm above = Add(rest, Scale(index[d], -1)), below = Add(rest, index[d]);
+      if (above.terms.empty()) {
+        (*box)[d].first = std::max((*box)[d].first, -above.base);
+        return true;
+      }
+      if (below.terms.empty()) {
+        (*box)[d].second = std::min((*box)[d].second, below.base);
+        return true;
+      }
+    }
+    return false;
   }
 
   // Records what it takes to compute a value (indices are free: they become addresses); returns what it varies with.
@@ -275,9 +307,22 @@ class Gatherer {
     return x.bits() >= y.bits() ? x : y;
   }
 
+  // The part of its uses in which a factor is not a zero of a padding.
   double NonzeroUse(const Expr& factor) {
     const auto* load = dyn_cast<LoadNode>(WithoutCasts(factor));
-    return load == nullptr ? 1 : facts_.buffers[static_cast<size_t>(BufferOf(load->buffer))].nonzero;
+    if (load == nullptr) return 1;
+    const BufferFacts& buffer = facts_.buffers[static_cast<size_t>(BufferOf(load->buffer))];
+    if (buffer.nonzero_box.size() != load->indices.size() || views_.contains(load->buffer->data.get())) {
+      return buffer.nonzero;
+    }
+    double nonzero = 1;
+    for (size_t d = 0; d < load->indices.size(); ++d) {
+      IndexForm above = Form(load->indices[d]), below = Scale(above, -1);
+      above.base -= buffer.nonzero_box[d].first;
+      below.base += buffer.nonzero_box[d].second;
+      nonzero *= ShareNotNegative(above) + ShareNotNegative(below) - 1;
+    }
+    return std::max(nonzero, 0.0);
   }
 
   LoopMask Record(OperationFacts operation, LoopMask varies, double nonzero = 1) {

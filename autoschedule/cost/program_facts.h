@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "autoschedule/cost/index_form.h"
@@ -39,7 +40,9 @@ struct BufferFacts {
   bool param = false;
   double bytes = 0;
   std::vector<int64_t> shape;
-  // The part of its elements' uses that are not zeros of a padding; products with such zeros need not be computed.
+  // Products with the zeros of a padding need not be computed. Either the box outside of which all elements are such
+  // zeros, one inclusive interval per dimension, or (no box) the part of its elements that are not.
+  std::vector<std::pair<int64_t, int64_t>> nonzero_box;
   double nonzero = 1;
 };
 
