@@ -59,6 +59,16 @@ std::vector<Function> Programs() {
                       with T.init():
                           Z[vi] = T.float32(0)
                       Z[vi] = Z[vi] + S[vi + 1, vo])"),
+      // Every other element is multiplied by zero, as in a transposed convolution.
+      ParseFunctionOrDie(R"(
+          @T.prim_func
+          def main(X: T.Buffer((8,), "float32"), W: T.Buffer((2, 3), "float32"), Y: T.Buffer((8,), "float32")):
+              for i, r, k in T.grid(8, 2, 3):
+                  with T.block("Y"):
+                      vi, vr, vk = T.axis.remap("SRR", [i, r, k])
+                      with T.init():
+                          Y[vi] = T.float32(0)
+                      Y[vi] = Y[vi] + T.if_then_else((vi + vr) % 2 == 0, X[(vi + vr) // 2 + vk], T.float32(0)) * W[vr, vk])"),
   };
 }
 
