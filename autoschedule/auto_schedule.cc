@@ -35,6 +35,9 @@ class FunctionRules {
     const Outcome<std::vector<BlockRv>> blocks = sch_.GetChildBlocks(*root);
     if (!blocks.ok()) return LeaveAlone(blocks.refusal());
     blocks_ = *blocks;
+    for (const BlockRv& block : *blocks) {
+      if (const std::optional<BlockRv> part = SplitAmongCores(sch_, block, target_)) blocks_.push_back(*part);
+    }
     for (const BlockRv& block : blocks_) ApplyRowRule(block, false);
     // Reductions take elementwise blocks along.
     for (bool reductions : {true, false}) {

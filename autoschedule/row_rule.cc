@@ -19,6 +19,8 @@ constexpr const char* kName = "row_rule";
 constexpr int64_t kLastLanes = 4;
 // Fewer element operations than this are done before another thread has begun.
 constexpr int64_t kLeastParallelWork = 1024;
+// And than this, before results of several threads are combined.
+constexpr int64_t kLeastPartWork = 4096;
 
 // The reduce iterator along which the block reads neighbouring elements, when no spatial one does; else -1.
 int LaneIterator(const BlockNode& block) {
@@ -97,8 +99,13 @@ class RowSchedule {
     for (const Stage& stage : stages_) TW_RETURN_IF_REFUSED(WriteStage(stage));
     TW_ASSIGN_OR_RETURN(const Choices::Pick parallel,
                         choices_.Take(sch_, name_ + ".parallel", {0, 1}, work_ >= kLeastParallelWork ? 1 : 0));
-    if (parallel.value == 1 && ExtentOf(sch_, row_).value_or(2) > 1) return sch_.Parallel(row_);
-    return Done();
+    if (parallel.value == 0) return Done();
+    // Regions of one row are proven with a loop for each of its iterators.
+    if (row_loops_.size() > 1) {
+      TW_ASSIGN_OR_RETURN(row_, sch_.Fuse(row_loops_));
+    }
+    if (ExtentOf(sch_, row_) == 1) return Done();
+    return sch_.Parallel(row_);
   }
 
  private:
@@ -130,10 +137,10 @@ class RowSchedule {
       return Done();
     }
     const int64_t extent = *ExtentOf(node.iter_vars[static_cast<size_t>(iterator)]);
-    std::vector<int64_t> widths;
-    for (int64_t vectors : {1, 2, 4, 8}) {
-      if (extent >= vectors * lanes) widths.push_back(vectors);
-    }
+    // Partial results that divide the reduction: a condition on them would keep the stages out of one loop. First those
+    // that hide the latency of one operation.
+    std::vector<int64_t> widths = {4 * lanes, 2 * lanes, lanes, lanes / 2, lanes / 4, 8 * lanes};
+    std::erase_if(widths, [&](int64_t width) { return width < kLastLanes || extent % width != 0; });
     const LoopRv lane_loop = loops[static_cast<size_t>(iterator)];
     std::vector<LoopRv> order = rows;
     for (const LoopRv& loop : others) {
@@ -145,13 +152,10 @@ class RowSchedule {
       stages_.push_back({block});
       return Done();
     }
-    // Enough partial results to hide the latency of one operation, and several of them for each.
-    const size_t preferred = extent >= 8 * lanes && widths.size() > 2 ? 2 : 0;
-    TW_ASSIGN_OR_RETURN(const Choices::Pick vectors,
-                        choices_.Take(sch_, node.name + ".lane_vectors", widths, preferred));
-    std::vector<int64_t> steps = {vectors.value * lanes};
-    if (vectors.value > 1) steps.push_back(lanes);
-    if (lanes > kLastLanes) steps.push_back(kLastLanes);
+    TW_ASSIGN_OR_RETURN(const Choices::Pick width, choices_.Take(sch_, node.name + ".lanes", widths, 0));
+    std::vector<int64_t> steps = {width.value};
+    if (width.value > lanes) steps.push_back(lanes);
+    if (steps.back() > kLastLanes) steps.push_back(kLastLanes);
     LoopRv loop = lane_loop;
     for (int64_t step : steps) {
       TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(loop, {Value(), Value(step)}));
@@ -174,15 +178,13 @@ class RowSchedule {
     return static_cast<int>(last);
   }
 
-  // All stages into one loop over rows, that of the first one.
+  // All stages into the loops over rows of the first one.
   Outcome<Done> Place() {
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch_.GetLoops(stages_[0].block));
     const std::vector<LoopRv> rows(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(rows_));
     if (rows.empty()) return Refusal{kName, "{block0} has no rows", {RealizeOf(sch_, stages_[0].block).block->id}};
-    row_ = rows[0];
-    if (rows.size() > 1) {
-      TW_ASSIGN_OR_RETURN(row_, sch_.Fuse(rows));
-    }
+    row_loops_ = rows;
+    row_ = rows.back();
     std::vector<BlockRv> left;
     for (size_t i = 1; i < stages_.size(); ++i) {
       if (!sch_.ReverseComputeAt(stages_[i].block, row_).ok()) left.push_back(stages_[i].block);
@@ -253,10 +255,40 @@ class RowSchedule {
   size_t rows_ = 0;
   int64_t work_ = 0;
   std::vector<Stage> stages_;  // in the order of the program
-  LoopRv row_;
+  std::vector<LoopRv> row_loops_;
+  LoopRv row_;  // the innermost of them
 };
 
 }  // namespace
+
+std::optional<BlockRv> SplitAmongCores(Schedule& sch, BlockRv block, const Target& target) {
+  const Block node = RealizeOf(sch, block).block;
+  const int lanes = LaneIterator(*node);
+  int64_t results = 1, work = 1;
+  int outermost = -1;
+  for (size_t i = node->iter_vars.size(); i-- > 0;) {
+    const int64_t extent = ExtentOf(node->iter_vars[i]).value_or(0);
+    work *= extent;
+    if (node->iter_vars[i].kind == IterKind::kSpatial) {
+      results *= extent;
+    } else if (extent > 0 && extent % target.cores == 0) {
+      // Parts of the lanes' own dimension must have lanes left.
+      if (static_cast<int>(i) != lanes || extent / target.cores % kLastLanes == 0) outermost = static_cast<int>(i);
+    }
+  }
+  if (lanes < 0 || results >= target.cores || work < kLeastPartWork * target.cores || outermost < 0)
+    return std::nullopt;
+  Schedule attempt = sch;
+  const Outcome<std::vector<LoopRv>> loops = LoopsByIterator(attempt, block, kName);
+  if (!loops.ok()) return std::nullopt;
+  const LoopRv loop = (*loops)[static_cast<size_t>(outermost)];
+  const Outcome<std::vector<LoopRv>> parts = attempt.Split(loop, {Value(target.cores), Value()});
+  if (!parts.ok()) return std::nullopt;
+  const Outcome<BlockRv> partial = attempt.Rfactor((*parts)[0], 0);
+  if (!partial.ok()) return std::nullopt;
+  sch = std::move(attempt);
+  return *partial;
+}
 
 std::vector<uint32_t> RowChain(const BlockScope& scope, uint32_t block) {
   const ScopeChild* start = scope.Find(block);

@@ -11,12 +11,13 @@
 // add in another order than the program (docs/numerics.md).
 //
 // Choices, each after the block's name:
-//   NAME.lane_vectors    vectors of partial results
+//   NAME.lanes           partial results; a reduction whose length no multiple of 4 divides has none
 //   NAME.row_vectors     vectors of one iteration of an elementwise stage
 //   NAME.parallel        1: rows run in parallel
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -26,6 +27,10 @@
 #include "verify/block_scope.h"
 
 namespace tilewright {
+
+// A reduction with fewer results than cores, by equal parts that run in parallel: `block` afterwards combines what the
+// block that is returned makes of each part. Nothing when the block is none, or has little work.
+std::optional<BlockRv> SplitAmongCores(Schedule& sch, BlockRv block, const Target& target);
 
 // The blocks of the chain that the reduction `block` belongs to, in the order of the program, itself included: those
 // connected with it whose outer iterators are its spatial ones. Empty when it does not reduce along a contiguous
