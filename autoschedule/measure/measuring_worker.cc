@@ -16,6 +16,7 @@
 #include "autoschedule/measure/sampling.h"
 #include "autoschedule/measure/serve.h"
 #include "codegen/llvm/abi_type.h"
+#include "codegen/runtime/available_cpus.h"
 #include "codegen/runtime/loaded_module.h"
 #include "codegen/runtime/tensor.h"
 #include "codegen/runtime/thread_pool.h"
@@ -141,8 +142,10 @@ class MeasuringWorker {
     if (!request.ok()) return Failure(kReasonRun, std::string(request.status().message()));
     if (tensors_ == nullptr || !tensors_->AreFor(*request)) {
       tensors_ = std::make_unique<Tensors>(*request);
+      // The caller stays on a CPU of its own, as the pool's workers do.
+      runtime::SetAffinity({cpus_[0]});
       pool_ = std::make_unique<runtime::ThreadPool>(
-          runtime::ThreadPoolOptions{.num_threads = static_cast<int>(request->threads)});
+          runtime::ThreadPoolOptions{.num_threads = static_cast<int>(request->threads), .cpus = cpus_});
       if (absl::Status status = tensors_->ReadReferences(*request); !status.ok()) {
         tensors_ = nullptr;
         return Failure(kReasonRun, std::string(status.message()));
@@ -222,6 +225,7 @@ class MeasuringWorker {
     return bytes <= 0 ? nullptr : aligned_alloc(64, (static_cast<size_t>(bytes) + 63) / 64 * 64);
   }
 
+  const std::vector<int> cpus_ = runtime::AvailableCpus();
   std::unique_ptr<Tensors> tensors_;
   std::unique_ptr<runtime::ThreadPool> pool_;
 };
