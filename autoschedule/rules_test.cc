@@ -17,6 +17,7 @@
 #include "ir/ops/normalization.h"
 #include "ir/ops/pooling.h"
 #include "ir/ops/requantize.h"
+#include "schedule/hoist_prepack.h"
 #include "verify/verify.h"
 
 namespace tilewright {
@@ -179,6 +180,27 @@ TEST(Rules, Reductions) {
     });
     ExpectRight(f.Build({b}));
   }
+}
+
+// Everything runs in one parallel loop, and nothing but the parameters outlives an iteration of it.
+void ExpectOneLoop(const Function& op) {
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const AutoScheduled result = AutoSchedule(Module(op), *NamedTarget("x86-znver4"), &intrins);
+  const Function main = result.schedule.module().Find("main");
+  EXPECT_EQ(CountLoops(main, ForKind::kParallel), 1);
+  EXPECT_EQ(cast<BlockRealizeNode>(main->body)->block->body->kind(), Kind::kFor);
+}
+
+TEST(Rules, FusesPrologueAndEpilogue) {
+  ExpectOneLoop(MarkConstant(
+      ops::ConvBnRelu({.spatial = {9, 9}, .in_channels = 5, .out_channels = 32, .windows = ops::Same({3, 1, 1}, 2)}),
+      {1}));
+  ExpectOneLoop(ops::Depthwise(1, 11, 13, 32, {.kernel = 3, .stride = 1, .padding = 1}));
+  ExpectOneLoop(ops::AveragePool(1, 16, 16, 64, {.kernel = 2, .stride = 2}));
+  ExpectOneLoop(ops::TransposeBatchMatmul(2, 16, 4, 32));
+  ExpectOneLoop(ops::Softmax(64, 128));
+  ExpectOneLoop(ops::LayerNorm(64, 128));
+  ExpectOneLoop(ops::RowNorm(64, 128));
 }
 
 TEST(Rules, BroadcastTransposeStencil) {
