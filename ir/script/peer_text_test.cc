@@ -224,6 +224,28 @@ TEST(PeerText, AllocationsWithAnnotations) {
   EXPECT_EQ(Refused("X = A.view(\"int32x3\")"), "the elements of float32 are no whole number of int32x3");
 }
 
+TEST(PeerText, OldSpellings) {
+  EXPECT_EQ(Body("with T.let(x, n + 1):\n    C[x] = x\nwith T.Assert(n < 4, \"small\"):\n    A[0] = B[0]"),
+            "with T.LetStmt(n + 1) as x:\n    C[x] = x\nassert n < 4, \"small\"\nA[0] = B[0]\n");
+  EXPECT_EQ(Body("T.preflattened_buffer(A, [4, 4], dtype=\"float32\", data=A.data)\n"
+                 "K = T.allocate_const([1.0, 2.0], \"float32\", [2])\nA[0] = T.load(\"float32\", B.data, 3)\n"
+                 "T.store(A.data, T.ramp(0, 1, 2), T.broadcast(K[0], 2), T.broadcast(True, 2))\n"
+                 "T.evaluate(T.tvm_storage_sync(\"shared\", dtype=\"handle\"))"),
+            "T.attr(A.data, \"preflattened_buffer\", T.tvm_tuple(T.type_annotation(\"float32\"), 4, 4))\n"
+            "K = T.decl_buffer((2,))\nK[0] = T.float32(1)\nK[1] = T.float32(2)\nA[0] = B[3]\n"
+            "A.vstore([T.Ramp(0, 1, 2)], T.Broadcast(K[0], 2), predicate=T.Broadcast(True, 2))\n"
+            "T.tvm_storage_sync(\"shared\")\n");
+  EXPECT_EQ(
+      Body("tx = T.var(\"int32\")\n"
+           "T.attr(T.iter_var(tx, None, \"ThreadIndex\", \"threadIdx.x\"), \"thread_extent\", 16)\nA[tx] = B[tx]"),
+      "for tx in T.thread_binding(16, thread=\"threadIdx.x\"):\n    A[tx] = B[tx]\n");
+  EXPECT_EQ(Refused("K = T.allocate_const([1.0], \"float32\", [2])"), "expected 2 numbers, found 1");
+  EXPECT_EQ(Refused("K = T.allocate_const(1.0, \"float32\", [2])"), "expected a list of numbers");
+  EXPECT_EQ(Refused("T.store(1, 0, 1)"), "expected the data of a buffer with one dimension");
+  EXPECT_EQ(Refused("T.preflattened_buffer(1, [4])"), "expected a buffer");
+  EXPECT_EQ(Refused("T.store(A.data, 0, T.float32(1), T.broadcast(False, 2))"), "expected a mask of 1 lanes");
+}
+
 TEST(PeerText, SmallThings) {
   EXPECT_EQ(Body("A[0] = T.float32(-0.0)\nif (n < 3) ^ (n > 1):\n    C[0] = T.atan2(C[1], C[2])"),
             "A[0] = T.float32(-0.0)\nif (n < 3) != (n > 1):\n    C[0] = T.atan2(C[1], C[2])\n");

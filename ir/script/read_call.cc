@@ -114,6 +114,8 @@ bool FunctionReader::EvalDialectCall(const PyExpr& e, const std::string& name, V
     result = ReadLet(e, name);
   } else if (name == "Shuffle") {
     result = ReadShuffle(e);
+  } else if (name == "load") {
+    result = ReadFlatLoad(e);
   } else if (name == "comm_reducer") {
     result = ReadReducer(e);
   } else if (name == "call_intrin") {

@@ -67,7 +67,7 @@ bool FunctionReader::ReadWith(const PyStmt& s, Segments& out) {
 
 bool FunctionReader::IsCovering(const std::string& name) const {
   return name == "attr" || name == "launch_thread" || name == "LetStmt" || name == "Bind" || name == "allocate" ||
-         name == "decl_buffer" || name == "buffer_decl" || name == "Buffer";
+         name == "decl_buffer" || name == "buffer_decl" || name == "Buffer" || IsLegacyCovering(name);
 }
 
 bool FunctionReader::ReadCovering(const PyExpr& call, const std::string& name, const PyExpr* target,
@@ -75,6 +75,7 @@ bool FunctionReader::ReadCovering(const PyExpr& call, const std::string& name, c
   ++nesting_;  // the caller's body restores it
   if (target != nullptr && target->kind != Kind::kName) return Fail(target->offset, "expected a name");
   if (name == "launch_thread") return ReadLaunch(call, target, wrap);
+  if (IsLegacyCovering(name)) return ReadLegacyCovering(call, name, target, wrap);
   if (name == "attr") {
     Arguments args;
     if (call.items.size() == 2 && call.items[1]->kind == Kind::kDict) {  // T.attr({"key": value}): on nothing
@@ -97,6 +98,9 @@ bool FunctionReader::ReadCovering(const PyExpr& call, const std::string& name, c
     }
     std::string key;
     if (!ReadString(*args["attr_key"], &key)) return false;
+    if (CalledName(*args["node"]) == "iter_var" && (key == "thread_extent" || key == "virtual_thread")) {
+      return ReadThreadAttribute(*args["node"], *args["value"], wrap);
+    }
     Expr node = ReadData(*args["node"]);
     Announce(node);
     Expr value = node ? ReadExpr(*args["value"]) : Expr();
@@ -158,7 +162,8 @@ bool FunctionReader::ReadSync(const PyExpr& call, const std::string& name, Stmt*
   Arguments args;
   if (name == "tvm_storage_sync" || name == "storage_sync") {
     std::string memory;
-    if (!Bind(call, {"storage_scope", "is_load", "num_blocks"}, &args) || !Require(call, args, "storage_scope"))
+    if (!Bind(call, {"storage_scope", "is_load", "num_blocks", "dtype"}, &args) ||
+        !Require(call, args, "storage_scope"))
       return false;
     if (!ReadString(*args["storage_scope"], &memory)) return false;
     if (memory == "warp") return make(SyncKind::kBarrier, "shared", OwnerLevel::kWarp);
@@ -166,10 +171,10 @@ bool FunctionReader::ReadSync(const PyExpr& call, const std::string& name, Stmt*
     return make(SyncKind::kBarrier, memory, memory == "global" ? OwnerLevel::kDevice : OwnerLevel::kBlock);
   }
   if (name == "ptx_commit_group") {
-    return Bind(call, {}, &args) && make(SyncKind::kAsyncCommit, "shared", OwnerLevel::kThread);
+    return Bind(call, {"dtype"}, &args) && make(SyncKind::kAsyncCommit, "shared", OwnerLevel::kThread);
   }
   if (name == "ptx_wait_group") {
-    if (!Bind(call, {"num"}, &args) || !Require(call, args, "num")) return false;
+    if (!Bind(call, {"num", "dtype"}, &args) || !Require(call, args, "num")) return false;
     Expr groups = ReadExpr(*args["num"]);
     return groups && make(SyncKind::kAsyncWait, "shared", OwnerLevel::kThread, groups);
   }

@@ -102,7 +102,7 @@ bool FunctionReader::ReadExprStmt(const PyStmt& s, Segments& out) {
   }
   bool ok = false;
   if (ReadDirective(e, *name, &ok)) return ok;
-  if (IsCovering(*name)) {
+  if (IsCovering(*name) && (*name != "let" || e.items.size() == 3)) {
     Segment segment;
     if (!ReadCovering(e, *name, nullptr, &segment.wrap)) return false;
     out.push_back(std::move(segment));
@@ -114,10 +114,18 @@ bool FunctionReader::ReadExprStmt(const PyStmt& s, Segments& out) {
     out.back().stmts.push_back(std::move(sync));
     return true;
   }
+  if (*name == "store") return ReadFlatStore(e, out);
   Expr value;
   if (*name == "evaluate") {
     Arguments args;
     if (!Bind(e, {"value"}, &args) || !Require(e, args, "value")) return false;
+    if (const auto inner = CalledName(*args["value"])) {  // T.evaluate(T.tvm_storage_sync("shared"))
+      if (!ReadSync(*args["value"], *inner, &sync)) return false;
+      if (sync) {
+        out.back().stmts.push_back(std::move(sync));
+        return true;
+      }
+    }
     value = ReadExpr(*args["value"]);
   } else {
     value = ReadExpr(e);
@@ -157,7 +165,7 @@ bool FunctionReader::ReadAssign(const PyStmt& s, Segments& out) {
       if (!Bind(value, {"thread_tag"}, &args) || !Require(value, args, "thread_tag")) return false;
       return ReadString(*args["thread_tag"], &tag) && Define(target.text, target.offset, Value{EnvThread{tag}});
     }
-    if (IsCovering(*name)) {
+    if (IsCovering(*name) && *name != "let") {
       Segment segment;
       if (!ReadCovering(value, *name, &target, &segment.wrap)) return false;
       out.push_back(std::move(segment));

@@ -146,6 +146,17 @@ class FunctionReader {
   bool ReadDeclaration(const PyExpr& call, const std::string& name, const PyExpr* target,
                        std::function<Stmt(Stmt)>* wrap);
 
+  // --- What older versions of TVM write (read_legacy.cc).
+  bool IsLegacyCovering(const std::string& name) const;
+  bool ReadLegacyCovering(const PyExpr& call, const std::string& name, const PyExpr* target,
+                          std::function<Stmt(Stmt)>* wrap);
+  bool ReadConstantAllocation(const PyExpr& call, const PyExpr* target, std::function<Stmt(Stmt)>* wrap);
+  bool ReadThreadAttribute(const PyExpr& iter_var, const PyExpr& extent, std::function<Stmt(Stmt)>* wrap);
+  bool ReadFlatAccess(const PyExpr& call, const Arguments& args, Buffer* buffer, std::vector<Expr>* indices,
+                      Expr* mask);
+  Expr ReadFlatLoad(const PyExpr& call);
+  bool ReadFlatStore(const PyExpr& call, Segments& out);
+
   // --- Blocks (read_block.cc).
   bool ReadBlock(const PyStmt& s, Segments& out);
   bool ReadInit(const PyStmt& s);

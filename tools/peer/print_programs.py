@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Programs as TVM prints them, and what `tilewright show` says about each.
+"""Programs as TVM prints them.
 
     print_programs.py --out=FOLDER            # writes FOLDER/*.py, distinct programs that TVM prints
-    print_programs.py --out=FOLDER --read     # reads each with tilewright, prints what was refused or came back changed
+    bazel run //tools/peer:read_programs -- FOLDER/*.py
 
 The programs are operators of topi in several types and shapes (symbolic ones too), Relax operators after legalization,
 the tensor intrinsics of every target, all of them scheduled (at random, by dlight, by MetaSchedule), and each scheduled
@@ -10,14 +10,11 @@ program after every pass of TVM's lowering. Every case runs in a child process: 
 """
 
 import argparse
-import collections
 import hashlib
 import os
 import random
 import re
-import subprocess
 import sys
-import tempfile
 
 import operators
 
@@ -289,58 +286,12 @@ def Write(folder, scale, only):
     print(f"{count} programs in {folder}; {failed} cases failed in TVM")
 
 
-# ---- Reading
-
-def Run(args, **kwargs):
-    return subprocess.run(args, capture_output=True, text=True, timeout=120, **kwargs)
-
-
-def ReadOne(binary, path, scratch):
-    """"" when the program is read, printed, read again to an equal program, and printed the same."""
-    first = Run([binary, "show", path])
-    if first.returncode != 0:
-        return f"refused ({first.returncode})", first.stderr
-    printed = os.path.join(scratch, "printed.py")
-    with open(printed, "w") as f:
-        f.write(first.stdout)
-    equal = Run([binary, "equal", path, printed])
-    if equal.returncode != 0:
-        return "changed", equal.stdout + equal.stderr
-    second = Run([binary, "show", printed])
-    if second.stdout != first.stdout:
-        return "printed differently", second.stderr
-    return "", ""
-
-
-def Read(folder, binary):
-    counts = collections.Counter()
-    messages = collections.Counter()
-    examples = {}
-    with tempfile.TemporaryDirectory() as scratch:
-        paths = sorted(f for f in os.listdir(folder) if f.endswith(".py"))
-        for path in paths:
-            outcome, detail = ReadOne(binary, os.path.join(folder, path), scratch)
-            counts[outcome or "read"] += 1
-            if outcome:
-                line = detail.split("\n", 1)[0].split(": ", 1)[-1]
-                messages[line] += 1
-                examples.setdefault(line, detail)
-    for message, count in messages.most_common():
-        print(f"---- {count}: {examples[message]}")
-    print(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
-    return sum(counts.values()) == counts["read"]
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", required=True, help="folder of the programs")
-    parser.add_argument("--read", action="store_true", help="read them instead of writing them")
-    parser.add_argument("--binary", default="bazel-bin/tools/tilewright")
     parser.add_argument("--scale", type=int, default=1, help="more random schedules")
     parser.add_argument("--only", default="", help="only cases whose name contains this")
     args = parser.parse_args()
-    if args.read:
-        sys.exit(0 if Read(args.out, args.binary) else 1)
     if tvm is None:
         sys.exit("the Python package tvm is not installed")
     Write(args.out, args.scale, args.only)
