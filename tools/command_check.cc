@@ -3,6 +3,7 @@
 #include "ir/target.h"
 #include "tools/commands.h"
 #include "tools/program_file.h"
+#include "tools/scheduled_program.h"
 #include "verify/verify.h"
 
 namespace tilewright {
@@ -13,6 +14,8 @@ int Check(const CommandArguments& args) {
     args.err() << std::string(target.status().message()) << "\n";
     return kRefused;
   }
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  if (!LoadIntrinsics(args, &intrins)) return kRefused;
   const std::optional<Module> module = ReadProgram(args, args.operands()[0]);
   if (!module) return kRefused;
   int status = kDone;
@@ -33,7 +36,8 @@ Command CheckCommand() {
           .operands = "FILE",
           .summary = "verifies a program and prints all diagnostics",
           .details = "Exit status 1 when something is refuted. Checks of the limits of a target are not there yet.",
-          .flags = {{"--target", "NAME", "what the program is for; host by default"}},
+          .flags = {{"--target", "NAME", "what the program is for; host by default"},
+                    {"--intrin", "FILE", "intrinsics that the program uses, as pairs NAME_desc and NAME_impl", true}},
           .run = Check};
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <ostream>
 
@@ -21,6 +22,7 @@
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
 #include "ir/target.h"
+#include "nlohmann/json.hpp"
 #include "tools/commands.h"
 #include "tools/program_file.h"
 #include "tools/scheduled_program.h"
@@ -54,6 +56,21 @@ absl::StatusOr<Dims> ReadDims(const CommandArguments& args) {
 
 absl::StatusOr<int64_t> Evaluate(const Expr& e, const Dims& dims, const std::string& what) {
   std::string missing;
+  for (const auto& dim : dims) {
+    // A number that the variable cannot hold would be another one.
+    const std::string& name = dim.first;
+    const int64_t number = dim.second;
+    std::optional<DataType> type;
+    PreOrder(e, [&](const Expr& part) {
+      const auto* var = dyn_cast<VarNode>(part);
+      if (var != nullptr && var->name == name) type = var->dtype();
+      return true;
+    });
+    if (type && type->is_integer() && (number < MinValue(*type) || (number > MaxValue(*type) && type->bits() < 64))) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--dim ", name, "=", number, " does not fit into ", type->ToString()));
+    }
+  }
   const Expr value = arith::Simplify(RewriteExpr(e, [&](const Expr& part) -> Expr {
     const auto* var = dyn_cast<VarNode>(part);
     if (var == nullptr) return part;
@@ -73,6 +90,10 @@ absl::StatusOr<std::vector<interp::Argument>> MakeArguments(const CommandArgumen
   int64_t seed = 0;
   if (const auto text = args.Get("--seed"); text && !absl::SimpleAtoi(*text, &seed)) {
     return absl::InvalidArgumentError(absl::StrCat("--seed ", *text, " is no number"));
+  }
+  const auto inputs = args.Get("--inputs");
+  if (inputs && !std::filesystem::is_directory(*inputs)) {
+    return absl::InvalidArgumentError(absl::StrCat("--inputs ", *inputs, " is no directory"));
   }
   std::vector<interp::Argument> arguments;
   for (const Param& param : function->params) {
@@ -102,8 +123,8 @@ absl::StatusOr<std::vector<interp::Argument>> MakeArguments(const CommandArgumen
       }
       shape.push_back(*value);
     }
-    if (const auto directory = args.Get("--inputs")) {
-      const std::string path = *directory + "/" + param.buffer->name + ".npy";
+    if (inputs) {
+      const std::string path = *inputs + "/" + param.buffer->name + ".npy";
       if (auto array = ReadNpy(path, param.buffer->dtype); array.ok() && array->shape() == shape) {
         arguments.emplace_back(*std::move(array));
         continue;
@@ -196,18 +217,44 @@ absl::Status RunWith(const CommandArguments& args, const std::string& engine, co
   return engine == "llvm" ? RunCompiled(args, module, function, arguments) : RunInterpreted(args, function, arguments);
 }
 
-void PrintArray(std::ostream& out, const std::string& name, const NDArray& array) {
+struct Summary {
   double sum = 0, least = INFINITY, largest = -INFINITY;
+  std::vector<double> first;
+};
+
+Summary Summarize(const NDArray& array) {
+  Summary summary;
   for (int64_t i = 0; i < array.size(); ++i) {
     const double value = array.Get(i);
-    sum += value;
-    least = std::min(least, value);
-    largest = std::max(largest, value);
+    summary.sum += value;
+    summary.least = std::min(summary.least, value);
+    summary.largest = std::max(summary.largest, value);
+    if (i < 6) summary.first.push_back(value);
   }
-  out << name << ": " << array.dtype().ToString() << "[" << absl::StrJoin(array.shape(), ", ") << "] sum " << sum
-      << " least " << least << " largest " << largest << " first";
-  for (int64_t i = 0; i < std::min<int64_t>(array.size(), 6); ++i) out << " " << array.Get(i);
+  return summary;
+}
+
+void PrintArray(std::ostream& out, const std::string& name, const NDArray& array) {
+  const Summary summary = Summarize(array);
+  out << name << ": " << array.dtype().ToString() << "[" << absl::StrJoin(array.shape(), ", ") << "] sum "
+      << summary.sum << " least " << summary.least << " largest " << summary.largest << " first";
+  for (double value : summary.first) out << " " << value;
   out << "\n";
+}
+
+// JSON has no infinities and no NaN: they become null.
+nlohmann::json ToJson(const std::string& name, const NDArray& array) {
+  const Summary summary = Summarize(array);
+  auto number = [](double value) { return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(); };
+  nlohmann::json first = nlohmann::json::array();
+  for (double value : summary.first) first.push_back(number(value));
+  return {{"name", name},
+          {"dtype", array.dtype().ToString()},
+          {"shape", array.shape()},
+          {"sum", number(summary.sum)},
+          {"least", number(summary.least)},
+          {"largest", number(summary.largest)},
+          {"first", std::move(first)}};
 }
 
 double LargestMagnitude(const NDArray& array) {
@@ -278,6 +325,8 @@ int RunProgram(const CommandArguments& args) {
     return true;
   });
   int status = kDone;
+  const bool json = args.Has("--json");
+  nlohmann::json outputs = nlohmann::json::array();
   for (size_t i = 0; i < function->params.size(); ++i) {
     const Buffer& buffer = function->params[i].buffer;
     if (!buffer || std::none_of(written.begin(), written.end(),
@@ -285,14 +334,29 @@ int RunProgram(const CommandArguments& args) {
       continue;
     }
     const NDArray& array = (*arguments)[i].array;
-    PrintArray(args.out(), buffer->name, array);
+    if (json) {
+      outputs.push_back(ToJson(buffer->name, array));
+    } else {
+      PrintArray(args.out(), buffer->name, array);
+    }
     if (!compare) continue;
     const ArrayError error = MaxError(array, other[i].array);
     const double tolerance = Tolerance(buffer->dtype);
     const bool good = error.max_abs <= tolerance * std::max(1.0, LargestMagnitude(other[i].array));
-    args.out() << buffer->name << ": largest error absolute " << error.max_abs << " relative " << error.max_rel
-               << ", tolerance " << tolerance << (good ? "" : ": EXCEEDED") << "\n";
+    if (json) {
+      outputs.back()["error"] = {{"max_abs", std::isfinite(error.max_abs) ? nlohmann::json(error.max_abs) : nullptr},
+                                 {"max_rel", std::isfinite(error.max_rel) ? nlohmann::json(error.max_rel) : nullptr},
+                                 {"tolerance", tolerance},
+                                 {"good", good}};
+    } else {
+      args.out() << buffer->name << ": largest error absolute " << error.max_abs << " relative " << error.max_rel
+                 << ", tolerance " << tolerance << (good ? "" : ": EXCEEDED") << "\n";
+    }
     if (!good) status = kRefused;
+  }
+  if (json) {
+    const nlohmann::json result = {{"function", function->name}, {"engine", engine}, {"outputs", std::move(outputs)}};
+    args.out() << result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   }
   return status;
 }
@@ -307,7 +371,8 @@ Command RunCommand() {
                              {"--dim", "NAME=N", "value of a symbolic extent or of a scalar parameter", true},
                              {"--compare", "", "also interprets the program; exit status 1 beyond the tolerance"},
                              {"--against", "OTHER", "also runs a program with the same parameters on the same inputs"},
-                             {"--extern", "LIB.so", "where called C functions are", true}};
+                             {"--extern", "LIB.so", "where called C functions are", true},
+                             {"--json", "", "prints the outputs as JSON"}};
   for (const Flag& flag : SchedulingFlags()) flags.push_back(flag);
   return {.name = "run",
           .operands = "FILE",

@@ -43,16 +43,21 @@ std::vector<Flag> SchedulingFlags() {
           {"--intrin", "FILE", "intrinsics for the schedule, as pairs NAME_desc and NAME_impl", true}};
 }
 
-std::optional<Schedule> ScheduleProgram(const CommandArguments& args, const Module& module, const Target& target,
-                                        IntrinRegistry* intrins) {
+bool LoadIntrinsics(const CommandArguments& args, IntrinRegistry* intrins) {
   for (const std::string& path : args.GetAll("--intrin")) {
     const std::optional<std::string> text = ReadText(args, path);
-    if (!text) return std::nullopt;
+    if (!text) return false;
     if (absl::Status loaded = intrins->LoadScript(*text, path); !loaded.ok()) {
       args.err() << std::string(loaded.message()) << "\n";
-      return std::nullopt;
+      return false;
     }
   }
+  return true;
+}
+
+std::optional<Schedule> ScheduleProgram(const CommandArguments& args, const Module& module, const Target& target,
+                                        IntrinRegistry* intrins) {
+  if (!LoadIntrinsics(args, intrins)) return std::nullopt;
   const std::optional<std::string> script = args.Get("--script");
   if (!script) {
     const std::optional<std::string> database = args.Get("--db");

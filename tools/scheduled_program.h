@@ -15,6 +15,9 @@ namespace tilewright {
 // The flags that ScheduleProgram reads.
 std::vector<Flag> SchedulingFlags();
 
+// Adds the intrinsics of every --intrin. False when one is refused; the reason is on standard error.
+bool LoadIntrinsics(const CommandArguments& args, IntrinRegistry* intrins);
+
 // The scheduled program, intrinsics of --intrin included in `intrins`. With --db: the best record that is not stale,
 // and the rules where there is none, which standard error says. Nothing when something is refused; the reason is on
 // standard error.
