@@ -125,7 +125,10 @@ bool Comparator::BindBuffer(const Buffer& a, const Buffer& b) {
     if (!EqualOrBind(a->strides[i], b->strides[i])) return differ("strides of dimension " + std::to_string(i));
   }
   // An absent offset is 0.
-  if (a->elem_offset || b->elem_offset) {
+  const auto starts_at_zero = [](const BufferNode& buffer) {
+    return !buffer.elem_offset || IsInt(buffer.elem_offset, 0);
+  };
+  if (!starts_at_zero(*a) || !starts_at_zero(*b)) {
     Expr zero(0);
     if (!EqualOrBind(a->elem_offset ? a->elem_offset : zero, b->elem_offset ? b->elem_offset : zero)) {
       return differ("element offsets");

@@ -90,14 +90,15 @@ TEST(ParserError, DepthIsBounded) {
   for (int i = 0; i < 90; ++i) chain = "n < (" + chain + ") < n";
   EXPECT_EQ(BodyError("assert " + chain), "3:549 this expression is too large");
   std::string lets;
-  for (int i = 0; i < 1000; ++i) lets += "x" + std::to_string(i) + " = n + 1\n";
-  EXPECT_EQ(BodyError(lets), "303:5 statements nested more than 300 deep");
+  for (int i = 0; i < 2000; ++i) lets += "x" + std::to_string(i) + " = n + 1\n";
+  EXPECT_EQ(BodyError(lets), "1003:5 statements nested more than 1000 deep");
   std::string grid = "i0", extents = "1";
-  for (int i = 1; i < 400; ++i) {
+  for (int i = 1; i < 1200; ++i) {
     grid += ", i" + std::to_string(i);
     extents += ", 1";
   }
-  EXPECT_EQ(BodyError("for " + grid + " in T.grid(" + extents + "):\n    pass"), "3:5 loops nested more than 300 deep");
+  EXPECT_EQ(BodyError("for " + grid + " in T.grid(" + extents + "):\n    pass"),
+            "3:5 loops nested more than 1000 deep");
   std::string alias = "x0 = T.meta_var(n + n)\n";
   for (int i = 1; i < 60; ++i) {
     const std::string last = "x" + std::to_string(i - 1);

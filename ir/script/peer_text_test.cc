@@ -75,6 +75,14 @@ TEST(PeerText, AttributesOfLoopsBelow) {
   EXPECT_FALSE(StructuralEqual(module, other));
 }
 
+TEST(PeerText, AttributesOfThreads) {
+  EXPECT_EQ(Body("tx = T.int32()\nT.attr(tx, \"pragma_unroll_explicit\", 1)\nT.launch_thread(tx, 16)\nA[tx] = B[tx]"),
+            "tx = T.int32()\nT.attr(tx, \"pragma_unroll_explicit\", 1)\nfor tx in T.thread_binding(16, thread=\"\"):\n"
+            "    A[tx] = B[tx]\n");
+  EXPECT_EQ(Refused("T.launch_thread(3, 16)"),
+            "expected a thread such as \"threadIdx.x\" or the result of T.env_thread");
+}
+
 TEST(PeerText, TwoLoopsOfOneNameHaveTheirOwnAttributes) {
   EXPECT_EQ(Body("i = T.int32()\nwith T.attr(i, \"k\", 1):\n    for i in range(16):\n        A[i] = B[i]\n"
                  "i = T.int32()\nT.attr(i, \"k\", 2)\nfor i in range(16):\n    B[i] = A[i]\n"),
@@ -252,6 +260,7 @@ TEST(PeerText, SmallThings) {
   EXPECT_EQ(
       Canonical("@I.ir_module\nclass Module:\n    pass\n"),
       "# from tvm.script import ir as I\n# from tvm.script import tir as T\n\n@I.ir_module\nclass Module:\n    pass\n");
+  Canonical("@T.prim_func\ndef f(A: T.Buffer((4,), elem_offset=T.int64(0))):\n    A[0] = T.s_tir.x(\"float32\", 1)\n");
   // An offset that is known when the program runs; TVM prints a name that nothing defines.
   EXPECT_NE(Canonical("@T.prim_func\ndef f(A: T.Buffer((4,), elem_offset=off)):\n    A[0] = T.float32(0)\n")
                 .find("A = T.match_buffer(var_A, (4,), offset_factor=1)"),

@@ -132,16 +132,19 @@ bool FunctionReader::ReadLaunch(const PyExpr& call, const PyExpr* target, std::f
   if (!extent) return false;
   const auto* tag = thread.As<std::string>();
   const auto* env = thread.As<EnvThread>();
-  if (tag == nullptr && env == nullptr) {
+  // TVM does not print which thread it is when an attribute has named the variable before.
+  const auto* var = thread.As<Expr>() == nullptr ? nullptr : dyn_cast<VarNode>(*thread.As<Expr>());
+  const bool announced = var != nullptr && announced_.contains(var) && var->dtype() == extent.dtype();
+  if (tag == nullptr && env == nullptr && !announced) {
     return Fail(args["thread"]->offset, "expected a thread such as \"threadIdx.x\" or the result of T.env_thread");
   }
   ForNode::Fields loop;
   loop.kind = ForKind::kThreadBound;
-  loop.thread_tag = tag != nullptr ? *tag : env->tag;
+  if (!announced) loop.thread_tag = tag != nullptr ? *tag : env->tag;
   loop.extent = extent;
   std::string name = target != nullptr ? target->text : args["thread"]->text;
   if (target == nullptr && env == nullptr) name = "thread";
-  loop.var = Var(name, extent.dtype());
+  loop.var = announced ? TakeAnnounced(args["thread"]->text, extent.dtype()) : Var(name, extent.dtype());
   loop_ranges_[loop.var.get()] = {Const(extent.dtype(), 0), extent};
   // A launched env_thread is known under its own name from here on.
   if (env != nullptr) frames_.back().insert_or_assign(args["thread"]->text, Value{Expr(loop.var)});

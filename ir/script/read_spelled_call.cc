@@ -18,7 +18,7 @@ bool NamesType(const PyExpr& e) {
 
 // The instructions and helpers of one kind of device. There are hundreds; their calls are opaque.
 bool IsDeviceCall(std::string_view name) {
-  for (std::string_view prefix : {"ptx.", "ptx_", "cuda.", "metal.", "nvshmem.", "webgpu."}) {
+  for (std::string_view prefix : {"ptx.", "ptx_", "cuda.", "metal.", "nvshmem.", "webgpu.", "s_tir."}) {
     if (name.size() > prefix.size() && name.compare(0, prefix.size(), prefix) == 0) return true;
   }
   return false;

@@ -24,7 +24,8 @@ bool Mentions(const PyExpr& e, std::string_view name) {
 }
 
 // Loops, blocks, lets, ... inside each other. Whoever walks the program may recurse.
-constexpr int kMaxNesting = 300;
+// TVM's common subexpressions are some hundred lets.
+constexpr int kMaxNesting = 1000;
 
 }  // namespace
 
