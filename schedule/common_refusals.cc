@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "schedule/loop_tree.h"
+
 namespace tilewright {
 
 Outcome<Path> PathToLoop(const char* primitive, const Function& function, uint32_t id) {
@@ -32,6 +34,26 @@ std::optional<Refusal> WhyNotReplaceable(const char* primitive, const ForNode& l
     return Refusal{primitive, "{loop0} is bound to {text0}", {loop.id}, {}, {loop.thread_tag}};
   }
   if (!IsInt(loop.min, 0)) return Refusal{primitive, "{loop0} starts at {expr0}, not at 0", {loop.id}, {loop.min}};
+  return std::nullopt;
+}
+
+std::optional<Refusal> WhyOthersUseOutputs(const char* primitive, const BlockRealizeNode& realize,
+                                           const ForNode& loop) {
+  for (const BlockRealizeNode* other : BlocksBelow(Stmt(&loop))) {
+    if (other == &realize) continue;
+    for (const std::vector<BufferRegion>* regions : {&other->block->reads, &other->block->writes}) {
+      for (const BufferRegion& region : *regions) {
+        for (const BufferRegion& write : realize.block->writes) {
+          if (!region.buffer.same_as(write.buffer)) continue;
+          return Refusal{primitive,
+                         "{block1} is also below {loop0} and uses {text0}",
+                         {loop.id, other->block->id},
+                         {},
+                         {region.buffer->name}};
+        }
+      }
+    }
+  }
   return std::nullopt;
 }
 

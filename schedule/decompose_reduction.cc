@@ -22,26 +22,6 @@ struct Reduction {
   std::vector<const ForNode*> outer_loops, inner_loops;  // `loop` is the first inner one
 };
 
-// Blocks below the loop, other than the one decomposed, that touch its output: the init would now run before them.
-std::optional<Refusal> WhyOthersInTheWay(const Reduction& reduction) {
-  for (const BlockRealizeNode* other : BlocksBelow(Stmt(reduction.loop))) {
-    if (other == reduction.realize) continue;
-    for (const std::vector<BufferRegion>* regions : {&other->block->reads, &other->block->writes}) {
-      for (const BufferRegion& region : *regions) {
-        for (const BufferRegion& write : reduction.realize->block->writes) {
-          if (!region.buffer.same_as(write.buffer)) continue;
-          return Refusal{kName,
-                         "{block1} is also below {loop0} and uses {text0}",
-                         {reduction.loop->id, other->block->id},
-                         {},
-                         {region.buffer->name}};
-        }
-      }
-    }
-  }
-  return std::nullopt;
-}
-
 Outcome<Reduction> Check(const Function& function, uint32_t block_id, uint32_t loop_id) {
   Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
   if (!path.ok()) return path.refusal();
@@ -69,7 +49,7 @@ Outcome<Reduction> Check(const Function& function, uint32_t block_id, uint32_t l
       }
     }
   }
-  if (auto refusal = WhyOthersInTheWay(reduction)) return *refusal;
+  if (auto refusal = WhyOthersUseOutputs(kName, *reduction.realize, *reduction.loop)) return *refusal;
   return reduction;
 }
 

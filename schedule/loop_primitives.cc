@@ -1,8 +1,11 @@
 #include "schedule/add_unit_loop.h"
 #include "schedule/fuse.h"
 #include "schedule/loop_kind.h"
+#include "schedule/loop_partition.h"
+#include "schedule/merge.h"
 #include "schedule/primitive_lists.h"
 #include "schedule/reorder.h"
+#include "schedule/reorder_block_iter_var.h"
 #include "schedule/split.h"
 
 namespace tilewright {
@@ -53,6 +56,35 @@ std::vector<Primitive> LoopPrimitives() {
          if (!result.ok()) return result.refusal();
          return call.Changed(result->function);
        }},
+      {"loop_partition",
+       "One loop becomes several, one after the other; a factor of None is what the others leave over.",
+       {{"loop", ArgKind::kLoop},
+        {"factors", ArgKind::kFactors},
+        // For schedules that peers print.
+        {"preserve_unit_iters", ArgKind::kBool, true}},
+       ResultKind::kLoops,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<LoopPartitionResult> result = LoopPartition(call.function(), call.Id(0), call.Factors(1));
+         if (!result.ok()) return result.refusal();
+         return call.WithLoops(result->function, result->loops);
+       }},
+      {"merge",
+       "Loops side by side, and the loops around them, become one nest with the bodies of all.",
+       {{"loops", ArgKind::kLoops, std::nullopt, true}},
+       ResultKind::kLoop,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<MergeResult> result = Merge(call.function(), call.Ids(0));
+         if (!result.ok()) return result.refusal();
+         return call.WithLoop(result->function, result->loop);
+       }},
+      {"reorder_block_iter_var",
+       "A block lists its iterators in another order.",
+       {{"block", ArgKind::kBlock}, {"new_order", ArgKind::kInts}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) { return Changed(call, ReorderBlockIterVar(call.function(), call.Id(0), call.Ints(1))); }},
       {"add_unit_loop",
        "A loop of one iteration around a loop or block.",
        {{"block_or_loop", ArgKind::kLoopOrBlock}},

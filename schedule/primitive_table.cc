@@ -11,7 +11,7 @@ const std::vector<Primitive>& Table() {
   static const std::vector<Primitive>* const table = [] {
     auto* all = new std::vector<Primitive>;
     for (auto list : {QueryPrimitives, SamplingPrimitives, LoopPrimitives, MovementPrimitives, LayoutPrimitives,
-                      ReductionPrimitives, BlockPrimitives}) {
+                      CachePrimitives, BufferPrimitives, ReductionPrimitives, BlockPrimitives}) {
       std::ranges::move(list(), std::back_inserter(*all));
     }
     return all;

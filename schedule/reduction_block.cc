@@ -7,19 +7,11 @@
 
 #include "ir/analysis.h"
 #include "ir/substitute.h"
+#include "schedule/conjuncts.h"
 #include "schedule/loop_tree.h"
 
 namespace tilewright {
 namespace {
-
-void CollectConjuncts(const Expr& predicate, std::vector<Expr>& conjuncts) {
-  if (const auto* both = dyn_cast<BinaryNode>(predicate); both != nullptr && both->op == BinaryOp::kAnd) {
-    CollectConjuncts(both->a, conjuncts);
-    CollectConjuncts(both->b, conjuncts);
-  } else {
-    conjuncts.push_back(predicate);
-  }
-}
 
 using VarSet = std::unordered_set<const VarNode*>;
 bool UsesAny(const Expr& e, const VarSet& vars) {
@@ -29,10 +21,8 @@ bool UsesAny(const Expr& e, const VarSet& vars) {
 // The conjuncts that only restrict the reduction do not concern the init.
 Outcome<Expr> PredicateOfInit(const char* primitive, const BlockRealizeNode& realize, const VarSet& kept,
                               const VarSet& left_out) {
-  std::vector<Expr> conjuncts;
-  CollectConjuncts(realize.predicate, conjuncts);
   Expr predicate = True();
-  for (const Expr& conjunct : conjuncts) {
+  for (const Expr& conjunct : Conjuncts(realize.predicate)) {
     if (!UsesAny(conjunct, left_out)) {
       predicate = IsTrue(predicate) ? conjunct : And(predicate, conjunct);
     } else if (UsesAny(conjunct, kept)) {

@@ -1,4 +1,6 @@
+#include "schedule/compose_reduction.h"
 #include "schedule/decompose_reduction.h"
+#include "schedule/fuse_reduction_epilogue.h"
 #include "schedule/primitive_lists.h"
 #include "schedule/rfactor.h"
 
@@ -16,6 +18,26 @@ std::vector<Primitive> ReductionPrimitives() {
          Outcome<DecomposeReductionResult> result = DecomposeReduction(call.function(), call.Id(0), call.Id(1));
          if (!result.ok()) return result.refusal();
          return call.WithBlock(result->function, result->init_block);
+       }},
+      {"compose_reduction",
+       "The block that sets the start values of a reduction becomes its init again.",
+       {{"init_block", ArgKind::kBlock}, {"update_block", ArgKind::kBlock}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<Function> result = ComposeReduction(call.function(), call.Id(0), call.Id(1));
+         if (!result.ok()) return result.refusal();
+         return call.Changed(*result);
+       }},
+      {"fuse_reduction_epilogue",
+       "What is added to the result of a sum becomes what the sum starts with.",
+       {{"reduction_block", ArgKind::kBlock}, {"epilogue_block", ArgKind::kBlock}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<Function> result = FuseReductionEpilogue(call.function(), call.Id(0), call.Id(1));
+         if (!result.ok()) return result.refusal();
+         return call.Changed(*result);
        }},
       {"rfactor",
        "A reduction becomes two: one of parts, each by itself along a loop, and one that combines the parts.",

@@ -1,6 +1,8 @@
 #include "schedule/reindex.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 
 #include "ir/analysis.h"
 #include "ir/arith/iter_map.h"
@@ -16,7 +18,6 @@
 namespace tilewright {
 namespace {
 
-constexpr const char* kName = "reindex";
 using Access = BufferSelector::Access;
 
 // The indices of all accesses of a buffer, when they are all the same.
@@ -45,10 +46,19 @@ class IndexCollector : public Visitor {
   const Buffer& buffer_;
 };
 
+// How the copy is made.
+struct CopyForm {
+  const char* primitive = "reindex";
+  std::optional<Scope> memory;  // absent: the buffer's own
+  IndexMap index_map;           // null: the iterators themselves, in order
+};
+
 class Reindexer {
  public:
-  Reindexer(const Function& function, uint32_t block, const Buffer& buffer, Access access)
+  Reindexer(const Function& function, uint32_t block, const Buffer& buffer, Access access, const CopyForm& form)
       : function_(function),
+        name_(form.primitive),
+        form_(form),
         id_(block),
         buffer_(buffer),
         access_(access),
@@ -56,12 +66,13 @@ class Reindexer {
         child_(scope_.Find(block)) {}
 
   Outcome<ReindexResult> Apply() {
-    if (child_ == nullptr) return Refusal{kName, "{block0} lies in the init of a block", {id_}};
+    if (child_ == nullptr) return Refusal{name_, "{block0} lies in the init of a block", {id_}};
     if (scope_.has_other_statements()) {
-      return Refusal{kName, "the scope of {block0} holds statements other than loops and blocks", {id_}};
+      return Refusal{name_, "the scope of {block0} holds statements other than loops and blocks", {id_}};
     }
-    for (auto check : {&Reindexer::CheckAccesses, &Reindexer::CheckNeighbors,
-                       access_ == Access::kRead ? &Reindexer::CheckReading : &Reindexer::CheckWriting}) {
+    for (auto check :
+         {&Reindexer::CheckAccesses, &Reindexer::CheckNeighbors,
+          access_ == Access::kRead ? &Reindexer::CheckReading : &Reindexer::CheckWriting, &Reindexer::CheckIndexMap}) {
       if (std::optional<Refusal> refusal = (this->*check)()) return *refusal;
     }
     return Rewrite();
@@ -71,7 +82,7 @@ class Reindexer {
   using Check = std::optional<Refusal>;
 
   const BlockNode& block() const { return *child_->realize->block; }
-  Refusal Refuse(const char* reason) const { return Refusal{kName, reason, {id_}, {}, {buffer_->name}}; }
+  Refusal Refuse(const char* reason) const { return Refusal{name_, reason, {id_}, {}, {buffer_->name}}; }
 
   Check CheckAccesses() {
     IndexCollector collector(buffer_);
@@ -80,7 +91,7 @@ class Reindexer {
     if (collector.has_blocks) return Refuse("{block0} contains blocks");
     if (collector.different) return Refuse("{block0} accesses {text0} at different indices");
     if (collector.indices.empty()) return Refuse("{block0} does not access {text0} by a load or store");
-    if (const char* reason = WhyCannotUseCache(block(), buffer_, buffer_->scope)) return Refuse(reason);
+    if (const char* reason = WhyCannotUseCache(block(), buffer_, Memory())) return Refuse(reason);
     indices_ = std::move(collector.indices);
     for (const Expr& index : indices_) {
       bool loads = false;
@@ -90,7 +101,7 @@ class Reindexer {
       });
       auto is_no_iterator = [&](const VarNode* var) { return IsLoopInside(var); };
       if (loads || !index.dtype().is_scalar() || UsesVar(index, is_no_iterator)) {
-        return Refusal{kName,
+        return Refusal{name_,
                        "the index {expr0} of {text0} does not follow from the iterators of {block0}",
                        {id_},
                        {index},
@@ -124,7 +135,7 @@ class Reindexer {
     for (uint32_t other : others) {
       const std::vector<const ForNode*>& loops = scope_.Find(other)->loops;
       if (other != id_ && !loops.empty() && !child_->loops.empty() && loops[0] == child_->loops[0]) {
-        return Refusal{kName,
+        return Refusal{name_,
                        access_ == Access::kRead ? "{block1} writes {text0} below a loop of {block0}"
                                                 : "{block1} reads {text0} below a loop of {block0}",
                        {id_, other},
@@ -144,7 +155,7 @@ class Reindexer {
     for (size_t d = 0; d < indices_.size(); ++d) {
       if (!analyzer.CanProve(Const(indices_[d].dtype(), 0) <= indices_[d]) ||
           !analyzer.CanProveLess(indices_[d], buffer_->shape[d])) {
-        return Refusal{kName,
+        return Refusal{name_,
                        "the index {expr0} may leave {text0}, and the copy would not be guarded as {block0} is",
                        {id_},
                        {indices_[d]},
@@ -157,7 +168,7 @@ class Reindexer {
   Check CheckWriting() {
     for (uint32_t writer : scope_.Writers(buffer_)) {
       if (writer != id_) {
-        return Refusal{kName, "{block1} also writes {text0}", {id_, writer}, {}, {buffer_->name}};
+        return Refusal{name_, "{block1} also writes {text0}", {id_, writer}, {}, {buffer_->name}};
       }
     }
     for (const BufferRegion& read : block().reads) {
@@ -178,10 +189,69 @@ class Reindexer {
     return std::nullopt;
   }
 
-  // The block with the copy at its plain iterators in place of the buffer.
+  // The indices of the copy, and its shape.
+  Check CheckIndexMap() {
+    if (!form_.index_map) {
+      for (const IterVar& iter : iters_) {
+        at_copy_.push_back(iter.var);
+        shape_.push_back(iter.domain.extent);
+      }
+      return std::nullopt;
+    }
+    const std::vector<IterVar>& iters = block().iter_vars;
+    if (form_.index_map->inputs.size() != iters.size()) {
+      return Refusal{name_, "the map takes {num0} indices, {block0} has {num1} iterators", {id_}, {},
+                     {},    {std::ssize(form_.index_map->inputs), std::ssize(iters)}};
+    }
+    arith::Analyzer analyzer;
+    std::vector<Expr> vars, extents;
+    arith::Domain domain;
+    for (const IterVar& iter : iters) {
+      vars.push_back(iter.var);
+      extents.push_back(iter.domain.extent);
+      analyzer.Bind(iter.var, iter.domain);
+    }
+    for (const IterVar& iter : iters_) domain.push_back({iter.var, iter.domain});
+    for (const Expr& index : form_.index_map.Apply(vars)) at_copy_.push_back(analyzer.Simplify(index));
+    for (const IterVar& iter : iters) {
+      const auto uses = [&](const Expr& e) { return UsesVar(e, iter.var); };
+      const bool in_copy = std::any_of(at_copy_.begin(), at_copy_.end(), uses);
+      if (in_copy == std::any_of(indices_.begin(), indices_.end(), uses)) continue;
+      return Refusal{name_,
+                     in_copy ? "the map uses the iterator {text1} of {block0}, the indices of {text0} do not"
+                             : "the indices of {text0} use the iterator {text1} of {block0}, the map does not",
+                     {id_},
+                     {},
+                     {buffer_->name, iter.var.name()}};
+    }
+    const auto map = arith::DetectIterMap(at_copy_, domain, {}, arith::IterMapLevel::kNone, &analyzer);
+    if ((!map || !map->injective) && !SameIndices(at_copy_, indices_)) {
+      return Refuse("the map may give elements of {text0} that {block0} tells apart the same place");
+    }
+    if (const auto shape = arith::MapShape(form_.index_map, extents, &analyzer)) {
+      shape_ = *shape;
+    } else {
+      shape_ = buffer_->shape;  // the same indices
+    }
+    for (size_t d = 0; d < at_copy_.size(); ++d) {
+      if (analyzer.CanProve(Const(at_copy_[d].dtype(), 0) <= at_copy_[d]) &&
+          analyzer.CanProveLess(at_copy_[d], shape_[d])) {
+        continue;
+      }
+      return Refusal{name_, "the result {expr0} of the map may leave [0, {expr1})", {id_}, {at_copy_[d], shape_[d]}};
+    }
+    return std::nullopt;
+  }
+
+  static bool SameIndices(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const Expr& x, const Expr& y) { return StructuralEqual(x, y); });
+  }
+
+  Scope Memory() const { return form_.memory ? *form_.memory : buffer_->scope; }
+
+  // The block with the copy in place of the buffer.
   Stmt UseCopy(const Buffer& copy) const {
-    std::vector<Expr> iters;
-    for (const IterVar& iter : iters_) iters.push_back(iter.var);
     class User : public Mutator {
      public:
       User(const Buffer& from, const Buffer& to, std::vector<Expr> at) : from_(from), to_(to), at_(std::move(at)) {}
@@ -208,29 +278,29 @@ class Reindexer {
       const Buffer &from_, &to_;
       const std::vector<Expr> at_;
     };
-    return User(buffer_, copy, std::move(iters)).Mutate(Stmt(child_->realize));
+    return User(buffer_, copy, at_copy_).Mutate(Stmt(child_->realize));
   }
 
   Stmt MakeCopyNest(const Buffer& copy, uint32_t* next_id, uint32_t* copy_id) const {
     std::vector<ForNode::Fields> loops;
-    std::vector<Expr> bindings, at_copy;
+    std::vector<Expr> bindings;
     BlockNode::Fields fields;
     VarMap values;
     for (size_t k = 0; k < iters_.size(); ++k) {
       const DataType type = iters_[k].var.dtype();
-      const Var loop("ax" + std::to_string(k), type), iter("v" + std::to_string(k), type);
+      const Var loop(LoopName(k), type);
+      const Var iter(form_.index_map ? iters_[k].var.name() : "v" + std::to_string(k), type);
       loops.push_back({.id = (*next_id)++, .var = loop, .extent = iters_[k].domain.extent});
       fields.iter_vars.push_back({iter, iters_[k].domain, IterKind::kSpatial});
       bindings.push_back(loop);
-      at_copy.push_back(iter);
       values[iters_[k].var] = iter;
     }
-    const std::vector<Expr> at_buffer = Substitute(indices_, values);
+    const std::vector<Expr> at_buffer = Substitute(indices_, values), at_copy = Substitute(at_copy_, values);
     fields.id = *copy_id = (*next_id)++;
     fields.reads = {BufferRegion::Point(buffer_, at_buffer)};
     fields.writes = {BufferRegion::Point(copy, at_copy)};
     if (access_ == Access::kRead) {
-      fields.name = copy->name + "_reindex";
+      fields.name = form_.index_map ? copy->name : copy->name + "_reindex";
       fields.body = Store(copy, buffer_.Load(at_buffer), at_copy);
     } else {
       fields.name = copy->name;
@@ -240,10 +310,19 @@ class Reindexer {
     return Nest(std::move(loops), Realize(std::move(bindings), True(), Block(std::move(fields))));
   }
 
+  // Of the copy's loop over an iterator: with an index map, that of the loop which the block's iterator is.
+  std::string LoopName(size_t k) const {
+    const std::vector<IterVar>& iters = block().iter_vars;
+    for (size_t i = 0; i < iters.size() && form_.index_map; ++i) {
+      const auto* loop = dyn_cast<VarNode>(child_->realize->bindings[i]);
+      if (iters[i].var.same_as(iters_[k].var) && loop != nullptr) return loop->name;
+    }
+    return "ax" + std::to_string(k);
+  }
+
   ReindexResult Rewrite() const {
-    std::vector<Expr> shape;
-    for (const IterVar& iter : iters_) shape.push_back(iter.domain.extent);
-    const Buffer copy(buffer_->name + "_reindex", std::move(shape), buffer_->dtype, buffer_->scope);
+    const std::string suffix = form_.memory ? form_.memory->text() : "reindex";
+    const Buffer copy(buffer_->name + "_" + suffix, shape_, buffer_->dtype, Memory());
     uint32_t next_id = function_->next_id;
     ReindexResult result;
     const Stmt nest = MakeCopyNest(copy, &next_id, &result.block);
@@ -257,6 +336,8 @@ class Reindexer {
   }
 
   const Function& function_;
+  const char* const name_;
+  const CopyForm form_;
   const uint32_t id_;
   const Buffer buffer_;
   const Access access_;
@@ -264,16 +345,43 @@ class Reindexer {
   const ScopeChild* child_;
   std::vector<Expr> indices_;
   std::vector<IterVar> iters_;  // those in the indices
+  std::vector<Expr> at_copy_;   // the copy's indices, of the block's iterators
+  std::vector<Expr> shape_;     // the copy's
 };
+
+Outcome<ReindexResult> ReindexCache(const char* primitive, const Function& function, uint32_t block_id, Access access,
+                                    int index, std::string_view scope, const IndexMap& index_map) {
+  Outcome<Path> path = PathToInnerBlock(primitive, function, block_id);
+  if (!path.ok()) return path.refusal();
+  const BufferSelector selector = access == Access::kRead ? BufferSelector::Read(index) : BufferSelector::Write(index);
+  Outcome<SelectedRegion> selected = SelectRegion(primitive, *cast<BlockRealizeNode>(path->back())->block, selector);
+  if (!selected.ok()) return selected.refusal();
+  if (!Scope::Valid(scope)) {
+    return Refusal{primitive, "\"{text0}\" is no storage scope", {block_id}, {}, {std::string(scope)}};
+  }
+  const CopyForm form = {.primitive = primitive, .memory = Scope::Parse(scope), .index_map = index_map};
+  return Reindexer(function, block_id, selected->region.buffer, access, form).Apply();
+}
 
 }  // namespace
 
 Outcome<ReindexResult> Reindex(const Function& function, uint32_t block_id, const BufferSelector& selector) {
+  constexpr const char* kName = "reindex";
   Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
   if (!path.ok()) return path.refusal();
   Outcome<SelectedRegion> selected = SelectRegion(kName, *cast<BlockRealizeNode>(path->back())->block, selector);
   if (!selected.ok()) return selected.refusal();
-  return Reindexer(function, block_id, selected->region.buffer, selected->access).Apply();
+  return Reindexer(function, block_id, selected->region.buffer, selected->access, CopyForm{}).Apply();
+}
+
+Outcome<ReindexResult> ReindexCacheRead(const Function& function, uint32_t block, int index, std::string_view scope,
+                                        const IndexMap& index_map) {
+  return ReindexCache("reindex_cache_read", function, block, Access::kRead, index, scope, index_map);
+}
+
+Outcome<ReindexResult> ReindexCacheWrite(const Function& function, uint32_t block, int index, std::string_view scope,
+                                         const IndexMap& index_map) {
+  return ReindexCache("reindex_cache_write", function, block, Access::kWrite, index, scope, index_map);
 }
 
 }  // namespace tilewright

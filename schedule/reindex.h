@@ -9,6 +9,12 @@
 //                                                     ...
 //                                                     Y[vh] = Y[vh] + P_reindex[vh, vr] * W[vr]
 //
+// reindex_cache_read and reindex_cache_write give the copy another memory and a layout of the caller's choice: an index
+// map from the block's iterators to the copy's indices. Copy and block are named after the memory ("P_shared"), the
+// copy's loops and iterators after the block's.
+//
+//   reindex_cache_read("Y", 0, "shared", lambda vh, vr: (vr, vh)):    P_shared[vr, vh] = P[vh * 2 + vr]
+//
 // The copy of what is read goes right before the outermost loop of the block, that of what is written (block
 // "Y_reindex") right behind it. Its dimensions are the iterators in the block's indices, in the order of the block.
 //
@@ -19,10 +25,13 @@
 // iterators (conditions in the body do not guard the copy).
 // Writing: no other block of the scope writes the buffer, the block does not read it (but a reduction its own output),
 // all of its instances run, the indices use spatial iterators only and are injective.
+// With an index map: it takes as many indices as the block has iterators, is affine, its results depend on the same
+// iterators as the buffer's indices, and give each place to one element only.
 // All ids survive; the copy's loops and block are born.
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "ir/function.h"
 #include "schedule/buffer_selector.h"
@@ -36,5 +45,9 @@ struct ReindexResult {
 };
 
 Outcome<ReindexResult> Reindex(const Function& function, uint32_t block, const BufferSelector& buffer);
+Outcome<ReindexResult> ReindexCacheRead(const Function& function, uint32_t block, int index, std::string_view scope,
+                                        const IndexMap& index_map);
+Outcome<ReindexResult> ReindexCacheWrite(const Function& function, uint32_t block, int index, std::string_view scope,
+                                         const IndexMap& index_map);
 
 }  // namespace tilewright

@@ -13,23 +13,46 @@ Value ListOf(const std::vector<int64_t>& ints) {
   return list;
 }
 
-Outcome<Applied> ApplyPerfectTile(Application& call) {
+// A decision that is a list of integers, or none.
+Outcome<std::optional<std::vector<int64_t>>> FactorsDecided(const char* primitive, const Application& call) {
   std::optional<std::vector<int64_t>> wanted;
-  if (!call.decision().is_none()) {
-    Value decision = call.decision();
-    if (!FitsKind(ArgKind::kInts, decision)) {
-      return Refusal{"sample_perfect_tile", "the decision is no list of integers", {call.Id(0)}};
-    }
-    wanted.emplace();
-    for (const Value& factor : *decision.As<Value::List>()) wanted->push_back(*factor.As<int64_t>());
+  if (call.decision().is_none()) return wanted;
+  Value decision = call.decision();
+  if (!FitsKind(ArgKind::kInts, decision)) {
+    return Refusal{primitive, "the decision is no list of integers", {call.Id(0)}};
   }
-  Outcome<std::vector<int64_t>> factors =
-      SamplePerfectTile(call.function(), call.Id(0), call.Int(1), call.Int(2), call.random(), wanted);
+  wanted.emplace();
+  for (const Value& factor : *decision.As<Value::List>()) wanted->push_back(*factor.As<int64_t>());
+  return wanted;
+}
+
+Outcome<Applied> WithFactors(const Application& call, const Outcome<std::vector<int64_t>>& factors) {
   if (!factors.ok()) return factors.refusal();
   Applied applied = call.Changed(call.function());
   applied.decision = ListOf(*factors);
   for (int64_t factor : *factors) applied.results.push_back(factor);
   return applied;
+}
+
+Outcome<Applied> ApplyPerfectTile(Application& call) {
+  auto wanted = FactorsDecided("sample_perfect_tile", call);
+  if (!wanted.ok()) return wanted.refusal();
+  return WithFactors(call,
+                     SamplePerfectTile(call.function(), call.Id(0), call.Int(1), call.Int(2), call.random(), *wanted));
+}
+
+Outcome<Applied> ApplyPartitionedTile(Application& call) {
+  auto wanted = FactorsDecided("sample_partitioned_tile", call);
+  if (!wanted.ok()) return wanted.refusal();
+  const PartitionedTile tile = {.n = call.Int(1), .partition = call.Int(2), .inner_factor = call.Int(3)};
+  return WithFactors(call, SamplePartitionedTile(call.function(), call.Id(0), tile, call.random(), *wanted));
+}
+
+Outcome<Applied> ApplyImperfectTile(Application& call) {
+  auto wanted = FactorsDecided("sample_imperfect_tile", call);
+  if (!wanted.ok()) return wanted.refusal();
+  return WithFactors(
+      call, SampleImperfectTile(call.function(), call.Id(0), call.Int(1), call.Int(2), call.random(), *wanted));
 }
 
 Outcome<Applied> ApplyCategorical(Application& call) {
@@ -76,6 +99,21 @@ std::vector<Primitive> SamplingPrimitives() {
        ResultKind::kInts,
        Role::kSampling,
        ApplyPerfectTile},
+      {"sample_partitioned_tile",
+       "Factors of a loop's extent, the inner ones together a multiple of a number.",
+       {{"loop", ArgKind::kLoop},
+        {"n", ArgKind::kInt},
+        {"partition_pos", ArgKind::kInt, 0},
+        {"innerpart_factor", ArgKind::kInt, 1}},
+       ResultKind::kInts,
+       Role::kSampling,
+       ApplyPartitionedTile},
+      {"sample_imperfect_tile",
+       "Factors whose product reaches a loop's extent, with a tail where it is more.",
+       {{"loop", ArgKind::kLoop}, {"n", ArgKind::kInt}, {"max_innermost_factor", ArgKind::kInt, 16}},
+       ResultKind::kInts,
+       Role::kSampling,
+       ApplyImperfectTile},
       {"sample_categorical",
        "One of several integers, by weight.",
        {{"candidates", ArgKind::kInts}, {"probs", ArgKind::kFloats}},

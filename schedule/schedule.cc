@@ -227,6 +227,14 @@ Outcome<std::vector<BlockRv>> Schedule::GetOutputBlocks(Value scope_block) {
 Outcome<std::vector<IntRv>> Schedule::SamplePerfectTile(LoopRv loop, int n, int max_innermost_factor, Value decision) {
   return All<IntRv>("sample_perfect_tile", {Rv(loop), n, max_innermost_factor}, decision);
 }
+Outcome<std::vector<IntRv>> Schedule::SamplePartitionedTile(LoopRv loop, int n, int partition_pos, int innerpart_factor,
+                                                            Value decision) {
+  return All<IntRv>("sample_partitioned_tile", {Rv(loop), n, partition_pos, innerpart_factor}, decision);
+}
+Outcome<std::vector<IntRv>> Schedule::SampleImperfectTile(LoopRv loop, int n, int max_innermost_factor,
+                                                          Value decision) {
+  return All<IntRv>("sample_imperfect_tile", {Rv(loop), n, max_innermost_factor}, decision);
+}
 Outcome<IntRv> Schedule::SampleCategorical(std::vector<Value> candidates, std::vector<Value> probs, Value decision) {
   return One<IntRv>("sample_categorical", {std::move(candidates), std::move(probs)}, decision);
 }
@@ -242,6 +250,13 @@ Outcome<LoopRv> Schedule::Fuse(const std::vector<LoopRv>& loops, bool preserve_u
   return One<LoopRv>("fuse", {ListOf(loops), preserve_unit_iters});
 }
 Outcome<std::monostate> Schedule::Reorder(const std::vector<LoopRv>& loops) { return None("reorder", {ListOf(loops)}); }
+Outcome<std::vector<LoopRv>> Schedule::LoopPartition(LoopRv loop, std::vector<Value> factors) {
+  return All<LoopRv>("loop_partition", {Rv(loop), std::move(factors)});
+}
+Outcome<LoopRv> Schedule::Merge(const std::vector<LoopRv>& loops) { return One<LoopRv>("merge", {ListOf(loops)}); }
+Outcome<std::monostate> Schedule::ReorderBlockIterVar(Value block, std::vector<Value> new_order) {
+  return None("reorder_block_iter_var", {block, std::move(new_order)});
+}
 Outcome<LoopRv> Schedule::AddUnitLoop(Value block_or_loop) { return One<LoopRv>("add_unit_loop", {block_or_loop}); }
 Outcome<std::monostate> Schedule::Parallel(LoopRv loop) { return None("parallel", {Rv(loop)}); }
 Outcome<std::monostate> Schedule::Vectorize(LoopRv loop) { return None("vectorize", {Rv(loop)}); }
@@ -257,6 +272,27 @@ Outcome<BlockRv> Schedule::CacheRead(Value block, int read_buffer_index, std::st
 Outcome<BlockRv> Schedule::CacheWrite(Value block, int write_buffer_index, std::string storage_scope,
                                       std::vector<Value> consumers) {
   return One<BlockRv>("cache_write", {block, write_buffer_index, std::move(storage_scope), std::move(consumers)});
+}
+Outcome<BlockRv> Schedule::ReindexCacheRead(Value block, int read_buffer_index, std::string storage_scope,
+                                            IndexMap index_map) {
+  return One<BlockRv>("reindex_cache_read", {block, read_buffer_index, std::move(storage_scope), std::move(index_map)});
+}
+Outcome<BlockRv> Schedule::ReindexCacheWrite(Value block, int write_buffer_index, std::string storage_scope,
+                                             IndexMap index_map) {
+  return One<BlockRv>("reindex_cache_write",
+                      {block, write_buffer_index, std::move(storage_scope), std::move(index_map)});
+}
+Outcome<BlockRv> Schedule::ReadAt(LoopRv loop, Value block, int read_buffer_index, std::string storage_scope) {
+  return One<BlockRv>("read_at", {Rv(loop), block, read_buffer_index, std::move(storage_scope)});
+}
+Outcome<BlockRv> Schedule::WriteAt(LoopRv loop, Value block, int write_buffer_index, std::string storage_scope) {
+  return One<BlockRv>("write_at", {Rv(loop), block, write_buffer_index, std::move(storage_scope)});
+}
+Outcome<std::vector<BlockRv>> Schedule::CacheInplace(Value block, int read_buffer_index, std::string storage_scope) {
+  return All<BlockRv>("cache_inplace", {block, read_buffer_index, std::move(storage_scope)});
+}
+Outcome<std::vector<BlockRv>> Schedule::CacheIndex(Value block, std::string storage_scope, int cse_thresh) {
+  return All<BlockRv>("cache_index", {block, std::move(storage_scope), cse_thresh});
 }
 Outcome<std::monostate> Schedule::SetScope(Value block, int buffer_index, std::string storage_scope) {
   return None("set_scope", {block, buffer_index, std::move(storage_scope)});
@@ -282,8 +318,31 @@ Outcome<std::monostate> Schedule::PadEinsum(Value block, std::vector<Value> padd
 }
 Outcome<std::monostate> Schedule::HoistPrepack(Value block) { return None("hoist_prepack", {block}); }
 
+Outcome<BlockRv> Schedule::DecomposePadding(Value block, LoopRv loop) {
+  return One<BlockRv>("decompose_padding", {block, Rv(loop)});
+}
+Outcome<std::monostate> Schedule::StorageAlign(Value block, int buffer_index, int axis, int factor, int offset) {
+  return None("storage_align", {block, buffer_index, axis, factor, offset});
+}
+Outcome<std::monostate> Schedule::UnsafeSetDtype(Value block, int buffer_index, std::string dtype) {
+  return None("unsafe_set_dtype", {block, buffer_index, std::move(dtype)});
+}
+Outcome<std::monostate> Schedule::AnnotateBufferAccess(Value block, int buffer_index, std::string access,
+                                                       IndexMap ranges) {
+  return None("annotate_buffer_access", {block, buffer_index, std::move(access), std::move(ranges)});
+}
+Outcome<std::monostate> Schedule::UnsafeHideBufferAccess(Value block, std::string access, std::vector<Value> indices) {
+  return None("unsafe_hide_buffer_access", {block, std::move(access), std::move(indices)});
+}
+
 Outcome<BlockRv> Schedule::DecomposeReduction(Value block, LoopRv loop) {
   return One<BlockRv>("decompose_reduction", {block, Rv(loop)});
+}
+Outcome<std::monostate> Schedule::ComposeReduction(Value init_block, Value update_block) {
+  return None("compose_reduction", {init_block, update_block});
+}
+Outcome<std::monostate> Schedule::FuseReductionEpilogue(Value reduction_block, Value epilogue_block) {
+  return None("fuse_reduction_epilogue", {reduction_block, epilogue_block});
 }
 Outcome<BlockRv> Schedule::Rfactor(LoopRv loop, int factor_axis) {
   return One<BlockRv>("rfactor", {Rv(loop), factor_axis});

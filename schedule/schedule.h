@@ -72,6 +72,10 @@ class Schedule {
   Outcome<std::vector<BlockRv>> GetOutputBlocks(Value scope_block);
 
   Outcome<std::vector<IntRv>> SamplePerfectTile(LoopRv loop, int n, int max_innermost_factor = 16, Value decision = {});
+  Outcome<std::vector<IntRv>> SamplePartitionedTile(LoopRv loop, int n, int partition_pos = 0, int innerpart_factor = 1,
+                                                    Value decision = {});
+  Outcome<std::vector<IntRv>> SampleImperfectTile(LoopRv loop, int n, int max_innermost_factor = 16,
+                                                  Value decision = {});
   Outcome<IntRv> SampleCategorical(std::vector<Value> candidates, std::vector<Value> probs, Value decision = {});
   Outcome<LoopRv> SampleComputeLocation(Value block, Value decision = {});
 
@@ -80,6 +84,9 @@ class Schedule {
                                      bool disable_predication = false);
   Outcome<LoopRv> Fuse(const std::vector<LoopRv>& loops, bool preserve_unit_iters = true);
   Outcome<std::monostate> Reorder(const std::vector<LoopRv>& loops);
+  Outcome<std::vector<LoopRv>> LoopPartition(LoopRv loop, std::vector<Value> factors);
+  Outcome<LoopRv> Merge(const std::vector<LoopRv>& loops);
+  Outcome<std::monostate> ReorderBlockIterVar(Value block, std::vector<Value> new_order);
   Outcome<LoopRv> AddUnitLoop(Value block_or_loop);
   Outcome<std::monostate> Parallel(LoopRv loop);
   Outcome<std::monostate> Vectorize(LoopRv loop);
@@ -90,6 +97,14 @@ class Schedule {
                              std::vector<Value> consumers = {});
   Outcome<BlockRv> CacheWrite(Value block, int write_buffer_index, std::string storage_scope,
                               std::vector<Value> consumers = {});
+  // The copy's indices as a map of the block's iterators.
+  Outcome<BlockRv> ReindexCacheRead(Value block, int read_buffer_index, std::string storage_scope, IndexMap index_map);
+  Outcome<BlockRv> ReindexCacheWrite(Value block, int write_buffer_index, std::string storage_scope,
+                                     IndexMap index_map);
+  Outcome<BlockRv> ReadAt(LoopRv loop, Value block, int read_buffer_index, std::string storage_scope);
+  Outcome<BlockRv> WriteAt(LoopRv loop, Value block, int write_buffer_index, std::string storage_scope);
+  Outcome<std::vector<BlockRv>> CacheInplace(Value block, int read_buffer_index, std::string storage_scope);
+  Outcome<std::vector<BlockRv>> CacheIndex(Value block, std::string storage_scope, int cse_thresh = 0);
   Outcome<std::monostate> SetScope(Value block, int buffer_index, std::string storage_scope);
   Outcome<std::monostate> ComputeAt(Value block, LoopRv loop, bool preserve_unit_loops = false, int index = -1);
   Outcome<std::monostate> ReverseComputeAt(Value block, LoopRv loop, bool preserve_unit_loops = false, int index = -1);
@@ -101,8 +116,16 @@ class Schedule {
   Outcome<std::monostate> TransformBlockLayout(Value block, IndexMap index_map);
   Outcome<std::monostate> PadEinsum(Value block, std::vector<Value> padding);
   Outcome<std::monostate> HoistPrepack(Value block);
+  Outcome<BlockRv> DecomposePadding(Value block, LoopRv loop);
+  Outcome<std::monostate> StorageAlign(Value block, int buffer_index, int axis, int factor, int offset);
+  Outcome<std::monostate> UnsafeSetDtype(Value block, int buffer_index, std::string dtype);
+  // `access`: "read" or "write". The map's results are begin and end of each dimension in turn.
+  Outcome<std::monostate> AnnotateBufferAccess(Value block, int buffer_index, std::string access, IndexMap ranges);
+  Outcome<std::monostate> UnsafeHideBufferAccess(Value block, std::string access, std::vector<Value> indices);
 
   Outcome<BlockRv> DecomposeReduction(Value block, LoopRv loop);
+  Outcome<std::monostate> ComposeReduction(Value init_block, Value update_block);
+  Outcome<std::monostate> FuseReductionEpilogue(Value reduction_block, Value epilogue_block);
   Outcome<BlockRv> Rfactor(LoopRv loop, int factor_axis);
   Outcome<BlockRv> Blockize(Value target, bool preserve_unit_iters = true);
   Outcome<std::monostate> Tensorize(Value block_or_loop, std::string intrin, bool preserve_unit_iters = true);

@@ -24,7 +24,7 @@
 namespace tilewright {
 namespace {
 
-uint64_t rounds = 150, first_seed = 1;
+uint64_t rounds = 400, first_seed = 1;
 
 std::vector<Function> Programs() {
   return {
@@ -32,6 +32,25 @@ std::vector<Function> Programs() {
       testing::Matmul(5, 7, 9, DataType::Int(32)),
       testing::ElementwiseChain(6, 10),
       testing::ElementwiseInOneNest(4, 9, 0),
+      // In place, then a row sum with a bias.
+      ParseFunctionOrDie(R"(
+          @T.prim_func
+          def main(A: T.Buffer((6, 8), "float32"), bias: T.Buffer((6,), "float32"), D: T.Buffer((6,), "float32")):
+              C = T.alloc_buffer((6,))
+              for i, j in T.grid(6, 8):
+                  with T.block("A"):
+                      vi, vj = T.axis.remap("SS", [i, j])
+                      A[vi, vj] = A[vi, vj] * T.float32(2)
+              for i, k in T.grid(6, 4):
+                  with T.block("C"):
+                      vi, vk = T.axis.remap("SR", [i, k])
+                      with T.init():
+                          C[vi] = T.float32(0)
+                      C[vi] = C[vi] + A[vi, vk + 3]
+              for i in range(6):
+                  with T.block("D"):
+                      vi = T.axis.spatial(6, i)
+                      D[vi] = C[vi] + bias[vi])"),
       // A convolution whose result is scaled and then reduced.
       ParseFunctionOrDie(R"(
           @T.prim_func
@@ -89,7 +108,7 @@ class Fuzzer {
     const std::vector<LoopRv> others = *sch_.GetLoops(*sch_.GetBlock(Pick(names)));
     auto loop = [&] { return loops.empty() ? Value(Rv{0}) : Value(Rv(Pick(loops))); };
     auto other = [&] { return others.empty() ? loop() : Value(Rv(Pick(others))); };
-    switch (random_.Below(26)) {
+    switch (random_.Below(41)) {
       case 0:
       case 1:
       case 2:
@@ -135,9 +154,59 @@ class Fuzzer {
         for (size_t i = 0; i < FindBlock(block).iter_vars.size(); ++i) padding.push_back(Factor());
         return Try("pad_einsum", {block, padding});
       }
+      case 33:
+        return Try("read_at", {loop(), block, Small(), "local"});
+      case 34:
+        return Try("write_at", {loop(), block, 0, "local"});
+      case 35:
+        return Try("reindex_cache_read", {block, Small(), "local", BlockMap(FindBlock(block).iter_vars.size())});
+      case 36:
+        return Try("reindex_cache_write", {block, 0, "local", BlockMap(FindBlock(block).iter_vars.size())});
+      case 37:
+        return Coin() ? Try("cache_inplace", {block, 0, "local"}) : Try("cache_index", {block, "global", 1});
+      case 38: {
+        const BlockRv target = *sch_.GetBlock(Pick(names));
+        return Try("compose_reduction", {block, target}) || Try("fuse_reduction_epilogue", {block, target}) ||
+               Try("fuse_reduction_epilogue", {target, block});
+      }
+      case 39: {
+        // Apart and together again, with what was done to the loops in between.
+        const auto init = sch_.Apply("decompose_reduction", {block, loop()});
+        return init.ok() && Try("compose_reduction", {(*init)[0], block});
+      }
+      case 24:
+        return Try("loop_partition", {loop(), Value::List{Factor()}});
+      case 25:
+      case 32: {
+        // Loops of two blocks at the same depth.
+        const size_t depth = random_.Below(3);
+        if (depth >= std::min(loops.size(), others.size())) return false;
+        const Value a = Rv(loops[depth]), b = Rv(others[depth]);
+        return Try("merge", {Value(Value::List{a, b})}) || Try("merge", {Value(Value::List{b, a})});
+      }
+      case 26: {
+        Value::List order;
+        for (size_t i = 0; i < FindBlock(block).iter_vars.size(); ++i) {
+          order.insert(order.begin() + random_.Below(order.size() + 1), static_cast<int64_t>(i));
+        }
+        return Try("reorder_block_iter_var", {block, order});
+      }
+      case 27:
+        return Try("decompose_padding", {block, loop()});
+      case 28:
+        return Try("storage_align", {block, 0, Small(), Factor(), Small()});
+      case 29:
+        // A wider type: no value changes.
+        return Try("unsafe_set_dtype", {block, 0, "float64"});
+      case 30:
+        return Try("annotate_buffer_access", {block, 0, Coin() ? "read" : "write", WholeDimensions(block)});
+      case 31: {
+        const auto factors = sch_.SampleImperfectTile(loops.empty() ? LoopRv{} : Pick(loops), 2, 6);
+        return factors.ok() && Try("split", {loop(), Value::List{Rv((*factors)[0]), Rv((*factors)[1])}});
+      }
       case 23:
         return Try("rfactor", {loop(), static_cast<int64_t>(random_.Below(4)) - 2});
-      case 24:
+      case 40:
         return Try("skip_zero_terms", {block});
       default:
         return Try("add_unit_loop", {loop()});
@@ -190,6 +259,21 @@ class Fuzzer {
         outputs.push_back(FloorMod(inputs[0], 2));
     }
     return IndexMap(std::move(inputs), std::move(outputs));
+  }
+  // The whole of the first buffer that the block reads; not enough of other buffers, maybe.
+  IndexMap WholeDimensions(BlockRv block) {
+    const BlockNode& node = FindBlock(block);
+    std::vector<Var> inputs;
+    for (const IterVar& iter : node.iter_vars) inputs.emplace_back(iter.var.name());
+    std::vector<Expr> ends = {Expr(0), Expr(1)};
+    if (!node.reads.empty()) {
+      ends.clear();
+      for (const Expr& extent : node.reads[0].buffer->shape) {
+        ends.push_back(Expr(0));
+        ends.push_back(extent);
+      }
+    }
+    return IndexMap(std::move(inputs), std::move(ends));
   }
   // Of a buffer that the caller does not see.
   bool TransformLayout(BlockRv block) {
@@ -264,7 +348,7 @@ TEST(Fuzz, RandomSchedulesKeepTheProgram) {
   for (const auto& [name, count] : counts) {
     RecordProperty(name, std::to_string(count.first) + " applied, " + std::to_string(count.second) + " refused");
     std::printf("%-24s %6d applied %6d refused\n", name.c_str(), count.first, count.second);
-    if (rounds >= 150) EXPECT_GT(count.first, 0) << name << " was never applied";
+    if (rounds >= 3000) EXPECT_GT(count.first, 0) << name << " was never applied";
   }
 }
 

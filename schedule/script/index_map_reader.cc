@@ -1,5 +1,6 @@
 #include "schedule/script/index_map_reader.h"
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <utility>
@@ -23,7 +24,7 @@ class Reader {
     const PyExpr& body = *lambda.items[0];
     std::vector<Expr> outputs;
     if (body.kind == Kind::kTuple || body.kind == Kind::kList) {
-      for (const script::PyExprPtr& item : body.items) outputs.push_back(Eval(*item));
+      outputs = EvalItems(body);
     } else {
       outputs.push_back(Eval(body));
     }
@@ -43,6 +44,22 @@ class Reader {
   Expr Fail(const PyExpr& at, std::string message) {
     Error(at, std::move(message));
     return Expr(0);
+  }
+
+  static bool IsPair(const PyExpr& e) {
+    return (e.kind == Kind::kTuple || e.kind == Kind::kList) && e.items.size() == 2;
+  }
+  // Expressions; or ranges, some of them pairs of begin and end, and the others one index by itself.
+  std::vector<Expr> EvalItems(const PyExpr& list) {
+    const bool ranges =
+        std::any_of(list.items.begin(), list.items.end(), [](const script::PyExprPtr& item) { return IsPair(*item); });
+    std::vector<Expr> outputs;
+    for (const script::PyExprPtr& item : list.items) {
+      const bool pair = IsPair(*item);
+      outputs.push_back(Eval(pair ? *item->items[0] : *item));
+      if (ranges) outputs.push_back(pair ? Eval(*item->items[1]) : outputs.back() + 1);
+    }
+    return outputs;
   }
 
   Expr Eval(const PyExpr& e) {

@@ -1,0 +1,91 @@
+#include "schedule/cache_inplace.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/arith/region.h"
+#include "schedule/buffer_selector.h"
+#include "schedule/cache_stage.h"
+#include "schedule/common_refusals.h"
+#include "schedule/relaxed_region.h"
+
+namespace tilewright {
+namespace {
+
+constexpr const char* kName = "cache_inplace";
+
+const BufferRegion* FindRegion(const std::vector<BufferRegion>& regions, const Buffer& buffer) {
+  const auto found = std::find_if(regions.begin(), regions.end(),
+                                  [&](const BufferRegion& region) { return region.buffer.same_as(buffer); });
+  return found == regions.end() ? nullptr : &*found;
+}
+
+std::optional<Refusal> WhyOthersInTheWay(const BlockScope& scope, const ScopeChild& child, const Buffer& buffer) {
+  for (uint32_t writer : scope.Writers(buffer)) {
+    if (writer == child.id()) continue;
+    return Refusal{kName, "{block1} also writes {text0}", {child.id(), writer}, {}, {buffer->name}};
+  }
+  for (uint32_t reader : scope.Readers(buffer)) {
+    const std::vector<const ForNode*>& loops = scope.Find(reader)->loops;
+    if (reader == child.id() || loops.empty() || child.loops.empty() || loops[0] != child.loops[0]) continue;
+    return Refusal{kName,
+                   "{block1} reads {text0} below {loop2}, a loop of {block0}",
+                   {child.id(), reader, loops[0]->id},
+                   {},
+                   {buffer->name}};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Outcome<CacheInplaceResult> CacheInplace(const Function& function, uint32_t block_id, int read_index,
+                                         std::string_view scope_text) {
+  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
+  if (!path.ok()) return path.refusal();
+  const BlockNode& block = *cast<BlockRealizeNode>(path->back())->block;
+  Outcome<BufferRegion> read = ReadRegion(kName, block, read_index);
+  if (!read.ok()) return read.refusal();
+  const Buffer& buffer = read->buffer;
+  const BufferRegion* written = FindRegion(block.writes, buffer);
+  if (written == nullptr) {
+    return Refusal{kName, "{block0} reads {text0} and does not write it", {block_id}, {}, {buffer->name}};
+  }
+  if (!Scope::Valid(scope_text)) {
+    return Refusal{kName, "\"{text0}\" is no storage scope", {block_id}, {}, {std::string(scope_text)}};
+  }
+  const Scope memory = Scope::Parse(scope_text);
+  const BlockScope scope = BlockScope::Around(function, block_id);
+  const ScopeChild* child = scope.Find(block_id);
+  if (child == nullptr) return Refusal{kName, "{block0} lies in the init of a block", {block_id}};
+  if (scope.has_other_statements()) {
+    return Refusal{kName, "the scope of {block0} holds statements other than loops and blocks", {block_id}};
+  }
+  if (auto refusal = WhyOthersInTheWay(scope, *child, buffer)) return *refusal;
+  if (const char* reason = WhyCannotUseCache(block, buffer, memory)) {
+    return Refusal{kName, reason, {block_id}, {}, {buffer->name}};
+  }
+
+  arith::Analyzer analyzer;
+  for (const IterVar& iter : scope.block()->iter_vars) analyzer.Bind(iter.var, iter.domain);
+  const std::vector<Range> box =
+      arith::UnionRegions(RelaxedRegion(*read, *child->realize, child->loops).region,
+                          RelaxedRegion(*written, *child->realize, child->loops).region, &analyzer);
+  if (!ProvablyInside(&analyzer, box, BufferRegion::Full(buffer).region)) {
+    return Refusal{kName, "{block0} may reach outside of {text0}", {block_id}, {}, {buffer->name}};
+  }
+  const CacheStage stage = MakeCacheStage(buffer, box, memory);
+  CacheInplaceResult result;
+  uint32_t next_id = function->next_id;
+  const Stmt into = MakeCopy(stage, box, /*into_cache=*/true, &analyzer, &next_id, &result.read_block);
+  const Stmt back = MakeCopy(stage, box, /*into_cache=*/false, &analyzer, &next_id, &result.write_block);
+  const Stmt nest = child->loops.empty() ? Stmt(child->realize) : Stmt(child->loops[0]);
+  const Stmt changed = ReplaceStmt(nest, child->realize, UseCache(Stmt(child->realize), stage));
+  const Stmt body = ReplaceStmt(scope.block()->body, nest.get(), Sequence({into, changed, back}));
+  result.function = WithScopeBody(function, *scope.block(), body, {stage.cache}, next_id);
+  return result;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,117 @@
+#include "schedule/merge.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "ir/script/parse_or_die.h"
+#include "schedule/testing/equivalence.h"
+#include "schedule/testing/expect.h"
+#include "schedule/testing/programs.h"
+
+namespace tilewright {
+namespace {
+
+using testing::ExpectContains;
+using testing::ExpectEquivalent;
+using testing::LoopsOf;
+using testing::ReasonOf;
+
+TEST(Merge, MergesTheLoopsAndThoseAroundThem) {
+  const Function f = testing::ElementwiseChain(6, 4);
+  Outcome<MergeResult> result = Merge(f, {LoopsOf(f, "B")[1], LoopsOf(f, "C")[1]});
+  ASSERT_TRUE(result.ok()) << ReasonOf(result, f);
+  ExpectContains(result->function, R"(
+      for i_m, j_m in T.grid(6, 4):
+          with T.block("B"):
+              vi, vj = T.axis.remap("SS", [i_m, j_m])
+              T.reads(A[vi, vj])
+              T.writes(B[vi, vj])
+              B[vi, vj] = A[vi, vj] * T.float32(2)
+          with T.block("C"):
+              vi, vj = T.axis.remap("SS", [i_m, j_m])
+              T.reads(B[vi, vj])
+              T.writes(C[vi, vj])
+              C[vi, vj] = B[vi, vj] + T.float32(1))");
+  EXPECT_EQ(LoopsOf(result->function, "C")[1], result->loop);
+  ExpectEquivalent(f, result->function);
+  // Only the outer ones.
+  result = Merge(f, {LoopsOf(f, "B")[0], LoopsOf(f, "C")[0]});
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(testing::LoopNamesOf(result->function, "C"), (std::vector<std::string>{"i_m", "j"}));
+  ExpectEquivalent(f, result->function);
+}
+
+constexpr char kTwoNests[] = R"(
+@T.prim_func
+def main(A: T.Buffer((8, 4), "float32"), D: T.Buffer((8, 4), "float32"), X: T.Buffer((8,), "float32")):
+    B = T.alloc_buffer((8, 4))
+    for o in range(1):
+        for i, j in T.grid(8, 4):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] + T.float32(1)
+        for x in range(8):
+            with T.block("X"):
+                vx = T.axis.spatial(8, x)
+                X[vx] = BETWEEN
+        for i2 in range(EXTENT):
+            for j2 in KIND:
+                with T.block("D"):
+                    vi, vj = T.axis.remap("SS", [i2, j2])
+                    D[vi, vj] = READ * T.float32(2)
+)";
+Function TwoNests(std::string_view read, std::string_view between = "T.float32(1)", std::string_view extent = "8",
+                  std::string_view kind = "range(4)") {
+  std::string text = kTwoNests;
+  for (auto [place, value] : {std::pair("READ", read), {"BETWEEN", between}, {"EXTENT", extent}, {"KIND", kind}}) {
+    text.replace(text.find(place), std::string_view(place).size(), value);
+  }
+  return ParseFunctionOrDie(text);
+}
+
+TEST(Merge, MovesUpOverWhatIsIndependent) {
+  const Function f = TwoNests("B[vi, vj]");
+  Outcome<MergeResult> result = Merge(f, {LoopsOf(f, "B")[1], LoopsOf(f, "D")[1]});
+  ASSERT_TRUE(result.ok()) << ReasonOf(result, f);
+  EXPECT_EQ(testing::LoopNamesOf(result->function, "D"), (std::vector<std::string>{"o", "i_m", "j2"}));
+  ExpectEquivalent(f, result->function);
+}
+
+TEST(Merge, Refuses) {
+  const auto reason = [](const Function& f, size_t b = 1, size_t d = 1) {
+    return ReasonOf(Merge(f, {LoopsOf(f, "B")[b], LoopsOf(f, "D")[d]}), f);
+  };
+  EXPECT_EQ(reason(TwoNests("B[7 - vi, vj]")), "D may use elements of B that B writes in another iteration of i");
+  EXPECT_EQ(reason(TwoNests("B[vi, 3 - vj]")), "accepted");
+  EXPECT_EQ(reason(TwoNests("B[vi, 3 - vj]"), 2, 2), "D may use elements of B that B writes in another iteration of i");
+  EXPECT_EQ(reason(TwoNests("X[vi]", "B[vx, 0]")), "X, between the loops, and D touch the same buffer");
+  EXPECT_EQ(reason(TwoNests("A[vi, vj]", "T.float32(1)", "7")), "the extents of i and i2 are 8 and 7");
+  EXPECT_EQ(reason(TwoNests("A[vi, vj]", "T.float32(1)", "8", "T.vectorized(4)"), 2, 2), "accepted");
+  EXPECT_EQ(reason(TwoNests("A[vi, vj]", "T.float32(1)", "8", "T.thread_binding(4, thread=\"threadIdx.x\")"), 2, 2),
+            "j2 is bound to threadIdx.x");
+  const Function f = TwoNests("A[vi, vj]");
+  EXPECT_EQ(reason(f, 2, 1), "j is 2 loops below what holds both, i2 1");
+  EXPECT_EQ(ReasonOf(Merge(f, {LoopsOf(f, "B")[1]}), f), "there are fewer than two loops");
+  EXPECT_EQ(ReasonOf(Merge(f, {LoopsOf(f, "D")[1], LoopsOf(f, "B")[1]}), f), "i comes before i2 in the program");
+  EXPECT_EQ(ReasonOf(Merge(f, {LoopsOf(f, "B")[1], LoopsOf(f, "B")[2]}), f), "i holds the others, or is given twice");
+  EXPECT_EQ(ReasonOf(Merge(f, {LoopsOf(f, "B")[1], LoopsOf(f, "B")[1]}), f), "i holds the others, or is given twice");
+  const Function nested = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+          for i in range(8):
+              with T.block("A"):
+                  vi = T.axis.spatial(8, i)
+                  A[vi] = T.float32(1)
+          with T.block("outer"):
+              for j in range(8):
+                  with T.block("B"):
+                      vj = T.axis.spatial(8, j)
+                      B[vj] = T.float32(1))");
+  EXPECT_EQ(ReasonOf(Merge(nested, {LoopsOf(nested, "A")[0], LoopsOf(nested, "B")[0]}), nested),
+            "i and j are not in the same scope");
+}
+
+}  // namespace
+}  // namespace tilewright
