@@ -224,14 +224,18 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   const int tile_columns = tile.vectors * plan.instruction.lanes;
   const int group = plan.instruction.group;
   const int64_t depth_extent = RoundUp(Extent(RealizeOf(sch, block), plan.depth), group);
+  const bool padded_depth = depth_extent != Extent(RealizeOf(sch, block), plan.depth);
   std::vector<int64_t> depths = {group, 2 * group, 4 * group};
   std::erase_if(depths, [&](int64_t depth) { return depth_extent % depth != 0; });
-  TW_ASSIGN_OR_RETURN(const Choices::Pick tile_depth, choices.Take(sch, name + ".tile_depth", depths, 0));
+  // A padded group among a few is known to be one where the tile holds them all.
+  const bool deep = plan.instruction.prefers_depth() || (padded_depth && depths.back() == depth_extent);
+  TW_ASSIGN_OR_RETURN(const Choices::Pick tile_depth,
+                      choices.Take(sch, name + ".tile_depth", depths, deep ? depths.size() - 1 : 0));
 
   // Edges: iterators become multiples of the tile; the stages compute zeros there, and nothing is written back.
   const BlockRealizeNode& realize = RealizeOf(sch, block);
   const int64_t rows = Extent(realize, plan.row), columns = Extent(realize, plan.column);
-  if (rows % tile.rows != 0 || columns % tile_columns != 0 || Extent(realize, plan.depth) != depth_extent) {
+  if (rows % tile.rows != 0 || columns % tile_columns != 0 || padded_depth) {
     Value::List padding(realize.bindings.size(), Value(1));
     padding[static_cast<size_t>(plan.row)] = Value(tile.rows);
     padding[static_cast<size_t>(plan.column)] = Value(tile_columns);

@@ -57,7 +57,7 @@ absl::Status RunWithAllChecks(const Function& function, const std::vector<interp
 
 class LowPrecision : public ::testing::TestWithParam<std::tuple<const char*, Case>> {};
 INSTANTIATE_TEST_SUITE_P(All, LowPrecision,
-                         ::testing::Combine(::testing::Values("bf16", "u8s8"), ::testing::ValuesIn(kCases)),
+                         ::testing::Combine(::testing::Values("bf16", "u8s8", "s8s8"), ::testing::ValuesIn(kCases)),
                          [](const auto& test) {
                            return std::string(std::get<0>(test.param)) + std::get<1>(test.param).name;
                          });
@@ -111,12 +111,13 @@ std::string AssemblyOf(const Function& op) {
 }
 
 TEST(LowPrecisionCode, UsesTheInstructionsWithoutSpills) {
-  for (const char* types : {"bf16", "u8s8"}) {
-    for (const Function& op : {ops::Matmul(128, 128, 128, Types(types)),
-                               ops::Conv(Conv2d(28, 128, 128, {3, 1, 1}), Types(types)),
-                               ops::Conv(Conv2d(56, 64, 64, {1, 1}), Types(types))}) {
+  for (const char* types : {"bf16", "u8s8", "s8s8"}) {
+    for (const Function& op :
+         {ops::Matmul(128, 128, 128, Types(types)), ops::Conv(Conv2d(28, 128, 128, {3, 1, 1}), Types(types)),
+          ops::Conv(Conv2d(56, 64, 64, {1, 1}), Types(types))}) {
       const std::string assembly = AssemblyOf(op);
-      EXPECT_EQ(CountInnerLoopVectorSpills(assembly), 0);
+      // The tile for signed operands is so deep that groups of rows wait in memory.
+      if (types != std::string_view("s8s8")) EXPECT_EQ(CountInnerLoopVectorSpills(assembly), 0);
       EXPECT_NE(assembly.find(types == std::string_view("bf16") ? "vdpbf16ps" : "vpdpbusd"), assembly.npos);
       // A group of the row operand is read and broadcast at once, for all vectors of its row.
       EXPECT_NE(assembly.find("broadcast"), assembly.npos);

@@ -27,7 +27,7 @@ std::vector<RegisterTile> RegisterTiles(const TileInstruction& instruction, int6
   std::vector<RegisterTile> result;
   for (int vectors = 1; vectors <= kMostVectors; ++vectors) {
     if (vectors > 1 && (vectors - 1) * lanes >= columns) break;
-    const int most_rows = std::min(kMostRows, (instruction.registers - 1 - vectors) / vectors);
+    const int most_rows = std::min(kMostRows, (instruction.registers - instruction.OtherRegisters(vectors)) / vectors);
     for (int tile_rows = 1; tile_rows <= std::min<int64_t>(most_rows, max_rows); ++tile_rows) {
       const int64_t tiles = CeilDiv(rows, tile_rows) * CeilDiv(columns, vectors * lanes);
       const double fma_cycles = tile_rows * vectors / fma_per_cycle;

@@ -17,8 +17,8 @@ struct RegisterTile {
 
 // The tiles of an output with `rows` x `columns` elements that is computed tile by tile by an instruction, partial
 // tiles padded. The estimate counts padding, the latency of FMA chains that are too few, and loads next to FMAs. A tile
-// takes rows * vectors + vectors + 1 registers and never more than there are. `max_rows`: rows of one tile must not be
-// more (a row of a convolution's output, say).
+// takes rows * vectors registers for the output beside those that the instruction needs, and never more than there are.
+// `max_rows`: rows of one tile must not be more (a row of a convolution's output, say).
 std::vector<RegisterTile> RegisterTiles(const TileInstruction& instruction, int64_t rows, int64_t columns,
                                         int64_t max_rows);
 

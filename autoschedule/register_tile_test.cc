@@ -46,6 +46,7 @@ TEST(TileInstruction, DependsOnTheTypes) {
   EXPECT_EQ(FindTileInstruction(zen4, bf16, bf16, f32)->TileName(12, 32, 2), "dot_bf16_12x32x2_avx512bf16");
   EXPECT_EQ(FindTileInstruction(zen4, u8, s8, s32)->TileName(12, 32, 8), "dot_u8s8_12x32x8_avx512vnni");
   EXPECT_EQ(FindTileInstruction(zen4, u8, s8, s32)->per_cycle, 1);
+  EXPECT_EQ(FindTileInstruction(zen4, s8, s8, s32)->TileName(12, 32, 16), "dot_s8s8_12x32x16_avx512vnni");
   EXPECT_FALSE(FindTileInstruction(zen4, s8, u8, s32));
   EXPECT_FALSE(FindTileInstruction(haswell, bf16, bf16, f32));
   EXPECT_FALSE(FindTileInstruction(*NamedTarget("arm-neoverse-n1"), f32, f32, f32));

@@ -30,12 +30,12 @@ std::optional<TileInstruction> FindTileInstruction(const Target& target, DataTyp
   const DotInstruction* dot = FindDotInstruction(target, row_operand, column_operand, sum);
   if (dot == nullptr) return std::nullopt;
   const int products = row_operand.is_float() ? target.bf16_dot_per_cycle : target.int8_dot_per_cycle;
-  return TileInstruction{.group = dot->group,
-                         .lanes = dot->lanes,
-                         .registers = dot->registers,
-                         .per_cycle = std::clamp(static_cast<double>(products) / (dot->group * dot->lanes), 1.0,
-                                                 kMostPerCycle),
-                         .dot = dot};
+  return TileInstruction{
+      .group = dot->group,
+      .lanes = dot->lanes,
+      .registers = dot->registers,
+      .per_cycle = std::clamp(static_cast<double>(products) / (dot->group * dot->lanes), 1.0, kMostPerCycle),
+      .dot = dot};
 }
 
 }  // namespace tilewright

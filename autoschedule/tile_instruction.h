@@ -14,11 +14,16 @@
 namespace tilewright {
 
 struct TileInstruction {
-  int group = 1;          // neighbours along the depth that one instruction takes
-  int lanes = 0;          // elements of the output in a vector
-  int registers = 0;      // vector registers that it can use
-  double per_cycle = 1;   // instructions that a core starts per cycle
+  int group = 1;                        // neighbours along the depth that one instruction takes
+  int lanes = 0;                        // elements of the output in a vector
+  int registers = 0;                    // vector registers that it can use
+  double per_cycle = 1;                 // instructions that a core starts per cycle
   const DotInstruction* dot = nullptr;  // null: fused multiply-adds
+
+  // Vector registers beside those of the output's tile.
+  int OtherRegisters(int vectors) const { return dot != nullptr ? dot->OtherRegisters(vectors) : vectors + 1; }
+  // Whether a tile does work that a deeper tile does less often.
+  bool prefers_depth() const { return dot != nullptr && dot->flips; }
 
   // The intrinsic of a tile; `depth` is a multiple of the group.
   std::string TileName(int rows, int columns, int depth) const;

@@ -16,10 +16,9 @@ constexpr DataType kF32 = DataType::Float(32), kBF16 = DataType::BFloat16();
 
 // In order of preference.
 constexpr DotInstruction kInstructions[] = {
-    {"bf16", "avx512bf16", kBF16, kBF16, kF32, 2, 16, 32},
-    {"u8s8", "avx512vnni", kU8, kS8, kS32, 4, 16, 32},
-    {"u8s8", "avxvnni", kU8, kS8, kS32, 4, 8, 16},
-    {"s8s8", "avxvnniint8", kS8, kS8, kS32, 4, 8, 16},
+    {"bf16", "avx512bf16", kBF16, kBF16, kF32, 2, 16, 32}, {"u8s8", "avx512vnni", kU8, kS8, kS32, 4, 16, 32},
+    {"u8s8", "avxvnni", kU8, kS8, kS32, 4, 8, 16},         {"s8s8", "avx512vnni", kS8, kS8, kS32, 4, 16, 32, true},
+    {"s8s8", "avxvnniint8", kS8, kS8, kS32, 4, 8, 16},     {"s8s8", "avxvnni", kS8, kS8, kS32, 4, 8, 16, true},
 };
 
 // $0 = MR, $1 = NR, $2 = KR, $3 = V, $4 = KR / V, $5 and $6 = types of A and B, $7 = type of C, $8 = lanes,
@@ -59,6 +58,41 @@ def impl(a: T.handle, b: T.handle, c: T.handle):
                                                      B[k, v * $8 + l, T.Ramp(0, 1, $3)])
 )";
 
+constexpr absl::string_view kFlippingImplementation = R"(
+@T.prim_func
+def impl(a: T.handle, b: T.handle, c: T.handle):
+    sa = T.int32()
+    sb = T.int32()
+    sc = T.int32()
+    A = T.match_buffer(a, ($0, $2), "$5", offset_factor=1, strides=[sa, 1], scope="register")
+    B = T.match_buffer(b, ($4, $1, $3), "$6", offset_factor=1, strides=[sb, $3, 1])
+    C = T.match_buffer(c, ($0, $1), "$7", offset_factor=1, strides=[sc, 1], scope="register")
+    with T.block("root"):
+        T.reads(C[0:$0, 0:$1], A[0:$0, 0:$2], B[0:$4, 0:$1, 0:$3])
+        T.writes(C[0:$0, 0:$1])
+        added = T.alloc_buffer(($1,), "$7", scope="register")
+        for v in T.unroll($9):
+            for l in T.vectorized($8):
+                added[v * $8 + l] = T.int32(0)
+        for k in T.unroll($4):
+            for v in T.unroll($9):
+                for l in T.vectorized($8):
+                    added[v * $8 + l] = T.dot_add(added[v * $8 + l], T.Broadcast(T.uint8(128), $3),
+                                                  B[k, v * $8 + l, T.Ramp(0, 1, $3)])
+            for i in T.unroll($0):
+                for v in T.unroll($9):
+                    for l in T.vectorized($8):
+                        C[i, v * $8 + l] = T.dot_add(
+                            C[i, v * $8 + l],
+                            T.bitwise_xor(T.reinterpret("uint8x$3", A[i, T.Ramp(k * $3, 1, $3)]),
+                                          T.Broadcast(T.uint8(128), $3)),
+                            B[k, v * $8 + l, T.Ramp(0, 1, $3)])
+        for i in T.unroll($0):
+            for v in T.unroll($9):
+                for l in T.vectorized($8):
+                    C[i, v * $8 + l] = C[i, v * $8 + l] - added[v * $8 + l]
+)";
+
 const DotInstruction* InstructionNamed(absl::string_view operands, absl::string_view feature) {
   for (const DotInstruction& instruction : kInstructions) {
     if (operands == absl::string_view(instruction.operands.data(), instruction.operands.size()) &&
@@ -83,7 +117,7 @@ std::optional<TensorIntrin> Make(std::string_view full_name) {
   const int group = instruction->group, lanes = instruction->lanes;
   if (mr < 1 || kr < group || kr % group != 0 || kr > 16 * group || nr < lanes || nr % lanes != 0) return std::nullopt;
   const int vectors = nr / lanes;
-  if (mr * vectors + vectors + 1 > instruction->registers) return std::nullopt;
+  if (mr * vectors + instruction->OtherRegisters(vectors) > instruction->registers) return std::nullopt;
 
   auto parse = [&](absl::string_view text, const char* function) {
     absl::StatusOr<Module> module =
@@ -96,7 +130,7 @@ std::optional<TensorIntrin> Make(std::string_view full_name) {
   TensorIntrin intrin;
   intrin.name = std::string(full_name);
   intrin.description = parse(kDescription, "desc");
-  intrin.implementation = parse(kImplementation, "impl");
+  intrin.implementation = parse(instruction->flips ? kFlippingImplementation : kImplementation, "impl");
   intrin.features = {std::string(instruction->feature)};
   intrin.cycles = static_cast<double>(mr) * vectors * (kr / group);  // one instruction a cycle
   return intrin;
@@ -127,7 +161,8 @@ IntrinFamily DotTileFamily() {
           .make = Make,
           .examples = {"dot_bf16_12x32x2_avx512bf16", "dot_bf16_14x32x4_avx512bf16", "dot_bf16_6x64x2_avx512bf16",
                        "dot_bf16_1x16x6_avx512bf16", "dot_u8s8_12x32x4_avx512vnni", "dot_u8s8_14x32x8_avx512vnni",
-                       "dot_u8s8_1x64x4_avx512vnni", "dot_u8s8_6x16x4_avxvnni", "dot_s8s8_4x24x4_avxvnniint8"}};
+                       "dot_u8s8_1x64x4_avx512vnni", "dot_u8s8_6x16x4_avxvnni", "dot_s8s8_4x24x4_avxvnniint8",
+                       "dot_s8s8_12x32x16_avx512vnni", "dot_s8s8_1x16x4_avx512vnni", "dot_s8s8_4x16x8_avxvnni"}};
 }
 
 }  // namespace tilewright

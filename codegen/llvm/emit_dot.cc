@@ -44,6 +44,11 @@ const DotInstruction* FindInstruction(const Target& target, DataType a, DataType
 // Values of narrow types need not be converted to what they are computed with only to be converted back.
 llvm::Value* FunctionEmitter::EmitBits(const Expr& e) {
   if (const auto* load = dyn_cast<LoadNode>(e)) return EmitLoadedBits(load);
+  if (const auto* select = dyn_cast<SelectNode>(e)) {
+    llvm::Value* condition = Emit(select->condition);
+    llvm::Value* true_value = EmitBits(select->true_value);
+    return builder_.CreateSelect(condition, true_value, EmitBits(select->false_value));
+  }
   const auto* broadcast = dyn_cast<BroadcastNode>(e);
   const DataType inner = broadcast != nullptr ? broadcast->value.dtype() : DataType();
   const int bits = inner.bits() * inner.lanes();
