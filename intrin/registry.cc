@@ -2,6 +2,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "intrin/amx_tile.h"
 #include "intrin/dot_tile.h"
 #include "intrin/fma_tile.h"
 #include "ir/script/parser.h"
@@ -51,6 +52,7 @@ IntrinRegistry IntrinRegistry::Builtin() {
   IntrinRegistry registry;
   registry.AddFamily(FmaTileFamily());
   registry.AddFamily(DotTileFamily());
+  registry.AddFamily(AmxTileFamily());
   return registry;
 }
 

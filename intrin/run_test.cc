@@ -2,6 +2,9 @@
 // features. Derived from the table of the registry.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "codegen/llvm/object.h"
 #include "codegen/llvm/testing/equivalence.h"
 #include "intrin/registry.h"
 #include "ir/builder.h"
@@ -67,6 +70,29 @@ class Intrinsics : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(All, Intrinsics, ::testing::ValuesIn(AllExamples()),
                          [](const auto& name) { return name.param; });
 
+bool HasAll(const Target& target, const std::vector<std::string>& features) {
+  return std::all_of(features.begin(), features.end(), [&](const std::string& f) { return target.has(f); });
+}
+
+// The first preset that has the features compiles the program, to the instructions that the features are for.
+void ExpectCode(const TensorIntrin& intrin, const Module& module) {
+  const std::pair<const char*, const char*> kInstructions[] = {
+      {"avx512bf16", "vdpbf16ps"}, {"avx512vnni", "vpdpbusd"}, {"avxvnni", "vpdpbusd"}, {"amx-tile", "tileloadd"},
+      {"amx-bf16", "tdpbf16ps"},   {"avx512f", "vfmadd"},      {"fma", "vfmadd"}};
+  for (const std::string& name : TargetNames()) {
+    const Target target = *NamedTarget(name);
+    if (name == "host" || !HasAll(target, intrin.features)) continue;
+    const auto assembly = EmitAssembly(module, target);
+    ASSERT_TRUE(assembly.ok()) << name << ": " << assembly.status();
+    for (const auto& [feature, instruction] : kInstructions) {
+      const auto& features = intrin.features;
+      if (std::find(features.begin(), features.end(), feature) == features.end()) continue;
+      EXPECT_NE(assembly->find(instruction), assembly->npos) << name << ": " << instruction;
+    }
+    return;
+  }
+}
+
 TEST_P(Intrinsics, ImplementationDoesWhatIsDescribed) {
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   const TensorIntrin& intrin = *intrins.Find(GetParam());
@@ -102,6 +128,7 @@ TEST_P(Intrinsics, ImplementationDoesWhatIsDescribed) {
   }
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(BitEqual(expected[i].array, actual[i].array)) << i;
 
+  ExpectCode(intrin, sch.module());
   for (const std::string& feature : intrin.features) {
     if (!HostTarget().has(feature)) GTEST_SKIP() << "the host has no " << feature << "; interpreted only";
   }

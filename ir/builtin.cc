@@ -71,6 +71,7 @@ constexpr Builtin kBuiltins[] = {
     {"vectorhigh", 1, 1, kPure},
     {"vectorcombine", 2, 2, kPure},
     {"call_llvm_intrin", 1, -1, kOpaque},
+    {"amx_dot_add", 9, 9, kOpaque},  // intrin/amx_tile.h
     {"call_extern", 1, -1, kOpaque},
     {"prefetch", 1, -1, kRead},
 };

@@ -76,6 +76,7 @@ class FunctionEmitter {
   llvm::Value* EmitExternCall(const CallNode* op);
   llvm::Value* EmitLlvmIntrinsic(const CallNode* op);
   llvm::Value* EmitDotAdd(const CallNode* op);
+  llvm::Value* EmitAmxDotAdd(const CallNode* op);
   llvm::Value* EmitMath(const CallNode* op);         // null when `op` is no function of numbers
   llvm::Value* EmitBitwise(const CallNode* op);      // null when it is no bit operation
   llvm::Value* EmitAddressCall(const CallNode* op);  // null when it makes no address

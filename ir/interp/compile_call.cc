@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/builtin.h"
+#include "ir/interp/amx.h"
 #include "ir/interp/compiler.h"
 
 namespace tilewright::interp::internal {
@@ -56,6 +57,12 @@ constexpr NamedMath2 kMath2[] = {
 };
 
 constexpr int kMaxCallDepth = 16;
+
+// What the pointer of an access_ptr call points to; a byte for other expressions.
+DataType PointedType(const Expr& pointer) {
+  const auto* call = dyn_cast<CallNode>(pointer);
+  return call != nullptr && call->op == kAccessPtr ? call->args[0].dtype() : DataType::UInt(8);
+}
 
 }  // namespace
 
@@ -260,8 +267,12 @@ Lanes Compiler::ExternCallValue(const CallNode* op) {
                 : 1;
     name = text->value;
   }
-  auto found = options_.environment.externs.find(name);
-  if (found == options_.environment.externs.end()) {
+  ExternFunction function;
+  if (auto found = options_.environment.externs.find(name); found != options_.environment.externs.end()) {
+    function = found->second;
+  } else if (name == "amx_dot_add" && op->args.size() == 9) {
+    function = AmxDotAdd(PointedType(op->args[2]), PointedType(op->args[4]));
+  } else {
     const Function callee = options_.environment.find_function ? options_.environment.find_function(name) : Function();
     if (callee) {
       InlineCall(op, callee, first);
@@ -270,7 +281,7 @@ Lanes Compiler::ExternCallValue(const CallNode* op) {
     }
     return {Constant(0)};
   }
-  ExternCall call{name, found->second, op->dtype()};
+  ExternCall call{name, std::move(function), op->dtype()};
   for (size_t i = first; i < op->args.size(); ++i) {
     const Expr& e = op->args[i];
     ExternCall::Arg arg{e.dtype()};

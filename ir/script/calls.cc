@@ -86,6 +86,7 @@ constexpr CallSpelling kSpellings[] = {
     {"call_pure_extern", "call_pure_extern", R::kTypeFirst, 1, -1},
     {"call_llvm_intrin", "call_llvm_intrin", R::kTypeFirst, 1, -1},
     {"call_llvm_pure_intrin", "call_llvm_pure_intrin", R::kTypeFirst, 1, -1},
+    {"amx_dot_add", "amx_dot_add", R::kInt32, 9, 9},
     {"prefetch", "prefetch", R::kVoid, 1, -1},
     {"ret", "ret", R::kFirst, 1, 1},
     // Matrix fragments, barriers and shuffles of GPUs.
