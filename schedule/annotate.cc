@@ -34,9 +34,7 @@ Outcome<Function> Annotate(const Function& function, uint32_t id, std::string_vi
   const Path path = FindPath(function, id);
   if (path.empty()) return Refusal{"annotate", "the loop or block no longer exists", {id}};
   Annotations annotations = AnnotationsOf(path.back());
-  if (!annotations.emplace(key, std::move(value)).second) {
-    return Refusal{"annotate", "{object0} already has the annotation {text0}", {id}, {}, {std::string(key)}};
-  }
+  if (!annotations.emplace(key, std::move(value)).second) return function;
   return WithAnnotations(function, path.back(), std::move(annotations));
 }
 

@@ -1,6 +1,7 @@
 // Annotations of loops and blocks: hints and instructions to later stages, by name.
 //
-// Conditions: annotate refuses a name that is taken, unannotate one that is absent. Ids: all survive.
+// An annotation that is there stays as it is when it is given again, as schedules of TVM's tuner expect. Conditions:
+// unannotate refuses a name that is absent. Ids: all survive.
 #pragma once
 
 #include <cstdint>

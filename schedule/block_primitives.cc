@@ -40,12 +40,15 @@ std::vector<Primitive> BlockPrimitives() {
   using Role = Primitive::Role;
   return {
       {"blockize",
-       "A loop with all that is in it becomes a block.",
-       {{"target", ArgKind::kLoop}, {"preserve_unit_iters", ArgKind::kBool, true}},
+       "A loop with all that is in it becomes a block; so do neighboring blocks.",
+       {{"target", ArgKind::kTarget}, {"preserve_unit_iters", ArgKind::kBool, true}},
        ResultKind::kBlock,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<BlockizeResult> result = Blockize(call.function(), call.Id(0), call.Bool(1));
+         const bool blocks = call.arg(0).As<Value::List>() != nullptr;
+         if (call.arg(0).As<BlockRef>()) return Refusal{"blockize", "{block0} alone is a block already", {call.Id(0)}};
+         Outcome<BlockizeResult> result = blocks ? Blockize(call.function(), call.Ids(0), call.Bool(1))
+                                                 : Blockize(call.function(), call.Id(0), call.Bool(1));
          if (!result.ok()) return result.refusal();
          return call.WithBlock(result->function, result->block);
        }},

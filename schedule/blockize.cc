@@ -7,6 +7,7 @@
 #include "ir/analysis.h"
 #include "ir/arith/iter_map.h"
 #include "ir/arith/region.h"
+#include "ir/structural.h"
 #include "ir/substitute.h"
 #include "schedule/common_refusals.h"
 #include "schedule/loop_tree.h"
@@ -150,7 +151,7 @@ std::vector<BufferRegion> RegionsOfTile(const std::vector<BufferRegion>& regions
   arith::Domain domain;
   for (const IterVar& iter : iterators.inner) domain.push_back({iter.var, iter.domain});
   arith::Analyzer analyzer;
-  for (const IterVar& iter : iterators.outer) analyzer.Bind(iter.var, iter.domain);
+  BindIterators(iterators.outer, &analyzer);
   std::vector<BufferRegion> tiles;
   for (const BufferRegion& region : regions) {
     auto touched = arith::MayTouch(Substitute(region, iterators.original).region, domain, Expr(), &analyzer);
@@ -159,7 +160,155 @@ std::vector<BufferRegion> RegionsOfTile(const std::vector<BufferRegion>& regions
   return tiles;
 }
 
+// ---- Several blocks
+
+// What the blocks have around them in common, and each with loops of its own.
+struct Neighbors {
+  Stmt around;              // the body of the innermost loop around all, or of the scope
+  std::vector<Stmt> stmts;  // the consecutive statements of it that hold the blocks
+  std::vector<Tile> tiles;  // one in each of `stmts`
+};
+
+std::vector<Stmt> StatementsOf(const Stmt& s) {
+  const auto* seq = dyn_cast<SeqNode>(s);
+  return seq != nullptr ? seq->stmts : std::vector<Stmt>{s};
+}
+
+Outcome<Neighbors> FindNeighbors(const Function& function, const std::vector<uint32_t>& blocks) {
+  if (blocks.size() < 2) return Refusal{kName, "a list of blocks has two at least", blocks};
+  std::vector<Path> paths;
+  size_t common = 0;
+  for (uint32_t block : blocks) {
+    Outcome<Path> path = PathToInnerBlock(kName, function, block);
+    if (!path.ok()) return path.refusal();
+    if (!paths.empty() && ScopeOf(*path) != ScopeOf(paths[0])) {
+      return Refusal{kName, "{block0} and {block1} are not in one scope", {blocks[0], block}};
+    }
+    const size_t before = paths.empty() ? path->size() : common;
+    for (common = 0; common < before && common < path->size(); ++common) {
+      if (!paths.empty() && (*path)[common].get() != paths[0][common].get()) break;
+    }
+    paths.push_back(std::move(*path));
+  }
+  const Stmt& innermost = paths[0][common - 1];
+  const auto* loop = dyn_cast<ForNode>(innermost);
+  Neighbors neighbors;
+  neighbors.around = loop != nullptr ? loop->body : cast<BlockRealizeNode>(innermost)->block->body;
+  size_t found = 0;
+  for (const Stmt& s : StatementsOf(neighbors.around)) {
+    Stmt inside = s;
+    Tile tile{loop, nullptr, {}, {}};
+    while (const auto* own = dyn_cast<ForNode>(inside)) {
+      tile.loops.push_back(own);
+      inside = own->body;
+    }
+    tile.realize = dyn_cast<BlockRealizeNode>(inside);
+    const bool wanted = tile.realize != nullptr && std::ranges::find(blocks, tile.realize->block->id) != blocks.end();
+    if (!wanted) {
+      if (found > 0 && found < blocks.size()) break;
+      continue;
+    }
+    ++found;
+    const std::vector<const ForNode*> all = LoopsAbove(FindPath(function, tile.realize->block->id));
+    tile.above.assign(all.begin(), all.end() - static_cast<ptrdiff_t>(tile.loops.size()));
+    if (tile.loop == nullptr && !tile.loops.empty()) tile.loop = tile.loops[0];
+    if (tile.loop == nullptr) return Refusal{kName, "no loop is around {block0}", {tile.realize->block->id}};
+    neighbors.stmts.push_back(s);
+    neighbors.tiles.push_back(std::move(tile));
+  }
+  if (found < blocks.size()) {
+    return Refusal{kName, "{block0} and the other blocks are not consecutive, each in loops of its own", {blocks[0]}};
+  }
+  return neighbors;
+}
+
+// Why the outer iterators of a tile are not those of the first.
+std::optional<Refusal> WhyNotSameOuter(const Tile& first, const Iterators& expected, const Tile& tile,
+                                       const Iterators& iterators) {
+  const std::vector<uint32_t> both = {first.realize->block->id, tile.realize->block->id};
+  bool same = iterators.outer.size() == expected.outer.size();
+  for (size_t i = 0; same && i < expected.outer.size(); ++i) {
+    same = StructuralEqual(iterators.outer_bindings[i], expected.outer_bindings[i]) &&
+           StructuralEqual(iterators.outer[i].domain.extent, expected.outer[i].domain.extent);
+  }
+  if (!same) return Refusal{kName, "{block0} and {block1} have different outer iterators", both};
+  for (const IterVar& iter : iterators.outer) {
+    if (iter.kind == IterKind::kSpatial) continue;
+    return Refusal{kName,
+                   "the outer iterator {text0} of {block1} is {text1}, not spatial",
+                   both,
+                   {},
+                   {iter.var.name(), IterKindName(iter.kind)}};
+  }
+  return std::nullopt;
+}
+
+// Adds regions to those of the new block; the latest come first, as in TVM.
+void AddRegions(const std::vector<BufferRegion>& added, std::vector<BufferRegion>* regions) {
+  arith::Analyzer analyzer;
+  for (const BufferRegion& region : added) {
+    const auto known =
+        std::ranges::find_if(*regions, [&](const BufferRegion& old) { return old.buffer.same_as(region.buffer); });
+    if (known == regions->end()) {
+      regions->insert(regions->begin(), region);
+    } else {
+      known->region = arith::UnionRegions(known->region, region.region, &analyzer);
+    }
+  }
+}
+
 }  // namespace
+
+Outcome<BlockizeResult> Blockize(const Function& function, const std::vector<uint32_t>& blocks,
+                                 bool preserve_unit_iters) {
+  Outcome<Neighbors> neighbors = FindNeighbors(function, blocks);
+  if (!neighbors.ok()) return neighbors.refusal();
+  BlockNode::Fields outer;
+  outer.id = function->next_id;
+  outer.name = "outer_";
+  Iterators first;
+  Expr predicate;
+  std::vector<Stmt> body;
+  for (const Tile& tile : neighbors->tiles) {
+    Outcome<arith::SubspaceDivision> division = Divide(tile);
+    if (!division.ok()) return division.refusal();
+    Iterators iterators = DivideIterators(tile, *division, preserve_unit_iters);
+    const BlockNode& block = *tile.realize->block;
+    if (body.empty()) first = iterators, predicate = division->outer_predicate;
+    if (auto refusal = WhyNotSameOuter(neighbors->tiles[0], first, tile, iterators)) return *refusal;
+    if (!StructuralEqual(division->outer_predicate, predicate)) {
+      return Refusal{kName,
+                     "{block0} and {block1} have different conditions on the loops around them",
+                     {neighbors->tiles[0].realize->block->id, block.id}};
+    }
+    VarMap to_first;
+    for (size_t i = 0; i < first.outer.size(); ++i) to_first[iterators.outer[i].var] = first.outer[i].var;
+    for (auto& [var, value] : iterators.original) value = Substitute(value, to_first);
+    iterators.outer = first.outer;
+    AddRegions(RegionsOfTile(block.reads, iterators), &outer.reads);
+    AddRegions(RegionsOfTile(block.writes, iterators), &outer.writes);
+    BlockNode::Fields inner = block.fields();
+    inner.iter_vars = iterators.inner;
+    arith::Analyzer analyzer;
+    BindIterators(iterators.outer, &analyzer);
+    ReplaceInBlock(&inner, iterators.original, &analyzer);
+    outer.name += block.name + "_";
+    std::vector<ForNode::Fields> loops;
+    for (const ForNode* loop : tile.loops) loops.push_back(loop->fields());
+    const Stmt realize = Realize(iterators.inner_bindings, division->inner_predicate, Block(std::move(inner)));
+    body.push_back(Nest(std::move(loops), realize));
+  }
+  outer.iter_vars = first.outer;
+  outer.body = Sequence(std::move(body));
+  const uint32_t id = outer.id;
+  std::vector<Stmt> stmts;
+  for (const Stmt& s : StatementsOf(neighbors->around)) {
+    if (s.same_as(neighbors->stmts[0])) stmts.push_back(Realize(first.outer_bindings, predicate, Block(outer)));
+    if (std::ranges::none_of(neighbors->stmts, [&](const Stmt& taken) { return taken.same_as(s); })) stmts.push_back(s);
+  }
+  return BlockizeResult{ReplaceIn(function, neighbors->around.get(), Sequence(std::move(stmts)), function->next_id + 1),
+                        id};
+}
 
 Outcome<BlockizeResult> Blockize(const Function& function, uint32_t loop_id, bool preserve_unit_iters) {
   Outcome<Tile> tile = FindTile(function, loop_id);
@@ -182,7 +331,7 @@ Outcome<BlockizeResult> Blockize(const Function& function, uint32_t loop_id, boo
   {
     // Divided iterators take divisions in the indices apart: (vj_o * 64 + vj_i) // 64 is vj_o.
     arith::Analyzer analyzer;
-    for (const IterVar& iter : iterators.outer) analyzer.Bind(iter.var, iter.domain);
+    BindIterators(iterators.outer, &analyzer);
     ReplaceInBlock(&inner, iterators.original, &analyzer);
   }
   const Expr inner_predicate = division->inner_predicate;

@@ -13,14 +13,25 @@
 // spatial iterators of the tile. An iterator that no loop of the tile takes part in stays outside: the inner block has
 // none for it.
 //
+// Several blocks, consecutive in one loop or scope, become the body of one block "outer_B_C_": the iterators of the new
+// block are those of the loops around all of them, its regions hold theirs.
+//
+//   for i:                                       for i in range(16):
+//       for j: block B                               with T.block("outer_B_C_"):
+//       for j: block C                     ->            vi_o, vj_o = i, 0
+//                                                        for j: block B with the iterator vj_i
+//                                                        for j: block C with the iterator vj_i
+//
 // Conditions: the loop holds nothing but loops around one block; their ranges do not depend on loops outside; the
 // block's iterators that the tile divides start at 0; each of its bindings is `outer * extent + inner` with `inner`
-// made of the loops inside only (SubspaceDivide of ir/arith).
+// made of the loops inside only (SubspaceDivide of ir/arith). Several blocks: each in loops of its own below the
+// innermost loop around all of them; their outer iterators are the same, and none is a reduction.
 //
 // Ids: all survive; the new block's is born, and those of the init block and its loops.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "ir/function.h"
 #include "schedule/refusal.h"
@@ -34,5 +45,9 @@ struct BlockizeResult {
 
 // Without `preserve_unit_iters`, iterators of extent 1 stay outside too.
 Outcome<BlockizeResult> Blockize(const Function& function, uint32_t loop, bool preserve_unit_iters = true);
+
+// At least two blocks, in any order.
+Outcome<BlockizeResult> Blockize(const Function& function, const std::vector<uint32_t>& blocks,
+                                 bool preserve_unit_iters = true);
 
 }  // namespace tilewright

@@ -1,6 +1,7 @@
 #include "schedule/compute_at.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "ir/analysis.h"
 #include "schedule/common_refusals.h"
@@ -16,6 +17,13 @@ namespace {
 
 bool Contains(const std::vector<uint32_t>& ids, uint32_t id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+// Whether the iterations of the loop are threads that share the buffer's memory: all of them need what each reads.
+bool SharedByThreadsOf(const ForNode& loop, const Buffer& buffer) {
+  if (loop.kind != ForKind::kThreadBound) return false;
+  if (buffer->scope.kind() == MemoryKind::kShared) return !loop.thread_tag.starts_with("blockIdx");
+  return buffer->scope.kind() == MemoryKind::kWarp && loop.thread_tag == "threadIdx.x";
 }
 
 // The move of one block: what both primitives share.
@@ -253,7 +261,10 @@ Outcome<ComputeAtResult> Move::ComputeAt() {
       const ScopeChild& consumer = Child(id);
       for (const BufferRegion& read : consumer.realize->block->reads) {
         if (!read.buffer.same_as(write.buffer)) continue;
-        std::vector<Range> box = RelaxedRegion(read, *consumer.realize, LoopsBelowTarget(consumer)).region;
+        std::vector<const ForNode*> relaxed = LoopsBelowTarget(consumer);
+        std::ranges::copy_if(around_, std::back_inserter(relaxed),
+                             [&](const ForNode* loop) { return SharedByThreadsOf(*loop, write.buffer); });
+        std::vector<Range> box = RelaxedRegion(read, *consumer.realize, relaxed).region;
         needed = needed.empty() ? box : Hull(needed, box, &analyzer_);
       }
     }

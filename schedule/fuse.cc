@@ -78,7 +78,8 @@ Outcome<FuseResult> Fuse(const Function& function, const std::vector<uint32_t>& 
         CastTo(type, IsInt(loops[i]->extent, 1) ? Const(rest.dtype(), 0) : FloorMod(rest, loops[i]->extent));
     if (!IsInt(loops[i]->extent, 1)) rest = FloorDiv(rest, loops[i]->extent);
   }
-  values[loops[0]->var] = CastTo(loops[0]->var.dtype(), rest);
+  // A loop that runs once has no part in the fused one.
+  values[loops[0]->var] = CastTo(loops[0]->var.dtype(), IsInt(loops[0]->extent, 1) ? Const(rest.dtype(), 0) : rest);
   fields.body = ReplaceLoopVars(loops.back()->body, values);
   const Stmt nest = SimplifyNest(For(fields), LoopsAbove(path), preserve_unit_iters);
   return FuseResult{ReplaceIn(function, loops[0], nest, function->next_id + 1), fields.id};

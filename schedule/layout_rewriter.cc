@@ -3,6 +3,7 @@
 #include "ir/functor.h"
 #include "ir/regions.h"
 #include "ir/substitute.h"
+#include "schedule/simplify_block.h"
 
 namespace tilewright {
 namespace {
@@ -50,7 +51,7 @@ class LayoutRewriter : public Mutator {
   }
   Block MutateBlock(const Block& block) override {
     arith::Analyzer::Scope inside(&analyzer_);
-    for (const IterVar& iter : block->iter_vars) analyzer_.Bind(iter.var, iter.domain);
+    BindIterators(block->iter_vars, &analyzer_);
     BlockNode::Fields fields = block->fields();
     bool changed = false;
     for (auto* regions : {&fields.reads, &fields.writes}) {

@@ -155,17 +155,46 @@ bool IsPrivate(const Function& function, const ForNode& loop, const Buffer& buff
   return !outside.found;
 }
 
-// The bindings must be independent quasi-affine functions of the loops around the block.
+std::optional<arith::IterMap> DetectAffine(const std::vector<Expr>& bindings, const std::vector<const ForNode*>& loops,
+                                           const Expr& predicate) {
+  arith::Analyzer analyzer;
+  return arith::DetectIterMap(bindings, DomainOf(loops), predicate, arith::IterMapLevel::kSurjective, &analyzer);
+}
+
+std::vector<const ForNode*> Join(std::vector<const ForNode*> outer, const std::vector<const ForNode*>& inner) {
+  outer.insert(outer.end(), inner.begin(), inner.end());
+  return outer;
+}
+
+// The bindings must be independent quasi-affine functions of the loops around the block, or at least of those from
+// `loop` inwards: what loops outside do (a stage whose tiles overlap, say) is not asked here. A condition only takes
+// instances away.
 std::optional<Refusal> WhyNotAffine(const char* primitive, const ForNode& loop, const BlockBelow& block,
                                     const std::vector<const ForNode*>& above) {
-  std::vector<const ForNode*> loops = above;
-  loops.insert(loops.end(), block.loops.begin(), block.loops.end());
-  arith::Analyzer analyzer;
-  if (arith::DetectIterMap(block.realize->bindings, DomainOf(loops), block.realize->predicate,
-                           arith::IterMapLevel::kSurjective, &analyzer)) {
+  const BlockRealizeNode& realize = *block.realize;
+  if (DetectAffine(realize.bindings, Join(above, block.loops), realize.predicate) ||
+      DetectAffine(realize.bindings, block.loops, realize.predicate) ||
+      DetectAffine(realize.bindings, block.loops, Expr())) {
     return std::nullopt;
   }
-  return Refusal{primitive, "the bindings of {block1} are not affine", {loop.id, block.realize->block->id}};
+  return Refusal{primitive, "the bindings of {block1} are not affine", {loop.id, realize.block->id}};
+}
+
+// An instance must run in one iteration of the loop only: with `i // 2` as binding, two iterations of i run each.
+std::optional<Refusal> WhyInstancesRepeat(const char* primitive, const ForNode& loop, const BlockBelow& block,
+                                          const std::vector<const ForNode*>& above) {
+  std::vector<Expr> bindings;
+  for (const Expr& binding : block.realize->bindings) {
+    if (UsesVar(binding, loop.var)) bindings.push_back(binding);
+  }
+  auto injective = [](const std::optional<arith::IterMap>& map) { return map && map->injective; };
+  if (injective(DetectAffine(bindings, block.loops, Expr())) ||
+      injective(DetectAffine(bindings, Join(above, block.loops), block.realize->predicate))) {
+    return std::nullopt;
+  }
+  return Refusal{primitive,
+                 "an instance of {block1} may run in several iterations of {loop0}",
+                 {loop.id, block.realize->block->id}};
 }
 
 }  // namespace
@@ -197,9 +226,16 @@ std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const 
     const BlockNode& node = *block.realize->block;
     bool depends = false;
     for (size_t i = 0; i < node.iter_vars.size(); ++i) {
+      const IterKind kind = node.iter_vars[i].kind;
+      if (kind != IterKind::kSpatial && kind != IterKind::kReduce) {
+        return Refusal{primitive,
+                       "the iterator {text0} of {block1} is {text1}, neither spatial nor reduce",
+                       {loop.id, node.id},
+                       {},
+                       {node.iter_vars[i].var.name(), IterKindName(kind)}};
+      }
       if (!UsesVar(block.realize->bindings[i], loop.var)) continue;
       depends = true;
-      const IterKind kind = node.iter_vars[i].kind;
       if (kind == IterKind::kSpatial || (reductions_too && kind == IterKind::kReduce)) continue;
       return Refusal{primitive,
                      "the iterator {text0} of {block1}, which depends on {loop0}, is {text1}, not spatial",
@@ -208,7 +244,10 @@ std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const 
                      {node.iter_vars[i].var.name(), IterKindName(kind)}};
     }
     if (auto refusal = WhyNotAffine(primitive, loop, block, above)) return refusal;
-    if (depends) continue;
+    if (depends) {
+      if (auto refusal = WhyInstancesRepeat(primitive, loop, block, above)) return refusal;
+      continue;
+    }
     for (const BufferRegion& write : node.writes) {
       if (IsPrivate(function, loop, write.buffer)) continue;
       return Refusal{primitive,

@@ -17,6 +17,20 @@ Outcome<Applied> Changed(Application& call, const Outcome<Result>& result) {
   return call.Changed(result->function);
 }
 
+// Argument 1 as a number among the regions of the block that argument 0 is: a number, or the name of a buffer. -1,
+// which is none, when the block has no such buffer.
+int RegionNumber(const Application& call, const std::vector<BufferRegion> BlockNode::* regions) {
+  if (const auto* index = call.arg(1).As<int64_t>()) return static_cast<int>(*index);
+  if (const auto* pair = call.arg(1).As<Value::List>()) return static_cast<int>(*(*pair)[1].As<int64_t>());
+  const Path path = FindPath(call.function(), call.Id(0));
+  if (path.empty()) return -1;
+  const std::vector<BufferRegion>& candidates = cast<BlockRealizeNode>(path.back())->block.get()->*regions;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (candidates[i].buffer->name == *call.arg(1).As<std::string>()) return static_cast<int>(i);
+  }
+  return -1;
+}
+
 using ComputeAtFunction = Outcome<ComputeAtResult> (*)(const Function&, uint32_t, uint32_t, bool, int);
 
 // The loop may be what sample_compute_location gives in place of one.
@@ -41,39 +55,39 @@ std::vector<Primitive> MovementPrimitives() {
       {"cache_read",
        "What a block reads is copied into another scope first; readers read the copy.",
        {{"block", ArgKind::kBlock},
-        {"read_buffer_index", ArgKind::kInt},
+        {"read_buffer_index", ArgKind::kBufferIndex},
         {"storage_scope", ArgKind::kString},
         {"consumer_blocks", ArgKind::kBlocks, Value::List{}}},
        ResultKind::kBlock,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<CacheReadResult> result =
-             CacheRead(call.function(), call.Id(0), static_cast<int>(call.Int(1)), call.String(2), call.Ids(3));
+         const int index = RegionNumber(call, &BlockNode::reads);
+         Outcome<CacheReadResult> result = CacheRead(call.function(), call.Id(0), index, call.String(2), call.Ids(3));
          if (!result.ok()) return result.refusal();
          return call.WithBlock(result->function, result->block);
        }},
       {"cache_write",
        "A block writes into another scope; a copy brings the result back.",
        {{"block", ArgKind::kBlock},
-        {"write_buffer_index", ArgKind::kInt},
+        {"write_buffer_index", ArgKind::kBufferIndex},
         {"storage_scope", ArgKind::kString},
         {"consumer_blocks", ArgKind::kBlocks, Value::List{}}},
        ResultKind::kBlock,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<CacheWriteResult> result =
-             CacheWrite(call.function(), call.Id(0), static_cast<int>(call.Int(1)), call.String(2), call.Ids(3));
+         const int index = RegionNumber(call, &BlockNode::writes);
+         Outcome<CacheWriteResult> result = CacheWrite(call.function(), call.Id(0), index, call.String(2), call.Ids(3));
          if (!result.ok()) return result.refusal();
          return call.WithBlock(result->function, result->block);
        }},
       {"set_scope",
        "A buffer that a block writes moves to another scope.",
-       {{"block", ArgKind::kBlock}, {"buffer_index", ArgKind::kInt}, {"storage_scope", ArgKind::kString}},
+       {{"block", ArgKind::kBlock}, {"buffer_index", ArgKind::kBufferIndex}, {"storage_scope", ArgKind::kString}},
        ResultKind::kNone,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<SetScopeResult> result =
-             SetScope(call.function(), call.Id(0), static_cast<int>(call.Int(1)), call.String(2));
+         const int index = RegionNumber(call, &BlockNode::writes);
+         Outcome<SetScopeResult> result = SetScope(call.function(), call.Id(0), index, call.String(2));
          if (!result.ok()) return result.refusal();
          return call.Changed(result->function);
        }},

@@ -1,7 +1,9 @@
 #include "schedule/query.h"
 
+#include <algorithm>
 #include <string>
 
+#include "ir/functor.h"
 #include "schedule/common_refusals.h"
 #include "schedule/loop_tree.h"
 #include "verify/block_scope.h"
@@ -49,7 +51,22 @@ Outcome<std::vector<uint32_t>> GetConsumers(const Function& function, uint32_t b
 Outcome<std::vector<uint32_t>> GetOutputBlocks(const Function& function, uint32_t scope_block) {
   Outcome<Path> path = PathToBlock("get_output_blocks", function, scope_block);
   if (!path.ok()) return path.refusal();
-  return BlockScope::Of(cast<BlockRealizeNode>(path->back())->block.get()).Outputs();
+  const BlockNode& scope = *cast<BlockRealizeNode>(path->back())->block;
+  auto is_local = [&](const Buffer& buffer) {
+    return std::ranges::any_of(scope.alloc_buffers, [&](const Buffer& local) { return local.same_as(buffer); });
+  };
+  std::vector<uint32_t> ids;
+  auto add_outputs = [&](const Stmt& s) {
+    const auto* realize = dyn_cast<BlockRealizeNode>(s);
+    if (realize == nullptr) return true;
+    const BlockNode& block = *realize->block;
+    if (std::ranges::any_of(block.writes, [&](const BufferRegion& write) { return !is_local(write.buffer); })) {
+      ids.push_back(block.id);
+    }
+    return true;
+  };
+  PreOrder(scope.body, add_outputs);
+  return ids;
 }
 
 }  // namespace tilewright

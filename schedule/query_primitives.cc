@@ -16,7 +16,7 @@ std::vector<Primitive> QueryPrimitives() {
   return {
       {"get_block",
        "The block with that name.",
-       {{"name", ArgKind::kString}, {"func_name", ArgKind::kOptionalString, "main"}},
+       {{"name", ArgKind::kString}, {"func_name", ArgKind::kOptionalString, Value()}},
        ResultKind::kBlock,
        Role::kQuery,
        [](Application& call) -> Outcome<Applied> {

@@ -6,6 +6,7 @@
 
 #include "ir/analysis.h"
 #include "ir/functor.h"
+#include "ir/substitute.h"
 #include "schedule/loop_ranges.h"
 
 namespace tilewright {
@@ -20,6 +21,76 @@ void AppendTerms(const Expr& e, std::vector<Expr>* terms) {
     terms->push_back(e);
   }
 }
+
+// Takes divisions of sums of several loops, (i_0 * 16 + i_1) // 12, out of an expression: in TVM's iterator maps such a
+// sum is one iterator, and no division goes through it.
+class FusedDivisions : public Mutator {
+ public:
+  FusedDivisions(arith::Analyzer& analyzer, const std::vector<const VarNode*>& loops)
+      : analyzer_(analyzer), loops_(loops) {}
+
+  // The expression simplified otherwise.
+  Expr Simplify(const Expr& e) {
+    Expr simplified = analyzer_.Simplify(Mutate(e));
+    for (auto taken = taken_.rbegin(); taken != taken_.rend(); ++taken) {
+      simplified = Substitute(simplified, {{taken->first, taken->second}});
+    }
+    return simplified;
+  }
+
+ protected:
+  using Mutator::Mutate;
+  Expr MutateBinary(const BinaryNode* op, const Expr& self) override {
+    const bool divides = op->op == BinaryOp::kFloorDiv || op->op == BinaryOp::kFloorMod;
+    if (!divides || !AsInt(op->b)) return Mutator::MutateBinary(op, self);
+    return Divide(op->op, analyzer_.Simplify(Mutate(op->a)), *AsInt(op->b));
+  }
+
+ private:
+  bool IsFused(const Expr& e) const {
+    std::vector<Expr> terms;
+    AppendTerms(e, &terms);
+    size_t loops = 0;
+    bool taken = false;
+    for (const Expr& term : terms) {
+      loops += UsesVar(term, [&](const VarNode* var) { return std::ranges::find(loops_, var) != loops_.end(); });
+      taken |= UsesVar(term, [&](const VarNode* var) { return DivisionOf(var) != nullptr; });
+    }
+    return loops > 1 || taken;
+  }
+  const BinaryNode* DivisionOf(const Node* var) const {
+    for (const auto& [taken, division] : taken_) {
+      if (taken.get() == var) return cast<BinaryNode>(division);
+    }
+    return nullptr;
+  }
+  // e // by, or e % by.
+  Expr Divide(BinaryOp op, const Expr& e, int64_t by) {
+    const Expr divisor = Const(e.dtype(), by);
+    const bool inside = analyzer_.CanProve(e >= 0) && analyzer_.CanProve(e < divisor);
+    if (inside) return op == BinaryOp::kFloorDiv ? Const(e.dtype(), 0) : e;
+    if (const BinaryNode* inner = isa<VarNode>(e) ? DivisionOf(e.get()) : nullptr) {
+      const int64_t inner_by = *AsInt(inner->b);
+      int64_t product = 0;
+      const bool fits = !__builtin_mul_overflow(by, inner_by, &product);
+      if (inner->op == BinaryOp::kFloorDiv && op == BinaryOp::kFloorDiv && fits) {
+        return Divide(op, inner->a, product);
+      }
+      if (inner->op == BinaryOp::kFloorMod && op == BinaryOp::kFloorMod && inner_by % by == 0) {
+        return Divide(op, inner->a, by);
+      }
+    }
+    if (!IsFused(e)) return op == BinaryOp::kFloorDiv ? FloorDiv(e, divisor) : FloorMod(e, divisor);
+    const Var taken("division", e.dtype());
+    if (op == BinaryOp::kFloorMod) analyzer_.Bind(taken, Range{Const(e.dtype(), 0), divisor});
+    taken_.emplace_back(taken, op == BinaryOp::kFloorDiv ? FloorDiv(e, divisor) : FloorMod(e, divisor));
+    return taken;
+  }
+
+  arith::Analyzer& analyzer_;
+  const std::vector<const VarNode*>& loops_;
+  std::vector<std::pair<Var, Expr>> taken_;
+};
 
 class NestSimplifier : public Mutator {
  public:
@@ -46,10 +117,10 @@ class NestSimplifier : public Mutator {
   }
   // What is inside of a block is its own business, and its predicate stays as it was written.
   Stmt MutateBlockRealize(const BlockRealizeNode* op, const Stmt& self) override {
-    std::vector<Expr> bindings = MutateAll(op->bindings);
+    std::vector<Expr> bindings = op->bindings;
     bool changed = false;
     for (size_t i = 0; i < bindings.size(); ++i) {
-      bindings[i] = LoopsFirst(bindings[i]);
+      bindings[i] = LoopsFirst(FusedDivisions(analyzer_, loops_).Simplify(bindings[i]));
       changed |= !bindings[i].same_as(op->bindings[i]);
     }
     return changed ? Realize(std::move(bindings), op->predicate, op->block) : self;

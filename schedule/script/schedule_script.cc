@@ -267,11 +267,48 @@ class Runner {
     if (callee.kind != Kind::kAttribute || !IsSchedule(*callee.items[0])) {
       return Fail(e.offset, "expected a call of a primitive of the schedule");
     }
+    if (callee.text == "work_on") return WorkOn(e, out);
     const Primitive* primitive = FindPrimitive(callee.text);
     if (primitive == nullptr) return Fail(e.offset, "there is no primitive " + callee.text);
     std::vector<Value> args;
     Value decision;
-    return BindArguments(e, *primitive, &args, &decision) && ApplyCall(e, *primitive, std::move(args), decision, out);
+    return BindArguments(e, *primitive, &args, &decision) && LookUpBlocks(e, *primitive, &args) &&
+           ApplyCall(e, *primitive, std::move(args), decision, out);
+  }
+
+  // sch.work_on("f"): blocks are looked up in that function from here on.
+  bool WorkOn(const PyExpr& e, Value* out) {
+    Value name;
+    const bool keyword = e.keywords.size() == 1 && e.items.size() == 1 && e.keywords[0] == "func_name";
+    if (!keyword && !(e.items.size() == 2 && e.keywords.empty())) return Fail(e.offset, "work_on takes a function");
+    if (!Eval(keyword ? *e.keyword_values[0] : *e.items[1], &name)) return false;
+    const auto* function = name.As<std::string>();
+    if (function == nullptr || !schedule_.module().Find(*function)) {
+      return Fail(e.offset, "work_on: there is no function " + (function != nullptr ? *function : "of that kind"));
+    }
+    working_on_ = *function;
+    *out = Value();
+    return true;
+  }
+
+  // Names of blocks are those of the function that is worked on.
+  bool LookUpBlocks(const PyExpr& e, const Primitive& primitive, std::vector<Value>* args) {
+    for (size_t i = 0; !working_on_.empty() && i < args->size(); ++i) {
+      Value& arg = (*args)[i];
+      const ArgKind kind = primitive.args[i].kind;
+      if (primitive.args[i].name == std::string_view("func_name") && arg.is_none()) arg = Value(working_on_);
+      const bool block = kind == ArgKind::kBlock || kind == ArgKind::kBlocks || kind == ArgKind::kLoopOrBlock ||
+                         kind == ArgKind::kTarget;
+      if (!block) continue;
+      const bool list = arg.As<Value::List>() != nullptr;
+      Value::List names = list ? *arg.As<Value::List>() : Value::List{arg};
+      for (Value& name : names) {
+        if (name.As<std::string>() == nullptr) continue;
+        if (!ApplyCall(e, *FindPrimitive("get_block"), {name, Value(working_on_)}, {}, &name)) return false;
+      }
+      arg = list ? Value(std::move(names)) : std::move(names[0]);
+    }
+    return true;
   }
 
   // The arguments in the order of the primitive's table entry, defaults filled in.
@@ -355,6 +392,7 @@ class Runner {
   const ScheduleScriptOptions& options_;
   std::map<std::string, Value> names_;
   std::set<std::string> schedules_ = {"sch"};
+  std::string working_on_;  // a function; empty: "main", or the only one
   std::optional<ScheduleScriptError> error_;
 };
 

@@ -88,7 +88,8 @@ TEST(ScheduleScript, ErrorsNameLineAndColumn) {
   starts("sch.transform_layout(\"C\", (\"write\", 0), lambda i, j: (1.5, j))",
          "s.py:1:1: error: transform_layout: the argument index_map is no index map");
   starts("sch.cache_read(\"C\", 4294967296, \"local\")",
-         "s.py:1:1: error: cache_read: the argument read_buffer_index is no integer");
+         "s.py:1:1: error: cache_read: the argument read_buffer_index is no integer, (\"read\" or \"write\", integer) "
+         "or name");
   starts("for i in range(3):\n    pass", "s.py:1:1: error: this statement is no part of a schedule");
   starts("x = 1 // 0", "s.py:1:10: error: division by zero");
   starts("x = lambda i: j", "s.py:1:15: error: j is no parameter of the lambda");
