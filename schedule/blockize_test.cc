@@ -146,5 +146,49 @@ TEST(Blockize, Refuses) {
   EXPECT_EQ(ReasonOf(Blockize(triangle, BlockNamed(triangle, "A")), triangle), "A is a block, not a loop");
 }
 
+TEST(Blockize, NeighborsBecomeOneBlock) {
+  const Function before = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4, 8), "float32"), S: T.Buffer((4,), "float32")):
+    B = T.alloc_buffer((4, 8))
+    for i in range(4):
+        for j in range(8):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * T.float32(2)
+        for j in range(8):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = B[vi, vj] + T.float32(1)
+        for j in range(8):
+            with T.block("S"):
+                vi, vj = T.axis.remap("SR", [i, j])
+                with T.init():
+                    S[vi] = T.float32(0)
+                S[vi] = S[vi] + B[vi, vj]
+)");
+  const uint32_t b = BlockNamed(before, "B"), c = BlockNamed(before, "C"), s = BlockNamed(before, "S");
+  Outcome<BlockizeResult> result = Blockize(before, std::vector<uint32_t>{c, b});
+  ASSERT_TRUE(result.ok()) << ReasonOf(result, before);
+  testing::ExpectContains(result->function, R"(
+        with T.block("outer_B_C_"):
+            vi_o = T.axis.spatial(4, i)
+            vj_o = T.axis.spatial(1, 0)
+            T.reads(B[vi_o, 0:8], A[vi_o, 0:8])
+            T.writes(C[vi_o, 0:8], B[vi_o, 0:8])
+            for j in range(8):
+                with T.block("B"):
+                    vj_i = T.axis.spatial(8, j)
+                    T.reads(A[vi_o, vj_i])
+                    T.writes(B[vi_o, vj_i])
+                    B[vi_o, vj_i] = A[vi_o, vj_i] * T.float32(2))");
+  ExpectEquivalent(before, result->function);
+  EXPECT_EQ(ReasonOf(Blockize(before, std::vector<uint32_t>{b}), before), "a list of blocks has two at least");
+  EXPECT_EQ(ReasonOf(Blockize(before, std::vector<uint32_t>{b, s}), before),
+            "B and the other blocks are not consecutive, each in loops of its own");
+  EXPECT_EQ(ReasonOf(Blockize(before, std::vector<uint32_t>{c, s}), before),
+            "the outer iterator vj_o of S is reduce, not spatial");
+}
+
 }  // namespace
 }  // namespace tilewright

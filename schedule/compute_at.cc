@@ -261,9 +261,10 @@ Outcome<ComputeAtResult> Move::ComputeAt() {
       const ScopeChild& consumer = Child(id);
       for (const BufferRegion& read : consumer.realize->block->reads) {
         if (!read.buffer.same_as(write.buffer)) continue;
-        std::vector<const ForNode*> relaxed = LoopsBelowTarget(consumer);
+        std::vector<const ForNode*> relaxed, below = LoopsBelowTarget(consumer);
         std::ranges::copy_if(around_, std::back_inserter(relaxed),
                              [&](const ForNode* loop) { return SharedByThreadsOf(*loop, write.buffer); });
+        relaxed.insert(relaxed.end(), below.begin(), below.end());
         std::vector<Range> box = RelaxedRegion(read, *consumer.realize, relaxed).region;
         needed = needed.empty() ? box : Hull(needed, box, &analyzer_);
       }

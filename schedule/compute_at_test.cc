@@ -387,5 +387,29 @@ TEST(ReverseComputeAt, RefusesWhereNoInstanceFitsIntoAnIteration) {
   }
 }
 
+TEST(ComputeAt, SharedMemoryHoldsWhatAllThreadsNeed) {
+  const Function before = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    S = T.alloc_buffer((64,), scope="shared")
+    for i in range(64):
+        with T.block("S"):
+            vi = T.axis.spatial(64, i)
+            S[vi] = A[vi]
+    for bx in T.thread_binding(4, thread="blockIdx.x"):
+        for tx in T.thread_binding(16, thread="threadIdx.x"):
+            with T.block("B"):
+                vi = T.axis.spatial(64, bx * 16 + tx)
+                B[vi] = S[vi] + T.float32(1)
+)");
+  Outcome<ComputeAtResult> result = ComputeAt(before, BlockNamed(before, "S"), LoopsOf(before, "B")[1]);
+  ASSERT_TRUE(result.ok()) << ReasonOf(result, before);
+  // Not just the element of its own thread.
+  ExpectContains(result->function, R"(
+            for ax0 in range(16):
+                with T.block("S"):
+                    vi = T.axis.spatial(64, bx * 16 + ax0))");
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -161,37 +161,32 @@ std::optional<arith::IterMap> DetectAffine(const std::vector<Expr>& bindings, co
   return arith::DetectIterMap(bindings, DomainOf(loops), predicate, arith::IterMapLevel::kSurjective, &analyzer);
 }
 
-std::vector<const ForNode*> Join(std::vector<const ForNode*> outer, const std::vector<const ForNode*>& inner) {
-  outer.insert(outer.end(), inner.begin(), inner.end());
-  return outer;
+// The bindings as functions of the loops around the block, or of those from one of them inwards: what loops outside do
+// (stages whose tiles overlap, say) does not matter then. A condition only takes instances away. Null when there is
+// none for which `accept` holds.
+template <class Accept>
+bool AnyAffineMap(const BlockBelow& block, const std::vector<const ForNode*>& above, const Accept& accept) {
+  for (size_t outer = 0; outer <= above.size(); ++outer) {
+    std::vector<const ForNode*> loops(above.begin() + static_cast<ptrdiff_t>(outer), above.end());
+    loops.insert(loops.end(), block.loops.begin(), block.loops.end());
+    for (const Expr& predicate : {block.realize->predicate, Expr()}) {
+      const std::optional<arith::IterMap> map = DetectAffine(block.realize->bindings, loops, predicate);
+      if (map && accept(*map)) return true;
+    }
+  }
+  return false;
 }
 
-// The bindings must be independent quasi-affine functions of the loops around the block, or at least of those from
-// `loop` inwards: what loops outside do (a stage whose tiles overlap, say) is not asked here. A condition only takes
-// instances away.
 std::optional<Refusal> WhyNotAffine(const char* primitive, const ForNode& loop, const BlockBelow& block,
                                     const std::vector<const ForNode*>& above) {
-  const BlockRealizeNode& realize = *block.realize;
-  if (DetectAffine(realize.bindings, Join(above, block.loops), realize.predicate) ||
-      DetectAffine(realize.bindings, block.loops, realize.predicate) ||
-      DetectAffine(realize.bindings, block.loops, Expr())) {
-    return std::nullopt;
-  }
-  return Refusal{primitive, "the bindings of {block1} are not affine", {loop.id, realize.block->id}};
+  if (AnyAffineMap(block, above, [](const arith::IterMap&) { return true; })) return std::nullopt;
+  return Refusal{primitive, "the bindings of {block1} are not affine", {loop.id, block.realize->block->id}};
 }
 
 // An instance must run in one iteration of the loop only: with `i // 2` as binding, two iterations of i run each.
 std::optional<Refusal> WhyInstancesRepeat(const char* primitive, const ForNode& loop, const BlockBelow& block,
                                           const std::vector<const ForNode*>& above) {
-  std::vector<Expr> bindings;
-  for (const Expr& binding : block.realize->bindings) {
-    if (UsesVar(binding, loop.var)) bindings.push_back(binding);
-  }
-  auto injective = [](const std::optional<arith::IterMap>& map) { return map && map->injective; };
-  if (injective(DetectAffine(bindings, block.loops, Expr())) ||
-      injective(DetectAffine(bindings, Join(above, block.loops), block.realize->predicate))) {
-    return std::nullopt;
-  }
+  if (AnyAffineMap(block, above, [](const arith::IterMap& map) { return map.injective; })) return std::nullopt;
   return Refusal{primitive,
                  "an instance of {block1} may run in several iterations of {loop0}",
                  {loop.id, block.realize->block->id}};

@@ -208,5 +208,38 @@ TEST(Annotate, AddsAndRemoves) {
   EXPECT_TRUE(StructuralEqual(*again, f));
 }
 
+TEST(Split, KeepsTheSumOfAFusedLoopInDivisions) {
+  const Function before = testing::ElementwiseChain(12, 8);
+  Outcome<FuseResult> fused = Fuse(before, LoopsOf(before, "B"));
+  ASSERT_TRUE(fused.ok());
+  Outcome<SplitResult> split = Split(fused->function, fused->loop, {Expr(), 16});
+  ASSERT_TRUE(split.ok());
+  const BlockRealizeNode* block = FindBlock(split->function, BlockNamed(before, "B"));
+  EXPECT_EQ(Print(block->bindings[0]), "(i_j_fused_0 * 16 + i_j_fused_1) // 8");
+  EXPECT_EQ(Print(block->bindings[1]), "(i_j_fused_0 * 16 + i_j_fused_1) % 8");
+  EXPECT_TRUE(SameResults(before, split->function));
+}
+
+TEST(LoopKinds, RefuseInstancesThatSeveralIterationsRun) {
+  const Function f = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i // 2)
+            B[vi] = A[vi]
+    for i in range(7):
+        with T.block("C"):
+            vi = T.axis.opaque(8, i + 1)
+            C[vi] = A[vi]
+)");
+  const uint32_t b = LoopsOf(f, "B")[0], c = LoopsOf(f, "C")[0];
+  EXPECT_EQ(Line(Parallel(f, b), f), "parallel: an instance of block B may run in several iterations of loop i");
+  EXPECT_EQ(Line(Vectorize(f, b), f), "vectorize: an instance of block B may run in several iterations of loop i");
+  EXPECT_EQ(Line(Bind(f, b, "threadIdx.x"), f), "bind: an instance of block B may run in several iterations of loop i");
+  EXPECT_EQ(Line(Parallel(f, c), f), "parallel: the iterator vi of block C is opaque, neither spatial nor reduce");
+  EXPECT_TRUE(Unroll(f, b).ok());
+}
+
 }  // namespace
 }  // namespace tilewright

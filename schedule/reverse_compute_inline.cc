@@ -151,8 +151,7 @@ class ReverseInliner {
     // Elements that no instance reads: where an iterator leaves its domain, or where an index is not what it reads.
     for (size_t i = 0; i < iters->size(); ++i) {
       const IterVar& iter = consumer().iter_vars[i];
-      const Expr value = IsInt(iter.domain.extent, 1) ? iter.domain.min : CastTo(iter.var.dtype(), (*iters)[i]);
-      values_[iter.var] = value;
+      values_[iter.var] = CastTo(iter.var.dtype(), (*iters)[i]);
       used_.push_back(iter.domain.min <= values_[iter.var]);
       used_.push_back(values_[iter.var] < iter.domain.min + iter.domain.extent);
     }

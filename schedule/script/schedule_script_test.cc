@@ -95,5 +95,18 @@ TEST(ScheduleScript, ErrorsNameLineAndColumn) {
   starts("x = lambda i: j", "s.py:1:15: error: j is no parameter of the lambda");
 }
 
+TEST(ScheduleScript, WorksOnAFunction) {
+  Module module = Matmul();
+  FunctionNode::Fields fields = module.Main()->fields();
+  fields.name = "other";
+  module.Set(Function(std::move(fields)));
+  Schedule schedule(module);
+  EXPECT_EQ(Apply("sch.work_on(\"other\")\nl = sch.get_loops(\"C\")\nsch.unroll(l[0])", &schedule), "");
+  EXPECT_TRUE(StructuralEqual(schedule.module().Find("main"), module.Find("main")));
+  EXPECT_FALSE(StructuralEqual(schedule.module().Find("other"), module.Find("other")));
+  EXPECT_EQ(Apply("sch.work_on(\"none\")", &schedule).substr(0, 49),
+            "s.py:1:1: error: work_on: there is no function no");
+}
+
 }  // namespace
 }  // namespace tilewright
