@@ -337,8 +337,8 @@ Outcome<BlockizeResult> Blockize(const Function& function, uint32_t loop_id, boo
   const Expr inner_predicate = division->inner_predicate;
   if (inner.init) {
     const Stmt with_init = Realize(iterators.inner_bindings, inner_predicate, Block(inner));
-    Outcome<InitNest> init =
-        MakeInitNest(kName, *cast<BlockRealizeNode>(with_init), {}, tile->loops, {.iter_suffix = "_init"}, &next_id);
+    Outcome<InitNest> init = MakeInitNest(kName, *cast<BlockRealizeNode>(with_init), {}, tile->loops,
+                                          {.iter_suffix = "_init", .keeps_annotations = false}, &next_id);
     if (!init.ok()) return init.refusal();
     outer.init = init->nest;
     inner.reads = ReadsOfUpdate(*cast<BlockRealizeNode>(with_init)->block);

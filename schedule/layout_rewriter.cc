@@ -3,7 +3,6 @@
 #include "ir/functor.h"
 #include "ir/regions.h"
 #include "ir/substitute.h"
-#include "schedule/simplify_block.h"
 
 namespace tilewright {
 namespace {
@@ -23,7 +22,12 @@ MappedRegion MapElements(const LayoutChange& change, const std::vector<Range>& r
     if (offset) analyzer->Bind(offset, {Const(offset.dtype(), 0), range.extent});
     elements.push_back(offset ? range.min + offset : range.min);
   }
-  for (const Expr& index : change.map.Apply(elements)) mapped.indices.push_back(analyzer->Simplify(index));
+  for (const Expr& index : change.map.Apply(elements)) {
+    // An iterator by itself stays, even where it has one value only.
+    const auto* op = dyn_cast<BinaryNode>(index);
+    const Expr& plain = op != nullptr && op->op == BinaryOp::kFloorDiv && IsInt(op->b, 1) ? op->a : index;
+    mapped.indices.push_back(isa<VarNode>(plain) ? plain : analyzer->Simplify(plain));
+  }
   return mapped;
 }
 
@@ -51,7 +55,7 @@ class LayoutRewriter : public Mutator {
   }
   Block MutateBlock(const Block& block) override {
     arith::Analyzer::Scope inside(&analyzer_);
-    BindIterators(block->iter_vars, &analyzer_);
+    for (const IterVar& iter : block->iter_vars) analyzer_.Bind(iter.var, iter.domain);
     BlockNode::Fields fields = block->fields();
     bool changed = false;
     for (auto* regions : {&fields.reads, &fields.writes}) {

@@ -55,7 +55,7 @@ Outcome<InitNest> MakeInitNest(const char* primitive, const BlockRealizeNode& re
   BlockNode::Fields init;
   init.id = (*next_id)++;
   init.name = block.name + "_init";
-  init.annotations = block.annotations;
+  if (names.keeps_annotations) init.annotations = block.annotations;
   std::vector<Expr> bindings;
   VarMap iters;
   for (size_t i = 0; i < block.iter_vars.size(); ++i) {

@@ -20,6 +20,7 @@ struct InitNest {
 struct InitNames {
   const char* loop_suffix = "";
   const char* iter_suffix = "";
+  bool keeps_annotations = true;
 };
 // A block "<name>_init" that runs the init of `realize`'s block over its spatial iterators, inside of copies of those
 // `loops` (around the realize, outermost first) that these need. Loops, block and iterators are fresh.
