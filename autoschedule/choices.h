@@ -20,11 +20,12 @@
 
 #include "schedule/random.h"
 #include "schedule/schedule.h"
+#include "schedule/trace.h"
 
 namespace tilewright {
 
 struct Choice {
-  std::string name;  // unique in one schedule
+  std::string name;  // unique in one schedule; empty for one that a trace recorded
   int64_t value = 0;
   std::vector<int64_t> candidates;
 
@@ -41,6 +42,9 @@ class Choices {
   }
   // The same with preferred values where nothing fits: how a schedule of another program is taken over.
   static Choices GivenOrPreferred(std::vector<Choice> given) { return Choices(Mode::kPreferred, std::move(given), 0); }
+  // The choices recorded in the trace of a schedule that the same rules made, of the same program or a similar one: the
+  // n-th pick takes the n-th, where that is among the candidates.
+  static Choices OfTrace(const Trace& trace);
 
   struct Pick {
     IntRv rv;  // of the sample_categorical instruction
@@ -57,6 +61,8 @@ class Choices {
  private:
   enum class Mode { kPreferred, kDrawn };
   Choices(Mode mode, std::vector<Choice> given, uint64_t seed) : mode_(mode), given_(std::move(given)), random_(seed) {}
+  // What was given for the next pick, or null.
+  const Choice* Given(const std::string& name) const;
 
   Mode mode_;
   std::vector<Choice> given_;

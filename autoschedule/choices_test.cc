@@ -56,5 +56,16 @@ TEST(Choices, GivenAreTakenWhereTheyFit) {
   }
 }
 
+TEST(Choices, AreReadBackFromATrace) {
+  Schedule first = EmptySchedule();
+  Choices drawn = Choices::Drawn(3);
+  const int64_t x = drawn.Take(first, "x", {1, 2, 3, 4}, 0)->value, y = drawn.Take(first, "y", {5, 6, 7, 8}, 3)->value;
+  Schedule second = EmptySchedule();
+  Choices again = Choices::OfTrace(first.trace());
+  EXPECT_EQ(again.Take(second, "a", {4, 3, 2, 1}, 0)->value, x);
+  EXPECT_EQ(again.Take(second, "b", {8, 7, 6, 5}, 0)->value, y);
+  EXPECT_EQ(again.Take(second, "c", {1, 2}, 1)->value, 2);  // beyond the trace: the preferred one
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -8,6 +8,7 @@
 #ifndef TILEWRIGHT_BENCH_IMPLEMENTATION_H_
 #define TILEWRIGHT_BENCH_IMPLEMENTATION_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,6 +33,10 @@ class Runner {
 
   // Makes the output of a set differ from any result, so that a run that writes nothing is found out.
   virtual void SpoilOutput(int set) = 0;
+
+  // What it took to find out how to run: 0 where nothing was tried.
+  virtual double tune_seconds() const { return 0; }
+  virtual int64_t trials() const { return 0; }
 
   // The output of a set in its plain layout.
   virtual absl::Status CopyOutput(int set, runtime::Tensor& output) = 0;

@@ -8,11 +8,14 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "autoschedule/auto_schedule.h"
+#include "autoschedule/database/apply_best.h"
+#include "autoschedule/tune.h"
 #include "bench/program.h"
 #include "bench/tensor_sets.h"
 #include "codegen/llvm/abi_type.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/runtime/thread_pool.h"
+#include "codegen/runtime/timer.h"
 #include "intrin/registry.h"
 #include "ir/target.h"
 #include "verify/verify.h"
@@ -49,6 +52,12 @@ class TilewrightRunner : public Runner {
     function_(&call_, args.data(), static_cast<int32_t>(args.size()));
   }
   void SpoilOutput(int set) override { sets_.SpoilOutput(set); }
+  void SetTuning(double seconds, int64_t trials) {
+    tune_seconds_ = seconds;
+    trials_ = trials;
+  }
+  double tune_seconds() const override { return tune_seconds_; }
+  int64_t trials() const override { return trials_; }
   absl::Status CopyOutput(int set, Tensor& output) override { return sets_.CopyOutput(set, output); }
 
   // A first call whose errors are reported; Run has no time for that.
@@ -64,6 +73,8 @@ class TilewrightRunner : public Runner {
   runtime::ThreadPool pool_;
   TwParallelHook hook_;
   TwCall call_;
+  double tune_seconds_ = 0;
+  int64_t trials_ = 0;
 };
 
 // The constants as the scheduled program takes them: packed ahead of time where it does that.
@@ -92,8 +103,17 @@ absl::StatusOr<std::vector<Tensor>> PrepareConstants(const CompiledModule& code,
   return taken;
 }
 
+// A schedule's program, and what it took to find it.
+struct Tuned {
+  Module module;
+  double seconds = 0;
+  int64_t trials = 0;
+};
+
 class Tilewright : public Implementation {
  public:
+  explicit Tilewright(TuningSettings tuning) : tuning_(std::move(tuning)) {}
+
   std::string name() const override { return "tilewright"; }
   std::string version() const override { return ""; }
 
@@ -103,8 +123,9 @@ class Tilewright : public Implementation {
     Target target = HostTarget();
     target.cores = settings.num_threads;
     IntrinRegistry intrins = IntrinRegistry::Builtin();
-    const AutoScheduled scheduled = AutoSchedule(Module(program.function), target, &intrins);
-    const Module& result = scheduled.schedule.module();
+    const absl::StatusOr<Tuned> tuned = ChooseSchedule(Module(program.function), target, &intrins);
+    if (!tuned.ok()) return tuned.status();
+    const Module& result = tuned->module;
     for (const Function& function : result.functions()) {
       const VerifyResult verified = VerifyProgram(function);
       if (verified.verdict() == Verdict::kRefuted) {
@@ -121,15 +142,45 @@ class Tilewright : public Implementation {
     if (!constants.ok()) return constants.status();
     auto runner = std::make_unique<TilewrightRunner>(*std::move(code), result.Find("main"), *std::move(sets),
                                                      *std::move(constants), settings);
+    runner->SetTuning(tuned->seconds, tuned->trials);
     if (absl::Status status = runner->TryRun(); !status.ok()) return status;
     std::vector<std::unique_ptr<Runner>> runners;
     runners.push_back(std::move(runner));
     return runners;
   }
+
+ private:
+  absl::StatusOr<Tuned> ChooseSchedule(const Module& module, const Target& target, IntrinRegistry* intrins) const {
+    std::optional<Database> database;
+    if (!tuning_.database.empty()) {
+      auto opened = Database::Open(tuning_.database);
+      if (!opened.ok()) return opened.status();
+      database.emplace(*std::move(opened));
+    }
+    if (tuning_.seconds > 0) {
+      const int64_t start = runtime::NowNanoseconds();
+      auto result =
+          Tune(module, target, intrins,
+               {.seconds = tuning_.seconds, .seed = tuning_.seed, .database = database ? &*database : nullptr});
+      if (!result.ok()) return result.status();
+      return Tuned{result->schedule.module(), static_cast<double>(runtime::NowNanoseconds() - start) * 1e-9,
+                   result->statistics.measured};
+    }
+    if (database) {
+      const auto best = ApplyBest(module, target, *database, intrins);
+      if (best.ok()) return Tuned{best->module()};
+      if (!absl::IsNotFound(best.status())) return best.status();
+    }
+    return Tuned{AutoSchedule(module, target, intrins).schedule.module()};
+  }
+
+  const TuningSettings tuning_;
 };
 
 }  // namespace
 
-std::unique_ptr<Implementation> MakeTilewright() { return std::make_unique<Tilewright>(); }
+std::unique_ptr<Implementation> MakeTilewright(TuningSettings tuning) {
+  return std::make_unique<Tilewright>(std::move(tuning));
+}
 
 }  // namespace tilewright::bench

@@ -36,7 +36,12 @@ ABSL_FLAG(std::string, shape, "",
           "Shapes, such as GMM:1,512,512,512; several separated by commas or semicolons, or by giving the flag again.");
 ABSL_FLAG(std::string, dtype, "f32", "Data types: f32, bf16, int8 (u8 by s8), s8s8.");
 ABSL_FLAG(std::string, peers, "onednn,openblas", "Libraries to compare with.");
-ABSL_FLAG(double, seconds, 6, "Time for measuring one shape in one data type, all implementations together.");
+ABSL_FLAG(double, seconds, 30,
+          "Time for one shape in one data type: a sixth of it, 6 at most, is for measuring all implementations against "
+          "each other, the rest for tuning.");
+ABSL_FLAG(bool, tune, true, "Whether to tune; otherwise records of --db are used, and rules where there are none.");
+ABSL_FLAG(std::string, db, "", "Tuning database: what was measured before is used, what is measured is kept.");
+ABSL_FLAG(uint64_t, seed, 0, "Of the tuning's choices.");
 ABSL_FLAG(int, threads, 0, "Threads of every implementation; 0 for one per available CPU.");
 ABSL_FLAG(std::string, json, "", "File to write the results to as JSON.");
 ABSL_FLAG(std::string, html, "", "File to write the results to as a page with plots.");
@@ -66,9 +71,24 @@ class MissingPeer : public Implementation {
   const std::string name_;
 };
 
+// Of the time for one workload, the part in which its implementations are measured against each other.
+double MeasureSeconds() {
+  const double seconds = absl::GetFlag(FLAGS_seconds);
+  return absl::GetFlag(FLAGS_tune) ? std::min(6.0, seconds / 6) : seconds;
+}
+
+// Paths are the user's: those of the folder in which he called `bazel run`, not of the one that it starts programs in.
+std::string AbsolutePath(const std::string& path) {
+  const char* folder = std::getenv("BUILD_WORKING_DIRECTORY");
+  return folder == nullptr || path.empty() || path.starts_with('/') ? path : absl::StrCat(folder, "/", path);
+}
+
 std::vector<std::unique_ptr<Implementation>> MakeImplementations(const std::string& peers) {
   std::vector<std::unique_ptr<Implementation>> implementations;
-  implementations.push_back(MakeTilewright());
+  const double tune_seconds = absl::GetFlag(FLAGS_seconds) - MeasureSeconds();
+  implementations.push_back(MakeTilewright({.seconds = absl::GetFlag(FLAGS_tune) ? tune_seconds : 0,
+                                            .database = AbsolutePath(absl::GetFlag(FLAGS_db)),
+                                            .seed = absl::GetFlag(FLAGS_seed)}));
   for (const std::string& name : std::vector<std::string>(absl::StrSplit(peers, ',', absl::SkipEmpty()))) {
     if (name == "onednn") {
       implementations.push_back(MakeOneDnn());
@@ -120,18 +140,13 @@ absl::Status WriteFile(const std::string& path, const std::string& text) {
   return file.good() ? absl::OkStatus() : absl::UnavailableError(absl::StrCat("cannot write ", path));
 }
 
-// Paths are the user's: those of the folder in which he called `bazel run`, not of the one that it starts programs in.
 absl::Status WriteReports(const Report& report) {
-  const char* folder = std::getenv("BUILD_WORKING_DIRECTORY");
-  const auto absolute = [&](const std::string& path) {
-    return folder == nullptr || path.starts_with('/') ? path : absl::StrCat(folder, "/", path);
-  };
   absl::Status status;
   if (const std::string path = absl::GetFlag(FLAGS_json); !path.empty()) {
-    status.Update(WriteFile(absolute(path), ToJson(report)));
+    status.Update(WriteFile(AbsolutePath(path), ToJson(report)));
   }
   if (const std::string path = absl::GetFlag(FLAGS_html); !path.empty()) {
-    status.Update(WriteFile(absolute(path), ToHtml(report)));
+    status.Update(WriteFile(AbsolutePath(path), ToHtml(report)));
   }
   return status;
 }
@@ -152,7 +167,7 @@ int Main(const std::vector<std::string>& arguments, char** argv) {
 
   std::vector<std::unique_ptr<Implementation>> implementations = MakeImplementations(absl::GetFlag(FLAGS_peers));
   const RunSettings settings = {.num_threads = num_threads, .cpus = *cpus};
-  const MeasureOptions options = {.seconds = absl::GetFlag(FLAGS_seconds)};
+  const MeasureOptions options = {.seconds = MeasureSeconds()};
   const OtherLoad other_load;
   bool wrong = false;
   for (size_t i = 0; i < workloads->size(); ++i) {

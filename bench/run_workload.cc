@@ -30,6 +30,8 @@ class WorkloadRun {
     for (std::unique_ptr<Runner>& runner : *runners) {
       runner->SpoilOutput(0);
       runner->Run(0);
+      result.tune_seconds += runner->tune_seconds();
+      result.trials += runner->trials();
       VariantResult variant = {.variant = runner->variant()};
       if (!CheckOutput(*runner, 0, result, variant)) return;
       for (int set = 0; set < settings.num_sets; ++set) runner->SpoilOutput(set);

@@ -9,6 +9,7 @@
 #include "schedule/trace_text.h"
 #include "tools/commands.h"
 #include "tools/program_file.h"
+#include "tools/scheduled_program.h"
 
 namespace tilewright {
 namespace {
@@ -61,26 +62,13 @@ class StepPrinter {
   std::ostream& out_;
 };
 
-bool LoadIntrins(const CommandArguments& args, IntrinRegistry* registry) {
-  for (const std::string& path : args.GetAll("--intrin")) {
-    std::optional<std::string> text = ReadText(args, path);
-    if (!text) return false;
-    absl::Status loaded = registry->LoadScript(*text, path);
-    if (!loaded.ok()) {
-      args.err() << std::string(loaded.message()) << "\n";
-      return false;
-    }
-  }
-  return true;
-}
-
 int RunSchedule(const CommandArguments& args) {
   const std::optional<std::string> script = args.Get("--script");
   if (!script) return UsageError(args, "schedule", "--script=SCHED is missing");
   std::optional<Module> module = ReadProgram(args, args.operands()[0]);
   if (!module) return kRefused;
   IntrinRegistry intrins = IntrinRegistry::Builtin();
-  if (!LoadIntrins(args, &intrins)) return kRefused;
+  if (!LoadIntrinsics(args, &intrins)) return kRefused;
   std::optional<std::string> text = ReadText(args, *script);
   if (!text) return kRefused;
 

@@ -276,5 +276,41 @@ TEST(Command, Run) {
   }
 }
 
+constexpr char kProduct[] = R"(
+@T.prim_func
+def main(A: T.Buffer((16, 8), "float32"), B: T.Buffer((8, 32), "float32"), C: T.Buffer((16, 32), "float32")):
+    for i, j, k in T.grid(16, 32, 8):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+)";
+
+TEST(Tune, ListsCandidates) {
+  const Result result = RunTool({"tune", "-", "--target=x86-znver4", "--list-candidates"}, kProduct);
+  EXPECT_EQ(result.status, kDone) << result.err;
+  EXPECT_THAT(result.out, StartsWith("block C\n"));
+  EXPECT_THAT(result.out, HasSubstr("vi = vi; vj = vj; vk = vk"));
+  EXPECT_THAT(result.out, HasSubstr("no: "));
+}
+
+TEST(Tune, WritesTheProgramAndTheScheduleThatGivesIt) {
+  const std::string program = WriteFile("product.py", kProduct), out = testing::TempDir() + "/tuned.py";
+  const Result tuned = RunTool({"tune", program, "--trials=3", "--seconds=60", "-o", out});
+  ASSERT_EQ(tuned.status, kDone) << tuned.err;
+  EXPECT_THAT(tuned.out, StartsWith("best: "));
+  const std::string replayed = testing::TempDir() + "/replayed.py";
+  ASSERT_EQ(RunTool({"schedule", program, "--script=" + out + ".trace", "-o", replayed}).status, kDone);
+  EXPECT_EQ(RunTool({"equal", out, replayed}).status, kDone);
+}
+
+TEST(Tune, RefusesWrongUsage) {
+  EXPECT_EQ(RunTool({"tune", "-", "--seconds=0"}, kProduct).err,
+            "tilewright tune: --seconds=0 is no positive number; see tilewright tune --help\n");
+  EXPECT_EQ(RunTool({"tune", "-", "--trials=x"}, kProduct).status, kUsage);
+  EXPECT_EQ(RunTool({"tune", "-", "--target=none"}, kProduct).status, kRefused);
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -16,11 +16,12 @@ Command RunCommand();
 Command TargetCommand();
 Command DbCommand();
 Command ExplainCommand();
+Command TuneCommand();
 
 inline std::vector<Command> AllCommands() {
   return {
       ShowCommand(), EqualCommand(),  ScheduleCommand(), CompileCommand(), CheckCommand(),
-      RunCommand(),  TargetCommand(), DbCommand(),       ExplainCommand(),
+      RunCommand(),  TargetCommand(), TuneCommand(),     DbCommand(),      ExplainCommand(),
   };
 }
 

@@ -1,0 +1,20 @@
+// Which tensor intrinsics can compute which blocks of a program, and how: what `tilewright tune --list-candidates`
+// prints.
+//
+//   block conv2d_nhwc
+//     fma_f32_12x32x1_avx512    vi = h, w; vj = co; vk = rc        padding  2.0%
+//     dot_bf16_12x32x2_avx512   no: C[..] + A[..] * B[..] is not of the form ...
+#pragma once
+
+#include <string>
+
+#include "intrin/registry.h"
+#include "ir/function.h"
+#include "ir/target.h"
+
+namespace tilewright {
+
+// Every mapping of every block to the registry's intrinsics; of a family, to its first member that the target has.
+std::string ListCandidates(const Module& module, const Target& target, IntrinRegistry* intrins);
+
+}  // namespace tilewright

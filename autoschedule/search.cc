@@ -1,0 +1,216 @@
+#include "autoschedule/search.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "autoschedule/evolution.h"
+#include "ir/structural.h"
+
+namespace tilewright {
+namespace {
+
+constexpr size_t kParents = 12;
+// One in so many measured candidates is taken by chance, not by rank.
+constexpr size_t kExplore = 8;
+// Moves of vector registers to and from the stack in inner loops; code with more is not worth running.
+constexpr int kMostSpills = 4;
+// How near to the bound the search ends, and how many of the best are measured again.
+constexpr double kNearBound = 1.03;
+constexpr size_t kFinalists = 4;
+
+constexpr RunOptions kSearching = {.half_width = 0.02, .seconds = 0.1, .most_samples = 200, .most_spills = kMostSpills};
+constexpr RunOptions kFinal = {.half_width = 0.002, .seconds = 0.4, .most_samples = 1000};
+
+class Clock {
+ public:
+  double Seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+  // The time since the last lap is added to `total`.
+  void Lap(double& total) {
+    const double now = Seconds();
+    total += now - lap_;
+    lap_ = now;
+  }
+
+ private:
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  double lap_ = 0;
+};
+
+Function MainOf(const Candidate& candidate) { return candidate.schedule.module().Find("main"); }
+
+std::vector<Function> MainsOf(const std::vector<Candidate>& candidates) {
+  std::vector<Function> mains;
+  for (const Candidate& candidate : candidates) mains.push_back(MainOf(candidate));
+  return mains;
+}
+
+// `candidates` by `scores`, least first, cut to `count`.
+void KeepBest(std::vector<Candidate>& candidates, const std::vector<double>& scores, size_t count) {
+  std::vector<size_t> order(candidates.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, [&](size_t a, size_t b) { return std::pair(scores[a], a) < std::pair(scores[b], b); });
+  std::vector<Candidate> kept;
+  for (size_t i = 0; i < std::min(count, order.size()); ++i) kept.push_back(std::move(candidates[order[i]]));
+  candidates = std::move(kept);
+}
+
+class Searcher {
+ public:
+  Searcher(const Space& space, const SearchModels& models, Runner& runner, const SearchOptions& options)
+      : models_(models),
+        runner_(runner),
+        options_(options),
+        task_(StructuralHash(space.module())),
+        evolution_(space, options.seed),
+        random_(options.seed ^ 0x5eed) {}
+
+  SearchResult Run() {
+    Start();
+    while (!Done()) {
+      std::vector<Candidate> batch = NextBatch();
+      if (batch.empty()) break;
+      Measure(std::move(batch));
+    }
+    Finish();
+    Count();
+    return std::move(result_);
+  }
+
+ private:
+  struct Measured {
+    Candidate candidate;
+    double seconds;
+  };
+
+  double BestSeconds() const { return best_.empty() ? std::numeric_limits<double>::infinity() : best_.front().seconds; }
+  // What is left is for the final measurements.
+  double SearchSeconds() const { return options_.seconds - std::min(4.0, options_.seconds / 8); }
+  bool Done() const {
+    if (clock_.Seconds() >= SearchSeconds()) return true;
+    if (options_.trials > 0 && result_.statistics.measured >= options_.trials) return true;
+    return BestSeconds() <= kNearBound * options_.bound_seconds;
+  }
+
+  // The preferred schedule and those that were good elsewhere.
+  void Start() {
+    std::vector<Candidate> batch;
+    if (auto candidate = evolution_.Make(Choices::Preferred())) batch.push_back(*std::move(candidate));
+    for (const Choices& choices : options_.warm_starts) {
+      if (auto candidate = evolution_.Make(choices)) batch.push_back(*std::move(candidate));
+    }
+    clock_.Lap(result_.statistics.propose_seconds);
+    if (!batch.empty()) Measure(std::move(batch));
+  }
+
+  std::vector<Candidate> NextBatch() {
+    std::vector<std::vector<Choice>> parents;
+    for (size_t i = 0; i < std::min(kParents, best_.size()); ++i) parents.push_back(best_[i].candidate.choices);
+    size_t size = options_.batch;
+    if (options_.trials > 0) {
+      size = std::min(size, static_cast<size_t>(options_.trials - result_.statistics.measured));
+    }
+    const bool models = models_.ranking != nullptr || !models_.pruning.empty();
+    std::vector<Candidate> pool = evolution_.Propose(parents, models ? options_.population : size);
+    clock_.Lap(result_.statistics.propose_seconds);
+
+    // Those taken by chance are out of the models' reach.
+    std::vector<Candidate> batch;
+    for (size_t i = 0; i < size / kExplore && pool.size() > size; ++i) {
+      const size_t place = random_.Below(pool.size());
+      batch.push_back(std::move(pool[place]));
+      pool.erase(pool.begin() + static_cast<std::ptrdiff_t>(place));
+    }
+    for (const CostModel* model : models_.pruning) {
+      KeepBest(pool, model->Predict(MainsOf(pool)), std::max(size, pool.size() / 2));
+    }
+    if (models_.ranking != nullptr) KeepBest(pool, models_.ranking->Predict(MainsOf(pool)), size);
+    for (size_t i = 0; i < pool.size() && batch.size() < size; ++i) batch.push_back(std::move(pool[i]));
+    clock_.Lap(result_.statistics.predict_seconds);
+    return batch;
+  }
+
+  void Measure(std::vector<Candidate> batch) {
+    std::vector<Module> modules;
+    for (const Candidate& candidate : batch) modules.push_back(candidate.schedule.module());
+    RunOptions run = kSearching;
+    if (best_.empty()) {
+      run.most_spills = -1;
+    } else {
+      run.give_up_seconds = 2 * BestSeconds();
+    }
+    const std::vector<Measurement> measurements = runner_.Run(modules, run);
+    clock_.Lap(result_.statistics.measure_seconds);
+    result_.statistics.measured += static_cast<int64_t>(batch.size());
+
+    std::vector<Function> learned;
+    std::vector<double> seconds;
+    for (size_t i = 0; i < batch.size(); ++i) {
+      const Measurement& measurement = measurements[i];
+      if (options_.on_measured) options_.on_measured(batch[i], measurement);
+      if (!measurement.ok()) {
+        const std::string name(FailureName(measurement.failure));
+        if (++result_.statistics.failed[name] == 1) result_.failures.push_back(name + ": " + measurement.message);
+        continue;
+      }
+      learned.push_back(MainOf(batch[i]));
+      seconds.push_back(measurement.MedianSeconds());
+      Insert({std::move(batch[i]), seconds.back()});
+    }
+    if (models_.ranking != nullptr && !learned.empty()) models_.ranking->Update(learned, seconds, task_);
+    clock_.Lap(result_.statistics.predict_seconds);
+    if (options_.on_progress) {
+      Count();
+      options_.on_progress({clock_.Seconds(), BestSeconds(), &result_.statistics});
+    }
+  }
+
+  void Insert(Measured measured) {
+    const auto place = std::ranges::upper_bound(best_, measured.seconds, {}, &Measured::seconds);
+    best_.insert(place, std::move(measured));
+    if (best_.size() > kParents) best_.pop_back();
+  }
+
+  void Finish() {
+    while (best_.size() > kFinalists) best_.pop_back();
+    std::vector<Module> modules;
+    for (const Measured& measured : best_) modules.push_back(measured.candidate.schedule.module());
+    if (best_.size() > 1) {
+      const std::vector<Measurement> measurements = runner_.Run(modules, kFinal);
+      for (size_t i = 0; i < best_.size(); ++i) best_[i].seconds = measurements[i].MedianSeconds();
+    }
+    std::ranges::sort(best_, {}, &Measured::seconds);
+    clock_.Lap(result_.statistics.measure_seconds);
+    if (!best_.empty() && std::isfinite(best_[0].seconds)) {
+      result_.best_seconds = best_[0].seconds;
+      result_.best = std::move(best_[0].candidate);
+    }
+  }
+
+  void Count() {
+    result_.statistics.tries = evolution_.tries();
+    result_.statistics.repeated = evolution_.repeated();
+    result_.statistics.refused = evolution_.refused();
+  }
+
+  const SearchModels& models_;
+  Runner& runner_;
+  const SearchOptions& options_;
+  const uint64_t task_;
+  Evolution evolution_;
+  Random random_;
+  Clock clock_;
+  std::vector<Measured> best_;  // fastest first, kParents at most
+  SearchResult result_;
+};
+
+}  // namespace
+
+SearchResult Search(const Space& space, const SearchModels& models, Runner& runner, const SearchOptions& options) {
+  return Searcher(space, models, runner, options).Run();
+}
+
+}  // namespace tilewright

@@ -1,0 +1,75 @@
+// Search: from the space of schedules of a program to the fastest one that was measured.
+//
+//   SearchResult result = Search(space, models, *runner, {.seconds = 60, .seed = 1});
+//   if (result.best) Use(result.best->schedule);
+//
+// Rounds until the time or the number of trials is spent, the space is exhausted, or the best is near enough to the
+// bound that no schedule can pass:
+//   1. new candidates from the best measured ones (evolution.h); those that verification refuses cost nothing more
+//   2. models that prune drop the worse half each; the model that ranks, trained on what was measured, orders the rest
+//   3. the best ranked ones, and some by chance, are measured
+// At last the best few are measured again, since the luckiest of many measurements is not the fastest candidate.
+//
+// Nothing that a candidate does ends the search: refusals, errors of compilation, crashes, hangs and wrong results are
+// counted by reason.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autoschedule/cost/cost_model.h"
+#include "autoschedule/cost/learned.h"
+#include "autoschedule/measure/runner.h"
+#include "autoschedule/space.h"
+
+namespace tilewright {
+
+struct SearchStatistics {
+  int64_t tries = 0, repeated = 0;         // candidates that were made, and those of them that were known
+  std::map<std::string, int64_t> refused;  // by primitive and reason
+  int64_t measured = 0;
+  std::map<std::string, int64_t> failed;  // measurements without a time, by reason
+  double propose_seconds = 0, predict_seconds = 0, measure_seconds = 0;
+};
+
+struct SearchProgress {
+  double seconds = 0;       // since the start
+  double best_seconds = 0;  // infinite before the first success
+  const SearchStatistics* statistics = nullptr;
+};
+
+// What is asked before a candidate is measured; each may be missing. Only the function main counts.
+struct SearchModels {
+  std::vector<const CostModel*> pruning;  // from cheap to dear
+  LearnedModel* ranking = nullptr;        // trained during the search
+};
+
+struct SearchOptions {
+  double seconds = 60;  // everything included
+  int64_t trials = 0;   // most measurements; 0: as many as the time allows
+  uint64_t seed = 0;
+  size_t batch = 8;          // candidates measured together
+  size_t population = 128;   // candidates proposed for each batch; without models as many as are measured
+  double bound_seconds = 0;  // no schedule is faster: the search ends within 3% of it; 0: not known
+  // Choices that were good for this or similar programs: measured first, after the preferred ones.
+  std::vector<Choices> warm_starts = {};
+  // Called for each measurement, failed ones included, as soon as its batch is done.
+  std::function<void(const Candidate&, const Measurement&)> on_measured = {};
+  std::function<void(const SearchProgress&)> on_progress = {};  // after each batch
+};
+
+struct SearchResult {
+  std::optional<Candidate> best;
+  double best_seconds = 0;            // the median of its measurement
+  std::vector<std::string> failures;  // the first message of each kind of failure, for people
+  SearchStatistics statistics;
+};
+
+// The runner measures candidates of the space's program.
+SearchResult Search(const Space& space, const SearchModels& models, Runner& runner, const SearchOptions& options);
+
+}  // namespace tilewright

@@ -1,0 +1,103 @@
+#include "autoschedule/search.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "autoschedule/cost/projected.h"
+#include "ir/ops/matmul.h"
+#include "ir/structural.h"
+
+namespace tilewright {
+namespace {
+
+// Takes its times from the programs' hashes: between 1 and 2 ms, one in eight fails.
+class RecordedRunner : public Runner {
+ public:
+  std::vector<Measurement> Run(std::span<const Module> candidates, const RunOptions&) override {
+    std::vector<Measurement> measurements;
+    for (const Module& candidate : candidates) {
+      const uint64_t hash = StructuralHash(candidate);
+      measured.push_back(hash);
+      Measurement measurement;
+      if (fails && hash % 8 == 0) {
+        measurement.failure = MeasureFailure::kCrash;
+        measurement.message = "signal 11";
+      } else {
+        measurement.seconds = {Seconds(hash)};
+      }
+      measurements.push_back(std::move(measurement));
+    }
+    return measurements;
+  }
+  static double Seconds(uint64_t hash) { return 1e-3 * (1 + static_cast<double>(hash % 1000) / 1000); }
+
+  bool fails = true;
+  std::vector<uint64_t> measured;
+};
+
+class SearchTest : public ::testing::Test {
+ protected:
+  SearchTest() : space_(Module(ops::Matmul(64, 64, 64)), *NamedTarget("x86-znver4"), &intrins_) {}
+
+  SearchResult Run(RecordedRunner& runner, SearchOptions options) {
+    const ProjectedModel projected(space_.target());
+    return Search(space_, {.pruning = {&projected}}, runner, options);
+  }
+
+  IntrinRegistry intrins_ = IntrinRegistry::Builtin();
+  const Space space_;
+};
+
+TEST_F(SearchTest, FindsTheFastestOfWhatItMeasured) {
+  RecordedRunner runner;
+  std::map<uint64_t, double> times;
+  SearchOptions options{.seconds = 1000, .trials = 40, .seed = 3, .population = 16};
+  options.on_measured = [&](const Candidate& candidate, const Measurement& measurement) {
+    times[candidate.hash] = measurement.MedianSeconds();
+  };
+  const SearchResult result = Run(runner, options);
+  ASSERT_TRUE(result.best);
+  EXPECT_EQ(result.statistics.measured, 40);
+  EXPECT_EQ(times.size(), 40u);
+  EXPECT_DOUBLE_EQ(result.best_seconds, RecordedRunner::Seconds(result.best->hash));
+  for (const auto& [hash, seconds] : times) EXPECT_LE(result.best_seconds, seconds);
+}
+
+TEST_F(SearchTest, CountsFailuresAndGoesOn) {
+  RecordedRunner runner;
+  const SearchResult result = Run(runner, {.seconds = 1000, .trials = 60, .seed = 1, .population = 16});
+  ASSERT_TRUE(result.best);
+  ASSERT_EQ(result.statistics.failed.size(), 1u);
+  EXPECT_GT(result.statistics.failed.at("crash"), 0);
+  EXPECT_EQ(result.failures, std::vector<std::string>{"crash: signal 11"});
+}
+
+TEST_F(SearchTest, TheSameSeedAndTimesMeasureTheSame) {
+  RecordedRunner first, second, third;
+  const SearchOptions options{.seconds = 1000, .trials = 24, .seed = 5, .population = 16};
+  Run(first, options);
+  Run(second, options);
+  EXPECT_EQ(first.measured, second.measured);
+  Run(third, {.seconds = 1000, .trials = 24, .seed = 6, .population = 16});
+  EXPECT_NE(first.measured, third.measured);
+}
+
+TEST_F(SearchTest, StopsAtTheBound) {
+  RecordedRunner runner;
+  runner.fails = false;
+  int batches = 0;
+  SearchOptions options{.seconds = 1000, .bound_seconds = 1};  // everything is faster
+  options.on_progress = [&](const SearchProgress&) { ++batches; };
+  EXPECT_TRUE(Run(runner, options).best);
+  EXPECT_EQ(batches, 1);
+}
+
+TEST_F(SearchTest, StopsWhenTheTimeIsOver) {
+  RecordedRunner runner;
+  const SearchResult result = Run(runner, {.seconds = 0});
+  EXPECT_EQ(result.statistics.measured, 1);  // the preferred schedule
+}
+
+}  // namespace
+}  // namespace tilewright

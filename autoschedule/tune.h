@@ -1,0 +1,44 @@
+// Tuning: the fastest schedule of a program on this machine, found by search and kept in a database.
+//
+//   absl::StatusOr<TuneResult> tuned = Tune(module, HostTarget(), &intrins, {.seconds = 60, .database = &database});
+//   Use(tuned->schedule.module());
+//
+// The pieces: space.h (what can be tried), cost/ (what is not worth a try), search.h, measure/ (how long it takes) and
+// database/ (what was measured before, here or for similar programs, is tried first).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "autoschedule/auto_schedule.h"
+#include "autoschedule/cost/speed_of_light.h"
+#include "autoschedule/database/database.h"
+#include "autoschedule/search.h"
+
+namespace tilewright {
+
+struct TuneOptions {
+  double seconds = 60;
+  int64_t trials = 0;  // most measurements; 0: as many as the time allows
+  uint64_t seed = 0;
+  Database* database = nullptr;  // receives every measurement; may be null
+  std::function<void(const SearchProgress&)> on_progress = {};
+};
+
+struct TuneResult {
+  Schedule schedule;
+  double seconds = 0;  // median of one call
+  SpeedOfLight bound;
+  SearchStatistics statistics;
+  std::vector<std::string> failures;  // the first message of each kind
+  std::vector<LeftAlone> left_alone;
+};
+
+// `module` has a function main; `target.cores` threads are used. An error when it cannot be measured, or when every
+// candidate failed. `intrins` must outlive the result.
+absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, IntrinRegistry* intrins,
+                                const TuneOptions& options = {});
+
+}  // namespace tilewright

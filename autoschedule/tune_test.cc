@@ -1,0 +1,48 @@
+#include "autoschedule/tune.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "autoschedule/database/apply_best.h"
+#include "ir/ops/matmul.h"
+#include "ir/structural.h"
+
+namespace tilewright {
+namespace {
+
+TEST(Tune, KeepsWhatItMeasuredAndGoesOnFromThere) {
+  const std::string path = std::string(std::getenv("TEST_TMPDIR")) + "/tune.db";
+  auto database = Database::Open(path);
+  ASSERT_TRUE(database.ok()) << database.status();
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const Target target = HostTarget();
+  const Module module(ops::Matmul(48, 64, 32));
+  const TuneOptions options{.seconds = 60, .trials = 12, .seed = 1, .database = &*database};
+  const auto tuned = Tune(module, target, &intrins, options);
+  ASSERT_TRUE(tuned.ok()) << tuned.status();
+  EXPECT_EQ(tuned->statistics.measured, 12);
+  EXPECT_GT(tuned->seconds, 0);
+  EXPECT_EQ(database->All()->size(), 12u);
+
+  // The best record gives one of the measured programs again.
+  const auto applied = ApplyBest(module, target, *database, &intrins);
+  ASSERT_TRUE(applied.ok()) << applied.status();
+
+  // The next run measures what was best first.
+  const uint64_t best = StructuralHash(applied->module());
+  ASSERT_TRUE(Tune(module, target, &intrins, {.seconds = 60, .trials = 3, .seed = 2, .database = &*database}).ok());
+  const auto records = database->All();
+  bool again = false;
+  for (size_t i = 12; i < records->size(); ++i) again |= (*records)[i].scheduled == best;
+  EXPECT_TRUE(again);
+}
+
+TEST(Tune, NeedsAFunctionMain) {
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  EXPECT_EQ(Tune(Module(), HostTarget(), &intrins).status().message(), "the module has no function main");
+}
+
+}  // namespace
+}  // namespace tilewright

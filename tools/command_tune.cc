@@ -1,0 +1,162 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iostream>
+#include <ostream>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "autoschedule/list_candidates.h"
+#include "autoschedule/tune.h"
+#include "intrin/registry.h"
+#include "ir/script/printer.h"
+#include "schedule/trace_text.h"
+#include "tools/commands.h"
+#include "tools/program_file.h"
+#include "tools/scheduled_program.h"
+
+namespace tilewright {
+namespace {
+
+// What a user wants to know of a time: "0.123 ms, 543.2 GFLOP/s (82.1% of peak)".
+std::string Describe(double seconds, const SpeedOfLight& bound) {
+  if (!std::isfinite(seconds)) return "none yet";
+  std::string text = absl::StrFormat("%.6g ms", seconds * 1e3);
+  if (bound.multiply_adds > 0) {
+    absl::StrAppendFormat(&text, ", %.1f GFLOP/s (%.1f%% of peak)", 2e-9 * bound.multiply_adds / seconds,
+                          100 * bound.arithmetic_seconds / seconds);
+  } else {
+    absl::StrAppendFormat(&text, ", %.1f GB/s", 1e-9 * bound.bytes / seconds);
+  }
+  return text;
+}
+
+// One line that is overwritten on a terminal; elsewhere a line now and then.
+class ProgressPrinter {
+ public:
+  ProgressPrinter(std::ostream& out, bool live, double budget, const SpeedOfLight& bound)
+      : out_(out), live_(live), budget_(budget), bound_(bound) {}
+
+  void Show(const SearchProgress& progress) {
+    if (!live_ && progress.seconds < next_) return;
+    next_ = progress.seconds + 5;
+    const SearchStatistics& statistics = *progress.statistics;
+    int64_t failed = 0;
+    for (const auto& [reason, count] : statistics.failed) failed += count;
+    out_ << (live_ ? "\r\033[K" : "")
+         << absl::StrFormat("%4.0f s of %.0f: %d measured (%d failed), best %s", progress.seconds, budget_,
+                            statistics.measured, failed, Describe(progress.best_seconds, bound_))
+         << (live_ ? "" : "\n") << std::flush;
+  }
+  void End() {
+    if (live_) out_ << "\r\033[K";
+  }
+
+ private:
+  std::ostream& out_;
+  const bool live_;
+  const double budget_;
+  const SpeedOfLight& bound_;
+  double next_ = 0;
+};
+
+void PrintStatistics(const TuneResult& result, std::ostream& err) {
+  const SearchStatistics& s = result.statistics;
+  err << absl::StrFormat(
+      "%d candidates made (%d of them known before) in %.1f s, predicted in %.1f s, %d measured in "
+      "%.1f s\n",
+      s.tries, s.repeated, s.propose_seconds, s.predict_seconds, s.measured, s.measure_seconds);
+  for (const auto& [reason, count] : s.refused) err << "  refused " << count << " times: " << reason << "\n";
+  for (const auto& [reason, count] : s.failed) err << "  failed " << count << " times: " << reason << "\n";
+  for (const std::string& failure : result.failures) err << "  first " << failure << "\n";
+  for (const LeftAlone& block : result.left_alone) err << "  not scheduled: " << block.ToString() << "\n";
+}
+
+bool WriteText(const CommandArguments& args, const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  if (file.flush()) return true;
+  args.err() << path << ": cannot be written\n";
+  return false;
+}
+
+int RunTune(const CommandArguments& args) {
+  double seconds = 60;
+  int64_t trials = 0;
+  uint64_t seed = 0;
+  if (const auto text = args.Get("--seconds"); text && (!absl::SimpleAtod(*text, &seconds) || !(seconds > 0))) {
+    return UsageError(args, "tune", "--seconds=" + *text + " is no positive number");
+  }
+  if (const auto text = args.Get("--trials"); text && (!absl::SimpleAtoi(*text, &trials) || trials <= 0)) {
+    return UsageError(args, "tune", "--trials=" + *text + " is no positive integer");
+  }
+  if (const auto text = args.Get("--seed"); text && !absl::SimpleAtoi(*text, &seed)) {
+    return UsageError(args, "tune", "--seed=" + *text + " is no number");
+  }
+  auto target = NamedTarget(args.Get("--target").value_or("host"));
+  if (!target.ok()) {
+    args.err() << std::string(target.status().message()) << "\n";
+    return kRefused;
+  }
+  const std::optional<Module> module = ReadProgram(args, args.operands()[0]);
+  if (!module) return kRefused;
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  if (!LoadIntrinsics(args, &intrins)) return kRefused;
+  if (args.Has("--list-candidates")) {
+    args.out() << ListCandidates(*module, *target, &intrins);
+    return kDone;
+  }
+  auto refuse = [&](const absl::Status& status) {
+    args.err() << args.operands()[0] << ": error: " << std::string(status.message()) << "\n";
+    return kRefused;
+  };
+  std::optional<Database> database;
+  if (const auto path = args.Get("--db")) {
+    auto opened = Database::Open(*path);
+    if (!opened.ok()) return refuse(opened.status());
+    database.emplace(*std::move(opened));
+  }
+  const Function main = module->Find("main");
+  const SpeedOfLight bound = main ? SpeedOfLightOf(main, *target) : SpeedOfLight();
+  ProgressPrinter progress(args.err(), &args.err() == &std::cerr && isatty(STDERR_FILENO) != 0, seconds, bound);
+  const auto result = Tune(*module, *target, &intrins,
+                           {.seconds = seconds,
+                            .trials = trials,
+                            .seed = seed,
+                            .database = database ? &*database : nullptr,
+                            .on_progress = [&](const SearchProgress& now) { progress.Show(now); }});
+  progress.End();
+  if (!result.ok()) return refuse(result.status());
+  PrintStatistics(*result, args.err());
+  args.out() << "best: " << Describe(result->seconds, result->bound) << "\n";
+  if (const auto path = args.Get("-o")) {
+    if (!WriteText(args, *path, Print(result->schedule.module()))) return kRefused;
+    if (!WriteText(args, *path + ".trace", ToText(result->schedule.trace()))) return kRefused;
+  }
+  return kDone;
+}
+
+}  // namespace
+
+Command TuneCommand() {
+  return {.name = "tune",
+          .operands = "FILE",
+          .summary = "searches for the fastest schedule of a program on this machine",
+          .details =
+              "Prints the best time. OUT receives the scheduled program and OUT.trace the schedule, which "
+              "`schedule --script` and `compile --script` take.",
+          .flags = {{"--target", "NAME", "what to compile for; host by default"},
+                    {"--seconds", "S", "how long to search; 60 by default"},
+                    {"--trials", "N", "ends after that many measurements"},
+                    {"--seed", "N", "of the search"},
+                    {"--db", "PATH", "a database that keeps what was measured; made where there is none"},
+                    {"--intrin", "FILE", "a file of intrinsics: NAME_desc and NAME_impl form NAME", true},
+                    {"--list-candidates", "", "only prints which intrinsics can compute which blocks, and how"},
+                    {"-o", "OUT", "write the scheduled program there"}},
+          .run = RunTune};
+}
+
+}  // namespace tilewright
