@@ -11,6 +11,7 @@
 
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
+#include "absl/flags/reflection.h"
 #include "absl/flags/usage.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -151,6 +152,20 @@ absl::Status WriteReports(const Report& report) {
   return status;
 }
 
+// The first argument that looks like a flag and is none. The flag library would end the program with the status of a
+// failed run.
+std::string UnknownFlag(const std::vector<std::string>& arguments) {
+  for (size_t i = 1; i < arguments.size() && arguments[i] != "--"; ++i) {
+    if (!arguments[i].starts_with("-") || arguments[i] == "-") continue;
+    std::string name = arguments[i].substr(arguments[i].find_first_not_of('-'));
+    name = name.substr(0, name.find('='));
+    if (absl::FindCommandLineFlag(name) != nullptr) continue;
+    if (name.starts_with("no") && absl::FindCommandLineFlag(name.substr(2)) != nullptr) continue;
+    return arguments[i];
+  }
+  return "";
+}
+
 int Main(const std::vector<std::string>& arguments, char** argv) {
   const absl::StatusOr<std::vector<Workload>> workloads = ChooseWorkloads();
   if (!workloads.ok()) return Fail(kWrongUsage, std::string(workloads.status().message()));
@@ -197,6 +212,9 @@ int main(int argc, char** argv) {
       "  operators --ops=GMM,C2D --dtype=f32\n"
       "  operators --shape=GMM:1,512,512,512 --json=results.json");
   const std::vector<std::string> arguments = JoinRepeatedFlag(std::vector<std::string>(argv, argv + argc), "shape");
+  if (const std::string flag = UnknownFlag(arguments); !flag.empty()) {
+    return Fail(kWrongUsage, absl::StrCat("unknown flag '", flag, "'; see --help"));
+  }
   std::vector<char*> pointers;
   for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
   const std::vector<char*> rest = absl::ParseCommandLine(static_cast<int>(pointers.size()), pointers.data());

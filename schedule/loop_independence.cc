@@ -183,7 +183,8 @@ std::optional<Refusal> WhyNotAffine(const char* primitive, const ForNode& loop, 
   return Refusal{primitive, "the bindings of {block1} are not affine", {loop.id, block.realize->block->id}};
 }
 
-// An instance must run in one iteration of the loop only: with `i // 2` as binding, two iterations of i run each.
+// An instance must run in one iteration of the loop only: with `i // 2` as binding, two iterations of i run each. (One
+// that writes what belongs to the iteration may run in several: a cache that each fills for itself.)
 std::optional<Refusal> WhyInstancesRepeat(const char* primitive, const ForNode& loop, const BlockBelow& block,
                                           const std::vector<const ForNode*>& above) {
   if (AnyAffineMap(block, above, [](const arith::IterMap& map) { return map.injective; })) return std::nullopt;
@@ -239,6 +240,9 @@ std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const 
                      {node.iter_vars[i].var.name(), IterKindName(kind)}};
     }
     if (auto refusal = WhyNotAffine(primitive, loop, block, above)) return refusal;
+    const bool writes_own = std::ranges::all_of(
+        node.writes, [&](const BufferRegion& write) { return IsPrivate(function, loop, write.buffer); });
+    if (writes_own) continue;
     if (depends) {
       if (auto refusal = WhyInstancesRepeat(primitive, loop, block, above)) return refusal;
       continue;
