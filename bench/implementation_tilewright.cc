@@ -14,6 +14,7 @@
 #include "bench/tensor_sets.h"
 #include "codegen/llvm/abi_type.h"
 #include "codegen/llvm/jit.h"
+#include "codegen/runtime/available_cpus.h"
 #include "codegen/runtime/thread_pool.h"
 #include "codegen/runtime/timer.h"
 #include "intrin/registry.h"
@@ -103,6 +104,18 @@ absl::StatusOr<std::vector<Tensor>> PrepareConstants(const CompiledModule& code,
   return taken;
 }
 
+// Lets this thread run on all CPUs while it lives: processes that it starts then may use them too.
+class OnAllCpus {
+ public:
+  explicit OnAllCpus(const std::vector<int>& cpus) : before_(runtime::AffinityCpus()) { runtime::SetAffinity(cpus); }
+  ~OnAllCpus() { runtime::SetAffinity(before_); }
+  OnAllCpus(const OnAllCpus&) = delete;
+  OnAllCpus& operator=(const OnAllCpus&) = delete;
+
+ private:
+  const std::vector<int> before_;
+};
+
 // A schedule's program, and what it took to find it.
 struct Tuned {
   Module module;
@@ -123,7 +136,7 @@ class Tilewright : public Implementation {
     Target target = HostTarget();
     target.cores = settings.num_threads;
     IntrinRegistry intrins = IntrinRegistry::Builtin();
-    const absl::StatusOr<Tuned> tuned = ChooseSchedule(Module(program.function), target, &intrins);
+    const absl::StatusOr<Tuned> tuned = ChooseSchedule(Module(program.function), target, &intrins, settings);
     if (!tuned.ok()) return tuned.status();
     const Module& result = tuned->module;
     for (const Function& function : result.functions()) {
@@ -150,7 +163,8 @@ class Tilewright : public Implementation {
   }
 
  private:
-  absl::StatusOr<Tuned> ChooseSchedule(const Module& module, const Target& target, IntrinRegistry* intrins) const {
+  absl::StatusOr<Tuned> ChooseSchedule(const Module& module, const Target& target, IntrinRegistry* intrins,
+                                       const RunSettings& settings) const {
     std::optional<Database> database;
     if (!tuning_.database.empty()) {
       auto opened = Database::Open(tuning_.database);
@@ -158,6 +172,7 @@ class Tilewright : public Implementation {
       database.emplace(*std::move(opened));
     }
     if (tuning_.seconds > 0) {
+      const OnAllCpus all(settings.cpus);
       const int64_t start = runtime::NowNanoseconds();
       auto result =
           Tune(module, target, intrins,

@@ -11,6 +11,7 @@
 #include "autoschedule/measure/runner.h"
 #include "autoschedule/measure/worker_path.h"
 #include "autoschedule/measure/worker_pool.h"
+#include "codegen/runtime/available_cpus.h"
 #include "ir/script/printer.h"
 #include "ir/structural.h"
 
@@ -282,6 +283,10 @@ absl::StatusOr<std::unique_ptr<Runner>> LocalRunner::Start(const Module& program
   if (!folder.ok()) return folder.status();
   RunnerOptions complete = options;
   if (complete.threads <= 0) complete.threads = target.cores;
+  if (const size_t cpus = runtime::AffinityCpus().size(); static_cast<size_t>(complete.threads) > cpus) {
+    return absl::FailedPreconditionError(absl::StrCat("candidates are to use ", complete.threads,
+                                                      " threads, and workers that start here may use ", cpus, " CPUs"));
+  }
   if (complete.compile_workers <= 0) complete.compile_workers = target.cores;
   auto runner = std::make_unique<Local>(target, complete, *std::move(folder), *std::move(lock), main->name,
                                         *std::move(params), *compile_worker, *measuring_worker);
