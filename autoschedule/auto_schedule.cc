@@ -149,11 +149,13 @@ AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinReg
   return AutoSchedule(module, target, intrins, preferred);
 }
 
-AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinRegistry* intrins, Choices& choices) {
-  AutoScheduled result{Schedule(module, {.intrins = intrins}), {}};
+AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinRegistry* intrins, Choices& choices,
+                           SharedSteps* shared) {
+  AutoScheduled result{Schedule(module, {.intrins = intrins, .shared = shared}), {}};
   for (const Function& function : module.functions()) {
     if (isa<BlockRealizeNode>(function->body)) FunctionRules(result, function->name, target, intrins, choices).Run();
   }
+  result.schedule.EndSharing();
   return result;
 }
 

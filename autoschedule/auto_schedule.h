@@ -35,7 +35,9 @@ struct AutoScheduled {
 };
 
 // Schedules every function of the module, with the choices that `choices` makes. `intrins` must outlive the result.
-AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinRegistry* intrins, Choices& choices);
+// `shared`: steps that were applied with other choices are taken from there (schedule/shared_steps.h).
+AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinRegistry* intrins, Choices& choices,
+                           SharedSteps* shared = nullptr);
 // With the preferred choices.
 AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinRegistry* intrins);
 

@@ -11,7 +11,7 @@ Space::Space(Module module, Target target, IntrinRegistry* intrins)
 }
 
 Outcome<Candidate> Space::Make(Choices choices) const {
-  AutoScheduled made = AutoSchedule(module_, target_, intrins_, choices);
+  AutoScheduled made = AutoSchedule(module_, target_, intrins_, choices, &shared_);
   if (made.left_alone.size() > left_alone_.size()) return made.left_alone.back().refusal;
   for (const Function& function : made.schedule.module().functions()) {
     const VerifyResult verified = VerifyProgram(function);

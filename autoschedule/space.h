@@ -15,6 +15,7 @@
 #include "intrin/registry.h"
 #include "ir/target.h"
 #include "schedule/schedule.h"
+#include "schedule/shared_steps.h"
 
 namespace tilewright {
 
@@ -44,6 +45,7 @@ class Space {
   Target target_;
   IntrinRegistry* intrins_;
   std::vector<LeftAlone> left_alone_;
+  mutable SharedSteps shared_;  // candidates fork where their choices first differ
 };
 
 }  // namespace tilewright

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ir/check.h"
+#include "schedule/shared_steps.h"
 
 namespace tilewright {
 namespace {
@@ -35,7 +36,10 @@ Schedule::Schedule(Module module, const Options& options)
       values_(std::make_shared<std::vector<Value>>()),
       trace_(std::make_shared<Trace>()),
       random_(options.seed),
-      intrins_(options.intrins) {}
+      intrins_(options.intrins),
+      shared_(options.shared) {
+  if (shared_ != nullptr) place_ = shared_->Root(module_);
+}
 
 const Value& Schedule::Get(Rv rv) const {
   TW_CHECK(rv.index >= 0 && static_cast<size_t>(rv.index) < values_->size()) << "random variable " << rv.index;
@@ -122,8 +126,42 @@ Outcome<std::vector<Value>> Schedule::Resolve(const Primitive& primitive, std::v
   return resolved;
 }
 
+void Schedule::EndSharing() { place_ = nullptr; }
+
+std::vector<Rv> Schedule::Record(Instruction instruction, const std::vector<Value>& results) {
+  std::vector<Value>& values = Own(values_);
+  instruction.results.clear();
+  instruction.results.reserve(results.size());
+  for (const Value& value : results) {
+    instruction.results.push_back(Rv{static_cast<int>(values.size())});
+    values.push_back(value);
+  }
+  std::vector<Rv> rvs = instruction.results;
+  Own(trace_).instructions.push_back(std::move(instruction));
+  return rvs;
+}
+
+Outcome<std::vector<Rv>> Schedule::Take(const SharedStep& step) {
+  refused_function_ = step.function;
+  if (step.refusal) return *step.refusal;
+  module_ = step.module;
+  return Record(step.instruction, step.results);
+}
+
 Outcome<std::vector<Rv>> Schedule::Apply(const Primitive& primitive, std::vector<Value> args, const Value& decision) {
   if (auto refusal = ReplaceBlockNames(primitive, args)) return *refusal;
+  if (primitive.role == Primitive::Role::kSampling && decision.is_none()) EndSharing();
+  std::shared_ptr<SharedStep> step;
+  if (place_ != nullptr) {
+    if (std::shared_ptr<SharedStep> known = place_->Find(primitive, args, decision)) {
+      if (!known->refusal) place_ = known;
+      return Take(*known);
+    }
+    step = std::make_shared<SharedStep>();
+    step->primitive = &primitive;
+    step->given = args;
+    step->decision = decision;
+  }
   Outcome<std::vector<Value>> resolved = Resolve(primitive, args);
   if (!resolved.ok()) {
     refused_function_ = module_.Main();
@@ -134,19 +172,25 @@ Outcome<std::vector<Rv>> Schedule::Apply(const Primitive& primitive, std::vector
   if (!refused_function_) return Refusal{primitive.name, "the module has no such function"};
   Application application(module_, function, *resolved, decision, random_, intrins_);
   Outcome<Applied> applied = primitive.apply(application);
-  if (!applied.ok()) return applied.refusal();
+  if (step != nullptr) step->function = refused_function_;
+  if (!applied.ok()) {
+    if (step != nullptr) {
+      step->refusal = applied.refusal();
+      shared_->Add(*place_, std::move(step));
+    }
+    return applied.refusal();
+  }
   Applied result = std::move(applied).value();
   module_ = std::move(result.module);
-  std::vector<Value>& values = Own(values_);
   Instruction instruction{&primitive, std::move(args), {}, std::move(result.decision)};
-  instruction.results.reserve(result.results.size());
-  for (Value& value : result.results) {
-    instruction.results.push_back(Rv{static_cast<int>(values.size())});
-    values.push_back(std::move(value));
+  if (step != nullptr) {
+    step->module = module_;
+    step->instruction = instruction;
+    step->results = result.results;
+    shared_->Add(*place_, step);
+    place_ = std::move(step);
   }
-  std::vector<Rv> results = instruction.results;
-  Own(trace_).instructions.push_back(std::move(instruction));
-  return results;
+  return Record(std::move(instruction), result.results);
 }
 
 Outcome<std::vector<Rv>> Schedule::Apply(std::string_view name, std::vector<Value> args, const Value& decision) {

@@ -33,9 +33,13 @@ struct LoopRv : Rv {};
 struct BlockRv : Rv {};
 struct IntRv : Rv {};
 
+class SharedSteps;
+struct SharedStep;
+
 struct ScheduleOptions {
   uint64_t seed = 0;
   IntrinRegistry* intrins = nullptr;  // what tensorize may name; must outlive the schedule and its copies
+  SharedSteps* shared = nullptr;      // shared_steps.h; must outlive the sharing
 };
 
 class Schedule {
@@ -58,6 +62,9 @@ class Schedule {
   // defaults. Blocks may be given by name. `decision`: of a sampling primitive, None to draw one.
   Outcome<std::vector<Rv>> Apply(const Primitive& primitive, std::vector<Value> args, const Value& decision = {});
   Outcome<std::vector<Rv>> Apply(std::string_view primitive, std::vector<Value> args, const Value& decision = {});
+
+  // Further calls neither take steps from those that schedules share nor add to them.
+  void EndSharing();
 
   // Applies the instructions of a trace of another schedule. `renamed`, when given, receives this schedule's name of
   // each of the trace's random variables. On a refusal the instructions before it stay applied.
@@ -141,6 +148,11 @@ class Schedule {
   Outcome<Value> ResolveRvs(const Primitive& primitive, const Value& value) const;
   std::string FunctionOf(const Primitive& primitive, const std::vector<Value>& args) const;
 
+  // A call whose outcome is known.
+  Outcome<std::vector<Rv>> Take(const SharedStep& step);
+  // Records what was applied, and returns the results.
+  std::vector<Rv> Record(Instruction instruction, const std::vector<Value>& results);
+
   template <class T>
   Outcome<T> One(std::string_view primitive, std::vector<Value> args, const Value& decision = {});
   template <class T>
@@ -154,6 +166,8 @@ class Schedule {
   Random random_;
   IntrinRegistry* intrins_;
   Function refused_function_;
+  SharedSteps* shared_ = nullptr;
+  std::shared_ptr<SharedStep> place_;  // among the shared steps; null: this schedule shares none
 };
 
 }  // namespace tilewright

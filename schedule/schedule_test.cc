@@ -6,6 +6,7 @@
 
 #include "ir/structural.h"
 #include "schedule/script/schedule_script.h"
+#include "schedule/shared_steps.h"
 #include "schedule/testing/equivalence.h"
 #include "schedule/testing/programs.h"
 #include "schedule/trace_text.h"
@@ -42,6 +43,62 @@ TEST(Schedule, RecordsAndReplays) {
   ASSERT_TRUE(again.Replay(first.trace()).ok());
   EXPECT_TRUE(StructuralEqual(first.module(), again.module()));
   EXPECT_EQ(ToText(first.trace()), ToText(again.trace()));
+}
+
+// Tiled by a sampled width, whose place among the candidates is given; the last call is refused.
+void TileBy(Schedule& sch, int width_place) {
+  const BlockRv block = *sch.GetBlock("C");
+  const std::vector<LoopRv> loops = *sch.GetLoops(block);
+  const std::vector<LoopRv> i = *sch.Split(loops[0], {Value(), 8});
+  const IntRv width = *sch.SampleCategorical({4, 8, 16}, {1, 1, 2}, width_place);
+  const std::vector<LoopRv> j = *sch.Split(loops[1], {Value(), width});
+  ASSERT_TRUE(sch.Reorder({i[0], j[0], loops[2], i[1], j[1]}).ok());
+  ASSERT_TRUE(sch.Parallel(i[0]).ok());
+  EXPECT_EQ(Line(sch.Vectorize(loops[0]), sch), Line(sch.Vectorize(loops[0]), sch));
+}
+
+TEST(Schedule, SharesStepsUpToTheFirstOtherDecision) {
+  const Module program = Matmul();
+  SharedSteps shared;
+  size_t before = 0;
+  for (const int place : {0, 1, 2, 1, 0}) {
+    Schedule alone(program), sharing(program, {.shared = &shared});
+    TileBy(alone, place);
+    TileBy(sharing, place);
+    EXPECT_TRUE(StructuralEqual(alone.module(), sharing.module())) << place;
+    EXPECT_EQ(ToJson(alone.trace()), ToJson(sharing.trace())) << place;
+    Schedule replayed(program);
+    ASSERT_TRUE(replayed.Replay(sharing.trace()).ok());
+    EXPECT_TRUE(StructuralEqual(replayed.module(), sharing.module()));
+    // The first schedule adds 8 steps, others those from the sampling call on, and known ones none.
+    EXPECT_EQ(shared.size() - before, before == 0 ? 8u : before < 18 ? 5u : 0u);
+    before = shared.size();
+  }
+}
+
+TEST(Schedule, SharedStepsForgetWhatFewSchedulesTake) {
+  const Module program = Matmul();
+  SharedSteps shared(/*most=*/10);
+  for (const int place : {0, 1, 2, 0, 1, 2}) {
+    Schedule sharing(program, {.shared = &shared}), alone(program);
+    TileBy(sharing, place);
+    TileBy(alone, place);
+    EXPECT_EQ(ToJson(alone.trace()), ToJson(sharing.trace()));
+    EXPECT_LE(shared.size(), 10u);
+  }
+  // Another program begins anew.
+  Schedule other(Module(testing::Matmul(32, 32, 32)), {.shared = &shared});
+  EXPECT_EQ(shared.size(), 0u);
+}
+
+TEST(Schedule, DrawnDecisionsEndTheSharing) {
+  const Module program = Matmul();
+  SharedSteps shared;
+  Schedule first(program, {.seed = 7, .shared = &shared}), alone(program, {.seed = 7});
+  Tile(first);
+  Tile(alone);
+  EXPECT_EQ(shared.size(), 2u);  // get_block and get_loops
+  EXPECT_EQ(ToJson(first.trace()), ToJson(alone.trace()));
 }
 
 TEST(Schedule, TextAndJsonRoundTrip) {
