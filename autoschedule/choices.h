@@ -36,6 +36,8 @@ class Choices {
  public:
   static Choices Preferred() { return Choices(Mode::kPreferred, {}, 0); }
   static Choices Drawn(uint64_t seed) { return Choices(Mode::kDrawn, {}, seed); }
+  // Draws every candidate with equal probability.
+  static Choices Uniform(uint64_t seed) { return Choices(Mode::kUniform, {}, seed); }
   // Picks take the value given under their name where it is among the candidates; all others are drawn.
   static Choices Given(std::vector<Choice> given, uint64_t seed) {
     return Choices(Mode::kDrawn, std::move(given), seed);
@@ -59,7 +61,7 @@ class Choices {
   const std::vector<Choice>& made() const { return made_; }
 
  private:
-  enum class Mode { kPreferred, kDrawn };
+  enum class Mode { kPreferred, kDrawn, kUniform };
   Choices(Mode mode, std::vector<Choice> given, uint64_t seed) : mode_(mode), given_(std::move(given)), random_(seed) {}
   // What was given for the next pick, or null.
   const Choice* Given(const std::string& name) const;
