@@ -203,6 +203,24 @@ TEST(Rules, FusesPrologueAndEpilogue) {
   ExpectOneLoop(ops::RowNorm(64, 128));
 }
 
+// The tile of sums is requantized where it is written: no buffer of int32 outlives an iteration.
+TEST(Rules, FusesRequantization) {
+  const OperandTypes u8s8 = *OperandTypes::Parse("u8s8"), s8s8 = *OperandTypes::Parse("s8s8");
+  const ops::Requantization to_u8 = {.scale = 0.01}, to_s8 = {.scale = 0.01, .to = DataType::Int(8)};
+  const auto weights_constant = [](const Function& op) { return MarkConstant(op, {1}); };
+  const ops::ConvShape conv = {
+      .spatial = {8, 8}, .in_channels = 32, .out_channels = 64, .windows = ops::Same({3, 1, 1}, 2)};
+  for (const auto& [types, how] : {std::pair(u8s8, to_u8), std::pair(s8s8, to_s8)}) {
+    ExpectOneLoop(weights_constant(ops::WithRequantization(ops::BatchMatmul(1, 64, 96, 64, types), how)));
+    ExpectOneLoop(weights_constant(ops::WithRequantization(ops::Conv(conv, types), how)));
+    ExpectOneLoop(weights_constant(
+        ops::WithRequantization(ops::Depthwise(1, 8, 8, 64, {.kernel = 3, .padding = 1}, 1, types), how)));
+    ExpectRight(ops::WithRequantization(ops::BatchMatmul(2, 9, 40, 24, types), how));
+    ExpectRight(ops::WithRequantization(
+        ops::ConvTranspose(1, 4, 4, 8, 16, {.kernel = 4, .stride = 2, .padding = 1}, types), how));
+  }
+}
+
 TEST(Rules, BroadcastTransposeStencil) {
   FunctionBuilder f;
   Buffer a = f.Input("A", {35, 66}, kF32), b = f.Input("B", {66}, kF32);

@@ -21,6 +21,8 @@ constexpr Row kRows[] = {
     {DType::kBf16, "bf16", runtime::kBfloat16, runtime::kBfloat16, runtime::kFloat32},
     {DType::kInt8, "int8", runtime::kUInt8, runtime::kInt8, runtime::kInt32},
     {DType::kS8S8, "s8s8", runtime::kInt8, runtime::kInt8, runtime::kInt32},
+    {DType::kInt8Q, "int8q", runtime::kUInt8, runtime::kInt8, runtime::kUInt8},
+    {DType::kS8S8Q, "s8s8q", runtime::kInt8, runtime::kInt8, runtime::kInt8},
 };
 
 const Row& RowOf(DType dtype) { return kRows[static_cast<size_t>(dtype)]; }
@@ -41,7 +43,7 @@ absl::StatusOr<std::vector<DType>> ParseDTypes(std::string_view text) {
     }
     if (dtypes.size() == before) {
       return absl::InvalidArgumentError(
-          absl::StrCat("unknown data type '", word, "'; there are f32, bf16, int8 and s8s8"));
+          absl::StrCat("unknown data type '", word, "'; there are f32, bf16, int8, s8s8, int8q and s8s8q"));
     }
   }
   return dtypes;

@@ -7,6 +7,11 @@
 //   bf16   bf16        bf16    f32      f32
 //   int8   u8          s8      s32      s32, exactly
 //   s8s8   s8          s8      s32      s32, exactly
+//   int8q  u8          s8      u8       s32, exactly, then requantized
+//   s8s8q  s8          s8      s8       s32, exactly, then requantized
+//
+// To requantize is to multiply by a scale, round to the nearest integer and clamp to the range of the output's type
+// (bench/requantization.h).
 #ifndef TILEWRIGHT_BENCH_DTYPE_H_
 #define TILEWRIGHT_BENCH_DTYPE_H_
 
@@ -18,10 +23,13 @@
 
 namespace tilewright::bench {
 
-enum class DType { kF32, kBf16, kInt8, kS8S8 };
+enum class DType { kF32, kBf16, kInt8, kS8S8, kInt8Q, kS8S8Q };
 
-// Whether results are exact.
-inline bool IsInteger(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kS8S8; }
+// Whether products are summed exactly.
+inline bool IsInteger(DType dtype) { return dtype != DType::kF32 && dtype != DType::kBf16; }
+
+// Whether the sums become 8-bit integers again.
+inline bool IsRequantized(DType dtype) { return dtype == DType::kInt8Q || dtype == DType::kS8S8Q; }
 
 std::string_view Name(DType dtype);
 

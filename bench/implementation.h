@@ -31,6 +31,9 @@ class Runner {
   // What is timed.
   virtual void Run(int set) = 0;
 
+  // Called after a block of runs: sends threads to sleep that would spin for longer than the others' (process_setup.h).
+  virtual void Park() {}
+
   // Makes the output of a set differ from any result, so that a run that writes nothing is found out.
   virtual void SpoilOutput(int set) = 0;
 

@@ -47,6 +47,7 @@ class RunnerBlocks {
       block.samples_ms.push_back(static_cast<double>(end - start) * 1e-6);
       start = end;
     } while (start - block_start < options_.block_nanoseconds);
+    runner_.Park();
     block.nanoseconds = start - block_start;
     block.cpu_share =
         static_cast<double>(options_.cpu_now() - cpu_start) / std::max(1.0, static_cast<double>(block.nanoseconds));

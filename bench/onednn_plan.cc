@@ -4,6 +4,8 @@
 #include <utility>
 #include <variant>
 
+#include "bench/requantization.h"
+
 namespace tilewright::bench {
 namespace {
 
@@ -99,26 +101,42 @@ std::optional<Plan> MakePlan(const char* variant, const typename Primitive::desc
               .destination = primitive.dst_desc()};
 }
 
-std::optional<Plan> PlanMatmul(const MatmulProblem& p, const PlainDescriptors& plain, bool any,
-                               const dnnl::engine& engine) {
-  const memory::desc weights = p.b_constant ? AnyLayout(plain.weights) : plain.weights;
-  if (any) {
-    return MakePlan<dnnl::matmul>("any", {AnyLayout(plain.source), weights, AnyLayout(plain.destination)}, engine);
+// What happens to the sums of products: requantization, and the ReLU of a normalized convolution.
+dnnl::primitive_attr AfterSums(const Workload& workload) {
+  dnnl::primitive_attr attributes;
+  if (IsRequantized(workload.dtype)) {
+    attributes.set_output_scales(/*mask: one for all=*/0, {RequantizationOf(workload).scale});
   }
-  return MakePlan<dnnl::matmul>("plain", {plain.source, weights, plain.destination}, engine);
+  if (const auto* conv = std::get_if<ConvolutionProblem>(&workload.problem); conv != nullptr && conv->normalized) {
+    dnnl::post_ops relu;
+    relu.append_eltwise(/*scale=*/1, dnnl::algorithm::eltwise_relu, /*alpha=*/0, /*beta=*/0);
+    attributes.set_post_ops(relu);
+  }
+  return attributes;
 }
 
-std::optional<Plan> PlanInnerProduct(const PlainDescriptors& plain, const dnnl::engine& engine) {
+std::optional<Plan> PlanMatmul(const MatmulProblem& p, const PlainDescriptors& plain, bool any,
+                               const dnnl::primitive_attr& attributes, const dnnl::engine& engine) {
+  const memory::desc weights = p.b_constant ? AnyLayout(plain.weights) : plain.weights;
+  if (any) {
+    return MakePlan<dnnl::matmul>("any", {AnyLayout(plain.source), weights, AnyLayout(plain.destination)}, engine,
+                                  attributes);
+  }
+  return MakePlan<dnnl::matmul>("plain", {plain.source, weights, plain.destination}, engine, attributes);
+}
+
+std::optional<Plan> PlanInnerProduct(const PlainDescriptors& plain, const dnnl::primitive_attr& attributes,
+                                     const dnnl::engine& engine) {
   std::optional<Plan> plan = MakePlan<dnnl::inner_product_forward>(
       "inner_product",
       {dnnl::prop_kind::forward_inference, plain.source, AnyLayout(SwapDimensions(plain.weights)), plain.destination},
-      engine);
+      engine, attributes);
   if (plan.has_value()) plan->swaps_weights = true;
   return plan;
 }
 
 std::optional<Plan> PlanConvolution(const ConvolutionProblem& p, const PlainDescriptors& plain, bool any,
-                                    const dnnl::engine& engine) {
+                                    const dnnl::primitive_attr& attributes, const dnnl::engine& engine) {
   const size_t rank = static_cast<size_t>(p.spatial_rank);
   const Dims strides(rank, p.stride), dilation(rank, p.dilation - 1), padding(p.padding.end() - rank, p.padding.end());
   // A stride may leave a rest at the far end of the input.
@@ -138,13 +156,9 @@ std::optional<Plan> PlanConvolution(const ConvolutionProblem& p, const PlainDesc
         variant,
         {dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct, source, weights, destination,
          strides, dilation, padding, far_padding},
-        engine);
+        engine, attributes);
   }
   if (p.normalized) {
-    dnnl::post_ops relu;
-    relu.append_eltwise(/*scale=*/1, dnnl::algorithm::eltwise_relu, /*alpha=*/0, /*beta=*/0);
-    dnnl::primitive_attr attributes;
-    attributes.set_post_ops(relu);
     return MakePlan<dnnl::convolution_forward>(
         variant,
         {dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, source, weights, plain.bias,
@@ -154,7 +168,7 @@ std::optional<Plan> PlanConvolution(const ConvolutionProblem& p, const PlainDesc
   return MakePlan<dnnl::convolution_forward>(variant,
                                              {dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
                                               source, weights, destination, strides, dilation, padding, far_padding},
-                                             engine);
+                                             engine, attributes);
 }
 
 std::optional<Plan> PlanRows(const RowProblem& p, const PlainDescriptors& plain, const dnnl::engine& engine) {
@@ -191,12 +205,13 @@ PlainDescriptors Describe(const Workload& workload) {
 }
 
 std::vector<Plan> MakePlans(const Workload& workload, const PlainDescriptors& plain, const dnnl::engine& engine) {
+  const dnnl::primitive_attr attributes = AfterSums(workload);
   std::vector<std::optional<Plan>> candidates;
   if (const auto* matmul = std::get_if<MatmulProblem>(&workload.problem)) {
-    for (bool any : {false, true}) candidates.push_back(PlanMatmul(*matmul, plain, any, engine));
-    if (matmul->batch == 1 && matmul->b_constant) candidates.push_back(PlanInnerProduct(plain, engine));
+    for (bool any : {false, true}) candidates.push_back(PlanMatmul(*matmul, plain, any, attributes, engine));
+    if (matmul->batch == 1 && matmul->b_constant) candidates.push_back(PlanInnerProduct(plain, attributes, engine));
   } else if (const auto* conv = std::get_if<ConvolutionProblem>(&workload.problem)) {
-    for (bool any : {false, true}) candidates.push_back(PlanConvolution(*conv, plain, any, engine));
+    for (bool any : {false, true}) candidates.push_back(PlanConvolution(*conv, plain, any, attributes, engine));
   } else {
     candidates.push_back(PlanRows(std::get<RowProblem>(workload.problem), plain, engine));
   }

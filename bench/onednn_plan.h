@@ -29,7 +29,7 @@ struct Plan {
 };
 
 // Those that the library has an implementation of. A convolution that is followed by a normalization takes scaled
-// weights and a bias, and does the ReLU.
+// weights and a bias, and does the ReLU. Requantized sums take the library's output scales.
 std::vector<Plan> MakePlans(const Workload& workload, const PlainDescriptors& plain, const dnnl::engine& engine);
 
 // The same weights with their two dimensions called the other way round: an inner product's are [n, k]. The memory

@@ -26,6 +26,7 @@
 #include "bench/peak.h"
 #include "bench/peer_onednn.h"
 #include "bench/peer_openblas.h"
+#include "bench/peer_xnnpack.h"
 #include "bench/process_setup.h"
 #include "bench/report.h"
 #include "bench/run_workload.h"
@@ -35,8 +36,9 @@
 ABSL_FLAG(std::string, ops, "", "Operators, such as GMM,C2D: each on its standard shapes.");
 ABSL_FLAG(std::string, shape, "",
           "Shapes, such as GMM:1,512,512,512; several separated by commas or semicolons, or by giving the flag again.");
-ABSL_FLAG(std::string, dtype, "f32", "Data types: f32, bf16, int8 (u8 by s8), s8s8.");
-ABSL_FLAG(std::string, peers, "onednn,openblas", "Libraries to compare with.");
+ABSL_FLAG(std::string, dtype, "f32",
+          "Data types: f32, bf16, int8 (u8 by s8), s8s8, int8q and s8s8q (requantized to 8 bits).");
+ABSL_FLAG(std::string, peers, "onednn,openblas,xnnpack", "Libraries to compare with.");
 ABSL_FLAG(double, seconds, 30,
           "Time for one shape in one data type: a sixth of it, 6 at most, is for measuring all implementations against "
           "each other, the rest for tuning.");
@@ -95,6 +97,8 @@ std::vector<std::unique_ptr<Implementation>> MakeImplementations(const std::stri
       implementations.push_back(MakeOneDnn());
     } else if (name == "openblas") {
       implementations.push_back(MakeOpenBlas());
+    } else if (name == "xnnpack") {
+      implementations.push_back(MakeXnnpack());
     } else {
       implementations.push_back(std::make_unique<MissingPeer>(name));
     }

@@ -31,7 +31,12 @@ expect 0 "GMM 1,17,19,23 f32" --shape=GMM:1,17,19,23 --shape=C2D:1,5,6,7,8,3,1,1
 expect 0 "LN 5,37 f32" --seconds=0 --peers=tilewright --shape=DEP:1,7,6,19,3,2,1 --shape=GRP:1,5,5,12,8,3,1,1,4 \
   --shape=T2D:1,3,4,5,6,4,2,1 --shape=CBR:1,6,5,4,9,3,1,1 --shape=TBG:2,7,3,5 --shape=SFM:5,37 --shape=NRM:5,37 \
   --shape=LN:5,37 --shape=DIL:1,9,8,3,5,3,1,2,2 --shape=C3D:1,3,4,5,3,7,3,1,1 --shape=GMM:1,1,1,1
-for text in '"op": "C2D"' '"shape": "1,17,19,23"' '"checked": true' '"impl": "openblas"' '"impl": "onednn"'; do
+expect 0 "DEP 1,7,6,19,3,2,1 s8s8q" --seconds=0 --notune --peers=onednn,xnnpack --dtype=int8q,s8s8q --shape=GMM:2,17,19,24 \
+  --shape=GMMt:1,17,19,23 --shape=C2D:1,5,6,7,8,3,1,1 --shape=DEP:1,7,6,19,3,2,1 --shape=GRP:1,5,5,12,8,3,1,1,4 \
+  --shape=T2D:1,3,4,5,6,4,2,1
+expect 0 "XNNPACK has no bf16" --seconds=0 --notune --peers=xnnpack --dtype=bf16 --shape=GMM:1,8,8,8
+expect 0 "XNNPACK has no norms of rows" --seconds=0 --notune --peers=xnnpack --shape=LN:5,37
+for text in '"op": "C2D"' '"shape": "1,17,19,23"' '"checked": true' '"impl": "openblas"' '"impl": "xnnpack"' '"impl": "onednn"'; do
   grep -qF "$text" "$TEST_TMPDIR/results.json" || { echo "FAILED: no $text in the JSON"; failures=$((failures + 1)); }
 done
 grep -q '</html>' "$TEST_TMPDIR/results.html" || { echo "FAILED: the page is not complete"; failures=$((failures + 1)); }

@@ -180,6 +180,8 @@ double ArithmeticPeak(const Peak& peak, DType dtype) {
       return peak.bf16_gflops;
     case DType::kInt8:
     case DType::kS8S8:
+    case DType::kInt8Q:
+    case DType::kS8S8Q:
       return peak.int8_gops;
   }
   return 0;

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "bench/fold_normalization.h"
 #include "bench/onednn_plan.h"
 
 namespace tilewright::bench {
@@ -21,21 +22,6 @@ using runtime::Tensor;
 
 // Arguments of a primitive by the library's numbers for them.
 using Arguments = std::unordered_map<int, memory>;
-
-// (sum + bias) * scale + offset is a convolution with scaled weights and one bias. Both are constant, so that is done
-// ahead of time; the first row of the parameters becomes that bias.
-absl::StatusOr<Operands> FoldNormalization(const Workload& workload, const Operands& operands) {
-  absl::StatusOr<Operands> folded = MakeOperands(workload);
-  if (!folded.ok()) return folded.status();
-  const int64_t channels = operands.parameters.shape()[1];
-  const float* bias = operands.parameters.data<float>();
-  const float *scale = bias + channels, *offset = bias + 2 * channels;
-  for (int64_t i = 0; i < operands.weight.num_elements(); ++i) {
-    folded->weight.data<float>()[i] = operands.weight.data<float>()[i] * scale[i % channels];
-  }
-  for (int64_t c = 0; c < channels; ++c) folded->parameters.data<float>()[c] = bias[c] * scale[c] + offset[c];
-  return folded;
-}
 
 class OneDnnRunner : public Runner {
  public:

@@ -5,12 +5,14 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "bench/requantization.h"
 #include "ir/ops/conv.h"
 #include "ir/ops/conv_bn_relu.h"
 #include "ir/ops/conv_transpose.h"
 #include "ir/ops/depthwise.h"
 #include "ir/ops/matmul.h"
 #include "ir/ops/normalization.h"
+#include "ir/ops/requantize.h"
 #include "schedule/hoist_prepack.h"
 
 namespace tilewright::bench {
@@ -25,8 +27,10 @@ ops::OperandTypes TypesOf(DType dtype) {
     case DType::kBf16:
       return *ops::OperandTypes::Parse("bf16");
     case DType::kInt8:
+    case DType::kInt8Q:
       return *ops::OperandTypes::Parse("u8s8");
     case DType::kS8S8:
+    case DType::kS8S8Q:
       return *ops::OperandTypes::Parse("s8s8");
   }
   return ops::OperandTypes::Float32();
@@ -79,11 +83,20 @@ absl::StatusOr<Tensor> CopyOf(const char* elements, TwDataType dtype, const Buff
   return *std::move(tensor);
 }
 
+// The scale as the benchmark defines it for all implementations.
+ops::Requantization HowToRequantize(const Workload& workload) {
+  return {.scale = RequantizationOf(workload).scale,
+          .to = workload.dtype == DType::kS8S8Q ? DataType::Int(8) : DataType::UInt(8)};
+}
+
 }  // namespace
 
 BenchProgram MakeProgram(const Workload& workload) {
   const auto* matmul = std::get_if<MatmulProblem>(&workload.problem);
   BenchProgram program{MakeFunction(workload), matmul != nullptr && !matmul->b_constant};
+  if (IsRequantized(workload.dtype)) {
+    program.function = ops::WithRequantization(program.function, HowToRequantize(workload));
+  }
   if (!program.weight_is_activation) {
     std::vector<int> constants(program.function->params.size() - 2);
     std::iota(constants.begin(), constants.end(), 1);

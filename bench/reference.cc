@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "bench/product_source.h"
+#include "bench/requantization.h"
 #include "bench/row_reference.h"
 
 namespace tilewright::bench {
@@ -167,6 +168,16 @@ void Normalize(const Operands& operands, Reference& reference) {
   }
 }
 
+// What is rounded at last: the clamped product with the scale, in steps of the output.
+void Requantize(const Workload& workload, Reference& reference) {
+  const auto [scale, least, greatest] = RequantizationOf(workload);
+  for (double& value : reference.values) {
+    value = std::clamp(value * static_cast<double>(scale), static_cast<double>(least), static_cast<double>(greatest));
+  }
+  std::fill(reference.magnitudes.begin(), reference.magnitudes.end(), 1.0);
+  reference.tolerance = kRequantizationTolerance;
+}
+
 }  // namespace
 
 double SumTolerance(double roundings) { return std::min(roundings, 8 * std::sqrt(roundings)) * 0x1p-24; }
@@ -189,6 +200,7 @@ absl::StatusOr<Reference> ComputeReference(const Workload& workload, const Opera
     roundings += 5;
   }
   reference.tolerance = IsInteger(workload.dtype) ? 0 : SumTolerance(roundings);
+  if (IsRequantized(workload.dtype)) Requantize(workload, reference);
   return reference;
 }
 

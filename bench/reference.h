@@ -8,8 +8,9 @@
 //
 // The first term is the bound that holds for any rounding errors; the second holds for K independent ones with a
 // probability that lets no wrong alarm happen in practice, and is what finds a single product missing out of thousands.
-// Integer results must be exact. What CBR does after the sum is done to value, magnitude and bound alike; the row
-// operators have bounds of their own (row_reference.cc).
+// Integer results must be exact; requantized ones (bench/requantization.h) may differ from the exact value by half a
+// step and a rounding error. What CBR does after the sum is done to value, magnitude and bound alike; the row operators
+// have bounds of their own (row_reference.cc).
 
 #ifndef TILEWRIGHT_BENCH_REFERENCE_H_
 #define TILEWRIGHT_BENCH_REFERENCE_H_

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/requantization.h"
 #include "bench/shapes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -166,6 +167,42 @@ TEST(Check, IntegersAreExact) {
   EXPECT_EQ(Check(reference, output).max_relative_error, 0);
   output.data<int32_t>()[4] += 1;
   EXPECT_THAT(Check(reference, output).failure, ::testing::StartsWith("element 4 of the output is "));
+}
+
+// What an implementation gives that rounds correctly.
+Tensor Requantized(const Workload& workload, const Reference& reference) {
+  Tensor output = MakeOutput(workload).value();
+  for (size_t i = 0; i < reference.values.size(); ++i) {
+    output.data<uint8_t>()[i] = static_cast<uint8_t>(static_cast<int>(std::nearbyint(reference.values[i])));
+  }
+  return output;
+}
+
+TEST(Check, RequantizedIntegersAreRoundedToNearest) {
+  ThreadPool pool({.num_threads = 1});
+  for (const DType dtype : {DType::kInt8Q, DType::kS8S8Q}) {
+    const Workload workload = MakeWorkload("C2D:1,9,9,32,16,3,1,1", dtype);
+    const Operands operands = MakeOperands(workload).value();
+    Reference reference = ComputeReference(workload, operands, pool).value();
+    const Requantization how = RequantizationOf(workload);
+    // The whole range is used, and some sums are clamped at either end.
+    EXPECT_EQ(*std::ranges::min_element(reference.values), how.least);
+    EXPECT_EQ(*std::ranges::max_element(reference.values), how.greatest);
+
+    Tensor output = Requantized(workload, reference);
+    EXPECT_EQ(Check(reference, output).failure, "");
+    output.data<uint8_t>()[77] ^= 1;
+    EXPECT_THAT(Check(reference, output).failure, ::testing::StartsWith("element 77 of the output is "));
+    output.data<uint8_t>()[77] ^= 1;
+    // At a half both neighbours are right.
+    reference.values[78] = 41.5;
+    for (const uint8_t rounded : {41, 42}) {
+      output.data<uint8_t>()[78] = rounded;
+      EXPECT_EQ(Check(reference, output).failure, "");
+    }
+    output.data<uint8_t>()[78] = 43;
+    EXPECT_NE(Check(reference, output).failure, "");
+  }
 }
 
 TEST(Reference, LargeWorkloadsAreSampledByRows) {

@@ -30,6 +30,7 @@ class WorkloadRun {
     for (std::unique_ptr<Runner>& runner : *runners) {
       runner->SpoilOutput(0);
       runner->Run(0);
+      runner->Park();
       result.tune_seconds += runner->tune_seconds();
       result.trials += runner->trials();
       VariantResult variant = {.variant = runner->variant()};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 namespace tilewright::bench {
@@ -13,14 +14,19 @@ size_t BytesOf(const runtime::Tensor& tensor) {
 
 }  // namespace
 
-absl::StatusOr<TensorSets> TensorSets::Make(const Workload& workload, const Operands& operands, int num_sets) {
+absl::StatusOr<TensorSets> TensorSets::Make(const Workload& workload, const Operands& operands, int num_sets,
+                                            int64_t spare_bytes) {
   TensorSets sets;
+  const runtime::Tensor& activation = operands.activation;
+  const auto bytes = static_cast<int64_t>(BytesOf(activation));
   for (int i = 0; i < num_sets; ++i) {
-    absl::StatusOr<runtime::Tensor> input = Copy(operands.activation);
+    std::optional<runtime::Tensor> memory = runtime::Tensor::Allocate(runtime::kUInt8, {bytes + spare_bytes});
     absl::StatusOr<runtime::Tensor> output = MakeOutput(workload);
-    if (!input.ok()) return input.status();
+    if (!memory.has_value()) return absl::ResourceExhaustedError("not enough memory for the tensors");
     if (!output.ok()) return output.status();
-    sets.inputs_.push_back(*std::move(input));
+    std::memcpy(memory->data<char>(), activation.data<char>(), BytesOf(activation));
+    sets.inputs_.push_back(runtime::Tensor::Borrow(memory->data<char>(), activation.dtype(), activation.shape()));
+    sets.memory_.push_back(*std::move(memory));
     sets.outputs_.push_back(*std::move(output));
   }
   return sets;

@@ -14,7 +14,9 @@ namespace tilewright::bench {
 
 class TensorSets {
  public:
-  static absl::StatusOr<TensorSets> Make(const Workload& workload, const Operands& operands, int num_sets);
+  // `spare_bytes` may be read, but not used, behind the elements of an input.
+  static absl::StatusOr<TensorSets> Make(const Workload& workload, const Operands& operands, int num_sets,
+                                         int64_t spare_bytes = 0);
 
   runtime::Tensor& input(int set) { return inputs_[static_cast<size_t>(set)]; }
   runtime::Tensor& output(int set) { return outputs_[static_cast<size_t>(set)]; }
@@ -24,6 +26,7 @@ class TensorSets {
   absl::Status CopyOutput(int set, runtime::Tensor& output) const;
 
  private:
+  std::vector<runtime::Tensor> memory_;  // Of the inputs, with what is spare.
   std::vector<runtime::Tensor> inputs_;
   std::vector<runtime::Tensor> outputs_;
 };

@@ -3,6 +3,8 @@
 #include "cblas.h"
 #include "nlohmann/json.hpp"
 #include "oneapi/dnnl/dnnl.hpp"
+#include "pthreadpool.h"
+#include "xnnpack.h"
 
 namespace tilewright {
 namespace {
@@ -21,6 +23,13 @@ TEST(OpenblasTest, MultipliesWithAGivenNumberOfThreads) {
 TEST(OnednnTest, StartsACpuEngine) {
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   EXPECT_EQ(engine.get_kind(), dnnl::engine::kind::cpu);
+}
+
+TEST(XnnpackTest, StartsOnAPoolOfItsOwn) {
+  EXPECT_EQ(xnn_initialize(/*allocator=*/nullptr), xnn_status_success);
+  const pthreadpool_t pool = pthreadpool_create(2);
+  EXPECT_EQ(pthreadpool_get_threads_count(pool), 2u);
+  pthreadpool_destroy(pool);
 }
 
 TEST(NlohmannJsonTest, Parses) { EXPECT_EQ(nlohmann::json::parse("{\"a\": [1, 2]}")["a"][1], 2); }

@@ -146,6 +146,17 @@ def _peer_libraries():
         libraries = {"openblas": "openblas"},
     )
 
+    # Its header includes that of its thread pool, which is a package of its own.
+    system_library(
+        name = "xnnpack",
+        debian_package = "libxnnpack-dev libpthreadpool-dev",
+        headers = [
+            "pthreadpool.h",
+            "xnnpack.h",
+        ],
+        libraries = {"xnnpack": "XNNPACK pthreadpool"},
+    )
+
 def tilewright_repositories():
     """Declares the repositories; call it once, in the WORKSPACE file."""
     _bazel_repositories()

@@ -30,6 +30,8 @@ readonly packages=(
   # Peers that the benchmarks measure.
   libdnnl-dev
   libopenblas-pthread-dev
+  libxnnpack-dev
+  libpthreadpool-dev
   # For the scripts.
   git
 )

@@ -8,7 +8,7 @@ bazel build //:consumer
 bazel-bin/consumer
 
 external="$(bazel info output_base 2>/dev/null)/external"
-for repository in llvm onednn openblas; do
+for repository in llvm onednn openblas xnnpack; do
   if [[ -e "${external}/${repository}" ]]; then
     echo "@${repository} was fetched, but the example needs only the layers up to schedule" >&2
     exit 1

@@ -308,5 +308,17 @@ TEST(Values, Requantize) {
   });
 }
 
+TEST(Values, WithRequantization) {
+  const Function sums = Depthwise(1, 5, 5, 4, {.kernel = 3, .padding = 1}, 1, *OperandTypes::Parse("s8s8"));
+  const auto exact = Results(sums);
+  const auto arrays = Results(WithRequantization(sums, {.scale = 0.37, .to = DataType::Int(8)}));
+  ASSERT_EQ(arrays.size(), exact.size());
+  EXPECT_EQ(arrays[2].dtype(), DataType::Int(8));
+  ForEach(arrays[2], [&](const std::vector<int64_t>& v, double value) {
+    const float scaled = static_cast<float>(At(exact[2], {v[0], v[1], v[2], v[3]})) * 0.37f;
+    EXPECT_EQ(value, std::min(127.0f, std::max(-128.0f, std::nearbyint(scaled))));
+  });
+}
+
 }  // namespace
 }  // namespace tilewright::ops

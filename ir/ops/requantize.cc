@@ -43,4 +43,22 @@ Function ConvRequantize(const ConvShape& shape, const OperandTypes& types, const
   return f.Build({AddRequantize(f, conv, bias, how)});
 }
 
+Function WithRequantization(const Function& function, const Requantization& how) {
+  const Buffer sums = function->params.back().buffer;
+  FunctionBuilder f;
+  Buffer output;
+  const Stmt requantize = f.Collect([&] {
+    output = f.Compute("requantize", sums->shape,
+                       [&](const std::vector<Var>& v) { return Requantize(sums.Load({v.begin(), v.end()}), how); });
+  });
+  const auto* root = cast<BlockRealizeNode>(function->body);
+  BlockNode::Fields block = root->block->fields();
+  block.alloc_buffers.push_back(sums);
+  block.body = Sequence({block.body, requantize});
+  FunctionNode::Fields fields = function->fields();
+  fields.body = Realize({}, True(), Block(std::move(block)));
+  fields.params.back() = {output->data, output};
+  return Function(std::move(fields));
+}
+
 }  // namespace tilewright::ops

@@ -21,4 +21,11 @@ Function MatmulRequantize(Expr m, Expr n, Expr k, const OperandTypes& types, con
                           bool transposed = false);
 Function ConvRequantize(const ConvShape& shape, const OperandTypes& types, const Requantization& how);
 
+// The function, whose last parameter is an int32 output, with that output requantized (without a bias) by a block
+// "requantize". The int32 elements become an intermediate buffer:
+//
+//   main(A, B, C: int32):  C = ...          ->    main(A, B, requantize: uint8):  C = ...; requantize = clamp(C *
+//   scale)
+Function WithRequantization(const Function& function, const Requantization& how);
+
 }  // namespace tilewright::ops

@@ -1,0 +1,31 @@
+// Back from 32-bit sums to 8-bit integers, as layers of quantized networks do it:
+//
+//   y = clamp(round(f32(sum) * scale), least, greatest)        round: to the nearest integer, ties to even
+//
+// The scale is one number for the whole tensor, zero points are 0 and there is no bias. It is chosen from the shape so
+// that the outputs of the seeded inputs (operands.h) fill the range of their type, with a few beyond either end.
+//
+// Implementations round at different moments (f32 or exactly), so where the exact sum * scale lies within rounding
+// errors of a half, both neighbours are right.
+#ifndef TILEWRIGHT_BENCH_REQUANTIZATION_H_
+#define TILEWRIGHT_BENCH_REQUANTIZATION_H_
+
+#include "bench/problem.h"
+
+namespace tilewright::bench {
+
+struct Requantization {
+  float scale;
+  int least, greatest;
+};
+
+// Of a workload with IsRequantized(dtype) whose outputs are sums of products.
+Requantization RequantizationOf(const Workload& workload);
+
+// By how much y may differ from the exact sum * scale, clamped: half a step and the errors of the conversion to f32 and
+// of the product, which are 2^-24 of at most 256 each.
+inline constexpr double kRequantizationTolerance = 0.5 + 0x1p-15;
+
+}  // namespace tilewright::bench
+
+#endif  // TILEWRIGHT_BENCH_REQUANTIZATION_H_
