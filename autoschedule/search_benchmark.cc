@@ -7,8 +7,8 @@
 // trees. The models are asked for kBatch candidates at a time, as in a search, and the trees have been trained.
 // `items_per_second` counts candidates that are valid and were not seen before in the run; refused ones and repetitions
 // take time too, so it says little where a space is small. `tries` counts all, per second. `accepted` is the part that
-// is valid, `distinct` the part of those that is new; `make_us` and `predict_us` are microseconds per try, and the other
-// times those of single stages.
+// is valid, `distinct` the part of those that is new; `make_us` and `predict_us` are microseconds per try, and the
+// other times those of single stages.
 #include <benchmark/benchmark.h>
 
 #include <chrono>

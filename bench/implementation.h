@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,13 @@
 #include "codegen/runtime/tensor.h"
 
 namespace tilewright::bench {
+
+// A block of runs (measure.h) that a runner timed by itself.
+struct TimedBlock {
+  std::vector<double> samples_ms;
+  int64_t nanoseconds = 0;
+  int64_t cpu_nanoseconds = 0;  // Of all threads that worked for it.
+};
 
 // A workload that is ready to run: weights packed, memory allocated, code generated.
 class Runner {
@@ -30,6 +38,13 @@ class Runner {
 
   // What is timed.
   virtual void Run(int set) = 0;
+
+  // For runs that are timed in another process: as many as take `nanoseconds`, those of the first
+  // `warmup_nanoseconds`, at least one, dropped. Nothing where Run() is to be timed.
+  virtual std::optional<TimedBlock> RunBlock([[maybe_unused]] int64_t warmup_nanoseconds,
+                                             [[maybe_unused]] int64_t nanoseconds) {
+    return std::nullopt;
+  }
 
   // Called after a block of runs: sends threads to sleep that would spin for longer than the others' (process_setup.h).
   virtual void Park() {}

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <ctime>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -18,12 +19,10 @@ constexpr double kQuietShare = 0.97;
 // Measuring may take this many times as long as asked for while blocks are disturbed.
 constexpr double kPatience = 3;
 
-struct Block {
-  std::vector<double> samples_ms;
-  int64_t nanoseconds = 0;
-  // CPU seconds that the process got in a second: at most the number of its threads.
-  double cpu_share = 0;
-};
+// CPU seconds that the process got in a second: at most the number of its threads.
+double CpuShare(const TimedBlock& block) {
+  return static_cast<double>(block.cpu_nanoseconds) / std::max(1.0, static_cast<double>(block.nanoseconds));
+}
 
 class RunnerBlocks {
  public:
@@ -33,31 +32,16 @@ class RunnerBlocks {
     if (options_.pause_nanoseconds > 0) {
       std::this_thread::sleep_for(std::chrono::nanoseconds(options_.pause_nanoseconds));
     }
-    const int64_t warmup_start = options_.now();
-    int64_t start = warmup_start;
-    do {
-      RunOnce();
-      start = options_.now();
-    } while (start - warmup_start < options_.warmup_nanoseconds);
-    Block block;
-    const int64_t block_start = start, cpu_start = options_.cpu_now();
-    do {
-      RunOnce();
-      const int64_t end = options_.now();
-      block.samples_ms.push_back(static_cast<double>(end - start) * 1e-6);
-      start = end;
-    } while (start - block_start < options_.block_nanoseconds);
+    std::optional<TimedBlock> block = runner_.RunBlock(options_.warmup_nanoseconds, options_.block_nanoseconds);
+    if (!block.has_value()) block = TimeRuns();
     runner_.Park();
-    block.nanoseconds = start - block_start;
-    block.cpu_share =
-        static_cast<double>(options_.cpu_now() - cpu_start) / std::max(1.0, static_cast<double>(block.nanoseconds));
-    best_share_ = std::max(best_share_, block.cpu_share);
-    blocks_.push_back(std::move(block));
+    best_share_ = std::max(best_share_, CpuShare(*block));
+    blocks_.push_back(*std::move(block));
   }
 
   int64_t DisturbedNanoseconds() const {
     int64_t sum = 0;
-    for (const Block& block : blocks_) {
+    for (const TimedBlock& block : blocks_) {
       if (!IsQuiet(block)) sum += block.nanoseconds;
     }
     return sum;
@@ -66,7 +50,7 @@ class RunnerBlocks {
   Timing Summarize() const {
     std::vector<double> samples_ms;
     int64_t quiet_blocks = 0;
-    for (const Block& block : blocks_) {
+    for (const TimedBlock& block : blocks_) {
       if (!IsQuiet(block)) continue;
       samples_ms.insert(samples_ms.end(), block.samples_ms.begin(), block.samples_ms.end());
       ++quiet_blocks;
@@ -78,13 +62,33 @@ class RunnerBlocks {
   }
 
  private:
+  TimedBlock TimeRuns() {
+    const int64_t warmup_start = options_.now();
+    int64_t start = warmup_start;
+    do {
+      RunOnce();
+      start = options_.now();
+    } while (start - warmup_start < options_.warmup_nanoseconds);
+    TimedBlock block;
+    const int64_t block_start = start, cpu_start = options_.cpu_now();
+    do {
+      RunOnce();
+      const int64_t end = options_.now();
+      block.samples_ms.push_back(static_cast<double>(end - start) * 1e-6);
+      start = end;
+    } while (start - block_start < options_.block_nanoseconds);
+    block.nanoseconds = start - block_start;
+    block.cpu_nanoseconds = options_.cpu_now() - cpu_start;
+    return block;
+  }
+
   void RunOnce() { runner_.Run(static_cast<int>(next_set_++ % options_.num_sets)); }
-  bool IsQuiet(const Block& block) const { return block.cpu_share >= kQuietShare * best_share_; }
+  bool IsQuiet(const TimedBlock& block) const { return CpuShare(block) >= kQuietShare * best_share_; }
 
   Runner& runner_;
   const MeasureOptions& options_;
   int64_t next_set_ = 0;
-  std::vector<Block> blocks_;
+  std::vector<TimedBlock> blocks_;
   double best_share_ = 0;
 };
 

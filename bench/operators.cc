@@ -22,12 +22,14 @@
 #include "bench/implementation.h"
 #include "bench/implementation_tilewright.h"
 #include "bench/machine.h"
+#include "bench/missing_peer.h"
 #include "bench/other_load.h"
 #include "bench/peak.h"
 #include "bench/peer_onednn.h"
 #include "bench/peer_openblas.h"
 #include "bench/peer_xnnpack.h"
 #include "bench/process_setup.h"
+#include "bench/python_peer.h"
 #include "bench/report.h"
 #include "bench/run_workload.h"
 #include "bench/shapes.h"
@@ -59,21 +61,6 @@ int Fail(ExitStatus status, std::string_view message) {
   return status;
 }
 
-// Stands for a peer that this program does not have, so that the report names it.
-class MissingPeer : public Implementation {
- public:
-  explicit MissingPeer(std::string name) : name_(std::move(name)) {}
-  std::string name() const override { return name_; }
-  std::string version() const override { return ""; }
-  absl::StatusOr<std::vector<std::unique_ptr<Runner>>> Prepare(const Workload&, const Operands&,
-                                                               const RunSettings&) override {
-    return absl::NotFoundError("this program was built without this peer");
-  }
-
- private:
-  const std::string name_;
-};
-
 // Of the time for one workload, the part in which its implementations are measured against each other.
 double MeasureSeconds() {
   const double seconds = absl::GetFlag(FLAGS_seconds);
@@ -99,8 +86,10 @@ std::vector<std::unique_ptr<Implementation>> MakeImplementations(const std::stri
       implementations.push_back(MakeOpenBlas());
     } else if (name == "xnnpack") {
       implementations.push_back(MakeXnnpack());
+    } else if (std::unique_ptr<Implementation> python = MakePythonPeer(name)) {
+      implementations.push_back(std::move(python));
     } else {
-      implementations.push_back(std::make_unique<MissingPeer>(name));
+      implementations.push_back(MakeMissingPeer(name, "this program was built without this peer"));
     }
   }
   return implementations;

@@ -36,6 +36,8 @@ expect 0 "DEP 1,7,6,19,3,2,1 s8s8q" --seconds=0 --notune --peers=onednn,xnnpack 
   --shape=T2D:1,3,4,5,6,4,2,1
 expect 0 "XNNPACK has no bf16" --seconds=0 --notune --peers=xnnpack --dtype=bf16 --shape=GMM:1,8,8,8
 expect 0 "XNNPACK has no norms of rows" --seconds=0 --notune --peers=xnnpack --shape=LN:5,37
+TILEWRIGHT_PEERS=/nonexistent expect 0 "not installed: there is no /nonexistent/bin/python3" --seconds=0 --notune \
+  --peers=onnxruntime,pytorch,tvm,iree,xla --shape=GMM:1,8,8,8
 for text in '"op": "C2D"' '"shape": "1,17,19,23"' '"checked": true' '"impl": "openblas"' '"impl": "xnnpack"' '"impl": "onednn"'; do
   grep -qF "$text" "$TEST_TMPDIR/results.json" || { echo "FAILED: no $text in the JSON"; failures=$((failures + 1)); }
 done

@@ -22,9 +22,8 @@ Requantization RequantizationOf(const Workload& workload) {
   const double deviation = activation * weight * std::sqrt(static_cast<double>(Depth(workload.problem)));
   // The range reaches to two and a half standard deviations of the sums.
   const int greatest = is_signed ? 127 : 255;
-  return {.scale = static_cast<float>(greatest / (2.5 * deviation)),
-          .least = is_signed ? -128 : 0,
-          .greatest = greatest};
+  return {
+      .scale = static_cast<float>(greatest / (2.5 * deviation)), .least = is_signed ? -128 : 0, .greatest = greatest};
 }
 
 }  // namespace tilewright::bench

@@ -23,6 +23,8 @@ class WorkloadRun {
   void Prepare(Implementation& implementation, const RunSettings& settings) {
     Result& result = NewResult(implementation);
     auto runners = implementation.Prepare(workload_, operands_, settings);
+    // A peer in another process knows its version when it has started.
+    result.version = implementation.version();
     if (!runners.ok()) {
       result.error = std::string(runners.status().message());
       return;

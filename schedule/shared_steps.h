@@ -9,8 +9,8 @@
 // search fork where their choices first differ, whatever code makes the calls. Sampling calls that draw their decision
 // end the sharing of their schedule.
 //
-// Steps that few schedules take are forgotten when there are too many. Schedules that share steps are used by one thread
-// at a time, until their EndSharing().
+// Steps that few schedules take are forgotten when there are too many. Schedules that share steps are used by one
+// thread at a time, until their EndSharing().
 #pragma once
 
 #include <cstddef>
@@ -42,8 +42,7 @@ struct SharedStep {
   int taken = 1;
 
   // The step for a call after this one, or null when there was none.
-  std::shared_ptr<SharedStep> Find(const Primitive& called, const std::vector<Value>& args,
-                                   const Value& decided) const;
+  std::shared_ptr<SharedStep> Find(const Primitive& called, const std::vector<Value>& args, const Value& decided) const;
 };
 
 class SharedSteps {

@@ -1,0 +1,167 @@
+"""ONNX Runtime: a model of the one operator, weights as initializers, which it packs when the session is made.
+
+Convolutions take and give its own layout, channels first.
+"""
+
+import os
+
+import numpy as np
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+from serve import Refused
+
+ELEMENT_TYPES = {"f32": (TensorProto.FLOAT, TensorProto.FLOAT), "int8": (TensorProto.UINT8, TensorProto.INT32),
+                 "s8s8": (TensorProto.INT8, TensorProto.INT32), "int8q": (TensorProto.UINT8, TensorProto.UINT8),
+                 "s8s8q": (TensorProto.INT8, TensorProto.INT8), "bf16": (TensorProto.BFLOAT16, TensorProto.FLOAT)}
+ARRAY_TYPES = {TensorProto.FLOAT: np.float32, TensorProto.INT32: np.int32, TensorProto.UINT8: np.uint8,
+               TensorProto.INT8: np.int8}
+
+
+class Graph:
+    """Nodes between the inputs "x" (and "y") and the output "out"."""
+
+    def __init__(self):
+        self.nodes, self.constants = [], []
+
+    def constant(self, name, array):
+        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        return name
+
+    def add(self, op, inputs, output="out", **attributes):
+        self.nodes.append(helper.make_node(op, inputs, [output], **attributes))
+        return output
+
+
+def add_product(graph, w, op, x, weight, **attributes):
+    """`op` is MatMul or Conv, which has a variant for each kind of number."""
+    weight = graph.constant("weight", weight)
+    if w.dtype == "f32":
+        return graph.add(op, [x, weight], **attributes)
+    if w.requantized:
+        out_type = np.uint8 if w.dtype == "int8q" else np.int8
+        x_zero = graph.constant("x_zero", np.zeros((), w.activation.dtype))
+        w_zero = graph.constant("w_zero", np.zeros((), np.int8))
+        out_zero = graph.constant("out_zero", np.zeros((), out_type))
+        one = graph.constant("one", np.float32(1))
+        scale = graph.constant("scale", np.float32(w.scale))
+        return graph.add("QLinear" + op, [x, one, x_zero, weight, scale, w_zero, one, out_zero], **attributes)
+    if w.dtype in ("int8", "s8s8"):
+        return graph.add(op + "Integer", [x, weight], **attributes)
+    raise Refused(f"ONNX Runtime has no {op} in {w.dtype} that sums in f32 on a CPU")
+
+
+def build_matmul(graph, w):
+    if not w.b_constant:
+        if w.dtype != "f32":
+            raise Refused("ONNX Runtime's attention scores are built in f32 only")
+        graph.add("Transpose", ["x"], "query", perm=[0, 2, 1, 3])
+        graph.add("Transpose", ["y"], "value", perm=[0, 2, 3, 1])
+        graph.add("MatMul", ["query", "value"])
+        out_shape = (w.batch // w.heads, w.heads, w.m, w.n)
+        return [w.activation, w.weight], out_shape, lambda out: out.reshape(w.output_shape)
+    weight = np.swapaxes(w.weight, 1, 2) if w.b_transposed else w.weight
+    x, out_shape = w.activation, w.output_shape
+    # Two dimensions where they suffice: only such constants are packed ahead of time.
+    if w.batch == 1:
+        x, weight, out_shape = x[0], weight[0], out_shape[1:]
+    add_product(graph, w, "MatMul", "x", weight)
+    return [x], out_shape, lambda out: out.reshape(w.output_shape)
+
+
+def build_convolution(graph, w):
+    window = dict(kernel_shape=w.kernel, strides=[w.stride] * w.rank, pads=w.padding * 2, group=w.groups,
+                  dilations=[w.dilation] * w.rank)
+    if w.transposed:
+        if w.dtype != "f32":
+            raise Refused("ONNX Runtime has transposed convolutions in f32 only")
+        weight = graph.constant("weight", w.weight_inputs_first())
+        graph.add("ConvTranspose", ["x", weight], **window)
+    elif w.normalized:
+        bias, scale, offset = (graph.constant(n, a) for n, a in zip(("bias", "scale", "offset"), w.parameters))
+        zero = graph.constant("mean", np.zeros_like(w.parameters[0]))
+        one = graph.constant("variance", np.ones_like(w.parameters[0]))
+        weight = graph.constant("weight", w.weight_outputs_first())
+        graph.add("Conv", ["x", weight, bias], "conv", **window)
+        graph.add("BatchNormalization", ["conv", scale, offset, zero, one], "normalized", epsilon=0.0)
+        graph.add("Relu", ["normalized"])
+    else:
+        add_product(graph, w, "Conv", "x", w.weight_outputs_first(), **window)
+    out_shape = (w.output_shape[0], w.output_shape[-1], *w.output_shape[1:-1])
+    return [w.channels_first(w.activation)], out_shape, w.channels_last
+
+
+def build_rows(graph, w):
+    if w.function == "softmax":
+        graph.add("Softmax", ["x"], axis=-1)
+    elif w.function == "row_norm":
+        graph.add("ReduceL2", ["x", graph.constant("axes", np.array([1], np.int64))], keepdims=1)
+    else:
+        scale, shift = (graph.constant(n, a) for n, a in zip(("scale", "shift"), w.parameters))
+        graph.add("LayerNormalization", ["x", scale, shift], axis=-1, epsilon=w.epsilon)
+    return [w.activation], w.output_shape, lambda out: out
+
+
+class Variant:
+    name = ""
+
+    def __init__(self, session, inputs, out_shape, out_type, to_plain, num_sets):
+        self.to_plain = to_plain
+        self.runs, self.outputs, self.keep = [], [], []
+        for _ in range(num_sets):
+            binding = session.io_binding()
+            values = [onnxruntime.OrtValue.ortvalue_from_numpy(array.copy()) for array in inputs]
+            for name, value in zip(("x", "y"), values):
+                binding.bind_ortvalue_input(name, value)
+            out = onnxruntime.OrtValue.ortvalue_from_shape_and_type(list(out_shape), out_type)
+            binding.bind_ortvalue_output("out", out)
+            self.outputs.append(out)
+            self.keep.append((binding, values))
+            self.runs.append(self.run_of(session._sess.run_with_iobinding, binding._iobinding))
+
+    @staticmethod
+    def run_of(run, binding):
+        return lambda: run(binding, None)
+
+    def spoil(self, i):
+        array = self.outputs[i].numpy()
+        self.outputs[i].update_inplace(np.frombuffer(b"\xff" * array.nbytes, array.dtype).reshape(array.shape))
+
+    def output(self, i):
+        return self.to_plain(self.outputs[i].numpy())
+
+
+class Peer:
+    version = onnxruntime.__version__
+
+    def __init__(self, threads, cpus):
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+        options.log_severity_level = 3
+        if threads > 1:
+            # Its numbers begin with 1, and the calling thread is not among them.
+            options.add_session_config_entry("session.intra_op_thread_affinities",
+                                             ";".join(str(cpu + 1) for cpu in cpus[1:]))
+        self.options, self.cpus = options, cpus
+
+    def prepare(self, w):
+        graph = Graph()
+        build = {"matmul": build_matmul, "convolution": build_convolution, "rows": build_rows}[w.kind]
+        inputs, out_shape, to_plain = build(graph, w)
+        in_type, out_type = ELEMENT_TYPES[w.dtype]
+        names = ("x", "y")[:len(inputs)]
+        model = helper.make_model(
+            helper.make_graph(
+                graph.nodes, "operator",
+                [helper.make_tensor_value_info(n, in_type, a.shape) for n, a in zip(names, inputs)],
+                [helper.make_tensor_value_info("out", out_type, out_shape)], graph.constants),
+            opset_imports=[helper.make_opsetid("", 21)])
+        model.ir_version = 10
+        os.sched_setaffinity(0, self.cpus)
+        session = onnxruntime.InferenceSession(model.SerializeToString(), self.options,
+                                               providers=["CPUExecutionProvider"])
+        os.sched_setaffinity(0, self.cpus[:1])
+        return [Variant(session, inputs, out_shape, ARRAY_TYPES[out_type], to_plain, w.num_sets)]

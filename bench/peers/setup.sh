@@ -1,0 +1,36 @@
+#!/bin/bash
+# Makes the virtual environment of the Python peers, or completes it: ONNX Runtime, PyTorch, TVM, IREE, XLA.
+#
+#   bench/peers/setup.sh [PACKAGE GROUP...]      onnxruntime pytorch tvm iree xla; all if none is named
+#
+# It is in the folder that TILEWRIGHT_PEERS names, otherwise in ~/.cache/tilewright/peers; some gigabytes with all.
+# A group that cannot be installed is reported, and the others are there nevertheless.
+set -uo pipefail
+
+readonly folder="${TILEWRIGHT_PEERS:-${XDG_CACHE_HOME:-${HOME}/.cache}/tilewright/peers}"
+# The versions that the scripts were written for.
+declare -rA packages=(
+  [onnxruntime]="onnxruntime==1.31.* onnx"
+  [pytorch]="torch==2.15.*"
+  [tvm]="apache-tvm==0.27.0.post1 apache-tvm-ffi==0.1.14.post1 psutil cloudpickle"
+  [iree]="iree-base-compiler==3.13.* iree-base-runtime==3.13.*"
+  [xla]="jax[cpu]==0.10.*"
+)
+
+groups=("$@")
+[[ ${#groups[@]} -gt 0 ]] || groups=(onnxruntime pytorch tvm iree xla)
+for group in "${groups[@]}"; do
+  [[ -v "packages[${group}]" ]] || { echo "no group '${group}'; there are: ${!packages[*]}" >&2; exit 2; }
+done
+[[ -x "${folder}/bin/python3" ]] || python3 -m venv "${folder}" || exit 1
+"${folder}/bin/pip" install --quiet numpy ml_dtypes || exit 1
+failed=()
+for group in "${groups[@]}"; do
+  echo "installing ${group}" >&2
+  # shellcheck disable=SC2086  # Several packages.
+  "${folder}/bin/pip" install --quiet ${packages[${group}]} || failed+=("${group}")
+done
+if [[ ${#failed[@]} -gt 0 ]]; then
+  echo "not installed: ${failed[*]}" >&2
+  exit 1
+fi
