@@ -1,9 +1,11 @@
 // measuring_worker: runs compiled candidates and says how long they take (protocol.h). It links what a deployed
 // program links, no compiler and no schedule.
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -15,6 +17,7 @@
 #include "autoschedule/measure/reference.h"
 #include "autoschedule/measure/sampling.h"
 #include "autoschedule/measure/serve.h"
+#include "autoschedule/measure/speed_gauge.h"
 #include "codegen/llvm/abi_type.h"
 #include "codegen/runtime/available_cpus.h"
 #include "codegen/runtime/loaded_module.h"
@@ -27,6 +30,26 @@ namespace {
 
 WorkerAnswer Failure(std::string reason, std::string error) {
   return {.ok = false, .reason = std::move(reason), .error = std::move(error)};
+}
+
+// Samplings of a candidate while the machine is not at full speed.
+constexpr int kMostAttempts = 3;
+
+int64_t Median(std::vector<int64_t> samples) {
+  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  return *middle;
+}
+
+// Other processes leave the CPUs to candidates where the kernel and the user's rights allow it; elsewhere nothing
+// changes. Where each session is a group of its own to the scheduler, nice values count within the group only.
+void TakePrecedence() {
+  setsid();
+  setpriority(PRIO_PROCESS, 0, -10);
+  if (std::FILE* file = std::fopen("/proc/self/autogroup", "w")) {
+    std::fputs("-10", file);
+    std::fclose(file);
+  }
 }
 
 int64_t CacheBytes(int name, int64_t least) { return std::max<int64_t>(sysconf(name), least); }
@@ -146,6 +169,7 @@ class MeasuringWorker {
       runtime::SetAffinity({cpus_[0]});
       pool_ = std::make_unique<runtime::ThreadPool>(
           runtime::ThreadPoolOptions{.num_threads = static_cast<int>(request->threads), .cpus = cpus_});
+      gauge_ = std::make_unique<SpeedGauge>(*pool_);
       if (absl::Status status = tensors_->ReadReferences(*request); !status.ok()) {
         tensors_ = nullptr;
         return Failure(kReasonRun, std::string(status.message()));
@@ -212,12 +236,19 @@ class MeasuringWorker {
     if (first > 4 * options.warmup_nanoseconds) options.warmup_nanoseconds = 0;
     size_t set = 0;
     WorkerAnswer answer{.ok = true, .max_error = comparison.max_error};
-    answer.nanoseconds = Sample([&] { evictor.Evict(); },
-                                [&] {
-                                  set = set + 1 < calls.size() ? set + 1 : 0;
-                                  calls[set].Run(call);
-                                },
-                                options, runtime::NowNanoseconds);
+    for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+      const bool full = gauge_->Await();
+      const int64_t begin = runtime::NowNanoseconds();
+      std::vector<int64_t> samples = Sample([&] { evictor.Evict(); },
+                                            [&] {
+                                              set = set + 1 < calls.size() ? set + 1 : 0;
+                                              calls[set].Run(call);
+                                            },
+                                            options, runtime::NowNanoseconds);
+      gauge_->Spent(runtime::NowNanoseconds() - begin);
+      if (attempt == 0 || Median(samples) < Median(answer.nanoseconds)) answer.nanoseconds = std::move(samples);
+      if (!full || gauge_->IsFull()) break;
+    }
     return answer;
   }
 
@@ -228,12 +259,14 @@ class MeasuringWorker {
   const std::vector<int> cpus_ = runtime::AvailableCpus();
   std::unique_ptr<Tensors> tensors_;
   std::unique_ptr<runtime::ThreadPool> pool_;
+  std::unique_ptr<SpeedGauge> gauge_;  // of the pool
 };
 
 }  // namespace
 }  // namespace tilewright
 
 int main(int argc, char** argv) {
+  tilewright::TakePrecedence();
   tilewright::MeasuringWorker worker;
   return tilewright::ServeLines(argc, argv,
                                 [&](const std::string& request) { return tilewright::ToLine(worker.Answer(request)); });
