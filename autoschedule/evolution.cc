@@ -38,6 +38,7 @@ void Evolution::Mutate(std::vector<Choice>& choices) {
 }
 
 Choices Evolution::Next(std::span<const std::vector<Choice>> parents) {
+  if (!from_parents_) return Choices::Uniform(random_.Next());
   const double kind = random_.Unit();
   if (parents.empty() || kind < kDrawn) return Choices::Drawn(random_.Next());
   std::vector<Choice> child = Parent(parents);

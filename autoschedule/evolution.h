@@ -22,8 +22,10 @@ namespace tilewright {
 
 class Evolution {
  public:
-  // The space must outlive the evolution.
-  Evolution(const Space& space, uint64_t seed) : space_(space), random_(seed) {}
+  // The space must outlive the evolution. Without `from_parents`, every candidate is drawn anew, each value of a choice
+  // with equal probability.
+  Evolution(const Space& space, uint64_t seed, bool from_parents = true)
+      : space_(space), from_parents_(from_parents), random_(seed) {}
 
   // The candidate that these choices make, or nothing when it is refused or was proposed before.
   std::optional<Candidate> Make(Choices choices);
@@ -43,6 +45,7 @@ class Evolution {
   void Mutate(std::vector<Choice>& choices);
 
   const Space& space_;
+  const bool from_parents_;
   Random random_;
   std::unordered_set<uint64_t> seen_;
   int64_t tries_ = 0, repeated_ = 0;

@@ -65,7 +65,7 @@ class Searcher {
         runner_(runner),
         options_(options),
         task_(StructuralHash(space.module())),
-        evolution_(space, options.seed),
+        evolution_(space, options.seed, options.evolve),
         random_(options.seed ^ 0x5eed) {}
 
   SearchResult Run() {
@@ -98,7 +98,9 @@ class Searcher {
   // The preferred schedule and those that were good elsewhere.
   void Start() {
     std::vector<Candidate> batch;
-    if (auto candidate = evolution_.Make(Choices::Preferred())) batch.push_back(*std::move(candidate));
+    if (options_.start_preferred) {
+      if (auto candidate = evolution_.Make(Choices::Preferred())) batch.push_back(*std::move(candidate));
+    }
     for (const Choices& choices : options_.warm_starts) {
       if (auto candidate = evolution_.Make(choices)) batch.push_back(*std::move(candidate));
     }
@@ -113,9 +115,10 @@ class Searcher {
     if (options_.trials > 0) {
       size = std::min(size, static_cast<size_t>(options_.trials - result_.statistics.measured));
     }
-    const bool models = models_.ranking != nullptr || !models_.pruning.empty();
+    const bool models = options_.evolve && (models_.ranking != nullptr || !models_.pruning.empty());
     std::vector<Candidate> pool = evolution_.Propose(parents, models ? options_.population : size);
     clock_.Lap(result_.statistics.propose_seconds);
+    if (!models) return pool;
 
     // Those taken by chance are out of the models' reach.
     std::vector<Candidate> batch;

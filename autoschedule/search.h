@@ -52,9 +52,12 @@ struct SearchOptions {
   double seconds = 60;  // everything included
   int64_t trials = 0;   // most measurements; 0: as many as the time allows
   uint64_t seed = 0;
-  size_t batch = 8;          // candidates measured together
-  size_t population = 128;   // candidates proposed for each batch; without models as many as are measured
-  double bound_seconds = 0;  // no schedule is faster: the search ends within 3% of it; 0: not known
+  size_t batch = 8;         // candidates measured together
+  size_t population = 128;  // candidates proposed for each batch; without models as many as are measured
+  // Otherwise every candidate is drawn anew, each choice with equal probability, and models are not asked.
+  bool evolve = true;
+  bool start_preferred = true;  // the schedule of the rules is measured first
+  double bound_seconds = 0;     // no schedule is faster: the search ends within 3% of it; 0: not known
   // Choices that were good for this or similar programs: measured first, after the preferred ones.
   std::vector<Choices> warm_starts = {};
   // Called for each measurement, failed ones included, as soon as its batch is done.

@@ -1,0 +1,29 @@
+// What runs of searches say (bench/search_run.h): tables in Markdown and plots in SVG.
+//
+// Of each task the runs of all seeds count: a variant's time is the median over the seeds, and a variant is ahead of
+// another one where it is more than kNoise faster.
+#ifndef TILEWRIGHT_BENCH_SEARCH_REPORT_H_
+#define TILEWRIGHT_BENCH_SEARCH_REPORT_H_
+
+#include <string>
+#include <vector>
+
+#include "bench/search_run.h"
+
+namespace tilewright::bench {
+
+inline constexpr double kNoise = 0.005;
+
+// The full search against each variant: in how many tasks it is ahead, level and behind, and the geometric mean of the
+// times; the times of each task; the rank correlations of the models.
+std::string SearchTables(const std::vector<SearchGroup>& groups);
+
+// How far the best candidate of each variant is from the best that any found, over the time of the search: geometric
+// means over tasks and seeds.
+std::string ProgressPlot(const std::vector<SearchGroup>& groups);
+// The time of each variant on each task over that of the full search.
+std::string TaskPlot(const std::vector<SearchGroup>& groups);
+
+}  // namespace tilewright::bench
+
+#endif  // TILEWRIGHT_BENCH_SEARCH_REPORT_H_
