@@ -3,8 +3,18 @@
 #include "absl/strings/str_cat.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
+#include "llvm/MC/MCAsmBackend.h"
+#include "llvm/MC/MCCodeEmitter.h"
+#include "llvm/MC/MCContext.h"
+#include "llvm/MC/MCObjectFileInfo.h"
+#include "llvm/MC/MCObjectWriter.h"
+#include "llvm/MC/MCParser/MCAsmParser.h"
+#include "llvm/MC/MCParser/MCTargetAsmParser.h"
+#include "llvm/MC/MCStreamer.h"
+#include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -91,6 +101,34 @@ absl::StatusOr<llvm::SmallVector<char, 0>> Generate(llvm::Module& module, llvm::
     return absl::InternalError("LLVM cannot write this kind of file for the target");
   }
   passes.run(module);
+  return buffer;
+}
+
+absl::StatusOr<llvm::SmallVector<char, 0>> Assemble(llvm::StringRef assembly, const llvm::TargetMachine& machine) {
+  const llvm::Target& target = machine.getTarget();
+  const llvm::MCSubtargetInfo& subtarget = *machine.getMCSubtargetInfo();
+  const llvm::MCTargetOptions& options = machine.Options.MCOptions;
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(assembly, "assembly"), llvm::SMLoc());
+  llvm::MCContext context(machine.getTargetTriple(), machine.getMCAsmInfo(), machine.getMCRegisterInfo(), &subtarget,
+                          &sources, &options);
+  const std::unique_ptr<llvm::MCObjectFileInfo> sections(target.createMCObjectFileInfo(context, /*PIC=*/true));
+  context.setObjectFileInfo(sections.get());
+  llvm::SmallVector<char, 0> buffer;
+  llvm::raw_svector_ostream stream(buffer);
+  std::unique_ptr<llvm::MCAsmBackend> backend(
+      target.createMCAsmBackend(subtarget, *machine.getMCRegisterInfo(), options));
+  std::unique_ptr<llvm::MCObjectWriter> writer = backend->createObjectWriter(stream);
+  const std::unique_ptr<llvm::MCStreamer> streamer(target.createMCObjectStreamer(
+      machine.getTargetTriple(), context, std::move(backend), std::move(writer),
+      std::unique_ptr<llvm::MCCodeEmitter>(target.createMCCodeEmitter(*machine.getMCInstrInfo(), context)), subtarget));
+  const std::unique_ptr<llvm::MCAsmParser> parser(
+      llvm::createMCAsmParser(sources, context, *streamer, *machine.getMCAsmInfo()));
+  const std::unique_ptr<llvm::MCTargetAsmParser> instructions(
+      target.createMCAsmParser(subtarget, *parser, *machine.getMCInstrInfo(), options));
+  if (instructions == nullptr) return absl::InternalError("LLVM has no assembler for the target");
+  parser->setTargetParser(*instructions);
+  if (parser->Run(/*NoInitialTextSection=*/false)) return absl::InternalError("LLVM cannot assemble its own assembly");
   return buffer;
 }
 

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "ir/target.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
 
@@ -21,5 +22,8 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine);
 enum class MachineOutput { kObject, kAssembly };
 absl::StatusOr<llvm::SmallVector<char, 0>> Generate(llvm::Module& module, llvm::TargetMachine& machine,
                                                     MachineOutput output);
+
+// The object of assembly that Generate gave for this machine: a tenth of the time of generating code a second time.
+absl::StatusOr<llvm::SmallVector<char, 0>> Assemble(llvm::StringRef assembly, const llvm::TargetMachine& machine);
 
 }  // namespace tilewright::codegen

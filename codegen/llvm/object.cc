@@ -3,7 +3,6 @@
 #include "codegen/llvm/compile.h"
 #include "codegen/llvm/machine.h"
 #include "llvm/Support/raw_ostream.h"
-#include "llvm/Transforms/Utils/Cloning.h"
 
 namespace tilewright {
 namespace {
@@ -13,11 +12,12 @@ absl::StatusOr<std::string> EmitMachineCode(const Module& module, const Target& 
   auto program = codegen::CompileToLlvm(module, target, options);
   if (!program.ok()) return program.status();
   if (options.assembly != nullptr && output == codegen::MachineOutput::kObject) {
-    // Generating changes the module.
-    const std::unique_ptr<llvm::Module> copy = llvm::CloneModule(*program->module);
-    auto text = codegen::Generate(*copy, *program->machine, codegen::MachineOutput::kAssembly);
+    auto text = codegen::Generate(*program->module, *program->machine, codegen::MachineOutput::kAssembly);
     if (!text.ok()) return text.status();
     options.assembly->assign(text->data(), text->size());
+    auto bytes = codegen::Assemble(*options.assembly, *program->machine);
+    if (!bytes.ok()) return bytes.status();
+    return std::string(bytes->data(), bytes->size());
   }
   auto bytes = codegen::Generate(*program->module, *program->machine, output);
   if (!bytes.ok()) return bytes.status();

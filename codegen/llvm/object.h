@@ -20,8 +20,8 @@ absl::StatusOr<std::string> EmitAssembly(const Module& module, const Target& tar
                                          const CompileOptions& options = {});
 absl::StatusOr<std::string> EmitLlvmIr(const Module& module, const Target& target, const CompileOptions& options = {});
 
-// Writes a shared library that codegen/runtime/loaded_module.h (or dlopen) opens. Links with the first of ld.lld-19,
-// ld.lld and ld that is installed.
+// Writes a shared library that codegen/runtime/loaded_module.h (or dlopen) opens. Links with the first that is
+// installed of ld (for this machine's processor only), ld.lld-19 and ld.lld.
 absl::Status EmitSharedLibrary(const Module& module, const Target& target, const std::string& path,
                                const CompileOptions& options = {});
 

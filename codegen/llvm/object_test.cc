@@ -67,6 +67,14 @@ TEST(Object, CompilesForEveryCpuTarget) {
     auto object = EmitObject(module, target);
     ASSERT_TRUE(object.ok());
     EXPECT_EQ(object->substr(1, 3), "ELF");
+    // The object and its assembly from one run of code generation.
+    std::string text;
+    CompileOptions options;
+    options.assembly = &text;
+    auto assembled = EmitObject(module, target, options);
+    ASSERT_TRUE(assembled.ok()) << assembled.status().message();
+    EXPECT_EQ(text, *assembly) << name;
+    EXPECT_EQ(assembled->size(), object->size()) << name;
   }
 }
 
