@@ -18,12 +18,16 @@ constexpr size_t kParents = 12;
 constexpr size_t kExplore = 8;
 // Moves of vector registers to and from the stack in inner loops; code with more is not worth running.
 constexpr int kMostSpills = 4;
-// How near to the bound the search ends, and how many of the best are measured again.
-constexpr double kNearBound = 1.03;
-constexpr size_t kFinalists = 4;
+// How near to the bound the search ends.
+constexpr double kNearBound = 1.01;
+// How many of the best are measured again, in turn, in which part of the time, and at most how long each.
+constexpr size_t kFinalists = 6;
+constexpr int kFinalRounds = 3;
+constexpr double kFinalPart = 0.1, kMostFinalSeconds = 4;
 
-constexpr RunOptions kSearching = {.half_width = 0.02, .seconds = 0.1, .most_samples = 200, .most_spills = kMostSpills};
-constexpr RunOptions kFinal = {.half_width = 0.002, .seconds = 0.4, .most_samples = 1000};
+// Most candidates are far from the best one, so a first look is short. What it mistakes, the finals put right.
+constexpr RunOptions kSearching = {
+    .half_width = 0.02, .seconds = 0.1, .most_samples = 200, .least_seconds = 0.006, .most_spills = kMostSpills};
 
 class Clock {
  public:
@@ -71,9 +75,11 @@ class Searcher {
   SearchResult Run() {
     Start();
     while (!Done()) {
+      const double start = clock_.Seconds();
       std::vector<Candidate> batch = NextBatch();
       if (batch.empty()) break;
       Measure(std::move(batch));
+      batch_seconds_ = clock_.Seconds() - start;
     }
     Finish();
     Count();
@@ -87,10 +93,10 @@ class Searcher {
   };
 
   double BestSeconds() const { return best_.empty() ? std::numeric_limits<double>::infinity() : best_.front().seconds; }
-  // What is left is for the final measurements.
-  double SearchSeconds() const { return options_.seconds - std::min(4.0, options_.seconds / 8); }
+  double FinalSeconds() const { return std::min(kMostFinalSeconds, kFinalPart * options_.seconds); }
   bool Done() const {
-    if (clock_.Seconds() >= SearchSeconds()) return true;
+    // A batch takes about as long as the last one.
+    if (clock_.Seconds() + batch_seconds_ / 2 >= options_.seconds - FinalSeconds()) return true;
     if (options_.trials > 0 && result_.statistics.measured >= options_.trials) return true;
     return BestSeconds() <= kNearBound * options_.bound_seconds;
   }
@@ -182,7 +188,12 @@ class Searcher {
     std::vector<Module> modules;
     for (const Measured& measured : best_) modules.push_back(measured.candidate.schedule.module());
     if (best_.size() > 1) {
-      const std::vector<Measurement> measurements = runner_.Run(modules, kFinal);
+      const double each = FinalSeconds() / kFinalRounds / static_cast<double>(best_.size());
+      const std::vector<Measurement> measurements = runner_.Run(modules, {.half_width = 0.002,
+                                                                          .seconds = each,
+                                                                          .most_samples = 1000,
+                                                                          .least_seconds = each / 2,
+                                                                          .rounds = kFinalRounds});
       for (size_t i = 0; i < best_.size(); ++i) best_[i].seconds = measurements[i].MedianSeconds();
     }
     std::ranges::sort(best_, {}, &Measured::seconds);
@@ -206,6 +217,7 @@ class Searcher {
   Evolution evolution_;
   Random random_;
   Clock clock_;
+  double batch_seconds_ = 0;    // that the last batch took
   std::vector<Measured> best_;  // fastest first, kParents at most
   SearchResult result_;
 };

@@ -133,7 +133,8 @@ std::string TaskTable(const std::vector<SearchGroup>& groups) {
 }
 
 std::string RankTable(const std::vector<SearchGroup>& groups) {
-  std::string text = "| task | candidates | speed of light | projected | learned, other half |\n|---|---|---|---|---|\n";
+  std::string text =
+      "| task | candidates | speed of light | projected | learned, other half |\n|---|---|---|---|---|\n";
   ModelRanks sum;
   double count = 0;
   for (const std::string& task : TasksOf(groups)) {
@@ -162,8 +163,7 @@ std::string RankTable(const std::vector<SearchGroup>& groups) {
 }
 
 std::string Text(double x, double y, std::string_view text, const char* anchor = "start") {
-  return absl::StrFormat("<text x=\"%.0f\" y=\"%.0f\" text-anchor=\"%s\">%s</text>\n", x, y, anchor,
-                         std::string(text));
+  return absl::StrFormat("<text x=\"%.0f\" y=\"%.0f\" text-anchor=\"%s\">%s</text>\n", x, y, anchor, std::string(text));
 }
 
 std::string Line(double x1, double y1, double x2, double y2) {

@@ -90,13 +90,12 @@ class Group {
     SearchModels models;
     if (variant.projected) models.pruning.push_back(&projected);
     if (variant.learned) models.ranking = &learned;
-    SearchOptions options{.seconds = group_.seconds,
-                          .seed = group_.seed,
-                          .evolve = variant.evolve,
-                          .start_preferred = variant.preferred};
+    SearchOptions options{
+        .seconds = group_.seconds, .seed = group_.seed, .evolve = variant.evolve, .start_preferred = variant.preferred};
     if (variant.speed_of_light) options.bound_seconds = SpeedOfLightOf(module_.Find("main"), target_).seconds;
     options.on_progress = [&](const SearchProgress& progress) {
-      if (std::isfinite(progress.best_seconds)) run.progress.emplace_back(progress.seconds, progress.best_seconds * 1e3);
+      if (std::isfinite(progress.best_seconds))
+        run.progress.emplace_back(progress.seconds, progress.best_seconds * 1e3);
     };
     if (!variant.evolve) {
       options.on_measured = [&](const Candidate& candidate, const Measurement& measurement) {

@@ -66,7 +66,16 @@ class Local : public Runner {
   std::vector<Measurement> Run(std::span<const Module> candidates, const RunOptions& options) override {
     std::vector<Measurement> results(candidates.size());
     Compile(candidates, options, results);
-    Measure(candidates, options, results);
+    std::vector<std::vector<double>> seconds(candidates.size());
+    for (int round = 0; round < options.rounds; ++round) {
+      Measure(candidates, options, results);
+      for (size_t i = 0; i < candidates.size(); ++i) {
+        seconds[i].insert(seconds[i].end(), results[i].seconds.begin(), results[i].seconds.end());
+      }
+    }
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      if (results[i].ok()) results[i].seconds = std::move(seconds[i]);
+    }
     for (size_t i = 0; i < candidates.size(); ++i) unlink(LibraryPath(i).c_str());
     return results;
   }
@@ -161,6 +170,7 @@ class Local : public Runner {
                            .threads = options_.threads,
                            .half_width = options.half_width,
                            .most_nanoseconds = static_cast<int64_t>(options.seconds * 1e9),
+                           .least_nanoseconds = static_cast<int64_t>(options.least_seconds * 1e9),
                            .most_samples = options.most_samples,
                            .give_up_nanoseconds = static_cast<int64_t>(options.give_up_seconds * 1e9),
                            .cold_cache = options.cold_cache};

@@ -230,8 +230,10 @@ class MeasuringWorker {
     CacheEvictor evictor(*pool_, request.cold_cache);
     SamplingOptions options{.half_width = request.half_width,
                             .most_nanoseconds = request.most_nanoseconds,
+                            .least_nanoseconds = request.least_nanoseconds,
                             .most_samples = request.most_samples,
                             .give_up_nanoseconds = request.give_up_nanoseconds};
+    options.warmup_nanoseconds = std::min(options.warmup_nanoseconds, request.least_nanoseconds / 2);
     // A long first run has warmed up what there is to warm up.
     if (first > 4 * options.warmup_nanoseconds) options.warmup_nanoseconds = 0;
     size_t set = 0;

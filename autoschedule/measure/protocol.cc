@@ -142,6 +142,7 @@ std::string ToLine(const MeasureRequest& request) {
                {"threads", request.threads},
                {"half_width", request.half_width},
                {"most_ns", request.most_nanoseconds},
+               {"least_ns", request.least_nanoseconds},
                {"most_samples", request.most_samples},
                {"give_up_ns", request.give_up_nanoseconds},
                {"cold_cache", request.cold_cache}});
@@ -192,6 +193,7 @@ absl::StatusOr<MeasureRequest> ReadMeasureRequest(std::string_view line) {
   reader.Read("threads", &request.threads);
   reader.Read("half_width", &request.half_width);
   reader.Read("most_ns", &request.most_nanoseconds);
+  reader.Read("least_ns", &request.least_nanoseconds);
   reader.Read("most_samples", &request.most_samples);
   reader.Read("give_up_ns", &request.give_up_nanoseconds);
   reader.Read("cold_cache", &request.cold_cache);

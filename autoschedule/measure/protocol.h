@@ -12,7 +12,7 @@
 //   {"do": "measure", "library": "<path>", "function": "main", "tensors": [...], "num_params": 3, "seed": 1, "folder":
 //   "<path>",
 //    "threads": 2, "main": [0, 3, 2], "prepack": [1, 3], "half_width": 0.01, "most_ns": 300000000,
-//    "most_samples": 100000, "give_up_ns": 0, "cold_cache": false}
+//    "least_ns": 20000000, "most_samples": 100000, "give_up_ns": 0, "cold_cache": false}
 //       -> {"ok": true, "ns": [51000, 50900, ...], "max_error": 0.3}
 //
 // "tensors" are the parameters of the program, then those that its _prepack function writes; "main" and "prepack" say
@@ -62,7 +62,7 @@ struct MeasureRequest {
   std::string folder;
   int64_t threads = 1;
   double half_width = 0;
-  int64_t most_nanoseconds = 0, most_samples = 0, give_up_nanoseconds = 0;
+  int64_t most_nanoseconds = 0, least_nanoseconds = 0, most_samples = 0, give_up_nanoseconds = 0;
   bool cold_cache = false;
 };
 

@@ -73,6 +73,9 @@ struct RunOptions {
   // or after this time, or after that many samples.
   double seconds = 0.3;
   int most_samples = 100'000;
+  double least_seconds = 0.02;  // of sampling, whatever the interval: shorter sampling may see one state of the machine
+  // All candidates in turn, that many times: samples of different times of one candidate. Compiled once.
+  int rounds = 1;
   // A candidate whose first samples are all slower than this gets no more of them; 0: no such limit.
   double give_up_seconds = 0;
   // Everything out of the caches before each sample. Otherwise inputs and outputs rotate through copies that together

@@ -52,6 +52,18 @@ std::unique_ptr<Runner> Start(const Module& program, RunnerOptions options = {})
 
 constexpr RunOptions kShort = {.seconds = 0.01};
 
+TEST(Runner, MeasuresCandidatesInTurn) {
+  const std::unique_ptr<Runner> runner = Start(AddOne());
+  ASSERT_NE(runner, nullptr);
+  const Module candidates[] = {AddOne(), AddOne("B[vi] = A[vi] + T.float32(1.0001)"), AddOne()};
+  const std::vector<Measurement> results =
+      runner->Run(candidates, {.half_width = 0, .seconds = 1, .most_samples = 5, .rounds = 3});
+  EXPECT_EQ(results[0].seconds.size(), 15u);
+  EXPECT_EQ(results[1].failure, MeasureFailure::kWrongResult);
+  EXPECT_TRUE(results[1].seconds.empty());
+  EXPECT_EQ(results[2].seconds.size(), 15u);
+}
+
 TEST(Runner, BadCandidatesCostOnlyThemselves) {
   const std::unique_ptr<Runner> runner = Start(AddOne(), {.run_timeout = 2});
   ASSERT_NE(runner, nullptr);
