@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace tilewright {
 namespace {
@@ -10,6 +11,17 @@ namespace {
 constexpr double kDrawn = 0.1, kCrossed = 0.2;
 // Tries for each candidate that is asked for.
 constexpr size_t kTriesPerCandidate = 8;
+
+uint64_t HashOf(const std::vector<Choice>& choices) {
+  uint64_t hash = choices.size();
+  for (const Choice& choice : choices) {
+    for (const uint64_t part : {std::hash<std::string>()(choice.name), static_cast<uint64_t>(choice.value)}) {
+      hash = (hash ^ part) * 0x9e3779b97f4a7c15;
+      hash ^= hash >> 32;
+    }
+  }
+  return hash;
+}
 
 }  // namespace
 
@@ -37,7 +49,7 @@ void Evolution::Mutate(std::vector<Choice>& choices) {
   }
 }
 
-Choices Evolution::Next(std::span<const std::vector<Choice>> parents) {
+std::optional<Choices> Evolution::Next(std::span<const std::vector<Choice>> parents) {
   if (!from_parents_) return Choices::Uniform(random_.Next());
   const double kind = random_.Unit();
   if (parents.empty() || kind < kDrawn) return Choices::Drawn(random_.Next());
@@ -51,6 +63,7 @@ Choices Evolution::Next(std::span<const std::vector<Choice>> parents) {
   } else {
     Mutate(child);
   }
+  if (!tried_.insert(HashOf(child)).second) return std::nullopt;
   // Choices that only the changed ones bring about, and values that no longer fit, are preferred ones.
   return Choices::GivenOrPreferred(std::move(child));
 }
@@ -72,7 +85,9 @@ std::optional<Candidate> Evolution::Make(Choices choices) {
 std::vector<Candidate> Evolution::Propose(std::span<const std::vector<Choice>> parents, size_t count) {
   std::vector<Candidate> proposed;
   for (size_t i = 0; i < count * kTriesPerCandidate && proposed.size() < count; ++i) {
-    if (std::optional<Candidate> candidate = Make(Next(parents))) proposed.push_back(*std::move(candidate));
+    std::optional<Choices> choices = Next(parents);
+    if (!choices) continue;
+    if (std::optional<Candidate> candidate = Make(*std::move(choices))) proposed.push_back(*std::move(candidate));
   }
   return proposed;
 }

@@ -4,7 +4,8 @@
 //   std::vector<Candidate> first = evolution.Propose({}, 64);           // drawn
 //   std::vector<Candidate> next = evolution.Propose(best_choices, 64);  // mutated, crossed, some drawn
 //
-// A program is proposed once: candidates with the same structural hash as an earlier one are skipped.
+// A program is proposed once: choices that were tried before are skipped, and so are candidates with the same
+// structural hash as an earlier one.
 #pragma once
 
 #include <cstdint>
@@ -39,15 +40,17 @@ class Evolution {
   const std::map<std::string, int64_t>& refused() const { return refused_; }
 
  private:
-  // A parent with one or two choices changed, or two parents mixed; drawn anew without parents.
-  Choices Next(std::span<const std::vector<Choice>> parents);
+  // A parent with one or two choices changed, or two parents mixed; drawn anew without parents. Nothing for a child
+  // that was tried before.
+  std::optional<Choices> Next(std::span<const std::vector<Choice>> parents);
   const std::vector<Choice>& Parent(std::span<const std::vector<Choice>> parents);
   void Mutate(std::vector<Choice>& choices);
 
   const Space& space_;
   const bool from_parents_;
   Random random_;
-  std::unordered_set<uint64_t> seen_;
+  std::unordered_set<uint64_t> seen_;   // programs
+  std::unordered_set<uint64_t> tried_;  // children, by their choices
   int64_t tries_ = 0, repeated_ = 0;
   std::map<std::string, int64_t> refused_;
 };

@@ -20,9 +20,10 @@ constexpr size_t kExplore = 8;
 constexpr int kMostSpills = 4;
 // How near to the bound the search ends.
 constexpr double kNearBound = 1.01;
-// How many of the best are measured again, in turn, in which part of the time, and at most how long each.
-constexpr size_t kFinalists = 6;
-constexpr int kFinalRounds = 3;
+// The best are measured again at last, all in turn, twice; then a few of them several times. That takes this part of
+// the time, or that many seconds.
+constexpr size_t kFinalists = 4;
+constexpr int kFirstRounds = 2, kFinalRounds = 6;
 constexpr double kFinalPart = 0.1, kMostFinalSeconds = 4;
 
 // Most candidates are far from the best one, so a first look is short. What it mistakes, the finals put right.
@@ -145,6 +146,8 @@ class Searcher {
   void Measure(std::vector<Candidate> batch) {
     std::vector<Module> modules;
     for (const Candidate& candidate : batch) modules.push_back(candidate.schedule.module());
+    // The fastest one so far once more: of many short looks, the least is a lucky one.
+    if (!best_.empty()) modules.push_back(best_.front().candidate.schedule.module());
     RunOptions run = kSearching;
     if (best_.empty()) {
       run.most_spills = -1;
@@ -155,6 +158,7 @@ class Searcher {
     clock_.Lap(result_.statistics.measure_seconds);
     result_.statistics.measured += static_cast<int64_t>(batch.size());
 
+    if (!best_.empty() && measurements.back().ok()) Correct(measurements.back().MedianSeconds());
     std::vector<Function> learned;
     std::vector<double> seconds;
     for (size_t i = 0; i < batch.size(); ++i) {
@@ -177,6 +181,14 @@ class Searcher {
     }
   }
 
+  // Another look at the fastest candidate, which counts as much as all before.
+  void Correct(double seconds) {
+    Measured measured = std::move(best_.front());
+    best_.erase(best_.begin());
+    measured.seconds = (measured.seconds + seconds) / 2;
+    Insert(std::move(measured));
+  }
+
   void Insert(Measured measured) {
     const auto place = std::ranges::upper_bound(best_, measured.seconds, {}, &Measured::seconds);
     best_.insert(place, std::move(measured));
@@ -184,24 +196,29 @@ class Searcher {
   }
 
   void Finish() {
+    const double rounds = kFirstRounds * static_cast<double>(kParents) + kFinalRounds * static_cast<double>(kFinalists);
+    MeasureBest(kFirstRounds, FinalSeconds() / rounds);
     while (best_.size() > kFinalists) best_.pop_back();
-    std::vector<Module> modules;
-    for (const Measured& measured : best_) modules.push_back(measured.candidate.schedule.module());
-    if (best_.size() > 1) {
-      const double each = FinalSeconds() / kFinalRounds / static_cast<double>(best_.size());
-      const std::vector<Measurement> measurements = runner_.Run(modules, {.half_width = 0.002,
-                                                                          .seconds = each,
-                                                                          .most_samples = 1000,
-                                                                          .least_seconds = each / 2,
-                                                                          .rounds = kFinalRounds});
-      for (size_t i = 0; i < best_.size(); ++i) best_[i].seconds = measurements[i].MedianSeconds();
-    }
-    std::ranges::sort(best_, {}, &Measured::seconds);
+    MeasureBest(kFinalRounds, FinalSeconds() / rounds);
     clock_.Lap(result_.statistics.measure_seconds);
     if (!best_.empty() && std::isfinite(best_[0].seconds)) {
       result_.best_seconds = best_[0].seconds;
       result_.best = std::move(best_[0].candidate);
     }
+  }
+
+  // The best candidates in turn: what one is lucky with, all are.
+  void MeasureBest(int rounds, double seconds) {
+    if (best_.size() <= 1) return;
+    std::vector<Module> modules;
+    for (const Measured& measured : best_) modules.push_back(measured.candidate.schedule.module());
+    const std::vector<Measurement> measurements = runner_.Run(modules, {.half_width = 0.002,
+                                                                        .seconds = seconds,
+                                                                        .most_samples = 1000,
+                                                                        .least_seconds = seconds / 2,
+                                                                        .rounds = rounds});
+    for (size_t i = 0; i < best_.size(); ++i) best_[i].seconds = measurements[i].MedianSeconds();
+    std::ranges::sort(best_, {}, &Measured::seconds);
   }
 
   void Count() {

@@ -13,7 +13,6 @@
 #include "autoschedule/measure/runner.h"
 #include "autoschedule/search.h"
 #include "bench/program.h"
-#include "bench/statistics.h"
 #include "codegen/runtime/timer.h"
 #include "intrin/registry.h"
 #include "ir/target.h"
@@ -30,8 +29,8 @@ constexpr Variant kVariants[] = {
     {.name = "without learning", .learned = false},
 };
 
-constexpr int kFinalRounds = 3;
-constexpr RunOptions kFinal = {.half_width = 0.003, .seconds = 0.15};
+// Short and often, so that the machine's moods meet all of them.
+constexpr RunOptions kFinal = {.half_width = 0, .seconds = 0.02, .rounds = 12};
 
 // Candidates of random search with their times.
 struct Measured {
@@ -120,15 +119,9 @@ class Group {
       modules.push_back(*winners_[i]);
       of.push_back(i);
     }
-    std::vector<std::vector<double>> times(modules.size());
-    for (int round = 0; round < kFinalRounds; ++round) {
-      const std::vector<Measurement> measurements = runner.Run(modules, kFinal);
-      for (size_t i = 0; i < modules.size(); ++i) {
-        if (measurements[i].ok()) times[i].push_back(measurements[i].MedianSeconds() * 1e3);
-      }
-    }
+    const std::vector<Measurement> measurements = runner.Run(modules, kFinal);
     for (size_t i = 0; i < modules.size(); ++i) {
-      if (!times[i].empty()) group_.runs[of[i]].milliseconds = Quantile(times[i], 0.5);
+      if (measurements[i].ok()) group_.runs[of[i]].milliseconds = measurements[i].MedianSeconds() * 1e3;
     }
   }
 

@@ -32,6 +32,9 @@ WorkerAnswer Failure(std::string reason, std::string error) {
   return {.ok = false, .reason = std::move(reason), .error = std::move(error)};
 }
 
+// After a pause the CPUs are slower for a while: clocks rise, and whatever the system did meanwhile leaves the caches.
+// The first candidate of a batch would seem a few percent slower than the others.
+constexpr int64_t kPauseNanoseconds = 3'000'000, kAfterPauseNanoseconds = 30'000'000;
 // Samplings of a candidate while the machine is not at full speed.
 constexpr int kMostAttempts = 3;
 
@@ -236,6 +239,9 @@ class MeasuringWorker {
     options.warmup_nanoseconds = std::min(options.warmup_nanoseconds, request.least_nanoseconds / 2);
     // A long first run has warmed up what there is to warm up.
     if (first > 4 * options.warmup_nanoseconds) options.warmup_nanoseconds = 0;
+    if (start - last_end_ > kPauseNanoseconds) {
+      options.warmup_nanoseconds = std::max(options.warmup_nanoseconds, kAfterPauseNanoseconds - first);
+    }
     size_t set = 0;
     WorkerAnswer answer{.ok = true, .max_error = comparison.max_error};
     for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
@@ -251,6 +257,7 @@ class MeasuringWorker {
       if (attempt == 0 || Median(samples) < Median(answer.nanoseconds)) answer.nanoseconds = std::move(samples);
       if (!full || gauge_->IsFull()) break;
     }
+    last_end_ = runtime::NowNanoseconds();
     return answer;
   }
 
@@ -262,6 +269,7 @@ class MeasuringWorker {
   std::unique_ptr<Tensors> tensors_;
   std::unique_ptr<runtime::ThreadPool> pool_;
   std::unique_ptr<SpeedGauge> gauge_;  // of the pool
+  int64_t last_end_ = 0;               // of the last sampling
 };
 
 }  // namespace
