@@ -26,6 +26,8 @@ def in_tvm_dialect(program):
     text = program.replace("T.block(", "T.sblock(").replace("T.alloc_buffer(", "T.sblock_alloc_buffer(")
     text = text.replace("T.block_attr(", "T.sblock_attr(").replace("@T.prim_func\n", "@T.prim_func(s_tir=True)\n")
     text = re.sub(r"^ *T\.func_attr\(.*\)\n", "", text, flags=re.M)
+    # The least f32, in as many digits as TVM wants.
+    text = text.replace("-3.4028235e+38", "-3.4028234663852886e+38")
     return text.replace("# from tvm.script import tir as T", "# from tvm.script import tirx as T")
 
 

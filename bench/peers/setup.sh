@@ -12,7 +12,7 @@ readonly folder="${TILEWRIGHT_PEERS:-${XDG_CACHE_HOME:-${HOME}/.cache}/tilewrigh
 declare -rA packages=(
   [onnxruntime]="onnxruntime==1.31.* onnx"
   [pytorch]="torch==2.15.*"
-  [tvm]="apache-tvm==0.27.0.post1 apache-tvm-ffi==0.1.14.post1 psutil cloudpickle"
+  [tvm]="apache-tvm==0.27.0.post1 apache-tvm-ffi==0.1.14.post1 psutil cloudpickle xgboost"
   [iree]="iree-base-compiler==3.13.* iree-base-runtime==3.13.*"
   [xla]="jax[cpu]==0.10.*"
 )

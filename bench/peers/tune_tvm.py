@@ -24,17 +24,16 @@ def tune(path, trials):
 
     from peer_tvm import in_tvm_dialect
     with open(os.path.join(path, "program.py")) as file:
-        module = tvm.script.from_source(in_tvm_dialect(file.read()))
+        function = tvm.script.from_source(in_tvm_dialect(file.read()))
     with open(os.path.join(path, "workload.json")) as file:
         threads = json.load(file)["threads"]
-    main = module["main"]
-    buffers = [main.buffer_map[param] for param in main.params]
-    cpu = tvm.support.libinfo().get("LLVM_CPU", "") or host_cpu(tvm)
+    module = tvm.IRModule({"main": function.with_attr("global_symbol", "main")})
+    buffers = function.params
+    cpu = tvm.get_global_func("target.llvm_get_system_cpu")()
     target = tvm.target.Target({"kind": "llvm", "mcpu": cpu, "num-cores": threads})
     start = time.time()
     database = ms.tune_tir(mod=module, target=target, work_dir=os.path.join(path, "work"), max_trials_global=trials)
-    schedule = ms.tir_integration.compile_tir(database, module, target)
-    tvm.compile(schedule.mod, target=target).export_library(os.path.join(path, "library.tmp.so"))
+    tvm.compile(best_program(database), target=target).export_library(os.path.join(path, "library.tmp.so"))
     with open(os.path.join(path, "tuning.json"), "w") as file:
         json.dump({"seconds": time.time() - start, "trials": trials, "output_type": str(buffers[-1].dtype),
                    "shapes": [[int(extent) for extent in buffer.shape] for buffer in buffers]}, file)
@@ -42,8 +41,14 @@ def tune(path, trials):
     os.rename(os.path.join(path, "library.tmp.so"), os.path.join(path, "library.so"))
 
 
-def host_cpu(tvm):
-    return tvm.get_global_func("target.llvm_get_system_cpu")()
+def best_program(database):
+    """That of the fastest record."""
+    from tvm import s_tir
+    seconds = lambda record: sum(float(time) for time in record.run_secs) / len(record.run_secs)
+    record = min((record for record in database.get_all_tuning_records() if record.run_secs), key=seconds)
+    schedule = s_tir.Schedule(record.workload.mod)
+    record.trace.apply_to_schedule(schedule, remove_postproc=False)
+    return schedule.mod
 
 
 def main():

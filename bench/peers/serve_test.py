@@ -1,0 +1,69 @@
+"""serve.py with peers made for the test; needs nothing but Python itself. Run by serve_test.sh."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import serve  # noqa: E402
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit(f"FAILED: {what}")
+
+
+def test_block_drops_the_first_runs_and_goes_on_with_the_next_set():
+    seen = []
+    runs = [lambda: seen.append(0), lambda: seen.append(1), lambda: seen.append(2)]
+    answer = serve.run_block(runs, first=1, warmup_ns=0, block_ns=0)
+    check(seen == [1, 2], f"one run is dropped and one timed, of the sets in turn: {seen}")
+    check(len(answer["samples_ns"]) == 1 and answer["next"] == 0, f"what is left: {answer}")
+    check(answer["nanoseconds"] == answer["samples_ns"][0], "the samples make the block")
+    answer = serve.run_block(runs, first=0, warmup_ns=10**6, block_ns=3 * 10**6)
+    check(answer["nanoseconds"] >= 3 * 10**6, "a block lasts as long as asked for")
+    check(sum(answer["samples_ns"]) == answer["nanoseconds"], "no time between the samples is lost")
+
+
+class Peer:
+    version = "3"
+
+    def prepare(self, workload):
+        raise serve.Refused("no such operator")
+
+
+def test_answers():
+    session = serve.Session(Peer())
+    check(serve.answer(session, '{"do": "hello"}') == {"version": "3", "pid": os.getpid()}, "hello")
+    broken = serve.answer(session, '{"do": "run", "variant": 0, "set": 0}')
+    check(broken["error"].startswith("IndexError"), f"a run of nothing is an error: {broken}")
+    missing = serve.make_session("nobody", 2, [0, 1])
+    answer = serve.answer(missing, '{"do": "hello"}')
+    check(answer == {"error": "not installed: No module named 'peer_nobody'"}, f"who is not installed: {answer}")
+
+
+def test_process():
+    """A peer that prints, and is missing a package."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in {"serve.py": open(os.path.join(HERE, "serve.py")).read(),
+                           "peer_loud.py": "print('what libraries print')\nclass Peer:\n  version = '1'\n"
+                                           "  def __init__(self, threads, cpus): print(threads, cpus)\n",
+                           "peer_bare.py": "import package_that_nobody_has\n"}.items():
+            with open(os.path.join(folder, name), "w") as file:
+                file.write(text)
+        cpu = min(os.sched_getaffinity(0))
+        for name, key, value in (("loud", "version", "1"),
+                                 ("bare", "error", "not installed: No module named 'package_that_nobody_has'")):
+            done = subprocess.run([sys.executable, os.path.join(folder, "serve.py"), name, "--threads=1",
+                                   f"--cpus={cpu}"], input='{"do": "hello"}\n', capture_output=True, text=True)
+            check(done.returncode == 0, done.stderr)
+            check(json.loads(done.stdout)[key] == value, f"only answers are on standard output: {done.stdout}")
+
+
+if __name__ == "__main__":
+    test_block_drops_the_first_runs_and_goes_on_with_the_next_set()
+    test_answers()
+    test_process()
