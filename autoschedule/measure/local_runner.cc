@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -18,8 +19,9 @@
 namespace tilewright {
 namespace {
 
-// A candidate may need that much more time than its samples: to be opened, packed, run once and compared.
 constexpr size_t kMeasureInOnePiece = 16;
+// That are kept after they were measured.
+constexpr size_t kMostLibraries = 64;
 
 Measurement Failed(MeasureFailure failure, std::string message) {
   return {.failure = failure, .message = std::move(message)};
@@ -76,7 +78,7 @@ class Local : public Runner {
     for (size_t i = 0; i < candidates.size(); ++i) {
       if (results[i].ok()) results[i].seconds = std::move(seconds[i]);
     }
-    for (size_t i = 0; i < candidates.size(); ++i) unlink(LibraryPath(i).c_str());
+    ForgetOldest();
     return results;
   }
 
@@ -87,7 +89,7 @@ class Local : public Runner {
     return bytes;
   }
   std::string MemoryFlag(int64_t bytes) const { return absl::StrCat("--memory-bytes=", options_.memory_bytes + bytes); }
-  std::string LibraryPath(size_t candidate) const { return absl::StrCat(folder_.path(), "/", candidate, ".so"); }
+  std::string LibraryPath(uint64_t hash) const { return absl::StrCat(folder_.path(), "/", absl::Hex(hash), ".so"); }
 
   CompileRequest RequestFor(const Module& module) const {
     CompileRequest request;
@@ -97,34 +99,61 @@ class Local : public Runner {
     return request;
   }
 
+  // Compiles those of which there is no library yet.
   void Compile(std::span<const Module> candidates, const RunOptions& options, std::vector<Measurement>& results) {
+    std::vector<uint64_t> hashes, compiled;
     std::vector<std::string> requests;
-    for (size_t i = 0; i < candidates.size(); ++i) {
-      CompileRequest request = RequestFor(candidates[i]);
-      request.library = LibraryPath(i);
+    for (const Module& candidate : candidates) {
+      CompileRequest request = RequestFor(candidate);
+      hashes.push_back(request.hash);
+      if (libraries_.contains(request.hash) || std::ranges::find(compiled, request.hash) != compiled.end()) continue;
+      request.library = LibraryPath(request.hash);
+      compiled.push_back(request.hash);
       requests.push_back(ToLine(request));
     }
-    MachineLock::Guard working = lock_.Shared();
-    const std::vector<WorkerReply> replies = compilers_.Run(requests, options_.compile_timeout);
+    std::map<uint64_t, Measurement> outcomes;
+    if (!requests.empty()) {
+      MachineLock::Guard working = lock_.Shared();
+      const std::vector<WorkerReply> replies = compilers_.Run(requests, options_.compile_timeout);
+      for (size_t k = 0; k < compiled.size(); ++k) outcomes[compiled[k]] = Compiled(replies[k]);
+    }
+    for (const auto& [hash, outcome] : outcomes) {
+      if (outcome.ok()) libraries_[hash] = {.compiled = outcome};
+    }
+    ++runs_;
     for (size_t i = 0; i < candidates.size(); ++i) {
-      Measurement& result = results[i];
-      if (replies[i].outcome != WorkerReply::Outcome::kAnswered) {
-        result = Ended(replies[i], MeasureFailure::kCompileCrash, MeasureFailure::kCompileTimeout);
-        continue;
+      const auto library = libraries_.find(hashes[i]);
+      results[i] = library == libraries_.end() ? outcomes[hashes[i]] : library->second.compiled;
+      if (library == libraries_.end()) continue;
+      library->second.last_run = runs_;
+      if (options.most_spills >= 0 && results[i].spills > options.most_spills) {
+        results[i].failure = MeasureFailure::kSpills;
+        results[i].message = absl::StrCat(results[i].spills, " vector spills in inner loops");
       }
-      const auto answer = ReadWorkerAnswer(replies[i].text);
-      if (!answer.ok() || !answer->ok) {
-        result =
-            Failed(MeasureFailure::kCompileError, answer.ok() ? answer->error : std::string(answer.status().message()));
-        continue;
-      }
-      result.code_bytes = answer->code_bytes;
-      result.spills = static_cast<int>(answer->spills);
-      result.compile_seconds = answer->seconds;
-      if (options.most_spills >= 0 && result.spills > options.most_spills) {
-        result.failure = MeasureFailure::kSpills;
-        result.message = absl::StrCat(result.spills, " vector spills in inner loops");
-      }
+    }
+  }
+
+  static Measurement Compiled(const WorkerReply& reply) {
+    if (reply.outcome != WorkerReply::Outcome::kAnswered) {
+      return Ended(reply, MeasureFailure::kCompileCrash, MeasureFailure::kCompileTimeout);
+    }
+    const auto answer = ReadWorkerAnswer(reply.text);
+    if (!answer.ok() || !answer->ok) {
+      return Failed(MeasureFailure::kCompileError,
+                    answer.ok() ? answer->error : std::string(answer.status().message()));
+    }
+    return {.code_bytes = answer->code_bytes,
+            .spills = static_cast<int>(answer->spills),
+            .compile_seconds = answer->seconds};
+  }
+
+  // Libraries stay for a while: a search measures its best candidates again and again.
+  void ForgetOldest() {
+    while (libraries_.size() > kMostLibraries) {
+      const auto oldest =
+          std::ranges::min_element(libraries_, {}, [](const auto& entry) { return entry.second.last_run; });
+      unlink(LibraryPath(oldest->first).c_str());
+      libraries_.erase(oldest);
     }
   }
 
@@ -134,7 +163,7 @@ class Local : public Runner {
     std::vector<std::string> requests;
     for (size_t i = 0; i < candidates.size(); ++i) {
       if (!results[i].ok()) continue;
-      auto request = MeasureRequestFor(candidates[i], i, options);
+      auto request = MeasureRequestFor(candidates[i], options);
       if (!request.ok()) {
         results[i] = Failed(MeasureFailure::kRunError, std::string(request.status().message()));
         continue;
@@ -160,8 +189,8 @@ class Local : public Runner {
     }
   }
 
-  absl::StatusOr<MeasureRequest> MeasureRequestFor(const Module& candidate, size_t index, const RunOptions& options) {
-    MeasureRequest request{.library = LibraryPath(index),
+  absl::StatusOr<MeasureRequest> MeasureRequestFor(const Module& candidate, const RunOptions& options) {
+    MeasureRequest request{.library = LibraryPath(StructuralHash(candidate)),
                            .function = function_,
                            .tensors = params_,
                            .num_params = static_cast<int64_t>(params_.size()),
@@ -240,6 +269,13 @@ class Local : public Runner {
   const std::string function_;  // that is measured
   const std::vector<TensorSpec> params_;
   WorkerPool compilers_, measurer_;
+
+  struct Library {
+    Measurement compiled;  // without times
+    int64_t last_run = 0;
+  };
+  std::map<uint64_t, Library> libraries_;  // by the hash of the program
+  int64_t runs_ = 0;
 };
 
 }  // namespace

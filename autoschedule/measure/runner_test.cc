@@ -62,6 +62,11 @@ TEST(Runner, MeasuresCandidatesInTurn) {
   EXPECT_EQ(results[1].failure, MeasureFailure::kWrongResult);
   EXPECT_TRUE(results[1].seconds.empty());
   EXPECT_EQ(results[2].seconds.size(), 15u);
+  // The library is still there: nothing is compiled, or that would have taken another time.
+  const std::vector<Measurement> again = runner->Run({candidates, 1}, {.seconds = 1, .most_samples = 5});
+  EXPECT_EQ(again[0].seconds.size(), 5u);
+  EXPECT_EQ(again[0].compile_seconds, results[0].compile_seconds);
+  EXPECT_EQ(results[2].compile_seconds, results[0].compile_seconds);
 }
 
 TEST(Runner, BadCandidatesCostOnlyThemselves) {
