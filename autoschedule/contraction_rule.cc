@@ -240,7 +240,7 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
     padding[static_cast<size_t>(plan.row)] = Value(tile.rows);
     padding[static_cast<size_t>(plan.column)] = Value(tile_columns);
     padding[static_cast<size_t>(plan.depth)] = Value(group);
-    TW_RETURN_IF_REFUSED(sch.Apply("pad_einsum", {block, Value(padding)}));
+    TW_RETURN_IF_REFUSED(sch.Apply("pad_einsum_in_place", {block, Value(padding)}));
   }
 
   // Operands in the layout the tile reads: rows next to the innermost depth, columns in panels.

@@ -139,7 +139,7 @@ Outcome<Done> TensorSchedule::MakeStages(const std::vector<DescribedAccess>& acc
     const Value copy(Value::List{Value(written ? "read" : "write"), Value(0)});
     const IndexMap layout(std::move(inputs), std::move(outputs));
     TW_RETURN_IF_REFUSED(sch_.TransformLayout(stage, copy, layout));
-    // The copy runs along the new dimensions, so that pad_einsum can extend it.
+    // The copy runs along the new dimensions, so that pad_einsum_in_place can extend it.
     TW_RETURN_IF_REFUSED(sch_.TransformBlockLayout(stage, layout));
     const std::string scope = mapping_.intrin->description->params[p].buffer->scope.text();
     operands_.push_back({stage, written, constant, scope});
@@ -167,7 +167,7 @@ Outcome<Done> TensorSchedule::FuseIterators() {
   }
   TW_RETURN_IF_REFUSED(sch_.TransformBlockLayout(block_, IndexMap(std::move(inputs), std::move(outputs))));
   for (size_t i = 0; i < padding.size(); ++i) pads |= *ExtentOf(iterators()[i]) % *padding[i].As<int64_t>() != 0;
-  if (pads) TW_RETURN_IF_REFUSED(sch_.PadEinsum(block_, padding));
+  if (pads) TW_RETURN_IF_REFUSED(sch_.PadEinsumInPlace(block_, padding));
   return Done();
 }
 

@@ -11,7 +11,7 @@
 //       C[...] = C_reindex
 //
 // Steps: the mapping (autoschedule/tensor_mapping.h) gives each operand a layout by reindex and transform_layout and
-// the block its iterators by transform_block_layout; pad_einsum; tiles; blockize; cache reads and compute_at;
+// the block its iterators by transform_block_layout; pad_einsum_in_place; tiles; blockize; cache reads and compute_at;
 // decompose_reduction; tensorize. Copies of constant operands are made ahead of time.
 //
 // Choices, each after the block's name:

@@ -4,6 +4,7 @@
 #include "schedule/compute_inline.h"
 #include "schedule/hoist_prepack.h"
 #include "schedule/pad_einsum.h"
+#include "schedule/pad_einsum_in_place.h"
 #include "schedule/primitive_lists.h"
 #include "schedule/reverse_compute_inline.h"
 #include "schedule/set_scope.h"
@@ -98,12 +99,22 @@ std::vector<Primitive> MovementPrimitives() {
        kComputeAtArgs, ResultKind::kNone, Role::kTransform,
        [](Application& call) { return Move(call, ReverseComputeAt, ReverseComputeInline); }},
       {"pad_einsum",
-       "The iterators of a contraction are rounded up to multiples; operands fill up with zeros.",
+       "The iterators of a block are rounded up to multiples; it works on copies filled up with zeros.",
        {{"block", ArgKind::kBlock}, {"padding", ArgKind::kInts}},
        ResultKind::kNone,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
          Outcome<PadEinsumResult> result = PadEinsum(call.function(), call.Id(0), call.Ints(1));
+         if (!result.ok()) return result.refusal();
+         return call.Changed(result->function);
+       }},
+      {"pad_einsum_in_place",
+       "The iterators of a contraction are rounded up to multiples; the producers of operands fill up with zeros.",
+       {{"block", ArgKind::kBlock}, {"padding", ArgKind::kInts}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<PadEinsumInPlaceResult> result = PadEinsumInPlace(call.function(), call.Id(0), call.Ints(1));
          if (!result.ok()) return result.refusal();
          return call.Changed(result->function);
        }},

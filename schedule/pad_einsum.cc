@@ -3,12 +3,18 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "ir/analysis.h"
+#include "ir/arith/analyzer.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
+#include "schedule/cache_stage.h"
+#include "schedule/common_refusals.h"
 #include "schedule/loop_tree.h"
+#include "schedule/reducer.h"
 #include "verify/block_scope.h"
 
 namespace tilewright {
@@ -16,166 +22,27 @@ namespace {
 
 constexpr const char* kName = "pad_einsum";
 
-// New extents, by what they belong to.
-struct Padding {
-  std::unordered_map<Var, int64_t, IdentityHash, IdentityEqual> iterators;
-  std::map<uint32_t, int64_t> loops;  // by id
-  std::map<uint32_t, Expr> guards;    // of producers, by the block's id
-  std::unordered_map<Buffer, std::map<size_t, int64_t>, IdentityHash, IdentityEqual> buffers;  // by dimension
+using Extents = std::unordered_map<Var, Expr, IdentityHash, IdentityEqual>;
+
+struct PaddedBuffer {
+  Buffer buffer, padded;
+  std::vector<size_t> dims;  // that are padded
 };
 
-class EinsumPadder {
- public:
-  EinsumPadder(const Function& function, const BlockScope& scope, const ScopeChild& einsum)
-      : function_(function), scope_(scope), einsum_(einsum) {}
-
-  std::optional<Refusal> Plan(const std::vector<int64_t>& padding);
-  Function Apply() const;
-
- private:
-  Refusal No(const char* reason, std::vector<std::string> texts = {}) const {
-    return {kName, reason, {einsum_.id()}, {}, std::move(texts)};
-  }
-  // The iterator and its loop get the new extent.
-  std::optional<Refusal> PadIterator(const ScopeChild& child, size_t iterator, int64_t extent);
-  // Dimensions of buffers that padded iterators of the einsum index.
-  std::optional<Refusal> CollectBuffers();
-  std::optional<Refusal> PadProducer(const Buffer& buffer, const std::map<size_t, int64_t>& dims);
-
-  const Function& function_;
-  const BlockScope& scope_;
-  const ScopeChild& einsum_;
-  Padding plan_;
+// Everything that is to be changed.
+struct Plan {
+  Extents iterators;               // of the block, to their new extents
+  std::map<uint32_t, Expr> loops;  // by id
+  std::vector<PaddedBuffer> inputs, outputs;
 };
 
-bool IsSumOfProducts(const BlockNode& block) {
-  const auto* store = dyn_cast<StoreNode>(block.body);
-  if (store == nullptr || !block.init) return false;
-  const auto* add = dyn_cast<BinaryNode>(store->value);
-  if (add == nullptr || add->op != BinaryOp::kAdd) return false;
-  auto is_product = [](Expr e) {
-    while (const auto* cast_node = dyn_cast<CastNode>(e)) e = cast_node->value;
-    const auto* product = dyn_cast<BinaryNode>(e);
-    return product != nullptr && product->op == BinaryOp::kMul;
-  };
-  return is_product(add->a) || is_product(add->b);
-}
-
-std::optional<Refusal> EinsumPadder::PadIterator(const ScopeChild& child, size_t iterator, int64_t extent) {
-  const BlockNode& block = *child.realize->block;
-  const IterVar& iter = block.iter_vars[iterator];
-  for (const ForNode* loop : child.loops) {
-    if (child.realize->bindings[iterator].get() != loop->var.get()) continue;
-    const bool own =
-        IsInt(loop->min, 0) && AsInt(loop->extent) == AsInt(iter.domain.extent) && BlocksBelow(loop->body).size() == 1;
-    if (!own) break;
-    plan_.iterators[iter.var] = extent;
-    plan_.loops[loop->id] = extent;
-    return std::nullopt;
-  }
-  return No("the iterator {text0} of block {text1} is not bound to a loop of its own over its domain",
-            {iter.var.name(), block.name});
-}
-
-std::optional<Refusal> EinsumPadder::CollectBuffers() {
-  std::optional<Refusal> refusal;
-  auto visit = [&](const Buffer& buffer, const std::vector<Expr>& indices) {
-    for (size_t d = 0; d < indices.size(); ++d) {
-      for (const auto& [iterator, extent] : plan_.iterators) {
-        if (!UsesVar(indices[d], iterator)) continue;
-        const auto old = AsInt(buffer->shape[d]);
-        const auto* iter = &einsum_.realize->block->iter_vars[0];
-        while (!iter->var.same_as(iterator)) ++iter;
-        if (indices[d].get() != iterator.get() || old != AsInt(iter->domain.extent)) {
-          refusal = No("{text0} is not indexed by the iterator {text1} alone, over a whole dimension",
-                       {buffer->name, iterator.name()});
-          return;
-        }
-        plan_.buffers[buffer][d] = extent;
-      }
-    }
-  };
-  auto visit_all = [&](const Stmt& s) {
-    PreOrder(s, [&](const Stmt& stmt) {
-      if (const auto* store = dyn_cast<StoreNode>(stmt)) visit(store->buffer, store->indices);
-      return true;
-    });
-    PreOrderExprs(s, [&](const Expr& e) {
-      if (const auto* load = dyn_cast<LoadNode>(e)) visit(load->buffer, load->indices);
-      return true;
-    });
-  };
-  visit_all(einsum_.realize->block->init);
-  visit_all(einsum_.realize->block->body);
-  return refusal;
-}
-
-std::optional<Refusal> EinsumPadder::PadProducer(const Buffer& buffer, const std::map<size_t, int64_t>& dims) {
-  const std::vector<uint32_t> writers = scope_.Writers(buffer);
-  const bool is_output = std::find(writers.begin(), writers.end(), einsum_.id()) != writers.end();
-  if (writers.size() != 1) return No("{text0} is not written by exactly one block", {buffer->name});
-  if (is_output) return std::nullopt;
-  const ScopeChild& producer = *scope_.Find(writers[0]);
-  const BlockNode& block = *producer.realize->block;
-  const auto* store = dyn_cast<StoreNode>(block.body);
-  if (store == nullptr || block.init) return No("block {text0} does more than store one value", {block.name});
-  Expr guard;
-  for (const auto& [dim, extent] : dims) {
-    size_t iterator = 0;
-    while (iterator < block.iter_vars.size() && block.iter_vars[iterator].var.get() != store->indices[dim].get()) {
-      ++iterator;
-    }
-    if (iterator == block.iter_vars.size() || block.iter_vars[iterator].kind != IterKind::kSpatial ||
-        !IsInt(block.iter_vars[iterator].domain.min, 0) ||
-        AsInt(block.iter_vars[iterator].domain.extent) != AsInt(buffer->shape[dim])) {
-      return No("block {text0} does not write {text1} at a spatial iterator that runs over the whole dimension",
-                {block.name, buffer->name});
-    }
-    if (auto refusal = PadIterator(producer, iterator, extent)) return refusal;
-    const Expr inside = block.iter_vars[iterator].var < buffer->shape[dim];
-    guard = guard ? And(guard, inside) : inside;
-  }
-  plan_.guards[block.id] = guard;
-  return std::nullopt;
-}
-
-std::optional<Refusal> EinsumPadder::Plan(const std::vector<int64_t>& padding) {
-  const BlockNode& block = *einsum_.realize->block;
-  if (padding.size() != block.iter_vars.size()) {
-    Refusal refusal = No("{num0} paddings are given for the {num1} iterators of {block0}");
-    refusal.numbers = {std::ssize(padding), std::ssize(block.iter_vars)};
-    return refusal;
-  }
-  if (!IsSumOfProducts(block)) return No("{block0} does not add a product to its output");
-  for (size_t i = 0; i < padding.size(); ++i) {
-    const IterVar& iter = block.iter_vars[i];
-    if (padding[i] <= 0) {
-      Refusal refusal = No("the padding of the iterator {text0} is {num0}, which is not positive", {iter.var.name()});
-      refusal.numbers = {padding[i]};
-      return refusal;
-    }
-    if (padding[i] == 1) continue;
-    const auto extent = AsInt(iter.domain.extent);
-    if (!extent || !IsInt(iter.domain.min, 0)) {
-      return No("the domain of the iterator {text0} is not constant or does not start at 0", {iter.var.name()});
-    }
-    if (*extent % padding[i] == 0) continue;
-    if (auto refusal = PadIterator(einsum_, i, (*extent + padding[i] - 1) / padding[i] * padding[i])) return refusal;
-  }
-  if (auto refusal = CollectBuffers()) return refusal;
-  const auto& local = scope_.block()->alloc_buffers;
-  for (const auto& [buffer, dims] : plan_.buffers) {
-    if (std::none_of(local.begin(), local.end(), [&](const Buffer& b) { return b.same_as(buffer); })) {
-      return No("{text0} is not allocated by the block around {block0}", {buffer->name});
-    }
-    if (auto refusal = PadProducer(buffer, dims)) return refusal;
-  }
-  return std::nullopt;
-}
-
+// Buffers, extents of loops, and domains of the block's iterators.
 class PaddingRewriter : public Mutator {
  public:
-  PaddingRewriter(const Padding& plan, BufferMap buffers) : plan_(plan), buffers_(std::move(buffers)) {}
+  explicit PaddingRewriter(const Plan& plan) : plan_(plan) {
+    for (const PaddedBuffer& input : plan.inputs) buffers_.emplace(input.buffer, input.padded);
+    for (const PaddedBuffer& output : plan.outputs) buffers_.emplace(output.buffer, output.padded);
+  }
   Buffer MutateBuffer(const Buffer& buffer) override {
     const auto it = buffers_.find(buffer);
     return it == buffers_.end() ? buffer : it->second;
@@ -187,48 +54,287 @@ class PaddingRewriter : public Mutator {
     const auto it = plan_.loops.find(op->id);
     if (it == plan_.loops.end()) return mutated;
     ForNode::Fields fields = cast<ForNode>(mutated)->fields();
-    fields.extent = Const(op->extent.dtype(), it->second);
+    fields.extent = it->second;
     return For(std::move(fields));
   }
   Block MutateBlock(const Block& block) override {
     BlockNode::Fields fields = Mutator::MutateBlock(block)->fields();
     for (IterVar& iter : fields.iter_vars) {
       const auto it = plan_.iterators.find(iter.var);
-      if (it != plan_.iterators.end()) iter.domain.extent = Const(iter.domain.extent.dtype(), it->second);
-    }
-    if (const auto guard = plan_.guards.find(block->id); guard != plan_.guards.end()) {
-      const auto* store = cast<StoreNode>(fields.body);
-      const Expr zero = Const(store->value.dtype(), 0);
-      fields.body = Store(store->buffer, IfThenElse(guard->second, store->value, zero), store->indices);
+      if (it != plan_.iterators.end()) iter.domain.extent = it->second;
     }
     return Block(std::move(fields));
   }
 
  private:
-  const Padding& plan_;
-  const BufferMap buffers_;
+  const Plan& plan_;
+  BufferMap buffers_;
 };
 
-Function EinsumPadder::Apply() const {
-  BufferMap buffers;
-  for (const auto& [buffer, dims] : plan_.buffers) {
-    BufferNode::Fields fields = buffer->fields();
-    for (const auto& [dim, extent] : dims) fields.shape[dim] = Const(fields.shape[dim].dtype(), extent);
-    buffers.emplace(buffer, Buffer(std::move(fields)));
+// A nest over `shape` around a block that copies an element from one buffer to the other: the element itself, or zero
+// outside of `from` along `guarded`.
+Stmt MakeCopyNest(const Buffer& from, const Buffer& to, const std::string& name, const std::vector<Expr>& shape,
+                  const std::vector<size_t>& guarded, uint32_t* next_id) {
+  std::vector<ForNode::Fields> loops;
+  std::vector<Expr> bindings, indices;
+  BlockNode::Fields block;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const DataType type = shape[d].dtype();
+    const Var loop("i" + std::to_string(d), type), iter("v" + std::to_string(d), type);
+    loops.push_back({.id = (*next_id)++, .var = loop, .extent = shape[d]});
+    bindings.push_back(loop);
+    indices.push_back(iter);
+    block.iter_vars.push_back({iter, {Const(type, 0), shape[d]}, IterKind::kSpatial});
   }
-  return function_.WithBody(PaddingRewriter(plan_, std::move(buffers)).Mutate(function_->body), function_->next_id);
+  Expr inside;
+  for (const size_t d : guarded) {
+    const Expr condition = indices[d] < from->shape[d];
+    inside = inside ? And(inside, condition) : condition;
+  }
+  Expr value = from.Load(indices);
+  if (inside) value = IfThenElse(inside, value, Const(from->dtype, 0));
+  block.id = (*next_id)++;
+  block.name = name;
+  block.reads = {BufferRegion::Point(from, indices)};
+  block.writes = {BufferRegion::Point(to, indices)};
+  block.body = Store(to, value, indices);
+  return Nest(std::move(loops), Realize(std::move(bindings), True(), Block(std::move(block))));
+}
+
+// Whether `e` is zero wherever an element at an index that uses `iterator` is zero.
+bool IsZeroWithElements(const Expr& e, const Var& iterator) {
+  auto rest = [&](const Expr& part) { return IsZeroWithElements(part, iterator); };
+  if (const auto* load = dyn_cast<LoadNode>(e)) {
+    return std::ranges::any_of(load->indices, [&](const Expr& index) { return index.get() == iterator.get(); });
+  }
+  if (const auto* cast_node = dyn_cast<CastNode>(e)) return rest(cast_node->value);
+  const auto* binary = dyn_cast<BinaryNode>(e);
+  if (binary == nullptr) return false;
+  switch (binary->op) {
+    case BinaryOp::kMul:
+      return rest(binary->a) || rest(binary->b);
+    case BinaryOp::kAdd:
+    case BinaryOp::kSub:
+    case BinaryOp::kMin:
+    case BinaryOp::kMax:
+      return rest(binary->a) && rest(binary->b);
+    default:
+      return false;
+  }
+}
+
+class Planner {
+ public:
+  Planner(const BlockScope& scope, const ScopeChild& einsum)
+      : scope_(scope), einsum_(einsum), block_(*einsum.realize->block) {}
+
+  Outcome<Plan> Make(const std::vector<int64_t>& padding);
+
+ private:
+  Refusal No(const char* reason, std::vector<std::string> texts = {}, std::vector<int64_t> numbers = {}) const {
+    return {kName, reason, {einsum_.id()}, {}, std::move(texts), std::move(numbers)};
+  }
+  const IterVar* IteratorOf(const Expr& e) const {
+    for (const IterVar& iter : block_.iter_vars) {
+      if (iter.var.get() == e.get()) return &iter;
+    }
+    return nullptr;
+  }
+  std::optional<Refusal> CheckAccess(const BufferRegion& region) const;
+  std::optional<Refusal> PadIterator(size_t iterator, int64_t multiple);
+  std::optional<Refusal> PadBuffer(const BufferRegion& region, bool output);
+  std::optional<Refusal> CheckReduction() const;
+  std::optional<Refusal> CheckOthers() const;
+
+  const BlockScope& scope_;
+  const ScopeChild& einsum_;
+  const BlockNode& block_;
+  Plan plan_;
+};
+
+// Indices are iterators and constants, and the buffer is new.
+std::optional<Refusal> Planner::CheckAccess(const BufferRegion& region) const {
+  for (const Range& range : region.region) {
+    if (!IsInt(range.extent, 1) || (IteratorOf(range.min) == nullptr && !AsInt(range.min))) {
+      return No("{block0} uses {text0} at more than iterators and constants", {region.buffer->name});
+    }
+  }
+  auto uses = [&](const BufferRegion& other) { return other.buffer.same_as(region.buffer); };
+  if (std::ranges::count_if(block_.reads, uses) + std::ranges::count_if(block_.writes, uses) > 1) {
+    return No("{block0} uses {text0} more than once", {region.buffer->name});
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> Planner::PadIterator(size_t iterator, int64_t multiple) {
+  const IterVar& iter = block_.iter_vars[iterator];
+  const DataType type = iter.domain.extent.dtype();
+  const Expr factor = Const(type, multiple);
+  arith::Analyzer analyzer;
+  const Expr extent = analyzer.Simplify(FloorDiv(iter.domain.extent + (multiple - 1), factor) * factor);
+  if (analyzer.CanProveEqual(extent, iter.domain.extent)) return std::nullopt;
+  for (const ForNode* loop : einsum_.loops) {
+    if (einsum_.realize->bindings[iterator].get() != loop->var.get()) continue;
+    if (!IsInt(loop->min, 0) || !IsInt(iter.domain.min, 0) ||
+        !analyzer.CanProveEqual(loop->extent, iter.domain.extent) || BlocksBelow(loop->body).size() != 1) {
+      break;
+    }
+    plan_.iterators[iter.var] = extent;
+    plan_.loops[loop->id] = CastTo(loop->extent.dtype(), extent);
+    return std::nullopt;
+  }
+  return No("the iterator {text0} is not bound to a loop of its own over its domain", {iter.var.name()});
+}
+
+std::optional<Refusal> Planner::PadBuffer(const BufferRegion& region, bool output) {
+  const std::string& name = region.buffer->name;
+  std::vector<Expr> shape = region.buffer->shape;
+  PaddedBuffer padded{region.buffer, {}, {}};
+  bool whole = true;
+  for (size_t d = 0; d < region.region.size(); ++d) {
+    const IterVar* iter = IteratorOf(region.region[d].min);
+    const bool covers =
+        iter == nullptr ? IsInt(shape[d], 1) : arith::Analyzer().CanProveEqual(iter->domain.extent, shape[d]);
+    whole = whole && covers;
+    if (iter == nullptr || !plan_.iterators.contains(iter->var)) continue;
+    if (!covers) {
+      return No("{text0} is not indexed by the iterator {text1} over a whole dimension", {name, iter->var.name()});
+    }
+    padded.dims.push_back(d);
+    shape[d] = CastTo(shape[d].dtype(), plan_.iterators[iter->var]);
+  }
+  if (padded.dims.empty()) return std::nullopt;
+  if (output && !whole) return No("{block0} does not write all of {text0}", {name});
+  padded.padded = Buffer(name + "_pad", std::move(shape), region.buffer->dtype, region.buffer->scope);
+  (output ? plan_.outputs : plan_.inputs).push_back(std::move(padded));
+  return std::nullopt;
+}
+
+// What the iterations of padded reduce iterators add is nothing.
+std::optional<Refusal> Planner::CheckReduction() const {
+  std::vector<const IterVar*> padded;
+  for (const IterVar& iter : block_.iter_vars) {
+    if (iter.kind != IterKind::kSpatial && plan_.iterators.contains(iter.var)) padded.push_back(&iter);
+  }
+  if (padded.empty()) return std::nullopt;
+  if (!IsReduction(scope_, einsum_))
+    return No("{block0} is no reduction, but the iterator {text0} is padded", {padded[0]->var.name()});
+  const Outcome<Reducer> reducer = DetectReducer(kName, block_);
+  if (!reducer.ok()) return reducer.refusal();
+  for (const IterVar* iter : padded) {
+    for (const Reducer::Component& component : reducer->components) {
+      const auto* sum = dyn_cast<BinaryNode>(component.combined);
+      if (sum == nullptr || sum->op != BinaryOp::kAdd || !IsZeroWithElements(component.value, iter->var)) {
+        return No("zeros along the padded iterator {text0} change what {block0} computes", {iter->var.name()});
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+// The copies of inputs are made before the outermost loop, those of outputs after it.
+std::optional<Refusal> Planner::CheckOthers() const {
+  for (const ScopeChild& child : scope_.children()) {
+    const bool together = !child.loops.empty() && !einsum_.loops.empty() && child.loops[0] == einsum_.loops[0];
+    auto writes = [&](const PaddedBuffer& padded) {
+      return std::ranges::any_of(child.realize->block->writes,
+                                 [&](const BufferRegion& region) { return region.buffer.same_as(padded.buffer); });
+    };
+    for (const PaddedBuffer& input : plan_.inputs) {
+      if (together && writes(input)) {
+        return No("block {text0}, in the same loop, writes {text1}", {child.realize->block->name, input.buffer->name});
+      }
+    }
+    for (const PaddedBuffer& output : plan_.outputs) {
+      if (child.id() != einsum_.id() && writes(output)) {
+        return No("block {text0} writes {text1} too", {child.realize->block->name, output.buffer->name});
+      }
+    }
+    if (!together && child.id() != einsum_.id()) continue;
+    for (const std::vector<PaddedBuffer>* all : {&plan_.inputs, &plan_.outputs}) {
+      for (const PaddedBuffer& padded : *all) {
+        if (const char* reason = WhyCannotUseCache(*child.realize->block, padded.buffer, padded.padded->scope)) {
+          return Refusal{kName, reason, {child.id()}, {}, {padded.buffer->name}};
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+Outcome<Plan> Planner::Make(const std::vector<int64_t>& padding) {
+  if (padding.size() != block_.iter_vars.size()) {
+    return No("{num0} paddings are given for the {num1} iterators of {block0}", {},
+              {std::ssize(padding), std::ssize(block_.iter_vars)});
+  }
+  for (size_t i = 0; i < padding.size(); ++i) {
+    if (padding[i] <= 0) {
+      return No("the padding of the iterator {text0} is {num0}, which is not positive",
+                {block_.iter_vars[i].var.name()}, {padding[i]});
+    }
+  }
+  if (!HasTrivialBindings(*einsum_.realize, einsum_.loops)) {
+    return No("the bindings of {block0} are not loops by themselves");
+  }
+  if (!IsTrue(einsum_.realize->predicate)) {
+    return Refusal{kName, "{block0} has the predicate {expr0}", {einsum_.id()}, {einsum_.realize->predicate}};
+  }
+  for (const std::vector<BufferRegion>* regions : {&block_.reads, &block_.writes}) {
+    for (const BufferRegion& region : *regions) {
+      if (auto refusal = CheckAccess(region)) return *refusal;
+    }
+  }
+  for (size_t i = 0; i < padding.size(); ++i) {
+    if (auto refusal = PadIterator(i, padding[i])) return *refusal;
+  }
+  for (const BufferRegion& region : block_.reads) {
+    if (auto refusal = PadBuffer(region, /*output=*/false)) return *refusal;
+  }
+  for (const BufferRegion& region : block_.writes) {
+    if (auto refusal = PadBuffer(region, /*output=*/true)) return *refusal;
+  }
+  if (auto refusal = CheckReduction()) return *refusal;
+  if (auto refusal = CheckOthers()) return *refusal;
+  return std::move(plan_);
 }
 
 }  // namespace
 
 Outcome<PadEinsumResult> PadEinsum(const Function& function, uint32_t block, const std::vector<int64_t>& padding) {
-  const Path path = FindPath(function, block);
-  if (path.empty()) return Refusal{kName, "the block no longer exists", {block}};
-  if (path.size() == 1) return Refusal{kName, "{block0} is the root block", {block}};
+  const Outcome<Path> path = PathToInnerBlock(kName, function, block);
+  if (!path.ok()) return path.refusal();
   const BlockScope scope = BlockScope::Around(function, block);
-  EinsumPadder padder(function, scope, *scope.Find(block));
-  if (auto refusal = padder.Plan(padding)) return *refusal;
-  return PadEinsumResult{padder.Apply()};
+  const ScopeChild& einsum = *scope.Find(block);
+  const Outcome<Plan> plan = Planner(scope, einsum).Make(padding);
+  if (!plan.ok()) return plan.refusal();
+
+  uint32_t next_id = function->next_id;
+  std::vector<Stmt> before, after;
+  std::vector<Buffer> allocated;
+  for (const PaddedBuffer& input : plan->inputs) {
+    before.push_back(
+        MakeCopyNest(input.buffer, input.padded, input.padded->name, input.padded->shape, input.dims, &next_id));
+    allocated.push_back(input.padded);
+  }
+  for (const PaddedBuffer& output : plan->outputs) {
+    after.push_back(
+        MakeCopyNest(output.padded, output.buffer, output.padded->name, output.buffer->shape, {}, &next_id));
+    allocated.push_back(output.padded);
+  }
+  const StmtNode* nest = einsum.loops.empty() ? static_cast<const StmtNode*>(einsum.realize) : einsum.loops[0];
+  std::vector<Stmt> stmts;
+  const auto* seq = dyn_cast<SeqNode>(scope.block()->body);
+  for (const Stmt& stmt : seq != nullptr ? seq->stmts : std::vector<Stmt>{scope.block()->body}) {
+    if (stmt.get() != nest) {
+      stmts.push_back(stmt);
+      continue;
+    }
+    stmts.insert(stmts.end(), before.begin(), before.end());
+    stmts.push_back(PaddingRewriter(*plan).Mutate(stmt));
+    stmts.insert(stmts.end(), after.begin(), after.end());
+  }
+  return PadEinsumResult{
+      WithScopeBody(function, *scope.block(), Sequence(std::move(stmts)), std::move(allocated), next_id)};
 }
 
 }  // namespace tilewright

@@ -1,26 +1,27 @@
-// pad_einsum: rounds the iterators of a contraction up to multiples, so that tiles divide them.
+// pad_einsum: rounds the iterators of a block up to multiples, on padded copies of the buffers that it uses.
 //
-// Why: a tensor instruction has a fixed size. The producers of the operands fill up with zeros, which add nothing; what
-// the output gets beyond its end is never read.
+// Why: a tensor instruction has a fixed size. Copies of the operands are filled up with zeros, which add nothing; the
+// result is computed in a larger buffer, of which the part that counts is copied.
 //
 //   with the padding [4, 1, 1]
 //
-//   for i, k in T.grid(14, 8):                        for i, k in T.grid(16, 8):
-//       with T.block("A_copy"):                           with T.block("A_copy"):
-//           A_copy[vi, vk] = A[vi, vk]                        A_copy[vi, vk] = T.if_then_else(vi < 14, A[vi, vk], 0)
-//   for i, j, k in T.grid(14, 8, 8):          ->      for i, j, k in T.grid(16, 8, 8):
-//       with T.block("C_copy"):                           with T.block("C_copy"):
-//           C_copy[vi, vj] += A_copy[vi, vk] * ...            C_copy[vi, vj] += A_copy[vi, vk] * ...
-//   for i, j in T.grid(14, 8):                        for i, j in T.grid(14, 8):
-//       ... C[vi, vj] = C_copy[vi, vj]                    ... C[vi, vj] = C_copy[vi, vj]
+//                                                     for i0, i1 in T.grid(16, 8):
+//                                                         with T.block("A_pad"):
+//                                                             A_pad[v0, v1] = T.if_then_else(v0 < 14, A[v0, v1], 0)
+//   for i, j, k in T.grid(14, 8, 8):                  for i, j, k in T.grid(16, 8, 8):
+//       with T.block("C"):                    ->          with T.block("C"):
+//           C[vi, vj] += A[vi, vk] * B[vk, vj]                C_pad[vi, vj] += A_pad[vi, vk] * B[vk, vj]
+//                                                     for i0, i1 in T.grid(14, 8):
+//                                                         with T.block("C_pad"):
+//                                                             C[v0, v1] = C_pad[v0, v1]
 //
-// with A_copy and C_copy enlarged to 16 rows.
+// pad_einsum_in_place (pad_einsum_in_place.h) enlarges the buffers that are there instead.
 //
-// Conditions: the block adds a product of two factors to its output and has an init; a padded iterator is bound to a
-// loop of its own over its whole domain, which starts at 0 and has a constant extent; the loop contains no other block;
-// buffers are indexed by padded iterators alone, along dimensions of just that extent, and are allocated by the scope;
-// nobody else writes the output; each padded operand has one producer, a single store without init, which writes it at
-// spatial iterators that are bound in the same way. A padding is positive; one per iterator.
+// Conditions: each buffer is used once, at iterators of the block and constants; the bindings are loops, or constants
+// of iterators with one value, without a predicate; a padded iterator has loops of its own over its domain, which
+// starts at 0, and indexes dimensions of its extent; what is written is all of the output; where a reduce iterator is
+// padded, the block sums up terms that a factor with this index makes zero; nobody below the outermost loop writes what
+// the block reads, and nobody else what it writes. A padding is positive; one for each iterator.
 //
 // All ids survive.
 #pragma once

@@ -14,27 +14,12 @@ namespace {
 constexpr char kProgram[] = R"(
 @T.prim_func
 def main(A: T.Buffer((14, 9), "float32"), B: T.Buffer((9, 5), "float32"), C: T.Buffer((14, 5), "float32")):
-    A_copy = T.alloc_buffer((14, 9), "float32")
-    B_copy = T.alloc_buffer((9, 5), "float32")
-    C_copy = T.alloc_buffer((14, 5), "float32")
-    for i, k in T.grid(14, 9):
-        with T.block("A_copy"):
-            vi, vk = T.axis.remap("SS", [i, k])
-            A_copy[vi, vk] = A[vi, vk]
-    for k, j in T.grid(9, 5):
-        with T.block("B_copy"):
-            vk, vj = T.axis.remap("SS", [k, j])
-            B_copy[vk, vj] = B[vk, vj]
     for i, j, k in T.grid(14, 5, 9):
         with T.block("product"):
             vi, vj, vk = T.axis.remap("SSR", [i, j, k])
             with T.init():
-                C_copy[vi, vj] = T.float32(0)
-            C_copy[vi, vj] += A_copy[vi, vk] * B_copy[vk, vj]
-    for i, j in T.grid(14, 5):
-        with T.block("C"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            C[vi, vj] = C_copy[vi, vj]
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] += A[vi, vk] * B[vk, vj]
 )";
 
 Function Program(std::string_view from = "", std::string_view to = "") {
@@ -43,38 +28,31 @@ Function Program(std::string_view from = "", std::string_view to = "") {
   return ParseOrDie(text).functions()[0];
 }
 
-TEST(PadEinsum, RoundsUpAndFillsWithZeros) {
+TEST(PadEinsum, CopiesWhatIsPadded) {
   const Function before = Program();
-  Outcome<PadEinsumResult> after = PadEinsum(before, *GetBlock(before, "product"), {4, 4, 1});
+  Outcome<PadEinsumResult> after = PadEinsum(before, *GetBlock(before, "product"), {4, 1, 1});
   ASSERT_TRUE(after.ok()) << after.refusal().reason;
   const Function expected = ParseOrDie(R"(
 @T.prim_func
 def main(A: T.Buffer((14, 9), "float32"), B: T.Buffer((9, 5), "float32"), C: T.Buffer((14, 5), "float32")):
-    A_copy = T.alloc_buffer((16, 9), "float32")
-    B_copy = T.alloc_buffer((9, 8), "float32")
-    C_copy = T.alloc_buffer((16, 8), "float32")
-    for i, k in T.grid(16, 9):
-        with T.block("A_copy"):
-            vi, vk = T.axis.remap("SS", [i, k])
-            T.reads(A[vi, vk])
-            T.writes(A_copy[vi, vk])
-            A_copy[vi, vk] = T.if_then_else(vi < 14, A[vi, vk], T.float32(0))
-    for k, j in T.grid(9, 8):
-        with T.block("B_copy"):
-            vk, vj = T.axis.remap("SS", [k, j])
-            T.reads(B[vk, vj])
-            T.writes(B_copy[vk, vj])
-            B_copy[vk, vj] = T.if_then_else(vj < 5, B[vk, vj], T.float32(0))
-    for i, j, k in T.grid(16, 8, 9):
+    A_pad = T.alloc_buffer((16, 9), "float32")
+    C_pad = T.alloc_buffer((16, 5), "float32")
+    for i0, i1 in T.grid(16, 9):
+        with T.block("A_pad"):
+            v0, v1 = T.axis.remap("SS", [i0, i1])
+            T.reads(A[v0, v1])
+            T.writes(A_pad[v0, v1])
+            A_pad[v0, v1] = T.if_then_else(v0 < 14, A[v0, v1], T.float32(0))
+    for i, j, k in T.grid(16, 5, 9):
         with T.block("product"):
             vi, vj, vk = T.axis.remap("SSR", [i, j, k])
             with T.init():
-                C_copy[vi, vj] = T.float32(0)
-            C_copy[vi, vj] += A_copy[vi, vk] * B_copy[vk, vj]
-    for i, j in T.grid(14, 5):
-        with T.block("C"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            C[vi, vj] = C_copy[vi, vj]
+                C_pad[vi, vj] = T.float32(0)
+            C_pad[vi, vj] += A_pad[vi, vk] * B[vk, vj]
+    for i0, i1 in T.grid(14, 5):
+        with T.block("C_pad"):
+            v0, v1 = T.axis.remap("SS", [i0, i1])
+            C[v0, v1] = C_pad[v0, v1]
 )")
                                 .functions()[0];
   Mismatch mismatch;
@@ -93,6 +71,32 @@ TEST(PadEinsum, ComputesTheSame) {
   }
 }
 
+// Any block of this form: no reduction, constants as indices, symbolic extents, other blocks in an outer loop.
+TEST(PadEinsum, PadsElementwiseBlocks) {
+  const Function before = ParseOrDie(R"(
+@T.prim_func
+def main(a: T.handle, B: T.Buffer((9, 1), "float32"), c: T.handle, n: T.int32):
+    A = T.match_buffer(a, (n, 9), "float32")
+    C = T.match_buffer(c, (n, 9), "float32")
+    S = T.alloc_buffer((n, 9), "float32")
+    for i in range(n):
+        for j in range(9):
+            with T.block("product"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                S[vi, vj] = A[vi, vj] + B[vj, 0]
+        for j in range(9):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = S[vi, vj]
+)")
+                              .functions()[0];
+  Outcome<PadEinsumResult> after = PadEinsum(before, *GetBlock(before, "product"), {1, 4});
+  ASSERT_TRUE(after.ok()) << after.refusal().reason;
+  EXPECT_TRUE(GetBlock(after->function, "A_pad").ok());
+  EXPECT_TRUE(GetBlock(after->function, "S_pad").ok());
+  testing::ExpectEquivalent(before, after->function, {.dims = {{"n", 3}}});
+}
+
 std::string Reason(const Function& function, std::vector<int64_t> padding = {4, 4, 1}) {
   Outcome<PadEinsumResult> result = PadEinsum(function, *GetBlock(function, "product"), padding);
   return result.ok() ? "accepted" : result.refusal().reason;
@@ -101,15 +105,28 @@ std::string Reason(const Function& function, std::vector<int64_t> padding = {4, 
 TEST(PadEinsum, Refuses) {
   EXPECT_EQ(Reason(Program(), {4, 4}), "{num0} paddings are given for the {num1} iterators of {block0}");
   EXPECT_EQ(Reason(Program(), {4, 0, 1}), "the padding of the iterator {text0} is {num0}, which is not positive");
-  EXPECT_EQ(Reason(Program("C_copy[vi, vj] += A_copy[vi, vk] * B_copy[vk, vj]",
-                           "C_copy[vi, vj] += A_copy[vi, vk] + B_copy[vk, vj]")),
-            "{block0} does not add a product to its output");
-  EXPECT_EQ(Reason(Program("A_copy[vi, vk] * B_copy", "A_copy[13 - vi, vk] * B_copy")),
-            "{text0} is not indexed by the iterator {text1} alone, over a whole dimension");
-  EXPECT_EQ(Reason(Program("A_copy[vi, vk] * B_copy", "A[vi, vk] * B_copy")),
-            "{text0} is not allocated by the block around {block0}");
-  EXPECT_EQ(Reason(Program("A_copy[vi, vk] = A[vi, vk]", "A_copy[13 - vi, vk] = A[vi, vk]")),
-            "block {text0} does not write {text1} at a spatial iterator that runs over the whole dimension");
+  EXPECT_EQ(Reason(Program("A[vi, vk] * B", "A[13 - vi, vk] * B")),
+            "{block0} uses {text0} at more than iterators and constants");
+  EXPECT_EQ(Reason(Program("            with T.init():\n                C[vi, vj] = T.float32(0)\n", "")),
+            "{block0} uses {text0} more than once");
+  EXPECT_EQ(Reason(Program("A: T.Buffer((14, 9)", "A: T.Buffer((20, 9)")),
+            "{text0} is not indexed by the iterator {text1} over a whole dimension");
+  EXPECT_EQ(Reason(Program("C: T.Buffer((14, 5)", "C: T.Buffer((14, 6)"), {4, 1, 1}),
+            "{block0} does not write all of {text0}");
+  EXPECT_EQ(Reason(Program("            with T.init", "            T.where(i < 13)\n            with T.init")),
+            "{block0} has the predicate {expr0}");
+}
+
+// The peer pads these with zeros all the same.
+TEST(PadEinsum, RefusesWhereZerosCount) {
+  EXPECT_EQ(Reason(Program(), {1, 1, 4}), "accepted");
+  const char* reason = "zeros along the padded iterator {text0} change what {block0} computes";
+  EXPECT_EQ(Reason(Program("C[vi, vj] += A[vi, vk] * B[vk, vj]", "C[vi, vj] += A[vi, vk] * B[vk, vj] + T.float32(1)"),
+                   {1, 1, 4}),
+            reason);
+  EXPECT_EQ(Reason(Program("C[vi, vj] += A[vi, vk] * B[vk, vj]", "C[vi, vj] = T.max(C[vi, vj], A[vi, vk] * B[vk, vj])"),
+                   {1, 1, 4}),
+            reason);
 }
 
 }  // namespace

@@ -360,6 +360,10 @@ Outcome<std::monostate> Schedule::TransformBlockLayout(Value block, IndexMap ind
 Outcome<std::monostate> Schedule::PadEinsum(Value block, std::vector<Value> padding) {
   return None("pad_einsum", {block, std::move(padding)});
 }
+
+Outcome<std::monostate> Schedule::PadEinsumInPlace(Value block, std::vector<Value> padding) {
+  return None("pad_einsum_in_place", {block, std::move(padding)});
+}
 Outcome<std::monostate> Schedule::HoistPrepack(Value block) { return None("hoist_prepack", {block}); }
 
 Outcome<BlockRv> Schedule::DecomposePadding(Value block, LoopRv loop) {

@@ -122,6 +122,7 @@ class Schedule {
   Outcome<std::monostate> TransformLayout(Value block, Value buffer, IndexMap index_map, Value pad_value = {});
   Outcome<std::monostate> TransformBlockLayout(Value block, IndexMap index_map);
   Outcome<std::monostate> PadEinsum(Value block, std::vector<Value> padding);
+  Outcome<std::monostate> PadEinsumInPlace(Value block, std::vector<Value> padding);
   Outcome<std::monostate> HoistPrepack(Value block);
   Outcome<BlockRv> DecomposePadding(Value block, LoopRv loop);
   Outcome<std::monostate> StorageAlign(Value block, int buffer_index, int axis, int factor, int offset);

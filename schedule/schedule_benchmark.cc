@@ -138,7 +138,7 @@ Outcome<Done> MakeCandidate(const Workload& workload, Staged& staged) {
   Value::List padding(workload.rows.size() + workload.columns.size() + workload.inner.size(), Value(1));
   padding[static_cast<size_t>(row)] = tile.rows;
   padding[static_cast<size_t>(column)] = tile.columns;
-  TW_RETURN_IF_REFUSED(sch.PadEinsum(staged.block, padding));
+  TW_RETURN_IF_REFUSED(sch.PadEinsumInPlace(staged.block, padding));
   std::vector<int> row_dims = workload.rows, column_dims = workload.columns;
   row_dims.insert(row_dims.end(), workload.inner.begin(), workload.inner.end());
   column_dims.insert(column_dims.end(), workload.inner.begin(), workload.inner.end());

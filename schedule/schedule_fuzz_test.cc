@@ -152,7 +152,7 @@ class Fuzzer {
       case 22: {
         Value::List padding;
         for (size_t i = 0; i < FindBlock(block).iter_vars.size(); ++i) padding.push_back(Factor());
-        return Try("pad_einsum", {block, padding});
+        return Try(Coin() ? "pad_einsum" : "pad_einsum_in_place", {block, padding});
       }
       case 33:
         return Try("read_at", {loop(), block, Small(), "local"});
