@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,8 @@ class Reader {
         std::any_of(list.items.begin(), list.items.end(), [](const script::PyExprPtr& item) { return IsPair(*item); });
     std::vector<Expr> outputs;
     for (const script::PyExprPtr& item : list.items) {
+      // Where the peer would split memory into axes of its own: memory is flat here.
+      if (item->kind == Kind::kAttribute && item->text == "AXIS_SEPARATOR") continue;
       const bool pair = IsPair(*item);
       outputs.push_back(Eval(pair ? *item->items[0] : *item));
       if (ranges) outputs.push_back(pair ? Eval(*item->items[1]) : outputs.back() + 1);
@@ -82,9 +85,34 @@ class Reader {
       }
       case Kind::kBinary:
         return EvalBinary(e);
+      case Kind::kCall:
+        return EvalCall(e);
       default:
         return Fail(e, "expected an expression of the lambda's parameters");
     }
+  }
+
+  // T.float32(0), T.floordiv(i, 4), T.floormod(i, 4), T.min(i, j), T.max(i, j)
+  Expr EvalCall(const PyExpr& e) {
+    const PyExpr& callee = *e.items[0];
+    const auto fail = [&] { return Fail(e, "expected an expression of the lambda's parameters"); };
+    if (callee.kind != Kind::kAttribute || !e.keywords.empty() || e.items.size() < 2) return fail();
+    const Expr a = Eval(*e.items[1]);
+    if (!result_.error.empty()) return a;
+    if (e.items.size() == 2) {
+      const std::optional<DataType> dtype = DataType::Parse(callee.text);
+      const bool constant = isa<IntImmNode>(a) || isa<FloatImmNode>(a);
+      return dtype && dtype->is_scalar() && constant ? CastTo(*dtype, a) : fail();
+    }
+    if (e.items.size() != 3) return fail();
+    const Expr b = Eval(*e.items[2]);
+    if (!result_.error.empty()) return b;
+    if (a.dtype() != b.dtype() || !a.dtype().is_integer()) return Fail(e, "the operands are no integers of one type");
+    if (callee.text == "min") return Min(a, b);
+    if (callee.text == "max") return Max(a, b);
+    if (callee.text != "floordiv" && callee.text != "floormod") return fail();
+    if (IsInt(b, 0)) return Fail(*e.items[2], "division by zero");
+    return callee.text == "floordiv" ? FloorDiv(a, b) : FloorMod(a, b);
   }
 
   Expr EvalBinary(const PyExpr& e) {

@@ -15,7 +15,8 @@ struct IndexMapReading {
   std::string error;  // about the text at `offset`
 };
 
-// Inputs are int32. Operators: + - * // %, negation; literals; one result or a tuple (list) of them. A lambda without
+// Inputs are int32. Operators: + - * // %, negation; literals, also as T.float32(0); T.floordiv, T.floormod, T.min and
+// T.max; one result or a tuple (list) of them, in which IndexMap.AXIS_SEPARATOR changes nothing. A lambda without
 // parameters may give a number of any type: the value of padding.
 IndexMapReading ReadIndexMap(const script::PyExpr& lambda);
 

@@ -12,6 +12,11 @@
 namespace tilewright {
 namespace {
 
+// Traces of the peer write block=... where its own functions say scope_block=...
+bool IsCalled(const ArgSpec& arg, std::string_view keyword) {
+  return arg.name == keyword || (keyword == "block" && std::string_view(arg.name) == "scope_block");
+}
+
 using script::PyExpr;
 using script::PyExprPtr;
 using script::PyStmt;
@@ -93,12 +98,31 @@ class Runner {
     }
     const auto* values = value.As<Value::List>();
     const size_t count = values == nullptr ? 1 : values->size();
+    const auto rest = std::ranges::find_if(target.items, [](const auto& item) { return item->kind == Kind::kStarred; });
+    if (rest != target.items.end() && values != nullptr && count + 1 >= target.items.size()) {
+      return AssignRest(target, rest - target.items.begin(), *values);
+    }
     if (values == nullptr || count != target.items.size()) {
       return Fail(target.offset, "there are " + std::to_string(target.items.size()) + " names for " +
                                      (values == nullptr ? "one value" : std::to_string(count) + " values"));
     }
     for (size_t i = 0; i < count; ++i) {
       if (!Assign(*target.items[i], (*values)[i])) return false;
+    }
+    return true;
+  }
+
+  // *outer, inner = values: the starred name, at `rest`, takes what the others leave.
+  bool AssignRest(const PyExpr& target, size_t rest, const Value::List& values) {
+    const size_t after = target.items.size() - rest - 1, end = values.size() - after;
+    for (size_t i = 0; i < target.items.size(); ++i) {
+      if (i == rest) {
+        const auto begin = values.begin();
+        const Value::List taken(begin + static_cast<ptrdiff_t>(rest), begin + static_cast<ptrdiff_t>(end));
+        if (!Assign(*target.items[i]->items[0], Value(taken))) return false;
+      } else if (!Assign(*target.items[i], values[i < rest ? i : end + i - rest - 1])) {
+        return false;
+      }
     }
     return true;
   }
@@ -264,6 +288,10 @@ class Runner {
     if (callee.kind == Kind::kAttribute && callee.text == "index_map" && e.items.size() == 2) {
       return Eval(*e.items[1], out);  // T.index_map(lambda ...)
     }
+    if (callee.kind == Kind::kAttribute && e.items.size() == 2 && e.keywords.empty() && !IsSchedule(*callee.items[0]) &&
+        DataType::Parse(callee.text)) {
+      return Eval(*e.items[1], out);  // T.int32(4)
+    }
     if (callee.kind != Kind::kAttribute || !IsSchedule(*callee.items[0])) {
       return Fail(e.offset, "expected a call of a primitive of the schedule");
     }
@@ -334,7 +362,7 @@ class Runner {
         continue;
       }
       const auto spec =
-          std::ranges::find_if(primitive.args, [&](const ArgSpec& arg) { return arg.name == e.keywords[k]; });
+          std::ranges::find_if(primitive.args, [&](const ArgSpec& arg) { return IsCalled(arg, e.keywords[k]); });
       if (spec == primitive.args.end()) {
         return Fail(offset, std::string(primitive.name) + " has no argument " + e.keywords[k]);
       }

@@ -32,6 +32,8 @@ def apply_trace(sch: tir.Schedule) -> None:
   sch.reorder(l6, l2, l7, l3)
   sch.enter_postproc()
   sch.unannotate(block_or_loop=b0, ann_key="hint")
+  b8 = sch.get_sblock(name="root", func_name="main")
+  b9, = sch.get_output_blocks(block=b8)
 )";
   constexpr std::string_view kWritten = R"(
 import tvm
@@ -48,6 +50,28 @@ sch.mod.show()
   EXPECT_EQ(Apply(kWritten, &written), "");
   EXPECT_TRUE(StructuralEqual(printed.module(), written.module()));
   EXPECT_FALSE(StructuralEqual(printed.module(), Matmul()));
+}
+
+TEST(ScheduleScript, ReadsStarredNamesAndTypedNumbers) {
+  Schedule typed(Matmul()), plain(Matmul());
+  EXPECT_EQ(Apply(R"(
+*outer, k = sch.get_loops("C")
+k, kk = sch.split(k, factors=[None, T.int32(4)])
+i, *_ = outer
+sch.annotate(i, "hint", T.float32(0.5))
+sch.transform_layout("C", ("write", 0), lambda m, n: [T.floordiv(m, 4), IndexMap.AXIS_SEPARATOR, n, m % T.int32(4)])
+)",
+                  &typed),
+            "");
+  EXPECT_EQ(Apply(R"(
+i, j, k = sch.get_loops("C")
+sch.split(k, factors=[None, 4])
+sch.annotate(i, "hint", 0.5)
+sch.transform_layout("C", ("write", 0), lambda m, n: (m // 4, n, m % 4))
+)",
+                  &plain),
+            "");
+  EXPECT_TRUE(StructuralEqual(typed.module(), plain.module()));
 }
 
 TEST(ScheduleScript, CallsBackAfterEachCall) {
