@@ -123,25 +123,18 @@ Iterators DivideIterators(const Tile& tile, const arith::SubspaceDivision& divis
     const Expr& binding = tile.realize->bindings[i];
     iterators.outer_bindings.push_back(preserve_unit_iters ? WithUnitLoop(divided.outer, binding, tile.above)
                                                            : divided.outer);
-    const Expr inner_binding = preserve_unit_iters ? WithUnitLoop(divided.inner, binding, tile.loops) : divided.inner;
-    if (AsInt(inner_binding)) {
+    if (IsInt(divided.inner_extent, 1)) {
+      // Not divided: the outer iterator has all its values, which need not count from 0.
+      const bool left_out = !preserve_unit_iters && IsInt(iter.domain.extent, 1);
       iterators.outer.push_back({outer, iter.domain, iter.kind});
-      iterators.original[iter.var] = outer;
+      iterators.original[iter.var] = left_out ? iter.domain.min : Expr(outer);
       continue;
     }
     const Var inner(iter.var.name() + "_i", type);
     iterators.inner.push_back({inner, {zero, divided.inner_extent}, iter.kind});
-    iterators.inner_bindings.push_back(inner_binding);
-    if (IsInt(divided.inner_extent, 1)) {
-      // Not divided: the outer iterator has all its values, which need not count from 0.
-      const bool always_zero = IsInt(iter.domain.min, 0) && IsInt(iter.domain.extent, 1);
-      iterators.outer.push_back({outer, iter.domain, iter.kind});
-      iterators.original[iter.var] = always_zero ? Expr(inner) : outer + inner;
-    } else {
-      iterators.outer.push_back({outer, {zero, divided.outer_extent}, iter.kind});
-      iterators.original[iter.var] =
-          IsInt(divided.outer_extent, 1) ? Expr(inner) : outer * divided.inner_extent + inner;
-    }
+    iterators.inner_bindings.push_back(divided.inner);
+    iterators.outer.push_back({outer, {zero, divided.outer_extent}, iter.kind});
+    iterators.original[iter.var] = IsInt(divided.outer_extent, 1) ? Expr(inner) : outer * divided.inner_extent + inner;
   }
   return iterators;
 }

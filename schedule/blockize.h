@@ -10,8 +10,8 @@
 //                                                                        B[vi_o * 16 + vi_i, ...] = A[...]
 //
 // at loop i_1. The init of a reduction moves to the new block: there it is a block "<name>_init" of its own, over the
-// spatial iterators of the tile. An iterator that no loop of the tile takes part in stays outside: the inner block has
-// none for it.
+// spatial iterators of the tile. An iterator that has one value in the tile stays outside: the inner block has none for
+// it.
 //
 // Several blocks, consecutive in one loop or scope, become the body of one block "outer_B_C_": the iterators of the new
 // block are those of the loops around all of them, its regions hold theirs.
@@ -43,7 +43,7 @@ struct BlockizeResult {
   uint32_t block = 0;
 };
 
-// Without `preserve_unit_iters`, iterators of extent 1 stay outside too.
+// Without `preserve_unit_iters`, iterators of one value are 0 wherever they are used, and bound to 0.
 Outcome<BlockizeResult> Blockize(const Function& function, uint32_t loop, bool preserve_unit_iters = true);
 
 // At least two blocks, in any order.

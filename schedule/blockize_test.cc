@@ -78,18 +78,35 @@ TEST(Blockize, AReductionWithItsInit) {
   ExpectEquivalent(before, result->function);
 }
 
-TEST(Blockize, UnitLoopsKeepTheirIterators) {
-  const Function chain = testing::ElementwiseChain(4, 8);
-  const Function before = Split(chain, LoopsOf(chain, "B")[1], {Expr(), 1})->function;
-  const uint32_t unit = LoopsOf(before, "B")[2];
-  auto inner_iterators = [&](bool preserve) {
-    Outcome<BlockizeResult> result = Blockize(before, unit, preserve);
-    EXPECT_TRUE(result.ok());
-    ExpectEquivalent(before, result->function);
-    return FindBlock(result->function, BlockNamed(before, "B"))->block->iter_vars.size();
-  };
-  EXPECT_EQ(inner_iterators(true), 1u);
-  EXPECT_EQ(inner_iterators(false), 0u);
+TEST(Blockize, IteratorsOfOneValueStayOutside) {
+  const Function before = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((1, 8, 4), "float32"), B: T.Buffer((1, 8, 4), "float32")):
+          for n, i, j in T.grid(1, 8, 4):
+              with T.block("B"):
+                  vn, vi, vj = T.axis.remap("SSS", [n, i, j])
+                  B[vn, vi, vj] = A[vn, vi, vj])");
+  Outcome<BlockizeResult> result = Blockize(before, LoopsOf(before, "B")[0]);
+  ASSERT_TRUE(result.ok()) << ReasonOf(result, before);
+  testing::ExpectContains(result->function, R"(
+      with T.block("B_o"):
+          vn_o = T.axis.spatial(1, 0)
+          vi_o = T.axis.spatial(1, 0)
+          vj_o = T.axis.spatial(1, 0)
+          T.reads(A[vn_o, 0:8, 0:4])
+          T.writes(B[vn_o, 0:8, 0:4])
+          for n, i, j in T.grid(1, 8, 4):
+              with T.block("B"):
+                  vi_i, vj_i = T.axis.remap("SS", [i, j])
+                  T.reads(A[vn_o, vi_i, vj_i])
+                  T.writes(B[vn_o, vi_i, vj_i])
+                  B[vn_o, vi_i, vj_i] = A[vn_o, vi_i, vj_i])");
+  ExpectEquivalent(before, result->function);
+  result = Blockize(before, LoopsOf(before, "B")[2], /*preserve_unit_iters=*/false);
+  ASSERT_TRUE(result.ok()) << ReasonOf(result, before);
+  testing::ExpectContains(result->function, "vn_o = T.axis.spatial(1, 0)");
+  testing::ExpectContains(result->function, "T.reads(A[0, vi_o, 0:4])");
+  ExpectEquivalent(before, result->function);
 }
 
 TEST(Blockize, IteratorsThatAreNotDividedMayStartAnywhere) {

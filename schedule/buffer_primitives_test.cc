@@ -78,6 +78,20 @@ TEST(UnsafeSetDtype, CastsWhatEntersAndLeaves) {
   ExpectContains(g, "C[vi, vj] = T.Cast(\"float32\", B[vi, vj]) + T.float32(1)");
   ExpectEquivalent(f, g);  // the values are small integers
   EXPECT_TRUE(UnsafeSetDtype(f, BlockNamed(f, "B"), 0, "float32")->same_as(f));
+  const Function zero = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(C: T.Buffer((4,), "float32")):
+          B = T.alloc_buffer((4,))
+          for i in range(4):
+              with T.block("B"):
+                  vi = T.axis.spatial(4, i)
+                  B[vi] = T.float32(0)
+          for i in range(4):
+              with T.block("C"):
+                  vi = T.axis.spatial(4, i)
+                  C[vi] = B[vi])");
+  ExpectContains(Value(UnsafeSetDtype(zero, BlockNamed(zero, "B"), 0, "float16"), zero),
+                 "B[vi] = T.Cast(\"float16\", T.float32(0))");
   ExpectEquivalent(f, Value(UnsafeSetDtype(f, BlockNamed(f, "B"), 0, "int32"), f));
 }
 

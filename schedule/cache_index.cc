@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/analysis.h"
+#include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
 #include "ir/substitute.h"
@@ -46,13 +47,19 @@ class Collector : public Visitor {
  protected:
   void VisitBlockRealize(const BlockRealizeNode*) override { has_blocks = true; }
   void VisitLoad(const LoadNode* op) override {
-    for (const Expr& index : op->indices) Add(index);
+    for (const Expr& index : op->indices) {
+      if (index.dtype().is_index()) Add(index);
+    }
     Visitor::VisitLoad(op);
+  }
+  void VisitCall(const CallNode* op) override {
+    if (op->op == kIfThenElse) Add(op->args[0]);
+    Visitor::VisitCall(op);
   }
 
  private:
   void Add(const Expr& index) {
-    if (isa<VarNode>(index) || isa<IntImmNode>(index) || !index.dtype().is_index()) return;
+    if (isa<VarNode>(index) || isa<IntImmNode>(index)) return;
     Table table{index, 1, {}, {}};
     for (const IterVar& iter : block_.iter_vars) {
       if (UsesVar(index, iter.var)) table.iters.push_back(iter);
@@ -92,6 +99,13 @@ class TableUser : public Mutator {
       changed |= !indices.back().same_as(index);
     }
     return changed ? Expr(new LoadNode(op->buffer, std::move(indices), op->predicate)) : self;
+  }
+  Expr MutateCall(const CallNode* op, const Expr& self) override {
+    if (op->op != kIfThenElse) return Mutator::MutateCall(op, self);
+    const auto table = std::find_if(tables_.begin(), tables_.end(),
+                                    [&](const Table& other) { return StructuralEqual(other.index, op->args[0]); });
+    const Expr condition = table == tables_.end() ? Mutate(op->args[0]) : table->Load();
+    return IfThenElse(condition, Mutate(op->args[1]), Mutate(op->args[2]));
   }
 
  private:

@@ -10,9 +10,9 @@
 //                                                          vi = T.axis.spatial(80, i)
 //                                                          B[vi] = A[index_var_0[vi]]
 //
-// One table for each different index of what the block loads, that is neither an iterator nor a constant and occurs at
-// least `cse_threshold` times; its dimensions are the iterators that the index depends on. The tables come first in the
-// scope.
+// One table for each different index of what the block loads, and each condition of an if_then_else, that is neither an
+// iterator nor a constant and occurs at least `cse_threshold` times; its dimensions are the iterators that the index
+// depends on. The tables come first in the scope.
 //
 // Why: divisions leave the inner loop.
 //

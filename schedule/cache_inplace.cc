@@ -23,18 +23,18 @@ const BufferRegion* FindRegion(const std::vector<BufferRegion>& regions, const B
 }
 
 std::optional<Refusal> WhyOthersInTheWay(const BlockScope& scope, const ScopeChild& child, const Buffer& buffer) {
+  auto in_the_way = [&](uint32_t other) {
+    const std::vector<const ForNode*>& loops = scope.Find(other)->loops;
+    return other != child.id() && !loops.empty() && !child.loops.empty() && loops[0] == child.loops[0];
+  };
+  auto refuse = [&](const char* reason, uint32_t other) {
+    return Refusal{kName, reason, {child.id(), other, child.loops[0]->id}, {}, {buffer->name}};
+  };
   for (uint32_t writer : scope.Writers(buffer)) {
-    if (writer == child.id()) continue;
-    return Refusal{kName, "{block1} also writes {text0}", {child.id(), writer}, {}, {buffer->name}};
+    if (in_the_way(writer)) return refuse("{block1} also writes {text0} below {loop2}, a loop of {block0}", writer);
   }
   for (uint32_t reader : scope.Readers(buffer)) {
-    const std::vector<const ForNode*>& loops = scope.Find(reader)->loops;
-    if (reader == child.id() || loops.empty() || child.loops.empty() || loops[0] != child.loops[0]) continue;
-    return Refusal{kName,
-                   "{block1} reads {text0} below {loop2}, a loop of {block0}",
-                   {child.id(), reader, loops[0]->id},
-                   {},
-                   {buffer->name}};
+    if (in_the_way(reader)) return refuse("{block1} reads {text0} below {loop2}, a loop of {block0}", reader);
   }
   return std::nullopt;
 }

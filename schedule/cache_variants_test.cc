@@ -78,6 +78,45 @@ TEST(ReindexCacheWrite, CopiesBack) {
   ExpectEquivalent(f, g->function);
 }
 
+// Below a loop that reader and writer share, the copy moves what the iteration makes, in the loops of the block.
+TEST(ReindexCache, CopiesInsideOfCommonLoops) {
+  const Function f = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((32,), "float32"), C: T.Buffer((32,), "float32")):
+          B = T.alloc_buffer((32,))
+          for o in range(8):
+              for x in range(4):
+                  with T.block("B"):
+                      v = T.axis.spatial(32, o * 4 + x)
+                      B[v] = A[v]
+              for x in range(4):
+                  with T.block("C"):
+                      v = T.axis.spatial(32, o * 4 + x)
+                      C[v] = B[v])");
+  const Var v("v");
+  const IndexMap map({v}, {FloorMod(v, 2), FloorDiv(v, 2)});
+  Outcome<ReindexResult> g = ReindexCacheRead(f, BlockNamed(f, "C"), 0, "local", map);
+  ASSERT_TRUE(g.ok()) << ReasonOf(g, f);
+  ExpectContains(g->function, R"(
+          for x in range(4):
+              with T.block("B_local"):
+                  v = T.axis.spatial(32, o * 4 + x)
+                  T.reads(B[v])
+                  T.writes(B_local[v % 2, v // 2])
+                  B_local[v % 2, v // 2] = B[v])");
+  ExpectEquivalent(f, g->function);
+  g = ReindexCacheWrite(f, BlockNamed(f, "B"), 0, "local", map);
+  ASSERT_TRUE(g.ok()) << ReasonOf(g, f);
+  ExpectEquivalent(f, g->function);
+  // What nobody in the scope reads is copied back at its end.
+  g = ReindexCacheWrite(f, BlockNamed(f, "C"), 0, "local", map);
+  ASSERT_TRUE(g.ok()) << ReasonOf(g, f);
+  ExpectContains(g->function, R"(
+      for o, x in T.grid(8, 4):
+          with T.block("C_local"):)");
+  ExpectEquivalent(f, g->function);
+}
+
 TEST(ReindexCache, Refuses) {
   const Function f = Conv();
   const auto read = [&](const IndexMap& map, int index = 0, std::string_view scope = "shared") {
@@ -119,13 +158,32 @@ TEST(CacheInplace, CopiesInAndBack) {
   ExpectEquivalent(f, g->function);
 }
 
+TEST(CacheInplace, LetsOthersWriteBeforeAndAfter) {
+  const Function f = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((8,), "float32")):
+          for i in range(8):
+              with T.block("first"):
+                  v = T.axis.spatial(8, i)
+                  A[v] = A[v] * T.float32(2)
+          for i in range(8):
+              with T.block("second"):
+                  v = T.axis.spatial(8, i)
+                  A[v] = A[v] + T.float32(1))");
+  for (const char* name : {"first", "second"}) {
+    Outcome<CacheInplaceResult> g = CacheInplace(f, BlockNamed(f, name), 0, "local");
+    ASSERT_TRUE(g.ok()) << ReasonOf(g, f);
+    ExpectEquivalent(f, g->function);
+  }
+}
+
 TEST(CacheInplace, Refuses) {
   const Function conv = Conv();
   EXPECT_EQ(ReasonOf(CacheInplace(conv, BlockNamed(conv, "C"), 0, "local"), conv), "C reads P and does not write it");
   const Function f = InPlace("with T.block(\"X\"):\n            v = T.axis.spatial(8, i)\n            X[v] = A[v, 0]");
   EXPECT_EQ(ReasonOf(CacheInplace(f, BlockNamed(f, "B"), 0, "local"), f), "X reads A below i, a loop of B");
   const Function g = InPlace("with T.block(\"X\"):\n            v = T.axis.spatial(8, i)\n            A[v, 0] = X[v]");
-  EXPECT_EQ(ReasonOf(CacheInplace(g, BlockNamed(g, "B"), 0, "local"), g), "X also writes A");
+  EXPECT_EQ(ReasonOf(CacheInplace(g, BlockNamed(g, "B"), 0, "local"), g), "X also writes A below i, a loop of B");
 }
 
 TEST(CacheIndex, MakesTables) {
@@ -155,6 +213,21 @@ TEST(CacheIndex, MakesTables) {
   ASSERT_TRUE(g.ok());
   EXPECT_EQ(g->blocks.size(), 1u);
   ExpectContains(g->function, "B[vc, vi, vj] = A[vc, vi // 4 + vj // 4, index_var_0[vj]] + A[vc, 0, index_var_0[vj]]");
+  ExpectEquivalent(f, g->function);
+}
+
+TEST(CacheIndex, MakesTablesOfConditions) {
+  const Function f = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((8,), "float32"), B: T.Buffer((20,), "float32")):
+          for i in range(20):
+              with T.block("B"):
+                  vi = T.axis.spatial(20, i)
+                  B[vi] = T.if_then_else(vi % 2 == 0 and vi < 16, A[vi // 2], T.float32(0)))");
+  Outcome<CacheIndexResult> g = CacheIndex(f, BlockNamed(f, "B"), "global", 0);
+  ASSERT_TRUE(g.ok()) << ReasonOf(g, f);
+  ExpectContains(g->function, "index_var_0 = T.alloc_buffer((20,), \"bool\")");
+  ExpectContains(g->function, "B[vi] = T.if_then_else(index_var_0[vi], A[index_var_1[vi]], T.float32(0))");
   ExpectEquivalent(f, g->function);
 }
 

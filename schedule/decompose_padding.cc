@@ -28,6 +28,14 @@ struct Padding {
   const StoreNode* store;
   Expr inside, value, constant;  // of the if_then_else
   const BlockNode& block() const { return *realize->block; }
+  // The block's, simplified with the ranges of the loops outside of `loop`.
+  std::vector<Expr> Bindings() const {
+    arith::Analyzer analyzer;
+    for (size_t i = 0; i < first_inner; ++i) analyzer.Bind(loops[i]->var, Range{loops[i]->min, loops[i]->extent});
+    std::vector<Expr> bindings;
+    for (const Expr& binding : realize->bindings) bindings.push_back(analyzer.Simplify(binding));
+    return bindings;
+  }
 };
 
 bool IsConstant(const Expr& e) { return isa<IntImmNode>(e) || isa<FloatImmNode>(e); }
@@ -122,8 +130,7 @@ Stmt MakeFill(const Padding& padding, uint32_t* next_id, uint32_t* block_id) {
   fill.reads.clear();
   fill.body = Store(padding.store->buffer, padding.constant, padding.store->indices);
   const Stmt nest = CopyWithFreshNames(
-      Nest(std::move(loops), Realize(padding.realize->bindings, padding.realize->predicate, Block(std::move(fill)))),
-      next_id);
+      Nest(std::move(loops), Realize(padding.Bindings(), padding.realize->predicate, Block(std::move(fill)))), next_id);
   *block_id = BlocksBelow(nest)[0]->block->id;
   return nest;
 }
@@ -141,7 +148,7 @@ class CopyMaker {
     for (const ForNode* loop : padding_.loops) outside.Bind(loop->var, Range{loop->min, loop->extent});
     VarMap iters;
     Expr predicate = realize.predicate;
-    std::vector<Expr> bindings = realize.bindings;
+    std::vector<Expr> bindings = padding_.Bindings();
     for (size_t i = 0; i < block.iter_vars.size(); ++i) {
       IterVar& iter = block.iter_vars[i];
       const Expr &min = bounds_[i].min, extent = outside.Simplify(bounds_[i].end - min);

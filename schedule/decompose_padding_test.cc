@@ -45,6 +45,22 @@ Function Decomposed(const Function& f, size_t loop) {
   return result->function;
 }
 
+// Iterators of loops outside that run once are bound to 0.
+TEST(DecomposePadding, SimplifiesBindingsOverTheLoopsOutside) {
+  const Function f = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(X: T.Buffer((1, 16), "float32"), Y: T.Buffer((1, 20), "float32")):
+          for n, i in T.grid(1, 20):
+              with T.block("Y"):
+                  vn, vi = T.axis.remap("SS", [n, i])
+                  Y[vn, vi] = T.if_then_else(vi < 16, X[vn, vi], T.float32(0)))");
+  const Function g = Decomposed(f, 1);
+  ExpectContains(g, R"(
+              with T.block("Y_pad_const"):
+                  vn = T.axis.spatial(1, 0))");
+  ExpectEquivalent(f, g);
+}
+
 TEST(DecomposePadding, FillsThenCopiesWithoutConditions) {
   const Function f = Pad(kPlain);
   const Function g = Decomposed(f, 0);

@@ -84,18 +84,29 @@ bool Matcher::MatchLoops(const ForNode& program, const ForNode& described) {
 
 bool Matcher::MatchBlocks(const BlockRealizeNode& program, const BlockRealizeNode& described) {
   const BlockNode &a = *program.block, &b = *described.block;
-  if (a.iter_vars.size() != b.iter_vars.size()) {
+  // Blockize leaves iterators of one value out of the inner block: they may be described all the same.
+  std::vector<IterVar> iters;
+  std::vector<Expr> bindings;
+  for (size_t i = 0; i < b.iter_vars.size(); ++i) {
+    if (a.iter_vars.size() < b.iter_vars.size() && IsInt(b.iter_vars[i].domain.extent, 1)) {
+      vars_[b.iter_vars[i].var] = b.iter_vars[i].domain.min;
+      continue;
+    }
+    iters.push_back(b.iter_vars[i]);
+    bindings.push_back(described.bindings[i]);
+  }
+  if (a.iter_vars.size() != iters.size()) {
     return Differ("{block0} does not match {text0}: block {text1} has another number of iterators than described", {},
                   {a.name});
   }
-  if (!MatchAll(program.bindings, described.bindings) || !Match(program.predicate, described.predicate)) return false;
-  for (size_t i = 0; i < a.iter_vars.size(); ++i) {
-    if (a.iter_vars[i].kind != b.iter_vars[i].kind) {
+  if (!MatchAll(program.bindings, bindings) || !Match(program.predicate, described.predicate)) return false;
+  for (size_t i = 0; i < iters.size(); ++i) {
+    if (a.iter_vars[i].kind != iters[i].kind) {
       return Differ("{block0} does not match {text0}: the iterator {text1} is {text2}, described as {text3}", {},
-                    {a.iter_vars[i].var.name(), IterKindName(a.iter_vars[i].kind), IterKindName(b.iter_vars[i].kind)});
+                    {a.iter_vars[i].var.name(), IterKindName(a.iter_vars[i].kind), IterKindName(iters[i].kind)});
     }
-    if (!MatchRange(a.iter_vars[i].domain, b.iter_vars[i].domain)) return false;
-    Bind(a.iter_vars[i].var, a.iter_vars[i].domain, b.iter_vars[i].var);
+    if (!MatchRange(a.iter_vars[i].domain, iters[i].domain)) return false;
+    Bind(a.iter_vars[i].var, a.iter_vars[i].domain, iters[i].var);
   }
   if (static_cast<bool>(a.init) != static_cast<bool>(b.init)) {
     return Differ("{block0} does not match {text0}: block {text1} has an init on one side only", {}, {a.name});
@@ -259,12 +270,8 @@ Outcome<MatchedBuffers> MatchDescription(const char* primitive, const BlockNode&
     texts.insert(texts.end(), matcher.texts.begin(), matcher.texts.end());
     return Refusal{primitive, reason, {block.id}, matcher.exprs, std::move(texts)};
   };
-  if (static_cast<bool>(block.init) != static_cast<bool>(described.init)) {
-    return refuse(block.init
-                      ? "{block0} has an init, which {text0} does not describe (decompose_reduction separates it)"
-                      : "{text0} describes an init, which {block0} does not have");
-  }
-  if (block.init && !matcher.Match(block.init, described.init)) return refuse(matcher.reason);
+  if (described.init && !block.init) return refuse("{text0} describes an init, which {block0} does not have");
+  if (described.init && !matcher.Match(block.init, described.init)) return refuse(matcher.reason);
   if (!matcher.Match(block.body, described.body)) return refuse(matcher.reason);
   return std::move(matcher.buffers);
 }

@@ -21,7 +21,8 @@ struct MatchedBuffer {
 using MatchedBuffers = std::unordered_map<Buffer, MatchedBuffer, IdentityHash, IdentityEqual>;
 
 // The program's buffer behind each buffer of the description, or where the two first differ. `name`: the intrinsic's,
-// for the refusal. Operands of commutative operations may come in either order.
+// for the refusal. The block may have an init that is not described. Operands of commutative operations may come in
+// either order.
 Outcome<MatchedBuffers> MatchDescription(const char* primitive, const BlockNode& block, const Function& description,
                                          const std::string& name);
 

@@ -11,6 +11,7 @@
 #include "ir/substitute.h"
 #include "schedule/cache_stage.h"
 #include "schedule/common_refusals.h"
+#include "schedule/conjuncts.h"
 #include "schedule/instances.h"
 #include "schedule/loop_tree.h"
 #include "verify/block_scope.h"
@@ -129,8 +130,10 @@ class Reindexer {
     return bound;
   }
 
-  // The copy is made for all iterations at once, so nobody may write (or want) the buffer in between.
+  // Where the copy goes. Without an index map it is made for all iterations at once, so nobody may write (or want) the
+  // buffer in between; a cache is filled before the block uses it, and emptied before others do.
   Check CheckNeighbors() {
+    if (form_.index_map) return PlaceCache();
     const auto others = access_ == Access::kRead ? scope_.Writers(buffer_) : scope_.Readers(buffer_);
     for (uint32_t other : others) {
       const std::vector<const ForNode*>& loops = scope_.Find(other)->loops;
@@ -143,6 +146,41 @@ class Reindexer {
                        {buffer_->name}};
       }
     }
+    return std::nullopt;
+  }
+
+  Check PlaceCache() {
+    if (access_ == Access::kRead) {
+      const std::vector<uint32_t> writers = scope_.Writers(buffer_);
+      if (writers.size() > 1) {
+        return Refusal{
+            name_, "{text0} is written by {block0} and {block1}", {writers[0], writers[1]}, {}, {buffer_->name}};
+      }
+      if (!writers.empty()) {
+        place_ = FindCopyPlace(scope_, *scope_.Find(writers[0]), {id_});
+        neighbors_ = {id_};
+      }
+      return std::nullopt;
+    }
+    bool after = false;
+    for (const ScopeChild& other : scope_.children()) {
+      if (other.id() == id_) {
+        after = true;
+        continue;
+      }
+      const auto& reads = other.realize->block->reads;
+      if (std::ranges::none_of(reads, [&](const BufferRegion& read) { return read.buffer.same_as(buffer_); })) continue;
+      if (after) {
+        neighbors_.push_back(other.id());
+      } else if (!other.loops.empty() && !child_->loops.empty() && other.loops[0] == child_->loops[0]) {
+        return Refusal{name_,
+                       "{block1} reads {text0} before {block0}, below a loop of it",
+                       {id_, other.id()},
+                       {},
+                       {buffer_->name}};
+      }
+    }
+    place_ = FindCopyPlace(scope_, *child_, neighbors_);
     return std::nullopt;
   }
 
@@ -284,15 +322,21 @@ class Reindexer {
   Stmt MakeCopyNest(const Buffer& copy, uint32_t* next_id, uint32_t* copy_id) const {
     std::vector<ForNode::Fields> loops;
     std::vector<Expr> bindings;
+    Expr predicate = True();
+    if (form_.index_map) {
+      CopyLoops(&loops, &bindings, &predicate, next_id);
+    } else {
+      for (size_t k = 0; k < iters_.size(); ++k) {
+        const Var loop("ax" + std::to_string(k), iters_[k].var.dtype());
+        loops.push_back({.id = (*next_id)++, .var = loop, .extent = iters_[k].domain.extent});
+        bindings.push_back(loop);
+      }
+    }
     BlockNode::Fields fields;
     VarMap values;
     for (size_t k = 0; k < iters_.size(); ++k) {
-      const DataType type = iters_[k].var.dtype();
-      const Var loop(LoopName(k), type);
-      const Var iter(form_.index_map ? iters_[k].var.name() : "v" + std::to_string(k), type);
-      loops.push_back({.id = (*next_id)++, .var = loop, .extent = iters_[k].domain.extent});
+      const Var iter(form_.index_map ? iters_[k].var.name() : "v" + std::to_string(k), iters_[k].var.dtype());
       fields.iter_vars.push_back({iter, iters_[k].domain, IterKind::kSpatial});
-      bindings.push_back(loop);
       values[iters_[k].var] = iter;
     }
     const std::vector<Expr> at_buffer = Substitute(indices_, values), at_copy = Substitute(at_copy_, values);
@@ -307,17 +351,37 @@ class Reindexer {
       std::swap(fields.reads, fields.writes);
       fields.body = Store(buffer_, copy.Load(at_copy), at_buffer);
     }
-    return Nest(std::move(loops), Realize(std::move(bindings), True(), Block(std::move(fields))));
+    return Nest(std::move(loops), Realize(std::move(bindings), predicate, Block(std::move(fields))));
   }
 
-  // Of the copy's loop over an iterator: with an index map, that of the loop which the block's iterator is.
-  std::string LoopName(size_t k) const {
-    const std::vector<IterVar>& iters = block().iter_vars;
-    for (size_t i = 0; i < iters.size() && form_.index_map; ++i) {
-      const auto* loop = dyn_cast<VarNode>(child_->realize->bindings[i]);
-      if (iters[i].var.same_as(iters_[k].var) && loop != nullptr) return loop->name;
+  // The loops of the block, from the copy's place inwards, that the copy's iterators need; what the iterators are bound
+  // to; and the conditions on those loops.
+  void CopyLoops(std::vector<ForNode::Fields>* loops, std::vector<Expr>* bindings, Expr* predicate,
+                 uint32_t* next_id) const {
+    const BlockRealizeNode& realize = *child_->realize;
+    for (const IterVar& iter : iters_) {
+      size_t i = 0;
+      while (!block().iter_vars[i].var.same_as(iter.var)) ++i;
+      bindings->push_back(realize.bindings[i]);
     }
-    return "ax" + std::to_string(k);
+    VarMap values;
+    std::vector<Var> left_out;
+    for (size_t k = place_.loops_around.size(); k < child_->loops.size(); ++k) {
+      const ForNode& loop = *child_->loops[k];
+      if (std::ranges::none_of(*bindings, [&](const Expr& binding) { return UsesVar(binding, loop.var); })) {
+        left_out.push_back(loop.var);
+        continue;
+      }
+      const Var var(loop.var.name(), loop.var.dtype());
+      loops->push_back({.id = (*next_id)++, .var = var, .min = loop.min, .extent = loop.extent});
+      values[loop.var] = var;
+    }
+    *bindings = Substitute(*bindings, values);
+    for (const Expr& condition : Conjuncts(realize.predicate)) {
+      if (std::ranges::any_of(left_out, [&](const Var& var) { return UsesVar(condition, var); })) continue;
+      const Expr mine = Substitute(condition, values);
+      *predicate = IsTrue(*predicate) ? mine : And(*predicate, mine);
+    }
   }
 
   ReindexResult Rewrite() const {
@@ -326,6 +390,14 @@ class Reindexer {
     uint32_t next_id = function_->next_id;
     ReindexResult result;
     const Stmt nest = MakeCopyNest(copy, &next_id, &result.block);
+    if (form_.index_map) {
+      const BlockNode& scope = *scope_.block();
+      const bool at_end = access_ == Access::kWrite && neighbors_.empty();
+      const Stmt body = InsertCopy(scope, {}, nest, place_, neighbors_, at_end, /*users=*/{});
+      result.function =
+          WithScopeBody(function_, scope, ReplaceStmt(body, child_->realize, UseCopy(copy)), {copy}, next_id);
+      return result;
+    }
     const Stmt top = child_->loops.empty() ? Stmt(child_->realize) : Stmt(child_->loops[0]);
     const Stmt changed = ReplaceStmt(top, child_->realize, UseCopy(copy));
     std::vector<Stmt> sequence = {nest, changed};
@@ -347,6 +419,9 @@ class Reindexer {
   std::vector<IterVar> iters_;  // those in the indices
   std::vector<Expr> at_copy_;   // the copy's indices, of the block's iterators
   std::vector<Expr> shape_;     // the copy's
+  // Of a cache.
+  CopyPlace place_;
+  std::vector<uint32_t> neighbors_;
 };
 
 Outcome<ReindexResult> ReindexCache(const char* primitive, const Function& function, uint32_t block_id, Access access,

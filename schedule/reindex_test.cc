@@ -172,6 +172,22 @@ for ax0, ax1, ax2, ax3, ax4 in T.grid(2, 2, 8, 4, 4):
 )");
 }
 
+TEST(TransformBlockLayout, KeepsTheTypeOfIterators) {
+  const Function f = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((T.int64(8),), "float32"), B: T.Buffer((T.int64(8),), "float32")):
+          for i in range(T.int64(8)):
+              with T.block("B"):
+                  vi = T.axis.spatial(T.int64(8), i)
+                  B[vi] = A[vi])");
+  const Var i("i");
+  const IndexMap tile({i}, {FloorDiv(i, 4), FloorMod(i, 4)});
+  Outcome<TransformBlockLayoutResult> result = TransformBlockLayout(f, BlockNamed(f, "B"), tile);
+  ASSERT_TRUE(result.ok()) << ReasonOf(result, f);
+  testing::ExpectContains(result->function, "for ax0, ax1 in T.grid(T.int64(2), T.int64(4)):");
+  testing::ExpectContains(result->function, "B[v0 * T.int64(4) + v1] = A[v0 * T.int64(4) + v1]");
+}
+
 TEST(TransformBlockLayout, Refuses) {
   const Var i("i"), j("j"), k("k");
   const Function f = testing::Matmul(8, 8, 8);

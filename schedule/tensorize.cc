@@ -165,7 +165,8 @@ Outcome<Function> Replace(const Function& function, const BlockRealizeNode& real
   fields.alloc_buffers.insert(fields.alloc_buffers.end(), implementation.alloc_buffers.begin(),
                               implementation.alloc_buffers.end());
   fields.annotations.insert(implementation.annotations.begin(), implementation.annotations.end());
-  fields.init = implementation.init;
+  // An init that is not described stays as it is.
+  if (cast<BlockRealizeNode>(intrin.description->body)->block->init) fields.init = implementation.init;
   fields.body = implementation.body;
   const Stmt replacement = Realize(realize.bindings, realize.predicate, Block(std::move(fields)));
   return ReplaceIn(function, &realize, replacement, next_id);

@@ -26,21 +26,31 @@ std::optional<IterKind> KindOf(const Expr& result, const BlockNode& block, const
   return kind ? *kind : IterKind::kSpatial;
 }
 
+// The map for inputs of the types that the iterators have.
+IndexMap OfIterators(const IndexMap& map, const BlockNode& block) {
+  std::vector<Var> inputs;
+  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    inputs.emplace_back(map->inputs[i].name(), block.iter_vars[i].var.dtype());
+  }
+  return IndexMap(inputs, map.Apply({inputs.begin(), inputs.end()}));
+}
+
 }  // namespace
 
 Outcome<TransformBlockLayoutResult> TransformBlockLayout(const Function& function, uint32_t block_id,
-                                                         const IndexMap& map) {
+                                                         const IndexMap& untyped) {
   Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
   if (!path.ok()) return path.refusal();
   const auto* realize = cast<BlockRealizeNode>(path->back());
   const BlockNode& block = *realize->block;
-  if (map->inputs.size() != block.iter_vars.size()) {
+  if (untyped->inputs.size() != block.iter_vars.size()) {
     return Refusal{
         kName,      "the map takes {num0} iterators, {block0} has {num1}",
         {block_id}, {},
-        {},         {static_cast<int64_t>(map->inputs.size()), static_cast<int64_t>(block.iter_vars.size())}};
+        {},         {static_cast<int64_t>(untyped->inputs.size()), static_cast<int64_t>(block.iter_vars.size())}};
   }
   if (auto refusal = WhyNotInOwnLoops(kName, *path)) return *refusal;
+  const IndexMap map = OfIterators(untyped, block);
   arith::Analyzer analyzer;
   std::vector<Expr> extents;
   for (const IterVar& iter : block.iter_vars) {

@@ -38,7 +38,7 @@ class TypeChanger : public Mutator {
     if (!op->buffer.same_as(from_)) return Mutator::MutateStore(op, self);
     has_vectors |= op->value.dtype().lanes() != 1 || op->predicate;
     if (has_vectors) return self;
-    return Store(to_, CastTo(to_->dtype, Mutate(op->value)), MutateAll(op->indices));
+    return Store(to_, Expr(new CastNode(to_->dtype, Mutate(op->value))), MutateAll(op->indices));
   }
 
  private:
