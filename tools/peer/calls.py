@@ -9,11 +9,14 @@ To add a primitive: a function below with the decorator `@Call(results)`, where 
 """
 
 CALLS = {}
+FAMILIES_OF = {}  # primitive -> families of programs (programs.py) that it is tried on; absent: all
 
 
-def Call(results, name=None):
+def Call(results, name=None, families=None):
     def Register(function):
         CALLS[name or function.__name__] = (function, results)
+        if families:
+            FAMILIES_OF[name or function.__name__] = families
         return function
     return Register
 
@@ -29,6 +32,7 @@ class Drafter:
         self.rng, self.schedule = rng, schedule
         self.apply = apply  # runs a line in both; its results are in `names`
         self.names = {}
+        self.names_of = {}  # text of a block to its name in the program
         self.count = 0
         self.function = "main"
 
@@ -76,6 +80,7 @@ class Drafter:
         if self.function != "main":
             b = self.Fresh("b")
             self.apply(f'{b} = sch.get_sblock("{name}", func_name="{self.function}")')
+            self.names_of[b] = name
             return b
         return f'"{name}"'
 
@@ -193,7 +198,26 @@ def sample_perfect_tile(d):
         factor = d.rng.choice([k for k in range(1, rest + 1) if rest % k == 0])
         factors.append(factor)
         rest //= factor
-    return f"sch.sample_perfect_tile({loop}, n={n}, max_innermost_factor={d.rng.choice([16, 64])}, decision={[rest] + factors})"
+    most = 16 if factors[-1] <= 16 and d.rng.random() < 0.5 else 64
+    return f"sch.sample_perfect_tile({loop}, n={n}, max_innermost_factor={most}, decision={[rest] + factors})"
+
+
+@Call("ints")
+def sample_partitioned_tile(d):
+    loop, stmt = d.AnyLoop()
+    extent, n = d.Int(stmt.extent), d.rng.choice([2, 3, 4])
+    factors, rest = [], extent
+    for _ in range(n - 1):
+        factor = d.rng.choice([k for k in range(1, rest + 1) if rest % k == 0])
+        factors.append(factor)
+        rest //= factor
+    position = d.rng.randrange(n)
+    inner = 1
+    for factor in ([rest] + factors)[position:]:
+        inner *= factor
+    part = d.rng.choice([k for k in range(1, inner + 1) if inner % k == 0])
+    return (f"sch.sample_partitioned_tile({loop}, n={n}, partition_pos={position}, innerpart_factor={part}, "
+            f"decision={[rest] + factors})")
 
 
 @Call("int")
@@ -206,8 +230,14 @@ def sample_categorical(d):
 
 @Call("loop")
 def sample_compute_location(d):
-    block = d.AnyBlock()[0]
-    return f"sch.sample_compute_location({block}, decision={d.rng.choice([-2, -1, 0, 1, 2])})"
+    block, realize, _ = d.AnyBlock()
+    if d.rng.random() < 0.05:
+        return f"sch.sample_compute_location({block}, decision={d.rng.choice([-2, -1, 0, 1, 2])})"
+    sampled = d.schedule.copy()
+    sampled.seed(d.rng.randrange(1, 2**30))
+    sampled.sample_compute_location(sampled.get_sblock(realize.block.name_hint, d.function))
+    decision = sampled.trace.decisions[sampled.trace.insts[-1]]
+    return f"sch.sample_compute_location({block}, decision={int(decision)})"
 
 
 # ---- Loops
@@ -250,6 +280,49 @@ def reorder(d):
     name = d.LoopNames(block)
     indices = d.rng.sample(range(len(loops)), d.rng.randrange(2, len(loops) + 1))
     return f"sch.reorder({', '.join(f'{name}[{k}]' for k in indices)})"
+
+
+@Call("loops")
+def loop_partition(d):
+    """Factors are the lengths of the parts."""
+    loop, stmt = d.AnyLoop()
+    extent = d.Int(stmt.extent)
+    parts = d.rng.choice([1, 1, 1, 2, 3])
+    factors, left = [], extent
+    for _ in range(parts):
+        factors.append(d.rng.randrange(1, max(2, left - 1)) if d.rng.random() < 0.95 else extent)
+        left -= factors[-1]
+    factors.insert(d.rng.randrange(parts + 1), None)
+    if d.rng.random() < 0.2:
+        factors[factors.index(None)] = max(left, 1)
+    return f"sch.loop_partition({loop}, {d.rng.choice(['', 'factors='])}{factors}{d.Bool('preserve_unit_iters')})"
+
+
+@Call("loop")
+def merge(d):
+    """The innermost loops, or some further out, of neighbours with equal nests."""
+    block, realize, loops = d.BlockWithLoops()
+    extents = [d.Int(loop.extent) for loop in loops]
+    def SameNest(other, others):
+        return len(others) >= 1 and not other.same_as(realize) and [d.Int(loop.extent) for loop in others][:1] == extents[:1]
+    second, _, others = d.Where(SameNest) if d.rng.random() < 0.95 else d.BlockWithLoops()
+    k = d.rng.randrange(min(len(loops), len(others)))
+    order = [realize.block.name_hint for realize, _, _ in d.Realizes()]
+    pair = sorted([block, second], key=lambda text: order.index(d.names_of.get(text, text.strip('"'))))
+    names = [f"{d.LoopNames(text)}[{k}]" for text in pair]
+    if d.rng.random() < 0.05:
+        names.reverse()
+    return f"sch.merge({', '.join(names)})"
+
+
+@Call("")
+def reorder_block_iter_var(d):
+    block, realize, _ = d.AnyBlock()
+    order = list(range(len(realize.block.iter_vars)))
+    d.rng.shuffle(order)
+    if d.rng.random() < 0.05:
+        order = order[:-1] if d.rng.random() < 0.5 else order + [0]
+    return f"sch.reorder_block_iter_var({d.AsBlock(block)}, {order})"
 
 
 @Call("loop")
@@ -305,6 +378,133 @@ def cache_write(d):
     return f'sch.cache_write({block}, {k}, "{d.Scope()}"{consumers})'
 
 
+def _IteratorMap(d, realize):
+    """A map of a block's iterators: what a copy of one of its buffers is indexed by."""
+    names = [f"v{k}" for k in range(len(realize.block.iter_vars))]
+    kept = [name for name, it in zip(names, realize.block.iter_vars) if d.rng.random() < 0.95]
+    if d.rng.random() < 0.4:
+        d.rng.shuffle(kept)
+    results = []
+    for name in kept:
+        factor = d.rng.choice([0, 0, 0, 2, 4])
+        results += [f"{name} // {factor}", f"{name} % {factor}"] if factor else [name]
+    return f"lambda {', '.join(names)}: ({', '.join(results)},)" if names and results else "lambda: ()"
+
+
+def _UsedMap(d, realize, region):
+    """A map of the iterators that occur in a region, in any order."""
+    from tvm.tirx.analysis import undefined_vars
+    used = {v.name for r in region.region for v in undefined_vars(r.min)}
+    names = [it.var.name for it in realize.block.iter_vars]
+    kept = [name for name in names if name in used]
+    if d.rng.random() < 0.5:
+        d.rng.shuffle(kept)
+    if not kept:
+        raise CannotDraft()
+    results = []
+    for name in kept:
+        factor = d.rng.choice([0, 0, 0, 2, 4])
+        results += [f"{name} // {factor}", f"{name} % {factor}"] if factor else [name]
+    return f"lambda {', '.join(names)}: ({', '.join(results)},)"
+
+
+def _ReindexCache(d, primitive, write):
+    block, realize, _ = d.AnyBlock()
+    _, k, buffer = d.Buffer(realize, write=write)
+    regions = realize.block.writes if write else realize.block.reads
+    index_map = _UsedMap(d, realize, regions[k]) if d.rng.random() < 0.9 else _IteratorMap(d, realize)
+    return f'sch.{primitive}({block}, {k}, "{d.Scope()}", {index_map})'
+
+
+@Call("block")
+def reindex_cache_read(d):
+    return _ReindexCache(d, "reindex_cache_read", False)
+
+
+@Call("block")
+def reindex_cache_write(d):
+    return _ReindexCache(d, "reindex_cache_write", True)
+
+
+@Call("blocks", families=["OpaqueUpdate", "OpaqueUpdate", "OpaqueUpdate", "InPlace"])
+def cache_inplace(d):
+    def InPlace(realize, loops):
+        reads = [r.source for r in realize.block.reads]
+        return any(r.source.same_as(w.source) for r in realize.block.reads for w in realize.block.writes)
+    block, realize, _ = d.Where(InPlace) if d.rng.random() < 0.95 else d.AnyBlock()
+    written = [w.source for w in realize.block.writes]
+    fitting = [k for k, r in enumerate(realize.block.reads) if any(r.source.same_as(w) for w in written)]
+    k = d.rng.choice(fitting) if fitting and d.rng.random() < 0.95 else d.rng.randrange(2)
+    return f'sch.cache_inplace({block}, {k}, "{d.Scope()}")'
+
+
+@Call("blocks", families=["Resize", "Gather", "Conv", "Pool", "TransposedConv", "Chain", "Diamond"])
+def cache_index(d):
+    return f'sch.cache_index({d.AnyBlock()[0]}, "{d.Scope()}"{d.rng.choice(["", "", ", 1", ", cse_thresh=0", ", 2", ", 100"])})'
+
+
+def _MoveAt(d, primitive, write):
+    block, realize, loops = d.BlockWithLoops()
+    _, k, buffer = d.Buffer(realize, write=write)
+    return f'sch.{primitive}({d.LoopNames(block)}[{d.rng.randrange(len(loops))}], {d.AsBlock(block)}, {k}, "{d.Scope()}")'
+
+
+@Call("block")
+def read_at(d):
+    return _MoveAt(d, "read_at", False)
+
+
+@Call("block")
+def write_at(d):
+    return _MoveAt(d, "write_at", True)
+
+
+@Call("")
+def storage_align(d):
+    block, realize, _ = d.AnyBlock()
+    _, k, buffer = d.Buffer(realize, write=True)
+    axis = d.rng.randrange(-len(buffer.shape), len(buffer.shape)) if d.rng.random() < 0.95 else len(buffer.shape)
+    return f"sch.storage_align({block}, {k}, axis={axis}, factor={d.rng.choice([1, 8, 16, 32, 128])}, offset={d.rng.choice([0, 1, 4, 8])})"
+
+
+@Call("")
+def unsafe_set_dtype(d):
+    block, realize, _ = d.AnyBlock()
+    _, k, buffer = d.Buffer(realize, write=True)
+    dtype = d.rng.choice(["float16", "float32", "float64", "int8", "int32", "bfloat16"])
+    return f'sch.unsafe_set_dtype({block}, {k}, "{dtype}")'
+
+
+@Call("")
+def annotate_buffer_access(d):
+    block, realize, _ = d.AnyBlock()
+    which, k, buffer = d.Buffer(realize)
+    names = [it.var.name for it in realize.block.iter_vars]
+    region = (realize.block.reads if which == "read" else realize.block.writes)[k].region
+    plain = len(region) == len(names) and all(r.min.same_as(it.var) for r, it in zip(region, realize.block.iter_vars))
+    if not names or (not plain and d.rng.random() < 0.98):
+        raise CannotDraft()
+    results = []
+    for name in names:
+        exact = [name, name, f"({name}, {name} + 1)"]
+        wider = [f"({name} - 1, {name} + 2)", f"({name}, {name} + 3)", f"({name} // 4 * 4, {name} // 4 * 4 + 4)"]
+        one = d.rng.choice([f"({name} * 2, {name} * 2 + 2)", "(0, 4)"] if d.rng.random() < 0.02 else exact + (wider if which == "read" or d.rng.random() < 0.02 else []))
+        results.append(one)
+    keyword = "gen_new_ranges=" if d.rng.random() < 0.5 else ""
+    return f'sch.annotate_buffer_access({d.AsBlock(block)}, {k}, "{which}", {keyword}lambda {", ".join(names)}: ({", ".join(results)},))'
+
+
+@Call("")
+def unsafe_hide_buffer_access(d):
+    block, realize, _ = d.AnyBlock()
+    which, k, _ = d.Buffer(realize)
+    count = len(realize.block.reads if which == "read" else realize.block.writes)
+    indices = sorted(d.rng.sample(range(count), d.rng.randrange(1, count + 1)))
+    if d.rng.random() < 0.05:
+        indices.append(count)
+    return f'sch.unsafe_hide_buffer_access({d.AsBlock(block)}, "{which if d.rng.random() < 0.97 else "neither"}", {indices})'
+
+
 @Call("")
 def set_scope(d):
     block, realize, _ = d.AnyBlock()
@@ -348,9 +548,9 @@ def reverse_compute_inline(d):
     return f"sch.reverse_compute_inline({d.AnyBlock()[0]})"
 
 
-@Call("")
+@Call("", families=["Matmul", "OnlyMatmul", "BatchMatmul", "SymbolicMatmul", "Epilogue", "RowSum", "Softmax", "Chain", "Int64", "Dtypes"])
 def pad_einsum(d):
-    block, realize, _ = d.Reduction()
+    block, realize, _ = d.Reduction() if d.rng.random() < 0.7 else d.AnyBlock()
     padding = [d.rng.choice([1, 1, 8, 16]) for _ in realize.block.iter_vars]
     return f"sch.pad_einsum({block}, {padding})"
 
@@ -415,6 +615,46 @@ def decompose_reduction(d):
 
 
 @Call("block")
+def rfactor(d):
+    block, realize, loops = d.Reduction()
+    reduce_loops = [k for k, loop in enumerate(loops)
+                    if any(int(it.iter_type) == 2 and _Uses(value, loop.loop_var)
+                           for it, value in zip(realize.block.iter_vars, realize.iter_values))]
+    k = d.rng.choice(reduce_loops) if reduce_loops and d.rng.random() < 0.95 else d.rng.randrange(len(loops))
+    name = d.LoopNames(block)
+    loop = f"{name}[{k}]"
+    if d.rng.random() < 0.5:
+        o, i = d.Fresh("o"), d.Fresh("i")
+        d.apply(f"{o}, {i} = sch.split({loop}, factors=[None, {d.rng.choice([1, 2, 4, 8, 5])}])")
+        loop = d.rng.choice([o, i])
+    if d.rng.random() < 0.1:
+        d.apply(f"sch.annotate({loop}, 'k', 1)")
+    rank = len(realize.block.writes[0].source.shape)
+    axis = d.rng.randrange(-rank - 1, rank + 1) if d.rng.random() < 0.97 else rank + 2
+    return f"sch.rfactor({loop}, {d.rng.choice(['', 'factor_axis='])}{axis})"
+
+
+def _Uses(expr, var):
+    from tvm.tirx.analysis import undefined_vars
+    return any(v.same_as(var) for v in undefined_vars(expr))
+
+
+@Call("block", families=["Conv", "Pool", "TransposedConv", "PaddedCopy"])
+def decompose_padding(d):
+    def Pads(realize, loops):
+        return type(getattr(realize.block.body, "value", None)).__name__ == "Call" and len(loops) > 0
+    block, _, loops = d.Where(Pads) if d.rng.random() < 0.97 else d.BlockWithLoops()
+    return f"sch.decompose_padding({block}, {d.LoopNames(block)}[{d.rng.randrange(len(loops))}])"
+
+
+@Call("", families=["Epilogue"])
+def fuse_reduction_epilogue(d):
+    block, realize, _ = d.Where(lambda realize, loops: realize.block.init is not None)
+    epilogue = d.Related(realize, True)[0] if d.rng.random() < 0.97 else d.AnyBlock()[0]
+    return f"sch.fuse_reduction_epilogue({block}, {epilogue})"
+
+
+@Call("block")
 def blockize(d):
     preserve = d.Bool("preserve_unit_iters")
     if d.rng.random() < 0.3:
@@ -431,35 +671,48 @@ def blockize(d):
     return f"sch.blockize({d.AnyLoop()[0]}{preserve})"
 
 
-@Call("")
+@Call("", families=["Matmul", "OnlyMatmul", "BatchMatmul", "SymbolicMatmul", "Epilogue"])
 def tensorize(d):
-    """What is tensorized is tiled for it first; the intrinsics are those of compare.py."""
-    block, _, loops = d.Where(lambda realize, loops: realize.block.init is not None and
-                              str(realize.block.writes[0].source.dtype) == "float32" and len(loops) >= 3)
-    if d.rng.random() < 0.3:
-        return f'sch.tensorize({d.LoopNames(block)}[{d.rng.randrange(len(loops))}], "peer_{d.rng.choice([4, 8, 16])}{d.rng.choice(["", "t"])}")'
-    size = d.rng.choice([4, 8, 16])
+    """What is tensorized is tiled for it first; the intrinsics are those of intrins.py."""
+    block, realize, loops = d.Where(lambda realize, loops: realize.block.init is not None and
+                                    str(realize.block.writes[0].source.dtype) == "float32" and len(loops) >= 3)
+    second = realize.block.reads[-1].region
+    transposed = "t" if second[len(second) - 1].min.same_as(realize.block.iter_vars[-1].var) else ""
     name = d.LoopNames(block)
-    inner, outer = [], []
-    for k in range(len(loops)):
-        if k < len(loops) - 3:
-            outer.append(f"{name}[{k}]")
-            continue
+    if d.rng.random() < 0.15:
+        return f'sch.tensorize({name}[{d.rng.randrange(len(loops))}], "peer_{d.rng.choice([4, 8, 16])}{transposed}")'
+    position = [next((k for k, loop in enumerate(loops) if loop.loop_var.same_as(value)), None) for value in realize.iter_values]
+    if len(position) < 3 or None in position[-3:]:
+        raise CannotDraft()
+    extents = [d.Int(loops[k].extent) for k in position[-3:]]
+    sizes = [size for size in (4, 8, 16) if all(extent % size == 0 for extent in extents)]
+    size = d.rng.choice(sizes) if sizes and d.rng.random() < 0.95 else d.rng.choice([4, 8, 16])
+    inner, outer = [], [f"{name}[{k}]" for k in range(len(loops)) if k not in position[-3:]]
+    for k in position[-3:]:
         o, i = d.Fresh("o"), d.Fresh("i")
         d.apply(f"{o}, {i} = sch.split({name}[{k}], factors=[None, {size}])")
         outer.append(o)
         inner.append(i)
-    if d.rng.random() < 0.9:
+    if d.rng.random() < 0.3:
+        outer[-3:] = d.rng.sample(outer[-3:], 3)
+    if d.rng.random() < 0.95:
         d.apply(f"sch.reorder({', '.join(outer + inner)})")
-    intrin = f"peer_{size if d.rng.random() < 0.9 else 8}{d.rng.choice(['', 't'])}"
-    if d.rng.random() < 0.5:
-        loop = outer[-1] if d.rng.random() < 0.3 else inner[0]
+    intrin = f"peer_{size if d.rng.random() < 0.95 else 8}{transposed if d.rng.random() < 0.95 else 't'}"
+    if d.rng.random() < 0.1:
+        return f'sch.tensorize({inner[0]}, "{intrin}"{d.Bool("preserve_unit_iters")})'
+    if d.rng.random() < 0.4:
+        b = d.Fresh("b")
+        d.apply(f"{b} = sch.blockize({inner[0]})")
         init = d.Fresh("b")
-        d.apply(f"{init} = sch.decompose_reduction({block}, {d.rng.choice(outer[-3:])})")
-        if d.rng.random() < 0.3:
-            return f'sch.tensorize(sch.get_loops({init})[-2], "peer_{size}_init")'
-        return f'sch.tensorize({loop}, "{intrin}")'
-    return f'sch.tensorize({inner[0]}, "{intrin}"{d.Bool("preserve_unit_iters")})'
+        d.apply(f"{init} = sch.decompose_reduction({b}, {outer[-3:][0] if d.rng.random() < 0.5 else outer[0]})")
+        if d.rng.random() < 0.5:
+            return f'sch.tensorize({init}, "peer_{size}_init")'
+        return f'sch.tensorize({b}, "{intrin}"{d.Bool("preserve_unit_iters")})'
+    init = d.Fresh("b")
+    d.apply(f"{init} = sch.decompose_reduction({block}, {outer[0]})")
+    if d.rng.random() < 0.3:
+        return f'sch.tensorize(sch.get_loops({init})[-2], "peer_{size}_init")'
+    return f'sch.tensorize({inner[0] if d.rng.random() < 0.9 else outer[-1]}, "{intrin}"{d.Bool("preserve_unit_iters")})'
 
 
 @Call("")

@@ -4,35 +4,48 @@
 A developer's script: no test runs it, and nothing else needs TVM. README.md says how to install it and what the known
 differences are.
 
-  bazel build //tools:tilewright
+  bazel build //tools/peer:judge
   PYTHON tools/peer/compare.py [--seed=1] [--schedules=100] [--primitive=compute_at] [--show=different,"only ours"]
+  PYTHON tools/peer/compare.py --accepted=200      until that many calls of each primitive were accepted by TVM
 
 Each schedule is several calls on a program of programs.py, drawn from the seed while TVM applies them (calls.py). A
 call is counted under its primitive with one of the outcomes
 
   same        both accept, and `tilewright equal` finds the programs equal after the call
   different   both accept, the programs are not equal
+  only ours   we refuse, TVM accepts
+  explained   one of these, of a kind that explained.py recognizes and docs/peer_differences.md describes
   refused     both refuse
-  only ours   we refuse, TVM accepts       only TVM    TVM refuses, we accept
+  only TVM    TVM refuses, we accept
 
 A schedule ends where outcomes differ; what TVM refuses is left out of what follows.
 """
 
 import argparse
 import collections
+import hashlib
+import json
 import os
 import pickle
 import random
+import re
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 
 import calls
+import explained
 import intrins
 import programs
 
-KINDS = ["same", "different", "refused", "only ours", "only TVM"]
+KINDS = ["same", "explained", "different", "only ours", "refused", "only TVM"]
+ACCEPTED = KINDS[:4]  # by TVM
+
+
+INDEX_TABLE = re.compile(r"(index_var_\d+ = T.sblock_alloc_buffer\(.*), strides=\(1,\)")
+QUERY = re.compile(r"^[a-z0-9, ]+ = sch\.get_")  # changes no program
 
 
 class Step:
@@ -96,7 +109,8 @@ class Peer:
             names["sch"] = schedule
             try:
                 exec(line, names)
-                done[-1].program = schedule.mod.script()
+                if primitive or not QUERY.search(line):
+                    done[-1].program = Text(schedule)
             except Exception as error:  # ScheduleError, and internal errors that stand for refusals
                 done[-1].error = f"{type(error).__name__}: {' '.join(str(error).split())[-400:]}"
                 raise calls.CannotDraft() from error
@@ -139,10 +153,15 @@ class Peer:
                 yield Step(line, "", "crashed")
                 try:
                     exec(line, names)
-                    yield Step(line, "", None, names["sch"].mod.script())
+                    yield Step(line, "", None, Text(names["sch"]))
                 except Exception as error:
                     yield Step(line, "", f"{type(error).__name__}: {' '.join(str(error).split())[-400:]}")
         return self.InChild(Work)
+
+
+def Text(schedule):
+    """The program. cache_index gives its tables one stride, whatever their rank: such a text cannot be read."""
+    return INDEX_TABLE.sub(r"\1", schedule.mod.script())
 
 
 def ApplyCall(apply, drafter, call, results, primitive):
@@ -168,89 +187,53 @@ def ApplyCall(apply, drafter, call, results, primitive):
 
 
 class Tilewright:
+    """`judge`, which applies schedules in a process of its own; started again if it dies."""
+
     def __init__(self, binary, folder):
-        self.binary, self.folder = binary, folder
-        self.intrins = self.Write("intrins.py", "from tvm.script import tirx as T\n" + "".join(intrins.Texts().values()))
+        self.binary, self.process = binary, None
+        self.intrins = os.path.join(folder, "intrins.py")
+        with open(self.intrins, "w") as f:
+            f.write("from tvm.script import tirx as T\n" + "".join(intrins.Texts().values()))
 
-    def Write(self, name, text):
-        path = os.path.join(self.folder, name)
-        with open(path, "w") as f:
-            f.write(text)
-        return path
-
-    def Run(self, *args):
-        return subprocess.run([self.binary, *args], capture_output=True, text=True)
-
-    def Schedule(self, text, lines, each_step=False):
-        """(programs after each line or the last one, None) or (those before it, (number of the line, message))."""
-        program, script = self.Write("ours.py", text), self.Write("schedule.py", "\n".join(lines) + "\n")
-        done = self.Run("schedule", program, "--script=" + script, "--intrin=" + self.intrins,
-                        *(["--each-step"] if each_step else []))
-        results = EachStep(done.stdout, text, len(lines)) if each_step else [done.stdout]
-        if done.returncode == 0:
-            return results, None
-        if done.returncode != 1:
-            return results, (-1, f"exit status {done.returncode}: {done.stderr}")
-        first = done.stderr.split("\n", 1)[0]
-        line = first.removeprefix(script + ":").split(":", 1)[0]
-        return results, (int(line) - 1 if line.isdigit() else -1, first.removeprefix(script + ":"))
-
-    def Equal(self, ours, theirs):
-        done = self.Run("equal", self.Write("result_ours.py", ours), self.Write("result_tvm.py", theirs))
-        return done.returncode == 0, done.stdout + done.stderr
-
-
-def EachStep(printed, before, count):
-    """The program after each line of a schedule, from what --each-step prints."""
-    after = {}
-    for piece in printed.split("# line ")[1:]:
-        head, _, body = piece.partition("\n")
-        if "(changes nothing)" not in head:
-            after[int(head.split(":", 1)[0]) - 1] = "\n".join(line[2:] for line in body.split("\n"))
-    results = []
-    for number in range(count):
-        before = after.get(number, before)
-        results.append(before)
-    return results
+    def Ask(self, request):
+        if self.process is None or self.process.poll() is not None:
+            self.process = subprocess.Popen([self.binary, self.intrins], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                            text=True)
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if answer:
+            return json.loads(answer)
+        return {"error": f"exit status {self.process.wait()}"}
 
 
 def Compare(ours, text, steps):
     """Yields (step, outcome, detail, lines before) of the counted steps."""
     accepted = [step for step in steps if step.error is None]
     lines = [step.line for step in accepted]
-    good = len(lines)
-    results, error = ours.Schedule(text, lines)
-    detail, outcome = "", "same"
-    if error or (accepted and not ours.Equal(results[0], accepted[-1].program)[0]):
-        results, error = ours.Schedule(text, lines, each_step=True)
-        good = error[0] if error else len(lines)
-        if error:
-            outcome, detail = "only ours", error[1]
-        # The first step whose result differs.
-        low, high = 0, good
-        if good and not ours.Equal(results[good - 1], accepted[good - 1].program)[0]:
-            while low < high:
-                middle = (low + high) // 2
-                if ours.Equal(results[middle], accepted[middle].program)[0]:
-                    low = middle + 1
-                else:
-                    high = middle
-            good, outcome = low, "different"
-            detail = ours.Equal(results[good], accepted[good].program)[1] + "\n" + accepted[good].program
-    number = 0
+    tries, number = [], 0
+    for step in steps:
+        number += step.error is None
+        if step.error is not None and step.primitive:
+            tries.append({"after": number, "line": step.line})
+    answer = ours.Ask({"program": text, "lines": lines, "results": [step.program for step in accepted], "tries": tries})
+    if "error" in answer:
+        print(f"---- judge failed: {answer['error']}\n{text}\n" + "\n".join(step.line for step in steps), flush=True)
+        return
+    refusals, number = iter(answer["tries"]), 0
     for step in steps:
         if step.error is None:
-            if number == good:
-                yield step, outcome, detail, lines[:number]
+            if number == answer["same"]:
+                yield step, answer["outcome"], answer["detail"], lines[:number]
                 return
             yield step, "same", "", lines[:number]
             number += 1
         elif step.primitive:
-            _, error = ours.Schedule(text, lines[:number] + [step.line])
-            if error is None:
+            refusal = next(refusals)
+            if refusal is None:
                 yield step, "only TVM", step.error, lines[:number]
-            elif error[0] == number:
-                yield step, "refused", f"ours: {error[1]}\nTVM: {step.error}", lines[:number]
+            else:
+                yield step, "refused", f"ours: {refusal}\nTVM: {step.error}", lines[:number]
 
 
 def WithoutMarks(steps):
@@ -263,58 +246,157 @@ def WithoutMarks(steps):
     return kept
 
 
+def Shortened(outcome, detail):
+    """What differences of one kind have in common: names and numbers of the case left out."""
+    lines = [line for line in detail.split("\n") if line]
+    if not lines:
+        return ""
+    if outcome == "only TVM":
+        found = re.search(r"Error message: ?(.*)|ScheduleError: ?(.*)", lines[0])
+        return next((part for part in found.groups() if part), lines[0])[-160:] if found else lines[0][:160]
+    return re.sub(r"\d+", "N", lines[0])[:160]
+
+
+class Run:
+    """Draws, compares and counts schedules."""
+
+    def __init__(self, args, folder):
+        self.args = args
+        self.peer, self.ours = Peer(), Tilewright(args.binary, folder)
+        self.rng = random.Random(args.seed)
+        self.counts = collections.defaultdict(collections.Counter)
+        self.seen = set()
+        self.end = time.monotonic() + args.seconds
+        self.reasons = collections.defaultdict(collections.Counter)  # by (primitive, outcome)
+        self.drawn = collections.Counter()  # schedules by primitive that was wanted
+        self.family, self.text, self.module = None, None, None
+        self.wanted = args.primitive.split(",") if args.primitive else [name for name in calls.CALLS if name != "work_on"]
+        self.shown = KINDS if args.show == "all" else args.show.split(",")
+        self.usual = [name for name in calls.CALLS if not name.startswith(("get_", "sample_", "enter", "work"))]
+
+    def Accepted(self, primitive):
+        return sum(self.counts[primitive][outcome] for outcome in ACCEPTED)
+
+    def NextProgram(self, primitive=None):
+        wanted = self.args.family.split(",") if self.args.family else calls.FAMILIES_OF.get(primitive)
+        while True:
+            self.family, self.text = programs.RandomProgram(self.rng)
+            if not wanted or self.family in wanted:
+                break
+        self.module = self.peer.Parse(self.text)
+
+    def OneSchedule(self, wanted):
+        draw = random.Random(self.rng.random())
+        length = draw.randrange(1, self.args.length + 1)
+        pool = wanted if draw.random() < 0.5 or not self.args.primitive else wanted * 10 + self.usual
+        steps = WithoutMarks(self.peer.InChild(lambda: self.peer.Draw(self.module, draw, pool, length)))
+        for step, outcome, detail, before in Compare(self.ours, self.text, steps):
+            key = hashlib.sha1(repr((self.text, before, step.line)).encode()).digest()[:8]
+            if not step.primitive:
+                if outcome in ("same", "refused"):
+                    continue
+                step.primitive = step.line.split("sch.", 1)[1].split("(")[0].replace("sblock", "block")
+            if key in self.seen:
+                continue
+            self.seen.add(key)
+            self.Count(step, outcome, detail, before)
+
+    def Count(self, step, outcome, detail, before):
+        reason = explained.Reason(step.primitive, outcome, detail)
+        if outcome in ("different", "only ours") and reason:
+            outcome = "explained"
+        self.counts[step.primitive][outcome] += 1
+        if outcome not in ("same", "refused"):
+            self.reasons[step.primitive, outcome][reason or Shortened(outcome, detail)] += 1
+        if outcome in self.shown and step.primitive in self.wanted:
+            print(f"---- {step.primitive}: {outcome} ({self.family}) {reason or ''}\n{self.text}\n" +
+                  "\n".join(before + [step.line]) + f"\n{detail}", flush=True)
+
+    def Load(self):
+        if not self.args.save or not os.path.exists(self.args.save):
+            return
+        with open(self.args.save, "rb") as f:
+            self.seen, counts, reasons = pickle.load(f)
+        self.counts.update(counts)
+        self.reasons.update(reasons)
+
+    def Save(self):
+        if not self.args.save:
+            return
+        with open(self.args.save + ".new", "wb") as f:
+            pickle.dump((self.seen, dict(self.counts), dict(self.reasons)), f)
+        os.replace(self.args.save + ".new", self.args.save)
+
+    def Random(self):
+        for number in range(self.args.schedules):
+            if number % 8 == 0:
+                self.NextProgram()
+            self.OneSchedule(self.wanted)
+
+    def UntilAccepted(self):
+        """Schedules about the primitive that has the fewest accepted calls, until all have enough."""
+        for number in range(self.args.schedules):
+            if time.monotonic() > self.end:
+                return
+            left = [name for name in self.wanted if self.Accepted(name) < self.args.accepted and self.drawn[name] < self.args.give_up]
+            if not left:
+                return
+            primitive = min(left, key=lambda name: (self.Accepted(name), self.drawn[name]))
+            if number % 8 == 0 or (primitive in calls.FAMILIES_OF and self.family not in calls.FAMILIES_OF[primitive]):
+                self.NextProgram(primitive)
+            self.drawn[primitive] += 1
+            if number % 20 == 19:
+                self.Save()
+            self.OneSchedule([primitive])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary", default="bazel-bin/tools/tilewright")
+    parser.add_argument("--binary", default="bazel-bin/tools/peer/judge")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--schedules", type=int, default=100)
+    parser.add_argument("--schedules", type=int, default=100000, help="at most")
+    parser.add_argument("--accepted", type=int, default=0, help="go on until TVM accepted that many calls of each primitive")
+    parser.add_argument("--give_up", type=int, default=1500, help="schedules of a primitive after which to go on without it")
     parser.add_argument("--length", type=int, default=5, help="calls of a schedule, at most")
     parser.add_argument("--primitive", help="only these, separated by commas (others come before them)")
-    parser.add_argument("--family", help="only programs of this family")
+    parser.add_argument("--family", help="only programs of these families")
+    parser.add_argument("--seconds", type=float, default=1e9, help="stop after that time")
+    parser.add_argument("--save", help="a file that keeps the counts: a later run, with another seed, goes on from them")
     parser.add_argument("--show", default="", help="outcomes to show in full, separated by commas; or all")
     args = parser.parse_args()
-    shown = KINDS if args.show == "all" else args.show.split(",")
-    wanted = args.primitive.split(",") if args.primitive else [name for name in calls.CALLS if name != "work_on"]
-    usual = [name for name in calls.CALLS if not name.startswith(("get_", "sample_", "enter", "work"))]
-    counts, seen = collections.defaultdict(collections.Counter), set()
+    if not args.accepted and args.schedules == 100000:
+        args.schedules = 100
     with tempfile.TemporaryDirectory() as folder:
-        peer, ours = Peer(), Tilewright(args.binary, folder)
-        print(f"seed {args.seed}, TVM {peer.tvm.__version__}")
-        rng = random.Random(args.seed)
-        module = None
-        for number in range(args.schedules):
-            if number % 8 == 0:
-                while True:
-                    family, text = programs.RandomProgram(rng)
-                    if not args.family or family == args.family:
-                        break
-                module = peer.Parse(text)
-            draw = random.Random(rng.random())
-            length = draw.randrange(1, args.length + 1)
-            pool = wanted if draw.random() < 0.5 or not args.primitive else wanted * 10 + usual
-            steps = WithoutMarks(peer.InChild(lambda: peer.Draw(module, draw, pool, length)))
-            for step, outcome, detail, before in Compare(ours, text, steps):
-                key = hash((text, tuple(before), step.line))
-                if not step.primitive:
-                    if outcome in ("same", "refused"):
-                        continue
-                    step.primitive = step.line.split("sch.", 1)[1].split("(")[0].replace("sblock", "block")
-                if key in seen:
-                    continue
-                seen.add(key)
-                counts[step.primitive][outcome] += 1
-                if outcome in shown and (step.primitive in wanted):
-                    print(f"---- {step.primitive}: {outcome} ({family})\n{text}\n" + "\n".join(before + [step.line]) + f"\n{detail}", flush=True)
-    Table(counts)
+        run = Run(args, folder)
+        run.Load()
+        print(f"seed {args.seed}, TVM {run.peer.tvm.__version__}")
+        try:
+            run.UntilAccepted() if args.accepted else run.Random()
+        except KeyboardInterrupt:
+            pass
+    run.Save()
+    Reasons(run.reasons, run.wanted)
+    Table(run.counts)
+
+
+def Reasons(reasons, wanted):
+    for (primitive, outcome), counted in sorted(reasons.items()):
+        if primitive not in wanted:
+            continue
+        for reason, count in counted.most_common(8):
+            print(f"{primitive:24}{outcome:>11}{count:5}  {reason}")
+    print()
 
 
 def Table(counts):
-    print(f"{'primitive':24}" + "".join(f"{kind:>11}" for kind in KINDS) + f"{'accepted':>11}{'equal':>8}")
+    print("| primitive | " + " | ".join(KINDS) + " | accepted by TVM | equal | equal or explained |")
+    print("|---|" + "---|" * (len(KINDS) + 3))
     for primitive in sorted(counts):
         row = counts[primitive]
-        accepted = row["same"] + row["different"] + row["only ours"]
-        equal = f"{100 * row['same'] / accepted:.1f}%" if accepted else "-"
-        print(f"{primitive:24}" + "".join(f"{row[kind]:11}" for kind in KINDS) + f"{accepted:11}{equal:>8}")
+        accepted = sum(row[outcome] for outcome in ACCEPTED)
+        percent = lambda part: f"{100 * part / accepted:.1f}%" if accepted else "-"
+        print(f"| {primitive} | " + " | ".join(str(row[kind]) for kind in KINDS) +
+              f" | {accepted} | {percent(row['same'])} | {percent(row['same'] + row['explained'])} |")
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@ def _Product(name, size, b):
         return f'''
 @T.prim_func(s_tir=True)
 def {name}_{match}(a: T.handle, b: T.handle, c: T.handle) -> None:
-    A = T.match_buffer(a, ({size}, {size}), "float32", offset_factor=1)
-    B = T.match_buffer(b, ({size}, {size}), "float32", offset_factor=1)
-    C = T.match_buffer(c, ({size}, {size}), "float32", offset_factor=1)
+    A = T.match_buffer(a, ({size}, {size}), "float32", strides=("sa", 1), offset_factor=1)
+    B = T.match_buffer(b, ({size}, {size}), "float32", strides=("sb", 1), offset_factor=1)
+    C = T.match_buffer(c, ({size}, {size}), "float32", strides=("sc", 1), offset_factor=1)
     with T.sblock("root"):
         T.reads(C[{region}], A[{region}], B[{b_region}])
         T.writes(C[{region}])
@@ -28,7 +28,7 @@ def _Init(name, size):
         return f'''
 @T.prim_func(s_tir=True)
 def {name}_{match}(c: T.handle) -> None:
-    C = T.match_buffer(c, ({size}, {size}), "float32", offset_factor=1)
+    C = T.match_buffer(c, ({size}, {size}), "float32", strides=("sc", 1), offset_factor=1)
     with T.sblock("root"):
         T.reads()
         T.writes(C[0:{size}, 0:{size}])

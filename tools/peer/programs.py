@@ -303,7 +303,59 @@ def Pool(rng):
                    lines + Nest("Z", S(("i", n), ("c", 4)), "Z[vi, vc] = Y[vi, vc] * T.float32(0.5)"))
 
 
+def Epilogue(rng):
+    """A sum, and what is added to it; some with a relu or a clip."""
+    m, n, l = rng.choice([8, 16, 30]), rng.choice([8, 16, 24]), rng.choice([16, 32])
+    bias, at = rng.choice([((n,), "E[vj]"), ((m, n), "E[vi, vj]"), ((m,), "E[vi]")])
+    value = rng.choice([f"C[vi, vj] + {at}"] * 6 + [f"{at} + C[vi, vj]"] * 3 +
+                       [f"T.max(C[vi, vj] + {at}, T.float32(0))", "T.min(T.max(C[vi, vj], T.float32(-5)), T.float32(5))"])
+    zero = rng.choice(["T.float32(0)", "T.float32(0)", "T.float32(1)"]) if rng.random() < 0.2 else "T.float32(0)"
+    return Program([Tensor("A", (m, l)), Tensor("B", (l, n)), Tensor("E", bias), Tensor("D", (m, n))],
+                   [Alloc("C", (m, n))] +
+                   Nest("C", S(("i", m), ("j", n)) + R(("k", l)), "C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]",
+                        f"C[vi, vj] = {zero}") +
+                   Nest("D", S(("i", m), ("j", n)), f"D[vi, vj] = {value}"))
+
+
 # ---- Irregular
+
+
+def PaddedCopy(rng):
+    """A copy with padding, alone or with what reads it."""
+    n, c, before, after = rng.choice([8, 14, 20]), rng.choice([4, 8]), rng.choice([0, 1, 2]), rng.choice([1, 2])
+    full = n + before + after
+    lines = Nest("P", S(("i", full), ("c", c)),
+                 f"P[vi, vc] = T.if_then_else({before} <= vi and vi < {n + before}, X[vi{f' - {before}' if before else ''}, vc], T.float32(0))")
+    if rng.random() < 0.3:
+        return Program([Tensor("X", (n, c)), Tensor("P", (full, c))], lines)
+    return Program([Tensor("X", (n, c)), Tensor("Z", (full, c))],
+                   [Alloc("P", (full, c))] + lines + Nest("Z", S(("i", full), ("c", c)), "Z[vi, vc] = P[vi, vc] * T.float32(2)"))
+
+
+def Resize(rng):
+    """Nearest neighbours, windows and remainders: indices that take computing."""
+    n, m, k = rng.choice([8, 12, 20]), rng.choice([8, 16]), rng.choice([2, 3])
+    index = rng.choice([f"(vi * {n} // {n * k})", f"vi // {k}", f"(vi * 3 % {n})", f"vi % {n} + vj", f"(vi + vj) // {k}"])
+    second = rng.choice(["vj", "vj", f"vj * {k} % {m}", f"vi % {m}"])
+    return Program([Tensor("A", (n + m, m)), Tensor("C", (n * k, m))],
+                   [Alloc("B", (n * k, m))] +
+                   Nest("B", S(("i", n * k), ("j", m)), f"B[vi, vj] = A[{index}, {second}]" +
+                        rng.choice(["", f" + A[{index}, vj]", f" * A[{index}, {second}]"])) +
+                   Nest("C", S(("i", n * k), ("j", m)), "C[vi, vj] = B[vi, vj] + T.float32(1)"))
+
+
+def Updates(rng):
+    """Blocks that change a buffer in place, one or several elements at a time."""
+    m, n = rng.choice([8, 16]), rng.choice([8, 16])
+    ij = S(("i", m), ("j", n))
+    lines = Nest("first", ij, "A[vi, vj] = A[vi, vj] * T.float32(2)")
+    if rng.random() < 0.5:
+        lines += Nest("second", S(("i", m)) + R(("j", n)), "S[vi] = S[vi] + A[vi, vj]")
+    else:
+        lines += Nest("second", ij, "A[vi, vj] = A[vi, vj] + S[vi]")
+    return Program([Tensor("A", (m, n)), Tensor("S", (m,))], lines)
+
+
 
 def Gather(rng):
     m, n, k = rng.choice([8, 16]), rng.choice([8, 16]), rng.choice([32, 64])
@@ -423,10 +475,25 @@ def Scan(rng):
                                bindings=["i + 1", "j"])))
 
 
+def OpaqueUpdate(rng):
+    """A block without iterators that changes all of a buffer in place, alone or below loops, and what reads it."""
+    m, n = rng.choice([8, 16]), rng.choice([8, 12, 16])
+    region = f"A[0:{m}, 0:{n}]"
+    inner = Block("first", [], Loops([("i", m), ("j", n)], [f"A[i, j] = A[i, j] {rng.choice(['+', '*'])} T.float32(2)"]),
+                  more=[f"T.reads({region})", f"T.writes({region})"])
+    lines = Loops([("x", 4)], inner) if rng.random() < 0.5 else inner
+    if rng.random() < 0.5:
+        lines = lines + Nest("B", S(("i", m), ("j", n)), "B[vi, vj] = A[vi, vj] * T.float32(3)")
+    else:
+        lines = lines + [line.replace("first", "second") for line in inner]
+    return Program([Tensor("A", (m, n)), Tensor("B", (m, n))], lines)
+
+
 FAMILIES = [
+    OpaqueUpdate,
     Chain, Chain, Chain, Diamond, Dtypes, UnitLoops, Int64, Symbolic, SymbolicMatmul, Matmul, Matmul, Matmul, OnlyMatmul,
     OnlyMatmul, BatchMatmul, Conv, Conv, Conv, TransposedConv, RowSum, RowSum, DecomposedSum, Softmax, LayerNorm, Argmax,
-    Pool, Gather, Concat, InPlace, Predicated, Tiled, Nested, Nested, Opaque, Threads, TwoFunctions, Scan,
+    Epilogue, PaddedCopy, Resize, Updates, Pool, Gather, Concat, InPlace, Predicated, Tiled, Nested, Nested, Opaque, Threads, TwoFunctions, Scan,
 ]
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Replays traces of TVM's tuner (MetaSchedule) in `tilewright schedule`, and compares the results with TVM's.
+"""Replays traces of TVM's tuner (MetaSchedule) here, and compares the results with TVM's.
 
   PYTHON tools/peer/traces.py [--target=llvm,cuda] [--seeds=1] [--show]
 
@@ -65,17 +65,17 @@ def Samples(module, target, seed):
 
 
 def Outcome(ours, text, schedule):
-    program, script = ours.Write("ours.py", text), ours.Write("schedule.py", str(schedule.trace))
-    done = ours.Run("schedule", program, "--script=" + script)
-    if done.returncode != 0:
-        return "refused", done.stderr.split("\n", 1)[0].removeprefix(script + ":")
-    same, detail = ours.Equal(done.stdout, schedule.mod.script())
-    return ("equal", "") if same else ("different", detail)
+    lines = str(schedule.trace).split("\n")
+    answer = ours.Ask({"program": text, "lines": lines, "results": [None] * (len(lines) - 1) + [schedule.mod.script()],
+                       "tries": []})
+    if "error" in answer:
+        return "refused", answer["error"]
+    return {"same": "equal", "only ours": "refused"}.get(answer["outcome"], answer["outcome"]), answer["detail"]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary", default="bazel-bin/tools/tilewright")
+    parser.add_argument("--binary", default="bazel-bin/tools/peer/judge")
     parser.add_argument("--target", default="llvm,cuda")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--show", action="store_true", help="what is not equal, with its trace")
