@@ -188,6 +188,8 @@ int Main(const std::vector<std::string>& arguments, char** argv) {
       report.results.push_back(std::move(result));
     }
   }
+  // Ends the processes of peers: what they took is not that of others.
+  implementations.clear();
   report.other_load = other_load.Share();
   std::fputs(ToText(report).c_str(), stdout);
   const absl::Status written = WriteReports(report);

@@ -13,10 +13,12 @@ OtherLoad::OtherLoad() : start_(Read()) {}
 
 OtherLoad::CpuSeconds OtherLoad::Read() {
   CpuSeconds seconds;
-  rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  for (const timeval& time : {usage.ru_utime, usage.ru_stime}) {
-    seconds.own += static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  for (const auto who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage usage = {};
+    getrusage(who, &usage);
+    for (const timeval& time : {usage.ru_utime, usage.ru_stime}) {
+      seconds.own += static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+    }
   }
   // The first line sums over all CPUs, in ticks: user nice system idle iowait irq softirq steal.
   std::ifstream file("/proc/stat");

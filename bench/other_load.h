@@ -13,12 +13,12 @@ class OtherLoad {
   OtherLoad();
 
   // Of the CPU time since the start, the share that went to other processes of this machine or, where the kernel tells,
-  // to other virtual machines; between 0 and 1.
+  // to other virtual machines; between 0 and 1. Processes that this one started are others until they have ended.
   double Share() const;
 
  private:
   struct CpuSeconds {
-    double own = 0;    // Of this process.
+    double own = 0;    // Of this process and of those that it started, once they have ended.
     double busy = 0;   // Of all processes.
     double total = 0;  // Idle time included.
   };
