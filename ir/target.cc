@@ -161,7 +161,10 @@ const std::vector<Target>& Presets() {
              {"wmma", "mma", "dp4a", "ldmatrix", "cp.async"}),
         Cuda("cuda-sm89", "sm_89", 128, 1536, 99 << 10, 100 << 10, 2.5, 1008, 512,
              {"wmma", "mma", "dp4a", "ldmatrix", "cp.async", "fp8"}),
-        Cuda("cuda-sm90", "sm_90a", 132, 2048, 227 << 10, 228 << 10, 1.75, 3350, 2048,
+        Cuda("cuda-sm90", "sm_90", 132, 2048, 227 << 10, 228 << 10, 1.75, 3350, 2048,
+             {"wmma", "mma", "dp4a", "ldmatrix", "cp.async", "fp8", "tma", "mbarrier"}),
+        // Instructions that later GPUs do not have.
+        Cuda("cuda-sm90a", "sm_90a", 132, 2048, 227 << 10, 228 << 10, 1.75, 3350, 2048,
              {"wmma", "mma", "dp4a", "ldmatrix", "cp.async", "fp8", "wgmma", "tma", "mbarrier", "setmaxnreg"}),
     };
     return list;

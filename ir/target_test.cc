@@ -54,6 +54,8 @@ TEST(Target, Features) {
   EXPECT_EQ(NamedTarget("x86-sapphirerapids")->int8_dot_per_cycle, 2048);
   EXPECT_EQ(NamedTarget("x86-haswell")->bf16_dot_per_cycle, 0);
   EXPECT_EQ(NamedTarget("cuda-sm90")->max_shared_bytes_per_block, 227 << 10);
+  EXPECT_FALSE(NamedTarget("cuda-sm90")->has("wgmma"));
+  EXPECT_TRUE(NamedTarget("cuda-sm90a")->has("wgmma"));
   EXPECT_NE(zen4.FeatureString().find("+avx512vnni"), std::string::npos);
 }
 

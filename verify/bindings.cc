@@ -58,9 +58,11 @@ class Checker : public Visitor {
         const Expr& binding = realize.bindings[i];
         if (!analyzer_.CanProveLessEqual(iter.domain.min, binding) ||
             !analyzer_.CanProveLess(binding, iter.domain.min + iter.domain.extent)) {
-          Refuse(realize, "iterator " + iter.var.name() + " is bound to " + Print(binding) +
-                              ", which is not inside of its domain [" + Print(iter.domain.min) + ", " +
-                              Print(analyzer_.Simplify(iter.domain.min + iter.domain.extent)) + ")");
+          Refuse(realize,
+                 "iterator " + iter.var.name() + " is bound to " + Print(binding) +
+                     ", which is not inside of its domain [" + Print(iter.domain.min) + ", " +
+                     Print(analyzer_.Simplify(iter.domain.min + iter.domain.extent)) + ")",
+                 /*enumerable=*/true);
         }
         if (iter.kind == IterKind::kSpatial || iter.kind == IterKind::kReduce) {
           independent.push_back(binding);
@@ -94,9 +96,9 @@ class Checker : public Visitor {
     return reduce.empty() || arith::DetectIterMap(reduce, loops_, predicate, arith::IterMapLevel::kNone, &analyzer_);
   }
 
-  void Refuse(const BlockRealizeNode& realize, std::string reason) {
-    diagnostics.push_back(
-        {Verdict::kRefuted, "bindings", realize.block->id, "block " + realize.block->name + ": " + std::move(reason)});
+  void Refuse(const BlockRealizeNode& realize, std::string reason, bool enumerable = false) {
+    diagnostics.push_back({Verdict::kRefuted, "bindings", realize.block->id,
+                           "block " + realize.block->name + ": " + std::move(reason), enumerable});
   }
 
   arith::Analyzer analyzer_;

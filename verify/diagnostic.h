@@ -20,6 +20,8 @@ struct Diagnostic {
   const char* check = "";  // the check's name: "region cover"
   uint32_t object = 0;     // id of the loop or block it is about; 0: the function
   std::string reason;      // "block C reads A_shared[0:16] of which only [0:8] is written before"
+  // It is about what single accesses do, which running a small program shows (verify/exact_run.h).
+  bool enumerable = false;
 };
 
 using Diagnostics = std::vector<Diagnostic>;

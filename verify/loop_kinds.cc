@@ -6,10 +6,6 @@
 namespace tilewright {
 namespace {
 
-bool IsConcurrent(ForKind kind) {
-  return kind == ForKind::kParallel || kind == ForKind::kVectorized || kind == ForKind::kThreadBound;
-}
-
 // Blocks reached from a statement without entering a block, and stores on the way.
 class Below : public Visitor {
  public:
@@ -31,7 +27,7 @@ class Checker : public Visitor {
 
  protected:
   void VisitFor(const ForNode* op) override {
-    if (IsConcurrent(op->kind)) Check(op);
+    if (IsConcurrent(op->kind) && !IsInt(op->extent, 1)) Check(op);
     Visitor::VisitFor(op);
   }
 
@@ -56,7 +52,21 @@ class Checker : public Visitor {
   }
 };
 
+std::optional<std::string> WhyNotAcrossThreads(const ForNode& loop, const BlockNode& block) {
+  for (const BufferRegion& write : block.writes) {
+    if (write.buffer->scope.owner() == OwnerLevel::kThread) {
+      return "the threads of loop " + loop.var.name() + " reduce by block " + block.name + " into " +
+             write.buffer->name + ", of which each thread has its own";
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+bool IsConcurrent(ForKind kind) {
+  return kind == ForKind::kParallel || kind == ForKind::kVectorized || kind == ForKind::kThreadBound;
+}
 
 std::optional<std::string> WhyNotConcurrent(const ForNode& loop, ForKind kind, const std::string& thread_tag,
                                             const std::vector<const BlockRealizeNode*>& blocks) {
@@ -64,8 +74,11 @@ std::optional<std::string> WhyNotConcurrent(const ForNode& loop, ForKind kind, c
   for (const BlockRealizeNode* realize : blocks) {
     for (size_t i = 0; i < realize->bindings.size(); ++i) {
       const IterVar& iter = realize->block->iter_vars[i];
-      if (iter.kind == IterKind::kSpatial || (may_reduce && iter.kind == IterKind::kReduce)) continue;
-      if (!UsesVar(realize->bindings[i], loop.var)) continue;
+      if (iter.kind == IterKind::kSpatial || !UsesVar(realize->bindings[i], loop.var)) continue;
+      if (may_reduce && iter.kind == IterKind::kReduce && realize->block->init) {
+        if (auto reason = WhyNotAcrossThreads(loop, *realize->block)) return reason;
+        continue;
+      }
       return "loop " + loop.var.name() + " is bound to the " + IterKindName(iter.kind) + " iterator " +
              iter.var.name() + " of block " + realize->block->name + ", so its iterations are not independent";
     }

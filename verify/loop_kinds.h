@@ -5,8 +5,9 @@
 //           vi, vk = T.axis.remap("SR", [i, k])
 //
 // Parallel and vectorized loops, and loops bound to blockIdx or vthread, may feed spatial iterators only; a loop bound
-// to threadIdx may feed reduce iterators too (a cross-thread reduction, which lowering turns into one). The loop must
-// be the direct or indirect parent of blocks, or lie inside of a block over stores whose indices it makes distinct.
+// to threadIdx may feed reduce iterators of a block with init too (a cross-thread reduction into memory that the
+// threads share, which lowering turns into one). The loop must be the direct or indirect parent of blocks, or lie
+// inside of a block over stores whose indices it makes distinct.
 #pragma once
 
 #include <optional>
@@ -16,6 +17,9 @@
 #include "verify/diagnostic.h"
 
 namespace tilewright {
+
+// Whether loops of the kind run their iterations at the same time.
+bool IsConcurrent(ForKind kind);
 
 Diagnostics CheckLoopKinds(const Function& function);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/analysis.h"
 #include "ir/arith/region.h"
 #include "ir/functor.h"
 #include "ir/script/printer.h"
@@ -52,7 +53,8 @@ class Checker : public Visitor {
       if (is_local && !IsCovered(scope, reader, read)) {
         diagnostics.push_back({Verdict::kRefuted, "region cover", reader.id(),
                                "block " + reader.realize->block->name + " reads " + Print(read) +
-                                   ", which is not all written before" + (why_.empty() ? "" : ": " + why_)});
+                                   ", which is not all written before" + (why_.empty() ? "" : ": " + why_),
+                               /*enumerable=*/true});
       }
     }
   }
@@ -89,6 +91,7 @@ class Checker : public Visitor {
     auto needed =
         arith::MayTouch(InLoops(reader, read), LoopsBelow(reader, common), reader.realize->predicate, &analyzer_);
     if (!needed) return false;
+    AssumeAround(reader.realize->predicate, reader, common);
     std::optional<arith::Region> provided;
     for (const ScopeChild* writer : writers) {
       for (const BufferRegion& write : writer->realize->block->writes) {
@@ -103,6 +106,19 @@ class Checker : public Visitor {
     return arith::Covers(*provided, *needed, read.buffer->shape, &analyzer_, &why_);
   }
 
+  // What the reader's condition says of the loops around both.
+  void AssumeAround(const Expr& condition, const ScopeChild& reader, size_t common) {
+    const auto* op = dyn_cast<BinaryNode>(condition);
+    if (op != nullptr && op->op == BinaryOp::kAnd) {
+      AssumeAround(op->a, reader, common);
+      AssumeAround(op->b, reader, common);
+      return;
+    }
+    for (size_t i = common; i < reader.loops.size(); ++i) {
+      if (UsesVar(condition, reader.loops[i]->var)) return;
+    }
+    analyzer_.Assume(condition);
+  }
   static arith::Domain LoopsBelow(const ScopeChild& child, size_t common) {
     arith::Domain domain;
     for (size_t i = common; i < child.loops.size(); ++i) {

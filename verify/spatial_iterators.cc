@@ -3,6 +3,7 @@
 #include "ir/arith/iter_map.h"
 #include "ir/functor.h"
 #include "ir/script/printer.h"
+#include "verify/equal_values.h"
 
 namespace tilewright {
 namespace {
@@ -12,6 +13,7 @@ class Checker : public Visitor {
   using Visitor::Visit;
   void Visit(const Expr&) override {}
   Diagnostics diagnostics;
+  bool repeats = false;
 
  protected:
   void VisitBlock(const BlockNode* block) override {
@@ -46,6 +48,10 @@ class Checker : public Visitor {
     arith::IterMapError error;
     auto map = arith::DetectIterMap(elements, domain, Expr(), arith::IterMapLevel::kNone, &analyzer_, &error);
     if (map && map->injective) return;
+    if (WritesValuesOfElements(*block)) {
+      repeats = true;
+      return;
+    }
     std::string reason = "block " + block->name + ": instances that differ in a spatial iterator may write the same " +
                          "element of " + Print(write);
     if (!map) reason += ": " + std::string(error.Reason());
@@ -55,6 +61,12 @@ class Checker : public Visitor {
 };
 
 }  // namespace
+
+bool RepeatsWrites(const Function& function) {
+  Checker checker;
+  checker.Visit(function->body);
+  return checker.repeats;
+}
 
 Diagnostics CheckSpatialIterators(const Function& function) {
   Checker checker;

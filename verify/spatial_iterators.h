@@ -7,7 +7,9 @@
 //
 // Declaring an iterator spatial allows its loop to run in parallel, so two instances must not write the same element.
 // For every write region, the map from the spatial iterators (and a position inside of the region) to elements must be
-// injective; iterators with one value do not count, reduce iterators are held fixed.
+// injective; iterators with one value do not count, reduce iterators are held fixed. Or else they write the same value
+// there (verify/equal_values.h): then no order of theirs is wrong, and verify/races.h sees that they do not run at
+// once.
 #pragma once
 
 #include "verify/diagnostic.h"
@@ -15,5 +17,8 @@
 namespace tilewright {
 
 Diagnostics CheckSpatialIterators(const Function& function);
+
+// Whether instances of some block write the same value to the same element.
+bool RepeatsWrites(const Function& function);
 
 }  // namespace tilewright

@@ -1,12 +1,22 @@
 #include "verify/verify.h"
 
+#include <algorithm>
+
 #include "ir/script/printer.h"
 #include "ir/well_formed.h"
+#include "verify/access_bounds.h"
 #include "verify/bindings.h"
 #include "verify/declared_regions.h"
+#include "verify/exact_run.h"
+#include "verify/execution_scope.h"
+#include "verify/final_values.h"
 #include "verify/loop_kinds.h"
+#include "verify/memory_limits.h"
+#include "verify/races.h"
 #include "verify/region_cover.h"
 #include "verify/spatial_iterators.h"
+#include "verify/thread_launch.h"
+#include "verify/vector_access.h"
 
 namespace tilewright {
 namespace {
@@ -20,19 +30,39 @@ Diagnostics CheckWellFormed(const Function& function) {
 }
 
 using Check = Diagnostics (*)(const Function&);
-constexpr Check kChecks[] = {CheckBindings, CheckDeclaredRegions, CheckSpatialIterators, CheckLoopKinds,
-                             CheckRegionCover};
+constexpr Check kChecks[] = {CheckBindings,    CheckDeclaredRegions, CheckSpatialIterators, CheckLoopKinds,
+                             CheckFinalValues, CheckAccessBounds,    CheckRegionCover};
+using TargetCheck = Diagnostics (*)(const Function&, const Target*);
+constexpr TargetCheck kTargetChecks[] = {CheckThreadLaunch, CheckExecutionScope, CheckMemoryLimits, CheckVectorAccess};
+
+void Append(Diagnostics more, Diagnostics* all) {
+  for (Diagnostic& diagnostic : more) all->push_back(std::move(diagnostic));
+}
+
+// Without what is refuted about accesses when running the program shows that all is well.
+Diagnostics Confirmed(Diagnostics diagnostics, LazyExactRun* exact) {
+  const auto doubtful = [](const Diagnostic& diagnostic) {
+    return diagnostic.enumerable && diagnostic.verdict == Verdict::kRefuted;
+  };
+  if (std::any_of(diagnostics.begin(), diagnostics.end(), doubtful) && exact->Get().outcome == ExactOutcome::kClean) {
+    std::erase_if(diagnostics, doubtful);
+  }
+  return diagnostics;
+}
 
 }  // namespace
 
-VerifyResult VerifyProgram(const Function& function) {
+VerifyResult VerifyProgram(const Function& function, const Target* target) {
   VerifyResult result;
   // The other checks rely on this one.
   result.diagnostics = CheckWellFormed(function);
   if (!result.diagnostics.empty()) return result;
-  for (Check check : kChecks) {
-    for (Diagnostic& diagnostic : check(function)) result.diagnostics.push_back(std::move(diagnostic));
-  }
+  LazyExactRun exact(function);
+  Diagnostics& all = result.diagnostics;
+  for (Check check : kChecks) Append(check(function), &all);
+  all = Confirmed(std::move(all), &exact);
+  for (TargetCheck check : kTargetChecks) Append(check(function, target), &all);
+  Append(CheckRaces(function, &exact), &all);
   return result;
 }
 

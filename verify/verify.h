@@ -1,13 +1,14 @@
 // All checks of a program at once. Each is a free function in a file of its own, which says what it proves; this is the
 // list of them.
 //
-//   VerifyResult result = VerifyProgram(function);
+//   VerifyResult result = VerifyProgram(function, &target);
 //   if (result.verdict() == Verdict::kRefuted) std::cerr << Render(result, function);
 #pragma once
 
 #include <string>
 
 #include "ir/function.h"
+#include "ir/target.h"
 #include "verify/diagnostic.h"
 
 namespace tilewright {
@@ -17,7 +18,8 @@ struct VerifyResult {
   Verdict verdict() const { return Worst(diagnostics); }
 };
 
-VerifyResult VerifyProgram(const Function& function);
+// Without a target its limits are not asked for.
+VerifyResult VerifyProgram(const Function& function, const Target* target = nullptr);
 
 // One paragraph per diagnostic: check, reason, then the program with the loops and blocks concerned marked.
 std::string Render(const VerifyResult& result, const Function& function);

@@ -117,6 +117,70 @@ TEST(Verify, RegionCover) {
       << findings[0];
 }
 
+TEST(Verify, InstancesThatRepeatEachOther) {
+  const auto tiles = [](const std::string& value, const std::string& loop) {
+    std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((66,), "float32"), B: T.Buffer((66,), "float32")):
+    for i in LOOP(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            for j in range(6):
+                B[vi * 4 + j] = VALUE
+)";
+    text.replace(text.find("LOOP"), 4, loop);
+    text.replace(text.find("VALUE"), 5, value);
+    return Findings(text.c_str());
+  };
+  EXPECT_EQ(tiles("A[vi * 4 + j]", "range"), Texts{});
+  // At the same time, or with other values, they may not.
+  ASSERT_EQ(tiles("A[vi * 4 + j]", "T.parallel").size(), 1u);
+  EXPECT_EQ(tiles("A[vi * 4 + j]", "T.parallel")[0].rfind("races: iterations of the parallel loop i ", 0), 0u);
+  ASSERT_EQ(tiles("A[vi]", "range").size(), 1u);
+  EXPECT_EQ(tiles("A[vi]", "range")[0].rfind("spatial iterators: block B: ", 0), 0u);
+}
+
+TEST(Verify, ReadingAPartOfASum) {
+  EXPECT_EQ(Findings(R"(
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+    S = T.alloc_buffer((4,), "float32")
+    for i, k in T.grid(4, 8):
+        with T.block("S"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                S[vi] = T.float32(0)
+            S[vi] = S[vi] + A[vi, vk]
+        with T.block("B"):
+            vi, vk = T.axis.remap("SS", [i, k])
+            B[vi, vk] = A[vi, vk] * S[vi]
+)"),
+            Texts{"final values: block B reads S while loop k still carries the reduction of block S"});
+}
+
+// Every other iteration keeps what the next one needs: no box says so, but the program is small enough to enumerate.
+TEST(Verify, WhatRulesDoNotSeeIsEnumerated) {
+  const auto skipping = [](const std::string& every) {
+    std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((20,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.alloc_buffer((20,), "float32")
+    for i in range(16):
+        for j in range(5):
+            with T.block("B"):
+                vi = T.axis.opaque(20, i + j)
+                T.where(i % EVERY == 0)
+                B[vi] = A[vi]
+        with T.block("C"):
+            vi = T.axis.spatial(16, i)
+            C[vi] = B[vi] + B[vi + 3]
+)";
+    return Findings(text.replace(text.find("EVERY"), 5, every).c_str());
+  };
+  EXPECT_EQ(skipping("2"), Texts{});
+  EXPECT_EQ(skipping("3").size(), 1u);
+}
+
 TEST(Verify, ReadingWhatNobodyWrites) {
   EXPECT_EQ(Findings(R"(
 @T.prim_func

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/analysis.h"
 #include "ir/arith/expr_text.h"
 #include "ir/arith/int_set.h"
 #include "ir/arith/iter_map.h"
@@ -53,6 +54,19 @@ std::optional<Region> CoverByOverlap(const Region& region, const Domain& relaxed
   return result;
 }
 
+// Whether what the predicate says of other variables than the relaxed ones is so.
+bool HoldsOutside(const Expr& predicate, const Domain& relaxed, Analyzer* analyzer) {
+  if (!predicate) return true;
+  const auto* op = dyn_cast<BinaryNode>(predicate);
+  if (op != nullptr && op->op == BinaryOp::kAnd) {
+    return HoldsOutside(op->a, relaxed, analyzer) && HoldsOutside(op->b, relaxed, analyzer);
+  }
+  for (const auto& [var, range] : relaxed) {
+    if (UsesVar(predicate, var)) return true;
+  }
+  return analyzer->CanProve(predicate);
+}
+
 }  // namespace
 
 std::optional<Region> MayTouch(const Region& region, const Domain& relaxed, const Expr& predicate, Analyzer* analyzer) {
@@ -66,6 +80,7 @@ std::optional<Region> MayTouch(const Region& region, const Domain& relaxed, cons
 
 std::optional<Region> MustCover(const Region& region, const Domain& relaxed, const Expr& predicate,
                                 Analyzer* analyzer) {
+  if (!HoldsOutside(predicate, relaxed, analyzer)) return std::nullopt;
   std::vector<Expr> starts;
   starts.reserve(region.size());
   for (const Range& range : region) starts.push_back(range.min);

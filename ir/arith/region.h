@@ -26,7 +26,7 @@ using Region = std::vector<Range>;
 std::optional<Region> MayTouch(const Region& region, const Domain& relaxed, const Expr& predicate, Analyzer* analyzer);
 
 // A box of which every element is touched. Nothing when none was found: the region has gaps, its dimensions depend on
-// each other, or it is not affine.
+// each other, or it is not affine; or the predicate says something of other variables that is not known to hold.
 std::optional<Region> MustCover(const Region& region, const Domain& relaxed, const Expr& predicate, Analyzer* analyzer);
 
 // Whether every element of `needed` (clipped to `shape` when that is not empty) lies in `provided`. When it cannot be

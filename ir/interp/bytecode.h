@@ -68,7 +68,8 @@ struct Access {
   std::string buffer;
   bool is_store = false;
   DataType element;
-  std::vector<int> indices;                            // registers of the indices
+  int combines = 0;          // other than 0: threads combine into the buffer; accesses with the same number do not race
+  std::vector<int> indices;  // registers of the indices
   std::vector<std::pair<std::string, int>> variables;  // the loops around it
 };
 
@@ -98,6 +99,7 @@ struct ExternCall {
 struct Region {
   std::string loop;
   bool threads = false;
+  bool blocks = false;  // of threads
 };
 
 struct BlockIterator {

@@ -121,6 +121,12 @@ int Compiler::AddAccess(const Buffer& buffer, const std::vector<Reg>& indices, b
   access.buffer = buffer->name;
   access.is_store = is_store;
   access.element = buffer->dtype.element();
+  if (!blocks_.empty() && blocks_.back().combines != 0) {
+    const std::vector<BufferRegion>& writes = blocks_.back().block->writes;
+    const bool output = std::any_of(writes.begin(), writes.end(),
+                                    [&](const BufferRegion& region) { return region.buffer.same_as(buffer); });
+    if (output) access.combines = blocks_.back().combines;
+  }
   access.indices = indices;
   access.variables = loops_;
   code_.accesses.push_back(std::move(access));

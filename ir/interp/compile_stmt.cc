@@ -1,5 +1,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "ir/analysis.h"
 #include "ir/interp/compiler.h"
 
 namespace tilewright::interp::internal {
@@ -92,6 +93,7 @@ void Compiler::Loop(const ForNode* op) {
                       (absl::StartsWith(op->thread_tag, "threadIdx.") || absl::StartsWith(op->thread_tag, "vthread") ||
                        absl::StartsWith(op->thread_tag, "cthread"));
   if (thread && absl::StartsWith(op->thread_tag, "threadIdx.")) {
+    varies_by_thread_.insert(op->var.get());
     for (const ThreadTag& outer : threads_) {
       if (outer.tag == op->thread_tag) return JoinedThreadLoop(op, outer.var, outer.extent);
     }
@@ -119,7 +121,7 @@ void Compiler::SerialLoop(const ForNode* op, Reg var, Reg min, Reg end, bool con
   const size_t exit = runs ? 0 : Emit(Op::kJumpIfGe, 0, var, end);
   if (concurrent) {
     Emit(Op::kRegionBegin, 0, 0, 0, 0, static_cast<int>(code_.regions.size()));
-    code_.regions.push_back({op->var.name(), false});
+    code_.regions.push_back({op->var.name(), false, absl::StartsWith(op->thread_tag, "blockIdx.")});
   }
   const int start = Here();
   if (concurrent) Emit(Op::kStrandNext, 0, var);
@@ -131,7 +133,7 @@ void Compiler::SerialLoop(const ForNode* op, Reg var, Reg min, Reg end, bool con
 
 void Compiler::ThreadLoop(const ForNode* op, Reg var, Reg min, Reg extent) {
   const size_t fork = Emit(Op::kFork, var, extent, min, static_cast<int>(code_.regions.size()));
-  code_.regions.push_back({op->thread_tag, true});
+  code_.regions.push_back({op->thread_tag, true, false});
   threads_.push_back({op->thread_tag, var, extent});
   Statement(op->body);
   threads_.pop_back();
@@ -196,8 +198,13 @@ void Compiler::Realize(const BlockRealizeNode* op) {
   }
   size_t skip = 0;
   if (!IsTrue(op->predicate)) skip = Emit(Op::kJumpIfZero, 0, ScalarValue(op->predicate));
+  bool combines = false;  // a reduction across threads
   for (size_t i = 0; i < block->iter_vars.size(); ++i) {
     const IterVar& iter = block->iter_vars[i];
+    if (UsesVar(op->bindings[i], [&](const VarNode* var) { return varies_by_thread_.contains(var); })) {
+      varies_by_thread_.insert(iter.var.get());
+      combines |= iter.kind == IterKind::kReduce && block->init;
+    }
     const Reg value = ScalarValue(op->bindings[i]);
     vars_[iter.var.get()] = {value};
     if (!options_.check_bounds) continue;
@@ -205,7 +212,7 @@ void Compiler::Realize(const BlockRealizeNode* op) {
          static_cast<int>(code_.iterators.size()));
     code_.iterators.push_back({block->name, iter.var.name()});
   }
-  blocks_.push_back({block, {}});
+  blocks_.push_back({block, {}, {}, combines ? ++reductions_of_threads_ : 0});
   for (const Buffer& buffer : block->alloc_buffers) AllocateBuffer(buffer);
   if (options_.check_regions) {
     const auto declare = [&](const BufferRegion& region, bool write) {

@@ -103,6 +103,7 @@ class Compiler {
     const BlockNode* block = nullptr;  // null: the border of a call
     std::vector<DeclaredRegion> regions;
     std::vector<const VarNode*> own;  // data of what is allocated in it
+    int combines = 0;                 // other than 0: threads combine into what it writes
   };
   struct ThreadTag {
     std::string tag;
@@ -136,6 +137,8 @@ class Compiler {
   std::vector<BlockFrame> blocks_;
   std::vector<std::pair<std::string, int>> loops_;  // names and registers of the loops around
   std::vector<ThreadTag> threads_;
+  std::unordered_set<const VarNode*> varies_by_thread_;  // loops over threads, and iterators that depend on them
+  int reductions_of_threads_ = 0;
   int call_depth_ = 0;
 };
 

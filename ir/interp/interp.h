@@ -14,6 +14,8 @@
 //     them. The threads advance in turn, each up to its next barrier. A barrier that some threads of its block (or
 //     warp: 32 threads consecutive in x, y, z order) never reach is an error. A loop inside another of the same tag
 //     starts no threads: each thread takes its own index, with a barrier before and after.
+//   * A block with init whose reduce iterators depend on threadIdx combines the values of the threads, which is no
+//   race.
 //   * Buffers in thread-owned scopes and in global memory belong to the thread that allocates them; those of a
 //     shared scope, to the block of threads; of a warp scope or a fragment, to the warp.
 //   * A buffer of a thread-owned scope ("register", "local") that lies outside of a parallel or vectorized loop has a

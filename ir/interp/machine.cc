@@ -167,7 +167,7 @@ bool Machine::Allocate(Context& context, const Instruction& instruction) {
   memory.bytes = bytes;
   if (!shared || is_new) {
     memory.shadow.Reset(bytes, allocation.dtype.bytes(), /*initialized=*/false, code_.shadow_init, code_.shadow_races,
-                        allocation.own_per_iteration);
+                        allocation.own_per_iteration, allocation.owner != Allocation::kThread);
   }
   SlotFromHandle(slot, MakeHandle(*id));
   return true;

@@ -70,6 +70,24 @@ bool Strands::Concurrent(StrandId a, StrandId b, int* depth) const {
   return concurrent;
 }
 
+bool Strands::InDifferentBlocks(StrandId a, StrandId b) const {
+  a = Known(a);
+  b = Known(b);
+  while (At(a).depth > At(b).depth) a = At(a).parent;
+  while (At(b).depth > At(a).depth) b = At(b).parent;
+  bool different = false;
+  for (; a != b && a > kRoot && b > kRoot; a = At(a).parent, b = At(b).parent) {
+    different |=
+        At(a).iteration != At(b).iteration && code_.regions[static_cast<size_t>(executions_[At(a).execution])].blocks;
+  }
+  return different;
+}
+
+bool Strands::Combine(int32_t a, int32_t b) const {
+  const int combines = code_.accesses[static_cast<size_t>(a)].combines;
+  return combines != 0 && combines == code_.accesses[static_cast<size_t>(b)].combines;
+}
+
 std::string Strands::Describe(StrandId strand) const {
   std::string text;
   for (strand = Known(strand); strand > kRoot; strand = At(strand).parent) {
@@ -80,8 +98,10 @@ std::string Strands::Describe(StrandId strand) const {
   return text;
 }
 
-void Shadow::Reset(int64_t bytes, int element_bytes, bool initialized, bool init, bool races, bool own) {
+void Shadow::Reset(int64_t bytes, int element_bytes, bool initialized, bool init, bool races, bool own,
+                   bool of_blocks) {
   own_ = own;
+  of_blocks_ = of_blocks;
   element_bytes_ = std::max(element_bytes, 1);
   if (init) written_.assign(static_cast<size_t>(bytes), initialized ? 1 : 0);
   if (races) cells_.assign(static_cast<size_t>((bytes + element_bytes_ - 1) / element_bytes_), Cell());
@@ -99,7 +119,8 @@ void Shadow::MarkWritten(int64_t offset, int64_t bytes) {
 Shadow::Conflict Shadow::Read(const Strands& strands, int64_t offset, int64_t bytes, StrandId strand, int32_t access) {
   for (int64_t i = offset / element_bytes_; i <= (offset + bytes - 1) / element_bytes_; ++i) {
     Cell& cell = cells_[static_cast<size_t>(i)];
-    if (cell.write.strand != 0 && strands.Concurrent(cell.write.strand, strand)) {
+    if (cell.write.strand != 0 && strands.Concurrent(cell.write.strand, strand) &&
+        !strands.Combine(cell.write.access, access)) {
       return {cell.write.strand, cell.write.access, true};
     }
     const Touch touch{strand, access};
@@ -119,17 +140,19 @@ Shadow::Conflict Shadow::Read(const Strands& strands, int64_t offset, int64_t by
 }
 
 Shadow::Conflict Shadow::Write(const Strands& strands, int64_t offset, int64_t bytes, StrandId strand, int32_t access) {
+  const auto race = [&](const Touch& other) {
+    return other.strand != 0 && strands.Concurrent(other.strand, strand) && !strands.Combine(other.access, access) &&
+           !(of_blocks_ && strands.InDifferentBlocks(other.strand, strand));
+  };
   for (int64_t i = offset / element_bytes_; i <= (offset + bytes - 1) / element_bytes_; ++i) {
     Cell& cell = cells_[static_cast<size_t>(i)];
     if (own_) {
       cell = {{strand, access}, {}};
       continue;
     }
-    if (cell.write.strand != 0 && strands.Concurrent(cell.write.strand, strand)) {
-      return {cell.write.strand, cell.write.access, true};
-    }
+    if (race(cell.write)) return {cell.write.strand, cell.write.access, true};
     for (Touch& read : cell.read) {
-      if (read.strand != 0 && strands.Concurrent(read.strand, strand)) return {read.strand, read.access, false};
+      if (race(read)) return {read.strand, read.access, false};
     }
     cell = {{strand, access}, {}};
   }

@@ -40,6 +40,10 @@ class Strands {
 
   // Whether accesses in both may happen at the same time; `depth`: that of the strands where their paths part.
   bool Concurrent(StrandId a, StrandId b, int* depth = nullptr) const;
+  // Whether they are in different blocks of threads.
+  bool InDifferentBlocks(StrandId a, StrandId b) const;
+  // Whether two accesses combine values of threads into the same element, in which order they come.
+  bool Combine(int32_t a, int32_t b) const;
   // "i = 3, threadIdx.x = 1"
   std::string Describe(StrandId strand) const;
   size_t size() const { return strands_.size(); }
@@ -72,7 +76,9 @@ class Shadow {
  public:
   // For `bytes` of memory in elements of `element_bytes`.
   // `own`: each strand has a copy of the memory, so that writes never race; reading what another strand wrote does.
-  void Reset(int64_t bytes, int element_bytes, bool initialized, bool init, bool races, bool own = false);
+  // `of_blocks`: each block of threads has one, likewise.
+  void Reset(int64_t bytes, int element_bytes, bool initialized, bool init, bool races, bool own = false,
+             bool of_blocks = false);
   // Each returns whether all is well.
   bool Initialized(int64_t offset, int64_t bytes) const;
   void MarkWritten(int64_t offset, int64_t bytes);
@@ -94,7 +100,7 @@ class Shadow {
     Touch write, read[2];
   };
   int element_bytes_ = 1;
-  bool own_ = false;
+  bool own_ = false, of_blocks_ = false;
   std::vector<uint8_t> written_;  // per byte; empty when not watched
   std::vector<Cell> cells_;       // per element
 };

@@ -109,6 +109,34 @@ TEST(Threads, LocalMemoryIsOnePerThread) {
   EXPECT_EQ(y.GetInt(3), 9);
 }
 
+TEST(Threads, CombineInAReduction) {
+  // S = sum of A; `other` also reads S while threads still add to it.
+  const auto program = [](bool other) {
+    FunctionBuilder f;
+    Buffer a = f.Input("A", {8}, kF32), s = f.Input("S", {1}, kF32), b = f.Input("B", {8}, kF32);
+    Threads(f, "threadIdx.x", 8, [&](Var tx) {
+      f.Block("sum", [&](BlockBuilder& block) {
+        Var v = block.Reduce(8, tx);
+        block.Init([&] { f.Store(s, 0, {0}); });
+        f.Store(s, s(0) + a(v), {0});
+      });
+      if (!other) return;
+      f.Block("other", [&](BlockBuilder& block) {
+        Var v = block.Spatial(8, tx);
+        f.Store(b, s(0), {v});
+      });
+    });
+    return f.Build();
+  };
+  NDArray x(kF32, {8}), y(kF32, {1}), z(kF32, {8});
+  FillIntegers(x, 1);
+  double sum = 0;
+  for (int64_t i = 0; i < 8; ++i) sum += x.Get(i);
+  ASSERT_EQ(Text(RunOnce(program(false), {x, Uninitialized(y), z})), "OK");
+  EXPECT_EQ(y.Get(0), sum);
+  EXPECT_EQ(RunOnce(program(true), {x, y, z}).code(), absl::StatusCode::kAborted);
+}
+
 TEST(Threads, BarriersThatSomeNeverReach) {
   FunctionBuilder f;
   Buffer b = f.Input("B", {4}, kI32);

@@ -1,0 +1,13 @@
+#include "ir/gpu_limits.h"
+
+#include "ir/check.h"
+
+namespace tilewright {
+
+const GpuLimits& LimitsOf(const Target& target) {
+  TW_CHECK(target.kind == TargetKind::kCuda) << target.name << " is no GPU";
+  static constexpr GpuLimits kLimits = {{(int64_t{1} << 31) - 1, 65535, 65535}, 512 << 10, 128, 48 << 10};
+  return kLimits;
+}
+
+}  // namespace tilewright

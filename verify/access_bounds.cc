@@ -1,0 +1,151 @@
+#include "verify/access_bounds.h"
+
+#include <utility>
+
+#include "ir/arith/analyzer.h"
+#include "ir/arith/same_expr.h"
+#include "ir/builtin.h"
+#include "ir/functor.h"
+#include "ir/script/printer.h"
+
+namespace tilewright {
+namespace {
+
+constexpr char kCheck[] = "access bounds";
+
+class Checker : public Visitor {
+ public:
+  using Visitor::Visit;
+  Diagnostics diagnostics;
+
+ protected:
+  void VisitFor(const ForNode* op) override {
+    Visit(op->min);
+    Visit(op->extent);
+    arith::Analyzer::Scope scope(&analyzer_);
+    analyzer_.Bind(op->var, {op->min, op->extent});
+    Visit(op->body);
+  }
+  void VisitIf(const IfNode* op) override {
+    Visit(op->condition);
+    Under(op->condition, [&] { Visit(op->then_case); });
+    if (op->else_case) Under(Not(op->condition), [&] { Visit(op->else_case); });
+  }
+  void VisitSelect(const SelectNode* op) override {
+    Visit(op->condition);
+    // Both values are evaluated.
+    Visit(op->true_value);
+    Visit(op->false_value);
+  }
+  void VisitCall(const CallNode* op) override {
+    if (op->op != kIfThenElse) {
+      // The element whose address is taken may be one past the last.
+      if (op->op != kAddressOf) Visitor::VisitCall(op);
+      return;
+    }
+    Visit(op->args[0]);
+    Under(op->args[0], [&] { Visit(op->args[1]); });
+    Under(Not(op->args[0]), [&] { Visit(op->args[2]); });
+  }
+  void VisitBinary(const BinaryNode* op) override {
+    Visit(op->a);
+    if (op->op == BinaryOp::kAnd) {
+      Under(op->a, [&] { Visit(op->b); });
+    } else if (op->op == BinaryOp::kOr) {
+      Under(Not(op->a), [&] { Visit(op->b); });
+    } else {
+      Visit(op->b);
+    }
+  }
+  void VisitLet(const LetNode* op) override {
+    Visit(op->value);
+    arith::Analyzer::Scope scope(&analyzer_);
+    if (op->var.dtype().is_integer() && !arith::ReadsMemory(op->value)) analyzer_.Bind(op->var, op->value);
+    Visit(op->body);
+  }
+  void VisitLetStmt(const LetStmtNode* op) override {
+    Visit(op->value);
+    arith::Analyzer::Scope scope(&analyzer_);
+    if (op->var.dtype().is_integer() && !arith::ReadsMemory(op->value)) analyzer_.Bind(op->var, op->value);
+    Visit(op->body);
+  }
+  void VisitLoad(const LoadNode* op) override {
+    VisitAll(op->indices);
+    if (IsTrue(op->predicate)) Check(op->buffer, op->indices, "reads");
+  }
+  void VisitStore(const StoreNode* op) override {
+    Visit(op->value);
+    VisitAll(op->indices);
+    if (IsTrue(op->predicate)) Check(op->buffer, op->indices, "writes");
+  }
+  void VisitBlockRealize(const BlockRealizeNode* op) override {
+    VisitAll(op->bindings);
+    const BlockNode* outer = std::exchange(block_, op->block.get());
+    {
+      arith::Analyzer::Scope scope(&analyzer_);
+      for (const IterVar& iter : op->block->iter_vars) analyzer_.Bind(iter.var, iter.domain);
+      for (const MatchBuffer& match : op->block->match_buffers) {
+        const auto& [buffer, region] = match.source;
+        for (size_t d = 0; d < region.size() && d < buffer->ndim(); ++d) {
+          if (!analyzer_.CanProveInside(region[d], {Const(buffer->shape[d].dtype(), 0), buffer->shape[d]})) {
+            Refuse(Verdict::kRefuted, "matches " + Print(match.source), buffer, d);
+          }
+        }
+      }
+      Visit(op->block->init);
+      Visit(op->block->body);
+    }
+    block_ = outer;
+  }
+
+ private:
+  template <class Visits>
+  void Under(const Expr& condition, Visits visits) {
+    arith::Analyzer::Scope scope(&analyzer_);
+    if (!arith::ReadsMemory(condition)) analyzer_.Assume(condition);
+    visits();
+  }
+
+  void Check(const Buffer& buffer, const std::vector<Expr>& indices, const char* verb) {
+    for (size_t d = 0; d < indices.size(); ++d) {
+      Expr least = indices[d], greatest = indices[d];
+      if (const auto* ramp = dyn_cast<RampNode>(indices[d])) {
+        least = ramp->base;
+        greatest = ramp->base + ramp->stride * Const(ramp->base.dtype(), indices[d].dtype().lanes() - 1);
+        if (const auto stride = AsInt(ramp->stride); stride && *stride < 0) std::swap(least, greatest);
+      } else if (indices[d].dtype().lanes() != 1) {
+        const auto* broadcast = dyn_cast<BroadcastNode>(indices[d]);
+        if (broadcast == nullptr) continue;
+        least = greatest = broadcast->value;
+      }
+      const bool gather = arith::ReadsMemory(indices[d]);
+      if (!gather && analyzer_.CanProveLessEqual(Const(least.dtype(), 0), least) &&
+          analyzer_.CanProveLess(greatest, CastTo(greatest.dtype(), buffer->shape[d]))) {
+        continue;
+      }
+      Refuse(gather ? Verdict::kAssumed : Verdict::kRefuted, std::string(verb) + " " + Print(buffer.Load(indices)),
+             buffer, d);
+    }
+  }
+  void Refuse(Verdict verdict, const std::string& access, const Buffer& buffer, size_t d) {
+    std::string reason = (block_ == nullptr ? "the program " : "block " + block_->name + " ") + access;
+    reason += verdict == Verdict::kAssumed ? ", whose place is taken to be inside of dimension "
+                                           : ", which is not known to be inside of dimension ";
+    reason += std::to_string(d) + ", [0, " + Print(buffer->shape[d]) + ")";
+    diagnostics.push_back({verdict, kCheck, block_ == nullptr ? 0 : block_->id, std::move(reason),
+                           /*enumerable=*/true});
+  }
+
+  arith::Analyzer analyzer_;
+  const BlockNode* block_ = nullptr;
+};
+
+}  // namespace
+
+Diagnostics CheckAccessBounds(const Function& function) {
+  Checker checker;
+  checker.Visit(function->body);
+  return std::move(checker.diagnostics);
+}
+
+}  // namespace tilewright

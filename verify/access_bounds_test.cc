@@ -1,0 +1,60 @@
+#include "verify/access_bounds.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/script/parse_or_die.h"
+
+namespace tilewright {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+std::vector<std::string> Findings(const std::string& statement) {
+  const Function function = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), P: T.Buffer((16,), "int32"), B: T.Buffer((16,), "float32")):
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            T.reads(A[0:16], P[0:16])
+            T.writes(B[0:16])
+)" + ("            " + statement + "\n"));
+  std::vector<std::string> findings;
+  for (const Diagnostic& d : CheckAccessBounds(function)) {
+    findings.push_back((d.verdict == Verdict::kAssumed ? "assumed: " : "") + d.reason);
+  }
+  return findings;
+}
+
+TEST(AccessBounds, Inside) {
+  EXPECT_THAT(Findings("B[vi] = A[15 - vi]"), IsEmpty());
+  EXPECT_THAT(Findings("B[vi // 2 * 2] = A[vi % 4 + 12]"), IsEmpty());
+}
+
+TEST(AccessBounds, Outside) {
+  EXPECT_THAT(Findings("B[vi] = A[vi + 1]"),
+              ElementsAre("block B reads A[vi + 1], which is not known to be inside of dimension 0, [0, 16)"));
+  EXPECT_THAT(Findings("B[vi - 1] = A[vi]"),
+              ElementsAre("block B writes B[vi - 1], which is not known to be inside of dimension 0, [0, 16)"));
+}
+
+TEST(AccessBounds, ConditionsGuard) {
+  EXPECT_THAT(Findings("B[vi] = T.if_then_else(vi < 15, A[vi + 1], T.float32(0))"), IsEmpty());
+  EXPECT_THAT(Findings("B[vi] = T.if_then_else(15 <= vi, T.float32(0), A[vi + 1])"), IsEmpty());
+  EXPECT_THAT(Findings("B[vi] = T.if_then_else(vi < 15 and A[vi + 1] > T.float32(0), T.float32(1), T.float32(0))"),
+              IsEmpty());
+  // Select evaluates both.
+  EXPECT_THAT(Findings("B[vi] = T.Select(vi < 15, A[vi + 1], T.float32(0))").size(), 1u);
+  EXPECT_THAT(Findings("B[vi] = T.if_then_else(vi < 16, A[vi + 1], T.float32(0))").size(), 1u);
+}
+
+TEST(AccessBounds, GathersAreAssumed) {
+  EXPECT_THAT(
+      Findings("B[vi] = A[P[vi]]"),
+      ElementsAre("assumed: block B reads A[P[vi]], whose place is taken to be inside of dimension 0, [0, 16)"));
+}
+
+}  // namespace
+}  // namespace tilewright

@@ -1,0 +1,60 @@
+#include "verify/final_values.h"
+
+#include <algorithm>
+
+#include "ir/analysis.h"
+#include "ir/functor.h"
+#include "verify/block_scope.h"
+
+namespace tilewright {
+namespace {
+
+bool Touches(const std::vector<BufferRegion>& regions, const Buffer& buffer) {
+  return std::any_of(regions.begin(), regions.end(),
+                     [&](const BufferRegion& region) { return region.buffer.same_as(buffer); });
+}
+
+class Checker : public StmtVisitor {
+ public:
+  using StmtVisitor::Visit;
+  Diagnostics diagnostics;
+
+ protected:
+  void VisitBlock(const BlockNode* block) override {
+    const BlockScope scope = BlockScope::Of(block);
+    for (const Dependence& dependence : scope.dependences()) {
+      if (dependence.kind != DependenceKind::kReadAfterWrite) continue;
+      Check(*scope.Find(dependence.source), *scope.Find(dependence.destination), dependence.buffer);
+    }
+    StmtVisitor::VisitBlock(block);
+  }
+
+ private:
+  void Check(const ScopeChild& writer, const ScopeChild& reader, const Buffer& buffer) {
+    const BlockNode &reads = *reader.realize->block, &writes = *writer.realize->block;
+    if (Touches(reads.writes, buffer)) return;
+    for (size_t l = 0; l < std::min(writer.loops.size(), reader.loops.size()); ++l) {
+      const ForNode* loop = writer.loops[l];
+      if (loop != reader.loops[l]) return;
+      if (IsInt(loop->extent, 1) || UsesVar(reader.realize->predicate, loop->var)) continue;
+      for (size_t i = 0; i < writer.realize->bindings.size(); ++i) {
+        const IterVar& iter = writes.iter_vars[i];
+        if (iter.kind != IterKind::kReduce || !UsesVar(writer.realize->bindings[i], loop->var)) continue;
+        diagnostics.push_back({Verdict::kRefuted, "final values", reads.id,
+                               "block " + reads.name + " reads " + buffer->name + " while loop " + loop->var.name() +
+                                   " still carries the reduction of block " + writes.name});
+        return;
+      }
+    }
+  }
+};
+
+}  // namespace
+
+Diagnostics CheckFinalValues(const Function& function) {
+  Checker checker;
+  checker.Visit(function->body);
+  return std::move(checker.diagnostics);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,23 @@
+// What a block reads of a reduction's result has been summed up.
+//
+//   for i, k in T.grid(4, 8):
+//       with T.block("S"):
+//           vi, vk = T.axis.remap("SR", [i, k])
+//           S[vi] = S[vi] + A[vi, vk]
+//       with T.block("B"):
+//           vi, vk = T.axis.remap("SS", [i, k])
+//           B[vi, vk] = A[vi, vk] / S[vi]          refused: in iteration k, S[vi] holds a part of the sum
+//
+// Instances of a reduction may run in any order, so no statement may look at what some of them have made. A reader behind
+// a block that writes the buffer must not share a loop with it that feeds one of the writer's reduce iterators, unless it
+// adds to the same elements itself, or runs in some of the iterations only (in the last one, say: then a condition that
+// is not looked at says when).
+#pragma once
+
+#include "verify/diagnostic.h"
+
+namespace tilewright {
+
+Diagnostics CheckFinalValues(const Function& function);
+
+}  // namespace tilewright

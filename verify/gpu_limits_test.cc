@@ -1,0 +1,233 @@
+// What GPUs limit: launches, memory, vectors, warps.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/script/parse_or_die.h"
+#include "ir/target.h"
+#include "verify/verify.h"
+
+namespace tilewright {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+std::vector<std::string> Findings(std::string_view text, const char* target = "cuda-sm80") {
+  const Target gpu = *NamedTarget(target);
+  std::vector<std::string> findings;
+  for (const Diagnostic& d : VerifyProgram(ParseFunctionOrDie(text), &gpu).diagnostics) {
+    if (d.verdict == Verdict::kRefuted) findings.push_back(std::string(d.check) + ": " + d.reason);
+  }
+  return findings;
+}
+
+// Copies through two launches; LAUNCH gives the first one's threads, SECOND those of a second loop in it.
+std::string Copy(const std::string& blocks, const std::string& threads, const std::string& tag = "threadIdx.x") {
+  return "@T.prim_func\n"
+         "def main(A: T.Buffer((" +
+         blocks + ", " + threads + "), \"float32\"), B: T.Buffer((" + blocks + ", " + threads +
+         "), \"float32\")):\n"
+         "    for bx in T.thread_binding(" +
+         blocks +
+         ", thread=\"blockIdx.x\"):\n"
+         "        for tx in T.thread_binding(" +
+         threads + ", thread=\"" + tag +
+         "\"):\n"
+         "            with T.block(\"B\"):\n"
+         "                v, vi = T.axis.remap(\"SS\", [bx, tx])\n"
+         "                B[v, vi] = A[v, vi]\n";
+}
+
+TEST(ThreadLaunch, WithinTheLimits) {
+  EXPECT_THAT(Findings(Copy("4096", "1024")), IsEmpty());
+  EXPECT_THAT(Findings(Copy("4096", "64", "threadIdx.z")), IsEmpty());
+}
+
+TEST(ThreadLaunch, TooManyThreads) {
+  EXPECT_THAT(
+      Findings(Copy("4", "2048")),
+      ElementsAre("thread launch: loop tx is bound to threadIdx.x with an extent of 2048, cuda-sm80 allows 1024",
+                  "thread launch: the kernel has 2048 threads in a block, cuda-sm80 allows 1024"));
+  EXPECT_THAT(Findings(Copy("4", "128", "threadIdx.z")),
+              ElementsAre("thread launch: loop tx is bound to threadIdx.z with an extent of 128, cuda-sm80 allows 64"));
+}
+
+TEST(ThreadLaunch, UnknownThreads) {
+  EXPECT_THAT(Findings(Copy("4", "32", "threadIdx.w")),
+              ElementsAre("thread launch: loop tx is bound to threadIdx.w, which is no thread of a GPU"));
+}
+
+constexpr char kTwoLoops[] = R"(
+@T.prim_func
+def main(A: T.Buffer((8, 64), "float32"), C: T.Buffer((8, 64), "float32")):
+    B = T.alloc_buffer((8, 64), "float32", scope="shared")
+    for bx in T.thread_binding(8, thread="blockIdx.x"):
+        for tx in T.thread_binding(64, thread="threadIdx.x"):
+            with T.block("B"):
+                v, vi = T.axis.remap("SS", [bx, tx])
+                B[v, vi] = A[v, vi]
+        for i in range(HALF):
+            for ty in T.thread_binding(OTHER, thread="threadIdx.x"):
+                with T.block("C"):
+                    v = T.axis.spatial(8, bx)
+                    vi = T.axis.spatial(64, i * OTHER + ty)
+                    C[v, vi] = B[v, 63 - vi]
+)";
+
+std::string TwoLoops(const std::string& half, const std::string& other) {
+  std::string text = kTwoLoops;
+  text.replace(text.find("HALF"), 4, half);
+  for (size_t at; (at = text.find("OTHER")) != std::string::npos;) text.replace(at, 5, other);
+  return text;
+}
+
+TEST(ThreadLaunch, OneNumberOfThreadsInAKernel) {
+  EXPECT_THAT(Findings(TwoLoops("1", "64")), IsEmpty());
+  EXPECT_THAT(
+      Findings(TwoLoops("2", "32")),
+      ElementsAre("thread launch: loops tx and ty of one kernel are bound to threadIdx.x with different extents, "
+                  "64 and 32"));
+}
+
+TEST(ThreadLaunch, BlocksInsideOfThreads) {
+  EXPECT_THAT(Findings(R"(
+@T.prim_func
+def main(A: T.Buffer((8, 64), "float32"), B: T.Buffer((8, 64), "float32")):
+    for tx in T.thread_binding(64, thread="threadIdx.x"):
+        for bx in T.thread_binding(8, thread="blockIdx.x"):
+            with T.block("B"):
+                v, vi = T.axis.remap("SS", [bx, tx])
+                B[v, vi] = A[v, vi]
+)"),
+              ElementsAre("thread launch: loop bx, bound to blockIdx.x, lies inside of loop tx, bound to threadIdx.x"));
+}
+
+// A tile of ROWS x 128 floats for each block, of a buffer that holds all of them until it is lowered.
+std::string Tile(const std::string& rows) {
+  std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((64, ROWS, 128), "float32"), C: T.Buffer((64, ROWS, 128), "float32")):
+    S = T.alloc_buffer((64, ROWS, 128), "float32", scope="shared")
+    for bx in T.thread_binding(64, thread="blockIdx.x"):
+        for i in range(ROWS):
+            for tx in T.thread_binding(128, thread="threadIdx.x"):
+                with T.block("S"):
+                    v, vi, vj = T.axis.remap("SSS", [bx, i, tx])
+                    S[v, vi, vj] = A[v, vi, vj]
+        for i in range(ROWS):
+            for tx in T.thread_binding(128, thread="threadIdx.x"):
+                with T.block("C"):
+                    v, vi, vj = T.axis.remap("SSS", [bx, i, tx])
+                    C[v, vi, vj] = S[v, vi, 127 - vj]
+)";
+  for (size_t at; (at = text.find("ROWS")) != std::string::npos;) text.replace(at, 4, rows);
+  return text;
+}
+
+TEST(MemoryLimits, SharedMemoryOfABlock) {
+  // 163 KiB are 326 rows.
+  EXPECT_THAT(Findings(Tile("326")), IsEmpty());
+  EXPECT_THAT(Findings(Tile("327")), ElementsAre("memory limits: the kernel needs 167424 bytes of shared memory in a "
+                                                 "block, cuda-sm80 has 166912"));
+  EXPECT_THAT(Findings(Tile("128"), "cuda-sm75"), IsEmpty());
+  EXPECT_THAT(Findings(Tile("129"), "cuda-sm75").size(), 1u);
+  EXPECT_THAT(Findings(Tile("198"), "cuda-sm86"), IsEmpty());
+  EXPECT_THAT(Findings(Tile("199"), "cuda-sm89").size(), 1u);
+  EXPECT_THAT(Findings(Tile("454"), "cuda-sm90"), IsEmpty());
+  EXPECT_THAT(Findings(Tile("455"), "cuda-sm90a").size(), 1u);
+}
+
+TEST(MemoryLimits, RegistersOfAThread) {
+  const auto program = [](const std::string& elements, const std::string& scope) {
+    std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((256, EL), "float32"), C: T.Buffer((256, EL), "float32")):
+    R = T.alloc_buffer((256, EL), "float32", scope="SCOPE")
+    for tx in T.thread_binding(256, thread="threadIdx.x"):
+        for i in range(EL):
+            with T.block("R"):
+                v, vi = T.axis.remap("SS", [tx, i])
+                R[v, vi] = A[v, vi]
+        for i in range(EL):
+            with T.block("C"):
+                v, vi = T.axis.remap("SS", [tx, i])
+                C[v, vi] = R[v, vi]
+)";
+    for (size_t at; (at = text.find("EL)")) != std::string::npos;) text.replace(at, 2, elements);
+    return text.replace(text.find("SCOPE"), 5, scope);
+  };
+  EXPECT_THAT(Findings(program("255", "register")), IsEmpty());
+  EXPECT_THAT(
+      Findings(program("256", "register")),
+      ElementsAre("memory limits: the kernel needs 1024 bytes in the registers of a thread, cuda-sm80 has 1020"));
+  EXPECT_THAT(Findings(program("256", "local")), IsEmpty());
+  EXPECT_THAT(Findings(program("131073", "local")),
+              ElementsAre("memory limits: the kernel needs 524292 bytes of local memory in a thread, cuda-sm80 has "
+                          "524288"));
+}
+
+std::string Vectors(const std::string& row, const std::string& type = "float32", const std::string& lanes = "4") {
+  std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((32, 64), "TYPE"), B: T.Buffer((32, ROW), "TYPE")):
+    for tx in T.thread_binding(32, thread="threadIdx.x"):
+        for j in range(4):
+            for v in T.vectorized(LANES):
+                with T.block("B"):
+                    vi = T.axis.spatial(32, tx)
+                    vj = T.axis.spatial(64, j * LANES + v)
+                    B[vi, vj] = A[vi, vj]
+)";
+  for (size_t at; (at = text.find("TYPE")) != std::string::npos;) text.replace(at, 4, type);
+  for (size_t at; (at = text.find("LANES")) != std::string::npos;) text.replace(at, 5, lanes);
+  return text.replace(text.find("ROW"), 3, row);
+}
+
+TEST(VectorAccess, WidthAndAlignment) {
+  EXPECT_THAT(Findings(Vectors("64")), IsEmpty());
+  EXPECT_THAT(Findings(Vectors("64", "float16", "8")), IsEmpty());
+  EXPECT_THAT(
+      Findings(Vectors("65")),
+      ElementsAre("vector access: loop v is vectorized over 4 elements of B, but the first one, tx * 65 + j * 4 "
+                  "elements from its start, need not be aligned to them"));
+  EXPECT_THAT(
+      Findings(Vectors("64", "float32", "8")),
+      testing::Contains("vector access: loop v is vectorized over 8 elements of float32 of B: cuda-sm80 loads and "
+                        "stores 8, 16, 32, 64 or 128 bits at once"));
+  EXPECT_THAT(Findings(Vectors("66", "float32", "3")).size(), 2u);
+  // A CPU has no such limit.
+  EXPECT_THAT(Findings(Vectors("65"), "x86-znver4"), IsEmpty());
+}
+
+constexpr char kWarp[] = R"(
+@T.prim_func
+def main(A: T.Buffer((64, 32), "float32"), C: T.Buffer((64, 32), "float32")):
+    for bx in T.thread_binding(64, thread="blockIdx.x"):
+        for tx in T.thread_binding(32, thread="threadIdx.x"):
+            with T.block("C"):
+                v, vi = T.axis.remap("SS", [bx, tx])
+                T.reads(A[v, 0:32])
+                T.writes(C[v, vi])
+                T.block_attr({"warp_execution": 1})
+                C[v, vi] = A[v, 31 - vi]
+)";
+
+TEST(ExecutionScope, WholeWarps) {
+  EXPECT_THAT(Findings(kWarp), IsEmpty());
+  std::string some(kWarp);
+  some.insert(some.find("                T.reads"), "                T.where(tx < 16)\n");
+  EXPECT_THAT(Findings(some), ElementsAre("execution scope: block C is executed by whole warps, but which lanes come "
+                                          "there depends on tx < 16"));
+  std::string warps(kWarp);
+  warps.insert(warps.find("                T.reads"), "                T.where(tx // 32 < 1)\n");
+  EXPECT_THAT(Findings(warps), IsEmpty());
+  std::string half(kWarp);
+  half.replace(half.find("binding(32"), 10, "binding(16");
+  EXPECT_THAT(Findings(half),
+              ElementsAre("execution scope: block C is executed by warps of 32 lanes, but loop tx gives "
+                          "threadIdx.x an extent of 16"));
+}
+
+}  // namespace
+}  // namespace tilewright

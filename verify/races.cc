@@ -1,0 +1,296 @@
+#include "verify/races.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "ir/analysis.h"
+#include "ir/arith/iter_map.h"
+#include "ir/arith/region.h"
+#include "ir/arith/same_expr.h"
+#include "ir/functor.h"
+#include "ir/iteration_buffers.h"
+#include "ir/script/printer.h"
+#include "ir/substitute.h"
+#include "verify/loop_kinds.h"
+#include "verify/spatial_iterators.h"
+#include "verify/touches.h"
+
+namespace tilewright {
+namespace {
+
+constexpr char kCheck[] = "races";
+
+// The loops around each place where a buffer is allocated.
+class AllocationDepths : public StmtVisitor {
+ public:
+  using StmtVisitor::Visit;
+  std::unordered_map<const BufferNode*, std::unordered_set<const ForNode*>> loops_around;
+
+ protected:
+  void VisitFor(const ForNode* op) override {
+    loops_.insert(op);
+    StmtVisitor::VisitFor(op);
+    loops_.erase(op);
+  }
+  void VisitBlock(const BlockNode* op) override {
+    for (const Buffer& buffer : op->alloc_buffers) loops_around[buffer.get()] = loops_;
+    StmtVisitor::VisitBlock(op);
+  }
+  void VisitAllocate(const AllocateNode* op) override {
+    loops_around[op->buffer.get()] = loops_;
+    StmtVisitor::VisitAllocate(op);
+  }
+
+ private:
+  std::unordered_set<const ForNode*> loops_;
+};
+
+bool SameRegion(const std::vector<Range>& a, const std::vector<Range>& b) {
+  for (size_t d = 0; d < a.size(); ++d) {
+    if (!arith::SameExpr(a[d].min, b[d].min) || !arith::SameExpr(a[d].extent, b[d].extent)) return false;
+  }
+  return true;
+}
+
+// All pairs of touches below one loop.
+class LoopChecker {
+ public:
+  LoopChecker(const ForNode* loop, const std::vector<const Touch*>& touches) : loop_(loop), touches_(touches) {}
+
+  // The first two touches that were not proven to be apart.
+  std::optional<std::pair<const Touch*, const Touch*>> FindUnproven() {
+    for (size_t i = 0; i < touches_.size(); ++i) {
+      for (size_t j = i; j < touches_.size(); ++j) {
+        const Touch &a = *touches_[i], &b = *touches_[j];
+        if (!a.region.buffer.same_as(b.region.buffer) || !(a.write || b.write) || (i == j && !a.write)) continue;
+        if (StartsThreads(*loop_) && a.phase != b.phase) continue;
+        if (CombineAcrossThreads(a, b)) continue;
+        if (!AreApart(i, j)) return std::pair(&a, &b);
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  bool CombineAcrossThreads(const Touch& a, const Touch& b) const {
+    const auto reduces = [&](const Touch& touch) {
+      return std::find(touch.reduces_over.begin(), touch.reduces_over.end(), loop_) != touch.reduces_over.end();
+    };
+    return a.block == b.block && reduces(a) && reduces(b);
+  }
+
+  bool AreApart(size_t i, size_t j) {
+    const Touch &a = *touches_[i], &b = *touches_[j];
+    if (a.loops == b.loops && SameRegion(a.region.region, b.region.region)) {
+      // Over all threads together, or else with those around held fixed.
+      const ForNode* threads = OutermostThreads(a);
+      if (IsInjective(a, threads) || (threads != loop_ && IsInjective(a, loop_))) return true;
+    }
+    const auto &box_a = Box(i), &box_b = Box(j);
+    if (!box_a || !box_b) return false;
+    return ComesAfter(*box_a, *box_b) && (i == j || ComesAfter(*box_b, *box_a));
+  }
+
+  // What iteration l + d of `later` touches lies apart from what iteration l of `earlier` touches, for all d >= 1.
+  bool ComesAfter(const arith::Region& earlier, const arith::Region& later) {
+    arith::Analyzer analyzer;
+    BindOuter(touches_[0]->loops, &analyzer);
+    const DataType type = loop_->var.dtype();
+    Var other("other", type);
+    analyzer.Bind(loop_->var, {loop_->min, loop_->extent});
+    analyzer.Bind(other, {loop_->min, loop_->extent});
+    analyzer.Assume(loop_->var + 1 <= other);
+    for (size_t d = 0; d < earlier.size(); ++d) {
+      const Range there = Substitute(later[d], {{loop_->var, other}});
+      if (analyzer.CanProveLessEqual(earlier[d].min + earlier[d].extent, there.min) ||
+          analyzer.CanProveLessEqual(there.min + there.extent, earlier[d].min)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // Of the loops over threads around `loop_`, which is among the touch's.
+  const ForNode* OutermostThreads(const Touch& touch) const {
+    const auto first = std::find_if(touch.loops.begin(), touch.loops.end(), [&](const ForNode* loop) {
+      return loop == loop_ || (StartsThreads(*loop_) && StartsThreads(*loop));
+    });
+    return *first;
+  }
+
+  // The element determines the iterations of the loops from `outermost` inwards.
+  bool IsInjective(const Touch& touch, const ForNode* outermost) {
+    arith::Analyzer analyzer;
+    arith::Domain domain;
+    bool inside = false;
+    for (const ForNode* loop : touch.loops) {
+      inside |= loop == outermost;
+      if (!inside) {
+        analyzer.Bind(loop->var, {loop->min, loop->extent});
+        continue;
+      }
+      const bool used = std::any_of(touch.region.region.begin(), touch.region.region.end(),
+                                    [&](const Range& range) { return UsesVar(range.min, loop->var); });
+      if (!used && loop != loop_) continue;
+      if (IsInt(loop->extent, 1)) {
+        analyzer.Bind(loop->var, loop->min);
+        continue;
+      }
+      analyzer.Bind(loop->var, {loop->min, loop->extent});
+      domain.push_back({loop->var, {loop->min, loop->extent}});
+    }
+    std::vector<Expr> elements;
+    for (const Range& range : touch.region.region) {
+      if (IsInt(range.extent, 1)) {
+        elements.push_back(range.min);
+        continue;
+      }
+      Var position("p" + std::to_string(elements.size()), range.min.dtype());
+      const Range positions{Const(range.min.dtype(), 0), range.extent};
+      analyzer.Bind(position, positions);
+      domain.push_back({position, positions});
+      elements.push_back(range.min + position);
+    }
+    for (const Expr& predicate : {touch.predicate, Expr()}) {
+      const auto map = arith::DetectIterMap(elements, domain, predicate, arith::IterMapLevel::kNone, &analyzer);
+      if (map && map->injective) return true;
+      if (IsTrue(predicate)) break;
+    }
+    return false;
+  }
+
+  // What one iteration touches.
+  const std::optional<arith::Region>& Box(size_t i) {
+    if (const auto known = boxes_.find(i); known != boxes_.end()) return known->second;
+    const Touch& touch = *touches_[i];
+    arith::Analyzer analyzer;
+    BindOuter(touch.loops, &analyzer);
+    analyzer.Bind(loop_->var, {loop_->min, loop_->extent});
+    arith::Domain relaxed;
+    bool inside = false;
+    for (const ForNode* loop : touch.loops) {
+      if (inside) relaxed.push_back({loop->var, {loop->min, loop->extent}});
+      inside |= loop == loop_;
+    }
+    return boxes_[i] = arith::MayTouch(touch.region.region, relaxed, touch.predicate, &analyzer);
+  }
+
+  void BindOuter(const std::vector<const ForNode*>& loops, arith::Analyzer* analyzer) const {
+    for (const ForNode* loop : loops) {
+      if (loop == loop_) return;
+      analyzer->Bind(loop->var, {loop->min, loop->extent});
+    }
+  }
+
+  const ForNode* loop_;
+  const std::vector<const Touch*>& touches_;
+  std::map<size_t, std::optional<arith::Region>> boxes_;
+};
+
+class Checker {
+ public:
+  Checker(const Function& function, LazyExactRun* exact) : function_(function), exact_(exact) {}
+
+  Diagnostics Run() {
+    const Touches all = CollectTouches(function_);
+    if (all.touches.empty() && all.divided_barriers.empty()) return {};
+    for (const DividedBarrier& barrier : all.divided_barriers) {
+      Unproven(barrier.object, true,
+               "a barrier is reached by those threads only for which " + Print(barrier.condition) + " holds");
+    }
+    of_iterations_ = BuffersOfParallelIterations(function_->body);
+    allocations_.Visit(function_->body);
+    std::vector<const ForNode*> loops;
+    for (const Touch& touch : all.touches) {
+      for (const ForNode* loop : touch.loops) {
+        if (!IsConcurrent(loop->kind) || IsInt(loop->extent, 1)) continue;
+        if (std::find(loops.begin(), loops.end(), loop) == loops.end()) loops.push_back(loop);
+      }
+    }
+    for (const ForNode* loop : loops) Check(loop, all.touches);
+    return Conclude();
+  }
+
+ private:
+  void Check(const ForNode* loop, const std::vector<Touch>& all) {
+    std::vector<const Touch*> below;
+    for (const Touch& touch : all) {
+      const bool inside = std::find(touch.loops.begin(), touch.loops.end(), loop) != touch.loops.end();
+      if (inside && IsShared(*loop, touch.region.buffer)) below.push_back(&touch);
+    }
+    // Buffers that are only read need no proof.
+    std::set<const BufferNode*> written;
+    for (const Touch* touch : below) {
+      if (touch->write) written.insert(touch->region.buffer.get());
+    }
+    std::erase_if(below, [&](const Touch* touch) { return !written.contains(touch->region.buffer.get()); });
+    const auto unproven = LoopChecker(loop, below).FindUnproven();
+    if (!unproven) return;
+    const auto [a, b] = *unproven;
+    const auto does = [](const Touch& touch) {
+      const std::string block = touch.block == nullptr ? "" : " in block " + touch.block->name;
+      return std::string(touch.write ? "a write of " : "a read of ") + Print(touch.region) + block;
+    };
+    std::string reason = "iterations of the " +
+                         (loop->thread_tag.empty() ? std::string(ForKindName(loop->kind)) : loop->thread_tag) +
+                         " loop " + loop->var.name() + " may touch the same element at the same time: " + does(*a);
+    if (a != b) reason += ", " + does(*b);
+    if (StartsThreads(*loop)) reason += ", with no barrier in between";
+    Unproven(loop->id, StartsThreads(*loop), std::move(reason));
+  }
+
+  // Whether the iterations of the loop see the same memory.
+  bool IsShared(const ForNode& loop, const Buffer& buffer) const {
+    const auto allocated = allocations_.loops_around.find(buffer.get());
+    const OwnerLevel owner = buffer->scope.owner();
+    const bool by_threads = StartsThreads(loop);
+    // Fragments are spread over their warp by the intrinsics that touch them.
+    if (owner == OwnerLevel::kThread || owner == OwnerLevel::kCore || buffer->scope.kind() == MemoryKind::kFragment) {
+      return false;
+    }
+    if (loop.thread_tag.starts_with("blockIdx") && (owner == OwnerLevel::kBlock || owner == OwnerLevel::kWarp)) {
+      return false;
+    }
+    if (allocated == allocations_.loops_around.end()) return true;
+    if (loop.kind == ForKind::kParallel && of_iterations_.contains(buffer->data.get())) return false;
+    // Memory of a block that its threads' loop encloses belongs to all of them.
+    if (by_threads && (owner == OwnerLevel::kBlock || owner == OwnerLevel::kWarp)) return true;
+    return !allocated->second.contains(&loop);
+  }
+
+  void Unproven(uint32_t object, bool threads, std::string reason) {
+    unproven_.push_back({Verdict::kRefuted, kCheck, object, std::move(reason)});
+    must_prove_.push_back(threads);
+  }
+
+  Diagnostics Conclude() {
+    if (unproven_.empty()) return {};
+    const ExactRun& run = exact_->Get();
+    if (run.outcome == ExactOutcome::kClean) return {};
+    Diagnostics result;
+    // Spatial iterators are no proof where instances may repeat writes of others.
+    const bool signatures_decide = run.outcome == ExactOutcome::kUnknown && !RepeatsWrites(function_);
+    for (size_t i = 0; i < unproven_.size(); ++i) {
+      if (!must_prove_[i] && signatures_decide) continue;
+      result.push_back(std::move(unproven_[i]));
+    }
+    return result;
+  }
+
+  const Function& function_;
+  LazyExactRun* exact_;
+  std::unordered_set<const VarNode*> of_iterations_;
+  AllocationDepths allocations_;
+  Diagnostics unproven_;
+  std::vector<bool> must_prove_;
+};
+
+}  // namespace
+
+Diagnostics CheckRaces(const Function& function, LazyExactRun* exact) { return Checker(function, exact).Run(); }
+
+}  // namespace tilewright

@@ -1,0 +1,28 @@
+// Iterations that run at the same time touch different elements, or meet at a barrier in between.
+//
+//   S = T.alloc_buffer((8,), scope="shared")
+//   for tx in T.thread_binding(8, thread="threadIdx.x"):
+//       with T.block("S"): S[vi] = A[vi]
+//       with T.block("B"): B[vi] = S[7 - vi]      refused: thread 0 reads S[7], which thread 7 writes; no barrier
+//
+// Looked at are parallel, vectorized and thread-bound loops, and the buffers that their iterations share: not what is
+// allocated inside of an iteration, nor buffers of a thread (local, registers) or, for blockIdx, of a block (shared).
+// For each two touches of a buffer of which one writes, and that no barrier orders (verify/touches.h), the regions of
+// different iterations must be apart in some dimension, or be the same injective function of the iteration. Threads
+// that reduce into the same element by a block with init are a cross-thread reduction, which lowering provides for.
+//
+// A barrier must be reached by all threads or by none.
+//
+// Where no rule helps, the accesses of a small program are enumerated (verify/exact_run.h). In large programs what
+// could not be proven is refused for threads; for other loops the signatures of the blocks decide
+// (verify/loop_kinds.h).
+#pragma once
+
+#include "verify/diagnostic.h"
+#include "verify/exact_run.h"
+
+namespace tilewright {
+
+Diagnostics CheckRaces(const Function& function, LazyExactRun* exact);
+
+}  // namespace tilewright

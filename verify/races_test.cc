@@ -1,0 +1,176 @@
+#include "verify/races.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/script/parse_or_die.h"
+
+namespace tilewright {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<std::string> Races(std::string_view text) {
+  const Function function = ParseFunctionOrDie(text);
+  LazyExactRun exact(function);
+  std::vector<std::string> reasons;
+  for (const Diagnostic& diagnostic : CheckRaces(function, &exact)) reasons.push_back(diagnostic.reason);
+  return reasons;
+}
+
+std::string Replaced(std::string text, const std::string& from, const std::string& to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
+// Threads write shared memory, meet or not, and read what others wrote. Extents are too large to enumerate.
+constexpr char kReverse[] = R"(
+@T.prim_func
+def main(A: T.Buffer((65536, 64), "float32"), B: T.Buffer((65536, 64), "float32")):
+    S = T.alloc_buffer((64,), "float32", scope="shared")
+    for bx in T.thread_binding(65536, thread="blockIdx.x"):
+        for tx in T.thread_binding(64, thread="threadIdx.x"):
+            with T.block("S"):
+                v, vi = T.axis.remap("SS", [bx, tx])
+                S[vi] = A[v, vi]
+            T.tvm_storage_sync("shared")
+            with T.block("B"):
+                v, vi = T.axis.remap("SS", [bx, tx])
+                B[v, vi] = S[63 - vi]
+)";
+
+TEST(Races, BarriersOrderThreads) {
+  EXPECT_THAT(Races(kReverse), IsEmpty());
+  EXPECT_THAT(
+      Races(Replaced(kReverse, "            T.tvm_storage_sync(\"shared\")\n", "")),
+      ElementsAre("iterations of the threadIdx.x loop tx may touch the same element at the same time: a write of "
+                  "S[tx] in block S, a read of S[63 - tx] in block B, with no barrier in between"));
+}
+
+TEST(Races, WhatAThreadWroteItselfNeedsNoBarrier) {
+  EXPECT_THAT(Races(Replaced(Replaced(kReverse, "            T.tvm_storage_sync(\"shared\")\n", ""), "63 - vi", "vi")),
+              IsEmpty());
+}
+
+// The next iteration of ko overwrites what threads may still read.
+constexpr char kPipeline[] = R"(
+@T.prim_func
+def main(A: T.Buffer((65536, 64), "float32"), B: T.Buffer((64,), "float32")):
+    S = T.alloc_buffer((64,), "float32", scope="shared")
+    for tx in T.thread_binding(64, thread="threadIdx.x"):
+        for ko in range(65536):
+            with T.block("S"):
+                v, vi = T.axis.remap("SS", [ko, tx])
+                S[vi] = A[v, vi]
+            T.tvm_storage_sync("shared")
+            with T.block("B"):
+                v = T.axis.reduce(65536, ko)
+                vi = T.axis.spatial(64, tx)
+                with T.init():
+                    B[vi] = T.float32(0)
+                B[vi] = B[vi] + S[63 - vi]
+            T.tvm_storage_sync("shared")
+)";
+
+TEST(Races, TheNextIterationComesBehindTheLastBarrier) {
+  EXPECT_THAT(Races(kPipeline), IsEmpty());
+  std::string text = kPipeline;
+  text = text.substr(0, text.rfind("            T.tvm_storage_sync"));
+  EXPECT_THAT(Races(text), ElementsAre(HasSubstr("with no barrier in between")));
+}
+
+// A copy that all threads make together, in a loop bound to the same threads: barriers go without saying.
+constexpr char kCooperative[] = R"(
+@T.prim_func
+def main(A: T.Buffer((65536, 256), "float32"), B: T.Buffer((65536, 64), "float32")):
+    S = T.alloc_buffer((65536, 256), "float32", scope="shared")
+    for bx in T.thread_binding(65536, thread="blockIdx.x"):
+        for tx in T.thread_binding(64, thread="threadIdx.x"):
+            for f0 in range(4):
+                for f1 in T.thread_binding(64, thread="threadIdx.x"):
+                    with T.block("S"):
+                        v = T.axis.spatial(65536, bx)
+                        vi = T.axis.spatial(256, f0 * 64 + f1)
+                        S[v, vi] = A[v, vi]
+            with T.block("B"):
+                v, vi = T.axis.remap("SS", [bx, tx])
+                B[v, vi] = S[v, vi * 4] + S[v, 255 - vi]
+)";
+
+TEST(Races, CooperativeCopies) {
+  EXPECT_THAT(Races(kCooperative), IsEmpty());
+  // Threads 0 and 32 copy the same elements.
+  EXPECT_THAT(Races(Replaced(kCooperative, "f0 * 64 + f1", "f0 * 64 + f1 % 32")),
+              ElementsAre(HasSubstr("a write of S[bx, f0 * 64 + tx % 32] in block S")));
+  // Some threads do not come to the barrier.
+  EXPECT_THAT(Races(Replaced(kCooperative, "            for f0 in range(4):", "            for f0 in range(tx):")),
+              testing::Contains("a barrier is reached by those threads only for which tx holds"));
+}
+
+TEST(Races, ThreadsThatReduceIntoSharedMemory) {
+  constexpr char kSum[] = R"(
+      @T.prim_func
+      def main(A: T.Buffer((64, 256), "float32"), B: T.Buffer((64,), "float32")):
+          for bx in T.thread_binding(64, thread="blockIdx.x"):
+              for tx in T.thread_binding(256, thread="threadIdx.x"):
+                  with T.block("B"):
+                      v = T.axis.spatial(64, bx)
+                      vk = T.axis.reduce(256, tx)
+                      with T.init():
+                          B[v] = T.float32(0)
+                      B[v] = B[v] + A[v, vk])";
+  EXPECT_THAT(Races(kSum), IsEmpty());
+}
+
+constexpr char kHalo[] = R"(
+@T.prim_func
+def main(A: T.Buffer((66,), "float32"), B: T.Buffer((66,), "float32")):
+    for i in T.parallel(16):
+        for j in range(6):
+            with T.block("B"):
+                vi = T.axis.spatial(66, i * 4 + j)
+                B[vi] = A[vi]
+)";
+
+// Small enough to enumerate: neighbours write the same halo.
+TEST(Races, ParallelTilesThatOverlap) {
+  EXPECT_THAT(Races(kHalo),
+              ElementsAre("iterations of the parallel loop i may touch the same element at the same time: "
+                          "a write of B[i * 4 + j] in block B"));
+  EXPECT_THAT(Races(Replaced(kHalo, "i * 4 + j", "i * 4 + j % 4")), IsEmpty());
+}
+
+TEST(Races, BuffersOfOneIterationAreItsOwn) {
+  EXPECT_THAT(Races(R"(
+@T.prim_func
+def main(A: T.Buffer((66,), "float32"), C: T.Buffer((64,), "float32")):
+    B = T.alloc_buffer((66,), "float32")
+    for i in T.parallel(16):
+        for j in range(6):
+            with T.block("B"):
+                vi = T.axis.spatial(66, i * 4 + j)
+                B[vi] = A[vi]
+        for j in range(4):
+            with T.block("C"):
+                vi = T.axis.spatial(64, i * 4 + j)
+                C[vi] = B[vi] + B[vi + 2]
+)"),
+              IsEmpty());
+}
+
+TEST(Races, ReadingWhatAnotherIterationWrites) {
+  EXPECT_THAT(Races(R"(
+@T.prim_func
+def main(A: T.Buffer((17,), "float32")):
+    for i in T.parallel(16):
+        with T.block("A"):
+            vi = T.axis.spatial(16, i)
+            A[vi] = A[vi + 1]
+)"),
+              ElementsAre("iterations of the parallel loop i may touch the same element at the same time: a read of "
+                          "A[i + 1] in block A, a write of A[i] in block A"));
+}
+
+}  // namespace
+}  // namespace tilewright
