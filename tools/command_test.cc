@@ -215,7 +215,26 @@ TEST(Command, Check) {
   text.replace(text.find("T.axis.spatial(n, i)"), 20, "T.axis.spatial(n, i + 1)");
   Result bad = RunTool({"check", "-"}, text);
   EXPECT_EQ(bad.status, kRefused);
-  EXPECT_THAT(bad.err, StartsWith("error: bindings: block Y: iterator vi is bound to i + 1, which is not inside"));
+  EXPECT_THAT(bad.err,
+              StartsWith("<stdin>:8:9: error: bindings: block Y: iterator vi is bound to i + 1, which is not inside"));
+  EXPECT_THAT(bad.err, HasSubstr("\n        with T.block(\"Y\"):\n        ^\n"));
+}
+
+TEST(Command, CheckKnowsTheLimitsOfGpus) {
+  const std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((2048,), "float32"), B: T.Buffer((2048,), "float32")):
+    for i in T.thread_binding(2048, thread="threadIdx.x"):
+        with T.block("B"):
+            vi = T.axis.spatial(2048, i)
+            B[vi] = A[vi]
+)";
+  EXPECT_EQ(RunTool({"check", "-"}, text).status, kDone);
+  Result bad = RunTool({"check", "-", "--target=cuda-sm86"}, text);
+  EXPECT_EQ(bad.status, kRefused);
+  EXPECT_THAT(bad.err, StartsWith("<stdin>:4:9: error: thread launch: loop i is bound to threadIdx.x with an extent of "
+                                  "2048, cuda-sm86 allows 1024\n    for i in T.thread_binding(2048, "
+                                  "thread=\"threadIdx.x\"):\n        ^\n"));
 }
 
 TEST(Command, CheckLoadsIntrinsics) {
