@@ -27,9 +27,9 @@
 // no block that follows it writes what it reads.
 // reverse_compute_at: all its producers (at least one) are below the loop; each instance runs in some iteration, and
 // what it reads is produced by then: the loop and those around it may carry no reduction of a producer, and the
-// instances of one iteration read inside of what that iteration produces. A reduction that is spread over iterations
-// needs that each of its instances runs once. A producer's predicate, too, only keeps iterators inside of their
-// domains.
+// instances of one iteration read inside of what that iteration produces, a box without gaps. A reduction that is
+// spread over iterations needs that each of its instances runs once. A producer's predicate, too, only keeps iterators
+// inside of their domains.
 //
 // The block keeps its id; its old loops die, the new ones are born.
 #pragma once

@@ -366,6 +366,25 @@ TEST(ReverseComputeAt, RefusesAProducerThatSkipsInstances) {
       "iterators are inside of their domains");
 }
 
+// An iteration of i_1 writes every fourth element: the hull of its tile is not the tile.
+TEST(ReverseComputeAt, RefusesAProducerWithGaps) {
+  const Function f = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+          B = T.alloc_buffer((16,), "float32")
+          for i_1, i_0 in T.grid(4, 4):
+              with T.block("B"):
+                  vi = T.axis.spatial(16, i_0 * 4 + i_1)
+                  B[vi] = A[vi]
+          for i in range(16):
+              with T.block("C"):
+                  vi = T.axis.spatial(16, i)
+                  C[vi] = B[vi])");
+  EXPECT_EQ(ReasonOf(ReverseComputeAt(f, BlockNamed(f, "C"), LoopsOf(f, "B")[0]), f),
+            "an iteration of i_1 produces B with gaps in between");
+  EXPECT_EQ(ReasonOf(ReverseComputeAt(f, BlockNamed(f, "C"), LoopsOf(f, "B")[1]), f), "accepted");
+}
+
 TEST(ReverseComputeAt, RefusesWhereNoInstanceFitsIntoAnIteration) {
   const Function f = ParseFunctionOrDie(R"(
       @T.prim_func

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/substitute.h"
 #include "schedule/common_refusals.h"
@@ -137,12 +138,38 @@ std::optional<Refusal> WhyNotNextToEachOther(const Nests& nests) {
   return std::nullopt;
 }
 
+// A reduction has its result behind its loops, not in them.
+std::optional<Refusal> WhyNotFinal(const Nests& nests) {
+  for (size_t first = 0; first < nests.chains.size(); ++first) {
+    for (const BlockRealizeNode* producer : BlocksBelow(nests.place->stmts[nests.positions[first]])) {
+      const ForNode* carrier = nullptr;
+      for (size_t i = 0; i < producer->bindings.size(); ++i) {
+        if (producer->block->iter_vars[i].kind == IterKind::kSpatial) continue;
+        for (const ForNode* loop : nests.chains[first]) {
+          if (!IsInt(loop->extent, 1) && UsesVar(producer->bindings[i], loop->var)) carrier = loop;
+        }
+      }
+      if (carrier == nullptr) continue;
+      for (size_t later = first + 1; later < nests.chains.size(); ++later) {
+        for (const BlockRealizeNode* consumer : BlocksBelow(nests.place->stmts[nests.positions[later]])) {
+          if (!Conflict(*producer->block, *consumer->block)) continue;
+          return Refusal{kName,
+                         "{loop0} carries the reduction of {block1}, whose result {block2} uses",
+                         {carrier->id, producer->block->id, consumer->block->id}};
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Outcome<MergeResult> Merge(const Function& function, const std::vector<uint32_t>& loops) {
   Outcome<Nests> nests = FindNests(function, loops);
   if (!nests.ok()) return nests.refusal();
   if (auto refusal = WhyNotNextToEachOther(*nests)) return *refusal;
+  if (auto refusal = WhyNotFinal(*nests)) return *refusal;
 
   MergeResult result;
   uint32_t next_id = function->next_id;

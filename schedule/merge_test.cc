@@ -113,5 +113,25 @@ TEST(Merge, Refuses) {
             "i and j are not in the same scope");
 }
 
+TEST(Merge, RefusesTheLoopOfAReductionWithWhatUsesItsResult) {
+  const Function f = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+          S = T.alloc_buffer((4,))
+          for i, k in T.grid(4, 8):
+              with T.block("S"):
+                  vi, vk = T.axis.remap("SR", [i, k])
+                  with T.init():
+                      S[vi] = T.float32(0)
+                  S[vi] = S[vi] + A[vi, vk]
+          for i, j in T.grid(4, 8):
+              with T.block("B"):
+                  vi, vj = T.axis.remap("SS", [i, j])
+                  B[vi, vj] = A[vi, vj] * S[vi])");
+  EXPECT_EQ(ReasonOf(Merge(f, {LoopsOf(f, "S")[1], LoopsOf(f, "B")[1]}), f),
+            "k carries the reduction of S, whose result B uses");
+  EXPECT_EQ(ReasonOf(Merge(f, {LoopsOf(f, "S")[0], LoopsOf(f, "B")[0]}), f), "accepted");
+}
+
 }  // namespace
 }  // namespace tilewright
