@@ -1,0 +1,9 @@
+# C = A * B.
+@T.prim_func
+def main(A: T.Buffer((48, 64), "float32"), B: T.Buffer((64, 96), "float32"), C: T.Buffer((48, 96), "float32")):
+    for i, j, k in T.grid(48, 96, 64):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]

@@ -1,0 +1,20 @@
+# The convolution as a product of matrices of 64 positions by 36 window elements by 8 channels. The matrix of windows is
+# never there as a whole: a tile of it is made where it is used.
+Y = sch.get_block("Y")
+windows = sch.reindex(Y, ("read", 0))
+weights = sch.reindex(Y, ("read", 1))
+result = sch.reindex(Y, ("write", 0))
+sch.transform_layout(Y, ("read", 0), lambda n, h, w, rh, rw, c: (n * 64 + h * 8 + w, rh * 12 + rw * 4 + c))
+sch.transform_layout(Y, ("read", 1), lambda o, rh, rw, c: (rh * 12 + rw * 4 + c, o))
+sch.transform_layout(Y, ("write", 0), lambda n, h, w, o: (n * 64 + h * 8 + w, o))
+sch.transform_block_layout(Y, lambda n, h, w, o, rh, rw, c: (n * 64 + h * 8 + w, o, rh * 12 + rw * 4 + c))
+
+m, n, k = sch.get_loops(Y)
+m_0, m_1 = sch.split(m, factors=[None, 16])
+k_0, k_1 = sch.split(k, factors=[None, 12])
+sch.reorder(m_0, k_0, m_1, k_1, n)
+sch.compute_at(windows, k_0)
+sch.compute_at(weights, k_0)
+sch.reverse_compute_at(result, m_0)
+sch.parallel(m_0)
+sch.vectorize(n)

@@ -1,0 +1,13 @@
+# Each thread copies all of the tile: they write the same elements of shared memory, and read what others still write.
+C = sch.get_block("C")
+i, j, k = sch.get_loops(C)
+by, ty = sch.split(i, factors=[None, 4])
+bx, tx = sch.split(j, factors=[None, 8])
+ko, ki = sch.split(k, factors=[None, 8])
+sch.reorder(by, bx, ty, tx, ko, ki)
+sch.bind(by, "blockIdx.y")
+sch.bind(bx, "blockIdx.x")
+sch.bind(ty, "threadIdx.y")
+sch.bind(tx, "threadIdx.x")
+A_shared = sch.cache_read(C, 0, "shared")
+sch.compute_at(A_shared, ko)

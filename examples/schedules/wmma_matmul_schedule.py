@@ -1,0 +1,16 @@
+# Tiles of 16 x 16 x 16 by a warp each. AutoCopy blocks bring the operands into fragments and the result back: how a copy
+# is made is decided later.
+C = sch.get_block("C")
+i, j, k = sch.get_loops(C)
+i, ii = sch.split(i, factors=[None, 16])
+j, jj = sch.split(j, factors=[None, 16])
+k, kk = sch.split(k, factors=[None, 16])
+sch.reorder(i, j, k, ii, jj, kk)
+sch.bind(i, "blockIdx.y")
+sch.bind(j, "blockIdx.x")
+tile = sch.blockize(ii)
+sch.write_at(j, tile, 0, "wmma.accumulator")
+sch.read_at(k, tile, 0, "wmma.matrix_a")
+sch.read_at(k, tile, 1, "wmma.matrix_b")
+sch.decompose_reduction(tile, k)
+sch.tensorize(tile, "wmma_16x16x16")

@@ -1,0 +1,10 @@
+# The instruction works on fragments; operands that are still in global memory do not match its description.
+C = sch.get_block("C")
+i, j, k = sch.get_loops(C)
+i, ii = sch.split(i, factors=[None, 16])
+j, jj = sch.split(j, factors=[None, 16])
+k, kk = sch.split(k, factors=[None, 16])
+sch.reorder(i, j, k, ii, jj, kk)
+tile = sch.blockize(ii)
+sch.decompose_reduction(tile, k)
+sch.tensorize(tile, "wmma_16x16x16")
