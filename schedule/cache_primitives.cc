@@ -3,6 +3,7 @@
 #include "schedule/cache_inplace.h"
 #include "schedule/primitive_lists.h"
 #include "schedule/reindex.h"
+#include "schedule/rolling_buffer.h"
 
 namespace tilewright {
 namespace {
@@ -74,6 +75,16 @@ std::vector<Primitive> CachePrimitives() {
          Outcome<CacheIndexResult> result = CacheIndex(call.function(), call.Id(0), call.String(1), call.Int(2));
          if (!result.ok()) return result.refusal();
          return call.WithBlocks(result->function, result->blocks);
+       }},
+      {"rolling_buffer",
+       "A buffer holds one tile, and keeps what the next tile needs again.",
+       {{"block", ArgKind::kBlock}, {"write_buffer_index", ArgKind::kInt}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<Function> result = RollingBuffer(call.function(), call.Id(0), IntArg(call, 1));
+         if (!result.ok()) return result.refusal();
+         return call.Changed(*result);
        }},
   };
 }

@@ -1,0 +1,245 @@
+#include "schedule/fuzz/moves.h"
+
+#include <algorithm>
+
+#include "verify/thread_launch.h"
+
+namespace tilewright::fuzz {
+
+const char kFuzzIntrinsics[] = R"(
+@T.prim_func
+def mac_2x2_desc(A: T.Buffer((2, 2), "float32"), B: T.Buffer((2, 2), "float32"), C: T.Buffer((2, 2), "float32")):
+    with T.block("root"):
+        T.reads(C[0:2, 0:2], A[0:2, 0:2], B[0:2, 0:2])
+        T.writes(C[0:2, 0:2])
+        for i, j, k in T.grid(2, 2, 2):
+            with T.block("update"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+
+@T.prim_func
+def mac_2x2_impl(a: T.handle, b: T.handle, c: T.handle):
+    sa = T.int32()
+    sb = T.int32()
+    sc = T.int32()
+    A = T.match_buffer(a, (2, 2), "float32", offset_factor=1, strides=[sa, 1])
+    B = T.match_buffer(b, (2, 2), "float32", offset_factor=1, strides=[sb, 1])
+    C = T.match_buffer(c, (2, 2), "float32", offset_factor=1, strides=[sc, 1])
+    with T.block("root"):
+        T.reads(C[0:2, 0:2], A[0:2, 0:2], B[0:2, 0:2])
+        T.writes(C[0:2, 0:2])
+        for k, i in T.grid(2, 2):
+            for j in T.vectorized(2):
+                C[i, j] = C[i, j] + A[i, k] * B[k, j]
+)";
+
+namespace {
+
+constexpr const char* kScopes[] = {"local", "local", "global", "shared", "register"};
+constexpr const char* kThreads[] = {"blockIdx.x",  "blockIdx.y",  "threadIdx.x", "threadIdx.x",
+                                    "threadIdx.y", "threadIdx.z", "vthread.x"};
+
+const char* AnyScope(Drawer& d) { return kScopes[d.Below(std::ssize(kScopes))]; }
+Value Small(Drawer& d) { return d.Below(3) == 0 ? d.Below(3) : 0; }
+Value Place(Drawer& d) { return d.Below(4) == 0 ? -2 : -1; }
+
+bool Split(Drawer& d) {
+  if (d.Below(3) == 0) return d.Try("split", {d.AnyLoop(), Value::List{d.Factor(), Value(), d.Factor()}});
+  return d.Try("split", {d.AnyLoop(), Value::List{Value(), d.Factor()}});
+}
+
+bool SplitBySample(Drawer& d, const char* sampling, int n) {
+  if (d.loops().empty()) return false;
+  const Value loop = d.AnyLoop();
+  const auto factors = d.schedule().Apply(sampling, {loop, n});
+  if (!factors.ok()) return false;
+  Value::List list;
+  for (Rv factor : *factors) list.push_back(factor);
+  return d.Try("split", {loop, list});
+}
+
+// Bound loops must be ones that can be launched: what is not is no schedule that anybody would keep.
+bool Bind(Drawer& d) {
+  return d.AllOrNothing([&] {
+    return d.Try("bind", {d.AnyLoop(), kThreads[d.Below(std::ssize(kThreads))]}) &&
+           CheckThreadLaunch(d.schedule().module().Main(), nullptr).empty();
+  });
+}
+
+// A copy into shared memory that the threads make together.
+bool CooperativeFetch(Drawer& d) {
+  return d.AllOrNothing([&] {
+    const auto copy = d.schedule().Apply("cache_read", {d.block(), Small(d), "shared"});
+    if (!copy.ok() || d.loops().empty()) return false;
+    if (!d.Try("compute_at", {(*copy)[0], d.AnyLoop()})) return false;
+    const auto loops = d.schedule().GetLoops((*copy)[0]);
+    if (!loops.ok() || loops->empty()) return false;
+    return d.Try("bind", {loops->back(), d.Coin() ? "threadIdx.x" : "threadIdx.y"}) &&
+           CheckThreadLaunch(d.schedule().module().Main(), nullptr).empty();
+  });
+}
+
+bool Merge(Drawer& d) {
+  // Loops of two blocks at the same depth.
+  const size_t depth = static_cast<size_t>(d.Below(3));
+  if (depth >= std::min(d.loops().size(), d.other_loops().size())) return false;
+  const Value a = Rv(d.loops()[depth]), b = Rv(d.other_loops()[depth]);
+  return d.Try("merge", {Value(Value::List{a, b})}) || d.Try("merge", {Value(Value::List{b, a})});
+}
+
+// A producer in tiles of its consumer, which overlap.
+bool RollingBuffer(Drawer& d) {
+  if (d.Try("rolling_buffer", {d.block(), 0})) return true;
+  return d.AllOrNothing([&] {
+    if (d.other_loops().empty() || d.block() == d.other_block()) return false;
+    const auto parts = d.schedule().Apply("split", {d.OtherLoop(), Value::List{Value(), 2 + d.Below(2)}});
+    return parts.ok() && d.Try("compute_at", {d.block(), (*parts)[0]}) && d.Try("rolling_buffer", {d.block(), 0});
+  });
+}
+
+bool ReorderIterators(Drawer& d) {
+  Value::List order;
+  for (int64_t i = 0; i < std::ssize(d.block_node().iter_vars); ++i) {
+    order.insert(order.begin() + d.Below(std::ssize(order) + 1), i);
+  }
+  return d.Try("reorder_block_iter_var", {d.block(), order});
+}
+
+// Of a buffer that the caller does not see.
+bool TransformLayout(Drawer& d) {
+  const BlockNode& node = d.block_node();
+  if (node.writes.empty()) return false;
+  const Buffer buffer = node.writes[0].buffer;
+  for (const Param& param : d.schedule().module().Main()->params) {
+    if (param.buffer.same_as(buffer)) return false;
+  }
+  const Value pad = d.Coin() ? Value(0) : Value();
+  return d.Try("transform_layout", {d.block(), Value::List{"write", 0}, d.AnyIndexMap(buffer->ndim()), pad});
+}
+
+bool PadEinsum(Drawer& d) {
+  Value::List padding;
+  for (size_t i = 0; i < d.block_node().iter_vars.size(); ++i) padding.push_back(d.Factor());
+  return d.Try("pad_einsum", {d.block(), padding});
+}
+
+// Apart and together again, with what was done to the loops in between.
+bool ComposeReduction(Drawer& d) {
+  if (d.Try("compose_reduction", {d.other_block(), d.block()})) return true;
+  return d.AllOrNothing([&] {
+    const auto init = d.schedule().Apply("decompose_reduction", {d.block(), d.AnyLoop()});
+    return init.ok() && d.Try("compose_reduction", {(*init)[0], d.block()});
+  });
+}
+
+// The innermost loops of a product in tiles of 2 x 2 x 2.
+bool Tensorize(Drawer& d) {
+  if (d.Try("tensorize", {d.AnyLoop(), "mac_2x2"})) return true;
+  return d.AllOrNothing([&] {
+    const std::vector<LoopRv> loops = d.loops();
+    if (loops.size() < 3) return false;
+    Value::List outer, inner;
+    for (size_t i = loops.size() - 3; i < loops.size(); ++i) {
+      const auto parts = d.schedule().Apply("split", {loops[i], Value::List{Value(), 2}});
+      if (!parts.ok()) return false;
+      outer.push_back((*parts)[0]);
+      inner.push_back((*parts)[1]);
+    }
+    Value::List order = outer;
+    order.insert(order.end(), inner.begin(), inner.end());
+    if (!d.schedule().Apply("reorder", {Value(order)}).ok()) return false;
+    if (d.Coin()) return d.Try("blockize", {inner[0]});
+    const auto init = d.schedule().Apply("decompose_reduction", {d.block(), outer.back()});
+    return init.ok() && d.Try("tensorize", {inner[0], "mac_2x2"});
+  });
+}
+
+bool Annotate(Drawer& d) {
+  return d.Try("annotate", {d.Coin() ? d.AnyLoop() : Value(d.block()), d.Coin() ? "a" : "b", d.Below(3)});
+}
+
+bool ComputeLocation(Drawer& d) {
+  const auto loop = d.schedule().Apply("sample_compute_location", {d.block()});
+  return loop.ok() && d.Try("compute_at", {d.block(), (*loop)[0]});
+}
+
+constexpr Move kMoves[] = {
+    {"split", Split},
+    {"sample_perfect_tile", [](Drawer& d) { return SplitBySample(d, "sample_perfect_tile", 2); }},
+    {"sample_imperfect_tile", [](Drawer& d) { return SplitBySample(d, "sample_imperfect_tile", 2); }},
+    {"sample_partitioned_tile", [](Drawer& d) { return SplitBySample(d, "sample_partitioned_tile", 3); }},
+    {"sample_compute_location", ComputeLocation},
+    {"fuse", [](Drawer& d) { return d.Try("fuse", {Value(d.ConsecutiveLoops())}); }},
+    {"reorder", [](Drawer& d) { return d.Try("reorder", {Value(d.ShuffledLoops())}); }},
+    {"merge", Merge},
+    {"loop_partition", [](Drawer& d) { return d.Try("loop_partition", {d.AnyLoop(), Value::List{d.Factor()}}); }},
+    {"reorder_block_iter_var", ReorderIterators},
+    {"add_unit_loop",
+     [](Drawer& d) { return d.Try("add_unit_loop", {d.Coin() ? d.AnyLoop() : Value(d.block())}); }},
+    {"parallel", [](Drawer& d) { return d.Try("parallel", {d.AnyLoop()}); }},
+    {"vectorize", [](Drawer& d) { return d.Try("vectorize", {d.AnyLoop()}); }},
+    {"unroll", [](Drawer& d) { return d.Try("unroll", {d.AnyLoop()}); }},
+    {"bind", Bind},
+    {"cache_read", [](Drawer& d) { return d.Try("cache_read", {d.block(), Small(d), AnyScope(d)}); }},
+    {"cache_read", CooperativeFetch},
+    {"cache_write", [](Drawer& d) { return d.Try("cache_write", {d.block(), Small(d), AnyScope(d)}); }},
+    {"rolling_buffer", RollingBuffer},
+    {"cache_inplace", [](Drawer& d) { return d.Try("cache_inplace", {d.block(), 0, "local"}); }},
+    {"cache_index", [](Drawer& d) { return d.Try("cache_index", {d.block(), "global", d.Below(2)}); }},
+    {"reindex_cache_read",
+     [](Drawer& d) {
+       return d.Try("reindex_cache_read",
+                    {d.block(), Small(d), AnyScope(d), d.AnyIndexMap(d.block_node().iter_vars.size())});
+     }},
+    {"reindex_cache_write",
+     [](Drawer& d) {
+       return d.Try("reindex_cache_write",
+                    {d.block(), 0, AnyScope(d), d.AnyIndexMap(d.block_node().iter_vars.size())});
+     }},
+    {"read_at", [](Drawer& d) { return d.Try("read_at", {d.AnyLoop(), d.block(), Small(d), AnyScope(d)}); }},
+    {"write_at", [](Drawer& d) { return d.Try("write_at", {d.AnyLoop(), d.block(), 0, AnyScope(d)}); }},
+    {"set_scope", [](Drawer& d) { return d.Try("set_scope", {d.block(), 0, AnyScope(d)}); }},
+    {"compute_at",
+     [](Drawer& d) { return d.Try("compute_at", {d.block(), d.OtherLoop(), d.Coin(), Place(d)}); }},
+    {"reverse_compute_at",
+     [](Drawer& d) { return d.Try("reverse_compute_at", {d.block(), d.OtherLoop(), d.Coin(), Place(d)}); }},
+    {"compute_inline", [](Drawer& d) { return d.Try("compute_inline", {d.block()}); }},
+    {"reverse_compute_inline", [](Drawer& d) { return d.Try("reverse_compute_inline", {d.block()}); }},
+    {"fuse_reduction_epilogue",
+     [](Drawer& d) {
+       return d.Try("fuse_reduction_epilogue", {d.block(), d.other_block()}) ||
+              d.Try("fuse_reduction_epilogue", {d.other_block(), d.block()});
+     }},
+    {"decompose_reduction", [](Drawer& d) { return d.Try("decompose_reduction", {d.block(), d.AnyLoop()}); }},
+    {"compose_reduction", ComposeReduction},
+    {"rfactor", [](Drawer& d) { return d.Try("rfactor", {d.AnyLoop(), d.Below(4) - 2}); }},
+    {"blockize", [](Drawer& d) { return d.Try("blockize", {d.AnyLoop(), d.Coin()}); }},
+    {"tensorize", Tensorize},
+    {"reindex",
+     [](Drawer& d) { return d.Try("reindex", {d.block(), Value::List{d.Coin() ? "read" : "write", Small(d)}}); }},
+    {"transform_layout", TransformLayout},
+    {"transform_block_layout",
+     [](Drawer& d) {
+       return d.Try("transform_block_layout", {d.block(), d.AnyIndexMap(d.block_node().iter_vars.size())});
+     }},
+    {"pad_einsum", PadEinsum},
+    {"decompose_padding", [](Drawer& d) { return d.Try("decompose_padding", {d.block(), d.AnyLoop()}); }},
+    {"skip_zero_terms", [](Drawer& d) { return d.Try("skip_zero_terms", {d.block()}); }},
+    {"storage_align",
+     [](Drawer& d) { return d.Try("storage_align", {d.block(), 0, Small(d), d.Factor(), Small(d)}); }},
+    // A wider type: no value changes.
+    {"unsafe_set_dtype", [](Drawer& d) { return d.Try("unsafe_set_dtype", {d.block(), 0, "float64"}); }},
+    {"annotate_buffer_access",
+     [](Drawer& d) {
+       return d.Try("annotate_buffer_access", {d.block(), 0, d.Coin() ? "read" : "write", d.WholeDimensions()});
+     }},
+    {"annotate", Annotate},
+    {"unannotate",
+     [](Drawer& d) { return Annotate(d) && d.Try("unannotate", {d.Coin() ? d.AnyLoop() : Value(d.block()), "a"}); }},
+};
+
+}  // namespace
+
+std::span<const Move> Moves() { return kMoves; }
+
+}  // namespace tilewright::fuzz

@@ -1,0 +1,91 @@
+#include "schedule/fuzz/oracle.h"
+
+#include "absl/strings/str_cat.h"
+#include "ir/arith/analyzer.h"
+#include "ir/check.h"
+#include "ir/functor.h"
+#include "ir/ndarray.h"
+#include "verify/verify.h"
+
+namespace tilewright::fuzz {
+namespace {
+
+constexpr double kRounding = 1e-4;  // relative, of sums of a few float32 numbers and of exp
+
+std::vector<interp::Argument> MakeArguments(const Function& function, int64_t size, uint64_t seed) {
+  const auto value = [&](const Expr& extent) {
+    const Expr known = arith::Simplify(
+        RewriteExpr(extent, [&](const Expr& e) { return isa<VarNode>(e) ? Const(e.dtype(), size) : e; }));
+    return *AsInt(known);
+  };
+  std::vector<interp::Argument> arguments;
+  for (const Param& param : function->params) {
+    if (!param.buffer) {
+      arguments.emplace_back(size);
+      continue;
+    }
+    std::vector<int64_t> shape;
+    for (const Expr& extent : param.buffer->shape) shape.push_back(value(extent));
+    NDArray array(param.buffer->dtype, std::move(shape));
+    FillIntegers(array, seed * 1000 + arguments.size());
+    arguments.emplace_back(std::move(array));
+  }
+  return arguments;
+}
+
+std::vector<interp::Argument> Copy(const std::vector<interp::Argument>& arguments, const Function& function) {
+  std::vector<interp::Argument> copy = arguments;
+  for (size_t i = 0; i < copy.size(); ++i) {
+    if (function->params[i].buffer) copy[i].array = copy[i].array.Clone();
+  }
+  return copy;
+}
+
+}  // namespace
+
+Oracle::Oracle(const Function& before, bool rounds) : before_(before), rounds_(rounds) {
+  const absl::StatusOr<interp::Program> program = interp::Compile(before);
+  TW_CHECK(program.ok()) << program.status().ToString();
+  for (const int64_t size : {7, 5}) {
+    Inputs inputs{MakeArguments(before, size, static_cast<uint64_t>(size)), {}};
+    inputs.expected = Copy(inputs.arguments, before);
+    const absl::Status status = program->Run(inputs.expected);
+    TW_CHECK(status.ok()) << status.ToString();
+    inputs_.push_back(std::move(inputs));
+  }
+}
+
+std::string Oracle::WhyWrong(const Function& after, const Inputs& inputs) const {
+  const absl::StatusOr<interp::Program> program = interp::Compile(after, interp::CompileOptions::AllChecks());
+  if (!program.ok()) return program.status().ToString();
+  const std::vector<interp::Argument> actual = Copy(inputs.arguments, before_);
+  if (const absl::Status status = program->Run(actual); !status.ok()) return status.ToString();
+  for (size_t i = 0; i < actual.size(); ++i) {
+    if (!before_->params[i].buffer || BitEqual(inputs.expected[i].array, actual[i].array)) continue;
+    const ArrayError error = MaxError(inputs.expected[i].array, actual[i].array);
+    if (rounds_ && (error.max_rel <= kRounding || error.max_abs <= kRounding)) continue;
+    return absl::StrCat("element ", error.position, " of ", before_->params[i].buffer->name, " is ",
+                        actual[i].array.Get(error.position), ", before ",
+                        inputs.expected[i].array.Get(error.position));
+  }
+  return "";
+}
+
+Judgement Oracle::Judge(const Function& after, uint64_t inputs) const {
+  Judgement judgement;
+  judgement.accepted = true;
+  for (const Diagnostic& diagnostic : VerifyProgram(after).diagnostics) {
+    if (diagnostic.verdict != Verdict::kRefuted) continue;
+    judgement.accepted = false;
+    judgement.check = diagnostic.check;
+    judgement.reason = diagnostic.reason;
+    break;
+  }
+  // What is not well formed has no meaning.
+  judgement.wrong = judgement.check == "well-formedness" ? judgement.reason
+                                                         : WhyWrong(after, inputs_[inputs % inputs_.size()]);
+  judgement.right = judgement.wrong.empty();
+  return judgement;
+}
+
+}  // namespace tilewright::fuzz

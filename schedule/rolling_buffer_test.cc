@@ -1,0 +1,102 @@
+#include "schedule/rolling_buffer.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include "ir/script/parse_or_die.h"
+#include "schedule/compute_at.h"
+#include "schedule/reorder.h"
+#include "schedule/split.h"
+#include "schedule/testing/equivalence.h"
+#include "schedule/testing/expect.h"
+#include "schedule/testing/programs.h"
+
+namespace tilewright {
+namespace {
+
+using testing::BlockNamed;
+using testing::ExpectContains;
+using testing::ExpectEquivalent;
+using testing::LoopsOf;
+using testing::ReasonOf;
+
+Function Stencil(std::string_view read = "B[vi, vj] + B[vi + 2, vj + 2]") {
+  std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((12, 12), "float32"), C: T.Buffer((8, 8), "float32")):
+    B = T.alloc_buffer((10, 10))
+    for i, j in T.grid(10, 10):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = T.max(A[vi, vj], A[vi + 1, vj + 1])
+    for i, j in T.grid(8, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = READ
+)";
+  text.replace(text.find("READ"), 4, read);
+  return ParseFunctionOrDie(text);
+}
+
+// C's loops split by the factors and reordered, outer ones first; B computed at the loop of that number.
+Function Tiled(const Function& f, int rows, int columns, size_t at, bool columns_first = false) {
+  Function g = Split(f, LoopsOf(f, "C")[0], {Expr(), rows})->function;
+  g = Split(g, LoopsOf(g, "C")[2], {Expr(), columns})->function;
+  const std::vector<uint32_t> l = LoopsOf(g, "C");
+  Outcome<ReorderResult> reordered = Reorder(
+      g, columns_first ? std::vector<uint32_t>{l[2], l[0], l[1], l[3]} : std::vector<uint32_t>{l[0], l[2], l[1], l[3]});
+  EXPECT_TRUE(reordered.ok());
+  g = reordered->function;
+  Outcome<ComputeAtResult> moved = ComputeAt(g, BlockNamed(g, "B"), LoopsOf(g, "C")[at], false, -1);
+  EXPECT_TRUE(moved.ok()) << ReasonOf(moved, g);
+  return moved.ok() ? moved->function : g;
+}
+
+Function Rolled(const Function& f) {
+  Outcome<Function> result = RollingBuffer(f, BlockNamed(f, "B"), 0);
+  EXPECT_TRUE(result.ok()) << ReasonOf(result, f);
+  return result.ok() ? *result : f;
+}
+
+TEST(RollingBuffer, RollsAlongTheOutermostLoop) {
+  const Function f = Stencil();
+  const Function tiled = Tiled(f, 2, 2, 1);
+  const Function g = Rolled(tiled);
+  ExpectContains(g, "B = T.alloc_buffer((4, 10))");
+  ExpectContains(g, R"(
+      with T.block("B"):
+          vi = T.axis.opaque(10, i_0 * 2 + ax0)
+          vj = T.axis.spatial(10, j_0 * 2 + ax1)
+          T.where((i_0 < 1 or 2 <= ax0) and (j_0 < 1 or 2 <= ax1)))");
+  ExpectContains(g, "B[vi % 4, vj] = T.max(A[vi, vj], A[vi + 1, vj + 1])");
+  ExpectContains(g, "C[vi, vj] = B[vi % 4, vj] + B[(vi + 2) % 4, vj + 2]");
+  ExpectEquivalent(f, g);
+}
+
+TEST(RollingBuffer, WorksForOtherTilings) {
+  const Function f = Stencil();
+  for (const auto& [rows, columns, at] : {std::tuple(2, 4, 0), {3, 8, 0}, {1, 1, 1}, {4, 1, 1}, {1, 3, 1}}) {
+    ExpectEquivalent(f, Rolled(Tiled(f, rows, columns, at)));
+  }
+  const Function columns = Rolled(Tiled(f, 2, 2, 0, /*columns_first=*/true));
+  ExpectContains(columns, "B = T.alloc_buffer((10, 4))");
+  ExpectEquivalent(f, columns);
+  ExpectEquivalent(f, Rolled(Tiled(f, 2, 2, 1, /*columns_first=*/true)));
+}
+
+TEST(RollingBuffer, Refuses) {
+  const auto reason = [](const Function& f, std::string_view block = "B") {
+    return ReasonOf(RollingBuffer(f, BlockNamed(f, block), 0), f);
+  };
+  const Function f = Stencil();
+  EXPECT_EQ(reason(f), "no loop is around all uses of B");
+  EXPECT_EQ(reason(f, "C"), "C is not allocated by the scope of C");
+  EXPECT_EQ(ReasonOf(RollingBuffer(f, BlockNamed(f, "B"), 1), f), "B writes 1 regions, there is no number 1");
+  EXPECT_EQ(reason(Tiled(Stencil("B[vi, vj] * T.float32(2)"), 2, 2, 1)), "no tile of B overlaps the next one");
+}
+
+}  // namespace
+}  // namespace tilewright

@@ -1,0 +1,46 @@
+// Runs the schedule fuzzer for as long as asked and prints its tables.
+//
+//   bazel run -c opt //schedule:schedule_fuzz -- --count=1000000 --seed=1 --reproducers=/tmp/found
+//
+// With --mutate it also makes right schedules wrong in known ways, and counts what of that verify notices.
+//
+// Exit status 1 when a schedule that verify accepts is wrong.
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "schedule/fuzz/campaign.h"
+
+int main(int argc, char** argv) {
+  tilewright::fuzz::CampaignOptions options{.count = 10000};
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view arg = argv[i];
+    const std::string_view value = arg.substr(arg.find('=') + 1);
+    if (arg.starts_with("--count=")) {
+      options.count = std::strtoll(value.data(), nullptr, 10);
+    } else if (arg.starts_with("--seed=")) {
+      options.seed = std::strtoull(value.data(), nullptr, 10);
+    } else if (arg.starts_with("--seconds=")) {
+      options.seconds = std::strtod(value.data(), nullptr);
+    } else if (arg.starts_with("--reproducers=")) {
+      options.reproducers = value;
+    } else if (arg == "--mutate") {
+      options.mutate = true;
+    } else if (arg.starts_with("--family=")) {
+      options.family = value;
+    } else {
+      std::fprintf(stderr,
+                   "usage: schedule_fuzz [--count=N] [--seed=S] [--seconds=T] [--family=NAME] [--mutate] "
+                   "[--reproducers=DIR]\n");
+      return 2;
+    }
+  }
+  tilewright::fuzz::Campaign campaign(options);
+  campaign.Run();
+  std::fputs(campaign.Report().c_str(), stdout);
+  for (const tilewright::fuzz::Finding& finding : campaign.mismatches()) {
+    std::printf("\nmismatch, seed %llu, %s: %s\n%s\n%s", static_cast<unsigned long long>(finding.seed),
+                finding.family.c_str(), finding.reason.c_str(), finding.schedule.c_str(), finding.result.c_str());
+  }
+  return campaign.counts().mismatched == 0 ? 0 : 1;
+}
