@@ -4,6 +4,7 @@
 #include "ir/arith/iter_map.h"
 #include "ir/functor.h"
 #include "ir/script/printer.h"
+#include "ir/substitute.h"
 
 namespace tilewright {
 namespace {
@@ -18,8 +19,17 @@ class Checker : public Visitor {
   void VisitFor(const ForNode* op) override {
     arith::Analyzer::Scope scope(&analyzer_);
     analyzer_.Bind(op->var, {op->min, op->extent});
+    const ForNode* same_threads = ThreadsOf(op->thread_tag);
+    if (same_threads != nullptr) {
+      joined_[op->var] = op->min + same_threads->var;
+      Visit(op->body);
+      joined_.erase(op->var);
+      return;
+    }
     loops_.push_back({op->var, {op->min, op->extent}});
+    threads_.push_back(op);
     Visit(op->body);
+    threads_.pop_back();
     loops_.pop_back();
   }
   void VisitIf(const IfNode* op) override {
@@ -47,6 +57,15 @@ class Checker : public Visitor {
   }
 
  private:
+  // A loop over threadIdx inside of another of the same tag takes the index of its thread.
+  const ForNode* ThreadsOf(const std::string& tag) const {
+    if (!tag.starts_with("threadIdx")) return nullptr;
+    for (const ForNode* loop : threads_) {
+      if (loop->thread_tag == tag) return loop;
+    }
+    return nullptr;
+  }
+
   void Check(const BlockRealizeNode& realize) {
     std::vector<Expr> independent;
     std::vector<const IterVar*> iterators;
@@ -65,7 +84,7 @@ class Checker : public Visitor {
                  /*enumerable=*/true);
         }
         if (iter.kind == IterKind::kSpatial || iter.kind == IterKind::kReduce) {
-          independent.push_back(binding);
+          independent.push_back(joined_.empty() ? binding : analyzer_.Simplify(Substitute(binding, joined_)));
           iterators.push_back(&iter);
         }
       }
@@ -81,9 +100,27 @@ class Checker : public Visitor {
     Refuse(realize, std::move(reason));
   }
 
-  // No loop feeds two iterators, and those of reduce iterators are affine by themselves.
+  // Tiles with borders: outer loops, each of which moves one spatial iterator, may run instances again; from some loop
+  // inwards the bindings are independent.
   bool OnlySpatialInstancesRepeat(const std::vector<Expr>& bindings, const std::vector<const IterVar*>& iterators,
                                   const Expr& predicate) {
+    for (size_t outer = 0; outer < loops_.size(); ++outer) {
+      int feeds = 0;
+      for (size_t i = 0; i < bindings.size(); ++i) {
+        if (!UsesVar(bindings[i], loops_[outer].first)) continue;
+        if (iterators[i]->kind == IterKind::kReduce || ++feeds > 1)
+          return OnlyDisjointLoops(bindings, iterators, predicate);
+      }
+      const arith::Domain inner(loops_.begin() + static_cast<ptrdiff_t>(outer) + 1, loops_.end());
+      for (const Expr& condition : {predicate, Expr()}) {
+        if (arith::DetectIterMap(bindings, inner, condition, arith::IterMapLevel::kNone, &analyzer_)) return true;
+      }
+    }
+    return OnlyDisjointLoops(bindings, iterators, predicate);
+  }
+  // No loop feeds two iterators, and those of reduce iterators are affine by themselves.
+  bool OnlyDisjointLoops(const std::vector<Expr>& bindings, const std::vector<const IterVar*>& iterators,
+                         const Expr& predicate) {
     for (const auto& [loop, range] : loops_) {
       int feeds = 0;
       for (const Expr& binding : bindings) feeds += UsesVar(binding, loop);
@@ -95,14 +132,15 @@ class Checker : public Visitor {
     }
     return reduce.empty() || arith::DetectIterMap(reduce, loops_, predicate, arith::IterMapLevel::kNone, &analyzer_);
   }
-
   void Refuse(const BlockRealizeNode& realize, std::string reason, bool enumerable = false) {
     diagnostics.push_back({Verdict::kRefuted, "bindings", realize.block->id,
                            "block " + realize.block->name + ": " + std::move(reason), enumerable});
   }
 
   arith::Analyzer analyzer_;
-  arith::Domain loops_;  // between the scope and here
+  arith::Domain loops_;                  // between the scope and here, joined ones left out
+  std::vector<const ForNode*> threads_;  // loops around, of all scopes
+  VarMap joined_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/analysis.h"
+#include "ir/arith/analyzer.h"
 #include "ir/arith/same_expr.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
@@ -22,17 +23,21 @@ class Checker : public Visitor {
 
  protected:
   void VisitFor(const ForNode* op) override {
-    own_.push_back(op->var);
+    if (IsInt(op->extent, 1)) {
+      values_[op->var] = op->min;
+    } else {
+      own_.push_back(op->var);
+    }
     Visitor::VisitFor(op);
   }
   void VisitStore(const StoreNode* op) override {
     std::vector<Expr> indices;
-    for (const Expr& index : op->indices) indices.push_back(Substitute(index, values_));
-    holds_ &= DependsOn(indices, Substitute(op->value, values_)) && !op->predicate;
+    for (const Expr& index : op->indices) indices.push_back(Now(index));
+    holds_ &= DependsOn(indices, Now(op->value)) && !op->predicate;
   }
   void VisitBlockRealize(const BlockRealizeNode* op) override {
     for (size_t i = 0; i < op->bindings.size(); ++i) {
-      values_[op->block->iter_vars[i].var] = Substitute(op->bindings[i], values_);
+      values_[op->block->iter_vars[i].var] = Now(op->bindings[i]);
     }
     VisitBlock(op->block.get());
   }
@@ -55,6 +60,8 @@ class Checker : public Visitor {
   void VisitSync(const SyncNode*) override { holds_ = false; }
 
  private:
+  Expr Now(const Expr& e) const { return values_.empty() ? e : arith::Simplify(Substitute(e, values_)); }
+
   // Whether `value` mentions iterators and loops only where it mentions an index as a whole.
   bool DependsOn(const std::vector<Expr>& indices, const Expr& value) const {
     bool depends = true;
@@ -64,8 +71,8 @@ class Checker : public Visitor {
           std::any_of(indices.begin(), indices.end(), [&](const Expr& index) { return arith::SameExpr(index, e); });
       if (is_index) return false;
       const auto* var = dyn_cast<VarNode>(e);
-      depends &= var == nullptr ||
-                 std::none_of(own_.begin(), own_.end(), [&](const Var& own) { return own.get() == var; });
+      depends &=
+          var == nullptr || std::none_of(own_.begin(), own_.end(), [&](const Var& own) { return own.get() == var; });
       return depends;
     });
     return depends;

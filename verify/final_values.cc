@@ -14,6 +14,12 @@ bool Touches(const std::vector<BufferRegion>& regions, const Buffer& buffer) {
                      [&](const BufferRegion& region) { return region.buffer.same_as(buffer); });
 }
 
+// Whether the loop's iterations run different instances. If not, the last one runs them with final values.
+bool DependsOn(const BlockRealizeNode& realize, const Var& loop) {
+  return !UsesVar(realize.predicate, loop) && std::any_of(realize.bindings.begin(), realize.bindings.end(),
+                                                          [&](const Expr& binding) { return UsesVar(binding, loop); });
+}
+
 class Checker : public StmtVisitor {
  public:
   using StmtVisitor::Visit;
@@ -36,7 +42,7 @@ class Checker : public StmtVisitor {
     for (size_t l = 0; l < std::min(writer.loops.size(), reader.loops.size()); ++l) {
       const ForNode* loop = writer.loops[l];
       if (loop != reader.loops[l]) return;
-      if (IsInt(loop->extent, 1) || UsesVar(reader.realize->predicate, loop->var)) continue;
+      if (IsInt(loop->extent, 1) || !DependsOn(*reader.realize, loop->var)) continue;
       for (size_t i = 0; i < writer.realize->bindings.size(); ++i) {
         const IterVar& iter = writes.iter_vars[i];
         if (iter.kind != IterKind::kReduce || !UsesVar(writer.realize->bindings[i], loop->var)) continue;

@@ -8,10 +8,10 @@
 //           vi, vk = T.axis.remap("SS", [i, k])
 //           B[vi, vk] = A[vi, vk] / S[vi]          refused: in iteration k, S[vi] holds a part of the sum
 //
-// Instances of a reduction may run in any order, so no statement may look at what some of them have made. A reader behind
-// a block that writes the buffer must not share a loop with it that feeds one of the writer's reduce iterators, unless it
-// adds to the same elements itself, or runs in some of the iterations only (in the last one, say: then a condition that
-// is not looked at says when).
+// Instances of a reduction may run in any order, so no statement may look at what some of them have made. A reader
+// behind a block that writes the buffer must not share a loop with it that feeds one of the writer's reduce iterators,
+// unless it adds to the same elements itself, runs the same instances in each iteration (the last one sees what is
+// final), or runs in some of the iterations only (a condition, which is not looked at, says in which).
 #pragma once
 
 #include "verify/diagnostic.h"

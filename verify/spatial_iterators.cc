@@ -1,8 +1,10 @@
 #include "verify/spatial_iterators.h"
 
 #include "ir/arith/iter_map.h"
+#include "ir/arith/linear.h"
 #include "ir/functor.h"
 #include "ir/script/printer.h"
+#include "ir/substitute.h"
 #include "verify/equal_values.h"
 
 namespace tilewright {
@@ -25,6 +27,23 @@ class Checker : public Visitor {
   }
 
  private:
+  // Iterators that count down, 5 - v, count up from the other end.
+  bool IsInjectiveReversed(std::vector<Expr> elements, const arith::Domain& domain) {
+    VarMap reversed;
+    for (const auto& [var, range] : domain) {
+      for (const Expr& element : elements) {
+        const auto form = arith::DetectLinear(element, {var}, &analyzer_);
+        if (form && AsInt(form->coefficients[0]).value_or(0) < 0) {
+          reversed[var] = range.min * 2 + range.extent - 1 - var;
+        }
+      }
+    }
+    if (reversed.empty()) return false;
+    for (Expr& element : elements) element = analyzer_.Simplify(Substitute(element, reversed));
+    const auto map = arith::DetectIterMap(elements, domain, Expr(), arith::IterMapLevel::kNone, &analyzer_);
+    return map && map->injective;
+  }
+
   void Check(const BlockNode* block, const BufferRegion& write) {
     arith::Domain domain;
     for (const IterVar& iter : block->iter_vars) {
@@ -48,6 +67,7 @@ class Checker : public Visitor {
     arith::IterMapError error;
     auto map = arith::DetectIterMap(elements, domain, Expr(), arith::IterMapLevel::kNone, &analyzer_, &error);
     if (map && map->injective) return;
+    if (IsInjectiveReversed(elements, domain)) return;
     if (WritesValuesOfElements(*block)) {
       repeats = true;
       return;

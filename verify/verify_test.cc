@@ -140,6 +140,41 @@ def main(A: T.Buffer((66,), "float32"), B: T.Buffer((66,), "float32")):
   EXPECT_EQ(tiles("A[vi]", "range")[0].rfind("spatial iterators: block B: ", 0), 0u);
 }
 
+// The second loop starts no threads: each takes its own index for both iterators.
+TEST(Verify, TwoLoopsOverTheSameThreads) {
+  const Texts findings = Findings(R"(
+@T.prim_func
+def main(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")):
+    for i in T.thread_binding(8, thread="threadIdx.x"):
+        for j in T.thread_binding(8, thread="threadIdx.x"):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj]
+)");
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rfind("bindings: block B: the binding of iterator ", 0), 0u) << findings[0];
+}
+
+TEST(Verify, TilesWithBordersWhoseLoopsAreFused) {
+  EXPECT_EQ(Findings(R"(
+@T.prim_func
+def main(A: T.Buffer((10, 6), "float32"), C: T.Buffer((8, 6), "float32")):
+    B = T.alloc_buffer((10, 6), "float32")
+    for i in range(4):
+        for f in range(24):
+            with T.block("B"):
+                vi = T.axis.spatial(10, i * 2 + f // 6)
+                vj = T.axis.spatial(6, f % 6)
+                B[vi, 5 - vj] = A[vi, vj]
+        for j, k in T.grid(2, 6):
+            with T.block("C"):
+                vi = T.axis.spatial(8, i * 2 + j)
+                vk = T.axis.spatial(6, k)
+                C[vi, vk] = B[vi, vk] + B[vi + 2, vk]
+)"),
+            Texts{});
+}
+
 TEST(Verify, ReadingAPartOfASum) {
   EXPECT_EQ(Findings(R"(
 @T.prim_func
@@ -178,7 +213,8 @@ def main(A: T.Buffer((20,), "float32"), C: T.Buffer((16,), "float32")):
     return Findings(text.replace(text.find("EVERY"), 5, every).c_str());
   };
   EXPECT_EQ(skipping("2"), Texts{});
-  EXPECT_EQ(skipping("3").size(), 1u);
+  ASSERT_EQ(skipping("3").size(), 1u);
+  EXPECT_EQ(skipping("3")[0].rfind("region cover: block C reads ", 0), 0u) << skipping("3")[0];
 }
 
 TEST(Verify, ReadingWhatNobodyWrites) {
