@@ -165,8 +165,8 @@ class Planner {
       if (!linear || !AsInt(linear->base) || !size) continue;
       const auto moves = [](const Expr& coefficient) { return !IsInt(coefficient, 0); };
       if (std::ranges::count_if(linear->coefficients, moves) != 1) continue;
-      const size_t depth = static_cast<size_t>(std::ranges::find_if(linear->coefficients, moves) -
-                                               linear->coefficients.begin());
+      const size_t depth =
+          static_cast<size_t>(std::ranges::find_if(linear->coefficients, moves) - linear->coefficients.begin());
       const int64_t step = AsInt(linear->coefficients[depth]).value_or(0);
       if (step <= 0 || step >= *size) continue;
       const ForNode* loop = common_[depth];
@@ -175,8 +175,7 @@ class Planner {
           std::any_of(overlaps_.begin(), overlaps_.end(), [&](const Overlap& other) { return other.loop == loop; });
       if (taken) continue;
       const Expr& binding = BindingOf(store_->indices[d]);
-      overlaps_.push_back(
-          {d, loop, depth, *size, *size - step, analyzer.Simplify(binding - tile.region[d].min)});
+      overlaps_.push_back({d, loop, depth, *size, *size - step, analyzer.Simplify(binding - tile.region[d].min)});
     }
     if (overlaps_.empty()) return Refuse("no tile of {text0} overlaps the next one");
     rolls_ = *std::min_element(overlaps_.begin(), overlaps_.end(),

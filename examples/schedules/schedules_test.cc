@@ -29,14 +29,10 @@ struct Example {
 };
 
 constexpr Example kExamples[] = {
-    {"goto_matmul", "x86-znver4", 0, ""},
-    {"implicit_convolution", "x86-znver4", 0, ""},
-    {"shared_matmul", "cuda-sm80", 0, ""},
-    {"wmma_matmul", "cuda-sm80", 0, ""},
-    {"split_k", "x86-znver4", 0, ""},
-    {"two_stage_softmax", "x86-znver4", 1e-5, ""},
-    {"winograd", "x86-znver4", 0, ""},
-    {"flash_attention", "x86-znver4", 1e-5, ""},
+    {"goto_matmul", "x86-znver4", 0, ""},  {"implicit_convolution", "x86-znver4", 0, ""},
+    {"shared_matmul", "cuda-sm80", 0, ""}, {"wmma_matmul", "cuda-sm80", 0, ""},
+    {"split_k", "x86-znver4", 0, ""},      {"two_stage_softmax", "x86-znver4", 1e-5, ""},
+    {"winograd", "x86-znver4", 0, ""},     {"flash_attention", "x86-znver4", 1e-5, ""},
 };
 
 // Winograd's transforms for tiles of 2 x 2 outputs and windows of 3 x 3.
@@ -103,7 +99,8 @@ TEST_P(Schedules, VerifiesAndComputesTheSame) {
   Function scheduled;
   ASSERT_EQ(Apply(name + "_schedule.py", &scheduled), "");
   const std::string reference = ReadFile(name + "_reference.py");
-  const auto expected = RunProgram(reference.empty() ? program_ : ParseFunctionOrDie(reference)), actual = RunProgram(scheduled);
+  const auto expected = RunProgram(reference.empty() ? program_ : ParseFunctionOrDie(reference)),
+             actual = RunProgram(scheduled);
   for (size_t i = 0; i < expected.size(); ++i) {
     const ArrayError error = MaxError(expected[i].array, actual[i].array);
     EXPECT_LE(error.max_rel, GetParam().tolerance) << program_->params[i].buffer->name << "[" << error.position << "]";

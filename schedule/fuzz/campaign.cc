@@ -20,15 +20,24 @@ constexpr size_t kKeep = 20;  // findings of each kind
 constexpr int kTries = 70;    // for one schedule
 
 bool IsStructural(const Primitive& primitive) {
-  static const std::set<std::string_view> kNotes = {"parallel",      "vectorize",     "unroll",
-                                                    "annotate",      "unannotate",    "storage_align",
-                                                    "enter_postproc", "annotate_buffer_access"};
+  static const std::set<std::string_view> kNotes = {
+      "parallel",   "vectorize",     "unroll",         "annotate",
+      "unannotate", "storage_align", "enter_postproc", "annotate_buffer_access"};
   return primitive.role == Primitive::Role::kTransform && !kNotes.contains(primitive.name);
 }
 
 int Length(const Trace& trace) {
   return static_cast<int>(std::count_if(trace.instructions.begin(), trace.instructions.end(),
                                         [](const Instruction& i) { return IsStructural(*i.primitive); }));
+}
+
+// A third of them are the ones that need a certain program.
+const Move& AnyFocus(std::span<const Move> moves, Random& random) {
+  const bool particular = random.Below(3) == 0;
+  while (true) {
+    const Move& move = moves[random.Below(moves.size())];
+    if (!particular || move.family != nullptr) return move;
+  }
 }
 
 }  // namespace
@@ -64,21 +73,30 @@ void Campaign::Run() {
   }
 }
 
+const std::vector<Campaign::Start>& Campaign::AnyFamily(const Move& focus, Random& random) const {
+  if (focus.family != nullptr && random.Below(4) != 0) {
+    for (const std::vector<Start>& starts : starts_) {
+      if (starts[0].family->name == focus.family) return starts;
+    }
+  }
+  return starts_[random.Below(starts_.size())];
+}
+
 void Campaign::One(uint64_t seed) {
   Random random(seed);
-  const std::vector<Start>& family = starts_[random.Below(starts_.size())];
-  const Start& start = family[random.Below(family.size())];
-  Drawer drawer(start.program, random.Next(), &intrins_);
   // Each schedule is about one primitive, so that all of them come up often; the rest is mixed.
   const std::span<const Move> moves = Moves();
-  const Move& focus = moves[random.Below(moves.size())];
+  const Move& focus = AnyFocus(moves, random);
+  const std::vector<Start>& family = AnyFamily(focus, random);
+  const Start& start = family[random.Below(family.size())];
+  Drawer drawer(start.program, random.Next(), &intrins_);
   const int wanted = 4 + static_cast<int>(random.Below(7));
-  const int focus_after = static_cast<int>(random.Below(4));
+  const int focus_after = focus.family != nullptr ? 0 : static_cast<int>(random.Below(4));
   bool focused = false;
   int done = 0;
   for (int i = 0; i < kTries && done < wanted; ++i) {
     if (!drawer.Look()) break;
-    const bool about = !focused && done >= focus_after && random.Below(2) == 0;
+    const bool about = !focused && done >= focus_after && (random.Below(2) == 0 || (focus.family != nullptr && i < 12));
     const Move& move = about ? focus : moves[random.Below(moves.size())];
     const bool changed = move.draw(drawer);
     done += changed;
@@ -134,8 +152,8 @@ void Campaign::Mutate(const Start& start, const Function& function, uint64_t see
     CampaignCounts::Mutants& counts = counts_.by_mutation[mutation.name];
     ++(judgement.right ? counts.right : judgement.accepted ? counts.missed : counts.refused);
     if (judgement.sound() || missed_.size() >= kKeep) continue;
-    missed_.push_back({seed, start.family->name, std::string(mutation.name) + ": " + judgement.wrong,
-                       Print(function), "", Print(*mutant)});
+    missed_.push_back({seed, start.family->name, std::string(mutation.name) + ": " + judgement.wrong, Print(function),
+                       "", Print(*mutant)});
     Save("missed", missed_.back());
   }
 }

@@ -18,6 +18,7 @@
 
 #include "intrin/registry.h"
 #include "schedule/fuzz/families.h"
+#include "schedule/fuzz/moves.h"
 #include "schedule/fuzz/oracle.h"
 #include "schedule/schedule.h"
 
@@ -39,12 +40,12 @@ struct Finding {
 };
 
 struct CampaignCounts {
-  int64_t drawn = 0;       // schedules
-  int64_t repeated = 0;    // seen before, or nothing was changed
-  int64_t accepted = 0;    // distinct, verify has nothing against them
-  int64_t mismatched = 0;  // accepted, but wrong
-  int64_t sharp = 0;       // refused by verify, and wrong
-  int64_t blunt = 0;       // refused by verify, but right
+  int64_t drawn = 0;                                       // schedules
+  int64_t repeated = 0;                                    // seen before, or nothing was changed
+  int64_t accepted = 0;                                    // distinct, verify has nothing against them
+  int64_t mismatched = 0;                                  // accepted, but wrong
+  int64_t sharp = 0;                                       // refused by verify, and wrong
+  int64_t blunt = 0;                                       // refused by verify, but right
   std::map<std::string, int64_t> by_family, by_primitive;  // accepted schedules
   std::map<int, int64_t> by_length;                        // accepted schedules by structural primitives
   std::map<std::string, int64_t> sharp_by_check, blunt_by_check;
@@ -79,6 +80,7 @@ class Campaign {
     std::unique_ptr<Oracle> oracle;
     uint64_t hash;
   };
+  const std::vector<Start>& AnyFamily(const Move& focus, Random& random) const;
   void One(uint64_t seed);
   void Mutate(const Start& start, const Function& function, uint64_t seed);
   Finding Describe(const Start& start, uint64_t seed, const Trace& trace, const Judgement& judgement);

@@ -12,7 +12,8 @@ namespace tilewright::fuzz {
 struct Family {
   std::string name;
   std::vector<Function> programs;
-  // Values depend on the order of operations or on the accuracy of exp and the like; elsewhere small integers are exact.
+  // Values depend on the order of operations or on the accuracy of exp and the like; elsewhere small integers are
+  // exact.
   bool rounds = false;
 };
 

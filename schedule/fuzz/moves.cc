@@ -174,8 +174,7 @@ constexpr Move kMoves[] = {
     {"merge", Merge},
     {"loop_partition", [](Drawer& d) { return d.Try("loop_partition", {d.AnyLoop(), Value::List{d.Factor()}}); }},
     {"reorder_block_iter_var", ReorderIterators},
-    {"add_unit_loop",
-     [](Drawer& d) { return d.Try("add_unit_loop", {d.Coin() ? d.AnyLoop() : Value(d.block())}); }},
+    {"add_unit_loop", [](Drawer& d) { return d.Try("add_unit_loop", {d.Coin() ? d.AnyLoop() : Value(d.block())}); }},
     {"parallel", [](Drawer& d) { return d.Try("parallel", {d.AnyLoop()}); }},
     {"vectorize", [](Drawer& d) { return d.Try("vectorize", {d.AnyLoop()}); }},
     {"unroll", [](Drawer& d) { return d.Try("unroll", {d.AnyLoop()}); }},
@@ -183,8 +182,8 @@ constexpr Move kMoves[] = {
     {"cache_read", [](Drawer& d) { return d.Try("cache_read", {d.block(), Small(d), AnyScope(d)}); }},
     {"cache_read", CooperativeFetch},
     {"cache_write", [](Drawer& d) { return d.Try("cache_write", {d.block(), Small(d), AnyScope(d)}); }},
-    {"rolling_buffer", RollingBuffer},
-    {"cache_inplace", [](Drawer& d) { return d.Try("cache_inplace", {d.block(), 0, "local"}); }},
+    {"rolling_buffer", RollingBuffer, "stencil"},
+    {"cache_inplace", [](Drawer& d) { return d.Try("cache_inplace", {d.block(), 0, "local"}); }, "padded"},
     {"cache_index", [](Drawer& d) { return d.Try("cache_index", {d.block(), "global", d.Below(2)}); }},
     {"reindex_cache_read",
      [](Drawer& d) {
@@ -193,14 +192,12 @@ constexpr Move kMoves[] = {
      }},
     {"reindex_cache_write",
      [](Drawer& d) {
-       return d.Try("reindex_cache_write",
-                    {d.block(), 0, AnyScope(d), d.AnyIndexMap(d.block_node().iter_vars.size())});
+       return d.Try("reindex_cache_write", {d.block(), 0, AnyScope(d), d.AnyIndexMap(d.block_node().iter_vars.size())});
      }},
     {"read_at", [](Drawer& d) { return d.Try("read_at", {d.AnyLoop(), d.block(), Small(d), AnyScope(d)}); }},
     {"write_at", [](Drawer& d) { return d.Try("write_at", {d.AnyLoop(), d.block(), 0, AnyScope(d)}); }},
     {"set_scope", [](Drawer& d) { return d.Try("set_scope", {d.block(), 0, AnyScope(d)}); }},
-    {"compute_at",
-     [](Drawer& d) { return d.Try("compute_at", {d.block(), d.OtherLoop(), d.Coin(), Place(d)}); }},
+    {"compute_at", [](Drawer& d) { return d.Try("compute_at", {d.block(), d.OtherLoop(), d.Coin(), Place(d)}); }},
     {"reverse_compute_at",
      [](Drawer& d) { return d.Try("reverse_compute_at", {d.block(), d.OtherLoop(), d.Coin(), Place(d)}); }},
     {"compute_inline", [](Drawer& d) { return d.Try("compute_inline", {d.block()}); }},
@@ -209,12 +206,13 @@ constexpr Move kMoves[] = {
      [](Drawer& d) {
        return d.Try("fuse_reduction_epilogue", {d.block(), d.other_block()}) ||
               d.Try("fuse_reduction_epilogue", {d.other_block(), d.block()});
-     }},
+     },
+     "matmul with bias"},
     {"decompose_reduction", [](Drawer& d) { return d.Try("decompose_reduction", {d.block(), d.AnyLoop()}); }},
-    {"compose_reduction", ComposeReduction},
+    {"compose_reduction", ComposeReduction, "batch matmul"},
     {"rfactor", [](Drawer& d) { return d.Try("rfactor", {d.AnyLoop(), d.Below(4) - 2}); }},
     {"blockize", [](Drawer& d) { return d.Try("blockize", {d.AnyLoop(), d.Coin()}); }},
-    {"tensorize", Tensorize},
+    {"tensorize", Tensorize, "matmul"},
     {"reindex",
      [](Drawer& d) { return d.Try("reindex", {d.block(), Value::List{d.Coin() ? "read" : "write", Small(d)}}); }},
     {"transform_layout", TransformLayout},
@@ -222,11 +220,10 @@ constexpr Move kMoves[] = {
      [](Drawer& d) {
        return d.Try("transform_block_layout", {d.block(), d.AnyIndexMap(d.block_node().iter_vars.size())});
      }},
-    {"pad_einsum", PadEinsum},
+    {"pad_einsum", PadEinsum, "matmul"},
     {"decompose_padding", [](Drawer& d) { return d.Try("decompose_padding", {d.block(), d.AnyLoop()}); }},
-    {"skip_zero_terms", [](Drawer& d) { return d.Try("skip_zero_terms", {d.block()}); }},
-    {"storage_align",
-     [](Drawer& d) { return d.Try("storage_align", {d.block(), 0, Small(d), d.Factor(), Small(d)}); }},
+    {"skip_zero_terms", [](Drawer& d) { return d.Try("skip_zero_terms", {d.block()}); }, "transposed conv"},
+    {"storage_align", [](Drawer& d) { return d.Try("storage_align", {d.block(), 0, Small(d), d.Factor(), Small(d)}); }},
     // A wider type: no value changes.
     {"unsafe_set_dtype", [](Drawer& d) { return d.Try("unsafe_set_dtype", {d.block(), 0, "float64"}); }},
     {"annotate_buffer_access",

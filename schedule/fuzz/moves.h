@@ -13,6 +13,8 @@ struct Move {
   const char* primitive;  // what the move is about; it may take other primitives to get there
   // Applies it; whether the program may have changed. The drawer has just looked.
   bool (*draw)(Drawer& d);
+  // Where it has a chance, which is seldom elsewhere; null: everywhere.
+  const char* family = nullptr;
 };
 
 std::span<const Move> Moves();

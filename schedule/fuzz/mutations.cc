@@ -109,6 +109,13 @@ std::optional<Function> ShrinkBuffer(const Function& function, Random& random) {
   return function.WithBody(Substitute(function->body, {}, {{buffer, Buffer(std::move(fields))}}), function->next_id);
 }
 
+bool IsSpatialIterator(const BlockNode& block, const Expr& index) {
+  return std::any_of(block.iter_vars.begin(), block.iter_vars.end(), [&](const IterVar& iter) {
+    return iter.var.get() == index.get() && iter.kind == IterKind::kSpatial && !IsInt(iter.domain.extent, 1);
+  });
+}
+bool IsConstant(const Expr& value) { return isa<IntImmNode>(value) || isa<FloatImmNode>(value); }
+
 // Neighbours write the same element, and the block says so.
 std::optional<Function> OverlapWrites(const Function& function, Random& random) {
   return ReplaceOne(function, random, [&](const Stmt& s) -> Stmt {
@@ -123,7 +130,8 @@ std::optional<Function> OverlapWrites(const Function& function, Random& random) 
                                   if (store == nullptr || store->indices.empty() || store->predicate) return part;
                                   std::vector<Expr> indices = store->indices;
                                   Expr& index = indices[choice % indices.size()];
-                                  if (index.dtype().lanes() != 1) return part;
+                                  if (!IsSpatialIterator(*realize->block, index) || IsConstant(store->value))
+                                    return part;
                                   index = FloorDiv(index, 2);
                                   changed = true;
                                   return Store(store->buffer, store->value, std::move(indices));
@@ -142,9 +150,9 @@ std::optional<Function> OverlapWrites(const Function& function, Random& random) 
 }
 
 constexpr Mutation kMutations[] = {
-    {"swapped bindings", SwapBindings},         {"shrunken region", ShrinkRegion},
-    {"dropped barrier", DropBarrier},           {"reduction called spatial", CallReductionSpatial},
-    {"too small a buffer", ShrinkBuffer},       {"overlapping writes", OverlapWrites},
+    {"swapped bindings", SwapBindings},   {"shrunken region", ShrinkRegion},
+    {"dropped barrier", DropBarrier},     {"reduction called spatial", CallReductionSpatial},
+    {"too small a buffer", ShrinkBuffer}, {"overlapping writes", OverlapWrites},
 };
 
 }  // namespace

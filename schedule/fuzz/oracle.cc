@@ -65,8 +65,7 @@ std::string Oracle::WhyWrong(const Function& after, const Inputs& inputs) const 
     const ArrayError error = MaxError(inputs.expected[i].array, actual[i].array);
     if (rounds_ && (error.max_rel <= kRounding || error.max_abs <= kRounding)) continue;
     return absl::StrCat("element ", error.position, " of ", before_->params[i].buffer->name, " is ",
-                        actual[i].array.Get(error.position), ", before ",
-                        inputs.expected[i].array.Get(error.position));
+                        actual[i].array.Get(error.position), ", before ", inputs.expected[i].array.Get(error.position));
   }
   return "";
 }
@@ -82,8 +81,8 @@ Judgement Oracle::Judge(const Function& after, uint64_t inputs) const {
     break;
   }
   // What is not well formed has no meaning.
-  judgement.wrong = judgement.check == "well-formedness" ? judgement.reason
-                                                         : WhyWrong(after, inputs_[inputs % inputs_.size()]);
+  judgement.wrong =
+      judgement.check == "well-formedness" ? judgement.reason : WhyWrong(after, inputs_[inputs % inputs_.size()]);
   judgement.right = judgement.wrong.empty();
   return judgement;
 }

@@ -64,6 +64,22 @@ def main(X: T.Buffer((8,), "float32"), W: T.Buffer((2, 3), "float32"), Y: T.Buff
             Y[vi] = Y[vi] + T.if_then_else((vi + vr) % 2 == 0, X[(vi + vr) // 2 + vk], T.float32(0)) * W[vr, vk]
 )";
 
+inline constexpr const char* kMatmulBias = R"(
+@T.prim_func
+def main(A: T.Buffer((4, 6), "float32"), B: T.Buffer((6, 8), "float32"), bias: T.Buffer((4, 8), "float32"), D: T.Buffer((4, 8), "float32")):
+    C = T.alloc_buffer((4, 8), "float32")
+    for i, j, k in T.grid(4, 8, 6):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+    for i, j in T.grid(4, 8):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = C[vi, vj] + bias[vi, vj]
+)";
+
 // Two values are reduced together.
 inline constexpr const char* kArgMax = R"(
 @T.prim_func
@@ -177,16 +193,16 @@ def main(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32"), C: T.Bu
 inline constexpr const char* kThreadedReverse = R"(
 @T.prim_func
 def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32"), C: T.Buffer((4, 8), "float32")):
-    S = T.alloc_buffer((8,), "float32", scope="shared")
+    S = T.alloc_buffer((4, 8), "float32", scope="shared")
     for bx in T.thread_binding(4, thread="blockIdx.x"):
         for tx in T.thread_binding(8, thread="threadIdx.x"):
             with T.block("S"):
                 v, vi = T.axis.remap("SS", [bx, tx])
-                S[vi] = A[v, vi]
+                S[v, vi] = A[v, vi]
             T.tvm_storage_sync("shared")
             with T.block("B"):
                 v, vi = T.axis.remap("SS", [bx, tx])
-                B[v, vi] = S[7 - vi]
+                B[v, vi] = S[v, 7 - vi]
     for i, j in T.grid(4, 8):
         with T.block("C"):
             vi, vj = T.axis.remap("SS", [i, j])
