@@ -35,7 +35,7 @@
 #include "bench/shapes.h"
 #include "codegen/runtime/thread_pool.h"
 
-ABSL_FLAG(std::string, ops, "", "Operators, such as GMM,C2D: each on its standard shapes.");
+ABSL_FLAG(std::string, ops, "", "Operators, such as GMM,C2D, or all: each on its standard shapes.");
 ABSL_FLAG(std::string, shape, "",
           "Shapes, such as GMM:1,512,512,512; several separated by commas or semicolons, or by giving the flag again.");
 ABSL_FLAG(std::string, dtype, "f32",
@@ -152,6 +152,7 @@ std::string UnknownFlag(const std::vector<std::string>& arguments) {
     if (!arguments[i].starts_with("-") || arguments[i] == "-") continue;
     std::string name = arguments[i].substr(arguments[i].find_first_not_of('-'));
     name = name.substr(0, name.find('='));
+    if (name.starts_with("help")) continue;  // handled by the flag library, not one of its flags
     if (absl::FindCommandLineFlag(name) != nullptr) continue;
     if (name.starts_with("no") && absl::FindCommandLineFlag(name.substr(2)) != nullptr) continue;
     return arguments[i];

@@ -23,6 +23,7 @@ expect 2 "GMM takes 4: B,M,N,K" --shape=GMM:1,2
 expect 2 "unknown data type 'f8'" --dtype=f8
 expect 2 "unexpected argument 'GMM'" GMM
 expect 2 "unknown flag '--nothing=1'" --nothing=1
+expect 1 "--ops (Operators" --help
 expect 2 "this process may use" --threads=100000
 expect 1 "cannot write /nonexistent/results.json" --shape=GMM:1,8,8,8 --seconds=0 --json=/nonexistent/results.json
 expect 0 "this program was built without this peer" --shape=GMM:1,8,8,8 --seconds=0 --peers=nobody

@@ -81,6 +81,10 @@ std::string NumbersText(const Shape& shape) { return absl::StrJoin(shape.numbers
 absl::StatusOr<std::vector<Operator>> ParseOperators(std::string_view text) {
   std::vector<Operator> operators;
   for (const std::string& word : std::vector<std::string>(absl::StrSplit(std::string(text), ','))) {
+    if (word == "all") {
+      for (const Row& row : kRows) operators.push_back(row.op);
+      continue;
+    }
     const Row* row = FindRow(word);
     if (row == nullptr) return UnknownOperator(word);
     operators.push_back(row->op);

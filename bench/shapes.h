@@ -30,7 +30,7 @@ std::string_view Signature(Operator op);
 // The numbers alone: "1,512,512,512".
 std::string NumbersText(const Shape& shape);
 
-// "GMM,C2D" -> {kGmm, kC2d}.
+// "GMM,C2D" -> {kGmm, kC2d}; "all" stands for every operator.
 absl::StatusOr<std::vector<Operator>> ParseOperators(std::string_view text);
 
 // One or more shapes, separated by commas, semicolons or blanks: "GMM:1,8,8,8,C2D:1,7,7,8,8,3,1,1;GMM:2,4,4,4".

@@ -32,6 +32,12 @@ TEST(ParseShapes, ReadsShapesSeparatedInAnyWay) {
   EXPECT_THAT(*ParseShapes("GMMt:1,2,3,4"), ElementsAre(Shape{Operator::kGmmT, {1, 2, 3, 4}}));
 }
 
+TEST(ParseOperators, AllStandsForEvery) {
+  EXPECT_EQ(ParseOperators("all")->size(), 14u);
+  EXPECT_THAT(*ParseOperators("SFM,GMM"), ElementsAre(Operator::kSfm, Operator::kGmm));
+  EXPECT_FALSE(ParseOperators("GMM,al").ok());
+}
+
 TEST(ParseShapes, RefusalsSayWhy) {
   EXPECT_EQ(Refusal(""), "no shape given");
   EXPECT_EQ(Refusal("GEM:1,2"),
