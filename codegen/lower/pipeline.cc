@@ -5,11 +5,13 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/compact_buffers.h"
 #include "codegen/lower/flatten_buffers.h"
+#include "codegen/lower/hoist_conditions.h"
 #include "codegen/lower/loop_partition.h"
 #include "codegen/lower/lower_blocks.h"
 #include "codegen/lower/lower_init.h"
 #include "codegen/lower/lower_match_buffers.h"
 #include "codegen/lower/plan_allocations.h"
+#include "codegen/lower/signed_dots.h"
 #include "codegen/lower/simplify.h"
 #include "codegen/lower/skip_padding.h"
 #include "codegen/lower/substitute_iterators.h"
@@ -45,7 +47,9 @@ constexpr Pass kPasses[] = {
     {"vectorize", [](const Function& f, const Target& t) -> Result { return VectorizeLoops(f, VectorBits(t)); }},
     {"unroll", [](const Function& f, const Target&) -> Result { return UnrollLoops(f); }},
     {"simplify_unrolled", [](const Function& f, const Target&) -> Result { return SimplifyFunction(f); }},
+    {"hoist_conditions", [](const Function& f, const Target&) -> Result { return HoistConditions(f); }},
     {"skip_padding", [](const Function& f, const Target&) -> Result { return SkipPadding(f); }},
+    {"signed_dots", [](const Function& f, const Target& t) -> Result { return LowerSignedDots(f, t); }},
 };
 
 }  // namespace

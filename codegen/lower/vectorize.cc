@@ -108,8 +108,8 @@ class LaneExpander : public Mutator {
     const bool lane_by_lane = EffectOf(op->op) == CallEffect::kPure && op->op != kCallPureExtern &&
                               op->op != kAddressOf && op->op != kAccessPtr && !op->op.starts_with("call_llvm") &&
                               !op->op.starts_with("vector");
-    // Of calls with vectors, one is known to treat them in groups.
-    if (op->op != kDotAdd && HasVectors(op)) return Unsupported(self);
+    // Of calls with vectors, these are known to treat them in groups.
+    if (op->op != kDotAdd && op->op != "reinterpret" && HasVectors(op)) return Unsupported(self);
     if (!lane_by_lane) return Unsupported(self);
     std::vector<Expr> args;
     for (const Expr& arg : op->args) args.push_back(Vector(arg));

@@ -1,0 +1,26 @@
+// Sums of products of signed bytes on targets whose instruction multiplies unsigned by signed bytes (vpdpbusd).
+//
+// a + 128 is the byte a with its sign bit flipped, unsigned. What that adds to a sum is taken off again:
+//
+//   sum over k of a * b  =  sum of (a + 128) * b  -  sum of 128 * b
+//
+//   C[0:16] = dot_add(C[0:16], a0, B[0:64])             added = 0
+//   C[16:32] = dot_add(C[16:32], a1, B[0:64])           added = dot_add(added, 128, B[0:64])
+//                                                  =>   C[0:16] = dot_add(C[0:16], a0 ^ 128, B[0:64])
+//                                                       C[16:32] = dot_add(C[16:32], a1 ^ 128, B[0:64])
+//                                                       C[0:16] = C[0:16] - added
+//                                                       C[16:32] = C[16:32] - added
+//
+// Sums that met the same vectors of B share what is taken off: in a tile of MR rows that is one instruction for MR, and
+// the subtractions are once per run of straight-line code, so deep tiles are cheaper. Every step is exact modulo 2^32.
+// It runs after padding was skipped: a term that is zero before would not be one after.
+#pragma once
+
+#include "ir/function.h"
+#include "ir/target.h"
+
+namespace tilewright {
+
+Function LowerSignedDots(const Function& function, const Target& target);
+
+}  // namespace tilewright
