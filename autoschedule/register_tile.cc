@@ -30,7 +30,7 @@ std::vector<RegisterTile> RegisterTiles(const TileInstruction& instruction, int6
     const int most_rows = std::min(kMostRows, (instruction.registers - instruction.OtherRegisters(vectors)) / vectors);
     for (int tile_rows = 1; tile_rows <= std::min<int64_t>(most_rows, max_rows); ++tile_rows) {
       const int64_t tiles = CeilDiv(rows, tile_rows) * CeilDiv(columns, vectors * lanes);
-      const double fma_cycles = tile_rows * vectors / fma_per_cycle;
+      const double fma_cycles = (tile_rows + instruction.RowsMore()) * vectors / fma_per_cycle;
       const double load_cycles = (tile_rows + vectors) / (kLoadsPerFma * fma_per_cycle);
       const double step = std::max({fma_cycles, load_cycles, static_cast<double>(kFmaLatency)});
       const double total = tiles * (step * kTypicalSteps + kTileOverhead);

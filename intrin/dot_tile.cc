@@ -58,41 +58,6 @@ def impl(a: T.handle, b: T.handle, c: T.handle):
                                                      B[k, v * $8 + l, T.Ramp(0, 1, $3)])
 )";
 
-constexpr absl::string_view kFlippingImplementation = R"(
-@T.prim_func
-def impl(a: T.handle, b: T.handle, c: T.handle):
-    sa = T.int32()
-    sb = T.int32()
-    sc = T.int32()
-    A = T.match_buffer(a, ($0, $2), "$5", offset_factor=1, strides=[sa, 1], scope="register")
-    B = T.match_buffer(b, ($4, $1, $3), "$6", offset_factor=1, strides=[sb, $3, 1])
-    C = T.match_buffer(c, ($0, $1), "$7", offset_factor=1, strides=[sc, 1], scope="register")
-    with T.block("root"):
-        T.reads(C[0:$0, 0:$1], A[0:$0, 0:$2], B[0:$4, 0:$1, 0:$3])
-        T.writes(C[0:$0, 0:$1])
-        added = T.alloc_buffer(($1,), "$7", scope="register")
-        for v in T.unroll($9):
-            for l in T.vectorized($8):
-                added[v * $8 + l] = T.int32(0)
-        for k in T.unroll($4):
-            for v in T.unroll($9):
-                for l in T.vectorized($8):
-                    added[v * $8 + l] = T.dot_add(added[v * $8 + l], T.Broadcast(T.uint8(128), $3),
-                                                  B[k, v * $8 + l, T.Ramp(0, 1, $3)])
-            for i in T.unroll($0):
-                for v in T.unroll($9):
-                    for l in T.vectorized($8):
-                        C[i, v * $8 + l] = T.dot_add(
-                            C[i, v * $8 + l],
-                            T.bitwise_xor(T.reinterpret("uint8x$3", A[i, T.Ramp(k * $3, 1, $3)]),
-                                          T.Broadcast(T.uint8(128), $3)),
-                            B[k, v * $8 + l, T.Ramp(0, 1, $3)])
-        for i in T.unroll($0):
-            for v in T.unroll($9):
-                for l in T.vectorized($8):
-                    C[i, v * $8 + l] = C[i, v * $8 + l] - added[v * $8 + l]
-)";
-
 const DotInstruction* InstructionNamed(absl::string_view operands, absl::string_view feature) {
   for (const DotInstruction& instruction : kInstructions) {
     if (operands == absl::string_view(instruction.operands.data(), instruction.operands.size()) &&
@@ -130,7 +95,7 @@ std::optional<TensorIntrin> Make(std::string_view full_name) {
   TensorIntrin intrin;
   intrin.name = std::string(full_name);
   intrin.description = parse(kDescription, "desc");
-  intrin.implementation = parse(instruction->flips ? kFlippingImplementation : kImplementation, "impl");
+  intrin.implementation = parse(kImplementation, "impl");
   intrin.features = {std::string(instruction->feature)};
   intrin.cycles = static_cast<double>(mr) * vectors * (kr / group);  // one instruction a cycle
   return intrin;

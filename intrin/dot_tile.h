@@ -10,14 +10,9 @@
 // Integers are exact: no instruction used here saturates. What vdpbf16ps does with rounding and denormals is said in
 // docs/numerics.md. The tile needs as many registers as an FMA tile (intrin/fma_tile.h).
 //
-// vpdpbusd wants unsigned by signed. For signed A it gets A + 128, which is A with the sign bit flipped, and the tile
-// takes off again what that adds, 128 times the sum of B over the tile's depth:
-//
-//   sum over k of a * b  =  sum of (a + 128) * b  -  sum of 128 * b
-//
-// The last sum is the same for all rows, so it is one more instruction per vector of B, a register for each vector of a
-// row and one subtraction per vector of C: the deeper the tile, the less. Every step is exact modulo 2^32. (The
-// interpreter reports sums of C that leave int32 in between; that takes results within 2^21 of its ends.)
+// vpdpbusd wants unsigned by signed. Signed by signed is lowered to it with the sign bit of A flipped
+// (codegen/lower/signed_dots.h): one more instruction per vector of B, a register for each vector of a row and one
+// subtraction per vector of C, so the deeper the tile, the less.
 #pragma once
 
 #include <string_view>
@@ -35,7 +30,7 @@ struct DotInstruction {
   int group;           // V
   int lanes;           // elements of C in a vector
   int registers;       // vector registers that there are
-  bool flips = false;  // A's sign bit is flipped as above
+  bool flips = false;  // it multiplies unsigned by signed, A's sign bit is flipped
 
   // Registers beside those of C. Flipping takes sums, and room for what LLVM's scheduler begins early.
   int OtherRegisters(int vectors) const { return flips ? 2 * vectors + 4 : vectors + 1; }

@@ -2,6 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/llvm/emitter.h"
 #include "ir/builtin.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/IntrinsicsX86.h"
 
 namespace tilewright::codegen {
@@ -39,7 +40,35 @@ const DotInstruction* FindInstruction(const Target& target, DataType a, DataType
   return nullptr;
 }
 
+// A group of four bytes whose bits are flipped where `bits` has ones.
+struct Flip {
+  Expr group;
+  uint32_t bits;
+};
+std::optional<Flip> FlippedGroup(const Expr& e) {
+  const auto* call = dyn_cast<CallNode>(e);
+  if (call == nullptr || call->op != "bitwise_xor" || e.dtype().bits() != 8 || e.dtype().lanes() != 4) {
+    return std::nullopt;
+  }
+  const auto* all = dyn_cast<BroadcastNode>(call->args[1]);
+  const std::optional<int64_t> value = all == nullptr ? std::nullopt : AsInt(all->value);
+  if (!value) return std::nullopt;
+  return Flip{call->args[0], static_cast<uint32_t>(*value & 0xff) * 0x01010101u};
+}
+
 }  // namespace
+
+// A constant that LLVM does not see through, in a vector register of AVX-512.
+llvm::Value* FunctionEmitter::OpaqueConstant(llvm::Constant* constant) {
+  llvm::Value*& value = opaque_constants_[constant];
+  if (value == nullptr) {
+    llvm::BasicBlock& entry = function_->getEntryBlock();
+    llvm::IRBuilder<> at_entry(&entry, entry.getFirstInsertionPt());
+    auto* type = llvm::FunctionType::get(constant->getType(), {constant->getType()}, false);
+    value = at_entry.CreateCall(llvm::InlineAsm::get(type, "", "=v,0", false), {constant});
+  }
+  return value;
+}
 
 // Values of narrow types need not be converted to what they are computed with only to be converted back.
 llvm::Value* FunctionEmitter::EmitBits(const Expr& e) {
@@ -54,9 +83,17 @@ llvm::Value* FunctionEmitter::EmitBits(const Expr& e) {
   const int bits = inner.bits() * inner.lanes();
   if (broadcast != nullptr && !inner.is_scalar() && (bits == 16 || bits == 32 || bits == 64)) {
     // A group of neighbours as one number: LLVM makes broadcasts of such.
-    llvm::Value* group = EmitBits(broadcast->value);
+    const bool wide = e.dtype().bits() * e.dtype().lanes() == 512 && context_.target.has("avx512f");
+    const std::optional<Flip> flip = wide ? FlippedGroup(broadcast->value) : std::nullopt;
+    llvm::Value* group = EmitBits(flip ? flip->group : broadcast->value);
     llvm::Value* number = builder_.CreateBitCast(group, builder_.getIntNTy(static_cast<unsigned>(bits)));
-    llvm::Value* all = builder_.CreateVectorSplat(static_cast<unsigned>(e.dtype().lanes() / inner.lanes()), number);
+    const auto count = static_cast<unsigned>(e.dtype().lanes() / inner.lanes());
+    llvm::Value* all = builder_.CreateVectorSplat(count, number);
+    if (flip) {
+      // One instruction loads, broadcasts and flips. LLVM would flip before it broadcasts, which takes three.
+      llvm::Constant* bits_of_all = llvm::ConstantInt::get(all->getType(), flip->bits);
+      all = builder_.CreateXor(all, OpaqueConstant(bits_of_all));
+    }
     return builder_.CreateBitCast(all, MemoryType(context_.llvm, e.dtype()));
   }
   return ToMemory(builder_, e.dtype(), Emit(e));

@@ -81,6 +81,7 @@ class FunctionEmitter {
   llvm::Value* EmitBitwise(const CallNode* op);      // null when it is no bit operation
   llvm::Value* EmitAddressCall(const CallNode* op);  // null when it makes no address
   llvm::Value* Narrowed(DataType type, llvm::Value* value);
+  llvm::Value* OpaqueConstant(llvm::Constant* constant);
 
   llvm::Value* EmitLoad(const LoadNode* op);
   llvm::Value* EmitLoadedBits(const LoadNode* op);
@@ -116,6 +117,7 @@ class FunctionEmitter {
   int64_t workspace_top_ = 0;   // bytes of the workspace in use at this place
   int64_t workspace_high_ = 0;  // most bytes in use anywhere
   int64_t stack_bytes_ = 0;
+  std::unordered_map<llvm::Constant*, llvm::Value*> opaque_constants_;
   std::vector<llvm::Value*> heap_;  // allocations to free before a return
   absl::Status status_;
 };
