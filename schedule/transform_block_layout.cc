@@ -14,16 +14,21 @@ namespace {
 
 constexpr const char* kName = "transform_block_layout";
 
-// The kind that all iterators in `result` have; nothing when they differ.
+// The kind that all iterators in `result` have, those of extent 1 left out where there are others; nothing when they
+// differ.
 std::optional<IterKind> KindOf(const Expr& result, const BlockNode& block, const IndexMap& map) {
-  std::optional<IterKind> kind;
+  std::optional<IterKind> kind, kind_of_unit;
   for (size_t i = 0; i < block.iter_vars.size(); ++i) {
     const IterVar& iter = block.iter_vars[i];
-    if (IsInt(iter.domain.extent, 1) || !UsesVar(result, map->inputs[i])) continue;
+    if (!UsesVar(result, map->inputs[i])) continue;
+    if (IsInt(iter.domain.extent, 1)) {
+      kind_of_unit = iter.kind;
+      continue;
+    }
     if (kind && *kind != iter.kind) return std::nullopt;
     kind = iter.kind;
   }
-  return kind ? *kind : IterKind::kSpatial;
+  return kind.value_or(kind_of_unit.value_or(IterKind::kSpatial));
 }
 
 // The map for inputs of the types that the iterators have.
