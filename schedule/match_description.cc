@@ -49,6 +49,10 @@ class Matcher {
   bool MatchAccess(const Buffer& program, const std::vector<Expr>& indices, const Buffer& described,
                    const std::vector<Expr>& described_indices);
   bool MatchNewBuffer(const Buffer& program, const Buffer& described);
+  std::vector<size_t> DimsOf(const std::vector<Expr>& indices, const std::vector<Expr>& described);
+  bool UsesInner(const Expr& e) const {
+    return UsesVar(e, [this](const VarNode* var) { return inner_.contains(var); });
+  }
   void Bind(const Var& program, const Range& range, const Var& described) {
     vars_[described] = program;
     analyzer_.Bind(program, range);  // an iterator with one value is no part of an index
@@ -231,6 +235,20 @@ bool Matcher::MatchNewBuffer(const Buffer& program, const Buffer& described) {
   return true;
 }
 
+// The dimensions that the described ones are: the last ones, without those in which nothing moves.
+std::vector<size_t> Matcher::DimsOf(const std::vector<Expr>& indices, const std::vector<Expr>& described) {
+  auto moves = [&](const Expr& index) { return UsesInner(analyzer_.Simplify(index)); };
+  std::vector<size_t> dims(described.size());
+  size_t spare = indices.size() - described.size();
+  for (size_t k = described.size(), d = indices.size(); k-- > 0;) {
+    --d;
+    const bool described_moves = moves(Substitute(described[k], vars_));
+    for (; spare > 0 && described_moves && !moves(indices[d]); --spare) --d;
+    dims[k] = d;
+  }
+  return dims;
+}
+
 bool Matcher::MatchAccess(const Buffer& program, const std::vector<Expr>& indices, const Buffer& described,
                           const std::vector<Expr>& described_indices) {
   auto known = buffers.find(described);
@@ -240,22 +258,23 @@ bool Matcher::MatchAccess(const Buffer& program, const std::vector<Expr>& indice
     return Differ("{block0} does not match {text0}: buffer {text1} stands where {text2} is expected", {},
                   {program->name, known->second.buffer->name});
   }
-  const size_t leading = indices.size() - described_indices.size();
-  std::vector<Expr> origin;
+  std::vector<size_t> dims = known == buffers.end() ? DimsOf(indices, described_indices) : known->second.dims;
+  std::vector<Expr> origin = indices;
+  for (size_t k = 0; k < dims.size(); ++k) {
+    Expr& shift = origin[dims[k]];
+    shift = analyzer_.Simplify(shift - Substitute(described_indices[k], vars_));
+  }
   for (size_t d = 0; d < indices.size(); ++d) {
-    Expr shift = indices[d];
-    if (d >= leading) shift = analyzer_.Simplify(indices[d] - Substitute(described_indices[d - leading], vars_));
-    if (UsesVar(shift, [&](const VarNode* var) { return inner_.contains(var); })) {
+    if (UsesInner(origin[d])) {
       return Differ("{block0} does not match {text0}: the index {expr0} of {text1} is not a shift of what is described",
                     {indices[d]}, {program->name});
     }
-    if (known != buffers.end() && !origins_.CanProveEqual(shift, known->second.origin[d])) {
+    if (known != buffers.end() && !origins_.CanProveEqual(origin[d], known->second.origin[d])) {
       return Differ("{block0} does not match {text0}: {text1} is accessed at {expr0} and at {expr1}",
-                    {known->second.origin[d], shift}, {program->name});
+                    {known->second.origin[d], origin[d]}, {program->name});
     }
-    origin.push_back(std::move(shift));
   }
-  if (known == buffers.end()) buffers[described] = {program, std::move(origin)};
+  if (known == buffers.end()) buffers[described] = {program, std::move(origin), std::move(dims)};
   return true;
 }
 

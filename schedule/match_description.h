@@ -12,11 +12,12 @@
 
 namespace tilewright {
 
-// A parameter's element (x, y) is the buffer's element (origin[0] + x, origin[1] + y); leading dimensions that the
-// parameter does not have are at their origin.
+// A parameter's element (x, y) is the buffer's element at `origin`, moved by x along dims[0] and by y along dims[1];
+// dimensions that the parameter does not have are at their origin.
 struct MatchedBuffer {
   Buffer buffer;
-  std::vector<Expr> origin;
+  std::vector<Expr> origin;  // by dimension of the buffer
+  std::vector<size_t> dims;  // ascending
 };
 using MatchedBuffers = std::unordered_map<Buffer, MatchedBuffer, IdentityHash, IdentityEqual>;
 

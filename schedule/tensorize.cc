@@ -56,10 +56,8 @@ class View {
     }
     if (auto refusal = SetStrides(fields)) return *refusal;
     BufferRegion source{matched_.buffer, {}};
-    const size_t leading = matched_.origin.size() - param_->ndim();
-    for (size_t d = 0; d < matched_.origin.size(); ++d) {
-      source.region.push_back({matched_.origin[d], d < leading ? Expr(1) : param_->shape[d - leading]});
-    }
+    for (const Expr& first : matched_.origin) source.region.push_back({first, Expr(1)});
+    for (size_t k = 0; k < param_->ndim(); ++k) source.region[matched_.dims[k]].extent = param_->shape[k];
     return MatchBuffer{Buffer(std::move(fields)), std::move(source)};
   }
 
@@ -79,19 +77,17 @@ class View {
   }
   // Strides that the implementation names are new variables; those it fixes must be the buffer's.
   std::optional<Refusal> SetStrides(BufferNode::Fields& fields) const {
-    const size_t leading = matched_.buffer->ndim() - param_->ndim();
+    auto actual = [&](size_t k) { return StrideOf(matched_.buffer, matched_.dims[k]); };
     if (fields.strides.empty()) {
       bool compact = true;
       Expr stride = Expr(1);
       for (size_t d = param_->ndim(); d-- > 0;) {
-        compact &=
-            IsInt(param_->shape[d], 1) || analyzer_.CanProveEqual(StrideOf(matched_.buffer, leading + d), stride);
+        compact &= IsInt(param_->shape[d], 1) || analyzer_.CanProveEqual(actual(d), stride);
         stride = stride * param_->shape[d];
       }
       if (compact) return std::nullopt;
       if (MentionsInCalls(root_.body, param_->data)) {
-        return Refuse("{text0} takes {text1} to be compact; its stride is {expr0}",
-                      {StrideOf(matched_.buffer, leading)});
+        return Refuse("{text0} takes {text1} to be compact; its stride is {expr0}", {actual(0)});
       }
       for (size_t d = 0; d < param_->ndim(); ++d)
         fields.strides.push_back(Var(param_->name + "_s" + std::to_string(d)));
@@ -101,9 +97,9 @@ class View {
       Expr& stride = fields.strides[d];
       if (const auto* var = dyn_cast<VarNode>(stride)) {
         stride = Var(param_->name + "_s" + std::to_string(d), var->dtype());
-      } else if (!analyzer_.CanProveEqual(stride, StrideOf(matched_.buffer, leading + d))) {
+      } else if (!analyzer_.CanProveEqual(stride, actual(d))) {
         return Refuse("{text0} wants a stride of {text1} to be {expr0}; it is {expr1}",
-                      {stride, StrideOf(matched_.buffer, leading + d)});
+                      {stride, analyzer_.Simplify(actual(d))});
       }
     }
     return std::nullopt;

@@ -1,5 +1,6 @@
 #include "schedule/tensorize.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "ir/script/parse_or_die.h"
@@ -98,6 +99,24 @@ TEST(Tensorize, LeadingDimensionsAndSwappedOperands) {
   Outcome<TensorizeResult> result = Tensorize(batched, LoopsOf(batched, "C")[1], Mma());
   ASSERT_TRUE(result.ok()) << ReasonOf(result, batched);
   ExpectEquivalent(batched, result->function);
+}
+
+TEST(Tensorize, DimensionsInWhichNothingMoves) {
+  const Function heads = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((4, 3, 4), "float32"), B: T.Buffer((4, 4, 3), "float32"), C: T.Buffer((3, 4, 4), "float32")):
+          for h, i, j, k in T.grid(3, 4, 4, 4):
+              with T.block("C"):
+                  vh, vi, vj, vk = T.axis.remap("SSSR", [h, i, j, k])
+                  C[vh, vi, vj] = C[vh, vi, vj] + A[vi, vh, vk] * B[vj, vk, 0])");
+  Outcome<TensorizeResult> refused = Tensorize(heads, LoopsOf(heads, "C")[1], Mma());
+  EXPECT_THAT(ReasonOf(refused, heads), ::testing::HasSubstr("wants a stride of B to be 1; it is 3"));
+  Outcome<TensorizeResult> result =
+      Tensorize(heads, LoopsOf(heads, "C")[1], Mma({{"strides=[sb, 1]", "strides=[sb, 3]"}}));
+  ASSERT_TRUE(result.ok()) << ReasonOf(result, heads);
+  testing::ExpectContains(result->function, R"(
+      A_1 = T.match_buffer(A[0:4, vh_o, 0:4], (4, 4), strides=("A_s0", 1), offset_factor=1))");
+  ExpectEquivalent(heads, result->function);
 }
 
 TEST(Tensorize, LoopsOfOneIteration) {

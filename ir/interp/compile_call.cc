@@ -84,6 +84,38 @@ Lanes Compiler::CallValue(const CallNode* op) {
   return ExternCallValue(op);
 }
 
+// Lanes of other widths are made of neighbours, the lowest bits first.
+bool Compiler::Reinterpret(const CallNode* op, Lanes* result) {
+  const DataType from = op->args[0].dtype(), to = op->dtype();
+  if (from.bits() * from.lanes() != to.bits() * to.lanes() || from.bits() < 8 || to.bits() < 8) return false;
+  const auto low_bits = [&](Reg x, int bits) { return bits < 64 ? EmitValue(Op::kZeroExtend, x, 0, 0, bits) : x; };
+  Lanes patterns;
+  for (Reg value : Value(op->args[0])) {
+    const Reg bits = from.is_float() ? EmitValue(Op::kToBits, value, 0, 0, TypeIndex(from.element())) : value;
+    patterns.push_back(low_bits(bits, from.bits()));
+  }
+  Lanes pieces;
+  for (size_t i = 0; i < static_cast<size_t>(to.lanes()); ++i) {
+    const size_t first_bit = i * static_cast<size_t>(to.bits()), width = static_cast<size_t>(from.bits());
+    Reg piece = patterns[first_bit / width];
+    if (const size_t shift = first_bit % width; shift != 0) {
+      piece = EmitValue(Op::kShrU, piece, Constant(static_cast<int64_t>(shift)));
+    }
+    for (size_t bit = width; bit < static_cast<size_t>(to.bits()); bit += width) {
+      const Reg next = EmitValue(Op::kShl, patterns[(first_bit + bit) / width], Constant(static_cast<int64_t>(bit)));
+      piece = EmitValue(Op::kOr, piece, next);
+    }
+    pieces.push_back(piece);
+  }
+  for (Reg piece : pieces) {
+    // FromBits reads the low bits only of what was zero-extended.
+    result->push_back(to.is_float()
+                          ? EmitValue(Op::kFromBits, low_bits(piece, to.bits()), 0, 0, TypeIndex(to.element()))
+                          : Wrap(to.element(), piece));
+  }
+  return true;
+}
+
 Lanes Compiler::DotAdd(const CallNode* op) {
   const DataType type = op->dtype().element();
   const DataType a_type = op->args[1].dtype().element(), b_type = op->args[2].dtype().element();
@@ -172,21 +204,7 @@ bool Compiler::BitCall(const CallNode* op, Lanes* result) {
     *result = lanes;
     return true;
   }
-  if (name == "reinterpret" && op->dtype().lanes() == op->args[0].dtype().lanes() &&
-      op->dtype().bits() == dtype.bits()) {
-    const DataType to = op->dtype().element();
-    for (Reg value : Value(op->args[0])) {
-      Reg bits = dtype.is_float() ? EmitValue(Op::kToBits, value, 0, 0, TypeIndex(dtype)) : value;
-      if (to.is_float()) {
-        // FromBits reads the low bits only of what was zero-extended.
-        if (to.bits() < 64) bits = EmitValue(Op::kZeroExtend, bits, 0, 0, to.bits());
-        result->push_back(EmitValue(Op::kFromBits, bits, 0, 0, TypeIndex(to)));
-      } else {
-        result->push_back(Wrap(to, bits));
-      }
-    }
-    return true;
-  }
+  if (name == "reinterpret") return Reinterpret(op, result);
   if (dtype.is_float()) return false;
   const auto unary = [&](auto&& lane) {
     for (Reg x : Value(op->args[0])) result->push_back(lane(x));

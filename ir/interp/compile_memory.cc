@@ -75,9 +75,9 @@ Reg Compiler::Offset(const Buffer& buffer, const std::vector<Reg>& indices) {
   const DataType i64 = DataType::Int(64);
   if (auto view = views_.find(buffer.get()); view != views_.end()) {
     std::vector<Reg> in_source = view->second.start;
-    const size_t dropped = in_source.size() - indices.size();
     for (size_t i = 0; i < indices.size(); ++i) {
-      in_source[dropped + i] = IntegerLane(BinaryOp::kAdd, i64, in_source[dropped + i], indices[i]);
+      Reg& index = in_source[view->second.dims[i]];
+      index = IntegerLane(BinaryOp::kAdd, i64, index, indices[i]);
     }
     return Offset(view->second.source, in_source);
   }
@@ -319,6 +319,24 @@ void Compiler::BindOrCheck(const Expr& variable, Reg reg, const std::string& wha
   Emit(Op::kCheckEqual, 0, ScalarValue(variable), reg, 0, MessageIndex(what));
 }
 
+namespace {
+
+// Which dimensions of the source a sub-buffer has: the last ones, without those of which the part is one element.
+std::vector<size_t> DimsOfPart(const MatchBuffer& match) {
+  const std::vector<Range>& region = match.source.region;
+  const std::vector<Expr>& shape = match.buffer->shape;
+  std::vector<size_t> dims(shape.size());
+  size_t spare = region.size() - shape.size();
+  for (size_t k = shape.size(), d = region.size(); k-- > 0;) {
+    --d;
+    for (; spare > 0 && IsInt(region[d].extent, 1) && !IsInt(shape[k], 1); --spare) --d;
+    dims[k] = d;
+  }
+  return dims;
+}
+
+}  // namespace
+
 void Compiler::MatchSubBuffer(const MatchBuffer& match) {
   const Buffer &buffer = match.buffer, &source = match.source.buffer;
   if (match.source.region.size() != source->ndim()) {
@@ -329,26 +347,26 @@ void Compiler::MatchSubBuffer(const MatchBuffer& match) {
     return Error(absl::InvalidArgumentError(
         absl::StrCat("buffer ", buffer->name, " is a part of ", source->name, ", which has fewer dimensions")));
   }
+  const std::vector<size_t> dims = DimsOfPart(match);
   std::vector<Reg> start;
   for (const Range& range : match.source.region) start.push_back(ScalarValue(range.min));
   if (source->layout || views_.count(source.get()) != 0) {
     // No strides lead from element to element: each is looked up in the source. Stride variables have no value.
-    views_[buffer.get()] = {source, std::move(start)};
+    views_[buffer.get()] = {source, std::move(start), dims};
     slots_[buffer->data.get()] = Slot(source);
     buffers_[buffer->data.get()] = buffer;
     return;
   }
   const std::vector<Reg> strides = Strides(source);
-  const size_t dropped = source->ndim() - buffer->ndim();
   const Reg offset = Offset(source, start);
   const Reg source_slot = Slot(source);
   for (size_t i = 0; i < buffer->ndim(); ++i) {
-    BindOrCheck(buffer->shape[i], ScalarValue(match.source.region[i + dropped].extent),
+    BindOrCheck(buffer->shape[i], ScalarValue(match.source.region[dims[i]].extent),
                 absl::StrCat("extent ", i, " of ", buffer->name, " and of its part of ", source->name));
   }
   if (!buffer->strides.empty()) {
     for (size_t i = 0; i < buffer->ndim(); ++i) {
-      BindOrCheck(buffer->strides[i], strides[i + dropped],
+      BindOrCheck(buffer->strides[i], strides[dims[i]],
                   absl::StrCat("stride ", i, " of ", buffer->name, " and of its part of ", source->name));
     }
   } else {
@@ -358,8 +376,8 @@ void Compiler::MatchSubBuffer(const MatchBuffer& match) {
       if (IsInt(buffer->shape[i], 1)) continue;
       const std::string what =
           absl::StrCat("stride ", i, " of the compact ", buffer->name, " and of its part of ", source->name);
-      if (ConstantValue(compact[i]) && ConstantValue(strides[i + dropped]) == ConstantValue(compact[i])) continue;
-      Emit(Op::kCheckEqual, 0, compact[i], strides[i + dropped], 0, MessageIndex(what));
+      if (ConstantValue(compact[i]) && ConstantValue(strides[dims[i]]) == ConstantValue(compact[i])) continue;
+      Emit(Op::kCheckEqual, 0, compact[i], strides[dims[i]], 0, MessageIndex(what));
     }
   }
   if (isa<VarNode>(buffer->elem_offset)) {

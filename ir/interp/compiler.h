@@ -43,6 +43,7 @@ class Compiler {
   Lanes DotAdd(const CallNode* op);
   bool MathCall(const CallNode* op, Lanes* result);
   bool BitCall(const CallNode* op, Lanes* result);
+  bool Reinterpret(const CallNode* op, Lanes* result);
   Lanes ExternCallValue(const CallNode* op);
   void InlineCall(const CallNode* op, const Function& callee, size_t first_arg);
   Reg Pointer(const Expr& e, Buffer* buffer = nullptr);  // a handle; `buffer`: what it points into, when known
@@ -125,6 +126,7 @@ class Compiler {
   struct View {
     Buffer source;
     std::vector<Reg> start;
+    std::vector<size_t> dims;  // of the source, by dimension of the view
   };
   std::unordered_map<const BufferNode*, View> views_;
   struct CachedOffset {
