@@ -5,6 +5,7 @@
 #include "intrin/amx_tile.h"
 #include "intrin/dot_tile.h"
 #include "intrin/fma_tile.h"
+#include "intrin/transpose_tile.h"
 #include "ir/script/parser.h"
 
 namespace tilewright {
@@ -53,6 +54,7 @@ IntrinRegistry IntrinRegistry::Builtin() {
   registry.AddFamily(FmaTileFamily());
   registry.AddFamily(DotTileFamily());
   registry.AddFamily(AmxTileFamily());
+  registry.AddFamily(TransposeTileFamily());
   return registry;
 }
 

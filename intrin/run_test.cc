@@ -74,7 +74,8 @@ bool HasAll(const Target& target, const std::vector<std::string>& features) {
   return std::all_of(features.begin(), features.end(), [&](const std::string& f) { return target.has(f); });
 }
 
-// The first preset that has the features compiles the program, to the instructions that the features are for.
+// The first preset that has the features compiles the program, to the instructions that the features are for where the
+// intrinsic computes something.
 void ExpectCode(const TensorIntrin& intrin, const Module& module) {
   const std::pair<const char*, const char*> kInstructions[] = {
       {"avx512bf16", "vdpbf16ps"}, {"avx512vnni", "vpdpbusd"}, {"avxvnni", "vpdpbusd"}, {"amx-tile", "tileloadd"},
@@ -84,6 +85,11 @@ void ExpectCode(const TensorIntrin& intrin, const Module& module) {
     if (name == "host" || !HasAll(target, intrin.features)) continue;
     const auto assembly = EmitAssembly(module, target);
     ASSERT_TRUE(assembly.ok()) << name << ": " << assembly.status();
+    if (intrin.name.starts_with("transpose_")) {
+      EXPECT_TRUE(assembly->find("unpck") != assembly->npos || assembly->find("vperm") != assembly->npos) << name;
+      EXPECT_EQ(assembly->find("vpinsr"), assembly->npos) << name;
+      return;
+    }
     for (const auto& [feature, instruction] : kInstructions) {
       const auto& features = intrin.features;
       if (std::find(features.begin(), features.end(), feature) == features.end()) continue;
