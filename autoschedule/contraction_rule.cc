@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "autoschedule/access_strides.h"
 #include "autoschedule/block_loops.h"
 #include "autoschedule/contraction.h"
 #include "autoschedule/fuse_consumers.h"
@@ -19,6 +20,9 @@ namespace {
 using Done = std::monostate;
 // Tiles whose estimated efficiency is below this part of the best one are not tried.
 constexpr double kWorthATry = 0.6;
+// Instructions of a tile that prefers depth. Windows have borders, for each of which lowering writes the tile once
+// more.
+constexpr int64_t kMostSteps = 400, kMostStepsAtBorders = 100;
 
 Refusal No(const char* reason, uint32_t block) { return {"contraction_rule", reason, {block}}; }
 
@@ -34,6 +38,7 @@ struct Plan {
   TileInstruction instruction;
   std::vector<RegisterTile> tiles;  // those worth a try
   int row, column, depth;           // the tiled iterators
+  bool rows_outside = false;        // of the batch, preferably
 };
 
 // The distance in bytes of two elements of the row operand that neighbouring rows of a tile read.
@@ -61,6 +66,28 @@ int DepthIterator(const BlockNode& block, const Contraction& contraction) {
     }
   }
   return contraction.inner.back();
+}
+
+// Whether neighbours along a batch iterator lie closer in the output than rows do, and half of the first cache level
+// holds the whole column operand: groups of a convolution with few channels. Each pass over the rows for one group
+// alone would touch the lines of all of them.
+bool RowsOutside(const BlockNode& block, const Contraction& contraction, const Target& target) {
+  auto extent = [&](int iterator) { return *AsInt(block.iter_vars[static_cast<size_t>(iterator)].domain.extent); };
+  int64_t column_bytes = contraction.column_operand->dtype.bytes();
+  for (const auto* iterators : {&contraction.batch, &contraction.columns, &contraction.inner}) {
+    for (int iterator : *iterators) column_bytes *= extent(iterator);
+  }
+  if (column_bytes > target.caches[0].bytes / 2) return false;
+  for (const Access& access : AccessesOf(block)) {
+    if (!access.store) continue;
+    auto stride = [&](int iterator) { return access.strides[static_cast<size_t>(iterator)].value_or(0); };
+    for (int batch : contraction.batch) {
+      if (extent(batch) == 1) continue;
+      return std::all_of(contraction.rows.begin(), contraction.rows.end(),
+                         [&](int row) { return extent(row) == 1 || stride(row) > stride(batch); });
+    }
+  }
+  return false;
 }
 
 Outcome<Plan> MakePlan(const Schedule& sch, BlockRv block, const Target& target) {
@@ -92,6 +119,7 @@ Outcome<Plan> MakePlan(const Schedule& sch, BlockRv block, const Target& target)
       RowStrideBytes(*realize.block, *contraction, realize.block->iter_vars[static_cast<size_t>(plan.row)].var);
   const int64_t most = std::min(rows, MaxRowsWithoutConflicts(target, stride));
   plan.tiles = RegisterTiles(*instruction, rows, columns, most);
+  plan.rows_outside = RowsOutside(*realize.block, *contraction, target);
   const double best = BestTile(plan.tiles).efficiency;
   std::erase_if(plan.tiles, [&](const RegisterTile& tile) { return tile.efficiency < kWorthATry * best; });
   return plan;
@@ -129,6 +157,21 @@ std::vector<int64_t> Divisors(int64_t n) {
     if (n % d == 0) divisors.push_back(d);
   }
   return divisors;
+}
+
+// The index of the depth that a tile takes when nothing was measured. `padded`: the whole depth where it was padded.
+size_t PreferredDepth(const Plan& plan, const RegisterTile& tile, const std::vector<int64_t>& depths,
+                      std::optional<int64_t> padded) {
+  const int group = plan.instruction.group;
+  size_t preferred = 0;
+  for (size_t i = 0; i < depths.size(); ++i) {
+    // A padded group among a few is known to be one where the tile holds them all.
+    if (depths[i] == padded) preferred = i;
+    const int64_t steps = tile.rows * tile.vectors * depths[i] / group;
+    const bool borders = plan.contraction.inner.size() > 1;
+    if (plan.instruction.prefers_depth() && steps <= (borders ? kMostStepsAtBorders : kMostSteps)) preferred = i;
+  }
+  return preferred;
 }
 
 std::vector<int64_t> Iota(int64_t first, int64_t last) {
@@ -226,11 +269,12 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   const int64_t depth_extent = RoundUp(Extent(RealizeOf(sch, block), plan.depth), group);
   const bool padded_depth = depth_extent != Extent(RealizeOf(sch, block), plan.depth);
   std::vector<int64_t> depths = {group, 2 * group, 4 * group};
+  if (plan.instruction.prefers_depth()) depths.insert(depths.end(), {8 * group, 16 * group});
   std::erase_if(depths, [&](int64_t depth) { return depth_extent % depth != 0; });
-  // A padded group among a few is known to be one where the tile holds them all.
-  const bool deep = plan.instruction.prefers_depth() || (padded_depth && depths.back() == depth_extent);
-  TW_ASSIGN_OR_RETURN(const Choices::Pick tile_depth,
-                      choices.Take(sch, name + ".tile_depth", depths, deep ? depths.size() - 1 : 0));
+  TW_ASSIGN_OR_RETURN(
+      const Choices::Pick tile_depth,
+      choices.Take(sch, name + ".tile_depth", depths,
+                   PreferredDepth(plan, tile, depths, padded_depth ? std::optional(depth_extent) : std::nullopt)));
 
   // Edges: iterators become multiples of the tile; the stages compute zeros there, and nothing is written back.
   const BlockRealizeNode& realize = RealizeOf(sch, block);
@@ -249,8 +293,8 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   TW_RETURN_IF_REFUSED(ReorderStage(sch, row_stage, row_dims, {plan.row, plan.depth}));
   TW_RETURN_IF_REFUSED(ReorderStage(sch, column_stage, column_dims, {plan.depth, plan.column}, tile_columns, group));
 
-  // Loops. Rows may be blocked: tile rows [row block, rows of a block]; the loops over columns go between any of the
-  // loops over rows.
+  // Loops. Rows may be blocked: tile rows [row block, rows of a block]; the loops over the batch go between any of the
+  // loops over rows, and those over columns between these or inside.
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch, block, "contraction_rule"));
   auto loop_of = [&](int iterator) { return loops[static_cast<size_t>(iterator)]; };
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> row, sch.Split(loop_of(plan.row), {Value(), tile.rows}));
@@ -268,11 +312,20 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> blocked, sch.Split(row[0], {Value(), row_block}));
     outer_rows.insert(outer_rows.end(), blocked.begin(), blocked.end());
   }
+  const bool constant = IsConstantParam(FunctionOf(sch, block), contraction.column_operand);
+  const auto row_loops = static_cast<int64_t>(outer_rows.size());
+  int64_t batch_place = 0;
+  if (constant && !contraction.batch.empty()) {
+    TW_ASSIGN_OR_RETURN(const Choices::Pick picked, choices.Take(sch, name + ".batch_after", Iota(0, row_loops),
+                                                                 plan.rows_outside ? outer_rows.size() : 0));
+    batch_place = picked.value;
+  }
   TW_ASSIGN_OR_RETURN(const Choices::Pick column_place,
-                      choices.Take(sch, name + ".columns_after", Iota(0, static_cast<int64_t>(outer_rows.size())), 0));
+                      choices.Take(sch, name + ".columns_after", Iota(batch_place, row_loops), 0));
+  outer.assign(outer_rows.begin(), outer_rows.begin() + batch_place);
   for (int iterator : contraction.batch) outer.push_back(loop_of(iterator));
   const auto place = outer_rows.begin() + column_place.value;
-  outer.insert(outer.end(), outer_rows.begin(), place);
+  outer.insert(outer.end(), outer_rows.begin() + batch_place, place);
   for (int iterator : contraction.columns) outer.push_back(iterator == plan.column ? column[0] : loop_of(iterator));
   outer.insert(outer.end(), place, outer_rows.end());
   for (int iterator : contraction.inner) inner.push_back(iterator == plan.depth ? depth[0] : loop_of(iterator));
@@ -294,10 +347,9 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   TW_RETURN_IF_REFUSED(WriteOut(sch, row_stage, inner.back(), group > 1));
 
   // A column operand that is no constant is packed where it is used, unless loops over rows would repeat that.
-  const bool constant = IsConstantParam(FunctionOf(sch, block), contraction.column_operand);
   if (!constant && column_place.value == 0) {
     outer.resize(contraction.batch.size() + contraction.columns.size());
-    TW_RETURN_IF_REFUSED(PackInLoop(sch, column_stage, outer.back()));
+    TW_RETURN_IF_REFUSED(PackInLoop(sch, column_stage, outer.back(), target));
   }
 
   // Threads. 0: the caller's thread alone.

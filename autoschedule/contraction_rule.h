@@ -19,6 +19,7 @@
 // Choices, preferred ones from ir/target.h by estimates, nothing measured:
 //   NAME.tile_vectors, NAME.tile_rows, NAME.tile_depth   the register tile (autoschedule/register_tile.h)
 //   NAME.row_block       tile rows that follow each other before the next block of rows; all by default
+//   NAME.batch_after     loops over rows that are outside of those over the batch
 //   NAME.columns_after   loops over rows that are outside of those over columns
 //   NAME.parallel_loops  outermost loops that are fused into the parallel one; 0: serial
 #pragma once

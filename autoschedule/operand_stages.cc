@@ -5,10 +5,36 @@
 #include "autoschedule/access_strides.h"
 #include "autoschedule/block_loops.h"
 #include "autoschedule/inline_rule.h"
+#include "intrin/transpose_tile.h"
 #include "ir/analysis.h"
 #include "schedule/assign_or_return.h"
 
 namespace tilewright {
+namespace {
+
+// Lets tiles of `along`, in which the operand is contiguous, and of one of the other loops be transposed in registers.
+// Whether there are such tiles; nothing is changed otherwise.
+bool TransposeByTiles(Schedule& sch, const std::vector<LoopRv>& loops, LoopRv along,
+                      const std::optional<TransposeTile>& tile) {
+  if (!tile || ExtentOf(sch, along).value_or(1) % (tile->side * tile->group) != 0) return false;
+  for (const LoopRv& across : loops) {
+    if (across.index == along.index || ExtentOf(sch, across).value_or(1) % tile->side != 0) continue;
+    Schedule attempt = sch;
+    const auto apply = [&]() -> Outcome<std::monostate> {
+      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> rows, attempt.Split(across, {Value(), Value(tile->side)}));
+      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> columns,
+                          attempt.Split(along, {Value(), Value(tile->side * tile->group)}));
+      TW_RETURN_IF_REFUSED(attempt.Reorder({rows[0], columns[0], rows[1], columns[1]}));
+      return attempt.Tensorize(rows[1], tile->name);
+    };
+    if (!apply().ok()) continue;
+    sch = std::move(attempt);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 void InlineProducers(Schedule& sch, BlockRv stage, bool dear) {
   for (bool inlined = true; inlined;) {
@@ -39,9 +65,10 @@ Outcome<BlockRv> StageOutput(Schedule& sch, BlockRv block) {
   return copy;
 }
 
-Outcome<std::monostate> PackInLoop(Schedule& sch, BlockRv stage, LoopRv panel_loop) {
+Outcome<std::monostate> PackInLoop(Schedule& sch, BlockRv stage, LoopRv panel_loop, const Target& target) {
   TW_RETURN_IF_REFUSED(sch.ComputeAt(stage, panel_loop));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch, stage, panel_loop));
+  // The loop along which the operand lies in memory.
   const Block block = RealizeOf(sch, stage).block;
   const std::vector<Access> accesses = AccessesOf(*block);
   for (const LoopRv& loop : loops) {
@@ -50,7 +77,11 @@ Outcome<std::monostate> PackInLoop(Schedule& sch, BlockRv stage, LoopRv panel_lo
       const bool along = std::all_of(accesses.begin(), accesses.end(), [&](const Access& access) {
         return access.store || access.strides[i] == 1 || access.strides[i] == 0;
       });
-      if (along && loop.index == loops.back().index) return sch.Vectorize(loop);
+      if (!along) continue;
+      if (TransposeByTiles(sch, loops, loop, FindTransposeTile(target, block->writes[0].buffer->dtype))) {
+        return std::monostate();
+      }
+      if (loop.index == loops.back().index) return sch.Vectorize(loop);
     }
   }
   return std::monostate();

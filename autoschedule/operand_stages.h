@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/function.h"
+#include "ir/target.h"
 #include "schedule/schedule.h"
 
 namespace tilewright {
@@ -21,8 +22,8 @@ bool WritesAtIterators(const BlockNode& block);
 Outcome<BlockRv> StageOutput(Schedule& sch, BlockRv block);
 
 // A stage that packs an operand which is no constant: in `panel_loop`, the innermost loop that the operand depends on,
-// so that a panel is packed right before it is used and stays in the caches. By vectors where the operand is read along
-// them.
-Outcome<std::monostate> PackInLoop(Schedule& sch, BlockRv stage, LoopRv panel_loop);
+// so that a panel is packed right before it is used and stays in the caches. By tiles that are transposed in registers
+// (intrin/transpose_tile.h) where the operand lies the other way round, else by vectors where it is read along them.
+Outcome<std::monostate> PackInLoop(Schedule& sch, BlockRv stage, LoopRv panel_loop, const Target& target);
 
 }  // namespace tilewright

@@ -228,7 +228,14 @@ Outcome<Done> ScheduleTiled(Schedule& sch, BlockRv block, const Plan& plan, cons
     }
   }
   TW_ASSIGN_OR_RETURN(const LoopRv vector_outer, cut(plan.vector, tile.vectors * plan.lanes));
-  outer.push_back(vector_outer);
+  // Outside of the rows where these alone would leave cores idle: one loop made of both would hide the rows' borders.
+  std::vector<int64_t> extents;
+  for (const LoopRv& loop : outer) extents.push_back(ExtentOf(sch, loop).value_or(64));
+  extents.push_back(ExtentOf(sch, vector_outer).value_or(64));
+  const bool rows_suffice = ParallelLoops(extents, target.cores) < extents.size();
+  TW_ASSIGN_OR_RETURN(const Choices::Pick vectors_first,
+                      choices.Take(sch, plan.name + ".vectors_first", {0, 1}, rows_suffice ? 0 : 1));
+  outer.insert(vectors_first.value != 0 ? outer.begin() : outer.end(), vector_outer);
   outer.insert(outer.end(), last.begin(), last.end());
   int64_t statements = tile.rows * tile.columns * tile.vectors;
   for (int iterator : plan.reduce) reduce.push_back(loops[static_cast<size_t>(iterator)]);

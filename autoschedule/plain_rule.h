@@ -21,6 +21,7 @@
 // Choices, each after the block's name:
 //   NAME.vectors         vectors of one iteration of an elementwise block
 //   NAME.window_tile     the tile in registers, by its rank in the estimate of autoschedule/window_tile.h
+//   NAME.vectors_first   whether the loop over vectors is outside of those over rows
 //   NAME.parallel_loops  outermost loops that are fused into the parallel one; 0: serial
 #pragma once
 
