@@ -13,8 +13,8 @@ namespace {
 
 constexpr absl::string_view kPrefix = "transpose_";
 constexpr int kGroupBits = 32;
-constexpr DataType kTypes[] = {DataType::Float(32), DataType::Int(32), DataType::BFloat16(), DataType::Float(16),
-                               DataType::Int(8),    DataType::UInt(8)};
+constexpr DataType kTypes[] = {DataType::Float(32), DataType::Int(32), DataType::BFloat16(),
+                               DataType::Float(16), DataType::Int(8),  DataType::UInt(8)};
 
 // $0 = L, $1 = L * V, $2 = V, $3 = the type, $4 = the shape of B, $5 = what B is indexed by, $6 = the whole of B
 constexpr absl::string_view kDescription = R"(
@@ -52,37 +52,39 @@ std::string Step(int number, int side, int distance, absl::string_view type) {
     upper.push_back(right ? side + k - distance : k);
     lower.push_back(right ? side + k : k + distance);
   }
-  std::string text = absl::Substitute("        R$0 = T.alloc_buffer(($1, $1), \"$2\", scope=\"register\")\n",
-                                      number + 1, side, type);
+  std::string text =
+      absl::Substitute("        R$0 = T.alloc_buffer(($1, $1), \"$2\", scope=\"register\")\n", number + 1, side, type);
   for (int i = 0; i < side; ++i) {
     const int first = i & ~distance, second = first | distance;
-    absl::StrAppend(&text, absl::Substitute("        R$0[$1, 0:$2] = T.Shuffle([R$3[$4, 0:$2], R$3[$5, 0:$2]], [$6])\n",
-                                            number + 1, i, side, number, first, second,
-                                            absl::StrJoin(i == first ? upper : lower, ", ")));
+    absl::StrAppend(
+        &text, absl::Substitute("        R$0[$1, 0:$2] = T.Shuffle([R$3[$4, 0:$2], R$3[$5, 0:$2]], [$6])\n", number + 1,
+                                i, side, number, first, second, absl::StrJoin(i == first ? upper : lower, ", ")));
   }
   return text;
 }
 
 std::string Steps(int side, int group, absl::string_view type) {
   const absl::string_view register_type = group == 1 ? type : "int32";
-  std::string text = absl::Substitute(R"(        R0 = T.alloc_buffer(($0, $0), "$1", scope="register")
+  std::string text = absl::Substitute(
+      R"(        R0 = T.alloc_buffer(($0, $0), "$1", scope="register")
         for i in T.unroll($0):
             for l in T.vectorized($0):
                 R0[i, l] = $2
 )",
-                                      side, register_type,
-                                      group == 1 ? "A[i, l]"
-                                                 : absl::Substitute("T.reinterpret(\"int32\", A[i, T.Ramp(l * $0, 1, $0)])", group));
+      side, register_type,
+      group == 1 ? "A[i, l]" : absl::Substitute("T.reinterpret(\"int32\", A[i, T.Ramp(l * $0, 1, $0)])", group));
   int number = 0;
   for (int distance = 1; distance < side; distance *= 2) text += Step(number++, side, distance, register_type);
-  absl::StrAppend(&text, absl::Substitute(R"(        for k in T.unroll($0):
+  absl::StrAppend(
+      &text,
+      absl::Substitute(R"(        for k in T.unroll($0):
             for l in T.vectorized($0):
                 $1
 )",
-                                          side,
-                                          group == 1 ? absl::Substitute("B[k, l] = R$0[k, l]", number)
-                                                     : absl::Substitute("B[k, l, T.Ramp(0, 1, $1)] = T.reinterpret(\"$2x$1\", R$0[k, l])",
-                                                                        number, group, type)));
+                       side,
+                       group == 1 ? absl::Substitute("B[k, l] = R$0[k, l]", number)
+                                  : absl::Substitute("B[k, l, T.Ramp(0, 1, $1)] = T.reinterpret(\"$2x$1\", R$0[k, l])",
+                                                     number, group, type)));
   return text;
 }
 
@@ -97,8 +99,8 @@ std::optional<TensorIntrin> Make(std::string_view full_name) {
     const int group = kGroupBits / type.bits();
     const bool single = group == 1;
     const std::string shape = single ? absl::Substitute("$0, $0", side) : absl::Substitute("$0, $0, $1", side, group);
-    const std::string whole = single ? absl::Substitute("0:$0, 0:$0", side)
-                                     : absl::Substitute("0:$0, 0:$0, 0:$1", side, group);
+    const std::string whole =
+        single ? absl::Substitute("0:$0, 0:$0", side) : absl::Substitute("0:$0, 0:$0, 0:$1", side, group);
     const std::string index = single ? "vk, vi" : absl::Substitute("vk // $0, vi, vk % $0", group);
     auto parse = [&](absl::string_view text, const char* function) {
       absl::StatusOr<Module> module =

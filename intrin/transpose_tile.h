@@ -5,8 +5,8 @@
 //
 //   B[k // V, i, k % V] = A[i, k]        A: [L, L * V]    B: [L, L, V], or [L, L] where V is 1
 //
-// The implementation loads L vectors, exchanges halves, quarters, ... between pairs of them in log2(L) steps, and stores
-// L vectors: about L * log2(L) shuffles for L * L groups.
+// The implementation loads L vectors, exchanges halves, quarters, ... between pairs of them in log2(L) steps, and
+// stores L vectors: about L * log2(L) shuffles for L * L groups.
 #pragma once
 
 #include <optional>
