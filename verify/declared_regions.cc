@@ -74,7 +74,8 @@ class Checker : public Visitor {
       const bool gather = found != nullptr && IsGather(block->body, region.buffer);
       std::string reason = "block " + block->name + " " + verb + " " + Print(region);
       reason += found == nullptr ? ", which it does not declare" : ", but declares only " + Print(*found);
-      diagnostics.push_back({gather ? Verdict::kAssumed : Verdict::kRefuted, "declared regions", block->id, reason});
+      diagnostics.push_back({gather ? Verdict::kAssumed : Verdict::kRefuted, "declared regions", block->id, reason,
+                             /*enumerable=*/true});
     }
   }
   bool Contains(const BufferRegion& outer, const BufferRegion& inner) {

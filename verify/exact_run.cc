@@ -209,7 +209,7 @@ ExactRun RunExactly(const Function& function, int64_t max_steps) {
   if (!program.ok()) return {};
   const absl::Status status =
       program->Run(arguments, {.max_steps = 4 * static_cast<uint64_t>(max_steps), .max_memory = int64_t{1} << 28});
-  if (status.ok()) return {ExactOutcome::kClean, ""};
+  if (status.ok()) return {ExactOutcome::kClean, "", simple.same_as(function)};
   if (!Detects(status)) return {};
   return {ExactOutcome::kFault, std::string(status.message())};
 }

@@ -28,6 +28,8 @@ enum class ExactOutcome : uint8_t {
 struct ExactRun {
   ExactOutcome outcome = ExactOutcome::kUnknown;
   std::string reason;  // of a fault: what happened where
+  // Nothing was replaced by what its block declares, so that declarations were put to the proof too.
+  bool as_written = false;
 };
 
 inline constexpr int64_t kMaxExactSteps = 1 << 18;  // loop iterations and stores

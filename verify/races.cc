@@ -240,7 +240,12 @@ class Checker {
                          " loop " + loop->var.name() + " may touch the same element at the same time: " + does(*a);
     if (a != b) reason += ", " + does(*b);
     if (StartsThreads(*loop)) reason += ", with no barrier in between";
-    Unproven(loop->id, StartsThreads(*loop), std::move(reason));
+    // What does not depend on the loop is touched by all of its iterations; no signature says otherwise.
+    const auto repeats = [&](const Touch& touch) {
+      return touch.write && std::none_of(touch.region.region.begin(), touch.region.region.end(),
+                                         [&](const Range& range) { return UsesVar(range.min, loop->var); });
+    };
+    Unproven(loop->id, StartsThreads(*loop) || repeats(*a) || repeats(*b), std::move(reason));
   }
 
   // Whether the iterations of the loop see the same memory.

@@ -159,6 +159,28 @@ def main(A: T.Buffer((66,), "float32"), C: T.Buffer((64,), "float32")):
               IsEmpty());
 }
 
+// The extents are not known, so nothing is enumerated.
+TEST(Races, WhatAllIterationsWrite) {
+  EXPECT_THAT(
+      Races(R"(
+@T.prim_func
+def main(a: T.handle, c: T.handle, n: T.int32):
+    A = T.match_buffer(a, (n,), "float32")
+    C = T.match_buffer(c, (n, 6), "float32")
+    S = T.alloc_buffer((n,), "float32")
+    for i in range(n):
+        for j in T.vectorized(6):
+            with T.block("S"):
+                vi = T.axis.spatial(n, i)
+                S[vi] = A[vi]
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = S[vi]
+)"),
+      ElementsAre(HasSubstr("iterations of the vectorized loop j may touch the same element at the same time: a "
+                            "write of S[i] in block S")));
+}
+
 TEST(Races, ReadingWhatAnotherIterationWrites) {
   EXPECT_THAT(Races(R"(
 @T.prim_func

@@ -117,10 +117,10 @@ bool TransformLayout(Drawer& d) {
   return d.Try("transform_layout", {d.block(), Value::List{"write", 0}, d.AnyIndexMap(buffer->ndim()), pad});
 }
 
-bool PadEinsum(Drawer& d) {
+bool PadEinsum(Drawer& d, const char* primitive) {
   Value::List padding;
   for (size_t i = 0; i < d.block_node().iter_vars.size(); ++i) padding.push_back(d.Factor());
-  return d.Try("pad_einsum", {d.block(), padding});
+  return d.Try(primitive, {d.block(), padding});
 }
 
 // Apart and together again, with what was done to the loops in between.
@@ -220,7 +220,8 @@ constexpr Move kMoves[] = {
      [](Drawer& d) {
        return d.Try("transform_block_layout", {d.block(), d.AnyIndexMap(d.block_node().iter_vars.size())});
      }},
-    {"pad_einsum", PadEinsum, "matmul"},
+    {"pad_einsum", [](Drawer& d) { return PadEinsum(d, "pad_einsum"); }},
+    {"pad_einsum_in_place", [](Drawer& d) { return PadEinsum(d, "pad_einsum_in_place"); }, "matmul"},
     {"decompose_padding", [](Drawer& d) { return d.Try("decompose_padding", {d.block(), d.AnyLoop()}); }},
     {"skip_zero_terms", [](Drawer& d) { return d.Try("skip_zero_terms", {d.block()}); }, "transposed conv"},
     {"storage_align", [](Drawer& d) { return d.Try("storage_align", {d.block(), 0, Small(d), d.Factor(), Small(d)}); }},
