@@ -89,7 +89,8 @@ class PartMaker : public Mutator {
     bool reduces = false, starts_later = false;
     for (size_t i = 0; i < op->bindings.size(); ++i) {
       IterVar& iter = block.iter_vars[i];
-      if (iter.kind != IterKind::kSpatial && UsesVar(op->bindings[i], loop_.var)) {
+      // An init runs where the reduce iterators are at their least values; opaque ones have no say in it.
+      if (iter.kind == IterKind::kReduce && UsesVar(op->bindings[i], loop_.var)) {
         reduces = true;
         starts_later |= analyzer_.CanProve(op->bindings[i] > iter.domain.min);
       }

@@ -129,5 +129,20 @@ TEST(LoopPartition, Refuses) {
             "the reduction of D may start in a later part of k than the first");
 }
 
+// Where a buffer rolls, the iterator of its rows is opaque; each row still begins with its init.
+TEST(LoopPartition, KeepsTheInitOfLoopsThatAreNotReduced) {
+  const Function f = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((6, 4), "float32"), C: T.Buffer((6,), "float32")):
+          for i, k in T.grid(6, 4):
+              with T.block("C"):
+                  vi = T.axis.opaque(6, i)
+                  vk = T.axis.reduce(4, k)
+                  with T.init():
+                      C[vi] = T.float32(0)
+                  C[vi] = C[vi] + A[vi, vk])");
+  ExpectEquivalent(f, Partitioned(f, LoopsOf(f, "C")[0], {4}));
+}
+
 }  // namespace
 }  // namespace tilewright
