@@ -20,6 +20,8 @@ constexpr size_t kExplore = 8;
 constexpr int kMostSpills = 4;
 // How near to the bound the search ends.
 constexpr double kNearBound = 1.01;
+// A bound that was passed by more than clocks vary was none, and ends nothing.
+constexpr double kPassed = 0.9;
 // The best are measured again at last, all in turn, twice; then a few of them several times. That takes this part of
 // the time, or that many seconds.
 constexpr size_t kFinalists = 4;
@@ -99,7 +101,7 @@ class Searcher {
     // A batch takes about as long as the last one.
     if (clock_.Seconds() + batch_seconds_ / 2 >= options_.seconds - FinalSeconds()) return true;
     if (options_.trials > 0 && result_.statistics.measured >= options_.trials) return true;
-    return BestSeconds() <= kNearBound * options_.bound_seconds;
+    return BestSeconds() <= kNearBound * options_.bound_seconds && BestSeconds() >= kPassed * options_.bound_seconds;
   }
 
   // The preferred schedule and those that were good elsewhere.

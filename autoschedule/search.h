@@ -57,7 +57,8 @@ struct SearchOptions {
   // Otherwise every candidate is drawn anew, each choice with equal probability, and models are not asked.
   bool evolve = true;
   bool start_preferred = true;  // the schedule of the rules is measured first
-  double bound_seconds = 0;     // no schedule is faster: the search ends within 1% of it; 0: not known
+  double bound_seconds =
+      0;  // no schedule is faster: the search ends within 1% of it, unless it was passed; 0: not known
   // Choices that were good for this or similar programs: measured first, after the preferred ones.
   std::vector<Choices> warm_starts = {};
   // Called for each measurement, failed ones included, as soon as its batch is done.

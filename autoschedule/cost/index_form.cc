@@ -1,6 +1,8 @@
 #include "autoschedule/cost/index_form.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <optional>
 #include <vector>
 
 namespace tilewright {
@@ -163,6 +165,24 @@ double ShareNotNegative(const IndexForm& form) {
   return not_negative / all;
 }
 
+namespace {
+
+// Of x % c == r, where x takes c neighbouring values equally often: a loop of that many steps of 1 is enough. The form
+// of x % c would be the sum of the remainders of x's terms.
+std::optional<double> ShareOfRemainder(const BinaryNode& op,
+                                       const std::function<const IndexForm*(const VarNode*)>& lookup) {
+  const auto* remainder = dyn_cast<BinaryNode>(op.a);
+  if (op.op != BinaryOp::kEQ || remainder == nullptr || remainder->op != BinaryOp::kFloorMod) return std::nullopt;
+  const std::optional<int64_t> divisor = AsInt(remainder->b), value = AsInt(op.b);
+  if (!divisor || !value || *value < 0 || *value >= *divisor) return std::nullopt;
+  for (const IndexTerm& term : ToIndexForm(remainder->a, lookup).terms) {
+    if (std::abs(term.scale) == 1 && term.extent % *divisor == 0) return 1 / static_cast<double>(*divisor);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 double ShareTrue(const Expr& condition, const std::function<const IndexForm*(const VarNode*)>& lookup) {
   if (IsTrue(condition)) return 1;
   if (IsFalse(condition)) return 0;
@@ -172,6 +192,7 @@ double ShareTrue(const Expr& condition, const std::function<const IndexForm*(con
   if (op->op == BinaryOp::kAnd) return ShareTrue(op->a, lookup) * ShareTrue(op->b, lookup);
   if (op->op == BinaryOp::kOr) return 1 - (1 - ShareTrue(op->a, lookup)) * (1 - ShareTrue(op->b, lookup));
   if (!IsComparison(op->op) || IsLogic(op->op) || !op->a.dtype().is_index()) return 1;
+  if (const std::optional<double> share = ShareOfRemainder(*op, lookup)) return *share;
   const IndexForm a = ToIndexForm(op->a, lookup), b = ToIndexForm(op->b, lookup);
   IndexForm a_less_b = Add(b, Scale(a, -1)), b_less_a = Scale(a_less_b, -1);
   --a_less_b.base;

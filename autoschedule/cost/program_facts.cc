@@ -307,9 +307,17 @@ class Gatherer {
     return x.bits() >= y.bits() ? x : y;
   }
 
-  // The part of its uses in which a factor is not a zero of a padding.
+  // The part of its uses in which a factor is not a zero of a padding, or between the strides of a transposed
+  // convolution.
   double NonzeroUse(const Expr& factor) {
-    const auto* load = dyn_cast<LoadNode>(WithoutCasts(factor));
+    const Expr& value = WithoutCasts(factor);
+    if (const auto* call = dyn_cast<CallNode>(value); call != nullptr && call->op == kIfThenElse) {
+      return IsZero(call->args[2]) ? Share(call->args[0]) * NonzeroUse(call->args[1]) : 1;
+    }
+    if (const auto* select = dyn_cast<SelectNode>(value)) {
+      return IsZero(select->false_value) ? Share(select->condition) * NonzeroUse(select->true_value) : 1;
+    }
+    const auto* load = dyn_cast<LoadNode>(value);
     if (load == nullptr) return 1;
     const BufferFacts& buffer = facts_.buffers[static_cast<size_t>(BufferOf(load->buffer))];
     if (buffer.nonzero_box.size() != load->indices.size() || views_.contains(load->buffer->data.get())) {

@@ -7,6 +7,7 @@
 #include "autoschedule/cost/speed_of_light.h"
 #include "autoschedule/cost/tiled_matmul.h"
 #include "ir/ops/conv.h"
+#include "ir/ops/conv_transpose.h"
 #include "ir/ops/matmul.h"
 #include "ir/script/parse_or_die.h"
 
@@ -179,6 +180,12 @@ TEST(SpeedOfLight, PaddingIsNotWork) {
       kZen4);
   // Of 14 positions of a window of 3, 40 of 42 reads are inside of the image, in each direction.
   EXPECT_NEAR(limit.multiply_adds, 14.0 * 14 * 256 * 256 * 9 * (40.0 / 42) * (40.0 / 42), 1);
+}
+
+TEST(SpeedOfLight, ZerosBetweenStridesAreNotWork) {
+  const SpeedOfLight limit = SpeedOfLightOf(ops::ConvTranspose(1, 8, 8, 256, 128, {4, 2, 1}), kZen4);
+  // In each direction 8 positions meet 4 weights each; the first and the last of these 32 products lie outside.
+  EXPECT_NEAR(limit.multiply_adds, 30.0 * 30 * 256 * 128, 0.01 * 30 * 30 * 256 * 128);
 }
 
 TEST(CostModels, PredictSeconds) {
