@@ -7,6 +7,7 @@
 #include "ir/regions.h"
 #include "schedule/common_refusals.h"
 #include "schedule/loop_tree.h"
+#include "schedule/simplify_block.h"
 
 namespace tilewright {
 namespace {
@@ -89,11 +90,12 @@ Outcome<Function> AnnotateBufferAccess(const Function& function, uint32_t block_
   }
   std::vector<Expr> iters;
   for (const IterVar& iter : block.iter_vars) iters.push_back(iter.var);
-  const std::vector<Expr> ends = ranges.Apply(iters);
+  const std::vector<Expr> ends = WithTypesOf(ranges, block.iter_vars).Apply(iters);
   BufferRegion given{region->buffer, {}};
   for (size_t d = 0; d < rank; ++d) {
     const Expr min = arith::Simplify(results == rank ? ends[d] : ends[2 * d]);
-    given.region.push_back({min, results == rank ? Expr(1) : arith::Simplify(ends[2 * d + 1] - ends[2 * d])});
+    given.region.push_back(
+        {min, results == rank ? Const(min.dtype(), 1) : arith::Simplify(ends[2 * d + 1] - ends[2 * d])});
   }
   if (auto refusal = WhyWrong(*realize->block, given, read)) return *refusal;
   const char* key = read ? "explicit_read_region" : "explicit_write_region";

@@ -259,6 +259,7 @@ Outcome<BlockizeResult> Blockize(const Function& function, const std::vector<uin
   BlockNode::Fields outer;
   outer.id = function->next_id;
   outer.name = "outer_";
+  for (const uint32_t id : blocks) outer.name += FindBlock(function, id)->block->name + "_";  // in the order given
   Iterators first;
   Expr predicate;
   std::vector<Stmt> body;
@@ -285,7 +286,6 @@ Outcome<BlockizeResult> Blockize(const Function& function, const std::vector<uin
     arith::Analyzer analyzer;
     BindIterators(iterators.outer, &analyzer);
     ReplaceInBlock(&inner, iterators.original, &analyzer);
-    outer.name += block.name + "_";
     std::vector<ForNode::Fields> loops;
     for (const ForNode* loop : tile.loops) loops.push_back(loop->fields());
     const Stmt realize = Realize(iterators.inner_bindings, division->inner_predicate, Block(std::move(inner)));

@@ -188,7 +188,7 @@ def main(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4, 8), "float32"), S: T.Bu
   Outcome<BlockizeResult> result = Blockize(before, std::vector<uint32_t>{c, b});
   ASSERT_TRUE(result.ok()) << ReasonOf(result, before);
   testing::ExpectContains(result->function, R"(
-        with T.block("outer_B_C_"):
+        with T.block("outer_C_B_"):
             vi_o = T.axis.spatial(4, i)
             vj_o = T.axis.spatial(1, 0)
             T.reads(B[vi_o, 0:8], A[vi_o, 0:8])

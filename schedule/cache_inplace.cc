@@ -63,7 +63,10 @@ Outcome<CacheInplaceResult> CacheInplace(const Function& function, uint32_t bloc
   if (scope.has_other_statements()) {
     return Refusal{kName, "the scope of {block0} holds statements other than loops and blocks", {block_id}};
   }
-  if (auto refusal = WhyOthersInTheWay(scope, *child, buffer)) return *refusal;
+  // What a block without iterators uses is the same in all iterations of its loops: it is copied beside the block.
+  const bool beside = block.iter_vars.empty();
+  const std::vector<const ForNode*> relaxed = beside ? std::vector<const ForNode*>() : child->loops;
+  if (auto refusal = WhyOthersInTheWay(scope, *child, buffer); refusal && !beside) return *refusal;
   if (const char* reason = WhyCannotUseCache(block, buffer, memory)) {
     return Refusal{kName, reason, {block_id}, {}, {buffer->name}};
   }
@@ -71,8 +74,8 @@ Outcome<CacheInplaceResult> CacheInplace(const Function& function, uint32_t bloc
   arith::Analyzer analyzer;
   for (const IterVar& iter : scope.block()->iter_vars) analyzer.Bind(iter.var, iter.domain);
   const std::vector<Range> box =
-      arith::UnionRegions(RelaxedRegion(*read, *child->realize, child->loops).region,
-                          RelaxedRegion(*written, *child->realize, child->loops).region, &analyzer);
+      arith::UnionRegions(RelaxedRegion(*read, *child->realize, relaxed).region,
+                          RelaxedRegion(*written, *child->realize, relaxed).region, &analyzer);
   if (!ProvablyInside(&analyzer, box, BufferRegion::Full(buffer).region)) {
     return Refusal{kName, "{block0} may reach outside of {text0}", {block_id}, {}, {buffer->name}};
   }
@@ -81,7 +84,7 @@ Outcome<CacheInplaceResult> CacheInplace(const Function& function, uint32_t bloc
   uint32_t next_id = function->next_id;
   const Stmt into = MakeCopy(stage, box, /*into_cache=*/true, &analyzer, &next_id, &result.read_block);
   const Stmt back = MakeCopy(stage, box, /*into_cache=*/false, &analyzer, &next_id, &result.write_block);
-  const Stmt nest = child->loops.empty() ? Stmt(child->realize) : Stmt(child->loops[0]);
+  const Stmt nest = relaxed.empty() ? Stmt(child->realize) : Stmt(relaxed[0]);
   const Stmt changed = ReplaceStmt(nest, child->realize, UseCache(Stmt(child->realize), stage));
   const Stmt body = ReplaceStmt(scope.block()->body, nest.get(), Sequence({into, changed, back}));
   result.function = WithScopeBody(function, *scope.block(), body, {stage.cache}, next_id);

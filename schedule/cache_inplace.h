@@ -10,11 +10,12 @@
 //                                                           v0 = T.axis.spatial(16, ax0)
 //                                                           A[v0] = A_local[v0]
 //
-// The copies stand before and behind the outermost loop of the block.
+// The copies stand before and behind the outermost loop of the block; beside the block when it has no iterators, since
+// it then uses the same part in each iteration.
 //
-// Conditions: the block reads and writes the buffer, is the only writer of it in the scope, and neither takes its
-// address nor matches a part of it in its own scope; no other block below the block's outermost loop reads it; the
-// scope holds loops and blocks only. The part that is copied lies in the buffer.
+// Conditions: the block reads and writes the buffer, and neither takes its address nor matches a part of it in its own
+// scope; where copies stand around loops, no other block in them uses the buffer; the scope holds loops and blocks
+// only. The part that is copied lies in the buffer.
 //
 // Ids: all survive; those of the copies are born.
 #pragma once

@@ -117,6 +117,22 @@ TEST(ReindexCache, CopiesInsideOfCommonLoops) {
   ExpectEquivalent(f, g->function);
 }
 
+TEST(ReindexCache, TakesIteratorsOfOneValueAndOf64Bits) {
+  const Function f = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((T.int64(1), T.int64(8)), "float32"), B: T.Buffer((T.int64(1), T.int64(8)), "float32")):
+          for n, i in T.grid(T.int64(1), T.int64(8)):
+              with T.block("B"):
+                  vn, vi = T.axis.remap("SS", [n, i])
+                  B[vn, vi] = A[vn, vi])");
+  const Var n("n"), i("i");
+  const IndexMap map({n, i}, {FloorDiv(n, 2), FloorDiv(i, 4), FloorMod(i, 4)});
+  Outcome<ReindexResult> g = ReindexCacheRead(f, BlockNamed(f, "B"), 0, "local", map);
+  ASSERT_TRUE(g.ok()) << ReasonOf(g, f);
+  ExpectContains(g->function, "A_local = T.alloc_buffer((T.int64(1), T.int64(2), T.int64(4)), scope=\"local\")");
+  ExpectEquivalent(f, g->function);
+}
+
 TEST(ReindexCache, Refuses) {
   const Function f = Conv();
   const auto read = [&](const IndexMap& map, int index = 0, std::string_view scope = "shared") {
@@ -175,6 +191,25 @@ TEST(CacheInplace, LetsOthersWriteBeforeAndAfter) {
     ASSERT_TRUE(g.ok()) << ReasonOf(g, f);
     ExpectEquivalent(f, g->function);
   }
+}
+
+TEST(CacheInplace, CopiesBesideABlockWithoutIterators) {
+  const Function f = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((8,), "float32")):
+          for x in range(3):
+              with T.block("B"):
+                  T.reads(A[0:8])
+                  T.writes(A[0:8])
+                  for i in range(8):
+                      A[i] = A[i] + T.float32(1))");
+  Outcome<CacheInplaceResult> g = CacheInplace(f, BlockNamed(f, "B"), 0, "local");
+  ASSERT_TRUE(g.ok()) << ReasonOf(g, f);
+  ExpectContains(g->function, R"(
+      for x in range(3):
+          for ax0 in range(8):
+              with T.block("A_local"):)");
+  ExpectEquivalent(f, g->function);
 }
 
 TEST(CacheInplace, Refuses) {

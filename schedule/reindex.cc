@@ -14,6 +14,7 @@
 #include "schedule/conjuncts.h"
 #include "schedule/instances.h"
 #include "schedule/loop_tree.h"
+#include "schedule/simplify_block.h"
 #include "verify/block_scope.h"
 
 namespace tilewright {
@@ -250,10 +251,12 @@ class Reindexer {
       analyzer.Bind(iter.var, iter.domain);
     }
     for (const IterVar& iter : iters_) domain.push_back({iter.var, iter.domain});
-    for (const Expr& index : form_.index_map.Apply(vars)) at_copy_.push_back(analyzer.Simplify(index));
+    const IndexMap map_of_iters = WithTypesOf(form_.index_map, iters);
+    const std::vector<Expr> results = map_of_iters.Apply(vars);
+    for (const Expr& index : results) at_copy_.push_back(analyzer.Simplify(index));
     for (const IterVar& iter : iters) {
       const auto uses = [&](const Expr& e) { return UsesVar(e, iter.var); };
-      const bool in_copy = std::any_of(at_copy_.begin(), at_copy_.end(), uses);
+      const bool in_copy = std::any_of(results.begin(), results.end(), uses);
       if (in_copy == std::any_of(indices_.begin(), indices_.end(), uses)) continue;
       return Refusal{name_,
                      in_copy ? "the map uses the iterator {text1} of {block0}, the indices of {text0} do not"
@@ -266,7 +269,7 @@ class Reindexer {
     if ((!map || !map->injective) && !SameIndices(at_copy_, indices_)) {
       return Refuse("the map may give elements of {text0} that {block0} tells apart the same place");
     }
-    if (const auto shape = arith::MapShape(form_.index_map, extents, &analyzer)) {
+    if (const auto shape = arith::MapShape(map_of_iters, extents, &analyzer)) {
       shape_ = *shape;
     } else {
       shape_ = buffer_->shape;  // the same indices

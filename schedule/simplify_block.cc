@@ -61,4 +61,10 @@ void ReplaceInBlock(BlockNode::Fields* fields, const VarMap& values, arith::Anal
   fields->body = SimplifyIndices(Substitute(fields->body, values), analyzer);
 }
 
+IndexMap WithTypesOf(const IndexMap& map, const std::vector<IterVar>& iters) {
+  std::vector<Var> inputs;
+  for (size_t i = 0; i < iters.size(); ++i) inputs.emplace_back(map->inputs[i].name(), iters[i].var.dtype());
+  return IndexMap(inputs, map.Apply({inputs.begin(), inputs.end()}));
+}
+
 }  // namespace tilewright

@@ -3,6 +3,7 @@
 
 #include "ir/arith/analyzer.h"
 #include "ir/function.h"
+#include "ir/index_map.h"
 #include "ir/substitute.h"
 
 namespace tilewright {
@@ -16,6 +17,9 @@ void BindIterators(const std::vector<IterVar>& iters, arith::Analyzer* analyzer)
 Stmt SimplifyIndices(const Stmt& s, arith::Analyzer* analyzer);
 Expr SimplifyIndices(const Expr& e, arith::Analyzer* analyzer);
 BufferRegion SimplifyIndices(const BufferRegion& region, arith::Analyzer* analyzer);
+
+// The map for inputs of the types of the iterators, one each: maps are written for 32 bits.
+IndexMap WithTypesOf(const IndexMap& map, const std::vector<IterVar>& iters);
 
 // Replaces variables (a block's former iterators) in the block's regions, init and body, simplified; `fields` has the
 // new iterators already.

@@ -31,15 +31,6 @@ std::optional<IterKind> KindOf(const Expr& result, const BlockNode& block, const
   return kind.value_or(kind_of_unit.value_or(IterKind::kSpatial));
 }
 
-// The map for inputs of the types that the iterators have.
-IndexMap OfIterators(const IndexMap& map, const BlockNode& block) {
-  std::vector<Var> inputs;
-  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
-    inputs.emplace_back(map->inputs[i].name(), block.iter_vars[i].var.dtype());
-  }
-  return IndexMap(inputs, map.Apply({inputs.begin(), inputs.end()}));
-}
-
 }  // namespace
 
 Outcome<TransformBlockLayoutResult> TransformBlockLayout(const Function& function, uint32_t block_id,
@@ -55,7 +46,7 @@ Outcome<TransformBlockLayoutResult> TransformBlockLayout(const Function& functio
         {},         {static_cast<int64_t>(untyped->inputs.size()), static_cast<int64_t>(block.iter_vars.size())}};
   }
   if (auto refusal = WhyNotInOwnLoops(kName, *path)) return *refusal;
-  const IndexMap map = OfIterators(untyped, block);
+  const IndexMap map = WithTypesOf(untyped, block.iter_vars);
   arith::Analyzer analyzer;
   std::vector<Expr> extents;
   for (const IterVar& iter : block.iter_vars) {
@@ -83,7 +74,8 @@ Outcome<TransformBlockLayoutResult> TransformBlockLayout(const Function& functio
     const Expr& extent = (*shape)[k];
     const Var loop("ax" + std::to_string(k), extent.dtype()), iter("v" + std::to_string(k), extent.dtype());
     loops.push_back({.id = next_id++, .var = loop, .extent = extent});
-    fields.iter_vars.push_back({iter, {Const(extent.dtype(), 0), extent}, *kind});
+    fields.iter_vars.push_back(
+        {iter, {Const(extent.dtype(), 0), extent}, IsInt(extent, 1) ? IterKind::kSpatial : *kind});
     bindings.push_back(loop);
     iters.push_back(iter);
   }
