@@ -74,8 +74,9 @@ Outcome<TransformBlockLayoutResult> TransformBlockLayout(const Function& functio
     const Expr& extent = (*shape)[k];
     const Var loop("ax" + std::to_string(k), extent.dtype()), iter("v" + std::to_string(k), extent.dtype());
     loops.push_back({.id = next_id++, .var = loop, .extent = extent});
-    fields.iter_vars.push_back(
-        {iter, {Const(extent.dtype(), 0), extent}, IsInt(extent, 1) ? IterKind::kSpatial : *kind});
+    fields.iter_vars.push_back({iter,
+                                {Const(extent.dtype(), 0), extent},
+                                IsInt(extent, 1) && !isa<VarNode>(map->outputs[k]) ? IterKind::kSpatial : *kind});
     bindings.push_back(loop);
     iters.push_back(iter);
   }

@@ -396,6 +396,7 @@ def _UsedMap(d, realize, region):
     from tvm.tirx.analysis import undefined_vars
     used = {v.name for r in region.region for v in undefined_vars(r.min)}
     names = [it.var.name for it in realize.block.iter_vars]
+    extents = {it.var.name: d.Int(it.dom.extent) for it in realize.block.iter_vars}
     kept = [name for name in names if name in used]
     if d.rng.random() < 0.5:
         d.rng.shuffle(kept)
@@ -403,7 +404,7 @@ def _UsedMap(d, realize, region):
         raise CannotDraft()
     results = []
     for name in kept:
-        factor = d.rng.choice([0, 0, 0, 2, 4])
+        factor = d.rng.choice([0, 0, 0] + [k for k in (2, 4) if extents[name] % k == 0])
         results += [f"{name} // {factor}", f"{name} % {factor}"] if factor else [name]
     return f"lambda {', '.join(names)}: ({', '.join(results)},)"
 
@@ -438,7 +439,7 @@ def cache_inplace(d):
     return f'sch.cache_inplace({block}, {k}, "{d.Scope()}")'
 
 
-@Call("blocks", families=["Resize", "Gather", "Conv", "Pool", "TransposedConv", "Chain", "Diamond"])
+@Call("blocks", families=["Resize", "Resize", "TransposedConv"])
 def cache_index(d):
     return f'sch.cache_index({d.AnyBlock()[0]}, "{d.Scope()}"{d.rng.choice(["", "", ", 1", ", cse_thresh=0", ", 2", ", 100"])})'
 
@@ -538,14 +539,28 @@ def reverse_compute_at(d):
     return _Move(d, "reverse_compute_at", False)
 
 
-@Call("")
+@Call("", families=["Chain", "Diamond", "Dtypes", "UnitLoops", "Int64", "Symbolic", "Pool", "Conv", "Epilogue", "Resize", "PaddedCopy",
+                    "Softmax", "Predicated", "Gather", "TwoFunctions"])
 def compute_inline(d):
-    return f"sch.compute_inline({d.AnyBlock()[0]})"
+    """Of a producer, mostly: a block that others read."""
+    def Feeds(realize, loops):
+        if realize.block.init is not None:
+            return False
+        written = [w.source for w in realize.block.writes]
+        return any(r.source.same_as(w) for other, _, _ in d.Realizes() if not other.same_as(realize)
+                   for r in other.block.reads for w in written)
+    return f"sch.compute_inline({(d.Where(Feeds) if d.rng.random() < 0.8 else d.AnyBlock())[0]})"
 
 
-@Call("")
+@Call("", families=["Chain", "Dtypes", "UnitLoops", "Int64", "Symbolic", "Pool", "Conv", "Epilogue", "Resize", "PaddedCopy", "Matmul",
+                    "RowSum", "TwoFunctions", "BatchMatmul"])
 def reverse_compute_inline(d):
-    return f"sch.reverse_compute_inline({d.AnyBlock()[0]})"
+    """Of a consumer, mostly: a block that reads one buffer, which another one without a reduction writes."""
+    def Follows(realize, loops):
+        read = [r.source for r in realize.block.reads]
+        return any(w.source.same_as(r) for other, _, _ in d.Realizes() if other.block.init is None and not other.same_as(realize)
+                   for w in other.block.writes for r in read)
+    return f"sch.reverse_compute_inline({(d.Where(Follows) if d.rng.random() < 0.8 else d.AnyBlock())[0]})"
 
 
 @Call("", families=["Matmul", "OnlyMatmul", "BatchMatmul", "SymbolicMatmul", "Epilogue", "RowSum", "Softmax", "Chain", "Int64", "Dtypes"])

@@ -24,6 +24,7 @@
 #include "ir/script/parser.h"
 #include "ir/script/printer.h"
 #include "ir/structural.h"
+#include "ir/substitute.h"
 #include "schedule/script/schedule_script.h"
 #include "schedule/simplify_block.h"
 
@@ -39,11 +40,36 @@ Expr TurnedAround(const Expr& e) {
   return compare->op == BinaryOp::kGT ? compare->b < compare->a : compare->b <= compare->a;
 }
 
+// Iterators and loops of one value stand for it.
+class UnitIterators : public Mutator {
+ protected:
+  Stmt MutateFor(const ForNode* op, const Stmt& self) override {
+    Stmt mutated = Mutator::MutateFor(op, self);
+    if (!IsInt(op->extent, 1)) return mutated;
+    ForNode::Fields fields = cast<ForNode>(mutated)->fields();
+    fields.body = Substitute(fields.body, {{op->var, op->min}});
+    return For(std::move(fields));
+  }
+  Block MutateBlock(const Block& block) override {
+    BlockNode::Fields fields = Mutator::MutateBlock(block)->fields();
+    VarMap values;
+    for (const IterVar& iter : fields.iter_vars) {
+      if (IsInt(iter.domain.extent, 1)) values[iter.var] = iter.domain.min;
+    }
+    for (BufferRegion& read : fields.reads) read = Substitute(read, values);
+    for (BufferRegion& write : fields.writes) write = Substitute(write, values);
+    if (fields.init) fields.init = Substitute(fields.init, values);
+    fields.body = Substitute(fields.body, values);
+    return Block(std::move(fields));
+  }
+};
+
 Module Simplified(Module module) {
   for (const Function& function : std::vector<Function>(module.functions())) {
     arith::Analyzer analyzer;
-    module.Set(
-        function.WithBody(RewriteExprs(SimplifyIndices(function->body, &analyzer), TurnedAround), function->next_id));
+    module.Set(function.WithBody(
+        RewriteExprs(SimplifyIndices(UnitIterators().Mutate(function->body), &analyzer), TurnedAround),
+        function->next_id));
   }
   return module;
 }
