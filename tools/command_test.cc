@@ -216,8 +216,8 @@ TEST(Command, Check) {
   Result bad = RunTool({"check", "-"}, text);
   EXPECT_EQ(bad.status, kRefused);
   EXPECT_THAT(bad.err,
-              StartsWith("<stdin>:8:9: error: bindings: block Y: iterator vi is bound to i + 1, which is not inside"));
-  EXPECT_THAT(bad.err, HasSubstr("\n        with T.block(\"Y\"):\n        ^\n"));
+              StartsWith("<stdin>:8:14: error: bindings: block Y: iterator vi is bound to i + 1, which is not inside"));
+  EXPECT_THAT(bad.err, HasSubstr("\n        with T.block(\"Y\"):\n             ^\n"));
 }
 
 TEST(Command, CheckKnowsTheLimitsOfGpus) {
