@@ -83,6 +83,23 @@ class Move {
   uint32_t next_id_ = 0;
 };
 
+// Whether the block's predicate leaves out instances of its reduction alone: where the loops that feed only the
+// reduction are at their start, and the init runs, it holds for all others. Then all that the block writes is written.
+// `below`: the loops that may be at their start.
+bool PredicateHoldsAtStart(const ScopeChild& child, const std::vector<const ForNode*>& below) {
+  const BlockRealizeNode& realize = *child.realize;
+  if (!realize.block->init) return false;
+  std::vector<const ForNode*> reducing;
+  for (const ForNode* loop : below) {
+    bool spatial = false;
+    for (size_t i = 0; i < realize.bindings.size(); ++i) {
+      spatial |= realize.block->iter_vars[i].kind != IterKind::kReduce && UsesVar(realize.bindings[i], loop->var);
+    }
+    if (!spatial) reducing.push_back(loop);
+  }
+  return HoldsAtStart(realize.predicate, child.loops, reducing);
+}
+
 // Finds the block and the loop in one scope.
 Move::Check Move::Locate() {
   Outcome<Path> block_path = PathToInnerBlock(name_, function_, block_id_);
@@ -339,7 +356,8 @@ Outcome<ComputeAtResult> Move::ReverseComputeAt() {
   for (const BufferRegion& read : realize().block->reads) {
     for (uint32_t id : producers) {
       const ScopeChild& producer = Child(id);
-      if (!PredicateOnlyGuardsDomains(*producer.realize, &analyzer_)) {
+      if (!PredicateOnlyGuardsDomains(*producer.realize, &analyzer_) &&
+          !PredicateHoldsAtStart(producer, LoopsBelowTarget(producer))) {
         return Refusal{name_,
                        "the predicate {expr0} of the producer {block1} says more than that its iterators are inside of "
                        "their domains",

@@ -29,7 +29,7 @@
 // what it reads is produced by then: the loop and those around it may carry no reduction of a producer, and the
 // instances of one iteration read inside of what that iteration produces, a box without gaps. A reduction that is
 // spread over iterations needs that each of its instances runs once. A producer's predicate, too, only keeps iterators
-// inside of their domains.
+// inside of their domains, or leaves out no first instance of a reduction.
 //
 // The block keeps its id; its old loops die, the new ones are born.
 #pragma once

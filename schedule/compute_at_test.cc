@@ -385,6 +385,28 @@ TEST(ReverseComputeAt, RefusesAProducerWithGaps) {
   EXPECT_EQ(ReasonOf(ReverseComputeAt(f, BlockNamed(f, "C"), LoopsOf(f, "B")[1]), f), "accepted");
 }
 
+// Steps of a reduction that a predicate leaves out take nothing from what the producer writes.
+TEST(ReverseComputeAt, FollowsReductionsWithoutTheirLastSteps) {
+  const Function f = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((4, 10), "float32"), C: T.Buffer((4, 3), "float32")):
+          B = T.alloc_buffer((4, 3), "float32")
+          for i, k, l in T.grid(4, 4, 3):
+              with T.block("B"):
+                  vi, vl, vk = T.axis.remap("SSR", [i, l, k])
+                  T.where(k * 3 + l < 10)
+                  with T.init():
+                      B[vi, vl] = T.float32(0)
+                  B[vi, vl] = B[vi, vl] + A[vi, vk * 3 + vl]
+          for i, l in T.grid(4, 3):
+              with T.block("C"):
+                  vi, vl = T.axis.remap("SS", [i, l])
+                  C[vi, vl] = B[vi, vl])");
+  const auto moved = ReverseComputeAt(f, BlockNamed(f, "C"), LoopsOf(f, "B")[0]);
+  ASSERT_TRUE(moved.ok());
+  testing::ExpectEquivalent(f, moved->function);
+}
+
 TEST(ReverseComputeAt, RefusesWhereNoInstanceFitsIntoAnIteration) {
   const Function f = ParseFunctionOrDie(R"(
       @T.prim_func

@@ -1,5 +1,7 @@
 #include "schedule/buffer_selector.h"
+#include "schedule/cache_factors.h"
 #include "schedule/compute_inline.h"
+#include "schedule/decompose_accumulation.h"
 #include "schedule/primitive_lists.h"
 #include "schedule/reindex.h"
 #include "schedule/reverse_compute_inline.h"
@@ -74,6 +76,26 @@ std::vector<Primitive> LayoutPrimitives() {
          Outcome<SkipZeroTermsResult> result = SkipZeroTerms(call.function(), call.Id(0));
          if (!result.ok()) return result.refusal();
          return call.Changed(result->function);
+       }},
+      {"cache_factors",
+       "Some of the factors of a sum's terms are multiplied ahead, into a buffer.",
+       {{"block", ArgKind::kBlock}, {"factors", ArgKind::kInts}},
+       ResultKind::kBlock,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<CacheFactorsResult> result = CacheFactors(call.function(), call.Id(0), call.Ints(1));
+         if (!result.ok()) return result.refusal();
+         return call.WithBlock(result->function, result->block);
+       }},
+      {"decompose_accumulation",
+       "What a block adds to an array that has values becomes a sum of its own, which is added at last.",
+       {{"block", ArgKind::kBlock}},
+       ResultKind::kBlock,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<DecomposeAccumulationResult> result = DecomposeAccumulation(call.function(), call.Id(0));
+         if (!result.ok()) return result.refusal();
+         return call.WithBlock(result->function, result->block);
        }},
       {"reindex",
        "A block gets a copy of a buffer whose layout is the block's iterators.",

@@ -1,5 +1,7 @@
 #include "schedule/loop_ranges.h"
 
+#include "ir/substitute.h"
+
 namespace tilewright {
 
 void BindLoop(arith::Analyzer& analyzer, const Var& var, const Expr& min, const Expr& extent,
@@ -10,6 +12,15 @@ void BindLoop(arith::Analyzer& analyzer, const Var& var, const Expr& min, const 
 
 void BindLoops(arith::Analyzer& analyzer, const std::vector<const ForNode*>& loops, bool preserve_unit_iters) {
   for (const ForNode* loop : loops) BindLoop(analyzer, loop->var, loop->min, loop->extent, preserve_unit_iters);
+}
+
+bool HoldsAtStart(const Expr& condition, const std::vector<const ForNode*>& loops,
+                  const std::vector<const ForNode*>& at_start) {
+  arith::Analyzer analyzer;
+  VarMap start;
+  for (const ForNode* loop : at_start) start[loop->var] = loop->min;
+  BindLoops(analyzer, loops);
+  return IsTrue(analyzer.Simplify(Substitute(condition, start)));
 }
 
 arith::Domain DomainOf(const std::vector<const ForNode*>& loops) {

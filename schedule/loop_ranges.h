@@ -15,6 +15,11 @@ void BindLoops(arith::Analyzer& analyzer, const std::vector<const ForNode*>& loo
 void BindLoop(arith::Analyzer& analyzer, const Var& var, const Expr& min, const Expr& extent,
               bool preserve_unit_iters = false);
 
+// Whether a condition holds in every iteration of the loops in which those of `at_start`, some of them, are in their
+// first one.
+bool HoldsAtStart(const Expr& condition, const std::vector<const ForNode*>& loops,
+                  const std::vector<const ForNode*>& at_start);
+
 arith::Domain DomainOf(const std::vector<const ForNode*>& loops);
 arith::Domain DomainOf(const BlockNode& block);  // its iterators
 

@@ -8,6 +8,7 @@
 #include "ir/analysis.h"
 #include "ir/substitute.h"
 #include "schedule/conjuncts.h"
+#include "schedule/loop_ranges.h"
 #include "schedule/loop_tree.h"
 
 namespace tilewright {
@@ -18,14 +19,18 @@ bool UsesAny(const Expr& e, const VarSet& vars) {
   return UsesVar(e, [&](const VarNode* var) { return vars.contains(var); });
 }
 
-// The conjuncts that only restrict the reduction do not concern the init.
-Outcome<Expr> PredicateOfInit(const char* primitive, const BlockRealizeNode& realize, const VarSet& kept,
-                              const VarSet& left_out) {
+// The conjuncts that only restrict the reduction do not concern the init. `loops`: all around the block; `first`: those
+// that are left out.
+Outcome<Expr> PredicateOfInit(const char* primitive, const BlockRealizeNode& realize,
+                              const std::vector<const ForNode*>& loops, const VarSet& kept,
+                              const std::vector<const ForNode*>& first) {
+  VarSet left_out;
+  for (const ForNode* loop : first) left_out.insert(loop->var.get());
   Expr predicate = True();
   for (const Expr& conjunct : Conjuncts(realize.predicate)) {
     if (!UsesAny(conjunct, left_out)) {
       predicate = IsTrue(predicate) ? conjunct : And(predicate, conjunct);
-    } else if (UsesAny(conjunct, kept)) {
+    } else if (UsesAny(conjunct, kept) && !HoldsAtStart(conjunct, loops, first)) {
       return Refusal{primitive,
                      "the condition {expr0} of {block0} restricts spatial and reduce iterators together",
                      {realize.block->id},
@@ -69,14 +74,15 @@ Outcome<InitNest> MakeInitNest(const char* primitive, const BlockRealizeNode& re
   init.body = Substitute(block.init, iters);
 
   VarMap loop_vars;
-  VarSet kept, left_out;
+  VarSet kept;
+  std::vector<const ForNode*> left_out;
   for (const ForNode* loop : around) {
     if (!IsInt(loop->extent, 1)) kept.insert(loop->var.get());
   }
   std::vector<ForNode::Fields> copies;
   for (const ForNode* loop : loops) {
     if (std::none_of(bindings.begin(), bindings.end(), [&](const Expr& e) { return UsesVar(e, loop->var); })) {
-      left_out.insert(loop->var.get());
+      left_out.push_back(loop);
       continue;
     }
     kept.insert(loop->var.get());
@@ -88,7 +94,9 @@ Outcome<InitNest> MakeInitNest(const char* primitive, const BlockRealizeNode& re
     loop_vars[loop->var] = fields.var;
     copies.push_back(std::move(fields));
   }
-  Outcome<Expr> predicate = PredicateOfInit(primitive, realize, kept, left_out);
+  std::vector<const ForNode*> all = around;
+  all.insert(all.end(), loops.begin(), loops.end());
+  Outcome<Expr> predicate = PredicateOfInit(primitive, realize, all, kept, left_out);
   if (!predicate.ok()) return predicate.refusal();
   const uint32_t id = init.id;
   return InitNest{Nest(std::move(copies), Realize(Substitute(bindings, loop_vars), Substitute(*predicate, loop_vars),

@@ -28,7 +28,8 @@ struct InitNames {
 //   for i, k: block C with init        ->    for i_init: block C_init
 //
 // `around`: the loops outside of those. Refused, in the name of `primitive`, when a condition of the predicate is on
-// loops that are left out and on others too: the init would run where the block never does.
+// loops that are left out and on others too, and does not hold at the start of those that are left out: the init would
+// run where the block never does.
 Outcome<InitNest> MakeInitNest(const char* primitive, const BlockRealizeNode& realize,
                                const std::vector<const ForNode*>& around, const std::vector<const ForNode*>& loops,
                                const InitNames& names, uint32_t* next_id);

@@ -8,11 +8,11 @@
 #include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/regions.h"
-#include "ir/structural.h"
 #include "schedule/common_refusals.h"
 #include "schedule/loop_tree.h"
 #include "schedule/own_loops.h"
 #include "schedule/simplify_block.h"
+#include "schedule/sum_form.h"
 
 namespace tilewright {
 namespace {
@@ -35,23 +35,11 @@ const CallNode* ZeroUnless(const Expr& factor) {
   return call != nullptr && call->op == kIfThenElse && IsZero(call->args[2]) ? call : nullptr;
 }
 
-bool IsLoadOf(const Expr& e, const StoreNode& store) {
-  const auto* load = dyn_cast<LoadNode>(e);
-  if (load == nullptr || !load->buffer.same_as(store.buffer)) return false;
-  for (size_t i = 0; i < store.indices.size(); ++i) {
-    if (!StructuralEqual(load->indices[i], store.indices[i])) return false;
-  }
-  return true;
-}
-
 // The condition's factor in `output = output + product`, or null.
 const CallNode* ConditionalFactor(const BlockNode& block) {
-  const auto* store = dyn_cast<StoreNode>(block.body);
-  if (store == nullptr || !block.init) return nullptr;
-  const auto* sum = dyn_cast<BinaryNode>(store->value);
-  if (sum == nullptr || sum->op != BinaryOp::kAdd) return nullptr;
-  if (!IsLoadOf(sum->a, *store) && !IsLoadOf(sum->b, *store)) return nullptr;
-  const auto* product = dyn_cast<BinaryNode>(IsLoadOf(sum->a, *store) ? sum->b : sum->a);
+  const std::optional<SumForm> sum = AsSum(block);
+  if (!sum || !block.init) return nullptr;
+  const auto* product = dyn_cast<BinaryNode>(sum->term);
   if (product == nullptr || product->op != BinaryOp::kMul) return nullptr;
   const CallNode* first = ZeroUnless(product->a);
   return first != nullptr ? first : ZeroUnless(product->b);
