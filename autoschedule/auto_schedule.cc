@@ -4,10 +4,9 @@
 
 #include "autoschedule/contraction.h"
 #include "autoschedule/contraction_rule.h"
-#include "autoschedule/inline_rule.h"
+#include "autoschedule/normal_form.h"
 #include "autoschedule/plain_rule.h"
 #include "autoschedule/row_rule.h"
-#include "autoschedule/split_iterators.h"
 #include "autoschedule/tensor_mapping.h"
 #include "autoschedule/tensor_rule.h"
 #include "verify/block_scope.h"
@@ -28,8 +27,7 @@ class FunctionRules {
         choices_(choices) {}
 
   void Run() {
-    InlineElementwise(sch_, function_);
-    SplitIterators(sch_, function_);
+    BringIntoNormalForm(sch_, function_, target_);
     const Outcome<BlockRv> root = sch_.GetBlock(Root().name, function_);
     if (!root.ok()) return LeaveAlone(root.refusal());
     const Outcome<std::vector<BlockRv>> blocks = sch_.GetChildBlocks(*root);

@@ -5,7 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "ir/analysis.h"
-#include "ir/structural.h"
+#include "schedule/sum_form.h"
 
 namespace tilewright {
 namespace {
@@ -20,15 +20,6 @@ bool Uses(const std::vector<Expr>& indices, const Var& var) {
   return std::any_of(indices.begin(), indices.end(), [&](const Expr& index) { return UsesVar(index, var); });
 }
 
-bool IsLoadOfStored(const Expr& e, const StoreNode* store) {
-  const auto* load = dyn_cast<LoadNode>(e);
-  if (load == nullptr || !load->buffer.same_as(store->buffer)) return false;
-  for (size_t i = 0; i < store->indices.size(); ++i) {
-    if (!StructuralEqual(load->indices[i], store->indices[i])) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 absl::StatusOr<Contraction> MatchContraction(const BlockRealizeNode& realize) {
@@ -37,14 +28,9 @@ absl::StatusOr<Contraction> MatchContraction(const BlockRealizeNode& realize) {
   const auto* store = dyn_cast<StoreNode>(block.body);
   if (store == nullptr) return no("its body is not a single store");
   if (!block.init) return no("it has no init");
-  const auto* add = dyn_cast<BinaryNode>(store->value);
-  if (add == nullptr || add->op != BinaryOp::kAdd) return no("it does not add to its output");
-  Expr product_expr = add->b;
-  if (!IsLoadOfStored(add->a, store)) {
-    if (!IsLoadOfStored(add->b, store)) return no("it does not add to its output");
-    product_expr = add->a;
-  }
-  const auto* product = dyn_cast<BinaryNode>(product_expr);
+  const std::optional<SumForm> sum = AsSum(block);
+  if (!sum) return no("it does not add to its output");
+  const auto* product = dyn_cast<BinaryNode>(sum->term);
   if (product == nullptr || product->op != BinaryOp::kMul) return no("what it adds is not a product");
   const LoadNode* first = LoadOf(product->a);
   const LoadNode* second = LoadOf(product->b);

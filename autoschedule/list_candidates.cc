@@ -5,7 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "autoschedule/normal_form.h"
 #include "autoschedule/tensor_mapping.h"
+#include "schedule/schedule.h"
 #include "verify/block_scope.h"
 
 namespace tilewright {
@@ -36,34 +39,74 @@ std::vector<const TensorIntrin*> Representatives(IntrinRegistry* intrins, const 
   return result;
 }
 
+// What the rules make of the module before they choose a schedule.
+Module NormalForm(const Module& module, const Target& target, IntrinRegistry* intrins) {
+  Schedule sch(module, {.intrins = intrins});
+  for (const Function& function : module.functions()) {
+    if (isa<BlockRealizeNode>(function->body)) BringIntoNormalForm(sch, function->name, target);
+  }
+  return sch.module();
+}
+
+// The blocks directly in the root blocks of the functions.
+std::vector<Block> BlocksOf(const Module& module) {
+  std::vector<Block> blocks;
+  for (const Function& function : module.functions()) {
+    const auto* root = dyn_cast<BlockRealizeNode>(function->body);
+    if (root == nullptr) continue;
+    const BlockScope scope = BlockScope::Of(root->block.get());
+    for (const ScopeChild& child : scope.children()) blocks.push_back(child.realize->block);
+  }
+  return blocks;
+}
+
+std::string Heading(const BlockNode& block) {
+  std::vector<std::string> spatial, reduce;
+  for (const IterVar& iter : block.iter_vars) {
+    (iter.kind == IterKind::kReduce ? reduce : spatial).push_back(iter.var.name());
+  }
+  std::string text = absl::StrCat("block ", block.name, " over ", absl::StrJoin(spatial, ", "));
+  if (!reduce.empty()) absl::StrAppend(&text, "; summed over ", absl::StrJoin(reduce, ", "));
+  return text + "\n";
+}
+
 }  // namespace
 
 std::string ListCandidates(const Module& module, const Target& target, IntrinRegistry* intrins) {
   std::string text;
   const std::vector<const TensorIntrin*> representatives = Representatives(intrins, target);
-  for (const Function& function : module.functions()) {
-    const auto* root = dyn_cast<BlockRealizeNode>(function->body);
-    if (root == nullptr) continue;
-    const BlockScope scope = BlockScope::Of(root->block.get());
-    for (const ScopeChild& child : scope.children()) {
-      const BlockNode& block = *child.realize->block;
-      absl::StrAppend(&text, "block ", block.name, "\n");
-      for (const TensorIntrin* intrin : representatives) {
-        const std::string missing = MissingFeature(*intrin, target);
-        if (!missing.empty()) {
-          absl::StrAppendFormat(&text, "  %-28s no: the target has no %s\n", intrin->name, missing);
-          continue;
-        }
-        const TensorMappings mappings = FindTensorMappings(block, *intrin);
-        if (mappings.found.empty()) absl::StrAppendFormat(&text, "  %-28s no: %s\n", intrin->name, mappings.refusal);
-        for (const TensorMapping& mapping : mappings.found) {
-          absl::StrAppendFormat(&text, "  %-28s %-40s padding %5.1f%%\n", intrin->name, ToString(mapping, block),
-                                100 * mapping.padding_waste);
-        }
+  for (const Block& block : BlocksOf(NormalForm(module, target, intrins))) {
+    text += Heading(*block);
+    bool found = false;
+    for (const TensorIntrin* intrin : representatives) {
+      const std::string missing = MissingFeature(*intrin, target);
+      if (!missing.empty()) {
+        absl::StrAppendFormat(&text, "  %-28s no: the target has no %s\n", intrin->name, missing);
+        continue;
+      }
+      const TensorMappings mappings = FindTensorMappings(*block, *intrin);
+      if (mappings.found.empty()) absl::StrAppendFormat(&text, "  %-28s no: %s\n", intrin->name, mappings.refusal);
+      for (const TensorMapping& mapping : mappings.found) {
+        found = true;
+        absl::StrAppendFormat(&text, "  %-28s %-40s padding %5.1f%%\n", intrin->name, ToString(mapping, *block),
+                              100 * mapping.padding_waste);
       }
     }
+    if (!found) absl::StrAppend(&text, "  no intrinsic of the target computes it: it gets loops over vectors\n");
   }
   return text;
+}
+
+std::vector<std::string> BlocksWithoutIntrinsic(const Module& module, const Target& target, IntrinRegistry* intrins) {
+  std::vector<std::string> names;
+  const std::vector<const TensorIntrin*> representatives = Representatives(intrins, target);
+  for (const Block& block : BlocksOf(NormalForm(module, target, intrins))) {
+    const bool found = std::ranges::any_of(representatives, [&](const TensorIntrin* intrin) {
+      return MissingFeature(*intrin, target).empty() && !FindTensorMappings(*block, *intrin).found.empty();
+    });
+    if (!found) names.push_back(block->name);
+  }
+  return names;
 }
 
 }  // namespace tilewright

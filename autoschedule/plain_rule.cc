@@ -7,6 +7,8 @@
 #include "autoschedule/block_loops.h"
 #include "autoschedule/fuse_consumers.h"
 #include "autoschedule/window_tile.h"
+#include "ir/analysis.h"
+#include "ir/arith/analyzer.h"
 #include "ir/functor.h"
 #include "schedule/assign_or_return.h"
 
@@ -19,6 +21,9 @@ using Done = std::monostate;
 constexpr int64_t kLeastParallelWork = 1024;
 // Statements up to which loops over a window are written out.
 constexpr int64_t kMostWrittenOut = 400;
+// Loads up to which it is asked which of them overlap, and the preferred side of a stencil's tile.
+constexpr size_t kMostStencilLoads = 64;
+constexpr int64_t kStencilSide = 4;
 
 // What the rule finds out before it changes anything.
 struct Plan {
@@ -128,24 +133,90 @@ Outcome<Done> RunInParallel(Schedule& sch, const Plan& plan, std::vector<LoopRv>
   return sch.Parallel(threads);
 }
 
+// All loads in the block's body.
+std::vector<const LoadNode*> LoadsOf(const BlockNode& block) {
+  std::vector<const LoadNode*> loads;
+  PreOrderExprs(block.body, [&](const Expr& e) {
+    if (const auto* load = dyn_cast<LoadNode>(e)) loads.push_back(load);
+    return true;
+  });
+  return loads;
+}
+
+// The spatial iterators besides the vector axis whose neighbouring instances load the same elements, outermost first:
+// a buffer is read at places that lie a constant distance apart along them, as stencils do.
+std::vector<int> IteratorsThatShareLoads(const Plan& plan, const BlockNode& block) {
+  const std::vector<const LoadNode*> loads = LoadsOf(block);
+  if (loads.size() > kMostStencilLoads) return {};
+  arith::Analyzer analyzer;
+  std::vector<bool> shared(block.iter_vars.size(), false);
+  for (size_t a = 0; a < loads.size(); ++a) {
+    for (size_t b = 0; b < a; ++b) {
+      if (!loads[a]->buffer.same_as(loads[b]->buffer)) continue;
+      for (size_t d = 0; d < loads[a]->indices.size(); ++d) {
+        const auto distance = AsInt(analyzer.Simplify(loads[a]->indices[d] - loads[b]->indices[d]));
+        if (!distance || *distance == 0) continue;
+        for (int i : plan.spatial) {
+          const auto place = static_cast<size_t>(i);
+          if (UsesVar(loads[a]->indices[d], block.iter_vars[place].var)) shared[place] = i != plan.vector;
+        }
+      }
+    }
+  }
+  std::vector<int> iterators;
+  for (int i : plan.spatial) {
+    if (shared[static_cast<size_t>(i)] && plan.extents[static_cast<size_t>(i)].value_or(0) > 1) iterators.push_back(i);
+  }
+  return iterators;
+}
+
+// Cuts small parts off the innermost iterators that share loads, two at most, so that registers serve several results.
+// `loops` keeps what is left; the parts are returned, outermost first.
+Outcome<std::vector<LoopRv>> CutStencilTile(Schedule& sch, const Plan& plan, const std::vector<int>& iterators,
+                                            std::vector<LoopRv>& loops, const Target& target, Choices& choices) {
+  std::vector<LoopRv> inner;
+  for (size_t k = iterators.size() - std::min<size_t>(2, iterators.size()); k < iterators.size(); ++k) {
+    const auto iterator = static_cast<size_t>(iterators[k]);
+    const int64_t extent = *plan.extents[iterator];
+    std::vector<int64_t> sizes = {1, 2, 3, 4, 6, 8};
+    std::erase_if(sizes, [&](int64_t size) { return size > extent; });
+    // As large as leaves work for every core, and cuts the extent without rest where one does.
+    size_t preferred = 0;
+    for (size_t i = 1; i < sizes.size() && sizes[i] <= kStencilSide; ++i) {
+      if (extent / sizes[i] >= 2 * target.cores && (extent % sizes[i] == 0 || extent % sizes[preferred] != 0)) {
+        preferred = i;
+      }
+    }
+    const char* const name = k + 1 == iterators.size() ? ".rows" : ".planes";
+    TW_ASSIGN_OR_RETURN(const Choices::Pick size, choices.Take(sch, plan.name + name, sizes, preferred));
+    if (size.value == 1) continue;
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch.Split(loops[iterator], {Value(), size}));
+    loops[iterator] = parts[0];
+    inner.push_back(parts[1]);
+  }
+  return inner;
+}
+
 Outcome<Done> ScheduleElementwise(Schedule& sch, BlockRv block, const Plan& plan, const Target& target,
                                   Choices& choices) {
   TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, LoopsByIterator(sch, block, "plain_rule"));
   if (plan.vector < 0 || plan.lanes < 2) return RunInParallel(sch, plan, loops, target, choices);
+  const Block kept = RealizeOf(sch, block).block;
+  const std::vector<int> sharing = IteratorsThatShareLoads(plan, *kept);
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> inner, CutStencilTile(sch, plan, sharing, loops, target, choices));
   LoopRv vector = loops[static_cast<size_t>(plan.vector)];
-  if (IsFlat(plan, *RealizeOf(sch, block).block)) {
+  if (sharing.empty() && IsFlat(plan, *kept)) {
     if (loops.size() > 1) {
       TW_ASSIGN_OR_RETURN(vector, sch.Fuse(loops));
     }
     loops.clear();
   } else {
     loops.erase(loops.begin() + plan.vector);
-    std::vector<LoopRv> order = loops;
-    order.push_back(vector);
-    if (order.size() > 1) TW_RETURN_IF_REFUSED(sch.Reorder(order));
   }
   const std::optional<int64_t> extent = ExtentOf(sch, vector);
-  TW_ASSIGN_OR_RETURN(const Choices::Pick vectors, choices.Take(sch, plan.name + ".vectors", {1, 2, 4, 8}, 2));
+  // A tile has its own independent results; elsewhere several vectors hide each other's latency.
+  TW_ASSIGN_OR_RETURN(const Choices::Pick vectors,
+                      choices.Take(sch, plan.name + ".vectors", {1, 2, 4, 8}, inner.empty() ? 2 : 0));
   const int64_t width = vectors.value * plan.lanes;
   if (!extent || *extent > width) {
     // An axis of unknown length, or with the whole work on it, is cut into vectors.
@@ -153,7 +224,12 @@ Outcome<Done> ScheduleElementwise(Schedule& sch, BlockRv block, const Plan& plan
     loops.push_back(parts[0]);
     vector = parts[1];
   }
+  std::vector<LoopRv> order = loops;
+  order.insert(order.end(), inner.begin(), inner.end());
+  order.push_back(vector);
+  if (order.size() > 1) TW_RETURN_IF_REFUSED(sch.Reorder(order));
   TW_RETURN_IF_REFUSED(sch.Vectorize(vector));
+  for (const LoopRv& loop : inner) TW_RETURN_IF_REFUSED(sch.Unroll(loop));
   return RunInParallel(sch, plan, loops, target, choices);
 }
 

@@ -8,6 +8,12 @@
 //
 //   for i, j: B[i, j] = f(A[i, j])       ->      for ij_0 in T.parallel(...): for ij_1 in T.vectorized(...): ...
 //
+// Where neighbouring instances load the same elements (stencils), a small tile of them is computed at once, so that
+// each element is loaded less often:
+//
+//   for i, j: B[i, j] = A[i - 1, j] + A[i + 1, j]      ->      for i_0 in T.parallel(...), j_0:
+//                                                                  for i_1 in T.unroll(4): for j_1 in T.vectorized(16)
+//
 // With a reduction that reads along the vector axis, a tile of the output stays in vector registers:
 //
 //   for n, h0, c0, w0 (outer ones parallel):
@@ -20,6 +26,7 @@
 //
 // Choices, each after the block's name:
 //   NAME.vectors         vectors of one iteration of an elementwise block
+//   NAME.rows, .planes   sides of a stencil's tile, along the innermost iterator that shares loads and the one before
 //   NAME.window_tile     the tile in registers, by its rank in the estimate of autoschedule/window_tile.h
 //   NAME.vectors_first   whether the loop over vectors is outside of those over rows
 //   NAME.parallel_loops  outermost loops that are fused into the parallel one; 0: serial

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "autoschedule/access_strides.h"
 #include "autoschedule/block_loops.h"
@@ -17,6 +18,8 @@ constexpr const char* kName = "row_rule";
 
 // Partial results of the last steps of a reduction by lanes.
 constexpr int64_t kLastLanes = 4;
+// Of a step of a reduction, in vectors that are read meanwhile, and what a masked step costs more.
+constexpr int64_t kLatency = 4, kMask = 2;
 // Fewer element operations than this are done before another thread has begun.
 constexpr int64_t kLeastParallelWork = 1024;
 // And than this, before results of several threads are combined.
@@ -41,6 +44,45 @@ int LaneIterator(const BlockNode& block) {
     if (iter.kind == IterKind::kReduce && along) lanes = static_cast<int>(i);
   }
   return lanes;
+}
+
+// The lane iterator after the reduce iterators that continue it: those along which every load moves by as much as along
+// the whole iterator inside of it, so that together they run through memory as one.
+std::vector<int> LaneIterators(const BlockNode& block, int lanes) {
+  const std::vector<Access> accesses = AccessesOf(block);
+  std::vector<int> together = {lanes};
+  for (bool found = true; found;) {
+    found = false;
+    const auto inner = static_cast<size_t>(together.front());
+    const int64_t extent = ExtentOf(block.iter_vars[inner]).value_or(0);
+    for (size_t i = 0; i < block.iter_vars.size() && !found; ++i) {
+      if (i == inner || block.iter_vars[i].kind != IterKind::kReduce || !ExtentOf(block.iter_vars[i])) continue;
+      found = std::all_of(accesses.begin(), accesses.end(), [&](const Access& access) {
+        return access.store || (access.strides[inner] && access.strides[i] == *access.strides[inner] * extent &&
+                                (*access.strides[inner] != 0 || access.strides[i] == 0));
+      });
+      // An iterator that no load uses continues nothing.
+      found = found && std::any_of(accesses.begin(), accesses.end(),
+                                   [&](const Access& access) { return !access.store && access.strides[i] != 0; });
+      if (found) together.insert(together.begin(), static_cast<int>(i));
+    }
+  }
+  return together;
+}
+
+// Numbers of partial results that a reduction over `extent` elements may have, the best first. Those that do not divide
+// it leave lanes of the last step without work.
+std::vector<int64_t> LaneWidths(int64_t extent, int lanes) {
+  std::vector<int64_t> widths = {4 * lanes, 2 * lanes, lanes, lanes / 2, lanes / 4, 8 * lanes};
+  std::erase_if(widths, [&](int64_t width) { return width < kLastLanes || width > extent; });
+  // Vectors that are read, or the latency of the sums where they are few; what combines them; and a mask.
+  auto cost = [&](int64_t width) {
+    const int64_t steps = (extent + width - 1) / width, vectors = (width + lanes - 1) / lanes;
+    return std::max(steps * vectors, steps * kLatency) + vectors + (extent % width != 0 ? kMask : 0);
+  };
+  std::sort(widths.begin(), widths.end(),
+            [&](int64_t a, int64_t b) { return std::pair(cost(a), a) < std::pair(cost(b), b); });
+  return widths;
 }
 
 std::vector<IterVar> SpatialIterators(const BlockNode& block) {
@@ -136,18 +178,21 @@ class RowSchedule {
       stages_.push_back({block, ElementwiseAxis(node)});
       return Done();
     }
-    const int64_t extent = *ExtentOf(node.iter_vars[static_cast<size_t>(iterator)]);
-    // Partial results that divide the reduction: a condition on them would keep the stages out of one loop. First those
-    // that hide the latency of one operation.
-    std::vector<int64_t> widths = {4 * lanes, 2 * lanes, lanes, lanes / 2, lanes / 4, 8 * lanes};
-    std::erase_if(widths, [&](int64_t width) { return width < kLastLanes || extent % width != 0; });
-    const LoopRv lane_loop = loops[static_cast<size_t>(iterator)];
-    std::vector<LoopRv> order = rows;
+    const std::vector<int> lane_iterators = LaneIterators(node, iterator);
+    std::vector<LoopRv> order = rows, lane_loops;
+    for (int i : lane_iterators) lane_loops.push_back(loops[static_cast<size_t>(i)]);
     for (const LoopRv& loop : others) {
-      if (loop.index != lane_loop.index) order.push_back(loop);
+      const bool lane = std::any_of(lane_loops.begin(), lane_loops.end(),
+                                    [&](const LoopRv& other) { return other.index == loop.index; });
+      if (!lane) order.push_back(loop);
     }
-    order.push_back(lane_loop);
+    order.insert(order.end(), lane_loops.begin(), lane_loops.end());
     if (order.size() > 1) TW_RETURN_IF_REFUSED(sch_.Reorder(order));
+    LoopRv lane_loop = lane_loops[0];
+    if (lane_loops.size() > 1) {
+      TW_ASSIGN_OR_RETURN(lane_loop, sch_.Fuse(lane_loops));
+    }
+    const std::vector<int64_t> widths = LaneWidths(*ExtentOf(sch_, lane_loop), lanes);
     if (widths.empty()) {
       stages_.push_back({block});
       return Done();

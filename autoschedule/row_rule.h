@@ -11,7 +11,7 @@
 // add in another order than the program (docs/numerics.md).
 //
 // Choices, each after the block's name:
-//   NAME.lanes           partial results; a reduction whose length no multiple of 4 divides has none
+//   NAME.lanes           partial results; a reduction of less than 4 elements has none
 //   NAME.row_vectors     vectors of one iteration of an elementwise stage
 //   NAME.parallel        1: rows run in parallel
 #pragma once

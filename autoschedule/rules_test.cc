@@ -17,6 +17,7 @@
 #include "ir/ops/normalization.h"
 #include "ir/ops/pooling.h"
 #include "ir/ops/requantize.h"
+#include "ir/script/parse_or_die.h"
 #include "schedule/hoist_prepack.h"
 #include "verify/verify.h"
 
@@ -57,6 +58,7 @@ int CountLoops(const Function& function, ForKind kind) {
 struct Expected {
   bool exact = true;  // the same numbers bit for bit, on small integers
   bool vectorized = true, parallel = true;
+  bool in_place = false;  // the last parameter has values that count
 };
 
 void ExpectRight(const Function& op, const Expected& expected = {}) {
@@ -77,7 +79,7 @@ void ExpectRight(const Function& op, const Expected& expected = {}) {
     for (size_t i = 0; i < op->params.size(); ++i) {
       const NDArray array = ArrayFor(op->params[i].buffer, i);
       before.emplace_back(array);
-      after.emplace_back(i < outputs ? array : ArrayFor(op->params[i].buffer, 99));
+      after.emplace_back(i < outputs ? array : ArrayFor(op->params[i].buffer, expected.in_place ? i : 99));
     }
     RunWithAllChecks(op, before);
     RunWithAllChecks(main, after);
@@ -123,7 +125,8 @@ TEST(Rules, Depthwise) {
 
 TEST(Rules, Rows) {
   ExpectRight(ops::Softmax(19, 133), kInexact);
-  ExpectRight(ops::RowNorm(37, 131), {.exact = false, .vectorized = false});
+  ExpectRight(ops::RowNorm(37, 131), kInexact);
+  ExpectRight(ops::RowNorm(37, 3), {.exact = false, .vectorized = false, .parallel = false});
   ExpectRight(ops::RowNorm(37, 136), kInexact);
   ExpectRight(ops::Softmax(19, 128), kInexact);
   ExpectRight(ops::LayerNorm(23, 192), kInexact);
@@ -180,6 +183,57 @@ TEST(Rules, Reductions) {
     });
     ExpectRight(f.Build({b}));
   }
+}
+
+TEST(Rules, SumsThatAreAddedToAnArray) {
+  ExpectRight(ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(X: T.Buffer((19, 33), "float32"), Y: T.Buffer((19, 47), "float32"), A: T.Buffer((33, 47), "float32")):
+          for k, i, j in T.grid(19, 33, 47):
+              with T.block("A"):
+                  vk, vi, vj = T.axis.remap("RSS", [k, i, j])
+                  A[vi, vj] = A[vi, vj] + X[vk, vi] * Y[vk, vj])"),
+              {.in_place = true});
+  ExpectRight(ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(X: T.Buffer((33, 67), "float32"), A: T.Buffer((33,), "float32")):
+          for i, k in T.grid(33, 67):
+              with T.block("A"):
+                  vi, vk = T.axis.remap("SR", [i, k])
+                  A[vi] = A[vi] + X[vi, vk])"),
+              {.in_place = true});
+}
+
+TEST(Rules, ProductsOfManyFactors) {
+  ExpectRight(ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(X: T.Buffer((13, 7), "float32"), W: T.Buffer((18, 7, 9), "float32"), Z: T.Buffer((13, 9), "float32"), Y: T.Buffer((13, 18), "float32")):
+          for b, o, i, j in T.grid(13, 18, 7, 9):
+              with T.block("Y"):
+                  vb, vo, vi, vj = T.axis.remap("SSRR", [b, o, i, j])
+                  with T.init():
+                      Y[vb, vo] = T.float32(0)
+                  Y[vb, vo] = Y[vb, vo] + X[vb, vi] * W[vo, vi, vj] * Z[vb, vj])"));
+  // Factors that are no elements, on both sides.
+  ExpectRight(ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(X: T.Buffer((13, 7), "float32"), W: T.Buffer((7, 18), "float32"), s: T.Buffer((18,), "float32"), Y: T.Buffer((13, 18), "float32")):
+          for b, o, k in T.grid(13, 18, 7):
+              with T.block("Y"):
+                  vb, vo, vk = T.axis.remap("SSR", [b, o, k])
+                  with T.init():
+                      Y[vb, vo] = T.float32(0)
+                  Y[vb, vo] = Y[vb, vo] + (X[vb, vk] - T.float32(1)) * (W[vk, vo] * s[vo]) * T.float32(2))"));
+  // Padding inside of the sum.
+  ExpectRight(ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(X: T.Buffer((11, 5), "float32"), W: T.Buffer((3, 5, 20), "float32"), Y: T.Buffer((11, 20), "float32")):
+          for x, o, r, c in T.grid(11, 20, 3, 5):
+              with T.block("Y"):
+                  vx, vo, vr, vc = T.axis.remap("SSRR", [x, o, r, c])
+                  with T.init():
+                      Y[vx, vo] = T.float32(0)
+                  Y[vx, vo] = Y[vx, vo] + T.if_then_else(1 <= vx + vr and vx + vr < 12, X[vx + vr - 1, vc], T.float32(0)) * W[vr, vc, vo])"));
 }
 
 // Everything runs in one parallel loop, and nothing but the parameters outlives an iteration of it.

@@ -25,6 +25,12 @@ namespace {
 // Records of this workload, and of others, whose choices are tried first.
 constexpr size_t kOwnStarts = 8, kOtherStarts = 8;
 
+using Instant = std::chrono::steady_clock::time_point;
+
+double SecondsSince(Instant start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 // The blocks that a schedule looks up first: those of its program. Programs of a kind have the same ones.
 std::vector<std::string> BlockNames(const Trace& trace) {
   std::vector<std::string> names;
@@ -87,7 +93,7 @@ absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, Intr
   const Function main = module.Find("main");
   if (!main) return absl::InvalidArgumentError("the module has no function main");
   const Space space(module, target, intrins);
-  auto runner = LocalRunner::Start(module, target, {.threads = target.cores});
+  auto runner = LocalRunner::Start(module, target, {.threads = target.cores, .libraries = options.libraries});
   if (!runner.ok()) return runner.status();
   absl::StatusOr<MachineLock> lock = MachineLock::Open();
   if (!lock.ok()) return lock.status();
@@ -105,14 +111,23 @@ absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, Intr
     auto starts = WarmStarts(*options.database, query, BlockNames(preferred.trace()));
     if (!starts.ok()) return starts.status();
     search.warm_starts = *std::move(starts);
-    search.on_measured = [&](const Candidate& candidate, const Measurement& measurement) {
-      if (!stored.ok()) return;
-      stored = options.database->Put(RecordOf(module, target, query.threads, candidate.schedule, measurement));
-    };
   }
   const ProjectedModel projected(target);
   LearnedModel learned(target, {.seed = options.seed});
-  search.seconds = options.seconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  search.on_measured = [&](const Candidate& candidate, const Measurement& measurement) {
+    if (options.on_measured) {
+      const Function scheduled = candidate.schedule.module().Find("main");
+      TuneMeasurement result{.at_seconds = SecondsSince(start),
+                             .seconds = measurement.MedianSeconds(),
+                             .failure = std::string(FailureName(measurement.failure)),
+                             .projected = projected.Predict({&scheduled, 1})[0]};
+      if (learned.num_measured() > 0) result.learned = learned.Predict({&scheduled, 1})[0];
+      options.on_measured(result);
+    }
+    if (options.database == nullptr || !stored.ok()) return;
+    stored = options.database->Put(RecordOf(module, target, query.threads, candidate.schedule, measurement));
+  };
+  search.seconds = options.seconds - SecondsSince(start);
   SearchResult found = Search(space, {.pruning = {&projected}, .ranking = &learned}, sharing, search);
   if (!stored.ok()) return stored;
   if (!found.best) {

@@ -9,6 +9,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -19,12 +21,24 @@
 
 namespace tilewright {
 
+// What became of one candidate.
+struct TuneMeasurement {
+  double at_seconds = 0;  // since the start
+  double seconds = 0;     // median of one call
+  std::string failure;    // its reason; empty when there is a time
+  // What models said before it was measured, less is better; the learned one only once it has learned something.
+  double projected = 0;
+  std::optional<double> learned;
+};
+
 struct TuneOptions {
   double seconds = 60;
   int64_t trials = 0;  // most measurements; 0: as many as the time allows
   uint64_t seed = 0;
-  Database* database = nullptr;  // receives every measurement; may be null
+  Database* database = nullptr;             // receives every measurement; may be null
+  std::vector<std::string> libraries = {};  // of functions that intrinsics call by name
   std::function<void(const SearchProgress&)> on_progress = {};
+  std::function<void(const TuneMeasurement&)> on_measured = {};
 };
 
 struct TuneResult {

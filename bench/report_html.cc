@@ -1,10 +1,10 @@
 // The HTML form of a report: no scripts, nothing loaded from elsewhere.
 #include <algorithm>
 #include <string>
-#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "autoschedule/html.h"
 #include "bench/report.h"
 
 namespace tilewright::bench {
@@ -14,36 +14,13 @@ constexpr double kBarsWidth = 560;  // Pixels from zero to the peak.
 constexpr double kLabelWidth = 190;
 constexpr double kLineHeight = 22;
 
-std::string Escape(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 // One bar: as long as the percentage of peak, a thin line from the 10th to the 90th percentile.
 std::string Bar(const Report& report, const Result& result, double scale, double y) {
   std::string svg = absl::StrFormat("<text x=\"%.0f\" y=\"%.0f\" text-anchor=\"end\">%s</text>", kLabelWidth - 8,
-                                    y + 14, Escape(result.implementation));
+                                    y + 14, EscapeHtml(result.implementation));
   if (!result.ok()) {
     absl::StrAppendFormat(&svg, "<text x=\"%.0f\" y=\"%.0f\" class=\"error\">%s</text>\n", kLabelWidth, y + 14,
-                          Escape(result.error));
+                          EscapeHtml(result.error));
     return svg;
   }
   const double percent = PercentOfPeak(result, report.peak);
@@ -72,22 +49,15 @@ std::string Chart(const Report& report, size_t begin, size_t end) {
   return svg;
 }
 
-constexpr char kHead[] = R"(<!doctype html>
-<html><head><meta charset="utf-8"><title>Benchmark of operators</title><style>
-body { font: 14px sans-serif; max-width: 1000px; margin: 2em auto; }
-text { font: 13px sans-serif; }
-.own { fill: #c2571a; } .peer { fill: #7d9ab5; } .error { fill: #777; }
+constexpr char kStyle[] = R"(.own { fill: #c2571a; } .peer { fill: #7d9ab5; } .error { fill: #777; }
 .spread { stroke: #000; stroke-width: 2; } .peak { stroke: #b00; stroke-dasharray: 4 3; }
-pre { overflow-x: auto; }
-</style></head><body>
 )";
 
 }  // namespace
 
 std::string ToHtml(const Report& report) {
-  std::string html = kHead;
-  absl::StrAppend(&html,
-                  "<h1>Benchmark of operators</h1>\n<p>Bars show the share of the machine's measured peak, which ",
+  std::string html = PageBegin("Benchmark of operators", kStyle);
+  absl::StrAppend(&html, "<p>Bars show the share of the machine's measured peak, which ",
                   "is the dashed line; the black line on a bar runs from the 90th to the 10th percentile.</p>\n");
   for (size_t begin = 0; begin < report.results.size();) {
     size_t end = begin + 1;
@@ -97,7 +67,7 @@ std::string ToHtml(const Report& report) {
                     std::string(Name(workload.dtype)), "</h3>\n", Chart(report, begin, end));
     begin = end;
   }
-  absl::StrAppend(&html, "<h2>All numbers</h2>\n<pre>", Escape(report.command), "\n\n", Escape(ToText(report)),
+  absl::StrAppend(&html, "<h2>All numbers</h2>\n<pre>", EscapeHtml(report.command), "\n\n", EscapeHtml(ToText(report)),
                   "</pre>\n</body></html>\n");
   return html;
 }

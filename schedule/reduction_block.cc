@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ir/analysis.h"
+#include "ir/regions.h"
 #include "ir/substitute.h"
 #include "schedule/conjuncts.h"
 #include "schedule/loop_ranges.h"
@@ -72,6 +73,7 @@ Outcome<InitNest> MakeInitNest(const char* primitive, const BlockRealizeNode& re
   }
   for (const BufferRegion& region : block.writes) init.writes.push_back(Substitute(region, iters));
   init.body = Substitute(block.init, iters);
+  init.reads = DetectRegions(init.body).reads;
 
   VarMap loop_vars;
   VarSet kept;

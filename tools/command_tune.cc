@@ -9,8 +9,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "autoschedule/list_candidates.h"
 #include "autoschedule/tune.h"
+#include "autoschedule/tune_page.h"
 #include "intrin/registry.h"
 #include "ir/script/printer.h"
 #include "schedule/trace_text.h"
@@ -122,19 +124,38 @@ int RunTune(const CommandArguments& args) {
   const Function main = module->Find("main");
   const SpeedOfLight bound = main ? SpeedOfLightOf(main, *target) : SpeedOfLight();
   ProgressPrinter progress(args.err(), &args.err() == &std::cerr && isatty(STDERR_FILENO) != 0, seconds, bound);
+  std::vector<TuneMeasurement> measurements;
   const auto result = Tune(*module, *target, &intrins,
                            {.seconds = seconds,
                             .trials = trials,
                             .seed = seed,
                             .database = database ? &*database : nullptr,
-                            .on_progress = [&](const SearchProgress& now) { progress.Show(now); }});
+                            .libraries = args.GetAll("--extern"),
+                            .on_progress = [&](const SearchProgress& now) { progress.Show(now); },
+                            .on_measured = [&](const TuneMeasurement& m) { measurements.push_back(m); }});
   progress.End();
   if (!result.ok()) return refuse(result.status());
   PrintStatistics(*result, args.err());
+  if (const auto plain = BlocksWithoutIntrinsic(*module, *target, &intrins); !plain.empty()) {
+    args.err() << "no tensor intrinsic computes " << absl::StrJoin(plain, ", ") << ": loops over vectors\n";
+  }
   args.out() << "best: " << Describe(result->seconds, result->bound) << "\n";
   if (const auto path = args.Get("-o")) {
     if (!WriteText(args, *path, Print(result->schedule.module()))) return kRefused;
     if (!WriteText(args, *path + ".trace", ToText(result->schedule.trace()))) return kRefused;
+  }
+  if (const auto path = args.Get("--html")) {
+    const TuningRun run{
+        .title = args.operands()[0],
+        .command = absl::StrCat("tilewright tune ", args.operands()[0], " --seconds=", seconds, " --seed=", seed),
+        .target = target->name + " " + target->cpu,
+        .measurements = std::move(measurements),
+        .statistics = result->statistics,
+        .best_seconds = result->seconds,
+        .bound_seconds = result->bound.seconds,
+        .trace = ToText(result->schedule.trace()),
+        .program = Print(result->schedule.module())};
+    if (!WriteText(args, *path, ToHtml(run))) return kRefused;
   }
   return kDone;
 }
@@ -142,21 +163,24 @@ int RunTune(const CommandArguments& args) {
 }  // namespace
 
 Command TuneCommand() {
-  return {.name = "tune",
-          .operands = "FILE",
-          .summary = "searches for the fastest schedule of a program on this machine",
-          .details =
-              "Prints the best time. OUT receives the scheduled program and OUT.trace the schedule, which "
-              "`schedule --script` and `compile --script` take.",
-          .flags = {{"--target", "NAME", "what to compile for; host by default"},
-                    {"--seconds", "S", "how long to search; 60 by default"},
-                    {"--trials", "N", "ends after that many measurements"},
-                    {"--seed", "N", "of the search"},
-                    {"--db", "PATH", "a database that keeps what was measured; made where there is none"},
-                    {"--intrin", "FILE", "a file of intrinsics: NAME_desc and NAME_impl form NAME", true},
-                    {"--list-candidates", "", "only prints which intrinsics can compute which blocks, and how"},
-                    {"-o", "OUT", "write the scheduled program there"}},
-          .run = RunTune};
+  return {
+      .name = "tune",
+      .operands = "FILE",
+      .summary = "searches for the fastest schedule of a program on this machine",
+      .details =
+          "Prints the best time. OUT receives the scheduled program and OUT.trace the schedule, which "
+          "`schedule --script` and `compile --script` take.",
+      .flags = {{"--target", "NAME", "what to compile for; host by default"},
+                {"--seconds", "S", "how long to search; 60 by default"},
+                {"--trials", "N", "ends after that many measurements"},
+                {"--seed", "N", "of the search"},
+                {"--db", "PATH", "a database that keeps what was measured; made where there is none"},
+                {"--intrin", "FILE", "a file of intrinsics: NAME_desc and NAME_impl form NAME", true},
+                {"--extern", "LIB.so", "a library with functions that intrinsics call by name", true},
+                {"--list-candidates", "", "only prints which intrinsics can compute which blocks, and how"},
+                {"--html", "PATH", "write a page about the run there: best over time, candidates, models, schedule"},
+                {"-o", "OUT", "write the scheduled program there"}},
+      .run = RunTune};
 }
 
 }  // namespace tilewright

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <utility>
@@ -39,14 +40,14 @@ class Local : public Runner {
   Local(Target target, RunnerOptions options, RunFolder folder, MachineLock lock, std::string function,
         std::vector<TensorSpec> params, const std::string& compile_worker, const std::string& measuring_worker)
       : target_(std::move(target)),
-        options_(options),
+        options_(std::move(options)),
         folder_(std::move(folder)),
         lock_(std::move(lock)),
         function_(std::move(function)),
         params_(std::move(params)),
         compilers_(compile_worker, {MemoryFlag(Bytes() * 12)}, options.compile_workers),
         // Up to 32 rotating sets, and those of at least the caches' size.
-        measurer_(measuring_worker, {MemoryFlag(Bytes() * 40)}, 1) {}
+        measurer_(measuring_worker, MeasurerFlags(), 1) {}
 
   absl::Status ComputeReference(const Module& program) {
     CompileRequest request = RequestFor(program);
@@ -89,6 +90,11 @@ class Local : public Runner {
     return bytes;
   }
   std::string MemoryFlag(int64_t bytes) const { return absl::StrCat("--memory-bytes=", options_.memory_bytes + bytes); }
+  std::vector<std::string> MeasurerFlags() const {
+    std::vector<std::string> flags = {MemoryFlag(Bytes() * 40)};
+    for (const std::string& library : options_.libraries) flags.push_back("--library=" + library);
+    return flags;
+  }
   std::string LibraryPath(uint64_t hash) const { return absl::StrCat(folder_.path(), "/", absl::Hex(hash), ".so"); }
 
   CompileRequest RequestFor(const Module& module) const {
@@ -332,6 +338,12 @@ absl::StatusOr<std::unique_ptr<Runner>> LocalRunner::Start(const Module& program
   if (const size_t cpus = runtime::AffinityCpus().size(); static_cast<size_t>(complete.threads) > cpus) {
     return absl::FailedPreconditionError(absl::StrCat("candidates are to use ", complete.threads,
                                                       " threads, and workers that start here may use ", cpus, " CPUs"));
+  }
+  // The library that a worker opens is the one that the caller means, whatever its folder.
+  for (std::string& library : complete.libraries) {
+    const std::filesystem::path path = std::filesystem::absolute(library);
+    if (!std::filesystem::exists(path)) return absl::NotFoundError(absl::StrCat("there is no library ", library));
+    library = path;
   }
   if (complete.compile_workers <= 0) complete.compile_workers = target.cores;
   auto runner = std::make_unique<Local>(target, complete, *std::move(folder), *std::move(lock), main->name,

@@ -65,6 +65,8 @@ struct RunnerOptions {
   double compile_timeout = 30, run_timeout = 10;  // seconds per candidate
   double reference_timeout = 300;
   int64_t memory_bytes = int64_t{4} << 30;  // of each worker, beyond what the program's own tensors take
+  // Shared libraries of functions that candidates call by name, of intrinsics for example.
+  std::vector<std::string> libraries = {};
 };
 
 struct RunOptions {

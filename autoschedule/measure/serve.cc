@@ -1,5 +1,6 @@
 #include "autoschedule/measure/serve.h"
 
+#include <dlfcn.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -8,11 +9,13 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <string_view>
 #include <thread>
 
 namespace tilewright {
 namespace {
+
+constexpr std::string_view kMemory = "--memory-bytes=", kLibrary = "--library=";
 
 void LimitMemory([[maybe_unused]] rlim_t bytes) {
 #if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
@@ -45,13 +48,17 @@ bool WriteAll(int fd, const std::string& text) {
 }  // namespace
 
 int ServeLines(int argc, char** argv, const std::function<std::string(const std::string& request)>& answer) {
-  constexpr char kMemory[] = "--memory-bytes=";
   for (int i = 1; i < argc; ++i) {
-    if (std::strncmp(argv[i], kMemory, sizeof kMemory - 1) != 0) {
+    const std::string_view flag = argv[i];
+    if (flag.starts_with(kMemory)) {
+      LimitMemory(static_cast<rlim_t>(std::strtoull(argv[i] + kMemory.size(), nullptr, 10)));
+    } else if (!flag.starts_with(kLibrary)) {
       std::fprintf(stderr, "unknown flag %s\n", argv[i]);
       return 2;
+    } else if (dlopen(argv[i] + kLibrary.size(), RTLD_NOW | RTLD_GLOBAL) == nullptr) {
+      std::fprintf(stderr, "%s\n", dlerror());
+      return 2;
     }
-    LimitMemory(static_cast<rlim_t>(std::strtoull(argv[i] + sizeof kMemory - 1, nullptr, 10)));
   }
   const rlimit no_core = {0, 0};
   setrlimit(RLIMIT_CORE, &no_core);

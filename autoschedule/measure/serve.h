@@ -4,8 +4,9 @@
 //     return ServeLines(argc, argv, [](const std::string& request) { return Answer(request); });
 //   }
 //
-// Flags: --memory-bytes=N, a limit of the address space. What the code that is run writes to standard output goes to
-// standard error instead. When the other side is gone the worker ends, also in the middle of a request.
+// Flags: --memory-bytes=N, a limit of the address space; --library=PATH, a shared library whose functions what is run
+// may call. What the code that is run writes to standard output goes to standard error instead. When the other side is
+// gone the worker ends, also in the middle of a request.
 #pragma once
 
 #include <functional>

@@ -1,0 +1,15 @@
+#include "autoschedule/normal_form.h"
+
+#include "autoschedule/inline_rule.h"
+#include "autoschedule/product_form.h"
+#include "autoschedule/split_iterators.h"
+
+namespace tilewright {
+
+void BringIntoNormalForm(Schedule& sch, const std::string& function, const Target& target) {
+  InlineElementwise(sch, function);
+  SplitIterators(sch, function);
+  FormProducts(sch, function, target);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,19 @@
+// The form in which rules and tensor intrinsics look at the blocks of a function: what users write in many ways is
+// written in one.
+//
+//   elementwise blocks are computed where they are used          inline_rule.h
+//   iterators that a block divides are two iterators             split_iterators.h
+//   what is added to an array that is there is a sum first,
+//   and sums of products multiply two operands                   product_form.h
+#pragma once
+
+#include <string>
+
+#include "ir/target.h"
+#include "schedule/schedule.h"
+
+namespace tilewright {
+
+void BringIntoNormalForm(Schedule& sch, const std::string& function, const Target& target);
+
+}  // namespace tilewright
