@@ -7,16 +7,11 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "autoschedule/auto_schedule.h"
-#include "autoschedule/database/apply_best.h"
-#include "autoschedule/tune.h"
+#include "bench/choose_schedule.h"
 #include "bench/program.h"
 #include "bench/tensor_sets.h"
-#include "codegen/llvm/abi_type.h"
 #include "codegen/llvm/jit.h"
-#include "codegen/runtime/available_cpus.h"
 #include "codegen/runtime/thread_pool.h"
-#include "codegen/runtime/timer.h"
 #include "intrin/registry.h"
 #include "ir/target.h"
 #include "verify/verify.h"
@@ -85,43 +80,12 @@ absl::StatusOr<std::vector<Tensor>> PrepareConstants(const CompiledModule& code,
   for (size_t i = 0; i < constants.size(); ++i) {
     by_name.emplace(original->params[i + 1].buffer->name, std::move(constants[i]));
   }
-  if (const Function prepack = module.Find("main_prepack")) {
-    std::vector<TwTensor*> args;
-    for (const Param& param : prepack->params) {
-      const std::string& name = param.buffer->name;
-      if (!by_name.contains(name)) {
-        std::optional<Tensor> packed = Tensor::Allocate(AbiType(param.buffer->dtype), ConstantShape(param.buffer));
-        if (!packed) return absl::ResourceExhaustedError("not enough memory for the packed constants");
-        by_name.emplace(name, *std::move(packed));
-      }
-      args.push_back(by_name.at(name).abi());
-    }
-    if (absl::Status status = code.Run("main_prepack", args); !status.ok()) return status;
-  }
+  if (absl::Status status = PackConstants(code, module, by_name); !status.ok()) return status;
   std::vector<Tensor> taken;
   const auto& params = module.Find("main")->params;
   for (size_t i = 1; i + 1 < params.size(); ++i) taken.push_back(std::move(by_name.at(params[i].buffer->name)));
   return taken;
 }
-
-// Lets this thread run on all CPUs while it lives: processes that it starts then may use them too.
-class OnAllCpus {
- public:
-  explicit OnAllCpus(const std::vector<int>& cpus) : before_(runtime::AffinityCpus()) { runtime::SetAffinity(cpus); }
-  ~OnAllCpus() { runtime::SetAffinity(before_); }
-  OnAllCpus(const OnAllCpus&) = delete;
-  OnAllCpus& operator=(const OnAllCpus&) = delete;
-
- private:
-  const std::vector<int> before_;
-};
-
-// A schedule's program, and what it took to find it.
-struct Tuned {
-  Module module;
-  double seconds = 0;
-  int64_t trials = 0;
-};
 
 class Tilewright : public Implementation {
  public:
@@ -136,7 +100,8 @@ class Tilewright : public Implementation {
     Target target = HostTarget();
     target.cores = settings.num_threads;
     IntrinRegistry intrins = IntrinRegistry::Builtin();
-    const absl::StatusOr<Tuned> tuned = ChooseSchedule(Module(program.function), target, &intrins, settings);
+    const absl::StatusOr<Tuned> tuned =
+        ChooseSchedule(Module(program.function), target, &intrins, tuning_, settings.cpus);
     if (!tuned.ok()) return tuned.status();
     const Module& result = tuned->module;
     for (const Function& function : result.functions()) {
@@ -163,32 +128,6 @@ class Tilewright : public Implementation {
   }
 
  private:
-  absl::StatusOr<Tuned> ChooseSchedule(const Module& module, const Target& target, IntrinRegistry* intrins,
-                                       const RunSettings& settings) const {
-    std::optional<Database> database;
-    if (!tuning_.database.empty()) {
-      auto opened = Database::Open(tuning_.database);
-      if (!opened.ok()) return opened.status();
-      database.emplace(*std::move(opened));
-    }
-    if (tuning_.seconds > 0) {
-      const OnAllCpus all(settings.cpus);
-      const int64_t start = runtime::NowNanoseconds();
-      auto result =
-          Tune(module, target, intrins,
-               {.seconds = tuning_.seconds, .seed = tuning_.seed, .database = database ? &*database : nullptr});
-      if (!result.ok()) return result.status();
-      return Tuned{result->schedule.module(), static_cast<double>(runtime::NowNanoseconds() - start) * 1e-9,
-                   result->statistics.measured};
-    }
-    if (database) {
-      const auto best = ApplyBest(module, target, *database, intrins);
-      if (best.ok()) return Tuned{best->module()};
-      if (!absl::IsNotFound(best.status())) return best.status();
-    }
-    return Tuned{AutoSchedule(module, target, intrins).schedule.module()};
-  }
-
   const TuningSettings tuning_;
 };
 

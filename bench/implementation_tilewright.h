@@ -5,19 +5,12 @@
 #ifndef TILEWRIGHT_BENCH_IMPLEMENTATION_TILEWRIGHT_H_
 #define TILEWRIGHT_BENCH_IMPLEMENTATION_TILEWRIGHT_H_
 
-#include <cstdint>
 #include <memory>
-#include <string>
 
+#include "bench/choose_schedule.h"
 #include "bench/implementation.h"
 
 namespace tilewright::bench {
-
-struct TuningSettings {
-  double seconds = 0;    // per workload; 0: no tuning
-  std::string database;  // path; empty: none. Made where there is none when something is tuned.
-  uint64_t seed = 0;
-};
 
 std::unique_ptr<Implementation> MakeTilewright(TuningSettings tuning);
 

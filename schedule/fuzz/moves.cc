@@ -223,6 +223,9 @@ constexpr Move kMoves[] = {
     {"pad_einsum", [](Drawer& d) { return PadEinsum(d, "pad_einsum"); }},
     {"pad_einsum_in_place", [](Drawer& d) { return PadEinsum(d, "pad_einsum_in_place"); }, "matmul"},
     {"decompose_padding", [](Drawer& d) { return d.Try("decompose_padding", {d.block(), d.AnyLoop()}); }},
+    {"cache_factors",
+     [](Drawer& d) { return d.Try("cache_factors", {d.block(), Value::List{static_cast<int64_t>(0)}}); }},
+    {"decompose_accumulation", [](Drawer& d) { return d.Try("decompose_accumulation", {d.block()}); }},
     {"skip_zero_terms", [](Drawer& d) { return d.Try("skip_zero_terms", {d.block()}); }, "transposed conv"},
     {"storage_align", [](Drawer& d) { return d.Try("storage_align", {d.block(), 0, Small(d), d.Factor(), Small(d)}); }},
     // A wider type: no value changes.

@@ -1,0 +1,43 @@
+// The schedule that a benchmark runs: the best that tuning finds in the time it gets, records of the database included;
+// without time the best record of the database as it is, and without one what the rules of autoschedule/ decide.
+#ifndef TILEWRIGHT_BENCH_CHOOSE_SCHEDULE_H_
+#define TILEWRIGHT_BENCH_CHOOSE_SCHEDULE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/llvm/jit.h"
+#include "codegen/runtime/tensor.h"
+#include "intrin/registry.h"
+#include "ir/function.h"
+#include "ir/target.h"
+
+namespace tilewright::bench {
+
+struct TuningSettings {
+  double seconds = 0;    // per workload; 0: no tuning
+  std::string database;  // path; empty: none. Made where there is none when something is tuned.
+  uint64_t seed = 0;
+};
+
+// A scheduled program, and what it took to find the schedule.
+struct Tuned {
+  Module module;
+  double seconds = 0;
+  int64_t trials = 0;
+};
+
+// Candidates are measured on `cpus`, whatever the calling thread is bound to.
+absl::StatusOr<Tuned> ChooseSchedule(const Module& module, const Target& target, IntrinRegistry* intrins,
+                                     const TuningSettings& tuning, const std::vector<int>& cpus);
+
+// Runs main_prepack where the scheduled module has one, on the tensors of these names; what it writes is added.
+absl::Status PackConstants(const CompiledModule& code, const Module& module,
+                           std::map<std::string, runtime::Tensor>& by_name);
+
+}  // namespace tilewright::bench
+
+#endif  // TILEWRIGHT_BENCH_CHOOSE_SCHEDULE_H_

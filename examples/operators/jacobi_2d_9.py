@@ -1,0 +1,9 @@
+# Nine points of a plane, the corners with a weight of their own.
+@T.prim_func
+def main(A: T.Buffer((258, 514), "float32"), B: T.Buffer((258, 514), "float32")):
+    for i, j in T.grid(256, 512):
+        with T.block("sweep"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi + 1, vj + 1] = T.float32(0.2) * A[vi + 1, vj + 1] + T.float32(0.15) * (
+                A[vi, vj + 1] + A[vi + 2, vj + 1] + A[vi + 1, vj] + A[vi + 1, vj + 2]) + T.float32(0.05) * (
+                A[vi, vj] + A[vi, vj + 2] + A[vi + 2, vj] + A[vi + 2, vj + 2])
