@@ -141,5 +141,22 @@ TEST(DecomposeReduction, Refuses) {
       "the condition i_0 * 2 + i_1 + k < 3 of C restricts spatial and reduce iterators together");
 }
 
+TEST(DecomposeReduction, DeclaresWhatTheInitReads) {
+  const Function f = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((4, 16), "float32"), bias: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")):
+          for i, k in T.grid(4, 16):
+              with T.block("C"):
+                  vi, vk = T.axis.remap("SR", [i, k])
+                  with T.init():
+                      C[vi] = bias[vi]
+                  C[vi] = C[vi] + A[vi, vk])");
+  const auto result = DecomposeReduction(f, BlockNamed(f, "C"), LoopsOf(f, "C")[1]);
+  ASSERT_TRUE(result.ok());
+  ASSERT_EQ(FindBlock(result->function, result->init_block)->block->reads.size(), 1u);
+  EXPECT_EQ(FindBlock(result->function, result->init_block)->block->reads[0].buffer->name, "bias");
+  ExpectEquivalent(f, result->function);
+}
+
 }  // namespace
 }  // namespace tilewright

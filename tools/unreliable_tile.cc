@@ -1,5 +1,5 @@
-// What a user's intrinsic calls in tune_robustness_test: a product of tiles that now and then crashes, hangs or wants all
-// memory, and that writes down when it ran.
+// What a user's intrinsic calls in tune_robustness_test: a product of tiles that now and then crashes, hangs or wants
+// all memory, and that writes down when it ran.
 //
 // TILE_LOG names a file of zeros of the size of TileLog, which all processes that load this library share.
 #include "tools/unreliable_tile.h"
