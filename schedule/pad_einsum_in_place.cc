@@ -48,16 +48,25 @@ class EinsumPadder {
   Padding plan_;
 };
 
+Expr WithoutCasts(Expr e) {
+  while (const auto* cast_node = dyn_cast<CastNode>(e)) e = cast_node->value;
+  return e;
+}
+
+// An element of a buffer, a constant, or a product of such: zero where an element that it is made of is padding.
+bool IsProductOfElements(const Expr& e) {
+  const Expr value = WithoutCasts(e);
+  const auto* product = dyn_cast<BinaryNode>(value);
+  if (product == nullptr) return isa<LoadNode>(value) || isa<IntImmNode>(value) || isa<FloatImmNode>(value);
+  return product->op == BinaryOp::kMul && IsProductOfElements(product->a) && IsProductOfElements(product->b);
+}
+
 bool IsSumOfProducts(const BlockNode& block) {
   const auto* store = dyn_cast<StoreNode>(block.body);
   if (store == nullptr || !block.init) return false;
   const auto* add = dyn_cast<BinaryNode>(store->value);
   if (add == nullptr || add->op != BinaryOp::kAdd) return false;
-  auto is_product = [](Expr e) {
-    while (const auto* cast_node = dyn_cast<CastNode>(e)) e = cast_node->value;
-    const auto* product = dyn_cast<BinaryNode>(e);
-    return product != nullptr && product->op == BinaryOp::kMul;
-  };
+  auto is_product = [](const Expr& e) { return isa<BinaryNode>(WithoutCasts(e)) && IsProductOfElements(e); };
   return is_product(add->a) || is_product(add->b);
 }
 
@@ -146,7 +155,7 @@ std::optional<Refusal> EinsumPadder::Plan(const std::vector<int64_t>& padding) {
     refusal.numbers = {std::ssize(padding), std::ssize(block.iter_vars)};
     return refusal;
   }
-  if (!IsSumOfProducts(block)) return No("{block0} does not add a product to its output");
+  if (!IsSumOfProducts(block)) return No("{block0} does not add a product of elements to its output");
   for (size_t i = 0; i < padding.size(); ++i) {
     const IterVar& iter = block.iter_vars[i];
     if (padding[i] <= 0) {

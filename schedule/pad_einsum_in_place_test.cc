@@ -103,7 +103,11 @@ TEST(PadEinsumInPlace, Refuses) {
   EXPECT_EQ(Reason(Program(), {4, 0, 1}), "the padding of the iterator {text0} is {num0}, which is not positive");
   EXPECT_EQ(Reason(Program("C_copy[vi, vj] += A_copy[vi, vk] * B_copy[vk, vj]",
                            "C_copy[vi, vj] += A_copy[vi, vk] + B_copy[vk, vj]")),
-            "{block0} does not add a product to its output");
+            "{block0} does not add a product of elements to its output");
+  // Padding is zero, what is computed of it need not be.
+  EXPECT_EQ(Reason(Program("C_copy[vi, vj] += A_copy[vi, vk] * B_copy[vk, vj]",
+                           "C_copy[vi, vj] += (A_copy[vi, vk] - B_copy[vk, vj]) * B_copy[vk, vj]")),
+            "{block0} does not add a product of elements to its output");
   EXPECT_EQ(Reason(Program("A_copy[vi, vk] * B_copy", "A_copy[13 - vi, vk] * B_copy")),
             "{text0} is not indexed by the iterator {text1} alone, over a whole dimension");
   EXPECT_EQ(Reason(Program("A_copy[vi, vk] * B_copy", "A[vi, vk] * B_copy")),

@@ -326,7 +326,9 @@ void ExprPrinter::AppendOperator(const Expr& a, const Expr& b, const char* symbo
 
 bool ExprPrinter::AppendBitOperator(const CallNode* op, int least, std::string& out) {
   if (!op->dtype().is_integer() || ResultType(ResultRule::kInteger, op->args) != op->dtype()) return false;
-  if (op->op == "bitwise_not" && op->args.size() == 1 && !IsImmediate(op->args[0])) {
+  // The reader computes ~ of a number without a type.
+  const bool untyped = IsImmediate(op->args[0]) && op->args[0].dtype() == DataType::Int(32);
+  if (op->op == "bitwise_not" && op->args.size() == 1 && !untyped) {
     out += "~";
     Append(op->args[0], kUnaryLevel, out);
     return true;

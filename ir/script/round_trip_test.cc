@@ -236,6 +236,8 @@ TEST(RoundTrip, Expressions) {
   EXPECT_EQ(printed("int32 2 * 3 + 4 // 3 - 7 % 4"), "4");
   EXPECT_EQ(printed("int32 (-7) // 2 + (-7) % 2"), "-3");
   EXPECT_EQ(printed("int32 T.Add(2, 3)"), "T.Add(2, 3)");
+  EXPECT_EQ(printed("int64 ~T.int64(5)"), "~T.int64(5)");
+  EXPECT_EQ(printed("int32 T.bitwise_not(5)"), "T.bitwise_not(5)");
   EXPECT_EQ(printed("int32 n - (n - 1) - (n + 2)"), "n - (n - 1) - (n + 2)");
   EXPECT_EQ(printed("int32 (n + 1) * 2 // n % 3"), "(n + 1) * 2 // n % 3");
   EXPECT_EQ(printed("int64 n + m"), "T.Cast(\"int64\", n) + m");
