@@ -114,8 +114,9 @@ std::string Prediction(const char* model, const std::vector<Point>& points) {
   const Axis x(xs.least, xs.most, xs.least > 0), y(ys.least, ys.most, true);
   std::string dots;
   for (const Point& point : points) dots += Dot(PixelX(x, point.x), PixelY(y, point.y));
-  return absl::StrFormat("<p>The %s model, asked before each was measured: rank correlation %.3f over %d candidates.</p>\n",
-                         model, RankCorrelation(predicted, measured), points.size()) +
+  return absl::StrFormat(
+             "<p>The %s model, asked before each was measured: rank correlation %.3f over %d candidates.</p>\n", model,
+             RankCorrelation(predicted, measured), points.size()) +
          Plot("predicted", xs, "ms", ys, dots + "\n");
 }
 

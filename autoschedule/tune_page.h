@@ -22,7 +22,7 @@ struct TuningRun {
   std::vector<TuneMeasurement> measurements;  // in order
   SearchStatistics statistics;
   double best_seconds = 0;
-  double bound_seconds = 0;  // 0: not known
+  double bound_seconds = 0;    // 0: not known
   std::string trace, program;  // of the best schedule
 };
 

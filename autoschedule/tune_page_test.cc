@@ -13,8 +13,10 @@ using ::testing::Not;
 TuningRun SmallRun() {
   TuningRun run{.title = "a<b>.py", .command = "tune a<b>.py", .target = "host"};
   for (int i = 0; i < 4; ++i) {
-    run.measurements.push_back(
-        {.at_seconds = 1.0 + i, .seconds = 1e-3 / (i + 1), .projected = 1.0 / (i + 1), .learned = i == 0 ? std::optional<double>() : i});
+    run.measurements.push_back({.at_seconds = 1.0 + i,
+                                .seconds = 1e-3 / (i + 1),
+                                .projected = 1.0 / (i + 1),
+                                .learned = i == 0 ? std::optional<double>() : i});
   }
   run.measurements.push_back({.at_seconds = 6, .failure = "crash"});
   run.statistics = {.tries = 20, .repeated = 3, .refused = {{"split: no", 2}}, .measured = 5, .failed = {{"crash", 1}}};

@@ -16,9 +16,9 @@
 namespace tilewright::bench {
 
 struct LevelBandwidth {
-  std::string level;           // "L1", "L2", "L3", "memory"
-  int64_t bytes = 0;           // of the level, for all threads together
-  double read_gbs = 0;         // gigabytes (10^9) a second
+  std::string level;    // "L1", "L2", "L3", "memory"
+  int64_t bytes = 0;    // of the level, for all threads together
+  double read_gbs = 0;  // gigabytes (10^9) a second
   double copy_gbs = 0;
 };
 

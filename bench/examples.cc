@@ -99,7 +99,8 @@ absl::StatusOr<std::vector<NDArray>> MakeArrays(const Function& main) {
     std::vector<int64_t> shape;
     for (const Expr& extent : param.buffer->shape) {
       const auto value = AsInt(extent);
-      if (!value) return absl::InvalidArgumentError(absl::StrCat("the shape of ", param.buffer->name, " is not constant"));
+      if (!value)
+        return absl::InvalidArgumentError(absl::StrCat("the shape of ", param.buffer->name, " is not constant"));
       shape.push_back(*value);
     }
     arrays.emplace_back(param.buffer->dtype, std::move(shape));
@@ -135,7 +136,9 @@ class ArraysRunner : public Runner {
  public:
   explicit ArraysRunner(std::vector<NDArray> arrays) : arrays_(std::move(arrays)) {}
   void SpoilOutput(int) override {}
-  absl::Status CopyOutput(int, runtime::Tensor&) override { return absl::UnimplementedError("arrays() has the results"); }
+  absl::Status CopyOutput(int, runtime::Tensor&) override {
+    return absl::UnimplementedError("arrays() has the results");
+  }
   const std::vector<NDArray>& arrays() const { return arrays_; }
 
  protected:
@@ -234,7 +237,8 @@ class ExampleRun {
     if (absl::Status status = (*own)->TryRun(); !status.ok()) return status;
     std::vector<Runner*> runners = {own->get()};
     std::vector<std::unique_ptr<CRunner>> c;
-    if (const std::string source = std::filesystem::path(path).replace_extension(".c"); std::filesystem::exists(source)) {
+    if (const std::string source = std::filesystem::path(path).replace_extension(".c");
+        std::filesystem::exists(source)) {
       for (const char* flags : {"", kFastMath}) {
         auto code = PlainC::Compile(source, absl::StrCat(absl::GetFlag(FLAGS_cc), " ", kPlainCFlags, " ", flags));
         if (!code.ok()) return code.status();

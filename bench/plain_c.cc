@@ -41,9 +41,8 @@ absl::StatusOr<PlainC> PlainC::Compile(const std::string& path, const std::strin
   if (mkdtemp(folder.data()) == nullptr) return absl::InternalError("cannot make a folder for what C becomes");
   const std::string library = absl::StrCat(folder, "/", name, ".so");
   std::string output;
-  const bool compiled = RunCommand(absl::StrCat(compiler, " -shared -fPIC -o ", Quoted(library), " ",
-                                                Quoted(path), " -lm"),
-                                   &output);
+  const bool compiled =
+      RunCommand(absl::StrCat(compiler, " -shared -fPIC -o ", Quoted(library), " ", Quoted(path), " -lm"), &output);
   void* handle = compiled ? dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);  // an open library needs no file

@@ -1,9 +1,8 @@
 // Plain loops in C, compiled by the system's compiler and run on our own threads: what a program would take without
 // any of our work.
 //
-//   // jacobi.c: the iterations [begin, end) of the outermost loop, and how many it has; then main's parameters in order
-//   const long jacobi_iterations = 400;
-//   void jacobi(long begin, long end, const float *a, float *b) { ... }
+//   // jacobi.c: the iterations [begin, end) of the outermost loop, and how many it has; then main's parameters in
+//   order const long jacobi_iterations = 400; void jacobi(long begin, long end, const float *a, float *b) { ... }
 //
 //   absl::StatusOr<PlainC> code = PlainC::Compile("jacobi.c", "clang-19 -O3 -march=native");
 //   code->Run(pool, {a.data(), b.data()});

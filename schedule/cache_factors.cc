@@ -67,8 +67,9 @@ Outcome<CacheFactorsResult> CacheFactors(const Function& function, uint32_t bloc
   for (int64_t position : positions) {
     const auto count = static_cast<int64_t>(factors.size());
     if (position < 0 || position >= count || chosen[static_cast<size_t>(position)]) {
-      return Refusal{kName, "{num0} names no factor of {block0}, or one twice; it has {num1}", {block_id}, {}, {},
-                     {position, count}};
+      return Refusal{kName,      "{num0} names no factor of {block0}, or one twice; it has {num1}",
+                     {block_id}, {},
+                     {},         {position, count}};
     }
     chosen[static_cast<size_t>(position)] = true;
     cached.push_back(factors[static_cast<size_t>(position)]);
@@ -113,8 +114,8 @@ Outcome<CacheFactorsResult> CacheFactors(const Function& function, uint32_t bloc
   const StmtNode* nest = OutermostOwnLoop(*path);
   const Stmt rest =
       ReplaceStmt(Stmt(nest), realize, Realize(realize->bindings, realize->predicate, Block(std::move(fields))));
-  result.function = WithScopeBody(function, scope, ReplaceStmt(scope.body, nest, Sequence({ahead, rest})), {cache},
-                                  next_id);
+  result.function =
+      WithScopeBody(function, scope, ReplaceStmt(scope.body, nest, Sequence({ahead, rest})), {cache}, next_id);
   return result;
 }
 

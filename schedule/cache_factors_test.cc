@@ -61,7 +61,8 @@ TEST(CacheFactors, RefusesWhatAreNoFactors) {
   EXPECT_EQ(Refused(kBilinear, {int64_t{3}}), "cache_factors: 3 names no factor of block Y, or one twice; it has 3");
   EXPECT_EQ(Refused(kBilinear, {int64_t{1}, int64_t{1}}),
             "cache_factors: 1 names no factor of block Y, or one twice; it has 3");
-  EXPECT_EQ(Refused(kBilinear, {}), "cache_factors: some of the factors of block Y are to be cached, not none and not all");
+  EXPECT_EQ(Refused(kBilinear, {}),
+            "cache_factors: some of the factors of block Y are to be cached, not none and not all");
   EXPECT_EQ(Refused(kBilinear, {int64_t{0}, int64_t{1}, int64_t{2}}),
             "cache_factors: some of the factors of block Y are to be cached, not none and not all");
 }

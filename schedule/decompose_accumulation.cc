@@ -79,9 +79,10 @@ Outcome<DecomposeAccumulationResult> DecomposeAccumulation(const Function& funct
   const StoreNode& store = *form->store;
   const std::optional<std::vector<IterVar>> at = StoredAt(block, store);
   if (!at) {
-    return Refusal{kName,
-                   "{block0} does not store at its spatial iterators, each one index and from 0, and add up along others",
-                   {block_id}};
+    return Refusal{
+        kName,
+        "{block0} does not store at its spatial iterators, each one index and from 0, and add up along others",
+        {block_id}};
   }
 
   std::vector<Expr> shape;

@@ -30,8 +30,8 @@
 namespace tilewright {
 namespace {
 
-using ::testing::HasSubstr;
 using std::chrono::milliseconds;
+using ::testing::HasSubstr;
 
 std::string tilewright_path, library_path;
 int kills = 5;
@@ -190,8 +190,8 @@ TEST(Tuner, IsKilledAndLosesNothing) {
   std::set<std::string> committed;
   int with_records = 0;
   for (int round = 0; round < kills; ++round) {
-    const Tuner tuner = Start("killed", {"tune", program, "--seconds=600", "--seed=" + std::to_string(round),
-                                         "--db=" + database});
+    const Tuner tuner =
+        Start("killed", {"tune", program, "--seconds=600", "--seed=" + std::to_string(round), "--db=" + database});
     // At some instant: before the database is there, while candidates are compiled, measured, or written down. What
     // another process can read has been committed.
     const size_t before = committed.size();
