@@ -138,6 +138,31 @@ std::optional<Refusal> WhyNotNextToEachOther(const Nests& nests) {
   return std::nullopt;
 }
 
+// A loop of the chain whose iterations run the same instances of the block more than once: fewer values of iterators
+// come from it, or from it and others of the chain together, than it has iterations. Null when there is none.
+const ForNode* RepeatingLoop(const BlockRealizeNode& realize, const std::vector<const ForNode*>& chain) {
+  const auto in_chain = [&](const VarNode* var) {
+    return std::any_of(chain.begin(), chain.end(), [&](const ForNode* loop) { return loop->var.get() == var; });
+  };
+  std::vector<const ForNode*> left;  // those that are not bound to an iterator of their own, or of their own and others
+  for (const ForNode* loop : chain) {
+    const bool distinct = std::any_of(realize.bindings.begin(), realize.bindings.end(), [&](const Expr& binding) {
+      if (binding.get() == loop->var.get()) return true;
+      return UsesVar(binding, loop->var) && UsesVar(binding, [&](const VarNode* var) { return !in_chain(var); });
+    });
+    if (!IsInt(loop->extent, 1) && !distinct) left.push_back(loop);
+  }
+  if (left.empty()) return nullptr;
+  int64_t iterations = 1, values = 1;
+  for (const ForNode* loop : left) iterations *= AsInt(loop->extent).value_or(0);
+  for (size_t i = 0; i < realize.bindings.size(); ++i) {
+    const bool made_of_left = std::any_of(left.begin(), left.end(),
+                                          [&](const ForNode* loop) { return UsesVar(realize.bindings[i], loop->var); });
+    if (made_of_left) values *= AsInt(realize.block->iter_vars[i].domain.extent).value_or(0);
+  }
+  return iterations == 0 || values < iterations ? left[0] : nullptr;
+}
+
 // A reduction has its result behind its loops, not in them.
 std::optional<Refusal> WhyNotFinal(const Nests& nests) {
   for (size_t first = 0; first < nests.chains.size(); ++first) {
@@ -149,10 +174,16 @@ std::optional<Refusal> WhyNotFinal(const Nests& nests) {
           if (!IsInt(loop->extent, 1) && UsesVar(producer->bindings[i], loop->var)) carrier = loop;
         }
       }
-      if (carrier == nullptr) continue;
+      const ForNode* repeats = carrier == nullptr ? RepeatingLoop(*producer, nests.chains[first]) : nullptr;
+      if (carrier == nullptr && repeats == nullptr) continue;
       for (size_t later = first + 1; later < nests.chains.size(); ++later) {
         for (const BlockRealizeNode* consumer : BlocksBelow(nests.place->stmts[nests.positions[later]])) {
           if (!Conflict(*producer->block, *consumer->block)) continue;
+          if (repeats != nullptr) {
+            return Refusal{kName,
+                           "{loop0} repeats instances of {block1}, which would fall between those of {block2}",
+                           {repeats->id, producer->block->id, consumer->block->id}};
+          }
           return Refusal{kName,
                          "{loop0} carries the reduction of {block1}, whose result {block2} uses",
                          {carrier->id, producer->block->id, consumer->block->id}};

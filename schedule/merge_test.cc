@@ -133,5 +133,22 @@ TEST(Merge, RefusesTheLoopOfAReductionWithWhatUsesItsResult) {
   EXPECT_EQ(ReasonOf(Merge(f, {LoopsOf(f, "S")[0], LoopsOf(f, "B")[0]}), f), "accepted");
 }
 
+TEST(Merge, RefusesWhatRunsAgainBetweenItsUses) {
+  const Function f = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((4, 6), "float32"), B: T.Buffer((4,), "float32")):
+          for f in range(24):
+              with T.block("init"):
+                  vi = T.axis.spatial(4, f // 6)
+                  B[vi] = T.float32(0)
+          for g in range(24):
+              with T.block("update"):
+                  vi = T.axis.spatial(4, g // 6)
+                  vk = T.axis.reduce(6, g % 6)
+                  B[vi] = B[vi] + A[vi, vk])");
+  EXPECT_EQ(ReasonOf(Merge(f, {LoopsOf(f, "init")[0], LoopsOf(f, "update")[0]}), f),
+            "f repeats instances of init, which would fall between those of update");
+}
+
 }  // namespace
 }  // namespace tilewright

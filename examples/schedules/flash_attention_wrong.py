@@ -1,2 +1,2 @@
-# The sums of a query are final when its block has run: the division cannot go before it.
+# The result of the function cannot become a part of the loop over queries that makes its sums.
 sch.compute_at("O", sch.get_loops("online")[0])

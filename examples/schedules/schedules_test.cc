@@ -29,10 +29,17 @@ struct Example {
 };
 
 constexpr Example kExamples[] = {
-    {"goto_matmul", "x86-znver4", 0, ""},  {"implicit_convolution", "x86-znver4", 0, ""},
-    {"shared_matmul", "cuda-sm80", 0, ""}, {"wmma_matmul", "cuda-sm80", 0, ""},
-    {"split_k", "x86-znver4", 0, ""},      {"two_stage_softmax", "x86-znver4", 1e-5, ""},
-    {"winograd", "x86-znver4", 0, ""},     {"flash_attention", "x86-znver4", 1e-5, ""},
+    {"goto_matmul", "x86-znver4", 0,
+     "parallel: the iterator vk of block C, which depends on loop k_0, is reduce, not spatial"},
+    {"implicit_convolution", "x86-znver4", 0, "mixes iterators of block Y of different kinds"},
+    {"shared_matmul", "cuda-sm80", 0,
+     "races: iterations of the threadIdx.y loop i_1 may touch the same element at the same time"},
+    {"wmma_matmul", "cuda-sm80", 0, "buffer C is in the scope global, described is wmma.accumulator"},
+    {"split_k", "x86-znver4", 0, "the iterator vk of block C, which depends on loop k_0, is reduce, not spatial"},
+    {"two_stage_softmax", "x86-znver4", 1e-5,
+     "loop k carries the reduction of block M, whose values are not final in it"},
+    {"winograd", "x86-znver4", 0, "loop c carries the reduction of block M, whose values are not final in it"},
+    {"flash_attention", "x86-znver4", 1e-5, "block O writes a buffer that outlives its scope"},
 };
 
 // Winograd's transforms for tiles of 2 x 2 outputs and windows of 3 x 3.
