@@ -393,6 +393,19 @@ def main(A: T.Buffer((4,), "int8"), C: T.Buffer((3,), "int32")):
   EXPECT_THAT(body, HasSubstr("C[2] = T.dot_add(C[2], R[8:12], A[0:4])"));
 }
 
+TEST(Vectorize, LeavesLoopsOverVectorsThatLieApart) {
+  const std::string body = Body(VectorizeLoops(Opaque(R"(
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), B: T.Buffer((64,), "float32")):
+    for i in T.vectorized(4):
+        for j in T.vectorized(4):
+            B[i * 8 + j] = A[i * 4 + j]
+)"),
+                                               512));
+  EXPECT_THAT(body, HasSubstr("for i in range(4):"));
+  EXPECT_THAT(body, HasSubstr("B[i * 8:i * 8 + 4] = A[i * 4:i * 4 + 4]"));
+}
+
 TEST(HoistConditions, DecidesOnce) {
   const std::string body = Body(HoistConditions(Opaque(R"(
 @T.prim_func

@@ -77,15 +77,21 @@ class LaneExpander : public Mutator {
   }
   Expr MutateBroadcast(const BroadcastNode*, const Expr& self) override { return Unsupported(self); }
   Expr MutateShuffle(const ShuffleNode*, const Expr& self) override { return Unsupported(self); }
-  Expr MutateBinary(const BinaryNode* op, const Expr&) override {
-    return MakeBinary(op->op, Vector(op->a), Vector(op->b));
+  // Once a part has no vector form nothing is built of the parts any more: their lanes differ.
+  Expr MutateBinary(const BinaryNode* op, const Expr& self) override {
+    Expr a = Vector(op->a), b = Vector(op->b);
+    return ok_ ? MakeBinary(op->op, std::move(a), std::move(b)) : self;
   }
   Expr MutateNot(const NotNode* op, const Expr&) override { return Not(Vector(op->a)); }
-  Expr MutateCast(const CastNode* op, const Expr&) override { return CastTo(Widened(op->dtype()), Vector(op->value)); }
+  Expr MutateCast(const CastNode* op, const Expr& self) override {
+    Expr value = Vector(op->value);
+    return ok_ ? CastTo(Widened(op->dtype()), std::move(value)) : self;
+  }
   Expr MutateSelect(const SelectNode* op, const Expr& self) override {
     if (!op->dtype().is_scalar()) return Unsupported(self);
     Expr condition = Depends(op->condition) ? Vector(op->condition) : op->condition;
-    return Expr(new SelectNode(condition, Vector(op->true_value), Vector(op->false_value)));
+    Expr true_value = Vector(op->true_value), false_value = Vector(op->false_value);
+    return ok_ ? Expr(new SelectNode(condition, std::move(true_value), std::move(false_value))) : self;
   }
   Expr MutateLoad(const LoadNode* op, const Expr&) override {
     if (op->predicate || op->buffer->dtype.lanes() > 1) return Unsupported(Expr(op));
@@ -113,6 +119,7 @@ class LaneExpander : public Mutator {
     if (!lane_by_lane) return Unsupported(self);
     std::vector<Expr> args;
     for (const Expr& arg : op->args) args.push_back(Vector(arg));
+    if (!ok_) return self;
     return Call(Widened(op->dtype()), op->op, std::move(args));
   }
 
@@ -121,8 +128,10 @@ class LaneExpander : public Mutator {
     const bool one_element = !Depends(op->indices[0]);
     if (op->predicate || one_element || op->buffer->dtype.lanes() > 1) return Unsupported(self);
     if (mask_ && !op->value.dtype().is_scalar()) return Unsupported(self);
-    Expr value = Vector(op->value);
-    return Store(op->buffer, std::move(value), {Mutate(op->indices[0])}, mask_);
+    Expr value = Vector(op->value), index = Mutate(op->indices[0]);
+    // Vectors that do not lie next to each other have no common index.
+    if (!ok_ || index.dtype().lanes() != value.dtype().lanes()) return Unsupported(self);
+    return Store(op->buffer, std::move(value), {std::move(index)}, mask_);
   }
   Stmt MutateFor(const ForNode* op, const Stmt& self) override {
     if (Depends(op->min) || Depends(op->extent)) return Unsupported(self);
