@@ -21,6 +21,7 @@ class Checker : public Visitor {
     analyzer_.Bind(op->var, {op->min, op->extent});
     const ForNode* same_threads = ThreadsOf(op->thread_tag);
     if (same_threads != nullptr) {
+      CheckInstancesOfOneThread(*op, same_threads);
       joined_[op->var] = op->min + same_threads->var;
       Visit(op->body);
       joined_.erase(op->var);
@@ -44,6 +45,8 @@ class Checker : public Visitor {
   }
   void VisitBlockRealize(const BlockRealizeNode* op) override {
     Check(*op);
+    const size_t outer_of_threads = of_threads_.size();
+    if (!threads_.empty()) FollowThreads(*op);
     // Inside, the iterators are all that is known of the loops around.
     arith::Domain outer = std::move(loops_);
     loops_.clear();
@@ -54,9 +57,17 @@ class Checker : public Visitor {
       Visit(op->block->body);
     }
     loops_ = std::move(outer);
+    of_threads_.erase(of_threads_.begin() + static_cast<ptrdiff_t>(outer_of_threads), of_threads_.end());
   }
 
  private:
+  // An iterator of a block around whose value depends on the index of a thread.
+  struct OfThread {
+    Var iterator;
+    const ForNode* thread;
+    const BlockNode* block;
+  };
+
   // A loop over threadIdx inside of another of the same tag takes the index of its thread.
   const ForNode* ThreadsOf(const std::string& tag) const {
     if (!tag.starts_with("threadIdx")) return nullptr;
@@ -64,6 +75,42 @@ class Checker : public Visitor {
       if (loop->thread_tag == tag) return loop;
     }
     return nullptr;
+  }
+
+  void FollowThreads(const BlockRealizeNode& realize) {
+    const size_t outer = of_threads_.size();
+    const auto add = [&](size_t i, const ForNode* thread) {
+      of_threads_.push_back({realize.block->iter_vars[i].var, thread, realize.block.get()});
+    };
+    for (size_t i = 0; i < realize.bindings.size(); ++i) {
+      const Expr binding = joined_.empty() ? realize.bindings[i] : Substitute(realize.bindings[i], joined_);
+      for (const ForNode* loop : threads_) {
+        if (loop->thread_tag.starts_with("threadIdx") && UsesVar(binding, loop->var)) add(i, loop);
+      }
+      for (size_t o = 0; o < outer; ++o) {
+        if (UsesVar(binding, of_threads_[o].iterator)) add(i, of_threads_[o].thread);
+      }
+    }
+  }
+
+  // What the loop encloses may use iterators of blocks around that depend on the same thread, or the loop's own
+  // variable, not both: an instance of such a block would run one iteration of the loop only.
+  void CheckInstancesOfOneThread(const ForNode& joined, const ForNode* thread) {
+    for (const OfThread& outer : of_threads_) {
+      if (outer.thread != thread) continue;
+      bool both = false;
+      PreOrder(joined.body, [&](const Stmt& s) {
+        const bool is_step = isa<BlockRealizeNode>(s) || isa<StoreNode>(s);
+        both |= is_step && UsesVar(s, joined.var) && UsesVar(s, outer.iterator);
+        return !is_step && !both;
+      });
+      if (!both) continue;
+      diagnostics.push_back({Verdict::kRefuted, "bindings", joined.id,
+                             "loop " + joined.var.name() + " takes the index of its thread, on which iterator " +
+                                 outer.iterator.name() + " of block " + outer.block->name +
+                                 " depends too, so that each instance of the block runs one of its iterations"});
+      return;
+    }
   }
 
   void Check(const BlockRealizeNode& realize) {
@@ -141,6 +188,7 @@ class Checker : public Visitor {
   arith::Domain loops_;                  // between the scope and here, joined ones left out
   std::vector<const ForNode*> threads_;  // loops around, of all scopes
   VarMap joined_;
+  std::vector<OfThread> of_threads_;
 };
 
 }  // namespace

@@ -10,6 +10,15 @@
 // independent. Bindings of reduce iterators must be quasi-affine and reach each value once (ir/arith/iter_map.h); a
 // spatial iterator may be bound so that instances run again (halos: i * 4 + j with j < 6) when its loops feed no other
 // iterator.
+//
+// A loop over threads inside of another loop over the same ones takes the index of its thread:
+//
+//   for tx in T.thread_binding(8, thread="threadIdx.x"):
+//       with T.block("row"):
+//           vi = T.axis.spatial(8, tx)
+//           for ty in T.thread_binding(4, thread="threadIdx.x"):
+//               with T.block("B"):
+//                   vj = T.axis.spatial(4, ty)       refused when B uses vi too: instance vi of row runs vj = vi alone
 #pragma once
 
 #include "verify/diagnostic.h"

@@ -1,6 +1,7 @@
 #include "verify/region_cover.h"
 
 #include <algorithm>
+#include <map>
 
 #include "ir/analysis.h"
 #include "ir/arith/region.h"
@@ -8,6 +9,7 @@
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
 #include "verify/block_scope.h"
+#include "verify/sure_writes.h"
 
 namespace tilewright {
 namespace {
@@ -30,6 +32,7 @@ arith::Region InLoops(const ScopeChild& child, const BufferRegion& region) {
 class Checker : public Visitor {
  public:
   using Visitor::Visit;
+  explicit Checker(const Function& function) : sure_(function) {}
   void Visit(const Expr&) override {}
   Diagnostics diagnostics;
 
@@ -88,67 +91,89 @@ class Checker : public Visitor {
     for (size_t i = 0; i < common; ++i) {
       analyzer_.Bind(reader.loops[i]->var, {reader.loops[i]->min, reader.loops[i]->extent});
     }
-    auto needed =
-        arith::MayTouch(InLoops(reader, read), LoopsBelow(reader, common), reader.realize->predicate, &analyzer_);
+    const VarMap threads = SameThreads(read.buffer, writers, reader);
+    const auto in_loops = [&](const ScopeChild& child, const BufferRegion& region) {
+      arith::Region result = InLoops(child, region);
+      if (!threads.empty()) result = Substitute(BufferRegion{region.buffer, std::move(result)}, threads).region;
+      return result;
+    };
+    const auto predicate_of = [&](const ScopeChild& child) {
+      const Expr& predicate = child.realize->predicate;
+      return threads.empty() ? predicate : Substitute(predicate, threads);
+    };
+    const arith::Domain below = SureWrites::DomainOf(reader.loops, common, read.buffer);
+    auto needed = arith::MayTouch(in_loops(reader, read), below, predicate_of(reader), &analyzer_);
     if (!needed) return false;
-    AssumeAround(reader.realize->predicate, reader, common);
+    AssumeAround(predicate_of(reader), below);
     std::optional<arith::Region> provided;
     for (const ScopeChild* writer : writers) {
       for (const BufferRegion& write : writer->realize->block->writes) {
         if (!write.buffer.same_as(read.buffer)) continue;
-        auto covered = arith::MustCover(InLoops(*writer, write), LoopsBelow(*writer, common),
-                                        writer->realize->predicate, &analyzer_);
+        const arith::Region region = in_loops(*writer, write);
+        if (!sure_.Runs(writer->loops, common, region, &analyzer_)) return false;
+        auto covered = arith::MustCover(region, SureWrites::DomainOf(writer->loops, common, read.buffer),
+                                        predicate_of(*writer), &analyzer_);
         if (!covered) return false;
-        if (provided && !Touching(*provided, *covered)) return false;
+        if (provided && !Touching(*provided, *covered, &analyzer_)) return false;
         provided = provided ? arith::UnionRegions(*provided, *covered, &analyzer_) : covered;
       }
     }
-    return arith::Covers(*provided, *needed, read.buffer->shape, &analyzer_, &why_);
+    return arith::Covers(*provided, *needed, read.buffer->shape, &analyzer_, &why_) &&
+           std::all_of(writers.begin(), writers.end(),
+                       [&](const ScopeChild* writer) { return WritesSurely(*writer, read.buffer); });
+  }
+
+  bool WritesSurely(const ScopeChild& writer, const Buffer& buffer) {
+    const BlockNode& block = *writer.realize->block;
+    for (const BufferRegion& write : block.writes) {
+      if (!write.buffer.same_as(buffer) || sure_.Of(block, write)) continue;
+      why_ = "block " + block.name + " need not write all of " + Print(write) + ", which it declares";
+      return false;
+    }
+    return true;
+  }
+
+  // Memory of threads: a thread sees what it wrote itself, so that loops over the same threads have the same index.
+  VarMap SameThreads(const Buffer& buffer, const std::vector<const ScopeChild*>& writers, const ScopeChild& reader) {
+    VarMap same;
+    if (buffer->scope.owner() != OwnerLevel::kThread) return same;
+    std::map<std::string, Var> index;
+    const auto add = [&](const ScopeChild& child) {
+      for (const ForNode* loop : child.loops) {
+        if (!loop->thread_tag.starts_with("threadIdx")) continue;
+        const auto [first, is_first] = index.emplace(loop->thread_tag, loop->var);
+        if (is_first) analyzer_.Bind(loop->var, {loop->min, loop->extent});
+        if (!first->second.same_as(loop->var)) same[loop->var] = first->second;
+      }
+    };
+    add(reader);
+    for (const ScopeChild* writer : writers) add(*writer);
+    return same;
   }
 
   // What the reader's condition says of the loops around both.
-  void AssumeAround(const Expr& condition, const ScopeChild& reader, size_t common) {
+  void AssumeAround(const Expr& condition, const arith::Domain& below) {
     const auto* op = dyn_cast<BinaryNode>(condition);
     if (op != nullptr && op->op == BinaryOp::kAnd) {
-      AssumeAround(op->a, reader, common);
-      AssumeAround(op->b, reader, common);
+      AssumeAround(op->a, below);
+      AssumeAround(op->b, below);
       return;
     }
-    for (size_t i = common; i < reader.loops.size(); ++i) {
-      if (UsesVar(condition, reader.loops[i]->var)) return;
+    for (const auto& [loop, range] : below) {
+      if (UsesVar(condition, loop)) return;
     }
     analyzer_.Assume(condition);
   }
-  static arith::Domain LoopsBelow(const ScopeChild& child, size_t common) {
-    arith::Domain domain;
-    for (size_t i = common; i < child.loops.size(); ++i) {
-      domain.push_back({child.loops[i]->var, {child.loops[i]->min, child.loops[i]->extent}});
-    }
-    return domain;
-  }
-
-  // The hull of the boxes is their union: they agree in all dimensions but one, in which they meet or overlap.
-  bool Touching(const arith::Region& a, const arith::Region& b) {
-    int differing = 0;
-    for (size_t d = 0; d < a.size(); ++d) {
-      if (analyzer_.CanProveEqual(a[d].min, b[d].min) && analyzer_.CanProveEqual(a[d].extent, b[d].extent)) continue;
-      ++differing;
-      if (!analyzer_.CanProveLessEqual(a[d].min, b[d].min + b[d].extent) ||
-          !analyzer_.CanProveLessEqual(b[d].min, a[d].min + a[d].extent)) {
-        return false;
-      }
-    }
-    return differing <= 1;
-  }
 
   arith::Analyzer analyzer_;
+  SureWrites sure_;
   std::string why_;
 };
 
 }  // namespace
 
 Diagnostics CheckRegionCover(const Function& function) {
-  Checker checker;
+  Checker checker(function);
   checker.Visit(function->body);
   return std::move(checker.diagnostics);
 }

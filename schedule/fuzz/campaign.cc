@@ -113,7 +113,7 @@ void Campaign::One(uint64_t seed) {
     return;
   }
   const Trace trace = Simplified(drawer.schedule().trace());
-  const Judgement judgement = start.oracle->Judge(after, seed);
+  const Judgement judgement = start.oracle->Judge(drawer.schedule().module(), seed);
   if (!judgement.accepted) {
     ++(judgement.right ? counts_.blunt : counts_.sharp);
     ++(judgement.right ? counts_.blunt_by_check : counts_.sharp_by_check)[judgement.check];
@@ -133,7 +133,7 @@ void Campaign::One(uint64_t seed) {
   }
   for (const std::string& name : primitives) ++counts_.by_primitive[name];
   if (judgement.right) {
-    if (options_.mutate) Mutate(start, after, seed);
+    if (options_.mutate && drawer.schedule().module().functions().size() == 1) Mutate(start, after, seed);
     return;
   }
   ++counts_.mismatched;
@@ -148,7 +148,7 @@ void Campaign::Mutate(const Start& start, const Function& function, uint64_t see
   for (const Mutation& mutation : Mutations()) {
     const std::optional<Function> mutant = mutation.apply(function, random);
     if (!mutant) continue;
-    const Judgement judgement = start.oracle->Judge(*mutant, seed);
+    const Judgement judgement = start.oracle->Judge(Module(*mutant), seed);
     CampaignCounts::Mutants& counts = counts_.by_mutation[mutation.name];
     ++(judgement.right ? counts.right : judgement.accepted ? counts.missed : counts.refused);
     if (judgement.sound() || missed_.size() >= kKeep) continue;
@@ -165,7 +165,7 @@ Trace Campaign::Shrunk(const Start& start, uint64_t seed, const Trace& trace, co
     fewer.instructions.erase(fewer.instructions.begin() + static_cast<ptrdiff_t>(i));
     Schedule schedule(Module{start.program}, {.intrins = &intrins_});
     if (!schedule.Replay(fewer).ok()) continue;
-    const Judgement now = start.oracle->Judge(schedule.module().Main(), seed);
+    const Judgement now = start.oracle->Judge(schedule.module(), seed);
     if (now.accepted == judgement.accepted && now.right == judgement.right && now.check == judgement.check) {
       best = std::move(fewer);
     }
@@ -178,7 +178,7 @@ Finding Campaign::Describe(const Start& start, uint64_t seed, const Trace& trace
   Schedule schedule(Module{start.program}, {.intrins = &intrins_});
   const bool replayed = schedule.Replay(shrunk).ok();
   Judgement last = judgement;
-  if (replayed) last = start.oracle->Judge(schedule.module().Main(), seed);
+  if (replayed) last = start.oracle->Judge(schedule.module(), seed);
   std::string reason = last.right ? "right" : "wrong: " + last.wrong;
   reason += last.accepted ? "; verify accepts it" : "; verify: " + last.check + ": " + last.reason;
   if (!replayed) reason += "; the trace does not replay";

@@ -38,7 +38,7 @@ std::vector<Family> Families() {
       {"matmul",
        {ops::Matmul(6, 8, 12), ops::Matmul(5, 7, 9, integers), testing::Matmul(4, 6, 8),
         ops::TransposeBatchMatmul(1, 4, 2, 3)}},
-      {"matmul with bias", {script(kMatmulBias)}},
+      {"matmul with bias", {script(kMatmulBias), script(kPackedWeights)}},
       {"batch matmul", {ops::BatchMatmul(2, 4, 5, 6), ops::BatchMatmul(3, 4, 4, 4, integers)}},
       {"conv1d", {Convolution({10}, {three}, 3, 1), Convolution({9}, {strided}, 2, 1)}},
       {"conv2d", {Convolution({5, 4}, {three, three}, 2, 1), Convolution({5, 6}, {two, strided}, 2, 1)}},
@@ -55,7 +55,7 @@ std::vector<Family> Families() {
       {"scan", {script(kScan), script(kOpaque)}},
       {"padded", {script(kPaddedConvolution), script(kInPlaceRowSum)}},
       {"stencil", {script(kStencil)}},
-      {"gather", {script(kGather)}},
+      {"gather", {script(kGather), script(kSparseRows)}},
       {"symbolic", {script(kSymbolicChain), ops::Matmul(Var("m"), 6, Var("k"))}},
       {"threads", {script(kThreadedMatmul), script(kThreadedRows), script(kThreadedReverse)}},
   };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "verify/declared_regions.h"
 #include "verify/thread_launch.h"
 
 namespace tilewright::fuzz {
@@ -158,6 +159,18 @@ bool Annotate(Drawer& d) {
   return d.Try("annotate", {d.Coin() ? d.AnyLoop() : Value(d.block()), d.Coin() ? "a" : "b", d.Below(3)});
 }
 
+// What is declared for nothing; most of the time nothing else is hidden.
+bool HideBufferAccess(Drawer& d) {
+  const std::vector<BufferRegion>& reads = d.block_node().reads;
+  if (reads.empty()) return false;
+  return d.AllOrNothing([&] {
+    const bool write = d.Below(8) == 0;
+    return d.Try("unsafe_hide_buffer_access",
+                 {d.block(), write ? "write" : "read", Value::List{write ? 0 : d.Below(std::ssize(reads))}}) &&
+           (d.Below(8) == 0 || CheckDeclaredRegions(d.schedule().module().Main()).empty());
+  });
+}
+
 bool ComputeLocation(Drawer& d) {
   const auto loop = d.schedule().Apply("sample_compute_location", {d.block()});
   return loop.ok() && d.Try("compute_at", {d.block(), (*loop)[0]});
@@ -234,6 +247,12 @@ constexpr Move kMoves[] = {
      [](Drawer& d) {
        return d.Try("annotate_buffer_access", {d.block(), 0, d.Coin() ? "read" : "write", d.WholeDimensions()});
      }},
+    {"unsafe_hide_buffer_access", HideBufferAccess, "gather"},
+    {"hoist_prepack",
+     [](Drawer& d) {
+       return d.Try("hoist_prepack", {d.block()}) || (d.Coin() && d.Try("hoist_prepack", {"B_packed"}));
+     },
+     "matmul with bias"},
     {"annotate", Annotate},
     {"unannotate",
      [](Drawer& d) { return Annotate(d) && d.Try("unannotate", {d.Coin() ? d.AnyLoop() : Value(d.block()), "a"}); }},

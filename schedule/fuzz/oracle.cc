@@ -1,5 +1,7 @@
 #include "schedule/fuzz/oracle.h"
 
+#include <map>
+
 #include "absl/strings/str_cat.h"
 #include "ir/arith/analyzer.h"
 #include "ir/check.h"
@@ -33,6 +35,8 @@ std::vector<interp::Argument> MakeArguments(const Function& function, int64_t si
   return arguments;
 }
 
+const std::string& NameOf(const Param& param) { return param.buffer ? param.buffer->name : param.var.name(); }
+
 std::vector<interp::Argument> Copy(const std::vector<interp::Argument>& arguments, const Function& function) {
   std::vector<interp::Argument> copy = arguments;
   for (size_t i = 0; i < copy.size(); ++i) {
@@ -40,6 +44,35 @@ std::vector<interp::Argument> Copy(const std::vector<interp::Argument>& argument
   }
   return copy;
 }
+
+// Tensors by their names; those that only the new functions have are made, holding nothing.
+class Tensors {
+ public:
+  Tensors(const Function& function, const std::vector<interp::Argument>& arguments) {
+    for (size_t i = 0; i < arguments.size(); ++i) by_name_.emplace(NameOf(function->params[i]), arguments[i]);
+  }
+  absl::Status Run(const Function& function) {
+    const absl::StatusOr<interp::Program> program = interp::Compile(function, interp::CompileOptions::AllChecks());
+    if (!program.ok()) return program.status();
+    std::vector<interp::Argument> arguments;
+    for (const Param& param : function->params) {
+      auto known = by_name_.find(NameOf(param));
+      if (known == by_name_.end()) {
+        std::vector<int64_t> shape;
+        for (const Expr& extent : param.buffer->shape) shape.push_back(AsInt(extent).value_or(0));
+        interp::Argument fresh(NDArray(param.buffer->dtype, std::move(shape)));
+        fresh.uninitialized = true;
+        known = by_name_.emplace(NameOf(param), std::move(fresh)).first;
+      }
+      arguments.push_back(known->second);
+      known->second.uninitialized = false;
+    }
+    return program->Run(arguments);
+  }
+
+ private:
+  std::map<std::string, interp::Argument> by_name_;
+};
 
 }  // namespace
 
@@ -55,11 +88,15 @@ Oracle::Oracle(const Function& before, bool rounds) : before_(before), rounds_(r
   }
 }
 
-std::string Oracle::WhyWrong(const Function& after, const Inputs& inputs) const {
-  const absl::StatusOr<interp::Program> program = interp::Compile(after, interp::CompileOptions::AllChecks());
-  if (!program.ok()) return program.status().ToString();
+std::string Oracle::WhyWrong(const Module& after, const Inputs& inputs) const {
   const std::vector<interp::Argument> actual = Copy(inputs.arguments, before_);
-  if (const absl::Status status = program->Run(actual); !status.ok()) return status.ToString();
+  Tensors tensors(before_, actual);
+  const Function main = after.Main();
+  for (const Function& function : after.functions()) {
+    if (function.same_as(main)) continue;
+    if (const absl::Status status = tensors.Run(function); !status.ok()) return status.ToString();
+  }
+  if (const absl::Status status = tensors.Run(main); !status.ok()) return status.ToString();
   for (size_t i = 0; i < actual.size(); ++i) {
     if (!before_->params[i].buffer || BitEqual(inputs.expected[i].array, actual[i].array)) continue;
     const ArrayError error = MaxError(inputs.expected[i].array, actual[i].array);
@@ -70,15 +107,16 @@ std::string Oracle::WhyWrong(const Function& after, const Inputs& inputs) const 
   return "";
 }
 
-Judgement Oracle::Judge(const Function& after, uint64_t inputs) const {
+Judgement Oracle::Judge(const Module& after, uint64_t inputs) const {
   Judgement judgement;
   judgement.accepted = true;
-  for (const Diagnostic& diagnostic : VerifyProgram(after).diagnostics) {
-    if (diagnostic.verdict != Verdict::kRefuted) continue;
-    judgement.accepted = false;
-    judgement.check = diagnostic.check;
-    judgement.reason = diagnostic.reason;
-    break;
+  for (const Function& function : after.functions()) {
+    for (const Diagnostic& diagnostic : VerifyProgram(function).diagnostics) {
+      if (diagnostic.verdict != Verdict::kRefuted || !judgement.accepted) continue;
+      judgement.accepted = false;
+      judgement.check = diagnostic.check;
+      judgement.reason = diagnostic.reason;
+    }
   }
   // What is not well formed has no meaning.
   judgement.wrong =

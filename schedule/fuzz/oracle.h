@@ -28,14 +28,15 @@ class Oracle {
   // `rounds`: results may differ by rounding.
   Oracle(const Function& before, bool rounds);
 
-  // `inputs`: any number; picks the set.
-  Judgement Judge(const Function& after, uint64_t inputs) const;
+  // `inputs`: any number; picks the set. What main was divided into runs in turn: the function that packs constants,
+  // then main. Parameters of one name are the same tensor.
+  Judgement Judge(const Module& after, uint64_t inputs) const;
 
  private:
   struct Inputs {
     std::vector<interp::Argument> arguments, expected;
   };
-  std::string WhyWrong(const Function& after, const Inputs& inputs) const;
+  std::string WhyWrong(const Module& after, const Inputs& inputs) const;
 
   const Function before_;
   const bool rounds_;

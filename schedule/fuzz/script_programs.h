@@ -80,6 +80,29 @@ def main(A: T.Buffer((4, 6), "float32"), B: T.Buffer((6, 8), "float32"), bias: T
             D[vi, vj] = C[vi, vj] + bias[vi, vj]
 )";
 
+// Constant weights, packed in the program: what hoist_prepack takes out of it.
+inline constexpr const char* kPackedWeights = R"(
+@T.prim_func
+def main(A: T.Buffer((4, 6), "float32"), B: T.Buffer((6, 8), "float32"), bias: T.Buffer((4, 8), "float32"), D: T.Buffer((4, 8), "float32")):
+    T.func_attr({"tilewright.constant_params": [1]})
+    B_packed = T.alloc_buffer((2, 6, 4), "float32")
+    C = T.alloc_buffer((4, 8), "float32")
+    for j, k in T.grid(8, 6):
+        with T.block("B_packed"):
+            vj, vk = T.axis.remap("SS", [j, k])
+            B_packed[vj // 4, vk, vj % 4] = B[vk, vj]
+    for i, j, k in T.grid(4, 8, 6):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B_packed[vj // 4, vk, vj % 4]
+    for i, j in T.grid(4, 8):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = C[vi, vj] + bias[vi, vj]
+)";
+
 // Two values are reduced together.
 inline constexpr const char* kArgMax = R"(
 @T.prim_func
@@ -161,6 +184,25 @@ def main(Table: T.Buffer((16, 4), "float32"), Index: T.Buffer((9,), "uint8"), C:
         with T.block("C"):
             vi, vj = T.axis.remap("SS", [i, j])
             C[vi, vj] = G[vi, vj] + T.float32(1)
+)";
+
+// Rows of a sparse matrix. The blocks declare more than they touch, which may be hidden.
+inline constexpr const char* kSparseRows = R"(
+@T.prim_func
+def main(Data: T.Buffer((16, 4), "float32"), Index: T.Buffer((9,), "uint8"), C: T.Buffer((9, 4), "float32")):
+    S = T.alloc_buffer((9, 4), "float32")
+    for i, j in T.grid(9, 4):
+        with T.block("S"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(Index[0:9], Data[vi, vj])
+            T.writes(S[vi, vj])
+            S[vi, vj] = Data[vi, vj] * T.float32(2)
+    for i, j in T.grid(9, 4):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(S[vi, vj], Data[0:16, vj], Index[vi], Index[0:9])
+            T.writes(C[vi, vj])
+            C[vi, vj] = S[vi, vj] + Data[T.Cast("int32", Index[vi]), vj]
 )";
 
 // A matmul in tiles of threads, with one operand copied into shared memory together.

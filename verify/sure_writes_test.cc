@@ -1,0 +1,199 @@
+// Writers that leave a part of what they declare as it was, and loops that are bound to the same threads.
+#include "verify/sure_writes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/script/parse_or_die.h"
+#include "verify/verify.h"
+
+namespace tilewright {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<std::string> Findings(std::string_view text) {
+  std::vector<std::string> findings;
+  for (const Diagnostic& d : VerifyProgram(ParseFunctionOrDie(text)).diagnostics) {
+    findings.push_back(std::string(d.check) + ": " + d.reason);
+  }
+  return findings;
+}
+
+std::string Replaced(std::string text, const std::string& from, const std::string& to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
+// Too large to enumerate.
+constexpr char kRows[] = R"(
+@T.prim_func
+def main(A: T.Buffer((4096, 512), "float32"), C: T.Buffer((4096, 512), "float32")):
+    B = T.alloc_buffer((4096, 512), "float32")
+    for i in range(4096):
+        with T.block("B"):
+            vi = T.axis.spatial(4096, i)
+            T.reads(A[vi, 0:512])
+            T.writes(B[vi, 0:512])
+            for j in range(512):
+                B[vi, j] = A[vi, j]
+    for i, j in T.grid(4096, 512):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj]
+)";
+constexpr char kNotAll[] =
+    "region cover: block C reads B[vi, vj], which is not all written before: block B need not write all of "
+    "B[vi, 0:512], which it declares";
+
+TEST(SureWrites, AWriterThatLeavesElementsOut) {
+  EXPECT_THAT(Findings(kRows), IsEmpty());
+  EXPECT_THAT(Findings(Replaced(kRows, "range(512)", "range(511)")), ElementsAre(kNotAll));
+  EXPECT_THAT(Findings(Replaced(kRows, "B[vi, j] = A[vi, j]", "if j < vi: B[vi, j] = A[vi, j]")),
+              ElementsAre(kNotAll));
+  EXPECT_THAT(Findings(Replaced(kRows, "B[vi, j] = A[vi, j]", "B[vi, j // 2] = A[vi, j]")), ElementsAre(kNotAll));
+  // All of them written twice.
+  EXPECT_THAT(Findings(Replaced(kRows, "B[vi, j] = A[vi, j]", "B[vi, 511 - (511 - j)] = A[vi, j]")), IsEmpty());
+}
+
+TEST(SureWrites, PiecesSideBySide) {
+  const std::string two = Replaced(kRows, "            for j in range(512):\n                B[vi, j] = A[vi, j]\n",
+                                   "            for j in range(256):\n                B[vi, j] = A[vi, j]\n"
+                                   "            for j in range(256):\n                B[vi, j + 256] = A[vi, j]\n");
+  EXPECT_THAT(Findings(two), IsEmpty());
+  EXPECT_THAT(Findings(Replaced(two, "j + 256] =", "j + 255] =")), ElementsAre(kNotAll));
+}
+
+constexpr char kNested[] = R"(
+@T.prim_func
+def main(A: T.Buffer((4096, 512), "float32"), C: T.Buffer((4096, 512), "float32")):
+    B = T.alloc_buffer((4096, 512), "float32")
+    for i in range(4096):
+        with T.block("B"):
+            vi = T.axis.spatial(4096, i)
+            T.reads(A[vi, 0:512])
+            T.writes(B[vi, 0:512])
+            for j_0, j_1 in T.grid(171, 3):
+                with T.block("B_i"):
+                    vj = T.axis.spatial(512, j_0 * 3 + j_1)
+                    T.where(j_0 * 3 + j_1 < 512)
+                    B[vi, vj] = A[vi, vj]
+    for i, j in T.grid(4096, 512):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj]
+)";
+
+TEST(SureWrites, NestedBlocks) {
+  EXPECT_THAT(Findings(kNested), IsEmpty());
+  EXPECT_THAT(Findings(Replaced(kNested, "< 512)", "< 512 and vi < 4095)")), ElementsAre(kNotAll));
+  EXPECT_THAT(Findings(Replaced(kNested, "T.grid(171, 3)", "T.grid(170, 3)")), ElementsAre(kNotAll));
+}
+
+// Loops that may run no iteration leave out what they enclose.
+TEST(SureWrites, LoopsThatMayBeEmpty) {
+  constexpr char kTriangle[] = R"(
+@T.prim_func
+def main(A: T.Buffer((4096, 512), "float32"), C: T.Buffer((4096,), "float32")):
+    B = T.alloc_buffer((4096,), "float32")
+    for i in range(4096):
+        for j in range(i + 1):
+            with T.block("B"):
+                vi = T.axis.spatial(4096, i)
+                B[vi] = A[vi, 0]
+        with T.block("C"):
+            vi = T.axis.spatial(4096, i)
+            C[vi] = B[vi]
+)";
+  EXPECT_THAT(Findings(kTriangle), IsEmpty());
+  EXPECT_THAT(Findings(Replaced(kTriangle, "i + 1", "i")),
+              ElementsAre("region cover: block C reads B[vi], which is not all written before"));
+}
+
+// Both loops of the copy take the index of the thread: only its diagonal is copied.
+constexpr char kDiagonal[] = R"(
+@T.prim_func
+def main(A: T.Buffer((64, 4, 4), "float32"), C: T.Buffer((64, 4, 4), "float32")):
+    S = T.alloc_buffer((64, 4, 4), "float32", scope="shared")
+    for b in range(64):
+        for i in T.thread_binding(4, thread="threadIdx.x"):
+            with T.block("S"):
+                v, vi = T.axis.remap("SS", [b, i])
+                T.reads(A[v, vi, 0:4])
+                T.writes(S[v, vi, 0:4])
+                for j in T.thread_binding(4, thread="threadIdx.x"):
+                    with T.block("S_i"):
+                        vj = T.axis.spatial(4, j)
+                        S[v, vi, vj] = A[v, vi, vj]
+    for b, i, j in T.grid(64, 4, 4):
+        with T.block("C"):
+            v, vi, vj = T.axis.remap("SSS", [b, i, j])
+            C[v, vi, vj] = S[v, vi, vj]
+)";
+constexpr char kOneIteration[] =
+    "bindings: loop j takes the index of its thread, on which iterator vi of block S depends too, so that each instance "
+    "of the block runs one of its iterations";
+
+TEST(SureWrites, NestedLoopsOverTheSameThread) {
+  EXPECT_THAT(Findings(kDiagonal), testing::Contains(kOneIteration));
+  EXPECT_THAT(Findings(Replaced(kDiagonal, "for j in T.thread_binding(4, thread=\"threadIdx.x\")", "for j in range(4)")),
+              IsEmpty());
+  EXPECT_THAT(Findings(Replaced(kDiagonal, "for j in T.thread_binding(4, thread=\"threadIdx.x\")",
+                                "for j in T.thread_binding(4, thread=\"threadIdx.y\")")),
+              IsEmpty());
+  // Without the inner block.
+  EXPECT_THAT(Findings(Replaced(kDiagonal,
+                                "                    with T.block(\"S_i\"):\n"
+                                "                        vj = T.axis.spatial(4, j)\n"
+                                "                        S[v, vi, vj] = A[v, vi, vj]\n",
+                                "                    S[v, vi, j] = A[v, vi, j]\n")),
+              testing::Contains(kOneIteration));
+}
+
+// A copy that all threads make together, inside of a block of one thread that does not say which.
+TEST(SureWrites, CooperativeCopyInABlockOfThreads) {
+  EXPECT_THAT(Findings(R"(
+@T.prim_func
+def main(A: T.Buffer((4096, 64), "float32"), C: T.Buffer((4096, 64), "float32")):
+    for b in T.thread_binding(4096, thread="blockIdx.x"):
+        for t in T.thread_binding(64, thread="threadIdx.x"):
+            with T.block("C"):
+                v, vi = T.axis.remap("SS", [b, t])
+                T.reads(A[v, 0:64])
+                T.writes(C[v, vi])
+                S = T.alloc_buffer((64,), "float32", scope="shared")
+                for u in T.thread_binding(64, thread="threadIdx.x"):
+                    with T.block("S"):
+                        vu = T.axis.spatial(64, u)
+                        S[vu] = A[v, vu]
+                with T.block("C_i"):
+                    C[v, vi] = S[63 - vi]
+)"),
+              IsEmpty());
+}
+
+// Each thread has its own L, of which it wrote one element.
+constexpr char kOwn[] = R"(
+@T.prim_func
+def main(A: T.Buffer((4096, 64), "float32"), C: T.Buffer((4096, 64), "float32")):
+    L = T.alloc_buffer((64,), "float32", scope="local")
+    for b in T.thread_binding(4096, thread="blockIdx.x"):
+        for t in T.thread_binding(64, thread="threadIdx.x"):
+            with T.block("L"):
+                v, vi = T.axis.remap("SS", [b, t])
+                L[vi] = A[v, vi]
+        for t in T.thread_binding(64, thread="threadIdx.x"):
+            with T.block("C"):
+                v, vi = T.axis.remap("SS", [b, t])
+                C[v, vi] = L[vi]
+)";
+
+TEST(SureWrites, MemoryOfThreads) {
+  EXPECT_THAT(Findings(kOwn), IsEmpty());
+  EXPECT_THAT(Findings(Replaced(kOwn, "= L[vi]", "= L[63 - vi]")),
+              ElementsAre(HasSubstr("region cover: block C reads L[63 - vi], which is not all written before")));
+}
+
+}  // namespace
+}  // namespace tilewright
