@@ -11,6 +11,8 @@
 namespace tilewright {
 namespace {
 
+using arith::ReadsMemory;
+
 constexpr char kCheck[] = "access bounds";
 
 class Checker : public Visitor {
@@ -44,29 +46,25 @@ class Checker : public Visitor {
       return;
     }
     Visit(op->args[0]);
-    Under(op->args[0], [&] { Visit(op->args[1]); });
-    Under(Not(op->args[0]), [&] { Visit(op->args[2]); });
+    if (ReadsMemory(op->args[1])) Under(op->args[0], [&] { Visit(op->args[1]); });
+    if (ReadsMemory(op->args[2])) Under(Not(op->args[0]), [&] { Visit(op->args[2]); });
   }
   void VisitBinary(const BinaryNode* op) override {
+    const bool logic = op->op == BinaryOp::kAnd || op->op == BinaryOp::kOr;
+    if (!logic) return Visitor::VisitBinary(op);
     Visit(op->a);
-    if (op->op == BinaryOp::kAnd) {
-      Under(op->a, [&] { Visit(op->b); });
-    } else if (op->op == BinaryOp::kOr) {
-      Under(Not(op->a), [&] { Visit(op->b); });
-    } else {
-      Visit(op->b);
-    }
+    if (ReadsMemory(op->b)) Under(op->op == BinaryOp::kAnd ? op->a : Not(op->a), [&] { Visit(op->b); });
   }
   void VisitLet(const LetNode* op) override {
     Visit(op->value);
     arith::Analyzer::Scope scope(&analyzer_);
-    if (op->var.dtype().is_integer() && !arith::ReadsMemory(op->value)) analyzer_.Bind(op->var, op->value);
+    if (op->var.dtype().is_integer() && !ReadsMemory(op->value)) analyzer_.Bind(op->var, op->value);
     Visit(op->body);
   }
   void VisitLetStmt(const LetStmtNode* op) override {
     Visit(op->value);
     arith::Analyzer::Scope scope(&analyzer_);
-    if (op->var.dtype().is_integer() && !arith::ReadsMemory(op->value)) analyzer_.Bind(op->var, op->value);
+    if (op->var.dtype().is_integer() && !ReadsMemory(op->value)) analyzer_.Bind(op->var, op->value);
     Visit(op->body);
   }
   void VisitLoad(const LoadNode* op) override {
@@ -102,7 +100,7 @@ class Checker : public Visitor {
   template <class Visits>
   void Under(const Expr& condition, Visits visits) {
     arith::Analyzer::Scope scope(&analyzer_);
-    if (!arith::ReadsMemory(condition)) analyzer_.Assume(condition);
+    if (!ReadsMemory(condition)) analyzer_.Assume(condition);
     visits();
   }
 
@@ -118,7 +116,7 @@ class Checker : public Visitor {
         if (broadcast == nullptr) continue;
         least = greatest = broadcast->value;
       }
-      const bool gather = arith::ReadsMemory(indices[d]);
+      const bool gather = ReadsMemory(indices[d]);
       if (!gather && analyzer_.CanProveLessEqual(Const(least.dtype(), 0), least) &&
           analyzer_.CanProveLess(greatest, CastTo(greatest.dtype(), buffer->shape[d]))) {
         continue;

@@ -13,6 +13,17 @@
 namespace tilewright {
 namespace {
 
+// Whether warps have lanes that the program tells apart. Where they have none, nothing depends on which lanes run.
+bool HasLanes(const Stmt& s) {
+  bool found = false;
+  PreOrder(s, [&](const Stmt& part) {
+    const auto* loop = dyn_cast<ForNode>(part);
+    found |= loop != nullptr && loop->thread_tag == "threadIdx.x";
+    return !found;
+  });
+  return found;
+}
+
 class Checker : public StmtVisitor {
  public:
   using StmtVisitor::Visit;
@@ -107,6 +118,7 @@ class Checker : public StmtVisitor {
 }  // namespace
 
 Diagnostics CheckExecutionScope(const Function& function, const Target* target) {
+  if (!HasLanes(function->body)) return {};
   Checker checker(target == nullptr || target->warp_size == 0 ? 32 : target->warp_size);
   checker.Visit(function->body);
   return std::move(checker.diagnostics);

@@ -74,10 +74,10 @@ def main(A: T.Buffer((4096, 512), "float32"), C: T.Buffer((4096, 512), "float32"
             vi = T.axis.spatial(4096, i)
             T.reads(A[vi, 0:512])
             T.writes(B[vi, 0:512])
-            for j_0, j_1 in T.grid(171, 3):
+            for j_0, j_1 in T.grid(128, 4):
                 with T.block("B_i"):
-                    vj = T.axis.spatial(512, j_0 * 3 + j_1)
-                    T.where(j_0 * 3 + j_1 < 512)
+                    vj = T.axis.spatial(512, j_0 * 4 + j_1)
+                    T.where(j_0 * 4 + j_1 < 512)
                     B[vi, vj] = A[vi, vj]
     for i, j in T.grid(4096, 512):
         with T.block("C"):
@@ -88,7 +88,7 @@ def main(A: T.Buffer((4096, 512), "float32"), C: T.Buffer((4096, 512), "float32"
 TEST(SureWrites, NestedBlocks) {
   EXPECT_THAT(Findings(kNested), IsEmpty());
   EXPECT_THAT(Findings(Replaced(kNested, "< 512)", "< 512 and vi < 4095)")), ElementsAre(kNotAll));
-  EXPECT_THAT(Findings(Replaced(kNested, "T.grid(171, 3)", "T.grid(170, 3)")), ElementsAre(kNotAll));
+  EXPECT_THAT(Findings(Replaced(kNested, "T.grid(128, 4)", "T.grid(127, 4)")), ElementsAre(kNotAll));
 }
 
 // Loops that may run no iteration leave out what they enclose.
@@ -177,22 +177,22 @@ def main(A: T.Buffer((4096, 64), "float32"), C: T.Buffer((4096, 64), "float32"))
 constexpr char kOwn[] = R"(
 @T.prim_func
 def main(A: T.Buffer((4096, 64), "float32"), C: T.Buffer((4096, 64), "float32")):
-    L = T.alloc_buffer((64,), "float32", scope="local")
+    L = T.alloc_buffer((4096, 64), "float32", scope="local")
     for b in T.thread_binding(4096, thread="blockIdx.x"):
         for t in T.thread_binding(64, thread="threadIdx.x"):
             with T.block("L"):
                 v, vi = T.axis.remap("SS", [b, t])
-                L[vi] = A[v, vi]
+                L[v, vi] = A[v, vi]
         for t in T.thread_binding(64, thread="threadIdx.x"):
             with T.block("C"):
                 v, vi = T.axis.remap("SS", [b, t])
-                C[v, vi] = L[vi]
+                C[v, vi] = L[v, vi]
 )";
 
 TEST(SureWrites, MemoryOfThreads) {
   EXPECT_THAT(Findings(kOwn), IsEmpty());
-  EXPECT_THAT(Findings(Replaced(kOwn, "= L[vi]", "= L[63 - vi]")),
-              ElementsAre(HasSubstr("region cover: block C reads L[63 - vi], which is not all written before")));
+  EXPECT_THAT(Findings(Replaced(kOwn, "= L[v, vi]", "= L[v, 63 - vi]")),
+              ElementsAre(HasSubstr("region cover: block C reads L[v, 63 - vi], which is not all written before")));
 }
 
 }  // namespace

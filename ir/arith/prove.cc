@@ -253,15 +253,16 @@ bool Context::Prove(const Expr& condition) {
 }
 
 bool Context::ProveInequality(const Expr& a, const Expr& b, bool strict) {
-  // An assumption that stands for itself is found by the condition.
-  if (!known_.empty() || a.dtype() != b.dtype() || !a.dtype().is_index()) {
-    return IsTrue(Simplify(strict ? a < b : a <= b));
+  if (a.dtype() == b.dtype() && a.dtype().is_index()) {
+    Sum room = ToSum(a);
+    AddExpr(&room, b, -1);
+    if (strict) room.AddBase(1);
+    room.Negate();
+    if (ProveNonNegative(room)) return true;
+    if (known_.empty()) return false;
   }
-  Sum room = ToSum(a);
-  AddExpr(&room, b, -1);
-  if (strict) room.AddBase(1);
-  room.Negate();
-  return ProveNonNegative(room);
+  // An assumption that stands for itself is found by the condition.
+  return IsTrue(Simplify(strict ? a < b : a <= b));
 }
 
 std::optional<bool> Context::DecideZero(const Sum& sum) {
