@@ -180,6 +180,14 @@ std::optional<bool> Context::Lookup(const Expr& condition) const {
 
 void Context::Assume(const Expr& condition, bool holds) {
   if (!condition || HasEffect(condition)) return;
+  // The parts of a conjunction one after the other: as a whole it would be simplified once more for each of them.
+  if (const auto* whole = dyn_cast<BinaryNode>(condition); whole != nullptr && IsLogic(whole->op)) {
+    if ((whole->op == BinaryOp::kAnd) == holds) {
+      Assume(whole->a, holds);
+      Assume(whole->b, holds);
+      return;
+    }
+  }
   Expr e = Simplify(condition);
   if (const auto* negation = dyn_cast<NotNode>(e)) return Assume(negation->a, !holds);
   if (const auto* call = dyn_cast<CallNode>(e); call != nullptr && call->op == "likely") {
