@@ -161,8 +161,8 @@ bool SureWrites::Of(const BlockNode& block, const BufferRegion& declared) {
       std::vector<arith::Region> boxes;
       for (const Piece& piece : collector.pieces) {
         if (!piece.buffer.same_as(buffer) || !Runs(piece.loops, 0, piece.region, &analyzer)) continue;
-        auto box = arith::MustCover(piece.region, DomainOf(piece.loops, 0, declared.buffer), piece.condition,
-                                    &analyzer);
+        auto box =
+            arith::MustCover(piece.region, DomainOf(piece.loops, 0, declared.buffer), piece.condition, &analyzer);
         if (box) boxes.push_back(std::move(*box));
       }
       return boxes;
@@ -199,8 +199,8 @@ bool SureWrites::Runs(const std::vector<const ForNode*>& loops, size_t first, co
     const ForNode* loop = loops[i];
     const auto extent = AsInt(loop->extent);
     if (extent ? *extent > 0 : is_size(loop->extent)) continue;
-    const bool used = std::any_of(region.begin(), region.end(),
-                                  [&](const Range& range) { return UsesVar(range.min, loop->var); });
+    const bool used =
+        std::any_of(region.begin(), region.end(), [&](const Range& range) { return UsesVar(range.min, loop->var); });
     if (used) continue;
     arith::Analyzer::Scope scope(analyzer);
     for (size_t outer = first; outer < i; ++outer) {

@@ -50,8 +50,7 @@ constexpr char kNotAll[] =
 TEST(SureWrites, AWriterThatLeavesElementsOut) {
   EXPECT_THAT(Findings(kRows), IsEmpty());
   EXPECT_THAT(Findings(Replaced(kRows, "range(512)", "range(511)")), ElementsAre(kNotAll));
-  EXPECT_THAT(Findings(Replaced(kRows, "B[vi, j] = A[vi, j]", "if j < vi: B[vi, j] = A[vi, j]")),
-              ElementsAre(kNotAll));
+  EXPECT_THAT(Findings(Replaced(kRows, "B[vi, j] = A[vi, j]", "if j < vi: B[vi, j] = A[vi, j]")), ElementsAre(kNotAll));
   EXPECT_THAT(Findings(Replaced(kRows, "B[vi, j] = A[vi, j]", "B[vi, j // 2] = A[vi, j]")), ElementsAre(kNotAll));
   // All of them written twice.
   EXPECT_THAT(Findings(Replaced(kRows, "B[vi, j] = A[vi, j]", "B[vi, 511 - (511 - j)] = A[vi, j]")), IsEmpty());
@@ -132,13 +131,15 @@ def main(A: T.Buffer((64, 4, 4), "float32"), C: T.Buffer((64, 4, 4), "float32"))
             C[v, vi, vj] = S[v, vi, vj]
 )";
 constexpr char kOneIteration[] =
-    "bindings: loop j takes the index of its thread, on which iterator vi of block S depends too, so that each instance "
+    "bindings: loop j takes the index of its thread, on which iterator vi of block S depends too, so that each "
+    "instance "
     "of the block runs one of its iterations";
 
 TEST(SureWrites, NestedLoopsOverTheSameThread) {
   EXPECT_THAT(Findings(kDiagonal), testing::Contains(kOneIteration));
-  EXPECT_THAT(Findings(Replaced(kDiagonal, "for j in T.thread_binding(4, thread=\"threadIdx.x\")", "for j in range(4)")),
-              IsEmpty());
+  EXPECT_THAT(
+      Findings(Replaced(kDiagonal, "for j in T.thread_binding(4, thread=\"threadIdx.x\")", "for j in range(4)")),
+      IsEmpty());
   EXPECT_THAT(Findings(Replaced(kDiagonal, "for j in T.thread_binding(4, thread=\"threadIdx.x\")",
                                 "for j in T.thread_binding(4, thread=\"threadIdx.y\")")),
               IsEmpty());
