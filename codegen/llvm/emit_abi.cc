@@ -2,6 +2,7 @@
 #include <unordered_set>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/llvm/c_symbol.h"
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/pointer_facts.h"
 #include "codegen/runtime/function_abi.h"
@@ -360,11 +361,16 @@ absl::Status EmitAbi(ModuleContext& context, const Function& function, const Com
   llvm::Type* ptr = llvm::PointerType::getUnqual(context.llvm);
   llvm::Type* i32 = llvm::Type::getInt32Ty(context.llvm);
   auto* type = llvm::FunctionType::get(i32, {ptr, ptr, i32}, false);
-  auto* abi = llvm::Function::Create(type, llvm::Function::ExternalLinkage, function->name, context.module);
+  const std::string symbol = CSymbol(function);
+  auto* abi = llvm::Function::Create(type, llvm::Function::ExternalLinkage, symbol, context.module);
   // A few hundred instructions that run once a call: optimizing them would take longer than many a kernel's body.
   abi->addFnAttr(llvm::Attribute::OptimizeNone);
   abi->addFnAttr(llvm::Attribute::NoInline);
   absl::Status status = AbiEmitter(context, function, compute, abi).Emit();
+  // Weak: a C program's own function of that name wins, and nothing clashes.
+  if (symbol != function->name) {
+    llvm::GlobalAlias::create(type, 0, llvm::GlobalValue::WeakAnyLinkage, function->name, abi, &context.module);
+  }
 
   auto* bytes_type = llvm::FunctionType::get(llvm::Type::getInt64Ty(context.llvm), {}, false);
   auto* bytes = llvm::Function::Create(bytes_type, llvm::Function::ExternalLinkage,

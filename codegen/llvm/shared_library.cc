@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/llvm/c_symbol.h"
 #include "codegen/llvm/object.h"
 
 extern char** environ;
@@ -130,7 +131,7 @@ extern "C" {
       }
       separator = ", ";
     }
-    absl::StrAppend(&text, ")\nint ", function->name,
+    absl::StrAppend(&text, ")\nint ", CSymbol(function),
                     "(const TwCall* call, TwTensor* const* args, int32_t num_args);\n");
     absl::StrAppend(&text, "int64_t ", function->name, "_workspace_bytes(void);\n");
   }
