@@ -83,10 +83,34 @@ class OneIteration {
     auto provided = arith::MustCover(InLoops(outer_block, outer), DomainOf(b.loops), b.realize->predicate, &analyzer_);
     return provided && arith::Covers(*provided, *needed, inner.buffer->shape, &analyzer_);
   }
+  // The same within each iteration of the inner loops that are around both blocks.
+  bool InsideOfSharedIterations(size_t inner_block, const BufferRegion& inner, size_t outer_block,
+                                const BufferRegion& outer) {
+    const BlockBelow &a = blocks_[inner_block], &b = blocks_[outer_block];
+    const auto ends = std::mismatch(a.loops.begin(), a.loops.end(), b.loops.begin(), b.loops.end());
+    const std::vector<const ForNode*> shared(a.loops.begin(), ends.first), own_a(ends.first, a.loops.end()),
+        own_b(ends.second, b.loops.end());
+    const arith::Region needed_in_loops = Simplified(InLoops(inner_block, inner), a.loops);
+    const arith::Region provided_in_loops = Simplified(InLoops(outer_block, outer), b.loops);
+    arith::Analyzer::Scope inside(&analyzer_);
+    BindLoops(analyzer_, shared);
+    auto needed = arith::MayTouch(needed_in_loops, DomainOf(own_a), a.realize->predicate, &analyzer_);
+    if (!needed) return false;
+    auto provided = arith::MustCover(provided_in_loops, DomainOf(own_b), b.realize->predicate, &analyzer_);
+    return provided && arith::Covers(*provided, *needed, inner.buffer->shape, &analyzer_);
+  }
+  // Sums of tiles in quotients that are constant in the end, say.
+  arith::Region Simplified(arith::Region region, const std::vector<const ForNode*>& loops) {
+    arith::Analyzer::Scope inside(&analyzer_);
+    BindLoops(analyzer_, loops);
+    for (Range& range : region) range = analyzer_.Simplify(range);
+    return region;
+  }
   bool CoveredBefore(size_t reader, const BufferRegion& read) {
     for (size_t i = 0; i < reader; ++i) {
       for (const BufferRegion& write : blocks_[i].realize->block->writes) {
-        if (write.buffer.same_as(read.buffer) && Inside(reader, read, i, write)) return true;
+        if (!write.buffer.same_as(read.buffer)) continue;
+        if (Inside(reader, read, i, write) || InsideOfSharedIterations(reader, read, i, write)) return true;
       }
     }
     return false;
@@ -239,10 +263,11 @@ std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const 
                      {},
                      {node.iter_vars[i].var.name(), IterKindName(kind)}};
     }
-    if (auto refusal = WhyNotAffine(primitive, loop, block, above)) return refusal;
+    // What an iteration alone sees may be written in any way, also by tiles that overlap those of other iterations.
     const bool writes_own = std::ranges::all_of(
         node.writes, [&](const BufferRegion& write) { return IsPrivate(function, loop, write.buffer); });
     if (writes_own) continue;
+    if (auto refusal = WhyNotAffine(primitive, loop, block, above)) return refusal;
     if (depends) {
       if (auto refusal = WhyInstancesRepeat(primitive, loop, block, above)) return refusal;
       continue;

@@ -22,7 +22,8 @@ namespace tilewright {
 std::optional<Refusal> WhyIterationsAreOrdered(const char* primitive, const Function& function,
                                                const ForNode& outermost, const ForNode& innermost);
 
-// Why the iterations of a loop may not run at once, each with its own copy of the buffers that only this loop uses.
+// Why the iterations of a loop may not run at once, each with its own copy of the buffers that only this loop uses (so
+// that bindings of blocks which write nothing else need not be affine).
 // `reductions_too`: reduce iterators may depend on the loop (threads of a block can combine their results).
 std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const Function& function, const ForNode& loop,
                                                    bool reductions_too);

@@ -4,9 +4,9 @@
 //   for i in range(64):                          for i in T.parallel(64):
 //       with T.block("B"): ...             ->        with T.block("B"): ...
 //
-// Conditions of parallel, vectorize and bind (schedule/loop_independence.h says them in full): the bindings of every
-// block below are affine and the loop feeds spatial iterators only; what a block uses of another, that one wrote in the
-// same iteration; a block that does not depend on the loop writes only buffers that nothing outside of the loop uses.
+// Conditions of parallel, vectorize and bind (schedule/loop_independence.h says them in full): the loop feeds spatial
+// iterators only; what a block uses of another, that one wrote in the same iteration; a block whose bindings are not
+// affine or do not depend on the loop writes only buffers that nothing outside of the loop uses.
 // A loop bound to threadIdx may also feed reduce iterators. Unroll has no condition.
 //
 // Ids: all survive.

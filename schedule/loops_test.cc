@@ -93,6 +93,37 @@ TEST(Reorder, SeveralBlocksThatStayWithinAnIteration) {
   EXPECT_TRUE(SameResults(before, reordered->function));
 }
 
+// A padded stage in tiles that overlap from one iteration to the next, as a tuner of convolutions makes them: each
+// iteration fills a copy of its own.
+TEST(Kinds, IterationsMayFillOverlappingTilesOfTheirOwn) {
+  const Function before = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((14, 8), "float32"), B: T.Buffer((12, 16), "float32")):
+          with T.block("root"):
+              T.reads(A[0:14, 0:8], B[0:12, 0:16])
+              T.writes(B[0:12, 0:16])
+              P = T.alloc_buffer((16, 8), "float32")
+              for f in range(24):
+                  for r in range(3):
+                      for x, y in T.grid(2, 8):
+                          with T.block("P"):
+                              T.where(r * 2 + f // 4 * 2 + f % 4 // 2 + x < 16)
+                              vx = T.axis.spatial(16, r * 2 + f // 4 * 2 + f % 4 // 2 + x)
+                              vy = T.axis.spatial(8, y)
+                              P[vx, vy] = T.if_then_else(1 <= vx and vx < 15, A[vx - 1, vy], T.float32(0))
+                      for c, k in T.grid(8, 8):
+                          with T.block("B"):
+                              vx = T.axis.spatial(12, f // 4 * 2 + f % 4 // 2)
+                              vc = T.axis.spatial(16, f % 2 * 8 + c)
+                              vr, vk = T.axis.remap("RR", [r, k])
+                              with T.init():
+                                  B[vx, vc] = T.float32(0)
+                              B[vx, vc] = B[vx, vc] + P[vx + vr * 2, vc // 16 * 8 + vk])");
+  Outcome<Function> parallel = Parallel(before, LoopsOf(before, "B")[0]);
+  ASSERT_TRUE(parallel.ok()) << Line(parallel, before);
+  EXPECT_TRUE(SameResults(before, *parallel));
+}
+
 TEST(Reorder, Refuses) {
   const Function f = testing::Matmul(4, 8, 16);
   const std::vector<uint32_t> loops = LoopsOf(f, "C");
