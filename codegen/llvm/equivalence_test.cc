@@ -46,6 +46,83 @@ def main(A: T.Buffer(($3,), "$0"), B: T.Buffer(($4, $3), "$1"), C: T.Buffer(($4,
   }
 }
 
+// ---- Storage: padded rows, software pipelines, double buffers
+
+// A product over panels. $0, $1: annotations of the loop over panels and of the blocks that load; $2: the panels'
+// scope.
+constexpr char kPanels[] = R"(
+@T.prim_func
+def main(A: T.Buffer((16, 24), "float32"), B: T.Buffer((24, 32), "float32"), C: T.Buffer((16, 32), "float32")):
+    with T.block("root"):
+        As = T.alloc_buffer((16, 24), "float32", scope="$2")
+        Bs = T.alloc_buffer((24, 32), "float32", scope="$2")
+        for i0 in T.parallel(2):
+            for k0 in T.serial(6, annotations={$0}):
+                for i, k in T.grid(8, 4):
+                    with T.block("As"):
+                        vi = T.axis.spatial(16, i0 * 8 + i)
+                        vk = T.axis.spatial(24, k0 * 4 + k)
+                        T.block_attr({$1})
+                        As[vi, vk] = A[vi, vk]
+                for k in range(4):
+                    for j in T.vectorized(32):
+                        with T.block("Bs"):
+                            vk = T.axis.spatial(24, k0 * 4 + k)
+                            vj = T.axis.spatial(32, j)
+                            T.block_attr({$1})
+                            Bs[vk, vj] = B[vk, vj]
+                for i, k in T.grid(8, 4):
+                    for j in T.vectorized(32):
+                        with T.block("C"):
+                            vi = T.axis.spatial(16, i0 * 8 + i)
+                            vj = T.axis.spatial(32, j)
+                            vk = T.axis.reduce(24, k0 * 4 + k)
+                            with T.init():
+                                C[vi, vj] = T.float32(0)
+                            C[vi, vj] = C[vi, vj] + As[vi, vk] * Bs[vk, vj]
+)";
+
+TEST(Storage, PaddedRowsAndPipelinesComputeTheSame) {
+  const std::string padded = R"("buffer_dim_align": [[0, 0, 32, 7]])", doubled = R"("double_buffer_scope": 0)";
+  for (const char* scope : {"global", "local", "register"}) {
+    for (const char* stages : {"[0, 0, 0]", "[0, 0, 1]", "[0, 1, 3]", "[0, 0, 9]"}) {
+      const std::string pipeline =
+          absl::Substitute(R"("software_pipeline_stage": $0, "software_pipeline_order": [2, 0, 1])", stages);
+      const bool reordered = std::string_view(stages) != "[0, 0, 0]";  // As would come after its use
+      EXPECT_EQ(CompareWithInterpreter(absl::Substitute(kPanels, reordered ? pipeline : "", padded, scope)), "")
+          << scope << stages;
+    }
+    EXPECT_EQ(CompareWithInterpreter(absl::Substitute(kPanels, "", absl::StrCat(padded, ", ", doubled), scope)), "")
+        << scope;
+  }
+}
+
+// An intrinsic's view of a tile takes the padded strides of what it is a part of.
+TEST(Storage, ViewsTakePaddedStrides) {
+  EXPECT_EQ(CompareWithInterpreter(R"(
+@T.prim_func
+def main(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32")):
+    with T.block("root"):
+        X = T.alloc_buffer((16, 16), "float32")
+        for i, j in T.grid(16, 16):
+            with T.block("X"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                T.block_attr({"buffer_dim_align": [[0, 0, 32, 5]]})
+                X[vi, vj] = A[vi, vj]
+        for i0, j0 in T.grid(4, 4):
+            with T.block("tile"):
+                vi, vj = T.axis.remap("SS", [i0, j0])
+                T.reads(X[vi * 4:vi * 4 + 4, vj * 4:vj * 4 + 4])
+                T.writes(B[vi * 4:vi * 4 + 4, vj * 4:vj * 4 + 4])
+                s0, s1 = T.int32(), T.int32()
+                tile = T.match_buffer(X[vi * 4:vi * 4 + 4, vj * 4:vj * 4 + 4], (4, 4), "float32", strides=[s0, s1],
+                                      offset_factor=1)
+                for i, j in T.grid(4, 4):
+                    B[vi * 4 + i, vj * 4 + j] = tile[j, i]
+)"),
+            "");
+}
+
 // ---- Types
 
 class AllTypes : public ::testing::TestWithParam<const char*> {};

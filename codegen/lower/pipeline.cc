@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/lower/align_strides.h"
 #include "codegen/lower/compact_buffers.h"
 #include "codegen/lower/flatten_buffers.h"
 #include "codegen/lower/hoist_conditions.h"
@@ -10,10 +11,13 @@
 #include "codegen/lower/lower_blocks.h"
 #include "codegen/lower/lower_init.h"
 #include "codegen/lower/lower_match_buffers.h"
+#include "codegen/lower/mark_pipelines.h"
 #include "codegen/lower/plan_allocations.h"
 #include "codegen/lower/signed_dots.h"
 #include "codegen/lower/simplify.h"
 #include "codegen/lower/skip_padding.h"
+#include "codegen/lower/software_pipeline.h"
+#include "codegen/lower/storage_annotations.h"
 #include "codegen/lower/substitute_iterators.h"
 #include "codegen/lower/unroll.h"
 #include "codegen/lower/vectorize.h"
@@ -32,15 +36,20 @@ struct Pass {
 int VectorBits(const Target& target) { return target.kind == TargetKind::kCuda ? 128 : target.vector_bits; }
 
 // The order matters. Signatures of blocks are needed until allocations are placed; regions of sub-buffers until buffers
-// are compact; loops are cut before they are written out, so that each part folds its own conditions; vectors are made
-// of flat indices, where adjacent elements can be seen.
+// are compact; pipelines are expanded where the index of a version can be added to all accesses, which are of whole
+// buffers again; loops are cut before they are written out, so that each part folds its own conditions; vectors are
+// made of flat indices, where adjacent elements can be seen.
 constexpr Pass kPasses[] = {
     {"plan_allocations", [](const Function& f, const Target&) -> Result { return PlanAllocations(f); }},
+    {"place_storage_annotations", [](const Function& f, const Target&) { return PlaceStorageAnnotations(f); }},
+    {"mark_pipelines", [](const Function& f, const Target&) { return MarkPipelines(f); }},
     {"lower_init", [](const Function& f, const Target&) -> Result { return LowerInit(f); }},
     {"substitute_iterators", [](const Function& f, const Target&) -> Result { return SubstituteIterators(f); }},
     {"compact_buffers", [](const Function& f, const Target&) -> Result { return CompactBuffers(f); }},
+    {"align_strides", [](const Function& f, const Target&) { return AlignStrides(f); }},
     {"lower_match_buffers", [](const Function& f, const Target&) { return LowerMatchBuffers(f); }},
     {"lower_blocks", [](const Function& f, const Target&) -> Result { return LowerBlocks(f); }},
+    {"software_pipeline", [](const Function& f, const Target&) { return InjectPipelines(f); }},
     {"simplify", [](const Function& f, const Target&) -> Result { return SimplifyFunction(f); }},
     {"loop_partition", [](const Function& f, const Target&) -> Result { return PartitionLoops(f); }},
     {"flatten_buffers", [](const Function& f, const Target&) { return FlattenBuffers(f); }},

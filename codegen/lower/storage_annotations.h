@@ -1,0 +1,33 @@
+// Moves what blocks say about the storage of the buffers they write to where the buffers are allocated.
+//
+//   X = T.allocate((16, 32))                                     X = T.allocate((16, 32),
+//   for i, j in T.grid(16, 32):                                                 {"buffer_dim_align": [[0, 32, 8]]})
+//       with T.block("X"):                                 =>    for i, j in T.grid(16, 32):
+//           T.block_attr({"buffer_dim_align": [[0, 0, 32, 8]]})      with T.block("X"):
+//           X[i, j] = A[i, j]                                            X[i, j] = A[i, j]
+//
+// Two annotations are known:
+//   - buffer_dim_align, a list of [write buffer, axis, factor, offset]: see align_strides.h, which honours it;
+//   - double_buffer_scope, the number of a write buffer: see mark_pipelines.h.
+// It runs after allocations are placed and before blocks lose their signatures.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ir/function.h"
+
+namespace tilewright {
+
+inline constexpr char kAllocationAlign[] = "buffer_dim_align";  // of an allocation: a list of [axis, factor, offset]
+inline constexpr char kDoubleBuffer[] = "double_buffer_scope";  // of an allocation: 1
+
+// Refuses annotations of another form, and those of buffers that are not allocated in the function.
+absl::StatusOr<Function> PlaceStorageAnnotations(const Function& function);
+
+// The numbers of a list of integers; nothing when it is no such list.
+std::optional<std::vector<int64_t>> AsIntegers(const Annotation& annotation);
+
+}  // namespace tilewright
