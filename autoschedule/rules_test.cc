@@ -131,6 +131,8 @@ TEST(Rules, Rows) {
   ExpectRight(ops::Softmax(19, 128), kInexact);
   ExpectRight(ops::LayerNorm(23, 192), kInexact);
   ExpectRight(ops::LayerNorm(23, 129), kInexact);
+  ExpectRight(ops::Softmax(37, 7), kInexact);
+  ExpectRight(ops::Softmax(5, 333), kInexact);
 }
 
 TEST(Rules, Convolutions) {
@@ -254,6 +256,10 @@ TEST(Rules, FusesPrologueAndEpilogue) {
   ExpectOneLoop(ops::TransposeBatchMatmul(2, 16, 4, 32));
   ExpectOneLoop(ops::Softmax(64, 128));
   ExpectOneLoop(ops::LayerNorm(64, 128));
+  // Also where lanes of the last step have no work.
+  ExpectOneLoop(ops::Softmax(64, 133));
+  ExpectOneLoop(ops::LayerNorm(64, 333));
+  ExpectOneLoop(ops::RowNorm(64, 1023));
   ExpectOneLoop(ops::RowNorm(64, 128));
 }
 

@@ -55,6 +55,7 @@ class Move {
   Outcome<size_t> Position(const std::vector<uint32_t>& producers, const std::vector<uint32_t>& consumers) const;
   // New loops around the block with the instances that `intervals` hold.
   Stmt Regenerate(const std::vector<Interval>& intervals);
+  Stmt WithCondition(const Stmt& moved) const;
   ComputeAtResult Finish(const Stmt& moved, size_t position);
 
   const ScopeChild& Child(uint32_t id) const { return *scope_.Find(id); }
@@ -81,6 +82,8 @@ class Move {
   const StmtNode* old_place_ = nullptr;
   arith::Analyzer analyzer_;
   uint32_t next_id_ = 0;
+  // Of the block's iterators, when its predicate says more than that they are inside of their domains.
+  Expr condition_;
 };
 
 // Whether the block's predicate leaves out instances of its reduction alone: where the loops that feed only the
@@ -98,6 +101,20 @@ bool PredicateHoldsAtStart(const ScopeChild& child, const std::vector<const ForN
     if (!spatial) reducing.push_back(loop);
   }
   return HoldsAtStart(realize.predicate, child.loops, reducing);
+}
+
+// The block's predicate in terms of its iterators; null when it uses loops that no iterator is.
+Expr OfIterators(const ScopeChild& child) {
+  const BlockRealizeNode& realize = *child.realize;
+  VarMap iterators;
+  for (size_t i = 0; i < realize.bindings.size(); ++i) {
+    const auto* loop_var = dyn_cast<VarNode>(realize.bindings[i]);
+    if (loop_var != nullptr) iterators[Var(loop_var)] = realize.block->iter_vars[i].var;
+  }
+  const Expr condition = Substitute(realize.predicate, iterators);
+  const bool uses_loops = std::any_of(child.loops.begin(), child.loops.end(),
+                                      [&](const ForNode* loop) { return UsesVar(condition, loop->var); });
+  return uses_loops ? Expr() : condition;
 }
 
 // Finds the block and the loop in one scope.
@@ -138,10 +155,13 @@ Move::Check Move::CheckBlock() {
     }
   }
   if (!PredicateOnlyGuardsDomains(*child.realize, &analyzer_)) {
-    return Refusal{name_,
-                   "the predicate {expr0} of {block0} says more than that its iterators are inside of their domains",
-                   {block_id_},
-                   {child.realize->predicate}};
+    if (PredicateHoldsAtStart(child, child.loops)) condition_ = OfIterators(child);
+    if (!condition_) {
+      return Refusal{name_,
+                     "the predicate {expr0} of {block0} says more than that its iterators are inside of their domains",
+                     {block_id_},
+                     {child.realize->predicate}};
+    }
   }
   return std::nullopt;
 }
@@ -242,13 +262,23 @@ Stmt Move::Regenerate(const std::vector<Interval>& intervals) {
 // Adds the moved block to the loop and takes it from where it was.
 ComputeAtResult Move::Finish(const Stmt& moved, size_t position) {
   std::vector<Stmt> body = LoopBody();
-  body.insert(body.begin() + static_cast<ptrdiff_t>(position), moved);
+  body.insert(body.begin() + static_cast<ptrdiff_t>(position), WithCondition(moved));
   ForNode::Fields fields = loop_->fields();
   fields.body = Sequence(std::move(body));
   Function without = RemoveFrom(function_, old_place_);
   // The loop is another node when it shares an outer loop with the block's old place; it kept its id.
   const ForNode* loop = FindLoop(without, loop_id_);
   return {ReplaceIn(without, loop, For(std::move(fields)), next_id_)};
+}
+
+// The moved block runs the instances that its condition allows. Which of them the new loops reach does not depend on
+// it.
+Stmt Move::WithCondition(const Stmt& moved) const {
+  if (!condition_) return moved;
+  const BlockRealizeNode& realize = *BlocksBelow(moved)[0];
+  VarMap values;
+  for (size_t i = 0; i < realize.bindings.size(); ++i) values[realize.block->iter_vars[i].var] = realize.bindings[i];
+  return AddPredicateBelow(moved, Substitute(condition_, values));
 }
 
 Outcome<ComputeAtResult> Move::ComputeAt() {

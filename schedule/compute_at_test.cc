@@ -300,6 +300,41 @@ for ax0 in range(26):
 )");
 }
 
+// Sums by lanes of rows whose length is no multiple of the lanes.
+TEST(ReverseComputeAt, KeepsAPredicateThatLeavesOutLastSteps) {
+  const std::string sums = R"(
+@T.prim_func
+def main(A: T.Buffer((8, 13), "float32"), S: T.Buffer((8, 4), "float32")):
+    E = T.alloc_buffer((8, 13))
+    for i, j in T.grid(8, 13):
+        with T.block("E"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            E[vi, vj] = A[vi, vj] * T.float32(2)
+    for l, i, k in T.grid(4, 8, 4):
+        with T.block("S"):
+            vl, vi, vk = T.axis.remap("SSR", [l, i, k])
+            T.where(k * 4 + l < 13)
+            with T.init():
+                S[vi, vl] = T.float32(0)
+            S[vi, vl] = S[vi, vl] + E[vi, vk * 4 + vl]
+)";
+  ExpectContains(Apply(sums, "S", "E", 0, ReverseComputeAt), R"(
+for ax0, ax1 in T.grid(4, 4):
+    with T.block("S"):
+        vl, vi, vk = T.axis.remap("SSR", [ax0, i, ax1])
+        T.where(ax1 * 4 + ax0 < 13)
+)");
+  // One that leaves out first steps, and one of loops that are no iterators.
+  for (const char* predicate : {"3 <= k * 4 + l", "k * 4 + l < 13 and i % 2 == 0"}) {
+    std::string other = sums;
+    other.replace(other.find("k * 4 + l < 13"), 14, predicate);
+    const Function f = ParseFunctionOrDie(other);
+    EXPECT_EQ(ReasonOf(ReverseComputeAt(f, BlockNamed(f, "S"), LoopsOf(f, "E")[0]), f),
+              std::string("the predicate ") + predicate +
+                  " of S says more than that its iterators are inside of their domains");
+  }
+}
+
 TEST(ReverseComputeAt, Refuses) {
   auto reason = [](const std::string& text, const char* block, const char* loops_of, size_t loop) {
     const Function f = ParseFunctionOrDie(text);

@@ -7,6 +7,7 @@
 #include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/script/printer.h"
+#include "ir/substitute.h"
 
 namespace tilewright {
 namespace {
@@ -78,7 +79,7 @@ class Checker : public Visitor {
   }
   void VisitBlockRealize(const BlockRealizeNode* op) override {
     VisitAll(op->bindings);
-    const BlockNode* outer = std::exchange(block_, op->block.get());
+    const BlockRealizeNode* outer = std::exchange(realize_, op);
     {
       arith::Analyzer::Scope scope(&analyzer_);
       for (const IterVar& iter : op->block->iter_vars) analyzer_.Bind(iter.var, iter.domain);
@@ -93,7 +94,7 @@ class Checker : public Visitor {
       Visit(op->block->init);
       Visit(op->block->body);
     }
-    block_ = outer;
+    realize_ = outer;
   }
 
  private:
@@ -102,6 +103,21 @@ class Checker : public Visitor {
     arith::Analyzer::Scope scope(&analyzer_);
     if (!ReadsMemory(condition)) analyzer_.Assume(condition);
     visits();
+  }
+
+  // Whether it can be proven of the instances that the block's predicate lets run. Assumptions are dear, and most
+  // accesses are proven without.
+  template <class Proof>
+  bool UnderPredicate(Proof proof) {
+    if (realize_ == nullptr || IsTrue(realize_->predicate) || ReadsMemory(realize_->predicate)) return false;
+    VarMap iterators;  // of those loops that are iterators
+    for (size_t i = 0; i < realize_->bindings.size(); ++i) {
+      const auto* loop_var = dyn_cast<VarNode>(realize_->bindings[i]);
+      if (loop_var != nullptr) iterators[Var(loop_var)] = realize_->block->iter_vars[i].var;
+    }
+    arith::Analyzer::Scope scope(&analyzer_);
+    analyzer_.Assume(Substitute(realize_->predicate, iterators));
+    return proof();
   }
 
   void Check(const Buffer& buffer, const std::vector<Expr>& indices, const char* verb) {
@@ -117,25 +133,26 @@ class Checker : public Visitor {
         least = greatest = broadcast->value;
       }
       const bool gather = ReadsMemory(indices[d]);
-      if (!gather && analyzer_.CanProveLessEqual(Const(least.dtype(), 0), least) &&
-          analyzer_.CanProveLess(greatest, CastTo(greatest.dtype(), buffer->shape[d]))) {
-        continue;
-      }
+      const auto inside = [&] {
+        return analyzer_.CanProveLessEqual(Const(least.dtype(), 0), least) &&
+               analyzer_.CanProveLess(greatest, CastTo(greatest.dtype(), buffer->shape[d]));
+      };
+      if (!gather && (inside() || UnderPredicate(inside))) continue;
       Refuse(gather ? Verdict::kAssumed : Verdict::kRefuted, std::string(verb) + " " + Print(buffer.Load(indices)),
              buffer, d);
     }
   }
   void Refuse(Verdict verdict, const std::string& access, const Buffer& buffer, size_t d) {
-    std::string reason = (block_ == nullptr ? "the program " : "block " + block_->name + " ") + access;
+    std::string reason = (realize_ == nullptr ? "the program " : "block " + realize_->block->name + " ") + access;
     reason += verdict == Verdict::kAssumed ? ", whose place is taken to be inside of dimension "
                                            : ", which is not known to be inside of dimension ";
     reason += std::to_string(d) + ", [0, " + Print(buffer->shape[d]) + ")";
-    diagnostics.push_back({verdict, kCheck, block_ == nullptr ? 0 : block_->id, std::move(reason),
+    diagnostics.push_back({verdict, kCheck, realize_ == nullptr ? 0 : realize_->block->id, std::move(reason),
                            /*enumerable=*/true});
   }
 
   arith::Analyzer analyzer_;
-  const BlockNode* block_ = nullptr;
+  const BlockRealizeNode* realize_ = nullptr;
 };
 
 }  // namespace

@@ -50,6 +50,29 @@ TEST(AccessBounds, ConditionsGuard) {
   EXPECT_THAT(Findings("B[vi] = T.if_then_else(vi < 16, A[vi + 1], T.float32(0))").size(), 1u);
 }
 
+// Only instances that the predicate lets run count, told apart by iterators that are loops.
+TEST(AccessBounds, PredicatesGuard) {
+  const auto findings = [](const std::string& predicate) {
+    const Function function = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((1000, 1023), "float32"), B: T.Buffer((1000, 64), "float32")):
+    for i, k_0, k_1 in T.grid(1000, 16, 64):
+        with T.block("B"):
+            vi, vk_0, vk_1 = T.axis.remap("SRS", [i, k_0, k_1])
+            T.where()" + predicate + R"()
+            T.reads(A[vi, vk_0 * 64 + vk_1])
+            T.writes(B[vi, vk_1])
+            with T.init():
+                B[vi, vk_1] = T.float32(0)
+            B[vi, vk_1] = B[vi, vk_1] + A[vi, vk_0 * 64 + vk_1]
+)");
+    return CheckAccessBounds(function).size();
+  };
+  EXPECT_EQ(findings("k_0 * 64 + k_1 < 1023"), 0u);
+  EXPECT_EQ(findings("k_0 * 64 + k_1 < 1024"), 1u);
+  EXPECT_EQ(findings("k_0 * 64 < 1023"), 1u);
+}
+
 TEST(AccessBounds, GathersAreAssumed) {
   EXPECT_THAT(
       Findings("B[vi] = A[P[vi]]"),
