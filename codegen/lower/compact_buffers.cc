@@ -156,18 +156,21 @@ class Compacter : public ScopedMutator {
     if (!touched.any || touched.address_taken) return ScopedMutator::MutateAllocate(op, self);
     BufferNode::Fields fields = buffer->fields();
     Compacted compacted;
-    bool smaller = false;
+    bool changed = false;
     for (size_t d = 0; d < fields.shape.size(); ++d) {
       compacted.first.push_back(Const(fields.shape[d].dtype(), 0));
       const std::optional<Range>& range = touched.dims[d];
       if (!range) continue;
       Expr extent = ConstantIfBounded(range->extent);
-      if (!analyzer_.CanProve(extent < fields.shape[d])) continue;
+      const bool last_of_registers = buffer->scope.kind() == MemoryKind::kRegister && d + 1 == fields.shape.size();
+      const bool fits = analyzer_.CanProve(extent < fields.shape[d]) ||
+                        (last_of_registers && AsInt(extent) && analyzer_.CanProve(extent > fields.shape[d]));
+      if (!fits) continue;
       fields.shape[d] = CastTo(fields.shape[d].dtype(), extent);
       compacted.first[d] = range->min;
-      smaller = true;
+      changed = true;
     }
-    if (!smaller) return ScopedMutator::MutateAllocate(op, self);
+    if (!changed) return ScopedMutator::MutateAllocate(op, self);
     fields.data = Var(buffer->data.name(), buffer->data.dtype());
     compacted.buffer = Buffer(std::move(fields));
     compacted_[buffer] = compacted;

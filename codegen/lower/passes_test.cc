@@ -290,9 +290,46 @@ def main(A: T.Buffer((28,), "float32"), B: T.Buffer((28,), "float32")):
 )";
   const std::string wide = Body(Vectorized(kCopy));
   EXPECT_THAT(wide, HasSubstr("B_1[0:16] = A_1[0:16]"));
-  EXPECT_THAT(wide, HasSubstr("B_1[16:24] = A_1[16:24]"));
-  EXPECT_THAT(wide, HasSubstr("B_1[24:28] = A_1[24:28]"));
+  EXPECT_THAT(wide, HasSubstr("B_1.vstore([T.Ramp(16, 1, 16)], A_1.vload([T.Ramp(16, 1, 16)], "
+                              "predicate=T.Ramp(16, 1, 16) < T.Broadcast(28, 16))"));
+  // Narrower registers have no masks for all elements.
+  const std::string narrow = Body(Vectorized(kCopy, 256));
+  EXPECT_THAT(narrow, HasSubstr("B_1[16:24] = A_1[16:24]"));
+  EXPECT_THAT(narrow, HasSubstr("B_1[24:28] = A_1[24:28]"));
   EXPECT_THAT(Body(Vectorized(kCopy, 128)), HasSubstr("B_1[0:4] = A_1[0:4]"));
+}
+
+// Buffers in registers keep the lanes without work instead of being accessed under a mask.
+TEST(Vectorize, RegistersAreWholeVectors) {
+  const std::string body = Body(Vectorized(R"(
+@T.prim_func
+def main(A: T.Buffer((61,), "float32"), B: T.Buffer((16,), "float32")):
+    with T.block("root"):
+        R = T.alloc_buffer((16,), "float32", scope="register")
+        for i in T.vectorized(16):
+            R[i] = T.float32(0)
+        for k in range(4):
+            for i in T.vectorized(16):
+                if k * 16 + i < 61:
+                    R[i] = R[i] + A[k * 16 + i]
+        for i in T.vectorized(16):
+            B[i] = R[i]
+)"));
+  EXPECT_THAT(body, HasSubstr("R[0:16] = T.Select("));
+  EXPECT_THAT(body, HasSubstr("R[0:16] + A_1.vload("));
+  EXPECT_THAT(body, Not(HasSubstr("R.vstore")));
+  EXPECT_THAT(body, Not(HasSubstr("R.vload")));
+}
+
+// A masked vector could divide by what its lanes without work hold.
+TEST(Vectorize, DivisionsAreNotMasked) {
+  EXPECT_THAT(Body(Vectorized(R"(
+@T.prim_func
+def main(A: T.Buffer((12,), "int32"), B: T.Buffer((12,), "int32")):
+    for i in T.vectorized(12):
+        B[i] = T.truncdiv(100, A[i])
+)")),
+              Not(HasSubstr("predicate")));
 }
 
 TEST(Vectorize, ManyVectorsAreALoop) {

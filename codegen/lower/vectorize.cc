@@ -14,6 +14,8 @@ namespace {
 
 // More vectors than this are a loop of their own.
 constexpr int64_t kMaxVectors = 16;
+// Registers of this width have masks for elements of every size.
+constexpr int kMaskedBits = 512;
 
 // Bits of the widest element that a statement loads, stores or computes with; indices do not count.
 class WidestElement : public Visitor {
@@ -35,6 +37,31 @@ class WidestElement : public Visitor {
  private:
   // Narrow floats are computed with in 32 bits.
   void Count(DataType type) { bits = std::max(bits, type.is_float() ? std::max(type.bits(), 32) : type.bits()); }
+};
+
+// What keeps a loop's rest from being one masked vector: vector registers, which are cut into parts of the same size by
+// all loops over them, and divisions, which may trap in lanes without work.
+class UnmaskedParts : public Visitor {
+ public:
+  using Visitor::Visit;
+  bool found = false;
+
+ protected:
+  void VisitLoad(const LoadNode* op) override {
+    Check(op->buffer);
+    Visitor::VisitLoad(op);
+  }
+  void VisitStore(const StoreNode* op) override {
+    Check(op->buffer);
+    Visitor::VisitStore(op);
+  }
+  void VisitBinary(const BinaryNode* op) override {
+    found |= op->dtype().is_integer() && op->op >= BinaryOp::kDiv && op->op <= BinaryOp::kFloorMod && !AsInt(op->b);
+    Visitor::VisitBinary(op);
+  }
+
+ private:
+  void Check(const Buffer& buffer) { found |= buffer->scope.kind() == MemoryKind::kRegister; }
 };
 
 // One copy of the body with the variable standing for `lanes` values from `first` on. `ok` turns false when a part has
@@ -97,7 +124,7 @@ class LaneExpander : public Mutator {
     if (op->predicate || op->buffer->dtype.lanes() > 1) return Unsupported(Expr(op));
     if (mask_ && !op->dtype().is_scalar()) return Unsupported(Expr(op));
     Expr index = Mutate(op->indices[0]);
-    Expr mask = mask_;
+    Expr mask = IsWholeInRegisters(op->buffer, index) ? Expr() : mask_;
     return op->buffer.Load({index}, mask);
   }
   Expr MutateLet(const LetNode* op, const Expr&) override {
@@ -131,6 +158,9 @@ class LaneExpander : public Mutator {
     Expr value = Vector(op->value), index = Mutate(op->indices[0]);
     // Vectors that do not lie next to each other have no common index.
     if (!ok_ || index.dtype().lanes() != value.dtype().lanes()) return Unsupported(self);
+    if (mask_ && IsWholeInRegisters(op->buffer, index)) {
+      return Store(op->buffer, Expr(new SelectNode(mask_, std::move(value), op->buffer.Load({index}))), {index});
+    }
     return Store(op->buffer, std::move(value), {std::move(index)}, mask_);
   }
   Stmt MutateFor(const ForNode* op, const Stmt& self) override {
@@ -189,6 +219,17 @@ class LaneExpander : public Mutator {
   // With `lanes_` times as many lanes in any case.
   Expr Vector(const Expr& e) { return Depends(e) ? Mutate(e) : Broadcast(e, lanes_); }
   DataType Widened(DataType type) const { return type.with_lanes(type.lanes() * lanes_); }
+  // Whether all lanes of the vector lie in a buffer of vector registers. Lanes without work then keep what they hold: a
+  // masked access would force the buffer into memory.
+  bool IsWholeInRegisters(const Buffer& buffer, const Expr& index) const {
+    const auto* ramp = dyn_cast<RampNode>(index);
+    const std::optional<int64_t> size = AsInt(buffer->shape[0]);
+    if (buffer->scope.kind() != MemoryKind::kRegister || !size || ramp == nullptr || !IsInt(ramp->stride, 1)) {
+      return false;
+    }
+    const arith::Bounds first = analyzer_->ConstBounds(ramp->base);
+    return first.min >= 0 && first.max <= *size - index.dtype().lanes();
+  }
   static bool HasVectors(const CallNode* op) {
     return std::any_of(op->args.begin(), op->args.end(), [](const Expr& arg) { return !arg.dtype().is_scalar(); });
   }
@@ -266,7 +307,7 @@ class Vectorizer : public ScopedMutator {
     int64_t done = 0;
     if (const int64_t vectors = *extent / native; vectors > kMaxVectors) {
       Var outer(loop->var.name(), loop->var.dtype());
-      Stmt body = Lanes(loop, loop->min + outer * Const(outer.dtype(), native), native);
+      Stmt body = Lanes(loop, loop->body, loop->min + outer * Const(outer.dtype(), native), native);
       if (!body) return Stmt();
       ForNode::Fields fields = loop->fields();
       fields.var = outer;
@@ -279,8 +320,14 @@ class Vectorizer : public ScopedMutator {
     }
     while (done < *extent) {
       const auto rest = static_cast<uint64_t>(*extent - done);
+      if (static_cast<int64_t>(rest) < native && !std::has_single_bit(rest)) {
+        if (Stmt masked = MaskedRest(loop, done, static_cast<int64_t>(std::bit_ceil(rest)))) {
+          parts.push_back(done == 0 ? masked : CopyWithFreshNames(masked, &next_id_));
+          break;
+        }
+      }
       const int64_t lanes = std::min<int64_t>(native, static_cast<int64_t>(std::bit_floor(rest)));
-      Stmt part = Lanes(loop, loop->min + Const(loop->min.dtype(), done), lanes);
+      Stmt part = Lanes(loop, loop->body, loop->min + Const(loop->min.dtype(), done), lanes);
       if (!part) return Stmt();
       parts.push_back(done == 0 ? part : CopyWithFreshNames(part, &next_id_));
       done += lanes;
@@ -288,13 +335,24 @@ class Vectorizer : public ScopedMutator {
     return Sequence(std::move(parts));
   }
 
+  // The iterations from the `done`th on as the first of `lanes`; null where a mask is worse than several vectors or not
+  // allowed. Buffers of vector registers hold whole vectors or none.
+  Stmt MaskedRest(const ForNode* loop, int64_t done, int64_t lanes) {
+    if (vector_bits_ < kMaskedBits) return Stmt();
+    UnmaskedParts unmasked;
+    unmasked.Visit(loop->body);
+    if (unmasked.found) return Stmt();
+    const Expr inside = loop->var < analyzer_.Simplify(loop->min + loop->extent);
+    return Lanes(loop, If(inside, loop->body), loop->min + Const(loop->min.dtype(), done), lanes);
+  }
+
   // The body for `lanes` iterations from `first` on; null when it has no vector form.
-  Stmt Lanes(const ForNode* loop, const Expr& first, int64_t lanes) {
+  Stmt Lanes(const ForNode* loop, const Stmt& body, const Expr& first, int64_t lanes) {
     Expr simplified = analyzer_.Simplify(first);
-    if (lanes == 1) return Substitute(loop->body, {{loop->var, simplified}});
+    if (lanes == 1) return Substitute(body, {{loop->var, simplified}});
     LaneExpander expander(loop->var, simplified, static_cast<int>(lanes), &analyzer_);
-    Stmt body = expander.Mutate(loop->body);
-    return expander.ok() ? body : Stmt();
+    Stmt vectors = expander.Mutate(body);
+    return expander.ok() ? vectors : Stmt();
   }
 
   const int vector_bits_;
