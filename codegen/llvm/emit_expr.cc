@@ -147,6 +147,7 @@ llvm::Value* FunctionEmitter::EmitBinary(const BinaryNode* op) {
   if (IsLogic(op->op)) return EmitLogic(op);
   const DataType type = op->a.dtype();
   llvm::Value* a = Emit(op->a);
+  if (DividesFastBy(op)) return EmitQuotients(a, Emit(cast<BroadcastNode>(op->b)->value));
   llvm::Value* b = Emit(op->b);
   if (!type.is_float()) return EmitIntegerBinary(op->op, type, a, b);
   if (IsComparison(op->op)) return builder_.CreateFCmp(FloatPredicate(op->op), a, b);

@@ -11,7 +11,7 @@
 namespace tilewright::codegen {
 namespace {
 
-using Polynomial = llvm::Value* (*)(Builder&, llvm::Value*);
+using Polynomial = llvm::Value* (*)(Builder&, llvm::Value*, const Target&);
 struct NamedPolynomial {
   std::string_view name;
   Polynomial emit;
@@ -88,7 +88,7 @@ class MathEmitter {
     }
     if (type.bits() <= 32) {
       for (const NamedPolynomial& known : kPolynomials) {
-        if (known.name == name) return known.emit(b_, args_[0]);
+        if (known.name == name) return known.emit(b_, args_[0], emitter_.context_.target);
       }
     }
     if (name == "sigmoid") {

@@ -68,6 +68,8 @@ class FunctionEmitter {
   llvm::Value* EmitBinary(const BinaryNode* op);
   llvm::Value* EmitIntegerBinary(BinaryOp op, DataType type, llvm::Value* a, llvm::Value* b);
   llvm::Value* EmitFloatBinary(BinaryOp op, llvm::Value* a, llvm::Value* b);
+  bool DividesFastBy(const BinaryNode* op) const;
+  llvm::Value* EmitQuotients(llvm::Value* a, llvm::Value* b);
   llvm::Value* EmitLogic(const BinaryNode* op);
   llvm::Value* EmitShuffle(const ShuffleNode* op);
   llvm::Value* EmitLet(const LetNode* op);

@@ -131,6 +131,43 @@ TEST_P(Math, IsAccurateInDouble) {
   }
 }
 
+// A vector divided by one number: like a division where that is exact or not finite, within a unit elsewhere.
+TEST(Quotients, AreThoseOfADivision) {
+  constexpr char kQuotients[] = R"(
+@T.prim_func
+def main(A: T.Buffer((4096,), "float32"), S: T.Buffer((1,), "float32"), B: T.Buffer((4096,), "float32")):
+    for i in T.vectorized(4096):
+        with T.block("B"):
+            vi = T.axis.spatial(4096, i)
+            B[vi] = A[vi] / S[0]
+)";
+  auto compiled = CompileToJit(ParseOrDie(kQuotients), HostTarget());
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  Tensor a = *Tensor::Allocate({kTwFloat, 32, 1}, {4096}), s = *Tensor::Allocate({kTwFloat, 32, 1}, {1});
+  Tensor b = *Tensor::Allocate({kTwFloat, 32, 1}, {4096});
+  for (const float divisor : {3.0f, 0.1f, -7.7e12f, 1.9999999f, 1e-20f, 0.0f, -0.0f, inf, nan, 1e-45f, 1e-39f, 3e38f}) {
+    for (int i = 0; i < 4096; ++i) a.data<float>()[i] = static_cast<float>(i - 2048) * divisor;
+    const float special[] = {inf, -inf, nan, 0.0f, -0.0f, 1e-45f, 1e-38f, 3e38f, 1.0f};
+    for (int i = 0; i < 9; ++i) a.data<float>()[16 * i] = special[i];
+    for (int i = 2000; i < 2048; ++i) a.data<float>()[i] = 1.0f / static_cast<float>(i);
+    s.data<float>()[0] = divisor;
+    TwTensor* args[] = {a.abi(), s.abi(), b.abi()};
+    ASSERT_TRUE((*compiled)->Run("main", args).ok());
+    for (int i = 0; i < 4096; ++i) {
+      const float x = a.data<float>()[i], got = b.data<float>()[i], want = x / divisor;
+      if (std::isnan(want)) {
+        EXPECT_TRUE(std::isnan(got)) << x << " / " << divisor;
+      } else if (std::isinf(want) || static_cast<double>(want) * divisor == x) {
+        EXPECT_EQ(got, want) << x << " / " << divisor;
+      } else {
+        const double units = std::abs(want) < 0x1p-100 ? 2 : 1;
+        EXPECT_LE(std::abs(got - want), units * UnitInTheLastPlace(want)) << x << " / " << divisor;
+      }
+    }
+  }
+}
+
 TEST(MathEdges, InfinitiesAndNans) {
   const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
   for (const auto& [name, function] : {std::pair<const char*, double (*)(double)>{"exp", std::exp},

@@ -3,6 +3,8 @@
 #include <initializer_list>
 #include <limits>
 
+#include "llvm/IR/IntrinsicsX86.h"
+
 namespace tilewright::codegen {
 namespace {
 
@@ -47,20 +49,46 @@ class F32 {
 
 }  // namespace
 
-// x = n ln 2 + r with |r| <= ln 2 / 2. Adding 1.5 * 2^23 rounds to an integer, which then stands in the low bits. The
-// scale 2^n is applied in two halves, since n reaches from -150 to 129 and 2^n alone would overflow or be flushed.
-llvm::Value* EmitExp(Builder& b, llvm::Value* x) {
+namespace {
+
+// p * 2^n by the one instruction for it, for whole numbers n; null where the target has none for this vector.
+llvm::Value* EmitScale(Builder& b, llvm::Value* p, llvm::Value* n, const Target& target) {
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(p->getType());
+  const unsigned lanes = vector != nullptr ? vector->getNumElements() : 1;
+  if (target.kind != TargetKind::kX86 || !target.has(lanes == 16 ? "avx512f" : "avx512vl")) return nullptr;
+  switch (lanes) {
+    case 16: {
+      llvm::Value* rounding = b.getInt32(4);  // that of the other operations
+      return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
+                               {p, n, p, b.getInt16(0xffff), rounding});
+    }
+    case 8:
+      return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_256, {}, {p, n, p, b.getInt8(0xff)});
+    case 4:
+      return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_128, {}, {p, n, p, b.getInt8(0xff)});
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+// x = n ln 2 + r with |r| <= ln 2 / 2. Adding 1.5 * 2^23 rounds to an integer, which then stands in the low bits.
+// Without an instruction for it the scale 2^n is applied in two halves, since n reaches from -150 to 129 and 2^n alone
+// would overflow or be flushed.
+llvm::Value* EmitExp(Builder& b, llvm::Value* x, const Target& target) {
   F32 f(b, x);
   x = f.ClampTo(x, -104.0, 89.0);
   const double kShift = 12582912.0;
   llvm::Value* shifted = f.Fma(x, f.Number(1.4426950408889634), f.Number(kShift));
   llvm::Value* n = b.CreateFSub(shifted, f.Number(kShift));
-  llvm::Value* exponent = b.CreateSub(f.ToBits(shifted), f.Bits(0x4b400000));
   llvm::Value* r = f.Fma(n, f.Number(-0.693145751953125), x);
   r = f.Fma(n, f.Number(-1.4286068203094172e-6), r);
   llvm::Value* p = f.Polynomial(
       r, {0.4999999341226092, 0.1666652010554613, 0.04166839425916145, 0.00836878062223369, 0.0013814464752015627});
   p = b.CreateFAdd(f.Fma(b.CreateFMul(r, r), p, r), f.Number(1.0));
+  if (llvm::Value* scaled = EmitScale(b, p, n, target)) return scaled;
+  llvm::Value* exponent = b.CreateSub(f.ToBits(shifted), f.Bits(0x4b400000));
   llvm::Value* half = b.CreateAShr(exponent, f.Bits(1));
   llvm::Value* rest = b.CreateSub(exponent, half);
   auto power_of_two = [&](llvm::Value* k) { return f.FromBits(b.CreateShl(b.CreateAdd(k, f.Bits(127)), f.Bits(23))); };
@@ -68,7 +96,7 @@ llvm::Value* EmitExp(Builder& b, llvm::Value* x) {
 }
 
 // x = 2^n m with m in [sqrt(1/2), sqrt(2)); log x = n ln 2 + log(1 + (m - 1)).
-llvm::Value* EmitLog(Builder& b, llvm::Value* x) {
+llvm::Value* EmitLog(Builder& b, llvm::Value* x, const Target&) {
   F32 f(b, x);
   // Subnormals are scaled into the normal range first.
   llvm::Value* small = b.CreateFCmpOLT(x, f.Number(1.17549435e-38));
@@ -91,20 +119,20 @@ llvm::Value* EmitLog(Builder& b, llvm::Value* x) {
 }
 
 // A polynomial near zero, where 1 - 2 / (exp(2 |x|) + 1) would cancel.
-llvm::Value* EmitTanh(Builder& b, llvm::Value* x) {
+llvm::Value* EmitTanh(Builder& b, llvm::Value* x, const Target& target) {
   F32 f(b, x);
   llvm::Value* a = f.Abs(x);
   llvm::Value* x2 = b.CreateFMul(x, x);
   llvm::Value* p = f.Polynomial(x2, {-0.33333330802798394, 0.13333206010386503, -0.05394676327058758,
                                      0.021700704201057446, -0.008177400367037447, 0.0021429635902475187});
   llvm::Value* small = f.Fma(b.CreateFMul(x2, x), p, x);
-  llvm::Value* e = EmitExp(b, b.CreateFAdd(a, a));
+  llvm::Value* e = EmitExp(b, b.CreateFAdd(a, a), target);
   llvm::Value* large = b.CreateFSub(f.Number(1.0), b.CreateFDiv(f.Number(2.0), b.CreateFAdd(e, f.Number(1.0))));
   return b.CreateSelect(b.CreateFCmpOLT(a, f.Number(0.625)), small, f.CopySign(large, x));
 }
 
 // x P(x^2) up to 1; then 1 - exp(Q(|x|)), Q the logarithm of erfc, until the result is 1 in f32.
-llvm::Value* EmitErf(Builder& b, llvm::Value* x) {
+llvm::Value* EmitErf(Builder& b, llvm::Value* x, const Target& target) {
   F32 f(b, x);
   llvm::Value* a = f.Abs(x);
   llvm::Value* p = f.Polynomial(b.CreateFMul(x, x),
@@ -114,13 +142,13 @@ llvm::Value* EmitErf(Builder& b, llvm::Value* x) {
   llvm::Value* q = f.Polynomial(
       limited, {0.0001884677839039473, -1.129580311888611, -0.6332163949683146, -0.10842210264886622,
                 0.025210342293795762, -0.004205285893765514, 0.00044147291600115534, -2.169763896762405e-05});
-  llvm::Value* large = b.CreateFSub(f.Number(1.0), EmitExp(b, q));
+  llvm::Value* large = b.CreateFSub(f.Number(1.0), EmitExp(b, q, target));
   return b.CreateSelect(b.CreateFCmpOLT(a, f.Number(1.0)), b.CreateFMul(x, p), f.CopySign(large, x));
 }
 
-llvm::Value* EmitSigmoid(Builder& b, llvm::Value* x) {
+llvm::Value* EmitSigmoid(Builder& b, llvm::Value* x, const Target& target) {
   F32 f(b, x);
-  llvm::Value* e = EmitExp(b, b.CreateFNeg(x));
+  llvm::Value* e = EmitExp(b, b.CreateFNeg(x), target);
   return b.CreateFDiv(f.Number(1.0), b.CreateFAdd(f.Number(1.0), e));
 }
 

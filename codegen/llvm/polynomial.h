@@ -6,13 +6,18 @@
 #pragma once
 
 #include "codegen/llvm/types.h"
+#include "ir/target.h"
 
 namespace tilewright::codegen {
 
-llvm::Value* EmitExp(Builder& builder, llvm::Value* x);      // 2 units in the last place; infinities and NaN as usual
-llvm::Value* EmitLog(Builder& builder, llvm::Value* x);      // 2 units; log(0) is -infinity, negative numbers give NaN
-llvm::Value* EmitTanh(Builder& builder, llvm::Value* x);     // 3 units
-llvm::Value* EmitErf(Builder& builder, llvm::Value* x);      // 3 units
-llvm::Value* EmitSigmoid(Builder& builder, llvm::Value* x);  // 1 / (1 + exp(-x)), 3 units
+// 2 units in the last place; infinities and NaN as usual.
+llvm::Value* EmitExp(Builder& builder, llvm::Value* x, const Target& target);
+// 2 units; log(0) is -infinity, negative numbers give NaN.
+llvm::Value* EmitLog(Builder& builder, llvm::Value* x, const Target& target);
+// 3 units.
+llvm::Value* EmitTanh(Builder& builder, llvm::Value* x, const Target& target);
+llvm::Value* EmitErf(Builder& builder, llvm::Value* x, const Target& target);
+// 1 / (1 + exp(-x)), 3 units.
+llvm::Value* EmitSigmoid(Builder& builder, llvm::Value* x, const Target& target);
 
 }  // namespace tilewright::codegen
