@@ -7,6 +7,7 @@
 #include "autoschedule/block_loops.h"
 #include "autoschedule/contraction.h"
 #include "autoschedule/fuse_consumers.h"
+#include "autoschedule/fuse_depth.h"
 #include "autoschedule/operand_stages.h"
 #include "autoschedule/register_tile.h"
 #include "autoschedule/tile_instruction.h"
@@ -123,6 +124,15 @@ Outcome<Plan> MakePlan(const Schedule& sch, BlockRv block, const Target& target)
   const double best = BestTile(plan.tiles).efficiency;
   std::erase_if(plan.tiles, [&](const RegisterTile& tile) { return tile.efficiency < kWorthATry * best; });
   return plan;
+}
+
+// The group in which the target's tiles multiply neighbours of the contraction's operands; 1 when there is none.
+int GroupOf(const BlockRealizeNode& realize, const Target& target) {
+  const absl::StatusOr<Contraction> contraction = MatchContraction(realize);
+  if (!contraction.ok()) return 1;
+  const std::optional<TileInstruction> instruction = FindTileInstruction(
+      target, contraction->row_operand->dtype, contraction->column_operand->dtype, contraction->product_type);
+  return instruction ? instruction->group : 1;
 }
 
 // A tile: first its vectors, then its rows.
@@ -244,6 +254,8 @@ Outcome<Done> ReorderStage(Schedule& sch, BlockRv stage, const std::vector<int>&
 }  // namespace
 
 Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& target, Choices& choices) {
+  const int groups = GroupOf(RealizeOf(sch, block), target);
+  const bool fused_depth = groups > 1 && FuseDepth(sch, block, groups);
   TW_ASSIGN_OR_RETURN(const Plan plan, MakePlan(sch, block, target));
   const Contraction& contraction = plan.contraction;
   const std::string name = RealizeOf(sch, block).block->name;
@@ -270,11 +282,17 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   const bool padded_depth = depth_extent != Extent(RealizeOf(sch, block), plan.depth);
   std::vector<int64_t> depths = {group, 2 * group, 4 * group};
   if (plan.instruction.prefers_depth()) depths.insert(depths.end(), {8 * group, 16 * group});
+  // All of a fused depth, so that its borders are constants.
+  if (fused_depth && tile.rows * tile.vectors * depth_extent / group <= kMostSteps) {
+    std::erase(depths, depth_extent);
+    depths.push_back(depth_extent);
+  }
   std::erase_if(depths, [&](int64_t depth) { return depth_extent % depth != 0; });
   TW_ASSIGN_OR_RETURN(
       const Choices::Pick tile_depth,
       choices.Take(sch, name + ".tile_depth", depths,
-                   PreferredDepth(plan, tile, depths, padded_depth ? std::optional(depth_extent) : std::nullopt)));
+                   PreferredDepth(plan, tile, depths,
+                                  fused_depth || padded_depth ? std::optional(depth_extent) : std::nullopt)));
 
   // Edges: iterators become multiples of the tile; the stages compute zeros there, and nothing is written back.
   const BlockRealizeNode& realize = RealizeOf(sch, block);
