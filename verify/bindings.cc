@@ -1,5 +1,9 @@
 #include "verify/bindings.h"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "ir/analysis.h"
 #include "ir/arith/iter_map.h"
 #include "ir/functor.h"
@@ -23,7 +27,9 @@ class Checker : public Visitor {
     if (same_threads != nullptr) {
       CheckInstancesOfOneThread(*op, same_threads);
       joined_[op->var] = op->min + same_threads->var;
+      joined_loops_.push_back({op, same_threads});
       Visit(op->body);
+      joined_loops_.pop_back();
       joined_.erase(op->var);
       return;
     }
@@ -113,7 +119,28 @@ class Checker : public Visitor {
     }
   }
 
+  // Whether the bindings depend on two loops that take the same index, so that only few of the instances run.
+  bool DependsOnOneThreadTwice(const BlockRealizeNode& realize) {
+    const auto depends = [&](const ForNode* loop) {
+      return std::any_of(realize.bindings.begin(), realize.bindings.end(),
+                         [&](const Expr& binding) { return UsesVar(binding, loop->var); });
+    };
+    for (const auto& [joined, thread] : joined_loops_) {
+      if (IsInt(thread->extent, 1) || !depends(joined)) continue;
+      const ForNode* other = depends(thread) ? thread : nullptr;
+      for (const auto& [second, of] : joined_loops_) {
+        if (other == nullptr && second != joined && of == thread && depends(second)) other = second;
+      }
+      if (other == nullptr) continue;
+      Refuse(realize, "it depends on loops " + other->var.name() + " and " + joined->var.name() +
+                          ", which both take the index of their thread in " + thread->thread_tag);
+      return true;
+    }
+    return false;
+  }
+
   void Check(const BlockRealizeNode& realize) {
+    if (DependsOnOneThreadTwice(realize)) return;
     std::vector<Expr> independent;
     std::vector<const IterVar*> iterators;
     {
@@ -188,6 +215,7 @@ class Checker : public Visitor {
   arith::Domain loops_;                  // between the scope and here, joined ones left out
   std::vector<const ForNode*> threads_;  // loops around, of all scopes
   VarMap joined_;
+  std::vector<std::pair<const ForNode*, const ForNode*>> joined_loops_;  // with the loops that start their threads
   std::vector<OfThread> of_threads_;
 };
 

@@ -11,7 +11,8 @@
 // spatial iterator may be bound so that instances run again (halos: i * 4 + j with j < 6) when its loops feed no other
 // iterator.
 //
-// A loop over threads inside of another loop over the same ones takes the index of its thread:
+// A loop over threads inside of another loop over the same ones takes the index of its thread. No block may depend on
+// both:
 //
 //   for tx in T.thread_binding(8, thread="threadIdx.x"):
 //       with T.block("row"):

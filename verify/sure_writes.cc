@@ -1,6 +1,7 @@
 #include "verify/sure_writes.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "ir/analysis.h"
@@ -103,6 +104,20 @@ class PieceCollector : public StmtVisitor {
   Expr condition_;
 };
 
+// The place depends on two loops over the same threads, which have one index: not all of the region is written.
+bool UsesOneThreadTwice(const Piece& piece) {
+  std::vector<std::string_view> tags;
+  for (const ForNode* loop : piece.loops) {
+    if (!loop->thread_tag.starts_with("threadIdx")) continue;
+    const bool used = std::any_of(piece.region.begin(), piece.region.end(),
+                                  [&](const Range& range) { return UsesVar(range.min, loop->var); });
+    if (!used) continue;
+    if (std::find(tags.begin(), tags.end(), loop->thread_tag) != tags.end()) return true;
+    tags.push_back(loop->thread_tag);
+  }
+  return false;
+}
+
 // The whole of a block's computation is one store to the region that it declares.
 bool IsOneStoreTo(const BlockNode& block, const BufferRegion& declared) {
   const auto* store = dyn_cast<StoreNode>(block.body);
@@ -161,6 +176,7 @@ bool SureWrites::Of(const BlockNode& block, const BufferRegion& declared) {
       std::vector<arith::Region> boxes;
       for (const Piece& piece : collector.pieces) {
         if (!piece.buffer.same_as(buffer) || !Runs(piece.loops, 0, piece.region, &analyzer)) continue;
+        if (UsesOneThreadTwice(piece)) continue;
         auto box =
             arith::MustCover(piece.region, DomainOf(piece.loops, 0, declared.buffer), piece.condition, &analyzer);
         if (box) boxes.push_back(std::move(*box));

@@ -152,6 +152,46 @@ TEST(SureWrites, NestedLoopsOverTheSameThread) {
               testing::Contains(kOneIteration));
 }
 
+// Two loops of one nest that feed one iterator.
+TEST(SureWrites, OneIteratorOfTwoLoopsOverTheSameThread) {
+  constexpr char kSplit[] = R"(
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    for i_0 in T.thread_binding(4, thread="threadIdx.x"):
+        for i_1 in T.thread_binding(4, thread="threadIdx.x"):
+            with T.block("C"):
+                vi = T.axis.spatial(16, i_0 * 4 + i_1)
+                C[vi] = A[vi]
+)";
+  EXPECT_THAT(Findings(kSplit),
+              ElementsAre("bindings: block C: it depends on loops i_0 and i_1, which both take the index of their thread "
+                          "in threadIdx.x"));
+  EXPECT_THAT(Findings(Replaced(kSplit, "\"threadIdx.x\"", "\"threadIdx.y\"")), IsEmpty());
+}
+
+TEST(SureWrites, StoresInLoopsOverTheSameThread) {
+  constexpr char kStores[] = R"(
+@T.prim_func
+def main(A: T.Buffer((4096, 8, 8), "float32"), C: T.Buffer((4096, 8, 8), "float32")):
+    S = T.alloc_buffer((4096, 8, 8), "float32", scope="shared")
+    for b in range(4096):
+        with T.block("S"):
+            v = T.axis.spatial(4096, b)
+            T.reads(A[v, 0:8, 0:8])
+            T.writes(S[v, 0:8, 0:8])
+            for i in T.thread_binding(8, thread="threadIdx.y"):
+                for j in T.thread_binding(8, thread="threadIdx.x"):
+                    S[v, i, j] = A[v, i, j]
+    for b, i, j in T.grid(4096, 8, 8):
+        with T.block("C"):
+            v, vi, vj = T.axis.remap("SSS", [b, i, j])
+            C[v, vi, vj] = S[v, vi, vj]
+)";
+  EXPECT_THAT(Findings(kStores), IsEmpty());
+  EXPECT_THAT(Findings(Replaced(kStores, "threadIdx.y", "threadIdx.x")),
+              ElementsAre(HasSubstr("block S need not write all of S[v, 0:8, 0:8], which it declares")));
+}
+
 // A copy that all threads make together, inside of a block of one thread that does not say which.
 TEST(SureWrites, CooperativeCopyInABlockOfThreads) {
   EXPECT_THAT(Findings(R"(

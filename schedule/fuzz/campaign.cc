@@ -59,6 +59,15 @@ Campaign::Campaign(CampaignOptions options) : options_(std::move(options)), fami
       starts.push_back({&family, program, std::make_unique<Oracle>(program, family.rounds), StructuralHash(program)});
     }
   }
+  for (size_t i = 0; i < starts_.size(); ++i) {
+    // Those that primitives ask for come up often anyway.
+    const std::span<const Move> moves = Moves();
+    const Family& family = *starts_[i][0].family;
+    const bool asked = std::any_of(moves.begin(), moves.end(), [&](const Move& move) {
+      return move.family != nullptr && family.name == move.family;
+    });
+    drawn_.insert(drawn_.end(), static_cast<size_t>(asked ? 1 : family.weight), i);
+  }
   TW_CHECK(!starts_.empty()) << "no family is called " << options_.family;
   const absl::Status loaded = intrins_.LoadScript(kFuzzIntrinsics, "fuzz intrinsics");
   TW_CHECK(loaded.ok()) << loaded.ToString();
@@ -79,7 +88,7 @@ const std::vector<Campaign::Start>& Campaign::AnyFamily(const Move& focus, Rando
       if (starts[0].family->name == focus.family) return starts;
     }
   }
-  return starts_[random.Below(starts_.size())];
+  return starts_[drawn_[random.Below(drawn_.size())]];
 }
 
 void Campaign::One(uint64_t seed) {

@@ -90,6 +90,7 @@ class Campaign {
   const CampaignOptions options_;
   const std::vector<Family> families_;
   std::vector<std::vector<Start>> starts_;  // by family
+  std::vector<size_t> drawn_;               // of starts_, each as often as its weight
   IntrinRegistry intrins_;
   std::unordered_set<uint64_t> seen_;
   CampaignCounts counts_;

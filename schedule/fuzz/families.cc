@@ -48,16 +48,16 @@ std::vector<Family> Families() {
       {"dilated conv", {Convolution({6, 5}, {dilated, dilated}, 2, 1)}},
       {"transposed conv",
        {ops::ConvTranspose(1, 3, 3, 2, 2, {.kernel = 3, .stride = 2, .padding = 1}), script(kZeroTerms)}},
-      {"softmax", {ops::Softmax(4, 8)}, true},
+      {"softmax", {ops::Softmax(4, 8)}, true, 3},
       {"layer norm", {ops::LayerNorm(4, 8), ops::RowNorm(4, 8)}, true},
       {"argmax", {script(kArgMax)}},
       {"pooling", {ops::MaxPool(1, 6, 6, 2, strided), ops::AveragePool(1, 6, 4, 2, {.kernel = 2, .stride = 2})}},
-      {"scan", {script(kScan), script(kOpaque)}},
+      {"scan", {script(kScan), script(kOpaque), script(kAccumulation)}},
       {"padded", {script(kPaddedConvolution), script(kInPlaceRowSum)}},
       {"stencil", {script(kStencil)}},
       {"gather", {script(kGather), script(kSparseRows)}},
-      {"symbolic", {script(kSymbolicChain), ops::Matmul(Var("m"), 6, Var("k"))}},
-      {"threads", {script(kThreadedMatmul), script(kThreadedRows), script(kThreadedReverse)}},
+      {"symbolic", {script(kSymbolicChain), ops::Matmul(Var("m"), 6, Var("k"))}, false, 3},
+      {"threads", {script(kThreadedMatmul), script(kThreadedRows), script(kThreadedReverse)}, false, 4},
   };
 }
 

@@ -15,6 +15,8 @@ struct Family {
   // Values depend on the order of operations or on the accuracy of exp and the like; elsewhere small integers are
   // exact.
   bool rounds = false;
+  // How often it is drawn where no primitive asks for it. Fewer schedules of some families are accepted.
+  int weight = 2;
 };
 
 std::vector<Family> Families();

@@ -128,8 +128,10 @@ bool PadEinsum(Drawer& d, const char* primitive) {
 bool ComposeReduction(Drawer& d) {
   if (d.Try("compose_reduction", {d.other_block(), d.block()})) return true;
   return d.AllOrNothing([&] {
+    // By a handle: the name changes.
+    const auto update = d.schedule().GetBlock(d.block());
     const auto init = d.schedule().Apply("decompose_reduction", {d.block(), d.AnyLoop()});
-    return init.ok() && d.Try("compose_reduction", {(*init)[0], d.block()});
+    return init.ok() && d.Try("compose_reduction", {(*init)[0], Rv(*update)});
   });
 }
 
@@ -149,7 +151,7 @@ bool Tensorize(Drawer& d) {
     Value::List order = outer;
     order.insert(order.end(), inner.begin(), inner.end());
     if (!d.schedule().Apply("reorder", {Value(order)}).ok()) return false;
-    if (d.Coin()) return d.Try("blockize", {inner[0]});
+    if (d.Below(4) == 0) return d.Try("blockize", {inner[0]});
     const auto init = d.schedule().Apply("decompose_reduction", {d.block(), outer.back()});
     return init.ok() && d.Try("tensorize", {inner[0], "mac_2x2"});
   });
@@ -159,7 +161,7 @@ bool Annotate(Drawer& d) {
   return d.Try("annotate", {d.Coin() ? d.AnyLoop() : Value(d.block()), d.Coin() ? "a" : "b", d.Below(3)});
 }
 
-// What is declared for nothing; most of the time nothing else is hidden.
+// What is declared for nothing: hiding anything else is what the primitive's name warns of.
 bool HideBufferAccess(Drawer& d) {
   const std::vector<BufferRegion>& reads = d.block_node().reads;
   if (reads.empty()) return false;
@@ -167,7 +169,7 @@ bool HideBufferAccess(Drawer& d) {
     const bool write = d.Below(8) == 0;
     return d.Try("unsafe_hide_buffer_access",
                  {d.block(), write ? "write" : "read", Value::List{write ? 0 : d.Below(std::ssize(reads))}}) &&
-           (d.Below(8) == 0 || CheckDeclaredRegions(d.schedule().module().Main()).empty());
+           CheckDeclaredRegions(d.schedule().module().Main()).empty();
   });
 }
 
@@ -238,7 +240,7 @@ constexpr Move kMoves[] = {
     {"decompose_padding", [](Drawer& d) { return d.Try("decompose_padding", {d.block(), d.AnyLoop()}); }},
     {"cache_factors",
      [](Drawer& d) { return d.Try("cache_factors", {d.block(), Value::List{static_cast<int64_t>(0)}}); }},
-    {"decompose_accumulation", [](Drawer& d) { return d.Try("decompose_accumulation", {d.block()}); }},
+    {"decompose_accumulation", [](Drawer& d) { return d.Try("decompose_accumulation", {d.block()}); }, "scan"},
     {"skip_zero_terms", [](Drawer& d) { return d.Try("skip_zero_terms", {d.block()}); }, "transposed conv"},
     {"storage_align", [](Drawer& d) { return d.Try("storage_align", {d.block(), 0, Small(d), d.Factor(), Small(d)}); }},
     // A wider type: no value changes.

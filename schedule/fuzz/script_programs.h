@@ -150,6 +150,22 @@ def main(A: T.Buffer((5, 9), "float32"), C: T.Buffer((5, 9), "float32")):
             C[vi, vj] = B[vi, 8 - vj] * T.float32(2)
 )";
 
+// Products are added to an array, which is scaled after that.
+inline constexpr const char* kAccumulation = R"(
+@T.prim_func
+def main(X: T.Buffer((6, 4), "float32"), Y: T.Buffer((6, 5), "float32"), A: T.Buffer((4, 5), "float32"), C: T.Buffer((4, 5), "float32")):
+    for k, i, j in T.grid(6, 4, 5):
+        with T.block("A"):
+            vk, vi, vj = T.axis.remap("RSS", [k, i, j])
+            T.reads(A[vi, vj], X[vk, vi], Y[vk, vj])
+            T.writes(A[vi, vj])
+            A[vi, vj] = A[vi, vj] + X[vk, vi] * Y[vk, vj]
+    for i, j in T.grid(4, 5):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = A[vi, vj] * T.float32(2)
+)";
+
 inline constexpr const char* kOpaque = R"(
 @T.prim_func
 def main(A: T.Buffer((6, 8), "float32"), C: T.Buffer((6, 8), "float32")):
