@@ -180,6 +180,12 @@ bool Detects(const absl::Status& status) {
 
 }  // namespace
 
+bool IsTooLargeToRun(const Function& function, int64_t max_steps) {
+  CountSteps count;
+  count.Visit(function->body);
+  return count.steps > static_cast<double>(max_steps);
+}
+
 ExactRun RunExactly(const Function& function, int64_t max_steps) {
   std::vector<interp::Argument> arguments;
   int64_t elements = 0;
@@ -197,9 +203,7 @@ ExactRun RunExactly(const Function& function, int64_t max_steps) {
     if (elements > max_steps * 4) return {};
     arguments.emplace_back(NDArray(param.buffer->dtype, std::move(shape)));
   }
-  CountSteps count;
-  count.Visit(function->body);
-  if (count.steps > static_cast<double>(max_steps)) return {};
+  if (IsTooLargeToRun(function, max_steps)) return {};
 
   ReplaceByRegions replace(function->next_id);
   const Stmt body = replace.Mutate(function->body);

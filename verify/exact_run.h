@@ -35,6 +35,8 @@ struct ExactRun {
 inline constexpr int64_t kMaxExactSteps = 1 << 18;  // loop iterations and stores
 
 ExactRun RunExactly(const Function& function, int64_t max_steps = kMaxExactSteps);
+// Whether it would take too long, so that the outcome is unknown. Costs little.
+bool IsTooLargeToRun(const Function& function, int64_t max_steps = kMaxExactSteps);
 
 // Runs when somebody asks first, once.
 class LazyExactRun {
@@ -44,10 +46,15 @@ class LazyExactRun {
     if (!run_) run_ = RunExactly(function_);
     return *run_;
   }
+  bool TooLarge() {
+    if (!too_large_) too_large_ = IsTooLargeToRun(function_);
+    return *too_large_;
+  }
 
  private:
   const Function function_;
   std::optional<ExactRun> run_;
+  std::optional<bool> too_large_;
 };
 
 }  // namespace tilewright

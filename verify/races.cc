@@ -56,10 +56,18 @@ bool SameRegion(const std::vector<Range>& a, const std::vector<Range>& b) {
   return true;
 }
 
+// All iterations of the loop write the same place; no signature says otherwise.
+bool Repeats(const Touch& touch, const ForNode& loop) {
+  return touch.write && std::none_of(touch.region.region.begin(), touch.region.region.end(),
+                                     [&](const Range& range) { return UsesVar(range.min, loop.var); });
+}
+
 // All pairs of touches below one loop.
 class LoopChecker {
  public:
-  LoopChecker(const ForNode* loop, const std::vector<const Touch*>& touches) : loop_(loop), touches_(touches) {}
+  // `by_signatures`: only those pairs for which signatures of blocks do not speak.
+  LoopChecker(const ForNode* loop, const std::vector<const Touch*>& touches, bool by_signatures)
+      : loop_(loop), touches_(touches), by_signatures_(by_signatures && !StartsThreads(*loop)) {}
 
   // The first two touches that were not proven to be apart.
   std::optional<std::pair<const Touch*, const Touch*>> FindUnproven() {
@@ -69,6 +77,7 @@ class LoopChecker {
         if (!a.region.buffer.same_as(b.region.buffer) || !(a.write || b.write) || (i == j && !a.write)) continue;
         if (StartsThreads(*loop_) && a.phase != b.phase) continue;
         if (CombineAcrossThreads(a, b)) continue;
+        if (by_signatures_ && !Repeats(a, *loop_) && !Repeats(b, *loop_)) continue;
         if (!AreApart(i, j)) return std::pair(&a, &b);
       }
     }
@@ -188,12 +197,14 @@ class LoopChecker {
 
   const ForNode* loop_;
   const std::vector<const Touch*>& touches_;
+  const bool by_signatures_;
   std::map<size_t, std::optional<arith::Region>> boxes_;
 };
 
 class Checker {
  public:
-  Checker(const Function& function, LazyExactRun* exact) : function_(function), exact_(exact) {}
+  Checker(const Function& function, LazyExactRun* exact, std::optional<bool> repeats_writes)
+      : function_(function), exact_(exact), repeats_writes_(repeats_writes) {}
 
   Diagnostics Run() {
     const Touches all = CollectTouches(function_);
@@ -228,7 +239,7 @@ class Checker {
       if (touch->write) written.insert(touch->region.buffer.get());
     }
     std::erase_if(below, [&](const Touch* touch) { return !written.contains(touch->region.buffer.get()); });
-    const auto unproven = LoopChecker(loop, below).FindUnproven();
+    const auto unproven = LoopChecker(loop, below, SignaturesDecide()).FindUnproven();
     if (!unproven) return;
     const auto [a, b] = *unproven;
     const auto does = [](const Touch& touch) {
@@ -240,12 +251,7 @@ class Checker {
                          " loop " + loop->var.name() + " may touch the same element at the same time: " + does(*a);
     if (a != b) reason += ", " + does(*b);
     if (StartsThreads(*loop)) reason += ", with no barrier in between";
-    // What does not depend on the loop is touched by all of its iterations; no signature says otherwise.
-    const auto repeats = [&](const Touch& touch) {
-      return touch.write && std::none_of(touch.region.region.begin(), touch.region.region.end(),
-                                         [&](const Range& range) { return UsesVar(range.min, loop->var); });
-    };
-    Unproven(loop->id, StartsThreads(*loop) || repeats(*a) || repeats(*b), std::move(reason));
+    Unproven(loop->id, StartsThreads(*loop) || Repeats(*a, *loop) || Repeats(*b, *loop), std::move(reason));
   }
 
   // Whether the iterations of the loop see the same memory.
@@ -277,8 +283,7 @@ class Checker {
     const ExactRun& run = exact_->Get();
     if (run.outcome == ExactOutcome::kClean) return {};
     Diagnostics result;
-    // Spatial iterators are no proof where instances may repeat writes of others.
-    const bool signatures_decide = run.outcome == ExactOutcome::kUnknown && !RepeatsWrites(function_);
+    const bool signatures_decide = run.outcome == ExactOutcome::kUnknown && !RepeatsWrites();
     for (size_t i = 0; i < unproven_.size(); ++i) {
       if (!must_prove_[i] && signatures_decide) continue;
       result.push_back(std::move(unproven_[i]));
@@ -286,8 +291,16 @@ class Checker {
     return result;
   }
 
+  // Spatial iterators are no proof where instances may repeat writes of others.
+  bool RepeatsWrites() {
+    if (!repeats_writes_) repeats_writes_ = tilewright::RepeatsWrites(function_);
+    return *repeats_writes_;
+  }
+  bool SignaturesDecide() { return exact_->TooLarge() && !RepeatsWrites(); }
+
   const Function& function_;
   LazyExactRun* exact_;
+  std::optional<bool> repeats_writes_;
   std::unordered_set<const VarNode*> of_iterations_;
   AllocationDepths allocations_;
   Diagnostics unproven_;
@@ -296,6 +309,8 @@ class Checker {
 
 }  // namespace
 
-Diagnostics CheckRaces(const Function& function, LazyExactRun* exact) { return Checker(function, exact).Run(); }
+Diagnostics CheckRaces(const Function& function, LazyExactRun* exact, std::optional<bool> repeats_writes) {
+  return Checker(function, exact, repeats_writes).Run();
+}
 
 }  // namespace tilewright

@@ -18,11 +18,14 @@
 // (verify/loop_kinds.h).
 #pragma once
 
+#include <optional>
+
 #include "verify/diagnostic.h"
 #include "verify/exact_run.h"
 
 namespace tilewright {
 
-Diagnostics CheckRaces(const Function& function, LazyExactRun* exact);
+// `repeats_writes`: what RepeatsWrites (verify/spatial_iterators.h) says of the function, where that is known.
+Diagnostics CheckRaces(const Function& function, LazyExactRun* exact, std::optional<bool> repeats_writes = {});
 
 }  // namespace tilewright

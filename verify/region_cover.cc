@@ -5,6 +5,7 @@
 
 #include "ir/analysis.h"
 #include "ir/arith/region.h"
+#include "ir/arith/same_expr.h"
 #include "ir/functor.h"
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
@@ -102,8 +103,6 @@ class Checker : public Visitor {
       return threads.empty() ? predicate : Substitute(predicate, threads);
     };
     const arith::Domain below = SureWrites::DomainOf(reader.loops, common, read.buffer);
-    auto needed = arith::MayTouch(in_loops(reader, read), below, predicate_of(reader), &analyzer_);
-    if (!needed) return false;
     AssumeAround(predicate_of(reader), below);
     std::optional<arith::Region> provided;
     for (const ScopeChild* writer : writers) {
@@ -118,9 +117,19 @@ class Checker : public Visitor {
         provided = provided ? arith::UnionRegions(*provided, *covered, &analyzer_) : covered;
       }
     }
-    return arith::Covers(*provided, *needed, read.buffer->shape, &analyzer_, &why_) &&
-           std::all_of(writers.begin(), writers.end(),
+    // Where all of the buffer is written it does not matter what is read.
+    if (!IsWhole(*provided, read.buffer)) {
+      const auto needed = arith::MayTouch(in_loops(reader, read), below, predicate_of(reader), &analyzer_);
+      if (!needed || !arith::Covers(*provided, *needed, read.buffer->shape, &analyzer_, &why_)) return false;
+    }
+    return std::all_of(writers.begin(), writers.end(),
                        [&](const ScopeChild* writer) { return WritesSurely(*writer, read.buffer); });
+  }
+  static bool IsWhole(const arith::Region& region, const Buffer& buffer) {
+    for (size_t d = 0; d < region.size(); ++d) {
+      if (!IsInt(region[d].min, 0) || !arith::SameExpr(region[d].extent, buffer->shape[d])) return false;
+    }
+    return true;
   }
 
   bool WritesSurely(const ScopeChild& writer, const Buffer& buffer) {

@@ -88,9 +88,10 @@ bool RepeatsWrites(const Function& function) {
   return checker.repeats;
 }
 
-Diagnostics CheckSpatialIterators(const Function& function) {
+Diagnostics CheckSpatialIterators(const Function& function, bool* repeats_writes) {
   Checker checker;
   checker.Visit(function->body);
+  if (repeats_writes != nullptr) *repeats_writes = checker.repeats;
   return std::move(checker.diagnostics);
 }
 

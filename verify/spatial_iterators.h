@@ -16,7 +16,8 @@
 
 namespace tilewright {
 
-Diagnostics CheckSpatialIterators(const Function& function);
+// `repeats_writes` (may be null) gets what RepeatsWrites says.
+Diagnostics CheckSpatialIterators(const Function& function, bool* repeats_writes = nullptr);
 
 // Whether instances of some block write the same value to the same element.
 bool RepeatsWrites(const Function& function);

@@ -31,8 +31,7 @@ Diagnostics CheckWellFormed(const Function& function) {
 }
 
 using Check = Diagnostics (*)(const Function&);
-constexpr Check kChecks[] = {CheckBindings,    CheckDeclaredRegions, CheckSpatialIterators, CheckLoopKinds,
-                             CheckFinalValues, CheckAccessBounds,    CheckRegionCover};
+constexpr Check kChecks[] = {CheckLoopKinds, CheckFinalValues, CheckAccessBounds, CheckRegionCover};
 using TargetCheck = Diagnostics (*)(const Function&, const Target*);
 constexpr TargetCheck kTargetChecks[] = {CheckThreadLaunch, CheckExecutionScope, CheckMemoryLimits, CheckVectorAccess};
 
@@ -65,10 +64,14 @@ VerifyResult VerifyProgram(const Function& function, const Target* target) {
   if (!result.diagnostics.empty()) return result;
   LazyExactRun exact(function);
   Diagnostics& all = result.diagnostics;
+  Append(CheckBindings(function), &all);
+  Append(CheckDeclaredRegions(function), &all);
+  bool repeats_writes = false;
+  Append(CheckSpatialIterators(function, &repeats_writes), &all);
   for (Check check : kChecks) Append(check(function), &all);
   all = Confirmed(std::move(all), &exact);
   for (TargetCheck check : kTargetChecks) Append(check(function, target), &all);
-  Append(CheckRaces(function, &exact), &all);
+  Append(CheckRaces(function, &exact, repeats_writes), &all);
   return result;
 }
 

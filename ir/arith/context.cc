@@ -43,6 +43,7 @@ void Context::Push(Binding&& binding) {
   newest = static_cast<int>(bindings_.size());
   if (binding.symbolic) ++symbolic_bindings_;
   bindings_.push_back(std::move(binding));
+  Changed();
   undo_.push_back(Undoable::kBinding);
 }
 
@@ -82,6 +83,7 @@ void Context::BindValue(const Var& var, const Expr& value) {
 }
 
 void Context::Undo(size_t mark) {
+  if (undo_.size() > mark) Changed();
   while (undo_.size() > mark) {
     switch (undo_.back()) {
       case Undoable::kBinding: {
@@ -123,6 +125,7 @@ void Context::PushAtomFact(const Term& term, Bounds bounds) {
   Bounds known = BoundsOf(Unscaled(term)), narrowed = Intersect(known, bounds);
   if (narrowed == known) return;
   atom_facts_.push_back({Unscaled(term), narrowed});
+  Changed();
   undo_.push_back(Undoable::kAtomFact);
 }
 
@@ -154,6 +157,7 @@ void Context::PushFact(Sum fact) {
   for (Term& term : compound.terms) term.scale /= divisor;
   if (Expr atom = FromSum(compound)) PushAtomFact({atom}, SolveForTerm(divisor, fact.base));
   facts_.push_back(std::move(fact));
+  Changed();
   undo_.push_back(Undoable::kFact);
 }
 
@@ -168,6 +172,7 @@ std::optional<int64_t> Context::KnownRemainder(const Expr& atom, int64_t modulus
 
 void Context::PushKnown(const Expr& condition, bool holds) {
   known_.push_back({condition, holds});
+  Changed();
   undo_.push_back(Undoable::kKnown);
 }
 

@@ -5,6 +5,7 @@
 // comparisons and logic, simplify_other.cc the rest, prove.cc shows that a sum is not negative.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -121,6 +122,9 @@ class Context {
   Sum CastToSum(const CastNode* op, const Expr& self);
   Expr Rebuild(const BinaryNode* op, const Expr& self, const Expr& a, const Expr& b) const;
 
+  void Changed() { ++version_; }
+  Sum RememberedToSum(const BinaryNode* op, const Expr& self);
+
   Expr SimplifyChoice(const Expr& condition, const Expr& yes, const Expr& no, bool evaluates_both,
                       Expr* known_condition, Expr* a, Expr* b);
   Expr SimplifyComparison(const BinaryNode* op, const Expr& self);
@@ -144,6 +148,16 @@ class Context {
   std::vector<Known> known_;
   std::vector<Undoable> undo_;
   int symbolic_bindings_ = 0;
+  // The last sums of compound expressions: an index is proven to lie in bounds from both sides, taken apart as an
+  // iterator map, and so on, knowing the same.
+  struct RememberedSum {
+    Expr e;
+    uint64_t version = 0;
+    Sum sum;
+  };
+  static constexpr size_t kRememberedSums = 16;
+  std::unique_ptr<RememberedSum[]> remembered_;
+  uint64_t version_ = 1;  // of all that is known
   int proof_depth_ = 0, proof_steps_ = 0;  // of the proof under way, to bound its cost
 };
 

@@ -220,8 +220,11 @@ Sum Context::ToSum(const Expr& e) {
       }
       return sum;
     }
-    case Kind::kBinary:
-      return BinaryToSum(cast<BinaryNode>(e), e);
+    case Kind::kBinary: {
+      const auto* op = cast<BinaryNode>(e);
+      const bool compound = isa<BinaryNode>(op->a) || isa<BinaryNode>(op->b);
+      return compound ? RememberedToSum(op, e) : BinaryToSum(op, e);
+    }
     case Kind::kCast:
       return CastToSum(cast<CastNode>(e), e);
     default: {
@@ -229,6 +232,21 @@ Sum Context::ToSum(const Expr& e) {
       return other->kind() == e->kind() ? Opaque(other) : ToSum(other);
     }
   }
+}
+
+Sum Context::RememberedToSum(const BinaryNode* op, const Expr& self) {
+  // In a proof less may be tried, since that is bounded.
+  if (proof_depth_ > 0) return BinaryToSum(op, self);
+  if (remembered_ == nullptr) remembered_ = std::make_unique<RememberedSum[]>(kRememberedSums);
+  const size_t slot = (reinterpret_cast<size_t>(op) * 0x9e3779b97f4a7c15) >> 60;
+  static_assert(kRememberedSums == 16);
+  if (const RememberedSum& known = remembered_[slot]; known.version == version_ && known.e.get() == op) {
+    return known.sum;
+  }
+  // What is assumed on the way has been forgotten at the end.
+  Sum sum = BinaryToSum(op, self);
+  remembered_[slot] = {self, version_, sum};
+  return sum;
 }
 
 Sum Context::BinaryToSum(const BinaryNode* op, const Expr& self) {
