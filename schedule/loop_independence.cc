@@ -196,14 +196,19 @@ bool AnyAffineMap(const BlockBelow& block, const std::vector<const ForNode*>& ab
     for (const Expr& predicate : {block.realize->predicate, Expr()}) {
       const std::optional<arith::IterMap> map = DetectAffine(block.realize->bindings, loops, predicate);
       if (map && accept(*map)) return true;
+      if (IsTrue(predicate)) break;
     }
   }
   return false;
 }
 
 std::optional<Refusal> WhyNotAffine(const char* primitive, const ForNode& loop, const BlockBelow& block,
-                                    const std::vector<const ForNode*>& above) {
-  if (AnyAffineMap(block, above, [](const arith::IterMap&) { return true; })) return std::nullopt;
+                                    const std::vector<const ForNode*>& above, bool* injective = nullptr) {
+  const auto accept = [&](const arith::IterMap& map) {
+    if (injective != nullptr) *injective = map.injective;
+    return true;
+  };
+  if (AnyAffineMap(block, above, accept)) return std::nullopt;
   return Refusal{primitive, "the bindings of {block1} are not affine", {loop.id, block.realize->block->id}};
 }
 
@@ -267,8 +272,10 @@ std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const 
     const bool writes_own = std::ranges::all_of(
         node.writes, [&](const BufferRegion& write) { return IsPrivate(function, loop, write.buffer); });
     if (writes_own) continue;
-    if (auto refusal = WhyNotAffine(primitive, loop, block, above)) return refusal;
+    bool injective = false;
+    if (auto refusal = WhyNotAffine(primitive, loop, block, above, &injective)) return refusal;
     if (depends) {
+      if (injective) continue;
       if (auto refusal = WhyInstancesRepeat(primitive, loop, block, above)) return refusal;
       continue;
     }

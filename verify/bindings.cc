@@ -178,16 +178,22 @@ class Checker : public Visitor {
   // inwards the bindings are independent.
   bool OnlySpatialInstancesRepeat(const std::vector<Expr>& bindings, const std::vector<const IterVar*>& iterators,
                                   const Expr& predicate) {
-    for (size_t outer = 0; outer < loops_.size(); ++outer) {
+    const auto may_repeat = [&](const Var& loop) {
       int feeds = 0;
       for (size_t i = 0; i < bindings.size(); ++i) {
-        if (!UsesVar(bindings[i], loops_[outer].first)) continue;
-        if (iterators[i]->kind == IterKind::kReduce || ++feeds > 1)
-          return OnlyDisjointLoops(bindings, iterators, predicate);
+        if (!UsesVar(bindings[i], loop)) continue;
+        if (iterators[i]->kind == IterKind::kReduce || ++feeds > 1) return false;
       }
-      const arith::Domain inner(loops_.begin() + static_cast<ptrdiff_t>(outer) + 1, loops_.end());
+      return true;
+    };
+    size_t outer = 0;
+    while (outer < loops_.size() && may_repeat(loops_[outer].first)) ++outer;
+    // The fewer loops are left the easier.
+    for (; outer > 0; --outer) {
+      const arith::Domain inner(loops_.begin() + static_cast<ptrdiff_t>(outer), loops_.end());
       for (const Expr& condition : {predicate, Expr()}) {
         if (arith::DetectIterMap(bindings, inner, condition, arith::IterMapLevel::kNone, &analyzer_)) return true;
+        if (IsTrue(predicate)) break;
       }
     }
     return OnlyDisjointLoops(bindings, iterators, predicate);

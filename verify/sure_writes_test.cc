@@ -163,9 +163,10 @@ def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
                 vi = T.axis.spatial(16, i_0 * 4 + i_1)
                 C[vi] = A[vi]
 )";
-  EXPECT_THAT(Findings(kSplit),
-              ElementsAre("bindings: block C: it depends on loops i_0 and i_1, which both take the index of their thread "
-                          "in threadIdx.x"));
+  EXPECT_THAT(
+      Findings(kSplit),
+      ElementsAre("bindings: block C: it depends on loops i_0 and i_1, which both take the index of their thread "
+                  "in threadIdx.x"));
   EXPECT_THAT(Findings(Replaced(kSplit, "\"threadIdx.x\"", "\"threadIdx.y\"")), IsEmpty());
 }
 

@@ -151,8 +151,9 @@ def main(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")):
                 vi, vj = T.axis.remap("SS", [i, j])
                 B[vi, vj] = A[vi, vj]
 )");
-  EXPECT_EQ(findings, Texts{"bindings: block B: it depends on loops i and j, which both take the index of their thread in "
-                            "threadIdx.x"});
+  EXPECT_EQ(findings,
+            Texts{"bindings: block B: it depends on loops i and j, which both take the index of their thread in "
+                  "threadIdx.x"});
 }
 
 TEST(Verify, TilesWithBordersWhoseLoopsAreFused) {

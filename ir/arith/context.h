@@ -157,7 +157,7 @@ class Context {
   };
   static constexpr size_t kRememberedSums = 16;
   std::unique_ptr<RememberedSum[]> remembered_;
-  uint64_t version_ = 1;  // of all that is known
+  uint64_t version_ = 1;                   // of all that is known
   int proof_depth_ = 0, proof_steps_ = 0;  // of the proof under way, to bound its cost
 };
 
