@@ -131,7 +131,9 @@ absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, Intr
   SearchResult found = Search(space, {.pruning = {&projected}, .ranking = &learned}, sharing, search);
   if (!stored.ok()) return stored;
   if (!found.best) {
-    return absl::InternalError(absl::StrCat("no candidate could be measured: ", absl::StrJoin(found.failures, "; ")));
+    std::vector<std::string> reasons = std::move(found.failures);
+    for (const auto& [reason, count] : found.statistics.refused) reasons.push_back(reason);
+    return absl::InternalError(absl::StrCat("no candidate could be measured: ", absl::StrJoin(reasons, "; ")));
   }
   return TuneResult{.schedule = std::move(found.best->schedule),
                     .seconds = found.best_seconds,

@@ -89,7 +89,7 @@ class BoundErrors : public Mutator {
   // What decides where to go and which elements to touch.
   Expr Mutate(const Expr& e) override {
     if (!e) return e;
-    const Bounded bounded = Visit(e);
+    const Bounded bounded = VisitApart(e);
     if (bounded.error) Refuse("an index or a condition that depends on rounding");
     return bounded.value;
   }
@@ -134,7 +134,7 @@ class BoundErrors : public Mutator {
   }
 
   Stmt MutateLetStmt(const LetStmtNode* op, const Stmt&) override {
-    const Bounded value = Visit(op->value);
+    const Bounded value = VisitApart(op->value);
     const Bounded bound = BindVar(op->var, value);
     Stmt body = Mutate(op->body);
     if (bound.error) body = LetStmt(Var(cast<VarNode>(bound.error)), value.error, body);

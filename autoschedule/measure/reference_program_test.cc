@@ -149,6 +149,25 @@ def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), C: T.Buff
   }
 }
 
+// Expressions outside of stores: what they are made of has to be bound where they stand.
+TEST(ReferenceProgram, BoundsVariablesAndConditionsOfStatements) {
+  ExpectBounded(ParseOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((16, 50), "float32"), B: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    for i, k in T.grid(16, 50):
+        with T.block("C"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = T.float32(0)
+            t: T.float32 = T.max(A[vi, vk], B[vi]) * T.exp(B[vi])
+            u: T.float32 = t * t
+            if T.max(A[vi, vk], B[vi]) > T.float32(0.25) or T.Select(vk > 3, vi, vk) == 2:
+                C[vi] = C[vi] + u
+)")
+                    .Main(),
+                1e-3);
+}
+
 TEST(ReferenceProgram, AllowsBothSidesOfARounding) {
   const Function program = ParseOrDie(R"(
 @T.prim_func

@@ -77,7 +77,7 @@ class LaneExpander : public Mutator {
   Expr Mutate(const Expr& e) override {
     if (!e || !Depends(e)) return e;
     if (e.dtype().is_index()) {
-      const auto linear = arith::DetectLinear(e, {var_}, analyzer_);
+      const auto linear = Linear(e);
       if (linear) {
         Expr base = analyzer_->Simplify(linear->base + linear->coefficients[0] * CastTo(e.dtype(), first_));
         return Ramp(base, linear->coefficients[0], lanes_);
@@ -94,7 +94,7 @@ class LaneExpander : public Mutator {
   }
   // Adjacent vectors, one for each value of the variable, are one long vector.
   Expr MutateRamp(const RampNode* op, const Expr& self) override {
-    const auto linear = arith::DetectLinear(op->base, {var_}, analyzer_);
+    const auto linear = Linear(op->base);
     const Expr length = op->stride * Const(op->stride.dtype(), op->dtype().lanes());
     if (!linear || Depends(op->stride) || !analyzer_->CanProveEqual(linear->coefficients[0], length)) {
       return Unsupported(self);
@@ -215,6 +215,12 @@ class LaneExpander : public Mutator {
       return !found;
     });
     return found;
+  }
+  // `e` as a multiple of the variable and a rest that is the same for all lanes.
+  std::optional<arith::LinearForm> Linear(const Expr& e) {
+    auto linear = arith::DetectLinear(e, {var_}, analyzer_);
+    if (linear && (Depends(linear->base) || Depends(linear->coefficients[0]))) return std::nullopt;
+    return linear;
   }
   // With `lanes_` times as many lanes in any case.
   Expr Vector(const Expr& e) { return Depends(e) ? Mutate(e) : Broadcast(e, lanes_); }

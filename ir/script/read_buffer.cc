@@ -145,7 +145,7 @@ bool FunctionReader::ReadLayout(const PyExpr& e, const BufferNode::Fields& buffe
     outputs.push_back(ReadIndex(tuple ? *body.items[i] : body));
     ok = static_cast<bool>(outputs.back());
   }
-  frames_.pop_back();
+  LeaveFrame();
   if (!ok || !ReadShape(*args["shape"], buffer.name, false, &out->shape)) return false;
   if (out->shape.size() != outputs.size()) {
     return Fail(args["shape"]->offset, absl::StrCat("the map has ", outputs.size(), " results, the shape has ",

@@ -349,7 +349,7 @@ Expr FunctionReader::ReadLet(const PyExpr& e, const std::string& name) {
   Var fresh(var->text, value.dtype());
   Define(var->text, var->offset, Value{Expr(fresh)});
   Expr result = ReadExpr(*body);
-  frames_.pop_back();
+  LeaveFrame();
   if (!result || error_) return Expr();
   return Expr(new LetNode(fresh, std::move(value), std::move(result)));
 }

@@ -58,7 +58,7 @@ bool FunctionReader::ReadWith(const PyStmt& s, Segments& out) {
   std::function<Stmt(Stmt)> wrap;
   bool ok = ReadCovering(value, *name, s.target.get(), &wrap);
   Stmt body = ok ? ReadBody(s.body) : Stmt();
-  frames_.pop_back();
+  LeaveFrame();
   --nesting_;
   if (!body) return false;
   out.back().stmts.push_back(wrap(std::move(body)));

@@ -48,7 +48,7 @@ Expr FunctionReader::ReadReducer(const PyExpr& e) {
     }
     combined.push_back(std::move(value));
   }
-  frames_.pop_back();
+  LeaveFrame();
   return error_ ? Expr() : Reducer(std::move(combined), std::move(identities));
 }
 

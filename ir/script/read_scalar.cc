@@ -112,7 +112,12 @@ bool FunctionReader::IsForwardBuffer(const std::string& name, const PyExpr& call
 void FunctionReader::Announce(const Expr& node) {
   const auto* var = dyn_cast<VarNode>(node);
   if (var == nullptr || !size_offsets_.contains(var) || sizes_.contains(var) || taken_.contains(var)) return;
-  announced_.insert(var);
+  announced_.emplace(var, frames_.size());
+}
+
+void FunctionReader::LeaveFrame() {
+  frames_.pop_back();
+  std::erase_if(announced_, [&](const auto& entry) { return entry.second > frames_.size(); });
 }
 
 Var FunctionReader::TakeAnnounced(const std::string& name, DataType dtype) {

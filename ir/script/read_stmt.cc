@@ -360,7 +360,7 @@ bool FunctionReader::ReadFor(const PyStmt& s, Segments& out) {
     ok = Define(targets[i]->text, targets[i]->offset, Value{Expr(loops[i].var)});
   }
   Stmt body = ok ? ReadBody(s.body) : Stmt();
-  frames_.pop_back();
+  LeaveFrame();
   nesting_ -= static_cast<int>(loops.size());
   if (!body) return false;
   for (size_t i = loops.size(); i-- > 0;) {

@@ -122,7 +122,7 @@ Function FunctionReader::Read(const PyStmt& definition) {
     return Function();
   }
   function_.body = AddRootBlock(std::move(body));
-  frames_.pop_back();
+  LeaveFrame();
   return Function(std::move(function_));
 }
 
@@ -231,7 +231,7 @@ Stmt FunctionReader::ReadBody(const std::vector<PyStmt>& body) {
     ok = IsDocstring(body[i], i == 0) || ReadStmt(body[i], segments);
   }
   places_.pop_back();
-  frames_.pop_back();
+  LeaveFrame();
   nesting_ = nesting;
   if (!ok) return Stmt();
   while (true) {

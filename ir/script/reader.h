@@ -120,6 +120,8 @@ class FunctionReader {
   bool IsForwardBuffer(const std::string& name, const PyExpr& call) const;
   // Called where T.attr mentions a variable.
   void Announce(const Expr& node);
+  // Forgets what was named and announced in the innermost frame.
+  void LeaveFrame();
   // The variable of that name that an attribute mentioned, else a new one.
   Var TakeAnnounced(const std::string& name, DataType dtype);
   bool IsTaken(const Value& value) const;
@@ -235,7 +237,9 @@ class FunctionReader {
   std::unordered_map<const VarNode*, uint32_t> size_offsets_;  // where each such variable is introduced
   std::unordered_map<const VarNode*, Range> loop_ranges_;
   std::unordered_set<const VarNode*> sizes_;      // symbols that buffers define
-  std::unordered_set<const VarNode*> announced_;  // symbols that attributes mention and nothing has defined yet
+  // Symbols that attributes mention and nothing has defined yet, with the number of frames where the first one does:
+  // what comes after the last of these is no definition of it.
+  std::unordered_map<const VarNode*, size_t> announced_;
   std::unordered_set<const VarNode*> taken_;      // those that were defined since
   std::set<std::string> attribute_nodes_;         // names in T.attr, T.block_attr and annotations
   std::vector<std::pair<const std::vector<PyStmt>*, size_t>> places_;  // the statement that is being read, per body
