@@ -1,10 +1,13 @@
 #include "ir/script/parser.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ir/functor.h"
+#include "ir/script/printer.h"
 #include "ir/script/python_parser.h"
 #include "ir/script/reader.h"
 
@@ -31,6 +34,31 @@ bool HasDecorator(const PyStmt& s, std::string_view name) {
     }
   }
   return false;
+}
+
+// Expressions in fewer levels than this print to text that the parser's limits are far from.
+constexpr int kDeepLevels = 40;
+
+class DepthCounter : public Visitor {
+ public:
+  using Visitor::Visit;
+  void Visit(const Expr& e) override {
+    if (!e) return;
+    most = std::max(most, ++levels_);
+    Visitor::Visit(e);
+    --levels_;
+  }
+  int most = 0;
+
+ private:
+  int levels_ = 0;
+};
+
+// Whether what the function prints is too deep to be read again: (a * -1) has brackets that -a has not.
+bool IsTooDeep(const Function& function) {
+  DepthCounter depth;
+  depth.Visit(function->body);
+  return depth.most >= kDeepLevels && ParsePython(Print(function), "").error;
 }
 
 class ModuleReader {
@@ -104,6 +132,8 @@ class ModuleReader {
     Function function = reader.Read(s);
     if (reader.error()) {
       result_.diagnostics.push_back(*reader.error());
+    } else if (IsTooDeep(function)) {
+      Fail(s.offset, absl::StrCat("an expression of function '", s.text, "' nests too deep to be printed"));
     } else {
       result_.module.Set(std::move(function));
     }

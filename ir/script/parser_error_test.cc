@@ -89,6 +89,10 @@ TEST(ParserError, DepthIsBounded) {
   std::string chain = "n < n";
   for (int i = 0; i < 90; ++i) chain = "n < (" + chain + ") < n";
   EXPECT_EQ(BodyError("assert " + chain), "3:549 this expression is too large");
+  // -n is n * -1, in brackets.
+  std::string negated = "n";
+  for (int i = 0; i < 90; ++i) negated = "~-" + negated;
+  EXPECT_EQ(BodyError("C[0] = " + negated), "1:1 an expression of function 'f' nests too deep to be printed");
   std::string lets;
   for (int i = 0; i < 2000; ++i) lets += "x" + std::to_string(i) + " = n + 1\n";
   EXPECT_EQ(BodyError(lets), "1003:5 statements nested more than 1000 deep");
