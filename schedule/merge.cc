@@ -5,6 +5,8 @@
 
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
+#include "ir/check.h"
+#include "ir/functor.h"
 #include "ir/substitute.h"
 #include "schedule/common_refusals.h"
 #include "schedule/loop_independence.h"
@@ -94,7 +96,7 @@ Outcome<Nests> FindNests(const Function& function, const std::vector<uint32_t>& 
     nests.positions.push_back(at - stmts.begin());
     if (nests.positions.size() == 1) continue;
     const size_t before = nests.positions[nests.positions.size() - 2];
-    if (nests.positions.back() == before) return Refusal{kName, "two loops are in the same nest", {chain[0]->id}};
+    TW_CHECK(nests.positions.back() != before) << "what holds two of the loops holds more than one loop";
     if (nests.positions.back() < before) {
       return Refusal{kName,
                      "{loop1} comes before {loop0} in the program",
@@ -119,10 +121,25 @@ bool Conflict(const BlockNode& a, const BlockNode& b) {
   return writes_what_touches(a, b) || writes_what_touches(b, a);
 }
 
+// Whether something other than blocks in loops stands in `s`, outside of blocks.
+bool HasOtherStatements(const Stmt& s) {
+  bool found = false;
+  PreOrder(s, [&](const Stmt& part) {
+    found |= !isa<ForNode>(part) && !isa<SeqNode>(part) && !isa<BlockRealizeNode>(part);
+    return !isa<BlockRealizeNode>(part);
+  });
+  return found;
+}
+
 // Later nests move up to the first, over what stands in between.
 std::optional<Refusal> WhyNotNextToEachOther(const Nests& nests) {
   for (size_t i = nests.positions.front() + 1; i < nests.positions.back(); ++i) {
     if (std::find(nests.positions.begin(), nests.positions.end(), i) != nests.positions.end()) continue;
+    if (HasOtherStatements(nests.place->stmts[i])) {
+      return Refusal{kName,
+                     "between {loop0} and {loop1} there are statements other than loops and blocks",
+                     {nests.chains.front().front()->id, nests.chains.back().front()->id}};
+    }
     for (const BlockRealizeNode* between : BlocksBelow(nests.place->stmts[i])) {
       for (size_t n = 1; n < nests.chains.size(); ++n) {
         if (nests.positions[n] < i) continue;

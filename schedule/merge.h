@@ -17,8 +17,9 @@
 // Conditions: at least two loops, in the same scope, none inside of another, as deep as each other below what holds
 // them all; on the way down to each there is nothing but loops; corresponding loops have equal extents; none has
 // annotations, is bound to a thread, or does not start at 0. They come in the order of the program, and between the
-// nests stands nothing that shares a written buffer with them. An iteration of the merged loop uses nothing that
-// another iteration writes (schedule/loop_independence.h), nor the result of a reduction that the loop carries.
+// nests stand only loops and blocks that share no written buffer with them. An iteration of the merged loop uses
+// nothing that another iteration writes (schedule/loop_independence.h), nor the result of a reduction that the loop
+// carries.
 //
 // Ids: the merged loops' die; the new loops', the innermost of which is returned, are born; all others survive.
 #pragma once

@@ -41,15 +41,19 @@ Schedule::Schedule(Module module, const Options& options)
   if (shared_ != nullptr) place_ = shared_->Root(module_);
 }
 
+bool Schedule::IsKnown(Rv rv) const {
+  return rv.index >= 0 && static_cast<size_t>(rv.index) < values_->size() && !(*values_)[rv.index].is_none();
+}
+
 const Value& Schedule::Get(Rv rv) const {
-  TW_CHECK(rv.index >= 0 && static_cast<size_t>(rv.index) < values_->size()) << "random variable " << rv.index;
+  TW_CHECK(IsKnown(rv)) << "random variable " << rv.index;
   return (*values_)[rv.index];
 }
 
 Outcome<Value> Schedule::ResolveRvs(const Primitive& primitive, const Value& value) const {
   bool known = true;
   Value resolved = MapRvs(value, [&](Rv rv) {
-    known &= rv.index >= 0 && static_cast<size_t>(rv.index) < values_->size();
+    known &= IsKnown(rv);
     return known ? (*values_)[rv.index] : Value();
   });
   if (!known) return Refusal{primitive.name, "an argument is no random variable of this schedule"};
@@ -63,10 +67,11 @@ std::string Schedule::FunctionOf(const Primitive& primitive, const std::vector<V
   for (size_t i = 0; i < args.size(); ++i) {
     if (std::string_view(primitive.args[i].name) != "func_name") continue;
     const auto* name = args[i].As<std::string>();
-    if (name != nullptr && module_.Find(*name)) return *name;
+    // "main" is the default; it means the only function, too.
+    if (name != nullptr && (*name != "main" || module_.Find(*name))) return *name;
   }
   const Function main = module_.Main();
-  return main ? main->name : "";
+  return main ? main->name : "main";
 }
 
 std::optional<Refusal> Schedule::ReplaceBlockNames(const Primitive& primitive, std::vector<Value>& args) {
@@ -128,6 +133,22 @@ Outcome<std::vector<Value>> Schedule::Resolve(const Primitive& primitive, std::v
 
 void Schedule::EndSharing() { place_ = nullptr; }
 
+bool Schedule::CanDecomposePadding(Value block, Value loop) const {
+  Schedule copy = *this;
+  copy.EndSharing();
+  return copy.Apply("decompose_padding", {std::move(block), std::move(loop)}).ok();
+}
+
+Outcome<std::monostate> Schedule::RemoveRv(Rv rv) {
+  if (!IsKnown(rv)) {
+    refused_function_ = module_.Main();
+    return Refusal{"remove_rv", "the argument is no random variable of this schedule"};
+  }
+  EndSharing();  // others may still use it
+  Own(values_)[rv.index] = Value();
+  return std::monostate();
+}
+
 std::vector<Rv> Schedule::Record(Instruction instruction, const std::vector<Value>& results) {
   std::vector<Value>& values = Own(values_);
   instruction.results.clear();
@@ -169,7 +190,10 @@ Outcome<std::vector<Rv>> Schedule::Apply(const Primitive& primitive, std::vector
   }
   const std::string function = FunctionOf(primitive, *resolved);
   refused_function_ = module_.Find(function);
-  if (!refused_function_) return Refusal{primitive.name, "the module has no such function"};
+  if (!refused_function_) {
+    refused_function_ = module_.Main();
+    return Refusal{primitive.name, "there is no function {text0}", {}, {}, {function}};
+  }
   Application application(module_, function, *resolved, decision, random_, intrins_);
   Outcome<Applied> applied = primitive.apply(application);
   if (step != nullptr) step->function = refused_function_;

@@ -66,6 +66,12 @@ class Schedule {
   // Further calls neither take steps from those that schedules share nor add to them.
   void EndSharing();
 
+  // Whether decompose_padding would accept these arguments. A question only: it is no instruction of the trace.
+  bool CanDecomposePadding(Value block, Value loop) const;
+
+  // Forgets a random variable: later calls that name it are refused. The program and the trace stay as they are.
+  Outcome<std::monostate> RemoveRv(Rv rv);
+
   // Applies the instructions of a trace of another schedule. `renamed`, when given, receives this schedule's name of
   // each of the trace's random variables. On a refusal the instructions before it stay applied.
   Outcome<std::monostate> Replay(const Trace& trace, std::map<int, Rv>* renamed = nullptr);
@@ -142,6 +148,7 @@ class Schedule {
   Outcome<std::monostate> EnterPostproc();
 
  private:
+  bool IsKnown(Rv rv) const;
   // Queries blocks that are given by name; each is an instruction of its own.
   std::optional<Refusal> ReplaceBlockNames(const Primitive& primitive, std::vector<Value>& args);
   // What the arguments stand for, checked and completed, or why they do not fit.

@@ -87,7 +87,7 @@ class View {
       }
       if (compact) return std::nullopt;
       if (MentionsInCalls(root_.body, param_->data)) {
-        return Refuse("{text0} takes {text1} to be compact; its stride is {expr0}", {actual(0)});
+        return Refuse("{text0} takes {text1} to be compact; its stride is {expr0}", {analyzer_.Simplify(actual(0))});
       }
       for (size_t d = 0; d < param_->ndim(); ++d)
         fields.strides.push_back(Var(param_->name + "_s" + std::to_string(d)));

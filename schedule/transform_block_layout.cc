@@ -53,6 +53,11 @@ Outcome<TransformBlockLayoutResult> TransformBlockLayout(const Function& functio
     if (!IsInt(iter.domain.min, 0)) {
       return Refusal{kName, "{text0} of {block0} does not start at 0", {block_id}, {}, {iter.var.name()}};
     }
+    for (const ForNode* loop : LoopsAbove(*path)) {
+      if (!UsesVar(iter.domain.extent, loop->var)) continue;
+      return Refusal{
+          kName, "the range of {text0} of {block0} depends on {loop1}", {block_id, loop->id}, {}, {iter.var.name()}};
+    }
     extents.push_back(iter.domain.extent);
   }
   const std::optional<IndexMap> inverse = arith::InverseIndexMap(map, extents, &analyzer);

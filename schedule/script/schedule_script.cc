@@ -296,6 +296,8 @@ class Runner {
       return Fail(e.offset, "expected a call of a primitive of the schedule");
     }
     if (callee.text == "work_on") return WorkOn(e, out);
+    if (callee.text == "remove_rv") return RemoveRv(e, out);
+    if (callee.text == "can_decompose_padding") return CanDecomposePadding(e, out);
     const Primitive* primitive = FindPrimitive(callee.text);
     if (primitive == nullptr) return Fail(e.offset, "there is no primitive " + callee.text);
     std::vector<Value> args;
@@ -316,6 +318,29 @@ class Runner {
     }
     working_on_ = *function;
     *out = Value();
+    return true;
+  }
+
+  // sch.remove_rv(l0): what it names is forgotten.
+  bool RemoveRv(const PyExpr& e, Value* out) {
+    const bool keyword = e.keywords.size() == 1 && e.items.size() == 1 && e.keywords[0] == "rv";
+    if (!keyword && !(e.items.size() == 2 && e.keywords.empty())) return Fail(e.offset, "remove_rv takes one result");
+    Value value;
+    if (!Eval(keyword ? *e.keyword_values[0] : *e.items[1], &value)) return false;
+    const auto* rv = value.As<Rv>();
+    if (rv == nullptr) return Fail(e.offset, "remove_rv: the argument is no result of a call");
+    Outcome<std::monostate> removed = schedule_.RemoveRv(*rv);
+    *out = Value();
+    return removed.ok() || Fail(e.offset, RenderLine(removed.refusal(), schedule_.refused_function()));
+  }
+
+  // x = sch.can_decompose_padding(block, loop): a boolean.
+  bool CanDecomposePadding(const PyExpr& e, Value* out) {
+    const Primitive& primitive = *FindPrimitive("decompose_padding");
+    std::vector<Value> args;
+    Value decision;
+    if (!BindArguments(e, primitive, &args, &decision) || !LookUpBlocks(e, primitive, &args)) return false;
+    *out = schedule_.CanDecomposePadding(args[0], args[1]);
     return true;
   }
 

@@ -10,8 +10,9 @@
 // The language: calls of primitives by their names and arguments (docs/primitives.md), positional or by keyword;
 // assignments of results to names and tuples of names; numbers, text, None, True, False, lists, tuples, dictionaries,
 // integer arithmetic, subscripts, *loops in an argument list, lambdas as index maps. Imports, `sch =
-// tvm.tir.Schedule(...)` and `sch.mod.show()` are read and change nothing. Any other text is an error with line and
-// column.
+// tvm.tir.Schedule(...)` and `sch.mod.show()` are read and change nothing. `sch.work_on("f")`, `sch.remove_rv(l1)` and
+// `x = sch.can_decompose_padding(block, loop)` are no instructions, but understood. Any other text is an error with
+// line and column.
 #pragma once
 
 #include <functional>

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/script/parse_or_die.h"
 #include "ir/structural.h"
 #include "schedule/testing/programs.h"
 
@@ -117,6 +118,48 @@ TEST(ScheduleScript, ErrorsNameLineAndColumn) {
   starts("for i in range(3):\n    pass", "s.py:1:1: error: this statement is no part of a schedule");
   starts("x = 1 // 0", "s.py:1:10: error: division by zero");
   starts("x = lambda i: j", "s.py:1:15: error: j is no parameter of the lambda");
+}
+
+TEST(ScheduleScript, AsksWhetherPaddingCanBeDecomposedAndForgetsResults) {
+  const Module module = ParseOrDie(R"(
+      @T.prim_func
+      def main(X: T.Buffer((16,), "float32"), Y: T.Buffer((20,), "float32"), Z: T.Buffer((20,), "float32")):
+          for i in range(20):
+              with T.block("Y"):
+                  vi = T.axis.spatial(20, i)
+                  Y[vi] = T.if_then_else(2 <= vi and vi < 18, X[vi - 2], T.float32(0))
+          for i in range(20):
+              with T.block("Z"):
+                  vi = T.axis.spatial(20, i)
+                  Z[vi] = Y[vi])");
+  Schedule schedule(module);
+  EXPECT_EQ(Apply(R"(
+y, z = sch.get_loops("Y"), sch.get_loops("Z")
+sch.annotate(y[0], "yes", sch.can_decompose_padding("Y", y[0]))
+sch.annotate(y[0], "no", sch.can_decompose_padding(block="Z", loop=z[0]))
+sch.annotate(y[0], "elsewhere", sch.can_decompose_padding("Y", z[0]))
+sch.remove_rv(z[0])
+sch.unroll(y[0]))",
+                  &schedule),
+            "");
+  const ForNode& loop = *FindLoop(schedule.module().Main(), schedule.Get(Rv{1}).As<LoopRef>()->id);
+  EXPECT_TRUE(IsInt(std::get<Expr>(loop.annotations.at("yes").value), 1));
+  EXPECT_TRUE(IsInt(std::get<Expr>(loop.annotations.at("no").value), 0));
+  EXPECT_TRUE(IsInt(std::get<Expr>(loop.annotations.at("elsewhere").value), 0));
+  for (const Instruction& instruction : schedule.trace().instructions) {
+    EXPECT_STRNE(instruction.primitive->name, "decompose_padding");
+  }
+  auto last = [&](std::string_view text) {
+    Schedule other(module);
+    const std::string error =
+        Apply(std::string("l = sch.get_loops('Y')\nsch.remove_rv(l[0])\n") + std::string(text), &other);
+    return error.substr(0, error.find('\n'));
+  };
+  EXPECT_EQ(last("sch.unroll(l[0])"), "s.py:3:1: error: unroll: an argument is no random variable of this schedule");
+  EXPECT_EQ(last("sch.remove_rv(rv=l[0])"),
+            "s.py:3:1: error: remove_rv: the argument is no random variable of this schedule");
+  EXPECT_EQ(last("sch.remove_rv(3)"), "s.py:3:1: error: remove_rv: the argument is no result of a call");
+  EXPECT_EQ(last("sch.remove_rv()"), "s.py:3:1: error: remove_rv takes one result");
 }
 
 TEST(ScheduleScript, WorksOnAFunction) {
