@@ -5,11 +5,13 @@
 
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
+#include "ir/arith/iter_map.h"
 #include "ir/check.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
 #include "schedule/common_refusals.h"
 #include "schedule/loop_independence.h"
+#include "schedule/loop_ranges.h"
 #include "schedule/loop_tree.h"
 
 namespace tilewright {
@@ -155,29 +157,22 @@ std::optional<Refusal> WhyNotNextToEachOther(const Nests& nests) {
   return std::nullopt;
 }
 
-// A loop of the chain whose iterations run the same instances of the block more than once: fewer values of iterators
-// come from it, or from it and others of the chain together, than it has iterations. Null when there is none.
+// A loop of the chain whose iterations may run the same instances of the block more than once; null when there is none.
 const ForNode* RepeatingLoop(const BlockRealizeNode& realize, const std::vector<const ForNode*>& chain) {
-  const auto in_chain = [&](const VarNode* var) {
-    return std::any_of(chain.begin(), chain.end(), [&](const ForNode* loop) { return loop->var.get() == var; });
-  };
-  std::vector<const ForNode*> left;  // those that are not bound to an iterator of their own, or of their own and others
+  arith::Analyzer analyzer;
+  // A condition only takes instances away.
+  for (const Expr& predicate : {realize.predicate, Expr()}) {
+    const auto map =
+        arith::DetectIterMap(realize.bindings, DomainOf(chain), predicate, arith::IterMapLevel::kNone, &analyzer);
+    if (map && map->injective) return nullptr;
+    if (IsTrue(predicate)) break;
+  }
   for (const ForNode* loop : chain) {
-    const bool distinct = std::any_of(realize.bindings.begin(), realize.bindings.end(), [&](const Expr& binding) {
-      if (binding.get() == loop->var.get()) return true;
-      return UsesVar(binding, loop->var) && UsesVar(binding, [&](const VarNode* var) { return !in_chain(var); });
-    });
-    if (!IsInt(loop->extent, 1) && !distinct) left.push_back(loop);
+    const bool used = std::any_of(realize.bindings.begin(), realize.bindings.end(),
+                                  [&](const Expr& binding) { return binding.get() == loop->var.get(); });
+    if (!used && !IsInt(loop->extent, 1)) return loop;
   }
-  if (left.empty()) return nullptr;
-  int64_t iterations = 1, values = 1;
-  for (const ForNode* loop : left) iterations *= AsInt(loop->extent).value_or(0);
-  for (size_t i = 0; i < realize.bindings.size(); ++i) {
-    const bool made_of_left = std::any_of(left.begin(), left.end(),
-                                          [&](const ForNode* loop) { return UsesVar(realize.bindings[i], loop->var); });
-    if (made_of_left) values *= AsInt(realize.block->iter_vars[i].domain.extent).value_or(0);
-  }
-  return iterations == 0 || values < iterations ? left[0] : nullptr;
+  return nullptr;
 }
 
 // A reduction has its result behind its loops, not in them.

@@ -148,6 +148,22 @@ TEST(Merge, RefusesWhatRunsAgainBetweenItsUses) {
                   B[vi] = B[vi] + A[vi, vk])");
   EXPECT_EQ(ReasonOf(Merge(f, {LoopsOf(f, "init")[0], LoopsOf(f, "update")[0]}), f),
             "f repeats instances of init, which would fall between those of update");
+  // The same with extents that are not known.
+  const Function g = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(a: T.handle, B: T.Buffer((4,), "float32"), n: T.int32):
+          A = T.match_buffer(a, (4, n), "float32")
+          for f in range(4 * n):
+              with T.block("init"):
+                  vi = T.axis.spatial(4, f // n)
+                  B[vi] = T.float32(0)
+          for g in range(4 * n):
+              with T.block("update"):
+                  vi = T.axis.spatial(4, g // n)
+                  vk = T.axis.reduce(n, g % n)
+                  B[vi] = B[vi] + A[vi, vk])");
+  EXPECT_EQ(ReasonOf(Merge(g, {LoopsOf(g, "init")[0], LoopsOf(g, "update")[0]}), g),
+            "f repeats instances of init, which would fall between those of update");
 }
 
 }  // namespace

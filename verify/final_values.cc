@@ -1,6 +1,8 @@
 #include "verify/final_values.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "ir/analysis.h"
 #include "ir/functor.h"
@@ -38,20 +40,30 @@ class Checker : public StmtVisitor {
  private:
   void Check(const ScopeChild& writer, const ScopeChild& reader, const Buffer& buffer) {
     const BlockNode &reads = *reader.realize->block, &writes = *writer.realize->block;
-    if (Touches(reads.writes, buffer)) return;
+    const bool adds = Touches(reads.writes, buffer);
+    if (adds && Touches(writes.reads, buffer)) return;
     for (size_t l = 0; l < std::min(writer.loops.size(), reader.loops.size()); ++l) {
       const ForNode* loop = writer.loops[l];
       if (loop != reader.loops[l]) return;
-      if (IsInt(loop->extent, 1) || !DependsOn(*reader.realize, loop->var)) continue;
-      for (size_t i = 0; i < writer.realize->bindings.size(); ++i) {
-        const IterVar& iter = writes.iter_vars[i];
-        if (iter.kind != IterKind::kReduce || !UsesVar(writer.realize->bindings[i], loop->var)) continue;
-        diagnostics.push_back({Verdict::kRefuted, "final values", reads.id,
-                               "block " + reads.name + " reads " + buffer->name + " while loop " + loop->var.name() +
-                                   " still carries the reduction of block " + writes.name});
-        return;
+      if (IsInt(loop->extent, 1)) continue;
+      if (adds) {
+        if (UsesVar(writer.realize->predicate, loop->var) || !CarriesReduction(*loop, *reader.realize)) continue;
+        return Refuse(writer, "block " + writes.name + " writes " + buffer->name + " anew in each iteration of loop " +
+                                  loop->var.name() + ", which carries the reduction of block " + reads.name);
       }
+      if (!DependsOn(*reader.realize, loop->var) || !CarriesReduction(*loop, *writer.realize)) continue;
+      return Refuse(reader, "block " + reads.name + " reads " + buffer->name + " while loop " + loop->var.name() +
+                                " still carries the reduction of block " + writes.name);
     }
+  }
+  static bool CarriesReduction(const ForNode& loop, const BlockRealizeNode& realize) {
+    for (size_t i = 0; i < realize.bindings.size(); ++i) {
+      if (realize.block->iter_vars[i].kind == IterKind::kReduce && UsesVar(realize.bindings[i], loop.var)) return true;
+    }
+    return false;
+  }
+  void Refuse(const ScopeChild& block, std::string reason) {
+    diagnostics.push_back({Verdict::kRefuted, "final values", block.id(), std::move(reason)});
   }
 };
 

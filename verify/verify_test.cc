@@ -194,6 +194,29 @@ def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
             Texts{"final values: block B reads S while loop k still carries the reduction of block S"});
 }
 
+TEST(Verify, SettingASumAnew) {
+  const auto fused = [](const std::string& condition) {
+    std::string text = R"(
+@T.prim_func
+def main(a: T.handle, B: T.Buffer((4,), "float32"), n: T.int32):
+    A = T.match_buffer(a, (4, n), "float32")
+    for f in range(4 * n):
+        with T.block("init"):
+            vi = T.axis.spatial(4, f // n)
+            T.where(CONDITION)
+            B[vi] = T.float32(0)
+        with T.block("update"):
+            vi = T.axis.spatial(4, f // n)
+            vk = T.axis.reduce(n, f % n)
+            B[vi] = B[vi] + A[vi, vk]
+)";
+    return Findings(text.replace(text.find("CONDITION"), 9, condition).c_str());
+  };
+  EXPECT_EQ(fused("T.bool(True)"), Texts{"final values: block init writes B anew in each iteration of loop f, which "
+                                         "carries the reduction of block update"});
+  EXPECT_EQ(fused("f % n == 0"), Texts{});
+}
+
 // Every other iteration keeps what the next one needs: no box says so, but the program is small enough to enumerate.
 TEST(Verify, WhatRulesDoNotSeeIsEnumerated) {
   const auto skipping = [](const std::string& every) {

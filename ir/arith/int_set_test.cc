@@ -101,6 +101,24 @@ TEST_F(IntSetTest, CoversHalosUpToTheBorder) {
   EXPECT_FALSE(Covers(*provided, {{k * 16, 1}}, {}, &analyzer_, &reason));
 }
 
+// k * 2 + i < 4 is k < 2 whatever i is: where k is 2 or 3 nothing is touched.
+TEST_F(IntSetTest, CoversNothingWhereTheConditionFails) {
+  Domain loop = {{i, {0, 2}}};
+  const auto text = [&](const Expr& index, const Expr& condition) {
+    return Text(MustCover({{index, 1}}, loop, condition, &analyzer_));
+  };
+  {
+    Analyzer::Scope scope(&analyzer_);
+    analyzer_.Bind(k, Range{0, 2});
+    EXPECT_EQ(text(k * 2 + i, k * 2 + i < Expr(4)), "[k * 2; 2]");
+  }
+  analyzer_.Bind(k, Range{0, 4});
+  analyzer_.Bind(j, Range{0, 2});
+  EXPECT_EQ(text(k * 2 + i, k * 2 + i < Expr(4)), "none");
+  EXPECT_EQ(text(j * 4 + k * 2 + i, And(j * 4 + (k * 2 + i) < Expr(6), k * 2 + i < Expr(4))), "none");
+  EXPECT_EQ(text(k * 2 + i, And(i < Expr(1), k * 2 + i < Expr(5))), "none");
+}
+
 TEST_F(IntSetTest, DecidesCover) {
   std::string reason;
   EXPECT_TRUE(Covers({{k * 16, 18}}, {{k * 16, 18}}, {}, &analyzer_, &reason));

@@ -120,6 +120,7 @@ bool IterDomain::ApplyOne(const Expr& condition, bool* progress) {
     return std::any_of(iterators_.begin(), iterators_.end(), [&](const Iterator& i) { return i.var.get() == var; });
   };
   if (!UsesVar(e, is_iterator)) {
+    conditional_ = true;
     analyzer_.Assume(e);
     return done(true);
   }

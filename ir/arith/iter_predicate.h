@@ -29,6 +29,9 @@ class IterDomain {
   // Narrows and fuses iterators. False when a part of the predicate (`failed`) does not bound an iterator.
   bool Apply(const Expr& predicate, Expr* failed);
 
+  // The predicate said something that does not depend on iterators and was not known to hold.
+  bool conditional() const { return conditional_; }
+
   const std::vector<Iterator>& iterators() const { return iterators_; }
   // The domain's variables over the iterators' variables.
   std::vector<Expr> DomainValues() const;
@@ -49,6 +52,7 @@ class IterDomain {
   Analyzer& analyzer_;
   const Domain& domain_;
   std::vector<Iterator> iterators_;
+  bool conditional_ = false;
 };
 
 }  // namespace tilewright::arith

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "ir/analysis.h"
 #include "ir/arith/expr_text.h"
 #include "ir/arith/int_set.h"
 #include "ir/arith/iter_map.h"
+#include "ir/arith/iter_predicate.h"
 #include "ir/arith/linear.h"
 
 namespace tilewright::arith {
@@ -54,17 +54,15 @@ std::optional<Region> CoverByOverlap(const Region& region, const Domain& relaxed
   return result;
 }
 
-// Whether what the predicate says of other variables than the relaxed ones is so.
+// Whether what the predicate says of other variables than the relaxed ones is so. That may be less than it seems to
+// depend on them: k * 2 + i < 4 is k < 2 for i in [0, 2).
 bool HoldsOutside(const Expr& predicate, const Domain& relaxed, Analyzer* analyzer) {
-  if (!predicate) return true;
-  const auto* op = dyn_cast<BinaryNode>(predicate);
-  if (op != nullptr && op->op == BinaryOp::kAnd) {
-    return HoldsOutside(op->a, relaxed, analyzer) && HoldsOutside(op->b, relaxed, analyzer);
-  }
-  for (const auto& [var, range] : relaxed) {
-    if (UsesVar(predicate, var)) return true;
-  }
-  return analyzer->CanProve(predicate);
+  if (!predicate || IsTrue(predicate)) return true;
+  Analyzer::Scope scope(analyzer);
+  IterDomain domain(relaxed, analyzer);
+  Expr failed;
+  // Where it says something that is not understood, it is looked at as a whole later.
+  return !domain.Apply(predicate, &failed) || !domain.conditional();
 }
 
 }  // namespace
