@@ -1,5 +1,9 @@
-// The schedule fuzzer for some seconds with a fixed seed. Fresh seeds are for long runs of //schedule:schedule_fuzz.
+// The schedule fuzzer for some seconds with a fixed seed, and with one that no run had before. A failure prints the
+// seed of the schedule, what it did and the program that came out.
 #include <gtest/gtest.h>
+
+#include <cstdio>
+#include <random>
 
 #include "schedule/fuzz/campaign.h"
 
@@ -19,6 +23,15 @@ TEST(ScheduleFuzz, FixedSeed) {
   campaign.Run();
   ExpectSound(campaign);
   std::fputs(campaign.Report().c_str(), stdout);
+}
+
+TEST(ScheduleFuzz, FreshSeed) {
+  const uint64_t seed = std::random_device()();
+  std::printf("--seed=%llu\n", static_cast<unsigned long long>(seed));
+  RecordProperty("seed", std::to_string(seed));
+  Campaign campaign({.seed = seed, .count = 20000, .seconds = 60});
+  campaign.Run();
+  ExpectSound(campaign);
 }
 
 }  // namespace

@@ -19,18 +19,16 @@ bool ReachesMemoryByPointer(const Stmt& s) {
   return found;
 }
 
-// Some index of the region is read from memory, so its place is known only when the program runs.
-bool IsGather(const Stmt& body, const Buffer& buffer) {
+// The index of the dimension is read from memory, so its place is known only when the program runs.
+bool IsGather(const Stmt& body, const Buffer& buffer, size_t dimension) {
   bool found = false;
   PreOrderExprs(body, [&](const Expr& e) {
     const auto* load = dyn_cast<LoadNode>(e);
     if (load == nullptr || !load->buffer.same_as(buffer)) return true;
-    for (const Expr& index : load->indices) {
-      PreOrder(index, [&](const Expr& part) {
-        found |= isa<LoadNode>(part);
-        return !found;
-      });
-    }
+    PreOrder(load->indices[dimension], [&](const Expr& part) {
+      found |= isa<LoadNode>(part);
+      return !found;
+    });
     return true;
   });
   return found;
@@ -71,12 +69,20 @@ class Checker : public Visitor {
         if (contained) break;
       }
       if (contained) continue;
-      const bool gather = found != nullptr && IsGather(block->body, region.buffer);
+      const bool gather = found != nullptr && OnlyGathersLeave(*found, region, block->body);
       std::string reason = "block " + block->name + " " + verb + " " + Print(region);
       reason += found == nullptr ? ", which it does not declare" : ", but declares only " + Print(*found);
       diagnostics.push_back({gather ? Verdict::kAssumed : Verdict::kRefuted, "declared regions", block->id, reason,
                              /*enumerable=*/true});
     }
+  }
+  // Whether what lies outside of the declared region does so in dimensions that are looked up in memory.
+  bool OnlyGathersLeave(const BufferRegion& declared, const BufferRegion& touched, const Stmt& body) {
+    for (size_t d = 0; d < touched.region.size(); ++d) {
+      if (analyzer_.CanProveInside(touched.region[d], declared.region[d])) continue;
+      if (!IsGather(body, touched.buffer, d)) return false;
+    }
+    return true;
   }
   bool Contains(const BufferRegion& outer, const BufferRegion& inner) {
     for (size_t d = 0; d < inner.region.size(); ++d) {

@@ -68,5 +68,28 @@ def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
   EXPECT_EQ(found[0].verdict, Verdict::kAssumed);
 }
 
+// What is looked up in memory is taken at the declared region; the other dimensions are known.
+TEST(DeclaredRegions, GathersAreAssumedWhereTheyAreLookedUp) {
+  const auto reading = [](const std::string& region) {
+    std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((16, 4), "float32"), I: T.Buffer((9,), "uint8"), B: T.Buffer((9, 3), "float32")):
+    for i, j in T.grid(9, 3):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(REGION, I[vi])
+            T.writes(B[vi, vj])
+            B[vi, vj] = A[T.Cast("int32", I[vi]), vj]
+)";
+    return Check(text.replace(text.find("REGION"), 6, region).c_str());
+  };
+  EXPECT_TRUE(reading("A[0:16, vj]").empty());
+  ASSERT_EQ(reading("A[vi, vj]").size(), 1u);
+  EXPECT_EQ(reading("A[vi, vj]")[0].verdict, Verdict::kAssumed);
+  ASSERT_EQ(reading("A[0:16, vj + 1]").size(), 1u);
+  EXPECT_EQ(reading("A[0:16, vj + 1]")[0].verdict, Verdict::kRefuted);
+  EXPECT_EQ(reading("A[0:16, vj + 1]")[0].reason, "block B reads A[0:16, vj], but declares only A[0:16, vj + 1]");
+}
+
 }  // namespace
 }  // namespace tilewright
