@@ -28,6 +28,7 @@ TEST(ScheduleFuzz, FixedSeed) {
 TEST(ScheduleFuzz, FreshSeed) {
   const uint64_t seed = std::random_device()();
   std::printf("--seed=%llu\n", static_cast<unsigned long long>(seed));
+  std::fflush(stdout);
   RecordProperty("seed", std::to_string(seed));
   Campaign campaign({.seed = seed, .count = 20000, .seconds = 60});
   campaign.Run();
