@@ -41,7 +41,8 @@ class Checker : public StmtVisitor {
   void Check(const ScopeChild& writer, const ScopeChild& reader, const Buffer& buffer) {
     const BlockNode &reads = *reader.realize->block, &writes = *writer.realize->block;
     const bool adds = Touches(reads.writes, buffer);
-    if (adds && Touches(writes.reads, buffer)) return;
+    // What has an init of its own is another part of the reduction.
+    if (adds && (writes.init || Touches(writes.reads, buffer))) return;
     for (size_t l = 0; l < std::min(writer.loops.size(), reader.loops.size()); ++l) {
       const ForNode* loop = writer.loops[l];
       if (loop != reader.loops[l]) return;
