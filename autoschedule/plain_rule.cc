@@ -1,6 +1,7 @@
 #include "autoschedule/plain_rule.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "autoschedule/access_strides.h"
@@ -21,6 +22,8 @@ using Done = std::monostate;
 constexpr int64_t kLeastParallelWork = 1024;
 // Statements up to which loops over a window are written out.
 constexpr int64_t kMostWrittenOut = 400;
+// The same where windows have borders, for each of which lowering writes the tile once more.
+constexpr int64_t kMostWithBorders = 160;
 // Loads up to which it is asked which of them overlap, and the preferred side of a stencil's tile.
 constexpr size_t kMostStencilLoads = 64;
 constexpr int64_t kStencilSide = 4;
@@ -80,6 +83,12 @@ Outcome<Plan> MakePlan(const Schedule& sch, BlockRv block, const Target& target)
     if (next) stored_next = iterator;
   }
   if (plan.vector < 0 && plan.reduce.empty()) plan.vector = stored_next;
+  if (plan.vector >= 0) {
+    const std::optional<int64_t> length = plan.extents[static_cast<size_t>(plan.vector)];
+    if (length && *length > 1 && *length < plan.lanes) {
+      plan.lanes = static_cast<int>(std::bit_ceil(static_cast<uint64_t>(*length)));
+    }
+  }
   return plan;
 }
 
@@ -273,11 +282,44 @@ Outcome<std::vector<BlockRv>> StageProducers(Schedule& sch, BlockRv block) {
   return stages;
 }
 
+// Whether some load moves along one dimension with both iterators, as those over a window's rows and over an image's
+// do.
+bool MovesWith(const Plan& plan, int a, int b) {
+  if (a < 0 || b < 0) return false;
+  for (const Access& access : plan.accesses) {
+    for (const std::vector<int64_t>& steps : access.steps) {
+      if (!access.store && steps[static_cast<size_t>(a)] != 0 && steps[static_cast<size_t>(b)] != 0) return true;
+    }
+  }
+  return false;
+}
+
+// WriteOut with an innermost loop of whole vectors, whose conditions are those of the tile's.
+Outcome<Done> WriteVectors(Schedule& sch, BlockRv block, LoopRv outer, int64_t width) {
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch, block, outer));
+  const std::optional<int64_t> extent = loops.empty() ? std::nullopt : ExtentOf(sch, loops.back());
+  if (extent && *extent < width) {
+    TW_RETURN_IF_REFUSED(sch.Split(loops.back(), {Value(), Value(width)}));
+  }
+  return WriteOut(sch, block, outer, true);
+}
+
+// The loop that gives all cores the same work by itself, where the outermost one does not; else 0. Loops that are made
+// one hide the borders of an image.
+size_t AloneInParallel(const std::vector<int64_t>& extents, int cores) {
+  if (ParallelLoops(extents, cores) <= 1 || extents[0] == 1) return 0;
+  for (size_t i = 1; i < extents.size(); ++i) {
+    if (extents[i] % cores == 0 || extents[i] >= 8 * cores) return i;
+  }
+  return 0;
+}
+
 Outcome<Done> ScheduleTiled(Schedule& sch, BlockRv block, const Plan& plan, const Target& target, Choices& choices) {
   TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> stages, StageProducers(sch, block));
   TW_ASSIGN_OR_RETURN(const BlockRv write_back, sch.CacheWrite(block, 0, "register"));
   FuseConsumers(sch, write_back);
-  const WindowReduction window = WindowOf(plan);
+  WindowReduction window = WindowOf(plan);
+  if (!stages.empty()) window.most_statements = kMostWithBorders;
   TW_ASSIGN_OR_RETURN(const WindowTile tile, PickTile(sch, plan, window, target, choices));
 
   // outer..., vector outer, column outer, reduce..., row inner, column inner, vector inner: the weights of a vector
@@ -307,6 +349,12 @@ Outcome<Done> ScheduleTiled(Schedule& sch, BlockRv block, const Plan& plan, cons
   // Outside of the rows where these alone would leave cores idle: one loop made of both would hide the rows' borders.
   std::vector<int64_t> extents;
   for (const LoopRv& loop : outer) extents.push_back(ExtentOf(sch, loop).value_or(64));
+  if (const size_t alone = AloneInParallel(extents, target.cores); alone != 0) {
+    std::rotate(outer.begin(), outer.begin() + static_cast<std::ptrdiff_t>(alone),
+                outer.begin() + static_cast<std::ptrdiff_t>(alone) + 1);
+    std::rotate(extents.begin(), extents.begin() + static_cast<std::ptrdiff_t>(alone),
+                extents.begin() + static_cast<std::ptrdiff_t>(alone) + 1);
+  }
   extents.push_back(ExtentOf(sch, vector_outer).value_or(64));
   const bool rows_suffice = ParallelLoops(extents, target.cores) < extents.size();
   TW_ASSIGN_OR_RETURN(const Choices::Pick vectors_first,
@@ -322,17 +370,24 @@ Outcome<Done> ScheduleTiled(Schedule& sch, BlockRv block, const Plan& plan, cons
 
   const LoopRv tile_loop = outer.back();
   TW_RETURN_IF_REFUSED(sch.ReverseComputeAt(write_back, tile_loop));
-  for (const BlockRv& stage : stages) TW_RETURN_IF_REFUSED(sch.ComputeAt(stage, reduce.back()));
+  // Loops over a window are written out; not that over its rows when the image's borders would multiply too much code:
+  // there a tile has one row, and all of what an iteration loads lies in the image or outside of it.
+  size_t rolled = reduce.size();
+  for (int64_t written = statements; rolled > 0; --rolled) {
+    written *= ExtentOf(sch, reduce[rolled - 1]).value_or(kMostWrittenOut);
+    const bool with_rows = MovesWith(plan, plan.reduce[rolled - 1], window.row);
+    if (written > (stages.empty() || !with_rows ? kMostWrittenOut : kMostWithBorders)) break;
+  }
+  const LoopRv stage_loop = reduce.back();
+  for (const BlockRv& stage : stages) TW_RETURN_IF_REFUSED(sch.ComputeAt(stage, stage_loop));
   TW_ASSIGN_OR_RETURN(const BlockRv init, sch.DecomposeReduction(block, reduce[0]));
   TW_RETURN_IF_REFUSED(WriteOut(sch, init, tile_loop, true));
-  TW_RETURN_IF_REFUSED(WriteOut(sch, write_back, tile_loop, true));
-  for (const BlockRv& stage : stages) TW_RETURN_IF_REFUSED(WriteOut(sch, stage, reduce.back(), true));
-  TW_RETURN_IF_REFUSED(WriteOut(sch, block, reduce.back(), true));
-  for (size_t i = reduce.size(); i-- > 0;) {
-    statements *= ExtentOf(sch, reduce[i]).value_or(kMostWrittenOut);
-    if (statements > kMostWrittenOut) break;
-    TW_RETURN_IF_REFUSED(sch.Unroll(reduce[i]));
+  TW_RETURN_IF_REFUSED(WriteVectors(sch, write_back, tile_loop, tile.vectors * plan.lanes));
+  for (const BlockRv& stage : stages) {
+    TW_RETURN_IF_REFUSED(WriteVectors(sch, stage, stage_loop, tile.vectors * plan.lanes));
   }
+  TW_RETURN_IF_REFUSED(WriteOut(sch, block, reduce.back(), true));
+  for (size_t i = reduce.size(); i-- > rolled;) TW_RETURN_IF_REFUSED(sch.Unroll(reduce[i]));
   return RunInParallel(sch, plan, outer, target, choices);
 }
 

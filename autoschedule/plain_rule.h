@@ -22,6 +22,9 @@
 //           C_register[...] += A[...] * W[...]
 //       C[tile] = C_register                             elementwise consumers computed here
 //
+// Windows that are padded and large have tiles of one row, and the loop over kh stays one: an iteration of it loads
+// from inside of the image or has nothing to do.
+//
 // Every other reduction (along the contiguous dimension, say) has its spatial loops in parallel.
 //
 // Choices, each after the block's name:

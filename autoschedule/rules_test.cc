@@ -114,12 +114,17 @@ TEST(Rules, Pooling) {
   ExpectRight(ops::MaxPool(2, 13, 11, 19, {.kernel = 3, .stride = 2, .padding = 1}));
   ExpectRight(ops::AveragePool(1, 9, 9, 40, {.kernel = 2, .stride = 2}), kInexact);
   ExpectRight(ops::GlobalAveragePool(1, 7, 7, 133), kInexact);
+  ExpectRight(ops::MaxPool(3, 7, 9, 5, {.kernel = 5, .stride = 1, .padding = 2}));
 }
 
 TEST(Rules, Depthwise) {
   ExpectRight(ops::Depthwise(1, 11, 13, 32, {.kernel = 3, .stride = 1, .padding = 1}));
   ExpectRight(ops::Depthwise(1, 14, 14, 24, {.kernel = 3, .stride = 2, .padding = 1}));
   ExpectRight(ops::Depthwise(2, 9, 7, 5, {.kernel = 3, .stride = 1, .padding = 0, .dilation = 2}), kSmall);
+  // Channels that fill no whole vectors, windows too large to be written out.
+  ExpectRight(ops::Depthwise(1, 12, 13, 3, {.kernel = 3, .stride = 1, .padding = 1}));
+  ExpectRight(ops::Depthwise(1, 13, 13, 40, {.kernel = 5, .stride = 2, .padding = 2}));
+  ExpectRight(ops::Depthwise(3, 9, 10, 33, {.kernel = 7, .stride = 1, .padding = 3}));
   ExpectRight(ops::Depthwise(1, 6, 6, 8, {.kernel = 1}, 6), {.vectorized = false, .parallel = true});
 }
 

@@ -58,6 +58,10 @@ std::vector<WindowTile> ChooseWindowTiles(const Target& target, const WindowRedu
     for (int64_t c = 1; c <= std::min(columns, kLongestSide); ++c) {
       for (int64_t v = 1; v == 1 || (v <= 8 && (v - 1) * reduction.lanes < length); ++v) {
         if (r * c * v > most) break;
+        const double statements = static_cast<double>(r * c * v) * steps;
+        if (r > 1 && reduction.most_statements > 0 && statements > static_cast<double>(reduction.most_statements)) {
+          break;
+        }
         WindowTile tile{r, c, v};
         const double operations = static_cast<double>(r * c * v) * steps / per_cycle;
         const double loads = TouchedVectors(reduction, tile) / per_cycle;

@@ -24,6 +24,8 @@ struct WindowReduction {
   std::vector<int> reduce;                 // positions of iterators
   int row = -1, column = -1, vector = -1;  // the tiled ones; -1: there is none
   int lanes = 1;
+  // With which a tile of several rows may be written out; 0: no bound.
+  int64_t most_statements = 0;
 };
 
 // Tiles that are worth a try, the best first.

@@ -157,18 +157,23 @@ class Compacter : public ScopedMutator {
     BufferNode::Fields fields = buffer->fields();
     Compacted compacted;
     bool changed = false;
-    for (size_t d = 0; d < fields.shape.size(); ++d) {
-      compacted.first.push_back(Const(fields.shape[d].dtype(), 0));
+    compacted.first.resize(fields.shape.size());
+    // Whether neighbours along the dimension are neighbours in memory.
+    bool innermost = true;
+    for (size_t d = fields.shape.size(); d-- > 0;) {
+      compacted.first[d] = Const(fields.shape[d].dtype(), 0);
       const std::optional<Range>& range = touched.dims[d];
-      if (!range) continue;
-      Expr extent = ConstantIfBounded(range->extent);
-      const bool last_of_registers = buffer->scope.kind() == MemoryKind::kRegister && d + 1 == fields.shape.size();
-      const bool fits = analyzer_.CanProve(extent < fields.shape[d]) ||
-                        (last_of_registers && AsInt(extent) && analyzer_.CanProve(extent > fields.shape[d]));
-      if (!fits) continue;
-      fields.shape[d] = CastTo(fields.shape[d].dtype(), extent);
-      compacted.first[d] = range->min;
-      changed = true;
+      if (range) {
+        const Expr extent = ConstantIfBounded(range->extent);
+        const bool beyond = innermost && buffer->scope.kind() == MemoryKind::kRegister && AsInt(extent) &&
+                            analyzer_.CanProve(extent > fields.shape[d]);
+        if (beyond || analyzer_.CanProve(extent < fields.shape[d])) {
+          fields.shape[d] = CastTo(fields.shape[d].dtype(), extent);
+          compacted.first[d] = range->min;
+          changed = true;
+        }
+      }
+      innermost = innermost && IsInt(fields.shape[d], 1);
     }
     if (!changed) return ScopedMutator::MutateAllocate(op, self);
     fields.data = Var(buffer->data.name(), buffer->data.dtype());

@@ -5,8 +5,8 @@
 //       for i1, j1 in T.grid(12, 32):                          for i1, j1 in T.grid(12, 32):
 //           C_reg[i0 * 12 + i1, j0 * 32 + j1] = ...                C_reg[i1, j1] = ...
 //
-// Vectors that reach, under a condition, beyond the end of a buffer in registers are whole in it: its last dimension
-// grows to what is touched whatever the conditions.
+// Vectors that reach, under a condition, beyond the end of a buffer in registers are whole in it: its innermost
+// dimension grows to what is touched whatever the conditions.
 //
 // A buffer stays as it is when its address is taken, or along dimensions whose touched part has no bound that is known
 // where the buffer is allocated.

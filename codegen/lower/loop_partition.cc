@@ -5,6 +5,7 @@
 
 #include "codegen/lower/scoped_mutator.h"
 #include "codegen/lower/simplify.h"
+#include "ir/analysis.h"
 #include "ir/arith/linear.h"
 #include "ir/builtin.h"
 #include "ir/regions.h"
@@ -17,6 +18,9 @@ namespace {
 constexpr int64_t kMaxStores = 3000;
 // Parts that one loop is cut into.
 constexpr size_t kMaxParts = 5;
+// Stores that a loop may be cut into once more for conditions of single lanes: they become masks, which cost little
+// beside more code, and what they would take the borders of windows need.
+constexpr int64_t kMaxStoresOfLanes = 200;
 
 int64_t CountStores(const Stmt& s) {
   int64_t count = 0;
@@ -38,7 +42,8 @@ int64_t CountStores(const Stmt& s) {
 // The places at which comparisons below a loop change between true, mixed and false, as the loop's variable grows.
 class CutFinder : public Visitor {
  public:
-  CutFinder(const ForNode* loop, int64_t begin, int64_t end) : loop_(loop), begin_(begin), end_(end) {}
+  CutFinder(const ForNode* loop, int64_t begin, int64_t end, bool lanes)
+      : loop_(loop), begin_(begin), end_(end), lanes_(lanes) {}
   // Values of the variable from which on something differs; within (begin, end).
   std::set<int64_t> Find() {
     Visit(loop_->body);
@@ -50,7 +55,9 @@ class CutFinder : public Visitor {
   void VisitFor(const ForNode* op) override {
     if (AsInt(op->min) && AsInt(op->extent)) domains_[op->var] = {op->min, op->extent};
     analyzer_.Bind(op->var, Range{op->min, op->extent});
+    if (op->kind == ForKind::kVectorized) vectorized_.push_back(op->var);
     Visitor::VisitFor(op);
+    if (op->kind == ForKind::kVectorized) vectorized_.pop_back();
   }
   void VisitIf(const IfNode* op) override {
     AddCondition(op->condition);
@@ -80,6 +87,10 @@ class CutFinder : public Visitor {
 
   // coefficient * var + rest compared with 0, where rest lies in [least, greatest].
   void AddComparison(const BinaryNode& comparison) {
+    const bool of_lanes = std::any_of(vectorized_.begin(), vectorized_.end(), [&](const Var& var) {
+      return UsesVar(comparison.a, var) || UsesVar(comparison.b, var);
+    });
+    if (of_lanes && !lanes_) return;
     const auto linear = arith::DetectLinear(comparison.a - comparison.b, {loop_->var}, &analyzer_);
     if (!linear) return;
     const std::optional<int64_t> coefficient = AsInt(linear->coefficients[0]);
@@ -120,6 +131,8 @@ class CutFinder : public Visitor {
 
   const ForNode* loop_;
   int64_t begin_, end_;
+  const bool lanes_;  // whether conditions of single lanes count
+  std::vector<Var> vectorized_;
   Domains domains_;
   arith::Analyzer analyzer_;
   std::set<int64_t> cuts_;
@@ -152,9 +165,11 @@ class Partitioner : public Mutator {
     const std::optional<int64_t> min = AsInt(op->min), extent = AsInt(op->extent);
     const bool serial = op->kind == ForKind::kSerial;
     if (!min || !extent || (!serial && op->kind != ForKind::kParallel)) return Mutator::MutateFor(op, self);
-    const std::vector<int64_t> bounds = Bounds(*min, *min + *extent, CutFinder(op, *min, *min + *extent).Find());
+    const int64_t body_stores = CountStores(op->body);
+    const bool lanes = body_stores <= kMaxStoresOfLanes;
+    const std::vector<int64_t> bounds = Bounds(*min, *min + *extent, CutFinder(op, *min, *min + *extent, lanes).Find());
     const int64_t parts = static_cast<int64_t>(bounds.size()) - 1;
-    const int64_t growth = (parts - 1) * CountStores(op->body);
+    const int64_t growth = (parts - 1) * body_stores;
     if (parts == 1 || stores_ + growth > kMaxStores) return Mutator::MutateFor(op, self);
     stores_ += growth;
     return serial ? Cut(op, bounds) : Branch(op, bounds);

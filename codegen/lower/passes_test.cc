@@ -321,6 +321,45 @@ def main(A: T.Buffer((61,), "float32"), B: T.Buffer((16,), "float32")):
   EXPECT_THAT(body, Not(HasSubstr("R.vload")));
 }
 
+// Lanes that a condition leaves out of every access hold what they like.
+TEST(Vectorize, IdleLanesAreWrittenToo) {
+  const std::string program = R"(
+@T.prim_func
+def main(A: T.Buffer((24,), "float32"), B: T.Buffer((24,), "float32")):
+    for c_0 in range(2):
+        with T.block("root"):
+            R = T.alloc_buffer((16,), "float32", scope="register")
+            for i in T.vectorized(16):
+                if c_0 * 16 + i < 24:
+                    R[i] = T.float32(0)
+            for i in T.vectorized(16):
+                if c_0 * 16 + i < 24:
+                    R[i] = R[i] + A[c_0 * 16 + i]
+            for i in T.vectorized(16):
+                if c_0 * 16 + i < 24:
+                    B[c_0 * 16 + i] = R[i]
+)";
+  const std::string body = Body(Vectorized(program.c_str()));
+  EXPECT_THAT(body, HasSubstr("R[0:16] = T.Broadcast(T.float32(0), 16)"));
+  EXPECT_THAT(body, HasSubstr("R[0:16] = R[0:16] + A_1.vload("));
+  EXPECT_THAT(body, Not(HasSubstr("T.Select")));
+  // Not where one access has another condition.
+  std::string other = program;
+  other.replace(other.find("if c_0 * 16 + i < 24"), 20, "if c_0 * 16 + i < 23");
+  EXPECT_THAT(Body(Vectorized(other.c_str())), HasSubstr("R[0:16] = T.Select("));
+}
+
+TEST(Vectorize, OneLaneIsNoVector) {
+  EXPECT_THAT(Body(Vectorized(R"(
+@T.prim_func
+def main(A: T.Buffer((33,), "float32"), B: T.Buffer((33,), "float32")):
+    for i in T.vectorized(16):
+        if i < 1:
+            B[32] = A[32]
+)")),
+              Not(HasSubstr("for ")));
+}
+
 // A masked vector could divide by what its lanes without work hold.
 TEST(Vectorize, DivisionsAreNotMasked) {
   EXPECT_THAT(Body(Vectorized(R"(

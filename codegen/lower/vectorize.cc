@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <unordered_set>
 
+#include "codegen/lower/idle_lanes.h"
 #include "codegen/lower/scoped_mutator.h"
 #include "ir/arith/linear.h"
 #include "ir/builtin.h"
@@ -64,12 +66,14 @@ class UnmaskedParts : public Visitor {
   void Check(const Buffer& buffer) { found |= buffer->scope.kind() == MemoryKind::kRegister; }
 };
 
+using BufferSet = std::unordered_set<Buffer, IdentityHash, IdentityEqual>;
+
 // One copy of the body with the variable standing for `lanes` values from `first` on. `ok` turns false when a part has
 // no vector form.
 class LaneExpander : public Mutator {
  public:
-  LaneExpander(const Var& var, Expr first, int lanes, arith::Analyzer* analyzer)
-      : var_(var), first_(std::move(first)), lanes_(lanes), analyzer_(analyzer) {}
+  LaneExpander(const Var& var, Expr first, int lanes, const BufferSet& with_idle_lanes, arith::Analyzer* analyzer)
+      : var_(var), first_(std::move(first)), lanes_(lanes), with_idle_lanes_(with_idle_lanes), analyzer_(analyzer) {}
   bool ok() const { return ok_; }
 
   using Mutator::Mutate;
@@ -159,6 +163,7 @@ class LaneExpander : public Mutator {
     // Vectors that do not lie next to each other have no common index.
     if (!ok_ || index.dtype().lanes() != value.dtype().lanes()) return Unsupported(self);
     if (mask_ && IsWholeInRegisters(op->buffer, index)) {
+      if (with_idle_lanes_.contains(op->buffer)) return Store(op->buffer, std::move(value), {std::move(index)});
       return Store(op->buffer, Expr(new SelectNode(mask_, std::move(value), op->buffer.Load({index}))), {index});
     }
     return Store(op->buffer, std::move(value), {std::move(index)}, mask_);
@@ -277,6 +282,7 @@ class LaneExpander : public Mutator {
   const Var& var_;
   const Expr first_;
   const int lanes_;
+  const BufferSet& with_idle_lanes_;
   arith::Analyzer* analyzer_;
   VarMap lets_;
   Expr mask_;  // null: all lanes
@@ -295,10 +301,17 @@ class Vectorizer : public ScopedMutator {
     Stmt mutated = ScopedMutator::MutateFor(op, self);
     const auto* loop = cast<ForNode>(mutated);
     if (loop->kind != ForKind::kVectorized) return mutated;
+    if (RunsFirstOnly(*loop)) return Substitute(loop->body, {{loop->var, loop->min}});
     if (Stmt vectors = Expand(loop)) return vectors;
     ForNode::Fields fields = loop->fields();
     fields.kind = ForKind::kSerial;
     return For(std::move(fields));
+  }
+  Stmt MutateAllocate(const AllocateNode* op, const Stmt& self) override {
+    if (op->buffer->scope.kind() == MemoryKind::kRegister && HasIdleLanes(op->buffer, op->body, &analyzer_)) {
+      with_idle_lanes_.insert(op->buffer);
+    }
+    return ScopedMutator::MutateAllocate(op, self);
   }
 
  private:
@@ -341,6 +354,24 @@ class Vectorizer : public ScopedMutator {
     return Sequence(std::move(parts));
   }
 
+  // Whether a condition leaves the first iteration alone. What it does may not mention the variable any more.
+  bool RunsFirstOnly(const ForNode& loop) {
+    const auto* branch = dyn_cast<IfNode>(loop.body);
+    if (branch == nullptr || branch->else_case || !AsInt(loop.extent)) return false;
+    arith::Analyzer::Scope scope(&analyzer_);
+    analyzer_.Bind(loop.var, Range{loop.min, loop.extent});
+    return analyzer_.CanProve(loop.extent >= 1) && Leaves(branch->condition, loop.var <= loop.min);
+  }
+  // Whether a part of the condition implies `bound`.
+  bool Leaves(const Expr& condition, const Expr& bound) {
+    const auto* both = dyn_cast<BinaryNode>(condition);
+    if (both != nullptr && both->op == BinaryOp::kAnd) return Leaves(both->a, bound) || Leaves(both->b, bound);
+    if (both == nullptr || !IsComparison(both->op) || !both->a.dtype().is_index()) return false;
+    arith::Analyzer::Scope scope(&analyzer_);
+    analyzer_.Assume(condition);
+    return analyzer_.CanProve(bound);
+  }
+
   // The iterations from the `done`th on as the first of `lanes`; null where a mask is worse than several vectors or not
   // allowed. Buffers of vector registers hold whole vectors or none.
   Stmt MaskedRest(const ForNode* loop, int64_t done, int64_t lanes) {
@@ -356,13 +387,14 @@ class Vectorizer : public ScopedMutator {
   Stmt Lanes(const ForNode* loop, const Stmt& body, const Expr& first, int64_t lanes) {
     Expr simplified = analyzer_.Simplify(first);
     if (lanes == 1) return Substitute(body, {{loop->var, simplified}});
-    LaneExpander expander(loop->var, simplified, static_cast<int>(lanes), &analyzer_);
+    LaneExpander expander(loop->var, simplified, static_cast<int>(lanes), with_idle_lanes_, &analyzer_);
     Stmt vectors = expander.Mutate(body);
     return expander.ok() ? vectors : Stmt();
   }
 
   const int vector_bits_;
   uint32_t next_id_;
+  BufferSet with_idle_lanes_;
 };
 
 }  // namespace
