@@ -36,7 +36,7 @@ Expr WithoutTerm(const Expr& condition, const Expr& term) {
   Expr rest;
   for (const Expr& other : terms) {
     if (StructuralEqual(other, term)) continue;
-    rest = rest ? rest && other : other;
+    rest = rest ? And(rest, other) : other;
   }
   return rest;
 }

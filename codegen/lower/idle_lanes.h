@@ -13,8 +13,8 @@
 
 namespace tilewright {
 
-// Whether each access of the flat buffer in `body` is one of vectors under the same condition on their lanes, so that no
-// lane without work is used by one with work.
+// Whether each access of the flat buffer in `body` is one of vectors under the same condition on their lanes, so that
+// no lane without work is used by one with work.
 bool HasIdleLanes(const Buffer& buffer, const Stmt& body, arith::Analyzer* analyzer);
 
 }  // namespace tilewright

@@ -504,6 +504,22 @@ def main(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
             R[1] = T.float32(0))"));
 }
 
+// What is left of a condition of three terms has two.
+TEST(HoistConditions, KeepsTheOtherTerms) {
+  const std::string body = Body(HoistConditions(Opaque(R"(
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), C: T.Buffer((64,), "float32")):
+    for i in range(64):
+        with T.block("root"):
+            R = T.alloc_buffer((4,), "float32", scope="register")
+            R[0] = T.if_then_else(i // 8 == 0 and i % 8 < 5 and i % 4 == 2, A[i], T.float32(0))
+            R[1] = T.if_then_else(i // 8 == 0, A[i], T.float32(0))
+            R[2] = T.if_then_else(i // 8 == 0, A[i], T.float32(0))
+            C[i] = R[0] + R[1] + R[2]
+)")));
+  EXPECT_THAT(body, HasSubstr("R[0] = T.if_then_else(i % 8 < 5 and i % 4 == 2, A[i], T.float32(0))"));
+}
+
 TEST(HoistConditions, LeavesSingleOnes) {
   const Function function = Opaque(R"(
 @T.prim_func
