@@ -68,6 +68,26 @@ bool IsTiledContraction(const BlockRealizeNode& realize, const Target& target) {
              .has_value();
 }
 
+// Splits the offsets of integer factors off, their zero points.
+void SplitOffsets(Schedule& sch, BlockRv block) {
+  std::optional<BlockRv> last;  // that adds the offset that was split off last
+  for (bool split = true; split;) {
+    split = false;
+    const Block now = RealizeOf(sch, block).block;
+    const std::optional<SumForm> sum = AsSum(*now);
+    if (!sum || !sum->term.dtype().is_integer()) break;
+    for (size_t i = 0; i < FactorsOf(sum->term).size() && !split; ++i) {
+      const Outcome<std::vector<Rv>> added = sch.Apply("split_offset", {block, static_cast<int64_t>(i)});
+      if (!added.ok()) continue;
+      const BlockRv addition{(*added)[0]};
+      // What it makes is read by the addition before, where it may be computed.
+      if (last && !sch.ComputeInline(addition).ok()) return;
+      if (!last) last = addition;
+      split = true;
+    }
+  }
+}
+
 // Computes ahead what one side multiplies; whether there was such a side.
 bool CacheOneSide(Schedule& sch, BlockRv block) {
   const Block kept = RealizeOf(sch, block).block;
@@ -98,6 +118,7 @@ void FormProducts(Schedule& sch, const std::string& function, const Target& targ
     }
     if (IsTiledContraction(RealizeOf(sch, block), target)) continue;
     Schedule attempt = sch;
+    SplitOffsets(attempt, block);
     while (CacheOneSide(attempt, block)) {
     }
     if (IsTiledContraction(RealizeOf(attempt, block), target)) sch = std::move(attempt);

@@ -3,6 +3,12 @@
 //   Y[vb, vo] += X[vb, vi] * W[vo, vi, vj] * Z[vb, vj]      Y_factors[vb, vi, vj] = X[vb, vi] * Z[vb, vj]
 //                                                       ->  Y[vb, vo] += Y_factors[vb, vi, vj] * W[vo, vi, vj]
 //
+// Zero points, numbers that are added to integer factors, are split off (split_offset):
+//
+//   C[vi, vj] += (A[vi, vk] - z) * B[vk, vj]           C_sum[vi, vj] += A[vi, vk] * B[vk, vj]
+//                                                  ->  C_offset[vj] += B[vk, vj]
+//                                                      C[vi, vj] = C_sum[vi, vj] - z * C_offset[vj]
+//
 // A block without an init first becomes a sum of its own (decompose_accumulation). Then the factors are divided into
 // those that use the iterator of the output's last dimension, the columns, and the others, the rows; each side that is
 // more than one element of a buffer is computed ahead (cache_factors), which costs nothing where the contraction's rule

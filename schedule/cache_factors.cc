@@ -1,15 +1,14 @@
 #include "schedule/cache_factors.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "ir/analysis.h"
 #include "ir/regions.h"
-#include "ir/substitute.h"
 #include "schedule/cache_stage.h"
 #include "schedule/common_refusals.h"
 #include "schedule/loop_tree.h"
+#include "schedule/make_block.h"
 #include "schedule/own_loops.h"
 #include "schedule/sum_form.h"
 
@@ -22,31 +21,6 @@ Expr Product(const std::vector<Expr>& factors) {
   Expr product = factors[0];
   for (size_t i = 1; i < factors.size(); ++i) product = product * factors[i];
   return product;
-}
-
-// Loops around a block that stores `value` into `cache`, whose dimensions are `iters`.
-Stmt MakeBlock(const Buffer& cache, const std::vector<IterVar>& iters, const Expr& value, uint32_t* next_id,
-               uint32_t* block_id) {
-  std::vector<ForNode::Fields> loops;
-  std::vector<Expr> bindings, indices;
-  VarMap fresh;
-  BlockNode::Fields block;
-  for (size_t d = 0; d < iters.size(); ++d) {
-    const DataType dtype = iters[d].var.dtype();
-    const Var loop("ax" + std::to_string(d), dtype), iterator("v" + std::to_string(d), dtype);
-    loops.push_back({.id = (*next_id)++, .var = loop, .extent = iters[d].domain.extent});
-    block.iter_vars.push_back({iterator, iters[d].domain, IterKind::kSpatial});
-    bindings.push_back(loop);
-    indices.push_back(iterator);
-    fresh[iters[d].var] = iterator;
-  }
-  block.id = *block_id = (*next_id)++;
-  block.name = cache->name;
-  block.body = Store(cache, Substitute(value, fresh), indices);
-  AccessRegions regions = DetectRegions(*Block(block));
-  block.reads = std::move(regions.reads);
-  block.writes = std::move(regions.writes);
-  return Nest(std::move(loops), Realize(std::move(bindings), True(), Block(std::move(block))));
 }
 
 }  // namespace
@@ -88,7 +62,7 @@ Outcome<CacheFactorsResult> CacheFactors(const Function& function, uint32_t bloc
     if (!IsInt(iter.domain.min, 0)) {
       return Refusal{kName, "the iterator {text0} of {block0} does not start at 0", {block_id}, {}, {iter.var.name()}};
     }
-    iters.push_back(iter);
+    iters.push_back({iter.var, iter.domain, IterKind::kSpatial});
     shape.push_back(iter.domain.extent);
     indices.push_back(iter.var);
   }
@@ -97,7 +71,9 @@ Outcome<CacheFactorsResult> CacheFactors(const Function& function, uint32_t bloc
   CacheFactorsResult result;
   uint32_t next_id = function->next_id;
   const Buffer cache(block.name + "_factors", std::move(shape), value.dtype());
-  const Stmt ahead = MakeBlock(cache, iters, value, &next_id, &result.block);
+  const Stmt ahead =
+      MakeBlock({.name = cache->name, .iters = iters, .target = cache, .indices = indices, .value = value}, &next_id,
+                &result.block);
   // The cached product comes first, where its first factor was or before.
   std::vector<Expr> left = {cache.Load(indices)};
   for (size_t i = 0; i < factors.size(); ++i) {

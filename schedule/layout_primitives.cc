@@ -6,6 +6,7 @@
 #include "schedule/reindex.h"
 #include "schedule/reverse_compute_inline.h"
 #include "schedule/skip_zero_terms.h"
+#include "schedule/split_offset.h"
 #include "schedule/transform_block_layout.h"
 #include "schedule/transform_layout.h"
 
@@ -94,6 +95,16 @@ std::vector<Primitive> LayoutPrimitives() {
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
          Outcome<DecomposeAccumulationResult> result = DecomposeAccumulation(call.function(), call.Id(0));
+         if (!result.ok()) return result.refusal();
+         return call.WithBlock(result->function, result->block);
+       }},
+      {"split_offset",
+       "A number that is added to a factor of a sum's terms is multiplied with the sum of the other factors.",
+       {{"block", ArgKind::kBlock}, {"factor", ArgKind::kInt}},
+       ResultKind::kBlock,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<SplitOffsetResult> result = SplitOffset(call.function(), call.Id(0), call.Int(1));
          if (!result.ok()) return result.refusal();
          return call.WithBlock(result->function, result->block);
        }},

@@ -1,5 +1,7 @@
 #include "schedule/sum_form.h"
 
+#include <algorithm>
+
 #include "ir/functor.h"
 #include "ir/structural.h"
 
@@ -37,6 +39,27 @@ std::vector<Expr> FactorsOf(const Expr& term) {
   std::vector<Expr> factors;
   AddFactors(term, &factors);
   return factors;
+}
+
+std::optional<std::vector<IterVar>> StoredAt(const BlockNode& block, const StoreNode& store) {
+  std::vector<IterVar> at;
+  for (const Expr& index : store.indices) {
+    for (const IterVar& iter : block.iter_vars) {
+      if (index.same_as(iter.var) && iter.kind == IterKind::kSpatial && IsInt(iter.domain.min, 0)) at.push_back(iter);
+    }
+  }
+  const auto spatial = std::count_if(block.iter_vars.begin(), block.iter_vars.end(),
+                                     [](const IterVar& iter) { return iter.kind == IterKind::kSpatial; });
+  const auto reduce = std::count_if(block.iter_vars.begin(), block.iter_vars.end(),
+                                    [](const IterVar& iter) { return iter.kind == IterKind::kReduce; });
+  const bool all = at.size() == store.indices.size() && static_cast<size_t>(spatial) == at.size() && reduce > 0 &&
+                   static_cast<size_t>(spatial + reduce) == block.iter_vars.size();
+  for (size_t i = 0; i < at.size(); ++i) {
+    for (size_t k = 0; k < i; ++k) {
+      if (at[i].var.same_as(at[k].var)) return std::nullopt;
+    }
+  }
+  return all ? std::optional(at) : std::nullopt;
 }
 
 bool Reads(const Expr& e, const Buffer& buffer) {

@@ -241,6 +241,7 @@ constexpr Move kMoves[] = {
     {"cache_factors",
      [](Drawer& d) { return d.Try("cache_factors", {d.block(), Value::List{static_cast<int64_t>(0)}}); }},
     {"decompose_accumulation", [](Drawer& d) { return d.Try("decompose_accumulation", {d.block()}); }, "scan"},
+    {"split_offset", [](Drawer& d) { return d.Try("split_offset", {d.block(), Small(d)}); }, "quantized matmul"},
     {"skip_zero_terms", [](Drawer& d) { return d.Try("skip_zero_terms", {d.block()}); }, "transposed conv"},
     {"storage_align", [](Drawer& d) { return d.Try("storage_align", {d.block(), 0, Small(d), d.Factor(), Small(d)}); }},
     // A wider type: no value changes.

@@ -23,6 +23,18 @@ def main(A: T.Buffer((6, 8), "float32"), bias: T.Buffer((6,), "float32"), D: T.B
             D[vi] = C[vi] + bias[vi]
 )";
 
+// Operands with zero points, one of them for each column.
+inline constexpr const char* kZeroPoints = R"(
+@T.prim_func
+def main(A: T.Buffer((4, 6), "uint8"), B: T.Buffer((6, 5), "int8"), z: T.Buffer((5,), "int32"), C: T.Buffer((4, 5), "int32")):
+    for i, j, k in T.grid(4, 5, 6):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 3
+            C[vi, vj] = C[vi, vj] + (T.Cast("int32", A[vi, vk]) - 7) * (z[vj] + T.Cast("int32", B[vk, vj]))
+)";
+
 // A convolution whose result is scaled and then reduced.
 inline constexpr const char* kPaddedConvolution = R"(
 @T.prim_func
