@@ -22,19 +22,32 @@ std::string MissingFeature(const TensorIntrin& intrin, const Target& target) {
   return "";
 }
 
-// One intrinsic of each family: the first example that the target can run, else the first one.
+// "float32 float32 float32": the types of the buffers that the intrinsic works on.
+std::string OperandTypes(const TensorIntrin& intrin) {
+  std::vector<std::string> types;
+  for (const Param& param : intrin.description->params) {
+    types.push_back(param.buffer ? param.buffer->dtype.ToString() : param.var.dtype().ToString());
+  }
+  return absl::StrJoin(types, " ");
+}
+
+// One intrinsic of each family for each choice of types: the first example that the target can run, else the first one.
 std::vector<const TensorIntrin*> Representatives(IntrinRegistry* intrins, const Target& target) {
   std::vector<const TensorIntrin*> result;
   for (const std::string& name : intrins->names()) result.push_back(intrins->Find(name));
   for (const IntrinFamily& family : intrins->families()) {
-    const TensorIntrin* chosen = nullptr;
+    std::vector<const TensorIntrin*> chosen;
     for (const std::string& example : family.examples) {
       const TensorIntrin* member = intrins->Find(example);
-      if (chosen == nullptr || (!MissingFeature(*chosen, target).empty() && MissingFeature(*member, target).empty())) {
-        chosen = member;
+      const auto same = std::ranges::find(chosen, OperandTypes(*member),
+                                          [](const TensorIntrin* other) { return OperandTypes(*other); });
+      if (same == chosen.end()) {
+        chosen.push_back(member);
+      } else if (!MissingFeature(**same, target).empty() && MissingFeature(*member, target).empty()) {
+        *same = member;
       }
     }
-    if (chosen != nullptr) result.push_back(chosen);
+    result.insert(result.end(), chosen.begin(), chosen.end());
   }
   return result;
 }

@@ -18,6 +18,7 @@
 #include "ir/ops/pooling.h"
 #include "ir/ops/requantize.h"
 #include "ir/script/parse_or_die.h"
+#include "ir/script/printer.h"
 #include "schedule/hoist_prepack.h"
 #include "verify/verify.h"
 
@@ -241,6 +242,22 @@ TEST(Rules, ProductsOfManyFactors) {
                   with T.init():
                       Y[vx, vo] = T.float32(0)
                   Y[vx, vo] = Y[vx, vo] + T.if_then_else(1 <= vx + vr and vx + vr < 12, X[vx + vr - 1, vc], T.float32(0)) * W[vr, vc, vo])"));
+}
+
+TEST(Rules, ZeroPoints) {
+  const Function program = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((13, 22), "uint8"), B: T.Buffer((22, 18), "int8"), z: T.Buffer((18,), "int32"), C: T.Buffer((13, 18), "int32")):
+          for i, j, k in T.grid(13, 18, 22):
+              with T.block("C"):
+                  vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                  with T.init():
+                      C[vi, vj] = 0
+                  C[vi, vj] = C[vi, vj] + (T.Cast("int32", A[vi, vk]) - 128) * (T.Cast("int32", B[vk, vj]) - z[vj]))");
+  ExpectRight(program);
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const AutoScheduled result = AutoSchedule(Module(program), *NamedTarget("x86-znver4"), &intrins);
+  EXPECT_NE(Print(result.schedule.module()).find("T.dot_add("), std::string::npos);
 }
 
 // Everything runs in one parallel loop, and nothing but the parameters outlives an iteration of it.

@@ -12,6 +12,7 @@
 namespace tilewright {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -312,6 +313,23 @@ TEST(Tune, ListsCandidates) {
   EXPECT_THAT(result.out, StartsWith("block C over vi, vj; summed over vk\n"));
   EXPECT_THAT(result.out, HasSubstr("vi = vi; vj = vj; vk = vk"));
   EXPECT_THAT(result.out, HasSubstr("no: "));
+}
+
+// Each type has its own intrinsics, and zero points are split off.
+TEST(Tune, ListsCandidatesOfQuantizedProducts) {
+  const Result result = RunTool({"tune", "-", "--target=x86-znver4", "--list-candidates"}, R"(
+@T.prim_func
+def main(A: T.Buffer((16, 8), "uint8"), B: T.Buffer((8, 32), "int8"), C: T.Buffer((16, 32), "int32")):
+    for i, j, k in T.grid(16, 32, 8):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 0
+            C[vi, vj] = C[vi, vj] + (T.Cast("int32", A[vi, vk]) - 128) * (T.Cast("int32", B[vk, vj]) + 1)
+)");
+  EXPECT_EQ(result.status, kDone) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("block C over vi, vj; summed over vk\n"));
+  EXPECT_THAT(result.out, ContainsRegex("dot_u8s8_[^ ]* +vi = vi; vj = vj; vk = vk"));
 }
 
 TEST(Tune, WritesTheProgramAndTheScheduleThatGivesIt) {
