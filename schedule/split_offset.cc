@@ -53,7 +53,8 @@ Outcome<SplitOffsetResult> SplitOffset(const Function& function, uint32_t block_
   const auto* init = block.init ? dyn_cast<StoreNode>(block.init) : nullptr;
   if (!form || init == nullptr) return Refusal{kName, "{block0} is no sum of terms with an init", {block_id}};
   const StoreNode& store = *form->store;
-  if (!StructuralEqual(init->buffer.Load(init->indices), store.buffer.Load(store.indices)) || Reads(init->value, store.buffer)) {
+  if (!StructuralEqual(init->buffer.Load(init->indices), store.buffer.Load(store.indices)) ||
+      Reads(init->value, store.buffer)) {
     return Refusal{kName, "the init of {block0} does not only store where it adds", {block_id}};
   }
   const std::optional<std::vector<IterVar>> at = StoredAt(block, store);
@@ -70,14 +71,15 @@ Outcome<SplitOffsetResult> SplitOffset(const Function& function, uint32_t block_
   std::vector<Expr> factors = FactorsOf(form->term);
   const auto count = static_cast<int64_t>(factors.size());
   if (position < 0 || position >= count || count == 1) {
-    return Refusal{kName, "{num0} names none of several factors of {block0}; it has {num1}", {block_id}, {}, {},
-                   {position, count}};
+    return Refusal{kName,      "{num0} names none of several factors of {block0}; it has {num1}",
+                   {block_id}, {},
+                   {},         {position, count}};
   }
   const Expr factor = factors[static_cast<size_t>(position)];
   const std::optional<Offset> offset = AsOffset(block, factor, store.buffer);
   if (!offset) {
-    return Refusal{kName, "{expr0} in {block0} is no sum of which one side is the same for all terms", {block_id},
-                   {factor}};
+    return Refusal{
+        kName, "{expr0} in {block0} is no sum of which one side is the same for all terms", {block_id}, {factor}};
   }
   std::vector<IterVar> iters;  // of the sum of the other factors
   std::vector<Expr> shape, indices;

@@ -75,8 +75,9 @@ TEST(SplitOffset, Refuses) {
   const std::string a = kA, b = kB, product = "(" + a + " - 7) * " + b;
   EXPECT_EQ(Refused(Sum(product), 2), "split_offset: 2 names none of several factors of block C; it has 2");
   EXPECT_EQ(Refused(Sum("(" + a + " - 7)"), 0), "split_offset: 0 names none of several factors of block C; it has 1");
-  EXPECT_EQ(Refused(Sum(product), 1),
-            "split_offset: T.Cast(\"int32\", B[vk, vj]) in block C is no sum of which one side is the same for all terms");
+  EXPECT_EQ(
+      Refused(Sum(product), 1),
+      "split_offset: T.Cast(\"int32\", B[vk, vj]) in block C is no sum of which one side is the same for all terms");
   EXPECT_EQ(Refused(Sum("(" + a + " - y[vk]) * " + b), 0),
             "split_offset: T.Cast(\"int32\", A[vi, vk]) - y[vk] in block C is no sum of which one side is the same for "
             "all terms");
@@ -103,12 +104,13 @@ def main(A: T.Buffer((4, 6), "float32"), C: T.Buffer((5,), "float32")):
             C[vi] = C[vi] + (A[vi, vk] - T.float32(7)) * A[vi, vk]
 )"),
             "split_offset: the init of block C does not only store where it adds");
-  EXPECT_EQ(other(R"(            with T.init():
+  EXPECT_EQ(
+      other(R"(            with T.init():
                 C[vi + 1] = T.float32(0)
             C[vi + 1] = C[vi + 1] + (A[vi, vk] - T.float32(7)) * A[vi, vk]
 )"),
-            "split_offset: block C does not store at its spatial iterators, each one index and from 0, and add up along "
-            "others");
+      "split_offset: block C does not store at its spatial iterators, each one index and from 0, and add up along "
+      "others");
 }
 
 }  // namespace

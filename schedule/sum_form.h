@@ -21,8 +21,8 @@ std::optional<SumForm> AsSum(const BlockNode& block);
 // What is multiplied, in the order of the text; `term` itself when it is no product.
 std::vector<Expr> FactorsOf(const Expr& term);
 
-// The block's iterators that the store is indexed by, in that order; nothing unless these are all its spatial ones, each
-// one index and from 0, and its others, of which there is one, are reduce ones.
+// The block's iterators that the store is indexed by, in that order; nothing unless these are all its spatial ones,
+// each one index and from 0, and its others, of which there is one, are reduce ones.
 std::optional<std::vector<IterVar>> StoredAt(const BlockNode& block, const StoreNode& store);
 
 // Whether `e` loads from `buffer`.
