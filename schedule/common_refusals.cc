@@ -37,24 +37,4 @@ std::optional<Refusal> WhyNotReplaceable(const char* primitive, const ForNode& l
   return std::nullopt;
 }
 
-std::optional<Refusal> WhyOthersUseOutputs(const char* primitive, const BlockRealizeNode& realize,
-                                           const ForNode& loop) {
-  for (const BlockRealizeNode* other : BlocksBelow(Stmt(&loop))) {
-    if (other == &realize) continue;
-    for (const std::vector<BufferRegion>* regions : {&other->block->reads, &other->block->writes}) {
-      for (const BufferRegion& region : *regions) {
-        for (const BufferRegion& write : realize.block->writes) {
-          if (!region.buffer.same_as(write.buffer)) continue;
-          return Refusal{primitive,
-                         "{block1} is also below {loop0} and uses {text0}",
-                         {loop.id, other->block->id},
-                         {},
-                         {region.buffer->name}};
-        }
-      }
-    }
-  }
-  return std::nullopt;
-}
-
 }  // namespace tilewright

@@ -19,8 +19,4 @@ Outcome<Path> PathToInnerBlock(const char* primitive, const Function& function, 
 // does not start at 0.
 std::optional<Refusal> WhyNotReplaceable(const char* primitive, const ForNode& loop);
 
-// Why something that stores to the block's outputs cannot be put before `loop`, which is above it: another block below
-// the loop uses one of them.
-std::optional<Refusal> WhyOthersUseOutputs(const char* primitive, const BlockRealizeNode& realize, const ForNode& loop);
-
 }  // namespace tilewright

@@ -11,6 +11,7 @@
 #include "ir/substitute.h"
 #include "schedule/common_refusals.h"
 #include "schedule/conjuncts.h"
+#include "schedule/loop_independence.h"
 #include "schedule/loop_tree.h"
 #include "schedule/simplify_block.h"
 #include "verify/block_scope.h"
@@ -65,7 +66,7 @@ Outcome<Padding> Check(const Function& function, uint32_t block_id, uint32_t loo
     return Refusal{kName, "{block0} does not store one value that is constant unless a condition holds", {block_id}};
   }
   padding.inside = choice->args[0], padding.value = choice->args[1], padding.constant = choice->args[2];
-  if (auto refusal = WhyOthersUseOutputs(kName, *padding.realize, *padding.loop)) return *refusal;
+  if (auto refusal = WhyOthersUseOutputs(kName, function, *padding.realize, *padding.loop)) return *refusal;
   return padding;
 }
 

@@ -144,12 +144,23 @@ TEST(DecomposePadding, Refuses) {
                       Y[vi] = T.if_then_else(vi < 4, X[vi], T.float32(0))
               with T.block("Z"):
                   vi = T.axis.spatial(6, i)
-                  Z[vi] = Y[vi]
+                  Z[vi] = Y[5 - vi]
           for u in range(1):
               with T.block("W"):
                   T.evaluate(0))");
   EXPECT_EQ(reason(reads, 0), "Z is also below i and uses Y");
   EXPECT_EQ(reason(reads, 1), "accepted");
+  const Function used_at_once = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(X: T.Buffer((4,), "float32"), Y: T.Buffer((6,), "float32"), Z: T.Buffer((6,), "float32")):
+          for i in range(6):
+              with T.block("Y"):
+                  vi = T.axis.spatial(6, i)
+                  Y[vi] = T.if_then_else(vi < 4, X[vi], T.float32(0))
+              with T.block("Z"):
+                  vi = T.axis.spatial(6, i)
+                  Z[vi] = Y[vi])");
+  ExpectEquivalent(used_at_once, Decomposed(used_at_once, 0));
   EXPECT_EQ(ReasonOf(DecomposePadding(reads, BlockNamed(reads, "Y"), LoopsOf(reads, "W")[0]), reads),
             "u is not above Y");
   const Function reduces = testing::Matmul(2, 2, 2);

@@ -6,6 +6,7 @@
 
 #include "ir/analysis.h"
 #include "schedule/common_refusals.h"
+#include "schedule/loop_independence.h"
 #include "schedule/loop_tree.h"
 #include "schedule/reduction_block.h"
 #include "verify/block_scope.h"
@@ -49,7 +50,7 @@ Outcome<Reduction> Check(const Function& function, uint32_t block_id, uint32_t l
       }
     }
   }
-  if (auto refusal = WhyOthersUseOutputs(kName, *reduction.realize, *reduction.loop)) return *refusal;
+  if (auto refusal = WhyOthersUseOutputs(kName, function, *reduction.realize, *reduction.loop)) return *refusal;
   return reduction;
 }
 

@@ -46,6 +46,26 @@ TEST(DecomposeReduction, PutsTheInitBeforeTheLoop) {
   EXPECT_EQ(FindLoop(result->function, LoopsOf(result->function, "C_init")[1])->var.name(), "j_init");
 }
 
+TEST(DecomposeReduction, LetsOthersUseWhatTheirIterationComputed) {
+  const Function before = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((4, 16), "float32"), C: T.Buffer((4,), "float32"), D: T.Buffer((4,), "float32")):
+          for i in range(4):
+              for k in range(16):
+                  with T.block("C"):
+                      vi, vk = T.axis.remap("SR", [i, k])
+                      with T.init():
+                          C[vi] = T.float32(0)
+                      C[vi] = C[vi] + A[vi, vk]
+              with T.block("D"):
+                  vi = T.axis.spatial(4, i)
+                  D[vi] = C[vi])");
+  Outcome<DecomposeReductionResult> result =
+      DecomposeReduction(before, BlockNamed(before, "C"), LoopsOf(before, "C")[0]);
+  ASSERT_TRUE(result.ok()) << ReasonOf(result, before);
+  ExpectEquivalent(before, result->function);
+}
+
 TEST(DecomposeReduction, KeepsTheConditionsOfTheSpatialIterators) {
   const Function matmul = testing::Matmul(4, 7, 13);
   Outcome<SplitResult> j = Split(matmul, LoopsOf(matmul, "C")[1], {Expr(), 4});
@@ -92,7 +112,7 @@ TEST(DecomposeReduction, Refuses) {
                       C[vi] = C[vi] + A[vi, vk]
               with T.block("D"):
                   vi = T.axis.spatial(4, i)
-                  D[vi] = C[vi])");
+                  D[vi] = C[3 - vi])");
   EXPECT_EQ(ReasonOf(DecomposeReduction(used, BlockNamed(used, "C"), LoopsOf(used, "C")[0]), used),
             "D is also below i and uses C");
   EXPECT_EQ(ReasonOf(DecomposeReduction(used, BlockNamed(used, "C"), LoopsOf(used, "C")[1]), used), "accepted");

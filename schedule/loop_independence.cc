@@ -242,6 +242,24 @@ std::optional<Refusal> WhyIterationsAreOrdered(const char* primitive, const Func
   return OneIteration(path, innermost).WhyNotSelfContained(primitive, outermost);
 }
 
+std::optional<Refusal> WhyOthersUseOutputs(const char* primitive, const Function& function,
+                                           const BlockRealizeNode& realize, const ForNode& loop) {
+  for (const BlockRealizeNode* other : BlocksBelow(Stmt(&loop))) {
+    if (other == &realize) continue;
+    for (const BufferRegion& write : realize.block->writes) {
+      const bool writes = Touches(other->block->writes, write.buffer);
+      if (!writes && !Touches(other->block->reads, write.buffer)) continue;
+      if (!writes && !WhyIterationsAreOrdered(primitive, function, loop, loop)) continue;
+      return Refusal{primitive,
+                     "{block1} is also below {loop0} and uses {text0}",
+                     {loop.id, other->block->id},
+                     {},
+                     {write.buffer->name}};
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const Function& function, const ForNode& loop,
                                                    bool reductions_too) {
   if (IsInt(loop.extent, 1)) return std::nullopt;

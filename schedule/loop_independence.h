@@ -28,4 +28,14 @@ std::optional<Refusal> WhyIterationsAreOrdered(const char* primitive, const Func
 std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const Function& function, const ForNode& loop,
                                                    bool reductions_too);
 
+// Why something that stores to the block's outputs cannot be put before `loop`, which is above it: another block below
+// the loop writes one of them, or uses elements that the iteration of the loop has not written before.
+//
+//   for i in range(64):                                        T[i] = 0 may be done for all i ahead of the loop,
+//       for k in range(16):                                    because Y uses what its iteration computed
+//           with T.block("X"): (init T[i] = 0) T[i] += A[i, k]
+//       with T.block("Y"): B[i] = T[i] * 2
+std::optional<Refusal> WhyOthersUseOutputs(const char* primitive, const Function& function,
+                                           const BlockRealizeNode& realize, const ForNode& loop);
+
 }  // namespace tilewright

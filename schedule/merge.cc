@@ -221,6 +221,7 @@ Outcome<MergeResult> Merge(const Function& function, const std::vector<uint32_t>
     ForNode::Fields fields = loop->fields();
     fields.id = next_id++;
     fields.var = Var(loop->var.name() + "_m", loop->var.dtype());
+    fields.kind = ForKind::kSerial;
     merged.push_back(std::move(fields));
   }
   const uint32_t outermost = merged.front().id;

@@ -21,6 +21,8 @@
 // nothing that another iteration writes (schedule/loop_independence.h), nor the result of a reduction that the loop
 // carries.
 //
+// The new loops are serial, whatever kinds the merged ones have: what ran at once need not together.
+//
 // Ids: the merged loops' die; the new loops', the innermost of which is returned, are born; all others survive.
 #pragma once
 

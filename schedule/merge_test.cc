@@ -43,6 +43,24 @@ TEST(Merge, MergesTheLoopsAndThoseAroundThem) {
   ExpectEquivalent(f, result->function);
 }
 
+TEST(Merge, MakesSerialLoops) {
+  const Function f = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+          for i in T.vectorized(8):
+              with T.block("B"):
+                  vi = T.axis.spatial(8, i)
+                  B[vi] = A[vi]
+          for i in range(8):
+              with T.block("C"):
+                  vi = T.axis.spatial(8, i)
+                  C[vi] = B[vi])");
+  Outcome<MergeResult> result = Merge(f, {LoopsOf(f, "B")[0], LoopsOf(f, "C")[0]});
+  ASSERT_TRUE(result.ok()) << ReasonOf(result, f);
+  EXPECT_EQ(FindLoop(result->function, result->loop)->kind, ForKind::kSerial);
+  ExpectEquivalent(f, result->function);
+}
+
 constexpr char kTwoNests[] = R"(
 @T.prim_func
 def main(A: T.Buffer((8, 4), "float32"), D: T.Buffer((8, 4), "float32"), X: T.Buffer((8,), "float32")):

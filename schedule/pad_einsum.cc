@@ -166,13 +166,19 @@ std::optional<Refusal> Planner::CheckAccess(const BufferRegion& region) const {
   return std::nullopt;
 }
 
-std::optional<Refusal> Planner::PadIterator(size_t iterator, int64_t multiple) {
-  const IterVar& iter = block_.iter_vars[iterator];
-  const DataType type = iter.domain.extent.dtype();
-  const Expr factor = Const(type, multiple);
+// The extent rounded up to the multiple; null when it is one.
+Expr PaddedExtent(const IterVar& iter, int64_t multiple) {
+  const Expr factor = Const(iter.domain.extent.dtype(), multiple);
   arith::Analyzer analyzer;
   const Expr extent = analyzer.Simplify(FloorDiv(iter.domain.extent + (multiple - 1), factor) * factor);
-  if (analyzer.CanProveEqual(extent, iter.domain.extent)) return std::nullopt;
+  return analyzer.CanProveEqual(extent, iter.domain.extent) ? Expr() : extent;
+}
+
+std::optional<Refusal> Planner::PadIterator(size_t iterator, int64_t multiple) {
+  const IterVar& iter = block_.iter_vars[iterator];
+  const Expr extent = PaddedExtent(iter, multiple);
+  if (!extent) return std::nullopt;
+  arith::Analyzer analyzer;
   for (const ForNode* loop : einsum_.loops) {
     if (einsum_.realize->bindings[iterator].get() != loop->var.get()) continue;
     if (!IsInt(loop->min, 0) || !IsInt(iter.domain.min, 0) ||
@@ -273,6 +279,9 @@ Outcome<Plan> Planner::Make(const std::vector<int64_t>& padding) {
                 {block_.iter_vars[i].var.name()}, {padding[i]});
     }
   }
+  bool whole = true;
+  for (size_t i = 0; i < padding.size(); ++i) whole = whole && !PaddedExtent(block_.iter_vars[i], padding[i]);
+  if (whole) return std::move(plan_);  // nothing is to be padded
   if (!HasTrivialBindings(*einsum_.realize, einsum_.loops)) {
     return No("the bindings of {block0} are not loops by themselves");
   }

@@ -255,6 +255,7 @@ class Reindexer {
     const std::vector<Expr> results = map_of_iters.Apply(vars);
     for (const Expr& index : results) at_copy_.push_back(analyzer.Simplify(index));
     for (const IterVar& iter : iters) {
+      if (IsInt(iter.domain.extent, 1)) continue;  // tells nothing apart
       const auto uses = [&](const Expr& e) { return UsesVar(e, iter.var); };
       const bool in_copy = std::any_of(results.begin(), results.end(), uses);
       if (in_copy == std::any_of(indices_.begin(), indices_.end(), uses)) continue;
