@@ -26,7 +26,7 @@ KNOWN = [
      "Shapes of caches of iterators of one value"),
     ("blockize", "different", r"is used, but is no size of a parameter", "blockize: names that the peer loses"),
     ("blockize", "only ours", r"no loop is around|starts at|restricts spatial and reduce", "blockize: iterators that do not divide"),
-    ("blockize", "different", r"reads\[\d+\]\.dim", "Regions of windows"),
+    ("blockize", "different", r"reads\[\d+\]\.dim", "blockize: regions inside of the domains"),
     ("read_at write_at", "different", r"different kinds of statement\nours:\n?\s*if ", "Copies that stay inside"),
     ("", "different", r'names "\w+" and "\w+\.\w+"', "Names with a dot"),
     ("set_scope unsafe_set_dtype", "only ours", r"matches a part of", "Caches of matched buffers"),
