@@ -231,7 +231,7 @@ class Checker {
     std::vector<const Touch*> below;
     for (const Touch& touch : all) {
       const bool inside = std::find(touch.loops.begin(), touch.loops.end(), loop) != touch.loops.end();
-      if (inside && IsShared(*loop, touch.region.buffer)) below.push_back(&touch);
+      if (inside && IsShared(*loop, touch)) below.push_back(&touch);
     }
     // Buffers that are only read need no proof.
     std::set<const BufferNode*> written;
@@ -255,10 +255,13 @@ class Checker {
   }
 
   // Whether the iterations of the loop see the same memory.
-  bool IsShared(const ForNode& loop, const Buffer& buffer) const {
+  bool IsShared(const ForNode& loop, const Touch& touch) const {
+    const Buffer& buffer = touch.region.buffer;
     const auto allocated = allocations_.loops_around.find(buffer.get());
     const OwnerLevel owner = buffer->scope.owner();
-    const bool by_threads = StartsThreads(loop);
+    // Threads run here, of this loop or of one around it.
+    const auto end = std::find(touch.loops.begin(), touch.loops.end(), &loop) + 1;
+    const bool by_threads = std::any_of(touch.loops.begin(), end, [](const ForNode* l) { return StartsThreads(*l); });
     // Fragments are spread over their warp by the intrinsics that touch them.
     if (owner == OwnerLevel::kThread || owner == OwnerLevel::kCore || buffer->scope.kind() == MemoryKind::kFragment) {
       return false;
@@ -268,7 +271,7 @@ class Checker {
     }
     if (allocated == allocations_.loops_around.end()) return true;
     if (loop.kind == ForKind::kParallel && of_iterations_.contains(buffer->data.get())) return false;
-    // Memory of a block that its threads' loop encloses belongs to all of them.
+    // Memory of a block that its threads' loop encloses belongs to all of them, in all iterations of what they run.
     if (by_threads && (owner == OwnerLevel::kBlock || owner == OwnerLevel::kWarp)) return true;
     return !allocated->second.contains(&loop);
   }

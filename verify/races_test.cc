@@ -108,6 +108,36 @@ TEST(Races, CooperativeCopies) {
               testing::Contains("a barrier is reached by those threads only for which tx holds"));
 }
 
+// Shared memory is one for the block of threads, wherever in them it is allocated.
+TEST(Races, SharedMemoryInAParallelLoopOfThreads) {
+  const auto in_threads = [](const std::string& scope) {
+    return Races(Replaced(R"(
+@T.prim_func
+def main(A: T.Buffer((4, 65536, 8), "float32"), B: T.Buffer((4, 65536, 8), "float32")):
+    for tx in T.thread_binding(1, thread="threadIdx.x"):
+        for i in T.parallel(65536):
+            with T.block("B"):
+                v, vi = T.axis.remap("SS", [tx, i])
+                T.reads(A[v, vi, 0:8])
+                T.writes(B[v, vi, 0:8])
+                S = T.alloc_buffer((8,), "float32", scope="SCOPE")
+                for j in range(8):
+                    with T.block("S"):
+                        vj = T.axis.spatial(8, j)
+                        S[vj] = A[v, vi, vj]
+                for j in range(8):
+                    with T.block("B_i"):
+                        vj = T.axis.spatial(8, j)
+                        B[v, vi, vj] = S[7 - vj]
+)",
+                          "SCOPE", scope));
+  };
+  EXPECT_THAT(in_threads("local"), IsEmpty());
+  EXPECT_THAT(in_threads("shared"),
+              ElementsAre(HasSubstr("iterations of the parallel loop i may touch the same element "
+                                    "at the same time: a write of S[j] in block S")));
+}
+
 TEST(Races, ThreadsThatReduceIntoSharedMemory) {
   constexpr char kSum[] = R"(
       @T.prim_func
