@@ -83,6 +83,7 @@ class Gatherer {
         return Visit(dyn_cast<WhileNode>(s)->body);
       case Kind::kLetStmt: {
         const auto* let = dyn_cast<LetStmtNode>(s);
+        Compute(let->value);
         Bind(let->var, let->value);
         return Visit(let->body);
       }
@@ -303,8 +304,17 @@ class Gatherer {
 
   // The type of what is multiplied: the wider of both without their conversions.
   static DataType Operand(const Expr& a, const Expr& b) {
-    const DataType x = WithoutCasts(a).dtype().element(), y = WithoutCasts(b).dtype().element();
+    const DataType x = ElementType(a), y = ElementType(b);
     return x.bits() >= y.bits() ? x : y;
+  }
+  // Zero points of integers are split off (schedule/split_offset.h).
+  static DataType ElementType(const Expr& e) {
+    const Expr& value = WithoutCasts(e);
+    const auto* sum = dyn_cast<BinaryNode>(value);
+    const bool offset = sum != nullptr && (sum->op == BinaryOp::kAdd || sum->op == BinaryOp::kSub);
+    if (!offset || !value.dtype().is_integer()) return value.dtype().element();
+    const DataType x = ElementType(sum->a), y = ElementType(sum->b);
+    return x.bits() <= y.bits() ? x : y;
   }
 
   // The part of its uses in which a factor is not a zero of a padding, or between the strides of a transposed

@@ -48,6 +48,35 @@ def main(A: T.Buffer((8, 16), "float32"), B: T.Buffer((16, 4), "float32"), C: T.
   EXPECT_TRUE(facts.accesses.back().accumulates);
 }
 
+TEST(ProgramFacts, ZeroPointsDoNotWidenOperands) {
+  const ProgramFacts facts = GatherFacts(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((8,), "uint8"), B: T.Buffer((8,), "int8"), z: T.Buffer((1,), "int32"), C: T.Buffer((1,), "int32")):
+    for k in range(8):
+        with T.block("C"):
+            vk = T.axis.reduce(8, k)
+            with T.init():
+                C[0] = 0
+            C[0] = C[0] + (T.Cast("int32", A[vk]) - 128) * (z[0] + T.Cast("int32", B[vk]))
+)"));
+  EXPECT_EQ(facts.operations.back().kind, OperationKind::kMultiplyAdd);
+  EXPECT_EQ(facts.operations.back().operand.bits(), 8);
+}
+
+TEST(ProgramFacts, VariablesOfStatementsAreComputed) {
+  const ProgramFacts facts = GatherFacts(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            t: T.float32 = T.exp(A[vi])
+            B[vi] = t * t
+)"));
+  EXPECT_NE(FindAccess(facts, "A", false), nullptr);
+  EXPECT_EQ(facts.operations[0].kind, OperationKind::kTranscendental);
+}
+
 TEST(ProgramFacts, FusedLoopsAreTakenApart) {
   const Function f = ParseFunctionOrDie(R"(
 @T.prim_func
