@@ -285,6 +285,18 @@ TEST(Rules, FusesPrologueAndEpilogue) {
   ExpectOneLoop(ops::RowNorm(64, 128));
 }
 
+// Too large to be enumerated: tiles that are transposed in registers are proven by what each vector touches.
+TEST(Rules, LargeAttentionScoresAreValid) {
+  for (const char* types : {"f32", "bf16", "u8s8"}) {
+    IntrinRegistry intrins = IntrinRegistry::Builtin();
+    const Module module(ops::TransposeBatchMatmul(1, 128, 12, 64, *OperandTypes::Parse(types)));
+    const AutoScheduled result = AutoSchedule(module, *NamedTarget("x86-znver4"), &intrins);
+    const Function main = result.schedule.module().Find("main");
+    const VerifyResult verified = VerifyProgram(main);
+    EXPECT_NE(verified.verdict(), Verdict::kRefuted) << Render(verified, main);
+  }
+}
+
 // The tile of sums is requantized where it is written: no buffer of int32 outlives an iteration.
 TEST(Rules, FusesRequantization) {
   const OperandTypes u8s8 = *OperandTypes::Parse("u8s8"), s8s8 = *OperandTypes::Parse("s8s8");

@@ -171,6 +171,26 @@ TEST(Races, ParallelTilesThatOverlap) {
   EXPECT_THAT(Races(Replaced(kHalo, "i * 4 + j", "i * 4 + j % 4")), IsEmpty());
 }
 
+// What is touched of a matched part is touched in the buffer it is a part of, no more.
+TEST(Races, IterationsOfAMatchedPart) {
+  constexpr char kCopy[] = R"(
+@T.prim_func
+def main(A: T.Buffer((65536, 2, 16), "float32"), B: T.Buffer((65536, 2, 16), "float32")):
+    for i in T.parallel(65536):
+        with T.block("B"):
+            vi = T.axis.spatial(65536, i)
+            T.reads(A[vi, 0:2, 0:16])
+            T.writes(B[vi, 0:2, 0:16])
+            P = T.match_buffer(B[vi, 0:2, 0:16], (2, 16), offset_factor=1)
+            for k in range(2):
+                for l in T.vectorized(16):
+                    P[k, l] = A[vi, k, l]
+)";
+  EXPECT_THAT(Races(kCopy), IsEmpty());
+  EXPECT_THAT(Races(Replaced(kCopy, "P[k, l]", "P[k, 0]")),
+              ElementsAre(HasSubstr("iterations of the vectorized loop l may touch the same element")));
+}
+
 TEST(Races, BuffersOfOneIterationAreItsOwn) {
   EXPECT_THAT(Races(R"(
 @T.prim_func

@@ -32,6 +32,38 @@ bool HasConcurrency(const Stmt& s) {
   return found;
 }
 
+// The region without vectors in its bounds; all of the buffer where they are not known.
+BufferRegion OfScalars(BufferRegion region) {
+  for (Range& range : region.region) {
+    const auto* ramp = dyn_cast<RampNode>(range.min);
+    bool known = range.min.dtype().lanes() == 1 || (ramp != nullptr && IsInt(ramp->stride, 1));
+    PreOrder(range.min, [&](const Expr& e) {
+      known &= !isa<LoadNode>(e);
+      return known;
+    });
+    if (!known) return BufferRegion::Full(region.buffer);
+    if (ramp != nullptr) range = {ramp->base, Expr(range.min.dtype().lanes())};
+  }
+  return region;
+}
+
+// A region of a matched part as one of the buffer it is a part of; all of the part where their dimensions do not
+// correspond one to one, those of a single element left out.
+BufferRegion InSource(const MatchBuffer& match, const BufferRegion& region) {
+  BufferRegion result = match.source;
+  size_t d = 0;
+  const std::vector<Expr>& shape = match.buffer->shape;
+  for (Range& range : result.region) {
+    if (IsInt(range.extent, 1)) continue;
+    while (d < shape.size() && IsInt(shape[d], 1)) ++d;
+    if (d == shape.size() || !AsInt(shape[d]) || AsInt(shape[d]) != AsInt(range.extent)) return match.source;
+    range = {range.min + CastTo(range.min.dtype(), region.region[d].min), region.region[d].extent};
+    ++d;
+  }
+  while (d < shape.size() && IsInt(shape[d], 1)) ++d;
+  return d == shape.size() ? result : match.source;
+}
+
 class Collector : public Visitor {
  public:
   using Visitor::Visit;
@@ -142,21 +174,9 @@ class Collector : public Visitor {
 
   void Add(BufferRegion region, bool write) {
     if (concurrent_ == 0) return;
+    region = OfScalars(std::move(region));
     for (size_t i = parts_.size(); i-- > 0;) {
-      if (parts_[i].buffer.same_as(region.buffer)) region = parts_[i].source;
-    }
-    for (Range& range : region.region) {
-      const auto* ramp = dyn_cast<RampNode>(range.min);
-      bool known = range.min.dtype().lanes() == 1 || (ramp != nullptr && IsInt(ramp->stride, 1));
-      PreOrder(range.min, [&](const Expr& e) {
-        known &= !isa<LoadNode>(e);
-        return known;
-      });
-      if (!known) {
-        region = BufferRegion::Full(region.buffer);
-        break;
-      }
-      if (ramp != nullptr) range = {ramp->base, Expr(range.min.dtype().lanes())};
+      if (parts_[i].buffer.same_as(region.buffer)) region = OfScalars(InSource(parts_[i], region));
     }
     result.touches.push_back({values_.empty() ? std::move(region) : Substitute(region, values_), write, phase_, loops_,
                               predicate_, block_, reduces_over_});
