@@ -1,5 +1,8 @@
 #include "schedule/primitive_docs.h"
 
+#include <map>
+
+#include "ir/script/printer.h"
 #include "schedule/primitive.h"
 
 namespace tilewright {
@@ -8,8 +11,8 @@ namespace {
 constexpr const char* kIntroduction = R"(# Schedule primitives
 
 This page is made from the table of primitives (`schedule/primitive.h`); `bazel run //schedule:print_primitive_docs`
-prints it. The header of each primitive in `schedule/` shows a program before and after, says which conditions are
-checked, and which loops and blocks survive.
+prints it. The header of each primitive in `schedule/` says which conditions are checked, and which loops and blocks
+survive. The examples stand in `schedule/script/primitive_examples.txt`; a test runs the programs before and after.
 
 A schedule is text in the syntax of the peers. Names stand for loops, blocks and integers; blocks may also be given by
 their names in the program:
@@ -75,6 +78,27 @@ std::string Section(const Primitive& primitive) {
   return arguments.empty() ? section : section + arguments + "\n";
 }
 
+// The functions from their decorators on, without what the printer writes before them.
+std::string Functions(const Module& module) {
+  std::string text;
+  for (const Function& function : module.functions()) {
+    const std::string printed = Print(function);
+    text += (text.empty() ? "" : "\n") + printed.substr(printed.find("@T.prim_func"));
+  }
+  return text;
+}
+
+std::string Code(const std::string& text) { return "```python\n" + text + "```\n\n"; }
+
+// `program_of`: the primitive under which the example's program is shown.
+std::string Example(const PrimitiveExample& example, const std::string& program_of) {
+  std::string text =
+      example.same_program
+          ? "The program of [" + program_of + "](#" + program_of + ")"
+          : Code(example.program + (example.intrinsics.empty() ? "" : "\n" + example.intrinsics)) + "This";
+  return text + " becomes with\n\n" + Code(example.calls) + Code(Functions(example.after));
+}
+
 const char* RoleTitle(Primitive::Role role) {
   switch (role) {
     case Primitive::Role::kQuery:
@@ -89,12 +113,18 @@ const char* RoleTitle(Primitive::Role role) {
 
 }  // namespace
 
-std::string PrimitiveDocs() {
+std::string PrimitiveDocs(std::span<const PrimitiveExample> examples) {
+  std::map<std::string, std::string> shown;  // by primitive
+  std::string program_of;
+  for (const PrimitiveExample& example : examples) {
+    if (!example.same_program) program_of = example.primitive;
+    shown[example.primitive] = Example(example, program_of);
+  }
   std::string docs = kIntroduction;
   for (Primitive::Role role : {Primitive::Role::kQuery, Primitive::Role::kSampling, Primitive::Role::kTransform}) {
     docs += RoleTitle(role);
     for (const Primitive& primitive : AllPrimitives()) {
-      if (primitive.role == role) docs += Section(primitive);
+      if (primitive.role == role) docs += Section(primitive) + shown[primitive.name];
     }
   }
   docs.pop_back();

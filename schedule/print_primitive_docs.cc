@@ -4,6 +4,11 @@
 #include "schedule/primitive_docs.h"
 
 int main() {
-  std::fputs(tilewright::PrimitiveDocs().c_str(), stdout);
+  const auto examples = tilewright::ReadPrimitiveExamples(tilewright::kPrimitiveExamples);
+  if (!examples.ok()) {
+    std::fprintf(stderr, "error: %s\n", std::string(examples.status().message()).c_str());
+    return 1;
+  }
+  std::fputs(tilewright::PrimitiveDocs(*examples).c_str(), stdout);
   return 0;
 }
