@@ -12,6 +12,8 @@ constexpr int64_t kLongestSide = 8;
 constexpr double kAccumulators = 0.6;
 // Cycles between dependent operations, and of a tile's beginning and end.
 constexpr double kLatency = 4, kTileOverhead = 10;
+// What a stream that shares nothing with the others adds to a tile's time, as a part of it.
+constexpr double kStream = 0.02;
 constexpr size_t kMostTiles = 12;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -69,7 +71,9 @@ std::vector<WindowTile> ChooseWindowTiles(const Target& target, const WindowRedu
         const double count =
             static_cast<double>(CeilDiv(rows, r) * CeilDiv(columns, c) * CeilDiv(length, v * reduction.lanes));
         const double vectors = static_cast<double>(rows * columns) * static_cast<double>(length) / reduction.lanes;
-        tile.cost = tile_cycles * count / vectors;
+        // Neighbours that share nothing are streams of their own to the prefetcher.
+        const bool shares = TouchedVectors(reduction, tile) < r * c * v * TouchedVectors(reduction, WindowTile());
+        tile.cost = tile_cycles * count / vectors * (shares ? 1 : 1 + kStream * static_cast<double>(r * c - 1));
         tiles.push_back(tile);
       }
     }
