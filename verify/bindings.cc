@@ -164,7 +164,10 @@ class Checker : public Visitor {
       }
     }
     arith::IterMapError error;
-    if (arith::DetectIterMap(independent, loops_, realize.predicate, arith::IterMapLevel::kNone, &analyzer_, &error)) {
+    const auto map =
+        arith::DetectIterMap(independent, loops_, realize.predicate, arith::IterMapLevel::kNone, &analyzer_, &error);
+    if (map) {
+      if (!map->injective) CheckReductionRunsOnce(realize, independent, iterators);
       return;
     }
     if (OnlySpatialInstancesRepeat(independent, iterators, realize.predicate)) return;
@@ -172,6 +175,33 @@ class Checker : public Visitor {
                          Print(independent[error.index]) + ": " + std::string(error.Reason());
     if (error.expr) reason += ": " + Print(error.expr);
     Refuse(realize, std::move(reason));
+  }
+
+  // Instances of a reduction may run again as a whole, from the init on: what repeats them lies outside of the loops of
+  // the reduction. Further inside it would add the same values again.
+  void CheckReductionRunsOnce(const BlockRealizeNode& realize, const std::vector<Expr>& bindings,
+                              const std::vector<const IterVar*>& iterators) {
+    const auto reduces = [&](const std::pair<Var, Range>& loop) {
+      for (size_t i = 0; i < bindings.size(); ++i) {
+        if (iterators[i]->kind == IterKind::kReduce && UsesVar(bindings[i], loop.first)) return true;
+      }
+      return false;
+    };
+    const auto first = std::find_if(loops_.begin(), loops_.end(), reduces);
+    if (first == loops_.end()) return;
+    const arith::Domain inner(first, loops_.end());
+    for (const Expr& condition : {realize.predicate, Expr()}) {
+      const auto map = arith::DetectIterMap(bindings, inner, condition, arith::IterMapLevel::kNone, &analyzer_);
+      if (map && map->injective) return;
+      if (IsTrue(realize.predicate)) break;
+    }
+    for (const auto& [loop, range] : inner) {
+      const bool used =
+          std::any_of(bindings.begin(), bindings.end(), [&](const Expr& binding) { return UsesVar(binding, loop); });
+      if (used || IsInt(range.extent, 1) || UsesVar(realize.predicate, loop)) continue;
+      return Refuse(realize, "loop " + loop.name() + " repeats instances inside of loop " + first->first.name() +
+                                 ", which carries the reduction");
+    }
   }
 
   // Tiles with borders: outer loops, each of which moves one spatial iterator, may run instances again; from some loop

@@ -9,7 +9,7 @@
 // iterators may depend on each other, since everything that is concluded from a block's signature takes them as
 // independent. Bindings of reduce iterators must be quasi-affine and reach each value once (ir/arith/iter_map.h); a
 // spatial iterator may be bound so that instances run again (halos: i * 4 + j with j < 6) when its loops feed no other
-// iterator.
+// iterator. What repeats instances of a reduction lies outside of its loops.
 //
 // A loop over threads inside of another loop over the same ones takes the index of its thread. No block may depend on
 // both:

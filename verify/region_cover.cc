@@ -102,7 +102,7 @@ class Checker : public Visitor {
       const Expr& predicate = child.realize->predicate;
       return threads.empty() ? predicate : Substitute(predicate, threads);
     };
-    const arith::Domain below = SureWrites::DomainOf(reader.loops, common, read.buffer);
+    const arith::Domain below = sure_.DomainOf(reader.loops, common, read.buffer);
     AssumeAround(predicate_of(reader), below);
     std::optional<arith::Region> provided;
     for (const ScopeChild* writer : writers) {
@@ -110,7 +110,7 @@ class Checker : public Visitor {
         if (!write.buffer.same_as(read.buffer)) continue;
         const arith::Region region = in_loops(*writer, write);
         if (!sure_.Runs(writer->loops, common, region, &analyzer_)) return false;
-        auto covered = arith::MustCover(region, SureWrites::DomainOf(writer->loops, common, read.buffer),
+        auto covered = arith::MustCover(region, sure_.DomainOf(writer->loops, common, read.buffer),
                                         predicate_of(*writer), &analyzer_);
         if (!covered) return false;
         if (provided && !Touching(*provided, *covered, &analyzer_)) return false;
@@ -145,7 +145,7 @@ class Checker : public Visitor {
   // Memory of threads: a thread sees what it wrote itself, so that loops over the same threads have the same index.
   VarMap SameThreads(const Buffer& buffer, const std::vector<const ScopeChild*>& writers, const ScopeChild& reader) {
     VarMap same;
-    if (buffer->scope.owner() != OwnerLevel::kThread) return same;
+    if (!sure_.IsOfThread(buffer)) return same;
     std::map<std::string, Var> index;
     const auto add = [&](const ScopeChild& child) {
       for (const ForNode* loop : child.loops) {

@@ -118,6 +118,30 @@ bool UsesOneThreadTwice(const Piece& piece) {
   return false;
 }
 
+class AllocatedByThreads : public StmtVisitor {
+ public:
+  using StmtVisitor::Visit;
+  explicit AllocatedByThreads(std::unordered_set<const BufferNode*>* found) : found_(found) {}
+
+ protected:
+  void VisitFor(const ForNode* op) override {
+    const bool threads = op->thread_tag.starts_with("threadIdx");
+    threads_ += threads;
+    StmtVisitor::VisitFor(op);
+    threads_ -= threads;
+  }
+  void VisitBlock(const BlockNode* op) override {
+    for (const Buffer& buffer : op->alloc_buffers) {
+      if (threads_ > 0 && buffer->scope.owner() == OwnerLevel::kDevice) found_->insert(buffer.get());
+    }
+    StmtVisitor::VisitBlock(op);
+  }
+
+ private:
+  std::unordered_set<const BufferNode*>* found_;
+  int threads_ = 0;
+};
+
 // The whole of a block's computation is one store to the region that it declares.
 bool IsOneStoreTo(const BlockNode& block, const BufferRegion& declared) {
   const auto* store = dyn_cast<StoreNode>(block.body);
@@ -161,6 +185,11 @@ SureWrites::SureWrites(const Function& function) {
       if (!isa<IntImmNode>(extent)) add(extent);
     }
   }
+  AllocatedByThreads(&allocated_by_threads_).Visit(function->body);
+}
+
+bool SureWrites::IsOfThread(const Buffer& buffer) const {
+  return buffer->scope.owner() == OwnerLevel::kThread || allocated_by_threads_.contains(buffer.get());
 }
 
 bool SureWrites::Of(const BlockNode& block, const BufferRegion& declared) {
@@ -196,8 +225,8 @@ bool SureWrites::Of(const BlockNode& block, const BufferRegion& declared) {
   return known_[&declared] = sure;
 }
 
-arith::Domain SureWrites::DomainOf(const std::vector<const ForNode*>& loops, size_t first, const Buffer& buffer) {
-  const bool of_thread = buffer->scope.owner() == OwnerLevel::kThread;
+arith::Domain SureWrites::DomainOf(const std::vector<const ForNode*>& loops, size_t first, const Buffer& buffer) const {
+  const bool of_thread = IsOfThread(buffer);
   arith::Domain domain;
   for (size_t i = first; i < loops.size(); ++i) {
     if (of_thread && loops[i]->thread_tag.starts_with("threadIdx")) continue;

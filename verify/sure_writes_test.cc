@@ -237,5 +237,30 @@ TEST(SureWrites, MemoryOfThreads) {
               ElementsAre(HasSubstr("region cover: block C reads L[v, 63 - vi], which is not all written before")));
 }
 
+// Global memory that a thread allocates is its own, too.
+TEST(SureWrites, GlobalMemoryThatThreadsAllocate) {
+  constexpr char kCopy[] = R"(
+@T.prim_func
+def main(A: T.Buffer((4096, 64), "float32"), C: T.Buffer((4096, 64), "float32")):
+    for b in T.thread_binding(4096, thread="blockIdx.x"):
+        for t in T.thread_binding(64, thread="threadIdx.x"):
+            with T.block("C"):
+                v, vi = T.axis.remap("SS", [b, t])
+                T.reads(A[v, 0:64])
+                T.writes(C[v, vi])
+                S = T.alloc_buffer((64,), "float32", scope="shared")
+                for u in T.thread_binding(64, thread="threadIdx.x"):
+                    with T.block("S"):
+                        vu = T.axis.spatial(64, u)
+                        S[vu] = A[v, vu]
+                with T.block("C_i"):
+                    C[v, vi] = S[63 - vi]
+)";
+  EXPECT_THAT(Findings(kCopy), IsEmpty());
+  EXPECT_THAT(
+      Findings(Replaced(kCopy, "shared", "global")),
+      testing::Contains(HasSubstr("region cover: block C_i reads S[63 - vi], which is not all written before")));
+}
+
 }  // namespace
 }  // namespace tilewright

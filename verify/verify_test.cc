@@ -194,6 +194,32 @@ def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
             Texts{"final values: block B reads S while loop k still carries the reduction of block S"});
 }
 
+// Computed anew for each j, from the init on; inside of the reduction everything would be added twice.
+TEST(Verify, SumsThatAreRepeated) {
+  const auto loops = [](const std::string& order) {
+    std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((6, 16), "float32"), S: T.Buffer((6,), "float32")):
+    for ORDER in T.grid(EXTENTS):
+        with T.block("S"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                S[vi] = T.float32(0)
+            S[vi] = S[vi] + A[vi, vk]
+)";
+    text.replace(text.find("ORDER"), 5, order);
+    std::string extents;
+    for (const char loop : order) {
+      if (loop != ' ') extents += loop == 'i' ? "6" : loop == 'j' ? "2" : loop == 'k' ? "16" : ", ";
+    }
+    return Findings(text.replace(text.find("EXTENTS"), 7, extents).c_str());
+  };
+  EXPECT_EQ(loops("i, j, k"), Texts{});
+  EXPECT_EQ(loops("j, k, i"), Texts{});
+  EXPECT_EQ(loops("i, k, j"),
+            Texts{"bindings: block S: loop j repeats instances inside of loop k, which carries the reduction"});
+}
+
 TEST(Verify, SettingASumAnew) {
   const auto fused = [](const std::string& condition) {
     std::string text = R"(
