@@ -34,10 +34,41 @@ class Checker : public StmtVisitor {
       if (dependence.kind != DependenceKind::kReadAfterWrite) continue;
       Check(*scope.Find(dependence.source), *scope.Find(dependence.destination), dependence.buffer);
     }
+    for (const ScopeChild& child : scope.children()) CheckAdditionsRunOnce(scope, child);
     StmtVisitor::VisitBlock(block);
   }
 
  private:
+  // A sum without an init is set by a block before it. What runs its additions again must set it again as well.
+  void CheckAdditionsRunOnce(const BlockScope& scope, const ScopeChild& child) {
+    const BlockRealizeNode& realize = *child.realize;
+    const BlockNode& block = *realize.block;
+    const bool reduces = std::any_of(block.iter_vars.begin(), block.iter_vars.end(),
+                                     [](const IterVar& iter) { return iter.kind == IterKind::kReduce; });
+    if (block.init || !reduces) return;
+    size_t repeats = child.loops.size();
+    for (size_t l = child.loops.size(); l-- > 0 && repeats == child.loops.size();) {
+      const ForNode& loop = *child.loops[l];
+      const bool unused = !IsInt(loop.extent, 1) && loop.kind != ForKind::kThreadBound &&
+                          !DependsOn(realize, loop.var) && !UsesVar(realize.predicate, loop.var);
+      if (unused) repeats = l;
+    }
+    if (repeats == child.loops.size()) return;
+    for (const BufferRegion& write : block.writes) {
+      if (!Touches(block.reads, write.buffer)) continue;
+      const bool set_again =
+          std::any_of(scope.children().begin(), scope.children().end(), [&](const ScopeChild& other) {
+            return other.loops.size() > repeats && other.loops[repeats] == child.loops[repeats] &&
+                   Touches(other.realize->block->writes, write.buffer) &&
+                   !Touches(other.realize->block->reads, write.buffer);
+          });
+      if (set_again) continue;
+      return Refuse(child, "block " + block.name + " adds to " + write.buffer->name +
+                               " again in each iteration of loop " + child.loops[repeats]->var.name() +
+                               ", which does not set it anew");
+    }
+  }
+
   void Check(const ScopeChild& writer, const ScopeChild& reader, const Buffer& buffer) {
     const BlockNode &reads = *reader.realize->block, &writes = *writer.realize->block;
     const bool adds = Touches(reads.writes, buffer);

@@ -220,6 +220,30 @@ def main(A: T.Buffer((6, 16), "float32"), S: T.Buffer((6,), "float32")):
             Texts{"bindings: block S: loop j repeats instances inside of loop k, which carries the reduction"});
 }
 
+TEST(Verify, AddingToASumAgain) {
+  const auto program = [](bool inside) {
+    const std::string indent = inside ? "    " : "";
+    return Findings((R"(
+@T.prim_func
+def main(A: T.Buffer((6, 16), "float32"), S: T.Buffer((6,), "float32")):
+    for i in range(6):
+)" + std::string(inside ? "        for j in range(2):\n" : "") +
+                     indent + "        with T.block(\"init\"):\n" +        //
+                     indent + "            vi = T.axis.spatial(6, i)\n" +  //
+                     indent + "            S[vi] = T.float32(0)\n" +       //
+                     (inside ? "            for k in range(16):\n" : "        for j, k in T.grid(2, 16):\n") + R"(
+                with T.block("update"):
+                    vi, vk = T.axis.remap("SR", [i, k])
+                    S[vi] = S[vi] + A[vi, vk]
+)")
+                        .c_str());
+  };
+  EXPECT_EQ(program(true), Texts{});
+  EXPECT_EQ(program(false),
+            Texts{"final values: block update adds to S again in each iteration of loop j, which does not "
+                  "set it anew"});
+}
+
 TEST(Verify, SettingASumAnew) {
   const auto fused = [](const std::string& condition) {
     std::string text = R"(
