@@ -30,7 +30,7 @@ constexpr Variant kVariants[] = {
 };
 
 // Short and often, so that the machine's moods meet all of them.
-constexpr RunOptions kFinal = {.half_width = 0, .seconds = 0.02, .rounds = 12};
+constexpr RunOptions kFinal = {.half_width = 0, .seconds = 0.02, .rounds = 30};
 
 // Candidates of random search with their times.
 struct Measured {
