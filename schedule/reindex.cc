@@ -272,8 +272,10 @@ class Reindexer {
     }
     if (const auto shape = arith::MapShape(map_of_iters, extents, &analyzer)) {
       shape_ = *shape;
-    } else {
+    } else if (at_copy_.size() == indices_.size()) {
       shape_ = buffer_->shape;  // the same indices
+    } else {
+      return Refuse("the results of the map over {block0} do not fill a shape, and are not the indices of {text0}");
     }
     for (size_t d = 0; d < at_copy_.size(); ++d) {
       if (analyzer.CanProve(Const(at_copy_[d].dtype(), 0) <= at_copy_[d]) &&
