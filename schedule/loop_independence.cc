@@ -179,6 +179,18 @@ bool IsPrivate(const Function& function, const ForNode& loop, const Buffer& buff
   return !outside.found;
 }
 
+// Whether a block below the loop allocates the buffer.
+bool IsAllocatedBelow(const ForNode& loop, const Buffer& buffer) {
+  bool found = false;
+  PreOrder(loop.body, [&](const Stmt& s) {
+    const auto* realize = dyn_cast<BlockRealizeNode>(s);
+    found |= realize != nullptr &&
+             std::ranges::any_of(realize->block->alloc_buffers, [&](const Buffer& b) { return b.same_as(buffer); });
+    return !found;
+  });
+  return found;
+}
+
 std::optional<arith::IterMap> DetectAffine(const std::vector<Expr>& bindings, const std::vector<const ForNode*>& loops,
                                            const Expr& predicate) {
   arith::Analyzer analyzer;
@@ -261,35 +273,38 @@ std::optional<Refusal> WhyOthersUseOutputs(const char* primitive, const Function
 }
 
 std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const Function& function, const ForNode& loop,
-                                                   bool reductions_too) {
+                                                   ForKind kind, bool reductions_too) {
   if (IsInt(loop.extent, 1)) return std::nullopt;
+  // Lanes of vectors get no copies of what is allocated outside of them.
+  const auto is_own = [&](const BufferRegion& write) {
+    return kind == ForKind::kVectorized ? IsAllocatedBelow(loop, write.buffer)
+                                        : IsPrivate(function, loop, write.buffer);
+  };
   const Path path = FindPath(function, loop.id);
   const std::vector<const ForNode*> above = LoopsAbove(path);
   for (const BlockBelow& block : BlocksWithLoopsBelow(Stmt(&loop))) {
     const BlockNode& node = *block.realize->block;
     bool depends = false;
     for (size_t i = 0; i < node.iter_vars.size(); ++i) {
-      const IterKind kind = node.iter_vars[i].kind;
-      if (kind != IterKind::kSpatial && kind != IterKind::kReduce) {
+      const IterKind iter = node.iter_vars[i].kind;
+      if (iter != IterKind::kSpatial && iter != IterKind::kReduce) {
         return Refusal{primitive,
                        "the iterator {text0} of {block1} is {text1}, neither spatial nor reduce",
                        {loop.id, node.id},
                        {},
-                       {node.iter_vars[i].var.name(), IterKindName(kind)}};
+                       {node.iter_vars[i].var.name(), IterKindName(iter)}};
       }
       if (!UsesVar(block.realize->bindings[i], loop.var)) continue;
       depends = true;
-      if (kind == IterKind::kSpatial || (reductions_too && kind == IterKind::kReduce)) continue;
+      if (iter == IterKind::kSpatial || (reductions_too && iter == IterKind::kReduce)) continue;
       return Refusal{primitive,
                      "the iterator {text0} of {block1}, which depends on {loop0}, is {text1}, not spatial",
                      {loop.id, node.id},
                      {},
-                     {node.iter_vars[i].var.name(), IterKindName(kind)}};
+                     {node.iter_vars[i].var.name(), IterKindName(iter)}};
     }
     // What an iteration alone sees may be written in any way, also by tiles that overlap those of other iterations.
-    const bool writes_own = std::ranges::all_of(
-        node.writes, [&](const BufferRegion& write) { return IsPrivate(function, loop, write.buffer); });
-    if (writes_own) continue;
+    if (std::ranges::all_of(node.writes, is_own)) continue;
     bool injective = false;
     if (auto refusal = WhyNotAffine(primitive, loop, block, above, &injective)) return refusal;
     if (depends) {
@@ -298,7 +313,7 @@ std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const 
       continue;
     }
     for (const BufferRegion& write : node.writes) {
-      if (IsPrivate(function, loop, write.buffer)) continue;
+      if (is_own(write)) continue;
       return Refusal{primitive,
                      "{block1} writes the same elements of {text0} in every iteration of {loop0}",
                      {loop.id, node.id},

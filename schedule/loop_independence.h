@@ -23,10 +23,11 @@ std::optional<Refusal> WhyIterationsAreOrdered(const char* primitive, const Func
                                                const ForNode& outermost, const ForNode& innermost);
 
 // Why the iterations of a loop may not run at once, each with its own copy of the buffers that only this loop uses (so
-// that bindings of blocks which write nothing else need not be affine).
+// that bindings of blocks which write nothing else need not be affine). Vectors have copies only of what is allocated
+// below the loop.
 // `reductions_too`: reduce iterators may depend on the loop (threads of a block can combine their results).
 std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const Function& function, const ForNode& loop,
-                                                   bool reductions_too);
+                                                   ForKind kind, bool reductions_too);
 
 // Why something that stores to the block's outputs cannot be put before `loop`, which is above it: another block below
 // the loop writes one of them, or uses elements that the iteration of the loop has not written before.

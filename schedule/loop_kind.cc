@@ -25,7 +25,7 @@ Outcome<Function> RunAtOnce(const char* primitive, const Function& function, uin
   if (!path.ok()) return path.refusal();
   const ForNode& loop = *cast<ForNode>(path->back());
   const bool reductions_too = thread.starts_with("threadIdx");
-  if (auto refusal = WhyIterationsAreNotParallel(primitive, function, loop, reductions_too)) return *refusal;
+  if (auto refusal = WhyIterationsAreNotParallel(primitive, function, loop, kind, reductions_too)) return *refusal;
   return WithKind(function, loop, kind, std::move(thread));
 }
 

@@ -6,7 +6,8 @@
 //
 // Conditions of parallel, vectorize and bind (schedule/loop_independence.h says them in full): the loop feeds spatial
 // iterators only; what a block uses of another, that one wrote in the same iteration; a block whose bindings are not
-// affine or do not depend on the loop writes only buffers that nothing outside of the loop uses.
+// affine or do not depend on the loop writes only buffers that nothing outside of the loop uses (for vectorize: that
+// are allocated below the loop).
 // A loop bound to threadIdx may also feed reduce iterators. Unroll has no condition.
 //
 // Ids: all survive.

@@ -122,6 +122,8 @@ TEST(Kinds, IterationsMayFillOverlappingTilesOfTheirOwn) {
   Outcome<Function> parallel = Parallel(before, LoopsOf(before, "B")[0]);
   ASSERT_TRUE(parallel.ok()) << Line(parallel, before);
   EXPECT_TRUE(SameResults(before, *parallel));
+  EXPECT_EQ(Line(Vectorize(before, LoopsOf(before, "B")[0]), before),
+            "vectorize: the bindings of block P are not affine");
 }
 
 TEST(Reorder, Refuses) {
