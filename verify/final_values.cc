@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/analysis.h"
+#include "ir/arith/iter_map.h"
 #include "ir/functor.h"
 #include "verify/block_scope.h"
 
@@ -39,6 +40,28 @@ class Checker : public StmtVisitor {
   }
 
  private:
+  // The innermost loop that runs instances again: one that they do not depend on, or on a quotient of it only. The
+  // number of loops when there is none.
+  static size_t InnermostRepeatingLoop(const ScopeChild& child) {
+    const BlockRealizeNode& realize = *child.realize;
+    for (size_t l = child.loops.size(); l-- > 0;) {
+      const ForNode& loop = *child.loops[l];
+      if (IsInt(loop.extent, 1) || loop.kind == ForKind::kThreadBound) continue;
+      if (!DependsOn(realize, loop.var) && !UsesVar(realize.predicate, loop.var)) return l;
+      arith::Analyzer analyzer;
+      arith::Domain domain;
+      for (size_t i = 0; i < child.loops.size(); ++i) {
+        const ForNode& around = *child.loops[i];
+        analyzer.Bind(around.var, {around.min, around.extent});
+        if (i >= l && around.kind != ForKind::kThreadBound) domain.push_back({around.var, {around.min, around.extent}});
+      }
+      const auto map =
+          arith::DetectIterMap(realize.bindings, domain, realize.predicate, arith::IterMapLevel::kNone, &analyzer);
+      if (map && !map->injective) return l;
+    }
+    return child.loops.size();
+  }
+
   // A sum without an init is set by a block before it. What runs its additions again must set it again as well.
   void CheckAdditionsRunOnce(const BlockScope& scope, const ScopeChild& child) {
     const BlockRealizeNode& realize = *child.realize;
@@ -46,13 +69,7 @@ class Checker : public StmtVisitor {
     const bool reduces = std::any_of(block.iter_vars.begin(), block.iter_vars.end(),
                                      [](const IterVar& iter) { return iter.kind == IterKind::kReduce; });
     if (block.init || !reduces) return;
-    size_t repeats = child.loops.size();
-    for (size_t l = child.loops.size(); l-- > 0 && repeats == child.loops.size();) {
-      const ForNode& loop = *child.loops[l];
-      const bool unused = !IsInt(loop.extent, 1) && loop.kind != ForKind::kThreadBound &&
-                          !DependsOn(realize, loop.var) && !UsesVar(realize.predicate, loop.var);
-      if (unused) repeats = l;
-    }
+    const size_t repeats = InnermostRepeatingLoop(child);
     if (repeats == child.loops.size()) return;
     for (const BufferRegion& write : block.writes) {
       if (!Touches(block.reads, write.buffer)) continue;

@@ -244,6 +244,24 @@ def main(A: T.Buffer((6, 16), "float32"), S: T.Buffer((6,), "float32")):
                   "set it anew"});
 }
 
+TEST(Verify, AddingToASumAgainInAFusedLoop) {
+  EXPECT_EQ(Findings(R"(
+@T.prim_func
+def main(A: T.Buffer((6, 16), "float32"), S: T.Buffer((6,), "float32")):
+    for i in range(6):
+        with T.block("init"):
+            vi = T.axis.spatial(6, i)
+            S[vi] = T.float32(0)
+    for f, k in T.grid(12, 16):
+        with T.block("update"):
+            vi = T.axis.spatial(6, f // 2)
+            vk = T.axis.reduce(16, k)
+            S[vi] = S[vi] + A[vi, vk]
+)"),
+            Texts{"final values: block update adds to S again in each iteration of loop f, which does not set it "
+                  "anew"});
+}
+
 TEST(Verify, SettingASumAnew) {
   const auto fused = [](const std::string& condition) {
     std::string text = R"(
