@@ -83,6 +83,15 @@ TEST_F(IntSetTest, CoversWithOverlap) {
   EXPECT_EQ(Text(MustCover({{i * 2 + j, 1}, {j, 1}}, loops, {}, &analyzer_)), "none");
 }
 
+// What each k does for no i is not done, though the place does not depend on i.
+TEST_F(IntSetTest, CoversNothingWhereAPredicateLeavesNoIteration) {
+  const Domain loop = {{i, {0, 5}}};
+  const Expr few = k * 5 + i < Expr(2);
+  analyzer_.Bind(k, Range{0, 5});
+  EXPECT_EQ(Text(MustCover({{k, 1}}, loop, few, &analyzer_)), "none");
+  EXPECT_EQ(Text(MustCover({{k, 1}}, loop, k * 5 + i < Expr(21), &analyzer_)), "[k; 1]");
+}
+
 TEST_F(IntSetTest, CoversHalosUpToTheBorder) {
   // A producer computes 18 rows for each tile of 16, but none beyond the border; its consumer reads 18 rows.
   analyzer_.Bind(k, Range{0, 15});

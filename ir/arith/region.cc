@@ -8,6 +8,7 @@
 #include "ir/arith/iter_map.h"
 #include "ir/arith/iter_predicate.h"
 #include "ir/arith/linear.h"
+#include "ir/arith/same_expr.h"
 
 namespace tilewright::arith {
 namespace {
@@ -65,6 +66,29 @@ bool HoldsOutside(const Expr& predicate, const Domain& relaxed, Analyzer* analyz
   return !domain.Apply(predicate, &failed) || !domain.conditional();
 }
 
+bool Uses(const IterSum& sum, const IterMark* mark) {
+  return std::any_of(sum.args.begin(), sum.args.end(), [&](const IterSplit& split) {
+    return split.source.get() == mark || Uses(split.source->sum, mark);
+  });
+}
+
+// Whether the predicate leaves a value to each variable that the region does not depend on: k * 5 + i < 2 leaves none
+// to i when k is 1, and then nothing is touched.
+bool LeavesUnusedValues(const IterMap& map, const Domain& relaxed, Analyzer* analyzer) {
+  return std::all_of(map.iterators.begin(), map.iterators.end(), [&](const IterMap::Iterator& iterator) {
+    const IterMark* mark = iterator.mark.get();
+    const bool used =
+        std::any_of(map.indices.begin(), map.indices.end(), [&](const IterSum& sum) { return Uses(sum, mark); });
+    if (used) return true;
+    const DataType dtype = mark->var.dtype();
+    const Expr extent = mark->extent.ToExpr(dtype);
+    const bool as_before = std::any_of(relaxed.begin(), relaxed.end(), [&](const auto& loop) {
+      return loop.first.same_as(mark->var) && SameExpr(loop.second.extent, extent);
+    });
+    return as_before || analyzer->CanProveLessEqual(Const(dtype, 1), extent);
+  });
+}
+
 }  // namespace
 
 std::optional<Region> MayTouch(const Region& region, const Domain& relaxed, const Expr& predicate, Analyzer* analyzer) {
@@ -84,6 +108,7 @@ std::optional<Region> MustCover(const Region& region, const Domain& relaxed, con
   for (const Range& range : region) starts.push_back(range.min);
   auto map = DetectIterMap(starts, relaxed, predicate, IterMapLevel::kSurjective, analyzer);
   if (!map) return CoverByOverlap(region, relaxed, predicate, analyzer);
+  if (predicate && !IsTrue(predicate) && !LeavesUnusedValues(*map, relaxed, analyzer)) return std::nullopt;
   Region result;
   result.reserve(region.size());
   for (size_t i = 0; i < region.size(); ++i) {
