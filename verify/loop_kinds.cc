@@ -59,7 +59,15 @@ std::optional<std::string> WhyNotAcrossThreads(const ForNode& loop, const BlockN
              write.buffer->name + ", of which each thread has its own";
     }
   }
-  return std::nullopt;
+  const ForNode* inner = nullptr;
+  PreOrder(block.body, [&](const Stmt& s) {
+    const auto* below = dyn_cast<ForNode>(s);
+    if (below != nullptr && below->thread_tag.starts_with("threadIdx")) inner = below;
+    return inner == nullptr;
+  });
+  if (inner == nullptr) return std::nullopt;
+  return "the threads of loop " + loop.var.name() + " reduce by block " + block.name + ", in which loop " +
+         inner->var.name() + " runs over threads again";
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 //
 // Parallel and vectorized loops, and loops bound to blockIdx or vthread, may feed spatial iterators only; a loop bound
 // to threadIdx may feed reduce iterators of a block with init too (a cross-thread reduction into memory that the
-// threads share, which lowering turns into one). The loop must be the direct or indirect parent of blocks, or lie
-// inside of a block over stores whose indices it makes distinct.
+// threads share, which lowering turns into one; no loop over threads may be inside of that block). The loop must be the
+// direct or indirect parent of blocks, or lie inside of a block over stores whose indices it makes distinct.
 #pragma once
 
 #include <optional>
