@@ -123,6 +123,27 @@ TEST(Blockize, IteratorsThatAreNotDividedMayStartAnywhere) {
   ExpectEquivalent(before, result->function);
 }
 
+TEST(Blockize, LoopsThatRunAReductionAgainStayOutside) {
+  const Function before = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((4, 8), "float32"), S: T.Buffer((4,), "float32")):
+          for r, i, k in T.grid(2, 4, 8):
+              with T.block("S"):
+                  vi, vk = T.axis.remap("SR", [i, k])
+                  with T.init():
+                      S[vi] = T.float32(0)
+                  S[vi] = S[vi] + A[vi, vk])");
+  const std::vector<uint32_t> loops = LoopsOf(before, "S");
+  EXPECT_EQ(ReasonOf(Blockize(before, loops[0]), before),
+            "r runs the reduction of S again in each iteration, and its init would run only once");
+  Outcome<BlockizeResult> inside = Blockize(before, loops[1], /*preserve_unit_iters=*/false);
+  ASSERT_TRUE(inside.ok()) << ReasonOf(inside, before);
+  ExpectEquivalent(before, inside->function);
+  // What is left has iterators of one value, and is run again like before.
+  EXPECT_EQ(ReasonOf(Blockize(inside->function, loops[0]), inside->function),
+            "r runs the reduction of S_o again in each iteration, and its init would run only once");
+}
+
 TEST(Blockize, Refuses) {
   const Function one_nest = testing::ElementwiseInOneNest(4, 8, 0);
   EXPECT_EQ(ReasonOf(Blockize(one_nest, LoopsOf(one_nest, "B")[0]), one_nest),

@@ -11,6 +11,7 @@
 #include "schedule/conjuncts.h"
 #include "schedule/loop_ranges.h"
 #include "schedule/loop_tree.h"
+#include "verify/repeating_loop.h"
 
 namespace tilewright {
 namespace {
@@ -100,6 +101,11 @@ Outcome<InitNest> MakeInitNest(const char* primitive, const BlockRealizeNode& re
   all.insert(all.end(), loops.begin(), loops.end());
   Outcome<Expr> predicate = PredicateOfInit(primitive, realize, all, kept, left_out);
   if (!predicate.ok()) return predicate.refusal();
+  if (const size_t repeats = InnermostRepeatingLoop(realize, loops); repeats < loops.size()) {
+    return Refusal{primitive,
+                   "{loop0} runs the reduction of {block1} again in each iteration, and its init would run only once",
+                   {loops[repeats]->id, block.id}};
+  }
   const uint32_t id = init.id;
   return InitNest{Nest(std::move(copies), Realize(Substitute(bindings, loop_vars), Substitute(*predicate, loop_vars),
                                                   Block(std::move(init)))),

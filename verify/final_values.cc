@@ -1,13 +1,14 @@
 #include "verify/final_values.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "ir/analysis.h"
-#include "ir/arith/iter_map.h"
 #include "ir/functor.h"
 #include "verify/block_scope.h"
+#include "verify/repeating_loop.h"
 
 namespace tilewright {
 namespace {
@@ -40,49 +41,48 @@ class Checker : public StmtVisitor {
   }
 
  private:
-  // The innermost loop that runs instances again: one that they do not depend on, or on a quotient of it only. The
-  // number of loops when there is none.
-  static size_t InnermostRepeatingLoop(const ScopeChild& child) {
-    const BlockRealizeNode& realize = *child.realize;
-    for (size_t l = child.loops.size(); l-- > 0;) {
-      const ForNode& loop = *child.loops[l];
-      if (IsInt(loop.extent, 1) || loop.kind == ForKind::kThreadBound) continue;
-      if (!DependsOn(realize, loop.var) && !UsesVar(realize.predicate, loop.var)) return l;
-      arith::Analyzer analyzer;
-      arith::Domain domain;
-      for (size_t i = 0; i < child.loops.size(); ++i) {
-        const ForNode& around = *child.loops[i];
-        analyzer.Bind(around.var, {around.min, around.extent});
-        if (i >= l && around.kind != ForKind::kThreadBound) domain.push_back({around.var, {around.min, around.extent}});
-      }
-      const auto map =
-          arith::DetectIterMap(realize.bindings, domain, realize.predicate, arith::IterMapLevel::kNone, &analyzer);
-      if (map && !map->injective) return l;
+  // Whether running the block again adds to the buffer again: by reduce iterators of its own, or in a block inside of
+  // it, where nothing sets start values.
+  static bool Adds(const BlockNode& block, const Buffer& buffer) {
+    if (block.init || !Touches(block.writes, buffer) || !Touches(block.reads, buffer)) return false;
+    const bool reduces = std::any_of(block.iter_vars.begin(), block.iter_vars.end(),
+                                     [](const IterVar& iter) { return iter.kind == IterKind::kReduce; });
+    return reduces || AddsInside(block, buffer);
+  }
+  static bool AddsInside(const BlockNode& block, const Buffer& buffer) {
+    for (const MatchBuffer& match : block.match_buffers) {
+      if (match.source.buffer.same_as(buffer) && AddsInside(block, match.buffer)) return true;
     }
-    return child.loops.size();
+    std::vector<const BlockNode*> inside;
+    PreOrder(block.body, [&](const Stmt& s) {
+      const auto* realize = dyn_cast<BlockRealizeNode>(s);
+      if (realize != nullptr) inside.push_back(realize->block.get());
+      return realize == nullptr;
+    });
+    return std::any_of(inside.begin(), inside.end(), [&](const BlockNode* b) { return Adds(*b, buffer); }) &&
+           std::none_of(inside.begin(), inside.end(), [&](const BlockNode* b) { return Sets(*b, buffer); });
+  }
+  static bool Sets(const BlockNode& block, const Buffer& buffer) {
+    return Touches(block.writes, buffer) && !Touches(block.reads, buffer);
   }
 
   // A sum without an init is set by a block before it. What runs its additions again must set it again as well.
   void CheckAdditionsRunOnce(const BlockScope& scope, const ScopeChild& child) {
-    const BlockRealizeNode& realize = *child.realize;
-    const BlockNode& block = *realize.block;
-    const bool reduces = std::any_of(block.iter_vars.begin(), block.iter_vars.end(),
-                                     [](const IterVar& iter) { return iter.kind == IterKind::kReduce; });
-    if (block.init || !reduces) return;
-    const size_t repeats = InnermostRepeatingLoop(child);
-    if (repeats == child.loops.size()) return;
+    const BlockNode& block = *child.realize->block;
+    std::optional<size_t> repeats;
     for (const BufferRegion& write : block.writes) {
-      if (!Touches(block.reads, write.buffer)) continue;
+      if (!Adds(block, write.buffer)) continue;
+      if (!repeats) repeats = InnermostRepeatingLoop(*child.realize, child.loops);
+      if (*repeats == child.loops.size()) return;
+      const ForNode* loop = child.loops[*repeats];
       const bool set_again =
           std::any_of(scope.children().begin(), scope.children().end(), [&](const ScopeChild& other) {
-            return other.loops.size() > repeats && other.loops[repeats] == child.loops[repeats] &&
-                   Touches(other.realize->block->writes, write.buffer) &&
-                   !Touches(other.realize->block->reads, write.buffer);
+            return other.loops.size() > *repeats && other.loops[*repeats] == loop &&
+                   Sets(*other.realize->block, write.buffer);
           });
       if (set_again) continue;
       return Refuse(child, "block " + block.name + " adds to " + write.buffer->name +
-                               " again in each iteration of loop " + child.loops[repeats]->var.name() +
-                               ", which does not set it anew");
+                               " again in each iteration of loop " + loop->var.name() + ", which does not set it anew");
     }
   }
 

@@ -13,8 +13,8 @@
 // unless it adds to the same elements itself, runs the same instances in each iteration (the last one sees what is
 // final), or runs in some of the iterations only (a condition, which is not looked at, says in which). Nor may a block
 // that sets start values share such a loop with the one that adds to them, unless a condition says in which iterations.
-// A loop that runs the same additions again (a quotient of it is all they depend on, say) must hold what sets their
-// start values.
+// A loop that runs the same additions again (verify/repeating_loop.h), those of blocks inside of blocks included, must
+// hold what sets their start values.
 #pragma once
 
 #include "verify/diagnostic.h"

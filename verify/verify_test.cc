@@ -262,6 +262,40 @@ def main(A: T.Buffer((6, 16), "float32"), S: T.Buffer((6,), "float32")):
                   "anew"});
 }
 
+// The block that the loop runs again has no iterators; what is inside of it adds.
+TEST(Verify, AddingToASumAgainInsideOfABlock) {
+  const auto program = [](bool set_inside) {
+    const std::string set = R"(            for i in range(6):
+                with T.block("init"):
+                    vi = T.axis.spatial(6, i)
+                    S[vi] = T.float32(0)
+)";
+    return Findings((R"(
+@T.prim_func
+def main(A: T.Buffer((6, 16), "float32"), S: T.Buffer((6,), "float32")):
+    with T.block("outer"):
+        T.reads(A[0:6, 0:16])
+        T.writes(S[0:6])
+        with T.init():
+)" + set + R"(
+        for r in range(2):
+          with T.block("again"):
+            T.reads(S[0:6], A[0:6, 0:16])
+            T.writes(S[0:6])
+)" + (set_inside ? set : "") +
+                     R"(
+            for i, k in T.grid(6, 16):
+                with T.block("update"):
+                    vi, vk = T.axis.remap("SR", [i, k])
+                    S[vi] = S[vi] + A[vi, vk]
+)")
+                        .c_str());
+  };
+  EXPECT_EQ(program(true), Texts{});
+  EXPECT_EQ(program(false),
+            Texts{"final values: block again adds to S again in each iteration of loop r, which does not set it anew"});
+}
+
 TEST(Verify, SettingASumAnew) {
   const auto fused = [](const std::string& condition) {
     std::string text = R"(
