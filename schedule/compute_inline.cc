@@ -41,7 +41,7 @@ class Inliner : public Mutator {
     arith::Analyzer::Scope inside(&analyzer_);
     BindIterators(block->iter_vars, &analyzer_);
     Block changed = Mutator::MutateBlock(block);
-    return changed.same_as(block) ? block : WithNewRegions(block, changed->fields(), store_.buffer);
+    return changed.same_as(block) ? block : WithNewRegions(block, changed->fields(), producer_, store_.buffer);
   }
 
  private:

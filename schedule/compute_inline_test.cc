@@ -236,6 +236,29 @@ def main(A: T.Buffer((12, 8, 5), "float32"), C: T.Buffer((8, 12), "float32")):
 )");
 }
 
+// What S declares of its gather is less than anyone can see; what C reads of the same table is more.
+TEST(ReverseComputeInline, KeepsWhatTheConsumerDeclares) {
+  const Function f = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(X: T.Buffer((16,), "float32"), First: T.Buffer((4,), "int32"), Second: T.Buffer((4,), "int32"), C: T.Buffer((4,), "float32")):
+          S = T.alloc_buffer((4,), "float32")
+          for i in range(4):
+              with T.block("S"):
+                  vi = T.axis.spatial(4, i)
+                  T.reads(X[vi], First[vi])
+                  T.writes(S[vi])
+                  S[vi] = X[First[vi]]
+          for i in range(4):
+              with T.block("C"):
+                  vi = T.axis.spatial(4, i)
+                  T.reads(S[vi], X[0:16], Second[vi])
+                  T.writes(C[vi])
+                  C[vi] = S[vi] + X[Second[vi]])");
+  Outcome<ReverseComputeInlineResult> result = ReverseComputeInline(f, BlockNamed(f, "C"));
+  ASSERT_TRUE(result.ok()) << ReasonOf(result, f);
+  testing::ExpectContains(result->function, "T.reads(X[0:16], First[vi], Second[vi])");
+}
+
 TEST(ReverseComputeInline, Refuses) {
   auto reason = [](const std::string& text, const char* block) {
     const Function f = ParseFunctionOrDie(text);

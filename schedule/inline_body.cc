@@ -32,7 +32,8 @@ bool SameRegions(const std::vector<BufferRegion>& a, const std::vector<BufferReg
 }
 
 void UpdateRegions(const std::vector<BufferRegion>& detected_before, const std::vector<BufferRegion>& detected_after,
-                   const Buffer& removed, std::vector<BufferRegion>* regions) {
+                   const std::vector<BufferRegion>& inlined, const Buffer& removed,
+                   std::vector<BufferRegion>* regions) {
   if (SameRegions(*regions, detected_before)) {
     *regions = detected_after;
     return;
@@ -41,7 +42,11 @@ void UpdateRegions(const std::vector<BufferRegion>& detected_before, const std::
   for (const BufferRegion& region : detected_after) {
     const bool was_there = std::any_of(detected_before.begin(), detected_before.end(),
                                        [&](const BufferRegion& old) { return SameRegion(old, region); });
-    if (was_there) continue;
+    // What is declared may be less than what detection gives (values in memory are indices), and enough for the body as
+    // it was only.
+    const bool by_inlined = std::any_of(inlined.begin(), inlined.end(),
+                                        [&](const BufferRegion& other) { return other.buffer.same_as(region.buffer); });
+    if (was_there && !by_inlined) continue;
     auto known = std::find_if(regions->begin(), regions->end(),
                               [&](const BufferRegion& old) { return old.buffer.same_as(region.buffer); });
     if (known == regions->end()) {
@@ -157,12 +162,12 @@ AccessRegions SimplifyBoxes(AccessRegions regions, const BlockNode& block) {
 
 }  // namespace
 
-Block WithNewRegions(const Block& before, BlockNode::Fields after, const Buffer& removed) {
+Block WithNewRegions(const Block& before, BlockNode::Fields after, const BlockNode& inlined, const Buffer& removed) {
   const Block changed(after);
   const AccessRegions old_regions = DetectRegions(*before),
                       new_regions = SimplifyBoxes(DetectRegions(*changed), *changed);
-  UpdateRegions(old_regions.reads, new_regions.reads, removed, &after.reads);
-  UpdateRegions(old_regions.writes, new_regions.writes, removed, &after.writes);
+  UpdateRegions(old_regions.reads, new_regions.reads, inlined.reads, removed, &after.reads);
+  UpdateRegions(old_regions.writes, new_regions.writes, inlined.writes, removed, &after.writes);
   return Block(std::move(after));
 }
 

@@ -23,9 +23,10 @@ std::optional<std::vector<Expr>> SolveIterators(const std::vector<IterVar>& iter
 // Whether any block below the statement matches a part of the buffer or takes its address.
 bool UsedOtherThanByLoads(const Stmt& s, const Buffer& buffer);
 
-// `after` with the regions that its new body reads and writes: detected anew where those of `before` were what
-// detection gives; else `removed` is taken out of them, and what the body newly touches is added.
-Block WithNewRegions(const Block& before, BlockNode::Fields after, const Buffer& removed);
+// `after`, which has the value of `inlined` in its body, with the regions that it reads and writes: detected anew where
+// those of `before` were what detection gives; else `removed` is taken out of them, and what the body newly touches or
+// touches by `inlined` too is added.
+Block WithNewRegions(const Block& before, BlockNode::Fields after, const BlockNode& inlined, const Buffer& removed);
 
 // `function` without the block at the path's end and without the buffer, which the block's scope allocates; the other
 // blocks of the scope as in `scope_body`, where the block is still there.

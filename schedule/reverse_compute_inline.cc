@@ -182,7 +182,7 @@ class ReverseInliner {
     fields.body = Store(store_->buffer, NewValue(indices), indices);
     if (fields.init) fields.init = Store(store_->buffer, cast<StoreNode>(fields.init)->value, indices);
     const Stmt realize = Realize(producer_->realize->bindings, NewPredicate(),
-                                 WithNewRegions(producer_->realize->block, std::move(fields), buffer_));
+                                 WithNewRegions(producer_->realize->block, std::move(fields), consumer(), buffer_));
     const Stmt body = ReplaceStmt(scope_.block()->body, producer_->realize, realize);
     return {RemoveInlined(function_, *scope_.block(), body, consumer_.id(), buffer_)};
   }
