@@ -4,12 +4,47 @@
 //
 // With --mutate it also makes right schedules wrong in known ways, and counts what of that verify notices.
 //
+// What was found before (BASE_program.py and BASE_schedule.py, as they were written to the folder of reproducers) is
+// applied and judged again:
+//
+//   bazel run -c opt //schedule:schedule_fuzz -- --replay=/tmp/found/mismatch_1000003
+//
 // Exit status 1 when a schedule that verify accepts is wrong.
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
 #include <string_view>
 
 #include "schedule/fuzz/campaign.h"
+#include "schedule/fuzz/replay.h"
+
+namespace {
+
+std::string ReadText(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+int JudgeAgain(const std::string& base) {
+  using tilewright::fuzz::Judgement;
+  const absl::StatusOr<Judgement> now =
+      tilewright::fuzz::Replay(ReadText(base + "_program.py"), ReadText(base + "_schedule.py"));
+  if (!now.ok()) {
+    std::printf("%s: %s\n", base.c_str(), now.status().ToString().c_str());
+    return now.status().code() == absl::StatusCode::kFailedPrecondition ? 0 : 2;
+  }
+  const std::string verify = now->accepted ? "accepts it" : "refuses it, " + now->check + ": " + now->reason;
+  const std::string result = now->right ? "right" : "wrong, " + now->wrong;
+  std::printf("%s: %s: verify %s; the result is %s\n", base.c_str(), now->sound() ? "sound" : "mismatch",
+              verify.c_str(), result.c_str());
+  return now->sound() ? 0 : 1;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   tilewright::fuzz::CampaignOptions options{.count = 10000};
@@ -26,12 +61,14 @@ int main(int argc, char** argv) {
       options.reproducers = value;
     } else if (arg == "--mutate") {
       options.mutate = true;
+    } else if (arg.starts_with("--replay=")) {
+      return JudgeAgain(std::string(value));
     } else if (arg.starts_with("--family=")) {
       options.family = value;
     } else {
       std::fprintf(stderr,
                    "usage: schedule_fuzz [--count=N] [--seed=S] [--seconds=T] [--family=NAME] [--mutate] "
-                   "[--reproducers=DIR]\n");
+                   "[--reproducers=DIR]\n       schedule_fuzz --replay=BASE\n");
       return 2;
     }
   }
