@@ -7,6 +7,8 @@
 
 #include "ir/analysis.h"
 #include "ir/functor.h"
+#include "ir/structural.h"
+#include "ir/substitute.h"
 #include "verify/block_scope.h"
 #include "verify/repeating_loop.h"
 
@@ -101,9 +103,47 @@ class Checker : public StmtVisitor {
                                   loop->var.name() + ", which carries the reduction of block " + reads.name);
       }
       if (!DependsOn(*reader.realize, loop->var) || !CarriesReduction(*loop, *writer.realize)) continue;
+      if (RunsAgainWhereWritten(writer, reader, buffer, loop->var)) continue;
       return Refuse(reader, "block " + reads.name + " reads " + buffer->name + " while loop " + loop->var.name() +
                                 " still carries the reduction of block " + writes.name);
     }
+  }
+  // Whether an instance of the reader runs in each iteration of the loop in which the writer touches what that instance
+  // reads: then the last one sees final values. So it is when some index of the one element that the reader reads says
+  // for each iterator that depends on the loop what it is, and the writer's index there is the same.
+  //
+  //   for f in range(48): C[f // 6] += ...; D[f // 6] = C[f // 6]
+  static bool RunsAgainWhereWritten(const ScopeChild& writer, const ScopeChild& reader, const Buffer& buffer,
+                                    const Var& loop) {
+    const BufferRegion* write = OnlyRegion(writer.realize->block->writes, buffer);
+    const BufferRegion* read = OnlyRegion(reader.realize->block->reads, buffer);
+    if (write == nullptr || read == nullptr) return false;
+    VarMap bound;
+    for (size_t i = 0; i < writer.realize->bindings.size(); ++i) {
+      bound[writer.realize->block->iter_vars[i].var] = writer.realize->bindings[i];
+    }
+    for (size_t i = 0; i < reader.realize->bindings.size(); ++i) {
+      const Expr& binding = reader.realize->bindings[i];
+      if (!UsesVar(binding, loop)) continue;
+      const Var& iterator = reader.realize->block->iter_vars[i].var;
+      bool same = false;
+      for (size_t d = 0; d < read->region.size(); ++d) {
+        same |= IsInt(read->region[d].extent, 1) && IsInt(write->region[d].extent, 1) &&
+                read->region[d].min.get() == iterator.get() &&
+                StructuralEqual(Substitute(write->region[d].min, bound), binding);
+      }
+      if (!same) return false;
+    }
+    return true;
+  }
+  static const BufferRegion* OnlyRegion(const std::vector<BufferRegion>& regions, const Buffer& buffer) {
+    const BufferRegion* found = nullptr;
+    for (const BufferRegion& region : regions) {
+      if (!region.buffer.same_as(buffer)) continue;
+      if (found != nullptr) return nullptr;
+      found = &region;
+    }
+    return found;
   }
   static bool CarriesReduction(const ForNode& loop, const BlockRealizeNode& realize) {
     for (size_t i = 0; i < realize.bindings.size(); ++i) {

@@ -195,6 +195,35 @@ def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
 }
 
 // Computed anew for each j, from the init on; inside of the reduction everything would be added twice.
+// In a fused loop each iteration of the reduction runs the reader of its own sum again.
+TEST(Verify, ReadingASumInAFusedLoop) {
+  const auto program = [](const std::string& vi, const std::string& index) {
+    std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
+    S = T.alloc_buffer((4,), "float32")
+    for f in range(32):
+        with T.block("S"):
+            vi = T.axis.spatial(4, f // 8)
+            vk = T.axis.reduce(8, f % 8)
+            with T.init():
+                S[vi] = T.float32(0)
+            S[vi] = S[vi] + A[vi, vk]
+        with T.block("B"):
+            vi = T.axis.spatial(4, BINDING)
+            B[vi] = S[INDEX]
+)";
+    text.replace(text.find("BINDING"), 7, vi);
+    return Findings(text.replace(text.find("INDEX"), 5, index).c_str());
+  };
+  const Texts partial = {"final values: block B reads S while loop f still carries the reduction of block S"};
+  EXPECT_EQ(program("f // 8", "vi"), Texts{});
+  // These read sums of other instances, or run where their sum is not.
+  EXPECT_EQ(program("f // 8", "vi // 2"), partial);
+  EXPECT_EQ(program("f % 4", "vi").empty(), false);
+  EXPECT_EQ(program("f // 8", "vi * 0 + 0").empty(), false);
+}
+
 TEST(Verify, SumsThatAreRepeated) {
   const auto loops = [](const std::string& order) {
     std::string text = R"(
