@@ -4,10 +4,12 @@
 #include <array>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "schedule/common_refusals.h"
 #include "schedule/loop_independence.h"
 #include "schedule/loop_tree.h"
+#include "verify/loop_kinds.h"
 
 namespace tilewright {
 namespace {
@@ -19,6 +21,15 @@ Function WithKind(const Function& function, const ForNode& loop, ForKind kind, s
   return ReplaceIn(function, &loop, For(std::move(fields)), function->next_id);
 }
 
+// All on the path, of all scopes.
+std::vector<const ForNode*> LoopsOf(const Path& path) {
+  std::vector<const ForNode*> loops;
+  for (const Stmt& s : path) {
+    if (const auto* loop = dyn_cast<ForNode>(s)) loops.push_back(loop);
+  }
+  return loops;
+}
+
 Outcome<Function> RunAtOnce(const char* primitive, const Function& function, uint32_t id, ForKind kind,
                             std::string thread = "") {
   Outcome<Path> path = PathToLoop(primitive, function, id);
@@ -26,6 +37,9 @@ Outcome<Function> RunAtOnce(const char* primitive, const Function& function, uin
   const ForNode& loop = *cast<ForNode>(path->back());
   const bool reductions_too = thread.starts_with("threadIdx");
   if (auto refusal = WhyIterationsAreNotParallel(primitive, function, loop, kind, reductions_too)) return *refusal;
+  if (kind != ForKind::kThreadBound && HoldsBarrier(LoopsOf(*path), loop)) {
+    return Refusal{primitive, "threads meet inside of {loop0}, at a barrier or at a loop over them", {id}};
+  }
   return WithKind(function, loop, kind, std::move(thread));
 }
 

@@ -1,5 +1,7 @@
 #include "verify/loop_kinds.h"
 
+#include <algorithm>
+
 #include "ir/analysis.h"
 #include "ir/functor.h"
 
@@ -28,7 +30,15 @@ class Checker : public Visitor {
  protected:
   void VisitFor(const ForNode* op) override {
     if (IsConcurrent(op->kind) && !IsInt(op->extent, 1)) Check(op);
+    const bool iterations = op->kind == ForKind::kParallel || op->kind == ForKind::kVectorized;
+    if (iterations && HoldsBarrier(threads_, *op)) {
+      Refuse(op, "threads meet inside of the " + std::string(ForKindName(op->kind)) + " loop " + op->var.name() +
+                     ", whose iterations run at the same time");
+    }
+    const bool threads = op->kind == ForKind::kThreadBound;
+    if (threads) threads_.push_back(op);
     Visitor::VisitFor(op);
+    if (threads) threads_.pop_back();
   }
 
  private:
@@ -50,6 +60,7 @@ class Checker : public Visitor {
   void Refuse(const ForNode* loop, std::string reason) {
     diagnostics.push_back({Verdict::kRefuted, "loop kinds", loop->id, std::move(reason)});
   }
+  std::vector<const ForNode*> threads_;  // loops around that are bound to threads
 };
 
 std::optional<std::string> WhyNotAcrossThreads(const ForNode& loop, const BlockNode& block) {
@@ -92,6 +103,22 @@ std::optional<std::string> WhyNotConcurrent(const ForNode& loop, ForKind kind, c
     }
   }
   return std::nullopt;
+}
+
+bool HoldsBarrier(const std::vector<const ForNode*>& above, const ForNode& loop) {
+  const auto is_thread = [](const ForNode* l) { return l->thread_tag.starts_with("threadIdx"); };
+  if (std::none_of(above.begin(), above.end(), is_thread)) return false;
+  bool found = false;
+  PreOrder(loop.body, [&](const Stmt& s) {
+    if (const auto* inner = dyn_cast<ForNode>(s); inner != nullptr && is_thread(inner)) {
+      found |= std::any_of(above.begin(), above.end(),
+                           [&](const ForNode* outer) { return outer->thread_tag == inner->thread_tag; });
+    }
+    const auto* sync = dyn_cast<SyncNode>(s);
+    found |= sync != nullptr && sync->sync == SyncKind::kBarrier;
+    return !found;
+  });
+  return found;
 }
 
 Diagnostics CheckLoopKinds(const Function& function) {

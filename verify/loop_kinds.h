@@ -8,6 +8,9 @@
 // to threadIdx may feed reduce iterators of a block with init too (a cross-thread reduction into memory that the
 // threads share, which lowering turns into one; no loop over threads may be inside of that block). The loop must be the
 // direct or indirect parent of blocks, or lie inside of a block over stores whose indices it makes distinct.
+//
+// Threads do not meet in parallel and vectorized loops that they run: neither at a barrier, nor at a loop over the same
+// threads again, which stands between two.
 #pragma once
 
 #include <optional>
@@ -27,5 +30,7 @@ Diagnostics CheckLoopKinds(const Function& function);
 // nothing. `blocks` are the blocks below it, not those nested in them.
 std::optional<std::string> WhyNotConcurrent(const ForNode& loop, ForKind kind, const std::string& thread_tag,
                                             const std::vector<const BlockRealizeNode*>& blocks);
+// Whether threads of the loops `above` meet inside of `loop`, which they run.
+bool HoldsBarrier(const std::vector<const ForNode*>& above, const ForNode& loop);
 
 }  // namespace tilewright

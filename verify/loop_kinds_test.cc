@@ -72,6 +72,41 @@ TEST(LoopKinds, ThreadsReduceByBlocksWithoutThreads) {
   EXPECT_EQ(reasons[0], "the threads of loop k reduce by block C, in which loop j runs over threads again");
 }
 
+// for tx: for c, of the given kind: threads meet before and after the loop over them, or at a barrier.
+TEST(LoopKinds, ThreadsDoNotMeetInTheirParallelLoops) {
+  const auto program = [](ForKind kind, const std::string& inner) {
+    FunctionBuilder f("main");
+    Buffer a = f.Input("A", {4, 8}, kF32), b = f.Input("B", {4, 8}, kF32);
+    f.Loop(
+        "tx", 8,
+        [&](Var) {
+          f.Loop(
+              "c", 1,
+              [&](Var) {
+                f.Loop(
+                    "cx", 8,
+                    [&](Var cx) {
+                      f.Block("B", [&](BlockBuilder& block) {
+                        Var vi = block.Spatial(4, FloorDiv(cx, 2), "vi"), vj = block.Spatial(8, cx, "vj");
+                        f.Store(b, a(vi, vj), {vi, vj});
+                      });
+                    },
+                    ForKind::kThreadBound, inner);
+              },
+              kind);
+        },
+        ForKind::kThreadBound, "threadIdx.x");
+    return Reasons(f.Build());
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(program(ForKind::kSerial, "threadIdx.x"), Texts{});
+  EXPECT_EQ(program(ForKind::kParallel, "threadIdx.y"), Texts{});
+  EXPECT_EQ(program(ForKind::kParallel, "threadIdx.x"),
+            Texts{"threads meet inside of the parallel loop c, whose iterations run at the same time"});
+  EXPECT_EQ(program(ForKind::kVectorized, "threadIdx.x"),
+            Texts{"threads meet inside of the vectorized loop c, whose iterations run at the same time"});
+}
+
 TEST(LoopKinds, StoresToTheSameElement) {
   FunctionBuilder f("main");
   Buffer c = f.Input("C", {8}, kF32);
