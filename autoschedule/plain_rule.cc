@@ -8,6 +8,7 @@
 #include "autoschedule/block_loops.h"
 #include "autoschedule/fuse_consumers.h"
 #include "autoschedule/window_tile.h"
+#include "codegen/lower/shuffle_overlaps.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
@@ -24,9 +25,11 @@ constexpr int64_t kLeastParallelWork = 1024;
 constexpr int64_t kMostWrittenOut = 400;
 // The same where windows have borders, for each of which lowering writes the tile once more.
 constexpr int64_t kMostWithBorders = 160;
-// Loads up to which it is asked which of them overlap, and the preferred side of a stencil's tile.
+// Loads up to which it is asked which of them overlap, and the preferred side of a stencil's tile: of single vectors,
+// or of several, from which lowering makes those that lie across two.
 constexpr size_t kMostStencilLoads = 64;
 constexpr int64_t kStencilSide = 4;
+constexpr int64_t kWideStencilSide = 2;
 
 // What the rule finds out before it changes anything.
 struct Plan {
@@ -152,9 +155,13 @@ std::vector<const LoadNode*> LoadsOf(const BlockNode& block) {
   return loads;
 }
 
-// The spatial iterators besides the vector axis whose neighbouring instances load the same elements, outermost first:
-// a buffer is read at places that lie a constant distance apart along them, as stencils do.
-std::vector<int> IteratorsThatShareLoads(const Plan& plan, const BlockNode& block) {
+// Iterators whose neighbouring instances load the same elements, as in stencils: a buffer is read at places that lie a
+// constant distance apart along them.
+struct SharedLoads {
+  std::vector<int> iterators;  // spatial ones besides the vector axis, outermost first
+  bool vector = false;         // the vector axis
+};
+SharedLoads FindSharedLoads(const Plan& plan, const BlockNode& block) {
   const std::vector<const LoadNode*> loads = LoadsOf(block);
   if (loads.size() > kMostStencilLoads) return {};
   arith::Analyzer analyzer;
@@ -167,22 +174,29 @@ std::vector<int> IteratorsThatShareLoads(const Plan& plan, const BlockNode& bloc
         if (!distance || *distance == 0) continue;
         for (int i : plan.spatial) {
           const auto place = static_cast<size_t>(i);
-          if (UsesVar(loads[a]->indices[d], block.iter_vars[place].var)) shared[place] = i != plan.vector;
+          if (UsesVar(loads[a]->indices[d], block.iter_vars[place].var)) shared[place] = true;
         }
       }
     }
   }
-  std::vector<int> iterators;
+  SharedLoads result;
   for (int i : plan.spatial) {
-    if (shared[static_cast<size_t>(i)] && plan.extents[static_cast<size_t>(i)].value_or(0) > 1) iterators.push_back(i);
+    if (!shared[static_cast<size_t>(i)]) continue;
+    if (i == plan.vector) {
+      result.vector = true;
+    } else if (plan.extents[static_cast<size_t>(i)].value_or(0) > 1) {
+      result.iterators.push_back(i);
+    }
   }
-  return iterators;
+  return result;
 }
 
 // Cuts small parts off the innermost iterators that share loads, two at most, so that registers serve several results.
 // `loops` keeps what is left; the parts are returned, outermost first.
-Outcome<std::vector<LoopRv>> CutStencilTile(Schedule& sch, const Plan& plan, const std::vector<int>& iterators,
+Outcome<std::vector<LoopRv>> CutStencilTile(Schedule& sch, const Plan& plan, const SharedLoads& sharing,
                                             std::vector<LoopRv>& loops, const Target& target, Choices& choices) {
+  const std::vector<int>& iterators = sharing.iterators;
+  const int64_t side = sharing.vector && ShufflesOverlaps(target) ? kWideStencilSide : kStencilSide;
   std::vector<LoopRv> inner;
   for (size_t k = iterators.size() - std::min<size_t>(2, iterators.size()); k < iterators.size(); ++k) {
     const auto iterator = static_cast<size_t>(iterators[k]);
@@ -191,7 +205,7 @@ Outcome<std::vector<LoopRv>> CutStencilTile(Schedule& sch, const Plan& plan, con
     std::erase_if(sizes, [&](int64_t size) { return size > extent; });
     // As large as leaves work for every core, and cuts the extent without rest where one does.
     size_t preferred = 0;
-    for (size_t i = 1; i < sizes.size() && sizes[i] <= kStencilSide; ++i) {
+    for (size_t i = 1; i < sizes.size() && sizes[i] <= side; ++i) {
       if (extent / sizes[i] >= 2 * target.cores && (extent % sizes[i] == 0 || extent % sizes[preferred] != 0)) {
         preferred = i;
       }
@@ -211,10 +225,10 @@ Outcome<Done> ScheduleElementwise(Schedule& sch, BlockRv block, const Plan& plan
   TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, LoopsByIterator(sch, block, "plain_rule"));
   if (plan.vector < 0 || plan.lanes < 2) return RunInParallel(sch, plan, loops, target, choices);
   const Block kept = RealizeOf(sch, block).block;
-  const std::vector<int> sharing = IteratorsThatShareLoads(plan, *kept);
+  const SharedLoads sharing = FindSharedLoads(plan, *kept);
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> inner, CutStencilTile(sch, plan, sharing, loops, target, choices));
   LoopRv vector = loops[static_cast<size_t>(plan.vector)];
-  if (sharing.empty() && IsFlat(plan, *kept)) {
+  if (sharing.iterators.empty() && IsFlat(plan, *kept)) {
     if (loops.size() > 1) {
       TW_ASSIGN_OR_RETURN(vector, sch.Fuse(loops));
     }
@@ -223,9 +237,10 @@ Outcome<Done> ScheduleElementwise(Schedule& sch, BlockRv block, const Plan& plan
     loops.erase(loops.begin() + plan.vector);
   }
   const std::optional<int64_t> extent = ExtentOf(sch, vector);
-  // A tile has its own independent results; elsewhere several vectors hide each other's latency.
+  // A tile has its own independent results; elsewhere several vectors hide each other's latency, or share loads.
+  const bool several = inner.empty() || (sharing.vector && ShufflesOverlaps(target));
   TW_ASSIGN_OR_RETURN(const Choices::Pick vectors,
-                      choices.Take(sch, plan.name + ".vectors", {1, 2, 4, 8}, inner.empty() ? 2 : 0));
+                      choices.Take(sch, plan.name + ".vectors", {1, 2, 4, 8}, several ? 2 : 0));
   const int64_t width = vectors.value * plan.lanes;
   if (!extent || *extent > width) {
     // An axis of unknown length, or with the whole work on it, is cut into vectors.

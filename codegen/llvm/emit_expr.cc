@@ -6,6 +6,7 @@
 #include "ir/builtin.h"
 #include "ir/check.h"
 #include "ir/functor.h"
+#include "llvm/IR/InlineAsm.h"
 
 namespace tilewright::codegen {
 namespace {
@@ -248,7 +249,32 @@ llvm::Value* FunctionEmitter::EmitLogic(const BinaryNode* op) {
   return phi;
 }
 
+llvm::Value* FunctionEmitter::EmitWindow(llvm::Value* low, llvm::Value* high, const std::vector<int>& lanes) {
+  llvm::Type* const type = low->getType();
+  const unsigned bits = type->getScalarSizeInBits();
+  const size_t count = lanes.size();
+  if (!context_.target.has("avx512f") || (bits != 32 && bits != 64) || bits * count != 512) return nullptr;
+  if (lanes[0] <= 0 || static_cast<size_t>(lanes[0]) >= count) return nullptr;
+  for (size_t i = 1; i < count; ++i) {
+    if (lanes[i] != lanes[i - 1] + 1) return nullptr;
+  }
+  const std::string instruction = absl::StrCat(bits == 32 ? "valignd" : "valignq", " $$", lanes[0], ", $1, $2, $0");
+  auto* const signature = llvm::FunctionType::get(type, {type, type}, false);
+  llvm::CallInst* call =
+      builder_.CreateCall(llvm::InlineAsm::get(signature, instruction, "=v,v,v", false), {low, high});
+  call->setDoesNotAccessMemory();
+  call->setDoesNotThrow();
+  return call;
+}
+
 llvm::Value* FunctionEmitter::EmitShuffle(const ShuffleNode* op) {
+  if (op->vectors.size() == 2 && op->vectors[0].dtype() == op->vectors[1].dtype() && op->dtype().lanes() > 1 &&
+      op->vectors[0].dtype().lanes() > 1) {
+    llvm::Value* low = Emit(op->vectors[0]);
+    llvm::Value* high = Emit(op->vectors[1]);
+    if (llvm::Value* window = EmitWindow(low, high, op->indices)) return window;
+    return builder_.CreateShuffleVector(low, high, op->indices);
+  }
   llvm::Value* all = llvm::PoisonValue::get(RegisterType(context_.llvm, op->dtype()));
   // Lane by lane; LLVM makes shuffles of it.
   std::vector<std::pair<llvm::Value*, int>> lanes;

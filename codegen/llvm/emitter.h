@@ -72,6 +72,9 @@ class FunctionEmitter {
   llvm::Value* EmitQuotients(llvm::Value* a, llvm::Value* b);
   llvm::Value* EmitLogic(const BinaryNode* op);
   llvm::Value* EmitShuffle(const ShuffleNode* op);
+  // Neighbouring lanes across two vectors by one instruction; null without one. For vectors of floating point LLVM
+  // makes a shuffle that holds a register for each distance.
+  llvm::Value* EmitWindow(llvm::Value* low, llvm::Value* high, const std::vector<int>& lanes);
   llvm::Value* EmitLet(const LetNode* op);
   llvm::Value* EmitIfThenElse(const CallNode* op);
   llvm::Value* EmitCall(const CallNode* op);

@@ -284,44 +284,6 @@ def main(A: T.Buffer((64,), "float32"), I: T.Buffer((48,), "int32"), B: T.Buffer
   }
 }
 
-TEST(Statements, MasksOfVectors) {
-  EXPECT_EQ(CompareWithInterpreter(R"(
-@T.prim_func
-def main(A: T.Buffer((50,), "float32"), B: T.Buffer((64,), "float32"), C: T.Buffer((50,), "float32")):
-    for o in range(4):
-        for i in T.vectorized(16):
-            with T.block("B"):
-                vi = T.axis.spatial(64, o * 16 + i)
-                B[vi] = T.if_then_else(2 <= vi and vi < 50, A[vi - 2], T.float32(5))
-    for o in range(4):
-        for i in T.vectorized(16):
-            with T.block("C"):
-                vi = T.axis.spatial(50, o * 16 + i)
-                T.where(o * 16 + i < 50)
-                C[vi] = B[vi] * T.float32(2)
-)"),
-            "");
-}
-
-TEST(Statements, VariablesOfVectors) {
-  EXPECT_EQ(CompareWithInterpreter(R"(
-@T.prim_func
-def main(A: T.Buffer((3, 40), "float32"), I: T.Buffer((40,), "int32"), V: T.Buffer((40,), "float32")):
-    for k in range(3):
-        for j in T.vectorized(40):
-            with T.block("argmax"):
-                vk, vj = T.axis.remap("RS", [k, j])
-                with T.init():
-                    I[vj] = -1
-                    V[vj] = T.min_value("float32")
-                t: T.int32 = T.Select(A[vk, vj] > V[vj], vk * 64 + vj, I[vj])
-                u: T.int32 = t
-                I[vj] = u + 3 * (t - u)
-                V[vj] = T.max(A[vk, vj], V[vj])
-)"),
-            "");
-}
-
 TEST(Statements, ValuesThatLiveFromIterationToIteration) {
   EXPECT_EQ(CompareWithInterpreter(R"(
 @T.prim_func

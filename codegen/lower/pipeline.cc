@@ -13,6 +13,7 @@
 #include "codegen/lower/lower_match_buffers.h"
 #include "codegen/lower/mark_pipelines.h"
 #include "codegen/lower/plan_allocations.h"
+#include "codegen/lower/shuffle_overlaps.h"
 #include "codegen/lower/signed_dots.h"
 #include "codegen/lower/simplify.h"
 #include "codegen/lower/skip_padding.h"
@@ -38,7 +39,7 @@ int VectorBits(const Target& target) { return target.kind == TargetKind::kCuda ?
 // The order matters. Signatures of blocks are needed until allocations are placed; regions of sub-buffers until buffers
 // are compact; pipelines are expanded where the index of a version can be added to all accesses, which are of whole
 // buffers again; loops are cut before they are written out, so that each part folds its own conditions; vectors are
-// made of flat indices, where adjacent elements can be seen.
+// made of flat indices, where adjacent elements can be seen, and overlaps of vectors found once all stand side by side.
 constexpr Pass kPasses[] = {
     {"plan_allocations", [](const Function& f, const Target&) -> Result { return PlanAllocations(f); }},
     {"place_storage_annotations", [](const Function& f, const Target&) { return PlaceStorageAnnotations(f); }},
@@ -58,6 +59,7 @@ constexpr Pass kPasses[] = {
     {"simplify_unrolled", [](const Function& f, const Target&) -> Result { return SimplifyFunction(f); }},
     {"hoist_conditions", [](const Function& f, const Target&) -> Result { return HoistConditions(f); }},
     {"skip_padding", [](const Function& f, const Target&) -> Result { return SkipPadding(f); }},
+    {"shuffle_overlaps", [](const Function& f, const Target& t) -> Result { return ShuffleOverlaps(f, t); }},
     {"signed_dots", [](const Function& f, const Target& t) -> Result { return LowerSignedDots(f, t); }},
 };
 
