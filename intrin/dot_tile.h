@@ -12,7 +12,7 @@
 //
 // vpdpbusd wants unsigned by signed. Signed by signed is lowered to it with the sign bit of A flipped
 // (codegen/lower/signed_dots.h): one more instruction per vector of B, a register for each vector of a row and one
-// subtraction per vector of C, so the deeper the tile, the less.
+// subtraction per vector of C, after the loops over the depth where they do nothing else.
 #pragma once
 
 #include <string_view>

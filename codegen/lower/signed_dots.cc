@@ -82,6 +82,28 @@ bool ReadsAny(const Expr& e, const DataSet& data) {
   return std::any_of(read.begin(), read.end(), [&](const VarNode* var) { return data.contains(var); });
 }
 
+// What sums of flipped products need around them.
+struct Correction {
+  Buffer added;              // in registers: what is to be taken off
+  std::vector<Stmt> before;  // sets it to zero
+  std::vector<Stmt> after;   // takes it off
+  DataSet sums;              // what the sums are held in
+};
+
+// A statement, still without its correction where it has one.
+struct LoweredStmt {
+  Stmt stmt;
+  std::optional<Correction> correction;
+
+  Stmt Corrected() && {
+    if (!correction) return std::move(stmt);
+    std::vector<Stmt> all = std::move(correction->before);
+    all.push_back(std::move(stmt));
+    std::move(correction->after.begin(), correction->after.end(), std::back_inserter(all));
+    return Stmt(new AllocateNode(correction->added, {}, Sequence(std::move(all))));
+  }
+};
+
 // Straight-line code whose sums of signed products are rewritten together.
 class Run {
  public:
@@ -100,10 +122,10 @@ class Run {
   }
 
   // What the run becomes. The run is empty then.
-  std::vector<Stmt> Finish() {
-    std::vector<Stmt> result;
+  std::vector<LoweredStmt> Finish() {
+    std::vector<LoweredStmt> result;
     if (sums_.empty()) {
-      for (Step& step : steps_) result.push_back(std::move(step.stmt));
+      for (Step& step : steps_) result.push_back({std::move(step.stmt)});
     } else {
       result.push_back(Rewritten());
     }
@@ -147,12 +169,13 @@ class Run {
     return number;
   }
 
-  Stmt Rewritten() const {
+  LoweredStmt Rewritten() const {
     // Sums that met the same factors share what is taken off.
     std::map<std::pair<std::vector<size_t>, int>, int> offsets;
     std::vector<int> offset_of;  // by sum
     int elements = 0;
-    std::vector<Stmt> before, result, after;
+    std::vector<Stmt> result;
+    Correction correction;
     const auto vector_at = [](int offset, int lanes) { return Ramp(Const(kS32, offset), Const(kS32, 1), lanes); };
     for (const Sum& sum : sums_) {
       const int lanes = sum.store->value.dtype().lanes();
@@ -161,8 +184,10 @@ class Run {
       offset_of.push_back(it->second);
     }
     const Buffer added("added", {Const(kS32, elements)}, kS32, Scope::Parse("register"));
+    correction.added = added;
+    correction.sums = sum_data_;
     for (const auto& [key, offset] : offsets) {
-      result.push_back(Store(added, Const(kS32.with_lanes(key.second), 0), {vector_at(offset, key.second)}));
+      correction.before.push_back(Store(added, Const(kS32.with_lanes(key.second), 0), {vector_at(offset, key.second)}));
     }
     std::set<std::pair<int, size_t>> done;
     for (const Step& step : steps_) {
@@ -187,9 +212,9 @@ class Run {
     for (size_t i = 0; i < sums_.size(); ++i) {
       const StoreNode* store = sums_[i].store;
       const Expr taken = added.Load({vector_at(offset_of[i], store->value.dtype().lanes())});
-      result.push_back(Store(store->buffer, store->buffer.Load(store->indices) - taken, store->indices));
+      correction.after.push_back(Store(store->buffer, store->buffer.Load(store->indices) - taken, store->indices));
     }
-    return Stmt(new AllocateNode(added, {}, Sequence(std::move(result))));
+    return {Sequence(std::move(result)), std::move(correction)};
   }
 
   const Target* target_;
@@ -207,25 +232,61 @@ class DotLowerer : public Mutator {
   Expr Mutate(const Expr& e) override { return e; }
 
  protected:
-  Stmt MutateSeq(const SeqNode* op, const Stmt& self) override {
-    std::vector<Stmt> lowered = Lowered(op->stmts);
-    const bool same = std::equal(lowered.begin(), lowered.end(), op->stmts.begin(), op->stmts.end(),
-                                 [](const Stmt& a, const Stmt& b) { return a.same_as(b); });
-    return same ? self : Sequence(std::move(lowered));
-  }
-  Stmt MutateStore(const StoreNode*, const Stmt& self) override { return Lowered({self}).front(); }
+  Stmt MutateSeq(const SeqNode*, const Stmt& self) override { return Lower(self).Corrected(); }
+  Stmt MutateStore(const StoreNode*, const Stmt& self) override { return Lower(self).Corrected(); }
+  Stmt MutateFor(const ForNode*, const Stmt& self) override { return Lower(self).Corrected(); }
+  Stmt MutateAllocate(const AllocateNode*, const Stmt& self) override { return Lower(self).Corrected(); }
 
  private:
-  std::vector<Stmt> Lowered(const std::vector<Stmt>& stmts) {
-    std::vector<Stmt> result;
+  // The correction is made where it runs least often: around loops in which nothing but such sums is computed.
+  LoweredStmt Lower(const Stmt& s) {
+    if (const auto* loop = dyn_cast<ForNode>(s)) return LowerFor(loop, s);
+    if (const auto* allocate = dyn_cast<AllocateNode>(s)) return LowerAllocate(allocate, s);
+    const auto* sequence = dyn_cast<SeqNode>(s);
+    if (sequence == nullptr && !isa<StoreNode>(s)) return {Mutate(s)};
+    std::vector<LoweredStmt> lowered = LowerAll(sequence != nullptr ? sequence->stmts : std::vector<Stmt>{s});
+    if (lowered.size() == 1) return std::move(lowered[0]);
+    std::vector<Stmt> stmts;
+    for (LoweredStmt& part : lowered) stmts.push_back(std::move(part).Corrected());
+    const bool same =
+        sequence != nullptr && std::equal(stmts.begin(), stmts.end(), sequence->stmts.begin(), sequence->stmts.end(),
+                                          [](const Stmt& a, const Stmt& b) { return a.same_as(b); });
+    return {same ? s : Sequence(std::move(stmts))};
+  }
+
+  LoweredStmt LowerFor(const ForNode* loop, const Stmt& self) {
+    LoweredStmt body = Lower(loop->body);
+    const bool serial = loop->kind == ForKind::kSerial || loop->kind == ForKind::kUnrolled;
+    std::optional<Correction> correction;
+    if (serial) correction = std::exchange(body.correction, std::nullopt);
+    Stmt inner = std::move(body).Corrected();
+    if (inner.same_as(loop->body)) return {self};
+    ForNode::Fields fields = loop->fields();
+    fields.body = std::move(inner);
+    return {For(std::move(fields)), std::move(correction)};
+  }
+
+  LoweredStmt LowerAllocate(const AllocateNode* allocate, const Stmt& self) {
+    LoweredStmt body = Lower(allocate->body);
+    std::optional<Correction> correction;
+    if (body.correction && !body.correction->sums.contains(allocate->buffer->data.get())) {
+      correction = std::exchange(body.correction, std::nullopt);
+    }
+    Stmt inner = std::move(body).Corrected();
+    if (inner.same_as(allocate->body)) return {self};
+    return {Stmt(new AllocateNode(allocate->buffer, allocate->annotations, std::move(inner))), std::move(correction)};
+  }
+
+  std::vector<LoweredStmt> LowerAll(const std::vector<Stmt>& stmts) {
+    std::vector<LoweredStmt> result;
     Run run(&target_);
     const auto finish = [&] {
-      for (Stmt& s : run.Finish()) result.push_back(std::move(s));
+      for (LoweredStmt& part : run.Finish()) result.push_back(std::move(part));
     };
     for (const Stmt& s : stmts) {
       if (run.Take(s)) continue;
       finish();
-      if (!run.Take(s)) result.push_back(isa<StoreNode>(s) ? s : Mutate(s));
+      if (!run.Take(s)) result.push_back(isa<StoreNode>(s) ? LoweredStmt{s} : Lower(s));
     }
     finish();
     return result;

@@ -11,8 +11,14 @@
 //                                                       C[0:16] = C[0:16] - added
 //                                                       C[16:32] = C[16:32] - added
 //
-// Sums that met the same vectors of B share what is taken off: in a tile of MR rows that is one instruction for MR, and
-// the subtractions are once per run of straight-line code, so deep tiles are cheaper. Every step is exact modulo 2^32.
+// Sums that met the same vectors of B share what is taken off: in a tile of MR rows that is one instruction for MR. The
+// subtractions are once per run of straight-line code, or after the outermost loop that does nothing but repeat it:
+//
+//   for k: C[0:16] = dot_add(C[0:16], a[k], B[k])     =>     added = 0
+//                                                            for k: added = dot_add(...); C[0:16] = dot_add(...)
+//                                                            C[0:16] = C[0:16] - added
+//
+// Every step is exact modulo 2^32.
 // It runs after padding was skipped: a term that is zero before would not be one after.
 #pragma once
 
