@@ -1,9 +1,12 @@
 #include <gtest/gtest.h>
 
+#include "ir/script/parse_or_die.h"
 #include "ir/structural.h"
 #include "schedule/cache_read.h"
 #include "schedule/cache_write.h"
 #include "schedule/compute_at.h"
+#include "schedule/testing/equivalence.h"
+#include "schedule/testing/expect.h"
 #include "schedule/testing/programs.h"
 
 namespace tilewright {
@@ -79,6 +82,46 @@ TEST(CacheAndComputeAt, BringTilesOfAMatmulCloseToTheComputation) {
         << mismatch.path << ": " << mismatch.reason;
     EXPECT_EQ(LoopsOf(moved->function, "C"), loops);
   }
+}
+
+// What (i_1 + r) // 2 reaches follows from both loops at once, not from one after the other.
+TEST(ComputeAt, MakesTilesOfUpsampledInputs) {
+  const Function f = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(X: T.Buffer((10,), "float32"), Y: T.Buffer((16,), "float32")):
+    P = T.alloc_buffer((10,))
+    for i in range(10):
+        with T.block("P"):
+            vi = T.axis.spatial(10, i)
+            P[vi] = X[vi] * T.float32(2)
+    for i_0, i_1, r in T.grid(4, 4, 2):
+        with T.block("Y"):
+            vi = T.axis.spatial(16, i_0 * 4 + i_1)
+            vr = T.axis.reduce(2, r)
+            with T.init():
+                Y[vi] = T.float32(0)
+            Y[vi] = Y[vi] + P[(vi + vr) // 2]
+)");
+  Outcome<ComputeAtResult> moved = ComputeAt(f, BlockNamed(f, "P"), LoopsOf(f, "Y")[0]);
+  ASSERT_TRUE(moved.ok()) << moved.refusal().reason;
+  testing::ExpectEquivalent(f, moved->function);
+  testing::ExpectProgram(moved->function, R"(
+@T.prim_func
+def main(X: T.Buffer((10,), "float32"), Y: T.Buffer((16,), "float32")):
+    P = T.alloc_buffer((10,))
+    for i_0 in range(4):
+        for ax0 in range(3):
+            with T.block("P"):
+                vi = T.axis.spatial(10, i_0 * 2 + ax0)
+                P[vi] = X[vi] * T.float32(2)
+        for i_1, r in T.grid(4, 2):
+            with T.block("Y"):
+                vi = T.axis.spatial(16, i_0 * 4 + i_1)
+                vr = T.axis.reduce(2, r)
+                with T.init():
+                    Y[vi] = T.float32(0)
+                Y[vi] = Y[vi] + P[(vi + vr) // 2]
+)");
 }
 
 }  // namespace

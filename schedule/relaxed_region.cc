@@ -20,7 +20,7 @@ Range CutToExtent(const Range& range, const Expr& extent) {
 }
 
 // Inner loops first, so that a bound which mentions an outer loop is relaxed after it.
-std::optional<Range> RelaxOver(Range range, const std::vector<const ForNode*>& loops, arith::Analyzer* analyzer) {
+std::optional<Range> RelaxInTurn(Range range, const std::vector<const ForNode*>& loops, arith::Analyzer* analyzer) {
   for (size_t i = loops.size(); i-- > 0;) {
     if (!UsesVar(range, loops[i]->var)) continue;
     std::optional<Range> relaxed = RelaxRange(range, {{loops[i]->var, {loops[i]->min, loops[i]->extent}}});
@@ -28,6 +28,22 @@ std::optional<Range> RelaxOver(Range range, const std::vector<const ForNode*>& l
     range = analyzer->Simplify(*relaxed);
   }
   return range;
+}
+
+// All loops at once, where no range depends on another loop: of (i + j) // 2, one loop after the other has ends that
+// vary with the next.
+std::optional<Range> RelaxTogether(const Range& range, const std::vector<const ForNode*>& loops,
+                                   arith::Analyzer* analyzer) {
+  Domains domains;
+  for (const ForNode* loop : loops) {
+    for (const ForNode* other : loops) {
+      if (UsesVar({other->min, other->extent}, loop->var)) return std::nullopt;
+    }
+    domains[loop->var] = {loop->min, loop->extent};
+  }
+  const std::optional<Range> relaxed = RelaxRange(range, domains);
+  if (!relaxed) return std::nullopt;
+  return analyzer->Simplify(*relaxed);
 }
 
 }  // namespace
@@ -41,7 +57,9 @@ BufferRegion RelaxedRegion(const BufferRegion& region, const BlockRealizeNode& r
   for (size_t d = 0; d < relaxed.region.size(); ++d) {
     Range& range = relaxed.region[d];
     const Expr& extent = region.buffer->shape[d];
-    std::optional<Range> bounded = RelaxOver(analyzer.Simplify(range), loops, &analyzer);
+    const Range simplified = analyzer.Simplify(range);
+    std::optional<Range> bounded = RelaxInTurn(simplified, loops, &analyzer);
+    if (!bounded) bounded = RelaxTogether(simplified, loops, &analyzer);
     range = bounded ? CutToExtent(*bounded, extent) : Range{Const(extent.dtype(), 0), extent};
   }
   return relaxed;
