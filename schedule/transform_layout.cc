@@ -35,6 +35,13 @@ std::optional<Refusal> WhyNotTransformable(const Function& function, uint32_t bl
   return std::nullopt;
 }
 
+// The map for indices of the types of the shape: maps are written for 32 bits.
+IndexMap WithTypesOf(const IndexMap& map, const std::vector<Expr>& shape) {
+  std::vector<Var> inputs;
+  for (size_t d = 0; d < shape.size(); ++d) inputs.emplace_back(map->inputs[d].name(), shape[d].dtype());
+  return IndexMap(inputs, map.Apply({inputs.begin(), inputs.end()}));
+}
+
 // The shape with each extent rounded up to a multiple of the constants that its index is divided by: tiles are whole,
 // also where the shape is smaller than one tile.
 std::vector<Expr> RoundToTiles(const IndexMap& map, const std::vector<Expr>& shape) {
@@ -94,14 +101,15 @@ std::optional<Refusal> WhyNotPadValue(uint32_t block, const Buffer& buffer, cons
 }  // namespace
 
 Outcome<TransformLayoutResult> TransformLayout(const Function& function, uint32_t block_id,
-                                               const BufferSelector& selector, const IndexMap& map,
+                                               const BufferSelector& selector, const IndexMap& untyped,
                                                const IndexMap& pad_value) {
   Outcome<Path> path = PathToBlock(kName, function, block_id);
   if (!path.ok()) return path.refusal();
   Outcome<SelectedRegion> selected = SelectRegion(kName, *cast<BlockRealizeNode>(path->back())->block, selector);
   if (!selected.ok()) return selected.refusal();
   const Buffer& buffer = selected->region.buffer;
-  if (auto refusal = WhyNotTransformable(function, block_id, buffer, map)) return *refusal;
+  if (auto refusal = WhyNotTransformable(function, block_id, buffer, untyped)) return *refusal;
+  const IndexMap map = WithTypesOf(untyped, buffer->shape);
 
   arith::Analyzer analyzer;
   std::optional<arith::PaddedInverse> inverse = InverseWithFullTiles(map, buffer->shape, &analyzer);

@@ -177,6 +177,28 @@ def main(A: T.Buffer((60, 64), "float32"), C: T.Buffer((60, 64), "float32")):
 )");
 }
 
+TEST(TransformLayout, KeepsTheTypeOfTheShape) {
+  const Function f = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((T.int64(12), T.int64(8)), "float32"), B: T.Buffer((T.int64(12), T.int64(8)), "float32")):
+    for i, j in T.grid(T.int64(12), T.int64(8)):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj]
+)");
+  Outcome<TransformLayoutResult> result =
+      TransformLayout(f, BlockNamed(f, "B"), BufferSelector::Write(0), SplitFirst(4));
+  ASSERT_TRUE(result.ok()) << ReasonOf(result, f);
+  ExpectProgram(result->function, R"(
+@T.prim_func
+def main(A: T.Buffer((T.int64(12), T.int64(8)), "float32"), B: T.Buffer((T.int64(3), T.int64(8), T.int64(4)), "float32")):
+    for i, j in T.grid(T.int64(12), T.int64(8)):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi // T.int64(4), vj, vi % T.int64(4)] = A[vi, vj]
+)");
+}
+
 TEST(TransformLayout, Refuses) {
   const Function f = ParseFunctionOrDie(kProgram);
   const uint32_t c = BlockNamed(f, "C");
