@@ -188,13 +188,14 @@ TEST(TransformBlockLayout, KeepsTheTypeOfIterators) {
   testing::ExpectContains(result->function, "B[v0 * T.int64(4) + v1] = A[v0 * T.int64(4) + v1]");
 }
 
-TEST(TransformBlockLayout, ReduceIteratorsOfOneIterationStaySo) {
+TEST(TransformBlockLayout, IteratorsOfOneIterationAreSpatial) {
   const Function f = testing::Matmul(8, 8, 1);
   const Var i("i"), j("j"), k("k");
   Outcome<TransformBlockLayoutResult> result =
       TransformBlockLayout(f, BlockNamed(f, "C"), IndexMap({i, j, k}, {j, i, k}));
   ASSERT_TRUE(result.ok()) << ReasonOf(result, f);
-  ExpectContains(result->function, R"(v0, v1, v2 = T.axis.remap("SSR", [ax0, ax1, ax2]))");
+  ExpectContains(result->function, R"(v0, v1, v2 = T.axis.remap("SSS", [ax0, ax1, ax2]))");
+  ExpectEquivalent(f, result->function);
 }
 
 TEST(TransformBlockLayout, Refuses) {

@@ -14,21 +14,16 @@ namespace {
 
 constexpr const char* kName = "transform_block_layout";
 
-// The kind that all iterators in `result` have, those of extent 1 left out where there are others; nothing when they
-// differ.
+// The kind that all iterators in `result` have, those of extent 1 left out; nothing when they differ.
 std::optional<IterKind> KindOf(const Expr& result, const BlockNode& block, const IndexMap& map) {
-  std::optional<IterKind> kind, kind_of_unit;
+  std::optional<IterKind> kind;
   for (size_t i = 0; i < block.iter_vars.size(); ++i) {
     const IterVar& iter = block.iter_vars[i];
-    if (!UsesVar(result, map->inputs[i])) continue;
-    if (IsInt(iter.domain.extent, 1)) {
-      kind_of_unit = iter.kind;
-      continue;
-    }
+    if (IsInt(iter.domain.extent, 1) || !UsesVar(result, map->inputs[i])) continue;
     if (kind && *kind != iter.kind) return std::nullopt;
     kind = iter.kind;
   }
-  return kind.value_or(kind_of_unit.value_or(IterKind::kSpatial));
+  return kind.value_or(IterKind::kSpatial);
 }
 
 }  // namespace
@@ -79,9 +74,8 @@ Outcome<TransformBlockLayoutResult> TransformBlockLayout(const Function& functio
     const Expr& extent = (*shape)[k];
     const Var loop("ax" + std::to_string(k), extent.dtype()), iter("v" + std::to_string(k), extent.dtype());
     loops.push_back({.id = next_id++, .var = loop, .extent = extent});
-    fields.iter_vars.push_back({iter,
-                                {Const(extent.dtype(), 0), extent},
-                                IsInt(extent, 1) && !isa<VarNode>(map->outputs[k]) ? IterKind::kSpatial : *kind});
+    fields.iter_vars.push_back(
+        {iter, {Const(extent.dtype(), 0), extent}, IsInt(extent, 1) ? IterKind::kSpatial : *kind});
     bindings.push_back(loop);
     iters.push_back(iter);
   }
