@@ -8,6 +8,8 @@ To add a primitive: a function below with the decorator `@Call(results)`, where 
 "", "loop", "loops", "block", "blocks" or "ints".
 """
 
+import re
+
 CALLS = {}
 FAMILIES_OF = {}  # primitive -> families of programs (programs.py) that it is tried on; absent: all
 
@@ -305,12 +307,16 @@ def merge(d):
     extents = [d.Int(loop.extent) for loop in loops]
     def SameNest(other, others):
         return len(others) >= 1 and not other.same_as(realize) and [d.Int(loop.extent) for loop in others][:1] == extents[:1]
-    second, _, others = d.Where(SameNest) if d.rng.random() < 0.95 else d.BlockWithLoops()
-    k = d.rng.randrange(min(len(loops), len(others)))
     order = [realize.block.name_hint for realize, _, _ in d.Realizes()]
+    place = order.index(realize.block.name_hint)
+    def Beside(other, others):
+        return SameNest(other, others) and abs(order.index(other.block.name_hint) - place) == 1
+    chance = d.rng.random()
+    second, _, others = d.Where(Beside) if chance < 0.9 else d.Where(SameNest) if chance < 0.98 else d.BlockWithLoops()
+    k = d.rng.randrange(min(len(loops), len(others)))
     pair = sorted([block, second], key=lambda text: order.index(d.names_of.get(text, text.strip('"'))))
     names = [f"{d.LoopNames(text)}[{k}]" for text in pair]
-    if d.rng.random() < 0.05:
+    if d.rng.random() < 0.01:
         names.reverse()
     return f"sch.merge({', '.join(names)})"
 
@@ -410,7 +416,8 @@ def _UsedMap(d, realize, region):
 
 
 def _ReindexCache(d, primitive, write):
-    block, realize, _ = d.AnyBlock()
+    seldom = _Updates if write else _Pads
+    block, realize, _ = d.Where(lambda realize, loops: not seldom(realize) or d.rng.random() < 0.2)
     _, k, buffer = d.Buffer(realize, write=write)
     regions = realize.block.writes if write else realize.block.reads
     index_map = _UsedMap(d, realize, regions[k]) if d.rng.random() < 0.9 else _IteratorMap(d, realize)
@@ -430,7 +437,8 @@ def reindex_cache_write(d):
 @Call("blocks", families=["OpaqueUpdate", "OpaqueUpdate", "OpaqueUpdate", "InPlace"])
 def cache_inplace(d):
     def InPlace(realize, loops):
-        reads = [r.source for r in realize.block.reads]
+        if realize.block.iter_vars and d.rng.random() < 0.99:
+            return False
         return any(r.source.same_as(w.source) for r in realize.block.reads for w in realize.block.writes)
     block, realize, _ = d.Where(InPlace) if d.rng.random() < 0.95 else d.AnyBlock()
     written = [w.source for w in realize.block.writes]
@@ -444,8 +452,21 @@ def cache_index(d):
     return f'sch.cache_index({d.AnyBlock()[0]}, "{d.Scope()}"{d.rng.choice(["", "", ", 1", ", cse_thresh=0", ", 2", ", 100"])})'
 
 
+def _Pads(realize):
+    """Whether a block reads elements only where a condition holds."""
+    value = getattr(realize.block.body, "value", None)
+    return type(value).__name__ == "Call" and getattr(value.op, "name", "").endswith("if_then_else")
+
+
+def _Updates(realize):
+    """Whether a block reads a buffer that it also writes, reductions left out."""
+    written = [w.source for w in realize.block.writes]
+    return any(r.source.same_as(w) for r in realize.block.reads for w in written)
+
+
 def _MoveAt(d, primitive, write):
-    block, realize, loops = d.BlockWithLoops()
+    seldom = _Updates if write else _Pads
+    block, realize, loops = d.Where(lambda realize, loops: loops and (not seldom(realize) or d.rng.random() < 0.1))
     _, k, buffer = d.Buffer(realize, write=write)
     return f'sch.{primitive}({d.LoopNames(block)}[{d.rng.randrange(len(loops))}], {d.AsBlock(block)}, {k}, "{d.Scope()}")'
 
@@ -489,7 +510,8 @@ def annotate_buffer_access(d):
     for name in names:
         exact = [name, name, f"({name}, {name} + 1)"]
         wider = [f"({name} - 1, {name} + 2)", f"({name}, {name} + 3)", f"({name} // 4 * 4, {name} // 4 * 4 + 4)"]
-        one = d.rng.choice([f"({name} * 2, {name} * 2 + 2)", "(0, 4)"] if d.rng.random() < 0.02 else exact + (wider if which == "read" or d.rng.random() < 0.02 else []))
+        wrong = [f"({name} * 2, {name} * 2 + 2)", "(0, 4)"]
+        one = d.rng.choice(wrong if d.rng.random() < 0.005 else exact + (wider if which == "read" or d.rng.random() < 0.005 else []))
         results.append(one)
     keyword = "gen_new_ranges=" if d.rng.random() < 0.5 else ""
     return f'sch.annotate_buffer_access({d.AsBlock(block)}, {k}, "{which}", {keyword}lambda {", ".join(names)}: ({", ".join(results)},))'
@@ -515,7 +537,7 @@ def set_scope(d):
 
 @Call("block")
 def reindex(d):
-    block, realize, _ = d.AnyBlock()
+    block, realize, _ = d.Where(lambda realize, loops: not _Pads(realize) or d.rng.random() < 0.2)
     which, k, buffer = d.Buffer(realize)
     form = d.rng.choice([f'("{which}", {k})', f'("{which}", {k})', f'"{buffer.name}"'])
     return f"sch.reindex({block}, {form})"
@@ -523,8 +545,14 @@ def reindex(d):
 
 def _Move(d, primitive, consumers):
     block, realize, _ = d.AnyBlock()
-    target, _, loops = d.Related(realize, consumers)
-    loop = f"{d.LoopNames(target)}[{d.rng.randrange(len(loops))}]"
+    target, other, loops = d.Related(realize, consumers)
+    count = len(loops)
+    if not consumers and d.rng.random() < 0.9:
+        # Values are final outside of the loops of a reduction.
+        count = next((k for k, loop in enumerate(loops) if _Reduces(other, loop)), count)
+        if count == 0:
+            raise CannotDraft()
+    loop = f"{d.LoopNames(target)}[{d.rng.randrange(count)}]"
     index = d.rng.choice(["", "", "", ", index=-1", ", index=-2", ", index=0", ", index=1"])
     return f"sch.{primitive}({block}, {loop}{d.Bool('preserve_unit_loops')}{index})"
 
@@ -595,13 +623,20 @@ def IndexMap(d, extents):
     return f"lambda {', '.join(names)}: ({', '.join(results)},)"
 
 
+def _Factors(index_map, shape):
+    """(extent, factor) for each index that a map divides by a factor."""
+    return [(extent, int(factor)) for k, extent in enumerate(shape)
+            for factor in re.findall(rf"\bi{k} // (\d+)", index_map)]
+
+
 @Call("")
 def transform_layout(d):
     block, realize, _ = d.AnyBlock()
     which, k, buffer = d.Buffer(realize)
     index_map = IndexMap(d, [d.Int(extent) for extent in buffer.shape])
     pad = ""
-    if d.rng.random() < 0.3:
+    exact = all(d.Int(extent) % factor == 0 for extent, factor in _Factors(index_map, buffer.shape))
+    if d.rng.random() < (0.3 if exact else 0.95):
         one = {"float32": "0.0", "int32": "0"}.get(str(buffer.dtype))
         pad = f", pad_value={one}" if one else ""
     form = d.rng.choice([f'("{which}", {k})', f'("{which}", {k})', f'"{buffer.name}"'])
@@ -632,21 +667,24 @@ def decompose_reduction(d):
 @Call("block")
 def rfactor(d):
     block, realize, loops = d.Reduction()
-    reduce_loops = [k for k, loop in enumerate(loops)
-                    if any(int(it.iter_type) == 2 and _Uses(value, loop.loop_var)
-                           for it, value in zip(realize.block.iter_vars, realize.iter_values))]
+    reduce_loops = [k for k, loop in enumerate(loops) if _Reduces(realize, loop)]
     k = d.rng.choice(reduce_loops) if reduce_loops and d.rng.random() < 0.95 else d.rng.randrange(len(loops))
     name = d.LoopNames(block)
     loop = f"{name}[{k}]"
     if d.rng.random() < 0.5:
         o, i = d.Fresh("o"), d.Fresh("i")
-        d.apply(f"{o}, {i} = sch.split({loop}, factors=[None, {d.rng.choice([1, 2, 4, 8, 5])}])")
+        d.apply(f"{o}, {i} = sch.split({loop}, factors=[None, {d.rng.choice([1, 2, 4, 8, 2, 4, 8, 5])}])")
         loop = d.rng.choice([o, i])
     if d.rng.random() < 0.1:
         d.apply(f"sch.annotate({loop}, 'k', 1)")
     rank = len(realize.block.writes[0].source.shape)
     axis = d.rng.randrange(-rank - 1, rank + 1) if d.rng.random() < 0.97 else rank + 2
     return f"sch.rfactor({loop}, {d.rng.choice(['', 'factor_axis='])}{axis})"
+
+
+def _Reduces(realize, loop):
+    return any(int(it.iter_type) == 2 and _Uses(value, loop.loop_var)
+               for it, value in zip(realize.block.iter_vars, realize.iter_values))
 
 
 def _Uses(expr, var):
@@ -664,8 +702,15 @@ def decompose_padding(d):
 
 @Call("", families=["Epilogue"])
 def fuse_reduction_epilogue(d):
-    block, realize, _ = d.Where(lambda realize, loops: realize.block.init is not None)
-    epilogue = d.Related(realize, True)[0] if d.rng.random() < 0.97 else d.AnyBlock()[0]
+    def FromZero(realize, loops):
+        init = realize.block.init
+        if init is None:
+            return False
+        return float(getattr(getattr(init, "value", None), "value", 1)) == 0 or d.rng.random() < 0.01
+    block, realize, _ = d.Where(FromZero)
+    epilogue, other, _ = d.Related(realize, True) if d.rng.random() < 0.97 else d.AnyBlock()
+    if type(getattr(other.block.body, "value", None)).__name__ != "Add" and d.rng.random() < 0.99:
+        raise CannotDraft()
     return f"sch.fuse_reduction_epilogue({block}, {epilogue})"
 
 

@@ -17,6 +17,7 @@ call is counted under its primitive with one of the outcomes
   explained   one of these, of a kind that explained.py recognizes and docs/peer_differences.md describes
   refused     both refuse
   only TVM    TVM refuses, we accept
+  accepted on purpose  one of these, of a kind that is described
 
 A schedule ends where outcomes differ; what TVM refuses is left out of what follows.
 """
@@ -40,7 +41,7 @@ import explained
 import intrins
 import programs
 
-KINDS = ["same", "explained", "different", "only ours", "refused", "only TVM"]
+KINDS = ["same", "explained", "different", "only ours", "refused", "only TVM", "accepted on purpose"]
 ACCEPTED = KINDS[:4]  # by TVM
 
 
@@ -303,8 +304,8 @@ class Run:
 
     def Count(self, step, outcome, detail, before):
         reason = explained.Reason(step.primitive, outcome, detail)
-        if outcome in ("different", "only ours") and reason:
-            outcome = "explained"
+        if reason:
+            outcome = "accepted on purpose" if outcome == "only TVM" else "explained"
         self.counts[step.primitive][outcome] += 1
         if outcome not in ("same", "refused"):
             self.reasons[step.primitive, outcome][reason or Shortened(outcome, detail)] += 1
@@ -384,7 +385,7 @@ def Reasons(reasons, wanted):
         if primitive not in wanted:
             continue
         for reason, count in counted.most_common(8):
-            print(f"{primitive:24}{outcome:>11}{count:5}  {reason}")
+            print(f"{primitive:24}{outcome:>20}{count:5}  {reason}")
     print()
 
 

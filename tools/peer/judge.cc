@@ -16,6 +16,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "intrin/registry.h"
@@ -38,6 +39,70 @@ Expr TurnedAround(const Expr& e) {
   const auto* compare = dyn_cast<BinaryNode>(e);
   if (compare == nullptr || (compare->op != BinaryOp::kGT && compare->op != BinaryOp::kGE)) return e;
   return compare->op == BinaryOp::kGT ? compare->b < compare->a : compare->b <= compare->a;
+}
+
+// The number of values of each iterator that counts from 0.
+class IteratorExtents : public Visitor {
+ public:
+  std::unordered_map<const VarNode*, int64_t> extents;
+
+ protected:
+  void VisitBlock(const BlockNode* op) override {
+    for (const IterVar& iter : op->iter_vars) {
+      const std::optional<int64_t> extent = AsInt(iter.domain.extent);
+      if (extent && IsInt(iter.domain.min, 0)) extents[iter.var.get()] = *extent;
+    }
+    Visitor::VisitBlock(op);
+  }
+};
+
+// v == 3 and 2 <= w, where v has 4 values and w has 5, says that v * 5 + w is one of the last: 17 <= v * 5 + w.
+class LastTiles {
+ public:
+  explicit LastTiles(const Stmt& body) { iterators_.Visit(body); }
+
+  Expr operator()(const Expr& e) const {
+    const auto* both = dyn_cast<BinaryNode>(e);
+    if (both == nullptr || both->op != BinaryOp::kAnd) return e;
+    const auto *last = dyn_cast<BinaryNode>(both->a), *inside = dyn_cast<BinaryNode>(both->b);
+    if (last == nullptr || inside == nullptr || last->op != BinaryOp::kEQ) return e;
+    const bool one = inside->op == BinaryOp::kEQ;
+    if (!one && inside->op != BinaryOp::kLE) return e;
+    const Expr &v = last->a, &w = one ? inside->a : inside->b;
+    const std::optional<int64_t> k = AsInt(last->b), least = AsInt(one ? inside->b : inside->a);
+    const std::optional<int64_t> tiles = Extent(v), size = Extent(w);
+    if (!k || !least || !tiles || !size || *k != *tiles - 1 || (one && *least != *size - 1)) return e;
+    return Const(v.dtype(), *k * *size + *least) <= v * Const(v.dtype(), *size) + w;
+  }
+
+ private:
+  std::optional<int64_t> Extent(const Expr& e) const {
+    const auto found = iterators_.extents.find(dyn_cast<VarNode>(e));
+    if (found == iterators_.extents.end()) return std::nullopt;
+    return found->second;
+  }
+
+  IteratorExtents iterators_;
+};
+
+// (x // 2 + 2) // 4 is (x + 4) // 8, and (x // 2 + 2) % 4 is (x + 4) % 8 // 2.
+Expr OneDivision(const Expr& e) {
+  const auto* outer = dyn_cast<BinaryNode>(e);
+  if (outer == nullptr || (outer->op != BinaryOp::kFloorDiv && outer->op != BinaryOp::kFloorMod)) return e;
+  const std::optional<int64_t> by = AsInt(outer->b);
+  const auto* sum = dyn_cast<BinaryNode>(outer->a);
+  int64_t added = 0;
+  Expr quotient = outer->a;
+  if (sum != nullptr && (sum->op == BinaryOp::kAdd || sum->op == BinaryOp::kSub) && AsInt(sum->b)) {
+    added = sum->op == BinaryOp::kAdd ? *AsInt(sum->b) : -*AsInt(sum->b);
+    quotient = sum->a;
+  }
+  const auto* inner = dyn_cast<BinaryNode>(quotient);
+  if (!by || *by <= 0 || inner == nullptr || inner->op != BinaryOp::kFloorDiv) return e;
+  const std::optional<int64_t> first = AsInt(inner->b);
+  if (!first || *first <= 0) return e;
+  const Expr moved = inner->a + Const(e.dtype(), added * *first), whole = Const(e.dtype(), *first * *by);
+  return outer->op == BinaryOp::kFloorDiv ? FloorDiv(moved, whole) : FloorDiv(FloorMod(moved, whole), inner->b);
 }
 
 // Iterators and loops of one value stand for it.
@@ -67,9 +132,10 @@ class UnitIterators : public Mutator {
 Module Simplified(Module module) {
   for (const Function& function : std::vector<Function>(module.functions())) {
     arith::Analyzer analyzer;
-    module.Set(function.WithBody(
-        RewriteExprs(SimplifyIndices(UnitIterators().Mutate(function->body), &analyzer), TurnedAround),
-        function->next_id));
+    Stmt body = SimplifyIndices(UnitIterators().Mutate(function->body), &analyzer);
+    const LastTiles last_tiles(body);
+    body = RewriteExprs(body, [&](const Expr& e) { return OneDivision(last_tiles(e)); });
+    module.Set(function.WithBody(RewriteExprs(SimplifyIndices(body, &analyzer), TurnedAround), function->next_id));
   }
   return module;
 }
