@@ -15,6 +15,7 @@
 #include "schedule/loop_ranges.h"
 #include "schedule/loop_tree.h"
 #include "schedule/relaxed_region.h"
+#include "schedule/thread_memory.h"
 #include "verify/block_scope.h"
 
 namespace tilewright {
@@ -136,6 +137,7 @@ class Inserter {
   }
 
   std::optional<Refusal> CheckWriting() {
+    if (auto refusal = WhyNotOfEachThread(name_, function_, buffer_, memory_)) return refusal;
     for (const User& user : outside_) {
       if (user.write != nullptr) return Refuse("{block0} writes {text0} outside of {loop1}", {user.id(), loop_id_});
     }

@@ -8,6 +8,7 @@
 #include "schedule/instances.h"
 #include "schedule/loop_ranges.h"
 #include "schedule/relaxed_region.h"
+#include "schedule/thread_memory.h"
 
 namespace tilewright {
 namespace {
@@ -78,6 +79,8 @@ Outcome<CacheWriteResult> CacheWrite(const Function& function, uint32_t block_id
       return Refusal{kName, reason, {user}, {}, {buffer->name}};
     }
   }
+
+  if (auto refusal = WhyNotOfEachThread(kName, function, buffer, memory)) return *refusal;
 
   arith::Analyzer analyzer;
   const std::vector<Range> box = RelaxedRegion(written, *child->realize, child->loops).region;

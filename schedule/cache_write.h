@@ -16,8 +16,9 @@
 // Conditions: the block is not the root; it writes a region with that number, is the only writer of the buffer in its
 // scope and does not read the buffer (a block with an init may read what it accumulates); it writes every element of
 // the box it writes into, since the copy would overwrite the others; `consumers` are in the same scope and read the
-// buffer; no block concerned takes the buffer's address; the scope holds loops and blocks only. All loops and blocks
-// keep their ids; the copy's loops and block get new ones.
+// buffer; no block concerned takes the buffer's address; threads do not reduce into memory of each of them
+// (schedule/thread_memory.h); the scope holds loops and blocks only. All loops and blocks keep their ids; the copy's
+// loops and block get new ones.
 #pragma once
 
 #include <cstdint>

@@ -296,6 +296,15 @@ std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const 
       }
       if (!UsesVar(block.realize->bindings[i], loop.var)) continue;
       depends = true;
+      const auto of_thread = std::ranges::find_if(
+          node.writes, [](const BufferRegion& write) { return write.buffer->scope.owner() == OwnerLevel::kThread; });
+      if (reductions_too && iter == IterKind::kReduce && of_thread != node.writes.end()) {
+        return Refusal{primitive,
+                       "{block1} reduces over {loop0} into {text0}, and each thread has {text1} memory of its own",
+                       {loop.id, node.id},
+                       {},
+                       {of_thread->buffer->name, of_thread->buffer->scope.text()}};
+      }
       if (iter == IterKind::kSpatial || (reductions_too && iter == IterKind::kReduce)) continue;
       return Refusal{primitive,
                      "the iterator {text0} of {block1}, which depends on {loop0}, is {text1}, not spatial",

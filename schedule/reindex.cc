@@ -15,6 +15,7 @@
 #include "schedule/instances.h"
 #include "schedule/loop_tree.h"
 #include "schedule/simplify_block.h"
+#include "schedule/thread_memory.h"
 #include "verify/block_scope.h"
 
 namespace tilewright {
@@ -441,6 +442,9 @@ Outcome<ReindexResult> ReindexCache(const char* primitive, const Function& funct
     return Refusal{primitive, "\"{text0}\" is no storage scope", {block_id}, {}, {std::string(scope)}};
   }
   const CopyForm form = {.primitive = primitive, .memory = Scope::Parse(scope), .index_map = index_map};
+  if (access == Access::kWrite) {
+    if (auto refusal = WhyNotOfEachThread(primitive, function, selected->region.buffer, *form.memory)) return *refusal;
+  }
   return Reindexer(function, block_id, selected->region.buffer, access, form).Apply();
 }
 

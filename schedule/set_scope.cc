@@ -4,6 +4,7 @@
 #include "schedule/buffer_selector.h"
 #include "schedule/buffer_uses.h"
 #include "schedule/common_refusals.h"
+#include "schedule/thread_memory.h"
 
 namespace tilewright {
 namespace {
@@ -32,6 +33,7 @@ Outcome<SetScopeResult> SetScope(const Function& function, uint32_t block_id, in
   if (uses.matched_by != nullptr) {
     return Refusal{kName, "{block0} matches a part of {text0} in its scope", {uses.matched_by->id}, {}, {buffer->name}};
   }
+  if (auto refusal = WhyNotOfEachThread(kName, function, buffer, scope)) return *refusal;
   BufferNode::Fields fields = buffer->fields();
   fields.name = buffer->name + "_" + scope.text();
   fields.scope = scope;
