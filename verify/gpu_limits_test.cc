@@ -138,6 +138,68 @@ TEST(MemoryLimits, SharedMemoryOfABlock) {
   EXPECT_THAT(Findings(Tile("455"), "cuda-sm90a").size(), 1u);
 }
 
+// Rows of 128 floats that begin 136 apart.
+TEST(MemoryLimits, PaddedStridesCount) {
+  const auto padded = [](const std::string& rows, const std::string& align) {
+    std::string text = Tile(rows);
+    return text.insert(text.find("                    S[v, vi, vj] ="),
+                       "                    T.reads(A[v, vi, vj])\n"
+                       "                    T.writes(S[v, vi, vj])\n"
+                       "                    T.block_attr({\"buffer_dim_align\": [" +
+                           align + "]})\n");
+  };
+  EXPECT_THAT(Findings(padded("306", "[0, 1, 32, 8]")), IsEmpty());
+  EXPECT_THAT(Findings(padded("307", "[0, 1, 32, 8]")),
+              ElementsAre("memory limits: the kernel needs 167008 bytes of shared memory in a block, cuda-sm80 has "
+                          "166912"));
+  EXPECT_THAT(Findings(padded("326", "[0, 1, 32, 0]")), IsEmpty());
+}
+
+TEST(MemoryLimits, VersionsOfPipelinesCount) {
+  const auto program = [](const std::string& rows, const std::string& loop, const std::string& block) {
+    std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((8, ROWS, 128), "float32"), C: T.Buffer((8, ROWS, 128), "float32")):
+    S = T.alloc_buffer((ROWS, 128), "float32", scope="shared")
+    for bx in T.thread_binding(1, thread="blockIdx.x"):
+        for tx in T.thread_binding(128, thread="threadIdx.x"):
+            for k in T.serial(8LOOP):
+                for i in range(ROWS):
+                    with T.block("S"):
+                        v, vi, vj = T.axis.remap("SSS", [k, i, tx])
+                        T.reads(A[v, vi, vj])
+                        T.writes(S[vi, vj])
+                        BLOCK
+                        S[vi, vj] = A[v, vi, vj]
+                for i in range(ROWS):
+                    with T.block("C"):
+                        v, vi, vj = T.axis.remap("SSS", [k, i, tx])
+                        C[v, vi, vj] = S[vi, vj]
+)";
+    for (size_t at; (at = text.find("ROWS")) != std::string::npos;) text.replace(at, 4, rows);
+    text.replace(text.find("LOOP"), 4, loop);
+    return text.replace(text.find("BLOCK"), 5, block);
+  };
+  const auto memory = [&](const std::string& rows, const std::string& loop, const std::string& block) {
+    std::vector<std::string> findings = Findings(program(rows, loop, block));
+    std::erase_if(findings, [](const std::string& finding) { return !finding.starts_with("memory limits"); });
+    return findings;
+  };
+  const auto stages = [](const std::string& last) {
+    return ", annotations={\"software_pipeline_stage\": [0, " + last + "], \"software_pipeline_order\": [0, 1]}";
+  };
+  const std::string none = "T.block_attr({})", twice = "T.block_attr({\"double_buffer_scope\": 0})";
+  EXPECT_THAT(memory("326", "", none), IsEmpty());
+  EXPECT_THAT(memory("163", stages("1"), none), IsEmpty());
+  EXPECT_THAT(memory("164", stages("1"), none),
+              ElementsAre("memory limits: the kernel needs 167936 bytes of shared memory in a block, cuda-sm80 has "
+                          "166912"));
+  EXPECT_THAT(memory("108", stages("2"), none), IsEmpty());
+  EXPECT_THAT(memory("109", stages("2"), none).size(), 1u);
+  EXPECT_THAT(memory("163", "", twice), IsEmpty());
+  EXPECT_THAT(memory("164", "", twice).size(), 1u);
+}
+
 TEST(MemoryLimits, RegistersOfAThread) {
   const auto program = [](const std::string& elements, const std::string& scope) {
     std::string text = R"(

@@ -1,6 +1,7 @@
 #include "verify/memory_limits.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -8,26 +9,30 @@
 #include "ir/arith/region.h"
 #include "ir/gpu_limits.h"
 #include "verify/kernels.h"
+#include "verify/stored_elements.h"
 #include "verify/touches.h"
 
 namespace tilewright {
 namespace {
 
-int64_t Product(const arith::Region& region, arith::Analyzer* analyzer, const std::vector<Expr>& shape) {
-  int64_t elements = 1;
+// The extents of the part; empty when one is not known.
+std::optional<std::vector<int64_t>> Extents(const arith::Region& region, arith::Analyzer* analyzer,
+                                            const std::vector<Expr>& shape) {
+  std::vector<int64_t> extents;
   for (size_t d = 0; d < region.size(); ++d) {
     int64_t extent = analyzer->ConstBounds(region[d].extent).max;
     if (const auto whole = AsInt(shape[d])) extent = std::min(extent, *whole);
-    if (extent == arith::kPosInf) return arith::kPosInf;
-    elements *= std::max<int64_t>(extent, 0);
+    if (extent == arith::kPosInf) return std::nullopt;
+    extents.push_back(std::max<int64_t>(extent, 0));
   }
-  return elements;
+  return extents;
 }
 
 // Memory that a kernel's buffers take in one block or thread.
 class KernelMemory {
  public:
-  KernelMemory(const Kernel& kernel, const std::vector<Touch>& touches) {
+  KernelMemory(const Kernel& kernel, const std::vector<Touch>& touches, const StoredElements& stored)
+      : stored_(stored) {
     for (const Touch& touch : touches) {
       const bool inside = std::find(touch.loops.begin(), touch.loops.end(), kernel.root) != touch.loops.end();
       if (inside) by_buffer_[touch.region.buffer.get()].push_back(&touch);
@@ -74,12 +79,14 @@ class KernelMemory {
         if (!fixed) relaxed.push_back({loop->var, {loop->min, loop->extent}});
       }
       auto region = arith::MayTouch(touch->region.region, relaxed, touch->predicate, &analyzer);
-      if (!region) return Product(BufferRegion::Full(touch->region.buffer).region, &analyzer, buffer.shape);
+      if (!region) region = BufferRegion::Full(touch->region.buffer).region;
       hull = hull ? arith::UnionRegions(*hull, *region, &analyzer) : region;
     }
-    return Product(*hull, &analyzer, buffer.shape);
+    const auto extents = Extents(*hull, &analyzer, buffer.shape);
+    return extents ? stored_.Of(buffer, *extents, common.empty() ? nullptr : common.back()) : arith::kPosInf;
   }
 
+  const StoredElements& stored_;
   std::vector<const BufferNode*> order_;
   std::unordered_map<const BufferNode*, std::vector<const Touch*>> by_buffer_;
 };
@@ -89,8 +96,8 @@ class Checker {
   explicit Checker(const Target& target) : target_(target), limits_(LimitsOf(target)) {}
   Diagnostics diagnostics;
 
-  void Check(const Kernel& kernel, const std::vector<Touch>& touches) {
-    const KernelMemory memory(kernel, touches);
+  void Check(const Kernel& kernel, const std::vector<Touch>& touches, const StoredElements& stored) {
+    const KernelMemory memory(kernel, touches, stored);
     Compare(kernel, "of shared memory in a block",
             memory.Bytes([](const BufferNode& b) { return b.scope.owner() == OwnerLevel::kBlock; }),
             target_.max_shared_bytes_per_block);
@@ -127,7 +134,8 @@ Diagnostics CheckMemoryLimits(const Function& function, const Target* target) {
   const std::vector<Kernel> kernels = FindKernels(function);
   if (kernels.empty()) return {};
   const Touches touches = CollectTouches(function);
-  for (const Kernel& kernel : kernels) checker.Check(kernel, touches.touches);
+  const StoredElements stored(function);
+  for (const Kernel& kernel : kernels) checker.Check(kernel, touches.touches, stored);
   return std::move(checker.diagnostics);
 }
 

@@ -4,7 +4,8 @@
 //                                                                        every GPU of today has less
 //
 // Counted for each kernel (verify/kernels.h): what lowering allocates, which is the part of a buffer that the loops
-// around all of its uses leave (threads that share the memory run all at once). Shared buffers of a kernel add up to at
+// around all of its uses leave (threads that share the memory run all at once), with padded strides and the versions of
+// pipelined and double-buffered buffers (verify/stored_elements.h). Shared buffers of a kernel add up to at
 // most what a block may have; buffers of a thread ("local") to its local memory; those that are kept in registers
 // ("register", and the thread's part of the fragments of a warp) to the registers of a thread, with as many threads as
 // the kernel starts.
