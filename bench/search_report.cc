@@ -13,6 +13,8 @@ namespace {
 
 constexpr const char* kColors[] = {"#c2571a", "#888888", "#3d3d3d", "#2f7fb5", "#3a9a4b", "#8a4fb0"};
 constexpr double kWidth = 640, kHeight = 320, kLeft = 60, kTop = 20, kLegend = 190;
+// At which the searches are compared.
+constexpr double kMoments[] = {0.25, 0.5, 1, 2, 5, 10, 20, 60};
 constexpr double kTaskHeight = 20, kTaskLeft = 230;
 
 std::vector<std::string> TasksOf(const std::vector<SearchGroup>& groups) {
@@ -115,6 +117,45 @@ std::string Comparison(const std::vector<SearchGroup>& groups) {
   return text;
 }
 
+// The best that a run had measured by then, or kNothingYet.
+constexpr double kNothingYet = 1e30;
+double MeasuredBy(const SearchRun& run, double seconds) {
+  return run.progress.empty() || run.progress.front().first > seconds ? kNothingYet : BestUntil(run, seconds);
+}
+
+// What each search had measured at moments before its end.
+std::string EqualTimeTable(const std::vector<SearchGroup>& groups) {
+  std::string text = "| after s |", rule = "|---|";
+  for (const Variant& variant : Variants().subspan(1)) {
+    absl::StrAppend(&text, " ", variant.name, " |");
+    rule += "---|";
+  }
+  absl::StrAppend(&text, "\n", rule, "\n");
+  for (const double seconds : kMoments) {
+    if (std::ranges::none_of(groups, [&](const SearchGroup& group) { return group.seconds >= seconds; })) continue;
+    absl::StrAppendFormat(&text, "| %g |", seconds);
+    for (const Variant& variant : Variants().subspan(1)) {
+      int ahead = 0, level = 0, behind = 0;
+      for (const std::string& task : TasksOf(groups)) {
+        std::vector<double> full_times, times;
+        for (const SearchGroup& group : groups) {
+          const SearchRun* full = RunOf(group, Variants()[0].name);
+          const SearchRun* run = RunOf(group, variant.name);
+          if (group.task != task || full == nullptr || run == nullptr || group.seconds < seconds) continue;
+          full_times.push_back(MeasuredBy(*full, seconds));
+          times.push_back(MeasuredBy(*run, seconds));
+        }
+        if (times.empty()) continue;
+        const double full = Median(std::move(full_times)), other = Median(std::move(times));
+        ++(other > full * (1 + kNoise) ? ahead : full > other * (1 + kNoise) ? behind : level);
+      }
+      absl::StrAppendFormat(&text, " %d, %d, %d |", ahead, level, behind);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
 std::string TaskTable(const std::vector<SearchGroup>& groups) {
   std::string text = "| task |", rule = "|---|";
   for (const Variant& variant : Variants()) {
@@ -191,7 +232,8 @@ std::string Legend(double x, double y) {
 }  // namespace
 
 std::string SearchTables(const std::vector<SearchGroup>& groups) {
-  return absl::StrCat(Comparison(groups), "\n", TaskTable(groups), "\n", RankTable(groups));
+  return absl::StrCat(Comparison(groups), "\n", EqualTimeTable(groups), "\n", TaskTable(groups), "\n",
+                      RankTable(groups));
 }
 
 std::string ProgressPlot(const std::vector<SearchGroup>& groups) {

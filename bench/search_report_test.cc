@@ -39,6 +39,11 @@ TEST(SearchReport, CountsTasksInWhichTheFullSearchIsAhead) {
   const std::string tables = SearchTables(groups);
   EXPECT_NE(tables.find("| random | 1 | 1 | 1 | 1.393 | 6.0 | 50 | 2.0 (50%) | 2.0 (50%) |"), std::string::npos)
       << tables;
+  // By 0.5 s each had measured twice its best; by 2 s these two their best.
+  EXPECT_NE(tables.find("| 0.25 | 0, 3, 0 |"), std::string::npos) << tables;
+  EXPECT_NE(tables.find("| 0.5 | 1, 1, 1 |"), std::string::npos) << tables;
+  EXPECT_NE(tables.find("| 1 | 3, 0, 0 |"), std::string::npos) << tables;
+  EXPECT_NE(tables.find("| 2 | 1, 1, 1 |"), std::string::npos) << tables;
   EXPECT_NE(tables.find("| A | 1.0000 | 3.0000 |"), std::string::npos) << tables;
   EXPECT_NE(tables.find("| mean | 160 | 0.25 | 0.50 | 0.75 |"), std::string::npos) << tables;
 }
