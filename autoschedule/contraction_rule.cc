@@ -21,9 +21,14 @@ namespace {
 using Done = std::monostate;
 // Tiles whose estimated efficiency is below this part of the best one are not tried.
 constexpr double kWorthATry = 0.6;
-// Instructions of a tile that prefers depth. Windows have borders, for each of which lowering writes the tile once
-// more.
-constexpr int64_t kMostSteps = 400, kMostStepsAtBorders = 100;
+// Instructions of a tile that holds the whole depth. Borders are written once more each.
+constexpr int64_t kMostSteps = 400;
+// Groups of a tile whose rows are flipped: flipped groups that several rows of a deeper one share would be kept in
+// registers that there are not.
+constexpr int kFlippedGroups = 2;
+// Vector registers for what is masked in groups that are partly padding: the mask, and a group that may end outside of
+// its buffer.
+constexpr int kMaskRegisters = 2;
 
 Refusal No(const char* reason, uint32_t block) { return {"contraction_rule", reason, {block}}; }
 
@@ -115,11 +120,12 @@ Outcome<Plan> MakePlan(const Schedule& sch, BlockRv block, const Target& target)
   Plan plan{
       *contraction, *instruction, {}, contraction->rows.back(), contraction->columns.back(), contraction->inner.back()};
   if (instruction->group > 1) plan.depth = DepthIterator(*realize.block, *contraction);
+  if (Extent(realize, plan.depth) % instruction->group != 0) plan.instruction.registers -= kMaskRegisters;
   const int64_t rows = Extent(realize, plan.row), columns = Extent(realize, plan.column);
   const int64_t stride =
       RowStrideBytes(*realize.block, *contraction, realize.block->iter_vars[static_cast<size_t>(plan.row)].var);
   const int64_t most = std::min(rows, MaxRowsWithoutConflicts(target, stride));
-  plan.tiles = RegisterTiles(*instruction, rows, columns, most);
+  plan.tiles = RegisterTiles(plan.instruction, rows, columns, most);
   plan.rows_outside = RowsOutside(*realize.block, *contraction, target);
   const double best = BestTile(plan.tiles).efficiency;
   std::erase_if(plan.tiles, [&](const RegisterTile& tile) { return tile.efficiency < kWorthATry * best; });
@@ -170,18 +176,12 @@ std::vector<int64_t> Divisors(int64_t n) {
 }
 
 // The index of the depth that a tile takes when nothing was measured. `padded`: the whole depth where it was padded.
-size_t PreferredDepth(const Plan& plan, const RegisterTile& tile, const std::vector<int64_t>& depths,
+size_t PreferredDepth(const TileInstruction& instruction, const std::vector<int64_t>& depths,
                       std::optional<int64_t> padded) {
-  const int group = plan.instruction.group;
-  size_t preferred = 0;
-  for (size_t i = 0; i < depths.size(); ++i) {
-    // A padded group among a few is known to be one where the tile holds them all.
-    if (depths[i] == padded) preferred = i;
-    const int64_t steps = tile.rows * tile.vectors * depths[i] / group;
-    const bool borders = plan.contraction.inner.size() > 1;
-    if (plan.instruction.prefers_depth() && steps <= (borders ? kMostStepsAtBorders : kMostSteps)) preferred = i;
-  }
-  return preferred;
+  // A padded group among a few is known to be one where the tile holds them all.
+  const int64_t preferred = instruction.flips() ? kFlippedGroups * instruction.group : padded.value_or(depths[0]);
+  const auto place = std::find(depths.begin(), depths.end(), preferred);
+  return place == depths.end() ? 0 : static_cast<size_t>(place - depths.begin());
 }
 
 std::vector<int64_t> Iota(int64_t first, int64_t last) {
@@ -281,7 +281,6 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   const int64_t depth_extent = RoundUp(Extent(RealizeOf(sch, block), plan.depth), group);
   const bool padded_depth = depth_extent != Extent(RealizeOf(sch, block), plan.depth);
   std::vector<int64_t> depths = {group, 2 * group, 4 * group};
-  if (plan.instruction.prefers_depth()) depths.insert(depths.end(), {8 * group, 16 * group});
   // All of a fused depth, so that its borders are constants.
   if (fused_depth && tile.rows * tile.vectors * depth_extent / group <= kMostSteps) {
     std::erase(depths, depth_extent);
@@ -291,7 +290,7 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   TW_ASSIGN_OR_RETURN(
       const Choices::Pick tile_depth,
       choices.Take(sch, name + ".tile_depth", depths,
-                   PreferredDepth(plan, tile, depths,
+                   PreferredDepth(plan.instruction, depths,
                                   fused_depth || padded_depth ? std::optional(depth_extent) : std::nullopt)));
 
   // Edges: iterators become multiples of the tile; the stages compute zeros there, and nothing is written back.

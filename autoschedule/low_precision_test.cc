@@ -123,6 +123,15 @@ TEST(LowPrecisionCode, AttentionScoresTransposeInRegisters) {
   }
 }
 
+// A group of 3 channels is loaded, broadcast and masked at once.
+TEST(LowPrecisionCode, FirstLayersMaskInOneInstruction) {
+  for (const char* types : {"u8s8", "s8s8"}) {
+    const std::string assembly = AssemblyOf(ops::Conv(Conv2d(56, 3, 32, {3, 2, 1}), Types(types)));
+    EXPECT_EQ(CountInnerLoopVectorSpills(assembly), 0) << types;
+    EXPECT_NE(assembly.find(types == std::string_view("u8s8") ? "vpandd" : "vpternlogd"), assembly.npos);
+  }
+}
+
 TEST(LowPrecisionCode, UsesTheInstructionsWithoutSpills) {
   for (const char* types : {"bf16", "u8s8", "s8s8"}) {
     for (const Function& op :

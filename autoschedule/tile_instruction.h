@@ -22,10 +22,10 @@ struct TileInstruction {
 
   // Vector registers beside those of the output's tile.
   int OtherRegisters(int vectors) const { return dot != nullptr ? dot->OtherRegisters(vectors) : vectors + 1; }
-  // Whether a tile does work that a deeper tile does less often.
-  bool prefers_depth() const { return dot != nullptr && dot->flips; }
+  // Whether the row operand's sign bits are flipped.
+  bool flips() const { return dot != nullptr && dot->flips; }
   // Instructions on a group that do not depend on the number of rows, for each vector of a row.
-  int RowsMore() const { return dot != nullptr && dot->flips ? 1 : 0; }
+  int RowsMore() const { return flips() ? 1 : 0; }
 
   // The intrinsic of a tile; `depth` is a multiple of the group.
   std::string TileName(int rows, int columns, int depth) const;

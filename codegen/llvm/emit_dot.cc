@@ -40,20 +40,48 @@ const DotInstruction* FindInstruction(const Target& target, DataType a, DataType
   return nullptr;
 }
 
-// A group of four bytes whose bits are flipped where `bits` has ones.
-struct Flip {
-  Expr group;
-  uint32_t bits;
+// A group of elements, 32 bits in all: those of `value` or zeros, and then the bits of `flip` flipped.
+struct Group {
+  Expr value;
+  Expr kept_lanes;  // null: all of them
+  uint32_t flip = 0;
 };
-std::optional<Flip> FlippedGroup(const Expr& e) {
+Group GroupOf(const Expr& e) {
+  Group group{.value = e};
   const auto* call = dyn_cast<CallNode>(e);
-  if (call == nullptr || call->op != "bitwise_xor" || e.dtype().bits() != 8 || e.dtype().lanes() != 4) {
-    return std::nullopt;
+  if (call != nullptr && call->op == "bitwise_xor" && e.dtype().bits() == 8) {
+    const auto* all = dyn_cast<BroadcastNode>(call->args[1]);
+    const std::optional<int64_t> value = all == nullptr ? std::nullopt : AsInt(all->value);
+    if (!value) return group;
+    group.value = call->args[0];
+    group.flip = static_cast<uint32_t>(*value & 0xff) * 0x01010101u;
+    const auto* same_bits = dyn_cast<CallNode>(group.value);
+    if (same_bits != nullptr && same_bits->op == "reinterpret" && isa<SelectNode>(same_bits->args[0])) {
+      group.value = same_bits->args[0];
+    }
   }
-  const auto* all = dyn_cast<BroadcastNode>(call->args[1]);
-  const std::optional<int64_t> value = all == nullptr ? std::nullopt : AsInt(all->value);
-  if (!value) return std::nullopt;
-  return Flip{call->args[0], static_cast<uint32_t>(*value & 0xff) * 0x01010101u};
+  if (const auto* select = dyn_cast<SelectNode>(group.value)) {
+    const auto* zero = dyn_cast<BroadcastNode>(select->false_value);
+    const auto* number = zero == nullptr ? nullptr : dyn_cast<FloatImmNode>(zero->value);
+    if (zero != nullptr && (number != nullptr ? number->value == 0 : IsInt(zero->value, 0))) {
+      group.kept_lanes = select->condition;
+      group.value = select->true_value;
+    }
+  }
+  return group;
+}
+
+// The bits of lanes that are kept; nothing when that is not known before the program runs.
+std::optional<uint32_t> KeptBits(llvm::Value* condition, DataType type) {
+  auto* lanes = llvm::dyn_cast<llvm::Constant>(condition);
+  if (lanes == nullptr || !lanes->getType()->isVectorTy()) return std::nullopt;
+  uint32_t kept = 0;
+  for (int lane = 0; lane < type.lanes(); ++lane) {
+    llvm::Constant* holds = lanes->getAggregateElement(static_cast<unsigned>(lane));
+    if (holds == nullptr || !llvm::isa<llvm::ConstantInt>(holds)) return std::nullopt;
+    if (holds->isOneValue()) kept |= ((1u << type.bits()) - 1) << (lane * type.bits());
+  }
+  return kept;
 }
 
 }  // namespace
@@ -84,16 +112,28 @@ llvm::Value* FunctionEmitter::EmitBits(const Expr& e) {
   if (broadcast != nullptr && !inner.is_scalar() && (bits == 16 || bits == 32 || bits == 64)) {
     // A group of neighbours as one number: LLVM makes broadcasts of such.
     const bool wide = e.dtype().bits() * e.dtype().lanes() == 512 && context_.target.has("avx512f");
-    const std::optional<Flip> flip = wide ? FlippedGroup(broadcast->value) : std::nullopt;
-    llvm::Value* group = EmitBits(flip ? flip->group : broadcast->value);
-    llvm::Value* number = builder_.CreateBitCast(group, builder_.getIntNTy(static_cast<unsigned>(bits)));
+    Group group{.value = broadcast->value};
+    if (wide && bits == 32) group = GroupOf(broadcast->value);
+    uint32_t keep = ~uint32_t{0};
+    if (group.kept_lanes) {
+      const std::optional<uint32_t> kept = KeptBits(Emit(group.kept_lanes), group.value.dtype());
+      if (kept) {
+        keep = *kept;
+      } else {
+        group = {.value = broadcast->value};
+      }
+    }
+    llvm::Value* value = EmitBits(group.value);
+    llvm::Value* number = builder_.CreateBitCast(value, builder_.getIntNTy(static_cast<unsigned>(bits)));
     const auto count = static_cast<unsigned>(e.dtype().lanes() / inner.lanes());
     llvm::Value* all = builder_.CreateVectorSplat(count, number);
-    if (flip) {
-      // One instruction loads, broadcasts and flips. LLVM would flip before it broadcasts, which takes three.
-      llvm::Constant* bits_of_all = llvm::ConstantInt::get(all->getType(), flip->bits);
-      all = builder_.CreateXor(all, OpaqueConstant(bits_of_all));
-    }
+    // One instruction loads, broadcasts, and keeps or flips bits. LLVM would do that before it broadcasts, which takes
+    // three.
+    const auto constant = [&](uint32_t bits_of_group) {
+      return OpaqueConstant(llvm::ConstantInt::get(all->getType(), bits_of_group));
+    };
+    if (keep != ~uint32_t{0}) all = builder_.CreateAnd(all, constant(keep));
+    if (group.flip != 0) all = builder_.CreateXor(all, constant(group.flip));
     return builder_.CreateBitCast(all, MemoryType(context_.llvm, e.dtype()));
   }
   return ToMemory(builder_, e.dtype(), Emit(e));

@@ -11,7 +11,6 @@
 #include "codegen/lower/lower_match_buffers.h"
 #include "codegen/lower/pipeline.h"
 #include "codegen/lower/plan_allocations.h"
-#include "codegen/lower/signed_dots.h"
 #include "codegen/lower/simplify.h"
 #include "codegen/lower/skip_padding.h"
 #include "codegen/lower/substitute_iterators.h"
@@ -530,38 +529,6 @@ def main(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
             C[i + 4] = T.if_then_else(i % 2 == 0, A[i], T.float32(0))
 )");
   EXPECT_TRUE(HoistConditions(function)->body.same_as(function->body));
-}
-
-constexpr char kSignedDots[] = R"(
-@T.prim_func
-def main(A: T.Buffer((8,), "int8"), B: T.Buffer((128,), "int8"), C: T.Buffer((48,), "int32")):
-    with T.block("root"):
-        R = T.alloc_buffer((48,), "int32", scope="register")
-        R[0:16] = T.dot_add(R[0:16], T.Broadcast(A[0:4], 16), B[0:64])
-        R[16:32] = T.dot_add(R[16:32], T.Broadcast(A[4:8], 16), B[0:64])
-        R[32:48] = T.dot_add(R[32:48], T.Broadcast(A[4:8], 16), B[64:128])
-        C[0:48] = R[0:48]
-)";
-
-TEST(LowerSignedDots, SumsThatMeetTheSameShareWhatIsTakenOff) {
-  EXPECT_THAT(Body(LowerSignedDots(Opaque(kSignedDots), *NamedTarget("x86-znver4"))), HasSubstr(R"(
-    with T.decl_buffer((32,), "int32", scope="register") as added:
-        added[0:16] = T.Broadcast(0, 16)
-        added[16:32] = T.Broadcast(0, 16)
-        added[0:16] = T.dot_add(added[0:16], T.Broadcast(T.uint8(128), 64), B[0:64])
-        R[0:16] = T.dot_add(R[0:16], T.Broadcast(T.reinterpret("uint8x4", A[0:4]) ^ T.Broadcast(T.uint8(128), 4), 16), B[0:64])
-        R[16:32] = T.dot_add(R[16:32], T.Broadcast(T.reinterpret("uint8x4", A[4:8]) ^ T.Broadcast(T.uint8(128), 4), 16), B[0:64])
-        added[16:32] = T.dot_add(added[16:32], T.Broadcast(T.uint8(128), 64), B[64:128])
-        R[32:48] = T.dot_add(R[32:48], T.Broadcast(T.reinterpret("uint8x4", A[4:8]) ^ T.Broadcast(T.uint8(128), 4), 16), B[64:128])
-        R[0:16] = R[0:16] - added[0:16]
-        R[16:32] = R[16:32] - added[0:16]
-        R[32:48] = R[32:48] - added[16:32]
-    C[0:48] = R[0:48])"));
-}
-
-TEST(LowerSignedDots, LeavesOtherTargetsAlone) {
-  const Function function = Opaque(kSignedDots);
-  EXPECT_TRUE(LowerSignedDots(function, *NamedTarget("x86-haswell"))->body.same_as(function->body));
 }
 
 TEST(VerifyLowered, NamesWhatIsLeft) {

@@ -12,6 +12,7 @@
 #include "codegen/lower/lower_init.h"
 #include "codegen/lower/lower_match_buffers.h"
 #include "codegen/lower/mark_pipelines.h"
+#include "codegen/lower/mask_late.h"
 #include "codegen/lower/plan_allocations.h"
 #include "codegen/lower/shuffle_overlaps.h"
 #include "codegen/lower/signed_dots.h"
@@ -60,6 +61,7 @@ constexpr Pass kPasses[] = {
     {"hoist_conditions", [](const Function& f, const Target&) -> Result { return HoistConditions(f); }},
     {"skip_padding", [](const Function& f, const Target&) -> Result { return SkipPadding(f); }},
     {"shuffle_overlaps", [](const Function& f, const Target& t) -> Result { return ShuffleOverlaps(f, t); }},
+    {"mask_late", [](const Function& f, const Target&) -> Result { return MaskLate(f); }},
     {"signed_dots", [](const Function& f, const Target& t) -> Result { return LowerSignedDots(f, t); }},
 };
 

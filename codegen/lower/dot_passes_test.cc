@@ -1,0 +1,127 @@
+// The passes that prepare groups of narrow elements for dot product instructions.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "codegen/lower/lower_blocks.h"
+#include "codegen/lower/mask_late.h"
+#include "codegen/lower/plan_allocations.h"
+#include "codegen/lower/signed_dots.h"
+#include "codegen/lower/substitute_iterators.h"
+#include "ir/script/parse_or_die.h"
+#include "ir/script/printer.h"
+
+namespace tilewright {
+namespace {
+
+using testing::HasSubstr;
+
+std::string Body(const Function& function) {
+  const std::string text = Print(function);
+  const size_t signature = text.find("def ");
+  return text.substr(text.find('\n', signature) + 1);
+}
+
+// Blocks removed.
+Function Opaque(const char* text) {
+  return LowerBlocks(SubstituteIterators(PlanAllocations(ParseFunctionOrDie(text))));
+}
+
+constexpr char kSignedDots[] = R"(
+@T.prim_func
+def main(A: T.Buffer((8,), "int8"), B: T.Buffer((128,), "int8"), C: T.Buffer((48,), "int32")):
+    with T.block("root"):
+        R = T.alloc_buffer((48,), "int32", scope="register")
+        R[0:16] = T.dot_add(R[0:16], T.Broadcast(A[0:4], 16), B[0:64])
+        R[16:32] = T.dot_add(R[16:32], T.Broadcast(A[4:8], 16), B[0:64])
+        R[32:48] = T.dot_add(R[32:48], T.Broadcast(A[4:8], 16), B[64:128])
+        C[0:48] = R[0:48]
+)";
+
+TEST(LowerSignedDots, SumsThatMeetTheSameShareWhatIsTakenOff) {
+  EXPECT_THAT(Body(LowerSignedDots(Opaque(kSignedDots), *NamedTarget("x86-znver4"))), HasSubstr(R"(
+    with T.decl_buffer((32,), "int32", scope="register") as added:
+        added[0:16] = T.Broadcast(0, 16)
+        added[16:32] = T.Broadcast(0, 16)
+        added[0:16] = T.dot_add(added[0:16], T.Broadcast(T.uint8(128), 64), B[0:64])
+        R[0:16] = T.dot_add(R[0:16], T.Broadcast(T.reinterpret("uint8x4", A[0:4]) ^ T.Broadcast(T.uint8(128), 4), 16), B[0:64])
+        R[16:32] = T.dot_add(R[16:32], T.Broadcast(T.reinterpret("uint8x4", A[4:8]) ^ T.Broadcast(T.uint8(128), 4), 16), B[0:64])
+        added[16:32] = T.dot_add(added[16:32], T.Broadcast(T.uint8(128), 64), B[64:128])
+        R[32:48] = T.dot_add(R[32:48], T.Broadcast(T.reinterpret("uint8x4", A[4:8]) ^ T.Broadcast(T.uint8(128), 4), 16), B[64:128])
+        R[0:16] = R[0:16] - added[0:16]
+        R[16:32] = R[16:32] - added[0:16]
+        R[32:48] = R[32:48] - added[16:32]
+    C[0:48] = R[0:48])"));
+}
+
+TEST(LowerSignedDots, TakesOffAfterTheLoop) {
+  const std::string body = Body(LowerSignedDots(Opaque(R"(
+@T.prim_func
+def main(A: T.Buffer((32,), "int8"), B: T.Buffer((512,), "int8"), C: T.Buffer((16,), "int32")):
+    with T.block("root"):
+        R = T.alloc_buffer((16,), "int32", scope="register")
+        R[0:16] = T.Broadcast(0, 16)
+        for i, k in T.grid(2, 4):
+            R[0:16] = T.dot_add(R[0:16], T.Broadcast(A[i * 16 + k * 4:i * 16 + k * 4 + 4], 16), B[i * 256 + k * 64:i * 256 + k * 64 + 64])
+        C[0:16] = R[0:16]
+)"),
+                                                *NamedTarget("x86-znver4")));
+  EXPECT_THAT(body, HasSubstr(R"(
+        added[0:16] = T.Broadcast(0, 16)
+        for i, k in T.grid(2, 4):
+            added[0:16] = T.dot_add()"));
+  EXPECT_THAT(body, HasSubstr(R"(
+        R[0:16] = R[0:16] - added[0:16]
+    C[0:16] = R[0:16])"));
+}
+
+// The sums are something else in each iteration of i.
+TEST(LowerSignedDots, TakesOffInTheLoopThatUsesTheSums) {
+  const std::string body = Body(LowerSignedDots(Opaque(R"(
+@T.prim_func
+def main(A: T.Buffer((32,), "int8"), B: T.Buffer((512,), "int8"), C: T.Buffer((32,), "int32")):
+    with T.block("root"):
+        R = T.alloc_buffer((16,), "int32", scope="register")
+        for i in range(2):
+            for k in range(4):
+                R[0:16] = T.dot_add(R[0:16], T.Broadcast(A[i * 16 + k * 4:i * 16 + k * 4 + 4], 16), B[i * 256 + k * 64:i * 256 + k * 64 + 64])
+            C[i * 16:i * 16 + 16] = R[0:16]
+)"),
+                                                *NamedTarget("x86-znver4")));
+  EXPECT_THAT(body, HasSubstr(R"(
+            R[0:16] = R[0:16] - added[0:16]
+        C[i * 16:i * 16 + 16] = R[0:16])"));
+}
+
+// Groups of which lanes are left out; `size` is that of what they are read from.
+Function MaskedGroups(const std::string& size) {
+  const std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((SIZE,), "uint8"), B: T.Buffer((64,), "int8"), C: T.Buffer((16,), "int32")):
+    with T.block("root"):
+        for i in range(4):
+            R = T.decl_buffer((4,), "uint8", scope="register")
+            R[0:4] = T.Select(T.Ramp(0, 1, 4) < T.Broadcast(3, 4), A.vload([T.Ramp(i * 3, 1, 4)], predicate=T.Ramp(0, 1, 4) < T.Broadcast(3, 4)), T.Broadcast(T.uint8(0), 4))
+            C[0:16] = T.dot_add(C[0:16], T.Broadcast(R[0:4], 16), B[0:64])
+)";
+  const size_t at = text.find("SIZE");
+  return Opaque((text.substr(0, at) + size + text.substr(at + 4)).c_str());
+}
+
+TEST(MaskLate, MasksWhereGroupsAreUsed) {
+  EXPECT_THAT(Body(MaskLate(MaskedGroups("13"))), HasSubstr(R"(
+        R[0:4] = A[i * 3:i * 3 + 4]
+        C[0:16] = T.dot_add(C[0:16], T.Broadcast(T.Select(T.Ramp(0, 1, 4) < T.Broadcast(3, 4), R[0:4], T.Broadcast(T.uint8(0), 4)), 16), B[0:64]))"));
+}
+
+TEST(MaskLate, LeavesGroupsThatMayEndOutside) {
+  const Function function = MaskedGroups("12");
+  EXPECT_TRUE(MaskLate(function)->body.same_as(function->body));
+}
+
+TEST(LowerSignedDots, LeavesOtherTargetsAlone) {
+  const Function function = Opaque(kSignedDots);
+  EXPECT_TRUE(LowerSignedDots(function, *NamedTarget("x86-haswell"))->body.same_as(function->body));
+}
+
+}  // namespace
+}  // namespace tilewright

@@ -1,0 +1,21 @@
+// Masks groups of narrow elements where they are used instead of where they are loaded.
+//
+//   A_reg[0:4] = Select(lane < 3, A.vload(i : i + 4, predicate=lane < 3), 0)
+//   C_reg[0:16] = dot_add(C_reg[0:16], Broadcast(A_reg[0:4], 16), W[0:64])
+//                                                    =>
+//   A_reg[0:4] = A[i : i + 4]
+//   C_reg[0:16] = dot_add(C_reg[0:16], Broadcast(Select(lane < 3, A_reg[0:4], 0), 16), W[0:64])
+//
+// Tiles read such groups where a depth is no multiple of the group: 3 input channels. A masked load takes a shuffle to
+// be spread over a vector, on units that multiply. One instruction loads a whole group, spreads it and takes a part of
+// its bits (codegen/llvm/emit_dot.cc). Only where the whole group surely lies in its buffer, and for groups in register
+// buffers that are always accessed as a whole.
+#pragma once
+
+#include "ir/function.h"
+
+namespace tilewright {
+
+Function MaskLate(const Function& function);
+
+}  // namespace tilewright
