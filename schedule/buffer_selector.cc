@@ -1,5 +1,7 @@
 #include "schedule/buffer_selector.h"
 
+#include <algorithm>
+
 namespace tilewright {
 namespace {
 
@@ -10,6 +12,11 @@ Outcome<BufferRegion> At(const char* primitive, const char* reason, const BlockN
 }
 
 }  // namespace
+
+bool IsCalled(const Buffer& buffer, std::string_view name) {
+  return std::ranges::equal(buffer->name, name,
+                            [](char own, char given) { return own == given || (own == '_' && given == '.'); });
+}
 
 Outcome<BufferRegion> ReadRegion(const char* primitive, const BlockNode& block, int index) {
   return At(primitive, "{block0} reads {num0} regions, there is no number {num1}", block, block.reads, index);
@@ -28,10 +35,10 @@ Outcome<SelectedRegion> SelectRegion(const char* primitive, const BlockNode& blo
     return SelectedRegion{*region, selector.access};
   }
   for (const BufferRegion& write : block.writes) {
-    if (write.buffer->name == selector.name) return SelectedRegion{write, Access::kWrite};
+    if (IsCalled(write.buffer, selector.name)) return SelectedRegion{write, Access::kWrite};
   }
   for (const BufferRegion& read : block.reads) {
-    if (read.buffer->name == selector.name) return SelectedRegion{read, Access::kRead};
+    if (IsCalled(read.buffer, selector.name)) return SelectedRegion{read, Access::kRead};
   }
   return Refusal{primitive, "{block0} accesses no buffer {text0}", {block.id}, {}, {selector.name}};
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/function.h"
@@ -20,6 +21,10 @@ struct BufferSelector {
   // Looks among the written buffers first.
   static BufferSelector Named(std::string name) { return {Access::kWrite, 0, std::move(name)}; }
 };
+
+// Whether a buffer goes by that name: a dot also stands for an underscore, since names with dots (the peer's `C.rf`)
+// are printed without.
+bool IsCalled(const Buffer& buffer, std::string_view name);
 
 struct SelectedRegion {
   BufferRegion region;

@@ -1,3 +1,4 @@
+#include "schedule/buffer_selector.h"
 #include "schedule/cache_read.h"
 #include "schedule/cache_write.h"
 #include "schedule/compute_at.h"
@@ -18,18 +19,24 @@ Outcome<Applied> Changed(Application& call, const Outcome<Result>& result) {
   return call.Changed(result->function);
 }
 
-// Argument 1 as a number among the regions of the block that argument 0 is: a number, or the name of a buffer. -1,
-// which is none, when the block has no such buffer.
-int RegionNumber(const Application& call, const std::vector<BufferRegion> BlockNode::* regions) {
+// Argument 1 as a number among the regions of the block that argument 0 is: a number, or the name of a buffer.
+Outcome<int> RegionNumber(const char* primitive, const Application& call,
+                          const std::vector<BufferRegion> BlockNode::* regions) {
   if (const auto* index = call.arg(1).As<int64_t>()) return static_cast<int>(*index);
   if (const auto* pair = call.arg(1).As<Value::List>()) return static_cast<int>(*(*pair)[1].As<int64_t>());
   const Path path = FindPath(call.function(), call.Id(0));
-  if (path.empty()) return -1;
+  if (path.empty()) return 0;  // which the primitive refuses
+  const std::string& name = *call.arg(1).As<std::string>();
   const std::vector<BufferRegion>& candidates = cast<BlockRealizeNode>(path.back())->block.get()->*regions;
   for (size_t i = 0; i < candidates.size(); ++i) {
-    if (candidates[i].buffer->name == *call.arg(1).As<std::string>()) return static_cast<int>(i);
+    if (IsCalled(candidates[i].buffer, name)) return static_cast<int>(i);
   }
-  return -1;
+  return Refusal{
+      primitive,
+      regions == &BlockNode::reads ? "{block0} reads no buffer {text0}" : "{block0} writes no buffer {text0}",
+      {call.Id(0)},
+      {},
+      {name}};
 }
 
 using ComputeAtFunction = Outcome<ComputeAtResult> (*)(const Function&, uint32_t, uint32_t, bool, int);
@@ -62,8 +69,9 @@ std::vector<Primitive> MovementPrimitives() {
        ResultKind::kBlock,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         const int index = RegionNumber(call, &BlockNode::reads);
-         Outcome<CacheReadResult> result = CacheRead(call.function(), call.Id(0), index, call.String(2), call.Ids(3));
+         const Outcome<int> index = RegionNumber("cache_read", call, &BlockNode::reads);
+         if (!index.ok()) return index.refusal();
+         Outcome<CacheReadResult> result = CacheRead(call.function(), call.Id(0), *index, call.String(2), call.Ids(3));
          if (!result.ok()) return result.refusal();
          return call.WithBlock(result->function, result->block);
        }},
@@ -76,8 +84,10 @@ std::vector<Primitive> MovementPrimitives() {
        ResultKind::kBlock,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         const int index = RegionNumber(call, &BlockNode::writes);
-         Outcome<CacheWriteResult> result = CacheWrite(call.function(), call.Id(0), index, call.String(2), call.Ids(3));
+         const Outcome<int> index = RegionNumber("cache_write", call, &BlockNode::writes);
+         if (!index.ok()) return index.refusal();
+         Outcome<CacheWriteResult> result =
+             CacheWrite(call.function(), call.Id(0), *index, call.String(2), call.Ids(3));
          if (!result.ok()) return result.refusal();
          return call.WithBlock(result->function, result->block);
        }},
@@ -87,8 +97,9 @@ std::vector<Primitive> MovementPrimitives() {
        ResultKind::kNone,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         const int index = RegionNumber(call, &BlockNode::writes);
-         Outcome<SetScopeResult> result = SetScope(call.function(), call.Id(0), index, call.String(2));
+         const Outcome<int> index = RegionNumber("set_scope", call, &BlockNode::writes);
+         if (!index.ok()) return index.refusal();
+         Outcome<SetScopeResult> result = SetScope(call.function(), call.Id(0), *index, call.String(2));
          if (!result.ok()) return result.refusal();
          return call.Changed(result->function);
        }},

@@ -132,6 +132,15 @@ TEST(Schedule, TextIsWhatPeersPrint) {
             "sch.reorder(l3, l2)\n");
 }
 
+// The peer calls the buffer C.rf, and prints C_rf.
+TEST(Schedule, BuffersGoByNamesWithDots) {
+  Schedule sch(Matmul());
+  const std::vector<LoopRv> loops = *sch.GetLoops(*sch.GetBlock("C"));
+  ASSERT_TRUE(sch.Rfactor(loops[2], 0).ok());
+  EXPECT_TRUE(sch.Apply("set_scope", {"C_rf", "C.rf", "local"}).ok());
+  EXPECT_EQ(Line(sch.Apply("set_scope", {"C_rf", "C.r", "local"}), sch), "set_scope: block C_rf writes no buffer C.r");
+}
+
 TEST(Schedule, CopiesAreIndependent) {
   Schedule first(Matmul(), {.seed = 7});
   const std::vector<LoopRv> loops = *first.GetLoops(*first.GetBlock("C"));
