@@ -24,6 +24,7 @@ class Lexer {
     if (text_.size() >= std::numeric_limits<uint32_t>::max()) {
       Fail(0, "the text is too long");
     } else {
+      result_.tokens.reserve(text_.size() / 4);
       while (!result_.error && LexLine()) {
       }
       if (!result_.error) Finish();
@@ -155,8 +156,9 @@ class Lexer {
         "-=",  "*=",  "/=",  "%=",  "&=",  "|=", "^=", "(",  ")",  "[",  "]",  "{",  "}",  ",",  ":",  ".",
         ";",   "@",   "=",   "+",   "-",   "*",  "/",  "%",  "<",  ">",  "&",  "|",  "^",  "~"};
     const size_t begin = at_;
+    const char first = Peek();
     for (std::string_view op : kOperators) {
-      if (!StartsWith(op)) continue;
+      if (op[0] != first || !StartsWith(op)) continue;
       at_ += op.size();
       Push(TokenKind::kOperator, begin);
       if (op == "(" || op == "[" || op == "{") brackets_.push_back(begin);
