@@ -434,11 +434,9 @@ def reindex_cache_write(d):
     return _ReindexCache(d, "reindex_cache_write", True)
 
 
-@Call("blocks", families=["OpaqueUpdate", "OpaqueUpdate", "OpaqueUpdate", "InPlace"])
+@Call("blocks", families=["OpaqueUpdate"] * 30 + ["InPlace"])
 def cache_inplace(d):
     def InPlace(realize, loops):
-        if realize.block.iter_vars and d.rng.random() < 0.99:
-            return False
         return any(r.source.same_as(w.source) for r in realize.block.reads for w in realize.block.writes)
     block, realize, _ = d.Where(InPlace) if d.rng.random() < 0.95 else d.AnyBlock()
     written = [w.source for w in realize.block.writes]

@@ -280,9 +280,10 @@ class Run:
 
     def NextProgram(self, primitive=None):
         wanted = self.args.family.split(",") if self.args.family else calls.FAMILIES_OF.get(primitive)
+        family = self.rng.choice(wanted) if wanted else None  # one that is listed often is drawn often
         while True:
             self.family, self.text = programs.RandomProgram(self.rng)
-            if not wanted or self.family in wanted:
+            if family in (None, self.family):
                 break
         self.module = self.peer.Parse(self.text)
 
