@@ -18,6 +18,7 @@ class Checker : public Visitor {
   using Visitor::Visit;
   void Visit(const Expr&) override {}
   Diagnostics diagnostics;
+  std::unordered_set<const BlockNode*> repeating;
 
  protected:
   void VisitFor(const ForNode* op) override {
@@ -140,6 +141,7 @@ class Checker : public Visitor {
   }
 
   void Check(const BlockRealizeNode& realize) {
+    repeating.insert(realize.block.get());
     if (DependsOnOneThreadTwice(realize)) return;
     std::vector<Expr> independent;
     std::vector<const IterVar*> iterators;
@@ -167,7 +169,11 @@ class Checker : public Visitor {
     const auto map =
         arith::DetectIterMap(independent, loops_, realize.predicate, arith::IterMapLevel::kNone, &analyzer_, &error);
     if (map) {
-      if (!map->injective) CheckReductionRunsOnce(realize, independent, iterators);
+      if (map->injective) {
+        repeating.erase(realize.block.get());
+      } else {
+        CheckReductionRunsOnce(realize, independent, iterators);
+      }
       return;
     }
     if (OnlySpatialInstancesRepeat(independent, iterators, realize.predicate)) return;
@@ -257,9 +263,10 @@ class Checker : public Visitor {
 
 }  // namespace
 
-Diagnostics CheckBindings(const Function& function) {
+Diagnostics CheckBindings(const Function& function, std::unordered_set<const BlockNode*>* repeating) {
   Checker checker;
   checker.Visit(function->body);
+  if (repeating != nullptr) *repeating = std::move(checker.repeating);
   return std::move(checker.diagnostics);
 }
 

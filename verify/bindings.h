@@ -22,10 +22,14 @@
 //                   vj = T.axis.spatial(4, ty)       refused when B uses vi too: instance vi of row runs vj = vi alone
 #pragma once
 
+#include <unordered_set>
+
 #include "verify/diagnostic.h"
 
 namespace tilewright {
 
-Diagnostics CheckBindings(const Function& function);
+// `repeating` (may be null) gets the blocks whose instances may run again: those whose bindings are not known to differ
+// in all iterations of the loops between them and their scope.
+Diagnostics CheckBindings(const Function& function, std::unordered_set<const BlockNode*>* repeating = nullptr);
 
 }  // namespace tilewright

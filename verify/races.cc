@@ -16,7 +16,6 @@
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
 #include "verify/loop_kinds.h"
-#include "verify/spatial_iterators.h"
 #include "verify/touches.h"
 
 namespace tilewright {
@@ -56,18 +55,68 @@ bool SameRegion(const std::vector<Range>& a, const std::vector<Range>& b) {
   return true;
 }
 
-// All iterations of the loop write the same place; no signature says otherwise.
-bool Repeats(const Touch& touch, const ForNode& loop) {
-  return touch.write && std::none_of(touch.region.region.begin(), touch.region.region.end(),
-                                     [&](const Range& range) { return UsesVar(range.min, loop.var); });
+// What the signatures of the blocks directly below a loop say about its iterations.
+class BlocksOfLoop : public StmtVisitor {
+ public:
+  BlocksOfLoop(const ForNode& loop, const RaceFacts& facts) : facts_(facts) { Visit(loop.body); }
+
+  // Whether both touches are of one block below the loop, each iteration runs instances of its own of it, and instances
+  // do not meet in the buffer.
+  bool Decide(const Touch& a, const Touch& b) const {
+    if (facts_.repeats_writes) return false;
+    const auto of_a = top_.find(a.block), of_b = top_.find(b.block);
+    if (of_a == top_.end() || of_b == top_.end() || of_a->second != of_b->second) return false;
+    const BlockNode& block = *of_a->second;
+    return !facts_.repeating.contains(&block) && InstancesAreApart(block, a.region.buffer, !a.write || !b.write);
+  }
+
+ protected:
+  void VisitBlockRealize(const BlockRealizeNode* op) override {
+    const BlockNode* outer = current_;
+    if (current_ == nullptr) current_ = op->block.get();
+    top_[op->block.get()] = current_;
+    StmtVisitor::VisitBlockRealize(op);
+    current_ = outer;
+  }
+
+ private:
+  // Each of the block's write regions is apart from those of other instances; nothing is said about two of them.
+  static bool InstancesAreApart(const BlockNode& block, const Buffer& buffer, bool with_reads) {
+    const BufferRegion* written = nullptr;
+    for (const BufferRegion& write : block.writes) {
+      if (!write.buffer.same_as(buffer)) continue;
+      if (written != nullptr) return false;
+      written = &write;
+    }
+    if (written == nullptr) return false;
+    return !with_reads || std::all_of(block.reads.begin(), block.reads.end(), [&](const BufferRegion& read) {
+      return !read.buffer.same_as(buffer) || SameRegion(read.region, written->region);
+    });
+  }
+
+  const RaceFacts& facts_;
+  const BlockNode* current_ = nullptr;
+  std::unordered_map<const BlockNode*, const BlockNode*> top_;  // of each block below, the one directly below the loop
+};
+
+// Whether the value is another one in each iteration of the loop: a sum with one term, a multiple of the loop's
+// variable.
+bool Moves(const Expr& e, const Var& loop) {
+  if (e.get() == loop.get()) return true;
+  const auto* op = dyn_cast<BinaryNode>(e);
+  if (op == nullptr) return false;
+  if (op->op == BinaryOp::kMul) return AsInt(op->b).value_or(0) != 0 && Moves(op->a, loop);
+  if (op->op != BinaryOp::kAdd && op->op != BinaryOp::kSub) return false;
+  return UsesVar(op->a, loop) ? !UsesVar(op->b, loop) && Moves(op->a, loop) : Moves(op->b, loop);
 }
 
 // All pairs of touches below one loop.
 class LoopChecker {
  public:
-  // `by_signatures`: only those pairs for which signatures of blocks do not speak.
-  LoopChecker(const ForNode* loop, const std::vector<const Touch*>& touches, bool by_signatures)
-      : loop_(loop), touches_(touches), by_signatures_(by_signatures && !StartsThreads(*loop)) {}
+  LoopChecker(const ForNode* loop, const std::vector<const Touch*>& touches, const RaceFacts& facts)
+      : loop_(loop), touches_(touches) {
+    if (!StartsThreads(*loop)) blocks_.emplace(*loop, facts);
+  }
 
   // The first two touches that were not proven to be apart.
   std::optional<std::pair<const Touch*, const Touch*>> FindUnproven() {
@@ -77,8 +126,8 @@ class LoopChecker {
         if (!a.region.buffer.same_as(b.region.buffer) || !(a.write || b.write) || (i == j && !a.write)) continue;
         if (StartsThreads(*loop_) && a.phase != b.phase) continue;
         if (CombineAcrossThreads(a, b)) continue;
-        if (by_signatures_ && !Repeats(a, *loop_) && !Repeats(b, *loop_)) continue;
-        if (!AreApart(i, j)) return std::pair(&a, &b);
+        if (blocks_ && blocks_->Decide(a, b)) continue;
+        if (!MoveAlike(a, b) && !AreApart(i, j)) return std::pair(&a, &b);
       }
     }
     return std::nullopt;
@@ -92,6 +141,21 @@ class LoopChecker {
     return a.block == b.block && reduces(a) && reduces(b);
   }
 
+  // Some index of the one element that both touch is the same in all iterations of inner loops, and moves with this
+  // one.
+  bool MoveAlike(const Touch& a, const Touch& b) const {
+    for (size_t d = 0; d < a.region.region.size(); ++d) {
+      const Range &in_a = a.region.region[d], &in_b = b.region.region[d];
+      if (!IsInt(in_a.extent, 1) || !IsInt(in_b.extent, 1) || !Moves(in_a.min, loop_->var)) continue;
+      if (arith::SameExpr(in_a.min, in_b.min) && !UsesInnerLoop(in_a.min, a)) return true;
+    }
+    return false;
+  }
+  bool UsesInnerLoop(const Expr& e, const Touch& touch) const {
+    const auto self = std::find(touch.loops.begin(), touch.loops.end(), loop_);
+    return std::any_of(self + 1, touch.loops.end(), [&](const ForNode* inner) { return UsesVar(e, inner->var); });
+  }
+
   bool AreApart(size_t i, size_t j) {
     const Touch &a = *touches_[i], &b = *touches_[j];
     if (a.loops == b.loops && SameRegion(a.region.region, b.region.region)) {
@@ -101,7 +165,29 @@ class LoopChecker {
     }
     const auto &box_a = Box(i), &box_b = Box(j);
     if (!box_a || !box_b) return false;
-    return ComesAfter(*box_a, *box_b) && (i == j || ComesAfter(*box_b, *box_a));
+    if (ComesAfter(*box_a, *box_b) && (i == j || ComesAfter(*box_b, *box_a))) return true;
+    return !StartsThreads(*loop_) && TilesAreApart(*box_a, *box_b, a.loops);
+  }
+
+  // The elements of the tile that an iteration touches by both determine the iteration (of a fused loop, say).
+  bool TilesAreApart(const arith::Region& a, const arith::Region& b, const std::vector<const ForNode*>& loops) {
+    arith::Analyzer analyzer;
+    BindOuter(loops, &analyzer);
+    analyzer.Bind(loop_->var, {loop_->min, loop_->extent});
+    const arith::Region hull = arith::UnionRegions(a, b, &analyzer);
+    arith::Domain domain{{loop_->var, {loop_->min, loop_->extent}}};
+    std::vector<Expr> elements;
+    for (const Range& range : hull) {
+      elements.push_back(range.min);
+      if (IsInt(range.extent, 1)) continue;
+      Var position("p" + std::to_string(elements.size()), range.min.dtype());
+      const Range positions{Const(range.min.dtype(), 0), range.extent};
+      analyzer.Bind(position, positions);
+      domain.push_back({position, positions});
+      elements.back() = range.min + position;
+    }
+    const auto map = arith::DetectIterMap(elements, domain, Expr(), arith::IterMapLevel::kNone, &analyzer);
+    return map && map->injective;
   }
 
   // What iteration l + d of `later` touches lies apart from what iteration l of `earlier` touches, for all d >= 1.
@@ -197,20 +283,20 @@ class LoopChecker {
 
   const ForNode* loop_;
   const std::vector<const Touch*>& touches_;
-  const bool by_signatures_;
+  std::optional<BlocksOfLoop> blocks_;
   std::map<size_t, std::optional<arith::Region>> boxes_;
 };
 
 class Checker {
  public:
-  Checker(const Function& function, LazyExactRun* exact, std::optional<bool> repeats_writes)
-      : function_(function), exact_(exact), repeats_writes_(repeats_writes) {}
+  Checker(const Function& function, LazyExactRun* exact, const RaceFacts& facts)
+      : function_(function), exact_(exact), facts_(facts) {}
 
   Diagnostics Run() {
     const Touches all = CollectTouches(function_);
     if (all.touches.empty() && all.divided_barriers.empty()) return {};
     for (const DividedBarrier& barrier : all.divided_barriers) {
-      Unproven(barrier.object, true,
+      Unproven(barrier.object,
                "a barrier is reached by those threads only for which " + Print(barrier.condition) + " holds");
     }
     of_iterations_ = BuffersOfParallelIterations(function_->body);
@@ -239,7 +325,7 @@ class Checker {
       if (touch->write) written.insert(touch->region.buffer.get());
     }
     std::erase_if(below, [&](const Touch* touch) { return !written.contains(touch->region.buffer.get()); });
-    const auto unproven = LoopChecker(loop, below, SignaturesDecide()).FindUnproven();
+    const auto unproven = LoopChecker(loop, below, facts_).FindUnproven();
     if (!unproven) return;
     const auto [a, b] = *unproven;
     const auto does = [](const Touch& touch) {
@@ -251,7 +337,7 @@ class Checker {
                          " loop " + loop->var.name() + " may touch the same element at the same time: " + does(*a);
     if (a != b) reason += ", " + does(*b);
     if (StartsThreads(*loop)) reason += ", with no barrier in between";
-    Unproven(loop->id, StartsThreads(*loop) || Repeats(*a, *loop) || Repeats(*b, *loop), std::move(reason));
+    Unproven(loop->id, std::move(reason));
   }
 
   // Whether the iterations of the loop see the same memory.
@@ -276,44 +362,27 @@ class Checker {
     return !allocated->second.contains(&loop);
   }
 
-  void Unproven(uint32_t object, bool threads, std::string reason) {
+  void Unproven(uint32_t object, std::string reason) {
     unproven_.push_back({Verdict::kRefuted, kCheck, object, std::move(reason)});
-    must_prove_.push_back(threads);
   }
 
   Diagnostics Conclude() {
-    if (unproven_.empty()) return {};
-    const ExactRun& run = exact_->Get();
-    if (run.outcome == ExactOutcome::kClean) return {};
-    Diagnostics result;
-    const bool signatures_decide = run.outcome == ExactOutcome::kUnknown && !RepeatsWrites();
-    for (size_t i = 0; i < unproven_.size(); ++i) {
-      if (!must_prove_[i] && signatures_decide) continue;
-      result.push_back(std::move(unproven_[i]));
-    }
-    return result;
+    if (unproven_.empty() || exact_->Get().outcome == ExactOutcome::kClean) return {};
+    return std::move(unproven_);
   }
-
-  // Spatial iterators are no proof where instances may repeat writes of others.
-  bool RepeatsWrites() {
-    if (!repeats_writes_) repeats_writes_ = tilewright::RepeatsWrites(function_);
-    return *repeats_writes_;
-  }
-  bool SignaturesDecide() { return exact_->TooLarge() && !RepeatsWrites(); }
 
   const Function& function_;
   LazyExactRun* exact_;
-  std::optional<bool> repeats_writes_;
+  const RaceFacts& facts_;
   std::unordered_set<const VarNode*> of_iterations_;
   AllocationDepths allocations_;
   Diagnostics unproven_;
-  std::vector<bool> must_prove_;
 };
 
 }  // namespace
 
-Diagnostics CheckRaces(const Function& function, LazyExactRun* exact, std::optional<bool> repeats_writes) {
-  return Checker(function, exact, repeats_writes).Run();
+Diagnostics CheckRaces(const Function& function, LazyExactRun* exact, const RaceFacts& facts) {
+  return Checker(function, exact, facts).Run();
 }
 
 }  // namespace tilewright

@@ -13,19 +13,25 @@
 //
 // A barrier must be reached by all threads or by none.
 //
-// Where no rule helps, the accesses of a small program are enumerated (verify/exact_run.h). In large programs what
-// could not be proven is refused for threads; for other loops the signatures of the blocks decide
-// (verify/loop_kinds.h).
+// For a loop that starts no threads the signatures of the blocks in it may decide: what instances of one block write is
+// apart when they differ in a spatial iterator (verify/spatial_iterators.h), so that iterations that run instances of
+// their own do not meet in it, if the block reads of the buffer no more than it writes. Where no rule helps, the
+// accesses of a small program are enumerated (verify/exact_run.h); else what could not be proven is refused.
 #pragma once
 
-#include <optional>
+#include <unordered_set>
 
 #include "verify/diagnostic.h"
 #include "verify/exact_run.h"
 
 namespace tilewright {
 
-// `repeats_writes`: what RepeatsWrites (verify/spatial_iterators.h) says of the function, where that is known.
-Diagnostics CheckRaces(const Function& function, LazyExactRun* exact, std::optional<bool> repeats_writes = {});
+// What other checks found out about signatures.
+struct RaceFacts {
+  std::unordered_set<const BlockNode*> repeating;  // verify/bindings.h
+  bool repeats_writes = false;                     // verify/spatial_iterators.h
+};
+
+Diagnostics CheckRaces(const Function& function, LazyExactRun* exact, const RaceFacts& facts);
 
 }  // namespace tilewright

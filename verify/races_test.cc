@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "ir/script/parse_or_die.h"
+#include "verify/bindings.h"
+#include "verify/spatial_iterators.h"
 
 namespace tilewright {
 namespace {
@@ -15,13 +17,93 @@ using ::testing::IsEmpty;
 std::vector<std::string> Races(std::string_view text) {
   const Function function = ParseFunctionOrDie(text);
   LazyExactRun exact(function);
+  RaceFacts facts;
+  CheckBindings(function, &facts.repeating);
+  CheckSpatialIterators(function, &facts.repeats_writes);
   std::vector<std::string> reasons;
-  for (const Diagnostic& diagnostic : CheckRaces(function, &exact)) reasons.push_back(diagnostic.reason);
+  for (const Diagnostic& diagnostic : CheckRaces(function, &exact, facts)) reasons.push_back(diagnostic.reason);
   return reasons;
 }
 
 std::string Replaced(std::string text, const std::string& from, const std::string& to) {
   return text.replace(text.find(from), from.size(), to);
+}
+
+// Neither can be enumerated. What B reads is what C writes in the next iteration.
+TEST(Races, BlocksOfDifferentIterationsMeet) {
+  const auto program = [](const std::string& loop, const std::string& index) {
+    std::string text = R"(
+@T.prim_func
+def main(x: T.handle, y: T.handle, n: T.int32):
+    X = T.match_buffer(x, (n + 1,), "float32")
+    Y = T.match_buffer(y, (n,), "float32")
+    for i in LOOP:
+        with T.block("B"):
+            vi = T.axis.spatial(n, i)
+            Y[vi] = X[INDEX]
+        with T.block("C"):
+            vi = T.axis.spatial(n, i)
+            X[vi] = T.float32(0)
+)";
+    text = Replaced(Replaced(text, "LOOP", loop), "INDEX", index);
+    if (loop.find("(n)") != std::string::npos) return Races(text);
+    for (size_t at; (at = text.find("spatial(n")) != std::string::npos;) text.replace(at, 9, "spatial(1000000");
+    text = Replaced(Replaced(text, "(n + 1,)", "(1000001,)"), "(n,)", "(1000000,)");
+    return Races(text);
+  };
+  for (const std::string extent : {"(n)", "(1000000)"}) {
+    for (const std::string kind : {"parallel", "vectorized"}) {
+      EXPECT_THAT(program("T." + kind + extent, "vi"), IsEmpty());
+      EXPECT_THAT(program("T." + kind + extent, "vi + 1"),
+                  ElementsAre("iterations of the " + kind +
+                              " loop i may touch the same element at the same time: a read of X[i + 1] in block B, a "
+                              "write of X[i] in block C"));
+    }
+  }
+}
+
+// Iterations that run instances of others write the same elements, whatever the signature says.
+TEST(Races, InstancesOfSeveralIterations) {
+  const auto program = [](const std::string& tile) {
+    return Races(Replaced(R"(
+@T.prim_func
+def main(A: T.Buffer((1000008,), "float32"), B: T.Buffer((1000008,), "float32")):
+    for i in T.parallel(250000):
+        for j in range(TILE):
+            with T.block("B"):
+                vi = T.axis.spatial(1000008, i * 4 + j)
+                B[vi] = A[vi]
+)",
+                          "TILE", tile));
+  };
+  EXPECT_THAT(program("4"), IsEmpty());
+  EXPECT_THAT(program("6"), ElementsAre("iterations of the parallel loop i may touch the same element at the same "
+                                        "time: a write of B[i * 4 + j] in block B"));
+}
+
+// Tiles of a fused loop: the init and the update of one iteration touch the same tile.
+TEST(Races, TilesOfAFusedLoop) {
+  const auto program = [](const std::string& column) {
+    return Races(Replaced(R"(
+@T.prim_func
+def main(A: T.Buffer((1024, 1024), "float32"), B: T.Buffer((1024, 1024), "float32"), C: T.Buffer((1024, 1024), "float32")):
+    for f in T.parallel(256):
+        for i, j in T.grid(64, 64):
+            with T.block("init"):
+                vi = T.axis.spatial(1024, f // 16 * 64 + i)
+                vj = T.axis.spatial(1024, COLUMN * 64 + j)
+                C[vi, vj] = T.float32(0)
+        for k, i, j in T.grid(1024, 64, 64):
+            with T.block("update"):
+                vi = T.axis.spatial(1024, f // 16 * 64 + i)
+                vj = T.axis.spatial(1024, f % 16 * 64 + j)
+                vk = T.axis.reduce(1024, k)
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+)",
+                          "COLUMN", column));
+  };
+  EXPECT_THAT(program("f % 16"), IsEmpty());
+  EXPECT_THAT(program("(f + 1) % 16").size(), 1u);
 }
 
 // Threads write shared memory, meet or not, and read what others wrote. Extents are too large to enumerate.

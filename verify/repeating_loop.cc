@@ -27,26 +27,37 @@ bool TakesApart(const std::vector<Expr>& bindings) {
 }  // namespace
 
 size_t InnermostRepeatingLoop(const BlockRealizeNode& realize, const std::vector<const ForNode*>& loops) {
-  const bool takes_apart = TakesApart(realize.bindings);
-  for (size_t l = loops.size(); l-- > 0;) {
-    const ForNode& loop = *loops[l];
-    if (IsInt(loop.extent, 1) || loop.kind == ForKind::kThreadBound) continue;
+  const auto counts = [](const ForNode* loop) {
+    return !IsInt(loop->extent, 1) && loop->kind != ForKind::kThreadBound;
+  };
+  // Up to the innermost loop that nothing depends on.
+  size_t unused = loops.size();
+  bool by_predicate = false;
+  for (size_t l = loops.size(); l-- > 0 && unused == loops.size();) {
+    if (!counts(loops[l])) continue;
     const bool used = std::any_of(realize.bindings.begin(), realize.bindings.end(),
-                                  [&](const Expr& binding) { return UsesVar(binding, loop.var); });
-    if (!used && !UsesVar(realize.predicate, loop.var)) return l;
-    if (used && !takes_apart) continue;
-    arith::Analyzer analyzer;
-    arith::Domain domain;
-    for (size_t i = 0; i < loops.size(); ++i) {
-      const ForNode& around = *loops[i];
-      analyzer.Bind(around.var, {around.min, around.extent});
-      if (i >= l && around.kind != ForKind::kThreadBound) domain.push_back({around.var, {around.min, around.extent}});
-    }
-    const auto map =
-        arith::DetectIterMap(realize.bindings, domain, realize.predicate, arith::IterMapLevel::kNone, &analyzer);
-    if (map && !map->injective) return l;
+                                  [&](const Expr& binding) { return UsesVar(binding, loops[l]->var); });
+    const bool in_predicate = !used && UsesVar(realize.predicate, loops[l]->var);
+    by_predicate |= in_predicate;
+    if (!used && !in_predicate) unused = l;
   }
-  return loops.size();
+  if (!by_predicate && !TakesApart(realize.bindings)) return unused;
+  arith::Analyzer analyzer;
+  for (const ForNode* loop : loops) analyzer.Bind(loop->var, {loop->min, loop->extent});
+  const auto map_from = [&](size_t first) {
+    arith::Domain domain;
+    for (size_t l = first; l < loops.size(); ++l) {
+      if (loops[l]->kind != ForKind::kThreadBound) domain.push_back({loops[l]->var, {loops[l]->min, loops[l]->extent}});
+    }
+    return arith::DetectIterMap(realize.bindings, domain, realize.predicate, arith::IterMapLevel::kNone, &analyzer);
+  };
+  const size_t outermost = unused == loops.size() ? 0 : unused + 1;
+  if (const auto all = map_from(outermost); all && all->injective) return unused;
+  for (size_t l = loops.size(); l-- > outermost;) {
+    if (!counts(loops[l])) continue;
+    if (const auto map = map_from(l); map && !map->injective) return l;
+  }
+  return unused;
 }
 
 }  // namespace tilewright

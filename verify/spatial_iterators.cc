@@ -82,12 +82,6 @@ class Checker : public Visitor {
 
 }  // namespace
 
-bool RepeatsWrites(const Function& function) {
-  Checker checker;
-  checker.Visit(function->body);
-  return checker.repeats;
-}
-
 Diagnostics CheckSpatialIterators(const Function& function, bool* repeats_writes) {
   Checker checker;
   checker.Visit(function->body);

@@ -16,10 +16,7 @@
 
 namespace tilewright {
 
-// `repeats_writes` (may be null) gets what RepeatsWrites says.
+// `repeats_writes` (may be null) gets whether instances of some block write the same value to the same element.
 Diagnostics CheckSpatialIterators(const Function& function, bool* repeats_writes = nullptr);
-
-// Whether instances of some block write the same value to the same element.
-bool RepeatsWrites(const Function& function);
 
 }  // namespace tilewright

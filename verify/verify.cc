@@ -64,14 +64,14 @@ VerifyResult VerifyProgram(const Function& function, const Target* target) {
   if (!result.diagnostics.empty()) return result;
   LazyExactRun exact(function);
   Diagnostics& all = result.diagnostics;
-  Append(CheckBindings(function), &all);
+  RaceFacts facts;
+  Append(CheckBindings(function, &facts.repeating), &all);
   Append(CheckDeclaredRegions(function), &all);
-  bool repeats_writes = false;
-  Append(CheckSpatialIterators(function, &repeats_writes), &all);
+  Append(CheckSpatialIterators(function, &facts.repeats_writes), &all);
   for (Check check : kChecks) Append(check(function), &all);
   all = Confirmed(std::move(all), &exact);
   for (TargetCheck check : kTargetChecks) Append(check(function, target), &all);
-  Append(CheckRaces(function, &exact, repeats_writes), &all);
+  Append(CheckRaces(function, &exact, facts), &all);
   return result;
 }
 
