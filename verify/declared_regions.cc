@@ -1,5 +1,7 @@
 #include "verify/declared_regions.h"
 
+#include <algorithm>
+
 #include "ir/arith/analyzer.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
@@ -47,6 +49,7 @@ class Checker : public Visitor {
     AccessRegions touched = DetectRegions(*block);
     Check(block, touched.reads, block->reads, "reads");
     Check(block, touched.writes, block->writes, "writes");
+    if (block->init) CheckReadsOfOutput(*block);
     if (ReachesMemoryByPointer(block->body)) {
       diagnostics.push_back(
           {Verdict::kAssumed, "declared regions", block->id,
@@ -75,6 +78,18 @@ class Checker : public Visitor {
       diagnostics.push_back({gather ? Verdict::kAssumed : Verdict::kRefuted, "declared regions", block->id, reason,
                              /*enumerable=*/true});
     }
+  }
+  // A reduction reads its own output without saying so, but no more of it than it writes.
+  void CheckReadsOfOutput(const BlockNode& block) {
+    std::vector<BufferRegion> read = DetectRegions(block.body).reads;
+    std::erase_if(read, [&](const BufferRegion& region) {
+      return std::none_of(block.writes.begin(), block.writes.end(),
+                          [&](const BufferRegion& write) { return write.buffer.same_as(region.buffer); });
+    });
+    if (read.empty()) return;
+    std::vector<BufferRegion> declared = block.reads;
+    declared.insert(declared.end(), block.writes.begin(), block.writes.end());
+    Check(&block, read, declared, "reads");
   }
   // Whether what lies outside of the declared region does so in dimensions that are looked up in memory.
   bool OnlyGathersLeave(const BufferRegion& declared, const BufferRegion& touched, const Stmt& body) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "ir/script/parse_or_die.h"
 
 namespace tilewright {
@@ -22,6 +24,28 @@ def main(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32")):
                 B[vi * 16 + i1, vj * 16 + j1] = A[vi * 16 + i1, vj * 16 + j1]
 )")
                   .empty());
+}
+
+TEST(DeclaredRegions, AReductionReadsWhatItWrites) {
+  const auto program = [](const std::string& index) {
+    return Check((R"(
+@T.prim_func
+def main(A: T.Buffer((15, 8), "float32"), S: T.Buffer((16,), "float32")):
+    for i, k in T.grid(15, 8):
+        with T.block("S"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            T.reads(A[vi, vk])
+            T.writes(S[vi])
+            with T.init():
+                S[vi] = T.float32(0)
+            S[vi] = S[)" +
+                  index + "] + A[vi, vk]\n")
+                     .c_str());
+  };
+  EXPECT_TRUE(program("vi").empty());
+  const Diagnostics found = program("vi + 1");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].reason, "block S reads S[vi + 1], but declares only S[vi]");
 }
 
 TEST(DeclaredRegions, RefusesWhatIsNotDeclared) {
