@@ -463,10 +463,16 @@ def _Updates(realize):
 
 
 def _MoveAt(d, primitive, write):
-    seldom = _Updates if write else _Pads
-    block, realize, loops = d.Where(lambda realize, loops: loops and (not seldom(realize) or d.rng.random() < 0.1))
+    usual = lambda realize: not _Updates(realize) and (write or not _Pads(realize))
+    block, realize, loops = d.Where(lambda realize, loops: loops and (usual(realize) or d.rng.random() < 0.05))
     _, k, buffer = d.Buffer(realize, write=write)
-    return f'sch.{primitive}({d.LoopNames(block)}[{d.rng.randrange(len(loops))}], {d.AsBlock(block)}, {k}, "{d.Scope()}")'
+    place = d.rng.randrange(len(loops))
+    for other, around, _ in d.Realizes():
+        shared = len(around) > place and around[place].same_as(loops[place])
+        touched = [r.source for r in (other.block.reads if write else other.block.writes)]
+        if shared and any(r.same_as(buffer) for r in touched) and d.rng.random() < 0.95:
+            raise CannotDraft()  # values that are not final
+    return f'sch.{primitive}({d.LoopNames(block)}[{place}], {d.AsBlock(block)}, {k}, "{d.Scope()}")'
 
 
 @Call("block")
@@ -535,7 +541,7 @@ def set_scope(d):
 
 @Call("block")
 def reindex(d):
-    block, realize, _ = d.Where(lambda realize, loops: not _Pads(realize) or d.rng.random() < 0.2)
+    block, realize, _ = d.Where(lambda realize, loops: not (_Pads(realize) or _Updates(realize)) or d.rng.random() < 0.05)
     which, k, buffer = d.Buffer(realize)
     form = d.rng.choice([f'("{which}", {k})', f'("{which}", {k})', f'"{buffer.name}"'])
     return f"sch.reindex({block}, {form})"
@@ -704,10 +710,10 @@ def fuse_reduction_epilogue(d):
         init = realize.block.init
         if init is None:
             return False
-        return float(getattr(getattr(init, "value", None), "value", 1)) == 0 or d.rng.random() < 0.01
+        return float(getattr(getattr(init, "value", None), "value", 1)) == 0 or d.rng.random() < 0.002
     block, realize, _ = d.Where(FromZero)
     epilogue, other, _ = d.Related(realize, True) if d.rng.random() < 0.97 else d.AnyBlock()
-    if type(getattr(other.block.body, "value", None)).__name__ != "Add" and d.rng.random() < 0.99:
+    if type(getattr(other.block.body, "value", None)).__name__ != "Add" and d.rng.random() < 0.997:
         raise CannotDraft()
     return f"sch.fuse_reduction_epilogue({block}, {epilogue})"
 
