@@ -212,6 +212,13 @@ Outcome<BlockRv> ReindexRead(Schedule& sch, BlockRv block, const Buffer& buffer)
   return BlockRv{results[0]};
 }
 
+// Whether a stage can run ahead of time.
+bool ReadsConstants(const Schedule& sch, BlockRv stage) {
+  return std::ranges::all_of(RealizeOf(sch, stage).block->reads, [&](const BufferRegion& read) {
+    return IsConstantParam(FunctionOf(sch, stage), read.buffer);
+  });
+}
+
 // The positions of iterators in their order: the dimensions of a stage that uses them.
 std::vector<int> StageDims(std::initializer_list<const std::vector<int>*> groups) {
   std::vector<int> dims;
@@ -270,7 +277,11 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
     const std::vector<int> dims = StageDims({&contraction.batch, &contraction.rows, &contraction.columns});
     TW_RETURN_IF_REFUSED(ReorderStage(sch, block, dims, {plan.row, plan.column}));
   }
+  // A consumer that takes a part of the output only would leave a predicate, with which blocks do not move.
+  const Schedule unfused = sch;
   FuseConsumers(sch, write_back);
+  const bool is_cut = !IsTrue(RealizeOf(sch, write_back).predicate);
+  if (is_cut) sch = unfused;
   InlineProducers(sch, row_stage, false);
   InlineProducers(sch, column_stage, true);
   TW_RETURN_IF_REFUSED(sch.SetScope(row_stage, 0, "register"));
@@ -329,12 +340,14 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> blocked, sch.Split(row[0], {Value(), row_block}));
     outer_rows.insert(outer_rows.end(), blocked.begin(), blocked.end());
   }
-  const bool constant = IsConstantParam(FunctionOf(sch, block), contraction.column_operand);
+  const bool constant = ReadsConstants(sch, column_stage);
   const auto row_loops = static_cast<int64_t>(outer_rows.size());
   int64_t batch_place = 0;
   if (constant && !contraction.batch.empty()) {
-    TW_ASSIGN_OR_RETURN(const Choices::Pick picked, choices.Take(sch, name + ".batch_after", Iota(0, row_loops),
-                                                                 plan.rows_outside ? outer_rows.size() : 0));
+    // Phases of an output that is cut off somewhere are next to their rows: some have less to do than others.
+    const size_t preferred = plan.rows_outside ? outer_rows.size() : is_cut ? outer_rows.size() - 1 : 0;
+    TW_ASSIGN_OR_RETURN(const Choices::Pick picked,
+                        choices.Take(sch, name + ".batch_after", Iota(0, row_loops), preferred));
     batch_place = picked.value;
   }
   TW_ASSIGN_OR_RETURN(const Choices::Pick column_place,

@@ -151,6 +151,7 @@ TEST(Rules, Convolutions) {
   ExpectRight(ops::ConvTranspose(1, 5, 7, 6, 20, {.kernel = 4, .stride = 2, .padding = 1}));
   ExpectRight(ops::ConvTranspose(2, 4, 3, 5, 9, {.kernel = 3, .stride = 1, .padding = 0}));
   ExpectRight(ops::ConvTranspose(1, 4, 5, 6, 17, {.kernel = 5, .stride = 3, .padding = 2}));
+  ExpectRight(ops::ConvTranspose(1, 5, 4, 6, 17, {.kernel = 3, .stride = 2, .padding = 1}));
 }
 
 TEST(Rules, Products) {

@@ -64,7 +64,8 @@ class Skipper {
  public:
   explicit Skipper(const BlockNode& block) : block_(block) { BindIterators(block.iter_vars, &analyzer_); }
 
-  // Gives an iterator its value for each part of the condition; the part that gives none, if there is one.
+  // Gives an iterator its value for each periodic part of the condition; the periodic part that gives none, if there is
+  // one. Other parts stay.
   std::optional<Expr> Solve(const Expr& condition) {
     const auto* both = dyn_cast<BinaryNode>(condition);
     if (both != nullptr && both->op == BinaryOp::kAnd) {
@@ -74,10 +75,15 @@ class Skipper {
     const bool is_equality = both != nullptr && both->op == BinaryOp::kEQ && IsInt(both->b, 0);
     const auto* modulo = is_equality ? dyn_cast<BinaryNode>(both->a) : nullptr;
     const auto period = modulo != nullptr && modulo->op == BinaryOp::kFloorMod ? AsInt(modulo->b) : std::nullopt;
-    if (!period || *period < 2 || !SolvePeriodic(modulo->a, *period)) return condition;
+    if (!period) {
+      rest_ = rest_ ? And(rest_, condition) : condition;
+      return std::nullopt;
+    }
+    if (*period < 2 || !SolvePeriodic(modulo->a, *period)) return condition;
     return std::nullopt;
   }
 
+  const Expr& rest() const { return rest_; }  // null: nothing
   const VarMap& values() const { return values_; }
   arith::Analyzer* analyzer() { return &analyzer_; }
 
@@ -104,6 +110,7 @@ class Skipper {
   const BlockNode& block_;
   arith::Analyzer analyzer_;
   VarMap values_;
+  Expr rest_;
 };
 
 }  // namespace
@@ -119,12 +126,21 @@ Outcome<SkipZeroTermsResult> SkipZeroTerms(const Function& function, uint32_t bl
     return Refusal{kName, "{block0} does not add a product with a factor that a condition makes zero", {block_id}};
   }
   Skipper skipper(block);
-  if (const std::optional<Expr> failed = skipper.Solve(factor->args[0])) {
+  Expr value = factor->args[1];
+  std::optional<Expr> failed = skipper.Solve(factor->args[0]);
+  for (const CallNode* nested = ZeroUnless(value); nested != nullptr && !failed; nested = ZeroUnless(value)) {
+    if (isa<CastNode>(value)) break;
+    failed = skipper.Solve(nested->args[0]);
+    value = nested->args[1];
+  }
+  if (!failed && skipper.values().empty()) failed = factor->args[0];
+  if (failed) {
     return Refusal{kName, "{expr0} does not leave one value of a reduce iterator of {block0}", {block_id}, {*failed}};
   }
+  if (skipper.rest()) value = IfThenElse(skipper.rest(), value, factor->args[2]);
 
   BlockNode::Fields fields = block.fields();
-  fields.body = ReplaceNode(factor, factor->args[1]).Mutate(fields.body);
+  fields.body = ReplaceNode(factor, value).Mutate(fields.body);
   fields.iter_vars.clear();
   std::vector<Expr> bindings;
   for (size_t i = 0; i < block.iter_vars.size(); ++i) {

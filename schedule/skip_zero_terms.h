@@ -14,8 +14,9 @@
 //
 // A weight that is infinite or NaN then has no effect where it meets a zero (docs/numerics.md).
 //
-// Conditions: the block adds a product to its output, one of whose factors is an if_then_else (or a cast of one) that
-// gives zero unless some `e % s == 0` hold, with constants s; each e is a reduce iterator with the domain [0, s) plus
+// Conditions: the block adds a product to its output, one of whose factors is an if_then_else (or a cast of one, or one
+// in the other) that gives zero unless some `e % s == 0` hold, with constants s, and perhaps other conditions, which
+// stay; each e is a reduce iterator with the domain [0, s) plus
 // terms without reduce iterators, or with multiples of s of them; the block's loops are its iterators, one each, hold
 // nothing else, are serial and carry no annotations, and it has no predicate.
 //

@@ -35,6 +35,24 @@ TEST(SkipZeroTerms, LeavesOneValueOfAnIterator) {
   testing::ExpectEquivalent(before.Main(), sch.module().Main());
 }
 
+// Conditions that are not periodic stay, those around as well.
+TEST(SkipZeroTerms, KeepsOtherConditions) {
+  Schedule sch{Module(ParseOrDie(R"(
+@T.prim_func
+def main(X: T.Buffer((3,), "float32"), W: T.Buffer((4,), "float32"), Y: T.Buffer((4,), "float32")):
+    for h0, h1, r0, r1 in T.grid(2, 2, 2, 2):
+        with T.block("Y"):
+            vh0, vh1, vr0, vr1 = T.axis.remap("SSRR", [h0, h1, r0, r1])
+            with T.init():
+                Y[vh0 * 2 + vh1] = T.float32(0)
+            Y[vh0 * 2 + vh1] = Y[vh0 * 2 + vh1] + T.if_then_else(vr0 * 2 + vr1 < 3, T.if_then_else((vh0 * 2 + vh1 + (vr0 * 2 + vr1)) % 2 == 0, X[(vh0 * 2 + vh1 + (vr0 * 2 + vr1)) // 2], T.float32(0)), T.float32(0)) * W[vr0 * 2 + vr1]
+)"))};
+  const Module before = sch.module();
+  ASSERT_TRUE(sch.Apply("skip_zero_terms", {*sch.GetBlock("Y")}).ok());
+  EXPECT_EQ(sch.GetLoops(*sch.GetBlock("Y"))->size(), 3u);
+  testing::ExpectEquivalent(before.Main(), sch.module().Main());
+}
+
 TEST(SkipZeroTerms, RefusesOtherForms) {
   EXPECT_EQ(Refused(R"(
 @T.prim_func
