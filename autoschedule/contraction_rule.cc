@@ -47,12 +47,28 @@ struct Plan {
   bool rows_outside = false;        // of the batch, preferably
 };
 
-// The distance in bytes of two elements of the row operand that neighbouring rows of a tile read.
+// Whether the row operand is stored at the iterators, several inner ones among them: what cache_factors leaves, which
+// is computed where it is used.
+bool IsComputedPerProduct(const BlockNode& block, const Contraction& contraction, const BufferRegion& read) {
+  int inner = 0;
+  for (const Range& range : read.region) {
+    const auto* var = dyn_cast<VarNode>(range.min);
+    if (var == nullptr && !AsInt(range.min)) return false;
+    for (int iterator : contraction.inner) {
+      inner += var == block.iter_vars[static_cast<size_t>(iterator)].var.get() ? 1 : 0;
+    }
+  }
+  return inner > 1;
+}
+
+// The distance in bytes of two elements of the row operand that neighbouring rows of a tile read; where that is not
+// known, of neighbours in memory.
 int64_t RowStrideBytes(const BlockNode& block, const Contraction& contraction, const Var& row) {
   int64_t stride = 0;
   const auto& shape = contraction.row_operand->shape;
   for (const BufferRegion& read : block.reads) {
     if (!read.buffer.same_as(contraction.row_operand)) continue;
+    if (IsComputedPerProduct(block, contraction, read)) return contraction.row_operand->dtype.bytes();
     int64_t inner = contraction.row_operand->dtype.bytes();
     for (size_t d = shape.size(); d-- > 0;) {
       if (UsesVar(read.region[d].min, row)) stride = std::max(stride, inner);
