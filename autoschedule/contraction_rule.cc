@@ -30,6 +30,9 @@ constexpr int kFlippedGroups = 2;
 // its buffer.
 constexpr int kMaskRegisters = 2;
 
+// Pages of a panel up to which it is read where it lies.
+constexpr int64_t kPageBytes = 4096, kMostPages = 512;
+
 Refusal No(const char* reason, uint32_t block) { return {"contraction_rule", reason, {block}}; }
 
 int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
@@ -235,6 +238,29 @@ bool ReadsConstants(const Schedule& sch, BlockRv stage) {
   });
 }
 
+// Whether a stage only copies, and neighbours along the dimension that it writes are next to each other where it copies
+// from.
+bool CopiesAlong(const BlockNode& stage, size_t dim) {
+  const auto* store = dyn_cast<StoreNode>(stage.body);
+  if (store == nullptr || !isa<LoadNode>(store->value)) return false;
+  for (size_t i = 0; i < stage.iter_vars.size(); ++i) {
+    if (!store->indices[dim].same_as(stage.iter_vars[i].var)) continue;
+    return std::ranges::all_of(AccessesOf(stage),
+                               [&](const Access& access) { return access.store || access.strides[i] == 1; });
+  }
+  return false;
+}
+
+// Whether a panel of columns is used so often that packing it pays: reading it where it lies touches as many pages as
+// it has rows each time.
+bool WorthPacking(const Plan& plan, const RegisterTile& tile, const BlockRealizeNode& realize) {
+  int64_t uses = 1, panel_rows = 1, bytes = plan.contraction.column_operand->dtype.bytes();
+  for (int row : plan.contraction.rows) uses *= Extent(realize, row);
+  for (int inner : plan.contraction.inner) panel_rows *= Extent(realize, inner);
+  for (int column : plan.contraction.columns) bytes *= Extent(realize, column);
+  return uses > tile.rows && std::min(panel_rows, panel_rows * bytes / kPageBytes) > kMostPages;
+}
+
 // The positions of iterators in their order: the dimensions of a stage that uses them.
 std::vector<int> StageDims(std::initializer_list<const std::vector<int>*> groups) {
   std::vector<int> dims;
@@ -301,8 +327,14 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   InlineProducers(sch, row_stage, false);
   InlineProducers(sch, column_stage, true);
   TW_RETURN_IF_REFUSED(sch.SetScope(row_stage, 0, "register"));
+  const std::vector<int> row_dims = StageDims({&contraction.batch, &contraction.rows, &contraction.inner});
+  const std::vector<int> column_dims = StageDims({&contraction.batch, &contraction.columns, &contraction.inner});
+  const auto column_dim = static_cast<size_t>(std::ranges::find(column_dims, plan.column) - column_dims.begin());
+  const bool plain_columns =
+      plan.instruction.group == 1 && CopiesAlong(*RealizeOf(sch, column_stage).block, column_dim);
 
   TW_ASSIGN_OR_RETURN(const RegisterTile tile, PickTile(sch, name, plan, choices));
+  const bool worth_packing = WorthPacking(plan, tile, RealizeOf(sch, block));
   const int tile_columns = tile.vectors * plan.instruction.lanes;
   const int group = plan.instruction.group;
   const int64_t depth_extent = RoundUp(Extent(RealizeOf(sch, block), plan.depth), group);
@@ -332,8 +364,6 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   }
 
   // Operands in the layout the tile reads: rows next to the innermost depth, columns in panels.
-  const std::vector<int> row_dims = StageDims({&contraction.batch, &contraction.rows, &contraction.inner});
-  const std::vector<int> column_dims = StageDims({&contraction.batch, &contraction.columns, &contraction.inner});
   TW_RETURN_IF_REFUSED(ReorderStage(sch, row_stage, row_dims, {plan.row, plan.depth}));
   TW_RETURN_IF_REFUSED(ReorderStage(sch, column_stage, column_dims, {plan.depth, plan.column}, tile_columns, group));
 
@@ -392,8 +422,17 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   if (group > 1) TW_RETURN_IF_REFUSED(SplitInnermost(sch, row_stage, group));
   TW_RETURN_IF_REFUSED(WriteOut(sch, row_stage, inner.back(), group > 1));
 
-  // A column operand that is no constant is packed where it is used, unless loops over rows would repeat that.
-  if (!constant && column_place.value == 0) {
+  // A column operand that is no constant is packed where it is used, unless loops over rows would repeat that; or read
+  // where it lies.
+  bool packed = true;
+  if (plain_columns && !constant) {
+    TW_ASSIGN_OR_RETURN(const Choices::Pick pick, choices.Take(sch, name + ".packed", {0, 1}, worth_packing ? 1 : 0));
+    packed = pick.value != 0;
+  }
+  if (!packed) {
+    TW_RETURN_IF_REFUSED(sch.ComputeAt(column_stage, inner.back()));
+    TW_RETURN_IF_REFUSED(WriteOut(sch, column_stage, inner.back(), true));
+  } else if (!constant && column_place.value == 0) {
     outer.resize(contraction.batch.size() + contraction.columns.size());
     TW_RETURN_IF_REFUSED(PackInLoop(sch, column_stage, outer.back(), target));
   }

@@ -10,9 +10,10 @@
 //           C_register[tile] += A_register * B_packed[panel]               edges as conditions that lowering cuts off
 //       C[tile] = C_register[tile]
 //
-// B is packed into panels [columns / tile, inner..., tile], ahead of time when it is constant. Narrow types multiply in
-// groups of V neighbours along the innermost depth (autoschedule/tile_instruction.h): a group of A is read at once,
-// panels are [columns / tile, inner..., depth / V, tile, V], and a depth that is no multiple of V is padded with zeros.
+// B is packed into panels [columns / tile, inner..., tile], ahead of time when it is constant, otherwise each panel
+// before it is used, or read where it lies when that is along its columns. Narrow types multiply in groups of V
+// neighbours along the innermost depth (autoschedule/tile_instruction.h): a group of A is read at once, panels are
+// [columns / tile, inner..., depth / V, tile, V], and a depth that is no multiple of V is padded with zeros.
 // Only the innermost row iterator is tiled, so a tile never crosses a row of a convolution's output. Every step is a
 // primitive of the schedule, so the trace replays elsewhere.
 //
@@ -21,6 +22,7 @@
 //   NAME.row_block       tile rows that follow each other before the next block of rows; all by default
 //   NAME.batch_after     loops over rows that are outside of those over the batch
 //   NAME.columns_after   loops over rows that are outside of those over columns
+//   NAME.packed          whether columns that are no constant are packed; they are where panels spread over many pages
 //   NAME.parallel_loops  outermost loops that are fused into the parallel one; 0: serial
 #pragma once
 

@@ -71,14 +71,25 @@ Outcome<std::monostate> PackInLoop(Schedule& sch, BlockRv stage, LoopRv panel_lo
   // The loop along which the operand lies in memory.
   const Block block = RealizeOf(sch, stage).block;
   const std::vector<Access> accesses = AccessesOf(*block);
+  const Buffer& panels = block->writes[0].buffer;
+  const auto* store = dyn_cast<StoreNode>(block->body);
+  // The last dimension of panels of narrow types is a group along the depth.
+  const bool whole_vectors = AsInt(panels->shape.back()).value_or(0) >= target.lanes(panels->dtype.bits());
   for (const LoopRv& loop : loops) {
     for (size_t i = 0; i < block->iter_vars.size(); ++i) {
       if (!UsesVar(RealizeOf(sch, stage).bindings[i], LoopOf(sch, loop).var)) continue;
-      const bool along = std::all_of(accesses.begin(), accesses.end(), [&](const Access& access) {
+      const bool along = std::ranges::all_of(accesses, [&](const Access& access) {
         return access.store || access.strides[i] == 1 || access.strides[i] == 0;
       });
       if (!along) continue;
-      if (TransposeByTiles(sch, loops, loop, FindTransposeTile(target, block->writes[0].buffer->dtype))) {
+      if (store != nullptr && whole_vectors && UsesVar(store->indices.back(), block->iter_vars[i].var)) {
+        std::vector<LoopRv> order = loops;
+        std::erase_if(order, [&](const LoopRv& other) { return other.index == loop.index; });
+        order.push_back(loop);
+        if (order.size() > 1) TW_RETURN_IF_REFUSED(sch.Reorder(order));
+        return sch.Vectorize(loop);
+      }
+      if (TransposeByTiles(sch, loops, loop, FindTransposeTile(target, panels->dtype))) {
         return std::monostate();
       }
       if (loop.index == loops.back().index) return sch.Vectorize(loop);

@@ -2,7 +2,10 @@
 // the unscheduled program does, and runs as machine code.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "autoschedule/auto_schedule.h"
+#include "autoschedule/block_loops.h"
 #include "codegen/llvm/testing/equivalence.h"
 #include "ir/builder.h"
 #include "ir/functor.h"
@@ -295,6 +298,24 @@ TEST(Rules, LargeAttentionScoresAreValid) {
     const Function main = result.schedule.module().Find("main");
     const VerifyResult verified = VerifyProgram(main);
     EXPECT_NE(verified.verdict(), Verdict::kRefuted) << Render(verified, main);
+  }
+}
+
+// Columns that are no constant are copied by whole vectors: into registers where they are used, or into panels, which
+// all rows of tiles share.
+TEST(Rules, CopiesColumnsByVectors) {
+  for (const bool packed : {false, true}) {
+    IntrinRegistry intrins = IntrinRegistry::Builtin();
+    const Module module(ops::Matmul(24, packed ? 4096 : 64, 1024));
+    AutoScheduled result = AutoSchedule(module, *NamedTarget("x86-znver4"), &intrins);
+    Schedule& sch = result.schedule;
+    const auto loops = *sch.GetLoops(*sch.GetBlock("B_reindex_reindex"));
+    const auto tile_loops = *sch.GetLoops(*sch.GetBlock("C_update_o"));
+    const ForNode& innermost = LoopOf(sch, loops.back());
+    EXPECT_EQ(innermost.kind, ForKind::kVectorized);
+    EXPECT_GE(*AsInt(innermost.extent), 16);
+    const auto shared = [&](const LoopRv& loop) { return &LoopOf(sch, loop) == &LoopOf(sch, tile_loops.back()); };
+    EXPECT_EQ(std::ranges::any_of(loops, shared), !packed);
   }
 }
 
