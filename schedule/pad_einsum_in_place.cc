@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ir/analysis.h"
 #include "ir/functor.h"
@@ -88,10 +89,12 @@ std::optional<Refusal> EinsumPadder::PadIterator(const ScopeChild& child, size_t
 
 std::optional<Refusal> EinsumPadder::CollectBuffers() {
   std::optional<Refusal> refusal;
+  std::unordered_set<const VarNode*> indexing;
   auto visit = [&](const Buffer& buffer, const std::vector<Expr>& indices) {
     for (size_t d = 0; d < indices.size(); ++d) {
       for (const auto& [iterator, extent] : plan_.iterators) {
         if (!UsesVar(indices[d], iterator)) continue;
+        indexing.insert(iterator.get());
         const auto old = AsInt(buffer->shape[d]);
         const auto* iter = &einsum_.realize->block->iter_vars[0];
         while (!iter->var.same_as(iterator)) ++iter;
@@ -116,7 +119,14 @@ std::optional<Refusal> EinsumPadder::CollectBuffers() {
   };
   visit_all(einsum_.realize->block->init);
   visit_all(einsum_.realize->block->body);
-  return refusal;
+  if (refusal) return refusal;
+  // A factor that is the same along a padded sum is no zero there.
+  for (const IterVar& iter : einsum_.realize->block->iter_vars) {
+    if (iter.kind == IterKind::kReduce && plan_.iterators.contains(iter.var) && !indexing.contains(iter.var.get())) {
+      return No("{block0} adds the same along the padded iterator {text0}", {iter.var.name()});
+    }
+  }
+  return std::nullopt;
 }
 
 std::optional<Refusal> EinsumPadder::PadProducer(const Buffer& buffer, const std::map<size_t, int64_t>& dims) {

@@ -108,6 +108,8 @@ TEST(PadEinsumInPlace, Refuses) {
   EXPECT_EQ(Reason(Program("C_copy[vi, vj] += A_copy[vi, vk] * B_copy[vk, vj]",
                            "C_copy[vi, vj] += (A_copy[vi, vk] - B_copy[vk, vj]) * B_copy[vk, vj]")),
             "{block0} does not add a product of elements to its output");
+  EXPECT_EQ(Reason(Program("A_copy[vi, vk] * B_copy[vk, vj]", "A_copy[vi, 0] * B_copy[0, vj]"), {1, 1, 4}),
+            "{block0} adds the same along the padded iterator {text0}");
   EXPECT_EQ(Reason(Program("A_copy[vi, vk] * B_copy", "A_copy[13 - vi, vk] * B_copy")),
             "{text0} is not indexed by the iterator {text1} alone, over a whole dimension");
   EXPECT_EQ(Reason(Program("A_copy[vi, vk] * B_copy", "A[vi, vk] * B_copy")),

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "ir/analysis.h"
 #include "ir/functor.h"
@@ -34,9 +35,15 @@ class Checker : public StmtVisitor {
  protected:
   void VisitBlock(const BlockNode* block) override {
     const BlockScope scope = BlockScope::Of(block);
+    // In the order of the program, since what a reader makes of parts of a sum is no final value either.
+    std::vector<const Dependence*> reads;
     for (const Dependence& dependence : scope.dependences()) {
-      if (dependence.kind != DependenceKind::kReadAfterWrite) continue;
-      Check(*scope.Find(dependence.source), *scope.Find(dependence.destination), dependence.buffer);
+      if (dependence.kind == DependenceKind::kReadAfterWrite) reads.push_back(&dependence);
+    }
+    for (const ScopeChild& child : scope.children()) {
+      for (const Dependence* read : reads) {
+        if (read->destination == child.id()) Check(*scope.Find(read->source), child, read->buffer);
+      }
     }
     for (const ScopeChild& child : scope.children()) CheckAdditionsRunOnce(scope, child);
     StmtVisitor::VisitBlock(block);
@@ -102,10 +109,17 @@ class Checker : public StmtVisitor {
         return Refuse(writer, "block " + writes.name + " writes " + buffer->name + " anew in each iteration of loop " +
                                   loop->var.name() + ", which carries the reduction of block " + reads.name);
       }
-      if (!DependsOn(*reader.realize, loop->var) || !CarriesReduction(*loop, *writer.realize)) continue;
-      if (RunsAgainWhereWritten(writer, reader, buffer, loop->var)) continue;
-      return Refuse(reader, "block " + reads.name + " reads " + buffer->name + " while loop " + loop->var.name() +
-                                " still carries the reduction of block " + writes.name);
+      const bool carries = CarriesReduction(*loop, *writer.realize);
+      if (!carries && !HoldsParts(writer.id(), loop)) continue;
+      if (!DependsOn(*reader.realize, loop->var) || RunsAgainWhereWritten(writer, reader, buffer, loop->var)) {
+        holding_parts_.emplace_back(reader.id(), loop);
+        continue;
+      }
+      const std::string before = "block " + reads.name + " reads " + buffer->name;
+      return Refuse(reader, carries ? before + " while loop " + loop->var.name() +
+                                          " still carries the reduction of block " + writes.name
+                                    : before + ", which block " + writes.name + " makes of parts of sums until loop " +
+                                          loop->var.name() + " ends");
     }
   }
   // Whether an instance of the reader runs in each iteration of the loop in which the writer touches what that instance
@@ -136,6 +150,10 @@ class Checker : public StmtVisitor {
     }
     return true;
   }
+  // Whether what the block writes is made of a part of a sum until the loop's last iteration.
+  bool HoldsParts(uint32_t block, const ForNode* loop) const {
+    return std::ranges::find(holding_parts_, std::pair(block, loop)) != holding_parts_.end();
+  }
   static const BufferRegion* OnlyRegion(const std::vector<BufferRegion>& regions, const Buffer& buffer) {
     const BufferRegion* found = nullptr;
     for (const BufferRegion& region : regions) {
@@ -154,6 +172,8 @@ class Checker : public StmtVisitor {
   void Refuse(const ScopeChild& block, std::string reason) {
     diagnostics.push_back({Verdict::kRefuted, "final values", block.id(), std::move(reason)});
   }
+
+  std::vector<std::pair<uint32_t, const ForNode*>> holding_parts_;
 };
 
 }  // namespace

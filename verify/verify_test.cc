@@ -194,7 +194,35 @@ def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
             Texts{"final values: block B reads S while loop k still carries the reduction of block S"});
 }
 
-// Computed anew for each j, from the init on; inside of the reduction everything would be added twice.
+// The copy itself ends up right, what others read of it before does not.
+TEST(Verify, ReadingWhatIsMadeOfAPartOfASum) {
+  const auto program = [](const std::string& k) {
+    std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+    S = T.alloc_buffer((4,), "float32")
+    C = T.alloc_buffer((4,), "float32")
+    for i, k in T.grid(4, 8):
+        with T.block("S"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                S[vi] = T.float32(0)
+            S[vi] = S[vi] + A[vi, vk]
+        with T.block("C"):
+            vi = T.axis.spatial(4, i)
+            C[vi] = S[vi]
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            vk = T.axis.spatial(8, INDEX)
+            B[vi, vk] = A[vi, vk] * C[vi]
+)";
+    return Findings(text.replace(text.find("INDEX"), 5, k).c_str());
+  };
+  EXPECT_EQ(program("k"),
+            Texts{"final values: block B reads C, which block C makes of parts of sums until loop k ends"});
+  EXPECT_EQ(program("3"), Texts{});
+}
+
 // In a fused loop each iteration of the reduction runs the reader of its own sum again.
 TEST(Verify, ReadingASumInAFusedLoop) {
   const auto program = [](const std::string& vi, const std::string& index) {
@@ -224,6 +252,7 @@ def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
   EXPECT_EQ(program("f // 8", "vi * 0 + 0").empty(), false);
 }
 
+// Computed anew for each j, from the init on; inside of the reduction everything would be added twice.
 TEST(Verify, SumsThatAreRepeated) {
   const auto loops = [](const std::string& order) {
     std::string text = R"(
