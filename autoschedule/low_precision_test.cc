@@ -8,6 +8,7 @@
 #include "ir/interp/interp.h"
 #include "ir/ndarray.h"
 #include "ir/ops/conv.h"
+#include "ir/ops/conv_transpose.h"
 #include "ir/ops/matmul.h"
 #include "schedule/hoist_prepack.h"
 #include "schedule/trace_text.h"
@@ -36,6 +37,14 @@ const Case kCases[] = {
     {"Window3x3", [](const ops::OperandTypes& t) { return ops::Conv(Conv2d(8, 8, 32, {3, 1, 1}), t); }},
     {"Window1x1", [](const ops::OperandTypes& t) { return ops::Conv(Conv2d(7, 12, 40, {1, 2}), t); }},
     {"Dilated", [](const ops::OperandTypes& t) { return ops::Conv(Conv2d(10, 6, 16, {3, 1, 2, 2}), t); }},
+    {"Transposed",
+     [](const ops::OperandTypes& t) {
+       return ops::ConvTranspose(1, 5, 4, 6, 20, {.kernel = 4, .stride = 2, .padding = 1}, t);
+     }},
+    {"TransposedUnevenPhases",
+     [](const ops::OperandTypes& t) {
+       return ops::ConvTranspose(1, 5, 4, 9, 17, {.kernel = 3, .stride = 2, .padding = 1}, t);
+     }},
     {"Attention", [](const ops::OperandTypes& t) { return ops::TransposeBatchMatmul(1, 17, 2, 8, t); }},
     {"AttentionTransposedInRegisters",
      [](const ops::OperandTypes& t) { return ops::TransposeBatchMatmul(1, 32, 2, 64, t); }},
@@ -136,7 +145,8 @@ TEST(LowPrecisionCode, UsesTheInstructionsWithoutSpills) {
   for (const char* types : {"bf16", "u8s8", "s8s8"}) {
     for (const Function& op :
          {ops::Matmul(128, 128, 128, Types(types)), ops::Conv(Conv2d(28, 128, 128, {3, 1, 1}), Types(types)),
-          ops::Conv(Conv2d(56, 64, 64, {1, 1}), Types(types))}) {
+          ops::Conv(Conv2d(56, 64, 64, {1, 1}), Types(types)),
+          ops::ConvTranspose(1, 9, 9, 64, 32, {.kernel = 3, .stride = 2, .padding = 1}, Types(types))}) {
       const std::string assembly = AssemblyOf(op);
       EXPECT_EQ(CountInnerLoopVectorSpills(assembly), 0) << types << " " << op->name;
       EXPECT_NE(assembly.find(types == std::string_view("bf16") ? "vdpbf16ps" : "vpdpbusd"), assembly.npos);

@@ -23,6 +23,26 @@ Expr Product(const std::vector<Expr>& factors) {
   return product;
 }
 
+// What a conversion to a wider type widens; null where `e` is none.
+const CastNode* Widening(const Expr& e) {
+  const auto* cast_node = dyn_cast<CastNode>(e);
+  if (cast_node == nullptr) return nullptr;
+  const DataType from = cast_node->value.dtype();
+  return !from.is_bool() && from.bytes() < e.dtype().bytes() ? cast_node : nullptr;
+}
+
+// `e` below its widening casts.
+const Expr& Narrow(const Expr& e) {
+  const CastNode* widening = Widening(e);
+  return widening == nullptr ? e : Narrow(widening->value);
+}
+
+// `narrow` with the widening casts of `e` above it.
+Expr WidenedAs(const Expr& e, const Expr& narrow) {
+  const CastNode* widening = Widening(e);
+  return widening == nullptr ? narrow : CastTo(e.dtype(), WidenedAs(widening->value, narrow));
+}
+
 }  // namespace
 
 Outcome<CacheFactorsResult> CacheFactors(const Function& function, uint32_t block_id,
@@ -54,7 +74,8 @@ Outcome<CacheFactorsResult> CacheFactors(const Function& function, uint32_t bloc
   if (cached.empty() || cached.size() == factors.size()) {
     return Refusal{kName, "some of the factors of {block0} are to be cached, not none and not all", {block_id}};
   }
-  const Expr value = Product(cached);
+  const Expr product = Product(cached);
+  const Expr value = Narrow(product);
   std::vector<IterVar> iters;
   std::vector<Expr> shape, indices;
   for (const IterVar& iter : block.iter_vars) {
@@ -66,7 +87,7 @@ Outcome<CacheFactorsResult> CacheFactors(const Function& function, uint32_t bloc
     shape.push_back(iter.domain.extent);
     indices.push_back(iter.var);
   }
-  if (iters.empty()) return Refusal{kName, "{expr0} uses no iterator of {block0}", {block_id}, {value}};
+  if (iters.empty()) return Refusal{kName, "{expr0} uses no iterator of {block0}", {block_id}, {product}};
 
   CacheFactorsResult result;
   uint32_t next_id = function->next_id;
@@ -75,7 +96,7 @@ Outcome<CacheFactorsResult> CacheFactors(const Function& function, uint32_t bloc
       MakeBlock({.name = cache->name, .iters = iters, .target = cache, .indices = indices, .value = value}, &next_id,
                 &result.block);
   // The cached product comes first, where its first factor was or before.
-  std::vector<Expr> left = {cache.Load(indices)};
+  std::vector<Expr> left = {WidenedAs(product, cache.Load(indices))};
   for (size_t i = 0; i < factors.size(); ++i) {
     if (!chosen[i]) left.push_back(factors[i]);
   }

@@ -57,6 +57,44 @@ def main(A: T.Buffer((8, 4), "int8"), W: T.Buffer((4, 6), "int8"), Y: T.Buffer((
   testing::ExpectEquivalent(before.Main(), sch.module().Main());
 }
 
+TEST(CacheFactors, StoresAFactorBelowItsWideningCasts) {
+  Schedule sch{Module(ParseOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((8, 4), "int8"), W: T.Buffer((4, 6), "int8"), Y: T.Buffer((8, 6), "int32")):
+    for i, j, k in T.grid(8, 6, 4):
+        with T.block("Y"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                Y[vi, vj] = 0
+            Y[vi, vj] = Y[vi, vj] + T.Cast("int32", T.Cast("int16", T.if_then_else(vi < vk, A[vi, vk], T.int8(0)))) * T.Cast("int32", W[vk, vj])
+)"))};
+  const Module before = sch.module();
+  ASSERT_TRUE(Apply(sch, {int64_t{0}}).ok());
+  EXPECT_EQ(cast<BlockRealizeNode>(sch.module().Main()->body)->block->alloc_buffers[0]->dtype, DataType::Int(8));
+  testing::ExpectEquivalent(before.Main(), sch.module().Main());
+}
+
+// Conversions to types that are no wider are computed ahead, and so are products.
+TEST(CacheFactors, StoresOtherFactorsConverted) {
+  constexpr const char* kProgram = R"(
+@T.prim_func
+def main(A: T.Buffer((8, 4), "int32"), S: T.Buffer((8,), "float16"), W: T.Buffer((4, 6), "float32"), Y: T.Buffer((8, 6), "float32")):
+    for i, j, k in T.grid(8, 6, 4):
+        with T.block("Y"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                Y[vi, vj] = T.float32(0)
+            Y[vi, vj] = Y[vi, vj] + T.Cast("float32", A[vi, vk]) * T.Cast("float32", S[vi]) * W[vk, vj]
+)";
+  for (const Value::List& factors : {Value::List{int64_t{0}}, Value::List{int64_t{0}, int64_t{1}}}) {
+    Schedule sch{Module(ParseOrDie(kProgram))};
+    const Module before = sch.module();
+    ASSERT_TRUE(Apply(sch, factors).ok());
+    EXPECT_EQ(cast<BlockRealizeNode>(sch.module().Main()->body)->block->alloc_buffers[0]->dtype, DataType::Float(32));
+    testing::ExpectEquivalent(before.Main(), sch.module().Main());
+  }
+}
+
 TEST(CacheFactors, RefusesWhatAreNoFactors) {
   EXPECT_EQ(Refused(kBilinear, {int64_t{3}}), "cache_factors: 3 names no factor of block Y, or one twice; it has 3");
   EXPECT_EQ(Refused(kBilinear, {int64_t{1}, int64_t{1}}),
