@@ -59,7 +59,10 @@ absl::StatusOr<Contraction> MatchContraction(const BlockRealizeNode& realize) {
     const bool in_first = Uses(first->indices, iter.var), in_second = Uses(second->indices, iter.var);
     const bool reduce = iter.kind == IterKind::kReduce;
     if (iter.kind != IterKind::kSpatial && !reduce) return no("an iterator is neither spatial nor reduce");
-    if (in_output == reduce) return no("a spatial iterator is missing in its output, or a reduce iterator is in it");
+    // What has one value is summed as well as any other: transform_block_layout makes it spatial.
+    const bool unit = IsInt(iter.domain.extent, 1) && !in_output;
+    if (in_output == reduce && !unit)
+      return no("a spatial iterator is missing in its output, or a reduce iterator is in it");
     const int position = static_cast<int>(i);
     if (in_output && in_first && in_second) {
       result.batch.push_back(position);

@@ -32,6 +32,22 @@ TEST(Contraction, ClassifiesIterators) {
   EXPECT_EQ(found->column_operand->name, "weight");
 }
 
+// What has one value is no more summed than not: transform_block_layout calls it spatial.
+TEST(Contraction, TakesSpatialIteratorsOfOneValueAsInner) {
+  absl::StatusOr<Contraction> found = MatchLast(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((4, 6), "float32"), B: T.Buffer((1, 6, 8), "float32"), C: T.Buffer((4, 8), "float32")):
+    for i, j, r, k in T.grid(4, 8, 1, 6):
+        with T.block("C"):
+            vi, vj, vr, vk = T.axis.remap("SSSR", [i, j, r, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vr, vk, vj]
+)"));
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->inner, (std::vector<int>{2, 3}));
+}
+
 std::string WhyNot(std::string_view statement) {
   std::string text = R"(
 @T.prim_func
