@@ -27,6 +27,12 @@ struct Case {
   const char* name;
   Function (*make)(const ops::OperandTypes& types);
 };
+ops::ConvShape Grouped1x1(int64_t size, int64_t channels, int64_t groups) {
+  ops::ConvShape shape = Conv2d(size, channels, channels, {1, 1});
+  shape.groups = groups;
+  return shape;
+}
+
 const Case kCases[] = {
     {"Matmul", [](const ops::OperandTypes& t) { return ops::Matmul(24, 64, 16, t); }},
     {"MatmulEdges", [](const ops::OperandTypes& t) { return ops::Matmul(23, 37, 13, t); }},
@@ -36,6 +42,7 @@ const Case kCases[] = {
     {"ThreeChannels", [](const ops::OperandTypes& t) { return ops::Conv(Conv2d(9, 3, 20, {7, 2, 3}), t); }},
     {"Window3x3", [](const ops::OperandTypes& t) { return ops::Conv(Conv2d(8, 8, 32, {3, 1, 1}), t); }},
     {"Window1x1", [](const ops::OperandTypes& t) { return ops::Conv(Conv2d(7, 12, 40, {1, 2}), t); }},
+    {"Grouped1x1", [](const ops::OperandTypes& t) { return ops::Conv(Grouped1x1(6, 24, 3), t); }},
     {"Dilated", [](const ops::OperandTypes& t) { return ops::Conv(Conv2d(10, 6, 16, {3, 1, 2, 2}), t); }},
     {"Transposed",
      [](const ops::OperandTypes& t) {
@@ -145,7 +152,7 @@ TEST(LowPrecisionCode, UsesTheInstructionsWithoutSpills) {
   for (const char* types : {"bf16", "u8s8", "s8s8"}) {
     for (const Function& op :
          {ops::Matmul(128, 128, 128, Types(types)), ops::Conv(Conv2d(28, 128, 128, {3, 1, 1}), Types(types)),
-          ops::Conv(Conv2d(56, 64, 64, {1, 1}), Types(types)),
+          ops::Conv(Conv2d(56, 64, 64, {1, 1}), Types(types)), ops::Conv(Grouped1x1(56, 64, 4), Types(types)),
           ops::ConvTranspose(1, 9, 9, 64, 32, {.kernel = 3, .stride = 2, .padding = 1}, Types(types))}) {
       const std::string assembly = AssemblyOf(op);
       EXPECT_EQ(CountInnerLoopVectorSpills(assembly), 0) << types << " " << op->name;
