@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/analysis.h"
 #include "ir/substitute.h"
 #include "schedule/loop_tree.h"
 
@@ -36,6 +37,25 @@ bool Contains(const std::vector<Buffer>& buffers, const Buffer& buffer) {
 
 bool Touches(const std::vector<BufferRegion>& regions, const Buffer& buffer) {
   return std::any_of(regions.begin(), regions.end(), [&](const BufferRegion& r) { return r.buffer.same_as(buffer); });
+}
+
+bool HasExtent(const Buffer& buffer, const Var& var) {
+  return std::ranges::any_of(buffer->shape, [&](const Expr& extent) { return extent.get() == var.get(); });
+}
+
+// The scalars and extents that the function's parameters give values to.
+std::vector<Var> Scalars(const Function& function) {
+  std::vector<Var> scalars;
+  for (const Param& param : function->params) {
+    if (!param.buffer) {
+      scalars.push_back(param.var);
+      continue;
+    }
+    for (const Expr& extent : param.buffer->shape) {
+      if (isa<VarNode>(extent)) scalars.emplace_back(cast<VarNode>(extent));
+    }
+  }
+  return scalars;
 }
 
 Param ParamOf(const Buffer& buffer) { return {buffer->data, buffer}; }
@@ -74,6 +94,16 @@ Outcome<HoistPrepackResult> HoistPrepack(const Function& function, uint32_t bloc
   for (const BufferRegion& read : packing.reads) {
     if (!Contains(constants, read.buffer)) {
       return No("{block0} reads {text0}, which is no constant parameter", block, read.buffer);
+    }
+  }
+  for (const Var& scalar : Scalars(function)) {
+    const bool used = UsesVar(nest, scalar) ||
+                      std::ranges::any_of(packed->shape, [&](const Expr& extent) { return UsesVar(extent, scalar); });
+    if (used &&
+        std::ranges::none_of(packing.reads, [&](const BufferRegion& read) { return HasExtent(read.buffer, scalar); })) {
+      Refusal refusal = No("{block0} depends on {text0}, which is not known ahead of time", block);
+      refusal.texts.push_back(scalar.name());
+      return refusal;
     }
   }
   const std::vector<const BlockRealizeNode*> children = ChildBlocks(*root->block);

@@ -17,7 +17,8 @@
 //
 // Conditions: the block is directly in the root block; the outermost loop around it contains no other blocks; it writes
 // one buffer, which the root block allocates in global memory and nobody else writes, and reads constant parameters
-// only; it is not the only block; there is no function main_prepack.
+// only; what it depends on besides, symbolic extents, are extents of these; it is not the only block; there is no
+// function main_prepack.
 //
 // Ids: the block and its loops die in main (they live on in main_prepack with the same ids); all others survive.
 #pragma once

@@ -100,5 +100,28 @@ TEST(HoistPrepack, Refuses) {
             "{text0} is not in global memory");
 }
 
+// Extents of the constant are known with it, others are not before the call.
+TEST(HoistPrepack, AsksWhichExtentsAreKnown) {
+  const auto program = [](std::string_view rows_of_b) {
+    std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((n,), "float32"), B: T.Buffer((ROWS,), "float32"), C: T.Buffer((n,), "float32"), n: T.int32):
+    T.func_attr({"tilewright.constant_params": [1]})
+    B_packed = T.alloc_buffer((n,), "float32")
+    for i in range(n):
+        with T.block("pack"):
+            vi = T.axis.spatial(n, i)
+            B_packed[vi] = B[vi % 4]
+    for i in range(n):
+        with T.block("C"):
+            vi = T.axis.spatial(n, i)
+            C[vi] = A[vi] * B_packed[vi]
+)";
+    return ParseOrDie(text.replace(text.find("ROWS"), 4, rows_of_b)).functions()[0];
+  };
+  EXPECT_EQ(Reason(program("n"), "pack"), "accepted");
+  EXPECT_EQ(Reason(program("4"), "pack"), "{block0} depends on {text0}, which is not known ahead of time");
+}
+
 }  // namespace
 }  // namespace tilewright
