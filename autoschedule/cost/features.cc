@@ -130,7 +130,7 @@ void AddChain(Row& row, const ProgramFacts& facts, const std::vector<double>& it
       for (const AccessFacts& access : facts.accesses) {
         const auto b = static_cast<size_t>(access.buffer);
         if (!facts.Encloses(loop, access.loop)) continue;
-        if (facts.buffers[b].buffer->scope.kind() == MemoryKind::kRegister) continue;
+        if (facts.buffers[b].in_registers) continue;
         touched[b] = std::max(touched[b], FootprintBytes(facts, access, at.depth, 64, iterations));
       }
       for (double bytes : touched) working_set += bytes;
@@ -151,7 +151,7 @@ void AddBuffers(Row& row, const ProgramFacts& facts, const std::vector<double>& 
   for (const AccessFacts& access : facts.accesses) {
     const auto b = static_cast<size_t>(access.buffer);
     if (hot == nullptr || !facts.Encloses(hot->loop, access.loop)) continue;
-    if (facts.buffers[b].buffer->scope.kind() == MemoryKind::kRegister) continue;
+    if (facts.buffers[b].in_registers) continue;
     const int depth = hot->loop < 0 ? 0 : facts.loops[static_cast<size_t>(hot->loop)].depth;
     Hot& entry = buffers[b];
     entry.bytes = std::max(entry.bytes, FootprintBytes(facts, access, depth, 64, iterations));

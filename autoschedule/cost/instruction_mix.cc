@@ -183,7 +183,7 @@ class Counter {
 
   void Count(const AccessFacts& access) {
     const BufferFacts& buffer = facts_.buffers[static_cast<size_t>(access.buffer)];
-    if (buffer.buffer->scope.kind() == MemoryKind::kRegister || access.lanes == 0) return;
+    if (buffer.in_registers || access.lanes == 0) return;
     const int loop = RegionLoop(facts_, access.loop);
     const int bits = buffer.buffer->dtype.bytes() * 8;
     const Shape shape = ShapeOf(access.loop, access.varies, access.lanes);
@@ -221,7 +221,7 @@ class Counter {
       for (const AccessFacts& access : facts_.accesses) {
         if (RegionLoop(facts_, access.loop) != region.loop) continue;
         const BufferFacts& buffer = facts_.buffers[static_cast<size_t>(access.buffer)];
-        const bool in_register = buffer.buffer->scope.kind() == MemoryKind::kRegister;
+        const bool in_register = buffer.in_registers;
         if (!in_register && access.write) continue;
         const Shape shape = ShapeOf(access.loop, in_register ? access.varies : access.varies & tile, access.lanes);
         if (!shape.in_vector) continue;  // scalars are broadcast from memory when they are used

@@ -36,8 +36,6 @@ Movement MovementOf(const ProgramFacts& facts, const IndexForm& form, int64_t wi
   return m;
 }
 
-bool InRegisters(const BufferFacts& buffer) { return buffer.buffer->scope.kind() == MemoryKind::kRegister; }
-
 // Whether the rows that an access touches at a time share so few sets of the first level that they evict each other.
 bool Conflicts(const ProgramFacts& facts, const AccessFacts& access, int outermost, const CacheLevel& l1,
                const std::vector<double>& iterations) {
@@ -74,7 +72,7 @@ class Traffic {
     conflict_.assign((loops_ + 1) * buffers_, 0);
     for (const AccessFacts& access : facts.accesses) {
       const auto b = static_cast<size_t>(access.buffer);
-      if (InRegisters(facts.buffers[b])) continue;
+      if (facts.buffers[b].in_registers) continue;
       Add(access, b);
       if (access.write) Add(access, facts.buffers.size() + b);
     }

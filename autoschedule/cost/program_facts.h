@@ -38,6 +38,9 @@ struct LoopFacts {
 struct BufferFacts {
   const BufferNode* buffer = nullptr;
   bool param = false;
+  // In register scope, or a temporary that lowering leaves in registers: each iteration of one loop writes and reads a
+  // few vectors of it, in straight code.
+  bool in_registers = false;
   double bytes = 0;
   std::vector<int64_t> shape;
   // Products with the zeros of a padding need not be computed. Either the box outside of which all elements are such

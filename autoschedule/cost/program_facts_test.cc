@@ -132,6 +132,36 @@ def main(A: T.Buffer((30,), "float32"), W: T.Buffer((4, 16), "float32"), C: T.Bu
   EXPECT_DOUBLE_EQ(facts.operations[0].share, 31.0 / 32 * 31 / 32);
 }
 
+TEST(ProgramFacts, TemporariesOfStraightCodeAreInRegisters) {
+  const auto in_registers = [](const std::string& kind, int side) {
+    std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((64, SIDE), "float32"), B: T.Buffer((64, SIDE), "float32")):
+    T_ = T.alloc_buffer((64, SIDE), "float32")
+    for i in range(64):
+        for j in T.KIND(SIDE):
+            with T.block("T_"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                T_[vi, vj] = A[vi, vj] + T.float32(1)
+        for j in T.KIND(SIDE):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = T_[vi, vj] * T_[vi, vj]
+)";
+    for (size_t at = text.find("KIND"); at != text.npos; at = text.find("KIND")) text.replace(at, 4, kind);
+    for (size_t at = text.find("SIDE"); at != text.npos; at = text.find("SIDE")) {
+      text.replace(at, 4, std::to_string(side));
+    }
+    const ProgramFacts facts = GatherFacts(ParseFunctionOrDie(text));
+    EXPECT_FALSE(facts.buffers[static_cast<size_t>(FindAccess(facts, "A", false)->buffer)].in_registers);
+    return facts.buffers[static_cast<size_t>(FindAccess(facts, "T_", true)->buffer)].in_registers;
+  };
+  EXPECT_TRUE(in_registers("vectorized", 64));
+  EXPECT_TRUE(in_registers("unroll", 8));
+  EXPECT_FALSE(in_registers("serial", 64));
+  EXPECT_FALSE(in_registers("vectorized", 4096));
+}
+
 TEST(ProgramFacts, TypesAndFunctions) {
   const Function f = ParseFunctionOrDie(R"(
 @T.prim_func
