@@ -151,7 +151,7 @@ bool Tensorize(Drawer& d) {
     Value::List order = outer;
     order.insert(order.end(), inner.begin(), inner.end());
     if (!d.schedule().Apply("reorder", {Value(order)}).ok()) return false;
-    if (d.Below(4) == 0) return d.Try("blockize", {inner[0]});
+    if (d.Below(8) == 0) return d.Try("blockize", {inner[0]});
     const auto init = d.schedule().Apply("decompose_reduction", {d.block(), outer.back()});
     return init.ok() && d.Try("tensorize", {inner[0], "mac_2x2"});
   });
