@@ -131,10 +131,11 @@ absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
 }
 
 absl::Status Database::Prepare() {
-  const auto id = QueryInteger("PRAGMA application_id");
-  if (!id.ok()) return id.status();
+  // In this order: another process may be creating the tables, which commits them together with the id.
   const auto tables = QueryInteger("SELECT count(*) FROM sqlite_master");
   if (!tables.ok()) return tables.status();
+  const auto id = QueryInteger("PRAGMA application_id");
+  if (!id.ok()) return id.status();
   if (*id != kApplicationId) {
     if (*id != 0 || *tables != 0) {
       return absl::FailedPreconditionError(absl::StrCat(path_, ": this SQLite database is not one of tuning records"));

@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <barrier>
 #include <cstdint>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_split.h"
@@ -111,6 +113,24 @@ TEST(Durability, TwoWritersShareAFile) {
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   }
   EXPECT_EQ(Uids(path).size(), 2 * kRecords);
+}
+
+TEST(Durability, ManyCreateAFileAtOnce) {
+  constexpr int kThreads = 4;
+  for (int round = 0; round < 100; ++round) {
+    const std::string path = FreshPath("created.db");
+    std::barrier start(kThreads);
+    std::vector<absl::Status> opened(kThreads);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&, i] {
+        start.arrive_and_wait();
+        opened[static_cast<size_t>(i)] = Database::Open(path).status();
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const absl::Status& status : opened) ASSERT_TRUE(status.ok()) << "round " << round << ": " << status;
+  }
 }
 
 }  // namespace
