@@ -111,6 +111,20 @@ Expr WithUnitLoop(const Expr& part, const Expr& binding, const std::vector<const
   return part;
 }
 
+// A divided binding, with the loops of extent 1 that the binding mentions put back in the same way: j_0 * 16 + j_1
+// where division leaves j_1. The init's nest has these loops too.
+Expr WithUnitLoops(Expr part, const Expr& binding, const std::vector<const ForNode*>& loops) {
+  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+    const Var& var = (*loop)->var;
+    if (!IsInt((*loop)->extent, 1) || !IsInt((*loop)->min, 0) || !UsesVar(binding, var) || UsesVar(part, var)) continue;
+    const Expr zero = Const(var.dtype(), 0), one = Const(var.dtype(), 1);
+    const Expr step = arith::Simplify(Substitute(binding, {{var, one}}) - Substitute(binding, {{var, zero}}));
+    const std::optional<int64_t> factor = AsInt(step);
+    if (factor && *factor != 0) part = *factor == 1 ? var + part : var * step + part;
+  }
+  return part;
+}
+
 Iterators DivideIterators(const Tile& tile, const arith::SubspaceDivision& division, bool preserve_unit_iters) {
   Iterators iterators;
   const std::vector<IterVar>& originals = tile.realize->block->iter_vars;
@@ -132,7 +146,8 @@ Iterators DivideIterators(const Tile& tile, const arith::SubspaceDivision& divis
     }
     const Var inner(iter.var.name() + "_i", type);
     iterators.inner.push_back({inner, {zero, divided.inner_extent}, iter.kind});
-    iterators.inner_bindings.push_back(divided.inner);
+    iterators.inner_bindings.push_back(preserve_unit_iters ? WithUnitLoops(divided.inner, binding, tile.loops)
+                                                           : divided.inner);
     iterators.outer.push_back({outer, {zero, divided.outer_extent}, iter.kind});
     iterators.original[iter.var] = IsInt(divided.outer_extent, 1) ? Expr(inner) : outer * divided.inner_extent + inner;
   }

@@ -78,6 +78,31 @@ TEST(Blockize, AReductionWithItsInit) {
   ExpectEquivalent(before, result->function);
 }
 
+TEST(Blockize, LoopsOfOneIterationStayInTheInit) {
+  const Function before = testing::Matmul(16, 16, 32);
+  const std::vector<uint32_t> loops = LoopsOf(before, "C");
+  Outcome<SplitResult> j = Split(before, loops[1], {Expr(), 16});
+  ASSERT_TRUE(j.ok());
+  Outcome<BlockizeResult> result = Blockize(j->function, loops[0]);
+  ASSERT_TRUE(result.ok()) << ReasonOf(result, j->function);
+  testing::ExpectContains(result->function, R"(
+          with T.init():
+              for i, j_0, j_1 in T.grid(16, 1, 16):
+                  with T.block("C_init"):
+                      vi_i_init = T.axis.spatial(16, i)
+                      vj_i_init = T.axis.spatial(16, j_0 * 16 + j_1))");
+  ExpectEquivalent(before, result->function);
+
+  result = Blockize(j->function, loops[0], /*preserve_unit_iters=*/false);
+  ASSERT_TRUE(result.ok());
+  testing::ExpectContains(result->function, R"(
+          with T.init():
+              for i, j_1 in T.grid(16, 16):
+                  with T.block("C_init"):
+                      vi_i_init, vj_i_init = T.axis.remap("SS", [i, j_1]))");
+  ExpectEquivalent(before, result->function);
+}
+
 TEST(Blockize, IteratorsOfOneValueStayOutside) {
   const Function before = ParseFunctionOrDie(R"(
       @T.prim_func
