@@ -140,6 +140,13 @@ class Drafter:
         k = self.rng.randrange(len(regions))
         return "write" if write else "read", k, regions[k].source
 
+    def IsParameter(self, buffer):
+        return any(param.same_as(buffer) for param in self.schedule.mod[self.function].params)
+
+    def WritesOwn(self, realize):
+        """Whether a block writes buffers of the function, not its parameters; seldom drawn otherwise."""
+        return not any(self.IsParameter(r.source) for r in realize.block.writes) or self.rng.random() < 0.1
+
     def Int(self, expr):
         return int(expr) if type(expr).__name__ == "IntImm" else 16
 
@@ -487,7 +494,7 @@ def write_at(d):
 
 @Call("")
 def storage_align(d):
-    block, realize, _ = d.AnyBlock()
+    block, realize, _ = d.Where(lambda realize, loops: d.WritesOwn(realize))
     _, k, buffer = d.Buffer(realize, write=True)
     axis = d.rng.randrange(-len(buffer.shape), len(buffer.shape)) if d.rng.random() < 0.95 else len(buffer.shape)
     return f"sch.storage_align({block}, {k}, axis={axis}, factor={d.rng.choice([1, 8, 16, 32, 128])}, offset={d.rng.choice([0, 1, 4, 8])})"
@@ -495,7 +502,7 @@ def storage_align(d):
 
 @Call("")
 def unsafe_set_dtype(d):
-    block, realize, _ = d.AnyBlock()
+    block, realize, _ = d.Where(lambda realize, loops: d.WritesOwn(realize))
     _, k, buffer = d.Buffer(realize, write=True)
     dtype = d.rng.choice(["float16", "float32", "float64", "int8", "int32", "bfloat16"])
     return f'sch.unsafe_set_dtype({block}, {k}, "{dtype}")'
@@ -534,7 +541,7 @@ def unsafe_hide_buffer_access(d):
 
 @Call("")
 def set_scope(d):
-    block, realize, _ = d.AnyBlock()
+    block, realize, _ = d.Where(lambda realize, loops: d.WritesOwn(realize))
     _, k, buffer = d.Buffer(realize, write=True)
     return f'sch.set_scope({block}, {k if d.rng.random() < 0.6 else chr(34) + buffer.name + chr(34)}, "{d.Scope()}")'
 
@@ -548,15 +555,22 @@ def reindex(d):
 
 
 def _Move(d, primitive, consumers):
-    block, realize, _ = d.AnyBlock()
+    """Of a block whose buffer one other block reads, mostly, to a loop that is not yet around it."""
+    def Movable(realize, loops):
+        touched = [r.source for r in (realize.block.writes if consumers else realize.block.reads)]
+        others = [other for other, _, scope in d.Realizes() if scope is not None and not other.same_as(realize) and
+                  any(r.source.same_as(t) for t in touched for r in (other.block.reads if consumers else other.block.writes))]
+        return loops and len(others) == 1
+    block, realize, around = d.Where(Movable) if d.rng.random() < 0.85 else d.BlockWithLoops()
     target, other, loops = d.Related(realize, consumers)
-    count = len(loops)
+    places = [k for k, loop in enumerate(loops) if not any(loop.same_as(above) for above in around)]
     if not consumers and d.rng.random() < 0.9:
         # Values are final outside of the loops of a reduction.
-        count = next((k for k, loop in enumerate(loops) if _Reduces(other, loop)), count)
-        if count == 0:
-            raise CannotDraft()
-    loop = f"{d.LoopNames(target)}[{d.rng.randrange(count)}]"
+        reduced = next((k for k, loop in enumerate(loops) if _Reduces(other, loop)), len(loops))
+        places = [k for k in places if k < reduced]
+    if not places:
+        raise CannotDraft()
+    loop = f"{d.LoopNames(target)}[{d.rng.choice(places)}]"
     index = d.rng.choice(["", "", "", ", index=-1", ", index=-2", ", index=0", ", index=1"])
     return f"sch.{primitive}({block}, {loop}{d.Bool('preserve_unit_loops')}{index})"
 
@@ -581,18 +595,23 @@ def compute_inline(d):
         written = [w.source for w in realize.block.writes]
         return any(r.source.same_as(w) for other, _, _ in d.Realizes() if not other.same_as(realize)
                    for r in other.block.reads for w in written)
-    return f"sch.compute_inline({(d.Where(Feeds) if d.rng.random() < 0.8 else d.AnyBlock())[0]})"
+    return f"sch.compute_inline({(d.Where(Feeds) if d.rng.random() < 0.95 else d.AnyBlock())[0]})"
 
 
-@Call("", families=["Chain", "Dtypes", "UnitLoops", "Int64", "Symbolic", "Pool", "Conv", "Epilogue", "Resize", "PaddedCopy", "Matmul",
-                    "RowSum", "TwoFunctions", "BatchMatmul"])
+@Call("", families=["Chain", "Chain", "Chain", "Chain", "Dtypes", "Dtypes", "UnitLoops", "UnitLoops", "Int64", "Int64", "Symbolic", "Resize",
+                    "PaddedCopy", "TwoFunctions", "Gather", "Diamond", "Pool", "Conv", "Epilogue", "Matmul"])
 def reverse_compute_inline(d):
     """Of a consumer, mostly: a block that reads one buffer, which another one without a reduction writes."""
+    def Produces(other, read):
+        iterators = other.block.iter_vars
+        return (other.block.init is None and all(int(it.iter_type) == 0 for it in iterators) and
+                any(w.source.same_as(read) for w in other.block.writes))
+
     def Follows(realize, loops):
         read = [r.source for r in realize.block.reads]
-        return any(w.source.same_as(r) for other, _, _ in d.Realizes() if other.block.init is None and not other.same_as(realize)
-                   for w in other.block.writes for r in read)
-    return f"sch.reverse_compute_inline({(d.Where(Follows) if d.rng.random() < 0.8 else d.AnyBlock())[0]})"
+        return (realize.block.init is None and len(read) == 1 and not d.IsParameter(read[0]) and
+                sum(Produces(other, read[0]) for other, _, _ in d.Realizes()) == 1)
+    return f"sch.reverse_compute_inline({(d.Where(Follows) if d.rng.random() < 0.95 else d.AnyBlock())[0]})"
 
 
 @Call("", families=["Matmul", "OnlyMatmul", "BatchMatmul", "SymbolicMatmul", "Epilogue", "RowSum", "Softmax", "Chain", "Int64", "Dtypes"])
@@ -735,7 +754,7 @@ def blockize(d):
     return f"sch.blockize({d.AnyLoop()[0]}{preserve})"
 
 
-@Call("", families=["Matmul", "OnlyMatmul", "BatchMatmul", "SymbolicMatmul", "Epilogue"])
+@Call("", families=["Matmul", "Matmul", "OnlyMatmul", "OnlyMatmul", "OnlyMatmul", "OnlyMatmul", "BatchMatmul", "SymbolicMatmul", "Epilogue"])
 def tensorize(d):
     """What is tensorized is tiled for it first; the intrinsics are those of intrins.py."""
     block, realize, loops = d.Where(lambda realize, loops: realize.block.init is not None and
@@ -743,13 +762,15 @@ def tensorize(d):
     second = realize.block.reads[-1].region
     transposed = "t" if second[len(second) - 1].min.same_as(realize.block.iter_vars[-1].var) else ""
     name = d.LoopNames(block)
-    if d.rng.random() < 0.15:
+    if d.rng.random() < 0.04:
         return f'sch.tensorize({name}[{d.rng.randrange(len(loops))}], "peer_{d.rng.choice([4, 8, 16])}{transposed}")'
     position = [next((k for k, loop in enumerate(loops) if loop.loop_var.same_as(value)), None) for value in realize.iter_values]
     if len(position) < 3 or None in position[-3:]:
         raise CannotDraft()
     extents = [d.Int(loops[k].extent) for k in position[-3:]]
     sizes = [size for size in (4, 8, 16) if all(extent % size == 0 for extent in extents)]
+    if not sizes and d.rng.random() < 0.9:
+        raise CannotDraft()
     size = d.rng.choice(sizes) if sizes and d.rng.random() < 0.95 else d.rng.choice([4, 8, 16])
     inner, outer = [], [f"{name}[{k}]" for k in range(len(loops)) if k not in position[-3:]]
     for k in position[-3:]:
@@ -761,8 +782,8 @@ def tensorize(d):
         outer[-3:] = d.rng.sample(outer[-3:], 3)
     if d.rng.random() < 0.95:
         d.apply(f"sch.reorder({', '.join(outer + inner)})")
-    intrin = f"peer_{size if d.rng.random() < 0.95 else 8}{transposed if d.rng.random() < 0.95 else 't'}"
-    if d.rng.random() < 0.1:
+    intrin = f"peer_{size if d.rng.random() < 0.98 else 8}{transposed if d.rng.random() < 0.98 else 't'}"
+    if d.rng.random() < 0.03:
         return f'sch.tensorize({inner[0]}, "{intrin}"{d.Bool("preserve_unit_iters")})'
     if d.rng.random() < 0.4:
         b = d.Fresh("b")
@@ -776,7 +797,7 @@ def tensorize(d):
     d.apply(f"{init} = sch.decompose_reduction({block}, {outer[0]})")
     if d.rng.random() < 0.3:
         return f'sch.tensorize(sch.get_loops({init})[-2], "peer_{size}_init")'
-    return f'sch.tensorize({inner[0] if d.rng.random() < 0.9 else outer[-1]}, "{intrin}"{d.Bool("preserve_unit_iters")})'
+    return f'sch.tensorize({inner[0] if d.rng.random() < 0.97 else outer[-1]}, "{intrin}"{d.Bool("preserve_unit_iters")})'
 
 
 @Call("")

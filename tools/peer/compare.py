@@ -11,10 +11,12 @@ differences are.
 Each schedule is several calls on a program of programs.py, drawn from the seed while TVM applies them (calls.py). A
 call is counted under its primitive with one of the outcomes
 
-  same        both accept, and `tilewright equal` finds the programs equal after the call
+  same        both accept, and the programs are equal after the call
   different   both accept, the programs are not equal
   only ours   we refuse, TVM accepts
-  explained   one of these, of a kind that explained.py recognizes and docs/peer_differences.md describes
+  TVM wrong   one of these, of a kind that explained.py recognizes and docs/peer_differences.md describes, where a run of
+              TVM's result (meaning.h) shows it to be wrong, or TVM cannot read its own program again
+  on purpose  one of these, of a kind that is described, where nothing shows TVM's result to be wrong
   refused     both refuse
   only TVM    TVM refuses, we accept
   accepted on purpose  one of these, of a kind that is described
@@ -41,9 +43,11 @@ import explained
 import intrins
 import programs
 
-KINDS = ["same", "explained", "different", "only ours", "refused", "only TVM", "accepted on purpose"]
-ACCEPTED = KINDS[:4]  # by TVM
+KINDS = ["same", "TVM wrong", "on purpose", "different", "only ours", "refused", "only TVM", "accepted on purpose"]
+ACCEPTED = KINDS[:5]  # by TVM
 
+
+ATTEMPTS = 4  # to draw a call that TVM accepts
 
 INDEX_TABLE = re.compile(r"(index_var_\d+ = T.sblock_alloc_buffer\(.*), strides=\(1,\)")
 QUERY = re.compile(r"^[a-z0-9, ]+ = sch\.get_")  # changes no program
@@ -72,7 +76,12 @@ class Peer:
         parsed = self.tvm.script.from_source(text)
         return parsed if isinstance(parsed, self.tvm.ir.IRModule) else self.tvm.IRModule({"main": parsed})
 
-    def InChild(self, work):
+    def CanRead(self, text):
+        def Work():
+            yield self.Parse(text) is not None
+        return any(self.InChild(Work, quiet=True))
+
+    def InChild(self, work, quiet=False):
         """The entries that `work` yields, read from a child process; Step("crashed") last if it crashed."""
         sys.stdout.flush()
         read, write = os.pipe()
@@ -87,7 +96,8 @@ class Peer:
                         pickle.dump(entry, pipe)
                         pipe.flush()
             except BaseException:
-                os.write(messages, traceback.format_exc().encode())
+                if not quiet:
+                    os.write(messages, traceback.format_exc().encode())
             os._exit(0)
         os.close(write)
         entries = []
@@ -125,7 +135,7 @@ class Peer:
             except calls.CannotDraft:
                 done.clear()
             primitive = rng.choice(primitives)
-            for _ in range(3):
+            for _ in range(ATTEMPTS):
                 try:
                     draft, results = calls.CALLS[primitive]
                     call = draft(drafter)
@@ -141,11 +151,12 @@ class Peer:
                 except calls.CannotDraft:
                     pass
                 yield from done
-                internal = done[-1].error and "ScheduleError" not in done[-1].error
+                refused = done[-1].error
                 done.clear()
-                if internal:
-                    return
-                break
+                if refused and "ScheduleError" not in refused:
+                    return  # an internal error may leave anything behind
+                if not refused:
+                    break
 
     def Replay(self, module, lines):
         def Work():
@@ -209,7 +220,7 @@ class Tilewright:
 
 
 def Compare(ours, text, steps):
-    """Yields (step, outcome, detail, lines before) of the counted steps."""
+    """Yields (step, outcome, detail, lines before, the answer) of the counted steps."""
     accepted = [step for step in steps if step.error is None]
     lines = [step.line for step in accepted]
     tries, number = [], 0
@@ -225,16 +236,16 @@ def Compare(ours, text, steps):
     for step in steps:
         if step.error is None:
             if number == answer["same"]:
-                yield step, answer["outcome"], answer["detail"], lines[:number]
+                yield step, answer["outcome"], answer["detail"], lines[:number], answer
                 return
-            yield step, "same", "", lines[:number]
+            yield step, "same", "", lines[:number], {}
             number += 1
         elif step.primitive:
             refusal = next(refusals)
             if refusal is None:
-                yield step, "only TVM", step.error, lines[:number]
+                yield step, "only TVM", step.error, lines[:number], {}
             else:
-                yield step, "refused", f"ours: {refusal}\nTVM: {step.error}", lines[:number]
+                yield step, "refused", f"ours: {refusal}\nTVM: {step.error}", lines[:number], {}
 
 
 def WithoutMarks(steps):
@@ -258,6 +269,46 @@ def Shortened(outcome, detail):
     return re.sub(r"\d+", "N", lines[0])[:160]
 
 
+class Calls:
+    """What came of each call that was counted; kept in a file, so that runs add up."""
+
+    def __init__(self):
+        self.outcomes = {}  # hash of program and schedule to (primitive, outcome)
+        self.details = {}  # of those that are not the same: (detail, why TVM's is wrong, why ours is)
+        self.accepted = collections.Counter()
+
+    def Add(self, key, primitive, outcome, details):
+        self.outcomes[key] = primitive, outcome
+        if outcome not in ("same", "refused"):
+            self.details[key] = details
+        self.accepted[primitive] += outcome in ACCEPTED
+
+    def Kind(self, key):
+        """(outcome, heading in docs/peer_differences.md or None, detail): what is described counts as explained."""
+        primitive, outcome = self.outcomes[key]
+        detail, theirs, ours = self.details.get(key, ("", "", ""))
+        reason = None if ours else explained.Reason(primitive, outcome, detail)
+        if ours:
+            detail = f"ours is wrong: {ours}\n{detail}"
+        if theirs:
+            detail = f"TVM's is wrong: {theirs}\n{detail}"
+        if reason:
+            outcome = "accepted on purpose" if outcome == "only TVM" else "TVM wrong" if theirs else "on purpose"
+        return outcome, reason, detail
+
+    def Load(self, path):
+        with open(path, "rb") as f:
+            outcomes, details = pickle.load(f)
+        for key, (primitive, outcome) in outcomes.items():
+            if key not in self.outcomes:
+                self.Add(key, primitive, outcome, details.get(key))
+
+    def Save(self, path):
+        with open(path + ".new", "wb") as f:
+            pickle.dump((self.outcomes, self.details), f)
+        os.replace(path + ".new", path)
+
+
 class Run:
     """Draws, compares and counts schedules."""
 
@@ -265,18 +316,13 @@ class Run:
         self.args = args
         self.peer, self.ours = Peer(), Tilewright(args.binary, folder)
         self.rng = random.Random(args.seed)
-        self.counts = collections.defaultdict(collections.Counter)
-        self.seen = set()
+        self.calls = Calls()
         self.end = time.monotonic() + args.seconds
-        self.reasons = collections.defaultdict(collections.Counter)  # by (primitive, outcome)
         self.drawn = collections.Counter()  # schedules by primitive that was wanted
         self.family, self.text, self.module = None, None, None
         self.wanted = args.primitive.split(",") if args.primitive else [name for name in calls.CALLS if name != "work_on"]
         self.shown = KINDS if args.show == "all" else args.show.split(",")
         self.usual = [name for name in calls.CALLS if not name.startswith(("get_", "sample_", "enter", "work"))]
-
-    def Accepted(self, primitive):
-        return sum(self.counts[primitive][outcome] for outcome in ACCEPTED)
 
     def NextProgram(self, primitive=None):
         wanted = self.args.family.split(",") if self.args.family else calls.FAMILIES_OF.get(primitive)
@@ -290,44 +336,36 @@ class Run:
     def OneSchedule(self, wanted):
         draw = random.Random(self.rng.random())
         length = draw.randrange(1, self.args.length + 1)
-        pool = wanted if draw.random() < 0.5 or not self.args.primitive else wanted * 10 + self.usual
+        pool = wanted if draw.random() < 0.5 else wanted * 10 + self.usual
         steps = WithoutMarks(self.peer.InChild(lambda: self.peer.Draw(self.module, draw, pool, length)))
-        for step, outcome, detail, before in Compare(self.ours, self.text, steps):
+        for step, outcome, detail, before, answer in Compare(self.ours, self.text, steps):
             key = hashlib.sha1(repr((self.text, before, step.line)).encode()).digest()[:8]
             if not step.primitive:
                 if outcome in ("same", "refused"):
                     continue
                 step.primitive = step.line.split("sch.", 1)[1].split("(")[0].replace("sblock", "block")
-            if key in self.seen:
+            if key in self.calls.outcomes:
                 continue
-            self.seen.add(key)
-            self.Count(step, outcome, detail, before)
+            # What the user asks for as unsafe is on the user's head.
+            ours = "" if any("sch.unsafe_" in line for line in before) else answer.get("ours", "")
+            self.calls.Add(key, step.primitive, outcome, (detail, self.WhyWrong(step, answer), ours))
+            self.Show(key, before + [step.line])
 
-    def Count(self, step, outcome, detail, before):
-        reason = explained.Reason(step.primitive, outcome, detail)
-        if reason:
-            outcome = "accepted on purpose" if outcome == "only TVM" else "explained"
-        self.counts[step.primitive][outcome] += 1
-        if outcome not in ("same", "refused"):
-            self.reasons[step.primitive, outcome][reason or Shortened(outcome, detail)] += 1
-        if outcome in self.shown and step.primitive in self.wanted:
-            print(f"---- {step.primitive}: {outcome} ({self.family}) {reason or ''}\n{self.text}\n" +
-                  "\n".join(before + [step.line]) + f"\n{detail}", flush=True)
+    def WhyWrong(self, step, answer):
+        if answer.get("unread") and not self.peer.CanRead(step.program):
+            return "TVM cannot read its program again"
+        return answer.get("theirs", "")
 
-    def Load(self):
-        if not self.args.save or not os.path.exists(self.args.save):
-            return
-        with open(self.args.save, "rb") as f:
-            self.seen, counts, reasons = pickle.load(f)
-        self.counts.update(counts)
-        self.reasons.update(reasons)
+    def Show(self, key, lines):
+        primitive = self.calls.outcomes[key][0]
+        outcome, reason, detail = self.calls.Kind(key)
+        if outcome in self.shown and primitive in self.wanted:
+            print(f"---- {primitive}: {outcome} ({self.family}) {reason or ''}\n{self.text}\n" + "\n".join(lines) + f"\n{detail}",
+                  flush=True)
 
     def Save(self):
-        if not self.args.save:
-            return
-        with open(self.args.save + ".new", "wb") as f:
-            pickle.dump((self.seen, dict(self.counts), dict(self.reasons)), f)
-        os.replace(self.args.save + ".new", self.args.save)
+        if self.args.save:
+            self.calls.Save(self.args.save)
 
     def Random(self):
         for number in range(self.args.schedules):
@@ -340,10 +378,10 @@ class Run:
         for number in range(self.args.schedules):
             if time.monotonic() > self.end:
                 return
-            left = [name for name in self.wanted if self.Accepted(name) < self.args.accepted and self.drawn[name] < self.args.give_up]
+            left = [name for name in self.wanted if self.calls.accepted[name] < self.args.accepted and self.drawn[name] < self.args.give_up]
             if not left:
                 return
-            primitive = min(left, key=lambda name: (self.Accepted(name), self.drawn[name]))
+            primitive = min(left, key=lambda name: (self.calls.accepted[name], self.drawn[name]))
             if number % 8 == 0 or (primitive in calls.FAMILIES_OF and self.family not in calls.FAMILIES_OF[primitive]):
                 self.NextProgram(primitive)
             self.drawn[primitive] += 1
@@ -364,41 +402,53 @@ def main():
     parser.add_argument("--family", help="only programs of these families")
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after that time")
     parser.add_argument("--save", help="a file that keeps the counts: a later run, with another seed, goes on from them")
+    parser.add_argument("--table", help="only the table of what these files of --save hold, separated by commas")
     parser.add_argument("--show", default="", help="outcomes to show in full, separated by commas; or all")
     args = parser.parse_args()
     if not args.accepted and args.schedules == 100000:
         args.schedules = 100
+    if args.table:
+        counted = Calls()
+        for path in args.table.split(","):
+            counted.Load(path)
+        return Report(counted)
     with tempfile.TemporaryDirectory() as folder:
         run = Run(args, folder)
-        run.Load()
+        if args.save and os.path.exists(args.save):
+            run.calls.Load(args.save)
         print(f"seed {args.seed}, TVM {run.peer.tvm.__version__}")
         try:
             run.UntilAccepted() if args.accepted else run.Random()
         except KeyboardInterrupt:
             pass
     run.Save()
-    Reasons(run.reasons, run.wanted)
-    Table(run.counts)
+    Report(run.calls)
 
 
-def Reasons(reasons, wanted):
-    for (primitive, outcome), counted in sorted(reasons.items()):
-        if primitive not in wanted:
-            continue
-        for reason, count in counted.most_common(8):
+def Report(counted):
+    """The kinds of what is not the same, and the table of README.md."""
+    reasons, counts = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter)
+    for key, (primitive, _) in counted.outcomes.items():
+        outcome, reason, detail = counted.Kind(key)
+        counts[primitive][outcome] += 1
+        if outcome not in ("same", "refused"):
+            reasons[primitive, outcome][reason or Shortened(outcome, detail)] += 1
+    for (primitive, outcome), kinds in sorted(reasons.items()):
+        for reason, count in kinds.most_common(8):
             print(f"{primitive:24}{outcome:>20}{count:5}  {reason}")
     print()
+    Table(counts)
 
 
 def Table(counts):
-    print("| primitive | " + " | ".join(KINDS) + " | accepted by TVM | equal | equal or explained |")
+    print("| primitive | " + " | ".join(KINDS) + " | accepted by TVM | equal | equal where TVM is right |")
     print("|---|" + "---|" * (len(KINDS) + 3))
-    for primitive in sorted(counts):
+    for primitive in sorted(set(counts) - {"work_on"}):
         row = counts[primitive]
         accepted = sum(row[outcome] for outcome in ACCEPTED)
-        percent = lambda part: f"{100 * part / accepted:.1f}%" if accepted else "-"
+        percent = lambda of: f"{100 * row['same'] / of:.1f}%" if of else "-"
         print(f"| {primitive} | " + " | ".join(str(row[kind]) for kind in KINDS) +
-              f" | {accepted} | {percent(row['same'])} | {percent(row['same'] + row['explained'])} |")
+              f" | {accepted} | {percent(accepted)} | {percent(accepted - row['TVM wrong'])} |")
 
 
 if __name__ == "__main__":

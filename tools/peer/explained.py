@@ -40,6 +40,8 @@ KNOWN = [
      r".*TVM's:\nfor .*\b1\b.*= T.axis.spatial\(1, 0\)", "Shapes of caches of iterators of one value"),
     ("blockize", "different", r"is used, but is no size of a parameter", "blockize: what the peer loses"),
     ("blockize", "only ours", r"no loop is around|starts at|restricts spatial and reduce", "blockize: iterators that do not divide"),
+    ("blockize", "different", r"^different at \S*block\[outer_\w+\]\.(reads|writes)\[\d+\]: buffers", "blockize: blocks out of order"),
+    ("blockize", "only ours", r"is reduce, not spatial|different outer iterators", "blockize: blocks out of order"),
     ("blockize", "different", r"reads\[\d+\]\.dim", "blockize: regions inside of the domains"),
     ("read_at write_at", "different", r"different kinds of statement\nours:\n?\s*if ", "Copies that stay inside"),
     ("read_at write_at", "different", r"^different at \S*(reads|writes)\[\d\]\.dim\[\d\]: \d+ and -?\d+\n", "Copies that stay inside"),

@@ -4,11 +4,13 @@
 //   judge INTRINS < requests > answers
 //
 //   {"program": TEXT, "lines": [LINE...], "results": [TEXT or null...], "tries": [{"after": 2, "line": LINE}...]}
-//   {"same": 3, "outcome": "different", "detail": TEXT, "tries": [REASON or null...]}
+//   {"same": 3, "outcome": "different", "detail": TEXT, "theirs": TEXT, "ours": TEXT, "tries": [REASON or null...]}
 //
 // `lines` are calls that TVM took, `results` the programs after each (null where nobody looks). `same` counts the lines
-// before the first that we refuse ("only ours") or whose result differs. `tries` are calls that TVM refused, each made
-// after the first lines; the answer is our reason, or null where we accept.
+// before the first that we refuse ("only ours") or whose result differs; `theirs` and `ours` say what a run of the
+// result shows to be wrong against the program before the call, and are empty when it shows nothing. `unread`: the
+// parser refuses TVM's program. `tries` are calls that TVM refused, each made after the first lines; the answer is our
+// reason, or null where we accept.
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -28,6 +30,7 @@
 #include "ir/substitute.h"
 #include "schedule/script/schedule_script.h"
 #include "schedule/simplify_block.h"
+#include "tools/peer/meaning.h"
 
 namespace tilewright {
 namespace {
@@ -105,6 +108,19 @@ Expr OneDivision(const Expr& e) {
   return outer->op == BinaryOp::kFloorDiv ? FloorDiv(moved, whole) : FloorDiv(FloorMod(moved, whole), inner->b);
 }
 
+// (n - n % -4) // 4 is (n + 3) // 4: quotients that are rounded up.
+Expr RoundedUp(const Expr& e) {
+  const auto* quotient = dyn_cast<BinaryNode>(e);
+  if (quotient == nullptr || quotient->op != BinaryOp::kFloorDiv) return e;
+  const auto* rounded = dyn_cast<BinaryNode>(quotient->a);
+  if (rounded == nullptr || rounded->op != BinaryOp::kSub) return e;
+  const auto* rest = dyn_cast<BinaryNode>(rounded->b);
+  const std::optional<int64_t> by = AsInt(quotient->b);
+  if (rest == nullptr || rest->op != BinaryOp::kFloorMod || !by || *by <= 0 || !IsInt(rest->b, -*by)) return e;
+  if (!StructuralEqual(rest->a, rounded->a)) return e;
+  return FloorDiv(rounded->a + Const(e.dtype(), *by - 1), quotient->b);
+}
+
 // Iterators and loops of one value stand for it.
 class UnitIterators : public Mutator {
  protected:
@@ -123,6 +139,7 @@ class UnitIterators : public Mutator {
     }
     for (BufferRegion& read : fields.reads) read = Substitute(read, values);
     for (BufferRegion& write : fields.writes) write = Substitute(write, values);
+    for (MatchBuffer& match : fields.match_buffers) match.source = Substitute(match.source, values);
     if (fields.init) fields.init = Substitute(fields.init, values);
     fields.body = Substitute(fields.body, values);
     return Block(std::move(fields));
@@ -134,7 +151,7 @@ Module Simplified(Module module) {
     arith::Analyzer analyzer;
     Stmt body = SimplifyIndices(UnitIterators().Mutate(function->body), &analyzer);
     const LastTiles last_tiles(body);
-    body = RewriteExprs(body, [&](const Expr& e) { return OneDivision(last_tiles(e)); });
+    body = RewriteExprs(body, [&](const Expr& e) { return OneDivision(RoundedUp(last_tiles(e))); });
     module.Set(function.WithBody(RewriteExprs(SimplifyIndices(body, &analyzer), TurnedAround), function->next_id));
   }
   return module;
@@ -189,9 +206,14 @@ class Judge {
     for (size_t i = 0; i < applied.after.size(); ++i) {
       if (results[i].is_null()) continue;
       const std::string text = results[i];
+      const Module& before = i == 0 ? module : applied.after[i - 1];
       const absl::StatusOr<Module> theirs = ParseModule(text, "TVM's program");
       if (!theirs.ok())
-        return {{"same", i}, {"outcome", "different"}, {"detail", std::string(theirs.status().message())}};
+        return {{"same", i},
+                {"outcome", "different"},
+                {"detail", std::string(theirs.status().message())},
+                {"unread", true},
+                {"ours", WhyWrong(before, applied.after[i])}};
       Mismatch mismatch;
       if (StructuralEqual(applied.after[i], *theirs, &mismatch)) continue;
       // Regions, bindings and conditions are the same when they are up to simplification.
@@ -202,10 +224,23 @@ class Judge {
       if (mismatch.a) detail << "ours:\n" << Print(mismatch.a);
       if (mismatch.b) detail << "TVM's:\n" << Print(mismatch.b);
       detail << "-- all of ours:\n" << Print(applied.after[i]) << "-- all of TVM's:\n" << Print(*theirs);
-      return {{"same", i}, {"outcome", "different"}, {"detail", detail.str()}};
+      return {{"same", i},
+              {"outcome", "different"},
+              {"detail", detail.str()},
+              {"theirs", WhyWrong(before, *theirs)},
+              {"ours", WhyWrong(before, applied.after[i])}};
     }
-    if (applied.refusal)
-      return {{"same", applied.after.size()}, {"outcome", "only ours"}, {"detail", *applied.refusal}};
+    if (applied.refusal) {
+      const size_t i = applied.after.size();
+      const Module& before = i == 0 ? module : applied.after.back();
+      const json& text = results[i];
+      const absl::StatusOr<Module> theirs = ParseModule(text.is_null() ? "" : text.get<std::string>(), "TVM's program");
+      return {{"same", i},
+              {"outcome", "only ours"},
+              {"detail", *applied.refusal},
+              {"unread", !theirs.ok() && !text.is_null()},
+              {"theirs", theirs.ok() ? WhyWrong(before, *theirs) : ""}};
+    }
     return {{"same", lines.size()}, {"outcome", "same"}, {"detail", ""}};
   }
 
