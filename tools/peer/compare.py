@@ -48,8 +48,10 @@ ACCEPTED = KINDS[:5]  # by TVM
 
 
 ATTEMPTS = 4  # to draw a call that TVM accepts
+BATCH = 8  # schedules of a program
 
 INDEX_TABLE = re.compile(r"(index_var_\d+ = T.sblock_alloc_buffer\(.*), strides=\(1,\)")
+ROUNDED_UP = re.compile(r"\((\w+) - \1 % -(\d+)\) // \2\b")
 QUERY = re.compile(r"^[a-z0-9, ]+ = sch\.get_")  # changes no program
 
 
@@ -61,7 +63,7 @@ class Step:
 
 
 class Peer:
-    """TVM, in a child process for each schedule: it crashes on some."""
+    """TVM, in child processes: it crashes on some schedules."""
 
     def __init__(self):
         import tvm
@@ -172,8 +174,10 @@ class Peer:
 
 
 def Text(schedule):
-    """The program. cache_index gives its tables one stride, whatever their rank: such a text cannot be read."""
-    return INDEX_TABLE.sub(r"\1", schedule.mod.script())
+    """The program. cache_index gives its tables one stride, whatever their rank: such a text cannot be read. Quotients
+    that are rounded up, as (n - n % -4) // 4, are (n + 3) // 4."""
+    text = INDEX_TABLE.sub(r"\1", schedule.mod.script())
+    return ROUNDED_UP.sub(lambda found: f"({found[1]} + {int(found[2]) - 1}) // {found[2]}", text)
 
 
 def ApplyCall(apply, drafter, call, results, primitive):
@@ -333,11 +337,25 @@ class Run:
                 break
         self.module = self.peer.Parse(self.text)
 
-    def OneSchedule(self, wanted):
-        draw = random.Random(self.rng.random())
-        length = draw.randrange(1, self.args.length + 1)
-        pool = wanted if draw.random() < 0.5 else wanted * 10 + self.usual
-        steps = WithoutMarks(self.peer.InChild(lambda: self.peer.Draw(self.module, draw, pool, length)))
+    def Schedules(self, about):
+        """A random schedule about each primitive in `about`, in one child process: what follows a crash is left out."""
+        def Work():
+            for primitive, seed in seeds:
+                yield None
+                draw = random.Random(seed)
+                length = draw.randrange(1, self.args.length + 1)
+                pool = [primitive] if draw.random() < 0.5 else [primitive] * 10 + self.usual
+                yield from self.peer.Draw(self.module, draw, pool, length)
+        seeds = [(primitive, self.rng.random()) for primitive in about]
+        steps = []
+        for step in self.peer.InChild(Work) + [None]:
+            if step is not None:
+                steps.append(step)
+            elif steps:
+                self.Judge(WithoutMarks(steps))
+                steps = []
+
+    def Judge(self, steps):
         for step, outcome, detail, before, answer in Compare(self.ours, self.text, steps):
             key = hashlib.sha1(repr((self.text, before, step.line)).encode()).digest()[:8]
             if not step.primitive:
@@ -368,26 +386,25 @@ class Run:
             self.calls.Save(self.args.save)
 
     def Random(self):
-        for number in range(self.args.schedules):
-            if number % 8 == 0:
-                self.NextProgram()
-            self.OneSchedule(self.wanted)
+        for _ in range(0, self.args.schedules, BATCH):
+            self.NextProgram()
+            self.Schedules([self.rng.choice(self.wanted) for _ in range(BATCH)])
 
     def UntilAccepted(self):
-        """Schedules about the primitive that has the fewest accepted calls, until all have enough."""
-        for number in range(self.args.schedules):
-            if time.monotonic() > self.end:
+        """Schedules about the primitives that have the fewest accepted calls, until all have enough."""
+        for number in range(0, self.args.schedules, BATCH):
+            left = [name for name in self.wanted
+                    if self.calls.accepted[name] < self.args.accepted and self.drawn[name] < self.args.give_up]
+            if not left or time.monotonic() > self.end:
                 return
-            left = [name for name in self.wanted if self.calls.accepted[name] < self.args.accepted and self.drawn[name] < self.args.give_up]
-            if not left:
-                return
-            primitive = min(left, key=lambda name: (self.calls.accepted[name], self.drawn[name]))
-            if number % 8 == 0 or (primitive in calls.FAMILIES_OF and self.family not in calls.FAMILIES_OF[primitive]):
-                self.NextProgram(primitive)
-            self.drawn[primitive] += 1
-            if number % 20 == 19:
+            left.sort(key=lambda name: (self.calls.accepted[name], self.drawn[name]))
+            self.NextProgram(left[0])
+            fitting = [name for name in left if self.family in calls.FAMILIES_OF.get(name, [self.family])]
+            about = ((fitting or left) * BATCH)[:BATCH]
+            self.drawn.update(about)
+            self.Schedules(about)
+            if number % (8 * BATCH) == 0:
                 self.Save()
-            self.OneSchedule([primitive])
 
 
 def main():

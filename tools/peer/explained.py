@@ -58,6 +58,7 @@ KNOWN = [
     ("annotate_buffer_access", "different", r"^different at \S*(reads|writes)\[", "Regions as the program declares them"),
     ("", "different", r"^TVM's program:.* dimensions, \d+ indices are given", "Regions as the program declares them"),
     ("reindex_cache_write reindex_cache_read", "different", r"^different at \S*predicate: ", "Copies that stay inside"),
+    ("cache_write cache_read", "different", r"^different at \S*block\[root\]: \d+ and \d+\n", "Copies that stay inside"),
     ("cache_write cache_read", "only ours", r"is not in the scope of", "Reads of what nobody wrote"),
     ("transform_layout", "only ours", r"not serial or has annotations", "Layouts that lose elements"),
     ("", "different", r'names "[\w.]+" and "\w+\.rf[\w.]*"', "Names with a dot"),

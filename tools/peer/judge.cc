@@ -108,19 +108,6 @@ Expr OneDivision(const Expr& e) {
   return outer->op == BinaryOp::kFloorDiv ? FloorDiv(moved, whole) : FloorDiv(FloorMod(moved, whole), inner->b);
 }
 
-// (n - n % -4) // 4 is (n + 3) // 4: quotients that are rounded up.
-Expr RoundedUp(const Expr& e) {
-  const auto* quotient = dyn_cast<BinaryNode>(e);
-  if (quotient == nullptr || quotient->op != BinaryOp::kFloorDiv) return e;
-  const auto* rounded = dyn_cast<BinaryNode>(quotient->a);
-  if (rounded == nullptr || rounded->op != BinaryOp::kSub) return e;
-  const auto* rest = dyn_cast<BinaryNode>(rounded->b);
-  const std::optional<int64_t> by = AsInt(quotient->b);
-  if (rest == nullptr || rest->op != BinaryOp::kFloorMod || !by || *by <= 0 || !IsInt(rest->b, -*by)) return e;
-  if (!StructuralEqual(rest->a, rounded->a)) return e;
-  return FloorDiv(rounded->a + Const(e.dtype(), *by - 1), quotient->b);
-}
-
 // Iterators and loops of one value stand for it.
 class UnitIterators : public Mutator {
  protected:
@@ -151,7 +138,7 @@ Module Simplified(Module module) {
     arith::Analyzer analyzer;
     Stmt body = SimplifyIndices(UnitIterators().Mutate(function->body), &analyzer);
     const LastTiles last_tiles(body);
-    body = RewriteExprs(body, [&](const Expr& e) { return OneDivision(RoundedUp(last_tiles(e))); });
+    body = RewriteExprs(body, [&](const Expr& e) { return OneDivision(last_tiles(e)); });
     module.Set(function.WithBody(RewriteExprs(SimplifyIndices(body, &analyzer), TurnedAround), function->next_id));
   }
   return module;
