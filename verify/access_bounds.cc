@@ -105,19 +105,32 @@ class Checker : public Visitor {
     visits();
   }
 
+  bool IsInside(const Expr& least, const Expr& greatest, const Expr& extent) {
+    return analyzer_.CanProveLessEqual(Const(least.dtype(), 0), least) &&
+           analyzer_.CanProveLess(greatest, CastTo(greatest.dtype(), extent));
+  }
+
   // Whether it can be proven of the instances that the block's predicate lets run. Assumptions are dear, and most
   // accesses are proven without.
-  template <class Proof>
-  bool UnderPredicate(Proof proof) {
+  bool IsInsideUnderPredicate(const Expr& least, const Expr& greatest, const Expr& extent) {
     if (realize_ == nullptr || IsTrue(realize_->predicate) || ReadsMemory(realize_->predicate)) return false;
     VarMap iterators;  // of those loops that are iterators
+    VarMap bindings;   // of those iterators that are not loops
     for (size_t i = 0; i < realize_->bindings.size(); ++i) {
+      const Var& iterator = realize_->block->iter_vars[i].var;
       const auto* loop_var = dyn_cast<VarNode>(realize_->bindings[i]);
-      if (loop_var != nullptr) iterators[Var(loop_var)] = realize_->block->iter_vars[i].var;
+      if (loop_var != nullptr) {
+        iterators[Var(loop_var)] = iterator;
+      } else {
+        bindings[iterator] = CastTo(iterator.dtype(), realize_->bindings[i]);
+      }
     }
     arith::Analyzer::Scope scope(&analyzer_);
     analyzer_.Assume(Substitute(realize_->predicate, iterators));
-    return proof();
+    if (IsInside(least, greatest, extent)) return true;
+    // In terms of the loops, which the predicate is about: f // 2 * 2 + f % 2 where it says f < 25.
+    const auto of_loops = [&](const Expr& e) { return Substitute(Substitute(e, bindings), iterators); };
+    return !bindings.empty() && IsInside(of_loops(least), of_loops(greatest), extent);
   }
 
   void Check(const Buffer& buffer, const std::vector<Expr>& indices, const char* verb) {
@@ -133,11 +146,8 @@ class Checker : public Visitor {
         least = greatest = broadcast->value;
       }
       const bool gather = ReadsMemory(indices[d]);
-      const auto inside = [&] {
-        return analyzer_.CanProveLessEqual(Const(least.dtype(), 0), least) &&
-               analyzer_.CanProveLess(greatest, CastTo(greatest.dtype(), buffer->shape[d]));
-      };
-      if (!gather && (inside() || UnderPredicate(inside))) continue;
+      const Expr& extent = buffer->shape[d];
+      if (!gather && (IsInside(least, greatest, extent) || IsInsideUnderPredicate(least, greatest, extent))) continue;
       Refuse(gather ? Verdict::kAssumed : Verdict::kRefuted, std::string(verb) + " " + Print(buffer.Load(indices)),
              buffer, d);
     }

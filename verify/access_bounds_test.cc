@@ -73,6 +73,30 @@ def main(A: T.Buffer((1000, 1023), "float32"), B: T.Buffer((1000, 64), "float32"
   EXPECT_EQ(findings("k_0 * 64 < 1023"), 1u);
 }
 
+// The predicate is about a loop of which the iterators are parts.
+TEST(AccessBounds, PredicatesOfFusedLoopsGuard) {
+  const auto findings = [](const std::string& predicate) {
+    const Function function = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((2, 9, 2), "float32"), B: T.Buffer((2, 17), "float32")):
+    for f in range(36):
+        with T.block("B"):
+            vn = T.axis.spatial(2, f // 18)
+            vi = T.axis.spatial(9, f // 2 % 9)
+            vp = T.axis.spatial(2, f % 2)
+            T.where()" + predicate + R"()
+            T.reads(A[vn, vi, vp])
+            T.writes(B[vn, vi * 2 + vp])
+            B[vn, vi * 2 + vp] = A[vn, vi, vp]
+)");
+    return CheckAccessBounds(function).size();
+  };
+  EXPECT_EQ(findings("f // 2 % 9 * 2 + f % 2 < 17"), 0u);
+  EXPECT_EQ(findings("f // 2 % 9 * 2 + f % 2 < 18"), 1u);
+  EXPECT_EQ(findings("f // 2 % 9 < 8"), 0u);
+  EXPECT_EQ(findings("f < 35"), 1u);
+}
+
 TEST(AccessBounds, GathersAreAssumed) {
   EXPECT_THAT(
       Findings("B[vi] = A[P[vi]]"),
