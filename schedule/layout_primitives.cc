@@ -2,6 +2,7 @@
 #include "schedule/cache_factors.h"
 #include "schedule/compute_inline.h"
 #include "schedule/decompose_accumulation.h"
+#include "schedule/join_windows.h"
 #include "schedule/primitive_lists.h"
 #include "schedule/reindex.h"
 #include "schedule/reverse_compute_inline.h"
@@ -75,6 +76,16 @@ std::vector<Primitive> LayoutPrimitives() {
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
          Outcome<SkipZeroTermsResult> result = SkipZeroTerms(call.function(), call.Id(0));
+         if (!result.ok()) return result.refusal();
+         return call.Changed(result->function);
+       }},
+      {"join_windows",
+       "A factor of a sum is read in a window that holds those of all values of an iterator.",
+       {{"block", ArgKind::kBlock}, {"iterator", ArgKind::kInt}, {"reduction", ArgKind::kInt}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<JoinWindowsResult> result = JoinWindows(call.function(), call.Id(0), call.Int(1), call.Int(2));
          if (!result.ok()) return result.refusal();
          return call.Changed(result->function);
        }},

@@ -243,6 +243,8 @@ constexpr Move kMoves[] = {
     {"decompose_accumulation", [](Drawer& d) { return d.Try("decompose_accumulation", {d.block()}); }, "scan"},
     {"split_offset", [](Drawer& d) { return d.Try("split_offset", {d.block(), Small(d)}); }, "quantized matmul"},
     {"skip_zero_terms", [](Drawer& d) { return d.Try("skip_zero_terms", {d.block()}); }, "transposed conv"},
+    {"join_windows", [](Drawer& d) { return d.Try("join_windows", {d.block(), d.Below(5), d.Below(6) - 1}); },
+     "transposed conv"},
     {"storage_align", [](Drawer& d) { return d.Try("storage_align", {d.block(), 0, Small(d), d.Factor(), Small(d)}); }},
     // A wider type: no value changes.
     {"unsafe_set_dtype", [](Drawer& d) { return d.Try("unsafe_set_dtype", {d.block(), 0, "float64"}); }},
