@@ -1,6 +1,8 @@
 #include "codegen/lower/hoist_conditions.h"
 
+#include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "ir/builtin.h"
@@ -10,7 +12,8 @@
 namespace tilewright {
 namespace {
 
-// A sequence becomes at most 2^kMostCuts.
+// A sequence becomes at most 2^kMostCuts, but for conditions of all its values, which leave nothing to cut on the other
+// side.
 constexpr int kMostCuts = 2;
 constexpr int kLeastUses = 2;
 
@@ -50,9 +53,13 @@ bool HasTerm(const Expr& condition, const Expr& term) {
   return false;
 }
 
-// Counts the terms of the values' conditions.
+// Counts the stores of which a term is in the conditions.
 class TermCounter : public Visitor {
  public:
+  // Whether all stores with conditions depend on what Most() gives.
+  bool is_in_all() const {
+    return std::ranges::any_of(uses_, [&](const auto& use) { return use.second.second == conditional_stores_; });
+  }
   // The term that most stores depend on, if any is worth it.
   Expr Most() const {
     const std::pair<Expr, int>* best = nullptr;
@@ -64,6 +71,11 @@ class TermCounter : public Visitor {
   }
 
  protected:
+  void VisitStore(const StoreNode* op) override {
+    seen_.clear();
+    Visitor::VisitStore(op);
+    conditional_stores_ += seen_.empty() ? 0 : 1;
+  }
   void VisitCall(const CallNode* op) override {
     Visitor::VisitCall(op);
     if (op->op != kIfThenElse || !op->args[0].dtype().is_scalar()) return;
@@ -72,6 +84,7 @@ class TermCounter : public Visitor {
     for (const Expr& term : terms) {
       if (isa<IntImmNode>(term) || ReadsMemory(term)) continue;
       const uint64_t hash = StructuralHash(term);
+      if (!seen_.insert(hash).second) continue;
       const auto [it, is_new] = uses_.try_emplace(hash, term, 0);
       if (is_new) order_.push_back(hash);
       ++it->second.second;
@@ -94,6 +107,8 @@ class TermCounter : public Visitor {
 
   std::unordered_map<uint64_t, std::pair<Expr, int>> uses_;
   std::vector<uint64_t> order_;
+  std::unordered_set<uint64_t> seen_;  // in the store at hand
+  int conditional_stores_ = 0;
 };
 
 // Statements as they are where a term holds, or does not.
@@ -148,12 +163,12 @@ class Hoister : public Mutator {
 
  private:
   static Stmt Cut(const Stmt& straight, int cuts) {
-    if (cuts == 0) return straight;
     TermCounter counter;
     counter.Visit(straight);
     const Expr term = counter.Most();
-    if (!term) return straight;
-    auto branch = [&](bool holds) { return Cut(TermDecider(term, holds).Mutate(straight), cuts - 1); };
+    const bool in_all = counter.is_in_all();
+    if (!term || (cuts == 0 && !in_all)) return straight;
+    auto branch = [&](bool holds) { return Cut(TermDecider(term, holds).Mutate(straight), in_all ? cuts : cuts - 1); };
     return If(term, branch(true), branch(false));
   }
 };

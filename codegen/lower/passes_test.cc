@@ -519,6 +519,22 @@ def main(A: T.Buffer((64,), "float32"), C: T.Buffer((64,), "float32")):
   EXPECT_THAT(body, HasSubstr("R[0] = T.if_then_else(i % 8 < 5 and i % 4 == 2, A[i], T.float32(0))"));
 }
 
+// Two cuts at most, but for what all values share.
+TEST(HoistConditions, DecidesAllThatIsShared) {
+  const std::string body = Body(HoistConditions(Opaque(R"(
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), C: T.Buffer((64,), "float32")):
+    for i in range(64):
+        with T.block("root"):
+            R = T.alloc_buffer((2,), "float32", scope="register")
+            R[0] = T.if_then_else(i // 8 < 5 and i % 8 < 5 and i % 4 == 2 and i // 16 < 3, A[i], T.float32(0))
+            R[1] = T.if_then_else(i // 8 < 5 and i % 8 < 5 and i % 4 == 2 and i // 16 < 3, A[i], T.float32(0))
+            C[i] = R[0] + R[1]
+)")));
+  EXPECT_THAT(body, HasSubstr("R[1] = A[i]"));
+  EXPECT_THAT(body, Not(HasSubstr("if_then_else")));
+}
+
 TEST(HoistConditions, LeavesSingleOnes) {
   const Function function = Opaque(R"(
 @T.prim_func
