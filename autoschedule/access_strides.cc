@@ -43,7 +43,15 @@ class AccessCollector : public Visitor {
       const auto extent = AsInt(access.buffer->shape[d]);
       elements = elements && extent ? std::optional(*elements * *extent) : std::nullopt;
     }
-    access.strides.push_back(stride);
+    access.strides.push_back(stride ? stride : FlatStride(access.buffer, indices, var));
+  }
+
+  // Of an iterator that runs through several dimensions as one: c // 3 and c % 3 in two dimensions.
+  std::optional<int64_t> FlatStride(const Buffer& buffer, const std::vector<Expr>& indices, const Var& var) {
+    Expr flat = indices[0];
+    for (size_t d = 1; d < indices.size(); ++d) flat = flat * buffer->shape[d] + indices[d];
+    const auto linear = arith::DetectLinear(flat, {var}, &analyzer_);
+    return linear ? AsInt(linear->coefficients[0]) : std::nullopt;
   }
 
   const BlockNode& block_;

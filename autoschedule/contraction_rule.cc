@@ -319,7 +319,9 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
     const std::vector<int> dims = StageDims({&contraction.batch, &contraction.rows, &contraction.columns});
     TW_RETURN_IF_REFUSED(ReorderStage(sch, block, dims, {plan.row, plan.column}));
   }
-  // A consumer that takes a part of the output only would leave a predicate, with which blocks do not move.
+  SplitIntoPieces(sch, write_back);
+  // A consumer that takes a part of the output only leaves a predicate, with which blocks do not move: it is fused when
+  // all are in their places.
   const Schedule unfused = sch;
   FuseConsumers(sch, write_back);
   const bool is_cut = !IsTrue(RealizeOf(sch, write_back).predicate);
@@ -451,6 +453,7 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
     TW_RETURN_IF_REFUSED(sch.Parallel(threads));
   }
 
+  if (is_cut) FuseConsumers(sch, write_back);
   if (constant) {
     TW_RETURN_IF_REFUSED(sch.Apply("hoist_prepack", {column_stage}));
   }

@@ -3,7 +3,8 @@
 //   for tile: C_register = ...; C[...] = C_register[...]           for tile: C_register = ...
 //   for i, j: D[i, j] = max(C[i, j] + bias[j], 0)          ->          D[...] = max(C_register[...] + bias[...], 0)
 //
-// Called by the rules of contractions and reductions before they place the block that writes a tile back.
+// Called by the rules of contractions and reductions before they place the block that writes a tile back, or afterwards
+// where consumers take a part of the output only.
 #pragma once
 
 #include "schedule/schedule.h"

@@ -52,6 +52,10 @@ const Case kCases[] = {
      [](const ops::OperandTypes& t) {
        return ops::ConvTranspose(1, 5, 4, 9, 17, {.kernel = 3, .stride = 2, .padding = 1}, t);
      }},
+    {"TransposedFewChannels",
+     [](const ops::OperandTypes& t) {
+       return ops::ConvTranspose(1, 5, 4, 9, 3, {.kernel = 3, .stride = 2, .padding = 1}, t);
+     }},
     {"Attention", [](const ops::OperandTypes& t) { return ops::TransposeBatchMatmul(1, 17, 2, 8, t); }},
     {"AttentionTransposedInRegisters",
      [](const ops::OperandTypes& t) { return ops::TransposeBatchMatmul(1, 32, 2, 64, t); }},

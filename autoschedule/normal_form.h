@@ -3,6 +3,8 @@
 //
 //   elementwise blocks are computed where they are used          inline_rule.h
 //   iterators that a block divides are two iterators             split_iterators.h
+//   few columns are computed together with others that
+//   read nearly the same                                 join_phases.h
 //   what is added to an array that is there is a sum first,
 //   and sums of products multiply two operands                   product_form.h
 #pragma once

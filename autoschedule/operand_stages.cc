@@ -1,12 +1,16 @@
 #include "autoschedule/operand_stages.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
 
 #include "autoschedule/access_strides.h"
 #include "autoschedule/block_loops.h"
 #include "autoschedule/inline_rule.h"
+#include "autoschedule/split_iterators.h"
 #include "intrin/transpose_tile.h"
 #include "ir/analysis.h"
+#include "ir/functor.h"
 #include "schedule/assign_or_return.h"
 
 namespace tilewright {
@@ -32,6 +36,12 @@ bool TransposeByTiles(Schedule& sch, const std::vector<LoopRv>& loops, LoopRv al
     return true;
   }
   return false;
+}
+
+// Whether neighbours along the iterator are stored next to each other.
+bool StoresAlong(const BlockNode& block, size_t iterator) {
+  return std::ranges::all_of(AccessesOf(block),
+                             [&](const Access& access) { return !access.store || access.strides[iterator] == 1; });
 }
 
 }  // namespace
@@ -63,6 +73,30 @@ Outcome<BlockRv> StageOutput(Schedule& sch, BlockRv block) {
   TW_ASSIGN_OR_RETURN(const BlockRv copy, sch.Reindex(block, Value::List{Value("write"), Value(0)}));
   TW_RETURN_IF_REFUSED(sch.SetScope(block, 0, "register"));
   return copy;
+}
+
+void SplitIntoPieces(Schedule& sch, BlockRv copy) {
+  const Block block = RealizeOf(sch, copy).block;
+  const size_t last = block->iter_vars.size() - 1;
+  const int64_t extent = ExtentOf(block->iter_vars[last]).value_or(1);
+  if (extent == 1 || StoresAlong(*block, last)) return;
+  std::set<int64_t, std::greater<>> divisors;
+  PreOrderExprs(block->body, [&](const Expr& e) {
+    const auto* division = dyn_cast<BinaryNode>(e);
+    if (division == nullptr || (division->op != BinaryOp::kFloorDiv && division->op != BinaryOp::kFloorMod))
+      return true;
+    const int64_t divisor = AsInt(division->b).value_or(1);
+    if (division->a.same_as(block->iter_vars[last].var) && divisor > 1 && extent % divisor == 0)
+      divisors.insert(divisor);
+    return true;
+  });
+  for (const int64_t divisor : divisors) {
+    Schedule attempt = sch;
+    if (!SplitIterator(attempt, copy, last, divisor)) continue;
+    if (!StoresAlong(*RealizeOf(attempt, copy).block, last + 1)) continue;
+    sch = std::move(attempt);
+    return;
+  }
 }
 
 Outcome<std::monostate> PackInLoop(Schedule& sch, BlockRv stage, LoopRv panel_loop, const Target& target) {

@@ -21,6 +21,10 @@ bool WritesAtIterators(const BlockNode& block);
 // result to where it belongs.
 Outcome<BlockRv> StageOutput(Schedule& sch, BlockRv block);
 
+// Splits the last iterator of a block that copies where neighbours along it are stored in pieces: columns that are
+// phases of a transposed convolution, too. Nothing where they follow each other already, or never do.
+void SplitIntoPieces(Schedule& sch, BlockRv copy);
+
 // A stage that packs an operand which is no constant: in `panel_loop`, the innermost loop that the operand depends on,
 // so that a panel is packed right before it is used and stays in the caches. By tiles that are transposed in registers
 // (intrin/transpose_tile.h) where the operand lies the other way round, else by vectors where it is read along them.

@@ -6,6 +6,7 @@
 
 #include "autoschedule/auto_schedule.h"
 #include "autoschedule/block_loops.h"
+#include "autoschedule/normal_form.h"
 #include "codegen/llvm/testing/equivalence.h"
 #include "ir/builder.h"
 #include "ir/functor.h"
@@ -155,6 +156,52 @@ TEST(Rules, Convolutions) {
   ExpectRight(ops::ConvTranspose(2, 4, 3, 5, 9, {.kernel = 3, .stride = 1, .padding = 0}));
   ExpectRight(ops::ConvTranspose(1, 4, 5, 6, 17, {.kernel = 5, .stride = 3, .padding = 2}));
   ExpectRight(ops::ConvTranspose(1, 5, 4, 6, 17, {.kernel = 3, .stride = 2, .padding = 1}));
+}
+
+// Phases are columns beside the few channels, and what is cut off of the output is not stored at all.
+TEST(Rules, JoinsPhasesOfFewChannels) {
+  struct Case {
+    int64_t batch, channels;
+    ops::Window window;
+    int64_t columns, taps;  // of the product
+  };
+  for (const Case& c : {Case{1, 3, {.kernel = 4, .stride = 2, .padding = 1}, 12, 3},
+                        Case{2, 3, {.kernel = 3, .stride = 2, .padding = 1}, 12, 2},
+                        Case{1, 8, {.kernel = 4, .stride = 2, .padding = 1}, 16, 2},
+                        Case{1, 3, {.kernel = 2, .stride = 2, .padding = 0}, 12, 0},
+                        Case{1, 5, {.kernel = 5, .stride = 3, .padding = 1}, 15, 0},
+                        // Nothing is saved.
+                        Case{1, 16, {.kernel = 4, .stride = 2, .padding = 1}, 16, 2}}) {
+    SCOPED_TRACE(c.channels * 100 + c.window.kernel * 10 + c.window.stride);
+    const Function op = MarkConstant(ops::ConvTranspose(c.batch, 5, 7, 6, c.channels, c.window), {1});
+    IntrinRegistry intrins = IntrinRegistry::Builtin();
+    const Target target = *NamedTarget("x86-znver4");
+    Schedule sch{Module(op)};
+    BringIntoNormalForm(sch, "main", target);
+    const Block product = RealizeOf(sch, *sch.GetBlock("conv2d_transpose_nhwc")).block;
+    std::vector<int64_t> columns, taps;
+    for (const IterVar& iter : product->iter_vars) {
+      (iter.kind == IterKind::kReduce ? taps : columns).push_back(*ExtentOf(iter));
+    }
+    EXPECT_EQ(columns.back(), c.columns);
+    if (c.taps != 0) EXPECT_EQ(taps[0], c.taps);
+
+    const AutoScheduled result = AutoSchedule(Module(op), target, &intrins);
+    const Function main = result.schedule.module().Find("main"),
+                   prepack = result.schedule.module().Find("main_prepack");
+    ASSERT_TRUE(prepack);
+    EXPECT_EQ(CountLoops(main, ForKind::kParallel), 1);
+    const VerifyResult verified = VerifyProgram(main);
+    EXPECT_NE(verified.verdict(), Verdict::kRefuted) << Render(verified, main);
+    const NDArray a = ArrayFor(op->params[0].buffer, 1), b = ArrayFor(op->params[1].buffer, 2);
+    const NDArray packed = ArrayFor(prepack->params[1].buffer, 5);
+    const NDArray want = ArrayFor(op->params[2].buffer, 3), got = ArrayFor(op->params[2].buffer, 4);
+    RunWithAllChecks(op, {a, b, want});
+    RunWithAllChecks(prepack, {b, packed});
+    RunWithAllChecks(main, {a, packed, got});
+    EXPECT_TRUE(BitEqual(want, got)) << MaxError(want, got).position;
+    EXPECT_EQ(testing::CompareWithInterpreter(result.schedule.module(), {.tolerance = 1e-4, .parallel = true}), "");
+  }
 }
 
 TEST(Rules, Products) {

@@ -35,21 +35,6 @@ std::optional<Division> FindDivision(const BlockNode& block) {
   return found;
 }
 
-IndexMap SplitMap(size_t iterators, const Division& division) {
-  std::vector<Var> inputs;
-  std::vector<Expr> outputs;
-  for (size_t i = 0; i < iterators; ++i) {
-    inputs.emplace_back("i" + std::to_string(i));
-    if (i == division.iterator) {
-      outputs.push_back(FloorDiv(inputs.back(), division.divisor));
-      outputs.push_back(FloorMod(inputs.back(), division.divisor));
-    } else {
-      outputs.push_back(inputs.back());
-    }
-  }
-  return IndexMap(std::move(inputs), std::move(outputs));
-}
-
 // Iterators that take part, with the coefficient 1, in an `e % s == 0`, with the period s.
 std::vector<Division> FindPeriods(const BlockNode& block) {
   std::vector<Division> found;
@@ -79,8 +64,7 @@ std::optional<Division> FindPeriod(const BlockNode& block) {
 }
 
 bool Split(Schedule& sch, BlockRv block, const std::optional<Division>& division) {
-  return division &&
-         sch.TransformBlockLayout(block, SplitMap(RealizeOf(sch, block).block->iter_vars.size(), *division)).ok();
+  return division && SplitIterator(sch, block, division->iterator, division->divisor);
 }
 
 // Fills the iterators up to whole periods: what is computed beyond the end of the output is not stored, weights beyond
@@ -131,6 +115,21 @@ void SkipZeroTerms(Schedule& sch, BlockRv block) {
 }
 
 }  // namespace
+
+bool SplitIterator(Schedule& sch, BlockRv block, size_t iterator, int64_t divisor) {
+  std::vector<Var> inputs;
+  std::vector<Expr> outputs;
+  for (size_t i = 0; i < RealizeOf(sch, block).block->iter_vars.size(); ++i) {
+    inputs.emplace_back("i" + std::to_string(i));
+    if (i == iterator) {
+      outputs.push_back(FloorDiv(inputs.back(), divisor));
+      outputs.push_back(FloorMod(inputs.back(), divisor));
+    } else {
+      outputs.push_back(inputs.back());
+    }
+  }
+  return sch.TransformBlockLayout(block, IndexMap(std::move(inputs), std::move(outputs))).ok();
+}
 
 void SplitIterators(Schedule& sch, const std::string& function) {
   const auto* root = dyn_cast<BlockRealizeNode>(sch.module().Find(function)->body);

@@ -19,4 +19,7 @@ namespace tilewright {
 // Every block directly in the function's root block. Blocks whose loops are not one for each iterator stay as they are.
 void SplitIterators(Schedule& sch, const std::string& function);
 
+// An iterator of a block in parts of `divisor`, which divides its extent. Whether that was possible.
+bool SplitIterator(Schedule& sch, BlockRv block, size_t iterator, int64_t divisor);
+
 }  // namespace tilewright
