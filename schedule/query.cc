@@ -39,7 +39,22 @@ Outcome<std::vector<uint32_t>> GetChildBlocks(const Function& function, uint32_t
 Outcome<std::vector<uint32_t>> GetProducers(const Function& function, uint32_t block) {
   Outcome<Path> path = PathToInnerBlock("get_producers", function, block);
   if (!path.ok()) return path.refusal();
-  return BlockScope::Around(function, block).Producers(block);
+  const std::vector<uint32_t> producers = BlockScope::Around(function, block).Producers(block);
+  const auto writes = [&](uint32_t producer, const Buffer& buffer) {
+    return std::ranges::any_of(FindBlock(function, producer)->block->writes,
+                               [&](const BufferRegion& write) { return write.buffer.same_as(buffer); });
+  };
+  std::vector<uint32_t> ids;
+  const auto add = [&](uint32_t producer) {
+    if (std::ranges::find(ids, producer) == ids.end()) ids.push_back(producer);
+  };
+  for (const BufferRegion& read : FindBlock(function, block)->block->reads) {
+    for (const uint32_t producer : producers) {
+      if (writes(producer, read.buffer)) add(producer);
+    }
+  }
+  for (const uint32_t producer : producers) add(producer);  // of what the block only writes
+  return ids;
 }
 
 Outcome<std::vector<uint32_t>> GetConsumers(const Function& function, uint32_t block) {

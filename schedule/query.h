@@ -16,7 +16,8 @@ Outcome<uint32_t> GetBlock(const Function& function, std::string_view name);
 Outcome<std::vector<uint32_t>> GetLoops(const Function& function, uint32_t block);
 // The blocks directly below a loop or in a block.
 Outcome<std::vector<uint32_t>> GetChildBlocks(const Function& function, uint32_t id);
-// Blocks of the same scope that write what the block reads or writes, and come before it; the reverse.
+// Blocks of the same scope that write what the block reads or writes, and come before it, in the order of its reads;
+// the reverse, in the order of the program.
 Outcome<std::vector<uint32_t>> GetProducers(const Function& function, uint32_t block);
 Outcome<std::vector<uint32_t>> GetConsumers(const Function& function, uint32_t block);
 // The children of a block that write buffers which it does not allocate.

@@ -224,6 +224,18 @@ TEST(Schedule, Queries) {
   EXPECT_EQ(Line(sch.GetProducers(root), sch), "get_producers: block root is the root block");
 }
 
+TEST(Schedule, ProducersAreInTheOrderOfTheReads) {
+  Schedule sch(Module{testing::Matmul(4, 8, 16)});
+  const BlockRv block = *sch.GetBlock("C");
+  const BlockRv cache = *sch.CacheRead(block, 1, "global");
+  const BlockRv init = *sch.DecomposeReduction(block, sch.GetLoops(block)->at(0));
+  // C_update reads C, A and B_global; B_global comes first in the program.
+  const Outcome<std::vector<BlockRv>> producers = sch.GetProducers(block);
+  ASSERT_EQ(producers->size(), 2u);
+  EXPECT_EQ(sch.Get(producers->at(0)).As<BlockRef>()->id, sch.Get(init).As<BlockRef>()->id);
+  EXPECT_EQ(sch.Get(producers->at(1)).As<BlockRef>()->id, sch.Get(cache).As<BlockRef>()->id);
+}
+
 TEST(Schedule, RefusedCallsLeaveItAsItWas) {
   Schedule sch(Matmul());
   const std::vector<LoopRv> loops = *sch.GetLoops(*sch.GetBlock("C"));
