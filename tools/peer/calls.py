@@ -423,8 +423,8 @@ def _UsedMap(d, realize, region):
 
 
 def _ReindexCache(d, primitive, write):
-    seldom = _Updates if write else _Pads
-    block, realize, _ = d.Where(lambda realize, loops: not seldom(realize) or d.rng.random() < 0.2)
+    seldom = lambda realize: _Updates(realize) or _Predicated(realize) or (not write and _Pads(realize))
+    block, realize, _ = d.Where(lambda realize, loops: not seldom(realize) or d.rng.random() < 0.05)
     _, k, buffer = d.Buffer(realize, write=write)
     regions = realize.block.writes if write else realize.block.reads
     index_map = _UsedMap(d, realize, regions[k]) if d.rng.random() < 0.9 else _IteratorMap(d, realize)
@@ -444,7 +444,8 @@ def reindex_cache_write(d):
 @Call("blocks", families=["OpaqueUpdate"] * 30 + ["InPlace"])
 def cache_inplace(d):
     def InPlace(realize, loops):
-        return any(r.source.same_as(w.source) for r in realize.block.reads for w in realize.block.writes)
+        # Of a block with iterators the peer's copies use them outside of it.
+        return _Updates(realize) and (not realize.block.iter_vars or d.rng.random() < 0.03)
     block, realize, _ = d.Where(InPlace) if d.rng.random() < 0.95 else d.AnyBlock()
     written = [w.source for w in realize.block.writes]
     fitting = [k for k, r in enumerate(realize.block.reads) if any(r.source.same_as(w) for w in written)]
@@ -463,6 +464,11 @@ def _Pads(realize):
     return type(value).__name__ == "Call" and getattr(value.op, "name", "").endswith("if_then_else")
 
 
+def _Predicated(realize):
+    """Whether not all instances run."""
+    return type(realize.predicate).__name__ != "IntImm"
+
+
 def _Updates(realize):
     """Whether a block reads a buffer that it also writes, reductions left out."""
     written = [w.source for w in realize.block.writes]
@@ -470,7 +476,7 @@ def _Updates(realize):
 
 
 def _MoveAt(d, primitive, write):
-    usual = lambda realize: not _Updates(realize) and (write or not _Pads(realize))
+    usual = lambda realize: not (_Updates(realize) or _Predicated(realize)) and (write or not _Pads(realize))
     block, realize, loops = d.Where(lambda realize, loops: loops and (usual(realize) or d.rng.random() < 0.05))
     _, k, buffer = d.Buffer(realize, write=write)
     place = d.rng.randrange(len(loops))
@@ -564,7 +570,7 @@ def _Move(d, primitive, consumers):
     block, realize, around = d.Where(Movable) if d.rng.random() < 0.85 else d.BlockWithLoops()
     target, other, loops = d.Related(realize, consumers)
     places = [k for k, loop in enumerate(loops) if not any(loop.same_as(above) for above in around)]
-    if not consumers and d.rng.random() < 0.9:
+    if not consumers and d.rng.random() < 0.97:
         # Values are final outside of the loops of a reduction.
         reduced = next((k for k, loop in enumerate(loops) if _Reduces(other, loop)), len(loops))
         places = [k for k in places if k < reduced]
@@ -604,7 +610,8 @@ def reverse_compute_inline(d):
     """Of a consumer, mostly: a block that reads one buffer, which another one without a reduction writes."""
     def Produces(other, read):
         iterators = other.block.iter_vars
-        return (other.block.init is None and all(int(it.iter_type) == 0 for it in iterators) and
+        # Copies of loops stay copies.
+        return (type(other.block.body).__name__ == "BufferStore" and other.block.init is None and all(int(it.iter_type) == 0 for it in iterators) and
                 any(w.source.same_as(read) for w in other.block.writes))
 
     def Follows(realize, loops):
@@ -728,6 +735,10 @@ def fuse_reduction_epilogue(d):
     def FromZero(realize, loops):
         init = realize.block.init
         if init is None:
+            return False
+        # The peer mixes up iterators in another order than the loops.
+        places = [next((k for k, loop in enumerate(loops) if _Uses(value, loop.loop_var)), -1) for value in realize.iter_values]
+        if places != sorted(places) and d.rng.random() < 0.98:
             return False
         return float(getattr(getattr(init, "value", None), "value", 1)) == 0 or d.rng.random() < 0.002
     block, realize, _ = d.Where(FromZero)
