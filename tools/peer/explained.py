@@ -43,7 +43,7 @@ KNOWN = [
      r".*TVM's:\nfor .*\b1\b.*= T.axis.spatial\(1, 0\)", "Shapes of caches of iterators of one value"),
     ("blockize", "different", r"is used, but is no size of a parameter", "blockize: what the peer loses"),
     ("blockize", "only ours", r"no loop is around|starts at|restricts spatial and reduce", "blockize: iterators that do not divide"),
-    ("blockize", "different", r"^different at \S*block\[outer_\w+\]\.(reads|writes)\[\d+\]: buffers", "blockize: blocks out of order"),
+    ("blockize", "different", r"^different at \S*block\[outer_[^\]]*\]\.(reads|writes)\[\d+\]: buffers", "blockize: blocks out of order"),
     ("blockize", "only ours", r"is reduce, not spatial|different outer iterators", "blockize: blocks out of order"),
     ("blockize", "different", r"reads\[\d+\]\.dim", "blockize: regions inside of the domains"),
     ("read_at write_at", "different", r"different kinds of statement\nours:\n?\s*if ", "Copies that stay inside"),
@@ -108,6 +108,9 @@ KNOWN = [
     ("reindex reindex_cache_write", "only ours", r"may write the same element|not all instances|not spatial|same place",
      "Layouts that lose elements"),
     ("pad_einsum", "different", r"^different at \S*block\[root\]: \d+ and 1\n", "pad_einsum: constant indices"),
+    ("pad_einsum", "different", r"^different at \S*block\[root\]: operators", "Layouts of symbolic extents"),
+    ("reindex", "different", r"different numbers of dimensions", "Shapes of caches of iterators of one value"),
+    ("transform_layout", "only ours", r"not loops, one each", "Layouts that lose elements"),
     ("pad_einsum", "only ours",
      r"zeros along|no reduction, but|does not write all of|over a whole dimension|loop of its own|predicate|too$|in the same loop|"
      r"not loops by themselves",
