@@ -94,9 +94,8 @@ class Joiner {
     for (int64_t value = 0; value < values_; ++value) {
       for (int64_t tap = 0; tap < taps_; ++tap) {
         const VarMap at = At(value, Const(joined_.dtype(), tap));
-        const bool used = std::ranges::all_of(own_, [&](const Expr& condition) {
-          return IsTrue(analyzer_.Simplify(Substitute(condition, at)));
-        });
+        const bool used = std::ranges::all_of(
+            own_, [&](const Expr& condition) { return IsTrue(analyzer_.Simplify(Substitute(condition, at))); });
         if (!used) continue;
         reached.insert(tap + shifts_[static_cast<size_t>(value)]);
         if (reach_.empty() || reach_.back() != value) reach_.push_back(value);
@@ -323,12 +322,13 @@ Outcome<JoinWindowsResult> JoinWindows(const Function& function, uint32_t block_
   if (factors.size() != 2) return Refusal{kName, "{block0} does not add products of two factors", {block_id}};
   if (!Counts(block, iterator, IterKind::kSpatial) ||
       (reduction != -1 && !Counts(block, reduction, IterKind::kReduce))) {
-    return Refusal{kName,
-                   "{num0} and {num1} are not a spatial and a reduce iterator of {block0} that count up to {num2} from 0",
-                   {block_id},
-                   {},
-                   {},
-                   {iterator, reduction, kMostValues}};
+    return Refusal{
+        kName,
+        "{num0} and {num1} are not a spatial and a reduce iterator of {block0} that count up to {num2} from 0",
+        {block_id},
+        {},
+        {},
+        {iterator, reduction, kMostValues}};
   }
   const std::optional<size_t> taps = reduction == -1 ? std::nullopt : std::optional(static_cast<size_t>(reduction));
   Joiner first(block, scope, *sum->store, static_cast<size_t>(iterator), taps);
@@ -360,8 +360,8 @@ Outcome<JoinWindowsResult> JoinWindows(const Function& function, uint32_t block_
     fields.iter_vars[*taps] = {joiner.joined(), joiner.Domain(), IterKind::kReduce};
   }
   const StoreNode& store = *sum->store;
-  fields.body = Store(store.buffer,
-                      store.buffer.Load(store.indices) + (is_first ? joined * other : other * joined), store.indices);
+  fields.body = Store(store.buffer, store.buffer.Load(store.indices) + (is_first ? joined * other : other * joined),
+                      store.indices);
   ReplaceInBlock(&fields, {}, joiner.analyzer());
   AccessRegions regions = DetectRegions(*Block(fields));
   fields.reads = std::move(regions.reads);

@@ -13,9 +13,9 @@
 //
 // An input that is infinite or NaN then reaches all outputs whose joined window holds it (docs/numerics.md).
 //
-// Conditions of a factor (an if_then_else that gives zero otherwise) of the iterator and the reduction alone shorten the
-// windows and move to the other factor. Conditions `index < constant`, where the block stores at `index`, are dropped
-// where nobody reads what is stored beyond the constant.
+// Conditions of a factor (an if_then_else that gives zero otherwise) of the iterator and the reduction alone shorten
+// the windows and move to the other factor. Conditions `index < constant`, where the block stores at `index`, are
+// dropped where nobody reads what is stored beyond the constant.
 //
 // Conditions: the block is a reduction of products of two factors, in loops of its own; the iterator is spatial, the
 // reduction is one of the block (or -1: windows are one element, the same for all), both from 0 with constant extents;

@@ -23,7 +23,8 @@ std::string Text(const Program& p) {
   const std::string y = "Y[" + p.at + "]";
   return "@T.prim_func\ndef main(" + p.params + ", " + p.output + "):\n    for h, p, r, c in T.grid(" + p.extents +
          "):\n        with T.block(\"Y\"):\n" +
-         "            vh, vp, vr, vc = T.axis.remap(\"SSRR\", [h, p, r, c])\n            with T.init():\n                " +
+         "            vh, vp, vr, vc = T.axis.remap(\"SSRR\", [h, p, r, c])\n            with T.init():\n              "
+         "  " +
          y + " = T.float32(0)\n            " + y + " = " + y + " + " + p.term + "\n";
 }
 
@@ -60,9 +61,10 @@ TEST(JoinWindows, JoinsWhatAnIteratorShifts) {
 // Windows of a transposed convolution with a kernel of 3 and stride 2, filled up: phase 1 has one weight.
 TEST(JoinWindows, MovesConditionsOfTheWindowToTheOtherFactor) {
   ExpectJoined(Text({.term = "T.if_then_else(vr * 2 + vp < 3, X[vh + vr, vc], T.float32(0)) * W[vp, vr, vc]"}), 2, 2);
-  ExpectJoined(Text({.term = "T.if_then_else(vr * 2 + vp < 3 and vh + vr + vp < 4, X[vh + vr + vp, vc], T.float32(0)) * "
-                             "W[vp, vr, vc]"}),
-               2, 2);
+  ExpectJoined(
+      Text({.term = "T.if_then_else(vr * 2 + vp < 3 and vh + vr + vp < 4, X[vh + vr + vp, vc], T.float32(0)) * "
+                    "W[vp, vr, vc]"}),
+      2, 2);
 }
 
 TEST(JoinWindows, TakesSingleElements) {
@@ -95,9 +97,11 @@ std::string Cut(const char* extent, const char* read) {
 
 TEST(JoinWindows, DropsWhatLeavesOutUnreadElements) {
   ExpectJoined(Cut("6", "7"), 2, 3);
-  EXPECT_EQ(Refused(Cut("5", "7")), "join_windows: conditions of block Y that leave out what nobody reads guard an access");
+  EXPECT_EQ(Refused(Cut("5", "7")),
+            "join_windows: conditions of block Y that leave out what nobody reads guard an access");
   // What is stored beyond the constant is read.
-  EXPECT_EQ(Refused(Cut("6", "8")), "join_windows: vp shifts no factor of block Y along the reduction, and nothing else");
+  EXPECT_EQ(Refused(Cut("6", "8")),
+            "join_windows: vp shifts no factor of block Y along the reduction, and nothing else");
 }
 
 TEST(JoinWindows, Refuses) {
