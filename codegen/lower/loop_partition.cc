@@ -7,6 +7,7 @@
 #include "codegen/lower/simplify.h"
 #include "ir/analysis.h"
 #include "ir/arith/linear.h"
+#include "ir/arith/same_expr.h"
 #include "ir/builtin.h"
 #include "ir/regions.h"
 #include "ir/substitute.h"
@@ -14,10 +15,14 @@
 namespace tilewright {
 namespace {
 
+using arith::ReadsMemory;
+
 // Stores of one function after unrolling, as an estimate of the code's size.
 constexpr int64_t kMaxStores = 3000;
 // Parts that one loop is cut into.
 constexpr size_t kMaxParts = 5;
+// Values of a variable that are looked at one by one where comparisons are not linear in it: phases of a stride.
+constexpr int64_t kMostValues = 4;
 // Stores that a loop may be cut into once more for conditions of single lanes: they become masks, which cost little
 // beside more code, and what they would take the borders of windows need.
 constexpr int64_t kMaxStoresOfLanes = 200;
@@ -56,8 +61,10 @@ class CutFinder : public Visitor {
     if (AsInt(op->min) && AsInt(op->extent)) domains_[op->var] = {op->min, op->extent};
     analyzer_.Bind(op->var, Range{op->min, op->extent});
     if (op->kind == ForKind::kVectorized) vectorized_.push_back(op->var);
+    if (op->kind == ForKind::kUnrolled) unrolled_.push_back(op->var);
     Visitor::VisitFor(op);
     if (op->kind == ForKind::kVectorized) vectorized_.pop_back();
+    if (op->kind == ForKind::kUnrolled) unrolled_.pop_back();
   }
   void VisitIf(const IfNode* op) override {
     AddCondition(op->condition);
@@ -87,12 +94,17 @@ class CutFinder : public Visitor {
 
   // coefficient * var + rest compared with 0, where rest lies in [least, greatest].
   void AddComparison(const BinaryNode& comparison) {
-    const bool of_lanes = std::any_of(vectorized_.begin(), vectorized_.end(), [&](const Var& var) {
-      return UsesVar(comparison.a, var) || UsesVar(comparison.b, var);
-    });
-    if (of_lanes && !lanes_) return;
+    const auto uses_any = [&](const std::vector<Var>& vars) {
+      return std::any_of(vars.begin(), vars.end(),
+                         [&](const Var& var) { return UsesVar(comparison.a, var) || UsesVar(comparison.b, var); });
+    };
+    if (uses_any(vectorized_) && !lanes_) return;
     const auto linear = arith::DetectLinear(comparison.a - comparison.b, {loop_->var}, &analyzer_);
-    if (!linear) return;
+    if (!linear) {
+      // What all copies of an unrolled loop decide alike is decided once (hoist_conditions.h).
+      if (uses_any(unrolled_) && !ReadsMemory(comparison.a) && !ReadsMemory(comparison.b)) AddAllCuts();
+      return;
+    }
     const std::optional<int64_t> coefficient = AsInt(linear->coefficients[0]);
     if (!coefficient || *coefficient == 0) return;
     std::optional<Range> rest = RelaxRange({linear->base, Const(linear->base.dtype(), 1)}, domains_);
@@ -125,6 +137,9 @@ class CutFinder : public Visitor {
       AddCut(coefficient > 0 ? -arith::FloorDivInt(rest, coefficient) : arith::FloorDivInt(rest, -coefficient) + 1);
     }
   }
+  void AddAllCuts() {
+    for (int64_t cut = begin_ + 1; cut < end_ && end_ - begin_ <= kMostValues; ++cut) AddCut(cut);
+  }
   void AddCut(int64_t cut) {
     if (cut > begin_ && cut < end_) cuts_.insert(cut);
   }
@@ -132,7 +147,7 @@ class CutFinder : public Visitor {
   const ForNode* loop_;
   int64_t begin_, end_;
   const bool lanes_;  // whether conditions of single lanes count
-  std::vector<Var> vectorized_;
+  std::vector<Var> vectorized_, unrolled_;
   Domains domains_;
   arith::Analyzer analyzer_;
   std::set<int64_t> cuts_;

@@ -6,10 +6,11 @@
 //                                                   for i1 in T.unroll(12):
 //                                                       if 504 + i1 < 512: ...     # constant once it is unrolled
 //
-// Considered are comparisons that are linear in the loop's variable, in branches, predicates and if_then_else. The
-// borders of convolutions and the edges of tiles so cost nothing inside. A parallel loop is not cut; its body becomes a
-// branch over the parts instead. Code grows by a bounded factor: a loop whose parts would exceed the bound stays whole.
-// Large bodies are not repeated for conditions of single lanes.
+// Considered are comparisons that are linear in the loop's variable, in branches, predicates and if_then_else; where
+// they are not, a loop of few iterations is cut into all of them. The borders of convolutions and the edges of tiles so
+// cost nothing inside. A parallel loop is not cut; its body becomes a branch over the parts instead. Code grows by a
+// bounded factor: a loop whose parts would exceed the bound stays whole. Large bodies are not repeated for conditions
+// of single lanes.
 #pragma once
 
 #include "ir/function.h"

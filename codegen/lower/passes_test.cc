@@ -258,6 +258,19 @@ def main(A: T.Buffer((60,), "float32")):
   EXPECT_THAT(body, Not(HasSubstr("< 60")));
 }
 
+// Phases of a stride: their windows are not linear in them.
+TEST(LoopPartition, CutsFewIterationsOneByOne) {
+  const std::string body = Body(PartitionLoops(Opaque(R"(
+@T.prim_func
+def main(A: T.Buffer((30,), "float32"), B: T.Buffer((30,), "float32")):
+    for p in range(3):
+        for i in T.unroll(10):
+            B[i * 3 + p] = T.if_then_else(p * 2 % 3 + i < 10, A[p * 2 % 3 + i], T.float32(0))
+)")));
+  EXPECT_THAT(body, HasSubstr("B[i * 3 + 1] = T.if_then_else(i < 8, A[i + 2], T.float32(0))"));
+  EXPECT_THAT(body, HasSubstr("B[i * 3 + 2] = T.if_then_else(i < 9, A[i + 1], T.float32(0))"));
+}
+
 TEST(LoopPartition, LeavesConditionsOnData) {
   const Function function = Opaque(R"(
 @T.prim_func
