@@ -48,6 +48,7 @@ struct Plan {
   std::vector<RegisterTile> tiles;  // those worth a try
   int row, column, depth;           // the tiled iterators
   bool rows_outside = false;        // of the batch, preferably
+  bool uneven = false;              // factors of some products are known to be zero: some batches have less to do
 };
 
 // Whether the row operand is stored at the iterators, several inner ones among them: what cache_factors leaves, which
@@ -62,6 +63,12 @@ bool IsComputedPerProduct(const BlockNode& block, const Contraction& contraction
     }
   }
   return inner > 1;
+}
+
+bool IsComputedPerProduct(const BlockNode& block, const Contraction& contraction) {
+  return std::ranges::any_of(block.reads, [&](const BufferRegion& read) {
+    return read.buffer.same_as(contraction.row_operand) && IsComputedPerProduct(block, contraction, read);
+  });
 }
 
 // The distance in bytes of two elements of the row operand that neighbouring rows of a tile read; where that is not
@@ -146,6 +153,7 @@ Outcome<Plan> MakePlan(const Schedule& sch, BlockRv block, const Target& target)
   const int64_t most = std::min(rows, MaxRowsWithoutConflicts(target, stride));
   plan.tiles = RegisterTiles(plan.instruction, rows, columns, most);
   plan.rows_outside = RowsOutside(*realize.block, *contraction, target);
+  plan.uneven = IsComputedPerProduct(*realize.block, *contraction);
   const double best = BestTile(plan.tiles).efficiency;
   std::erase_if(plan.tiles, [&](const RegisterTile& tile) { return tile.efficiency < kWorthATry * best; });
   return plan;
@@ -392,8 +400,10 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   const auto row_loops = static_cast<int64_t>(outer_rows.size());
   int64_t batch_place = 0;
   if (constant && !contraction.batch.empty()) {
-    // Phases of an output that is cut off somewhere are next to their rows: some have less to do than others.
-    const size_t preferred = plan.rows_outside ? outer_rows.size() : is_cut ? outer_rows.size() - 1 : 0;
+    // Phases of an output that is cut off somewhere, or whose windows differ, are next to their rows: some have less to
+    // do than others.
+    const bool inside = is_cut || plan.uneven;
+    const size_t preferred = plan.rows_outside ? outer_rows.size() : inside ? outer_rows.size() - 1 : 0;
     TW_ASSIGN_OR_RETURN(const Choices::Pick picked,
                         choices.Take(sch, name + ".batch_after", Iota(0, row_loops), preferred));
     batch_place = picked.value;

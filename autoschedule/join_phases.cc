@@ -29,8 +29,8 @@ struct Phase {
 };
 
 struct Sides {
-  Expr rows, columns;    // factors
-  int64_t column;        // position of the only iterator of the columns alone
+  Expr rows, columns;           // factors
+  int64_t column;               // position of the only iterator of the columns alone
   std::vector<int64_t> shared;  // positions of spatial iterators of both
 };
 
@@ -78,9 +78,8 @@ bool IsConstant(const Schedule& sch, const std::vector<BlockRv>& blocks, const F
       return RealizeOf(sch, block).block->writes[0].buffer.same_as(load->buffer);
     });
     constant = constant && writer != blocks.end() &&
-               std::ranges::all_of(RealizeOf(sch, *writer).block->reads, [&](const BufferRegion& read) {
-                 return IsConstantParam(function, read.buffer);
-               });
+               std::ranges::all_of(RealizeOf(sch, *writer).block->reads,
+                                   [&](const BufferRegion& read) { return IsConstantParam(function, read.buffer); });
     return constant;
   });
   return constant;
@@ -113,8 +112,7 @@ std::vector<Phase> FindPhases(const Schedule& sch, BlockRv block, const Sides& s
       if (reduction >= 0 && kept->iter_vars[static_cast<size_t>(reduction)].kind != IterKind::kReduce) continue;
       if (!attempt.Apply("join_windows", {block, Value(iterator), Value(reduction)}).ok()) continue;
       const int64_t joined =
-          reduction < 0 ? 1
-                        : *ExtentOf(RealizeOf(attempt, block).block->iter_vars[static_cast<size_t>(reduction)]);
+          reduction < 0 ? 1 : *ExtentOf(RealizeOf(attempt, block).block->iter_vars[static_cast<size_t>(reduction)]);
       phases.push_back({iterator, reduction, values, Taps(*kept, sides.rows, iterator, reduction), joined});
       break;
     }
@@ -122,7 +120,8 @@ std::vector<Phase> FindPhases(const Schedule& sch, BlockRv block, const Sides& s
   return phases;
 }
 
-// Products of all phases for one channel sum, in vectors of `lanes` columns; `set`: the phases that are joined, as bits.
+// Products of all phases for one channel sum, in vectors of `lanes` columns; `set`: the phases that are joined, as
+// bits.
 int64_t Products(const std::vector<Phase>& phases, unsigned set, int64_t columns, int64_t lanes) {
   int64_t products = 1;
   for (size_t i = 0; i < phases.size(); ++i) {

@@ -5,8 +5,9 @@
 //   Y[h * 2 + v // 6, w * 2 + v % 6 // 3, v % 3] += X[h + r, w + s] * W_factors[v, r, s]
 //                                                                             with v in [0, 12), r, s in [0, 3)
 //
-// A tile computes whole vectors of columns: 4 products of 2 x 2 x 16 for the four phases of a 3-channel output, with all
-// phases in one 3 x 3 x 16. The weights of the latter are zero where a phase does not reach (schedule/join_windows.h).
+// A tile computes whole vectors of columns: 4 products of 2 x 2 x 16 for the four phases of a 3-channel output, with
+// all phases in one 3 x 3 x 16. The weights of the latter are zero where a phase does not reach
+// (schedule/join_windows.h).
 #pragma once
 
 #include <string>
