@@ -76,6 +76,23 @@ def main(X: T.Buffer((8,), "float32"), W: T.Buffer((2, 3), "float32"), Y: T.Buff
             Y[vi] = Y[vi] + T.if_then_else((vi + vr) % 2 == 0, X[(vi + vr) // 2 + vk], T.float32(0)) * W[vr, vk]
 )";
 
+// Phases whose windows join_windows joins, of an output whose end is not read.
+inline constexpr const char* kWindows = R"(
+@T.prim_func
+def main(X: T.Buffer((6,), "float32"), W: T.Buffer((2, 2), "float32"), Y: T.Buffer((7,), "float32")):
+    Y_all = T.alloc_buffer((8,), "float32")
+    for h, p, r in T.grid(4, 2, 2):
+        with T.block("Y_all"):
+            vh, vp, vr = T.axis.remap("SSR", [h, p, r])
+            with T.init():
+                Y_all[vh * 2 + vp] = T.float32(0)
+            Y_all[vh * 2 + vp] = Y_all[vh * 2 + vp] + T.if_then_else(vh * 2 + vp < 7 and vr * 2 + vp < 3, X[vh + vp + vr], T.float32(0)) * W[vp, vr]
+    for h in range(7):
+        with T.block("Y"):
+            vh = T.axis.spatial(7, h)
+            Y[vh] = Y_all[vh]
+)";
+
 inline constexpr const char* kMatmulBias = R"(
 @T.prim_func
 def main(A: T.Buffer((4, 6), "float32"), B: T.Buffer((6, 8), "float32"), bias: T.Buffer((4, 8), "float32"), D: T.Buffer((4, 8), "float32")):
