@@ -29,6 +29,12 @@ bool SharedByThreadsOf(const ForNode& loop, const Buffer& buffer) {
 }
 
 // The move of one block: what both primitives share.
+// Whether iterations cannot add to one sum in turn. Threads of a block can combine theirs.
+bool RunsAtOnce(const ForNode& loop) {
+  if (loop.kind == ForKind::kThreadBound) return loop.thread_tag.starts_with("blockIdx");
+  return loop.kind == ForKind::kParallel || loop.kind == ForKind::kVectorized;
+}
+
 class Move {
  public:
   Move(const char* name, const Function& function, uint32_t block, uint32_t loop, bool preserve_unit_loops, int index)
@@ -360,7 +366,15 @@ Move::Check Move::CheckInstances(const BlockRealizeNode& moved, const std::vecto
   bool spread = false;
   for (size_t i = 0; i < moved.bindings.size(); ++i) {
     if (moved.block->iter_vars[i].kind == IterKind::kSpatial) continue;
-    for (const ForNode* loop : around_) spread |= !IsInt(loop->extent, 1) && UsesVar(moved.bindings[i], loop->var);
+    for (const ForNode* loop : around_) {
+      if (IsInt(loop->extent, 1) || !UsesVar(moved.bindings[i], loop->var)) continue;
+      spread = true;
+      if (RunsAtOnce(*loop)) {
+        return Refusal{name_,
+                       "{loop2} would carry the reduction of {block0}, and its iterations run at the same time",
+                       {block_id_, loop_id_, loop->id}};
+      }
+    }
   }
   if (spread && !RunsEachInstanceOnce(moved, all_loops, &outside)) {
     return Refusal{name_,

@@ -27,7 +27,8 @@
 // below the loop; no block that follows it writes what it reads. reverse_compute_at: all its producers (at least one)
 // are below the loop; each instance runs in some iteration, and what it reads is produced by then: the loop and those
 // around it may carry no reduction of a producer, and the instances of one iteration read inside of what that iteration
-// produces, a box without gaps. A reduction that is spread over iterations needs that each of its instances runs once.
+// produces, a box without gaps. A reduction that is spread over iterations needs that each of its instances runs once,
+// and that these iterations run in turn.
 // A producer's predicate, too, only keeps iterators inside of their domains, or leaves out no first instance of a
 // reduction.
 //

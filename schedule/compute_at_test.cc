@@ -379,6 +379,27 @@ def main(A: T.Buffer((8,), "float32"), D: T.Buffer((1,), "float32")):
 )",
                    "D", "B", 1),
             "below again the reduction of D would be spread over iterations that repeat instances");
+  // Iterations of these loops cannot add to one sum in turn.
+  for (const std::string loop : {"T.parallel(8)", "T.vectorized(8)", "T.thread_binding(8, thread=\"blockIdx.x\")"}) {
+    EXPECT_EQ(reason((R"(
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), D: T.Buffer((1,), "float32")):
+    B = T.alloc_buffer((8,))
+    for i in )" + loop + R"(:
+        with T.block("B"):
+            v = T.axis.spatial(8, i)
+            B[v] = A[v]
+    for i in range(8):
+        with T.block("D"):
+            v = T.axis.reduce(8, i)
+            with T.init():
+                D[0] = T.float32(0)
+            D[0] = D[0] + B[v]
+)")
+                         .c_str(),
+                     "D", "B", 0),
+              "i would carry the reduction of D, and its iterations run at the same time");
+  }
 }
 
 TEST(ReverseComputeAt, RefusesAProducerThatSkipsInstances) {

@@ -572,7 +572,9 @@ def _Move(d, primitive, consumers):
     places = [k for k, loop in enumerate(loops) if not any(loop.same_as(above) for above in around)]
     if not consumers and d.rng.random() < 0.97:
         # Values are final outside of the loops of a reduction.
-        reduced = next((k for k, loop in enumerate(loops) if _Reduces(other, loop)), len(loops))
+        below = [(inside, above) for inside, above, _ in d.Realizes()]
+        carries = lambda loop: any(loop.same_as(l) for inside, above in below for l in above if _Reduces(inside, l))
+        reduced = next((k for k, loop in enumerate(loops) if carries(loop)), len(loops))
         places = [k for k in places if k < reduced]
     if not places:
         raise CannotDraft()
@@ -624,6 +626,8 @@ def reverse_compute_inline(d):
 @Call("", families=["Matmul", "OnlyMatmul", "BatchMatmul", "SymbolicMatmul", "Epilogue", "RowSum", "Softmax", "Chain", "Int64", "Dtypes"])
 def pad_einsum(d):
     block, realize, _ = d.Reduction() if d.rng.random() < 0.7 else d.AnyBlock()
+    if any(type(value).__name__ != "Var" for value in realize.iter_values) and d.rng.random() < 0.9:
+        raise CannotDraft()  # not an einsum
     padding = [d.rng.choice([1, 1, 8, 16]) for _ in realize.block.iter_vars]
     return f"sch.pad_einsum({block}, {padding})"
 
@@ -666,6 +670,8 @@ def transform_layout(d):
     index_map = IndexMap(d, [d.Int(extent) for extent in buffer.shape])
     pad = ""
     exact = all(d.Int(extent) % factor == 0 for extent, factor in _Factors(index_map, buffer.shape))
+    if not exact and d.IsParameter(buffer) and which == "read" and d.rng.random() < 0.9:
+        raise CannotDraft()  # nothing fills the padding
     if d.rng.random() < (0.3 if exact else 0.95):
         one = {"float32": "0.0", "int32": "0"}.get(str(buffer.dtype))
         pad = f", pad_value={one}" if one else ""
@@ -722,7 +728,7 @@ def _Uses(expr, var):
     return any(v.same_as(var) for v in undefined_vars(expr))
 
 
-@Call("block", families=["Conv", "Pool", "TransposedConv", "PaddedCopy"])
+@Call("block", families=["Conv", "Pool", "Pool", "PaddedCopy", "PaddedCopy", "PaddedCopy"])
 def decompose_padding(d):
     def Pads(realize, loops):
         return type(getattr(realize.block.body, "value", None)).__name__ == "Call" and len(loops) > 0
