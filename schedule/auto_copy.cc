@@ -15,6 +15,7 @@
 #include "schedule/loop_ranges.h"
 #include "schedule/loop_tree.h"
 #include "schedule/relaxed_region.h"
+#include "schedule/storage_scope.h"
 #include "schedule/thread_memory.h"
 #include "verify/block_scope.h"
 
@@ -45,10 +46,9 @@ class Inserter {
     Outcome<BufferRegion> region = reads_ ? ReadRegion(name_, block, index) : WriteRegion(name_, block, index);
     if (!region.ok()) return region.refusal();
     buffer_ = region->buffer;
-    if (!Scope::Valid(scope_text)) {
-      return Refusal{name_, "\"{text0}\" is no storage scope", {block_id_}, {}, {std::string(scope_text)}};
-    }
-    memory_ = Scope::Parse(scope_text);
+    Outcome<Scope> named = ReadScope(name_, block_id_, scope_text);
+    if (!named.ok()) return named.refusal();
+    memory_ = *named;
     const BlockScope scope = BlockScope::Around(function_, block_id_);
     if (scope.has_other_statements()) {
       return Refusal{name_, "the scope of {block0} holds statements other than loops and blocks", {block_id_}};

@@ -12,6 +12,7 @@
 #include "schedule/cache_stage.h"
 #include "schedule/common_refusals.h"
 #include "schedule/loop_tree.h"
+#include "schedule/storage_scope.h"
 #include "verify/block_scope.h"
 
 namespace tilewright {
@@ -140,9 +141,8 @@ Outcome<CacheIndexResult> CacheIndex(const Function& function, uint32_t block_id
   Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
   if (!path.ok()) return path.refusal();
   const auto* realize = cast<BlockRealizeNode>(path->back());
-  if (!Scope::Valid(scope_text)) {
-    return Refusal{kName, "\"{text0}\" is no storage scope", {block_id}, {}, {std::string(scope_text)}};
-  }
+  Outcome<Scope> named = ReadScope(kName, block_id, scope_text);
+  if (!named.ok()) return named.refusal();
   Collector collector(*realize->block);
   collector.Visit(realize->block->init);
   collector.Visit(realize->block->body);
@@ -167,8 +167,7 @@ Outcome<CacheIndexResult> CacheIndex(const Function& function, uint32_t block_id
   for (size_t i = 0; i < tables.size(); ++i) {
     std::vector<Expr> shape;
     for (const IterVar& iter : tables[i].iters) shape.push_back(iter.domain.extent);
-    tables[i].buffer =
-        Buffer("index_var_" + std::to_string(i), std::move(shape), tables[i].index.dtype(), Scope::Parse(scope_text));
+    tables[i].buffer = Buffer("index_var_" + std::to_string(i), std::move(shape), tables[i].index.dtype(), *named);
     buffers.push_back(tables[i].buffer);
     result.blocks.emplace_back();
     stmts.push_back(MakeTable(tables[i], "index_" + std::to_string(i), &next_id, &result.blocks.back()));

@@ -10,6 +10,7 @@
 #include "schedule/cache_stage.h"
 #include "schedule/common_refusals.h"
 #include "schedule/relaxed_region.h"
+#include "schedule/storage_scope.h"
 
 namespace tilewright {
 namespace {
@@ -53,10 +54,9 @@ Outcome<CacheInplaceResult> CacheInplace(const Function& function, uint32_t bloc
   if (written == nullptr) {
     return Refusal{kName, "{block0} reads {text0} and does not write it", {block_id}, {}, {buffer->name}};
   }
-  if (!Scope::Valid(scope_text)) {
-    return Refusal{kName, "\"{text0}\" is no storage scope", {block_id}, {}, {std::string(scope_text)}};
-  }
-  const Scope memory = Scope::Parse(scope_text);
+  Outcome<Scope> named = ReadScope(kName, block_id, scope_text);
+  if (!named.ok()) return named.refusal();
+  const Scope memory = *named;
   const BlockScope scope = BlockScope::Around(function, block_id);
   const ScopeChild* child = scope.Find(block_id);
   if (child == nullptr) return Refusal{kName, "{block0} lies in the init of a block", {block_id}};

@@ -9,6 +9,7 @@
 #include "schedule/common_refusals.h"
 #include "schedule/loop_ranges.h"
 #include "schedule/relaxed_region.h"
+#include "schedule/storage_scope.h"
 
 namespace tilewright {
 namespace {
@@ -74,10 +75,9 @@ Outcome<CacheReadResult> CacheRead(const Function& function, uint32_t block_id, 
   const BlockNode& block = *cast<BlockRealizeNode>(path->back())->block;
   Outcome<BufferRegion> region = ReadRegion(kName, block, read_index);
   if (!region.ok()) return region.refusal();
-  if (!Scope::Valid(scope_text)) {
-    return Refusal{kName, "\"{text0}\" is no storage scope", {block_id}, {}, {std::string(scope_text)}};
-  }
-  const Scope memory = Scope::Parse(scope_text);
+  Outcome<Scope> named = ReadScope(kName, block_id, scope_text);
+  if (!named.ok()) return named.refusal();
+  const Scope memory = *named;
   const Buffer& buffer = region->buffer;
   const BlockScope scope = BlockScope::Around(function, block_id);
   if (scope.Find(block_id) == nullptr) return Refusal{kName, "{block0} lies in the init of a block", {block_id}};

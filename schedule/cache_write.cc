@@ -8,6 +8,7 @@
 #include "schedule/instances.h"
 #include "schedule/loop_ranges.h"
 #include "schedule/relaxed_region.h"
+#include "schedule/storage_scope.h"
 #include "schedule/thread_memory.h"
 
 namespace tilewright {
@@ -59,10 +60,9 @@ Outcome<CacheWriteResult> CacheWrite(const Function& function, uint32_t block_id
   const BlockNode& block = *cast<BlockRealizeNode>(path->back())->block;
   Outcome<BufferRegion> region = WriteRegion(kName, block, write_index);
   if (!region.ok()) return region.refusal();
-  if (!Scope::Valid(scope_text)) {
-    return Refusal{kName, "\"{text0}\" is no storage scope", {block_id}, {}, {std::string(scope_text)}};
-  }
-  const Scope memory = Scope::Parse(scope_text);
+  Outcome<Scope> named = ReadScope(kName, block_id, scope_text);
+  if (!named.ok()) return named.refusal();
+  const Scope memory = *named;
   const BufferRegion& written = *region;
   const Buffer& buffer = written.buffer;
   const BlockScope scope = BlockScope::Around(function, block_id);

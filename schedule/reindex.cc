@@ -15,6 +15,7 @@
 #include "schedule/instances.h"
 #include "schedule/loop_tree.h"
 #include "schedule/simplify_block.h"
+#include "schedule/storage_scope.h"
 #include "schedule/thread_memory.h"
 #include "verify/block_scope.h"
 
@@ -438,10 +439,9 @@ Outcome<ReindexResult> ReindexCache(const char* primitive, const Function& funct
   const BufferSelector selector = access == Access::kRead ? BufferSelector::Read(index) : BufferSelector::Write(index);
   Outcome<SelectedRegion> selected = SelectRegion(primitive, *cast<BlockRealizeNode>(path->back())->block, selector);
   if (!selected.ok()) return selected.refusal();
-  if (!Scope::Valid(scope)) {
-    return Refusal{primitive, "\"{text0}\" is no storage scope", {block_id}, {}, {std::string(scope)}};
-  }
-  const CopyForm form = {.primitive = primitive, .memory = Scope::Parse(scope), .index_map = index_map};
+  Outcome<Scope> named = ReadScope(primitive, block_id, scope);
+  if (!named.ok()) return named.refusal();
+  const CopyForm form = {.primitive = primitive, .memory = *named, .index_map = index_map};
   if (access == Access::kWrite) {
     if (auto refusal = WhyNotOfEachThread(primitive, function, selected->region.buffer, *form.memory)) return *refusal;
   }

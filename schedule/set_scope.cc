@@ -4,6 +4,7 @@
 #include "schedule/buffer_selector.h"
 #include "schedule/buffer_uses.h"
 #include "schedule/common_refusals.h"
+#include "schedule/storage_scope.h"
 #include "schedule/thread_memory.h"
 
 namespace tilewright {
@@ -19,11 +20,10 @@ Outcome<SetScopeResult> SetScope(const Function& function, uint32_t block_id, in
   if (!path.ok()) return path.refusal();
   Outcome<BufferRegion> region = WriteRegion(kName, *cast<BlockRealizeNode>(path->back())->block, write_index);
   if (!region.ok()) return region.refusal();
-  if (!Scope::Valid(scope_text)) {
-    return Refusal{kName, "\"{text0}\" is no storage scope", {block_id}, {}, {std::string(scope_text)}};
-  }
+  Outcome<Scope> named = ReadScope(kName, block_id, scope_text);
+  if (!named.ok()) return named.refusal();
   const Buffer& buffer = region->buffer;
-  const Scope scope = Scope::Parse(scope_text);
+  const Scope scope = *named;
   if (buffer->scope == scope) return SetScopeResult{function};
   const BufferUses uses = FindBufferUses(function, buffer);
   if (uses.allocated_by == nullptr) {

@@ -58,6 +58,8 @@ TEST(SetScope, Refuses) {
   };
   EXPECT_EQ(reason(f, "B", 1, "shared"), "B writes 1 regions, there is no number 1");
   EXPECT_EQ(reason(f, "B", 0, "no scope"), "\"no scope\" is no storage scope");
+  EXPECT_EQ(reason(f, "B", 0, "shred"), "\"shred\" is no storage scope");
+  EXPECT_TRUE(SetScope(f, BlockNamed(f, "B"), 0, "my_unit.tile").ok());
   EXPECT_EQ(reason(f, "C", 0, "shared"), "C, which C writes, is not allocated by a block");
   const Function matched = ParseFunctionOrDie(Program("B_1 = T.match_buffer(B[v], (1,), offset_factor=1)", kGlobal));
   EXPECT_EQ(reason(matched, "B", 0, "shared"), "C matches a part of B in its scope");
