@@ -305,6 +305,11 @@ std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const 
                        {},
                        {of_thread->buffer->name, of_thread->buffer->scope.text()}};
       }
+      if (reductions_too && iter == IterKind::kReduce && !node.init) {
+        return Refusal{primitive,
+                       "{block1} reduces over {loop0} without an init, so the sums of the threads start with nothing",
+                       {loop.id, node.id}};
+      }
       if (iter == IterKind::kSpatial || (reductions_too && iter == IterKind::kReduce)) continue;
       return Refusal{primitive,
                      "the iterator {text0} of {block1}, which depends on {loop0}, is {text1}, not spatial",

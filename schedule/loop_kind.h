@@ -8,8 +8,8 @@
 // iterators only; what a block uses of another, that one wrote in the same iteration; a block whose bindings are not
 // affine or do not depend on the loop writes only buffers that nothing outside of the loop uses (for vectorize: that
 // are allocated below the loop).
-// A loop bound to threadIdx may also feed reduce iterators of blocks that write memory which threads share. Threads do
-// not meet inside of a loop that becomes parallel or vectorized. Unroll has no condition.
+// A loop bound to threadIdx may also feed reduce iterators of blocks that have an init and write memory which threads
+// share. Threads do not meet inside of a loop that becomes parallel or vectorized. Unroll has no condition.
 //
 // Ids: all survive.
 #pragma once

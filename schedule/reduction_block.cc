@@ -21,6 +21,15 @@ bool UsesAny(const Expr& e, const VarSet& vars) {
   return UsesVar(e, [&](const VarNode* var) { return vars.contains(var); });
 }
 
+// Whether the loop takes part in a reduce iterator.
+bool Reduces(const BlockRealizeNode& realize, const ForNode& loop) {
+  for (size_t i = 0; i < realize.bindings.size(); ++i) {
+    const bool reduce = realize.block->iter_vars[i].kind == IterKind::kReduce;
+    if (reduce && UsesVar(realize.bindings[i], loop.var)) return true;
+  }
+  return false;
+}
+
 // The conjuncts that only restrict the reduction do not concern the init. `loops`: all around the block; `first`: those
 // that are left out.
 Outcome<Expr> PredicateOfInit(const char* primitive, const BlockRealizeNode& realize,
@@ -105,6 +114,12 @@ Outcome<InitNest> MakeInitNest(const char* primitive, const BlockRealizeNode& re
     return Refusal{primitive,
                    "{loop0} runs the reduction of {block1} again in each iteration, and its init would run only once",
                    {loops[repeats]->id, block.id}};
+  }
+  for (const ForNode* loop : loops) {
+    if (!loop->thread_tag.starts_with("threadIdx") || IsInt(loop->extent, 1) || !Reduces(realize, *loop)) continue;
+    return Refusal{primitive,
+                   "the threads of {loop0} combine their results in {block1}, which must keep its init",
+                   {loop->id, block.id}};
   }
   const uint32_t id = init.id;
   return InitNest{Nest(std::move(copies), Realize(Substitute(bindings, loop_vars), Substitute(*predicate, loop_vars),

@@ -30,7 +30,8 @@ struct InitNames {
 // `around`: the loops outside of those. Refused, in the name of `primitive`, when a condition of the predicate is on
 // loops that are left out and on others too, and does not hold at the start of those that are left out: the init would
 // run where the block never does. Refused as well when one of `loops` runs instances of the block again: each time it
-// adds the same, and the init would run once.
+// adds the same, and the init would run once; and when one of them runs over the threads of a block, which combine
+// their results only in a block with an init.
 Outcome<InitNest> MakeInitNest(const char* primitive, const BlockRealizeNode& realize,
                                const std::vector<const ForNode*>& around, const std::vector<const ForNode*>& loops,
                                const InitNames& names, uint32_t* next_id);
