@@ -6,7 +6,6 @@
 #include "intrin/registry.h"
 #include "ir/script/printer.h"
 #include "schedule/script/schedule_script.h"
-#include "schedule/trace_text.h"
 #include "tools/commands.h"
 #include "tools/program_file.h"
 #include "tools/scheduled_program.h"
@@ -69,7 +68,7 @@ int RunSchedule(const CommandArguments& args) {
   if (!module) return kRefused;
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   if (!LoadIntrinsics(args, &intrins)) return kRefused;
-  std::optional<std::string> text = ReadText(args, *script);
+  const std::optional<std::string> text = ReadSchedule(args, *script);
   if (!text) return kRefused;
 
   Schedule schedule(*module, {.intrins = &intrins});
@@ -77,15 +76,6 @@ int RunSchedule(const CommandArguments& args) {
   ScheduleScriptOptions options;
   if (args.Has("--each-step")) {
     options.after_call = [&](std::string_view call, int line, const Schedule& now) { steps.Show(call, line, now); };
-  }
-  if (text->find_first_not_of(" \t\r\n") != text->npos && (*text)[text->find_first_not_of(" \t\r\n")] == '{') {
-    // A trace as JSON: its text is a schedule.
-    absl::StatusOr<Trace> trace = TraceFromJson(*text);
-    if (!trace.ok()) {
-      args.err() << *script << ":1:1: error: " << std::string(trace.status().message()) << "\n";
-      return kRefused;
-    }
-    text = ToText(*trace);
   }
   if (auto error = ApplyScheduleScript(*text, *script, &schedule, options)) {
     args.err() << error->diagnostic.ToString() << "\n";

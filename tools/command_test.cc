@@ -163,6 +163,9 @@ TEST(Schedule, AppliesTextAndTraces) {
       {"primitive": "split", "args": {"loop": {"rv": "l"}, "factors": [null, 4]}, "results": ["l0", "l1"]}]})");
   Result replayed = RunTool({"schedule", "-", "--script=" + trace}, kAddOne);
   EXPECT_EQ(replayed.out, result.out) << replayed.err;
+  const std::string of_peer = WriteFile("peer.json", R"([[["GetSBlock", [], ["B", "main"], ["b0"]],
+      ["GetLoops", ["b0"], [], ["l1"]], ["Split", ["l1", "None", 4], [1, 0], ["l2", "l3"]]], []])");
+  EXPECT_EQ(RunTool({"schedule", "-", "--script=" + of_peer}, kAddOne).out, result.out);
 }
 
 TEST(Schedule, MarksTheLinesThatAStepChanges) {
@@ -188,6 +191,13 @@ TEST(Schedule, Refuses) {
   Result no_trace = RunTool({"schedule", "-", "--script=" + WriteFile("t.json", "{}")}, kAddOne);
   EXPECT_EQ(no_trace.status, kRefused);
   EXPECT_THAT(no_trace.err, HasSubstr("t.json:1:1: error: a trace is an object with a list \"trace\"\n"));
+  Result of_peer =
+      RunTool({"schedule", "-", "--script=" + WriteFile("p.json", R"([[["Magic", [], [], []]], []])")}, kAddOne);
+  EXPECT_EQ(of_peer.status, kRefused);
+  EXPECT_THAT(of_peer.err, HasSubstr("p.json:1:1: error: instruction 0: there is no instruction Magic\n"));
+  Result nothing = RunTool({"schedule", "-", "--script=" + WriteFile("n.py", "x = 1\nx + 1\n")}, kAddOne);
+  EXPECT_EQ(nothing.status, kRefused);
+  EXPECT_THAT(nothing.err, HasSubstr("n.py:2:3: error: expected a call of a primitive of the schedule\nx + 1\n  ^\n"));
 }
 
 constexpr char kScale[] = R"(

@@ -7,6 +7,7 @@
 
 #include "autoschedule/auto_schedule.h"
 #include "autoschedule/database/apply_best.h"
+#include "schedule/script/peer_trace.h"
 #include "schedule/script/schedule_script.h"
 #include "tools/program_file.h"
 
@@ -55,6 +56,15 @@ bool LoadIntrinsics(const CommandArguments& args, IntrinRegistry* intrins) {
   return true;
 }
 
+std::optional<std::string> ReadSchedule(const CommandArguments& args, const std::string& path) {
+  std::optional<std::string> text = ReadText(args, path);
+  if (!text) return std::nullopt;
+  absl::StatusOr<std::string> schedule = ScheduleTextOf(*std::move(text));
+  if (schedule.ok()) return *std::move(schedule);
+  args.err() << path << ":1:1: error: " << std::string(schedule.status().message()) << "\n";
+  return std::nullopt;
+}
+
 std::optional<Schedule> ScheduleProgram(const CommandArguments& args, const Module& module, const Target& target,
                                         IntrinRegistry* intrins) {
   if (!LoadIntrinsics(args, intrins)) return std::nullopt;
@@ -63,7 +73,7 @@ std::optional<Schedule> ScheduleProgram(const CommandArguments& args, const Modu
     const std::optional<std::string> database = args.Get("--db");
     return database ? ByDatabase(args, *database, module, target, intrins) : ByRules(args, module, target, intrins);
   }
-  const std::optional<std::string> text = ReadText(args, *script);
+  const std::optional<std::string> text = ReadSchedule(args, *script);
   if (!text) return std::nullopt;
   Schedule schedule(module, {.intrins = intrins});
   if (auto error = ApplyScheduleScript(*text, *script, &schedule, {})) {

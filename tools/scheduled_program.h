@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "intrin/registry.h"
@@ -17,6 +18,10 @@ std::vector<Flag> SchedulingFlags();
 
 // Adds the intrinsics of every --intrin. False when one is refused; the reason is on standard error.
 bool LoadIntrinsics(const CommandArguments& args, IntrinRegistry* intrins);
+
+// The schedule in a file as text, also where the file holds a trace as JSON, ours or the peer's. Nothing when it is
+// refused; the reason is on standard error.
+std::optional<std::string> ReadSchedule(const CommandArguments& args, const std::string& path);
 
 // The scheduled program, intrinsics of --intrin included in `intrins`. With --db: the best record that is not stale,
 // and the rules where there is none, which standard error says. Nothing when something is refused; the reason is on

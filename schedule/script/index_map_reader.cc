@@ -13,8 +13,11 @@ namespace {
 using script::PyExpr;
 using Kind = PyExpr::Kind;
 
+using NumberOf = std::function<std::optional<int64_t>(const std::string& name)>;
+
 class Reader {
  public:
+  explicit Reader(const NumberOf& number) : number_(number) {}
   IndexMapReading Read(const PyExpr& lambda) {
     std::vector<Var> inputs;
     for (const std::string& name : lambda.keywords) {
@@ -68,8 +71,10 @@ class Reader {
   Expr Eval(const PyExpr& e) {
     switch (e.kind) {
       case Kind::kName: {
-        auto var = names_.find(e.text);
-        return var == names_.end() ? Fail(e, e.text + " is no parameter of the lambda") : Expr(var->second);
+        if (auto var = names_.find(e.text); var != names_.end()) return var->second;
+        const std::optional<int64_t> number = number_ ? number_(e.text) : std::nullopt;
+        if (number && static_cast<int32_t>(*number) == *number) return Expr(static_cast<int>(*number));
+        return Fail(e, e.text + " is no parameter of the lambda");
       }
       case Kind::kInt:
         if (e.integer > static_cast<uint64_t>(std::numeric_limits<int32_t>::max()))
@@ -131,12 +136,13 @@ class Reader {
     return Fail(e, "'" + e.text + "' cannot be used in an index map");
   }
 
+  const NumberOf& number_;
   std::map<std::string, Var> names_;
   IndexMapReading result_;
 };
 
 }  // namespace
 
-IndexMapReading ReadIndexMap(const PyExpr& lambda) { return Reader().Read(lambda); }
+IndexMapReading ReadIndexMap(const PyExpr& lambda, const NumberOf& number) { return Reader(number).Read(lambda); }
 
 }  // namespace tilewright

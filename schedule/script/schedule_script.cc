@@ -73,6 +73,7 @@ class Runner {
 
   bool RunExpr(const PyExpr& e) {
     if (IsShow(e)) return true;
+    if (e.kind != Kind::kCall) return Fail(e.offset, "expected a call of a primitive of the schedule");
     Value ignored;
     return Eval(e, &ignored);
   }
@@ -277,7 +278,15 @@ class Runner {
   }
 
   bool EvalLambda(const PyExpr& e, Value* out) {
-    IndexMapReading reading = ReadIndexMap(e);
+    // Results of sampling are the numbers that were drawn.
+    IndexMapReading reading = ReadIndexMap(e, [&](const std::string& name) -> std::optional<int64_t> {
+      const auto known = names_.find(name);
+      if (known == names_.end()) return std::nullopt;
+      const auto* rv = known->second.As<Rv>();
+      if (rv != nullptr && forgotten_.contains(rv->index)) return std::nullopt;
+      const auto* number = (rv != nullptr ? schedule_.Get(*rv) : known->second).As<int64_t>();
+      return number != nullptr ? std::optional<int64_t>(*number) : std::nullopt;
+    });
     if (!reading.map) return Fail(reading.offset, std::move(reading.error));
     *out = std::move(reading.map);
     return true;
@@ -330,6 +339,7 @@ class Runner {
     const auto* rv = value.As<Rv>();
     if (rv == nullptr) return Fail(e.offset, "remove_rv: the argument is no result of a call");
     Outcome<std::monostate> removed = schedule_.RemoveRv(*rv);
+    if (removed.ok()) forgotten_.insert(rv->index);
     *out = Value();
     return removed.ok() || Fail(e.offset, RenderLine(removed.refusal(), schedule_.refused_function()));
   }
@@ -444,6 +454,7 @@ class Runner {
   Schedule& schedule_;
   const ScheduleScriptOptions& options_;
   std::map<std::string, Value> names_;
+  std::set<int> forgotten_;  // the numbers of random variables that were removed
   std::set<std::string> schedules_ = {"sch"};
   std::string working_on_;  // a function; empty: "main", or the only one
   std::optional<ScheduleScriptError> error_;
