@@ -66,7 +66,7 @@ KNOWN = [
     ("transform_layout", "only ours", r"not serial or has annotations", "Layouts that lose elements"),
     ("", "different", r'names "[\w.]+" and "\w+\.rf[\w.]*"', "Names with a dot"),
     ("", "different", r'names "\w+" and "\w+\.\w+"', "Names with a dot"),
-    ("decompose_padding", "different", r": (parallel|vectorized|unrolled|thread_binding) and serial|on the left only",
+    ("decompose_padding", "different", r": (parallel|vectorized|unroll|unrolled|thread_binding) and serial|on the left only",
      "decompose_padding: the fill is scheduled like the copy"),
     ("decompose_padding", "different", r"iter\[\w+\]: \d+ and \d+\n", "decompose_padding: domains end with the buffer"),
     ("decompose_reduction blockize", "different", r"block\[\w+_init\]: \d+ and 0 reads", "decompose_reduction: inits that read"),
@@ -129,7 +129,7 @@ KNOWN = [
      r"zeros along|no reduction, but|does not write all of|over a whole dimension|loop of its own|predicate|too$|in the same loop|"
      r"not loops by themselves",
      "pad_einsum: zeros that count"),
-    ("fuse_reduction_epilogue", "only ours", r"combined by the operation|: T.Cast", "fuse_reduction_epilogue: other results"),
+    ("fuse_reduction_epilogue", "only ours", r"combined by the operation|: T.Cast|the reduction computes in", "fuse_reduction_epilogue: other results"),
     ("fuse_reduction_epilogue", "different", r"init\.store|(reads|writes)\[\d\]\.dim\[\d\]: variables",
      "fuse_reduction_epilogue: other results"),
     ("fuse_reduction_epilogue", "only ours", r"reads \S+ too|does not write before", "Reads of what nobody wrote"),
