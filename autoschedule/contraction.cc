@@ -22,6 +22,17 @@ bool Uses(const std::vector<Expr>& indices, const Var& var) {
 
 }  // namespace
 
+Var LastColumn(const BlockNode& block, const StoreNode& store) {
+  Var column;
+  for (size_t d = store.indices.size(); d-- > 0;) {
+    for (const IterVar& iter : block.iter_vars) {
+      if (Uses({store.indices[d]}, iter.var)) column = iter.var;
+    }
+    if (column || !IsInt(store.buffer->shape[d], 1)) break;
+  }
+  return column;
+}
+
 absl::StatusOr<Contraction> MatchContraction(const BlockRealizeNode& realize) {
   const BlockNode& block = *realize.block;
   auto no = [&](absl::string_view why) { return absl::NotFoundError(absl::StrCat("block ", block.name, ": ", why)); };
@@ -37,10 +48,7 @@ absl::StatusOr<Contraction> MatchContraction(const BlockRealizeNode& realize) {
   if (first == nullptr || second == nullptr) return no("a factor is not an element of a buffer");
   if (store->indices.empty()) return no("its output has no dimensions");
 
-  Var last_column;
-  for (const IterVar& iter : block.iter_vars) {
-    if (Uses({store->indices.back()}, iter.var)) last_column = iter.var;
-  }
+  const Var last_column = LastColumn(block, *store);
   if (!last_column) return no("the last dimension of its output is constant");
   if (Uses(first->indices, last_column)) std::swap(first, second);
   if (!Uses(second->indices, last_column) || Uses(first->indices, last_column)) {
@@ -75,6 +83,10 @@ absl::StatusOr<Contraction> MatchContraction(const BlockRealizeNode& realize) {
     }
   }
   if (result.inner.empty()) return no("nothing is summed");
+  // A product with a vector.
+  if (result.rows.empty() && !Uses({store->indices.back()}, last_column)) {
+    return no("the last dimension of its output is constant");
+  }
   return result;
 }
 

@@ -6,8 +6,8 @@
 //   columns (in C and the second operand): o
 //   batch   (in all three): none           inner (in both operands, not in C): kh, kw, c
 //
-// The column side is the one that the last dimension of the output runs along: its operand is read by whole vectors,
-// the other by broadcasting single elements.
+// The column side is the one that the last dimension of the output (of more than one element) runs along: its operand
+// is read by whole vectors, the other by broadcasting single elements.
 #pragma once
 
 #include <string>
@@ -25,6 +25,10 @@ struct Contraction {
   // Positions in the block's iterators, in their order.
   std::vector<int> batch, rows, columns, inner;
 };
+
+// The block's iterator that moves along the last dimension of what it stores to, dimensions of one element left out:
+// the last such iterator. Null when there is none.
+Var LastColumn(const BlockNode& block, const StoreNode& store);
 
 // The block's contraction, or (NotFound) why it is none: the block's name and what does not match.
 absl::StatusOr<Contraction> MatchContraction(const BlockRealizeNode& realize);

@@ -20,16 +20,6 @@ bool IsElement(const Expr& e) {
   return isa<LoadNode>(e);
 }
 
-// The block's iterator that moves along the last dimension of what it stores to; null when there is none.
-Var LastColumn(const BlockNode& block, const StoreNode& store) {
-  Var column;
-  if (store.indices.empty()) return column;
-  for (const IterVar& iter : block.iter_vars) {
-    if (UsesVar(store.indices.back(), iter.var)) column = iter.var;
-  }
-  return column;
-}
-
 struct Sides {
   Value::List rows, columns;  // positions of factors
   bool rows_ready = false, columns_ready = false;

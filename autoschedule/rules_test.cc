@@ -170,6 +170,7 @@ TEST(Rules, JoinsPhasesOfFewChannels) {
                         Case{1, 8, {.kernel = 4, .stride = 2, .padding = 1}, 16, 2},
                         Case{1, 3, {.kernel = 2, .stride = 2, .padding = 0}, 12, 0},
                         Case{1, 5, {.kernel = 5, .stride = 3, .padding = 1}, 15, 0},
+                        Case{1, 1, {.kernel = 4, .stride = 2, .padding = 1}, 4, 3},
                         // Nothing is saved.
                         Case{1, 16, {.kernel = 4, .stride = 2, .padding = 1}, 16, 2}}) {
     SCOPED_TRACE(c.channels * 100 + c.window.kernel * 10 + c.window.stride);
