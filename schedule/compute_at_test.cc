@@ -385,7 +385,8 @@ def main(A: T.Buffer((8,), "float32"), D: T.Buffer((1,), "float32")):
 @T.prim_func
 def main(A: T.Buffer((8,), "float32"), D: T.Buffer((1,), "float32")):
     B = T.alloc_buffer((8,))
-    for i in )" + loop + R"(:
+    for i in )" + loop +
+                      R"(:
         with T.block("B"):
             v = T.axis.spatial(8, i)
             B[v] = A[v]

@@ -52,6 +52,31 @@ TEST(Fuse, UndoesSplit) {
   EXPECT_TRUE(SameResults(before, fused->function));
 }
 
+// A block without iterators names the loops around it in its regions and in its body.
+TEST(Fuse, ReplacesVariablesInsideOfBlocksThatUseLoops) {
+  const Function before = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((8, 12), "float32"), B: T.Buffer((8, 12), "float32")):
+    for i, j in T.grid(8, 12):
+        with T.block("outer"):
+            T.reads(A[i, j])
+            T.writes(B[i, j])
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * T.float32(2)
+)");
+  const std::vector<uint32_t> loops = LoopsOf(before, "outer");
+  Outcome<FuseResult> fused = Fuse(before, loops);
+  ASSERT_TRUE(fused.ok());
+  const BlockRealizeNode* inner = FindBlock(fused->function, BlockNamed(before, "B"));
+  EXPECT_EQ(Print(inner->bindings[1]), "i_j_fused % 12");
+  const BlockRealizeNode* outer = FindBlock(fused->function, BlockNamed(before, "outer"));
+  EXPECT_EQ(Print(outer->block->reads[0].region[0].min), "i_j_fused // 12");
+  Outcome<SplitResult> split = Split(before, loops[0], {Expr(), Expr(4)});
+  ASSERT_TRUE(split.ok());
+  EXPECT_EQ(Print(FindBlock(split->function, inner->block->id)->bindings[0]), "i_0 * 4 + i_1");
+}
+
 TEST(Fuse, Refuses) {
   const Function f = testing::ElementwiseInOneNest(4, 8, 0);
   const std::vector<uint32_t> loops = LoopsOf(f, "B");

@@ -161,7 +161,8 @@ class LoopVarReplacer : public Mutator {
       if (!changed) changed = block->fields();
       changed->iter_vars[i].domain = std::move(mutated);
     }
-    return changed ? Block(std::move(*changed)) : block;
+    const Block with_domains = changed ? Block(std::move(*changed)) : block;
+    return UsesLoops(*with_domains) ? Inside(with_domains) : with_domains;
   }
 
  protected:
@@ -171,6 +172,17 @@ class LoopVarReplacer : public Mutator {
   }
 
  private:
+  // Only blocks without iterators of their own use loops around them.
+  bool UsesLoops(const BlockNode& block) const {
+    if (!block.iter_vars.empty()) return false;
+    const Stmt realize = Realize({}, True(), Block(&block));
+    return std::ranges::any_of(values_, [&](const auto& value) { return UsesVar(realize, value.first); });
+  }
+  Block Inside(const Block& block) const {
+    const Stmt replaced = Substitute(Realize({}, True(), block), values_);
+    return cast<BlockRealizeNode>(replaced)->block;
+  }
+
   const VarMap& values_;
 };
 

@@ -12,7 +12,7 @@ namespace tilewright {
 // it.
 bool ProductFits(DataType type, const std::vector<Expr>& factors);
 
-// `nest` with other values for loop variables. The inside of blocks knows none of them and is not looked at.
+// `nest` with other values for loop variables, also inside of blocks that have no iterators and use loops around them.
 Stmt ReplaceLoopVars(const Stmt& nest, const VarMap& values);
 
 // `nest` with the bindings of the blocks below it, and the extents of loops on the way, simplified; predicates stay as
