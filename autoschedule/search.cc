@@ -179,7 +179,8 @@ class Searcher {
     clock_.Lap(result_.statistics.predict_seconds);
     if (options_.on_progress) {
       Count();
-      options_.on_progress({clock_.Seconds(), BestSeconds(), &result_.statistics});
+      options_.on_progress(
+          {clock_.Seconds(), BestSeconds(), &result_.statistics, best_.empty() ? nullptr : &best_.front().candidate});
     }
   }
 

@@ -40,6 +40,7 @@ struct SearchProgress {
   double seconds = 0;       // since the start
   double best_seconds = 0;  // infinite before the first success
   const SearchStatistics* statistics = nullptr;
+  const Candidate* best = nullptr;  // valid during the call; null before the first success
 };
 
 // What is asked before a candidate is measured; each may be missing. Only the function main counts.

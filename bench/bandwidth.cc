@@ -33,6 +33,19 @@ TW_EVERY_CPU void CopyPlusOne(const uint64_t* __restrict from, uint64_t* __restr
   for (int64_t i = 0; i < count; ++i) to[i] = from[i] + 1;
 }
 
+TW_EVERY_CPU void AddOne(uint64_t* to, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) ++to[i];
+}
+
+// Not all the same, so that the compiler makes no call of memset of it.
+TW_EVERY_CPU void Fill(uint64_t* to, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<uint64_t>(i);
+}
+
+int64_t WordsOfAThread(int64_t bytes, const runtime::ThreadPool& pool) {
+  return bytes / static_cast<int64_t>(sizeof(uint64_t)) / pool.num_threads();
+}
+
 struct Arrays {
   std::vector<uint64_t> from, to;
 };
@@ -103,11 +116,38 @@ const LevelBandwidth& LevelThatHolds(const std::vector<LevelBandwidth>& levels, 
   return levels.back();
 }
 
-double LeastSeconds(const LevelBandwidth& level, double bytes_read, double bytes_written) {
-  const double copied = std::min(bytes_read, bytes_written);
-  return (2 * copied / level.copy_gbs + (bytes_read - copied) / level.read_gbs +
-          (bytes_written - copied) / level.copy_gbs) *
-         1e-9;
+TrafficRunner::TrafficRunner(const Traffic& traffic, runtime::ThreadPool& pool)
+    : pool_(pool),
+      words_read_(WordsOfAThread(traffic.read, pool)),
+      words_written_(WordsOfAThread(traffic.written, pool)),
+      words_changed_(WordsOfAThread(traffic.changed, pool)),
+      arrays_(static_cast<size_t>(pool.num_threads())) {
+  for (Arrays& arrays : arrays_) {
+    const auto add = [&](int64_t words) {
+      arrays.memory.push_back(*runtime::Tensor::Allocate(runtime::kInt64, {words}));
+      return arrays.memory.back().data<uint64_t>();
+    };
+    arrays.read = add(words_read_);
+    arrays.written = add(words_written_);
+    arrays.changed = add(words_changed_);
+  }
+}
+
+void TrafficRunner::Run(int) {
+  const int64_t copied = std::min(words_read_, words_written_);
+  pool_.ParallelFor(pool_.num_threads(), [&](int64_t begin, int64_t end) {
+    for (int64_t thread = begin; thread < end; ++thread) {
+      const Arrays& arrays = arrays_[static_cast<size_t>(thread)];
+      CopyPlusOne(arrays.read, arrays.written, copied);
+      Fill(arrays.written + copied, words_written_ - copied);
+      AddOne(arrays.changed, words_changed_);
+      sink_.store(Read(arrays.read + copied, words_read_ - copied), std::memory_order_relaxed);
+    }
+  });
+}
+
+absl::Status TrafficRunner::CopyOutput(int, runtime::Tensor&) {
+  return absl::UnimplementedError("there is nothing computed");
 }
 
 }  // namespace tilewright::bench

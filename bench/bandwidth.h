@@ -6,11 +6,15 @@
 #ifndef TILEWRIGHT_BENCH_BANDWIDTH_H_
 #define TILEWRIGHT_BENCH_BANDWIDTH_H_
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "bench/implementation.h"
 #include "bench/machine.h"
+#include "codegen/runtime/tensor.h"
 #include "codegen/runtime/thread_pool.h"
 
 namespace tilewright::bench {
@@ -28,9 +32,31 @@ std::vector<LevelBandwidth> MeasureBandwidth(runtime::ThreadPool& pool, const Ma
 // The first level that holds so many bytes. `levels` is not empty.
 const LevelBandwidth& LevelThatHolds(const std::vector<LevelBandwidth>& levels, int64_t bytes);
 
-// The time that moving the bytes takes at least: what is written is copied from as much that is read, the rest is read,
-// or written at the rate of copies.
-double LeastSeconds(const LevelBandwidth& level, double bytes_read, double bytes_written);
+// Bytes of the arrays of a program that it only reads, only writes, and changes in place.
+struct Traffic {
+  int64_t read = 0, written = 0, changed = 0;
+};
+
+// Moves as many bytes, and computes nothing: what a program takes at least, to be timed beside it. Each thread has
+// arrays of its own, so they lie in the cache level that the program's do. What is written is copied from as much that
+// is read; of the rest, every element is read, or written.
+class TrafficRunner : public Runner {
+ public:
+  TrafficRunner(const Traffic& traffic, runtime::ThreadPool& pool);
+  void Run(int set) override;
+  void SpoilOutput(int) override {}
+  absl::Status CopyOutput(int, runtime::Tensor&) override;
+
+ private:
+  struct Arrays {
+    std::vector<runtime::Tensor> memory;
+    uint64_t *read, *written, *changed;
+  };
+  runtime::ThreadPool& pool_;
+  const int64_t words_read_, words_written_, words_changed_;  // of each thread
+  std::vector<Arrays> arrays_;
+  std::atomic<uint64_t> sink_ = 0;
+};
 
 }  // namespace tilewright::bench
 

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+
+#include "codegen/runtime/timer.h"
+
 namespace tilewright::bench {
 namespace {
 
@@ -14,13 +19,6 @@ TEST(Bandwidth, LevelThatHolds) {
   EXPECT_EQ(LevelThatHolds(kLevels, int64_t{1} << 40).level, "memory");
 }
 
-TEST(Bandwidth, LeastSeconds) {
-  EXPECT_DOUBLE_EQ(LeastSeconds(kLevels[0], 200e9, 0), 1);
-  // 50 GB copied (read and written), 100 GB read.
-  EXPECT_DOUBLE_EQ(LeastSeconds(kLevels[0], 150e9, 50e9), 1 + 0.5);
-  EXPECT_DOUBLE_EQ(LeastSeconds(kLevels[0], 0, 100e9), 1);
-}
-
 TEST(Bandwidth, IsMeasuredAtEachLevel) {
   runtime::ThreadPool pool({.num_threads = 1});
   const std::vector<LevelBandwidth> levels =
@@ -31,6 +29,26 @@ TEST(Bandwidth, IsMeasuredAtEachLevel) {
     EXPECT_GT(level.copy_gbs, 0) << level.level;
   }
   EXPECT_EQ(levels[1].level, "L2");
+}
+
+TEST(Bandwidth, MoreTrafficTakesLonger) {
+  runtime::ThreadPool pool({.num_threads = 1});
+  const auto nanoseconds = [&](const Traffic& traffic) {
+    TrafficRunner runner(traffic, pool);
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < 20; ++i) {
+      const int64_t start = runtime::NowNanoseconds();
+      runner.Run(0);
+      least = std::min(least, runtime::NowNanoseconds() - start);
+    }
+    return least;
+  };
+  constexpr int64_t kBytes = 8 << 20;
+  const int64_t nothing = nanoseconds({});
+  EXPECT_GT(nanoseconds({.read = kBytes}), 10 * nothing);
+  EXPECT_GT(nanoseconds({.written = kBytes}), 10 * nothing);
+  EXPECT_GT(nanoseconds({.changed = kBytes}), 10 * nothing);
+  EXPECT_GT(nanoseconds({.read = kBytes, .written = kBytes}), nanoseconds({.read = kBytes / 4, .written = kBytes / 4}));
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ struct Row {
   double c_ms = 0, fast_c_ms = 0;  // without and with kFastMath; 0: no plain loops
   double gflops = 0;
   std::string level;
-  double bandwidth = 0;  // part of the measured one
+  double bandwidth = 0;  // the time of moving its arrays' bytes, over its own
   double difference = 0;
   int64_t trials = 0;
 };
@@ -131,25 +131,38 @@ std::vector<ParamUse> UsesOfParams(const Function& main) {
   return uses;
 }
 
-// What takes turns. Results stay in the arrays.
-class ArraysRunner : public Runner {
+// What takes turns. Results stay in its tensors.
+class TensorsRunner : public Runner {
  public:
-  explicit ArraysRunner(std::vector<NDArray> arrays) : arrays_(std::move(arrays)) {}
-  void SpoilOutput(int) override {}
-  absl::Status CopyOutput(int, runtime::Tensor&) override {
-    return absl::UnimplementedError("arrays() has the results");
+  // With copies of the arrays, in their order.
+  explicit TensorsRunner(const std::vector<NDArray>& arrays) : arrays_(arrays) {
+    for (const NDArray& array : arrays_) {
+      memory_.push_back(*runtime::Tensor::Allocate(runtime::kUInt8, {array.bytes()}));
+      std::memcpy(data(memory_.size() - 1), array.data(), static_cast<size_t>(array.bytes()));
+    }
   }
-  const std::vector<NDArray>& arrays() const { return arrays_; }
+  void SpoilOutput(int) override {}
+  absl::Status CopyOutput(int, runtime::Tensor&) override { return absl::UnimplementedError("Result() has it"); }
+  NDArray Result(size_t array) const {
+    NDArray result(arrays_[array].dtype(), arrays_[array].shape());
+    std::memcpy(result.data(), memory_[array].data<char>(), static_cast<size_t>(result.bytes()));
+    return result;
+  }
 
  protected:
-  std::vector<NDArray> arrays_;
+  void* data(size_t array) { return memory_[array].data<char>(); }
+
+  const std::vector<NDArray>& arrays_;
+
+ private:
+  std::vector<runtime::Tensor> memory_;
 };
 
-class CRunner : public ArraysRunner {
+class CRunner : public TensorsRunner {
  public:
-  CRunner(PlainC code, std::vector<NDArray> arrays, runtime::ThreadPool& pool)
-      : ArraysRunner(std::move(arrays)), code_(std::move(code)), pool_(pool) {
-    for (const NDArray& array : arrays_) args_.push_back(array.data());
+  CRunner(PlainC code, const std::vector<NDArray>& arrays, runtime::ThreadPool& pool)
+      : TensorsRunner(arrays), code_(std::move(code)), pool_(pool) {
+    for (size_t i = 0; i < arrays.size(); ++i) args_.push_back(data(i));
   }
   void Run(int) override { code_.Run(pool_, args_); }
 
@@ -159,19 +172,19 @@ class CRunner : public ArraysRunner {
   std::vector<void*> args_;
 };
 
-class OwnRunner : public ArraysRunner {
+class OwnRunner : public TensorsRunner {
  public:
   static absl::StatusOr<std::unique_ptr<OwnRunner>> Make(const Module& original, const Module& scheduled,
-                                                         const Target& target, std::vector<NDArray> arrays,
+                                                         const Target& target, const std::vector<NDArray>& arrays,
                                                          runtime::ThreadPool& pool) {
     auto code = CompileToJit(scheduled, target);
     if (!code.ok()) return code.status();
-    std::unique_ptr<OwnRunner> runner(new OwnRunner(*std::move(code), std::move(arrays), pool));
+    std::unique_ptr<OwnRunner> runner(new OwnRunner(*std::move(code), arrays, pool));
     const Function main = original.Find("main");
     for (size_t i = 0; i < main->params.size(); ++i) {
-      const NDArray& array = runner->arrays_[i];
+      const NDArray& array = arrays[i];
       runner->tensors_.emplace(main->params[i].buffer->name,
-                               runtime::Tensor::Borrow(array.data(), AbiType(array.dtype()), array.shape()));
+                               runtime::Tensor::Borrow(runner->data(i), AbiType(array.dtype()), array.shape()));
     }
     if (absl::Status status = PackConstants(*runner->code_, scheduled, runner->tensors_); !status.ok()) return status;
     for (const Param& param : scheduled.Find("main")->params) {
@@ -183,8 +196,8 @@ class OwnRunner : public ArraysRunner {
   absl::Status TryRun() { return code_->Run("main", args_, &hook_); }
 
  private:
-  OwnRunner(std::unique_ptr<CompiledModule> code, std::vector<NDArray> arrays, runtime::ThreadPool& pool)
-      : ArraysRunner(std::move(arrays)),
+  OwnRunner(std::unique_ptr<CompiledModule> code, const std::vector<NDArray>& arrays, runtime::ThreadPool& pool)
+      : TensorsRunner(arrays),
         code_(std::move(code)),
         function_(code_->Find("main")),
         hook_(pool.hook()),
@@ -232,7 +245,7 @@ class ExampleRun {
                                       cpus_);
     if (!tuned.ok()) return tuned.status();
     row.trials = tuned->trials;
-    auto own = OwnRunner::Make(*module, tuned->module, target_, Copies(*arrays), pool_);
+    auto own = OwnRunner::Make(*module, tuned->module, target_, *arrays, pool_);
     if (!own.ok()) return own.status();
     if (absl::Status status = (*own)->TryRun(); !status.ok()) return status;
     std::vector<Runner*> runners = {own->get()};
@@ -242,14 +255,17 @@ class ExampleRun {
       for (const char* flags : {"", kFastMath}) {
         auto code = PlainC::Compile(source, absl::StrCat(absl::GetFlag(FLAGS_cc), " ", kPlainCFlags, " ", flags));
         if (!code.ok()) return code.status();
-        c.push_back(std::make_unique<CRunner>(*std::move(code), Copies(*arrays), pool_));
+        c.push_back(std::make_unique<CRunner>(*std::move(code), *arrays, pool_));
         c.back()->Run(0);
         if (absl::Status status = Compare(main, **own, *c.back(), row); !status.ok()) return status;
         runners.push_back(c.back().get());
       }
     }
+    TrafficRunner traffic(TrafficOf(main, *arrays), pool_);
+    runners.push_back(&traffic);
     const std::vector<Timing> timings = MeasureAlternating(runners, {.seconds = measure_seconds});
     row.own_ms = timings[0].median_ms;
+    row.bandwidth = timings.back().median_ms / row.own_ms;
     if (!c.empty()) {
       row.c_ms = timings[1].median_ms;
       row.fast_c_ms = timings[2].median_ms;
@@ -261,12 +277,6 @@ class ExampleRun {
   }
 
  private:
-  static std::vector<NDArray> Copies(const std::vector<NDArray>& arrays) {
-    std::vector<NDArray> copies;
-    for (const NDArray& array : arrays) copies.push_back(array.Clone());
-    return copies;
-  }
-
   // Whether some intrinsic computes some block.
   bool HasTensorBlock(const Module& module, IntrinRegistry& intrins, size_t without) {
     const std::string candidates = ListCandidates(module, target_, &intrins);
@@ -275,11 +285,11 @@ class ExampleRun {
     return blocks > without;
   }
 
-  static absl::Status Compare(const Function& main, const ArraysRunner& own, const ArraysRunner& other, Row& row) {
+  static absl::Status Compare(const Function& main, const TensorsRunner& own, const TensorsRunner& other, Row& row) {
     const std::vector<ParamUse> uses = UsesOfParams(main);
     for (size_t i = 0; i < uses.size(); ++i) {
       if (!uses[i].written) continue;
-      const NDArray &a = own.arrays()[i], &b = other.arrays()[i];
+      const NDArray a = own.Result(i), b = other.Result(i);
       const double difference = MaxError(a, b).max_abs / LargestMagnitude(b);
       row.difference = std::max(row.difference, difference);
       if (difference < kTolerance) continue;
@@ -288,19 +298,19 @@ class ExampleRun {
     return absl::OkStatus();
   }
 
-  void Describe(const Function& main, const std::vector<NDArray>& arrays, Row& row) const {
+  static Traffic TrafficOf(const Function& main, const std::vector<NDArray>& arrays) {
     const std::vector<ParamUse> uses = UsesOfParams(main);
-    double read = 0, written = 0;
-    int64_t bytes = 0;
+    Traffic traffic;
     for (size_t i = 0; i < uses.size(); ++i) {
-      const auto size = static_cast<double>(arrays[i].bytes());
-      if (uses[i].read || !uses[i].written) read += size;
-      if (uses[i].written) written += size;
-      bytes += arrays[i].bytes();
+      (uses[i].written ? uses[i].read ? traffic.changed : traffic.written : traffic.read) += arrays[i].bytes();
     }
-    const LevelBandwidth& level = LevelThatHolds(levels_, bytes);
-    row.level = level.level;
-    row.bandwidth = LeastSeconds(level, read, written) / (row.own_ms * 1e-3);
+    return traffic;
+  }
+
+  void Describe(const Function& main, const std::vector<NDArray>& arrays, Row& row) const {
+    int64_t bytes = 0;
+    for (const NDArray& array : arrays) bytes += array.bytes();
+    row.level = LevelThatHolds(levels_, bytes).level;
     row.gflops = 2e-6 * SpeedOfLightOf(main, target_).multiply_adds / row.own_ms;
   }
 

@@ -63,8 +63,8 @@ double LeastTime(const SearchGroup& group) {
   return least;
 }
 
-// The best measurement of a run until then; that of the first batch before it was there.
-double BestUntil(const SearchRun& run, double seconds) {
+// Of the candidate that a run preferred then; of the first one before it was there.
+double PreferredAt(const SearchRun& run, double seconds) {
   double best = run.progress.front().second;
   for (const auto& [at, milliseconds] : run.progress) {
     if (at <= seconds) best = milliseconds;
@@ -72,7 +72,7 @@ double BestUntil(const SearchRun& run, double seconds) {
   return best;
 }
 
-// Seconds until a run has measured a candidate within `part` of the best of all variants; the median over all groups,
+// Seconds until a run prefers a candidate within `part` of the best of all variants; the median over all groups,
 // and the share of groups in which it came to that.
 struct Reached {
   double seconds = 0, share = 0;
@@ -117,13 +117,13 @@ std::string Comparison(const std::vector<SearchGroup>& groups) {
   return text;
 }
 
-// The best that a run had measured by then, or kNothingYet.
+// The same, or kNothingYet.
 constexpr double kNothingYet = 1e30;
-double MeasuredBy(const SearchRun& run, double seconds) {
-  return run.progress.empty() || run.progress.front().first > seconds ? kNothingYet : BestUntil(run, seconds);
+double FoundBy(const SearchRun& run, double seconds) {
+  return run.progress.empty() || run.progress.front().first > seconds ? kNothingYet : PreferredAt(run, seconds);
 }
 
-// What each search had measured at moments before its end.
+// What each search had found at moments before its end.
 std::string EqualTimeTable(const std::vector<SearchGroup>& groups) {
   std::string text = "| after s |", rule = "|---|";
   for (const Variant& variant : Variants().subspan(1)) {
@@ -142,8 +142,8 @@ std::string EqualTimeTable(const std::vector<SearchGroup>& groups) {
           const SearchRun* full = RunOf(group, Variants()[0].name);
           const SearchRun* run = RunOf(group, variant.name);
           if (group.task != task || full == nullptr || run == nullptr || group.seconds < seconds) continue;
-          full_times.push_back(MeasuredBy(*full, seconds));
-          times.push_back(MeasuredBy(*run, seconds));
+          full_times.push_back(FoundBy(*full, seconds));
+          times.push_back(FoundBy(*run, seconds));
         }
         if (times.empty()) continue;
         const double full = Median(std::move(full_times)), other = Median(std::move(times));
@@ -263,7 +263,7 @@ std::string ProgressPlot(const std::vector<SearchGroup>& groups) {
       for (const SearchGroup& group : groups) {
         const SearchRun* run = RunOf(group, Variants()[v].name);
         if (run == nullptr || run->progress.empty()) continue;
-        ratios.push_back(BestUntil(*run, seconds) / LeastTime(group));
+        ratios.push_back(PreferredAt(*run, seconds) / LeastTime(group));
       }
       if (ratios.empty()) continue;
       absl::StrAppendFormat(&points, "%.1f,%.1f ", x_of(seconds), y_of(GeometricMean(ratios)));

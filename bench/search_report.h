@@ -15,7 +15,7 @@ namespace tilewright::bench {
 inline constexpr double kNoise = 0.005;
 
 // The full search against each variant: in how many tasks it is ahead, level and behind, and the geometric mean of the
-// times; in how many it is ahead, level and behind by what each had measured at moments before the end; the times of
+// times; in how many it is ahead, level and behind by what each preferred at moments before the end; the times of
 // each task; the rank correlations of the models.
 std::string SearchTables(const std::vector<SearchGroup>& groups);
 

@@ -1,9 +1,8 @@
 #include "bench/search_run.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <optional>
+#include <cstddef>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "autoschedule/cost/learned.h"
@@ -38,6 +37,17 @@ struct Measured {
   std::vector<double> seconds;
 };
 
+// A candidate that some run preferred to all others for a while.
+struct Leader {
+  uint64_t hash;
+  Module module;
+};
+
+struct LeadChange {
+  double seconds;  // since the start of the run
+  std::ptrdiff_t leader;
+};
+
 template <class T>
 std::vector<T> Half(const std::vector<T>& all, size_t which) {
   std::vector<T> half;
@@ -69,18 +79,26 @@ class Group {
     if (!runner.ok()) return runner.status();
     const size_t count = std::size(kVariants);
     group_.runs.resize(count);
-    winners_.resize(count);
     for (size_t i = 0; i < count; ++i) {
       const size_t which = (i + group_.seed) % count;
-      RunVariant(kVariants[which], **runner, group_.runs[which], winners_[which]);
+      RunVariant(kVariants[which], **runner, group_.runs[which]);
     }
-    MeasureWinners(**runner);
+    MeasureLeaders(**runner);
     group_.ranks = RanksOf(measured_, target_);
     return std::move(group_);
   }
 
  private:
-  void RunVariant(const Variant& variant, Runner& runner, SearchRun& run, std::optional<Module>& winner) {
+  // From then on the run prefers that candidate.
+  void Lead(SearchRun& run, double seconds, const Candidate& candidate) {
+    const auto known = std::ranges::find(leaders_, candidate.hash, &Leader::hash);
+    const auto place = known - leaders_.begin();
+    if (known == leaders_.end()) leaders_.push_back({candidate.hash, candidate.schedule.module()});
+    std::vector<LeadChange>& changes = changes_[&run];
+    if (changes.empty() || changes.back().leader != place) changes.push_back({seconds, place});
+  }
+
+  void RunVariant(const Variant& variant, Runner& runner, SearchRun& run) {
     IntrinRegistry intrins = IntrinRegistry::Builtin();
     const int64_t start = runtime::NowNanoseconds();
     const Space space(module_, target_, &intrins);
@@ -93,8 +111,7 @@ class Group {
         .seconds = group_.seconds, .seed = group_.seed, .evolve = variant.evolve, .start_preferred = variant.preferred};
     if (variant.speed_of_light) options.bound_seconds = SpeedOfLightOf(module_.Find("main"), target_).seconds;
     options.on_progress = [&](const SearchProgress& progress) {
-      if (std::isfinite(progress.best_seconds))
-        run.progress.emplace_back(progress.seconds, progress.best_seconds * 1e3);
+      if (progress.best != nullptr) Lead(run, progress.seconds, *progress.best);
     };
     if (!variant.evolve) {
       options.on_measured = [&](const Candidate& candidate, const Measurement& measurement) {
@@ -108,27 +125,27 @@ class Group {
     run.spent = static_cast<double>(runtime::NowNanoseconds() - start) * 1e-9;
     run.measured = found.statistics.measured;
     run.tries = found.statistics.tries;
-    if (found.best) winner = found.best->schedule.module();
+    if (found.best) Lead(run, run.spent, *found.best);
   }
 
-  void MeasureWinners(Runner& runner) {
+  void MeasureLeaders(Runner& runner) {
     std::vector<Module> modules;
-    std::vector<size_t> of;
-    for (size_t i = 0; i < winners_.size(); ++i) {
-      if (!winners_[i]) continue;
-      modules.push_back(*winners_[i]);
-      of.push_back(i);
-    }
+    for (const Leader& leader : leaders_) modules.push_back(leader.module);
     const std::vector<Measurement> measurements = runner.Run(modules, kFinal);
-    for (size_t i = 0; i < modules.size(); ++i) {
-      if (measurements[i].ok()) group_.runs[of[i]].milliseconds = measurements[i].MedianSeconds() * 1e3;
+    for (auto& [run, changes] : changes_) {
+      for (const LeadChange& change : changes) {
+        const Measurement& measurement = measurements[static_cast<size_t>(change.leader)];
+        if (measurement.ok()) run->progress.emplace_back(change.seconds, measurement.MedianSeconds() * 1e3);
+      }
+      if (!run->progress.empty()) run->milliseconds = run->progress.back().second;
     }
   }
 
   const Module module_;
   const Target target_;
   SearchGroup group_;
-  std::vector<std::optional<Module>> winners_;
+  std::vector<Leader> leaders_;
+  std::map<SearchRun*, std::vector<LeadChange>> changes_;
   Measured measured_;
 };
 

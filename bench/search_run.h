@@ -7,8 +7,9 @@
 //   variant  the full search, a search without a rung of the cost ladder, or drawing at random
 //   run      one variant on one task with one seed, for a given time
 //   group    the runs of all variants on a task with one seed. They share the reference and the workers; their order
-//            rotates with the seed. At last the programs that they found are measured against each other, in turn, and
-//            these times are the results: the time at which a search met its best candidate is a lucky one.
+//            rotates with the seed. At last the programs that they preferred for a while are measured against each
+//            other, in turn, and these times are the results: the time at which a search met its best candidate is a
+//            lucky one.
 #ifndef TILEWRIGHT_BENCH_SEARCH_RUN_H_
 #define TILEWRIGHT_BENCH_SEARCH_RUN_H_
 
@@ -34,10 +35,10 @@ std::span<const Variant> Variants();
 
 struct SearchRun {
   std::string variant;
-  double milliseconds = 0;  // of what it found; 0: nothing
+  double milliseconds = 0;  // of what it found, the last of `progress`; 0: nothing
   double spent = 0;         // seconds until it ended
   int64_t measured = 0, tries = 0;
-  // Seconds since the start, and the best measurement until then in milliseconds.
+  // Seconds since the start, and the milliseconds of the candidate that was thought to be the best from then on.
   std::vector<std::pair<double, double>> progress;
 };
 

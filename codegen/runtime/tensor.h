@@ -1,7 +1,8 @@
 // Tensors in the memory of the host.
 //
 // A `Tensor` either owns its elements or borrows them from the caller. Owned elements start at a multiple of
-// `kTensorAlignment` bytes, lie in compact row-major order and are zero. A borrowed tensor may have any strides.
+// `kTensorAlignment` bytes, lie in compact row-major order and are zero; large tensors begin at different offsets of a
+// page. A borrowed tensor may have any strides.
 //
 //   std::optional<Tensor> a = Tensor::Allocate(kFloat32, {128, 64});
 //   a->data<float>()[3] = 1.0f;
@@ -69,7 +70,7 @@ class Tensor {
   std::span<const int64_t> shape() const { return {abi_->shape, static_cast<size_t>(abi_->ndim)}; }
   std::span<const int64_t> strides() const { return {abi_->strides, static_cast<size_t>(abi_->ndim)}; }
   int64_t num_elements() const;
-  bool owns_elements() const { return elements_ != nullptr; }
+  bool owns_elements() const { return memory_ != nullptr; }
 
   // Whether the elements lie in compact row-major order. Strides of extents of 1 do not matter.
   bool IsCompact() const;
@@ -85,7 +86,7 @@ class Tensor {
 
  private:
   struct Free {
-    void operator()(void* elements) const;
+    void operator()(void* memory) const;
   };
 
   Tensor(void* data, TwDataType dtype, std::span<const int64_t> shape, std::span<const int64_t> strides);
@@ -93,7 +94,7 @@ class Tensor {
   // Both live on the heap so that the pointers in `abi_` survive a move.
   std::vector<int64_t> shape_and_strides_;
   std::unique_ptr<TwTensor> abi_;
-  std::unique_ptr<void, Free> elements_;
+  std::unique_ptr<void, Free> memory_;  // holds the elements, from some offset on
 };
 
 }  // namespace tilewright::runtime

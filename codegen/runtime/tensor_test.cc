@@ -1,6 +1,7 @@
 #include "codegen/runtime/tensor.h"
 
 #include <cstdint>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -60,6 +61,19 @@ TEST(Tensor, RefusesImpossibleShapes) {
 
 // AddressSanitizer's allocator aborts where the system's returns null.
 #if !__has_feature(address_sanitizer)
+TEST(Tensor, LargeOnesBeginAtDifferentOffsetsOfAPage) {
+  std::set<uintptr_t> offsets;
+  std::vector<Tensor> tensors;
+  for (int i = 0; i < 64; ++i) {
+    tensors.push_back(*Tensor::Allocate(kFloat32, {64, 1024}));
+    float* data = tensors.back().data<float>();
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % kTensorAlignment, 0u);
+    offsets.insert(reinterpret_cast<uintptr_t>(data) % 4096);
+    data[64 * 1024 - 1] = 1;
+  }
+  EXPECT_GE(offsets.size(), 32u);
+}
+
 TEST(Tensor, RefusesMoreThanThereIsMemory) { EXPECT_FALSE(Tensor::Allocate(kFloat32, {int64_t{1} << 50}).has_value()); }
 #endif
 
