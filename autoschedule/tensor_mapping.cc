@@ -21,10 +21,6 @@ struct Access {
 };
 using Assignment = std::map<const BufferNode*, Access>;
 
-bool SameIndices(const std::vector<Expr>& a, const std::vector<Expr>& b) {
-  return std::ranges::equal(a, b, [](const Expr& x, const Expr& y) { return StructuralEqual(x, y); });
-}
-
 bool IsCommutative(BinaryOp op) {
   return op == BinaryOp::kAdd || op == BinaryOp::kMul || op == BinaryOp::kMin || op == BinaryOp::kMax;
 }
@@ -38,7 +34,7 @@ std::vector<Assignment> Unify(const Expr& program, const Expr& described, const 
       if (a->predicate || b->predicate) return {};
       const auto known = assignment.find(b->buffer.get());
       if (known != assignment.end()) {
-        const bool same = known->second.buffer.same_as(a->buffer) && SameIndices(known->second.indices, a->indices);
+        const bool same = known->second.buffer.same_as(a->buffer) && StructuralEqual(known->second.indices, a->indices);
         return same ? std::vector{assignment} : std::vector<Assignment>();
       }
       // One buffer cannot be two operands: each gets a layout of its own.

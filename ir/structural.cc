@@ -1,5 +1,6 @@
 #include "ir/structural.h"
 
+#include <algorithm>
 #include <bit>
 #include <unordered_map>
 #include <unordered_set>
@@ -421,6 +422,9 @@ bool StructuralEqual(const Expr& a, const Expr& b, bool map_free) { return Compa
 bool StructuralEqual(const Stmt& a, const Stmt& b, bool map_free, Mismatch* mismatch) {
   Comparator comparator(map_free);
   return Report(comparator.Equal(a, b), comparator, mismatch);
+}
+bool StructuralEqual(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  return std::ranges::equal(a, b, [](const Expr& x, const Expr& y) { return StructuralEqual(x, y); });
 }
 bool StructuralEqual(const IndexMap& a, const IndexMap& b) { return Comparator(false).Equal(a, b); }
 bool StructuralEqual(const Function& a, const Function& b, Mismatch* mismatch) {

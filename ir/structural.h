@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "ir/function.h"
 
@@ -21,6 +22,8 @@ struct Mismatch {
 
 bool StructuralEqual(const Expr& a, const Expr& b, bool map_free = false);
 bool StructuralEqual(const Stmt& a, const Stmt& b, bool map_free = false, Mismatch* mismatch = nullptr);
+// As many, each equal to the one at its place: indices of an access.
+bool StructuralEqual(const std::vector<Expr>& a, const std::vector<Expr>& b);
 bool StructuralEqual(const IndexMap& a, const IndexMap& b);
 bool StructuralEqual(const Function& a, const Function& b, Mismatch* mismatch = nullptr);  // names are not compared
 // Functions correspond by name, or as the only ones of their modules.

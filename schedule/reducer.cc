@@ -12,11 +12,6 @@
 namespace tilewright {
 namespace {
 
-bool SameIndices(const std::vector<Expr>& a, const std::vector<Expr>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const Expr& x, const Expr& y) { return StructuralEqual(x, y); });
-}
-
 // A statement as assignments to elements: stores, one after the other, below variables that hold some of the values.
 struct Assignments {
   std::vector<Element> targets;
@@ -219,7 +214,7 @@ Outcome<Reducer> DetectReducer(const char* primitive, const BlockNode& block) {
   reducer.at_once = body->at_once;
   for (const Element& target : body->targets) {
     const auto start = std::find_if(init->targets.begin(), init->targets.end(), [&](const Element& element) {
-      return element.buffer.same_as(target.buffer) && SameIndices(element.indices, target.indices);
+      return element.buffer.same_as(target.buffer) && StructuralEqual(element.indices, target.indices);
     });
     if (start == init->targets.end()) {
       return Refusal{primitive,
@@ -244,7 +239,7 @@ Outcome<Reducer> DetectReducer(const char* primitive, const BlockNode& block) {
         if (!load->buffer.same_as(other.accumulator.buffer)) continue;
         // Without variables in between, an earlier store has changed it already.
         const bool readable = reducer.at_once || other.old.same_as(component.old);
-        if (readable && SameIndices(load->indices, other.accumulator.indices)) return other.old;
+        if (readable && StructuralEqual(load->indices, other.accumulator.indices)) return other.old;
         reads_others = true;
       }
       return e;

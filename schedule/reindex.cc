@@ -269,7 +269,7 @@ class Reindexer {
                      {buffer_->name, iter.var.name()}};
     }
     const auto map = arith::DetectIterMap(at_copy_, domain, {}, arith::IterMapLevel::kNone, &analyzer);
-    if ((!map || !map->injective) && !SameIndices(at_copy_, indices_)) {
+    if ((!map || !map->injective) && !StructuralEqual(at_copy_, indices_)) {
       return Refuse("the map may give elements of {text0} that {block0} tells apart the same place");
     }
     if (const auto shape = arith::MapShape(map_of_iters, extents, &analyzer)) {
@@ -287,11 +287,6 @@ class Reindexer {
       return Refusal{name_, "the result {expr0} of the map may leave [0, {expr1})", {id_}, {at_copy_[d], shape_[d]}};
     }
     return std::nullopt;
-  }
-
-  static bool SameIndices(const std::vector<Expr>& a, const std::vector<Expr>& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                      [](const Expr& x, const Expr& y) { return StructuralEqual(x, y); });
   }
 
   Scope Memory() const { return form_.memory ? *form_.memory : buffer_->scope; }
