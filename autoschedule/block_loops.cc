@@ -8,13 +8,16 @@ Function FunctionOf(const Schedule& sch, BlockRv block) {
   return sch.module().Find(sch.Get(block).As<BlockRef>()->function);
 }
 
+Function FunctionOf(const Schedule& sch, LoopRv loop) {
+  return sch.module().Find(sch.Get(loop).As<LoopRef>()->function);
+}
+
 const BlockRealizeNode& RealizeOf(const Schedule& sch, BlockRv block) {
   return *FindBlock(FunctionOf(sch, block), sch.Get(block).As<BlockRef>()->id);
 }
 
 const ForNode& LoopOf(const Schedule& sch, LoopRv loop) {
-  const LoopRef& ref = *sch.Get(loop).As<LoopRef>();
-  return *FindLoop(sch.module().Find(ref.function), ref.id);
+  return *FindLoop(FunctionOf(sch, loop), sch.Get(loop).As<LoopRef>()->id);
 }
 
 std::optional<int64_t> ExtentOf(const Schedule& sch, LoopRv loop) { return AsInt(LoopOf(sch, loop).extent); }

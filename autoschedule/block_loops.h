@@ -13,6 +13,7 @@ namespace tilewright {
 
 // The function that a block or loop of the schedule lies in.
 Function FunctionOf(const Schedule& sch, BlockRv block);
+Function FunctionOf(const Schedule& sch, LoopRv loop);
 const BlockRealizeNode& RealizeOf(const Schedule& sch, BlockRv block);
 const ForNode& LoopOf(const Schedule& sch, LoopRv loop);
 // Constant extents; nothing for others.

@@ -5,6 +5,7 @@
 
 #include "autoschedule/access_strides.h"
 #include "autoschedule/block_loops.h"
+#include "autoschedule/bypass_caches.h"
 #include "autoschedule/contraction.h"
 #include "autoschedule/fuse_consumers.h"
 #include "autoschedule/fuse_depth.h"
@@ -460,6 +461,7 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
     if (parallel.value > 1) {
       TW_ASSIGN_OR_RETURN(threads, sch.Fuse({outer.begin(), outer.begin() + parallel.value}));
     }
+    TW_RETURN_IF_REFUSED(ChooseStreaming(sch, threads, name, target, choices));
     TW_RETURN_IF_REFUSED(sch.Parallel(threads));
   }
 

@@ -24,6 +24,7 @@
 //   NAME.columns_after   loops over rows that are outside of those over columns
 //   NAME.packed          whether columns that are no constant are packed; they are where panels spread over many pages
 //   NAME.parallel_loops  outermost loops that are fused into the parallel one; 0: serial
+//   NAME.stream          of autoschedule/bypass_caches.h
 #pragma once
 
 #include <variant>

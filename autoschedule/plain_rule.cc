@@ -6,6 +6,7 @@
 
 #include "autoschedule/access_strides.h"
 #include "autoschedule/block_loops.h"
+#include "autoschedule/bypass_caches.h"
 #include "autoschedule/fuse_consumers.h"
 #include "autoschedule/window_tile.h"
 #include "codegen/lower/shuffle_overlaps.h"
@@ -142,6 +143,7 @@ Outcome<Done> RunInParallel(Schedule& sch, const Plan& plan, std::vector<LoopRv>
   if (parallel.value > 1) {
     TW_ASSIGN_OR_RETURN(threads, sch.Fuse({loops.begin(), loops.begin() + parallel.value}));
   }
+  TW_RETURN_IF_REFUSED(ChooseStreaming(sch, threads, plan.name, target, choices));
   return sch.Parallel(threads);
 }
 

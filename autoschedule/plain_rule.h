@@ -33,6 +33,7 @@
 //   NAME.window_tile     the tile in registers, by its rank in the estimate of autoschedule/window_tile.h
 //   NAME.vectors_first   whether the loop over vectors is outside of those over rows
 //   NAME.parallel_loops  outermost loops that are fused into the parallel one; 0: serial
+//   NAME.stream          of autoschedule/bypass_caches.h
 #pragma once
 
 #include <variant>

@@ -6,6 +6,7 @@
 
 #include "autoschedule/access_strides.h"
 #include "autoschedule/block_loops.h"
+#include "autoschedule/bypass_caches.h"
 #include "ir/analysis.h"
 #include "ir/structural.h"
 #include "schedule/assign_or_return.h"
@@ -141,12 +142,13 @@ class RowSchedule {
     for (const Stage& stage : stages_) TW_RETURN_IF_REFUSED(WriteStage(stage));
     TW_ASSIGN_OR_RETURN(const Choices::Pick parallel,
                         choices_.Take(sch_, name_ + ".parallel", {0, 1}, work_ >= kLeastParallelWork ? 1 : 0));
-    if (parallel.value == 0) return Done();
     // Regions of one row are proven with a loop for each of its iterators.
-    if (row_loops_.size() > 1) {
+    if (parallel.value != 0 && row_loops_.size() > 1) {
       TW_ASSIGN_OR_RETURN(row_, sch_.Fuse(row_loops_));
     }
-    if (ExtentOf(sch_, row_) == 1) return Done();
+    TW_RETURN_IF_REFUSED(ChooseStreaming(sch_, row_, name_, target_, choices_));
+    TW_RETURN_IF_REFUSED(ChoosePrefetching(sch_, row_, name_, target_, choices_));
+    if (parallel.value == 0 || ExtentOf(sch_, row_) == 1) return Done();
     return sch_.Parallel(row_);
   }
 

@@ -14,6 +14,7 @@
 //   NAME.lanes           partial results; a reduction of less than 4 elements has none
 //   NAME.row_vectors     vectors of one iteration of an elementwise stage
 //   NAME.parallel        1: rows run in parallel
+//   NAME.stream, NAME.prefetch   of autoschedule/bypass_caches.h
 #pragma once
 
 #include <cstdint>

@@ -166,14 +166,14 @@ class Searcher {
     for (size_t i = 0; i < batch.size(); ++i) {
       const Measurement& measurement = measurements[i];
       if (options_.on_measured) options_.on_measured(batch[i], measurement);
-      if (!measurement.ok()) {
+      learned.push_back(MainOf(batch[i]));
+      seconds.push_back(measurement.ok() ? measurement.MedianSeconds() : std::numeric_limits<double>::infinity());
+      if (measurement.ok()) {
+        Insert({std::move(batch[i]), seconds.back()});
+      } else {
         const std::string name(FailureName(measurement.failure));
         if (++result_.statistics.failed[name] == 1) result_.failures.push_back(name + ": " + measurement.message);
-        continue;
       }
-      learned.push_back(MainOf(batch[i]));
-      seconds.push_back(measurement.MedianSeconds());
-      Insert({std::move(batch[i]), seconds.back()});
     }
     if (models_.ranking != nullptr && !learned.empty()) models_.ranking->Update(learned, seconds, task_);
     clock_.Lap(result_.statistics.predict_seconds);

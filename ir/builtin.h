@@ -28,6 +28,7 @@ inline constexpr std::string_view kCallExtern = "call_extern";   // ("function n
 inline constexpr std::string_view kCallPureExtern = "call_pure_extern";
 inline constexpr std::string_view kAccessPtr = "tvm_access_ptr";  // (type_annotation, data, offset, extent, mask)
 inline constexpr std::string_view kAddressOf = "address_of";      // (load): a pointer to the element
+inline constexpr std::string_view kPrefetch = "prefetch";         // (pointer): its line will be read soon
 // (c, a, b): lane i is c[i] + a[V * i] * b[V * i] + ... + a[V * i + V - 1] * b[V * i + V - 1], computed in the type of
 // c, in this order; V is how many times as many lanes a and b have as c. What vdpbf16ps, vpdpbusd and sdot do.
 inline constexpr std::string_view kDotAdd = "dot_add";

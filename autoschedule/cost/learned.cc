@@ -87,16 +87,18 @@ LearnedModel::~LearnedModel() = default;
 void LearnedModel::Update(std::span<const Function> scheduled, std::span<const double> seconds, uint64_t task) {
   TW_CHECK(scheduled.size() == seconds.size());
   for (size_t i = 0; i < scheduled.size(); ++i) {
-    if (!(seconds[i] > 0) || !std::isfinite(seconds[i])) continue;
+    if (!(seconds[i] > 0)) continue;
     const Features row = FeaturesOf(scheduled[i], target_);
     features_.insert(features_.end(), row.begin(), row.end());
     seconds_.push_back(seconds[i]);
     tasks_.push_back(task);
   }
-  if (!seconds_.empty()) Train();
+  Train();
 }
 
 void LearnedModel::Train() {
+  if (std::ranges::none_of(seconds_, [](double seconds) { return std::isfinite(seconds); })) return;
+
   std::map<uint64_t, double> best;
   for (size_t i = 0; i < seconds_.size(); ++i) {
     const auto [it, added] = best.try_emplace(tasks_[i], seconds_[i]);
@@ -104,7 +106,7 @@ void LearnedModel::Train() {
   }
   std::vector<float> throughput;
   for (size_t i = 0; i < seconds_.size(); ++i) {
-    throughput.push_back(static_cast<float>(best[tasks_[i]] / seconds_[i]));
+    throughput.push_back(std::isfinite(seconds_[i]) ? static_cast<float>(best[tasks_[i]] / seconds_[i]) : 0);
   }
   const Matrix matrix(features_, seconds_.size());
   Check(XGDMatrixSetFloatInfo(matrix.get(), "label", throughput.data(), throughput.size()));
@@ -173,7 +175,7 @@ absl::Status LearnedModel::Load(std::string_view bytes) {
   }
   prior_ = trees;
   booster_ = std::move(booster);
-  if (!seconds_.empty()) Train();
+  Train();
   return absl::OkStatus();
 }
 

@@ -77,16 +77,42 @@ TEST(LearnedModel, LearnsWhatItWasNotTold) {
   EXPECT_GT(RankCorrelation(model.Predict(held_out.programs), held_out.seconds), 0.7);
 }
 
-TEST(LearnedModel, IsDeterministicAndIgnoresFailures) {
+TEST(LearnedModel, LearnsWhatCannotBeUsed) {
+  const std::vector<std::string> names = FeatureNames();
+  const auto registers = static_cast<size_t>(std::ranges::find(names, "hottest: registers") - names.begin());
+  const auto is_large = [&](const Function& program) { return FeaturesOf(program, kZen4)[registers] > 20; };
+  Measured train = Tiles(0, 2);
+  const Measured held_out = Tiles(1, 2);
+  LearnedModel model(kZen4);
+  model.Update(train.programs, std::vector<double>(train.programs.size(), std::numeric_limits<double>::infinity()), 1);
+  EXPECT_EQ(model.Save(), "") << "trained on failures alone";
+  for (size_t i = 0; i < train.programs.size(); ++i) {
+    train.seconds[i] = is_large(train.programs[i]) ? std::numeric_limits<double>::infinity() : 1e-3;
+  }
+  LearnedModel told(kZen4);
+  told.Update(train.programs, train.seconds, 1);
+  const std::vector<double> slowness = told.Predict(held_out.programs);
+  int large = 0, usable = 0;
+  for (size_t i = 0; i < slowness.size(); ++i) {
+    if (is_large(held_out.programs[i])) {
+      EXPECT_GT(slowness[i], 2) << i;
+      ++large;
+    } else {
+      usable += slowness[i] < 1.5;
+    }
+  }
+  EXPECT_GT(large, 0);
+  EXPECT_GT(usable, large);
+}
+
+TEST(LearnedModel, IsDeterministicAndIgnoresTimesThatAreNone) {
   const Measured train = Tiles(0, 2), held_out = Tiles(1, 2);
   LearnedModel a(kZen4, {.seed = 3}), b(kZen4, {.seed = 3});
   a.Update(train.programs, train.seconds, 1);
-  Measured with_failures = train;
-  with_failures.programs.push_back(held_out.programs[0]);
-  with_failures.seconds.push_back(0);
-  with_failures.programs.push_back(held_out.programs[0]);
-  with_failures.seconds.push_back(std::numeric_limits<double>::infinity());
-  b.Update(with_failures.programs, with_failures.seconds, 1);
+  Measured with_none = train;
+  with_none.programs.push_back(held_out.programs[0]);
+  with_none.seconds.push_back(0);
+  b.Update(with_none.programs, with_none.seconds, 1);
   EXPECT_EQ(a.Predict(held_out.programs), b.Predict(held_out.programs));
   EXPECT_EQ(a.Save(), b.Save());
 }

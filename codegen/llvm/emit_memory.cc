@@ -1,4 +1,7 @@
 // Loads, stores and addresses. Buffers are flat here: one dimension, no strides, no layout.
+#include <cstdlib>
+#include <numeric>
+
 #include "absl/strings/str_cat.h"
 #include "codegen/llvm/emitter.h"
 #include "ir/builtin.h"
@@ -9,6 +12,27 @@ namespace {
 // Bytes at one address that an element of memory type occupies.
 uint64_t ElementBytes(DataType type) {
   return static_cast<uint64_t>(type.bytes()) * static_cast<uint64_t>(type.lanes());
+}
+
+// A number that divides the value of `index`; 0 when that is 0.
+int64_t KnownDivisor(const Expr& index) {
+  if (const std::optional<int64_t> value = AsInt(index)) return std::abs(*value);
+  const auto* op = dyn_cast<BinaryNode>(index);
+  if (op == nullptr) return 1;
+  const int64_t a = KnownDivisor(op->a), b = KnownDivisor(op->b);
+  switch (op->op) {
+    case BinaryOp::kAdd:
+    case BinaryOp::kSub:
+    case BinaryOp::kFloorMod:
+      return std::gcd(a, b);
+    case BinaryOp::kMul: {
+      // No more than alignments are asked for.
+      constexpr int64_t kEnough = 4096;
+      return std::gcd(a, kEnough) * std::gcd(b, kEnough);
+    }
+    default:
+      return 1;
+  }
 }
 
 // The base of a vector of adjacent indices, or null.
@@ -31,13 +55,16 @@ llvm::Value* FunctionEmitter::ElementPointer(const Buffer& buffer, llvm::Value* 
   return builder_.CreateInBoundsGEP(MemoryType(context_.llvm, buffer->dtype), DataPointer(buffer), index);
 }
 
-// Elements are aligned to their size; more is known at constant indices of aligned buffers.
+// Elements are aligned to their size; more is known of vectors at multiples of something in aligned buffers.
 llvm::Align FunctionEmitter::AlignmentOf(const Buffer& buffer, const Expr& first, int lanes) const {
   const uint64_t element = static_cast<uint64_t>(buffer->dtype.bytes());
-  const std::optional<int64_t> index = AsInt(first);
-  if (!index || lanes == 1) return llvm::Align(element);
-  const uint64_t offset = static_cast<uint64_t>(*index) * ElementBytes(buffer->dtype);
+  if (lanes == 1) return llvm::Align(element);
+  const uint64_t offset = static_cast<uint64_t>(KnownDivisor(first)) * ElementBytes(buffer->dtype);
   return llvm::commonAlignment(llvm::Align(static_cast<uint64_t>(std::max(buffer->alignment, 1))), offset);
+}
+
+void FunctionEmitter::FenceStreams() {
+  if (streamed_) builder_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);
 }
 
 llvm::Value* FunctionEmitter::EmitLanePointers(const Buffer& buffer, const Expr& index) {
@@ -95,7 +122,12 @@ void FunctionEmitter::EmitStore(const StoreNode* op) {
     llvm::Value* pointer = ElementPointer(buffer, EmitIndex(*base));
     const llvm::Align align = AlignmentOf(buffer, *base, type.lanes());
     if (mask == nullptr) {
-      builder_.CreateAlignedStore(value, pointer, align);
+      llvm::StoreInst* store = builder_.CreateAlignedStore(value, pointer, align);
+      if (streams_) {
+        streamed_ = true;
+        store->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                           llvm::MDNode::get(context_.llvm, llvm::ConstantAsMetadata::get(builder_.getInt32(1))));
+      }
     } else if (lanes > 1) {
       builder_.CreateMaskedStore(value, pointer, align, mask);
     } else {
@@ -108,6 +140,18 @@ void FunctionEmitter::EmitStore(const StoreNode* op) {
 }
 
 llvm::Value* FunctionEmitter::EmitAddressCall(const CallNode* op) {
+  if (op->op == kPrefetch) {
+    const auto* address = dyn_cast<CallNode>(op->args[0]);
+    const auto* load = address != nullptr && address->op == kAddressOf ? dyn_cast<LoadNode>(address->args[0]) : nullptr;
+    if (load == nullptr) return Fail(op->dtype(), "prefetch takes the address of an element");
+    // May lie outside of the buffer.
+    llvm::Value* pointer = builder_.CreateGEP(MemoryType(context_.llvm, load->buffer->dtype), DataPointer(load->buffer),
+                                              EmitIndex(load->indices[0]));
+    constexpr uint32_t kRead = 0, kToAllLevels = 3, kData = 1;
+    return builder_.CreateIntrinsic(
+        llvm::Intrinsic::prefetch, {pointer->getType()},
+        {pointer, builder_.getInt32(kRead), builder_.getInt32(kToAllLevels), builder_.getInt32(kData)});
+  }
   if (op->op == kAddressOf) {
     const auto* load = dyn_cast<LoadNode>(op->args[0]);
     if (load == nullptr) return Fail(op->dtype(), "address_of takes an element of a buffer");

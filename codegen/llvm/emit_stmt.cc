@@ -1,6 +1,7 @@
 // Statements: loops, branches, allocations, assertions.
 #include "absl/strings/str_cat.h"
 #include "codegen/llvm/emitter.h"
+#include "codegen/lower/cache_hints.h"
 #include "codegen/runtime/function_abi.h"
 #include "ir/check.h"
 #include "llvm/IR/MDBuilder.h"
@@ -43,6 +44,7 @@ llvm::BasicBlock* FunctionEmitter::NewBlock(const char* name) {
 
 absl::Status FunctionEmitter::EmitBody(const Stmt& body) {
   Emit(body);
+  FenceStreams();
   builder_.CreateRet(builder_.getInt32(kTwOk));
   return status_;
 }
@@ -69,8 +71,12 @@ void FunctionEmitter::Emit(const Stmt& s) {
       values_[let->var.get()] = Emit(let->value);
       return Emit(let->body);
     }
-    case Kind::kAttrStmt:
-      return Emit(cast<AttrStmtNode>(s)->body);
+    case Kind::kAttrStmt: {
+      const bool outside = std::exchange(streams_, streams_ || cast<AttrStmtNode>(s)->key == kStream);
+      Emit(cast<AttrStmtNode>(s)->body);
+      streams_ = outside;
+      return;
+    }
     case Kind::kAssert:
       return EmitAssert(cast<AssertNode>(s));
     case Kind::kAllocate:

@@ -93,6 +93,8 @@ class FunctionEmitter {
   void EmitStore(const StoreNode* op);
   llvm::Value* DataPointer(const Buffer& buffer);
   llvm::Value* ElementPointer(const Buffer& buffer, llvm::Value* index);
+  // Ends a function in which stores have gone past the caches: other threads see those late.
+  void FenceStreams();
   llvm::Align AlignmentOf(const Buffer& buffer, const Expr& first, int lanes) const;
   llvm::Value* EmitLanePointers(const Buffer& buffer, const Expr& index);
 
@@ -122,6 +124,8 @@ class FunctionEmitter {
   int64_t workspace_top_ = 0;   // bytes of the workspace in use at this place
   int64_t workspace_high_ = 0;  // most bytes in use anywhere
   int64_t stack_bytes_ = 0;
+  bool streams_ = false;   // the store that is emitted goes past the caches
+  bool streamed_ = false;  // some store did
   std::unordered_map<llvm::Constant*, llvm::Value*> opaque_constants_;
   std::vector<llvm::Value*> heap_;  // allocations to free before a return
   absl::Status status_;

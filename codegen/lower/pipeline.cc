@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/align_strides.h"
+#include "codegen/lower/cache_hints.h"
 #include "codegen/lower/compact_buffers.h"
 #include "codegen/lower/flatten_buffers.h"
 #include "codegen/lower/hoist_conditions.h"
@@ -61,6 +62,7 @@ constexpr Pass kPasses[] = {
     {"hoist_conditions", [](const Function& f, const Target&) -> Result { return HoistConditions(f); }},
     {"skip_padding", [](const Function& f, const Target&) -> Result { return SkipPadding(f); }},
     {"shuffle_overlaps", [](const Function& f, const Target& t) -> Result { return ShuffleOverlaps(f, t); }},
+    {"insert_cache_hints", [](const Function& f, const Target&) -> Result { return InsertCacheHints(f); }},
     {"mask_late", [](const Function& f, const Target&) -> Result { return MaskLate(f); }},
     {"signed_dots", [](const Function& f, const Target& t) -> Result { return LowerSignedDots(f, t); }},
 };
