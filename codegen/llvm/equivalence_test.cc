@@ -123,6 +123,32 @@ def main(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32")):
             "");
 }
 
+// ---- Caches
+
+// Rows that are aligned, and rows that are not.
+TEST(Caches, HintsChangeNoResult) {
+  for (const char* kind : {"serial", "parallel"}) {
+    for (const int columns : {64, 50}) {
+      EXPECT_EQ(CompareWithInterpreter(absl::Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer((9, $1), "float32"), O: T.Buffer((9, $1), "float32")):
+    for i in T.$0(9, annotations={"tilewright.prefetch_next": 1, "tilewright.stream": 1}):
+        S = T.decl_buffer((16,))
+        S[0:16] = T.Broadcast(T.float32(0), 16)
+        for k in range(3):
+            S[0:16] = S[0:16] + A[i, k * 16:k * 16 + 16]
+        for k in range(3):
+            O[i, k * 16:k * 16 + 16] = A[i, k * 16:k * 16 + 16] * S[0:16]
+        for k in range($1 - 48):
+            O[i, k + 48] = A[i, k + 48]
+)",
+                                                        kind, columns)),
+                "")
+          << kind << columns;
+    }
+  }
+}
+
 // ---- Types
 
 class AllTypes : public ::testing::TestWithParam<const char*> {};

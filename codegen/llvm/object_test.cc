@@ -78,6 +78,37 @@ TEST(Object, CompilesForEveryCpuTarget) {
   }
 }
 
+TEST(Object, HintsAboutCachesBecomeInstructions) {
+  const auto assembly =
+      [](const std::string& annotations) {
+        auto text = EmitAssembly(ParseOrDie(R"(
+@T.prim_func
+def rows(A: T.Buffer((9, 64), "float32"), O: T.Buffer((9, 64), "float32")):
+    for i in T.parallel(9, annotations={)" + annotations +
+                                            R"(}):
+        S = T.decl_buffer((16,))
+        S[0:16] = T.Broadcast(T.float32(0), 16)
+        for k in range(4):
+            S[0:16] = S[0:16] + A[i, k * 16:k * 16 + 16]
+        for k in range(4):
+            O[i, k * 16:k * 16 + 16] = A[i, k * 16:k * 16 + 16] * S[0:16]
+)"),
+                                 NamedTarget("x86-znver4").value());
+        EXPECT_TRUE(text.ok()) << text.status();
+        return *text;
+      };
+  const std::string plain = assembly("");
+  for (const char* instruction : {"vmovntps", "prefetcht0", "mfence"}) {
+    EXPECT_EQ(plain.find(instruction), plain.npos) << instruction;
+  }
+  const std::string streaming = assembly(R"("tilewright.stream": 1)");
+  const size_t store = streaming.find("vmovntps"), fence = streaming.find("mfence");
+  ASSERT_NE(store, streaming.npos) << streaming;
+  ASSERT_NE(fence, streaming.npos) << streaming;
+  EXPECT_LT(store, fence);
+  EXPECT_NE(assembly(R"("tilewright.prefetch_next": 1)").find("prefetcht0"), std::string::npos);
+}
+
 TEST(Object, IrAndHeader) {
   auto ir = EmitLlvmIr(ParseOrDie(kDouble), HostTarget());
   ASSERT_TRUE(ir.ok());

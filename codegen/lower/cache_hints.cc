@@ -52,7 +52,8 @@ class PrefetchInStores : public StmtMutator {
       if (std::ranges::any_of(seen, [&](const Expr& other) { return StructuralEqual(other, first); })) return true;
       seen.push_back(first);
       const Expr next = load->buffer.Load({Substitute(first, {{loop_, loop_ + 1}})});
-      stmts.push_back(Evaluate(Call(DataType::Void(), std::string(kPrefetch), {Call(DataType::Handle(), std::string(kAddressOf), {next})})));
+      stmts.push_back(Evaluate(
+          Call(DataType::Void(), std::string(kPrefetch), {Call(DataType::Handle(), std::string(kAddressOf), {next})})));
       return true;
     });
     stmts.push_back(self);
@@ -124,7 +125,8 @@ class CacheHints : public StmtMutator {
     if (stream) body = StreamStores(params_, loaded_).Mutate(body);
     ForNode::Fields fields = op->fields();
     fields.body = std::move(body);
-    std::erase_if(fields.annotations, [](const auto& entry) { return entry.first == kPrefetchNext || entry.first == kStream; });
+    std::erase_if(fields.annotations,
+                  [](const auto& entry) { return entry.first == kPrefetchNext || entry.first == kStream; });
     return For(std::move(fields));
   }
 
