@@ -97,12 +97,27 @@ class Reader {
     }
   }
 
+  // Parameters have 32 bits here. Constants beside 64-bit ones may be written as such, T.int64(16): they take the type
+  // of the other operand where it holds their value.
+  static bool HaveOneType(Expr* a, Expr* b) {
+    if (a->dtype() == b->dtype()) return true;
+    for (auto [constant, other] : {std::pair{b, a}, std::pair{a, b}}) {
+      const std::optional<int64_t> value = AsInt(*constant);
+      if (!value || !other->dtype().is_int() || !constant->dtype().is_int()) continue;
+      const Expr converted = CastTo(other->dtype(), *constant);
+      if (!IsInt(converted, *value)) continue;
+      *constant = converted;
+      return true;
+    }
+    return false;
+  }
+
   // T.float32(0), T.floordiv(i, 4), T.floormod(i, 4), T.min(i, j), T.max(i, j)
   Expr EvalCall(const PyExpr& e) {
     const PyExpr& callee = *e.items[0];
     const auto fail = [&] { return Fail(e, "expected an expression of the lambda's parameters"); };
     if (callee.kind != Kind::kAttribute || !e.keywords.empty() || e.items.size() < 2) return fail();
-    const Expr a = Eval(*e.items[1]);
+    Expr a = Eval(*e.items[1]);
     if (!result_.error.empty()) return a;
     if (e.items.size() == 2) {
       const std::optional<DataType> dtype = DataType::Parse(callee.text);
@@ -110,9 +125,9 @@ class Reader {
       return dtype && dtype->is_scalar() && constant ? CastTo(*dtype, a) : fail();
     }
     if (e.items.size() != 3) return fail();
-    const Expr b = Eval(*e.items[2]);
+    Expr b = Eval(*e.items[2]);
     if (!result_.error.empty()) return b;
-    if (a.dtype() != b.dtype() || !a.dtype().is_integer()) return Fail(e, "the operands are no integers of one type");
+    if (!HaveOneType(&a, &b) || !a.dtype().is_integer()) return Fail(e, "the operands are no integers of one type");
     if (callee.text == "min") return Min(a, b);
     if (callee.text == "max") return Max(a, b);
     if (callee.text != "floordiv" && callee.text != "floormod") return fail();
@@ -123,7 +138,7 @@ class Reader {
   Expr EvalBinary(const PyExpr& e) {
     Expr a = Eval(*e.items[0]), b = Eval(*e.items[1]);
     if (!result_.error.empty()) return a;
-    if (a.dtype() != b.dtype()) return Fail(e, "the operands have different types");
+    if (!HaveOneType(&a, &b)) return Fail(e, "the operands have different types");
     if (e.text == "+") return a + b;
     if (e.text == "-") return a - b;
     if (e.text == "*") return a * b;

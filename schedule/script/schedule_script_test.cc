@@ -75,6 +75,31 @@ sch.transform_layout("C", ("write", 0), lambda m, n: (m // 4, n, m % 4))
   EXPECT_TRUE(StructuralEqual(typed.module(), plain.module()));
 }
 
+TEST(ScheduleScript, ReadsConstantsOf64BitsInMapsOf32) {
+  Schedule wide(Matmul()), plain(Matmul());
+  EXPECT_EQ(Apply(R"(
+sch.transform_layout("C", ("write", 0), lambda m, n: (T.floordiv(m, T.int64(4)), n, m % T.int64(4)))
+)",
+                  &wide),
+            "");
+  EXPECT_EQ(Apply("sch.transform_layout(\"C\", (\"write\", 0), lambda m, n: (m // 4, n, m % 4))", &plain), "");
+  EXPECT_TRUE(StructuralEqual(wide.module(), plain.module()));
+  // Not where 32 bits do not hold the value.
+  EXPECT_EQ(ErrorOf("x = lambda i: i + T.int64(2147483647) * T.int64(2)"),
+            "s.py:1:17: error: the operands have different types\n"
+            "x = lambda i: i + T.int64(2147483647) * T.int64(2)\n                ^");
+}
+
+TEST(ScheduleScript, GivesNumbersAsPaddingTheTypeOfTheBuffer) {
+  for (const char* zero : {"0", "0.0", "lambda a, b, c: T.float32(0)"}) {
+    Schedule schedule(Matmul());
+    EXPECT_EQ(Apply(std::string("sch.transform_layout(\"C\", (\"write\", 0), lambda m, n: (m // 48, n, m % 48), ") +
+                        "pad_value=" + zero + ")",
+                    &schedule),
+              "");
+  }
+}
+
 TEST(ScheduleScript, CallsBackAfterEachCall) {
   Schedule schedule(Matmul());
   std::vector<std::string> calls;
