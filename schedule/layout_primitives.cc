@@ -1,5 +1,6 @@
 #include "schedule/buffer_selector.h"
 #include "schedule/cache_factors.h"
+#include "schedule/common_refusals.h"
 #include "schedule/compute_inline.h"
 #include "schedule/decompose_accumulation.h"
 #include "schedule/join_windows.h"
@@ -23,12 +24,12 @@ BufferSelector ToSelector(const Value& value) {
   return *pair[0].As<std::string>() == "read" ? BufferSelector::Read(index) : BufferSelector::Write(index);
 }
 
-// A map with the constant as its result; null for None.
-IndexMap ToPadValue(const Value& value, size_t rank) {
+// A map with the number, which has no type of its own, as its result in the buffer's type; null for None.
+IndexMap ToPadValue(const Value& value, size_t rank, DataType type) {
   if (const auto* map = value.As<IndexMap>()) return *map;
   Expr constant;
-  if (const auto* integer = value.As<int64_t>()) constant = Expr(*integer);
-  if (const auto* real = value.As<double>()) constant = ConstFloat(DataType::Float(64), *real);
+  if (const auto* integer = value.As<int64_t>()) constant = CastTo(type, Expr(*integer));
+  if (const auto* real = value.As<double>()) constant = ConstFloat(type.is_float() ? type : DataType::Float(64), *real);
   if (!constant) return IndexMap();
   std::vector<Var> inputs;
   for (size_t i = 0; i < rank; ++i) inputs.push_back(Var("i" + std::to_string(i)));
@@ -46,15 +47,22 @@ std::vector<Primitive> LayoutPrimitives() {
         {"buffer", ArgKind::kBufferIndex},
         {"index_map", ArgKind::kIndexMap},
         {"pad_value", ArgKind::kPadValue, Value()},
-        // For schedules that peers print. A map is never assumed to be injective.
+        // That padding without a pad_value stays unwritten. A map is never assumed to be injective.
         {"assume_injective_transform", ArgKind::kBool, false}},
        ResultKind::kNone,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
          const IndexMap& map = *call.arg(2).As<IndexMap>();
-         const IndexMap pad_value = ToPadValue(call.arg(3), map->outputs.size());
+         const BufferSelector selector = ToSelector(call.arg(1));
+         Outcome<Path> path = PathToBlock("transform_layout", call.function(), call.Id(0));
+         if (!path.ok()) return path.refusal();
+         const BlockNode& block = *cast<BlockRealizeNode>(path->back())->block;
+         Outcome<SelectedRegion> selected = SelectRegion("transform_layout", block, selector);
+         if (!selected.ok()) return selected.refusal();
+         const IndexMap pad_value = ToPadValue(call.arg(3), map->outputs.size(), selected->region.buffer->dtype);
+         const Padding padding = call.Bool(4) ? Padding::kUnwritten : Padding::kRefused;
          Outcome<TransformLayoutResult> result =
-             TransformLayout(call.function(), call.Id(0), ToSelector(call.arg(1)), map, pad_value);
+             TransformLayout(call.function(), call.Id(0), selector, map, pad_value, padding);
          if (!result.ok()) return result.refusal();
          return call.Changed(result->function);
        }},

@@ -91,8 +91,7 @@ std::optional<Refusal> WhyNotPadValue(uint32_t block, const Buffer& buffer, cons
     return true;
   });
   if (loads) return Refusal{kName, "pad_value {expr0} loads from a buffer", {block}, {value}};
-  const bool converts = value.dtype().is_int() || (isa<FloatImmNode>(value) && buffer->dtype.is_float());
-  if (value.dtype() != buffer->dtype && !converts) {
+  if (value.dtype() != buffer->dtype) {
     return Refusal{kName, "pad_value {expr0} does not have the type of {text0}", {block}, {value}, {buffer->name}};
   }
   return std::nullopt;
@@ -102,7 +101,7 @@ std::optional<Refusal> WhyNotPadValue(uint32_t block, const Buffer& buffer, cons
 
 Outcome<TransformLayoutResult> TransformLayout(const Function& function, uint32_t block_id,
                                                const BufferSelector& selector, const IndexMap& untyped,
-                                               const IndexMap& pad_value) {
+                                               const IndexMap& pad_value, Padding padding) {
   Outcome<Path> path = PathToBlock(kName, function, block_id);
   if (!path.ok()) return path.refusal();
   Outcome<SelectedRegion> selected = SelectRegion(kName, *cast<BlockRealizeNode>(path->back())->block, selector);
@@ -127,7 +126,7 @@ Outcome<TransformLayoutResult> TransformLayout(const Function& function, uint32_
 
   Function padded = function;
   const bool pads = !IsFalse(inverse->padding);
-  if (pads) {
+  if (pads && (pad_value || padding == Padding::kRefused)) {
     if (!pad_value) {
       return Refusal{kName,
                      "the map pads {text0} where {expr0}, and there is no pad_value",

@@ -22,10 +22,10 @@
 //
 // Conditions: the map takes as many indices as the buffer has dimensions and is injective over its shape; the buffer is
 // no matched sub-buffer and has neither strides nor a layout of its own; its address is not taken; where a block
-// matches a part of it, that part keeps its shape. Without pad_value: the map does not pad. With it: pad_value has one
-// result of the buffer's type (integers and constants are converted) and loads nothing; one block writes the buffer, it
-// stands alone in its loops, each binding is a loop, and it stores into the buffer once (and once in its init), at
-// distinct spatial iterators that run over the whole shape.
+// matches a part of it, that part keeps its shape. Without pad_value: the map does not pad, unless the caller leaves
+// the padding unwritten; the program reads none of it. With it: pad_value has one result of the buffer's type and loads
+// nothing; one block writes the buffer, it stands alone in its loops, each binding is a loop, and it stores into the
+// buffer once (and once in its init), at distinct spatial iterators that run over the whole shape.
 //
 // All ids survive; of a block whose loops are rewritten the loops die and new ones are born.
 #pragma once
@@ -43,8 +43,11 @@ struct TransformLayoutResult {
   Function function;
 };
 
+enum class Padding { kRefused, kUnwritten };  // without a pad_value
+
 // `pad_value` may be null.
 Outcome<TransformLayoutResult> TransformLayout(const Function& function, uint32_t block, const BufferSelector& buffer,
-                                               const IndexMap& map, const IndexMap& pad_value = IndexMap());
+                                               const IndexMap& map, const IndexMap& pad_value = IndexMap(),
+                                               Padding padding = Padding::kRefused);
 
 }  // namespace tilewright

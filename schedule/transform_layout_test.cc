@@ -177,6 +177,32 @@ def main(A: T.Buffer((60, 64), "float32"), C: T.Buffer((60, 64), "float32")):
 )");
 }
 
+TEST(TransformLayout, LeavesThePaddingUnwrittenWhereTheCallerSaysSo) {
+  const Function f = ParseFunctionOrDie(kProgram);
+  Outcome<TransformLayoutResult> result =
+      TransformLayout(f, BlockNamed(f, "C"), BufferSelector::Read(0), SplitFirst(16), IndexMap(), Padding::kUnwritten);
+  ASSERT_TRUE(result.ok()) << ReasonOf(result, f);
+  ExpectProgram(result->function, R"(
+@T.prim_func
+def main(A: T.Buffer((60, 64), "float32"), C: T.Buffer((60, 64), "float32")):
+    B = T.alloc_buffer((4, 64, 16))
+    for i, j in T.grid(60, 64):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi // 16, vj, vi % 16] = A[vi, vj] * T.float32(2)
+    for i, j_0, j_1 in T.grid(60, 4, 16):
+        with T.block("C"):
+            vi = T.axis.spatial(60, i)
+            vj = T.axis.spatial(64, j_0 * 16 + j_1)
+            C[vi, vj] = B[vi // 16, vj, vi % 16] + T.float32(1)
+)");
+  Var i("i"), j("j");
+  EXPECT_EQ(ReasonOf(TransformLayout(f, BlockNamed(f, "C"), BufferSelector::Read(0),
+                                     IndexMap({i, j}, {FloorDiv(i, 16), j}), IndexMap(), Padding::kUnwritten),
+                     f),
+            "the map is not known to give each element of B a place of its own");
+}
+
 TEST(TransformLayout, KeepsTheTypeOfTheShape) {
   const Function f = ParseFunctionOrDie(R"(
 @T.prim_func
