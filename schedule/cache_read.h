@@ -11,6 +11,8 @@
 //                                                       with T.block("C"):
 //                                                           ... A_shared[vi, vk] ...
 //
+// Predicates and bindings still read the buffer: they are not among what a block declares to read.
+//
 // The copy goes where all data is there: at the beginning of the scope when no block of the scope writes the buffer,
 // else right before the first consumer that follows the writer. It holds the whole buffer (for a nested scope: the part
 // that the scope's block reads), or what the writer writes.

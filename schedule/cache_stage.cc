@@ -15,6 +15,14 @@ namespace {
 class CacheUser : public Mutator {
  public:
   explicit CacheUser(const CacheStage& stage) : stage_(stage) {}
+  Block MutateBlock(const Block& block) override {
+    Block mutated = Mutator::MutateBlock(block);
+    BlockNode::Fields fields = mutated->fields();
+    bool changed = Move(fields.reads);
+    changed |= Move(fields.writes);
+    for (MatchBuffer& match : fields.match_buffers) changed |= Move(match.source);
+    return changed ? Block(std::move(fields)) : mutated;
+  }
 
  protected:
   Expr MutateVar(const VarNode* op, const Expr& self) override {
@@ -27,14 +35,6 @@ class CacheUser : public Mutator {
   Stmt MutateStore(const StoreNode* op, const Stmt& self) override {
     if (!op->buffer.same_as(stage_.buffer)) return Mutator::MutateStore(op, self);
     return Store(stage_.cache, Mutate(op->value), Moved(MutateAll(op->indices)), Mutate(op->predicate));
-  }
-  Block MutateBlock(const Block& block) override {
-    Block mutated = Mutator::MutateBlock(block);
-    BlockNode::Fields fields = mutated->fields();
-    bool changed = Move(fields.reads);
-    changed |= Move(fields.writes);
-    for (MatchBuffer& match : fields.match_buffers) changed |= Move(match.source);
-    return changed ? Block(std::move(fields)) : mutated;
   }
 
  private:
@@ -186,12 +186,19 @@ CopyPlace FindCopyPlace(const BlockScope& scope, const ScopeChild& writer, const
 }
 
 Stmt InsertCopy(const BlockNode& scope, const CacheStage& stage, const Stmt& copy, const CopyPlace& place,
-                const std::vector<uint32_t>& neighbors, bool after, const std::vector<uint32_t>& users) {
+                const std::vector<uint32_t>& neighbors, bool after, const std::vector<uint32_t>& users,
+                const std::vector<uint32_t>& conditions) {
+  CacheUser user(stage);
   const uint32_t place_id = place.loop == nullptr ? 0 : place.loop->id;
   Stmt body = RewriteStmt(scope.body, [&](const Stmt& s) -> Stmt {
     if (const auto* realize = dyn_cast<BlockRealizeNode>(s)) {
-      const bool uses = std::find(users.begin(), users.end(), realize->block->id) != users.end();
-      return uses ? UseCache(s, stage) : s;
+      const auto among = [&](const std::vector<uint32_t>& ids) {
+        return std::find(ids.begin(), ids.end(), realize->block->id) != ids.end();
+      };
+      const bool in_block = among(users), in_predicate = among(conditions);
+      if (!in_block && !in_predicate) return s;
+      return Realize(realize->bindings, in_predicate ? user.Mutate(realize->predicate) : realize->predicate,
+                     in_block ? user.MutateBlock(realize->block) : realize->block);
     }
     const auto* loop = dyn_cast<ForNode>(s);
     if (loop == nullptr || loop->id != place_id) return s;

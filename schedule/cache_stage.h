@@ -48,11 +48,12 @@ struct CopyPlace {
 // The innermost place that has the writer and at least one of the `users` below it.
 CopyPlace FindCopyPlace(const BlockScope& scope, const ScopeChild& writer, const std::vector<uint32_t>& users);
 
-// The body of `scope` with `users` using the cache and `copy` inserted at `place`: just before the first of the
-// statements there that contain one of the blocks `neighbors`, or just after it. No neighbors: at the end, or at the
-// beginning.
+// The body of `scope` with `users` using the cache (the blocks, not their bindings and predicates), the predicates of
+// the blocks `conditions` too, and `copy` inserted at `place`: just before the first of the statements there that
+// contain one of the blocks `neighbors`, or just after it. No neighbors: at the end, or at the beginning.
 Stmt InsertCopy(const BlockNode& scope, const CacheStage& stage, const Stmt& copy, const CopyPlace& place,
-                const std::vector<uint32_t>& neighbors, bool after, const std::vector<uint32_t>& users);
+                const std::vector<uint32_t>& neighbors, bool after, const std::vector<uint32_t>& users,
+                const std::vector<uint32_t>& conditions = {});
 
 // `function` with another body for the scope's block, and `allocated` added to the buffers that it allocates.
 Function WithScopeBody(const Function& function, const BlockNode& scope, Stmt body, std::vector<Buffer> allocated,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/functor.h"
 #include "schedule/buffer_selector.h"
 #include "schedule/cache_stage.h"
 #include "schedule/common_refusals.h"
@@ -51,6 +52,51 @@ Outcome<std::vector<uint32_t>> FindUsers(const BlockScope& scope, uint32_t write
   return users;
 }
 
+// The elements of the buffer that the block's predicate loads, for all iterations of the loops around it.
+std::vector<BufferRegion> PredicateReads(const ScopeChild& child, const Buffer& buffer) {
+  std::vector<BufferRegion> reads;
+  PreOrder(child.realize->predicate, [&](const Expr& e) {
+    const auto* load = dyn_cast<LoadNode>(e);
+    if (load != nullptr && load->buffer.same_as(buffer)) {
+      reads.push_back(RelaxedRegion(BufferRegion::Point(buffer, load->indices), *child.realize, child.loops));
+    }
+    return true;
+  });
+  return reads;
+}
+
+// The blocks behind the writer whose predicates read the buffer. They are no readers that the scope knows, and may come
+// before the copy: they are to read the cache.
+Outcome<std::vector<uint32_t>> FindConditions(const BlockScope& scope, const ScopeChild& writer, const Buffer& buffer,
+                                              const std::vector<Range>& box, bool is_local) {
+  arith::Analyzer analyzer;
+  std::vector<uint32_t> conditions;
+  for (const ScopeChild& child : scope.children()) {
+    const std::vector<BufferRegion> reads = PredicateReads(child, buffer);
+    if (reads.empty()) continue;
+    const bool behind = &child > &writer;
+    const bool shares_loop = !child.loops.empty() && !writer.loops.empty() && child.loops[0] == writer.loops[0];
+    if (shares_loop && !(behind && is_local)) {
+      return Refusal{kName,
+                     "the predicate of {block1} reads {text0} below a loop of {block0}",
+                     {writer.id(), child.id()},
+                     {},
+                     {buffer->name}};
+    }
+    if (!behind) continue;
+    for (const BufferRegion& read : reads) {
+      if (ProvablyInside(&analyzer, read.region, box)) continue;
+      return Refusal{kName,
+                     "the predicate of {block1} may read elements of {text0} that {block0} does not write",
+                     {writer.id(), child.id()},
+                     {},
+                     {buffer->name}};
+    }
+    conditions.push_back(child.id());
+  }
+  return conditions;
+}
+
 }  // namespace
 
 Outcome<CacheWriteResult> CacheWrite(const Function& function, uint32_t block_id, int write_index,
@@ -98,8 +144,9 @@ Outcome<CacheWriteResult> CacheWrite(const Function& function, uint32_t block_id
   std::erase_if(readers, [&](uint32_t reader) { return Contains(*users, reader); });
   const CopyPlace place = FindCopyPlace(scope, *child, readers);
   const auto& local = scope.block()->alloc_buffers;
-  if (place.loop != nullptr &&
-      std::none_of(local.begin(), local.end(), [&](const Buffer& allocated) { return allocated.same_as(buffer); })) {
+  const bool is_local =
+      std::any_of(local.begin(), local.end(), [&](const Buffer& allocated) { return allocated.same_as(buffer); });
+  if (place.loop != nullptr && !is_local) {
     return Refusal{
         kName,
         "{text0} has values from outside of the scope, and {block0} writes a part of it in each iteration of "
@@ -109,13 +156,15 @@ Outcome<CacheWriteResult> CacheWrite(const Function& function, uint32_t block_id
         {buffer->name}};
   }
   const std::vector<Range> part = RelaxedRegion(written, *child->realize, place.loops_inside).region;
+  Outcome<std::vector<uint32_t>> conditions = FindConditions(scope, *child, buffer, box, is_local);
+  if (!conditions.ok()) return conditions.refusal();
 
   BindLoops(analyzer, place.loops_around);
   const CacheStage stage = MakeCacheStage(buffer, box, memory);
   uint32_t next_id = function->next_id;
   CacheWriteResult result;
   Stmt copy = MakeCopy(stage, part, /*into_cache=*/false, &analyzer, &next_id, &result.block);
-  Stmt body = InsertCopy(*scope.block(), stage, copy, place, readers, /*after=*/readers.empty(), *users);
+  Stmt body = InsertCopy(*scope.block(), stage, copy, place, readers, /*after=*/readers.empty(), *users, *conditions);
   result.function = WithScopeBody(function, *scope.block(), std::move(body), {stage.cache}, next_id);
   return result;
 }

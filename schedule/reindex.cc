@@ -50,6 +50,15 @@ class IndexCollector : public Visitor {
   const Buffer& buffer_;
 };
 
+bool Loads(const Expr& e) {
+  bool loads = false;
+  PreOrder(e, [&](const Expr& part) {
+    loads |= isa<LoadNode>(part);
+    return !loads;
+  });
+  return loads;
+}
+
 // How the copy is made.
 struct CopyForm {
   const char* primitive = "reindex";
@@ -291,20 +300,12 @@ class Reindexer {
 
   Scope Memory() const { return form_.memory ? *form_.memory : buffer_->scope; }
 
-  // The block with the copy in place of the buffer.
+  // The block with the copy in place of the buffer. Its predicate, which has no iterators, still reads the buffer.
   Stmt UseCopy(const Buffer& copy) const {
     class User : public Mutator {
      public:
       User(const Buffer& from, const Buffer& to, std::vector<Expr> at) : from_(from), to_(to), at_(std::move(at)) {}
 
-     protected:
-      Expr MutateLoad(const LoadNode* op, const Expr& self) override {
-        return op->buffer.same_as(from_) ? to_.Load(at_) : Mutator::MutateLoad(op, self);
-      }
-      Stmt MutateStore(const StoreNode* op, const Stmt& self) override {
-        if (!op->buffer.same_as(from_)) return Mutator::MutateStore(op, self);
-        return Store(to_, Mutate(op->value), at_);
-      }
       Block MutateBlock(const Block& block) override {
         BlockNode::Fields fields = Mutator::MutateBlock(block)->fields();
         for (auto* regions : {&fields.reads, &fields.writes}) {
@@ -315,11 +316,21 @@ class Reindexer {
         return Block(std::move(fields));
       }
 
+     protected:
+      Expr MutateLoad(const LoadNode* op, const Expr& self) override {
+        return op->buffer.same_as(from_) ? to_.Load(at_) : Mutator::MutateLoad(op, self);
+      }
+      Stmt MutateStore(const StoreNode* op, const Stmt& self) override {
+        if (!op->buffer.same_as(from_)) return Mutator::MutateStore(op, self);
+        return Store(to_, Mutate(op->value), at_);
+      }
+
      private:
       const Buffer &from_, &to_;
       const std::vector<Expr> at_;
     };
-    return User(buffer_, copy, at_copy_).Mutate(Stmt(child_->realize));
+    const BlockRealizeNode& realize = *child_->realize;
+    return Realize(realize.bindings, realize.predicate, User(buffer_, copy, at_copy_).MutateBlock(realize.block));
   }
 
   Stmt MakeCopyNest(const Buffer& copy, uint32_t* next_id, uint32_t* copy_id) const {
@@ -358,7 +369,7 @@ class Reindexer {
   }
 
   // The loops of the block, from the copy's place inwards, that the copy's iterators need; what the iterators are bound
-  // to; and the conditions on those loops.
+  // to; and the conditions on those loops, but for what has to be loaded: that may not be there yet.
   void CopyLoops(std::vector<ForNode::Fields>* loops, std::vector<Expr>* bindings, Expr* predicate,
                  uint32_t* next_id) const {
     const BlockRealizeNode& realize = *child_->realize;
@@ -382,6 +393,7 @@ class Reindexer {
     *bindings = Substitute(*bindings, values);
     for (const Expr& condition : Conjuncts(realize.predicate)) {
       if (std::ranges::any_of(left_out, [&](const Var& var) { return UsesVar(condition, var); })) continue;
+      if (Loads(condition)) continue;
       const Expr mine = Substitute(condition, values);
       *predicate = IsTrue(*predicate) ? mine : And(*predicate, mine);
     }
