@@ -9,6 +9,7 @@
 #include "ir/arith/linear.h"
 #include "ir/functor.h"
 #include "ir/regions.h"
+#include "ir/structural.h"
 #include "schedule/buffer_selector.h"
 #include "schedule/buffer_uses.h"
 #include "schedule/common_refusals.h"
@@ -131,7 +132,8 @@ class Planner {
   }
 
   Check CheckWriter() {
-    if (auto why = WhyNotComplete(scope_, *writer_)) {
+    const bool reduces = !WhyNotReduction(scope_, *writer_);
+    if (auto why = WhyNotComplete(scope_, *writer_); why && !reduces) {
       return Refusal{kName, "{block0} is not a complete block: {text0}", {block().id}, {}, {*why}};
     }
     for (const BufferRegion& read : block().reads) {
@@ -148,7 +150,30 @@ class Planner {
     const bool plain = store_ != nullptr && store_->buffer.same_as(buffer_) && !store_->predicate &&
                        std::all_of(store_->indices.begin(), store_->indices.end(),
                                    [](const Expr& index) { return isa<VarNode>(index); });
-    if (!plain) return Refuse("{block0} does not store one element of {text0} at plain iterators");
+    if (!plain || !InitsWhatItStores())
+      return Refuse("{block0} does not store one element of {text0} at plain iterators");
+    return WhyNotInOneTile();
+  }
+
+  bool InitsWhatItStores() const {
+    if (!block().init) return true;
+    const auto* init = dyn_cast<StoreNode>(block().init);
+    return init != nullptr && init->buffer.same_as(buffer_) && StructuralEqual(init->indices, store_->indices);
+  }
+
+  // A reduction has to be finished for each tile: the next one takes over its results.
+  Check WhyNotInOneTile() const {
+    for (size_t i = 0; i < block().iter_vars.size(); ++i) {
+      if (block().iter_vars[i].kind != IterKind::kReduce) continue;
+      for (const ForNode* loop : common_) {
+        if (!UsesVar(writer_->realize->bindings[i], loop->var)) continue;
+        return Refusal{kName,
+                       "{block0} reduces over {loop1}, which is around all uses of {text0}",
+                       {block().id, loop->id},
+                       {},
+                       {buffer_->name}};
+      }
+    }
     return std::nullopt;
   }
 

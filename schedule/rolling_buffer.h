@@ -20,11 +20,11 @@
 // The order of the tiles now matters: spatial iterators of that dimension become opaque, so that no loop of them is
 // reordered or made parallel.
 //
-// Conditions: the scope allocates the buffer; the block is its only writer and complete, and writes one element at
-// plain iterators; nobody matches a part of it or takes its address; the blocks that use it contain no blocks. A loop
-// is around all of them. In the dimension that rolls, the tile begins at a constant multiple of one loop, which is
-// serial and starts at 0, and is of constant size and longer than the step from tile to tile. What the block reads is
-// written by complete blocks only.
+// Conditions: the scope allocates the buffer; the block is its only writer, complete or a reduction that is finished
+// for each tile, and writes one element at plain iterators; nobody matches a part of it or takes its address; the
+// blocks that use it contain no blocks. A loop is around all of them. In the dimension that rolls, the tile begins at a
+// constant multiple of one loop, which is serial and starts at 0, and is of constant size and longer than the step from
+// tile to tile. What the block reads is written by complete blocks only.
 //
 // Ids: all survive.
 #pragma once

@@ -87,6 +87,41 @@ TEST(RollingBuffer, WorksForOtherTilings) {
   ExpectEquivalent(f, Rolled(Tiled(f, 2, 2, 1, /*columns_first=*/true)));
 }
 
+// The sums of rows of four, in windows of eight that move by four, below loops with those heads.
+Function Sums(const std::string& outer, const std::string& inner, const std::string& init) {
+  return ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((20, 4), "float32"), D: T.Buffer((16,), "float32")):
+    B = T.alloc_buffer((20,))
+    for )" + outer + R"(:
+        for )" + inner + R"(:
+            with T.block("B"):
+                vi = T.axis.spatial(20, o * 4 + i)
+                vk = T.axis.reduce(4, k)
+)" + init + R"(
+                B[vi] = B[vi] + A[vi, vk]
+        for i in range(4):
+            with T.block("D"):
+                vi = T.axis.spatial(16, o * 4 + i)
+                D[vi] = B[vi] + B[vi + 4]
+)");
+}
+constexpr char kInit[] = R"(                with T.init():
+                    B[vi] = T.float32(0))";
+
+TEST(RollingBuffer, KeepsFinishedSums) {
+  const Function f = Sums("o in range(4)", "i, k in T.grid(8, 4)", kInit);
+  const Function g = Rolled(f);
+  ExpectContains(g, "B = T.alloc_buffer((8,))");
+  ExpectContains(g, R"(
+                vi = T.axis.opaque(20, o * 4 + i)
+                vk = T.axis.reduce(4, k)
+                T.where(o < 1 or 4 <= i))");
+  ExpectContains(g, "B[vi % 8] = T.float32(0)");
+  ExpectContains(g, "B[vi % 8] = B[vi % 8] + A[vi, vk]");
+  ExpectEquivalent(f, g);
+}
+
 TEST(RollingBuffer, Refuses) {
   const auto reason = [](const Function& f, std::string_view block = "B") {
     return ReasonOf(RollingBuffer(f, BlockNamed(f, block), 0), f);
@@ -96,6 +131,10 @@ TEST(RollingBuffer, Refuses) {
   EXPECT_EQ(reason(f, "C"), "C is not allocated by the scope of C");
   EXPECT_EQ(ReasonOf(RollingBuffer(f, BlockNamed(f, "B"), 1), f), "B writes 1 regions, there is no number 1");
   EXPECT_EQ(reason(Tiled(Stencil("B[vi, vj] * T.float32(2)"), 2, 2, 1)), "no tile of B overlaps the next one");
+  EXPECT_EQ(reason(Sums("o, k in T.grid(4, 4)", "i in range(8)", kInit)),
+            "B reduces over k, which is around all uses of B");
+  EXPECT_EQ(reason(Sums("o in range(4)", "i, k in T.grid(8, 4)", "")),
+            "B is not a complete block: its iterator vk is reduce, not spatial");
 }
 
 }  // namespace
