@@ -101,8 +101,12 @@ class Fuser {
     return std::nullopt;
   }
 
-  // The operand other than the reduction's result.
+  // The operand other than the reduction's result; none where the epilogue only copies that.
   Check FindOther() {
+    if (const auto* copied = dyn_cast<LoadNode>(store_->value); copied != nullptr && copied->buffer.same_as(output_)) {
+      result_ = copied;
+      return std::nullopt;
+    }
     const auto* combined = dyn_cast<BinaryNode>(reducer_.components[0].combined);
     const auto* value = dyn_cast<BinaryNode>(store_->value);
     const bool same_operation = combined != nullptr && value != nullptr && value->op == combined->op;
@@ -173,12 +177,15 @@ class Fuser {
   Outcome<Function> Rewrite() const {
     const Reducer::Component& component = reducer_.components[0];
     const Element target{store_->buffer, Substitute(store_->indices, iters_)};
-    const auto& combined = *cast<BinaryNode>(component.combined);
-    const Expr other = Substitute(other_, iters_);
     BlockNode::Fields block = reduction().fields();
-    const bool from_nothing = StructuralEqual(component.init, component.identity) &&
-                              (combined.op == BinaryOp::kAdd || combined.op == BinaryOp::kMul);
-    const Expr start = from_nothing ? other : MakeBinary(combined.op, component.init, other);
+    Expr start = component.init;
+    if (other_) {
+      const Expr other = Substitute(other_, iters_);
+      const auto& combined = *cast<BinaryNode>(component.combined);
+      const bool from_nothing = StructuralEqual(component.init, component.identity) &&
+                                (combined.op == BinaryOp::kAdd || combined.op == BinaryOp::kMul);
+      start = from_nothing ? other : MakeBinary(combined.op, component.init, other);
+    }
     block.init = StoreInto({target}, {start});
     block.body = CombineInto(reducer_, {target}, {component.value});
     block.writes = {BufferRegion::Point(target.buffer, target.indices)};
@@ -201,7 +208,7 @@ class Fuser {
   Buffer output_;  // of the reduction
   const StoreNode* store_ = nullptr;
   const LoadNode* result_ = nullptr;  // of the output, in the epilogue
-  Expr other_;                        // what it is combined with
+  Expr other_;                        // what it is combined with; may be null
   VarMap iters_;                      // of the epilogue, in terms of the reduction's
 };
 

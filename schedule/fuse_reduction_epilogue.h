@@ -15,7 +15,7 @@
 //
 // The operation must be the reduction's own (a sum of a sum, a maximum of a maximum): then only the order of its
 // operands changes, as with every reduction that is taken apart. Others, such as a maximum with 0 behind a sum, would
-// be applied to partial results and are refused.
+// be applied to partial results and are refused. Behind an epilogue that only copies, the reduction starts as before.
 //
 // Conditions: the reduction is a reduction block (verify/block_scope.h) with one output, at plain iterators, and a
 // known reducer (schedule/reducer.h); the scope allocates the output, which only the epilogue reads. The epilogue is a

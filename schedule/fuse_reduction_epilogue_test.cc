@@ -78,6 +78,15 @@ TEST(FuseReductionEpilogue, TakesTheReductionsOwnOperation) {
   ExpectEquivalent(transposed, *g);
 }
 
+TEST(FuseReductionEpilogue, WritesWhereTheEpilogueCopies) {
+  const Function f = WithEpilogue("C[vm, vn]");
+  Outcome<Function> g = Fuse(f);
+  ASSERT_TRUE(g.ok()) << ReasonOf(g, f);
+  ExpectContains(*g, "D[vi, vj] = T.float32(0)");
+  ExpectContains(*g, "D[vi, vj] = D[vi, vj] + A[vi, vk] * B[vk, vj]");
+  ExpectEquivalent(f, *g);
+}
+
 TEST(FuseReductionEpilogue, Refuses) {
   const auto reason = [](const Function& f) { return ReasonOf(Fuse(f), f); };
   EXPECT_EQ(reason(WithEpilogue("T.max(C[vm, vn] + bias[vn], T.float32(0))")),
