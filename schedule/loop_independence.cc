@@ -1,13 +1,16 @@
 #include "schedule/loop_independence.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "ir/analysis.h"
 #include "ir/arith/iter_map.h"
+#include "ir/arith/linear.h"
 #include "ir/arith/region.h"
 #include "ir/functor.h"
+#include "ir/structural.h"
 #include "ir/substitute.h"
 #include "schedule/loop_ranges.h"
 #include "schedule/loop_tree.h"
@@ -234,6 +237,31 @@ std::optional<Refusal> WhyInstancesRepeat(const char* primitive, const ForNode& 
                  {loop.id, block.realize->block->id}};
 }
 
+// Whether each iteration of `loop` writes, and reads of what it writes, a slice of the buffer of its own: some
+// dimension moves with the loop by as much as it is long, and with nothing else below the loop.
+bool WritesOwnSlice(const BlockBelow& block, const BufferRegion& write, const ForNode& loop) {
+  const BlockNode& node = *block.realize->block;
+  const auto moves_too = [&](const VarNode* var) {
+    return std::ranges::any_of(block.loops, [&](const ForNode* inner) { return inner->var.get() == var; }) ||
+           std::ranges::any_of(node.iter_vars, [&](const IterVar& iter) { return iter.var.get() == var; });
+  };
+  arith::Analyzer analyzer;
+  for (size_t d = 0; d < write.region.size(); ++d) {
+    const Range& range = write.region[d];
+    const auto linear = arith::DetectLinear(range.min, {loop.var}, &analyzer);
+    const std::optional<int64_t> length = AsInt(range.extent);
+    if (!linear || !length || UsesVar(linear->base, moves_too)) continue;
+    const std::optional<int64_t> step = AsInt(linear->coefficients[0]);
+    if (!step || std::abs(*step) < std::max<int64_t>(*length, 1)) continue;
+    const bool reads_the_same = std::ranges::all_of(node.reads, [&](const BufferRegion& read) {
+      return !read.buffer.same_as(write.buffer) ||
+             (StructuralEqual(read.region[d].min, range.min) && StructuralEqual(read.region[d].extent, range.extent));
+    });
+    if (reads_the_same) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<Refusal> WhyIterationsAreOrdered(const char* primitive, const Function& function,
@@ -327,7 +355,7 @@ std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const 
       continue;
     }
     for (const BufferRegion& write : node.writes) {
-      if (is_own(write)) continue;
+      if (is_own(write) || WritesOwnSlice(block, write, loop)) continue;
       return Refusal{primitive,
                      "{block1} writes the same elements of {text0} in every iteration of {loop0}",
                      {loop.id, node.id},

@@ -240,6 +240,25 @@ TEST(LoopKinds, Refuse) {
             "parallel: block A writes the same elements of A in every iteration of loop j");
 }
 
+TEST(LoopKinds, RunOpaqueBlocksAtOnceWhereEachIterationHasASliceOfItsOwn) {
+  const auto parallel = [](const std::string& body) {
+    const Function f = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((18,), "int32"), B: T.Buffer((18,), "int32")):
+    for i in range(8):
+        with T.block("B"):
+)" + body);
+    return Line(Parallel(f, LoopsOf(f, "B")[0]), f);
+  };
+  constexpr char kRepeats[] = "parallel: block B writes the same elements of B in every iteration of loop i";
+  EXPECT_EQ(parallel("            B[i + 1] = A[i] + 1\n"), "accepted");
+  EXPECT_EQ(parallel("            B[15 - i * 2] = B[15 - i * 2] + 1\n"), "accepted");
+  EXPECT_EQ(parallel("            for j in range(2):\n                B[i * 2 + j] = A[i * 2 + j]\n"), "accepted");
+  EXPECT_EQ(parallel("            for j in range(3):\n                B[i * 2 + j] = A[j]\n"), kRepeats);
+  EXPECT_EQ(parallel("            B[i + 1] = B[i] + 1\n"), kRepeats);
+  EXPECT_EQ(parallel("            B[i // 2] = A[i]\n"), kRepeats);
+}
+
 TEST(AddUnitLoop, WrapsALoopOrABlock) {
   const Function before = testing::ElementwiseChain(4, 8);
   Outcome<AddUnitLoopResult> inner = AddUnitLoop(before, BlockNamed(before, "B"));
