@@ -40,6 +40,17 @@ const Move& AnyFocus(std::span<const Move> moves, Random& random) {
   }
 }
 
+// What the interpreter found, without names and numbers: "undeclared access" of "PERMISSION_DENIED: undeclared access:
+// block "C" reads ...".
+std::string KindOf(const std::string& wrong) {
+  if (wrong.starts_with("element ")) return "another result";
+  const size_t code = wrong.find(": ");
+  const std::string found = code == std::string::npos ? wrong : wrong.substr(code + 2);
+  std::string kind = found.substr(0, found.find_first_of(":\"[0123456789"));
+  while (!kind.empty() && kind.back() == ' ') kind.pop_back();
+  return kind;
+}
+
 }  // namespace
 
 int64_t CampaignCounts::MedianLength() const {
@@ -160,10 +171,14 @@ void Campaign::Mutate(const Start& start, const Function& function, uint64_t see
     const Judgement judgement = start.oracle->Judge(Module(*mutant), seed);
     CampaignCounts::Mutants& counts = counts_.by_mutation[mutation.name];
     ++(judgement.right ? counts.right : judgement.accepted ? counts.missed : counts.refused);
-    if (judgement.sound() || missed_.size() >= kKeep) continue;
-    missed_.push_back({seed, start.family->name, std::string(mutation.name) + ": " + judgement.wrong, Print(function),
-                       "", Print(*mutant)});
-    Save("missed", missed_.back());
+    if (judgement.sound()) continue;
+    ++counts_.missed[{mutation.name, KindOf(judgement.wrong)}];
+    Finding missed{seed, start.family->name, std::string(mutation.name) + ": " + judgement.wrong, Print(function),
+                   "",   Print(*mutant)};
+    std::string kind = std::string("missed_") + mutation.name;
+    std::ranges::replace(kind, ' ', '_');
+    Save(kind, missed);
+    if (missed_.size() < kKeep) missed_.push_back(std::move(missed));
   }
 }
 
@@ -194,7 +209,7 @@ Finding Campaign::Describe(const Start& start, uint64_t seed, const Trace& trace
   return {seed, start.family->name, reason, Print(start.program), ToText(shrunk), Print(schedule.module().Main())};
 }
 
-void Campaign::Save(const char* kind, const Finding& finding) const {
+void Campaign::Save(const std::string& kind, const Finding& finding) const {
   if (options_.reproducers.empty()) return;
   const std::string base = options_.reproducers + "/" + kind + "_" + std::to_string(finding.seed);
   std::string result = "# " + finding.family + ", " + finding.reason + "\n" + finding.result;
@@ -231,6 +246,9 @@ std::string Campaign::Report() const {
     line("%-26s %10lld %10lld %10lld   %.2f%% refused\n", name.c_str(), static_cast<long long>(mutants.refused),
          static_cast<long long>(mutants.missed), static_cast<long long>(mutants.right),
          percent(mutants.refused, mutants.refused + mutants.missed));
+  }
+  for (const auto& [what, count] : c.missed) {
+    line("  missed  %-26s %-30s %8lld\n", what.first.c_str(), what.second.c_str(), static_cast<long long>(count));
   }
   line("%-26s %10s %8s\n", "family", "accepted", "percent");
   for (const auto& [name, count] : c.by_family) {

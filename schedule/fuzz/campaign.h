@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "intrin/registry.h"
@@ -55,6 +56,8 @@ struct CampaignCounts {
     int64_t right = 0;                // what makes no difference
   };
   std::map<std::string, Mutants> by_mutation;
+  // Mutants that verify accepts, by the mutation and what the interpreter says: "another result", "undeclared access".
+  std::map<std::pair<std::string, std::string>, int64_t> missed;
   int64_t MedianLength() const;
 };
 
@@ -68,7 +71,7 @@ class Campaign {
   // A few of the schedules that verify refuses though they are right, and of wrong ones that primitives accept.
   const std::vector<Finding>& blunt() const { return blunt_; }
   const std::vector<Finding>& sharp() const { return sharp_; }
-  // Wrong programs, by mutation, that verify accepts.
+  // A few of the wrong programs, by mutation, that verify accepts. The folder of reproducers gets all of them.
   const std::vector<Finding>& missed() const { return missed_; }
   // Tables for people.
   std::string Report() const;
@@ -85,7 +88,7 @@ class Campaign {
   void Mutate(const Start& start, const Function& function, uint64_t seed);
   Finding Describe(const Start& start, uint64_t seed, const Trace& trace, const Judgement& judgement);
   Trace Shrunk(const Start& start, uint64_t seed, const Trace& trace, const Judgement& judgement);
-  void Save(const char* kind, const Finding& finding) const;
+  void Save(const std::string& kind, const Finding& finding) const;
 
   const CampaignOptions options_;
   const std::vector<Family> families_;
