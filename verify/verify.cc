@@ -13,6 +13,7 @@
 #include "verify/final_values.h"
 #include "verify/loop_kinds.h"
 #include "verify/memory_limits.h"
+#include "verify/overwritten_values.h"
 #include "verify/races.h"
 #include "verify/region_cover.h"
 #include "verify/spatial_iterators.h"
@@ -31,7 +32,8 @@ Diagnostics CheckWellFormed(const Function& function) {
 }
 
 using Check = Diagnostics (*)(const Function&);
-constexpr Check kChecks[] = {CheckLoopKinds, CheckFinalValues, CheckAccessBounds, CheckRegionCover};
+constexpr Check kChecks[] = {CheckLoopKinds, CheckFinalValues, CheckOverwrittenValues, CheckAccessBounds,
+                             CheckRegionCover};
 using TargetCheck = Diagnostics (*)(const Function&, const Target*);
 constexpr TargetCheck kTargetChecks[] = {CheckThreadLaunch, CheckExecutionScope, CheckMemoryLimits, CheckVectorAccess};
 
