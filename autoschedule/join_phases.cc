@@ -34,12 +34,6 @@ struct Sides {
   std::vector<int64_t> shared;  // positions of spatial iterators of both
 };
 
-bool IsZero(const Expr& e) {
-  if (const auto* cast_node = dyn_cast<CastNode>(e)) return IsZero(cast_node->value);
-  const auto* number = dyn_cast<FloatImmNode>(e);
-  return IsInt(e, 0) || (number != nullptr && number->value == 0);
-}
-
 // Nothing unless one factor alone runs along the last dimension of the output, by one iterator.
 std::optional<Sides> SidesOf(const BlockNode& block) {
   const std::optional<SumForm> sum = AsSum(block);

@@ -30,4 +30,11 @@ bool UsesVar(const Stmt& s, const Var& var) {
   return found;
 }
 
+bool IsZero(const Expr& e) {
+  if (const auto* cast_node = dyn_cast<CastNode>(e)) return IsZero(cast_node->value);
+  if (const auto* broadcast = dyn_cast<BroadcastNode>(e)) return IsZero(broadcast->value);
+  const auto* number = dyn_cast<FloatImmNode>(e);
+  return number != nullptr ? number->value == 0 : IsInt(e, 0);
+}
+
 }  // namespace tilewright

@@ -27,11 +27,6 @@ constexpr const char* kName = "join_windows";
 // Values of the iterator and of the reduction that are looked at one by one.
 constexpr int64_t kMostValues = 64;
 
-bool IsZero(const Expr& e) {
-  const auto* number = dyn_cast<FloatImmNode>(e);
-  return IsInt(e, 0) || (number != nullptr && number->value == 0);
-}
-
 Expr BelowCasts(const Expr& e, const Expr& condition) {
   if (const auto* cast_node = dyn_cast<CastNode>(e)) {
     return CastTo(e.dtype(), BelowCasts(cast_node->value, condition));

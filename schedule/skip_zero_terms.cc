@@ -19,11 +19,6 @@ namespace {
 
 constexpr const char* kName = "skip_zero_terms";
 
-bool IsZero(const Expr& e) {
-  const auto* number = dyn_cast<FloatImmNode>(e);
-  return IsInt(e, 0) || (number != nullptr && number->value == 0);
-}
-
 const Expr& WithoutCasts(const Expr& e) {
   const auto* cast_node = dyn_cast<CastNode>(e);
   return cast_node == nullptr ? e : WithoutCasts(cast_node->value);

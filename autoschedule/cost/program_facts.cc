@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "autoschedule/cost/take_apart.h"
+#include "ir/analysis.h"
 #include "ir/builtin.h"
 #include "ir/structural.h"
 
@@ -24,11 +25,6 @@ const Expr& WithoutCasts(const Expr& e) {
       return *inner;
     }
   }
-}
-
-bool IsZero(const Expr& e) {
-  const auto* number = dyn_cast<FloatImmNode>(e);
-  return number != nullptr ? number->value == 0 : IsInt(e, 0);
 }
 
 // Builtins that a processor has one slow instruction for, and those that are computed by polynomials.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "codegen/lower/scoped_mutator.h"
+#include "ir/analysis.h"
 #include "ir/structural.h"
 
 namespace tilewright {
@@ -25,13 +26,6 @@ bool IsConstantCondition(const Expr& condition) {
     return constant;
   });
   return constant;
-}
-
-bool IsZero(const Expr& e) {
-  const auto* broadcast = dyn_cast<BroadcastNode>(e);
-  if (broadcast == nullptr) return false;
-  const auto* number = dyn_cast<FloatImmNode>(broadcast->value);
-  return number != nullptr ? number->value == 0 : IsInt(broadcast->value, 0);
 }
 
 std::optional<MaskedGroup> MatchMaskedGroup(const Expr& value) {

@@ -3,6 +3,7 @@
 #include <set>
 #include <utility>
 
+#include "ir/analysis.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
@@ -13,12 +14,6 @@ namespace {
 const Expr& WithoutBroadcast(const Expr& e) {
   const auto* broadcast = dyn_cast<BroadcastNode>(e);
   return broadcast != nullptr ? broadcast->value : e;
-}
-
-bool IsZero(const Expr& e) {
-  const Expr& scalar = WithoutBroadcast(e);
-  const auto* number = dyn_cast<FloatImmNode>(scalar);
-  return number != nullptr ? number->value == 0 : IsInt(scalar, 0);
 }
 
 // The elements that an access with constant indices touches: [first, first + count). Nothing when they are not known
