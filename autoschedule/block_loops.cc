@@ -23,6 +23,15 @@ const ForNode& LoopOf(const Schedule& sch, LoopRv loop) {
 std::optional<int64_t> ExtentOf(const Schedule& sch, LoopRv loop) { return AsInt(LoopOf(sch, loop).extent); }
 std::optional<int64_t> ExtentOf(const IterVar& iter) { return AsInt(iter.domain.extent); }
 
+std::vector<BlockRv> BlocksInRoot(Schedule& sch, const std::string& function) {
+  const auto* root = dyn_cast<BlockRealizeNode>(sch.module().Find(function)->body);
+  if (root == nullptr) return {};
+  const Outcome<BlockRv> root_block = sch.GetBlock(root->block->name, function);
+  if (!root_block.ok()) return {};
+  const Outcome<std::vector<BlockRv>> children = sch.GetChildBlocks(*root_block);
+  return children.ok() ? *children : std::vector<BlockRv>();
+}
+
 Outcome<std::vector<LoopRv>> LoopsByIterator(Schedule& sch, BlockRv block, const char* rule) {
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.GetLoops(block));
   const BlockRealizeNode& realize = RealizeOf(sch, block);

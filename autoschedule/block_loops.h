@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -19,6 +20,9 @@ const ForNode& LoopOf(const Schedule& sch, LoopRv loop);
 // Constant extents; nothing for others.
 std::optional<int64_t> ExtentOf(const Schedule& sch, LoopRv loop);
 std::optional<int64_t> ExtentOf(const IterVar& iter);
+
+// The blocks directly in the root block, in the order of the program; none in a function without one.
+std::vector<BlockRv> BlocksInRoot(Schedule& sch, const std::string& function);
 
 // The block's loops by the iterator that each is bound to. A refusal of `rule` when an iterator is not bound to a loop
 // of its own.

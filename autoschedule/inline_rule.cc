@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autoschedule/block_loops.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
 #include "verify/block_scope.h"
@@ -57,13 +58,7 @@ const BlockRealizeNode* RootOf(const Schedule& sch, const std::string& function)
 
 void InlineElementwise(Schedule& sch, const std::string& function) {
   std::vector<uint32_t> ids;
-  const BlockRealizeNode* root = RootOf(sch, function);
-  if (root == nullptr) return;
-  const Outcome<BlockRv> root_block = sch.GetBlock(root->block->name, function);
-  if (!root_block.ok()) return;
-  const Outcome<std::vector<BlockRv>> children = sch.GetChildBlocks(*root_block);
-  if (!children.ok()) return;
-  for (const BlockRv& block : *children) {
+  for (const BlockRv& block : BlocksInRoot(sch, function)) {
     const BlockScope scope = BlockScope::Of(RootOf(sch, function)->block.get());
     const ScopeChild* child = scope.Find(sch.Get(block).As<BlockRef>()->id);
     if (child == nullptr || !IsWorthInlining(scope, *child)) continue;

@@ -174,13 +174,8 @@ void JoinPhasesOf(Schedule& sch, BlockRv block, const std::vector<BlockRv>& bloc
 }  // namespace
 
 void JoinPhases(Schedule& sch, const std::string& function, const Target& target) {
-  const auto* root = dyn_cast<BlockRealizeNode>(sch.module().Find(function)->body);
-  if (root == nullptr) return;
-  const Outcome<BlockRv> root_block = sch.GetBlock(root->block->name, function);
-  if (!root_block.ok()) return;
-  const Outcome<std::vector<BlockRv>> children = sch.GetChildBlocks(*root_block);
-  if (!children.ok()) return;
-  for (const BlockRv& block : *children) JoinPhasesOf(sch, block, *children, target);
+  const std::vector<BlockRv> children = BlocksInRoot(sch, function);
+  for (const BlockRv& block : children) JoinPhasesOf(sch, block, children, target);
 }
 
 }  // namespace tilewright

@@ -95,13 +95,8 @@ bool CacheOneSide(Schedule& sch, BlockRv block) {
 }  // namespace
 
 void FormProducts(Schedule& sch, const std::string& function, const Target& target) {
-  const auto* root = dyn_cast<BlockRealizeNode>(sch.module().Find(function)->body);
-  if (root == nullptr) return;
-  const Outcome<BlockRv> root_block = sch.GetBlock(root->block->name, function);
-  if (!root_block.ok()) return;
-  const Outcome<std::vector<BlockRv>> children = sch.GetChildBlocks(*root_block);
-  if (!children.ok()) return;
-  for (const BlockRv& block : *children) {
+  const std::vector<BlockRv> children = BlocksInRoot(sch, function);
+  for (const BlockRv& block : children) {
     if (!RealizeOf(sch, block).block->init) {
       // A refusal leaves the block as it is.
       if (!sch.Apply("decompose_accumulation", {block}).ok()) continue;

@@ -132,13 +132,8 @@ bool SplitIterator(Schedule& sch, BlockRv block, size_t iterator, int64_t diviso
 }
 
 void SplitIterators(Schedule& sch, const std::string& function) {
-  const auto* root = dyn_cast<BlockRealizeNode>(sch.module().Find(function)->body);
-  if (root == nullptr) return;
-  const Outcome<BlockRv> root_block = sch.GetBlock(root->block->name, function);
-  if (!root_block.ok()) return;
-  const Outcome<std::vector<BlockRv>> children = sch.GetChildBlocks(*root_block);
-  if (!children.ok()) return;
-  for (const BlockRv& block : *children) {
+  const std::vector<BlockRv> children = BlocksInRoot(sch, function);
+  for (const BlockRv& block : children) {
     while (Split(sch, block, FindDivision(*RealizeOf(sch, block).block))) {
     }
     SkipZeroTerms(sch, block);
