@@ -14,8 +14,8 @@ Outcome<BufferRegion> At(const char* primitive, const char* reason, const BlockN
 }  // namespace
 
 bool IsCalled(const Buffer& buffer, std::string_view name) {
-  return std::ranges::equal(buffer->name, name,
-                            [](char own, char given) { return own == given || (own == '_' && given == '.'); });
+  const auto printed = [](char c) { return c == '.' ? '_' : c; };
+  return std::ranges::equal(buffer->name, name, {}, printed, printed);
 }
 
 Outcome<BufferRegion> ReadRegion(const char* primitive, const BlockNode& block, int index) {

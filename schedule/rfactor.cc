@@ -171,7 +171,7 @@ Outcome<Partial> MakePartial(const Reduction& reduction, int axis) {
     if (!place.ok()) return place.refusal();
     std::vector<Expr> shape = buffer->shape;
     shape.insert(shape.begin() + static_cast<ptrdiff_t>(*place), reduction.factor->extent);
-    partial.buffers.push_back(Buffer(buffer->name + "_rf", std::move(shape), buffer->dtype, buffer->scope));
+    partial.buffers.push_back(Buffer(buffer->name + ".rf", std::move(shape), buffer->dtype, buffer->scope));
     partial.places.push_back(*place);
   }
   return partial;
