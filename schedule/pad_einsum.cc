@@ -13,6 +13,7 @@
 #include "ir/substitute.h"
 #include "schedule/cache_stage.h"
 #include "schedule/common_refusals.h"
+#include "schedule/instances.h"
 #include "schedule/loop_tree.h"
 #include "schedule/reducer.h"
 #include "verify/block_scope.h"
@@ -88,6 +89,7 @@ Stmt MakeCopyNest(const Buffer& from, const Buffer& to, const std::string& name,
   }
   Expr inside;
   for (const size_t d : guarded) {
+    if (arith::Analyzer().CanProveLessEqual(shape[d], from->shape[d])) continue;
     const Expr condition = indices[d] < from->shape[d];
     inside = inside ? And(inside, condition) : condition;
   }
@@ -140,6 +142,7 @@ class Planner {
     }
     return nullptr;
   }
+  bool IsWhollyWritten(const Buffer& buffer) const;
   std::optional<Refusal> CheckAccess(const BufferRegion& region) const;
   std::optional<Refusal> PadIterator(size_t iterator, int64_t multiple);
   std::optional<Refusal> PadBuffer(const BufferRegion& region, bool output);
@@ -192,6 +195,21 @@ std::optional<Refusal> Planner::PadIterator(size_t iterator, int64_t multiple) {
   return No("the iterator {text0} is not bound to a loop of its own over its domain", {iter.var.name()});
 }
 
+// Whether all elements have values before the block runs, also those that it does not read.
+bool Planner::IsWhollyWritten(const Buffer& buffer) const {
+  const auto& local = scope_.block()->alloc_buffers;
+  if (std::ranges::none_of(local, [&](const Buffer& allocated) { return allocated.same_as(buffer); })) return true;
+  const std::vector<Range> all = BufferRegion::Full(buffer).region;
+  return std::ranges::any_of(scope_.children(), [&](const ScopeChild& child) {
+    const bool before = &child < &einsum_;
+    return before && std::ranges::any_of(child.realize->block->writes, [&](const BufferRegion& write) {
+             arith::Analyzer analyzer;
+             return write.buffer.same_as(buffer) && RunsAllInstances(*child.realize, child.loops, &analyzer) &&
+                    TouchesAllOf(*child.realize->block, write.region, all, &analyzer);
+           });
+  });
+}
+
 std::optional<Refusal> Planner::PadBuffer(const BufferRegion& region, bool output) {
   const std::string& name = region.buffer->name;
   std::vector<Expr> shape = region.buffer->shape;
@@ -203,7 +221,8 @@ std::optional<Refusal> Planner::PadBuffer(const BufferRegion& region, bool outpu
         iter == nullptr ? IsInt(shape[d], 1) : arith::Analyzer().CanProveEqual(iter->domain.extent, shape[d]);
     whole = whole && covers;
     if (iter == nullptr || !plan_.iterators.contains(iter->var)) continue;
-    if (!covers) {
+    // Zeros count for a reduction alone: what else computes something of the padding keeps it in the padding.
+    if (!covers && (output || iter->kind != IterKind::kSpatial || !IsWhollyWritten(region.buffer))) {
       return No("{text0} is not indexed by the iterator {text1} over a whole dimension", {name, iter->var.name()});
     }
     padded.dims.push_back(d);

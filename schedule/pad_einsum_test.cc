@@ -6,6 +6,7 @@
 #include "ir/structural.h"
 #include "schedule/query.h"
 #include "schedule/testing/equivalence.h"
+#include "schedule/testing/expect.h"
 #include "verify/verify.h"
 
 namespace tilewright {
@@ -97,6 +98,22 @@ def main(a: T.handle, B: T.Buffer((9, 1), "float32"), c: T.handle, n: T.int32):
   testing::ExpectEquivalent(before, after->function, {.dims = {{"n", 3}}});
 }
 
+// The padding of spatial iterators takes what the buffer has there.
+TEST(PadEinsum, TakesBuffersThatAreLargerThanDomains) {
+  const Function before = Program("A: T.Buffer((14, 9)", "A: T.Buffer((15, 9)");
+  Outcome<PadEinsumResult> after = PadEinsum(before, *GetBlock(before, "product"), {4, 1, 1});
+  ASSERT_TRUE(after.ok()) << after.refusal().reason;
+  testing::ExpectContains(after->function, "A_pad[v0, v1] = T.if_then_else(v0 < 15, A[v0, v1], T.float32(0))");
+  testing::ExpectEquivalent(before, after->function);
+  EXPECT_EQ(VerifyProgram(after->function).diagnostics.size(), 0u) << Render(VerifyProgram(after->function), before);
+  // No condition where the buffer has all of the padding.
+  const Function larger = Program("A: T.Buffer((14, 9)", "A: T.Buffer((20, 9)");
+  after = PadEinsum(larger, *GetBlock(larger, "product"), {4, 1, 1});
+  ASSERT_TRUE(after.ok()) << after.refusal().reason;
+  testing::ExpectContains(after->function, "A_pad[v0, v1] = A[v0, v1]");
+  testing::ExpectEquivalent(larger, after->function);
+}
+
 std::string Reason(const Function& function, std::vector<int64_t> padding = {4, 4, 1}) {
   Outcome<PadEinsumResult> result = PadEinsum(function, *GetBlock(function, "product"), padding);
   return result.ok() ? "accepted" : result.refusal().reason;
@@ -109,7 +126,24 @@ TEST(PadEinsum, Refuses) {
             "{block0} uses {text0} at more than iterators and constants");
   EXPECT_EQ(Reason(Program("            with T.init():\n                C[vi, vj] = T.float32(0)\n", "")),
             "{block0} uses {text0} more than once");
-  EXPECT_EQ(Reason(Program("A: T.Buffer((14, 9)", "A: T.Buffer((20, 9)")),
+  // What is there need not be zero, and may not be written.
+  EXPECT_EQ(Reason(Program("A: T.Buffer((14, 9)", "A: T.Buffer((14, 12)"), {1, 1, 4}),
+            "{text0} is not indexed by the iterator {text1} over a whole dimension");
+  EXPECT_EQ(Reason(ParseOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((14,), "float32"), C: T.Buffer((14,), "float32")):
+    B = T.alloc_buffer((20,), "float32")
+    for i in range(14):
+        with T.block("B"):
+            vi = T.axis.spatial(14, i)
+            B[vi] = A[vi]
+    for i in range(14):
+        with T.block("product"):
+            vi = T.axis.spatial(14, i)
+            C[vi] = B[vi]
+)")
+                       .functions()[0],
+                   {4}),
             "{text0} is not indexed by the iterator {text1} over a whole dimension");
   EXPECT_EQ(Reason(Program("C: T.Buffer((14, 5)", "C: T.Buffer((14, 6)"), {4, 1, 1}),
             "{block0} does not write all of {text0}");
