@@ -128,12 +128,41 @@ class Inserter {
     return std::nullopt;
   }
 
+  // Whether a block lies below one of the first `count` statements in the loop.
+  bool IsAmongFirst(size_t count, const User& user) const {
+    const std::vector<Stmt> stmts = Statements();
+    return std::any_of(stmts.begin(), stmts.begin() + static_cast<ptrdiff_t>(count), [&](const Stmt& stmt) {
+      const std::vector<const BlockRealizeNode*> blocks = BlocksBelow(stmt);
+      return std::find(blocks.begin(), blocks.end(), user.realize) != blocks.end();
+    });
+  }
+
+  // What is copied may be written below the loop where all of it is written in the same iteration, before it is read.
   std::optional<Refusal> CheckReading() {
-    for (const User& user : users_) {
-      if (user.write != nullptr) return Refuse("{block0} writes {text0} below {loop1}", {user.id(), loop_id_});
-    }
+    std::vector<User> writers;
+    std::copy_if(users_.begin(), users_.end(), std::back_inserter(writers),
+                 [](const User& user) { return user.write != nullptr; });
+    std::erase_if(users_, [](const User& user) { return user.write != nullptr && user.read == nullptr; });
     FindBox(/*of_writes=*/false);
+    const size_t place = PlaceOfCopy();
+    for (const User& writer : writers) {
+      if (writer.read == nullptr && IsAmongFirst(place, writer) && WritesAllOfBox(writer)) continue;
+      return Refuse("{block0} writes {text0} below {loop1}", {writer.id(), loop_id_});
+    }
     return CheckUsers();
+  }
+
+  // Whether the block writes all that is copied in each iteration of the loop.
+  bool WritesAllOfBox(const User& writer) {
+    VarMap values;
+    for (size_t i = 0; i < writer.realize->bindings.size(); ++i) {
+      values[writer.realize->block->iter_vars[i].var] = writer.realize->bindings[i];
+    }
+    arith::Domain domain;
+    for (const ForNode* loop : writer.loops) domain.push_back({loop->var, {loop->min, loop->extent}});
+    const auto written =
+        arith::MustCover(Substitute(*writer.write, values).region, domain, writer.realize->predicate, &analyzer_);
+    return written && ProvablyInside(&analyzer_, BoxInside(), *written);
   }
 
   std::optional<Refusal> CheckWriting() {
@@ -149,15 +178,7 @@ class Inserter {
     if (first.read != nullptr) {
       return Refuse("{block0}, the first below {loop1} to write {text0}, also reads it", {first.id(), loop_id_});
     }
-    VarMap values;
-    for (size_t i = 0; i < first.realize->bindings.size(); ++i) {
-      values[first.realize->block->iter_vars[i].var] = first.realize->bindings[i];
-    }
-    arith::Domain domain;
-    for (const ForNode* loop : first.loops) domain.push_back({loop->var, {loop->min, loop->extent}});
-    const auto written =
-        arith::MustCover(Substitute(*first.write, values).region, domain, first.realize->predicate, &analyzer_);
-    if (!written || !ProvablyInside(&analyzer_, BoxInside(), *written)) {
+    if (!WritesAllOfBox(first)) {
       return Refuse("{block0} may not write all elements of {text0} that are copied in each iteration of {loop1}",
                     {first.id(), loop_id_});
     }
@@ -165,6 +186,27 @@ class Inserter {
   }
 
   static Expr Both(const Expr& a, const Expr& b) { return IsTrue(a) ? b : And(a, b); }
+
+  std::vector<Stmt> Statements() const {
+    const auto* seq = dyn_cast<SeqNode>(loop_->body);
+    return seq == nullptr ? std::vector<Stmt>{loop_->body} : seq->stmts;
+  }
+
+  // Before the first user; behind the last.
+  size_t PlaceOfCopy() const {
+    const std::vector<Stmt> stmts = Statements();
+    size_t place = 0;
+    for (size_t i = 0; i < stmts.size(); ++i) {
+      const std::vector<const BlockRealizeNode*> blocks = BlocksBelow(stmts[i]);
+      const bool uses = std::any_of(users_.begin(), users_.end(), [&](const User& user) {
+        return std::find(blocks.begin(), blocks.end(), user.realize) != blocks.end();
+      });
+      if (!uses) continue;
+      if (reads_) return i;
+      place = i + 1;
+    }
+    return place;
+  }
 
   // The iterators of the AutoCopy block: the loops around it that its box depends on.
   Stmt MakeCopy(const Buffer& cache, uint32_t* next_id, uint32_t* id) {
@@ -212,20 +254,10 @@ class Inserter {
     AutoCopyResult result;
     uint32_t next_id = function_->next_id;
     const Stmt copy = MakeCopy(stage.cache, &next_id, &result.block);
-    const auto* seq = dyn_cast<SeqNode>(loop_->body);
-    std::vector<Stmt> stmts = seq == nullptr ? std::vector<Stmt>{loop_->body} : seq->stmts;
-    // Before the first user; behind the last.
-    size_t place = 0;
-    for (size_t i = 0; i < stmts.size(); ++i) {
-      const std::vector<const BlockRealizeNode*> blocks = BlocksBelow(stmts[i]);
-      const bool uses = std::any_of(users_.begin(), users_.end(), [&](const User& user) {
-        return std::find(blocks.begin(), blocks.end(), user.realize) != blocks.end();
-      });
-      if (!uses) continue;
-      place = reads_ ? i : i + 1;
-      if (reads_) break;
-    }
-    for (Stmt& stmt : stmts) stmt = UseCache(stmt, stage);
+    std::vector<Stmt> stmts = Statements();
+    const size_t place = PlaceOfCopy();
+    // What writes the buffer before it is copied goes on to do so.
+    for (size_t i = reads_ ? place : 0; i < stmts.size(); ++i) stmts[i] = UseCache(stmts[i], stage);
     stmts.insert(stmts.begin() + static_cast<ptrdiff_t>(place), copy);
     ForNode::Fields loop = loop_->fields();
     loop.body = Sequence(std::move(stmts));

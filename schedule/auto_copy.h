@@ -24,7 +24,8 @@
 //
 // Conditions: the loop is above the block; the scope holds loops and blocks only; no block below the loop takes the
 // buffer's address or matches a part of it.
-// Reading: nothing below the loop writes the buffer.
+// Reading: what writes the buffer below the loop does so before the first statement that reads it, and writes all that
+// is copied in the same iteration.
 // Writing: all writers of the buffer are below the loop, and nothing else reads it there; the first of them reads
 // nothing that it has not written, and in each iteration of the loop writes all that is copied.
 //

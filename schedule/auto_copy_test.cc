@@ -99,6 +99,22 @@ TEST(ReadAt, ServesAllReadersBelowTheLoop) {
   ExpectEquivalent(f, g);
 }
 
+// What an iteration has written before it is read.
+TEST(ReadAt, CopiesWhatIsWrittenBelowTheLoop) {
+  const Function f = testing::ElementwiseInOneNest(4, 6, 0);
+  const Function once = Read(f, 1, 0), twice = Read(once, 1, 0, "local");
+  ExpectContains(twice, R"(
+          with T.block("B"):
+              vi, vj = T.axis.remap("SS", [i, j])
+              T.reads(A[vi, vj])
+              T.writes(B[vi, vj])
+              B[vi, vj] = A[vi, vj] * T.float32(2)
+          with T.block("B_shared"):)");
+  ExpectContains(twice, "B_shared_local[v0 + ax0, v1 + ax1] = B_shared[v0 + ax0, v1 + ax1]");
+  ExpectEquivalent(f, once);
+  ExpectEquivalent(f, twice);
+}
+
 TEST(WriteAt, TakesTheResultAlong) {
   const Function f = TiledMatmul(8, 12, 16);
   const Function g = Write(f, "C", 1);
@@ -130,7 +146,24 @@ TEST(AutoCopy, Refuses) {
   EXPECT_EQ(ReasonOf(ReadAt(f, 99, block, 0, "shared"), f), "the loop no longer exists");
   const Function chain = testing::ElementwiseInOneNest(4, 6, 0);
   const std::vector<uint32_t> nest = LoopsOf(chain, "C");
-  EXPECT_EQ(ReasonOf(ReadAt(chain, nest[1], BlockNamed(chain, "C"), 0, "shared"), chain), "B writes B below j");
+  const Function before = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((9,), "float32"), C: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.opaque(8, i)
+            B[vi + 1] = A[vi]
+        with T.block("C"):
+            vi = T.axis.opaque(8, i)
+            C[vi] = B[vi] + B[vi + 1]
+        with T.block("last"):
+            vi = T.axis.opaque(8, i)
+            A[vi] = B[vi + 1]
+)");
+  // B[i] was written in the iteration before; A is written after it was read.
+  const uint32_t loop = LoopsOf(before, "C")[0];
+  EXPECT_EQ(ReasonOf(ReadAt(before, loop, BlockNamed(before, "C"), 0, "shared"), before), "B writes B below i");
+  EXPECT_EQ(ReasonOf(ReadAt(before, loop, BlockNamed(before, "B"), 0, "shared"), before), "last writes A below i");
   EXPECT_EQ(ReasonOf(WriteAt(chain, nest[1], BlockNamed(chain, "B"), 0, "shared"), chain), "C reads B below j");
   const Function apart = testing::ElementwiseChain(4, 6);
   EXPECT_EQ(ReasonOf(ReadAt(apart, LoopsOf(apart, "B")[0], BlockNamed(apart, "C"), 0, "shared"), apart),
