@@ -7,6 +7,7 @@
 #include "schedule/buffer_selector.h"
 #include "schedule/cache_stage.h"
 #include "schedule/common_refusals.h"
+#include "schedule/instances.h"
 #include "schedule/loop_ranges.h"
 #include "schedule/relaxed_region.h"
 #include "schedule/storage_scope.h"
@@ -100,6 +101,7 @@ Outcome<CacheReadResult> CacheRead(const Function& function, uint32_t block_id, 
 
   arith::Analyzer analyzer;
   CopyPlace place;
+  std::vector<uint32_t> neighbors;
   std::vector<Range> box, part;
   if (!writer) {
     for (const IterVar& iter : scope.block()->iter_vars) analyzer.Bind(iter.var, iter.domain);
@@ -112,7 +114,9 @@ Outcome<CacheReadResult> CacheRead(const Function& function, uint32_t block_id, 
     const BufferRegion& written =
         *std::find_if(producer.realize->block->writes.begin(), producer.realize->block->writes.end(),
                       [&](const BufferRegion& write) { return write.buffer.same_as(buffer); });
-    place = FindCopyPlace(scope, producer, *users);
+    // Before the first block that is to use the copy, or, where none is named, that uses any output of the writer.
+    neighbors = consumers.empty() ? ReadersBehind(scope, *writer) : *users;
+    place = FindCopyPlace(scope, producer, neighbors);
     box = RelaxedRegion(written, *producer.realize, producer.loops).region;
     part = RelaxedRegion(written, *producer.realize, place.loops_inside).region;
     if (place.loop != nullptr && !IsAllocatedBy(*scope.block(), buffer)) {
@@ -122,6 +126,17 @@ Outcome<CacheReadResult> CacheRead(const Function& function, uint32_t block_id, 
                      {*writer, place.loop->id},
                      {},
                      {buffer->name}};
+    }
+    if (place.loop != nullptr) {
+      arith::Analyzer::Scope around(&analyzer);
+      BindLoops(analyzer, place.loops_around);
+      if (!WritesAllOfPart(*producer.realize, place.loops_inside, written.region, part, box, &analyzer)) {
+        return Refusal{kName,
+                       "{block0} may not write all elements of {text0} that are copied in each iteration of {loop1}",
+                       {*writer, place.loop->id},
+                       {},
+                       {buffer->name}};
+      }
     }
     for (uint32_t user : *users) {
       const ScopeChild& child = *scope.Find(user);
@@ -141,7 +156,6 @@ Outcome<CacheReadResult> CacheRead(const Function& function, uint32_t block_id, 
   uint32_t next_id = function->next_id;
   CacheReadResult result;
   Stmt copy = MakeCopy(stage, part, /*into_cache=*/true, &analyzer, &next_id, &result.block);
-  const std::vector<uint32_t> neighbors = writer ? *users : std::vector<uint32_t>();
   Stmt body = InsertCopy(*scope.block(), stage, copy, place, neighbors, /*after=*/false, *users);
   result.function = WithScopeBody(function, *scope.block(), std::move(body), {stage.cache}, next_id);
   return result;

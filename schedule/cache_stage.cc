@@ -169,6 +169,16 @@ const char* WhyCannotUseCache(const BlockNode& block, const Buffer& buffer, cons
   return reason;
 }
 
+std::vector<uint32_t> ReadersBehind(const BlockScope& scope, uint32_t writer) {
+  std::vector<uint32_t> readers;
+  for (const Dependence& dependence : scope.dependences()) {
+    if (dependence.source != writer || dependence.kind != DependenceKind::kReadAfterWrite) continue;
+    const uint32_t reader = dependence.destination;
+    if (std::find(readers.begin(), readers.end(), reader) == readers.end()) readers.push_back(reader);
+  }
+  return readers;
+}
+
 CopyPlace FindCopyPlace(const BlockScope& scope, const ScopeChild& writer, const std::vector<uint32_t>& users) {
   size_t depth = 0;
   for (uint32_t user : users) {

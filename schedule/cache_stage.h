@@ -45,6 +45,9 @@ struct CopyPlace {
   std::vector<const ForNode*> loops_inside;  // the loops below it around the writing block, outermost first
   std::vector<const ForNode*> loops_around;  // the others, outermost first
 };
+// The blocks behind `writer` that read something which it writes, in the order of the program.
+std::vector<uint32_t> ReadersBehind(const BlockScope& scope, uint32_t writer);
+
 // The innermost place that has the writer and at least one of the `users` below it.
 CopyPlace FindCopyPlace(const BlockScope& scope, const ScopeChild& writer, const std::vector<uint32_t>& users);
 

@@ -21,6 +21,10 @@ bool Contains(const std::vector<uint32_t>& ids, uint32_t id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
+bool ShareLoop(const ScopeChild& a, const ScopeChild& b) {
+  return !a.loops.empty() && !b.loops.empty() && a.loops[0] == b.loops[0];
+}
+
 std::optional<Refusal> WhyNotWriter(const BlockScope& scope, const ScopeChild& child, const Buffer& buffer) {
   for (uint32_t writer : scope.Writers(buffer)) {
     if (writer != child.id()) {
@@ -32,12 +36,24 @@ std::optional<Refusal> WhyNotWriter(const BlockScope& scope, const ScopeChild& c
       return Refusal{kName, "{block0} also reads {text0}", {child.id()}, {}, {buffer->name}};
     }
   }
+  for (uint32_t reader : scope.Readers(buffer)) {
+    const ScopeChild& other = *scope.Find(reader);
+    if (&other < &child && ShareLoop(other, child)) {
+      return Refusal{kName,
+                     "{block1} reads {text0} before {block0}, below a loop of it",
+                     {child.id(), reader},
+                     {},
+                     {buffer->name}};
+    }
+  }
   return std::nullopt;
 }
 
 // The blocks that are to use the cache: the writer and the given consumers.
-Outcome<std::vector<uint32_t>> FindUsers(const BlockScope& scope, uint32_t writer, const Buffer& buffer,
-                                         const std::vector<uint32_t>& consumers) {
+Outcome<std::vector<uint32_t>> FindUsers(const BlockScope& scope, uint32_t writer, const BufferRegion& written,
+                                         const std::vector<Range>& box, const std::vector<uint32_t>& consumers) {
+  const Buffer& buffer = written.buffer;
+  arith::Analyzer analyzer;
   std::vector<uint32_t> users = {writer};
   const std::vector<uint32_t> readers = scope.Readers(buffer);
   for (uint32_t consumer : consumers) {
@@ -46,6 +62,19 @@ Outcome<std::vector<uint32_t>> FindUsers(const BlockScope& scope, uint32_t write
     }
     if (!Contains(readers, consumer)) {
       return Refusal{kName, "{block0} does not read {text0}", {consumer}, {}, {buffer->name}};
+    }
+    const ScopeChild& child = *scope.Find(consumer);
+    if (&child < scope.Find(writer)) {
+      return Refusal{kName, "{block0} reads {text0} before {block1} writes it", {consumer, writer}, {}, {buffer->name}};
+    }
+    for (const BufferRegion& read : child.realize->block->reads) {
+      if (!read.buffer.same_as(buffer)) continue;
+      if (ProvablyInside(&analyzer, RelaxedRegion(read, *child.realize, child.loops).region, box)) continue;
+      return Refusal{kName,
+                     "{block0} may read elements of {text0} that {block1} does not write",
+                     {consumer, writer},
+                     {},
+                     {buffer->name}};
     }
     users.push_back(consumer);
   }
@@ -75,8 +104,7 @@ Outcome<std::vector<uint32_t>> FindConditions(const BlockScope& scope, const Sco
     const std::vector<BufferRegion> reads = PredicateReads(child, buffer);
     if (reads.empty()) continue;
     const bool behind = &child > &writer;
-    const bool shares_loop = !child.loops.empty() && !writer.loops.empty() && child.loops[0] == writer.loops[0];
-    if (shares_loop && !(behind && is_local)) {
+    if (ShareLoop(child, writer) && !(behind && is_local)) {
       return Refusal{kName,
                      "the predicate of {block1} reads {text0} below a loop of {block0}",
                      {writer.id(), child.id()},
@@ -118,7 +146,8 @@ Outcome<CacheWriteResult> CacheWrite(const Function& function, uint32_t block_id
     return Refusal{kName, "the scope of {block0} holds statements other than loops and blocks", {block_id}};
   }
   if (auto refusal = WhyNotWriter(scope, *child, buffer)) return *refusal;
-  Outcome<std::vector<uint32_t>> users = FindUsers(scope, block_id, buffer, consumers);
+  const std::vector<Range> box = RelaxedRegion(written, *child->realize, child->loops).region;
+  Outcome<std::vector<uint32_t>> users = FindUsers(scope, block_id, written, box, consumers);
   if (!users.ok()) return users.refusal();
   for (uint32_t user : *users) {
     if (const char* reason = WhyCannotUseCache(*scope.Find(user)->realize->block, buffer, memory)) {
@@ -129,9 +158,10 @@ Outcome<CacheWriteResult> CacheWrite(const Function& function, uint32_t block_id
   if (auto refusal = WhyNotOfEachThread(kName, function, buffer, memory)) return *refusal;
 
   arith::Analyzer analyzer;
-  const std::vector<Range> box = RelaxedRegion(written, *child->realize, child->loops).region;
-  const bool writes_all =
-      RunsAllInstances(*child->realize, child->loops, &analyzer) && TouchesAllOf(block, written.region, box, &analyzer);
+  for (const IterVar& iter : scope.block()->iter_vars) analyzer.Bind(iter.var, iter.domain);
+  const bool all_instances = RunsAllInstances(*child->realize, child->loops, &analyzer);
+  const bool writes_all = (all_instances && TouchesAllOf(block, written.region, box, &analyzer)) ||
+                          WritesAllOfPart(*child->realize, child->loops, written.region, box, box, &analyzer);
   if (!writes_all) {
     return Refusal{kName,
                    "{block0} may not write all elements of {text0} that a copy of its output would overwrite",
@@ -139,14 +169,14 @@ Outcome<CacheWriteResult> CacheWrite(const Function& function, uint32_t block_id
                    {},
                    {buffer->name}};
   }
-  // The copy comes just before the first block that reads what it writes.
-  std::vector<uint32_t> readers = scope.Readers(buffer);
+  // The copy comes just before the first block that reads what the writer writes, be it another buffer.
+  std::vector<uint32_t> readers = ReadersBehind(scope, block_id);
   std::erase_if(readers, [&](uint32_t reader) { return Contains(*users, reader); });
   const CopyPlace place = FindCopyPlace(scope, *child, readers);
   const auto& local = scope.block()->alloc_buffers;
   const bool is_local =
       std::any_of(local.begin(), local.end(), [&](const Buffer& allocated) { return allocated.same_as(buffer); });
-  if (place.loop != nullptr && !is_local) {
+  if (place.loop != nullptr && !is_local && users->size() > 1) {
     return Refusal{
         kName,
         "{text0} has values from outside of the scope, and {block0} writes a part of it in each iteration of "
@@ -156,6 +186,17 @@ Outcome<CacheWriteResult> CacheWrite(const Function& function, uint32_t block_id
         {buffer->name}};
   }
   const std::vector<Range> part = RelaxedRegion(written, *child->realize, place.loops_inside).region;
+  if (place.loop != nullptr) {
+    arith::Analyzer::Scope around(&analyzer);
+    BindLoops(analyzer, place.loops_around);
+    if (!WritesAllOfPart(*child->realize, place.loops_inside, written.region, part, box, &analyzer)) {
+      return Refusal{kName,
+                     "{block0} may not write all elements of {text0} that are copied in each iteration of {loop1}",
+                     {block_id, place.loop->id},
+                     {},
+                     {buffer->name}};
+    }
+  }
   Outcome<std::vector<uint32_t>> conditions = FindConditions(scope, *child, buffer, box, is_local);
   if (!conditions.ok()) return conditions.refusal();
 

@@ -2,6 +2,7 @@
 
 #include "ir/arith/iter_map.h"
 #include "ir/arith/region.h"
+#include "ir/substitute.h"
 #include "schedule/loop_ranges.h"
 
 namespace tilewright {
@@ -50,6 +51,29 @@ bool RunsEachInstanceOnce(const BlockRealizeNode& realize, const std::vector<con
 bool TouchesAllOf(const BlockNode& block, const std::vector<Range>& region, const std::vector<Range>& box,
                   arith::Analyzer* analyzer) {
   return CoversAll(region, DomainOf(block), box, analyzer);
+}
+
+bool WritesAllOfPart(const BlockRealizeNode& realize, const std::vector<const ForNode*>& loops,
+                     const std::vector<Range>& written, const std::vector<Range>& part, const std::vector<Range>& box,
+                     arith::Analyzer* analyzer) {
+  VarMap values;
+  for (size_t i = 0; i < realize.bindings.size(); ++i) values[realize.block->iter_vars[i].var] = realize.bindings[i];
+  arith::Region region, inside;
+  for (const Range& range : written) region.push_back(Substitute(range, values));
+  for (size_t d = 0; d < part.size(); ++d) {
+    const Expr begin = analyzer->Simplify(Max(part[d].min, box[d].min));
+    const Expr end = analyzer->Simplify(Min(part[d].min + part[d].extent, box[d].min + box[d].extent));
+    inside.push_back({begin, analyzer->Simplify(end - begin)});
+  }
+  const auto covers = [&](const Expr& predicate) {
+    const std::optional<arith::Region> covered = arith::MustCover(region, DomainOf(loops), predicate, analyzer);
+    return covered && arith::Covers(*covered, inside, {}, analyzer);
+  };
+  if (covers(realize.predicate)) return true;
+  // What loops that run further than the domains reach is no element of the box.
+  arith::Analyzer::Scope all_loops(analyzer);
+  BindLoops(*analyzer, loops);
+  return PredicateOnlyGuardsDomains(realize, analyzer) && covers({});
 }
 
 }  // namespace tilewright

@@ -30,4 +30,10 @@ bool RunsEachInstanceOnce(const BlockRealizeNode& realize, const std::vector<con
 bool TouchesAllOf(const BlockNode& block, const std::vector<Range>& region, const std::vector<Range>& box,
                   arith::Analyzer* analyzer);
 
+// Whether the block writes every element of `part` while `loops` run, as far as `part` lies in `box`: all that it
+// writes in all iterations of the loops around them, too. `written` is what one instance writes.
+bool WritesAllOfPart(const BlockRealizeNode& realize, const std::vector<const ForNode*>& loops,
+                     const std::vector<Range>& written, const std::vector<Range>& part, const std::vector<Range>& box,
+                     arith::Analyzer* analyzer);
+
 }  // namespace tilewright

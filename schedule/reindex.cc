@@ -161,6 +161,7 @@ class Reindexer {
     return std::nullopt;
   }
 
+  // What is written goes back before the first block that uses an output of this one, be it another buffer.
   Check PlaceCache() {
     if (access_ == Access::kRead) {
       const std::vector<uint32_t> writers = scope_.Writers(buffer_);
@@ -174,24 +175,14 @@ class Reindexer {
       }
       return std::nullopt;
     }
-    bool after = false;
-    for (const ScopeChild& other : scope_.children()) {
-      if (other.id() == id_) {
-        after = true;
-        continue;
-      }
-      const auto& reads = other.realize->block->reads;
-      if (std::ranges::none_of(reads, [&](const BufferRegion& read) { return read.buffer.same_as(buffer_); })) continue;
-      if (after) {
-        neighbors_.push_back(other.id());
-      } else if (!other.loops.empty() && !child_->loops.empty() && other.loops[0] == child_->loops[0]) {
-        return Refusal{name_,
-                       "{block1} reads {text0} before {block0}, below a loop of it",
-                       {id_, other.id()},
-                       {},
-                       {buffer_->name}};
+    for (uint32_t reader : scope_.Readers(buffer_)) {
+      const ScopeChild& other = *scope_.Find(reader);
+      if (&other < child_ && !other.loops.empty() && !child_->loops.empty() && other.loops[0] == child_->loops[0]) {
+        return Refusal{
+            name_, "{block1} reads {text0} before {block0}, below a loop of it", {id_, reader}, {}, {buffer_->name}};
       }
     }
+    neighbors_ = ReadersBehind(scope_, id_);
     place_ = FindCopyPlace(scope_, *child_, neighbors_);
     return std::nullopt;
   }
@@ -225,7 +216,7 @@ class Reindexer {
       if (read.buffer.same_as(buffer_)) return Refuse("{block0} also reads {text0}");
     }
     arith::Analyzer analyzer;
-    if (!RunsAllInstances(*child_->realize, child_->loops, &analyzer)) {
+    if (!CopiesWhatRuns() && !RunsAllInstances(*child_->realize, child_->loops, &analyzer)) {
       return Refuse("not all instances of {block0} run, and the copy would overwrite what they do not write");
     }
     arith::Domain domain;
@@ -237,6 +228,40 @@ class Reindexer {
       return Refuse("instances of {block0} may write the same element of {text0}");
     }
     return std::nullopt;
+  }
+
+  // Whether the copy's nest runs the instances that the block runs, and no others: it has the block's loops, and all of
+  // its conditions.
+  bool CopiesWhatRuns() const {
+    if (!form_.index_map) return false;
+    return std::ranges::all_of(Conjuncts(child_->realize->predicate), [&](const Expr& condition) {
+      return !Loads(condition) &&
+             std::ranges::none_of(LoopsLeftOut(), [&](const ForNode* loop) { return UsesVar(condition, loop->var); });
+    });
+  }
+
+  // What the iterators that index the buffer are bound to.
+  std::vector<Expr> Bindings() const {
+    const BlockRealizeNode& realize = *child_->realize;
+    std::vector<Expr> bindings;
+    for (const IterVar& iter : iters_) {
+      size_t i = 0;
+      while (!block().iter_vars[i].var.same_as(iter.var)) ++i;
+      bindings.push_back(realize.bindings[i]);
+    }
+    return bindings;
+  }
+
+  // The loops from the copy's place inwards that it does not need.
+  std::vector<const ForNode*> LoopsLeftOut() const {
+    const std::vector<Expr> bindings = Bindings();
+    std::vector<const ForNode*> left_out;
+    for (size_t k = place_.loops_around.size(); k < child_->loops.size(); ++k) {
+      const ForNode* loop = child_->loops[k];
+      const auto uses = [&](const Expr& binding) { return UsesVar(binding, loop->var); };
+      if (std::ranges::none_of(bindings, uses)) left_out.push_back(loop);
+    }
+    return left_out;
   }
 
   // The indices of the copy, and its shape.
@@ -253,18 +278,22 @@ class Reindexer {
       return Refusal{name_, "the map takes {num0} indices, {block0} has {num1} iterators", {id_}, {},
                      {},    {std::ssize(form_.index_map->inputs), std::ssize(iters)}};
     }
-    arith::Analyzer analyzer;
+    // Iterators of one value that index the buffer index the copy too, so that later copies have them.
+    arith::Analyzer analyzer, in_indices;
     std::vector<Expr> vars, extents;
     arith::Domain domain;
     for (const IterVar& iter : iters) {
       vars.push_back(iter.var);
       extents.push_back(iter.domain.extent);
       analyzer.Bind(iter.var, iter.domain);
+      const bool indexes =
+          std::ranges::any_of(iters_, [&](const IterVar& other) { return other.var.same_as(iter.var); });
+      if (!indexes || !IsInt(iter.domain.extent, 1)) in_indices.Bind(iter.var, iter.domain);
     }
     for (const IterVar& iter : iters_) domain.push_back({iter.var, iter.domain});
     const IndexMap map_of_iters = WithTypesOf(form_.index_map, iters);
     const std::vector<Expr> results = map_of_iters.Apply(vars);
-    for (const Expr& index : results) at_copy_.push_back(analyzer.Simplify(index));
+    for (const Expr& index : results) at_copy_.push_back(in_indices.Simplify(index));
     for (const IterVar& iter : iters) {
       if (IsInt(iter.domain.extent, 1)) continue;  // tells nothing apart
       const auto uses = [&](const Expr& e) { return UsesVar(e, iter.var); };
@@ -372,27 +401,19 @@ class Reindexer {
   // to; and the conditions on those loops, but for what has to be loaded: that may not be there yet.
   void CopyLoops(std::vector<ForNode::Fields>* loops, std::vector<Expr>* bindings, Expr* predicate,
                  uint32_t* next_id) const {
-    const BlockRealizeNode& realize = *child_->realize;
-    for (const IterVar& iter : iters_) {
-      size_t i = 0;
-      while (!block().iter_vars[i].var.same_as(iter.var)) ++i;
-      bindings->push_back(realize.bindings[i]);
-    }
+    *bindings = Bindings();
+    const std::vector<const ForNode*> left_out = LoopsLeftOut();
     VarMap values;
-    std::vector<Var> left_out;
     for (size_t k = place_.loops_around.size(); k < child_->loops.size(); ++k) {
       const ForNode& loop = *child_->loops[k];
-      if (std::ranges::none_of(*bindings, [&](const Expr& binding) { return UsesVar(binding, loop.var); })) {
-        left_out.push_back(loop.var);
-        continue;
-      }
+      if (std::ranges::find(left_out, &loop) != left_out.end()) continue;
       const Var var(loop.var.name(), loop.var.dtype());
       loops->push_back({.id = (*next_id)++, .var = var, .min = loop.min, .extent = loop.extent});
       values[loop.var] = var;
     }
     *bindings = Substitute(*bindings, values);
-    for (const Expr& condition : Conjuncts(realize.predicate)) {
-      if (std::ranges::any_of(left_out, [&](const Var& var) { return UsesVar(condition, var); })) continue;
+    for (const Expr& condition : Conjuncts(child_->realize->predicate)) {
+      if (std::ranges::any_of(left_out, [&](const ForNode* loop) { return UsesVar(condition, loop->var); })) continue;
       if (Loads(condition)) continue;
       const Expr mine = Substitute(condition, values);
       *predicate = IsTrue(*predicate) ? mine : And(*predicate, mine);

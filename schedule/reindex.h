@@ -24,7 +24,8 @@
 // Reading: the block does not write the buffer, and the indices provably stay inside of it for all values of the
 // iterators (conditions in the body do not guard the copy).
 // Writing: no other block of the scope writes the buffer, the block does not read it (but a reduction its own output),
-// all of its instances run, the indices use spatial iterators only and are injective.
+// all of its instances run (or, with an index map, the copy's nest runs the same ones: it has the block's loops and
+// conditions), the indices use spatial iterators only and are injective.
 // With an index map: it takes as many indices as the block has iterators, is affine, its results depend on the same
 // iterators as the buffer's indices, and give each place to one element only.
 // All ids survive; the copy's loops and block are born.
