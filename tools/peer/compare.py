@@ -52,6 +52,9 @@ BATCH = 8  # schedules of a program
 
 INDEX_TABLE = re.compile(r"(index_var_\d+ = T.sblock_alloc_buffer\(.*), strides=\(1,\)")
 ROUNDED_UP = re.compile(r"\((\w+) - \1 % -(\d+)\) // \2\b")
+HIDDEN = "-- after unsafe_hide_buffer_access\n"
+DECLARED = "-- equal once blocks declare what they touch\n"  # judge.cc
+
 QUERY = re.compile(r"^[a-z0-9, ]+ = sch\.get_")  # changes no program
 
 
@@ -364,9 +367,13 @@ class Run:
                 step.primitive = step.line.split("sch.", 1)[1].split("(")[0].replace("sblock", "block")
             if key in self.calls.outcomes:
                 continue
-            # What the user asks for as unsafe is on the user's head.
-            ours = "" if any("sch.unsafe_" in line for line in before) else answer.get("ours", "")
-            self.calls.Add(key, step.primitive, outcome, (detail, self.WhyWrong(step, answer), ours))
+            theirs, ours = self.WhyWrong(step, answer), answer.get("ours", "")
+            # What the user asks for as unsafe is on the user's head, and the mistake that both make is described.
+            if any("sch.unsafe_" in line for line in before) or ours == theirs:
+                ours = ""
+            if any("unsafe_hide_buffer_access" in line for line in before):
+                detail += HIDDEN
+            self.calls.Add(key, step.primitive, outcome, (detail, theirs, ours))
             self.Show(key, before + [step.line])
 
     def WhyWrong(self, step, answer):
@@ -448,6 +455,7 @@ def Report(counted):
     for key, (primitive, _) in counted.outcomes.items():
         outcome, reason, detail = counted.Kind(key)
         counts[primitive][outcome] += 1
+        counts[primitive]["declared"] += outcome in ACCEPTED and DECLARED in detail
         if outcome not in ("same", "refused"):
             reasons[primitive, outcome][reason or Shortened(outcome, detail)] += 1
     for (primitive, outcome), kinds in sorted(reasons.items()):
@@ -458,14 +466,15 @@ def Report(counted):
 
 
 def Table(counts):
-    print("| primitive | " + " | ".join(KINDS) + " | accepted by TVM | equal | equal where TVM is right |")
-    print("|---|" + "---|" * (len(KINDS) + 3))
+    print("| primitive | " + " | ".join(KINDS) + " | accepted by TVM | equal | equal where TVM is right | "
+          "equal but for undeclared regions |")
+    print("|---|" + "---|" * (len(KINDS) + 4))
     for primitive in sorted(set(counts) - {"work_on"}):
         row = counts[primitive]
         accepted = sum(row[outcome] for outcome in ACCEPTED)
         percent = lambda of: f"{100 * row['same'] / of:.1f}%" if of else "-"
         print(f"| {primitive} | " + " | ".join(str(row[kind]) for kind in KINDS) +
-              f" | {accepted} | {percent(accepted)} | {percent(accepted - row['TVM wrong'])} |")
+              f" | {accepted} | {percent(accepted)} | {percent(accepted - row['TVM wrong'])} | {row['declared'] or ''} |")
 
 
 if __name__ == "__main__":

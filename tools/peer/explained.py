@@ -64,8 +64,6 @@ KNOWN = [
     ("cache_write cache_read", "different", r"^different at \S*block\[root\]: \d+ and \d+\n", "Copies that stay inside"),
     ("cache_write cache_read", "only ours", r"is not in the scope of", "Reads of what nobody wrote"),
     ("transform_layout", "only ours", r"not serial or has annotations", "Layouts that lose elements"),
-    ("", "different", r'names "[\w.]+" and "\w+\.rf[\w.]*"', "Names with a dot"),
-    ("", "different", r'names "\w+" and "\w+\.\w+"', "Names with a dot"),
     ("decompose_padding", "different", r": (parallel|vectorized|unroll|unrolled|thread_binding) and serial|on the left only",
      "decompose_padding: the fill is scheduled like the copy"),
     ("decompose_padding", "different", r"iter\[\w+\]: \d+ and \d+\n", "decompose_padding: domains end with the buffer"),
@@ -155,4 +153,6 @@ KNOWN = [
     ("sample_compute_location", "different", r"annotation \"sample_compute_location", "Decisions outside of their range"),
     ("parallel vectorize bind", "only ours", r"same instance|several iterations|would run|twice|are not affine|writes the same elements",
      "What we accept"),
+    ("", "different", r"-- after unsafe_hide_buffer_access", "Regions as the program declares them"),
+    ("", "only ours", r"-- after unsafe_hide_buffer_access", "Regions as the program declares them"),
 ]
