@@ -1,5 +1,6 @@
 #include "schedule/annotate_buffer_access.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -48,18 +49,17 @@ std::optional<Refusal> WhyWrong(const BlockNode& block, const BufferRegion& regi
   return std::nullopt;
 }
 
-// The block's annotation that regions were given, with one more number.
+// The block's annotation that regions were given, with one more number where it is not there yet.
 Annotation WithNumber(const BlockNode& block, const char* key, int index) {
   Annotation::List numbers;
   if (const auto old = block.annotations.find(key); old != block.annotations.end()) {
-    if (const auto* list = std::get_if<Annotation::List>(&old->second.value)) {
-      for (const Annotation& entry : *list) {
-        const auto* number = std::get_if<Expr>(&entry.value);
-        if (number == nullptr || !IsInt(*number, index)) numbers.push_back(entry);
-      }
-    }
+    if (const auto* list = std::get_if<Annotation::List>(&old->second.value)) numbers = *list;
   }
-  numbers.push_back(MakeAnnotation(Expr(index)));
+  const bool known = std::any_of(numbers.begin(), numbers.end(), [&](const Annotation& entry) {
+    const auto* number = std::get_if<Expr>(&entry.value);
+    return number != nullptr && IsInt(*number, index);
+  });
+  if (!known) numbers.push_back(MakeAnnotation(Expr(index)));
   return {std::move(numbers)};
 }
 

@@ -137,6 +137,8 @@ TEST(AnnotateBufferAccess, DeclaresWhatTheBodyDoesNotShow) {
   ExpectEquivalent(f, g);
   const Function wider = Value(AnnotateBufferAccess(g, block, Access::kRead, 1, Ranges(v, {0, 16})), g);
   ExpectContains(wider, "T.block_attr({\"explicit_read_region\": [0, 1]})");
+  const Function again = Value(AnnotateBufferAccess(wider, block, Access::kRead, 0, Ranges(v, {0, 64})), wider);
+  ExpectContains(again, "T.block_attr({\"explicit_read_region\": [0, 1]})");
   ExpectContains(Value(AnnotateBufferAccess(f, block, Access::kWrite, 0, Ranges(v, {v})), f),
                  "T.block_attr({\"explicit_write_region\": [0]})");
 
