@@ -121,14 +121,20 @@ Outcome<std::vector<Bounds>> SolveBounds(const Padding& padding, arith::Analyzer
   return bounds;
 }
 
-// The nest of the block that stores the constant everywhere.
+// The nest of the block that stores the constant everywhere. It runs in parallel, in vectors and in threads like the
+// block's; being unrolled and annotations are about the block.
 Stmt MakeFill(const Padding& padding, uint32_t* next_id, uint32_t* block_id) {
   const BlockNode& block = padding.block();
   std::vector<ForNode::Fields> loops;
-  for (size_t i = padding.first_inner; i < padding.loops.size(); ++i) loops.push_back(padding.loops[i]->fields());
+  for (size_t i = padding.first_inner; i < padding.loops.size(); ++i) {
+    loops.push_back(padding.loops[i]->fields());
+    loops.back().annotations.clear();
+    if (loops.back().kind == ForKind::kUnrolled) loops.back().kind = ForKind::kSerial;
+  }
   BlockNode::Fields fill = block.fields();
   fill.name += "_pad_const";
   fill.reads.clear();
+  fill.annotations.clear();
   fill.body = Store(padding.store->buffer, padding.constant, padding.store->indices);
   const Stmt nest = CopyWithFreshNames(
       Nest(std::move(loops), Realize(padding.Bindings(), padding.realize->predicate, Block(std::move(fill)))), next_id);

@@ -82,6 +82,32 @@ TEST(DecomposePadding, FillsThenCopiesWithoutConditions) {
   ExpectEquivalent(f, g);
 }
 
+TEST(DecomposePadding, FillsInParallelLikeTheBlockWithoutItsAnnotations) {
+  const Function f = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(X: T.Buffer((8, 4), "float32"), P: T.Buffer((9, 4), "float32")):
+          for i in T.parallel(9, annotations={"k": 1}):
+              for c in T.unroll(4):
+                  with T.block("P"):
+                      vi, vc = T.axis.remap("SS", [i, c])
+                      T.block_attr({"buffer_dim_align": [[0, 0, 8, 4]]})
+                      P[vi, vc] = T.if_then_else(1 <= vi, X[vi - 1, vc], T.float32(0)))");
+  const Outcome<DecomposePaddingResult> result =
+      DecomposePadding(f, testing::BlockNamed(f, "P"), testing::LoopsOf(f, "P")[0]);
+  ASSERT_TRUE(result.ok()) << testing::ReasonOf(result, f);
+  testing::ExpectContains(result->function, R"(
+      for i in T.parallel(9):
+          for c in range(4):
+              with T.block("P_pad_const"):
+                  vi, vc = T.axis.remap("SS", [i, c])
+                  T.reads()
+                  T.writes(P[vi, vc])
+                  P[vi, vc] = T.float32(0)
+      for i in T.parallel(8, annotations={"k": 1}):
+          for c in T.unroll(4):)");
+  ExpectEquivalent(f, result->function);
+}
+
 TEST(DecomposePadding, KeepsConditionsOfLoopsOutside) {
   const Function f = Pad(kPlain);
   const Function g = Decomposed(f, 1);
