@@ -122,6 +122,30 @@ def main(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"), D: T.Buffer
   ExpectEquivalent(f, result->function);
 }
 
+// An update in place goes on to read what it updates.
+TEST(CacheRead, LeavesTheWriterAlone) {
+  const Function f = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block("A"):
+            vi = T.axis.spatial(8, i)
+            A[vi] = A[vi] * T.float32(2)
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[vi]
+)");
+  const Outcome<CacheReadResult> result = CacheRead(f, BlockNamed(f, "B"), 0, "local");
+  ASSERT_TRUE(result.ok()) << ReasonOf(result, f);
+  ExpectContains(result->function, "A[vi] = A[vi] * T.float32(2)");
+  ExpectContains(result->function, "B[vi] = A_local[vi]");
+  ExpectEquivalent(f, result->function);
+  EXPECT_EQ(ReasonOf(CacheRead(f, BlockNamed(f, "A"), 0, "local"), f), "A also writes A");
+  const std::vector<uint32_t> both = {BlockNamed(f, "A"), BlockNamed(f, "B")};
+  EXPECT_EQ(ReasonOf(CacheRead(f, BlockNamed(f, "B"), 0, "local", both), f), "A also writes A");
+}
+
 // What comes before the writer reads the values from before it.
 TEST(CacheWrite, LeavesEarlierReadersAlone) {
   const Function f = ParseFunctionOrDie(R"(

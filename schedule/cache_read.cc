@@ -56,6 +56,7 @@ Outcome<std::vector<uint32_t>> FindUsers(const BlockScope& scope, uint32_t block
     if (id == writer) after_writer = true;
     const auto& wanted = consumers.empty() ? readers : consumers;
     if (std::find(wanted.begin(), wanted.end(), id) == wanted.end()) continue;
+    if (id == writer && consumers.empty() && id != block) continue;  // an update in place stays one
     if (id == writer) {
       return Refusal{kName, "{block0} also writes {text0}", {id}, {}, {buffer->name}};
     }

@@ -20,7 +20,8 @@
 // Conditions: the block is not the root; it reads a region with that number and does not write the buffer; at most one
 // block of the scope writes the buffer, it precedes the consumers, and what they read is provably inside of what it
 // writes; consumers are in the block's scope, read the buffer and do not take its address; the scope holds loops and
-// blocks only. All loops and blocks keep their ids; the copy's loops and block get new ones.
+// blocks only; of what iterations copy, each has written all. A writer that reads the buffer too keeps doing so. All
+// loops and blocks keep their ids; the copy's loops and block get new ones.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +39,7 @@ struct CacheReadResult {
 };
 
 // `read_index` counts the block's read regions. `consumers`: the blocks that are to read the copy; empty: all readers
-// of the buffer in the scope.
+// of the buffer in the scope but its writer.
 Outcome<CacheReadResult> CacheRead(const Function& function, uint32_t block, int read_index, std::string_view scope,
                                    const std::vector<uint32_t>& consumers = {});
 

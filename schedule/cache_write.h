@@ -11,13 +11,14 @@
 //                                                           v0, v1 = T.axis.remap("SS", [ax0, ax1])
 //                                                           C[v0, v1] = C_local[v0, v1]
 //
-// The copy goes right behind the block where the scope has readers of the buffer, else to the end of the scope.
-// Predicates of blocks behind the writer read the cache.
+// The copy goes right before the first block behind the writer that reads an output of it, else to the end of the
+// scope. Predicates of blocks behind the writer read the cache.
 //
 // Conditions: the block is not the root; it writes a region with that number, is the only writer of the buffer in its
 // scope and does not read the buffer (a block with an init may read what it accumulates); it writes every element of
-// the box it writes into, since the copy would overwrite the others; `consumers` are in the same scope and read the
-// buffer; no block concerned takes the buffer's address; threads do not reduce into memory of each of them
+// the box it writes into, since the copy would overwrite the others, and in each iteration all that is copied in it;
+// nobody reads the buffer before it below its loops; `consumers` are in the same scope and read elements behind it that
+// it writes; no block concerned takes the buffer's address; threads do not reduce into memory of each of them
 // (schedule/thread_memory.h); predicates read only what the block writes, and not below its loops unless behind it and
 // of a buffer that the scope allocates; the scope holds loops and blocks only. All loops and blocks keep their ids; the
 // copy's loops and block get new ones.
