@@ -8,7 +8,7 @@
 
 namespace tilewright {
 
-std::optional<Refusal> WhyNotInOwnLoops(const char* primitive, const Path& path) {
+std::optional<Refusal> WhyNotInOwnLoops(const char* primitive, const Path& path, LoopLoss loss) {
   const auto* realize = cast<BlockRealizeNode>(path.back());
   const uint32_t id = realize->block->id;
   const std::vector<const ForNode*> loops = LoopsAbove(path);
@@ -24,7 +24,10 @@ std::optional<Refusal> WhyNotInOwnLoops(const char* primitive, const Path& path)
     if (loop->body.get() != inner.get()) {
       return Refusal{primitive, "{loop1} holds more than {block0}", {id, loop->id}};
     }
-    if (loop->kind != ForKind::kSerial || !loop->annotations.empty()) {
+    if (loss == LoopLoss::kKinds && loop->kind == ForKind::kThreadBound) {
+      return Refusal{primitive, "{loop1} is bound to a thread", {id, loop->id}};
+    }
+    if (loss == LoopLoss::kNone && (loop->kind != ForKind::kSerial || !loop->annotations.empty())) {
       return Refusal{primitive, "{loop1} is not serial or has annotations", {id, loop->id}};
     }
     const auto bound = std::find_if(realize->bindings.begin(), realize->bindings.end(),

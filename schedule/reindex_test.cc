@@ -220,15 +220,20 @@ def main(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
   EXPECT_EQ(reason(split, IndexMap({i}, {i})), "the iterators of C are not loops, one each");
   const Function chain = testing::ElementwiseInOneNest(8, 8, 0);
   EXPECT_EQ(reason(chain, IndexMap({i, j}, {j, i})), "j holds more than C");
-  const Function parallel = ParseFunctionOrDie(R"(
+  // New loops are serial; what a thread runs is not to be run by all.
+  const std::string loops[] = {"T.parallel(8)", "T.thread_binding(8, thread=\"threadIdx.x\")"};
+  const char* outcomes[] = {"accepted", "i is bound to a thread"};
+  for (size_t n = 0; n < 2; ++n) {
+    const Function not_serial = ParseFunctionOrDie(R"(
 @T.prim_func
 def main(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
-    for i in T.parallel(8):
+    for i in )" + loops[n] + R"(:
         with T.block("C"):
             v = T.axis.spatial(8, i)
             C[v] = A[v]
 )");
-  EXPECT_EQ(reason(parallel, IndexMap({i}, {i})), "i is not serial or has annotations");
+    EXPECT_EQ(reason(not_serial, IndexMap({i}, {i})), outcomes[n]);
+  }
 }
 
 }  // namespace

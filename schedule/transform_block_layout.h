@@ -10,9 +10,11 @@
 //           vn, vh, vw, vc = ...               ->             v0, v1 = T.axis.remap("SS", [ax0, ax1])
 //           P[vn, vh, vw, vc] = ...                           P[0, v0 // 32, v0 % 32, v1] = ...
 //
-// Conditions: the block is not the root and alone in its loops, which are serial, carry no annotations and are its
-// iterators, one each; it has no predicate; the map takes its iterators and is bijective over their domains; a result
-// uses iterators of one kind only (iterators with a single value fit any kind; a result without iterators is spatial).
+// The new loops are serial, whatever the old ones were, without annotations.
+//
+// Conditions: the block is not the root and alone in its loops, which are not bound to threads and are its iterators,
+// one each; it has no predicate; the map takes its iterators and is bijective over their domains; a result uses
+// iterators of one kind only (iterators with a single value fit any kind; a result without iterators is spatial).
 //
 // The block keeps its id; its loops die, one new loop per result is born.
 #pragma once
