@@ -30,6 +30,7 @@ KNOWN = [
      "What we accept"),
     ("decompose_reduction", "only TVM", r"higher than all the loops", "What we accept"),
     ("reindex_cache_read reindex_cache_write", "only TVM", r"the block itervar \S+ appears in", "What we accept"),
+    ("reindex_cache_read reindex_cache_write", "only TVM", r"is not a single point", "What we accept"),
     ("blockize", "only TVM", r"can not be blockized", "What we accept"),
     ("rfactor", "only ours", r"would leave the threads", "What we accept"),
     ("loop_partition", "different", r"_common|_partition", "loop_partition: parts are loops in place"),
