@@ -212,6 +212,50 @@ def main(A: T.Buffer((64, 6), "float32"), C: T.Buffer((64, 6), "float32")):
   EXPECT_EQ(ReasonOf(CacheRead(f, BlockNamed(f, "C"), 0, "local"), f), reason);
 }
 
+// Tiles that do not divide are written as far as the iterator's domain goes, and no further.
+TEST(CacheWrite, KnowsWhatPredicatesLeaveOut) {
+  const auto program = [](const char* predicate, int elements) {
+    return ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    for o in range(2):
+        for i in range(8):
+            with T.block("B"):
+                v = T.axis.spatial()" +
+                              std::to_string(elements) + R"(, o * 8 + i)
+                T.where()" + predicate +
+                              R"()
+                B[v] = A[v]
+    for i in range(16):
+        with T.block("C"):
+            vi = T.axis.spatial(16, i)
+            C[vi] = B[vi])");
+  };
+  EXPECT_EQ(WhyNotWritten(program("o * 8 + i < 10", 10), "B"),
+            "B may not write all elements of B that a copy of its output would overwrite");
+  EXPECT_EQ(WhyNotWritten(program("o * 8 + i < 10", 16), "B"),
+            "B may not write all elements of B that a copy of its output would overwrite");
+  const Function all = program("o * 8 + i < 16", 16);
+  ExpectEquivalent(all, Written(all, "B"));
+  const Function tiles = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((10,), "float32"), C: T.Buffer((10,), "float32")):
+    B = T.alloc_buffer((10,), "float32")
+    for o in range(2):
+        for i in range(8):
+            with T.block("B"):
+                v = T.axis.spatial(10, o * 8 + i)
+                T.where(o * 8 + i < 10)
+                B[v] = A[v]
+        for i in range(8):
+            with T.block("C"):
+                v = T.axis.spatial(10, o * 8 + i)
+                T.where(o * 8 + i < 10)
+                C[v] = B[v]
+)");
+  ExpectEquivalent(tiles, Written(tiles, "B"));
+}
+
 TEST(CacheWrite, RefusesConsumersOfMore) {
   const Function f = ParseFunctionOrDie(R"(
 @T.prim_func

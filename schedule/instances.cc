@@ -1,5 +1,7 @@
 #include "schedule/instances.h"
 
+#include <algorithm>
+
 #include "ir/arith/iter_map.h"
 #include "ir/arith/region.h"
 #include "ir/substitute.h"
@@ -70,7 +72,16 @@ bool WritesAllOfPart(const BlockRealizeNode& realize, const std::vector<const Fo
     return covered && arith::Covers(*covered, inside, {}, analyzer);
   };
   if (covers(realize.predicate)) return true;
-  // What loops that run further than the domains reach is no element of the box.
+  // Loops may run further than the domains, where the predicate is false: to elements outside of the box, where each
+  // index is an iterator whose domain holds the box.
+  for (size_t d = 0; d < written.size(); ++d) {
+    const auto iter =
+        std::find_if(realize.block->iter_vars.begin(), realize.block->iter_vars.end(),
+                     [&](const IterVar& candidate) { return candidate.var.get() == written[d].min.get(); });
+    if (!IsInt(written[d].extent, 1)) return false;
+    if (AsInt(written[d].min)) continue;
+    if (iter == realize.block->iter_vars.end() || !analyzer->CanProveInside(box[d], iter->domain)) return false;
+  }
   arith::Analyzer::Scope all_loops(analyzer);
   BindLoops(*analyzer, loops);
   return PredicateOnlyGuardsDomains(realize, analyzer) && covers({});
