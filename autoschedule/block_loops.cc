@@ -32,6 +32,15 @@ std::vector<BlockRv> BlocksInRoot(Schedule& sch, const std::string& function) {
   return children.ok() ? *children : std::vector<BlockRv>();
 }
 
+std::optional<BlockRv> WriterOf(Schedule& sch, BlockRv block, const Buffer& buffer) {
+  const Outcome<std::vector<BlockRv>> producers = sch.GetProducers(block);
+  if (!producers.ok()) return std::nullopt;
+  for (const BlockRv& producer : *producers) {
+    if (RealizeOf(sch, producer).block->writes[0].buffer.same_as(buffer)) return producer;
+  }
+  return std::nullopt;
+}
+
 Outcome<std::vector<LoopRv>> LoopsByIterator(Schedule& sch, BlockRv block, const char* rule) {
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.GetLoops(block));
   const BlockRealizeNode& realize = RealizeOf(sch, block);

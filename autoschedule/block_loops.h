@@ -24,6 +24,9 @@ std::optional<int64_t> ExtentOf(const IterVar& iter);
 // The blocks directly in the root block, in the order of the program; none in a function without one.
 std::vector<BlockRv> BlocksInRoot(Schedule& sch, const std::string& function);
 
+// The block that writes the buffer, of those that this one reads from; nothing when there is none.
+std::optional<BlockRv> WriterOf(Schedule& sch, BlockRv block, const Buffer& buffer);
+
 // The block's loops by the iterator that each is bound to. A refusal of `rule` when an iterator is not bound to a loop
 // of its own.
 Outcome<std::vector<LoopRv>> LoopsByIterator(Schedule& sch, BlockRv block, const char* rule);

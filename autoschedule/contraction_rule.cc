@@ -30,6 +30,8 @@ constexpr int kFlippedGroups = 2;
 // Vector registers for what is masked in groups that are partly padding: the mask, and a group that may end outside of
 // its buffer.
 constexpr int kMaskRegisters = 2;
+// For the bits that are flipped in rows.
+constexpr int kFlipRegisters = 1;
 
 // Pages of a panel up to which it is read where it lies.
 constexpr int64_t kPageBytes = 4096, kMostPages = 512;
@@ -123,7 +125,16 @@ bool RowsOutside(const BlockNode& block, const Contraction& contraction, const T
   return false;
 }
 
-Outcome<Plan> MakePlan(const Schedule& sch, BlockRv block, const Target& target) {
+// Whether the row operand is a copy with flipped bits (autoschedule/flip_rows.h).
+bool FlipsRows(Schedule& sch, BlockRv block, const Contraction& contraction) {
+  const std::optional<BlockRv> writer = WriterOf(sch, block, contraction.row_operand);
+  if (!writer) return false;
+  const auto* store = dyn_cast<StoreNode>(RealizeOf(sch, *writer).block->body);
+  const auto* flipped = store == nullptr ? nullptr : dyn_cast<CallNode>(store->value);
+  return flipped != nullptr && flipped->op == "bitwise_xor";
+}
+
+Outcome<Plan> MakePlan(Schedule& sch, BlockRv block, const Target& target) {
   const BlockRealizeNode& realize = RealizeOf(sch, block);
   const uint32_t id = realize.block->id;
   absl::StatusOr<Contraction> contraction = MatchContraction(realize);
@@ -148,6 +159,7 @@ Outcome<Plan> MakePlan(const Schedule& sch, BlockRv block, const Target& target)
       *contraction, *instruction, {}, contraction->rows.back(), contraction->columns.back(), contraction->inner.back()};
   if (instruction->group > 1) plan.depth = DepthIterator(*realize.block, *contraction);
   if (Extent(realize, plan.depth) % instruction->group != 0) plan.instruction.registers -= kMaskRegisters;
+  if (FlipsRows(sch, block, *contraction)) plan.instruction.registers -= kFlipRegisters;
   const int64_t rows = Extent(realize, plan.row), columns = Extent(realize, plan.column);
   const int64_t stride =
       RowStrideBytes(*realize.block, *contraction, realize.block->iter_vars[static_cast<size_t>(plan.row)].var);

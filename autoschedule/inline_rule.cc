@@ -9,12 +9,21 @@
 
 namespace tilewright {
 
+namespace {
+
+// One cheap instruction, or none.
+bool IsBitOperation(std::string_view op) {
+  return op == "reinterpret" || op.starts_with("bitwise_") || op.starts_with("shift_");
+}
+
+}  // namespace
+
 bool IsDear(const BlockNode& block) {
   bool dear = false;
   PreOrderExprs(block.body, [&](const Expr& e) {
     const auto* call = dyn_cast<CallNode>(e);
     const auto* binary = dyn_cast<BinaryNode>(e);
-    dear |= call != nullptr && call->op != kIfThenElse;
+    dear |= call != nullptr && call->op != kIfThenElse && !IsBitOperation(call->op);
     dear |= binary != nullptr && binary->op == BinaryOp::kDiv && binary->dtype().is_float();
     return !dear;
   });

@@ -5,6 +5,7 @@
 
 #include "autoschedule/block_loops.h"
 #include "autoschedule/contraction.h"
+#include "autoschedule/flip_rows.h"
 #include "autoschedule/tile_instruction.h"
 #include "ir/analysis.h"
 #include "schedule/sum_form.h"
@@ -58,6 +59,17 @@ bool IsTiledContraction(const BlockRealizeNode& realize, const Target& target) {
              .has_value();
 }
 
+// Sums of constants are made ahead of time.
+void HoistSums(Schedule& sch, BlockRv addition) {
+  const Outcome<std::vector<BlockRv>> sums = sch.GetProducers(addition);
+  if (!sums.ok()) return;
+  for (const BlockRv& block : *sums) {
+    const Schedule before = sch;
+    // A refusal leaves them where they are.
+    if (!sch.HoistPrepack(block).ok()) sch = before;
+  }
+}
+
 // Splits the offsets of integer factors off, their zero points.
 void SplitOffsets(Schedule& sch, BlockRv block) {
   std::optional<BlockRv> last;  // that adds the offset that was split off last
@@ -70,6 +82,7 @@ void SplitOffsets(Schedule& sch, BlockRv block) {
       const Outcome<std::vector<Rv>> added = sch.Apply("split_offset", {block, static_cast<int64_t>(i)});
       if (!added.ok()) continue;
       const BlockRv addition{(*added)[0]};
+      HoistSums(sch, addition);
       // What it makes is read by the addition before, where it may be computed.
       if (last && !sch.ComputeInline(addition).ok()) return;
       if (!last) last = addition;
@@ -101,8 +114,8 @@ void FormProducts(Schedule& sch, const std::string& function, const Target& targ
       // A refusal leaves the block as it is.
       if (!sch.Apply("decompose_accumulation", {block}).ok()) continue;
     }
-    if (IsTiledContraction(RealizeOf(sch, block), target)) continue;
     Schedule attempt = sch;
+    if (!FlipRows(attempt, block, target) && IsTiledContraction(RealizeOf(sch, block), target)) continue;
     SplitOffsets(attempt, block);
     while (CacheOneSide(attempt, block)) {
     }

@@ -9,6 +9,9 @@
 //                                                  ->  C_offset[vj] += B[vk, vj]
 //                                                      C[vi, vj] = C_sum[vi, vj] - z * C_offset[vj]
 //
+// Sums of constants, the offsets' other factors, are made ahead of time. Signed bytes may be made unsigned first, with
+// an offset (autoschedule/flip_rows.h).
+//
 // A block without an init first becomes a sum of its own (decompose_accumulation). Then the factors are divided into
 // those that use the iterator of the output's last dimension, the columns, and the others, the rows; each side that is
 // more than one element of a buffer is computed ahead (cache_factors), which costs nothing where the contraction's rule

@@ -23,9 +23,9 @@ using runtime::Tensor;
 
 class TilewrightRunner : public Runner {
  public:
-  // `constants`: what main takes between the activation and the output.
-  TilewrightRunner(std::unique_ptr<CompiledModule> code, const Function& main, TensorSets sets,
-                   std::vector<Tensor> constants, const RunSettings& settings)
+  // `output`: the parameter of main that is the output; the first one is the activation, the others are constants.
+  TilewrightRunner(std::unique_ptr<CompiledModule> code, const Function& main, const std::string& output,
+                   TensorSets sets, std::map<std::string, Tensor> constants, const RunSettings& settings)
       : code_(std::move(code)),
         function_(code_->Find("main")),
         sets_(std::move(sets)),
@@ -33,13 +33,19 @@ class TilewrightRunner : public Runner {
         pool_({.num_threads = settings.num_threads, .cpus = settings.cpus}),
         hook_(pool_.hook()),
         call_{.parallel = &hook_} {
+    const Buffer& activation = main->params.front().buffer;
     for (int set = 0; set < settings.num_sets; ++set) {
-      views_.push_back(ViewAs(main->params.front().buffer, sets_.input(set)));
-      views_.push_back(ViewAs(main->params.back().buffer, sets_.output(set)));
       std::vector<TwTensor*>& args = args_.emplace_back();
-      args.push_back(views_[views_.size() - 2].abi());
-      for (Tensor& constant : constants_) args.push_back(constant.abi());
-      args.push_back(views_.back().abi());
+      for (const Param& param : main->params) {
+        const bool is_output = param.buffer->name == output;
+        if (is_output || param.buffer.same_as(activation)) {
+          views_.push_back(
+              std::make_unique<Tensor>(ViewAs(param.buffer, is_output ? sets_.output(set) : sets_.input(set))));
+          args.push_back(views_.back()->abi());
+        } else {
+          args.push_back(constants_.at(param.buffer->name).abi());
+        }
+      }
     }
   }
 
@@ -63,9 +69,9 @@ class TilewrightRunner : public Runner {
   std::unique_ptr<CompiledModule> code_;
   TwFunction function_;
   TensorSets sets_;
-  std::vector<Tensor> constants_;
-  std::vector<Tensor> views_;                 // in the shapes of main's parameters
-  std::vector<std::vector<TwTensor*>> args_;  // of each set
+  std::map<std::string, Tensor> constants_;     // by the names of main's parameters
+  std::vector<std::unique_ptr<Tensor>> views_;  // in the shapes of main's parameters
+  std::vector<std::vector<TwTensor*>> args_;    // of each set
   runtime::ThreadPool pool_;
   TwParallelHook hook_;
   TwCall call_;
@@ -74,17 +80,15 @@ class TilewrightRunner : public Runner {
 };
 
 // The constants as the scheduled program takes them: packed ahead of time where it does that.
-absl::StatusOr<std::vector<Tensor>> PrepareConstants(const CompiledModule& code, const Module& module,
-                                                     const Function& original, std::vector<Tensor> constants) {
+absl::StatusOr<std::map<std::string, Tensor>> PrepareConstants(const CompiledModule& code, const Module& module,
+                                                               const Function& original,
+                                                               std::vector<Tensor> constants) {
   std::map<std::string, Tensor> by_name;
   for (size_t i = 0; i < constants.size(); ++i) {
     by_name.emplace(original->params[i + 1].buffer->name, std::move(constants[i]));
   }
   if (absl::Status status = PackConstants(code, module, by_name); !status.ok()) return status;
-  std::vector<Tensor> taken;
-  const auto& params = module.Find("main")->params;
-  for (size_t i = 1; i + 1 < params.size(); ++i) taken.push_back(std::move(by_name.at(params[i].buffer->name)));
-  return taken;
+  return by_name;
 }
 
 class Tilewright : public Implementation {
@@ -116,10 +120,11 @@ class Tilewright : public Implementation {
     if (!sets.ok()) return sets.status();
     absl::StatusOr<std::vector<Tensor>> constants = MakeConstants(workload, program, operands);
     if (!constants.ok()) return constants.status();
-    constants = PrepareConstants(**code, result, program.function, *std::move(constants));
-    if (!constants.ok()) return constants.status();
-    auto runner = std::make_unique<TilewrightRunner>(*std::move(code), result.Find("main"), *std::move(sets),
-                                                     *std::move(constants), settings);
+    auto prepared = PrepareConstants(**code, result, program.function, *std::move(constants));
+    if (!prepared.ok()) return prepared.status();
+    auto runner = std::make_unique<TilewrightRunner>(*std::move(code), result.Find("main"),
+                                                     program.function->params.back().buffer->name, *std::move(sets),
+                                                     *std::move(prepared), settings);
     runner->SetTuning(tuned->seconds, tuned->trials);
     if (absl::Status status = runner->TryRun(); !status.ok()) return status;
     std::vector<std::unique_ptr<Runner>> runners;

@@ -1,5 +1,6 @@
 #include "schedule/annotate_buffer_access.h"
 #include "schedule/decompose_padding.h"
+#include "schedule/flip_sign_bit.h"
 #include "schedule/primitive_lists.h"
 #include "schedule/storage_align.h"
 #include "schedule/unsafe_hide_buffer_access.h"
@@ -59,6 +60,14 @@ std::vector<Primitive> BufferPrimitives() {
        [](Application& call) {
          return Changed(call,
                         UnsafeSetDtype(call.function(), call.Id(0), static_cast<int>(call.Int(1)), call.String(2)));
+       }},
+      {"flip_sign_bit",
+       "A buffer of signed bytes that a block writes holds unsigned ones, with the sign bit flipped.",
+       {{"block", ArgKind::kBlock}, {"buffer_index", ArgKind::kInt}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) {
+         return Changed(call, FlipSignBit(call.function(), call.Id(0), static_cast<int>(call.Int(1))));
        }},
       {"annotate_buffer_access",
        "The region of a buffer that a block declares is given.",

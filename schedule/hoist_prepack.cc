@@ -3,15 +3,16 @@
 #include <algorithm>
 
 #include "ir/analysis.h"
+#include "ir/structural.h"
 #include "ir/substitute.h"
 #include "schedule/loop_tree.h"
 
 namespace tilewright {
 namespace {
 
-Refusal No(const char* reason, uint32_t block, const Buffer& buffer = {}) {
+Refusal No(const char* reason, uint32_t block, const std::string& name = {}) {
   Refusal refusal{"hoist_prepack", reason, {block}};
-  if (buffer) refusal.texts.push_back(buffer->name);
+  if (!name.empty()) refusal.texts.push_back(name);
   return refusal;
 }
 
@@ -60,6 +61,21 @@ std::vector<Var> Scalars(const Function& function) {
 
 Param ParamOf(const Buffer& buffer) { return {buffer->data, buffer}; }
 
+const Param* ParamNamed(const FunctionNode::Fields& function, const std::string& name) {
+  const auto it = std::ranges::find_if(function.params,
+                                       [&](const Param& param) { return param.buffer && param.buffer->name == name; });
+  return it == function.params.end() ? nullptr : &*it;
+}
+
+// A parameter like `buffer`, of its own.
+Buffer AddParam(FunctionNode::Fields& function, const Buffer& buffer) {
+  BufferNode::Fields fields = buffer->fields();
+  fields.data = Var(buffer->data.name(), DataType::Handle());
+  const Buffer own(std::move(fields));
+  function.params.push_back(ParamOf(own));
+  return own;
+}
+
 }  // namespace
 
 Function MarkConstant(const Function& function, const std::vector<int>& params) {
@@ -74,7 +90,7 @@ bool IsConstantParam(const Function& function, const Buffer& buffer) {
   return Contains(ConstantParams(function), buffer);
 }
 
-Outcome<HoistPrepackResult> HoistPrepack(const Function& function, uint32_t block) {
+Outcome<HoistPrepackResult> HoistPrepack(const Function& function, uint32_t block, const Function& before) {
   const Path path = FindPath(function, block);
   if (path.empty()) return No("the block no longer exists", block);
   if (path.size() == 1) return No("{block0} is the root block", block);
@@ -87,13 +103,13 @@ Outcome<HoistPrepackResult> HoistPrepack(const Function& function, uint32_t bloc
   if (packing.writes.size() != 1) return No("{block0} does not write exactly one buffer", block);
   const Buffer packed = packing.writes[0].buffer;
   if (!Contains(root->block->alloc_buffers, packed)) {
-    return No("{block0} writes {text0}, which the root block does not allocate", block, packed);
+    return No("{block0} writes {text0}, which the root block does not allocate", block, packed->name);
   }
-  if (packed->scope.kind() != MemoryKind::kGlobal) return No("{text0} is not in global memory", block, packed);
+  if (packed->scope.kind() != MemoryKind::kGlobal) return No("{text0} is not in global memory", block, packed->name);
   const std::vector<Buffer> constants = ConstantParams(function);
   for (const BufferRegion& read : packing.reads) {
     if (!Contains(constants, read.buffer)) {
-      return No("{block0} reads {text0}, which is no constant parameter", block, read.buffer);
+      return No("{block0} reads {text0}, which is no constant parameter", block, read.buffer->name);
     }
   }
   for (const Var& scalar : Scalars(function)) {
@@ -101,9 +117,7 @@ Outcome<HoistPrepackResult> HoistPrepack(const Function& function, uint32_t bloc
                       std::ranges::any_of(packed->shape, [&](const Expr& extent) { return UsesVar(extent, scalar); });
     if (used &&
         std::ranges::none_of(packing.reads, [&](const BufferRegion& read) { return HasExtent(read.buffer, scalar); })) {
-      Refusal refusal = No("{block0} depends on {text0}, which is not known ahead of time", block);
-      refusal.texts.push_back(scalar.name());
-      return refusal;
+      return No("{block0} depends on {text0}, which is not known ahead of time", block, scalar.name());
     }
   }
   const std::vector<const BlockRealizeNode*> children = ChildBlocks(*root->block);
@@ -114,26 +128,39 @@ Outcome<HoistPrepackResult> HoistPrepack(const Function& function, uint32_t bloc
       return Touches(child->block->writes, buffer) || (!only_writes && Touches(child->block->reads, buffer));
     });
   };
-  if (others(packed, true)) return No("another block writes {text0}, too", block, packed);
+  if (others(packed, true)) return No("another block writes {text0}, too", block, packed->name);
 
-  // The new function has buffers of its own.
+  // The function ahead has buffers of its own.
   HoistPrepackResult result;
   FunctionNode::Fields prepack;
+  Stmt earlier;
+  BlockNode::Fields prepack_root = {.id = root->block->id, .name = "root"};
+  if (before) {
+    const auto* before_root = dyn_cast<BlockRealizeNode>(before->body);
+    if (before_root == nullptr) return No("the body of {text0} is no block", block, before->name);
+    prepack = before->fields();
+    prepack_root = before_root->block->fields();
+    earlier = before_root->block->body;
+  }
   prepack.name = function->name + "_prepack";
-  prepack.next_id = function->next_id;
+  prepack.next_id = std::max(function->next_id, prepack.next_id);
   BufferMap buffers;
-  auto own_param = [&](const Buffer& buffer) {
-    if (buffers.contains(buffer)) return;
-    BufferNode::Fields fields = buffer->fields();
-    fields.data = Var(buffer->data.name(), DataType::Handle());
-    const Buffer own(std::move(fields));
-    buffers.emplace(buffer, own);
-    prepack.params.push_back(ParamOf(own));
-  };
-  for (const BufferRegion& read : packing.reads) own_param(read.buffer);
-  own_param(packed);
-  BlockNode::Fields prepack_root = {.id = root->block->id, .name = "root", .body = nest};
-  prepack.body = Substitute(Realize({}, True(), Block(std::move(prepack_root))), {}, buffers);
+  for (const BufferRegion& read : packing.reads) {
+    if (buffers.contains(read.buffer)) continue;
+    const Param* known = ParamNamed(prepack, read.buffer->name);
+    if (known != nullptr &&
+        (known->buffer->dtype != read.buffer->dtype || !StructuralEqual(known->buffer->shape, read.buffer->shape))) {
+      return No("{text0} is another tensor in the function ahead", block, read.buffer->name);
+    }
+    buffers.emplace(read.buffer, known != nullptr ? known->buffer : AddParam(prepack, read.buffer));
+  }
+  if (ParamNamed(prepack, packed->name) != nullptr) {
+    return No("the function ahead has a parameter {text0} already", block, packed->name);
+  }
+  buffers.emplace(packed, AddParam(prepack, packed));
+  const Stmt moved = Substitute(nest, {}, buffers);
+  prepack_root.body = earlier ? Sequence({earlier, moved}) : moved;
+  prepack.body = Realize({}, True(), Block(std::move(prepack_root)));
   result.prepack = Function(new FunctionNode(std::move(prepack)));
 
   const Function without = RemoveFrom(function, nest.get());

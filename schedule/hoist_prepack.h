@@ -15,10 +15,13 @@
 // it wrote to every call of main. The packed buffer takes the place of the constant parameter when nothing else of main
 // uses it, else it comes last.
 //
+// A function main_prepack that is there already does the work of both: the block comes after what it holds, and reads
+// parameters that have the names of its own there.
+//
 // Conditions: the block is directly in the root block; the outermost loop around it contains no other blocks; it writes
 // one buffer, which the root block allocates in global memory and nobody else writes, and reads constant parameters
-// only; what it depends on besides, symbolic extents, are extents of these; it is not the only block; there is no
-// function main_prepack.
+// only; what it depends on besides, symbolic extents, are extents of these; it is not the only block; no parameter of a
+// main_prepack that is there has the name of the packed buffer, and its body is a block.
 //
 // Ids: the block and its loops die in main (they live on in main_prepack with the same ids); all others survive.
 #pragma once
@@ -45,6 +48,7 @@ struct HoistPrepackResult {
   Function prepack;  // named function + "_prepack"
 };
 
-Outcome<HoistPrepackResult> HoistPrepack(const Function& function, uint32_t block);
+// `prepack`: the function main_prepack that is there, or null.
+Outcome<HoistPrepackResult> HoistPrepack(const Function& function, uint32_t block, const Function& prepack = {});
 
 }  // namespace tilewright

@@ -84,6 +84,53 @@ TEST(HoistPrepack, KeepsAParameterThatIsUsedElsewhere) {
   EXPECT_TRUE(after.function->attrs.contains(kConstantParams));
 }
 
+// Two blocks that read the same constant: it is a parameter of the function ahead once, and no longer one of main.
+TEST(HoistPrepack, AddsToTheFunctionThatIsThere) {
+  const Module before = ParseOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((8, 16), "float32"), C: T.Buffer((4, 16), "float32")):
+    T.func_attr({"tilewright.constant_params": [1]})
+    B_packed = T.alloc_buffer((2, 8, 8), "float32")
+    S = T.alloc_buffer((16,), "float32")
+    for j, k in T.grid(16, 8):
+        with T.block("S"):
+            vj, vk = T.axis.remap("SR", [j, k])
+            with T.init():
+                S[vj] = T.float32(0)
+            S[vj] = S[vj] + B[vk, vj]
+    for j, k in T.grid(16, 8):
+        with T.block("pack"):
+            vj, vk = T.axis.remap("SS", [j, k])
+            B_packed[vj // 8, vk, vj % 8] = B[vk, vj]
+    for i, j, k in T.grid(4, 16, 8):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = S[vj]
+            C[vi, vj] += A[vi, vk] * B_packed[vj // 8, vk, vj % 8]
+)");
+  const Function main = before.Main();
+  const HoistPrepackResult first = *HoistPrepack(main, *GetBlock(main, "S"));
+  Outcome<HoistPrepackResult> second = HoistPrepack(first.function, *GetBlock(first.function, "pack"), first.prepack);
+  ASSERT_TRUE(second.ok()) << second.refusal().reason;
+  const auto names = [](const Function& function) {
+    std::vector<std::string> names;
+    for (const Param& param : function->params) names.push_back(param.buffer->name);
+    return names;
+  };
+  EXPECT_EQ(names(second->function), (std::vector<std::string>{"A", "B_packed", "C", "S"}));
+  EXPECT_EQ(names(second->prepack), (std::vector<std::string>{"B", "S", "B_packed"}));
+
+  NDArray a(DataType::Float(32), {4, 8}), b(DataType::Float(32), {8, 16}), packed(DataType::Float(32), {2, 8, 8});
+  NDArray sums(DataType::Float(32), {16}), expected(DataType::Float(32), {4, 16}), actual(DataType::Float(32), {4, 16});
+  FillIntegers(a, 1);
+  FillIntegers(b, 2);
+  ASSERT_TRUE(interp::Compile(main)->Run({a, b, expected}).ok());
+  ASSERT_TRUE(interp::Compile(second->prepack)->Run({b, sums, packed}).ok());
+  ASSERT_TRUE(interp::Compile(second->function)->Run({a, packed, actual, sums}).ok());
+  EXPECT_TRUE(BitEqual(expected, actual));
+}
+
 std::string Reason(const Function& function, const char* block) {
   Outcome<HoistPrepackResult> result = HoistPrepack(function, *GetBlock(function, block));
   return result.ok() ? "accepted" : result.refusal().reason;

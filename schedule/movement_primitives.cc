@@ -135,12 +135,9 @@ std::vector<Primitive> MovementPrimitives() {
        ResultKind::kNone,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<HoistPrepackResult> result = HoistPrepack(call.function(), call.Id(0));
+         const Function before = call.module().Find(call.function()->name + "_prepack");
+         Outcome<HoistPrepackResult> result = HoistPrepack(call.function(), call.Id(0), before);
          if (!result.ok()) return result.refusal();
-         if (call.module().Find(result->prepack->name)) {
-           return Refusal{
-               "hoist_prepack", "there is a function {text0} already", {call.Id(0)}, {}, {result->prepack->name}};
-         }
          Applied applied = call.Changed(result->function);
          applied.module.Set(result->prepack);
          return applied;

@@ -399,6 +399,9 @@ Outcome<std::monostate> Schedule::StorageAlign(Value block, int buffer_index, in
 Outcome<std::monostate> Schedule::UnsafeSetDtype(Value block, int buffer_index, std::string dtype) {
   return None("unsafe_set_dtype", {block, buffer_index, std::move(dtype)});
 }
+Outcome<std::monostate> Schedule::FlipSignBit(Value block, int buffer_index) {
+  return None("flip_sign_bit", {block, buffer_index});
+}
 Outcome<std::monostate> Schedule::AnnotateBufferAccess(Value block, int buffer_index, std::string access,
                                                        IndexMap ranges) {
   return None("annotate_buffer_access", {block, buffer_index, std::move(access), std::move(ranges)});

@@ -133,6 +133,7 @@ class Schedule {
   Outcome<BlockRv> DecomposePadding(Value block, LoopRv loop);
   Outcome<std::monostate> StorageAlign(Value block, int buffer_index, int axis, int factor, int offset);
   Outcome<std::monostate> UnsafeSetDtype(Value block, int buffer_index, std::string dtype);
+  Outcome<std::monostate> FlipSignBit(Value block, int buffer_index);
   // `access`: "read" or "write". The map's results are begin and end of each dimension in turn.
   Outcome<std::monostate> AnnotateBufferAccess(Value block, int buffer_index, std::string access, IndexMap ranges);
   Outcome<std::monostate> UnsafeHideBufferAccess(Value block, std::string access, std::vector<Value> indices);

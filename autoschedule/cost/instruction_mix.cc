@@ -76,16 +76,16 @@ class Counter {
     for (size_t row = 0; row < regions_.size(); ++row) regions_[row].vectorized = by_compiler_[row] != 0;
   }
 
-  // Elements between what neighbouring iterations touch; 0 when the loop moves another dimension than the last.
+  // Elements of a compact buffer between what neighbouring iterations touch; 0 when that is not known.
   int64_t Stride(const AccessFacts& access, int loop) const {
-    if (access.index.empty()) return 0;
-    int64_t stride = 0;
-    for (size_t d = 0; d < access.index.size(); ++d) {
+    const std::vector<Expr>& shape = facts_.buffers[static_cast<size_t>(access.buffer)].buffer->shape;
+    if (access.index.size() != shape.size()) return 0;
+    int64_t stride = 0, inner = 1;
+    for (size_t d = shape.size(); d-- > 0;) {
       for (const IndexTerm& term : access.index[d].terms) {
-        if (term.loop != loop) continue;
-        if (d + 1 < access.index.size()) return 0;
-        stride += term.scale;
+        if (term.loop == loop) stride += term.scale * inner;
       }
+      inner *= AsInt(shape[d]).value_or(0);
     }
     return stride;
   }

@@ -41,6 +41,26 @@ TEST(InstructionMix, CountsARegisterTile) {
   EXPECT_EQ(stores, 512 * 512 / 16 / 2);
 }
 
+// Vectors of groups of four: neighbours along the columns lie four elements apart, and side by side.
+TEST(InstructionMix, LoadsPanelsOfGroups) {
+  const Function f = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((256,), "uint8"), B: T.Buffer((64, 16, 4), "int8"), C: T.Buffer((16,), "int32")):
+    for k in range(64):
+        for l in T.vectorized(16):
+            with T.block("C"):
+                vk, vl = T.axis.remap("RS", [k, l])
+                with T.init():
+                    C[vl] = 0
+                C[vl] = T.dot_add(C[vl], A[vk * 4:vk * 4 + 4], B[vk, vl, 0:4])
+)");
+  const ProgramFacts facts = GatherFacts(f);
+  const InstructionCounts& counts = LongestRegion(RegionsOf(facts, kZen4, CoreIterations(facts, 1))).counts;
+  EXPECT_EQ(counts.gathered, 0);
+  EXPECT_EQ(counts.dots, 1);
+  EXPECT_EQ(counts.loads, 1 + 1);  // of B and of the sum
+}
+
 TEST(InstructionMix, WhatTheCompilerVectorizes) {
   const auto region_of = [](const char* value) {
     const Function f = ParseFunctionOrDie(absl::Substitute(R"(

@@ -40,32 +40,49 @@ const DotInstruction* FindInstruction(const Target& target, DataType a, DataType
   return nullptr;
 }
 
-// A group of elements, 32 bits in all: those of `value` or zeros, and then the bits of `flip` flipped.
+// A group of elements, 32 bits in all: those of `value` or zeros, with the bits of `flip` flipped. What is kept is
+// chosen before bits are flipped, or (`flips_kept`) only what is kept is flipped.
 struct Group {
   Expr value;
   Expr kept_lanes;  // null: all of them
   uint32_t flip = 0;
+  bool flips_kept = false;
 };
+
+// What is chosen where a condition holds, with zeros elsewhere; null when `e` is no such thing.
+const SelectNode* OrZeros(const Expr& e) {
+  const auto* select = dyn_cast<SelectNode>(e);
+  const auto* zero = select == nullptr ? nullptr : dyn_cast<BroadcastNode>(select->false_value);
+  if (zero == nullptr) return nullptr;
+  const auto* number = dyn_cast<FloatImmNode>(zero->value);
+  return (number != nullptr ? number->value == 0 : IsInt(zero->value, 0)) ? select : nullptr;
+}
+
+// The bytes that are flipped in `e`, all by the same bits; null when `e` is no such thing.
+const CallNode* FlippedBytes(const Expr& e) {
+  const auto* call = dyn_cast<CallNode>(e);
+  if (call == nullptr || call->op != "bitwise_xor" || e.dtype().bits() != 8) return nullptr;
+  const auto* all = dyn_cast<BroadcastNode>(call->args[1]);
+  return all != nullptr && AsInt(all->value) ? call : nullptr;
+}
+
 Group GroupOf(const Expr& e) {
   Group group{.value = e};
-  const auto* call = dyn_cast<CallNode>(e);
-  if (call != nullptr && call->op == "bitwise_xor" && e.dtype().bits() == 8) {
-    const auto* all = dyn_cast<BroadcastNode>(call->args[1]);
-    const std::optional<int64_t> value = all == nullptr ? std::nullopt : AsInt(all->value);
-    if (!value) return group;
-    group.value = call->args[0];
-    group.flip = static_cast<uint32_t>(*value & 0xff) * 0x01010101u;
-    const auto* same_bits = dyn_cast<CallNode>(group.value);
-    if (same_bits != nullptr && same_bits->op == "reinterpret" && isa<SelectNode>(same_bits->args[0])) {
-      group.value = same_bits->args[0];
-    }
-  }
-  if (const auto* select = dyn_cast<SelectNode>(group.value)) {
-    const auto* zero = dyn_cast<BroadcastNode>(select->false_value);
-    const auto* number = zero == nullptr ? nullptr : dyn_cast<FloatImmNode>(zero->value);
-    if (zero != nullptr && (number != nullptr ? number->value == 0 : IsInt(zero->value, 0))) {
+  const auto keep = [&] {
+    if (const SelectNode* select = OrZeros(group.value)) {
       group.kept_lanes = select->condition;
       group.value = select->true_value;
+    }
+  };
+  keep();
+  if (const CallNode* flipped = FlippedBytes(group.value)) {
+    group.flip = static_cast<uint32_t>(*AsInt(cast<BroadcastNode>(flipped->args[1])->value) & 0xff) * 0x01010101u;
+    group.flips_kept = static_cast<bool>(group.kept_lanes);
+    group.value = flipped->args[0];
+    const auto* same_bits = dyn_cast<CallNode>(group.value);
+    if (!group.flips_kept && same_bits != nullptr && same_bits->op == "reinterpret" && OrZeros(same_bits->args[0])) {
+      group.value = same_bits->args[0];
+      keep();
     }
   }
   return group;
@@ -132,6 +149,7 @@ llvm::Value* FunctionEmitter::EmitBits(const Expr& e) {
     const auto constant = [&](uint32_t bits_of_group) {
       return OpaqueConstant(llvm::ConstantInt::get(all->getType(), bits_of_group));
     };
+    if (group.flips_kept) group.flip &= keep;
     if (keep != ~uint32_t{0}) all = builder_.CreateAnd(all, constant(keep));
     if (group.flip != 0) all = builder_.CreateXor(all, constant(group.flip));
     return builder_.CreateBitCast(all, MemoryType(context_.llvm, e.dtype()));

@@ -12,12 +12,13 @@ std::string_view Trim(std::string_view line) {
   return first == std::string_view::npos ? std::string_view() : line.substr(first);
 }
 
-// A vector register and the stack as operands of one move: "vmovups %zmm3, 64(%rsp)".
-bool IsVectorSpill(std::string_view line) {
+// A vector register and the stack as operands of one move: "vmovups %zmm3, 64(%rsp)". %rbp is any other register where
+// it does not hold the frame.
+bool IsVectorSpill(std::string_view line, bool has_frame) {
   const bool is_move = line.starts_with("vmov") || line.starts_with("mova") || line.starts_with("movu");
   const bool vector =
       line.find("%zmm") != line.npos || line.find("%ymm") != line.npos || line.find("%xmm") != line.npos;
-  const bool stack = line.find("(%rsp") != line.npos || line.find("(%rbp") != line.npos;
+  const bool stack = line.find("(%rsp") != line.npos || (has_frame && line.find("(%rbp") != line.npos);
   return is_move && vector && stack;
 }
 
@@ -30,16 +31,19 @@ int CountInnerLoopVectorSpills(std::string_view assembly) {
   size_t last_backward_target = 0;
   int total = 0;
   size_t number = 0;
+  bool has_frame = false;
   for (size_t begin = 0; begin < assembly.size(); ++number) {
     size_t end = assembly.find('\n', begin);
     if (end == assembly.npos) end = assembly.size();
     const std::string_view raw = assembly.substr(begin, end - begin);
     const std::string_view line = Trim(raw);
     begin = end + 1;
-    spills_before.push_back(spills_before.back() + (IsVectorSpill(line) ? 1 : 0));
-    if (const size_t colon = raw.find(':'); !raw.empty() && raw[0] == '.' && colon != raw.npos) {
-      labels[std::string(raw.substr(0, colon))] = number;
-    }
+    const size_t colon = raw.find(':');
+    const bool is_label = colon != raw.npos && line.size() == raw.size();
+    if (is_label && raw[0] == '.') labels[std::string(raw.substr(0, colon))] = number;
+    if (is_label && raw[0] != '.') has_frame = false;  // a function begins
+    has_frame |= line.starts_with("movq\t%rsp, %rbp");
+    spills_before.push_back(spills_before.back() + (IsVectorSpill(line, has_frame) ? 1 : 0));
     if (!line.starts_with('j')) continue;
     const size_t target = line.find(".L");
     if (target == line.npos) continue;

@@ -30,6 +30,17 @@ main:
   EXPECT_EQ(CountInnerLoopVectorSpills(assembly), 2);
 }
 
+TEST(Spills, KnowsWhetherAFunctionHasAFrame) {
+  const char* loop = R"(
+.LBB0_1:
+	vmovups	64(%rbp), %zmm1
+	jne	.LBB0_1
+	retq
+)";
+  EXPECT_EQ(CountInnerLoopVectorSpills(std::string("with:\n\tmovq\t%rsp, %rbp") + loop), 1);
+  EXPECT_EQ(CountInnerLoopVectorSpills(std::string("with:\n\tmovq\t%rsp, %rbp\n\tretq\nwithout:") + loop), 0);
+}
+
 // The register tiles that matrix multiplication and convolution are built from stay in registers.
 class RegisterTile : public ::testing::TestWithParam<std::pair<int64_t, int64_t>> {};
 

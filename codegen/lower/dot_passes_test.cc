@@ -118,6 +118,47 @@ TEST(MaskLate, LeavesGroupsThatMayEndOutside) {
   EXPECT_TRUE(MaskLate(function)->body.same_as(function->body));
 }
 
+// One group is set to `value` in each iteration, and at last to `last`.
+Function FlippedGroup(const std::string& value, const std::string& last) {
+  return Opaque((R"(
+@T.prim_func
+def main(A: T.Buffer((16,), "int8"), B: T.Buffer((64,), "int8"), C: T.Buffer((16,), "int32")):
+    with T.block("root"):
+        R = T.alloc_buffer((4,), "uint8", scope="register")
+        for i in range(4):
+            R[0:4] = )" +
+                 value +
+                 R"(
+            C[0:16] = T.dot_add(C[0:16], T.Broadcast(R[0:4], 16), B[0:64])
+        R[0:4] = )" +
+                 last +
+                 R"(
+        C[0:16] = T.dot_add(C[0:16], T.Broadcast(R[0:4], 16), B[0:64])
+)")
+                    .c_str());
+}
+constexpr char kFlipped[] = "T.reinterpret(\"uint8x4\", A.vload([T.Ramp(i * 4, 1, 4)])) ^ T.Broadcast(T.uint8(128), 4)";
+
+TEST(MaskLate, FlipsWhereGroupsAreUsed) {
+  EXPECT_THAT(Body(MaskLate(FlippedGroup(kFlipped, "T.Broadcast(T.uint8(130), 4)"))), HasSubstr(R"(
+        R[0:4] = T.reinterpret("uint8x4", A[i * 4:i * 4 + 4])
+        C[0:16] = T.dot_add(C[0:16], T.Broadcast(R[0:4] ^ T.Broadcast(T.uint8(128), 4), 16), B[0:64])
+    R[0:4] = T.Broadcast(T.uint8(2), 4)
+    C[0:16] = T.dot_add(C[0:16], T.Broadcast(R[0:4] ^ T.Broadcast(T.uint8(128), 4), 16), B[0:64])"));
+  const std::string masked =
+      "T.Select(T.Ramp(0, 1, 4) < T.Broadcast(3, 4), " + std::string(kFlipped) + ", T.Broadcast(T.uint8(0), 4))";
+  EXPECT_THAT(Body(MaskLate(FlippedGroup(masked, "T.Broadcast(T.uint8(0), 4)"))), HasSubstr(R"(
+        R[0:4] = T.reinterpret("uint8x4", A[i * 4:i * 4 + 4])
+        C[0:16] = T.dot_add(C[0:16], T.Broadcast(T.Select(T.Ramp(0, 1, 4) < T.Broadcast(3, 4), R[0:4] ^ T.Broadcast(T.uint8(128), 4), T.Broadcast(T.uint8(0), 4)), 16), B[0:64])
+    R[0:4] = T.Broadcast(T.uint8(128), 4))"));
+  // A mask would change the number.
+  const Function number = FlippedGroup(masked, "T.Broadcast(T.uint8(3), 4)");
+  EXPECT_TRUE(MaskLate(number)->body.same_as(number->body));
+  // Flipped once, and not the other time.
+  const Function mixed = FlippedGroup(kFlipped, "T.reinterpret(\"uint8x4\", A[0:4])");
+  EXPECT_TRUE(MaskLate(mixed)->body.same_as(mixed->body));
+}
+
 TEST(LowerSignedDots, LeavesOtherTargetsAlone) {
   const Function function = Opaque(kSignedDots);
   EXPECT_TRUE(LowerSignedDots(function, *NamedTarget("x86-haswell"))->body.same_as(function->body));

@@ -12,10 +12,27 @@ namespace {
 
 constexpr int kGroupBits = 32;
 
-// The value of a store, where its condition leaves out the same lanes whenever it runs.
-struct MaskedGroup {
-  Expr condition;                  // on lanes, without variables
-  Expr loaded;                     // without the mask
+// What is done to a group that is loaded: bits are flipped, then lanes left out.
+struct Change {
+  Expr condition;    // on lanes, without variables; null: all are kept
+  int64_t flip = 0;  // of each element
+
+  bool operator==(const Change& other) const {
+    const bool same_lanes =
+        condition && other.condition ? StructuralEqual(condition, other.condition) : !condition && !other.condition;
+    return same_lanes && flip == other.flip;
+  }
+  Expr Of(Expr group) const {
+    const DataType type = group.dtype();
+    if (flip != 0) group = Call(type, "bitwise_xor", {group, Const(type, flip)});
+    return condition ? Expr(new SelectNode(condition, group, Const(type, 0))) : group;
+  }
+};
+
+// The value of a store to a group.
+struct Group {
+  Change change;
+  Expr loaded;                     // without the change
   const LoadNode* load = nullptr;  // what is loaded by the same mask, when that is all
 };
 
@@ -28,31 +45,63 @@ bool IsConstantCondition(const Expr& condition) {
   return constant;
 }
 
-std::optional<MaskedGroup> MatchMaskedGroup(const Expr& value) {
-  const auto* select = dyn_cast<SelectNode>(value);
-  if (select == nullptr || select->condition.dtype().lanes() == 1 || !IsConstantCondition(select->condition) ||
-      !IsZero(select->false_value)) {
-    return std::nullopt;
-  }
-  const auto* load = dyn_cast<LoadNode>(select->true_value);
-  if (load != nullptr && load->predicate && !StructuralEqual(load->predicate, select->condition)) load = nullptr;
-  return MaskedGroup{select->condition, select->true_value, load};
+// The same value of another type; null when `e` is no such thing.
+const CallNode* AsReinterpreted(const Expr& e) {
+  const auto* call = dyn_cast<CallNode>(e);
+  return call != nullptr && call->op == "reinterpret" ? call : nullptr;
 }
 
-// The groups of one register buffer: the condition of each, null where there is none.
+Group MatchGroup(const Expr& value) {
+  Group group{.loaded = value};
+  const auto* select = dyn_cast<SelectNode>(value);
+  if (select != nullptr && select->condition.dtype().lanes() != 1 && IsConstantCondition(select->condition) &&
+      IsZero(select->false_value)) {
+    group.change.condition = select->condition;
+    group.loaded = select->true_value;
+  }
+  const auto* flipped = dyn_cast<CallNode>(group.loaded);
+  if (flipped != nullptr && flipped->op == "bitwise_xor") {
+    const auto* bits = dyn_cast<BroadcastNode>(flipped->args[1]);
+    const std::optional<int64_t> flip = bits == nullptr ? std::nullopt : AsInt(bits->value);
+    if (flip) {
+      group.change.flip = *flip;
+      group.loaded = flipped->args[0];
+    }
+  }
+  const CallNode* reinterpreted = AsReinterpreted(group.loaded);
+  const auto* load = dyn_cast<LoadNode>(reinterpreted != nullptr ? reinterpreted->args[0] : group.loaded);
+  const Expr& condition = group.change.condition;
+  if (load != nullptr && (!load->predicate || (condition && StructuralEqual(load->predicate, condition)))) {
+    group.load = load;
+  }
+  return group;
+}
+
+// The elements of a group, where all are one number.
+std::optional<int64_t> AsNumber(const Expr& group) {
+  const auto* broadcast = dyn_cast<BroadcastNode>(group);
+  return broadcast == nullptr ? std::nullopt : AsInt(broadcast->value);
+}
+
+// The groups of one register buffer: how each is changed.
 class GroupsOf : public Visitor {
  public:
   explicit GroupsOf(const VarNode* data) : data_(data) {}
   using Visitor::Visit;
 
-  // Nothing when an access is not one of a whole group, or a group has several conditions.
-  std::optional<std::map<int64_t, Expr>> Find(const Stmt& body) {
+  // Nothing when an access is not one of a whole group, or a group is changed in several ways. What is the same number
+  // in all lanes becomes so by any change.
+  std::optional<std::map<int64_t, Change>> Find(const Stmt& body) {
     Visit(body);
-    for (const auto& [first, condition] : conditions_) {
-      auto next = conditions_.upper_bound(first);
-      ok_ &= next == conditions_.end() || next->first >= first + lanes_;
+    for (const auto& [first, change] : changes_) {
+      auto next = changes_.upper_bound(first);
+      ok_ &= next == changes_.end() || next->first >= first + lanes_;
     }
-    return ok_ ? std::optional(conditions_) : std::nullopt;
+    for (const int64_t first : numbers_) {
+      const auto it = changes_.find(first);
+      ok_ &= it == changes_.end() || !it->second.condition;
+    }
+    return ok_ ? std::optional(changes_) : std::nullopt;
   }
 
  protected:
@@ -62,13 +111,15 @@ class GroupsOf : public Visitor {
     Visitor::VisitLoad(op);
   }
   void VisitStore(const StoreNode* op) override {
-    if (op->buffer->data.get() == data_ && See(op->indices[0], op->predicate, op->buffer->dtype) &&
-        !IsZero(op->value)) {
+    if (op->buffer->data.get() == data_ && See(op->indices[0], op->predicate, op->buffer->dtype)) {
       const int64_t first = *AsInt(cast<RampNode>(op->indices[0])->base);
-      const std::optional<MaskedGroup> group = MatchMaskedGroup(op->value);
-      const Expr condition = group ? group->condition : Expr();
-      const auto [it, is_new] = conditions_.try_emplace(first, condition);
-      if (!is_new) ok_ &= condition && it->second ? StructuralEqual(it->second, condition) : !condition && !it->second;
+      if (AsNumber(op->value).value_or(0) != 0) {
+        numbers_.push_back(first);
+      } else if (!IsZero(op->value)) {
+        const Change change = MatchGroup(op->value).change;
+        const auto [it, is_new] = changes_.try_emplace(first, change);
+        ok_ &= is_new || it->second == change;
+      }
     }
     Visitor::VisitStore(op);
   }
@@ -86,7 +137,8 @@ class GroupsOf : public Visitor {
   }
 
   const VarNode* const data_;
-  std::map<int64_t, Expr> conditions_;  // by the first element
+  std::map<int64_t, Change> changes_;  // by the first element
+  std::vector<int64_t> numbers_;       // groups that are set to a number other than 0, which no mask may change
   int lanes_ = 0;
   bool ok_ = true;
 };
@@ -102,10 +154,10 @@ class Masker : public ScopedMutator {
         op->buffer->dtype.bits() >= kGroupBits) {
       return ScopedMutator::MutateAllocate(op, self);
     }
-    const std::optional<std::map<int64_t, Expr>> groups = GroupsOf(op->buffer->data.get()).Find(op->body);
+    const std::optional<std::map<int64_t, Change>> groups = GroupsOf(op->buffer->data.get()).Find(op->body);
     if (!groups) return ScopedMutator::MutateAllocate(op, self);
     data_ = op->buffer->data.get();
-    conditions_ = *groups;
+    changes_ = *groups;
     some_whole_ = false;
     Stmt mutated = ScopedMutator::MutateAllocate(op, self);
     data_ = nullptr;
@@ -115,19 +167,27 @@ class Masker : public ScopedMutator {
   Stmt MutateStore(const StoreNode* op, const Stmt& self) override {
     if (data_ == nullptr) return self;
     if (op->buffer->data.get() == data_) {
-      const std::optional<MaskedGroup> group = MatchMaskedGroup(op->value);
-      if (!group || group->load == nullptr || !IsInside(*group->load)) return self;
-      some_whole_ = true;
-      return Store(op->buffer, group->load->buffer.Load(group->load->indices), op->indices);
+      const Group group = MatchGroup(op->value);
+      const Change change = changes_[*AsInt(cast<RampNode>(op->indices[0])->base)];
+      if (const std::optional<int64_t> number = AsNumber(op->value)) {
+        return Store(op->buffer, Const(op->value.dtype(), *number ^ change.flip), op->indices);
+      }
+      const bool whole = group.load != nullptr && (!group.load->predicate || IsInside(*group.load));
+      some_whole_ |= change.flip != 0 || (whole && change.condition);
+      Expr raw = Change{.condition = group.change.condition}.Of(group.loaded);
+      if (whole) {
+        raw = group.load->buffer.Load(group.load->indices);
+        if (AsReinterpreted(group.loaded) != nullptr) raw = Call(op->value.dtype(), "reinterpret", {raw});
+      }
+      return Store(op->buffer, raw, op->indices);
     }
     return ScopedMutator::MutateStore(op, self);
   }
 
   Expr MutateLoad(const LoadNode* op, const Expr& self) override {
     if (op->buffer->data.get() != data_) return ScopedMutator::MutateLoad(op, self);
-    const auto it = conditions_.find(*AsInt(cast<RampNode>(op->indices[0])->base));
-    if (it == conditions_.end() || !it->second) return self;
-    return Expr(new SelectNode(it->second, self, Const(op->dtype(), 0)));
+    const auto it = changes_.find(*AsInt(cast<RampNode>(op->indices[0])->base));
+    return it == changes_.end() ? self : it->second.Of(self);
   }
 
  private:
@@ -139,8 +199,8 @@ class Masker : public ScopedMutator {
     return analyzer_.ConstBounds(ramp->base).Within(0, *size - load.indices[0].dtype().lanes());
   }
 
-  const VarNode* data_ = nullptr;  // of the register buffer whose groups are masked late
-  std::map<int64_t, Expr> conditions_;
+  const VarNode* data_ = nullptr;  // of the register buffer whose groups are changed late
+  std::map<int64_t, Change> changes_;
   bool some_whole_ = false;
 };
 

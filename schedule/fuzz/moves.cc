@@ -162,6 +162,15 @@ bool Annotate(Drawer& d) {
 }
 
 // What is declared for nothing: hiding anything else is what the primitive's name warns of.
+// Of what the block writes, else of a copy of something that it reads.
+bool FlipSignBit(Drawer& d) {
+  if (d.Try("flip_sign_bit", {d.block(), 0})) return true;
+  return d.AllOrNothing([&] {
+    const auto copy = d.schedule().Apply("cache_read", {d.block(), Small(d), "global"});
+    return copy.ok() && d.Try("flip_sign_bit", {(*copy)[0], 0});
+  });
+}
+
 bool HideBufferAccess(Drawer& d) {
   const std::vector<BufferRegion>& reads = d.block_node().reads;
   if (reads.empty()) return false;
@@ -246,6 +255,7 @@ constexpr Move kMoves[] = {
     {"join_windows", [](Drawer& d) { return d.Try("join_windows", {d.block(), d.Below(5), d.Below(6) - 1}); },
      "transposed conv"},
     {"storage_align", [](Drawer& d) { return d.Try("storage_align", {d.block(), 0, Small(d), d.Factor(), Small(d)}); }},
+    {"flip_sign_bit", FlipSignBit, "quantized matmul"},
     // A wider type: no value changes.
     {"unsafe_set_dtype", [](Drawer& d) { return d.Try("unsafe_set_dtype", {d.block(), 0, "float64"}); }},
     {"annotate_buffer_access",
