@@ -13,6 +13,13 @@ struct MappedRegion {
   std::vector<Expr> indices;
 };
 
+// An iterator by itself stays, even where it has one value only; other indices are simplified.
+Expr KeepIterator(const Expr& index, arith::Analyzer* analyzer) {
+  const auto* op = dyn_cast<BinaryNode>(index);
+  const Expr& plain = op != nullptr && op->op == BinaryOp::kFloorDiv && IsInt(op->b, 1) ? op->a : index;
+  return isa<VarNode>(plain) ? plain : analyzer->Simplify(plain);
+}
+
 MappedRegion MapElements(const LayoutChange& change, const std::vector<Range>& region, arith::Analyzer* analyzer) {
   MappedRegion mapped;
   std::vector<Expr> elements;
@@ -22,12 +29,7 @@ MappedRegion MapElements(const LayoutChange& change, const std::vector<Range>& r
     if (offset) analyzer->Bind(offset, {Const(offset.dtype(), 0), range.extent});
     elements.push_back(offset ? range.min + offset : range.min);
   }
-  for (const Expr& index : change.map.Apply(elements)) {
-    // An iterator by itself stays, even where it has one value only.
-    const auto* op = dyn_cast<BinaryNode>(index);
-    const Expr& plain = op != nullptr && op->op == BinaryOp::kFloorDiv && IsInt(op->b, 1) ? op->a : index;
-    mapped.indices.push_back(isa<VarNode>(plain) ? plain : analyzer->Simplify(plain));
-  }
+  for (const Expr& index : change.map.Apply(elements)) mapped.indices.push_back(KeepIterator(index, analyzer));
   return mapped;
 }
 
@@ -72,7 +74,7 @@ class LayoutRewriter : public Mutator {
  private:
   std::vector<Expr> Mapped(const std::vector<Expr>& indices) {
     std::vector<Expr> mapped;
-    for (const Expr& index : change_.map.Apply(indices)) mapped.push_back(analyzer_.Simplify(index));
+    for (const Expr& index : change_.map.Apply(indices)) mapped.push_back(KeepIterator(index, &analyzer_));
     return mapped;
   }
   bool MapIfFrom(BufferRegion& region) {
@@ -142,7 +144,7 @@ std::vector<Range> MapRegion(const LayoutChange& change, const std::vector<Range
     const Expr& index = mapped.indices[d];
     std::optional<Range> range = RelaxRange({index, Const(index.dtype(), 1)}, domains);
     if (!range) range = BufferRegion::Full(change.to).region[d];
-    result.push_back({analyzer->Simplify(range->min), analyzer->Simplify(range->extent)});
+    result.push_back({KeepIterator(range->min, analyzer), analyzer->Simplify(range->extent)});
   }
   return result;
 }

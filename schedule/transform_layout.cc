@@ -42,9 +42,8 @@ IndexMap WithTypesOf(const IndexMap& map, const std::vector<Expr>& shape) {
   return IndexMap(inputs, map.Apply({inputs.begin(), inputs.end()}));
 }
 
-// The shape with each extent rounded up to a multiple of the constants that its index is divided by: tiles are whole,
-// also where the shape is smaller than one tile.
-std::vector<Expr> RoundToTiles(const IndexMap& map, const std::vector<Expr>& shape) {
+// For each dimension, the least common multiple of the constants that its index is divided by.
+std::vector<int64_t> TileSizes(const IndexMap& map, const std::vector<Expr>& shape) {
   std::vector<int64_t> multiples(shape.size(), 1);
   for (const Expr& output : map->outputs) {
     PreOrder(output, [&](const Expr& e) {
@@ -57,25 +56,50 @@ std::vector<Expr> RoundToTiles(const IndexMap& map, const std::vector<Expr>& sha
       return true;
     });
   }
+  return multiples;
+}
+
+// The shape with each extent rounded up to a multiple of its tile: tiles are whole, also where the shape is smaller
+// than one tile.
+std::vector<Expr> RoundToTiles(const std::vector<int64_t>& tiles, const std::vector<Expr>& shape) {
   std::vector<Expr> rounded = shape;
   for (size_t d = 0; d < shape.size(); ++d) {
     const std::optional<int64_t> extent = AsInt(shape[d]);
-    if (extent) rounded[d] = Const(shape[d].dtype(), (*extent + multiples[d] - 1) / multiples[d] * multiples[d]);
+    if (extent) rounded[d] = Const(shape[d].dtype(), (*extent + tiles[d] - 1) / tiles[d] * tiles[d]);
   }
   return rounded;
 }
 
-std::optional<arith::PaddedInverse> InverseWithFullTiles(const IndexMap& map, const std::vector<Expr>& shape,
-                                                         arith::Analyzer* analyzer) {
-  const std::vector<Expr> rounded = RoundToTiles(map, shape);
+// Where `index`, which runs to the next multiple of `tile` behind `extent`, is not less than it: in the last tile,
+// behind the last element. As TVM writes it; of i // 4 and i % 4 that becomes v_axis0 == 3 and 2 <= v_axis1.
+Expr BehindTheLast(const Expr& index, const Expr& extent, int64_t tile) {
+  const std::optional<int64_t> end = AsInt(extent);
+  if (!end) return extent <= index;
+  const auto constant = [&](int64_t value) { return Const(index.dtype(), value); };
+  return And(FloorDiv(index, constant(tile)) == constant(*end / tile),
+             constant(*end % tile) <= FloorMod(index, constant(tile)));
+}
+
+struct TiledInverse {
+  arith::PaddedInverse inverse;
+  Expr padding;  // that of `inverse`, in the words of a refusal
+};
+
+std::optional<TiledInverse> InverseWithFullTiles(const IndexMap& map, const std::vector<Expr>& shape,
+                                                 arith::Analyzer* analyzer) {
+  const std::vector<int64_t> tiles = TileSizes(map, shape);
+  const std::vector<Expr> rounded = RoundToTiles(tiles, shape);
   std::optional<arith::PaddedInverse> result = arith::PaddedInverseIndexMap(map, rounded, analyzer);
   if (!result) return std::nullopt;
+  const auto add = [](const Expr& more, Expr* padding) { *padding = IsFalse(*padding) ? more : Or(*padding, more); };
+  Expr padding = result->padding;
   for (size_t d = 0; d < shape.size(); ++d) {
     if (analyzer->CanProveEqual(rounded[d], shape[d])) continue;
-    const Expr outside = shape[d] <= result->inverse->outputs[d];
-    result->padding = IsFalse(result->padding) ? outside : Or(result->padding, outside);
+    const Expr& index = result->inverse->outputs[d];
+    add(shape[d] <= index, &padding);
+    add(BehindTheLast(index, shape[d], tiles[d]), &result->padding);
   }
-  return result;
+  return TiledInverse{*std::move(result), std::move(padding)};
 }
 
 // The pad value's type and contents.
@@ -111,8 +135,8 @@ Outcome<TransformLayoutResult> TransformLayout(const Function& function, uint32_
   const IndexMap map = WithTypesOf(untyped, buffer->shape);
 
   arith::Analyzer analyzer;
-  std::optional<arith::PaddedInverse> inverse = InverseWithFullTiles(map, buffer->shape, &analyzer);
-  if (!inverse) {
+  const std::optional<TiledInverse> tiled = InverseWithFullTiles(map, buffer->shape, &analyzer);
+  if (!tiled) {
     return Refusal{kName,
                    "the map is not known to give each element of {text0} a place of its own",
                    {block_id},
@@ -120,22 +144,22 @@ Outcome<TransformLayoutResult> TransformLayout(const Function& function, uint32_
                    {buffer->name}};
   }
   BufferNode::Fields fields = buffer->fields();
-  fields.shape = inverse->shape;
+  fields.shape = tiled->inverse.shape;
   fields.data = Var();
   const LayoutChange change{buffer, Buffer(std::move(fields)), map};
 
   Function padded = function;
-  const bool pads = !IsFalse(inverse->padding);
+  const bool pads = !IsFalse(tiled->padding);
   if (pads && (pad_value || padding == Padding::kRefused)) {
     if (!pad_value) {
       return Refusal{kName,
                      "the map pads {text0} where {expr0}, and there is no pad_value",
                      {block_id},
-                     {inverse->padding},
+                     {tiled->padding},
                      {buffer->name}};
     }
-    if (auto refusal = WhyNotPadValue(block_id, buffer, pad_value, inverse->shape.size())) return *refusal;
-    Outcome<Function> writer = WriteWithPadding(kName, function, change, *inverse, pad_value);
+    if (auto refusal = WhyNotPadValue(block_id, buffer, pad_value, tiled->inverse.shape.size())) return *refusal;
+    Outcome<Function> writer = WriteWithPadding(kName, function, change, tiled->inverse, pad_value);
     if (!writer.ok()) return writer.refusal();
     padded = *writer;
   }

@@ -156,6 +156,29 @@ def main(A: T.Buffer((4, 4, 16, 16), "float32"), C: T.Buffer((64, 64), "float32"
             "tile matches a part of A that does not keep its shape in the new layout");
 }
 
+TEST(TransformLayout, IteratorsOfOneValueStay) {
+  const Function f = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((1, 8), "float32"), B: T.Buffer((1, 8), "float32")):
+    for n, i in T.grid(1, 8):
+        with T.block("B"):
+            vn, vi = T.axis.remap("SS", [n, i])
+            B[vn, vi] = A[vn, vi]
+)");
+  const Var n("n"), i("i");
+  Outcome<TransformLayoutResult> result = TransformLayout(f, BlockNamed(f, "B"), BufferSelector::Write(0),
+                                                          IndexMap({n, i}, {FloorDiv(i, 4), n, FloorMod(i, 4)}));
+  ASSERT_TRUE(result.ok()) << ReasonOf(result, f);
+  ExpectProgram(result->function, R"(
+@T.prim_func
+def main(A: T.Buffer((1, 8), "float32"), B: T.Buffer((2, 1, 4), "float32")):
+    for n, i in T.grid(1, 8):
+        with T.block("B"):
+            vn, vi = T.axis.remap("SS", [n, i])
+            B[vi // 4, vn, vi % 4] = A[vn, vi]
+)");
+}
+
 TEST(TransformLayout, TheWriterFillsThePadding) {
   const Function f = ParseFunctionOrDie(kProgram);
   Outcome<TransformLayoutResult> result =
@@ -168,7 +191,7 @@ def main(A: T.Buffer((60, 64), "float32"), C: T.Buffer((60, 64), "float32")):
     for axis0, j, axis2 in T.grid(4, 64, 16):
         with T.block("B"):
             v_axis0, v_j, v_axis2 = T.axis.remap("SSS", [axis0, j, axis2])
-            B[v_axis0, v_j, v_axis2] = T.if_then_else(60 <= v_axis0 * 16 + v_axis2, T.float32(3), A[v_axis0 * 16 + v_axis2, v_j] * T.float32(2))
+            B[v_axis0, v_j, v_axis2] = T.if_then_else(v_axis0 == 3 and 12 <= v_axis2, T.float32(3), A[v_axis0 * 16 + v_axis2, v_j] * T.float32(2))
     for i, j_0, j_1 in T.grid(60, 4, 16):
         with T.block("C"):
             vi = T.axis.spatial(60, i)
