@@ -78,6 +78,22 @@ TEST(Blockize, AReductionWithItsInit) {
   ExpectEquivalent(before, result->function);
 }
 
+TEST(Blockize, TurnsComparisonsAround) {
+  const Function before = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((8, 16), "float32"), B: T.Buffer((8, 16), "float32")):
+    for i, j in T.grid(8, 16):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = T.Select(A[vi, vj] >= T.float32(1), A[vi, vj], T.float32(1))
+)");
+  Outcome<BlockizeResult> result = Blockize(before, LoopsOf(before, "B")[1]);
+  ASSERT_TRUE(result.ok());
+  testing::ExpectContains(result->function,
+                          "B[vi_o, vj_i] = T.Select(T.float32(1) <= A[vi_o, vj_i], A[vi_o, vj_i], T.float32(1))");
+  ExpectEquivalent(before, result->function);
+}
+
 TEST(Blockize, LoopsOfOneIterationStayInTheInit) {
   const Function before = testing::Matmul(16, 16, 32);
   const std::vector<uint32_t> loops = LoopsOf(before, "C");

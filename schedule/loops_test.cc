@@ -75,6 +75,12 @@ def main(A: T.Buffer((8, 12), "float32"), B: T.Buffer((8, 12), "float32")):
   Outcome<SplitResult> split = Split(before, loops[0], {Expr(), Expr(4)});
   ASSERT_TRUE(split.ok());
   EXPECT_EQ(Print(FindBlock(split->function, inner->block->id)->bindings[0]), "i_0 * 4 + i_1");
+  // i // 3 // 4 % 2 is written with one division.
+  Outcome<SplitResult> columns = Split(before, loops[1], {Expr(4), Expr(3)});
+  ASSERT_TRUE(columns.ok());
+  Outcome<FuseResult> three = Fuse(columns->function, LoopsOf(columns->function, "outer"));
+  ASSERT_TRUE(three.ok());
+  EXPECT_EQ(Print(FindBlock(three->function, BlockNamed(before, "B"))->bindings[0]), "i_j_0_j_1_fused // 12");
 }
 
 TEST(Fuse, Refuses) {

@@ -5,6 +5,13 @@
 namespace tilewright {
 namespace {
 
+// TVM's simplifier writes a > b as b < a.
+Expr TurnedAround(const Expr& e) {
+  const auto* compare = dyn_cast<BinaryNode>(e);
+  if (compare == nullptr || (compare->op != BinaryOp::kGT && compare->op != BinaryOp::kGE)) return e;
+  return compare->op == BinaryOp::kGT ? compare->b < compare->a : compare->b <= compare->a;
+}
+
 class IndexSimplifier : public Mutator {
  public:
   explicit IndexSimplifier(arith::Analyzer* analyzer) : analyzer_(analyzer) {}
@@ -15,7 +22,7 @@ class IndexSimplifier : public Mutator {
     // An index that loads has indices of its own.
     Expr mutated = Mutator::Mutate(e);
     const bool simple = mutated.dtype().is_index() || mutated.dtype().is_bool();
-    return simple && !isa<VarNode>(mutated) ? analyzer_->Simplify(mutated) : mutated;
+    return simple && !isa<VarNode>(mutated) ? TurnedAround(analyzer_->Simplify(mutated)) : mutated;
   }
 
  protected:

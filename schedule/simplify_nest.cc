@@ -179,7 +179,9 @@ class LoopVarReplacer : public Mutator {
     return std::ranges::any_of(values_, [&](const auto& value) { return UsesVar(realize, value.first); });
   }
   Block Inside(const Block& block) const {
-    const Stmt replaced = Substitute(Realize({}, True(), block), values_);
+    VarMap simplified = values_;
+    for (auto& [var, value] : simplified) value = arith::Simplify(value);
+    const Stmt replaced = Substitute(Realize({}, True(), block), simplified);
     return cast<BlockRealizeNode>(replaced)->block;
   }
 
