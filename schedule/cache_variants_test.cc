@@ -131,6 +131,18 @@ TEST(ReindexCache, TakesIteratorsOfOneValueAndOf64Bits) {
   ASSERT_TRUE(g.ok()) << ReasonOf(g, f);
   ExpectContains(g->function, "A_local = T.alloc_buffer((T.int64(1), T.int64(2), T.int64(4)), scope=\"local\")");
   ExpectEquivalent(f, g->function);
+  g = ReindexCacheRead(f, BlockNamed(f, "B"), 0, "local", IndexMap({n, i}, {i, n}));
+  ASSERT_TRUE(g.ok()) << ReasonOf(g, f);
+  ExpectContains(g->function, "A_local[vi, vn] = A[vn, vi]");
+  ExpectContains(g->function, "B[vn, vi] = A_local[vi, vn]");
+}
+
+TEST(ReindexCache, TakesTheIndicesInAnotherOrder) {
+  const Function f = Conv();
+  Outcome<ReindexResult> g = ReindexCacheRead(f, BlockNamed(f, "C"), 0, "local", Map({vc, vi + vr}));
+  ASSERT_TRUE(g.ok()) << ReasonOf(g, f);
+  ExpectContains(g->function, "P_local[vc, vi + vr] = P[vi + vr, vc]");
+  ExpectEquivalent(f, g->function);
 }
 
 TEST(ReindexCache, Refuses) {

@@ -264,6 +264,21 @@ class Reindexer {
     return left_out;
   }
 
+  // The shape of the copy where its indices are those of the buffer, in some order.
+  std::optional<std::vector<Expr>> ShapeOfReordered() const {
+    std::vector<Expr> shape;
+    std::vector<bool> taken(indices_.size());
+    for (const Expr& index : at_copy_) {
+      size_t d = 0;
+      while (d < indices_.size() && (taken[d] || !StructuralEqual(indices_[d], index))) ++d;
+      if (d == indices_.size()) return std::nullopt;
+      taken[d] = true;
+      shape.push_back(buffer_->shape[d]);
+    }
+    if (shape.size() != indices_.size()) return std::nullopt;
+    return shape;
+  }
+
   // The indices of the copy, and its shape.
   Check CheckIndexMap() {
     if (!form_.index_map) {
@@ -307,13 +322,16 @@ class Reindexer {
                      {buffer_->name, iter.var.name()}};
     }
     const auto map = arith::DetectIterMap(at_copy_, domain, {}, arith::IterMapLevel::kNone, &analyzer);
-    if ((!map || !map->injective) && !StructuralEqual(at_copy_, indices_)) {
+    const std::optional<std::vector<Expr>> reordered = ShapeOfReordered();
+    if ((!map || !map->injective) && !reordered) {
       return Refuse("the map may give elements of {text0} that {block0} tells apart the same place");
     }
     if (const auto shape = arith::MapShape(map_of_iters, extents, &analyzer)) {
       shape_ = *shape;
+    } else if (reordered) {
+      shape_ = *reordered;
     } else if (at_copy_.size() == indices_.size()) {
-      shape_ = buffer_->shape;  // the same indices
+      shape_ = buffer_->shape;  // where the results stay inside of it
     } else {
       return Refuse("the results of the map over {block0} do not fill a shape, and are not the indices of {text0}");
     }
