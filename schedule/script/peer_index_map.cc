@@ -82,7 +82,8 @@ class Reader {
       return name.is_string() ? name.get<std::string>() : Fail("has a variable without a name");
     }
     if (kind == "IntImm" || kind == "FloatImm") {
-      const Json value = Content(node, "value");
+      // The value of a FloatImm stands in it, that of an IntImm in a node of its own.
+      const Json raw = Raw(node, "value"), value = raw.is_number_float() ? raw : Content(node, "value");
       if (!value.is_number()) return Fail("has a constant without a value");
       const Json type = Raw(Field(node, "ty"), "dtype");
       const bool plain = kind == "IntImm" && (!typed_constants_ || !type.is_string() || type == "int32");

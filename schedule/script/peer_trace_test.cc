@@ -67,6 +67,12 @@ constexpr char kPad[] = R"({"root_index": 6, "nodes": [
   {"type": "float", "data": 0.5}, {"type": "ir.FloatImm", "data": {"ty": 1, "value": 3}},
   {"type": "ffi.Array", "data": [4]}, {"type": "tirx.IndexMap", "data": {"initial_indices": 2, "final_indices": 5}}]})";
 
+// lambda: (0.5,) of float32, whose value stands in the constant
+constexpr char kPlainPad[] = R"({"root_index": 5, "nodes": [
+  {"type": "None"}, {"type": "ir.PrimType", "data": {"dtype": "float32"}}, {"type": "ffi.Array", "data": []},
+  {"type": "ir.FloatImm", "data": {"ty": 1, "value": 0.5}},
+  {"type": "ffi.Array", "data": [3]}, {"type": "tirx.IndexMap", "data": {"initial_indices": 2, "final_indices": 4}}]})";
+
 std::string Escaped(const std::string& text) {
   std::string escaped;
   for (const char c : text) {
@@ -79,6 +85,7 @@ std::string Escaped(const std::string& text) {
 TEST(PeerTrace, IndexMapsAreGraphs) {
   EXPECT_EQ(*LambdaOfPeerIndexMap(kMap, false), "lambda i: ((i // 4), (i % v1))");
   EXPECT_EQ(*LambdaOfPeerIndexMap(kPad, true), "lambda: (T.float16(0.5),)");
+  EXPECT_EQ(*LambdaOfPeerIndexMap(kPlainPad, true), "lambda: (T.float32(0.5),)");
   EXPECT_EQ(TextOf(R"(["TransformLayout", ["b0", )" + Escaped(kMap) + "], [0, 1, " + Escaped(kPad) + ", 1], []]"),
             "sch.transform_layout(b0, (\"write\", 0), lambda i: ((i // 4), (i % v1)), lambda: (T.float16(0.5),), "
             "assume_injective_transform=True)\n");
