@@ -6,6 +6,7 @@
 
 #include "ir/analysis.h"
 #include "ir/arith/iter_map.h"
+#include "ir/arith/region.h"
 #include "ir/functor.h"
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
@@ -165,18 +166,21 @@ class Checker : public Visitor {
         }
       }
     }
+    const Expr predicate = joined_.empty() ? realize.predicate : Substitute(realize.predicate, joined_);
     arith::IterMapError error;
     const auto map =
-        arith::DetectIterMap(independent, loops_, realize.predicate, arith::IterMapLevel::kNone, &analyzer_, &error);
+        arith::DetectIterMap(independent, loops_, predicate, arith::IterMapLevel::kNone, &analyzer_, &error);
     if (map) {
       if (map->injective) {
         repeating.erase(realize.block.get());
       } else {
-        CheckReductionRunsOnce(realize, independent, iterators);
+        CheckReductionRunsOnce(realize, independent, iterators, predicate);
       }
       return;
     }
-    if (OnlySpatialInstancesRepeat(independent, iterators, realize.predicate)) return;
+    if (OnlySpatialInstancesRepeat(independent, iterators, predicate)) {
+      return CheckReductionRunsOnce(realize, independent, iterators, predicate);
+    }
     std::string reason = "the binding of iterator " + iterators[error.index]->var.name() + ", " +
                          Print(independent[error.index]) + ": " + std::string(error.Reason());
     if (error.expr) reason += ": " + Print(error.expr);
@@ -186,7 +190,7 @@ class Checker : public Visitor {
   // Instances of a reduction may run again as a whole, from the init on: what repeats them lies outside of the loops of
   // the reduction. Further inside it would add the same values again.
   void CheckReductionRunsOnce(const BlockRealizeNode& realize, const std::vector<Expr>& bindings,
-                              const std::vector<const IterVar*>& iterators) {
+                              const std::vector<const IterVar*>& iterators, const Expr& predicate) {
     const auto reduces = [&](const std::pair<Var, Range>& loop) {
       for (size_t i = 0; i < bindings.size(); ++i) {
         if (iterators[i]->kind == IterKind::kReduce && UsesVar(bindings[i], loop.first)) return true;
@@ -196,43 +200,98 @@ class Checker : public Visitor {
     const auto first = std::find_if(loops_.begin(), loops_.end(), reduces);
     if (first == loops_.end()) return;
     const arith::Domain inner(first, loops_.end());
-    for (const Expr& condition : {realize.predicate, Expr()}) {
+    for (const Expr& condition : {predicate, Expr()}) {
       const auto map = arith::DetectIterMap(bindings, inner, condition, arith::IterMapLevel::kNone, &analyzer_);
       if (map && map->injective) return;
-      if (IsTrue(realize.predicate)) break;
+      if (IsTrue(predicate)) break;
     }
     for (const auto& [loop, range] : inner) {
       const bool used =
           std::any_of(bindings.begin(), bindings.end(), [&](const Expr& binding) { return UsesVar(binding, loop); });
-      if (used || IsInt(range.extent, 1) || UsesVar(realize.predicate, loop)) continue;
+      if (used || IsInt(range.extent, 1) || UsesVar(predicate, loop)) continue;
       return Refuse(realize, "loop " + loop.name() + " repeats instances inside of loop " + first->first.name() +
                                  ", which carries the reduction");
     }
+    if (IsTrue(predicate) && RunsMoreOftenThanItHasInstances(bindings, iterators, inner)) {
+      Refuse(realize, "its instances run more than once inside of loop " + first->first.name() +
+                          ", which carries the reduction");
+    }
   }
 
-  // Tiles with borders: outer loops, each of which moves one spatial iterator, may run instances again; from some loop
-  // inwards the bindings are independent.
+  // Whether the loops have more iterations than the bindings can have values in them: k % 8 of 16, or overlapping
+  // tiles.
+  bool RunsMoreOftenThanItHasInstances(const std::vector<Expr>& bindings, const std::vector<const IterVar*>& iterators,
+                                       const arith::Domain& loops) {
+    __int128 iterations = 1, instances = 1;
+    constexpr int64_t kMost = int64_t{1} << 40;
+    for (const auto& [loop, range] : loops) {
+      const auto extent = AsInt(range.extent);
+      if (!extent) return false;
+      iterations = std::min<__int128>(iterations * *extent, kMost);
+    }
+    for (size_t i = 0; i < bindings.size() && instances < iterations; ++i) {
+      const auto values = arith::MayTouch({{bindings[i], Const(bindings[i].dtype(), 1)}}, loops, Expr(), &analyzer_);
+      const auto count = values ? AsInt((*values)[0].extent) : std::nullopt;
+      const auto domain = AsInt(iterators[i]->domain.extent);
+      if (!count && !domain) return false;
+      instances *= std::min(count.value_or(kMost), domain.value_or(kMost));
+    }
+    return instances < iterations;
+  }
+
+  // Tiles with borders: outer loops, which move spatial iterators independently of each other, may run instances again;
+  // from some loop inwards the bindings are independent.
   bool OnlySpatialInstancesRepeat(const std::vector<Expr>& bindings, const std::vector<const IterVar*>& iterators,
                                   const Expr& predicate) {
+    const auto feeds = [&](const Var& loop) {
+      return std::count_if(bindings.begin(), bindings.end(),
+                           [&](const Expr& binding) { return UsesVar(binding, loop); });
+    };
     const auto may_repeat = [&](const Var& loop) {
-      int feeds = 0;
       for (size_t i = 0; i < bindings.size(); ++i) {
-        if (!UsesVar(bindings[i], loop)) continue;
-        if (iterators[i]->kind == IterKind::kReduce || ++feeds > 1) return false;
+        if (iterators[i]->kind == IterKind::kReduce && UsesVar(bindings[i], loop)) return false;
       }
       return true;
     };
-    size_t outer = 0;
-    while (outer < loops_.size() && may_repeat(loops_[outer].first)) ++outer;
+    arith::Domain loops = loops_;
+    size_t outer = 0, moving_one = 0;
+    while (outer < loops.size() && may_repeat(loops[outer].first)) ++outer;
+    // Of the outer loops, those whose threads further loops take belong to the innermost.
+    const auto end = loops.begin() + static_cast<ptrdiff_t>(outer);
+    for (const auto& joined : joined_loops_) {
+      const ForNode* threads = joined.second;
+      const auto at =
+          std::find_if(loops.begin(), end, [&](const auto& loop) { return loop.first.same_as(threads->var); });
+      if (at != end) std::rotate(at, at + 1, end);
+    }
+    while (moving_one < outer && feeds(loops[moving_one].first) <= 1) ++moving_one;
     // The fewer loops are left the easier.
     for (; outer > 0; --outer) {
-      const arith::Domain inner(loops_.begin() + static_cast<ptrdiff_t>(outer), loops_.end());
+      const arith::Domain inner(loops.begin() + static_cast<ptrdiff_t>(outer), loops.end());
       for (const Expr& condition : {predicate, Expr()}) {
-        if (arith::DetectIterMap(bindings, inner, condition, arith::IterMapLevel::kNone, &analyzer_)) return true;
+        const auto map = arith::DetectIterMap(bindings, inner, condition, arith::IterMapLevel::kNone, &analyzer_);
+        if (map && (outer <= moving_one || TilesAreIndependent(*map, loops, outer))) return true;
         if (IsTrue(predicate)) break;
       }
     }
     return OnlyDisjointLoops(bindings, iterators, predicate);
+  }
+  // Fused outer loops give each iterator a part of its own, where its tile begins, and no more.
+  bool TilesAreIndependent(const arith::IterMap& tile, const arith::Domain& loops, size_t outer) {
+    const auto uses_outer = [&](const Expr& e) {
+      return std::any_of(loops.begin(), loops.begin() + static_cast<ptrdiff_t>(outer),
+                         [&](const auto& loop) { return UsesVar(e, loop.first); });
+    };
+    std::vector<Expr> begins;
+    for (arith::IterSum index : tile.indices) {
+      begins.push_back(std::exchange(index.base, Const(index.base.dtype(), 0)));
+      if (uses_outer(arith::ToExpr(index, tile, &analyzer_))) return false;
+    }
+    for (size_t inner = outer; inner < loops.size(); ++inner) {
+      if (uses_outer(loops[inner].second.min) || uses_outer(loops[inner].second.extent)) return false;
+    }
+    const arith::Domain around(loops.begin(), loops.begin() + static_cast<ptrdiff_t>(outer));
+    return arith::DetectIterMap(begins, around, Expr(), arith::IterMapLevel::kNone, &analyzer_).has_value();
   }
   // No loop feeds two iterators, and those of reduce iterators are affine by themselves.
   bool OnlyDisjointLoops(const std::vector<Expr>& bindings, const std::vector<const IterVar*>& iterators,

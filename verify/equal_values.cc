@@ -1,6 +1,7 @@
 #include "verify/equal_values.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
@@ -33,6 +34,8 @@ class Checker : public Visitor {
   void VisitStore(const StoreNode* op) override {
     std::vector<Expr> indices;
     for (const Expr& index : op->indices) indices.push_back(Now(index));
+    // Another store may give the same element another value.
+    holds_ &= stored_.insert(op->buffer->data.get()).second;
     holds_ &= DependsOn(indices, Now(op->value)) && !op->predicate;
   }
   void VisitBlockRealize(const BlockRealizeNode* op) override {
@@ -81,6 +84,7 @@ class Checker : public Visitor {
   bool holds_ = true;
   VarMap values_;         // of the iterators of nested blocks
   std::vector<Var> own_;  // iterators of the block, and loops in it
+  std::unordered_set<const VarNode*> stored_;
 };
 
 }  // namespace

@@ -138,6 +138,72 @@ def main(A: T.Buffer((66,), "float32"), B: T.Buffer((66,), "float32")):
   EXPECT_EQ(tiles("A[vi * 4 + j]", "T.parallel")[0].rfind("races: iterations of the parallel loop i ", 0), 0u);
   ASSERT_EQ(tiles("A[vi]", "range").size(), 1u);
   EXPECT_EQ(tiles("A[vi]", "range")[0].rfind("spatial iterators: block B: ", 0), 0u);
+  // Each of two stores writes a value of its element, not the same one.
+  const std::string two = R"(A[vi * 4 + j]
+                B[vi * 4 + j] = A[vi * 4 + j] * T.float32(2))";
+  EXPECT_EQ(tiles(two, "range")[0].rfind("spatial iterators: block B: ", 0), 0u);
+}
+
+// Each block of threads copies a tile with borders, of 36 elements by 8 threads; where it begins in both dimensions the
+// number of the block says.
+TEST(Verify, TilesWithBordersOfFusedBlocks) {
+  const auto copy = [](const std::string& second) {
+    std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((10, 10), "float32"), D: T.Buffer((4, 8), "float32")):
+    for b in T.thread_binding(4, thread="blockIdx.x"):
+        with T.block("block"):
+            vb = T.axis.spatial(4, b)
+            T.reads(A[0:10, 0:10])
+            T.writes(D[vb, 0:8])
+            S = T.alloc_buffer((10, 10), "float32", scope="shared")
+            for t in T.thread_binding(8, thread="threadIdx.x"):
+                for f, u in T.grid(4, 5):
+                    for t1 in T.thread_binding(8, thread="threadIdx.x"):
+                        with T.block("S"):
+                            vi = T.axis.spatial(10, f // 2 * 4 + (u * 8 + t1) // 6)
+                            vj = T.axis.spatial(10, SECOND * 4 + (u * 8 + t1) % 6)
+                            T.where(u * 8 + t1 < 36)
+                            S[vi, vj] = A[vi, vj]
+                with T.block("D"):
+                    vt = T.axis.spatial(8, t)
+                    D[vb, vt] = A[0, 0]
+)";
+    text.replace(text.find("SECOND"), 6, second);
+    return Findings(text.c_str());
+  };
+  EXPECT_EQ(copy("f % 2"), Texts{});
+  EXPECT_EQ(copy("f // 2"), Texts{"bindings: block S: the binding of iterator vi, f // 2 * 4 + (u * 8 + t) // 6: "
+                                  "the parts of the index overlap or leave gaps"});
+}
+
+// The first iteration fills all rows of the buffer, later ones replace one. Too large to be enumerated.
+TEST(Verify, RollingBuffersAreFilledByTheFirstIteration) {
+  const auto roll = [](const std::string& rows) {
+    std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((34, 9999), "float32"), C: T.Buffer((32, 9999), "float32")):
+    B = T.alloc_buffer((3, 9999), "float32")
+    for o in T.parallel(4):
+        for i in range(8):
+            for r, j in T.grid(ROWS, 9999):
+                with T.block("B"):
+                    vi = T.axis.opaque(34, o * 8 + i + r)
+                    vj = T.axis.spatial(9999, j)
+                    T.where(i < 1 or 2 <= r)
+                    B[vi % 3, vj] = A[vi, vj]
+            for j in range(9999):
+                with T.block("C"):
+                    vi = T.axis.opaque(32, o * 8 + i)
+                    vj = T.axis.spatial(9999, j)
+                    C[vi, vj] = B[vi % 3, vj] + B[(vi + 2) % 3, vj]
+)";
+    text.replace(text.find("ROWS"), 4, rows);
+    return Findings(text.c_str());
+  };
+  EXPECT_EQ(roll("3"), Texts{});
+  ASSERT_EQ(roll("2").size(), 1u);
+  EXPECT_EQ(roll("2")[0].rfind("region cover: block C reads B[", 0), 0u) << roll("2")[0];
 }
 
 // The second loop starts no threads: each takes its own index for both iterators.
@@ -253,6 +319,33 @@ def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
 }
 
 // Computed anew for each j, from the init on; inside of the reduction everything would be added twice.
+// Sixteen iterations for eight terms, and tiles of three that move by two: terms are added again.
+TEST(Verify, TermsThatAreRepeated) {
+  const auto sum = [](const std::string& loops, const std::string& spatial, const std::string& reduce) {
+    std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((9, 8), "float32"), S: T.Buffer((9,), "float32")):
+    for LOOPS:
+        with T.block("S"):
+            vi = T.axis.spatial(9, SPATIAL)
+            vk = T.axis.reduce(8, REDUCE)
+            with T.init():
+                S[vi] = T.float32(0)
+            S[vi] = S[vi] + A[vi, vk]
+)";
+    text.replace(text.find("LOOPS"), 5, loops);
+    text.replace(text.find("SPATIAL"), 7, spatial);
+    text.replace(text.find("REDUCE"), 6, reduce);
+    return Findings(text.c_str());
+  };
+  EXPECT_EQ(sum("i, k in T.grid(9, 8)", "i", "k"), Texts{});
+  EXPECT_EQ(sum("i, k in T.grid(9, 16)", "i", "k % 8"),
+            Texts{"bindings: block S: its instances run more than once inside of loop k, which carries the reduction"});
+  EXPECT_EQ(sum("f, g, k in T.grid(4, 3, 8)", "f * 2 + g", "k"), Texts{});
+  EXPECT_EQ(sum("k, f, g in T.grid(8, 4, 3)", "f * 2 + g", "k"),
+            Texts{"bindings: block S: its instances run more than once inside of loop k, which carries the reduction"});
+}
+
 TEST(Verify, SumsThatAreRepeated) {
   const auto loops = [](const std::string& order) {
     std::string text = R"(
