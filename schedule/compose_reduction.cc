@@ -131,6 +131,10 @@ class Composer {
       if (RunsAllInstances(*child->realize, child->loops, &analyzer)) continue;
       return Refusal{kName, "not all instances of {block0} run", {child->id()}};
     }
+    // Else the init would stand before each of the runs, of which there is but one sum now.
+    if (!RunsEachInstanceOnce(*update_->realize, update_->loops, &analyzer)) {
+      return Refusal{kName, "instances of {block0} may run more than once", {update_->id()}};
+    }
     VarMap start;
     for (const ForNode* loop : update_->loops) start[loop->var] = loop->min;
     for (size_t i = 0; i < update().iter_vars.size(); ++i) {

@@ -18,8 +18,9 @@
 // Conditions: both blocks are in one scope, the init block first; each stores once to each of the same buffers, at the
 // iterators themselves; the init block's iterators are all spatial and it reads none of the outputs, nor anything that
 // is written in between; the other one's iterators are spatial or reduce, and it has no init. Both run all of their
-// instances, from the least on. The loops around both feed no reduce iterator, and in each iteration of them both write
-// the same elements. No other block between the two, or below the loops that they do not share, uses an output.
+// instances, the other one each once and from the least on. The loops around both feed no reduce iterator, and in each
+// iteration of them both write the same elements. No other block between the two, or below the loops that they do not
+// share, uses an output.
 //
 // Ids: the init block's and those of its own loops die; all others survive.
 #pragma once
