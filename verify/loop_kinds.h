@@ -4,7 +4,9 @@
 //       with T.block("C"):
 //           vi, vk = T.axis.remap("SR", [i, k])
 //
-// Parallel and vectorized loops, and loops bound to blockIdx or vthread, may feed spatial iterators only; a loop bound
+// Parallel and vectorized loops, and loops bound to blockIdx or vthread, may feed spatial iterators only. (Of opaque
+// iterators nothing is assumed: whether the iterations of a parallel loop that feeds one are independent, what they
+// touch says alone, verify/races.h. So strips of a rolling buffer may run at once, each with its own.) A loop bound
 // to threadIdx may feed reduce iterators of a block with init too (a cross-thread reduction into memory that the
 // threads share, which lowering turns into one; no loop over threads may be inside of that block). The loop must be the
 // direct or indirect parent of blocks, or lie inside of a block over stores whose indices it makes distinct.

@@ -50,6 +50,29 @@ TEST(LoopKinds, ReductionsMayNot) {
   EXPECT_EQ(Reasons(RowSum(ForKind::kSerial, ForKind::kThreadBound, "blockIdx.x")), expected);
 }
 
+// Of opaque iterators verify/races.h decides, as far as parallel loops go.
+TEST(LoopKinds, OpaqueIterators) {
+  const auto reasons = [](ForKind kind, const char* thread) {
+    FunctionBuilder f("main");
+    Buffer a = f.Input("A", {8}, kF32), c = f.Input("C", {8}, kF32);
+    f.Loop(
+        "i", 8,
+        [&](Var i) {
+          f.Block("C", [&](BlockBuilder& block) {
+            Var vi = block.Opaque(8, i, "vi");
+            f.Store(c, a(vi), {vi});
+          });
+        },
+        kind, thread);
+    return Reasons(f.Build());
+  };
+  const std::vector<std::string> refused = {
+      "loop i is bound to the opaque iterator vi of block C, so its iterations are not independent"};
+  EXPECT_TRUE(reasons(ForKind::kParallel, "").empty());
+  EXPECT_EQ(reasons(ForKind::kVectorized, ""), refused);
+  EXPECT_EQ(reasons(ForKind::kThreadBound, "blockIdx.x"), refused);
+}
+
 TEST(LoopKinds, ThreadsOfABlockMayReduce) {
   EXPECT_TRUE(Reasons(RowSum(ForKind::kSerial, ForKind::kThreadBound, "threadIdx.x")).empty());
 }

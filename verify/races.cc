@@ -15,6 +15,7 @@
 #include "ir/iteration_buffers.h"
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
+#include "verify/equal_values.h"
 #include "verify/loop_kinds.h"
 #include "verify/touches.h"
 
@@ -125,7 +126,7 @@ class LoopChecker {
         const Touch &a = *touches_[i], &b = *touches_[j];
         if (!a.region.buffer.same_as(b.region.buffer) || !(a.write || b.write) || (i == j && !a.write)) continue;
         if (StartsThreads(*loop_) && a.phase != b.phase) continue;
-        if (CombineAcrossThreads(a, b)) continue;
+        if (BothInNextIteration(a, b) || CombineAcrossThreads(a, b) || VirtualThreadsRepeat(a, b)) continue;
         if (blocks_ && blocks_->Decide(a, b)) continue;
         if (!MoveAlike(a, b) && !AreApart(i, j)) return std::pair(&a, &b);
       }
@@ -134,6 +135,28 @@ class LoopChecker {
   }
 
  private:
+  // What holds for two touches in one iteration of a serial loop holds in the next one too.
+  static bool BothInNextIteration(const Touch& a, const Touch& b) {
+    return std::any_of(a.advanced.begin(), a.advanced.end(), [&](const ForNode* loop) {
+      return std::find(b.advanced.begin(), b.advanced.end(), loop) != b.advanced.end();
+    });
+  }
+
+  // The virtual threads of one thread all write the same value there: copies to shared memory by all threads together
+  // stand inside of loops over virtual threads. They run in turn. What is copied must not be their own.
+  bool VirtualThreadsRepeat(const Touch& a, const Touch& b) const {
+    if (!loop_->thread_tag.starts_with("vthread") || !a.write || !b.write || a.block != b.block) return false;
+    const auto depends = [&](const Range& range) {
+      return UsesVar(range.min, loop_->var) || UsesVar(range.extent, loop_->var);
+    };
+    const auto is_own = [](const BufferRegion& read) {
+      return read.buffer->scope.owner() == OwnerLevel::kThread || read.buffer->scope.owner() == OwnerLevel::kCore;
+    };
+    return std::none_of(a.region.region.begin(), a.region.region.end(), depends) &&
+           SameRegion(a.region.region, b.region.region) &&
+           std::none_of(a.block->reads.begin(), a.block->reads.end(), is_own) && WritesValuesOfElements(*a.block);
+  }
+
   bool CombineAcrossThreads(const Touch& a, const Touch& b) const {
     const auto reduces = [&](const Touch& touch) {
       return std::find(touch.reduces_over.begin(), touch.reduces_over.end(), loop_) != touch.reduces_over.end();

@@ -10,6 +10,8 @@
 // For each two touches of a buffer of which one writes, and that no barrier orders (verify/touches.h), the regions of
 // different iterations must be apart in some dimension, or be the same injective function of the iteration. Threads
 // that reduce into the same element by a block with init are a cross-thread reduction, which lowering provides for.
+// Virtual threads of one thread may write the same value to the same element (verify/equal_values.h): a copy by all
+// threads together stands inside of their loops.
 //
 // A barrier must be reached by all threads or by none.
 //

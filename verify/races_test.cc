@@ -220,6 +220,64 @@ def main(A: T.Buffer((4, 65536, 8), "float32"), B: T.Buffer((4, 65536, 8), "floa
                                     "at the same time: a write of S[j] in block S")));
 }
 
+// All virtual threads run the copy to shared memory; it must write the same for each. Too large to be enumerated.
+TEST(Races, CopiesInsideOfVirtualThreads) {
+  const auto copy = [](const std::string& index, const std::string& value) {
+    const std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((999, 64), "float32"), B: T.Buffer((999, 2, 4, 64), "float32")):
+    for b in T.thread_binding(999, thread="blockIdx.x"):
+        with T.block("block"):
+            vb = T.axis.spatial(999, b)
+            T.reads(A[vb, 0:64])
+            T.writes(B[vb, 0:2, 0:4, 0:64])
+            S = T.alloc_buffer((64,), "float32", scope="shared")
+            for v in T.thread_binding(2, thread="vthread.x"):
+                for t in T.thread_binding(4, thread="threadIdx.x"):
+                    for k in range(16):
+                        for t1 in T.thread_binding(4, thread="threadIdx.x"):
+                            with T.block("S"):
+                                vv = T.axis.spatial(2, v)
+                                vj = T.axis.spatial(64, INDEX)
+                                S[vj] = VALUE
+                    for j in range(64):
+                        with T.block("B"):
+                            vv, vt, vj = T.axis.remap("SSS", [v, t, j])
+                            B[vb, vv, vt, vj] = S[vj]
+)";
+    return Races(Replaced(Replaced(text, "VALUE", value), "INDEX", index));
+  };
+  EXPECT_THAT(copy("k * 4 + t1", "A[vb, vj]"), IsEmpty());
+  EXPECT_THAT(copy("k * 4 + t1", "A[vb, vj] * T.Cast(\"float32\", vv)"),
+              ElementsAre("iterations of the vthread.x loop v may touch the same element at the same time: a write of "
+                          "S[k * 4 + t] in block S, with no barrier in between"));
+  // Thread t of one and thread t + 1 of the other write the same element.
+  EXPECT_THAT(copy("k * 4 + (t1 + v) % 4", "A[vb, vj]"),
+              ElementsAre(HasSubstr("iterations of the vthread.x loop v may touch the same element"),
+                          HasSubstr("iterations of the threadIdx.x loop t may touch the same element")));
+}
+
+// Each virtual thread starts threads, waits for them, and uses what they wrote: the others' may still be writing.
+TEST(Races, ThreadsThatAVirtualThreadStarts) {
+  EXPECT_THAT(Races(R"(
+@T.prim_func
+def main(A: T.Buffer((999999,), "float32"), B: T.Buffer((2, 999999), "float32")):
+    S = T.alloc_buffer((999999,), "float32", scope="shared")
+    for v in T.thread_binding(2, thread="vthread.x"):
+        for k in range(999):
+            for t in T.thread_binding(1001, thread="threadIdx.x"):
+                with T.block("S"):
+                    vj = T.axis.spatial(999999, k * 1001 + t)
+                    S[vj] = A[vj]
+        for k in range(999999):
+            with T.block("B"):
+                vv, vj = T.axis.remap("SS", [v, k])
+                B[vv, vj] = S[vj]
+)"),
+              ElementsAre("iterations of the vthread.x loop v may touch the same element at the same time: a write of "
+                          "S[k * 1001 + t] in block S, a read of S[k] in block B, with no barrier in between"));
+}
+
 TEST(Races, ThreadsThatReduceIntoSharedMemory) {
   constexpr char kSum[] = R"(
       @T.prim_func

@@ -89,14 +89,18 @@ class Collector : public Visitor {
     if (!concurrent && phase_ != before && concurrent_ > 0) {
       // The next iteration.
       values_[op->var] = op->var + 1;
+      advanced_.push_back(op);
       Visit(op->body);
+      advanced_.pop_back();
       values_.erase(op->var);
     }
     conditions_.resize(conditions);
     loops_.pop_back();
     concurrent_ -= concurrent;
-    // Threads that end here have met.
-    if (StartsThreads(*op)) ++phase_;
+    // Threads that end here have met; not those of loops around, each of which started some of them.
+    if (StartsThreads(*op) && !std::any_of(loops_.begin(), loops_.end(), [](auto* l) { return StartsThreads(*l); })) {
+      ++phase_;
+    }
   }
   void VisitIf(const IfNode* op) override {
     Visit(op->condition);
@@ -179,10 +183,11 @@ class Collector : public Visitor {
       if (parts_[i].buffer.same_as(region.buffer)) region = OfScalars(InSource(parts_[i], region));
     }
     result.touches.push_back({values_.empty() ? std::move(region) : Substitute(region, values_), write, phase_, loops_,
-                              predicate_, block_, reduces_over_});
+                              predicate_, block_, advanced_, reduces_over_});
   }
 
   std::vector<const ForNode*> loops_;
+  std::vector<const ForNode*> advanced_;
   VarMap values_;                 // of iterators, of joined and of advanced loops
   std::vector<Expr> conditions_;  // that decide whether a thread comes here
   std::vector<MatchBuffer> parts_;

@@ -26,6 +26,8 @@ struct Touch {
   std::vector<const ForNode*> loops;  // around it, outermost first, joined loops left out
   Expr predicate;                     // of the blocks around, in terms of loops; may be null
   const BlockNode* block = nullptr;   // the innermost around
+  // Loops around of which this is the next iteration, walked to meet what stands in the one before.
+  std::vector<const ForNode*> advanced;
   // The block combines values over iterations of these loops, as far as they are bound to threadIdx.
   std::vector<const ForNode*> reduces_over;
 };

@@ -100,6 +100,7 @@ struct Region {
   std::string loop;
   bool threads = false;
   bool blocks = false;  // of threads
+  bool virtual_threads = false;
 };
 
 struct BlockIterator {

@@ -264,7 +264,7 @@ void Compiler::Store(const StoreNode* op) {
                            Constant(static_cast<int64_t>(lane)));
       }
       if (options_.check_uninitialized || options_.check_races) {
-        Emit(Op::kShadowWrite, 0, slot, offset, 0, access);
+        Emit(Op::kShadowWrite, 0, slot, offset, LaneOf(value, index), access);
       }
       Emit(StoreOp(element), 0, slot, offset, LaneOf(value, index), access, TypeIndex(element));
       if (op->predicate) {

@@ -133,7 +133,7 @@ void Compiler::SerialLoop(const ForNode* op, Reg var, Reg min, Reg end, bool con
 
 void Compiler::ThreadLoop(const ForNode* op, Reg var, Reg min, Reg extent) {
   const size_t fork = Emit(Op::kFork, var, extent, min, static_cast<int>(code_.regions.size()));
-  code_.regions.push_back({op->thread_tag, true, false});
+  code_.regions.push_back({op->thread_tag, true, false, absl::StartsWith(op->thread_tag, "vthread")});
   threads_.push_back({op->thread_tag, var, extent});
   Statement(op->body);
   threads_.pop_back();

@@ -83,6 +83,17 @@ bool Strands::InDifferentBlocks(StrandId a, StrandId b) const {
   return different;
 }
 
+bool Strands::OfOneThread(StrandId a, StrandId b) const {
+  a = Known(a);
+  b = Known(b);
+  if (At(a).depth != At(b).depth) return false;
+  for (; a != b && a > kRoot && b > kRoot; a = At(a).parent, b = At(b).parent) {
+    if (At(a).iteration == At(b).iteration) continue;
+    if (!code_.regions[static_cast<size_t>(executions_[At(a).execution])].virtual_threads) return false;
+  }
+  return true;
+}
+
 bool Strands::Combine(int32_t a, int32_t b) const {
   const int combines = code_.accesses[static_cast<size_t>(a)].combines;
   return combines != 0 && combines == code_.accesses[static_cast<size_t>(b)].combines;
@@ -139,7 +150,8 @@ Shadow::Conflict Shadow::Read(const Strands& strands, int64_t offset, int64_t by
   return {};
 }
 
-Shadow::Conflict Shadow::Write(const Strands& strands, int64_t offset, int64_t bytes, StrandId strand, int32_t access) {
+Shadow::Conflict Shadow::Write(const Strands& strands, int64_t offset, int64_t bytes, StrandId strand, int32_t access,
+                               bool again) {
   const auto race = [&](const Touch& other) {
     return other.strand != 0 && strands.Concurrent(other.strand, strand) && !strands.Combine(other.access, access) &&
            !(of_blocks_ && strands.InDifferentBlocks(other.strand, strand));
@@ -150,7 +162,9 @@ Shadow::Conflict Shadow::Write(const Strands& strands, int64_t offset, int64_t b
       cell = {{strand, access}, {}};
       continue;
     }
-    if (race(cell.write)) return {cell.write.strand, cell.write.access, true};
+    if (race(cell.write) && !(again && strands.OfOneThread(cell.write.strand, strand))) {
+      return {cell.write.strand, cell.write.access, true};
+    }
     for (Touch& read : cell.read) {
       if (race(read)) return {read.strand, read.access, false};
     }

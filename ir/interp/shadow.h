@@ -42,6 +42,8 @@ class Strands {
   bool Concurrent(StrandId a, StrandId b, int* depth = nullptr) const;
   // Whether they are in different blocks of threads.
   bool InDifferentBlocks(StrandId a, StrandId b) const;
+  // Whether they are virtual threads of one thread.
+  bool OfOneThread(StrandId a, StrandId b) const;
   // Whether two accesses combine values of threads into the same element, in which order they come.
   bool Combine(int32_t a, int32_t b) const;
   // "i = 3, threadIdx.x = 1"
@@ -89,9 +91,19 @@ class Shadow {
     bool wrote = false;
   };
   Conflict Read(const Strands& strands, int64_t offset, int64_t bytes, StrandId strand, int32_t access);
-  Conflict Write(const Strands& strands, int64_t offset, int64_t bytes, StrandId strand, int32_t access);
+  // `same_value`: whether what is written is there already, which virtual threads of one thread may repeat.
+  template <class SameValue>
+  Conflict Write(const Strands& strands, int64_t offset, int64_t bytes, StrandId strand, int32_t access,
+                 const SameValue& same_value) {
+    const Conflict conflict = Write(strands, offset, bytes, strand, access, /*again=*/false);
+    const bool again = conflict.wrote && strands.OfOneThread(conflict.strand, strand) && same_value();
+    return again ? Write(strands, offset, bytes, strand, access, /*again=*/true) : conflict;
+  }
 
  private:
+  // `again`: an earlier write of the same value by another virtual thread is none.
+  Conflict Write(const Strands& strands, int64_t offset, int64_t bytes, StrandId strand, int32_t access, bool again);
+
   struct Touch {
     StrandId strand = 0;
     int32_t access = 0;

@@ -246,5 +246,27 @@ TEST(Threads, VirtualThreadsShareABarrier) {
   EXPECT_EQ(y.GetInt(0), 1);
 }
 
+// The virtual threads of one thread may write the same value to the same element, no others.
+TEST(Threads, VirtualThreadsMayRepeatEachOther) {
+  const auto run = [](const char* outer, const std::function<Expr(Var)>& value) {
+    FunctionBuilder f;
+    Buffer b = f.Input("B", {4}, kI32);
+    f.Loop(
+        "v", 2, [&](Var v) { Threads(f, "threadIdx.x", 4, [&](Var t) { f.Store(b, value(v) + t, {t}); }); },
+        ForKind::kThreadBound, outer);
+    NDArray y(kI32, {4});
+    return Text(RunOnce(f.Build(), {y}));
+  };
+  EXPECT_EQ(run("vthread.x", [](const Var&) { return Expr(7); }), "OK");
+  EXPECT_EQ(
+      run("vthread.x", [](const Var& v) { return Expr(v); }),
+      "ABORTED: race: block \"root\" writes B[0] in vthread.x = 1, threadIdx.x = 0, which block \"root\" writes in "
+      "vthread.x = 0, threadIdx.x = 0");
+  EXPECT_EQ(
+      run("threadIdx.y", [](const Var&) { return Expr(7); }),
+      "ABORTED: race: block \"root\" writes B[0] in threadIdx.y = 1, threadIdx.x = 0, which block \"root\" writes "
+      "in threadIdx.y = 0, threadIdx.x = 0");
+}
+
 }  // namespace
 }  // namespace tilewright::interp
