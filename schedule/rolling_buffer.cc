@@ -8,6 +8,7 @@
 #include "ir/analysis.h"
 #include "ir/arith/linear.h"
 #include "ir/functor.h"
+#include "ir/iteration_buffers.h"
 #include "ir/regions.h"
 #include "ir/structural.h"
 #include "schedule/buffer_selector.h"
@@ -188,24 +189,39 @@ class Planner {
       const auto linear = arith::DetectLinear(tile.region[d].min, loops, &analyzer);
       const auto size = AsInt(tile.region[d].extent);
       if (!linear || !AsInt(linear->base) || !size) continue;
-      const auto moves = [](const Expr& coefficient) { return !IsInt(coefficient, 0); };
-      if (std::ranges::count_if(linear->coefficients, moves) != 1) continue;
-      const size_t depth =
-          static_cast<size_t>(std::ranges::find_if(linear->coefficients, moves) - linear->coefficients.begin());
-      const int64_t step = AsInt(linear->coefficients[depth]).value_or(0);
+      const std::optional<size_t> depth = MovingLoop(linear->coefficients);
+      if (!depth) continue;
+      const int64_t step = AsInt(linear->coefficients[*depth]).value_or(0);
       if (step <= 0 || step >= *size) continue;
-      const ForNode* loop = common_[depth];
+      const ForNode* loop = common_[*depth];
       if (loop->kind != ForKind::kSerial || !IsInt(loop->min, 0)) continue;
       const bool taken =
           std::any_of(overlaps_.begin(), overlaps_.end(), [&](const Overlap& other) { return other.loop == loop; });
       if (taken) continue;
       const Expr& binding = BindingOf(store_->indices[d]);
-      overlaps_.push_back({d, loop, depth, *size, *size - step, analyzer.Simplify(binding - tile.region[d].min)});
+      overlaps_.push_back({d, loop, *depth, *size, *size - step, analyzer.Simplify(binding - tile.region[d].min)});
     }
     if (overlaps_.empty()) return Refuse("no tile of {text0} overlaps the next one");
     rolls_ = *std::min_element(overlaps_.begin(), overlaps_.end(),
                                [](const Overlap& a, const Overlap& b) { return a.depth < b.depth; });
     return std::nullopt;
+  }
+
+  // The innermost of the loops that move the tile along a dimension: it rolls there, anew in each iteration of the
+  // others. Those must run one after the other, or each have a buffer of its own.
+  std::optional<size_t> MovingLoop(const std::vector<Expr>& coefficients) const {
+    std::optional<size_t> innermost;
+    for (size_t i = coefficients.size(); i-- > 0;) {
+      if (IsInt(coefficients[i], 0)) continue;
+      if (!innermost) {
+        innermost = i;
+      } else if (common_[i]->kind == ForKind::kParallel) {
+        if (!BuffersOfParallelIterations(function_->body).contains(buffer_->data.get())) return std::nullopt;
+      } else if (common_[i]->kind != ForKind::kSerial) {
+        return std::nullopt;
+      }
+    }
+    return innermost;
   }
 
   const Expr& BindingOf(const Expr& iterator) const {

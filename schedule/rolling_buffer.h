@@ -23,8 +23,10 @@
 // Conditions: the scope allocates the buffer; the block is its only writer, complete or a reduction that is finished
 // for each tile, and writes one element at plain iterators; nobody matches a part of it or takes its address; the
 // blocks that use it contain no blocks. A loop is around all of them. In the dimension that rolls, the tile begins at a
-// constant multiple of one loop, which is serial and starts at 0, and is of constant size and longer than the step from
-// tile to tile. What the block reads is written by complete blocks only.
+// sum of constant multiples of loops; the innermost of them is serial and starts at 0, and the tile is of constant size
+// and longer than its step from tile to tile. In each iteration of the others (strips of rows, say) the tile begins
+// anew: they are serial, or parallel with a buffer of its own for each iteration. What the block reads is written by
+// complete blocks only.
 //
 // Ids: all survive.
 #pragma once

@@ -8,6 +8,7 @@
 
 #include "ir/script/parse_or_die.h"
 #include "schedule/compute_at.h"
+#include "schedule/loop_kind.h"
 #include "schedule/reorder.h"
 #include "schedule/split.h"
 #include "schedule/testing/equivalence.h"
@@ -85,6 +86,28 @@ TEST(RollingBuffer, WorksForOtherTilings) {
   ExpectContains(columns, "B = T.alloc_buffer((10, 4))");
   ExpectEquivalent(f, columns);
   ExpectEquivalent(f, Rolled(Tiled(f, 2, 2, 1, /*columns_first=*/true)));
+}
+
+// Strips of four rows, each of which begins anew.
+TEST(RollingBuffer, RollsInStrips) {
+  const Function f = Stencil();
+  const auto strips = [&](bool parallel, const char* thread = nullptr) {
+    Function g = Split(f, LoopsOf(f, "C")[0], {Expr(), 4})->function;
+    g = ComputeAt(g, BlockNamed(g, "B"), LoopsOf(g, "C")[1], false, -1)->function;
+    if (thread != nullptr) return *Bind(g, LoopsOf(g, "C")[0], thread);
+    return parallel ? *Parallel(g, LoopsOf(g, "C")[0]) : g;
+  };
+  const Function serial = Rolled(strips(false));
+  ExpectContains(serial, "B = T.alloc_buffer((3, 10))");
+  ExpectContains(serial, R"(
+                vi = T.axis.opaque(10, i_0 * 4 + i_1 + ax0)
+                vj = T.axis.spatial(10, ax1)
+                T.where(i_1 < 1 or 2 <= ax0))");
+  ExpectEquivalent(f, serial);
+  ExpectEquivalent(f, Rolled(strips(true)));
+  // Blocks of threads would share the rows.
+  const Function blocks = strips(false, "blockIdx.x");
+  EXPECT_EQ(ReasonOf(RollingBuffer(blocks, BlockNamed(blocks, "B"), 0), blocks), "no tile of B overlaps the next one");
 }
 
 // The sums of rows of four, in windows of eight that move by four, below loops with those heads.

@@ -80,27 +80,47 @@ class Checker : public Visitor {
     size_t common = reader.loops.size();
     for (const ScopeChild* writer : writers) {
       const size_t shared = CommonLoops(reader, *writer);
-      if (CoversAt(shared, {writer}, reader, read)) return true;
+      if (CoversAt(shared, {writer}, reader, read) || CoveredSinceTheFirstIteration(shared, *writer, reader, read)) {
+        return true;
+      }
       common = std::min(common, shared);
     }
     return writers.size() > 1 && CoversAt(common, writers, reader, read);
   }
 
+  // What was written in the first iteration of a serial loop around both is there in all later ones: the tile that a
+  // rolling buffer begins with fills it.
+  bool CoveredSinceTheFirstIteration(size_t common, const ScopeChild& writer, const ScopeChild& reader,
+                                     const BufferRegion& read) {
+    VarMap first;
+    for (size_t i = common; i-- > 0;) {
+      const ForNode& loop = *reader.loops[i];
+      if (loop.kind != ForKind::kSerial && loop.kind != ForKind::kUnrolled) return false;
+      if (CoversAt(common, {&writer}, reader, read, {{loop.var, loop.min}})) return true;
+      first[loop.var] = loop.min;
+      if (first.size() > 1 && CoversAt(common, {&writer}, reader, read, first)) return true;
+    }
+    return false;
+  }
+
+  // `first`: loops around both, with the value that they had when the writers ran.
   bool CoversAt(size_t common, const std::vector<const ScopeChild*>& writers, const ScopeChild& reader,
-                const BufferRegion& read) {
+                const BufferRegion& read, const VarMap& first = {}) {
     arith::Analyzer::Scope fixed(&analyzer_);
     for (size_t i = 0; i < common; ++i) {
       analyzer_.Bind(reader.loops[i]->var, {reader.loops[i]->min, reader.loops[i]->extent});
     }
     const VarMap threads = SameThreads(read.buffer, writers, reader);
     const auto in_loops = [&](const ScopeChild& child, const BufferRegion& region) {
-      arith::Region result = InLoops(child, region);
-      if (!threads.empty()) result = Substitute(BufferRegion{region.buffer, std::move(result)}, threads).region;
-      return result;
+      BufferRegion result{region.buffer, InLoops(child, region)};
+      if (!threads.empty()) result = Substitute(result, threads);
+      if (&child != &reader && !first.empty()) result = Substitute(result, first);
+      return std::move(result.region);
     };
     const auto predicate_of = [&](const ScopeChild& child) {
-      const Expr& predicate = child.realize->predicate;
-      return threads.empty() ? predicate : Substitute(predicate, threads);
+      Expr predicate = child.realize->predicate;
+      if (!threads.empty()) predicate = Substitute(predicate, threads);
+      return &child != &reader && !first.empty() ? Substitute(predicate, first) : predicate;
     };
     const arith::Domain below = sure_.DomainOf(reader.loops, common, read.buffer);
     AssumeAround(predicate_of(reader), below);
@@ -108,6 +128,7 @@ class Checker : public Visitor {
     for (const ScopeChild* writer : writers) {
       for (const BufferRegion& write : writer->realize->block->writes) {
         if (!write.buffer.same_as(read.buffer)) continue;
+        if (ExtentsDependOn(first, writer->loops, common)) return false;
         const arith::Region region = in_loops(*writer, write);
         if (!sure_.Runs(writer->loops, common, region, &analyzer_)) return false;
         auto covered = arith::MustCover(region, sure_.DomainOf(writer->loops, common, read.buffer),
@@ -124,6 +145,14 @@ class Checker : public Visitor {
     }
     return std::all_of(writers.begin(), writers.end(),
                        [&](const ScopeChild* writer) { return WritesSurely(*writer, read.buffer); });
+  }
+  static bool ExtentsDependOn(const VarMap& vars, const std::vector<const ForNode*>& loops, size_t begin) {
+    for (const auto& [var, value] : vars) {
+      for (size_t i = begin; i < loops.size(); ++i) {
+        if (UsesVar(loops[i]->min, var) || UsesVar(loops[i]->extent, var)) return true;
+      }
+    }
+    return false;
   }
   static bool IsWhole(const arith::Region& region, const Buffer& buffer) {
     for (size_t d = 0; d < region.size(); ++d) {

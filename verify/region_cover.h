@@ -9,7 +9,8 @@
 // For a reader and the writers of the buffer that stand before it, all loops that enclose both are held fixed; the
 // writers' regions over the loops below must then cover, without gaps, what the reader may touch over its own loops.
 // Several writers cover together when the hull of what they write has no gap between them, and a writer counts when it
-// writes all that it declares (verify/sure_writes.h). A thread sees of its own memory what it wrote itself. What a
+// writes all that it declares (verify/sure_writes.h). What it wrote in the first iteration of a serial loop around both
+// is still there in later ones. A thread sees of its own memory what it wrote itself. What a
 // reduction block with init reads of its own output is fed by the init. Buffers that come from outside hold data
 // already.
 #pragma once

@@ -81,6 +81,9 @@ TEST_F(IntSetTest, CoversWithOverlap) {
   EXPECT_EQ(Text(MustCover({{k * 16 + i * 2 + j, 1}}, loops, {}, &analyzer_)), "[k * 16; 17]");
   EXPECT_EQ(Text(MustCover({{i * 4 + j, 1}}, loops, {}, &analyzer_)), "none");
   EXPECT_EQ(Text(MustCover({{i * 2 + j, 1}, {j, 1}}, loops, {}, &analyzer_)), "none");
+  // Remainders of values in a row, wherever they begin.
+  EXPECT_EQ(Text(MustCover({{FloorMod(k * 16 + i * 2 + j, 17), 1}}, loops, {}, &analyzer_)), "[0; 17]");
+  EXPECT_EQ(Text(MustCover({{FloorMod(k * 16 + i * 2 + j, 18), 1}}, loops, {}, &analyzer_)), "none");
 }
 
 // What each k does for no i is not done, though the place does not depend on i.

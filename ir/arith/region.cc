@@ -100,8 +100,10 @@ std::optional<Region> MayTouch(const Region& region, const Domain& relaxed, cons
   return result;
 }
 
-std::optional<Region> MustCover(const Region& region, const Domain& relaxed, const Expr& predicate,
-                                Analyzer* analyzer) {
+namespace {
+
+std::optional<Region> CoverAsWritten(const Region& region, const Domain& relaxed, const Expr& predicate,
+                                     Analyzer* analyzer) {
   if (!HoldsOutside(predicate, relaxed, analyzer)) return std::nullopt;
   std::vector<Expr> starts;
   starts.reserve(region.size());
@@ -129,6 +131,32 @@ std::optional<Region> MustCover(const Region& region, const Domain& relaxed, con
     result.push_back({sum.base, analyzer->Simplify((steps - 1) * step + region[i].extent)});
   }
   return result;
+}
+
+}  // namespace
+
+std::optional<Region> MustCover(const Region& region, const Domain& relaxed, const Expr& predicate,
+                                Analyzer* analyzer) {
+  if (auto covered = CoverAsWritten(region, relaxed, predicate, analyzer)) return covered;
+  // n values in a row have all remainders of a division by n.
+  Region dividends = region;
+  std::vector<std::pair<size_t, int64_t>> divisors;
+  for (size_t i = 0; i < region.size(); ++i) {
+    const auto* op = dyn_cast<BinaryNode>(region[i].min);
+    if (op == nullptr || op->op != BinaryOp::kFloorMod || !IsInt(region[i].extent, 1)) continue;
+    const auto divisor = AsInt(op->b);
+    if (!divisor || *divisor <= 0) continue;
+    dividends[i].min = op->a;
+    divisors.emplace_back(i, *divisor);
+  }
+  if (divisors.empty()) return std::nullopt;
+  auto covered = CoverAsWritten(dividends, relaxed, predicate, analyzer);
+  for (const auto& [i, divisor] : divisors) {
+    if (!covered || AsInt((*covered)[i].extent).value_or(0) < divisor) return std::nullopt;
+    const DataType dtype = region[i].min.dtype();
+    (*covered)[i] = {Const(dtype, 0), Const(dtype, divisor)};
+  }
+  return covered;
 }
 
 bool Covers(const Region& provided, const Region& needed, const std::vector<Expr>& shape, Analyzer* analyzer,
