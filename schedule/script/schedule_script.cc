@@ -265,7 +265,8 @@ class Runner {
     if (!Eval(*e.items[0], &base)) return false;
     const auto* list = base.As<Value::List>();
     if (list == nullptr) return Fail(e.offset, "only lists have elements");
-    if (e.items.size() != 2 || e.items[1]->kind == Kind::kSlice) return Fail(e.offset, "expected one index");
+    if (e.items.size() != 2) return Fail(e.offset, "expected one index");
+    if (e.items[1]->kind == Kind::kSlice) return EvalSlice(*e.items[1], *list, out);
     if (!Eval(*e.items[1], &index)) return false;
     const auto* at = index.As<int64_t>();
     if (at == nullptr) return Fail(e.items[1]->offset, "expected an integer");
@@ -274,6 +275,23 @@ class Runner {
       return Fail(e.items[1]->offset, "the list has " + std::to_string(size) + " elements");
     }
     *out = Value((*list)[position]);
+    return true;
+  }
+
+  // loops[1:], loops[-2:]
+  bool EvalSlice(const PyExpr& e, const Value::List& list, Value* out) {
+    if (e.items[2] != nullptr) return Fail(e.offset, "slices with a step are no part of a schedule");
+    const int64_t size = static_cast<int64_t>(list.size());
+    int64_t ends[] = {0, size};
+    for (size_t i = 0; i < 2; ++i) {
+      if (e.items[i] == nullptr) continue;
+      Value end;
+      if (!Eval(*e.items[i], &end)) return false;
+      const auto* at = end.As<int64_t>();
+      if (at == nullptr) return Fail(e.items[i]->offset, "expected an integer");
+      ends[i] = std::clamp<int64_t>(*at < 0 ? *at + size : *at, 0, size);
+    }
+    *out = ends[0] < ends[1] ? Value::List(list.begin() + ends[0], list.begin() + ends[1]) : Value::List();
     return true;
   }
 

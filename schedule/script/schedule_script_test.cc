@@ -75,6 +75,24 @@ sch.transform_layout("C", ("write", 0), lambda m, n: (m // 4, n, m % 4))
   EXPECT_TRUE(StructuralEqual(typed.module(), plain.module()));
 }
 
+TEST(ScheduleScript, ReadsSlices) {
+  Schedule sliced(Matmul()), plain(Matmul());
+  EXPECT_EQ(Apply(R"(
+loops = sch.get_loops("C")
+j, k = loops[1:]
+sch.reorder(*loops[-1:], *loops[:-2], *loops[5:], *loops[2:1], *loops[-9:0])
+sch.unroll(loops[1:2][0])
+)",
+                  &sliced),
+            "");
+  EXPECT_EQ(Apply("i, j, k = sch.get_loops(\"C\")\nsch.reorder(k, i)\nsch.unroll(j)", &plain), "");
+  EXPECT_TRUE(StructuralEqual(sliced.module(), plain.module()));
+  EXPECT_EQ(ErrorOf("x = [1, 2, 3][::2]"),
+            "s.py:1:15: error: slices with a step are no part of a schedule\nx = [1, 2, 3][::2]\n              ^");
+  EXPECT_EQ(ErrorOf("x = [1, 2, 3][\"a\":]"),
+            "s.py:1:15: error: expected an integer\nx = [1, 2, 3][\"a\":]\n              ^");
+}
+
 TEST(ScheduleScript, ReadsConstantsOf64BitsInMapsOf32) {
   Schedule wide(Matmul()), plain(Matmul());
   EXPECT_EQ(Apply(R"(
