@@ -378,6 +378,22 @@ Outcome<BlockRv> Schedule::Reindex(Value block, Value buffer) { return One<Block
 Outcome<std::monostate> Schedule::TransformLayout(Value block, Value buffer, IndexMap index_map, Value pad_value) {
   return None("transform_layout", {block, buffer, std::move(index_map), pad_value});
 }
+Outcome<std::monostate> Schedule::SkipZeroTerms(Value block) { return None("skip_zero_terms", {block}); }
+Outcome<std::monostate> Schedule::JoinWindows(Value block, int iterator, int reduction) {
+  return None("join_windows", {block, iterator, reduction});
+}
+Outcome<BlockRv> Schedule::CacheFactors(Value block, std::vector<Value> factors) {
+  return One<BlockRv>("cache_factors", {block, std::move(factors)});
+}
+Outcome<BlockRv> Schedule::DecomposeAccumulation(Value block) {
+  return One<BlockRv>("decompose_accumulation", {block});
+}
+Outcome<BlockRv> Schedule::SplitOffset(Value block, int factor) {
+  return One<BlockRv>("split_offset", {block, factor});
+}
+Outcome<std::monostate> Schedule::RollingBuffer(Value block, int write_buffer_index) {
+  return None("rolling_buffer", {block, write_buffer_index});
+}
 Outcome<std::monostate> Schedule::TransformBlockLayout(Value block, IndexMap index_map) {
   return None("transform_block_layout", {block, std::move(index_map)});
 }

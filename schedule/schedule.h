@@ -126,6 +126,12 @@ class Schedule {
   // Buffers: ("read" or "write", number) as a list, or the buffer's name.
   Outcome<BlockRv> Reindex(Value block, Value buffer);
   Outcome<std::monostate> TransformLayout(Value block, Value buffer, IndexMap index_map, Value pad_value = {});
+  Outcome<std::monostate> SkipZeroTerms(Value block);
+  Outcome<std::monostate> JoinWindows(Value block, int iterator, int reduction);
+  Outcome<BlockRv> CacheFactors(Value block, std::vector<Value> factors);
+  Outcome<BlockRv> DecomposeAccumulation(Value block);
+  Outcome<BlockRv> SplitOffset(Value block, int factor);
+  Outcome<std::monostate> RollingBuffer(Value block, int write_buffer_index);
   Outcome<std::monostate> TransformBlockLayout(Value block, IndexMap index_map);
   Outcome<std::monostate> PadEinsum(Value block, std::vector<Value> padding);
   Outcome<std::monostate> PadEinsumInPlace(Value block, std::vector<Value> padding);
