@@ -21,8 +21,8 @@ Module CopyAndUse(const std::string& type, const std::string& value, const std::
     for i in range(16):
         with T.block("C"):
             vi = T.axis.spatial(16, i)
-            C[vi] = )" + value +
-                    "\n");
+            C[vi] = )" +
+                    value + "\n");
 }
 
 std::string Flipped(const Module& module) {

@@ -125,9 +125,8 @@ std::map<std::string, std::function<void(Schedule&)>> Calls() {
       {"reindex", [=](S& s) { Done(s.Reindex("C", one_read)); }},
       {"reindex_cache_read",
        [](S& s) {
-         Done(s.ReindexCacheRead("C", 1, "shared", Map(3, [](const V& v) -> Es {
-                              return {FloorDiv(v[1], 8), v[2], FloorMod(v[1], 8)};
-                            })));
+         Done(s.ReindexCacheRead(
+             "C", 1, "shared", Map(3, [](const V& v) -> Es { return {FloorDiv(v[1], 8), v[2], FloorMod(v[1], 8)}; })));
        }},
       {"reindex_cache_write",
        [](S& s) {
@@ -136,7 +135,9 @@ std::map<std::string, std::function<void(Schedule&)>> Calls() {
       {"read_at", [=](S& s) { Done(s.ReadAt(loops(s, "C")[0], "C", 0, "shared")); }},
       {"write_at", [=](S& s) { Done(s.WriteAt(loops(s, "C")[0], "C", 0, "shared")); }},
       {"transform_block_layout",
-       [](S& s) { Done(s.TransformBlockLayout("C", Map(3, [](const V& v) -> Es { return {v[0] * 24 + v[1], v[2]}; }))); }},
+       [](S& s) {
+         Done(s.TransformBlockLayout("C", Map(3, [](const V& v) -> Es { return {v[0] * 24 + v[1], v[2]}; })));
+       }},
       {"decompose_reduction", [=](S& s) { Done(s.DecomposeReduction("C", loops(s, "C")[2])); }},
       {"rfactor", [=](S& s) { Done(s.Rfactor(s.Split(loops(s, "C")[2], {Value(), 4})->at(1), 0)); }},
       {"blockize",
@@ -170,7 +171,7 @@ std::map<std::string, std::function<void(Schedule&)>> Calls() {
       {"transform_layout",
        [=](S& s) {
          Done(s.TransformLayout("B", first_write,
-                           Map(2, [](const V& v) -> Es { return {FloorDiv(v[1], 8), v[0], FloorMod(v[1], 8)}; })));
+                                Map(2, [](const V& v) -> Es { return {FloorDiv(v[1], 8), v[0], FloorMod(v[1], 8)}; })));
        }},
       {"compute_at", [=](S& s) { Done(s.ComputeAt("B", loops(s, "C")[0])); }},
       {"reverse_compute_at", [=](S& s) { Done(s.ReverseComputeAt("C", loops(s, "B")[0])); }},

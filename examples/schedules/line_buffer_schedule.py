@@ -1,0 +1,12 @@
+# Strips of eight rows at the same time. Each computes the rows of P two at a time, when they are needed, and keeps four.
+Y = sch.get_block("Y")
+h, w, c, r, s = sch.get_loops(Y)
+strip, rows, h = sch.split(h, factors=[2, None, 2])
+sch.reorder(strip, rows, h, w, r, s, c)
+sch.compute_at("P", rows)
+sch.parallel(strip)
+sch.vectorize(c)
+sch.vectorize(sch.get_loops("P")[-1])
+sch.unroll(r)
+sch.unroll(s)
+sch.rolling_buffer("P", 0)
