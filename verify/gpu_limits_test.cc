@@ -9,6 +9,7 @@
 namespace tilewright {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
@@ -56,6 +57,42 @@ TEST(ThreadLaunch, TooManyThreads) {
 TEST(ThreadLaunch, UnknownThreads) {
   EXPECT_THAT(Findings(Copy("4", "32", "threadIdx.w")),
               ElementsAre("thread launch: loop tx is bound to threadIdx.w, which is no thread of a GPU"));
+}
+
+TEST(ThreadLaunch, ThreadsAreCountedFromZeroToAConstant) {
+  EXPECT_THAT(Findings(R"(
+@T.prim_func
+def main(A: T.Buffer((33,), "float32"), B: T.Buffer((33,), "float32")):
+    for tx in T.thread_binding(1, 33, thread="threadIdx.x"):
+        with T.block("B"):
+            vi = T.axis.spatial(33, tx)
+            B[vi] = A[vi]
+)"),
+              Contains("thread launch: loop tx is bound to threadIdx.x and starts at 1, not at 0"));
+  EXPECT_THAT(Findings(R"(
+@T.prim_func
+def main(a: T.handle, b: T.handle, n: T.int32):
+    A = T.match_buffer(a, (4, n), "float32")
+    B = T.match_buffer(b, (4, n), "float32")
+    for bx in T.thread_binding(4, thread="blockIdx.x"):
+        with T.block("block"):
+            v = T.axis.spatial(4, bx)
+            T.reads(A[v, 0:n])
+            T.writes(B[v, 0:n])
+            S = T.alloc_buffer((n,), "float32", scope="shared")
+            for tx in T.thread_binding(n, thread="threadIdx.x"):
+                with T.block("S"):
+                    vi = T.axis.spatial(n, tx)
+                    S[vi] = A[v, vi]
+            for tx in T.thread_binding(n, thread="threadIdx.x"):
+                with T.block("B"):
+                    vi = T.axis.spatial(n, tx)
+                    B[v, vi] = S[vi]
+)"),
+              ElementsAre("thread launch: loop tx is bound to threadIdx.x, but its extent n is no constant",
+                          "thread launch: loop tx is bound to threadIdx.x, but its extent n is no constant",
+                          "memory limits: the kernel needs no constant number of bytes of shared memory in a block, "
+                          "cuda-sm80 has 166912"));
 }
 
 constexpr char kTwoLoops[] = R"(
@@ -289,6 +326,28 @@ TEST(ExecutionScope, WholeWarps) {
   EXPECT_THAT(Findings(half),
               ElementsAre("execution scope: block C is executed by warps of 32 lanes, but loop tx gives "
                           "threadIdx.x an extent of 16"));
+}
+
+TEST(ExecutionScope, FragmentsOfWarps) {
+  EXPECT_THAT(Findings(R"(
+@T.prim_func
+def main(A: T.Buffer((16, 32), "float32")):
+    F = T.alloc_buffer((16, 32), "float32", scope="wmma.accumulator")
+    for bx in T.thread_binding(1, thread="blockIdx.x"):
+        for tx in T.thread_binding(32, thread="threadIdx.x"):
+            for i in range(16):
+                with T.block("F"):
+                    vi, vj = T.axis.remap("SS", [i, tx])
+                    F[vi, vj] = T.float32(0)
+            for i in range(16):
+                with T.block("A"):
+                    vi, vj = T.axis.remap("SS", [i, tx])
+                    A[vi, vj] = F[vi, vj]
+)"),
+              ElementsAre("execution scope: block F touches F[vi, vj], a fragment of a whole warp, at a place that "
+                          "differs between lanes",
+                          "execution scope: block A touches F[vi, vj], a fragment of a whole warp, at a place that "
+                          "differs between lanes"));
 }
 
 }  // namespace
