@@ -34,6 +34,9 @@ struct PyExpr {
     kLambda,     // keywords: the parameters; items[0]: the body
     kIfElse,     // items[1] if items[0] else items[2]
     kStarred,    // * items[0]
+    kFormat,     // f"text"; text holds the braces
+    // [items[0] for items[1] in items[2] if items[3]]; items[3] may be null
+    kComprehension,
   };
   Kind kind = Kind::kNone;
   uint32_t offset = 0;

@@ -378,6 +378,11 @@ PyExprPtr PythonExprParser::ParseName() {
     return nullptr;
   }
   Take();
+  if (token.text == "f" && Peek().kind == TokenKind::kString && Peek().offset == token.offset + 1) {
+    auto format = Make(Kind::kFormat, token.offset);
+    format->text = Take().string;
+    return format;
+  }
   const bool truth = token.text == "True";
   if (truth || token.text == "False") {
     auto e = Make(Kind::kBool, token.offset);
@@ -408,11 +413,26 @@ PyExprPtr PythonExprParser::ParseItems(std::shared_ptr<PyExpr> e, std::string_vi
     PyExprPtr item = ParseExpr();
     if (!item) return nullptr;
     e->items.push_back(std::move(item));
+    if (e->kind == Kind::kList && e->items.size() == 1 && Accept("for")) return ParseComprehension(std::move(e));
     if (!Accept(",") && !Is(close)) {
       FailExpected(absl::StrCat("',' or '", absl::string_view(close.data(), close.size()), "'"));
       return nullptr;
     }
   }
+  return Finish(std::move(e));
+}
+
+// Behind `[item for`.
+PyExprPtr PythonExprParser::ParseComprehension(std::shared_ptr<PyExpr> e) {
+  e->kind = Kind::kComprehension;
+  PyExprPtr target = ParseTuple();
+  if (!target || !Expect("in")) return nullptr;
+  PyExprPtr from = ParseBinary(1);
+  if (!from) return nullptr;
+  PyExprPtr condition;
+  if (Accept("if") && !(condition = ParseBinary(1))) return nullptr;
+  if (!Expect("]")) return nullptr;
+  e->items.insert(e->items.end(), {std::move(target), std::move(from), std::move(condition)});
   return Finish(std::move(e));
 }
 

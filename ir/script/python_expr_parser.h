@@ -64,6 +64,7 @@ class PythonExprParser {
   PyExprPtr ParseName();
   PyExprPtr ParseParenthesis();
   PyExprPtr ParseItems(std::shared_ptr<PyExpr> e, std::string_view close);
+  PyExprPtr ParseComprehension(std::shared_ptr<PyExpr> e);
   PyExprPtr ParseDict();
 
   // Counts the levels of recursion; false (and an error) when there are too many.

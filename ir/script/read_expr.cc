@@ -138,6 +138,8 @@ bool FunctionReader::Eval(const PyExpr& e, Value* out) {
     case Kind::kDict:
     case Kind::kLambda:
     case Kind::kStarred:
+    case Kind::kFormat:
+    case Kind::kComprehension:
       return Fail(e.offset, "expected a number");
   }
   return false;

@@ -1,6 +1,7 @@
 #include "schedule/script/schedule_script.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <set>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include "ir/script/python_parser.h"
 #include "schedule/script/index_map_reader.h"
+#include "schedule/script/python_values.h"
 
 namespace tilewright {
 namespace {
@@ -45,20 +47,28 @@ class Runner {
   // ---- Statements
 
   bool RunAll(const std::vector<PyStmt>& stmts) {
-    return std::all_of(stmts.begin(), stmts.end(), [&](const PyStmt& stmt) { return RunStmt(stmt); });
+    for (const PyStmt& stmt : stmts) {
+      if (!RunStmt(stmt)) return false;
+      if (leaving_ != Leaving::kNothing) break;
+    }
+    return true;
   }
 
+  // Runs until an error, or until something leaves the loop or function around.
   bool RunStmt(const PyStmt& stmt) {
+    if (++steps_ > kMaxSteps) return Fail(stmt.offset, "the schedule runs for too long");
     switch (stmt.kind) {
       case PyStmt::Kind::kImport:
       case PyStmt::Kind::kPass:
         return true;
       case PyStmt::Kind::kReturn:
+        leaving_ = Leaving::kFunction;
+        return !stmt.value || Eval(*stmt.value, &returned_);
+      case PyStmt::Kind::kBreak:
+        leaving_ = stmt.text == "break" ? Leaving::kLoop : Leaving::kIteration;
         return true;
       case PyStmt::Kind::kFunction:
-        if (stmt.parameters.size() != 1) return Fail(stmt.offset, "expected one parameter, the schedule");
-        schedules_.insert(stmt.parameters[0].name);
-        return RunAll(stmt.body);
+        return RunFunction(stmt);
       case PyStmt::Kind::kExpr:
         return stmt.value->kind == Kind::kString || RunExpr(*stmt.value);
       case PyStmt::Kind::kAnnotate:
@@ -66,13 +76,89 @@ class Runner {
         [[fallthrough]];
       case PyStmt::Kind::kAssign:
         return RunAssign(stmt);
+      case PyStmt::Kind::kAugment:
+        return RunAugment(stmt);
+      case PyStmt::Kind::kFor:
+        return RunFor(stmt);
+      case PyStmt::Kind::kWhile:
+        return RunWhile(stmt);
+      case PyStmt::Kind::kIf: {
+        bool truth = false;
+        return EvalTruth(*stmt.value, &truth) && RunAll(truth ? stmt.body : stmt.else_body);
+      }
+      case PyStmt::Kind::kAssert: {
+        bool truth = false;
+        return EvalTruth(*stmt.value, &truth) && (truth || Fail(stmt.offset, "the assertion does not hold"));
+      }
       default:
         return Fail(stmt.offset, "this statement is no part of a schedule");
     }
   }
 
+  // def apply_trace(sch): its body is run here. A function that the text calls is run where it is called.
+  bool RunFunction(const PyStmt& stmt) {
+    if (IsCalledSomewhere(stmt.text)) {
+      functions_[stmt.text] = &stmt;
+      return true;
+    }
+    if (stmt.parameters.size() != 1) return Fail(stmt.offset, "expected one parameter, the schedule");
+    schedules_.insert(stmt.parameters[0].name);
+    const bool ran = RunAll(stmt.body);
+    leaving_ = Leaving::kNothing;
+    return ran;
+  }
+  bool IsCalledSomewhere(std::string_view function) const {
+    for (size_t at = text_.find(function); at != text_.npos; at = text_.find(function, at + 1)) {
+      const size_t before = text_.find_last_not_of(" \t", at == 0 ? 0 : at - 1), after = at + function.size();
+      const auto part_of_name = [](char c) {
+        return c == '_' || c == '.' || std::isalnum(static_cast<unsigned char>(c));
+      };
+      if (after >= text_.size() || text_[after] != '(' || (at > 0 && part_of_name(text_[at - 1]))) continue;
+      const bool defined = before != text_.npos && before >= 2 && text_.substr(before - 2, 3) == "def";
+      if (!defined) return true;
+    }
+    return false;
+  }
+
+  bool RunFor(const PyStmt& stmt) {
+    Value from;
+    if (!Eval(*stmt.value, &from)) return false;
+    const auto elements = PythonElements(from);
+    if (!elements) return Fail(stmt.value->offset, "expected a list");
+    for (const Value& element : *elements) {
+      if (!Assign(*stmt.target, element) || !RunAll(stmt.body)) return false;
+      if (LeavesLoop()) break;
+    }
+    return true;
+  }
+  bool RunWhile(const PyStmt& stmt) {
+    bool truth = false;
+    while (EvalTruth(*stmt.value, &truth) && truth) {
+      if (++steps_ > kMaxSteps) return Fail(stmt.offset, "the schedule runs for too long");
+      if (!RunAll(stmt.body)) return false;
+      if (LeavesLoop()) break;
+    }
+    return !error_;
+  }
+  // Behind an iteration of a loop: whether it is the last.
+  bool LeavesLoop() {
+    const bool leaves = leaving_ == Leaving::kLoop || leaving_ == Leaving::kFunction;
+    if (leaving_ != Leaving::kFunction) leaving_ = Leaving::kNothing;
+    return leaves;
+  }
+
+  // n += 1
+  bool RunAugment(const PyStmt& stmt) {
+    Value left, right;
+    if (!Eval(*stmt.target, &left) || !Eval(*stmt.value, &right)) return false;
+    PythonResult result = PythonBinary(stmt.text, left, right);
+    if (!result.value) return Fail(stmt.offset, std::move(result.error));
+    return Assign(*stmt.target, *result.value);
+  }
+
   bool RunExpr(const PyExpr& e) {
-    if (IsShow(e)) return true;
+    if (IsShow(e) || IsPrint(e)) return true;
+    if (IsAppend(e)) return RunAppend(e);
     if (e.kind != Kind::kCall) return Fail(e.offset, "expected a call of a primitive of the schedule");
     Value ignored;
     return Eval(e, &ignored);
@@ -140,6 +226,24 @@ class Runner {
     if (base->kind == Kind::kAttribute && base->text == "mod") base = base->items[0].get();
     return IsSchedule(*base);
   }
+  static bool IsPrint(const PyExpr& e) {
+    return e.kind == Kind::kCall && e.items[0]->kind == Kind::kName && e.items[0]->text == "print";
+  }
+  // tiles.append(16)
+  bool IsAppend(const PyExpr& e) const {
+    return e.kind == Kind::kCall && e.items.size() == 2 && e.items[0]->kind == Kind::kAttribute &&
+           e.items[0]->text == "append" && e.items[0]->items[0]->kind == Kind::kName &&
+           names_.contains(e.items[0]->items[0]->text);
+  }
+  bool RunAppend(const PyExpr& e) {
+    Value added;
+    if (!Eval(*e.items[1], &added)) return false;
+    Value& list = names_[e.items[0]->items[0]->text];
+    PythonResult longer = PythonBinary("+", list, Value(Value::List{added}));
+    if (!longer.value) return Fail(e.offset, "expected a list to append to");
+    list = std::move(*longer.value);
+    return true;
+  }
   bool IsSchedule(const PyExpr& e) const { return e.kind == Kind::kName && schedules_.contains(e.text); }
 
   // ---- Expressions
@@ -184,6 +288,14 @@ class Runner {
         return EvalSubscript(e, out);
       case Kind::kLambda:
         return EvalLambda(e, out);
+      case Kind::kIfElse: {
+        bool truth = false;
+        return EvalTruth(*e.items[0], &truth) && Eval(*e.items[truth ? 1 : 2], out);
+      }
+      case Kind::kComprehension:
+        return EvalComprehension(e, out);
+      case Kind::kFormat:
+        return EvalFormat(e, out);
       case Kind::kCall:
         return EvalCall(e, out);
       default:
@@ -220,54 +332,109 @@ class Runner {
     return true;
   }
 
+  bool EvalTruth(const PyExpr& e, bool* out) {
+    Value value;
+    if (!Eval(e, &value)) return false;
+    if (value.As<Rv>() != nullptr) return Fail(e.offset, "expected a value that is known here");
+    *out = PythonTruth(value);
+    return true;
+  }
+
   bool EvalArithmetic(const PyExpr& e, Value* out) {
-    std::vector<int64_t> operands;
-    for (const PyExprPtr& item : e.items) {
-      Value value;
-      if (!Eval(*item, &value)) return false;
-      if (const auto* real = value.As<double>(); real && e.kind == Kind::kUnary && e.text == "-") {
-        *out = -*real;
-        return true;
-      }
-      const auto* integer = value.As<int64_t>();
-      if (integer == nullptr) return Fail(item->offset, "expected an integer");
-      operands.push_back(*integer);
+    if (e.text == "and" || e.text == "or" || e.text == "not") return EvalLogic(e, out);
+    // -x is 0 - x.
+    Value left = int64_t{0}, right;
+    const bool unary = e.kind == Kind::kUnary;
+    if (!unary && !Eval(*e.items[0], &left)) return false;
+    if (!Eval(*e.items.back(), &right)) return false;
+    if (const auto* real = right.As<double>(); real != nullptr && unary && e.text == "-") {
+      *out = -*real;
+      return true;
     }
-    __int128 result = 0;
-    if (e.kind == Kind::kUnary) {
-      if (e.text != "-" && e.text != "+") return Fail(e.offset, "this operator is no part of a schedule");
-      result = e.text == "-" ? -static_cast<__int128>(operands[0]) : operands[0];
-    } else {
-      const __int128 a = operands[0], b = operands[1];
-      if ((e.text == "//" || e.text == "%") && b == 0) return Fail(e.items[1]->offset, "division by zero");
-      const __int128 floor = b == 0 ? 0 : a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
-      if (e.text == "+") {
-        result = a + b;
-      } else if (e.text == "-") {
-        result = a - b;
-      } else if (e.text == "*") {
-        result = a * b;
-      } else if (e.text == "//") {
-        result = floor;
-      } else if (e.text == "%") {
-        result = a - floor * b;
+    PythonResult result = unary && e.text == "~" ? PythonResult{std::nullopt, "this operator is no part of a schedule"}
+                                                 : PythonBinary(e.text, left, right);
+    if (result.value) {
+      *out = std::move(*result.value);
+      return true;
+    }
+    const PyExpr& wrong = result.operand < 0 ? e : unary ? *e.items[0] : *e.items[result.operand];
+    return Fail(wrong.offset, std::move(result.error));
+  }
+  // The operands as in Python: "and" and "or" give one of them.
+  bool EvalLogic(const PyExpr& e, Value* out) {
+    bool truth = false;
+    if (e.text == "not") {
+      if (!EvalTruth(*e.items[0], &truth)) return false;
+      *out = !truth;
+      return true;
+    }
+    if (!Eval(*e.items[0], out) || !EvalTruth(*e.items[0], &truth)) return false;
+    return truth == (e.text == "or") || Eval(*e.items[1], out);
+  }
+
+  bool EvalComprehension(const PyExpr& e, Value* out) {
+    Value from;
+    if (!Eval(*e.items[2], &from)) return false;
+    const auto elements = PythonElements(from);
+    if (!elements) return Fail(e.items[2]->offset, "expected a list");
+    const std::map<std::string, Value> around = names_;
+    Value::List list;
+    for (const Value& element : *elements) {
+      if (++steps_ > kMaxSteps) return Fail(e.offset, "the schedule runs for too long");
+      bool taken = true;
+      if (!Assign(*e.items[1], element) || (e.items[3] && !EvalTruth(*e.items[3], &taken))) return false;
+      if (!taken) continue;
+      list.emplace_back();
+      if (!Eval(*e.items[0], &list.back())) return false;
+    }
+    names_ = around;  // the names of a comprehension are its own
+    *out = std::move(list);
+    return true;
+  }
+
+  // f"tile_{n}"
+  bool EvalFormat(const PyExpr& e, Value* out) {
+    std::string text;
+    for (size_t i = 0; i < e.text.size(); ++i) {
+      const char c = e.text[i];
+      if ((c == '{' || c == '}') && i + 1 < e.text.size() && e.text[i + 1] == c) {
+        text += c;
+        ++i;
+      } else if (c != '{') {
+        text += c;
       } else {
-        return Fail(e.offset, "this operator is no part of a schedule");
+        const size_t end = std::min(e.text.find('}', i), e.text.size());
+        const script::PythonTree tree = script::ParsePython(e.text.substr(i + 1, end - i - 1), file_);
+        const bool value = !tree.error && tree.statements.size() == 1 && tree.statements[0].kind == PyStmt::Kind::kExpr;
+        Value part;
+        if (!value) return Fail(e.offset, "expected a value between the braces of this text");
+        if (!Eval(*tree.statements[0].value, &part)) return false;
+        const auto written = PythonText(part);
+        if (!written) return Fail(e.offset, "expected a number or a text between the braces of this text");
+        text += *written;
+        i = end;
       }
     }
-    if (result > INT64_MAX || result < INT64_MIN) return Fail(e.offset, "the number is too large");
-    *out = static_cast<int64_t>(result);
+    *out = std::move(text);
     return true;
   }
 
   bool EvalSubscript(const PyExpr& e, Value* out) {
     Value base, index;
     if (!Eval(*e.items[0], &base)) return false;
-    const auto* list = base.As<Value::List>();
-    if (list == nullptr) return Fail(e.offset, "only lists have elements");
     if (e.items.size() != 2) return Fail(e.offset, "expected one index");
-    if (e.items[1]->kind == Kind::kSlice) return EvalSlice(*e.items[1], *list, out);
+    const auto* list = base.As<Value::List>();
+    const auto* dict = base.As<Value::Dict>();
+    if (list == nullptr && dict == nullptr) return Fail(e.offset, "only lists have elements");
+    if (e.items[1]->kind == Kind::kSlice && list != nullptr) return EvalSlice(*e.items[1], *list, out);
     if (!Eval(*e.items[1], &index)) return false;
+    if (dict != nullptr) {
+      const auto* key = index.As<std::string>();
+      const auto found = key == nullptr ? dict->end() : dict->find(*key);
+      if (found == dict->end()) return Fail(e.items[1]->offset, "the dictionary has no such key");
+      *out = Value(found->second);
+      return true;
+    }
     const auto* at = index.As<int64_t>();
     if (at == nullptr) return Fail(e.items[1]->offset, "expected an integer");
     const int64_t size = static_cast<int64_t>(list->size()), position = *at < 0 ? *at + size : *at;
@@ -277,21 +444,15 @@ class Runner {
     *out = Value((*list)[position]);
     return true;
   }
-
-  // loops[1:], loops[-2:]
-  bool EvalSlice(const PyExpr& e, const Value::List& list, Value* out) {
-    if (e.items[2] != nullptr) return Fail(e.offset, "slices with a step are no part of a schedule");
-    const int64_t size = static_cast<int64_t>(list.size());
-    int64_t ends[] = {0, size};
-    for (size_t i = 0; i < 2; ++i) {
-      if (e.items[i] == nullptr) continue;
-      Value end;
-      if (!Eval(*e.items[i], &end)) return false;
-      const auto* at = end.As<int64_t>();
-      if (at == nullptr) return Fail(e.items[i]->offset, "expected an integer");
-      ends[i] = std::clamp<int64_t>(*at < 0 ? *at + size : *at, 0, size);
+  // loops[1:], loops[::-1]
+  bool EvalSlice(const PyExpr& slice, const Value::List& list, Value* out) {
+    Value bounds[3];
+    for (size_t i = 0; i < 3; ++i) {
+      if (slice.items[i] && !Eval(*slice.items[i], &bounds[i])) return false;
     }
-    *out = ends[0] < ends[1] ? Value::List(list.begin() + ends[0], list.begin() + ends[1]) : Value::List();
+    PythonResult result = PythonSlice(list, bounds[0], bounds[1], bounds[2]);
+    if (!result.value) return Fail(slice.offset, std::move(result.error));
+    *out = std::move(*result.value);
     return true;
   }
 
@@ -319,6 +480,16 @@ class Runner {
         DataType::Parse(callee.text)) {
       return Eval(*e.items[1], out);  // T.int32(4)
     }
+    if (callee.kind == Kind::kName && functions_.contains(callee.text)) return CallFunction(e, out);
+    if (callee.kind == Kind::kName && e.keywords.empty()) {
+      Value::List args;
+      if (!EvalItems({e.items.begin() + 1, e.items.end()}, &args)) return false;
+      if (std::optional<PythonResult> result = PythonBuiltin(callee.text, args)) {
+        if (!result->value) return Fail(e.offset, std::move(result->error));
+        *out = std::move(*result->value);
+        return true;
+      }
+    }
     if (callee.kind != Kind::kAttribute || !IsSchedule(*callee.items[0])) {
       return Fail(e.offset, "expected a call of a primitive of the schedule");
     }
@@ -331,6 +502,48 @@ class Runner {
     Value decision;
     return BindArguments(e, *primitive, &args, &decision) && LookUpBlocks(e, *primitive, &args) &&
            ApplyCall(e, *primitive, std::move(args), decision, out);
+  }
+
+  // A function of the text: it sees the names that are there when it is called, and its own.
+  bool CallFunction(const PyExpr& e, Value* out) {
+    const PyStmt& function = *functions_.at(e.items[0]->text);
+    if (depth_ == kMaxDepth) return Fail(e.offset, "the functions call each other too deep");
+    std::map<std::string, Value> names = names_;
+    std::set<std::string> schedules = schedules_;
+    if (e.items.size() - 1 > function.parameters.size())
+      return Fail(e.offset, function.text + " takes fewer arguments");
+    for (const std::string& keyword : e.keywords) {
+      const auto named = [&](const script::PyParameter& parameter) { return parameter.name == keyword; };
+      if (std::ranges::none_of(function.parameters, named)) {
+        return Fail(e.offset, function.text + " has no parameter " + keyword);
+      }
+    }
+    for (size_t i = 0; i < function.parameters.size(); ++i) {
+      const script::PyParameter& parameter = function.parameters[i];
+      const auto keyword = std::ranges::find(e.keywords, parameter.name);
+      const PyExpr* argument = parameter.default_value.get();
+      if (keyword != e.keywords.end()) argument = e.keyword_values[keyword - e.keywords.begin()].get();
+      if (i + 1 < e.items.size()) argument = e.items[i + 1].get();
+      if (argument == nullptr) return Fail(e.offset, function.text + " wants the argument " + parameter.name);
+      schedules.erase(parameter.name);
+      names.erase(parameter.name);
+      if (IsSchedule(*argument)) {
+        schedules.insert(parameter.name);
+      } else if (!Eval(*argument, &names[parameter.name])) {
+        return false;
+      }
+    }
+    std::swap(names, names_);
+    std::swap(schedules, schedules_);
+    ++depth_;
+    returned_ = Value();
+    const bool ran = RunAll(function.body);
+    --depth_;
+    leaving_ = Leaving::kNothing;
+    std::swap(names, names_);
+    std::swap(schedules, schedules_);
+    *out = std::exchange(returned_, Value());
+    return ran;
   }
 
   // sch.work_on("f"): blocks are looked up in that function from here on.
@@ -468,12 +681,19 @@ class Runner {
     return text_.substr(begin, std::min(text_.find('\n', offset), text_.size()) - begin);
   }
 
+  enum class Leaving { kNothing, kIteration, kLoop, kFunction };
+  static constexpr int kMaxSteps = 100000, kMaxDepth = 50;
+
   std::string_view text_, file_;
   Schedule& schedule_;
   const ScheduleScriptOptions& options_;
   std::map<std::string, Value> names_;
   std::set<int> forgotten_;  // the numbers of random variables that were removed
   std::set<std::string> schedules_ = {"sch"};
+  std::map<std::string, const PyStmt*> functions_;  // those that the text calls
+  Leaving leaving_ = Leaving::kNothing;             // what a return, break or continue leaves
+  Value returned_;
+  int steps_ = 0, depth_ = 0;
   std::string working_on_;  // a function; empty: "main", or the only one
   std::optional<ScheduleScriptError> error_;
 };

@@ -8,8 +8,10 @@
 //       sch.transform_layout("C", ("read", 0), lambda i, j: (i // 16, j, i % 16))
 //
 // The language: calls of primitives by their names and arguments (docs/primitives.md), positional or by keyword;
-// assignments of results to names and tuples of names; numbers, text, None, True, False, lists, tuples, dictionaries,
-// integer arithmetic, subscripts, *loops in an argument list, lambdas as index maps. Imports, `sch =
+// assignments of results to names and tuples of names; numbers, text, f"texts", None, True, False, lists, tuples,
+// dictionaries, integer arithmetic, comparisons, subscripts, slices, *loops in an argument list, lambdas as index maps;
+// for, while, if, list comprehensions, functions with defaults that the text calls, and Python's len, range, enumerate,
+// zip and the like (script/python_values.h). Imports, `sch =
 // tvm.tir.Schedule(...)` and `sch.mod.show()` are read and change nothing. `sch.work_on("f")`, `sch.remove_rv(l1)` and
 // `x = sch.can_decompose_padding(block, loop)` are no instructions, but understood. Any other text is an error with
 // line and column.

@@ -1,0 +1,40 @@
+// Python's operators and built-in functions on the values of schedule text.
+//
+//   64 // 16, [None] + [2] * 2, "B" + str(1), n < 2, loops[1:], len(loops), enumerate(loops)
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schedule/value.h"
+
+namespace tilewright {
+
+// What Python gives, or why there is none.
+struct PythonResult {
+  std::optional<Value> value;
+  std::string error;
+  int operand = -1;  // the one that the error is about; -1: the operation
+};
+
+// "+", "-", "*", "//", "%", a comparison; lists and texts too, where Python has them.
+PythonResult PythonBinary(std::string_view op, const Value& a, const Value& b);
+
+// False, None, 0, "" and what is empty are false.
+bool PythonTruth(const Value& value);
+
+// list[begin:end:step]; each may be None.
+PythonResult PythonSlice(const Value::List& list, const Value& begin, const Value& end, const Value& step);
+
+// What a `for` runs over: the elements of a list, the letters of a text.
+std::optional<Value::List> PythonElements(const Value& value);
+
+// As str() and f"{...}" write it; nothing for what is no number or text.
+std::optional<std::string> PythonText(const Value& value);
+
+// range, len, enumerate, zip, reversed, list, tuple, min, max, sum, int and str; nothing for other names.
+std::optional<PythonResult> PythonBuiltin(std::string_view name, const std::vector<Value>& args);
+
+}  // namespace tilewright
