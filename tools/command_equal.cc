@@ -5,6 +5,7 @@
 #include "ir/script/printer.h"
 #include "ir/structural.h"
 #include "tools/commands.h"
+#include "tools/peer/same_form.h"
 #include "tools/program_file.h"
 
 namespace tilewright {
@@ -51,6 +52,13 @@ int Equal(const CommandArguments& args) {
     args.out() << "equal\n";
     return kDone;
   }
+  if (args.Has("--simplify")) {
+    const Module left = Simplified(*a), right = Simplified(*b);
+    if (StructuralEqual(left, right, &mismatch) || StructuralEqual(Sorted(left), Sorted(right))) {
+      args.out() << "equal after simplification\n";
+      return kDone;
+    }
+  }
   args.out() << "different at " << mismatch.path << ": " << mismatch.reason << "\n";
   PrintSideBySide(mismatch, args.out());
   return kRefused;
@@ -62,7 +70,11 @@ Command EqualCommand() {
   return {.name = "equal",
           .operands = "A B",
           .summary = "compares two programs up to the names of variables and buffers",
-          .details = "Prints the first difference, both sides next to each other, and exits with 1 when there is one.",
+          .details =
+              "Prints the first difference, both sides next to each other, and exits with 1 when there is one. With "
+              "--simplify, indices, regions, bindings and conditions are compared after simplification: 14 <= v0 * 4 + "
+              "v1 is v0 == 3 and 2 <= v1 where v1 has 4 values, and iterators of one value are that value.",
+          .flags = {{"--simplify", "", "compares indices, regions and conditions after simplification"}},
           .run = Equal};
 }
 

@@ -105,6 +105,26 @@ TEST(Command, EqualComparesUpToNames) {
   EXPECT_THAT(result.out, HasSubstr("for i in range(16):     | for j in range(8):"));
 }
 
+TEST(Command, EqualComparesAfterSimplificationWhereAsked) {
+  const std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((4, 4), "int32")):
+    for i, j in T.grid(4, 4):
+        with T.block("A"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            A[vi, vj] = T.if_then_else(14 <= vi * 4 + vj, 0, 1)
+)";
+  std::string other = text;
+  const std::string condition = "14 <= vi * 4 + vj";
+  other.replace(other.find(condition), condition.size(), "vi == 3 and 2 <= vj");
+  const std::string a = WriteFile("plain.py", text), b = WriteFile("digits.py", other);
+  EXPECT_EQ(RunTool({"equal", a, b}).status, kRefused);
+  EXPECT_EQ(RunTool({"equal", a, b, "--simplify"}).status, kDone);
+  EXPECT_EQ(RunTool({"equal", a, b, "--simplify"}).out, "equal after simplification\n");
+  other.replace(other.find("2 <= vj"), 7, "1 <= vj");
+  EXPECT_EQ(RunTool({"equal", a, WriteFile("more.py", other), "--simplify"}).status, kRefused);
+}
+
 TEST(Compile, WritesWhatTheExtensionSays) {
   const std::string path = testing::TempDir() + "/fill";
   for (const char* kind : {".o", ".so", ".ll", ".s"}) {
