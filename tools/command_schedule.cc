@@ -6,6 +6,7 @@
 #include "intrin/registry.h"
 #include "ir/script/printer.h"
 #include "schedule/script/schedule_script.h"
+#include "schedule/trace_text.h"
 #include "tools/commands.h"
 #include "tools/program_file.h"
 #include "tools/scheduled_program.h"
@@ -61,6 +62,14 @@ class StepPrinter {
   std::ostream& out_;
 };
 
+bool WriteFile(const CommandArguments& args, const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  if (file.flush()) return true;
+  args.err() << path << ": cannot be written\n";
+  return false;
+}
+
 int RunSchedule(const CommandArguments& args) {
   const std::optional<std::string> script = args.Get("--script");
   if (!script) return UsageError(args, "schedule", "--script=SCHED is missing");
@@ -84,14 +93,13 @@ int RunSchedule(const CommandArguments& args) {
     }
     return kRefused;
   }
+  if (const std::optional<std::string> path = args.Get("--trace")) {
+    const Trace& trace = schedule.trace();
+    if (!WriteFile(args, *path, path->ends_with(".json") ? ToJson(trace) + "\n" : ToText(trace))) return kRefused;
+  }
   const std::string result = Print(schedule.module());
   if (const std::optional<std::string> path = args.Get("-o")) {
-    std::ofstream file(*path);
-    file << result;
-    if (!file.flush()) {
-      args.err() << *path << ": cannot be written\n";
-      return kRefused;
-    }
+    if (!WriteFile(args, *path, result)) return kRefused;
   } else if (!args.Has("--each-step")) {
     args.out() << result;
   }
@@ -108,6 +116,7 @@ Command ScheduleCommand() {
           .flags = {{"--script", "SCHED", "the schedule's file"},
                     {"--intrin", "FILE", "a file of intrinsics: NAME_desc and NAME_impl form NAME", true},
                     {"--each-step", "", "print the program after every call, changed lines marked with '>'"},
+                    {"--trace", "OUT", "write what was applied there, with the decisions drawn; as JSON to NAME.json"},
                     {"-o", "OUT", "write the program there"}},
           .run = RunSchedule};
 }

@@ -188,6 +188,18 @@ TEST(Schedule, AppliesTextAndTraces) {
   EXPECT_EQ(RunTool({"schedule", "-", "--script=" + of_peer}, kAddOne).out, result.out);
 }
 
+TEST(Schedule, WritesTracesThatGiveTheSame) {
+  const std::string script = WriteFile("sampled.py",
+                                       "i, = sch.get_loops(\"B\")\n"
+                                       "f = sch.sample_perfect_tile(i, 2)\nsch.split(i, f)\n");
+  for (const char* name : {"t.json", "t.py"}) {
+    const std::string trace = WriteFile(name, "");
+    const Result first = RunTool({"schedule", "-", "--script=" + script, "--trace=" + trace}, kAddOne);
+    ASSERT_EQ(first.status, kDone) << first.err;
+    EXPECT_EQ(RunTool({"schedule", "-", "--script=" + trace}, kAddOne).out, first.out);
+  }
+}
+
 TEST(Schedule, MarksTheLinesThatAStepChanges) {
   const std::string script = WriteFile("parallel.py", "i, = sch.get_loops(\"B\")\nsch.parallel(i)\n");
   Result result = RunTool({"schedule", "-", "--script=" + script, "--each-step"}, kAddOne);
