@@ -1,0 +1,122 @@
+// Runs the statements of schedule text; a part of schedule_script.h, which describes the language.
+//
+// A function that gives a bool is false after an error; the first one stops everything. Statements, expressions and
+// calls are in a file each.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ir/script/python_ast.h"
+#include "schedule/script/schedule_script.h"
+
+namespace tilewright {
+
+class ScriptRunner {
+ private:
+  using PyExpr = script::PyExpr;
+  using PyExprPtr = script::PyExprPtr;
+  using PyStmt = script::PyStmt;
+  using Kind = PyExpr::Kind;
+
+ public:
+  ScriptRunner(std::string_view text, std::string_view file, Schedule* schedule, const ScheduleScriptOptions& options)
+      : text_(text), file_(file), schedule_(*schedule), options_(options) {}
+
+  std::optional<ScheduleScriptError> Run();
+
+ private:
+  // ---- Errors. The first one stops everything.
+
+  bool Fail(uint32_t offset, std::string message);
+
+  // ---- Statements
+
+  bool RunAll(const std::vector<PyStmt>& stmts);
+  // Runs until an error, or until something leaves the loop or function around.
+  bool RunStmt(const PyStmt& stmt);
+  // def apply_trace(sch): its body is run here. A function that the text calls is run where it is called.
+  bool RunFunction(const PyStmt& stmt);
+  bool IsCalledSomewhere(std::string_view function) const;
+  bool RunFor(const PyStmt& stmt);
+  bool RunWhile(const PyStmt& stmt);
+  // Behind an iteration of a loop: whether it is the last.
+  bool LeavesLoop();
+  // n += 1
+  bool RunAugment(const PyStmt& stmt);
+  bool RunExpr(const PyExpr& e);
+  bool RunAssign(const PyStmt& stmt);
+  bool Assign(const PyExpr& target, const Value& value);
+  // *outer, inner = values: the starred name, at `rest`, takes what the others leave.
+  bool AssignRest(const PyExpr& target, size_t rest, const Value::List& values);
+  // tvm.tir.Schedule(Module), s_tir.Schedule(Module, seed=1), Schedule(Module)
+  static bool IsNewSchedule(const PyExpr& e);
+  // sch.mod.show(), sch.show()
+  bool IsShow(const PyExpr& e) const;
+  static bool IsPrint(const PyExpr& e);
+  // tiles.append(16)
+  bool IsAppend(const PyExpr& e) const;
+  bool RunAppend(const PyExpr& e);
+  bool IsSchedule(const PyExpr& e) const { return e.kind == Kind::kName && schedules_.contains(e.text); }
+
+  // ---- Expressions
+
+  bool Eval(const PyExpr& e, Value* out);
+  // `*items` are spliced in.
+  bool EvalItems(const std::vector<PyExprPtr>& items, Value::List* list);
+  bool EvalDict(const PyExpr& e, Value* out);
+  bool EvalTruth(const PyExpr& e, bool* out);
+  bool EvalArithmetic(const PyExpr& e, Value* out);
+  // The operands as in Python: "and" and "or" give one of them.
+  bool EvalLogic(const PyExpr& e, Value* out);
+  bool EvalComprehension(const PyExpr& e, Value* out);
+  // f"tile_{n}"
+  bool EvalFormat(const PyExpr& e, Value* out);
+  bool EvalSubscript(const PyExpr& e, Value* out);
+  // loops[1:], loops[::-1]
+  bool EvalSlice(const PyExpr& slice, const Value::List& list, Value* out);
+  bool EvalLambda(const PyExpr& e, Value* out);
+
+  // ---- Calls
+
+  bool EvalCall(const PyExpr& e, Value* out);
+  // A function of the text: it sees the names that are there when it is called, and its own.
+  bool CallFunction(const PyExpr& e, Value* out);
+  // sch.work_on("f"): blocks are looked up in that function from here on.
+  bool WorkOn(const PyExpr& e, Value* out);
+  // sch.remove_rv(l0): what it names is forgotten.
+  bool RemoveRv(const PyExpr& e, Value* out);
+  // x = sch.can_decompose_padding(block, loop): a boolean.
+  bool CanDecomposePadding(const PyExpr& e, Value* out);
+  // Names of blocks are those of the function that is worked on.
+  bool LookUpBlocks(const PyExpr& e, const Primitive& primitive, std::vector<Value>* args);
+  // The arguments in the order of the primitive's table entry, defaults filled in.
+  bool BindArguments(const PyExpr& e, const Primitive& primitive, std::vector<Value>* args, Value* decision);
+  bool ApplyCall(const PyExpr& e, const Primitive& primitive, std::vector<Value> args, const Value& decision,
+                 Value* out);
+  // The line that the call is on, without indentation.
+  std::string_view LineAt(uint32_t offset) const;
+
+  enum class Leaving { kNothing, kIteration, kLoop, kFunction };
+  static constexpr int kMaxSteps = 100000, kMaxDepth = 50;
+
+  std::string_view text_, file_;
+  Schedule& schedule_;
+  const ScheduleScriptOptions& options_;
+  std::map<std::string, Value> names_;
+  std::set<int> forgotten_;  // the numbers of random variables that were removed
+  std::set<std::string> schedules_ = {"sch"};
+  std::map<std::string, const PyStmt*> functions_;  // those that the text calls
+  Leaving leaving_ = Leaving::kNothing;             // what a return, break or continue leaves
+  Value returned_;
+  int steps_ = 0, depth_ = 0;
+  std::string working_on_;  // a function; empty: "main", or the only one
+  std::optional<ScheduleScriptError> error_;
+};
+
+}  // namespace tilewright
