@@ -73,7 +73,7 @@ std::optional<std::string> WhyNotAcrossThreads(const ForNode& loop, const BlockN
   const ForNode* inner = nullptr;
   PreOrder(block.body, [&](const Stmt& s) {
     const auto* below = dyn_cast<ForNode>(s);
-    if (below != nullptr && below->thread_tag.starts_with("threadIdx")) inner = below;
+    if (below != nullptr && below->kind == ForKind::kThreadBound) inner = below;
     return inner == nullptr;
   });
   if (inner == nullptr) return std::nullopt;

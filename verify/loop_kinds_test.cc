@@ -78,21 +78,23 @@ TEST(LoopKinds, ThreadsOfABlockMayReduce) {
 }
 
 TEST(LoopKinds, ThreadsReduceByBlocksWithoutThreads) {
-  FunctionBuilder f("main");
-  Buffer a = f.Input("A", {16, 4}, kF32), c = f.Input("C", {1}, kF32);
-  f.Loop(
-      "k", 16,
-      [&](Var k) {
-        f.Block("C", [&](BlockBuilder& block) {
-          Var vk = block.Reduce(16, k, "vk");
-          block.Init([&] { f.Store(c, 0, {Expr(0)}); });
-          f.Loop("j", 4, [&](Var j) { f.Store(c, c(0) + a(vk, j), {Expr(0)}); }, ForKind::kThreadBound, "threadIdx.y");
-        });
-      },
-      ForKind::kThreadBound, "threadIdx.x");
-  const std::vector<std::string> reasons = Reasons(f.Build());
-  ASSERT_FALSE(reasons.empty());
-  EXPECT_EQ(reasons[0], "the threads of loop k reduce by block C, in which loop j runs over threads again");
+  for (const char* inner : {"threadIdx.y", "vthread.x"}) {
+    FunctionBuilder f("main");
+    Buffer a = f.Input("A", {16, 4}, kF32), c = f.Input("C", {1}, kF32);
+    f.Loop(
+        "k", 16,
+        [&](Var k) {
+          f.Block("C", [&](BlockBuilder& block) {
+            Var vk = block.Reduce(16, k, "vk");
+            block.Init([&] { f.Store(c, 0, {Expr(0)}); });
+            f.Loop("j", 4, [&](Var j) { f.Store(c, c(0) + a(vk, j), {Expr(0)}); }, ForKind::kThreadBound, inner);
+          });
+        },
+        ForKind::kThreadBound, "threadIdx.x");
+    const std::vector<std::string> reasons = Reasons(f.Build());
+    ASSERT_FALSE(reasons.empty());
+    EXPECT_EQ(reasons[0], "the threads of loop k reduce by block C, in which loop j runs over threads again");
+  }
 }
 
 // for tx: for c, of the given kind: threads meet before and after the loop over them, or at a barrier.

@@ -76,37 +76,34 @@ class Checker : public Visitor {
       why_ = "no block before it writes " + read.buffer->name;
       return false;
     }
-    // Any writer may cover it alone, at the loops the two have in common; else all together, at those all have.
-    size_t common = reader.loops.size();
+    // Any writer may cover it alone; else all together.
     for (const ScopeChild* writer : writers) {
-      const size_t shared = CommonLoops(reader, *writer);
-      if (CoversAt(shared, {writer}, reader, read) || CoveredSinceTheFirstIteration(shared, *writer, reader, read)) {
-        return true;
-      }
-      common = std::min(common, shared);
+      if (Cover({writer}, reader, read) || CoveredSinceTheFirstIteration(*writer, reader, read)) return true;
     }
-    return writers.size() > 1 && CoversAt(common, writers, reader, read);
+    return writers.size() > 1 && Cover(writers, reader, read);
   }
 
   // What was written in the first iteration of a serial loop around both is there in all later ones: the tile that a
   // rolling buffer begins with fills it.
-  bool CoveredSinceTheFirstIteration(size_t common, const ScopeChild& writer, const ScopeChild& reader,
-                                     const BufferRegion& read) {
+  bool CoveredSinceTheFirstIteration(const ScopeChild& writer, const ScopeChild& reader, const BufferRegion& read) {
     VarMap first;
-    for (size_t i = common; i-- > 0;) {
+    for (size_t i = CommonLoops(reader, writer); i-- > 0;) {
       const ForNode& loop = *reader.loops[i];
       if (loop.kind != ForKind::kSerial && loop.kind != ForKind::kUnrolled) return false;
-      if (CoversAt(common, {&writer}, reader, read, {{loop.var, loop.min}})) return true;
+      if (Cover({&writer}, reader, read, {{loop.var, loop.min}})) return true;
       first[loop.var] = loop.min;
-      if (first.size() > 1 && CoversAt(common, {&writer}, reader, read, first)) return true;
+      if (first.size() > 1 && Cover({&writer}, reader, read, first)) return true;
     }
     return false;
   }
 
-  // `first`: loops around both, with the value that they had when the writers ran.
-  bool CoversAt(size_t common, const std::vector<const ScopeChild*>& writers, const ScopeChild& reader,
-                const BufferRegion& read, const VarMap& first = {}) {
+  // The reader's loops that it has in common with any of the writers are fixed. `first`: such loops, with the value
+  // that they had when the writers ran.
+  bool Cover(const std::vector<const ScopeChild*>& writers, const ScopeChild& reader, const BufferRegion& read,
+             const VarMap& first = {}) {
     arith::Analyzer::Scope fixed(&analyzer_);
+    size_t common = 0;
+    for (const ScopeChild* writer : writers) common = std::max(common, CommonLoops(reader, *writer));
     for (size_t i = 0; i < common; ++i) {
       analyzer_.Bind(reader.loops[i]->var, {reader.loops[i]->min, reader.loops[i]->extent});
     }
@@ -128,10 +125,11 @@ class Checker : public Visitor {
     for (const ScopeChild* writer : writers) {
       for (const BufferRegion& write : writer->realize->block->writes) {
         if (!write.buffer.same_as(read.buffer)) continue;
-        if (ExtentsDependOn(first, writer->loops, common)) return false;
+        const size_t shared = CommonLoops(reader, *writer);
+        if (ExtentsDependOn(first, writer->loops, shared)) return false;
         const arith::Region region = in_loops(*writer, write);
-        if (!sure_.Runs(writer->loops, common, region, &analyzer_)) return false;
-        auto covered = arith::MustCover(region, sure_.DomainOf(writer->loops, common, read.buffer),
+        if (!sure_.Runs(writer->loops, shared, region, &analyzer_)) return false;
+        auto covered = arith::MustCover(region, sure_.DomainOf(writer->loops, shared, read.buffer),
                                         predicate_of(*writer), &analyzer_);
         if (!covered) return false;
         if (provided && !Touching(*provided, *covered, &analyzer_)) return false;

@@ -56,6 +56,36 @@ TEST(SureWrites, AWriterThatLeavesElementsOut) {
   EXPECT_THAT(Findings(Replaced(kRows, "B[vi, j] = A[vi, j]", "B[vi, 511 - (511 - j)] = A[vi, j]")), IsEmpty());
 }
 
+// The second writer has written as much as the reader's iteration comes to, not all that it will write.
+TEST(SureWrites, WritersAroundAndBesideTheReader) {
+  constexpr char kTwo[] = R"(
+@T.prim_func
+def main(A: T.Buffer((4096, 512), "float32"), C: T.Buffer((4096, 512), "float32")):
+    B = T.alloc_buffer((4096, 512), "float32")
+    for j in range(512):
+        with T.block("B0"):
+            vj = T.axis.spatial(512, j)
+            B[0, vj] = A[0, vj]
+    for i, j in T.grid(4095, 512):
+        with T.block("B1"):
+            vi = T.axis.spatial((1, 4096), i + 1)
+            vj = T.axis.spatial(512, j)
+            B[vi, vj] = A[vi, vj]
+        with T.block("C"):
+            vi = T.axis.spatial((1, 4096), i + 1)
+            vj = T.axis.spatial(512, j)
+            T.reads(B[0:4096, vj])
+            T.writes(C[vi, vj])
+            C[vi, vj] = B[vi, vj] + B[4096 - vi, vj]
+)";
+  EXPECT_THAT(Findings(kTwo),
+              ElementsAre(HasSubstr("region cover: block C reads B[0:4096, vj], which is not all written before")));
+  // In loops of its own it is.
+  EXPECT_THAT(Findings(Replaced(kTwo, "        with T.block(\"C\")",
+                                "    for i, j in T.grid(4095, 512):\n        with T.block(\"C\")")),
+              IsEmpty());
+}
+
 TEST(SureWrites, PiecesSideBySide) {
   const std::string two = Replaced(kRows, "            for j in range(512):\n                B[vi, j] = A[vi, j]\n",
                                    "            for j in range(256):\n                B[vi, j] = A[vi, j]\n"

@@ -79,6 +79,7 @@ struct Allocation {
   enum Owner { kThread, kWarp, kBlock } owner = kThread;
   int thread_register = 0;         // linear number of the thread, for warps
   bool own_per_iteration = false;  // each iteration of a parallel loop has a copy of its own
+  bool own_per_thread = false;     // so has each thread
 };
 
 struct ExternCall {
@@ -101,6 +102,7 @@ struct Region {
   bool threads = false;
   bool blocks = false;  // of threads
   bool virtual_threads = false;
+  std::vector<int> slots = {};  // of a loop over threads: first registers of the slots of memory that is in scope
 };
 
 struct BlockIterator {

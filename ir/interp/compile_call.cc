@@ -365,8 +365,7 @@ void Compiler::InlineCall(const CallNode* op, const Function& callee, size_t fir
   for (const auto& [var, lanes] : scalars) vars_[var] = lanes;
   for (size_t i = 0; i < pointed.size(); ++i) {
     const Buffer& buffer = pointed[i].buffer;
-    const Reg slot = NewReg(3);
-    Emit(Op::kSlotFromHandle, slot, pointed[i].handle);
+    const Reg slot = SlotFromHandle(pointed[i].handle);
     slots_[buffer->data.get()] = slot;
     buffers_[buffer->data.get()] = buffer;
     if (const auto* offset = dyn_cast<VarNode>(buffer->elem_offset)) vars_[offset] = {Constant(0)};

@@ -57,6 +57,13 @@ Reg Compiler::Slot(const Buffer& buffer) {
   return NewReg(3);
 }
 
+Reg Compiler::SlotFromHandle(Reg handle) {
+  const Reg slot = NewReg(3);
+  memory_slots_.push_back(slot);
+  Emit(Op::kSlotFromHandle, slot, handle);
+  return slot;
+}
+
 std::vector<Reg> Compiler::Strides(const Buffer& buffer) {
   std::vector<Reg> strides;
   for (const Expr& stride : buffer->strides) strides.push_back(ScalarValue(stride));
@@ -293,9 +300,9 @@ void Compiler::AllocateBuffer(const Buffer& buffer) {
     elements = IntegerLane(BinaryOp::kAdd, DataType::Int(64), elements, ScalarValue(buffer->elem_offset));
   }
   Allocation allocation{buffer->name, buffer->dtype};
-  allocation.own_per_iteration =
-      buffer->scope.owner() == OwnerLevel::kThread || iteration_buffers_.contains(buffer->data.get());
   const OwnerLevel owner = buffer->scope.owner();
+  allocation.own_per_thread = owner == OwnerLevel::kThread;
+  allocation.own_per_iteration = allocation.own_per_thread || iteration_buffers_.contains(buffer->data.get());
   if (owner == OwnerLevel::kBlock || owner == OwnerLevel::kCluster) {
     allocation.owner = Allocation::kBlock;
   } else if (owner == OwnerLevel::kWarp || owner == OwnerLevel::kWarpgroup) {
@@ -303,6 +310,7 @@ void Compiler::AllocateBuffer(const Buffer& buffer) {
     allocation.thread_register = LinearThread().first;
   }
   const Reg slot = NewReg(3);
+  memory_slots_.push_back(slot);
   Emit(Op::kAllocate, slot, elements, 0, 0, static_cast<int>(code_.allocations.size()));
   code_.allocations.push_back(std::move(allocation));
   slots_[buffer->data.get()] = slot;
@@ -386,8 +394,7 @@ void Compiler::MatchSubBuffer(const MatchBuffer& match) {
     slots_[buffer->data.get()] = source_slot;
   } else {
     const Reg handle = EmitValue(Op::kHandle, source_slot, offset, 0, source->dtype.bytes() * source->dtype.lanes());
-    const Reg slot = NewReg(3);
-    Emit(Op::kSlotFromHandle, slot, handle);
+    const Reg slot = SlotFromHandle(handle);
     slots_[buffer->data.get()] = slot;
   }
   buffers_[buffer->data.get()] = buffer;

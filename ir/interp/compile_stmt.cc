@@ -15,6 +15,7 @@ void Compiler::Statement(const Stmt& s) {
   cache_.clear();
   offset_cache_.clear();
   next_ = mark;
+  while (!memory_slots_.empty() && memory_slots_.back() >= mark) memory_slots_.pop_back();
 }
 
 void Compiler::NewStatement(const Stmt& s) {
@@ -53,9 +54,8 @@ void Compiler::NewStatement(const Stmt& s) {
     case Kind::kLetStmt: {
       const auto* op = cast<LetStmtNode>(s);
       if (op->var.dtype().is_handle()) {
-        const Reg slot = NewReg(3);
         Buffer buffer;
-        Emit(Op::kSlotFromHandle, slot, Pointer(op->value, &buffer));
+        const Reg slot = SlotFromHandle(Pointer(op->value, &buffer));
         slots_[op->var.get()] = slot;
       } else {
         vars_[op->var.get()] = Value(op->value);
@@ -133,7 +133,7 @@ void Compiler::SerialLoop(const ForNode* op, Reg var, Reg min, Reg end, bool con
 
 void Compiler::ThreadLoop(const ForNode* op, Reg var, Reg min, Reg extent) {
   const size_t fork = Emit(Op::kFork, var, extent, min, static_cast<int>(code_.regions.size()));
-  code_.regions.push_back({op->thread_tag, true, false, absl::StartsWith(op->thread_tag, "vthread")});
+  code_.regions.push_back({op->thread_tag, true, false, absl::StartsWith(op->thread_tag, "vthread"), memory_slots_});
   threads_.push_back({op->thread_tag, var, extent});
   Statement(op->body);
   threads_.pop_back();

@@ -54,6 +54,7 @@ class Compiler {
   // The offset in elements of an element from its slot.
   Reg Offset(const Buffer& buffer, const std::vector<Reg>& indices);
   Reg Slot(const Buffer& buffer);
+  Reg SlotFromHandle(Reg handle);
   int AddAccess(const Buffer& buffer, const std::vector<Reg>& indices, bool is_store);
   // One register per dimension for each element that is accessed; empty after an error.
   std::vector<std::vector<Reg>> ElementIndices(const Buffer& buffer, const std::vector<Expr>& indices);
@@ -115,6 +116,7 @@ class Compiler {
   Code code_;
   absl::Status error_;
   Reg next_ = 0, most_ = 0;
+  std::vector<Reg> memory_slots_;  // of memory and parts of it that are in scope, ascending
   std::vector<Scalar> constants_;
   std::vector<bool> constant_is_integer_;
   std::unordered_map<uint64_t, Reg> integer_constants_, float_constants_;

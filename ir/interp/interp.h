@@ -16,9 +16,10 @@
 //     starts no threads: each thread takes its own index, with a barrier before and after.
 //   * A block with init whose reduce iterators depend on threadIdx combines the values of the threads, which is no
 //   race.
-//   * Buffers in thread-owned scopes and in global memory belong to the thread that allocates them; those of a
-//     shared scope, to the block of threads; of a warp scope or a fragment, to the warp.
-//   * A buffer of a thread-owned scope ("register", "local") that lies outside of a parallel or vectorized loop has a
+//   * Buffers in global memory belong to the thread that allocates them; those of a shared scope, to the block of
+//     threads; of a warp scope or a fragment, to the warp. Of a buffer in a thread-owned scope ("register", "local")
+//     each thread has its own, which begins as the code around the loop over threads left it.
+//   * A buffer of a thread-owned scope that lies outside of a parallel or vectorized loop has a
 //     copy of its own in each iteration; so has any other that is used inside of one parallel loop only
 //     (ir/iteration_buffers.h). Reading what another iteration wrote is a race.
 //   * New memory has no defined contents.

@@ -12,12 +12,7 @@
 namespace tilewright::interp::internal {
 namespace {
 
-constexpr int kHandleBits = 40;
 constexpr size_t kAlignment = 64;
-
-int64_t MakeHandle(int32_t memory) { return int64_t{memory} << kHandleBits; }
-int32_t MemoryOf(int64_t handle) { return static_cast<int32_t>(handle >> kHandleBits); }
-int64_t OffsetOf(int64_t handle) { return handle & ((int64_t{1} << kHandleBits) - 1); }
 
 std::string ShapeText(const std::vector<int64_t>& shape) { return absl::StrCat("(", absl::StrJoin(shape, ", "), ")"); }
 
@@ -120,6 +115,35 @@ void Machine::SlotFromHandle(Scalar* slot, int64_t handle) {
   slot[2].i = handle;
 }
 
+int32_t Machine::FreeMemory(size_t allocation) {
+  std::vector<int32_t>& free_list = free_memory_[allocation];
+  if (free_list.empty()) return NewMemory();
+  const int32_t id = free_list.back();
+  free_list.pop_back();
+  return id;
+}
+
+bool Machine::Reserve(Memory& memory, int64_t bytes, const std::string& buffer) {
+  if (memory.capacity < bytes || memory.data == nullptr) {
+    allocated_bytes_ += bytes - memory.capacity;
+    if (allocated_bytes_ > options_.max_memory) {
+      Fail(absl::ResourceExhaustedError(
+          absl::StrCat("buffer ", buffer, " of ", bytes, " bytes does not fit into the memory that the run may take")));
+      return false;
+    }
+    const size_t room = static_cast<size_t>(bytes) + kAlignment;
+    // Not zeros: a program that relies on them should fail everywhere in the same way.
+    memory.owned.reset(new std::byte[room]);
+    std::memset(memory.owned.get(), 0xa5, room);
+    void* start = memory.owned.get();
+    size_t space = room;
+    memory.data = static_cast<std::byte*>(std::align(kAlignment, static_cast<size_t>(bytes), start, space));
+    memory.capacity = bytes;
+  }
+  memory.bytes = bytes;
+  return true;
+}
+
 bool Machine::Allocate(Context& context, const Instruction& instruction) {
   const Allocation& allocation = code_.allocations[static_cast<size_t>(instruction.imm)];
   const int64_t elements = context.registers[static_cast<size_t>(instruction.a)].i;
@@ -138,33 +162,9 @@ bool Machine::Allocate(Context& context, const Instruction& instruction) {
   }
   Scalar* const slot = &context.registers[static_cast<size_t>(instruction.dst)];
   const bool is_new = *id < 0;
-  if (is_new) {
-    auto& free_list = free_memory_[static_cast<size_t>(instruction.imm)];
-    if (free_list.empty()) {
-      *id = NewMemory();
-    } else {
-      *id = free_list.back();
-      free_list.pop_back();
-    }
-  }
+  if (is_new) *id = FreeMemory(static_cast<size_t>(instruction.imm));
   Memory& memory = memory_[static_cast<size_t>(*id)];
-  if (memory.capacity < bytes || memory.data == nullptr) {
-    allocated_bytes_ += bytes - memory.capacity;
-    if (allocated_bytes_ > options_.max_memory) {
-      Fail(absl::ResourceExhaustedError(absl::StrCat("buffer ", allocation.buffer, " of ", bytes,
-                                                     " bytes does not fit into the memory that the run may take")));
-      return false;
-    }
-    const size_t room = static_cast<size_t>(bytes) + kAlignment;
-    // Not zeros: a program that relies on them should fail everywhere in the same way.
-    memory.owned.reset(new std::byte[room]);
-    std::memset(memory.owned.get(), 0xa5, room);
-    void* start = memory.owned.get();
-    size_t space = room;
-    memory.data = static_cast<std::byte*>(std::align(kAlignment, static_cast<size_t>(bytes), start, space));
-    memory.capacity = bytes;
-  }
-  memory.bytes = bytes;
+  if (!Reserve(memory, bytes, allocation.buffer)) return false;
   if (!shared || is_new) {
     memory.shadow.Reset(bytes, allocation.dtype.bytes(), /*initialized=*/false, code_.shadow_init, code_.shadow_races,
                         allocation.own_per_iteration, allocation.owner != Allocation::kThread);

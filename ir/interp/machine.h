@@ -12,6 +12,12 @@
 namespace tilewright::interp::internal {
 
 // An array given by the caller or memory that the program allocated.
+// A handle names a place in memory: which memory, and the offset in bytes.
+inline constexpr int kHandleBits = 40;
+inline int64_t MakeHandle(int32_t memory) { return int64_t{memory} << kHandleBits; }
+inline int32_t MemoryOf(int64_t handle) { return static_cast<int32_t>(handle >> kHandleBits); }
+inline int64_t OffsetOf(int64_t handle) { return handle & ((int64_t{1} << kHandleBits) - 1); }
+
 struct Memory {
   std::byte* data = nullptr;
   int64_t bytes = 0;
@@ -21,6 +27,14 @@ struct Memory {
 };
 
 struct Group;
+
+// Memory that threads have copies of, as it was when they started.
+struct BeforeThreads {
+  size_t allocation = 0;
+  std::vector<size_t> slots;  // that lead into it
+  std::vector<std::byte> data;
+  Shadow shadow;
+};
 
 // A thread: its registers and its place in the program.
 struct Context {
@@ -33,6 +47,7 @@ struct Context {
   StrandId strand = Strands::kRoot;
   std::vector<std::pair<uint32_t, StrandId>> regions;  // open executions of loops, the strand around each
   std::vector<int32_t> memory_of_allocation;           // per entry of Code::allocations; -1: none yet
+  std::vector<BeforeThreads> before_threads;           // of the children
 };
 
 // The threads that run together, started (directly or through other threads) by one loop outside of any thread.
@@ -58,6 +73,11 @@ class Machine {
   // Forks at the context's instruction and runs all threads to their end. False: error_ says why not.
   bool RunGroup(Context& root);
   void Spawn(Context& parent, Group& group, std::vector<Context*>& ready);
+  // Each thread has its own copy of what is the threads' own, as the code around left it; what it wrote is found there
+  // after the threads, the last one's where several wrote.
+  void KeepBeforeThreads(Context& parent);
+  void CopyOwnMemory(const Context& parent, Context& child);
+  void MergeOwnMemory(const Context& child, const Context& parent);
   bool ReleaseBarrier(Group& group, std::vector<Context*>& waiting, std::vector<Context*>& ready);
   void PassBarrier(Group& group, Context& context, int64_t warp);
 
@@ -83,6 +103,10 @@ class Machine {
   std::string Where(const Access& access, const Context& context) const;
 
   int32_t NewMemory();
+  // Memory of an allocation that is free, or new.
+  int32_t FreeMemory(size_t allocation);
+  // Room for `bytes`. False: error_ says why not.
+  bool Reserve(Memory& memory, int64_t bytes, const std::string& buffer);
 
   const Code& code_;
   const RunOptions options_;

@@ -109,6 +109,39 @@ TEST(Script, TreeSum) {
   EXPECT_EQ(RunOnce(ParseFunctionOrDie(racy), {a, s}, options).code(), absl::StatusCode::kAborted);
 }
 
+// Between the barriers around the copy a thread writes its window again, while others have not read theirs.
+TEST(Script, WindowsOfThreads) {
+  const Function f = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(X: T.Buffer((8,), "float32"), W: T.Buffer((4, 4), "float32"), Y: T.Buffer((4, 4), "float32")):
+    X_local = T.alloc_buffer((8,), scope="local")
+    W_shared = T.alloc_buffer((4, 4), scope="shared")
+    for h in range(4):
+        for t in T.thread_binding(4, thread="threadIdx.x"):
+            with T.block("X_local"):
+                vh = T.axis.spatial(4, h)
+                T.reads(X[vh:vh + 4])
+                T.writes(X_local[vh:vh + 4])
+                for a in range(4):
+                    X_local[vh + a] = X[vh + a]
+            for u in T.thread_binding(4, thread="threadIdx.x"):
+                with T.block("W_shared"):
+                    v0, v1 = T.axis.remap("SS", [h, u])
+                    W_shared[v0, v1] = W[v0, v1]
+            with T.block("Y"):
+                vh, vt = T.axis.remap("SS", [h, t])
+                Y[vh, vt] = X_local[vh + 3 - vt] * W_shared[vh, 3 - vt])");
+  NDArray x(DataType::Float(32), {8}), w(DataType::Float(32), {4, 4}), y(DataType::Float(32), {4, 4});
+  FillIntegers(x, 1);
+  FillIntegers(w, 2);
+  absl::StatusOr<Program> program = Compile(f, CompileOptions::AllChecks());
+  ASSERT_TRUE(program.ok());
+  EXPECT_EQ(program->Run({x, w, y}), absl::OkStatus());
+  for (int64_t h = 0; h < 4; ++h) {
+    for (int64_t t = 0; t < 4; ++t) EXPECT_EQ(y.Get(h * 4 + t), x.Get(h + 3 - t) * w.Get(h * 4 + 3 - t));
+  }
+}
+
 TEST(Script, SymbolicSoftmaxOfRows) {
   const Function f = ParseFunctionOrDie(R"(
 @T.prim_func

@@ -118,6 +118,13 @@ void Shadow::Reset(int64_t bytes, int element_bytes, bool initialized, bool init
   if (races) cells_.assign(static_cast<size_t>((bytes + element_bytes_ - 1) / element_bytes_), Cell());
 }
 
+void Shadow::Merge(const Shadow& copy, const Shadow& before) {
+  for (size_t i = 0; i < written_.size(); ++i) written_[i] |= copy.written_[i];
+  for (size_t i = 0; i < cells_.size(); ++i) {
+    if (!(copy.cells_[i] == before.cells_[i])) cells_[i] = copy.cells_[i];
+  }
+}
+
 bool Shadow::Initialized(int64_t offset, int64_t bytes) const {
   const auto first = written_.begin() + offset;
   return std::find(first, first + bytes, 0) == first + bytes;

@@ -81,6 +81,8 @@ class Shadow {
   // `of_blocks`: each block of threads has one, likewise.
   void Reset(int64_t bytes, int element_bytes, bool initialized, bool init, bool races, bool own = false,
              bool of_blocks = false);
+  // What a thread did in its copy of the memory, which was like `before` when the thread began.
+  void Merge(const Shadow& copy, const Shadow& before);
   // Each returns whether all is well.
   bool Initialized(int64_t offset, int64_t bytes) const;
   void MarkWritten(int64_t offset, int64_t bytes);
@@ -107,9 +109,11 @@ class Shadow {
   struct Touch {
     StrandId strand = 0;
     int32_t access = 0;
+    bool operator==(const Touch&) const = default;
   };
   struct Cell {
     Touch write, read[2];
+    bool operator==(const Cell&) const = default;
   };
   int element_bytes_ = 1;
   bool own_ = false, of_blocks_ = false;

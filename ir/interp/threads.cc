@@ -10,6 +10,50 @@ constexpr int64_t kMaxThreads = 1 << 20;
 constexpr int64_t kMaxThreadRegisters = int64_t{1} << 28;
 }  // namespace
 
+void Machine::KeepBeforeThreads(Context& parent) {
+  parent.before_threads.clear();
+  const Instruction& fork = code_.instructions[parent.pc];
+  for (size_t i = 0; i < code_.allocations.size(); ++i) {
+    const int32_t id = parent.memory_of_allocation[i];
+    if (id < 0 || !code_.allocations[i].own_per_thread) continue;
+    BeforeThreads before{.allocation = i};
+    for (const int slot : code_.regions[static_cast<size_t>(fork.c)].slots) {
+      const auto first = static_cast<size_t>(slot);
+      if (MemoryOf(parent.registers[first + 2].i) == id) before.slots.push_back(first);
+    }
+    if (before.slots.empty()) continue;
+    const Memory& memory = memory_[static_cast<size_t>(id)];
+    before.data.assign(memory.data, memory.data + memory.bytes);
+    before.shadow = memory.shadow;
+    parent.before_threads.push_back(std::move(before));
+  }
+}
+
+void Machine::CopyOwnMemory(const Context& parent, Context& child) {
+  for (const BeforeThreads& before : parent.before_threads) {
+    const int32_t id = FreeMemory(before.allocation);
+    Memory& copy = memory_[static_cast<size_t>(id)];
+    if (!Reserve(copy, static_cast<int64_t>(before.data.size()), code_.allocations[before.allocation].buffer)) return;
+    std::copy(before.data.begin(), before.data.end(), copy.data);
+    copy.shadow = before.shadow;
+    child.memory_of_allocation[before.allocation] = id;
+    for (const size_t slot : before.slots) {
+      SlotFromHandle(&child.registers[slot], MakeHandle(id) + OffsetOf(child.registers[slot + 2].i));
+    }
+  }
+}
+
+void Machine::MergeOwnMemory(const Context& child, const Context& parent) {
+  for (const BeforeThreads& before : parent.before_threads) {
+    const Memory& copy = memory_[static_cast<size_t>(child.memory_of_allocation[before.allocation])];
+    Memory& memory = memory_[static_cast<size_t>(parent.memory_of_allocation[before.allocation])];
+    for (size_t i = 0; i < before.data.size(); ++i) {
+      if (copy.data[i] != before.data[i]) memory.data[i] = copy.data[i];
+    }
+    memory.shadow.Merge(copy.shadow, before.shadow);
+  }
+}
+
 void Machine::Spawn(Context& parent, Group& group, std::vector<Context*>& ready) {
   const Instruction& fork = code_.instructions[parent.pc];
   const int64_t extent = parent.registers[static_cast<size_t>(fork.a)].i;
@@ -18,6 +62,7 @@ void Machine::Spawn(Context& parent, Group& group, std::vector<Context*>& ready)
   const uint32_t execution = code_.shadow_races ? strands_.BeginRegion(fork.c) : 0;
   // The last one pushed runs first.
   const size_t first = ready.size();
+  KeepBeforeThreads(parent);
   for (int64_t i = 0; i < extent; ++i) {
     std::unique_ptr<Context> child;
     if (group.ended.empty()) {
@@ -34,6 +79,7 @@ void Machine::Spawn(Context& parent, Group& group, std::vector<Context*>& ready)
     child->strand = code_.shadow_races ? strands_.Add(parent.strand, execution, min + i) : parent.strand;
     child->regions.clear();
     child->memory_of_allocation.assign(code_.allocations.size(), -1);
+    CopyOwnMemory(parent, *child);
     ready.push_back(child.get());
     group.contexts.push_back(std::move(child));
   }
@@ -114,7 +160,7 @@ bool Machine::RunGroup(Context& root) {
       return true;
     }
     Spawn(parent, group, ready);
-    return true;
+    return error_.ok();
   };
   if (!spawn(root)) return false;
   while (!ready.empty() || !waiting.empty()) {
@@ -134,6 +180,7 @@ bool Machine::RunGroup(Context& root) {
         waiting.push_back(context);
         break;
       case Stop::kThreadEnd: {
+        MergeOwnMemory(*context, *context->parent);
         for (size_t i = 0; i < code_.allocations.size(); ++i) {
           const int32_t memory = context->memory_of_allocation[i];
           if (memory >= 0) free_memory_[i].push_back(memory);
