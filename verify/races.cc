@@ -114,8 +114,10 @@ bool Moves(const Expr& e, const Var& loop) {
 // All pairs of touches below one loop.
 class LoopChecker {
  public:
-  LoopChecker(const ForNode* loop, const std::vector<const Touch*>& touches, const RaceFacts& facts)
-      : loop_(loop), touches_(touches) {
+  // `touches`: what is to be proven, of `all`.
+  LoopChecker(const ForNode* loop, const std::vector<const Touch*>& touches, const std::vector<Touch>& all,
+              const RaceFacts& facts)
+      : loop_(loop), touches_(touches), all_(all) {
     if (!StartsThreads(*loop)) blocks_.emplace(*loop, facts);
   }
 
@@ -142,19 +144,44 @@ class LoopChecker {
     });
   }
 
+  // Whether what the block computes may differ between the iterations of the loop: it reads other elements, or uses
+  // iterators of blocks around otherwise than to read.
+  bool MayDiffer(const BlockNode& block) const {
+    const auto depends = [&](const Range& range) {
+      return UsesVar(range.min, loop_->var) || UsesVar(range.extent, loop_->var);
+    };
+    for (const Touch& touch : all_) {
+      const std::vector<Range>& region = touch.region.region;
+      if (touch.block == &block && std::any_of(region.begin(), region.end(), depends)) return true;
+    }
+    std::unordered_set<const VarNode*> own;
+    for (const IterVar& iter : block.iter_vars) own.insert(iter.var.get());
+    PreOrder(block.body, [&](const Stmt& s) {
+      if (const auto* loop = dyn_cast<ForNode>(s)) own.insert(loop->var.get());
+      if (const auto* nested = dyn_cast<BlockRealizeNode>(s)) {
+        for (const IterVar& iter : nested->block->iter_vars) own.insert(iter.var.get());
+      }
+      return true;
+    });
+    bool differs = false;
+    PreOrderExprs(block.body, [&](const Expr& e) {
+      const auto* var = dyn_cast<VarNode>(e);
+      differs |= var != nullptr && !own.contains(var);
+      return !differs && !isa<LoadNode>(e);
+    });
+    return differs;
+  }
+
   // The virtual threads of one thread all write the same value there: copies to shared memory by all threads together
   // stand inside of loops over virtual threads. They run in turn. What is copied must not be their own.
   bool VirtualThreadsRepeat(const Touch& a, const Touch& b) const {
     if (!loop_->thread_tag.starts_with("vthread") || !a.write || !b.write || a.block != b.block) return false;
-    const auto depends = [&](const Range& range) {
-      return UsesVar(range.min, loop_->var) || UsesVar(range.extent, loop_->var);
-    };
     const auto is_own = [](const BufferRegion& read) {
       return read.buffer->scope.owner() == OwnerLevel::kThread || read.buffer->scope.owner() == OwnerLevel::kCore;
     };
-    return std::none_of(a.region.region.begin(), a.region.region.end(), depends) &&
-           SameRegion(a.region.region, b.region.region) &&
-           std::none_of(a.block->reads.begin(), a.block->reads.end(), is_own) && WritesValuesOfElements(*a.block);
+    return SameRegion(a.region.region, b.region.region) &&
+           std::none_of(a.block->reads.begin(), a.block->reads.end(), is_own) && !MayDiffer(*a.block) &&
+           WritesValuesOfElements(*a.block);
   }
 
   bool CombineAcrossThreads(const Touch& a, const Touch& b) const {
@@ -306,6 +333,7 @@ class LoopChecker {
 
   const ForNode* loop_;
   const std::vector<const Touch*>& touches_;
+  const std::vector<Touch>& all_;
   std::optional<BlocksOfLoop> blocks_;
   std::map<size_t, std::optional<arith::Region>> boxes_;
 };
@@ -348,7 +376,7 @@ class Checker {
       if (touch->write) written.insert(touch->region.buffer.get());
     }
     std::erase_if(below, [&](const Touch* touch) { return !written.contains(touch->region.buffer.get()); });
-    const auto unproven = LoopChecker(loop, below, facts_).FindUnproven();
+    const auto unproven = LoopChecker(loop, below, all, facts_).FindUnproven();
     if (!unproven) return;
     const auto [a, b] = *unproven;
     const auto does = [](const Touch& touch) {

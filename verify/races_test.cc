@@ -257,6 +257,29 @@ def main(A: T.Buffer((999, 64), "float32"), B: T.Buffer((999, 2, 4, 64), "float3
                           HasSubstr("iterations of the threadIdx.x loop t may touch the same element")));
 }
 
+// The copy stands in a block whose iterator tells virtual threads apart.
+TEST(Races, CopiesInsideOfBlocksOfVirtualThreads) {
+  EXPECT_THAT(Races(R"(
+@T.prim_func
+def main(A: T.Buffer((999, 4), "float32"), B: T.Buffer((999, 4), "float32")):
+    for v in T.thread_binding(999, thread="vthread.x"):
+        with T.block("tile"):
+            vv = T.axis.spatial(999, v)
+            T.reads(A[vv, 0:4])
+            T.writes(B[vv, 0:4])
+            S = T.alloc_buffer((4,), "float32", scope="shared")
+            for t in T.thread_binding(4, thread="threadIdx.x"):
+                for t1 in T.thread_binding(4, thread="threadIdx.x"):
+                    with T.block("S"):
+                        vj = T.axis.spatial(4, t1)
+                        S[vj] = A[vv, vj]
+                with T.block("B"):
+                    vj = T.axis.spatial(4, t)
+                    B[vv, vj] = S[3 - vj]
+)"),
+              ElementsAre(HasSubstr("iterations of the vthread.x loop v may touch the same element")));
+}
+
 // Each virtual thread starts threads, waits for them, and uses what they wrote: the others' may still be writing.
 TEST(Races, ThreadsThatAVirtualThreadStarts) {
   EXPECT_THAT(Races(R"(
