@@ -209,7 +209,9 @@ ExactRun RunExactly(const Function& function, int64_t max_steps) {
   const Stmt body = replace.Mutate(function->body);
   const Function simple = function->body.same_as(body) ? function : function.WithBody(body, replace.next_id());
   if (DependsOnValues::Of(body)) return {};
-  const absl::StatusOr<interp::Program> program = interp::Compile(simple, interp::CompileOptions::AllChecks());
+  interp::CompileOptions options = interp::CompileOptions::AllChecks();
+  options.values_unknown = true;
+  const absl::StatusOr<interp::Program> program = interp::Compile(simple, options);
   if (!program.ok()) return {};
   const absl::Status status =
       program->Run(arguments, {.max_steps = 4 * static_cast<uint64_t>(max_steps), .max_memory = int64_t{1} << 28});

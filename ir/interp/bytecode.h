@@ -131,7 +131,7 @@ struct Code {
   std::vector<Math1Function> math1;
   std::vector<Math2Function> math2;
   std::vector<DataType> types;
-  bool shadow_init = false, shadow_races = false;
+  bool shadow_init = false, shadow_races = false, values_unknown = false;
 };
 
 }  // namespace tilewright::interp::internal

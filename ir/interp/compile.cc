@@ -13,6 +13,7 @@ Compiler::Compiler(const Function& function, const CompileOptions& options) : op
   code_.function = function;
   code_.shadow_init = options.check_uninitialized;
   code_.shadow_races = options.check_races;
+  code_.values_unknown = options.values_unknown;
 }
 
 absl::StatusOr<Code> Compiler::Compile() {

@@ -79,6 +79,7 @@ struct CompileOptions {
   bool check_races = false;          // between iterations of parallel, vectorized and thread-bound loops
   bool check_regions = false;        // accesses outside of the regions their blocks declare
   bool wrap_signed = false;          // signed overflow wraps
+  bool values_unknown = false;       // values are not those of the program: that two are the same says nothing
   Environment environment;
 
   static CompileOptions AllChecks() {

@@ -241,6 +241,7 @@ bool Machine::CheckWrite(Context& context, const Instruction& instruction) {
   memory.shadow.MarkWritten(offset, bytes);
   if (!code_.shadow_races) return true;
   const Shadow::Conflict conflict = memory.shadow.Write(strands_, offset, bytes, context.strand, instruction.imm, [&] {
+    if (code_.values_unknown) return false;
     std::byte value[16];
     StoreScalar(access.element, value, context.registers[static_cast<size_t>(instruction.c)]);
     return std::memcmp(value, memory.data + offset, static_cast<size_t>(bytes)) == 0;
