@@ -24,12 +24,15 @@ bool TakesApart(const std::vector<Expr>& bindings) {
   return found;
 }
 
+// Blocks of threads run iterations as other loops do; threads may all do the same.
+bool IsOverThreads(const ForNode& loop) {
+  return loop.kind == ForKind::kThreadBound && !loop.thread_tag.starts_with("blockIdx");
+}
+
 }  // namespace
 
 size_t InnermostRepeatingLoop(const BlockRealizeNode& realize, const std::vector<const ForNode*>& loops) {
-  const auto counts = [](const ForNode* loop) {
-    return !IsInt(loop->extent, 1) && loop->kind != ForKind::kThreadBound;
-  };
+  const auto counts = [](const ForNode* loop) { return !IsInt(loop->extent, 1) && !IsOverThreads(*loop); };
   // Up to the innermost loop that nothing depends on.
   size_t unused = loops.size();
   bool by_predicate = false;
@@ -47,7 +50,7 @@ size_t InnermostRepeatingLoop(const BlockRealizeNode& realize, const std::vector
   const auto map_from = [&](size_t first) {
     arith::Domain domain;
     for (size_t l = first; l < loops.size(); ++l) {
-      if (loops[l]->kind != ForKind::kThreadBound) domain.push_back({loops[l]->var, {loops[l]->min, loops[l]->extent}});
+      if (!IsOverThreads(*loops[l])) domain.push_back({loops[l]->var, {loops[l]->min, loops[l]->extent}});
     }
     return arith::DetectIterMap(realize.bindings, domain, realize.predicate, arith::IterMapLevel::kNone, &analyzer);
   };

@@ -395,6 +395,29 @@ def main(A: T.Buffer((6, 16), "float32"), S: T.Buffer((6,), "float32")):
                   "set it anew"});
 }
 
+// Shared memory is each block's of threads, but what sets it runs once.
+TEST(Verify, AddingToASumAgainInBlocksOfThreads) {
+  EXPECT_EQ(
+      Findings(R"(
+@T.prim_func
+def main(A: T.Buffer((6, 16), "float32"), B: T.Buffer((6,), "float32")):
+    S = T.alloc_buffer((6,), scope="shared")
+    for i in range(6):
+        with T.block("init"):
+            vi = T.axis.spatial(6, i)
+            S[vi] = T.float32(0)
+    for b in T.thread_binding(6, thread="blockIdx.x"):
+        for i, k in T.grid(6, 16):
+            with T.block("update"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                S[vi] = S[vi] + A[vi, vk]
+        with T.block("B"):
+            vb = T.axis.spatial(6, b)
+            B[vb] = S[vb]
+)"),
+      Texts{"final values: block update adds to S again in each iteration of loop b, which does not set it anew"});
+}
+
 TEST(Verify, AddingToASumAgainInAFusedLoop) {
   EXPECT_EQ(Findings(R"(
 @T.prim_func
