@@ -1,12 +1,14 @@
 #include "schedule/script/python_values.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace tilewright {
 namespace {
 
 constexpr size_t kMaxLength = 1 << 16;
+constexpr int kMaxNesting = 50;
 
 PythonResult Fail(std::string error, int operand = -1) { return {std::nullopt, std::move(error), operand}; }
 
@@ -190,6 +192,22 @@ PythonResult PythonSlice(const Value::List& list, const Value& begin, const Valu
     }
   }
   return {Value(std::move(slice))};
+}
+
+bool HasPythonSize(const Value& value) {
+  size_t elements = 0;
+  const std::function<bool(const Value&, int)> fits = [&](const Value& part, int depth) {
+    if (const auto* text = part.As<std::string>()) return (elements += text->size()) <= kMaxLength;
+    if (++elements > kMaxLength || depth > kMaxNesting) return false;
+    if (const auto* list = part.As<Value::List>()) {
+      return std::ranges::all_of(*list, [&](const Value& item) { return fits(item, depth + 1); });
+    }
+    if (const auto* dict = part.As<Value::Dict>()) {
+      return std::ranges::all_of(*dict, [&](const auto& item) { return fits(item.second, depth + 1); });
+    }
+    return true;
+  };
+  return fits(value, 0);
 }
 
 std::optional<Value::List> PythonElements(const Value& value) {

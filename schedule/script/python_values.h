@@ -28,6 +28,9 @@ bool PythonTruth(const Value& value);
 // list[begin:end:step]; each may be None.
 PythonResult PythonSlice(const Value::List& list, const Value& begin, const Value& end, const Value& step);
 
+// Whether the value, with all that it holds, is of a size that schedules have: loops may double it again and again.
+bool HasPythonSize(const Value& value);
+
 // What a `for` runs over: the elements of a list, the letters of a text.
 std::optional<Value::List> PythonElements(const Value& value);
 

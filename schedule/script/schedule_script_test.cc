@@ -284,6 +284,14 @@ TEST(ScheduleScript, SaysWhatIsWrongInLoopsAndFunctions) {
   EXPECT_EQ(ErrorOf("for n in 3:\n  n\n"), "s.py:1:10: error: expected a list\nfor n in 3:\n         ^");
   EXPECT_EQ(ErrorOf("n = [1, 2][::0]\n"), "s.py:1:12: error: the step is 0\nn = [1, 2][::0]\n           ^");
   EXPECT_EQ(ErrorOf("n = range(100000000)\n"), "s.py:1:5: error: the range is too long\nn = range(100000000)\n    ^");
+  EXPECT_EQ(ErrorOf("n = 'ab'\nwhile True:\n  n = f'{n}{n}'\n"),
+            "s.py:3:3: error: the value of n is too large\n  n = f'{n}{n}'\n  ^");
+  EXPECT_EQ(ErrorOf("n = []\nwhile True:\n  n = [n, n]\n"),
+            "s.py:3:3: error: the value of n is too large\n  n = [n, n]\n  ^");
+  EXPECT_EQ(ErrorOf("n = []\nwhile True:\n  n = [n]\n"),
+            "s.py:3:3: error: the value of n is too large\n  n = [n]\n  ^");
+  EXPECT_EQ(ErrorOf("n = [1]\nwhile True:\n  n.append(n)\n"),
+            "s.py:3:3: error: the list is too long\n  n.append(n)\n  ^");
   EXPECT_EQ(ErrorOf("n = 1 < \"a\"\n"), "s.py:1:7: error: these values have no order\nn = 1 < \"a\"\n      ^");
   EXPECT_EQ(ErrorOf("assert 1 > 2\n"), "s.py:1:1: error: the assertion does not hold\nassert 1 > 2\n^");
   EXPECT_EQ(ErrorOf("n = {\"a\": 1}[\"b\"]\n"),

@@ -56,8 +56,7 @@ bool ScriptRunner::CallFunction(const PyExpr& e, Value* out) {
   if (depth_ == kMaxDepth) return Fail(e.offset, "the functions call each other too deep");
   std::map<std::string, Value> names = names_;
   std::set<std::string> schedules = schedules_;
-  if (e.items.size() - 1 > function.parameters.size())
-    return Fail(e.offset, function.text + " takes fewer arguments");
+  if (e.items.size() - 1 > function.parameters.size()) return Fail(e.offset, function.text + " takes fewer arguments");
   for (const std::string& keyword : e.keywords) {
     const auto named = [&](const script::PyParameter& parameter) { return parameter.name == keyword; };
     if (std::ranges::none_of(function.parameters, named)) {
@@ -147,7 +146,8 @@ bool ScriptRunner::LookUpBlocks(const PyExpr& e, const Primitive& primitive, std
   return true;
 }
 
-bool ScriptRunner::BindArguments(const PyExpr& e, const Primitive& primitive, std::vector<Value>* args, Value* decision) {
+bool ScriptRunner::BindArguments(const PyExpr& e, const Primitive& primitive, std::vector<Value>* args,
+                                 Value* decision) {
   Value::List positional;
   if (!EvalItems({e.items.begin() + 1, e.items.end()}, &positional)) return false;
   std::vector<std::optional<Value>> bound(primitive.args.size());
@@ -179,15 +179,14 @@ bool ScriptRunner::BindArguments(const PyExpr& e, const Primitive& primitive, st
   }
   for (size_t i = 0; i < bound.size(); ++i) {
     if (!bound[i]) bound[i] = primitive.args[i].default_value;
-    if (!bound[i])
-      return Fail(e.offset, std::string(primitive.name) + " wants the argument " + primitive.args[i].name);
+    if (!bound[i]) return Fail(e.offset, std::string(primitive.name) + " wants the argument " + primitive.args[i].name);
     args->push_back(std::move(*bound[i]));
   }
   return true;
 }
 
-bool ScriptRunner::ApplyCall(const PyExpr& e, const Primitive& primitive, std::vector<Value> args, const Value& decision,
-               Value* out) {
+bool ScriptRunner::ApplyCall(const PyExpr& e, const Primitive& primitive, std::vector<Value> args,
+                             const Value& decision, Value* out) {
   Outcome<std::vector<Rv>> results = schedule_.Apply(primitive, std::move(args), decision);
   const script::Diagnostic place = script::MakeDiagnostic(text_, file_, e.offset, "");
   if (!results.ok()) {

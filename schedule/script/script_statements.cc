@@ -152,6 +152,7 @@ bool ScriptRunner::RunAssign(const PyStmt& stmt) {
 bool ScriptRunner::Assign(const PyExpr& target, const Value& value) {
   if (target.kind == Kind::kName) {
     if (schedules_.contains(target.text)) return Fail(target.offset, target.text + " is the schedule");
+    if (!HasPythonSize(value)) return Fail(target.offset, "the value of " + target.text + " is too large");
     names_[target.text] = value;
     return true;
   }
@@ -214,9 +215,9 @@ bool ScriptRunner::RunAppend(const PyExpr& e) {
   Value added;
   if (!Eval(*e.items[1], &added)) return false;
   Value& list = names_[e.items[0]->items[0]->text];
-  PythonResult longer = PythonBinary("+", list, Value(Value::List{added}));
-  if (!longer.value) return Fail(e.offset, "expected a list to append to");
-  list = std::move(*longer.value);
+  if (list.As<Value::List>() == nullptr) return Fail(e.offset, "expected a list to append to");
+  std::get<Value::List>(list.data).push_back(std::move(added));
+  if (!HasPythonSize(list)) return Fail(e.offset, "the list is too long");
   return true;
 }
 
