@@ -86,7 +86,6 @@ class Fuser {
     if (auto why = WhyNotComplete(scope_, *epilogue_)) {
       return Refuse("{block1} is not a complete block: {text0}", {*why});
     }
-    if (epilogue().init) return Refuse("{block1} has an init, as reductions have");
     store_ = dyn_cast<StoreNode>(epilogue().body);
     if (store_ == nullptr || store_->predicate || !epilogue().match_buffers.empty()) {
       return Refuse("the body of {block1} is not one store");

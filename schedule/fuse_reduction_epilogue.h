@@ -19,7 +19,7 @@
 //
 // Conditions: the reduction is a reduction block (verify/block_scope.h) with one output, at plain iterators, and a
 // known reducer (schedule/reducer.h); the scope allocates the output, which only the epilogue reads. The epilogue is a
-// complete block without an init that runs all of its instances, over the same elements in the same order of
+// complete block that runs all of its instances, over the same elements in the same order of
 // dimensions; its value has the reduction's type, and what else it reads is written before the reduction.
 //
 // Ids: the epilogue's and those of its own loops die; all others survive. The reduction's former output stays

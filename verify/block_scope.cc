@@ -178,6 +178,7 @@ std::optional<std::string> WhyNotComplete(const BlockScope& scope, const ScopeCh
       return "its iterator " + iter.var.name() + " is " + IterKindName(iter.kind) + ", not spatial";
     }
   }
+  if (block->init) return "it has an init";
   if (auto reason = WhyNotDominant(scope, child)) return reason;
   for (const BufferRegion& write : block->writes) {
     if (Uses(block->reads, write.buffer)) return "it reads " + write.buffer->name + ", which it also writes";
