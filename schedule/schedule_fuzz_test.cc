@@ -1,4 +1,4 @@
-// The schedule fuzzer for some seconds with a fixed seed, and with one that no run had before. A failure prints the
+// The schedule fuzzer for a minute or so with a fixed seed, and with one that no run had before. A failure prints the
 // seed of the schedule, what it did and the program that came out.
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ void ExpectSound(const Campaign& campaign) {
 }
 
 TEST(ScheduleFuzz, FixedSeed) {
-  Campaign campaign({.seed = 1, .count = 1500, .seconds = 60});
+  Campaign campaign({.seed = 1, .count = 50000, .seconds = 90});
   campaign.Run();
   ExpectSound(campaign);
   std::fputs(campaign.Report().c_str(), stdout);
@@ -31,7 +31,7 @@ TEST(ScheduleFuzz, FreshSeed) {
   std::printf("--seed=%llu\n", static_cast<unsigned long long>(seed));
   std::fflush(stdout);
   RecordProperty("seed", std::to_string(seed));
-  Campaign campaign({.seed = seed, .count = 20000, .seconds = 30});
+  Campaign campaign({.seed = seed, .count = 50000, .seconds = 60});
   campaign.Run();
   ExpectSound(campaign);
 }
