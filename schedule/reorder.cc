@@ -8,6 +8,7 @@
 #include "schedule/common_refusals.h"
 #include "schedule/loop_independence.h"
 #include "schedule/loop_tree.h"
+#include "verify/init_order.h"
 
 namespace tilewright {
 namespace {
@@ -64,8 +65,9 @@ bool Feeds(const Var& var, const BlockRealizeNode& realize, IterKind kind) {
 
 // An init runs in the instance where all reduce iterators are least, which must come before the others that combine
 // into the same element. That holds in any order of the loops, unless some feed spatial and reduce iterators alike (a
-// fused nest that was split again): these have to stay in the order of their significance.
-std::optional<Refusal> WhyInitIsNotFirst(const std::vector<const ForNode*>& nest,
+// fused nest that was split again), or iterators that do not begin with their least values: these have to stay in the
+// order of their significance.
+std::optional<Refusal> WhyInitIsNotFirst(const Function& function, const std::vector<const ForNode*>& nest,
                                          const std::vector<const ForNode*>& order) {
   for (const BlockRealizeNode* realize : BlocksBelow(nest.back()->body)) {
     if (!realize->block->init) continue;
@@ -87,6 +89,12 @@ std::optional<Refusal> WhyInitIsNotFirst(const std::vector<const ForNode*>& nest
           "{loop0} and {loop1} feed spatial and reduce iterators of {block2} alike, whose init would not run "
           "first in another order",
           {before[i]->id, after[i]->id, realize->block->id}};
+    }
+    std::vector<const ForNode*> around = LoopsAbove(FindPath(function, realize->block->id));
+    const bool was_first = InitRunsFirst(*realize, around);
+    std::ranges::copy(order, std::ranges::find(around, nest.front()));
+    if (was_first && !InitRunsFirst(*realize, around)) {
+      return Refusal{kName, "the init of {block0} would not run first", {realize->block->id}};
     }
   }
   return std::nullopt;
@@ -110,7 +118,7 @@ Outcome<ReorderResult> Reorder(const Function& function, const std::vector<uint3
   }
   if (auto refusal = WhyIterationsAreOrdered(kName, function, *nest->front(), *nest->back())) return *refusal;
 
-  if (auto refusal = WhyInitIsNotFirst(*nest, order)) return *refusal;
+  if (auto refusal = WhyInitIsNotFirst(function, *nest, order)) return *refusal;
 
   std::vector<ForNode::Fields> loops;
   for (const ForNode* loop : order) loops.push_back(loop->fields());

@@ -8,7 +8,8 @@
 // Conditions: the loops lie on one path, and from the outermost to the innermost each holds nothing but the next; no
 // loop's range depends on a loop that would end up inside of it; every block below has affine bindings and only spatial
 // or reduce iterators; where one block below uses what another wrote, it uses what was written in the same iteration;
-// loops that feed spatial and reduce iterators of a block with an init alike keep their order among themselves.
+// the init of a block runs first in the new order too: loops that feed spatial and reduce iterators of it alike keep
+// their order among themselves, and so do those of a reduce iterator that does not begin with its least value.
 //
 // Ids: all survive.
 #pragma once

@@ -11,6 +11,7 @@
 #include "verify/exact_run.h"
 #include "verify/execution_scope.h"
 #include "verify/final_values.h"
+#include "verify/init_order.h"
 #include "verify/loop_kinds.h"
 #include "verify/memory_limits.h"
 #include "verify/overwritten_values.h"
@@ -32,8 +33,8 @@ Diagnostics CheckWellFormed(const Function& function) {
 }
 
 using Check = Diagnostics (*)(const Function&);
-constexpr Check kChecks[] = {CheckLoopKinds, CheckFinalValues, CheckOverwrittenValues, CheckAccessBounds,
-                             CheckRegionCover};
+constexpr Check kChecks[] = {CheckLoopKinds,         CheckInitOrder,    CheckFinalValues,
+                             CheckOverwrittenValues, CheckAccessBounds, CheckRegionCover};
 using TargetCheck = Diagnostics (*)(const Function&, const Target*);
 constexpr TargetCheck kTargetChecks[] = {CheckThreadLaunch, CheckExecutionScope, CheckMemoryLimits, CheckVectorAccess};
 
