@@ -94,7 +94,7 @@ void Campaign::Run() {
 }
 
 const std::vector<Campaign::Start>& Campaign::AnyFamily(const Move& focus, Random& random) const {
-  if (focus.family != nullptr && random.Below(4) != 0) {
+  if (focus.family != nullptr && random.Below(6) != 0) {
     for (const std::vector<Start>& starts : starts_) {
       if (starts[0].family->name == focus.family) return starts;
     }

@@ -16,7 +16,7 @@ struct Family {
   // exact.
   bool rounds = false;
   // How often it is drawn where no primitive asks for it. Fewer schedules of some families are accepted.
-  int weight = 2;
+  int weight = 3;
 };
 
 std::vector<Family> Families();

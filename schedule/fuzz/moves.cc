@@ -162,6 +162,20 @@ bool Annotate(Drawer& d) {
 }
 
 // What is declared for nothing: hiding anything else is what the primitive's name warns of.
+// By any pair of a spatial iterator and a reduction (-1: none) that takes it.
+bool JoinWindows(Drawer& d) {
+  if (d.Below(8) == 0) return d.Try("join_windows", {d.block(), d.Below(5), d.Below(6) - 1});
+  const auto& iters = d.block_node().iter_vars;
+  for (int64_t i = 0; i < std::ssize(iters); ++i) {
+    for (int64_t r = -1; r < std::ssize(iters); ++r) {
+      const bool fits = iters[static_cast<size_t>(i)].kind == IterKind::kSpatial &&
+                        (r < 0 || iters[static_cast<size_t>(r)].kind == IterKind::kReduce);
+      if (fits && d.Try("join_windows", {d.block(), i, r})) return true;
+    }
+  }
+  return false;
+}
+
 // Of what the block writes, else of a copy of something that it reads.
 bool FlipSignBit(Drawer& d) {
   if (d.Try("flip_sign_bit", {d.block(), 0})) return true;
@@ -252,8 +266,7 @@ constexpr Move kMoves[] = {
     {"decompose_accumulation", [](Drawer& d) { return d.Try("decompose_accumulation", {d.block()}); }, "scan"},
     {"split_offset", [](Drawer& d) { return d.Try("split_offset", {d.block(), Small(d)}); }, "quantized matmul"},
     {"skip_zero_terms", [](Drawer& d) { return d.Try("skip_zero_terms", {d.block()}); }, "transposed conv"},
-    {"join_windows", [](Drawer& d) { return d.Try("join_windows", {d.block(), d.Below(5), d.Below(6) - 1}); },
-     "transposed conv"},
+    {"join_windows", JoinWindows, "transposed conv"},
     {"storage_align", [](Drawer& d) { return d.Try("storage_align", {d.block(), 0, Small(d), d.Factor(), Small(d)}); }},
     {"flip_sign_bit", FlipSignBit, "quantized matmul"},
     // A wider type: no value changes.
