@@ -350,6 +350,10 @@ class Checker {
       Unproven(barrier.object,
                "a barrier is reached by those threads only for which " + Print(barrier.condition) + " holds");
     }
+    if (all.too_many) {
+      Unproven(0, "memory is touched in more than " + std::to_string(kMostTouches) + " places, too many to compare");
+      return Conclude();
+    }
     of_iterations_ = BuffersOfParallelIterations(function_->body);
     allocations_.Visit(function_->body);
     std::vector<const ForNode*> loops;

@@ -257,6 +257,27 @@ def main(A: T.Buffer((999, 64), "float32"), B: T.Buffer((999, 2, 4, 64), "float3
                           HasSubstr("iterations of the threadIdx.x loop t may touch the same element")));
 }
 
+// Each serial loop with a barrier in it is walked twice: twelve in each other, the innermost 4096 times.
+TEST(Races, TooManyPlacesToCompare) {
+  std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((4, 999999), "float32"), B: T.Buffer((4, 999999), "float32")):
+    S = T.alloc_buffer((4,), scope="shared")
+    for t in T.thread_binding(4, thread="threadIdx.x"):
+)";
+  std::string indent = "        ";
+  for (int depth = 0; depth < 12; ++depth) {
+    text += indent + "for k" + std::to_string(depth) + " in range(3):\n";
+    indent += "    ";
+  }
+  for (const char* line : {"for u in T.thread_binding(4, thread=\"threadIdx.x\"):", "    with T.block(\"S\"):",
+                           "        vu = T.axis.spatial(4, u)", "        S[vu] = A[vu, 0]",
+                           "with T.block(\"B\"):", "    vt = T.axis.spatial(4, t)", "    B[vt, 0] = S[3 - vt]"}) {
+    text += indent + line + "\n";
+  }
+  EXPECT_THAT(Races(text), ElementsAre("memory is touched in more than 2000 places, too many to compare"));
+}
+
 // The copy stands in a block whose iterator tells virtual threads apart.
 TEST(Races, CopiesInsideOfBlocksOfVirtualThreads) {
   const std::string text = R"(

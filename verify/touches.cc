@@ -86,7 +86,7 @@ class Collector : public Visitor {
     conditions_.push_back(Now(op->extent));
     const int before = phase_;
     Visit(op->body);
-    if (!concurrent && phase_ != before && concurrent_ > 0) {
+    if (!concurrent && !result.too_many && phase_ != before && concurrent_ > 0 && !IsInt(op->extent, 1)) {
       // The next iteration.
       values_[op->var] = op->var + 1;
       advanced_.push_back(op);
@@ -177,7 +177,11 @@ class Collector : public Visitor {
   }
 
   void Add(BufferRegion region, bool write) {
-    if (concurrent_ == 0) return;
+    if (concurrent_ == 0 || result.too_many) return;
+    if (result.touches.size() == kMostTouches) {
+      result.too_many = true;
+      return;
+    }
     region = OfScalars(std::move(region));
     for (size_t i = parts_.size(); i-- > 0;) {
       if (parts_[i].buffer.same_as(region.buffer)) region = OfScalars(InSource(parts_[i], region));

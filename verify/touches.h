@@ -37,9 +37,12 @@ struct DividedBarrier {
   Expr condition;   // on which it depends whether a thread comes there
 };
 
+inline constexpr size_t kMostTouches = 2000;
+
 struct Touches {
   std::vector<Touch> touches;  // below concurrent loops only
   std::vector<DividedBarrier> divided_barriers;
+  bool too_many = false;  // the first kMostTouches were collected: serial loops in each other with barriers
 };
 
 // Threads that meet at barriers: threadIdx and vthread.
