@@ -118,6 +118,12 @@ void Shadow::Reset(int64_t bytes, int element_bytes, bool initialized, bool init
   if (races) cells_.assign(static_cast<size_t>((bytes + element_bytes_ - 1) / element_bytes_), Cell());
 }
 
+std::optional<bool> Shadow::WroteSince(const Shadow& before, int64_t offset) const {
+  if (cells_.empty()) return std::nullopt;
+  const auto cell = static_cast<size_t>(offset / element_bytes_);
+  return !(cells_[cell].write == before.cells_[cell].write);
+}
+
 void Shadow::Merge(const Shadow& copy, const Shadow& before) {
   for (size_t i = 0; i < written_.size(); ++i) written_[i] |= copy.written_[i];
   for (size_t i = 0; i < cells_.size(); ++i) {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -81,6 +82,9 @@ class Shadow {
   // `of_blocks`: each block of threads has one, likewise.
   void Reset(int64_t bytes, int element_bytes, bool initialized, bool init, bool races, bool own = false,
              bool of_blocks = false);
+  // Whether the last write of the element at an offset came after `before`, a copy of this one; nothing when writes are
+  // not watched.
+  std::optional<bool> WroteSince(const Shadow& before, int64_t offset) const;
   // What a thread did in its copy of the memory, which was like `before` when the thread began.
   void Merge(const Shadow& copy, const Shadow& before);
   // Each returns whether all is well.

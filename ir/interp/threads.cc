@@ -48,7 +48,10 @@ void Machine::MergeOwnMemory(const Context& child, const Context& parent) {
     const Memory& copy = memory_[static_cast<size_t>(child.memory_of_allocation[before.allocation])];
     Memory& memory = memory_[static_cast<size_t>(parent.memory_of_allocation[before.allocation])];
     for (size_t i = 0; i < before.data.size(); ++i) {
-      if (copy.data[i] != before.data[i]) memory.data[i] = copy.data[i];
+      const bool differs = copy.data[i] != before.data[i];
+      if (copy.shadow.WroteSince(before.shadow, static_cast<int64_t>(i)).value_or(differs)) {
+        memory.data[i] = copy.data[i];
+      }
     }
     memory.shadow.Merge(copy.shadow, before.shadow);
   }
