@@ -67,11 +67,14 @@ std::vector<CacheLevel> DataCaches() {
   return caches;
 }
 
-// Cycles per second of this core under load. Each addition waits for the one before it and takes one cycle.
+// Cycles per second of this core under load. Each addition waits for the one before it and takes one cycle. A core that
+// rested takes some milliseconds until it is at full speed.
 double MeasureClockGhz() {
+  constexpr std::chrono::milliseconds kLongEnough(16);
   constexpr int kSteps = 20000, kUnrolled = 8;
   double best = 0;
-  for (int repeat = 0; repeat < 16; ++repeat) {
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begin < kLongEnough) {
     const auto start = std::chrono::steady_clock::now();
     uint64_t x = 1, y = 3;
     for (int i = 0; i < kSteps; ++i) {
