@@ -55,20 +55,10 @@ std::vector<Function> MainsOf(const std::vector<Candidate>& candidates) {
   return mains;
 }
 
-// `candidates` by `scores`, least first, cut to `count`.
-void KeepBest(std::vector<Candidate>& candidates, const std::vector<double>& scores, size_t count) {
-  std::vector<size_t> order(candidates.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::sort(order, [&](size_t a, size_t b) { return std::pair(scores[a], a) < std::pair(scores[b], b); });
-  std::vector<Candidate> kept;
-  for (size_t i = 0; i < std::min(count, order.size()); ++i) kept.push_back(std::move(candidates[order[i]]));
-  candidates = std::move(kept);
-}
-
 class Searcher {
  public:
-  Searcher(const Space& space, const SearchModels& models, Runner& runner, const SearchOptions& options)
-      : models_(models),
+  Searcher(const Space& space, CostModel& model, Runner& runner, const SearchOptions& options)
+      : model_(model),
         runner_(runner),
         options_(options),
         task_(StructuralHash(space.module())),
@@ -77,7 +67,7 @@ class Searcher {
 
   SearchResult Run() {
     Start();
-    while (!Done()) {
+    while (!Done() && !AtBound()) {
       const double start = clock_.Seconds();
       std::vector<Candidate> batch = NextBatch();
       if (batch.empty()) break;
@@ -93,6 +83,7 @@ class Searcher {
   struct Measured {
     Candidate candidate;
     double seconds;
+    bool looked_closely = false;
   };
 
   double BestSeconds() const { return best_.empty() ? std::numeric_limits<double>::infinity() : best_.front().seconds; }
@@ -100,8 +91,23 @@ class Searcher {
   bool Done() const {
     // A batch takes about as long as the last one.
     if (clock_.Seconds() + batch_seconds_ / 2 >= options_.seconds - FinalSeconds()) return true;
-    if (options_.trials > 0 && result_.statistics.measured >= options_.trials) return true;
+    return options_.trials > 0 && result_.statistics.measured >= options_.trials;
+  }
+  bool NearBound() const {
     return BestSeconds() <= kNearBound * options_.bound_seconds && BestSeconds() >= kPassed * options_.bound_seconds;
+  }
+  // A lucky short look does not end the search.
+  bool AtBound() {
+    while (NearBound() && !best_.front().looked_closely) {
+      Measured measured = std::move(best_.front());
+      best_.erase(best_.begin());
+      const RunOptions closely = Closely(kFinalRounds);
+      measured.seconds = runner_.Run({&measured.candidate.schedule.module(), 1}, closely)[0].MedianSeconds();
+      measured.looked_closely = true;
+      Insert(std::move(measured));
+      clock_.Lap(result_.statistics.measure_seconds);
+    }
+    return NearBound();
   }
 
   // The preferred schedule and those that were good elsewhere.
@@ -124,23 +130,22 @@ class Searcher {
     if (options_.trials > 0) {
       size = std::min(size, static_cast<size_t>(options_.trials - result_.statistics.measured));
     }
-    const bool models = options_.evolve && (models_.ranking != nullptr || !models_.pruning.empty());
-    std::vector<Candidate> pool = evolution_.Propose(parents, models ? options_.population : size);
+    std::vector<Candidate> pool = evolution_.Propose(parents, options_.evolve ? options_.population : size);
     clock_.Lap(result_.statistics.propose_seconds);
-    if (!models) return pool;
+    if (!options_.evolve) return pool;
 
-    // Those taken by chance are out of the models' reach.
+    // Those taken by chance are out of the model's reach.
     std::vector<Candidate> batch;
     for (size_t i = 0; i < size / kExplore && pool.size() > size; ++i) {
       const size_t place = random_.Below(pool.size());
       batch.push_back(std::move(pool[place]));
       pool.erase(pool.begin() + static_cast<std::ptrdiff_t>(place));
     }
-    for (const CostModel* model : models_.pruning) {
-      KeepBest(pool, model->Predict(MainsOf(pool)), std::max(size, pool.size() / 2));
-    }
-    if (models_.ranking != nullptr) KeepBest(pool, models_.ranking->Predict(MainsOf(pool)), size);
-    for (size_t i = 0; i < pool.size() && batch.size() < size; ++i) batch.push_back(std::move(pool[i]));
+    const std::vector<double> scores = model_.Predict(MainsOf(pool));
+    std::vector<size_t> order(pool.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::sort(order, [&](size_t a, size_t b) { return std::pair(scores[a], a) < std::pair(scores[b], b); });
+    for (size_t i = 0; i < order.size() && batch.size() < size; ++i) batch.push_back(std::move(pool[order[i]]));
     clock_.Lap(result_.statistics.predict_seconds);
     return batch;
   }
@@ -175,7 +180,7 @@ class Searcher {
         if (++result_.statistics.failed[name] == 1) result_.failures.push_back(name + ": " + measurement.message);
       }
     }
-    if (models_.ranking != nullptr && !learned.empty()) models_.ranking->Update(learned, seconds, task_);
+    if (options_.evolve && !learned.empty()) model_.Update(learned, seconds, task_);
     clock_.Lap(result_.statistics.predict_seconds);
     if (options_.on_progress) {
       Count();
@@ -199,10 +204,9 @@ class Searcher {
   }
 
   void Finish() {
-    const double rounds = kFirstRounds * static_cast<double>(kParents) + kFinalRounds * static_cast<double>(kFinalists);
-    MeasureBest(kFirstRounds, FinalSeconds() / rounds);
+    MeasureBest(kFirstRounds);
     while (best_.size() > kFinalists) best_.pop_back();
-    MeasureBest(kFinalRounds, FinalSeconds() / rounds);
+    MeasureBest(kFinalRounds);
     clock_.Lap(result_.statistics.measure_seconds);
     if (!best_.empty() && std::isfinite(best_[0].seconds)) {
       result_.best_seconds = best_[0].seconds;
@@ -210,16 +214,20 @@ class Searcher {
     }
   }
 
+  // The finals together take FinalSeconds().
+  RunOptions Closely(int rounds) const {
+    constexpr double kAll = double{kFirstRounds} * kParents + double{kFinalRounds} * kFinalists;
+    const double seconds = FinalSeconds() / kAll;
+    return {
+        .half_width = 0.002, .seconds = seconds, .most_samples = 1000, .least_seconds = seconds / 2, .rounds = rounds};
+  }
+
   // The best candidates in turn: what one is lucky with, all are.
-  void MeasureBest(int rounds, double seconds) {
+  void MeasureBest(int rounds) {
     if (best_.size() <= 1) return;
     std::vector<Module> modules;
     for (const Measured& measured : best_) modules.push_back(measured.candidate.schedule.module());
-    const std::vector<Measurement> measurements = runner_.Run(modules, {.half_width = 0.002,
-                                                                        .seconds = seconds,
-                                                                        .most_samples = 1000,
-                                                                        .least_seconds = seconds / 2,
-                                                                        .rounds = rounds});
+    const std::vector<Measurement> measurements = runner_.Run(modules, Closely(rounds));
     for (size_t i = 0; i < best_.size(); ++i) best_[i].seconds = measurements[i].MedianSeconds();
     std::ranges::sort(best_, {}, &Measured::seconds);
   }
@@ -230,7 +238,7 @@ class Searcher {
     result_.statistics.refused = evolution_.refused();
   }
 
-  const SearchModels& models_;
+  CostModel& model_;
   Runner& runner_;
   const SearchOptions& options_;
   const uint64_t task_;
@@ -244,8 +252,8 @@ class Searcher {
 
 }  // namespace
 
-SearchResult Search(const Space& space, const SearchModels& models, Runner& runner, const SearchOptions& options) {
-  return Searcher(space, models, runner, options).Run();
+SearchResult Search(const Space& space, CostModel& model, Runner& runner, const SearchOptions& options) {
+  return Searcher(space, model, runner, options).Run();
 }
 
 }  // namespace tilewright

@@ -1,13 +1,13 @@
 // Search: from the space of schedules of a program to the fastest one that was measured.
 //
-//   SearchResult result = Search(space, models, *runner, {.seconds = 60, .seed = 1});
+//   SearchResult result = Search(space, model, *runner, {.seconds = 60, .seed = 1});
 //   if (result.best) Use(result.best->schedule);
 //
 // Rounds until the time or the number of trials is spent, the space is exhausted, or the best is near enough to the
 // bound that no schedule can pass:
 //   1. new candidates from the best measured ones (evolution.h); those that verification refuses cost nothing more
-//   2. models that prune drop the worse half each; the model that ranks, trained on what was measured, orders the rest
-//   3. the best ranked ones, and some by chance, are measured
+//   2. the model orders them, and some are taken by chance
+//   3. these are measured, and the model learns from it
 // At last the best few are measured again, since the luckiest of many measurements is not the fastest candidate.
 //
 // Nothing that a candidate does ends the search: refusals, errors of compilation, crashes, hangs and wrong results are
@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "autoschedule/cost/cost_model.h"
-#include "autoschedule/cost/learned.h"
 #include "autoschedule/measure/runner.h"
 #include "autoschedule/space.h"
 
@@ -43,19 +42,13 @@ struct SearchProgress {
   const Candidate* best = nullptr;  // valid during the call; null before the first success
 };
 
-// What is asked before a candidate is measured; each may be missing. Only the function main counts.
-struct SearchModels {
-  std::vector<const CostModel*> pruning;  // from cheap to dear
-  LearnedModel* ranking = nullptr;        // trained during the search
-};
-
 struct SearchOptions {
   double seconds = 60;  // everything included
   int64_t trials = 0;   // most measurements; 0: as many as the time allows
   uint64_t seed = 0;
   size_t batch = 8;         // candidates measured together
-  size_t population = 128;  // candidates proposed for each batch; without models as many as are measured
-  // Otherwise every candidate is drawn anew, each choice with equal probability, and models are not asked.
+  size_t population = 128;  // candidates proposed for each batch; the model keeps the batch
+  // Otherwise every candidate is drawn anew, each choice with equal probability, and the model is not asked.
   bool evolve = true;
   bool start_preferred = true;  // the schedule of the rules is measured first
   double bound_seconds =
@@ -74,7 +67,7 @@ struct SearchResult {
   SearchStatistics statistics;
 };
 
-// The runner measures candidates of the space's program.
-SearchResult Search(const Space& space, const SearchModels& models, Runner& runner, const SearchOptions& options);
+// The runner measures candidates of the space's program. The model sees their functions main.
+SearchResult Search(const Space& space, CostModel& model, Runner& runner, const SearchOptions& options);
 
 }  // namespace tilewright

@@ -3,12 +3,12 @@
 //   bazel run -c opt //autoschedule:search_benchmark
 //
 // In a candidate every choice of the rules is drawn anew, each value with equal probability; then come all steps of the
-// schedule, verification, the structural hash, and what the models of the ladder say: the projection, the features, the
-// trees. The models are asked for kBatch candidates at a time, as in a search, and the trees have been trained.
-// `items_per_second` counts candidates that are valid and were not seen before in the run; refused ones and repetitions
-// take time too, so it says little where a space is small. `tries` counts all, per second. `accepted` is the part that
-// is valid, `distinct` the part of those that is new; `make_us` and `predict_us` are microseconds per try, and the
-// other times those of single stages.
+// schedule, verification, the structural hash, and what the learned model says: the projection, the features, the
+// trees. It is asked for kBatch candidates at a time, as in a search, and has been trained. `items_per_second` counts
+// candidates that are valid and were not seen before in the run; refused ones and repetitions take time too, so it says
+// little where a space is small. `tries` counts all, per second. `accepted` is the part that is valid, `distinct` the
+// part of those that is new; `make_us` and `predict_us` are microseconds per try, and the other times those of single
+// stages.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -76,7 +76,6 @@ void Candidate(benchmark::State& state, const Function& function) {
   Clock::duration making{}, predicting{};
   const auto predict = [&] {
     const Clock::time_point start = Clock::now();
-    benchmark::DoNotOptimize(projected.Predict(batch));
     benchmark::DoNotOptimize(learned.Predict(batch));
     predicting += Clock::now() - start;
     some = std::move(batch);

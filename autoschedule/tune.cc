@@ -128,7 +128,7 @@ absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, Intr
     stored = options.database->Put(RecordOf(module, target, query.threads, candidate.schedule, measurement));
   };
   search.seconds = options.seconds - SecondsSince(start);
-  SearchResult found = Search(space, {.pruning = {&projected}, .ranking = &learned}, sharing, search);
+  SearchResult found = Search(space, learned, sharing, search);
   if (!stored.ok()) return stored;
   if (!found.best) {
     std::vector<std::string> reasons = std::move(found.failures);

@@ -24,7 +24,6 @@ constexpr Variant kVariants[] = {
     {.name = "random", .evolve = false, .preferred = false},
     {.name = "rules, then random", .evolve = false},
     {.name = "without speed of light", .speed_of_light = false},
-    {.name = "without projection", .projected = false},
     {.name = "without learning", .learned = false},
 };
 
@@ -102,11 +101,9 @@ class Group {
     IntrinRegistry intrins = IntrinRegistry::Builtin();
     const int64_t start = runtime::NowNanoseconds();
     const Space space(module_, target_, &intrins);
-    const ProjectedModel projected(target_);
+    ProjectedModel projected(target_);
     LearnedModel learned(target_, {.seed = group_.seed});
-    SearchModels models;
-    if (variant.projected) models.pruning.push_back(&projected);
-    if (variant.learned) models.ranking = &learned;
+    CostModel& model = variant.learned ? static_cast<CostModel&>(learned) : projected;
     SearchOptions options{
         .seconds = group_.seconds, .seed = group_.seed, .evolve = variant.evolve, .start_preferred = variant.preferred};
     if (variant.speed_of_light) options.bound_seconds = SpeedOfLightOf(module_.Find("main"), target_).seconds;
@@ -120,7 +117,7 @@ class Group {
         measured_.seconds.push_back(measurement.MedianSeconds());
       };
     }
-    const SearchResult found = Search(space, models, runner, options);
+    const SearchResult found = Search(space, model, runner, options);
     run.variant = variant.name;
     run.spent = static_cast<double>(runtime::NowNanoseconds() - start) * 1e-9;
     run.measured = found.statistics.measured;

@@ -28,7 +28,7 @@ struct Variant {
   const char* name;
   bool evolve = true;     // or every candidate is drawn at random
   bool preferred = true;  // starts with the schedule of the rules
-  bool speed_of_light = true, projected = true, learned = true;
+  bool speed_of_light = true, learned = true;
 };
 // The full search first.
 std::span<const Variant> Variants();

@@ -41,7 +41,7 @@ class LearnedModel : public CostModel {
   // Learns how long programs of one task take; `task` is any number that names it, a hash of the unscheduled program
   // say. An infinite time is that of a program that cannot be used: its throughput is none. Everything since the model
   // was made or loaded is trained on again. Times that are not positive are ignored.
-  void Update(std::span<const Function> scheduled, std::span<const double> seconds, uint64_t task);
+  void Update(std::span<const Function> scheduled, std::span<const double> seconds, uint64_t task) override;
 
   std::vector<double> Predict(std::span<const Function> scheduled) const override;
 
