@@ -774,8 +774,8 @@ def blockize(d):
 @Call("", families=["Matmul", "Matmul", "OnlyMatmul", "OnlyMatmul", "OnlyMatmul", "OnlyMatmul", "BatchMatmul", "SymbolicMatmul", "Epilogue"])
 def tensorize(d):
     """What is tensorized is tiled for it first; the intrinsics are those of intrins.py."""
-    block, realize, loops = d.Where(lambda realize, loops: realize.block.init is not None and
-                                    str(realize.block.writes[0].source.dtype) == "float32" and len(loops) >= 3)
+    block, realize, loops = d.Where(lambda realize, loops: realize.block.init is not None and len(realize.block.reads) > 0
+                                    and len(realize.block.writes) > 0 and str(realize.block.writes[0].source.dtype) == "float32" and len(loops) >= 3)
     second = realize.block.reads[-1].region
     transposed = "t" if second[len(second) - 1].min.same_as(realize.block.iter_vars[-1].var) else ""
     name = d.LoopNames(block)

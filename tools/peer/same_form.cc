@@ -202,25 +202,27 @@ class UnitIterators : public Mutator {
   }
 };
 
-// v1 * 2 + v0 is v0 + v1 * 2: the terms of sums of indices in the order of their text.
-class SortedSums : public Mutator {
+// v1 * 2 + v0 is v0 + v1 * 2, and p and q is q and p: the terms of sums of indices and of conditions in the order of
+// their text.
+class SortedTerms : public Mutator {
  protected:
   Expr MutateBinary(const BinaryNode* op, const Expr& self) override {
-    if (op->op != BinaryOp::kAdd || !self.dtype().is_int()) return Mutator::MutateBinary(op, self);
+    const bool sum = op->op == BinaryOp::kAdd && self.dtype().is_int();
+    if (!sum && op->op != BinaryOp::kAnd) return Mutator::MutateBinary(op, self);
     std::vector<std::pair<std::string, Expr>> terms;
-    Collect(self, &terms);
+    Collect(op->op, self, &terms);
     std::sort(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    Expr sum;
-    for (const auto& [text, term] : terms) sum = sum ? sum + term : term;
-    return sum;
+    Expr all;
+    for (const auto& [text, term] : terms) all = !all ? term : sum ? all + term : And(all, term);
+    return all;
   }
 
  private:
-  void Collect(const Expr& e, std::vector<std::pair<std::string, Expr>>* terms) {
-    const auto* sum = dyn_cast<BinaryNode>(e);
-    if (sum != nullptr && sum->op == BinaryOp::kAdd) {
-      Collect(sum->a, terms);
-      Collect(sum->b, terms);
+  void Collect(BinaryOp op, const Expr& e, std::vector<std::pair<std::string, Expr>>* terms) {
+    const auto* both = dyn_cast<BinaryNode>(e);
+    if (both != nullptr && both->op == op) {
+      Collect(op, both->a, terms);
+      Collect(op, both->b, terms);
       return;
     }
     const Expr term = Mutate(e);
@@ -276,7 +278,7 @@ Module WithBodies(Module module, const Rewrite& rewrite) {
 }  // namespace
 
 Module Sorted(Module module) {
-  return WithBodies(std::move(module), [](const Stmt& body) { return SortedSums().Mutate(body); });
+  return WithBodies(std::move(module), [](const Stmt& body) { return SortedTerms().Mutate(body); });
 }
 
 Module Declared(Module module) {
