@@ -6,12 +6,10 @@
 #include "autoschedule/access_strides.h"
 #include "autoschedule/block_loops.h"
 #include "autoschedule/bypass_caches.h"
-#include "autoschedule/contraction.h"
+#include "autoschedule/contraction_plan.h"
 #include "autoschedule/fuse_consumers.h"
 #include "autoschedule/fuse_depth.h"
 #include "autoschedule/operand_stages.h"
-#include "autoschedule/register_tile.h"
-#include "autoschedule/tile_instruction.h"
 #include "ir/analysis.h"
 #include "schedule/assign_or_return.h"
 #include "schedule/hoist_prepack.h"
@@ -20,191 +18,13 @@ namespace tilewright {
 namespace {
 
 using Done = std::monostate;
-// Tiles whose estimated efficiency is below this part of the best one are not tried.
-constexpr double kWorthATry = 0.6;
 // Instructions of a tile that holds the whole depth. Borders are written once more each.
 constexpr int64_t kMostSteps = 400;
 // Groups of a tile whose rows are flipped: flipped groups that several rows of a deeper one share would be kept in
 // registers that there are not.
 constexpr int kFlippedGroups = 2;
-// Vector registers for what is masked in groups that are partly padding: the mask, and a group that may end outside of
-// its buffer.
-constexpr int kMaskRegisters = 2;
-// For the bits that are flipped in rows.
-constexpr int kFlipRegisters = 1;
-
 // Pages of a panel up to which it is read where it lies.
 constexpr int64_t kPageBytes = 4096, kMostPages = 512;
-
-Refusal No(const char* reason, uint32_t block) { return {"contraction_rule", reason, {block}}; }
-
-int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
-
-int64_t Extent(const BlockRealizeNode& realize, int iterator) {
-  return *AsInt(realize.block->iter_vars[static_cast<size_t>(iterator)].domain.extent);
-}
-
-// What the rule finds out before it changes anything.
-struct Plan {
-  Contraction contraction;
-  TileInstruction instruction;
-  std::vector<RegisterTile> tiles;  // those worth a try
-  int row, column, depth;           // the tiled iterators
-  bool rows_outside = false;        // of the batch, preferably
-  bool uneven = false;              // factors of some products are known to be zero: some batches have less to do
-};
-
-// Whether the row operand is stored at the iterators, several inner ones among them: what cache_factors leaves, which
-// is computed where it is used.
-bool IsComputedPerProduct(const BlockNode& block, const Contraction& contraction, const BufferRegion& read) {
-  int inner = 0;
-  for (const Range& range : read.region) {
-    const auto* var = dyn_cast<VarNode>(range.min);
-    if (var == nullptr && !AsInt(range.min)) return false;
-    for (int iterator : contraction.inner) {
-      inner += var == block.iter_vars[static_cast<size_t>(iterator)].var.get() ? 1 : 0;
-    }
-  }
-  return inner > 1;
-}
-
-bool IsComputedPerProduct(const BlockNode& block, const Contraction& contraction) {
-  return std::ranges::any_of(block.reads, [&](const BufferRegion& read) {
-    return read.buffer.same_as(contraction.row_operand) && IsComputedPerProduct(block, contraction, read);
-  });
-}
-
-// The distance in bytes of two elements of the row operand that neighbouring rows of a tile read; where that is not
-// known, of neighbours in memory.
-int64_t RowStrideBytes(const BlockNode& block, const Contraction& contraction, const Var& row) {
-  int64_t stride = 0;
-  const auto& shape = contraction.row_operand->shape;
-  for (const BufferRegion& read : block.reads) {
-    if (!read.buffer.same_as(contraction.row_operand)) continue;
-    if (IsComputedPerProduct(block, contraction, read)) return contraction.row_operand->dtype.bytes();
-    int64_t inner = contraction.row_operand->dtype.bytes();
-    for (size_t d = shape.size(); d-- > 0;) {
-      if (UsesVar(read.region[d].min, row)) stride = std::max(stride, inner);
-      inner *= AsInt(shape[d]).value_or(1);
-    }
-  }
-  return stride;
-}
-
-// The inner iterator along which groups are formed: that of the row operand's last dimension, where neighbours are next
-// to each other in memory; the innermost one where that dimension has none of its own.
-int DepthIterator(const BlockNode& block, const Contraction& contraction) {
-  for (const BufferRegion& read : block.reads) {
-    if (!read.buffer.same_as(contraction.row_operand)) continue;
-    for (int iterator : contraction.inner) {
-      if (read.region.back().min.same_as(block.iter_vars[static_cast<size_t>(iterator)].var)) return iterator;
-    }
-  }
-  return contraction.inner.back();
-}
-
-// Whether neighbours along a batch iterator lie closer in the output than rows do, and half of the first cache level
-// holds the whole column operand: groups of a convolution with few channels. Each pass over the rows for one group
-// alone would touch the lines of all of them.
-bool RowsOutside(const BlockNode& block, const Contraction& contraction, const Target& target) {
-  auto extent = [&](int iterator) { return *AsInt(block.iter_vars[static_cast<size_t>(iterator)].domain.extent); };
-  int64_t column_bytes = contraction.column_operand->dtype.bytes();
-  for (const auto* iterators : {&contraction.batch, &contraction.columns, &contraction.inner}) {
-    for (int iterator : *iterators) column_bytes *= extent(iterator);
-  }
-  if (column_bytes > target.caches[0].bytes / 2) return false;
-  for (const Access& access : AccessesOf(block)) {
-    if (!access.store) continue;
-    auto stride = [&](int iterator) { return access.strides[static_cast<size_t>(iterator)].value_or(0); };
-    for (int batch : contraction.batch) {
-      if (extent(batch) == 1) continue;
-      return std::all_of(contraction.rows.begin(), contraction.rows.end(),
-                         [&](int row) { return extent(row) == 1 || stride(row) > stride(batch); });
-    }
-  }
-  return false;
-}
-
-// Whether the row operand is a copy with flipped bits (autoschedule/flip_rows.h).
-bool FlipsRows(Schedule& sch, BlockRv block, const Contraction& contraction) {
-  const std::optional<BlockRv> writer = WriterOf(sch, block, contraction.row_operand);
-  if (!writer) return false;
-  const auto* store = dyn_cast<StoreNode>(RealizeOf(sch, *writer).block->body);
-  const auto* flipped = store == nullptr ? nullptr : dyn_cast<CallNode>(store->value);
-  return flipped != nullptr && flipped->op == "bitwise_xor";
-}
-
-Outcome<Plan> MakePlan(Schedule& sch, BlockRv block, const Target& target) {
-  const BlockRealizeNode& realize = RealizeOf(sch, block);
-  const uint32_t id = realize.block->id;
-  absl::StatusOr<Contraction> contraction = MatchContraction(realize);
-  if (!contraction.ok()) {
-    return Refusal{"contraction_rule", "{text0}", {id}, {}, {std::string(contraction.status().message())}};
-  }
-  const std::optional<TileInstruction> instruction = FindTileInstruction(
-      target, contraction->row_operand->dtype, contraction->column_operand->dtype, contraction->product_type);
-  if (!instruction) {
-    return Refusal{"contraction_rule",
-                   "the target has no tiles that multiply {text0} by {text1} and add in {text2}",
-                   {id},
-                   {},
-                   {contraction->row_operand->dtype.ToString(), contraction->column_operand->dtype.ToString(),
-                    contraction->product_type.ToString()}};
-  }
-  if (contraction->rows.empty()) return No("{block0} has no rows to tile", id);
-  for (const IterVar& iter : realize.block->iter_vars) {
-    if (!AsInt(iter.domain.extent)) return No("an extent of {block0} is not constant", id);
-  }
-  Plan plan{
-      *contraction, *instruction, {}, contraction->rows.back(), contraction->columns.back(), contraction->inner.back()};
-  if (instruction->group > 1) plan.depth = DepthIterator(*realize.block, *contraction);
-  if (Extent(realize, plan.depth) % instruction->group != 0) plan.instruction.registers -= kMaskRegisters;
-  if (FlipsRows(sch, block, *contraction)) plan.instruction.registers -= kFlipRegisters;
-  const int64_t rows = Extent(realize, plan.row), columns = Extent(realize, plan.column);
-  const int64_t stride =
-      RowStrideBytes(*realize.block, *contraction, realize.block->iter_vars[static_cast<size_t>(plan.row)].var);
-  const int64_t most = std::min(rows, MaxRowsWithoutConflicts(target, stride));
-  plan.tiles = RegisterTiles(plan.instruction, rows, columns, most);
-  plan.rows_outside = RowsOutside(*realize.block, *contraction, target);
-  plan.uneven = IsComputedPerProduct(*realize.block, *contraction);
-  const double best = BestTile(plan.tiles).efficiency;
-  std::erase_if(plan.tiles, [&](const RegisterTile& tile) { return tile.efficiency < kWorthATry * best; });
-  return plan;
-}
-
-// The group in which the target's tiles multiply neighbours of the contraction's operands; 1 when there is none.
-int GroupOf(const BlockRealizeNode& realize, const Target& target) {
-  const absl::StatusOr<Contraction> contraction = MatchContraction(realize);
-  if (!contraction.ok()) return 1;
-  const std::optional<TileInstruction> instruction = FindTileInstruction(
-      target, contraction->row_operand->dtype, contraction->column_operand->dtype, contraction->product_type);
-  return instruction ? instruction->group : 1;
-}
-
-// A tile: first its vectors, then its rows.
-Outcome<RegisterTile> PickTile(Schedule& sch, const std::string& block, const Plan& plan, Choices& choices) {
-  const RegisterTile best = BestTile(plan.tiles);
-  std::vector<int64_t> vectors, rows;
-  size_t preferred = 0;
-  for (const RegisterTile& tile : plan.tiles) {
-    if (!vectors.empty() && vectors.back() == tile.vectors) continue;
-    if (tile.vectors == best.vectors) preferred = vectors.size();
-    vectors.push_back(tile.vectors);
-  }
-  TW_ASSIGN_OR_RETURN(const Choices::Pick picked, choices.Take(sch, block + ".tile_vectors", vectors, preferred));
-  std::vector<RegisterTile> tiles = plan.tiles;
-  std::erase_if(tiles, [&](const RegisterTile& tile) { return tile.vectors != picked.value; });
-  const RegisterTile best_here = BestTile(tiles);
-  for (const RegisterTile& tile : tiles) {
-    if (tile.rows == best_here.rows) preferred = rows.size();
-    rows.push_back(tile.rows);
-  }
-  TW_ASSIGN_OR_RETURN(const Choices::Pick height, choices.Take(sch, block + ".tile_rows", rows, preferred));
-  for (const RegisterTile& tile : tiles) {
-    if (tile.rows == height.value) return tile;
-  }
-  return best_here;
-}
 
 // Positive divisors, ascending.
 std::vector<int64_t> Divisors(int64_t n) {
@@ -274,11 +94,11 @@ bool CopiesAlong(const BlockNode& stage, size_t dim) {
 
 // Whether a panel of columns is used so often that packing it pays: reading it where it lies touches as many pages as
 // it has rows each time.
-bool WorthPacking(const Plan& plan, const RegisterTile& tile, const BlockRealizeNode& realize) {
+bool WorthPacking(const ContractionPlan& plan, const RegisterTile& tile, const BlockRealizeNode& realize) {
   int64_t uses = 1, panel_rows = 1, bytes = plan.contraction.column_operand->dtype.bytes();
-  for (int row : plan.contraction.rows) uses *= Extent(realize, row);
-  for (int inner : plan.contraction.inner) panel_rows *= Extent(realize, inner);
-  for (int column : plan.contraction.columns) bytes *= Extent(realize, column);
+  for (int row : plan.contraction.rows) uses *= IteratorExtent(realize, row);
+  for (int inner : plan.contraction.inner) panel_rows *= IteratorExtent(realize, inner);
+  for (int column : plan.contraction.columns) bytes *= IteratorExtent(realize, column);
   return uses > tile.rows && std::min(panel_rows, panel_rows * bytes / kPageBytes) > kMostPages;
 }
 
@@ -321,50 +141,164 @@ Outcome<Done> ReorderStage(Schedule& sch, BlockRv stage, const std::vector<int>&
   return Done();
 }
 
+// Stores packed rows in the order in which tiles of `rows` x `depth` read them: (batch and other rows..., row // rows,
+// inner iterators..., depth // depth, row % rows, depth % depth). `dims`: the iterators of the stage.
+Outcome<Done> LayOutRows(Schedule& sch, BlockRv stage, const std::vector<int>& dims, const ContractionPlan& plan,
+                         int rows, int depth) {
+  std::vector<Var> inputs;
+  for (size_t i = 0; i < dims.size(); ++i) inputs.emplace_back("i" + std::to_string(i));
+  const auto input = [&](int iterator) {
+    return inputs[static_cast<size_t>(std::ranges::find(dims, iterator) - dims.begin())];
+  };
+  std::vector<Expr> outputs;
+  const std::vector<int>& inner = plan.contraction.inner;
+  for (int dim : dims) {
+    if (dim != plan.row && std::ranges::find(inner, dim) == inner.end()) outputs.push_back(input(dim));
+  }
+  outputs.push_back(FloorDiv(input(plan.row), rows));
+  for (int dim : inner) {
+    if (dim != plan.depth) outputs.push_back(input(dim));
+  }
+  outputs.insert(outputs.end(), {FloorDiv(input(plan.depth), depth), FloorMod(input(plan.row), rows),
+                                 FloorMod(input(plan.depth), depth)});
+  const Value::List written = {Value("write"), Value(0)};
+  TW_RETURN_IF_REFUSED(
+      sch.Apply("transform_layout", {stage, Value(written), Value(IndexMap(std::move(inputs), std::move(outputs)))}));
+  return Done();
+}
+
+// Whether tiles can be stored where the output belongs: they divide it, and nothing else is computed from them.
+bool IsWrittenInPlace(Schedule& sch, BlockRv block, const ContractionPlan& plan, const RegisterTile& tile) {
+  const BlockRealizeNode& realize = RealizeOf(sch, block);
+  if (IteratorExtent(realize, plan.row) % tile.rows != 0) return false;
+  if (IteratorExtent(realize, plan.column) % (tile.vectors * plan.instruction.lanes) != 0) return false;
+  const std::vector<Range>& written = realize.block->writes[0].region;
+  // Rows and columns of a tile are the last dimensions of more than one element.
+  const auto var = [&](int iterator) { return realize.block->iter_vars[static_cast<size_t>(iterator)].var; };
+  if (!written.back().min.same_as(var(plan.column))) return false;
+  const Outcome<std::vector<BlockRv>> consumers = sch.GetConsumers(block);
+  return consumers.ok() && consumers->empty();
+}
+
+// What a tile reads of rows, and what the columns of one element of the batch are. Of rows in place the inner iterators
+// beside the depth read much the same.
+int64_t BytesOfRows(const BlockRealizeNode& realize, const Contraction& contraction, const RegisterTile& tile,
+                    const ContractionPlan& plan) {
+  int64_t bytes = int64_t{tile.rows} * std::max(tile.row_tiles, 1) * contraction.row_operand->dtype.bytes();
+  for (int iterator : contraction.inner) {
+    if (!plan.rows_in_place || iterator == plan.depth) bytes *= IteratorExtent(realize, iterator);
+  }
+  return bytes;
+}
+int64_t BytesOfColumns(const BlockRealizeNode& realize, const Contraction& contraction) {
+  int64_t bytes = contraction.column_operand->dtype.bytes();
+  for (int iterator : contraction.inner) bytes *= IteratorExtent(realize, iterator);
+  for (int iterator : contraction.columns) bytes *= IteratorExtent(realize, iterator);
+  return bytes;
+}
+
+// After how many of the loops over rows, of these extents, those over columns move the least data from beyond a cache
+// of `near_bytes`.
+size_t PlaceOfColumns(const std::vector<int64_t>& extents, int64_t tile_bytes, int64_t column_bytes,
+                      int64_t column_tiles, int64_t near_bytes) {
+  int64_t inside = tile_bytes, outside = 1;
+  for (const int64_t extent : extents) inside *= extent;
+  const int64_t row_bytes = inside;
+  size_t best = 0;
+  int64_t least = 0;
+  for (size_t place = 0; place <= extents.size(); ++place) {
+    const int64_t bytes = column_bytes * (column_bytes <= near_bytes ? 1 : outside) +
+                          row_bytes * (inside <= near_bytes ? 1 : column_tiles);
+    // A loop of one iteration changes nothing.
+    if (place == 0 || (bytes <= least && extents[place - 1] > 1)) {
+      best = place;
+      least = bytes;
+    }
+    if (place == extents.size()) break;
+    inside /= extents[place];
+    outside *= extents[place];
+  }
+  return best;
+}
+
+// Packs rows in a loop, or (null) ahead of all others in one that threads share.
+Outcome<Done> PackRows(Schedule& sch, BlockRv stage, const LoopRv* loop, int width, const Target& target) {
+  if (loop != nullptr) TW_RETURN_IF_REFUSED(sch.ComputeAt(stage, *loop));
+  TW_RETURN_IF_REFUSED(SplitInnermost(sch, stage, width));
+  TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, sch.GetLoops(stage));
+  TW_RETURN_IF_REFUSED(sch.Vectorize(loops.back()));
+  if (loop != nullptr) return Done();
+  loops.pop_back();
+  std::vector<int64_t> extents;
+  for (const LoopRv& outer : loops) extents.push_back(*ExtentOf(sch, outer));
+  const size_t shared = ParallelLoops(extents, target.cores);
+  if (shared == 0) return Done();
+  LoopRv threads = loops[0];
+  if (shared > 1) {
+    TW_ASSIGN_OR_RETURN(
+        threads, sch.Fuse(std::vector<LoopRv>(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(shared))));
+  }
+  return sch.Parallel(threads);
+}
+
 }  // namespace
 
 Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& target, Choices& choices) {
-  const int groups = GroupOf(RealizeOf(sch, block), target);
-  const bool fused_depth = groups > 1 && FuseDepth(sch, block, groups);
-  TW_ASSIGN_OR_RETURN(const Plan plan, MakePlan(sch, block, target));
+  const int step_depth = StepDepthOf(RealizeOf(sch, block), target);
+  const bool fused_depth = step_depth > 1 && FuseDepth(sch, block, step_depth);
+  TW_ASSIGN_OR_RETURN(const ContractionPlan plan, PlanContraction(sch, block, target, choices));
   const Contraction& contraction = plan.contraction;
   const std::string name = RealizeOf(sch, block).block->name;
+  const bool rows_in_memory = plan.rows_in_memory;
 
   // Stages: what the block reads and writes gets buffers indexed by its iterators. Padding blocks move into the row
   // stage.
-  TW_ASSIGN_OR_RETURN(const BlockRv row_stage, ReindexRead(sch, block, contraction.row_operand));
+  std::optional<BlockRv> row_stage;
+  if (plan.rows_in_place) {
+    row_stage = WriterOf(sch, block, contraction.row_operand);
+  } else {
+    TW_ASSIGN_OR_RETURN(row_stage, ReindexRead(sch, block, contraction.row_operand));
+  }
   TW_ASSIGN_OR_RETURN(const BlockRv column_stage, ReindexRead(sch, block, contraction.column_operand));
   const bool plain_output = WritesAtIterators(*RealizeOf(sch, block).block);
-  TW_ASSIGN_OR_RETURN(const BlockRv write_back, StageOutput(sch, block));
-  if (!plain_output) {
-    const std::vector<int> dims = StageDims({&contraction.batch, &contraction.rows, &contraction.columns});
-    TW_RETURN_IF_REFUSED(ReorderStage(sch, block, dims, {plan.row, plan.column}));
+  TW_ASSIGN_OR_RETURN(const RegisterTile tile, PickTile(sch, name, plan, choices));
+  const int tile_columns = tile.vectors * plan.instruction.lanes;
+  bool is_cut = false;
+  std::optional<BlockRv> write_back;
+  if (!(rows_in_memory && plain_output && IsWrittenInPlace(sch, block, plan, tile))) {
+    TW_ASSIGN_OR_RETURN(write_back, StageOutput(sch, block, rows_in_memory ? "global" : "register"));
+    if (!plain_output) {
+      const std::vector<int> dims = StageDims({&contraction.batch, &contraction.rows, &contraction.columns});
+      std::vector<int> last = {plan.row, plan.column};
+      if (tile.row_tiles > 0) last.insert(last.begin(), plan.outer_row);
+      TW_RETURN_IF_REFUSED(ReorderStage(sch, block, dims, last));
+    }
+    SplitIntoPieces(sch, *write_back);
+    // A consumer that takes a part of the output only leaves a predicate, with which blocks do not move: it is fused
+    // when all are in their places.
+    const Schedule unfused = sch;
+    FuseConsumers(sch, *write_back);
+    is_cut = !IsTrue(RealizeOf(sch, *write_back).predicate);
+    if (is_cut) sch = unfused;
   }
-  SplitIntoPieces(sch, write_back);
-  // A consumer that takes a part of the output only leaves a predicate, with which blocks do not move: it is fused when
-  // all are in their places.
-  const Schedule unfused = sch;
-  FuseConsumers(sch, write_back);
-  const bool is_cut = !IsTrue(RealizeOf(sch, write_back).predicate);
-  if (is_cut) sch = unfused;
-  InlineProducers(sch, row_stage, false);
+  if (row_stage) InlineProducers(sch, *row_stage, false);
   InlineProducers(sch, column_stage, true);
-  TW_RETURN_IF_REFUSED(sch.SetScope(row_stage, 0, "register"));
+  if (!rows_in_memory) TW_RETURN_IF_REFUSED(sch.SetScope(*row_stage, 0, "register"));
   const std::vector<int> row_dims = StageDims({&contraction.batch, &contraction.rows, &contraction.inner});
   const std::vector<int> column_dims = StageDims({&contraction.batch, &contraction.columns, &contraction.inner});
   const auto column_dim = static_cast<size_t>(std::ranges::find(column_dims, plan.column) - column_dims.begin());
   const bool plain_columns =
       plan.instruction.group == 1 && CopiesAlong(*RealizeOf(sch, column_stage).block, column_dim);
 
-  TW_ASSIGN_OR_RETURN(const RegisterTile tile, PickTile(sch, name, plan, choices));
   const bool worth_packing = WorthPacking(plan, tile, RealizeOf(sch, block));
-  const int tile_columns = tile.vectors * plan.instruction.lanes;
   const int group = plan.instruction.group;
-  const int64_t depth_extent = RoundUp(Extent(RealizeOf(sch, block), plan.depth), group);
-  const bool padded_depth = depth_extent != Extent(RealizeOf(sch, block), plan.depth);
-  std::vector<int64_t> depths = {group, 2 * group, 4 * group};
+  const int64_t depth_step = DepthStep(IteratorExtent(RealizeOf(sch, block), plan.depth), plan.instruction);
+  const int64_t depth_extent = RoundUp(IteratorExtent(RealizeOf(sch, block), plan.depth), depth_step);
+  const bool padded_depth = depth_extent != IteratorExtent(RealizeOf(sch, block), plan.depth);
+  std::vector<int64_t> depths = {depth_step};
+  if (!rows_in_memory) depths.insert(depths.end(), {2 * depth_step, 4 * depth_step});
   // All of a fused depth, so that its borders are constants.
-  if (fused_depth && tile.rows * tile.vectors * depth_extent / group <= kMostSteps) {
+  if (!rows_in_memory && fused_depth && tile.rows * tile.vectors * depth_extent / group <= kMostSteps) {
     std::erase(depths, depth_extent);
     depths.push_back(depth_extent);
   }
@@ -377,17 +311,21 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
 
   // Edges: iterators become multiples of the tile; the stages compute zeros there, and nothing is written back.
   const BlockRealizeNode& realize = RealizeOf(sch, block);
-  const int64_t rows = Extent(realize, plan.row), columns = Extent(realize, plan.column);
+  const int64_t rows = IteratorExtent(realize, plan.row), columns = IteratorExtent(realize, plan.column);
   if (rows % tile.rows != 0 || columns % tile_columns != 0 || padded_depth) {
     Value::List padding(realize.bindings.size(), Value(1));
     padding[static_cast<size_t>(plan.row)] = Value(tile.rows);
     padding[static_cast<size_t>(plan.column)] = Value(tile_columns);
-    padding[static_cast<size_t>(plan.depth)] = Value(group);
+    padding[static_cast<size_t>(plan.depth)] = Value(depth_step);
     TW_RETURN_IF_REFUSED(sch.Apply("pad_einsum_in_place", {block, Value(padding)}));
   }
 
   // Operands in the layout the tile reads: rows next to the innermost depth, columns in panels.
-  TW_RETURN_IF_REFUSED(ReorderStage(sch, row_stage, row_dims, {plan.row, plan.depth}));
+  if (!rows_in_memory) {
+    TW_RETURN_IF_REFUSED(ReorderStage(sch, *row_stage, row_dims, {plan.row, plan.depth}));
+  } else if (!plan.rows_in_place) {
+    TW_RETURN_IF_REFUSED(LayOutRows(sch, *row_stage, row_dims, plan, tile.rows, static_cast<int>(tile_depth.value)));
+  }
   TW_RETURN_IF_REFUSED(ReorderStage(sch, column_stage, column_dims, {plan.depth, plan.column}, tile_columns, group));
 
   // Loops. Rows may be blocked: tile rows [row block, rows of a block]; the loops over the batch go between any of the
@@ -397,12 +335,30 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> row, sch.Split(loop_of(plan.row), {Value(), tile.rows}));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> column, sch.Split(loop_of(plan.column), {Value(), tile_columns}));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> depth, sch.Split(loop_of(plan.depth), {Value(), tile_depth}));
-  std::vector<LoopRv> outer_rows, outer, inner;
+  std::vector<LoopRv> outer_rows, outer, inner, in_tile = {row[1], column[1], depth[1]};
   for (int iterator : contraction.rows) {
-    if (iterator != plan.row) outer_rows.push_back(loop_of(iterator));
+    if (iterator == plan.outer_row && tile.row_tiles > 0) {
+      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch.Split(loop_of(iterator), {Value(), tile.row_tiles}));
+      outer_rows.push_back(parts[0]);
+      in_tile.insert(in_tile.begin(), parts[1]);
+    } else if (iterator != plan.row) {
+      outer_rows.push_back(loop_of(iterator));
+    }
   }
   const std::vector<int64_t> blocks = Divisors(*ExtentOf(sch, row[0]));
-  TW_ASSIGN_OR_RETURN(const Choices::Pick row_block, choices.Take(sch, name + ".row_block", blocks, blocks.size() - 1));
+  size_t preferred_block = blocks.size() - 1;
+  // Tiles of AMX are so fast that reading what they multiply takes longer, unless it comes from near: one operand from
+  // the second cache level while the other one, in panels, is next to the registers.
+  const int64_t near_bytes = target.caches[1].bytes * 3 / 4;
+  const int64_t tile_bytes = BytesOfRows(RealizeOf(sch, block), contraction, tile, plan);
+  const int64_t column_bytes = BytesOfColumns(RealizeOf(sch, block), contraction);
+  int64_t all_column_bytes = column_bytes;
+  for (int iterator : contraction.batch) all_column_bytes *= IteratorExtent(RealizeOf(sch, block), iterator);
+  const bool all_columns_near = all_column_bytes <= near_bytes;
+  if (rows_in_memory && column_bytes > near_bytes) {
+    while (preferred_block > 0 && blocks[preferred_block] * tile_bytes > near_bytes) --preferred_block;
+  }
+  TW_ASSIGN_OR_RETURN(const Choices::Pick row_block, choices.Take(sch, name + ".row_block", blocks, preferred_block));
   if (row_block.value == blocks.back()) {
     outer_rows.push_back(row[0]);
   } else {
@@ -416,13 +372,22 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
     // Phases of an output that is cut off somewhere, or whose windows differ, are next to their rows: some have less to
     // do than others.
     const bool inside = is_cut || plan.uneven;
-    const size_t preferred = plan.rows_outside ? outer_rows.size() : inside ? outer_rows.size() - 1 : 0;
+    const bool rows_outside = plan.rows_outside || (rows_in_memory && all_columns_near);
+    const size_t preferred = rows_outside ? outer_rows.size() : inside ? outer_rows.size() - 1 : 0;
     TW_ASSIGN_OR_RETURN(const Choices::Pick picked,
                         choices.Take(sch, name + ".batch_after", Iota(0, row_loops), preferred));
     batch_place = picked.value;
   }
+  size_t preferred_place = 0;
+  if (rows_in_memory && constant) {
+    std::vector<int64_t> extents;
+    for (auto loop = outer_rows.begin() + batch_place; loop != outer_rows.end(); ++loop) {
+      extents.push_back(*ExtentOf(sch, *loop));
+    }
+    preferred_place = PlaceOfColumns(extents, tile_bytes, column_bytes, *ExtentOf(sch, column[0]), near_bytes);
+  }
   TW_ASSIGN_OR_RETURN(const Choices::Pick column_place,
-                      choices.Take(sch, name + ".columns_after", Iota(batch_place, row_loops), 0));
+                      choices.Take(sch, name + ".columns_after", Iota(batch_place, row_loops), preferred_place));
   outer.assign(outer_rows.begin(), outer_rows.begin() + batch_place);
   for (int iterator : contraction.batch) outer.push_back(loop_of(iterator));
   const auto place = outer_rows.begin() + column_place.value;
@@ -432,20 +397,34 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   for (int iterator : contraction.inner) inner.push_back(iterator == plan.depth ? depth[0] : loop_of(iterator));
   std::vector<LoopRv> order = outer;
   order.insert(order.end(), inner.begin(), inner.end());
-  order.insert(order.end(), {row[1], column[1], depth[1]});
+  order.insert(order.end(), in_tile.begin(), in_tile.end());
   TW_RETURN_IF_REFUSED(sch.Reorder(order));
 
   // Data movement.
   const LoopRv tile_loop = outer.back();
-  TW_RETURN_IF_REFUSED(sch.ReverseComputeAt(write_back, tile_loop));
-  TW_RETURN_IF_REFUSED(sch.ComputeAt(row_stage, inner.back()));
+  if (write_back) TW_RETURN_IF_REFUSED(sch.ReverseComputeAt(*write_back, tile_loop));
+  if (!rows_in_memory) TW_RETURN_IF_REFUSED(sch.ComputeAt(*row_stage, inner.back()));
   TW_ASSIGN_OR_RETURN(const BlockRv init, sch.DecomposeReduction(block, inner[0]));
-  TW_RETURN_IF_REFUSED(
-      sch.Tensorize(row[1], plan.instruction.TileName(tile.rows, tile_columns, static_cast<int>(tile_depth.value))));
-  TW_RETURN_IF_REFUSED(WriteOut(sch, init, tile_loop, true));
-  TW_RETURN_IF_REFUSED(WriteOut(sch, write_back, tile_loop, true));
-  if (group > 1) TW_RETURN_IF_REFUSED(SplitInnermost(sch, row_stage, group));
-  TW_RETURN_IF_REFUSED(WriteOut(sch, row_stage, inner.back(), group > 1));
+  TW_RETURN_IF_REFUSED(sch.Tensorize(in_tile[0], plan.instruction.TileName(tile.row_tiles, tile.rows, tile_columns,
+                                                                           static_cast<int>(tile_depth.value))));
+  if (plan.instruction.amx != nullptr) {
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> zeroed, sch.GetLoops(init));
+    TW_RETURN_IF_REFUSED(sch.Tensorize(zeroed[zeroed.size() + 1 - in_tile.size()],
+                                       AmxZeroName(*plan.instruction.amx, tile.row_tiles, tile.rows, tile_columns)));
+  } else {
+    TW_RETURN_IF_REFUSED(WriteOut(sch, init, tile_loop, true));
+  }
+  if (write_back) TW_RETURN_IF_REFUSED(WriteOut(sch, *write_back, tile_loop, true));
+  // Loops outside of those over columns: rows are packed in the last of them, and threads share no others.
+  const size_t loops_outside = contraction.batch.size() + static_cast<size_t>(column_place.value);
+  const bool rows_packed = rows_in_memory && !plan.rows_in_place;
+  if (rows_in_memory && row_stage) {
+    const LoopRv* loop = plan.rows_in_place || loops_outside == 0 ? nullptr : &outer[loops_outside - 1];
+    TW_RETURN_IF_REFUSED(PackRows(sch, *row_stage, loop, static_cast<int>(tile_depth.value), target));
+  } else if (!rows_in_memory) {
+    if (group > 1) TW_RETURN_IF_REFUSED(SplitInnermost(sch, *row_stage, group));
+    TW_RETURN_IF_REFUSED(WriteOut(sch, *row_stage, inner.back(), group > 1));
+  }
 
   // A column operand that is no constant is packed where it is used, unless loops over rows would repeat that; or read
   // where it lies.
@@ -457,13 +436,15 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   if (!packed) {
     TW_RETURN_IF_REFUSED(sch.ComputeAt(column_stage, inner.back()));
     TW_RETURN_IF_REFUSED(WriteOut(sch, column_stage, inner.back(), true));
-  } else if (!constant && column_place.value == 0) {
-    outer.resize(contraction.batch.size() + contraction.columns.size());
+  } else if (!constant && (column_place.value == 0 || !contraction.batch.empty())) {
+    const size_t loops_of_panel = contraction.batch.size() + (column_place.value == 0 ? contraction.columns.size() : 0);
+    outer.resize(std::min(outer.size(), loops_of_panel));
     TW_RETURN_IF_REFUSED(PackInLoop(sch, column_stage, outer.back(), target));
   }
 
   // Threads. 0: the caller's thread alone.
   std::vector<int64_t> extents;
+  if (rows_packed && loops_outside > 0) outer.resize(std::min(outer.size(), loops_outside));
   for (const LoopRv& loop : outer) extents.push_back(*ExtentOf(sch, loop));
   TW_ASSIGN_OR_RETURN(const Choices::Pick parallel,
                       choices.Take(sch, name + ".parallel_loops", Iota(0, static_cast<int64_t>(outer.size())),
@@ -477,7 +458,7 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
     TW_RETURN_IF_REFUSED(sch.Parallel(threads));
   }
 
-  if (is_cut) FuseConsumers(sch, write_back);
+  if (is_cut) FuseConsumers(sch, *write_back);
   if (constant) {
     TW_RETURN_IF_REFUSED(sch.Apply("hoist_prepack", {column_stage}));
   }

@@ -17,8 +17,16 @@
 // Only the innermost row iterator is tiled, so a tile never crosses a row of a convolution's output. Every step is a
 // primitive of the schedule, so the trace replays elsewhere.
 //
+// Tiles of AMX load what they multiply, and store sums, by themselves: rows come from where they lie, a padded copy of
+// a convolution's input for example, or are packed next to each other; tiles go to the output directly where they
+// divide it and nothing is computed from them. They multiply so fast that what matters is from where operands come: one
+// of them has to be in the second cache level, a panel of the other one next to the registers. With rows in place tiles
+// take several rows of an image where these are short; else such rows are packed as one
+// (autoschedule/contraction_plan.h).
+//
 // Choices, preferred ones from ir/target.h by estimates, nothing measured:
 //   NAME.tile_vectors, NAME.tile_rows, NAME.tile_depth   the register tile (autoschedule/register_tile.h)
+//   NAME.rows_packed, NAME.row_tiles   of AMX: whether rows are packed; image rows of a tile where they are not
 //   NAME.row_block       tile rows that follow each other before the next block of rows; all by default
 //   NAME.batch_after     loops over rows that are outside of those over the batch
 //   NAME.columns_after   loops over rows that are outside of those over columns

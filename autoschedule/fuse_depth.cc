@@ -5,6 +5,7 @@
 #include "autoschedule/access_strides.h"
 #include "autoschedule/block_loops.h"
 #include "autoschedule/contraction.h"
+#include "autoschedule/split_iterators.h"
 
 namespace tilewright {
 namespace {
@@ -49,18 +50,7 @@ std::optional<Pair> FindPair(const BlockRealizeNode& realize, int group) {
 
 bool FuseDepth(Schedule& sch, BlockRv block, int group) {
   const std::optional<Pair> pair = FindPair(RealizeOf(sch, block), group);
-  if (!pair) return false;
-  std::vector<Var> inputs;
-  std::vector<Expr> outputs;
-  for (size_t i = 0; i < RealizeOf(sch, block).block->iter_vars.size(); ++i) {
-    inputs.emplace_back("i" + std::to_string(i));
-    if (i == pair->inner) {
-      outputs.back() = inputs[pair->outer] * static_cast<int>(pair->inner_extent) + inputs.back();
-    } else {
-      outputs.push_back(inputs.back());
-    }
-  }
-  return sch.TransformBlockLayout(block, IndexMap(std::move(inputs), std::move(outputs))).ok();
+  return pair && FuseIterators(sch, block, pair->inner, pair->inner_extent);
 }
 
 }  // namespace tilewright

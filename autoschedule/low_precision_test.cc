@@ -1,6 +1,7 @@
 // Contractions of narrow types: scheduled right, compiled right, and by the instructions that are made for them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -47,6 +48,7 @@ const Case kCases[] = {
     {"Window3x3", [](const ops::OperandTypes& t) { return ops::Conv(Conv2d(8, 8, 32, {3, 1, 1}), t); }},
     {"Window1x1", [](const ops::OperandTypes& t) { return ops::Conv(Conv2d(7, 12, 40, {1, 2}), t); }},
     {"Grouped1x1", [](const ops::OperandTypes& t) { return ops::Conv(Grouped1x1(6, 24, 3), t); }},
+    {"ShortRows", [](const ops::OperandTypes& t) { return ops::Conv(Conv2d(6, 32, 16, {3, 1, 1}), t); }},
     {"Dilated", [](const ops::OperandTypes& t) { return ops::Conv(Conv2d(10, 6, 16, {3, 1, 2, 2}), t); }},
     {"Transposed",
      [](const ops::OperandTypes& t) {
@@ -82,18 +84,20 @@ absl::Status RunWithAllChecks(const Function& function, const std::vector<interp
   return program.ok() ? program->Run(arguments) : program.status();
 }
 
-class LowPrecision : public ::testing::TestWithParam<std::tuple<const char*, Case>> {};
+class LowPrecision : public ::testing::TestWithParam<std::tuple<const char*, Case, const char*>> {};
 INSTANTIATE_TEST_SUITE_P(All, LowPrecision,
-                         ::testing::Combine(::testing::Values("bf16", "u8s8", "s8s8"), ::testing::ValuesIn(kCases)),
+                         ::testing::Combine(::testing::Values("bf16", "u8s8", "s8s8"), ::testing::ValuesIn(kCases),
+                                            ::testing::Values("znver4", "sapphirerapids")),
                          [](const auto& test) {
-                           return std::string(std::get<0>(test.param)) + std::get<1>(test.param).name;
+                           return std::string(std::get<0>(test.param)) + std::get<1>(test.param).name + "_" +
+                                  std::get<2>(test.param);
                          });
 
 TEST_P(LowPrecision, ComputesTheSame) {
-  const auto& [types, which] = GetParam();
+  const auto& [types, which, target_name] = GetParam();
   const Function op = which.make(Types(types));
   IntrinRegistry intrins = IntrinRegistry::Builtin();
-  const Target target = *NamedTarget("x86-znver4");
+  const Target target = *NamedTarget(std::string("x86-") + target_name), host = HostTarget();
   const AutoScheduled result = AutoSchedule(Module(op), target, &intrins);
   ASSERT_TRUE(result.left_alone.empty()) << result.left_alone[0].ToString();
   const Function scheduled = result.schedule.module().Find("main");
@@ -104,16 +108,17 @@ TEST_P(LowPrecision, ComputesTheSame) {
   EXPECT_EQ(RunWithAllChecks(op, {a, b, expected}), absl::OkStatus());
   EXPECT_EQ(RunWithAllChecks(scheduled, {a, b, actual}), absl::OkStatus());
   EXPECT_TRUE(BitEqual(expected, actual));
-  if (HostTarget().has("avx512bf16") && HostTarget().has("avx512vnni")) {
+  if (std::ranges::all_of(target.features, [&](const std::string& feature) { return host.has(feature); })) {
     EXPECT_EQ(testing::CompareWithInterpreter(result.schedule.module(), {.tolerance = 1e-4}), "");
   }
 }
 
 TEST_P(LowPrecision, ConstantsArePackedAheadOfTime) {
-  const auto& [types, which] = GetParam();
+  const auto& [types, which, target_name] = GetParam();
   const Function op = which.make(Types(types));
   IntrinRegistry intrins = IntrinRegistry::Builtin();
-  const AutoScheduled result = AutoSchedule(Module(MarkConstant(op, {1})), *NamedTarget("x86-znver4"), &intrins);
+  const Target target = *NamedTarget(std::string("x86-") + target_name);
+  const AutoScheduled result = AutoSchedule(Module(MarkConstant(op, {1})), target, &intrins);
   ASSERT_TRUE(result.left_alone.empty()) << result.left_alone[0].ToString();
   if (std::string_view(std::get<1>(GetParam()).name).starts_with("Attention"))
     return;  // its operands are transposed first
@@ -137,9 +142,9 @@ TEST_P(LowPrecision, ConstantsArePackedAheadOfTime) {
 }
 
 // Of main; what runs ahead of time is left out.
-std::string AssemblyOf(const Function& op) {
+std::string AssemblyOf(const Function& op, const char* target_name = "x86-znver4") {
   IntrinRegistry intrins = IntrinRegistry::Builtin();
-  const Target target = *NamedTarget("x86-znver4");
+  const Target target = *NamedTarget(target_name);
   const AutoScheduled result = AutoSchedule(Module(MarkConstant(op, {1})), target, &intrins);
   EXPECT_TRUE(result.left_alone.empty());
   auto assembly = EmitAssembly(Module(result.schedule.module().Find("main")), target);
@@ -194,6 +199,27 @@ TEST(LowPrecisionCode, UsesTheInstructionsWithoutSpills) {
       // A group of the row operand is read and broadcast at once, for all vectors of its row.
       EXPECT_NE(assembly.find("broadcast"), assembly.npos);
       EXPECT_EQ(assembly.find("vpinsr"), assembly.npos);
+    }
+  }
+}
+
+size_t Count(std::string_view text, std::string_view what) {
+  size_t count = 0;
+  for (size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++count;
+  return count;
+}
+
+// Sums stay in tile registers from the zeros on, and the registers are configured once.
+TEST(LowPrecisionCode, AmxKeepsSumsInTiles) {
+  for (const auto& [types, instruction] : {std::pair("bf16", "tdpbf16ps"), {"u8s8", "tdpbusd"}, {"s8s8", "tdpbssd"}}) {
+    for (const Function& op :
+         {ops::Matmul(128, 128, 128, Types(types)), ops::Conv(Conv2d(14, 128, 128, {3, 1, 1}), Types(types)),
+          ops::Conv(Conv2d(9, 3, 32, {7, 2, 3}), Types(types))}) {
+      const std::string assembly = AssemblyOf(op, "x86-sapphirerapids");
+      EXPECT_GT(Count(assembly, instruction), 0u) << types << "\n" << Print(op);
+      EXPECT_EQ(Count(assembly, "ldtilecfg"), 1u);
+      EXPECT_EQ(Count(assembly, "tilezero"), Count(assembly, "tilestored"));
+      EXPECT_EQ(Count(assembly, "tilezero"), Count(assembly, instruction));
     }
   }
 }

@@ -68,10 +68,10 @@ bool WritesAtIterators(const BlockNode& block) {
   return next == written.size();
 }
 
-Outcome<BlockRv> StageOutput(Schedule& sch, BlockRv block) {
-  if (WritesAtIterators(*RealizeOf(sch, block).block)) return sch.CacheWrite(block, 0, "register");
+Outcome<BlockRv> StageOutput(Schedule& sch, BlockRv block, const std::string& scope) {
+  if (WritesAtIterators(*RealizeOf(sch, block).block)) return sch.CacheWrite(block, 0, scope);
   TW_ASSIGN_OR_RETURN(const BlockRv copy, sch.Reindex(block, Value::List{Value("write"), Value(0)}));
-  TW_RETURN_IF_REFUSED(sch.SetScope(block, 0, "register"));
+  TW_RETURN_IF_REFUSED(sch.SetScope(block, 0, scope));
   return copy;
 }
 

@@ -1,6 +1,7 @@
 // What a contraction reads, brought into the layout of its tile: by which block, and where it runs.
 #pragma once
 
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -17,9 +18,9 @@ void InlineProducers(Schedule& sch, BlockRv stage, bool dear);
 // Whether the block writes at its spatial iterators, in their order.
 bool WritesAtIterators(const BlockNode& block);
 
-// Lets the block write into registers, at its spatial iterators in their order; the block that is returned copies the
-// result to where it belongs.
-Outcome<BlockRv> StageOutput(Schedule& sch, BlockRv block);
+// Lets the block write into a scope, such as "register", at its spatial iterators in their order; the block that is
+// returned copies the result to where it belongs.
+Outcome<BlockRv> StageOutput(Schedule& sch, BlockRv block, const std::string& scope);
 
 // Splits the last iterator of a block that copies where neighbours along it are stored in pieces: columns that are
 // phases of a transposed convolution, too. Nothing where they follow each other already, or never do.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/amx_registers.h"
+
 namespace tilewright {
 namespace {
 
@@ -18,10 +20,37 @@ constexpr double kTileOverhead = 12, kTypicalSteps = 256;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+// Of AMX: an instruction takes a cycle for each row of A, and lines of A and B, which come from the second cache level
+// as often as not, one. Beginning and ending a tile moves each of its lines of C twice.
+constexpr double kTypicalTileSteps = 16;
+RegisterTile AmxTile(int64_t outer_rows, int64_t rows, int64_t columns, int row_tiles, int tile_rows, int vectors) {
+  const int height = std::max(row_tiles, 1) * tile_rows;
+  const int64_t row_blocks = CeilDiv(outer_rows, std::max(row_tiles, 1)) * CeilDiv(rows, tile_rows);
+  const int64_t tiles = row_blocks * CeilDiv(columns, vectors * kAmxRows);
+  const double multiply = height * vectors, load = height + kAmxRows * vectors;
+  const double total = tiles * (std::max(multiply, load) * kTypicalTileSteps + 2 * multiply + kTileOverhead);
+  const double useful = static_cast<double>(outer_rows * rows) * columns / kAmxRows * kTypicalTileSteps;
+  return {tile_rows, vectors, useful / total, row_tiles};
+}
+
+bool IsTooWide(int vectors, int64_t columns) { return vectors > 1 && (vectors - 1) * kAmxRows >= columns; }
+
+std::vector<RegisterTile> TilesOfAmx(int64_t rows, int64_t columns, int64_t max_rows) {
+  std::vector<RegisterTile> result;
+  for (int vectors = 1; vectors <= kMostVectors && !IsTooWide(vectors, columns); ++vectors) {
+    for (int tile_rows = 1; tile_rows <= std::min<int64_t>(kAmxRegisters * kAmxRows, max_rows); ++tile_rows) {
+      if (!AmxTilesOf(tile_rows, vectors * kAmxRows)) continue;
+      result.push_back(AmxTile(1, rows, columns, 0, tile_rows, vectors));
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 std::vector<RegisterTile> RegisterTiles(const TileInstruction& instruction, int64_t rows, int64_t columns,
                                         int64_t max_rows) {
+  if (instruction.amx != nullptr) return TilesOfAmx(rows, columns, max_rows);
   const int lanes = instruction.lanes;
   const double fma_per_cycle = instruction.per_cycle;
   std::vector<RegisterTile> result;
@@ -41,11 +70,29 @@ std::vector<RegisterTile> RegisterTiles(const TileInstruction& instruction, int6
   return result;
 }
 
+std::vector<RegisterTile> DividingAmxTiles(int64_t outer_rows, int64_t rows, int64_t columns) {
+  std::vector<RegisterTile> result;
+  for (int vectors = 1; vectors <= kMostVectors && !IsTooWide(vectors, columns); ++vectors) {
+    for (int tile_rows = 1; tile_rows <= std::min<int64_t>(kAmxRegisters * kAmxRows, rows); ++tile_rows) {
+      if (rows % tile_rows != 0) continue;
+      if (AmxTilesOf(tile_rows, vectors * kAmxRows)) {
+        result.push_back(AmxTile(outer_rows, rows, columns, 0, tile_rows, vectors));
+      }
+      for (int row_tiles = 2; row_tiles <= kAmxRegisters; ++row_tiles) {
+        if (outer_rows % row_tiles != 0 || !AmxTilesOf(row_tiles, tile_rows, vectors * kAmxRows)) continue;
+        result.push_back(AmxTile(outer_rows, rows, columns, row_tiles, tile_rows, vectors));
+      }
+    }
+  }
+  return result;
+}
+
 RegisterTile BestTile(const std::vector<RegisterTile>& tiles) {
   RegisterTile best;
   for (const RegisterTile& tile : tiles) {
+    const int rows = tile.rows * std::max(tile.row_tiles, 1), best_rows = best.rows * std::max(best.row_tiles, 1);
     const bool fewer_loads =
-        tile.rows * tile.vectors * (best.rows + best.vectors) > best.rows * best.vectors * (tile.rows + tile.vectors);
+        rows * tile.vectors * (best_rows + best.vectors) > best_rows * best.vectors * (rows + tile.vectors);
     if (tile.efficiency > best.efficiency * 1.005 || (tile.efficiency > best.efficiency * 0.995 && fewer_loads)) {
       best = tile;
     }

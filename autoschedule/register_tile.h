@@ -13,6 +13,7 @@ struct RegisterTile {
   int rows = 0;           // elements of the row operand that are broadcast
   int vectors = 0;        // vectors of the column operand
   double efficiency = 0;  // estimated part of the multiplying units' time that does useful work
+  int row_tiles = 0;      // of AMX: as many times `rows` rows; 0: rows only
 };
 
 // The tiles of an output with `rows` x `columns` elements that is computed tile by tile by an instruction, partial
@@ -21,6 +22,9 @@ struct RegisterTile {
 // `max_rows`: rows of one tile must not be more (a row of a convolution's output, say).
 std::vector<RegisterTile> RegisterTiles(const TileInstruction& instruction, int64_t rows, int64_t columns,
                                         int64_t max_rows);
+
+// Tiles of AMX that divide `outer_rows` times `rows` rows.
+std::vector<RegisterTile> DividingAmxTiles(int64_t outer_rows, int64_t rows, int64_t columns);
 
 // The most efficient of the tiles; among nearly equal ones that with fewer loads. `tiles` must not be empty.
 RegisterTile BestTile(const std::vector<RegisterTile>& tiles);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/amx_registers.h"
+
 namespace tilewright {
 namespace {
 
@@ -37,17 +39,50 @@ TEST(RegisterTile, AvoidsPadding) {
   EXPECT_EQ(56 % Choose(target, 56, 64).rows, 0);
 }
 
+RegisterTile ChooseAmx(int rows, int columns) {
+  const Target target = *NamedTarget("x86-sapphirerapids");
+  const DataType s8 = DataType::Int(8);
+  return BestTile(RegisterTiles(*FindTileInstruction(target, s8, s8, DataType::Int(32)), rows, columns, rows));
+}
+
+TEST(RegisterTile, OfAmxFitsIntoTheTileRegisters) {
+  for (int rows : {1, 7, 13, 49, 56, 127, 128, 1000}) {
+    for (int columns : {1, 3, 16, 31, 64, 100, 512}) {
+      const RegisterTile tile = ChooseAmx(rows, columns);
+      EXPECT_LE(tile.rows, rows);
+      EXPECT_TRUE(AmxTilesOf(tile.rows, tile.vectors * 16)) << rows << " " << columns;
+    }
+  }
+  EXPECT_EQ(ChooseAmx(1024, 1024).rows, 32);
+  EXPECT_EQ(ChooseAmx(1024, 1024).vectors, 2);
+  EXPECT_EQ(56 % ChooseAmx(56, 64).rows, 0);
+}
+
+TEST(RegisterTile, OfAmxTakesSeveralShortRows) {
+  for (const RegisterTile& tile : DividingAmxTiles(14, 14, 256)) {
+    EXPECT_EQ(14 % tile.rows, 0);
+    EXPECT_EQ(14 % std::max(tile.row_tiles, 1), 0);
+  }
+  const RegisterTile best = BestTile(DividingAmxTiles(14, 14, 256));
+  EXPECT_EQ(best.row_tiles, 2);
+  EXPECT_EQ(best.rows, 14);
+}
+
 TEST(TileInstruction, DependsOnTheTypes) {
   const DataType bf16 = DataType::BFloat16(), u8 = DataType::UInt(8), s8 = DataType::Int(8);
   const DataType f32 = DataType::Float(32), s32 = DataType::Int(32);
   const Target zen4 = *NamedTarget("x86-znver4"), haswell = *NamedTarget("x86-haswell");
-  EXPECT_EQ(FindTileInstruction(zen4, f32, f32, f32)->TileName(12, 32, 1), "fma_f32_12x32x1_avx512");
-  EXPECT_EQ(FindTileInstruction(haswell, f32, f32, f32)->TileName(6, 16, 1), "fma_f32_6x16x1_avx2");
-  EXPECT_EQ(FindTileInstruction(zen4, bf16, bf16, f32)->TileName(12, 32, 2), "dot_bf16_12x32x2_avx512bf16");
-  EXPECT_EQ(FindTileInstruction(zen4, u8, s8, s32)->TileName(12, 32, 8), "dot_u8s8_12x32x8_avx512vnni");
+  EXPECT_EQ(FindTileInstruction(zen4, f32, f32, f32)->TileName(0, 12, 32, 1), "fma_f32_12x32x1_avx512");
+  EXPECT_EQ(FindTileInstruction(haswell, f32, f32, f32)->TileName(0, 6, 16, 1), "fma_f32_6x16x1_avx2");
+  EXPECT_EQ(FindTileInstruction(zen4, bf16, bf16, f32)->TileName(0, 12, 32, 2), "dot_bf16_12x32x2_avx512bf16");
+  EXPECT_EQ(FindTileInstruction(zen4, u8, s8, s32)->TileName(0, 12, 32, 8), "dot_u8s8_12x32x8_avx512vnni");
   EXPECT_EQ(FindTileInstruction(zen4, u8, s8, s32)->per_cycle, 1);
-  EXPECT_EQ(FindTileInstruction(zen4, s8, s8, s32)->TileName(12, 32, 16), "dot_s8s8_12x32x16_avx512vnni");
+  EXPECT_EQ(FindTileInstruction(zen4, s8, s8, s32)->TileName(0, 12, 32, 16), "dot_s8s8_12x32x16_avx512vnni");
   EXPECT_FALSE(FindTileInstruction(zen4, s8, u8, s32));
+  const Target amx = *NamedTarget("x86-sapphirerapids");
+  EXPECT_EQ(FindTileInstruction(amx, bf16, bf16, f32)->TileName(0, 28, 32, 32), "amx_bf16_28x32x32");
+  EXPECT_EQ(FindTileInstruction(amx, s8, u8, s32)->TileName(2, 14, 32, 64), "amx_s8u8_2x14x32x64");
+  EXPECT_EQ(FindTileInstruction(amx, f32, f32, f32)->TileName(0, 14, 32, 1), "fma_f32_14x32x1_avx512");
   EXPECT_FALSE(FindTileInstruction(haswell, bf16, bf16, f32));
   EXPECT_FALSE(FindTileInstruction(*NamedTarget("arm-neoverse-n1"), f32, f32, f32));
 }

@@ -140,4 +140,18 @@ void SplitIterators(Schedule& sch, const std::string& function) {
   }
 }
 
+bool FuseIterators(Schedule& sch, BlockRv block, size_t inner, int64_t extent) {
+  std::vector<Var> inputs;
+  std::vector<Expr> outputs;
+  for (size_t i = 0; i < RealizeOf(sch, block).block->iter_vars.size(); ++i) {
+    inputs.emplace_back("i" + std::to_string(i));
+    if (i == inner) {
+      outputs.back() = inputs[i - 1] * static_cast<int>(extent) + inputs.back();
+    } else {
+      outputs.push_back(inputs.back());
+    }
+  }
+  return sch.TransformBlockLayout(block, IndexMap(std::move(inputs), std::move(outputs))).ok();
+}
+
 }  // namespace tilewright

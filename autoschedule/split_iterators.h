@@ -22,4 +22,8 @@ void SplitIterators(Schedule& sch, const std::string& function);
 // An iterator of a block in parts of `divisor`, which divides its extent. Whether that was possible.
 bool SplitIterator(Schedule& sch, BlockRv block, size_t iterator, int64_t divisor);
 
+// Makes the iterator `inner` of a block, which has the given extent, and the one before it a single one. Whether it
+// did.
+bool FuseIterators(Schedule& sch, BlockRv block, size_t inner, int64_t extent);
+
 }  // namespace tilewright

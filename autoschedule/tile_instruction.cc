@@ -3,18 +3,20 @@
 #include <algorithm>
 
 #include "intrin/fma_tile.h"
+#include "ir/amx_registers.h"
 
 namespace tilewright {
 namespace {
 
 constexpr DataType kF32 = DataType::Float(32);
-// No core starts more vector multiplications than this per cycle; targets whose figure for dot products is that of a
-// matrix unit would say so.
+// No core starts more vector multiplications than this per cycle. (The target's figure for dot products may be that of
+// another unit.)
 constexpr double kMostPerCycle = 2;
 
 }  // namespace
 
-std::string TileInstruction::TileName(int rows, int columns, int depth) const {
+std::string TileInstruction::TileName(int row_tiles, int rows, int columns, int depth) const {
+  if (amx != nullptr) return AmxTileName(*amx, row_tiles, rows, columns, depth);
   return dot != nullptr ? DotTileName(*dot, rows, columns, depth) : FmaTileName(rows, columns, depth, lanes == 16);
 }
 
@@ -26,6 +28,9 @@ std::optional<TileInstruction> FindTileInstruction(const Target& target, DataTyp
     return TileInstruction{.lanes = target.lanes(32),
                            .registers = target.vector_registers,
                            .per_cycle = std::max<double>(1, target.f32_fma_per_cycle)};
+  }
+  if (const AmxOperands* amx = FindAmxOperands(target, row_operand, column_operand, sum); amx != nullptr) {
+    return TileInstruction{.group = amx->group, .lanes = kAmxRows, .registers = kAmxRegisters, .amx = amx};
   }
   const DotInstruction* dot = FindDotInstruction(target, row_operand, column_operand, sum);
   if (dot == nullptr) return std::nullopt;

@@ -2,11 +2,13 @@
 //
 //   float32 x float32 into float32   fused multiply-adds               intrin/fma_tile.h, groups of 1
 //   narrow types                     sums of products of neighbours    intrin/dot_tile.h, groups of 2 or 4
+//                                    products of tiles, in AMX          intrin/amx_tile.h, groups of 2 or 4
 #pragma once
 
 #include <optional>
 #include <string>
 
+#include "intrin/amx_tile.h"
 #include "intrin/dot_tile.h"
 #include "ir/data_type.h"
 #include "ir/target.h"
@@ -18,7 +20,8 @@ struct TileInstruction {
   int lanes = 0;                        // elements of the output in a vector
   int registers = 0;                    // vector registers that it can use
   double per_cycle = 1;                 // instructions that a core starts per cycle
-  const DotInstruction* dot = nullptr;  // null: fused multiply-adds
+  const DotInstruction* dot = nullptr;  // null: fused multiply-adds, or
+  const AmxOperands* amx = nullptr;     // products of tiles
 
   // Vector registers beside those of the output's tile.
   int OtherRegisters(int vectors) const { return dot != nullptr ? dot->OtherRegisters(vectors) : vectors + 1; }
@@ -27,8 +30,11 @@ struct TileInstruction {
   // Instructions on a group that do not depend on the number of rows, for each vector of a row.
   int RowsMore() const { return flips() ? 1 : 0; }
 
-  // The intrinsic of a tile; `depth` is a multiple of the group.
-  std::string TileName(int rows, int columns, int depth) const;
+  // Elements along the depth that one instruction takes at most.
+  int StepDepth() const { return amx != nullptr ? amx->MostDepth() : group; }
+
+  // The intrinsic of a tile; `depth` is a multiple of the group. `row_tiles`, of AMX: as many times `rows` rows, or 0.
+  std::string TileName(int row_tiles, int rows, int columns, int depth) const;
 };
 
 // Nothing when the target has none for these types.

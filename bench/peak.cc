@@ -7,6 +7,8 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 #include "codegen/runtime/timer.h"
@@ -65,6 +67,32 @@ __attribute__((target("avx512f,avx512vnni"))) float BurstInt8Avx512() {
   TW_BURST(__m512i, _mm512_setzero_si512(), sum = _mm512_dpbusd_epi32(sum, a, a), static_cast<float>(total[0]));
 }
 
+// Products of tiles of 16 rows of 64 bytes, into four sums.
+constexpr int64_t kTileSteps = kSteps / 16;
+#define TW_TILE_BURST(multiply)                                                 \
+  struct alignas(64) {                                                          \
+    uint8_t palette = 1, unused[15] = {};                                       \
+    uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};                  \
+    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};                        \
+  } configuration;                                                              \
+  asm volatile("ldtilecfg %0" : : "m"(configuration));                          \
+  for (int64_t i = 0; i < kTileSteps; ++i) {                                    \
+    multiply(0, 4, 6), multiply(1, 4, 7), multiply(2, 5, 6), multiply(3, 5, 7); \
+  }                                                                             \
+  _tile_release();                                                              \
+  return 0
+
+__attribute__((target("amx-tile,amx-bf16"))) float BurstBf16Amx() { TW_TILE_BURST(_tile_dpbf16ps); }
+__attribute__((target("amx-tile,amx-int8"))) float BurstInt8Amx() { TW_TILE_BURST(_tile_dpbusd); }
+
+#undef TW_TILE_BURST
+
+// Linux lets a program use the tile registers when it asks.
+bool MayUseAmx() {
+  constexpr int kRequestPermission = 0x1023, kTileData = 18;
+  return __builtin_cpu_supports("amx-tile") && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
 ArithmeticLoop F32Loop() {
   if (__builtin_cpu_supports("avx512f")) return {BurstF32Avx512, 2.0 * 16 * kChains * kSteps};
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
@@ -72,10 +100,16 @@ ArithmeticLoop F32Loop() {
   return {};
 }
 ArithmeticLoop Bf16Loop() {
+  if (MayUseAmx() && __builtin_cpu_supports("amx-bf16")) {
+    return {BurstBf16Amx, 2.0 * 16 * 16 * 32 * 4 * kTileSteps};
+  }
   if (__builtin_cpu_supports("avx512bf16")) return {BurstBf16Avx512, 2.0 * 32 * kChains * kSteps};
   return {};
 }
 ArithmeticLoop Int8Loop() {
+  if (MayUseAmx() && __builtin_cpu_supports("amx-int8")) {
+    return {BurstInt8Amx, 2.0 * 16 * 16 * 64 * 4 * kTileSteps};
+  }
   if (__builtin_cpu_supports("avx512vnni")) return {BurstInt8Avx512, 2.0 * 64 * kChains * kSteps};
   return {};
 }

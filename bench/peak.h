@@ -14,8 +14,8 @@ namespace tilewright::bench {
 // 0 stands for "this CPU has no such instruction".
 struct Peak {
   double f32_gflops = 0;
-  double bf16_gflops = 0;  // bf16 dot products into f32.
-  double int8_gops = 0;    // u8 by s8 dot products into s32.
+  double bf16_gflops = 0;  // Sums of bf16 products in f32, by AMX where the CPU has it.
+  double int8_gops = 0;    // Sums of u8 by s8 products in s32, likewise.
   double read_gbs = 0;     // Gigabytes (10^9) a second.
 };
 

@@ -1,97 +1,212 @@
 #include "intrin/amx_tile.h"
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/substitute.h"
+#include "ir/amx_registers.h"
 #include "ir/check.h"
 #include "ir/script/parser.h"
 
 namespace tilewright {
 namespace {
 
-constexpr absl::string_view kPrefix = "amx_";
-constexpr int kMostRows = 16;  // of a tile register, also its columns and groups
+constexpr absl::string_view kPrefix = "amx_", kZeroPrefix = "amx_zero_";
+constexpr DataType kS8 = DataType::Int(8), kU8 = DataType::UInt(8), kS32 = DataType::Int(32);
+constexpr DataType kBF16 = DataType::BFloat16(), kF32 = DataType::Float(32);
 
-struct Operands {
-  absl::string_view name, a, b, c;
-  int group;
-  const char* feature;
-};
-constexpr Operands kOperands[] = {
-    {"bf16", "bfloat16", "bfloat16", "float32", 2, "amx-bf16"}, {"s8s8", "int8", "int8", "int32", 4, "amx-int8"},
-    {"s8u8", "int8", "uint8", "int32", 4, "amx-int8"},          {"u8s8", "uint8", "int8", "int32", 4, "amx-int8"},
-    {"u8u8", "uint8", "uint8", "int32", 4, "amx-int8"},
+constexpr AmxOperands kOperands[] = {
+    {"bf16", "amx-bf16", kBF16, kBF16, kF32, 2}, {"s8s8", "amx-int8", kS8, kS8, kS32, 4},
+    {"s8u8", "amx-int8", kS8, kU8, kS32, 4},     {"u8s8", "amx-int8", kU8, kS8, kS32, 4},
+    {"u8u8", "amx-int8", kU8, kU8, kS32, 4},
 };
 
-// $0 = MR, $1 = NR, $2 = KR, $3 = V, $4 = KR / V, $5, $6, $7 = types of A, B and C.
+absl::string_view AsAbsl(std::string_view text) { return {text.data(), text.size()}; }
+
+// Upper-case words are filled in: the rows of C and A as a shape, as a region, as loops and iterators with their kinds,
+// the strides of these in A and C, in the call with that of tiles first, and their numbers.
 constexpr absl::string_view kTile = R"(
 @T.prim_func
 def desc(a: T.handle, b: T.handle, c: T.handle):
-    A = T.match_buffer(a, ($0, $2), "$5", offset_factor=1)
-    B = T.match_buffer(b, ($4, $1, $3), "$6", offset_factor=1)
-    C = T.match_buffer(c, ($0, $1), "$7", offset_factor=1)
+    A = T.match_buffer(a, (SHAPE, DEPTH), "TYPE_A", offset_factor=1)
+    B = T.match_buffer(b, (GROUPS, COLUMNS, GROUP), "TYPE_B", offset_factor=1)
+    C = T.match_buffer(c, (SHAPE, COLUMNS), "TYPE_C", offset_factor=1)
     with T.block("root"):
-        T.reads(C[0:$0, 0:$1], A[0:$0, 0:$2], B[0:$4, 0:$1, 0:$3])
-        T.writes(C[0:$0, 0:$1])
-        for i, j, k in T.grid($0, $1, $2):
+        T.reads(C[REGION, 0:COLUMNS], A[REGION, 0:DEPTH], B[0:GROUPS, 0:COLUMNS, 0:GROUP])
+        T.writes(C[REGION, 0:COLUMNS])
+        for LOOPS, j, k in T.grid(SHAPE, COLUMNS, DEPTH):
             with T.block("tile"):
-                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                C[vi, vj] = C[vi, vj] + T.Cast("$7", A[vi, vk]) * T.Cast("$7", B[vk // $3, vj, vk % $3])
+                ITERATORS, vj, vk = T.axis.remap("KINDSSR", [LOOPS, j, k])
+                C[ITERATORS, vj] = C[ITERATORS, vj] + T.Cast("TYPE_C", A[ITERATORS, vk]) * T.Cast("TYPE_C", B[vk // GROUP, vj, vk % GROUP])
 
 @T.prim_func
 def impl(a: T.handle, b: T.handle, c: T.handle):
     sa = T.int32()
     sb = T.int32()
     sc = T.int32()
-    A = T.match_buffer(a, ($0, $2), "$5", offset_factor=1, strides=[sa, 1])
-    B = T.match_buffer(b, ($4, $1, $3), "$6", offset_factor=1, strides=[sb, $3, 1])
-    C = T.match_buffer(c, ($0, $1), "$7", offset_factor=1, strides=[sc, 1])
+    ta = T.int32()
+    tc = T.int32()
+    A = T.match_buffer(a, (SHAPE, DEPTH), "TYPE_A", offset_factor=1, strides=[STRIDES_A, 1])
+    B = T.match_buffer(b, (GROUPS, COLUMNS, GROUP), "TYPE_B", offset_factor=1, strides=[sb, GROUP, 1])
+    C = T.match_buffer(c, (SHAPE, COLUMNS), "TYPE_C", offset_factor=1, strides=[STRIDES_C, 1])
     with T.block("root"):
-        T.reads(C[0:$0, 0:$1], A[0:$0, 0:$2], B[0:$4, 0:$1, 0:$3])
-        T.writes(C[0:$0, 0:$1])
-        T.evaluate(T.amx_dot_add(C.access_ptr("rw"), sc, A.access_ptr("r"), sa, B.access_ptr("r"), sb, $0, $1, $2))
+        T.reads(C[REGION, 0:COLUMNS], A[REGION, 0:DEPTH], B[0:GROUPS, 0:COLUMNS, 0:GROUP])
+        T.writes(C[REGION, 0:COLUMNS])
+        T.evaluate(T.amx_dot_add(C.access_ptr("rw"), CALL_C, A.access_ptr("r"), CALL_A, B.access_ptr("r"), sb, TILES, COLUMNS, DEPTH))
 )";
 
-std::optional<TensorIntrin> Make(std::string_view full_name) {
-  absl::string_view name(full_name.data(), full_name.size());
-  const std::vector<absl::string_view> parts = absl::StrSplit(name.substr(kPrefix.size()), '_');
-  if (parts.size() != 2) return std::nullopt;
-  const Operands* operands = nullptr;
-  for (const Operands& candidate : kOperands) {
-    if (candidate.name == parts[0]) operands = &candidate;
+constexpr absl::string_view kZero = R"(
+@T.prim_func
+def desc(c: T.handle):
+    C = T.match_buffer(c, (SHAPE, COLUMNS), "TYPE_C", offset_factor=1)
+    with T.block("root"):
+        T.reads()
+        T.writes(C[REGION, 0:COLUMNS])
+        for LOOPS, j in T.grid(SHAPE, COLUMNS):
+            with T.block("tile"):
+                ITERATORS, vj = T.axis.remap("KINDSS", [LOOPS, j])
+                C[ITERATORS, vj] = ZERO
+
+@T.prim_func
+def impl(c: T.handle):
+    sc = T.int32()
+    tc = T.int32()
+    C = T.match_buffer(c, (SHAPE, COLUMNS), "TYPE_C", offset_factor=1, strides=[STRIDES_C, 1])
+    with T.block("root"):
+        T.reads()
+        T.writes(C[REGION, 0:COLUMNS])
+        T.evaluate(T.amx_zero(C.access_ptr("w"), CALL_C, TILES, COLUMNS))
+)";
+
+using Words = std::vector<std::pair<absl::string_view, std::string>>;
+
+// The numbers of a name such as "2x14x32x32"; empty when there is something else.
+std::vector<int> SizesOf(absl::string_view text) {
+  std::vector<int> sizes;
+  for (const absl::string_view part : absl::StrSplit(text, 'x')) {
+    if (!absl::SimpleAtoi(part, &sizes.emplace_back())) return {};
   }
-  const std::vector<absl::string_view> sizes = absl::StrSplit(parts[1], 'x');
-  int mr, nr, kr;
-  if (operands == nullptr || sizes.size() != 3 || !absl::SimpleAtoi(sizes[0], &mr) ||
-      !absl::SimpleAtoi(sizes[1], &nr) || !absl::SimpleAtoi(sizes[2], &kr)) {
-    return std::nullopt;
-  }
-  const int group = operands->group;
-  if (mr < 1 || mr > kMostRows || nr < 1 || nr > kMostRows || kr < group || kr % group != 0 || kr / group > kMostRows) {
-    return std::nullopt;
-  }
-  absl::StatusOr<Module> module = ParseModule(
-      absl::Substitute(kTile, mr, nr, kr, group, kr / group, operands->a, operands->b, operands->c), full_name);
+  return sizes;
+}
+
+// What stands for the first of `sizes`: [rows, columns], or [row tiles, rows, columns]. Nothing when the registers do
+// not hold them.
+std::optional<AmxTiles> TilesOf(const std::vector<int>& sizes) {
+  if (sizes.size() == 2) return AmxTilesOf(sizes[0], sizes[1]);
+  return sizes.size() == 3 ? AmxTilesOf(sizes[0], sizes[1], sizes[2]) : std::nullopt;
+}
+
+Words WordsOf(const AmxTiles& tiles, bool tiles_apart) {
+  const int rows = tiles.row_tiles * tiles.rows, columns = tiles.column_tiles * tiles.columns;
+  Words words = {{"COLUMNS", absl::StrCat(columns)}, {"TILES", absl::StrCat(tiles.row_tiles, ", ", tiles.rows)}};
+  const auto add = [&](absl::string_view word, const std::string& together, const std::string& apart) {
+    words.emplace_back(word, tiles_apart ? apart : together);
+  };
+  add("SHAPE", absl::StrCat(rows), absl::StrCat(tiles.row_tiles, ", ", tiles.rows));
+  add("REGION", absl::StrCat("0:", rows), absl::StrCat("0:", tiles.row_tiles, ", 0:", tiles.rows));
+  add("LOOPS", "i", "t, i");
+  add("ITERATORS", "vi", "vt, vi");
+  add("KINDS", "S", "SS");
+  add("STRIDES_A", "sa", "ta, sa");
+  add("STRIDES_C", "sc", "tc, sc");
+  add("CALL_A", absl::StrCat("sa * ", tiles.rows, ", sa"), "ta, sa");
+  add("CALL_C", absl::StrCat("sc * ", tiles.rows, ", sc"), "tc, sc");
+  return words;
+}
+
+TensorIntrin Parse(absl::string_view text, const Words& words, std::string_view name) {
+  absl::StatusOr<Module> module = ParseModule(absl::StrReplaceAll(text, words), name);
   TW_CHECK(module.ok()) << module.status().ToString();
   TensorIntrin intrin;
-  intrin.name = std::string(full_name);
+  intrin.name = std::string(name);
   intrin.description = module->Find("desc");
   intrin.implementation = module->Find("impl");
-  intrin.features = {"amx-tile", operands->feature};
-  intrin.cycles = 16;  // of the multiplication; loads and stores of the tiles may take longer
   return intrin;
+}
+
+std::optional<TensorIntrin> Make(std::string_view name) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(AsAbsl(name).substr(kPrefix.size()), '_');
+  const AmxOperands* operands = nullptr;
+  for (const AmxOperands& candidate : kOperands) {
+    if (AsAbsl(candidate.name) == parts[0]) operands = &candidate;
+  }
+  if (parts.size() != 2 || operands == nullptr) return std::nullopt;
+  std::vector<int> sizes = SizesOf(parts[1]);
+  if (sizes.empty()) return std::nullopt;
+  const int depth = sizes.back(), group = operands->group;
+  sizes.pop_back();
+  const std::optional<AmxTiles> tiles = TilesOf(sizes);
+  if (!tiles || depth < group || depth % group != 0 || depth > operands->MostDepth()) return std::nullopt;
+  Words words = WordsOf(*tiles, sizes.size() == 3);
+  words.emplace_back("TYPE_A", operands->a.ToString());
+  words.emplace_back("TYPE_B", operands->b.ToString());
+  words.emplace_back("TYPE_C", operands->c.ToString());
+  words.emplace_back("DEPTH", absl::StrCat(depth));
+  words.emplace_back("GROUPS", absl::StrCat(depth / group));
+  words.emplace_back("GROUP", absl::StrCat(group));
+  TensorIntrin intrin = Parse(kTile, words, name);
+  intrin.features = {"amx-tile", std::string(operands->feature)};
+  intrin.cycles = static_cast<double>(tiles->row_tiles) * tiles->rows * tiles->column_tiles;  // one row of A a cycle
+  return intrin;
+}
+
+std::optional<TensorIntrin> MakeZero(std::string_view name) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(AsAbsl(name).substr(kZeroPrefix.size()), '_');
+  if (parts.size() != 2 || (parts[0] != "f32" && parts[0] != "s32")) return std::nullopt;
+  const std::vector<int> sizes = SizesOf(parts[1]);
+  const std::optional<AmxTiles> tiles = TilesOf(sizes);
+  if (!tiles) return std::nullopt;
+  const bool is_float = parts[0] == "f32";
+  Words words = WordsOf(*tiles, sizes.size() == 3);
+  words.emplace_back("TYPE_C", is_float ? "float32" : "int32");
+  words.emplace_back("ZERO", is_float ? "T.float32(0)" : "0");
+  TensorIntrin intrin = Parse(kZero, words, name);
+  intrin.features = {"amx-tile"};
+  return intrin;
+}
+
+// "2x14x32", or "28x32" where the rows of C are not apart.
+std::string SizesText(int row_tiles, int rows, int columns) {
+  return row_tiles == 0 ? absl::StrCat(rows, "x", columns) : absl::StrCat(row_tiles, "x", rows, "x", columns);
 }
 
 }  // namespace
 
+const AmxOperands* FindAmxOperands(const Target& target, DataType a, DataType b, DataType c) {
+  for (const AmxOperands& operands : kOperands) {
+    if (operands.a == a && operands.b == b && operands.c == c && target.kind == TargetKind::kX86 &&
+        target.has("amx-tile") && target.has(operands.feature)) {
+      return &operands;
+    }
+  }
+  return nullptr;
+}
+
+std::string AmxTileName(const AmxOperands& operands, int row_tiles, int mr, int nr, int kr) {
+  return absl::StrCat(kPrefix, AsAbsl(operands.name), "_", SizesText(row_tiles, mr, nr), "x", kr);
+}
+
+std::string AmxZeroName(const AmxOperands& operands, int row_tiles, int mr, int nr) {
+  return absl::StrCat(kZeroPrefix, operands.c.is_float() ? "f32" : "s32", "_", SizesText(row_tiles, mr, nr));
+}
+
+IntrinFamily AmxZeroFamily() {
+  return {.prefix = std::string(kZeroPrefix),
+          .description = "amx_zero_{f32|s32}_[{T}x]{MR}x{NR}: C[T, MR, NR] = 0 by tile registers",
+          .make = MakeZero,
+          .examples = {"amx_zero_f32_32x32", "amx_zero_s32_28x32", "amx_zero_s32_1x7", "amx_zero_f32_4x7x16"}};
+}
+
 IntrinFamily AmxTileFamily() {
-  return {.prefix = std::string(kPrefix),
-          .description =
-              "amx_{bf16|s8s8|s8u8|u8s8|u8u8}_{MR}x{NR}x{KR}: C[MR, NR] += A[MR, KR] * B[KR / V, NR, V] by "
-              "tile registers, V = 2 (bf16) or 4",
-          .make = Make,
-          .examples = {"amx_bf16_16x16x32", "amx_u8s8_16x16x64", "amx_s8s8_16x16x64", "amx_s8u8_3x16x8",
-                       "amx_u8u8_16x5x4"}};
+  return {
+      .prefix = std::string(kPrefix),
+      .description =
+          "amx_{bf16|s8s8|s8u8|u8s8|u8u8}_[{T}x]{MR}x{NR}x{KR}: C[T, MR, NR] += A[T, MR, KR] * B[KR / V, NR, V] by "
+          "tile registers, V = 2 (bf16) or 4",
+      .make = Make,
+      .examples = {"amx_bf16_16x16x32", "amx_u8s8_16x16x64", "amx_s8s8_16x16x64", "amx_s8u8_3x16x8", "amx_u8u8_16x5x4",
+                   "amx_bf16_32x32x32", "amx_u8s8_28x32x64", "amx_s8s8_14x64x40", "amx_bf16_96x7x6",
+                   "amx_u8s8_10x96x12", "amx_bf16_2x14x32x32", "amx_s8s8_4x7x16x64", "amx_u8s8_1x9x64x20"}};
 }
 
 }  // namespace tilewright

@@ -54,6 +54,7 @@ IntrinRegistry IntrinRegistry::Builtin() {
   registry.AddFamily(FmaTileFamily());
   registry.AddFamily(DotTileFamily());
   registry.AddFamily(AmxTileFamily());
+  registry.AddFamily(AmxZeroFamily());
   registry.AddFamily(TransposeTileFamily());
   return registry;
 }

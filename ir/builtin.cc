@@ -71,7 +71,8 @@ constexpr Builtin kBuiltins[] = {
     {"vectorhigh", 1, 1, kPure},
     {"vectorcombine", 2, 2, kPure},
     {"call_llvm_intrin", 1, -1, kOpaque},
-    {"amx_dot_add", 9, 9, kOpaque},  // intrin/amx_tile.h
+    {"amx_dot_add", 12, 12, kOpaque},  // intrin/amx_tile.h
+    {"amx_zero", 6, 6, kOpaque},
     {"call_extern", 1, -1, kOpaque},
     {"prefetch", 1, -1, kRead},
 };

@@ -1,5 +1,7 @@
 // The host as a Target: cpuid (through the compiler's builtins) and sysfs.
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -120,6 +122,13 @@ void FillRates(Target& t) {
 
 #if defined(__x86_64__)
 
+// Whether programs may ask the operating system for AMX's registers (ARCH_GET_XCOMP_SUPP).
+bool SystemKnowsAmx() {
+  constexpr int kGetSupported = 0x1021, kTileData = 18;
+  uint64_t supported = 0;
+  return syscall(SYS_arch_prctl, kGetSupported, &supported) == 0 && (supported >> kTileData & 1) != 0;
+}
+
 void FillCpu(Target& t) {
   t.kind = TargetKind::kX86;
   t.triple = "x86_64-unknown-linux-gnu";
@@ -144,9 +153,11 @@ void FillCpu(Target& t) {
   TW_FEATURE("avx512fp16", "avx512fp16");
   TW_FEATURE("avxvnni", "avxvnni");
   TW_FEATURE("avxvnniint8", "avxvnniint8");
-  TW_FEATURE("amx-tile", "amx-tile");
-  TW_FEATURE("amx-int8", "amx-int8");
-  TW_FEATURE("amx-bf16", "amx-bf16");
+  if (SystemKnowsAmx()) {
+    TW_FEATURE("amx-tile", "amx-tile");
+    TW_FEATURE("amx-int8", "amx-int8");
+    TW_FEATURE("amx-bf16", "amx-bf16");
+  }
 #undef TW_FEATURE
   std::sort(t.features.begin(), t.features.end());
   // Processors that differ in more than features: how many FMAs start per cycle.
@@ -164,7 +175,8 @@ void FillCpu(Target& t) {
     t.cpu = "znver3";
   } else if (__builtin_cpu_is("znver2")) {
     t.cpu = "znver2";
-  } else if (__builtin_cpu_is("sapphirerapids")) {
+  } else if (__builtin_cpu_is("sapphirerapids") || (t.has("amx-tile") && t.has("avx512fp16"))) {
+    // Hypervisors may give another model than the processor's.
     t.cpu = "sapphirerapids";
   } else if (__builtin_cpu_is("icelake-server")) {
     t.cpu = "icelake-server";

@@ -48,8 +48,8 @@ void SetDotRates(Target& t) {
   const auto any = [&t](std::initializer_list<const char*> names) {
     return std::any_of(names.begin(), names.end(), [&t](const char* name) { return t.has(name); });
   };
-  t.bf16_dot_per_cycle = t.has("amx-bf16") ? 1024 : any({"avx512bf16", "bf16"}) ? 2 * f32 : 0;
-  t.int8_dot_per_cycle = t.has("amx-int8")                           ? 2048
+  t.bf16_dot_per_cycle = t.has("amx-bf16") ? 512 : any({"avx512bf16", "bf16"}) ? 2 * f32 : 0;
+  t.int8_dot_per_cycle = t.has("amx-int8")                           ? 1024
                          : t.has("i8mm")                             ? 8 * f32
                          : any({"avx512vnni", "avxvnni", "dotprod"}) ? 4 * f32
                                                                      : 0;

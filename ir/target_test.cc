@@ -51,7 +51,7 @@ TEST(Target, Features) {
   EXPECT_EQ(zen4.lanes(32), 16);
   EXPECT_EQ(zen4.bf16_dot_per_cycle, 32);  // twice the f32 rate
   EXPECT_EQ(zen4.int8_dot_per_cycle, 64);
-  EXPECT_EQ(NamedTarget("x86-sapphirerapids")->int8_dot_per_cycle, 2048);
+  EXPECT_EQ(NamedTarget("x86-sapphirerapids")->int8_dot_per_cycle, 1024);
   EXPECT_EQ(NamedTarget("x86-haswell")->bf16_dot_per_cycle, 0);
   EXPECT_EQ(NamedTarget("cuda-sm90")->max_shared_bytes_per_block, 227 << 10);
   EXPECT_FALSE(NamedTarget("cuda-sm90")->has("wgmma"));

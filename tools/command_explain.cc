@@ -44,6 +44,7 @@ void ExplainInstructions(const InstructionCounts& n, Table& table) {
       {"divisions, roots", n.divides},
       {"functions", n.transcendentals},
       {"conversions", n.converts},
+      {"rows of tiles", n.tile_rows},
       {"calls", n.calls},
       {"loads", n.loads},
       {"narrow loads", n.narrow_loads},

@@ -43,6 +43,7 @@ void AddInstructions(Row& row, const InstructionCounts& n) {
   row.Log("functions", n.transcendentals);
   row.Log("conversions", n.converts);
   row.Log("calls", n.calls);
+  row.Log("rows of tiles", n.tile_rows);
   row.Log("loads", n.loads);
   row.Log("narrow loads", n.narrow_loads);
   row.Log("stores", n.stores);
@@ -90,7 +91,9 @@ void AddHottest(Row& row, const ProgramFacts& facts, const Target& target, const
   // The tensor instruction and its tile.
   double rows = 1, vectors = 1, lanes = 1, operand_bits = 0, per_lane = 1;
   for (const OperationFacts& operation : facts.operations) {
-    const bool product = operation.kind == OperationKind::kMultiplyAdd || operation.kind == OperationKind::kDot;
+    const bool tiles = operation.kind == OperationKind::kTiles;
+    const bool product =
+        tiles || operation.kind == OperationKind::kMultiplyAdd || operation.kind == OperationKind::kDot;
     if (!product || hot == nullptr || !facts.Encloses(hot->loop, operation.loop)) continue;
     rows = vectors = lanes = 1;
     operand_bits = operation.operand.bits();
@@ -107,6 +110,12 @@ void AddHottest(Row& row, const ProgramFacts& facts, const Target& target, const
     }
     vectors = unrolled[0];
     rows = unrolled[1];
+    if (tiles) {
+      rows = operation.rows;
+      vectors = std::ceil(operation.columns / 16.0);
+      lanes = 16;
+      per_lane = static_cast<double>(operation.products) / (operation.rows * operation.columns);
+    }
   }
   row.Plain("tile rows", rows);
   row.Plain("tile vectors", vectors);

@@ -70,7 +70,7 @@ class Counter {
       }
     }
     for (const OperationFacts& operation : facts_.operations) {
-      if (operation.kind == OperationKind::kCall)
+      if (operation.kind == OperationKind::kCall || operation.kind == OperationKind::kTiles)
         by_compiler_[static_cast<size_t>(RegionLoop(facts_, operation.loop) + 1)] = 0;
     }
     for (size_t row = 0; row < regions_.size(); ++row) regions_[row].vectorized = by_compiler_[row] != 0;
@@ -157,6 +157,9 @@ class Counter {
         break;
       case OperationKind::kConvert:
         counts.converts += count;
+        break;
+      case OperationKind::kTiles:
+        counts.tile_rows += operation.share * operation.rows * std::ceil(operation.columns / 16.0);
         break;
       case OperationKind::kCall:
         counts.calls += count;
@@ -253,8 +256,8 @@ class Counter {
 }  // namespace
 
 double InstructionCounts::Total() const {
-  return multiply_adds + dots + arithmetic + divides + transcendentals + converts + calls + loads + narrow_loads +
-         stores + gathered;
+  return multiply_adds + dots + arithmetic + divides + transcendentals + converts + tile_rows + calls + loads +
+         narrow_loads + stores + gathered;
 }
 
 InstructionCounts& InstructionCounts::operator+=(const InstructionCounts& other) {
@@ -264,6 +267,7 @@ InstructionCounts& InstructionCounts::operator+=(const InstructionCounts& other)
   divides += other.divides;
   transcendentals += other.transcendentals;
   converts += other.converts;
+  tile_rows += other.tile_rows;
   calls += other.calls;
   loads += other.loads;
   narrow_loads += other.narrow_loads;
@@ -274,9 +278,9 @@ InstructionCounts& InstructionCounts::operator+=(const InstructionCounts& other)
 
 InstructionCounts InstructionCounts::operator*(double factor) const {
   InstructionCounts scaled = *this;
-  for (double* count :
-       {&scaled.multiply_adds, &scaled.dots, &scaled.arithmetic, &scaled.divides, &scaled.transcendentals,
-        &scaled.converts, &scaled.calls, &scaled.loads, &scaled.narrow_loads, &scaled.stores, &scaled.gathered}) {
+  for (double* count : {&scaled.multiply_adds, &scaled.dots, &scaled.arithmetic, &scaled.divides,
+                        &scaled.transcendentals, &scaled.converts, &scaled.tile_rows, &scaled.calls, &scaled.loads,
+                        &scaled.narrow_loads, &scaled.stores, &scaled.gathered}) {
     *count *= factor;
   }
   return scaled;

@@ -24,7 +24,8 @@ struct InstructionCounts {
   double loads = 0;         // of vectors
   double narrow_loads = 0;  // of scalars, and of elements that are broadcast
   double stores = 0;
-  double gathered = 0;  // elements that are loaded or stored one by one for a vector
+  double tile_rows = 0;  // that tile registers multiply by a tile, one a cycle
+  double gathered = 0;   // elements that are loaded or stored one by one for a vector
 
   double Total() const;
   InstructionCounts& operator+=(const InstructionCounts& other);

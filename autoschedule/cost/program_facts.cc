@@ -30,6 +30,7 @@ const Expr& WithoutCasts(const Expr& e) {
 // Builtins that a processor has one slow instruction for, and those that are computed by polynomials.
 OperationKind KindOfCall(std::string_view op) {
   if (op == kDotAdd) return OperationKind::kDot;
+  if (op == "amx_dot_add") return OperationKind::kTiles;
   if (op == "sqrt" || op == "rsqrt") return OperationKind::kDivide;
   for (std::string_view cheap : {"floor", "ceil", "trunc", "round", "nearbyint", "isnan", "isinf", "isfinite", "abs",
                                  "shift_left", "shift_right", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
@@ -280,7 +281,16 @@ class Gatherer {
       operation.products = std::max(1, call->args[1].dtype().lanes() / std::max(1, call->dtype().lanes()));
       nonzero = NonzeroUse(call->args[1]) * NonzeroUse(call->args[2]);
     }
-    if (kind == OperationKind::kCall && block_ != nullptr) {
+    if (kind == OperationKind::kTiles) {
+      const auto size = [&](size_t from_end) {
+        return static_cast<int>(IntOr(call->args[call->args.size() - from_end], 1));
+      };
+      operation.rows = size(4) * size(3);
+      operation.columns = size(2);
+      operation.products = operation.rows * operation.columns * size(1);
+      if (block_ != nullptr && !block_->reads.empty()) operation.operand = block_->reads.back().buffer->dtype;
+    }
+    if ((kind == OperationKind::kCall || kind == OperationKind::kTiles) && block_ != nullptr) {
       for (const BufferRegion& region : block_->reads) AddRegion(region, false);
       for (const BufferRegion& region : block_->writes) AddRegion(region, true);
       varies = ~LoopMask{0};

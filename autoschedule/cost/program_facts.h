@@ -68,14 +68,17 @@ enum class OperationKind : uint8_t {
   kDivide,          // and square root
   kTranscendental,  // exp, tanh, ...: tens of instructions
   kConvert,
-  kCall,  // of something opaque
+  kTiles,  // the amx_dot_add builtin: a product of matrices
+  kCall,   // of something opaque
 };
 
 struct OperationFacts {
   OperationKind kind = OperationKind::kArithmetic;
   DataType dtype;           // of the result
   DataType operand;         // of what is multiplied, casts removed
-  int products = 1;         // of one kDot: how many for each lane of the result
+  int products = 1;         // of one kDot: how many for each lane of the result; of one kTiles: all
+  int rows = 0;             // of the first matrix of kTiles
+  int columns = 0;          // of the second one
   std::string_view callee;  // of calls
   int loop = -1;
   double share = 1;

@@ -38,7 +38,7 @@ Cycles CyclesOf(const Region& region, const Target& target) {
   cycles.arithmetic = (n.multiply_adds + n.dots + n.arithmetic / 2 + n.converts + n.divides * kDivideCycles +
                        n.transcendentals * kFunctionCycles) /
                           units +
-                      n.calls * kCallCycles;
+                      n.tile_rows + n.calls * kCallCycles;
   cycles.loads = (n.loads + spilled) / std::max(target.loads_per_cycle, region.vectorized ? 0 : kNarrowLoads) +
                  (n.narrow_loads + n.gathered) / std::max(target.loads_per_cycle, kNarrowLoads);
   cycles.stores = (n.stores + spilled) / std::max(target.stores_per_cycle, region.vectorized ? 0 : 1.0);

@@ -78,6 +78,7 @@ SpeedOfLight SpeedOfLightOf(const ProgramFacts& facts, const Target& target) {
     switch (operation.kind) {
       case OperationKind::kMultiplyAdd:
       case OperationKind::kDot:
+      case OperationKind::kTiles:
         limit.multiply_adds += count * operation.products;
         cycles += count * operation.products / MultiplyAddsPerCycle(target, operation.operand);
         break;

@@ -8,6 +8,7 @@
 #include "codegen/runtime/function_abi.h"
 #include "ir/check.h"
 #include "ir/functor.h"
+#include "llvm/IR/InlineAsm.h"
 
 namespace tilewright::codegen {
 namespace {
@@ -91,6 +92,7 @@ class AbiEmitter {
     for (Argument& argument : arguments_) CheckStrides(argument);
     for (Argument& argument : arguments_) CheckAlignment(argument);
     CheckAliasing();
+    if (UsesAmx(function_->body)) AskForAmx();
     CallCompute();
     return emitter_.status();
   }
@@ -106,6 +108,27 @@ class AbiEmitter {
     EmitMessage(context_, b_, call_, format, args);
     b_.CreateRet(b_.getInt32(code));
     b_.SetInsertPoint(passed);
+  }
+
+  // Linux allows a program the tile registers when it asks (arch_prctl): once, for all threads.
+  void AskForAmx() {
+    llvm::Type* i64 = b_.getInt64Ty();
+    auto* allowed = new llvm::GlobalVariable(context_.module, b_.getInt8Ty(), false, llvm::GlobalValue::InternalLinkage,
+                                             b_.getInt8(0), "amx_allowed");
+    auto* ask = llvm::BasicBlock::Create(context_.llvm, "ask", abi_);
+    auto* may = llvm::BasicBlock::Create(context_.llvm, "may", abi_);
+    b_.CreateCondBr(b_.CreateIsNull(b_.CreateLoad(b_.getInt8Ty(), allowed)), ask, may);
+    b_.SetInsertPoint(ask);
+    constexpr uint64_t kArchPrctl = 158, kRequestPermission = 0x1023, kTileData = 18;
+    llvm::InlineAsm* system_call = llvm::InlineAsm::get(llvm::FunctionType::get(i64, {i64, i64, i64}, false), "syscall",
+                                                        "={rax},{rax},{rdi},{rsi},~{rcx},~{r11},~{memory}", true);
+    llvm::Value* result =
+        b_.CreateCall(system_call, {b_.getInt64(kArchPrctl), b_.getInt64(kRequestPermission), b_.getInt64(kTileData)});
+    Check(b_.CreateIsNull(result), kTwErrorPermission,
+          "the system does not allow the use of AMX's registers: error %lld", {result});
+    b_.CreateStore(b_.getInt8(1), allowed);
+    b_.CreateBr(may);
+    b_.SetInsertPoint(may);
   }
 
   llvm::Value* Field(llvm::Value* tensor, TensorField field) {

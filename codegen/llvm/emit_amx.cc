@@ -1,19 +1,60 @@
-// amx_dot_add (intrin/amx_tile.h): three tiles loaded, multiplied, one stored. LLVM assigns and configures registers.
+// amx_zero and amx_dot_add (intrin/amx_tile.h) by AMX's tile registers, which are named here: LLVM's own assignment
+// moves tiles through memory in nested loops.
+//
+// C stays in registers while a loop runs that does nothing else with it:
+//
+//   amx_zero(C, ...)                                          tilezero
+//   for k: amx_dot_add(C, ..., A + k, ..., B + k, ...)   =>   for k: tileloadd A + k, B + k; tdp*
+//                                                             tilestored C
+//
+// The registers are configured once in a function where all calls agree on it, since that takes as long as some steps
+// of a loop; otherwise for each C.
+//
+// Of A and B, what the next tile reads again is loaded into the first cache level, what it does not (the loop around
+// moves that operand only, and no window reads it twice) passes by it (tileloaddt1): both together seldom fit.
+// No tile is alive elsewhere, so that calls in between may do with the registers what they like.
+#include <algorithm>
+#include <array>
+#include <unordered_set>
+
 #include "codegen/llvm/emitter.h"
+#include "ir/amx_registers.h"
+#include "ir/analysis.h"
+#include "ir/arith/linear.h"
 #include "ir/builtin.h"
+#include "ir/functor.h"
+#include "ir/structural.h"
 #include "llvm/IR/IntrinsicsX86.h"
 
 namespace tilewright::codegen {
 namespace {
 
+using llvm::Intrinsic::ID;
+
+// amx_dot_add's, as ir/interp/amx.h names them. amx_zero has the first three and, from kZeroTiles on, those from kTiles
+// to kColumns.
+enum Arg : size_t {
+  kC,
+  kTileStrideC,
+  kStrideC,
+  kA,
+  kTileStrideA,
+  kStrideA,
+  kB,
+  kStrideB,
+  kTiles,
+  kRows,
+  kColumns,
+  kDepth
+};
+constexpr size_t kZeroTiles = 3;
+
 // The instruction for the types, or not_intrinsic.
-llvm::Intrinsic::ID MultiplyTiles(DataType a, DataType b) {
-  if (a == DataType::BFloat16() && b == a) return llvm::Intrinsic::x86_tdpbf16ps_internal;
+ID MultiplyTiles(DataType a, DataType b) {
+  if (a == DataType::BFloat16() && b == a) return llvm::Intrinsic::x86_tdpbf16ps;
   if (a.bits() != 8 || b.bits() != 8 || !a.is_integer() || !b.is_integer()) return llvm::Intrinsic::not_intrinsic;
-  if (a.is_int()) {
-    return b.is_int() ? llvm::Intrinsic::x86_tdpbssd_internal : llvm::Intrinsic::x86_tdpbsud_internal;
-  }
-  return b.is_int() ? llvm::Intrinsic::x86_tdpbusd_internal : llvm::Intrinsic::x86_tdpbuud_internal;
+  if (a.is_int()) return b.is_int() ? llvm::Intrinsic::x86_tdpbssd : llvm::Intrinsic::x86_tdpbsud;
+  return b.is_int() ? llvm::Intrinsic::x86_tdpbusd : llvm::Intrinsic::x86_tdpbuud;
 }
 
 // What the pointer of an access_ptr call points to; void for other expressions.
@@ -22,43 +63,382 @@ DataType PointedType(const Expr& pointer) {
   return call != nullptr && call->op == kAccessPtr ? call->args[0].dtype() : DataType::Void();
 }
 
+// Whether two calls use the registers in the same way, on the same C.
+bool SameSums(const CallNode* a, const CallNode* b) {
+  for (const Arg arg : {kC, kTileStrideC, kStrideC, kTiles, kRows, kColumns, kDepth}) {
+    if (!StructuralEqual(a->args[arg], b->args[arg])) return false;
+  }
+  return PointedType(a->args[kA]) == PointedType(b->args[kA]) && PointedType(a->args[kB]) == PointedType(b->args[kB]);
+}
+
+// Whether amx_zero sets the C of amx_dot_add to zero. The extent and the mode of pointers do not matter.
+bool ZeroesSums(const CallNode* zero, const CallNode* dot) {
+  const auto *a = dyn_cast<CallNode>(zero->args[kC]), *b = dyn_cast<CallNode>(dot->args[kC]);
+  const bool same_start = a != nullptr && b != nullptr && a->op == kAccessPtr && b->op == kAccessPtr &&
+                          a->args[0].dtype() == b->args[0].dtype() && StructuralEqual(a->args[1], b->args[1]) &&
+                          StructuralEqual(a->args[2], b->args[2]);
+  bool same = same_start && StructuralEqual(zero->args[kTileStrideC], dot->args[kTileStrideC]) &&
+              StructuralEqual(zero->args[kStrideC], dot->args[kStrideC]);
+  for (size_t i = 0; i < 3; ++i) same = same && StructuralEqual(zero->args[kZeroTiles + i], dot->args[kTiles + i]);
+  return same;
+}
+
+// The call that a statement consists of, or null.
+const CallNode* CallOf(const Stmt& s, std::string_view name) {
+  const auto* evaluate = dyn_cast<EvaluateNode>(s);
+  const auto* call = evaluate == nullptr ? nullptr : dyn_cast<CallNode>(evaluate->value);
+  return call != nullptr && call->op == name ? call : nullptr;
+}
+
+// Finds the sums that stay where they are while a statement runs.
+class SumsFinder : public Visitor {
+ public:
+  using Visitor::Visit;
+
+  // A call that makes them, or null when there are none, or several.
+  const CallNode* Find(const Stmt& s) {
+    Visit(s);
+    if (call_ == nullptr || !stay_) return nullptr;
+    const auto* pointer = cast<CallNode>(call_->args[kC]);
+    const auto* data = dyn_cast<VarNode>(pointer->args[1]);
+    if (data == nullptr || touched_.contains(data)) return nullptr;
+    const auto is_bound = [&](const VarNode* var) { return bound_.contains(var); };
+    const bool moves = UsesVar(call_->args[kC], is_bound) || UsesVar(call_->args[kTileStrideC], is_bound) ||
+                       UsesVar(call_->args[kStrideC], is_bound);
+    return moves ? nullptr : call_;
+  }
+
+ protected:
+  void VisitFor(const ForNode* op) override {
+    stay_ = stay_ && op->kind == ForKind::kSerial;
+    bound_.insert(op->var.get());
+    Visitor::VisitFor(op);
+  }
+  void VisitLetStmt(const LetStmtNode* op) override {
+    bound_.insert(op->var.get());
+    Visitor::VisitLetStmt(op);
+  }
+  // What is computed under a condition may not be there otherwise.
+  void VisitIf(const IfNode*) override { stay_ = false; }
+  void VisitWhile(const WhileNode*) override { stay_ = false; }
+  void VisitCall(const CallNode* op) override {
+    if (op->op != "amx_dot_add") {
+      stay_ = stay_ && EffectOf(op->op) != CallEffect::kOpaque;
+      return Visitor::VisitCall(op);
+    }
+    stay_ = stay_ && PointedType(op->args[kC]) != DataType::Void() && (call_ == nullptr || SameSums(call_, op));
+    call_ = op;
+    for (const Arg arg : {kTileStrideC, kStrideC, kA, kTileStrideA, kStrideA, kB, kStrideB}) Visit(op->args[arg]);
+  }
+  void VisitLoad(const LoadNode* op) override {
+    touched_.insert(op->buffer->data.get());
+    Visitor::VisitLoad(op);
+  }
+  void VisitStore(const StoreNode* op) override {
+    touched_.insert(op->buffer->data.get());
+    Visitor::VisitStore(op);
+  }
+  void VisitVar(const VarNode* op) override { touched_.insert(op); }
+
+ private:
+  const CallNode* call_ = nullptr;
+  bool stay_ = true;
+  std::unordered_set<const VarNode*> bound_, touched_;
+};
+
+// What ldtilecfg reads: palette 1; from byte 16 on the bytes of a row of each register, 2 bytes each; from byte 48 on
+// the number of its rows.
+class TileConfiguration {
+ public:
+  TileConfiguration() { bytes_[0] = 1; }
+
+  // False where the register is wanted otherwise.
+  bool Set(int number, int64_t rows, int64_t row_bytes) {
+    uint8_t& its_rows = bytes_[static_cast<size_t>(48 + number)];
+    uint8_t& its_bytes = bytes_[static_cast<size_t>(16 + 2 * number)];
+    if (its_rows != 0) return its_rows == rows && its_bytes == row_bytes;
+    its_rows = static_cast<uint8_t>(rows);
+    its_bytes = static_cast<uint8_t>(row_bytes);
+    return true;
+  }
+
+  void Load(ModuleContext& context, Builder& builder) const {
+    llvm::Constant* data = llvm::ConstantDataArray::get(context.llvm, bytes_);
+    auto* constant = new llvm::GlobalVariable(context.module, data->getType(), true, llvm::GlobalValue::PrivateLinkage,
+                                              data, "tile_configuration");
+    constant->setAlignment(llvm::Align(64));
+    builder.CreateIntrinsic(llvm::Intrinsic::x86_ldtilecfg, {}, {constant});
+  }
+
+ private:
+  std::array<uint8_t, 64> bytes_ = {};
+};
+
+// The calls of a statement that use the registers, without those in parallel loops, and whether something else may.
+class TileUses : public Visitor {
+ public:
+  using Visitor::Visit;
+  explicit TileUses(bool inside_parallel) : inside_parallel_(inside_parallel) {}
+
+  std::vector<const CallNode*> calls;
+  bool others = false;
+
+ protected:
+  void VisitFor(const ForNode* op) override {
+    others = others || (op->kind == ForKind::kParallel && !inside_parallel_);
+    Visitor::VisitFor(op);
+  }
+  void VisitCall(const CallNode* op) override {
+    if (op->op == "amx_dot_add" || op->op == "amx_zero") {
+      calls.push_back(op);
+    } else {
+      others = others || EffectOf(op->op) == CallEffect::kOpaque;
+    }
+    Visitor::VisitCall(op);
+  }
+
+ private:
+  const bool inside_parallel_;
+};
+
 }  // namespace
 
-llvm::Value* FunctionEmitter::EmitAmxDotAdd(const CallNode* op) {
-  const DataType a_type = PointedType(op->args[2]), b_type = PointedType(op->args[4]);
-  const llvm::Intrinsic::ID multiply = MultiplyTiles(a_type, b_type);
-  const std::optional<int64_t> rows = AsInt(op->args[6]), columns = AsInt(op->args[7]), depth = AsInt(op->args[8]);
-  const bool has_type = context_.target.has(a_type.is_float() ? "amx-bf16" : "amx-int8");
-  if (multiply == llvm::Intrinsic::not_intrinsic || !has_type || !rows || !columns || !depth) {
-    return Fail(op->dtype(), "amx_dot_add of types or sizes that the target has no instruction for");
+// What calls on one C do, in parts.
+class AmxEmitter {
+ public:
+  // For amx_zero alone `dot` is null.
+  AmxEmitter(FunctionEmitter& emitter, const CallNode* call, const CallNode* dot)
+      : emitter_(emitter), b_(emitter.builder_), call_(call), dot_(dot) {
+    const auto size = [&](size_t i) { return AsInt(call->args[(dot != nullptr ? size_t{kTiles} : kZeroTiles) + i]); };
+    if (!size(0) || !size(1) || !size(2) || !emitter_.context_.target.has("amx-tile")) return;
+    tiles_ = AmxTilesOf(*size(0), *size(1), *size(2));
+    if (dot == nullptr) return;
+    const DataType a = PointedType(dot->args[kA]), b = PointedType(dot->args[kB]);
+    multiply_ = MultiplyTiles(a, b);
+    const int64_t depth = AsInt(dot->args[kDepth]).value_or(0);
+    element_bytes_ = a.bytes();
+    depth_bytes_ = depth * element_bytes_;
+    if (multiply_ == llvm::Intrinsic::not_intrinsic || depth < 1 || depth_bytes_ % kAmxGroupBytes != 0 ||
+        depth_bytes_ > kAmxRowBytes || !emitter_.context_.target.has(a.is_float() ? "amx-bf16" : "amx-int8")) {
+      tiles_ = std::nullopt;
+    }
   }
-  constexpr int64_t kResultBytes = 4;  // of an element of the output, and of a group
-  struct Tile {
-    llvm::Value *pointer, *stride;
-    llvm::Value *rows, *row_bytes;
+
+  bool CanBeEmitted() const { return tiles_.has_value(); }
+
+  // Adds what the call wants of each register; whether that is possible.
+  bool AddTo(TileConfiguration& configuration) const {
+    const int column_bytes = tiles_->columns * kAmxGroupBytes;
+    bool possible = true;
+    ForEachSum([&](int row, int column) {
+      possible = possible && configuration.Set(tiles_->Sum(row, column), tiles_->rows, column_bytes);
+    });
+    if (dot_ == nullptr) return possible;
+    for (int row = 0; row < tiles_->row_tiles; ++row) {
+      possible = possible && configuration.Set(tiles_->A(row), tiles_->rows, depth_bytes_);
+    }
+    for (int column = 0; column < tiles_->column_tiles; ++column) {
+      possible = possible && configuration.Set(tiles_->B(column), depth_bytes_ / kAmxGroupBytes, column_bytes);
+    }
+    return possible;
+  }
+
+  void ZeroSums() {
+    ForEachSum([&](int row, int column) { Emit(llvm::Intrinsic::x86_tilezero, {Register(tiles_->Sum(row, column))}); });
+  }
+
+  void LoadSums() {
+    const Operand c = Matrix(kC, kTileStrideC, kStrideC, kAmxGroupBytes);
+    ForEachSum([&](int row, int column) {
+      Emit(llvm::Intrinsic::x86_tileloadd64, {Register(tiles_->Sum(row, column)), TileAt(c, row, column), c.stride});
+    });
+  }
+
+  void StoreSums() {
+    const Operand c = Matrix(kC, kTileStrideC, kStrideC, kAmxGroupBytes);
+    ForEachSum([&](int row, int column) {
+      Emit(llvm::Intrinsic::x86_tilestored64, {Register(tiles_->Sum(row, column)), TileAt(c, row, column), c.stride});
+    });
+  }
+
+  void Multiply() {
+    const Operand a = Matrix(kA, kTileStrideA, kStrideA, element_bytes_);
+    const Operand b = Matrix(kB, kStrideB, kStrideB, element_bytes_);
+    auto load_row = [&](int row) { Emit(LoadOf(kA), {Register(tiles_->A(row)), TileAt(a, row, 0), a.stride}); };
+    auto load_column = [&](int column) {
+      Emit(LoadOf(kB), {Register(tiles_->B(column)), TileAt(b, 0, column), b.stride});
+    };
+    auto multiply = [&](int row, int column) {
+      Emit(multiply_, {Register(tiles_->Sum(row, column)), Register(tiles_->A(row)), Register(tiles_->B(column))});
+    };
+    if (tiles_->keeps_columns()) {
+      for (int column = 0; column < tiles_->column_tiles; ++column) load_column(column);
+      for (int row = 0; row < tiles_->row_tiles; ++row) {
+        load_row(row);
+        for (int column = 0; column < tiles_->column_tiles; ++column) multiply(row, column);
+      }
+    } else {
+      for (int row = 0; row < tiles_->row_tiles; ++row) load_row(row);
+      for (int column = 0; column < tiles_->column_tiles; ++column) {
+        load_column(column);
+        for (int row = 0; row < tiles_->row_tiles; ++row) multiply(row, column);
+      }
+    }
+  }
+
+ private:
+  void Emit(ID instruction, llvm::ArrayRef<llvm::Value*> args) { b_.CreateIntrinsic(instruction, {}, args); }
+
+  llvm::Value* Register(int number) { return b_.getInt8(static_cast<uint8_t>(number)); }
+
+  template <class Do>
+  void ForEachSum(const Do& what) const {
+    for (int row = 0; row < tiles_->row_tiles; ++row) {
+      for (int column = 0; column < tiles_->column_tiles; ++column) what(row, column);
+    }
+  }
+
+  // One operand in memory; strides are of bytes.
+  struct Operand {
+    llvm::Value *pointer, *tile_stride, *stride;
   };
-  auto i16 = [&](int64_t value) { return builder_.getInt16(static_cast<uint16_t>(value)); };
-  auto tile = [&](size_t arg, int64_t tile_rows, int64_t row_bytes, int64_t element_bytes) {
-    llvm::Value* pointer = Emit(op->args[arg]);
-    llvm::Value* stride =
-        builder_.CreateMul(EmitIndex(op->args[arg + 1]), builder_.getInt64(static_cast<uint64_t>(element_bytes)));
-    return Tile{pointer, stride, i16(tile_rows), i16(row_bytes)};
-  };
-  auto load = [&](const Tile& t) {
-    return builder_.CreateIntrinsic(llvm::Intrinsic::x86_tileloadd64_internal, {},
-                                    {t.rows, t.row_bytes, t.pointer, t.stride});
-  };
-  const int64_t bytes = a_type.bytes();
-  const Tile c = tile(0, *rows, *columns * kResultBytes, kResultBytes);
-  const Tile a = tile(2, *rows, *depth * bytes, bytes);
-  const Tile b = tile(4, *depth * bytes / kResultBytes, *columns * kResultBytes, bytes);
-  llvm::Value* sum = load(c);
-  llvm::Value* left = load(a);
-  llvm::Value* right = load(b);
-  llvm::Value* result = builder_.CreateIntrinsic(multiply, {}, {c.rows, c.row_bytes, a.row_bytes, sum, left, right});
-  builder_.CreateIntrinsic(llvm::Intrinsic::x86_tilestored64_internal, {},
-                           {c.rows, c.row_bytes, c.pointer, c.stride, result});
+
+  Operand Matrix(Arg pointer, Arg tile_stride, Arg stride, int element_bytes) {
+    llvm::Value* bytes = b_.getInt64(static_cast<uint64_t>(element_bytes));
+    auto in_bytes = [&](Arg arg) { return b_.CreateMul(emitter_.EmitIndex(call_->args[arg]), bytes); };
+    return {emitter_.Emit(call_->args[pointer]), in_bytes(tile_stride), in_bytes(stride)};
+  }
+
+  llvm::Value* TileAt(const Operand& matrix, int row_tile, int column_tile) {
+    const auto column_bytes = static_cast<uint64_t>(column_tile * tiles_->columns * kAmxGroupBytes);
+    llvm::Value* rows = b_.CreateMul(matrix.tile_stride, b_.getInt64(static_cast<uint64_t>(row_tile)));
+    return b_.CreateGEP(b_.getInt8Ty(), matrix.pointer, b_.CreateAdd(rows, b_.getInt64(column_bytes)));
+  }
+
+  // The instruction that loads an operand.
+  ID LoadOf(Arg operand) const {
+    const std::vector<const VarNode*>& loops = emitter_.loops_;
+    for (size_t i = loops.size(); i-- > 0;) {
+      const auto is_loop = [&](const VarNode* var) { return var == loops[i]; };
+      const bool moves_a = UsesVar(dot_->args[kA], is_loop), moves_b = UsesVar(dot_->args[kB], is_loop);
+      if (!UsesVar(dot_->args[kC], is_loop) || (!moves_a && !moves_b)) continue;
+      const bool read_again = operand == kA ? moves_b : moves_a;
+      return read_again || OverlapsItself(operand, {loops.begin() + static_cast<std::ptrdiff_t>(i) + 1, loops.end()})
+                 ? llvm::Intrinsic::x86_tileloadd64
+                 : llvm::Intrinsic::x86_tileloaddt164;
+    }
+    return llvm::Intrinsic::x86_tileloadd64;
+  }
+
+  // Whether some of these loops may move A by fewer rows, or tiles of rows, than there are: windows of a convolution
+  // read the same rows.
+  bool OverlapsItself(Arg operand, const std::vector<const VarNode*>& loops) const {
+    if (operand == kB) return false;
+    const std::vector<Var> vars(loops.begin(), loops.end());
+    const auto* pointer = dyn_cast<CallNode>(dot_->args[kA]);
+    arith::Analyzer analyzer;
+    const auto form = arith::DetectLinear(pointer->args[2], vars, &analyzer);
+    const std::optional<int64_t> stride = AsInt(dot_->args[kStrideA]), tile_stride = AsInt(dot_->args[kTileStrideA]);
+    if (!form || !stride || !tile_stride) return true;
+    return std::ranges::any_of(form->coefficients, [&](const Expr& coefficient) {
+      const auto moves_within = [&](int64_t distance, int count) {
+        const int64_t moved = AsInt(coefficient).value_or(0);
+        return distance != 0 && moved != 0 && moved % distance == 0 && moved / distance < count;
+      };
+      return moves_within(*stride, tiles_->rows) || moves_within(*tile_stride, tiles_->row_tiles);
+    });
+  }
+
+  FunctionEmitter& emitter_;
+  Builder& b_;
+  const CallNode* const call_;
+  const CallNode* const dot_;
+  ID multiply_ = llvm::Intrinsic::not_intrinsic;
+  std::optional<AmxTiles> tiles_;
+  int element_bytes_ = 0;  // of A and B
+  int64_t depth_bytes_ = 0;
+};
+
+bool FunctionEmitter::ZeroesNextSums(const Stmt& zero, const Stmt& next) const {
+  const CallNode* call = CallOf(zero, "amx_zero");
+  const CallNode* sums = call == nullptr ? nullptr : SumsFinder().Find(next);
+  return sums != nullptr && ZeroesSums(call, sums);
+}
+
+bool FunctionEmitter::EmitLoopKeepingTiles(const ForNode* op) {
+  if (tile_sums_ == TileSums::kKept) return false;
+  const CallNode* sums = SumsFinder().Find(Stmt(op));
+  if (sums == nullptr) return false;
+  EmitWithSums(sums, [&] { Emit(Stmt(op)); });
+  return true;
+}
+
+llvm::Value* FunctionEmitter::EmitAmxDotAdd(const CallNode* op) {
+  if (tile_sums_ == TileSums::kKept) {
+    AmxEmitter(*this, op, op).Multiply();
+  } else {
+    EmitWithSums(op, [&] { AmxEmitter(*this, op, op).Multiply(); });
+  }
   return builder_.getInt32(0);
+}
+
+void FunctionEmitter::EmitWithSums(const CallNode* dot, const std::function<void()>& body) {
+  AmxEmitter emitter(*this, dot, dot);
+  if (!emitter.CanBeEmitted()) return FailStmt("amx_dot_add of types or sizes that the target has no instruction for");
+  const TileSums before = tile_sums_;
+  EmitConfigured(emitter, [&] {
+    if (before == TileSums::kZero) {
+      emitter.ZeroSums();
+    } else {
+      emitter.LoadSums();
+    }
+    tile_sums_ = TileSums::kKept;
+    body();
+    tile_sums_ = TileSums::kInMemory;
+    emitter.StoreSums();
+  });
+}
+
+llvm::Value* FunctionEmitter::EmitAmxZero(const CallNode* op) {
+  AmxEmitter emitter(*this, op, nullptr);
+  if (!emitter.CanBeEmitted()) return Fail(op->dtype(), "amx_zero of sizes that the target has no registers for");
+  EmitConfigured(emitter, [&] {
+    emitter.ZeroSums();
+    emitter.StoreSums();
+  });
+  return builder_.getInt32(0);
+}
+
+void FunctionEmitter::EmitConfigured(const AmxEmitter& calls, const std::function<void()>& body) {
+  if (tiles_configured_) return body();
+  TileConfiguration configuration;
+  calls.AddTo(configuration);
+  configuration.Load(context_, builder_);
+  body();
+  builder_.CreateIntrinsic(llvm::Intrinsic::x86_tilerelease, {}, {});
+}
+
+void FunctionEmitter::ConfigureTiles(const Stmt& body) {
+  TileUses uses(inside_parallel_);
+  uses.Visit(body);
+  if (uses.others || uses.calls.empty()) return;
+  TileConfiguration configuration;
+  for (const CallNode* call : uses.calls) {
+    const AmxEmitter emitter(*this, call, call->op == "amx_zero" ? nullptr : call);
+    if (!emitter.CanBeEmitted() || !emitter.AddTo(configuration)) return;
+  }
+  configuration.Load(context_, builder_);
+  tiles_configured_ = true;
+}
+
+void FunctionEmitter::ReleaseTiles() {
+  if (tiles_configured_) builder_.CreateIntrinsic(llvm::Intrinsic::x86_tilerelease, {}, {});
+}
+
+bool UsesAmx(const Stmt& body) {
+  TileUses uses(true);
+  uses.Visit(body);
+  return !uses.calls.empty();
 }
 
 }  // namespace tilewright::codegen

@@ -128,7 +128,9 @@ void FunctionEmitter::EmitParallel(const ForNode* op) {
   llvm::Type* index = first->getType();
   llvm::Value* begin = b.CreateNSWAdd(first, b.CreateTrunc(body->getArg(0), index));
   llvm::Value* count = b.CreateTrunc(b.CreateNSWSub(body->getArg(1), body->getArg(0)), index);
+  inner.ConfigureTiles(op->body);
   inner.EmitSerialLoop(op->var, begin, count, false, op->body);
+  inner.ReleaseTiles();
   inner.FenceStreams();
   b.CreateRet(b.getInt32(kTwOk));
   if (status_.ok()) status_ = inner.status();

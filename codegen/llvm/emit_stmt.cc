@@ -43,7 +43,9 @@ llvm::BasicBlock* FunctionEmitter::NewBlock(const char* name) {
 }
 
 absl::Status FunctionEmitter::EmitBody(const Stmt& body) {
+  ConfigureTiles(body);
   Emit(body);
+  ReleaseTiles();
   FenceStreams();
   builder_.CreateRet(builder_.getInt32(kTwOk));
   return status_;
@@ -59,8 +61,7 @@ void FunctionEmitter::Emit(const Stmt& s) {
     case Kind::kIf:
       return EmitIf(cast<IfNode>(s));
     case Kind::kSeq:
-      for (const Stmt& part : cast<SeqNode>(s)->stmts) Emit(part);
-      return;
+      return EmitSeq(cast<SeqNode>(s));
     case Kind::kStore:
       return EmitStore(cast<StoreNode>(s));
     case Kind::kEvaluate:
@@ -92,6 +93,16 @@ void FunctionEmitter::Emit(const Stmt& s) {
   }
 }
 
+void FunctionEmitter::EmitSeq(const SeqNode* op) {
+  for (size_t i = 0; i < op->stmts.size(); ++i) {
+    if (i + 1 < op->stmts.size() && ZeroesNextSums(op->stmts[i], op->stmts[i + 1])) {
+      tile_sums_ = TileSums::kZero;
+      ++i;
+    }
+    Emit(op->stmts[i]);
+  }
+}
+
 void FunctionEmitter::EmitFor(const ForNode* op) {
   switch (op->kind) {
     case ForKind::kParallel:
@@ -107,6 +118,7 @@ void FunctionEmitter::EmitFor(const ForNode* op) {
   }
   const std::optional<int64_t> extent = AsInt(op->extent);
   if (extent && *extent <= 0) return;
+  if (EmitLoopKeepingTiles(op)) return;
   llvm::Value* begin = Emit(op->min);
   EmitSerialLoop(op->var, begin, Emit(op->extent), extent.has_value(), op->body);
 }
@@ -127,7 +139,9 @@ void FunctionEmitter::EmitSerialLoop(const Var& var, llvm::Value* begin, llvm::V
   llvm::PHINode* index = builder_.CreatePHI(begin->getType(), 2, var.name());
   index->addIncoming(begin, before);
   values_[var.get()] = index;
+  loops_.push_back(var.get());
   Emit(body);
+  loops_.pop_back();
   llvm::Value* next = builder_.CreateNSWAdd(index, llvm::ConstantInt::get(index->getType(), 1));
   index->addIncoming(next, builder_.GetInsertBlock());
   llvm::BranchInst* back = builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), loop, done);
@@ -235,6 +249,7 @@ void FunctionEmitter::EmitAssert(const AssertNode* op) {
 }
 
 void FunctionEmitter::Return(llvm::Value* code) {
+  ReleaseTiles();
   for (llvm::Value* pointer : heap_) LibcCall("free", builder_.getVoidTy(), {pointer});
   builder_.CreateRet(code);
 }

@@ -7,6 +7,7 @@
 // overlaps another one, and temporaries are distinct anyway.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -30,6 +31,8 @@ struct ModuleContext {
 llvm::StructType* CallType(llvm::LLVMContext& context);
 llvm::StructType* TensorType(llvm::LLVMContext& context);
 llvm::StructType* ParallelHookType(llvm::LLVMContext& context);
+
+class AmxEmitter;  // emit_amx.cc
 
 // Emits the body of one LLVM function. Functions return an i32, a TwError.
 class FunctionEmitter {
@@ -82,6 +85,17 @@ class FunctionEmitter {
   llvm::Value* EmitLlvmIntrinsic(const CallNode* op);
   llvm::Value* EmitDotAdd(const CallNode* op);
   llvm::Value* EmitAmxDotAdd(const CallNode* op);
+  llvm::Value* EmitAmxZero(const CallNode* op);
+  // Whether `zero` sets the sums to zero that stay in tile registers while `next` runs.
+  bool ZeroesNextSums(const Stmt& zero, const Stmt& next) const;
+  // Emits a loop whose sums stay in tile registers; false when it has none.
+  bool EmitLoopKeepingTiles(const ForNode* op);
+  void EmitWithSums(const CallNode* dot, const std::function<void()>& body);
+  void EmitConfigured(const AmxEmitter& calls, const std::function<void()>& body);
+  // Configures the tile registers once for all that `body` does with them, if that is possible; before each return they
+  // are released.
+  void ConfigureTiles(const Stmt& body);
+  void ReleaseTiles();
   llvm::Value* EmitMath(const CallNode* op);         // null when `op` is no function of numbers
   llvm::Value* EmitBitwise(const CallNode* op);      // null when it is no bit operation
   llvm::Value* EmitAddressCall(const CallNode* op);  // null when it makes no address
@@ -98,6 +112,7 @@ class FunctionEmitter {
   llvm::Align AlignmentOf(const Buffer& buffer, const Expr& first, int lanes) const;
   llvm::Value* EmitLanePointers(const Buffer& buffer, const Expr& index);
 
+  void EmitSeq(const SeqNode* op);
   void EmitFor(const ForNode* op);
   void EmitSerialLoop(const Var& var, llvm::Value* begin, llvm::Value* extent, bool nonempty, const Stmt& body);
   void EmitParallel(const ForNode* op);
@@ -111,6 +126,7 @@ class FunctionEmitter {
   llvm::AllocaInst* EntryAlloca(llvm::Type* type, llvm::Value* count, uint64_t align, const std::string& name);
   llvm::Value* LibcCall(const char* name, llvm::Type* result, llvm::ArrayRef<llvm::Value*> args);
 
+  friend class AmxEmitter;
   friend class MathEmitter;
 
   ModuleContext& context_;
@@ -124,8 +140,13 @@ class FunctionEmitter {
   int64_t workspace_top_ = 0;   // bytes of the workspace in use at this place
   int64_t workspace_high_ = 0;  // most bytes in use anywhere
   int64_t stack_bytes_ = 0;
-  bool streams_ = false;   // the store that is emitted goes past the caches
-  bool streamed_ = false;  // some store did
+  // The sums of amx_dot_add: zeros yet, or in tile registers while the statement is emitted.
+  enum class TileSums { kInMemory, kZero, kKept };
+  TileSums tile_sums_ = TileSums::kInMemory;
+  bool tiles_configured_ = false;
+  std::vector<const VarNode*> loops_;  // around what is emitted
+  bool streams_ = false;               // the store that is emitted goes past the caches
+  bool streamed_ = false;              // some store did
   std::unordered_map<llvm::Constant*, llvm::Value*> opaque_constants_;
   std::vector<llvm::Value*> heap_;  // allocations to free before a return
   absl::Status status_;
@@ -134,6 +155,9 @@ class FunctionEmitter {
 // snprintf(call->message, call->message_bytes, format, args...).
 void EmitMessage(ModuleContext& context, Builder& builder, llvm::Value* call, const std::string& format,
                  llvm::ArrayRef<llvm::Value*> args);
+
+// Whether a function uses AMX's tile registers, which a program has to be allowed first (emit_amx.cc).
+bool UsesAmx(const Stmt& body);
 
 // The exported function and its workspace function, which call `compute`.
 struct ComputeFunction {

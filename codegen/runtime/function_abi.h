@@ -40,9 +40,10 @@ typedef enum TwError {
   kTwErrorShape = 6,
   kTwErrorStrides = 7,
   kTwErrorAlignment = 8,
-  kTwErrorAliasing = 9,    // A tensor that is written overlaps another one.
-  kTwErrorMemory = 10,     // Temporaries could not be allocated.
-  kTwErrorAssertion = 11,  // An assertion of the program does not hold; part of the work may be done.
+  kTwErrorAliasing = 9,     // A tensor that is written overlaps another one.
+  kTwErrorMemory = 10,      // Temporaries could not be allocated.
+  kTwErrorAssertion = 11,   // An assertion of the program does not hold; part of the work may be done.
+  kTwErrorPermission = 12,  // The operating system does not let the program use a part of the processor.
 } TwError;
 
 typedef int (*TwFunction)(const TwCall* call, TwTensor* const* args, int32_t num_args);

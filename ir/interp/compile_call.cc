@@ -288,8 +288,10 @@ Lanes Compiler::ExternCallValue(const CallNode* op) {
   ExternFunction function;
   if (auto found = options_.environment.externs.find(name); found != options_.environment.externs.end()) {
     function = found->second;
-  } else if (name == "amx_dot_add" && op->args.size() == 9) {
-    function = AmxDotAdd(PointedType(op->args[2]), PointedType(op->args[4]));
+  } else if (name == "amx_dot_add" && op->args.size() == 12) {
+    function = AmxDotAdd(PointedType(op->args[3]), PointedType(op->args[6]));
+  } else if (name == "amx_zero" && op->args.size() == 6) {
+    function = AmxZero();
   } else {
     const Function callee = options_.environment.find_function ? options_.environment.find_function(name) : Function();
     if (callee) {

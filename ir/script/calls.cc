@@ -86,7 +86,8 @@ constexpr CallSpelling kSpellings[] = {
     {"call_pure_extern", "call_pure_extern", R::kTypeFirst, 1, -1},
     {"call_llvm_intrin", "call_llvm_intrin", R::kTypeFirst, 1, -1},
     {"call_llvm_pure_intrin", "call_llvm_pure_intrin", R::kTypeFirst, 1, -1},
-    {"amx_dot_add", "amx_dot_add", R::kInt32, 9, 9},
+    {"amx_dot_add", "amx_dot_add", R::kInt32, 12, 12},
+    {"amx_zero", "amx_zero", R::kInt32, 6, 6},
     {"prefetch", "prefetch", R::kVoid, 1, -1},
     {"ret", "ret", R::kFirst, 1, 1},
     // Matrix fragments, barriers and shuffles of GPUs.

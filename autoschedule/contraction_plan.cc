@@ -1,0 +1,300 @@
+#include "autoschedule/contraction_plan.h"
+
+#include <algorithm>
+
+#include "autoschedule/access_strides.h"
+#include "autoschedule/block_loops.h"
+#include "autoschedule/split_iterators.h"
+#include "ir/analysis.h"
+#include "schedule/assign_or_return.h"
+
+namespace tilewright {
+namespace {
+
+// Tiles whose estimated efficiency is below this part of the best one are not tried.
+constexpr double kWorthATry = 0.6;
+// How much more efficient tiles of packed rows have to be: that their packing pays, or that rows are packed as one.
+constexpr double kWorthPlace = 0.6, kWorthFusing = 1.1;
+// Vector registers for what is masked in groups that are partly padding: the mask, and a group that may end outside of
+// its buffer.
+constexpr int kMaskRegisters = 2;
+// For the bits that are flipped in rows.
+constexpr int kFlipRegisters = 1;
+
+Refusal No(const char* reason, uint32_t block) { return {"contraction_rule", reason, {block}}; }
+
+// Whether the row operand is stored at the iterators, several inner ones among them: what cache_factors leaves, which
+// is computed where it is used.
+bool IsComputedPerProduct(const BlockNode& block, const Contraction& contraction, const BufferRegion& read) {
+  int inner = 0;
+  for (const Range& range : read.region) {
+    const auto* var = dyn_cast<VarNode>(range.min);
+    if (var == nullptr && !AsInt(range.min)) return false;
+    for (int iterator : contraction.inner) {
+      inner += var == block.iter_vars[static_cast<size_t>(iterator)].var.get() ? 1 : 0;
+    }
+  }
+  return inner > 1;
+}
+
+bool IsComputedPerProduct(const BlockNode& block, const Contraction& contraction) {
+  return std::ranges::any_of(block.reads, [&](const BufferRegion& read) {
+    return read.buffer.same_as(contraction.row_operand) && IsComputedPerProduct(block, contraction, read);
+  });
+}
+
+// The distance in bytes of two elements of the row operand that neighbouring rows of a tile read; where that is not
+// known, of neighbours in memory.
+int64_t RowStrideBytes(const BlockNode& block, const Contraction& contraction, const Var& row) {
+  int64_t stride = 0;
+  const auto& shape = contraction.row_operand->shape;
+  for (const BufferRegion& read : block.reads) {
+    if (!read.buffer.same_as(contraction.row_operand)) continue;
+    if (IsComputedPerProduct(block, contraction, read)) return contraction.row_operand->dtype.bytes();
+    int64_t inner = contraction.row_operand->dtype.bytes();
+    for (size_t d = shape.size(); d-- > 0;) {
+      if (UsesVar(read.region[d].min, row)) stride = std::max(stride, inner);
+      inner *= AsInt(shape[d]).value_or(1);
+    }
+  }
+  return stride;
+}
+
+// The inner iterator along which groups are formed: that of the row operand's last dimension, where neighbours are next
+// to each other in memory; the innermost one where that dimension has none of its own.
+int DepthIterator(const BlockNode& block, const Contraction& contraction) {
+  for (const BufferRegion& read : block.reads) {
+    if (!read.buffer.same_as(contraction.row_operand)) continue;
+    for (int iterator : contraction.inner) {
+      if (read.region.back().min.same_as(block.iter_vars[static_cast<size_t>(iterator)].var)) return iterator;
+    }
+  }
+  return contraction.inner.back();
+}
+
+// Whether neighbours along a batch iterator lie closer in the output than rows do, and half of the first cache level
+// holds the whole column operand: groups of a convolution with few channels. Each pass over the rows for one group
+// alone would touch the lines of all of them.
+bool RowsOutside(const BlockNode& block, const Contraction& contraction, const Target& target) {
+  auto extent = [&](int iterator) { return *AsInt(block.iter_vars[static_cast<size_t>(iterator)].domain.extent); };
+  int64_t column_bytes = contraction.column_operand->dtype.bytes();
+  for (const auto* iterators : {&contraction.batch, &contraction.columns, &contraction.inner}) {
+    for (int iterator : *iterators) column_bytes *= extent(iterator);
+  }
+  if (column_bytes > target.caches[0].bytes / 2) return false;
+  for (const Access& access : AccessesOf(block)) {
+    if (!access.store) continue;
+    auto stride = [&](int iterator) { return access.strides[static_cast<size_t>(iterator)].value_or(0); };
+    for (int batch : contraction.batch) {
+      if (extent(batch) == 1) continue;
+      return std::all_of(contraction.rows.begin(), contraction.rows.end(),
+                         [&](int row) { return extent(row) == 1 || stride(row) > stride(batch); });
+    }
+  }
+  return false;
+}
+
+// Whether the row operand is a copy with flipped bits (autoschedule/flip_rows.h).
+bool FlipsRows(Schedule& sch, BlockRv block, const Contraction& contraction) {
+  const std::optional<BlockRv> writer = WriterOf(sch, block, contraction.row_operand);
+  if (!writer) return false;
+  const auto* store = dyn_cast<StoreNode>(RealizeOf(sch, *writer).block->body);
+  const auto* flipped = store == nullptr ? nullptr : dyn_cast<CallNode>(store->value);
+  return flipped != nullptr && flipped->op == "bitwise_xor";
+}
+
+// How rows can be read where they lie, by tiles of AMX: the last dimension is the depth, in whole steps, and
+// neighbouring rows are neighbours along another one. Empty when they cannot. `outer_row`: the iterator of which tiles
+// may take several values.
+std::vector<RegisterTile> TilesInPlace(const BlockRealizeNode& realize, const Contraction& contraction,
+                                       const TileInstruction& instruction, int depth, const Target& target,
+                                       int* outer_row) {
+  const BlockNode& block = *realize.block;
+  const int64_t extent = IteratorExtent(realize, depth);
+  if (extent % DepthStep(extent, instruction) != 0) return {};
+  const auto read = std::ranges::find_if(
+      block.reads, [&](const BufferRegion& r) { return r.buffer.same_as(contraction.row_operand); });
+  const auto var = [&](int iterator) { return block.iter_vars[static_cast<size_t>(iterator)].var; };
+  const std::vector<Access> accesses = AccessesOf(block);
+  const auto access = std::ranges::find_if(
+      accesses, [&](const Access& a) { return !a.store && a.buffer.same_as(contraction.row_operand); });
+  // Whether the iterator moves by one along one dimension; its distance in elements.
+  const auto moves_along = [&](int iterator) -> int64_t {
+    int64_t dimension = 1, along = 0;
+    for (size_t d = read->region.size(); d-- > 0;) {
+      if (UsesVar(read->region[d].min, var(iterator))) {
+        if (along != 0) return 0;
+        along = dimension;
+      }
+      dimension *= AsInt(read->buffer->shape[d]).value_or(0);
+    }
+    return access->strides[static_cast<size_t>(iterator)] == along ? along : 0;
+  };
+  const size_t rows = contraction.rows.size();
+  const int row = contraction.rows.back();
+  const int64_t stride = moves_along(row) * contraction.row_operand->dtype.bytes();
+  if (moves_along(depth) != 1 || moves_along(row) <= 1 ||
+      (IteratorExtent(realize, row) > 1 && stride % (target.caches[0].bytes / target.caches[0].ways) == 0)) {
+    return {};
+  }
+  const int64_t extent_of_row = IteratorExtent(realize, row),
+                columns = IteratorExtent(realize, contraction.columns.back());
+  std::vector<RegisterTile> best = DividingAmxTiles(1, extent_of_row, columns);
+  for (size_t i = rows - 1; i-- > 0;) {
+    const int outer = contraction.rows[i];
+    if (IteratorExtent(realize, outer) == 1 || moves_along(outer) == 0) continue;
+    std::vector<RegisterTile> tiles = DividingAmxTiles(IteratorExtent(realize, outer), extent_of_row, columns);
+    if (!best.empty() && BestTile(tiles).efficiency <= BestTile(best).efficiency) continue;
+    best = std::move(tiles);
+    *outer_row = outer;
+  }
+  return best;
+}
+
+// Whether the last two row iterators follow each other, so that they can be one.
+bool HasOuterRow(const Contraction& contraction) {
+  const size_t rows = contraction.rows.size();
+  return rows > 1 && contraction.rows[rows - 2] + 1 == contraction.rows[rows - 1];
+}
+
+// Whether rows are packed, and the tiles. Rows of images that are shorter than a tile are packed as one.
+Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Target& target, Choices& choices,
+                                         ContractionPlan* plan) {
+  const BlockRealizeNode& realize = RealizeOf(sch, block);
+  const Contraction& contraction = plan->contraction;
+  const int64_t columns = IteratorExtent(realize, plan->column), row_extent = IteratorExtent(realize, plan->row);
+  int outer_row = -1;
+  std::vector<RegisterTile> in_place =
+      TilesInPlace(realize, contraction, plan->instruction, plan->depth, target, &outer_row);
+  std::vector<RegisterTile> packed = RegisterTiles(plan->instruction, row_extent, columns, row_extent);
+  const bool has_outer = HasOuterRow(contraction);
+  const int64_t all_rows =
+      row_extent * (has_outer ? IteratorExtent(realize, contraction.rows[contraction.rows.size() - 2]) : 1);
+  std::vector<RegisterTile> fused = RegisterTiles(plan->instruction, all_rows, columns, all_rows);
+  const bool fuses = BestTile(fused).efficiency > kWorthFusing * BestTile(packed).efficiency;
+  if (fuses) packed = std::move(fused);
+  plan->rows_in_place = false;
+  if (!in_place.empty()) {
+    const bool preferred = BestTile(in_place).efficiency > kWorthPlace * BestTile(packed).efficiency;
+    TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
+                        choices.Take(sch, realize.block->name + ".rows_packed", {0, 1}, preferred ? 0 : 1));
+    plan->rows_in_place = pick.value == 0;
+  }
+  if (plan->rows_in_place) {
+    plan->tiles = std::move(in_place);
+    plan->outer_row = outer_row;
+    return std::monostate();
+  }
+  plan->tiles = std::move(packed);
+  if (!fuses) return std::monostate();
+  if (!FuseIterators(sch, block, static_cast<size_t>(plan->row), row_extent)) {
+    return No("the rows of {block0} cannot be one", realize.block->id);
+  }
+  const absl::StatusOr<Contraction> of_fused = MatchContraction(RealizeOf(sch, block));
+  if (!of_fused.ok()) return No("the rows of {block0} cannot be one", RealizeOf(sch, block).block->id);
+  plan->contraction = *of_fused;
+  plan->row = of_fused->rows.back();
+  plan->column = of_fused->columns.back();
+  plan->depth = DepthIterator(*RealizeOf(sch, block).block, *of_fused);
+  return std::monostate();
+}
+
+}  // namespace
+
+int64_t IteratorExtent(const BlockRealizeNode& realize, int iterator) {
+  return *AsInt(realize.block->iter_vars[static_cast<size_t>(iterator)].domain.extent);
+}
+
+int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+int64_t DepthStep(int64_t extent, const TileInstruction& instruction) {
+  const int64_t steps = RoundUp(extent, instruction.StepDepth()) / instruction.StepDepth();
+  return RoundUp((extent + steps - 1) / steps, instruction.group);
+}
+
+Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Target& target, Choices& choices) {
+  const BlockRealizeNode& realize = RealizeOf(sch, block);
+  const uint32_t id = realize.block->id;
+  absl::StatusOr<Contraction> contraction = MatchContraction(realize);
+  if (!contraction.ok()) {
+    return Refusal{"contraction_rule", "{text0}", {id}, {}, {std::string(contraction.status().message())}};
+  }
+  const std::optional<TileInstruction> instruction = FindTileInstruction(
+      target, contraction->row_operand->dtype, contraction->column_operand->dtype, contraction->product_type);
+  if (!instruction) {
+    return Refusal{"contraction_rule",
+                   "the target has no tiles that multiply {text0} by {text1} and add in {text2}",
+                   {id},
+                   {},
+                   {contraction->row_operand->dtype.ToString(), contraction->column_operand->dtype.ToString(),
+                    contraction->product_type.ToString()}};
+  }
+  if (contraction->rows.empty()) return No("{block0} has no rows to tile", id);
+  for (const IterVar& iter : realize.block->iter_vars) {
+    if (!AsInt(iter.domain.extent)) return No("an extent of {block0} is not constant", id);
+  }
+  ContractionPlan plan{
+      *contraction, *instruction, {}, contraction->rows.back(), contraction->columns.back(), contraction->inner.back()};
+  if (instruction->group > 1) plan.depth = DepthIterator(*realize.block, *contraction);
+  if (IteratorExtent(realize, plan.depth) % instruction->group != 0) plan.instruction.registers -= kMaskRegisters;
+  if (FlipsRows(sch, block, *contraction)) plan.instruction.registers -= kFlipRegisters;
+  plan.rows_outside = RowsOutside(*realize.block, *contraction, target);
+  plan.uneven = IsComputedPerProduct(*realize.block, *contraction);
+  plan.rows_in_memory = instruction->amx != nullptr;
+  if (plan.rows_in_memory) {
+    TW_RETURN_IF_REFUSED(PlanRowsInMemory(sch, block, target, choices, &plan));
+  } else {
+    const int64_t rows = IteratorExtent(realize, plan.row), columns = IteratorExtent(realize, plan.column);
+    const int64_t stride =
+        RowStrideBytes(*realize.block, *contraction, realize.block->iter_vars[static_cast<size_t>(plan.row)].var);
+    plan.tiles =
+        RegisterTiles(plan.instruction, rows, columns, std::min(rows, MaxRowsWithoutConflicts(target, stride)));
+  }
+  const double best = BestTile(plan.tiles).efficiency;
+  std::erase_if(plan.tiles, [&](const RegisterTile& tile) { return tile.efficiency < kWorthATry * best; });
+  return plan;
+}
+
+int StepDepthOf(const BlockRealizeNode& realize, const Target& target) {
+  const absl::StatusOr<Contraction> contraction = MatchContraction(realize);
+  if (!contraction.ok()) return 1;
+  const std::optional<TileInstruction> instruction = FindTileInstruction(
+      target, contraction->row_operand->dtype, contraction->column_operand->dtype, contraction->product_type);
+  return instruction ? instruction->StepDepth() : 1;
+}
+
+Outcome<RegisterTile> PickTile(Schedule& sch, const std::string& block, const ContractionPlan& plan, Choices& choices) {
+  const RegisterTile best = BestTile(plan.tiles);
+  std::vector<int64_t> vectors, rows;
+  size_t preferred = 0;
+  for (const RegisterTile& tile : plan.tiles) {
+    if (!vectors.empty() && vectors.back() == tile.vectors) continue;
+    if (tile.vectors == best.vectors) preferred = vectors.size();
+    vectors.push_back(tile.vectors);
+  }
+  TW_ASSIGN_OR_RETURN(const Choices::Pick picked, choices.Take(sch, block + ".tile_vectors", vectors, preferred));
+  std::vector<RegisterTile> tiles = plan.tiles;
+  std::erase_if(tiles, [&](const RegisterTile& tile) { return tile.vectors != picked.value; });
+  const RegisterTile best_here = BestTile(tiles);
+  for (const RegisterTile& tile : tiles) {
+    if (std::ranges::find(rows, tile.rows) != rows.end()) continue;
+    if (tile.rows == best_here.rows) preferred = rows.size();
+    rows.push_back(tile.rows);
+  }
+  TW_ASSIGN_OR_RETURN(const Choices::Pick height, choices.Take(sch, block + ".tile_rows", rows, preferred));
+  std::erase_if(tiles, [&](const RegisterTile& tile) { return tile.rows != height.value; });
+  if (plan.outer_row < 0) return tiles[0];
+  const RegisterTile best_tiles = BestTile(tiles);
+  std::vector<int64_t> row_tiles;
+  for (const RegisterTile& tile : tiles) {
+    if (tile.row_tiles == best_tiles.row_tiles) preferred = row_tiles.size();
+    row_tiles.push_back(tile.row_tiles);
+  }
+  TW_ASSIGN_OR_RETURN(const Choices::Pick count, choices.Take(sch, block + ".row_tiles", row_tiles, preferred));
+  for (const RegisterTile& tile : tiles) {
+    if (tile.row_tiles == count.value) return tile;
+  }
+  return best_tiles;
+}
+
+}  // namespace tilewright
