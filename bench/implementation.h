@@ -26,6 +26,7 @@ struct TimedBlock {
   std::vector<double> samples_ms;
   int64_t nanoseconds = 0;
   int64_t cpu_nanoseconds = 0;  // Of all threads that worked for it.
+  bool full_speed = true;       // Of the machine, right before and after.
 };
 
 // A workload that is ready to run: weights packed, memory allocated, code generated.

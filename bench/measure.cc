@@ -24,17 +24,35 @@ double CpuShare(const TimedBlock& block) {
   return static_cast<double>(block.cpu_nanoseconds) / std::max(1.0, static_cast<double>(block.nanoseconds));
 }
 
+// What happens between blocks: threads go to sleep, then the machine's speed is read.
+class Pauses {
+ public:
+  explicit Pauses(const MeasureOptions& options) : options_(options) { Pause(); }
+
+  void Pause() {
+    if (options_.pause_nanoseconds > 0) {
+      std::this_thread::sleep_for(std::chrono::nanoseconds(options_.pause_nanoseconds));
+    }
+    full_speed_ = !options_.full_speed || options_.full_speed();
+  }
+  bool full_speed() const { return full_speed_; }
+
+ private:
+  const MeasureOptions& options_;
+  bool full_speed_ = true;
+};
+
 class RunnerBlocks {
  public:
   RunnerBlocks(Runner& runner, const MeasureOptions& options) : runner_(runner), options_(options) {}
 
-  void RunBlock() {
-    if (options_.pause_nanoseconds > 0) {
-      std::this_thread::sleep_for(std::chrono::nanoseconds(options_.pause_nanoseconds));
-    }
+  void RunBlock(Pauses& pauses) {
+    const bool full_before = pauses.full_speed();
     std::optional<TimedBlock> block = runner_.RunBlock(options_.warmup_nanoseconds, options_.block_nanoseconds);
     if (!block.has_value()) block = TimeRuns();
     runner_.Park();
+    pauses.Pause();
+    block->full_speed = full_before && pauses.full_speed();
     best_share_ = std::max(best_share_, CpuShare(*block));
     blocks_.push_back(*std::move(block));
   }
@@ -49,11 +67,11 @@ class RunnerBlocks {
 
   Timing Summarize() const {
     std::vector<double> samples_ms;
-    int64_t quiet_blocks = 0;
+    const auto quiet_blocks = std::count_if(blocks_.begin(), blocks_.end(), [&](const auto& b) { return IsQuiet(b); });
     for (const TimedBlock& block : blocks_) {
-      if (!IsQuiet(block)) continue;
+      // Where the speed was never full, blocks are at least those of an undisturbed process.
+      if (quiet_blocks > 0 ? !IsQuiet(block) : !IsUndisturbed(block)) continue;
       samples_ms.insert(samples_ms.end(), block.samples_ms.begin(), block.samples_ms.end());
-      ++quiet_blocks;
     }
     Timing timing = bench::Summarize(std::move(samples_ms));
     timing.blocks = static_cast<int64_t>(blocks_.size());
@@ -83,7 +101,8 @@ class RunnerBlocks {
   }
 
   void RunOnce() { runner_.Run(static_cast<int>(next_set_++ % options_.num_sets)); }
-  bool IsQuiet(const TimedBlock& block) const { return CpuShare(block) >= kQuietShare * best_share_; }
+  bool IsUndisturbed(const TimedBlock& block) const { return CpuShare(block) >= kQuietShare * best_share_; }
+  bool IsQuiet(const TimedBlock& block) const { return block.full_speed && IsUndisturbed(block); }
 
   Runner& runner_;
   const MeasureOptions& options_;
@@ -106,8 +125,9 @@ std::vector<Timing> MeasureAlternating(const std::vector<Runner*>& runners, cons
   const int64_t wanted = static_cast<int64_t>(options.seconds * 1e9);
   const int64_t start = options.now();
   int64_t elapsed = 0, disturbed = 0;
+  Pauses pauses(options);
   do {
-    for (RunnerBlocks& runner : blocks) runner.RunBlock();
+    for (RunnerBlocks& runner : blocks) runner.RunBlock(pauses);
     elapsed = options.now() - start;
     disturbed = 0;
     for (const RunnerBlocks& runner : blocks) disturbed += runner.DisturbedNanoseconds();

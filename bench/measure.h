@@ -7,12 +7,15 @@
 //
 // Other processes on the same CPUs stop some of a runner's threads in the middle of their work, and the others then
 // wait: one compiler run beside it makes a runner several times slower. What gives such a block away is that the
-// process got less CPU time in it than in the best block of the same runner. Such blocks are left out and replaced by
-// later ones, as long as the measuring takes no more than three times as long as it should.
+// process got less CPU time in it than in the best block of the same runner. The CPUs of a virtual machine may also be
+// two hardware threads of one core for a while, which no clock tells: a gauge reads the machine's speed between blocks.
+// Blocks that are not quiet are left out and replaced by later ones, as long as the measuring takes no more than three
+// times as long as it should.
 #ifndef TILEWRIGHT_BENCH_MEASURE_H_
 #define TILEWRIGHT_BENCH_MEASURE_H_
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "bench/implementation.h"
@@ -32,6 +35,8 @@ struct MeasureOptions {
   int64_t warmup_nanoseconds = 5'000'000;
   int64_t pause_nanoseconds = 5'000'000;
   int num_sets = 1;
+  // Whether the machine computes at full speed now. Empty: it is not asked.
+  std::function<bool()> full_speed;
   // The clocks, in nanoseconds; a test has its own.
   int64_t (*now)() = runtime::NowNanoseconds;
   int64_t (*cpu_now)() = ProcessCpuNanoseconds;

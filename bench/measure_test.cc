@@ -49,9 +49,10 @@ class FakeRunner : public Runner {
   void Run(int set) override {
     const int64_t own = (calls_ == 0 ? 20 : 1) * nanoseconds_;
     const bool disturbed = calls_ >= disturbed_begin && calls_ < disturbed_end;
+    const int64_t at_this_speed = AtFullSpeed() ? own : 2 * own;
     ++calls_;
-    fake_cpu_nanoseconds += own;
-    fake_nanoseconds += disturbed ? 2 * own : own;
+    fake_cpu_nanoseconds += at_this_speed;
+    fake_nanoseconds += disturbed ? 2 * at_this_speed : at_this_speed;
     sets_.push_back(set);
     if (log_.empty() || log_.back() != name_) log_ += name_;
   }
@@ -60,8 +61,11 @@ class FakeRunner : public Runner {
 
   const std::vector<int>& sets() const { return sets_; }
 
-  // Runs in which another process takes half of the CPU.
+  bool AtFullSpeed() const { return calls_ < slow_begin || calls_ >= slow_end; }
+
+  // Runs in which another process takes half of the CPU, and those in which the machine is slower.
   int disturbed_begin = 0, disturbed_end = 0;
+  int slow_begin = 0, slow_end = 0;
 
  private:
   const char name_;
@@ -117,6 +121,38 @@ TEST(MeasureAlternating, DisturbedBlocksAreLeftOutAndReplaced) {
   EXPECT_LT(timing.quiet_blocks, timing.blocks);
   EXPECT_DOUBLE_EQ(timing.median_ms, 1);
   EXPECT_DOUBLE_EQ(timing.p90_ms, 1);
+}
+
+TEST(MeasureAlternating, BlocksOfASlowMachineAreLeftOutAndReplaced) {
+  std::string log;
+  FakeRunner runner('a', 1'000'000, log);
+  MeasureOptions options = {.seconds = 0.09,
+                            .block_nanoseconds = 10'000'000,
+                            .warmup_nanoseconds = 0,
+                            .pause_nanoseconds = 0,
+                            .now = FakeNow,
+                            .cpu_now = FakeCpuNow};
+  runner.slow_begin = 25;
+  runner.slow_end = 1000;
+  const Timing unnoticed = MeasureAlternating({&runner}, options).front();
+  EXPECT_EQ(unnoticed.quiet_blocks, unnoticed.blocks);
+  EXPECT_DOUBLE_EQ(unnoticed.p90_ms, 2);
+
+  FakeRunner gauged('b', 1'000'000, log);
+  options.full_speed = [&] { return gauged.AtFullSpeed(); };
+  // From the middle of the third block to the middle of a later one.
+  gauged.slow_begin = 27;
+  gauged.slow_end = 50;
+  const Timing timing = MeasureAlternating({&gauged}, options).front();
+  EXPECT_LT(timing.quiet_blocks, timing.blocks);
+  EXPECT_GT(timing.quiet_blocks, 2);
+  EXPECT_DOUBLE_EQ(timing.p90_ms, 1);
+
+  FakeRunner always('c', 1'000'000, log);
+  options.full_speed = [] { return false; };
+  const Timing slow = MeasureAlternating({&always}, options).front();
+  EXPECT_EQ(slow.quiet_blocks, 0);
+  EXPECT_DOUBLE_EQ(slow.median_ms, 1);
 }
 
 TEST(MeasureAlternating, PatienceEnds) {

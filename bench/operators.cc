@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "autoschedule/measure/speed_gauge.h"
 #include "bench/command_line.h"
 #include "bench/dtype.h"
 #include "bench/implementation.h"
@@ -176,7 +177,8 @@ int Main(const std::vector<std::string>& arguments, char** argv) {
 
   std::vector<std::unique_ptr<Implementation>> implementations = MakeImplementations(absl::GetFlag(FLAGS_peers));
   const RunSettings settings = {.num_threads = num_threads, .cpus = *cpus};
-  const MeasureOptions options = {.seconds = MeasureSeconds()};
+  SpeedGauge gauge(pool);
+  const MeasureOptions options = {.seconds = MeasureSeconds(), .full_speed = [&gauge] { return gauge.IsFull(); }};
   const OtherLoad other_load;
   bool wrong = false;
   for (size_t i = 0; i < workloads->size(); ++i) {
