@@ -37,8 +37,10 @@ bool IsTooWide(int vectors, int64_t columns) { return vectors > 1 && (vectors - 
 
 std::vector<RegisterTile> TilesOfAmx(int64_t rows, int64_t columns, int64_t max_rows) {
   std::vector<RegisterTile> result;
+  // Equal row tiles that cover all rows.
+  const int64_t row_tiles = CeilDiv(max_rows, kAmxRows), most = CeilDiv(max_rows, row_tiles) * row_tiles;
   for (int vectors = 1; vectors <= kMostVectors && !IsTooWide(vectors, columns); ++vectors) {
-    for (int tile_rows = 1; tile_rows <= std::min<int64_t>(kAmxRegisters * kAmxRows, max_rows); ++tile_rows) {
+    for (int tile_rows = 1; tile_rows <= std::min<int64_t>(kAmxRegisters * kAmxRows, most); ++tile_rows) {
       if (!AmxTilesOf(tile_rows, vectors * kAmxRows)) continue;
       result.push_back(AmxTile(1, rows, columns, 0, tile_rows, vectors));
     }

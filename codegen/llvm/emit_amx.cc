@@ -8,11 +8,10 @@
 //                                                             tilestored C
 //
 // The registers are configured once in a function where all calls agree on it, since that takes as long as some steps
-// of a loop; otherwise for each C.
+// of a loop; otherwise, and where calls may use them too, for each C.
 //
 // Of A and B, what the next tile reads again is loaded into the first cache level, what it does not (the loop around
 // moves that operand only, and no window reads it twice) passes by it (tileloaddt1): both together seldom fit.
-// No tile is alive elsewhere, so that calls in between may do with the registers what they like.
 #include <algorithm>
 #include <array>
 #include <unordered_set>

@@ -95,11 +95,15 @@ void FunctionEmitter::Emit(const Stmt& s) {
 
 void FunctionEmitter::EmitSeq(const SeqNode* op) {
   for (size_t i = 0; i < op->stmts.size(); ++i) {
-    if (i + 1 < op->stmts.size() && ZeroesNextSums(op->stmts[i], op->stmts[i + 1])) {
-      tile_sums_ = TileSums::kZero;
-      ++i;
+    if (i + 1 == op->stmts.size() || !ZeroesNextSums(op->stmts[i], op->stmts[i + 1])) {
+      Emit(op->stmts[i]);
+      continue;
     }
-    Emit(op->stmts[i]);
+    tile_sums_ = TileSums::kZero;
+    Emit(op->stmts[i + 1]);
+    // Nothing was added where all loops are empty.
+    if (std::exchange(tile_sums_, TileSums::kInMemory) == TileSums::kZero) Emit(op->stmts[i]);
+    ++i;
   }
 }
 
