@@ -7,6 +7,7 @@
 #include "ir/functor.h"
 #include "ir/regions.h"
 #include "ir/script/printer.h"
+#include "ir/structural.h"
 
 namespace tilewright {
 namespace {
@@ -34,6 +35,17 @@ bool IsGather(const Stmt& body, const Buffer& buffer, size_t dimension) {
     return true;
   });
   return found;
+}
+
+// A block that declares all of a buffer declares what blocks inside read of it, even where these declare, under a
+// condition, more than there is: what lies outside of a buffer is the business of verify/access_bounds.h.
+bool IsWholeBuffer(const BufferRegion& region) {
+  for (size_t d = 0; d < region.region.size(); ++d) {
+    if (!IsInt(region.region[d].min, 0) || !StructuralEqual(region.region[d].extent, region.buffer->shape[d])) {
+      return false;
+    }
+  }
+  return true;
 }
 
 class Checker : public Visitor {
@@ -68,7 +80,7 @@ class Checker : public Visitor {
       for (const BufferRegion& candidate : declared) {
         if (!candidate.buffer.same_as(region.buffer)) continue;
         found = &candidate;
-        contained = Contains(candidate, region);
+        contained = IsWholeBuffer(candidate) || Contains(candidate, region);
         if (contained) break;
       }
       if (contained) continue;

@@ -64,6 +64,30 @@ def main(A: T.Buffer((16,), "float32"), B: T.Buffer((15,), "float32")):
   EXPECT_EQ(found[0].reason, "block B reads A[vi + 1], but declares only A[vi]");
 }
 
+TEST(DeclaredRegions, AllOfABufferIsWhatBlocksInsideReadOfIt) {
+  const auto program =
+      [](const std::string& declared) {
+        return Check((R"(
+@T.prim_func
+def main(A: T.Buffer((13,), "float32"), B: T.Buffer((16,), "float32")):
+    with T.block("outer"):
+        T.reads()" + declared +
+                      R"()
+        T.writes(B[0:16])
+        for i in range(16):
+            with T.block("B"):
+                vi = T.axis.spatial(16, i)
+                T.reads(A[vi])
+                T.writes(B[vi])
+                B[vi] = T.if_then_else(vi < 13, A[vi], T.float32(0))
+)")
+                         .c_str());
+      };
+  EXPECT_TRUE(program("A[0:13]").empty());
+  ASSERT_EQ(program("A[0:12]").size(), 1u);
+  EXPECT_EQ(program("A[0:12]")[0].verdict, Verdict::kRefuted);
+}
+
 TEST(DeclaredRegions, NamesABufferThatIsNotDeclaredAtAll) {
   Diagnostics found = Check(R"(
 @T.prim_func
