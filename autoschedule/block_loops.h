@@ -41,4 +41,6 @@ Outcome<std::monostate> WriteOut(Schedule& sch, BlockRv block, LoopRv outer, boo
 // nearly so.
 size_t ParallelLoops(const std::vector<int64_t>& extents, int cores);
 
+inline int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
 }  // namespace tilewright

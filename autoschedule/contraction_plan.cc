@@ -173,7 +173,6 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
   std::vector<RegisterTile> fused = RegisterTiles(plan->instruction, all_rows, columns, all_rows);
   const bool fuses = BestTile(fused).efficiency > kWorthFusing * BestTile(packed).efficiency;
   if (fuses) packed = std::move(fused);
-  plan->rows_in_place = false;
   if (!in_place.empty()) {
     const bool preferred = BestTile(in_place).efficiency > kWorthPlace * BestTile(packed).efficiency;
     TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
@@ -204,8 +203,6 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
 int64_t IteratorExtent(const BlockRealizeNode& realize, int iterator) {
   return *AsInt(realize.block->iter_vars[static_cast<size_t>(iterator)].domain.extent);
 }
-
-int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 int64_t DepthStep(int64_t extent, const TileInstruction& instruction) {
   const int64_t steps = RoundUp(extent, instruction.StepDepth()) / instruction.StepDepth();

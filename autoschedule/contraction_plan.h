@@ -32,7 +32,6 @@ struct ContractionPlan {
 
 // The extent of an iterator, which must be constant.
 int64_t IteratorExtent(const BlockRealizeNode& realize, int iterator);
-int64_t RoundUp(int64_t n, int64_t multiple);
 
 // How many neighbours along the depth the target multiplies at once; 1 when it has no tiles.
 int StepDepthOf(const BlockRealizeNode& realize, const Target& target);

@@ -13,8 +13,6 @@ namespace {
 // The part of the products that must be saved: borders of a convolution become dearer.
 constexpr double kLeastSaved = 0.1;
 
-int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
-
 struct Pair {
   size_t outer, inner;  // positions of iterators
   int64_t inner_extent;
