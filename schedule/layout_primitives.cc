@@ -128,12 +128,14 @@ std::vector<Primitive> LayoutPrimitives() {
          return call.WithBlock(result->function, result->block);
        }},
       {"reindex",
-       "A block gets a copy of a buffer whose layout is the block's iterators.",
-       {{"block", ArgKind::kBlock}, {"buffer", ArgKind::kBufferIndex}},
+       "A block gets a copy of a buffer whose layout is the block's iterators; dimensions of what is read can be kept.",
+       {{"block", ArgKind::kBlock},
+        {"buffer", ArgKind::kBufferIndex},
+        {"kept_dims", ArgKind::kInts, Value(Value::List{})}},
        ResultKind::kBlock,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<ReindexResult> result = Reindex(call.function(), call.Id(0), ToSelector(call.arg(1)));
+         Outcome<ReindexResult> result = Reindex(call.function(), call.Id(0), ToSelector(call.arg(1)), call.Ints(2));
          if (!result.ok()) return result.refusal();
          return call.WithBlock(result->function, result->block);
        }},

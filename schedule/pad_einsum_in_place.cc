@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "ir/analysis.h"
+#include "ir/arith/analyzer.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
 #include "schedule/loop_tree.h"
@@ -41,6 +42,8 @@ class EinsumPadder {
   std::optional<Refusal> PadIterator(const ScopeChild& child, size_t iterator, int64_t extent);
   // Dimensions of buffers that padded iterators of the einsum index.
   std::optional<Refusal> CollectBuffers();
+  // How long a dimension has to be for an index of padded iterators.
+  std::optional<int64_t> ExtentThatHolds(const Expr& index, int64_t old) const;
   std::optional<Refusal> PadProducer(const Buffer& buffer, const std::map<size_t, int64_t>& dims);
 
   const Function& function_;
@@ -87,9 +90,23 @@ std::optional<Refusal> EinsumPadder::PadIterator(const ScopeChild& child, size_t
             {iter.var.name(), block.name});
 }
 
+std::optional<int64_t> EinsumPadder::ExtentThatHolds(const Expr& index, int64_t old) const {
+  arith::Analyzer analyzer;
+  for (const IterVar& iter : einsum_.realize->block->iter_vars) {
+    const auto padded = plan_.iterators.find(iter.var);
+    const Expr extent =
+        padded == plan_.iterators.end() ? iter.domain.extent : Const(iter.domain.extent.dtype(), padded->second);
+    analyzer.Bind(iter.var, Range{iter.domain.min, extent});
+  }
+  const arith::Bounds values = analyzer.ConstBounds(index);
+  if (values.min < 0 || !values.IsFinite()) return std::nullopt;
+  return std::max(old, values.max + 1);
+}
+
 std::optional<Refusal> EinsumPadder::CollectBuffers() {
   std::optional<Refusal> refusal;
   std::unordered_set<const VarNode*> indexing;
+  const Buffer& output = cast<StoreNode>(einsum_.realize->block->body)->buffer;
   auto visit = [&](const Buffer& buffer, const std::vector<Expr>& indices) {
     for (size_t d = 0; d < indices.size(); ++d) {
       for (const auto& [iterator, extent] : plan_.iterators) {
@@ -98,12 +115,20 @@ std::optional<Refusal> EinsumPadder::CollectBuffers() {
         const auto old = AsInt(buffer->shape[d]);
         const auto* iter = &einsum_.realize->block->iter_vars[0];
         while (!iter->var.same_as(iterator)) ++iter;
-        if (indices[d].get() != iterator.get() || old != AsInt(iter->domain.extent)) {
+        std::optional<int64_t> wanted;
+        if (indices[d].get() == iterator.get() && old == AsInt(iter->domain.extent)) {
+          wanted = extent;
+        } else if (iter->kind == IterKind::kSpatial && old && !buffer.same_as(output)) {
+          wanted = ExtentThatHolds(indices[d], *old);
+        }
+        if (!wanted) {
           refusal = No("{text0} is not indexed by the iterator {text1} alone, over a whole dimension",
                        {buffer->name, iterator.name()});
           return;
         }
-        plan_.buffers[buffer][d] = extent;
+        if (wanted == old) continue;
+        int64_t& padded = plan_.buffers[buffer][d];
+        padded = std::max(padded, *wanted);
       }
     }
   };

@@ -18,8 +18,9 @@
 //
 // Conditions: the block adds a product of two factors to its output and has an init; a padded iterator is bound to a
 // loop of its own over its whole domain, which starts at 0 and has a constant extent; the loop contains no other block;
-// buffers are indexed by padded iterators alone, along dimensions of just that extent, and are allocated by the scope;
-// a padded reduce iterator indexes a factor; nobody else writes the output; each padded operand has one producer, a
+// buffers are indexed by padded iterators alone, along dimensions of just that extent (an operand, by spatial ones,
+// also in sums that are never negative: its dimension gets as long as they reach), and are allocated by the scope; a
+// padded reduce iterator indexes a factor; nobody else writes the output; each padded operand has one producer, a
 // single store without init, which writes it at spatial iterators that are bound in the same way. A padding is
 // positive; one per iterator.
 //

@@ -6,6 +6,7 @@
 #include "ir/structural.h"
 #include "schedule/query.h"
 #include "schedule/testing/equivalence.h"
+#include "schedule/testing/expect.h"
 #include "verify/verify.h"
 
 namespace tilewright {
@@ -91,6 +92,43 @@ TEST(PadEinsumInPlace, ComputesTheSame) {
     testing::ExpectEquivalent(before, after->function);
     EXPECT_EQ(VerifyProgram(after->function).diagnostics.size(), 0u) << Render(VerifyProgram(after->function), before);
   }
+}
+
+// An operand read at sums of spatial iterators gets as long as these reach.
+TEST(PadEinsumInPlace, EnlargesWhatWindowsRead) {
+  const Function before = ParseOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((9, 4), "float32"), B: T.Buffer((3, 4, 5), "float32"), C: T.Buffer((7, 5), "float32")):
+    A_copy = T.alloc_buffer((9, 4), "float32")
+    C_copy = T.alloc_buffer((7, 5), "float32")
+    for i, k in T.grid(9, 4):
+        with T.block("A_copy"):
+            vi, vk = T.axis.remap("SS", [i, k])
+            A_copy[vi, vk] = A[vi, vk]
+    for i, j, r, k in T.grid(7, 5, 3, 4):
+        with T.block("product"):
+            vi, vj, vr, vk = T.axis.remap("SSRR", [i, j, r, k])
+            with T.init():
+                C_copy[vi, vj] = T.float32(0)
+            C_copy[vi, vj] += A_copy[vi + vr, vk] * B[vr, vk, vj]
+    for i, j in T.grid(7, 5):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = C_copy[vi, vj]
+)")
+                              .functions()[0];
+  const uint32_t product = *GetBlock(before, "product");
+  Outcome<PadEinsumInPlaceResult> after = PadEinsumInPlace(before, product, {4, 1, 1, 1});
+  ASSERT_TRUE(after.ok()) << after.refusal().reason;
+  testing::ExpectContains(after->function, "A_copy = T.alloc_buffer((10, 4))");
+  testing::ExpectContains(after->function, "A_copy[vi, vk] = T.if_then_else(vi < 9, A[vi, vk], T.float32(0))");
+  testing::ExpectContains(after->function, "C_copy = T.alloc_buffer((8, 5))");
+  testing::ExpectEquivalent(before, after->function);
+  EXPECT_EQ(VerifyProgram(after->function).diagnostics.size(), 0u) << Render(VerifyProgram(after->function), before);
+  // Along a window all of the factors would have to be zero.
+  after = PadEinsumInPlace(before, product, {1, 1, 4, 1});
+  ASSERT_FALSE(after.ok());
+  EXPECT_EQ(after.refusal().reason, "{text0} is not indexed by the iterator {text1} alone, over a whole dimension");
 }
 
 std::string Reason(const Function& function, std::vector<int64_t> padding = {4, 4, 1}) {

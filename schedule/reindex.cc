@@ -1,11 +1,13 @@
 #include "schedule/reindex.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <string>
 
 #include "ir/analysis.h"
 #include "ir/arith/iter_map.h"
+#include "ir/arith/linear.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
 #include "ir/substitute.h"
@@ -64,6 +66,7 @@ struct CopyForm {
   const char* primitive = "reindex";
   std::optional<Scope> memory;  // absent: the buffer's own
   IndexMap index_map;           // null: the iterators themselves, in order
+  std::vector<int64_t> kept;    // dimensions of the buffer that the copy has in place of the iterators in their indices
 };
 
 class Reindexer {
@@ -83,9 +86,9 @@ class Reindexer {
     if (scope_.has_other_statements()) {
       return Refusal{name_, "the scope of {block0} holds statements other than loops and blocks", {id_}};
     }
-    for (auto check :
-         {&Reindexer::CheckAccesses, &Reindexer::CheckNeighbors,
-          access_ == Access::kRead ? &Reindexer::CheckReading : &Reindexer::CheckWriting, &Reindexer::CheckIndexMap}) {
+    for (auto check : {&Reindexer::CheckAccesses, &Reindexer::CheckNeighbors,
+                       access_ == Access::kRead ? &Reindexer::CheckReading : &Reindexer::CheckWriting,
+                       &Reindexer::CheckIndexMap, &Reindexer::KeepDimensions}) {
       if (std::optional<Refusal> refusal = (this->*check)()) return *refusal;
     }
     return Rewrite();
@@ -286,6 +289,7 @@ class Reindexer {
         at_copy_.push_back(iter.var);
         shape_.push_back(iter.domain.extent);
       }
+      used_at_ = at_copy_;
       return std::nullopt;
     }
     const std::vector<IterVar>& iters = block().iter_vars;
@@ -342,6 +346,94 @@ class Reindexer {
       }
       return Refusal{name_, "the result {expr0} of the map may leave [0, {expr1})", {id_}, {at_copy_[d], shape_[d]}};
     }
+    used_at_ = at_copy_;
+    return std::nullopt;
+  }
+
+  // The values that an index takes: 0, step, 2 * step, ..., without a gap.
+  struct Multiples {
+    int64_t step, count;
+    Expr number;  // of the value
+  };
+  std::optional<Multiples> MultiplesIn(const Expr& index) const {
+    arith::Analyzer analyzer;
+    std::vector<Var> vars;
+    for (const IterVar& iter : iters_) vars.push_back(iter.var);
+    const auto form = arith::DetectLinear(index, vars, &analyzer);
+    if (!form || !IsInt(form->base, 0)) return std::nullopt;
+    struct Part {
+      int64_t coefficient, extent;
+    };
+    std::vector<Part> parts;
+    Multiples result{0, 1, Const(index.dtype(), 0)};
+    for (size_t k = 0; k < iters_.size(); ++k) {
+      const auto coefficient = AsInt(form->coefficients[k]), extent = AsInt(iters_[k].domain.extent);
+      if (!coefficient || !extent || *coefficient < 0) return std::nullopt;
+      if (*coefficient == 0) continue;
+      parts.push_back({*coefficient, *extent});
+      result.step = std::gcd(result.step, *coefficient);
+    }
+    if (parts.empty()) return std::nullopt;
+    std::ranges::sort(parts, {}, &Part::coefficient);
+    for (const Part& part : parts) {
+      if (part.coefficient / result.step > result.count) return std::nullopt;
+      result.count += part.coefficient / result.step * (part.extent - 1);
+    }
+    for (size_t k = 0; k < iters_.size(); ++k) {
+      result.number = result.number + iters_[k].var * Const(index.dtype(), *AsInt(form->coefficients[k]) / result.step);
+    }
+    result.number = analyzer.Simplify(result.number);
+    return result;
+  }
+
+  // Iterators of the copy for dimensions that are kept, where the first of the block's iterators in their indices was.
+  Check KeepDimensions() {
+    for (const int64_t dim : form_.kept) {
+      if (std::ranges::count(form_.kept, dim) > 1) {
+        return Refusal{name_, "dimension {num0} of {text0} is to be kept twice", {id_}, {}, {buffer_->name}, {dim}};
+      }
+      if (access_ == Access::kWrite) return Refuse("dimensions of {text0}, which {block0} writes, cannot be kept");
+      if (dim < 0 || dim >= std::ssize(indices_)) {
+        return Refusal{name_, "{text0} has no dimension {num0}", {id_}, {}, {buffer_->name}, {dim}};
+      }
+      Expr& index = indices_[static_cast<size_t>(dim)];
+      const auto indexes = [&](const IterVar& iter) { return UsesVar(index, iter.var); };
+      for (const IterVar& iter : iters_) {
+        const auto uses = [&](const Expr& e) { return UsesVar(e, iter.var); };
+        if (!indexes(iter) || std::ranges::count_if(indices_, uses) == 1) continue;
+        return Refusal{name_,
+                       "the iterator {text1} is in the index {expr0} of {text0}, which is to be kept, and in another",
+                       {id_},
+                       {index},
+                       {buffer_->name, iter.var.name()}};
+      }
+      const std::optional<Multiples> values = MultiplesIn(index);
+      if (!values || values->count == 1) {
+        return Refusal{name_,
+                       "the index {expr0} of {text0}, which is to be kept, does not take all multiples of a number",
+                       {id_},
+                       {index},
+                       {buffer_->name}};
+      }
+      const Var kept("y" + std::to_string(dim), index.dtype());
+      const auto first = std::ranges::find_if(iters_, indexes);
+      const auto at = first - iters_.begin();
+      used_at_[static_cast<size_t>(at)] = values->number;
+      *first = {kept, {Const(index.dtype(), 0), Const(index.dtype(), values->count)}, IterKind::kSpatial};
+      for (size_t k = iters_.size(); k-- > 0;) {
+        if (!indexes(iters_[k])) continue;
+        iters_.erase(iters_.begin() + static_cast<std::ptrdiff_t>(k));
+        used_at_.erase(used_at_.begin() + static_cast<std::ptrdiff_t>(k));
+      }
+      index = values->step == 1 ? Expr(kept) : kept * Const(index.dtype(), values->step);
+    }
+    if (form_.kept.empty()) return std::nullopt;
+    at_copy_.clear();
+    shape_.clear();
+    for (const IterVar& iter : iters_) {
+      at_copy_.push_back(iter.var);
+      shape_.push_back(iter.domain.extent);
+    }
     return std::nullopt;
   }
 
@@ -377,7 +469,7 @@ class Reindexer {
       const std::vector<Expr> at_;
     };
     const BlockRealizeNode& realize = *child_->realize;
-    return Realize(realize.bindings, realize.predicate, User(buffer_, copy, at_copy_).MutateBlock(realize.block));
+    return Realize(realize.bindings, realize.predicate, User(buffer_, copy, used_at_).MutateBlock(realize.block));
   }
 
   Stmt MakeCopyNest(const Buffer& copy, uint32_t* next_id, uint32_t* copy_id) const {
@@ -471,7 +563,8 @@ class Reindexer {
   const ScopeChild* child_;
   std::vector<Expr> indices_;
   std::vector<IterVar> iters_;  // those in the indices
-  std::vector<Expr> at_copy_;   // the copy's indices, of the block's iterators
+  std::vector<Expr> at_copy_;   // the copy's indices, where it is made,
+  std::vector<Expr> used_at_;   // and where the block uses it: of the block's iterators
   std::vector<Expr> shape_;     // the copy's
   // Of a cache.
   CopyPlace place_;
@@ -496,13 +589,14 @@ Outcome<ReindexResult> ReindexCache(const char* primitive, const Function& funct
 
 }  // namespace
 
-Outcome<ReindexResult> Reindex(const Function& function, uint32_t block_id, const BufferSelector& selector) {
+Outcome<ReindexResult> Reindex(const Function& function, uint32_t block_id, const BufferSelector& selector,
+                               const std::vector<int64_t>& kept) {
   constexpr const char* kName = "reindex";
   Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
   if (!path.ok()) return path.refusal();
   Outcome<SelectedRegion> selected = SelectRegion(kName, *cast<BlockRealizeNode>(path->back())->block, selector);
   if (!selected.ok()) return selected.refusal();
-  return Reindexer(function, block_id, selected->region.buffer, selected->access, CopyForm{}).Apply();
+  return Reindexer(function, block_id, selected->region.buffer, selected->access, CopyForm{.kept = kept}).Apply();
 }
 
 Outcome<ReindexResult> ReindexCacheRead(const Function& function, uint32_t block, int index, std::string_view scope,

@@ -9,6 +9,13 @@
 //                                                     ...
 //                                                     Y[vh] = Y[vh] + P_reindex[vh, vr] * W[vr]
 //
+// Dimensions of a buffer that is read can be kept: the copy has them in place of the iterators in their indices. Of a
+// convolution whose rows are kept, each element is copied once for each place in a window's row, not in the window.
+//
+//   reindex("Y", ("read", 0), kept_dims=[0])    of    Y[vh, vw] = Y[vh, vw] + P[vh + vr, vw + vs] * W[vr, vs]
+//
+//   P_reindex[v0, v1, v2] = P[v0, v1 + v2]            Y[vh, vw] = Y[vh, vw] + P_reindex[vh + vr, vw, vs] * W[vr, vs]
+//
 // reindex_cache_read and reindex_cache_write give the copy another memory and a layout of the caller's choice: an index
 // map from the block's iterators to the copy's indices. Copy and block are named after the memory ("P_shared"), the
 // copy's loops and iterators after the block's.
@@ -23,6 +30,9 @@
 // another block that accesses the buffer the other way.
 // Reading: the block does not write the buffer, and the indices provably stay inside of it for all values of the
 // iterators (conditions in the body do not guard the copy).
+// A kept dimension: its index is linear in iterators of constant extents that no other index uses, and takes 0 and the
+// following multiples of a number without a gap. The copy has these: P_reindex[v0, ...] = P[v0 * 2, ...] where a stride
+// and a dilation are 2.
 // Writing: no other block of the scope writes the buffer, the block does not read it (but a reduction its own output),
 // all of its instances run (or, with an index map, the copy's nest runs the same ones: it has the block's loops and
 // conditions), the indices use spatial iterators only and are injective.
@@ -45,7 +55,8 @@ struct ReindexResult {
   uint32_t block;  // the copy
 };
 
-Outcome<ReindexResult> Reindex(const Function& function, uint32_t block, const BufferSelector& buffer);
+Outcome<ReindexResult> Reindex(const Function& function, uint32_t block, const BufferSelector& buffer,
+                               const std::vector<int64_t>& kept = {});
 Outcome<ReindexResult> ReindexCacheRead(const Function& function, uint32_t block, int index, std::string_view scope,
                                         const IndexMap& index_map);
 Outcome<ReindexResult> ReindexCacheWrite(const Function& function, uint32_t block, int index, std::string_view scope,

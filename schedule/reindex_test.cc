@@ -66,6 +66,92 @@ def main(P: T.Buffer((1, 12, 12, 4), "float32"), W: T.Buffer((3, 3, 4, 2), "floa
 )");
 }
 
+TEST(Reindex, KeepsDimensions) {
+  const Function f = ParseFunctionOrDie(kConv);
+  const auto kept = [&](std::vector<int64_t> dims) {
+    Outcome<ReindexResult> result = Reindex(f, BlockNamed(f, "Y"), BufferSelector::Read(0), dims);
+    EXPECT_TRUE(result.ok()) << ReasonOf(result, f);
+    return result.ok() ? result->function : f;
+  };
+  const Function rows = kept({1});
+  ExpectEquivalent(f, rows);
+  testing::ExpectProgram(rows, R"(
+@T.prim_func
+def main(P: T.Buffer((1, 12, 12, 4), "float32"), W: T.Buffer((3, 3, 4, 2), "float32"), Y: T.Buffer((1, 5, 5, 2), "float32")):
+    P_reindex = T.alloc_buffer((1, 11, 5, 3, 4))
+    for ax0, ax1, ax2, ax3, ax4 in T.grid(1, 11, 5, 3, 4):
+        with T.block("P_reindex_reindex"):
+            v0, v1, v2, v3, v4 = T.axis.remap("SSSSS", [ax0, ax1, ax2, ax3, ax4])
+            P_reindex[v0, v1, v2, v3, v4] = P[v0, v1, v2 * 2 + v3, v4]
+    for n, h, w, c, rh, rw, rc in T.grid(1, 5, 5, 2, 3, 3, 4):
+        with T.block("Y"):
+            vn, vh, vw, vc, vrh, vrw, vrc = T.axis.remap("SSSSRRR", [n, h, w, c, rh, rw, rc])
+            with T.init():
+                Y[vn, vh, vw, vc] = T.float32(0)
+            Y[vn, vh, vw, vc] = Y[vn, vh, vw, vc] + P_reindex[vn, vh * 2 + vrh, vw, vrw, vrc] * W[vrh, vrw, vrc, vc]
+)");
+  const Function both = kept({2, 1});
+  ExpectEquivalent(f, both);
+  ExpectContains(both, "P_reindex = T.alloc_buffer((1, 11, 11, 4))");
+  ExpectContains(both, "T.reads(P_reindex[vn, vh * 2 + vrh, vw * 2 + vrw, vrc], W[vrh, vrw, vrc, vc])");
+  // The channels have an iterator of their own: it stays, under another name.
+  ExpectContains(kept({3}), "P_reindex = T.alloc_buffer((1, 5, 5, 3, 3, 4))");
+}
+
+TEST(Reindex, KeepsMultiples) {
+  const Function f = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(P: T.Buffer((20, 7), "float32"), W: T.Buffer((3, 7), "float32"), Y: T.Buffer((5, 7), "float32")):
+    for h, c, r in T.grid(5, 7, 3):
+        with T.block("Y"):
+            vh, vc, vr = T.axis.remap("SSR", [h, c, r])
+            with T.init():
+                Y[vh, vc] = T.float32(0)
+            Y[vh, vc] = Y[vh, vc] + P[vh * 2 + vr * 4, vc] * W[vr, vc]
+)");
+  Outcome<ReindexResult> result = Reindex(f, BlockNamed(f, "Y"), BufferSelector::Read(0), {0});
+  ASSERT_TRUE(result.ok()) << ReasonOf(result, f);
+  ExpectEquivalent(f, result->function);
+  ExpectContains(result->function, "P_reindex = T.alloc_buffer((9, 7))");
+  ExpectContains(result->function, "P_reindex[v0, v1] = P[v0 * 2, v1]");
+  ExpectContains(result->function, "Y[vh, vc] = Y[vh, vc] + P_reindex[vr * 2 + vh, vc] * W[vr, vc]");
+}
+
+TEST(Reindex, RefusesToKeep) {
+  const auto reason = [](const char* text, const BufferSelector& buffer, std::vector<int64_t> kept) {
+    const Function f = ParseFunctionOrDie(text);
+    return ReasonOf(Reindex(f, BlockNamed(f, "Y"), buffer, kept), f);
+  };
+  EXPECT_EQ(reason(kConv, BufferSelector::Read(0), {4}), "P has no dimension 4");
+  EXPECT_EQ(reason(kConv, BufferSelector::Read(0), {-1}), "P has no dimension -1");
+  EXPECT_EQ(reason(kConv, BufferSelector::Read(0), {1, 1}), "dimension 1 of P is to be kept twice");
+  EXPECT_EQ(reason(kConv, BufferSelector::Write(0), {1}), "dimensions of Y, which Y writes, cannot be kept");
+  const std::string rows = R"(
+@T.prim_func
+def main(X: T.Buffer((16, 8), "float32"), Y: T.Buffer((8,), "float32")):
+    for i, j in T.grid(8, 8):
+        with T.block("Y"):
+            v, r = T.axis.remap("SR", [i, j])
+            with T.init():
+                Y[v] = T.float32(0)
+            Y[v] = Y[v] + X[INDEX, r]
+)";
+  const auto at = [&](const char* index) {
+    std::string text = rows;
+    text.replace(text.find("INDEX"), 5, index);
+    return reason(text.c_str(), BufferSelector::Named("X"), {0});
+  };
+  EXPECT_EQ(at("v"), "accepted");
+  EXPECT_EQ(at("v + r"), "the iterator r is in the index v + r of X, which is to be kept, and in another");
+  const std::string gaps = ", which is to be kept, does not take all multiples of a number";
+  EXPECT_EQ(reason(kConv, BufferSelector::Read(0), {0, 1}), "the index vn of P" + gaps);
+  EXPECT_EQ(at("v * 2"), "accepted");
+  EXPECT_EQ(at("0"), "the index 0 of X" + gaps);
+  EXPECT_EQ(at("v + 1"), "the index v + 1 of X, which is to be kept, does not take all multiples of a number");
+  EXPECT_EQ(at("7 - v"), "the index 7 - v of X" + gaps);
+  EXPECT_EQ(at("v // 2"), "the index v // 2 of X" + gaps);
+}
+
 TEST(Reindex, Refuses) {
   auto reason = [](const char* text, const BufferSelector& buffer) {
     const Function f = ParseFunctionOrDie(text);

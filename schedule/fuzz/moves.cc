@@ -252,7 +252,10 @@ constexpr Move kMoves[] = {
     {"blockize", [](Drawer& d) { return d.Try("blockize", {d.AnyLoop(), d.Coin()}); }},
     {"tensorize", Tensorize, "matmul"},
     {"reindex",
-     [](Drawer& d) { return d.Try("reindex", {d.block(), Value::List{d.Coin() ? "read" : "write", Small(d)}}); }},
+     [](Drawer& d) {
+       const Value kept = d.Coin() ? Value(Value::List{}) : Value(Value::List{Small(d)});
+       return d.Try("reindex", {d.block(), Value::List{d.Coin() ? "read" : "write", Small(d)}, kept});
+     }},
     {"transform_layout", TransformLayout},
     {"transform_block_layout",
      [](Drawer& d) {
