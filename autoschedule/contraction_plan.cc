@@ -4,8 +4,10 @@
 
 #include "autoschedule/access_strides.h"
 #include "autoschedule/block_loops.h"
+#include "autoschedule/fuse_depth.h"
 #include "autoschedule/split_iterators.h"
 #include "ir/analysis.h"
+#include "ir/arith/linear.h"
 #include "schedule/assign_or_return.h"
 
 namespace tilewright {
@@ -112,8 +114,7 @@ std::vector<RegisterTile> TilesInPlace(const BlockRealizeNode& realize, const Co
   const BlockNode& block = *realize.block;
   const int64_t extent = IteratorExtent(realize, depth);
   if (extent % DepthStep(extent, instruction) != 0) return {};
-  const auto read = std::ranges::find_if(
-      block.reads, [&](const BufferRegion& r) { return r.buffer.same_as(contraction.row_operand); });
+  const BufferRegion& read = ReadOf(block, contraction.row_operand);
   const auto var = [&](int iterator) { return block.iter_vars[static_cast<size_t>(iterator)].var; };
   const std::vector<Access> accesses = AccessesOf(block);
   const auto access = std::ranges::find_if(
@@ -121,12 +122,12 @@ std::vector<RegisterTile> TilesInPlace(const BlockRealizeNode& realize, const Co
   // Whether the iterator moves by one along one dimension; its distance in elements.
   const auto moves_along = [&](int iterator) -> int64_t {
     int64_t dimension = 1, along = 0;
-    for (size_t d = read->region.size(); d-- > 0;) {
-      if (UsesVar(read->region[d].min, var(iterator))) {
+    for (size_t d = read.region.size(); d-- > 0;) {
+      if (UsesVar(read.region[d].min, var(iterator))) {
         if (along != 0) return 0;
         along = dimension;
       }
-      dimension *= AsInt(read->buffer->shape[d]).value_or(0);
+      dimension *= AsInt(read.buffer->shape[d]).value_or(0);
     }
     return access->strides[static_cast<size_t>(iterator)] == along ? along : 0;
   };
@@ -157,48 +158,185 @@ bool HasOuterRow(const Contraction& contraction) {
   return rows > 1 && contraction.rows[rows - 2] + 1 == contraction.rows[rows - 1];
 }
 
-// Whether rows are packed, and the tiles. Rows of images that are shorter than a tile are packed as one.
+// What changes in a plan where the block's iterators or operands did.
+Outcome<std::monostate> MatchAgain(Schedule& sch, BlockRv block, ContractionPlan* plan) {
+  const BlockRealizeNode& realize = RealizeOf(sch, block);
+  const absl::StatusOr<Contraction> contraction = MatchContraction(realize);
+  if (!contraction.ok()) {
+    return Refusal{
+        "contraction_rule", "{text0}", {realize.block->id}, {}, {std::string(contraction.status().message())}};
+  }
+  plan->contraction = *contraction;
+  plan->row = contraction->rows.back();
+  plan->column = contraction->columns.back();
+  plan->depth = DepthIterator(*realize.block, *contraction);
+  return std::monostate();
+}
+
+// Whether one row iterator, or several that follow each other, is worth more to tiles.
+struct RowTiles {
+  std::vector<RegisterTile> tiles;
+  bool fuses = false;
+};
+RowTiles TilesOfRows(const BlockRealizeNode& realize, const ContractionPlan& plan, bool may_fuse,
+                     double fused_row_load = 1) {
+  const std::vector<int>& rows = plan.contraction.rows;
+  const int64_t extent = IteratorExtent(realize, plan.row), columns = IteratorExtent(realize, plan.column);
+  std::vector<RegisterTile> tiles = RegisterTiles(plan.instruction, extent, columns, extent);
+  if (!may_fuse || !HasOuterRow(plan.contraction)) return {std::move(tiles)};
+  const int64_t all_rows = extent * IteratorExtent(realize, rows[rows.size() - 2]);
+  std::vector<RegisterTile> fused = RegisterTiles(plan.instruction, all_rows, columns, all_rows, fused_row_load);
+  if (BestTile(fused).efficiency <= kWorthFusing * BestTile(tiles).efficiency) return {std::move(tiles)};
+  return {std::move(fused), true};
+}
+
+// The dimensions of the row operand along which rows other than the tiled ones, and windows, move.
+Value::List DimensionsOfOtherWindows(const BlockNode& block, const ContractionPlan& plan) {
+  Value::List dims;
+  const std::vector<Range>& region = ReadOf(block, plan.contraction.row_operand).region;
+  for (size_t d = 0; d < region.size(); ++d) {
+    const auto uses = [&](int iterator) {
+      const IterVar& iter = block.iter_vars[static_cast<size_t>(iterator)];
+      return ExtentOf(iter) != 1 && UsesVar(region[d].min, iter.var);
+    };
+    const bool other_row =
+        std::ranges::any_of(plan.contraction.rows, [&](int row) { return row != plan.row && uses(row); });
+    if (other_row && !uses(plan.row) && std::ranges::any_of(plan.contraction.inner, uses)) {
+      dims.emplace_back(static_cast<int64_t>(d));
+    }
+  }
+  return dims;
+}
+
+// Makes windows along the row and the depth behind them, next to each other in the copy, a single iterator where that
+// saves padding and the depth is no whole groups, which would be copied at once. Whether the copy is as before, or has
+// one dimension for them.
+bool FuseDepthOfCopy(Schedule& sch, BlockRv block, BlockRv copy, const ContractionPlan& plan) {
+  if (IteratorExtent(RealizeOf(sch, block), plan.depth) % plan.instruction.group == 0 ||
+      !FuseDepth(sch, block, plan.instruction.StepDepth())) {
+    return true;
+  }
+  const Block now = RealizeOf(sch, block).block;
+  const Buffer buffer = RealizeOf(sch, copy).block->writes[0].buffer;
+  const std::vector<Range>& region = ReadOf(*now, buffer).region;
+  const size_t last = region.size() - 1;
+  const int64_t extent = *AsInt(buffer->shape[last]);
+  std::vector<Var> inputs;
+  for (size_t d = 0; d <= last; ++d) inputs.emplace_back("i" + std::to_string(d));
+  std::vector<Expr> outputs(inputs.begin(), inputs.end() - 1);
+  outputs.back() = outputs.back() * static_cast<int>(extent) + inputs.back();
+  const Value::List written = {Value("write"), Value(0)};
+  return FuseIterators(sch, copy, last, extent) &&
+         sch.TransformLayout(copy, Value(written), IndexMap(std::move(inputs), std::move(outputs))).ok();
+}
+
+// The schedule with rows copied for windows along the row alone.
+struct WindowsAlongRow {
+  Schedule sch;
+  ContractionPlan plan;
+  int64_t bytes;  // of the copy
+};
+std::optional<WindowsAlongRow> CopyForWindows(const Schedule& sch, BlockRv block, const ContractionPlan& plan) {
+  WindowsAlongRow result{sch, plan, plan.contraction.row_operand->dtype.bytes()};
+  const Value::List kept = DimensionsOfOtherWindows(*RealizeOf(sch, block).block, plan);
+  if (kept.empty()) return std::nullopt;
+  const Outcome<BlockRv> copy = ReindexRead(result.sch, block, plan.contraction.row_operand, kept);
+  if (!copy.ok() || !FuseDepthOfCopy(result.sch, block, *copy, plan) ||
+      !MatchAgain(result.sch, block, &result.plan).ok()) {
+    return std::nullopt;
+  }
+  const Contraction& contraction = result.plan.contraction;
+  for (const Expr& extent : contraction.row_operand->shape) result.bytes *= AsInt(extent).value_or(1);
+  // Rows that follow each other without a stride: windows along the outer one are whole rows apart.
+  const BlockNode& before = *RealizeOf(result.sch, block).block;
+  std::vector<int> windows;
+  int64_t reads = 1;  // of an element, by these
+  bool follow = HasOuterRow(contraction);
+  if (follow) {
+    const Var outer = before.iter_vars[static_cast<size_t>(contraction.rows[contraction.rows.size() - 2])].var;
+    for (const Range& range : ReadOf(before, contraction.row_operand).region) {
+      if (!UsesVar(range.min, outer)) continue;
+      arith::Analyzer analyzer;
+      const auto form = arith::DetectLinear(range.min, {outer}, &analyzer);
+      follow = form && IsInt(form->coefficients[0], 1);
+      for (int inner : contraction.inner) {
+        if (!UsesVar(range.min, before.iter_vars[static_cast<size_t>(inner)].var)) continue;
+        windows.push_back(inner);
+        reads *= IteratorExtent(RealizeOf(result.sch, block), inner);
+      }
+    }
+  }
+  RowTiles rows = TilesOfRows(RealizeOf(result.sch, block), result.plan, follow, 1.0 / static_cast<double>(reads));
+  if (rows.fuses) {
+    const int64_t extent = IteratorExtent(RealizeOf(result.sch, block), result.plan.row);
+    const auto row = static_cast<size_t>(result.plan.row);
+    if (!FuseIterators(result.sch, block, row, extent) || !MatchAgain(result.sch, block, &result.plan).ok()) {
+      return std::nullopt;
+    }
+    // All behind the fused rows moved up.
+    for (int& window : windows) window -= window > static_cast<int>(row) ? 1 : 0;
+    result.plan.last_inner = std::move(windows);
+  }
+  result.plan.tiles = std::move(rows.tiles);
+  result.plan.row_place = RowPlace::kWindows;
+  return result;
+}
+
+// Where rows are read, and the tiles. Rows of images that are shorter than a tile are packed as one.
 Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Target& target, Choices& choices,
                                          ContractionPlan* plan) {
   const BlockRealizeNode& realize = RealizeOf(sch, block);
-  const Contraction& contraction = plan->contraction;
-  const int64_t columns = IteratorExtent(realize, plan->column), row_extent = IteratorExtent(realize, plan->row);
   int outer_row = -1;
   std::vector<RegisterTile> in_place =
-      TilesInPlace(realize, contraction, plan->instruction, plan->depth, target, &outer_row);
-  std::vector<RegisterTile> packed = RegisterTiles(plan->instruction, row_extent, columns, row_extent);
-  const bool has_outer = HasOuterRow(contraction);
-  const int64_t all_rows =
-      row_extent * (has_outer ? IteratorExtent(realize, contraction.rows[contraction.rows.size() - 2]) : 1);
-  std::vector<RegisterTile> fused = RegisterTiles(plan->instruction, all_rows, columns, all_rows);
-  const bool fuses = BestTile(fused).efficiency > kWorthFusing * BestTile(packed).efficiency;
-  if (fuses) packed = std::move(fused);
-  if (!in_place.empty()) {
-    const bool preferred = BestTile(in_place).efficiency > kWorthPlace * BestTile(packed).efficiency;
-    TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
-                        choices.Take(sch, realize.block->name + ".rows_packed", {0, 1}, preferred ? 0 : 1));
-    plan->rows_in_place = pick.value == 0;
+      TilesInPlace(realize, plan->contraction, plan->instruction, plan->depth, target, &outer_row);
+  RowTiles packed = TilesOfRows(realize, *plan, true);
+  std::optional<WindowsAlongRow> windows = CopyForWindows(sch, block, *plan);
+  std::vector<int64_t> places = {static_cast<int64_t>(RowPlace::kPacked)};
+  size_t preferred = 0;
+  if (windows) {
+    places.push_back(static_cast<int64_t>(RowPlace::kWindows));
+    if (windows->bytes <= target.caches[1].bytes * target.cores) preferred = 1;
   }
-  if (plan->rows_in_place) {
+  if (!in_place.empty()) {
+    places.push_back(static_cast<int64_t>(RowPlace::kInPlace));
+    if (BestTile(in_place).efficiency > kWorthPlace * BestTile(packed.tiles).efficiency) preferred = places.size() - 1;
+  }
+  plan->row_place = RowPlace::kPacked;
+  if (places.size() > 1) {
+    TW_ASSIGN_OR_RETURN(const Choices::Pick pick, choices.Take(sch, realize.block->name + ".rows", places, preferred));
+    plan->row_place = static_cast<RowPlace>(pick.value);
+  }
+  if (plan->row_place == RowPlace::kInPlace) {
     plan->tiles = std::move(in_place);
     plan->outer_row = outer_row;
     return std::monostate();
   }
-  plan->tiles = std::move(packed);
-  if (!fuses) return std::monostate();
-  if (!FuseIterators(sch, block, static_cast<size_t>(plan->row), row_extent)) {
+  if (plan->row_place == RowPlace::kWindows) {
+    // The choice is a step of the schedule too.
+    windows = CopyForWindows(sch, block, *plan);
+    sch = std::move(windows->sch);
+    *plan = std::move(windows->plan);
+    return std::monostate();
+  }
+  plan->tiles = std::move(packed.tiles);
+  if (!packed.fuses) return std::monostate();
+  if (!FuseIterators(sch, block, static_cast<size_t>(plan->row), IteratorExtent(realize, plan->row))) {
     return No("the rows of {block0} cannot be one", realize.block->id);
   }
-  const absl::StatusOr<Contraction> of_fused = MatchContraction(RealizeOf(sch, block));
-  if (!of_fused.ok()) return No("the rows of {block0} cannot be one", RealizeOf(sch, block).block->id);
-  plan->contraction = *of_fused;
-  plan->row = of_fused->rows.back();
-  plan->column = of_fused->columns.back();
-  plan->depth = DepthIterator(*RealizeOf(sch, block).block, *of_fused);
-  return std::monostate();
+  return MatchAgain(sch, block, plan);
 }
 
 }  // namespace
+
+const BufferRegion& ReadOf(const BlockNode& block, const Buffer& operand) {
+  return *std::ranges::find_if(block.reads, [&](const BufferRegion& read) { return read.buffer.same_as(operand); });
+}
+
+Outcome<BlockRv> ReindexRead(Schedule& sch, BlockRv block, const Buffer& buffer, Value::List kept) {
+  const std::vector<BufferRegion>& reads = RealizeOf(sch, block).block->reads;
+  const int64_t number = &ReadOf(*RealizeOf(sch, block).block, buffer) - reads.data();
+  return sch.Reindex(block, Value::List{Value("read"), Value(number)}, std::move(kept));
+}
 
 int64_t IteratorExtent(const BlockRealizeNode& realize, int iterator) {
   return *AsInt(realize.block->iter_vars[static_cast<size_t>(iterator)].domain.extent);
@@ -237,8 +375,7 @@ Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Tar
   if (FlipsRows(sch, block, *contraction)) plan.instruction.registers -= kFlipRegisters;
   plan.rows_outside = RowsOutside(*realize.block, *contraction, target);
   plan.uneven = IsComputedPerProduct(*realize.block, *contraction);
-  plan.rows_in_memory = instruction->amx != nullptr;
-  if (plan.rows_in_memory) {
+  if (instruction->amx != nullptr) {
     TW_RETURN_IF_REFUSED(PlanRowsInMemory(sch, block, target, choices, &plan));
   } else {
     const int64_t rows = IteratorExtent(realize, plan.row), columns = IteratorExtent(realize, plan.column);

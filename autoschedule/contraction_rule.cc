@@ -58,20 +58,6 @@ Outcome<Done> SplitInnermost(Schedule& sch, BlockRv block, int group) {
   return Done();
 }
 
-// The number of a buffer among those a block reads.
-int ReadIndex(const BlockRealizeNode& realize, const Buffer& buffer) {
-  const auto& reads = realize.block->reads;
-  const auto it =
-      std::find_if(reads.begin(), reads.end(), [&](const BufferRegion& r) { return r.buffer.same_as(buffer); });
-  return static_cast<int>(it - reads.begin());
-}
-
-Outcome<BlockRv> ReindexRead(Schedule& sch, BlockRv block, const Buffer& buffer) {
-  const Value::List which = {Value("read"), Value(ReadIndex(RealizeOf(sch, block), buffer))};
-  TW_ASSIGN_OR_RETURN(const std::vector<Rv> results, sch.Apply("reindex", {block, Value(which)}));
-  return BlockRv{results[0]};
-}
-
 // Whether a stage can run ahead of time.
 bool ReadsConstants(const Schedule& sch, BlockRv stage) {
   return std::ranges::all_of(RealizeOf(sch, stage).block->reads, [&](const BufferRegion& read) {
@@ -110,6 +96,14 @@ std::vector<int> StageDims(std::initializer_list<const std::vector<int>*> groups
   return dims;
 }
 
+// Stores what `stage` writes at other places.
+Outcome<Done> StoreAs(Schedule& sch, BlockRv stage, std::vector<Var> inputs, std::vector<Expr> outputs) {
+  const Value::List written = {Value("write"), Value(0)};
+  TW_RETURN_IF_REFUSED(
+      sch.Apply("transform_layout", {stage, Value(written), Value(IndexMap(std::move(inputs), std::move(outputs)))}));
+  return Done();
+}
+
 // Stores what `stage` writes, whose dimensions are the iterators `dims`, with those in `last` as its last dimensions.
 // With `width`, the last of them is divided: (last // width, others..., last % width). With a group, the first of them
 // is divided too: (..., first // group, last % width, first % group).
@@ -135,10 +129,7 @@ Outcome<Done> ReorderStage(Schedule& sch, BlockRv stage, const std::vector<int>&
     tail.front() = FloorDiv(tail.front(), group);
   }
   outputs.insert(outputs.end(), tail.begin(), tail.end());
-  const Value::List written = {Value("write"), Value(0)};
-  TW_RETURN_IF_REFUSED(
-      sch.Apply("transform_layout", {stage, Value(written), Value(IndexMap(std::move(inputs), std::move(outputs)))}));
-  return Done();
+  return StoreAs(sch, stage, std::move(inputs), std::move(outputs));
 }
 
 // Stores packed rows in the order in which tiles of `rows` x `depth` read them: (batch and other rows..., row // rows,
@@ -161,10 +152,53 @@ Outcome<Done> LayOutRows(Schedule& sch, BlockRv stage, const std::vector<int>& d
   }
   outputs.insert(outputs.end(), {FloorDiv(input(plan.depth), depth), FloorMod(input(plan.row), rows),
                                  FloorMod(input(plan.depth), depth)});
-  const Value::List written = {Value("write"), Value(0)};
-  TW_RETURN_IF_REFUSED(
-      sch.Apply("transform_layout", {stage, Value(written), Value(IndexMap(std::move(inputs), std::move(outputs)))}));
-  return Done();
+  return StoreAs(sch, stage, std::move(inputs), std::move(outputs));
+}
+
+// Stores rows that were copied for windows along them: (other dimensions..., depth // depth, row, depth % depth). A
+// fused row indexes two dimensions, which become one.
+Outcome<Done> LayOutWindows(Schedule& sch, BlockRv stage, const BlockNode& block, const ContractionPlan& plan,
+                            int depth) {
+  const BufferRegion& read = ReadOf(block, RealizeOf(sch, stage).block->writes[0].buffer);
+  const auto uses = [&](const Range& range, int iterator) {
+    return UsesVar(range.min, block.iter_vars[static_cast<size_t>(iterator)].var);
+  };
+  std::vector<Var> inputs;
+  std::vector<Expr> outputs;
+  Expr row, depth_index;
+  for (size_t d = 0; d < read.region.size(); ++d) {
+    inputs.emplace_back("i" + std::to_string(d));
+    if (uses(read.region[d], plan.row)) {
+      row = row ? row * read.buffer->shape[d] + inputs.back() : Expr(inputs.back());
+    } else if (uses(read.region[d], plan.depth)) {
+      depth_index = inputs.back();
+    } else {
+      outputs.push_back(inputs.back());
+    }
+  }
+  outputs.insert(outputs.end(), {FloorDiv(depth_index, depth), row, FloorMod(depth_index, depth)});
+  return StoreAs(sch, stage, std::move(inputs), std::move(outputs));
+}
+
+// Stores columns in the order in which tiles of `depth` x `width` read them, in the loops `inner`: (column // width,
+// other iterators..., inner iterators..., depth % depth // group, column % width, depth % group), with depth // depth
+// in its place among the inner ones.
+Outcome<Done> LayOutColumns(Schedule& sch, BlockRv stage, const std::vector<int>& dims, const ContractionPlan& plan,
+                            const std::vector<int>& inner, int width, int depth) {
+  std::vector<Var> inputs;
+  for (size_t i = 0; i < dims.size(); ++i) inputs.emplace_back("i" + std::to_string(i));
+  const auto input = [&](int iterator) {
+    return inputs[static_cast<size_t>(std::ranges::find(dims, iterator) - dims.begin())];
+  };
+  const int group = plan.instruction.group;
+  std::vector<Expr> outputs = {FloorDiv(input(plan.column), width)};
+  for (int dim : dims) {
+    if (dim != plan.column && std::ranges::find(inner, dim) == inner.end()) outputs.push_back(input(dim));
+  }
+  for (int dim : inner) outputs.push_back(dim == plan.depth ? FloorDiv(input(dim), depth) : input(dim));
+  outputs.insert(outputs.end(), {FloorDiv(FloorMod(input(plan.depth), depth), group),
+                                 FloorMod(input(plan.column), width), FloorMod(input(plan.depth), group)});
+  return StoreAs(sch, stage, std::move(inputs), std::move(outputs));
 }
 
 // Whether tiles can be stored where the output belongs: they divide it, and nothing else is computed from them.
@@ -180,13 +214,23 @@ bool IsWrittenInPlace(Schedule& sch, BlockRv block, const ContractionPlan& plan,
   return consumers.ok() && consumers->empty();
 }
 
-// What a tile reads of rows, and what the columns of one element of the batch are. Of rows in place the inner iterators
-// beside the depth read much the same.
-int64_t BytesOfRows(const BlockRealizeNode& realize, const Contraction& contraction, const RegisterTile& tile,
+// What a tile reads of rows, and what the columns of one element of the batch are. Windows that overlap in memory read
+// much the same.
+int64_t BytesOfRows(const BlockRealizeNode& realize, const Buffer& operand, const RegisterTile& tile,
                     const ContractionPlan& plan) {
-  int64_t bytes = int64_t{tile.rows} * std::max(tile.row_tiles, 1) * contraction.row_operand->dtype.bytes();
+  const Contraction& contraction = plan.contraction;
+  int64_t bytes = int64_t{tile.rows} * std::max(tile.row_tiles, 1) * operand->dtype.bytes();
+  const std::vector<Range>& region = ReadOf(*realize.block, operand).region;
+  const auto overlaps = [&](int iterator) {
+    return std::ranges::any_of(region, [&](const Range& range) {
+      const auto uses = [&](int other) {
+        return UsesVar(range.min, realize.block->iter_vars[static_cast<size_t>(other)].var);
+      };
+      return uses(iterator) && std::ranges::any_of(contraction.rows, uses);
+    });
+  };
   for (int iterator : contraction.inner) {
-    if (!plan.rows_in_place || iterator == plan.depth) bytes *= IteratorExtent(realize, iterator);
+    if (plan.row_place == RowPlace::kPacked || !overlaps(iterator)) bytes *= IteratorExtent(realize, iterator);
   }
   return bytes;
 }
@@ -249,12 +293,17 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   TW_ASSIGN_OR_RETURN(const ContractionPlan plan, PlanContraction(sch, block, target, choices));
   const Contraction& contraction = plan.contraction;
   const std::string name = RealizeOf(sch, block).block->name;
-  const bool rows_in_memory = plan.rows_in_memory;
+  const bool rows_in_memory = plan.rows_in_memory();
+  std::vector<int> inner_order = contraction.inner;
+  for (int last : plan.last_inner) {
+    std::erase(inner_order, last);
+    inner_order.push_back(last);
+  }
 
   // Stages: what the block reads and writes gets buffers indexed by its iterators. Padding blocks move into the row
   // stage.
   std::optional<BlockRv> row_stage;
-  if (plan.rows_in_place) {
+  if (plan.row_place == RowPlace::kInPlace || plan.row_place == RowPlace::kWindows) {
     row_stage = WriterOf(sch, block, contraction.row_operand);
   } else {
     TW_ASSIGN_OR_RETURN(row_stage, ReindexRead(sch, block, contraction.row_operand));
@@ -323,10 +372,16 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   // Operands in the layout the tile reads: rows next to the innermost depth, columns in panels.
   if (!rows_in_memory) {
     TW_RETURN_IF_REFUSED(ReorderStage(sch, *row_stage, row_dims, {plan.row, plan.depth}));
-  } else if (!plan.rows_in_place) {
-    TW_RETURN_IF_REFUSED(LayOutRows(sch, *row_stage, row_dims, plan, tile.rows, static_cast<int>(tile_depth.value)));
+    TW_RETURN_IF_REFUSED(ReorderStage(sch, column_stage, column_dims, {plan.depth, plan.column}, tile_columns, group));
+  } else {
+    const int step = static_cast<int>(tile_depth.value);
+    if (plan.row_place == RowPlace::kPacked) {
+      TW_RETURN_IF_REFUSED(LayOutRows(sch, *row_stage, row_dims, plan, tile.rows, step));
+    } else if (plan.row_place == RowPlace::kWindows) {
+      TW_RETURN_IF_REFUSED(LayOutWindows(sch, *row_stage, *RealizeOf(sch, block).block, plan, step));
+    }
+    TW_RETURN_IF_REFUSED(LayOutColumns(sch, column_stage, column_dims, plan, inner_order, tile_columns, step));
   }
-  TW_RETURN_IF_REFUSED(ReorderStage(sch, column_stage, column_dims, {plan.depth, plan.column}, tile_columns, group));
 
   // Loops. Rows may be blocked: tile rows [row block, rows of a block]; the loops over the batch go between any of the
   // loops over rows, and those over columns between these or inside.
@@ -350,11 +405,15 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   // Tiles of AMX are so fast that reading what they multiply takes longer, unless it comes from near: one operand from
   // the second cache level while the other one, in panels, is next to the registers.
   const int64_t near_bytes = target.caches[1].bytes * 3 / 4;
-  const int64_t tile_bytes = BytesOfRows(RealizeOf(sch, block), contraction, tile, plan);
+  const Buffer row_operand = row_stage ? RealizeOf(sch, *row_stage).block->writes[0].buffer : contraction.row_operand;
+  const int64_t tile_bytes = BytesOfRows(RealizeOf(sch, block), row_operand, tile, plan);
   const int64_t column_bytes = BytesOfColumns(RealizeOf(sch, block), contraction);
-  int64_t all_column_bytes = column_bytes;
-  for (int iterator : contraction.batch) all_column_bytes *= IteratorExtent(RealizeOf(sch, block), iterator);
-  const bool all_columns_near = all_column_bytes <= near_bytes;
+  int64_t batches = 1;
+  for (int iterator : contraction.batch) batches *= IteratorExtent(RealizeOf(sch, block), iterator);
+  const bool all_columns_near = column_bytes * batches <= near_bytes;
+  // Each thread copies the windows of its part of the batch, and meets these columns alone.
+  const bool batch_shares_windows =
+      plan.row_place == RowPlace::kWindows && !contraction.batch.empty() && batches % target.cores == 0;
   if (rows_in_memory && column_bytes > near_bytes) {
     while (preferred_block > 0 && blocks[preferred_block] * tile_bytes > near_bytes) --preferred_block;
   }
@@ -372,7 +431,7 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
     // Phases of an output that is cut off somewhere, or whose windows differ, are next to their rows: some have less to
     // do than others.
     const bool inside = is_cut || plan.uneven;
-    const bool rows_outside = plan.rows_outside || (rows_in_memory && all_columns_near);
+    const bool rows_outside = plan.rows_outside || (rows_in_memory && all_columns_near && !batch_shares_windows);
     const size_t preferred = rows_outside ? outer_rows.size() : inside ? outer_rows.size() - 1 : 0;
     TW_ASSIGN_OR_RETURN(const Choices::Pick picked,
                         choices.Take(sch, name + ".batch_after", Iota(0, row_loops), preferred));
@@ -394,7 +453,7 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
   outer.insert(outer.end(), outer_rows.begin() + batch_place, place);
   for (int iterator : contraction.columns) outer.push_back(iterator == plan.column ? column[0] : loop_of(iterator));
   outer.insert(outer.end(), place, outer_rows.end());
-  for (int iterator : contraction.inner) inner.push_back(iterator == plan.depth ? depth[0] : loop_of(iterator));
+  for (int iterator : inner_order) inner.push_back(iterator == plan.depth ? depth[0] : loop_of(iterator));
   std::vector<LoopRv> order = outer;
   order.insert(order.end(), inner.begin(), inner.end());
   order.insert(order.end(), in_tile.begin(), in_tile.end());
@@ -415,11 +474,16 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
     TW_RETURN_IF_REFUSED(WriteOut(sch, init, tile_loop, true));
   }
   if (write_back) TW_RETURN_IF_REFUSED(WriteOut(sch, *write_back, tile_loop, true));
-  // Loops outside of those over columns: rows are packed in the last of them, and threads share no others.
-  const size_t loops_outside = contraction.batch.size() + static_cast<size_t>(column_place.value);
-  const bool rows_packed = rows_in_memory && !plan.rows_in_place;
+  // Loops in the last of which rows are packed, and no others of which threads share: those outside of the ones over
+  // columns; of copies for windows those over the batch.
+  size_t loops_of_rows = 0;
+  if (plan.row_place == RowPlace::kPacked) {
+    loops_of_rows = contraction.batch.size() + static_cast<size_t>(column_place.value);
+  } else if (batch_shares_windows && batch_place == 0) {
+    loops_of_rows = contraction.batch.size();
+  }
   if (rows_in_memory && row_stage) {
-    const LoopRv* loop = plan.rows_in_place || loops_outside == 0 ? nullptr : &outer[loops_outside - 1];
+    const LoopRv* loop = loops_of_rows == 0 ? nullptr : &outer[loops_of_rows - 1];
     TW_RETURN_IF_REFUSED(PackRows(sch, *row_stage, loop, static_cast<int>(tile_depth.value), target));
   } else if (!rows_in_memory) {
     if (group > 1) TW_RETURN_IF_REFUSED(SplitInnermost(sch, *row_stage, group));
@@ -444,7 +508,7 @@ Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& ta
 
   // Threads. 0: the caller's thread alone.
   std::vector<int64_t> extents;
-  if (rows_packed && loops_outside > 0) outer.resize(std::min(outer.size(), loops_outside));
+  if (loops_of_rows > 0) outer.resize(std::min(outer.size(), loops_of_rows));
   for (const LoopRv& loop : outer) extents.push_back(*ExtentOf(sch, loop));
   TW_ASSIGN_OR_RETURN(const Choices::Pick parallel,
                       choices.Take(sch, name + ".parallel_loops", Iota(0, static_cast<int64_t>(outer.size())),

@@ -26,7 +26,7 @@
 //
 // Choices, preferred ones from ir/target.h by estimates, nothing measured:
 //   NAME.tile_vectors, NAME.tile_rows, NAME.tile_depth   the register tile (autoschedule/register_tile.h)
-//   NAME.rows_packed, NAME.row_tiles   of AMX: whether rows are packed; image rows of a tile where they are not
+//   NAME.rows, NAME.row_tiles   of AMX: where tiles load rows from (RowPlace); image rows of a tile in place
 //   NAME.row_block       tile rows that follow each other before the next block of rows; all by default
 //   NAME.batch_after     loops over rows that are outside of those over the batch
 //   NAME.columns_after   loops over rows that are outside of those over columns

@@ -38,6 +38,12 @@ ops::ConvShape Grouped1x1(int64_t size, int64_t channels, int64_t groups) {
   return shape;
 }
 
+ops::ConvShape Grouped3x3(int64_t size, int64_t channels, int64_t groups) {
+  ops::ConvShape shape = Conv2d(size, channels, channels, {3, 1, 1});
+  shape.groups = groups;
+  return shape;
+}
+
 const Case kCases[] = {
     {"Matmul", [](const ops::OperandTypes& t) { return ops::Matmul(24, 64, 16, t); }},
     {"MatmulEdges", [](const ops::OperandTypes& t) { return ops::Matmul(23, 37, 13, t); }},
@@ -50,6 +56,15 @@ const Case kCases[] = {
     {"Grouped1x1", [](const ops::OperandTypes& t) { return ops::Conv(Grouped1x1(6, 24, 3), t); }},
     {"ShortRows", [](const ops::OperandTypes& t) { return ops::Conv(Conv2d(6, 32, 16, {3, 1, 1}), t); }},
     {"Dilated", [](const ops::OperandTypes& t) { return ops::Conv(Conv2d(10, 6, 16, {3, 1, 2, 2}), t); }},
+    {"FusedRows", [](const ops::OperandTypes& t) { return ops::Conv(Conv2d(5, 64, 40, {3, 1, 1}), t); }},
+    {"FusedRowsOfGroups", [](const ops::OperandTypes& t) { return ops::Conv(Grouped3x3(5, 32, 2), t); }},
+    {"Strided", [](const ops::OperandTypes& t) { return ops::Conv(Conv2d(9, 16, 16, {3, 2, 1}), t); }},
+    {"DilatedThreeChannels", [](const ops::OperandTypes& t) { return ops::Conv(Conv2d(13, 3, 20, {3, 2, 2, 2}), t); }},
+    {"Window3d",
+     [](const ops::OperandTypes& t) {
+       return ops::Conv(
+           {.spatial = {3, 5, 4}, .in_channels = 4, .out_channels = 16, .windows = ops::Same({3, 2, 1}, 3)}, t);
+     }},
     {"Transposed",
      [](const ops::OperandTypes& t) {
        return ops::ConvTranspose(1, 5, 4, 6, 20, {.kernel = 4, .stride = 2, .padding = 1}, t);
@@ -207,6 +222,26 @@ size_t Count(std::string_view text, std::string_view what) {
   size_t count = 0;
   for (size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++count;
   return count;
+}
+
+// Rows are copied for windows along them, once for all windows across, where neither tiles in place nor images do.
+TEST(LowPrecisionCode, AmxCopiesRowsForWindowsAlongThem) {
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const auto copy_of = [&](const ops::ConvShape& shape) {
+    const Function op = MarkConstant(ops::Conv(shape, Types("u8s8")), {1});
+    const AutoScheduled result = AutoSchedule(Module(op), *NamedTarget("x86-sapphirerapids"), &intrins);
+    const std::string text = Print(result.schedule.module().Find("main"));
+    const size_t at = text.find("_reindex = T.alloc_buffer(");
+    return at == text.npos ? "none" : text.substr(at + 26, text.find(", \"uint8\"", at) - at - 26);
+  };
+  // (n, r across, depth, rows and those that windows reach, depth of a tile) of rows as one
+  EXPECT_EQ(copy_of(Conv2d(7, 128, 64, {3, 1, 1})), "(1, 3, 2, 70, 64)");
+  // (n, rows of the image, windows along, depth, row, depth of a tile) with a stride
+  EXPECT_EQ(copy_of(Conv2d(56, 64, 64, {3, 2, 1})), "(1, 57, 3, 1, 28, 64)");
+  // with windows and three channels as one depth; stride and dilation are the same, so rows follow each other
+  EXPECT_EQ(copy_of(Conv2d(56, 3, 64, {7, 2, 3, 2})), "(1, 1, 800, 24)");
+  // Tiles of long rows read the padded image itself.
+  EXPECT_EQ(copy_of(Conv2d(28, 64, 64, {3, 1, 1})), "none");
 }
 
 // Sums stay in tile registers from the zeros on, and the registers are configured once.

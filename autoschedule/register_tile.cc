@@ -23,26 +23,27 @@ int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 // Of AMX: an instruction takes a cycle for each row of A, and lines of A and B, which come from the second cache level
 // as often as not, one. Beginning and ending a tile moves each of its lines of C twice.
 constexpr double kTypicalTileSteps = 16;
-RegisterTile AmxTile(int64_t outer_rows, int64_t rows, int64_t columns, int row_tiles, int tile_rows, int vectors) {
+RegisterTile AmxTile(int64_t outer_rows, int64_t rows, int64_t columns, int row_tiles, int tile_rows, int vectors,
+                     double row_load = 1) {
   const int height = std::max(row_tiles, 1) * tile_rows;
   const int64_t row_blocks = CeilDiv(outer_rows, std::max(row_tiles, 1)) * CeilDiv(rows, tile_rows);
   const int64_t tiles = row_blocks * CeilDiv(columns, vectors * kAmxRows);
-  const double multiply = height * vectors, load = height + kAmxRows * vectors;
+  const double multiply = height * vectors, load = row_load * height + kAmxRows * vectors;
   const double total = tiles * (std::max(multiply, load) * kTypicalTileSteps + 2 * multiply + kTileOverhead);
   const double useful = static_cast<double>(outer_rows * rows) * columns / kAmxRows * kTypicalTileSteps;
-  return {tile_rows, vectors, useful / total, row_tiles};
+  return {tile_rows, vectors, useful / total, row_tiles, load / multiply};
 }
 
 bool IsTooWide(int vectors, int64_t columns) { return vectors > 1 && (vectors - 1) * kAmxRows >= columns; }
 
-std::vector<RegisterTile> TilesOfAmx(int64_t rows, int64_t columns, int64_t max_rows) {
+std::vector<RegisterTile> TilesOfAmx(int64_t rows, int64_t columns, int64_t max_rows, double row_load) {
   std::vector<RegisterTile> result;
   // Equal row tiles that cover all rows.
   const int64_t row_tiles = CeilDiv(max_rows, kAmxRows), most = CeilDiv(max_rows, row_tiles) * row_tiles;
   for (int vectors = 1; vectors <= kMostVectors && !IsTooWide(vectors, columns); ++vectors) {
     for (int tile_rows = 1; tile_rows <= std::min<int64_t>(kAmxRegisters * kAmxRows, most); ++tile_rows) {
       if (!AmxTilesOf(tile_rows, vectors * kAmxRows)) continue;
-      result.push_back(AmxTile(1, rows, columns, 0, tile_rows, vectors));
+      result.push_back(AmxTile(1, rows, columns, 0, tile_rows, vectors, row_load));
     }
   }
   return result;
@@ -51,8 +52,8 @@ std::vector<RegisterTile> TilesOfAmx(int64_t rows, int64_t columns, int64_t max_
 }  // namespace
 
 std::vector<RegisterTile> RegisterTiles(const TileInstruction& instruction, int64_t rows, int64_t columns,
-                                        int64_t max_rows) {
-  if (instruction.amx != nullptr) return TilesOfAmx(rows, columns, max_rows);
+                                        int64_t max_rows, double row_load) {
+  if (instruction.amx != nullptr) return TilesOfAmx(rows, columns, max_rows, row_load);
   const int lanes = instruction.lanes;
   const double fma_per_cycle = instruction.per_cycle;
   std::vector<RegisterTile> result;
@@ -66,7 +67,8 @@ std::vector<RegisterTile> RegisterTiles(const TileInstruction& instruction, int6
       const double step = std::max({fma_cycles, load_cycles, static_cast<double>(kFmaLatency)});
       const double total = tiles * (step * kTypicalSteps + kTileOverhead);
       const double useful = static_cast<double>(rows) * columns / lanes / fma_per_cycle * kTypicalSteps;
-      result.push_back({tile_rows, vectors, useful / total});
+      const double loads = static_cast<double>(tile_rows + vectors) / (tile_rows * vectors);
+      result.push_back({.rows = tile_rows, .vectors = vectors, .efficiency = useful / total, .loads = loads});
     }
   }
   return result;
@@ -92,10 +94,8 @@ std::vector<RegisterTile> DividingAmxTiles(int64_t outer_rows, int64_t rows, int
 RegisterTile BestTile(const std::vector<RegisterTile>& tiles) {
   RegisterTile best;
   for (const RegisterTile& tile : tiles) {
-    const int rows = tile.rows * std::max(tile.row_tiles, 1), best_rows = best.rows * std::max(best.row_tiles, 1);
-    const bool fewer_loads =
-        rows * tile.vectors * (best_rows + best.vectors) > best_rows * best.vectors * (rows + tile.vectors);
-    if (tile.efficiency > best.efficiency * 1.005 || (tile.efficiency > best.efficiency * 0.995 && fewer_loads)) {
+    if (tile.efficiency > best.efficiency * 1.005 ||
+        (tile.efficiency > best.efficiency * 0.995 && tile.loads < best.loads)) {
       best = tile;
     }
   }

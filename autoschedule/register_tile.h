@@ -14,14 +14,16 @@ struct RegisterTile {
   int vectors = 0;        // vectors of the column operand
   double efficiency = 0;  // estimated part of the multiplying units' time that does useful work
   int row_tiles = 0;      // of AMX: as many times `rows` rows; 0: rows only
+  double loads = 0;       // for each product of a row (of AMX, a line) and a vector
 };
 
 // The tiles of an output with `rows` x `columns` elements that is computed tile by tile by an instruction, partial
 // tiles padded. The estimate counts padding, the latency of FMA chains that are too few, and loads next to FMAs. A tile
 // takes rows * vectors registers for the output beside those that the instruction needs, and never more than there are.
-// `max_rows`: rows of one tile must not be more (a row of a convolution's output, say).
+// `max_rows`: rows of one tile must not be more (a row of a convolution's output, say). `row_load`, of AMX: what a line
+// of rows takes to load, where one of columns takes 1.
 std::vector<RegisterTile> RegisterTiles(const TileInstruction& instruction, int64_t rows, int64_t columns,
-                                        int64_t max_rows);
+                                        int64_t max_rows, double row_load = 1);
 
 // Tiles of AMX that divide `outer_rows` times `rows` rows.
 std::vector<RegisterTile> DividingAmxTiles(int64_t outer_rows, int64_t rows, int64_t columns);

@@ -69,6 +69,18 @@ TEST(RegisterTile, OfAmxTakesSeveralShortRows) {
   EXPECT_EQ(best.rows, 14);
 }
 
+// Lines of rows that windows share are near: tiles take more of them, and read columns once.
+TEST(RegisterTile, OfAmxIsHigherWhereRowsAreNear) {
+  const TileInstruction amx = *FindTileInstruction(*NamedTarget("x86-sapphirerapids"), DataType::BFloat16(),
+                                                   DataType::BFloat16(), DataType::Float(32));
+  const RegisterTile far = BestTile(RegisterTiles(amx, 49, 512, 49));
+  EXPECT_EQ(far.rows, 26);
+  EXPECT_EQ(far.vectors, 2);
+  const RegisterTile near = BestTile(RegisterTiles(amx, 49, 512, 49, 1.0 / 3));
+  EXPECT_EQ(near.rows, 52);
+  EXPECT_EQ(near.vectors, 1);
+}
+
 TEST(TileInstruction, DependsOnTheTypes) {
   const DataType bf16 = DataType::BFloat16(), u8 = DataType::UInt(8), s8 = DataType::Int(8);
   const DataType f32 = DataType::Float(32), s32 = DataType::Int(32);

@@ -316,24 +316,42 @@ class AmxEmitter {
 
   // The instruction that loads an operand.
   ID LoadOf(Arg operand) const {
-    const std::vector<const VarNode*>& loops = emitter_.loops_;
-    for (size_t i = loops.size(); i-- > 0;) {
-      const auto is_loop = [&](const VarNode* var) { return var == loops[i]; };
-      const bool moves_a = UsesVar(dot_->args[kA], is_loop), moves_b = UsesVar(dot_->args[kB], is_loop);
-      if (!UsesVar(dot_->args[kC], is_loop) || (!moves_a && !moves_b)) continue;
+    const auto& loops = emitter_.loops_;
+    for (size_t i = emitter_.loops_around_sums_; i-- > 0;) {
+      const bool moves_a = MovedBy(loops[i], kA), moves_b = MovedBy(loops[i], kB);
+      if (!moves_a && !moves_b) continue;
       const bool read_again = operand == kA ? moves_b : moves_a;
-      return read_again || OverlapsItself(operand, {loops.begin() + static_cast<std::ptrdiff_t>(i) + 1, loops.end()})
+      // What the tiles of this loop read of both operands.
+      double bytes = moves_a ? BytesOfLoops(kA, i) : 0;
+      bytes += moves_b ? BytesOfLoops(kB, i) : 0;
+      return read_again || bytes <= emitter_.context_.target.caches[0].bytes || OverlapsItself(operand, i + 1)
                  ? llvm::Intrinsic::x86_tileloadd64
                  : llvm::Intrinsic::x86_tileloaddt164;
     }
     return llvm::Intrinsic::x86_tileloadd64;
   }
 
-  // Whether some of these loops may move A by fewer rows, or tiles of rows, than there are: windows of a convolution
-  // read the same rows.
-  bool OverlapsItself(Arg operand, const std::vector<const VarNode*>& loops) const {
+  bool MovedBy(const FunctionEmitter::Loop& loop, Arg operand) const {
+    return UsesVar(dot_->args[operand], [&](const VarNode* var) { return var == loop.var; });
+  }
+
+  // What is read of an operand in the loops from the i-th on inwards, were nothing read twice.
+  double BytesOfLoops(Arg operand, size_t i) const {
+    const int lines =
+        operand == kA ? tiles_->row_tiles * tiles_->rows : tiles_->column_tiles * depth_bytes_ / kAmxGroupBytes;
+    double bytes = static_cast<double>(lines) * kAmxRowBytes;
+    for (; i < emitter_.loops_.size(); ++i) {
+      if (MovedBy(emitter_.loops_[i], operand)) bytes *= static_cast<double>(emitter_.loops_[i].extent);
+    }
+    return bytes;
+  }
+
+  // Whether some of the loops from the i-th on may move A by fewer rows, or tiles of rows, than there are: windows of a
+  // convolution read the same rows.
+  bool OverlapsItself(Arg operand, size_t i) const {
     if (operand == kB) return false;
-    const std::vector<Var> vars(loops.begin(), loops.end());
+    std::vector<Var> vars;
+    for (; i < emitter_.loops_.size(); ++i) vars.emplace_back(emitter_.loops_[i].var);
     const auto* pointer = dyn_cast<CallNode>(dot_->args[kA]);
     arith::Analyzer analyzer;
     const auto form = arith::DetectLinear(pointer->args[2], vars, &analyzer);
@@ -392,6 +410,7 @@ void FunctionEmitter::EmitWithSums(const CallNode* dot, const std::function<void
       emitter.LoadSums();
     }
     tile_sums_ = TileSums::kKept;
+    loops_around_sums_ = loops_.size();
     body();
     tile_sums_ = TileSums::kInMemory;
     emitter.StoreSums();

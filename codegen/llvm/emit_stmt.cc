@@ -1,4 +1,6 @@
 // Statements: loops, branches, allocations, assertions.
+#include <limits>
+
 #include "absl/strings/str_cat.h"
 #include "codegen/llvm/emitter.h"
 #include "codegen/lower/cache_hints.h"
@@ -143,7 +145,8 @@ void FunctionEmitter::EmitSerialLoop(const Var& var, llvm::Value* begin, llvm::V
   llvm::PHINode* index = builder_.CreatePHI(begin->getType(), 2, var.name());
   index->addIncoming(begin, before);
   values_[var.get()] = index;
-  loops_.push_back(var.get());
+  const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(extent);
+  loops_.push_back({var.get(), constant != nullptr ? constant->getSExtValue() : std::numeric_limits<int64_t>::max()});
   Emit(body);
   loops_.pop_back();
   llvm::Value* next = builder_.CreateNSWAdd(index, llvm::ConstantInt::get(index->getType(), 1));

@@ -144,9 +144,14 @@ class FunctionEmitter {
   enum class TileSums { kInMemory, kZero, kKept };
   TileSums tile_sums_ = TileSums::kInMemory;
   bool tiles_configured_ = false;
-  std::vector<const VarNode*> loops_;  // around what is emitted
-  bool streams_ = false;               // the store that is emitted goes past the caches
-  bool streamed_ = false;              // some store did
+  struct Loop {
+    const VarNode* var;
+    int64_t extent;  // the largest number where it is not constant
+  };
+  std::vector<Loop> loops_;       // around what is emitted
+  size_t loops_around_sums_ = 0;  // those outside of where sums are kept
+  bool streams_ = false;          // the store that is emitted goes past the caches
+  bool streamed_ = false;         // some store did
   std::unordered_map<llvm::Constant*, llvm::Value*> opaque_constants_;
   std::vector<llvm::Value*> heap_;  // allocations to free before a return
   absl::Status status_;
