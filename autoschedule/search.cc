@@ -115,6 +115,7 @@ class Searcher {
     std::vector<Candidate> batch;
     if (options_.start_preferred) {
       if (auto candidate = evolution_.Make(Choices::Preferred())) batch.push_back(*std::move(candidate));
+      if (!batch.empty()) preferred_hash_ = batch[0].hash;
     }
     for (const Choices& choices : options_.warm_starts) {
       if (auto candidate = evolution_.Make(choices)) batch.push_back(*std::move(candidate));
@@ -200,10 +201,14 @@ class Searcher {
   void Insert(Measured measured) {
     const auto place = std::ranges::upper_bound(best_, measured.seconds, {}, &Measured::seconds);
     best_.insert(place, std::move(measured));
-    if (best_.size() > kParents) best_.pop_back();
+    if (best_.size() <= kParents) return;
+    if (best_.back().candidate.hash == preferred_hash_) preferred_ = std::move(best_.back());
+    best_.pop_back();
   }
 
+  // The preferred schedule takes part: the first look at it may have met a slow moment.
   void Finish() {
+    if (preferred_) best_.push_back(*std::move(preferred_));
     MeasureBest(kFirstRounds);
     while (best_.size() > kFinalists) best_.pop_back();
     MeasureBest(kFinalRounds);
@@ -216,7 +221,7 @@ class Searcher {
 
   // The finals together take FinalSeconds().
   RunOptions Closely(int rounds) const {
-    constexpr double kAll = double{kFirstRounds} * kParents + double{kFinalRounds} * kFinalists;
+    constexpr double kAll = double{kFirstRounds} * (kParents + 1) + double{kFinalRounds} * kFinalists;
     const double seconds = FinalSeconds() / kAll;
     return {
         .half_width = 0.002, .seconds = seconds, .most_samples = 1000, .least_seconds = seconds / 2, .rounds = rounds};
@@ -247,6 +252,8 @@ class Searcher {
   Clock clock_;
   double batch_seconds_ = 0;    // that the last batch took
   std::vector<Measured> best_;  // fastest first, kParents at most
+  std::optional<uint64_t> preferred_hash_;
+  std::optional<Measured> preferred_;  // when it is no longer among the best
   SearchResult result_;
 };
 

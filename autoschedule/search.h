@@ -8,7 +8,8 @@
 //   1. new candidates from the best measured ones (evolution.h); those that verification refuses cost nothing more
 //   2. the model orders them, and some are taken by chance
 //   3. these are measured, and the model learns from it
-// At last the best few are measured again, since the luckiest of many measurements is not the fastest candidate.
+// At last the best few and the preferred schedule are measured again, since the luckiest of many measurements is not
+// the fastest candidate.
 //
 // Nothing that a candidate does ends the search: refusals, errors of compilation, crashes, hangs and wrong results are
 // counted by reason.

@@ -109,6 +109,27 @@ TEST_F(SearchTest, ALuckyLookAtTheBoundIsRepeated) {
   EXPECT_GE(result.best_seconds, 1e-3);
 }
 
+TEST_F(SearchTest, ThePreferredScheduleIsNotLostToAnUnluckyLook) {
+  class UnluckyOnce : public RecordedRunner {
+   public:
+    std::vector<Measurement> Run(std::span<const Module> candidates, const RunOptions& options) override {
+      const bool first = measured.empty();
+      std::vector<Measurement> measurements = RecordedRunner::Run(candidates, options);
+      for (size_t i = 0; i < candidates.size(); ++i) {
+        if (measured[measured.size() - candidates.size() + i] == measured[0]) {
+          measurements[i].seconds = {first ? 3e-3 : 0.5e-3};  // all others take one or two milliseconds
+        }
+      }
+      return measurements;
+    }
+  } runner;
+  runner.fails = false;
+  const SearchResult result = Run(runner, {.seconds = 1000, .trials = 100, .seed = 2, .population = 16});
+  ASSERT_TRUE(result.best);
+  EXPECT_EQ(result.best->hash, runner.measured[0]);
+  EXPECT_EQ(result.best_seconds, 0.5e-3);
+}
+
 TEST_F(SearchTest, StopsWhenTheTimeIsOver) {
   RecordedRunner runner;
   const SearchResult result = Run(runner, {.seconds = 0});
