@@ -291,6 +291,7 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
       TilesInPlace(realize, plan->contraction, plan->instruction, plan->depth, target, &outer_row);
   RowTiles packed = TilesOfRows(realize, *plan, true);
   std::optional<WindowsAlongRow> windows = CopyForWindows(sch, block, *plan);
+  // In place where tiles of such rows are high enough; else copied for windows where the copy stays near.
   std::vector<int64_t> places = {static_cast<int64_t>(RowPlace::kPacked)};
   size_t preferred = 0;
   if (windows) {

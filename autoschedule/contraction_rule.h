@@ -18,11 +18,11 @@
 // primitive of the schedule, so the trace replays elsewhere.
 //
 // Tiles of AMX load what they multiply, and store sums, by themselves: rows come from where they lie, a padded copy of
-// a convolution's input for example, or are packed next to each other; tiles go to the output directly where they
-// divide it and nothing is computed from them. They multiply so fast that what matters is from where operands come: one
-// of them has to be in the second cache level, a panel of the other one next to the registers. With rows in place tiles
-// take several rows of an image where these are short; else such rows are packed as one
-// (autoschedule/contraction_plan.h).
+// a convolution's input for example, from a copy for the windows along them, or are packed next to each other
+// (autoschedule/contraction_plan.h); tiles go to the output directly where they divide it and nothing is computed from
+// them. They multiply so fast that what matters is from where operands come: one of them has to be in the second cache
+// level, a panel of the other one next to the registers. With rows in place tiles take several rows of an image where
+// these are short; else such rows are copied or packed as one.
 //
 // Choices, preferred ones from ir/target.h by estimates, nothing measured:
 //   NAME.tile_vectors, NAME.tile_rows, NAME.tile_depth   the register tile (autoschedule/register_tile.h)

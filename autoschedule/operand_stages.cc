@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <ranges>
 #include <set>
 
 #include "autoschedule/access_strides.h"
@@ -32,6 +33,40 @@ bool TransposeByTiles(Schedule& sch, const std::vector<LoopRv>& loops, LoopRv al
       return attempt.Tensorize(rows[1], tile->name);
     };
     if (!apply().ok()) continue;
+    sch = std::move(attempt);
+    return true;
+  }
+  return false;
+}
+
+// Lets the rows of groups be interleaved in registers: vectors of part of `along`, in which the operand is contiguous,
+// and of a group along another loop, which the panels' last dimension holds. Whether that was possible; nothing is
+// changed otherwise.
+bool InterleaveGroups(Schedule& sch, BlockRv stage, const std::vector<LoopRv>& loops, LoopRv along,
+                      const Target& target) {
+  const Block block = RealizeOf(sch, stage).block;
+  const auto* store = dyn_cast<StoreNode>(block->body);
+  const Buffer& panels = block->writes[0].buffer;
+  const int64_t group = AsInt(panels->shape.back()).value_or(0);
+  if (store == nullptr || group < 2) return false;
+  const int64_t columns = target.lanes(panels->dtype.bits()) / group;
+  if (columns < 2 || ExtentOf(sch, along).value_or(1) % columns != 0) return false;
+  for (const LoopRv& depth : loops) {
+    if (depth.index == along.index || ExtentOf(sch, depth).value_or(1) % group != 0) continue;
+    const bool groups = std::ranges::any_of(std::views::iota(size_t{0}, block->iter_vars.size()), [&](size_t i) {
+      return UsesVar(RealizeOf(sch, stage).bindings[i], LoopOf(sch, depth).var) &&
+             UsesVar(store->indices.back(), block->iter_vars[i].var);
+    });
+    if (!groups) continue;
+    Schedule attempt = sch;
+    const auto apply = [&]() -> Outcome<std::monostate> {
+      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> rows, attempt.Split(depth, {Value(), Value(group)}));
+      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, attempt.Split(along, {Value(), Value(columns)}));
+      TW_RETURN_IF_REFUSED(attempt.Reorder({rows[0], parts[0], parts[1], rows[1]}));
+      TW_ASSIGN_OR_RETURN(const LoopRv vector, attempt.Fuse({parts[1], rows[1]}));
+      return attempt.Vectorize(vector);
+    };
+    if (!apply().ok()) return false;
     sch = std::move(attempt);
     return true;
   }
@@ -123,7 +158,8 @@ Outcome<std::monostate> PackInLoop(Schedule& sch, BlockRv stage, LoopRv panel_lo
         if (order.size() > 1) TW_RETURN_IF_REFUSED(sch.Reorder(order));
         return sch.Vectorize(loop);
       }
-      if (TransposeByTiles(sch, loops, loop, FindTransposeTile(target, panels->dtype))) {
+      if (TransposeByTiles(sch, loops, loop, FindTransposeTile(target, panels->dtype)) ||
+          InterleaveGroups(sch, stage, loops, loop, target)) {
         return std::monostate();
       }
       if (loop.index == loops.back().index) return sch.Vectorize(loop);

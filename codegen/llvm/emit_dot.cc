@@ -123,6 +123,7 @@ llvm::Value* FunctionEmitter::EmitBits(const Expr& e) {
     llvm::Value* true_value = EmitBits(select->true_value);
     return builder_.CreateSelect(condition, true_value, EmitBits(select->false_value));
   }
+  if (const auto* shuffle = dyn_cast<ShuffleNode>(e)) return EmitShuffle(shuffle, true);
   const auto* broadcast = dyn_cast<BroadcastNode>(e);
   const DataType inner = broadcast != nullptr ? broadcast->value.dtype() : DataType();
   const int bits = inner.bits() * inner.lanes();

@@ -126,7 +126,7 @@ llvm::Value* FunctionEmitter::Emit(const Expr& e) {
       return builder_.CreateShuffleVector(value, picked);
     }
     case Kind::kShuffle:
-      return EmitShuffle(cast<ShuffleNode>(e));
+      return EmitShuffle(cast<ShuffleNode>(e), false);
     case Kind::kLet:
       return EmitLet(cast<LetNode>(e));
     case Kind::kCall:
@@ -267,19 +267,21 @@ llvm::Value* FunctionEmitter::EmitWindow(llvm::Value* low, llvm::Value* high, co
   return call;
 }
 
-llvm::Value* FunctionEmitter::EmitShuffle(const ShuffleNode* op) {
+llvm::Value* FunctionEmitter::EmitShuffle(const ShuffleNode* op, bool bits) {
+  const auto emit = [&](const Expr& e) { return bits ? EmitBits(e) : Emit(e); };
   if (op->vectors.size() == 2 && op->vectors[0].dtype() == op->vectors[1].dtype() && op->dtype().lanes() > 1 &&
       op->vectors[0].dtype().lanes() > 1) {
-    llvm::Value* low = Emit(op->vectors[0]);
-    llvm::Value* high = Emit(op->vectors[1]);
+    llvm::Value* low = emit(op->vectors[0]);
+    llvm::Value* high = emit(op->vectors[1]);
     if (llvm::Value* window = EmitWindow(low, high, op->indices)) return window;
     return builder_.CreateShuffleVector(low, high, op->indices);
   }
-  llvm::Value* all = llvm::PoisonValue::get(RegisterType(context_.llvm, op->dtype()));
+  llvm::Type* type = bits ? MemoryType(context_.llvm, op->dtype()) : RegisterType(context_.llvm, op->dtype());
+  llvm::Value* all = llvm::PoisonValue::get(type);
   // Lane by lane; LLVM makes shuffles of it.
   std::vector<std::pair<llvm::Value*, int>> lanes;
   for (const Expr& part : op->vectors) {
-    llvm::Value* value = Emit(part);
+    llvm::Value* value = emit(part);
     for (int lane = 0; lane < part.dtype().lanes(); ++lane) {
       lanes.emplace_back(value, part.dtype().lanes() == 1 ? -1 : lane);
     }

@@ -74,7 +74,8 @@ class FunctionEmitter {
   bool DividesFastBy(const BinaryNode* op) const;
   llvm::Value* EmitQuotients(llvm::Value* a, llvm::Value* b);
   llvm::Value* EmitLogic(const BinaryNode* op);
-  llvm::Value* EmitShuffle(const ShuffleNode* op);
+  // `bits`: of values as they are held in memory.
+  llvm::Value* EmitShuffle(const ShuffleNode* op, bool bits);
   // Neighbouring lanes across two vectors by one instruction; null without one. For vectors of floating point LLVM
   // makes a shuffle that holds a register for each distance.
   llvm::Value* EmitWindow(llvm::Value* low, llvm::Value* high, const std::vector<int>& lanes);

@@ -8,6 +8,7 @@
 #include "codegen/lower/compact_buffers.h"
 #include "codegen/lower/flatten_buffers.h"
 #include "codegen/lower/hoist_conditions.h"
+#include "codegen/lower/load_runs.h"
 #include "codegen/lower/loop_partition.h"
 #include "codegen/lower/lower_blocks.h"
 #include "codegen/lower/lower_init.h"
@@ -41,7 +42,8 @@ int VectorBits(const Target& target) { return target.kind == TargetKind::kCuda ?
 // The order matters. Signatures of blocks are needed until allocations are placed; regions of sub-buffers until buffers
 // are compact; pipelines are expanded where the index of a version can be added to all accesses, which are of whole
 // buffers again; loops are cut before they are written out, so that each part folds its own conditions; vectors are
-// made of flat indices, where adjacent elements can be seen, and overlaps of vectors found once all stand side by side.
+// made of flat indices, where adjacent elements can be seen, runs of them once loops over vectors are written out, and
+// overlaps of vectors once all stand side by side.
 constexpr Pass kPasses[] = {
     {"plan_allocations", [](const Function& f, const Target&) -> Result { return PlanAllocations(f); }},
     {"place_storage_annotations", [](const Function& f, const Target&) { return PlaceStorageAnnotations(f); }},
@@ -59,6 +61,7 @@ constexpr Pass kPasses[] = {
     {"vectorize", [](const Function& f, const Target& t) -> Result { return VectorizeLoops(f, VectorBits(t)); }},
     {"unroll", [](const Function& f, const Target&) -> Result { return UnrollLoops(f); }},
     {"simplify_unrolled", [](const Function& f, const Target&) -> Result { return SimplifyFunction(f); }},
+    {"load_runs", [](const Function& f, const Target&) -> Result { return LoadRuns(f); }},
     {"hoist_conditions", [](const Function& f, const Target&) -> Result { return HoistConditions(f); }},
     {"skip_padding", [](const Function& f, const Target&) -> Result { return SkipPadding(f); }},
     {"shuffle_overlaps", [](const Function& f, const Target& t) -> Result { return ShuffleOverlaps(f, t); }},

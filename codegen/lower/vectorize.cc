@@ -28,6 +28,10 @@ class WidestElement : public Visitor {
  protected:
   void VisitLoad(const LoadNode* op) override { Count(op->dtype()); }
   void VisitStore(const StoreNode* op) override {
+    if (OnlyMoves(op->value)) {
+      bits = std::max(bits, op->value.dtype().bits());
+      return;
+    }
     Count(op->value.dtype());
     Visit(op->value);
   }
@@ -37,6 +41,13 @@ class WidestElement : public Visitor {
   }
 
  private:
+  // Whether a value is stored as it was loaded, or a constant.
+  static bool OnlyMoves(const Expr& value) {
+    if (const auto* call = dyn_cast<CallNode>(value)) {
+      return call->op == kIfThenElse && OnlyMoves(call->args[1]) && OnlyMoves(call->args[2]);
+    }
+    return isa<LoadNode>(value) || isa<FloatImmNode>(value) || isa<IntImmNode>(value);
+  }
   // Narrow floats are computed with in 32 bits.
   void Count(DataType type) { bits = std::max(bits, type.is_float() ? std::max(type.bits(), 32) : type.bits()); }
 };

@@ -1,0 +1,20 @@
+// Loads of vectors whose lanes are a few runs of neighbours in memory become loads of these, put together in registers.
+//
+//   A[(k * 2 + T.Ramp(0, 1, 32) % 2) * 64 + T.Ramp(0, 1, 32) // 2]
+//
+// =>
+//
+//   T.Shuffle([A[T.Ramp(k * 128, 1, 16)], A[T.Ramp(k * 128 + 64, 1, 16)]], [0, 16, 1, 17, ...])
+//
+// That is how rows of narrow types are interleaved: what multiplies groups of neighbours along the depth wants the
+// groups of one row's columns side by side. Without this each lane is loaded by itself. Runs are of four elements or
+// more; nothing is loaded that the lanes do not load.
+#pragma once
+
+#include "ir/function.h"
+
+namespace tilewright {
+
+Function LoadRuns(const Function& function);
+
+}  // namespace tilewright
