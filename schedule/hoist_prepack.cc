@@ -168,7 +168,6 @@ Outcome<HoistPrepackResult> HoistPrepack(const Function& function, uint32_t bloc
   BlockNode::Fields root_fields = rest->block->fields();
   std::erase_if(root_fields.alloc_buffers, [&](const Buffer& b) { return b.same_as(packed); });
   FunctionNode::Fields main = without->fields();
-  main.body = Realize(rest->bindings, rest->predicate, Block(std::move(root_fields)));
   main.attrs.erase(kConstantParams);
   Annotation::List still_constant;
   bool placed = false;
@@ -178,6 +177,8 @@ Outcome<HoistPrepackResult> HoistPrepack(const Function& function, uint32_t bloc
     if (constant && Touches(packing.reads, param.buffer) && !others(param.buffer, false)) {
       if (!placed) params.push_back(ParamOf(packed));
       placed = true;
+      const auto of_param = [&](const BufferRegion& region) { return region.buffer.same_as(param.buffer); };
+      std::erase_if(root_fields.reads, of_param);
       continue;
     }
     if (constant) still_constant.push_back(MakeAnnotation(Expr(static_cast<int>(params.size()))));
@@ -185,6 +186,9 @@ Outcome<HoistPrepackResult> HoistPrepack(const Function& function, uint32_t bloc
   }
   if (!placed) params.push_back(ParamOf(packed));
   main.params = std::move(params);
+  // A root block that declares nothing reads what it reads.
+  if (!root->block->reads.empty()) root_fields.reads.push_back(BufferRegion::Full(packed));
+  main.body = Realize(rest->bindings, rest->predicate, Block(std::move(root_fields)));
   if (!still_constant.empty()) main.attrs[kConstantParams] = Annotation{std::move(still_constant)};
   result.function = Function(new FunctionNode(std::move(main)));
   return result;

@@ -7,6 +7,7 @@
 #include "ir/script/parse_or_die.h"
 #include "ir/structural.h"
 #include "schedule/query.h"
+#include "verify/verify.h"
 
 namespace tilewright {
 namespace {
@@ -60,6 +61,23 @@ TEST(HoistPrepack, MovesThePackingIntoItsOwnFunction) {
   module.Set(result->prepack);
   Mismatch mismatch;
   EXPECT_TRUE(StructuralEqual(module, ParseOrDie(kAfter), &mismatch)) << mismatch.path << ": " << mismatch.reason;
+}
+
+// A root block that is written out declares what is read of the packed constant, not of the one that is gone.
+TEST(HoistPrepack, KeepsTheRootsDeclarationsTrue) {
+  std::string text(kBefore);
+  const size_t body = text.find("    B_packed = ");
+  std::string indented =
+      "    with T.block(\"root\"):\n        T.reads(A[0:4, 0:8], B[0:8, 0:16])\n        T.writes(C[0:4, 0:16])\n";
+  for (size_t at = body, end; at < text.size(); at = end + 1) {
+    end = text.find('\n', at);
+    indented += "    " + text.substr(at, end - at + 1);
+  }
+  const Function before = ParseOrDie(text.substr(0, body) + indented).functions()[0];
+  const Outcome<HoistPrepackResult> result = HoistPrepack(before, *GetBlock(before, "pack"));
+  ASSERT_TRUE(result.ok()) << result.refusal().reason;
+  const VerifyResult verified = VerifyProgram(result->function);
+  EXPECT_EQ(verified.diagnostics.size(), 0u) << Render(verified, result->function);
 }
 
 TEST(HoistPrepack, BothTogetherComputeTheSame) {

@@ -7,7 +7,6 @@
 #include "ir/functor.h"
 #include "ir/regions.h"
 #include "ir/script/printer.h"
-#include "ir/structural.h"
 
 namespace tilewright {
 namespace {
@@ -35,17 +34,6 @@ bool IsGather(const Stmt& body, const Buffer& buffer, size_t dimension) {
     return true;
   });
   return found;
-}
-
-// A block that declares all of a buffer declares what blocks inside read of it, even where these declare, under a
-// condition, more than there is: what lies outside of a buffer is the business of verify/access_bounds.h.
-bool IsWholeBuffer(const BufferRegion& region) {
-  for (size_t d = 0; d < region.region.size(); ++d) {
-    if (!IsInt(region.region[d].min, 0) || !StructuralEqual(region.region[d].extent, region.buffer->shape[d])) {
-      return false;
-    }
-  }
-  return true;
 }
 
 class Checker : public Visitor {
@@ -80,7 +68,7 @@ class Checker : public Visitor {
       for (const BufferRegion& candidate : declared) {
         if (!candidate.buffer.same_as(region.buffer)) continue;
         found = &candidate;
-        contained = IsWholeBuffer(candidate) || Contains(candidate, region);
+        contained = Contains(candidate, region);
         if (contained) break;
       }
       if (contained) continue;
@@ -111,9 +99,15 @@ class Checker : public Visitor {
     }
     return true;
   }
+  // Along a dimension of which all is declared, blocks inside may declare, under a condition, more than there is: what
+  // lies outside of a buffer is the business of verify/access_bounds.h.
   bool Contains(const BufferRegion& outer, const BufferRegion& inner) {
     for (size_t d = 0; d < inner.region.size(); ++d) {
-      if (!analyzer_.CanProveInside(inner.region[d], outer.region[d])) return false;
+      const Expr& extent = outer.buffer->shape[d];
+      if (!analyzer_.CanProveInside(inner.region[d], outer.region[d]) &&
+          !analyzer_.CanProveInside({Const(extent.dtype(), 0), extent}, outer.region[d])) {
+        return false;
+      }
     }
     return true;
   }

@@ -84,6 +84,7 @@ def main(A: T.Buffer((13,), "float32"), B: T.Buffer((16,), "float32")):
                          .c_str());
       };
   EXPECT_TRUE(program("A[0:13]").empty());
+  EXPECT_TRUE(program("A[-1:14]").empty());
   ASSERT_EQ(program("A[0:12]").size(), 1u);
   EXPECT_EQ(program("A[0:12]")[0].verdict, Verdict::kRefuted);
 }
