@@ -17,6 +17,8 @@ namespace {
 constexpr double kWorthATry = 0.6;
 // How much more efficient tiles of packed rows have to be: that their packing pays, or that rows are packed as one.
 constexpr double kWorthPlace = 0.6, kWorthFusing = 1.1;
+// How much a padded depth may grow so that rows of tiles are whole lines.
+constexpr double kMostPaddingForLines = 1.125;
 // Vector registers for what is masked in groups that are partly padding: the mask, and a group that may end outside of
 // its buffer.
 constexpr int kMaskRegisters = 2;
@@ -344,8 +346,11 @@ int64_t IteratorExtent(const BlockRealizeNode& realize, int iterator) {
 }
 
 int64_t DepthStep(int64_t extent, const TileInstruction& instruction) {
-  const int64_t steps = RoundUp(extent, instruction.StepDepth()) / instruction.StepDepth();
-  return RoundUp((extent + steps - 1) / steps, instruction.group);
+  const int64_t most = instruction.StepDepth(), steps = RoundUp(extent, most) / most;
+  const int64_t least = RoundUp((extent + steps - 1) / steps, instruction.group);
+  // Rows that begin inside of a line take two to load.
+  const bool fills_lines = extent % least != 0 && most <= kMostPaddingForLines * least;
+  return fills_lines ? most : least;
 }
 
 Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Target& target, Choices& choices) {

@@ -10,6 +10,7 @@
 #include "autoschedule/fuse_consumers.h"
 #include "autoschedule/fuse_depth.h"
 #include "autoschedule/operand_stages.h"
+#include "autoschedule/stage_layouts.h"
 #include "ir/analysis.h"
 #include "schedule/assign_or_return.h"
 #include "schedule/hoist_prepack.h"
@@ -86,119 +87,6 @@ bool WorthPacking(const ContractionPlan& plan, const RegisterTile& tile, const B
   for (int inner : plan.contraction.inner) panel_rows *= IteratorExtent(realize, inner);
   for (int column : plan.contraction.columns) bytes *= IteratorExtent(realize, column);
   return uses > tile.rows && std::min(panel_rows, panel_rows * bytes / kPageBytes) > kMostPages;
-}
-
-// The positions of iterators in their order: the dimensions of a stage that uses them.
-std::vector<int> StageDims(std::initializer_list<const std::vector<int>*> groups) {
-  std::vector<int> dims;
-  for (const std::vector<int>* group : groups) dims.insert(dims.end(), group->begin(), group->end());
-  std::sort(dims.begin(), dims.end());
-  return dims;
-}
-
-// Stores what `stage` writes at other places.
-Outcome<Done> StoreAs(Schedule& sch, BlockRv stage, std::vector<Var> inputs, std::vector<Expr> outputs) {
-  const Value::List written = {Value("write"), Value(0)};
-  TW_RETURN_IF_REFUSED(
-      sch.Apply("transform_layout", {stage, Value(written), Value(IndexMap(std::move(inputs), std::move(outputs)))}));
-  return Done();
-}
-
-// Stores what `stage` writes, whose dimensions are the iterators `dims`, with those in `last` as its last dimensions.
-// With `width`, the last of them is divided: (last // width, others..., last % width). With a group, the first of them
-// is divided too: (..., first // group, last % width, first % group).
-Outcome<Done> ReorderStage(Schedule& sch, BlockRv stage, const std::vector<int>& dims, const std::vector<int>& last,
-                           int width = 0, int group = 1) {
-  std::vector<Var> inputs;
-  std::vector<Expr> outputs, tail(last.size());
-  for (int dim : dims) {
-    inputs.emplace_back("i" + std::to_string(inputs.size()));
-    const auto place = std::find(last.begin(), last.end(), dim);
-    if (place == last.end()) {
-      outputs.push_back(inputs.back());
-    } else {
-      tail[static_cast<size_t>(place - last.begin())] = inputs.back();
-    }
-  }
-  if (width != 0) {
-    outputs.insert(outputs.begin(), FloorDiv(tail.back(), width));
-    tail.back() = FloorMod(tail.back(), width);
-  }
-  if (group > 1) {
-    tail.push_back(FloorMod(tail.front(), group));
-    tail.front() = FloorDiv(tail.front(), group);
-  }
-  outputs.insert(outputs.end(), tail.begin(), tail.end());
-  return StoreAs(sch, stage, std::move(inputs), std::move(outputs));
-}
-
-// Stores packed rows in the order in which tiles of `rows` x `depth` read them: (batch and other rows..., row // rows,
-// inner iterators..., depth // depth, row % rows, depth % depth). `dims`: the iterators of the stage.
-Outcome<Done> LayOutRows(Schedule& sch, BlockRv stage, const std::vector<int>& dims, const ContractionPlan& plan,
-                         int rows, int depth) {
-  std::vector<Var> inputs;
-  for (size_t i = 0; i < dims.size(); ++i) inputs.emplace_back("i" + std::to_string(i));
-  const auto input = [&](int iterator) {
-    return inputs[static_cast<size_t>(std::ranges::find(dims, iterator) - dims.begin())];
-  };
-  std::vector<Expr> outputs;
-  const std::vector<int>& inner = plan.contraction.inner;
-  for (int dim : dims) {
-    if (dim != plan.row && std::ranges::find(inner, dim) == inner.end()) outputs.push_back(input(dim));
-  }
-  outputs.push_back(FloorDiv(input(plan.row), rows));
-  for (int dim : inner) {
-    if (dim != plan.depth) outputs.push_back(input(dim));
-  }
-  outputs.insert(outputs.end(), {FloorDiv(input(plan.depth), depth), FloorMod(input(plan.row), rows),
-                                 FloorMod(input(plan.depth), depth)});
-  return StoreAs(sch, stage, std::move(inputs), std::move(outputs));
-}
-
-// Stores rows that were copied for windows along them: (other dimensions..., depth // depth, row, depth % depth). A
-// fused row indexes two dimensions, which become one.
-Outcome<Done> LayOutWindows(Schedule& sch, BlockRv stage, const BlockNode& block, const ContractionPlan& plan,
-                            int depth) {
-  const BufferRegion& read = ReadOf(block, RealizeOf(sch, stage).block->writes[0].buffer);
-  const auto uses = [&](const Range& range, int iterator) {
-    return UsesVar(range.min, block.iter_vars[static_cast<size_t>(iterator)].var);
-  };
-  std::vector<Var> inputs;
-  std::vector<Expr> outputs;
-  Expr row, depth_index;
-  for (size_t d = 0; d < read.region.size(); ++d) {
-    inputs.emplace_back("i" + std::to_string(d));
-    if (uses(read.region[d], plan.row)) {
-      row = row ? row * read.buffer->shape[d] + inputs.back() : Expr(inputs.back());
-    } else if (uses(read.region[d], plan.depth)) {
-      depth_index = inputs.back();
-    } else {
-      outputs.push_back(inputs.back());
-    }
-  }
-  outputs.insert(outputs.end(), {FloorDiv(depth_index, depth), row, FloorMod(depth_index, depth)});
-  return StoreAs(sch, stage, std::move(inputs), std::move(outputs));
-}
-
-// Stores columns in the order in which tiles of `depth` x `width` read them, in the loops `inner`: (column // width,
-// other iterators..., inner iterators..., depth % depth // group, column % width, depth % group), with depth // depth
-// in its place among the inner ones.
-Outcome<Done> LayOutColumns(Schedule& sch, BlockRv stage, const std::vector<int>& dims, const ContractionPlan& plan,
-                            const std::vector<int>& inner, int width, int depth) {
-  std::vector<Var> inputs;
-  for (size_t i = 0; i < dims.size(); ++i) inputs.emplace_back("i" + std::to_string(i));
-  const auto input = [&](int iterator) {
-    return inputs[static_cast<size_t>(std::ranges::find(dims, iterator) - dims.begin())];
-  };
-  const int group = plan.instruction.group;
-  std::vector<Expr> outputs = {FloorDiv(input(plan.column), width)};
-  for (int dim : dims) {
-    if (dim != plan.column && std::ranges::find(inner, dim) == inner.end()) outputs.push_back(input(dim));
-  }
-  for (int dim : inner) outputs.push_back(dim == plan.depth ? FloorDiv(input(dim), depth) : input(dim));
-  outputs.insert(outputs.end(), {FloorDiv(FloorMod(input(plan.depth), depth), group),
-                                 FloorMod(input(plan.column), width), FloorMod(input(plan.depth), group)});
-  return StoreAs(sch, stage, std::move(inputs), std::move(outputs));
 }
 
 // Whether tiles can be stored where the output belongs: they divide it, and nothing else is computed from them.

@@ -380,7 +380,8 @@ class Reindexer {
       result.count += part.coefficient / result.step * (part.extent - 1);
     }
     for (size_t k = 0; k < iters_.size(); ++k) {
-      result.number = result.number + iters_[k].var * Const(index.dtype(), *AsInt(form->coefficients[k]) / result.step);
+      const int64_t times = *AsInt(form->coefficients[k]) / result.step;
+      result.number = result.number + CastTo(index.dtype(), iters_[k].var) * Const(index.dtype(), times);
     }
     result.number = analyzer.Simplify(result.number);
     return result;
