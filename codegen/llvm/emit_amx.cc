@@ -321,7 +321,7 @@ class AmxEmitter {
       const bool moves_a = MovedBy(loops[i], kA), moves_b = MovedBy(loops[i], kB);
       if (!moves_a && !moves_b) continue;
       const bool read_again = operand == kA ? moves_b : moves_a;
-      // What the tiles of this loop read of both operands.
+      // What the tiles of this loop read that they do not share.
       double bytes = moves_a ? BytesOfLoops(kA, i) : 0;
       bytes += moves_b ? BytesOfLoops(kB, i) : 0;
       return read_again || bytes <= emitter_.context_.target.caches[0].bytes || OverlapsItself(operand, i + 1)
