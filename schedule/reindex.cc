@@ -1,19 +1,18 @@
 #include "schedule/reindex.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <string>
 
 #include "ir/analysis.h"
 #include "ir/arith/iter_map.h"
-#include "ir/arith/linear.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
 #include "ir/substitute.h"
 #include "schedule/cache_stage.h"
 #include "schedule/common_refusals.h"
 #include "schedule/conjuncts.h"
+#include "schedule/index_multiples.h"
 #include "schedule/instances.h"
 #include "schedule/loop_tree.h"
 #include "schedule/simplify_block.h"
@@ -350,43 +349,6 @@ class Reindexer {
     return std::nullopt;
   }
 
-  // The values that an index takes: 0, step, 2 * step, ..., without a gap.
-  struct Multiples {
-    int64_t step, count;
-    Expr number;  // of the value
-  };
-  std::optional<Multiples> MultiplesIn(const Expr& index) const {
-    arith::Analyzer analyzer;
-    std::vector<Var> vars;
-    for (const IterVar& iter : iters_) vars.push_back(iter.var);
-    const auto form = arith::DetectLinear(index, vars, &analyzer);
-    if (!form || !IsInt(form->base, 0)) return std::nullopt;
-    struct Part {
-      int64_t coefficient, extent;
-    };
-    std::vector<Part> parts;
-    Multiples result{0, 1, Const(index.dtype(), 0)};
-    for (size_t k = 0; k < iters_.size(); ++k) {
-      const auto coefficient = AsInt(form->coefficients[k]), extent = AsInt(iters_[k].domain.extent);
-      if (!coefficient || !extent || *coefficient < 0) return std::nullopt;
-      if (*coefficient == 0) continue;
-      parts.push_back({*coefficient, *extent});
-      result.step = std::gcd(result.step, *coefficient);
-    }
-    if (parts.empty()) return std::nullopt;
-    std::ranges::sort(parts, {}, &Part::coefficient);
-    for (const Part& part : parts) {
-      if (part.coefficient / result.step > result.count) return std::nullopt;
-      result.count += part.coefficient / result.step * (part.extent - 1);
-    }
-    for (size_t k = 0; k < iters_.size(); ++k) {
-      const int64_t times = *AsInt(form->coefficients[k]) / result.step;
-      result.number = result.number + CastTo(index.dtype(), iters_[k].var) * Const(index.dtype(), times);
-    }
-    result.number = analyzer.Simplify(result.number);
-    return result;
-  }
-
   // Iterators of the copy for dimensions that are kept, where the first of the block's iterators in their indices was.
   Check KeepDimensions() {
     for (const int64_t dim : form_.kept) {
@@ -408,7 +370,7 @@ class Reindexer {
                        {index},
                        {buffer_->name, iter.var.name()}};
       }
-      const std::optional<Multiples> values = MultiplesIn(index);
+      const std::optional<IndexMultiples> values = MultiplesIn(index, iters_);
       if (!values || values->count == 1) {
         return Refusal{name_,
                        "the index {expr0} of {text0}, which is to be kept, does not take all multiples of a number",
