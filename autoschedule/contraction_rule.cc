@@ -9,6 +9,7 @@
 #include "autoschedule/contraction_plan.h"
 #include "autoschedule/fuse_consumers.h"
 #include "autoschedule/fuse_depth.h"
+#include "autoschedule/near_operands.h"
 #include "autoschedule/operand_stages.h"
 #include "autoschedule/stage_layouts.h"
 #include "ir/analysis.h"
@@ -24,9 +25,6 @@ constexpr int64_t kMostSteps = 400;
 // Groups of a tile whose rows are flipped: flipped groups that several rows of a deeper one share would be kept in
 // registers that there are not.
 constexpr int kFlippedGroups = 2;
-// Pages of a panel up to which it is read where it lies.
-constexpr int64_t kPageBytes = 4096, kMostPages = 512;
-
 // Positive divisors, ascending.
 std::vector<int64_t> Divisors(int64_t n) {
   std::vector<int64_t> divisors;
@@ -79,16 +77,6 @@ bool CopiesAlong(const BlockNode& stage, size_t dim) {
   return false;
 }
 
-// Whether a panel of columns is used so often that packing it pays: reading it where it lies touches as many pages as
-// it has rows each time.
-bool WorthPacking(const ContractionPlan& plan, const RegisterTile& tile, const BlockRealizeNode& realize) {
-  int64_t uses = 1, panel_rows = 1, bytes = plan.contraction.column_operand->dtype.bytes();
-  for (int row : plan.contraction.rows) uses *= IteratorExtent(realize, row);
-  for (int inner : plan.contraction.inner) panel_rows *= IteratorExtent(realize, inner);
-  for (int column : plan.contraction.columns) bytes *= IteratorExtent(realize, column);
-  return uses > tile.rows && std::min(panel_rows, panel_rows * bytes / kPageBytes) > kMostPages;
-}
-
 // Whether tiles can be stored where the output belongs: they divide it, and nothing else is computed from them.
 bool IsWrittenInPlace(Schedule& sch, BlockRv block, const ContractionPlan& plan, const RegisterTile& tile) {
   const BlockRealizeNode& realize = RealizeOf(sch, block);
@@ -100,57 +88,6 @@ bool IsWrittenInPlace(Schedule& sch, BlockRv block, const ContractionPlan& plan,
   if (!written.back().min.same_as(var(plan.column))) return false;
   const Outcome<std::vector<BlockRv>> consumers = sch.GetConsumers(block);
   return consumers.ok() && consumers->empty();
-}
-
-// What a tile reads of rows, and what the columns of one element of the batch are. Windows that overlap in memory read
-// much the same.
-int64_t BytesOfRows(const BlockRealizeNode& realize, const Buffer& operand, const RegisterTile& tile,
-                    const ContractionPlan& plan) {
-  const Contraction& contraction = plan.contraction;
-  int64_t bytes = int64_t{tile.rows} * std::max(tile.row_tiles, 1) * operand->dtype.bytes();
-  const std::vector<Range>& region = ReadOf(*realize.block, operand).region;
-  const auto overlaps = [&](int iterator) {
-    return std::ranges::any_of(region, [&](const Range& range) {
-      const auto uses = [&](int other) {
-        return UsesVar(range.min, realize.block->iter_vars[static_cast<size_t>(other)].var);
-      };
-      return uses(iterator) && std::ranges::any_of(contraction.rows, uses);
-    });
-  };
-  for (int iterator : contraction.inner) {
-    if (plan.row_place == RowPlace::kPacked || !overlaps(iterator)) bytes *= IteratorExtent(realize, iterator);
-  }
-  return bytes;
-}
-int64_t BytesOfColumns(const BlockRealizeNode& realize, const Contraction& contraction) {
-  int64_t bytes = contraction.column_operand->dtype.bytes();
-  for (int iterator : contraction.inner) bytes *= IteratorExtent(realize, iterator);
-  for (int iterator : contraction.columns) bytes *= IteratorExtent(realize, iterator);
-  return bytes;
-}
-
-// After how many of the loops over rows, of these extents, those over columns move the least data from beyond a cache
-// of `near_bytes`.
-size_t PlaceOfColumns(const std::vector<int64_t>& extents, int64_t tile_bytes, int64_t column_bytes,
-                      int64_t column_tiles, int64_t near_bytes) {
-  int64_t inside = tile_bytes, outside = 1;
-  for (const int64_t extent : extents) inside *= extent;
-  const int64_t row_bytes = inside;
-  size_t best = 0;
-  int64_t least = 0;
-  for (size_t place = 0; place <= extents.size(); ++place) {
-    const int64_t bytes = column_bytes * (column_bytes <= near_bytes ? 1 : outside) +
-                          row_bytes * (inside <= near_bytes ? 1 : column_tiles);
-    // A loop of one iteration changes nothing.
-    if (place == 0 || (bytes <= least && extents[place - 1] > 1)) {
-      best = place;
-      least = bytes;
-    }
-    if (place == extents.size()) break;
-    inside /= extents[place];
-    outside *= extents[place];
-  }
-  return best;
 }
 
 // Packs rows in a loop, or (null) ahead of all others in one that threads share.
@@ -173,248 +110,374 @@ Outcome<Done> PackRows(Schedule& sch, BlockRv stage, const LoopRv* loop, int wid
   return sch.Parallel(threads);
 }
 
+// One schedule under construction.
+class ContractionSchedule {
+ public:
+  // `fused_depth`: whether the plan's depth is two iterators that were made one.
+  ContractionSchedule(Schedule& sch, BlockRv block, ContractionPlan plan, bool fused_depth, const Target& target,
+                      Choices& choices)
+      : sch_(sch),
+        block_(block),
+        plan_(std::move(plan)),
+        contraction_(plan_.contraction),
+        fused_depth_(fused_depth),
+        target_(target),
+        choices_(choices),
+        name_(RealizeOf(sch, block).block->name),
+        inner_order_(contraction_.inner) {
+    for (int last : plan_.last_inner) {
+      std::erase(inner_order_, last);
+      inner_order_.push_back(last);
+    }
+  }
+
+  Outcome<Done> Apply();
+
+ private:
+  // Buffers indexed by the block's iterators for what it reads and writes; the tile.
+  Outcome<Done> MakeStages();
+  Outcome<Done> StageOutputUnlessInPlace();
+  Outcome<Done> PickDepth();
+  Outcome<Done> PadToTiles();
+  Outcome<Done> LayOutOperands();
+
+  // The loops around the tile, in their order.
+  Outcome<Done> MakeLoops();
+  Outcome<Done> BlockRows(LoopRv tiles);
+  Outcome<Done> PickBatchPlace();
+  Outcome<Done> PickColumnPlace(int64_t column_tiles);
+
+  Outcome<Done> TensorizeTile();
+  Outcome<Done> PlaceRows();
+  Outcome<Done> PlaceColumns();
+  Outcome<Done> RunInParallel();
+
+  const BlockRealizeNode& realize() const { return RealizeOf(sch_, block_); }
+  int64_t Extent(int iterator) const { return IteratorExtent(realize(), iterator); }
+  // What tiles read of rows, and the columns of one element of the batch, in bytes.
+  int64_t TileBytes() const;
+  int64_t ColumnBytes() const { return BytesOfColumns(realize(), contraction_); }
+  int64_t Batches() const;
+  // Each thread copies the windows of its part of the batch, and meets these columns alone.
+  bool BatchSharesWindows() const;
+
+  Schedule& sch_;
+  const BlockRv block_;
+  const ContractionPlan plan_;
+  const Contraction& contraction_;
+  const bool fused_depth_;
+  const Target& target_;
+  Choices& choices_;
+  const std::string name_;
+  std::vector<int> inner_order_;  // inner iterators as their loops are nested
+
+  RegisterTile tile_;
+  int tile_columns_ = 0;
+  Choices::Pick tile_depth_;
+  int64_t depth_step_ = 1;
+  std::optional<BlockRv> row_stage_, write_back_;
+  BlockRv column_stage_;
+  std::vector<int> row_dims_, column_dims_;
+  bool constant_ = false;       // columns, which are packed ahead of time
+  bool plain_columns_ = false;  // can be read where they lie
+  bool worth_packing_ = false;  // what could be
+  bool is_cut_ = false;         // a consumer takes a part of the output only
+  std::vector<LoopRv> outer_rows_, outer_, inner_, in_tile_;
+  int64_t batch_place_ = 0, column_place_ = 0;  // how many of the loops over rows are outside of these
+  // Loops in the last of which rows are packed, and no others of which threads share: those outside of the ones over
+  // columns; of copies for windows those over the batch. 0: rows are packed ahead of all loops, or not at all.
+  size_t loops_of_rows_ = 0;
+};
+
+int64_t ContractionSchedule::TileBytes() const {
+  const Buffer rows = row_stage_ ? RealizeOf(sch_, *row_stage_).block->writes[0].buffer : contraction_.row_operand;
+  return BytesOfRows(realize(), rows, tile_, plan_);
+}
+
+int64_t ContractionSchedule::Batches() const {
+  int64_t batches = 1;
+  for (int iterator : contraction_.batch) batches *= Extent(iterator);
+  return batches;
+}
+
+bool ContractionSchedule::BatchSharesWindows() const {
+  return plan_.row_place == RowPlace::kWindows && !contraction_.batch.empty() && Batches() % target_.cores == 0;
+}
+
+Outcome<Done> ContractionSchedule::MakeStages() {
+  if (plan_.row_place == RowPlace::kInPlace || plan_.row_place == RowPlace::kWindows) {
+    row_stage_ = WriterOf(sch_, block_, contraction_.row_operand);
+  } else {
+    TW_ASSIGN_OR_RETURN(row_stage_, ReindexRead(sch_, block_, contraction_.row_operand));
+  }
+  TW_ASSIGN_OR_RETURN(column_stage_, ReindexRead(sch_, block_, contraction_.column_operand));
+  TW_RETURN_IF_REFUSED(StageOutputUnlessInPlace());
+  // Padding blocks move into the row stage.
+  if (row_stage_) InlineProducers(sch_, *row_stage_, false);
+  InlineProducers(sch_, column_stage_, true);
+  constant_ = ReadsConstants(sch_, column_stage_);
+  if (!plan_.rows_in_memory()) TW_RETURN_IF_REFUSED(sch_.SetScope(*row_stage_, 0, "register"));
+  row_dims_ = StageDims({&contraction_.batch, &contraction_.rows, &contraction_.inner});
+  column_dims_ = StageDims({&contraction_.batch, &contraction_.columns, &contraction_.inner});
+  const auto column_dim = static_cast<size_t>(std::ranges::find(column_dims_, plan_.column) - column_dims_.begin());
+  plain_columns_ = plan_.instruction.group == 1 && CopiesAlong(*RealizeOf(sch_, column_stage_).block, column_dim);
+  worth_packing_ = WorthPacking(plan_, tile_, realize());
+  return Done();
+}
+
+Outcome<Done> ContractionSchedule::StageOutputUnlessInPlace() {
+  const bool plain_output = WritesAtIterators(*realize().block);
+  TW_ASSIGN_OR_RETURN(tile_, PickTile(sch_, name_, plan_, choices_));
+  tile_columns_ = tile_.vectors * plan_.instruction.lanes;
+  if (plan_.rows_in_memory() && plain_output && IsWrittenInPlace(sch_, block_, plan_, tile_)) return Done();
+  TW_ASSIGN_OR_RETURN(write_back_, StageOutput(sch_, block_, plan_.rows_in_memory() ? "global" : "register"));
+  if (!plain_output) {
+    const std::vector<int> dims = StageDims({&contraction_.batch, &contraction_.rows, &contraction_.columns});
+    std::vector<int> last = {plan_.row, plan_.column};
+    if (tile_.row_tiles > 0) last.insert(last.begin(), plan_.outer_row);
+    TW_RETURN_IF_REFUSED(ReorderStage(sch_, block_, dims, last));
+  }
+  SplitIntoPieces(sch_, *write_back_);
+  // A consumer that takes a part of the output only leaves a predicate, with which blocks do not move: it is fused
+  // when all are in their places.
+  const Schedule unfused = sch_;
+  FuseConsumers(sch_, *write_back_);
+  is_cut_ = !IsTrue(RealizeOf(sch_, *write_back_).predicate);
+  if (is_cut_) sch_ = unfused;
+  return Done();
+}
+
+Outcome<Done> ContractionSchedule::PickDepth() {
+  const int group = plan_.instruction.group;
+  const int64_t extent = Extent(plan_.depth);
+  depth_step_ = DepthStep(extent, plan_.instruction);
+  const int64_t padded = RoundUp(extent, depth_step_);
+  std::vector<int64_t> depths = {depth_step_};
+  if (!plan_.rows_in_memory()) {
+    depths.insert(depths.end(), {2 * depth_step_, 4 * depth_step_});
+    // All of a fused depth, so that its borders are constants.
+    if (fused_depth_ && tile_.rows * tile_.vectors * padded / group <= kMostSteps) {
+      std::erase(depths, padded);
+      depths.push_back(padded);
+    }
+  }
+  std::erase_if(depths, [&](int64_t depth) { return padded % depth != 0; });
+  const std::optional<int64_t> whole = fused_depth_ || padded != extent ? std::optional(padded) : std::nullopt;
+  TW_ASSIGN_OR_RETURN(tile_depth_, choices_.Take(sch_, name_ + ".tile_depth", depths,
+                                                 PreferredDepth(plan_.instruction, depths, whole)));
+  return Done();
+}
+
+// Iterators become multiples of the tile; the stages compute zeros there, and nothing is written back.
+Outcome<Done> ContractionSchedule::PadToTiles() {
+  Value::List padding(realize().bindings.size(), Value(1));
+  bool pads = false;
+  const auto pad = [&](int iterator, int64_t multiple) {
+    padding[static_cast<size_t>(iterator)] = Value(multiple);
+    pads |= Extent(iterator) % multiple != 0;
+  };
+  pad(plan_.row, tile_.rows);
+  pad(plan_.column, tile_columns_);
+  pad(plan_.depth, depth_step_);
+  if (pads) TW_RETURN_IF_REFUSED(sch_.PadEinsumInPlace(block_, std::move(padding)));
+  return Done();
+}
+
+// In the order in which the tile reads them: rows next to the innermost depth, columns in panels.
+Outcome<Done> ContractionSchedule::LayOutOperands() {
+  if (!plan_.rows_in_memory()) {
+    TW_RETURN_IF_REFUSED(ReorderStage(sch_, *row_stage_, row_dims_, {plan_.row, plan_.depth}));
+    return ReorderStage(sch_, column_stage_, column_dims_, {plan_.depth, plan_.column}, tile_columns_,
+                        plan_.instruction.group);
+  }
+  const int depth = static_cast<int>(tile_depth_.value);
+  if (plan_.row_place == RowPlace::kPacked) {
+    TW_RETURN_IF_REFUSED(LayOutRows(sch_, *row_stage_, row_dims_, plan_, tile_.rows, depth));
+  } else if (plan_.row_place == RowPlace::kWindows) {
+    TW_RETURN_IF_REFUSED(LayOutWindows(sch_, *row_stage_, *realize().block, plan_, depth));
+  }
+  return LayOutColumns(sch_, column_stage_, column_dims_, plan_, inner_order_, tile_columns_, depth);
+}
+
+// Rows may be blocked: tile rows [row block, rows of a block]; the loops over the batch go between any of the loops
+// over rows, and those over columns between these or inside.
+Outcome<Done> ContractionSchedule::MakeLoops() {
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch_, block_, "contraction_rule"));
+  const auto loop_of = [&](int iterator) { return loops[static_cast<size_t>(iterator)]; };
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> row, sch_.Split(loop_of(plan_.row), {Value(), tile_.rows}));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> column, sch_.Split(loop_of(plan_.column), {Value(), tile_columns_}));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> depth, sch_.Split(loop_of(plan_.depth), {Value(), tile_depth_.rv}));
+  in_tile_ = {row[1], column[1], depth[1]};
+  for (int iterator : contraction_.rows) {
+    if (iterator == plan_.outer_row && tile_.row_tiles > 0) {
+      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(loop_of(iterator), {Value(), tile_.row_tiles}));
+      outer_rows_.push_back(parts[0]);
+      in_tile_.insert(in_tile_.begin(), parts[1]);
+    } else if (iterator != plan_.row) {
+      outer_rows_.push_back(loop_of(iterator));
+    }
+  }
+  TW_RETURN_IF_REFUSED(BlockRows(row[0]));
+  TW_RETURN_IF_REFUSED(PickBatchPlace());
+  TW_RETURN_IF_REFUSED(PickColumnPlace(*ExtentOf(sch_, column[0])));
+  const auto batch_place = outer_rows_.begin() + batch_place_, column_place = outer_rows_.begin() + column_place_;
+  outer_.assign(outer_rows_.begin(), batch_place);
+  for (int iterator : contraction_.batch) outer_.push_back(loop_of(iterator));
+  outer_.insert(outer_.end(), batch_place, column_place);
+  for (int iterator : contraction_.columns) {
+    outer_.push_back(iterator == plan_.column ? column[0] : loop_of(iterator));
+  }
+  outer_.insert(outer_.end(), column_place, outer_rows_.end());
+  for (int iterator : inner_order_) inner_.push_back(iterator == plan_.depth ? depth[0] : loop_of(iterator));
+  std::vector<LoopRv> order = outer_;
+  order.insert(order.end(), inner_.begin(), inner_.end());
+  order.insert(order.end(), in_tile_.begin(), in_tile_.end());
+  TW_RETURN_IF_REFUSED(sch_.Reorder(order));
+  if (plan_.row_place == RowPlace::kPacked) {
+    loops_of_rows_ = contraction_.batch.size() + static_cast<size_t>(column_place_);
+  } else if (BatchSharesWindows() && batch_place_ == 0) {
+    loops_of_rows_ = contraction_.batch.size();
+  }
+  return Done();
+}
+
+Outcome<Done> ContractionSchedule::BlockRows(LoopRv tiles) {
+  const std::vector<int64_t> blocks = Divisors(*ExtentOf(sch_, tiles));
+  size_t preferred = blocks.size() - 1;
+  if (plan_.rows_in_memory() && ColumnBytes() > NearBytes(target_)) {
+    while (preferred > 0 && blocks[preferred] * TileBytes() > NearBytes(target_)) --preferred;
+  }
+  TW_ASSIGN_OR_RETURN(const Choices::Pick block, choices_.Take(sch_, name_ + ".row_block", blocks, preferred));
+  if (block.value == blocks.back()) {
+    outer_rows_.push_back(tiles);
+    return Done();
+  }
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> blocked, sch_.Split(tiles, {Value(), block}));
+  outer_rows_.insert(outer_rows_.end(), blocked.begin(), blocked.end());
+  return Done();
+}
+
+Outcome<Done> ContractionSchedule::PickBatchPlace() {
+  if (!constant_ || contraction_.batch.empty()) return Done();
+  // Phases of an output that is cut off somewhere, or whose windows differ, are next to their rows: some have less to
+  // do than others.
+  const bool inside = is_cut_ || plan_.uneven;
+  const bool all_columns_near = ColumnBytes() * Batches() <= NearBytes(target_);
+  const bool rows_outside = plan_.rows_outside || (plan_.rows_in_memory() && all_columns_near && !BatchSharesWindows());
+  const size_t preferred = rows_outside ? outer_rows_.size() : inside ? outer_rows_.size() - 1 : 0;
+  TW_ASSIGN_OR_RETURN(
+      const Choices::Pick place,
+      choices_.Take(sch_, name_ + ".batch_after", Iota(0, static_cast<int64_t>(outer_rows_.size())), preferred));
+  batch_place_ = place.value;
+  return Done();
+}
+
+Outcome<Done> ContractionSchedule::PickColumnPlace(int64_t column_tiles) {
+  size_t preferred = 0;
+  if (plan_.rows_in_memory() && constant_) {
+    std::vector<int64_t> extents;
+    for (auto loop = outer_rows_.begin() + batch_place_; loop != outer_rows_.end(); ++loop) {
+      extents.push_back(*ExtentOf(sch_, *loop));
+    }
+    preferred = PlaceOfColumns(extents, TileBytes(), ColumnBytes(), column_tiles, NearBytes(target_));
+  }
+  TW_ASSIGN_OR_RETURN(const Choices::Pick place,
+                      choices_.Take(sch_, name_ + ".columns_after",
+                                    Iota(batch_place_, static_cast<int64_t>(outer_rows_.size())), preferred));
+  column_place_ = place.value;
+  return Done();
+}
+
+Outcome<Done> ContractionSchedule::TensorizeTile() {
+  const LoopRv tile_loop = outer_.back();
+  if (write_back_) TW_RETURN_IF_REFUSED(sch_.ReverseComputeAt(*write_back_, tile_loop));
+  if (!plan_.rows_in_memory()) TW_RETURN_IF_REFUSED(sch_.ComputeAt(*row_stage_, inner_.back()));
+  TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(block_, inner_[0]));
+  TW_RETURN_IF_REFUSED(sch_.Tensorize(
+      in_tile_[0],
+      plan_.instruction.TileName(tile_.row_tiles, tile_.rows, tile_columns_, static_cast<int>(tile_depth_.value))));
+  if (plan_.instruction.amx != nullptr) {
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> zeroed, sch_.GetLoops(init));
+    TW_RETURN_IF_REFUSED(
+        sch_.Tensorize(zeroed[zeroed.size() + 1 - in_tile_.size()],
+                       AmxZeroName(*plan_.instruction.amx, tile_.row_tiles, tile_.rows, tile_columns_)));
+  } else {
+    TW_RETURN_IF_REFUSED(WriteOut(sch_, init, tile_loop, true));
+  }
+  if (write_back_) TW_RETURN_IF_REFUSED(WriteOut(sch_, *write_back_, tile_loop, true));
+  return Done();
+}
+
+Outcome<Done> ContractionSchedule::PlaceRows() {
+  if (!row_stage_) return Done();
+  if (plan_.rows_in_memory()) {
+    const LoopRv* loop = loops_of_rows_ == 0 ? nullptr : &outer_[loops_of_rows_ - 1];
+    return PackRows(sch_, *row_stage_, loop, static_cast<int>(tile_depth_.value), target_);
+  }
+  const int group = plan_.instruction.group;
+  if (group > 1) TW_RETURN_IF_REFUSED(SplitInnermost(sch_, *row_stage_, group));
+  return WriteOut(sch_, *row_stage_, inner_.back(), group > 1);
+}
+
+// Columns that are no constant are packed where they are used, unless loops over rows would repeat that; or read where
+// they lie.
+Outcome<Done> ContractionSchedule::PlaceColumns() {
+  if (constant_) return Done();
+  bool packed = true;
+  if (plain_columns_) {
+    TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
+                        choices_.Take(sch_, name_ + ".packed", {0, 1}, worth_packing_ ? 1 : 0));
+    packed = pick.value != 0;
+  }
+  if (!packed) {
+    TW_RETURN_IF_REFUSED(sch_.ComputeAt(column_stage_, inner_.back()));
+    return WriteOut(sch_, column_stage_, inner_.back(), true);
+  }
+  if (column_place_ > 0 && contraction_.batch.empty()) return Done();
+  const size_t loops_of_panel = contraction_.batch.size() + (column_place_ == 0 ? contraction_.columns.size() : 0);
+  outer_.resize(std::min(outer_.size(), loops_of_panel));
+  return PackInLoop(sch_, column_stage_, outer_.back(), target_);
+}
+
+Outcome<Done> ContractionSchedule::RunInParallel() {
+  if (loops_of_rows_ > 0) outer_.resize(std::min(outer_.size(), loops_of_rows_));
+  std::vector<int64_t> extents;
+  for (const LoopRv& loop : outer_) extents.push_back(*ExtentOf(sch_, loop));
+  // 0: the caller's thread alone.
+  TW_ASSIGN_OR_RETURN(const Choices::Pick parallel,
+                      choices_.Take(sch_, name_ + ".parallel_loops", Iota(0, static_cast<int64_t>(outer_.size())),
+                                    ParallelLoops(extents, target_.cores)));
+  if (parallel.value == 0) return Done();
+  LoopRv threads = outer_[0];
+  if (parallel.value > 1) {
+    TW_ASSIGN_OR_RETURN(threads, sch_.Fuse({outer_.begin(), outer_.begin() + parallel.value}));
+  }
+  TW_RETURN_IF_REFUSED(ChooseStreaming(sch_, threads, name_, target_, choices_));
+  return sch_.Parallel(threads);
+}
+
+Outcome<Done> ContractionSchedule::Apply() {
+  TW_RETURN_IF_REFUSED(MakeStages());
+  TW_RETURN_IF_REFUSED(PickDepth());
+  TW_RETURN_IF_REFUSED(PadToTiles());
+  TW_RETURN_IF_REFUSED(LayOutOperands());
+  TW_RETURN_IF_REFUSED(MakeLoops());
+  TW_RETURN_IF_REFUSED(TensorizeTile());
+  TW_RETURN_IF_REFUSED(PlaceRows());
+  TW_RETURN_IF_REFUSED(PlaceColumns());
+  TW_RETURN_IF_REFUSED(RunInParallel());
+  if (is_cut_) FuseConsumers(sch_, *write_back_);
+  if (constant_) TW_RETURN_IF_REFUSED(sch_.HoistPrepack(column_stage_));
+  return Done();
+}
+
 }  // namespace
 
 Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& target, Choices& choices) {
   const int step_depth = StepDepthOf(RealizeOf(sch, block), target);
   const bool fused_depth = step_depth > 1 && FuseDepth(sch, block, step_depth);
-  TW_ASSIGN_OR_RETURN(const ContractionPlan plan, PlanContraction(sch, block, target, choices));
-  const Contraction& contraction = plan.contraction;
-  const std::string name = RealizeOf(sch, block).block->name;
-  const bool rows_in_memory = plan.rows_in_memory();
-  std::vector<int> inner_order = contraction.inner;
-  for (int last : plan.last_inner) {
-    std::erase(inner_order, last);
-    inner_order.push_back(last);
-  }
-
-  // Stages: what the block reads and writes gets buffers indexed by its iterators. Padding blocks move into the row
-  // stage.
-  std::optional<BlockRv> row_stage;
-  if (plan.row_place == RowPlace::kInPlace || plan.row_place == RowPlace::kWindows) {
-    row_stage = WriterOf(sch, block, contraction.row_operand);
-  } else {
-    TW_ASSIGN_OR_RETURN(row_stage, ReindexRead(sch, block, contraction.row_operand));
-  }
-  TW_ASSIGN_OR_RETURN(const BlockRv column_stage, ReindexRead(sch, block, contraction.column_operand));
-  const bool plain_output = WritesAtIterators(*RealizeOf(sch, block).block);
-  TW_ASSIGN_OR_RETURN(const RegisterTile tile, PickTile(sch, name, plan, choices));
-  const int tile_columns = tile.vectors * plan.instruction.lanes;
-  bool is_cut = false;
-  std::optional<BlockRv> write_back;
-  if (!(rows_in_memory && plain_output && IsWrittenInPlace(sch, block, plan, tile))) {
-    TW_ASSIGN_OR_RETURN(write_back, StageOutput(sch, block, rows_in_memory ? "global" : "register"));
-    if (!plain_output) {
-      const std::vector<int> dims = StageDims({&contraction.batch, &contraction.rows, &contraction.columns});
-      std::vector<int> last = {plan.row, plan.column};
-      if (tile.row_tiles > 0) last.insert(last.begin(), plan.outer_row);
-      TW_RETURN_IF_REFUSED(ReorderStage(sch, block, dims, last));
-    }
-    SplitIntoPieces(sch, *write_back);
-    // A consumer that takes a part of the output only leaves a predicate, with which blocks do not move: it is fused
-    // when all are in their places.
-    const Schedule unfused = sch;
-    FuseConsumers(sch, *write_back);
-    is_cut = !IsTrue(RealizeOf(sch, *write_back).predicate);
-    if (is_cut) sch = unfused;
-  }
-  if (row_stage) InlineProducers(sch, *row_stage, false);
-  InlineProducers(sch, column_stage, true);
-  if (!rows_in_memory) TW_RETURN_IF_REFUSED(sch.SetScope(*row_stage, 0, "register"));
-  const std::vector<int> row_dims = StageDims({&contraction.batch, &contraction.rows, &contraction.inner});
-  const std::vector<int> column_dims = StageDims({&contraction.batch, &contraction.columns, &contraction.inner});
-  const auto column_dim = static_cast<size_t>(std::ranges::find(column_dims, plan.column) - column_dims.begin());
-  const bool plain_columns =
-      plan.instruction.group == 1 && CopiesAlong(*RealizeOf(sch, column_stage).block, column_dim);
-
-  const bool worth_packing = WorthPacking(plan, tile, RealizeOf(sch, block));
-  const int group = plan.instruction.group;
-  const int64_t depth_step = DepthStep(IteratorExtent(RealizeOf(sch, block), plan.depth), plan.instruction);
-  const int64_t depth_extent = RoundUp(IteratorExtent(RealizeOf(sch, block), plan.depth), depth_step);
-  const bool padded_depth = depth_extent != IteratorExtent(RealizeOf(sch, block), plan.depth);
-  std::vector<int64_t> depths = {depth_step};
-  if (!rows_in_memory) depths.insert(depths.end(), {2 * depth_step, 4 * depth_step});
-  // All of a fused depth, so that its borders are constants.
-  if (!rows_in_memory && fused_depth && tile.rows * tile.vectors * depth_extent / group <= kMostSteps) {
-    std::erase(depths, depth_extent);
-    depths.push_back(depth_extent);
-  }
-  std::erase_if(depths, [&](int64_t depth) { return depth_extent % depth != 0; });
-  TW_ASSIGN_OR_RETURN(
-      const Choices::Pick tile_depth,
-      choices.Take(sch, name + ".tile_depth", depths,
-                   PreferredDepth(plan.instruction, depths,
-                                  fused_depth || padded_depth ? std::optional(depth_extent) : std::nullopt)));
-
-  // Edges: iterators become multiples of the tile; the stages compute zeros there, and nothing is written back.
-  const BlockRealizeNode& realize = RealizeOf(sch, block);
-  const int64_t rows = IteratorExtent(realize, plan.row), columns = IteratorExtent(realize, plan.column);
-  if (rows % tile.rows != 0 || columns % tile_columns != 0 || padded_depth) {
-    Value::List padding(realize.bindings.size(), Value(1));
-    padding[static_cast<size_t>(plan.row)] = Value(tile.rows);
-    padding[static_cast<size_t>(plan.column)] = Value(tile_columns);
-    padding[static_cast<size_t>(plan.depth)] = Value(depth_step);
-    TW_RETURN_IF_REFUSED(sch.Apply("pad_einsum_in_place", {block, Value(padding)}));
-  }
-
-  // Operands in the layout the tile reads: rows next to the innermost depth, columns in panels.
-  if (!rows_in_memory) {
-    TW_RETURN_IF_REFUSED(ReorderStage(sch, *row_stage, row_dims, {plan.row, plan.depth}));
-    TW_RETURN_IF_REFUSED(ReorderStage(sch, column_stage, column_dims, {plan.depth, plan.column}, tile_columns, group));
-  } else {
-    const int step = static_cast<int>(tile_depth.value);
-    if (plan.row_place == RowPlace::kPacked) {
-      TW_RETURN_IF_REFUSED(LayOutRows(sch, *row_stage, row_dims, plan, tile.rows, step));
-    } else if (plan.row_place == RowPlace::kWindows) {
-      TW_RETURN_IF_REFUSED(LayOutWindows(sch, *row_stage, *RealizeOf(sch, block).block, plan, step));
-    }
-    TW_RETURN_IF_REFUSED(LayOutColumns(sch, column_stage, column_dims, plan, inner_order, tile_columns, step));
-  }
-
-  // Loops. Rows may be blocked: tile rows [row block, rows of a block]; the loops over the batch go between any of the
-  // loops over rows, and those over columns between these or inside.
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch, block, "contraction_rule"));
-  auto loop_of = [&](int iterator) { return loops[static_cast<size_t>(iterator)]; };
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> row, sch.Split(loop_of(plan.row), {Value(), tile.rows}));
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> column, sch.Split(loop_of(plan.column), {Value(), tile_columns}));
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> depth, sch.Split(loop_of(plan.depth), {Value(), tile_depth}));
-  std::vector<LoopRv> outer_rows, outer, inner, in_tile = {row[1], column[1], depth[1]};
-  for (int iterator : contraction.rows) {
-    if (iterator == plan.outer_row && tile.row_tiles > 0) {
-      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch.Split(loop_of(iterator), {Value(), tile.row_tiles}));
-      outer_rows.push_back(parts[0]);
-      in_tile.insert(in_tile.begin(), parts[1]);
-    } else if (iterator != plan.row) {
-      outer_rows.push_back(loop_of(iterator));
-    }
-  }
-  const std::vector<int64_t> blocks = Divisors(*ExtentOf(sch, row[0]));
-  size_t preferred_block = blocks.size() - 1;
-  // Tiles of AMX are so fast that reading what they multiply takes longer, unless it comes from near: one operand from
-  // the second cache level while the other one, in panels, is next to the registers.
-  const int64_t near_bytes = target.caches[1].bytes * 3 / 4;
-  const Buffer row_operand = row_stage ? RealizeOf(sch, *row_stage).block->writes[0].buffer : contraction.row_operand;
-  const int64_t tile_bytes = BytesOfRows(RealizeOf(sch, block), row_operand, tile, plan);
-  const int64_t column_bytes = BytesOfColumns(RealizeOf(sch, block), contraction);
-  int64_t batches = 1;
-  for (int iterator : contraction.batch) batches *= IteratorExtent(RealizeOf(sch, block), iterator);
-  const bool all_columns_near = column_bytes * batches <= near_bytes;
-  // Each thread copies the windows of its part of the batch, and meets these columns alone.
-  const bool batch_shares_windows =
-      plan.row_place == RowPlace::kWindows && !contraction.batch.empty() && batches % target.cores == 0;
-  if (rows_in_memory && column_bytes > near_bytes) {
-    while (preferred_block > 0 && blocks[preferred_block] * tile_bytes > near_bytes) --preferred_block;
-  }
-  TW_ASSIGN_OR_RETURN(const Choices::Pick row_block, choices.Take(sch, name + ".row_block", blocks, preferred_block));
-  if (row_block.value == blocks.back()) {
-    outer_rows.push_back(row[0]);
-  } else {
-    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> blocked, sch.Split(row[0], {Value(), row_block}));
-    outer_rows.insert(outer_rows.end(), blocked.begin(), blocked.end());
-  }
-  const bool constant = ReadsConstants(sch, column_stage);
-  const auto row_loops = static_cast<int64_t>(outer_rows.size());
-  int64_t batch_place = 0;
-  if (constant && !contraction.batch.empty()) {
-    // Phases of an output that is cut off somewhere, or whose windows differ, are next to their rows: some have less to
-    // do than others.
-    const bool inside = is_cut || plan.uneven;
-    const bool rows_outside = plan.rows_outside || (rows_in_memory && all_columns_near && !batch_shares_windows);
-    const size_t preferred = rows_outside ? outer_rows.size() : inside ? outer_rows.size() - 1 : 0;
-    TW_ASSIGN_OR_RETURN(const Choices::Pick picked,
-                        choices.Take(sch, name + ".batch_after", Iota(0, row_loops), preferred));
-    batch_place = picked.value;
-  }
-  size_t preferred_place = 0;
-  if (rows_in_memory && constant) {
-    std::vector<int64_t> extents;
-    for (auto loop = outer_rows.begin() + batch_place; loop != outer_rows.end(); ++loop) {
-      extents.push_back(*ExtentOf(sch, *loop));
-    }
-    preferred_place = PlaceOfColumns(extents, tile_bytes, column_bytes, *ExtentOf(sch, column[0]), near_bytes);
-  }
-  TW_ASSIGN_OR_RETURN(const Choices::Pick column_place,
-                      choices.Take(sch, name + ".columns_after", Iota(batch_place, row_loops), preferred_place));
-  outer.assign(outer_rows.begin(), outer_rows.begin() + batch_place);
-  for (int iterator : contraction.batch) outer.push_back(loop_of(iterator));
-  const auto place = outer_rows.begin() + column_place.value;
-  outer.insert(outer.end(), outer_rows.begin() + batch_place, place);
-  for (int iterator : contraction.columns) outer.push_back(iterator == plan.column ? column[0] : loop_of(iterator));
-  outer.insert(outer.end(), place, outer_rows.end());
-  for (int iterator : inner_order) inner.push_back(iterator == plan.depth ? depth[0] : loop_of(iterator));
-  std::vector<LoopRv> order = outer;
-  order.insert(order.end(), inner.begin(), inner.end());
-  order.insert(order.end(), in_tile.begin(), in_tile.end());
-  TW_RETURN_IF_REFUSED(sch.Reorder(order));
-
-  // Data movement.
-  const LoopRv tile_loop = outer.back();
-  if (write_back) TW_RETURN_IF_REFUSED(sch.ReverseComputeAt(*write_back, tile_loop));
-  if (!rows_in_memory) TW_RETURN_IF_REFUSED(sch.ComputeAt(*row_stage, inner.back()));
-  TW_ASSIGN_OR_RETURN(const BlockRv init, sch.DecomposeReduction(block, inner[0]));
-  TW_RETURN_IF_REFUSED(sch.Tensorize(in_tile[0], plan.instruction.TileName(tile.row_tiles, tile.rows, tile_columns,
-                                                                           static_cast<int>(tile_depth.value))));
-  if (plan.instruction.amx != nullptr) {
-    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> zeroed, sch.GetLoops(init));
-    TW_RETURN_IF_REFUSED(sch.Tensorize(zeroed[zeroed.size() + 1 - in_tile.size()],
-                                       AmxZeroName(*plan.instruction.amx, tile.row_tiles, tile.rows, tile_columns)));
-  } else {
-    TW_RETURN_IF_REFUSED(WriteOut(sch, init, tile_loop, true));
-  }
-  if (write_back) TW_RETURN_IF_REFUSED(WriteOut(sch, *write_back, tile_loop, true));
-  // Loops in the last of which rows are packed, and no others of which threads share: those outside of the ones over
-  // columns; of copies for windows those over the batch.
-  size_t loops_of_rows = 0;
-  if (plan.row_place == RowPlace::kPacked) {
-    loops_of_rows = contraction.batch.size() + static_cast<size_t>(column_place.value);
-  } else if (batch_shares_windows && batch_place == 0) {
-    loops_of_rows = contraction.batch.size();
-  }
-  if (rows_in_memory && row_stage) {
-    const LoopRv* loop = loops_of_rows == 0 ? nullptr : &outer[loops_of_rows - 1];
-    TW_RETURN_IF_REFUSED(PackRows(sch, *row_stage, loop, static_cast<int>(tile_depth.value), target));
-  } else if (!rows_in_memory) {
-    if (group > 1) TW_RETURN_IF_REFUSED(SplitInnermost(sch, *row_stage, group));
-    TW_RETURN_IF_REFUSED(WriteOut(sch, *row_stage, inner.back(), group > 1));
-  }
-
-  // A column operand that is no constant is packed where it is used, unless loops over rows would repeat that; or read
-  // where it lies.
-  bool packed = true;
-  if (plain_columns && !constant) {
-    TW_ASSIGN_OR_RETURN(const Choices::Pick pick, choices.Take(sch, name + ".packed", {0, 1}, worth_packing ? 1 : 0));
-    packed = pick.value != 0;
-  }
-  if (!packed) {
-    TW_RETURN_IF_REFUSED(sch.ComputeAt(column_stage, inner.back()));
-    TW_RETURN_IF_REFUSED(WriteOut(sch, column_stage, inner.back(), true));
-  } else if (!constant && (column_place.value == 0 || !contraction.batch.empty())) {
-    const size_t loops_of_panel = contraction.batch.size() + (column_place.value == 0 ? contraction.columns.size() : 0);
-    outer.resize(std::min(outer.size(), loops_of_panel));
-    TW_RETURN_IF_REFUSED(PackInLoop(sch, column_stage, outer.back(), target));
-  }
-
-  // Threads. 0: the caller's thread alone.
-  std::vector<int64_t> extents;
-  if (loops_of_rows > 0) outer.resize(std::min(outer.size(), loops_of_rows));
-  for (const LoopRv& loop : outer) extents.push_back(*ExtentOf(sch, loop));
-  TW_ASSIGN_OR_RETURN(const Choices::Pick parallel,
-                      choices.Take(sch, name + ".parallel_loops", Iota(0, static_cast<int64_t>(outer.size())),
-                                   ParallelLoops(extents, target.cores)));
-  if (parallel.value != 0) {
-    LoopRv threads = outer[0];
-    if (parallel.value > 1) {
-      TW_ASSIGN_OR_RETURN(threads, sch.Fuse({outer.begin(), outer.begin() + parallel.value}));
-    }
-    TW_RETURN_IF_REFUSED(ChooseStreaming(sch, threads, name, target, choices));
-    TW_RETURN_IF_REFUSED(sch.Parallel(threads));
-  }
-
-  if (is_cut) FuseConsumers(sch, *write_back);
-  if (constant) {
-    TW_RETURN_IF_REFUSED(sch.Apply("hoist_prepack", {column_stage}));
-  }
-  return Done();
+  TW_ASSIGN_OR_RETURN(ContractionPlan plan, PlanContraction(sch, block, target, choices));
+  return ContractionSchedule(sch, block, std::move(plan), fused_depth, target, choices).Apply();
 }
 
 }  // namespace tilewright
