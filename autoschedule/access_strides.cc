@@ -66,4 +66,10 @@ std::vector<Access> AccessesOf(const BlockNode& block) {
   return std::move(collector.accesses);
 }
 
+int64_t BytesOf(const Buffer& buffer) {
+  int64_t bytes = buffer->dtype.bytes();
+  for (const Expr& extent : buffer->shape) bytes *= AsInt(extent).value_or(1);
+  return bytes;
+}
+
 }  // namespace tilewright

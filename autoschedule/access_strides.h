@@ -28,4 +28,7 @@ struct Access {
 // All loads and stores of a block's body, its init left out. Buffers are taken as row-major.
 std::vector<Access> AccessesOf(const BlockNode& block);
 
+// The size of a buffer, symbolic extents taken as 1.
+int64_t BytesOf(const Buffer& buffer);
+
 }  // namespace tilewright

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "autoschedule/access_strides.h"
 #include "autoschedule/block_loops.h"
 #include "codegen/lower/cache_hints.h"
 #include "schedule/assign_or_return.h"
@@ -12,15 +13,9 @@ namespace {
 
 using Done = std::monostate;
 
-// Of constant shapes; symbolic ones count as nothing.
 int64_t BytesOfParams(const Function& function) {
   int64_t bytes = 0;
-  for (const Param& param : function->params) {
-    if (!param.buffer) continue;
-    int64_t elements = 1;
-    for (const Expr& extent : param.buffer->shape) elements *= AsInt(extent).value_or(0);
-    bytes += elements * param.buffer->dtype.bytes();
-  }
+  for (const Param& param : function->params) bytes += param.buffer ? BytesOf(param.buffer) : 0;
   return bytes;
 }
 

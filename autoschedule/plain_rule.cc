@@ -331,6 +331,95 @@ size_t AloneInParallel(const std::vector<int64_t>& extents, int cores) {
   return 0;
 }
 
+// What all rows and columns load alike, in bytes: weights.
+int64_t BytesOfWeights(const Plan& plan, const WindowReduction& window) {
+  int64_t bytes = 0;
+  for (const Access& access : plan.accesses) {
+    const auto moves = [&](int iterator) {
+      return iterator >= 0 && access.strides[static_cast<size_t>(iterator)] != 0;
+    };
+    if (access.store || moves(window.row) || moves(window.column)) continue;
+    bytes += BytesOf(access.buffer);
+  }
+  return bytes;
+}
+
+// Where the loop over the vectors of tiles runs.
+enum class VectorLoop {
+  kInRows,     // outside of that over columns: the weights of a vector serve a whole row of tiles
+  kOutermost,  // where rows alone would leave cores idle
+  kInColumns,  // inside: what an element's neighbours along the vector axis need follows it
+};
+
+// The loops of a tiled reduction, outermost first; those inside of a tile are as long as its sides.
+struct TileLoops {
+  std::vector<LoopRv> outer, reduce, tile;
+};
+
+Outcome<TileLoops> MakeTileLoops(Schedule& sch, BlockRv block, const Plan& plan, const WindowReduction& window,
+                                 const WindowTile& tile, const Target& target, Choices& choices) {
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch, block, "plain_rule"));
+  TileLoops result;
+  std::vector<LoopRv>& outer = result.outer;
+  std::vector<LoopRv> columns, vectors;
+  const auto cut = [&](int iterator, int64_t size, std::vector<LoopRv>& rest) -> Outcome<Done> {
+    const LoopRv loop = loops[static_cast<size_t>(iterator)];
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch.Split(loop, {Value(), Value(size)}));
+    rest.push_back(parts[0]);
+    result.tile.push_back(parts[1]);
+    return Done();
+  };
+  for (int iterator : plan.spatial) {
+    if (iterator == plan.vector) continue;
+    if (iterator == window.row) {
+      TW_RETURN_IF_REFUSED(cut(iterator, tile.rows, outer));
+    } else if (iterator == window.column) {
+      TW_RETURN_IF_REFUSED(cut(iterator, tile.columns, columns));
+    } else {
+      outer.push_back(loops[static_cast<size_t>(iterator)]);
+    }
+  }
+  TW_RETURN_IF_REFUSED(cut(plan.vector, tile.vectors * plan.lanes, vectors));
+  std::vector<int64_t> extents;
+  for (const LoopRv& loop : outer) extents.push_back(ExtentOf(sch, loop).value_or(64));
+  if (const auto alone = static_cast<std::ptrdiff_t>(AloneInParallel(extents, target.cores)); alone != 0) {
+    std::rotate(outer.begin(), outer.begin() + alone, outer.begin() + alone + 1);
+    std::rotate(extents.begin(), extents.begin() + alone, extents.begin() + alone + 1);
+  }
+  extents.push_back(ExtentOf(sch, vectors[0]).value_or(64));
+  VectorLoop preferred = VectorLoop::kOutermost;
+  if (ParallelLoops(extents, target.cores) < extents.size()) {
+    const bool weights_stay = BytesOfWeights(plan, window) <= target.caches[0].bytes / 4;
+    preferred = weights_stay && ExceedsNearCache(target, window) ? VectorLoop::kInColumns : VectorLoop::kInRows;
+  }
+  TW_ASSIGN_OR_RETURN(const Choices::Pick place,
+                      choices.Take(sch, plan.name + ".vector_loop", {0, 1, 2}, static_cast<size_t>(preferred)));
+  const auto rows = static_cast<std::ptrdiff_t>(outer.size());
+  outer.insert(outer.end(), columns.begin(), columns.end());
+  const std::ptrdiff_t places[] = {rows, 0, static_cast<std::ptrdiff_t>(outer.size())};
+  outer.insert(outer.begin() + places[place.value], vectors[0]);
+  for (int iterator : plan.reduce) result.reduce.push_back(loops[static_cast<size_t>(iterator)]);
+  std::vector<LoopRv> order = outer;
+  order.insert(order.end(), result.reduce.begin(), result.reduce.end());
+  order.insert(order.end(), result.tile.begin(), result.tile.end());
+  TW_RETURN_IF_REFUSED(sch.Reorder(order));
+  return result;
+}
+
+// How many of the loops over a window stay loops; those inside of them are written out. Not that over its rows when the
+// image's borders would multiply too much code: there a tile has one row, and all of what an iteration loads lies in
+// the image or outside of it.
+size_t LoopsNotWrittenOut(const Schedule& sch, const std::vector<LoopRv>& reduce, const Plan& plan,
+                          const WindowReduction& window, const WindowTile& tile) {
+  size_t rolled = reduce.size();
+  for (int64_t written = tile.rows * tile.columns * tile.vectors; rolled > 0; --rolled) {
+    written *= ExtentOf(sch, reduce[rolled - 1]).value_or(kMostWrittenOut);
+    const bool many_borders = window.most_statements > 0 && MovesWith(plan, plan.reduce[rolled - 1], window.row);
+    if (written > (many_borders ? kMostWithBorders : kMostWrittenOut)) break;
+  }
+  return rolled;
+}
+
 Outcome<Done> ScheduleTiled(Schedule& sch, BlockRv block, const Plan& plan, const Target& target, Choices& choices) {
   TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> stages, StageProducers(sch, block));
   TW_ASSIGN_OR_RETURN(const BlockRv write_back, sch.CacheWrite(block, 0, "register"));
@@ -338,74 +427,20 @@ Outcome<Done> ScheduleTiled(Schedule& sch, BlockRv block, const Plan& plan, cons
   WindowReduction window = WindowOf(plan);
   if (!stages.empty()) window.most_statements = kMostWithBorders;
   TW_ASSIGN_OR_RETURN(const WindowTile tile, PickTile(sch, plan, window, target, choices));
-
-  // outer..., vector outer, column outer, reduce..., row inner, column inner, vector inner: the weights of a vector
-  // serve a whole row of tiles.
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch, block, "plain_rule"));
-  std::vector<LoopRv> outer, reduce, inner;
-  auto cut = [&](int iterator, int64_t size) -> Outcome<LoopRv> {
-    const LoopRv loop = loops[static_cast<size_t>(iterator)];
-    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch.Split(loop, {Value(), Value(size)}));
-    inner.push_back(parts[1]);
-    return parts[0];
-  };
-  std::vector<LoopRv> last;
-  for (int iterator : plan.spatial) {
-    if (iterator == plan.vector) continue;
-    if (iterator == window.row) {
-      TW_ASSIGN_OR_RETURN(const LoopRv part, cut(iterator, tile.rows));
-      outer.push_back(part);
-    } else if (iterator == window.column) {
-      TW_ASSIGN_OR_RETURN(const LoopRv part, cut(iterator, tile.columns));
-      last.push_back(part);
-    } else {
-      outer.push_back(loops[static_cast<size_t>(iterator)]);
-    }
-  }
-  TW_ASSIGN_OR_RETURN(const LoopRv vector_outer, cut(plan.vector, tile.vectors * plan.lanes));
-  // Outside of the rows where these alone would leave cores idle: one loop made of both would hide the rows' borders.
-  std::vector<int64_t> extents;
-  for (const LoopRv& loop : outer) extents.push_back(ExtentOf(sch, loop).value_or(64));
-  if (const size_t alone = AloneInParallel(extents, target.cores); alone != 0) {
-    std::rotate(outer.begin(), outer.begin() + static_cast<std::ptrdiff_t>(alone),
-                outer.begin() + static_cast<std::ptrdiff_t>(alone) + 1);
-    std::rotate(extents.begin(), extents.begin() + static_cast<std::ptrdiff_t>(alone),
-                extents.begin() + static_cast<std::ptrdiff_t>(alone) + 1);
-  }
-  extents.push_back(ExtentOf(sch, vector_outer).value_or(64));
-  const bool rows_suffice = ParallelLoops(extents, target.cores) < extents.size();
-  TW_ASSIGN_OR_RETURN(const Choices::Pick vectors_first,
-                      choices.Take(sch, plan.name + ".vectors_first", {0, 1}, rows_suffice ? 0 : 1));
-  outer.insert(vectors_first.value != 0 ? outer.begin() : outer.end(), vector_outer);
-  outer.insert(outer.end(), last.begin(), last.end());
-  int64_t statements = tile.rows * tile.columns * tile.vectors;
-  for (int iterator : plan.reduce) reduce.push_back(loops[static_cast<size_t>(iterator)]);
-  std::vector<LoopRv> order = outer;
-  order.insert(order.end(), reduce.begin(), reduce.end());
-  order.insert(order.end(), inner.begin(), inner.end());
-  TW_RETURN_IF_REFUSED(sch.Reorder(order));
-
-  const LoopRv tile_loop = outer.back();
+  TW_ASSIGN_OR_RETURN(const TileLoops loops, MakeTileLoops(sch, block, plan, window, tile, target, choices));
+  const LoopRv tile_loop = loops.outer.back(), stage_loop = loops.reduce.back();
   TW_RETURN_IF_REFUSED(sch.ReverseComputeAt(write_back, tile_loop));
-  // Loops over a window are written out; not that over its rows when the image's borders would multiply too much code:
-  // there a tile has one row, and all of what an iteration loads lies in the image or outside of it.
-  size_t rolled = reduce.size();
-  for (int64_t written = statements; rolled > 0; --rolled) {
-    written *= ExtentOf(sch, reduce[rolled - 1]).value_or(kMostWrittenOut);
-    const bool with_rows = MovesWith(plan, plan.reduce[rolled - 1], window.row);
-    if (written > (stages.empty() || !with_rows ? kMostWrittenOut : kMostWithBorders)) break;
-  }
-  const LoopRv stage_loop = reduce.back();
+  const size_t rolled = LoopsNotWrittenOut(sch, loops.reduce, plan, window, tile);
   for (const BlockRv& stage : stages) TW_RETURN_IF_REFUSED(sch.ComputeAt(stage, stage_loop));
-  TW_ASSIGN_OR_RETURN(const BlockRv init, sch.DecomposeReduction(block, reduce[0]));
+  TW_ASSIGN_OR_RETURN(const BlockRv init, sch.DecomposeReduction(block, loops.reduce[0]));
   TW_RETURN_IF_REFUSED(WriteOut(sch, init, tile_loop, true));
   TW_RETURN_IF_REFUSED(WriteVectors(sch, write_back, tile_loop, tile.vectors * plan.lanes));
   for (const BlockRv& stage : stages) {
     TW_RETURN_IF_REFUSED(WriteVectors(sch, stage, stage_loop, tile.vectors * plan.lanes));
   }
-  TW_RETURN_IF_REFUSED(WriteOut(sch, block, reduce.back(), true));
-  for (size_t i = reduce.size(); i-- > rolled;) TW_RETURN_IF_REFUSED(sch.Unroll(reduce[i]));
-  return RunInParallel(sch, plan, outer, target, choices);
+  TW_RETURN_IF_REFUSED(WriteOut(sch, block, stage_loop, true));
+  for (size_t i = loops.reduce.size(); i-- > rolled;) TW_RETURN_IF_REFUSED(sch.Unroll(loops.reduce[i]));
+  return RunInParallel(sch, plan, loops.outer, target, choices);
 }
 
 }  // namespace

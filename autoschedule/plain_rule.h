@@ -16,7 +16,7 @@
 //
 // With a reduction that reads along the vector axis, a tile of the output stays in vector registers:
 //
-//   for n, h0, c0, w0 (outer ones parallel):
+//   for n, h0, c0, w0 (outer ones parallel; c0 elsewhere too):
 //       C_register[tile of h, w x vectors of c] = init
 //       for kh, kw (unrolled where they are few):
 //           C_register[...] += A[...] * W[...]
@@ -31,7 +31,7 @@
 //   NAME.vectors         vectors of one iteration of an elementwise block
 //   NAME.rows, .planes   sides of a stencil's tile, along the innermost iterator that shares loads and the one before
 //   NAME.window_tile     the tile in registers, by its rank in the estimate of autoschedule/window_tile.h
-//   NAME.vectors_first   whether the loop over vectors is outside of those over rows
+//   NAME.vector_loop     of tiles: between the loops over rows and columns (0), outermost (1), innermost (2)
 //   NAME.parallel_loops  outermost loops that are fused into the parallel one; 0: serial
 //   NAME.stream          of autoschedule/bypass_caches.h
 #pragma once

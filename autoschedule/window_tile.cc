@@ -14,16 +14,25 @@ constexpr double kAccumulators = 0.6;
 constexpr double kLatency = 4, kTileOverhead = 10;
 // What a stream that shares nothing with the others adds to a tile's time, as a part of it.
 constexpr double kStream = 0.02;
+// What the beginning of a run of elements takes, where prefetchers have to find out that there is one: as a part of the
+// time of a line from where the data is.
+constexpr double kRun = 0.4;
+// What tiles take longer that are cut at the edges.
+constexpr double kEdges = 1.1;
 constexpr size_t kMostTiles = 12;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Vectors that the loads of one tile touch, each counted once.
-double TouchedVectors(const WindowReduction& reduction, const WindowTile& tile) {
-  double total = 0;
+// What one tile accesses, each element counted once: vectors that it loads, and runs of elements that follow each other
+// in memory, which it loads or stores.
+struct Touched {
+  double vectors = 0, runs = 0;
+};
+
+Touched TouchedBy(const WindowReduction& reduction, const WindowTile& tile) {
+  Touched result;
   for (const Access& access : reduction.accesses) {
-    if (access.store) continue;
-    double touched = 1;
+    double places = 1;
     for (const std::vector<int64_t>& steps : access.steps) {
       int64_t reach = 1, instances = 1;
       auto add = [&](int iterator, int64_t extent) {
@@ -34,12 +43,13 @@ double TouchedVectors(const WindowReduction& reduction, const WindowTile& tile) 
       add(reduction.row, tile.rows);
       add(reduction.column, tile.columns);
       for (int iterator : reduction.reduce) add(iterator, reduction.extents[static_cast<size_t>(iterator)]);
-      touched *= static_cast<double>(std::min(reach, instances));
+      places *= static_cast<double>(std::min(reach, instances));
     }
     const bool along = reduction.vector >= 0 && access.strides[static_cast<size_t>(reduction.vector)] == 1;
-    total += touched * static_cast<double>(along ? tile.vectors : 1);
+    if (along) result.runs += places;
+    if (!access.store) result.vectors += places * static_cast<double>(along ? tile.vectors : 1);
   }
-  return total;
+  return result;
 }
 
 int64_t ExtentOf(const WindowReduction& reduction, int iterator) {
@@ -48,6 +58,17 @@ int64_t ExtentOf(const WindowReduction& reduction, int iterator) {
 
 }  // namespace
 
+bool ExceedsNearCache(const Target& target, const WindowReduction& reduction) {
+  std::vector<const BufferNode*> counted;
+  double bytes = 0;
+  for (const Access& access : reduction.accesses) {
+    if (std::ranges::find(counted, access.buffer.get()) != counted.end()) continue;
+    counted.push_back(access.buffer.get());
+    bytes += static_cast<double>(BytesOf(access.buffer));
+  }
+  return bytes / target.cores > static_cast<double>(target.caches[1].bytes) / 2;
+}
+
 std::vector<WindowTile> ChooseWindowTiles(const Target& target, const WindowReduction& reduction) {
   const int64_t rows = ExtentOf(reduction, reduction.row), columns = ExtentOf(reduction, reduction.column);
   const int64_t length = ExtentOf(reduction, reduction.vector);
@@ -55,6 +76,9 @@ std::vector<WindowTile> ChooseWindowTiles(const Target& target, const WindowRedu
   for (int iterator : reduction.reduce) steps *= static_cast<double>(ExtentOf(reduction, iterator));
   const double per_cycle = std::max(1, target.f32_fma_per_cycle);
   const auto most = static_cast<int64_t>(kAccumulators * target.vector_registers);
+  const CacheLevel& level = ExceedsNearCache(target, reduction) ? target.caches.back() : target.caches[1];
+  const double run_cycles = level.bytes_per_cycle == 0 ? 0 : kRun * level.line_bytes / level.bytes_per_cycle;
+  const double vectors_alone = TouchedBy(reduction, WindowTile()).vectors;
   std::vector<WindowTile> tiles;
   for (int64_t r = 1; r <= std::min(rows, kLongestSide); ++r) {
     for (int64_t c = 1; c <= std::min(columns, kLongestSide); ++c) {
@@ -66,14 +90,16 @@ std::vector<WindowTile> ChooseWindowTiles(const Target& target, const WindowRedu
         }
         WindowTile tile{r, c, v};
         const double operations = static_cast<double>(r * c * v) * steps / per_cycle;
-        const double loads = TouchedVectors(reduction, tile) / per_cycle;
-        const double tile_cycles = std::max(operations, steps * kLatency) + loads + kTileOverhead;
+        const Touched touched = TouchedBy(reduction, tile);
+        const double tile_cycles = std::max(operations, steps * kLatency) + touched.vectors / per_cycle +
+                                   touched.runs * run_cycles + kTileOverhead;
         const double count =
             static_cast<double>(CeilDiv(rows, r) * CeilDiv(columns, c) * CeilDiv(length, v * reduction.lanes));
         const double vectors = static_cast<double>(rows * columns) * static_cast<double>(length) / reduction.lanes;
         // Neighbours that share nothing are streams of their own to the prefetcher.
-        const bool shares = TouchedVectors(reduction, tile) < r * c * v * TouchedVectors(reduction, WindowTile());
+        const bool shares = touched.vectors < r * c * v * vectors_alone;
         tile.cost = tile_cycles * count / vectors * (shares ? 1 : 1 + kStream * static_cast<double>(r * c - 1));
+        if (rows % r != 0 || columns % c != 0) tile.cost *= kEdges;
         tiles.push_back(tile);
       }
     }

@@ -2,7 +2,9 @@
 // depthwise convolutions, pooling, stencils, sums over outer dimensions.
 //
 // A tile is `rows` x `columns` elements of two spatial iterators times `vectors` of the vector axis. Larger tiles use
-// what windows share more often; they must leave registers for weights, and partial tiles at the edges are waste.
+// what windows share more often; they must leave registers for weights, and partial tiles at the edges are waste. Those
+// that are long along the vector axis touch fewer places in memory: where the last cache level is slow, as on servers
+// whose cores share it, that is worth more than what windows share.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +29,9 @@ struct WindowReduction {
   // With which a tile of several rows may be written out; 0: no bound.
   int64_t most_statements = 0;
 };
+
+// Whether the data comes from beyond the second cache level, of which each core has one.
+bool ExceedsNearCache(const Target& target, const WindowReduction& reduction);
 
 // Tiles that are worth a try, the best first.
 std::vector<WindowTile> ChooseWindowTiles(const Target& target, const WindowReduction& reduction);
