@@ -22,6 +22,9 @@ namespace {
 using Done = std::monostate;
 // Instructions of a tile that holds the whole depth. Borders are written once more each.
 constexpr int64_t kMostSteps = 400;
+// Cycles that an iteration of the innermost loop takes at least where single elements are multiplied: shorter loops
+// lost up to a tenth.
+constexpr double kLeastCycles = 24;
 // Groups of a tile whose rows are flipped: flipped groups that several rows of a deeper one share would be kept in
 // registers that there are not.
 constexpr int kFlippedGroups = 2;
@@ -35,12 +38,20 @@ std::vector<int64_t> Divisors(int64_t n) {
 }
 
 // The index of the depth that a tile takes when nothing was measured. `padded`: the whole depth where it was padded.
-size_t PreferredDepth(const TileInstruction& instruction, const std::vector<int64_t>& depths,
+size_t PreferredDepth(const TileInstruction& instruction, const RegisterTile& tile, const std::vector<int64_t>& depths,
                       std::optional<int64_t> padded) {
+  const auto index_of = [&](const auto& place) {
+    return place == depths.end() ? 0 : static_cast<size_t>(place - depths.begin());
+  };
+  if (instruction.group == 1) {
+    return index_of(std::ranges::find_if(depths, [&](int64_t depth) {
+      return static_cast<double>(tile.rows * tile.vectors * depth) >= kLeastCycles * instruction.per_cycle ||
+             depth == depths.back();
+    }));
+  }
   // A padded group among a few is known to be one where the tile holds them all.
   const int64_t preferred = instruction.flips() ? kFlippedGroups * instruction.group : padded.value_or(depths[0]);
-  const auto place = std::find(depths.begin(), depths.end(), preferred);
-  return place == depths.end() ? 0 : static_cast<size_t>(place - depths.begin());
+  return index_of(std::ranges::find(depths, preferred));
 }
 
 std::vector<int64_t> Iota(int64_t first, int64_t last) {
@@ -264,7 +275,7 @@ Outcome<Done> ContractionSchedule::PickDepth() {
   std::erase_if(depths, [&](int64_t depth) { return padded % depth != 0; });
   const std::optional<int64_t> whole = fused_depth_ || padded != extent ? std::optional(padded) : std::nullopt;
   TW_ASSIGN_OR_RETURN(tile_depth_, choices_.Take(sch_, name_ + ".tile_depth", depths,
-                                                 PreferredDepth(plan_.instruction, depths, whole)));
+                                                 PreferredDepth(plan_.instruction, tile_, depths, whole)));
   return Done();
 }
 
