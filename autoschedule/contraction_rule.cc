@@ -101,6 +101,11 @@ bool IsWrittenInPlace(Schedule& sch, BlockRv block, const ContractionPlan& plan,
   return consumers.ok() && consumers->empty();
 }
 
+// Whether cores that share the iterations of a loop have less than a tenth of the time nothing to do.
+bool KeepsCoresBusy(int64_t iterations, int cores) {
+  return static_cast<double>(iterations) > 0.9 * static_cast<double>(RoundUp(iterations, cores));
+}
+
 // Packs rows in a loop, or (null) ahead of all others in one that threads share.
 Outcome<Done> PackRows(Schedule& sch, BlockRv stage, const LoopRv* loop, int width, const Target& target) {
   if (loop != nullptr) TW_RETURN_IF_REFUSED(sch.ComputeAt(stage, *loop));
@@ -196,7 +201,8 @@ class ContractionSchedule {
   std::vector<LoopRv> outer_rows_, outer_, inner_, in_tile_;
   int64_t batch_place_ = 0, column_place_ = 0;  // how many of the loops over rows are outside of these
   // Loops in the last of which rows are packed, and no others of which threads share: those outside of the ones over
-  // columns; of copies for windows those over the batch. 0: rows are packed ahead of all loops, or not at all.
+  // columns where they keep all cores busy; of copies for windows those over the batch. 0: rows are packed ahead of all
+  // loops, or not at all.
   size_t loops_of_rows_ = 0;
 };
 
@@ -345,7 +351,10 @@ Outcome<Done> ContractionSchedule::MakeLoops() {
   order.insert(order.end(), in_tile_.begin(), in_tile_.end());
   TW_RETURN_IF_REFUSED(sch_.Reorder(order));
   if (plan_.row_place == RowPlace::kPacked) {
-    loops_of_rows_ = contraction_.batch.size() + static_cast<size_t>(column_place_);
+    const size_t outside = contraction_.batch.size() + static_cast<size_t>(column_place_);
+    int64_t iterations = 1;
+    for (size_t i = 0; i < outside; ++i) iterations *= *ExtentOf(sch_, outer_[i]);
+    if (KeepsCoresBusy(iterations, target_.cores)) loops_of_rows_ = outside;
   } else if (BatchSharesWindows() && batch_place_ == 0) {
     loops_of_rows_ = contraction_.batch.size();
   }
@@ -442,6 +451,12 @@ Outcome<Done> ContractionSchedule::PlaceColumns() {
   }
   if (!packed) {
     TW_RETURN_IF_REFUSED(sch_.ComputeAt(column_stage_, inner_.back()));
+    TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, LoopsInside(sch_, column_stage_, inner_.back()));
+    // Vectors along the columns, which come before the depth.
+    if (loops.size() > 1) {
+      std::rotate(loops.begin(), loops.begin() + 1, loops.end());
+      TW_RETURN_IF_REFUSED(sch_.Reorder(loops));
+    }
     return WriteOut(sch_, column_stage_, inner_.back(), true);
   }
   if (column_place_ > 0 && contraction_.batch.empty()) return Done();
