@@ -1,4 +1,5 @@
 // Contractions of narrow types: scheduled right, compiled right, and by the instructions that are made for them.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include "codegen/llvm/object.h"
 #include "codegen/llvm/spills.h"
 #include "codegen/llvm/testing/equivalence.h"
+#include "ir/functor.h"
 #include "ir/interp/interp.h"
 #include "ir/ndarray.h"
 #include "ir/ops/conv.h"
@@ -21,6 +23,8 @@
 
 namespace tilewright {
 namespace {
+
+using ::testing::ElementsAre;
 
 ops::OperandTypes Types(const char* name) { return *ops::OperandTypes::Parse(name); }
 
@@ -242,6 +246,26 @@ TEST(LowPrecisionCode, AmxCopiesRowsForWindowsAlongThem) {
   EXPECT_EQ(copy_of(Conv2d(56, 3, 64, {7, 2, 3, 2})), "(1, 1, 800, 24)");
   // Tiles of long rows read the padded image itself.
   EXPECT_EQ(copy_of(Conv2d(28, 64, 64, {3, 1, 1})), "none");
+}
+
+// Rows that no tile divides are packed ahead of the loop that threads share, unless loops over the batch and over tiles
+// of rows keep them busy.
+TEST(LowPrecisionCode, AmxPacksRowsOfUnitBatches) {
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const auto shared = [&](int batch) {
+    const Function op = MarkConstant(ops::BatchMatmul(batch, 197, 256, 96, Types("bf16")), {1});
+    const AutoScheduled result = AutoSchedule(Module(op), *NamedTarget("x86-sapphirerapids"), &intrins);
+    std::vector<int64_t> extents;
+    PreOrder(result.schedule.module().Find("main")->body, [&](const Stmt& s) {
+      const auto* loop = dyn_cast<ForNode>(s);
+      if (loop != nullptr && loop->kind == ForKind::kParallel) extents.push_back(*AsInt(loop->extent));
+      return true;
+    });
+    return extents;
+  };
+  // Seven tiles of 30 rows, eight of 32 columns.
+  EXPECT_THAT(shared(1), ElementsAre(210, 56));
+  EXPECT_THAT(shared(12), ElementsAre(12 * 7));
 }
 
 // Sums stay in tile registers from the zeros on, and the registers are configured once.

@@ -352,9 +352,10 @@ TEST(Rules, LargeAttentionScoresAreValid) {
 // Columns that are no constant are copied by whole vectors: into registers where they are used, or into panels, which
 // all rows of tiles share.
 TEST(Rules, CopiesColumnsByVectors) {
-  for (const bool packed : {false, true}) {
+  // Tiles of few rows take several steps of the depth at once.
+  for (const auto& [rows, packed] : {std::pair(24, false), {24, true}, {3, false}}) {
     IntrinRegistry intrins = IntrinRegistry::Builtin();
-    const Module module(ops::Matmul(24, packed ? 4096 : 64, 1024));
+    const Module module(ops::Matmul(rows, packed ? 4096 : 64, 1024));
     AutoScheduled result = AutoSchedule(module, *NamedTarget("x86-znver4"), &intrins);
     Schedule& sch = result.schedule;
     const auto loops = *sch.GetLoops(*sch.GetBlock("B_reindex_reindex"));
