@@ -105,9 +105,10 @@ class BoundErrors : public Mutator {
     Expr value, error;
     if (term && op->value.dtype().is_float()) {
       const Bounded x = Bind(Visit(term));
-      const double roundings = Extent(op) + 2;
+      const double terms = Extent(op), roundings = terms + 2;
       const double c = std::min(roundings, 8 * std::sqrt(roundings)) * UnitRoundoff(op->value.dtype());
-      const Expr own = x.error ? x.error + Double(c) * (Abs(x.value) + x.error) : Double(c) * Abs(x.value);
+      Expr own = x.error ? x.error + Double(c) * (Abs(x.value) + x.error) : Double(c) * Abs(x.value);
+      if (!StartsAtZero(op)) own = own + Double(c / terms) * Abs(pair.value.Load(indices));
       value = pair.value.Load(indices) + x.value;
       error = pair.error ? pair.error.Load(indices) + own : own;
     } else {
@@ -229,6 +230,13 @@ class BoundErrors : public Mutator {
     if (is_same(sum->a)) return sum->b;
     if (is_same(sum->b)) return sum->a;
     return {};
+  }
+
+  // Whether the block sets what the store adds to to zero before.
+  bool StartsAtZero(const StoreNode* sum) const {
+    const auto* init = block_ == nullptr || !block_->init ? nullptr : dyn_cast<StoreNode>(block_->init);
+    const auto* zero = init == nullptr ? nullptr : dyn_cast<FloatImmNode>(init->value);
+    return zero != nullptr && zero->value == 0 && init->buffer.same_as(sum->buffer);
   }
 
   // How many terms are added to one element: the iterations of what its indices do not depend on.

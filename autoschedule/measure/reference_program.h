@@ -11,6 +11,8 @@
 //
 //     c = min(K + 2, 8 sqrt(K + 2)) * u,        u: half a unit in the last place of the type
 //
+// and where the sum does not start at zero, what was there counts as one more.
+//
 // The first form holds for any rounding errors, the second for K independent ones with a probability that lets no
 // wrong alarm happen in practice; it is what finds one product that is missing out of thousands. (Higham, Accuracy
 // and Stability of Numerical Algorithms, chapters 3 and 4.) Comparisons and roundings to integers whose operands are

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 
 #include "autoschedule/measure/param_specs.h"
 #include "autoschedule/measure/reference.h"
@@ -87,6 +88,21 @@ TEST(ReferenceProgram, BoundsSums) {
   ExpectBounded(ops::Matmul(8, 8, 64), 1e-4);
   ExpectBounded(ops::Matmul(8, 8, 64, *ops::OperandTypes::Parse("bf16")), 1e-4);
   ExpectBounded(ops::BatchMatmul(2, 8, 8, 16, ops::OperandTypes::Float32(), true), 1e-4);
+}
+
+// What is added to may be much larger than what is added.
+TEST(ReferenceProgram, BoundsSumsThatDoNotStartAtZero) {
+  for (const char* init : {"", "with T.init():\n                B[vi] = T.float32(1000)\n            "}) {
+    const Outcome outcome = Check(ParseFunctionOrDie(std::string(R"(
+@T.prim_func
+def main(A: T.Buffer((64, 5), "float32"), B: T.Buffer((64,), "float32")):
+    for i, k in T.grid(64, 5):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            )") + init + "B[vi] = B[vi] + A[vi, vk] * T.float32(0.0001)\n"));
+    EXPECT_EQ(outcome.failure, "");
+    EXPECT_GT(outcome.max_error, 0.01);
+  }
 }
 
 TEST(ReferenceProgram, BoundsEveryOperator) {
