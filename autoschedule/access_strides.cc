@@ -25,7 +25,7 @@ class AccessCollector : public Visitor {
 
  private:
   void Add(const Buffer& buffer, const std::vector<Expr>& indices, bool store) {
-    Access access{buffer, store, {}, std::vector<std::vector<int64_t>>(indices.size())};
+    Access access{buffer, store, indices, {}, std::vector<std::vector<int64_t>>(indices.size())};
     for (const IterVar& iter : block_.iter_vars) AddIterator(access, indices, iter.var);
     accesses.push_back(std::move(access));
   }

@@ -19,6 +19,7 @@ namespace tilewright {
 struct Access {
   Buffer buffer;
   bool store = false;
+  std::vector<Expr> indices;
   // In elements, by the position of the block's iterator; nothing where the distance is not constant.
   std::vector<std::optional<int64_t>> strides;
   // How far each dimension's index moves, by dimension and position of the iterator; 0 where that is not constant.

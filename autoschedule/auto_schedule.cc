@@ -4,6 +4,7 @@
 
 #include "autoschedule/contraction.h"
 #include "autoschedule/contraction_rule.h"
+#include "autoschedule/join_groups.h"
 #include "autoschedule/normal_form.h"
 #include "autoschedule/plain_rule.h"
 #include "autoschedule/row_rule.h"
@@ -82,6 +83,12 @@ class FunctionRules {
       return;
     }
     const bool contraction = MatchContraction(*child.realize).ok();
+    if (contraction && TryRule(false, [&](Schedule& sch, Choices& choices) -> Outcome<std::monostate> {
+          const Outcome<std::monostate> joined = JoinGroups(sch, block, target_);
+          return joined.ok() ? SchedulePlain(sch, block, target_, choices) : joined;
+        })) {
+      return;
+    }
     if (contraction && TryRule(true, [&](Schedule& sch, Choices& choices) {
           return ScheduleContraction(sch, block, target_, choices);
         })) {

@@ -13,6 +13,7 @@
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
+#include "ir/substitute.h"
 #include "schedule/assign_or_return.h"
 
 namespace tilewright {
@@ -38,7 +39,8 @@ struct Plan {
   std::vector<Access> accesses;
   std::vector<int> spatial, reduce;  // positions of iterators
   std::vector<std::optional<int64_t>> extents;
-  int vector = -1;  // the vector axis, or -1
+  int vector = -1;             // the vector axis, or -1
+  std::vector<size_t> picked;  // positions of accesses of which lanes are picked from the vectors loaded
   int lanes = 1;
   int64_t work = 0;  // instances, as far as known
 };
@@ -53,13 +55,40 @@ int ElementBits(const BlockNode& block) {
   return std::max(bits, block.writes.empty() ? 8 : block.writes[0].buffer->dtype.bits());
 }
 
-// Whether vectors along the iterator are stored, and loaded where the iterator is used, as neighbouring elements.
-bool IsVectorAxis(const Plan& plan, int iterator) {
-  for (const Access& access : plan.accesses) {
-    const auto stride = access.strides[static_cast<size_t>(iterator)];
-    if (access.store ? stride != 1 : stride != 0 && stride != 1) return false;
+// Whether `lanes` neighbours along the iterator are picked from as many elements in memory, or fewer: c // 4 * 4 + 1.
+bool IsPicked(const Access& load, const Var& iterator, int lanes) {
+  for (size_t d = 0; d + 1 < load.indices.size(); ++d) {
+    if (UsesVar(load.indices[d], iterator)) return false;
+  }
+  arith::Analyzer analyzer;
+  const Var vector("vector", iterator.dtype());
+  const auto at = [&](int lane) { return Substitute(load.indices.back(), VarMap{{iterator, vector * lanes + lane}}); };
+  for (int lane = 1; lane < lanes; ++lane) {
+    const std::optional<int64_t> distance = AsInt(analyzer.Simplify(at(lane) - at(0)));
+    if (!distance || *distance < 0 || *distance >= lanes) return false;
   }
   return true;
+}
+
+// Whether vectors along the iterator are stored, and loaded where the iterator is used, as neighbouring elements, or
+// such as are picked from these.
+bool IsVectorAxis(const Plan& plan, const BlockNode& block, int iterator) {
+  const auto place = static_cast<size_t>(iterator);
+  return std::ranges::all_of(plan.accesses, [&](const Access& access) {
+    const std::optional<int64_t> stride = access.strides[place];
+    if (access.store || stride) return stride == 1 || (!access.store && stride == 0);
+    return IsPicked(access, block.iter_vars[place].var, plan.lanes);
+  });
+}
+
+// Takes loads that lanes are picked from as loads of vectors.
+void FindPicked(Plan& plan) {
+  for (size_t i = 0; i < plan.accesses.size(); ++i) {
+    std::optional<int64_t>& stride = plan.accesses[i].strides[static_cast<size_t>(plan.vector)];
+    if (plan.accesses[i].store || stride) continue;
+    stride = 1;
+    plan.picked.push_back(i);
+  }
 }
 
 Outcome<Plan> MakePlan(const Schedule& sch, BlockRv block, const Target& target) {
@@ -80,7 +109,7 @@ Outcome<Plan> MakePlan(const Schedule& sch, BlockRv block, const Target& target)
   int stored_next = -1;  // stored along, whatever is loaded
   for (int iterator : plan.spatial) {
     if (plan.extents[static_cast<size_t>(iterator)] == 1) continue;
-    if (IsVectorAxis(plan, iterator)) plan.vector = iterator;
+    if (IsVectorAxis(plan, node, iterator)) plan.vector = iterator;
     const bool next = std::all_of(plan.accesses.begin(), plan.accesses.end(), [&](const Access& access) {
       return !access.store || access.strides[static_cast<size_t>(iterator)] == 1;
     });
@@ -88,6 +117,7 @@ Outcome<Plan> MakePlan(const Schedule& sch, BlockRv block, const Target& target)
   }
   if (plan.vector < 0 && plan.reduce.empty()) plan.vector = stored_next;
   if (plan.vector >= 0) {
+    FindPicked(plan);
     const std::optional<int64_t> length = plan.extents[static_cast<size_t>(plan.vector)];
     if (length && *length > 1 && *length < plan.lanes) {
       plan.lanes = static_cast<int>(std::bit_ceil(static_cast<uint64_t>(*length)));
@@ -261,7 +291,11 @@ Outcome<Done> ScheduleElementwise(Schedule& sch, BlockRv block, const Plan& plan
 
 // What the rule does with a tile: the iterators it is cut from, and its candidates.
 WindowReduction WindowOf(const Plan& plan) {
-  WindowReduction window{.accesses = plan.accesses, .reduce = plan.reduce, .vector = plan.vector, .lanes = plan.lanes};
+  WindowReduction window{.accesses = plan.accesses,
+                         .reduce = plan.reduce,
+                         .vector = plan.vector,
+                         .picked = plan.picked,
+                         .lanes = plan.lanes};
   for (const auto& extent : plan.extents) window.extents.push_back(extent.value_or(64));
   for (size_t i = plan.spatial.size(); i-- > 0;) {
     const int iterator = plan.spatial[i];
@@ -309,6 +343,19 @@ bool MovesWith(const Plan& plan, int a, int b) {
     }
   }
   return false;
+}
+
+// The loops over a window as they are nested: that along the columns of a tile is the innermost, where what neighbours
+// share is in registers; what no window moves along is between it and the others.
+std::vector<int> NestReduction(const Plan& plan, const WindowReduction& window) {
+  std::vector<int> outer, between, inner;
+  for (int iterator : plan.reduce) {
+    const bool moves = std::ranges::any_of(plan.spatial, [&](int other) { return MovesWith(plan, iterator, other); });
+    (MovesWith(plan, iterator, window.column) ? inner : moves ? outer : between).push_back(iterator);
+  }
+  outer.insert(outer.end(), between.begin(), between.end());
+  outer.insert(outer.end(), inner.begin(), inner.end());
+  return outer;
 }
 
 // WriteOut with an innermost loop of whole vectors, whose conditions are those of the tile's.
@@ -398,7 +445,7 @@ Outcome<TileLoops> MakeTileLoops(Schedule& sch, BlockRv block, const Plan& plan,
   outer.insert(outer.end(), columns.begin(), columns.end());
   const std::ptrdiff_t places[] = {rows, 0, static_cast<std::ptrdiff_t>(outer.size())};
   outer.insert(outer.begin() + places[place.value], vectors[0]);
-  for (int iterator : plan.reduce) result.reduce.push_back(loops[static_cast<size_t>(iterator)]);
+  for (int iterator : NestReduction(plan, window)) result.reduce.push_back(loops[static_cast<size_t>(iterator)]);
   std::vector<LoopRv> order = outer;
   order.insert(order.end(), result.reduce.begin(), result.reduce.end());
   order.insert(order.end(), result.tile.begin(), result.tile.end());
@@ -411,11 +458,18 @@ Outcome<TileLoops> MakeTileLoops(Schedule& sch, BlockRv block, const Plan& plan,
 // the image or outside of it.
 size_t LoopsNotWrittenOut(const Schedule& sch, const std::vector<LoopRv>& reduce, const Plan& plan,
                           const WindowReduction& window, const WindowTile& tile) {
+  const std::vector<int> iterators = NestReduction(plan, window);
   size_t rolled = reduce.size();
   for (int64_t written = tile.rows * tile.columns * tile.vectors; rolled > 0; --rolled) {
     written *= ExtentOf(sch, reduce[rolled - 1]).value_or(kMostWrittenOut);
-    const bool many_borders = window.most_statements > 0 && MovesWith(plan, plan.reduce[rolled - 1], window.row);
+    const bool many_borders = window.most_statements > 0 && MovesWith(plan, iterators[rolled - 1], window.row);
     if (written > (many_borders ? kMostWithBorders : kMostWrittenOut)) break;
+  }
+  // Which lanes are picked must be constant.
+  for (size_t picked : plan.picked) {
+    const std::vector<int64_t>& along = plan.accesses[picked].steps.back();
+    const auto picks = [&](int iterator) { return along[static_cast<size_t>(iterator)] != 0; };
+    rolled = std::min(rolled, static_cast<size_t>(std::ranges::find_if(iterators, picks) - iterators.begin()));
   }
   return rolled;
 }

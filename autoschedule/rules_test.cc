@@ -150,6 +150,13 @@ TEST(Rules, Convolutions) {
       ops::ConvBnRelu({.spatial = {9, 9}, .in_channels = 5, .out_channels = 19, .windows = ops::Same({3, 1, 1}, 2)}));
   ExpectRight(ops::Conv(
       {.spatial = {7, 9}, .in_channels = 8, .out_channels = 12, .windows = ops::Same({3, 2, 1}, 2), .groups = 4}));
+  // Several groups in a vector.
+  ExpectRight(ops::Conv(
+      {.spatial = {9, 7}, .in_channels = 32, .out_channels = 32, .windows = ops::Same({3, 1, 1}, 2), .groups = 8}));
+  ExpectRight(ops::Conv(
+      {.spatial = {9, 7}, .in_channels = 16, .out_channels = 32, .windows = ops::Same({5, 2, 2}, 2), .groups = 8}));
+  ExpectRight(ops::Conv(
+      {.spatial = {9, 7}, .in_channels = 48, .out_channels = 48, .windows = ops::Same({1, 1, 0}, 2), .groups = 24}));
   ExpectRight(
       ops::Conv({.spatial = {5, 6, 7}, .in_channels = 3, .out_channels = 18, .windows = ops::Same({3, 1, 1}, 3)}));
   ExpectRight(ops::ConvTranspose(1, 5, 7, 6, 20, {.kernel = 4, .stride = 2, .padding = 1}));

@@ -10,6 +10,8 @@ namespace {
 constexpr int64_t kLongestSide = 8;
 // Registers that are left to weights, loaded elements and addresses.
 constexpr double kAccumulators = 0.6;
+// The same where lanes are picked: of all registers for accumulators, loaded vectors, and what was picked of them.
+constexpr double kPicked = 0.65;
 // Cycles between dependent operations, and of a tile's beginning and end.
 constexpr double kLatency = 4, kTileOverhead = 10;
 // What a stream that shares nothing with the others adds to a tile's time, as a part of it.
@@ -23,33 +25,71 @@ constexpr size_t kMostTiles = 12;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+bool Moves(const Access& access, int row, int column) {
+  return std::ranges::any_of(std::initializer_list<int>{row, column}, [&](int iterator) {
+    return iterator >= 0 && access.strides[static_cast<size_t>(iterator)] != 0;
+  });
+}
+
 // What one tile accesses, each element counted once: vectors that it loads, and runs of elements that follow each other
 // in memory, which it loads or stores.
 struct Touched {
   double vectors = 0, runs = 0;
 };
 
+// Of one access, by the iterators `reduce` of the reduction.
+Touched TouchedBy(const WindowReduction& reduction, const WindowTile& tile, const Access& access,
+                  const std::vector<int>& reduce) {
+  double places = 1, runs = 1;  // those along the last dimension are one
+  for (const std::vector<int64_t>& steps : access.steps) {
+    runs = places;
+    int64_t reach = 1, instances = 1;
+    auto add = [&](int iterator, int64_t extent) {
+      if (iterator < 0 || steps[static_cast<size_t>(iterator)] == 0) return;
+      reach += std::abs(steps[static_cast<size_t>(iterator)]) * (extent - 1);
+      instances *= extent;
+    };
+    add(reduction.row, tile.rows);
+    add(reduction.column, tile.columns);
+    for (int iterator : reduce) add(iterator, reduction.extents[static_cast<size_t>(iterator)]);
+    places *= static_cast<double>(std::min(reach, instances));
+  }
+  const bool along = reduction.vector >= 0 && access.strides[static_cast<size_t>(reduction.vector)] == 1;
+  Touched result;
+  if (along && Moves(access, reduction.row, reduction.column)) result.runs = runs;
+  if (!access.store) result.vectors = places * static_cast<double>(along ? tile.vectors : 1);
+  return result;
+}
+
 Touched TouchedBy(const WindowReduction& reduction, const WindowTile& tile) {
   Touched result;
   for (const Access& access : reduction.accesses) {
-    double places = 1;
-    for (const std::vector<int64_t>& steps : access.steps) {
-      int64_t reach = 1, instances = 1;
-      auto add = [&](int iterator, int64_t extent) {
-        if (iterator < 0 || steps[static_cast<size_t>(iterator)] == 0) return;
-        reach += std::abs(steps[static_cast<size_t>(iterator)]) * (extent - 1);
-        instances *= extent;
-      };
-      add(reduction.row, tile.rows);
-      add(reduction.column, tile.columns);
-      for (int iterator : reduction.reduce) add(iterator, reduction.extents[static_cast<size_t>(iterator)]);
-      places *= static_cast<double>(std::min(reach, instances));
-    }
-    const bool along = reduction.vector >= 0 && access.strides[static_cast<size_t>(reduction.vector)] == 1;
-    if (along) result.runs += places;
-    if (!access.store) result.vectors += places * static_cast<double>(along ? tile.vectors : 1);
+    const Touched touched = TouchedBy(reduction, tile, access, reduction.reduce);
+    result.vectors += touched.vectors;
+    result.runs += touched.runs;
+  }
+  // Picking takes as long as loading.
+  for (size_t position : reduction.picked) {
+    result.vectors += TouchedBy(reduction, tile, reduction.accesses[position], reduction.reduce).vectors;
   }
   return result;
+}
+
+// Registers for vectors from which lanes are picked, and for these lanes: of the windows along the columns.
+double PickedRegisters(const WindowReduction& reduction, const WindowTile& tile) {
+  double registers = 0;
+  for (size_t position : reduction.picked) {
+    const Access& access = reduction.accesses[position];
+    std::vector<int> along;
+    for (int iterator : reduction.reduce) {
+      const auto both = [&](const std::vector<int64_t>& steps) {
+        return steps[static_cast<size_t>(iterator)] != 0 && steps[static_cast<size_t>(reduction.column)] != 0;
+      };
+      if (reduction.column >= 0 && std::ranges::any_of(access.steps, both)) along.push_back(iterator);
+    }
+    registers += 2 * TouchedBy(reduction, tile, access, along).vectors;
+  }
+  return registers;
 }
 
 int64_t ExtentOf(const WindowReduction& reduction, int iterator) {
@@ -89,6 +129,11 @@ std::vector<WindowTile> ChooseWindowTiles(const Target& target, const WindowRedu
           break;
         }
         WindowTile tile{r, c, v};
+        const double picked = PickedRegisters(reduction, tile);
+        if (r * c * v > 1 && picked > 0 &&
+            picked + static_cast<double>(r * c * v) > kPicked * target.vector_registers) {
+          break;
+        }
         const double operations = static_cast<double>(r * c * v) * steps / per_cycle;
         const Touched touched = TouchedBy(reduction, tile);
         const double tile_cycles = std::max(operations, steps * kLatency) + touched.vectors / per_cycle +

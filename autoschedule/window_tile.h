@@ -25,6 +25,7 @@ struct WindowReduction {
   std::vector<int64_t> extents;            // by iterator
   std::vector<int> reduce;                 // positions of iterators
   int row = -1, column = -1, vector = -1;  // the tiled ones; -1: there is none
+  std::vector<size_t> picked;              // positions of accesses of which lanes are picked from the vectors loaded
   int lanes = 1;
   // With which a tile of several rows may be written out; 0: no bound.
   int64_t most_statements = 0;

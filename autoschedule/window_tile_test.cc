@@ -52,6 +52,24 @@ TEST(WindowTile, SharesWindowsWhereTheLastCacheIsFast) {
   EXPECT_EQ(tile.vectors, 1);
 }
 
+// B[h, w, c] += A[h + r, w + s, c // 4 * 4 + k] * W[r, s, k, c]
+TEST(WindowTile, LeavesRegistersToPickedLanes) {
+  WindowReduction grouped = Depthwise(56, 128, 3, 1);
+  grouped.extents.push_back(4);
+  grouped.reduce.push_back(5);
+  for (Access& access : grouped.accesses) {
+    const bool rows = access.strides[0] != 0 && !access.store;
+    access.strides.push_back(rows ? 1 : access.store ? 0 : 128);
+    for (std::vector<int64_t>& steps : access.steps) steps.push_back(0);
+    if (rows) access.steps[2] = {0, 0, 0, 0, 0, 1};
+  }
+  const WindowTile plain = Best("x86-sapphirerapids", grouped);
+  grouped.picked = {1};
+  const WindowTile picked = Best("x86-sapphirerapids", grouped);
+  EXPECT_GT(plain.rows * plain.columns * plain.vectors, 8);
+  EXPECT_LE(picked.rows * picked.columns * picked.vectors, 4);
+}
+
 TEST(WindowTile, DividesTheImageWhereThatCostsLittle) {
   WindowReduction padded = Depthwise(56, 144, 3, 1);
   padded.most_statements = 160;

@@ -1,6 +1,7 @@
 #include "codegen/lower/load_runs.h"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <set>
 #include <utility>
@@ -66,6 +67,27 @@ std::vector<Run> RunsOf(const std::vector<int64_t>& offsets) {
   return runs;
 }
 
+// The shortest aligned vector that all lanes lie in, and where in it each lies. The buffer ends where such a vector
+// ends, so that all of it can be loaded.
+struct Window {
+  Expr base;
+  int64_t width = 0;
+  std::vector<int> picked;
+};
+std::optional<Window> WindowOf(const Lanes& lanes, const Buffer& buffer) {
+  const auto [low, high] = std::ranges::minmax(lanes.offsets);
+  const std::optional<int64_t> size = AsInt(buffer->shape[0]);
+  for (auto width = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(high - low + 1)));
+       size && width <= static_cast<int64_t>(lanes.offsets.size()) && *size % width == 0; width *= 2) {
+    const std::optional<int64_t> first = AsInt(arith::Simplify(FloorMod(lanes.first, width)));
+    if (!first || *first + low < 0 || *first + high >= width) continue;
+    Window window{arith::Simplify(lanes.first - *first), width, {}};
+    for (const int64_t offset : lanes.offsets) window.picked.push_back(static_cast<int>(*first + offset));
+    return window;
+  }
+  return std::nullopt;
+}
+
 // Two vectors, one behind the other.
 Expr Behind(const Expr& low, const Expr& high) {
   std::vector<int> all;
@@ -84,7 +106,7 @@ class RunLoader : public Mutator {
     const std::vector<Run> runs = RunsOf(lanes->offsets);
     const bool same = std::ranges::all_of(runs, [&](const Run& run) { return run.count == runs[0].count; });
     if (runs.size() > kMostRuns || (runs.size() & (runs.size() - 1)) != 0 || !same || runs[0].count < kLeastLanes) {
-      return self;
+      return LoadWindow(*op, *lanes, self);
     }
     std::vector<Expr> vectors;
     const DataType index_type = lanes->first.dtype();
@@ -115,6 +137,14 @@ class RunLoader : public Mutator {
   }
 
  private:
+  static Expr LoadWindow(const LoadNode& op, const Lanes& lanes, const Expr& self) {
+    std::optional<Window> window = WindowOf(lanes, op.buffer);
+    if (!window) return self;
+    const Expr whole =
+        op.buffer.Load({Ramp(window->base, Const(window->base.dtype(), 1), static_cast<int>(window->width))});
+    return Expr(new ShuffleNode({whole}, std::move(window->picked)));
+  }
+
   bool guarded_ = false;
 };
 

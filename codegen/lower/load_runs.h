@@ -9,6 +9,10 @@
 // That is how rows of narrow types are interleaved: what multiplies groups of neighbours along the depth wants the
 // groups of one row's columns side by side. Without this each lane is loaded by itself. Runs are of four elements or
 // more; nothing is loaded that the lanes do not load.
+//
+// Lanes that lie in one aligned vector are picked from it, as the inputs of groups of four channels side by side are:
+//
+//   A[k * 16 + T.Ramp(0, 1, 16) // 4 * 4 + 1]     =>     T.Shuffle([A[k * 16:k * 16 + 16]], [1, 1, 1, 1, 5, 5, ...])
 #pragma once
 
 #include "ir/function.h"

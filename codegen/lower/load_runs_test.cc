@@ -43,6 +43,23 @@ TEST(LoadRuns, InterleavesFourRowsByPairs) {
                         "[0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15])"));
 }
 
+TEST(LoadRuns, PicksLanesFromOneVector) {
+  EXPECT_THAT(After("B[0:8] = A[(T.Broadcast(i * 8, 8) + T.Ramp(0, 1, 8)) // T.Broadcast(4, 8) * T.Broadcast(4, 8) + "
+                    "T.Broadcast(1, 8)]"),
+              HasSubstr("T.Shuffle([A[i * 8:i * 8 + 8]], [1, 1, 1, 1, 5, 5, 5, 5])"));
+  // The shortest aligned vector is the half of one.
+  EXPECT_THAT(After("B[0:8] = A[T.Ramp(0, 1, 8) // T.Broadcast(4, 8) * T.Broadcast(2, 8) + T.Broadcast(i * 4 + 1, 8)]"),
+              HasSubstr("T.Shuffle([A[i * 4:i * 4 + 4]], [1, 1, 1, 1, 3, 3, 3, 3])"));
+}
+
+TEST(LoadRuns, LeavesVectorsThatMayEndOutside) {
+  // It is not known where in an aligned vector the lanes begin, nor where the buffer ends.
+  for (const char* index : {"A[T.Ramp(0, 1, 8) // T.Broadcast(4, 8) * T.Broadcast(4, 8) + T.Broadcast(i, 8)]",
+                            "C[T.Ramp(0, 1, 8) // T.Broadcast(4, 8) * T.Broadcast(4, 8) + T.Broadcast(1, 8)]"}) {
+    EXPECT_THAT(After(std::string("B[0:8] = ") + index), Not(HasSubstr("T.Shuffle"))) << index;
+  }
+}
+
 TEST(LoadRuns, LeavesWhatIsNoRuns) {
   // Runs of two elements; a distance that is not known; elements one by one.
   for (const char* index :
