@@ -25,6 +25,10 @@ constexpr int kMaskRegisters = 2;
 // For the bits that are flipped in rows.
 constexpr int kFlipRegisters = 1;
 
+// Bytes of a row that is short, and what few rows of a tile are.
+constexpr int64_t kShortRow = 128;
+constexpr int kFewRows = 8;
+
 Refusal No(const char* reason, uint32_t block) { return {"contraction_rule", reason, {block}}; }
 
 // Whether the row operand is stored at the iterators, several inner ones among them: what cache_factors leaves, which
@@ -96,6 +100,13 @@ bool RowsOutside(const BlockNode& block, const Contraction& contraction, const T
     }
   }
   return false;
+}
+
+// What the products of one row read of the row operand.
+int64_t BytesOfRow(const BlockRealizeNode& realize, const Contraction& contraction) {
+  int64_t bytes = contraction.row_operand->dtype.bytes();
+  for (int iterator : contraction.inner) bytes *= IteratorExtent(realize, iterator);
+  return bytes;
 }
 
 // Whether the row operand is a copy with flipped bits (autoschedule/flip_rows.h).
@@ -380,6 +391,7 @@ Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Tar
   if (IteratorExtent(realize, plan.depth) % instruction->group != 0) plan.instruction.registers -= kMaskRegisters;
   if (FlipsRows(sch, block, *contraction)) plan.instruction.registers -= kFlipRegisters;
   plan.rows_outside = RowsOutside(*realize.block, *contraction, target);
+  plan.short_rows = plan.rows_outside && instruction->group == 1 && BytesOfRow(realize, *contraction) <= kShortRow;
   plan.uneven = IsComputedPerProduct(*realize.block, *contraction);
   if (instruction->amx != nullptr) {
     TW_RETURN_IF_REFUSED(PlanRowsInMemory(sch, block, target, choices, &plan));
@@ -403,6 +415,17 @@ int StepDepthOf(const BlockRealizeNode& realize, const Target& target) {
   return instruction ? instruction->StepDepth() : 1;
 }
 
+namespace {
+
+// The best tile of those with few rows, where there are any.
+RegisterTile BestOfFewRows(const std::vector<RegisterTile>& tiles) {
+  std::vector<RegisterTile> few = tiles;
+  std::erase_if(few, [](const RegisterTile& tile) { return tile.rows > kFewRows; });
+  return BestTile(few.empty() ? tiles : few);
+}
+
+}  // namespace
+
 Outcome<RegisterTile> PickTile(Schedule& sch, const std::string& block, const ContractionPlan& plan, Choices& choices) {
   const RegisterTile best = BestTile(plan.tiles);
   std::vector<int64_t> vectors, rows;
@@ -415,7 +438,7 @@ Outcome<RegisterTile> PickTile(Schedule& sch, const std::string& block, const Co
   TW_ASSIGN_OR_RETURN(const Choices::Pick picked, choices.Take(sch, block + ".tile_vectors", vectors, preferred));
   std::vector<RegisterTile> tiles = plan.tiles;
   std::erase_if(tiles, [&](const RegisterTile& tile) { return tile.vectors != picked.value; });
-  const RegisterTile best_here = BestTile(tiles);
+  const RegisterTile best_here = plan.short_rows ? BestOfFewRows(tiles) : BestTile(tiles);
   for (const RegisterTile& tile : tiles) {
     if (std::ranges::find(rows, tile.rows) != rows.end()) continue;
     if (tile.rows == best_here.rows) preferred = rows.size();

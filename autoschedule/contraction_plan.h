@@ -39,7 +39,10 @@ struct ContractionPlan {
   RowPlace row_place = RowPlace::kRegisters;
   std::vector<int> last_inner;  // inner iterators whose loops are inside of those of others: windows over fused rows
   bool rows_outside = false;    // of the batch, preferably
-  bool uneven = false;          // factors of some products are known to be zero: some batches have less to do
+  // Of these, rows of a line or two, which are used up before the next ones arrive: tiles of few rows and fetching
+  // ahead keep a core busy meanwhile.
+  bool short_rows = false;
+  bool uneven = false;  // factors of some products are known to be zero: some batches have less to do
 
   bool rows_in_memory() const { return row_place != RowPlace::kRegisters; }
 };

@@ -12,6 +12,7 @@
 #include "autoschedule/near_operands.h"
 #include "autoschedule/operand_stages.h"
 #include "autoschedule/stage_layouts.h"
+#include "codegen/lower/cache_hints.h"
 #include "ir/analysis.h"
 #include "schedule/assign_or_return.h"
 #include "schedule/hoist_prepack.h"
@@ -28,6 +29,8 @@ constexpr double kLeastCycles = 24;
 // Groups of a tile whose rows are flipped: flipped groups that several rows of a deeper one share would be kept in
 // registers that there are not.
 constexpr int kFlippedGroups = 2;
+// The preferred one of the numbers of iterations by which rows are fetched ahead.
+constexpr size_t kFetchedAhead = 2;
 // Positive divisors, ascending.
 std::vector<int64_t> Divisors(int64_t n) {
   std::vector<int64_t> divisors;
@@ -166,6 +169,7 @@ class ContractionSchedule {
   Outcome<Done> TensorizeTile();
   Outcome<Done> PlaceRows();
   Outcome<Done> PlaceColumns();
+  Outcome<Done> FetchRowsAhead(LoopRv loop);
   Outcome<Done> RunInParallel();
 
   const BlockRealizeNode& realize() const { return RealizeOf(sch_, block_); }
@@ -465,6 +469,14 @@ Outcome<Done> ContractionSchedule::PlaceColumns() {
   return PackInLoop(sch_, column_stage_, outer_.back(), target_);
 }
 
+// A loop's later iterations' rows.
+Outcome<Done> ContractionSchedule::FetchRowsAhead(LoopRv loop) {
+  TW_ASSIGN_OR_RETURN(const Choices::Pick iterations,
+                      choices_.Take(sch_, name_ + ".fetch_ahead", {0, 1, 2, 4}, kFetchedAhead));
+  if (iterations.value == 0) return Done();
+  return sch_.Annotate(loop, kPrefetchRows, Value(iterations.value));
+}
+
 Outcome<Done> ContractionSchedule::RunInParallel() {
   if (loops_of_rows_ > 0) outer_.resize(std::min(outer_.size(), loops_of_rows_));
   std::vector<int64_t> extents;
@@ -474,11 +486,17 @@ Outcome<Done> ContractionSchedule::RunInParallel() {
                       choices_.Take(sch_, name_ + ".parallel_loops", Iota(0, static_cast<int64_t>(outer_.size())),
                                     ParallelLoops(extents, target_.cores)));
   if (parallel.value == 0) return Done();
+  const auto shared = static_cast<size_t>(parallel.value);
+  // Of loops over rows that are outside of all others.
+  size_t last_row = std::min(outer_rows_.size(), outer_.size());
+  while (last_row > 0 && extents[last_row - 1] == 1) --last_row;
+  const bool ahead = plan_.short_rows && last_row > 0 && batch_place_ == static_cast<int64_t>(outer_rows_.size());
   LoopRv threads = outer_[0];
   if (parallel.value > 1) {
     TW_ASSIGN_OR_RETURN(threads, sch_.Fuse({outer_.begin(), outer_.begin() + parallel.value}));
   }
   TW_RETURN_IF_REFUSED(ChooseStreaming(sch_, threads, name_, target_, choices_));
+  if (ahead) TW_RETURN_IF_REFUSED(FetchRowsAhead(last_row <= shared ? threads : outer_[last_row - 1]));
   return sch_.Parallel(threads);
 }
 

@@ -24,6 +24,7 @@
 #include "ir/script/parse_or_die.h"
 #include "ir/script/printer.h"
 #include "schedule/hoist_prepack.h"
+#include "schedule/trace_text.h"
 #include "verify/verify.h"
 
 namespace tilewright {
@@ -358,6 +359,25 @@ TEST(Rules, LargeAttentionScoresAreValid) {
 
 // Columns that are no constant are copied by whole vectors: into registers where they are used, or into panels, which
 // all rows of tiles share.
+// The inputs of a group are a line of each place in the image; with windows around it there is more to do meanwhile.
+TEST(Rules, FetchesShortRowsOfGroupsAhead) {
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const auto fetches = [&](const ops::Window& window, int64_t groups) {
+    const Function op = MarkConstant(ops::Conv({.spatial = {28, 28},
+                                                .in_channels = 64,
+                                                .out_channels = 64,
+                                                .windows = {window, window},
+                                                .groups = groups}),
+                                     {1});
+    const AutoScheduled result = AutoSchedule(Module(op), *NamedTarget("x86-znver4"), &intrins);
+    return ToText(result.schedule.trace()).find("tilewright.prefetch_rows") != std::string::npos;
+  };
+  EXPECT_TRUE(fetches({.kernel = 1}, 4));
+  EXPECT_TRUE(fetches({.kernel = 1}, 2));
+  EXPECT_FALSE(fetches({.kernel = 1}, 1));
+  EXPECT_FALSE(fetches({.kernel = 3, .stride = 1, .padding = 1}, 4));
+}
+
 TEST(Rules, CopiesColumnsByVectors) {
   // Tiles of few rows take several steps of the depth at once.
   for (const auto& [rows, packed] : {std::pair(24, false), {24, true}, {3, false}}) {

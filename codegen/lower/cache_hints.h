@@ -15,6 +15,9 @@
 //
 // tilewright.prefetch_next: where a parameter is read a second time in an iteration, the first cache level has it, and
 // memory has nothing to do: what the next iteration reads there is fetched meanwhile.
+// tilewright.prefetch_rows: of a loop over tiles, how many iterations ahead single elements of parameters are fetched:
+// once for every line, before the innermost loop's body that reads no more than a few of them. Hardware finds rows that
+// are short and far from each other too late.
 // tilewright.stream: vectors that are stored to parameters go past the caches, which otherwise read what is there
 // before they overwrite it. For outputs that are larger than the caches anyway.
 #pragma once
@@ -24,6 +27,7 @@
 namespace tilewright {
 
 inline constexpr char kPrefetchNext[] = "tilewright.prefetch_next";
+inline constexpr char kPrefetchRows[] = "tilewright.prefetch_rows";
 inline constexpr char kStream[] = "tilewright.stream";
 
 Function InsertCacheHints(const Function& function);

@@ -44,6 +44,50 @@ TEST(CacheHints, FetchTheNextRowWhereTheRowIsReadAgain) {
   EXPECT_THAT(text, Not(HasSubstr("stream")));
 }
 
+// Tiles of two rows of `width` elements, whose elements are read four at a time; `hints` are annotations of the loop
+// over tiles.
+std::string Tiles(int width, const std::string& hints) {
+  const std::string w = std::to_string(width);
+  return Print(InsertCacheHints(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((1048576,), "float32"), O: T.Buffer((64,), "float32")):
+    for i in T.serial(8, annotations={)" + hints + R"(}):
+        for g in range(4):
+            O[i * 8 + g * 2] = T.float32(0)
+            O[i * 8 + g * 2 + 1] = T.float32(0)
+            for k in range()" + std::to_string(width / 16) +
+                                                   R"():
+                O[i * 8 + g * 2] = O[i * 8 + g * 2] + A[i * 8192 + g * )" +
+                                                   w + R"( + k * 4] * A[i * 8192 + g * )" + w +
+                                                   R"( + k * 4 + 3]
+                O[i * 8 + g * 2 + 1] = O[i * 8 + g * 2 + 1] + A[i * 8192 + g * )" +
+                                                   w + R"( + k * 4 + 4096]
+)")));
+}
+
+TEST(CacheHints, FetchLinesOfLaterRowsOnce) {
+  // 8 elements of each row are one line, 20 are two; both elements of O are in one.
+  EXPECT_THAT(Tiles(32, R"("tilewright.prefetch_rows": 2)"), HasSubstr(R"(
+    for i, g in T.grid(8, 4):
+        T.prefetch(T.address_of(O[(i + 2) * 8 + g * 2]))
+        T.prefetch(T.address_of(A[(i + 2) * 8192 + g * 32]))
+        T.prefetch(T.address_of(A[(i + 2) * 8192 + g * 32 + 4096]))
+        O[i * 8 + g * 2] = T.float32(0)
+)"));
+  EXPECT_THAT(Tiles(80, R"("tilewright.prefetch_rows": 1)"), HasSubstr(R"(
+        T.prefetch(T.address_of(A[(i + 1) * 8192 + g * 80]))
+        T.prefetch(T.address_of(A[(i + 1) * 8192 + g * 80 + 16]))
+        T.prefetch(T.address_of(A[(i + 1) * 8192 + g * 80 + 4096]))
+        T.prefetch(T.address_of(A[(i + 1) * 8192 + g * 80 + 4112]))
+        O[i * 8 + g * 2] = T.float32(0)
+)"));
+}
+
+TEST(CacheHints, FetchNoRowsOfManyLines) {
+  EXPECT_THAT(Tiles(1024, R"("tilewright.prefetch_rows": 2)"), Not(HasSubstr("prefetch")));
+  EXPECT_THAT(Tiles(32, R"("tilewright.prefetch_rows": "far")"), Not(HasSubstr("prefetch")));
+}
+
 TEST(CacheHints, StreamVectorsThatAreStoredToParameters) {
   const std::string text = Print(InsertCacheHints(Rows(R"("tilewright.stream": 1)")));
   EXPECT_THAT(text, HasSubstr(R"(

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/lower/split_constant.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
@@ -22,15 +23,6 @@ struct Loads {
   Expr rest;
   std::map<int64_t, std::vector<const LoadNode*>> by_offset;
 };
-
-// The index as a sum of something and a constant; simplified programs have the constant on the right.
-std::pair<Expr, int64_t> SplitConstant(const Expr& index) {
-  if (const auto constant = AsInt(index)) return {Expr(), *constant};
-  const auto* sum = dyn_cast<BinaryNode>(index);
-  if (sum == nullptr || sum->op != BinaryOp::kAdd) return {index, 0};
-  const auto constant = AsInt(sum->b);
-  return constant ? std::pair(sum->a, *constant) : std::pair(index, int64_t{0});
-}
 
 bool SameRest(const Expr& a, const Expr& b) { return a && b ? StructuralEqual(a, b) : !a && !b; }
 
