@@ -21,6 +21,8 @@ constexpr const char* kName = "row_rule";
 constexpr int64_t kLastLanes = 4;
 // Of a step of a reduction, in vectors that are read meanwhile, and what a masked step costs more.
 constexpr int64_t kLatency = 4, kMask = 2;
+// Planes that are worth being summed first, and vectors of one that are summed at once.
+constexpr int64_t kLeastPlanes = 4, kMostVectors = 8;
 // Fewer element operations than this are done before another thread has begun.
 constexpr int64_t kLeastParallelWork = 1024;
 // And than this, before results of several threads are combined.
@@ -71,6 +73,22 @@ std::vector<int> LaneIterators(const BlockNode& block, int lanes) {
   return together;
 }
 
+// Whether the last row iterator continues the lanes in all that is loaded, so that together they run through memory as
+// one.
+bool RowsContinueLanes(const BlockNode& block, const std::vector<int>& lane_iterators) {
+  int row = -1;
+  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    if (block.iter_vars[i].kind == IterKind::kSpatial) row = static_cast<int>(i);
+  }
+  const auto place = static_cast<size_t>(row), lanes = static_cast<size_t>(lane_iterators.back());
+  int64_t extent = 1;
+  for (int i : lane_iterators) extent *= *ExtentOf(block.iter_vars[static_cast<size_t>(i)]);
+  return row >= 0 && std::ranges::all_of(AccessesOf(block), [&](const Access& access) {
+           return access.buffer.same_as(block.writes[0].buffer) ||
+                  (access.strides[lanes] && access.strides[place] == *access.strides[lanes] * extent);
+         });
+}
+
 // Numbers of partial results that a reduction over `extent` elements may have, the best first. Those that do not divide
 // it leave lanes of the last step without work.
 std::vector<int64_t> LaneWidths(int64_t extent, int lanes) {
@@ -92,6 +110,15 @@ std::vector<IterVar> SpatialIterators(const BlockNode& block) {
     if (iter.kind == IterKind::kSpatial) spatial.push_back(iter);
   }
   return spatial;
+}
+
+// How many elements of a plane are summed at once: the most whole vectors, up to a bound, that are whole rows or equal
+// parts of one. 0: none.
+int64_t PlaneStep(int64_t rows, int64_t row, int lanes) {
+  int64_t step = std::min(rows * row, kMostVectors * lanes) / lanes * lanes;
+  const auto nests = [&](int64_t s) { return s % row == 0 ? rows % (s / row) == 0 : row % s == 0; };
+  while (step > 0 && !nests(step)) step -= lanes;
+  return step;
 }
 
 // Whether the first iterators are the rows, and the block accesses the other blocks' buffers at its own row.
@@ -137,11 +164,13 @@ class RowSchedule {
   Outcome<Done> Apply(const std::vector<BlockRv>& chain) {
     name_ = RealizeOf(sch_, chain.back()).block->name;
     rows_ = RowCount(chain);
+    if (chain.size() == 1) TW_RETURN_IF_REFUSED(SumPlanes(chain[0]));
     for (const BlockRv& block : chain) TW_RETURN_IF_REFUSED(AddStages(block));
     TW_RETURN_IF_REFUSED(Place());
     for (const Stage& stage : stages_) TW_RETURN_IF_REFUSED(WriteStage(stage));
     TW_ASSIGN_OR_RETURN(const Choices::Pick parallel,
                         choices_.Take(sch_, name_ + ".parallel", {0, 1}, work_ >= kLeastParallelWork ? 1 : 0));
+    if (plane_) TW_RETURN_IF_REFUSED(WritePlane());
     // Regions of one row are proven with a loop for each of its iterators.
     if (parallel.value != 0 && row_loops_.size() > 1) {
       TW_ASSIGN_OR_RETURN(row_, sch_.Fuse(row_loops_));
@@ -159,6 +188,59 @@ class RowSchedule {
       if (LaneIterator(node) >= 0) return SpatialIterators(node).size();
     }
     return 0;
+  }
+
+  // Sums over other dimensions than the lanes' come first, of a plane of rows that continue each other: by whole
+  // vectors, whatever the length of a row. A plane stays in the first cache level; threads take planes.
+  Outcome<Done> SumPlanes(BlockRv block) {
+    const Block kept = RealizeOf(sch_, block).block;
+    const int iterator = LaneIterator(*kept);
+    const int lanes = Lanes(*kept);
+    if (rows_ < 2 || iterator < 0 || lanes < 2) return Done();
+    const std::vector<int> together = LaneIterators(*kept, iterator);
+    int64_t row = 1, others = 1, all_rows = 1;
+    for (size_t i = 0; i < kept->iter_vars.size(); ++i) {
+      const bool lane = std::ranges::find(together, static_cast<int>(i)) != together.end();
+      const bool reduce = kept->iter_vars[i].kind == IterKind::kReduce;
+      (lane ? row : reduce ? others : all_rows) *= *ExtentOf(kept->iter_vars[i]);
+    }
+    const int64_t rows = *ExtentOf(SpatialIterators(*kept).back());
+    const int64_t bytes = rows * row * kept->writes[0].buffer->dtype.bytes();
+    plane_step_ = PlaneStep(rows, row, lanes);
+    if (plane_step_ == 0 || others < kLeastPlanes || all_rows / rows < target_.cores ||
+        bytes > target_.caches[0].bytes / 4 || !RowsContinueLanes(*kept, together)) {
+      return Done();
+    }
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch_, block, kName));
+    std::vector<LoopRv> lane_loops;
+    for (int i : together) lane_loops.push_back(loops[static_cast<size_t>(i)]);
+    LoopRv lane_loop = lane_loops[0];
+    if (lane_loops.size() > 1) {
+      TW_RETURN_IF_REFUSED(sch_.Reorder(lane_loops));
+      TW_ASSIGN_OR_RETURN(lane_loop, sch_.Fuse(lane_loops));
+    }
+    TW_ASSIGN_OR_RETURN(plane_, sch_.Rfactor(lane_loop, -1));
+    work_ += all_rows * row * others;
+    return Done();
+  }
+
+  Outcome<Done> WritePlane() {
+    row_loops_.pop_back();
+    row_ = row_loops_.back();
+    TW_RETURN_IF_REFUSED(sch_.ComputeAt(*plane_, row_));
+    TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, LoopsInside(sch_, *plane_, row_));
+    // The lanes, the rows, and what is summed.
+    std::swap(loops[0], loops[1]);
+    TW_RETURN_IF_REFUSED(sch_.Reorder(loops));
+    TW_ASSIGN_OR_RETURN(const LoopRv elements, sch_.Fuse({loops[0], loops[1]}));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(elements, {Value(), Value(plane_step_)}));
+    std::vector<LoopRv> order = {parts[0]};
+    order.insert(order.end(), loops.begin() + 2, loops.end());
+    order.push_back(parts[1]);
+    TW_RETURN_IF_REFUSED(sch_.Reorder(order));
+    TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(*plane_, order[1]));
+    TW_RETURN_IF_REFUSED(WriteOut(sch_, init, parts[0], true));
+    return sch_.Vectorize(parts[1]);
   }
 
   int Lanes(const BlockNode& block) const { return target_.lanes(block.writes[0].buffer->dtype.bits()); }
@@ -301,7 +383,9 @@ class RowSchedule {
   std::string name_;
   size_t rows_ = 0;
   int64_t work_ = 0;
-  std::vector<Stage> stages_;  // in the order of the program
+  std::vector<Stage> stages_;     // in the order of the program
+  std::optional<BlockRv> plane_;  // what is summed over other dimensions first
+  int64_t plane_step_ = 0;        // elements of it that are summed at once
   std::vector<LoopRv> row_loops_;
   LoopRv row_;  // the innermost of them
 };

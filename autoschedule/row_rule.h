@@ -10,6 +10,11 @@
 // so that a row stays in the first cache level from one stage to the next. Reductions by lanes are `rfactor`s: they
 // add in another order than the program (docs/numerics.md).
 //
+// Sums over other dimensions too, of rows that continue each other, come first: of a plane of rows at once.
+//
+//   for n, c, h, w: B[c, h] += A[n, c, h, w]     ->  for c in T.parallel(...):
+//                                                        P[h, w] over n by vectors; B[c, h] of P by vectors over w
+//
 // Choices, each after the block's name:
 //   NAME.lanes           partial results; a reduction of less than 4 elements has none
 //   NAME.row_vectors     vectors of one iteration of an elementwise stage

@@ -229,7 +229,7 @@ TEST(Rules, Products) {
 // Sums over any axes.
 TEST(Rules, Reductions) {
   for (const std::vector<int>& reduced :
-       {std::vector<int>{0}, {1}, {2}, {3}, {0, 1}, {1, 3}, {0, 2}, {2, 3}, {0, 1, 2, 3}}) {
+       {std::vector<int>{0}, {1}, {2}, {3}, {0, 1}, {1, 3}, {0, 3}, {0, 2}, {2, 3}, {0, 1, 2, 3}}) {
     FunctionBuilder f;
     const std::vector<int64_t> shape = {8, 7, 11, 36};
     Buffer a = f.Input("A", {8, 7, 11, 36}, kF32);
@@ -250,6 +250,29 @@ TEST(Rules, Reductions) {
       return Sum(a.Load(at), axes);
     });
     ExpectRight(f.Build({b}));
+  }
+}
+
+// Rows that continue each other are summed over the outer dimension as one, where that is by whole vectors and there is
+// enough to sum.
+TEST(Rules, SumsPlanesFirst) {
+  struct Case {
+    int64_t planes, rows, row;
+    bool first;
+  };
+  for (const Case& c : {Case{6, 8, 12, true}, {4, 3, 32, true}, {2, 8, 12, false}, {6, 10, 7, false}}) {
+    FunctionBuilder f;
+    Buffer a = f.Input("A", {c.planes, 5, c.rows, c.row}, kF32);
+    const ReduceAxis n("n", c.planes), w("w", c.row);
+    Buffer b = f.Compute("B", {5, static_cast<int>(c.rows)},
+                         [&](const std::vector<Var>& v) { return Sum(a.Load({n, v[0], v[1], w}), {n, w}); });
+    const Function op = f.Build({b});
+    ExpectRight(op, {.parallel = c.planes * c.rows * c.row * 5 >= 1024});
+    IntrinRegistry intrins = IntrinRegistry::Builtin();
+    const AutoScheduled result = AutoSchedule(Module(op), *NamedTarget("x86-znver4"), &intrins);
+    const std::string text = Print(result.schedule.module().Find("main"));
+    const std::string plane = "T.alloc_buffer((5, " + std::to_string(c.rows) + ", " + std::to_string(c.row) + "))";
+    EXPECT_EQ(text.find(plane) != text.npos, c.first) << text;
   }
 }
 
