@@ -155,6 +155,7 @@ class ContractionSchedule {
  private:
   // Buffers indexed by the block's iterators for what it reads and writes; the tile.
   Outcome<Done> MakeStages();
+  void RateShallowTiles(bool plain_output);
   Outcome<Done> StageOutputUnlessInPlace();
   Outcome<Done> PickDepth();
   Outcome<Done> PadToTiles();
@@ -183,7 +184,7 @@ class ContractionSchedule {
 
   Schedule& sch_;
   const BlockRv block_;
-  const ContractionPlan plan_;
+  ContractionPlan plan_;
   const Contraction& contraction_;
   const bool fused_depth_;
   const Target& target_;
@@ -232,11 +233,11 @@ Outcome<Done> ContractionSchedule::MakeStages() {
     TW_ASSIGN_OR_RETURN(row_stage_, ReindexRead(sch_, block_, contraction_.row_operand));
   }
   TW_ASSIGN_OR_RETURN(column_stage_, ReindexRead(sch_, block_, contraction_.column_operand));
-  TW_RETURN_IF_REFUSED(StageOutputUnlessInPlace());
   // Padding blocks move into the row stage.
   if (row_stage_) InlineProducers(sch_, *row_stage_, false);
   InlineProducers(sch_, column_stage_, true);
   constant_ = ReadsConstants(sch_, column_stage_);
+  TW_RETURN_IF_REFUSED(StageOutputUnlessInPlace());
   if (!plan_.rows_in_memory()) TW_RETURN_IF_REFUSED(sch_.SetScope(*row_stage_, 0, "register"));
   row_dims_ = StageDims({&contraction_.batch, &contraction_.rows, &contraction_.inner});
   column_dims_ = StageDims({&contraction_.batch, &contraction_.columns, &contraction_.inner});
@@ -246,8 +247,23 @@ Outcome<Done> ContractionSchedule::MakeStages() {
   return Done();
 }
 
+void ContractionSchedule::RateShallowTiles(bool plain_output) {
+  if (plan_.instruction.amx == nullptr) return;
+  int64_t products = 1;
+  for (int iterator : contraction_.inner) products *= Extent(iterator);
+  const int depth = plan_.instruction.StepDepth();
+  const bool far_columns = constant_ && ColumnBytes() > target_.caches[0].bytes / 2;
+  const ShallowSum sum = {Extent(plan_.row), Extent(plan_.column), RoundUp(products, depth) / depth, far_columns};
+  if (sum.steps > kShallowSteps) return;
+  for (RegisterTile& tile : plan_.tiles) {
+    const bool staged = !plain_output || !IsWrittenInPlace(sch_, block_, plan_, tile);
+    tile.efficiency = RateShallow(tile, sum, staged, target_);
+  }
+}
+
 Outcome<Done> ContractionSchedule::StageOutputUnlessInPlace() {
   const bool plain_output = WritesAtIterators(*realize().block);
+  RateShallowTiles(plain_output);
   TW_ASSIGN_OR_RETURN(tile_, PickTile(sch_, name_, plan_, choices_));
   tile_columns_ = tile_.vectors * plan_.instruction.lanes;
   if (plan_.rows_in_memory() && plain_output && IsWrittenInPlace(sch_, block_, plan_, tile_)) return Done();

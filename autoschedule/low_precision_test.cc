@@ -84,6 +84,7 @@ const Case kCases[] = {
     {"Attention", [](const ops::OperandTypes& t) { return ops::TransposeBatchMatmul(1, 17, 2, 8, t); }},
     {"AttentionTransposedInRegisters",
      [](const ops::OperandTypes& t) { return ops::TransposeBatchMatmul(1, 32, 2, 64, t); }},
+    {"AttentionPadded", [](const ops::OperandTypes& t) { return ops::TransposeBatchMatmul(1, 37, 2, 64, t); }},
 };
 
 NDArray Filled(const Buffer& buffer, uint64_t seed) {
@@ -173,10 +174,14 @@ std::string AssemblyOf(const Function& op, const char* target_name = "x86-znver4
 
 TEST(LowPrecisionCode, AttentionScoresTransposeInRegisters) {
   for (const char* types : {"f32", "bf16", "u8s8"}) {
-    IntrinRegistry intrins = IntrinRegistry::Builtin();
-    const Module module(ops::TransposeBatchMatmul(1, 64, 2, 64, Types(types)));
-    const AutoScheduled result = AutoSchedule(module, *NamedTarget("x86-znver4"), &intrins);
-    EXPECT_NE(ToText(result.schedule.trace()).find("transpose_"), std::string::npos) << types;
+    for (const int64_t size : {64, 53}) {
+      IntrinRegistry intrins = IntrinRegistry::Builtin();
+      const Module module(ops::TransposeBatchMatmul(1, size, 2, 64, Types(types)));
+      for (const char* target : {"x86-znver4", "x86-sapphirerapids"}) {
+        const AutoScheduled result = AutoSchedule(module, *NamedTarget(target), &intrins);
+        EXPECT_NE(ToText(result.schedule.trace()).find("transpose_"), std::string::npos) << types << size << target;
+      }
+    }
   }
 }
 

@@ -11,6 +11,7 @@
 #include "autoschedule/split_iterators.h"
 #include "intrin/transpose_tile.h"
 #include "ir/analysis.h"
+#include "ir/builtin.h"
 #include "ir/functor.h"
 #include "schedule/assign_or_return.h"
 
@@ -71,6 +72,29 @@ bool InterleaveGroups(Schedule& sch, BlockRv stage, const std::vector<LoopRv>& l
     return true;
   }
   return false;
+}
+
+// Whether a stage chooses between what it copies and zero.
+bool IsPadded(const BlockNode& stage) {
+  const auto* store = dyn_cast<StoreNode>(stage.body);
+  const auto* value = store == nullptr ? nullptr : dyn_cast<CallNode>(store->value);
+  return value != nullptr && value->op == kIfThenElse;
+}
+
+// PackInLoop of a padded operand that lies the other way round: a copy with the padding first, whole rows of it, which
+// tiles then transpose without conditions. Refused where they do not.
+Outcome<std::monostate> PackPadded(Schedule& sch, BlockRv stage, LoopRv panel_loop, const Target& target) {
+  TW_ASSIGN_OR_RETURN(const BlockRv pack, sch.Reindex(stage, Value::List{Value("write"), Value(0)}));
+  const Buffer& panels = RealizeOf(sch, pack).block->writes[0].buffer;
+  TW_RETURN_IF_REFUSED(sch.ComputeAt(pack, panel_loop));
+  TW_RETURN_IF_REFUSED(sch.ComputeAt(stage, panel_loop));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> rows, LoopsInside(sch, stage, panel_loop));
+  TW_RETURN_IF_REFUSED(sch.Vectorize(rows.back()));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch, pack, panel_loop));
+  if (!TransposeByTiles(sch, loops, loops.back(), FindTransposeTile(target, panels->dtype))) {
+    return Refusal{"pack_padded", "no tile transposes what {block0} copies", {RealizeOf(sch, pack).block->id}};
+  }
+  return std::monostate();
 }
 
 // Whether neighbours along the iterator are stored next to each other.
@@ -135,6 +159,13 @@ void SplitIntoPieces(Schedule& sch, BlockRv copy) {
 }
 
 Outcome<std::monostate> PackInLoop(Schedule& sch, BlockRv stage, LoopRv panel_loop, const Target& target) {
+  if (IsPadded(*RealizeOf(sch, stage).block)) {
+    Schedule attempt = sch;
+    if (PackPadded(attempt, stage, panel_loop, target).ok()) {
+      sch = std::move(attempt);
+      return std::monostate();
+    }
+  }
   TW_RETURN_IF_REFUSED(sch.ComputeAt(stage, panel_loop));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch, stage, panel_loop));
   // The loop along which the operand lies in memory.

@@ -18,6 +18,10 @@ constexpr int kMostVectors = 6;
 // Beginning and ending a tile (zeroing, storing, the loop around) in cycles, against a K loop of typical length.
 constexpr double kTileOverhead = 12, kTypicalSteps = 256;
 
+// Lines of stores that a core holds while they wait for the caches; what the beginning of a run of lines takes, as a
+// part of a line's time.
+constexpr double kWaitingStores = 64, kStoredRun = 0.4;
+
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Of AMX: an instruction takes a cycle for each row of A, and lines of A and B, which come from the second cache level
@@ -89,6 +93,25 @@ std::vector<RegisterTile> DividingAmxTiles(int64_t outer_rows, int64_t rows, int
     }
   }
   return result;
+}
+
+double RateShallow(const RegisterTile& tile, const ShallowSum& sum, bool staged, const Target& target) {
+  const auto cycles_of_line = [](const CacheLevel& cache) {
+    return cache.bytes_per_cycle == 0 ? 0 : cache.line_bytes / cache.bytes_per_cycle;
+  };
+  const int height = std::max(tile.row_tiles, 1) * tile.rows;
+  const auto steps = static_cast<double>(sum.steps);
+  const double lines = height * tile.vectors, column_lines = kAmxRows * tile.vectors;
+  const double compute = std::max(lines, height + column_lines) * steps + 2 * lines + kTileOverhead;
+  double move = cycles_of_line(target.caches.back()) * (lines + kStoredRun * height);
+  if (sum.far_columns) move += cycles_of_line(target.caches[1]) * column_lines * steps;
+  // More stores than wait at once keep the next tile from being computed meanwhile.
+  const bool waits = lines * (staged ? 2 : 1) > kWaitingStores;
+  const auto useful = [](int64_t extent, int64_t part) {
+    return static_cast<double>(extent) / static_cast<double>(CeilDiv(extent, part) * part);
+  };
+  return lines * steps * useful(sum.rows, tile.rows) * useful(sum.columns, tile.vectors * kAmxRows) /
+         (waits ? compute + move : std::max(compute, move));
 }
 
 RegisterTile BestTile(const std::vector<RegisterTile>& tiles) {

@@ -28,6 +28,17 @@ std::vector<RegisterTile> RegisterTiles(const TileInstruction& instruction, int6
 // Tiles of AMX that divide `outer_rows` times `rows` rows.
 std::vector<RegisterTile> DividingAmxTiles(int64_t outer_rows, int64_t rows, int64_t columns);
 
+// Sums of few steps by tiles of AMX: most of the time is that of storing the output to the last cache level, from which
+// the core first reads what it overwrites.
+struct ShallowSum {
+  int64_t rows, columns;  // of the output, along the tile's
+  int64_t steps;          // products of tiles that are summed
+  bool far_columns;       // are read from the second cache level
+};
+constexpr int64_t kShallowSteps = 2;
+// The efficiency of a tile for such a sum. `staged`: it is copied to where it belongs.
+double RateShallow(const RegisterTile& tile, const ShallowSum& sum, bool staged, const Target& target);
+
 // The most efficient of the tiles; among nearly equal ones that with fewer loads. `tiles` must not be empty.
 RegisterTile BestTile(const std::vector<RegisterTile>& tiles);
 

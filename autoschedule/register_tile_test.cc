@@ -108,5 +108,22 @@ TEST(RegisterTile, RowsThatShareACacheSet) {
   EXPECT_EQ(MaxRowsWithoutConflicts(target, 4100), 6 * 64);
 }
 
+// Which of two tiles of AMX is better for a sum of two steps.
+TEST(RegisterTile, ShallowSumsAreRatedByTheirStores) {
+  const Target target = *NamedTarget("x86-sapphirerapids");
+  const auto rate = [&](int rows, int vectors, const ShallowSum& sum, bool staged) {
+    return RateShallow({.rows = rows, .vectors = vectors}, sum, staged, target);
+  };
+  const ShallowSum near = {384, 384, 2, false}, far = {384, 384, 2, true}, odd = {197, 197, 2, false};
+  // Longer runs of stores, unless columns have to be read from the second cache level for them.
+  EXPECT_GT(rate(16, 4, near, false), rate(32, 2, near, false));
+  EXPECT_LT(rate(16, 4, far, false), rate(32, 2, far, false));
+  // As many stores as wait at once: a tile that is copied besides is half as large.
+  EXPECT_GT(rate(16, 2, odd, true), rate(30, 2, odd, true));
+  EXPECT_GT(rate(16, 2, odd, true), rate(16, 4, odd, true));
+  // Padding counts.
+  EXPECT_GT(rate(16, 2, {32, 32, 2, false}, false), rate(16, 4, {32, 32, 2, false}, false));
+}
+
 }  // namespace
 }  // namespace tilewright
