@@ -88,6 +88,24 @@ TEST(Tensorize, ReplacesATileAndComputesTheSame) {
   ExpectEquivalent(matmul, result->function);
 }
 
+TEST(Tensorize, ConstantsMayBeCasts) {
+  const Function doubled = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((4, 4), "float32"), B: T.Buffer((4, 4), "float32"), C: T.Buffer((4, 4), "float32")):
+          for i, j, k in T.grid(4, 4, 4):
+              with T.block("C"):
+                  vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                  C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vj, vk] * T.Cast("float32", 2))");
+  const auto times = [](const char* factor) {
+    return Mma({{"* B[vj, vk]", std::string("* B[vj, vk] * ") + factor}, {"* B[j, k]", "* B[j, k] * T.float32(2)"}});
+  };
+  Outcome<TensorizeResult> result = Tensorize(doubled, LoopsOf(doubled, "C")[0], times("T.float32(2)"));
+  ASSERT_TRUE(result.ok()) << ReasonOf(result, doubled);
+  ExpectEquivalent(doubled, result->function);
+  Outcome<TensorizeResult> refused = Tensorize(doubled, LoopsOf(doubled, "C")[0], times("T.float32(3)"));
+  EXPECT_THAT(ReasonOf(refused, doubled), ::testing::HasSubstr("T.float32(3) is described"));
+}
+
 TEST(Tensorize, LeadingDimensionsAndSwappedOperands) {
   const Function batched = ParseFunctionOrDie(R"(
       @T.prim_func
