@@ -171,6 +171,13 @@ bool HasOuterRow(const Contraction& contraction) {
   return rows > 1 && contraction.rows[rows - 2] + 1 == contraction.rows[rows - 1];
 }
 
+// The best tile of those with few rows, where there are any.
+RegisterTile BestOfFewRows(const std::vector<RegisterTile>& tiles) {
+  std::vector<RegisterTile> few = tiles;
+  std::erase_if(few, [](const RegisterTile& tile) { return tile.rows > kFewRows; });
+  return BestTile(few.empty() ? tiles : few);
+}
+
 // What changes in a plan where the block's iterators or operands did.
 Outcome<std::monostate> MatchAgain(Schedule& sch, BlockRv block, ContractionPlan* plan) {
   const BlockRealizeNode& realize = RealizeOf(sch, block);
@@ -414,17 +421,6 @@ int StepDepthOf(const BlockRealizeNode& realize, const Target& target) {
       target, contraction->row_operand->dtype, contraction->column_operand->dtype, contraction->product_type);
   return instruction ? instruction->StepDepth() : 1;
 }
-
-namespace {
-
-// The best tile of those with few rows, where there are any.
-RegisterTile BestOfFewRows(const std::vector<RegisterTile>& tiles) {
-  std::vector<RegisterTile> few = tiles;
-  std::erase_if(few, [](const RegisterTile& tile) { return tile.rows > kFewRows; });
-  return BestTile(few.empty() ? tiles : few);
-}
-
-}  // namespace
 
 Outcome<RegisterTile> PickTile(Schedule& sch, const std::string& block, const ContractionPlan& plan, Choices& choices) {
   const RegisterTile best = BestTile(plan.tiles);

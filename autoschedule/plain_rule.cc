@@ -117,7 +117,7 @@ Outcome<Plan> MakePlan(const Schedule& sch, BlockRv block, const Target& target)
   }
   if (plan.vector < 0 && plan.reduce.empty()) plan.vector = stored_next;
   if (plan.vector >= 0) {
-    FindPicked(plan);
+    if (!plan.reduce.empty()) FindPicked(plan);
     const std::optional<int64_t> length = plan.extents[static_cast<size_t>(plan.vector)];
     if (length && *length > 1 && *length < plan.lanes) {
       plan.lanes = static_cast<int>(std::bit_ceil(static_cast<uint64_t>(*length)));
