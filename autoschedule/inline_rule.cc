@@ -5,6 +5,7 @@
 #include "autoschedule/block_loops.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
+#include "ir/structural.h"
 #include "verify/block_scope.h"
 
 namespace tilewright {
@@ -38,11 +39,23 @@ int64_t Product(const std::vector<Expr>& extents) {
   return product;
 }
 
-// Whether some instances of `consumer` use the same element of a buffer of `shape`.
-bool UsesElementsAgain(const BlockNode& consumer, const std::vector<Expr>& shape) {
+// Places at which a block loads elements of a buffer.
+int64_t PlacesOf(const BlockNode& block, const Buffer& buffer) {
+  std::vector<Expr> places;
+  PreOrderExprs(block.body, [&](const Expr& e) {
+    const auto* load = dyn_cast<LoadNode>(e);
+    if (load == nullptr || !load->buffer.same_as(buffer)) return true;
+    if (std::ranges::none_of(places, [&](const Expr& other) { return StructuralEqual(other, e); })) places.push_back(e);
+    return true;
+  });
+  return static_cast<int64_t>(places.size());
+}
+
+// Whether some instances of `consumer` use the same element of a buffer.
+bool UsesElementsAgain(const BlockNode& consumer, const Buffer& buffer) {
   std::vector<Expr> extents;
   for (const IterVar& iter : consumer.iter_vars) extents.push_back(iter.domain.extent);
-  return Product(extents) > Product(shape);
+  return Product(extents) * PlacesOf(consumer, buffer) > Product(buffer->shape);
 }
 
 bool IsWorthInlining(const BlockScope& scope, const ScopeChild& child) {
@@ -53,7 +66,7 @@ bool IsWorthInlining(const BlockScope& scope, const ScopeChild& child) {
   bool again = consumers.size() > 1;
   for (uint32_t id : consumers) {
     const BlockNode& consumer = *scope.Find(id)->realize->block;
-    again |= UsesElementsAgain(consumer, block.writes[0].buffer->shape);
+    again |= UsesElementsAgain(consumer, block.writes[0].buffer);
     if (consumer.init && consumer.reads.size() > 1) return false;
   }
   return !dear || !again;
