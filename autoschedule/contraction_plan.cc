@@ -205,7 +205,8 @@ RowTiles TilesOfRows(const BlockRealizeNode& realize, const ContractionPlan& pla
   std::vector<RegisterTile> tiles = RegisterTiles(plan.instruction, extent, columns, extent);
   if (!may_fuse || !HasOuterRow(plan.contraction)) return {std::move(tiles)};
   const int64_t all_rows = extent * IteratorExtent(realize, rows[rows.size() - 2]);
-  std::vector<RegisterTile> fused = RegisterTiles(plan.instruction, all_rows, columns, all_rows, fused_row_load);
+  std::vector<RegisterTile> fused =
+      RegisterTiles(plan.instruction, all_rows, columns, all_rows, {.row_load = fused_row_load});
   if (BestTile(fused).efficiency <= kWorthFusing * BestTile(tiles).efficiency) return {std::move(tiles)};
   return {std::move(fused), true};
 }
@@ -406,8 +407,11 @@ Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Tar
     const int64_t rows = IteratorExtent(realize, plan.row), columns = IteratorExtent(realize, plan.column);
     const int64_t stride =
         RowStrideBytes(*realize.block, *contraction, realize.block->iter_vars[static_cast<size_t>(plan.row)].var);
-    plan.tiles =
-        RegisterTiles(plan.instruction, rows, columns, std::min(rows, MaxRowsWithoutConflicts(target, stride)));
+    int64_t panel_bytes = contraction->column_operand->dtype.bytes() * instruction->lanes;
+    for (int iterator : contraction->inner) panel_bytes *= IteratorExtent(realize, iterator);
+    plan.tiles = RegisterTiles(
+        plan.instruction, rows, columns, std::min(rows, MaxRowsWithoutConflicts(target, stride)),
+        {.panel_bytes = panel_bytes, .near_bytes = {target.caches[0].bytes / 2, target.caches[1].bytes / 2}});
   }
   const double best = BestTile(plan.tiles).efficiency;
   std::erase_if(plan.tiles, [&](const RegisterTile& tile) { return tile.efficiency < kWorthATry * best; });

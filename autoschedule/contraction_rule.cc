@@ -291,7 +291,7 @@ Outcome<Done> ContractionSchedule::PickDepth() {
   const int64_t padded = RoundUp(extent, depth_step_);
   std::vector<int64_t> depths = {depth_step_};
   if (!plan_.rows_in_memory()) {
-    depths.insert(depths.end(), {2 * depth_step_, 4 * depth_step_});
+    depths.insert(depths.end(), {2 * depth_step_, 3 * depth_step_, 4 * depth_step_});
     // All of a fused depth, so that its borders are constants.
     if (fused_depth_ && tile_.rows * tile_.vectors * padded / group <= kMostSteps) {
       std::erase(depths, padded);

@@ -8,15 +8,23 @@
 namespace tilewright {
 namespace {
 
-constexpr int kFmaLatency = 4;  // cycles, on all current x86 and ARM cores
+// Cycles between two FMAs of a chain: 4 on all current x86 and ARM cores, and what tiles of just as many chains as fill
+// them lost (4x2 vectors on two units).
+constexpr double kFmaLatency = 4.5;
 // Loads (broadcasts, and vectors of the column operand) that the cores sustain for each FMA. They start as many as
 // FMAs; the rest is lost to conflicts in the first cache level.
 constexpr double kLoadsPerFma = 0.8;
+// What a vector from the second and the third cache level counts, where one from the first counts 1.
+constexpr double kFarLoads[] = {2.5, 6};
 // Tiles of more rows were slower in all measurements: each row is a stream of its own to the prefetcher.
 constexpr int kMostRows = 16;
 constexpr int kMostVectors = 6;
 // Beginning and ending a tile (zeroing, storing, the loop around) in cycles, against a K loop of typical length.
 constexpr double kTileOverhead = 12, kTypicalSteps = 256;
+// What the last tile takes, of other height than those before, more than one of its height among its like.
+constexpr double kOddTile = 1.05;
+// Tiles whose efficiencies differ by less are nearly equal.
+constexpr double kNearlyEqual = 0.01;
 
 // Lines of stores that a core holds while they wait for the caches; what the beginning of a run of lines takes, as a
 // part of a line's time.
@@ -56,8 +64,8 @@ std::vector<RegisterTile> TilesOfAmx(int64_t rows, int64_t columns, int64_t max_
 }  // namespace
 
 std::vector<RegisterTile> RegisterTiles(const TileInstruction& instruction, int64_t rows, int64_t columns,
-                                        int64_t max_rows, double row_load) {
-  if (instruction.amx != nullptr) return TilesOfAmx(rows, columns, max_rows, row_load);
+                                        int64_t max_rows, const TileOperands& operands) {
+  if (instruction.amx != nullptr) return TilesOfAmx(rows, columns, max_rows, operands.row_load);
   const int lanes = instruction.lanes;
   const double fma_per_cycle = instruction.per_cycle;
   std::vector<RegisterTile> result;
@@ -65,13 +73,21 @@ std::vector<RegisterTile> RegisterTiles(const TileInstruction& instruction, int6
     if (vectors > 1 && (vectors - 1) * lanes >= columns) break;
     const int most_rows = std::min(kMostRows, (instruction.registers - instruction.OtherRegisters(vectors)) / vectors);
     for (int tile_rows = 1; tile_rows <= std::min<int64_t>(most_rows, max_rows); ++tile_rows) {
-      const int64_t tiles = CeilDiv(rows, tile_rows) * CeilDiv(columns, vectors * lanes);
-      const double fma_cycles = (tile_rows + instruction.RowsMore()) * vectors / fma_per_cycle;
-      const double load_cycles = (tile_rows + vectors) / (kLoadsPerFma * fma_per_cycle);
-      const double step = std::max({fma_cycles, load_cycles, static_cast<double>(kFmaLatency)});
-      const double total = tiles * (step * kTypicalSteps + kTileOverhead);
+      const auto tile_cycles = [&](int64_t height) {
+        const double fma_cycles = static_cast<double>(height + instruction.RowsMore()) * vectors / fma_per_cycle;
+        const double load_cycles = static_cast<double>(height + vectors) / (kLoadsPerFma * fma_per_cycle);
+        return std::max({fma_cycles, load_cycles, kFmaLatency}) * kTypicalSteps + kTileOverhead;
+      };
+      // Rows of the last tile that are padding are left out (codegen/lower/skip_padding.h).
+      const int64_t last = rows % tile_rows;
+      const double all_rows = static_cast<double>(rows / tile_rows) * tile_cycles(tile_rows) +
+                              (last > 0 ? kOddTile * tile_cycles(last) : 0);
+      const double total = all_rows * static_cast<double>(CeilDiv(columns, vectors * lanes));
       const double useful = static_cast<double>(rows) * columns / lanes / fma_per_cycle * kTypicalSteps;
-      const double loads = static_cast<double>(tile_rows + vectors) / (tile_rows * vectors);
+      const int64_t panel = vectors * operands.panel_bytes;
+      const double column_load =
+          panel <= operands.near_bytes[0] ? 1 : kFarLoads[panel <= operands.near_bytes[1] ? 0 : 1];
+      const double loads = (tile_rows + column_load * vectors) / (tile_rows * vectors);
       result.push_back({.rows = tile_rows, .vectors = vectors, .efficiency = useful / total, .loads = loads});
     }
   }
@@ -117,8 +133,8 @@ double RateShallow(const RegisterTile& tile, const ShallowSum& sum, bool staged,
 RegisterTile BestTile(const std::vector<RegisterTile>& tiles) {
   RegisterTile best;
   for (const RegisterTile& tile : tiles) {
-    if (tile.efficiency > best.efficiency * 1.005 ||
-        (tile.efficiency > best.efficiency * 0.995 && tile.loads < best.loads)) {
+    if (tile.efficiency > best.efficiency * (1 + kNearlyEqual) ||
+        (tile.efficiency > best.efficiency * (1 - kNearlyEqual) && tile.loads < best.loads)) {
       best = tile;
     }
   }

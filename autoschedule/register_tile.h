@@ -17,13 +17,21 @@ struct RegisterTile {
   double loads = 0;       // for each product of a row (of AMX, a line) and a vector
 };
 
+// From where tiles load their operands.
+struct TileOperands {
+  double row_load = 1;      // of AMX: what a line of rows takes to load, where one of columns takes 1
+  int64_t panel_bytes = 0;  // of columns, one vector wide, all products
+  // Of a tile's columns, more than these come from the second cache level, and from the third.
+  int64_t near_bytes[2] = {0, 0};
+};
+
 // The tiles of an output with `rows` x `columns` elements that is computed tile by tile by an instruction, partial
-// tiles padded. The estimate counts padding, the latency of FMA chains that are too few, and loads next to FMAs. A tile
-// takes rows * vectors registers for the output beside those that the instruction needs, and never more than there are.
-// `max_rows`: rows of one tile must not be more (a row of a convolution's output, say). `row_load`, of AMX: what a line
-// of rows takes to load, where one of columns takes 1.
+// tiles padded. The estimate counts padding (rows of AMX only, and columns), the latency of FMA chains that are too
+// few, and loads next to FMAs. A tile takes rows * vectors registers for the output beside those that the instruction
+// needs, and never more than there are. `max_rows`: rows of one tile must not be more (a row of a convolution's output,
+// say).
 std::vector<RegisterTile> RegisterTiles(const TileInstruction& instruction, int64_t rows, int64_t columns,
-                                        int64_t max_rows, double row_load = 1);
+                                        int64_t max_rows, const TileOperands& operands = {});
 
 // Tiles of AMX that divide `outer_rows` times `rows` rows.
 std::vector<RegisterTile> DividingAmxTiles(int64_t outer_rows, int64_t rows, int64_t columns);

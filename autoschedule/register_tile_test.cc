@@ -33,10 +33,29 @@ TEST(RegisterTile, FitsIntoTheRegisters) {
 
 TEST(RegisterTile, AvoidsPadding) {
   const Target target = *NamedTarget("x86-znver5");
-  EXPECT_EQ(128 % Choose(target, 128, 128).rows, 0);
   EXPECT_EQ(Choose(target, 7, 512).rows, 7);
   EXPECT_EQ(Choose(target, 1024, 16).vectors, 1);
-  EXPECT_EQ(56 % Choose(target, 56, 64).rows, 0);
+  EXPECT_EQ(Choose(target, 96, 48).vectors, 3);
+}
+
+// Rows that are padding are left out of the last tile, so that it costs little to have one.
+TEST(RegisterTile, LastTileMayBeLower) {
+  const Target target = *NamedTarget("x86-znver5");
+  const RegisterTile tile = Choose(target, 28, 64);
+  EXPECT_EQ(tile.rows, 6);
+  EXPECT_EQ(tile.vectors, 4);
+  // But a single tile is better than one with a small rest.
+  EXPECT_EQ(Choose(target, 13, 384).rows, 13);
+}
+
+// Of deep sums the columns come from afar: the more rows share them the better.
+TEST(RegisterTile, FarColumnsAreReadForManyRows) {
+  const TileInstruction fma{.lanes = 16, .registers = 32, .per_cycle = 2};
+  const auto choose = [&](int64_t panel_bytes) {
+    return BestTile(RegisterTiles(fma, 112, 64, 112, {.panel_bytes = panel_bytes, .near_bytes = {24 << 10, 1 << 20}}));
+  };
+  EXPECT_LE(choose(1 << 10).rows, 6);
+  EXPECT_GE(choose(500 << 10).rows, 14);
 }
 
 RegisterTile ChooseAmx(int rows, int columns) {
@@ -76,7 +95,7 @@ TEST(RegisterTile, OfAmxIsHigherWhereRowsAreNear) {
   const RegisterTile far = BestTile(RegisterTiles(amx, 49, 512, 49));
   EXPECT_EQ(far.rows, 26);
   EXPECT_EQ(far.vectors, 2);
-  const RegisterTile near = BestTile(RegisterTiles(amx, 49, 512, 49, 1.0 / 3));
+  const RegisterTile near = BestTile(RegisterTiles(amx, 49, 512, 49, {.row_load = 1.0 / 3}));
   EXPECT_EQ(near.rows, 52);
   EXPECT_EQ(near.vectors, 1);
 }

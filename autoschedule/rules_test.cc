@@ -160,6 +160,11 @@ TEST(Rules, Convolutions) {
       {.spatial = {9, 7}, .in_channels = 48, .out_channels = 48, .windows = ops::Same({1, 1, 0}, 2), .groups = 24}));
   ExpectRight(
       ops::Conv({.spatial = {5, 6, 7}, .in_channels = 3, .out_channels = 18, .windows = ops::Same({3, 1, 1}, 3)}));
+  // Windows of which some lie outside of the image as a whole, and of which tiles see both ends.
+  ExpectRight(
+      ops::Conv({.spatial = {5, 7}, .in_channels = 8, .out_channels = 24, .windows = ops::Same({2, 1, 4, 3}, 2)}));
+  ExpectRight(
+      ops::Conv({.spatial = {4, 13}, .in_channels = 3, .out_channels = 40, .windows = ops::Same({5, 2, 6, 1}, 2)}));
   ExpectRight(ops::ConvTranspose(1, 5, 7, 6, 20, {.kernel = 4, .stride = 2, .padding = 1}));
   ExpectRight(ops::ConvTranspose(2, 4, 3, 5, 9, {.kernel = 3, .stride = 1, .padding = 0}));
   ExpectRight(ops::ConvTranspose(1, 4, 5, 6, 17, {.kernel = 5, .stride = 3, .padding = 2}));

@@ -9,10 +9,9 @@
 //                                                           A_reg[0] = 0
 //                                                           ...
 //
-// Loop partition leaves such conditions where a loop is made of several, so that they are not linear in its variable:
-// the borders of an image in a parallel loop over rows and channels. The other branch is mostly padding, which
-// skip_padding takes out. Conditions that read memory stay where they are; a sequence is cut twice at most, and once
-// for each further condition that all its values share.
+// Loop partition leaves such conditions where they are not linear in a loop's variable, and where code would become too
+// large. The other branch is mostly padding, which skip_padding takes out. Conditions that read memory stay where they
+// are; a sequence is cut twice at most, and once for each further condition that all its values share.
 #pragma once
 
 #include "ir/function.h"

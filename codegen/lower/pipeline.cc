@@ -23,6 +23,7 @@
 #include "codegen/lower/software_pipeline.h"
 #include "codegen/lower/storage_annotations.h"
 #include "codegen/lower/substitute_iterators.h"
+#include "codegen/lower/trim_windows.h"
 #include "codegen/lower/unroll.h"
 #include "codegen/lower/vectorize.h"
 #include "codegen/lower/verify_lowered.h"
@@ -56,6 +57,7 @@ constexpr Pass kPasses[] = {
     {"lower_blocks", [](const Function& f, const Target&) -> Result { return LowerBlocks(f); }},
     {"software_pipeline", [](const Function& f, const Target&) { return InjectPipelines(f); }},
     {"simplify", [](const Function& f, const Target&) -> Result { return SimplifyFunction(f); }},
+    {"trim_windows", [](const Function& f, const Target&) -> Result { return TrimWindows(f); }},
     {"loop_partition", [](const Function& f, const Target&) -> Result { return PartitionLoops(f); }},
     {"flatten_buffers", [](const Function& f, const Target&) { return FlattenBuffers(f); }},
     {"vectorize", [](const Function& f, const Target& t) -> Result { return VectorizeLoops(f, VectorBits(t)); }},

@@ -3,18 +3,12 @@
 #include <set>
 #include <utility>
 
+#include "codegen/lower/sum_terms.h"
 #include "ir/analysis.h"
-#include "ir/builtin.h"
 #include "ir/functor.h"
-#include "ir/structural.h"
 
 namespace tilewright {
 namespace {
-
-const Expr& WithoutBroadcast(const Expr& e) {
-  const auto* broadcast = dyn_cast<BroadcastNode>(e);
-  return broadcast != nullptr ? broadcast->value : e;
-}
 
 // The elements that an access with constant indices touches: [first, first + count). Nothing when they are not known
 // or not adjacent.
@@ -50,7 +44,7 @@ class Zeros {
     }
   }
   bool Holds(const Expr& factor) const {
-    const auto* load = dyn_cast<LoadNode>(WithoutBroadcast(WithoutCast(factor)));
+    const auto* load = dyn_cast<LoadNode>(factor);
     if (load == nullptr) return false;
     const std::optional<Elements> read = ElementsAt(WithoutBroadcast(load->indices[0]));
     if (!read) return false;
@@ -62,29 +56,13 @@ class Zeros {
   void Clear() { elements_.clear(); }
 
  private:
-  static const Expr& WithoutCast(const Expr& e) {
-    const auto* converted = dyn_cast<CastNode>(e);
-    return converted != nullptr ? converted->value : e;
-  }
-
   std::set<std::pair<const VarNode*, int64_t>> elements_;
 };
 
-bool IsOldValue(const Expr& e, const StoreNode* store) {
-  const auto* old = dyn_cast<LoadNode>(e);
-  return old != nullptr && old->buffer.same_as(store->buffer) && StructuralEqual(old->indices[0], store->indices[0]);
-}
-
-// C[i] = C[i] + x * y, or C[i] = dot_add(C[i], x, y), where x or y is zero.
-bool AddsNothing(const StoreNode* store, const Zeros& zeros) {
-  if (const auto* dot = dyn_cast<CallNode>(store->value); dot != nullptr && dot->op == kDotAdd) {
-    return IsOldValue(dot->args[0], store) && (zeros.Holds(dot->args[1]) || zeros.Holds(dot->args[2]));
-  }
-  const auto* sum = dyn_cast<BinaryNode>(store->value);
-  if (sum == nullptr || sum->op != BinaryOp::kAdd || !IsOldValue(sum->a, store)) return false;
-  const auto* product = dyn_cast<BinaryNode>(sum->b);
-  if (product == nullptr || product->op != BinaryOp::kMul) return false;
-  return zeros.Holds(product->a) || zeros.Holds(product->b);
+// Whether one of the factors is zero.
+bool AddsNothing(const StoreNode& store, const Zeros& zeros) {
+  const std::optional<Term> term = TermOf(store);
+  return term && (zeros.Holds(term->a) || zeros.Holds(term->b));
 }
 
 class Skipper : public Mutator {
@@ -103,7 +81,7 @@ class Skipper : public Mutator {
         zeros.Clear();
         kept.push_back(Mutate(s));
         changed |= !kept.back().same_as(s);
-      } else if (AddsNothing(store, zeros)) {
+      } else if (AddsNothing(*store, zeros)) {
         changed = true;
       } else {
         zeros.See(store);
