@@ -14,8 +14,9 @@ constexpr double kFmaLatency = 4.5;
 // Loads (broadcasts, and vectors of the column operand) that the cores sustain for each FMA. They start as many as
 // FMAs; the rest is lost to conflicts in the first cache level.
 constexpr double kLoadsPerFma = 0.8;
-// What a vector from the second and the third cache level counts, where one from the first counts 1.
-constexpr double kFarLoads[] = {2.5, 6};
+// What a vector from the second and the third cache level counts, where one from the first counts 1. Those from the
+// third only decide between tiles that are equal otherwise: prefetching hides much of them.
+constexpr double kFarLoads[] = {2, 6};
 // Tiles of more rows were slower in all measurements: each row is a stream of its own to the prefetcher.
 constexpr int kMostRows = 16;
 constexpr int kMostVectors = 6;
@@ -61,34 +62,42 @@ std::vector<RegisterTile> TilesOfAmx(int64_t rows, int64_t columns, int64_t max_
   return result;
 }
 
+RegisterTile VectorTile(const TileInstruction& instruction, int64_t rows, int64_t columns, int tile_rows, int vectors,
+                        const TileOperands& operands) {
+  const int64_t panel = vectors * operands.panel_bytes;
+  const double column_load = panel <= operands.near_bytes[0] ? 1 : kFarLoads[panel <= operands.near_bytes[1] ? 0 : 1];
+  const auto cycles = [&](int64_t height, double load) {
+    const double loads = static_cast<double>(height) + load * vectors;
+    const double load_cycles = loads / (kLoadsPerFma * instruction.per_cycle);
+    const double fma_cycles = static_cast<double>(height + instruction.RowsMore()) * vectors / instruction.per_cycle;
+    return std::max({fma_cycles, load_cycles, kFmaLatency}) * kTypicalSteps + kTileOverhead;
+  };
+  // Rows of the last tile that are padding are left out (codegen/lower/skip_padding.h).
+  const int64_t last = rows % tile_rows;
+  const double panel_cycles =
+      static_cast<double>(rows / tile_rows) * cycles(tile_rows, std::min(column_load, kFarLoads[0])) +
+      (last > 0 ? kOddTile * cycles(last, 1) : 0);
+  const double total = panel_cycles * static_cast<double>(CeilDiv(columns, vectors * instruction.lanes));
+  const double useful = static_cast<double>(rows) * columns / instruction.lanes / instruction.per_cycle * kTypicalSteps;
+  const double tiles_per_row = static_cast<double>(CeilDiv(rows, tile_rows)) / static_cast<double>(rows);
+  return {.rows = tile_rows,
+          .vectors = vectors,
+          .efficiency = useful / total,
+          .loads = 1.0 / vectors + column_load * tiles_per_row};
+}
+
 }  // namespace
 
 std::vector<RegisterTile> RegisterTiles(const TileInstruction& instruction, int64_t rows, int64_t columns,
                                         int64_t max_rows, const TileOperands& operands) {
   if (instruction.amx != nullptr) return TilesOfAmx(rows, columns, max_rows, operands.row_load);
   const int lanes = instruction.lanes;
-  const double fma_per_cycle = instruction.per_cycle;
   std::vector<RegisterTile> result;
   for (int vectors = 1; vectors <= kMostVectors; ++vectors) {
     if (vectors > 1 && (vectors - 1) * lanes >= columns) break;
     const int most_rows = std::min(kMostRows, (instruction.registers - instruction.OtherRegisters(vectors)) / vectors);
     for (int tile_rows = 1; tile_rows <= std::min<int64_t>(most_rows, max_rows); ++tile_rows) {
-      const auto tile_cycles = [&](int64_t height) {
-        const double fma_cycles = static_cast<double>(height + instruction.RowsMore()) * vectors / fma_per_cycle;
-        const double load_cycles = static_cast<double>(height + vectors) / (kLoadsPerFma * fma_per_cycle);
-        return std::max({fma_cycles, load_cycles, kFmaLatency}) * kTypicalSteps + kTileOverhead;
-      };
-      // Rows of the last tile that are padding are left out (codegen/lower/skip_padding.h).
-      const int64_t last = rows % tile_rows;
-      const double all_rows = static_cast<double>(rows / tile_rows) * tile_cycles(tile_rows) +
-                              (last > 0 ? kOddTile * tile_cycles(last) : 0);
-      const double total = all_rows * static_cast<double>(CeilDiv(columns, vectors * lanes));
-      const double useful = static_cast<double>(rows) * columns / lanes / fma_per_cycle * kTypicalSteps;
-      const int64_t panel = vectors * operands.panel_bytes;
-      const double column_load =
-          panel <= operands.near_bytes[0] ? 1 : kFarLoads[panel <= operands.near_bytes[1] ? 0 : 1];
-      const double loads = (tile_rows + column_load * vectors) / (tile_rows * vectors);
-      result.push_back({.rows = tile_rows, .vectors = vectors, .efficiency = useful / total, .loads = loads});
+      result.push_back(VectorTile(instruction, rows, columns, tile_rows, vectors, operands));
     }
   }
   return result;

@@ -28,7 +28,7 @@ constexpr size_t kMaxParts = 5;
 constexpr int64_t kMostValues = 4;
 // Stores that a loop may be cut into once more for conditions of single lanes: they become masks, which cost little
 // beside more code, and what they would take the borders of windows need.
-constexpr int64_t kMaxStoresOfLanes = 200;
+constexpr int64_t kMaxStoresOfLanes = 300;
 
 // Of a loop that stands for a part of a fused one while that is partitioned: the part.
 constexpr char kPart[] = "part";
