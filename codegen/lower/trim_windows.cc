@@ -73,7 +73,13 @@ class Iteration : public StmtVisitor {
     bound_.insert(op->var.get());
     StmtVisitor::VisitLetStmt(op);
   }
+  void VisitAttrStmt(const AttrStmtNode* op) override {
+    is_sum_ = false;
+    StmtVisitor::VisitAttrStmt(op);
+  }
   void VisitEvaluate(const EvaluateNode*) override { is_sum_ = false; }
+  void VisitAssert(const AssertNode*) override { is_sum_ = false; }
+  void VisitSync(const SyncNode*) override { is_sum_ = false; }
   void VisitAllocate(const AllocateNode* op) override {
     own_.insert(op->buffer->data.get());
     StmtVisitor::VisitAllocate(op);
@@ -163,7 +169,7 @@ class Trimmer : public ScopedMutator {
     const Expr difference = (less ? comparison->b - comparison->a : comparison->a - comparison->b) - (strict ? 1 : 0);
     const auto linear = arith::DetectLinear(difference, {var}, &analyzer_);
     const std::optional<int64_t> coefficient = linear ? AsInt(linear->coefficients[0]) : std::nullopt;
-    if (!coefficient || *coefficient == 0) return false;
+    if (!coefficient || *coefficient == 0 || linear->base.dtype() != var.dtype()) return false;
     if (*coefficient > 0) {
       const Expr step = Const(var.dtype(), *coefficient);
       *begin = Max(*begin, FloorDiv(step - 1 - linear->base, step));
