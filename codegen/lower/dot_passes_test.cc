@@ -2,29 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "codegen/lower/lower_blocks.h"
 #include "codegen/lower/mask_late.h"
-#include "codegen/lower/plan_allocations.h"
+#include "codegen/lower/pass_testing.h"
 #include "codegen/lower/signed_dots.h"
-#include "codegen/lower/substitute_iterators.h"
-#include "ir/script/parse_or_die.h"
-#include "ir/script/printer.h"
 
 namespace tilewright {
 namespace {
 
-using testing::HasSubstr;
-
-std::string Body(const Function& function) {
-  const std::string text = Print(function);
-  const size_t signature = text.find("def ");
-  return text.substr(text.find('\n', signature) + 1);
-}
-
-// Blocks removed.
-Function Opaque(const char* text) {
-  return LowerBlocks(SubstituteIterators(PlanAllocations(ParseFunctionOrDie(text))));
-}
+using testing::Body;
+using ::testing::HasSubstr;
+using testing::Opaque;
 
 constexpr char kSignedDots[] = R"(
 @T.prim_func
