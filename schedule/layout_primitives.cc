@@ -11,6 +11,7 @@
 #include "schedule/split_offset.h"
 #include "schedule/transform_block_layout.h"
 #include "schedule/transform_layout.h"
+#include "schedule/winograd.h"
 
 namespace tilewright {
 namespace {
@@ -96,6 +97,19 @@ std::vector<Primitive> LayoutPrimitives() {
          Outcome<JoinWindowsResult> result = JoinWindows(call.function(), call.Id(0), call.Int(1), call.Int(2));
          if (!result.ok()) return result.refusal();
          return call.Changed(result->function);
+       }},
+      {"winograd",
+       "A sum over a window becomes fewer products of transformed operands (Winograd, Toom and Cook).",
+       {{"block", ArgKind::kBlock},
+        {"iterator", ArgKind::kInt},
+        {"reduction", ArgKind::kInt},
+        {"outputs", ArgKind::kInt}},
+       ResultKind::kBlocks,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<WinogradResult> result = Winograd(call.function(), call.Id(0), call.Int(1), call.Int(2), call.Int(3));
+         if (!result.ok()) return result.refusal();
+         return call.WithBlocks(result->function, {result->tiles, result->input, result->kernel, result->output});
        }},
       {"cache_factors",
        "Some of the factors of a sum's terms are multiplied ahead, into a buffer.",

@@ -384,6 +384,9 @@ Outcome<std::monostate> Schedule::SkipZeroTerms(Value block) { return None("skip
 Outcome<std::monostate> Schedule::JoinWindows(Value block, int iterator, int reduction) {
   return None("join_windows", {block, iterator, reduction});
 }
+Outcome<std::vector<BlockRv>> Schedule::Winograd(Value block, int iterator, int reduction, int outputs) {
+  return All<BlockRv>("winograd", {block, iterator, reduction, outputs});
+}
 Outcome<BlockRv> Schedule::CacheFactors(Value block, std::vector<Value> factors) {
   return One<BlockRv>("cache_factors", {block, std::move(factors)});
 }

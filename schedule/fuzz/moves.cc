@@ -176,6 +176,21 @@ bool JoinWindows(Drawer& d) {
   return false;
 }
 
+// Of four products at most, whose coefficients are powers of two: results stay exact.
+bool Winograd(Drawer& d) {
+  const auto& iters = d.block_node().iter_vars;
+  const int64_t outputs = 2 + d.Below(2);
+  if (d.Below(8) == 0) return d.Try("winograd", {d.block(), d.Below(5), d.Below(6), d.Below(2)});
+  for (int64_t i = 0; i < std::ssize(iters); ++i) {
+    for (int64_t r = 0; r < std::ssize(iters); ++r) {
+      const auto window = AsInt(iters[static_cast<size_t>(r)].domain.extent);
+      const bool fits = iters[static_cast<size_t>(i)].kind == IterKind::kSpatial && window && *window + outputs <= 5;
+      if (fits && d.Try("winograd", {d.block(), i, r, outputs})) return true;
+    }
+  }
+  return false;
+}
+
 // Of what the block writes, else of a copy of something that it reads.
 bool FlipSignBit(Drawer& d) {
   if (d.Try("flip_sign_bit", {d.block(), 0})) return true;
@@ -270,6 +285,7 @@ constexpr Move kMoves[] = {
     {"split_offset", [](Drawer& d) { return d.Try("split_offset", {d.block(), Small(d)}); }, "quantized matmul"},
     {"skip_zero_terms", [](Drawer& d) { return d.Try("skip_zero_terms", {d.block()}); }, "transposed conv"},
     {"join_windows", JoinWindows, "transposed conv"},
+    {"winograd", Winograd, "conv2d"},
     {"storage_align", [](Drawer& d) { return d.Try("storage_align", {d.block(), 0, Small(d), d.Factor(), Small(d)}); }},
     {"flip_sign_bit", FlipSignBit, "quantized matmul"},
     // A wider type: no value changes.

@@ -67,7 +67,9 @@ absl::Status Run(const Function& function, const std::vector<interp::Argument>& 
   if (!status.ok()) return failure(after, "after: " + status.ToString());
   for (size_t i = 0; i < expected.size(); ++i) {
     if (!before->params[i].buffer || BitEqual(expected[i].array, actual[i].array)) continue;
-    const int64_t position = MaxError(expected[i].array, actual[i].array).position;
+    const ArrayError error = MaxError(expected[i].array, actual[i].array);
+    if (options.max_error > 0 && error.max_abs <= options.max_error) continue;
+    const int64_t position = error.position;
     return failure(after, "element " + std::to_string(position) + " of " + before->params[i].buffer->name + " is " +
                               std::to_string(actual[i].array.Get(position)) + ", before " +
                               std::to_string(expected[i].array.Get(position)));

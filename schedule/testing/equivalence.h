@@ -16,6 +16,8 @@ struct EquivalenceOptions {
   uint64_t seed = 1;
   // Values of symbolic extents by the name of their variable; 7 for others.
   std::map<std::string, int64_t> dims;
+  // Greatest difference of two elements that counts as equal, for what does not compute sums exactly.
+  double max_error = 0;
   bool check_races = true;
   bool check_uninitialized = true;
   interp::Environment environment;  // what functions outside of the programs do
