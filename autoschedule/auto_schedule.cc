@@ -10,6 +10,7 @@
 #include "autoschedule/row_rule.h"
 #include "autoschedule/tensor_mapping.h"
 #include "autoschedule/tensor_rule.h"
+#include "autoschedule/winograd_rule.h"
 #include "verify/block_scope.h"
 
 namespace tilewright {
@@ -86,6 +87,11 @@ class FunctionRules {
     if (contraction && TryRule(false, [&](Schedule& sch, Choices& choices) -> Outcome<std::monostate> {
           const Outcome<std::monostate> joined = JoinGroups(sch, block, target_);
           return joined.ok() ? SchedulePlain(sch, block, target_, choices) : joined;
+        })) {
+      return;
+    }
+    if (contraction && TryRule(false, [&](Schedule& sch, Choices& choices) {
+          return ScheduleWinograd(sch, block, target_, choices);
         })) {
       return;
     }

@@ -39,6 +39,7 @@ struct ContractionPlan {
   RowPlace row_place = RowPlace::kRegisters;
   std::vector<int> last_inner;  // inner iterators whose loops are inside of those of others: windows over fused rows
   bool rows_outside = false;    // of the batch, preferably
+  bool batch_inside = false;    // of rows but the tiled one, preferably
   // Of these, rows of a line or two, which are used up before the next ones arrive: tiles of few rows and fetching
   // ahead keep a core busy meanwhile.
   bool short_rows = false;

@@ -401,7 +401,7 @@ Outcome<Done> ContractionSchedule::PickBatchPlace() {
   if (!constant_ || contraction_.batch.empty()) return Done();
   // Phases of an output that is cut off somewhere, or whose windows differ, are next to their rows: some have less to
   // do than others.
-  const bool inside = is_cut_ || plan_.uneven;
+  const bool inside = is_cut_ || plan_.uneven || plan_.batch_inside;
   const bool all_columns_near = ColumnBytes() * Batches() <= NearBytes(target_);
   const bool rows_outside = plan_.rows_outside || (plan_.rows_in_memory() && all_columns_near && !BatchSharesWindows());
   const size_t preferred = rows_outside ? outer_rows_.size() : inside ? outer_rows_.size() - 1 : 0;
@@ -533,10 +533,12 @@ Outcome<Done> ContractionSchedule::Apply() {
 
 }  // namespace
 
-Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& target, Choices& choices) {
+Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& target, Choices& choices,
+                                  bool batch_inside) {
   const int step_depth = StepDepthOf(RealizeOf(sch, block), target);
   const bool fused_depth = step_depth > 1 && FuseDepth(sch, block, step_depth);
   TW_ASSIGN_OR_RETURN(ContractionPlan plan, PlanContraction(sch, block, target, choices));
+  plan.batch_inside = batch_inside;
   return ContractionSchedule(sch, block, std::move(plan), fused_depth, target, choices).Apply();
 }
 

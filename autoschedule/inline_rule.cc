@@ -12,6 +12,9 @@ namespace tilewright {
 
 namespace {
 
+// Elements that a factor of products is computed from at most, each time.
+constexpr int64_t kMostElements = 3;
+
 // One cheap instruction, or none.
 bool IsBitOperation(std::string_view op) {
   return op == "reinterpret" || op.starts_with("bitwise_") || op.starts_with("shift_");
@@ -39,12 +42,12 @@ int64_t Product(const std::vector<Expr>& extents) {
   return product;
 }
 
-// Places at which a block loads elements of a buffer.
+// Places at which a block loads elements of a buffer, or of any if it is null.
 int64_t PlacesOf(const BlockNode& block, const Buffer& buffer) {
   std::vector<Expr> places;
   PreOrderExprs(block.body, [&](const Expr& e) {
     const auto* load = dyn_cast<LoadNode>(e);
-    if (load == nullptr || !load->buffer.same_as(buffer)) return true;
+    if (load == nullptr || (buffer && !load->buffer.same_as(buffer))) return true;
     if (std::ranges::none_of(places, [&](const Expr& other) { return StructuralEqual(other, e); })) places.push_back(e);
     return true;
   });
@@ -77,6 +80,8 @@ const BlockRealizeNode* RootOf(const Schedule& sch, const std::string& function)
 }
 
 }  // namespace
+
+bool CombinesElements(const BlockNode& block) { return PlacesOf(block, {}) > kMostElements; }
 
 void InlineElementwise(Schedule& sch, const std::string& function) {
   std::vector<uint32_t> ids;

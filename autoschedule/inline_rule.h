@@ -19,6 +19,10 @@ namespace tilewright {
 // Whether the block's value takes so many cycles that computing it again costs more than loading it.
 bool IsDear(const BlockNode& block);
 
+// Whether the block's value is made of so many elements, those of a window say, that it is not computed for each of
+// the products that it is a factor of.
+bool CombinesElements(const BlockNode& block);
+
 void InlineElementwise(Schedule& sch, const std::string& function);
 
 }  // namespace tilewright

@@ -111,7 +111,8 @@ void InlineProducers(Schedule& sch, BlockRv stage, bool dear) {
     const Outcome<std::vector<BlockRv>> producers = sch.GetProducers(stage);
     if (!producers.ok()) return;
     for (const BlockRv& producer : *producers) {
-      if (!dear && IsDear(*RealizeOf(sch, producer).block)) continue;
+      const BlockNode& block = *RealizeOf(sch, producer).block;
+      if (!dear && (IsDear(block) || CombinesElements(block))) continue;
       inlined |= sch.ComputeInline(producer).ok();
     }
   }

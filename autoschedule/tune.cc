@@ -100,14 +100,16 @@ absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, Intr
   SharingRunner sharing(**runner, *std::move(lock));
 
   const RecordQuery query{.workload = StructuralHash(module), .target = TargetKey(target), .threads = target.cores};
+  const Schedule preferred = AutoSchedule(module, target, intrins).schedule;
   const SpeedOfLight bound = SpeedOfLightOf(main, target);
+  // Schedules may compute less than the program says (schedule/winograd.h).
+  const SpeedOfLight of_preferred = SpeedOfLightOf(preferred.module().Find("main"), target);
   SearchOptions search{.trials = options.trials,
                        .seed = options.seed,
-                       .bound_seconds = bound.seconds,
+                       .bound_seconds = std::min(bound.seconds, of_preferred.seconds),
                        .on_progress = options.on_progress};
   absl::Status stored;
   if (options.database != nullptr) {
-    const Schedule preferred = AutoSchedule(module, target, intrins).schedule;
     auto starts = WarmStarts(*options.database, query, BlockNames(preferred.trace()));
     if (!starts.ok()) return starts.status();
     search.warm_starts = *std::move(starts);

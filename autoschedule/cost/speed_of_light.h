@@ -1,5 +1,6 @@
-// The least time that a target needs for a program, however it is scheduled: its multiply-adds at the peak rate of the
-// best instruction for their types, and each of its parameters moved once.
+// The least time that a target needs for what a program computes, however it is scheduled: its multiply-adds at the
+// peak rate of the best instruction for their types, and each of its parameters moved once. A schedule that computes
+// the result from fewer products (schedule/winograd.h) has a limit of its own.
 //
 //   SpeedOfLight limit = SpeedOfLightOf(function, target);     // of the program before or after scheduling
 //   if (measured_seconds < 1.05 * limit.seconds) ...            // nothing is left to search for
