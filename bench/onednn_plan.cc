@@ -135,8 +135,21 @@ std::optional<Plan> PlanInnerProduct(const PlainDescriptors& plain, const dnnl::
   return plan;
 }
 
-std::optional<Plan> PlanConvolution(const ConvolutionProblem& p, const PlainDescriptors& plain, bool any,
-                                    const dnnl::primitive_attr& attributes, const dnnl::engine& engine) {
+// How the library is to compute a convolution; `any`: in layouts of its choice.
+struct ConvolutionVariant {
+  const char* name;
+  bool any;
+  dnnl::algorithm algorithm;
+};
+constexpr ConvolutionVariant kConvolutionVariants[] = {
+    {"plain", false, dnnl::algorithm::convolution_direct},
+    {"any", true, dnnl::algorithm::convolution_direct},
+    {"winograd", true, dnnl::algorithm::convolution_winograd},
+};
+
+std::optional<Plan> PlanConvolution(const ConvolutionProblem& p, const PlainDescriptors& plain,
+                                    const ConvolutionVariant& variant, const dnnl::primitive_attr& attributes,
+                                    const dnnl::engine& engine) {
   const size_t rank = static_cast<size_t>(p.spatial_rank);
   const Dims strides(rank, p.stride), dilation(rank, p.dilation - 1), padding(p.padding.end() - rank, p.padding.end());
   // A stride may leave a rest at the far end of the input.
@@ -147,27 +160,26 @@ std::optional<Plan> PlanConvolution(const ConvolutionProblem& p, const PlainDesc
     far_padding[i] =
         p.transposed ? p.padding[axis] : (p.out[axis] - 1) * p.stride + reach - p.in[axis] - p.padding[axis];
   }
-  const memory::desc source = any ? AnyLayout(plain.source) : plain.source;
-  const memory::desc destination = any ? AnyLayout(plain.destination) : plain.destination;
+  const memory::desc source = variant.any ? AnyLayout(plain.source) : plain.source;
+  const memory::desc destination = variant.any ? AnyLayout(plain.destination) : plain.destination;
   const memory::desc weights = AnyLayout(plain.weights);
-  const char* variant = any ? "any" : "plain";
   if (p.transposed) {
+    if (variant.algorithm != dnnl::algorithm::convolution_direct) return std::nullopt;
     return MakePlan<dnnl::deconvolution_forward>(
-        variant,
+        variant.name,
         {dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct, source, weights, destination,
          strides, dilation, padding, far_padding},
         engine, attributes);
   }
   if (p.normalized) {
-    return MakePlan<dnnl::convolution_forward>(
-        variant,
-        {dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, source, weights, plain.bias,
-         destination, strides, dilation, padding, far_padding},
-        engine, attributes);
+    return MakePlan<dnnl::convolution_forward>(variant.name,
+                                               {dnnl::prop_kind::forward_inference, variant.algorithm, source, weights,
+                                                plain.bias, destination, strides, dilation, padding, far_padding},
+                                               engine, attributes);
   }
-  return MakePlan<dnnl::convolution_forward>(variant,
-                                             {dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
-                                              source, weights, destination, strides, dilation, padding, far_padding},
+  return MakePlan<dnnl::convolution_forward>(variant.name,
+                                             {dnnl::prop_kind::forward_inference, variant.algorithm, source, weights,
+                                              destination, strides, dilation, padding, far_padding},
                                              engine, attributes);
 }
 
@@ -211,7 +223,11 @@ std::vector<Plan> MakePlans(const Workload& workload, const PlainDescriptors& pl
     for (bool any : {false, true}) candidates.push_back(PlanMatmul(*matmul, plain, any, attributes, engine));
     if (matmul->batch == 1 && matmul->b_constant) candidates.push_back(PlanInnerProduct(plain, attributes, engine));
   } else if (const auto* conv = std::get_if<ConvolutionProblem>(&workload.problem)) {
-    for (bool any : {false, true}) candidates.push_back(PlanConvolution(*conv, plain, any, attributes, engine));
+    for (const ConvolutionVariant& variant : kConvolutionVariants) {
+      // Of f32: as ours, which takes no other type's sums apart either.
+      if (variant.algorithm == dnnl::algorithm::convolution_winograd && workload.dtype != DType::kF32) continue;
+      candidates.push_back(PlanConvolution(*conv, plain, variant, attributes, engine));
+    }
   } else {
     candidates.push_back(PlanRows(std::get<RowProblem>(workload.problem), plain, engine));
   }
