@@ -162,6 +162,16 @@ std::optional<Refusal> Planner::CheckAccess(const BufferRegion& region) const {
       return No("{block0} uses {text0} at more than iterators and constants", {region.buffer->name});
     }
   }
+  // Declared regions do not show indices that are loaded themselves.
+  bool as_declared = true;
+  PreOrderExprs(block_.body, [&](const Expr& e) {
+    const auto* load = dyn_cast<LoadNode>(e);
+    for (size_t d = 0; load != nullptr && load->buffer.same_as(region.buffer) && d < load->indices.size(); ++d) {
+      as_declared &= IteratorOf(load->indices[d]) != nullptr || AsInt(load->indices[d]).has_value();
+    }
+    return as_declared;
+  });
+  if (!as_declared) return No("{block0} uses {text0} at more than iterators and constants", {region.buffer->name});
   auto uses = [&](const BufferRegion& other) { return other.buffer.same_as(region.buffer); };
   if (std::ranges::count_if(block_.reads, uses) + std::ranges::count_if(block_.writes, uses) > 1) {
     return No("{block0} uses {text0} more than once", {region.buffer->name});

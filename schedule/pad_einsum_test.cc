@@ -5,6 +5,7 @@
 #include "ir/script/parse_or_die.h"
 #include "ir/structural.h"
 #include "schedule/query.h"
+#include "schedule/schedule.h"
 #include "schedule/testing/equivalence.h"
 #include "schedule/testing/expect.h"
 #include "verify/verify.h"
@@ -117,6 +118,16 @@ TEST(PadEinsum, TakesBuffersThatAreLargerThanDomains) {
 std::string Reason(const Function& function, std::vector<int64_t> padding = {4, 4, 1}) {
   Outcome<PadEinsumResult> result = PadEinsum(function, *GetBlock(function, "product"), padding);
   return result.ok() ? "accepted" : result.refusal().reason;
+}
+
+// The region that cache_index leaves says B[vk, vj], the load B[vk, index_var_0[vj]].
+TEST(PadEinsum, RefusesLoadedIndices) {
+  Schedule sch{Module(Program("B[vk, vj]", "B[vk, vj % 4 + vj // 4 * 4]"))};
+  const BlockRv product = *sch.GetBlock("product");
+  ASSERT_TRUE(sch.CacheIndex(product, "global", 1).ok());
+  const auto padded = sch.PadEinsum(product, {4, 4, 1});
+  ASSERT_FALSE(padded.ok());
+  EXPECT_EQ(padded.refusal().reason, "{block0} uses {text0} at more than iterators and constants");
 }
 
 TEST(PadEinsum, Refuses) {

@@ -173,15 +173,22 @@ class LoopChecker {
   }
 
   // The virtual threads of one thread all write the same value there: copies to shared memory by all threads together
-  // stand inside of loops over virtual threads. They run in turn. What is copied must not be their own.
-  bool VirtualThreadsRepeat(const Touch& a, const Touch& b) const {
+  // stand inside of loops over virtual threads. They run in turn. What is copied must not be their own, and the same
+  // thread must copy an element in each of them.
+  bool VirtualThreadsRepeat(const Touch& a, const Touch& b) {
     if (!loop_->thread_tag.starts_with("vthread") || !a.write || !b.write || a.block != b.block) return false;
     const auto is_own = [](const BufferRegion& read) {
       return read.buffer->scope.owner() == OwnerLevel::kThread || read.buffer->scope.owner() == OwnerLevel::kCore;
     };
     return SameRegion(a.region.region, b.region.region) &&
            std::none_of(a.block->reads.begin(), a.block->reads.end(), is_own) && !MayDiffer(*a.block) &&
-           WritesValuesOfElements(*a.block);
+           WritesValuesOfElements(*a.block) && InOneThread(a);
+  }
+
+  // Whether the same thread touches an element in each iteration of this loop.
+  bool InOneThread(const Touch& touch) {
+    const auto self = std::find(touch.loops.begin(), touch.loops.end(), loop_);
+    return self + 1 == touch.loops.end() || IsInjective(touch, *(self + 1));
   }
 
   bool CombineAcrossThreads(const Touch& a, const Touch& b) const {

@@ -251,6 +251,9 @@ def main(A: T.Buffer((999, 64), "float32"), B: T.Buffer((999, 2, 4, 64), "float3
   EXPECT_THAT(copy("k * 4 + t1", "A[vb, vj] * T.Cast(\"float32\", vv)"),
               ElementsAre("iterations of the vthread.x loop v may touch the same element at the same time: a write of "
                           "S[k * 4 + t] in block S, with no barrier in between"));
+  // Thread 1 of one and, an iteration later, thread 0 of the other write the same element.
+  EXPECT_THAT(copy("k + t1", "A[vb, vj]"),
+              testing::Contains(HasSubstr("iterations of the vthread.x loop v may touch the same element")));
   // Thread t of one and thread t + 1 of the other write the same element.
   EXPECT_THAT(copy("k * 4 + (t1 + v) % 4", "A[vb, vj]"),
               ElementsAre(HasSubstr("iterations of the vthread.x loop v may touch the same element"),
