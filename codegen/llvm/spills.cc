@@ -1,5 +1,6 @@
 #include "codegen/llvm/spills.h"
 
+#include <algorithm>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -12,14 +13,25 @@ std::string_view Trim(std::string_view line) {
   return first == std::string_view::npos ? std::string_view() : line.substr(first);
 }
 
-// A vector register and the stack as operands of one move: "vmovups %zmm3, 64(%rsp)". %rbp is any other register where
-// it does not hold the frame.
-bool IsVectorSpill(std::string_view line, bool has_frame) {
+// Moves to and from the stack that go with each vector that a loop stores elsewhere: more values than there are
+// registers on the way to many results, not sums that are kept there.
+constexpr int kSpillsPerStore = 5;
+
+bool IsVectorMove(std::string_view line) {
   const bool is_move = line.starts_with("vmov") || line.starts_with("mova") || line.starts_with("movu");
-  const bool vector =
-      line.find("%zmm") != line.npos || line.find("%ymm") != line.npos || line.find("%xmm") != line.npos;
-  const bool stack = line.find("(%rsp") != line.npos || (has_frame && line.find("(%rbp") != line.npos);
-  return is_move && vector && stack;
+  return is_move &&
+         (line.find("%zmm") != line.npos || line.find("%ymm") != line.npos || line.find("%xmm") != line.npos);
+}
+
+// %rbp is any other register where it does not hold the frame.
+bool UsesStack(std::string_view line, bool has_frame) {
+  return line.find("(%rsp") != line.npos || (has_frame && line.find("(%rbp") != line.npos);
+}
+
+// "vmovups %zmm3, 64(%rdi)".
+bool IsStore(std::string_view line) {
+  const size_t last_register = line.rfind("mm");
+  return last_register != line.npos && line.find('(', last_register) != line.npos;
 }
 
 }  // namespace
@@ -27,7 +39,7 @@ bool IsVectorSpill(std::string_view line, bool has_frame) {
 // An innermost loop is a backward jump with no other backward jump between its target and itself.
 int CountInnerLoopVectorSpills(std::string_view assembly) {
   std::unordered_map<std::string, size_t> labels;
-  std::vector<size_t> spills_before = {0};  // of each line
+  std::vector<size_t> spills_before = {0}, stores_before = {0};  // of each line
   size_t last_backward_target = 0;
   int total = 0;
   size_t number = 0;
@@ -43,7 +55,9 @@ int CountInnerLoopVectorSpills(std::string_view assembly) {
     if (is_label && raw[0] == '.') labels[std::string(raw.substr(0, colon))] = number;
     if (is_label && raw[0] != '.') has_frame = false;  // a function begins
     has_frame |= line.starts_with("movq\t%rsp, %rbp");
-    spills_before.push_back(spills_before.back() + (IsVectorSpill(line, has_frame) ? 1 : 0));
+    const bool is_move = IsVectorMove(line), is_spill = is_move && UsesStack(line, has_frame);
+    spills_before.push_back(spills_before.back() + (is_spill ? 1 : 0));
+    stores_before.push_back(stores_before.back() + (is_move && !is_spill && IsStore(line) ? 1 : 0));
     if (!line.starts_with('j')) continue;
     const size_t target = line.find(".L");
     if (target == line.npos) continue;
@@ -51,7 +65,11 @@ int CountInnerLoopVectorSpills(std::string_view assembly) {
     auto label = labels.find(std::string(rest.substr(0, rest.find_first_of(" \t#"))));
     if (label == labels.end()) continue;  // forward
     const size_t loop = label->second;
-    if (loop >= last_backward_target) total += static_cast<int>(spills_before[number + 1] - spills_before[loop]);
+    if (loop >= last_backward_target) {
+      const auto spills = static_cast<int>(spills_before[number + 1] - spills_before[loop]);
+      const auto stores = static_cast<int>(stores_before[number + 1] - stores_before[loop]);
+      total += std::max(0, spills - kSpillsPerStore * stores);
+    }
     last_backward_target = std::max(last_backward_target, loop + 1);
   }
   return total;

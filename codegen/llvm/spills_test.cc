@@ -41,6 +41,17 @@ TEST(Spills, KnowsWhetherAFunctionHasAFrame) {
   EXPECT_EQ(CountInnerLoopVectorSpills(std::string("with:\n\tmovq\t%rsp, %rbp\n\tretq\nwithout:") + loop), 0);
 }
 
+// Results that are stored in the loop are no sums that are kept on the stack.
+TEST(Spills, AllowsSomeForEachVectorThatIsStored) {
+  std::string loop = ".LBB0_1:\n";
+  for (int i = 0; i < 7; ++i) loop += "\tvmovups\t64(%rsp), %zmm1\n";
+  const std::string end = "\tjne\t.LBB0_1\n\tretq\n";
+  EXPECT_EQ(CountInnerLoopVectorSpills(loop + end), 7);
+  EXPECT_EQ(CountInnerLoopVectorSpills(loop + "\tvmovups\t64(%rdi), %zmm1\n" + end), 7);
+  EXPECT_EQ(CountInnerLoopVectorSpills(loop + "\tvmovups\t%zmm1, 64(%rdi)\n" + end), 2);
+  EXPECT_EQ(CountInnerLoopVectorSpills(loop + "\tvmovups\t%zmm1, (%rdi,%rax)\n\tvmovaps\t%ymm2, (%rsi)\n" + end), 0);
+}
+
 // The register tiles that matrix multiplication and convolution are built from stay in registers.
 class RegisterTile : public ::testing::TestWithParam<std::pair<int64_t, int64_t>> {};
 
