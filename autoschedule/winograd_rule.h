@@ -12,7 +12,10 @@
 //
 //   T.func_attr({"tilewright.winograd": False})
 //
-// Choice: NAME.winograd, outputs of a tile, or 0: the contraction as it is. Those of the contraction come after it.
+// Along one window or along two, one after the other: what lies between their transforms stays in vector registers.
+//
+// Choice: NAME.winograd: 4, tiles of 4 outputs along one window; 42, of 4 and of 2 along two (winograd_ways.h); 0, the
+// contraction as it is. Those of the contraction come after it.
 #pragma once
 
 #include <variant>

@@ -28,8 +28,9 @@ struct Plan {
   bool swaps_weights = false;
 };
 
-// Those that the library has an implementation of; convolutions in f32 by Winograd's algorithm too. A convolution that is followed by a normalization takes scaled
-// weights and a bias, and does the ReLU. Requantized sums take the library's output scales.
+// Those that the library has an implementation of; convolutions in f32 by Winograd's algorithm too. A convolution that
+// is followed by a normalization takes scaled weights and a bias, and does the ReLU. Requantized sums take the
+// library's output scales.
 std::vector<Plan> MakePlans(const Workload& workload, const PlainDescriptors& plain, const dnnl::engine& engine);
 
 // The same weights with their two dimensions called the other way round: an inner product's are [n, k]. The memory

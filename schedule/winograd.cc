@@ -1,6 +1,7 @@
 #include "schedule/winograd.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,7 +17,6 @@
 #include "schedule/loop_tree.h"
 #include "schedule/make_block.h"
 #include "schedule/own_loops.h"
-#include "schedule/simplify_block.h"
 #include "schedule/sum_form.h"
 #include "schedule/toom_cook.h"
 
@@ -109,8 +109,10 @@ Expr Combinations(const Expr& index, const ToomCook::Matrix& coefficients, const
 
 class Transformer {
  public:
-  Transformer(const BlockNode& block, const ProductSum& sum, size_t iterator, size_t reduction, int64_t outputs)
-      : block_(block),
+  Transformer(const Function& function, const BlockNode& block, const ProductSum& sum, size_t iterator,
+              size_t reduction, int64_t outputs)
+      : function_(function),
+        block_(block),
         store_(*sum.store),
         iterator_(block.iter_vars[iterator]),
         reduction_(block.iter_vars[reduction]),
@@ -177,8 +179,15 @@ class Transformer {
     return touched.has_value();
   }
 
+  // A step that was taken before has blocks of these names.
+  std::string NameOf(const char* what) const {
+    std::string name = block_.name + what;
+    for (int i = 1; !BlocksNamed(function_, name).empty(); ++i) name = block_.name + what + "_" + std::to_string(i);
+    return name;
+  }
+
   Buffer NewBuffer(const char* what, std::vector<Expr> shape) {
-    buffers_.emplace_back(block_.name + what, std::move(shape), store_.buffer->dtype);
+    buffers_.emplace_back(NameOf(what), std::move(shape), store_.buffer->dtype);
     return buffers_.back();
   }
 
@@ -335,7 +344,7 @@ class Transformer {
       indices.insert(indices.begin(), Index(x));
       elements.push_back(products_.Load(indices));
     }
-    return MakeBlock({.name = block_.name + "_output",
+    return MakeBlock({.name = NameOf("_output"),
                       .iters = iterators,
                       .target = store_.buffer,
                       .indices = store_.indices,
@@ -343,6 +352,7 @@ class Transformer {
                      next_id, id);
   }
 
+  const Function& function_;
   const BlockNode& block_;
   const StoreNode& store_;
   const IterVar iterator_, reduction_;
@@ -396,7 +406,8 @@ Outcome<WinogradResult> Winograd(const Function& function, uint32_t block_id, in
         {},
         {outputs, window, kMostToomCookProducts + 1}};
   }
-  Transformer transformer(block, *sum, static_cast<size_t>(iterator), static_cast<size_t>(reduction), outputs);
+  Transformer transformer(function, block, *sum, static_cast<size_t>(iterator), static_cast<size_t>(reduction),
+                          outputs);
   if (!transformer.FindWindow(*sum->first, *sum->second) && !transformer.FindWindow(*sum->second, *sum->first)) {
     return Refusal{
         kName,      "the iterators {num0} and {num1} of {block0} are not that of an output and of a window along it",
