@@ -24,8 +24,8 @@ TEST(Choices, AreSamplingInstructionsOfTheTrace) {
   Choices choices = Choices::Preferred();
   ASSERT_TRUE(choices.Take(sch, "x", {3, 5, 7}, 2).ok());
   ASSERT_EQ(sch.trace().instructions.size(), 1u);
-  EXPECT_STREQ(sch.trace().instructions[0].primitive->name, "sample_categorical");
-  EXPECT_EQ(*sch.trace().instructions[0].decision.As<int64_t>(), 2);
+  EXPECT_STREQ(sch.trace().instructions[0]->primitive->name, "sample_categorical");
+  EXPECT_EQ(*sch.trace().instructions[0]->decision.As<int64_t>(), 2);
 }
 
 TEST(Choices, DrawnReachEveryCandidateAndPreferThePreferred) {

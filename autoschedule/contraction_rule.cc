@@ -497,10 +497,13 @@ Outcome<Done> ContractionSchedule::RunInParallel() {
   if (loops_of_rows_ > 0) outer_.resize(std::min(outer_.size(), loops_of_rows_));
   std::vector<int64_t> extents;
   for (const LoopRv& loop : outer_) extents.push_back(*ExtentOf(sch_, loop));
+  size_t preferred = ParallelLoops(extents, target_.cores);
+  // Other stages join each iteration, whose data are the nearer the fewer they are.
+  if (plan_.batch_inside) preferred = std::max(preferred, static_cast<size_t>(batch_place_));
   // 0: the caller's thread alone.
-  TW_ASSIGN_OR_RETURN(const Choices::Pick parallel,
-                      choices_.Take(sch_, name_ + ".parallel_loops", Iota(0, static_cast<int64_t>(outer_.size())),
-                                    ParallelLoops(extents, target_.cores)));
+  TW_ASSIGN_OR_RETURN(
+      const Choices::Pick parallel,
+      choices_.Take(sch_, name_ + ".parallel_loops", Iota(0, static_cast<int64_t>(outer_.size())), preferred));
   if (parallel.value == 0) return Done();
   const auto shared = static_cast<size_t>(parallel.value);
   // Of loops over rows that are outside of all others.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "autoschedule/access_strides.h"
@@ -156,24 +157,32 @@ class WinogradSchedule {
     return outer;
   }
 
-  // The first of the output's loops that make so many iterations, as one.
-  Outcome<LoopRv> OutputLoop(Schedule& sch, int64_t iterations) const {
+  // How many of a stage's outer loops make so many iterations together; 0: none do.
+  static size_t LoopsOf(const Schedule& sch, std::span<const LoopRv> loops, int64_t iterations) {
     int64_t product = 1;
-    for (size_t i = 0; i < output_loops_.size(); ++i) {
-      product *= ExtentOf(sch, output_loops_[i]).value_or(0);
-      if (product != iterations) continue;
-      if (i == 0) return output_loops_[0];
-      return sch.Fuse({output_loops_.begin(), output_loops_.begin() + static_cast<int64_t>(i) + 1});
+    for (size_t i = 0; i < loops.size(); ++i) {
+      product *= ExtentOf(sch, loops[i]).value_or(0);
+      if (product == iterations) return i + 1;
     }
-    return Refusal{"winograd_rule", "the output has no loops of so many iterations", {}};
+    return 0;
   }
 
   Outcome<Done> MergeStages(Schedule& sch) const {
     TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> products, sch.GetProducers(stages_.back().output));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.GetLoops(products.front()));
-    TW_ASSIGN_OR_RETURN(const LoopRv output, OutputLoop(sch, ExtentOf(sch, loops.front()).value_or(0)));
-    TW_ASSIGN_OR_RETURN(const LoopRv merged, sch.Merge({loops.front(), output}));
+    const int64_t iterations = ExtentOf(sch, loops.front()).value_or(0);
     const BlockRv input = stages_.back().input;
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> input_loops, sch.GetLoops(input));
+    const size_t of_output = LoopsOf(sch, output_loops_, iterations);
+    const size_t of_input = LoopsOf(sch, std::span(input_loops).subspan(windows_.size()), iterations);
+    // Tile rows that several iterations need would be computed by each of them.
+    if (of_output == 0 || of_input == 0) return Refusal{"winograd_rule", "the stages have other tile rows", {}};
+    LoopRv output = output_loops_[0];
+    if (of_output > 1) {
+      TW_ASSIGN_OR_RETURN(
+          output, sch.Fuse({output_loops_.begin(), output_loops_.begin() + static_cast<std::ptrdiff_t>(of_output)}));
+    }
+    TW_ASSIGN_OR_RETURN(const LoopRv merged, sch.Merge({loops.front(), output}));
     TW_RETURN_IF_REFUSED(sch.ComputeAt(input, merged));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> inside, LoopsInside(sch, input, merged));
     TW_RETURN_IF_REFUSED(ScheduleInput(sch, inside));

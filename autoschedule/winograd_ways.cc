@@ -100,31 +100,37 @@ class Estimate {
 
 // A window along the rows: the index in which its iterator and its reduction are, and how far its elements are apart.
 struct Window {
+  int iterator = 0, reduction = 0;
   Expr index;
   size_t dim = 0;
   int64_t dilation = 1;
 };
-std::optional<Window> FindWindow(const BlockNode& block, const Buffer& rows, int iterator, int reduction) {
-  for (const Access& access : AccessesOf(block)) {
-    if (!access.buffer.same_as(rows) || access.store) continue;
-    for (size_t d = 0; d < access.indices.size(); ++d) {
-      const int64_t step = access.steps[d][static_cast<size_t>(reduction)];
-      if (step > 0 && access.steps[d][static_cast<size_t>(iterator)] == 1) return Window{access.indices[d], d, step};
+std::vector<Window> WindowsOf(const BlockNode& block, const Contraction& contraction) {
+  const std::vector<Access> accesses = AccessesOf(block);
+  const auto rows = std::ranges::find_if(
+      accesses, [&](const Access& access) { return access.buffer.same_as(contraction.row_operand) && !access.store; });
+  std::vector<Window> windows;
+  for (const int iterator : contraction.rows) {
+    for (const int reduction : contraction.inner) {
+      for (size_t d = 0; d < rows->indices.size(); ++d) {
+        const int64_t step = rows->steps[d][static_cast<size_t>(reduction)];
+        if (step <= 0 || rows->steps[d][static_cast<size_t>(iterator)] != 1) continue;
+        windows.push_back({iterator, reduction, rows->indices[d], d, step});
+      }
     }
   }
-  return std::nullopt;
+  return windows;
 }
 
 // Whether half of each window at least is no padding, which `writer` adds: rounding errors are those of a whole tile,
 // and would be large next to sums of few elements.
-bool IsMostlyInside(const BlockNode& block, const BlockNode& writer, const Window& window, int iterator,
-                    int reduction) {
+bool IsMostlyInside(const BlockNode& block, const BlockNode& writer, const Window& window) {
   const auto* store = dyn_cast<StoreNode>(writer.body);
   const auto* padded = store == nullptr ? nullptr : dyn_cast<CallNode>(store->value);
   const auto* along = store == nullptr ? nullptr : dyn_cast<VarNode>(store->indices[window.dim]);
   if (padded == nullptr || along == nullptr || padded->op != kIfThenElse || !IsZero(padded->args[2])) return true;
-  const IterVar &output = block.iter_vars[static_cast<size_t>(iterator)],
-                &taps = block.iter_vars[static_cast<size_t>(reduction)];
+  const IterVar &output = block.iter_vars[static_cast<size_t>(window.iterator)],
+                &taps = block.iter_vars[static_cast<size_t>(window.reduction)];
   arith::Analyzer analyzer;
   const auto is_inside = [&](int64_t place, int64_t tap) {
     const Expr at = analyzer.Simplify(Substitute(
@@ -146,17 +152,13 @@ std::vector<TiledWindow> FindWindows(Schedule& sch, BlockRv block, const Contrac
   const Block kept = RealizeOf(sch, block).block;
   const std::optional<BlockRv> writer = WriterOf(sch, block, contraction.row_operand);
   std::vector<TiledWindow> windows;
-  for (const int iterator : contraction.rows) {
-    for (const int reduction : contraction.inner) {
-      const std::optional<Window> window = FindWindow(*kept, contraction.row_operand, iterator, reduction);
-      if (!window) continue;
-      if (writer && !IsMostlyInside(*kept, *RealizeOf(sch, *writer).block, *window, iterator, reduction)) continue;
-      const IterVar &outputs = kept->iter_vars[static_cast<size_t>(iterator)],
-                    &taps = kept->iter_vars[static_cast<size_t>(reduction)];
-      const TiledWindow tiled = {outputs.var, taps.var, *ExtentOf(outputs), *ExtentOf(taps), window->dilation};
-      Schedule attempt = sch;
-      if (ApplyWinograd(attempt, block, {tiled}).ok()) windows.push_back(tiled);
-    }
+  for (const Window& window : WindowsOf(*kept, contraction)) {
+    if (writer && !IsMostlyInside(*kept, *RealizeOf(sch, *writer).block, window)) continue;
+    const IterVar &outputs = kept->iter_vars[static_cast<size_t>(window.iterator)],
+                  &taps = kept->iter_vars[static_cast<size_t>(window.reduction)];
+    const TiledWindow tiled = {outputs.var, taps.var, *ExtentOf(outputs), *ExtentOf(taps), window.dilation};
+    Schedule attempt = sch;
+    if (ApplyWinograd(attempt, block, {tiled}).ok()) windows.push_back(tiled);
   }
   return windows;
 }

@@ -1,5 +1,6 @@
 #include "ir/buffer.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include "ir/check.h"
@@ -118,6 +119,10 @@ BufferRegion BufferRegion::Point(const Buffer& buffer, const std::vector<Expr>& 
   BufferRegion region{buffer, {}};
   for (const Expr& index : indices) region.region.push_back({index, Const(index.dtype(), 1)});
   return region;
+}
+
+bool Mentions(const std::vector<BufferRegion>& regions, const Buffer& buffer) {
+  return std::ranges::any_of(regions, [&](const BufferRegion& region) { return region.buffer.same_as(buffer); });
 }
 
 }  // namespace tilewright

@@ -141,4 +141,7 @@ struct BufferRegion {
   static BufferRegion Point(const Buffer& buffer, const std::vector<Expr>& indices);
 };
 
+// Whether one of the regions is of this buffer.
+bool Mentions(const std::vector<BufferRegion>& regions, const Buffer& buffer);
+
 }  // namespace tilewright

@@ -38,22 +38,23 @@ class IdAssigner : public StmtMutator {
 };
 
 // Searches for one id; statements are entered in order, expressions never.
-class PathFinder : public StmtVisitor {
+class PathFinder final : public StmtVisitor {
  public:
   explicit PathFinder(uint32_t id) : id_(id) { path_.reserve(32); }
   using StmtVisitor::Visit;
   void Visit(const Stmt& s) override {
     if (found_ || !s) return;
-    const auto* loop = dyn_cast<ForNode>(s);
-    const auto* realize = dyn_cast<BlockRealizeNode>(s);
-    if (loop == nullptr && realize == nullptr) return StmtVisitor::Visit(s);
-    path_.push_back(&s);
-    if ((loop != nullptr ? loop->id : realize->block->id) == id_) {
-      found_ = true;
-      return;
+    switch (s->kind()) {
+      case Kind::kFor:
+        return Enter(s, cast<ForNode>(s)->id);
+      case Kind::kBlockRealize:
+        return Enter(s, cast<BlockRealizeNode>(s)->block->id);
+      case Kind::kStore:
+      case Kind::kEvaluate:
+        return;
+      default:
+        return StmtVisitor::Visit(s);
     }
-    StmtVisitor::Visit(s);
-    if (!found_) path_.pop_back();
   }
   Path Take() const {
     Path path;
@@ -64,7 +65,14 @@ class PathFinder : public StmtVisitor {
   }
 
  private:
-  uint32_t id_;
+  void Enter(const Stmt& s, uint32_t id) {
+    path_.push_back(&s);
+    found_ = id == id_;
+    if (!found_) StmtVisitor::Visit(s);
+    if (!found_) path_.pop_back();
+  }
+
+  const uint32_t id_;
   bool found_ = false;
   std::vector<const Stmt*> path_;  // into the nodes that hold them
 };

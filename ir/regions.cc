@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/arith/analyzer.h"
+#include "ir/arith/same_expr.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
@@ -98,15 +99,19 @@ std::optional<Range> Relax(const Expr& e, const Domains& domains) {
   }
 }
 
+Expr SimplifiedDifference(const Expr& a, const Expr& b) {
+  const Expr difference = Sub(a, b);
+  return AsInt(difference) ? difference : arith::Analyzer().Simplify(difference);
+}
+
 // The hull of two ranges: one of the ends on each side where it is known which comes first.
 Range Union(const Range& a, const Range& b) {
-  arith::Analyzer analyzer;
-  auto difference = [&](const Expr& x, const Expr& y) { return AsInt(analyzer.Simplify(x - y)); };
+  if (arith::SameExpr(a.min, b.min) && arith::SameExpr(a.extent, b.extent)) return a;
   const Expr a_end = Add(a.min, a.extent), b_end = Add(b.min, b.extent);
-  const auto mins = difference(a.min, b.min), ends = difference(a_end, b_end);
+  const auto mins = AsInt(SimplifiedDifference(a.min, b.min)), ends = AsInt(SimplifiedDifference(a_end, b_end));
   const Expr begin = !mins ? Min(a.min, b.min) : *mins <= 0 ? a.min : b.min;
   const Expr end = !ends ? Max(a_end, b_end) : *ends >= 0 ? a_end : b_end;
-  return {begin, analyzer.Simplify(end - begin)};
+  return {begin, SimplifiedDifference(end, begin)};
 }
 
 class Detector : public Visitor {
@@ -126,6 +131,13 @@ class Detector : public Visitor {
 
  protected:
   void VisitLoad(const LoadNode* op) override {
+    // Sums that are written out load an element often.
+    const auto same = [&](const LoadNode* seen) {
+      return seen->buffer.same_as(op->buffer) && std::ranges::equal(seen->indices, op->indices, arith::SameExpr) &&
+             arith::SameExpr(seen->predicate, op->predicate);
+    };
+    if (std::ranges::any_of(seen_, same)) return;
+    seen_.push_back(op);
     Visitor::VisitLoad(op);
     Touch(reads_, BufferRegion::Point(op->buffer, op->indices));
   }
@@ -141,6 +153,7 @@ class Detector : public Visitor {
     // Ranges of outer loops are put into those of inner ones: domains mention only what stays fixed.
     auto range = Relax(op->min, domains_);
     auto extent = Relax(op->extent, domains_);
+    seen_.clear();
     if (range && extent && IsInt(extent->extent, 1) && IsInt(range->extent, 1)) {
       domains_[op->var] = {op->min, op->extent};
       Visit(op->body);
@@ -150,18 +163,15 @@ class Detector : public Visitor {
       Visit(op->body);
       unbounded_.pop_back();
     }
+    seen_.clear();
   }
   void VisitLetStmt(const LetStmtNode* op) override {
     Visit(op->value);
-    lets_[op->var] = op->value;
-    Visit(op->body);
-    lets_.erase(op->var);
+    VisitUnderLet(op->var, op->value, op->body);
   }
   void VisitLet(const LetNode* op) override {
     Visit(op->value);
-    lets_[op->var] = op->value;
-    Visit(op->body);
-    lets_.erase(op->var);
+    VisitUnderLet(op->var, op->value, op->body);
   }
   void VisitAllocate(const AllocateNode* op) override {
     local_.push_back(op->buffer);
@@ -188,6 +198,14 @@ class Detector : public Visitor {
   }
 
  private:
+  template <class Body>
+  void VisitUnderLet(const Var& var, const Expr& value, const Body& body) {
+    seen_.clear();
+    lets_[var] = value;
+    Visit(body);
+    lets_.erase(var);
+    seen_.clear();
+  }
   void Touch(std::vector<BufferRegion>& regions, BufferRegion region) {
     for (const MatchBuffer& match : matched_) {
       if (match.buffer.same_as(region.buffer)) return Touch(regions, match.source);
@@ -219,6 +237,7 @@ class Detector : public Visitor {
   }
 
   std::vector<BufferRegion> reads_, writes_;
+  std::vector<const LoadNode*> seen_;  // with the same loops and lets around
   std::vector<Buffer> local_;
   std::vector<MatchBuffer> matched_;
   Domains domains_;
@@ -257,10 +276,7 @@ AccessRegions DetectRegions(const BlockNode& block) {
   detector.Visit(block.body);
   AccessRegions regions = detector.Take();
   if (block.init) {
-    std::erase_if(regions.reads, [&](const BufferRegion& read) {
-      return std::any_of(regions.writes.begin(), regions.writes.end(),
-                         [&](const BufferRegion& write) { return write.buffer.same_as(read.buffer); });
-    });
+    std::erase_if(regions.reads, [&](const BufferRegion& read) { return Mentions(regions.writes, read.buffer); });
   }
   return regions;
 }

@@ -32,11 +32,6 @@ std::vector<const StoreNode*> StoresOf(const Stmt& body) {
   return stores;
 }
 
-bool Touches(const std::vector<BufferRegion>& regions, const Buffer& buffer) {
-  return std::any_of(regions.begin(), regions.end(),
-                     [&](const BufferRegion& region) { return region.buffer.same_as(buffer); });
-}
-
 class Composer {
  public:
   Composer(const Function& function, uint32_t init, uint32_t update)
@@ -114,7 +109,7 @@ class Composer {
       iters_[iter.var] = iter.domain.min;
     }
     for (const BufferRegion& write : init().writes) {
-      if (Touches(init().reads, write.buffer)) return Refuse("{block0} reads {text0}", {write.buffer->name});
+      if (Mentions(init().reads, write.buffer)) return Refuse("{block0} reads {text0}", {write.buffer->name});
     }
     for (const IterVar& iter : update().iter_vars) {
       const bool indexes =
@@ -193,7 +188,7 @@ class Composer {
       if (!in_nest && (&child < init_ || &child > update_)) continue;
       const BlockNode& block = *child.realize->block;
       for (const BufferRegion& write : init().writes) {
-        if (!Touches(block.reads, write.buffer) && !Touches(block.writes, write.buffer)) continue;
+        if (!Mentions(block.reads, write.buffer) && !Mentions(block.writes, write.buffer)) continue;
         return Refusal{kName,
                        "{block2}, between {block0} and {block1}, uses {text0}",
                        {init_->id(), update_->id(), child.id()},
@@ -201,7 +196,7 @@ class Composer {
                        {write.buffer->name}};
       }
       for (const BufferRegion& read : init().reads) {
-        if (!Touches(block.writes, read.buffer)) continue;
+        if (!Mentions(block.writes, read.buffer)) continue;
         return Refusal{
             kName, "{block1} writes {text0}, which {block0} reads", {init_->id(), child.id()}, {}, {read.buffer->name}};
       }
@@ -219,10 +214,10 @@ class Composer {
     block.init = Substitute(init().body, iters_);
     std::vector<BufferRegion> reads;
     for (const BufferRegion& read : init().reads) {
-      if (!Touches(block.reads, read.buffer)) reads.push_back(Substitute(read, iters_));
+      if (!Mentions(block.reads, read.buffer)) reads.push_back(Substitute(read, iters_));
     }
     for (const BufferRegion& read : block.reads) {
-      if (!Touches(block.writes, read.buffer)) reads.push_back(read);
+      if (!Mentions(block.writes, read.buffer)) reads.push_back(read);
     }
     block.reads = std::move(reads);
     const Stmt composed = Realize(update_->realize->bindings, update_->realize->predicate, Block(std::move(block)));

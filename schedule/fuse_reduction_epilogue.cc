@@ -29,11 +29,6 @@ bool Loads(const Expr& e, const Buffer& buffer) {
   return loads;
 }
 
-bool Touches(const std::vector<BufferRegion>& regions, const Buffer& buffer) {
-  return std::any_of(regions.begin(), regions.end(),
-                     [&](const BufferRegion& region) { return region.buffer.same_as(buffer); });
-}
-
 class Fuser {
  public:
   Fuser(const Function& function, uint32_t reduction, uint32_t epilogue)
@@ -162,7 +157,7 @@ class Fuser {
       if (&child == reduction_ || &child == epilogue_) continue;
       const BlockNode& block = *child.realize->block;
       for (const BufferRegion& read : epilogue().reads) {
-        if (read.buffer.same_as(output_) || !Touches(block.writes, read.buffer)) continue;
+        if (read.buffer.same_as(output_) || !Mentions(block.writes, read.buffer)) continue;
         if (&child < reduction_ && !shares_loop(child)) continue;
         return Refusal{kName,
                        "{block1} reads {text0}, which {block2} does not write before {block0}",
@@ -191,7 +186,7 @@ class Fuser {
     block.writes = {BufferRegion::Point(target.buffer, target.indices)};
     std::vector<BufferRegion> reads;
     for (const BufferRegion& read : epilogue().reads) {
-      if (!read.buffer.same_as(output_) && !Touches(block.reads, read.buffer))
+      if (!read.buffer.same_as(output_) && !Mentions(block.reads, read.buffer))
         reads.push_back(Substitute(read, iters_));
     }
     reads.insert(reads.end(), block.reads.begin(), block.reads.end());

@@ -36,10 +36,6 @@ bool Contains(const std::vector<Buffer>& buffers, const Buffer& buffer) {
   return std::any_of(buffers.begin(), buffers.end(), [&](const Buffer& b) { return b.same_as(buffer); });
 }
 
-bool Touches(const std::vector<BufferRegion>& regions, const Buffer& buffer) {
-  return std::any_of(regions.begin(), regions.end(), [&](const BufferRegion& r) { return r.buffer.same_as(buffer); });
-}
-
 bool HasExtent(const Buffer& buffer, const Var& var) {
   return std::ranges::any_of(buffer->shape, [&](const Expr& extent) { return extent.get() == var.get(); });
 }
@@ -125,7 +121,7 @@ Outcome<HoistPrepackResult> HoistPrepack(const Function& function, uint32_t bloc
   auto others = [&](const Buffer& buffer, bool only_writes) {
     return std::any_of(children.begin(), children.end(), [&](const BlockRealizeNode* child) {
       if (child->block->id == block) return false;
-      return Touches(child->block->writes, buffer) || (!only_writes && Touches(child->block->reads, buffer));
+      return Mentions(child->block->writes, buffer) || (!only_writes && Mentions(child->block->reads, buffer));
     });
   };
   if (others(packed, true)) return No("another block writes {text0}, too", block, packed->name);
@@ -174,7 +170,7 @@ Outcome<HoistPrepackResult> HoistPrepack(const Function& function, uint32_t bloc
   std::vector<Param> params;
   for (const Param& param : main.params) {
     const bool constant = param.buffer && Contains(constants, param.buffer);
-    if (constant && Touches(packing.reads, param.buffer) && !others(param.buffer, false)) {
+    if (constant && Mentions(packing.reads, param.buffer) && !others(param.buffer, false)) {
       if (!placed) params.push_back(ParamOf(packed));
       placed = true;
       const auto of_param = [&](const BufferRegion& region) { return region.buffer.same_as(param.buffer); };

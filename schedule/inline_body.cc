@@ -44,9 +44,7 @@ void UpdateRegions(const std::vector<BufferRegion>& detected_before, const std::
                                        [&](const BufferRegion& old) { return SameRegion(old, region); });
     // What is declared may be less than what detection gives (values in memory are indices), and enough for the body as
     // it was only.
-    const bool by_inlined = std::any_of(inlined.begin(), inlined.end(),
-                                        [&](const BufferRegion& other) { return other.buffer.same_as(region.buffer); });
-    if (was_there && !by_inlined) continue;
+    if (was_there && !Mentions(inlined, region.buffer)) continue;
     auto known = std::find_if(regions->begin(), regions->end(),
                               [&](const BufferRegion& old) { return old.buffer.same_as(region.buffer); });
     if (known == regions->end()) {

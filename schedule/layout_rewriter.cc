@@ -58,17 +58,20 @@ class LayoutRewriter : public Mutator {
   Block MutateBlock(const Block& block) override {
     arith::Analyzer::Scope inside(&analyzer_);
     for (const IterVar& iter : block->iter_vars) analyzer_.Bind(iter.var, iter.domain);
+    if (block->match_buffers.empty() && !Mentions(block->reads, change_.from) &&
+        !Mentions(block->writes, change_.from)) {
+      return Mutator::MutateBlock(block);
+    }
     BlockNode::Fields fields = block->fields();
-    bool changed = false;
     for (auto* regions : {&fields.reads, &fields.writes}) {
-      for (BufferRegion& region : *regions) changed |= MapIfFrom(region);
+      for (BufferRegion& region : *regions) MapIfFrom(region);
     }
     for (MatchBuffer& match : fields.match_buffers) {
       if (!match.source.buffer.same_as(change_.from)) continue;
       if (!KeepsShape(match)) culprit_ = block->id;
-      changed |= MapIfFrom(match.source);
+      MapIfFrom(match.source);
     }
-    return Mutator::MutateBlock(changed ? Block(std::move(fields)) : block);
+    return Mutator::MutateBlock(Block(std::move(fields)));
   }
 
  private:
@@ -77,10 +80,9 @@ class LayoutRewriter : public Mutator {
     for (const Expr& index : change_.map.Apply(indices)) mapped.push_back(KeepIterator(index, &analyzer_));
     return mapped;
   }
-  bool MapIfFrom(BufferRegion& region) {
-    if (!region.buffer.same_as(change_.from)) return false;
+  void MapIfFrom(BufferRegion& region) {
+    if (!region.buffer.same_as(change_.from)) return;
     region = {change_.to, MapRegion(change_, region.region, &analyzer_)};
-    return true;
   }
 
   // Whether the part is, in the new layout too, a box with the matched buffer's shape in its last dimensions, whose

@@ -18,11 +18,6 @@
 namespace tilewright {
 namespace {
 
-bool Touches(const std::vector<BufferRegion>& regions, const Buffer& buffer) {
-  return std::any_of(regions.begin(), regions.end(),
-                     [&](const BufferRegion& region) { return region.buffer.same_as(buffer); });
-}
-
 // The blocks that run in one iteration of a loop, and what they touch while it lasts.
 class OneIteration {
  public:
@@ -67,7 +62,7 @@ class OneIteration {
  private:
   const BlockNode* OtherWriter(size_t self, const Buffer& buffer) const {
     for (size_t i = 0; i < blocks_.size(); ++i) {
-      if (i != self && Touches(blocks_[i].realize->block->writes, buffer)) return blocks_[i].realize->block.get();
+      if (i != self && Mentions(blocks_[i].realize->block->writes, buffer)) return blocks_[i].realize->block.get();
     }
     return nullptr;
   }
@@ -134,16 +129,16 @@ class OneIteration {
   arith::Analyzer analyzer_;
 };
 
-// Whether anything outside of `loop` touches the buffer, or the caller of the function sees it.
+// Whether anything outside of the loop at the path's end touches the buffer, or the caller of the function sees it.
 class UseOutside : public Visitor {
  public:
-  UseOutside(const ForNode& loop, const Buffer& buffer) : loop_(loop), buffer_(buffer) {}
+  UseOutside(const Path& loop_path, const Buffer& buffer) : loop_path_(loop_path), buffer_(buffer) {}
   using Visitor::Visit;
   bool found = false;
 
  protected:
   void VisitFor(const ForNode* op) override {
-    if (op != &loop_) Visitor::VisitFor(op);
+    if (op != loop_path_.back().get()) Visitor::VisitFor(op);
   }
   void VisitStore(const StoreNode* op) override {
     found |= op->buffer.same_as(buffer_);
@@ -153,31 +148,25 @@ class UseOutside : public Visitor {
     found |= op->buffer.same_as(buffer_);
     Visitor::VisitLoad(op);
   }
-  void VisitBlock(const BlockNode* op) override {
-    // The regions of blocks around the loop mention the buffer because of the loop.
-    const bool around = ContainsLoop(op);
-    found |= !around && (Touches(op->reads, buffer_) || Touches(op->writes, buffer_));
-    Visitor::VisitBlock(op);
+  void VisitBlockRealize(const BlockRealizeNode* op) override {
+    // The regions of blocks around the loop mention the buffer because of the loop; others declare what they touch.
+    if (std::ranges::any_of(loop_path_, [&](const Stmt& around) { return around.get() == op; })) {
+      Visitor::VisitBlockRealize(op);
+    } else {
+      found |= Mentions(op->block->reads, buffer_) || Mentions(op->block->writes, buffer_);
+    }
   }
 
  private:
-  bool ContainsLoop(const BlockNode* block) const {
-    bool contains = false;
-    PreOrder(block->body, [&](const Stmt& s) {
-      contains |= s.get() == &loop_;
-      return !contains;
-    });
-    return contains;
-  }
-  const ForNode& loop_;
+  const Path& loop_path_;
   const Buffer& buffer_;
 };
 
-bool IsPrivate(const Function& function, const ForNode& loop, const Buffer& buffer) {
+bool IsPrivate(const Function& function, const Path& loop_path, const Buffer& buffer) {
   for (const Param& param : function->params) {
     if (param.buffer.same_as(buffer)) return false;
   }
-  UseOutside outside(loop, buffer);
+  UseOutside outside(loop_path, buffer);
   outside.Visit(function->body);
   return !outside.found;
 }
@@ -287,8 +276,8 @@ std::optional<Refusal> WhyOthersUseOutputs(const char* primitive, const Function
   for (const BlockRealizeNode* other : BlocksBelow(Stmt(&loop))) {
     if (other == &realize) continue;
     for (const BufferRegion& write : realize.block->writes) {
-      const bool writes = Touches(other->block->writes, write.buffer);
-      if (!writes && !Touches(other->block->reads, write.buffer)) continue;
+      const bool writes = Mentions(other->block->writes, write.buffer);
+      if (!writes && !Mentions(other->block->reads, write.buffer)) continue;
       if (!writes && !WhyIterationsAreOrdered(primitive, function, loop, loop)) continue;
       return Refusal{primitive,
                      "{block1} is also below {loop0} and uses {text0}",
@@ -303,12 +292,12 @@ std::optional<Refusal> WhyOthersUseOutputs(const char* primitive, const Function
 std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const Function& function, const ForNode& loop,
                                                    ForKind kind, bool reductions_too) {
   if (IsInt(loop.extent, 1)) return std::nullopt;
+  const Path path = FindPath(function, loop.id);
   // Lanes of vectors get no copies of what is allocated outside of them.
   const auto is_own = [&](const BufferRegion& write) {
     return kind == ForKind::kVectorized ? IsAllocatedBelow(loop, write.buffer)
-                                        : IsPrivate(function, loop, write.buffer);
+                                        : IsPrivate(function, path, write.buffer);
   };
-  const Path path = FindPath(function, loop.id);
   const std::vector<const ForNode*> above = LoopsAbove(path);
   for (const BlockBelow& block : BlocksWithLoopsBelow(Stmt(&loop))) {
     const BlockNode& node = *block.realize->block;

@@ -59,10 +59,12 @@ class PaddingRewriter : public Mutator {
     return For(std::move(fields));
   }
   Block MutateBlock(const Block& block) override {
-    BlockNode::Fields fields = Mutator::MutateBlock(block)->fields();
+    const Block mutated = Mutator::MutateBlock(block);
+    const auto is_padded = [&](const IterVar& iter) { return plan_.iterators.contains(iter.var); };
+    if (std::ranges::none_of(mutated->iter_vars, is_padded)) return mutated;
+    BlockNode::Fields fields = mutated->fields();
     for (IterVar& iter : fields.iter_vars) {
-      const auto it = plan_.iterators.find(iter.var);
-      if (it != plan_.iterators.end()) iter.domain.extent = it->second;
+      if (is_padded(iter)) iter.domain.extent = plan_.iterators.at(iter.var);
     }
     return Block(std::move(fields));
   }
@@ -271,10 +273,7 @@ std::optional<Refusal> Planner::CheckReduction() const {
 std::optional<Refusal> Planner::CheckOthers() const {
   for (const ScopeChild& child : scope_.children()) {
     const bool together = !child.loops.empty() && !einsum_.loops.empty() && child.loops[0] == einsum_.loops[0];
-    auto writes = [&](const PaddedBuffer& padded) {
-      return std::ranges::any_of(child.realize->block->writes,
-                                 [&](const BufferRegion& region) { return region.buffer.same_as(padded.buffer); });
-    };
+    auto writes = [&](const PaddedBuffer& padded) { return Mentions(child.realize->block->writes, padded.buffer); };
     for (const PaddedBuffer& input : plan_.inputs) {
       if (together && writes(input)) {
         return No("block {text0}, in the same loop, writes {text1}", {child.realize->block->name, input.buffer->name});

@@ -41,8 +41,7 @@ Outcome<std::vector<uint32_t>> GetProducers(const Function& function, uint32_t b
   if (!path.ok()) return path.refusal();
   const std::vector<uint32_t> producers = BlockScope::Around(function, block).Producers(block);
   const auto writes = [&](uint32_t producer, const Buffer& buffer) {
-    return std::ranges::any_of(FindBlock(function, producer)->block->writes,
-                               [&](const BufferRegion& write) { return write.buffer.same_as(buffer); });
+    return Mentions(FindBlock(function, producer)->block->writes, buffer);
   };
   std::vector<uint32_t> ids;
   const auto add = [&](uint32_t producer) {

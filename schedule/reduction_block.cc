@@ -56,9 +56,7 @@ Outcome<Expr> PredicateOfInit(const char* primitive, const BlockRealizeNode& rea
 std::vector<BufferRegion> ReadsOfUpdate(const BlockNode& block) {
   std::vector<BufferRegion> reads;
   for (const BufferRegion& write : block.writes) {
-    const bool listed = std::any_of(block.reads.begin(), block.reads.end(),
-                                    [&](const BufferRegion& read) { return read.buffer.same_as(write.buffer); });
-    if (!listed) reads.push_back(write);
+    if (!Mentions(block.reads, write.buffer)) reads.push_back(write);
   }
   reads.insert(reads.end(), block.reads.begin(), block.reads.end());
   return reads;

@@ -114,11 +114,7 @@ class Planner {
     common_ = writer_->loops;
     for (const ScopeChild& child : scope_.children()) {
       const BlockNode& node = *child.realize->block;
-      const auto touches = [&](const std::vector<BufferRegion>& regions) {
-        return std::any_of(regions.begin(), regions.end(),
-                           [&](const BufferRegion& region) { return region.buffer.same_as(buffer_); });
-      };
-      if (!touches(node.reads) && !touches(node.writes)) continue;
+      if (!Mentions(node.reads, buffer_) && !Mentions(node.writes, buffer_)) continue;
       users_.push_back(&child);
       if (!BlocksBelow(node.body).empty()) {
         return Refusal{kName, "{block0}, which uses {text0}, contains blocks", {node.id}, {}, {buffer_->name}};

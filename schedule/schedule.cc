@@ -149,24 +149,19 @@ Outcome<std::monostate> Schedule::RemoveRv(Rv rv) {
   return std::monostate();
 }
 
-std::vector<Rv> Schedule::Record(Instruction instruction, const std::vector<Value>& results) {
+std::vector<Rv> Schedule::Record(const SharedInstruction& instruction, const std::vector<Value>& results) {
   std::vector<Value>& values = Own(values_);
-  instruction.results.clear();
-  instruction.results.reserve(results.size());
-  for (const Value& value : results) {
-    instruction.results.push_back(Rv{static_cast<int>(values.size())});
-    values.push_back(value);
-  }
-  std::vector<Rv> rvs = instruction.results;
-  Own(trace_).instructions.push_back(std::move(instruction));
-  return rvs;
+  TW_CHECK(instruction->results.empty() || instruction->results[0].index == std::ssize(values));
+  values.insert(values.end(), results.begin(), results.end());
+  Own(trace_).instructions.push_back(instruction);
+  return instruction->results;
 }
 
 Outcome<std::vector<Rv>> Schedule::Take(const SharedStep& step) {
   refused_function_ = step.function;
   if (step.refusal) return *step.refusal;
   module_ = step.module;
-  return Record(step.instruction, step.results);
+  return Record(*step.instruction, step.results);
 }
 
 Outcome<std::vector<Rv>> Schedule::Apply(const Primitive& primitive, std::vector<Value> args, const Value& decision) {
@@ -206,7 +201,10 @@ Outcome<std::vector<Rv>> Schedule::Apply(const Primitive& primitive, std::vector
   }
   Applied result = std::move(applied).value();
   module_ = std::move(result.module);
-  Instruction instruction{&primitive, std::move(args), {}, std::move(result.decision)};
+  std::vector<Rv> rvs;
+  for (size_t i = 0; i < result.results.size(); ++i) rvs.push_back(Rv{static_cast<int>(values_->size() + i)});
+  const SharedInstruction instruction(
+      Instruction{&primitive, std::move(args), std::move(rvs), std::move(result.decision)});
   if (step != nullptr) {
     step->module = module_;
     step->instruction = instruction;
@@ -214,7 +212,7 @@ Outcome<std::vector<Rv>> Schedule::Apply(const Primitive& primitive, std::vector
     shared_->Add(*place_, step);
     place_ = std::move(step);
   }
-  return Record(std::move(instruction), result.results);
+  return Record(instruction, result.results);
 }
 
 Outcome<std::vector<Rv>> Schedule::Apply(std::string_view name, std::vector<Value> args, const Value& decision) {

@@ -168,7 +168,7 @@ class Schedule {
   // A call whose outcome is known.
   Outcome<std::vector<Rv>> Take(const SharedStep& step);
   // Records what was applied, and returns the results.
-  std::vector<Rv> Record(Instruction instruction, const std::vector<Value>& results);
+  std::vector<Rv> Record(const SharedInstruction& instruction, const std::vector<Value>& results);
 
   template <class T>
   Outcome<T> One(std::string_view primitive, std::vector<Value> args, const Value& decision = {});

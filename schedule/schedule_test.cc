@@ -150,8 +150,8 @@ TEST(Schedule, CopiesAreIndependent) {
   EXPECT_EQ(first.trace().instructions.size(), 2u);
   EXPECT_EQ(copy.trace().instructions.size(), 3u);
   ASSERT_TRUE(first.Fuse({loops[0], loops[1]}).ok());
-  EXPECT_EQ(first.trace().instructions[2].primitive->name, std::string("fuse"));
-  EXPECT_EQ(copy.trace().instructions[2].primitive->name, std::string("split"));
+  EXPECT_EQ(first.trace().instructions[2]->primitive->name, std::string("fuse"));
+  EXPECT_EQ(copy.trace().instructions[2]->primitive->name, std::string("split"));
 }
 
 TEST(Schedule, SamplingDependsOnTheSeedOnly) {
@@ -195,7 +195,7 @@ TEST(Schedule, SamplesComputeLocations) {
     const LoopRv location = *sch.SampleComputeLocation(block);
     ASSERT_TRUE(sch.ComputeAt(block, location).ok());
     EXPECT_TRUE(testing::SameResults(chain, sch.module().Main()));
-    seen.push_back(*sch.trace().instructions[1].decision.As<int64_t>());
+    seen.push_back(*sch.trace().instructions[1]->decision.As<int64_t>());
   }
   std::sort(seen.begin(), seen.end());
   seen.erase(std::unique(seen.begin(), seen.end()), seen.end());

@@ -35,7 +35,7 @@ struct SharedStep {
   std::optional<Refusal> refusal;
   Function function;  // that it was about
   Module module;
-  Instruction instruction;
+  std::optional<SharedInstruction> instruction;
   std::vector<Value> results;
 
   std::vector<std::shared_ptr<SharedStep>> next;
@@ -47,7 +47,7 @@ struct SharedStep {
 
 class SharedSteps {
  public:
-  explicit SharedSteps(size_t most = 1 << 14) : most_(most) {}
+  explicit SharedSteps(size_t most = 1 << 16) : most_(most) {}
 
   // Where schedules of this program begin. Another program than before begins a new tree.
   const std::shared_ptr<SharedStep>& Root(const Module& module);

@@ -33,9 +33,7 @@ class FindReduction : public StmtVisitor {
 
  private:
   void Check(const BlockRealizeNode& realize) {
-    const bool writes = std::any_of(realize.block->writes.begin(), realize.block->writes.end(),
-                                    [&](const BufferRegion& write) { return write.buffer.same_as(buffer_); });
-    if (!writes || !realize.block->init) return;
+    if (!realize.block->init || !Mentions(realize.block->writes, buffer_)) return;
     for (const ForNode* loop : loops_) {
       if (!loop->thread_tag.starts_with("threadIdx") || IsInt(loop->extent, 1)) continue;
       for (size_t i = 0; i < realize.bindings.size(); ++i) {

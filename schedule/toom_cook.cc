@@ -32,7 +32,8 @@ ToomCook ToomCookCoefficients(int64_t outputs, int64_t window) {
     double scale = 1;
     for (size_t other = 0; other < points; ++other) scale *= other == p ? 1 : kPoints[p] - kPoints[other];
     std::vector<double> kernel;
-    for (size_t k = 0; k < r; ++k) kernel.push_back(std::pow(kPoints[p], static_cast<double>(k)) / scale);
+    // Zeros without a sign.
+    for (size_t k = 0; k < r; ++k) kernel.push_back(std::pow(kPoints[p], static_cast<double>(k)) / scale + 0.0);
     result.kernel.push_back(std::move(kernel));
     result.input.push_back(RootsAt(points, p));
     result.input.back().resize(products, 0);

@@ -11,6 +11,8 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "schedule/primitive.h"
@@ -25,8 +27,20 @@ struct Instruction {
   Value decision;  // None unless the primitive samples
 };
 
+// What traces of forked schedules have in common is there once.
+class SharedInstruction {
+ public:
+  SharedInstruction(Instruction instruction)
+      : instruction_(std::make_shared<const Instruction>(std::move(instruction))) {}
+  operator const Instruction&() const { return *instruction_; }
+  const Instruction* operator->() const { return instruction_.get(); }
+
+ private:
+  std::shared_ptr<const Instruction> instruction_;
+};
+
 struct Trace {
-  std::vector<Instruction> instructions;
+  std::vector<SharedInstruction> instructions;
 };
 
 // Without the queries and samplings whose results nothing uses, directly or through other such instructions.

@@ -263,18 +263,22 @@ class Transformer {
   Stmt Kernel(uint32_t* next_id, uint32_t* id) {
     const Domain domain = Transformed(columns_->buffer, column_dim_, {});
     kernel_ = NewBuffer("_kernel", domain.shape);
-    std::vector<Expr> elements;
+    // Each element times its coefficient, so that it stands there once: this runs ahead of time, where zeros do not
+    // matter.
+    Expr sum;
     for (int64_t k = 0; k < window_; ++k) {
       std::vector<Expr> indices(domain.indices.begin() + 1, domain.indices.end());
       indices.insert(indices.begin() + static_cast<int64_t>(column_dim_), Index(k));
-      elements.push_back(columns_->buffer.Load(indices));
+      std::vector<Expr> coefficients;
+      for (const std::vector<double>& row : coefficients_.kernel) {
+        coefficients.push_back(ConstFloat(kernel_->dtype, row[static_cast<size_t>(k)]));
+      }
+      const Expr term = columns_->buffer.Load(indices) * Cases(domain.indices[0], coefficients);
+      sum = sum ? sum + term : term;
     }
-    return MakeBlock({.name = kernel_->name,
-                      .iters = domain.iterators,
-                      .target = kernel_,
-                      .indices = domain.indices,
-                      .value = Combinations(domain.indices[0], coefficients_.kernel, elements)},
-                     next_id, id);
+    return MakeBlock(
+        {.name = kernel_->name, .iters = domain.iterators, .target = kernel_, .indices = domain.indices, .value = sum},
+        next_id, id);
   }
 
   // The block itself, over products and tiles instead of the iterator and the window.

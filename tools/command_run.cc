@@ -329,10 +329,7 @@ int RunProgram(const CommandArguments& args) {
   nlohmann::json outputs = nlohmann::json::array();
   for (size_t i = 0; i < function->params.size(); ++i) {
     const Buffer& buffer = function->params[i].buffer;
-    if (!buffer || std::none_of(written.begin(), written.end(),
-                                [&](const BufferRegion& region) { return region.buffer.same_as(buffer); })) {
-      continue;
-    }
+    if (!buffer || !Mentions(written, buffer)) continue;
     const NDArray& array = (*arguments)[i].array;
     if (json) {
       outputs.push_back(ToJson(buffer->name, array));

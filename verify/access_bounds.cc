@@ -1,6 +1,7 @@
 #include "verify/access_bounds.h"
 
 #include <utility>
+#include <vector>
 
 #include "ir/arith/analyzer.h"
 #include "ir/arith/same_expr.h"
@@ -13,6 +14,7 @@ namespace tilewright {
 namespace {
 
 using arith::ReadsMemory;
+using arith::SameExpr;
 
 constexpr char kCheck[] = "access bounds";
 
@@ -25,7 +27,7 @@ class Checker : public Visitor {
   void VisitFor(const ForNode* op) override {
     Visit(op->min);
     Visit(op->extent);
-    arith::Analyzer::Scope scope(&analyzer_);
+    const Scope scope(*this);
     analyzer_.Bind(op->var, {op->min, op->extent});
     Visit(op->body);
   }
@@ -58,13 +60,13 @@ class Checker : public Visitor {
   }
   void VisitLet(const LetNode* op) override {
     Visit(op->value);
-    arith::Analyzer::Scope scope(&analyzer_);
+    const Scope scope(*this);
     if (op->var.dtype().is_integer() && !ReadsMemory(op->value)) analyzer_.Bind(op->var, op->value);
     Visit(op->body);
   }
   void VisitLetStmt(const LetStmtNode* op) override {
     Visit(op->value);
-    arith::Analyzer::Scope scope(&analyzer_);
+    const Scope scope(*this);
     if (op->var.dtype().is_integer() && !ReadsMemory(op->value)) analyzer_.Bind(op->var, op->value);
     Visit(op->body);
   }
@@ -81,7 +83,7 @@ class Checker : public Visitor {
     VisitAll(op->bindings);
     const BlockRealizeNode* outer = std::exchange(realize_, op);
     {
-      arith::Analyzer::Scope scope(&analyzer_);
+      const Scope scope(*this);
       for (const IterVar& iter : op->block->iter_vars) analyzer_.Bind(iter.var, iter.domain);
       for (const MatchBuffer& match : op->block->match_buffers) {
         const auto& [buffer, region] = match.source;
@@ -98,11 +100,29 @@ class Checker : public Visitor {
   }
 
  private:
+  // Forgets at its end what was bound, and what was proven by that.
+  class Scope {
+   public:
+    explicit Scope(Checker& checker) : checker_(checker), proven_(checker.proven_.size()), scope_(&checker.analyzer_) {}
+    ~Scope() { checker_.proven_.resize(proven_); }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    Checker& checker_;
+    const size_t proven_;
+    const arith::Analyzer::Scope scope_;
+  };
+
+  // What is visited happens only where the condition holds.
   template <class Visits>
   void Under(const Expr& condition, Visits visits) {
-    arith::Analyzer::Scope scope(&analyzer_);
-    if (!ReadsMemory(condition)) analyzer_.Assume(condition);
+    const bool is_known = !ReadsMemory(condition);
+    if (is_known) conditions_.push_back(condition);
     visits();
+    if (!is_known) return;
+    conditions_.pop_back();
+    std::erase_if(proven_, [&](const Inside& known) { return known.conditions > conditions_.size(); });
   }
 
   bool IsInside(const Expr& least, const Expr& greatest, const Expr& extent) {
@@ -110,8 +130,25 @@ class Checker : public Visitor {
            analyzer_.CanProveLess(greatest, CastTo(greatest.dtype(), extent));
   }
 
-  // Whether it can be proven of the instances that the block's predicate lets run. Assumptions are dear, and most
-  // accesses are proven without.
+  // Whether it can be proven where the conditions around it and the block's predicate hold. Assumptions are dear, and
+  // most accesses are proven with few; the elements of a sum that is written out are met often.
+  bool IsInsideWhereItRuns(const Expr& least, const Expr& greatest, const Expr& extent) {
+    for (const Inside& known : proven_) {
+      if (SameExpr(known.least, least) && SameExpr(known.greatest, greatest) && SameExpr(known.extent, extent)) {
+        return true;
+      }
+    }
+    arith::Analyzer::Scope scope(&analyzer_);
+    for (size_t assumed = 0; assumed <= conditions_.size(); ++assumed) {
+      if (assumed > 0) analyzer_.Assume(conditions_[assumed - 1]);
+      if (!IsInside(least, greatest, extent)) continue;
+      proven_.push_back({least, greatest, extent, assumed});
+      return true;
+    }
+    return IsInsideUnderPredicate(least, greatest, extent);
+  }
+
+  // With the conditions assumed.
   bool IsInsideUnderPredicate(const Expr& least, const Expr& greatest, const Expr& extent) {
     if (realize_ == nullptr || IsTrue(realize_->predicate) || ReadsMemory(realize_->predicate)) return false;
     VarMap iterators;  // of those loops that are iterators
@@ -125,7 +162,6 @@ class Checker : public Visitor {
         bindings[iterator] = CastTo(iterator.dtype(), realize_->bindings[i]);
       }
     }
-    arith::Analyzer::Scope scope(&analyzer_);
     analyzer_.Assume(Substitute(realize_->predicate, iterators));
     if (IsInside(least, greatest, extent)) return true;
     // In terms of the loops, which the predicate is about: f // 2 * 2 + f % 2 where it says f < 25.
@@ -147,7 +183,7 @@ class Checker : public Visitor {
       }
       const bool gather = ReadsMemory(indices[d]);
       const Expr& extent = buffer->shape[d];
-      if (!gather && (IsInside(least, greatest, extent) || IsInsideUnderPredicate(least, greatest, extent))) continue;
+      if (!gather && IsInsideWhereItRuns(least, greatest, extent)) continue;
       Refuse(gather ? Verdict::kAssumed : Verdict::kRefuted, std::string(verb) + " " + Print(buffer.Load(indices)),
              buffer, d);
     }
@@ -162,6 +198,12 @@ class Checker : public Visitor {
   }
 
   arith::Analyzer analyzer_;
+  struct Inside {
+    Expr least, greatest, extent;
+    size_t conditions = 0;  // by the first ones of `conditions_`
+  };
+  std::vector<Inside> proven_;
+  std::vector<Expr> conditions_;  // that hold where it is visited
   const BlockRealizeNode* realize_ = nullptr;
 };
 

@@ -10,11 +10,6 @@
 namespace tilewright {
 namespace {
 
-bool Uses(const std::vector<BufferRegion>& regions, const Buffer& buffer) {
-  return std::any_of(regions.begin(), regions.end(),
-                     [&](const BufferRegion& region) { return region.buffer.same_as(buffer); });
-}
-
 void AddOnce(std::vector<uint32_t>& ids, uint32_t id) {
   if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
 }
@@ -67,7 +62,7 @@ std::vector<Dependence> FindDependences(const std::vector<ScopeChild>& children)
       const BlockNode* source = children[earlier].realize->block.get();
       auto add = [&](const std::vector<BufferRegion>& from, const std::vector<BufferRegion>& to, DependenceKind kind) {
         for (const BufferRegion& region : from) {
-          if (Uses(to, region.buffer)) dependences.push_back({source->id, destination->id, kind, region.buffer});
+          if (Mentions(to, region.buffer)) dependences.push_back({source->id, destination->id, kind, region.buffer});
         }
       };
       add(source->writes, destination->reads, DependenceKind::kReadAfterWrite);
@@ -82,7 +77,7 @@ std::vector<Dependence> FindDependences(const std::vector<ScopeChild>& children)
 std::optional<std::string> WhyNotDominant(const BlockScope& scope, const ScopeChild& child) {
   for (const BufferRegion& write : child.realize->block->writes) {
     for (const ScopeChild& other : scope.children()) {
-      if (other.id() != child.id() && Uses(other.realize->block->writes, write.buffer)) {
+      if (other.id() != child.id() && Mentions(other.realize->block->writes, write.buffer)) {
         return "block " + other.realize->block->name + " also writes " + write.buffer->name;
       }
     }
@@ -147,14 +142,14 @@ std::vector<uint32_t> BlockScope::Consumers(uint32_t block_id) const {
 std::vector<uint32_t> BlockScope::Writers(const Buffer& buffer) const {
   std::vector<uint32_t> ids;
   for (const ScopeChild& child : children_) {
-    if (Uses(child.realize->block->writes, buffer)) ids.push_back(child.id());
+    if (Mentions(child.realize->block->writes, buffer)) ids.push_back(child.id());
   }
   return ids;
 }
 std::vector<uint32_t> BlockScope::Readers(const Buffer& buffer) const {
   std::vector<uint32_t> ids;
   for (const ScopeChild& child : children_) {
-    if (Uses(child.realize->block->reads, buffer)) ids.push_back(child.id());
+    if (Mentions(child.realize->block->reads, buffer)) ids.push_back(child.id());
   }
   return ids;
 }
@@ -181,7 +176,7 @@ std::optional<std::string> WhyNotComplete(const BlockScope& scope, const ScopeCh
   if (block->init) return "it has an init";
   if (auto reason = WhyNotDominant(scope, child)) return reason;
   for (const BufferRegion& write : block->writes) {
-    if (Uses(block->reads, write.buffer)) return "it reads " + write.buffer->name + ", which it also writes";
+    if (Mentions(block->reads, write.buffer)) return "it reads " + write.buffer->name + ", which it also writes";
   }
   return std::nullopt;
 }

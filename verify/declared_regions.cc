@@ -82,10 +82,7 @@ class Checker : public Visitor {
   // A reduction reads its own output without saying so, but no more of it than it writes.
   void CheckReadsOfOutput(const BlockNode& block) {
     std::vector<BufferRegion> read = DetectRegions(block.body).reads;
-    std::erase_if(read, [&](const BufferRegion& region) {
-      return std::none_of(block.writes.begin(), block.writes.end(),
-                          [&](const BufferRegion& write) { return write.buffer.same_as(region.buffer); });
-    });
+    std::erase_if(read, [&](const BufferRegion& region) { return !Mentions(block.writes, region.buffer); });
     if (read.empty()) return;
     std::vector<BufferRegion> declared = block.reads;
     declared.insert(declared.end(), block.writes.begin(), block.writes.end());

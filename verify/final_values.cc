@@ -16,11 +16,6 @@
 namespace tilewright {
 namespace {
 
-bool Touches(const std::vector<BufferRegion>& regions, const Buffer& buffer) {
-  return std::any_of(regions.begin(), regions.end(),
-                     [&](const BufferRegion& region) { return region.buffer.same_as(buffer); });
-}
-
 // Whether the loop's iterations run different instances. If not, the last one runs them with final values.
 bool DependsOn(const BlockRealizeNode& realize, const Var& loop) {
   return !UsesVar(realize.predicate, loop) && std::any_of(realize.bindings.begin(), realize.bindings.end(),
@@ -53,7 +48,7 @@ class Checker : public StmtVisitor {
   // Whether running the block again adds to the buffer again: by reduce iterators of its own, or in a block inside of
   // it, where nothing sets start values.
   static bool Adds(const BlockNode& block, const Buffer& buffer) {
-    if (block.init || !Touches(block.writes, buffer) || !Touches(block.reads, buffer)) return false;
+    if (block.init || !Mentions(block.writes, buffer) || !Mentions(block.reads, buffer)) return false;
     const bool reduces = std::any_of(block.iter_vars.begin(), block.iter_vars.end(),
                                      [](const IterVar& iter) { return iter.kind == IterKind::kReduce; });
     return reduces || AddsInside(block, buffer);
@@ -72,7 +67,7 @@ class Checker : public StmtVisitor {
            std::none_of(inside.begin(), inside.end(), [&](const BlockNode* b) { return Sets(*b, buffer); });
   }
   static bool Sets(const BlockNode& block, const Buffer& buffer) {
-    return Touches(block.writes, buffer) && !Touches(block.reads, buffer);
+    return Mentions(block.writes, buffer) && !Mentions(block.reads, buffer);
   }
 
   // A sum without an init is set by a block before it. What runs its additions again must set it again as well.
@@ -97,9 +92,9 @@ class Checker : public StmtVisitor {
 
   void Check(const ScopeChild& writer, const ScopeChild& reader, const Buffer& buffer) {
     const BlockNode &reads = *reader.realize->block, &writes = *writer.realize->block;
-    const bool adds = Touches(reads.writes, buffer);
+    const bool adds = Mentions(reads.writes, buffer);
     // What has an init of its own is another part of the reduction.
-    if (adds && (writes.init || Touches(writes.reads, buffer))) return;
+    if (adds && (writes.init || Mentions(writes.reads, buffer))) return;
     for (size_t l = 0; l < std::min(writer.loops.size(), reader.loops.size()); ++l) {
       const ForNode* loop = writer.loops[l];
       if (loop != reader.loops[l]) return;

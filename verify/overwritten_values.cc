@@ -209,10 +209,7 @@ class Checker : public StmtVisitor {
     }
   }
   bool CheckBuffer(const std::vector<ScopeChild>& children, size_t first, size_t end, const Buffer& buffer) {
-    const auto writes = [&](const ScopeChild& child) {
-      return std::ranges::any_of(child.realize->block->writes,
-                                 [&](const BufferRegion& region) { return region.buffer.same_as(buffer); });
-    };
+    const auto writes = [&](const ScopeChild& child) { return Mentions(child.realize->block->writes, buffer); };
     if (std::count_if(&children[first], &children[first] + (end - first), writes) < 2) return false;
     std::vector<Access> accesses;
     for (size_t i = first; i < end; ++i) {

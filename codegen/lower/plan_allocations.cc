@@ -131,13 +131,9 @@ class FirstUse : public Visitor {
   }
   void VisitBlockRealize(const BlockRealizeNode* op) override {
     // An init comes before what the block reads of its own output.
-    auto mentions = [&](const std::vector<BufferRegion>& regions) {
-      return std::any_of(regions.begin(), regions.end(),
-                         [&](const BufferRegion& region) { return region.buffer.same_as(buffer_); });
-    };
-    const bool writes = mentions(op->block->writes);
+    const bool writes = Mentions(op->block->writes, buffer_);
     if (op->block->init && writes) See(kWrite);
-    if (mentions(op->block->reads)) See(kRead);
+    if (Mentions(op->block->reads, buffer_)) See(kRead);
     if (writes) See(kWrite);
     Visitor::VisitBlockRealize(op);
   }

@@ -5,6 +5,7 @@
 // comparisons and logic, simplify_other.cc the rest, prove.cc shows that a sum is not negative.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -156,7 +157,7 @@ class Context {
     Sum sum;
   };
   static constexpr size_t kRememberedSums = 16;
-  std::unique_ptr<RememberedSum[]> remembered_;
+  std::array<std::unique_ptr<RememberedSum>, kRememberedSums> remembered_;
   uint64_t version_ = 1;                   // of all that is known
   int proof_depth_ = 0, proof_steps_ = 0;  // of the proof under way, to bound its cost
 };

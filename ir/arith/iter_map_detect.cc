@@ -40,7 +40,6 @@ class Detector {
     auto marks = std::make_shared<std::vector<IterMark>>();
     marks->reserve(count);
     map.iterators.reserve(count);
-    marks_.reserve(count + 4);
     for (const IterDomain::Iterator& iterator : iterators.iterators()) {
       marks->push_back({iterator.var, {}, iterator.extent});
       const std::shared_ptr<IterMark> mark(marks, &marks->back());
@@ -415,7 +414,7 @@ class Detector {
   IterMapError* error_;
   DataType dtype_ = DataType::Int(32);
   size_t index_ = 0;
-  std::vector<MarkUses> marks_;
+  absl::InlinedVector<MarkUses, 12> marks_;
 };
 
 }  // namespace

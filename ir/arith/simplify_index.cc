@@ -237,15 +237,13 @@ Sum Context::ToSum(const Expr& e) {
 Sum Context::RememberedToSum(const BinaryNode* op, const Expr& self) {
   // In a proof less may be tried, since that is bounded.
   if (proof_depth_ > 0) return BinaryToSum(op, self);
-  if (remembered_ == nullptr) remembered_ = std::make_unique<RememberedSum[]>(kRememberedSums);
   const size_t slot = (reinterpret_cast<size_t>(op) * 0x9e3779b97f4a7c15) >> 60;
   static_assert(kRememberedSums == 16);
-  if (const RememberedSum& known = remembered_[slot]; known.version == version_ && known.e.get() == op) {
-    return known.sum;
-  }
+  const std::unique_ptr<RememberedSum>& known = remembered_[slot];
+  if (known != nullptr && known->version == version_ && known->e.get() == op) return known->sum;
   // What is assumed on the way has been forgotten at the end.
   Sum sum = BinaryToSum(op, self);
-  remembered_[slot] = {self, version_, sum};
+  remembered_[slot] = std::make_unique<RememberedSum>(RememberedSum{self, version_, sum});
   return sum;
 }
 

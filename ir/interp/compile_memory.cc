@@ -129,10 +129,7 @@ int Compiler::AddAccess(const Buffer& buffer, const std::vector<Reg>& indices, b
   access.is_store = is_store;
   access.element = buffer->dtype.element();
   if (!blocks_.empty() && blocks_.back().combines != 0) {
-    const std::vector<BufferRegion>& writes = blocks_.back().block->writes;
-    const bool output = std::any_of(writes.begin(), writes.end(),
-                                    [&](const BufferRegion& region) { return region.buffer.same_as(buffer); });
-    if (output) access.combines = blocks_.back().combines;
+    if (Mentions(blocks_.back().block->writes, buffer)) access.combines = blocks_.back().combines;
   }
   access.indices = indices;
   access.variables = loops_;
