@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autoschedule/block_loops.h"
 #include "autoschedule/contraction.h"
 #include "autoschedule/contraction_rule.h"
 #include "autoschedule/join_groups.h"
@@ -68,11 +69,6 @@ class FunctionRules {
     }
     return !chain.empty() &&
            TryRule(false, [&](Schedule& sch, Choices& choices) { return ScheduleRows(sch, chain, target_, choices); });
-  }
-
-  static bool IsSerial(const ScopeChild& child) {
-    return std::all_of(child.loops.begin(), child.loops.end(),
-                       [](const ForNode* loop) { return loop->kind == ForKind::kSerial; });
   }
 
   void Apply(const BlockScope& scope, const ScopeChild& child, BlockRv block) {

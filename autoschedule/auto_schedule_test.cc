@@ -59,6 +59,13 @@ void ExpectScheduledRight(const Function& op, const char* target_name) {
   EXPECT_EQ(StructuralHash(again.module()), StructuralHash(result.schedule.module()));
 }
 
+Function Convolution(int64_t extent, int64_t channels) {
+  return ops::Conv({.spatial = {extent, extent},
+                    .in_channels = channels,
+                    .out_channels = channels,
+                    .windows = ops::Same({3, 1, 1}, 2)});
+}
+
 TEST(AutoSchedule, Matmul) {
   ExpectScheduledRight(ops::Matmul(24, 64, 10), "x86-znver5");
   ExpectScheduledRight(ops::Matmul(24, 64, 10), "x86-haswell");
@@ -84,6 +91,17 @@ TEST(AutoSchedule, EdgesThatNoTileDivides) {
       ops::Conv(
           {.batch = 2, .spatial = {11, 13}, .in_channels = 3, .out_channels = 19, .windows = ops::Same({5, 2, 2}, 2)}),
       "x86-znver5");
+}
+
+// What was tuned is the program that is compiled, with the rules again.
+TEST(AutoSchedule, KeepsWhatIsScheduled) {
+  const Target target = *NamedTarget("x86-sapphirerapids");
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  for (const Function& op : {ops::Matmul(64, 64, 64), Convolution(28, 64), Convolution(9, 4)}) {
+    const Function main = AutoSchedule(Module(MarkConstant(op, {1})), target, &intrins).schedule.module().Find("main");
+    const Function again = AutoSchedule(Module(main), target, &intrins).schedule.module().Find("main");
+    EXPECT_TRUE(StructuralEqual(main, again));
+  }
 }
 
 TEST(AutoSchedule, LeavesAloneWhatCannotBeVectorized) {

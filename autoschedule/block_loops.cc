@@ -1,5 +1,7 @@
 #include "autoschedule/block_loops.h"
 
+#include <algorithm>
+
 #include "schedule/assign_or_return.h"
 
 namespace tilewright {
@@ -30,6 +32,10 @@ std::vector<BlockRv> BlocksInRoot(Schedule& sch, const std::string& function) {
   if (!root_block.ok()) return {};
   const Outcome<std::vector<BlockRv>> children = sch.GetChildBlocks(*root_block);
   return children.ok() ? *children : std::vector<BlockRv>();
+}
+
+bool IsSerial(const ScopeChild& child) {
+  return std::ranges::all_of(child.loops, [](const ForNode* loop) { return loop->kind == ForKind::kSerial; });
 }
 
 std::optional<BlockRv> WriterOf(Schedule& sch, BlockRv block, const Buffer& buffer) {

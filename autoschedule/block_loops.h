@@ -9,6 +9,7 @@
 
 #include "ir/function.h"
 #include "schedule/schedule.h"
+#include "verify/block_scope.h"
 
 namespace tilewright {
 
@@ -23,6 +24,10 @@ std::optional<int64_t> ExtentOf(const IterVar& iter);
 
 // The blocks directly in the root block, in the order of the program; none in a function without one.
 std::vector<BlockRv> BlocksInRoot(Schedule& sch, const std::string& function);
+
+// Whether no loop around the block runs in parallel, on vectors, or in any other way than one iteration after the
+// other: nobody has scheduled it.
+bool IsSerial(const ScopeChild& child);
 
 // The block that writes the buffer, of those that this one reads from; nothing when there is none.
 std::optional<BlockRv> WriterOf(Schedule& sch, BlockRv block, const Buffer& buffer);

@@ -88,7 +88,7 @@ void InlineElementwise(Schedule& sch, const std::string& function) {
   for (const BlockRv& block : BlocksInRoot(sch, function)) {
     const BlockScope scope = BlockScope::Of(RootOf(sch, function)->block.get());
     const ScopeChild* child = scope.Find(sch.Get(block).As<BlockRef>()->id);
-    if (child == nullptr || !IsWorthInlining(scope, *child)) continue;
+    if (child == nullptr || !IsSerial(*child) || !IsWorthInlining(scope, *child)) continue;
     // A refusal leaves the block where it is.
     if (const auto inlined = sch.ComputeInline(block); !inlined.ok()) continue;
   }

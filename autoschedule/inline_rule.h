@@ -6,7 +6,8 @@
 //   relu = max(bn_add, 0)
 //
 // Kept are blocks whose value is dear (exp, division, ...) and used more than once, blocks that contractions or window
-// reductions read (their rules place what feeds them), and whatever compute_inline refuses.
+// reductions read (their rules place what feeds them), blocks that were scheduled before, and whatever compute_inline
+// refuses.
 #pragma once
 
 #include <string>
