@@ -498,7 +498,7 @@ Outcome<Done> ContractionSchedule::RunInParallel() {
   std::vector<int64_t> extents;
   for (const LoopRv& loop : outer_) extents.push_back(*ExtentOf(sch_, loop));
   size_t preferred = ParallelLoops(extents, target_.cores);
-  // Other stages join each iteration, whose data are the nearer the fewer they are.
+  // What other stages compute in an iteration is the nearer the smaller it is.
   if (plan_.batch_inside) preferred = std::max(preferred, static_cast<size_t>(batch_place_));
   // 0: the caller's thread alone.
   TW_ASSIGN_OR_RETURN(

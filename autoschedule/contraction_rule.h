@@ -46,7 +46,8 @@ namespace tilewright {
 // `block` must be a contraction (autoschedule/contraction.h) with constant extents whose iterators are bound to loops
 // of their own; otherwise, or when the target has no tiles for its types, a refusal of "contraction_rule". On a refusal
 // the steps before stay applied. `batch_inside`: loops over the batch go inside of those over rows but the tiled one,
-// preferably, so that a row's products are computed together.
+// which run in parallel together, preferably: so a row's products are computed at a time, and what computes the row and
+// uses the products may join the iteration.
 Outcome<std::monostate> ScheduleContraction(Schedule& sch, BlockRv block, const Target& target, Choices& choices,
                                             bool batch_inside = false);
 
