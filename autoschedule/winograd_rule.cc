@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "autoschedule/access_strides.h"
@@ -96,8 +95,10 @@ class WinogradSchedule {
     const bool kernel_is_near = KernelBytes() <= NearBytes(target_);
     // What is loaded from afar is used by as many rows as there are.
     if (!kernel_is_near) FuseRows(sch_, block_);
+    TW_RETURN_IF_REFUSED(ScheduleInput());
+    for (std::vector<LoopRv>* stage : {&input_loops_, &output_loops_}) TW_RETURN_IF_REFUSED(RunInParallel(*stage));
     TW_RETURN_IF_REFUSED(ScheduleContraction(sch_, block_, target_, choices_, kernel_is_near));
-    if (!RunTogether()) TW_RETURN_IF_REFUSED(RunApart());
+    RunTogether();
     FuseConsumers(sch_, stages_[0].output);
     return Done();
   }
@@ -145,72 +146,64 @@ class WinogradSchedule {
     return Done();
   }
 
-  // Each element of a tile is loaded once, into a vector register, or is padding. `loops`: around the last input's
-  // transform, those over products first.
-  Outcome<std::vector<LoopRv>> ScheduleInput(Schedule& sch, const std::vector<LoopRv>& loops) const {
+  // Each element of a tile is loaded once, into a vector register, or is padding.
+  Outcome<Done> ScheduleInput() {
+    // The loops around the last input's transform: those over products first.
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch_.GetLoops(stages_.back().input));
     const std::vector<LoopRv> products(loops.begin(), loops.begin() + std::ssize(windows_));
-    TW_ASSIGN_OR_RETURN(std::vector<LoopRv> outer, MakeVectors(sch, loops, products, target_.lanes(32)));
+    TW_ASSIGN_OR_RETURN(input_loops_, MakeVectors(sch_, loops, products, target_.lanes(32)));
     for (size_t i = stages_.size(); i-- > 0;) {
-      TW_RETURN_IF_REFUSED(ComputeInRegisters(sch, stages_[i].tiles, outer.back()));
-      if (i > 0) TW_RETURN_IF_REFUSED(ComputeInRegisters(sch, stages_[i - 1].input, outer.back()));
+      TW_RETURN_IF_REFUSED(ComputeInRegisters(sch_, stages_[i].tiles, input_loops_.back()));
+      if (i > 0) TW_RETURN_IF_REFUSED(ComputeInRegisters(sch_, stages_[i - 1].input, input_loops_.back()));
     }
-    return outer;
+    return Done();
   }
 
-  // How many of a stage's outer loops make so many iterations together; 0: none do.
-  static size_t LoopsOf(const Schedule& sch, std::span<const LoopRv> loops, int64_t iterations) {
-    int64_t product = 1;
-    for (size_t i = 0; i < loops.size(); ++i) {
-      product *= ExtentOf(sch, loops[i]).value_or(0);
-      if (product == iterations) return i + 1;
+  static Outcome<LoopRv> FuseFirst(Schedule& sch, const std::vector<LoopRv>& loops, size_t count) {
+    if (count <= 1) return loops[0];
+    return sch.Fuse({loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(count)});
+  }
+
+  // Makes the outermost of a stage's loops the one that cores share.
+  Outcome<Done> RunInParallel(std::vector<LoopRv>& loops) {
+    std::vector<int64_t> extents;
+    for (const LoopRv& loop : loops) extents.push_back(ExtentOf(sch_, loop).value_or(1));
+    const size_t shared = std::max<size_t>(ParallelLoops(extents, target_.cores), 1);
+    TW_ASSIGN_OR_RETURN(const LoopRv threads, FuseFirst(sch_, loops, shared));
+    loops.erase(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(shared));
+    loops.insert(loops.begin(), threads);
+    return sch_.Parallel(threads);
+  }
+
+  // A stage's outer loops that make so many iterations together, as one.
+  static Outcome<LoopRv> LoopOf(Schedule& sch, const std::vector<LoopRv>& loops, int64_t iterations) {
+    int64_t product = ExtentOf(sch, loops[0]).value_or(0);
+    if (product > iterations && product % iterations == 0) {
+      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch.Split(loops[0], {iterations, Value()}));
+      return parts[0];
     }
-    return 0;
+    for (size_t i = 1; i <= loops.size() && product <= iterations; ++i) {
+      if (product == iterations) return FuseFirst(sch, loops, i);
+      if (i < loops.size()) product *= ExtentOf(sch, loops[i]).value_or(0);
+    }
+    return Refusal{"winograd_rule", "the stages have other tile rows", {}};
   }
 
   Outcome<Done> MergeStages(Schedule& sch) const {
     TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> products, sch.GetProducers(stages_.back().output));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.GetLoops(products.front()));
     const int64_t iterations = ExtentOf(sch, loops.front()).value_or(0);
-    const BlockRv input = stages_.back().input;
-    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> input_loops, sch.GetLoops(input));
-    const size_t of_output = LoopsOf(sch, output_loops_, iterations);
-    const size_t of_input = LoopsOf(sch, std::span(input_loops).subspan(windows_.size()), iterations);
-    // Tile rows that several iterations need would be computed by each of them.
-    if (of_output == 0 || of_input == 0) return Refusal{"winograd_rule", "the stages have other tile rows", {}};
-    LoopRv output = output_loops_[0];
-    if (of_output > 1) {
-      TW_ASSIGN_OR_RETURN(
-          output, sch.Fuse({output_loops_.begin(), output_loops_.begin() + static_cast<std::ptrdiff_t>(of_output)}));
-    }
-    TW_ASSIGN_OR_RETURN(const LoopRv merged, sch.Merge({loops.front(), output}));
-    TW_RETURN_IF_REFUSED(sch.ComputeAt(input, merged));
-    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> inside, LoopsInside(sch, input, merged));
-    TW_RETURN_IF_REFUSED(ScheduleInput(sch, inside));
+    TW_ASSIGN_OR_RETURN(const LoopRv input, LoopOf(sch, input_loops_, iterations));
+    TW_ASSIGN_OR_RETURN(const LoopRv output, LoopOf(sch, output_loops_, iterations));
+    TW_ASSIGN_OR_RETURN(const LoopRv merged, sch.Merge({input, loops.front(), output}));
     return sch.Parallel(merged);
   }
 
-  // In the contraction's parallel loop, where its iterations are those of tile rows; nothing is changed otherwise.
-  bool RunTogether() {
+  // All stages in one loop, where the contraction's outermost has the iterations of tile rows; nothing is changed
+  // otherwise.
+  void RunTogether() {
     Schedule attempt = sch_;
-    if (!MergeStages(attempt).ok()) return false;
-    sch_ = std::move(attempt);
-    return true;
-  }
-
-  Outcome<Done> RunApart() {
-    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch_.GetLoops(stages_.back().input));
-    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> input_loops, ScheduleInput(sch_, loops));
-    for (const std::vector<LoopRv>& stage : {input_loops, output_loops_}) {
-      std::vector<int64_t> extents;
-      for (const LoopRv& loop : stage) extents.push_back(ExtentOf(sch_, loop).value_or(1));
-      const size_t parallel = ParallelLoops(extents, target_.cores);
-      LoopRv threads = stage[0];
-      if (parallel > 1) {
-        TW_ASSIGN_OR_RETURN(threads, sch_.Fuse({stage.begin(), stage.begin() + static_cast<int64_t>(parallel)}));
-      }
-      TW_RETURN_IF_REFUSED(sch_.Parallel(threads));
-    }
-    return Done();
+    if (MergeStages(attempt).ok()) sch_ = std::move(attempt);
   }
 
   Schedule& sch_;
@@ -218,8 +211,8 @@ class WinogradSchedule {
   const std::vector<TiledWindow>& windows_;
   const Target& target_;
   Choices& choices_;
-  std::vector<WinogradStages> stages_;  // of each window
-  std::vector<LoopRv> output_loops_;    // around the vectors of the output's transform
+  std::vector<WinogradStages> stages_;              // of each window
+  std::vector<LoopRv> input_loops_, output_loops_;  // around the vectors of the transforms
 };
 
 }  // namespace

@@ -258,14 +258,21 @@ std::optional<Refusal> WhyIterationsAreOrdered(const char* primitive, const Func
   const Path path = FindPath(function, outermost.id);
   const std::vector<const ForNode*> above = LoopsAbove(path);
   for (const BlockBelow& block : BlocksWithLoopsBelow(Stmt(&outermost))) {
-    for (const IterVar& iter : block.realize->block->iter_vars) {
+    const BlockNode& node = *block.realize->block;
+    for (const IterVar& iter : node.iter_vars) {
       if (iter.kind == IterKind::kSpatial || iter.kind == IterKind::kReduce) continue;
       return Refusal{primitive,
                      "the iterator {text0} of {block1} is {text1}, neither spatial nor reduce",
-                     {outermost.id, block.realize->block->id},
+                     {outermost.id, node.id},
                      {},
                      {iter.var.name(), IterKindName(iter.kind)}};
     }
+    // What the nest alone sees may be written in any way, also by tiles that overlap those of other iterations.
+    const bool is_own =
+        std::ranges::all_of(node.iter_vars, [](const IterVar& iter) { return iter.kind == IterKind::kSpatial; }) &&
+        std::ranges::all_of(node.writes,
+                            [&](const BufferRegion& write) { return IsPrivate(function, path, write.buffer); });
+    if (is_own) continue;
     if (auto refusal = WhyNotAffine(primitive, outermost, block, above)) return refusal;
   }
   return OneIteration(path, innermost).WhyNotSelfContained(primitive, outermost);

@@ -17,8 +17,9 @@
 namespace tilewright {
 
 // Why the iterations of the nest from `outermost` to `innermost` (each loop holding nothing but the next) may not
-// change their order: a block below has bindings that are not affine or an iterator that is neither spatial nor reduce,
-// or a block uses what another wrote in another iteration. Nothing when they may.
+// change their order: a block below has bindings that are not affine (unless only this nest sees what it writes, and it
+// reduces nothing) or an iterator that is neither spatial nor reduce, or a block uses what another wrote in another
+// iteration. Nothing when they may.
 std::optional<Refusal> WhyIterationsAreOrdered(const char* primitive, const Function& function,
                                                const ForNode& outermost, const ForNode& innermost);
 

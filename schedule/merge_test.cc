@@ -89,6 +89,44 @@ Function TwoNests(std::string_view read, std::string_view between = "T.float32(1
   return ParseFunctionOrDie(text);
 }
 
+// Tiles of T overlap between iterations, each of which fills what it uses.
+constexpr char kOverlappingTiles[] = R"(
+@T.prim_func
+def main(A: T.Buffer((10,), "float32"), D: T.Buffer((4,), "float32")):
+    T_1 = T.alloc_buffer((10,))
+    B = T.alloc_buffer((4,))
+    for i in range(4):
+        for x in range(4):
+            with T.block("T"):
+                vx = T.axis.spatial(10, i * 2 + x)
+                T_1[vx] = A[vx] * T.float32(2)
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            T.reads(T_1[vi * 2:vi * 2 + 4])
+            B[vi] = T_1[vi * 2] + T_1[vi * 2 + 3]
+    for i in range(4):
+        with T.block("D"):
+            vi = T.axis.spatial(4, i)
+            D[vi] = B[vi] + T.float32(1))";
+
+TEST(Merge, TakesPrivateTilesThatOverlap) {
+  const Function f = ParseFunctionOrDie(kOverlappingTiles);
+  const Outcome<MergeResult> result = Merge(f, {LoopsOf(f, "B")[0], LoopsOf(f, "D")[0]});
+  ASSERT_TRUE(result.ok()) << ReasonOf(result, f);
+  ExpectEquivalent(f, result->function);
+}
+
+TEST(Merge, RefusesTilesThatOverlapAndAreUsedElsewhere) {
+  const Function f = ParseFunctionOrDie(std::string(kOverlappingTiles) + R"(
+    for i in range(4):
+        with T.block("E"):
+            vi = T.axis.spatial(4, i)
+            D[vi] = D[vi] + T_1[vi])");
+  const Outcome<MergeResult> result = Merge(f, {LoopsOf(f, "B")[0], LoopsOf(f, "D")[0]});
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(ReasonOf(result, f), "the bindings of T are not affine");
+}
+
 TEST(Merge, MovesUpOverWhatIsIndependent) {
   const Function f = TwoNests("B[vi, vj]");
   Outcome<MergeResult> result = Merge(f, {LoopsOf(f, "B")[1], LoopsOf(f, "D")[1]});
