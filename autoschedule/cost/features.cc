@@ -185,13 +185,12 @@ void AddBuffers(Row& row, const ProgramFacts& facts, const std::vector<double>& 
 }
 
 void Fill(const ProgramFacts& facts, const Target& target, Row& row) {
-  const std::vector<double> iterations = CoreIterations(facts, target.cores);
-  const std::vector<Region> regions = RegionsOf(facts, target, iterations);
-  const Region* hot = Hottest(regions);
-  AddProjection(row, Project(facts, target), SpeedOfLightOf(facts, target));
+  const Projection projection = Project(facts, target);
+  const Region* hot = Hottest(projection.regions);
+  AddProjection(row, projection, SpeedOfLightOf(facts, target));
   AddHottest(row, facts, target, hot);
-  AddChain(row, facts, iterations, hot);
-  AddBuffers(row, facts, iterations, hot);
+  AddChain(row, facts, projection.iterations, hot);
+  AddBuffers(row, facts, projection.iterations, hot);
 }
 
 }  // namespace

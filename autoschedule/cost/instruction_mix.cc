@@ -213,29 +213,33 @@ class Counter {
   // Buffers in registers hold what one iteration touches. Of an operand, the vectors are live that are used together:
   // those along the accumulated tile, not those of the next steps of a sum. One more holds what is broadcast.
   void CountRegisters() {
+    std::vector<std::vector<const AccessFacts*>> by_region(regions_.size());
+    for (const AccessFacts& access : facts_.accesses) {
+      by_region[static_cast<size_t>(RegionLoop(facts_, access.loop) + 1)].push_back(&access);
+    }
     std::vector<double> held(facts_.buffers.size());
-    for (Region& region : regions_) {
+    for (size_t row = 0; row < regions_.size(); ++row) {
       std::fill(held.begin(), held.end(), 0);
       LoopMask tile = 0;
-      for (const AccessFacts& access : facts_.accesses) {
-        if (access.accumulates && RegionLoop(facts_, access.loop) == region.loop) tile |= IndexMask(access);
+      for (const AccessFacts* access : by_region[row]) {
+        if (access->accumulates) tile |= IndexMask(*access);
       }
       double operands = 0;
-      for (const AccessFacts& access : facts_.accesses) {
-        if (RegionLoop(facts_, access.loop) != region.loop) continue;
-        const BufferFacts& buffer = facts_.buffers[static_cast<size_t>(access.buffer)];
+      for (const AccessFacts* access : by_region[row]) {
+        const BufferFacts& buffer = facts_.buffers[static_cast<size_t>(access->buffer)];
         const bool in_register = buffer.in_registers;
-        if (!in_register && access.write) continue;
-        const Shape shape = ShapeOf(access.loop, in_register ? access.varies : access.varies & tile, access.lanes);
+        if (!in_register && access->write) continue;
+        const LoopMask varies = in_register ? access->varies : access->varies & tile;
+        const Shape shape = ShapeOf(access->loop, varies, access->lanes);
         if (!shape.in_vector) continue;  // scalars are broadcast from memory when they are used
         const double lanes = std::max(1, target_.lanes(buffer.buffer->dtype.bytes() * 8));
         const double vectors = shape.copies * std::ceil(shape.elements / lanes);
-        double& most = in_register ? held[static_cast<size_t>(access.buffer)] : operands;
+        double& most = in_register ? held[static_cast<size_t>(access->buffer)] : operands;
         most = std::max(most, vectors);
       }
       double sum = 0;
       for (double vectors : held) sum += vectors;
-      if (sum > 0) region.register_vectors = sum + std::min(operands, sum) + 1;
+      if (sum > 0) regions_[row].register_vectors = sum + std::min(operands, sum) + 1;
     }
   }
 

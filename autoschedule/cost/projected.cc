@@ -47,10 +47,9 @@ Cycles CyclesOf(const Region& region, const Target& target) {
   return cycles;
 }
 
-void ProjectCompute(const ProgramFacts& facts, const std::vector<double>& iterations, const Target& target,
-                    Projection* p, std::map<std::string, double>* seconds_by_limiter) {
+void ProjectCompute(const Target& target, Projection* p, std::map<std::string, double>* seconds_by_limiter) {
   const double cycle = 1e-9 / target.clock_ghz;
-  for (const Region& region : RegionsOf(facts, target, iterations)) {
+  for (const Region& region : p->regions) {
     const Cycles c = CyclesOf(region, target);
     const double time = std::max(c.Throughput(), c.latency) * region.iterations * cycle;
     const char* limiter = c.latency > c.Throughput()       ? "latency"
@@ -65,14 +64,13 @@ void ProjectCompute(const ProgramFacts& facts, const std::vector<double>& iterat
     p->instructions += region.counts * region.iterations;
     p->register_vectors = std::max(p->register_vectors, region.register_vectors);
     if (region.loop >= 0 && !region.has_inner_loops) {
-      const double entries = region.iterations / std::max(1.0, iterations[static_cast<size_t>(region.loop)]);
+      const double entries = region.iterations / std::max(1.0, p->iterations[static_cast<size_t>(region.loop)]);
       p->compute_seconds += entries * kLoopEntryCycles * cycle;
     }
   }
 }
 
-void ProjectParallel(const ProgramFacts& facts, const std::vector<double>& iterations, const Target& target,
-                     Projection* p) {
+void ProjectParallel(const ProgramFacts& facts, const Target& target, Projection* p) {
   double all = 0, busiest = 0;
   for (size_t l = 0; l < facts.loops.size(); ++l) {
     const LoopFacts& loop = facts.loops[l];
@@ -81,7 +79,7 @@ void ProjectParallel(const ProgramFacts& facts, const std::vector<double>& itera
     double count = 1, of_core = 1;
     for (size_t piece = l; piece < facts.loops.size() && facts.loops[piece].loop == loop.loop; ++piece) {
       count *= static_cast<double>(facts.loops[piece].extent);
-      of_core *= iterations[piece];
+      of_core *= p->iterations[piece];
     }
     p->forks += facts.Iterations(loop.parent);
     p->cores_used = std::max(p->cores_used, static_cast<int>(std::min<double>(target.cores, count)));
@@ -92,9 +90,8 @@ void ProjectParallel(const ProgramFacts& facts, const std::vector<double>& itera
   p->fork_seconds = p->forks * kForkJoinSeconds;
 }
 
-void ProjectTraffic(const ProgramFacts& facts, const std::vector<double>& iterations, const Target& target,
-                    Projection* p) {
-  const MemoryTraffic traffic = TrafficOf(facts, target, iterations, p->cores_used);
+void ProjectTraffic(const ProgramFacts& facts, const Target& target, Projection* p) {
+  const MemoryTraffic traffic = TrafficOf(facts, target, p->iterations, p->cores_used);
   for (size_t i = 0; i < traffic.levels.size(); ++i) {
     const LevelTraffic& level = traffic.levels[i];
     const double bytes = level.read_bytes + level.written_bytes;
@@ -109,11 +106,12 @@ void ProjectTraffic(const ProgramFacts& facts, const std::vector<double>& iterat
 
 Projection Project(const ProgramFacts& facts, const Target& target) {
   Projection p;
-  const std::vector<double> iterations = CoreIterations(facts, target.cores);
+  p.iterations = CoreIterations(facts, target.cores);
+  p.regions = RegionsOf(facts, target, p.iterations);
   std::map<std::string, double> by_limiter;
-  ProjectCompute(facts, iterations, target, &p, &by_limiter);
-  ProjectParallel(facts, iterations, target, &p);
-  ProjectTraffic(facts, iterations, target, &p);
+  ProjectCompute(target, &p, &by_limiter);
+  ProjectParallel(facts, target, &p);
+  ProjectTraffic(facts, target, &p);
 
   const auto compute = std::max_element(by_limiter.begin(), by_limiter.end(),
                                         [](const auto& a, const auto& b) { return a.second < b.second; });

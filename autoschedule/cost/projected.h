@@ -23,6 +23,10 @@ struct Projection {
   // What decides: "arithmetic", "loads", "stores", "issue", "latency", "L2", "L3", "memory", "threads".
   std::string limiter;
 
+  // What it was computed from: the iterations of each loop on one core, and what runs in them.
+  std::vector<double> iterations;
+  std::vector<Region> regions;
+
   // Of the core that works longest.
   double compute_seconds = 0;
   double throughput_seconds = 0, latency_seconds = 0;  // the two forms; compute_seconds takes the longer one by region
