@@ -17,8 +17,6 @@ namespace {
 constexpr double kWorthATry = 0.6;
 // How much more efficient tiles of packed rows have to be: that their packing pays, or that rows are packed as one.
 constexpr double kWorthPlace = 0.6, kWorthFusing = 1.1;
-// How much a padded depth may grow so that rows of tiles are whole lines.
-constexpr double kMostPaddingForLines = 1.125;
 // Vector registers for what is masked in groups that are partly padding: the mask, and a group that may end outside of
 // its buffer.
 constexpr int kMaskRegisters = 2;
@@ -118,6 +116,11 @@ bool FlipsRows(Schedule& sch, BlockRv block, const Contraction& contraction) {
   return flipped != nullptr && flipped->op == "bitwise_xor";
 }
 
+// Among how many cores rows are divided: where columns come from afar, those are.
+int CoresOfRows(const BlockRealizeNode& realize, const Contraction& contraction, const Target& target) {
+  return BytesOfColumns(realize, contraction) > NearBytes(target) ? 1 : target.cores;
+}
+
 // How rows can be read where they lie, by tiles of AMX: the last dimension is the depth, in whole steps, and
 // neighbouring rows are neighbours along another one. Empty when they cannot. `outer_row`: the iterator of which tiles
 // may take several values.
@@ -126,7 +129,7 @@ std::vector<RegisterTile> TilesInPlace(const BlockRealizeNode& realize, const Co
                                        int* outer_row) {
   const BlockNode& block = *realize.block;
   const int64_t extent = IteratorExtent(realize, depth);
-  if (extent % DepthStep(extent, instruction) != 0) return {};
+  if (extent % DepthStep(extent, instruction, false) != 0) return {};
   const BufferRegion& read = ReadOf(block, contraction.row_operand);
   const auto var = [&](int iterator) { return block.iter_vars[static_cast<size_t>(iterator)].var; };
   const std::vector<Access> accesses = AccessesOf(block);
@@ -153,11 +156,12 @@ std::vector<RegisterTile> TilesInPlace(const BlockRealizeNode& realize, const Co
   }
   const int64_t extent_of_row = IteratorExtent(realize, row),
                 columns = IteratorExtent(realize, contraction.columns.back());
-  std::vector<RegisterTile> best = DividingAmxTiles(1, extent_of_row, columns);
+  const int cores = CoresOfRows(realize, contraction, target);
+  std::vector<RegisterTile> best = DividingAmxTiles(1, extent_of_row, columns, cores);
   for (size_t i = rows - 1; i-- > 0;) {
     const int outer = contraction.rows[i];
     if (IteratorExtent(realize, outer) == 1 || moves_along(outer) == 0) continue;
-    std::vector<RegisterTile> tiles = DividingAmxTiles(IteratorExtent(realize, outer), extent_of_row, columns);
+    std::vector<RegisterTile> tiles = DividingAmxTiles(IteratorExtent(realize, outer), extent_of_row, columns, cores);
     if (!best.empty() && BestTile(tiles).efficiency <= BestTile(best).efficiency) continue;
     best = std::move(tiles);
     *outer_row = outer;
@@ -198,15 +202,16 @@ struct RowTiles {
   std::vector<RegisterTile> tiles;
   bool fuses = false;
 };
-RowTiles TilesOfRows(const BlockRealizeNode& realize, const ContractionPlan& plan, bool may_fuse,
+RowTiles TilesOfRows(const BlockRealizeNode& realize, const ContractionPlan& plan, bool may_fuse, const Target& target,
                      double fused_row_load = 1) {
+  const int cores = CoresOfRows(realize, plan.contraction, target);
   const std::vector<int>& rows = plan.contraction.rows;
   const int64_t extent = IteratorExtent(realize, plan.row), columns = IteratorExtent(realize, plan.column);
-  std::vector<RegisterTile> tiles = RegisterTiles(plan.instruction, extent, columns, extent);
+  std::vector<RegisterTile> tiles = RegisterTiles(plan.instruction, extent, columns, extent, {.cores = cores});
   if (!may_fuse || !HasOuterRow(plan.contraction)) return {std::move(tiles)};
   const int64_t all_rows = extent * IteratorExtent(realize, rows[rows.size() - 2]);
   std::vector<RegisterTile> fused =
-      RegisterTiles(plan.instruction, all_rows, columns, all_rows, {.row_load = fused_row_load});
+      RegisterTiles(plan.instruction, all_rows, columns, all_rows, {.row_load = fused_row_load, .cores = cores});
   if (BestTile(fused).efficiency <= kWorthFusing * BestTile(tiles).efficiency) return {std::move(tiles)};
   return {std::move(fused), true};
 }
@@ -257,7 +262,8 @@ struct WindowsAlongRow {
   ContractionPlan plan;
   int64_t bytes;  // of the copy
 };
-std::optional<WindowsAlongRow> CopyForWindows(const Schedule& sch, BlockRv block, const ContractionPlan& plan) {
+std::optional<WindowsAlongRow> CopyForWindows(const Schedule& sch, BlockRv block, const ContractionPlan& plan,
+                                              const Target& target) {
   WindowsAlongRow result{sch, plan, plan.contraction.row_operand->dtype.bytes()};
   const Value::List kept = DimensionsOfOtherWindows(*RealizeOf(sch, block).block, plan);
   if (kept.empty()) return std::nullopt;
@@ -287,7 +293,9 @@ std::optional<WindowsAlongRow> CopyForWindows(const Schedule& sch, BlockRv block
       }
     }
   }
-  RowTiles rows = TilesOfRows(RealizeOf(result.sch, block), result.plan, follow, 1.0 / static_cast<double>(reads));
+  // A line comes from the second cache level once, then from the first, which delivers two in a cycle.
+  const double row_load = (1 + 1.0 / static_cast<double>(reads)) / 2;
+  RowTiles rows = TilesOfRows(RealizeOf(result.sch, block), result.plan, follow, target, row_load);
   if (rows.fuses) {
     const int64_t extent = IteratorExtent(RealizeOf(result.sch, block), result.plan.row);
     const auto row = static_cast<size_t>(result.plan.row);
@@ -310,8 +318,8 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
   int outer_row = -1;
   std::vector<RegisterTile> in_place =
       TilesInPlace(realize, plan->contraction, plan->instruction, plan->depth, target, &outer_row);
-  RowTiles packed = TilesOfRows(realize, *plan, true);
-  std::optional<WindowsAlongRow> windows = CopyForWindows(sch, block, *plan);
+  RowTiles packed = TilesOfRows(realize, *plan, true, target);
+  std::optional<WindowsAlongRow> windows = CopyForWindows(sch, block, *plan, target);
   // In place where tiles of such rows are high enough; else copied for windows where the copy stays near.
   std::vector<int64_t> places = {static_cast<int64_t>(RowPlace::kPacked)};
   size_t preferred = 0;
@@ -335,7 +343,7 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
   }
   if (plan->row_place == RowPlace::kWindows) {
     // The choice is a step of the schedule too.
-    windows = CopyForWindows(sch, block, *plan);
+    windows = CopyForWindows(sch, block, *plan, target);
     sch = std::move(windows->sch);
     *plan = std::move(windows->plan);
     return std::monostate();
@@ -364,11 +372,20 @@ int64_t IteratorExtent(const BlockRealizeNode& realize, int iterator) {
   return *AsInt(realize.block->iter_vars[static_cast<size_t>(iterator)].domain.extent);
 }
 
-int64_t DepthStep(int64_t extent, const TileInstruction& instruction) {
+int64_t NearBytes(const Target& target) { return target.caches[1].bytes * 3 / 4; }
+
+int64_t BytesOfColumns(const BlockRealizeNode& realize, const Contraction& contraction) {
+  int64_t bytes = contraction.column_operand->dtype.bytes();
+  for (int iterator : contraction.inner) bytes *= IteratorExtent(realize, iterator);
+  for (int iterator : contraction.columns) bytes *= IteratorExtent(realize, iterator);
+  return bytes;
+}
+
+int64_t DepthStep(int64_t extent, const TileInstruction& instruction, bool copied) {
   const int64_t most = instruction.StepDepth(), steps = RoundUp(extent, most) / most;
   const int64_t least = RoundUp((extent + steps - 1) / steps, instruction.group);
-  // Rows that begin inside of a line take two to load.
-  const bool fills_lines = extent % least != 0 && most <= kMostPaddingForLines * least;
+  // Rows that begin inside of a line take two to load; a deeper step takes no longer, but more of the caches.
+  const bool fills_lines = (copied || extent % least != 0) && 3 * most <= 4 * least;
   return fills_lines ? most : least;
 }
 

@@ -51,6 +51,13 @@ struct ContractionPlan {
 // The extent of an iterator, which must be constant.
 int64_t IteratorExtent(const BlockRealizeNode& realize, int iterator);
 
+// What one core keeps in the second cache level. Tiles of AMX are so fast that reading what they multiply takes longer
+// unless it comes from there, or is next to the registers.
+int64_t NearBytes(const Target& target);
+
+// The columns of one element of the batch.
+int64_t BytesOfColumns(const BlockRealizeNode& realize, const Contraction& contraction);
+
 // The region of an operand that the block reads.
 const BufferRegion& ReadOf(const BlockNode& block, const Buffer& operand);
 // Lets the block read a copy of an operand, indexed by its iterators; the dimensions `kept` stay.
@@ -58,8 +65,9 @@ Outcome<BlockRv> ReindexRead(Schedule& sch, BlockRv block, const Buffer& buffer,
 
 // How many neighbours along the depth the target multiplies at once; 1 when it has no tiles.
 int StepDepthOf(const BlockRealizeNode& realize, const Target& target);
-// What a tile's depth is a multiple of: as few steps as possible, with as little padding.
-int64_t DepthStep(int64_t extent, const TileInstruction& instruction);
+// What a tile's depth is a multiple of: as few steps as possible, with as little padding. Rows that are `copied` may be
+// padded so that each begins a line.
+int64_t DepthStep(int64_t extent, const TileInstruction& instruction, bool copied);
 
 // A refusal of "contraction_rule" when the block is none that it schedules. Choices: NAME.rows, one of RowPlace. Row
 // iterators may be one afterwards; of RowPlace::kWindows the copy is made.

@@ -287,7 +287,8 @@ Outcome<Done> ContractionSchedule::StageOutputUnlessInPlace() {
 Outcome<Done> ContractionSchedule::PickDepth() {
   const int group = plan_.instruction.group;
   const int64_t extent = Extent(plan_.depth);
-  depth_step_ = DepthStep(extent, plan_.instruction);
+  depth_step_ = DepthStep(extent, plan_.instruction,
+                          plan_.row_place == RowPlace::kWindows || plan_.row_place == RowPlace::kPacked);
   const int64_t padded = RoundUp(extent, depth_step_);
   std::vector<int64_t> depths = {depth_step_};
   if (!plan_.rows_in_memory()) {

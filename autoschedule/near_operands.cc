@@ -12,8 +12,6 @@ constexpr int64_t kPageBytes = 4096, kMostPages = 512;
 
 }  // namespace
 
-int64_t NearBytes(const Target& target) { return target.caches[1].bytes * 3 / 4; }
-
 int64_t BytesOfRows(const BlockRealizeNode& realize, const Buffer& operand, const RegisterTile& tile,
                     const ContractionPlan& plan) {
   const Contraction& contraction = plan.contraction;
@@ -30,13 +28,6 @@ int64_t BytesOfRows(const BlockRealizeNode& realize, const Buffer& operand, cons
   for (int iterator : contraction.inner) {
     if (plan.row_place == RowPlace::kPacked || !overlaps(iterator)) bytes *= IteratorExtent(realize, iterator);
   }
-  return bytes;
-}
-
-int64_t BytesOfColumns(const BlockRealizeNode& realize, const Contraction& contraction) {
-  int64_t bytes = contraction.column_operand->dtype.bytes();
-  for (int iterator : contraction.inner) bytes *= IteratorExtent(realize, iterator);
-  for (int iterator : contraction.columns) bytes *= IteratorExtent(realize, iterator);
   return bytes;
 }
 

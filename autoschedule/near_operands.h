@@ -12,16 +12,10 @@
 
 namespace tilewright {
 
-// What one core keeps in the second cache level. Tiles of AMX are so fast that reading what they multiply takes longer
-// unless it comes from there, or is next to the registers.
-int64_t NearBytes(const Target& target);
-
 // What a tile reads of rows, from the row operand or its copy `operand`. Windows that overlap in memory read much the
 // same.
 int64_t BytesOfRows(const BlockRealizeNode& realize, const Buffer& operand, const RegisterTile& tile,
                     const ContractionPlan& plan);
-// The columns of one element of the batch.
-int64_t BytesOfColumns(const BlockRealizeNode& realize, const Contraction& contraction);
 
 // After how many of the loops over rows, of these extents, those over columns move the least data from beyond a cache
 // of `near_bytes`.

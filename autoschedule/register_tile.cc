@@ -36,27 +36,31 @@ int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 // Of AMX: an instruction takes a cycle for each row of A, and lines of A and B, which come from the second cache level
 // as often as not, one. Beginning and ending a tile moves each of its lines of C twice.
 constexpr double kTypicalTileSteps = 16;
+// The part of a block's time that is lost where cores share its rows: one reads what the other has in its caches.
+constexpr double kSharedRows = 0.25;
 RegisterTile AmxTile(int64_t outer_rows, int64_t rows, int64_t columns, int row_tiles, int tile_rows, int vectors,
-                     double row_load = 1) {
+                     const TileOperands& operands) {
   const int height = std::max(row_tiles, 1) * tile_rows;
   const int64_t row_blocks = CeilDiv(outer_rows, std::max(row_tiles, 1)) * CeilDiv(rows, tile_rows);
   const int64_t tiles = row_blocks * CeilDiv(columns, vectors * kAmxRows);
-  const double multiply = height * vectors, load = row_load * height + kAmxRows * vectors;
+  const double multiply = height * vectors, load = operands.row_load * height + kAmxRows * vectors;
   const double total = tiles * (std::max(multiply, load) * kTypicalTileSteps + 2 * multiply + kTileOverhead);
   const double useful = static_cast<double>(outer_rows * rows) * columns / kAmxRows * kTypicalTileSteps;
-  return {tile_rows, vectors, useful / total, row_tiles, load / multiply};
+  const double shared =
+      1 - static_cast<double>(row_blocks) / static_cast<double>(CeilDiv(row_blocks, operands.cores) * operands.cores);
+  return {tile_rows, vectors, useful / total * (1 - kSharedRows * shared), row_tiles, load / multiply};
 }
 
 bool IsTooWide(int vectors, int64_t columns) { return vectors > 1 && (vectors - 1) * kAmxRows >= columns; }
 
-std::vector<RegisterTile> TilesOfAmx(int64_t rows, int64_t columns, int64_t max_rows, double row_load) {
+std::vector<RegisterTile> TilesOfAmx(int64_t rows, int64_t columns, int64_t max_rows, const TileOperands& operands) {
   std::vector<RegisterTile> result;
   // Equal row tiles that cover all rows.
   const int64_t row_tiles = CeilDiv(max_rows, kAmxRows), most = CeilDiv(max_rows, row_tiles) * row_tiles;
   for (int vectors = 1; vectors <= kMostVectors && !IsTooWide(vectors, columns); ++vectors) {
     for (int tile_rows = 1; tile_rows <= std::min<int64_t>(kAmxRegisters * kAmxRows, most); ++tile_rows) {
       if (!AmxTilesOf(tile_rows, vectors * kAmxRows)) continue;
-      result.push_back(AmxTile(1, rows, columns, 0, tile_rows, vectors, row_load));
+      result.push_back(AmxTile(1, rows, columns, 0, tile_rows, vectors, operands));
     }
   }
   return result;
@@ -90,7 +94,7 @@ RegisterTile VectorTile(const TileInstruction& instruction, int64_t rows, int64_
 
 std::vector<RegisterTile> RegisterTiles(const TileInstruction& instruction, int64_t rows, int64_t columns,
                                         int64_t max_rows, const TileOperands& operands) {
-  if (instruction.amx != nullptr) return TilesOfAmx(rows, columns, max_rows, operands.row_load);
+  if (instruction.amx != nullptr) return TilesOfAmx(rows, columns, max_rows, operands);
   const int lanes = instruction.lanes;
   std::vector<RegisterTile> result;
   for (int vectors = 1; vectors <= kMostVectors; ++vectors) {
@@ -103,17 +107,18 @@ std::vector<RegisterTile> RegisterTiles(const TileInstruction& instruction, int6
   return result;
 }
 
-std::vector<RegisterTile> DividingAmxTiles(int64_t outer_rows, int64_t rows, int64_t columns) {
+std::vector<RegisterTile> DividingAmxTiles(int64_t outer_rows, int64_t rows, int64_t columns, int cores) {
+  const TileOperands operands = {.cores = cores};
   std::vector<RegisterTile> result;
   for (int vectors = 1; vectors <= kMostVectors && !IsTooWide(vectors, columns); ++vectors) {
     for (int tile_rows = 1; tile_rows <= std::min<int64_t>(kAmxRegisters * kAmxRows, rows); ++tile_rows) {
       if (rows % tile_rows != 0) continue;
       if (AmxTilesOf(tile_rows, vectors * kAmxRows)) {
-        result.push_back(AmxTile(outer_rows, rows, columns, 0, tile_rows, vectors));
+        result.push_back(AmxTile(outer_rows, rows, columns, 0, tile_rows, vectors, operands));
       }
       for (int row_tiles = 2; row_tiles <= kAmxRegisters; ++row_tiles) {
         if (outer_rows % row_tiles != 0 || !AmxTilesOf(row_tiles, tile_rows, vectors * kAmxRows)) continue;
-        result.push_back(AmxTile(outer_rows, rows, columns, row_tiles, tile_rows, vectors));
+        result.push_back(AmxTile(outer_rows, rows, columns, row_tiles, tile_rows, vectors, operands));
       }
     }
   }

@@ -20,6 +20,7 @@ struct RegisterTile {
 // From where tiles load their operands.
 struct TileOperands {
   double row_load = 1;      // of AMX: what a line of rows takes to load, where one of columns takes 1
+  int cores = 1;            // of AMX: among which rows are divided
   int64_t panel_bytes = 0;  // of columns, one vector wide, all products
   // Of a tile's columns, more than these come from the second cache level, and from the third.
   int64_t near_bytes[2] = {0, 0};
@@ -34,7 +35,7 @@ std::vector<RegisterTile> RegisterTiles(const TileInstruction& instruction, int6
                                         int64_t max_rows, const TileOperands& operands = {});
 
 // Tiles of AMX that divide `outer_rows` times `rows` rows.
-std::vector<RegisterTile> DividingAmxTiles(int64_t outer_rows, int64_t rows, int64_t columns);
+std::vector<RegisterTile> DividingAmxTiles(int64_t outer_rows, int64_t rows, int64_t columns, int cores = 1);
 
 // Sums of few steps by tiles of AMX: most of the time is that of storing the output to the last cache level, from which
 // the core first reads what it overwrites.

@@ -100,6 +100,19 @@ TEST(RegisterTile, OfAmxIsHigherWhereRowsAreNear) {
   EXPECT_EQ(near.vectors, 1);
 }
 
+// Where cores divide rows among them, a block of rows that two of them share is read from the other's caches.
+TEST(RegisterTile, OfAmxDividesRowsEvenlyAmongCores) {
+  const TileInstruction amx =
+      *FindTileInstruction(*NamedTarget("x86-sapphirerapids"), DataType::UInt(8), DataType::Int(8), DataType::Int(32));
+  const auto blocks = [&](int64_t rows, int cores) {
+    const RegisterTile tile = BestTile(RegisterTiles(amx, rows, 96, rows, {.row_load = 2.0 / 3, .cores = cores}));
+    return (rows + tile.rows - 1) / tile.rows;
+  };
+  EXPECT_EQ(blocks(221, 1), 7);
+  EXPECT_EQ(blocks(221, 2) % 2, 0);
+  EXPECT_EQ(blocks(289, 4) % 4, 0);
+}
+
 TEST(TileInstruction, DependsOnTheTypes) {
   const DataType bf16 = DataType::BFloat16(), u8 = DataType::UInt(8), s8 = DataType::Int(8);
   const DataType f32 = DataType::Float(32), s32 = DataType::Int(32);

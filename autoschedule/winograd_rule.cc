@@ -10,7 +10,6 @@
 #include "autoschedule/contraction_plan.h"
 #include "autoschedule/contraction_rule.h"
 #include "autoschedule/fuse_consumers.h"
-#include "autoschedule/near_operands.h"
 #include "autoschedule/operand_stages.h"
 #include "autoschedule/split_iterators.h"
 #include "autoschedule/tile_instruction.h"
