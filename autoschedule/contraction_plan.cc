@@ -15,8 +15,13 @@ namespace {
 
 // Tiles whose estimated efficiency is below this part of the best one are not tried.
 constexpr double kWorthATry = 0.6;
-// How much more efficient tiles of packed rows have to be: that their packing pays, or that rows are packed as one.
+// Part of the efficiency of packed rows that others have to have where they lie; how much more efficient rows have to
+// be that are packed as one.
 constexpr double kWorthPlace = 0.6, kWorthFusing = 1.1;
+// Of a copy: starting and ending a parallel loop, and bytes that a core copies in a cycle to where others may read.
+constexpr double kForkCycles = 8000, kCopiedPerCycle = 8;
+// What a line of columns from beyond the second cache level takes to load, where one from there takes 1.
+constexpr double kFarColumnLoad = 2;
 // Vector registers for what is masked in groups that are partly padding: the mask, and a group that may end outside of
 // its buffer.
 constexpr int kMaskRegisters = 2;
@@ -116,9 +121,13 @@ bool FlipsRows(Schedule& sch, BlockRv block, const Contraction& contraction) {
   return flipped != nullptr && flipped->op == "bitwise_xor";
 }
 
+bool AreColumnsFar(const BlockRealizeNode& realize, const Contraction& contraction, const Target& target) {
+  return BytesOfColumns(realize, contraction) > NearBytes(target);
+}
+
 // Among how many cores rows are divided: where columns come from afar, those are.
 int CoresOfRows(const BlockRealizeNode& realize, const Contraction& contraction, const Target& target) {
-  return BytesOfColumns(realize, contraction) > NearBytes(target) ? 1 : target.cores;
+  return AreColumnsFar(realize, contraction, target) ? 1 : target.cores;
 }
 
 // How rows can be read where they lie, by tiles of AMX: the last dimension is the depth, in whole steps, and
@@ -202,18 +211,17 @@ struct RowTiles {
   std::vector<RegisterTile> tiles;
   bool fuses = false;
 };
-RowTiles TilesOfRows(const BlockRealizeNode& realize, const ContractionPlan& plan, bool may_fuse, const Target& target,
-                     double fused_row_load = 1) {
-  const int cores = CoresOfRows(realize, plan.contraction, target);
+// `fused`: from where tiles of several iterators' rows load.
+RowTiles TilesOfRows(const BlockRealizeNode& realize, const ContractionPlan& plan, bool may_fuse,
+                     const TileOperands& fused) {
   const std::vector<int>& rows = plan.contraction.rows;
   const int64_t extent = IteratorExtent(realize, plan.row), columns = IteratorExtent(realize, plan.column);
-  std::vector<RegisterTile> tiles = RegisterTiles(plan.instruction, extent, columns, extent, {.cores = cores});
+  std::vector<RegisterTile> tiles = RegisterTiles(plan.instruction, extent, columns, extent, {.cores = fused.cores});
   if (!may_fuse || !HasOuterRow(plan.contraction)) return {std::move(tiles)};
   const int64_t all_rows = extent * IteratorExtent(realize, rows[rows.size() - 2]);
-  std::vector<RegisterTile> fused =
-      RegisterTiles(plan.instruction, all_rows, columns, all_rows, {.row_load = fused_row_load, .cores = cores});
-  if (BestTile(fused).efficiency <= kWorthFusing * BestTile(tiles).efficiency) return {std::move(tiles)};
-  return {std::move(fused), true};
+  std::vector<RegisterTile> of_all = RegisterTiles(plan.instruction, all_rows, columns, all_rows, fused);
+  if (BestTile(of_all).efficiency <= kWorthFusing * BestTile(tiles).efficiency) return {std::move(tiles)};
+  return {std::move(of_all), true};
 }
 
 // The dimensions of the row operand along which rows other than the tiled ones, and windows, move.
@@ -293,9 +301,12 @@ std::optional<WindowsAlongRow> CopyForWindows(const Schedule& sch, BlockRv block
       }
     }
   }
-  // A line comes from the second cache level once, then from the first, which delivers two in a cycle.
-  const double row_load = (1 + 1.0 / static_cast<double>(reads)) / 2;
-  RowTiles rows = TilesOfRows(RealizeOf(result.sch, block), result.plan, follow, target, row_load);
+  // A line of rows comes from the second cache level once, then from the first, which delivers two in a cycle.
+  const BlockRealizeNode& plain = RealizeOf(sch, block);
+  const TileOperands operands = {.row_load = 0.5 + 0.25 / static_cast<double>(reads),
+                                 .column_load = AreColumnsFar(plain, plan.contraction, target) ? kFarColumnLoad : 1,
+                                 .cores = CoresOfRows(plain, plan.contraction, target)};
+  RowTiles rows = TilesOfRows(RealizeOf(result.sch, block), result.plan, follow, operands);
   if (rows.fuses) {
     const int64_t extent = IteratorExtent(RealizeOf(result.sch, block), result.plan.row);
     const auto row = static_cast<size_t>(result.plan.row);
@@ -311,6 +322,18 @@ std::optional<WindowsAlongRow> CopyForWindows(const Schedule& sch, BlockRv block
   return result;
 }
 
+// Cycles that tiles of AMX take for all products, at this efficiency.
+double CyclesOfTiles(const BlockRealizeNode& realize, const ContractionPlan& plan, double efficiency,
+                     const Target& target) {
+  double products = 1;
+  for (const IterVar& iter : realize.block->iter_vars) products *= static_cast<double>(*ExtentOf(iter));
+  return products / (plan.instruction.lanes * plan.instruction.StepDepth()) / efficiency / target.cores;
+}
+// Cycles in which cores copy so many bytes, together, in a parallel loop of its own.
+double CyclesOfCopy(int64_t bytes, const Target& target) {
+  return kForkCycles + static_cast<double>(bytes) / kCopiedPerCycle / target.cores;
+}
+
 // Where rows are read, and the tiles. Rows of images that are shorter than a tile are packed as one.
 Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Target& target, Choices& choices,
                                          ContractionPlan* plan) {
@@ -318,7 +341,7 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
   int outer_row = -1;
   std::vector<RegisterTile> in_place =
       TilesInPlace(realize, plan->contraction, plan->instruction, plan->depth, target, &outer_row);
-  RowTiles packed = TilesOfRows(realize, *plan, true, target);
+  RowTiles packed = TilesOfRows(realize, *plan, true, {.cores = CoresOfRows(realize, plan->contraction, target)});
   std::optional<WindowsAlongRow> windows = CopyForWindows(sch, block, *plan, target);
   // In place where tiles of such rows are high enough; else copied for windows where the copy stays near.
   std::vector<int64_t> places = {static_cast<int64_t>(RowPlace::kPacked)};
@@ -329,7 +352,13 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
   }
   if (!in_place.empty()) {
     places.push_back(static_cast<int64_t>(RowPlace::kInPlace));
-    if (BestTile(in_place).efficiency > kWorthPlace * BestTile(packed.tiles).efficiency) preferred = places.size() - 1;
+    const double efficiency = BestTile(in_place).efficiency;
+    const bool pays = preferred == 0
+                          ? efficiency > kWorthPlace * BestTile(packed.tiles).efficiency
+                          : CyclesOfTiles(realize, *plan, efficiency, target) <=
+                                CyclesOfTiles(realize, *plan, BestTile(windows->plan.tiles).efficiency, target) +
+                                    CyclesOfCopy(windows->bytes, target);
+    if (pays) preferred = places.size() - 1;
   }
   plan->row_place = RowPlace::kPacked;
   if (places.size() > 1) {

@@ -244,13 +244,14 @@ TEST(LowPrecisionCode, AmxCopiesRowsForWindowsAlongThem) {
     return at == text.npos ? "none" : text.substr(at + 26, text.find(", \"uint8\"", at) - at - 26);
   };
   // (n, r across, depth, rows and those that windows reach, depth of a tile) of rows as one
-  EXPECT_EQ(copy_of(Conv2d(7, 128, 64, {3, 1, 1})), "(1, 3, 2, 70, 64)");
+  EXPECT_EQ(copy_of(Conv2d(7, 256, 256, {3, 1, 1})), "(1, 3, 4, 70, 64)");
   // (n, rows of the image, windows along, depth, row, depth of a tile) with a stride
   EXPECT_EQ(copy_of(Conv2d(56, 64, 64, {3, 2, 1})), "(1, 57, 3, 1, 28, 64)");
   // with windows and three channels as one depth; stride and dilation are the same, so rows follow each other
   EXPECT_EQ(copy_of(Conv2d(56, 3, 64, {7, 2, 3, 2})), "(1, 1, 800, 24)");
-  // Tiles of long rows read the padded image itself.
+  // Tiles of long rows read the padded image itself, and so do those of few products.
   EXPECT_EQ(copy_of(Conv2d(28, 64, 64, {3, 1, 1})), "none");
+  EXPECT_EQ(copy_of(Conv2d(7, 128, 64, {3, 1, 1})), "none");
 }
 
 // Rows that no tile divides are packed ahead of the loop that threads share, unless loops over the batch and over tiles

@@ -43,7 +43,8 @@ RegisterTile AmxTile(int64_t outer_rows, int64_t rows, int64_t columns, int row_
   const int height = std::max(row_tiles, 1) * tile_rows;
   const int64_t row_blocks = CeilDiv(outer_rows, std::max(row_tiles, 1)) * CeilDiv(rows, tile_rows);
   const int64_t tiles = row_blocks * CeilDiv(columns, vectors * kAmxRows);
-  const double multiply = height * vectors, load = operands.row_load * height + kAmxRows * vectors;
+  const double multiply = height * vectors,
+               load = operands.row_load * height + operands.column_load * kAmxRows * vectors;
   const double total = tiles * (std::max(multiply, load) * kTypicalTileSteps + 2 * multiply + kTileOverhead);
   const double useful = static_cast<double>(outer_rows * rows) * columns / kAmxRows * kTypicalTileSteps;
   const double shared =

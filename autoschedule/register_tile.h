@@ -19,7 +19,8 @@ struct RegisterTile {
 
 // From where tiles load their operands.
 struct TileOperands {
-  double row_load = 1;      // of AMX: what a line of rows takes to load, where one of columns takes 1
+  // Of AMX: what a line takes to load, where one from the second cache level takes 1.
+  double row_load = 1, column_load = 1;
   int cores = 1;            // of AMX: among which rows are divided
   int64_t panel_bytes = 0;  // of columns, one vector wide, all products
   // Of a tile's columns, more than these come from the second cache level, and from the third.
