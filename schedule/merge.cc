@@ -133,8 +133,9 @@ bool HasOtherStatements(const Stmt& s) {
   return found;
 }
 
-// Later nests move up to the first, over what stands in between.
-std::optional<Refusal> WhyNotNextToEachOther(const Nests& nests) {
+// Why the nests cannot be next to each other in the place of one of them: those before it move down, those behind it
+// up, over what stands in between.
+std::optional<Refusal> WhyNotAt(const Nests& nests, size_t place) {
   for (size_t i = nests.positions.front() + 1; i < nests.positions.back(); ++i) {
     if (std::find(nests.positions.begin(), nests.positions.end(), i) != nests.positions.end()) continue;
     if (HasOtherStatements(nests.place->stmts[i])) {
@@ -143,9 +144,10 @@ std::optional<Refusal> WhyNotNextToEachOther(const Nests& nests) {
                      {nests.chains.front().front()->id, nests.chains.back().front()->id}};
     }
     for (const BlockRealizeNode* between : BlocksBelow(nests.place->stmts[i])) {
-      for (size_t n = 1; n < nests.chains.size(); ++n) {
-        if (nests.positions[n] < i) continue;
-        for (const BlockRealizeNode* moved : BlocksBelow(nests.place->stmts[nests.positions[n]])) {
+      for (size_t n = 0; n < nests.chains.size(); ++n) {
+        const size_t position = nests.positions[n];
+        if ((position < i) == (nests.positions[place] < i)) continue;  // does not pass
+        for (const BlockRealizeNode* moved : BlocksBelow(nests.place->stmts[position])) {
           if (!Conflict(*between->block, *moved->block)) continue;
           return Refusal{kName,
                          "{block1}, between the loops, and {block2} touch the same buffer",
@@ -155,6 +157,16 @@ std::optional<Refusal> WhyNotNextToEachOther(const Nests& nests) {
     }
   }
   return std::nullopt;
+}
+
+// The first of the nests in whose place all can be; the refusal is that of the first one's.
+Outcome<size_t> PlaceOf(const Nests& nests) {
+  const std::optional<Refusal> refusal = WhyNotAt(nests, 0);
+  if (!refusal) return size_t{0};
+  for (size_t place = 1; place < nests.chains.size(); ++place) {
+    if (!WhyNotAt(nests, place)) return place;
+  }
+  return *refusal;
 }
 
 // A loop of the chain whose iterations may run the same instances of the block more than once; null when there is none.
@@ -211,7 +223,8 @@ std::optional<Refusal> WhyNotFinal(const Nests& nests) {
 Outcome<MergeResult> Merge(const Function& function, const std::vector<uint32_t>& loops) {
   Outcome<Nests> nests = FindNests(function, loops);
   if (!nests.ok()) return nests.refusal();
-  if (auto refusal = WhyNotNextToEachOther(*nests)) return *refusal;
+  const Outcome<size_t> place = PlaceOf(*nests);
+  if (!place.ok()) return place.refusal();
   if (auto refusal = WhyNotFinal(*nests)) return *refusal;
 
   MergeResult result;
@@ -234,7 +247,7 @@ Outcome<MergeResult> Merge(const Function& function, const std::vector<uint32_t>
   }
   std::vector<Stmt> stmts;
   for (size_t i = 0; i < nests->place->stmts.size(); ++i) {
-    if (i == nests->positions[0]) {
+    if (i == nests->positions[*place]) {
       stmts.push_back(Nest(merged, Sequence(bodies)));
     } else if (std::find(nests->positions.begin(), nests->positions.end(), i) == nests->positions.end()) {
       stmts.push_back(nests->place->stmts[i]);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "ir/script/parse_or_die.h"
+#include "schedule/loop_tree.h"
 #include "schedule/testing/equivalence.h"
 #include "schedule/testing/expect.h"
 #include "schedule/testing/programs.h"
@@ -133,6 +134,47 @@ TEST(Merge, MovesUpOverWhatIsIndependent) {
   ASSERT_TRUE(result.ok()) << ReasonOf(result, f);
   EXPECT_EQ(testing::LoopNamesOf(result->function, "D"), (std::vector<std::string>{"o", "i_m", "j2"}));
   ExpectEquivalent(f, result->function);
+}
+
+// D cannot move up over Y, which it reads, so B moves down.
+TEST(Merge, StandsWhereAllCanMove) {
+  const std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), X: T.Buffer((8,), "float32"), D: T.Buffer((8,), "float32")):
+    B = T.alloc_buffer((8,))
+    Y = T.alloc_buffer((8,))
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[vi] * T.float32(2)
+    for i in range(8):
+        with T.block("Y"):
+            vi = T.axis.spatial(8, i)
+            Y[vi] = A[7 - vi]
+    for i in range(8):
+        with T.block("D"):
+            vi = T.axis.spatial(8, i)
+            D[vi] = B[vi] + Y[7 - vi]
+    for i in range(8):
+        with T.block("X"):
+            vi = T.axis.spatial(8, i)
+            X[vi] = D[vi] + B[7 - vi])";
+  const Function f = ParseFunctionOrDie(text);
+  const Outcome<MergeResult> down = Merge(f, {LoopsOf(f, "B")[0], LoopsOf(f, "D")[0]});
+  ASSERT_TRUE(down.ok()) << ReasonOf(down, f);
+  ExpectEquivalent(f, down->function);
+  std::vector<std::string> order;
+  for (const BlockRealizeNode* realize : BlocksBelow(cast<BlockRealizeNode>(down->function->body)->block->body)) {
+    order.push_back(realize->block->name);
+  }
+  EXPECT_EQ(order, (std::vector<std::string>{"Y", "B", "D", "X"}));
+  // Neither can pass what computes Y from B.
+  std::string both = text;
+  both.replace(both.find("Y[vi] = A[7 - vi]"), 17, "Y[vi] = B[7 - vi]");
+  const Function g = ParseFunctionOrDie(both);
+  const Outcome<MergeResult> stuck = Merge(g, {LoopsOf(g, "B")[0], LoopsOf(g, "D")[0]});
+  ASSERT_FALSE(stuck.ok());
+  EXPECT_EQ(ReasonOf(stuck, g), "Y, between the loops, and D touch the same buffer");
 }
 
 TEST(Merge, Refuses) {
