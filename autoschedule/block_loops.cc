@@ -101,4 +101,20 @@ size_t ParallelLoops(const std::vector<int64_t>& extents, int cores) {
   return best;
 }
 
+Outcome<LoopRv> FuseFirst(Schedule& sch, const std::vector<LoopRv>& loops, size_t count) {
+  if (count <= 1) return loops[0];
+  return sch.Fuse({loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(count)});
+}
+
+Outcome<std::monostate> RunInParallel(Schedule& sch, std::vector<LoopRv>& loops, int cores) {
+  if (loops.empty()) return std::monostate();
+  std::vector<int64_t> extents;
+  for (const LoopRv& loop : loops) extents.push_back(ExtentOf(sch, loop).value_or(1));
+  const size_t shared = ParallelLoops(extents, cores);
+  TW_ASSIGN_OR_RETURN(const LoopRv threads, FuseFirst(sch, loops, shared));
+  loops.erase(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(shared));
+  loops.insert(loops.begin(), threads);
+  return sch.Parallel(threads);
+}
+
 }  // namespace tilewright

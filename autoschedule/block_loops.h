@@ -46,6 +46,12 @@ Outcome<std::monostate> WriteOut(Schedule& sch, BlockRv block, LoopRv outer, boo
 // nearly so.
 size_t ParallelLoops(const std::vector<int64_t>& extents, int cores);
 
+// The first `count` of nested loops as one; with 0 or 1 the first one.
+Outcome<LoopRv> FuseFirst(Schedule& sch, const std::vector<LoopRv>& loops, size_t count);
+
+// Makes the outermost of nested loops the one that cores share: of as many as ParallelLoops says. None without loops.
+Outcome<std::monostate> RunInParallel(Schedule& sch, std::vector<LoopRv>& loops, int cores);
+
 inline int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 }  // namespace tilewright

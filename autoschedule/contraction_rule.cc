@@ -117,16 +117,7 @@ Outcome<Done> PackRows(Schedule& sch, BlockRv stage, const LoopRv* loop, int wid
   TW_RETURN_IF_REFUSED(sch.Vectorize(loops.back()));
   if (loop != nullptr) return Done();
   loops.pop_back();
-  std::vector<int64_t> extents;
-  for (const LoopRv& outer : loops) extents.push_back(*ExtentOf(sch, outer));
-  const size_t shared = ParallelLoops(extents, target.cores);
-  if (shared == 0) return Done();
-  LoopRv threads = loops[0];
-  if (shared > 1) {
-    TW_ASSIGN_OR_RETURN(
-        threads, sch.Fuse(std::vector<LoopRv>(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(shared))));
-  }
-  return sch.Parallel(threads);
+  return RunInParallel(sch, loops, target.cores);
 }
 
 // One schedule under construction.
@@ -511,10 +502,7 @@ Outcome<Done> ContractionSchedule::RunInParallel() {
   size_t last_row = std::min(outer_rows_.size(), outer_.size());
   while (last_row > 0 && extents[last_row - 1] == 1) --last_row;
   const bool ahead = plan_.short_rows && last_row > 0 && batch_place_ == static_cast<int64_t>(outer_rows_.size());
-  LoopRv threads = outer_[0];
-  if (parallel.value > 1) {
-    TW_ASSIGN_OR_RETURN(threads, sch_.Fuse({outer_.begin(), outer_.begin() + parallel.value}));
-  }
+  TW_ASSIGN_OR_RETURN(const LoopRv threads, FuseFirst(sch_, outer_, shared));
   TW_RETURN_IF_REFUSED(ChooseStreaming(sch_, threads, name_, target_, choices_));
   if (ahead) TW_RETURN_IF_REFUSED(FetchRowsAhead(last_row <= shared ? threads : outer_[last_row - 1]));
   return sch_.Parallel(threads);

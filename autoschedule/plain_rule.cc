@@ -169,10 +169,7 @@ Outcome<Done> RunInParallel(Schedule& sch, const Plan& plan, std::vector<LoopRv>
   TW_ASSIGN_OR_RETURN(const Choices::Pick parallel,
                       choices.Take(sch, plan.name + ".parallel_loops", candidates, static_cast<size_t>(preferred)));
   if (parallel.value == 0) return Done();
-  LoopRv threads = loops[0];
-  if (parallel.value > 1) {
-    TW_ASSIGN_OR_RETURN(threads, sch.Fuse({loops.begin(), loops.begin() + parallel.value}));
-  }
+  TW_ASSIGN_OR_RETURN(const LoopRv threads, FuseFirst(sch, loops, static_cast<size_t>(parallel.value)));
   TW_RETURN_IF_REFUSED(ChooseStreaming(sch, threads, plan.name, target, choices));
   return sch.Parallel(threads);
 }

@@ -95,7 +95,8 @@ class WinogradSchedule {
     // What is loaded from afar is used by as many rows as there are.
     if (!kernel_is_near) FuseRows(sch_, block_);
     TW_RETURN_IF_REFUSED(ScheduleInput());
-    for (std::vector<LoopRv>* stage : {&input_loops_, &output_loops_}) TW_RETURN_IF_REFUSED(RunInParallel(*stage));
+    for (std::vector<LoopRv>* stage : {&input_loops_, &output_loops_})
+      TW_RETURN_IF_REFUSED(RunInParallel(sch_, *stage, target_.cores));
     TW_RETURN_IF_REFUSED(ScheduleContraction(sch_, block_, target_, choices_, kernel_is_near));
     RunTogether();
     FuseConsumers(sch_, stages_[0].output);
@@ -156,22 +157,6 @@ class WinogradSchedule {
       if (i > 0) TW_RETURN_IF_REFUSED(ComputeInRegisters(sch_, stages_[i - 1].input, input_loops_.back()));
     }
     return Done();
-  }
-
-  static Outcome<LoopRv> FuseFirst(Schedule& sch, const std::vector<LoopRv>& loops, size_t count) {
-    if (count <= 1) return loops[0];
-    return sch.Fuse({loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(count)});
-  }
-
-  // Makes the outermost of a stage's loops the one that cores share.
-  Outcome<Done> RunInParallel(std::vector<LoopRv>& loops) {
-    std::vector<int64_t> extents;
-    for (const LoopRv& loop : loops) extents.push_back(ExtentOf(sch_, loop).value_or(1));
-    const size_t shared = std::max<size_t>(ParallelLoops(extents, target_.cores), 1);
-    TW_ASSIGN_OR_RETURN(const LoopRv threads, FuseFirst(sch_, loops, shared));
-    loops.erase(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(shared));
-    loops.insert(loops.begin(), threads);
-    return sch_.Parallel(threads);
   }
 
   // A stage's outer loops that make so many iterations together, as one.
