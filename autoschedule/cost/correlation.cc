@@ -238,7 +238,7 @@ int Main() {
   const double microseconds = static_cast<double>(NowNanoseconds() - start) * 1e-3 / static_cast<double>(predicted);
   const int64_t features_start = NowNanoseconds();
   for (const Task& task : tasks) {
-    for (const Function& function : task.scheduled) predicted += FeaturesOf(function, target).size();
+    for (const Function& function : task.scheduled) predicted += FeaturesOf(function, target).numbers.size();
   }
   size_t programs = 0;
   for (const Task& task : tasks) programs += task.scheduled.size();

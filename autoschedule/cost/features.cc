@@ -31,7 +31,7 @@ class Row {
 
   bool with_names = false;
   std::string prefix;  // of the names that follow
-  Features numbers;
+  std::vector<float> numbers;
   std::vector<std::string> names;
 };
 
@@ -184,21 +184,23 @@ void AddBuffers(Row& row, const ProgramFacts& facts, const std::vector<double>& 
   }
 }
 
-void Fill(const ProgramFacts& facts, const Target& target, Row& row) {
+// Returns the projected time.
+double Fill(const ProgramFacts& facts, const Target& target, Row& row) {
   const Projection projection = Project(facts, target);
   const Region* hot = Hottest(projection.regions);
   AddProjection(row, projection, SpeedOfLightOf(facts, target));
   AddHottest(row, facts, target, hot);
   AddChain(row, facts, projection.iterations, hot);
   AddBuffers(row, facts, projection.iterations, hot);
+  return projection.seconds;
 }
 
 }  // namespace
 
 Features FeaturesOf(const Function& function, const Target& target) {
   Row row;
-  Fill(GatherFacts(function), target, row);
-  return std::move(row.numbers);
+  const double projected = Fill(GatherFacts(function), target, row);
+  return {std::move(row.numbers), projected};
 }
 
 std::vector<std::string> FeatureNames() {

@@ -1,6 +1,6 @@
 // A scheduled program as a list of numbers of fixed length, for learned cost models.
 //
-//   Features x = FeaturesOf(function, target);      // x.size() == FeatureNames().size()
+//   Features x = FeaturesOf(function, target);      // x.numbers.size() == FeatureNames().size()
 //
 // The numbers are what the projected model computes on its way (times by limiter, traffic by memory level,
 // instructions), what the innermost loop that takes most of the time looks like (the tensor instruction and its tile
@@ -15,7 +15,10 @@
 
 namespace tilewright {
 
-using Features = std::vector<float>;
+struct Features {
+  std::vector<float> numbers;
+  double projected_seconds = 0;  // Project(function, target).seconds
+};
 
 Features FeaturesOf(const Function& function, const Target& target);
 

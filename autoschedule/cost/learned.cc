@@ -2,24 +2,25 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "autoschedule/cost/projected.h"
-#include "autoschedule/cost/speed_of_light.h"
 #include "ir/check.h"
 #include "xgboost/c_api.h"
 
 namespace tilewright {
 namespace {
 
-// Of a throughput that trees predict as none or less.
-constexpr double kLeastThroughput = 1e-3;
+// A program that cannot be used counts as one that takes so many times its projection.
+constexpr double kFailed = 2;
 
 // Kept with the trees, so that trees of other features are not taken.
 constexpr char kFeaturesKey[] = "tilewright.features";
 
 // What precedes saved trees: a name, and a hash of the rest. XGBoost is not made for bytes that were damaged.
-constexpr std::string_view kMagic = "tilewright cost model 1\n";
+constexpr std::string_view kMagic = "tilewright cost model 2\n";
 
 std::string Header(std::string_view trees) {
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
@@ -29,17 +30,31 @@ std::string Header(std::string_view trees) {
 
 void Check(int code) { TW_CHECK(code == 0) << "XGBoost: " << XGBGetLastError(); }
 
+// Programs that take a multiple of the fastest one's time need not be ordered.
+double WeightOf(double slowness) { return 1 / (slowness * slowness); }
+
+// The logarithm of what a program took over its projection, which is nothing for an empty program.
+double OverProjection(double seconds, const Features& features) {
+  constexpr double kLeast = 1e-9;
+  return std::log(seconds / std::max(features.projected_seconds, kLeast));
+}
+
 // A matrix of XGBoost's.
 class Matrix {
  public:
-  Matrix(const std::vector<float>& values, size_t rows) {
-    const size_t columns = rows == 0 ? 0 : values.size() / rows;
-    Check(XGDMatrixCreateFromMat(values.data(), rows, columns, std::nanf(""), &handle_));
+  // `numbers`: row-major.
+  Matrix(const std::vector<float>& numbers, size_t rows) {
+    Check(XGDMatrixCreateFromMat(numbers.data(), rows, numbers.size() / rows, std::nanf(""), &handle_));
   }
   ~Matrix() { XGDMatrixFree(handle_); }
   Matrix(const Matrix&) = delete;
   Matrix& operator=(const Matrix&) = delete;
   DMatrixHandle get() const { return handle_; }
+
+  // A number for each row: "label" or "weight".
+  void Set(const char* field, const std::vector<float>& values) {
+    Check(XGDMatrixSetFloatInfo(handle_, field, values.data(), values.size()));
+  }
 
  private:
   DMatrixHandle handle_ = nullptr;
@@ -64,13 +79,13 @@ struct LearnedModel::Booster {
   // Again after loading, which forgets how trees are trained.
   void Configure(const LearnedOptions& options) {
     Set("objective", "reg:squarederror");
-    Set("base_score", "0.5");
+    Set("base_score", "0");
     Set("nthread", "1");
     Set("seed", absl::StrCat(options.seed));
     Set("tree_method", "hist");
     Set("max_depth", absl::StrCat(options.depth));
     Set("eta", "0.15");
-    Set("min_child_weight", "2");
+    Set("min_child_weight", "1");
     Set("colsample_bytree", "0.7");
     Set("verbosity", "0");
   }
@@ -87,29 +102,42 @@ LearnedModel::~LearnedModel() = default;
 void LearnedModel::Update(std::span<const Function> scheduled, std::span<const double> seconds, uint64_t task) {
   TW_CHECK(scheduled.size() == seconds.size());
   for (size_t i = 0; i < scheduled.size(); ++i) {
-    if (!(seconds[i] > 0)) continue;
-    const Features row = FeaturesOf(scheduled[i], target_);
-    features_.insert(features_.end(), row.begin(), row.end());
-    seconds_.push_back(seconds[i]);
-    tasks_.push_back(task);
+    if (seconds[i] > 0) measured_.push_back({FeaturesOf(scheduled[i], target_), seconds[i], task});
   }
   Train();
 }
 
 void LearnedModel::Train() {
-  if (std::ranges::none_of(seconds_, [](double seconds) { return std::isfinite(seconds); })) return;
+  if (std::ranges::none_of(measured_, &Measured::usable)) return;
 
-  std::map<uint64_t, double> best;
-  for (size_t i = 0; i < seconds_.size(); ++i) {
-    const auto [it, added] = best.try_emplace(tasks_[i], seconds_[i]);
-    it->second = std::min(it->second, seconds_[i]);
+  // Of a task: the fastest program, and what its programs typically take over their projections (a logarithm).
+  struct Task {
+    double best = std::numeric_limits<double>::infinity();
+    double sum = 0, weights = 0;
+  };
+  std::map<uint64_t, Task> tasks;
+  for (const Measured& m : measured_) {
+    Task& task = tasks[m.task];
+    task.best = std::min(task.best, m.seconds);
   }
-  std::vector<float> throughput;
-  for (size_t i = 0; i < seconds_.size(); ++i) {
-    throughput.push_back(std::isfinite(seconds_[i]) ? static_cast<float>(best[tasks_[i]] / seconds_[i]) : 0);
+  for (const Measured& m : measured_) {
+    if (!m.usable()) continue;
+    Task& task = tasks[m.task];
+    const double weight = WeightOf(m.seconds / task.best);
+    task.sum += weight * OverProjection(m.seconds, m.features);
+    task.weights += weight;
   }
-  const Matrix matrix(features_, seconds_.size());
-  Check(XGDMatrixSetFloatInfo(matrix.get(), "label", throughput.data(), throughput.size()));
+  std::vector<float> numbers, over_typical, weights;
+  for (const Measured& m : measured_) {
+    numbers.insert(numbers.end(), m.features.numbers.begin(), m.features.numbers.end());
+    const Task& task = tasks[m.task];
+    over_typical.push_back(static_cast<float>(
+        m.usable() ? OverProjection(m.seconds, m.features) - task.sum / task.weights : std::log(kFailed)));
+    weights.push_back(static_cast<float>(WeightOf(m.usable() ? m.seconds / task.best : kFailed)));
+  }
+  Matrix matrix(numbers, measured_.size());
+  matrix.Set("label", over_typical);
+  matrix.Set("weight", weights);
   auto booster = std::make_unique<Booster>(options_, matrix.get());
   int boosted = 0;
   if (!prior_.empty()) {
@@ -125,31 +153,23 @@ void LearnedModel::Train() {
 }
 
 std::vector<double> LearnedModel::Predict(std::span<const Function> scheduled) const {
-  std::vector<double> slowness;
-  slowness.reserve(scheduled.size());
-  if (scheduled.empty()) return slowness;
-  if (booster_ == nullptr) {
-    for (const Function& function : scheduled) {
-      const ProgramFacts facts = GatherFacts(function);
-      const double limit = SpeedOfLightOf(facts, target_).seconds;
-      slowness.push_back(limit > 0 ? Project(facts, target_).seconds / limit : 1);
-    }
-    return slowness;
-  }
-  std::vector<float> rows;
+  std::vector<double> seconds;
+  seconds.reserve(scheduled.size());
+  if (scheduled.empty()) return seconds;
+  if (booster_ == nullptr) return ProjectedModel(target_).Predict(scheduled);
+  std::vector<float> numbers;
   for (const Function& function : scheduled) {
-    const Features row = FeaturesOf(function, target_);
-    rows.insert(rows.end(), row.begin(), row.end());
+    const Features features = FeaturesOf(function, target_);
+    numbers.insert(numbers.end(), features.numbers.begin(), features.numbers.end());
+    seconds.push_back(features.projected_seconds);
   }
-  const Matrix matrix(rows, scheduled.size());
+  const Matrix matrix(numbers, scheduled.size());
   bst_ulong length = 0;
-  const float* throughput = nullptr;
-  Check(XGBoosterPredict(booster_->handle, matrix.get(), 0, 0, 0, &length, &throughput));
+  const float* over_typical = nullptr;
+  Check(XGBoosterPredict(booster_->handle, matrix.get(), 0, 0, 0, &length, &over_typical));
   TW_CHECK(length == scheduled.size());
-  for (size_t i = 0; i < length; ++i) {
-    slowness.push_back(1 / std::max<double>(throughput[i], kLeastThroughput));
-  }
-  return slowness;
+  for (size_t i = 0; i < length; ++i) seconds[i] *= std::exp(double{over_typical[i]});
+  return seconds;
 }
 
 std::string LearnedModel::Save() const {

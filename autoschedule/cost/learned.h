@@ -4,14 +4,15 @@
 //   model.Update(measured, seconds, task);                     // after each round of a search
 //   std::vector<double> scores = model.Predict(candidates);    // less is better
 //
-// Trees are fitted to the throughput relative to the best one known of the task, so that tasks of all sizes train one
-// model. Predictions are slowness, not seconds: 1 for as fast as the task's best, 2 for half as fast. Before the first
-// update the projected model answers, by the time over the speed of light.
+// Trees are fitted to how many times longer programs took than the projected model says (projected.h), compared with
+// the other programs of their task, the fastest ones first of all. So a few measurements are enough to be better than
+// the projection, and tasks of all sizes train one model. Predictions are seconds up to a factor, the same for all
+// programs of a task. Before the first update the projection answers.
 //
 // The same updates with the same seed give the same predictions.
 #pragma once
 
-#include <map>
+#include <cmath>
 #include <memory>
 #include <span>
 #include <string>
@@ -39,8 +40,8 @@ class LearnedModel : public CostModel {
   LearnedModel& operator=(const LearnedModel&) = delete;
 
   // Learns how long programs of one task take; `task` is any number that names it, a hash of the unscheduled program
-  // say. An infinite time is that of a program that cannot be used: its throughput is none. Everything since the model
-  // was made or loaded is trained on again. Times that are not positive are ignored.
+  // say. An infinite time is that of a program that cannot be used. Everything since the model was made or loaded is
+  // trained on again. Times that are not positive are ignored.
   void Update(std::span<const Function> scheduled, std::span<const double> seconds, uint64_t task) override;
 
   std::vector<double> Predict(std::span<const Function> scheduled) const override;
@@ -51,7 +52,7 @@ class LearnedModel : public CostModel {
   // these features; nothing changes then.
   absl::Status Load(std::string_view bytes);
 
-  size_t num_measured() const { return seconds_.size(); }
+  size_t num_measured() const { return measured_.size(); }
 
  private:
   struct Booster;
@@ -62,10 +63,14 @@ class LearnedModel : public CostModel {
   const LearnedOptions options_;
   std::string prior_;
   std::unique_ptr<Booster> booster_;  // null: untrained
-  // Row-major, one row per measured program.
-  std::vector<float> features_;
-  std::vector<double> seconds_;
-  std::vector<uint64_t> tasks_;
+  struct Measured {
+    bool usable() const { return std::isfinite(seconds); }
+
+    Features features;
+    double seconds;
+    uint64_t task;
+  };
+  std::vector<Measured> measured_;
 };
 
 }  // namespace tilewright
