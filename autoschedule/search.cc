@@ -22,6 +22,9 @@ constexpr int kMostSpills = 4;
 constexpr double kNearBound = 1.01;
 // A bound that was passed by more than clocks vary was none, and ends nothing.
 constexpr double kPassed = 0.9;
+// Candidates that seem less than so much slower than the champion, and the fastest of them only, challenge it.
+constexpr double kRival = 1.02;
+constexpr size_t kMostRivals = 2;
 // The best are measured again at last, all in turn, twice; then a few of them several times. That takes this part of
 // the time, or that many seconds.
 constexpr size_t kFinalists = 4;
@@ -31,6 +34,10 @@ constexpr double kFinalPart = 0.1, kMostFinalSeconds = 4;
 // Most candidates are far from the best one, so a first look is short. What it mistakes, the finals put right.
 constexpr RunOptions kSearching = {
     .half_width = 0.02, .seconds = 0.1, .most_samples = 200, .least_seconds = 0.006, .most_spills = kMostSpills};
+
+// A rival and the champion in turn: what one is lucky with, the other is.
+constexpr RunOptions kChallenge = {
+    .half_width = 0.01, .seconds = 0.01, .most_samples = 100, .least_seconds = 0.004, .rounds = 3};
 
 class Clock {
  public:
@@ -83,8 +90,10 @@ class Searcher {
   struct Measured {
     Candidate candidate;
     double seconds;
-    bool looked_closely = false;
+    bool challenged = false;      // measured in turn with the champion
+    bool looked_closely = false;  // by AtBound
   };
+  static bool Faster(const Measured& a, const Measured& b) { return a.seconds < b.seconds; }
 
   double BestSeconds() const { return best_.empty() ? std::numeric_limits<double>::infinity() : best_.front().seconds; }
   double FinalSeconds() const { return std::min(kMostFinalSeconds, kFinalPart * options_.seconds); }
@@ -98,13 +107,11 @@ class Searcher {
   }
   // A lucky short look does not end the search.
   bool AtBound() {
-    while (NearBound() && !best_.front().looked_closely) {
-      Measured measured = std::move(best_.front());
-      best_.erase(best_.begin());
-      const RunOptions closely = Closely(kFinalRounds);
-      measured.seconds = runner_.Run({&measured.candidate.schedule.module(), 1}, closely)[0].MedianSeconds();
-      measured.looked_closely = true;
-      Insert(std::move(measured));
+    if (NearBound() && !best_.front().looked_closely) {
+      Measured& champion = best_.front();
+      champion.seconds =
+          runner_.Run({&champion.candidate.schedule.module(), 1}, Closely(kFinalRounds))[0].MedianSeconds();
+      champion.looked_closely = true;
       clock_.Lap(result_.statistics.measure_seconds);
     }
     return NearBound();
@@ -154,7 +161,7 @@ class Searcher {
   void Measure(std::vector<Candidate> batch) {
     std::vector<Module> modules;
     for (const Candidate& candidate : batch) modules.push_back(candidate.schedule.module());
-    // The fastest one so far once more: of many short looks, the least is a lucky one.
+    // The champion once more.
     if (!best_.empty()) modules.push_back(best_.front().candidate.schedule.module());
     RunOptions run = kSearching;
     if (best_.empty()) {
@@ -163,7 +170,6 @@ class Searcher {
       run.give_up_seconds = 2 * BestSeconds();
     }
     const std::vector<Measurement> measurements = runner_.Run(modules, run);
-    clock_.Lap(result_.statistics.measure_seconds);
     result_.statistics.measured += static_cast<int64_t>(batch.size());
 
     if (!best_.empty() && measurements.back().ok()) Correct(measurements.back().MedianSeconds());
@@ -175,12 +181,14 @@ class Searcher {
       learned.push_back(MainOf(batch[i]));
       seconds.push_back(measurement.ok() ? measurement.MedianSeconds() : std::numeric_limits<double>::infinity());
       if (measurement.ok()) {
-        Insert({std::move(batch[i]), seconds.back()});
+        Insert({.candidate = std::move(batch[i]), .seconds = seconds.back()});
       } else {
         const std::string name(FailureName(measurement.failure));
         if (++result_.statistics.failed[name] == 1) result_.failures.push_back(name + ": " + measurement.message);
       }
     }
+    Challenge();
+    clock_.Lap(result_.statistics.measure_seconds);
     if (options_.evolve && !learned.empty()) model_.Update(learned, seconds, task_);
     clock_.Lap(result_.statistics.predict_seconds);
     if (options_.on_progress) {
@@ -190,17 +198,34 @@ class Searcher {
     }
   }
 
-  // Another look at the fastest candidate, which counts as much as all before.
-  void Correct(double seconds) {
-    Measured measured = std::move(best_.front());
-    best_.erase(best_.begin());
-    measured.seconds = (measured.seconds + seconds) / 2;
-    Insert(std::move(measured));
+  // Another look at the champion, which counts as much as all before.
+  void Correct(double seconds) { best_.front().seconds = (best_.front().seconds + seconds) / 2; }
+
+  // Who seems as fast as the champion is measured in turn with it, once, and may take its place.
+  void Challenge() {
+    if (best_.empty()) return;
+    std::vector<size_t> places = {0};
+    for (size_t i = 1; i < best_.size() && places.size() <= kMostRivals; ++i) {
+      if (!best_[i].challenged && best_[i].seconds < kRival * BestSeconds()) places.push_back(i);
+    }
+    best_.front().challenged = true;
+    if (places.size() == 1) return;
+    std::vector<Module> modules;
+    for (const size_t i : places) modules.push_back(best_[i].candidate.schedule.module());
+    const std::vector<Measurement> measurements = runner_.Run(modules, kChallenge);
+    for (size_t k = 0; k < places.size(); ++k) {
+      best_[places[k]].seconds = measurements[k].MedianSeconds();
+      best_[places[k]].challenged = true;
+    }
+    const auto fastest = std::ranges::min_element(places, {}, [&](size_t i) { return best_[i].seconds; });
+    std::swap(best_[0], best_[*fastest]);
+    std::sort(best_.begin() + 1, best_.end(), Faster);
   }
 
+  // Behind the champion, which only Challenge replaces.
   void Insert(Measured measured) {
-    const auto place = std::ranges::upper_bound(best_, measured.seconds, {}, &Measured::seconds);
-    best_.insert(place, std::move(measured));
+    const auto first = best_.begin() + (best_.empty() ? 0 : 1);
+    best_.insert(std::upper_bound(first, best_.end(), measured, Faster), std::move(measured));
     if (best_.size() <= kParents) return;
     if (best_.back().candidate.hash == preferred_hash_) preferred_ = std::move(best_.back());
     best_.pop_back();
@@ -251,7 +276,7 @@ class Searcher {
   Random random_;
   Clock clock_;
   double batch_seconds_ = 0;    // that the last batch took
-  std::vector<Measured> best_;  // fastest first, kParents at most
+  std::vector<Measured> best_;  // the champion, and the others from fast to slow; kParents at most
   std::optional<uint64_t> preferred_hash_;
   std::optional<Measured> preferred_;  // when it is no longer among the best
   SearchResult result_;

@@ -8,8 +8,10 @@
 //   1. new candidates from the best measured ones (evolution.h); those that verification refuses cost nothing more
 //   2. the model orders them, and some are taken by chance
 //   3. these are measured, and the model learns from it
-// At last the best few and the preferred schedule are measured again, since the luckiest of many measurements is not
-// the fastest candidate.
+//   4. those that seem as fast as the champion are measured in turn with it: the luckiest of many short looks is not
+//   the
+//      fastest candidate
+// At last the best few and the preferred schedule are measured again, all in turn.
 //
 // Nothing that a candidate does ends the search: refusals, errors of compilation, crashes, hangs and wrong results are
 // counted by reason.
@@ -38,7 +40,7 @@ struct SearchStatistics {
 
 struct SearchProgress {
   double seconds = 0;       // since the start
-  double best_seconds = 0;  // infinite before the first success
+  double best_seconds = 0;  // of the champion; infinite before the first success
   const SearchStatistics* statistics = nullptr;
   const Candidate* best = nullptr;  // valid during the call; null before the first success
 };
@@ -47,8 +49,8 @@ struct SearchOptions {
   double seconds = 60;  // everything included
   int64_t trials = 0;   // most measurements; 0: as many as the time allows
   uint64_t seed = 0;
-  size_t batch = 8;         // candidates measured together
-  size_t population = 128;  // candidates proposed for each batch; the model keeps the batch
+  size_t batch = 8;        // candidates measured together
+  size_t population = 64;  // candidates proposed for each batch; the model keeps the batch
   // Otherwise every candidate is drawn anew, each choice with equal probability, and the model is not asked.
   bool evolve = true;
   bool start_preferred = true;  // the schedule of the rules is measured first

@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "autoschedule/cost/projected.h"
 #include "ir/ops/matmul.h"
 #include "ir/structural.h"
+#include "schedule/random.h"
 
 namespace tilewright {
 namespace {
@@ -107,6 +110,29 @@ TEST_F(SearchTest, ALuckyLookAtTheBoundIsRepeated) {
   const SearchResult result = Run(runner, {.seconds = 1000, .trials = 20, .bound_seconds = kBound});
   EXPECT_EQ(result.statistics.measured, 20);
   EXPECT_GE(result.best_seconds, 1e-3);
+}
+
+TEST_F(SearchTest, TheChampionIsReplacedByFasterOnesOnly) {
+  // Times that one look gives are 10% off to both sides; those of several rounds in turn are right.
+  class InexactAtFirst : public RecordedRunner {
+   public:
+    std::vector<Measurement> Run(std::span<const Module> candidates, const RunOptions& options) override {
+      std::vector<Measurement> measurements = RecordedRunner::Run(candidates, options);
+      for (Measurement& measurement : measurements) {
+        if (options.rounds == 1 && measurement.ok()) measurement.seconds[0] *= 0.9 + 0.2 * random.Unit();
+      }
+      return measurements;
+    }
+    Random random{7};
+  } runner;
+  std::vector<double> champions;
+  SearchOptions options{.seconds = 1000, .trials = 160, .seed = 4, .population = 16};
+  options.on_progress = [&](const SearchProgress& progress) {
+    if (progress.best != nullptr) champions.push_back(RecordedRunner::Seconds(progress.best->hash));
+  };
+  Run(runner, options);
+  EXPECT_TRUE(std::ranges::is_sorted(champions, std::greater<>()));
+  EXPECT_LT(champions.back(), champions.front());
 }
 
 TEST_F(SearchTest, ThePreferredScheduleIsNotLostToAnUnluckyLook) {

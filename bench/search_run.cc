@@ -74,14 +74,17 @@ class Group {
       : module_(MakeProgram(workload).function), target_(HostTarget()), group_{TaskName(workload), seed, seconds} {}
 
   absl::StatusOr<SearchGroup> Run() {
-    auto runner = LocalRunner::Start(module_, target_, {.threads = target_.cores});
-    if (!runner.ok()) return runner.status();
     const size_t count = std::size(kVariants);
     group_.runs.resize(count);
     for (size_t i = 0; i < count; ++i) {
       const size_t which = (i + group_.seed) % count;
+      // Each of its own: a runner keeps what it compiled, and variants meet the same candidates.
+      auto runner = LocalRunner::Start(module_, target_, {.threads = target_.cores});
+      if (!runner.ok()) return runner.status();
       RunVariant(kVariants[which], **runner, group_.runs[which]);
     }
+    auto runner = LocalRunner::Start(module_, target_, {.threads = target_.cores});
+    if (!runner.ok()) return runner.status();
     MeasureLeaders(**runner);
     group_.ranks = RanksOf(measured_, target_);
     return std::move(group_);
