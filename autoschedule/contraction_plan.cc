@@ -71,6 +71,19 @@ int64_t RowStrideBytes(const BlockNode& block, const Contraction& contraction, c
   return stride;
 }
 
+// Groups of the depth that a row of a tile begins after the one before it, where the two read the same memory: windows
+// of few channels whose columns are part of the depth. Of f32, tiles are not deep enough for that.
+int64_t SharedAfter(const BlockRealizeNode& realize, const ContractionPlan& plan) {
+  const int group = plan.instruction.group;
+  for (const Access& access : AccessesOf(*realize.block)) {
+    if (access.store || !access.buffer.same_as(plan.contraction.row_operand)) continue;
+    const int64_t stride = access.strides[static_cast<size_t>(plan.row)].value_or(0);
+    const bool shares = group > 1 && stride % group == 0 && stride < IteratorExtent(realize, plan.depth);
+    return shares ? stride / group : 0;
+  }
+  return 0;
+}
+
 // The inner iterator along which groups are formed: that of the row operand's last dimension, where neighbours are next
 // to each other in memory; the innermost one where that dimension has none of its own.
 int DepthIterator(const BlockNode& block, const Contraction& contraction) {
@@ -455,9 +468,10 @@ Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Tar
         RowStrideBytes(*realize.block, *contraction, realize.block->iter_vars[static_cast<size_t>(plan.row)].var);
     int64_t panel_bytes = contraction->column_operand->dtype.bytes() * instruction->lanes;
     for (int iterator : contraction->inner) panel_bytes *= IteratorExtent(realize, iterator);
-    plan.tiles = RegisterTiles(
-        plan.instruction, rows, columns, std::min(rows, MaxRowsWithoutConflicts(target, stride)),
-        {.panel_bytes = panel_bytes, .near_bytes = {target.caches[0].bytes / 2, target.caches[1].bytes / 2}});
+    plan.tiles = RegisterTiles(plan.instruction, rows, columns, std::min(rows, MaxRowsWithoutConflicts(target, stride)),
+                               {.panel_bytes = panel_bytes,
+                                .near_bytes = {target.caches[0].bytes / 2, target.caches[1].bytes / 2},
+                                .shared_after = SharedAfter(realize, plan)});
   }
   const double best = BestTile(plan.tiles).efficiency;
   std::erase_if(plan.tiles, [&](const RegisterTile& tile) { return tile.efficiency < kWorthATry * best; });

@@ -285,7 +285,8 @@ Outcome<Done> ContractionSchedule::PickDepth() {
   if (!plan_.rows_in_memory()) {
     depths.insert(depths.end(), {2 * depth_step_, 3 * depth_step_, 4 * depth_step_});
     // All of a fused depth, so that its borders are constants.
-    if (fused_depth_ && tile_.rows * tile_.vectors * padded / group <= kMostSteps) {
+    const int64_t groups = padded / group;
+    if (fused_depth_ && groups <= kMostDotGroups && tile_.rows * tile_.vectors * groups <= kMostSteps) {
       std::erase(depths, padded);
       depths.push_back(padded);
     }

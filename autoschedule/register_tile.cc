@@ -27,6 +27,9 @@ constexpr double kOddTile = 1.05;
 // Tiles whose efficiencies differ by less are nearly equal.
 constexpr double kNearlyEqual = 0.01;
 
+// What is left of the speed where the inner loop moves vectors to the stack and back.
+constexpr double kSpilling = 0.6;
+
 // Lines of stores that a core holds while they wait for the caches; what the beginning of a run of lines takes, as a
 // part of a line's time.
 constexpr double kWaitingStores = 64, kStoredRun = 0.4;
@@ -84,10 +87,14 @@ RegisterTile VectorTile(const TileInstruction& instruction, int64_t rows, int64_
       (last > 0 ? kOddTile * cycles(last, 1) : 0);
   const double total = panel_cycles * static_cast<double>(CeilDiv(columns, vectors * instruction.lanes));
   const double useful = static_cast<double>(rows) * columns / instruction.lanes / instruction.per_cycle * kTypicalSteps;
+  // A shared group is loaded once and waits in a register for the rows after.
+  const int64_t registers =
+      tile_rows * vectors + instruction.OtherRegisters(vectors) + (tile_rows - 1) * operands.shared_after;
+  const double speed = registers > instruction.registers ? kSpilling : 1;
   const double tiles_per_row = static_cast<double>(CeilDiv(rows, tile_rows)) / static_cast<double>(rows);
   return {.rows = tile_rows,
           .vectors = vectors,
-          .efficiency = useful / total,
+          .efficiency = speed * useful / total,
           .loads = 1.0 / vectors + column_load * tiles_per_row};
 }
 

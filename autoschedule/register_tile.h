@@ -25,6 +25,9 @@ struct TileOperands {
   int64_t panel_bytes = 0;  // of columns, one vector wide, all products
   // Of a tile's columns, more than these come from the second cache level, and from the third.
   int64_t near_bytes[2] = {0, 0};
+  // Groups that a row begins after the one before it, where it reads the other groups of that one too; 0: rows share
+  // none.
+  int64_t shared_after = 0;
 };
 
 // The tiles of an output with `rows` x `columns` elements that is computed tile by tile by an instruction, partial

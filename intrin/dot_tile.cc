@@ -80,7 +80,8 @@ std::optional<TensorIntrin> Make(std::string_view full_name) {
     return std::nullopt;
   }
   const int group = instruction->group, lanes = instruction->lanes;
-  if (mr < 1 || kr < group || kr % group != 0 || kr > 16 * group || nr < lanes || nr % lanes != 0) return std::nullopt;
+  if (mr < 1 || nr < lanes || nr % lanes != 0) return std::nullopt;
+  if (kr < group || kr % group != 0 || kr > kMostDotGroups * group) return std::nullopt;
   const int vectors = nr / lanes;
   if (mr * vectors + instruction->OtherRegisters(vectors) > instruction->registers) return std::nullopt;
 

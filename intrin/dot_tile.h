@@ -39,8 +39,11 @@ struct DotInstruction {
 // The best instruction of the target for these operands, or null.
 const DotInstruction* FindDotInstruction(const Target& target, DataType a, DataType b, DataType c);
 
+// The deepest members, in groups.
+inline constexpr int kMostDotGroups = 32;
+
 // "dot_{operands}_{MR}x{NR}x{KR}_{feature}", e.g. "dot_bf16_12x32x2_avx512bf16". NR is a multiple of the vector's
-// lanes, KR of the group.
+// lanes, KR of the group, kMostDotGroups of them at most.
 IntrinFamily DotTileFamily();
 std::string DotTileName(const DotInstruction& instruction, int mr, int nr, int kr);
 
