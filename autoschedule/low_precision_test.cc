@@ -55,6 +55,7 @@ const Case kCases[] = {
     {"MatmulTransposed", [](const ops::OperandTypes& t) { return ops::Matmul(20, 40, 18, t, true); }},
     {"BatchMatmul", [](const ops::OperandTypes& t) { return ops::BatchMatmul(2, 9, 33, 10, t, true); }},
     {"ThreeChannels", [](const ops::OperandTypes& t) { return ops::Conv(Conv2d(9, 3, 20, {7, 2, 3}), t); }},
+    {"ThreeChannelsDeep", [](const ops::OperandTypes& t) { return ops::Conv(Conv2d(23, 3, 20, {11, 4}), t); }},
     {"Window3x3", [](const ops::OperandTypes& t) { return ops::Conv(Conv2d(8, 8, 32, {3, 1, 1}), t); }},
     {"Window1x1", [](const ops::OperandTypes& t) { return ops::Conv(Conv2d(7, 12, 40, {1, 2}), t); }},
     {"Grouped1x1", [](const ops::OperandTypes& t) { return ops::Conv(Grouped1x1(6, 24, 3), t); }},
@@ -191,6 +192,22 @@ TEST(LowPrecisionCode, FirstLayersMaskInOneInstruction) {
     const std::string assembly = AssemblyOf(ops::Conv(Conv2d(56, 3, 32, {3, 2, 1}), Types(types)));
     EXPECT_EQ(CountInnerLoopVectorSpills(assembly), 0) << types;
     EXPECT_NE(assembly.find(types == std::string_view("u8s8") ? "vpandd" : "vpternlogd"), assembly.npos);
+  }
+}
+
+// Rows of a tile share most of what they read. It waits in registers, so there are few of them, and the whole depth of
+// a window's row is one step, deep ones included.
+TEST(LowPrecisionCode, FirstLayersShareRowsInRegisters) {
+  for (const ops::Window window : {ops::Window{7, 2, 3}, {11, 4}, {5, 2, 2}}) {
+    const Function op = ops::Conv(Conv2d(112, 3, 64, window), Types("bf16"));
+    const std::string assembly = AssemblyOf(op);
+    // LLVM begins some loads early.
+    EXPECT_LE(CountInnerLoopVectorSpills(assembly), 2) << window.kernel;
+    EXPECT_NE(assembly.find("vdpbf16ps"), assembly.npos) << window.kernel;
+    IntrinRegistry intrins = IntrinRegistry::Builtin();
+    const std::string trace = ToText(AutoSchedule(Module(op), *NamedTarget("x86-znver4"), &intrins).schedule.trace());
+    const int64_t depth = (3 * window.kernel + 1) / 2 * 2;
+    EXPECT_NE(trace.find("x" + std::to_string(depth) + "_avx512bf16"), trace.npos) << window.kernel;
   }
 }
 

@@ -48,6 +48,20 @@ TEST(RegisterTile, LastTileMayBeLower) {
   EXPECT_EQ(Choose(target, 13, 384).rows, 13);
 }
 
+// What the next rows read too stays in registers meanwhile.
+TEST(RegisterTile, RowsThatShareGroupsAreFew) {
+  const DataType bf16 = DataType::BFloat16();
+  const TileInstruction dot = *FindTileInstruction(*NamedTarget("x86-znver4"), bf16, bf16, DataType::Float(32));
+  for (int columns : {16, 32, 64, 96}) {
+    for (int shared_after : {1, 3, 6}) {
+      const RegisterTile tile = BestTile(RegisterTiles(dot, 112, columns, 112, {.shared_after = shared_after}));
+      EXPECT_LE(tile.rows * tile.vectors + dot.OtherRegisters(tile.vectors) + (tile.rows - 1) * shared_after,
+                dot.registers)
+          << columns << " " << shared_after;
+    }
+  }
+}
+
 // Of deep sums the columns come from afar: the more rows share them the better.
 TEST(RegisterTile, FarColumnsAreReadForManyRows) {
   const TileInstruction fma{.lanes = 16, .registers = 32, .per_cycle = 2};

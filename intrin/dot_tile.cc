@@ -126,9 +126,10 @@ IntrinFamily DotTileFamily() {
               "C[MR, NR] += A[MR, KR] * B[KR / V, NR, V] in registers, V = 2 (bf16) or 4",
           .make = Make,
           .examples = {"dot_bf16_12x32x2_avx512bf16", "dot_bf16_14x32x4_avx512bf16", "dot_bf16_6x64x2_avx512bf16",
-                       "dot_bf16_1x16x6_avx512bf16", "dot_u8s8_12x32x4_avx512vnni", "dot_u8s8_14x32x8_avx512vnni",
-                       "dot_u8s8_1x64x4_avx512vnni", "dot_u8s8_6x16x4_avxvnni", "dot_s8s8_4x24x4_avxvnniint8",
-                       "dot_s8s8_12x32x16_avx512vnni", "dot_s8s8_1x16x4_avx512vnni", "dot_s8s8_4x16x8_avxvnni"}};
+                       "dot_bf16_1x16x6_avx512bf16", "dot_bf16_2x32x64_avx512bf16", "dot_u8s8_12x32x4_avx512vnni",
+                       "dot_u8s8_14x32x8_avx512vnni", "dot_u8s8_1x64x4_avx512vnni", "dot_u8s8_6x16x4_avxvnni",
+                       "dot_s8s8_4x24x4_avxvnniint8", "dot_s8s8_12x32x16_avx512vnni", "dot_s8s8_1x16x4_avx512vnni",
+                       "dot_s8s8_4x16x8_avxvnni"}};
 }
 
 }  // namespace tilewright
