@@ -46,10 +46,8 @@ Outcome<Choices::Pick> Choices::Take(Schedule& sch, std::string name, std::vecto
   const auto place = given == nullptr ? candidates.end() : std::ranges::find(candidates, given->value);
   if (place != candidates.end()) {
     index = static_cast<size_t>(place - candidates.begin());
-  } else if (mode_ == Mode::kUniform) {
+  } else if (mode_ == Mode::kDrawn) {
     index = random_.Below(candidates.size());
-  } else if (mode_ == Mode::kDrawn && candidates.size() > 1 && random_.Below(2) == 0) {
-    index = (preferred + 1 + random_.Below(candidates.size() - 1)) % candidates.size();
   }
   const std::vector<Value> values(candidates.begin(), candidates.end());
   const std::vector<Value> weights(candidates.size(), 1.0 / static_cast<double>(candidates.size()));

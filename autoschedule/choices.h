@@ -8,7 +8,7 @@
 //   Outcome<std::monostate> done = ScheduleContraction(sch, block, target, choices);
 //   std::vector<Choice> made = choices.made();         // {"C.tile_rows", 12}, {"C.tile_vectors", 2}, ...
 //   made[0].value = 6;                                  // a mutation
-//   Choices again = Choices::Given(made, 8);
+//   Choices again = Choices::GivenOrPreferred(made);
 //
 // Each pick is a sample_categorical instruction in the trace. Which picks there are may depend on earlier ones.
 #pragma once
@@ -35,14 +35,10 @@ struct Choice {
 class Choices {
  public:
   static Choices Preferred() { return Choices(Mode::kPreferred, {}, 0); }
+  // Every candidate with equal probability.
   static Choices Drawn(uint64_t seed) { return Choices(Mode::kDrawn, {}, seed); }
-  // Draws every candidate with equal probability.
-  static Choices Uniform(uint64_t seed) { return Choices(Mode::kUniform, {}, seed); }
-  // Picks take the value given under their name where it is among the candidates; all others are drawn.
-  static Choices Given(std::vector<Choice> given, uint64_t seed) {
-    return Choices(Mode::kDrawn, std::move(given), seed);
-  }
-  // The same with preferred values where nothing fits: how a schedule of another program is taken over.
+  // Picks take the value given under their name where it is among the candidates, the preferred one elsewhere: how a
+  // schedule of another program is taken over.
   static Choices GivenOrPreferred(std::vector<Choice> given) { return Choices(Mode::kPreferred, std::move(given), 0); }
   // The choices recorded in the trace of a schedule that the same rules made, of the same program or a similar one: the
   // n-th pick takes the n-th, where that is among the candidates.
@@ -54,14 +50,13 @@ class Choices {
     operator Value() const { return rv; }
   };
   // One of `candidates`, which must not be empty; `preferred`: the index a rule takes when nothing was measured.
-  // A name that was taken before gets a number: "C.tile_rows#2". Drawn picks take
-  // the preferred one with probability 1/2 and each other candidate with equal probability.
+  // A name that was taken before gets a number: "C.tile_rows#2".
   Outcome<Pick> Take(Schedule& sch, std::string name, std::vector<int64_t> candidates, size_t preferred);
 
   const std::vector<Choice>& made() const { return made_; }
 
  private:
-  enum class Mode { kPreferred, kDrawn, kUniform };
+  enum class Mode { kPreferred, kDrawn };
   Choices(Mode mode, std::vector<Choice> given, uint64_t seed) : mode_(mode), given_(std::move(given)), random_(seed) {}
   // What was given for the next pick, or null.
   const Choice* Given(const std::string& name) const;

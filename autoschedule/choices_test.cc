@@ -28,16 +28,14 @@ TEST(Choices, AreSamplingInstructionsOfTheTrace) {
   EXPECT_EQ(*sch.trace().instructions[0]->decision.As<int64_t>(), 2);
 }
 
-TEST(Choices, DrawnReachEveryCandidateAndPreferThePreferred) {
+TEST(Choices, DrawnReachEveryCandidateAlike) {
   int counts[3] = {0, 0, 0};
   for (uint64_t seed = 0; seed < 600; ++seed) {
     Schedule sch = EmptySchedule();
     Choices choices = Choices::Drawn(seed);
     ++counts[choices.Take(sch, "x", {0, 1, 2}, 1)->value];
   }
-  EXPECT_GT(counts[0], 100);
-  EXPECT_GT(counts[1], 250);
-  EXPECT_GT(counts[2], 100);
+  for (const int count : counts) EXPECT_NEAR(count, 200, 60);
 }
 
 TEST(Choices, GivenAreTakenWhereTheyFit) {
@@ -48,12 +46,6 @@ TEST(Choices, GivenAreTakenWhereTheyFit) {
   EXPECT_EQ(choices.Take(sch, "z", {1, 2}, 0)->value, 1);
   EXPECT_EQ(choices.Take(sch, "z", {1, 2}, 1)->value, 2);
   EXPECT_EQ(choices.made().back().name, "z#2");
-  // The same seed and the same given values make the same choices.
-  for (int round = 0; round < 2; ++round) {
-    Schedule first = EmptySchedule(), second = EmptySchedule();
-    Choices a = Choices::Given(choices.made(), 9), b = Choices::Given(choices.made(), 9);
-    EXPECT_EQ(a.Take(first, "w", {1, 2, 3, 4}, 0)->value, b.Take(second, "w", {1, 2, 3, 4}, 0)->value);
-  }
 }
 
 TEST(Choices, AreReadBackFromATrace) {

@@ -7,8 +7,8 @@
 namespace tilewright {
 namespace {
 
-// Of the candidates of each round: drawn anew, mixed from two parents; the rest are mutations.
-constexpr double kDrawn = 0.1, kCrossed = 0.2;
+// Of the children: mixed from two parents; the others are mutations.
+constexpr double kCrossed = 0.2;
 // Tries for each candidate that is asked for.
 constexpr size_t kTriesPerCandidate = 8;
 
@@ -50,11 +50,10 @@ void Evolution::Mutate(std::vector<Choice>& choices) {
 }
 
 std::optional<Choices> Evolution::Next(std::span<const std::vector<Choice>> parents) {
-  if (!from_parents_) return Choices::Uniform(random_.Next());
-  const double kind = random_.Unit();
-  if (parents.empty() || kind < kDrawn) return Choices::Drawn(random_.Next());
+  // What resembles the preferred schedule shares its mistakes: the fewer parents there are, the more is drawn.
+  if (!from_parents_ || parents.empty() || random_.Below(parents.size()) == 0) return Choices::Drawn(random_.Next());
   std::vector<Choice> child = Parent(parents);
-  if (kind < kDrawn + kCrossed) {
+  if (random_.Unit() < kCrossed) {
     const std::vector<Choice>& other = Parent(parents);
     for (Choice& choice : child) {
       const auto same = std::ranges::find(other, choice.name, &Choice::name);

@@ -23,15 +23,15 @@ namespace tilewright {
 
 class Evolution {
  public:
-  // The space must outlive the evolution. Without `from_parents`, every candidate is drawn anew, each value of a choice
-  // with equal probability.
+  // The space must outlive the evolution. Without `from_parents`, every candidate is drawn anew.
   Evolution(const Space& space, uint64_t seed, bool from_parents = true)
       : space_(space), from_parents_(from_parents), random_(seed) {}
 
   // The candidate that these choices make, or nothing when it is refused or was proposed before.
   std::optional<Candidate> Make(Choices choices);
   // Up to `count` new candidates; fewer when most tries are refused or repeat earlier ones, none when the space seems
-  // exhausted. `parents` stand from best to worst; the first ones are taken more often.
+  // exhausted. `parents` stand from best to worst; the first ones are taken more often. With n of them one candidate in
+  // n is drawn anew.
   std::vector<Candidate> Propose(std::span<const std::vector<Choice>> parents, size_t count);
 
   int64_t tries() const { return tries_; }
@@ -40,8 +40,8 @@ class Evolution {
   const std::map<std::string, int64_t>& refused() const { return refused_; }
 
  private:
-  // A parent with one or two choices changed, or two parents mixed; drawn anew without parents. Nothing for a child
-  // that was tried before.
+  // A parent with one or two choices changed, two parents mixed, or drawn anew. Nothing for a child that was tried
+  // before.
   std::optional<Choices> Next(std::span<const std::vector<Choice>> parents);
   const std::vector<Choice>& Parent(std::span<const std::vector<Choice>> parents);
   void Mutate(std::vector<Choice>& choices);

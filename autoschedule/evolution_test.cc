@@ -34,19 +34,23 @@ TEST_F(EvolutionTest, ProposesEachProgramOnce) {
 
 TEST_F(EvolutionTest, ChildrenResembleTheirParents) {
   const Space space = SpaceOf(128, 128, 128);
-  Evolution evolution(space, 2);
   const std::vector<Choice> parent = space.Make(Choices::Drawn(3))->choices;
-  const std::vector<std::vector<Choice>> parents = {parent};
-  size_t equal = 0, all = 0;
-  for (const Candidate& child : evolution.Propose(parents, 40)) {
-    for (const Choice& choice : child.choices) {
-      const auto same = std::ranges::find(parent, choice.name, &Choice::name);
-      equal += same != parent.end() && same->value == choice.value;
-      ++all;
+  // The part of the choices that 40 children have from so many parents, all alike.
+  const auto resemblance = [&](size_t parents) {
+    double equal = 0, all = 0;
+    for (const Candidate& child : Evolution(space, 2).Propose(std::vector(parents, parent), 40)) {
+      for (const Choice& choice : child.choices) {
+        const auto same = std::ranges::find(parent, choice.name, &Choice::name);
+        equal += same != parent.end() && same->value == choice.value;
+        ++all;
+      }
     }
-  }
-  EXPECT_GT(equal, all / 2);
-  EXPECT_LT(equal, all);
+    return equal / all;
+  };
+  EXPECT_GT(resemblance(10), 0.5);
+  EXPECT_LT(resemblance(10), 1);
+  // The fewer parents, the more is drawn.
+  EXPECT_LT(resemblance(1), 0.8 * resemblance(10));
 }
 
 TEST_F(EvolutionTest, TheSameSeedProposesTheSame) {

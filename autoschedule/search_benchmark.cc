@@ -38,7 +38,7 @@ double Microseconds(Clock::duration time) { return std::chrono::duration<double,
 void Train(const Space& space, const ProjectedModel& projected, LearnedModel& learned) {
   std::vector<Function> programs;
   for (uint64_t seed = 1; programs.size() < kBatch && seed < 8 * kBatch; ++seed) {
-    Outcome<tilewright::Candidate> candidate = space.Make(Choices::Uniform(seed));
+    Outcome<tilewright::Candidate> candidate = space.Make(Choices::Drawn(seed));
     if (candidate.ok()) programs.push_back(candidate->schedule.module().Find("main"));
   }
   learned.Update(programs, projected.Predict(programs), 0);
@@ -84,7 +84,7 @@ void Candidate(benchmark::State& state, const Function& function) {
   for (auto _ : state) {
     ++tries;
     const Clock::time_point start = Clock::now();
-    Outcome<tilewright::Candidate> candidate = space.Make(Choices::Uniform(random.Next()));
+    Outcome<tilewright::Candidate> candidate = space.Make(Choices::Drawn(random.Next()));
     making += Clock::now() - start;
     if (!candidate.ok()) continue;
     ++accepted;

@@ -63,7 +63,7 @@ TEST(Space, GivenChoicesMakeTheSameProgram) {
   const Space space(Module(ops::Matmul(24, 64, 16)), *NamedTarget("x86-znver4"), &intrins);
   const Outcome<Candidate> first = space.Make(Choices::Drawn(5));
   ASSERT_TRUE(first.ok());
-  const Outcome<Candidate> second = space.Make(Choices::Given(first->choices, 6));
+  const Outcome<Candidate> second = space.Make(Choices::GivenOrPreferred(first->choices));
   ASSERT_TRUE(second.ok());
   EXPECT_EQ(first->hash, second->hash);
   EXPECT_EQ(first->choices, second->choices);
