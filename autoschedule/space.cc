@@ -13,13 +13,17 @@ Space::Space(Module module, Target target, IntrinRegistry* intrins)
 Outcome<Candidate> Space::Make(Choices choices) const {
   AutoScheduled made = AutoSchedule(module_, target_, intrins_, choices, &shared_);
   if (made.left_alone.size() > left_alone_.size()) return made.left_alone.back().refusal;
+  std::vector<uint64_t> hashes;
   for (const Function& function : made.schedule.module().functions()) {
+    hashes.push_back(StructuralHash(function));
+    if (verified_.contains(hashes.back())) continue;
     const VerifyResult verified = VerifyProgram(function);
     for (const Diagnostic& diagnostic : verified.diagnostics) {
       if (diagnostic.verdict == Verdict::kRefuted) return Refusal{"verify", diagnostic.check, {diagnostic.object}};
     }
+    verified_.insert(hashes.back());
   }
-  const uint64_t hash = StructuralHash(made.schedule.module());
+  const uint64_t hash = StructuralHash(made.schedule.module(), hashes);
   return Candidate{std::move(made.schedule), choices.made(), hash};
 }
 

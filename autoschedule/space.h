@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -45,7 +46,8 @@ class Space {
   Target target_;
   IntrinRegistry* intrins_;
   std::vector<LeftAlone> left_alone_;
-  mutable SharedSteps shared_;  // candidates fork where their choices first differ
+  mutable SharedSteps shared_;                     // candidates fork where their choices first differ
+  mutable std::unordered_set<uint64_t> verified_;  // functions that candidates have in common, by their hashes
 };
 
 }  // namespace tilewright

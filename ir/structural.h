@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,5 +35,7 @@ uint64_t StructuralHash(const Expr& e, bool map_free = false);
 uint64_t StructuralHash(const Stmt& s, bool map_free = false);
 uint64_t StructuralHash(const Function& function);
 uint64_t StructuralHash(const Module& module);
+// The same, from the hashes of the module's functions.
+uint64_t StructuralHash(const Module& module, std::span<const uint64_t> of_functions);
 
 }  // namespace tilewright

@@ -228,11 +228,15 @@ uint64_t StructuralHash(const Function& function) {
   return hasher.value();
 }
 uint64_t StructuralHash(const Module& module) {
-  uint64_t hash = module.functions().size();
-  for (const Function& function : module.functions()) {
-    uint64_t h = StructuralHash(function);
-    if (module.functions().size() > 1) h += std::hash<std::string>()(function->name) * 31;
-    hash += h;  // the order of functions does not count
+  std::vector<uint64_t> hashes;
+  for (const Function& function : module.functions()) hashes.push_back(StructuralHash(function));
+  return StructuralHash(module, hashes);
+}
+uint64_t StructuralHash(const Module& module, std::span<const uint64_t> of_functions) {
+  uint64_t hash = of_functions.size();
+  for (size_t i = 0; i < of_functions.size(); ++i) {
+    hash += of_functions[i];  // the order of functions does not count
+    if (of_functions.size() > 1) hash += std::hash<std::string>()(module.functions()[i]->name) * 31;
   }
   return hash;
 }
