@@ -520,8 +520,7 @@ Outcome<Done> ContractionSchedule::Apply() {
   TW_RETURN_IF_REFUSED(PlaceColumns());
   TW_RETURN_IF_REFUSED(RunInParallel());
   if (is_cut_) FuseConsumers(sch_, *write_back_);
-  if (constant_) TW_RETURN_IF_REFUSED(sch_.HoistPrepack(column_stage_));
-  return Done();
+  return constant_ ? PackAhead(sch_, column_stage_, target_) : Done();
 }
 
 }  // namespace

@@ -103,6 +103,80 @@ bool StoresAlong(const BlockNode& block, size_t iterator) {
                              [&](const Access& access) { return !access.store || access.strides[iterator] == 1; });
 }
 
+// Lets the nested loops of a stage bring a panel into its layout: by tiles, groups or vectors, whichever there are.
+Outcome<std::monostate> PackPanel(Schedule& sch, BlockRv stage, const std::vector<LoopRv>& loops,
+                                  const Target& target) {
+  // The loop along which the operand lies in memory.
+  const Block block = RealizeOf(sch, stage).block;
+  const std::vector<Access> accesses = AccessesOf(*block);
+  const Buffer& panels = block->writes[0].buffer;
+  const auto* store = dyn_cast<StoreNode>(block->body);
+  // The last dimension of panels of narrow types is a group along the depth.
+  const bool whole_vectors = AsInt(panels->shape.back()).value_or(0) >= target.lanes(panels->dtype.bits());
+  for (const LoopRv& loop : loops) {
+    for (size_t i = 0; i < block->iter_vars.size(); ++i) {
+      if (!UsesVar(RealizeOf(sch, stage).bindings[i], LoopOf(sch, loop).var)) continue;
+      const bool along = std::ranges::all_of(accesses, [&](const Access& access) {
+        return access.store || access.strides[i] == 1 || access.strides[i] == 0;
+      });
+      if (!along) continue;
+      if (store != nullptr && whole_vectors && UsesVar(store->indices.back(), block->iter_vars[i].var)) {
+        std::vector<LoopRv> order = loops;
+        std::erase_if(order, [&](const LoopRv& other) { return other.index == loop.index; });
+        order.push_back(loop);
+        if (order.size() > 1) TW_RETURN_IF_REFUSED(sch.Reorder(order));
+        return sch.Vectorize(loop);
+      }
+      if (TransposeByTiles(sch, loops, loop, FindTransposeTile(target, panels->dtype)) ||
+          InterleaveGroups(sch, stage, loops, loop, target)) {
+        return std::monostate();
+      }
+      if (loop.index == loops.back().index) return sch.Vectorize(loop);
+    }
+  }
+  return std::monostate();
+}
+
+// How many elements a stage reads, one after the other.
+int64_t ReadsOf(const Schedule& sch, BlockRv stage) {
+  const BlockNode& block = *RealizeOf(sch, stage).block;
+  int64_t reads = std::ranges::count(AccessesOf(block), false, &Access::store);
+  for (const IterVar& iter : block.iter_vars) reads *= ExtentOf(iter).value_or(1);
+  return reads;
+}
+
+// The stage's loops over panels outside of all others, in parallel.
+Outcome<std::monostate> PackPanelsInParallel(Schedule& sch, BlockRv stage, const Target& target) {
+  const BlockRealizeNode& realize = RealizeOf(sch, stage);
+  const Block block = realize.block;
+  const auto* store = dyn_cast<StoreNode>(block->body);
+  if (store == nullptr) return Refusal{"pack_ahead", "{block0} is no single store", {block->id}};
+  const Buffer& buffer = block->writes[0].buffer;
+  // Columns, of which a panel has so many: along the last dimension, or along the last but one where that is a group.
+  const bool groups = AsInt(buffer->shape.back()).value_or(0) < target.lanes(buffer->dtype.bits());
+  const size_t dim = buffer->shape.size() - (groups && buffer->shape.size() > 1 ? 2 : 1);
+  const int64_t width = AsInt(buffer->shape[dim]).value_or(1);
+  TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, sch.GetLoops(stage));
+  const auto columns = std::ranges::find_if(loops, [&](const LoopRv& loop) {
+    const auto is_along = [&](size_t i) {
+      return UsesVar(realize.bindings[i], LoopOf(sch, loop).var) &&
+             UsesVar(store->indices[dim], block->iter_vars[i].var);
+    };
+    return std::ranges::any_of(std::views::iota(size_t{0}, block->iter_vars.size()), is_along);
+  });
+  const int64_t extent = columns == loops.end() ? 1 : ExtentOf(sch, *columns).value_or(1);
+  if (extent <= width || extent % width != 0) {
+    return Refusal{"pack_ahead", "{block0} does not pack several whole panels", {block->id}};
+  }
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> panels, sch.Split(*columns, {Value(), Value(width)}));
+  *columns = panels[1];
+  std::vector<LoopRv> order = loops;
+  order.insert(order.begin(), panels[0]);
+  TW_RETURN_IF_REFUSED(sch.Reorder(order));
+  TW_RETURN_IF_REFUSED(PackPanel(sch, stage, loops, target));
+  return sch.Parallel(panels[0]);
+}
+
 }  // namespace
 
 void InlineProducers(Schedule& sch, BlockRv stage, bool dear) {
@@ -169,35 +243,18 @@ Outcome<std::monostate> PackInLoop(Schedule& sch, BlockRv stage, LoopRv panel_lo
   }
   TW_RETURN_IF_REFUSED(sch.ComputeAt(stage, panel_loop));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch, stage, panel_loop));
-  // The loop along which the operand lies in memory.
-  const Block block = RealizeOf(sch, stage).block;
-  const std::vector<Access> accesses = AccessesOf(*block);
-  const Buffer& panels = block->writes[0].buffer;
-  const auto* store = dyn_cast<StoreNode>(block->body);
-  // The last dimension of panels of narrow types is a group along the depth.
-  const bool whole_vectors = AsInt(panels->shape.back()).value_or(0) >= target.lanes(panels->dtype.bits());
-  for (const LoopRv& loop : loops) {
-    for (size_t i = 0; i < block->iter_vars.size(); ++i) {
-      if (!UsesVar(RealizeOf(sch, stage).bindings[i], LoopOf(sch, loop).var)) continue;
-      const bool along = std::ranges::all_of(accesses, [&](const Access& access) {
-        return access.store || access.strides[i] == 1 || access.strides[i] == 0;
-      });
-      if (!along) continue;
-      if (store != nullptr && whole_vectors && UsesVar(store->indices.back(), block->iter_vars[i].var)) {
-        std::vector<LoopRv> order = loops;
-        std::erase_if(order, [&](const LoopRv& other) { return other.index == loop.index; });
-        order.push_back(loop);
-        if (order.size() > 1) TW_RETURN_IF_REFUSED(sch.Reorder(order));
-        return sch.Vectorize(loop);
-      }
-      if (TransposeByTiles(sch, loops, loop, FindTransposeTile(target, panels->dtype)) ||
-          InterleaveGroups(sch, stage, loops, loop, target)) {
-        return std::monostate();
-      }
-      if (loop.index == loops.back().index) return sch.Vectorize(loop);
+  return PackPanel(sch, stage, loops, target);
+}
+
+Outcome<std::monostate> PackAhead(Schedule& sch, BlockRv stage, const Target& target, int64_t many_reads) {
+  if (ReadsOf(sch, stage) >= many_reads) {
+    Schedule attempt = sch;
+    if (PackPanelsInParallel(attempt, stage, target).ok() && attempt.HoistPrepack(stage).ok()) {
+      sch = std::move(attempt);
+      return std::monostate();
     }
   }
-  return std::monostate();
+  return sch.HoistPrepack(stage);
 }
 
 }  // namespace tilewright

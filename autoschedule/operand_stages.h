@@ -1,6 +1,7 @@
 // What a contraction reads, brought into the layout of its tile: by which block, and where it runs.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <variant>
 #include <vector>
@@ -31,5 +32,12 @@ void SplitIntoPieces(Schedule& sch, BlockRv copy);
 // (intrin/transpose_tile.h) where the operand lies the other way round, by rows interleaved there where groups lie
 // across it (codegen/lower/load_runs.h), else by vectors where it is read along them.
 Outcome<std::monostate> PackInLoop(Schedule& sch, BlockRv stage, LoopRv panel_loop, const Target& target);
+
+// Elements that packing reads: fewer are read in milliseconds, one after the other.
+inline constexpr int64_t kManyReads = 1 << 22;
+
+// A stage that packs a constant operand, ahead of time (schedule/hoist_prepack.h); where it reads many elements, panels
+// in parallel, each as in PackInLoop.
+Outcome<std::monostate> PackAhead(Schedule& sch, BlockRv stage, const Target& target, int64_t many_reads = kManyReads);
 
 }  // namespace tilewright

@@ -8,9 +8,8 @@
 //   1. new candidates from the best measured ones (evolution.h); those that verification refuses cost nothing more
 //   2. the model orders them, and some are taken by chance
 //   3. these are measured, and the model learns from it
-//   4. those that seem as fast as the champion are measured in turn with it: the luckiest of many short looks is not
-//   the
-//      fastest candidate
+//   4. those that seem as fast as the champion are measured in turn with it: the luckiest of many short looks is
+//      seldom the fastest candidate
 // At last the best few and the preferred schedule are measured again, all in turn.
 //
 // Nothing that a candidate does ends the search: refusals, errors of compilation, crashes, hangs and wrong results are

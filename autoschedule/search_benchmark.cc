@@ -17,6 +17,7 @@
 #include "autoschedule/cost/learned.h"
 #include "autoschedule/cost/projected.h"
 #include "autoschedule/space.h"
+#include "autoschedule/winograd_rule.h"
 #include "ir/ops/conv.h"
 #include "ir/ops/depthwise.h"
 #include "ir/ops/matmul.h"
@@ -109,9 +110,17 @@ Function Convolution(int64_t extent, int64_t channels) {
                     .windows = ops::Same({3, 1, 1}, 2)});
 }
 
+// Candidates of fewer stages: the sums over windows as they are.
+Function WithoutWinograd(const Function& function) {
+  FunctionNode::Fields fields = function->fields();
+  fields.attrs[kWinograd] = MakeAnnotation(False());
+  return Function(new FunctionNode(std::move(fields)));
+}
+
 #define CANDIDATES(name, program) BENCHMARK_CAPTURE(Candidate, name, program)->Unit(benchmark::kMicrosecond)
 CANDIDATES(GMM_1024, ops::Matmul(1024, 1024, 1024));
 CANDIDATES(C2D_3x3, Convolution(56, 64));
+CANDIDATES(C2D_3x3_direct, WithoutWinograd(Convolution(56, 64)));
 CANDIDATES(GMM_1024_u8s8, ops::Matmul(1024, 1024, 1024, *ops::OperandTypes::Parse("u8s8")));
 CANDIDATES(TBG_128_12_64, ops::TransposeBatchMatmul(1, 128, 12, 64));
 CANDIDATES(DEP_3x3, ops::Depthwise(1, 112, 112, 32, {3, 1, 1}));

@@ -11,8 +11,7 @@
 //           with T.init():                             ->  for i, j, k in T.grid(8, 16, 32):
 //               C[vi, vj] = 0                                  with T.block("C"):
 //           C[vi, vj] = C[vi, vj]                                  ...
-//               + (A[vi, vk] - 7) * B[vk, vj]                      C_sum[vi, vj] = C_sum[vi, vj] + A[vi, vk] * B[vk,
-//               vj]
+//               + (A[vi, vk] - 7) * B[vk, vj]                      C_sum[vi, vj] = C_sum[vi, vj] + A[...] * B[...]
 //                                                          for ax0, ax1 in T.grid(8, 16):
 //                                                              with T.block("C_add"):
 //                                                                  v0, v1 = T.axis.remap("SS", [ax0, ax1])

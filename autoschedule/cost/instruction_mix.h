@@ -2,9 +2,8 @@
 //
 //   for k in range(512):                        a region: straight-line code per iteration of k
 //       for i in T.unroll(4): A_reg[i] = A[i, k]                             4 narrow loads (broadcast)
-//       for i, v in unrolled: for l in T.vectorized(16): C_reg[...] += ...   16 multiply-adds, 4 loads of B: it does
-//       not
-//                                                                            vary with i
+//       for i, v in unrolled: for l in T.vectorized(16): C_reg[...] += ...   16 multiply-adds, 4 loads of B, which
+//                                                                            does not vary with i
 //
 // Terms: a region is what runs straight through in one iteration of a loop that is neither unrolled nor vectorized,
 // deeper such loops left out (they are regions of their own). What is computed twice from the same values counts once;

@@ -9,9 +9,8 @@
 //
 // To the measuring worker:
 //
-//   {"do": "measure", "library": "<path>", "function": "main", "tensors": [...], "num_params": 3, "seed": 1, "folder":
-//   "<path>",
-//    "threads": 2, "main": [0, 3, 2], "prepack": [1, 3], "half_width": 0.01, "most_ns": 300000000,
+//   {"do": "measure", "library": "<path>", "function": "main", "tensors": [...], "num_params": 3, "seed": 1,
+//    "folder": "<path>", "threads": 2, "main": [0, 3, 2], "prepack": [1, 3], "half_width": 0.01, "most_ns": 300000000,
 //    "least_ns": 20000000, "most_samples": 100000, "give_up_ns": 0, "cold_cache": false}
 //       -> {"ok": true, "ns": [51000, 50900, ...], "max_error": 0.3}
 //

@@ -1,8 +1,7 @@
 // Index maps in the peer's traces: graphs of nodes as JSON.
 //
 //   {"root_index": 9, "nodes": [{"type": "None"}, ..., {"type": "ffi.String", "data": "i"},
-//     {"type": "ir.Var", "data": {"name": 2, ...}}, ...,                                    ->    lambda i: (i // 4, i
-//     % 4)
+//     {"type": "ir.Var", "data": {"name": 2, ...}}, ...,                          ->    lambda i: (i // 4, i % 4)
 //     {"type": "prim.FloorDiv", "data": {"a": 3, "b": 7}}, ...,
 //     {"type": "tirx.IndexMap", "data": {"initial_indices": 4, "final_indices": 8, ...}}]}
 //

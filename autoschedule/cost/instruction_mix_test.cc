@@ -1,0 +1,84 @@
+#include "autoschedule/cost/instruction_mix.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/strings/substitute.h"
+#include "autoschedule/cost/tiled_matmul.h"
+#include "ir/script/parse_or_die.h"
+
+namespace tilewright {
+namespace {
+
+const Target kZen4 = *NamedTarget("x86-znver4");  // 2 cores, one FMA of 16 lanes a cycle, 32 KiB, 1 MiB, 32 MiB
+
+const Region& LongestRegion(const std::vector<Region>& regions) {
+  return *std::max_element(regions.begin(), regions.end(),
+                           [](const Region& a, const Region& b) { return a.iterations < b.iterations; });
+}
+
+TEST(InstructionMix, CountsARegisterTile) {
+  const Function f = TiledMatmul(8, 2, "parallel", 512);
+  const ProgramFacts facts = GatherFacts(f);
+  const std::vector<double> iterations = CoreIterations(facts, 2);
+  EXPECT_EQ(iterations[0], 8);  // of 16 panels
+  const std::vector<Region> regions = RegionsOf(facts, kZen4, iterations);
+  const Region& inner = LongestRegion(regions);
+  EXPECT_EQ(inner.iterations, 8 * 64 * 512);
+  EXPECT_EQ(inner.counts.multiply_adds, 16);
+  EXPECT_EQ(inner.counts.narrow_loads, 8);  // broadcast
+  EXPECT_EQ(inner.counts.loads, 2);         // B, once for all rows
+  EXPECT_EQ(inner.counts.stores, 0);
+  EXPECT_EQ(inner.chained, 1);
+  EXPECT_EQ(inner.register_vectors, 16 + 2 + 1);
+  EXPECT_TRUE(inner.vectorized);
+  double stores = 0;
+  for (const Region& region : regions) stores += region.counts.stores * region.iterations;
+  EXPECT_EQ(stores, 512 * 512 / 16 / 2);
+}
+
+// Vectors of groups of four: neighbours along the columns lie four elements apart, and side by side.
+TEST(InstructionMix, LoadsPanelsOfGroups) {
+  const Function f = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((256,), "uint8"), B: T.Buffer((64, 16, 4), "int8"), C: T.Buffer((16,), "int32")):
+    for k in range(64):
+        for l in T.vectorized(16):
+            with T.block("C"):
+                vk, vl = T.axis.remap("RS", [k, l])
+                with T.init():
+                    C[vl] = 0
+                C[vl] = T.dot_add(C[vl], A[vk * 4:vk * 4 + 4], B[vk, vl, 0:4])
+)");
+  const ProgramFacts facts = GatherFacts(f);
+  const InstructionCounts& counts = LongestRegion(RegionsOf(facts, kZen4, CoreIterations(facts, 1))).counts;
+  EXPECT_EQ(counts.gathered, 0);
+  EXPECT_EQ(counts.dots, 1);
+  EXPECT_EQ(counts.loads, 1 + 1);  // of B and of the sum
+}
+
+TEST(InstructionMix, WhatTheCompilerVectorizes) {
+  const auto region_of = [](const char* value) {
+    const Function f = ParseFunctionOrDie(absl::Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32")):
+    for i, j in T.grid(64, 64):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = $0
+)",
+                                                           value));
+    const ProgramFacts facts = GatherFacts(f);
+    return LongestRegion(RegionsOf(facts, kZen4, CoreIterations(facts, 1)));
+  };
+  const Region copies = region_of("A[vi, vj] + A[vi, 0]");
+  EXPECT_TRUE(copies.vectorized);
+  EXPECT_EQ(copies.counts.stores, 1.0 / 16);
+  EXPECT_EQ(copies.counts.loads, 1.0 / 16);
+  EXPECT_EQ(copies.counts.narrow_loads, 1.0 / 64);  // A[vi, 0] is loaded before the loop
+  const Region transposes = region_of("A[vj, vi]");
+  EXPECT_FALSE(transposes.vectorized);
+  EXPECT_EQ(transposes.counts.stores, 1);
+}
+
+}  // namespace
+}  // namespace tilewright
