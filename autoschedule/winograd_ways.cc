@@ -63,7 +63,7 @@ class Estimate {
     // Stages that run apart read what other cores wrote.
     const bool together = 4 * kernel <= static_cast<double>(NearBytes(target_)) && KeepsCoresBusy(windows[0]);
     const size_t nearest = together ? 1 : 2;
-    return products / PerCycle() + instructions + (together ? 0 : kStageCycles) +
+    return std::max(products / PerCycle(), FromMemory(kernel)) + instructions + (together ? 0 : kStageCycles) +
            2 * Moved(part * elements, part * elements, nearest) + Moved(kernel - plain_kernel, kernel, 1);
   }
 
@@ -89,6 +89,13 @@ class Estimate {
       ++level;
     }
     return 4 * elements / target_.caches[level].bytes_per_cycle / target_.cores;
+  }
+
+  // Cycles to read so many elements from memory, which goes on while products are computed; none if a cache holds them.
+  double FromMemory(double elements) const {
+    const CacheLevel& last = target_.caches.back();
+    if (4 * elements <= static_cast<double>(last.bytes * target_.cores / last.shared_by)) return 0;
+    return 4 * elements / (target_.memory_gbs / target_.clock_ghz);
   }
 
   const BlockNode& block_;

@@ -12,6 +12,7 @@ namespace tilewright {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -64,6 +65,17 @@ TEST(WinogradWays, TakeLargerTilesWhereTheyPay) {
   EXPECT_LT(cycles(4), cycles(2));
   EXPECT_LT(cycles(44), cycles(4));
   EXPECT_LT(cycles(44), 0.5 * found.direct_cycles);
+}
+
+// The kernel of 4x4 outputs takes 38 MB, of which L3 holds 32; memory is waited for where there is little to compute.
+TEST(WinogradWays, TakeTilesWhoseKernelsCachesHold) {
+  const auto fastest = [](int64_t extent) {
+    ops::ConvShape shape = Shape(extent, 512, {3, 1, 1});
+    shape.out_channels = 512;
+    return std::ranges::min(WaysOf(shape).ways, {}, &WinogradWay::cycles).Outputs();
+  };
+  EXPECT_THAT(fastest(7), AnyOf(4, 24, 42));
+  EXPECT_EQ(fastest(28), 44);
 }
 
 TEST(WinogradWays, AreNoneWhereErrorsWouldShow) {
