@@ -1,6 +1,7 @@
 #include "autoschedule/contraction_plan.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "autoschedule/access_strides.h"
 #include "autoschedule/block_loops.h"
@@ -71,17 +72,18 @@ int64_t RowStrideBytes(const BlockNode& block, const Contraction& contraction, c
   return stride;
 }
 
-// Groups of the depth that a row of a tile begins after the one before it, where the two read the same memory: windows
-// of few channels whose columns are part of the depth. Of f32, tiles are not deep enough for that.
-int64_t SharedAfter(const BlockRealizeNode& realize, const ContractionPlan& plan) {
+// Of windows of few channels whose columns are part of the depth. Of f32, tiles are not deep enough for that.
+SharedGroups SharedGroupsOf(const BlockRealizeNode& realize, const ContractionPlan& plan) {
   const int group = plan.instruction.group;
+  if (group == 1) return {};
   for (const Access& access : AccessesOf(*realize.block)) {
     if (access.store || !access.buffer.same_as(plan.contraction.row_operand)) continue;
     const int64_t stride = access.strides[static_cast<size_t>(plan.row)].value_or(0);
-    const bool shares = group > 1 && stride % group == 0 && stride < IteratorExtent(realize, plan.depth);
-    return shares ? stride / group : 0;
+    const int64_t rows_apart = group / std::gcd(group, stride), elements = rows_apart * stride;
+    if (stride <= 0 || elements >= IteratorExtent(realize, plan.depth)) return {};
+    return {rows_apart, elements / group};
   }
-  return 0;
+  return {};
 }
 
 // The inner iterator along which groups are formed: that of the row operand's last dimension, where neighbours are next
@@ -471,7 +473,7 @@ Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Tar
     plan.tiles = RegisterTiles(plan.instruction, rows, columns, std::min(rows, MaxRowsWithoutConflicts(target, stride)),
                                {.panel_bytes = panel_bytes,
                                 .near_bytes = {target.caches[0].bytes / 2, target.caches[1].bytes / 2},
-                                .shared_after = SharedAfter(realize, plan)});
+                                .shared = SharedGroupsOf(realize, plan)});
   }
   const double best = BestTile(plan.tiles).efficiency;
   std::erase_if(plan.tiles, [&](const RegisterTile& tile) { return tile.efficiency < kWorthATry * best; });

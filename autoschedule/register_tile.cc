@@ -87,9 +87,9 @@ RegisterTile VectorTile(const TileInstruction& instruction, int64_t rows, int64_
       (last > 0 ? kOddTile * cycles(last, 1) : 0);
   const double total = panel_cycles * static_cast<double>(CeilDiv(columns, vectors * instruction.lanes));
   const double useful = static_cast<double>(rows) * columns / instruction.lanes / instruction.per_cycle * kTypicalSteps;
-  // A shared group is loaded once and waits in a register for the rows after.
-  const int64_t registers =
-      tile_rows * vectors + instruction.OtherRegisters(vectors) + (tile_rows - 1) * operands.shared_after;
+  const auto [rows_apart, groups_apart] = operands.shared;
+  const int64_t waiting = std::max<int64_t>(tile_rows - rows_apart, 0) * groups_apart;
+  const int64_t registers = tile_rows * vectors + instruction.OtherRegisters(vectors) + waiting;
   const double speed = registers > instruction.registers ? kSpilling : 1;
   const double tiles_per_row = static_cast<double>(CeilDiv(rows, tile_rows)) / static_cast<double>(rows);
   return {.rows = tile_rows,

@@ -17,6 +17,12 @@ struct RegisterTile {
   double loads = 0;       // for each product of a row (of AMX, a line) and a vector
 };
 
+// Rows of a tile that are `rows_apart` read the same groups, but begin `groups_apart` later: windows of few channels.
+// All groups between wait in registers for the next one of these rows. 0: rows share none.
+struct SharedGroups {
+  int64_t rows_apart = 0, groups_apart = 0;
+};
+
 // From where tiles load their operands.
 struct TileOperands {
   // Of AMX: what a line takes to load, where one from the second cache level takes 1.
@@ -25,9 +31,7 @@ struct TileOperands {
   int64_t panel_bytes = 0;  // of columns, one vector wide, all products
   // Of a tile's columns, more than these come from the second cache level, and from the third.
   int64_t near_bytes[2] = {0, 0};
-  // Groups that a row begins after the one before it, where it reads the other groups of that one too; 0: rows share
-  // none.
-  int64_t shared_after = 0;
+  SharedGroups shared;
 };
 
 // The tiles of an output with `rows` x `columns` elements that is computed tile by tile by an instruction, partial

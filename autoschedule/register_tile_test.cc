@@ -53,11 +53,13 @@ TEST(RegisterTile, RowsThatShareGroupsAreFew) {
   const DataType bf16 = DataType::BFloat16();
   const TileInstruction dot = *FindTileInstruction(*NamedTarget("x86-znver4"), bf16, bf16, DataType::Float(32));
   for (int columns : {16, 32, 64, 96}) {
-    for (int shared_after : {1, 3, 6}) {
-      const RegisterTile tile = BestTile(RegisterTiles(dot, 112, columns, 112, {.shared_after = shared_after}));
-      EXPECT_LE(tile.rows * tile.vectors + dot.OtherRegisters(tile.vectors) + (tile.rows - 1) * shared_after,
-                dot.registers)
-          << columns << " " << shared_after;
+    for (int apart : {1, 2, 4}) {
+      for (int groups : {1, 3, 6}) {
+        const RegisterTile tile = BestTile(RegisterTiles(dot, 112, columns, 112, {.shared = {apart, groups}}));
+        EXPECT_LE(tile.rows * tile.vectors + dot.OtherRegisters(tile.vectors) + std::max(tile.rows - apart, 0) * groups,
+                  dot.registers)
+            << columns << " " << apart << " " << groups;
+      }
     }
   }
 }
