@@ -146,8 +146,9 @@ class ContractionSchedule {
  private:
   // Buffers indexed by the block's iterators for what it reads and writes; the tile.
   Outcome<Done> MakeStages();
-  void RateShallowTiles(bool plain_output);
-  Outcome<Done> StageOutputUnlessInPlace();
+  Outcome<Done> TakeTile();
+  void RateShallowTiles(bool plain_output);  // of AMX
+  Outcome<Done> StageOutputUnlessInPlace(bool plain_output);
   Outcome<Done> PickDepth();
   Outcome<Done> PadToTiles();
   Outcome<Done> LayOutOperands();
@@ -228,8 +229,17 @@ Outcome<Done> ContractionSchedule::MakeStages() {
   if (row_stage_) InlineProducers(sch_, *row_stage_, false);
   InlineProducers(sch_, column_stage_, true);
   constant_ = ReadsConstants(sch_, column_stage_);
-  TW_RETURN_IF_REFUSED(StageOutputUnlessInPlace());
-  if (!plan_.rows_in_memory()) TW_RETURN_IF_REFUSED(sch_.SetScope(*row_stage_, 0, "register"));
+  // Of AMX, the tile decides how the output is written. Others come after all that candidates of other tiles share.
+  const bool plain_output = WritesAtIterators(*realize().block);
+  if (plan_.rows_in_memory()) {
+    RateShallowTiles(plain_output);
+    TW_RETURN_IF_REFUSED(TakeTile());
+  }
+  TW_RETURN_IF_REFUSED(StageOutputUnlessInPlace(plain_output));
+  if (!plan_.rows_in_memory()) {
+    TW_RETURN_IF_REFUSED(sch_.SetScope(*row_stage_, 0, "register"));
+    TW_RETURN_IF_REFUSED(TakeTile());
+  }
   row_dims_ = StageDims({&contraction_.batch, &contraction_.rows, &contraction_.inner});
   column_dims_ = StageDims({&contraction_.batch, &contraction_.columns, &contraction_.inner});
   const auto column_dim = static_cast<size_t>(std::ranges::find(column_dims_, plan_.column) - column_dims_.begin());
@@ -238,8 +248,13 @@ Outcome<Done> ContractionSchedule::MakeStages() {
   return Done();
 }
 
+Outcome<Done> ContractionSchedule::TakeTile() {
+  TW_ASSIGN_OR_RETURN(tile_, PickTile(sch_, name_, plan_, choices_));
+  tile_columns_ = tile_.vectors * plan_.instruction.lanes;
+  return Done();
+}
+
 void ContractionSchedule::RateShallowTiles(bool plain_output) {
-  if (plan_.instruction.amx == nullptr) return;
   int64_t products = 1;
   for (int iterator : contraction_.inner) products *= Extent(iterator);
   const int depth = plan_.instruction.StepDepth();
@@ -252,11 +267,7 @@ void ContractionSchedule::RateShallowTiles(bool plain_output) {
   }
 }
 
-Outcome<Done> ContractionSchedule::StageOutputUnlessInPlace() {
-  const bool plain_output = WritesAtIterators(*realize().block);
-  RateShallowTiles(plain_output);
-  TW_ASSIGN_OR_RETURN(tile_, PickTile(sch_, name_, plan_, choices_));
-  tile_columns_ = tile_.vectors * plan_.instruction.lanes;
+Outcome<Done> ContractionSchedule::StageOutputUnlessInPlace(bool plain_output) {
   if (plan_.rows_in_memory() && plain_output && IsWrittenInPlace(sch_, block_, plan_, tile_)) return Done();
   TW_ASSIGN_OR_RETURN(write_back_, StageOutput(sch_, block_, plan_.rows_in_memory() ? "global" : "register"));
   if (!plain_output) {

@@ -33,7 +33,7 @@ constexpr double kFinalPart = 0.1, kMostFinalSeconds = 4;
 
 // Most candidates are far from the best one, so a first look is short. What it mistakes, the finals put right.
 constexpr RunOptions kSearching = {
-    .half_width = 0.02, .seconds = 0.1, .most_samples = 200, .least_seconds = 0.006, .most_spills = kMostSpills};
+    .half_width = 0.02, .seconds = 0.03, .most_samples = 200, .least_seconds = 0.006, .most_spills = kMostSpills};
 
 // A rival and the champion in turn: what one is lucky with, the other is.
 constexpr RunOptions kChallenge = {
