@@ -71,6 +71,36 @@ def main(A: T.Buffer((3, 60), "float32")):
   EXPECT_THAT(body, HasSubstr("for j in range(12):\n                A[f // 4, j + 48] = T.float32(0)"));
 }
 
+// What one stage meets at a border is no reason to repeat the others; those that registers connect stay together.
+TEST(LoopPartition, BranchesOverStagesOneByOne) {
+  const auto partition = [](const std::string& scope) {
+    return Body(PartitionLoops(Opaque(R"(
+@T.prim_func
+def main(A: T.Buffer((60,), "float32"), B: T.Buffer((64,), "float32")):
+    for i in T.parallel(4):
+        with T.block(""):
+            R = T.alloc_buffer((16,), "float32", scope=")" +
+                                      scope + R"(")
+            for j in range(16):
+                R[j] = T.if_then_else(i * 16 + j < 60, A[i * 16 + j], T.float32(0))
+            for k in range(16):
+                B[i * 16 + k] = R[k] * R[k]
+)")));
+  };
+  const auto squares = [](const std::string& body) {
+    int count = 0;
+    for (size_t at = body.find("for k"); at != body.npos; at = body.find("for k", at + 1)) ++count;
+    return count;
+  };
+  const std::string apart = partition("global"), together = partition("register");
+  EXPECT_EQ(squares(apart), 1) << apart;
+  EXPECT_EQ(squares(together), 2) << together;
+  for (const std::string& body : {apart, together}) {
+    EXPECT_THAT(body, HasSubstr("if i < 3:"));
+    EXPECT_THAT(body, Not(HasSubstr("< 60")));
+  }
+}
+
 // Each copy of an unrolled loop meets the border at another iteration.
 TEST(LoopPartition, CutsForCopiesOfUnrolledLoops) {
   const std::string body = Body(PartitionLoops(Opaque(R"(

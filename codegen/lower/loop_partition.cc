@@ -233,6 +233,32 @@ class Partitioner : public Mutator {
 
  protected:
   Stmt MutateFor(const ForNode* op, const Stmt& self) override {
+    if (op->kind != ForKind::kParallel) return MutateWhole(op, self);
+    ForNode::Fields fields = op->fields();
+    fields.body = MutateStages(op, op->body);
+    return For(std::move(fields));
+  }
+
+ private:
+  // What a parallel loop's body computes one after the other, each for itself: stages in which no condition changes are
+  // not repeated. What registers connect is one stage.
+  Stmt MutateStages(const ForNode* loop, const Stmt& body) {
+    if (const auto* seq = dyn_cast<SeqNode>(body)) {
+      std::vector<Stmt> stages;
+      for (const Stmt& stage : seq->stmts) stages.push_back(MutateStages(loop, stage));
+      return Sequence(std::move(stages));
+    }
+    const auto* allocate = dyn_cast<AllocateNode>(body);
+    if (allocate != nullptr && allocate->buffer->scope.kind() != MemoryKind::kRegister) {
+      return Stmt(new AllocateNode(allocate->buffer, allocate->annotations, MutateStages(loop, allocate->body)));
+    }
+    ForNode::Fields fields = loop->fields();
+    fields.body = body;
+    const Stmt stage = For(std::move(fields));
+    return cast<ForNode>(MutateWhole(cast<ForNode>(stage), stage))->body;
+  }
+
+  Stmt MutateWhole(const ForNode* op, const Stmt& self) {
     const std::optional<int64_t> min = AsInt(op->min), extent = AsInt(op->extent);
     const bool serial = op->kind == ForKind::kSerial;
     if (!min || !extent || (!serial && op->kind != ForKind::kParallel)) return Mutator::MutateFor(op, self);
@@ -248,7 +274,6 @@ class Partitioner : public Mutator {
     return serial ? Cut(op, bounds) : Branch(op, bounds);
   }
 
- private:
   // The loop over part `i` alone, with which the variable's range is known.
   static ForNode::Fields Part(const ForNode* op, const std::vector<int64_t>& bounds, size_t i) {
     ForNode::Fields fields = op->fields();

@@ -8,10 +8,10 @@
 //
 // Considered are comparisons that are linear in the loop's variable, in branches, predicates and if_then_else; where
 // they are not, a loop of few iterations is cut into all of them. The borders of convolutions and the edges of tiles so
-// cost nothing inside. A parallel loop is not cut; its body becomes a branch over the parts instead, of a fused one
-// over those of the loops that it was made of. Code grows by a bounded factor: the longest part of each loop is cut
-// further before the others, and a loop whose parts would exceed the bound stays whole. Large bodies are not repeated
-// for conditions of single lanes.
+// cost nothing inside. A parallel loop is not cut; each stage of its body becomes a branch over the parts instead, of a
+// fused one over those of the loops that it was made of. Code grows by a bounded factor: the longest part of each loop
+// is cut further before the others, and a loop whose parts would exceed the bound stays whole. Large bodies are not
+// repeated for conditions of single lanes.
 #pragma once
 
 #include "ir/function.h"
