@@ -236,7 +236,7 @@ class Searcher {
     if (preferred_) best_.push_back(*std::move(preferred_));
     MeasureBest(kFirstRounds);
     while (best_.size() > kFinalists) best_.pop_back();
-    MeasureBest(kFinalRounds);
+    MeasureBest(kFinalRounds, options_.on_final);
     clock_.Lap(result_.statistics.measure_seconds);
     if (!best_.empty() && std::isfinite(best_[0].seconds)) {
       result_.best_seconds = best_[0].seconds;
@@ -253,12 +253,15 @@ class Searcher {
   }
 
   // The best candidates in turn: what one is lucky with, all are.
-  void MeasureBest(int rounds) {
+  void MeasureBest(int rounds, const std::function<void(const Candidate&, const Measurement&)>& on_measured = {}) {
     if (best_.size() <= 1) return;
     std::vector<Module> modules;
     for (const Measured& measured : best_) modules.push_back(measured.candidate.schedule.module());
     const std::vector<Measurement> measurements = runner_.Run(modules, Closely(rounds));
-    for (size_t i = 0; i < best_.size(); ++i) best_[i].seconds = measurements[i].MedianSeconds();
+    for (size_t i = 0; i < best_.size(); ++i) {
+      best_[i].seconds = measurements[i].MedianSeconds();
+      if (on_measured && measurements[i].ok()) on_measured(best_[i].candidate, measurements[i]);
+    }
     std::ranges::sort(best_, {}, &Measured::seconds);
   }
 

@@ -59,6 +59,8 @@ struct SearchOptions {
   std::vector<Choices> warm_starts = {};
   // Called for each measurement, failed ones included, as soon as its batch is done.
   std::function<void(const Candidate&, const Measurement&)> on_measured = {};
+  // Called for each of the last few, which were measured in turn, for longer; one of them is the result.
+  std::function<void(const Candidate&, const Measurement&)> on_final = {};
   std::function<void(const SearchProgress&)> on_progress = {};  // after each batch
 };
 

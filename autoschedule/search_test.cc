@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <set>
 
 #include "autoschedule/cost/projected.h"
 #include "ir/ops/matmul.h"
@@ -59,10 +60,14 @@ TEST_F(SearchTest, FindsTheFastestOfWhatItMeasured) {
   options.on_measured = [&](const Candidate& candidate, const Measurement& measurement) {
     times[candidate.hash] = measurement.MedianSeconds();
   };
+  std::set<uint64_t> finalists;
+  options.on_final = [&](const Candidate& candidate, const Measurement&) { finalists.insert(candidate.hash); };
   const SearchResult result = Run(runner, options);
   ASSERT_TRUE(result.best);
   EXPECT_EQ(result.statistics.measured, 40);
   EXPECT_EQ(times.size(), 40u);
+  EXPECT_TRUE(finalists.contains(result.best->hash));
+  EXPECT_LT(finalists.size(), 10u);
   EXPECT_DOUBLE_EQ(result.best_seconds, RecordedRunner::Seconds(result.best->hash));
   for (const auto& [hash, seconds] : times) EXPECT_LE(result.best_seconds, seconds);
 }

@@ -116,6 +116,12 @@ absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, Intr
   }
   const ProjectedModel projected(target);
   LearnedModel learned(target, {.seed = options.seed});
+  const auto put = [&](const Candidate& candidate, const Measurement& measurement, bool final) {
+    if (options.database == nullptr || !stored.ok()) return;
+    TuningRecord record = RecordOf(module, target, query.threads, candidate.schedule, measurement);
+    record.final = final;
+    stored = options.database->Put(std::move(record));
+  };
   search.on_measured = [&](const Candidate& candidate, const Measurement& measurement) {
     if (options.on_measured) {
       const Function scheduled = candidate.schedule.module().Find("main");
@@ -126,8 +132,10 @@ absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, Intr
       if (learned.num_measured() > 0) result.learned = learned.Predict({&scheduled, 1})[0];
       options.on_measured(result);
     }
-    if (options.database == nullptr || !stored.ok()) return;
-    stored = options.database->Put(RecordOf(module, target, query.threads, candidate.schedule, measurement));
+    put(candidate, measurement, false);
+  };
+  search.on_final = [&](const Candidate& candidate, const Measurement& measurement) {
+    put(candidate, measurement, true);
   };
   search.seconds = options.seconds - SecondsSince(start);
   SearchResult found = Search(space, learned, sharing, search);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <ostream>
 #include <tuple>
 
@@ -27,38 +28,39 @@ std::string Milliseconds(const TuningRecord& record) { return absl::StrFormat("%
 struct Group {
   int64_t records = 0;
   std::map<std::string, int64_t> failures;  // by reason
-  TuningRecord best;                        // of least median, where one was measured
-  bool measured = false;
+  std::optional<TuningRecord> best;         // where one was measured
 };
 using Groups = std::map<std::tuple<uint64_t, std::string, int>, Group>;
 
-Groups GroupRecords(const std::vector<TuningRecord>& records) {
+absl::StatusOr<Groups> GroupRecords(const Database& database) {
+  const auto records = database.All(), best = database.BestOfEach();
+  if (!records.ok()) return records.status();
+  if (!best.ok()) return best.status();
   Groups groups;
-  for (const TuningRecord& record : records) {
-    Group& group = groups[{record.workload, record.target, record.threads}];
+  const auto group_of = [&](const TuningRecord& record) -> Group& {
+    return groups[{record.workload, record.target, record.threads}];
+  };
+  for (const TuningRecord& record : *records) {
+    Group& group = group_of(record);
     ++group.records;
-    if (record.failed()) {
-      ++group.failures[record.failure];
-    } else if (!group.measured || record.MedianSeconds() < group.best.MedianSeconds()) {
-      group.best = record;
-      group.measured = true;
-    }
+    if (record.failed()) ++group.failures[record.failure];
   }
+  for (const TuningRecord& record : *best) group_of(record).best = record;
   return groups;
 }
 
 int List(const CommandArguments& args, const Database& database) {
-  const auto records = database.All();
-  if (!records.ok()) return Refuse(args, records.status());
+  const auto groups = GroupRecords(database);
+  if (!groups.ok()) return Refuse(args, groups.status());
   args.out() << "workload         threads records    best ms target; failures\n";
-  for (const auto& [key, group] : GroupRecords(*records)) {
+  for (const auto& [key, group] : *groups) {
     const auto& [workload, target, threads] = key;
     std::string failures;
     for (const auto& [reason, count] : group.failures) {
       absl::StrAppend(&failures, failures.empty() ? "; " : ", ", count, " ", reason);
     }
     args.out() << absl::StrFormat("%s %7d %7d %10s %s%s\n", HashText(workload), threads, group.records,
-                                  group.measured ? Milliseconds(group.best) : "-", target, failures);
+                                  group.best ? Milliseconds(*group.best) : "-", target, failures);
   }
   return kDone;
 }
@@ -71,13 +73,13 @@ int Best(const CommandArguments& args, const Database& database) {
     if (!module) return kRefused;
     wanted = StructuralHash(*module);
   }
-  const auto records = database.All();
-  if (!records.ok()) return Refuse(args, records.status());
+  const auto groups = GroupRecords(database);
+  if (!groups.ok()) return Refuse(args, groups.status());
   bool found = false;
-  for (const auto& [key, group] : GroupRecords(*records)) {
-    if (!group.measured || (wanted && std::get<0>(key) != *wanted)) continue;
+  for (const auto& [key, group] : *groups) {
+    if (!group.best || (wanted && std::get<0>(key) != *wanted)) continue;
     found = true;
-    const TuningRecord& record = group.best;
+    const TuningRecord& record = *group.best;
     args.out() << "# workload " << HashText(record.workload) << ", " << Milliseconds(record) << " ms (median of "
                << record.seconds.size() << "), " << record.threads << " threads, " << record.target << "\n";
     const auto trace = TraceFromJson(record.trace);

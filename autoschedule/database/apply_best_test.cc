@@ -79,8 +79,10 @@ TEST(ApplyBest, PassesOverStaleRecords) {
   TuningRecord other = RecordOf(SplitBy(4), "other", 1);
   other.scheduled ^= 1;
   TuningRecord refused = RecordOf(SplitBy(4), "refused", 2);
+  refused.scheduled ^= 2;
   refused.trace = R"({"trace": [{"primitive": "get_block", "args": {"name": "D"}, "results": ["b"]}]})";
   TuningRecord broken = RecordOf(SplitBy(4), "broken", 3);
+  broken.scheduled ^= 3;
   broken.trace = "{}";
   for (const TuningRecord& record : {other, refused, broken}) ASSERT_TRUE(database.Put(record).ok());
   std::vector<std::string> stale;

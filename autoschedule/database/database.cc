@@ -16,7 +16,7 @@ namespace {
 
 // In the file's header, so that a database of somebody else is not taken for one of ours: "TwDB".
 constexpr int64_t kApplicationId = 0x54774442;
-constexpr int64_t kSchemaVersion = 1;
+constexpr int64_t kSchemaVersion = 2, kWithoutFinals = 1;
 
 // Long enough for another process's transaction on a slow disk; a writer never holds the lock for longer.
 constexpr int kBusyMilliseconds = 60'000;
@@ -41,13 +41,22 @@ CREATE TABLE records(
   failure TEXT NOT NULL,
   message TEXT NOT NULL,
   version TEXT NOT NULL,
-  time INTEGER NOT NULL);
+  time INTEGER NOT NULL,
+  final INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX records_by_time ON records(workload, target, median) WHERE median IS NOT NULL;
 )";
 
 constexpr char kSelect[] =
     "SELECT r.uid, r.workload, w.program, r.target, r.threads, r.dimensions, r.trace, r.scheduled, r.seconds, "
-    "r.failure, r.message, r.version, r.time FROM records r JOIN workloads w ON w.hash = r.workload ";
+    "r.failure, r.message, r.version, r.time, r.final FROM records r JOIN workloads w ON w.hash = r.workload ";
+
+// What is measured, better ones first: `place` counts from 1 in each workload, target and number of threads.
+constexpr char kStandings[] =
+    "SELECT id, workload, target, row_number() OVER "
+    "(PARTITION BY workload, target, threads ORDER BY final DESC, median, id) AS place FROM "
+    "(SELECT *, row_number() OVER "
+    "(PARTITION BY workload, target, threads, dimensions, scheduled ORDER BY final DESC, id DESC) AS newer "
+    "FROM records WHERE median IS NOT NULL) WHERE newer = 1";
 
 std::string NewUid() {
   std::random_device random;
@@ -75,6 +84,7 @@ bool ReadRecord(const Statement& row, TuningRecord* record) {
   record->message = row.Text(10);
   record->version = row.Text(11);
   record->unix_time = row.Integer(12);
+  record->final = row.Integer(13) != 0;
   record->dimensions = *std::move(dimensions);
   return true;
 }
@@ -142,7 +152,11 @@ absl::Status Database::Prepare() {
     }
     if (absl::Status status = CreateTables(); !status.ok()) return status;
   }
-  const auto version = QueryInteger("PRAGMA user_version");
+  auto version = QueryInteger("PRAGMA user_version");
+  if (version.ok() && *version == kWithoutFinals) {
+    if (absl::Status status = AddFinals(); !status.ok()) return status;
+    version = QueryInteger("PRAGMA user_version");
+  }
   if (!version.ok()) return version.status();
   if (*version != kSchemaVersion) {
     return absl::FailedPreconditionError(absl::StrCat(path_, ": the database has version ", *version,
@@ -177,6 +191,17 @@ absl::Status Database::CreateTables() {
   });
 }
 
+// Another process may be doing the same.
+absl::Status Database::AddFinals() {
+  return Transaction([&]() -> absl::Status {
+    const auto version = QueryInteger("PRAGMA user_version");
+    if (!version.ok() || *version != kWithoutFinals) return version.status();
+    return Execute(absl::StrCat("ALTER TABLE records ADD COLUMN final INTEGER NOT NULL DEFAULT 0; PRAGMA user_version=",
+                                kSchemaVersion)
+                       .c_str());
+  });
+}
+
 absl::Status Database::Execute(const char* sql) const {
   const int code = sqlite3_exec(connection_.get(), sql, nullptr, nullptr, nullptr);
   return code == SQLITE_OK ? absl::OkStatus() : Error(code, "the database cannot be written");
@@ -205,8 +230,8 @@ absl::StatusOr<bool> Database::Insert(const TuningRecord& record) {
   if (const int code = workload.Step(); code != SQLITE_DONE) return Error(code, "cannot put a record");
   Statement insert(connection_.get(),
                    "INSERT OR IGNORE INTO records(uid, workload, target, threads, dimensions, trace, scheduled, "
-                   "seconds, median, failure, message, version, time) "
-                   "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)");
+                   "seconds, median, failure, message, version, time, final) "
+                   "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)");
   insert.Bind(1, record.uid);
   insert.Bind(2, hash);
   insert.Bind(3, record.target);
@@ -220,6 +245,7 @@ absl::StatusOr<bool> Database::Insert(const TuningRecord& record) {
   insert.Bind(11, record.message);
   insert.Bind(12, record.version);
   insert.Bind(13, record.unix_time);
+  insert.Bind(14, int64_t{record.final});
   if (const int code = insert.Step(); code != SQLITE_DONE) return Error(code, "cannot put a record");
   return sqlite3_changes(connection_.get()) > 0;
 }
@@ -250,9 +276,9 @@ absl::Status Database::Visit(const std::string& condition, const std::vector<std
 
 absl::Status Database::VisitMeasured(const RecordQuery& query,
                                      const std::function<bool(const TuningRecord&)>& visit) const {
-  std::string condition = "WHERE r.workload = ?1 AND r.target = ?2 AND r.median IS NOT NULL";
+  std::string condition = absl::StrCat("JOIN (", kStandings, ") s USING (id) WHERE s.workload = ?1 AND s.target = ?2");
   if (query.threads > 0) absl::StrAppend(&condition, " AND r.threads = ", query.threads);
-  return Visit(condition + " ORDER BY r.median, r.id", {HashText(query.workload), query.target},
+  return Visit(condition + " ORDER BY r.final DESC, r.median, r.id", {HashText(query.workload), query.target},
                [&](const TuningRecord& record) { return !Serves(record, query.dimensions) || visit(record); });
 }
 
@@ -272,9 +298,15 @@ absl::StatusOr<TuningRecord> Database::Best(const RecordQuery& query) const {
   return best;
 }
 
-absl::StatusOr<std::vector<TuningRecord>> Database::All() const {
+absl::StatusOr<std::vector<TuningRecord>> Database::BestOfEach() const {
+  return Collect(absl::StrCat("JOIN (", kStandings, ") s USING (id) WHERE s.place = 1 ORDER BY r.id"));
+}
+
+absl::StatusOr<std::vector<TuningRecord>> Database::All() const { return Collect("ORDER BY r.id"); }
+
+absl::StatusOr<std::vector<TuningRecord>> Database::Collect(const std::string& condition) const {
   std::vector<TuningRecord> records;
-  absl::Status status = Visit("ORDER BY r.id", {}, [&](const TuningRecord& record) {
+  absl::Status status = Visit(condition, {}, [&](const TuningRecord& record) {
     records.push_back(record);
     return true;
   });
@@ -301,10 +333,8 @@ absl::StatusOr<int64_t> Database::Merge(const Database& other) {
 absl::StatusOr<int64_t> Database::Prune(int64_t keep) {
   int64_t deleted = 0;
   absl::Status status = Transaction([&]() -> absl::Status {
-    Statement prune(connection_.get(),
-                    "DELETE FROM records WHERE id NOT IN (SELECT id FROM (SELECT id, row_number() OVER "
-                    "(PARTITION BY workload, target, threads ORDER BY median, id) AS place FROM records "
-                    "WHERE median IS NOT NULL) WHERE place <= ?1)");
+    Statement prune(connection_.get(), absl::StrCat("DELETE FROM records WHERE id NOT IN (SELECT id FROM (", kStandings,
+                                                    ") WHERE place <= ?1)"));
     prune.Bind(1, keep);
     if (const int code = prune.Step(); code != SQLITE_DONE) return Error(code, "cannot prune");
     deleted = sqlite3_changes(connection_.get());

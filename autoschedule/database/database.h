@@ -8,6 +8,9 @@
 // second process that writes into the same file loses it. Several processes may share a file, each with a Database of
 // its own; one Database is used by one thread at a time.
 //
+// What is *better*: a program counts by its last time in the end of a search, or else by its last time at all. Those of
+// the first sort, which were measured in turn and for long, are better than all others; among equals the faster one is.
+//
 // A file that is no tuning database, is damaged, or was written by a newer version is refused and left as it is.
 #pragma once
 
@@ -46,17 +49,19 @@ class Database {
   // Adds a record, durably. One with the uid of a record that is there changes nothing.
   absl::Status Put(TuningRecord record);
 
-  // The record of least median time among those that were measured; NotFound where there is none.
+  // The best record among those that were measured; NotFound where there is none.
   absl::StatusOr<TuningRecord> Best(const RecordQuery& query) const;
-  // Calls `visit` on those from best to worst until it returns false.
+  // Calls `visit` on one of each measured program, from best to worst, until it returns false.
   absl::Status VisitMeasured(const RecordQuery& query, const std::function<bool(const TuningRecord&)>& visit) const;
+  // The best record of each workload, target and number of threads.
+  absl::StatusOr<std::vector<TuningRecord>> BestOfEach() const;
   // Every record, failures included, in the order in which they were put.
   absl::StatusOr<std::vector<TuningRecord>> All() const;
 
   // Copies the records of another database that are not here yet; returns how many.
   absl::StatusOr<int64_t> Merge(const Database& other);
-  // Keeps the `keep` records of least median time of each workload, target and number of threads, and no failures;
-  // returns how many were deleted.
+  // Keeps the `keep` best records of each workload, target and number of threads, and no failures; returns how many
+  // were deleted.
   absl::StatusOr<int64_t> Prune(int64_t keep);
   // Every record as a line of JSON (record.h).
   absl::StatusOr<std::string> Export() const;
@@ -72,11 +77,13 @@ class Database {
 
   absl::Status Prepare();  // checks whose file it is, and makes the tables in an empty one
   absl::Status CreateTables();
+  absl::Status AddFinals();  // to a file of version 1
   absl::Status Execute(const char* sql) const;
   absl::StatusOr<int64_t> QueryInteger(const char* sql) const;
   // One transaction: all of what `body` does, or nothing when it fails.
   absl::Status Transaction(const std::function<absl::Status()>& body);
   absl::StatusOr<bool> Insert(const TuningRecord& record);  // whether it was new
+  absl::StatusOr<std::vector<TuningRecord>> Collect(const std::string& condition) const;
   absl::Status Visit(const std::string& condition, const std::vector<std::string>& values,
                      const std::function<bool(const TuningRecord&)>& visit) const;
   absl::Status Error(int code, const char* doing) const;

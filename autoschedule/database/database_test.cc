@@ -27,14 +27,14 @@ Database OpenFresh(const std::string& path = FreshPath()) {
   return *std::move(database);
 }
 
-TuningRecord Measured(std::string uid, std::vector<double> seconds) {
-  return {.uid = std::move(uid),
+TuningRecord Measured(const std::string& uid, std::vector<double> seconds) {
+  return {.uid = uid,
           .workload = 0xfedcba9876543210,
           .program = "def main(): ...",
           .target = "znver4 +avx2",
           .threads = 2,
           .trace = R"({"trace": []})",
-          .scheduled = 5,
+          .scheduled = std::hash<std::string>()(uid),
           .seconds = std::move(seconds),
           .unix_time = 1000};
 }
@@ -80,7 +80,7 @@ TEST(Database, HoldsWhatWasPut) {
   ASSERT_EQ(read.dimensions.size(), 1u);
   EXPECT_EQ(DimensionsText(read.dimensions), R"({"n":[1,128]})");
   EXPECT_EQ(read.trace, record.trace);
-  EXPECT_EQ(read.scheduled, 5u);
+  EXPECT_EQ(read.scheduled, record.scheduled);
   EXPECT_EQ(read.seconds, record.seconds);
   EXPECT_EQ(read.message, record.message);
   EXPECT_EQ(read.version, kTunerVersion);
@@ -116,6 +116,45 @@ TEST(Database, BestIsOfLeastMedian) {
                                  })
                   .ok());
   EXPECT_THAT(order, ElementsAre("steady", "lucky"));
+}
+
+// In turn with others a program is measured more fairly than when it is first met; the last time counts.
+TEST(Database, BestIsOfTheLastFinals) {
+  Database database = OpenFresh();
+  const auto put = [&](const std::string& program, double seconds, bool final) {
+    TuningRecord record = Measured(program, {seconds});
+    record.uid += std::to_string(seconds) + (final ? " final" : "");
+    record.final = final;
+    ASSERT_TRUE(database.Put(record).ok());
+  };
+  const auto order = [&] {
+    std::vector<std::string> uids;
+    EXPECT_TRUE(database
+                    .VisitMeasured(Query(Measured("", {})),
+                                   [&](const TuningRecord& record) {
+                                     uids.push_back(record.uid.substr(0, 1) + (record.final ? "!" : ""));
+                                     return true;
+                                   })
+                    .ok());
+    return uids;
+  };
+  put("a", 5, false);
+  put("b", 3, false);
+  put("c", 4, false);
+  EXPECT_THAT(order(), ElementsAre("b", "c", "a"));
+  put("b", 6, false);
+  EXPECT_THAT(order(), ElementsAre("c", "a", "b"));
+  put("a", 7, true);
+  put("b", 8, true);
+  EXPECT_THAT(order(), ElementsAre("a!", "b!", "c"));
+  put("a", 2, false);
+  put("a", 9, true);
+  EXPECT_THAT(order(), ElementsAre("b!", "a!", "c"));
+  const auto best = database.BestOfEach();
+  ASSERT_EQ(best->size(), 1u);
+  EXPECT_EQ((*best)[0].seconds, std::vector<double>{8});
+  EXPECT_EQ(*database.Prune(1), 7);
+  EXPECT_THAT(order(), ElementsAre("b!"));
 }
 
 TEST(Database, BestIsOfTheWorkloadTargetThreadsAndDimensions) {
@@ -175,7 +214,9 @@ TEST(Database, PruneKeepsTheFastest) {
 
 TEST(Database, ExportsLinesOfJson) {
   Database database = OpenFresh();
-  ASSERT_TRUE(database.Put(Measured("a", {0.5})).ok());
+  TuningRecord final = Measured("a", {0.5});
+  final.final = true;
+  ASSERT_TRUE(database.Put(final).ok());
   ASSERT_TRUE(database.Put(Failed("b", "crash")).ok());
   const std::string lines = *database.Export();
   const size_t end = lines.find('\n');
@@ -183,6 +224,7 @@ TEST(Database, ExportsLinesOfJson) {
   ASSERT_TRUE(a.ok() && b.ok());
   EXPECT_EQ(a->workload, 0xfedcba9876543210);
   EXPECT_THAT(a->seconds, ElementsAre(0.5));
+  EXPECT_TRUE(a->final && !b->final);
   EXPECT_EQ(b->failure, "crash");
   EXPECT_EQ(ToJson(*a) + "\n" + ToJson(*b) + "\n", lines);
 }
@@ -234,7 +276,27 @@ TEST(Database, RefusesNewerVersions) {
   ASSERT_EQ(sqlite3_open(path.c_str(), &newer), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(newer, "PRAGMA user_version=99", nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(newer);
-  EXPECT_EQ(Refusal(path), path + ": the database has version 99 of the format; this program reads version 1");
+  EXPECT_EQ(Refusal(path), path + ": the database has version 99 of the format; this program reads version 2");
+}
+
+TEST(Database, ReadsTheFirstVersion) {
+  const std::string path = FreshPath();
+  {
+    Database database = OpenFresh(path);
+    ASSERT_TRUE(database.Put(Measured("old", {1})).ok());
+  }
+  sqlite3* older = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &older), SQLITE_OK);
+  ASSERT_EQ(
+      sqlite3_exec(older, "ALTER TABLE records DROP COLUMN final; PRAGMA user_version=1", nullptr, nullptr, nullptr),
+      SQLITE_OK);
+  sqlite3_close(older);
+  Database database = OpenFresh(path);
+  TuningRecord final = Measured("new", {2});
+  final.final = true;
+  ASSERT_TRUE(database.Put(final).ok());
+  EXPECT_THAT(Uids(database), ElementsAre("old", "new"));
+  EXPECT_EQ(database.Best(Query(final))->uid, "new");
 }
 
 TEST(Database, RefusesDamage) {

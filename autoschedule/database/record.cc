@@ -46,6 +46,9 @@ class MemberReader {
   void Read(const char* name, int64_t* value) {
     if (const Json* member = Find(name, &Json::is_number_integer)) *value = member->get<int64_t>();
   }
+  void Read(const char* name, bool* value) {
+    if (const Json* member = Find(name, &Json::is_boolean)) *value = member->get<bool>();
+  }
   void ReadHash(const char* name, uint64_t* value) {
     std::string text;
     Read(name, &text);
@@ -124,9 +127,9 @@ std::string ToJson(const TuningRecord& record) {
                      {"program", record.program}, {"target", record.target},
                      {"threads", record.threads}, {"dimensions", WriteDimensions(record.dimensions)},
                      {"trace", record.trace},     {"scheduled", HashText(record.scheduled)},
-                     {"seconds", record.seconds}, {"failure", record.failure},
-                     {"message", record.message}, {"version", record.version},
-                     {"time", record.unix_time}};
+                     {"seconds", record.seconds}, {"final", record.final},
+                     {"failure", record.failure}, {"message", record.message},
+                     {"version", record.version}, {"time", record.unix_time}};
   return OneLine(json);
 }
 
@@ -145,6 +148,7 @@ absl::StatusOr<TuningRecord> RecordFromJson(std::string_view line) {
   reader.Read("trace", &record.trace);
   reader.ReadHash("scheduled", &record.scheduled);
   reader.Read("seconds", &record.seconds);
+  reader.Read("final", &record.final);
   reader.Read("failure", &record.failure);
   reader.Read("message", &record.message);
   reader.Read("version", &record.version);

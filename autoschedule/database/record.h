@@ -36,6 +36,7 @@ struct TuningRecord {
   std::string trace;            // JSON, as schedule/trace_text.h writes it
   uint64_t scheduled = 0;       // StructuralHash of the result
   std::vector<double> seconds;  // every measured time; empty for a candidate that failed
+  bool final = false;           // measured at the end of a search, in turn with the other ones that were best
   std::string failure;          // why there are no times: "crash", "timeout", "wrong result", ...; else empty
   std::string message;          // of the failure, for people
   std::string version = kTunerVersion;
