@@ -1,6 +1,7 @@
 #include "schedule/winograd.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -101,10 +102,57 @@ Expr Combination(const std::vector<double>& coefficients, const std::vector<Expr
   return sum;
 }
 
-Expr Combinations(const Expr& index, const ToomCook::Matrix& coefficients, const std::vector<Expr>& elements) {
-  std::vector<Expr> values;
-  for (const std::vector<double>& row : coefficients) values.push_back(Combination(row, elements));
-  return Cases(index, values);
+// Each row of what products read. Rows of opposite points differ in the sign of what is at odd places: written as the
+// sum or the difference of two parts, they share these.
+std::vector<Expr> InputSums(const ToomCook::Matrix& coefficients, const std::vector<Expr>& elements) {
+  std::vector<Expr> sums;
+  for (const std::vector<double>& row : coefficients) {
+    std::vector<double> parts[2] = {std::vector<double>(row.size()), std::vector<double>(row.size())};
+    double last[2] = {0, 0};
+    for (size_t i = 0; i < row.size(); ++i) {
+      parts[i % 2][i] = row[i];
+      if (row[i] != 0) last[i % 2] = row[i];
+    }
+    if (last[0] == 0 || last[1] == 0 || (last[0] < 0 && last[1] < 0)) {
+      sums.push_back(Combination(row, elements));
+      continue;
+    }
+    const size_t positive = last[0] > 0 ? 0 : 1, other = 1 - positive;
+    const Expr first = Combination(parts[positive], elements);
+    if (last[other] > 0) {
+      sums.push_back(first + Combination(parts[other], elements));
+    } else {
+      for (double& c : parts[other]) c = 0 - c;
+      sums.push_back(first - Combination(parts[other], elements));
+    }
+  }
+  return sums;
+}
+
+// Each output. Products at opposite points have the same coefficients up to the sign: outputs share their sums and
+// differences.
+std::vector<Expr> OutputSums(const ToomCook::Matrix& coefficients, const std::vector<Expr>& products) {
+  const auto are_opposite = [&](size_t a, size_t b) {
+    return b < products.size() &&
+           std::ranges::all_of(
+               coefficients, [&](const std::vector<double>& row) { return std::abs(row[a]) == std::abs(row[b]); });
+  };
+  std::vector<Expr> sums;
+  for (const std::vector<double>& row : coefficients) {
+    std::vector<double> scales;
+    std::vector<Expr> terms;
+    for (size_t p = 0; p < products.size(); ++p) {
+      scales.push_back(row[p]);
+      if (!are_opposite(p, p + 1)) {
+        terms.push_back(products[p]);
+        continue;
+      }
+      terms.push_back(row[p] == row[p + 1] ? products[p] + products[p + 1] : products[p] - products[p + 1]);
+      ++p;
+    }
+    sums.push_back(Combination(scales, terms));
+  }
+  return sums;
 }
 
 class Transformer {
@@ -256,7 +304,7 @@ class Transformer {
                       .iters = domain.iterators,
                       .target = input_,
                       .indices = domain.indices,
-                      .value = Combinations(domain.indices[0], coefficients_.input, elements)},
+                      .value = Cases(domain.indices[0], InputSums(coefficients_.input, elements))},
                      next_id, id);
   }
 
@@ -352,7 +400,7 @@ class Transformer {
                       .iters = iterators,
                       .target = store_.buffer,
                       .indices = store_.indices,
-                      .value = Combinations(FloorMod(place, Index(outputs_)), coefficients_.output, elements)},
+                      .value = Cases(FloorMod(place, Index(outputs_)), OutputSums(coefficients_.output, elements))},
                      next_id, id);
   }
 
