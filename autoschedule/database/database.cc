@@ -43,7 +43,10 @@ CREATE TABLE records(
   version TEXT NOT NULL,
   time INTEGER NOT NULL,
   final INTEGER NOT NULL DEFAULT 0);
-CREATE INDEX records_by_time ON records(workload, target, median) WHERE median IS NOT NULL;
+)";
+constexpr char kIndex[] = R"(
+CREATE INDEX standings ON records(workload, target, threads, dimensions, scheduled, final, median)
+  WHERE median IS NOT NULL;
 )";
 
 constexpr char kSelect[] =
@@ -52,9 +55,9 @@ constexpr char kSelect[] =
 
 // What is measured, better ones first: `place` counts from 1 in each workload, target and number of threads.
 constexpr char kStandings[] =
-    "SELECT id, workload, target, row_number() OVER "
+    "SELECT id, workload, target, final, median, row_number() OVER "
     "(PARTITION BY workload, target, threads ORDER BY final DESC, median, id) AS place FROM "
-    "(SELECT *, row_number() OVER "
+    "(SELECT id, workload, target, threads, final, median, row_number() OVER "
     "(PARTITION BY workload, target, threads, dimensions, scheduled ORDER BY final DESC, id DESC) AS newer "
     "FROM records WHERE median IS NOT NULL) WHERE newer = 1";
 
@@ -185,7 +188,7 @@ absl::Status Database::CreateTables() {
   return Transaction([&]() -> absl::Status {
     const auto tables = QueryInteger("SELECT count(*) FROM sqlite_master");
     if (!tables.ok() || *tables > 0) return tables.status();
-    if (absl::Status status = Execute(kTables); !status.ok()) return status;
+    if (absl::Status status = Execute(absl::StrCat(kTables, kIndex).c_str()); !status.ok()) return status;
     return Execute(
         absl::StrCat("PRAGMA application_id=", kApplicationId, "; PRAGMA user_version=", kSchemaVersion).c_str());
   });
@@ -196,8 +199,9 @@ absl::Status Database::AddFinals() {
   return Transaction([&]() -> absl::Status {
     const auto version = QueryInteger("PRAGMA user_version");
     if (!version.ok() || *version != kWithoutFinals) return version.status();
-    return Execute(absl::StrCat("ALTER TABLE records ADD COLUMN final INTEGER NOT NULL DEFAULT 0; PRAGMA user_version=",
-                                kSchemaVersion)
+    return Execute(absl::StrCat("ALTER TABLE records ADD COLUMN final INTEGER NOT NULL DEFAULT 0;"
+                                "DROP INDEX records_by_time;",
+                                kIndex, "PRAGMA user_version=", kSchemaVersion)
                        .c_str());
   });
 }
@@ -278,7 +282,7 @@ absl::Status Database::VisitMeasured(const RecordQuery& query,
                                      const std::function<bool(const TuningRecord&)>& visit) const {
   std::string condition = absl::StrCat("JOIN (", kStandings, ") s USING (id) WHERE s.workload = ?1 AND s.target = ?2");
   if (query.threads > 0) absl::StrAppend(&condition, " AND r.threads = ", query.threads);
-  return Visit(condition + " ORDER BY r.final DESC, r.median, r.id", {HashText(query.workload), query.target},
+  return Visit(condition + " ORDER BY s.final DESC, s.median, s.id", {HashText(query.workload), query.target},
                [&](const TuningRecord& record) { return !Serves(record, query.dimensions) || visit(record); });
 }
 

@@ -66,6 +66,7 @@ TEST(Database, HoldsWhatWasPut) {
   const std::string path = FreshPath();
   TuningRecord record = Measured("r", {0.25, 1.0 / 3});
   record.dimensions = {{"n", 1, 128}};
+  record.final = true;
   record.message = std::string("any bytes: \0 \xff '\"", 17);
   ASSERT_TRUE(OpenFresh(path).Put(record).ok());
   const auto records = Database::Open(path)->All();
@@ -82,6 +83,7 @@ TEST(Database, HoldsWhatWasPut) {
   EXPECT_EQ(read.trace, record.trace);
   EXPECT_EQ(read.scheduled, record.scheduled);
   EXPECT_EQ(read.seconds, record.seconds);
+  EXPECT_TRUE(read.final);
   EXPECT_EQ(read.message, record.message);
   EXPECT_EQ(read.version, kTunerVersion);
   EXPECT_EQ(read.unix_time, 1000);
@@ -287,9 +289,11 @@ TEST(Database, ReadsTheFirstVersion) {
   }
   sqlite3* older = nullptr;
   ASSERT_EQ(sqlite3_open(path.c_str(), &older), SQLITE_OK);
-  ASSERT_EQ(
-      sqlite3_exec(older, "ALTER TABLE records DROP COLUMN final; PRAGMA user_version=1", nullptr, nullptr, nullptr),
-      SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(older,
+                         "DROP INDEX standings; ALTER TABLE records DROP COLUMN final; "
+                         "CREATE INDEX records_by_time ON records(workload, target, median); PRAGMA user_version=1",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK);
   sqlite3_close(older);
   Database database = OpenFresh(path);
   TuningRecord final = Measured("new", {2});
