@@ -102,29 +102,22 @@ Expr Combination(const std::vector<double>& coefficients, const std::vector<Expr
   return sum;
 }
 
-// Each row of what products read. Rows of opposite points differ in the sign of what is at odd places: written as the
-// sum or the difference of two parts, they share these.
+// Each row of what products read, whose last coefficient is one. Rows of opposite points differ in the sign of every
+// other coefficient: written as the sum or the difference of two parts, they share these.
 std::vector<Expr> InputSums(const ToomCook::Matrix& coefficients, const std::vector<Expr>& elements) {
   std::vector<Expr> sums;
   for (const std::vector<double>& row : coefficients) {
-    std::vector<double> parts[2] = {std::vector<double>(row.size()), std::vector<double>(row.size())};
-    double last[2] = {0, 0};
+    std::vector<double> with_last = row, others = row;
+    double sign = 0;  // of the last of the others
+    const auto last = std::find_if(row.rbegin(), row.rend(), [](double c) { return c != 0; });
     for (size_t i = 0; i < row.size(); ++i) {
-      parts[i % 2][i] = row[i];
-      if (row[i] != 0) last[i % 2] = row[i];
+      const bool is_other = (std::distance(last, row.rend()) - 1 - static_cast<int64_t>(i)) % 2 != 0;
+      (is_other ? with_last : others)[i] = 0;
+      if (is_other && row[i] != 0) sign = row[i];
     }
-    if (last[0] == 0 || last[1] == 0 || (last[0] < 0 && last[1] < 0)) {
-      sums.push_back(Combination(row, elements));
-      continue;
-    }
-    const size_t positive = last[0] > 0 ? 0 : 1, other = 1 - positive;
-    const Expr first = Combination(parts[positive], elements);
-    if (last[other] > 0) {
-      sums.push_back(first + Combination(parts[other], elements));
-    } else {
-      for (double& c : parts[other]) c = 0 - c;
-      sums.push_back(first - Combination(parts[other], elements));
-    }
+    if (sign < 0) std::ranges::transform(others, others.begin(), [](double c) { return 0 - c; });
+    const Expr first = Combination(with_last, elements), second = Combination(others, elements);
+    sums.push_back(sign == 0 ? first : sign > 0 ? first + second : first - second);
   }
   return sums;
 }

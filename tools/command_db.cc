@@ -160,7 +160,7 @@ Command DbCommand() {
               "  best [FILE]   the best schedule of each, or of the program in FILE, as text\n"
               "  export        every record as a line of JSON\n"
               "  merge FILE    adds the records of another database that are not there yet\n"
-              "  prune         deletes failures and all but the fastest records of each program",
+              "  prune         deletes failures and all but the best records of each program",
           .flags = {{"--db", "PATH", "the database"},
                     {"--keep", "N", "of prune: how many records of each program, target and number of threads stay"},
                     {"-o", "FILE", "of export: where the lines go; standard output by default"}},
