@@ -6,6 +6,9 @@
 namespace tilewright {
 namespace {
 
+// The most that one lane of 32 or 64 bits holds.
+constexpr double kBroadcastBits = 64;
+
 const LoopFacts& LoopAt(const ProgramFacts& facts, int loop) { return facts.loops[static_cast<size_t>(loop)]; }
 
 bool IsStraight(const LoopFacts& loop) { return loop.kind == ForKind::kUnrolled || loop.kind == ForKind::kVectorized; }
@@ -231,8 +234,10 @@ class Counter {
         if (!in_register && access->write) continue;
         const LoopMask varies = in_register ? access->varies : access->varies & tile;
         const Shape shape = ShapeOf(access->loop, varies, access->lanes);
-        if (!shape.in_vector) continue;  // scalars are broadcast from memory when they are used
-        const double lanes = std::max(1, target_.lanes(buffer.buffer->dtype.bytes() * 8));
+        const int bits = buffer.buffer->dtype.bytes() * 8;
+        // Scalars, and groups of bytes for dot products, are broadcast from memory when they are used.
+        if (!shape.in_vector || shape.elements * bits <= kBroadcastBits) continue;
+        const double lanes = std::max(1, target_.lanes(bits));
         const double vectors = shape.copies * std::ceil(shape.elements / lanes);
         double& most = in_register ? held[static_cast<size_t>(access->buffer)] : operands;
         most = std::max(most, vectors);

@@ -56,6 +56,40 @@ def main(A: T.Buffer((256,), "uint8"), B: T.Buffer((64, 16, 4), "int8"), C: T.Bu
   EXPECT_EQ(counts.loads, 1 + 1);  // of B and of the sum
 }
 
+// Ten rows of two vectors. A's groups are broadcast from where they are.
+TEST(InstructionMix, GroupsThatAreBroadcastHoldNoRegisters) {
+  const Function f = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((10, 256), "uint8"), B: T.Buffer((64, 32, 4), "int8"), C: T.Buffer((10, 32), "int32")):
+    A_reg = T.alloc_buffer((10, 256), "uint8", scope="register")
+    C_reg = T.alloc_buffer((10, 32), "int32", scope="register")
+    for k in range(64):
+        for i in T.unroll(10):
+            for g in T.vectorized(4):
+                with T.block("A"):
+                    vi = T.axis.spatial(10, i)
+                    vk = T.axis.spatial(256, k * 4 + g)
+                    A_reg[vi, vk] = A[vi, vk]
+        for i in T.unroll(10):
+            for v in T.unroll(2):
+                for l in T.vectorized(16):
+                    with T.block("C"):
+                        vi = T.axis.spatial(10, i)
+                        vj = T.axis.spatial(32, v * 16 + l)
+                        vk = T.axis.reduce(64, k)
+                        with T.init():
+                            C_reg[vi, vj] = 0
+                        C_reg[vi, vj] = T.dot_add(C_reg[vi, vj], A_reg[vi, vk * 4:vk * 4 + 4], B[vk, vj, 0:4])
+    for i in T.unroll(10):
+        for j in T.vectorized(32):
+            with T.block("write"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = C_reg[vi, vj]
+)");
+  const ProgramFacts facts = GatherFacts(f);
+  EXPECT_EQ(LongestRegion(RegionsOf(facts, kZen4, CoreIterations(facts, 1))).register_vectors, 20 + 2 + 1);
+}
+
 TEST(InstructionMix, WhatTheCompilerVectorizes) {
   const auto region_of = [](const char* value) {
     const Function f = ParseFunctionOrDie(absl::Substitute(R"(

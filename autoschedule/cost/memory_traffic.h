@@ -23,6 +23,9 @@ struct LevelTraffic {
   std::string from;  // "L2", "L3", "memory"
   double read_bytes = 0;
   double written_bytes = 0;
+  // Of those written, the lines that do not follow each other: few at a time from here and there. Prefetchers and
+  // tables of pages cannot keep up with these.
+  double scattered_lines = 0;
 };
 
 struct MemoryTraffic {

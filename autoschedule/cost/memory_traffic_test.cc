@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/substitute.h"
 #include "autoschedule/cost/instruction_mix.h"
 #include "autoschedule/cost/tiled_matmul.h"
+#include "ir/script/parse_or_die.h"
 
 namespace tilewright {
 namespace {
@@ -36,6 +38,28 @@ TEST(MemoryTraffic, RowsInTheSameSetsEvictEachOther) {
            facts.buffers[0].bytes;
   };
   EXPECT_GT(l2_bytes(aligned), 3 * l2_bytes(f));
+}
+
+// 512 rows of 512 columns, written in tiles of 8 rows and 32 columns.
+TEST(MemoryTraffic, LinesOfNarrowPanelsAreScattered) {
+  const auto scattered_part = [](const char* loops) {
+    const ProgramFacts facts = GatherFacts(ParseFunctionOrDie(absl::Substitute(R"(
+@T.prim_func
+def main(C: T.Buffer((512, 512), "float32")):
+    for $0:
+        for ii in T.unroll(8):
+            for ji in T.vectorized(32):
+                with T.block("C"):
+                    vi = T.axis.spatial(512, io * 8 + ii)
+                    vj = T.axis.spatial(512, jo * 32 + ji)
+                    C[vi, vj] = T.float32(1)
+)",
+                                                                               loops)));
+    const LevelTraffic l1 = TrafficOf(facts, kZen4, CoreIterations(facts, 1), 1).levels[0];
+    return l1.scattered_lines / (l1.written_bytes / kZen4.caches[0].line_bytes);
+  };
+  EXPECT_EQ(scattered_part("jo, io in T.grid(16, 64)"), 1);      // two lines of each of 512 rows
+  EXPECT_LT(scattered_part("io, jo in T.grid(64, 16)"), 0.001);  // the eight rows of a tile are continued by the next
 }
 
 }  // namespace

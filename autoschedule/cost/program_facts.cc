@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "autoschedule/cost/take_apart.h"
+#include "autoschedule/cost/unread_vectors.h"
 #include "ir/analysis.h"
 #include "ir/builtin.h"
 #include "ir/structural.h"
@@ -49,6 +50,7 @@ class Gatherer {
       if (param.buffer) facts_.buffers[static_cast<size_t>(BufferOf(param.buffer))].param = true;
     }
     Visit(function->body);
+    DropUnreadVectors(&facts_);
   }
 
  private:
@@ -73,7 +75,7 @@ class Gatherer {
       case Kind::kIf: {
         const auto* branch = dyn_cast<IfNode>(s);
         const double share = Share(branch->condition);
-        WithShare(share, [&] { Visit(branch->then_case); });
+        WithShare(share, [&] { Under(branch->condition, [&] { Visit(branch->then_case); }); });
         if (branch->else_case) WithShare(1 - share, [&] { Visit(branch->else_case); });
         return;
       }
@@ -126,7 +128,7 @@ class Gatherer {
     WithShare(Share(realize->predicate), [&] {
       if (block.init) WithShare(first, [&] { Visit(block.init); });
       block_ = &block;
-      Visit(block.body);
+      Under(realize->predicate, [&] { Visit(block.body); });
       block_ = outer;
     });
   }
@@ -135,9 +137,12 @@ class Gatherer {
     const size_t first_operation = facts_.operations.size();
     const int buffer = BufferOf(store->buffer);
     FindNonzeros(store, &facts_.buffers[static_cast<size_t>(buffer)]);
+    const bool accumulates = ReadsItself(store);
+    summed_ = accumulates ? buffer : -1;
     Compute(store->value);
+    summed_ = -1;
     AccessFacts& access = AddAccess(store->buffer, store->indices, /*write=*/true);
-    access.accumulates = ReadsItself(store);
+    access.accumulates = accumulates;
     if (access.accumulates && facts_.operations.size() > first_operation) facts_.operations.back().accumulates = true;
   }
 
@@ -184,7 +189,10 @@ class Gatherer {
             std::vector<std::pair<int64_t, int64_t>>* box) const {
     const auto* op = dyn_cast<BinaryNode>(condition);
     if (op == nullptr) return IsTrue(condition);
-    if (op->op == BinaryOp::kAnd) return Clip(op->a, index, box) && Clip(op->b, index, box);
+    if (op->op == BinaryOp::kAnd) {
+      const bool first = Clip(op->a, index, box), second = Clip(op->b, index, box);
+      return first && second;
+    }
     const bool less = op->op == BinaryOp::kLT || op->op == BinaryOp::kLE;
     if (!less && op->op != BinaryOp::kGT && op->op != BinaryOp::kGE) return false;
     // At least zero where the condition holds.
@@ -307,7 +315,25 @@ class Gatherer {
     return varies;
   }
 
-  LoopMask ComputeLoad(const LoadNode* load) { return AddAccess(load->buffer, load->indices, false).varies; }
+  LoopMask ComputeLoad(const LoadNode* load) {
+    const AccessFacts& access = AddAccess(load->buffer, load->indices, false);
+    if (load->buffer->scope.kind() == MemoryKind::kRegister && access.buffer != summed_) Read(access);
+    return access.varies;
+  }
+
+  // Widens what is read of a buffer.
+  void Read(const AccessFacts& access) {
+    std::vector<std::pair<int64_t, int64_t>> box;
+    for (size_t d = 0; d < access.index.size(); ++d) {
+      box.emplace_back(access.index[d].Min(), access.index[d].Max() + access.width[d] - 1);
+    }
+    for (const Expr* condition : conditions_) Clip(*condition, access.index, &box);
+    auto& read = facts_.buffers[static_cast<size_t>(access.buffer)].read;
+    if (read.empty()) read = box;
+    for (size_t d = 0; d < box.size() && d < read.size(); ++d) {
+      read[d] = {std::min(read[d].first, box[d].first), std::max(read[d].second, box[d].second)};
+    }
+  }
 
   // The type of what is multiplied: the wider of both without their conversions.
   static DataType Operand(const Expr& a, const Expr& b) {
@@ -382,6 +408,7 @@ class Gatherer {
     }
     AccessFacts access{.loop = place_, .write = write, .share = share_, .lanes = 0};
     Resolve(region.buffer, std::move(forms), std::move(width), &access);
+    if (!write && region.buffer->scope.kind() == MemoryKind::kRegister) Read(access);
     facts_.accesses.push_back(std::move(access));
   }
 
@@ -457,6 +484,14 @@ class Gatherer {
     return mask;
   }
 
+  // Runs `body`, to which the condition applies.
+  template <class Body>
+  void Under(const Expr& condition, const Body& body) {
+    conditions_.push_back(&condition);
+    body();
+    conditions_.pop_back();
+  }
+
   template <class Body>
   void WithShare(double share, const Body& body) {
     const double outer = share_;
@@ -471,6 +506,8 @@ class Gatherer {
   absl::flat_hash_map<const VarNode*, View> views_;
   int place_ = -1;
   double share_ = 1;
+  std::vector<const Expr*> conditions_;  // around the place, of branches and blocks
+  int summed_ = -1;                      // the buffer that the store at hand adds to
   const BlockNode* block_ = nullptr;
 };
 

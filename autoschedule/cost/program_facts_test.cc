@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/substitute.h"
 #include "ir/script/parse_or_die.h"
 
 namespace tilewright {
@@ -202,6 +203,40 @@ def main(A: T.Buffer((64, 64), "float32"), C: T.Buffer((64, 64), "float32")):
   EXPECT_EQ(facts.operations[0].kind, OperationKind::kCall);
   EXPECT_EQ(FindAccess(facts, "A", false)->width, (std::vector<int64_t>{8, 64}));
   EXPECT_EQ(FindAccess(facts, "C", true)->width, (std::vector<int64_t>{8, 32}));
+}
+
+// Six vectors, of which four are read: the example of unread_vectors.h.
+TEST(ProgramFacts, VectorsOfSumsThatNothingReadsDoNotCount) {
+  const auto facts_of = [](int columns) {
+    return GatherFacts(ParseFunctionOrDie(absl::Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64, 96), "float32"), C: T.Buffer(($0,), "float32")):
+    R = T.alloc_buffer((96,), scope="register")
+    for j in range(2):
+        for k in range(64):
+            for v in T.unroll(3):
+                for l in T.vectorized(16):
+                    with T.block("R"):
+                        vj = T.axis.spatial(96, j * 48 + v * 16 + l)
+                        vk = T.axis.reduce(64, k)
+                        with T.init():
+                            R[vj] = T.float32(0)
+                        R[vj] = R[vj] + A[vk] * B[vk, vj]
+        for l in T.vectorized(48):
+            with T.block("C"):
+                vj = T.axis.spatial($0, j * 48 + l)
+                T.where(j * 48 + l < $0)
+                C[vj] = R[vj]
+)",
+                                                           columns)));
+  };
+  for (const auto& [columns, share] : {std::pair(96, 1.0), std::pair(64, 4.0 / 6), std::pair(50, 4.0 / 6)}) {
+    const ProgramFacts facts = facts_of(columns);
+    ASSERT_EQ(facts.operations.size(), 1u);
+    EXPECT_DOUBLE_EQ(facts.operations[0].share, share) << columns;
+    EXPECT_DOUBLE_EQ(FindAccess(facts, "B", false)->share, share) << columns;
+    EXPECT_DOUBLE_EQ(FindAccess(facts, "A", false)->share, 1) << columns;  // for the other vectors too
+  }
 }
 
 }  // namespace

@@ -13,12 +13,17 @@ namespace {
 constexpr double kDivideCycles = 8, kFunctionCycles = 20, kCallCycles = 40;
 // Entering and leaving an innermost loop: a mispredicted branch and the first instructions that wait for memory.
 constexpr double kLoopEntryCycles = 20;
+// One that sums up a tile: with so many sums their stores wait for each other, with fewer that part of them; the others
+// are done while neighbouring tiles are computed. Fitted to tiles of 4 to 24 sums whose depth is 16 iterations.
+constexpr double kAllSumsWait = 24;
 // Loads of scalars that a core starts per cycle at least, also where it loads only one wide vector.
 constexpr double kNarrowLoads = 2;
 // Instructions and traffic overlap: together they take the norm of this order of both times. What comes from a farther
 // memory level passes through the nearer ones; this part of its time adds to theirs. Both fitted to measurements of
 // matrix multiplications whose time is known to within 2%.
 constexpr double kOverlapOrder = 4, kFartherLevels = 0.5;
+// For a line that the second cache level gives back out of order, which nothing overlaps.
+constexpr double kScatteredLineCycles = 25;
 constexpr double kForkJoinSeconds = 0.4e-6;
 
 // Cycles of one iteration, by the unit that is busy.
@@ -47,6 +52,12 @@ Cycles CyclesOf(const Region& region, const Target& target) {
   return cycles;
 }
 
+double EntryCycles(const Region& region, const Target& target) {
+  if (region.chained == 0) return kLoopEntryCycles;
+  const double sums = (region.counts.multiply_adds + region.counts.dots) / region.chained;
+  return sums / target.stores_per_cycle * sums / kAllSumsWait;
+}
+
 void ProjectCompute(const Target& target, Projection* p, std::map<std::string, double>* seconds_by_limiter) {
   const double cycle = 1e-9 / target.clock_ghz;
   for (const Region& region : p->regions) {
@@ -65,7 +76,7 @@ void ProjectCompute(const Target& target, Projection* p, std::map<std::string, d
     p->register_vectors = std::max(p->register_vectors, region.register_vectors);
     if (region.loop >= 0 && !region.has_inner_loops) {
       const double entries = region.iterations / std::max(1.0, p->iterations[static_cast<size_t>(region.loop)]);
-      p->compute_seconds += entries * kLoopEntryCycles * cycle;
+      p->compute_seconds += entries * EntryCycles(region, target) * cycle;
     }
   }
 }
@@ -99,6 +110,8 @@ void ProjectTraffic(const ProgramFacts& facts, const Target& target, Projection*
     const double per_second = memory ? target.memory_gbs * 1e9 / p->cores_used
                                      : target.caches[i + 1].bytes_per_cycle * target.clock_ghz * 1e9;
     p->levels.push_back({level.from, level.read_bytes, level.written_bytes, per_second > 0 ? bytes / per_second : 0});
+    if (level.from == "L3")
+      p->scattered_seconds = level.scattered_lines * kScatteredLineCycles * 1e-9 / target.clock_ghz;
   }
 }
 
@@ -125,7 +138,7 @@ Projection Project(const ProgramFacts& facts, const Target& target) {
   traffic = slowest + kFartherLevels * (traffic - slowest);
   p.seconds =
       std::pow(std::pow(p.compute_seconds, kOverlapOrder) + std::pow(traffic, kOverlapOrder), 1 / kOverlapOrder) +
-      p.fork_seconds;
+      p.scattered_seconds + p.fork_seconds;
   if (p.fork_seconds > std::max(p.compute_seconds, traffic)) p.limiter = "threads";
   return p;
 }

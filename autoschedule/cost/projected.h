@@ -38,6 +38,7 @@ struct Projection {
     double seconds = 0;
   };
   std::vector<Level> levels;
+  double scattered_seconds = 0;  // for lines that the second level writes back from here and there
 
   int cores_used = 1;
   double balance = 1;  // mean over the cores of their parallel work by the most that one has
