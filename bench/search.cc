@@ -2,6 +2,7 @@
 // times.
 //
 //   search --json=runs.jsonl --seconds=6 --seeds=2             // goes on where an earlier call with this file ended
+//   search --json=all.jsonl --tasks=all --seconds=5            // every standard shape in f32
 //   search --json=runs.jsonl --stop_after=150                  // begins nothing new after 150 seconds
 //   search --json=runs.jsonl --stop_after=0 --plots=docs/search   // the tables and plots of what is there
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
 #include "absl/flags/usage.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "bench/dtype.h"
@@ -27,7 +29,8 @@ ABSL_FLAG(std::string, tasks,
           "GMM:1,512,512,512 GMM:1,512,32,512 GMM:1,509,251,383 C2D:1,56,56,64,64,3,1,1 C2D:1,28,28,128,512,1,1,0 "
           "C1D:1,256,64,128,3,2,1 DEP:1,112,112,32,3,1,1 T2D:1,8,8,256,128,4,2,1 TBG:1,128,12,64 SFM:512,512 "
           "bf16=GMM:1,512,512,512 int8=C2D:1,56,56,64,64,1,1,0",
-          "Shapes, separated by blanks; TYPE=SHAPE for other types than f32.");
+          "Shapes and operators, separated by blanks; an operator stands for its standard shapes, `all` for every "
+          "operator; TYPE=SHAPE for other types than f32.");
 ABSL_FLAG(double, seconds, 6, "Time for one run of one variant.");
 ABSL_FLAG(int, seeds, 1, "Seeds for each task: 1, 2, ...");
 ABSL_FLAG(double, stop_after, 1e9, "Seconds after which no task begins.");
@@ -50,6 +53,18 @@ std::string AbsolutePath(const std::string& path) {
   return folder == nullptr || path.empty() || path.starts_with('/') ? path : absl::StrCat(folder, "/", path);
 }
 
+// "C2D:1,7,7,8,8,3,1,1" -> that one; "C2D" -> the standard ones of that operator; "all" -> those of every operator.
+absl::StatusOr<std::vector<Shape>> ShapesOf(const std::string& word) {
+  if (absl::StrContains(word, ':')) return ParseShapes(word);
+  const auto operators = ParseOperators(word);
+  if (!operators.ok()) return operators.status();
+  std::vector<Shape> shapes;
+  for (Operator op : *operators) {
+    for (Shape& shape : StandardShapes(op)) shapes.push_back(std::move(shape));
+  }
+  return shapes;
+}
+
 absl::StatusOr<std::vector<Workload>> ParseTasks(const std::string& text) {
   std::vector<Workload> tasks;
   for (std::string word : std::vector<std::string>(absl::StrSplit(text, ' ', absl::SkipEmpty()))) {
@@ -60,7 +75,7 @@ absl::StatusOr<std::vector<Workload>> ParseTasks(const std::string& text) {
     }
     const auto types = ParseDTypes(type);
     if (!types.ok()) return types.status();
-    const auto shapes = ParseShapes(word);
+    const auto shapes = ShapesOf(word);
     if (!shapes.ok()) return shapes.status();
     for (const Shape& shape : *shapes) {
       const auto problem = MakeProblem(shape);

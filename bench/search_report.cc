@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <span>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -15,6 +17,8 @@ constexpr const char* kColors[] = {"#c2571a", "#888888", "#3d3d3d", "#2f7fb5", "
 constexpr double kWidth = 640, kHeight = 320, kLeft = 60, kTop = 20, kLegend = 190;
 // At which the searches are compared.
 constexpr double kMoments[] = {0.25, 0.5, 1, 2, 5, 10, 20, 60};
+// Of the best, at which it counts who is the first; times that differ by less than kSameMoment are equal.
+constexpr double kParts[] = {0.1, 0.05, 0.02, 0.01}, kSameMoment = 0.1;
 constexpr double kTaskHeight = 20, kTaskLeft = 230;
 
 std::vector<std::string> TasksOf(const std::vector<SearchGroup>& groups) {
@@ -72,8 +76,17 @@ double PreferredAt(const SearchRun& run, double seconds) {
   return best;
 }
 
-// Seconds until a run prefers a candidate within `part` of the best of all variants; the median over all groups,
-// and the share of groups in which it came to that.
+// What a run has not found, or not yet.
+constexpr double kNothing = 1e30;
+
+// Until a run prefers a candidate within `part` of the best of all variants.
+double SecondsUntil(const SearchGroup& group, const SearchRun& run, double part) {
+  const double goal = LeastTime(group) * (1 + part);
+  const auto reached = std::ranges::find_if(run.progress, [&](const auto& point) { return point.second <= goal; });
+  return reached == run.progress.end() ? kNothing : reached->first;
+}
+
+// That time, the median over all groups in which it came to that, and the share of those.
 struct Reached {
   double seconds = 0, share = 0;
 };
@@ -84,9 +97,7 @@ Reached TimeToReach(const std::vector<SearchGroup>& groups, std::string_view var
     const SearchRun* run = RunOf(group, variant);
     if (run == nullptr) continue;
     ++all;
-    const double goal = LeastTime(group) * (1 + part);
-    const auto reached = std::ranges::find_if(run->progress, [&](const auto& point) { return point.second <= goal; });
-    if (reached != run->progress.end()) times.push_back(reached->first);
+    if (const double seconds = SecondsUntil(group, *run, part); seconds < kNothing) times.push_back(seconds);
   }
   const double share = all == 0 ? 0 : static_cast<double>(times.size()) / static_cast<double>(all);
   return {Median(std::move(times)), share};
@@ -117,52 +128,73 @@ std::string Comparison(const std::vector<SearchGroup>& groups) {
   return text;
 }
 
-// The same, or kNothingYet.
-constexpr double kNothingYet = 1e30;
 double FoundBy(const SearchRun& run, double seconds) {
-  return run.progress.empty() || run.progress.front().first > seconds ? kNothingYet : PreferredAt(run, seconds);
+  return run.progress.empty() || run.progress.front().first > seconds ? kNothing : PreferredAt(run, seconds);
+}
+
+std::string TableHead(std::string_view first, std::span<const Variant> variants) {
+  std::string text = absl::StrCat("| ", std::string(first), " |"), rule = "|---|";
+  for (const Variant& variant : variants) {
+    absl::StrAppend(&text, " ", variant.name, " |");
+    rule += "---|";
+  }
+  return absl::StrCat(text, "\n", rule, "\n");
+}
+
+// In how many tasks the full search is ahead of each variant, level with it, and behind: by the median over the seeds
+// of `value_of(group, run)`, of which less is better, and what differs by less than `noise` is level.
+template <typename ValueOf>
+std::string Outcomes(const std::vector<SearchGroup>& groups, double noise, const ValueOf& value_of) {
+  std::string text;
+  for (const Variant& variant : Variants().subspan(1)) {
+    int ahead = 0, level = 0, behind = 0;
+    for (const std::string& task : TasksOf(groups)) {
+      std::vector<double> full_values, values;
+      for (const SearchGroup& group : groups) {
+        const SearchRun* full = RunOf(group, Variants()[0].name);
+        const SearchRun* run = RunOf(group, variant.name);
+        if (group.task != task || full == nullptr || run == nullptr) continue;
+        full_values.push_back(value_of(group, *full));
+        values.push_back(value_of(group, *run));
+      }
+      if (values.empty()) continue;
+      const double full = Median(std::move(full_values)), other = Median(std::move(values));
+      ++(other > full * (1 + noise) ? ahead : full > other * (1 + noise) ? behind : level);
+    }
+    absl::StrAppendFormat(&text, " %d, %d, %d |", ahead, level, behind);
+  }
+  return text + "\n";
 }
 
 // What each search had found at moments before its end.
 std::string EqualTimeTable(const std::vector<SearchGroup>& groups) {
-  std::string text = "| after s |", rule = "|---|";
-  for (const Variant& variant : Variants().subspan(1)) {
-    absl::StrAppend(&text, " ", variant.name, " |");
-    rule += "---|";
-  }
-  absl::StrAppend(&text, "\n", rule, "\n");
+  std::string text = TableHead("after s", Variants().subspan(1));
   for (const double seconds : kMoments) {
-    if (std::ranges::none_of(groups, [&](const SearchGroup& group) { return group.seconds >= seconds; })) continue;
-    absl::StrAppendFormat(&text, "| %g |", seconds);
-    for (const Variant& variant : Variants().subspan(1)) {
-      int ahead = 0, level = 0, behind = 0;
-      for (const std::string& task : TasksOf(groups)) {
-        std::vector<double> full_times, times;
-        for (const SearchGroup& group : groups) {
-          const SearchRun* full = RunOf(group, Variants()[0].name);
-          const SearchRun* run = RunOf(group, variant.name);
-          if (group.task != task || full == nullptr || run == nullptr || group.seconds < seconds) continue;
-          full_times.push_back(FoundBy(*full, seconds));
-          times.push_back(FoundBy(*run, seconds));
-        }
-        if (times.empty()) continue;
-        const double full = Median(std::move(full_times)), other = Median(std::move(times));
-        ++(other > full * (1 + kNoise) ? ahead : full > other * (1 + kNoise) ? behind : level);
-      }
-      absl::StrAppendFormat(&text, " %d, %d, %d |", ahead, level, behind);
-    }
-    text += "\n";
+    std::vector<SearchGroup> longer;
+    std::ranges::copy_if(groups, std::back_inserter(longer),
+                         [&](const SearchGroup& group) { return group.seconds >= seconds; });
+    if (longer.empty()) continue;
+    absl::StrAppendFormat(
+        &text, "| %g |%s", seconds,
+        Outcomes(longer, kNoise, [&](const SearchGroup&, const SearchRun& run) { return FoundBy(run, seconds); }));
+  }
+  return text;
+}
+
+// Which search is the first to come within a part of the best.
+std::string FirstTable(const std::vector<SearchGroup>& groups) {
+  std::string text = TableHead("first within", Variants().subspan(1));
+  for (const double part : kParts) {
+    absl::StrAppendFormat(&text, "| %g%% |%s", 100 * part,
+                          Outcomes(groups, kSameMoment, [&](const SearchGroup& group, const SearchRun& run) {
+                            return SecondsUntil(group, run, part);
+                          }));
   }
   return text;
 }
 
 std::string TaskTable(const std::vector<SearchGroup>& groups) {
-  std::string text = "| task |", rule = "|---|";
-  for (const Variant& variant : Variants()) {
-    absl::StrAppend(&text, " ", variant.name, " |");
-    rule += "---|";
-  }
-  absl::StrAppend(&text, "\n", rule, "\n");
+  std::string text = TableHead("task", Variants());
   for (const std::string& task : TasksOf(groups)) {
     absl::StrAppend(&text, "| ", task, " |");
     for (const Variant& variant : Variants()) {
@@ -232,8 +264,8 @@ std::string Legend(double x, double y) {
 }  // namespace
 
 std::string SearchTables(const std::vector<SearchGroup>& groups) {
-  return absl::StrCat(Comparison(groups), "\n", EqualTimeTable(groups), "\n", TaskTable(groups), "\n",
-                      RankTable(groups));
+  return absl::StrCat(Comparison(groups), "\n", EqualTimeTable(groups), "\n", FirstTable(groups), "\n",
+                      TaskTable(groups), "\n", RankTable(groups));
 }
 
 std::string ProgressPlot(const std::vector<SearchGroup>& groups) {

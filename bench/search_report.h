@@ -15,8 +15,8 @@ namespace tilewright::bench {
 inline constexpr double kNoise = 0.005;
 
 // The full search against each variant: in how many tasks it is ahead, level and behind, and the geometric mean of the
-// times; in how many it is ahead, level and behind by what each preferred at moments before the end; the times of
-// each task; the rank correlations of the models.
+// times; in how many it is ahead, level and behind by what each preferred at moments before the end, and by who is the
+// first to come within a part of the best; the times of each task; the rank correlations of the models.
 std::string SearchTables(const std::vector<SearchGroup>& groups);
 
 // How far the best candidate of each variant is from the best that any found, over the time of the search: geometric

@@ -1,7 +1,5 @@
 #include "ir/function.h"
 
-#include <algorithm>
-
 #include "ir/check.h"
 #include "ir/functor.h"
 
@@ -143,9 +141,7 @@ void Module::Set(Function function) {
   functions_.push_back(std::move(function));
 }
 void Module::Remove(std::string_view name) {
-  functions_.erase(std::remove_if(functions_.begin(), functions_.end(),
-                                  [&](const Function& function) { return function->name == name; }),
-                   functions_.end());
+  std::erase_if(functions_, [&](const Function& function) { return function->name == name; });
 }
 
 Path FindPath(const Function& function, uint32_t id) {
