@@ -50,11 +50,12 @@ std::optional<BlockRv> WriterOf(Schedule& sch, BlockRv block, const Buffer& buff
 Outcome<std::vector<LoopRv>> LoopsByIterator(Schedule& sch, BlockRv block, const char* rule) {
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.GetLoops(block));
   const BlockRealizeNode& realize = RealizeOf(sch, block);
+  std::vector<const VarNode*> vars;
+  for (const LoopRv& loop : loops) vars.push_back(LoopOf(sch, loop).var.get());
   std::vector<LoopRv> by_iterator;
   for (const Expr& binding : realize.bindings) {
-    for (const LoopRv& loop : loops) {
-      if (binding.get() == LoopOf(sch, loop).var.get()) by_iterator.push_back(loop);
-    }
+    const auto place = std::ranges::find_if(vars, [&](const VarNode* var) { return binding.get() == var; });
+    if (place != vars.end()) by_iterator.push_back(loops[static_cast<size_t>(place - vars.begin())]);
   }
   if (by_iterator.size() != realize.bindings.size() || loops.size() != by_iterator.size()) {
     return Refusal{rule, "an iterator of {block0} is not bound to a loop of its own", {realize.block->id}};

@@ -153,13 +153,17 @@ class ContractionSchedule {
   Outcome<Done> PadToTiles();
   Outcome<Done> LayOutOperands();
 
+  // The tile's loops inside of all others. Which tile it is was chosen; the order of the others is chosen when all that
+  // is computed with a tile is in its place, so that candidates share these steps.
+  Outcome<Done> SplitIntoTiles();
   // The loops around the tile, in their order.
-  Outcome<Done> MakeLoops();
+  Outcome<Done> ArrangeLoops();
   Outcome<Done> BlockRows(LoopRv tiles);
   Outcome<Done> PickBatchPlace();
-  Outcome<Done> PickColumnPlace(int64_t column_tiles);
+  Outcome<Done> PickColumnPlace();
 
   Outcome<Done> TensorizeTile();
+  Outcome<Done> WriteOutRows();
   Outcome<Done> PlaceRows();
   Outcome<Done> PlaceColumns();
   Outcome<Done> FetchRowsAhead(LoopRv loop);
@@ -167,10 +171,6 @@ class ContractionSchedule {
 
   const BlockRealizeNode& realize() const { return RealizeOf(sch_, block_); }
   int64_t Extent(int iterator) const { return IteratorExtent(realize(), iterator); }
-  // What tiles read of rows, and the columns of one element of the batch, in bytes.
-  int64_t TileBytes() const;
-  int64_t ColumnBytes() const { return BytesOfColumns(realize(), contraction_); }
-  int64_t Batches() const;
   // Each thread copies the windows of its part of the batch, and meets these columns alone.
   bool BatchSharesWindows() const;
 
@@ -195,7 +195,10 @@ class ContractionSchedule {
   bool plain_columns_ = false;  // can be read where they lie
   bool worth_packing_ = false;  // what could be
   bool is_cut_ = false;         // a consumer takes a part of the output only
-  std::vector<LoopRv> outer_rows_, outer_, inner_, in_tile_;
+  std::vector<LoopRv> batch_, columns_, outer_rows_, inner_, in_tile_;
+  std::vector<LoopRv> outer_;  // those over the batch, columns and rows in their order
+  // What a tile reads of rows, the columns of one element of the batch, in bytes, and the elements of the batch.
+  int64_t tile_bytes_ = 0, column_bytes_ = 0, batches_ = 1;
   int64_t batch_place_ = 0, column_place_ = 0;  // how many of the loops over rows are outside of these
   // Loops in the last of which rows are packed, and no others of which threads share: those outside of the ones over
   // columns where they keep all cores busy; of copies for windows those over the batch. 0: rows are packed ahead of all
@@ -203,19 +206,8 @@ class ContractionSchedule {
   size_t loops_of_rows_ = 0;
 };
 
-int64_t ContractionSchedule::TileBytes() const {
-  const Buffer rows = row_stage_ ? RealizeOf(sch_, *row_stage_).block->writes[0].buffer : contraction_.row_operand;
-  return BytesOfRows(realize(), rows, tile_, plan_);
-}
-
-int64_t ContractionSchedule::Batches() const {
-  int64_t batches = 1;
-  for (int iterator : contraction_.batch) batches *= Extent(iterator);
-  return batches;
-}
-
 bool ContractionSchedule::BatchSharesWindows() const {
-  return plan_.row_place == RowPlace::kWindows && !contraction_.batch.empty() && Batches() % target_.cores == 0;
+  return plan_.row_place == RowPlace::kWindows && !contraction_.batch.empty() && batches_ % target_.cores == 0;
 }
 
 Outcome<Done> ContractionSchedule::MakeStages() {
@@ -258,7 +250,7 @@ void ContractionSchedule::RateShallowTiles(bool plain_output) {
   int64_t products = 1;
   for (int iterator : contraction_.inner) products *= Extent(iterator);
   const int depth = plan_.instruction.StepDepth();
-  const bool far_columns = constant_ && ColumnBytes() > target_.caches[0].bytes / 2;
+  const bool far_columns = constant_ && BytesOfColumns(realize(), contraction_) > target_.caches[0].bytes / 2;
   const ShallowSum sum = {Extent(plan_.row), Extent(plan_.column), RoundUp(products, depth) / depth, far_columns};
   if (sum.steps > kShallowSteps) return;
   for (RegisterTile& tile : plan_.tiles) {
@@ -340,9 +332,11 @@ Outcome<Done> ContractionSchedule::LayOutOperands() {
   return LayOutColumns(sch_, column_stage_, column_dims_, plan_, inner_order_, tile_columns_, depth);
 }
 
-// Rows may be blocked: tile rows [row block, rows of a block]; the loops over the batch go between any of the loops
-// over rows, and those over columns between these or inside.
-Outcome<Done> ContractionSchedule::MakeLoops() {
+Outcome<Done> ContractionSchedule::SplitIntoTiles() {
+  const Buffer rows = row_stage_ ? RealizeOf(sch_, *row_stage_).block->writes[0].buffer : contraction_.row_operand;
+  tile_bytes_ = BytesOfRows(realize(), rows, tile_, plan_);
+  column_bytes_ = BytesOfColumns(realize(), contraction_);
+  for (int iterator : contraction_.batch) batches_ *= Extent(iterator);
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch_, block_, "contraction_rule"));
   const auto loop_of = [&](int iterator) { return loops[static_cast<size_t>(iterator)]; };
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> row, sch_.Split(loop_of(plan_.row), {Value(), tile_.rows}));
@@ -358,22 +352,34 @@ Outcome<Done> ContractionSchedule::MakeLoops() {
       outer_rows_.push_back(loop_of(iterator));
     }
   }
-  TW_RETURN_IF_REFUSED(BlockRows(row[0]));
+  outer_rows_.push_back(row[0]);
+  for (int iterator : contraction_.batch) batch_.push_back(loop_of(iterator));
+  for (int iterator : contraction_.columns) {
+    columns_.push_back(iterator == plan_.column ? column[0] : loop_of(iterator));
+  }
+  for (int iterator : inner_order_) inner_.push_back(iterator == plan_.depth ? depth[0] : loop_of(iterator));
+  std::vector<LoopRv> order;
+  for (const std::vector<LoopRv>* part : {&batch_, &columns_, &outer_rows_, &inner_, &in_tile_}) {
+    order.insert(order.end(), part->begin(), part->end());
+  }
+  return sch_.Reorder(order);
+}
+
+// Rows may be blocked: tile rows [row block, rows of a block]; the loops over the batch go between any of the loops
+// over rows, and those over columns between these or inside.
+Outcome<Done> ContractionSchedule::ArrangeLoops() {
+  const LoopRv tiles = outer_rows_.back();
+  outer_rows_.pop_back();
+  TW_RETURN_IF_REFUSED(BlockRows(tiles));
   TW_RETURN_IF_REFUSED(PickBatchPlace());
-  TW_RETURN_IF_REFUSED(PickColumnPlace(*ExtentOf(sch_, column[0])));
+  TW_RETURN_IF_REFUSED(PickColumnPlace());
   const auto batch_place = outer_rows_.begin() + batch_place_, column_place = outer_rows_.begin() + column_place_;
   outer_.assign(outer_rows_.begin(), batch_place);
-  for (int iterator : contraction_.batch) outer_.push_back(loop_of(iterator));
+  outer_.insert(outer_.end(), batch_.begin(), batch_.end());
   outer_.insert(outer_.end(), batch_place, column_place);
-  for (int iterator : contraction_.columns) {
-    outer_.push_back(iterator == plan_.column ? column[0] : loop_of(iterator));
-  }
+  outer_.insert(outer_.end(), columns_.begin(), columns_.end());
   outer_.insert(outer_.end(), column_place, outer_rows_.end());
-  for (int iterator : inner_order_) inner_.push_back(iterator == plan_.depth ? depth[0] : loop_of(iterator));
-  std::vector<LoopRv> order = outer_;
-  order.insert(order.end(), inner_.begin(), inner_.end());
-  order.insert(order.end(), in_tile_.begin(), in_tile_.end());
-  TW_RETURN_IF_REFUSED(sch_.Reorder(order));
+  TW_RETURN_IF_REFUSED(sch_.Reorder(outer_));
   if (plan_.row_place == RowPlace::kPacked) {
     const size_t outside = contraction_.batch.size() + static_cast<size_t>(column_place_);
     int64_t iterations = 1;
@@ -388,8 +394,8 @@ Outcome<Done> ContractionSchedule::MakeLoops() {
 Outcome<Done> ContractionSchedule::BlockRows(LoopRv tiles) {
   const std::vector<int64_t> blocks = Divisors(*ExtentOf(sch_, tiles));
   size_t preferred = blocks.size() - 1;
-  if (plan_.rows_in_memory() && ColumnBytes() > NearBytes(target_)) {
-    while (preferred > 0 && blocks[preferred] * TileBytes() > NearBytes(target_)) --preferred;
+  if (plan_.rows_in_memory() && column_bytes_ > NearBytes(target_)) {
+    while (preferred > 0 && blocks[preferred] * tile_bytes_ > NearBytes(target_)) --preferred;
   }
   TW_ASSIGN_OR_RETURN(const Choices::Pick block, choices_.Take(sch_, name_ + ".row_block", blocks, preferred));
   if (block.value == blocks.back()) {
@@ -406,7 +412,7 @@ Outcome<Done> ContractionSchedule::PickBatchPlace() {
   // Phases of an output that is cut off somewhere, or whose windows differ, are next to their rows: some have less to
   // do than others.
   const bool inside = is_cut_ || plan_.uneven || plan_.batch_inside;
-  const bool all_columns_near = ColumnBytes() * Batches() <= NearBytes(target_);
+  const bool all_columns_near = column_bytes_ * batches_ <= NearBytes(target_);
   const bool rows_outside = plan_.rows_outside || (plan_.rows_in_memory() && all_columns_near && !BatchSharesWindows());
   const size_t preferred = rows_outside ? outer_rows_.size() : inside ? outer_rows_.size() - 1 : 0;
   TW_ASSIGN_OR_RETURN(
@@ -416,14 +422,17 @@ Outcome<Done> ContractionSchedule::PickBatchPlace() {
   return Done();
 }
 
-Outcome<Done> ContractionSchedule::PickColumnPlace(int64_t column_tiles) {
+Outcome<Done> ContractionSchedule::PickColumnPlace() {
   size_t preferred = 0;
   if (plan_.rows_in_memory() && constant_) {
     std::vector<int64_t> extents;
     for (auto loop = outer_rows_.begin() + batch_place_; loop != outer_rows_.end(); ++loop) {
       extents.push_back(*ExtentOf(sch_, *loop));
     }
-    preferred = PlaceOfColumns(extents, TileBytes(), ColumnBytes(), column_tiles, NearBytes(target_));
+    const size_t tiled =
+        static_cast<size_t>(std::ranges::find(contraction_.columns, plan_.column) - contraction_.columns.begin());
+    preferred =
+        PlaceOfColumns(extents, tile_bytes_, column_bytes_, *ExtentOf(sch_, columns_[tiled]), NearBytes(target_));
   }
   TW_ASSIGN_OR_RETURN(const Choices::Pick place,
                       choices_.Take(sch_, name_ + ".columns_after",
@@ -433,7 +442,7 @@ Outcome<Done> ContractionSchedule::PickColumnPlace(int64_t column_tiles) {
 }
 
 Outcome<Done> ContractionSchedule::TensorizeTile() {
-  const LoopRv tile_loop = outer_.back();
+  const LoopRv tile_loop = outer_rows_.back();
   if (write_back_) TW_RETURN_IF_REFUSED(sch_.ReverseComputeAt(*write_back_, tile_loop));
   if (!plan_.rows_in_memory()) TW_RETURN_IF_REFUSED(sch_.ComputeAt(*row_stage_, inner_.back()));
   TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(block_, inner_[0]));
@@ -452,15 +461,17 @@ Outcome<Done> ContractionSchedule::TensorizeTile() {
   return Done();
 }
 
-Outcome<Done> ContractionSchedule::PlaceRows() {
-  if (!row_stage_) return Done();
-  if (plan_.rows_in_memory()) {
-    const LoopRv* loop = loops_of_rows_ == 0 ? nullptr : &outer_[loops_of_rows_ - 1];
-    return PackRows(sch_, *row_stage_, loop, static_cast<int>(tile_depth_.value), target_);
-  }
+Outcome<Done> ContractionSchedule::WriteOutRows() {
+  if (plan_.rows_in_memory()) return Done();
   const int group = plan_.instruction.group;
   if (group > 1) TW_RETURN_IF_REFUSED(SplitInnermost(sch_, *row_stage_, group));
   return WriteOut(sch_, *row_stage_, inner_.back(), group > 1);
+}
+
+Outcome<Done> ContractionSchedule::PlaceRows() {
+  if (!row_stage_ || !plan_.rows_in_memory()) return Done();
+  const LoopRv* loop = loops_of_rows_ == 0 ? nullptr : &outer_[loops_of_rows_ - 1];
+  return PackRows(sch_, *row_stage_, loop, static_cast<int>(tile_depth_.value), target_);
 }
 
 // Columns that are no constant are packed where they are used, unless loops over rows would repeat that; or read where
@@ -525,13 +536,16 @@ Outcome<Done> ContractionSchedule::Apply() {
   TW_RETURN_IF_REFUSED(PickDepth());
   TW_RETURN_IF_REFUSED(PadToTiles());
   TW_RETURN_IF_REFUSED(LayOutOperands());
-  TW_RETURN_IF_REFUSED(MakeLoops());
+  if (constant_) TW_RETURN_IF_REFUSED(PackAhead(sch_, column_stage_, target_));
+  TW_RETURN_IF_REFUSED(SplitIntoTiles());
   TW_RETURN_IF_REFUSED(TensorizeTile());
+  TW_RETURN_IF_REFUSED(WriteOutRows());
+  TW_RETURN_IF_REFUSED(ArrangeLoops());
   TW_RETURN_IF_REFUSED(PlaceRows());
   TW_RETURN_IF_REFUSED(PlaceColumns());
   TW_RETURN_IF_REFUSED(RunInParallel());
   if (is_cut_) FuseConsumers(sch_, *write_back_);
-  return constant_ ? PackAhead(sch_, column_stage_, target_) : Done();
+  return Done();
 }
 
 }  // namespace

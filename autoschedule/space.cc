@@ -17,7 +17,7 @@ Outcome<Candidate> Space::Make(Choices choices) const {
   for (const Function& function : made.schedule.module().functions()) {
     hashes.push_back(StructuralHash(function));
     if (verified_.contains(hashes.back())) continue;
-    const VerifyResult verified = VerifyProgram(function);
+    const VerifyResult verified = VerifyProgram(function, nullptr, &proven_);
     for (const Diagnostic& diagnostic : verified.diagnostics) {
       if (diagnostic.verdict == Verdict::kRefuted) return Refusal{"verify", diagnostic.check, {diagnostic.object}};
     }

@@ -17,6 +17,7 @@
 #include "ir/target.h"
 #include "schedule/schedule.h"
 #include "schedule/shared_steps.h"
+#include "verify/proven_parts.h"
 
 namespace tilewright {
 
@@ -48,6 +49,7 @@ class Space {
   std::vector<LeftAlone> left_alone_;
   mutable SharedSteps shared_;                     // candidates fork where their choices first differ
   mutable std::unordered_set<uint64_t> verified_;  // functions that candidates have in common, by their hashes
+  mutable ProvenParts proven_;                     // that candidates have in common
 };
 
 }  // namespace tilewright

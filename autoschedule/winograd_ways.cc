@@ -138,13 +138,15 @@ bool IsMostlyInside(const BlockNode& block, const BlockNode& writer, const Windo
   if (padded == nullptr || along == nullptr || padded->op != kIfThenElse || !IsZero(padded->args[2])) return true;
   const IterVar &output = block.iter_vars[static_cast<size_t>(window.iterator)],
                 &taps = block.iter_vars[static_cast<size_t>(window.reduction)];
+  std::vector<Expr> conditions = Conjuncts(padded->args[0]);
+  std::erase_if(conditions, [&](const Expr& condition) { return !UsesVar(condition, Var(along)); });
   arith::Analyzer analyzer;
   const auto is_inside = [&](int64_t place, int64_t tap) {
     const Expr at = analyzer.Simplify(Substitute(
         window.index, {{output.var, Const(output.var.dtype(), place)}, {taps.var, Const(taps.var.dtype(), tap)}}));
-    return std::ranges::none_of(Conjuncts(padded->args[0]), [&](const Expr& condition) {
-      return IsFalse(analyzer.Simplify(Substitute(condition, {{Var(along), at}})));
-    });
+    const VarMap here = {{Var(along), at}};
+    return std::ranges::none_of(
+        conditions, [&](const Expr& condition) { return IsFalse(analyzer.Simplify(Substitute(condition, here))); });
   };
   for (const int64_t place : {int64_t{0}, *ExtentOf(output) - 1}) {
     int64_t inside = 0;

@@ -35,7 +35,8 @@ class IdAssigner : public StmtMutator {
   uint32_t next_id_;
 };
 
-// Searches for one id; statements are entered in order, expressions never.
+// Searches for one id; statements are entered in order, expressions never. Schedules look for loops and blocks all the
+// time, so the statements that programs consist of are told apart here.
 class PathFinder final : public StmtVisitor {
  public:
   explicit PathFinder(uint32_t id) : id_(id) { path_.reserve(32); }
@@ -43,16 +44,31 @@ class PathFinder final : public StmtVisitor {
   void Visit(const Stmt& s) override {
     if (found_ || !s) return;
     switch (s->kind()) {
-      case Kind::kFor:
-        return Enter(s, cast<ForNode>(s)->id);
-      case Kind::kBlockRealize:
-        return Enter(s, cast<BlockRealizeNode>(s)->block->id);
       case Kind::kStore:
       case Kind::kEvaluate:
         return;
+      case Kind::kSeq:
+        for (const Stmt& part : cast<SeqNode>(s)->stmts) Visit(part);
+        return;
+      case Kind::kFor: {
+        const auto* loop = cast<ForNode>(s);
+        path_.push_back(&s);
+        found_ = loop->id == id_;
+        Visit(loop->body);
+        break;
+      }
+      case Kind::kBlockRealize: {
+        const BlockNode& block = *cast<BlockRealizeNode>(s)->block;
+        path_.push_back(&s);
+        found_ = block.id == id_;
+        Visit(block.init);
+        Visit(block.body);
+        break;
+      }
       default:
         return StmtVisitor::Visit(s);
     }
+    if (!found_) path_.pop_back();
   }
   Path Take() const {
     Path path;
@@ -63,13 +79,6 @@ class PathFinder final : public StmtVisitor {
   }
 
  private:
-  void Enter(const Stmt& s, uint32_t id) {
-    path_.push_back(&s);
-    found_ = id == id_;
-    if (!found_) StmtVisitor::Visit(s);
-    if (!found_) path_.pop_back();
-  }
-
   const uint32_t id_;
   bool found_ = false;
   std::vector<const Stmt*> path_;  // into the nodes that hold them

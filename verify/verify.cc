@@ -1,7 +1,9 @@
 #include "verify/verify.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "ir/script/printer.h"
 #include "ir/well_formed.h"
@@ -33,13 +35,64 @@ Diagnostics CheckWellFormed(const Function& function) {
 }
 
 using Check = Diagnostics (*)(const Function&);
-constexpr Check kChecks[] = {CheckLoopKinds,         CheckInitOrder,    CheckFinalValues,
-                             CheckOverwrittenValues, CheckAccessBounds, CheckRegionCover};
+constexpr Check kChecks[] = {CheckLoopKinds, CheckInitOrder, CheckFinalValues, CheckOverwrittenValues,
+                             CheckRegionCover};
 using TargetCheck = Diagnostics (*)(const Function&, const Target*);
 constexpr TargetCheck kTargetChecks[] = {CheckThreadLaunch, CheckExecutionScope, CheckMemoryLimits, CheckVectorAccess};
 
 void Append(Diagnostics more, Diagnostics* all) {
   for (Diagnostic& diagnostic : more) all->push_back(std::move(diagnostic));
+}
+
+// What is asked of each block alone, whatever its bindings are, and of each nest (verify/proven_parts.h).
+Diagnostics CheckBlocks(const Function& function, bool* repeats_writes) {
+  Diagnostics diagnostics = CheckDeclaredRegions(function);
+  Append(CheckSpatialIterators(function, repeats_writes), &diagnostics);
+  Append(CheckAccessBounds(function), &diagnostics);
+  return diagnostics;
+}
+
+bool AreProven(const std::vector<Block>& blocks, const Function& function, ProvenParts* proven) {
+  return std::ranges::all_of(blocks, [&](const Block& block) {
+    if (proven->Contains(block)) return true;
+    bool repeats_writes = false;
+    if (!CheckBlocks(ProvenParts::Alone(function, block), &repeats_writes).empty() || repeats_writes) return false;
+    proven->Add(block);
+    return true;
+  });
+}
+
+Diagnostics CheckNest(const Function& function, const Stmt& nest, ProvenParts* proven, RaceFacts* facts) {
+  const Function alone = ProvenParts::Alone(function, nest);
+  Diagnostics diagnostics = CheckBindings(alone, &facts->repeating);
+  const std::optional<std::vector<Block>> blocks = ProvenParts::BlocksOf(nest);
+  if (!blocks || !AreProven(*blocks, function, proven)) {
+    Append(CheckBlocks(alone, &facts->repeats_writes), &diagnostics);
+  }
+  return diagnostics;
+}
+
+Diagnostics CheckNests(const Function& function, ProvenParts* proven, RaceFacts* facts) {
+  const std::vector<Stmt> nests = proven == nullptr ? std::vector<Stmt>() : ProvenParts::NestsOf(function);
+  if (nests.empty()) {
+    Diagnostics diagnostics = CheckBindings(function, &facts->repeating);
+    Append(CheckBlocks(function, &facts->repeats_writes), &diagnostics);
+    return diagnostics;
+  }
+  Diagnostics diagnostics;
+  for (const Stmt& nest : nests) {
+    if (const std::vector<const BlockNode*>* repeating = proven->Find(nest)) {
+      facts->repeating.insert(repeating->begin(), repeating->end());
+      continue;
+    }
+    RaceFacts own;
+    Diagnostics found = CheckNest(function, nest, proven, &own);
+    if (found.empty() && !own.repeats_writes) proven->Add(nest, {own.repeating.begin(), own.repeating.end()});
+    facts->repeating.merge(own.repeating);
+    facts->repeats_writes |= own.repeats_writes;
+    Append(std::move(found), &diagnostics);
+  }
+  return diagnostics;
 }
 
 // Without what is refuted about accesses when running the program shows that all is well.
@@ -60,7 +113,7 @@ Diagnostics Confirmed(Diagnostics diagnostics, LazyExactRun* exact) {
 
 }  // namespace
 
-VerifyResult VerifyProgram(const Function& function, const Target* target) {
+VerifyResult VerifyProgram(const Function& function, const Target* target, ProvenParts* proven) {
   VerifyResult result;
   // The other checks rely on this one.
   result.diagnostics = CheckWellFormed(function);
@@ -68,9 +121,7 @@ VerifyResult VerifyProgram(const Function& function, const Target* target) {
   LazyExactRun exact(function);
   Diagnostics& all = result.diagnostics;
   RaceFacts facts;
-  Append(CheckBindings(function, &facts.repeating), &all);
-  Append(CheckDeclaredRegions(function), &all);
-  Append(CheckSpatialIterators(function, &facts.repeats_writes), &all);
+  all = CheckNests(function, proven, &facts);
   for (Check check : kChecks) Append(check(function), &all);
   all = Confirmed(std::move(all), &exact);
   for (TargetCheck check : kTargetChecks) Append(check(function, target), &all);

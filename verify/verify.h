@@ -10,6 +10,7 @@
 #include "ir/function.h"
 #include "ir/target.h"
 #include "verify/diagnostic.h"
+#include "verify/proven_parts.h"
 
 namespace tilewright {
 
@@ -18,8 +19,8 @@ struct VerifyResult {
   Verdict verdict() const { return Worst(diagnostics); }
 };
 
-// Without a target its limits are not asked for.
-VerifyResult VerifyProgram(const Function& function, const Target* target = nullptr);
+// Without a target its limits are not asked for. `proven` (may be null): what earlier calls proved.
+VerifyResult VerifyProgram(const Function& function, const Target* target = nullptr, ProvenParts* proven = nullptr);
 
 // One paragraph per diagnostic: check, reason, then the program with the loops and blocks concerned marked.
 std::string Render(const VerifyResult& result, const Function& function);
