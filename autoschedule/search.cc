@@ -18,6 +18,10 @@ constexpr size_t kParents = 12;
 constexpr size_t kExplore = 8;
 // Moves of vector registers to and from the stack in inner loops; code with more is not worth running.
 constexpr int kMostSpills = 4;
+// The part of the time that a batch may take, of which no more candidates are measured together then, but so many at
+// least: what is slow to compile is to be learned from too.
+constexpr double kBatchPart = 0.1;
+constexpr size_t kLeastBatch = 4;
 // How near to the bound the search ends.
 constexpr double kNearBound = 1.01;
 // A bound that was passed by more than clocks vary was none, and ends nothing.
@@ -78,8 +82,10 @@ class Searcher {
       const double start = clock_.Seconds();
       std::vector<Candidate> batch = NextBatch();
       if (batch.empty()) break;
+      const auto size = static_cast<double>(batch.size());
       Measure(std::move(batch));
       batch_seconds_ = clock_.Seconds() - start;
+      candidate_seconds_ = batch_seconds_ / size;
     }
     Finish();
     Count();
@@ -128,16 +134,29 @@ class Searcher {
       if (auto candidate = evolution_.Make(choices)) batch.push_back(*std::move(candidate));
     }
     clock_.Lap(result_.statistics.propose_seconds);
-    if (!batch.empty()) Measure(std::move(batch));
+    if (batch.empty()) return;
+    const double start = clock_.Seconds();
+    const auto size = static_cast<double>(batch.size());
+    Measure(std::move(batch));
+    candidate_seconds_ = (clock_.Seconds() - start) / size;
+  }
+
+  // With a number of trials it does not depend on how long they take.
+  size_t BatchSize() const {
+    const size_t most = options_.batch;
+    if (options_.trials > 0) {
+      return std::min(most, static_cast<size_t>(options_.trials - result_.statistics.measured));
+    }
+    const double fitting = kBatchPart * options_.seconds / std::max(candidate_seconds_, 1e-9);
+    return fitting >= static_cast<double>(most)
+               ? most
+               : std::clamp(static_cast<size_t>(fitting), std::min(kLeastBatch, most), most);
   }
 
   std::vector<Candidate> NextBatch() {
     std::vector<std::vector<Choice>> parents;
     for (size_t i = 0; i < std::min(kParents, best_.size()); ++i) parents.push_back(best_[i].candidate.choices);
-    size_t size = options_.batch;
-    if (options_.trials > 0) {
-      size = std::min(size, static_cast<size_t>(options_.trials - result_.statistics.measured));
-    }
+    const size_t size = BatchSize();
     std::vector<Candidate> pool = evolution_.Propose(parents, options_.evolve ? options_.population : size);
     clock_.Lap(result_.statistics.propose_seconds);
     if (!options_.evolve) return pool;
@@ -278,7 +297,7 @@ class Searcher {
   Evolution evolution_;
   Random random_;
   Clock clock_;
-  double batch_seconds_ = 0;    // that the last batch took
+  double batch_seconds_ = 0, candidate_seconds_ = 0;  // that the last batch took, and each of its candidates
   std::vector<Measured> best_;  // the champion, and the others from fast to slow; kParents at most
   std::optional<uint64_t> preferred_hash_;
   std::optional<Measured> preferred_;  // when it is no longer among the best

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <set>
+#include <thread>
 
 #include "autoschedule/cost/projected.h"
 #include "ir/ops/matmul.h"
@@ -159,6 +161,25 @@ TEST_F(SearchTest, ThePreferredScheduleIsNotLostToAnUnluckyLook) {
   ASSERT_TRUE(result.best);
   EXPECT_EQ(result.best->hash, runner.measured[0]);
   EXPECT_EQ(result.best_seconds, 0.5e-3);
+}
+
+TEST_F(SearchTest, FewerAreMeasuredTogetherWhereEachTakesLong) {
+  class SlowRunner : public RecordedRunner {
+   public:
+    std::vector<Measurement> Run(std::span<const Module> candidates, const RunOptions& options) override {
+      std::this_thread::sleep_for(candidates.size() * std::chrono::milliseconds(30));
+      return RecordedRunner::Run(candidates, options);
+    }
+  } runner;
+  // 30 ms of half a second: two of them would be a tenth.
+  std::vector<int64_t> measured;
+  SearchOptions options{.seconds = 0.5, .population = 16};
+  options.on_progress = [&](const SearchProgress& progress) { measured.push_back(progress.statistics->measured); };
+  const SearchResult result = Run(runner, options);
+  ASSERT_GE(measured.size(), 2u);
+  EXPECT_EQ(measured[0], 1);
+  for (size_t i = 1; i < measured.size(); ++i) EXPECT_LE(measured[i] - measured[i - 1], 4);
+  EXPECT_EQ(result.statistics.measured, measured.back());
 }
 
 TEST_F(SearchTest, StopsWhenTheTimeIsOver) {

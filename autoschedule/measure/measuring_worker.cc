@@ -187,10 +187,7 @@ class MeasuringWorker {
     const auto library = runtime::LoadedModule::Open(request.library, &error);
     if (!library) return Failure(kReasonRun, error);
     const TwFunction main = library->Find(request.function);
-    const TwFunction prepack = library->Find(request.function + "_prepack");
-    if (main == nullptr || (prepack == nullptr && !request.prepack.empty())) {
-      return Failure(kReasonRun, "the library lacks a function");
-    }
+    if (main == nullptr) return Failure(kReasonRun, "the library lacks a function");
     std::vector<NDArray> packed;
     for (size_t i = tensors_->num_params(); i < request.tensors.size(); ++i) {
       packed.emplace_back(request.tensors[i].dtype, request.tensors[i].shape);
@@ -207,7 +204,11 @@ class MeasuringWorker {
     char message[256] = "";
     const TwParallelHook hook = pool_->hook();
     TwCall call = {.parallel = &hook, .message = message, .message_bytes = sizeof message};
-    if (prepack != nullptr) {
+    if (!request.prepack_library.empty()) {
+      const auto packing = runtime::LoadedModule::Open(request.prepack_library, &error);
+      if (!packing) return Failure(kReasonRun, error);
+      const TwFunction prepack = packing->Find(request.function + "_prepack");
+      if (prepack == nullptr) return Failure(kReasonRun, "the library lacks a function that packs ahead of time");
       if (const int code = BoundCall(prepack, request.prepack, all).Run(call); code != kTwOk) {
         return Failure(code == kTwErrorMemory ? kReasonMemory : kReasonRun,
                        absl::StrCat(request.function, "_prepack: ", message));

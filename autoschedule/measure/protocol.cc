@@ -132,6 +132,7 @@ std::string ToLine(const CompileRequest& request) {
 std::string ToLine(const MeasureRequest& request) {
   return Line({{"do", "measure"},
                {"library", request.library},
+               {"prepack_library", request.prepack_library},
                {"function", request.function},
                {"tensors", ToJson(request.tensors)},
                {"num_params", request.num_params},
@@ -183,6 +184,7 @@ absl::StatusOr<MeasureRequest> ReadMeasureRequest(std::string_view line) {
   MeasureRequest request;
   Reader reader(*json);
   reader.Read("library", &request.library);
+  reader.Read("prepack_library", &request.prepack_library);
   reader.Read("function", &request.function);
   reader.Read("tensors", &request.tensors);
   reader.Read("num_params", &request.num_params);

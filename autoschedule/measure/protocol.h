@@ -9,15 +9,15 @@
 //
 // To the measuring worker:
 //
-//   {"do": "measure", "library": "<path>", "function": "main", "tensors": [...], "num_params": 3, "seed": 1,
-//    "folder": "<path>", "threads": 2, "main": [0, 3, 2], "prepack": [1, 3], "half_width": 0.01, "most_ns": 300000000,
-//    "least_ns": 20000000, "most_samples": 100000, "give_up_ns": 0, "cold_cache": false}
+//   {"do": "measure", "library": "<path>", "prepack_library": "<path>", "function": "main", "tensors": [...],
+//    "num_params": 3, "seed": 1, "folder": "<path>", "threads": 2, "main": [0, 3, 2], "prepack": [1, 3], "half_width":
+//    0.01, "most_ns": 300000000, "least_ns": 20000000, "most_samples": 100000, "give_up_ns": 0, "cold_cache": false}
 //       -> {"ok": true, "ns": [51000, 50900, ...], "max_error": 0.3}
 //
-// "tensors" are the parameters of the program, then those that its _prepack function writes; "main" and "prepack" say
-// which of them a function takes. A tensor is {"name": "A", "dtype": "float32", "shape": [128, 64], "written": false,
-// "constant": true}. A request that fails is answered by {"ok": false, "reason": "wrong result", "error": "element 7
-// of C is ..."}.
+// "prepack_library", empty where there is none, holds the program's _prepack function. "tensors" are the parameters of
+// the program, then those that its _prepack function writes; "main" and "prepack" say which of them a function takes. A
+// tensor is {"name": "A", "dtype": "float32", "shape": [128, 64], "written": false, "constant": true}. A request that
+// fails is answered by {"ok": false, "reason": "wrong result", "error": "element 7 of C is ..."}.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ struct CompileRequest {
 };
 
 struct MeasureRequest {
-  std::string library, function;
+  std::string library, prepack_library, function;
   std::vector<TensorSpec> tensors;
   int64_t num_params = 0;  // tensors beyond are what the _prepack function writes
   std::vector<int64_t> main, prepack;

@@ -49,7 +49,7 @@ struct Measurement {
   MeasureFailure failure = MeasureFailure::kNone;
   std::string message;          // of a failure
   std::vector<double> seconds;  // every sample, in order; empty after a failure
-  int64_t code_bytes = 0;       // size of the shared library
+  int64_t code_bytes = 0;       // size of the shared libraries
   int spills = 0;               // moves of vector registers to and from the stack in inner loops
   double max_error = 0;         // largest error of an element, as a part of the error that is allowed for it
   double compile_seconds = 0;

@@ -161,6 +161,45 @@ TEST(Runner, MeasuresWhatPacksItsConstantsAheadOfTime) {
   EXPECT_TRUE(StructuralEqual(best->module(), schedule.module()));
 }
 
+TEST(Runner, WhatPacksAheadOfTimeIsALibraryOfItsOwn) {
+  const Module program(MarkConstant(ops::Matmul(32, 32, 32), {1}));
+  Schedule schedule(program);
+  const auto block = *schedule.GetBlock("C");
+  const auto packed = schedule.CacheRead(block, 1, "global");
+  ASSERT_TRUE(packed.ok() && schedule.HoistPrepack(*packed).ok());
+  Schedule parallel = schedule;
+  const auto loops = parallel.GetLoops(block);
+  ASSERT_TRUE(loops.ok() && parallel.Parallel((*loops)[0]).ok());
+  // The same main, and others of which each does not pack what it should.
+  const auto packs = [&](std::string_view statement) {
+    const std::string text = Print(schedule.module());
+    constexpr char kCopy[] = "B_global[v0, v1] = B[v0, v1]";
+    EXPECT_THAT(text, HasSubstr(kCopy));
+    return ParseOrDie(absl::StrReplaceAll(text, {{kCopy, std::string(statement)}}));
+  };
+  const Module candidates[] = {
+      schedule.module(),
+      packs("B_global[v0, v1] = B[v0, v1] + T.float32(1)"),
+      packs("T.evaluate(T.call_extern(\"int32\", \"abort\"))"),
+      packs("T.evaluate(T.call_extern(\"int32\", \"no_such_function\"))"),
+      parallel.module(),
+  };
+  const std::unique_ptr<Runner> runner = Start(program);
+  ASSERT_NE(runner, nullptr);
+  const std::vector<Measurement> results = runner->Run(candidates, kShort);
+  EXPECT_TRUE(results[0].ok()) << results[0].message;
+  EXPECT_EQ(results[1].failure, MeasureFailure::kWrongResult);
+  EXPECT_EQ(results[2].failure, MeasureFailure::kCrash);
+  EXPECT_EQ(results[3].failure, MeasureFailure::kRunError);
+  EXPECT_THAT(results[3].message, HasSubstr("no_such_function"));
+  EXPECT_TRUE(results[4].ok()) << results[4].message;
+  // Both parts count.
+  Module main = schedule.module();
+  main.Remove("main_prepack");
+  const Measurement without = runner->Run({&main, 1}, kShort)[0];
+  EXPECT_LT(without.code_bytes, results[0].code_bytes);
+}
+
 TEST(Runner, MeasuresWhatTheRulesMake) {
   const ops::Window window{.kernel = 3, .padding = 1};
   const ops::ConvShape conv{
