@@ -101,12 +101,9 @@ absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, Intr
 
   const RecordQuery query{.workload = StructuralHash(module), .target = TargetKey(target), .threads = target.cores};
   const Schedule preferred = AutoSchedule(module, target, intrins).schedule;
-  const SpeedOfLight bound = SpeedOfLightOf(main, target);
-  // Schedules may compute less than the program says (schedule/winograd.h).
-  const SpeedOfLight of_preferred = SpeedOfLightOf(preferred.module().Find("main"), target);
   SearchOptions search{.trials = options.trials,
                        .seed = options.seed,
-                       .bound_seconds = std::min(bound.seconds, of_preferred.seconds),
+                       .bound_seconds = BoundSeconds(main, preferred.module().Find("main"), target),
                        .on_progress = options.on_progress};
   absl::Status stored;
   if (options.database != nullptr) {
@@ -147,7 +144,7 @@ absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, Intr
   }
   return TuneResult{.schedule = std::move(found.best->schedule),
                     .seconds = found.best_seconds,
-                    .bound = bound,
+                    .bound = SpeedOfLightOf(main, target),
                     .statistics = std::move(found.statistics),
                     .failures = std::move(found.failures),
                     .left_alone = space.left_alone()};

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "autoschedule/auto_schedule.h"
 #include "autoschedule/cost/learned.h"
 #include "autoschedule/cost/projected.h"
 #include "autoschedule/cost/rank_correlation.h"
@@ -109,7 +110,10 @@ class Group {
     CostModel& model = variant.learned ? static_cast<CostModel&>(learned) : projected;
     SearchOptions options{
         .seconds = group_.seconds, .seed = group_.seed, .evolve = variant.evolve, .start_preferred = variant.preferred};
-    if (variant.speed_of_light) options.bound_seconds = SpeedOfLightOf(module_.Find("main"), target_).seconds;
+    if (variant.speed_of_light) {
+      const Schedule preferred = AutoSchedule(module_, target_, &intrins).schedule;
+      options.bound_seconds = BoundSeconds(module_.Find("main"), preferred.module().Find("main"), target_);
+    }
     options.on_progress = [&](const SearchProgress& progress) {
       if (progress.best != nullptr) Lead(run, progress.seconds, *progress.best);
     };

@@ -105,6 +105,10 @@ SpeedOfLight SpeedOfLightOf(const Function& function, const Target& target) {
   return SpeedOfLightOf(GatherFacts(function), target);
 }
 
+double BoundSeconds(const Function& program, const Function& preferred, const Target& target) {
+  return std::min(SpeedOfLightOf(program, target).seconds, SpeedOfLightOf(preferred, target).seconds);
+}
+
 std::vector<double> SpeedOfLightModel::Predict(std::span<const Function> scheduled) const {
   std::vector<double> seconds;
   seconds.reserve(scheduled.size());

@@ -27,6 +27,10 @@ struct SpeedOfLight {
 };
 
 SpeedOfLight SpeedOfLightOf(const Function& function, const Target& target);
+
+// Seconds that no schedule of `program` takes less than: `preferred`, one of them, may compute less than the program
+// says (schedule/winograd.h).
+double BoundSeconds(const Function& program, const Function& preferred, const Target& target);
 SpeedOfLight SpeedOfLightOf(const ProgramFacts& facts, const Target& target);
 
 // Scalar multiply-adds of operands of this type that one core does per cycle at best.

@@ -48,6 +48,14 @@ TEST(SpeedOfLight, ZerosBetweenStridesAreNotWork) {
   EXPECT_NEAR(limit.multiply_adds, 30.0 * 30 * 256 * 128, 0.01 * 30 * 30 * 256 * 128);
 }
 
+TEST(SpeedOfLight, OfProgramAndScheduleTheLesserBinds) {
+  const Function large = ops::Matmul(512, 512, 512), small = ops::Matmul(512, 512, 256);
+  const double least = SpeedOfLightOf(small, kZen4).seconds;
+  EXPECT_LT(least, SpeedOfLightOf(large, kZen4).seconds);
+  EXPECT_EQ(BoundSeconds(large, small, kZen4), least);
+  EXPECT_EQ(BoundSeconds(small, large, kZen4), least);
+}
+
 TEST(SpeedOfLight, PredictsSecondsOfEachCandidate) {
   const std::vector<Function> candidates = {TiledMatmul(8, 2, "parallel", 512), TiledMatmul(1, 1, "serial", 512)};
   const std::vector<double> seconds = SpeedOfLightModel(kZen4).Predict(candidates);
