@@ -197,8 +197,9 @@ class ContractionSchedule {
   bool is_cut_ = false;         // a consumer takes a part of the output only
   std::vector<LoopRv> batch_, columns_, outer_rows_, inner_, in_tile_;
   std::vector<LoopRv> outer_;  // those over the batch, columns and rows in their order
-  // What a tile reads of rows, the columns of one element of the batch, in bytes, and the elements of the batch.
-  int64_t tile_bytes_ = 0, column_bytes_ = 0, batches_ = 1;
+  // What a tile reads of rows, the columns of one element of the batch, in bytes, tiles of these, and the elements of
+  // the batch.
+  int64_t tile_bytes_ = 0, column_bytes_ = 0, column_tiles_ = 1, batches_ = 1;
   int64_t batch_place_ = 0, column_place_ = 0;  // how many of the loops over rows are outside of these
   // Loops in the last of which rows are packed, and no others of which threads share: those outside of the ones over
   // columns where they keep all cores busy; of copies for windows those over the batch. 0: rows are packed ahead of all
@@ -342,6 +343,7 @@ Outcome<Done> ContractionSchedule::SplitIntoTiles() {
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> row, sch_.Split(loop_of(plan_.row), {Value(), tile_.rows}));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> column, sch_.Split(loop_of(plan_.column), {Value(), tile_columns_}));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> depth, sch_.Split(loop_of(plan_.depth), {Value(), tile_depth_.rv}));
+  column_tiles_ = *ExtentOf(sch_, column[0]);
   in_tile_ = {row[1], column[1], depth[1]};
   for (int iterator : contraction_.rows) {
     if (iterator == plan_.outer_row && tile_.row_tiles > 0) {
@@ -429,10 +431,7 @@ Outcome<Done> ContractionSchedule::PickColumnPlace() {
     for (auto loop = outer_rows_.begin() + batch_place_; loop != outer_rows_.end(); ++loop) {
       extents.push_back(*ExtentOf(sch_, *loop));
     }
-    const size_t tiled =
-        static_cast<size_t>(std::ranges::find(contraction_.columns, plan_.column) - contraction_.columns.begin());
-    preferred =
-        PlaceOfColumns(extents, tile_bytes_, column_bytes_, *ExtentOf(sch_, columns_[tiled]), NearBytes(target_));
+    preferred = PlaceOfColumns(extents, tile_bytes_, column_bytes_, column_tiles_, NearBytes(target_));
   }
   TW_ASSIGN_OR_RETURN(const Choices::Pick place,
                       choices_.Take(sch_, name_ + ".columns_after",

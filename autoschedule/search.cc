@@ -82,10 +82,8 @@ class Searcher {
       const double start = clock_.Seconds();
       std::vector<Candidate> batch = NextBatch();
       if (batch.empty()) break;
-      const auto size = static_cast<double>(batch.size());
       Measure(std::move(batch));
       batch_seconds_ = clock_.Seconds() - start;
-      candidate_seconds_ = batch_seconds_ / size;
     }
     Finish();
     Count();
@@ -134,11 +132,7 @@ class Searcher {
       if (auto candidate = evolution_.Make(choices)) batch.push_back(*std::move(candidate));
     }
     clock_.Lap(result_.statistics.propose_seconds);
-    if (batch.empty()) return;
-    const double start = clock_.Seconds();
-    const auto size = static_cast<double>(batch.size());
-    Measure(std::move(batch));
-    candidate_seconds_ = (clock_.Seconds() - start) / size;
+    if (!batch.empty()) Measure(std::move(batch));
   }
 
   // With a number of trials it does not depend on how long they take.
@@ -178,6 +172,7 @@ class Searcher {
   }
 
   void Measure(std::vector<Candidate> batch) {
+    const double start = clock_.Seconds();
     std::vector<Module> modules;
     for (const Candidate& candidate : batch) modules.push_back(candidate.schedule.module());
     // The champion once more.
@@ -207,6 +202,7 @@ class Searcher {
       }
     }
     Challenge();
+    candidate_seconds_ = (clock_.Seconds() - start) / static_cast<double>(batch.size());
     clock_.Lap(result_.statistics.measure_seconds);
     if (options_.evolve && !learned.empty()) model_.Update(learned, seconds, task_);
     clock_.Lap(result_.statistics.predict_seconds);
@@ -297,8 +293,9 @@ class Searcher {
   Evolution evolution_;
   Random random_;
   Clock clock_;
-  double batch_seconds_ = 0, candidate_seconds_ = 0;  // that the last batch took, and each of its candidates
-  std::vector<Measured> best_;  // the champion, and the others from fast to slow; kParents at most
+  double batch_seconds_ = 0;      // that the last batch took
+  double candidate_seconds_ = 0;  // that measuring each of its candidates took
+  std::vector<Measured> best_;    // the champion, and the others from fast to slow; kParents at most
   std::optional<uint64_t> preferred_hash_;
   std::optional<Measured> preferred_;  // when it is no longer among the best
   SearchResult result_;

@@ -26,7 +26,7 @@ Function Together(const Function& function, std::vector<Stmt> nests) {
   return ProvenParts::Alone(function, Sequence(std::move(nests)));
 }
 
-// Two nests, of which the second one declares too little (B), reads beyond the end (C), or repeats what it writes (D).
+// Two nests, of which the second one reads an element of what the first one writes.
 constexpr const char* kTwoNests = R"(
 @T.prim_func
 def main(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")):
@@ -124,24 +124,28 @@ def main(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
   EXPECT_EQ(Findings(swapped, &proven), expected);
 }
 
+// Instances of a block that may run again, in one loop or another, matter to loops whose iterations run at once.
 TEST(ProvenParts, RepeatedInstancesAreRemembered) {
-  const char* text = R"(
+  const Function function = Parsed(R"(
 @T.prim_func
-def main(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
-    for o in %s(4):
-        for i in range(4):
-            with T.block("C"):
-                vi = T.axis.spatial(8, T.min(o * 2 + i, 7))
-                C[vi] = A[vi]
-)";
-  for (const char* kind : {"T.serial", "T.parallel"}) {
-    std::string filled = text;
-    filled.replace(filled.find("%s"), 2, kind);
-    const Function function = Parsed(filled.c_str());
-    const std::vector<std::string> expected = Findings(function, nullptr);
-    ProvenParts proven;
-    for (int time = 0; time < 2; ++time) EXPECT_EQ(Findings(function, &proven), expected) << kind;
-  }
+def main(A: T.Buffer((18,), "float32"), C: T.Buffer((18,), "float32")):
+    for o, i in T.grid(4, 6):
+        with T.block("C"):
+            vi = T.axis.spatial(18, o * 4 + i)
+            C[vi] = A[vi]
+)");
+  ProvenParts proven;
+  ASSERT_TRUE(Findings(function, &proven).empty());
+  const Stmt nest = ProvenParts::NestsOf(function)[0];
+  const Block block = ProvenParts::BlocksOf(nest)->front();
+  ASSERT_NE(proven.Find(nest), nullptr);
+  EXPECT_EQ(*proven.Find(nest), std::vector<const BlockNode*>{block.get()});
+  // The block is proven, the nest is another one.
+  ForNode::Fields fields = cast<ForNode>(nest)->fields();
+  fields.kind = ForKind::kParallel;
+  const Function parallel = Together(function, {For(std::move(fields))});
+  const std::vector<std::string> expected = Findings(parallel, nullptr);
+  for (int time = 0; time < 2; ++time) EXPECT_EQ(Findings(parallel, &proven), expected);
 }
 
 TEST(ProvenParts, BlocksOutsideOfWhichMemoryIsTouchedAreNotTakenAlone) {

@@ -51,7 +51,7 @@ class Local : public Runner {
         measurer_(measuring_worker, MeasurerFlags(), 1) {}
 
   absl::Status ComputeReference(const Module& program) {
-    CompileRequest request = RequestFor(program);
+    CompileRequest request = RequestFor(PartOf(program));
     request.reference = true;
     request.tensors = params_;
     request.seed = options_.seed;
@@ -74,7 +74,7 @@ class Local : public Runner {
     Compile(parts, options, results);
     std::vector<std::vector<double>> seconds(candidates.size());
     for (int round = 0; round < options.rounds; ++round) {
-      Measure(candidates, parts, options, results);
+      Measure(parts, options, results);
       for (size_t i = 0; i < candidates.size(); ++i) {
         seconds[i].insert(seconds[i].end(), results[i].seconds.begin(), results[i].seconds.end());
       }
@@ -108,25 +108,25 @@ class Local : public Runner {
     Part main;
     std::optional<Part> prepack;
   };
+  static Part PartOf(Module module) {
+    const uint64_t hash = StructuralHash(module);
+    return {std::move(module), hash};
+  }
   Parts PartsOf(const Module& candidate) const {
-    const auto part = [](Module module) {
-      const uint64_t hash = StructuralHash(module);
-      return Part{std::move(module), hash};
-    };
     const Function prepack = candidate.Find(PrepackName());
-    if (!prepack) return {.main = part(candidate), .prepack = std::nullopt};
+    if (!prepack) return {.main = PartOf(candidate), .prepack = std::nullopt};
     Module rest = candidate;
     rest.Remove(prepack->name);
-    return {.main = part(std::move(rest)), .prepack = part(Module(prepack))};
+    return {.main = PartOf(std::move(rest)), .prepack = PartOf(Module(prepack))};
   }
   std::string PrepackName() const { return function_ + "_prepack"; }
 
   std::string LibraryPath(uint64_t hash) const { return absl::StrCat(folder_.path(), "/", absl::Hex(hash), ".so"); }
 
-  CompileRequest RequestFor(const Module& module) const {
+  CompileRequest RequestFor(const Part& part) const {
     CompileRequest request;
-    request.program = Print(module);
-    request.hash = StructuralHash(module);
+    request.program = Print(part.module);
+    request.hash = part.hash;
     request.target = target_;
     return request;
   }
@@ -138,7 +138,7 @@ class Local : public Runner {
     std::vector<std::string> requests;
     const auto request = [&](const Part& part) {
       if (libraries_.contains(part.hash) || std::ranges::find(compiled, part.hash) != compiled.end()) return;
-      CompileRequest request = RequestFor(part.module);
+      CompileRequest request = RequestFor(part);
       request.library = LibraryPath(part.hash);
       compiled.push_back(part.hash);
       requests.push_back(ToLine(request));
@@ -208,13 +208,12 @@ class Local : public Runner {
   }
 
   // Nothing else of ours runs on the machine meanwhile.
-  void Measure(std::span<const Module> candidates, const std::vector<Parts>& parts, const RunOptions& options,
-               std::vector<Measurement>& results) {
+  void Measure(const std::vector<Parts>& candidates, const RunOptions& options, std::vector<Measurement>& results) {
     std::vector<size_t> measured;
     std::vector<std::string> requests;
     for (size_t i = 0; i < candidates.size(); ++i) {
       if (!results[i].ok()) continue;
-      auto request = MeasureRequestFor(candidates[i], parts[i], options);
+      auto request = MeasureRequestFor(candidates[i], options);
       if (!request.ok()) {
         results[i] = Failed(MeasureFailure::kRunError, std::string(request.status().message()));
         continue;
@@ -240,8 +239,7 @@ class Local : public Runner {
     }
   }
 
-  absl::StatusOr<MeasureRequest> MeasureRequestFor(const Module& candidate, const Parts& parts,
-                                                   const RunOptions& options) {
+  absl::StatusOr<MeasureRequest> MeasureRequestFor(const Parts& parts, const RunOptions& options) {
     MeasureRequest request{.library = LibraryPath(parts.main.hash),
                            .prepack_library = parts.prepack ? LibraryPath(parts.prepack->hash) : "",
                            .function = function_,
@@ -256,10 +254,10 @@ class Local : public Runner {
                            .most_samples = options.most_samples,
                            .give_up_nanoseconds = static_cast<int64_t>(options.give_up_seconds * 1e9),
                            .cold_cache = options.cold_cache};
-    const Function main = candidate.Find(function_), prepack = candidate.Find(PrepackName());
+    const Function main = parts.main.module.Find(function_);
     if (!main) return absl::InvalidArgumentError(absl::StrCat("the candidate has no function ", function_));
-    if (prepack) {
-      auto positions = Positions(prepack, /*may_add=*/true, request.tensors);
+    if (parts.prepack) {
+      auto positions = Positions(parts.prepack->module.Find(PrepackName()), /*may_add=*/true, request.tensors);
       if (!positions.ok()) return positions.status();
       request.prepack = *std::move(positions);
     }

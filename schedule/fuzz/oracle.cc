@@ -1,6 +1,8 @@
 #include "schedule/fuzz/oracle.h"
 
 #include <map>
+#include <set>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "ir/arith/analyzer.h"
@@ -33,6 +35,13 @@ std::vector<interp::Argument> MakeArguments(const Function& function, int64_t si
     arguments.emplace_back(std::move(array));
   }
   return arguments;
+}
+
+// In any order.
+std::multiset<std::string> Findings(const VerifyResult& result) {
+  std::multiset<std::string> findings;
+  for (const Diagnostic& d : result.diagnostics) findings.insert(absl::StrCat(d.check, ": ", d.object, ": ", d.reason));
+  return findings;
 }
 
 const std::string& NameOf(const Param& param) { return param.buffer ? param.buffer->name : param.var.name(); }
@@ -111,7 +120,12 @@ Judgement Oracle::Judge(const Module& after, uint64_t inputs) const {
   Judgement judgement;
   judgement.accepted = true;
   for (const Function& function : after.functions()) {
-    for (const Diagnostic& diagnostic : VerifyProgram(function).diagnostics) {
+    const VerifyResult verified = VerifyProgram(function);
+    const VerifyResult again = VerifyProgram(function, nullptr, &proven_);
+    TW_CHECK(Findings(verified) == Findings(again))
+        << "of what was proven before, verify says something else: " << Render(verified, function)
+        << Render(again, function);
+    for (const Diagnostic& diagnostic : verified.diagnostics) {
       if (diagnostic.verdict != Verdict::kRefuted || !judgement.accepted) continue;
       judgement.accepted = false;
       judgement.check = diagnostic.check;

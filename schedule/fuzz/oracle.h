@@ -7,6 +7,7 @@
 
 #include "ir/function.h"
 #include "ir/interp/interp.h"
+#include "verify/proven_parts.h"
 
 namespace tilewright::fuzz {
 
@@ -29,7 +30,8 @@ class Oracle {
   Oracle(const Function& before, bool rounds);
 
   // `inputs`: any number; picks the set. What main was divided into runs in turn: the function that packs constants,
-  // then main. Parameters of one name are the same tensor.
+  // then main. Parameters of one name are the same tensor. What verify proved of other programs before must not change
+  // what it says of this one.
   Judgement Judge(const Module& after, uint64_t inputs) const;
 
  private:
@@ -41,6 +43,7 @@ class Oracle {
   const Function before_;
   const bool rounds_;
   std::vector<Inputs> inputs_;
+  mutable ProvenParts proven_;  // of all that was judged
 };
 
 }  // namespace tilewright::fuzz
