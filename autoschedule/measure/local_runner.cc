@@ -47,7 +47,7 @@ class Local : public Runner {
         function_(std::move(function)),
         params_(std::move(params)),
         compilers_(compile_worker, {MemoryFlag(Bytes() * 12)}, options.compile_workers),
-        // Up to 32 rotating sets, and those of at least the caches' size.
+        // Up to 32 rotating sets, those of at least the caches' size, and what is kept ready.
         measurer_(measuring_worker, MeasurerFlags(), 1) {}
 
   absl::Status ComputeReference(const Module& program) {
@@ -94,7 +94,7 @@ class Local : public Runner {
   }
   std::string MemoryFlag(int64_t bytes) const { return absl::StrCat("--memory-bytes=", options_.memory_bytes + bytes); }
   std::vector<std::string> MeasurerFlags() const {
-    std::vector<std::string> flags = {MemoryFlag(Bytes() * 40)};
+    std::vector<std::string> flags = {MemoryFlag(Bytes() * 40 + kMostReadyBytes)};
     for (const std::string& library : options_.libraries) flags.push_back("--library=" + library);
     return flags;
   }

@@ -37,6 +37,8 @@ WorkerAnswer Failure(std::string reason, std::string error) {
 constexpr int64_t kPauseNanoseconds = 3'000'000, kAfterPauseNanoseconds = 30'000'000;
 // Samplings of a candidate while the machine is not at full speed.
 constexpr int kMostAttempts = 3;
+// Candidates that stay ready to be measured again.
+constexpr size_t kMostReady = 16;
 
 int64_t Median(std::vector<int64_t> samples) {
   const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
@@ -138,6 +140,28 @@ class BoundCall {
   std::vector<TwTensor*> args_;
 };
 
+// A candidate that computed the right result: it is measured again without being opened, packed for and compared.
+struct ReadyCandidate {
+  MeasureRequest request;
+  std::optional<runtime::LoadedModule> library;
+  std::vector<NDArray> packed;
+  std::vector<BoundCall> calls;  // one for each set of tensors
+  std::unique_ptr<void, decltype(&free)> workspace{nullptr, free};
+  int64_t workspace_bytes = 0;
+  int64_t first_nanoseconds = 0;  // of the first run
+  double max_error = 0;
+
+  bool IsFor(const MeasureRequest& other) const {
+    return request.library == other.library && request.prepack_library == other.prepack_library &&
+           request.main == other.main && request.prepack == other.prepack;
+  }
+  int64_t bytes() const {
+    int64_t bytes = workspace_bytes;
+    for (const NDArray& array : packed) bytes += array.bytes();
+    return bytes;
+  }
+};
+
 // Throws everything out of the caches of all threads.
 class CacheEvictor {
  public:
@@ -167,6 +191,7 @@ class MeasuringWorker {
     const auto request = ReadMeasureRequest(line);
     if (!request.ok()) return Failure(kReasonRun, std::string(request.status().message()));
     if (tensors_ == nullptr || !tensors_->AreFor(*request)) {
+      ready_.clear();
       tensors_ = std::make_unique<Tensors>(*request);
       // The caller stays on a CPU of its own, as the pool's workers do.
       runtime::SetAffinity({cpus_[0]});
@@ -183,27 +208,71 @@ class MeasuringWorker {
 
  private:
   WorkerAnswer Measure(const MeasureRequest& request) {
-    std::string error;
-    const auto library = runtime::LoadedModule::Open(request.library, &error);
-    if (!library) return Failure(kReasonRun, error);
-    const TwFunction main = library->Find(request.function);
-    if (main == nullptr) return Failure(kReasonRun, "the library lacks a function");
-    std::vector<NDArray> packed;
-    for (size_t i = tensors_->num_params(); i < request.tensors.size(); ++i) {
-      packed.emplace_back(request.tensors[i].dtype, request.tensors[i].shape);
+    char message[256] = "";
+    const TwParallelHook hook = pool_->hook();
+    TwCall call = {.parallel = &hook, .message = message, .message_bytes = sizeof message};
+    ReadyCandidate candidate;
+    const auto place = std::ranges::find_if(ready_, [&](const ReadyCandidate& c) { return c.IsFor(request); });
+    const bool fresh = place == ready_.end();
+    if (fresh) {
+      if (auto failure = Prepare(request, call, candidate)) return *std::move(failure);
+    } else {
+      candidate = std::move(*place);
+      ready_.erase(place);
     }
-    std::vector<BoundCall> calls;
+    call.workspace = candidate.workspace.get();
+    call.workspace_bytes = candidate.workspace_bytes;
+
+    const int64_t pause = runtime::NowNanoseconds() - last_end_;
+    tensors_->Reset(request, 0);
+    if (fresh) {
+      if (auto failure = RunFirst(request, call, candidate)) return *std::move(failure);
+    }
+    WorkerAnswer answer{.ok = true, .max_error = candidate.max_error};
+    const int64_t first = candidate.first_nanoseconds;
+    // Nobody wants to know it more exactly.
+    if (fresh && !request.cold_cache && request.give_up_nanoseconds > 0 &&
+        first > std::max(request.give_up_nanoseconds, request.most_nanoseconds)) {
+      answer.nanoseconds = {first};
+    } else {
+      SamplingOptions options{.half_width = request.half_width,
+                              .most_nanoseconds = request.most_nanoseconds,
+                              .least_nanoseconds = request.least_nanoseconds,
+                              .most_samples = request.most_samples,
+                              .give_up_nanoseconds = request.give_up_nanoseconds};
+      options.warmup_nanoseconds = std::min(options.warmup_nanoseconds, request.least_nanoseconds / 2);
+      // A long first run has warmed up what there is to warm up; without it, to do so is a small part of a long run.
+      if (first > (fresh ? 4 * options.warmup_nanoseconds : kAfterPauseNanoseconds)) options.warmup_nanoseconds = 0;
+      if (pause > kPauseNanoseconds) {
+        options.warmup_nanoseconds =
+            std::max(options.warmup_nanoseconds, kAfterPauseNanoseconds - (fresh ? first : 0));
+      }
+      answer.nanoseconds = SampleAtFullSpeed(request, options, call, candidate.calls);
+    }
+    last_end_ = runtime::NowNanoseconds();
+    ready_.push_back(std::move(candidate));
+    while (ready_.size() > kMostReady || ReadyBytes() > kMostReadyBytes) ready_.erase(ready_.begin());
+    return answer;
+  }
+
+  // Opens it, binds its tensors and packs ahead; says what failed.
+  std::optional<WorkerAnswer> Prepare(const MeasureRequest& request, TwCall& call, ReadyCandidate& candidate) {
+    std::string error;
+    candidate.request = request;
+    candidate.library = runtime::LoadedModule::Open(request.library, &error);
+    if (!candidate.library) return Failure(kReasonRun, error);
+    const TwFunction main = candidate.library->Find(request.function);
+    if (main == nullptr) return Failure(kReasonRun, "the library lacks a function");
+    for (size_t i = tensors_->num_params(); i < request.tensors.size(); ++i) {
+      candidate.packed.emplace_back(request.tensors[i].dtype, request.tensors[i].shape);
+    }
     std::vector<const NDArray*> all;
     for (size_t set = 0; set < tensors_->num_sets(); ++set) {
       all.clear();
       for (size_t i = 0; i < tensors_->num_params(); ++i) all.push_back(&tensors_->tensor(set, i));
-      for (const NDArray& array : packed) all.push_back(&array);
-      calls.emplace_back(main, request.main, all);
+      for (const NDArray& array : candidate.packed) all.push_back(&array);
+      candidate.calls.emplace_back(main, request.main, all);
     }
-
-    char message[256] = "";
-    const TwParallelHook hook = pool_->hook();
-    TwCall call = {.parallel = &hook, .message = message, .message_bytes = sizeof message};
     if (!request.prepack_library.empty()) {
       const auto packing = runtime::LoadedModule::Open(request.prepack_library, &error);
       if (!packing) return Failure(kReasonRun, error);
@@ -211,40 +280,36 @@ class MeasuringWorker {
       if (prepack == nullptr) return Failure(kReasonRun, "the library lacks a function that packs ahead of time");
       if (const int code = BoundCall(prepack, request.prepack, all).Run(call); code != kTwOk) {
         return Failure(code == kTwErrorMemory ? kReasonMemory : kReasonRun,
-                       absl::StrCat(request.function, "_prepack: ", message));
+                       absl::StrCat(request.function, "_prepack: ", call.message));
       }
     }
-    const std::unique_ptr<void, decltype(&free)> workspace(Workspace(library->WorkspaceBytes(request.function)), free);
-    call.workspace = workspace.get();
-    call.workspace_bytes = library->WorkspaceBytes(request.function);
-    if (call.workspace == nullptr && call.workspace_bytes > 0) {
-      return Failure(kReasonMemory, absl::StrCat("no memory for ", call.workspace_bytes, " bytes of temporaries"));
+    candidate.workspace_bytes = candidate.library->WorkspaceBytes(request.function);
+    candidate.workspace.reset(Workspace(candidate.workspace_bytes));
+    if (candidate.workspace == nullptr && candidate.workspace_bytes > 0) {
+      return Failure(kReasonMemory, absl::StrCat("no memory for ", candidate.workspace_bytes, " bytes of temporaries"));
     }
+    return std::nullopt;
+  }
 
-    tensors_->Reset(request, 0);
+  // ... and compares what it computes.
+  std::optional<WorkerAnswer> RunFirst(const MeasureRequest& request, TwCall& call, ReadyCandidate& candidate) {
     const int64_t start = runtime::NowNanoseconds();
-    if (const int code = calls[0].Run(call); code != kTwOk) {
+    if (const int code = candidate.calls[0].Run(call); code != kTwOk) {
       if (code == kTwErrorMemory) return Failure(kReasonMemory, "temporaries cannot be allocated");
-      return Failure(kReasonRun, message);
+      return Failure(kReasonRun, call.message);
     }
-    const int64_t first = runtime::NowNanoseconds() - start;
-    const ResultComparison comparison = tensors_->Compare(request, 0);
-    if (!comparison.failure.empty()) return Failure(kReasonWrong, comparison.failure);
+    candidate.first_nanoseconds = runtime::NowNanoseconds() - start;
+    ResultComparison comparison = tensors_->Compare(request, 0);
+    candidate.max_error = comparison.max_error;
+    if (comparison.failure.empty()) return std::nullopt;
+    return Failure(kReasonWrong, std::move(comparison.failure));
+  }
 
+  std::vector<int64_t> SampleAtFullSpeed(const MeasureRequest& request, const SamplingOptions& options,
+                                         const TwCall& call, std::vector<BoundCall>& calls) {
     CacheEvictor evictor(*pool_, request.cold_cache);
-    SamplingOptions options{.half_width = request.half_width,
-                            .most_nanoseconds = request.most_nanoseconds,
-                            .least_nanoseconds = request.least_nanoseconds,
-                            .most_samples = request.most_samples,
-                            .give_up_nanoseconds = request.give_up_nanoseconds};
-    options.warmup_nanoseconds = std::min(options.warmup_nanoseconds, request.least_nanoseconds / 2);
-    // A long first run has warmed up what there is to warm up.
-    if (first > 4 * options.warmup_nanoseconds) options.warmup_nanoseconds = 0;
-    if (start - last_end_ > kPauseNanoseconds) {
-      options.warmup_nanoseconds = std::max(options.warmup_nanoseconds, kAfterPauseNanoseconds - first);
-    }
     size_t set = 0;
-    WorkerAnswer answer{.ok = true, .max_error = comparison.max_error};
+    std::vector<int64_t> best;
     for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
       const bool full = gauge_->Await();
       const int64_t begin = runtime::NowNanoseconds();
@@ -255,11 +320,16 @@ class MeasuringWorker {
                                             },
                                             options, runtime::NowNanoseconds);
       gauge_->Spent(runtime::NowNanoseconds() - begin);
-      if (attempt == 0 || Median(samples) < Median(answer.nanoseconds)) answer.nanoseconds = std::move(samples);
+      if (attempt == 0 || Median(samples) < Median(best)) best = std::move(samples);
       if (!full || gauge_->IsFull()) break;
     }
-    last_end_ = runtime::NowNanoseconds();
-    return answer;
+    return best;
+  }
+
+  int64_t ReadyBytes() const {
+    int64_t bytes = 0;
+    for (const ReadyCandidate& candidate : ready_) bytes += candidate.bytes();
+    return bytes;
   }
 
   static void* Workspace(int64_t bytes) {
@@ -270,6 +340,7 @@ class MeasuringWorker {
   std::unique_ptr<Tensors> tensors_;
   std::unique_ptr<runtime::ThreadPool> pool_;
   std::unique_ptr<SpeedGauge> gauge_;  // of the pool
+  std::vector<ReadyCandidate> ready_;  // for these tensors; the last measured one at the end
   int64_t last_end_ = 0;               // of the last sampling
 };
 

@@ -74,6 +74,10 @@ struct WorkerAnswer {
   double max_error = 0;
 };
 
+// A measuring worker keeps candidates ready that were right and together hold at most so much: arrays that were packed
+// ahead of time and workspaces.
+inline constexpr int64_t kMostReadyBytes = int64_t{256} << 20;
+
 // Reasons that workers give.
 inline constexpr char kReasonCompile[] = "compile error";
 inline constexpr char kReasonRun[] = "run error";

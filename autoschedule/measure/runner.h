@@ -78,7 +78,8 @@ struct RunOptions {
   double least_seconds = 0.02;  // of sampling, whatever the interval: shorter sampling may see one state of the machine
   // All candidates in turn, that many times: samples of different times of one candidate. Compiled once.
   int rounds = 1;
-  // A candidate whose first samples are all slower than this gets no more of them; 0: no such limit.
+  // A candidate whose first samples are all slower than this gets no more of them; where its first run alone takes
+  // longer than this and than `seconds`, that is its only sample. 0: no such limit.
   double give_up_seconds = 0;
   // Everything out of the caches before each sample. Otherwise inputs and outputs rotate through copies that together
   // are larger than the second-level caches, and constant operands stay where they are.
