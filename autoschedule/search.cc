@@ -30,7 +30,7 @@ constexpr double kPassed = 0.9;
 constexpr double kRival = 1.02;
 constexpr size_t kMostRivals = 2;
 // The best are measured again at last, all in turn, twice; then a few of them several times. That takes this part of
-// the time, or that many seconds.
+// the time, or that many seconds; where a run takes long, there are fewer.
 constexpr size_t kFinalists = 4;
 constexpr int kFirstRounds = 2, kFinalRounds = 6;
 constexpr double kFinalPart = 0.1, kMostFinalSeconds = 4;
@@ -79,11 +79,9 @@ class Searcher {
   SearchResult Run() {
     Start();
     while (!Done() && !AtBound()) {
-      const double start = clock_.Seconds();
       std::vector<Candidate> batch = NextBatch();
       if (batch.empty()) break;
       Measure(std::move(batch));
-      batch_seconds_ = clock_.Seconds() - start;
     }
     Finish();
     Count();
@@ -101,9 +99,10 @@ class Searcher {
 
   double BestSeconds() const { return best_.empty() ? std::numeric_limits<double>::infinity() : best_.front().seconds; }
   double FinalSeconds() const { return std::min(kMostFinalSeconds, kFinalPart * options_.seconds); }
+  double SecondsLeft() const { return options_.seconds - FinalSeconds() - clock_.Seconds(); }
   bool Done() const {
-    // A batch takes about as long as the last one.
-    if (clock_.Seconds() + batch_seconds_ / 2 >= options_.seconds - FinalSeconds()) return true;
+    // No time for one more.
+    if (SecondsLeft() <= candidate_seconds_) return true;
     return options_.trials > 0 && result_.statistics.measured >= options_.trials;
   }
   bool NearBound() const {
@@ -137,14 +136,15 @@ class Searcher {
 
   // With a number of trials it does not depend on how long they take.
   size_t BatchSize() const {
-    const size_t most = options_.batch;
     if (options_.trials > 0) {
-      return std::min(most, static_cast<size_t>(options_.trials - result_.statistics.measured));
+      return std::min(options_.batch, static_cast<size_t>(options_.trials - result_.statistics.measured));
     }
-    const double fitting = kBatchPart * options_.seconds / std::max(candidate_seconds_, 1e-9);
-    return fitting >= static_cast<double>(most)
-               ? most
-               : std::clamp(static_cast<size_t>(fitting), std::min(kLeastBatch, most), most);
+    const auto fitting = [&](double seconds) {
+      const double most = static_cast<double>(options_.batch);
+      return static_cast<size_t>(std::clamp(seconds / std::max(candidate_seconds_, 1e-9), 1.0, most));
+    };
+    const size_t usual = std::max(fitting(kBatchPart * options_.seconds), std::min(kLeastBatch, options_.batch));
+    return std::min(usual, fitting(SecondsLeft()));
   }
 
   std::vector<Candidate> NextBatch() {
@@ -249,9 +249,8 @@ class Searcher {
   // The preferred schedule takes part: the first look at it may have met a slow moment.
   void Finish() {
     if (preferred_) best_.push_back(*std::move(preferred_));
-    MeasureBest(kFirstRounds);
-    while (best_.size() > kFinalists) best_.pop_back();
-    MeasureBest(kFinalRounds, options_.on_final);
+    MeasureBest(kParents + 1, kFirstRounds);
+    MeasureBest(kFinalists, kFinalRounds, options_.on_final);
     clock_.Lap(result_.statistics.measure_seconds);
     if (!best_.empty() && std::isfinite(best_[0].seconds)) {
       result_.best_seconds = best_[0].seconds;
@@ -259,17 +258,31 @@ class Searcher {
     }
   }
 
-  // The finals together take FinalSeconds().
+  // All looks of the finals together take FinalSeconds().
+  double LookSeconds() const {
+    return FinalSeconds() / (double{kFirstRounds} * (kParents + 1) + double{kFinalRounds} * kFinalists);
+  }
   RunOptions Closely(int rounds) const {
-    constexpr double kAll = double{kFirstRounds} * (kParents + 1) + double{kFinalRounds} * kFinalists;
-    const double seconds = FinalSeconds() / kAll;
+    const double seconds = LookSeconds();
     return {
         .half_width = 0.002, .seconds = seconds, .most_samples = 1000, .least_seconds = seconds / 2, .rounds = rounds};
   }
 
-  // The best candidates in turn: what one is lucky with, all are.
-  void MeasureBest(int rounds, const std::function<void(const Candidate&, const Measurement&)>& on_measured = {}) {
+  // The best candidates in turn: what one is lucky with, all are. Where a run takes longer than a look, there are fewer
+  // of them, two at least, and fewer rounds. The others are out.
+  void MeasureBest(size_t most, int most_rounds,
+                   const std::function<void(const Candidate&, const Measurement&)>& on_measured = {}) {
     if (best_.size() <= 1) return;
+    const double look = LookSeconds(), all = look * static_cast<double>(most) * most_rounds;
+    size_t count = 0;
+    double round = 0;
+    for (; count < std::min(most, best_.size()); ++count) {
+      const double seconds = std::max(look, best_[count].seconds);
+      if (count > 1 && round + seconds > all) break;
+      round += seconds;
+    }
+    best_.erase(best_.begin() + static_cast<std::ptrdiff_t>(count), best_.end());
+    const int rounds = static_cast<int>(std::clamp<int64_t>(std::llround(all / round), 1, most_rounds));
     std::vector<Module> modules;
     for (const Measured& measured : best_) modules.push_back(measured.candidate.schedule.module());
     const std::vector<Measurement> measurements = runner_.Run(modules, Closely(rounds));
@@ -293,8 +306,7 @@ class Searcher {
   Evolution evolution_;
   Random random_;
   Clock clock_;
-  double batch_seconds_ = 0;      // that the last batch took
-  double candidate_seconds_ = 0;  // that measuring each of its candidates took
+  double candidate_seconds_ = 0;  // that measuring each candidate of the last batch took
   std::vector<Measured> best_;    // the champion, and the others from fast to slow; kParents at most
   std::optional<uint64_t> preferred_hash_;
   std::optional<Measured> preferred_;  // when it is no longer among the best
