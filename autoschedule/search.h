@@ -10,7 +10,7 @@
 //   3. these are measured, and the model learns from it
 //   4. those that seem as fast as the champion are measured in turn with it: the luckiest of many short looks is
 //      seldom the fastest candidate
-// At last the best few and the preferred schedule are measured again, all in turn.
+// At last the best few and the preferred schedule are measured again, all in turn, as many as the time allows.
 //
 // Nothing that a candidate does ends the search: refusals, errors of compilation, crashes, hangs and wrong results are
 // counted by reason.

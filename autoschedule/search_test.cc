@@ -182,6 +182,47 @@ TEST_F(SearchTest, FewerAreMeasuredTogetherWhereEachTakesLong) {
   EXPECT_EQ(result.statistics.measured, measured.back());
 }
 
+TEST_F(SearchTest, TheFinalsFitIntoTheirTime) {
+  // What it measures after the last batch, and how long that would take.
+  class FinalsRunner : public RecordedRunner {
+   public:
+    explicit FinalsRunner(double scale) : scale_(scale) { fails = false; }
+    std::vector<Measurement> Run(std::span<const Module> candidates, const RunOptions& options) override {
+      std::vector<Measurement> measurements = RecordedRunner::Run(candidates, options);
+      for (Measurement& measurement : measurements) {
+        measurement.seconds[0] *= scale_;
+        const double look = std::max(measurement.seconds[0], options.seconds);
+        looks += options.rounds;
+        seconds += options.rounds * look;
+      }
+      return measurements;
+    }
+    int looks = 0;
+    double seconds = 0;
+
+   private:
+    const double scale_;
+  };
+  const auto finals = [&](double scale) {
+    FinalsRunner runner(scale);
+    SearchOptions options{.seconds = 1000, .trials = 40, .seed = 3, .population = 16};
+    options.on_progress = [&](const SearchProgress&) { runner.looks = 0, runner.seconds = 0; };
+    bool is_final = false;
+    options.on_final = [&](const Candidate&, const Measurement&) { is_final = true; };
+    EXPECT_TRUE(Run(runner, options).best);
+    EXPECT_TRUE(is_final);
+    return std::pair(runner.looks, runner.seconds);
+  };
+  // Four seconds. Runs of milliseconds: twelve or thirteen twice, then four six times.
+  EXPECT_GE(finals(1).first, 48);
+  EXPECT_LE(finals(1).second, 4.001);
+  // Of 0.3 to 0.6 s: fewer.
+  EXPECT_LT(finals(300).first, 16);
+  EXPECT_LE(finals(300).second, 6);
+  // Of hours: two, twice.
+  EXPECT_EQ(finals(1e7).first, 4);
+}
+
 TEST_F(SearchTest, StopsWhenTheTimeIsOver) {
   RecordedRunner runner;
   const SearchResult result = Run(runner, {.seconds = 0});

@@ -1,5 +1,6 @@
 // measuring_worker: runs compiled candidates and says how long they take (protocol.h). It links what a deployed
-// program links, no compiler and no schedule.
+// program links, no compiler and no schedule. The last ones that were right stay ready: a search measures its best
+// candidates again and again.
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -244,8 +245,7 @@ class MeasuringWorker {
       // A long first run has warmed up what there is to warm up; without it, to do so is a small part of a long run.
       if (first > (fresh ? 4 * options.warmup_nanoseconds : kAfterPauseNanoseconds)) options.warmup_nanoseconds = 0;
       if (pause > kPauseNanoseconds) {
-        options.warmup_nanoseconds =
-            std::max(options.warmup_nanoseconds, kAfterPauseNanoseconds - (fresh ? first : 0));
+        options.warmup_nanoseconds = std::max(options.warmup_nanoseconds, kAfterPauseNanoseconds - (fresh ? first : 0));
       }
       answer.nanoseconds = SampleAtFullSpeed(request, options, call, candidate.calls);
     }

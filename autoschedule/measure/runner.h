@@ -13,7 +13,7 @@
 // A candidate is compiled to a shared library by one process and run by another (worker_pool.h). One that does not
 // compile, crashes, hangs, takes too much memory or computes something else costs only itself: its Measurement says
 // so. The result of every candidate is compared with a reference in double precision, which is computed once per
-// program, on seeded random inputs, before its time counts.
+// program, on seeded random inputs, before its time counts; not always again when it is measured again.
 #pragma once
 
 #include <cstdint>

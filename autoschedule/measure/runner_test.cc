@@ -234,6 +234,26 @@ TEST(Runner, ColdCachesAreSlower) {
   EXPECT_GT(cold.MedianSeconds(), 2 * warm.MedianSeconds());
 }
 
+TEST(Runner, AHopelessCandidateRunsOnce) {
+  const std::unique_ptr<Runner> runner = Start(AddOne());
+  ASSERT_NE(runner, nullptr);
+  // Ends the worker when it runs there again: that is the first of the C library's random numbers.
+  const Module candidate = ParseOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((1000,), "float32"), B: T.Buffer((1000,), "float32")):
+    if T.call_extern("int32", "rand") != 1804289383:
+        T.evaluate(T.call_extern("int32", "abort"))
+    for i in range(1000):
+        B[i] = A[i] + T.float32(1)
+)");
+  RunOptions options{.seconds = 1e-8, .give_up_seconds = 1e-8};
+  const Measurement once = runner->Run({&candidate, 1}, options)[0];
+  EXPECT_TRUE(once.ok()) << once.message;
+  EXPECT_EQ(once.seconds.size(), 1u);
+  options.give_up_seconds = 0;
+  EXPECT_EQ(runner->Run({&candidate, 1}, options)[0].failure, MeasureFailure::kCrash);
+}
+
 TEST(Runner, LeavesOutWhatSpills) {
   const std::unique_ptr<Runner> runner = Start(AddOne());
   ASSERT_NE(runner, nullptr);

@@ -1,0 +1,160 @@
+// What the measuring worker keeps ready, seen from outside: the libraries of such candidates may be gone.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "autoschedule/measure/protocol.h"
+#include "autoschedule/measure/reference.h"
+#include "autoschedule/measure/run_folder.h"
+#include "autoschedule/measure/worker_path.h"
+#include "autoschedule/measure/worker_pool.h"
+#include "ir/script/parse_or_die.h"
+#include "ir/structural.h"
+
+namespace tilewright {
+namespace {
+
+constexpr char kAddOne[] = R"(
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    for i in range(4):
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            B[vi] = A[vi] + T.float32(1)
+)";
+
+const TensorSpec kA = {.name = "A", .dtype = DataType::Float(32), .shape = {4}};
+const TensorSpec kB = {.name = "B", .dtype = DataType::Float(32), .shape = {4}, .written = true};
+
+// A folder with the reference for inputs of this seed.
+struct Inputs {
+  uint64_t seed;
+  RunFolder folder = *RunFolder::Make();
+};
+
+class MeasuringWorkerTest : public ::testing::Test {
+ protected:
+  MeasuringWorkerTest()
+      : compiler_(*WorkerPath("compile_worker"), {}, 1), worker_(*WorkerPath("measuring_worker"), {}, 1) {
+    for (const Inputs* inputs : {&first_, &second_}) {
+      CompileRequest request = RequestFor(kAddOne);
+      request.reference = true;
+      request.seed = inputs->seed;
+      request.folder = inputs->folder.path();
+      EXPECT_EQ(Ask(compiler_, ToLine(request)).error, "");
+    }
+  }
+
+  // The path of the program's library, with another statement where it adds 1.
+  std::string Compile(const std::string& name, const std::string& statement = "B[vi] = A[vi] + T.float32(1)") {
+    CompileRequest request = RequestFor(absl::StrReplaceAll(kAddOne, {{"B[vi] = A[vi] + T.float32(1)", statement}}));
+    request.library = absl::StrCat(first_.folder.path(), "/", name);
+    EXPECT_EQ(Ask(compiler_, ToLine(request)).error, "");
+    return request.library;
+  }
+  std::vector<std::string> Copies(size_t count) {
+    const std::string library = Compile("one.so");
+    std::vector<std::string> copies;
+    for (size_t i = 0; i < count; ++i) {
+      copies.push_back(absl::StrCat(library, i));
+      std::filesystem::copy_file(library, copies.back());
+    }
+    return copies;
+  }
+
+  // Its function has an array of that many bytes to itself.
+  WorkerAnswer Measure(const std::string& library, const Inputs& inputs, int64_t packed_bytes = 0) {
+    MeasureRequest request{.library = library,
+                           .function = "main",
+                           .tensors = {kA, kB},
+                           .num_params = 2,
+                           .main = {0, 1},
+                           .seed = inputs.seed,
+                           .folder = inputs.folder.path(),
+                           .most_nanoseconds = 1'000'000'000,
+                           .most_samples = 3};
+    if (packed_bytes > 0) {
+      request.tensors.push_back({.name = "P", .dtype = DataType::Int(8), .shape = {packed_bytes}});
+    }
+    return Ask(worker_, ToLine(request));
+  }
+
+  const Inputs first_{.seed = 1}, second_{.seed = 2};
+
+ private:
+  static CompileRequest RequestFor(const std::string& program) {
+    CompileRequest request;
+    request.program = program;
+    request.hash = StructuralHash(ParseOrDie(program));
+    request.target = HostTarget();
+    request.tensors = {kA, kB};
+    return request;
+  }
+  static WorkerAnswer Ask(WorkerPool& pool, const std::string& line) {
+    const WorkerReply reply = pool.Run({&line, 1}, 60)[0];
+    const auto answer = ReadWorkerAnswer(reply.text);
+    EXPECT_TRUE(answer.ok()) << reply.text;
+    return answer.ok() ? *answer : WorkerAnswer();
+  }
+
+  WorkerPool compiler_, worker_;
+};
+
+TEST_F(MeasuringWorkerTest, RightCandidatesStayReady) {
+  const std::string right = Compile("right.so"), wrong = Compile("wrong.so", "B[vi] = A[vi] + T.float32(1.0001)");
+  const WorkerAnswer before = Measure(right, first_);
+  EXPECT_TRUE(before.ok) << before.error;
+  EXPECT_EQ(Measure(wrong, first_).reason, kReasonWrong);
+  unlink(right.c_str());
+  EXPECT_EQ(Measure(wrong, first_).reason, kReasonWrong);
+  unlink(wrong.c_str());
+  const WorkerAnswer after = Measure(right, first_);
+  EXPECT_TRUE(after.ok) << after.error;
+  EXPECT_EQ(after.nanoseconds.size(), 3u);
+  EXPECT_EQ(after.max_error, before.max_error);
+  EXPECT_EQ(Measure(wrong, first_).reason, kReasonRun);
+}
+
+TEST_F(MeasuringWorkerTest, OtherInputsAreComparedAnew) {
+  const NDArray a = SeededTensor(kA, 1, 0);
+  std::string value = "T.float32(0)";
+  for (int i = 0; i < 4; ++i) {
+    value = absl::StrFormat("T.Select(vi == %d, T.float32(%.9g), %s)", i, a.Get(i) + 1, value);
+  }
+  const std::string right = Compile("right.so"), by_heart = Compile("by_heart.so", "B[vi] = " + value);
+  for (const std::string& library : {right, by_heart}) EXPECT_TRUE(Measure(library, first_).ok);
+  EXPECT_TRUE(Measure(right, second_).ok);
+  EXPECT_EQ(Measure(by_heart, second_).reason, kReasonWrong);
+  EXPECT_TRUE(Measure(by_heart, first_).ok);
+  unlink(right.c_str());
+  EXPECT_EQ(Measure(right, first_).reason, kReasonRun);
+}
+
+TEST_F(MeasuringWorkerTest, KeepsTheLastSixteen) {
+  const std::vector<std::string> libraries = Copies(17);
+  for (size_t i = 0; i < 16; ++i) EXPECT_TRUE(Measure(libraries[i], first_).ok);
+  EXPECT_TRUE(Measure(libraries[0], first_).ok);
+  EXPECT_TRUE(Measure(libraries[16], first_).ok);
+  for (const std::string& library : libraries) unlink(library.c_str());
+  for (size_t i = 0; i < 17; ++i) EXPECT_EQ(Measure(libraries[i], first_).ok, i != 1) << i;
+}
+
+TEST_F(MeasuringWorkerTest, KeepsWhatTogetherHoldsLittle) {
+  const std::vector<std::string> libraries = Copies(4);
+  for (size_t i = 0; i < 3; ++i) EXPECT_TRUE(Measure(libraries[i], first_, kMostReadyBytes / 2).ok);
+  for (const std::string& library : {libraries[0], libraries[1], libraries[2]}) unlink(library.c_str());
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(Measure(libraries[i], first_, kMostReadyBytes / 2).ok, i != 0) << i;
+  EXPECT_TRUE(Measure(libraries[3], first_, kMostReadyBytes + 1).ok);
+  unlink(libraries[3].c_str());
+  EXPECT_EQ(Measure(libraries[3], first_, kMostReadyBytes + 1).reason, kReasonRun);
+}
+
+}  // namespace
+}  // namespace tilewright
