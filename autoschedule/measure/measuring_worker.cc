@@ -1,6 +1,7 @@
 // measuring_worker: runs compiled candidates and says how long they take (protocol.h). It links what a deployed
 // program links, no compiler and no schedule. The last ones that were right stay ready: a search measures its best
 // candidates again and again.
+#include <malloc.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -56,6 +57,13 @@ void TakePrecedence() {
     std::fputs("-10", file);
     std::fclose(file);
   }
+}
+
+// What a candidate frees stays with the process: the temporaries of a call are not pages that the system clears anew.
+// The limits are those that the C library reaches by itself where large arrays are freed, as the kept ones are not.
+void KeepFreedMemory() {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
 }
 
 int64_t CacheBytes(int name, int64_t least) { return std::max<int64_t>(sysconf(name), least); }
@@ -256,7 +264,7 @@ class MeasuringWorker {
   }
 
   // Opens it, binds its tensors and packs ahead; says what failed.
-  std::optional<WorkerAnswer> Prepare(const MeasureRequest& request, TwCall& call, ReadyCandidate& candidate) {
+  std::optional<WorkerAnswer> Prepare(const MeasureRequest& request, const TwCall& call, ReadyCandidate& candidate) {
     std::string error;
     candidate.request = request;
     candidate.library = runtime::LoadedModule::Open(request.library, &error);
@@ -292,7 +300,7 @@ class MeasuringWorker {
   }
 
   // ... and compares what it computes.
-  std::optional<WorkerAnswer> RunFirst(const MeasureRequest& request, TwCall& call, ReadyCandidate& candidate) {
+  std::optional<WorkerAnswer> RunFirst(const MeasureRequest& request, const TwCall& call, ReadyCandidate& candidate) {
     const int64_t start = runtime::NowNanoseconds();
     if (const int code = candidate.calls[0].Run(call); code != kTwOk) {
       if (code == kTwErrorMemory) return Failure(kReasonMemory, "temporaries cannot be allocated");
@@ -349,6 +357,7 @@ class MeasuringWorker {
 
 int main(int argc, char** argv) {
   tilewright::TakePrecedence();
+  tilewright::KeepFreedMemory();
   tilewright::MeasuringWorker worker;
   return tilewright::ServeLines(argc, argv,
                                 [&](const std::string& request) { return tilewright::ToLine(worker.Answer(request)); });
