@@ -100,6 +100,12 @@ def _base_libraries():
         headers = ["sqlite3.h"],
         libraries = {"sqlite3": "sqlite3"},
     )
+    system_library(
+        name = "jemalloc",
+        debian_package = "libjemalloc-dev",
+        headers = ["jemalloc"],
+        libraries = {"jemalloc": "jemalloc"},
+    )
 
 def _llvm():
     system_library(

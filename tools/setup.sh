@@ -27,6 +27,7 @@ readonly packages=(
   nlohmann-json3-dev
   libsqlite3-dev
   libxgboost-dev
+  libjemalloc-dev
   # Peers that the benchmarks measure.
   libdnnl-dev
   libopenblas-pthread-dev
