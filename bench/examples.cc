@@ -201,11 +201,15 @@ class OwnRunner : public TensorsRunner {
         code_(std::move(code)),
         function_(code_->Find("main")),
         hook_(pool.hook()),
-        call_{.parallel = &hook_} {}
+        workspace_(runtime::Tensor::Allocate(runtime::kUInt8, {code_->WorkspaceBytes("main")})),
+        call_{.parallel = &hook_,
+              .workspace = workspace_ ? workspace_->data<void>() : nullptr,
+              .workspace_bytes = code_->WorkspaceBytes("main")} {}
 
   const std::unique_ptr<CompiledModule> code_;
   const TwFunction function_;
   const TwParallelHook hook_;
+  std::optional<runtime::Tensor> workspace_;  // none: each call allocates its own
   const TwCall call_;
   std::map<std::string, runtime::Tensor> tensors_;
   std::vector<TwTensor*> args_;

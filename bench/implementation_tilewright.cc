@@ -1,6 +1,7 @@
 #include "bench/implementation_tilewright.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,7 +33,10 @@ class TilewrightRunner : public Runner {
         constants_(std::move(constants)),
         pool_({.num_threads = settings.num_threads, .cpus = settings.cpus}),
         hook_(pool_.hook()),
-        call_{.parallel = &hook_} {
+        workspace_(Tensor::Allocate(runtime::kUInt8, {code_->WorkspaceBytes("main")})),
+        call_{.parallel = &hook_,
+              .workspace = workspace_ ? workspace_->data<void>() : nullptr,
+              .workspace_bytes = code_->WorkspaceBytes("main")} {
     const Buffer& activation = main->params.front().buffer;
     for (int set = 0; set < settings.num_sets; ++set) {
       std::vector<TwTensor*>& args = args_.emplace_back();
@@ -74,6 +78,7 @@ class TilewrightRunner : public Runner {
   std::vector<std::vector<TwTensor*>> args_;    // of each set
   runtime::ThreadPool pool_;
   TwParallelHook hook_;
+  std::optional<Tensor> workspace_;  // none: each call allocates its own
   TwCall call_;
   double tune_seconds_ = 0;
   int64_t trials_ = 0;

@@ -1,7 +1,6 @@
 // measuring_worker: runs compiled candidates and says how long they take (protocol.h). It links what a deployed
 // program links, no compiler and no schedule. The last ones that were right stay ready: a search measures its best
 // candidates again and again.
-#include <malloc.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -42,12 +41,6 @@ constexpr int kMostAttempts = 3;
 // Candidates that stay ready to be measured again.
 constexpr size_t kMostReady = 16;
 
-int64_t Median(std::vector<int64_t> samples) {
-  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
-  std::nth_element(samples.begin(), middle, samples.end());
-  return *middle;
-}
-
 // Other processes leave the CPUs to candidates where the kernel and the user's rights allow it; elsewhere nothing
 // changes. Where each session is a group of its own to the scheduler, nice values count within the group only.
 void TakePrecedence() {
@@ -57,13 +50,6 @@ void TakePrecedence() {
     std::fputs("-10", file);
     std::fclose(file);
   }
-}
-
-// What a candidate frees stays with the process: the temporaries of a call are not pages that the system clears anew.
-// The limits are those that the C library reaches by itself where large arrays are freed, as the kept ones are not.
-void KeepFreedMemory() {
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  mallopt(M_TRIM_THRESHOLD, 64 << 20);
 }
 
 int64_t CacheBytes(int name, int64_t least) { return std::max<int64_t>(sysconf(name), least); }
@@ -357,7 +343,6 @@ class MeasuringWorker {
 
 int main(int argc, char** argv) {
   tilewright::TakePrecedence();
-  tilewright::KeepFreedMemory();
   tilewright::MeasuringWorker worker;
   return tilewright::ServeLines(argc, argv,
                                 [&](const std::string& request) { return tilewright::ToLine(worker.Answer(request)); });

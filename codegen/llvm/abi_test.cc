@@ -1,6 +1,9 @@
 // The checks of exported functions: every code with its exact message.
 #include <gtest/gtest.h>
 
+#include <thread>
+#include <vector>
+
 #include "codegen/llvm/jit.h"
 #include "codegen/runtime/tensor.h"
 #include "ir/script/parse_or_die.h"
@@ -189,6 +192,48 @@ def main(A: T.Buffer((50000,), "float32"), B: T.Buffer((50000,), "float32")):
   EXPECT_EQ(function(&call, args, 2), kTwOk);
   EXPECT_EQ(workspace.data<float>()[0], 1);
   EXPECT_EQ(b.data<float>()[7], 1);
+}
+
+// Every iteration as a range of its own, all at once.
+int RunEachInAThread(void* /*pool*/, TwParallelBody body, void* closure, int64_t extent, int64_t /*max_threads*/) {
+  std::vector<std::thread> threads;
+  for (int64_t i = 0; i < extent; ++i) threads.emplace_back(body, i, i + 1, closure);
+  for (std::thread& thread : threads) thread.join();
+  return 0;
+}
+
+TEST(Workspace, HasAPartForEachIterationOfAParallelLoop) {
+  auto compiled = CompileToJit(ParseOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((8, 50000), "float32"), B: T.Buffer((8, 50000), "float32")):
+    with T.block("root"):
+        X = T.alloc_buffer((8, 50000), "float32")
+        for i in T.parallel(8):
+            for j in range(50000):
+                with T.block("X"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    X[vi, vj] = A[vi, vj] + T.float32(1)
+            for j in range(50000):
+                with T.block("B"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    B[vi, vj] = X[vi, 49999 - vj]
+)"),
+                               HostTarget());
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  ASSERT_EQ((*compiled)->WorkspaceBytes("main"), 8 * 200000);
+  Tensor a = *Tensor::Allocate(kFloat32, {8, 50000}), b = *Tensor::Allocate(kFloat32, {8, 50000});
+  for (int64_t i = 0; i < 8 * 50000; ++i) a.data<float>()[i] = static_cast<float>(i);
+  Tensor workspace = *Tensor::Allocate(kFloat32, {8 * 50000});
+  TwTensor* args[] = {a.abi(), b.abi()};
+  const TwParallelHook hook = {.pool = nullptr, .num_threads = 8, .parallel_for = RunEachInAThread};
+  const TwCall call = {.parallel = &hook, .workspace = workspace.data<void>(), .workspace_bytes = 8 * 200000};
+  ASSERT_EQ((*compiled)->Find("main")(&call, args, 2), kTwOk);
+  for (int64_t i = 0; i < 8; ++i) {
+    for (int64_t j = 0; j < 50000; ++j) {
+      ASSERT_EQ(b.data<float>()[i * 50000 + j], static_cast<float>(i * 50000 + 49999 - j + 1));
+      ASSERT_EQ(workspace.data<float>()[i * 50000 + j], static_cast<float>(i * 50000 + j + 1));
+    }
+  }
 }
 
 TEST(Target, FeaturesThatTheMachineLacksAreRefused) {

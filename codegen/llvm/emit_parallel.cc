@@ -5,7 +5,8 @@
 //                                       else      code = body(0, n, call, captures...)
 //
 // `thunk(begin, end, closure)` unpacks the captures and calls `body`; that second function exists because parameters,
-// unlike loaded pointers, can be `noalias`. A body that fails leaves its code in the closure.
+// unlike loaded pointers, can be `noalias`. A body that fails leaves its code in the closure. Its temporaries lie in
+// the part of the workspace that belongs to its first iteration: ranges are disjoint, so no other body uses it.
 #include <algorithm>
 #include <set>
 #include <unordered_set>
@@ -98,8 +99,10 @@ void FunctionEmitter::EmitParallel(const ForNode* op) {
   llvm::Type* ptr = builder_.getPtrTy();
   llvm::Type* i32 = builder_.getInt32Ty();
 
-  // What the body receives: the range, the loop's first iteration, the call, the captures.
-  std::vector<llvm::Value*> captured = {Emit(op->min)};
+  // What the body receives: the range, the call, the loop's first iteration, the workspace and how much of it is one
+  // iteration's, the captures.
+  std::vector<llvm::Value*> captured = {Emit(op->min), llvm::Constant::getNullValue(ptr), builder_.getInt64(0)};
+  const size_t kFirstVariable = captured.size();
   for (const VarNode* var : free.found) captured.push_back(EmitVar(var));
   std::vector<llvm::Type*> fields = {i32, ptr};
   std::vector<llvm::Type*> params = {i64, i64, ptr};
@@ -115,16 +118,22 @@ void FunctionEmitter::EmitParallel(const ForNode* op) {
   const bool distinct = !DefinesPointers(op->body);
   FunctionEmitter inner(context_, body, name_, true);
   inner.set_call(body->getArg(2));
-  llvm::Value* first = body->getArg(3);
+  llvm::Argument *first = body->getArg(3), *workspace = body->getArg(4), *part_bytes = body->getArg(5);
   for (size_t i = 0; i < free.found.size(); ++i) {
-    llvm::Argument* arg = body->getArg(static_cast<unsigned>(i) + 4);
+    llvm::Argument* arg = body->getArg(static_cast<unsigned>(3 + kFirstVariable + i));
     inner.values_[free.found[i]] = arg;
     if (arg->getType()->isPointerTy() && distinct) arg->addAttr(llvm::Attribute::NoAlias);
     // What an alloca or a parameter is known to be aligned to.
-    const llvm::Align align = captured[i + 1]->getPointerAlignment(context_.module.getDataLayout());
+    const llvm::Align align = captured[kFirstVariable + i]->getPointerAlignment(context_.module.getDataLayout());
     if (arg->getType()->isPointerTy()) arg->addAttr(llvm::Attribute::getWithAlignment(context_.llvm, align));
   }
   Builder& b = inner.builder();
+  const std::optional<int64_t> parts = AsInt(op->extent);
+  if (workspace_ != nullptr && parts && *parts > 0) {
+    inner.workspace_ = b.CreateGEP(b.getInt8Ty(), workspace, b.CreateMul(body->getArg(0), part_bytes));
+    inner.workspace_parts_ = *parts;
+    if (distinct) workspace->addAttr(llvm::Attribute::NoAlias);
+  }
   llvm::Type* index = first->getType();
   llvm::Value* begin = b.CreateNSWAdd(first, b.CreateTrunc(body->getArg(0), index));
   llvm::Value* count = b.CreateTrunc(b.CreateNSWSub(body->getArg(1), body->getArg(0)), index);
@@ -134,6 +143,11 @@ void FunctionEmitter::EmitParallel(const ForNode* op) {
   inner.FenceStreams();
   b.CreateRet(b.getInt32(kTwOk));
   if (status_.ok()) status_ = inner.status();
+  if (inner.workspace_high_ > 0) {
+    captured[1] = builder_.CreateConstGEP1_64(builder_.getInt8Ty(), workspace_, static_cast<uint64_t>(workspace_top_));
+    captured[2] = builder_.getInt64(static_cast<uint64_t>(inner.workspace_high_));
+    workspace_high_ = std::max(workspace_high_, workspace_top_ + *parts * inner.workspace_high_);
+  }
 
   auto* closure_type = llvm::StructType::get(context_.llvm, fields);
   llvm::Value* closure = EntryAlloca(closure_type, nullptr, 8, "closure");

@@ -15,6 +15,8 @@ namespace {
 // callers choose) even when a few are alive.
 constexpr int64_t kMaxStackBytes = 64 << 10;
 constexpr int64_t kMaxStackBytesOfFunction = 512 << 10;
+// Of a parallel loop's temporaries in the workspace, all iterations together.
+constexpr int64_t kMaxWorkspaceBytesOfLoop = 64 << 20;
 // The boundary of vectors and cache lines.
 constexpr uint64_t kTemporaryAlignment = 64;
 
@@ -203,7 +205,8 @@ llvm::AllocaInst* FunctionEmitter::EntryAlloca(llvm::Type* type, llvm::Value* co
 // Where temporaries live:
 //   small buffers of constant size            on the stack of the function (or of the parallel loop's body); those in
 //                                             registers become values there
-//   larger ones of constant size, when serial in the workspace; those that are not alive together share memory
+//   larger ones of constant size              in the workspace; those that are not alive together share memory. In a
+//                                             parallel loop of constant extent each iteration has a part of it
 //   all others                                on the heap, while the statement runs
 void FunctionEmitter::EmitAllocate(const AllocateNode* op) {
   const Buffer& buffer = op->buffer;
@@ -223,13 +226,14 @@ void FunctionEmitter::EmitAllocate(const AllocateNode* op) {
     data = EntryAlloca(llvm::ArrayType::get(element, size), nullptr, align, buffer->name);
     return Emit(op->body);
   }
-  if (extent && !inside_parallel_ && align == kTemporaryAlignment && workspace_ != nullptr) {
+  const int64_t rounded_bytes = (known_bytes + 63) / 64 * 64;
+  if (extent && align == kTemporaryAlignment && workspace_ != nullptr &&
+      (!inside_parallel_ || workspace_top_ + rounded_bytes <= kMaxWorkspaceBytesOfLoop / workspace_parts_)) {
     data = builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), workspace_, static_cast<uint64_t>(workspace_top_));
-    const int64_t bytes = (known_bytes + 63) / 64 * 64;
-    workspace_top_ += bytes;
+    workspace_top_ += rounded_bytes;
     workspace_high_ = std::max(workspace_high_, workspace_top_);
     Emit(op->body);
-    workspace_top_ -= bytes;
+    workspace_top_ -= rounded_bytes;
     return;
   }
   llvm::Value* count = EmitIndex(buffer->shape[0]);

@@ -138,8 +138,9 @@ class FunctionEmitter {
   std::unordered_map<const VarNode*, llvm::Value*> values_;
   llvm::Value* call_ = nullptr;
   llvm::Value* workspace_ = nullptr;
-  int64_t workspace_top_ = 0;   // bytes of the workspace in use at this place
-  int64_t workspace_high_ = 0;  // most bytes in use anywhere
+  int64_t workspace_top_ = 0;    // bytes of the workspace in use at this place
+  int64_t workspace_high_ = 0;   // most bytes in use anywhere
+  int64_t workspace_parts_ = 1;  // of that size: the iterations of the parallel loop have one each
   int64_t stack_bytes_ = 0;
   // The sums of amx_dot_add: zeros yet, or in tile registers while the statement is emitted.
   enum class TileSums { kInMemory, kZero, kKept };

@@ -328,7 +328,7 @@ def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
 }
 
 TEST(Statements, TemporariesOfAllSizes) {
-  // On the stack, in the workspace, on the heap of a parallel loop.
+  // On the stack, in the workspace, in an iteration's part of it.
   EXPECT_EQ(CompareWithInterpreter(R"(
 @T.prim_func
 def main(A: T.Buffer((4, 20000), "float32"), B: T.Buffer((4, 20000), "float32")):
