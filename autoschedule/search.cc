@@ -29,10 +29,10 @@ constexpr double kPassed = 0.9;
 // Candidates that seem less than so much slower than the champion, and the fastest of them only, challenge it.
 constexpr double kRival = 1.02;
 constexpr size_t kMostRivals = 2;
-// The best are measured again at last, all in turn, twice; then a few of them several times. That takes this part of
+// The best are measured again at last, all in turn, thrice; then a few of them more often. That takes this part of
 // the time, or that many seconds; where a run takes long, there are fewer.
 constexpr size_t kFinalists = 4;
-constexpr int kFirstRounds = 2, kFinalRounds = 6;
+constexpr int kFirstRounds = 3, kFinalRounds = 10;
 constexpr double kFinalPart = 0.1, kMostFinalSeconds = 4;
 
 // Most candidates are far from the best one, so a first look is short. What it mistakes, the finals put right.
@@ -41,7 +41,7 @@ constexpr RunOptions kSearching = {
 
 // A rival and the champion in turn: what one is lucky with, the other is.
 constexpr RunOptions kChallenge = {
-    .half_width = 0.01, .seconds = 0.01, .most_samples = 100, .least_seconds = 0.004, .rounds = 3};
+    .half_width = 0.01, .seconds = 0.006, .most_samples = 100, .least_seconds = 0.003, .rounds = 6};
 
 class Clock {
  public:

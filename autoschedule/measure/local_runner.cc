@@ -12,6 +12,7 @@
 #include "autoschedule/measure/protocol.h"
 #include "autoschedule/measure/run_folder.h"
 #include "autoschedule/measure/runner.h"
+#include "autoschedule/measure/sampling.h"
 #include "autoschedule/measure/worker_path.h"
 #include "autoschedule/measure/worker_pool.h"
 #include "codegen/runtime/available_cpus.h"
@@ -72,16 +73,12 @@ class Local : public Runner {
     std::vector<Parts> parts;
     for (const Module& candidate : candidates) parts.push_back(PartsOf(candidate));
     Compile(parts, options, results);
-    std::vector<std::vector<double>> seconds(candidates.size());
+    std::vector<std::vector<std::vector<double>>> samples(candidates.size());
     for (int round = 0; round < options.rounds; ++round) {
       Measure(parts, options, results);
-      for (size_t i = 0; i < candidates.size(); ++i) {
-        seconds[i].insert(seconds[i].end(), results[i].seconds.begin(), results[i].seconds.end());
-      }
+      for (size_t i = 0; i < candidates.size(); ++i) samples[i].push_back(std::move(results[i].seconds));
     }
-    for (size_t i = 0; i < candidates.size(); ++i) {
-      if (results[i].ok()) results[i].seconds = std::move(seconds[i]);
-    }
+    TakeSamples(std::move(samples), results);
     ForgetOldest();
     return results;
   }
@@ -288,6 +285,21 @@ class Local : public Runner {
     return positions;
   }
 
+  // samples[candidate][round], of those that did not fail.
+  static void TakeSamples(std::vector<std::vector<std::vector<double>>> samples, std::vector<Measurement>& results) {
+    size_t next = 0;
+    std::erase_if(samples, [&](const auto&) { return !results[next++].ok(); });
+    LevelRounds(samples);
+    auto rounds = samples.begin();
+    for (Measurement& result : results) {
+      if (!result.ok()) continue;
+      for (const std::vector<double>& round : *rounds) {
+        result.seconds.insert(result.seconds.end(), round.begin(), round.end());
+      }
+      ++rounds;
+    }
+  }
+
   static void Read(const WorkerReply& reply, Measurement& result) {
     const Measurement compiled = result;
     if (reply.outcome != WorkerReply::Outcome::kAnswered) {
@@ -358,11 +370,7 @@ std::string_view FailureName(MeasureFailure failure) {
 }
 
 double Measurement::MedianSeconds() const {
-  if (!ok() || seconds.empty()) return std::numeric_limits<double>::infinity();
-  std::vector<double> sorted = seconds;
-  std::sort(sorted.begin(), sorted.end());
-  const size_t middle = sorted.size() / 2;
-  return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+  return ok() && !seconds.empty() ? Median(seconds) : std::numeric_limits<double>::infinity();
 }
 
 absl::StatusOr<std::unique_ptr<Runner>> LocalRunner::Start(const Module& program, const Target& target,

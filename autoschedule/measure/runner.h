@@ -76,7 +76,8 @@ struct RunOptions {
   double seconds = 0.3;
   int most_samples = 100'000;
   double least_seconds = 0.02;  // of sampling, whatever the interval: shorter sampling may see one state of the machine
-  // All candidates in turn, that many times: samples of different times of one candidate. Compiled once.
+  // All candidates in turn, that many times: samples of different times of one candidate, levelled by what the others
+  // took meanwhile (sampling.h). Compiled once.
   int rounds = 1;
   // A candidate whose first samples are all slower than this gets no more of them; where its first run alone takes
   // longer than this and than `seconds`, that is its only sample. 0: no such limit.

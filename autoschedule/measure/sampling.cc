@@ -15,6 +15,24 @@ bool MedianIsKnown(std::vector<int64_t> samples, double half_width) {
   return at(high) - at(low) <= 2 * half_width * at(std::floor(n / 2));
 }
 
+void LevelRounds(std::vector<std::vector<std::vector<double>>>& samples) {
+  if (samples.size() < 2) return;
+  // By round, of each candidate: how much slower than usual.
+  std::vector<std::vector<double>> slower(samples[0].size());
+  for (const std::vector<std::vector<double>>& rounds : samples) {
+    std::vector<double> medians;
+    for (const std::vector<double>& round : rounds) medians.push_back(Median(round));
+    const double usual = Median(medians);
+    for (size_t r = 0; r < medians.size(); ++r) slower[r].push_back(medians[r] / usual);
+  }
+  for (std::vector<std::vector<double>>& rounds : samples) {
+    for (size_t r = 0; r < rounds.size(); ++r) {
+      const double factor = Median(slower[r]);
+      for (double& seconds : rounds[r]) seconds /= factor;
+    }
+  }
+}
+
 std::vector<int64_t> Sample(const std::function<void()>& prepare, const std::function<void()>& run,
                             const SamplingOptions& options, const std::function<int64_t()>& now) {
   for (const int64_t start = now(); now() - start < options.warmup_nanoseconds;) {

@@ -55,5 +55,38 @@ TEST(Sampling, MedianIsKnown) {
   EXPECT_FALSE(MedianIsKnown(samples, 0.008));
 }
 
+TEST(Sampling, MedianIsTheMiddleOrTheMeanOfTwo) {
+  EXPECT_EQ(Median<double>({3, 1, 2}), 2);
+  EXPECT_EQ(Median<double>({4, 1, 2, 3}), 2.5);
+}
+
+TEST(Sampling, RoundsAreLevelled) {
+  // The second one is 2% slower. Both run half as fast in the last three of six rounds, and a neighbour slows the first
+  // one in one of them.
+  const std::vector<double> moods = {1, 1.01, 0.99, 2, 2.02, 1.98};
+  std::vector<std::vector<std::vector<double>>> samples(2);
+  for (const double mood : moods) {
+    samples[0].push_back({mood, mood, mood * 1.5});
+    samples[1].push_back({mood * 1.02});
+  }
+  samples[0][4] = {2.5, 2.5};
+  LevelRounds(samples);
+  const auto median = [](const std::vector<std::vector<double>>& rounds) {
+    std::vector<double> medians;
+    for (const std::vector<double>& round : rounds) medians.push_back(Median(round));
+    return Median(medians);
+  };
+  EXPECT_NEAR(median(samples[1]) / median(samples[0]), 1.02, 0.002);
+  // A spread that only one of them has is its own.
+  EXPECT_NEAR(samples[0][0][2] / samples[0][0][0], 1.5, 1e-12);
+}
+
+TEST(Sampling, NothingIsKnownOfTheRoundsOfOneCandidate) {
+  std::vector<std::vector<std::vector<double>>> samples = {{{1, 2}, {3}}};
+  const auto before = samples;
+  LevelRounds(samples);
+  EXPECT_EQ(samples, before);
+}
+
 }  // namespace
 }  // namespace tilewright
