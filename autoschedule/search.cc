@@ -14,8 +14,9 @@ namespace tilewright {
 namespace {
 
 constexpr size_t kParents = 12;
-// One in so many measured candidates is taken by chance, not by rank.
-constexpr size_t kExplore = 8;
+// One in so many measured candidates is taken by chance from all that were proposed, and one in so many from the half
+// that the model prefers: it tells bad candidates from good ones better than good ones from each other.
+constexpr size_t kExplore = 8, kExploreGood = 2;
 // Moves of vector registers to and from the stack in inner loops; code with more is not worth running.
 constexpr int kMostSpills = 4;
 // The part of the time that a batch may take, of which no more candidates are measured together then, but so many at
@@ -155,20 +156,25 @@ class Searcher {
     clock_.Lap(result_.statistics.propose_seconds);
     if (!options_.evolve) return pool;
 
-    // Those taken by chance are out of the model's reach.
-    std::vector<Candidate> batch;
-    for (size_t i = 0; i < size / kExplore && pool.size() > size; ++i) {
-      const size_t place = random_.Below(pool.size());
-      batch.push_back(std::move(pool[place]));
-      pool.erase(pool.begin() + static_cast<std::ptrdiff_t>(place));
-    }
     const std::vector<double> scores = model_.Predict(MainsOf(pool));
     std::vector<size_t> order(pool.size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::sort(order, [&](size_t a, size_t b) { return std::pair(scores[a], a) < std::pair(scores[b], b); });
-    for (size_t i = 0; i < order.size() && batch.size() < size; ++i) batch.push_back(std::move(pool[order[i]]));
+    const size_t any = size / kExplore, good = size / kExploreGood, taken = std::min(size, pool.size());
+    const size_t by_rank = taken - std::min(taken, any + good);
+    Shuffle(order, by_rank, good, std::max(by_rank, order.size() / 2));
+    Shuffle(order, std::min(taken, by_rank + good), any, order.size());
+    std::vector<Candidate> batch;
+    for (size_t i = 0; i < taken; ++i) batch.push_back(std::move(pool[order[i]]));
     clock_.Lap(result_.statistics.predict_seconds);
     return batch;
+  }
+
+  // Puts some of those in front of `end` at the `count` places from `begin` on, by chance.
+  void Shuffle(std::vector<size_t>& order, size_t begin, size_t count, size_t end) {
+    for (size_t i = begin; i < std::min(begin + count, end); ++i) {
+      std::swap(order[i], order[i + random_.Below(end - i)]);
+    }
   }
 
   void Measure(std::vector<Candidate> batch) {
