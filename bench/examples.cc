@@ -27,6 +27,7 @@
 #include "autoschedule/list_candidates.h"
 #include "bench/bandwidth.h"
 #include "bench/choose_schedule.h"
+#include "bench/kept_workspace.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
 #include "bench/other_load.h"
@@ -201,15 +202,13 @@ class OwnRunner : public TensorsRunner {
         code_(std::move(code)),
         function_(code_->Find("main")),
         hook_(pool.hook()),
-        workspace_(runtime::Tensor::Allocate(runtime::kUInt8, {code_->WorkspaceBytes("main")})),
-        call_{.parallel = &hook_,
-              .workspace = workspace_ ? workspace_->data<void>() : nullptr,
-              .workspace_bytes = code_->WorkspaceBytes("main")} {}
+        workspace_(*code_, "main"),
+        call_(workspace_.Call(&hook_)) {}
 
   const std::unique_ptr<CompiledModule> code_;
   const TwFunction function_;
   const TwParallelHook hook_;
-  std::optional<runtime::Tensor> workspace_;  // none: each call allocates its own
+  KeptWorkspace workspace_;
   const TwCall call_;
   std::map<std::string, runtime::Tensor> tensors_;
   std::vector<TwTensor*> args_;

@@ -1,7 +1,6 @@
 #include "bench/implementation_tilewright.h"
 
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "bench/choose_schedule.h"
+#include "bench/kept_workspace.h"
 #include "bench/program.h"
 #include "bench/tensor_sets.h"
 #include "codegen/llvm/jit.h"
@@ -33,10 +33,8 @@ class TilewrightRunner : public Runner {
         constants_(std::move(constants)),
         pool_({.num_threads = settings.num_threads, .cpus = settings.cpus}),
         hook_(pool_.hook()),
-        workspace_(Tensor::Allocate(runtime::kUInt8, {code_->WorkspaceBytes("main")})),
-        call_{.parallel = &hook_,
-              .workspace = workspace_ ? workspace_->data<void>() : nullptr,
-              .workspace_bytes = code_->WorkspaceBytes("main")} {
+        workspace_(*code_, "main"),
+        call_(workspace_.Call(&hook_)) {
     const Buffer& activation = main->params.front().buffer;
     for (int set = 0; set < settings.num_sets; ++set) {
       std::vector<TwTensor*>& args = args_.emplace_back();
@@ -78,7 +76,7 @@ class TilewrightRunner : public Runner {
   std::vector<std::vector<TwTensor*>> args_;    // of each set
   runtime::ThreadPool pool_;
   TwParallelHook hook_;
-  std::optional<Tensor> workspace_;  // none: each call allocates its own
+  KeptWorkspace workspace_;
   TwCall call_;
   double tune_seconds_ = 0;
   int64_t trials_ = 0;
