@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
-#include <set>
 #include <span>
 #include <utility>
 
@@ -16,30 +15,16 @@
 #include "autoschedule/measure/measured_record.h"
 #include "autoschedule/measure/runner.h"
 #include "autoschedule/space.h"
+#include "autoschedule/warm_start.h"
 #include "ir/structural.h"
-#include "schedule/trace_text.h"
 
 namespace tilewright {
 namespace {
-
-// Records of this workload, and of others, whose choices are tried first.
-constexpr size_t kOwnStarts = 8, kOtherStarts = 8;
 
 using Instant = std::chrono::steady_clock::time_point;
 
 double SecondsSince(Instant start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-// The blocks that a schedule looks up first: those of its program. Programs of a kind have the same ones.
-std::vector<std::string> BlockNames(const Trace& trace) {
-  std::vector<std::string> names;
-  for (const Instruction& instruction : trace.instructions) {
-    const bool query = std::string_view(instruction.primitive->name) == "get_block";
-    const auto* name = query ? instruction.args[0].As<std::string>() : nullptr;
-    if (name != nullptr) names.push_back(*name);
-  }
-  return names;
 }
 
 // The search computes only while nobody on the machine measures: between its measurements it holds the lock, shared.
@@ -62,29 +47,6 @@ class SharingRunner : public Runner {
   std::optional<MachineLock::Guard> computing_;
 };
 
-absl::StatusOr<std::vector<Choices>> WarmStarts(const Database& database, const RecordQuery& query,
-                                                const std::vector<std::string>& blocks) {
-  std::vector<Choices> starts;
-  absl::Status visited = database.VisitMeasured(query, [&](const TuningRecord& record) {
-    const auto trace = TraceFromJson(record.trace);
-    if (trace.ok()) starts.push_back(Choices::OfTrace(*trace));
-    return starts.size() < kOwnStarts;
-  });
-  if (!visited.ok()) return visited;
-  const auto records = database.All();
-  if (!records.ok()) return records.status();
-  // The best of each other workload, the latest workloads first.
-  std::set<uint64_t> seen = {query.workload};
-  for (auto record = records->rbegin(); record != records->rend() && seen.size() <= kOtherStarts; ++record) {
-    if (record->target != query.target || record->failed() || !seen.insert(record->workload).second) continue;
-    const auto best = database.Best({.workload = record->workload, .target = query.target, .threads = query.threads});
-    if (!best.ok()) continue;
-    const auto trace = TraceFromJson(best->trace);
-    if (trace.ok() && BlockNames(*trace) == blocks) starts.push_back(Choices::OfTrace(*trace));
-  }
-  return starts;
-}
-
 }  // namespace
 
 absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, IntrinRegistry* intrins,
@@ -106,13 +68,16 @@ absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, Intr
                        .bound_seconds = BoundSeconds(main, preferred.module().Find("main"), target),
                        .on_progress = options.on_progress};
   absl::Status stored;
-  if (options.database != nullptr) {
-    auto starts = WarmStarts(*options.database, query, BlockNames(preferred.trace()));
-    if (!starts.ok()) return starts.status();
-    search.warm_starts = *std::move(starts);
-  }
   const ProjectedModel projected(target);
   LearnedModel learned(target, {.seed = options.seed});
+  if (options.database != nullptr) {
+    auto choices = GoodChoices(*options.database, query, module);
+    if (!choices.ok()) return choices.status();
+    search.warm_starts = *std::move(choices);
+    const auto measured = MeasuredBefore(*options.database, query);
+    if (!measured.ok()) return measured.status();
+    learned.LearnPrior(*measured);
+  }
   const auto put = [&](const Candidate& candidate, const Measurement& measurement, bool final) {
     if (options.database == nullptr || !stored.ok()) return;
     TuningRecord record = RecordOf(module, target, query.threads, candidate.schedule, measurement);
@@ -126,7 +91,7 @@ absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, Intr
                              .seconds = measurement.MedianSeconds(),
                              .failure = std::string(FailureName(measurement.failure)),
                              .projected = projected.Predict({&scheduled, 1})[0]};
-      if (learned.num_measured() > 0) result.learned = learned.Predict({&scheduled, 1})[0];
+      if (learned.has_learned()) result.learned = learned.Predict({&scheduled, 1})[0];
       options.on_measured(result);
     }
     put(candidate, measurement, false);

@@ -35,6 +35,8 @@ ABSL_FLAG(double, seconds, 6, "Time for one run of one variant.");
 ABSL_FLAG(int, seeds, 1, "Seeds for each task: 1, 2, ...");
 ABSL_FLAG(double, stop_after, 1e9, "Seconds after which no task begins.");
 ABSL_FLAG(std::string, json, "", "File with the runs, one task and seed a line. What it holds is not run again.");
+ABSL_FLAG(std::string, db,
+          ":memory:", "Tuning database from which the full search learns of other tasks, and which it adds to.");
 ABSL_FLAG(std::string, plots, "", "Writes PATH_progress.svg and PATH_tasks.svg.");
 
 namespace tilewright::bench {
@@ -106,6 +108,9 @@ int Main() {
   const std::string path = AbsolutePath(absl::GetFlag(FLAGS_json));
   absl::StatusOr<std::vector<SearchGroup>> groups = ReadGroups(path);
   if (!groups.ok()) return Fail(kFailed, absl::StrCat(path, ": ", std::string(groups.status().message())));
+  const std::string db = absl::GetFlag(FLAGS_db);
+  auto database = Database::Open(db == ":memory:" ? db : AbsolutePath(db));
+  if (!database.ok()) return Fail(kFailed, std::string(database.status().message()));
   const double seconds = absl::GetFlag(FLAGS_seconds);
   for (int seed = 1; seed <= absl::GetFlag(FLAGS_seeds); ++seed) {
     for (const Workload& task : *tasks) {
@@ -118,7 +123,7 @@ int Main() {
         continue;
       }
       std::fprintf(stderr, "%s, seed %d\n", name.c_str(), seed);
-      absl::StatusOr<SearchGroup> group = RunSearches(task, static_cast<uint64_t>(seed), seconds);
+      absl::StatusOr<SearchGroup> group = RunSearches(task, static_cast<uint64_t>(seed), seconds, *database);
       if (!group.ok()) return Fail(kFailed, absl::StrCat(name, ": ", std::string(group.status().message())));
       if (!path.empty()) {
         std::ofstream file(path, std::ios::app);

@@ -19,6 +19,7 @@ std::string ToJson(const SearchGroup& group) {
   json["ranks"] = {{"candidates", group.ranks.candidates},
                    {"speed_of_light", group.ranks.speed_of_light},
                    {"projected", group.ranks.projected},
+                   {"other_tasks", group.ranks.other_tasks},
                    {"learned", group.ranks.learned}};
   return json.dump();
 }
@@ -42,7 +43,8 @@ absl::StatusOr<SearchGroup> SearchGroupFromJson(const std::string& line) {
     }
     const nlohmann::json& ranks = json.at("ranks");
     group.ranks = {ranks.at("candidates").get<int64_t>(), ranks.at("speed_of_light").get<double>(),
-                   ranks.at("projected").get<double>(), ranks.at("learned").get<double>()};
+                   ranks.at("projected").get<double>(), ranks.at("other_tasks").get<double>(),
+                   ranks.at("learned").get<double>()};
   } catch (const nlohmann::json::exception& error) {
     return absl::InvalidArgumentError(absl::StrCat("not the runs of a search: ", error.what()));
   }

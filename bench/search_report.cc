@@ -132,6 +132,18 @@ double FoundBy(const SearchRun& run, double seconds) {
   return run.progress.empty() || run.progress.front().first > seconds ? kNothing : PreferredAt(run, seconds);
 }
 
+// The geometric mean over the time of a run of what it preferred, or was to find first.
+double MeanOverTime(const SearchGroup& group, const SearchRun& run) {
+  double sum = 0, since = 0;
+  for (size_t i = 0; i < run.progress.size(); ++i) {
+    const bool last = i + 1 == run.progress.size();
+    const double until = last ? group.seconds : std::clamp(run.progress[i + 1].first, since, group.seconds);
+    sum += (until - since) * std::log(run.progress[i].second);
+    since = until;
+  }
+  return std::exp(sum / group.seconds);
+}
+
 std::string TableHead(std::string_view first, std::span<const Variant> variants) {
   std::string text = absl::StrCat("| ", std::string(first), " |"), rule = "|---|";
   for (const Variant& variant : variants) {
@@ -178,7 +190,7 @@ std::string EqualTimeTable(const std::vector<SearchGroup>& groups) {
         &text, "| %g |%s", seconds,
         Outcomes(longer, kNoise, [&](const SearchGroup&, const SearchRun& run) { return FoundBy(run, seconds); }));
   }
-  return text;
+  return absl::StrCat(text, "| mean |", Outcomes(groups, kNoise, MeanOverTime));
 }
 
 // Which search is the first to come within a part of the best.
@@ -207,7 +219,8 @@ std::string TaskTable(const std::vector<SearchGroup>& groups) {
 
 std::string RankTable(const std::vector<SearchGroup>& groups) {
   std::string text =
-      "| task | candidates | speed of light | projected | learned, other half |\n|---|---|---|---|---|\n";
+      "| task | candidates | speed of light | projected | learned, other tasks | learned, other half |\n"
+      "|---|---|---|---|---|---|\n";
   ModelRanks sum;
   double count = 0;
   for (const std::string& task : TasksOf(groups)) {
@@ -218,20 +231,24 @@ std::string RankTable(const std::vector<SearchGroup>& groups) {
       of_task.candidates += group.ranks.candidates;
       of_task.speed_of_light += group.ranks.speed_of_light;
       of_task.projected += group.ranks.projected;
+      of_task.other_tasks += group.ranks.other_tasks;
       of_task.learned += group.ranks.learned;
       ++seeds;
     }
-    absl::StrAppendFormat(&text, "| %s | %d | %.2f | %.2f | %.2f |\n", task, of_task.candidates,
-                          of_task.speed_of_light / seeds, of_task.projected / seeds, of_task.learned / seeds);
+    absl::StrAppendFormat(&text, "| %s | %d | %.2f | %.2f | %.2f | %.2f |\n", task, of_task.candidates,
+                          of_task.speed_of_light / seeds, of_task.projected / seeds, of_task.other_tasks / seeds,
+                          of_task.learned / seeds);
     sum.candidates += of_task.candidates;
     sum.speed_of_light += of_task.speed_of_light / seeds;
     sum.projected += of_task.projected / seeds;
+    sum.other_tasks += of_task.other_tasks / seeds;
     sum.learned += of_task.learned / seeds;
     ++count;
   }
   count = std::max(count, 1.0);
-  absl::StrAppendFormat(&text, "| mean | %d | %.2f | %.2f | %.2f |\n", sum.candidates, sum.speed_of_light / count,
-                        sum.projected / count, sum.learned / count);
+  absl::StrAppendFormat(&text, "| mean | %d | %.2f | %.2f | %.2f | %.2f |\n", sum.candidates,
+                        sum.speed_of_light / count, sum.projected / count, sum.other_tasks / count,
+                        sum.learned / count);
   return text;
 }
 

@@ -10,11 +10,14 @@
 #include "autoschedule/cost/projected.h"
 #include "autoschedule/cost/rank_correlation.h"
 #include "autoschedule/cost/speed_of_light.h"
+#include "autoschedule/measure/measured_record.h"
 #include "autoschedule/measure/runner.h"
 #include "autoschedule/search.h"
+#include "autoschedule/warm_start.h"
 #include "bench/program.h"
 #include "codegen/runtime/timer.h"
 #include "intrin/registry.h"
+#include "ir/structural.h"
 #include "ir/target.h"
 
 namespace tilewright::bench {
@@ -26,6 +29,7 @@ constexpr Variant kVariants[] = {
     {.name = "rules, then random", .evolve = false},
     {.name = "without speed of light", .speed_of_light = false},
     {.name = "without learning", .learned = false},
+    {.name = "without other tasks", .other_tasks = false},
 };
 
 // Short and often, so that the machine's moods meet all of them.
@@ -55,11 +59,14 @@ std::vector<T> Half(const std::vector<T>& all, size_t which) {
   return half;
 }
 
-ModelRanks RanksOf(const Measured& measured, const Target& target) {
+ModelRanks RanksOf(const Measured& measured, const Target& target, const std::vector<MeasuredFeatures>& before) {
   ModelRanks ranks{.candidates = static_cast<int64_t>(measured.programs.size())};
   if (measured.programs.size() < 4) return ranks;
   ranks.speed_of_light = RankCorrelation(SpeedOfLightModel(target).Predict(measured.programs), measured.seconds);
   ranks.projected = RankCorrelation(ProjectedModel(target).Predict(measured.programs), measured.seconds);
+  LearnedModel of_others(target);
+  of_others.LearnPrior(before);
+  ranks.other_tasks = RankCorrelation(of_others.Predict(measured.programs), measured.seconds);
   for (size_t which : {0, 1}) {
     LearnedModel model(target);
     model.Update(Half(measured.programs, which), Half(measured.seconds, which), 0);
@@ -71,8 +78,12 @@ ModelRanks RanksOf(const Measured& measured, const Target& target) {
 
 class Group {
  public:
-  Group(const Workload& workload, uint64_t seed, double seconds)
-      : module_(MakeProgram(workload).function), target_(HostTarget()), group_{TaskName(workload), seed, seconds} {}
+  Group(const Workload& workload, uint64_t seed, double seconds, Database& database)
+      : module_(MakeProgram(workload).function),
+        target_(HostTarget()),
+        query_{.workload = StructuralHash(module_), .target = TargetKey(target_), .threads = target_.cores},
+        database_(database),
+        group_{TaskName(workload), seed, seconds} {}
 
   absl::StatusOr<SearchGroup> Run() {
     const size_t count = std::size(kVariants);
@@ -82,12 +93,18 @@ class Group {
       // Each of its own: a runner keeps what it compiled, and variants meet the same candidates.
       auto runner = LocalRunner::Start(module_, target_, {.threads = target_.cores});
       if (!runner.ok()) return runner.status();
-      RunVariant(kVariants[which], **runner, group_.runs[which]);
+      absl::Status status = RunVariant(kVariants[which], **runner, group_.runs[which]);
+      if (!status.ok()) return status;
+    }
+    const auto before = OfOtherTasks();
+    if (!before.ok()) return before.status();
+    group_.ranks = RanksOf(measured_, target_, *before);
+    for (TuningRecord& record : records_) {
+      if (absl::Status status = database_.Put(std::move(record)); !status.ok()) return status;
     }
     auto runner = LocalRunner::Start(module_, target_, {.threads = target_.cores});
     if (!runner.ok()) return runner.status();
     MeasureLeaders(**runner);
-    group_.ranks = RanksOf(measured_, target_);
     return std::move(group_);
   }
 
@@ -101,35 +118,51 @@ class Group {
     if (changes.empty() || changes.back().leader != place) changes.push_back({seconds, place});
   }
 
-  void RunVariant(const Variant& variant, Runner& runner, SearchRun& run) {
+  absl::StatusOr<std::vector<MeasuredFeatures>> OfOtherTasks() const {
+    auto measured = MeasuredBefore(database_, query_);
+    if (!measured.ok()) return measured.status();
+    std::erase_if(*measured, [&](const MeasuredFeatures& m) { return m.task == query_.workload; });
+    return measured;
+  }
+
+  absl::Status RunVariant(const Variant& variant, Runner& runner, SearchRun& run) {
     IntrinRegistry intrins = IntrinRegistry::Builtin();
     const int64_t start = runtime::NowNanoseconds();
+    const auto spent = [&] { return static_cast<double>(runtime::NowNanoseconds() - start) * 1e-9; };
     const Space space(module_, target_, &intrins);
     ProjectedModel projected(target_);
     LearnedModel learned(target_, {.seed = group_.seed});
     CostModel& model = variant.learned ? static_cast<CostModel&>(learned) : projected;
-    SearchOptions options{
-        .seconds = group_.seconds, .seed = group_.seed, .evolve = variant.evolve, .start_preferred = variant.preferred};
+    if (variant.evolve && variant.learned && variant.other_tasks) {
+      const auto measured = OfOtherTasks();
+      if (!measured.ok()) return measured.status();
+      learned.LearnPrior(*measured);
+    }
+    SearchOptions options{.seed = group_.seed, .evolve = variant.evolve, .start_preferred = variant.preferred};
     if (variant.speed_of_light) {
       const Schedule preferred = AutoSchedule(module_, target_, &intrins).schedule;
       options.bound_seconds = BoundSeconds(module_.Find("main"), preferred.module().Find("main"), target_);
     }
     options.on_progress = [&](const SearchProgress& progress) {
-      if (progress.best != nullptr) Lead(run, progress.seconds, *progress.best);
+      if (progress.best != nullptr) Lead(run, spent(), *progress.best);
     };
-    if (!variant.evolve) {
-      options.on_measured = [&](const Candidate& candidate, const Measurement& measurement) {
-        if (!measurement.ok()) return;
+    options.on_measured = [&](const Candidate& candidate, const Measurement& measurement) {
+      if (!measurement.ok()) return;
+      if (!variant.evolve) {
         measured_.programs.push_back(candidate.schedule.module().Find("main"));
         measured_.seconds.push_back(measurement.MedianSeconds());
-      };
-    }
+      } else if (&variant == &kVariants[0]) {
+        records_.push_back(RecordOf(module_, target_, target_.cores, candidate.schedule, measurement));
+      }
+    };
+    options.seconds = group_.seconds - spent();
     const SearchResult found = Search(space, model, runner, options);
     run.variant = variant.name;
-    run.spent = static_cast<double>(runtime::NowNanoseconds() - start) * 1e-9;
+    run.spent = spent();
     run.measured = found.statistics.measured;
     run.tries = found.statistics.tries;
     if (found.best) Lead(run, run.spent, *found.best);
+    return absl::OkStatus();
   }
 
   void MeasureLeaders(Runner& runner) {
@@ -147,10 +180,13 @@ class Group {
 
   const Module module_;
   const Target target_;
+  const RecordQuery query_;
+  Database& database_;
   SearchGroup group_;
   std::vector<Leader> leaders_;
   std::map<SearchRun*, std::vector<LeadChange>> changes_;
-  Measured measured_;
+  Measured measured_;                  // by random search
+  std::vector<TuningRecord> records_;  // of the full search
 };
 
 }  // namespace
@@ -162,8 +198,8 @@ std::string TaskName(const Workload& workload) {
                       std::string(Name(workload.dtype)));
 }
 
-absl::StatusOr<SearchGroup> RunSearches(const Workload& workload, uint64_t seed, double seconds) {
-  return Group(workload, seed, seconds).Run();
+absl::StatusOr<SearchGroup> RunSearches(const Workload& workload, uint64_t seed, double seconds, Database& database) {
+  return Group(workload, seed, seconds, database).Run();
 }
 
 }  // namespace tilewright::bench

@@ -1,7 +1,7 @@
 // The search against itself with something taken away, on one task.
 //
 //   for (const Variant& variant : Variants()) ...
-//   absl::StatusOr<SearchGroup> group = RunSearches(workload, /*seed=*/1, /*seconds=*/6);
+//   absl::StatusOr<SearchGroup> group = RunSearches(workload, /*seed=*/1, /*seconds=*/6, database);
 //
 // Terms:
 //   variant  the full search, a search without a rung of the cost ladder, or drawing at random
@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "autoschedule/database/database.h"
 #include "bench/problem.h"
 
 namespace tilewright::bench {
@@ -29,6 +30,7 @@ struct Variant {
   bool evolve = true;     // or every candidate is drawn at random
   bool preferred = true;  // starts with the schedule of the rules
   bool speed_of_light = true, learned = true;
+  bool other_tasks = true;  // the learned model begins with what was measured of other tasks
 };
 // The full search first.
 std::span<const Variant> Variants();
@@ -43,10 +45,10 @@ struct SearchRun {
 };
 
 // How each model orders the candidates that random search measured: the rank correlation with their times. The learned
-// model is trained on one half and asked for the other.
+// model is trained on the tasks before, and on one half and asked for the other.
 struct ModelRanks {
   int64_t candidates = 0;
-  double speed_of_light = 0, projected = 0, learned = 0;
+  double speed_of_light = 0, projected = 0, other_tasks = 0, learned = 0;
 };
 
 struct SearchGroup {
@@ -59,7 +61,8 @@ struct SearchGroup {
 
 std::string TaskName(const Workload& workload);
 
-absl::StatusOr<SearchGroup> RunSearches(const Workload& workload, uint64_t seed, double seconds);
+// What the full search measures goes into the database, and what that holds of other tasks trains its model first.
+absl::StatusOr<SearchGroup> RunSearches(const Workload& workload, uint64_t seed, double seconds, Database& database);
 
 // One line, and back; an error names what is missing.
 std::string ToJson(const SearchGroup& group);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "autoschedule/cost/memory_traffic.h"
@@ -195,6 +197,30 @@ double Fill(const ProgramFacts& facts, const Target& target, Row& row) {
   return projection.seconds;
 }
 
+// What precedes the numbers of packed features.
+struct PackedHeader {
+  uint64_t names;  // FNV-1a of what FeatureNames() gives
+  double projected_seconds;
+};
+
+// Of this version's features.
+struct PackedForm {
+  uint64_t names = 0xcbf29ce484222325;
+  size_t bytes = sizeof(PackedHeader);
+};
+
+const PackedForm& FormOfPacked() {
+  static const PackedForm form = [] {
+    PackedForm f;
+    for (const std::string& name : FeatureNames()) {
+      for (const char c : name + "\n") f.names = (f.names ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+      f.bytes += sizeof(float);
+    }
+    return f;
+  }();
+  return form;
+}
+
 }  // namespace
 
 Features FeaturesOf(const Function& function, const Target& target) {
@@ -208,6 +234,24 @@ std::vector<std::string> FeatureNames() {
   row.with_names = true;
   Fill({}, *NamedTarget("x86-znver4"), row);
   return std::move(row.names);
+}
+
+std::string Pack(const Features& features) {
+  const PackedHeader header = {FormOfPacked().names, features.projected_seconds};
+  std::string bytes(reinterpret_cast<const char*>(&header), sizeof header);
+  bytes.append(reinterpret_cast<const char*>(features.numbers.data()), features.numbers.size() * sizeof(float));
+  return bytes;
+}
+
+std::optional<Features> Unpack(std::string_view bytes) {
+  PackedHeader header;
+  if (bytes.size() != FormOfPacked().bytes) return std::nullopt;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.names != FormOfPacked().names) return std::nullopt;
+  Features features{.numbers = std::vector<float>((bytes.size() - sizeof header) / sizeof(float)),
+                    .projected_seconds = header.projected_seconds};
+  std::memcpy(features.numbers.data(), bytes.data() + sizeof header, features.numbers.size() * sizeof(float));
+  return features;
 }
 
 }  // namespace tilewright

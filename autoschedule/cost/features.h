@@ -7,7 +7,9 @@
 // among it), and how the working set grows from that loop outwards. Large quantities are on a logarithmic scale.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autoschedule/cost/program_facts.h"
@@ -24,5 +26,9 @@ Features FeaturesOf(const Function& function, const Target& target);
 
 // What each number says, for people who look at a model.
 std::vector<std::string> FeatureNames();
+
+// As bytes, for a file, and back; nothing for bytes that are none, or features by other names than this version's.
+std::string Pack(const Features& features);
+std::optional<Features> Unpack(std::string_view bytes);
 
 }  // namespace tilewright

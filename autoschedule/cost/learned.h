@@ -7,7 +7,9 @@
 // Trees are fitted to how many times longer programs took than the projected model says (projected.h), compared with
 // the other programs of their task, the fastest ones first of all. So a few measurements are enough to be better than
 // the projection, and tasks of all sizes train one model. Predictions are seconds up to a factor, the same for all
-// programs of a task. Before the first update the projection answers.
+// programs of a task. Before anything is learned the projection answers.
+//
+// What was measured of other tasks before trains trees of their own, the prior; updates learn what is different here.
 //
 // The same updates with the same seed give the same predictions.
 #pragma once
@@ -15,11 +17,8 @@
 #include <cmath>
 #include <memory>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "autoschedule/cost/cost_model.h"
 #include "autoschedule/cost/features.h"
 #include "ir/target.h"
@@ -28,8 +27,18 @@ namespace tilewright {
 
 struct LearnedOptions {
   uint64_t seed = 0;
-  int rounds = 60;  // trees that an update adds to those of the prior
+  int rounds = 60;  // trees
   int depth = 6;
+};
+
+// A measured program. `task` is any number that names what it computes, a hash of the unscheduled program say.
+struct MeasuredFeatures {
+  // An infinite time is that of a program that cannot be used.
+  bool usable() const { return std::isfinite(seconds); }
+
+  Features features;
+  double seconds;
+  uint64_t task;
 };
 
 class LearnedModel : public CostModel {
@@ -39,38 +48,27 @@ class LearnedModel : public CostModel {
   LearnedModel(const LearnedModel&) = delete;
   LearnedModel& operator=(const LearnedModel&) = delete;
 
-  // Learns how long programs of one task take; `task` is any number that names it, a hash of the unscheduled program
-  // say. An infinite time is that of a program that cannot be used. Everything since the model was made or loaded is
-  // trained on again. Times that are not positive are ignored.
+  // Replaces the prior, before the first update.
+  void LearnPrior(std::span<const MeasuredFeatures> measured);
+
+  // Learns how long programs of one task take. Everything since the model was made is trained on again. Times that are
+  // not positive are ignored.
   void Update(std::span<const Function> scheduled, std::span<const double> seconds, uint64_t task) override;
 
   std::vector<double> Predict(std::span<const Function> scheduled) const override;
 
-  // The trees as bytes; empty while there are none.
-  std::string Save() const;
-  // Takes trees as a prior: they answer at once, and later updates add to them. An error when the bytes are no model of
-  // these features; nothing changes then.
-  absl::Status Load(std::string_view bytes);
-
-  size_t num_measured() const { return measured_.size(); }
+  // Whether it says more than the projection.
+  bool has_learned() const { return prior_ != nullptr || own_ != nullptr; }
 
  private:
   struct Booster;
 
-  void Train();
+  std::unique_ptr<Booster> Train(std::span<const MeasuredFeatures> measured, const Booster* prior) const;
 
   const Target target_;
   const LearnedOptions options_;
-  std::string prior_;
-  std::unique_ptr<Booster> booster_;  // null: untrained
-  struct Measured {
-    bool usable() const { return std::isfinite(seconds); }
-
-    Features features;
-    double seconds;
-    uint64_t task;
-  };
-  std::vector<Measured> measured_;
+  std::vector<MeasuredFeatures> measured_;
+  std::unique_ptr<Booster> prior_, own_;  // null: untrained
 };
 
 }  // namespace tilewright

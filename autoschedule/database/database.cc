@@ -16,7 +16,7 @@ namespace {
 
 // In the file's header, so that a database of somebody else is not taken for one of ours: "TwDB".
 constexpr int64_t kApplicationId = 0x54774442;
-constexpr int64_t kSchemaVersion = 2, kWithoutFinals = 1;
+constexpr int64_t kSchemaVersion = 3, kWithoutFeatures = 2, kWithoutFinals = 1;
 
 // Long enough for another process's transaction on a slow disk; a writer never holds the lock for longer.
 constexpr int kBusyMilliseconds = 60'000;
@@ -49,9 +49,14 @@ CREATE INDEX standings ON records(workload, target, threads, dimensions, schedul
   WHERE median IS NOT NULL;
 )";
 
+// In a table of their own, since many records are asked for nothing else.
+constexpr char kFeatures[] =
+    "CREATE TABLE features(id INTEGER PRIMARY KEY REFERENCES records(id), bytes BLOB NOT NULL);";
+
 constexpr char kSelect[] =
     "SELECT r.uid, r.workload, w.program, r.target, r.threads, r.dimensions, r.trace, r.scheduled, r.seconds, "
-    "r.failure, r.message, r.version, r.time, r.final FROM records r JOIN workloads w ON w.hash = r.workload ";
+    "r.failure, r.message, r.version, r.time, r.final, f.bytes FROM records r JOIN workloads w ON w.hash = r.workload "
+    "LEFT JOIN features f ON f.id = r.id ";
 
 // What is measured, better ones first: `place` counts from 1 in each workload, target and number of threads.
 constexpr char kStandings[] =
@@ -88,6 +93,7 @@ bool ReadRecord(const Statement& row, TuningRecord* record) {
   record->version = row.Text(11);
   record->unix_time = row.Integer(12);
   record->final = row.Integer(13) != 0;
+  record->features = row.Text(14);
   record->dimensions = *std::move(dimensions);
   return true;
 }
@@ -156,8 +162,10 @@ absl::Status Database::Prepare() {
     if (absl::Status status = CreateTables(); !status.ok()) return status;
   }
   auto version = QueryInteger("PRAGMA user_version");
-  if (version.ok() && *version == kWithoutFinals) {
-    if (absl::Status status = AddFinals(); !status.ok()) return status;
+  for (const auto& [without, add] :
+       {std::pair(kWithoutFinals, &Database::AddFinals), std::pair(kWithoutFeatures, &Database::AddFeatures)}) {
+    if (!version.ok() || *version != without) continue;
+    if (absl::Status status = (this->*add)(); !status.ok()) return status;
     version = QueryInteger("PRAGMA user_version");
   }
   if (!version.ok()) return version.status();
@@ -188,7 +196,7 @@ absl::Status Database::CreateTables() {
   return Transaction([&]() -> absl::Status {
     const auto tables = QueryInteger("SELECT count(*) FROM sqlite_master");
     if (!tables.ok() || *tables > 0) return tables.status();
-    if (absl::Status status = Execute(absl::StrCat(kTables, kIndex).c_str()); !status.ok()) return status;
+    if (absl::Status status = Execute(absl::StrCat(kTables, kIndex, kFeatures).c_str()); !status.ok()) return status;
     return Execute(
         absl::StrCat("PRAGMA application_id=", kApplicationId, "; PRAGMA user_version=", kSchemaVersion).c_str());
   });
@@ -201,8 +209,16 @@ absl::Status Database::AddFinals() {
     if (!version.ok() || *version != kWithoutFinals) return version.status();
     return Execute(absl::StrCat("ALTER TABLE records ADD COLUMN final INTEGER NOT NULL DEFAULT 0;"
                                 "DROP INDEX records_by_time;",
-                                kIndex, "PRAGMA user_version=", kSchemaVersion)
+                                kIndex, "PRAGMA user_version=", kWithoutFeatures)
                        .c_str());
+  });
+}
+
+absl::Status Database::AddFeatures() {
+  return Transaction([&]() -> absl::Status {
+    const auto version = QueryInteger("PRAGMA user_version");
+    if (!version.ok() || *version != kWithoutFeatures) return version.status();
+    return Execute(absl::StrCat(kFeatures, "PRAGMA user_version=", kSchemaVersion).c_str());
   });
 }
 
@@ -251,7 +267,12 @@ absl::StatusOr<bool> Database::Insert(const TuningRecord& record) {
   insert.Bind(13, record.unix_time);
   insert.Bind(14, int64_t{record.final});
   if (const int code = insert.Step(); code != SQLITE_DONE) return Error(code, "cannot put a record");
-  return sqlite3_changes(connection_.get()) > 0;
+  if (sqlite3_changes(connection_.get()) == 0) return false;
+  if (record.features.empty()) return true;
+  Statement features(connection_.get(), "INSERT INTO features VALUES(last_insert_rowid(), ?1)");
+  features.BindBlob(1, record.features);
+  if (const int code = features.Step(); code != SQLITE_DONE) return Error(code, "cannot put a record's features");
+  return true;
 }
 
 absl::Status Database::Put(TuningRecord record) {
@@ -318,6 +339,31 @@ absl::StatusOr<std::vector<TuningRecord>> Database::Collect(const std::string& c
   return records;
 }
 
+absl::Status Database::VisitFeatures(
+    const std::string& target, int threads, int workloads, int each,
+    const std::function<void(uint64_t workload, double seconds, std::string_view features)>& visit) const {
+  // Any of a workload's: in the order of a multiplicative hash of their ids.
+  constexpr char kMeasured[] = "median IS NOT NULL AND target = ?1 AND threads = ?2";
+  Statement statement(
+      connection_.get(),
+      absl::StrCat("WITH latest AS (SELECT workload FROM records WHERE ", kMeasured,
+                   " GROUP BY workload ORDER BY max(id) DESC LIMIT ?3), "
+                   "drawn AS (SELECT workload, median, bytes, row_number() OVER (PARTITION BY workload "
+                   "ORDER BY id * 2654435761 % 4294967296) AS place FROM records JOIN features USING (id) WHERE ",
+                   kMeasured, " AND workload IN latest) SELECT workload, median, bytes FROM drawn WHERE place <= ?4"));
+  statement.Bind(1, target);
+  statement.Bind(2, int64_t{threads});
+  statement.Bind(3, int64_t{workloads});
+  statement.Bind(4, int64_t{each});
+  int code;
+  while ((code = statement.Step()) == SQLITE_ROW) {
+    const auto workload = ParseHash(statement.Bytes(0));
+    if (!workload.ok()) return absl::DataLossError(absl::StrCat(path_, ": a record is damaged"));
+    visit(*workload, statement.Real(1), statement.Bytes(2));
+  }
+  return code == SQLITE_DONE ? absl::OkStatus() : Error(code, "the database cannot be read");
+}
+
 absl::StatusOr<int64_t> Database::Merge(const Database& other) {
   const auto records = other.All();
   if (!records.ok()) return records.status();
@@ -342,7 +388,9 @@ absl::StatusOr<int64_t> Database::Prune(int64_t keep) {
     prune.Bind(1, keep);
     if (const int code = prune.Step(); code != SQLITE_DONE) return Error(code, "cannot prune");
     deleted = sqlite3_changes(connection_.get());
-    return Execute("DELETE FROM workloads WHERE hash NOT IN (SELECT workload FROM records)");
+    return Execute(
+        "DELETE FROM features WHERE id NOT IN (SELECT id FROM records);"
+        "DELETE FROM workloads WHERE hash NOT IN (SELECT workload FROM records)");
   });
   if (!status.ok()) return status;
   return deleted;

@@ -19,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -53,6 +54,10 @@ class Database {
   absl::StatusOr<TuningRecord> Best(const RecordQuery& query) const;
   // Calls `visit` on one of each measured program, from best to worst, until it returns false.
   absl::Status VisitMeasured(const RecordQuery& query, const std::function<bool(const TuningRecord&)>& visit) const;
+  // Calls `visit` on features of measured programs: of each of the latest `workloads` workloads, `each` at most, any.
+  absl::Status VisitFeatures(
+      const std::string& target, int threads, int workloads, int each,
+      const std::function<void(uint64_t workload, double seconds, std::string_view features)>& visit) const;
   // The best record of each workload, target and number of threads.
   absl::StatusOr<std::vector<TuningRecord>> BestOfEach() const;
   // Every record, failures included, in the order in which they were put.
@@ -77,7 +82,8 @@ class Database {
 
   absl::Status Prepare();  // checks whose file it is, and makes the tables in an empty one
   absl::Status CreateTables();
-  absl::Status AddFinals();  // to a file of version 1
+  absl::Status AddFinals();    // to a file of version 1
+  absl::Status AddFeatures();  // to a file of version 2
   absl::Status Execute(const char* sql) const;
   absl::StatusOr<int64_t> QueryInteger(const char* sql) const;
   // One transaction: all of what `body` does, or nothing when it fails.

@@ -6,7 +6,11 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <map>
+#include <set>
 #include <sstream>
+
+#include "absl/strings/str_cat.h"
 
 namespace tilewright {
 namespace {
@@ -68,6 +72,7 @@ TEST(Database, HoldsWhatWasPut) {
   record.dimensions = {{"n", 1, 128}};
   record.final = true;
   record.message = std::string("any bytes: \0 \xff '\"", 17);
+  record.features = std::string("\0\1\xff", 3);
   ASSERT_TRUE(OpenFresh(path).Put(record).ok());
   const auto records = Database::Open(path)->All();
   ASSERT_TRUE(records.ok()) << records.status();
@@ -82,6 +87,7 @@ TEST(Database, HoldsWhatWasPut) {
   EXPECT_EQ(DimensionsText(read.dimensions), R"({"n":[1,128]})");
   EXPECT_EQ(read.trace, record.trace);
   EXPECT_EQ(read.scheduled, record.scheduled);
+  EXPECT_EQ(read.features, record.features);
   EXPECT_EQ(read.seconds, record.seconds);
   EXPECT_TRUE(read.final);
   EXPECT_EQ(read.message, record.message);
@@ -214,10 +220,56 @@ TEST(Database, PruneKeepsTheFastest) {
   EXPECT_THAT(Uids(database), ElementsAre());
 }
 
+// Of the latest workloads for a target and number of threads, any measured ones.
+TEST(Database, VisitsFeatures) {
+  Database database = OpenFresh();
+  const auto put = [&](uint64_t workload, int count, const TuningRecord& like) {
+    for (int i = 0; i < count; ++i) {
+      TuningRecord record = like;
+      record.uid = absl::StrCat(workload, " ", i, " ", like.uid);
+      record.workload = workload;
+      record.features = record.uid;
+      ASSERT_TRUE(database.Put(record).ok());
+    }
+  };
+  TuningRecord other_target = Measured("other", {1}), one_thread = Measured("one thread", {1});
+  other_target.target = "another";
+  one_thread.threads = 1;
+  for (uint64_t workload : {1, 2, 3}) put(workload, 10, Measured("", {0.5 * static_cast<double>(workload)}));
+  put(1, 2, Measured("again", {0.5}));
+  put(4, 5, other_target);
+  put(5, 5, one_thread);
+  put(6, 5, Failed("failed", "crash"));
+  ASSERT_TRUE(database.Put(Measured("without", {1})).ok());
+  const auto visited = [&](int workloads, int each) {
+    std::map<uint64_t, int> counts;
+    std::set<std::string> features;
+    absl::Status status = database.VisitFeatures("znver4 +avx2", 2, workloads, each,
+                                                 [&](uint64_t workload, double seconds, std::string_view bytes) {
+                                                   ++counts[workload];
+                                                   features.emplace(bytes);
+                                                   EXPECT_EQ(seconds, 0.5 * static_cast<double>(workload));
+                                                   EXPECT_TRUE(bytes.starts_with(absl::StrCat(workload, " "))) << bytes;
+                                                 });
+    EXPECT_TRUE(status.ok()) << status;
+    size_t sum = 0;
+    for (const auto& [workload, count] : counts) sum += static_cast<size_t>(count);
+    EXPECT_EQ(features.size(), sum);
+    return counts;
+  };
+  using Counts = std::map<uint64_t, int>;
+  EXPECT_EQ(visited(100, 100), (Counts{{1, 12}, {2, 10}, {3, 10}}));
+  EXPECT_EQ(visited(100, 4), (Counts{{1, 4}, {2, 4}, {3, 4}}));
+  EXPECT_EQ(visited(3, 4), (Counts{{1, 4}, {3, 4}})) << "the workload of what has no features is the latest";
+  ASSERT_TRUE(database.Prune(1).ok());
+  EXPECT_EQ(visited(100, 100), (Counts{{1, 1}, {2, 1}, {3, 1}}));
+}
+
 TEST(Database, ExportsLinesOfJson) {
   Database database = OpenFresh();
   TuningRecord final = Measured("a", {0.5});
   final.final = true;
+  final.features = std::string("\0\xff", 2);
   ASSERT_TRUE(database.Put(final).ok());
   ASSERT_TRUE(database.Put(Failed("b", "crash")).ok());
   const std::string lines = *database.Export();
@@ -227,6 +279,7 @@ TEST(Database, ExportsLinesOfJson) {
   EXPECT_EQ(a->workload, 0xfedcba9876543210);
   EXPECT_THAT(a->seconds, ElementsAre(0.5));
   EXPECT_TRUE(a->final && !b->final);
+  EXPECT_EQ(a->features, final.features);
   EXPECT_EQ(b->failure, "crash");
   EXPECT_EQ(ToJson(*a) + "\n" + ToJson(*b) + "\n", lines);
 }
@@ -278,7 +331,7 @@ TEST(Database, RefusesNewerVersions) {
   ASSERT_EQ(sqlite3_open(path.c_str(), &newer), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(newer, "PRAGMA user_version=99", nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(newer);
-  EXPECT_EQ(Refusal(path), path + ": the database has version 99 of the format; this program reads version 2");
+  EXPECT_EQ(Refusal(path), path + ": the database has version 99 of the format; this program reads version 3");
 }
 
 TEST(Database, ReadsTheFirstVersion) {
@@ -290,7 +343,7 @@ TEST(Database, ReadsTheFirstVersion) {
   sqlite3* older = nullptr;
   ASSERT_EQ(sqlite3_open(path.c_str(), &older), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(older,
-                         "DROP INDEX standings; ALTER TABLE records DROP COLUMN final; "
+                         "DROP INDEX standings; DROP TABLE features; ALTER TABLE records DROP COLUMN final; "
                          "CREATE INDEX records_by_time ON records(workload, target, median); PRAGMA user_version=1",
                          nullptr, nullptr, nullptr),
             SQLITE_OK);
@@ -301,6 +354,26 @@ TEST(Database, ReadsTheFirstVersion) {
   ASSERT_TRUE(database.Put(final).ok());
   EXPECT_THAT(Uids(database), ElementsAre("old", "new"));
   EXPECT_EQ(database.Best(Query(final))->uid, "new");
+}
+
+TEST(Database, ReadsTheSecondVersion) {
+  const std::string path = FreshPath();
+  {
+    Database database = OpenFresh(path);
+    ASSERT_TRUE(database.Put(Measured("old", {1})).ok());
+  }
+  sqlite3* older = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &older), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(older, "DROP TABLE features; PRAGMA user_version=2", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(older);
+  Database database = OpenFresh(path);
+  TuningRecord with_features = Measured("new", {2});
+  with_features.features = "of the new one";
+  ASSERT_TRUE(database.Put(with_features).ok());
+  const auto records = database.All();
+  ASSERT_EQ(records->size(), 2u);
+  EXPECT_EQ((*records)[0].features, "");
+  EXPECT_EQ((*records)[1].features, "of the new one");
 }
 
 TEST(Database, RefusesDamage) {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 
 namespace tilewright {
@@ -59,6 +60,11 @@ class MemberReader {
     } else {
       Fail(name);
     }
+  }
+  void ReadBytes(const char* name, std::string* value) {
+    std::string text;
+    Read(name, &text);
+    if (!absl::Base64Unescape(text, value)) Fail(name);
   }
   void Read(const char* name, std::vector<double>* values) {
     const Json* member = Find(name, &Json::is_array);
@@ -123,13 +129,21 @@ absl::StatusOr<std::vector<DimensionRange>> ParseDimensions(std::string_view tex
 }
 
 std::string ToJson(const TuningRecord& record) {
-  const Json json = {{"uid", record.uid},         {"workload", HashText(record.workload)},
-                     {"program", record.program}, {"target", record.target},
-                     {"threads", record.threads}, {"dimensions", WriteDimensions(record.dimensions)},
-                     {"trace", record.trace},     {"scheduled", HashText(record.scheduled)},
-                     {"seconds", record.seconds}, {"final", record.final},
-                     {"failure", record.failure}, {"message", record.message},
-                     {"version", record.version}, {"time", record.unix_time}};
+  const Json json = {{"uid", record.uid},
+                     {"workload", HashText(record.workload)},
+                     {"program", record.program},
+                     {"target", record.target},
+                     {"threads", record.threads},
+                     {"dimensions", WriteDimensions(record.dimensions)},
+                     {"trace", record.trace},
+                     {"scheduled", HashText(record.scheduled)},
+                     {"features", absl::Base64Escape(record.features)},
+                     {"seconds", record.seconds},
+                     {"final", record.final},
+                     {"failure", record.failure},
+                     {"message", record.message},
+                     {"version", record.version},
+                     {"time", record.unix_time}};
   return OneLine(json);
 }
 
@@ -147,6 +161,7 @@ absl::StatusOr<TuningRecord> RecordFromJson(std::string_view line) {
   reader.Read("dimensions", &record.dimensions);
   reader.Read("trace", &record.trace);
   reader.ReadHash("scheduled", &record.scheduled);
+  reader.ReadBytes("features", &record.features);
   reader.Read("seconds", &record.seconds);
   reader.Read("final", &record.final);
   reader.Read("failure", &record.failure);

@@ -35,6 +35,7 @@ struct TuningRecord {
   std::vector<DimensionRange> dimensions;
   std::string trace;            // JSON, as schedule/trace_text.h writes it
   uint64_t scheduled = 0;       // StructuralHash of the result
+  std::string features;         // of it, for cost models: bytes of cost/features.h; empty where they are not known
   std::vector<double> seconds;  // every measured time; empty for a candidate that failed
   bool final = false;           // measured at the end of a search, in turn with the other ones that were best
   std::string failure;          // why there are no times: "crash", "timeout", "wrong result", ...; else empty

@@ -27,11 +27,14 @@ class Statement {
   }
   void Bind(int parameter, int64_t value) { Note(sqlite3_bind_int64(statement_.get(), parameter, value)); }
   void Bind(int parameter, double value) { Note(sqlite3_bind_double(statement_.get(), parameter, value)); }
-  void Bind(int parameter, const std::vector<double>& values) {
+  void BindBlob(int parameter, std::string_view bytes) {
     // A null pointer would bind NULL.
-    Note(values.empty() ? sqlite3_bind_zeroblob(statement_.get(), parameter, 0)
-                        : sqlite3_bind_blob64(statement_.get(), parameter, values.data(),
-                                              values.size() * sizeof(double), SQLITE_TRANSIENT));
+    Note(bytes.empty()
+             ? sqlite3_bind_zeroblob(statement_.get(), parameter, 0)
+             : sqlite3_bind_blob64(statement_.get(), parameter, bytes.data(), bytes.size(), SQLITE_TRANSIENT));
+  }
+  void Bind(int parameter, const std::vector<double>& values) {
+    BindBlob(parameter, {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double)});
   }
 
   // SQLITE_ROW, SQLITE_DONE or an error.
@@ -39,6 +42,7 @@ class Statement {
 
   // Columns of the row, numbered from 0.
   int64_t Integer(int column) const { return sqlite3_column_int64(statement_.get(), column); }
+  double Real(int column) const { return sqlite3_column_double(statement_.get(), column); }
   std::string_view Bytes(int column) const {
     const void* bytes = sqlite3_column_blob(statement_.get(), column);
     return {static_cast<const char*>(bytes), static_cast<size_t>(sqlite3_column_bytes(statement_.get(), column))};

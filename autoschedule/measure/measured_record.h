@@ -9,7 +9,8 @@
 
 namespace tilewright {
 
-// What is to be remembered of a candidate: `schedule` of `program`, measured with `threads` threads.
+// What is to be remembered of a candidate: `schedule` of `program`, which has one function or one named main, measured
+// with `threads` threads.
 TuningRecord RecordOf(const Module& program, const Target& target, int threads, const Schedule& schedule,
                       const Measurement& measurement);
 
