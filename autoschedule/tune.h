@@ -3,8 +3,9 @@
 //   absl::StatusOr<TuneResult> tuned = Tune(module, HostTarget(), &intrins, {.seconds = 60, .database = &database});
 //   Use(tuned->schedule.module());
 //
-// The pieces: space.h (what can be tried), cost/ (what is not worth a try), search.h, measure/ (how long it takes) and
-// database/ (what was measured before, here or for similar programs, is tried first).
+// The pieces: space.h (what can be tried), cost/ (what is not worth a try), search.h, measure/ (how long it takes),
+// database/ and warm_start.h (what was good before, here or for similar programs, is tried first, and what was measured
+// of any program trains the cost model ahead).
 #pragma once
 
 #include <cstdint>

@@ -251,6 +251,9 @@ std::optional<Features> Unpack(std::string_view bytes) {
   Features features{.numbers = std::vector<float>((bytes.size() - sizeof header) / sizeof(float)),
                     .projected_seconds = header.projected_seconds};
   std::memcpy(features.numbers.data(), bytes.data() + sizeof header, features.numbers.size() * sizeof(float));
+  const bool damaged = !std::isfinite(header.projected_seconds) ||
+                       !std::ranges::all_of(features.numbers, [](float number) { return std::isfinite(number); });
+  if (damaged) return std::nullopt;
   return features;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 
@@ -95,7 +96,9 @@ LearnedModel::~LearnedModel() = default;
 
 void LearnedModel::LearnPrior(std::span<const MeasuredFeatures> measured) {
   TW_CHECK(measured_.empty()) << "the prior precedes updates";
-  prior_ = Train(measured, nullptr);
+  std::vector<MeasuredFeatures> timed;
+  std::ranges::copy_if(measured, std::back_inserter(timed), [](const MeasuredFeatures& m) { return m.seconds > 0; });
+  prior_ = Train(timed, nullptr);
 }
 
 void LearnedModel::Update(std::span<const Function> scheduled, std::span<const double> seconds, uint64_t task) {

@@ -48,11 +48,10 @@ class LearnedModel : public CostModel {
   LearnedModel(const LearnedModel&) = delete;
   LearnedModel& operator=(const LearnedModel&) = delete;
 
-  // Replaces the prior, before the first update.
+  // Replaces the prior, before the first update. Times that are not positive are ignored, here and in updates.
   void LearnPrior(std::span<const MeasuredFeatures> measured);
 
-  // Learns how long programs of one task take. Everything since the model was made is trained on again. Times that are
-  // not positive are ignored.
+  // Learns how long programs of one task take. Everything since the model was made is trained on again.
   void Update(std::span<const Function> scheduled, std::span<const double> seconds, uint64_t task) override;
 
   std::vector<double> Predict(std::span<const Function> scheduled) const override;

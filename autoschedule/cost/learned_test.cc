@@ -67,10 +67,11 @@ TEST(Features, ComeBackFromBytes) {
   EXPECT_EQ(back->numbers, features.numbers);
   EXPECT_EQ(back->projected_seconds, features.projected_seconds);
   EXPECT_EQ(back->numbers.size(), FeatureNames().size());
-  std::string other = bytes;
+  std::string other = bytes, not_finite = bytes;
   other[0] ^= 1;  // of the hash of the names
+  not_finite.replace(bytes.size() - 4, 4, std::string("\0\0\x80\x7f", 4));
   for (const std::string& bad : {std::string(), std::string("numbers"), bytes.substr(0, bytes.size() - 1),
-                                 bytes.substr(0, bytes.size() - sizeof(float)), other}) {
+                                 bytes.substr(0, bytes.size() - sizeof(float)), other, not_finite}) {
     EXPECT_FALSE(Unpack(bad).has_value()) << bad.size();
   }
 }
@@ -170,7 +171,9 @@ TEST(LearnedModel, APriorOrdersBeforeAnyUpdate) {
   LearnedModel model(kZen4);
   model.LearnPrior({});
   EXPECT_FALSE(model.has_learned());
-  model.LearnPrior(AsPrior(elsewhere));
+  std::vector<MeasuredFeatures> prior = AsPrior(elsewhere);
+  prior.push_back({FeaturesOf(asked.programs[0], kZen4), 0, 7});  // no time
+  model.LearnPrior(prior);
   EXPECT_TRUE(model.has_learned());
   LearnedModel updated(kZen4);
   updated.Update(elsewhere.programs, elsewhere.seconds, 7);
