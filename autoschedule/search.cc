@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -17,6 +18,8 @@ constexpr size_t kParents = 12;
 // One in so many measured candidates is taken by chance from all that were proposed, and one in so many from the half
 // that the model prefers: it tells bad candidates from good ones better than good ones from each other.
 constexpr size_t kExplore = 8, kExploreGood = 2;
+// Of the candidates that are not measured, so many times the population wait for the next batch, the preferred ones.
+constexpr size_t kWaiting = 2;
 // Moves of vector registers to and from the stack in inner loops; code with more is not worth running.
 constexpr int kMostSpills = 4;
 // The part of the time that a batch may take, of which no more candidates are measured together then, but so many at
@@ -153,19 +156,29 @@ class Searcher {
     for (size_t i = 0; i < std::min(kParents, best_.size()); ++i) parents.push_back(best_[i].candidate.choices);
     const size_t size = BatchSize();
     std::vector<Candidate> pool = evolution_.Propose(parents, options_.evolve ? options_.population : size);
+    if (!options_.evolve) {
+      clock_.Lap(result_.statistics.propose_seconds);
+      return pool;
+    }
+    std::ranges::move(waiting_, std::back_inserter(pool));
+    waiting_.clear();
     clock_.Lap(result_.statistics.propose_seconds);
-    if (!options_.evolve) return pool;
 
     const std::vector<double> scores = model_.Predict(MainsOf(pool));
     std::vector<size_t> order(pool.size());
     std::iota(order.begin(), order.end(), size_t{0});
-    std::ranges::sort(order, [&](size_t a, size_t b) { return std::pair(scores[a], a) < std::pair(scores[b], b); });
+    const auto prefers = [&](size_t a, size_t b) { return std::pair(scores[a], a) < std::pair(scores[b], b); };
+    std::ranges::sort(order, prefers);
     const size_t any = size / kExplore, good = size / kExploreGood, taken = std::min(size, pool.size());
     const size_t by_rank = taken - std::min(taken, any + good);
     Shuffle(order, by_rank, good, std::max(by_rank, order.size() / 2));
     Shuffle(order, std::min(taken, by_rank + good), any, order.size());
     std::vector<Candidate> batch;
     for (size_t i = 0; i < taken; ++i) batch.push_back(std::move(pool[order[i]]));
+    std::sort(order.begin() + static_cast<std::ptrdiff_t>(taken), order.end(), prefers);
+    for (size_t i = taken; i < std::min(order.size(), taken + kWaiting * options_.population); ++i) {
+      waiting_.push_back(std::move(pool[order[i]]));
+    }
     clock_.Lap(result_.statistics.predict_seconds);
     return batch;
   }
@@ -312,8 +325,9 @@ class Searcher {
   Evolution evolution_;
   Random random_;
   Clock clock_;
-  double candidate_seconds_ = 0;  // that measuring each candidate of the last batch took
-  std::vector<Measured> best_;    // the champion, and the others from fast to slow; kParents at most
+  double candidate_seconds_ = 0;    // that measuring each candidate of the last batch took
+  std::vector<Candidate> waiting_;  // proposed, and not measured yet
+  std::vector<Measured> best_;      // the champion, and the others from fast to slow; kParents at most
   std::optional<uint64_t> preferred_hash_;
   std::optional<Measured> preferred_;  // when it is no longer among the best
   SearchResult result_;

@@ -6,7 +6,8 @@
 // Rounds until the time or the number of trials is spent, the space is exhausted, or the best is near enough to the
 // bound that no schedule can pass:
 //   1. new candidates from the best measured ones (evolution.h); those that verification refuses cost nothing more
-//   2. the model orders them; of eight, three are those that it prefers, four are drawn from its better half, one from
+//   2. the model orders them and those that were left before; of eight, three are those that it prefers, four are drawn
+//   from its better half, one from
 //      all
 //   3. these are measured, and the model learns from it
 //   4. those that seem as fast as the champion are measured in turn with it: the luckiest of many short looks is
