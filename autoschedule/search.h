@@ -7,8 +7,7 @@
 // bound that no schedule can pass:
 //   1. new candidates from the best measured ones (evolution.h); those that verification refuses cost nothing more
 //   2. the model orders them and those that were left before; of eight, three are those that it prefers, four are drawn
-//   from its better half, one from
-//      all
+//      from its better half, one from all
 //   3. these are measured, and the model learns from it
 //   4. those that seem as fast as the champion are measured in turn with it: the luckiest of many short looks is
 //      seldom the fastest candidate
