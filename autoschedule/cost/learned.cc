@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -30,12 +31,12 @@ double OverProjection(const MeasuredFeatures& m) {
 // A matrix of XGBoost's: the numbers of one program in each row.
 class Matrix {
  public:
-  // `features_of` gives the Features of each program.
+  // `features_of` gives the Features of each program: a member, or a function.
   template <class Programs, class FeaturesOfProgram>
   Matrix(const Programs& programs, const FeaturesOfProgram& features_of) {
     std::vector<float> numbers;
     for (const auto& program : programs) {
-      const Features& features = features_of(program);
+      const Features& features = std::invoke(features_of, program);
       numbers.insert(numbers.end(), features.numbers.begin(), features.numbers.end());
     }
     const size_t rows = programs.size();
@@ -112,7 +113,7 @@ void LearnedModel::Update(std::span<const Function> scheduled, std::span<const d
 std::unique_ptr<LearnedModel::Booster> LearnedModel::Train(std::span<const MeasuredFeatures> measured,
                                                            const Booster* prior) const {
   if (std::ranges::none_of(measured, &MeasuredFeatures::usable)) return nullptr;
-  Matrix matrix(measured, [](const MeasuredFeatures& m) -> const Features& { return m.features; });
+  Matrix matrix(measured, &MeasuredFeatures::features);
   std::vector<double> expected(measured.size());
   if (prior != nullptr) prior->AddTo(expected, matrix);
 
@@ -156,7 +157,7 @@ std::vector<double> LearnedModel::Predict(std::span<const Function> scheduled) c
     seconds.push_back(features.back().projected_seconds);
   }
   if (!has_learned() || scheduled.empty()) return seconds;
-  const Matrix matrix(features, [](const Features& f) -> const Features& { return f; });
+  const Matrix matrix(features, std::identity());
   std::vector<double> over_projection(scheduled.size());
   for (const Booster* booster : {prior_.get(), own_.get()}) {
     if (booster != nullptr) booster->AddTo(over_projection, matrix);

@@ -66,6 +66,14 @@ std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
+// As another program would.
+void ExecuteIn(const std::string& path, const char* sql) {
+  sqlite3* connection = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &connection), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(connection, sql, nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(connection);
+}
+
 TEST(Database, HoldsWhatWasPut) {
   const std::string path = FreshPath();
   TuningRecord record = Measured("r", {0.25, 1.0 / 3});
@@ -315,10 +323,7 @@ TEST(Database, RefusesWhatIsNoDatabase) {
 
 TEST(Database, RefusesOtherProgramsDatabases) {
   const std::string path = FreshPath();
-  sqlite3* foreign = nullptr;
-  ASSERT_EQ(sqlite3_open(path.c_str(), &foreign), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(foreign, "CREATE TABLE addresses(name TEXT)", nullptr, nullptr, nullptr), SQLITE_OK);
-  sqlite3_close(foreign);
+  ExecuteIn(path, "CREATE TABLE addresses(name TEXT)");
   EXPECT_EQ(Refusal(path), path + ": this SQLite database is not one of tuning records");
 }
 
@@ -327,10 +332,7 @@ TEST(Database, RefusesNewerVersions) {
   {
     OpenFresh(path);
   }
-  sqlite3* newer = nullptr;
-  ASSERT_EQ(sqlite3_open(path.c_str(), &newer), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(newer, "PRAGMA user_version=99", nullptr, nullptr, nullptr), SQLITE_OK);
-  sqlite3_close(newer);
+  ExecuteIn(path, "PRAGMA user_version=99");
   EXPECT_EQ(Refusal(path), path + ": the database has version 99 of the format; this program reads version 3");
 }
 
@@ -340,14 +342,9 @@ TEST(Database, ReadsTheFirstVersion) {
     Database database = OpenFresh(path);
     ASSERT_TRUE(database.Put(Measured("old", {1})).ok());
   }
-  sqlite3* older = nullptr;
-  ASSERT_EQ(sqlite3_open(path.c_str(), &older), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(older,
-                         "DROP INDEX standings; DROP TABLE features; ALTER TABLE records DROP COLUMN final; "
-                         "CREATE INDEX records_by_time ON records(workload, target, median); PRAGMA user_version=1",
-                         nullptr, nullptr, nullptr),
-            SQLITE_OK);
-  sqlite3_close(older);
+  ExecuteIn(path,
+            "DROP INDEX standings; DROP TABLE features; ALTER TABLE records DROP COLUMN final; "
+            "CREATE INDEX records_by_time ON records(workload, target, median); PRAGMA user_version=1");
   Database database = OpenFresh(path);
   TuningRecord final = Measured("new", {2});
   final.final = true;
@@ -362,10 +359,7 @@ TEST(Database, ReadsTheSecondVersion) {
     Database database = OpenFresh(path);
     ASSERT_TRUE(database.Put(Measured("old", {1})).ok());
   }
-  sqlite3* older = nullptr;
-  ASSERT_EQ(sqlite3_open(path.c_str(), &older), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(older, "DROP TABLE features; PRAGMA user_version=2", nullptr, nullptr, nullptr), SQLITE_OK);
-  sqlite3_close(older);
+  ExecuteIn(path, "DROP TABLE features; PRAGMA user_version=2");
   Database database = OpenFresh(path);
   TuningRecord with_features = Measured("new", {2});
   with_features.features = "of the new one";
