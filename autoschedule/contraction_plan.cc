@@ -472,7 +472,7 @@ Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Tar
     for (int iterator : contraction->inner) panel_bytes *= IteratorExtent(realize, iterator);
     plan.tiles = RegisterTiles(plan.instruction, rows, columns, std::min(rows, MaxRowsWithoutConflicts(target, stride)),
                                {.panel_bytes = panel_bytes,
-                                .near_bytes = {target.caches[0].bytes / 2, target.caches[1].bytes / 2},
+                                .near_bytes = {target.caches[0].bytes * 2 / 3, target.caches[1].bytes / 2},
                                 .shared = SharedGroupsOf(realize, plan)});
   }
   const double best = BestTile(plan.tiles).efficiency;

@@ -25,12 +25,14 @@ using Done = std::monostate;
 constexpr int64_t kMostSteps = 400;
 // Cycles that an iteration of the innermost loop takes at least where single elements are multiplied: shorter loops
 // lost up to a tenth.
-constexpr double kLeastCycles = 24;
+constexpr double kLeastCycles = 40;
 // Groups of a tile whose rows are flipped: flipped groups that several rows of a deeper one share would be kept in
 // registers that there are not.
 constexpr int kFlippedGroups = 2;
 // The preferred one of the numbers of iterations by which rows are fetched ahead.
 constexpr size_t kFetchedAhead = 2;
+// Columns of this part of the second cache level at most stay there while each core computes rows of its own.
+constexpr int64_t kPartOfColumns = 4;
 // Positive divisors, ascending.
 std::vector<int64_t> Divisors(int64_t n) {
   std::vector<int64_t> divisors;
@@ -160,6 +162,7 @@ class ContractionSchedule {
   Outcome<Done> ArrangeLoops();
   Outcome<Done> BlockRows(LoopRv tiles);
   Outcome<Done> PickBatchPlace();
+  size_t PlaceInsideRows() const;
   Outcome<Done> PickColumnPlace();
 
   Outcome<Done> TensorizeTile();
@@ -424,6 +427,17 @@ Outcome<Done> ContractionSchedule::PickBatchPlace() {
   return Done();
 }
 
+// Inside all loops over rows but the last, or inside that one, so that those outside keep the cores busy: no two cores
+// read the same rows or write the same lines.
+size_t ContractionSchedule::PlaceInsideRows() const {
+  int64_t iterations = 1;
+  for (size_t place = 1; place <= outer_rows_.size(); ++place) {
+    iterations *= *ExtentOf(sch_, outer_rows_[place - 1]);
+    if (place + 1 >= outer_rows_.size() && KeepsCoresBusy(iterations, target_.cores)) return place;
+  }
+  return 0;
+}
+
 Outcome<Done> ContractionSchedule::PickColumnPlace() {
   size_t preferred = 0;
   if (plan_.rows_in_memory() && constant_) {
@@ -432,6 +446,8 @@ Outcome<Done> ContractionSchedule::PickColumnPlace() {
       extents.push_back(*ExtentOf(sch_, *loop));
     }
     preferred = PlaceOfColumns(extents, tile_bytes_, column_bytes_, column_tiles_, NearBytes(target_));
+  } else if (constant_ && batches_ == 1 && column_bytes_ <= target_.caches[1].bytes / kPartOfColumns) {
+    preferred = std::max(PlaceInsideRows(), static_cast<size_t>(batch_place_)) - static_cast<size_t>(batch_place_);
   }
   TW_ASSIGN_OR_RETURN(const Choices::Pick place,
                       choices_.Take(sch_, name_ + ".columns_after",

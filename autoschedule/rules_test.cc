@@ -385,8 +385,6 @@ TEST(Rules, LargeAttentionScoresAreValid) {
   }
 }
 
-// Columns that are no constant are copied by whole vectors: into registers where they are used, or into panels, which
-// all rows of tiles share.
 // The inputs of a group are a line of each place in the image; with windows around it there is more to do meanwhile.
 TEST(Rules, FetchesShortRowsOfGroupsAhead) {
   IntrinRegistry intrins = IntrinRegistry::Builtin();
@@ -406,6 +404,32 @@ TEST(Rules, FetchesShortRowsOfGroupsAhead) {
   EXPECT_FALSE(fetches({.kernel = 3, .stride = 1, .padding = 1}, 4));
 }
 
+// Columns that stay in the second-level cache are inside of the loops over rows that the cores share.
+TEST(Rules, EachCoreComputesRowsOfItsOwn) {
+  Target target = *NamedTarget("x86-znver4");
+  target.cores = 2;
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const auto loops_outside = [&](const Function& op) {
+    Choices choices = Choices::Preferred();
+    AutoSchedule(Module(MarkConstant(op, {1})), target, &intrins, choices);
+    const auto place = std::ranges::find_if(
+        choices.made(), [](const Choice& choice) { return choice.name.ends_with(".columns_after"); });
+    return place == choices.made().end() ? -1 : place->value;
+  };
+  EXPECT_EQ(loops_outside(ops::Matmul(256, 128, 128)), 1);
+  EXPECT_EQ(loops_outside(ops::Matmul(256, 1024, 512)), 0);  // 2 MiB of columns
+  EXPECT_EQ(loops_outside(ops::Matmul(14, 128, 128)), 0);    // one tile of rows, for two cores
+  const ops::Window window = {.kernel = 1};
+  // Loops over the batch and the image's rows are outside, and tiles of a row inside; of one row, its tiles too.
+  const auto conv = [&](int64_t rows) {
+    return ops::Conv({.spatial = {rows, 56}, .in_channels = 64, .out_channels = 128, .windows = {window, window}});
+  };
+  EXPECT_EQ(loops_outside(conv(28)), 2);
+  EXPECT_EQ(loops_outside(conv(1)), 3);
+}
+
+// Columns that are no constant are copied by whole vectors: into registers where they are used, or into panels, which
+// all rows of tiles share.
 TEST(Rules, CopiesColumnsByVectors) {
   // Tiles of few rows take several steps of the depth at once.
   for (const auto& [rows, packed] : {std::pair(24, false), {24, true}, {3, false}}) {
