@@ -98,16 +98,16 @@ int DepthIterator(const BlockNode& block, const Contraction& contraction) {
   return contraction.inner.back();
 }
 
-// Whether neighbours along a batch iterator lie closer in the output than rows do, and half of the first cache level
-// holds the whole column operand: groups of a convolution with few channels. Each pass over the rows for one group
-// alone would touch the lines of all of them.
+// Whether neighbours along a batch iterator lie closer in the output than rows do, and the whole column operand stays
+// near every core: groups of a convolution with few channels. Each pass over the rows for one group alone would touch
+// the lines, or at least the pages, of all of them.
 bool RowsOutside(const BlockNode& block, const Contraction& contraction, const Target& target) {
   auto extent = [&](int iterator) { return *AsInt(block.iter_vars[static_cast<size_t>(iterator)].domain.extent); };
   int64_t column_bytes = contraction.column_operand->dtype.bytes();
   for (const auto* iterators : {&contraction.batch, &contraction.columns, &contraction.inner}) {
     for (int iterator : *iterators) column_bytes *= extent(iterator);
   }
-  if (column_bytes > target.caches[0].bytes / 2) return false;
+  if (column_bytes > SharedColumnBytes(target)) return false;
   for (const Access& access : AccessesOf(block)) {
     if (!access.store) continue;
     auto stride = [&](int iterator) { return access.strides[static_cast<size_t>(iterator)].value_or(0); };
@@ -417,6 +417,8 @@ int64_t IteratorExtent(const BlockRealizeNode& realize, int iterator) {
 }
 
 int64_t NearBytes(const Target& target) { return target.caches[1].bytes * 3 / 4; }
+
+int64_t SharedColumnBytes(const Target& target) { return target.caches[1].bytes / 4; }
 
 int64_t BytesOfColumns(const BlockRealizeNode& realize, const Contraction& contraction) {
   int64_t bytes = contraction.column_operand->dtype.bytes();

@@ -54,6 +54,9 @@ int64_t IteratorExtent(const BlockRealizeNode& realize, int iterator);
 // What one core keeps in the second cache level. Tiles of AMX are so fast that reading what they multiply takes longer
 // unless it comes from there, or is next to the registers.
 int64_t NearBytes(const Target& target);
+// Columns of up to so many bytes stay in the second cache level of every core while each computes rows of its own: no
+// two cores read the same rows or write the same lines.
+int64_t SharedColumnBytes(const Target& target);
 
 // The columns of one element of the batch.
 int64_t BytesOfColumns(const BlockRealizeNode& realize, const Contraction& contraction);

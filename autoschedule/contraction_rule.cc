@@ -31,8 +31,6 @@ constexpr double kLeastCycles = 40;
 constexpr int kFlippedGroups = 2;
 // The preferred one of the numbers of iterations by which rows are fetched ahead.
 constexpr size_t kFetchedAhead = 2;
-// Columns of this part of the second cache level at most stay there while each core computes rows of its own.
-constexpr int64_t kPartOfColumns = 4;
 // Positive divisors, ascending.
 std::vector<int64_t> Divisors(int64_t n) {
   std::vector<int64_t> divisors;
@@ -427,8 +425,7 @@ Outcome<Done> ContractionSchedule::PickBatchPlace() {
   return Done();
 }
 
-// Inside all loops over rows but the last, or inside that one, so that those outside keep the cores busy: no two cores
-// read the same rows or write the same lines.
+// Inside all loops over rows but the last, or inside that one too, so that those outside keep the cores busy.
 size_t ContractionSchedule::PlaceInsideRows() const {
   int64_t iterations = 1;
   for (size_t place = 1; place <= outer_rows_.size(); ++place) {
@@ -446,7 +443,7 @@ Outcome<Done> ContractionSchedule::PickColumnPlace() {
       extents.push_back(*ExtentOf(sch_, *loop));
     }
     preferred = PlaceOfColumns(extents, tile_bytes_, column_bytes_, column_tiles_, NearBytes(target_));
-  } else if (constant_ && batches_ == 1 && column_bytes_ <= target_.caches[1].bytes / kPartOfColumns) {
+  } else if (constant_ && batches_ == 1 && column_bytes_ <= SharedColumnBytes(target_)) {
     preferred = std::max(PlaceInsideRows(), static_cast<size_t>(batch_place_)) - static_cast<size_t>(batch_place_);
   }
   TW_ASSIGN_OR_RETURN(const Choices::Pick place,
