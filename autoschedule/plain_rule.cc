@@ -375,6 +375,14 @@ size_t AloneInParallel(const std::vector<int64_t>& extents, int cores) {
   return 0;
 }
 
+// Whether cores that share the iterations of these loops have at most a quarter of the time nothing to do: more of it
+// is lost where they share the lines of vectors.
+bool KeepCoresBusy(const std::vector<int64_t>& extents, int cores) {
+  const int64_t iterations = std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
+  const int64_t rounds = (iterations + cores - 1) / cores;
+  return static_cast<double>(iterations) >= 0.75 * static_cast<double>(rounds * cores);
+}
+
 // What all rows and columns load alike, in bytes: weights.
 int64_t BytesOfWeights(const Plan& plan, const WindowReduction& window) {
   int64_t bytes = 0;
@@ -391,8 +399,9 @@ int64_t BytesOfWeights(const Plan& plan, const WindowReduction& window) {
 // Where the loop over the vectors of tiles runs.
 enum class VectorLoop {
   kInRows,     // outside of that over columns: the weights of a vector serve a whole row of tiles
-  kOutermost,  // where rows alone would leave cores idle
-  kInColumns,  // inside: what an element's neighbours along the vector axis need follows it
+  kOutermost,  // where rows and columns alone would leave cores idle
+  kInColumns,  // inside, where all weights stay near: what an element's neighbours along the vector axis need follows
+               // it
 };
 
 // The loops of a tiled reduction, outermost first; those inside of a tile are as long as its sides.
@@ -430,11 +439,11 @@ Outcome<TileLoops> MakeTileLoops(Schedule& sch, BlockRv block, const Plan& plan,
     std::rotate(outer.begin(), outer.begin() + alone, outer.begin() + alone + 1);
     std::rotate(extents.begin(), extents.begin() + alone, extents.begin() + alone + 1);
   }
-  extents.push_back(ExtentOf(sch, vectors[0]).value_or(64));
+  for (const LoopRv& loop : columns) extents.push_back(ExtentOf(sch, loop).value_or(64));
   VectorLoop preferred = VectorLoop::kOutermost;
-  if (ParallelLoops(extents, target.cores) < extents.size()) {
-    const bool weights_stay = BytesOfWeights(plan, window) <= target.caches[0].bytes / 4;
-    preferred = weights_stay && ExceedsNearCache(target, window) ? VectorLoop::kInColumns : VectorLoop::kInRows;
+  if (KeepCoresBusy(extents, target.cores)) {
+    const bool weights_stay = BytesOfWeights(plan, window) <= target.caches[0].bytes / 2;
+    preferred = weights_stay ? VectorLoop::kInColumns : VectorLoop::kInRows;
   }
   TW_ASSIGN_OR_RETURN(const Choices::Pick place,
                       choices.Take(sch, plan.name + ".vector_loop", {0, 1, 2}, static_cast<size_t>(preferred)));

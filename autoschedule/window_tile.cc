@@ -96,8 +96,7 @@ int64_t ExtentOf(const WindowReduction& reduction, int iterator) {
   return iterator < 0 ? 1 : reduction.extents[static_cast<size_t>(iterator)];
 }
 
-}  // namespace
-
+// Whether the data comes from beyond the second cache level, of which each core has one.
 bool ExceedsNearCache(const Target& target, const WindowReduction& reduction) {
   std::vector<const BufferNode*> counted;
   double bytes = 0;
@@ -108,6 +107,8 @@ bool ExceedsNearCache(const Target& target, const WindowReduction& reduction) {
   }
   return bytes / target.cores > static_cast<double>(target.caches[1].bytes) / 2;
 }
+
+}  // namespace
 
 std::vector<WindowTile> ChooseWindowTiles(const Target& target, const WindowReduction& reduction) {
   const int64_t rows = ExtentOf(reduction, reduction.row), columns = ExtentOf(reduction, reduction.column);

@@ -31,9 +31,6 @@ struct WindowReduction {
   int64_t most_statements = 0;
 };
 
-// Whether the data comes from beyond the second cache level, of which each core has one.
-bool ExceedsNearCache(const Target& target, const WindowReduction& reduction);
-
 // Tiles that are worth a try, the best first.
 std::vector<WindowTile> ChooseWindowTiles(const Target& target, const WindowReduction& reduction);
 
