@@ -404,28 +404,45 @@ TEST(Rules, FetchesShortRowsOfGroupsAhead) {
   EXPECT_FALSE(fetches({.kernel = 3, .stride = 1, .padding = 1}, 4));
 }
 
-// Columns that stay in the second-level cache are inside of the loops over rows that the cores share.
-TEST(Rules, EachCoreComputesRowsOfItsOwn) {
+// What the rules prefer for two cores where the second operand is constant; -1 where they have no such choice.
+int64_t Preferred(const Function& op, std::string_view choice) {
   Target target = *NamedTarget("x86-znver4");
   target.cores = 2;
   IntrinRegistry intrins = IntrinRegistry::Builtin();
-  const auto loops_outside = [&](const Function& op) {
-    Choices choices = Choices::Preferred();
-    AutoSchedule(Module(MarkConstant(op, {1})), target, &intrins, choices);
-    const auto place = std::ranges::find_if(
-        choices.made(), [](const Choice& choice) { return choice.name.ends_with(".columns_after"); });
-    return place == choices.made().end() ? -1 : place->value;
-  };
+  Choices choices = Choices::Preferred();
+  AutoSchedule(Module(MarkConstant(op, {1})), target, &intrins, choices);
+  const auto made =
+      std::ranges::find_if(choices.made(), [&](const Choice& other) { return other.name.ends_with(choice); });
+  return made == choices.made().end() ? -1 : made->value;
+}
+
+// Columns that stay in the second-level cache are inside of the loops over rows that the cores share.
+TEST(Rules, EachCoreComputesRowsOfItsOwn) {
+  const auto loops_outside = [](const Function& op) { return Preferred(op, ".columns_after"); };
   EXPECT_EQ(loops_outside(ops::Matmul(256, 128, 128)), 1);
   EXPECT_EQ(loops_outside(ops::Matmul(256, 1024, 512)), 0);  // 2 MiB of columns
   EXPECT_EQ(loops_outside(ops::Matmul(14, 128, 128)), 0);    // one tile of rows, for two cores
   const ops::Window window = {.kernel = 1};
   // Loops over the batch and the image's rows are outside, and tiles of a row inside; of one row, its tiles too.
-  const auto conv = [&](int64_t rows) {
-    return ops::Conv({.spatial = {rows, 56}, .in_channels = 64, .out_channels = 128, .windows = {window, window}});
+  const auto conv = [&](int64_t rows, int64_t groups) {
+    return ops::Conv(
+        {.spatial = {rows, 56}, .in_channels = 64, .out_channels = 128, .windows = {window, window}, .groups = groups});
   };
-  EXPECT_EQ(loops_outside(conv(28)), 2);
-  EXPECT_EQ(loops_outside(conv(1)), 3);
+  EXPECT_EQ(loops_outside(conv(28, 1)), 2);
+  EXPECT_EQ(loops_outside(conv(1, 1)), 3);
+  // Groups are inside of all rows.
+  EXPECT_EQ(Preferred(conv(28, 2), ".batch_after"), 3);
+}
+
+// The same of depthwise convolutions: vectors are outermost only where the image leaves a core idle.
+TEST(Rules, EachCoreComputesWindowsOfItsOwn) {
+  const auto vector_loop = [](int64_t size, int64_t kernel) {
+    const ops::Window window = {.kernel = kernel, .stride = 1, .padding = kernel / 2};
+    return Preferred(ops::Depthwise(1, size, size, 256, window), ".vector_loop");
+  };
+  EXPECT_EQ(vector_loop(14, 3), 2);
+  EXPECT_EQ(vector_loop(14, 7), 0);  // 49 KiB of weights
+  EXPECT_EQ(vector_loop(1, 3), 1);
 }
 
 // Columns that are no constant are copied by whole vectors: into registers where they are used, or into panels, which
