@@ -164,6 +164,7 @@ class Searcher {
     waiting_.clear();
     clock_.Lap(result_.statistics.propose_seconds);
 
+    PrepareModel();
     const std::vector<double> scores = model_.Predict(MainsOf(pool));
     std::vector<size_t> order(pool.size());
     std::iota(order.begin(), order.end(), size_t{0});
@@ -223,13 +224,21 @@ class Searcher {
     Challenge();
     candidate_seconds_ = (clock_.Seconds() - start) / static_cast<double>(batch.size());
     clock_.Lap(result_.statistics.measure_seconds);
-    if (options_.evolve && !learned.empty()) model_.Update(learned, seconds, task_);
-    clock_.Lap(result_.statistics.predict_seconds);
     if (options_.on_progress) {
       Count();
       options_.on_progress(
           {clock_.Seconds(), BestSeconds(), &result_.statistics, best_.empty() ? nullptr : &best_.front().candidate});
     }
+    if (options_.evolve && !learned.empty()) {
+      PrepareModel();
+      model_.Update(learned, seconds, task_);
+    }
+    clock_.Lap(result_.statistics.predict_seconds);
+  }
+
+  void PrepareModel() {
+    if (options_.prepare_model && !is_prepared_) options_.prepare_model();
+    is_prepared_ = true;
   }
 
   // Another look at the champion, which counts as much as all before.
@@ -325,6 +334,7 @@ class Searcher {
   Evolution evolution_;
   Random random_;
   Clock clock_;
+  bool is_prepared_ = false;        // the model
   double candidate_seconds_ = 0;    // that measuring each candidate of the last batch took
   std::vector<Candidate> waiting_;  // proposed, and not measured yet
   std::vector<Measured> best_;      // the champion, and the others from fast to slow; kParents at most

@@ -58,6 +58,8 @@ struct SearchOptions {
       0;  // no schedule is faster: the search ends within 1% of it, unless it was passed; 0: not known
   // Choices that were good for this or similar programs: measured first, after the preferred ones.
   std::vector<Choices> warm_starts = {};
+  // Called once before the model is used, when the first candidates were measured: what it learns before may take time.
+  std::function<void()> prepare_model = {};
   // Called for each measurement, failed ones included, as soon as its batch is done.
   std::function<void(const Candidate&, const Measurement&)> on_measured = {};
   // Called for each of the last few, which were measured in turn, for longer; one of them is the result.

@@ -93,6 +93,22 @@ TEST_F(SearchTest, TheSameSeedAndTimesMeasureTheSame) {
   EXPECT_NE(first.measured, third.measured);
 }
 
+TEST_F(SearchTest, PreparesTheModelAfterTheFirstMeasurements) {
+  const auto measured_before = [&](SearchOptions options) {
+    RecordedRunner runner;
+    std::vector<size_t> measured;
+    options.seconds = 1000;
+    options.trials = 24;
+    options.population = 16;
+    options.prepare_model = [&] { measured.push_back(runner.measured.size()); };
+    Run(runner, options);
+    return measured;
+  };
+  EXPECT_EQ(measured_before({}), std::vector<size_t>{1});
+  EXPECT_EQ(measured_before({.start_preferred = false}), std::vector<size_t>{0});
+  EXPECT_EQ(measured_before({.evolve = false}), std::vector<size_t>{});
+}
+
 TEST_F(SearchTest, StopsAtTheBound) {
   RecordedRunner runner;
   runner.fails = false;

@@ -74,9 +74,9 @@ absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, Intr
     auto choices = GoodChoices(*options.database, query, module);
     if (!choices.ok()) return choices.status();
     search.warm_starts = *std::move(choices);
-    const auto measured = MeasuredBefore(*options.database, query);
+    auto measured = MeasuredBefore(*options.database, query);
     if (!measured.ok()) return measured.status();
-    learned.LearnPrior(*measured);
+    search.prepare_model = [&learned, before = *std::move(measured)] { learned.LearnPrior(before); };
   }
   const auto put = [&](const Candidate& candidate, const Measurement& measurement, bool final) {
     if (options.database == nullptr || !stored.ok()) return;

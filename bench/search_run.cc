@@ -133,12 +133,12 @@ class Group {
     ProjectedModel projected(target_);
     LearnedModel learned(target_, {.seed = group_.seed});
     CostModel& model = variant.learned ? static_cast<CostModel&>(learned) : projected;
-    if (variant.evolve && variant.learned && variant.other_tasks) {
-      const auto measured = OfOtherTasks();
-      if (!measured.ok()) return measured.status();
-      learned.LearnPrior(*measured);
-    }
     SearchOptions options{.seed = group_.seed, .evolve = variant.evolve, .start_preferred = variant.preferred};
+    if (variant.evolve && variant.learned && variant.other_tasks) {
+      auto measured = OfOtherTasks();
+      if (!measured.ok()) return measured.status();
+      options.prepare_model = [&learned, before = *std::move(measured)] { learned.LearnPrior(before); };
+    }
     if (variant.speed_of_light) {
       const Schedule preferred = AutoSchedule(module_, target_, &intrins).schedule;
       options.bound_seconds = BoundSeconds(module_.Find("main"), preferred.module().Find("main"), target_);
