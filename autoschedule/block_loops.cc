@@ -86,14 +86,18 @@ Outcome<std::monostate> WriteOut(Schedule& sch, BlockRv block, LoopRv outer, boo
   return std::monostate();
 }
 
+double BusyPart(int64_t iterations, int cores) {
+  const int64_t rounds = (iterations + cores - 1) / cores;
+  return static_cast<double>(iterations) / static_cast<double>(rounds * cores);
+}
+
 size_t ParallelLoops(const std::vector<int64_t>& extents, int cores) {
   int64_t iterations = 1;
   size_t best = extents.empty() ? 0 : 1;
   double best_balance = 0;
   for (size_t i = 0; i < extents.size(); ++i) {
     iterations *= extents[i];
-    const int64_t rounds = (iterations + cores - 1) / cores;
-    const double balance = static_cast<double>(iterations) / static_cast<double>(rounds * cores);
+    const double balance = BusyPart(iterations, cores);
     if (balance > best_balance + 0.02) {
       best = i + 1;
       best_balance = balance;

@@ -42,6 +42,9 @@ Outcome<std::vector<LoopRv>> LoopsInside(Schedule& sch, BlockRv block, LoopRv ou
 // Unrolls the loops of a block inside of `outer`; `vector`: vectorizes the innermost one instead.
 Outcome<std::monostate> WriteOut(Schedule& sch, BlockRv block, LoopRv outer, bool vector);
 
+// The part of the time in which cores that share so many equal iterations have something to do.
+double BusyPart(int64_t iterations, int cores);
+
 // How many of the outermost loops run in parallel: the fewest that give each core the same number of iterations, or
 // nearly so.
 size_t ParallelLoops(const std::vector<int64_t>& extents, int cores);

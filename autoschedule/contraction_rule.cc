@@ -105,9 +105,7 @@ bool IsWrittenInPlace(Schedule& sch, BlockRv block, const ContractionPlan& plan,
 }
 
 // Whether cores that share the iterations of a loop have less than a tenth of the time nothing to do.
-bool KeepsCoresBusy(int64_t iterations, int cores) {
-  return static_cast<double>(iterations) > 0.9 * static_cast<double>(RoundUp(iterations, cores));
-}
+bool KeepsCoresBusy(int64_t iterations, int cores) { return BusyPart(iterations, cores) > 0.9; }
 
 // Packs rows in a loop, or (null) ahead of all others in one that threads share.
 Outcome<Done> PackRows(Schedule& sch, BlockRv stage, const LoopRv* loop, int width, const Target& target) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <numeric>
 
 #include "autoschedule/access_strides.h"
@@ -375,14 +376,6 @@ size_t AloneInParallel(const std::vector<int64_t>& extents, int cores) {
   return 0;
 }
 
-// Whether cores that share the iterations of these loops have at most a quarter of the time nothing to do: more of it
-// is lost where they share the lines of vectors.
-bool KeepCoresBusy(const std::vector<int64_t>& extents, int cores) {
-  const int64_t iterations = std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
-  const int64_t rounds = (iterations + cores - 1) / cores;
-  return static_cast<double>(iterations) >= 0.75 * static_cast<double>(rounds * cores);
-}
-
 // What all rows and columns load alike, in bytes: weights.
 int64_t BytesOfWeights(const Plan& plan, const WindowReduction& window) {
   int64_t bytes = 0;
@@ -396,6 +389,9 @@ int64_t BytesOfWeights(const Plan& plan, const WindowReduction& window) {
   return bytes;
 }
 
+// Cores that share rows and columns rather than vectors are so much of the time busy at least: more is lost where they
+// share the lines of vectors.
+constexpr double kBusyWithRows = 0.75;
 // Where the loop over the vectors of tiles runs.
 enum class VectorLoop {
   kInRows,     // outside of that over columns: the weights of a vector serve a whole row of tiles
@@ -440,8 +436,9 @@ Outcome<TileLoops> MakeTileLoops(Schedule& sch, BlockRv block, const Plan& plan,
     std::rotate(extents.begin(), extents.begin() + alone, extents.begin() + alone + 1);
   }
   for (const LoopRv& loop : columns) extents.push_back(ExtentOf(sch, loop).value_or(64));
+  const int64_t tiles = std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
   VectorLoop preferred = VectorLoop::kOutermost;
-  if (KeepCoresBusy(extents, target.cores)) {
+  if (BusyPart(tiles, target.cores) >= kBusyWithRows) {
     const bool weights_stay = BytesOfWeights(plan, window) <= target.caches[0].bytes / 2;
     preferred = weights_stay ? VectorLoop::kInColumns : VectorLoop::kInRows;
   }
