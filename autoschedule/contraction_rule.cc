@@ -160,6 +160,7 @@ class ContractionSchedule {
   Outcome<Done> PickBatchPlace();
   size_t PlaceInsideRows() const;
   Outcome<Done> PickColumnPlace();
+  Outcome<Done> CopyRowsPerCore();
 
   Outcome<Done> TensorizeTile();
   Outcome<Done> WriteOutRows();
@@ -389,7 +390,23 @@ Outcome<Done> ContractionSchedule::ArrangeLoops() {
   } else if (BatchSharesWindows() && batch_place_ == 0) {
     loops_of_rows_ = contraction_.batch.size();
   }
-  return Done();
+  return CopyRowsPerCore();
+}
+
+// Cores that share columns read all rows. Those that another core copied would come from its caches, which takes longer
+// than to copy them again.
+Outcome<Done> ContractionSchedule::CopyRowsPerCore() {
+  if (!row_stage_ || !plan_.rows_in_memory() || loops_of_rows_ > 0) return Done();
+  if (target_.cores == 1 || column_place_ > 0 || batches_ > 1) return Done();
+  const auto shared = std::ranges::find_if(columns_, [&](LoopRv loop) { return *ExtentOf(sch_, loop) > 1; });
+  if (shared == columns_.end() || *ExtentOf(sch_, *shared) % target_.cores != 0) return Done();
+  TW_ASSIGN_OR_RETURN(const Choices::Pick pick, choices_.Take(sch_, name_ + ".rows_per_core", {0, 1}, 1));
+  if (pick.value == 0) return Done();
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(*shared, {target_.cores, Value()}));
+  outer_[batch_.size() + static_cast<size_t>(shared - columns_.begin())] = parts[1];
+  outer_.insert(outer_.begin(), parts[0]);
+  loops_of_rows_ = 1;
+  return sch_.Reorder(outer_);
 }
 
 Outcome<Done> ContractionSchedule::BlockRows(LoopRv tiles) {
@@ -505,8 +522,7 @@ Outcome<Done> ContractionSchedule::PlaceColumns() {
     return WriteOut(sch_, column_stage_, inner_.back(), true);
   }
   if (column_place_ > 0 && contraction_.batch.empty()) return Done();
-  const size_t loops_of_panel = contraction_.batch.size() + (column_place_ == 0 ? contraction_.columns.size() : 0);
-  outer_.resize(std::min(outer_.size(), loops_of_panel));
+  outer_.resize(column_place_ == 0 ? outer_.size() - outer_rows_.size() : contraction_.batch.size());
   return PackInLoop(sch_, column_stage_, outer_.back(), target_);
 }
 

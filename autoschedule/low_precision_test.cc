@@ -250,6 +250,17 @@ size_t Count(std::string_view text, std::string_view what) {
   return count;
 }
 
+// Of the loops that cores share.
+std::vector<int64_t> ParallelExtents(const Function& function) {
+  std::vector<int64_t> extents;
+  PreOrder(function->body, [&](const Stmt& s) {
+    const auto* loop = dyn_cast<ForNode>(s);
+    if (loop != nullptr && loop->kind == ForKind::kParallel) extents.push_back(*AsInt(loop->extent));
+    return true;
+  });
+  return extents;
+}
+
 // Rows are copied for windows along them, once for all windows across, where neither tiles in place nor images do.
 TEST(LowPrecisionCode, AmxCopiesRowsForWindowsAlongThem) {
   IntrinRegistry intrins = IntrinRegistry::Builtin();
@@ -271,6 +282,20 @@ TEST(LowPrecisionCode, AmxCopiesRowsForWindowsAlongThem) {
   EXPECT_EQ(copy_of(Conv2d(7, 128, 64, {3, 1, 1})), "none");
 }
 
+// Cores that share columns copy the rows, which all of them read, each for itself.
+TEST(LowPrecisionCode, AmxCopiesRowsForEachCore) {
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  Target target = *NamedTarget("x86-sapphirerapids");
+  const auto shared = [&](int cores, int64_t out_channels) {
+    target.cores = cores;
+    const Function op = MarkConstant(ops::Conv(Conv2d(7, 512, out_channels, {3, 1, 1}), Types("u8s8")), {1});
+    return ParallelExtents(AutoSchedule(Module(op), target, &intrins).schedule.module().Find("main"));
+  };
+  EXPECT_THAT(shared(2, 512), ElementsAre(2));
+  EXPECT_THAT(shared(2, 16 * 33), ElementsAre(10, 33));  // columns that two cores do not divide
+  EXPECT_THAT(shared(1, 512).size(), 2);
+}
+
 // Rows that no tile divides are packed ahead of the loop that threads share, unless loops over the batch and over tiles
 // of rows keep them busy.
 TEST(LowPrecisionCode, AmxPacksRowsOfUnitBatches) {
@@ -278,13 +303,7 @@ TEST(LowPrecisionCode, AmxPacksRowsOfUnitBatches) {
   const auto shared = [&](int batch) {
     const Function op = MarkConstant(ops::BatchMatmul(batch, 197, 256, 96, Types("bf16")), {1});
     const AutoScheduled result = AutoSchedule(Module(op), *NamedTarget("x86-sapphirerapids"), &intrins);
-    std::vector<int64_t> extents;
-    PreOrder(result.schedule.module().Find("main")->body, [&](const Stmt& s) {
-      const auto* loop = dyn_cast<ForNode>(s);
-      if (loop != nullptr && loop->kind == ForKind::kParallel) extents.push_back(*AsInt(loop->extent));
-      return true;
-    });
-    return extents;
+    return ParallelExtents(result.schedule.module().Find("main"));
   };
   // Seven tiles of 30 rows, eight of 32 columns.
   EXPECT_THAT(shared(1), ElementsAre(210, 56));
@@ -300,7 +319,9 @@ TEST(LowPrecisionCode, AmxKeepsSumsInTiles) {
       const std::string assembly = AssemblyOf(op, "x86-sapphirerapids");
       EXPECT_GT(Count(assembly, instruction), 0u) << types << "\n" << Print(op);
       EXPECT_EQ(Count(assembly, "ldtilecfg"), 1u);
-      EXPECT_EQ(Count(assembly, "tilezero"), Count(assembly, "tilestored"));
+      // One more is stored in the loop over many products.
+      EXPECT_GE(Count(assembly, "tilestored"), Count(assembly, "tilezero"));
+      EXPECT_LE(Count(assembly, "tilestored"), Count(assembly, "tilezero") + 1);
       EXPECT_EQ(Count(assembly, "tilezero"), Count(assembly, instruction));
     }
   }

@@ -79,6 +79,19 @@ TEST(Amx, SumsThatAreUsedInTheLoopAreInMemory) {
   ExpectSame(under_condition);
 }
 
+// After so many products the next store of a tile would take long.
+TEST(Amx, LongSumsStoreATileAmongTheirProducts) {
+  const auto stores = [](int outer, int inner) {
+    const std::string program = Program(absl::Substitute(
+        "$0    for k in range($1):\n        for j in range($2):\n            $3", kZero, outer, inner, kAdd));
+    ExpectSame(program);
+    return Count(AssemblyOf(program), "tilestored");
+  };
+  EXPECT_EQ(stores(2, 8), 4u);
+  EXPECT_EQ(stores(2, 9), 5u);   // after each 36 products
+  EXPECT_EQ(stores(2, 40), 5u);  // after each 4 of them
+}
+
 TEST(Amx, RegistersAreConfiguredForEachOfDifferentSizes) {
   const std::string program = Program(
       kZero + ("    for k in range(2):\n        " + std::string(kAdd)) +

@@ -10,11 +10,16 @@
 // The registers are configured once in a function where all calls agree on it, since that takes as long as some steps
 // of a loop; otherwise, and where calls may use them too, for each C.
 //
+// Sapphire Rapids stalls for about 800 cycles at the first store of a tile after more than some 132 products without
+// one, which many sums have (measured; as long as 50 products). So loops store a tile now and then, to a line of the
+// stack.
+//
 // Of A and B, what the next tile reads again is loaded into the first cache level, what it does not (the loop around
 // moves that operand only, and no window reads it twice) passes by it (tileloaddt1): both together seldom fit.
 #include <algorithm>
 #include <array>
 #include <unordered_set>
+#include <utility>
 
 #include "codegen/llvm/emitter.h"
 #include "ir/amx_registers.h"
@@ -47,6 +52,9 @@ enum Arg : size_t {
   kDepth
 };
 constexpr size_t kZeroTiles = 3;
+
+// Products of tiles between two stores, at most: half of what was measured, and less where products wait for loads.
+constexpr int64_t kMostProducts = 64;
 
 // The instruction for the types, or not_intrinsic.
 ID MultiplyTiles(DataType a, DataType b) {
@@ -143,6 +151,32 @@ class SumsFinder : public Visitor {
   const CallNode* call_ = nullptr;
   bool stay_ = true;
   std::unordered_set<const VarNode*> bound_, touched_;
+};
+
+// How many products of tiles a statement computes; kMostProducts + 1 stands for all larger numbers.
+class ProductsOf : public Visitor {
+ public:
+  explicit ProductsOf(const Stmt& s) { Visit(s); }
+  int64_t count() const { return count_; }
+
+ protected:
+  void VisitFor(const ForNode* op) override {
+    const int64_t before = std::exchange(count_, 0);
+    Visitor::VisitFor(op);
+    Set(before + count_ * std::min(AsInt(op->extent).value_or(kMostProducts + 1), kMostProducts + 1));
+  }
+  void VisitCall(const CallNode* op) override {
+    Visitor::VisitCall(op);
+    if (op->op != "amx_dot_add") return;
+    const auto size = [&](Arg arg) { return AsInt(op->args[arg]).value_or(0); };
+    const std::optional<AmxTiles> tiles = AmxTilesOf(size(kTiles), size(kRows), size(kColumns));
+    if (tiles) Set(count_ + tiles->row_tiles * tiles->column_tiles);
+  }
+
+ private:
+  void Set(int64_t count) { count_ = std::min(count, kMostProducts + 1); }
+
+  int64_t count_ = 0;
 };
 
 // What ldtilecfg reads: palette 1; from byte 16 on the bytes of a row of each register, 2 bytes each; from byte 48 on
@@ -415,6 +449,16 @@ void FunctionEmitter::EmitWithSums(const CallNode* dot, const std::function<void
     tile_sums_ = TileSums::kInMemory;
     emitter.StoreSums();
   });
+}
+
+void FunctionEmitter::StoreTileAmongProducts(const Stmt& body) {
+  if (tile_sums_ != TileSums::kKept) return;
+  const int64_t products = ProductsOf(body).count();
+  if (products == 0 || products > kMostProducts || loops_.back().extent <= kMostProducts / products) return;
+  // The rows of the first sums all go to the same line.
+  llvm::Value* line =
+      EntryAlloca(llvm::ArrayType::get(builder_.getInt8Ty(), kAmxRowBytes), nullptr, kAmxRowBytes, "tile");
+  builder_.CreateIntrinsic(llvm::Intrinsic::x86_tilestored64, {}, {builder_.getInt8(0), line, builder_.getInt64(0)});
 }
 
 llvm::Value* FunctionEmitter::EmitAmxZero(const CallNode* op) {

@@ -150,6 +150,7 @@ void FunctionEmitter::EmitSerialLoop(const Var& var, llvm::Value* begin, llvm::V
   const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(extent);
   loops_.push_back({var.get(), constant != nullptr ? constant->getSExtValue() : std::numeric_limits<int64_t>::max()});
   Emit(body);
+  StoreTileAmongProducts(body);
   loops_.pop_back();
   llvm::Value* next = builder_.CreateNSWAdd(index, llvm::ConstantInt::get(index->getType(), 1));
   index->addIncoming(next, builder_.GetInsertBlock());

@@ -92,6 +92,8 @@ class FunctionEmitter {
   // Emits a loop whose sums stay in tile registers; false when it has none.
   bool EmitLoopKeepingTiles(const ForNode* op);
   void EmitWithSums(const CallNode* dot, const std::function<void()>& body);
+  // At the end of the innermost loop's body, where its products of tiles need that.
+  void StoreTileAmongProducts(const Stmt& body);
   void EmitConfigured(const AmxEmitter& calls, const std::function<void()>& body);
   // Configures the tile registers once for all that `body` does with them, if that is possible; before each return they
   // are released.
