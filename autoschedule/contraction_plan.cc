@@ -21,6 +21,9 @@ constexpr double kWorthATry = 0.6;
 constexpr double kWorthPlace = 0.6, kWorthFusing = 1.1;
 // Of a copy: starting and ending a parallel loop, and bytes that a core copies in a cycle to where others may read.
 constexpr double kForkCycles = 8000, kCopiedPerCycle = 8;
+// The part of the time of a block of rows that is lost where cores share it: more where it is a copy, parts of which
+// come from the other core's caches.
+constexpr double kSharedRows = 0.25, kSharedCopies = 0.6;
 // What a line of columns from beyond the second cache level takes to load, where one from there takes 1.
 constexpr double kFarColumnLoad = 2;
 // Vector registers for what is masked in groups that are partly padding: the mask, and a group that may end outside of
@@ -180,12 +183,13 @@ std::vector<RegisterTile> TilesInPlace(const BlockRealizeNode& realize, const Co
   }
   const int64_t extent_of_row = IteratorExtent(realize, row),
                 columns = IteratorExtent(realize, contraction.columns.back());
-  const int cores = CoresOfRows(realize, contraction, target);
-  std::vector<RegisterTile> best = DividingAmxTiles(1, extent_of_row, columns, cores);
+  const TileOperands operands = {.cores = CoresOfRows(realize, contraction, target), .shared_rows = kSharedRows};
+  std::vector<RegisterTile> best = DividingAmxTiles(1, extent_of_row, columns, operands);
   for (size_t i = rows - 1; i-- > 0;) {
     const int outer = contraction.rows[i];
     if (IteratorExtent(realize, outer) == 1 || moves_along(outer) == 0) continue;
-    std::vector<RegisterTile> tiles = DividingAmxTiles(IteratorExtent(realize, outer), extent_of_row, columns, cores);
+    std::vector<RegisterTile> tiles =
+        DividingAmxTiles(IteratorExtent(realize, outer), extent_of_row, columns, operands);
     if (!best.empty() && BestTile(tiles).efficiency <= BestTile(best).efficiency) continue;
     best = std::move(tiles);
     *outer_row = outer;
@@ -231,8 +235,11 @@ RowTiles TilesOfRows(const BlockRealizeNode& realize, const ContractionPlan& pla
                      const TileOperands& fused) {
   const std::vector<int>& rows = plan.contraction.rows;
   const int64_t extent = IteratorExtent(realize, plan.row), columns = IteratorExtent(realize, plan.column);
-  std::vector<RegisterTile> tiles = RegisterTiles(plan.instruction, extent, columns, extent, {.cores = fused.cores});
-  if (!may_fuse || !HasOuterRow(plan.contraction)) return {std::move(tiles)};
+  const bool outer = HasOuterRow(plan.contraction);
+  std::vector<RegisterTile> tiles =
+      RegisterTiles(plan.instruction, extent, columns, extent,
+                    {.cores = fused.cores, .shared_rows = outer ? kSharedRows : fused.shared_rows});
+  if (!may_fuse || !outer) return {std::move(tiles)};
   const int64_t all_rows = extent * IteratorExtent(realize, rows[rows.size() - 2]);
   std::vector<RegisterTile> of_all = RegisterTiles(plan.instruction, all_rows, columns, all_rows, fused);
   if (BestTile(of_all).efficiency <= kWorthFusing * BestTile(tiles).efficiency) return {std::move(tiles)};
@@ -320,7 +327,8 @@ std::optional<WindowsAlongRow> CopyForWindows(const Schedule& sch, BlockRv block
   const BlockRealizeNode& plain = RealizeOf(sch, block);
   const TileOperands operands = {.row_load = 0.5 + 0.25 / static_cast<double>(reads),
                                  .column_load = AreColumnsFar(plain, plan.contraction, target) ? kFarColumnLoad : 1,
-                                 .cores = CoresOfRows(plain, plan.contraction, target)};
+                                 .cores = CoresOfRows(plain, plan.contraction, target),
+                                 .shared_rows = kSharedCopies};
   RowTiles rows = TilesOfRows(RealizeOf(result.sch, block), result.plan, follow, operands);
   if (rows.fuses) {
     const int64_t extent = IteratorExtent(RealizeOf(result.sch, block), result.plan.row);
@@ -356,7 +364,7 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
   int outer_row = -1;
   std::vector<RegisterTile> in_place =
       TilesInPlace(realize, plan->contraction, plan->instruction, plan->depth, target, &outer_row);
-  RowTiles packed = TilesOfRows(realize, *plan, true, {.cores = CoresOfRows(realize, plan->contraction, target)});
+  RowTiles packed = TilesOfRows(realize, *plan, true, {.cores = target.cores, .shared_rows = kSharedCopies});
   std::optional<WindowsAlongRow> windows = CopyForWindows(sch, block, *plan, target);
   // In place where tiles of such rows are high enough; else copied for windows where the copy stays near.
   std::vector<int64_t> places = {static_cast<int64_t>(RowPlace::kPacked)};

@@ -39,8 +39,6 @@ int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 // Of AMX: an instruction takes a cycle for each row of A, and lines of A and B, which come from the second cache level
 // as often as not, one. Beginning and ending a tile moves each of its lines of C twice.
 constexpr double kTypicalTileSteps = 16;
-// The part of a block's time that is lost where cores share its rows: one reads what the other has in its caches.
-constexpr double kSharedRows = 0.25;
 RegisterTile AmxTile(int64_t outer_rows, int64_t rows, int64_t columns, int row_tiles, int tile_rows, int vectors,
                      const TileOperands& operands) {
   const int height = std::max(row_tiles, 1) * tile_rows;
@@ -52,7 +50,7 @@ RegisterTile AmxTile(int64_t outer_rows, int64_t rows, int64_t columns, int row_
   const double useful = static_cast<double>(outer_rows * rows) * columns / kAmxRows * kTypicalTileSteps;
   const double shared =
       1 - static_cast<double>(row_blocks) / static_cast<double>(CeilDiv(row_blocks, operands.cores) * operands.cores);
-  return {tile_rows, vectors, useful / total * (1 - kSharedRows * shared), row_tiles, load / multiply};
+  return {tile_rows, vectors, useful / total * (1 - operands.shared_rows * shared), row_tiles, load / multiply};
 }
 
 bool IsTooWide(int vectors, int64_t columns) { return vectors > 1 && (vectors - 1) * kAmxRows >= columns; }
@@ -115,8 +113,8 @@ std::vector<RegisterTile> RegisterTiles(const TileInstruction& instruction, int6
   return result;
 }
 
-std::vector<RegisterTile> DividingAmxTiles(int64_t outer_rows, int64_t rows, int64_t columns, int cores) {
-  const TileOperands operands = {.cores = cores};
+std::vector<RegisterTile> DividingAmxTiles(int64_t outer_rows, int64_t rows, int64_t columns,
+                                           const TileOperands& operands) {
   std::vector<RegisterTile> result;
   for (int vectors = 1; vectors <= kMostVectors && !IsTooWide(vectors, columns); ++vectors) {
     for (int tile_rows = 1; tile_rows <= std::min<int64_t>(kAmxRegisters * kAmxRows, rows); ++tile_rows) {

@@ -28,6 +28,7 @@ struct TileOperands {
   // Of AMX: what a line takes to load, where one from the second cache level takes 1.
   double row_load = 1, column_load = 1;
   int cores = 1;            // of AMX: among which rows are divided
+  double shared_rows = 0;   // of AMX: the part of the time of a block of rows that is lost where cores share it
   int64_t panel_bytes = 0;  // of columns, one vector wide, all products
   // Of a tile's columns, more than these come from the second cache level, and from the third.
   int64_t near_bytes[2] = {0, 0};
@@ -43,7 +44,8 @@ std::vector<RegisterTile> RegisterTiles(const TileInstruction& instruction, int6
                                         int64_t max_rows, const TileOperands& operands = {});
 
 // Tiles of AMX that divide `outer_rows` times `rows` rows.
-std::vector<RegisterTile> DividingAmxTiles(int64_t outer_rows, int64_t rows, int64_t columns, int cores = 1);
+std::vector<RegisterTile> DividingAmxTiles(int64_t outer_rows, int64_t rows, int64_t columns,
+                                           const TileOperands& operands = {});
 
 // Sums of few steps by tiles of AMX: most of the time is that of storing the output to the last cache level, from which
 // the core first reads what it overwrites.

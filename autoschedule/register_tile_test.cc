@@ -121,7 +121,8 @@ TEST(RegisterTile, OfAmxDividesRowsEvenlyAmongCores) {
   const TileInstruction amx =
       *FindTileInstruction(*NamedTarget("x86-sapphirerapids"), DataType::UInt(8), DataType::Int(8), DataType::Int(32));
   const auto blocks = [&](int64_t rows, int cores) {
-    const RegisterTile tile = BestTile(RegisterTiles(amx, rows, 96, rows, {.row_load = 2.0 / 3, .cores = cores}));
+    const RegisterTile tile =
+        BestTile(RegisterTiles(amx, rows, 96, rows, {.row_load = 2.0 / 3, .cores = cores, .shared_rows = 0.6}));
     return (rows + tile.rows - 1) / tile.rows;
   };
   EXPECT_EQ(blocks(221, 1), 7);
