@@ -364,7 +364,11 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
   int outer_row = -1;
   std::vector<RegisterTile> in_place =
       TilesInPlace(realize, plan->contraction, plan->instruction, plan->depth, target, &outer_row);
-  RowTiles packed = TilesOfRows(realize, *plan, true, {.cores = target.cores, .shared_rows = kSharedCopies});
+  // Cores divide the batch where they can.
+  int64_t batches = 1;
+  for (int iterator : plan->contraction.batch) batches *= IteratorExtent(realize, iterator);
+  const int cores = batches % target.cores == 0 ? 1 : target.cores;
+  RowTiles packed = TilesOfRows(realize, *plan, true, {.cores = cores, .shared_rows = kSharedCopies});
   std::optional<WindowsAlongRow> windows = CopyForWindows(sch, block, *plan, target);
   // In place where tiles of such rows are high enough; else copied for windows where the copy stays near.
   std::vector<int64_t> places = {static_cast<int64_t>(RowPlace::kPacked)};
