@@ -393,17 +393,17 @@ Outcome<Done> ContractionSchedule::ArrangeLoops() {
   return CopyRowsPerCore();
 }
 
-// Cores that share columns read all rows. Those that another core copied would come from its caches, which takes longer
-// than to copy them again.
+// Rows that another core copied would come from its caches, which takes longer than to copy them again: all rows of cores
+// that share columns, some around each core's own of others.
 Outcome<Done> ContractionSchedule::CopyRowsPerCore() {
   if (!row_stage_ || !plan_.rows_in_memory() || loops_of_rows_ > 0) return Done();
-  if (target_.cores == 1 || column_place_ > 0 || batches_ > 1) return Done();
-  const auto shared = std::ranges::find_if(columns_, [&](LoopRv loop) { return *ExtentOf(sch_, loop) > 1; });
-  if (shared == columns_.end() || *ExtentOf(sch_, *shared) % target_.cores != 0) return Done();
+  if (target_.cores == 1 || (!constant_ && column_place_ > 0)) return Done();
+  const auto shared = std::ranges::find_if(outer_, [&](LoopRv loop) { return *ExtentOf(sch_, loop) > 1; });
+  if (shared == outer_.end() || *ExtentOf(sch_, *shared) % target_.cores != 0) return Done();
   TW_ASSIGN_OR_RETURN(const Choices::Pick pick, choices_.Take(sch_, name_ + ".rows_per_core", {0, 1}, 1));
   if (pick.value == 0) return Done();
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(*shared, {target_.cores, Value()}));
-  outer_[batch_.size() + static_cast<size_t>(shared - columns_.begin())] = parts[1];
+  *shared = parts[1];
   outer_.insert(outer_.begin(), parts[0]);
   loops_of_rows_ = 1;
   return sch_.Reorder(outer_);

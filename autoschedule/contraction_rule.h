@@ -30,7 +30,7 @@
 //   NAME.row_block       tile rows that follow each other before the next block of rows; all by default
 //   NAME.batch_after     loops over rows that are outside of those over the batch
 //   NAME.columns_after   loops over rows that are outside of those over columns
-//   NAME.rows_per_core   of AMX, where cores share columns: whether each copies the rows for itself
+//   NAME.rows_per_core   of AMX: whether each core copies the rows that it reads for itself
 //   NAME.packed          whether columns that are no constant are packed; they are where panels spread over many pages
 //   NAME.parallel_loops  outermost loops that are fused into the parallel one; 0: serial
 //   NAME.stream          of autoschedule/bypass_caches.h

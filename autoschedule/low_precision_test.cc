@@ -282,18 +282,19 @@ TEST(LowPrecisionCode, AmxCopiesRowsForWindowsAlongThem) {
   EXPECT_EQ(copy_of(Conv2d(7, 128, 64, {3, 1, 1})), "none");
 }
 
-// Cores that share columns copy the rows, which all of them read, each for itself.
+// Each core copies the rows that it reads for itself: all where cores share columns, else those around its own.
 TEST(LowPrecisionCode, AmxCopiesRowsForEachCore) {
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   Target target = *NamedTarget("x86-sapphirerapids");
-  const auto shared = [&](int cores, int64_t out_channels) {
+  const auto shared = [&](int cores, const ops::ConvShape& shape) {
     target.cores = cores;
-    const Function op = MarkConstant(ops::Conv(Conv2d(7, 512, out_channels, {3, 1, 1}), Types("u8s8")), {1});
+    const Function op = MarkConstant(ops::Conv(shape, Types("u8s8")), {1});
     return ParallelExtents(AutoSchedule(Module(op), target, &intrins).schedule.module().Find("main"));
   };
-  EXPECT_THAT(shared(2, 512), ElementsAre(2));
-  EXPECT_THAT(shared(2, 16 * 33), ElementsAre(10, 33));  // columns that two cores do not divide
-  EXPECT_THAT(shared(1, 512).size(), 2);
+  EXPECT_THAT(shared(2, Conv2d(7, 512, 512, {3, 1, 1})), ElementsAre(2));
+  EXPECT_THAT(shared(2, Conv2d(7, 512, 16 * 33, {3, 1, 1})), ElementsAre(10, 33));  // columns that do not divide
+  EXPECT_THAT(shared(1, Conv2d(7, 512, 512, {3, 1, 1})).size(), 2);
+  EXPECT_THAT(shared(2, Conv2d(28, 64, 64, {3, 1, 1})), ElementsAre(2));
 }
 
 // Rows that no tile divides are packed in the loop that threads share: over so many tiles of rows that these keep them
