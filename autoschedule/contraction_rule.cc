@@ -393,8 +393,8 @@ Outcome<Done> ContractionSchedule::ArrangeLoops() {
   return CopyRowsPerCore();
 }
 
-// Rows that another core copied would come from its caches, which takes longer than to copy them again: all rows of cores
-// that share columns, some around each core's own of others.
+// Rows that another core copied would come from its caches, which takes longer than to copy them again. Of cores that
+// share columns these are all rows, of others some around their own.
 Outcome<Done> ContractionSchedule::CopyRowsPerCore() {
   if (!row_stage_ || !plan_.rows_in_memory() || loops_of_rows_ > 0) return Done();
   if (target_.cores == 1 || (!constant_ && column_place_ > 0)) return Done();
