@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "ir/amx_registers.h"
 
 namespace tilewright {
@@ -102,6 +104,31 @@ TEST(RegisterTile, OfAmxTakesSeveralShortRows) {
   const RegisterTile best = BestTile(DividingAmxTiles(14, 14, 256));
   EXPECT_EQ(best.row_tiles, 2);
   EXPECT_EQ(best.rows, 14);
+}
+
+// An instruction takes about as long for few rows as for eight.
+TEST(RegisterTile, OfAmxLosesByFewRows) {
+  const auto efficiency = [](int rows) {
+    // Four tiles of so many rows each, which take no time to load.
+    const std::vector<RegisterTile> tiles = DividingAmxTiles(4, rows, 16, {.row_load = 0, .column_load = 0});
+    const auto is_it = [&](const RegisterTile& tile) { return tile.row_tiles == 4 && tile.rows == rows; };
+    return std::ranges::find_if(tiles, is_it)->efficiency;
+  };
+  EXPECT_LT(efficiency(4), 0.65 * efficiency(8));
+  EXPECT_GT(efficiency(16), 1.2 * efficiency(8));
+}
+
+// What is lost where cores share rows does not count where these are too few for all: then cores share columns.
+TEST(RegisterTile, OfAmxMayTakeAllRowsAtOnce) {
+  const TileOperands shared = {.cores = 2, .shared_rows = 0.5};
+  const auto efficiency = [&](int64_t outer_rows, const TileOperands& operands) {
+    const std::vector<RegisterTile> tiles = DividingAmxTiles(outer_rows, 16, 64, operands);
+    const auto is_it = [](const RegisterTile& tile) { return tile.row_tiles == 2 && tile.rows == 16; };
+    return std::ranges::find_if(tiles, is_it)->efficiency;
+  };
+  EXPECT_EQ(efficiency(2, shared), efficiency(2, {}));
+  EXPECT_LT(efficiency(6, shared), efficiency(6, {}));
+  EXPECT_EQ(efficiency(4, shared), efficiency(4, {}));
 }
 
 // Lines of rows that windows share are near: tiles take more of them, and read columns once.
