@@ -36,8 +36,14 @@ constexpr double kWaitingStores = 64, kStoredRun = 0.4;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Of AMX: cycles that an instruction takes for so many rows of A, as measured on Sapphire Rapids.
-double CyclesOfProduct(int rows) { return std::max(9.4, 5.6 + 0.65 * rows); }
+// Of AMX: cycles that the instructions of one step take.
+double CyclesOfProducts(const RegisterTile& tile) {
+  const AmxTiles registers = tile.row_tiles > 0 ? *AmxTilesOf(tile.row_tiles, tile.rows, tile.vectors * kAmxRows)
+                                                : *AmxTilesOf(tile.rows, tile.vectors * kAmxRows);
+  // As measured on Sapphire Rapids, for so many rows of A.
+  const double cycles = std::max(9.4, 5.6 + 0.65 * registers.rows);
+  return registers.row_tiles * registers.column_tiles * cycles;
+}
 // Lines of A and B, which come from the second cache level as often as not, take a cycle. Beginning and ending a tile
 // moves each of its lines of C twice.
 constexpr double kTypicalTileSteps = 16;
@@ -46,16 +52,16 @@ RegisterTile AmxTile(int64_t outer_rows, int64_t rows, int64_t columns, int row_
   const int height = std::max(row_tiles, 1) * tile_rows;
   const int64_t row_blocks = CeilDiv(outer_rows, std::max(row_tiles, 1)) * CeilDiv(rows, tile_rows);
   const int64_t tiles = row_blocks * CeilDiv(columns, vectors * kAmxRows);
-  const AmxTiles registers = row_tiles > 0 ? *AmxTilesOf(row_tiles, tile_rows, vectors * kAmxRows)
-                                           : *AmxTilesOf(tile_rows, vectors * kAmxRows);
-  const double multiply = registers.row_tiles * registers.column_tiles * CyclesOfProduct(registers.rows),
+  RegisterTile tile = {.rows = tile_rows, .vectors = vectors, .row_tiles = row_tiles};
+  const double multiply = CyclesOfProducts(tile),
                load = operands.row_load * height + operands.column_load * kAmxRows * vectors;
   const double total = tiles * (std::max(multiply, load) * kTypicalTileSteps + 2 * height * vectors + kTileOverhead);
   const double useful = static_cast<double>(outer_rows * rows) * columns / kAmxRows * kTypicalTileSteps;
   const double shared =
       1 - static_cast<double>(row_blocks) / static_cast<double>(CeilDiv(row_blocks, operands.cores) * operands.cores);
-  return {tile_rows, vectors, useful / total * (1 - operands.shared_rows * shared), row_tiles,
-          load / (height * vectors)};
+  tile.efficiency = useful / total * (1 - operands.shared_rows * shared);
+  tile.loads = load / (height * vectors);
+  return tile;
 }
 
 bool IsTooWide(int vectors, int64_t columns) { return vectors > 1 && (vectors - 1) * kAmxRows >= columns; }
@@ -148,7 +154,7 @@ double RateShallow(const RegisterTile& tile, const ShallowSum& sum, bool staged,
   const int height = std::max(tile.row_tiles, 1) * tile.rows;
   const auto steps = static_cast<double>(sum.steps);
   const double lines = height * tile.vectors, column_lines = kAmxRows * tile.vectors;
-  const double compute = std::max(lines, height + column_lines) * steps + 2 * lines + kTileOverhead;
+  const double compute = std::max(CyclesOfProducts(tile), height + column_lines) * steps + 2 * lines + kTileOverhead;
   double move = cycles_of_line(target.caches.back()) * (lines + kStoredRun * height);
   if (sum.far_columns) move += cycles_of_line(target.caches[1]) * column_lines * steps;
   // More stores than wait at once keep the next tile from being computed meanwhile.

@@ -10,9 +10,8 @@
 // The registers are configured once in a function where all calls agree on it, since that takes as long as some steps
 // of a loop; otherwise, and where calls may use them too, for each C.
 //
-// Sapphire Rapids stalls for about 800 cycles at the first store of a tile after more than some 132 products without
-// one, which many sums have (measured; as long as 50 products). So loops store a tile now and then, to a line of the
-// stack.
+// Sapphire Rapids stalls for as long as some 55 products take at the first store of a tile after more than 132 products
+// without one, as measured. Many sums are longer, so loops store a tile now and then, to a line of the stack.
 //
 // Of A and B, what the next tile reads again is loaded into the first cache level, what it does not (the loop around
 // moves that operand only, and no window reads it twice) passes by it (tileloaddt1): both together seldom fit.
@@ -53,7 +52,7 @@ enum Arg : size_t {
 };
 constexpr size_t kZeroTiles = 3;
 
-// Products of tiles between two stores, at most: half of what was measured, and less where products wait for loads.
+// Products of tiles between two stores, at most: half of what was measured.
 constexpr int64_t kMostProducts = 64;
 
 // The instruction for the types, or not_intrinsic.
