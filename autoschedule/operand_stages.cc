@@ -187,6 +187,8 @@ void InlineProducers(Schedule& sch, BlockRv stage, bool dear) {
     for (const BlockRv& producer : *producers) {
       const BlockNode& block = *RealizeOf(sch, producer).block;
       if (!dear && (IsDear(block) || CombinesElements(block))) continue;
+      const BlockScope scope = BlockScope::Around(FunctionOf(sch, producer), block.id);
+      if (!IsSerial(*scope.Find(block.id))) continue;
       inlined |= sch.ComputeInline(producer).ok();
     }
   }

@@ -119,6 +119,13 @@ TEST(WinogradRule, TakesDilatedAndUnpaddedWindows) {
       ConstantConv({.spatial = {24, 9}, .in_channels = 64, .out_channels = 32, .windows = {{3, 1, 1}, {1, 1, 0}}}));
 }
 
+// Transforms of two elements are no dearer than reading them: they stay stages of their own.
+TEST(WinogradRule, TakesWindowsOfTwo) {
+  const Function op =
+      ConstantConv({.spatial = {5, 7, 6}, .in_channels = 32, .out_channels = 48, .windows = ops::Same({2, 1, 1}, 3)});
+  for (int64_t outputs : {2, 4, 22}) ExpectRight(op, outputs);
+}
+
 TEST(WinogradRule, TakesGroups) {
   ExpectRight(ConstantConv(
       {.spatial = {15, 14}, .in_channels = 64, .out_channels = 64, .windows = ops::Same({3, 1, 1}, 2), .groups = 2}));

@@ -129,8 +129,13 @@ class Checker : public Visitor {
         if (ExtentsDependOn(first, writer->loops, shared)) return false;
         const arith::Region region = in_loops(*writer, write);
         if (!sure_.Runs(writer->loops, shared, region, &analyzer_)) return false;
-        auto covered = arith::MustCover(region, sure_.DomainOf(writer->loops, shared, read.buffer),
-                                        predicate_of(*writer), &analyzer_);
+        const arith::Domain loops = sure_.DomainOf(writer->loops, shared, read.buffer);
+        auto covered = arith::MustCover(region, loops, predicate_of(*writer), &analyzer_);
+        if (!covered) {
+          const BufferRegion iterators{write.buffer, Iterators(*writer)};
+          covered = CoverOfIterators(
+              *writer, write, arith::MustCover(in_loops(*writer, iterators), loops, predicate_of(*writer), &analyzer_));
+        }
         if (!covered) return false;
         if (provided && !Touching(*provided, *covered, &analyzer_)) return false;
         provided = provided ? arith::UnionRegions(*provided, *covered, &analyzer_) : covered;
@@ -143,6 +148,24 @@ class Checker : public Visitor {
     }
     return std::all_of(writers.begin(), writers.end(),
                        [&](const ScopeChild* writer) { return WritesSurely(*writer, read.buffer); });
+  }
+  static arith::Region Iterators(const ScopeChild& child) {
+    arith::Region iterators;
+    for (const IterVar& iter : child.realize->block->iter_vars) {
+      iterators.push_back({iter.var, Const(iter.var.dtype(), 1)});
+    }
+    return iterators;
+  }
+  // What a block writes while its iterators take all values of these ranges together. Loops do not divide as the
+  // places do where v = i * 6 + j writes [v // 60, v % 60 // 10, v % 10]; v itself takes all of its values.
+  std::optional<arith::Region> CoverOfIterators(const ScopeChild& writer, const BufferRegion& write,
+                                                const std::optional<arith::Region>& ranges) {
+    if (!ranges) return std::nullopt;
+    arith::Domain iterators;
+    for (size_t i = 0; i < ranges->size(); ++i) {
+      iterators.push_back({writer.realize->block->iter_vars[i].var, (*ranges)[i]});
+    }
+    return arith::MustCover(write.region, iterators, /*predicate=*/{}, &analyzer_);
   }
   static bool ExtentsDependOn(const VarMap& vars, const std::vector<const ForNode*>& loops, size_t begin) {
     for (const auto& [var, value] : vars) {

@@ -120,6 +120,31 @@ TEST(SureWrites, NestedBlocks) {
   EXPECT_THAT(Findings(Replaced(kNested, "T.grid(128, 4)", "T.grid(127, 4)")), ElementsAre(kNotAll));
 }
 
+// 6 and 10 divide each other's loops nowhere: what the writer's iterator takes says that all is written.
+TEST(SureWrites, IteratorsThatAreDividedOtherwiseThanTheirLoops) {
+  constexpr char kDivided[] = R"(
+@T.prim_func
+def main(A: T.Buffer((120, 4096), "float32"), C: T.Buffer((2, 6, 10, 4096), "float32")):
+    B = T.alloc_buffer((2, 6, 10, 4096), "float32")
+    for i, j, k in T.grid(20, 6, 4096):
+        with T.block("B"):
+            v = T.axis.spatial(120, i * 6 + j)
+            vk = T.axis.spatial(4096, k)
+            B[v // 60, v % 60 // 10, v % 10, vk] = A[v, vk]
+    for n, h, w, k in T.grid(2, 6, 10, 4096):
+        with T.block("C"):
+            vn, vh, vw, vk = T.axis.remap("SSSS", [n, h, w, k])
+            C[vn, vh, vw, vk] = B[vn, vh, vw, vk]
+)";
+  EXPECT_THAT(Findings(kDivided), IsEmpty());
+  const auto not_all = ElementsAre(HasSubstr("region cover: block C reads B[vn, vh, vw, vk]"));
+  EXPECT_THAT(Findings(Replaced(kDivided, "T.grid(20,", "T.grid(19,")), not_all);
+  EXPECT_THAT(Findings(Replaced(kDivided, "i * 6 + j)", "i * 5 + j)")), not_all);
+  EXPECT_THAT(Findings(Replaced(kDivided, "vk = T.axis.spatial(4096, k)\n            B",
+                                "vk = T.axis.spatial(4096, k)\n            T.where(i * 6 + j < 119)\n            B")),
+              not_all);
+}
+
 // Loops that may run no iteration leave out what they enclose.
 TEST(SureWrites, LoopsThatMayBeEmpty) {
   constexpr char kTriangle[] = R"(
