@@ -54,6 +54,7 @@ absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, Intr
   const auto start = std::chrono::steady_clock::now();
   const Function main = module.Find("main");
   if (!main) return absl::InvalidArgumentError("the module has no function main");
+  if (absl::Status status = CheckRunsOn(target, HostTarget()); !status.ok()) return status;
   const Space space(module, target, intrins);
   auto runner = LocalRunner::Start(module, target, {.threads = target.cores, .libraries = options.libraries});
   if (!runner.ok()) return runner.status();

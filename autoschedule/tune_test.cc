@@ -47,5 +47,12 @@ TEST(Tune, NeedsAFunctionMain) {
   EXPECT_EQ(Tune(Module(), HostTarget(), &intrins).status().message(), "the module has no function main");
 }
 
+TEST(Tune, NeedsAMachineThatRunsTheTarget) {
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const std::string message(
+      Tune(Module(ops::Matmul(16, 16, 16)), *NamedTarget("cuda-sm90"), &intrins).status().message());
+  EXPECT_EQ(message.find("this machine does not run code for cuda-sm90"), 0u) << message;
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -96,7 +96,7 @@ absl::StatusOr<std::map<std::string, Tensor>> PrepareConstants(const CompiledMod
 
 class Tilewright : public Implementation {
  public:
-  explicit Tilewright(TuningSettings tuning) : tuning_(std::move(tuning)) {}
+  Tilewright(Target target, TuningSettings tuning) : target_(std::move(target)), tuning_(std::move(tuning)) {}
 
   std::string name() const override { return "tilewright"; }
   std::string version() const override { return ""; }
@@ -104,7 +104,7 @@ class Tilewright : public Implementation {
   absl::StatusOr<std::vector<std::unique_ptr<Runner>>> Prepare(const Workload& workload, const Operands& operands,
                                                                const RunSettings& settings) override {
     const BenchProgram program = MakeProgram(workload);
-    Target target = HostTarget();
+    Target target = target_;
     target.cores = settings.num_threads;
     IntrinRegistry intrins = IntrinRegistry::Builtin();
     const absl::StatusOr<Tuned> tuned =
@@ -136,13 +136,14 @@ class Tilewright : public Implementation {
   }
 
  private:
+  const Target target_;
   const TuningSettings tuning_;
 };
 
 }  // namespace
 
-std::unique_ptr<Implementation> MakeTilewright(TuningSettings tuning) {
-  return std::make_unique<Tilewright>(std::move(tuning));
+std::unique_ptr<Implementation> MakeTilewright(Target target, TuningSettings tuning) {
+  return std::make_unique<Tilewright>(std::move(target), std::move(tuning));
 }
 
 }  // namespace tilewright::bench

@@ -1,4 +1,4 @@
-// This compiler: the operator as a program, scheduled for this machine, compiled and run on its own thread pool.
+// This compiler: the operator as a program, scheduled for a target, compiled and run on its own thread pool.
 //
 // The schedule is the best that tuning finds in the time it gets, records of the database included. Without time the
 // best record of the database is taken as it is, and without one the rules of autoschedule/ decide.
@@ -9,10 +9,12 @@
 
 #include "bench/choose_schedule.h"
 #include "bench/implementation.h"
+#include "ir/target.h"
 
 namespace tilewright::bench {
 
-std::unique_ptr<Implementation> MakeTilewright(TuningSettings tuning);
+// For a target that this machine runs; with the settings' number of threads for cores.
+std::unique_ptr<Implementation> MakeTilewright(Target target, TuningSettings tuning);
 
 }  // namespace tilewright::bench
 

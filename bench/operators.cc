@@ -35,6 +35,7 @@
 #include "bench/run_workload.h"
 #include "bench/shapes.h"
 #include "codegen/runtime/thread_pool.h"
+#include "ir/target.h"
 
 ABSL_FLAG(std::string, ops, "", "Operators, such as GMM,C2D, or all: each on its standard shapes.");
 ABSL_FLAG(std::string, shape, "",
@@ -49,6 +50,7 @@ ABSL_FLAG(bool, tune, true, "Whether to tune; otherwise records of --db are used
 ABSL_FLAG(std::string, db, "", "Tuning database: what was measured before is used, what is measured is kept.");
 ABSL_FLAG(uint64_t, seed, 0, "Of the tuning's choices.");
 ABSL_FLAG(int, threads, 0, "Threads of every implementation; 0 for one per available CPU.");
+ABSL_FLAG(std::string, target, "host", "What this compiler compiles for: host, or a preset that this machine runs.");
 ABSL_FLAG(std::string, json, "", "File to write the results to as JSON.");
 ABSL_FLAG(std::string, html, "", "File to write the results to as a page with plots.");
 
@@ -74,12 +76,12 @@ std::string AbsolutePath(const std::string& path) {
   return folder == nullptr || path.empty() || path.starts_with('/') ? path : absl::StrCat(folder, "/", path);
 }
 
-std::vector<std::unique_ptr<Implementation>> MakeImplementations(const std::string& peers) {
+std::vector<std::unique_ptr<Implementation>> MakeImplementations(const std::string& peers, const Target& target) {
   std::vector<std::unique_ptr<Implementation>> implementations;
   const double tune_seconds = absl::GetFlag(FLAGS_seconds) - MeasureSeconds();
-  implementations.push_back(MakeTilewright({.seconds = absl::GetFlag(FLAGS_tune) ? tune_seconds : 0,
-                                            .database = AbsolutePath(absl::GetFlag(FLAGS_db)),
-                                            .seed = absl::GetFlag(FLAGS_seed)}));
+  implementations.push_back(MakeTilewright(target, {.seconds = absl::GetFlag(FLAGS_tune) ? tune_seconds : 0,
+                                                    .database = AbsolutePath(absl::GetFlag(FLAGS_db)),
+                                                    .seed = absl::GetFlag(FLAGS_seed)}));
   for (const std::string& name : std::vector<std::string>(absl::StrSplit(peers, ',', absl::SkipEmpty()))) {
     if (name == "onednn") {
       implementations.push_back(MakeOneDnn());
@@ -164,6 +166,10 @@ std::string UnknownFlag(const std::vector<std::string>& arguments) {
 int Main(const std::vector<std::string>& arguments, char** argv) {
   const absl::StatusOr<std::vector<Workload>> workloads = ChooseWorkloads();
   if (!workloads.ok()) return Fail(kWrongUsage, std::string(workloads.status().message()));
+  const absl::StatusOr<Target> target = NamedTarget(absl::GetFlag(FLAGS_target));
+  if (!target.ok()) return Fail(kWrongUsage, std::string(target.status().message()));
+  const absl::Status runs = CheckRunsOn(*target, HostTarget());
+  if (!runs.ok()) return Fail(kWrongUsage, std::string(runs.message()));
   const absl::StatusOr<std::vector<int>> cpus = SetUpProcess(absl::GetFlag(FLAGS_threads), argv);
   if (!cpus.ok()) return Fail(kWrongUsage, std::string(cpus.status().message()));
 
@@ -175,7 +181,8 @@ int Main(const std::vector<std::string>& arguments, char** argv) {
                    .command = absl::StrJoin(arguments, " ")};
   std::fprintf(stderr, "%s\n", PeakText(report.peak).c_str());
 
-  std::vector<std::unique_ptr<Implementation>> implementations = MakeImplementations(absl::GetFlag(FLAGS_peers));
+  std::vector<std::unique_ptr<Implementation>> implementations =
+      MakeImplementations(absl::GetFlag(FLAGS_peers), *target);
   const RunSettings settings = {.num_threads = num_threads, .cpus = *cpus};
   SpeedGauge gauge(pool);
   const MeasureOptions options = {.seconds = MeasureSeconds(), .full_speed = [&gauge] { return gauge.IsFull(); }};

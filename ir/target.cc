@@ -1,6 +1,7 @@
 #include "ir/target.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -219,6 +220,15 @@ std::vector<std::string> TargetNames() {
   std::vector<std::string> names = {"host"};
   for (const Target& preset : Presets()) names.push_back(preset.name);
   return names;
+}
+
+absl::Status CheckRunsOn(const Target& target, const Target& host) {
+  std::vector<std::string> lacking;
+  std::ranges::copy_if(target.features, std::back_inserter(lacking),
+                       [&](const std::string& feature) { return !host.has(feature); });
+  if (target.kind == host.kind && lacking.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("this machine does not run code for ", target.name, ": it lacks ", absl::StrJoin(lacking, ", ")));
 }
 
 absl::StatusOr<Target> NamedTarget(std::string_view name) {

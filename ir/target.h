@@ -73,5 +73,8 @@ Target HostTarget();
 // "host" or a preset; an unknown name is an error that lists the known ones.
 absl::StatusOr<Target> NamedTarget(std::string_view name);
 std::vector<std::string> TargetNames();
+// Whether the machine `host` runs what is compiled for the target; an error names what it lacks. Numbers of cores and
+// sizes of caches do not matter.
+absl::Status CheckRunsOn(const Target& target, const Target& host);
 
 }  // namespace tilewright

@@ -44,6 +44,17 @@ TEST(Target, UnknownNameListsTheKnown) {
   EXPECT_NE(message.find("unknown target \"vax\"; known are host, x86-haswell"), std::string::npos) << message;
 }
 
+TEST(Target, RunsWhereAllFeaturesAre) {
+  const Target haswell = *NamedTarget("x86-haswell"), zen4 = *NamedTarget("x86-znver4");
+  EXPECT_TRUE(CheckRunsOn(haswell, haswell).ok());
+  EXPECT_TRUE(CheckRunsOn(haswell, zen4).ok());
+  EXPECT_TRUE(CheckRunsOn(HostTarget(), HostTarget()).ok());
+  const std::string message(CheckRunsOn(zen4, haswell).message());
+  EXPECT_EQ(message.find("this machine does not run code for x86-znver4: it lacks avx512"), 0u) << message;
+  EXPECT_FALSE(CheckRunsOn(*NamedTarget("cuda-sm90"), zen4).ok());
+  EXPECT_FALSE(CheckRunsOn(haswell, *NamedTarget("arm-neoverse-n1")).ok());
+}
+
 TEST(Target, Features) {
   const Target zen4 = *NamedTarget("x86-znver4");
   EXPECT_TRUE(zen4.has("avx512bf16"));

@@ -56,6 +56,8 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Target& t
   if (target.has("avx512f")) features += ",+evex512";
   // A multiply-add of 16-bit integers instead of two instructions, also where it takes a cycle longer.
   if (target.has("avx512vnni")) features += ",+fast-dpwssd";
+  // What processors of one maker alone have: a preset says what code needs by its features, whoever made the machine.
+  if (target.kind == TargetKind::kX86) features += ",-sse4a";
   std::unique_ptr<llvm::TargetMachine> machine(
       llvm_target->createTargetMachine(target.triple, target.cpu, features, options, llvm::Reloc::PIC_,
                                        llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
