@@ -16,11 +16,11 @@ namespace {
 
 // Tiles whose estimated efficiency is below this part of the best one are not tried.
 constexpr double kWorthATry = 0.6;
-// Part of the efficiency of packed rows that others have to have where they lie; how much more efficient rows have to
-// be that are packed as one.
-constexpr double kWorthPlace = 0.6, kWorthFusing = 1.1;
-// Of a copy: starting and ending a parallel loop, and bytes that a core copies in a cycle to where others may read.
-constexpr double kForkCycles = 8000, kCopiedPerCycle = 8;
+// How much more efficient rows have to be that are packed as one.
+constexpr double kWorthFusing = 1.1;
+// Of a copy: starting and ending a parallel loop, and bytes that a core copies in a cycle to where others may read;
+// those of a copy that the second cache levels do not hold.
+constexpr double kForkCycles = 8000, kCopiedPerCycle = 8, kCopiedFarPerCycle = 3;
 // The part of the time of a block of rows that is lost where cores share it: more where it is a copy, parts of which
 // come from the other core's caches.
 constexpr double kSharedRows = 0.25, kSharedCopies = 0.6;
@@ -354,7 +354,17 @@ double CyclesOfTiles(const BlockRealizeNode& realize, const ContractionPlan& pla
 }
 // Cycles in which cores copy so many bytes, together, in a parallel loop of its own.
 double CyclesOfCopy(int64_t bytes, const Target& target) {
-  return kForkCycles + static_cast<double>(bytes) / kCopiedPerCycle / target.cores;
+  const bool far = bytes > target.caches[1].bytes * target.cores;
+  return kForkCycles + static_cast<double>(bytes) / (far ? kCopiedFarPerCycle : kCopiedPerCycle) / target.cores;
+}
+
+// What packed rows take: a copy of what all products read.
+int64_t BytesOfPackedRows(const BlockRealizeNode& realize, const Contraction& contraction) {
+  int64_t bytes = BytesOfRow(realize, contraction);
+  for (const auto* iterators : {&contraction.batch, &contraction.rows}) {
+    for (int iterator : *iterators) bytes *= IteratorExtent(realize, iterator);
+  }
+  return bytes;
 }
 
 // Where rows are read, and the tiles. Rows of images that are shorter than a tile are packed as one.
@@ -370,23 +380,20 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
   const int cores = batches % target.cores == 0 ? 1 : target.cores;
   RowTiles packed = TilesOfRows(realize, *plan, true, {.cores = cores, .shared_rows = kSharedCopies});
   std::optional<WindowsAlongRow> windows = CopyForWindows(sch, block, *plan, target);
-  // In place where tiles of such rows are high enough; else copied for windows where the copy stays near.
-  std::vector<int64_t> places = {static_cast<int64_t>(RowPlace::kPacked)};
+  std::vector<int64_t> places;
   size_t preferred = 0;
-  if (windows) {
-    places.push_back(static_cast<int64_t>(RowPlace::kWindows));
-    if (windows->bytes <= target.caches[1].bytes * target.cores) preferred = 1;
-  }
-  if (!in_place.empty()) {
-    places.push_back(static_cast<int64_t>(RowPlace::kInPlace));
-    const double efficiency = BestTile(in_place).efficiency;
-    const bool pays = preferred == 0
-                          ? efficiency > kWorthPlace * BestTile(packed.tiles).efficiency
-                          : CyclesOfTiles(realize, *plan, efficiency, target) <=
-                                CyclesOfTiles(realize, *plan, BestTile(windows->plan.tiles).efficiency, target) +
-                                    CyclesOfCopy(windows->bytes, target);
-    if (pays) preferred = places.size() - 1;
-  }
+  double least = 0;
+  const auto add = [&](RowPlace place, const std::vector<RegisterTile>& tiles, double copy) {
+    const double cycles = CyclesOfTiles(realize, *plan, BestTile(tiles).efficiency, target) + copy;
+    if (places.empty() || cycles <= least) {
+      least = cycles;
+      preferred = places.size();
+    }
+    places.push_back(static_cast<int64_t>(place));
+  };
+  add(RowPlace::kPacked, packed.tiles, CyclesOfCopy(BytesOfPackedRows(realize, plan->contraction), target));
+  if (windows) add(RowPlace::kWindows, windows->plan.tiles, CyclesOfCopy(windows->bytes, target));
+  if (!in_place.empty()) add(RowPlace::kInPlace, in_place, 0);
   plan->row_place = RowPlace::kPacked;
   if (places.size() > 1) {
     TW_ASSIGN_OR_RETURN(const Choices::Pick pick, choices.Take(sch, realize.block->name + ".rows", places, preferred));
