@@ -148,6 +148,14 @@ int CoresOfRows(const BlockRealizeNode& realize, const Contraction& contraction,
   return AreColumnsFar(realize, contraction, target) ? 1 : target.cores;
 }
 
+// Columns, and where they come from.
+TileOperands OperandsOf(const BlockRealizeNode& realize, const Contraction& contraction,
+                        const TileInstruction& instruction, const Target& target) {
+  int64_t panel_bytes = contraction.column_operand->dtype.bytes() * instruction.lanes;
+  for (int iterator : contraction.inner) panel_bytes *= IteratorExtent(realize, iterator);
+  return {.panel_bytes = panel_bytes, .near_bytes = {target.caches[0].bytes * 2 / 3, NearBytes(target)}};
+}
+
 // How rows can be read where they lie, by tiles of AMX: the last dimension is the depth, in whole steps, and
 // neighbouring rows are neighbours along another one. Empty when they cannot. `outer_row`: the iterator of which tiles
 // may take several values.
@@ -183,7 +191,9 @@ std::vector<RegisterTile> TilesInPlace(const BlockRealizeNode& realize, const Co
   }
   const int64_t extent_of_row = IteratorExtent(realize, row),
                 columns = IteratorExtent(realize, contraction.columns.back());
-  const TileOperands operands = {.cores = CoresOfRows(realize, contraction, target), .shared_rows = kSharedRows};
+  TileOperands operands = OperandsOf(realize, contraction, instruction, target);
+  operands.cores = CoresOfRows(realize, contraction, target);
+  operands.shared_rows = kSharedRows;
   std::vector<RegisterTile> best = DividingAmxTiles(1, extent_of_row, columns, operands);
   for (size_t i = rows - 1; i-- > 0;) {
     const int outer = contraction.rows[i];
@@ -232,13 +242,14 @@ struct RowTiles {
 };
 // `fused`: from where tiles of several iterators' rows load.
 RowTiles TilesOfRows(const BlockRealizeNode& realize, const ContractionPlan& plan, bool may_fuse,
-                     const TileOperands& fused) {
+                     const TileOperands& fused, const Target& target) {
   const std::vector<int>& rows = plan.contraction.rows;
   const int64_t extent = IteratorExtent(realize, plan.row), columns = IteratorExtent(realize, plan.column);
   const bool outer = HasOuterRow(plan.contraction);
-  std::vector<RegisterTile> tiles =
-      RegisterTiles(plan.instruction, extent, columns, extent,
-                    {.cores = fused.cores, .shared_rows = outer ? kSharedRows : fused.shared_rows});
+  TileOperands operands = OperandsOf(realize, plan.contraction, plan.instruction, target);
+  operands.cores = fused.cores;
+  operands.shared_rows = outer ? kSharedRows : fused.shared_rows;
+  std::vector<RegisterTile> tiles = RegisterTiles(plan.instruction, extent, columns, extent, operands);
   if (!may_fuse || !outer) return {std::move(tiles)};
   const int64_t all_rows = extent * IteratorExtent(realize, rows[rows.size() - 2]);
   std::vector<RegisterTile> of_all = RegisterTiles(plan.instruction, all_rows, columns, all_rows, fused);
@@ -325,11 +336,12 @@ std::optional<WindowsAlongRow> CopyForWindows(const Schedule& sch, BlockRv block
   }
   // A line of rows comes from the second cache level once, then from the first, which delivers two in a cycle.
   const BlockRealizeNode& plain = RealizeOf(sch, block);
-  const TileOperands operands = {.row_load = 0.5 + 0.25 / static_cast<double>(reads),
-                                 .column_load = AreColumnsFar(plain, plan.contraction, target) ? kFarColumnLoad : 1,
-                                 .cores = CoresOfRows(plain, plan.contraction, target),
-                                 .shared_rows = kSharedCopies};
-  RowTiles rows = TilesOfRows(RealizeOf(result.sch, block), result.plan, follow, operands);
+  TileOperands operands = OperandsOf(plain, plan.contraction, plan.instruction, target);
+  operands.row_load = 0.5 + 0.25 / static_cast<double>(reads);
+  operands.column_load = AreColumnsFar(plain, plan.contraction, target) ? kFarColumnLoad : 1;
+  operands.cores = CoresOfRows(plain, plan.contraction, target);
+  operands.shared_rows = kSharedCopies;
+  RowTiles rows = TilesOfRows(RealizeOf(result.sch, block), result.plan, follow, operands, target);
   if (rows.fuses) {
     const int64_t extent = IteratorExtent(RealizeOf(result.sch, block), result.plan.row);
     const auto row = static_cast<size_t>(result.plan.row);
@@ -378,7 +390,10 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
   int64_t batches = 1;
   for (int iterator : plan->contraction.batch) batches *= IteratorExtent(realize, iterator);
   const int cores = batches % target.cores == 0 ? 1 : target.cores;
-  RowTiles packed = TilesOfRows(realize, *plan, true, {.cores = cores, .shared_rows = kSharedCopies});
+  TileOperands operands = OperandsOf(realize, plan->contraction, plan->instruction, target);
+  operands.cores = cores;
+  operands.shared_rows = kSharedCopies;
+  RowTiles packed = TilesOfRows(realize, *plan, true, operands, target);
   std::optional<WindowsAlongRow> windows = CopyForWindows(sch, block, *plan, target);
   std::vector<int64_t> places;
   size_t preferred = 0;
@@ -489,12 +504,10 @@ Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Tar
     const int64_t rows = IteratorExtent(realize, plan.row), columns = IteratorExtent(realize, plan.column);
     const int64_t stride =
         RowStrideBytes(*realize.block, *contraction, realize.block->iter_vars[static_cast<size_t>(plan.row)].var);
-    int64_t panel_bytes = contraction->column_operand->dtype.bytes() * instruction->lanes;
-    for (int iterator : contraction->inner) panel_bytes *= IteratorExtent(realize, iterator);
+    TileOperands operands = OperandsOf(realize, *contraction, *instruction, target);
+    operands.shared = SharedGroupsOf(realize, plan);
     plan.tiles = RegisterTiles(plan.instruction, rows, columns, std::min(rows, MaxRowsWithoutConflicts(target, stride)),
-                               {.panel_bytes = panel_bytes,
-                                .near_bytes = {target.caches[0].bytes * 2 / 3, target.caches[1].bytes / 2},
-                                .shared = SharedGroupsOf(realize, plan)});
+                               operands);
   }
   const double best = BestTile(plan.tiles).efficiency;
   std::erase_if(plan.tiles, [&](const RegisterTile& tile) { return tile.efficiency < kWorthATry * best; });

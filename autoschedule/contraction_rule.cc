@@ -429,8 +429,8 @@ Outcome<Done> ContractionSchedule::PickBatchPlace() {
   if (!constant_ || contraction_.batch.empty()) return Done();
   // Phases of an output that is cut off somewhere, or whose windows differ, are next to their rows: some have less to
   // do than others.
-  const bool inside = is_cut_ || plan_.uneven || plan_.batch_inside;
   const bool all_columns_near = column_bytes_ * batches_ <= NearBytes(target_);
+  const bool inside = plan_.batch_inside || (all_columns_near && (is_cut_ || plan_.uneven));
   const bool rows_outside = plan_.rows_outside || (plan_.rows_in_memory() && all_columns_near && !BatchSharesWindows());
   const size_t preferred = rows_outside ? outer_rows_.size() : inside ? outer_rows_.size() - 1 : 0;
   TW_ASSIGN_OR_RETURN(

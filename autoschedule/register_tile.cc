@@ -47,14 +47,17 @@ double CyclesOfProducts(const RegisterTile& tile) {
 // Lines of A and B, which come from the second cache level as often as not, take a cycle. Beginning and ending a tile
 // moves each of its lines of C twice.
 constexpr double kTypicalTileSteps = 16;
+// What a line of columns takes that come from beyond the second cache level for each block of rows.
+constexpr double kFarPanelLoad = 4;
 RegisterTile AmxTile(int64_t outer_rows, int64_t rows, int64_t columns, int row_tiles, int tile_rows, int vectors,
                      const TileOperands& operands) {
   const int height = std::max(row_tiles, 1) * tile_rows;
   const int64_t row_blocks = CeilDiv(outer_rows, std::max(row_tiles, 1)) * CeilDiv(rows, tile_rows);
   const int64_t tiles = row_blocks * CeilDiv(columns, vectors * kAmxRows);
   RegisterTile tile = {.rows = tile_rows, .vectors = vectors, .row_tiles = row_tiles};
-  const double multiply = CyclesOfProducts(tile),
-               load = operands.row_load * height + operands.column_load * kAmxRows * vectors;
+  const double column_load =
+      vectors * operands.panel_bytes > operands.near_bytes[1] ? kFarPanelLoad : operands.column_load;
+  const double multiply = CyclesOfProducts(tile), load = operands.row_load * height + column_load * kAmxRows * vectors;
   const double total = tiles * (std::max(multiply, load) * kTypicalTileSteps + 2 * height * vectors + kTileOverhead);
   const double useful = static_cast<double>(outer_rows * rows) * columns / kAmxRows * kTypicalTileSteps;
   const double shared =
@@ -92,7 +95,7 @@ RegisterTile VectorTile(const TileInstruction& instruction, int64_t rows, int64_
   // Rows of the last tile that are padding are left out (codegen/lower/skip_padding.h).
   const int64_t last = rows % tile_rows;
   const double panel_cycles =
-      static_cast<double>(rows / tile_rows) * cycles(tile_rows, std::min(column_load, kFarLoads[0])) +
+      static_cast<double>(rows / tile_rows) * cycles(tile_rows, column_load) +
       (last > 0 ? kOddTile * cycles(last, 1) : 0);
   const double total = panel_cycles * static_cast<double>(CeilDiv(columns, vectors * instruction.lanes));
   const double useful = static_cast<double>(rows) * columns / instruction.lanes / instruction.per_cycle * kTypicalSteps;

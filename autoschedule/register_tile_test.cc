@@ -76,6 +76,21 @@ TEST(RegisterTile, FarColumnsAreReadForManyRows) {
   EXPECT_GE(choose(500 << 10).rows, 14);
 }
 
+// A panel that does not stay near is loaded from afar for each block of rows: of few vectors it does.
+TEST(RegisterTile, PanelsStayNear) {
+  const TileInstruction fma{.lanes = 16, .registers = 32, .per_cycle = 2};
+  const DataType s8 = DataType::Int(8);
+  const TileInstruction amx = *FindTileInstruction(*NamedTarget("x86-sapphirerapids"), s8, s8, DataType::Int(32));
+  for (const TileInstruction& instruction : {fma, amx}) {
+    const auto choose = [&](int64_t panel_bytes) {
+      return BestTile(
+          RegisterTiles(instruction, 12, 192, 12, {.panel_bytes = panel_bytes, .near_bytes = {0, 1 << 20}}));
+    };
+    EXPECT_LE(choose(400 << 10).vectors, 2);
+    EXPECT_GE(choose(100 << 10).vectors, instruction.amx == nullptr ? 2 : 3);
+  }
+}
+
 RegisterTile ChooseAmx(int rows, int columns) {
   const Target target = *NamedTarget("x86-sapphirerapids");
   const DataType s8 = DataType::Int(8);

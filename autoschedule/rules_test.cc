@@ -6,6 +6,7 @@
 
 #include "autoschedule/auto_schedule.h"
 #include "autoschedule/block_loops.h"
+#include "autoschedule/contraction_plan.h"
 #include "autoschedule/normal_form.h"
 #include "codegen/llvm/testing/equivalence.h"
 #include "ir/builder.h"
@@ -405,8 +406,8 @@ TEST(Rules, FetchesShortRowsOfGroupsAhead) {
 }
 
 // What the rules prefer for two cores where the second operand is constant; -1 where they have no such choice.
-int64_t Preferred(const Function& op, std::string_view choice) {
-  Target target = *NamedTarget("x86-znver4");
+int64_t Preferred(const Function& op, std::string_view choice, const char* target_name = "x86-znver4") {
+  Target target = *NamedTarget(target_name);
   target.cores = 2;
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   Choices choices = Choices::Preferred();
@@ -434,13 +435,41 @@ TEST(Rules, EachCoreComputesRowsOfItsOwn) {
   EXPECT_EQ(Preferred(conv(28, 2), ".batch_after"), 3);
 }
 
+// Where AMX reads rows is what takes least: in place where tiles fill up, copied for windows along the row where that
+// is much less than what all products read, and packed where rows of the image are shorter than tiles.
+TEST(Rules, AmxReadsRowsWhereThatTakesLeast) {
+  const auto rows = [](int64_t batch, int64_t size, int64_t channels, ops::Window window) {
+    const ops::ConvShape shape = {.batch = batch,
+                                  .spatial = {size, size},
+                                  .in_channels = channels,
+                                  .out_channels = 64,
+                                  .windows = ops::Same(window, 2)};
+    const ops::OperandTypes types = {DataType::BFloat16(), DataType::BFloat16(), DataType::Float(32)};
+    return Preferred(ops::Conv(shape, types), ".rows", "x86-sapphirerapids");
+  };
+  const auto value = [](RowPlace place) { return static_cast<int64_t>(place); };
+  EXPECT_EQ(rows(1, 56, 64, {3, 1, 1}), value(RowPlace::kInPlace));
+  EXPECT_EQ(rows(4, 48, 48, {5, 1, 2}), value(RowPlace::kWindows));  // 4.8 MB, and 22 MB of packed rows
+  EXPECT_EQ(rows(1, 10, 320, {3, 2, 1}), value(RowPlace::kPacked));  // rows of 5
+}
+
+// Phases of a transposed convolution whose columns do not stay near are outside of all rows.
+TEST(Rules, FarColumnsOfPhasesAreReadOnce) {
+  const auto place = [](int64_t channels) {
+    const ops::Window window = {.kernel = 3, .stride = 2, .padding = 1};
+    return Preferred(ops::ConvTranspose(1, 7, 7, channels, channels, window), ".batch_after");
+  };
+  EXPECT_EQ(place(256), 0);
+  EXPECT_GT(place(64), 0);
+}
+
 // The same of depthwise convolutions: vectors are outermost only where the image leaves a core idle.
 TEST(Rules, EachCoreComputesWindowsOfItsOwn) {
   const auto vector_loop = [](int64_t size, int64_t kernel) {
     const ops::Window window = {.kernel = kernel, .stride = 1, .padding = kernel / 2};
     return Preferred(ops::Depthwise(1, size, size, 256, window), ".vector_loop");
   };
-  EXPECT_EQ(vector_loop(14, 3), 2);
+  EXPECT_EQ(vector_loop(14, 3), 2);  // 9 KiB of weights
   EXPECT_EQ(vector_loop(14, 7), 0);  // 49 KiB of weights
   EXPECT_EQ(vector_loop(1, 3), 1);
 }

@@ -20,7 +20,7 @@ constexpr double kStream = 0.02;
 // time of a line from where the data is.
 constexpr double kRun = 0.4;
 // What tiles take longer that are cut at the edges.
-constexpr double kEdges = 1.1;
+constexpr double kEdges = 1.15;
 constexpr size_t kMostTiles = 12;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
