@@ -94,9 +94,8 @@ RegisterTile VectorTile(const TileInstruction& instruction, int64_t rows, int64_
   };
   // Rows of the last tile that are padding are left out (codegen/lower/skip_padding.h).
   const int64_t last = rows % tile_rows;
-  const double panel_cycles =
-      static_cast<double>(rows / tile_rows) * cycles(tile_rows, column_load) +
-      (last > 0 ? kOddTile * cycles(last, 1) : 0);
+  const double panel_cycles = static_cast<double>(rows / tile_rows) * cycles(tile_rows, column_load) +
+                              (last > 0 ? kOddTile * cycles(last, 1) : 0);
   const double total = panel_cycles * static_cast<double>(CeilDiv(columns, vectors * instruction.lanes));
   const double useful = static_cast<double>(rows) * columns / instruction.lanes / instruction.per_cycle * kTypicalSteps;
   const auto [rows_apart, groups_apart] = operands.shared;
