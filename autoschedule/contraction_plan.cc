@@ -19,8 +19,10 @@ constexpr double kWorthATry = 0.6;
 // How much more efficient rows have to be that are packed as one.
 constexpr double kWorthFusing = 1.1;
 // Of a copy: starting and ending a parallel loop, and bytes that a core copies in a cycle to where others may read;
-// those of a copy that the second cache levels do not hold.
-constexpr double kForkCycles = 8000, kCopiedPerCycle = 8, kCopiedFarPerCycle = 3;
+// those of a copy that the second cache levels do not hold, or whose pages are many.
+constexpr double kForkCycles = 8000, kCopiedPerCycle = 8, kCopiedFarPerCycle = 2;
+// What rows take to load that begin inside of lines, where lines take 1.
+constexpr double kUnalignedRowLoad = 1.3;
 // The part of the time of a block of rows that is lost where cores share it: more where it is a copy, parts of which
 // come from the other core's caches.
 constexpr double kSharedRows = 0.25, kSharedCopies = 0.6;
@@ -157,11 +159,11 @@ TileOperands OperandsOf(const BlockRealizeNode& realize, const Contraction& cont
 }
 
 // How rows can be read where they lie, by tiles of AMX: the last dimension is the depth, in whole steps, and
-// neighbouring rows are neighbours along another one. Empty when they cannot. `outer_row`: the iterator of which tiles
-// may take several values.
+// neighbouring rows are neighbours along another one. Empty when they cannot. `row_load`: what a row takes to load.
+// `outer_row`: the iterator of which tiles may take several values.
 std::vector<RegisterTile> TilesInPlace(const BlockRealizeNode& realize, const Contraction& contraction,
                                        const TileInstruction& instruction, int depth, const Target& target,
-                                       int* outer_row) {
+                                       double row_load, int* outer_row) {
   const BlockNode& block = *realize.block;
   const int64_t extent = IteratorExtent(realize, depth);
   if (extent % DepthStep(extent, instruction, false) != 0) return {};
@@ -194,6 +196,7 @@ std::vector<RegisterTile> TilesInPlace(const BlockRealizeNode& realize, const Co
   TileOperands operands = OperandsOf(realize, contraction, instruction, target);
   operands.cores = CoresOfRows(realize, contraction, target);
   operands.shared_rows = kSharedRows;
+  operands.row_load = row_load;
   std::vector<RegisterTile> best = DividingAmxTiles(1, extent_of_row, columns, operands);
   for (size_t i = rows - 1; i-- > 0;) {
     const int outer = contraction.rows[i];
@@ -369,14 +372,16 @@ double CyclesOfCopy(int64_t bytes, const Target& target) {
   const bool far = bytes > target.caches[1].bytes * target.cores;
   return kForkCycles + static_cast<double>(bytes) / (far ? kCopiedFarPerCycle : kCopiedPerCycle) / target.cores;
 }
-
-// What packed rows take: a copy of what all products read.
-int64_t BytesOfPackedRows(const BlockRealizeNode& realize, const Contraction& contraction) {
+// Cycles in which cores pack what all products read of the rows, tile by tile: each stays near, but a row is spread
+// over all pages of its tile, which may be many.
+double CyclesOfPacking(const BlockRealizeNode& realize, const Contraction& contraction, int tile_rows,
+                       const Target& target) {
   int64_t bytes = BytesOfRow(realize, contraction);
+  const bool many_pages = bytes * tile_rows > target.caches[1].bytes / 4;
   for (const auto* iterators : {&contraction.batch, &contraction.rows}) {
     for (int iterator : *iterators) bytes *= IteratorExtent(realize, iterator);
   }
-  return bytes;
+  return kForkCycles + static_cast<double>(bytes) / (many_pages ? kCopiedFarPerCycle : kCopiedPerCycle) / target.cores;
 }
 
 // Where rows are read, and the tiles. Rows of images that are shorter than a tile are packed as one.
@@ -384,8 +389,10 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
                                          ContractionPlan* plan) {
   const BlockRealizeNode& realize = RealizeOf(sch, block);
   int outer_row = -1;
-  std::vector<RegisterTile> in_place =
-      TilesInPlace(realize, plan->contraction, plan->instruction, plan->depth, target, &outer_row);
+  const auto tiles_in_place = [&](double row_load) {
+    return TilesInPlace(realize, plan->contraction, plan->instruction, plan->depth, target, row_load, &outer_row);
+  };
+  const std::vector<RegisterTile> in_place = tiles_in_place(1);
   // Cores divide the batch where they can.
   int64_t batches = 1;
   for (int iterator : plan->contraction.batch) batches *= IteratorExtent(realize, iterator);
@@ -406,7 +413,8 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
     }
     places.push_back(static_cast<int64_t>(place));
   };
-  add(RowPlace::kPacked, packed.tiles, CyclesOfCopy(BytesOfPackedRows(realize, plan->contraction), target));
+  add(RowPlace::kPacked, packed.tiles,
+      CyclesOfPacking(realize, plan->contraction, BestTile(packed.tiles).rows, target));
   if (windows) add(RowPlace::kWindows, windows->plan.tiles, CyclesOfCopy(windows->bytes, target));
   if (!in_place.empty()) add(RowPlace::kInPlace, in_place, 0);
   plan->row_place = RowPlace::kPacked;
@@ -415,7 +423,10 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
     plan->row_place = static_cast<RowPlace>(pick.value);
   }
   if (plan->row_place == RowPlace::kInPlace) {
-    plan->tiles = std::move(in_place);
+    // Windows share rows, which are in the first cache level then: where they begin matters to the tile alone.
+    const int64_t step = DepthStep(IteratorExtent(realize, plan->depth), plan->instruction, false);
+    const bool aligned = step * plan->contraction.row_operand->dtype.bytes() % target.caches[0].line_bytes == 0;
+    plan->tiles = tiles_in_place(aligned ? 1 : kUnalignedRowLoad);
     plan->outer_row = outer_row;
     return std::monostate();
   }
