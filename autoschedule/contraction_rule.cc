@@ -31,6 +31,8 @@ constexpr double kLeastCycles = 40;
 constexpr int kFlippedGroups = 2;
 // The preferred one of the numbers of iterations by which rows are fetched ahead.
 constexpr size_t kFetchedAhead = 2;
+// The part of the time in which cores are busy that rows are packed by each core for itself: to share them costs more.
+constexpr double kBusyWithCopies = 0.7;
 // Positive divisors, ascending.
 std::vector<int64_t> Divisors(int64_t n) {
   std::vector<int64_t> divisors;
@@ -386,7 +388,7 @@ Outcome<Done> ContractionSchedule::ArrangeLoops() {
     const size_t outside = contraction_.batch.size() + static_cast<size_t>(column_place_);
     int64_t iterations = 1;
     for (size_t i = 0; i < outside; ++i) iterations *= *ExtentOf(sch_, outer_[i]);
-    if (KeepsCoresBusy(iterations, target_.cores)) loops_of_rows_ = outside;
+    if (BusyPart(iterations, target_.cores) > kBusyWithCopies) loops_of_rows_ = outside;
   } else if (BatchSharesWindows() && batch_place_ == 0) {
     loops_of_rows_ = contraction_.batch.size();
   }
