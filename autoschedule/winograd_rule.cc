@@ -1,6 +1,7 @@
 #include "autoschedule/winograd_rule.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -24,6 +25,9 @@ using Done = std::monostate;
 
 // Part of the time of the contraction as it is that the preferred way takes at most.
 constexpr double kPreferred = 0.9;
+
+// Fewer rows leave the multiplying units idle.
+constexpr int64_t kFewRows = 4;
 
 Refusal No(const char* reason, uint32_t block) { return {"winograd_rule", reason, {block}}; }
 
@@ -59,14 +63,20 @@ Outcome<std::vector<LoopRv>> MakeVectors(Schedule& sch, std::vector<LoopRv> loop
   return loops;
 }
 
-// Makes neighbouring iterators over rows one, where rows follow each other in memory.
-void FuseRows(Schedule& sch, BlockRv block) {
+// Makes neighbouring iterators over rows one, where rows follow each other in memory, until the last one has `enough`,
+// and as long as the others make `outside` iterations together.
+void FuseRows(Schedule& sch, BlockRv block, int64_t enough, int64_t outside) {
   for (;;) {
     const BlockNode& node = *RealizeOf(sch, block).block;
     const absl::StatusOr<Contraction> contraction = MatchContraction(RealizeOf(sch, block));
     if (!contraction.ok() || contraction->rows.size() < 2) return;
     const auto last = static_cast<size_t>(contraction->rows.back());
     const int64_t extent = ExtentOf(node.iter_vars[last]).value_or(0);
+    int64_t others = 1;
+    for (size_t i = 0; i + 2 < contraction->rows.size(); ++i) {
+      others *= ExtentOf(node.iter_vars[static_cast<size_t>(contraction->rows[i])]).value_or(1);
+    }
+    if (extent >= enough || others < outside) return;
     const bool follow = std::ranges::all_of(AccessesOf(node), [&](const Access& access) {
       const auto &outer = access.strides[last - 1], &inner = access.strides[last];
       return outer && inner && *outer == *inner * extent;
@@ -92,8 +102,12 @@ class WinogradSchedule {
     }
     TW_RETURN_IF_REFUSED(ScheduleOutput(*kept));
     const bool kernel_is_near = KernelBytes() <= NearBytes(target_);
-    // What is loaded from afar is used by as many rows as there are.
-    if (!kernel_is_near) FuseRows(sch_, block_);
+    // What is loaded from afar is used by as many rows as there are; else by as many as fill a tile.
+    if (kernel_is_near) {
+      FuseRows(sch_, block_, kFewRows, target_.cores);
+    } else {
+      FuseRows(sch_, block_, std::numeric_limits<int64_t>::max(), 1);
+    }
     TW_RETURN_IF_REFUSED(ScheduleInput());
     for (std::vector<LoopRv>* stage : {&input_loops_, &output_loops_})
       TW_RETURN_IF_REFUSED(RunInParallel(sch_, *stage, target_.cores));

@@ -13,6 +13,7 @@
 #include "ir/ops/conv_bn_relu.h"
 #include "ir/script/printer.h"
 #include "schedule/hoist_prepack.h"
+#include "schedule/trace_text.h"
 #include "verify/verify.h"
 
 namespace tilewright {
@@ -124,6 +125,20 @@ TEST(WinogradRule, TakesWindowsOfTwo) {
   const Function op =
       ConstantConv({.spatial = {5, 7, 6}, .in_channels = 32, .out_channels = 48, .windows = ops::Same({2, 1, 1}, 3)});
   for (int64_t outputs : {2, 4, 22}) ExpectRight(op, outputs);
+}
+
+// Tiles along a dilated iterator are few and lie apart: rows of several are one, so that they fill the instruction's.
+TEST(WinogradRule, FillsTilesWithRowsOfDilatedWindows) {
+  const Function op = ConstantConv({.spatial = {14, 14},
+                                    .in_channels = 64,
+                                    .out_channels = 32,
+                                    .windows = ops::Same({.kernel = 3, .padding = 2, .dilation = 2}, 2)});
+  Target target = *NamedTarget("x86-znver4");
+  target.cores = 2;
+  const Trace trace = Scheduled(op, target, 4).schedule.trace();
+  ASSERT_TRUE(Uses(trace, "tensorize"));
+  EXPECT_EQ(ToText(trace).find("fma_f32_2x"), std::string::npos) << ToText(trace);
+  ExpectRight(op, 4);
 }
 
 TEST(WinogradRule, TakesGroups) {
