@@ -160,7 +160,7 @@ TileOperands OperandsOf(const BlockRealizeNode& realize, const Contraction& cont
 
 // How rows can be read where they lie, by tiles of AMX: the last dimension is the depth, in whole steps, and
 // neighbouring rows are neighbours along another one. Empty when they cannot. `row_load`: what a row takes to load.
-// `outer_row`: the iterator of which tiles may take several values.
+// `outer_row`: the iterator of which tiles may take several values; left as it is without one.
 std::vector<RegisterTile> TilesInPlace(const BlockRealizeNode& realize, const Contraction& contraction,
                                        const TileInstruction& instruction, int depth, const Target& target,
                                        double row_load, int* outer_row) {
@@ -390,6 +390,7 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
   const BlockRealizeNode& realize = RealizeOf(sch, block);
   int outer_row = -1;
   const auto tiles_in_place = [&](double row_load) {
+    outer_row = -1;
     return TilesInPlace(realize, plan->contraction, plan->instruction, plan->depth, target, row_load, &outer_row);
   };
   const std::vector<RegisterTile> in_place = tiles_in_place(1);
@@ -423,7 +424,8 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
     plan->row_place = static_cast<RowPlace>(pick.value);
   }
   if (plan->row_place == RowPlace::kInPlace) {
-    // Windows share rows, which are in the first cache level then: where they begin matters to the tile alone.
+    // Where rows begin decides among tiles in place, not between these and copies: windows share rows, which come from
+    // the first cache level then, and the estimate does not know that.
     const int64_t step = DepthStep(IteratorExtent(realize, plan->depth), plan->instruction, false);
     const bool aligned = step * plan->contraction.row_operand->dtype.bytes() % target.caches[0].line_bytes == 0;
     plan->tiles = tiles_in_place(aligned ? 1 : kUnalignedRowLoad);

@@ -14,8 +14,7 @@ constexpr double kFmaLatency = 4.5;
 // Loads (broadcasts, and vectors of the column operand) that the cores sustain for each FMA. They start as many as
 // FMAs; the rest is lost to conflicts in the first cache level.
 constexpr double kLoadsPerFma = 0.8;
-// What a vector from the second and the third cache level counts, where one from the first counts 1. Those from the
-// third only decide between tiles that are equal otherwise.
+// What a vector from the second and the third cache level counts, where one from the first counts 1.
 constexpr double kFarLoads[] = {2, 6};
 // Tiles of more rows were slower in all measurements: each row is a stream of its own to the prefetcher.
 constexpr int kMostRows = 16;
