@@ -310,6 +310,16 @@ TEST(LowPrecisionCode, AmxPacksRowsOfUnitBatches) {
   EXPECT_THAT(shared(12), ElementsAre(12 * 7));  // of 30 rows
 }
 
+// Rows that windows read again are loaded into the first cache level, also where a window is further away than a tile
+// register has rows: five of them hold 75 here.
+TEST(LowPrecisionCode, AmxKeepsRowsThatWindowsShare) {
+  const std::string assembly =
+      AssemblyOf(ops::Conv(Conv2d(17, 384, 320, {3, 1, 1}), Types("bf16")), "x86-sapphirerapids");
+  // Two loops over tiles: whole ones, and those that are cut.
+  EXPECT_EQ(Count(assembly, "tdpbf16ps"), 10u);
+  EXPECT_LE(Count(assembly, "tileloaddt1"), 2u);  // of columns
+}
+
 // Sums stay in tile registers from the zeros on, and the registers are configured once.
 TEST(LowPrecisionCode, AmxKeepsSumsInTiles) {
   for (const auto& [types, instruction] : {std::pair("bf16", "tdpbf16ps"), {"u8s8", "tdpbusd"}, {"s8s8", "tdpbssd"}}) {

@@ -390,12 +390,14 @@ class AmxEmitter {
     const auto form = arith::DetectLinear(pointer->args[2], vars, &analyzer);
     const std::optional<int64_t> stride = AsInt(dot_->args[kStrideA]), tile_stride = AsInt(dot_->args[kTileStrideA]);
     if (!form || !stride || !tile_stride) return true;
+    // Tiles that follow each other are one of all their rows.
+    const int rows = *tile_stride == *stride * tiles_->rows ? tiles_->row_tiles * tiles_->rows : tiles_->rows;
     return std::ranges::any_of(form->coefficients, [&](const Expr& coefficient) {
       const auto moves_within = [&](int64_t distance, int count) {
         const int64_t moved = AsInt(coefficient).value_or(0);
         return distance != 0 && moved != 0 && moved % distance == 0 && moved / distance < count;
       };
-      return moves_within(*stride, tiles_->rows) || moves_within(*tile_stride, tiles_->row_tiles);
+      return moves_within(*stride, rows) || moves_within(*tile_stride, tiles_->row_tiles);
     });
   }
 
