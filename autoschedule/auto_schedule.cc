@@ -39,6 +39,11 @@ class FunctionRules {
     for (const BlockRv& block : *blocks) {
       if (const std::optional<BlockRv> part = SplitAmongCores(sch_, block, target_)) blocks_.push_back(*part);
     }
+    // There is nothing to gain where nothing is computed.
+    std::erase_if(blocks_, [&](const BlockRv& block) {
+      return std::ranges::any_of(RealizeOf(sch_, block).block->iter_vars,
+                                 [](const IterVar& iter) { return ExtentOf(iter) == 0; });
+    });
     for (const BlockRv& block : blocks_) ApplyRowRule(block, false);
     // Reductions take elementwise blocks along.
     for (bool reductions : {true, false}) {

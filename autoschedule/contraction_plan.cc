@@ -300,6 +300,17 @@ bool FuseDepthOfCopy(Schedule& sch, BlockRv block, BlockRv copy, const Contracti
          sch.TransformLayout(copy, Value(written), IndexMap(std::move(inputs), std::move(outputs))).ok();
 }
 
+// Whether the depth is along dimensions of the row operand along which rows are not.
+bool HasDepthOfItsOwn(const BlockNode& block, const ContractionPlan& plan) {
+  bool has_depth = false;
+  for (const Range& range : ReadOf(block, plan.contraction.row_operand).region) {
+    if (!UsesVar(range.min, block.iter_vars[static_cast<size_t>(plan.depth)].var)) continue;
+    if (UsesVar(range.min, block.iter_vars[static_cast<size_t>(plan.row)].var)) return false;
+    has_depth = true;
+  }
+  return has_depth;
+}
+
 // The schedule with rows copied for windows along the row alone.
 struct WindowsAlongRow {
   Schedule sch;
@@ -317,6 +328,7 @@ std::optional<WindowsAlongRow> CopyForWindows(const Schedule& sch, BlockRv block
     return std::nullopt;
   }
   const Contraction& contraction = result.plan.contraction;
+  if (!HasDepthOfItsOwn(*RealizeOf(result.sch, block).block, result.plan)) return std::nullopt;
   for (const Expr& extent : contraction.row_operand->shape) result.bytes *= AsInt(extent).value_or(1);
   // Rows that follow each other without a stride: windows along the outer one are whole rows apart.
   const BlockNode& before = *RealizeOf(result.sch, block).block;

@@ -428,7 +428,13 @@ Outcome<TileLoops> MakeTileLoops(Schedule& sch, BlockRv block, const Plan& plan,
       outer.push_back(loops[static_cast<size_t>(iterator)]);
     }
   }
-  TW_RETURN_IF_REFUSED(cut(plan.vector, tile.vectors * plan.lanes, vectors));
+  // Lanes beyond the end of a group would be those of the next one.
+  int64_t lanes = tile.vectors * plan.lanes;
+  const BlockNode& node = *RealizeOf(sch, block).block;
+  const bool whole = node.writes[0].region.back().min.same_as(node.iter_vars[static_cast<size_t>(plan.vector)].var);
+  const int64_t length = ExtentOf(sch, loops[static_cast<size_t>(plan.vector)]).value_or(lanes);
+  if (!whole && length % lanes != 0) lanes = length;
+  TW_RETURN_IF_REFUSED(cut(plan.vector, lanes, vectors));
   std::vector<int64_t> extents;
   for (const LoopRv& loop : outer) extents.push_back(ExtentOf(sch, loop).value_or(64));
   if (const auto alone = static_cast<std::ptrdiff_t>(AloneInParallel(extents, target.cores)); alone != 0) {

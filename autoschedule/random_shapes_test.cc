@@ -17,7 +17,7 @@
 namespace tilewright {
 namespace {
 
-constexpr int kShapes = 60;
+constexpr int kShapes = 1000;
 
 // Operators with few elements of each extent and many extents: odd images, windows that reach over the borders,
 // channels that are no multiples of vectors, batches.
@@ -33,7 +33,7 @@ class RandomOperators {
       case 2:
         return ops::TransposeBatchMatmul(Up(2), Up(100), Up(8), Up(100), types);
       case 3:
-        return MarkConstant(ops::ConvTranspose(Up(2), Size(1), Size(1), Channels(), Channels(), Upsampling(), types),
+        return MarkConstant(ops::ConvTranspose(Up(2), Size(2), Size(2), Channels(), Channels(), Upsampling(), types),
                             {1});
       case 4: {
         const ops::Window window = SomeWindow();

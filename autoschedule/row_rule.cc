@@ -59,7 +59,9 @@ std::vector<int> LaneIterators(const BlockNode& block, int lanes) {
     const auto inner = static_cast<size_t>(together.front());
     const int64_t extent = ExtentOf(block.iter_vars[inner]).value_or(0);
     for (size_t i = 0; i < block.iter_vars.size() && !found; ++i) {
-      if (i == inner || block.iter_vars[i].kind != IterKind::kReduce || !ExtentOf(block.iter_vars[i])) continue;
+      // Iterators of one value continue each other.
+      if (std::ranges::find(together, static_cast<int>(i)) != together.end()) continue;
+      if (block.iter_vars[i].kind != IterKind::kReduce || !ExtentOf(block.iter_vars[i])) continue;
       found = std::all_of(accesses.begin(), accesses.end(), [&](const Access& access) {
         return access.store || (access.strides[inner] && access.strides[i] == *access.strides[inner] * extent &&
                                 (*access.strides[inner] != 0 || access.strides[i] == 0));

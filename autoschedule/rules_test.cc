@@ -435,6 +435,15 @@ TEST(Rules, EachCoreComputesRowsOfItsOwn) {
   EXPECT_EQ(Preferred(conv(28, 2), ".batch_after"), 3);
 }
 
+TEST(Rules, LeaveEmptyOutputsAlone) {
+  const ops::Window window = {.kernel = 2, .stride = 1, .padding = 1};
+  const Function op = ops::ConvTranspose(1, 1, 1, 16, 16, window);
+  ASSERT_EQ(AsInt(op->params.back().buffer->shape[1]), 0);
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const AutoScheduled result = AutoSchedule(Module(op), *NamedTarget("x86-haswell"), &intrins);
+  EXPECT_EQ(Print(result.schedule.module().Find("main")), Print(op));
+}
+
 // Where AMX reads rows is what takes least: in place where tiles fill up, copied for windows along the row where that
 // is much less than what all products read, and packed where rows of the image are shorter than tiles.
 TEST(Rules, AmxReadsRowsWhereThatTakesLeast) {
