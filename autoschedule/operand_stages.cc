@@ -177,6 +177,11 @@ Outcome<std::monostate> PackPanelsInParallel(Schedule& sch, BlockRv stage, const
   return sch.Parallel(panels[0]);
 }
 
+bool IsScheduled(const Schedule& sch, BlockRv block) {
+  const uint32_t id = RealizeOf(sch, block).block->id;
+  return !IsSerial(*BlockScope::Around(FunctionOf(sch, block), id).Find(id));
+}
+
 }  // namespace
 
 void InlineProducers(Schedule& sch, BlockRv stage, bool dear) {
@@ -186,9 +191,7 @@ void InlineProducers(Schedule& sch, BlockRv stage, bool dear) {
     if (!producers.ok()) return;
     for (const BlockRv& producer : *producers) {
       const BlockNode& block = *RealizeOf(sch, producer).block;
-      if (!dear && (IsDear(block) || CombinesElements(block))) continue;
-      const BlockScope scope = BlockScope::Around(FunctionOf(sch, producer), block.id);
-      if (!IsSerial(*scope.Find(block.id))) continue;
+      if (!dear && (IsDear(block) || CombinesElements(block) || IsScheduled(sch, producer))) continue;
       inlined |= sch.ComputeInline(producer).ok();
     }
   }

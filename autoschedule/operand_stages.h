@@ -13,7 +13,7 @@
 namespace tilewright {
 
 // Computes the elementwise producers of what `stage` copies (padding, transposing, casting) in the stage itself, as far
-// as compute_inline accepts it and nobody has scheduled them; `dear`: those that take many cycles or elements too.
+// as compute_inline accepts it; `dear`: those that take many cycles or elements, or were scheduled, too.
 void InlineProducers(Schedule& sch, BlockRv stage, bool dear);
 
 // Whether the block writes at its spatial iterators, in their order.
