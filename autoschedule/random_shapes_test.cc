@@ -19,8 +19,7 @@ namespace {
 
 constexpr int kShapes = 1000;
 
-// Operators with few elements of each extent and many extents: odd images, windows that reach over the borders,
-// channels that are no multiples of vectors, batches.
+// Odd images, windows that reach over the borders, channels that are no multiples of vectors, batches, groups.
 class RandomOperators {
  public:
   explicit RandomOperators(uint32_t seed) : random_(seed) {}

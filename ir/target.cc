@@ -227,8 +227,9 @@ absl::Status CheckRunsOn(const Target& target, const Target& host) {
   std::ranges::copy_if(target.features, std::back_inserter(lacking),
                        [&](const std::string& feature) { return !host.has(feature); });
   if (target.kind == host.kind && lacking.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("this machine does not run code for ", target.name, ": it lacks ", absl::StrJoin(lacking, ", ")));
+  const std::string why =
+      target.kind != host.kind ? "it is of another kind" : "it lacks " + absl::StrJoin(lacking, ", ");
+  return absl::FailedPreconditionError(absl::StrCat("this machine does not run code for ", target.name, ": ", why));
 }
 
 absl::StatusOr<Target> NamedTarget(std::string_view name) {

@@ -108,11 +108,14 @@ class Checker : public Visitor {
       analyzer_.Bind(reader.loops[i]->var, {reader.loops[i]->min, reader.loops[i]->extent});
     }
     const VarMap threads = SameThreads(read.buffer, writers, reader);
+    // With the values that the loops around had.
+    const auto then = [&](const ScopeChild& child, BufferRegion region) {
+      if (!threads.empty()) region = Substitute(region, threads);
+      if (&child != &reader && !first.empty()) region = Substitute(region, first);
+      return std::move(region.region);
+    };
     const auto in_loops = [&](const ScopeChild& child, const BufferRegion& region) {
-      BufferRegion result{region.buffer, InLoops(child, region)};
-      if (!threads.empty()) result = Substitute(result, threads);
-      if (&child != &reader && !first.empty()) result = Substitute(result, first);
-      return std::move(result.region);
+      return then(child, {region.buffer, InLoops(child, region)});
     };
     const auto predicate_of = [&](const ScopeChild& child) {
       Expr predicate = child.realize->predicate;
@@ -134,7 +137,8 @@ class Checker : public Visitor {
         if (!covered) {
           const BufferRegion iterators{write.buffer, Iterators(*writer)};
           covered = CoverOfIterators(
-              *writer, write, arith::MustCover(in_loops(*writer, iterators), loops, predicate_of(*writer), &analyzer_));
+              *writer, then(*writer, write),
+              arith::MustCover(in_loops(*writer, iterators), loops, predicate_of(*writer), &analyzer_));
         }
         if (!covered) return false;
         if (provided && !Touching(*provided, *covered, &analyzer_)) return false;
@@ -158,14 +162,14 @@ class Checker : public Visitor {
   }
   // What a block writes while its iterators take all values of these ranges together. Loops do not divide as the
   // places do where v = i * 6 + j writes [v // 60, v % 60 // 10, v % 10]; v itself takes all of its values.
-  std::optional<arith::Region> CoverOfIterators(const ScopeChild& writer, const BufferRegion& write,
+  std::optional<arith::Region> CoverOfIterators(const ScopeChild& writer, const arith::Region& written,
                                                 const std::optional<arith::Region>& ranges) {
     if (!ranges) return std::nullopt;
     arith::Domain iterators;
     for (size_t i = 0; i < ranges->size(); ++i) {
       iterators.push_back({writer.realize->block->iter_vars[i].var, (*ranges)[i]});
     }
-    return arith::MustCover(write.region, iterators, /*predicate=*/{}, &analyzer_);
+    return arith::MustCover(written, iterators, /*predicate=*/{}, &analyzer_);
   }
   static bool ExtentsDependOn(const VarMap& vars, const std::vector<const ForNode*>& loops, size_t begin) {
     for (const auto& [var, value] : vars) {
