@@ -4,13 +4,13 @@
 #include <iterator>
 
 #include "ir/analysis.h"
-#include "ir/arith/region.h"
 #include "ir/substitute.h"
 #include "schedule/common_refusals.h"
 #include "schedule/instance_domain.h"
 #include "schedule/instances.h"
 #include "schedule/loop_ranges.h"
 #include "schedule/loop_tree.h"
+#include "schedule/produced_box.h"
 #include "schedule/relaxed_region.h"
 #include "verify/block_scope.h"
 
@@ -28,13 +28,13 @@ bool SharedByThreadsOf(const ForNode& loop, const Buffer& buffer) {
   return buffer->scope.kind() == MemoryKind::kWarp && loop.thread_tag == "threadIdx.x";
 }
 
-// The move of one block: what both primitives share.
 // Whether iterations cannot add to one sum in turn. Threads of a block can combine theirs.
 bool RunsAtOnce(const ForNode& loop) {
   if (loop.kind == ForKind::kThreadBound) return loop.thread_tag.starts_with("blockIdx");
   return loop.kind == ForKind::kParallel || loop.kind == ForKind::kVectorized;
 }
 
+// The move of one block: what both primitives share.
 class Move {
  public:
   Move(const char* name, const Function& function, uint32_t block, uint32_t loop, bool preserve_unit_loops, int index)
@@ -55,7 +55,6 @@ class Move {
   Check CheckBlock();
   Check CheckAllBelowLoop(const std::vector<uint32_t>& others, const char* none, const char* outside);
   Check CheckNoReductionAround(const std::vector<uint32_t>& producers);
-  bool IsWithoutGaps(const ScopeChild& producer, const BufferRegion& write, const std::vector<Range>& box);
   Check CheckInstances(const BlockRealizeNode& moved, const std::vector<const ForNode*>& new_loops,
                        const std::vector<BoxAccess>& accesses);
   Outcome<size_t> Position(const std::vector<uint32_t>& producers, const std::vector<uint32_t>& consumers) const;
@@ -331,19 +330,6 @@ Outcome<ComputeAtResult> Move::ComputeAt() {
   return Finish(moved, *position);
 }
 
-// Whether the producer writes all of `box`, a hull, while the target loop runs once. The predicate only keeps iterators
-// inside of their domains, and what is outside of them nobody reads.
-bool Move::IsWithoutGaps(const ScopeChild& producer, const BufferRegion& write, const std::vector<Range>& box) {
-  VarMap bindings;
-  for (size_t i = 0; i < producer.realize->bindings.size(); ++i) {
-    bindings[producer.realize->block->iter_vars[i].var] = producer.realize->bindings[i];
-  }
-  arith::Domain below;
-  for (const ForNode* loop : LoopsBelowTarget(producer)) below.push_back({loop->var, {loop->min, loop->extent}});
-  const auto covered = arith::MustCover(Substitute(write, bindings).region, below, Expr(), &analyzer_);
-  return covered && arith::Covers(*covered, box, write.buffer->shape, &analyzer_);
-}
-
 Move::Check Move::CheckInstances(const BlockRealizeNode& moved, const std::vector<const ForNode*>& new_loops,
                                  const std::vector<BoxAccess>& accesses) {
   for (const BoxAccess& access : accesses) {
@@ -410,14 +396,16 @@ Outcome<ComputeAtResult> Move::ReverseComputeAt() {
       }
       for (const BufferRegion& write : producer.realize->block->writes) {
         if (!write.buffer.same_as(read.buffer)) continue;
-        accesses.push_back({read, RelaxedRegion(write, *producer.realize, LoopsBelowTarget(producer)).region});
-        if (!IsWithoutGaps(producer, write, accesses.back().box)) {
+        std::optional<std::vector<Range>> box =
+            BoxWithoutGaps(*producer.realize, LoopsBelowTarget(producer), write, &analyzer_);
+        if (!box) {
           return Refusal{name_,
                          "an iteration of {loop1} produces {text0} with gaps in between",
                          {block_id_, loop_id_},
                          {},
                          {read.buffer->name}};
         }
+        accesses.push_back({read, *std::move(box)});
       }
     }
   }

@@ -442,6 +442,74 @@ TEST(ReverseComputeAt, RefusesAProducerWithGaps) {
   EXPECT_EQ(ReasonOf(ReverseComputeAt(f, BlockNamed(f, "C"), LoopsOf(f, "B")[1]), f), "accepted");
 }
 
+// Groups of `length` elements, side by side in one dimension, whose producer runs over `tiles` by `lanes`.
+std::string Groups(int length, int tiles, int lanes) {
+  const std::string n = std::to_string(length), in_group = "t * " + std::to_string(lanes) + " + l";
+  return R"(
+      @T.prim_func
+      def main(A: T.Buffer(()" +
+         n + R"( * 4,), "float32"), C: T.Buffer(()" + n + R"( * 4,), "float32")):
+          B = T.alloc_buffer(()" +
+         n + R"( * 4,), "float32")
+          for g, t, l in T.grid(4, )" +
+         std::to_string(tiles) + ", " + std::to_string(lanes) + R"():
+              with T.block("B"):
+                  vg = T.axis.spatial(4, g)
+                  vl = T.axis.spatial()" +
+         n + ", " + in_group + R"()
+                  T.where()" +
+         in_group + " < " + n + R"()
+                  B[vg * )" +
+         n + R"( + vl] = A[vg * )" + n + R"( + vl]
+          for i in range()" +
+         n + R"( * 4):
+              with T.block("C"):
+                  vi = T.axis.spatial()" +
+         n + R"( * 4, i)
+                  C[vi] = B[vi] + T.float32(1))";
+}
+
+// What lies beyond the end of a group is the next one's, and not written yet.
+TEST(ReverseComputeAt, TakesNothingBeyondAGroup) {
+  for (int loop : {0, 1}) {
+    const Function f = ParseFunctionOrDie(Groups(3, 1, 4));
+    const auto moved = ReverseComputeAt(f, BlockNamed(f, "C"), LoopsOf(f, "B")[static_cast<size_t>(loop)]);
+    ASSERT_TRUE(moved.ok());
+    ExpectContains(moved->function, R"(
+            for ax0 in range(3):
+                with T.block("C"):
+                    vi = T.axis.spatial(12, g * 3 + ax0))");
+    ExpectEquivalent(f, moved->function);
+  }
+  const Function in_two = ParseFunctionOrDie(Groups(6, 2, 4));
+  const auto moved = ReverseComputeAt(in_two, BlockNamed(in_two, "C"), LoopsOf(in_two, "B")[0]);
+  ASSERT_TRUE(moved.ok());
+  ExpectEquivalent(in_two, moved->function);
+  EXPECT_EQ(ReasonOf(ReverseComputeAt(in_two, BlockNamed(in_two, "C"), LoopsOf(in_two, "B")[1]), in_two),
+            "C may read elements of B that an iteration of t does not produce");
+}
+
+// Rows and columns out of one loop: what is beyond the last row is nobody's, though the columns are never beyond.
+TEST(ReverseComputeAt, FollowsIteratorsOfOneLoop) {
+  const Function f = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((15,), "float32"), C: T.Buffer((15,), "float32")):
+          B = T.alloc_buffer((15,), "float32")
+          for i_0, i_1 in T.grid(4, 4):
+              with T.block("B"):
+                  vi = T.axis.spatial(5, (i_0 * 4 + i_1) // 3)
+                  vj = T.axis.spatial(3, (i_0 * 4 + i_1) % 3)
+                  T.where(i_0 * 4 + i_1 < 15)
+                  B[vi * 3 + vj] = A[vi * 3 + vj]
+          for i in range(15):
+              with T.block("C"):
+                  vi = T.axis.spatial(15, i)
+                  C[vi] = B[vi] + T.float32(1))");
+  const auto moved = ReverseComputeAt(f, BlockNamed(f, "C"), LoopsOf(f, "B")[0]);
+  ASSERT_TRUE(moved.ok());
+  ExpectEquivalent(f, moved->function);
+}
+
 // Steps of a reduction that a predicate leaves out take nothing from what the producer writes.
 TEST(ReverseComputeAt, FollowsReductionsWithoutTheirLastSteps) {
   const Function f = ParseFunctionOrDie(R"(

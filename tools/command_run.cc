@@ -8,6 +8,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "codegen/llvm/abi_type.h"
@@ -24,6 +25,7 @@
 #include "ir/target.h"
 #include "nlohmann/json.hpp"
 #include "tools/commands.h"
+#include "tools/compare_outputs.h"
 #include "tools/program_file.h"
 #include "tools/scheduled_program.h"
 
@@ -242,31 +244,20 @@ void PrintArray(std::ostream& out, const std::string& name, const NDArray& array
   out << "\n";
 }
 
-// JSON has no infinities and no NaN: they become null.
+// JSON has no infinities and no NaN.
+nlohmann::json OrNull(double value) { return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(); }
+
 nlohmann::json ToJson(const std::string& name, const NDArray& array) {
   const Summary summary = Summarize(array);
-  auto number = [](double value) { return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(); };
   nlohmann::json first = nlohmann::json::array();
-  for (double value : summary.first) first.push_back(number(value));
+  for (double value : summary.first) first.push_back(OrNull(value));
   return {{"name", name},
           {"dtype", array.dtype().ToString()},
           {"shape", array.shape()},
-          {"sum", number(summary.sum)},
-          {"least", number(summary.least)},
-          {"largest", number(summary.largest)},
+          {"sum", OrNull(summary.sum)},
+          {"least", OrNull(summary.least)},
+          {"largest", OrNull(summary.largest)},
           {"first", std::move(first)}};
-}
-
-double LargestMagnitude(const NDArray& array) {
-  double largest = 0;
-  for (int64_t i = 0; i < array.size(); ++i) largest = std::max(largest, std::fabs(array.Get(i)));
-  return largest;
-}
-
-// What two results may differ by, relative to the largest magnitude of the output: sums in another order.
-double Tolerance(DataType type) {
-  if (!type.is_float()) return 0;
-  return type.bits() == 64 ? 1e-10 : type.bits() == 32 ? 1e-4 : 5e-2;
 }
 
 // The program after --script or the best record of --db; as it is where neither is given.
@@ -301,8 +292,8 @@ int RunProgram(const CommandArguments& args) {
     return Refuse(args, std::string(status.message()));
   }
   const auto against = args.Get("--against");
-  const bool compare = against || args.Has("--compare");
-  if (compare) {
+  std::optional<Tolerances> tolerances;
+  if (against || args.Has("--compare")) {
     const std::optional<Module> reference = against ? ReadProgram(args, *against) : source;
     if (!reference) return kRefused;
     const Function same = name ? reference->Find(*name) : reference->Main();
@@ -312,9 +303,15 @@ int RunProgram(const CommandArguments& args) {
     if (!expected.ok() || !SameTypes(*expected, *arguments, same, function)) {
       return Refuse(args, "the other program has no function with the same parameters");
     }
+    const std::vector<interp::Argument> before = Copy(other);
     const absl::Status status =
         against ? RunWith(args, engine, *reference, same, other) : RunInterpreted(args, same, other);
     if (!status.ok()) return Refuse(args, std::string(status.message()));
+    std::vector<Function> alike = {same};
+    if (const Function unscheduled = name ? source->Find(*name) : source->Main(); against && unscheduled) {
+      alike.push_back(unscheduled);
+    }
+    tolerances.emplace(alike, before);
   }
   std::vector<BufferRegion> written = DetectRegions(function->body).writes;
   PreOrder(function->body, [&](const Stmt& s) {
@@ -336,18 +333,22 @@ int RunProgram(const CommandArguments& args) {
     } else {
       PrintArray(args.out(), buffer->name, array);
     }
-    if (!compare) continue;
-    const ArrayError error = MaxError(array, other[i].array);
-    const double tolerance = Tolerance(buffer->dtype);
-    const bool good = error.max_abs <= tolerance * std::max(1.0, LargestMagnitude(other[i].array));
+    if (!tolerances) continue;
+    const auto [error, of_tolerance, failure] = tolerances->Compare(i, buffer->name, array, other[i].array);
+    const bool good = failure.empty();
     if (json) {
-      outputs.back()["error"] = {{"max_abs", std::isfinite(error.max_abs) ? nlohmann::json(error.max_abs) : nullptr},
-                                 {"max_rel", std::isfinite(error.max_rel) ? nlohmann::json(error.max_rel) : nullptr},
-                                 {"tolerance", tolerance},
+      outputs.back()["error"] = {{"max_abs", OrNull(error.max_abs)},
+                                 {"max_rel", OrNull(error.max_rel)},
+                                 {"of_tolerance", OrNull(of_tolerance)},
                                  {"good", good}};
+      if (!good) outputs.back()["error"]["failure"] = failure;
     } else {
-      args.out() << buffer->name << ": largest error absolute " << error.max_abs << " relative " << error.max_rel
-                 << ", tolerance " << tolerance << (good ? "" : ": EXCEEDED") << "\n";
+      args.out() << buffer->name << ": largest error absolute " << error.max_abs << " relative " << error.max_rel;
+      if (good) {
+        args.out() << ", " << absl::StrFormat("%.1f", 100 * of_tolerance) << "% of the tolerance\n";
+      } else {
+        args.out() << ", tolerance EXCEEDED: " << failure << "\n";
+      }
     }
     if (!good) status = kRefused;
   }
@@ -361,15 +362,16 @@ int RunProgram(const CommandArguments& args) {
 }  // namespace
 
 Command RunCommand() {
-  std::vector<Flag> flags = {{"--func", "NAME", "the function; main, or the only one, by default"},
-                             {"--engine", "interp|llvm", "the interpreter (the default) or compiled code"},
-                             {"--seed", "N", "of the inputs"},
-                             {"--inputs", "DIR", "takes PARAMETER.npy from there where it exists"},
-                             {"--dim", "NAME=N", "value of a symbolic extent or of a scalar parameter", true},
-                             {"--compare", "", "also interprets the program; exit status 1 beyond the tolerance"},
-                             {"--against", "OTHER", "also runs a program with the same parameters on the same inputs"},
-                             {"--extern", "LIB.so", "where called C functions are", true},
-                             {"--json", "", "prints the outputs as JSON"}};
+  std::vector<Flag> flags = {
+      {"--func", "NAME", "the function; main, or the only one, by default"},
+      {"--engine", "interp|llvm", "the interpreter (the default) or compiled code"},
+      {"--seed", "N", "of the inputs"},
+      {"--inputs", "DIR", "takes PARAMETER.npy from there where it exists"},
+      {"--dim", "NAME=N", "value of a symbolic extent or of a scalar parameter", true},
+      {"--compare", "", "also interprets the program; exit status 1 beyond what rounding explains"},
+      {"--against", "OTHER", "also runs a program with the same parameters on the same inputs"},
+      {"--extern", "LIB.so", "where called C functions are", true},
+      {"--json", "", "prints the outputs as JSON"}};
   for (const Flag& flag : SchedulingFlags()) flags.push_back(flag);
   return {.name = "run",
           .operands = "FILE",

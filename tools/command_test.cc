@@ -338,6 +338,32 @@ TEST(Command, Run) {
   }
 }
 
+// Rounding is judged by what an element is made of, so that small wrong results are found.
+TEST(Command, RunComparesByRounding) {
+  const auto scaled = [](const std::string& by) {
+    return "@T.prim_func\ndef main(X: T.Buffer((50,), \"float32\"), Y: T.Buffer((50,), \"float32\")):\n"
+           "    for i in range(50):\n        Y[i] = X[i] * " +
+           by + "\n";
+  };
+  const std::string small = scaled("T.float32(1e-6)"), halved = scaled("T.float32(2e-6) * T.float32(0.5)");
+  const std::string wrong = WriteFile("wrong.py", scaled("T.float32(1.01e-6)"));
+  for (const char* engine : {"--engine=interp", "--engine=llvm"}) {
+    const Result same = RunTool({"run", "-", engine, "--against", WriteFile("halved.py", halved)}, small);
+    EXPECT_EQ(same.status, kDone) << same.out;
+    EXPECT_THAT(same.out, HasSubstr("% of the tolerance"));
+    const Result differs = RunTool({"run", "-", engine, "--against", wrong}, small);
+    EXPECT_EQ(differs.status, kRefused);
+    EXPECT_THAT(differs.out, HasSubstr("tolerance EXCEEDED: element 0 of Y is "));
+    EXPECT_THAT(RunTool({"run", "-", engine, "--json", "--against", wrong}, small).out, HasSubstr("\"failure\""));
+  }
+  // A program without a bound: its outputs' magnitudes count.
+  const Result vector = RunTool({"run", "-", "--compare"},
+                                "@T.prim_func\ndef f(Y: T.Buffer((4,), \"float32\")):\n"
+                                "    Y[0:4] = T.Broadcast(T.float32(1), 4)\n");
+  EXPECT_EQ(vector.status, kDone) << vector.err;
+  EXPECT_THAT(vector.out, HasSubstr("0.0% of the tolerance"));
+}
+
 constexpr char kProduct[] = R"(
 @T.prim_func
 def main(A: T.Buffer((16, 8), "float32"), B: T.Buffer((8, 32), "float32"), C: T.Buffer((16, 32), "float32")):

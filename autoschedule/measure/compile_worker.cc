@@ -1,20 +1,17 @@
 // compile_worker: compiles candidates to shared libraries, and computes references (protocol.h).
 #include <sys/stat.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "autoschedule/measure/protocol.h"
 #include "autoschedule/measure/reference.h"
-#include "autoschedule/measure/reference_program.h"
+#include "autoschedule/measure/run_reference.h"
 #include "autoschedule/measure/serve.h"
-#include "codegen/llvm/abi_type.h"
-#include "codegen/llvm/jit.h"
 #include "codegen/llvm/object.h"
 #include "codegen/llvm/spills.h"
-#include "codegen/runtime/tensor.h"
-#include "codegen/runtime/thread_pool.h"
 #include "codegen/runtime/timer.h"
 #include "ir/script/parser.h"
 #include "ir/structural.h"
@@ -38,48 +35,23 @@ absl::StatusOr<WorkerAnswer> CompileCandidate(const CompileRequest& request, con
   return answer;
 }
 
-// The contents of a floating-point tensor in double precision.
-NDArray ToDouble(const NDArray& array) {
-  NDArray doubles(DataType::Float(64), array.shape());
-  for (int64_t i = 0; i < array.size(); ++i) doubles.Set(i, array.Get(i));
-  return doubles;
-}
-
 absl::StatusOr<WorkerAnswer> ComputeReference(const CompileRequest& request, const Module& module) {
   const Function main = module.Main();
   if (!main || main->params.size() != request.tensors.size()) {
     return absl::InvalidArgumentError("the program has no function with these parameters");
   }
-  const auto program = MakeReferenceProgram(main);
-  if (!program.ok()) return program.status();
-  const auto code = CompileToJit(Module(program->function), request.target);
-  if (!code.ok()) return code.status();
-
-  std::vector<NDArray> arrays(program->function->params.size());
+  std::vector<NDArray> arguments;
   for (size_t i = 0; i < request.tensors.size(); ++i) {
-    NDArray seeded = SeededTensor(request.tensors[i], request.seed, i);
-    const bool promoted = program->written[i] && seeded.dtype().is_float();
-    arrays[static_cast<size_t>(program->value[i])] = promoted ? ToDouble(seeded) : seeded;
-    if (program->error[i] >= 0) {
-      arrays[static_cast<size_t>(program->error[i])] = NDArray(DataType::Float(64), seeded.shape());
-    }
+    arguments.push_back(SeededTensor(request.tensors[i], request.seed, i));
   }
-  std::vector<runtime::Tensor> tensors;
-  for (const NDArray& array : arrays) {
-    tensors.push_back(runtime::Tensor::Borrow(array.data(), AbiType(array.dtype()), array.shape()));
-  }
-  std::vector<TwTensor*> args;
-  for (runtime::Tensor& tensor : tensors) args.push_back(tensor.abi());
-  runtime::ThreadPool pool;
-  const TwParallelHook hook = pool.hook();
-  if (absl::Status status = (*code)->Run(program->function->name, args, &hook); !status.ok()) return status;
-
-  for (size_t i = 0; i < request.tensors.size(); ++i) {
-    if (!program->written[i]) continue;
-    absl::Status status =
-        WriteNpy(arrays[static_cast<size_t>(program->value[i])], ReferencePath(request.folder, i, "value"));
-    if (status.ok() && program->error[i] >= 0) {
-      status = WriteNpy(arrays[static_cast<size_t>(program->error[i])], ReferencePath(request.folder, i, "error"));
+  const auto results = RunReference(main, request.target, arguments);
+  if (!results.ok()) return results.status();
+  for (size_t i = 0; i < results->size(); ++i) {
+    const std::optional<ReferenceResult>& result = (*results)[i];
+    if (!result) continue;
+    absl::Status status = WriteNpy(result->value, ReferencePath(request.folder, i, "value"));
+    if (status.ok() && result->error.size() > 0) {
+      status = WriteNpy(result->error, ReferencePath(request.folder, i, "error"));
     }
     if (!status.ok()) return status;
   }

@@ -62,6 +62,12 @@ NDArray SeededTensor(const TensorSpec& spec, uint64_t seed, size_t position) {
   return array;
 }
 
+NDArray ToDouble(const NDArray& array) {
+  NDArray doubles(DataType::Float(64), array.shape());
+  for (int64_t i = 0; i < array.size(); ++i) doubles.Set(i, array.Get(i));
+  return doubles;
+}
+
 std::string ReferencePath(const std::string& folder, size_t position, std::string_view what) {
   return absl::StrCat(folder, "/", position, ".", std::string(what), ".npy");
 }

@@ -19,6 +19,9 @@ namespace tilewright {
 // The contents of parameter `position` before a call.
 NDArray SeededTensor(const TensorSpec& spec, uint64_t seed, size_t position);
 
+// The same numbers in double precision.
+NDArray ToDouble(const NDArray& array);
+
 std::string ReferencePath(const std::string& folder, size_t position, std::string_view what);
 
 struct ReferenceResult {

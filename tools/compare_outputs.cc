@@ -1,0 +1,69 @@
+#include "tools/compare_outputs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "autoschedule/measure/run_reference.h"
+#include "ir/target.h"
+
+namespace tilewright {
+namespace {
+
+NDArray ToArray(const Param& param, const interp::Argument& argument) {
+  if (param.buffer) return argument.array;
+  NDArray scalar(param.var.dtype(), {});
+  scalar.SetInt(0, argument.integer);
+  return scalar;
+}
+
+double LargestMagnitude(const NDArray& array) {
+  double largest = 0;
+  for (int64_t i = 0; i < array.size(); ++i) largest = std::max(largest, std::fabs(array.Get(i)));
+  return largest;
+}
+
+// Of the largest magnitude of an output whose elements have no bound.
+double PartOfLargest(DataType type) {
+  if (!type.is_float()) return 0;
+  return type.bits() == 64 ? 1e-10 : type.bits() == 32 ? 1e-4 : 5e-2;
+}
+
+}  // namespace
+
+Tolerances::Tolerances(const std::vector<Function>& functions, const std::vector<interp::Argument>& arguments) {
+  for (const Function& function : functions) {
+    std::vector<NDArray> arrays;
+    for (size_t i = 0; i < arguments.size(); ++i) arrays.push_back(ToArray(function->params[i], arguments[i]));
+    auto results = RunReference(function, HostTarget(), arrays);
+    if (results.ok()) bounds_.push_back(*std::move(results));
+  }
+}
+
+NDArray Tolerances::Allowed(size_t position, const NDArray& expected) const {
+  NDArray allowed(DataType::Float(64), expected.shape());
+  const double fixed =
+      bounds_.empty() ? PartOfLargest(expected.dtype()) * std::max(1.0, LargestMagnitude(expected)) : 0;
+  // Each of the two results has an error of its own.
+  const double times = bounds_.size() == 1 ? 2 : 1;
+  for (int64_t i = 0; i < allowed.size(); ++i) {
+    double sum = fixed;
+    for (const auto& bounds : bounds_) {
+      const std::optional<ReferenceResult>& result = bounds[position];
+      if (result && result->error.size() > 0) sum += times * result->error.Get(i);
+    }
+    allowed.Set(i, sum);
+  }
+  return allowed;
+}
+
+OutputComparison Tolerances::Compare(size_t position, const std::string& name, const NDArray& result,
+                                     const NDArray& expected) const {
+  const TensorSpec spec{.name = name, .dtype = result.dtype(), .shape = result.shape()};
+  const ReferenceResult reference{.value = expected.dtype().is_float() ? ToDouble(expected) : expected,
+                                  .error = Allowed(position, expected)};
+  const ResultComparison comparison = CompareResult(spec, result, reference);
+  return {.error = MaxError(result, expected), .of_tolerance = comparison.max_error, .failure = comparison.failure};
+}
+
+}  // namespace tilewright
