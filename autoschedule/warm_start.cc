@@ -55,7 +55,8 @@ absl::StatusOr<std::vector<Choices>> GoodChoices(const Database& database, const
   const std::vector<std::string> blocks = BlockNames::Of(program);
   size_t others = 0;
   for (auto record = best->rbegin(); record != best->rend() && others < kOtherStarts; ++record) {
-    if (record->workload == query.workload || record->target != query.target || record->threads != query.threads) {
+    if (record->workload == query.workload || record->target != query.target || record->threads != query.threads ||
+        record->cold_cache != query.cold_cache) {
       continue;
     }
     const auto trace = TraceFromJson(record->trace);
@@ -68,7 +69,7 @@ absl::StatusOr<std::vector<Choices>> GoodChoices(const Database& database, const
 
 absl::StatusOr<std::vector<MeasuredFeatures>> MeasuredBefore(const Database& database, const RecordQuery& query) {
   std::vector<MeasuredFeatures> measured;
-  absl::Status visited = database.VisitFeatures(query.target, query.threads, kWorkloads, kMeasuredOfEach,
+  absl::Status visited = database.VisitFeatures(query, kWorkloads, kMeasuredOfEach,
                                                 [&](uint64_t workload, double seconds, std::string_view bytes) {
                                                   if (auto features = Unpack(bytes)) {
                                                     measured.push_back({*std::move(features), seconds, workload});

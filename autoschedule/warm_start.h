@@ -17,7 +17,7 @@ namespace tilewright {
 absl::StatusOr<std::vector<Choices>> GoodChoices(const Database& database, const RecordQuery& query,
                                                  const Module& program);
 
-// Some measured programs of each of the latest workloads for the target and the threads in `query`.
+// Some of the programs of each of the latest workloads that were measured as `query` says.
 absl::StatusOr<std::vector<MeasuredFeatures>> MeasuredBefore(const Database& database, const RecordQuery& query);
 
 }  // namespace tilewright

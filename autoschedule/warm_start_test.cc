@@ -55,6 +55,9 @@ TEST_F(WarmStart, TakesChoicesOfProgramsOfAKind) {
   RecordQuery more_threads = small.Query();
   ++more_threads.threads;
   EXPECT_EQ(count(small, more_threads), 0u);
+  RecordQuery cold = small.Query();
+  cold.cold_cache = true;
+  EXPECT_EQ(count(small, cold), 0u);
 }
 
 TEST_F(WarmStart, TrainsWithWhatWasMeasured) {

@@ -24,13 +24,15 @@ int Refuse(const CommandArguments& args, const absl::Status& status) {
 
 std::string Milliseconds(const TuningRecord& record) { return absl::StrFormat("%.4f", record.MedianSeconds() * 1e3); }
 
-// The records of one workload, target and number of threads.
+const char* Caches(bool cold) { return cold ? ", cold caches" : ""; }
+
+// The records of one task.
 struct Group {
   int64_t records = 0;
   std::map<std::string, int64_t> failures;  // by reason
   std::optional<TuningRecord> best;         // where one was measured
 };
-using Groups = std::map<std::tuple<uint64_t, std::string, int>, Group>;
+using Groups = std::map<std::tuple<uint64_t, std::string, int, bool>, Group>;
 
 absl::StatusOr<Groups> GroupRecords(const Database& database) {
   const auto records = database.All(), best = database.BestOfEach();
@@ -38,7 +40,7 @@ absl::StatusOr<Groups> GroupRecords(const Database& database) {
   if (!best.ok()) return best.status();
   Groups groups;
   const auto group_of = [&](const TuningRecord& record) -> Group& {
-    return groups[{record.workload, record.target, record.threads}];
+    return groups[{record.workload, record.target, record.threads, record.cold_cache}];
   };
   for (const TuningRecord& record : *records) {
     Group& group = group_of(record);
@@ -54,13 +56,13 @@ int List(const CommandArguments& args, const Database& database) {
   if (!groups.ok()) return Refuse(args, groups.status());
   args.out() << "workload         threads records    best ms target; failures\n";
   for (const auto& [key, group] : *groups) {
-    const auto& [workload, target, threads] = key;
+    const auto& [workload, target, threads, cold_cache] = key;
     std::string failures;
     for (const auto& [reason, count] : group.failures) {
       absl::StrAppend(&failures, failures.empty() ? "; " : ", ", count, " ", reason);
     }
-    args.out() << absl::StrFormat("%s %7d %7d %10s %s%s\n", HashText(workload), threads, group.records,
-                                  group.best ? Milliseconds(*group.best) : "-", target, failures);
+    args.out() << absl::StrFormat("%s %7d %7d %10s %s%s%s\n", HashText(workload), threads, group.records,
+                                  group.best ? Milliseconds(*group.best) : "-", target, Caches(cold_cache), failures);
   }
   return kDone;
 }
@@ -81,7 +83,8 @@ int Best(const CommandArguments& args, const Database& database) {
     found = true;
     const TuningRecord& record = *group.best;
     args.out() << "# workload " << HashText(record.workload) << ", " << Milliseconds(record) << " ms (median of "
-               << record.seconds.size() << "), " << record.threads << " threads, " << record.target << "\n";
+               << record.seconds.size() << "), " << record.threads << " threads, " << record.target
+               << Caches(record.cold_cache) << "\n";
     const auto trace = TraceFromJson(record.trace);
     if (!trace.ok()) return Refuse(args, trace.status());
     args.out() << ToText(*trace);
@@ -162,7 +165,7 @@ Command DbCommand() {
               "  merge FILE    adds the records of another database that are not there yet\n"
               "  prune         deletes failures and all but the best records of each program",
           .flags = {{"--db", "PATH", "the database"},
-                    {"--keep", "N", "of prune: how many records of each program, target and number of threads stay"},
+                    {"--keep", "N", "of prune: how many records of each task (program, target, threads, caches) stay"},
                     {"-o", "FILE", "of export: where the lines go; standard output by default"}},
           .run = RunDb};
 }

@@ -356,6 +356,17 @@ TEST(Command, RunComparesByRounding) {
     EXPECT_THAT(differs.out, HasSubstr("tolerance EXCEEDED: element 0 of Y is "));
     EXPECT_THAT(RunTool({"run", "-", engine, "--json", "--against", wrong}, small).out, HasSubstr("\"failure\""));
   }
+  // A sum of as many terms as the argument has.
+  const auto sum = [](const std::string& term) {
+    return "@T.prim_func\ndef main(x: T.handle, Y: T.Buffer((1,), \"float32\")):\n    n = T.int32()\n"
+           "    X = T.match_buffer(x, (n,), \"float32\")\n    for i in range(n):\n        with T.block(\"Y\"):\n"
+           "            vi = T.axis.reduce(n, i)\n            with T.init():\n                Y[0] = T.float32(0)\n"
+           "            Y[0] = Y[0] + " +
+           term + "\n";
+  };
+  const Result other_sum = RunTool(
+      {"run", "-", "--dim=n=64", "--against", WriteFile("sum.py", sum("X[vi] * T.float32(1.001)"))}, sum("X[vi]"));
+  EXPECT_EQ(other_sum.status, kRefused) << other_sum.out;
   // A program without a bound: its outputs' magnitudes count.
   const Result vector = RunTool({"run", "-", "--compare"},
                                 "@T.prim_func\ndef f(Y: T.Buffer((4,), \"float32\")):\n"

@@ -35,11 +35,13 @@ absl::StatusOr<Schedule> ApplyBest(const Module& module, const Target& target, c
                     .dimensions = options.dimensions};
   std::optional<Schedule> found;
   size_t stale = 0;
-  // All records the second time, except those that were already looked at.
-  for (const bool any_threads : {false, true}) {
+  // Records with any number of threads in the end, except those that were already looked at.
+  for (const auto& [any_threads, cold_cache] :
+       {std::pair(false, false), std::pair(false, true), std::pair(true, false), std::pair(true, true)}) {
     if (any_threads) query.threads = 0;
+    query.cold_cache = cold_cache;
     absl::Status status = database.VisitMeasured(query, [&](const TuningRecord& record) {
-      if (any_threads && record.threads == target.cores) return true;
+      if (query.threads == 0 && record.threads == target.cores) return true;
       auto schedule = ReplayRecord(module, record, intrins);
       if (schedule.ok()) {
         found = *std::move(schedule);

@@ -2,7 +2,8 @@
 //
 //   absl::StatusOr<Schedule> schedule = ApplyBest(module, HostTarget(), *database, &intrins);
 //
-// Records measured with as many threads as the target has cores come first, others after them. A stale record (see
+// Records measured with as many threads as the target has cores come first, others after them; of both, those with warm
+// caches before those with cold ones. A stale record (see
 // record.h) is reported and passed over.
 #pragma once
 

@@ -16,7 +16,7 @@ namespace {
 
 // In the file's header, so that a database of somebody else is not taken for one of ours: "TwDB".
 constexpr int64_t kApplicationId = 0x54774442;
-constexpr int64_t kSchemaVersion = 3, kWithoutFeatures = 2, kWithoutFinals = 1;
+constexpr int64_t kSchemaVersion = 4, kWithoutColdCaches = 3, kWithoutFeatures = 2, kWithoutFinals = 1;
 
 // Long enough for another process's transaction on a slow disk; a writer never holds the lock for longer.
 constexpr int kBusyMilliseconds = 60'000;
@@ -42,10 +42,11 @@ CREATE TABLE records(
   message TEXT NOT NULL,
   version TEXT NOT NULL,
   time INTEGER NOT NULL,
-  final INTEGER NOT NULL DEFAULT 0);
+  final INTEGER NOT NULL DEFAULT 0,
+  cold_cache INTEGER NOT NULL DEFAULT 0);
 )";
 constexpr char kIndex[] = R"(
-CREATE INDEX standings ON records(workload, target, threads, dimensions, scheduled, final, median)
+CREATE INDEX standings ON records(workload, target, threads, cold_cache, dimensions, scheduled, final, median)
   WHERE median IS NOT NULL;
 )";
 
@@ -55,15 +56,16 @@ constexpr char kFeatures[] =
 
 constexpr char kSelect[] =
     "SELECT r.uid, r.workload, w.program, r.target, r.threads, r.dimensions, r.trace, r.scheduled, r.seconds, "
-    "r.failure, r.message, r.version, r.time, r.final, f.bytes FROM records r JOIN workloads w ON w.hash = r.workload "
+    "r.failure, r.message, r.version, r.time, r.final, r.cold_cache, f.bytes FROM records r JOIN workloads w ON w.hash "
+    "= r.workload "
     "LEFT JOIN features f ON f.id = r.id ";
 
-// What is measured, better ones first: `place` counts from 1 in each workload, target and number of threads.
+// What is measured, better ones first: `place` counts from 1 in each task.
 constexpr char kStandings[] =
     "SELECT id, workload, target, final, median, row_number() OVER "
-    "(PARTITION BY workload, target, threads ORDER BY final DESC, median, id) AS place FROM "
-    "(SELECT id, workload, target, threads, final, median, row_number() OVER "
-    "(PARTITION BY workload, target, threads, dimensions, scheduled ORDER BY final DESC, id DESC) AS newer "
+    "(PARTITION BY workload, target, threads, cold_cache ORDER BY final DESC, median, id) AS place FROM "
+    "(SELECT id, workload, target, threads, cold_cache, final, median, row_number() OVER "
+    "(PARTITION BY workload, target, threads, cold_cache, dimensions, scheduled ORDER BY final DESC, id DESC) AS newer "
     "FROM records WHERE median IS NOT NULL) WHERE newer = 1";
 
 std::string NewUid() {
@@ -93,7 +95,8 @@ bool ReadRecord(const Statement& row, TuningRecord* record) {
   record->version = row.Text(11);
   record->unix_time = row.Integer(12);
   record->final = row.Integer(13) != 0;
-  record->features = row.Text(14);
+  record->cold_cache = row.Integer(14) != 0;
+  record->features = row.Text(15);
   record->dimensions = *std::move(dimensions);
   return true;
 }
@@ -163,7 +166,8 @@ absl::Status Database::Prepare() {
   }
   auto version = QueryInteger("PRAGMA user_version");
   for (const auto& [without, add] :
-       {std::pair(kWithoutFinals, &Database::AddFinals), std::pair(kWithoutFeatures, &Database::AddFeatures)}) {
+       {std::pair(kWithoutFinals, &Database::AddFinals), std::pair(kWithoutFeatures, &Database::AddFeatures),
+        std::pair(kWithoutColdCaches, &Database::AddColdCaches)}) {
     if (!version.ok() || *version != without) continue;
     if (absl::Status status = (this->*add)(); !status.ok()) return status;
     version = QueryInteger("PRAGMA user_version");
@@ -208,8 +212,8 @@ absl::Status Database::AddFinals() {
     const auto version = QueryInteger("PRAGMA user_version");
     if (!version.ok() || *version != kWithoutFinals) return version.status();
     return Execute(absl::StrCat("ALTER TABLE records ADD COLUMN final INTEGER NOT NULL DEFAULT 0;"
-                                "DROP INDEX records_by_time;",
-                                kIndex, "PRAGMA user_version=", kWithoutFeatures)
+                                "DROP INDEX records_by_time; PRAGMA user_version=",
+                                kWithoutFeatures)
                        .c_str());
   });
 }
@@ -218,7 +222,18 @@ absl::Status Database::AddFeatures() {
   return Transaction([&]() -> absl::Status {
     const auto version = QueryInteger("PRAGMA user_version");
     if (!version.ok() || *version != kWithoutFeatures) return version.status();
-    return Execute(absl::StrCat(kFeatures, "PRAGMA user_version=", kSchemaVersion).c_str());
+    return Execute(absl::StrCat(kFeatures, "PRAGMA user_version=", kWithoutColdCaches).c_str());
+  });
+}
+
+absl::Status Database::AddColdCaches() {
+  return Transaction([&]() -> absl::Status {
+    const auto version = QueryInteger("PRAGMA user_version");
+    if (!version.ok() || *version != kWithoutColdCaches) return version.status();
+    return Execute(absl::StrCat("ALTER TABLE records ADD COLUMN cold_cache INTEGER NOT NULL DEFAULT 0;"
+                                "DROP INDEX IF EXISTS standings;",
+                                kIndex, "PRAGMA user_version=", kSchemaVersion)
+                       .c_str());
   });
 }
 
@@ -250,8 +265,8 @@ absl::StatusOr<bool> Database::Insert(const TuningRecord& record) {
   if (const int code = workload.Step(); code != SQLITE_DONE) return Error(code, "cannot put a record");
   Statement insert(connection_.get(),
                    "INSERT OR IGNORE INTO records(uid, workload, target, threads, dimensions, trace, scheduled, "
-                   "seconds, median, failure, message, version, time, final) "
-                   "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)");
+                   "seconds, median, failure, message, version, time, final, cold_cache) "
+                   "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)");
   insert.Bind(1, record.uid);
   insert.Bind(2, hash);
   insert.Bind(3, record.target);
@@ -266,6 +281,7 @@ absl::StatusOr<bool> Database::Insert(const TuningRecord& record) {
   insert.Bind(12, record.version);
   insert.Bind(13, record.unix_time);
   insert.Bind(14, int64_t{record.final});
+  insert.Bind(15, int64_t{record.cold_cache});
   if (const int code = insert.Step(); code != SQLITE_DONE) return Error(code, "cannot put a record");
   if (sqlite3_changes(connection_.get()) == 0) return false;
   if (record.features.empty()) return true;
@@ -301,7 +317,9 @@ absl::Status Database::Visit(const std::string& condition, const std::vector<std
 
 absl::Status Database::VisitMeasured(const RecordQuery& query,
                                      const std::function<bool(const TuningRecord&)>& visit) const {
-  std::string condition = absl::StrCat("JOIN (", kStandings, ") s USING (id) WHERE s.workload = ?1 AND s.target = ?2");
+  std::string condition = absl::StrCat(
+      "JOIN (", kStandings,
+      ") s USING (id) WHERE s.workload = ?1 AND s.target = ?2 AND r.cold_cache = ", query.cold_cache ? 1 : 0);
   if (query.threads > 0) absl::StrAppend(&condition, " AND r.threads = ", query.threads);
   return Visit(condition + " ORDER BY s.final DESC, s.median, s.id", {HashText(query.workload), query.target},
                [&](const TuningRecord& record) { return !Serves(record, query.dimensions) || visit(record); });
@@ -340,10 +358,10 @@ absl::StatusOr<std::vector<TuningRecord>> Database::Collect(const std::string& c
 }
 
 absl::Status Database::VisitFeatures(
-    const std::string& target, int threads, int workloads, int each,
+    const RecordQuery& query, int workloads, int each,
     const std::function<void(uint64_t workload, double seconds, std::string_view features)>& visit) const {
   // Any of a workload's: in the order of a multiplicative hash of their ids.
-  constexpr char kMeasured[] = "median IS NOT NULL AND target = ?1 AND threads = ?2";
+  constexpr char kMeasured[] = "median IS NOT NULL AND target = ?1 AND threads = ?2 AND cold_cache = ?5";
   Statement statement(
       connection_.get(),
       absl::StrCat("WITH latest AS (SELECT workload FROM records WHERE ", kMeasured,
@@ -351,10 +369,11 @@ absl::Status Database::VisitFeatures(
                    "drawn AS (SELECT workload, median, bytes, row_number() OVER (PARTITION BY workload "
                    "ORDER BY id * 2654435761 % 4294967296) AS place FROM records JOIN features USING (id) WHERE ",
                    kMeasured, " AND workload IN latest) SELECT workload, median, bytes FROM drawn WHERE place <= ?4"));
-  statement.Bind(1, target);
-  statement.Bind(2, int64_t{threads});
+  statement.Bind(1, query.target);
+  statement.Bind(2, int64_t{query.threads});
   statement.Bind(3, int64_t{workloads});
   statement.Bind(4, int64_t{each});
+  statement.Bind(5, int64_t{query.cold_cache});
   int code;
   while ((code = statement.Step()) == SQLITE_ROW) {
     const auto workload = ParseHash(statement.Bytes(0));

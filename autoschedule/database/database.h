@@ -35,6 +35,7 @@ struct RecordQuery {
   uint64_t workload = 0;
   std::string target;
   int threads = 0;  // 0: any number
+  bool cold_cache = false;
   // The values of symbolic extents. A record serves when each of its ranges contains the value that is given here.
   std::map<std::string, int64_t> dimensions = {};
 };
@@ -54,19 +55,19 @@ class Database {
   absl::StatusOr<TuningRecord> Best(const RecordQuery& query) const;
   // Calls `visit` on one of each measured program, from best to worst, until it returns false.
   absl::Status VisitMeasured(const RecordQuery& query, const std::function<bool(const TuningRecord&)>& visit) const;
-  // Calls `visit` on features of measured programs: of each of the latest `workloads` workloads, `each` at most, any.
+  // Calls `visit` on features of programs that were measured as the query says, whatever their workloads: of each of
+  // the latest `workloads`, `each` at most, any.
   absl::Status VisitFeatures(
-      const std::string& target, int threads, int workloads, int each,
+      const RecordQuery& query, int workloads, int each,
       const std::function<void(uint64_t workload, double seconds, std::string_view features)>& visit) const;
-  // The best record of each workload, target and number of threads.
+  // The best record of each workload, target, number of threads and state of the caches: of each *task*.
   absl::StatusOr<std::vector<TuningRecord>> BestOfEach() const;
   // Every record, failures included, in the order in which they were put.
   absl::StatusOr<std::vector<TuningRecord>> All() const;
 
   // Copies the records of another database that are not here yet; returns how many.
   absl::StatusOr<int64_t> Merge(const Database& other);
-  // Keeps the `keep` best records of each workload, target and number of threads, and no failures; returns how many
-  // were deleted.
+  // Keeps the `keep` best records of each task, and no failures; returns how many were deleted.
   absl::StatusOr<int64_t> Prune(int64_t keep);
   // Every record as a line of JSON (record.h).
   absl::StatusOr<std::string> Export() const;
@@ -82,8 +83,9 @@ class Database {
 
   absl::Status Prepare();  // checks whose file it is, and makes the tables in an empty one
   absl::Status CreateTables();
-  absl::Status AddFinals();    // to a file of version 1
-  absl::Status AddFeatures();  // to a file of version 2
+  absl::Status AddFinals();      // to a file of version 1
+  absl::Status AddFeatures();    // to a file of version 2
+  absl::Status AddColdCaches();  // to a file of version 3
   absl::Status Execute(const char* sql) const;
   absl::StatusOr<int64_t> QueryInteger(const char* sql) const;
   // One transaction: all of what `body` does, or nothing when it fails.

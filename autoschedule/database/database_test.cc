@@ -79,6 +79,7 @@ TEST(Database, HoldsWhatWasPut) {
   TuningRecord record = Measured("r", {0.25, 1.0 / 3});
   record.dimensions = {{"n", 1, 128}};
   record.final = true;
+  record.cold_cache = true;
   record.message = std::string("any bytes: \0 \xff '\"", 17);
   record.features = std::string("\0\1\xff", 3);
   ASSERT_TRUE(OpenFresh(path).Put(record).ok());
@@ -98,6 +99,7 @@ TEST(Database, HoldsWhatWasPut) {
   EXPECT_EQ(read.features, record.features);
   EXPECT_EQ(read.seconds, record.seconds);
   EXPECT_TRUE(read.final);
+  EXPECT_TRUE(read.cold_cache);
   EXPECT_EQ(read.message, record.message);
   EXPECT_EQ(read.version, kTunerVersion);
   EXPECT_EQ(read.unix_time, 1000);
@@ -252,7 +254,7 @@ TEST(Database, VisitsFeatures) {
   const auto visited = [&](int workloads, int each) {
     std::map<uint64_t, int> counts;
     std::set<std::string> features;
-    absl::Status status = database.VisitFeatures("znver4 +avx2", 2, workloads, each,
+    absl::Status status = database.VisitFeatures({.target = "znver4 +avx2", .threads = 2}, workloads, each,
                                                  [&](uint64_t workload, double seconds, std::string_view bytes) {
                                                    ++counts[workload];
                                                    features.emplace(bytes);
@@ -333,7 +335,7 @@ TEST(Database, RefusesNewerVersions) {
     OpenFresh(path);
   }
   ExecuteIn(path, "PRAGMA user_version=99");
-  EXPECT_EQ(Refusal(path), path + ": the database has version 99 of the format; this program reads version 3");
+  EXPECT_EQ(Refusal(path), path + ": the database has version 99 of the format; this program reads version 4");
 }
 
 TEST(Database, ReadsTheFirstVersion) {
@@ -344,7 +346,8 @@ TEST(Database, ReadsTheFirstVersion) {
   }
   ExecuteIn(path,
             "DROP INDEX standings; DROP TABLE features; ALTER TABLE records DROP COLUMN final; "
-            "CREATE INDEX records_by_time ON records(workload, target, median); PRAGMA user_version=1");
+            "ALTER TABLE records DROP COLUMN cold_cache; CREATE INDEX records_by_time ON records(workload, target, "
+            "median); PRAGMA user_version=1");
   Database database = OpenFresh(path);
   TuningRecord final = Measured("new", {2});
   final.final = true;
@@ -359,7 +362,9 @@ TEST(Database, ReadsTheSecondVersion) {
     Database database = OpenFresh(path);
     ASSERT_TRUE(database.Put(Measured("old", {1})).ok());
   }
-  ExecuteIn(path, "DROP TABLE features; PRAGMA user_version=2");
+  ExecuteIn(path,
+            "DROP INDEX standings; DROP TABLE features; ALTER TABLE records DROP COLUMN cold_cache; "
+            "PRAGMA user_version=2");
   Database database = OpenFresh(path);
   TuningRecord with_features = Measured("new", {2});
   with_features.features = "of the new one";
@@ -368,6 +373,22 @@ TEST(Database, ReadsTheSecondVersion) {
   ASSERT_EQ(records->size(), 2u);
   EXPECT_EQ((*records)[0].features, "");
   EXPECT_EQ((*records)[1].features, "of the new one");
+}
+
+// Times with cold caches are a matter of their own.
+TEST(Database, SeparatesColdCaches) {
+  Database database = OpenFresh();
+  TuningRecord cold = Measured("cold", {1});
+  cold.cold_cache = true;
+  ASSERT_TRUE(database.Put(cold).ok());
+  EXPECT_FALSE(database.Best(Query(cold)).ok());
+  ASSERT_TRUE(database.Put(Measured("warm", {2})).ok());
+  RecordQuery query = Query(cold);
+  EXPECT_EQ(database.Best(query)->uid, "warm");
+  query.cold_cache = true;
+  EXPECT_EQ(database.Best(query)->uid, "cold");
+  EXPECT_EQ(database.BestOfEach()->size(), 2u);
+  EXPECT_EQ(*database.Prune(1), 0);
 }
 
 TEST(Database, RefusesDamage) {

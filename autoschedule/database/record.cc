@@ -139,6 +139,7 @@ std::string ToJson(const TuningRecord& record) {
                      {"scheduled", HashText(record.scheduled)},
                      {"features", absl::Base64Escape(record.features)},
                      {"seconds", record.seconds},
+                     {"cold_cache", record.cold_cache},
                      {"final", record.final},
                      {"failure", record.failure},
                      {"message", record.message},
@@ -163,6 +164,7 @@ absl::StatusOr<TuningRecord> RecordFromJson(std::string_view line) {
   reader.ReadHash("scheduled", &record.scheduled);
   reader.ReadBytes("features", &record.features);
   reader.Read("seconds", &record.seconds);
+  reader.Read("cold_cache", &record.cold_cache);
   reader.Read("final", &record.final);
   reader.Read("failure", &record.failure);
   reader.Read("message", &record.message);

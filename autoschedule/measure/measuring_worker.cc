@@ -4,8 +4,12 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -52,8 +56,6 @@ void TakePrecedence() {
   }
 }
 
-int64_t CacheBytes(int name, int64_t least) { return std::max<int64_t>(sysconf(name), least); }
-
 // The tensors of one program: what its candidates are called with.
 class Tensors {
  public:
@@ -65,7 +67,7 @@ class Tensors {
       if (!specs[i].constant) set_bytes += specs[i].bytes();
     }
     // Together larger than the second-level caches, so that no run finds its own output of the run before there.
-    const int64_t caches = CacheBytes(_SC_LEVEL2_CACHE_SIZE, 1 << 20) * request.threads;
+    const int64_t caches = std::max<int64_t>(sysconf(_SC_LEVEL2_CACHE_SIZE), 1 << 20) * request.threads;
     sets_.resize(static_cast<size_t>(std::clamp<int64_t>(caches / set_bytes + 2, 2, 32)));
     for (std::vector<NDArray>& set : sets_) {
       for (size_t i = 0; i < specs.size(); ++i) {
@@ -157,28 +159,21 @@ struct ReadyCandidate {
   }
 };
 
-// Throws everything out of the caches of all threads.
-class CacheEvictor {
- public:
-  CacheEvictor(runtime::ThreadPool& pool, bool enabled)
-      : pool_(pool), bytes_(enabled ? 2 * CacheBytes(_SC_LEVEL3_CACHE_SIZE, 32 << 20) : 0), memory_(bytes_) {}
-  void Evict() {
-    if (bytes_ == 0) return;
-    ++value_;
-    pool_.ParallelFor(pool_.num_threads(), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const size_t part = memory_.size() / static_cast<size_t>(pool_.num_threads());
-        std::memset(memory_.data() + static_cast<size_t>(i) * part, value_, part);
-      }
-    });
+// Takes memory out of all caches.
+void Flush(const void* data, int64_t bytes) {
+  constexpr int64_t kLine = 64;
+  const char* begin = static_cast<const char*>(data);
+  for (int64_t i = 0; i < bytes; i += kLine) {
+#if defined(__x86_64__)
+    _mm_clflush(begin + i);
+#elif defined(__aarch64__)
+    asm volatile("dc civac, %0" ::"r"(begin + i) : "memory");
+#else
+#error "how is a line of the caches flushed?"
+#endif
   }
-
- private:
-  runtime::ThreadPool& pool_;
-  const size_t bytes_;
-  std::vector<char> memory_;
-  char value_ = 0;
-};
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
 
 class MeasuringWorker {
  public:
@@ -241,7 +236,7 @@ class MeasuringWorker {
       if (pause > kPauseNanoseconds) {
         options.warmup_nanoseconds = std::max(options.warmup_nanoseconds, kAfterPauseNanoseconds - (fresh ? first : 0));
       }
-      answer.nanoseconds = SampleAtFullSpeed(request, options, call, candidate.calls);
+      answer.nanoseconds = SampleAtFullSpeed(request, options, call, candidate);
     }
     last_end_ = runtime::NowNanoseconds();
     ready_.push_back(std::move(candidate));
@@ -300,24 +295,33 @@ class MeasuringWorker {
   }
 
   std::vector<int64_t> SampleAtFullSpeed(const MeasureRequest& request, const SamplingOptions& options,
-                                         const TwCall& call, std::vector<BoundCall>& calls) {
-    CacheEvictor evictor(*pool_, request.cold_cache);
+                                         const TwCall& call, ReadyCandidate& candidate) {
     size_t set = 0;
     std::vector<int64_t> best;
     for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
       const bool full = gauge_->Await();
       const int64_t begin = runtime::NowNanoseconds();
-      std::vector<int64_t> samples = Sample([&] { evictor.Evict(); },
-                                            [&] {
-                                              set = set + 1 < calls.size() ? set + 1 : 0;
-                                              calls[set].Run(call);
-                                            },
-                                            options, runtime::NowNanoseconds);
+      const auto prepare = [&] {
+        set = set + 1 < candidate.calls.size() ? set + 1 : 0;
+        if (request.cold_cache) FlushAll(candidate, set);
+      };
+      const auto run = [&] { candidate.calls[set].Run(call); };
+      std::vector<int64_t> samples = Sample(prepare, run, options, runtime::NowNanoseconds);
       gauge_->Spent(runtime::NowNanoseconds() - begin);
       if (attempt == 0 || Median(samples) < Median(best)) best = std::move(samples);
       if (!full || gauge_->IsFull()) break;
     }
     return best;
+  }
+
+  // What a call reads and writes.
+  void FlushAll(const ReadyCandidate& candidate, size_t set) const {
+    for (size_t i = 0; i < tensors_->num_params(); ++i) {
+      const NDArray& array = tensors_->tensor(set, i);
+      Flush(array.data(), array.bytes());
+    }
+    for (const NDArray& array : candidate.packed) Flush(array.data(), array.bytes());
+    Flush(candidate.workspace.get(), candidate.workspace_bytes);
   }
 
   int64_t ReadyBytes() const {

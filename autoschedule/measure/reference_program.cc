@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "autoschedule/measure/fast_order.h"
 #include "ir/analysis.h"
+#include "ir/arith/analyzer.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
@@ -18,6 +19,8 @@ namespace tilewright {
 namespace {
 
 constexpr DataType kDouble = DataType::Float(64);
+// The terms of a sum whose extents are not known.
+constexpr int64_t kManyTerms = 1 << 20;
 // The bound of an element that may be anything.
 constexpr double kUnbounded = 1e300;
 // Half units in the last place that a function of the math library may be off by: 4 whole ones.
@@ -54,7 +57,8 @@ bool Holds(DataType to, DataType from) {
 
 class BoundErrors : public Mutator {
  public:
-  explicit BoundErrors(std::set<const BufferNode*> inexact) : inexact_(std::move(inexact)) {}
+  BoundErrors(std::set<const BufferNode*> inexact, const VarMap& extents)
+      : inexact_(std::move(inexact)), extents_(extents) {}
 
   ReferenceProgram Run(const Function& main) {
     ReferenceProgram result;
@@ -246,7 +250,8 @@ class BoundErrors : public Mutator {
       for (const Expr& index : store->indices) {
         if (UsesVar(index, var)) return;
       }
-      product *= static_cast<double>(AsInt(extent).value_or(1 << 20));
+      const auto terms = AsInt(arith::Simplify(Substitute(extent, extents_)));
+      product *= static_cast<double>(terms.value_or(kManyTerms));
     };
     if (block_ != nullptr) {
       for (const IterVar& iter : block_->iter_vars) count(iter.var, iter.domain.extent);
@@ -457,6 +462,7 @@ class BoundErrors : public Mutator {
   }
 
   std::set<const BufferNode*> inexact_;
+  const VarMap& extents_;
   std::unordered_map<const BufferNode*, Pair> buffers_;
   std::unordered_map<const VarNode*, Bounded> vars_;
   std::vector<std::pair<Var, Expr>> bindings_;
@@ -480,11 +486,11 @@ std::vector<bool> WrittenParams(const Function& function) {
   return result;
 }
 
-absl::StatusOr<ReferenceProgram> MakeReferenceProgram(const Function& main) {
+absl::StatusOr<ReferenceProgram> MakeReferenceProgram(const Function& main, const VarMap& extents) {
   const Function ordered = FastOrder(main);
   std::set<const BufferNode*> inexact;
   for (;;) {
-    BoundErrors bound(inexact);
+    BoundErrors bound(inexact, extents);
     ReferenceProgram program = bound.Run(ordered);
     if (!bound.refusal().empty()) {
       return absl::UnimplementedError(absl::StrCat("no reference for ", bound.refusal()));

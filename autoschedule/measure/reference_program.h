@@ -23,6 +23,7 @@
 
 #include "absl/status/statusor.h"
 #include "ir/function.h"
+#include "ir/substitute.h"
 
 namespace tilewright {
 
@@ -35,8 +36,9 @@ struct ReferenceProgram {
   std::vector<bool> written;  // by the original
 };
 
+// `extents`: values of variables that the numbers of terms depend on; a sum of an unknown number is taken to have 2^20.
 // An error names what has no bound: a call of another library's function, an element of a view, a vector operation.
-absl::StatusOr<ReferenceProgram> MakeReferenceProgram(const Function& main);
+absl::StatusOr<ReferenceProgram> MakeReferenceProgram(const Function& main, const VarMap& extents = {});
 
 // Whether a statement of the function stores to each parameter.
 std::vector<bool> WrittenParams(const Function& function);

@@ -10,10 +10,30 @@
 #include "codegen/runtime/thread_pool.h"
 
 namespace tilewright {
+namespace {
+
+// What the arguments say of the function's symbolic extents.
+VarMap ExtentsOf(const Function& function, const std::vector<NDArray>& arguments) {
+  VarMap extents;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const Param& param = function->params[i];
+    if (!param.buffer) {
+      if (param.var.dtype().is_integer()) extents[param.var] = Const(param.var.dtype(), arguments[i].GetInt(0));
+      continue;
+    }
+    for (size_t d = 0; d < param.buffer->shape.size(); ++d) {
+      const auto* var = dyn_cast<VarNode>(param.buffer->shape[d]);
+      if (var != nullptr) extents[Var(var)] = Const(var->dtype(), arguments[i].shape()[d]);
+    }
+  }
+  return extents;
+}
+
+}  // namespace
 
 absl::StatusOr<std::vector<std::optional<ReferenceResult>>> RunReference(const Function& main, const Target& target,
                                                                          const std::vector<NDArray>& arguments) {
-  const auto program = MakeReferenceProgram(main);
+  const auto program = MakeReferenceProgram(main, ExtentsOf(main, arguments));
   if (!program.ok()) return program.status();
   const auto code = CompileToJit(Module(program->function), target);
   if (!code.ok()) return code.status();
