@@ -375,6 +375,24 @@ TEST(Database, ReadsTheSecondVersion) {
   EXPECT_EQ((*records)[1].features, "of the new one");
 }
 
+TEST(Database, ReadsTheThirdVersion) {
+  const std::string path = FreshPath();
+  {
+    Database database = OpenFresh(path);
+    ASSERT_TRUE(database.Put(Measured("old", {1})).ok());
+  }
+  ExecuteIn(path,
+            "DROP INDEX standings; ALTER TABLE records DROP COLUMN cold_cache; CREATE INDEX standings ON records("
+            "workload, target, threads, dimensions, scheduled, final, median) WHERE median IS NOT NULL; "
+            "PRAGMA user_version=3");
+  Database database = OpenFresh(path);
+  TuningRecord cold = Measured("new", {0.5});
+  cold.cold_cache = true;
+  ASSERT_TRUE(database.Put(cold).ok());
+  EXPECT_THAT(Uids(database), ElementsAre("old", "new"));
+  EXPECT_EQ(database.Best(Query(cold))->uid, "old");
+}
+
 // Times with cold caches are a matter of their own.
 TEST(Database, SeparatesColdCaches) {
   Database database = OpenFresh();
