@@ -713,7 +713,8 @@ def rfactor(d):
         loop = d.rng.choice([o, i])
     if d.rng.random() < 0.1:
         d.apply(f"sch.annotate({loop}, 'k', 1)")
-    rank = len(realize.block.writes[0].source.shape)
+    writes = realize.block.writes
+    rank = len(writes[0].source.shape) if writes else 1
     axis = d.rng.randrange(-rank - 1, rank + 1) if d.rng.random() < 0.97 else rank + 2
     return f"sch.rfactor({loop}, {d.rng.choice(['', 'factor_axis='])}{axis})"
 
