@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <ctime>
+#include <iterator>
 #include <random>
 #include <utility>
 
@@ -16,8 +17,6 @@ namespace {
 
 // In the file's header, so that a database of somebody else is not taken for one of ours: "TwDB".
 constexpr int64_t kApplicationId = 0x54774442;
-constexpr int64_t kSchemaVersion = 4, kWithoutColdCaches = 3, kWithoutFeatures = 2, kWithoutFinals = 1;
-
 // Long enough for another process's transaction on a slow disk; a writer never holds the lock for longer.
 constexpr int kBusyMilliseconds = 60'000;
 
@@ -53,6 +52,14 @@ CREATE INDEX standings ON records(workload, target, threads, cold_cache, dimensi
 // In a table of their own, since many records are asked for nothing else.
 constexpr char kFeatures[] =
     "CREATE TABLE features(id INTEGER PRIMARY KEY REFERENCES records(id), bytes BLOB NOT NULL);";
+
+// What makes a file of a version one of the next; from the first version on.
+const std::string kUpgrades[] = {
+    "ALTER TABLE records ADD COLUMN final INTEGER NOT NULL DEFAULT 0; DROP INDEX records_by_time;", kFeatures,
+    absl::StrCat(
+        "ALTER TABLE records ADD COLUMN cold_cache INTEGER NOT NULL DEFAULT 0; DROP INDEX IF EXISTS standings;",
+        kIndex)};
+constexpr int64_t kSchemaVersion = std::size(kUpgrades) + 1;
 
 constexpr char kSelect[] =
     "SELECT r.uid, r.workload, w.program, r.target, r.threads, r.dimensions, r.trace, r.scheduled, r.seconds, "
@@ -165,11 +172,8 @@ absl::Status Database::Prepare() {
     if (absl::Status status = CreateTables(); !status.ok()) return status;
   }
   auto version = QueryInteger("PRAGMA user_version");
-  for (const auto& [without, add] :
-       {std::pair(kWithoutFinals, &Database::AddFinals), std::pair(kWithoutFeatures, &Database::AddFeatures),
-        std::pair(kWithoutColdCaches, &Database::AddColdCaches)}) {
-    if (!version.ok() || *version != without) continue;
-    if (absl::Status status = (this->*add)(); !status.ok()) return status;
+  while (version.ok() && *version > 0 && *version < kSchemaVersion) {
+    if (absl::Status status = Upgrade(*version); !status.ok()) return status;
     version = QueryInteger("PRAGMA user_version");
   }
   if (!version.ok()) return version.status();
@@ -207,33 +211,11 @@ absl::Status Database::CreateTables() {
 }
 
 // Another process may be doing the same.
-absl::Status Database::AddFinals() {
+absl::Status Database::Upgrade(int64_t from) {
   return Transaction([&]() -> absl::Status {
     const auto version = QueryInteger("PRAGMA user_version");
-    if (!version.ok() || *version != kWithoutFinals) return version.status();
-    return Execute(absl::StrCat("ALTER TABLE records ADD COLUMN final INTEGER NOT NULL DEFAULT 0;"
-                                "DROP INDEX records_by_time; PRAGMA user_version=",
-                                kWithoutFeatures)
-                       .c_str());
-  });
-}
-
-absl::Status Database::AddFeatures() {
-  return Transaction([&]() -> absl::Status {
-    const auto version = QueryInteger("PRAGMA user_version");
-    if (!version.ok() || *version != kWithoutFeatures) return version.status();
-    return Execute(absl::StrCat(kFeatures, "PRAGMA user_version=", kWithoutColdCaches).c_str());
-  });
-}
-
-absl::Status Database::AddColdCaches() {
-  return Transaction([&]() -> absl::Status {
-    const auto version = QueryInteger("PRAGMA user_version");
-    if (!version.ok() || *version != kWithoutColdCaches) return version.status();
-    return Execute(absl::StrCat("ALTER TABLE records ADD COLUMN cold_cache INTEGER NOT NULL DEFAULT 0;"
-                                "DROP INDEX IF EXISTS standings;",
-                                kIndex, "PRAGMA user_version=", kSchemaVersion)
-                       .c_str());
+    if (!version.ok() || *version != from) return version.status();
+    return Execute(absl::StrCat(kUpgrades[from - 1], "PRAGMA user_version=", from + 1).c_str());
   });
 }
 

@@ -83,9 +83,7 @@ class Database {
 
   absl::Status Prepare();  // checks whose file it is, and makes the tables in an empty one
   absl::Status CreateTables();
-  absl::Status AddFinals();      // to a file of version 1
-  absl::Status AddFeatures();    // to a file of version 2
-  absl::Status AddColdCaches();  // to a file of version 3
+  absl::Status Upgrade(int64_t from);  // a file of that version, to the next
   absl::Status Execute(const char* sql) const;
   absl::StatusOr<int64_t> QueryInteger(const char* sql) const;
   // One transaction: all of what `body` does, or nothing when it fails.

@@ -338,17 +338,19 @@ TEST(Database, RefusesNewerVersions) {
   EXPECT_EQ(Refusal(path), path + ": the database has version 99 of the format; this program reads version 4");
 }
 
-TEST(Database, ReadsTheFirstVersion) {
+// A file with the record "old", once `sql` has made an older version of it.
+Database OpenOlder(const char* sql) {
   const std::string path = FreshPath();
-  {
-    Database database = OpenFresh(path);
-    ASSERT_TRUE(database.Put(Measured("old", {1})).ok());
-  }
-  ExecuteIn(path,
-            "DROP INDEX standings; DROP TABLE features; ALTER TABLE records DROP COLUMN final; "
-            "ALTER TABLE records DROP COLUMN cold_cache; CREATE INDEX records_by_time ON records(workload, target, "
-            "median); PRAGMA user_version=1");
-  Database database = OpenFresh(path);
+  EXPECT_TRUE(OpenFresh(path).Put(Measured("old", {1})).ok());
+  ExecuteIn(path, sql);
+  return OpenFresh(path);
+}
+
+TEST(Database, ReadsTheFirstVersion) {
+  Database database = OpenOlder(
+      "DROP INDEX standings; DROP TABLE features; ALTER TABLE records DROP COLUMN final; "
+      "ALTER TABLE records DROP COLUMN cold_cache; CREATE INDEX records_by_time ON records(workload, target, "
+      "median); PRAGMA user_version=1");
   TuningRecord final = Measured("new", {2});
   final.final = true;
   ASSERT_TRUE(database.Put(final).ok());
@@ -357,15 +359,9 @@ TEST(Database, ReadsTheFirstVersion) {
 }
 
 TEST(Database, ReadsTheSecondVersion) {
-  const std::string path = FreshPath();
-  {
-    Database database = OpenFresh(path);
-    ASSERT_TRUE(database.Put(Measured("old", {1})).ok());
-  }
-  ExecuteIn(path,
-            "DROP INDEX standings; DROP TABLE features; ALTER TABLE records DROP COLUMN cold_cache; "
-            "PRAGMA user_version=2");
-  Database database = OpenFresh(path);
+  Database database = OpenOlder(
+      "DROP INDEX standings; DROP TABLE features; ALTER TABLE records DROP COLUMN cold_cache; "
+      "PRAGMA user_version=2");
   TuningRecord with_features = Measured("new", {2});
   with_features.features = "of the new one";
   ASSERT_TRUE(database.Put(with_features).ok());
@@ -376,16 +372,10 @@ TEST(Database, ReadsTheSecondVersion) {
 }
 
 TEST(Database, ReadsTheThirdVersion) {
-  const std::string path = FreshPath();
-  {
-    Database database = OpenFresh(path);
-    ASSERT_TRUE(database.Put(Measured("old", {1})).ok());
-  }
-  ExecuteIn(path,
-            "DROP INDEX standings; ALTER TABLE records DROP COLUMN cold_cache; CREATE INDEX standings ON records("
-            "workload, target, threads, dimensions, scheduled, final, median) WHERE median IS NOT NULL; "
-            "PRAGMA user_version=3");
-  Database database = OpenFresh(path);
+  Database database = OpenOlder(
+      "DROP INDEX standings; ALTER TABLE records DROP COLUMN cold_cache; CREATE INDEX standings ON records("
+      "workload, target, threads, dimensions, scheduled, final, median) WHERE median IS NOT NULL; "
+      "PRAGMA user_version=3");
   TuningRecord cold = Measured("new", {0.5});
   cold.cold_cache = true;
   ASSERT_TRUE(database.Put(cold).ok());
