@@ -145,6 +145,13 @@ TEST(Rules, Rows) {
   ExpectRight(ops::LayerNorm(23, 129), kInexact);
   ExpectRight(ops::Softmax(37, 7), kInexact);
   ExpectRight(ops::Softmax(5, 333), kInexact);
+  for (const ops::RowTypes& types : {ops::RowTypes{DataType::BFloat16(), DataType::BFloat16()},
+                                     ops::RowTypes{DataType::UInt(8)}, ops::RowTypes{DataType::Int(8)}}) {
+    ExpectRight(ops::Softmax(19, 133, types), kInexact);
+    ExpectRight(ops::RowNorm(37, 131, types), kInexact);
+    ExpectRight(ops::LayerNorm(23, 192, 1e-5, types), kInexact);
+    ExpectRight(ops::LayerNorm(23, 129, 1e-5, types), kInexact);
+  }
 }
 
 TEST(Rules, Convolutions) {
@@ -372,6 +379,13 @@ TEST(Rules, FusesPrologueAndEpilogue) {
   ExpectOneLoop(ops::LayerNorm(64, 333));
   ExpectOneLoop(ops::RowNorm(64, 1023));
   ExpectOneLoop(ops::RowNorm(64, 128));
+  for (const ops::RowTypes& types :
+       {ops::RowTypes{DataType::BFloat16(), DataType::BFloat16()}, ops::RowTypes{DataType::UInt(8)}}) {
+    ExpectOneLoop(ops::Softmax(64, 133, types));
+    ExpectOneLoop(ops::LayerNorm(64, 128, 1e-5, types));
+    ExpectOneLoop(ops::RowNorm(64, 1023, types));
+  }
+  ExpectOneLoop(ops::WithRequantization(ops::Softmax(64, 128, {DataType::UInt(8)}), {.scale = 100}));
 }
 
 // Too large to be enumerated: tiles that are transposed in registers are proven by what each vector touches.
@@ -514,6 +528,8 @@ TEST(Rules, FusesRequantization) {
     ExpectOneLoop(weights_constant(ops::WithRequantization(ops::Conv(conv, types), how)));
     ExpectOneLoop(weights_constant(
         ops::WithRequantization(ops::Depthwise(1, 8, 8, 64, {.kernel = 3, .padding = 1}, 1, types), how)));
+    ExpectOneLoop(weights_constant(ops::ConvBnRelu(conv, types)));
+    ExpectOneLoop(weights_constant(ops::WithRequantization(ops::ConvBnRelu(conv, types), how)));
     ExpectRight(ops::WithRequantization(ops::BatchMatmul(2, 9, 40, 24, types), how));
     ExpectRight(ops::WithRequantization(
         ops::ConvTranspose(1, 4, 4, 8, 16, {.kernel = 4, .stride = 2, .padding = 1}, types), how));

@@ -13,7 +13,7 @@ namespace {
 struct Row {
   DType dtype;
   std::string_view name;
-  TwDataType activation, weight, output;
+  TwDataType activation, weight, product;
 };
 
 constexpr Row kRows[] = {
@@ -32,7 +32,7 @@ const Row& RowOf(DType dtype) { return kRows[static_cast<size_t>(dtype)]; }
 std::string_view Name(DType dtype) { return RowOf(dtype).name; }
 TwDataType ActivationType(DType dtype) { return RowOf(dtype).activation; }
 TwDataType WeightType(DType dtype) { return RowOf(dtype).weight; }
-TwDataType OutputType(DType dtype) { return RowOf(dtype).output; }
+TwDataType ProductType(DType dtype) { return RowOf(dtype).product; }
 
 absl::StatusOr<std::vector<DType>> ParseDTypes(std::string_view text) {
   std::vector<DType> dtypes;

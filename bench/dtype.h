@@ -10,6 +10,10 @@
 //   int8q  u8          s8      u8       s32, exactly, then requantized
 //   s8s8q  s8          s8      s8       s32, exactly, then requantized
 //
+// CBR turns s32 sums into f32 and goes on there, so its output is f32 in int8 and s8s8. The row operators have no
+// products; they compute in f32, integers standing for themselves, and their output is bf16 in bf16, and f32 in int8
+// and s8s8 (OutputType() in bench/problem.h).
+//
 // To requantize is to multiply by a scale, round to the nearest integer and clamp to the range of the output's type
 // (bench/requantization.h).
 #ifndef TILEWRIGHT_BENCH_DTYPE_H_
@@ -38,7 +42,8 @@ absl::StatusOr<std::vector<DType>> ParseDTypes(std::string_view text);
 
 TwDataType ActivationType(DType dtype);
 TwDataType WeightType(DType dtype);
-TwDataType OutputType(DType dtype);
+// Of a sum of products.
+TwDataType ProductType(DType dtype);
 
 }  // namespace tilewright::bench
 

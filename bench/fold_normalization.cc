@@ -15,4 +15,14 @@ absl::StatusOr<Operands> FoldNormalization(const Workload& workload, const Opera
   return folded;
 }
 
+absl::StatusOr<runtime::Tensor> FoldOffset(const runtime::Tensor& parameters) {
+  absl::StatusOr<runtime::Tensor> folded = Copy(parameters);
+  if (!folded.ok()) return folded.status();
+  const int64_t channels = folded->shape()[1];
+  float* bias = folded->data<float>();
+  const float *scale = bias + channels, *offset = bias + 2 * channels;
+  for (int64_t c = 0; c < channels; ++c) bias[c] += offset[c] / scale[c];
+  return folded;
+}
+
 }  // namespace tilewright::bench

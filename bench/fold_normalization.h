@@ -1,16 +1,21 @@
-// The normalization of CBR done ahead of time.
+// The normalization of CBR done ahead of time, as far as its type allows.
 #ifndef TILEWRIGHT_BENCH_FOLD_NORMALIZATION_H_
 #define TILEWRIGHT_BENCH_FOLD_NORMALIZATION_H_
 
 #include "absl/status/statusor.h"
 #include "bench/operands.h"
 #include "bench/problem.h"
+#include "codegen/runtime/tensor.h"
 
 namespace tilewright::bench {
 
-// (sum + bias) * scale + offset is a convolution with scaled weights and one bias, all of them constant. Gives the
-// operands with such weights; the first row of the parameters is that bias.
+// In f32. (sum + bias) * scale + offset is a convolution with scaled weights and one bias, all of them constant. Gives
+// the operands with such weights; the first row of the parameters is that bias.
 absl::StatusOr<Operands> FoldNormalization(const Workload& workload, const Operands& operands);
+
+// In other types, whose weights cannot be scaled without rounding them: (sum + bias) * scale + offset is
+// (sum + b) * scale. Gives the parameters with b = bias + offset / scale in their first row.
+absl::StatusOr<runtime::Tensor> FoldOffset(const runtime::Tensor& parameters);
 
 }  // namespace tilewright::bench
 

@@ -145,7 +145,7 @@ int ChooseNumSets(const Workload& workload, int num_threads) {
     return product;
   };
   const double set =
-      bytes(shapes.activation, ActivationType(workload.dtype)) + bytes(shapes.output, OutputType(workload.dtype));
+      bytes(shapes.activation, ActivationType(workload.dtype)) + bytes(shapes.output, OutputType(workload));
   const int64_t cache = std::max<int64_t>(sysconf(_SC_LEVEL2_CACHE_SIZE), 1 << 20);
   return static_cast<int>(std::clamp(std::ceil(static_cast<double>(cache * num_threads) / set) + 1, 2.0, 32.0));
 }

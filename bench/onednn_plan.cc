@@ -11,6 +11,7 @@ namespace {
 
 using dnnl::memory;
 using Dims = memory::dims;
+using runtime::Tensor;
 
 memory::data_type LibraryType(TwDataType dtype) {
   if (dtype.code == kTwBfloat) return memory::data_type::bf16;
@@ -36,9 +37,18 @@ memory::desc ChannelsLast(const Dims& dims, memory::data_type type) {
   return memory::desc(dims, type, strides);
 }
 
-PlainDescriptors DescribeMatmul(const MatmulProblem& p, DType dtype) {
-  const memory::data_type source = LibraryType(ActivationType(dtype)), weights = LibraryType(WeightType(dtype));
-  const memory::data_type destination = LibraryType(OutputType(dtype));
+// Of the tensors of a workload.
+struct LibraryTypes {
+  explicit LibraryTypes(const Workload& workload)
+      : source(LibraryType(ActivationType(workload.dtype))),
+        weights(LibraryType(WeightType(workload.dtype))),
+        destination(LibraryType(OutputType(workload))) {}
+
+  memory::data_type source, weights, destination;
+};
+
+PlainDescriptors DescribeMatmul(const MatmulProblem& p, const LibraryTypes& types) {
+  const auto [source, weights, destination] = types;
   if (!p.b_constant) {
     const int64_t images = p.batch / p.heads, row = p.heads * p.k;
     return {.source = {{images, p.heads, p.m, p.k}, source, Dims{p.m * row, p.k, row, 1}},
@@ -57,7 +67,7 @@ PlainDescriptors DescribeMatmul(const MatmulProblem& p, DType dtype) {
           .destination = {{p.batch, p.m, p.n}, destination, memory::format_tag::abc}};
 }
 
-PlainDescriptors DescribeConvolution(const ConvolutionProblem& p, DType dtype) {
+PlainDescriptors DescribeConvolution(const ConvolutionProblem& p, const LibraryTypes& types) {
   const int64_t group_in = p.in_channels / p.groups, group_out = p.out_channels / p.groups;
   Dims source = {p.batch, p.in_channels}, destination = {p.batch, p.out_channels};
   Dims weights = {group_out, group_in}, weight_strides = {1, p.out_channels};
@@ -73,17 +83,20 @@ PlainDescriptors DescribeConvolution(const ConvolutionProblem& p, DType dtype) {
     weights.insert(weights.begin(), p.groups);
     weight_strides.insert(weight_strides.begin(), group_out);
   }
-  return {.source = ChannelsLast(source, LibraryType(ActivationType(dtype))),
-          .weights = {weights, LibraryType(WeightType(dtype)), weight_strides},
-          .destination = ChannelsLast(destination, LibraryType(OutputType(dtype))),
-          .bias = {{p.out_channels}, memory::data_type::f32, memory::format_tag::a}};
+  Dims one_a_channel(source.size(), 1);
+  one_a_channel[1] = p.out_channels;
+  return {.source = ChannelsLast(source, types.source),
+          .weights = {weights, types.weights, weight_strides},
+          .destination = ChannelsLast(destination, types.destination),
+          .bias = {{p.out_channels}, memory::data_type::f32, memory::format_tag::a},
+          .scale = ChannelsLast(one_a_channel, memory::data_type::f32)};
 }
 
-PlainDescriptors DescribeRows(const RowProblem& p) {
+PlainDescriptors DescribeRows(const RowProblem& p, const LibraryTypes& types) {
   const int64_t out_columns = p.function == RowFunction::kRowNorm ? 1 : p.columns;
-  return {.source = {{p.rows, p.columns}, memory::data_type::f32, memory::format_tag::ab},
+  return {.source = {{p.rows, p.columns}, types.source, memory::format_tag::ab},
           .weights = {},
-          .destination = {{p.rows, out_columns}, memory::data_type::f32, memory::format_tag::ab}};
+          .destination = {{p.rows, out_columns}, types.destination, memory::format_tag::ab}};
 }
 
 // Makes the plan, unless the library has no implementation of it.
@@ -101,16 +114,24 @@ std::optional<Plan> MakePlan(const char* variant, const typename Primitive::desc
               .destination = primitive.dst_desc()};
 }
 
-// What happens to the sums of products: requantization, and the ReLU of a normalized convolution.
-dnnl::primitive_attr AfterSums(const Workload& workload) {
+// What happens to the sums of products, or to the elements of rows: requantization, and the scales and the ReLU of a
+// normalized convolution.
+dnnl::primitive_attr AfterSums(const Workload& workload, const PlainDescriptors& plain, const Tensor& parameters) {
   dnnl::primitive_attr attributes;
-  if (IsRequantized(workload.dtype)) {
-    attributes.set_output_scales(/*mask: one for all=*/0, {RequantizationOf(workload).scale});
-  }
+  const float step = IsRequantized(workload.dtype) ? RequantizationOf(workload).scale : 1;
+  if (step != 1) attributes.set_output_scales(/*mask: one for all=*/0, {step});
   if (const auto* conv = std::get_if<ConvolutionProblem>(&workload.problem); conv != nullptr && conv->normalized) {
-    dnnl::post_ops relu;
-    relu.append_eltwise(/*scale=*/1, dnnl::algorithm::eltwise_relu, /*alpha=*/0, /*beta=*/0);
-    attributes.set_post_ops(relu);
+    dnnl::post_ops operations;
+    if (IsInteger(workload.dtype)) {
+      const float* scale = parameters.data<float>() + conv->out_channels;
+      std::vector<float> scales(scale, scale + conv->out_channels);
+      for (float& s : scales) s *= step;
+      attributes.set_output_scales(/*mask: one for each of dimension 1=*/1 << 1, scales);
+    } else if (workload.dtype != DType::kF32) {
+      operations.append_binary(dnnl::algorithm::binary_mul, plain.scale);
+    }
+    operations.append_eltwise(/*scale=*/1, dnnl::algorithm::eltwise_relu, /*alpha=*/0, /*beta=*/0);
+    attributes.set_post_ops(operations);
   }
   return attributes;
 }
@@ -183,11 +204,19 @@ std::optional<Plan> PlanConvolution(const ConvolutionProblem& p, const PlainDesc
                                              engine, attributes);
 }
 
-std::optional<Plan> PlanRows(const RowProblem& p, const PlainDescriptors& plain, const dnnl::engine& engine) {
+std::optional<Plan> PlanRows(const RowProblem& p, const PlainDescriptors& plain, const dnnl::primitive_attr& attributes,
+                             const dnnl::engine& engine) {
   constexpr auto kKind = dnnl::prop_kind::forward_inference;
+  // Of norms the library refuses to describe what it does not have.
+  const bool norms =
+      plain.source.data_type() == plain.destination.data_type() &&
+      (plain.source.data_type() == memory::data_type::f32 || plain.source.data_type() == memory::data_type::bf16);
+  if (p.function != RowFunction::kSoftmax && !norms) return std::nullopt;
   switch (p.function) {
     case RowFunction::kSoftmax:
-      return MakePlan<dnnl::softmax_forward>("plain", {kKind, plain.source, /*axis=*/1}, engine);
+      return MakePlan<dnnl::softmax_v2_forward>(
+          "plain", {kKind, dnnl::algorithm::softmax_accurate, plain.source, plain.destination, /*axis=*/1}, engine,
+          attributes);
     case RowFunction::kRowNorm:
       return MakePlan<dnnl::reduction>(
           "plain",
@@ -207,17 +236,19 @@ std::optional<Plan> PlanRows(const RowProblem& p, const PlainDescriptors& plain,
 memory::desc SwapDimensions(const memory::desc& plain) { return plain.permute_axes({1, 0}); }
 
 PlainDescriptors Describe(const Workload& workload) {
+  const LibraryTypes types(workload);
   if (const auto* matmul = std::get_if<MatmulProblem>(&workload.problem)) {
-    return DescribeMatmul(*matmul, workload.dtype);
+    return DescribeMatmul(*matmul, types);
   }
   if (const auto* conv = std::get_if<ConvolutionProblem>(&workload.problem)) {
-    return DescribeConvolution(*conv, workload.dtype);
+    return DescribeConvolution(*conv, types);
   }
-  return DescribeRows(std::get<RowProblem>(workload.problem));
+  return DescribeRows(std::get<RowProblem>(workload.problem), types);
 }
 
-std::vector<Plan> MakePlans(const Workload& workload, const PlainDescriptors& plain, const dnnl::engine& engine) {
-  const dnnl::primitive_attr attributes = AfterSums(workload);
+std::vector<Plan> MakePlans(const Workload& workload, const PlainDescriptors& plain, const Tensor& parameters,
+                            const dnnl::engine& engine) {
+  const dnnl::primitive_attr attributes = AfterSums(workload, plain, parameters);
   std::vector<std::optional<Plan>> candidates;
   if (const auto* matmul = std::get_if<MatmulProblem>(&workload.problem)) {
     for (bool any : {false, true}) candidates.push_back(PlanMatmul(*matmul, plain, any, attributes, engine));
@@ -229,7 +260,7 @@ std::vector<Plan> MakePlans(const Workload& workload, const PlainDescriptors& pl
       candidates.push_back(PlanConvolution(*conv, plain, variant, attributes, engine));
     }
   } else {
-    candidates.push_back(PlanRows(std::get<RowProblem>(workload.problem), plain, engine));
+    candidates.push_back(PlanRows(std::get<RowProblem>(workload.problem), plain, attributes, engine));
   }
   std::vector<Plan> plans;
   for (std::optional<Plan>& candidate : candidates) {

@@ -1,6 +1,7 @@
 #include "bench/operands.h"
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -8,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "bench/product_source.h"
 
 namespace tilewright::bench {
 namespace {
@@ -37,7 +39,8 @@ uint16_t RoundToBfloat16(float value) {
   return static_cast<uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
 }
 
-void Fill(Tensor& tensor, Random& random) {
+// `integer_bits`: how many low bits of 8-bit integers are random; the others are zero.
+void Fill(Tensor& tensor, Random& random, int integer_bits = 8) {
   const int64_t count = tensor.num_elements();
   switch (tensor.dtype().code) {
     case kTwFloat:
@@ -47,7 +50,18 @@ void Fill(Tensor& tensor, Random& random) {
       for (int64_t i = 0; i < count; ++i) tensor.data<uint16_t>()[i] = RoundToBfloat16(random.NextFloat());
       break;
     default:
-      for (int64_t i = 0; i < count; ++i) tensor.data<uint8_t>()[i] = static_cast<uint8_t>(random.Next() >> 56);
+      for (int64_t i = 0; i < count; ++i)
+        tensor.data<uint8_t>()[i] = static_cast<uint8_t>(random.Next() >> (64 - integer_bits));
+  }
+}
+
+// Of CBR, from numbers in [-1, 1): [bias, scale, offset] x channels.
+void ScaleParameters(Tensor& parameters, double unit) {
+  const int64_t channels = parameters.shape()[1];
+  float *bias = parameters.data<float>(), *scale = bias + channels;
+  for (int64_t c = 0; c < channels; ++c) {
+    bias[c] *= static_cast<float>(unit);
+    scale[c] = (scale[c] + std::copysign(1.0f, scale[c])) / static_cast<float>(2 * unit);
   }
 }
 
@@ -68,15 +82,31 @@ absl::StatusOr<Operands> MakeOperands(const Workload& workload) {
   if (!weight.ok()) return weight.status();
   if (!parameters.ok()) return parameters.status();
   Random random(/*seed=*/2023);
-  Fill(*activation, random);
+  const auto* rows = std::get_if<RowProblem>(&workload.problem);
+  Fill(*activation, random, rows != nullptr && rows->function == RowFunction::kSoftmax ? 4 : 8);
   Fill(*weight, random);
   Fill(*parameters, random);
+  if (const auto* conv = std::get_if<ConvolutionProblem>(&workload.problem); conv != nullptr && conv->normalized) {
+    ScaleParameters(*parameters, IsInteger(workload.dtype) ? SumDeviation(workload) : 1);
+  }
   return Operands{
       .activation = *std::move(activation), .weight = *std::move(weight), .parameters = *std::move(parameters)};
 }
 
+// Root mean squares of numbers that are uniform over u8 and s8.
+constexpr double kUnsignedDeviation = 147, kSignedDeviation = 74;
+
+double ActivationDeviation(DType dtype) {
+  return ActivationType(dtype).code == kTwInt ? kSignedDeviation : kUnsignedDeviation;
+}
+
+double SumDeviation(const Workload& workload) {
+  const double depth = static_cast<double>(MakeProductSource(workload.problem)->depth);
+  return ActivationDeviation(workload.dtype) * kSignedDeviation * std::sqrt(depth);
+}
+
 absl::StatusOr<Tensor> MakeOutput(const Workload& workload) {
-  return Allocate(OutputType(workload.dtype), ShapesOf(workload.problem).output);
+  return Allocate(OutputType(workload), ShapesOf(workload.problem).output);
 }
 
 absl::StatusOr<Tensor> Copy(const Tensor& tensor) {

@@ -35,6 +35,9 @@ expect 0 "LN 5,37 f32" --seconds=0 --peers=tilewright --shape=DEP:1,7,6,19,3,2,1
 expect 0 "DEP 1,7,6,19,3,2,1 s8s8q" --seconds=0 --notune --peers=onednn,xnnpack --dtype=int8q,s8s8q --shape=GMM:2,17,19,24 \
   --shape=GMMt:1,17,19,23 --shape=C2D:1,5,6,7,8,3,1,1 --shape=DEP:1,7,6,19,3,2,1 --shape=GRP:1,5,5,12,8,3,1,1,4 \
   --shape=T2D:1,3,4,5,6,4,2,1
+expect 0 "LN 5,37 s8s8q" --seconds=0 --notune --peers=onednn --dtype=bf16,int8,s8s8,int8q,s8s8q \
+  --shape=CBR:1,6,5,4,9,3,1,1 --shape=SFM:5,37 --shape=NRM:5,37 --shape=LN:5,37
+expect 0 "oneDNN has no LN in int8" --seconds=0 --notune --peers=onednn --dtype=int8 --shape=LN:5,37
 expect 0 "XNNPACK has no bf16" --seconds=0 --notune --peers=xnnpack --dtype=bf16 --shape=GMM:1,8,8,8
 expect 0 "XNNPACK has no norms of rows" --seconds=0 --notune --peers=xnnpack --shape=LN:5,37
 TILEWRIGHT_PEERS=/nonexistent expect 0 "not installed: there is no /nonexistent/bin/python3" --seconds=0 --notune \

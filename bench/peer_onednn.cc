@@ -108,18 +108,26 @@ class OneDnn : public Implementation {
     Arguments constants;
     std::optional<Operands> folded;
     if (const auto* conv = std::get_if<ConvolutionProblem>(&workload.problem); conv && conv->normalized) {
-      absl::StatusOr<Operands> made = FoldNormalization(workload, operands);
-      if (!made.ok()) return made.status();
-      folded = *std::move(made);
-      constants[DNNL_ARG_BIAS] = MakeMemory(plain.bias, folded->parameters);
+      if (workload.dtype == DType::kF32) {
+        absl::StatusOr<Operands> made = FoldNormalization(workload, operands);
+        if (!made.ok()) return made.status();
+        folded = *std::move(made);
+        constants[DNNL_ARG_BIAS] = MakeMemory(plain.bias, folded->parameters.data<float>());
+      } else {
+        const absl::StatusOr<Tensor> parameters = FoldOffset(operands.parameters);
+        if (!parameters.ok()) return parameters.status();
+        constants[DNNL_ARG_BIAS] = MakeMemory(plain.bias, parameters->data<float>());
+        constants[DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1] =
+            MakeMemory(plain.scale, parameters->data<float>() + conv->out_channels);
+      }
     }
     if (const auto* rows = std::get_if<RowProblem>(&workload.problem);
         rows && rows->function == RowFunction::kLayerNorm) {
-      constants[DNNL_ARG_SCALE_SHIFT] =
-          MakeMemory({{2, rows->columns}, memory::data_type::f32, memory::format_tag::ab}, operands.parameters);
+      constants[DNNL_ARG_SCALE_SHIFT] = MakeMemory({{2, rows->columns}, memory::data_type::f32, memory::format_tag::ab},
+                                                   operands.parameters.data<float>());
     }
     std::vector<std::unique_ptr<Runner>> runners;
-    for (Plan& plan : MakePlans(workload, plain, engine_)) {
+    for (Plan& plan : MakePlans(workload, plain, operands.parameters, engine_)) {
       runners.push_back(std::make_unique<OneDnnRunner>(engine_, std::move(plan), plain, folded ? *folded : operands,
                                                        constants, settings.num_sets));
     }
@@ -130,10 +138,10 @@ class OneDnn : public Implementation {
     return runners;
   }
 
-  // A memory of the library's own with the tensor's first elements.
-  memory MakeMemory(const memory::desc& descriptor, const Tensor& tensor) {
+  // A memory of the library's own with the first elements from there on.
+  memory MakeMemory(const memory::desc& descriptor, const float* elements) {
     const memory copy(descriptor, engine_);
-    std::memcpy(copy.get_data_handle(), tensor.data<char>(), descriptor.get_size());
+    std::memcpy(copy.get_data_handle(), elements, descriptor.get_size());
     return copy;
   }
 

@@ -175,11 +175,20 @@ double Flops(const Problem& problem) {
   return 0;
 }
 
-double Bytes(const Problem& problem, DType dtype) {
-  const TensorShapes shapes = ShapesOf(problem);
-  const double weight = shapes.weight.empty() ? 0 : Product(shapes.weight) * WeightType(dtype).bits;
-  return (Product(shapes.activation) * ActivationType(dtype).bits + weight +
-          Product(shapes.output) * OutputType(dtype).bits) /
+TwDataType OutputType(const Workload& workload) {
+  const DType dtype = workload.dtype;
+  const auto* conv = std::get_if<ConvolutionProblem>(&workload.problem);
+  const bool rows = std::holds_alternative<RowProblem>(workload.problem);
+  if (rows && dtype == DType::kBf16) return runtime::kBfloat16;
+  const bool in_float = rows || (conv != nullptr && conv->normalized);
+  return in_float && !IsRequantized(dtype) ? runtime::kFloat32 : ProductType(dtype);
+}
+
+double Bytes(const Workload& workload) {
+  const TensorShapes shapes = ShapesOf(workload.problem);
+  const double weight = shapes.weight.empty() ? 0 : Product(shapes.weight) * WeightType(workload.dtype).bits;
+  return (Product(shapes.activation) * ActivationType(workload.dtype).bits + weight +
+          Product(shapes.output) * OutputType(workload).bits) /
          8;
 }
 

@@ -68,15 +68,18 @@ TensorShapes ShapesOf(const Problem& problem);
 // Multiplications and additions, those with padding counted as if it were data; 0 for a RowProblem.
 double Flops(const Problem& problem);
 
-// Every tensor read or written once.
-double Bytes(const Problem& problem, DType dtype);
-
 // A shape in a data type, which is what one line of the report is about.
 struct Workload {
   Shape shape;
   DType dtype;
   Problem problem;
 };
+
+// Of the output.
+TwDataType OutputType(const Workload& workload);
+
+// Every tensor read or written once.
+double Bytes(const Workload& workload);
 
 }  // namespace tilewright::bench
 

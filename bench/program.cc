@@ -20,20 +20,10 @@ namespace {
 
 using runtime::Tensor;
 
+// Before anything is requantized.
 ops::OperandTypes TypesOf(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return ops::OperandTypes::Float32();
-    case DType::kBf16:
-      return *ops::OperandTypes::Parse("bf16");
-    case DType::kInt8:
-    case DType::kInt8Q:
-      return *ops::OperandTypes::Parse("u8s8");
-    case DType::kS8S8:
-    case DType::kS8S8Q:
-      return *ops::OperandTypes::Parse("s8s8");
-  }
-  return ops::OperandTypes::Float32();
+  return {ProgramType(ActivationType(dtype)), ProgramType(WeightType(dtype)),
+          IsInteger(dtype) ? DataType::Int(32) : DataType::Float(32)};
 }
 
 Function MakeConvolution(const ConvolutionProblem& p, const ops::OperandTypes& types) {
@@ -61,13 +51,15 @@ Function MakeFunction(const Workload& workload) {
   }
   if (const auto* p = std::get_if<ConvolutionProblem>(&workload.problem)) return MakeConvolution(*p, types);
   const auto& p = std::get<RowProblem>(workload.problem);
+  ops::RowTypes rows = {.input = types.input};
+  if (!IsRequantized(workload.dtype)) rows.output = ProgramType(OutputType(workload));
   switch (p.function) {
     case RowFunction::kSoftmax:
-      return ops::Softmax(p.rows, p.columns);
+      return ops::Softmax(p.rows, p.columns, rows);
     case RowFunction::kRowNorm:
-      return ops::RowNorm(p.rows, p.columns);
+      return ops::RowNorm(p.rows, p.columns, rows);
     case RowFunction::kLayerNorm:
-      return ops::LayerNorm(p.rows, p.columns, kLayerNormEpsilon);
+      return ops::LayerNorm(p.rows, p.columns, kLayerNormEpsilon, rows);
   }
   return {};
 }
@@ -85,8 +77,7 @@ absl::StatusOr<Tensor> CopyOf(const char* elements, TwDataType dtype, const Buff
 
 // The scale as the benchmark defines it for all implementations.
 ops::Requantization HowToRequantize(const Workload& workload) {
-  return {.scale = RequantizationOf(workload).scale,
-          .to = workload.dtype == DType::kS8S8Q ? DataType::Int(8) : DataType::UInt(8)};
+  return {.scale = RequantizationOf(workload).scale, .to = ProgramType(OutputType(workload))};
 }
 
 }  // namespace
@@ -125,6 +116,12 @@ absl::StatusOr<std::vector<Tensor>> MakeConstants(const Workload& workload, cons
 
 Tensor ViewAs(const Buffer& param, Tensor& tensor) {
   return Tensor::Borrow(tensor.data<char>(), tensor.dtype(), ConstantShape(param));
+}
+
+DataType ProgramType(TwDataType dtype) {
+  if (dtype.code == kTwBfloat) return DataType::BFloat16();
+  if (dtype.code == kTwFloat) return DataType::Float(dtype.bits);
+  return dtype.code == kTwInt ? DataType::Int(dtype.bits) : DataType::UInt(dtype.bits);
 }
 
 std::vector<int64_t> ConstantShape(const Buffer& buffer) {

@@ -8,8 +8,6 @@
 #include <utility>
 #include <variant>
 
-#include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "bench/product_source.h"
 #include "bench/requantization.h"
@@ -168,38 +166,60 @@ void Normalize(const Operands& operands, Reference& reference) {
   }
 }
 
+// Adds what rounding to bf16 can do: of the result, and once of what is kept in the output between two passes over a
+// row.
+void RoundToBfloat16(Reference& reference) {
+  constexpr double kRounding = 2 * 0x1p-8;
+  for (size_t i = 0; i < reference.values.size(); ++i) {
+    const double error = reference.tolerance * reference.magnitudes[i];
+    const double rounded = error + kRounding * (std::fabs(reference.values[i]) + error);
+    reference.magnitudes[i] = rounded / (reference.tolerance + kRounding);
+  }
+  reference.tolerance += kRounding;
+}
+
 // What is rounded at last: the clamped product with the scale, in steps of the output.
 void Requantize(const Workload& workload, Reference& reference) {
   const auto [scale, least, greatest] = RequantizationOf(workload);
+  const double most = reference.values.empty() ? 0 : *std::ranges::max_element(reference.magnitudes);
+  reference.tolerance = kRequantizationTolerance + reference.tolerance * most * static_cast<double>(scale);
   for (double& value : reference.values) {
     value = std::clamp(value * static_cast<double>(scale), static_cast<double>(least), static_cast<double>(greatest));
   }
   std::fill(reference.magnitudes.begin(), reference.magnitudes.end(), 1.0);
-  reference.tolerance = kRequantizationTolerance;
+}
+
+// Sums of products, and what CBR makes of them.
+Reference ComputeProductReference(const Workload& workload, const Operands& operands, runtime::ThreadPool& pool,
+                                  double most_products) {
+  const auto* conv = std::get_if<ConvolutionProblem>(&workload.problem);
+  const bool normalized = conv != nullptr && conv->normalized, exact = IsInteger(workload.dtype);
+  const std::unique_ptr<ProductSource> source = MakeProductSource(workload.problem);
+  Reference reference = ProductReference(*source, operands, pool).Compute(most_products);
+  double roundings = exact ? 0 : static_cast<double>(source->depth) + 2;
+  if (normalized) {
+    // No partial sum of integers is rounded; the sum may be.
+    if (exact) {
+      std::ranges::transform(reference.values, reference.magnitudes.begin(), [](double v) { return std::fabs(v); });
+    }
+    Normalize(operands, reference);
+    // Those of the normalization, and of what an implementation does of it ahead of time.
+    roundings += exact ? 8 : 5;
+  }
+  reference.tolerance = SumTolerance(roundings);
+  return reference;
 }
 
 }  // namespace
 
 double SumTolerance(double roundings) { return std::min(roundings, 8 * std::sqrt(roundings)) * 0x1p-24; }
 
-absl::StatusOr<Reference> ComputeReference(const Workload& workload, const Operands& operands,
-                                           runtime::ThreadPool& pool, double most_products) {
-  const auto* conv = std::get_if<ConvolutionProblem>(&workload.problem);
-  const bool normalized = conv != nullptr && conv->normalized;
-  if (workload.dtype != DType::kF32 && (normalized || std::holds_alternative<RowProblem>(workload.problem))) {
-    return absl::UnimplementedError(absl::StrCat(std::string(Name(workload.shape.op)), " is measured in f32 only"));
-  }
-  if (const auto* rows = std::get_if<RowProblem>(&workload.problem)) return ComputeRowReference(*rows, operands);
-
-  const std::unique_ptr<ProductSource> source = MakeProductSource(workload.problem);
-  Reference reference = ProductReference(*source, operands, pool).Compute(most_products);
-  double roundings = static_cast<double>(source->depth) + 2;
-  if (normalized) {
-    Normalize(operands, reference);
-    // Those of the normalization, and of scaling the weights where an implementation does it ahead of time.
-    roundings += 5;
-  }
-  reference.tolerance = IsInteger(workload.dtype) ? 0 : SumTolerance(roundings);
+Reference ComputeReference(const Workload& workload, const Operands& operands, runtime::ThreadPool& pool,
+                           double most_products) {
+  const auto* rows = std::get_if<RowProblem>(&workload.problem);
+  Reference reference = rows != nullptr ? ComputeRowReference(*rows, operands)
+                                        : ComputeProductReference(workload, operands, pool, most_products);
+  if (OutputType(workload).code == kTwBfloat) RoundToBfloat16(reference);
   if (IsRequantized(workload.dtype)) Requantize(workload, reference);
   return reference;
 }

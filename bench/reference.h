@@ -8,9 +8,9 @@
 //
 // The first term is the bound that holds for any rounding errors; the second holds for K independent ones with a
 // probability that lets no wrong alarm happen in practice, and is what finds a single product missing out of thousands.
-// Integer results must be exact; requantized ones (bench/requantization.h) may differ from the exact value by half a
-// step and a rounding error. What CBR does after the sum is done to value, magnitude and bound alike; the row operators
-// have bounds of their own (row_reference.cc).
+// Integer results must be exact. What CBR does after the sum is done to value, magnitude and bound alike; the row
+// operators have bounds of their own (row_reference.cc). Results that are requantized (bench/requantization.h) may then
+// differ by half a step more, those in bf16 by 2^-7 of the result.
 
 #ifndef TILEWRIGHT_BENCH_REFERENCE_H_
 #define TILEWRIGHT_BENCH_REFERENCE_H_
@@ -19,7 +19,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "bench/operands.h"
 #include "bench/problem.h"
 #include "codegen/runtime/tensor.h"
@@ -40,8 +39,8 @@ struct Reference {
 
 // Every element is computed, unless that takes more than `most_products` multiplications: then a random choice of rows
 // with at least 65,536 elements together (or as many as there are).
-absl::StatusOr<Reference> ComputeReference(const Workload& workload, const Operands& operands,
-                                           runtime::ThreadPool& pool, double most_products = 3e10);
+Reference ComputeReference(const Workload& workload, const Operands& operands, runtime::ThreadPool& pool,
+                           double most_products = 3e10);
 
 // The bound of an f32 sum with that many roundings, as a multiple of its magnitude.
 double SumTolerance(double roundings);

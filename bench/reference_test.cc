@@ -1,6 +1,7 @@
 #include "bench/reference.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -72,7 +73,7 @@ TEST_P(ConvolutionReference, AgreesWithNaiveLoops) {
   ThreadPool pool({.num_threads = 2});
   const Workload workload = MakeWorkload(GetParam(), DType::kF32);
   const Operands operands = MakeOperands(workload).value();
-  const Reference reference = ComputeReference(workload, operands, pool).value();
+  const Reference reference = ComputeReference(workload, operands, pool);
   const std::vector<double> expected = NaiveConvolution(std::get<ConvolutionProblem>(workload.problem), operands);
   EXPECT_THAT(Dense(reference), ::testing::Pointwise(::testing::DoubleNear(1e-12), expected));
 }
@@ -89,7 +90,7 @@ TEST(Reference, MatmulAgreesWithNaiveLoops) {
     const auto& p = std::get<MatmulProblem>(workload.problem);
     const Operands operands = MakeOperands(workload).value();
     const std::vector<double> a = ToDoubles(operands.activation), b = ToDoubles(operands.weight);
-    const std::vector<double> out = Dense(ComputeReference(workload, operands, pool).value());
+    const std::vector<double> out = Dense(ComputeReference(workload, operands, pool));
     for (int64_t g = 0; g < p.batch; ++g)
       for (int64_t m = 0; m < p.m; ++m)
         for (int64_t n = 0; n < p.n; ++n) {
@@ -125,7 +126,7 @@ TEST(Check, AcceptsSumsInFloat) {
   for (const char* shape : {"GMM:1,40,40,1", "GMM:1,40,40,7", "GMM:1,40,40,3000"}) {
     const Workload workload = MakeWorkload(shape, DType::kF32);
     const Operands operands = MakeOperands(workload).value();
-    const Reference reference = ComputeReference(workload, operands, pool).value();
+    const Reference reference = ComputeReference(workload, operands, pool);
     const CheckResult result = Check(reference, SumInFloat(workload, operands));
     EXPECT_EQ(result.failure, "") << shape;
     EXPECT_LE(result.max_relative_error, reference.tolerance);
@@ -136,7 +137,7 @@ TEST(Check, FindsOneWrongElement) {
   ThreadPool pool({.num_threads = 2});
   const Workload workload = MakeWorkload("GMM:1,40,40,3000", DType::kF32);
   const Operands operands = MakeOperands(workload).value();
-  const Reference reference = ComputeReference(workload, operands, pool).value();
+  const Reference reference = ComputeReference(workload, operands, pool);
   Tensor output = SumInFloat(workload, operands);
   const float right = output.data<float>()[777];
   // One product of 3000 missing.
@@ -156,7 +157,7 @@ TEST(Check, IntegersAreExact) {
   ThreadPool pool({.num_threads = 1});
   const Workload workload = MakeWorkload("GMM:1,3,5,1000", DType::kInt8);
   const Operands operands = MakeOperands(workload).value();
-  const Reference reference = ComputeReference(workload, operands, pool).value();
+  const Reference reference = ComputeReference(workload, operands, pool);
   Tensor output = MakeOutput(workload).value();
   for (int64_t m = 0; m < 3; ++m)
     for (int64_t n = 0; n < 5; ++n)
@@ -183,7 +184,7 @@ TEST(Check, RequantizedIntegersAreRoundedToNearest) {
   for (const DType dtype : {DType::kInt8Q, DType::kS8S8Q}) {
     const Workload workload = MakeWorkload("C2D:1,9,9,32,16,3,1,1", dtype);
     const Operands operands = MakeOperands(workload).value();
-    Reference reference = ComputeReference(workload, operands, pool).value();
+    Reference reference = ComputeReference(workload, operands, pool);
     const Requantization how = RequantizationOf(workload);
     // The whole range is used, and some sums are clamped at either end.
     EXPECT_EQ(*std::ranges::min_element(reference.values), how.least);
@@ -209,9 +210,9 @@ TEST(Reference, LargeWorkloadsAreSampledByRows) {
   ThreadPool pool({.num_threads = 2});
   const Workload workload = MakeWorkload("GMM:2,1000,100,3", DType::kF32);
   const Operands operands = MakeOperands(workload).value();
-  const Reference all = ComputeReference(workload, operands, pool).value();
+  const Reference all = ComputeReference(workload, operands, pool);
   EXPECT_EQ(all.rows.size(), 2000u);
-  const Reference sample = ComputeReference(workload, operands, pool, /*most_products=*/1000).value();
+  const Reference sample = ComputeReference(workload, operands, pool, /*most_products=*/1000);
   ASSERT_EQ(sample.rows.size(), 656u);  // The fewest rows of 100 with 65,536 elements.
   const std::vector<double> dense = Dense(all);
   for (size_t r = 0; r < sample.rows.size(); ++r) {
@@ -225,7 +226,7 @@ TEST(Reference, ConvolutionWithNormalization) {
   const auto& problem = std::get<ConvolutionProblem>(workload.problem);
   const Operands operands = MakeOperands(workload).value();
   const std::vector<double> sums = NaiveConvolution(problem, operands), p = ToDoubles(operands.parameters);
-  const std::vector<double> values = Dense(ComputeReference(workload, operands, pool).value());
+  const std::vector<double> values = Dense(ComputeReference(workload, operands, pool));
   int zeroes = 0;
   for (size_t i = 0; i < sums.size(); ++i) {
     const size_t c = i % 9;
@@ -245,7 +246,7 @@ Reference RowReference(const char* shape) {
   std::copy_n(rows, 6, operands.activation.data<float>());
   const float parameters[6] = {1, 2, -1, 0, 10, 0};
   if (operands.parameters.num_elements() == 6) std::copy_n(parameters, 6, operands.parameters.data<float>());
-  return ComputeReference(workload, operands, pool).value();
+  return ComputeReference(workload, operands, pool);
 }
 
 using ::testing::DoubleNear;
@@ -271,13 +272,70 @@ TEST(Reference, LayerNorm) {
               ElementsAre(0, 10, 0, DoubleNear(-unit, 1e-15), 10, DoubleNear(-unit, 1e-15)));
 }
 
-TEST(Reference, SomeOperatorsHaveF32Only) {
+// What CBR makes of exact sums of integers in f32; without the biases where `biased` is false.
+Tensor NormalizeInFloat(const Workload& workload, const Operands& operands, bool biased) {
+  const std::vector<double> sums = NaiveConvolution(std::get<ConvolutionProblem>(workload.problem), operands);
+  const int64_t channels = operands.parameters.shape()[1];
+  const float* bias = operands.parameters.data<float>();
+  const float *scale = bias + channels, *offset = bias + 2 * channels;
+  Tensor output = MakeOutput(workload).value();
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const size_t c = i % static_cast<size_t>(channels);
+    const float sum = static_cast<float>(sums[i]) + (biased ? bias[c] : 0);
+    output.data<float>()[i] = std::max(0.0f, sum * scale[c] + offset[c]);
+  }
+  return output;
+}
+
+TEST(Check, NormalizedSumsOfIntegersAreFloats) {
   ThreadPool pool({.num_threads = 1});
-  for (const char* shape : {"SFM:8,8", "LN:8,8", "CBR:1,6,7,5,9,3,1,1"}) {
+  for (const DType dtype : {DType::kInt8, DType::kS8S8}) {
+    const Workload workload = MakeWorkload("CBR:1,6,7,50,9,3,1,1", dtype);
+    const Operands operands = MakeOperands(workload).value();
+    const Reference reference = ComputeReference(workload, operands, pool);
+    EXPECT_EQ(Check(reference, NormalizeInFloat(workload, operands, /*biased=*/true)).failure, "");
+    EXPECT_NE(Check(reference, NormalizeInFloat(workload, operands, /*biased=*/false)).failure, "");
+    // Neither all clamped nor far from the offsets.
+    const auto [least, most] = std::ranges::minmax(reference.values);
+    EXPECT_EQ(least, 0);
+    EXPECT_GT(most, 1);
+    EXPECT_LT(most, 10);
+  }
+}
+
+TEST(Check, RowsInBfloat16MayBeRounded) {
+  ThreadPool pool({.num_threads = 1});
+  for (const char* shape : {"SFM:3,50", "NRM:30,50", "LN:3,50"}) {
     const Workload workload = MakeWorkload(shape, DType::kBf16);
     const Operands operands = MakeOperands(workload).value();
-    EXPECT_THAT(std::string(ComputeReference(workload, operands, pool).status().message()),
-                ::testing::EndsWith(" is measured in f32 only"));
+    const Reference reference = ComputeReference(workload, operands, pool);
+    Tensor output = MakeOutput(workload).value();
+    for (size_t i = 0; i < reference.values.size(); ++i) {
+      // Half of the steps of f32 below bf16's: rounds to nearest.
+      const auto bits = std::bit_cast<uint32_t>(static_cast<float>(reference.values[i]));
+      output.data<uint16_t>()[i] = static_cast<uint16_t>((bits + 0x8000) >> 16);
+    }
+    EXPECT_EQ(Check(reference, output).failure, "") << shape;
+    EXPECT_GT(Check(reference, output).max_relative_error, reference.tolerance / 8) << shape;
+    output.data<uint16_t>()[7] = static_cast<uint16_t>(output.data<uint16_t>()[7] + 3);
+    EXPECT_THAT(Check(reference, output).failure, ::testing::StartsWith("element 7 of the output is ")) << shape;
+  }
+}
+
+TEST(Check, WhatIsComputedInFloatIsRequantized) {
+  ThreadPool pool({.num_threads = 1});
+  for (const DType dtype : {DType::kInt8Q, DType::kS8S8Q}) {
+    for (const char* shape : {"SFM:9,50", "NRM:200,50", "LN:9,50", "CBR:1,6,7,50,9,3,1,1"}) {
+      const Workload workload = MakeWorkload(shape, dtype);
+      const Reference reference = ComputeReference(workload, MakeOperands(workload).value(), pool);
+      const int greatest = RequantizationOf(workload).greatest;
+      EXPECT_GT(*std::ranges::max_element(reference.values), 0.8 * greatest) << shape;
+      EXPECT_LT(reference.tolerance, 0.51) << shape;
+      Tensor output = Requantized(workload, reference);
+      EXPECT_EQ(Check(reference, output).failure, "") << shape;
+      output.data<uint8_t>()[77] = static_cast<uint8_t>(output.data<uint8_t>()[77] + 2);
+      EXPECT_THAT(Check(reference, output).failure, ::testing::StartsWith("element 77 of the output is ")) << shape;
+    }
   }
 }
 

@@ -22,8 +22,7 @@ std::string VariantLine(const Report& report, const Result& result, size_t index
   const VariantResult& variant = result.variants[index];
   const bool has_products = Flops(result.workload.problem) > 0;
   const double rate =
-      (has_products ? Flops(result.workload.problem) : Bytes(result.workload.problem, result.workload.dtype)) /
-      variant.timing.median_ms * 1e-6;
+      (has_products ? Flops(result.workload.problem) : Bytes(result.workload)) / variant.timing.median_ms * 1e-6;
   const std::string name =
       variant.variant.empty() ? result.implementation : absl::StrCat(result.implementation, " ", variant.variant);
   std::string line = absl::StrFormat("  %-24s %10.5f %10.5f %10.5f %8d %9.1f %s", name, variant.timing.median_ms,
@@ -49,12 +48,9 @@ nlohmann::ordered_json TimingJson(const Timing& timing) {
 
 nlohmann::ordered_json ResultJson(const Report& report, const Result& result) {
   const Workload& workload = result.workload;
-  nlohmann::ordered_json json = {{"op", Name(workload.shape.op)},
-                                 {"shape", NumbersText(workload.shape)},
-                                 {"dtype", Name(workload.dtype)},
-                                 {"flops", Flops(workload.problem)},
-                                 {"bytes", Bytes(workload.problem, workload.dtype)},
-                                 {"impl", result.implementation},
+  nlohmann::ordered_json json = {{"op", Name(workload.shape.op)}, {"shape", NumbersText(workload.shape)},
+                                 {"dtype", Name(workload.dtype)}, {"flops", Flops(workload.problem)},
+                                 {"bytes", Bytes(workload)},      {"impl", result.implementation},
                                  {"version", result.version}};
   if (!result.ok()) {
     json["error"] = result.error;

@@ -35,9 +35,7 @@ struct Result {
   bool ok() const { return error.empty(); }
   const VariantResult& best() const { return variants.front(); }
   double gflops() const { return Flops(workload.problem) / best().timing.median_ms * 1e-6; }
-  double gigabytes_per_second() const {
-    return Bytes(workload.problem, workload.dtype) / best().timing.median_ms * 1e-6;
-  }
+  double gigabytes_per_second() const { return Bytes(workload) / best().timing.median_ms * 1e-6; }
 };
 
 // The name under which this compiler's own results appear.

@@ -125,11 +125,10 @@ std::vector<Result> RunWorkload(const Workload& workload,
   if (!operands.ok()) return AllFailed(workload, implementations, operands.status());
   absl::StatusOr<runtime::Tensor> output = MakeOutput(workload);
   if (!output.ok()) return AllFailed(workload, implementations, output.status());
-  const absl::StatusOr<Reference> reference = ComputeReference(workload, *operands, pool);
-  if (!reference.ok()) return AllFailed(workload, implementations, reference.status());
+  const Reference reference = ComputeReference(workload, *operands, pool);
 
   settings.num_sets = options.num_sets = ChooseNumSets(workload, settings.num_threads);
-  WorkloadRun run(workload, *operands, *reference, *std::move(output));
+  WorkloadRun run(workload, *operands, reference, *std::move(output));
   for (const auto& implementation : implementations) run.Prepare(*implementation, settings);
   return run.Measure(options);
 }

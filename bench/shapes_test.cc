@@ -101,10 +101,19 @@ TEST(Problem, Flops) {
 }
 
 TEST(Problem, BytesCountEveryTensorOnce) {
-  const Problem gmm = MakeProblem(ParseShapes("GMM:1,2,3,4")->front()).value();
-  EXPECT_EQ(Bytes(gmm, DType::kF32), 4 * (8 + 12 + 6));
-  EXPECT_EQ(Bytes(gmm, DType::kBf16), 2 * (8 + 12) + 4 * 6);
-  EXPECT_EQ(Bytes(gmm, DType::kInt8), 8 + 12 + 4 * 6);
+  const auto bytes = [](std::string_view text, DType dtype) {
+    const Shape shape = ParseShapes(text)->front();
+    return Bytes({.shape = shape, .dtype = dtype, .problem = MakeProblem(shape).value()});
+  };
+  EXPECT_EQ(bytes("GMM:1,2,3,4", DType::kF32), 4 * (8 + 12 + 6));
+  EXPECT_EQ(bytes("GMM:1,2,3,4", DType::kBf16), 2 * (8 + 12) + 4 * 6);
+  EXPECT_EQ(bytes("GMM:1,2,3,4", DType::kInt8), 8 + 12 + 4 * 6);
+  EXPECT_EQ(bytes("GMM:1,2,3,4", DType::kInt8Q), 8 + 12 + 6);
+  EXPECT_EQ(bytes("CBR:1,2,2,3,5,1,1,0", DType::kInt8), 12 + 15 + 4 * 20);
+  EXPECT_EQ(bytes("CBR:1,2,2,3,5,1,1,0", DType::kS8S8Q), 12 + 15 + 20);
+  EXPECT_EQ(bytes("SFM:4,8", DType::kBf16), (2 + 2) * 32);
+  EXPECT_EQ(bytes("SFM:4,8", DType::kInt8), (1 + 4) * 32);
+  EXPECT_EQ(bytes("NRM:4,8", DType::kInt8Q), 32 + 4);
 }
 
 }  // namespace

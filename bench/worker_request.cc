@@ -19,12 +19,6 @@ namespace {
 using nlohmann::json;
 using runtime::Tensor;
 
-DataType TypeOf(TwDataType dtype) {
-  if (dtype.code == kTwBfloat) return DataType::BFloat16();
-  if (dtype.code == kTwFloat) return DataType::Float(dtype.bits);
-  return dtype.code == kTwInt ? DataType::Int(dtype.bits) : DataType::UInt(dtype.bits);
-}
-
 json ProblemJson(const MatmulProblem& p) {
   return {{"kind", "matmul"},
           {"batch", p.batch},
@@ -60,7 +54,7 @@ json ProblemJson(const RowProblem& p) {
 }
 
 absl::Status WriteTensor(const Tensor& tensor, const std::string& path) {
-  const NDArray array(TypeOf(tensor.dtype()), {tensor.shape().begin(), tensor.shape().end()});
+  const NDArray array(ProgramType(tensor.dtype()), {tensor.shape().begin(), tensor.shape().end()});
   std::memcpy(array.data(), tensor.data<char>(), static_cast<size_t>(array.bytes()));
   return WriteNpy(array, path);
 }
@@ -74,6 +68,7 @@ std::string PrepareRequest(const Workload& workload, const std::string& folder, 
                   {"dtype", Name(workload.dtype)},
                   {"problem", std::visit([](const auto& p) { return ProblemJson(p); }, workload.problem)},
                   {"output_shape", ShapesOf(workload.problem).output},
+                  {"output_dtype", ProgramType(OutputType(workload)).ToString()},
                   {"folder", folder},
                   {"sets", num_sets},
                   {"program", Print(MakeProgram(workload).function)}};
@@ -89,7 +84,7 @@ absl::Status WriteOperands(const Operands& operands, const std::string& folder) 
 }
 
 absl::Status ReadInto(const std::string& path, Tensor& tensor) {
-  const DataType type = TypeOf(tensor.dtype());
+  const DataType type = ProgramType(tensor.dtype());
   const absl::StatusOr<NDArray> array = ReadNpy(path);
   if (!array.ok()) return array.status();
   if (array->dtype() != type || !std::ranges::equal(array->shape(), tensor.shape())) {

@@ -83,7 +83,7 @@ absl::StatusOr<std::vector<XnnStep>> MakeMatmul(const MatmulProblem& p, const Wo
   if (!p.b_constant) return absl::UnimplementedError("XNNPACK multiplies by constant matrices only");
   const auto k = static_cast<size_t>(p.k), n = static_cast<size_t>(p.n);
   const int64_t input_size = ActivationType(workload.dtype).bits / 8, weight_size = WeightType(workload.dtype).bits / 8;
-  const int64_t output_size = OutputType(workload.dtype).bits / 8;
+  const int64_t output_size = OutputType(workload).bits / 8;
   std::vector<XnnStep> steps;
   for (int64_t i = 0; i < p.batch; ++i) {
     const char* matrix = operands.weight.data<char>() + i * p.k * p.n * weight_size;
@@ -155,10 +155,11 @@ absl::StatusOr<std::vector<XnnStep>> MakeConvolution(const ConvolutionProblem& p
   return steps;
 }
 
-absl::StatusOr<std::vector<XnnStep>> MakeRows(const RowProblem& p) {
+absl::StatusOr<std::vector<XnnStep>> MakeRows(const RowProblem& p, DType dtype) {
   if (p.function != RowFunction::kSoftmax) {
     return absl::UnimplementedError("XNNPACK has no norms of rows");
   }
+  if (dtype != DType::kF32) return absl::UnimplementedError("XNNPACK's softmax of integers has steps of 1/256 only");
   const auto columns = static_cast<size_t>(p.columns), rows = static_cast<size_t>(p.rows);
   xnn_operator_t op = nullptr;
   const xnn_status status = xnn_create_softmax_nc_f32(columns, columns, columns, /*flags=*/0, &op);
@@ -181,9 +182,12 @@ absl::StatusOr<std::vector<XnnStep>> MakeXnnSteps(const Workload& workload, cons
   if (const auto* matmul = std::get_if<MatmulProblem>(&workload.problem)) {
     return MakeMatmul(*matmul, workload, operands);
   }
-  if (const auto* rows = std::get_if<RowProblem>(&workload.problem)) return MakeRows(*rows);
+  if (const auto* rows = std::get_if<RowProblem>(&workload.problem)) return MakeRows(*rows, workload.dtype);
   const auto& conv = std::get<ConvolutionProblem>(workload.problem);
   if (!conv.normalized) return MakeConvolution(conv, workload, operands);
+  if (workload.dtype != DType::kF32) {
+    return absl::UnimplementedError("XNNPACK has no scales of either sign for the channels of integer sums");
+  }
   const absl::StatusOr<Operands> folded = FoldNormalization(workload, operands);
   if (!folded.ok()) return folded.status();
   return MakeConvolution(conv, workload, *folded);

@@ -124,6 +124,8 @@ TEST(ReferenceProgram, BoundsEveryOperator) {
       ops::Softmax(4, 30),
       ops::RowNorm(4, 30),
       ops::LayerNorm(4, 30),
+      ops::Softmax(4, 30, {DataType::Int(8)}),
+      ops::LayerNorm(4, 30, 1e-5, {DataType::BFloat16()}),
       ops::MaxPool(1, 8, 8, 4, window),
       ops::AveragePool(1, 8, 8, 4, window),
       ops::GlobalAveragePool(1, 4, 4, 4),

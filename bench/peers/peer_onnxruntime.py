@@ -11,12 +11,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 from serve import Refused
 
-ELEMENT_TYPES = {"f32": (TensorProto.FLOAT, TensorProto.FLOAT), "int8": (TensorProto.UINT8, TensorProto.INT32),
-                 "s8s8": (TensorProto.INT8, TensorProto.INT32), "int8q": (TensorProto.UINT8, TensorProto.UINT8),
-                 "s8s8q": (TensorProto.INT8, TensorProto.INT8), "bf16": (TensorProto.BFLOAT16, TensorProto.FLOAT)}
-ARRAY_TYPES = {TensorProto.FLOAT: np.float32, TensorProto.INT32: np.int32, TensorProto.UINT8: np.uint8,
-               TensorProto.INT8: np.int8}
-
 
 class Graph:
     """Nodes between the inputs "x" (and "y") and the output "out"."""
@@ -31,6 +25,11 @@ class Graph:
     def add(self, op, inputs, output="out", **attributes):
         self.nodes.append(helper.make_node(op, inputs, [output], **attributes))
         return output
+
+    def add_requantization(self, w, x):
+        """Of f32 numbers, into the output."""
+        step = self.constant("step", np.float32(1 / w.scale))
+        return self.add("QuantizeLinear", [x, step, self.constant("zero_point", np.zeros((), w.output_dtype))])
 
 
 def add_product(graph, w, op, x, weight, **attributes):
@@ -78,27 +77,54 @@ def build_convolution(graph, w):
         weight = graph.constant("weight", w.weight_inputs_first())
         graph.add("ConvTranspose", ["x", weight], **window)
     elif w.normalized:
-        bias, scale, offset = (graph.constant(n, a) for n, a in zip(("bias", "scale", "offset"), w.parameters))
-        zero = graph.constant("mean", np.zeros_like(w.parameters[0]))
-        one = graph.constant("variance", np.ones_like(w.parameters[0]))
-        weight = graph.constant("weight", w.weight_outputs_first())
-        graph.add("Conv", ["x", weight, bias], "conv", **window)
-        graph.add("BatchNormalization", ["conv", scale, offset, zero, one], "normalized", epsilon=0.0)
-        graph.add("Relu", ["normalized"])
+        add_normalized(graph, w, window)
     else:
         add_product(graph, w, "Conv", "x", w.weight_outputs_first(), **window)
     out_shape = (w.output_shape[0], w.output_shape[-1], *w.output_shape[1:-1])
     return [w.channels_first(w.activation)], out_shape, w.channels_last
 
 
+def add_normalized(graph, w, window):
+    """max(0, (conv + bias) * scale + offset)"""
+    last = "requantize" if w.requantized else "out"
+    if w.dtype != "f32":
+        if w.dtype == "bf16":
+            raise Refused("ONNX Runtime has no Conv in bf16 that sums in f32 on a CPU")
+        of_channels = (-1,) + (1,) * w.rank
+        bias, scale, offset = (graph.constant(n, a.reshape(of_channels))
+                               for n, a in zip(("bias", "scale", "offset"), w.parameters))
+        graph.add("ConvInteger", ["x", graph.constant("weight", w.weight_outputs_first())], "sums", **window)
+        graph.add("Cast", ["sums"], "conv", to=TensorProto.FLOAT)
+        graph.add("Add", ["conv", bias], "biased")
+        graph.add("Mul", ["biased", scale], "scaled")
+        graph.add("Add", ["scaled", offset], "normalized")
+    else:
+        bias, scale, offset = (graph.constant(n, a) for n, a in zip(("bias", "scale", "offset"), w.parameters))
+        zero = graph.constant("mean", np.zeros_like(w.parameters[0]))
+        one = graph.constant("variance", np.ones_like(w.parameters[0]))
+        weight = graph.constant("weight", w.weight_outputs_first())
+        graph.add("Conv", ["x", weight, bias], "conv", **window)
+        graph.add("BatchNormalization", ["conv", scale, offset, zero, one], "normalized", epsilon=0.0)
+    graph.add("Relu", ["normalized"], last)
+    if w.requantized:
+        graph.add_requantization(w, last)
+
+
 def build_rows(graph, w):
+    if w.dtype == "bf16":
+        raise Refused(f"ONNX Runtime has no {w.op} in bf16 on a CPU")
+    x, last = "x", "requantize" if w.requantized else "out"
+    if w.dtype != "f32":
+        x = graph.add("Cast", [x], "numbers", to=TensorProto.FLOAT)
     if w.function == "softmax":
-        graph.add("Softmax", ["x"], axis=-1)
+        graph.add("Softmax", [x], last, axis=-1)
     elif w.function == "row_norm":
-        graph.add("ReduceL2", ["x", graph.constant("axes", np.array([1], np.int64))], keepdims=1)
+        graph.add("ReduceL2", [x, graph.constant("axes", np.array([1], np.int64))], last, keepdims=1)
     else:
         scale, shift = (graph.constant(n, a) for n, a in zip(("scale", "shift"), w.parameters))
-        graph.add("LayerNormalization", ["x", scale, shift], axis=-1, epsilon=w.epsilon)
+        graph.add("LayerNormalization", [x, scale, shift], last, axis=-1, epsilon=w.epsilon)
+    if w.requantized:
+        graph.add_requantization(w, last)
     return [w.activation], w.output_shape, lambda out: out
 
 
@@ -151,17 +177,19 @@ class Peer:
         graph = Graph()
         build = {"matmul": build_matmul, "convolution": build_convolution, "rows": build_rows}[w.kind]
         inputs, out_shape, to_plain = build(graph, w)
-        in_type, out_type = ELEMENT_TYPES[w.dtype]
+        out_type = np.dtype(w.output_dtype)
         names = ("x", "y")[:len(inputs)]
         model = helper.make_model(
             helper.make_graph(
                 graph.nodes, "operator",
-                [helper.make_tensor_value_info(n, in_type, a.shape) for n, a in zip(names, inputs)],
-                [helper.make_tensor_value_info("out", out_type, out_shape)], graph.constants),
+                [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
+                 for n, a in zip(names, inputs)],
+                [helper.make_tensor_value_info("out", helper.np_dtype_to_tensor_dtype(out_type), out_shape)],
+                graph.constants),
             opset_imports=[helper.make_opsetid("", 21)])
         model.ir_version = 10
         os.sched_setaffinity(0, self.cpus)
         session = onnxruntime.InferenceSession(model.SerializeToString(), self.options,
                                                providers=["CPUExecutionProvider"])
         os.sched_setaffinity(0, self.cpus[:1])
-        return [Variant(session, inputs, out_shape, ARRAY_TYPES[out_type], to_plain, w.num_sets)]
+        return [Variant(session, inputs, out_shape, out_type, to_plain, w.num_sets)]

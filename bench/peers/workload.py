@@ -15,7 +15,7 @@ class Workload:
         self.__dict__.update(request["problem"])
         self.op, self.shape, self.dtype = request["op"], request["shape"], request["dtype"]
         self.num_sets = request["sets"]
-        self.output_shape = tuple(request["output_shape"])
+        self.output_shape, self.output_dtype = tuple(request["output_shape"]), request["output_dtype"]
         self.scale = request.get("scale")  # Of requantization.
         self.program = request.get("program")  # As a script.
         folder = request["folder"]

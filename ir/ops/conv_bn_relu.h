@@ -6,7 +6,8 @@
 namespace tilewright::ops {
 
 // data, kernel, bias [co], bn_scale [co], bn_offset [co]: max((conv + bias) * bn_scale + bn_offset, 0). The blocks
-// after the convolution are "bias_add", "bn_mul", "bn_add" and "relu". The output type is a floating-point one.
+// after the convolution are "bias_add", "bn_mul", "bn_add" and "relu". They compute in the type in which products are
+// summed; integer sums become f32 first.
 Function ConvBnRelu(const ConvShape& shape, const OperandTypes& types = OperandTypes::Float32());
 
 }  // namespace tilewright::ops

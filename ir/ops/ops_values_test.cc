@@ -215,6 +215,17 @@ TEST(Values, ConvBnRelu) {
   });
 }
 
+TEST(Values, ConvBnReluOfIntegers) {
+  const ConvShape shape = {.spatial = {4, 4}, .in_channels = 2, .out_channels = 3, .windows = Same({}, 2)};
+  const auto arrays = Results(ConvBnRelu(shape, *OperandTypes::Parse("u8s8")));
+  EXPECT_EQ(arrays[2].dtype(), DataType::Float(32));
+  ForEach(arrays[5], [&](const std::vector<int64_t>& v, double value) {
+    double sum = 0;
+    for (int64_t c = 0; c < 2; ++c) sum += At(arrays[0], {0, v[1], v[2], c}) * At(arrays[1], {0, 0, c, v[3]});
+    EXPECT_EQ(value, std::max(0.0, (sum + At(arrays[2], {v[3]})) * At(arrays[3], {v[3]}) + At(arrays[4], {v[3]})));
+  });
+}
+
 TEST(Values, Softmax) {
   const auto arrays = Results(Softmax(3, 7));
   for (int64_t i = 0; i < 3; ++i) {
@@ -237,6 +248,31 @@ TEST(Values, RowNormAndLayerNorm) {
       const double expected =
           (At(layers[0], {i, j}) - mean) / std::sqrt(variance + 1e-5) * At(layers[1], {j}) + At(layers[2], {j});
       EXPECT_NEAR(At(layers[3], {i, j}), expected, 1e-5);
+    }
+  }
+}
+
+TEST(Values, RowsInOtherTypes) {
+  const auto softmax = Results(Softmax(3, 7, {DataType::Int(8), DataType::BFloat16()}));
+  const auto norms = Results(RowNorm(3, 7, {DataType::UInt(8), DataType::Float(32)}));
+  const auto layers = Results(LayerNorm(3, 7, 1e-5, {DataType::BFloat16(), DataType::Float(64)}));
+  EXPECT_EQ(softmax[1].dtype(), DataType::BFloat16());
+  EXPECT_EQ(layers[1].dtype(), DataType::Float(64));
+  for (int64_t i = 0; i < 3; ++i) {
+    double sum = 0, squares = 0, mean = 0, variance = 0;
+    for (int64_t j = 0; j < 7; ++j) {
+      sum += std::exp(At(softmax[0], {i, j}));
+      squares += std::pow(At(norms[0], {i, j}), 2);
+      mean += At(layers[0], {i, j}) / 7;
+    }
+    EXPECT_NEAR(At(norms[1], {i}), std::sqrt(squares), 1e-6 * std::sqrt(squares));
+    for (int64_t j = 0; j < 7; ++j) variance += std::pow(At(layers[0], {i, j}) - mean, 2) / 7;
+    for (int64_t j = 0; j < 7; ++j) {
+      const double share = std::exp(At(softmax[0], {i, j})) / sum;
+      EXPECT_NEAR(At(softmax[1], {i, j}), share, 0x1.01p-8 * share);
+      const double expected =
+          (At(layers[0], {i, j}) - mean) / std::sqrt(variance + 1e-5) * At(layers[1], {j}) + At(layers[2], {j});
+      EXPECT_NEAR(At(layers[3], {i, j}), expected, 1e-12);
     }
   }
 }

@@ -16,8 +16,8 @@ Buffer AddRequantize(FunctionBuilder& f, const Buffer& buffer, const Buffer& bia
 }  // namespace
 
 Expr Requantize(const Expr& value, const Requantization& how) {
-  TW_CHECK(value.dtype() == DataType::Int(32)) << value.dtype().ToString();
   const DataType f32 = DataType::Float(32);
+  TW_CHECK(value.dtype() == DataType::Int(32) || value.dtype() == f32) << value.dtype().ToString();
   const Expr rounded = Call(f32, "nearbyint", {CastTo(f32, value) * ConstFloat(f32, how.scale)});
   const Expr shifted = rounded + Const(f32, how.zero_point);
   const Expr low = Const(f32, MinValue(how.to)), high = Const(f32, MaxValue(how.to));
