@@ -104,6 +104,7 @@ llvm::Value* FunctionEmitter::Emit(const Expr& e) {
     }
     case Kind::kCast: {
       const auto* op = cast<CastNode>(e);
+      if (llvm::Value* rounded = EmitRounding(op)) return rounded;
       return Convert(builder_, op->value.dtype(), type, Emit(op->value));
     }
     case Kind::kLoad:

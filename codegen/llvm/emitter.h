@@ -73,6 +73,7 @@ class FunctionEmitter {
   llvm::Value* EmitFloatBinary(BinaryOp op, llvm::Value* a, llvm::Value* b);
   bool DividesFastBy(const BinaryNode* op) const;
   llvm::Value* EmitQuotients(llvm::Value* a, llvm::Value* b);
+  llvm::Value* EmitRounding(const CastNode* op);  // null when it does not round to nearest
   llvm::Value* EmitLogic(const BinaryNode* op);
   // `bits`: of values as they are held in memory.
   llvm::Value* EmitShuffle(const ShuffleNode* op, bool bits);

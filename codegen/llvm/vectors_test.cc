@@ -1,6 +1,9 @@
 // Vectors in the LLVM back end: each program computes what the interpreter computes.
 #include <gtest/gtest.h>
 
+#include <string>
+#include <string_view>
+
 #include "absl/strings/str_split.h"
 #include "absl/strings/substitute.h"
 #include "codegen/llvm/object.h"
@@ -102,6 +105,41 @@ def main(A: T.Buffer((19,), "float32"), B: T.Buffer((4, 16, 48), "float32"), C: 
   ASSERT_TRUE(assembly.ok()) << assembly.status().message();
   const std::vector<std::string> between = absl::StrSplit(*assembly, "vfmadd");
   EXPECT_EQ(between.size() - 1, 2u) << *assembly;
+}
+
+// Halves, both sides of both limits; clamped before and after rounding, and on one side only.
+TEST(Vectors, RoundedToIntegers) {
+  const char* const values[] = {"T.min(T.max(T.nearbyint(A[vi]), T.float32(-100)), T.float32(100))",
+                                "T.nearbyint(T.min(T.max(A[vi], T.float32(-100)), T.float32(100)))",
+                                "T.max(T.min(T.nearbyint(A[vi]), T.float32(99)), T.float32(3))",
+                                "T.min(T.max(T.nearbyint(A[vi]), T.float32(-99.5)), T.float32(99.5))"};
+  for (const char* value : values) {
+    for (const char* type : {"int8", "int16", "int32", "int64"}) {
+      for (const char* loop : {"vectorized", "serial"}) {
+        const std::string program = Substitute(R"(
+@T.prim_func
+def main(I: T.Buffer((96,), "int32"), B: T.Buffer((96,), "$1")):
+    A = T.alloc_buffer((96,), "float32")
+    for i in range(96):
+        with T.block("A"):
+            vi = T.axis.spatial(96, i)
+            A[vi] = T.Cast("float32", vi * 5 - 240 + T.floormod(I[vi], 2)) * T.float32(0.5)
+    for i in T.$2(96):
+        with T.block("B"):
+            vi = T.axis.spatial(96, i)
+            B[vi] = T.Cast("$1", $0)
+)",
+                                               value, type, loop);
+        EXPECT_EQ(CompareWithInterpreter(program), "") << program;
+        const auto assembly = EmitAssembly(Module(ParseFunctionOrDie(program)), *NamedTarget("x86-haswell"));
+        ASSERT_TRUE(assembly.ok()) << assembly.status().message();
+        const bool rounds_alone = std::string_view(value).ends_with("99.5))") || std::string_view(type) == "int64";
+        EXPECT_EQ(assembly->find("vroundp") != std::string::npos || assembly->find("vrounds") != std::string::npos,
+                  rounds_alone)
+            << *assembly;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ Expr Requantize(const Expr& value, const Requantization& how) {
   const DataType f32 = DataType::Float(32);
   TW_CHECK(value.dtype() == DataType::Int(32) || value.dtype() == f32) << value.dtype().ToString();
   const Expr rounded = Call(f32, "nearbyint", {CastTo(f32, value) * ConstFloat(f32, how.scale)});
-  const Expr shifted = rounded + Const(f32, how.zero_point);
+  const Expr shifted = how.zero_point == 0 ? rounded : rounded + Const(f32, how.zero_point);
   const Expr low = Const(f32, MinValue(how.to)), high = Const(f32, MaxValue(how.to));
   return CastTo(how.to, Min(Max(shifted, low), high));
 }
