@@ -73,7 +73,8 @@ class FunctionEmitter {
   llvm::Value* EmitFloatBinary(BinaryOp op, llvm::Value* a, llvm::Value* b);
   bool DividesFastBy(const BinaryNode* op) const;
   llvm::Value* EmitQuotients(llvm::Value* a, llvm::Value* b);
-  llvm::Value* EmitRounding(const CastNode* op);  // null when it does not round to nearest
+  llvm::Value* EmitRounding(const CastNode* op);  // null without an instruction that rounds to nearest
+  llvm::Value* EmitBFloat16(DataType type, llvm::Value* value);
   llvm::Value* EmitLogic(const BinaryNode* op);
   // `bits`: of values as they are held in memory.
   llvm::Value* EmitShuffle(const ShuffleNode* op, bool bits);

@@ -1,12 +1,15 @@
 // Every math builtin against the C library in double, over its whole range.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "absl/strings/substitute.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/runtime/tensor.h"
+#include "ir/float_format.h"
 #include "ir/script/parse_or_die.h"
 
 namespace tilewright {
@@ -128,6 +131,38 @@ TEST_P(Math, IsAccurateInDouble) {
   for (int i = 0; i < 4096; ++i) {
     const double expected = reference.function(inputs[i]);
     ASSERT_NEAR(results[i], expected, 1e-13 * std::max(1.0, std::abs(expected))) << "at " << inputs[i];
+  }
+}
+
+// Whatever the numbers that share a vector: denormals in f32 or in bfloat16 only, ties, what overflows, NaN.
+TEST(BFloat16, IsRoundedToNearest) {
+  constexpr char kRounding[] = R"(
+@T.prim_func
+def main(A: T.Buffer((65536,), "float32"), B: T.Buffer((65536,), "bfloat16")):
+    for o in range(4096):
+        for i in T.vectorized(16):
+            with T.block("B"):
+                vi = T.axis.spatial(65536, o * 16 + i)
+                B[vi] = T.Cast("bfloat16", A[vi])
+)";
+  auto compiled = CompileToJit(ParseOrDie(kRounding), HostTarget());
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  Tensor a = *Tensor::Allocate({kTwFloat, 32, 1}, {65536}), b = *Tensor::Allocate({kTwBfloat, 16, 1}, {65536});
+  std::mt19937 random(1);
+  for (int i = 0; i < 65536; ++i) {
+    uint32_t bits = random();
+    if (i % 3 == 0) bits = (bits & 0xffff0000) | 0x8000;           // a tie
+    if (i / 16 % 2 == 0) bits = (bits & 0x87ffffff) | 0x20000000;  // a vector without denormals
+    if (i / 16 % 4 == 1 && i % 5 == 0) bits &= 0x80ffffff;         // denormals, and the least normal numbers
+    a.data<float>()[i] = std::bit_cast<float>(bits);
+  }
+  TwTensor* args[] = {a.abi(), b.abi()};
+  ASSERT_TRUE((*compiled)->Run("main", args).ok());
+  for (int i = 0; i < 65536; ++i) {
+    const float x = a.data<float>()[i];
+    const double got = FromBits(DataType::BFloat16(), b.data<uint16_t>()[i]), want = RoundTo(DataType::BFloat16(), x);
+    ASSERT_TRUE(std::isnan(want) ? std::isnan(got) : got == want && std::signbit(got) == std::signbit(want))
+        << x << " -> " << got;
   }
 }
 
