@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "autoschedule/auto_schedule.h"
 #include "codegen/llvm/object.h"
@@ -175,12 +176,13 @@ std::string AssemblyOf(const Function& op, const char* target_name = "x86-znver4
 
 TEST(LowPrecisionCode, AttentionScoresTransposeInRegisters) {
   for (const char* types : {"f32", "bf16", "u8s8"}) {
-    for (const int64_t size : {64, 53}) {
+    for (const auto& [size, dim] : {std::pair(64, 64), std::pair(53, 64), std::pair(64, 80), std::pair(53, 72)}) {
       IntrinRegistry intrins = IntrinRegistry::Builtin();
-      const Module module(ops::TransposeBatchMatmul(1, size, 2, 64, Types(types)));
+      const Module module(ops::TransposeBatchMatmul(1, size, 2, dim, Types(types)));
       for (const char* target : {"x86-znver4", "x86-sapphirerapids"}) {
         const AutoScheduled result = AutoSchedule(module, *NamedTarget(target), &intrins);
-        EXPECT_NE(ToText(result.schedule.trace()).find("transpose_"), std::string::npos) << types << size << target;
+        EXPECT_NE(ToText(result.schedule.trace()).find("transpose_"), std::string::npos)
+            << types << size << " " << dim << target;
       }
     }
   }

@@ -18,24 +18,25 @@
 namespace tilewright {
 namespace {
 
-// Lets tiles of `along`, in which the operand is contiguous, and of one of the other loops be transposed in registers.
-// Whether there are such tiles; nothing is changed otherwise.
+// Lets tiles of `along`, in which the operand is contiguous, and of one of the other loops be transposed in registers,
+// by the widest that there is. Whether there are such tiles; nothing is changed otherwise.
 bool TransposeByTiles(Schedule& sch, const std::vector<LoopRv>& loops, LoopRv along,
-                      const std::optional<TransposeTile>& tile) {
-  if (!tile || ExtentOf(sch, along).value_or(1) % (tile->side * tile->group) != 0) return false;
-  for (const LoopRv& across : loops) {
-    if (across.index == along.index || ExtentOf(sch, across).value_or(1) % tile->side != 0) continue;
-    Schedule attempt = sch;
-    const auto apply = [&]() -> Outcome<std::monostate> {
-      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> rows, attempt.Split(across, {Value(), Value(tile->side)}));
-      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> columns,
-                          attempt.Split(along, {Value(), Value(tile->side * tile->group)}));
-      TW_RETURN_IF_REFUSED(attempt.Reorder({rows[0], columns[0], rows[1], columns[1]}));
-      return attempt.Tensorize(rows[1], tile->name);
-    };
-    if (!apply().ok()) continue;
-    sch = std::move(attempt);
-    return true;
+                      const std::vector<TransposeTile>& tiles) {
+  for (const TransposeTile& tile : tiles) {
+    if (ExtentOf(sch, along).value_or(1) % tile.depth != 0) continue;
+    for (const LoopRv& across : loops) {
+      if (across.index == along.index || ExtentOf(sch, across).value_or(1) % tile.rows != 0) continue;
+      Schedule attempt = sch;
+      const auto apply = [&]() -> Outcome<std::monostate> {
+        TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> rows, attempt.Split(across, {Value(), Value(tile.rows)}));
+        TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> columns, attempt.Split(along, {Value(), Value(tile.depth)}));
+        TW_RETURN_IF_REFUSED(attempt.Reorder({rows[0], columns[0], rows[1], columns[1]}));
+        return attempt.Tensorize(rows[1], tile.name);
+      };
+      if (!apply().ok()) continue;
+      sch = std::move(attempt);
+      return true;
+    }
   }
   return false;
 }
@@ -91,7 +92,7 @@ Outcome<std::monostate> PackPadded(Schedule& sch, BlockRv stage, LoopRv panel_lo
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> rows, LoopsInside(sch, stage, panel_loop));
   TW_RETURN_IF_REFUSED(sch.Vectorize(rows.back()));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch, pack, panel_loop));
-  if (!TransposeByTiles(sch, loops, loops.back(), FindTransposeTile(target, panels->dtype))) {
+  if (!TransposeByTiles(sch, loops, loops.back(), TransposeTiles(target, panels->dtype))) {
     return Refusal{"pack_padded", "no tile transposes what {block0} copies", {RealizeOf(sch, pack).block->id}};
   }
   return std::monostate();
@@ -127,7 +128,7 @@ Outcome<std::monostate> PackPanel(Schedule& sch, BlockRv stage, const std::vecto
         if (order.size() > 1) TW_RETURN_IF_REFUSED(sch.Reorder(order));
         return sch.Vectorize(loop);
       }
-      if (TransposeByTiles(sch, loops, loop, FindTransposeTile(target, panels->dtype)) ||
+      if (TransposeByTiles(sch, loops, loop, TransposeTiles(target, panels->dtype)) ||
           InterleaveGroups(sch, stage, loops, loop, target)) {
         return std::monostate();
       }

@@ -1,9 +1,11 @@
 #include "intrin/transpose_tile.h"
 
-#include "absl/strings/numbers.h"
+#include <algorithm>
+#include <bit>
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/substitute.h"
 #include "ir/check.h"
 #include "ir/script/parser.h"
@@ -13,10 +15,11 @@ namespace {
 
 constexpr absl::string_view kPrefix = "transpose_";
 constexpr int kGroupBits = 32;
+constexpr int kLanes[] = {8, 16};
 constexpr DataType kTypes[] = {DataType::Float(32), DataType::Int(32), DataType::BFloat16(),
                                DataType::Float(16), DataType::Int(8),  DataType::UInt(8)};
 
-// $0 = L, $1 = L * V, $2 = V, $3 = the type, $4 = the shape of B, $5 = what B is indexed by, $6 = the whole of B
+// $0 = L, $1 = W * V, $2 = V, $3 = the type, $4 = the shape of B, $5 = what B is indexed by, $6 = the whole of B
 constexpr absl::string_view kDescription = R"(
 @T.prim_func
 def desc(a: T.handle, b: T.handle):
@@ -44,79 +47,93 @@ def impl(a: T.handle, b: T.handle):
         T.writes(B[$6])
 $8)";
 
-// One of the steps: within pairs of rows `distance` apart, the groups that lie on the wrong side of them change places.
-std::string Step(int number, int side, int distance, absl::string_view type) {
+// One of the steps: within pairs of vectors `distance` apart, the groups that lie on the wrong side of them change
+// places.
+std::string Step(int number, int lanes, int width, int distance, absl::string_view type) {
   std::vector<int> upper, lower;
-  for (int k = 0; k < side; ++k) {
+  for (int k = 0; k < lanes; ++k) {
     const bool right = (k & distance) != 0;
-    upper.push_back(right ? side + k - distance : k);
-    lower.push_back(right ? side + k : k + distance);
+    upper.push_back(right ? lanes + k - distance : k);
+    lower.push_back(right ? lanes + k : k + distance);
   }
-  std::string text =
-      absl::Substitute("        R$0 = T.alloc_buffer(($1, $1), \"$2\", scope=\"register\")\n", number + 1, side, type);
-  for (int i = 0; i < side; ++i) {
+  std::string text = absl::Substitute("        R$0 = T.alloc_buffer(($1, $2), \"$3\", scope=\"register\")\n",
+                                      number + 1, width, lanes, type);
+  for (int i = 0; i < width; ++i) {
     const int first = i & ~distance, second = first | distance;
     absl::StrAppend(
         &text, absl::Substitute("        R$0[$1, 0:$2] = T.Shuffle([R$3[$4, 0:$2], R$3[$5, 0:$2]], [$6])\n", number + 1,
-                                i, side, number, first, second, absl::StrJoin(i == first ? upper : lower, ", ")));
+                                i, lanes, number, first, second, absl::StrJoin(i == first ? upper : lower, ", ")));
   }
   return text;
 }
 
-std::string Steps(int side, int group, absl::string_view type) {
+// Vector i of the first step holds the rows i, i + W, i + 2 W, ...
+std::string Steps(int lanes, int width, int group, absl::string_view type) {
   const absl::string_view register_type = group == 1 ? type : "int32";
-  std::string text = absl::Substitute(
-      R"(        R0 = T.alloc_buffer(($0, $0), "$1", scope="register")
-        for i in T.unroll($0):
-            for l in T.vectorized($0):
-                R0[i, l] = $2
-)",
-      side, register_type,
-      group == 1 ? "A[i, l]" : absl::Substitute("T.reinterpret(\"int32\", A[i, T.Ramp(l * $0, 1, $0)])", group));
+  std::string text = absl::Substitute("        R0 = T.alloc_buffer(($0, $1), \"$2\", scope=\"register\")\n", width,
+                                      lanes, register_type);
+  for (int row = 0; row < lanes; ++row) {
+    const std::string groups = absl::Substitute("A[$0, 0:$1]", row, width * group);
+    const int column = row / width * width;
+    absl::StrAppend(
+        &text, absl::Substitute("        R0[$0, $1:$2] = $3\n", row % width, column, column + width,
+                                group == 1   ? groups
+                                : width == 1 ? absl::Substitute("T.reinterpret(\"int32\", $0)", groups)
+                                             : absl::Substitute("T.reinterpret(\"int32x$0\", $1)", width, groups)));
+  }
   int number = 0;
-  for (int distance = 1; distance < side; distance *= 2) text += Step(number++, side, distance, register_type);
+  for (int distance = 1; distance < width; distance *= 2) text += Step(number++, lanes, width, distance, register_type);
   absl::StrAppend(
       &text,
       absl::Substitute(R"(        for k in T.unroll($0):
-            for l in T.vectorized($0):
-                $1
+            for l in T.vectorized($1):
+                $2
 )",
-                       side,
+                       width, lanes,
                        group == 1 ? absl::Substitute("B[k, l] = R$0[k, l]", number)
                                   : absl::Substitute("B[k, l, T.Ramp(0, 1, $1)] = T.reinterpret(\"$2x$1\", R$0[k, l])",
                                                      number, group, type)));
   return text;
 }
 
+std::string NameOf(DataType type, int lanes, int width) {
+  return absl::StrCat(kPrefix, type.ToString(), "_", lanes, "x", width);
+}
+
+TensorIntrin MakeTile(DataType type, int lanes, int width) {
+  const std::string type_name = type.ToString();
+  const int group = kGroupBits / type.bits();
+  const bool single = group == 1;
+  const std::string shape =
+      single ? absl::Substitute("$0, $1", width, lanes) : absl::Substitute("$0, $1, $2", width, lanes, group);
+  const std::string whole =
+      single ? absl::Substitute("0:$0, 0:$1", width, lanes) : absl::Substitute("0:$0, 0:$1, 0:$2", width, lanes, group);
+  const std::string index = single ? "vk, vi" : absl::Substitute("vk // $0, vi, vk % $0", group);
+  TensorIntrin intrin;
+  intrin.name = NameOf(type, lanes, width);
+  auto parse = [&](absl::string_view text, const char* function) {
+    absl::StatusOr<Module> module =
+        ParseModule(absl::Substitute(text, lanes, width * group, group, type_name, shape, index, whole,
+                                     single ? "1" : absl::StrCat(group, ", 1"), Steps(lanes, width, group, type_name)),
+                    intrin.name);
+    TW_CHECK(module.ok()) << module.status().ToString();
+    return module->Find(function);
+  };
+  intrin.description = parse(kDescription, "desc");
+  intrin.implementation = parse(kImplementation, "impl");
+  intrin.features = {lanes == 16 ? "avx512f" : "avx2"};
+  // Loads, shuffles and stores, one a cycle.
+  intrin.cycles = lanes + width * (1.0 + std::bit_width(static_cast<unsigned>(width)) - 1);
+  return intrin;
+}
+
 std::optional<TensorIntrin> Make(std::string_view full_name) {
-  absl::string_view name(full_name.data(), full_name.size());
-  const std::vector<absl::string_view> parts = absl::StrSplit(name.substr(kPrefix.size()), '_');
-  if (parts.size() != 2 || (parts[1] != "8x8" && parts[1] != "16x16")) return std::nullopt;
-  const int side = parts[1] == "8x8" ? 8 : 16;
   for (const DataType& type : kTypes) {
-    const std::string type_name = type.ToString();
-    if (parts[0] != type_name) continue;
-    const int group = kGroupBits / type.bits();
-    const bool single = group == 1;
-    const std::string shape = single ? absl::Substitute("$0, $0", side) : absl::Substitute("$0, $0, $1", side, group);
-    const std::string whole =
-        single ? absl::Substitute("0:$0, 0:$0", side) : absl::Substitute("0:$0, 0:$0, 0:$1", side, group);
-    const std::string index = single ? "vk, vi" : absl::Substitute("vk // $0, vi, vk % $0", group);
-    auto parse = [&](absl::string_view text, const char* function) {
-      absl::StatusOr<Module> module =
-          ParseModule(absl::Substitute(text, side, side * group, group, type_name, shape, index, whole,
-                                       single ? "1" : absl::StrCat(group, ", 1"), Steps(side, group, type_name)),
-                      full_name);
-      TW_CHECK(module.ok()) << module.status().ToString();
-      return module->Find(function);
-    };
-    TensorIntrin intrin;
-    intrin.name = std::string(full_name);
-    intrin.description = parse(kDescription, "desc");
-    intrin.implementation = parse(kImplementation, "impl");
-    intrin.features = {side == 16 ? "avx512f" : "avx2"};
-    intrin.cycles = side * 6.0;  // loads, shuffles and stores, one a cycle
-    return intrin;
+    for (const int lanes : kLanes) {
+      for (int width = lanes; width >= 1; width /= 2) {
+        if (full_name == NameOf(type, lanes, width)) return MakeTile(type, lanes, width);
+      }
+    }
   }
   return std::nullopt;
 }
@@ -124,21 +141,24 @@ std::optional<TensorIntrin> Make(std::string_view full_name) {
 }  // namespace
 
 IntrinFamily TransposeTileFamily() {
-  return {.prefix = std::string(kPrefix),
-          .description = "transpose_{type}_{L}x{L}: B[k // V, i, k % V] = A[i, k] for groups of V elements of 32 bits",
-          .make = Make,
-          .examples = {"transpose_float32_16x16", "transpose_bfloat16_16x16", "transpose_int8_16x16",
-                       "transpose_uint8_8x8", "transpose_float32_8x8"}};
+  return {
+      .prefix = std::string(kPrefix),
+      .description = "transpose_{type}_{L}x{W}: B[k // V, i, k % V] = A[i, k] for W groups of V elements of 32 bits",
+      .make = Make,
+      .examples = {"transpose_float32_16x16", "transpose_bfloat16_16x16", "transpose_int8_16x16", "transpose_uint8_8x8",
+                   "transpose_float32_8x8", "transpose_float32_16x4", "transpose_bfloat16_16x8", "transpose_int8_16x2",
+                   "transpose_uint8_16x1", "transpose_bfloat16_8x2"}};
 }
 
-std::optional<TransposeTile> FindTransposeTile(const Target& target, DataType type) {
-  if (target.kind != TargetKind::kX86 || !target.has("avx2")) return std::nullopt;
-  for (const DataType& known : kTypes) {
-    if (known != type) continue;
-    const int side = target.has("avx512f") ? 16 : 8;
-    return TransposeTile{absl::StrCat(kPrefix, type.ToString(), "_", side, "x", side), side, kGroupBits / type.bits()};
+std::vector<TransposeTile> TransposeTiles(const Target& target, DataType type) {
+  std::vector<TransposeTile> tiles;
+  if (target.kind != TargetKind::kX86 || !target.has("avx2")) return tiles;
+  if (std::ranges::find(kTypes, type) == std::end(kTypes)) return tiles;
+  const int lanes = target.has("avx512f") ? 16 : 8;
+  for (int width = lanes; width >= 1; width /= 2) {
+    tiles.push_back({NameOf(type, lanes, width), lanes, width * kGroupBits / type.bits()});
   }
-  return std::nullopt;
+  return tiles;
 }
 
 }  // namespace tilewright
