@@ -6,6 +6,8 @@
 #include "autoschedule/access_strides.h"
 #include "autoschedule/block_loops.h"
 #include "autoschedule/fuse_depth.h"
+#include "autoschedule/operand_stages.h"
+#include "autoschedule/pitched_rows.h"
 #include "autoschedule/split_iterators.h"
 #include "ir/analysis.h"
 #include "ir/arith/linear.h"
@@ -21,6 +23,11 @@ constexpr double kWorthFusing = 1.1;
 // Of a copy: starting and ending a parallel loop, and bytes that a core copies in a cycle to where others may read;
 // those of a copy that the second cache levels do not hold, or whose pages are many.
 constexpr double kForkCycles = 8000, kCopiedPerCycle = 8, kCopiedFarPerCycle = 2;
+// How much longer products take whose rows come from the second cache level again for each window along the row, or
+// for each window.
+constexpr double kRowsOfEachWindow = 1.15, kPackedWindows = 1.25;
+// Bytes of sums that a core writes out in a cycle.
+constexpr double kStagedPerCycle = 16;
 // What rows take to load that begin inside of lines, where lines take 1.
 constexpr double kUnalignedRowLoad = 1.3;
 // The part of the time of a block of rows that is lost where cores share it: more where it is a copy, parts of which
@@ -311,15 +318,37 @@ bool HasDepthOfItsOwn(const BlockNode& block, const ContractionPlan& plan) {
   return has_depth;
 }
 
-// The schedule with rows copied for windows along the row alone.
-struct WindowsAlongRow {
+// The schedule with an image copied.
+struct ImageCopy {
   Schedule sch;
   ContractionPlan plan;
-  int64_t bytes;  // of the copy
+  int64_t bytes;    // of the copy
+  double sums = 1;  // that are computed for one that is wanted
 };
-std::optional<WindowsAlongRow> CopyForWindows(const Schedule& sch, BlockRv block, const ContractionPlan& plan,
-                                              const Target& target) {
-  WindowsAlongRow result{sch, plan, plan.contraction.row_operand->dtype.bytes()};
+
+// What rows and columns that windows share take to load. `reads`: of an element of the copy by windows, or of a line by
+// those that are in turn.
+TileOperands OperandsOfCopy(const BlockRealizeNode& plain, const Contraction& contraction,
+                            const TileInstruction& instruction, int64_t reads, const Target& target) {
+  TileOperands operands = OperandsOf(plain, contraction, instruction, target);
+  // A line of rows comes from the second cache level once, then from the first, which delivers two in a cycle.
+  operands.row_load = 0.5 + 0.25 / static_cast<double>(reads);
+  operands.column_load = AreColumnsFar(plain, contraction, target) ? kFarColumnLoad : 1;
+  operands.cores = CoresOfRows(plain, contraction, target);
+  operands.shared_rows = kSharedCopies;
+  return operands;
+}
+
+int64_t BytesOfConstantShape(const Buffer& buffer) {
+  int64_t bytes = buffer->dtype.bytes();
+  for (const Expr& extent : buffer->shape) bytes *= AsInt(extent).value_or(1);
+  return bytes;
+}
+
+// With rows copied for windows along the row alone.
+std::optional<ImageCopy> CopyForWindows(const Schedule& sch, BlockRv block, const ContractionPlan& plan,
+                                        const Target& target) {
+  ImageCopy result{sch, plan, 0};
   const Value::List kept = DimensionsOfOtherWindows(*RealizeOf(sch, block).block, plan);
   if (kept.empty()) return std::nullopt;
   const Outcome<BlockRv> copy = ReindexRead(result.sch, block, plan.contraction.row_operand, kept);
@@ -329,7 +358,7 @@ std::optional<WindowsAlongRow> CopyForWindows(const Schedule& sch, BlockRv block
   }
   const Contraction& contraction = result.plan.contraction;
   if (!HasDepthOfItsOwn(*RealizeOf(result.sch, block).block, result.plan)) return std::nullopt;
-  for (const Expr& extent : contraction.row_operand->shape) result.bytes *= AsInt(extent).value_or(1);
+  result.bytes = BytesOfConstantShape(contraction.row_operand);
   // Rows that follow each other without a stride: windows along the outer one are whole rows apart.
   const BlockNode& before = *RealizeOf(result.sch, block).block;
   std::vector<int> windows;
@@ -349,13 +378,8 @@ std::optional<WindowsAlongRow> CopyForWindows(const Schedule& sch, BlockRv block
       }
     }
   }
-  // A line of rows comes from the second cache level once, then from the first, which delivers two in a cycle.
-  const BlockRealizeNode& plain = RealizeOf(sch, block);
-  TileOperands operands = OperandsOf(plain, plan.contraction, plan.instruction, target);
-  operands.row_load = 0.5 + 0.25 / static_cast<double>(reads);
-  operands.column_load = AreColumnsFar(plain, plan.contraction, target) ? kFarColumnLoad : 1;
-  operands.cores = CoresOfRows(plain, plan.contraction, target);
-  operands.shared_rows = kSharedCopies;
+  const TileOperands operands =
+      OperandsOfCopy(RealizeOf(sch, block), plan.contraction, plan.instruction, reads, target);
   RowTiles rows = TilesOfRows(RealizeOf(result.sch, block), result.plan, follow, operands, target);
   if (rows.fuses) {
     const int64_t extent = IteratorExtent(RealizeOf(result.sch, block), result.plan.row);
@@ -372,6 +396,28 @@ std::optional<WindowsAlongRow> CopyForWindows(const Schedule& sch, BlockRv block
   return result;
 }
 
+// With the rows of an image one behind the other.
+std::optional<ImageCopy> CopyAtPitch(const Schedule& sch, BlockRv block, const ContractionPlan& plan,
+                                     const Target& target) {
+  ImageCopy result{sch, plan, 0};
+  const std::optional<PitchedRows> rows = FuseRowsAtPitch(result.sch, block, plan.contraction);
+  if (!rows || !MatchAgain(result.sch, block, &result.plan).ok()) return std::nullopt;
+  const BlockRealizeNode &plain = RealizeOf(sch, block), &now = RealizeOf(result.sch, block);
+  if (!HasDepthOfItsOwn(*now.block, result.plan)) return std::nullopt;
+  result.bytes = BytesOfConstantShape(RealizeOf(result.sch, rows->copy).block->writes[0].buffer);
+  int64_t reads = 1, wanted = IteratorExtent(plain, plan.row);
+  for (int window : rows->windows) reads *= IteratorExtent(now, window);
+  wanted *= IteratorExtent(plain, plan.contraction.rows[plan.contraction.rows.size() - 2]);
+  const int64_t all = IteratorExtent(now, result.plan.row);
+  result.sums = static_cast<double>(all) / static_cast<double>(wanted);
+  const TileOperands operands = OperandsOfCopy(plain, plan.contraction, plan.instruction, reads, target);
+  result.plan.tiles = RegisterTiles(plan.instruction, all, IteratorExtent(now, result.plan.column), all, operands);
+  result.plan.last_inner = rows->windows;
+  result.plan.write_back = rows->write_back;
+  result.plan.row_place = RowPlace::kPitched;
+  return result;
+}
+
 // Cycles that tiles of AMX take for all products, at this efficiency.
 double CyclesOfTiles(const BlockRealizeNode& realize, const ContractionPlan& plan, double efficiency,
                      const Target& target) {
@@ -383,6 +429,15 @@ double CyclesOfTiles(const BlockRealizeNode& realize, const ContractionPlan& pla
 double CyclesOfCopy(int64_t bytes, const Target& target) {
   const bool far = bytes > target.caches[1].bytes * target.cores;
   return kForkCycles + static_cast<double>(bytes) / (far ? kCopiedFarPerCycle : kCopiedPerCycle) / target.cores;
+}
+// Cycles in which cores write out the sums of tiles that are not stored where they belong.
+double CyclesOfStaging(const BlockRealizeNode& realize, const Contraction& contraction, double sums,
+                       const Target& target) {
+  double bytes = contraction.product_type.bytes() * sums;
+  for (const auto* iterators : {&contraction.batch, &contraction.rows, &contraction.columns}) {
+    for (int iterator : *iterators) bytes *= static_cast<double>(IteratorExtent(realize, iterator));
+  }
+  return bytes / kStagedPerCycle / target.cores;
 }
 // Cycles in which cores pack what all products read of the rows, tile by tile: each stays near, but a row is spread
 // over all pages of its tile, which may be many.
@@ -414,22 +469,35 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
   operands.cores = cores;
   operands.shared_rows = kSharedCopies;
   RowTiles packed = TilesOfRows(realize, *plan, true, operands, target);
-  std::optional<WindowsAlongRow> windows = CopyForWindows(sch, block, *plan, target);
+  const std::optional<ImageCopy> windows = CopyForWindows(sch, block, *plan, target),
+                                 pitched = CopyAtPitch(sch, block, *plan, target);
   std::vector<int64_t> places;
   size_t preferred = 0;
   double least = 0;
-  const auto add = [&](RowPlace place, const std::vector<RegisterTile>& tiles, double copy) {
-    const double cycles = CyclesOfTiles(realize, *plan, BestTile(tiles).efficiency, target) + copy;
+  // `more`: how much longer products take than tiles of that efficiency do for what is wanted.
+  const auto add = [&](RowPlace place, const std::vector<RegisterTile>& tiles, double copy, double more = 1) {
+    const double cycles = CyclesOfTiles(realize, *plan, BestTile(tiles).efficiency / more, target) + copy;
     if (places.empty() || cycles <= least) {
       least = cycles;
       preferred = places.size();
     }
     places.push_back(static_cast<int64_t>(place));
   };
-  add(RowPlace::kPacked, packed.tiles,
-      CyclesOfPacking(realize, plan->contraction, BestTile(packed.tiles).rows, target));
-  if (windows) add(RowPlace::kWindows, windows->plan.tiles, CyclesOfCopy(windows->bytes, target));
-  if (!in_place.empty()) add(RowPlace::kInPlace, in_place, 0);
+  add(RowPlace::kPacked, packed.tiles, CyclesOfPacking(realize, plan->contraction, BestTile(packed.tiles).rows, target),
+      windows || pitched ? kPackedWindows : 1);
+  if (windows) {
+    add(RowPlace::kWindows, windows->plan.tiles, CyclesOfCopy(windows->bytes, target), kRowsOfEachWindow);
+  }
+  if (pitched) {
+    add(RowPlace::kPitched, pitched->plan.tiles,
+        CyclesOfCopy(pitched->bytes, target) + CyclesOfStaging(realize, plan->contraction, pitched->sums, target),
+        pitched->sums);
+  }
+  if (!in_place.empty()) {
+    const Buffer& rows = plan->contraction.row_operand;
+    const bool is_copy = WriterOf(sch, block, rows).has_value();
+    add(RowPlace::kInPlace, in_place, is_copy ? CyclesOfCopy(BytesOfConstantShape(rows), target) : 0);
+  }
   plan->row_place = RowPlace::kPacked;
   if (places.size() > 1) {
     TW_ASSIGN_OR_RETURN(const Choices::Pick pick, choices.Take(sch, realize.block->name + ".rows", places, preferred));
@@ -444,11 +512,12 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
     plan->outer_row = outer_row;
     return std::monostate();
   }
-  if (plan->row_place == RowPlace::kWindows) {
+  if (plan->copies_images()) {
     // The choice is a step of the schedule too.
-    windows = CopyForWindows(sch, block, *plan, target);
-    sch = std::move(windows->sch);
-    *plan = std::move(windows->plan);
+    std::optional<ImageCopy> copied = plan->row_place == RowPlace::kWindows ? CopyForWindows(sch, block, *plan, target)
+                                                                            : CopyAtPitch(sch, block, *plan, target);
+    sch = std::move(copied->sch);
+    *plan = std::move(copied->plan);
     return std::monostate();
   }
   plan->tiles = std::move(packed.tiles);
@@ -460,16 +529,6 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
 }
 
 }  // namespace
-
-const BufferRegion& ReadOf(const BlockNode& block, const Buffer& operand) {
-  return *std::ranges::find_if(block.reads, [&](const BufferRegion& read) { return read.buffer.same_as(operand); });
-}
-
-Outcome<BlockRv> ReindexRead(Schedule& sch, BlockRv block, const Buffer& buffer, Value::List kept) {
-  const std::vector<BufferRegion>& reads = RealizeOf(sch, block).block->reads;
-  const int64_t number = &ReadOf(*RealizeOf(sch, block).block, buffer) - reads.data();
-  return sch.Reindex(block, Value::List{Value("read"), Value(number)}, std::move(kept));
-}
 
 int64_t IteratorExtent(const BlockRealizeNode& realize, int iterator) {
   return *AsInt(realize.block->iter_vars[static_cast<size_t>(iterator)].domain.extent);

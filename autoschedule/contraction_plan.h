@@ -4,13 +4,15 @@
 // Tiles of AMX load rows from memory: where they lie, when the last dimension is the depth and neighbouring rows are
 // neighbours along another one (a padded copy of a convolution's input, say), or from packed ones. Rows of images that
 // are shorter than a tile are taken from several image rows at once. Between the two, of convolutions in several
-// dimensions, a copy for the windows along the row alone:
+// dimensions, a copy for the windows along the row alone, or one whose rows follow each other:
 //
 //   C[h, w, o] += P[h * 2 + r, w * 2 + s, c] * W[r, s, c, o]
 //   windows: R[y, w, s, c] = P[y, w * 2 + s, c]    C[h, w, o] += R[h * 2 + r, w, s, c] * W[r, s, c, o]
 //   packed:  R[h, w, r, s, c] = P[h * 2 + r, w * 2 + s, c]
+//   pitched: autoschedule/pitched_rows.h, where the strides are 1
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,7 @@ enum class RowPlace {
   kInPlace,
   kPacked,
   kWindows,
+  kPitched,
 };
 
 struct ContractionPlan {
@@ -37,6 +40,7 @@ struct ContractionPlan {
   int row, column, depth;           // the tiled iterators
   int outer_row = -1;               // tiled too where tiles have rows of several of its values
   RowPlace row_place = RowPlace::kRegisters;
+  std::optional<BlockRv> write_back;  // of RowPlace::kPitched, what writes the output
   std::vector<int> last_inner;  // inner iterators whose loops are inside of those of others: windows over fused rows
   bool rows_outside = false;    // of the batch, preferably
   bool batch_inside = false;    // of rows but the tiled one, preferably
@@ -46,6 +50,7 @@ struct ContractionPlan {
   bool uneven = false;  // factors of some products are known to be zero: some batches have less to do
 
   bool rows_in_memory() const { return row_place != RowPlace::kRegisters; }
+  bool copies_images() const { return row_place == RowPlace::kWindows || row_place == RowPlace::kPitched; }
 };
 
 // The extent of an iterator, which must be constant.
@@ -61,11 +66,6 @@ int64_t SharedColumnBytes(const Target& target);
 // The columns of one element of the batch.
 int64_t BytesOfColumns(const BlockRealizeNode& realize, const Contraction& contraction);
 
-// The region of an operand that the block reads.
-const BufferRegion& ReadOf(const BlockNode& block, const Buffer& operand);
-// Lets the block read a copy of an operand, indexed by its iterators; the dimensions `kept` stay.
-Outcome<BlockRv> ReindexRead(Schedule& sch, BlockRv block, const Buffer& buffer, Value::List kept = {});
-
 // How many neighbours along the depth the target multiplies at once; 1 when it has no tiles.
 int StepDepthOf(const BlockRealizeNode& realize, const Target& target);
 // What a tile's depth is a multiple of: as few steps as possible, with as little padding. Rows that are `copied` may be
@@ -73,7 +73,7 @@ int StepDepthOf(const BlockRealizeNode& realize, const Target& target);
 int64_t DepthStep(int64_t extent, const TileInstruction& instruction, bool copied);
 
 // A refusal of "contraction_rule" when the block is none that it schedules. Choices: NAME.rows, one of RowPlace. Row
-// iterators may be one afterwards; of RowPlace::kWindows the copy is made.
+// iterators may be one afterwards; of RowPlace::kWindows and kPitched the copy is made.
 Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Target& target, Choices& choices);
 
 // One of the tiles. Choices: NAME.tile_vectors, NAME.tile_rows, NAME.row_tiles.

@@ -210,11 +210,11 @@ class ContractionSchedule {
 };
 
 bool ContractionSchedule::BatchSharesWindows() const {
-  return plan_.row_place == RowPlace::kWindows && !contraction_.batch.empty() && batches_ % target_.cores == 0;
+  return plan_.copies_images() && !contraction_.batch.empty() && batches_ % target_.cores == 0;
 }
 
 Outcome<Done> ContractionSchedule::MakeStages() {
-  if (plan_.row_place == RowPlace::kInPlace || plan_.row_place == RowPlace::kWindows) {
+  if (plan_.row_place == RowPlace::kInPlace || plan_.copies_images()) {
     row_stage_ = WriterOf(sch_, block_, contraction_.row_operand);
   } else {
     TW_ASSIGN_OR_RETURN(row_stage_, ReindexRead(sch_, block_, contraction_.row_operand));
@@ -263,6 +263,8 @@ void ContractionSchedule::RateShallowTiles(bool plain_output) {
 }
 
 Outcome<Done> ContractionSchedule::StageOutputUnlessInPlace(bool plain_output) {
+  write_back_ = plan_.write_back;
+  if (write_back_) return Done();
   if (plan_.rows_in_memory() && plain_output && IsWrittenInPlace(sch_, block_, plan_, tile_)) return Done();
   TW_ASSIGN_OR_RETURN(write_back_, StageOutput(sch_, block_, plan_.rows_in_memory() ? "global" : "register"));
   if (!plain_output) {
@@ -284,8 +286,7 @@ Outcome<Done> ContractionSchedule::StageOutputUnlessInPlace(bool plain_output) {
 Outcome<Done> ContractionSchedule::PickDepth() {
   const int group = plan_.instruction.group;
   const int64_t extent = Extent(plan_.depth);
-  depth_step_ = DepthStep(extent, plan_.instruction,
-                          plan_.row_place == RowPlace::kWindows || plan_.row_place == RowPlace::kPacked);
+  depth_step_ = DepthStep(extent, plan_.instruction, plan_.copies_images() || plan_.row_place == RowPlace::kPacked);
   const int64_t padded = RoundUp(extent, depth_step_);
   std::vector<int64_t> depths = {depth_step_};
   if (!plan_.rows_in_memory()) {
@@ -329,7 +330,7 @@ Outcome<Done> ContractionSchedule::LayOutOperands() {
   const int depth = static_cast<int>(tile_depth_.value);
   if (plan_.row_place == RowPlace::kPacked) {
     TW_RETURN_IF_REFUSED(LayOutRows(sch_, *row_stage_, row_dims_, plan_, tile_.rows, depth));
-  } else if (plan_.row_place == RowPlace::kWindows) {
+  } else if (plan_.copies_images()) {
     TW_RETURN_IF_REFUSED(LayOutWindows(sch_, *row_stage_, *realize().block, plan_, depth));
   }
   return LayOutColumns(sch_, column_stage_, column_dims_, plan_, inner_order_, tile_columns_, depth);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autoschedule/operand_stages.h"
 #include "ir/analysis.h"
 
 namespace tilewright {

@@ -185,6 +185,16 @@ bool IsScheduled(const Schedule& sch, BlockRv block) {
 
 }  // namespace
 
+const BufferRegion& ReadOf(const BlockNode& block, const Buffer& operand) {
+  return *std::ranges::find_if(block.reads, [&](const BufferRegion& read) { return read.buffer.same_as(operand); });
+}
+
+Outcome<BlockRv> ReindexRead(Schedule& sch, BlockRv block, const Buffer& buffer, Value::List kept) {
+  const std::vector<BufferRegion>& reads = RealizeOf(sch, block).block->reads;
+  const int64_t number = &ReadOf(*RealizeOf(sch, block).block, buffer) - reads.data();
+  return sch.Reindex(block, Value::List{Value("read"), Value(number)}, std::move(kept));
+}
+
 void InlineProducers(Schedule& sch, BlockRv stage, bool dear) {
   for (bool inlined = true; inlined;) {
     inlined = false;

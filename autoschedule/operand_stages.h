@@ -12,6 +12,11 @@
 
 namespace tilewright {
 
+// The region of an operand that the block reads.
+const BufferRegion& ReadOf(const BlockNode& block, const Buffer& operand);
+// Lets the block read a copy of an operand, indexed by its iterators; the dimensions `kept` stay.
+Outcome<BlockRv> ReindexRead(Schedule& sch, BlockRv block, const Buffer& buffer, Value::List kept = {});
+
 // Computes the elementwise producers of what `stage` copies (padding, transposing, casting) in the stage itself, as far
 // as compute_inline accepts it; `dear`: those that take many cycles or elements, or were scheduled, too.
 void InlineProducers(Schedule& sch, BlockRv stage, bool dear);

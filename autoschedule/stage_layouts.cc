@@ -4,6 +4,7 @@
 #include <string>
 
 #include "autoschedule/block_loops.h"
+#include "autoschedule/operand_stages.h"
 #include "ir/analysis.h"
 #include "schedule/assign_or_return.h"
 

@@ -52,7 +52,8 @@ class Move {
   using Check = std::optional<Refusal>;
 
   Check Locate();
-  Check CheckBlock();
+  // `leaves_out`: the predicate of a complete block may leave out any instances.
+  Check CheckBlock(bool leaves_out);
   Check CheckAllBelowLoop(const std::vector<uint32_t>& others, const char* none, const char* outside);
   Check CheckNoReductionAround(const std::vector<uint32_t>& producers);
   Check CheckInstances(const BlockRealizeNode& moved, const std::vector<const ForNode*>& new_loops,
@@ -144,7 +145,7 @@ Move::Check Move::Locate() {
   return std::nullopt;
 }
 
-Move::Check Move::CheckBlock() {
+Move::Check Move::CheckBlock(bool leaves_out) {
   if (scope_.has_other_statements()) {
     return Refusal{name_, "the scope of {block0} holds statements other than loops and blocks", {block_id_}};
   }
@@ -160,7 +161,8 @@ Move::Check Move::CheckBlock() {
     }
   }
   if (!PredicateOnlyGuardsDomains(*child.realize, &analyzer_)) {
-    if (PredicateHoldsAtStart(child, child.loops)) condition_ = OfIterators(child);
+    const bool may_move = (leaves_out && !not_complete) || PredicateHoldsAtStart(child, child.loops);
+    if (may_move) condition_ = OfIterators(child);
     if (!condition_) {
       return Refusal{name_,
                      "the predicate {expr0} of {block0} says more than that its iterators are inside of their domains",
@@ -288,7 +290,7 @@ Stmt Move::WithCondition(const Stmt& moved) const {
 
 Outcome<ComputeAtResult> Move::ComputeAt() {
   if (Check refusal = Locate()) return *refusal;
-  if (Check refusal = CheckBlock()) return *refusal;
+  if (Check refusal = CheckBlock(false)) return *refusal;
   if (Contains(scope_.Outputs(), block_id_)) {
     return Refusal{name_, "{block0} writes a buffer that outlives its scope", {block_id_}};
   }
@@ -372,7 +374,7 @@ Move::Check Move::CheckInstances(const BlockRealizeNode& moved, const std::vecto
 
 Outcome<ComputeAtResult> Move::ReverseComputeAt() {
   if (Check refusal = Locate()) return *refusal;
-  if (Check refusal = CheckBlock()) return *refusal;
+  if (Check refusal = CheckBlock(true)) return *refusal;
   const std::vector<uint32_t> producers = scope_.Producers(block_id_);
   if (Check refusal = CheckAllBelowLoop(producers, "{block0} has no producer",
                                         "{block1} produces what {block0} consumes and is not below {loop2}")) {

@@ -335,6 +335,31 @@ for ax0, ax1 in T.grid(4, 4):
   }
 }
 
+TEST(ReverseComputeAt, KeepsAPredicateOfACompleteBlock) {
+  ExpectContains(Apply(R"(
+@T.prim_func
+def main(A: T.Buffer((26,), "float32"), Z: T.Buffer((4, 5), "float32")):
+    Y = T.alloc_buffer((26,))
+    for i, j in T.grid(4, 8):
+        with T.block("Y"):
+            vi = T.axis.spatial(26, i * 8 + j)
+            T.where(i * 8 + j < 26)
+            Y[vi] = A[vi] * T.float32(2)
+    for i in range(26):
+        with T.block("Z"):
+            vi = T.axis.spatial(26, i)
+            T.where(i % 7 < 5)
+            Z[vi // 7, vi % 7] = Y[vi]
+)",
+                       "Z", "Y", 0, ReverseComputeAt),
+                 R"(
+for ax0 in range(8):
+    with T.block("Z"):
+        vi = T.axis.spatial(26, i * 8 + ax0)
+        T.where(i * 8 + ax0 < 26 and (i * 8 + ax0) % 7 < 5)
+)");
+}
+
 TEST(ReverseComputeAt, Refuses) {
   auto reason = [](const std::string& text, const char* block, const char* loops_of, size_t loop) {
     const Function f = ParseFunctionOrDie(text);

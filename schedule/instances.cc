@@ -55,6 +55,21 @@ bool TouchesAllOf(const BlockNode& block, const std::vector<Range>& region, cons
   return CoversAll(region, DomainOf(block), box, analyzer);
 }
 
+bool HasValuesBefore(const Function& function, const BlockScope& scope, const ScopeChild& child, const Buffer& buffer) {
+  if (std::ranges::any_of(function->params, [&](const Param& param) { return param.buffer.same_as(buffer); })) {
+    return true;
+  }
+  const std::vector<Range> all = BufferRegion::Full(buffer).region;
+  return std::ranges::any_of(scope.children(), [&](const ScopeChild& other) {
+    const bool before = &other < &child;
+    return before && std::ranges::any_of(other.realize->block->writes, [&](const BufferRegion& write) {
+             arith::Analyzer analyzer;
+             return write.buffer.same_as(buffer) && RunsAllInstances(*other.realize, other.loops, &analyzer) &&
+                    TouchesAllOf(*other.realize->block, write.region, all, &analyzer);
+           });
+  });
+}
+
 bool WritesAllOfPart(const BlockRealizeNode& realize, const std::vector<const ForNode*>& loops,
                      const std::vector<Range>& written, const std::vector<Range>& part, const std::vector<Range>& box,
                      arith::Analyzer* analyzer) {

@@ -11,6 +11,7 @@
 
 #include "ir/arith/analyzer.h"
 #include "ir/function.h"
+#include "verify/block_scope.h"
 
 namespace tilewright {
 
@@ -29,6 +30,10 @@ bool RunsEachInstanceOnce(const BlockRealizeNode& realize, const std::vector<con
 // `region`.
 bool TouchesAllOf(const BlockNode& block, const std::vector<Range>& region, const std::vector<Range>& box,
                   arith::Analyzer* analyzer);
+
+// Whether all elements of the buffer have values before the child of the scope runs: it is a parameter, or one of the
+// blocks before, in the scope, writes all of it.
+bool HasValuesBefore(const Function& function, const BlockScope& scope, const ScopeChild& child, const Buffer& buffer);
 
 // Whether the block writes every element of `part` while `loops` run, as far as `part` lies in `box`: all that it
 // writes in all iterations of the loops around them, too. `written` is what one instance writes.

@@ -3,6 +3,7 @@
 #include "schedule/common_refusals.h"
 #include "schedule/compute_inline.h"
 #include "schedule/decompose_accumulation.h"
+#include "schedule/fuse_with_gaps.h"
 #include "schedule/join_windows.h"
 #include "schedule/primitive_lists.h"
 #include "schedule/reindex.h"
@@ -95,6 +96,21 @@ std::vector<Primitive> LayoutPrimitives() {
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
          Outcome<JoinWindowsResult> result = JoinWindows(call.function(), call.Id(0), call.Int(1), call.Int(2));
+         if (!result.ok()) return result.refusal();
+         return call.Changed(result->function);
+       }},
+      {"fuse_with_gaps",
+       "One iterator for two, with values between the rows of the inner one.",
+       {{"block", ArgKind::kBlock},
+        {"outer", ArgKind::kInt},
+        {"inner", ArgKind::kInt},
+        {"pitch", ArgKind::kInt},
+        {"run_in_gaps", ArgKind::kBool, false}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<FuseWithGapsResult> result =
+             FuseWithGaps(call.function(), call.Id(0), call.Int(1), call.Int(2), call.Int(3), call.Bool(4));
          if (!result.ok()) return result.refusal();
          return call.Changed(result->function);
        }},

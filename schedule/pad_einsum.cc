@@ -129,8 +129,8 @@ bool IsZeroWithElements(const Expr& e, const Var& iterator) {
 
 class Planner {
  public:
-  Planner(const BlockScope& scope, const ScopeChild& einsum)
-      : scope_(scope), einsum_(einsum), block_(*einsum.realize->block) {}
+  Planner(const Function& function, const BlockScope& scope, const ScopeChild& einsum)
+      : function_(function), scope_(scope), einsum_(einsum), block_(*einsum.realize->block) {}
 
   Outcome<Plan> Make(const std::vector<int64_t>& padding);
 
@@ -144,13 +144,13 @@ class Planner {
     }
     return nullptr;
   }
-  bool IsWhollyWritten(const Buffer& buffer) const;
   std::optional<Refusal> CheckAccess(const BufferRegion& region) const;
   std::optional<Refusal> PadIterator(size_t iterator, int64_t multiple);
   std::optional<Refusal> PadBuffer(const BufferRegion& region, bool output);
   std::optional<Refusal> CheckReduction() const;
   std::optional<Refusal> CheckOthers() const;
 
+  const Function& function_;
   const BlockScope& scope_;
   const ScopeChild& einsum_;
   const BlockNode& block_;
@@ -207,21 +207,6 @@ std::optional<Refusal> Planner::PadIterator(size_t iterator, int64_t multiple) {
   return No("the iterator {text0} is not bound to a loop of its own over its domain", {iter.var.name()});
 }
 
-// Whether all elements have values before the block runs, also those that it does not read.
-bool Planner::IsWhollyWritten(const Buffer& buffer) const {
-  const auto& local = scope_.block()->alloc_buffers;
-  if (std::ranges::none_of(local, [&](const Buffer& allocated) { return allocated.same_as(buffer); })) return true;
-  const std::vector<Range> all = BufferRegion::Full(buffer).region;
-  return std::ranges::any_of(scope_.children(), [&](const ScopeChild& child) {
-    const bool before = &child < &einsum_;
-    return before && std::ranges::any_of(child.realize->block->writes, [&](const BufferRegion& write) {
-             arith::Analyzer analyzer;
-             return write.buffer.same_as(buffer) && RunsAllInstances(*child.realize, child.loops, &analyzer) &&
-                    TouchesAllOf(*child.realize->block, write.region, all, &analyzer);
-           });
-  });
-}
-
 std::optional<Refusal> Planner::PadBuffer(const BufferRegion& region, bool output) {
   const std::string& name = region.buffer->name;
   std::vector<Expr> shape = region.buffer->shape;
@@ -234,7 +219,8 @@ std::optional<Refusal> Planner::PadBuffer(const BufferRegion& region, bool outpu
     whole = whole && covers;
     if (iter == nullptr || !plan_.iterators.contains(iter->var)) continue;
     // Zeros count for a reduction alone: what else computes something of the padding keeps it in the padding.
-    if (!covers && (output || iter->kind != IterKind::kSpatial || !IsWhollyWritten(region.buffer))) {
+    if (!covers &&
+        (output || iter->kind != IterKind::kSpatial || !HasValuesBefore(function_, scope_, einsum_, region.buffer))) {
       return No("{text0} is not indexed by the iterator {text1} over a whole dimension", {name, iter->var.name()});
     }
     padded.dims.push_back(d);
@@ -342,7 +328,7 @@ Outcome<PadEinsumResult> PadEinsum(const Function& function, uint32_t block, con
   if (!path.ok()) return path.refusal();
   const BlockScope scope = BlockScope::Around(function, block);
   const ScopeChild& einsum = *scope.Find(block);
-  const Outcome<Plan> plan = Planner(scope, einsum).Make(padding);
+  const Outcome<Plan> plan = Planner(function, scope, einsum).Make(padding);
   if (!plan.ok()) return plan.refusal();
 
   uint32_t next_id = function->next_id;

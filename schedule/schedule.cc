@@ -382,6 +382,9 @@ Outcome<std::monostate> Schedule::SkipZeroTerms(Value block) { return None("skip
 Outcome<std::monostate> Schedule::JoinWindows(Value block, int iterator, int reduction) {
   return None("join_windows", {block, iterator, reduction});
 }
+Outcome<std::monostate> Schedule::FuseWithGaps(Value block, int outer, int inner, int pitch, bool run_in_gaps) {
+  return None("fuse_with_gaps", {block, outer, inner, pitch, run_in_gaps});
+}
 Outcome<std::vector<BlockRv>> Schedule::Winograd(Value block, int iterator, int reduction, int outputs) {
   return All<BlockRv>("winograd", {block, iterator, reduction, outputs});
 }

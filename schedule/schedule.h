@@ -128,6 +128,7 @@ class Schedule {
   Outcome<std::monostate> TransformLayout(Value block, Value buffer, IndexMap index_map, Value pad_value = {});
   Outcome<std::monostate> SkipZeroTerms(Value block);
   Outcome<std::monostate> JoinWindows(Value block, int iterator, int reduction);
+  Outcome<std::monostate> FuseWithGaps(Value block, int outer, int inner, int pitch, bool run_in_gaps = false);
   // The blocks that collect tiles of the input and that transform these, the kernel and the output.
   Outcome<std::vector<BlockRv>> Winograd(Value block, int iterator, int reduction, int outputs);
   Outcome<BlockRv> CacheFactors(Value block, std::vector<Value> factors);

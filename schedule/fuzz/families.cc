@@ -47,6 +47,7 @@ std::vector<Family> Families() {
       {"depthwise", {ops::Depthwise(1, 5, 4, 4, three)}},
       {"grouped conv", {Convolution({5, 4}, {two, two}, 4, 2)}},
       {"dilated conv", {Convolution({6, 5}, {dilated, dilated}, 2, 1)}},
+      {"rows with gaps", {script(kRows)}},
       {"transposed conv",
        {ops::ConvTranspose(1, 3, 3, 2, 2, {.kernel = 3, .stride = 2, .padding = 1}), script(kZeroTerms),
         script(kWindows)}},

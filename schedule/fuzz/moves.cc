@@ -176,6 +176,22 @@ bool JoinWindows(Drawer& d) {
   return false;
 }
 
+// By any pair of iterators, at a pitch that skips a value or two.
+bool FuseWithGaps(Drawer& d) {
+  const auto& iters = d.block_node().iter_vars;
+  if (d.Below(8) == 0) return d.Try("fuse_with_gaps", {d.block(), d.Below(5), d.Below(5), d.Below(9), d.Coin()});
+  for (int64_t i = 0; i < std::ssize(iters); ++i) {
+    for (int64_t j = 0; j < std::ssize(iters); ++j) {
+      const auto row = AsInt(iters[static_cast<size_t>(j)].domain.extent);
+      if (i == j || !row || !AsInt(iters[static_cast<size_t>(i)].domain.extent)) continue;
+      for (const bool run_in_gaps : {true, false}) {
+        if (d.Try("fuse_with_gaps", {d.block(), i, j, *row + d.Below(3), run_in_gaps})) return true;
+      }
+    }
+  }
+  return false;
+}
+
 // Of four products at most, whose coefficients are powers of two: results stay exact.
 bool Winograd(Drawer& d) {
   const auto& iters = d.block_node().iter_vars;
@@ -285,6 +301,7 @@ constexpr Move kMoves[] = {
     {"split_offset", [](Drawer& d) { return d.Try("split_offset", {d.block(), Small(d)}); }, "quantized matmul"},
     {"skip_zero_terms", [](Drawer& d) { return d.Try("skip_zero_terms", {d.block()}); }, "transposed conv"},
     {"join_windows", JoinWindows, "transposed conv"},
+    {"fuse_with_gaps", FuseWithGaps, "rows with gaps"},
     {"winograd", Winograd, "conv2d"},
     {"storage_align", [](Drawer& d) { return d.Try("storage_align", {d.block(), 0, Small(d), d.Factor(), Small(d)}); }},
     {"flip_sign_bit", FlipSignBit, "quantized matmul"},

@@ -93,6 +93,23 @@ def main(X: T.Buffer((6,), "float32"), W: T.Buffer((2, 2), "float32"), Y: T.Buff
             Y[vh] = Y_all[vh]
 )";
 
+// Windows over rows that lie one behind the other, and what reads the places that windows have.
+inline constexpr const char* kRows = R"(
+@T.prim_func
+def main(P: T.Buffer((20,), "float32"), W: T.Buffer((2, 3), "float32"), Y: T.Buffer((3, 3), "float32")):
+    Y_rows = T.alloc_buffer((3, 3), "float32")
+    for h, w, r, s in T.grid(3, 3, 2, 3):
+        with T.block("Y_rows"):
+            vh, vw, vr, vs = T.axis.remap("SSRR", [h, w, r, s])
+            with T.init():
+                Y_rows[vh, vw] = T.float32(0)
+            Y_rows[vh, vw] = Y_rows[vh, vw] + P[(vh + vr) * 5 + vw + vs] * W[vr, vs]
+    for h, w in T.grid(3, 3):
+        with T.block("Y"):
+            vh, vw = T.axis.remap("SS", [h, w])
+            Y[vh, vw] = T.max(Y_rows[vh, vw], T.float32(0))
+)";
+
 inline constexpr const char* kMatmulBias = R"(
 @T.prim_func
 def main(A: T.Buffer((4, 6), "float32"), B: T.Buffer((6, 8), "float32"), bias: T.Buffer((4, 8), "float32"), D: T.Buffer((4, 8), "float32")):
