@@ -293,18 +293,8 @@ bool FuseDepthOfCopy(Schedule& sch, BlockRv block, BlockRv copy, const Contracti
       !FuseDepth(sch, block, plan.instruction.StepDepth())) {
     return true;
   }
-  const Block now = RealizeOf(sch, block).block;
-  const Buffer buffer = RealizeOf(sch, copy).block->writes[0].buffer;
-  const std::vector<Range>& region = ReadOf(*now, buffer).region;
-  const size_t last = region.size() - 1;
-  const int64_t extent = *AsInt(buffer->shape[last]);
-  std::vector<Var> inputs;
-  for (size_t d = 0; d <= last; ++d) inputs.emplace_back("i" + std::to_string(d));
-  std::vector<Expr> outputs(inputs.begin(), inputs.end() - 1);
-  outputs.back() = outputs.back() * static_cast<int>(extent) + inputs.back();
-  const Value::List written = {Value("write"), Value(0)};
-  return FuseIterators(sch, copy, last, extent) &&
-         sch.TransformLayout(copy, Value(written), IndexMap(std::move(inputs), std::move(outputs))).ok();
+  const Buffer& buffer = RealizeOf(sch, copy).block->writes[0].buffer;
+  return FuseCopiedDimensions(sch, copy, buffer->shape.size() - 1);
 }
 
 // Whether the depth is along dimensions of the row operand along which rows are not.

@@ -195,6 +195,24 @@ Outcome<BlockRv> ReindexRead(Schedule& sch, BlockRv block, const Buffer& buffer,
   return sch.Reindex(block, Value::List{Value("read"), Value(number)}, std::move(kept));
 }
 
+bool FuseCopiedDimensions(Schedule& sch, BlockRv copy, size_t inner) {
+  const Buffer buffer = RealizeOf(sch, copy).block->writes[0].buffer;
+  const auto extent = AsInt(buffer->shape[inner]);
+  if (!extent || !FuseIterators(sch, copy, inner, *extent)) return false;
+  std::vector<Var> inputs;
+  std::vector<Expr> outputs;
+  for (size_t d = 0; d < buffer->shape.size(); ++d) {
+    inputs.emplace_back("i" + std::to_string(d));
+    if (d == inner) {
+      outputs.back() = outputs.back() * static_cast<int>(*extent) + inputs.back();
+    } else {
+      outputs.push_back(inputs.back());
+    }
+  }
+  const Value::List written = {Value("write"), Value(0)};
+  return sch.TransformLayout(copy, Value(written), IndexMap(std::move(inputs), std::move(outputs))).ok();
+}
+
 void InlineProducers(Schedule& sch, BlockRv stage, bool dear) {
   for (bool inlined = true; inlined;) {
     inlined = false;

@@ -17,6 +17,10 @@ const BufferRegion& ReadOf(const BlockNode& block, const Buffer& operand);
 // Lets the block read a copy of an operand, indexed by its iterators; the dimensions `kept` stay.
 Outcome<BlockRv> ReindexRead(Schedule& sch, BlockRv block, const Buffer& buffer, Value::List kept = {});
 
+// Makes the dimension `inner` of what `copy` writes, at its iterators, and the one before it a single one. Whether it
+// did.
+bool FuseCopiedDimensions(Schedule& sch, BlockRv copy, size_t inner);
+
 // Computes the elementwise producers of what `stage` copies (padding, transposing, casting) in the stage itself, as far
 // as compute_inline accepts it; `dear`: those that take many cycles or elements, or were scheduled, too.
 void InlineProducers(Schedule& sch, BlockRv stage, bool dear);

@@ -1,13 +1,11 @@
 #include "autoschedule/pitched_rows.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "autoschedule/block_loops.h"
 #include "autoschedule/fuse_consumers.h"
 #include "autoschedule/operand_stages.h"
-#include "autoschedule/split_iterators.h"
 #include "ir/analysis.h"
 #include "ir/arith/linear.h"
 
@@ -33,30 +31,16 @@ std::optional<size_t> DimensionOf(const BlockNode& block, const BufferRegion& re
   return found;
 }
 
-// Dimensions whose windows are not copied: those of the two rows, and of other rows with windows.
-Value::List KeptDimensions(const BlockNode& block, const Contraction& contraction, size_t outer, size_t inner) {
+// Dimensions whose windows are not copied: those of rows, and that of the outer one of two that become one.
+Value::List KeptDimensions(const BlockNode& block, const Contraction& contraction, size_t outer) {
   Value::List kept;
   const std::vector<Range>& region = ReadOf(block, contraction.row_operand).region;
   for (size_t d = 0; d < region.size(); ++d) {
     const auto uses = [&](int iterator) { return Uses(block, region[d], iterator); };
     const bool windows = std::ranges::any_of(contraction.rows, uses) && std::ranges::any_of(contraction.inner, uses);
-    if (d == outer || d == inner || windows) kept.emplace_back(static_cast<int64_t>(d));
+    if (d == outer || windows) kept.emplace_back(static_cast<int64_t>(d));
   }
   return kept;
-}
-
-// Stores rows of `pitch` elements, along the dimension behind `outer`, one behind the other.
-bool StoreRows(Schedule& sch, BlockRv writer, size_t rank, size_t outer, int64_t pitch) {
-  std::vector<Var> inputs;
-  std::vector<Expr> outputs;
-  for (size_t d = 0; d < rank; ++d) inputs.emplace_back("i" + std::to_string(d));
-  for (size_t d = 0; d < rank; ++d) {
-    if (d == outer + 1) continue;
-    outputs.push_back(d == outer ? inputs[d] * static_cast<int>(pitch) + inputs[d + 1] : Expr(inputs[d]));
-  }
-  const Value::List written = {Value("write"), Value(0)};
-  const IndexMap map(std::move(inputs), std::move(outputs));
-  return sch.TransformLayout(writer, Value(written), map).ok();
 }
 
 // The position of the iterator that is the index of a region along a dimension.
@@ -93,7 +77,7 @@ std::optional<PitchedRows> FuseRowsAtPitch(Schedule& sch, BlockRv block, const C
   if (!along) return std::nullopt;
 
   const Outcome<BlockRv> copy =
-      ReindexRead(sch, block, contraction.row_operand, KeptDimensions(now(), contraction, dims->first, dims->second));
+      ReindexRead(sch, block, contraction.row_operand, KeptDimensions(now(), contraction, dims->first));
   const Outcome<BlockRv> write_back = StageOutput(sch, block, "global");
   if (!copy.ok() || !write_back.ok()) return std::nullopt;
   result.copy = *copy;
@@ -109,8 +93,7 @@ std::optional<PitchedRows> FuseRowsAtPitch(Schedule& sch, BlockRv block, const C
   const auto h = IteratorAt(writer, ReadOf(writer, sums), to->first);
   const auto w = IteratorAt(writer, ReadOf(writer, sums), to->second);
   const int64_t pitch = AsInt(rows->shape[from->second]).value_or(0);
-  if (!h || !w || pitch == 0 || !FuseIterators(sch, result.copy, from->second, pitch) ||
-      !StoreRows(sch, result.copy, rows->shape.size(), from->first, pitch) ||
+  if (!h || !w || pitch == 0 || !FuseCopiedDimensions(sch, result.copy, from->second) ||
       !sch.FuseWithGaps(result.write_back, *h, *w, static_cast<int>(pitch)).ok() ||
       !sch.FuseWithGaps(block, outer, inner, static_cast<int>(pitch), true).ok()) {
     return std::nullopt;

@@ -116,19 +116,8 @@ Outcome<Function> StoreRowsAtPitch(const Function& function, const BlockNode& bl
     outputs.push_back(rows_here ? inputs[d] * Const(type, rows.pitch) + CastTo(type, inputs[*inner]) : Expr(inputs[d]));
     fields.shape.push_back(rows_here ? Const(type, (*count - 1) * rows.pitch + *row) : buffer->shape[d]);
   }
-  const LayoutChange change{buffer, Buffer(std::move(fields)), IndexMap(std::move(inputs), std::move(outputs))};
-  uint32_t culprit = 0;
-  std::optional<Stmt> body = ChangeLayout(function->body, change, &culprit);
-  if (!body) {
-    return Refusal{kName,
-                   "{block0} matches a part of {text0} that does not keep its shape in the new layout",
-                   {culprit},
-                   {},
-                   {buffer->name}};
-  }
-  FunctionNode::Fields result = function->fields();
-  result.body = std::move(*body);
-  return Function(std::move(result));
+  return ChangeLayout(kName, function,
+                      {buffer, Buffer(std::move(fields)), IndexMap(std::move(inputs), std::move(outputs))});
 }
 
 // Why the block may not run in gaps. `now`: the block with its new iterator; `child` as it was.

@@ -151,12 +151,21 @@ std::vector<Range> MapRegion(const LayoutChange& change, const std::vector<Range
   return result;
 }
 
-std::optional<Stmt> ChangeLayout(const Stmt& s, const LayoutChange& change, uint32_t* culprit) {
+Outcome<Function> ChangeLayout(const char* primitive, const Function& function, const LayoutChange& change) {
   LayoutRewriter rewriter(change);
-  Stmt changed = rewriter.Mutate(s);
-  if (rewriter.culprit() == 0) return changed;
-  *culprit = rewriter.culprit();
-  return std::nullopt;
+  FunctionNode::Fields result = function->fields();
+  result.body = rewriter.Mutate(function->body);
+  if (rewriter.culprit() != 0) {
+    return Refusal{primitive,
+                   "{block0} matches a part of {text0} that does not keep its shape in the new layout",
+                   {rewriter.culprit()},
+                   {},
+                   {change.from->name}};
+  }
+  for (Param& param : result.params) {
+    if (param.buffer.same_as(change.from)) param.buffer = change.to;
+  }
+  return Function(std::move(result));
 }
 
 }  // namespace tilewright

@@ -1,10 +1,9 @@
 // Rewriting every access of a buffer to another layout: the body of transform_layout.
 #pragma once
 
-#include <optional>
-
 #include "ir/arith/analyzer.h"
 #include "ir/function.h"
+#include "schedule/refusal.h"
 
 namespace tilewright {
 
@@ -16,8 +15,8 @@ struct LayoutChange {
 // `region` of `from` as the box of `to` that holds its elements.
 std::vector<Range> MapRegion(const LayoutChange& change, const std::vector<Range>& region, arith::Analyzer* analyzer);
 
-// `s` with `to` in place of `from`, in accesses, regions, matches and allocations. Empty when a block matches a part
-// that does not keep its shape in the new layout; `culprit` then receives the block's id.
-std::optional<Stmt> ChangeLayout(const Stmt& s, const LayoutChange& change, uint32_t* culprit);
+// The function with `to` in place of `from`, in accesses, regions, matches, allocations and parameters. A refusal when
+// a block matches a part that does not keep its shape in the new layout.
+Outcome<Function> ChangeLayout(const char* primitive, const Function& function, const LayoutChange& change);
 
 }  // namespace tilewright

@@ -5,6 +5,7 @@
 #include "ir/arith/iter_map.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
+#include "schedule/assign_or_return.h"
 #include "schedule/buffer_uses.h"
 #include "schedule/common_refusals.h"
 #include "schedule/layout_rewriter.h"
@@ -163,21 +164,8 @@ Outcome<TransformLayoutResult> TransformLayout(const Function& function, uint32_
     if (!writer.ok()) return writer.refusal();
     padded = *writer;
   }
-  uint32_t culprit = 0;
-  std::optional<Stmt> body = ChangeLayout(padded->body, change, &culprit);
-  if (!body) {
-    return Refusal{kName,
-                   "{block0} matches a part of {text0} that does not keep its shape in the new layout",
-                   {culprit},
-                   {},
-                   {buffer->name}};
-  }
-  FunctionNode::Fields result = padded->fields();
-  result.body = std::move(*body);
-  for (Param& param : result.params) {
-    if (param.buffer.same_as(buffer)) param.buffer = change.to;
-  }
-  return TransformLayoutResult{Function(std::move(result))};
+  TW_ASSIGN_OR_RETURN(Function changed, ChangeLayout(kName, padded, change));
+  return TransformLayoutResult{std::move(changed)};
 }
 
 }  // namespace tilewright
