@@ -1,15 +1,5 @@
 // What the contraction rule (autoschedule/contraction_rule.h) finds out before it moves anything: the tiled iterators,
 // the instruction, the tiles that are worth a try, and where rows are read.
-//
-// Tiles of AMX load rows from memory: where they lie, when the last dimension is the depth and neighbouring rows are
-// neighbours along another one (a padded copy of a convolution's input, say), or from packed ones. Rows of images that
-// are shorter than a tile are taken from several image rows at once. Between the two, of convolutions in several
-// dimensions, a copy for the windows along the row alone, or one whose rows follow each other:
-//
-//   C[h, w, o] += P[h * 2 + r, w * 2 + s, c] * W[r, s, c, o]
-//   windows: R[y, w, s, c] = P[y, w * 2 + s, c]    C[h, w, o] += R[h * 2 + r, w, s, c] * W[r, s, c, o]
-//   packed:  R[h, w, r, s, c] = P[h * 2 + r, w * 2 + s, c]
-//   pitched: autoschedule/pitched_rows.h, where the strides are 1
 #pragma once
 
 #include <optional>
@@ -25,6 +15,7 @@
 
 namespace tilewright {
 
+// For AMX: autoschedule/rows_in_memory.h.
 enum class RowPlace {
   kRegisters,  // all instructions but AMX
   kInPlace,
@@ -65,6 +56,17 @@ int64_t SharedColumnBytes(const Target& target);
 
 // The columns of one element of the batch.
 int64_t BytesOfColumns(const BlockRealizeNode& realize, const Contraction& contraction);
+
+// What the products of one row read of the row operand.
+int64_t BytesOfRow(const BlockRealizeNode& realize, const Contraction& contraction);
+
+// The inner iterator along which groups are formed: that of the row operand's last dimension, where neighbours are next
+// to each other in memory; the innermost one where that dimension has none of its own.
+int DepthIterator(const BlockNode& block, const Contraction& contraction);
+
+// Columns, and where they come from.
+TileOperands OperandsOf(const BlockRealizeNode& realize, const Contraction& contraction,
+                        const TileInstruction& instruction, const Target& target);
 
 // How many neighbours along the depth the target multiplies at once; 1 when it has no tiles.
 int StepDepthOf(const BlockRealizeNode& realize, const Target& target);
