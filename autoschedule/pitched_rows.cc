@@ -84,7 +84,10 @@ std::optional<PitchedRows> FuseRowsAtPitch(Schedule& sch, BlockRv block, const C
   result.write_back = *write_back;
   SplitIntoPieces(sch, result.write_back);
   FuseConsumers(sch, result.write_back);
-  if (!IsTrue(RealizeOf(sch, result.write_back).predicate)) return std::nullopt;
+  const Outcome<std::vector<BlockRv>> consumers = sch.GetConsumers(result.write_back);
+  if (!IsTrue(RealizeOf(sch, result.write_back).predicate) || !consumers.ok() || !consumers->empty()) {
+    return std::nullopt;
+  }
 
   const Buffer rows = RealizeOf(sch, result.copy).block->writes[0].buffer, sums = now().writes[0].buffer;
   const auto from = dimensions(ReadOf(now(), rows)), to = dimensions(now().writes[0]);

@@ -25,8 +25,9 @@ struct PitchedRows {
 };
 
 // The last two row iterators of a contraction become one. Nothing where they do not move by one along two dimensions of
-// the row operand that follow each other, where no windows move along the inner one, or where consumers of C do not
-// compute all of it; `sch` is to be thrown away then.
+// the row operand that follow each other, where no windows move along the inner one, or where consumers of C are left
+// or do not compute all of it: with gaps in what is written, others cannot be placed or proven; `sch` is to be thrown
+// away then.
 std::optional<PitchedRows> FuseRowsAtPitch(Schedule& sch, BlockRv block, const Contraction& contraction);
 
 }  // namespace tilewright

@@ -74,5 +74,27 @@ def main(X: T.Buffer((6, 7, 2), "float32"), F: T.Buffer((3, 3, 2, 4), "float32")
   EXPECT_EQ(Places(op), 3 * 7 + 5);
 }
 
+TEST(PitchedRows, LeavesWhatOthersRead) {
+  const Function op = ParseOrDie(R"(
+@T.prim_func
+def main(X: T.Buffer((6, 7, 2), "float32"), F: T.Buffer((3, 3, 2, 4), "float32"), Y: T.Buffer((4, 4), "float32")):
+    C = T.alloc_buffer((4, 5, 4), "float32")
+    for h, w, o, r, s, c in T.grid(4, 5, 4, 3, 3, 2):
+        with T.block("C"):
+            vh, vw, vo, vr, vs, vc = T.axis.remap("SSSRRR", [h, w, o, r, s, c])
+            with T.init():
+                C[vh, vw, vo] = T.float32(0)
+            C[vh, vw, vo] += X[vh + vr, vw + vs, vc] * F[vr, vs, vc, vo]
+    for h, o, w in T.grid(4, 4, 5):
+        with T.block("Y"):
+            vh, vo, vw = T.axis.remap("SSR", [h, o, w])
+            with T.init():
+                Y[vh, vo] = T.float32(0)
+            Y[vh, vo] += C[vh, vw, vo]
+)")
+                          .Main();
+  EXPECT_EQ(Places(op), 0);
+}
+
 }  // namespace
 }  // namespace tilewright
