@@ -10,7 +10,6 @@
 #include "autoschedule/bypass_caches.h"
 #include "autoschedule/fuse_consumers.h"
 #include "autoschedule/window_tile.h"
-#include "codegen/lower/shuffle_overlaps.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
@@ -226,7 +225,7 @@ SharedLoads FindSharedLoads(const Plan& plan, const BlockNode& block) {
 Outcome<std::vector<LoopRv>> CutStencilTile(Schedule& sch, const Plan& plan, const SharedLoads& sharing,
                                             std::vector<LoopRv>& loops, const Target& target, Choices& choices) {
   const std::vector<int>& iterators = sharing.iterators;
-  const int64_t side = sharing.vector && ShufflesOverlaps(target) ? kWideStencilSide : kStencilSide;
+  const int64_t side = sharing.vector && target.VectorsFillLines() ? kWideStencilSide : kStencilSide;
   std::vector<LoopRv> inner;
   for (size_t k = iterators.size() - std::min<size_t>(2, iterators.size()); k < iterators.size(); ++k) {
     const auto iterator = static_cast<size_t>(iterators[k]);
@@ -268,7 +267,7 @@ Outcome<Done> ScheduleElementwise(Schedule& sch, BlockRv block, const Plan& plan
   }
   const std::optional<int64_t> extent = ExtentOf(sch, vector);
   // A tile has its own independent results; elsewhere several vectors hide each other's latency, or share loads.
-  const bool several = inner.empty() || (sharing.vector && ShufflesOverlaps(target));
+  const bool several = inner.empty() || (sharing.vector && target.VectorsFillLines());
   TW_ASSIGN_OR_RETURN(const Choices::Pick vectors,
                       choices.Take(sch, plan.name + ".vectors", {1, 2, 4, 8}, several ? 2 : 0));
   const int64_t width = vectors.value * plan.lanes;

@@ -27,19 +27,19 @@ double SecondsSince(Instant start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Measures for a search with warm or cold caches, and lets it compute only while nobody on the machine measures:
+// Measures for a search with caches as it asks for, and lets it compute only while nobody on the machine measures:
 // between its measurements it holds the lock, shared.
 class SharingRunner : public Runner {
  public:
-  SharingRunner(Runner& runner, MachineLock lock, bool cold_cache)
-      : runner_(runner), lock_(std::move(lock)), cold_cache_(cold_cache) {
+  SharingRunner(Runner& runner, MachineLock lock, Caches caches)
+      : runner_(runner), lock_(std::move(lock)), caches_(caches) {
     computing_.emplace(lock_.Shared());
   }
 
   std::vector<Measurement> Run(std::span<const Module> candidates, const RunOptions& options) override {
     computing_.reset();  // the runner takes the lock as it needs it
     RunOptions run = options;
-    run.cold_cache = cold_cache_;
+    run.caches = caches_;
     std::vector<Measurement> measurements = runner_.Run(candidates, run);
     computing_.emplace(lock_.Shared());
     return measurements;
@@ -48,7 +48,7 @@ class SharingRunner : public Runner {
  private:
   Runner& runner_;
   MachineLock lock_;
-  const bool cold_cache_;
+  const Caches caches_;
   std::optional<MachineLock::Guard> computing_;
 };
 
@@ -65,12 +65,12 @@ absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, Intr
   if (!runner.ok()) return runner.status();
   absl::StatusOr<MachineLock> lock = MachineLock::Open();
   if (!lock.ok()) return lock.status();
-  SharingRunner sharing(**runner, *std::move(lock), options.cold_cache);
+  SharingRunner sharing(**runner, *std::move(lock), options.caches);
 
   const RecordQuery query{.workload = StructuralHash(module),
                           .target = TargetKey(target),
                           .threads = target.cores,
-                          .cold_cache = options.cold_cache};
+                          .caches = options.caches};
   const Schedule preferred = AutoSchedule(module, target, intrins).schedule;
   SearchOptions search{.trials = options.trials,
                        .seed = options.seed,
@@ -91,7 +91,7 @@ absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, Intr
     if (options.database == nullptr || !stored.ok()) return;
     TuningRecord record = RecordOf(module, target, query.threads, candidate.schedule, measurement);
     record.final = final;
-    record.cold_cache = query.cold_cache;
+    record.caches = query.caches;
     stored = options.database->Put(std::move(record));
   };
   search.on_measured = [&](const Candidate& candidate, const Measurement& measurement) {

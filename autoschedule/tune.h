@@ -36,7 +36,7 @@ struct TuneOptions {
   double seconds = 60;
   int64_t trials = 0;  // most measurements; 0: as many as the time allows
   uint64_t seed = 0;
-  bool cold_cache = false;                  // of runner.h: no operand is in a cache when a call begins
+  Caches caches = Caches::kRotating;
   Database* database = nullptr;             // receives every measurement; may be null
   std::vector<std::string> libraries = {};  // of functions that intrinsics call by name
   std::function<void(const SearchProgress&)> on_progress = {};

@@ -42,20 +42,22 @@ TEST(Tune, KeepsWhatItMeasuredAndGoesOnFromThere) {
   EXPECT_TRUE(again);
 }
 
-// Times with cold caches do not serve a search with warm ones, nor the other way round.
-TEST(Tune, KeepsColdCachesApart) {
+// Times of one kind do not serve a search with another.
+TEST(Tune, KeepsCachesApart) {
   auto database = Database::Open(":memory:");
   ASSERT_TRUE(database.ok()) << database.status();
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   const Module module(ops::Matmul(48, 64, 32));
-  for (const bool cold_cache : {true, false}) {
+  for (const Caches caches : {Caches::kCold, Caches::kWarm, Caches::kRotating}) {
     const auto tuned = Tune(module, HostTarget(), &intrins,
-                            {.seconds = 60, .trials = 2, .cold_cache = cold_cache, .database = &*database});
+                            {.seconds = 60, .trials = 2, .caches = caches, .database = &*database});
     EXPECT_TRUE(tuned.ok()) << tuned.status();
   }
   const auto best = database->BestOfEach();
-  ASSERT_EQ(best->size(), 2u);
-  EXPECT_TRUE((*best)[0].cold_cache && !(*best)[1].cold_cache);
+  ASSERT_EQ(best->size(), 3u);
+  EXPECT_EQ((*best)[0].caches, Caches::kCold);
+  EXPECT_EQ((*best)[1].caches, Caches::kWarm);
+  EXPECT_EQ((*best)[2].caches, Caches::kRotating);
 }
 
 TEST(Tune, NeedsAFunctionMain) {

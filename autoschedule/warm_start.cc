@@ -56,7 +56,7 @@ absl::StatusOr<std::vector<Choices>> GoodChoices(const Database& database, const
   size_t others = 0;
   for (auto record = best->rbegin(); record != best->rend() && others < kOtherStarts; ++record) {
     if (record->workload == query.workload || record->target != query.target || record->threads != query.threads ||
-        record->cold_cache != query.cold_cache) {
+        record->caches != query.caches) {
       continue;
     }
     const auto trace = TraceFromJson(record->trace);

@@ -56,7 +56,7 @@ TEST_F(WarmStart, TakesChoicesOfProgramsOfAKind) {
   ++more_threads.threads;
   EXPECT_EQ(count(small, more_threads), 0u);
   RecordQuery cold = small.Query();
-  cold.cold_cache = true;
+  cold.caches = Caches::kCold;
   EXPECT_EQ(count(small, cold), 0u);
 }
 

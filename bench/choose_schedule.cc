@@ -43,7 +43,10 @@ absl::StatusOr<Tuned> ChooseSchedule(const Module& module, const Target& target,
     const OnAllCpus all(cpus);
     const int64_t start = runtime::NowNanoseconds();
     auto result = Tune(module, target, intrins,
-                       {.seconds = tuning.seconds, .seed = tuning.seed, .database = database ? &*database : nullptr});
+                       {.seconds = tuning.seconds,
+                        .seed = tuning.seed,
+                        .caches = tuning.caches,
+                        .database = database ? &*database : nullptr});
     if (!result.ok()) return result.status();
     return Tuned{result->schedule.module(), static_cast<double>(runtime::NowNanoseconds() - start) * 1e-9,
                  result->statistics.measured};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "autoschedule/measure/caches.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/runtime/tensor.h"
 #include "intrin/registry.h"
@@ -21,6 +22,7 @@ struct TuningSettings {
   double seconds = 0;    // per workload; 0: no tuning
   std::string database;  // path; empty: none. Made where there is none when something is tuned.
   uint64_t seed = 0;
+  Caches caches = Caches::kRotating;
 };
 
 // A scheduled program, and what it took to find the schedule.

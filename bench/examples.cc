@@ -244,7 +244,8 @@ class ExampleRun {
     const auto tuned = ChooseSchedule(*module, target_, &intrins,
                                       {.seconds = tune ? absl::GetFlag(FLAGS_seconds) - measure_seconds : 0,
                                        .database = AbsolutePath(absl::GetFlag(FLAGS_db)),
-                                       .seed = absl::GetFlag(FLAGS_seed)},
+                                       .seed = absl::GetFlag(FLAGS_seed),
+                                       .caches = Caches::kWarm},
                                       cpus_);
     if (!tuned.ok()) return tuned.status();
     row.trials = tuned->trials;

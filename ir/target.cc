@@ -179,6 +179,10 @@ bool Target::has(std::string_view feature) const {
   return std::binary_search(features.begin(), features.end(), feature);
 }
 
+bool Target::VectorsFillLines() const {
+  return kind == TargetKind::kX86 && !caches.empty() && vector_bits == 8 * caches.front().line_bytes;
+}
+
 std::string Target::FeatureString() const {
   return absl::StrJoin(features, ",", [](std::string* out, const std::string& f) { absl::StrAppend(out, "+", f); });
 }

@@ -64,6 +64,8 @@ struct Target {
   bool has(std::string_view feature) const;
   // Elements of a type of that many bits in one vector register.
   int lanes(int bits) const { return bits == 0 ? 0 : vector_bits / bits; }
+  // Whether a CPU's vectors are as wide as a cache line: those that are not aligned lie in two.
+  bool VectorsFillLines() const;
   std::string FeatureString() const;  // "+avx2,+fma,...": what LLVM takes
   std::string ToString() const;       // several lines, for people
 };

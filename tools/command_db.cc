@@ -24,7 +24,9 @@ int Refuse(const CommandArguments& args, const absl::Status& status) {
 
 std::string Milliseconds(const TuningRecord& record) { return absl::StrFormat("%.4f", record.MedianSeconds() * 1e3); }
 
-const char* Caches(bool cold) { return cold ? ", cold caches" : ""; }
+std::string KindOfTimes(Caches caches) {
+  return caches == Caches::kRotating ? "" : absl::StrCat(", ", CachesName(caches), " caches");
+}
 
 // The records of one task.
 struct Group {
@@ -32,7 +34,7 @@ struct Group {
   std::map<std::string, int64_t> failures;  // by reason
   std::optional<TuningRecord> best;         // where one was measured
 };
-using Groups = std::map<std::tuple<uint64_t, std::string, int, bool>, Group>;
+using Groups = std::map<std::tuple<uint64_t, std::string, int, Caches>, Group>;
 
 absl::StatusOr<Groups> GroupRecords(const Database& database) {
   const auto records = database.All(), best = database.BestOfEach();
@@ -40,7 +42,7 @@ absl::StatusOr<Groups> GroupRecords(const Database& database) {
   if (!best.ok()) return best.status();
   Groups groups;
   const auto group_of = [&](const TuningRecord& record) -> Group& {
-    return groups[{record.workload, record.target, record.threads, record.cold_cache}];
+    return groups[{record.workload, record.target, record.threads, record.caches}];
   };
   for (const TuningRecord& record : *records) {
     Group& group = group_of(record);
@@ -56,13 +58,13 @@ int List(const CommandArguments& args, const Database& database) {
   if (!groups.ok()) return Refuse(args, groups.status());
   args.out() << "workload         threads records    best ms target; failures\n";
   for (const auto& [key, group] : *groups) {
-    const auto& [workload, target, threads, cold_cache] = key;
+    const auto& [workload, target, threads, caches] = key;
     std::string failures;
     for (const auto& [reason, count] : group.failures) {
       absl::StrAppend(&failures, failures.empty() ? "; " : ", ", count, " ", reason);
     }
     args.out() << absl::StrFormat("%s %7d %7d %10s %s%s%s\n", HashText(workload), threads, group.records,
-                                  group.best ? Milliseconds(*group.best) : "-", target, Caches(cold_cache), failures);
+                                  group.best ? Milliseconds(*group.best) : "-", target, KindOfTimes(caches), failures);
   }
   return kDone;
 }
@@ -84,7 +86,7 @@ int Best(const CommandArguments& args, const Database& database) {
     const TuningRecord& record = *group.best;
     args.out() << "# workload " << HashText(record.workload) << ", " << Milliseconds(record) << " ms (median of "
                << record.seconds.size() << "), " << record.threads << " threads, " << record.target
-               << Caches(record.cold_cache) << "\n";
+               << KindOfTimes(record.caches) << "\n";
     const auto trace = TraceFromJson(record.trace);
     if (!trace.ok()) return Refuse(args, trace.status());
     args.out() << ToText(*trace);

@@ -106,7 +106,7 @@ TEST(Db, ExportsMergesAndPrunes) {
   EXPECT_EQ(RunTool({"db", "merge", b, "--db=" + a}).out, "added 1 records\n");
   const std::string lines = RunTool({"db", "export", "--db=" + a}).out;
   EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 2);
-  EXPECT_THAT(lines, StartsWith("{\"cold_cache\":false,\"dimensions\":{},"));
+  EXPECT_THAT(lines, StartsWith("{\"caches\":\"rotating\",\"dimensions\":{},"));
   const std::string file = testing::TempDir() + "/export.jsonl";
   EXPECT_EQ(RunTool({"db", "export", "--db=" + a, "-o", file}).status, kDone);
   std::ostringstream text;

@@ -115,6 +115,9 @@ int RunTune(const CommandArguments& args) {
     args.err() << args.operands()[0] << ": error: " << std::string(status.message()) << "\n";
     return kRefused;
   };
+  if (args.Has("--cold-cache") && args.Has("--warm-cache")) {
+    return UsageError(args, "tune", "--cold-cache and --warm-cache exclude each other");
+  }
   std::optional<Database> database;
   if (const auto path = args.Get("--db")) {
     auto opened = Database::Open(*path);
@@ -129,7 +132,9 @@ int RunTune(const CommandArguments& args) {
                            {.seconds = seconds,
                             .trials = trials,
                             .seed = seed,
-                            .cold_cache = args.Has("--cold-cache"),
+                            .caches = args.Has("--cold-cache")   ? Caches::kCold
+                                      : args.Has("--warm-cache") ? Caches::kWarm
+                                                                 : Caches::kRotating,
                             .database = database ? &*database : nullptr,
                             .libraries = args.GetAll("--extern"),
                             .on_progress = [&](const SearchProgress& now) { progress.Show(now); },
@@ -175,8 +180,8 @@ Command TuneCommand() {
                 {"--seconds", "S", "how long to search; 60 by default"},
                 {"--trials", "N", "ends after that many measurements"},
                 {"--seed", "N", "of the search"},
-                {"--cold-cache", "",
-                 "no operand is in a cache when a call begins; otherwise inputs rotate and constants stay"},
+                {"--cold-cache", "", "no operand is in a cache when a call begins; by default inputs rotate"},
+                {"--warm-cache", "", "every call is on the same arrays, in whatever cache holds them"},
                 {"--db", "PATH", "a database that keeps what was measured; made where there is none"},
                 {"--intrin", "FILE", "a file of intrinsics: NAME_desc and NAME_impl form NAME", true},
                 {"--extern", "LIB.so", "a library with functions that intrinsics call by name", true},

@@ -31,15 +31,16 @@ absl::StatusOr<Schedule> ApplyBest(const Module& module, const Target& target, c
                                    IntrinRegistry* intrins, const ApplyBestOptions& options) {
   RecordQuery query{.workload = StructuralHash(module),
                     .target = TargetKey(target),
-                    .threads = target.cores,
                     .dimensions = options.dimensions};
   std::optional<Schedule> found;
   size_t stale = 0;
   // Records with any number of threads in the end, except those that were already looked at.
-  for (const auto& [any_threads, cold_cache] :
-       {std::pair(false, false), std::pair(false, true), std::pair(true, false), std::pair(true, true)}) {
-    if (any_threads) query.threads = 0;
-    query.cold_cache = cold_cache;
+  for (const auto& [threads, caches] :
+       {std::pair(target.cores, Caches::kRotating), std::pair(target.cores, Caches::kWarm),
+        std::pair(target.cores, Caches::kCold), std::pair(0, Caches::kRotating), std::pair(0, Caches::kWarm),
+        std::pair(0, Caches::kCold)}) {
+    query.threads = threads;
+    query.caches = caches;
     absl::Status status = database.VisitMeasured(query, [&](const TuningRecord& record) {
       if (query.threads == 0 && record.threads == target.cores) return true;
       auto schedule = ReplayRecord(module, record, intrins);

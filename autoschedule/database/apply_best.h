@@ -2,9 +2,9 @@
 //
 //   absl::StatusOr<Schedule> schedule = ApplyBest(module, HostTarget(), *database, &intrins);
 //
-// Records measured with as many threads as the target has cores come first, others after them; of both, those with warm
-// caches before those with cold ones. A stale record (see
-// record.h) is reported and passed over.
+// Records measured with as many threads as the target has cores come first, others after them; of both, those with
+// rotating operands before those with warm caches, and these before those with cold ones. A stale record (see record.h)
+// is reported and passed over.
 #pragma once
 
 #include <cstdint>

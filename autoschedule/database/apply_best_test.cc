@@ -51,15 +51,15 @@ TuningRecord RecordOf(const Schedule& schedule, std::string uid, double seconds)
           .seconds = {seconds}};
 }
 
-TEST(ApplyBest, PrefersWarmCaches) {
+TEST(ApplyBest, PrefersRotatingOperands) {
   Database database = OpenFresh();
   TuningRecord cold = RecordOf(SplitBy(8), "cold", 1);
-  cold.cold_cache = true;
+  cold.caches = Caches::kCold;
   ASSERT_TRUE(database.Put(cold).ok());
   auto schedule = ApplyBest(Program(), TestTarget(), database, nullptr);
   ASSERT_TRUE(schedule.ok()) << schedule.status();
   EXPECT_TRUE(StructuralEqual(schedule->module(), SplitBy(8).module()));
-  ASSERT_TRUE(database.Put(RecordOf(SplitBy(4), "warm", 2)).ok());
+  ASSERT_TRUE(database.Put(RecordOf(SplitBy(4), "rotating", 2)).ok());
   schedule = ApplyBest(Program(), TestTarget(), database, nullptr);
   ASSERT_TRUE(schedule.ok()) << schedule.status();
   EXPECT_TRUE(StructuralEqual(schedule->module(), SplitBy(4).module()));

@@ -42,10 +42,10 @@ CREATE TABLE records(
   version TEXT NOT NULL,
   time INTEGER NOT NULL,
   final INTEGER NOT NULL DEFAULT 0,
-  cold_cache INTEGER NOT NULL DEFAULT 0);
+  caches INTEGER NOT NULL DEFAULT 0);
 )";
 constexpr char kIndex[] = R"(
-CREATE INDEX standings ON records(workload, target, threads, cold_cache, dimensions, scheduled, final, median)
+CREATE INDEX standings ON records(workload, target, threads, caches, dimensions, scheduled, final, median)
   WHERE median IS NOT NULL;
 )";
 
@@ -56,23 +56,22 @@ constexpr char kFeatures[] =
 // What makes a file of a version one of the next; from the first version on.
 const std::string kUpgrades[] = {
     "ALTER TABLE records ADD COLUMN final INTEGER NOT NULL DEFAULT 0; DROP INDEX records_by_time;", kFeatures,
-    absl::StrCat(
-        "ALTER TABLE records ADD COLUMN cold_cache INTEGER NOT NULL DEFAULT 0; DROP INDEX IF EXISTS standings;",
-        kIndex)};
+    "ALTER TABLE records ADD COLUMN cold_cache INTEGER NOT NULL DEFAULT 0;",
+    absl::StrCat("ALTER TABLE records RENAME COLUMN cold_cache TO caches; DROP INDEX IF EXISTS standings;", kIndex)};
 constexpr int64_t kSchemaVersion = std::size(kUpgrades) + 1;
 
 constexpr char kSelect[] =
     "SELECT r.uid, r.workload, w.program, r.target, r.threads, r.dimensions, r.trace, r.scheduled, r.seconds, "
-    "r.failure, r.message, r.version, r.time, r.final, r.cold_cache, f.bytes FROM records r JOIN workloads w ON w.hash "
+    "r.failure, r.message, r.version, r.time, r.final, r.caches, f.bytes FROM records r JOIN workloads w ON w.hash "
     "= r.workload "
     "LEFT JOIN features f ON f.id = r.id ";
 
 // What is measured, better ones first: `place` counts from 1 in each task.
 constexpr char kStandings[] =
     "SELECT id, workload, target, final, median, row_number() OVER "
-    "(PARTITION BY workload, target, threads, cold_cache ORDER BY final DESC, median, id) AS place FROM "
-    "(SELECT id, workload, target, threads, cold_cache, final, median, row_number() OVER "
-    "(PARTITION BY workload, target, threads, cold_cache, dimensions, scheduled ORDER BY final DESC, id DESC) AS newer "
+    "(PARTITION BY workload, target, threads, caches ORDER BY final DESC, median, id) AS place FROM "
+    "(SELECT id, workload, target, threads, caches, final, median, row_number() OVER "
+    "(PARTITION BY workload, target, threads, caches, dimensions, scheduled ORDER BY final DESC, id DESC) AS newer "
     "FROM records WHERE median IS NOT NULL) WHERE newer = 1";
 
 std::string NewUid() {
@@ -87,7 +86,8 @@ bool ReadRecord(const Statement& row, TuningRecord* record) {
   const auto workload = ParseHash(row.Bytes(1)), scheduled = ParseHash(row.Bytes(7));
   auto dimensions = ParseDimensions(row.Bytes(5));
   const std::string_view seconds = row.Bytes(8);
-  if (!workload.ok() || !scheduled.ok() || !dimensions.ok() || seconds.size() % sizeof(double) != 0) return false;
+  const std::optional<Caches> caches = CachesOfValue(row.Integer(14));
+  if (!caches || !workload.ok() || !scheduled.ok() || !dimensions.ok() || seconds.size() % sizeof(double) != 0) return false;
   record->uid = row.Text(0);
   record->workload = *workload;
   record->program = row.Text(2);
@@ -102,7 +102,7 @@ bool ReadRecord(const Statement& row, TuningRecord* record) {
   record->version = row.Text(11);
   record->unix_time = row.Integer(12);
   record->final = row.Integer(13) != 0;
-  record->cold_cache = row.Integer(14) != 0;
+  record->caches = *caches;
   record->features = row.Text(15);
   record->dimensions = *std::move(dimensions);
   return true;
@@ -247,7 +247,7 @@ absl::StatusOr<bool> Database::Insert(const TuningRecord& record) {
   if (const int code = workload.Step(); code != SQLITE_DONE) return Error(code, "cannot put a record");
   Statement insert(connection_.get(),
                    "INSERT OR IGNORE INTO records(uid, workload, target, threads, dimensions, trace, scheduled, "
-                   "seconds, median, failure, message, version, time, final, cold_cache) "
+                   "seconds, median, failure, message, version, time, final, caches) "
                    "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)");
   insert.Bind(1, record.uid);
   insert.Bind(2, hash);
@@ -263,7 +263,7 @@ absl::StatusOr<bool> Database::Insert(const TuningRecord& record) {
   insert.Bind(12, record.version);
   insert.Bind(13, record.unix_time);
   insert.Bind(14, int64_t{record.final});
-  insert.Bind(15, int64_t{record.cold_cache});
+  insert.Bind(15, static_cast<int64_t>(record.caches));
   if (const int code = insert.Step(); code != SQLITE_DONE) return Error(code, "cannot put a record");
   if (sqlite3_changes(connection_.get()) == 0) return false;
   if (record.features.empty()) return true;
@@ -301,7 +301,7 @@ absl::Status Database::VisitMeasured(const RecordQuery& query,
                                      const std::function<bool(const TuningRecord&)>& visit) const {
   std::string condition = absl::StrCat(
       "JOIN (", kStandings,
-      ") s USING (id) WHERE s.workload = ?1 AND s.target = ?2 AND r.cold_cache = ", query.cold_cache ? 1 : 0);
+      ") s USING (id) WHERE s.workload = ?1 AND s.target = ?2 AND r.caches = ", static_cast<int>(query.caches));
   if (query.threads > 0) absl::StrAppend(&condition, " AND r.threads = ", query.threads);
   return Visit(condition + " ORDER BY s.final DESC, s.median, s.id", {HashText(query.workload), query.target},
                [&](const TuningRecord& record) { return !Serves(record, query.dimensions) || visit(record); });
@@ -343,7 +343,7 @@ absl::Status Database::VisitFeatures(
     const RecordQuery& query, int workloads, int each,
     const std::function<void(uint64_t workload, double seconds, std::string_view features)>& visit) const {
   // Any of a workload's: in the order of a multiplicative hash of their ids.
-  constexpr char kMeasured[] = "median IS NOT NULL AND target = ?1 AND threads = ?2 AND cold_cache = ?5";
+  constexpr char kMeasured[] = "median IS NOT NULL AND target = ?1 AND threads = ?2 AND caches = ?5";
   Statement statement(
       connection_.get(),
       absl::StrCat("WITH latest AS (SELECT workload FROM records WHERE ", kMeasured,
@@ -355,7 +355,7 @@ absl::Status Database::VisitFeatures(
   statement.Bind(2, int64_t{query.threads});
   statement.Bind(3, int64_t{workloads});
   statement.Bind(4, int64_t{each});
-  statement.Bind(5, int64_t{query.cold_cache});
+  statement.Bind(5, static_cast<int64_t>(query.caches));
   int code;
   while ((code = statement.Step()) == SQLITE_ROW) {
     const auto workload = ParseHash(statement.Bytes(0));

@@ -35,7 +35,7 @@ struct RecordQuery {
   uint64_t workload = 0;
   std::string target;
   int threads = 0;  // 0: any number
-  bool cold_cache = false;
+  Caches caches = Caches::kRotating;
   // The values of symbolic extents. A record serves when each of its ranges contains the value that is given here.
   std::map<std::string, int64_t> dimensions = {};
 };

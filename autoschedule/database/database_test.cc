@@ -79,7 +79,7 @@ TEST(Database, HoldsWhatWasPut) {
   TuningRecord record = Measured("r", {0.25, 1.0 / 3});
   record.dimensions = {{"n", 1, 128}};
   record.final = true;
-  record.cold_cache = true;
+  record.caches = Caches::kCold;
   record.message = std::string("any bytes: \0 \xff '\"", 17);
   record.features = std::string("\0\1\xff", 3);
   ASSERT_TRUE(OpenFresh(path).Put(record).ok());
@@ -99,7 +99,7 @@ TEST(Database, HoldsWhatWasPut) {
   EXPECT_EQ(read.features, record.features);
   EXPECT_EQ(read.seconds, record.seconds);
   EXPECT_TRUE(read.final);
-  EXPECT_TRUE(read.cold_cache);
+  EXPECT_EQ(read.caches, Caches::kCold);
   EXPECT_EQ(read.message, record.message);
   EXPECT_EQ(read.version, kTunerVersion);
   EXPECT_EQ(read.unix_time, 1000);
@@ -335,7 +335,7 @@ TEST(Database, RefusesNewerVersions) {
     OpenFresh(path);
   }
   ExecuteIn(path, "PRAGMA user_version=99");
-  EXPECT_EQ(Refusal(path), path + ": the database has version 99 of the format; this program reads version 4");
+  EXPECT_EQ(Refusal(path), path + ": the database has version 99 of the format; this program reads version 5");
 }
 
 // A file with the record "old", once `sql` has made an older version of it.
@@ -349,7 +349,7 @@ Database OpenOlder(const char* sql) {
 TEST(Database, ReadsTheFirstVersion) {
   Database database = OpenOlder(
       "DROP INDEX standings; DROP TABLE features; ALTER TABLE records DROP COLUMN final; "
-      "ALTER TABLE records DROP COLUMN cold_cache; CREATE INDEX records_by_time ON records(workload, target, "
+      "ALTER TABLE records DROP COLUMN caches; CREATE INDEX records_by_time ON records(workload, target, "
       "median); PRAGMA user_version=1");
   TuningRecord final = Measured("new", {2});
   final.final = true;
@@ -360,7 +360,7 @@ TEST(Database, ReadsTheFirstVersion) {
 
 TEST(Database, ReadsTheSecondVersion) {
   Database database = OpenOlder(
-      "DROP INDEX standings; DROP TABLE features; ALTER TABLE records DROP COLUMN cold_cache; "
+      "DROP INDEX standings; DROP TABLE features; ALTER TABLE records DROP COLUMN caches; "
       "PRAGMA user_version=2");
   TuningRecord with_features = Measured("new", {2});
   with_features.features = "of the new one";
@@ -373,27 +373,36 @@ TEST(Database, ReadsTheSecondVersion) {
 
 TEST(Database, ReadsTheThirdVersion) {
   Database database = OpenOlder(
-      "DROP INDEX standings; ALTER TABLE records DROP COLUMN cold_cache; CREATE INDEX standings ON records("
+      "DROP INDEX standings; ALTER TABLE records DROP COLUMN caches; CREATE INDEX standings ON records("
       "workload, target, threads, dimensions, scheduled, final, median) WHERE median IS NOT NULL; "
       "PRAGMA user_version=3");
   TuningRecord cold = Measured("new", {0.5});
-  cold.cold_cache = true;
+  cold.caches = Caches::kCold;
   ASSERT_TRUE(database.Put(cold).ok());
   EXPECT_THAT(Uids(database), ElementsAre("old", "new"));
   EXPECT_EQ(database.Best(Query(cold))->uid, "old");
 }
 
-// Times with cold caches are a matter of their own.
-TEST(Database, SeparatesColdCaches) {
+TEST(Database, ReadsTheFourthVersion) {
+  Database database = OpenOlder(
+      "ALTER TABLE records RENAME COLUMN caches TO cold_cache; UPDATE records SET cold_cache = 1; "
+      "PRAGMA user_version=4");
+  ASSERT_TRUE(database.Put(Measured("new", {2})).ok());
+  EXPECT_EQ(database.Best(Query(Measured("new", {2})))->uid, "new");
+  EXPECT_EQ((*database.All())[0].caches, Caches::kCold);
+}
+
+// Times with other caches are a matter of their own.
+TEST(Database, SeparatesCaches) {
   Database database = OpenFresh();
   TuningRecord cold = Measured("cold", {1});
-  cold.cold_cache = true;
+  cold.caches = Caches::kCold;
   ASSERT_TRUE(database.Put(cold).ok());
   EXPECT_FALSE(database.Best(Query(cold)).ok());
-  ASSERT_TRUE(database.Put(Measured("warm", {2})).ok());
+  ASSERT_TRUE(database.Put(Measured("rotating", {2})).ok());
   RecordQuery query = Query(cold);
-  EXPECT_EQ(database.Best(query)->uid, "warm");
-  query.cold_cache = true;
+  EXPECT_EQ(database.Best(query)->uid, "rotating");
+  query.caches = Caches::kCold;
   EXPECT_EQ(database.Best(query)->uid, "cold");
   EXPECT_EQ(database.BestOfEach()->size(), 2u);
   EXPECT_EQ(*database.Prune(1), 0);

@@ -50,6 +50,16 @@ class MemberReader {
   void Read(const char* name, bool* value) {
     if (const Json* member = Find(name, &Json::is_boolean)) *value = member->get<bool>();
   }
+  void Read(const char* name, Caches* value) {
+    std::string text;
+    Read(name, &text);
+    if (!status_.ok()) return;
+    if (const std::optional<Caches> caches = ParseCaches(text)) {
+      *value = *caches;
+    } else {
+      Fail(name);
+    }
+  }
   void ReadHash(const char* name, uint64_t* value) {
     std::string text;
     Read(name, &text);
@@ -139,7 +149,7 @@ std::string ToJson(const TuningRecord& record) {
                      {"scheduled", HashText(record.scheduled)},
                      {"features", absl::Base64Escape(record.features)},
                      {"seconds", record.seconds},
-                     {"cold_cache", record.cold_cache},
+                     {"caches", CachesName(record.caches)},
                      {"final", record.final},
                      {"failure", record.failure},
                      {"message", record.message},
@@ -164,7 +174,7 @@ absl::StatusOr<TuningRecord> RecordFromJson(std::string_view line) {
   reader.ReadHash("scheduled", &record.scheduled);
   reader.ReadBytes("features", &record.features);
   reader.Read("seconds", &record.seconds);
-  reader.Read("cold_cache", &record.cold_cache);
+  reader.Read("caches", &record.caches);
   reader.Read("final", &record.final);
   reader.Read("failure", &record.failure);
   reader.Read("message", &record.message);

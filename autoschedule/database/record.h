@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "autoschedule/measure/caches.h"
 #include "absl/status/statusor.h"
 #include "ir/target.h"
 
@@ -37,7 +38,7 @@ struct TuningRecord {
   uint64_t scheduled = 0;       // StructuralHash of the result
   std::string features;         // of it, for cost models: bytes of cost/features.h; empty where they are not known
   std::vector<double> seconds;  // every measured time; empty for a candidate that failed
-  bool cold_cache = false;      // no operand was in a cache when a call began
+  Caches caches = Caches::kRotating;
   bool final = false;           // measured at the end of a search, in turn with the other ones that were best
   std::string failure;          // why there are no times: "crash", "timeout", "wrong result", ...; else empty
   std::string message;          // of the failure, for people

@@ -250,7 +250,7 @@ class Local : public Runner {
                            .least_nanoseconds = static_cast<int64_t>(options.least_seconds * 1e9),
                            .most_samples = options.most_samples,
                            .give_up_nanoseconds = static_cast<int64_t>(options.give_up_seconds * 1e9),
-                           .cold_cache = options.cold_cache};
+                           .caches = options.caches};
     const Function main = parts.main.module.Find(function_);
     if (!main) return absl::InvalidArgumentError(absl::StrCat("the candidate has no function ", function_));
     if (parts.prepack) {

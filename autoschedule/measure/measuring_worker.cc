@@ -221,7 +221,7 @@ class MeasuringWorker {
     WorkerAnswer answer{.ok = true, .max_error = candidate.max_error};
     const int64_t first = candidate.first_nanoseconds;
     // Nobody wants to know it more exactly.
-    if (fresh && !request.cold_cache && request.give_up_nanoseconds > 0 &&
+    if (fresh && request.caches != Caches::kCold && request.give_up_nanoseconds > 0 &&
         first > std::max(request.give_up_nanoseconds, request.most_nanoseconds)) {
       answer.nanoseconds = {first};
     } else {
@@ -302,8 +302,9 @@ class MeasuringWorker {
       const bool full = gauge_->Await();
       const int64_t begin = runtime::NowNanoseconds();
       const auto prepare = [&] {
+        if (request.caches == Caches::kWarm) return;
         set = set + 1 < candidate.calls.size() ? set + 1 : 0;
-        if (request.cold_cache) FlushAll(candidate, set);
+        if (request.caches == Caches::kCold) FlushAll(candidate, set);
       };
       const auto run = [&] { candidate.calls[set].Run(call); };
       std::vector<int64_t> samples = Sample(prepare, run, options, runtime::NowNanoseconds);

@@ -146,7 +146,7 @@ std::string ToLine(const MeasureRequest& request) {
                {"least_ns", request.least_nanoseconds},
                {"most_samples", request.most_samples},
                {"give_up_ns", request.give_up_nanoseconds},
-               {"cold_cache", request.cold_cache}});
+               {"caches", CachesName(request.caches)}});
 }
 
 std::string ToLine(const WorkerAnswer& answer) {
@@ -198,8 +198,12 @@ absl::StatusOr<MeasureRequest> ReadMeasureRequest(std::string_view line) {
   reader.Read("least_ns", &request.least_nanoseconds);
   reader.Read("most_samples", &request.most_samples);
   reader.Read("give_up_ns", &request.give_up_nanoseconds);
-  reader.Read("cold_cache", &request.cold_cache);
+  std::string caches;
+  reader.Read("caches", &caches);
   if (!reader.status().ok()) return reader.status();
+  const std::optional<Caches> known = ParseCaches(caches);
+  if (!known) return absl::InvalidArgumentError(absl::StrCat("\"caches\" cannot be \"", caches, "\""));
+  request.caches = *known;
   if (request.num_params < 0 || request.num_params > static_cast<int64_t>(request.tensors.size())) {
     return absl::InvalidArgumentError("\"num_params\" is more than there are tensors");
   }

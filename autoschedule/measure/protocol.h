@@ -11,7 +11,7 @@
 //
 //   {"do": "measure", "library": "<path>", "prepack_library": "<path>", "function": "main", "tensors": [...],
 //    "num_params": 3, "seed": 1, "folder": "<path>", "threads": 2, "main": [0, 3, 2], "prepack": [1, 3], "half_width":
-//    0.01, "most_ns": 300000000, "least_ns": 20000000, "most_samples": 100000, "give_up_ns": 0, "cold_cache": false}
+//    0.01, "most_ns": 300000000, "least_ns": 20000000, "most_samples": 100000, "give_up_ns": 0, "caches": "warm"}
 //       -> {"ok": true, "ns": [51000, 50900, ...], "max_error": 0.3}
 //
 // "prepack_library", empty where there is none, holds the program's _prepack function. "tensors" are the parameters of
@@ -25,6 +25,7 @@
 #include <string_view>
 #include <vector>
 
+#include "autoschedule/measure/caches.h"
 #include "absl/status/statusor.h"
 #include "ir/data_type.h"
 #include "ir/target.h"
@@ -62,7 +63,7 @@ struct MeasureRequest {
   int64_t threads = 1;
   double half_width = 0;
   int64_t most_nanoseconds = 0, least_nanoseconds = 0, most_samples = 0, give_up_nanoseconds = 0;
-  bool cold_cache = false;
+  Caches caches = Caches::kRotating;
 };
 
 struct WorkerAnswer {

@@ -24,6 +24,7 @@
 #include <string_view>
 #include <vector>
 
+#include "autoschedule/measure/caches.h"
 #include "absl/status/statusor.h"
 #include "ir/function.h"
 #include "ir/target.h"
@@ -82,9 +83,7 @@ struct RunOptions {
   // A candidate whose first samples are all slower than this gets no more of them; where its first run alone takes
   // longer than this and than `seconds`, that is its only sample. 0: no such limit.
   double give_up_seconds = 0;
-  // All that a call reads and writes is taken out of the caches before each sample. Otherwise inputs and outputs rotate
-  // through copies that together are larger than the second-level caches, and constant operands stay where they are.
-  bool cold_cache = false;
+  Caches caches = Caches::kRotating;
   int most_spills = -1;  // candidates with more are not run; negative: no limit
 };
 

@@ -227,8 +227,9 @@ TEST(Runner, ColdCachesAreSlower) {
   ASSERT_NE(runner, nullptr);
   const Module candidate = AddOne();
   RunOptions options = {.seconds = 0.2};
+  options.caches = Caches::kWarm;
   const Measurement warm = runner->Run({&candidate, 1}, options)[0];
-  options.cold_cache = true;
+  options.caches = Caches::kCold;
   const Measurement cold = runner->Run({&candidate, 1}, options)[0];
   ASSERT_TRUE(warm.ok() && cold.ok()) << warm.message << cold.message;
   EXPECT_GT(cold.MedianSeconds(), 2 * warm.MedianSeconds());

@@ -1,9 +1,7 @@
 // Loads, stores and addresses. Buffers are flat here: one dimension, no strides, no layout.
-#include <cstdlib>
-#include <numeric>
-
 #include "absl/strings/str_cat.h"
 #include "codegen/llvm/emitter.h"
+#include "ir/arith/linear.h"
 #include "ir/builtin.h"
 
 namespace tilewright::codegen {
@@ -12,27 +10,6 @@ namespace {
 // Bytes at one address that an element of memory type occupies.
 uint64_t ElementBytes(DataType type) {
   return static_cast<uint64_t>(type.bytes()) * static_cast<uint64_t>(type.lanes());
-}
-
-// A number that divides the value of `index`; 0 when that is 0.
-int64_t KnownDivisor(const Expr& index) {
-  if (const std::optional<int64_t> value = AsInt(index)) return std::abs(*value);
-  const auto* op = dyn_cast<BinaryNode>(index);
-  if (op == nullptr) return 1;
-  const int64_t a = KnownDivisor(op->a), b = KnownDivisor(op->b);
-  switch (op->op) {
-    case BinaryOp::kAdd:
-    case BinaryOp::kSub:
-    case BinaryOp::kFloorMod:
-      return std::gcd(a, b);
-    case BinaryOp::kMul: {
-      // No more than alignments are asked for.
-      constexpr int64_t kEnough = 4096;
-      return std::gcd(a, kEnough) * std::gcd(b, kEnough);
-    }
-    default:
-      return 1;
-  }
 }
 
 // The base of a vector of adjacent indices, or null.
@@ -59,7 +36,7 @@ llvm::Value* FunctionEmitter::ElementPointer(const Buffer& buffer, llvm::Value* 
 llvm::Align FunctionEmitter::AlignmentOf(const Buffer& buffer, const Expr& first, int lanes) const {
   const uint64_t element = static_cast<uint64_t>(buffer->dtype.bytes());
   if (lanes == 1) return llvm::Align(element);
-  const uint64_t offset = static_cast<uint64_t>(KnownDivisor(first)) * ElementBytes(buffer->dtype);
+  const uint64_t offset = static_cast<uint64_t>(arith::WrittenDivisor(first)) * ElementBytes(buffer->dtype);
   return llvm::commonAlignment(llvm::Align(static_cast<uint64_t>(std::max(buffer->alignment, 1))), offset);
 }
 

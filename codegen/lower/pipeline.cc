@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/lower/align_stores.h"
 #include "codegen/lower/align_strides.h"
 #include "codegen/lower/cache_hints.h"
 #include "codegen/lower/compact_buffers.h"
@@ -43,7 +44,7 @@ int VectorBits(const Target& target) { return target.kind == TargetKind::kCuda ?
 // The order matters. Signatures of blocks are needed until allocations are placed; regions of sub-buffers until buffers
 // are compact; pipelines are expanded where the index of a version can be added to all accesses, which are of whole
 // buffers again; loops are cut before they are written out, so that each part folds its own conditions; vectors are
-// made of flat indices, where adjacent elements can be seen, runs of them once loops over vectors are written out, and
+// made of flat indices, where adjacent elements can be seen, and of loops that say where they lie in cache lines, runs of them once loops over vectors are written out, and
 // overlaps of vectors once all stand side by side.
 constexpr Pass kPasses[] = {
     {"plan_allocations", [](const Function& f, const Target&) -> Result { return PlanAllocations(f); }},
@@ -60,6 +61,7 @@ constexpr Pass kPasses[] = {
     {"trim_windows", [](const Function& f, const Target&) -> Result { return TrimWindows(f); }},
     {"loop_partition", [](const Function& f, const Target&) -> Result { return PartitionLoops(f); }},
     {"flatten_buffers", [](const Function& f, const Target&) { return FlattenBuffers(f); }},
+    {"align_stores", [](const Function& f, const Target& t) -> Result { return AlignStores(f, t); }},
     {"vectorize", [](const Function& f, const Target& t) -> Result { return VectorizeLoops(f, VectorBits(t)); }},
     {"unroll", [](const Function& f, const Target&) -> Result { return UnrollLoops(f); }},
     {"simplify_unrolled", [](const Function& f, const Target&) -> Result { return SimplifyFunction(f); }},

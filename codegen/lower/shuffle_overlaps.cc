@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codegen/lower/split_constant.h"
+#include "ir/arith/linear.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
@@ -84,17 +85,42 @@ Expr Across(const LoadNode* low, const LoadNode* high, int64_t distance) {
   return Expr(new ShuffleNode({Expr(low), Expr(high)}, std::move(picked)));
 }
 
-// Goes up through the offsets: a vector that lies across two others, where the lower one stays a load and the upper one
-// is loaded anyway, can be made of them.
-void ReplaceOverlaps(const Loads& loads, Replacements& replacements) {
+// The offsets at which vectors fill lines, as far as that is known.
+std::set<int64_t> AlignedOffsets(const Loads& loads, const LoadNode& load) {
+  const int lanes = load.dtype().lanes();
+  if (load.buffer->alignment % (load.dtype().bytes() * lanes) != 0) return {};
+  if (loads.rest && arith::WrittenDivisor(loads.rest) % lanes != 0) return {};
+  std::set<int64_t> aligned;
+  for (const auto& entry : loads.by_offset) {
+    if (entry.first % lanes == 0) aligned.insert(entry.first);
+  }
+  return aligned;
+}
+
+// The lower one of two neighbours that a vector lies across, both of which are loaded: best, both fill lines.
+std::optional<int64_t> LowerVector(const Loads& loads, int64_t offset, const std::set<int64_t>& aligned,
+                                   const std::set<int64_t>& kept) {
   const int lanes = loads.by_offset.begin()->second.front()->dtype().lanes();
-  std::set<int64_t> kept, needed;
+  for (const std::set<int64_t>* candidates : {&aligned, &kept}) {
+    for (auto lower = candidates->upper_bound(offset - lanes); lower != candidates->end() && *lower < offset; ++lower) {
+      if (loads.by_offset.contains(*lower + lanes)) return *lower;
+    }
+  }
+  return std::nullopt;
+}
+
+// Those that fill lines stay loads. Goes up through the offsets: a vector that lies across two others, where the lower
+// one stays a load and the upper one is loaded anyway, can be made of them.
+void ReplaceOverlaps(const Loads& loads, Replacements& replacements) {
+  const LoadNode& first = *loads.by_offset.begin()->second.front();
+  const int lanes = first.dtype().lanes();
+  const std::set<int64_t> aligned = AlignedOffsets(loads, first);
+  std::set<int64_t> kept = aligned, needed = aligned;
   std::map<int64_t, std::vector<int64_t>> across;  // by the lower vector's offset
   for (const auto& entry : loads.by_offset) {
     const int64_t offset = entry.first;
-    auto lower = kept.upper_bound(offset - lanes);
-    while (lower != kept.end() && !loads.by_offset.contains(*lower + lanes)) ++lower;
-    if (needed.contains(offset) || lower == kept.end()) {
+    const std::optional<int64_t> lower = LowerVector(loads, offset, aligned, kept);
+    if (needed.contains(offset) || !lower) {
       kept.insert(offset);
     } else {
       needed.insert(*lower + lanes);
@@ -174,13 +200,8 @@ class Shuffler : public StmtMutator {
 
 }  // namespace
 
-bool ShufflesOverlaps(const Target& target) {
-  return target.kind == TargetKind::kX86 && !target.caches.empty() &&
-         target.vector_bits == 8 * target.caches.front().line_bytes;
-}
-
 Function ShuffleOverlaps(const Function& function, const Target& target) {
-  if (!ShufflesOverlaps(target)) return function;
+  if (!target.VectorsFillLines()) return function;
   return function.WithBody(Shuffler(target.vector_bits).Mutate(function->body), function->next_id);
 }
 

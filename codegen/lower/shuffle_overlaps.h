@@ -19,10 +19,7 @@
 
 namespace tilewright {
 
-// Whether loads of vectors are as wide as cache lines on this CPU.
-bool ShufflesOverlaps(const Target& target);
-
-// Changes nothing on other targets.
+// Changes nothing on targets whose vectors do not fill lines.
 Function ShuffleOverlaps(const Function& function, const Target& target);
 
 }  // namespace tilewright

@@ -52,6 +52,18 @@ TEST(ShuffleOverlaps, UsesWhatStaysALoadOnly) {
   EXPECT_THAT(after, HasSubstr("T.Shuffle([A[i + 4:i + 4 + 4], A[i + 8:i + 8 + 4]], [2, 3, 4, 5])"));
 }
 
+TEST(ShuffleOverlaps, LoadsVectorsThatFillLines) {
+  const std::string after = After(R"(
+        B[0:4] = A[i * 8 + 3:i * 8 + 7] + A[i * 8 + 4:i * 8 + 8] + A[i * 8 + 5:i * 8 + 9]
+        B[4:8] = A[i * 8 + 7:i * 8 + 11] + A[i * 8 + 8:i * 8 + 12] + A[i * 8 + 9:i * 8 + 13]
+)");
+  // The lowest one is not made of others, nor is the highest.
+  EXPECT_THAT(after, HasSubstr("A[i * 8 + 3:i * 8 + 3 + 4] + A[i * 8 + 4:i * 8 + 4 + 4] + "
+                               "T.Shuffle([A[i * 8 + 4:i * 8 + 4 + 4], A[i * 8 + 8:i * 8 + 8 + 4]], [1, 2, 3, 4])"));
+  EXPECT_THAT(after, HasSubstr("T.Shuffle([A[i * 8 + 4:i * 8 + 4 + 4], A[i * 8 + 8:i * 8 + 8 + 4]], [3, 4, 5, 6]) + "
+                               "A[i * 8 + 8:i * 8 + 8 + 4] + A[i * 8 + 9:i * 8 + 9 + 4]"));
+}
+
 TEST(ShuffleOverlaps, LeavesWideWindows) {
   EXPECT_THAT(After(R"(
         B[0:4] = A[i:i + 4] + A[i + 1:i + 5] + A[i + 2:i + 6] + A[i + 3:i + 7]

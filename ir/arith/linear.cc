@@ -1,6 +1,7 @@
 #include "ir/arith/linear.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 
 #include "ir/arith/context.h"
@@ -62,6 +63,26 @@ int64_t KnownDivisor(const Expr& e, Analyzer* analyzer) {
   int64_t divisor = std::gcd(sum.base, int64_t{0});
   for (const Term& term : sum.terms) divisor = std::gcd(divisor, term.scale);
   return divisor;
+}
+
+int64_t WrittenDivisor(const Expr& e) {
+  if (const std::optional<int64_t> value = AsInt(e)) return std::abs(*value);
+  const auto* op = dyn_cast<BinaryNode>(e);
+  if (op == nullptr) return 1;
+  const int64_t a = WrittenDivisor(op->a), b = WrittenDivisor(op->b);
+  switch (op->op) {
+    case BinaryOp::kAdd:
+    case BinaryOp::kSub:
+    case BinaryOp::kFloorMod:
+      return std::gcd(a, b);
+    case BinaryOp::kMul: {
+      // No more than alignments are asked for, so that products do not overflow.
+      constexpr int64_t kEnough = 4096;
+      return std::gcd(a, kEnough) * std::gcd(b, kEnough);
+    }
+    default:
+      return 1;
+  }
 }
 
 }  // namespace tilewright::arith

@@ -33,5 +33,13 @@ TEST(LinearTest, KnowsConstantDivisors) {
   EXPECT_EQ(KnownDivisor(Expr(i), &analyzer), 1);
 }
 
+TEST(LinearTest, KnowsDivisorsOfWhatIsWritten) {
+  Var i("i"), j("j");
+  EXPECT_EQ(WrittenDivisor(FloorDiv(i * 3 + 1, 8) * 16 + j * 128 + 528), 16);
+  EXPECT_EQ(WrittenDivisor(FloorMod(i * 12, 8) - 6), 2);
+  EXPECT_EQ(WrittenDivisor(FloorDiv(i * 16, 8)), 1);
+  EXPECT_EQ(WrittenDivisor(Expr(0)), 0);
+}
+
 }  // namespace
 }  // namespace tilewright::arith
