@@ -27,11 +27,20 @@ constexpr int64_t kLeastParallelWork = 1024;
 constexpr int64_t kMostWrittenOut = 400;
 // The same where windows have borders, for each of which lowering writes the tile once more.
 constexpr int64_t kMostWithBorders = 160;
-// Loads up to which it is asked which of them overlap, and the preferred side of a stencil's tile: of single vectors,
-// or of several, from which lowering makes those that lie across two.
+// Loads up to which it is asked which of them overlap.
 constexpr size_t kMostStencilLoads = 64;
-constexpr int64_t kStencilSide = 4;
-constexpr int64_t kWideStencilSide = 2;
+// The preferred tile of a stencil: at most so many planes and rows, and vectors.
+struct StencilTile {
+  int64_t planes, rows, vectors;
+};
+constexpr StencilTile kStencilTile = {4, 4, 1};
+// Where lowering makes vectors that lie across two others of these.
+constexpr StencilTile kWideStencilTile = {2, 4, 4};
+// The same where only one row's vectors overlap, of which lowering aligns those of a tile of one row.
+constexpr StencilTile kCrossTile = {6, 1, 8};
+
+// The preferred number of vectors where nothing is shared.
+constexpr int64_t kVectors = 4;
 
 // What the rule finds out before it changes anything.
 struct Plan {
@@ -189,23 +198,32 @@ std::vector<const LoadNode*> LoadsOf(const BlockNode& block) {
 struct SharedLoads {
   std::vector<int> iterators;  // spatial ones besides the vector axis, outermost first
   bool vector = false;         // the vector axis
+  bool one_row = false;        // along that, in one row alone: a cross
 };
 SharedLoads FindSharedLoads(const Plan& plan, const BlockNode& block) {
   const std::vector<const LoadNode*> loads = LoadsOf(block);
   if (loads.size() > kMostStencilLoads) return {};
   arith::Analyzer analyzer;
+  const auto uses = [&](const Expr& index, int iterator) {
+    return iterator >= 0 && UsesVar(index, block.iter_vars[static_cast<size_t>(iterator)].var);
+  };
   std::vector<bool> shared(block.iter_vars.size(), false);
+  std::vector<size_t> overlapping;  // loads whose vectors overlap those of another load of the same row
+  std::vector<std::pair<size_t, size_t>> of_different_rows;
   for (size_t a = 0; a < loads.size(); ++a) {
     for (size_t b = 0; b < a; ++b) {
       if (!loads[a]->buffer.same_as(loads[b]->buffer)) continue;
+      bool along = false, across = false;  // they lie apart along the vector axis, or along another dimension
       for (size_t d = 0; d < loads[a]->indices.size(); ++d) {
         const auto distance = AsInt(analyzer.Simplify(loads[a]->indices[d] - loads[b]->indices[d]));
         if (!distance || *distance == 0) continue;
+        (uses(loads[a]->indices[d], plan.vector) ? along : across) = true;
         for (int i : plan.spatial) {
-          const auto place = static_cast<size_t>(i);
-          if (UsesVar(loads[a]->indices[d], block.iter_vars[place].var)) shared[place] = true;
+          if (uses(loads[a]->indices[d], i)) shared[static_cast<size_t>(i)] = true;
         }
       }
+      if (along && !across) overlapping.insert(overlapping.end(), {a, b});
+      if (across) of_different_rows.emplace_back(a, b);
     }
   }
   SharedLoads result;
@@ -217,19 +235,24 @@ SharedLoads FindSharedLoads(const Plan& plan, const BlockNode& block) {
       result.iterators.push_back(i);
     }
   }
+  const auto overlaps = [&](size_t load) { return std::ranges::find(overlapping, load) != overlapping.end(); };
+  result.one_row = std::ranges::none_of(
+      of_different_rows, [&](const auto& pair) { return overlaps(pair.first) && overlaps(pair.second); });
   return result;
 }
 
 // Cuts small parts off the innermost iterators that share loads, two at most, so that registers serve several results.
 // `loops` keeps what is left; the parts are returned, outermost first.
 Outcome<std::vector<LoopRv>> CutStencilTile(Schedule& sch, const Plan& plan, const SharedLoads& sharing,
-                                            std::vector<LoopRv>& loops, const Target& target, Choices& choices) {
+                                            const StencilTile& preferred_tile, std::vector<LoopRv>& loops,
+                                            const Target& target, Choices& choices) {
   const std::vector<int>& iterators = sharing.iterators;
-  const int64_t side = sharing.vector && target.VectorsFillLines() ? kWideStencilSide : kStencilSide;
   std::vector<LoopRv> inner;
   for (size_t k = iterators.size() - std::min<size_t>(2, iterators.size()); k < iterators.size(); ++k) {
     const auto iterator = static_cast<size_t>(iterators[k]);
     const int64_t extent = *plan.extents[iterator];
+    const bool rows = k + 1 == iterators.size();
+    const int64_t side = rows ? preferred_tile.rows : preferred_tile.planes;
     std::vector<int64_t> sizes = {1, 2, 3, 4, 6, 8};
     std::erase_if(sizes, [&](int64_t size) { return size > extent; });
     // As large as leaves work for every core, and cuts the extent without rest where one does.
@@ -239,7 +262,7 @@ Outcome<std::vector<LoopRv>> CutStencilTile(Schedule& sch, const Plan& plan, con
         preferred = i;
       }
     }
-    const char* const name = k + 1 == iterators.size() ? ".rows" : ".planes";
+    const char* const name = rows ? ".rows" : ".planes";
     TW_ASSIGN_OR_RETURN(const Choices::Pick size, choices.Take(sch, plan.name + name, sizes, preferred));
     if (size.value == 1) continue;
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch.Split(loops[iterator], {Value(), size}));
@@ -255,7 +278,11 @@ Outcome<Done> ScheduleElementwise(Schedule& sch, BlockRv block, const Plan& plan
   if (plan.vector < 0 || plan.lanes < 2) return RunInParallel(sch, plan, loops, target, choices);
   const Block kept = RealizeOf(sch, block).block;
   const SharedLoads sharing = FindSharedLoads(plan, *kept);
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> inner, CutStencilTile(sch, plan, sharing, loops, target, choices));
+  const StencilTile& tile = !sharing.vector || !target.VectorsFillLines() ? kStencilTile
+                            : sharing.one_row                             ? kCrossTile
+                                                                          : kWideStencilTile;
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> inner,
+                      CutStencilTile(sch, plan, sharing, tile, loops, target, choices));
   LoopRv vector = loops[static_cast<size_t>(plan.vector)];
   if (sharing.iterators.empty() && IsFlat(plan, *kept)) {
     if (loops.size() > 1) {
@@ -266,10 +293,11 @@ Outcome<Done> ScheduleElementwise(Schedule& sch, BlockRv block, const Plan& plan
     loops.erase(loops.begin() + plan.vector);
   }
   const std::optional<int64_t> extent = ExtentOf(sch, vector);
-  // A tile has its own independent results; elsewhere several vectors hide each other's latency, or share loads.
-  const bool several = inner.empty() || (sharing.vector && target.VectorsFillLines());
+  // A tile has its own independent results; elsewhere several vectors hide each other's latency.
+  const int64_t preferred = inner.empty() ? std::max(tile.vectors, kVectors) : tile.vectors;
   TW_ASSIGN_OR_RETURN(const Choices::Pick vectors,
-                      choices.Take(sch, plan.name + ".vectors", {1, 2, 4, 8}, several ? 2 : 0));
+                      choices.Take(sch, plan.name + ".vectors", {1, 2, 4, 8},
+                                   static_cast<size_t>(std::countr_zero(static_cast<uint64_t>(preferred)))));
   const int64_t width = vectors.value * plan.lanes;
   if (!extent || *extent > width) {
     // An axis of unknown length, or with the whole work on it, is cut into vectors.

@@ -49,8 +49,8 @@ TEST(Tune, KeepsCachesApart) {
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   const Module module(ops::Matmul(48, 64, 32));
   for (const Caches caches : {Caches::kCold, Caches::kWarm, Caches::kRotating}) {
-    const auto tuned = Tune(module, HostTarget(), &intrins,
-                            {.seconds = 60, .trials = 2, .caches = caches, .database = &*database});
+    const auto tuned =
+        Tune(module, HostTarget(), &intrins, {.seconds = 60, .trials = 2, .caches = caches, .database = &*database});
     EXPECT_TRUE(tuned.ok()) << tuned.status();
   }
   const auto best = database->BestOfEach();

@@ -29,31 +29,28 @@ absl::StatusOr<Schedule> ReplayRecord(const Module& module, const TuningRecord& 
 
 absl::StatusOr<Schedule> ApplyBest(const Module& module, const Target& target, const Database& database,
                                    IntrinRegistry* intrins, const ApplyBestOptions& options) {
-  RecordQuery query{.workload = StructuralHash(module),
-                    .target = TargetKey(target),
-                    .dimensions = options.dimensions};
+  RecordQuery query{.workload = StructuralHash(module), .target = TargetKey(target), .dimensions = options.dimensions};
   std::optional<Schedule> found;
   size_t stale = 0;
   // Records with any number of threads in the end, except those that were already looked at.
-  for (const auto& [threads, caches] :
-       {std::pair(target.cores, Caches::kRotating), std::pair(target.cores, Caches::kWarm),
-        std::pair(target.cores, Caches::kCold), std::pair(0, Caches::kRotating), std::pair(0, Caches::kWarm),
-        std::pair(0, Caches::kCold)}) {
-    query.threads = threads;
-    query.caches = caches;
-    absl::Status status = database.VisitMeasured(query, [&](const TuningRecord& record) {
-      if (query.threads == 0 && record.threads == target.cores) return true;
-      auto schedule = ReplayRecord(module, record, intrins);
-      if (schedule.ok()) {
-        found = *std::move(schedule);
-        return false;
-      }
-      ++stale;
-      if (options.stale != nullptr) options.stale->push_back(std::string(schedule.status().message()));
-      return true;
-    });
-    if (!status.ok()) return status;
-    if (found) return *std::move(found);
+  for (const int threads : {target.cores, 0}) {
+    for (const Caches caches : {Caches::kRotating, Caches::kWarm, Caches::kCold}) {
+      query.threads = threads;
+      query.caches = caches;
+      absl::Status status = database.VisitMeasured(query, [&](const TuningRecord& record) {
+        if (query.threads == 0 && record.threads == target.cores) return true;
+        auto schedule = ReplayRecord(module, record, intrins);
+        if (schedule.ok()) {
+          found = *std::move(schedule);
+          return false;
+        }
+        ++stale;
+        if (options.stale != nullptr) options.stale->push_back(std::string(schedule.status().message()));
+        return true;
+      });
+      if (!status.ok()) return status;
+      if (found) return *std::move(found);
+    }
   }
   return absl::NotFoundError(
       absl::StrCat(database.path(), ": no record of workload ", HashText(query.workload), " for target ", query.target,

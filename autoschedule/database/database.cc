@@ -87,7 +87,8 @@ bool ReadRecord(const Statement& row, TuningRecord* record) {
   auto dimensions = ParseDimensions(row.Bytes(5));
   const std::string_view seconds = row.Bytes(8);
   const std::optional<Caches> caches = CachesOfValue(row.Integer(14));
-  if (!caches || !workload.ok() || !scheduled.ok() || !dimensions.ok() || seconds.size() % sizeof(double) != 0) return false;
+  if (!caches || !workload.ok() || !scheduled.ok() || !dimensions.ok() || seconds.size() % sizeof(double) != 0)
+    return false;
   record->uid = row.Text(0);
   record->workload = *workload;
   record->program = row.Text(2);

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "autoschedule/measure/caches.h"
 #include "absl/status/statusor.h"
+#include "autoschedule/measure/caches.h"
 #include "ir/target.h"
 
 namespace tilewright {
@@ -39,9 +39,9 @@ struct TuningRecord {
   std::string features;         // of it, for cost models: bytes of cost/features.h; empty where they are not known
   std::vector<double> seconds;  // every measured time; empty for a candidate that failed
   Caches caches = Caches::kRotating;
-  bool final = false;           // measured at the end of a search, in turn with the other ones that were best
-  std::string failure;          // why there are no times: "crash", "timeout", "wrong result", ...; else empty
-  std::string message;          // of the failure, for people
+  bool final = false;   // measured at the end of a search, in turn with the other ones that were best
+  std::string failure;  // why there are no times: "crash", "timeout", "wrong result", ...; else empty
+  std::string message;  // of the failure, for people
   std::string version = kTunerVersion;
   int64_t unix_time = 0;  // Put takes the clock's when 0
 

@@ -25,8 +25,8 @@
 #include <string_view>
 #include <vector>
 
-#include "autoschedule/measure/caches.h"
 #include "absl/status/statusor.h"
+#include "autoschedule/measure/caches.h"
 #include "ir/data_type.h"
 #include "ir/target.h"
 

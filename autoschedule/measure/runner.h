@@ -24,8 +24,8 @@
 #include <string_view>
 #include <vector>
 
-#include "autoschedule/measure/caches.h"
 #include "absl/status/statusor.h"
+#include "autoschedule/measure/caches.h"
 #include "ir/function.h"
 #include "ir/target.h"
 

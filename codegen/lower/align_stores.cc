@@ -29,7 +29,7 @@ bool IsRepeatable(const Expr& value, const Buffer& stored) {
 // A row: two loops around one store to adjacent elements, from `first` on.
 struct Row {
   const ForNode* vectors = nullptr;  // the outer loop
-  const ForNode* lanes = nullptr;
+  const ForNode* lanes = nullptr;    // the inner one
   const StoreNode* store = nullptr;
   int64_t count = 0, width = 0;  // the loops' extents
   int64_t line = 0;              // elements
@@ -38,7 +38,7 @@ struct Row {
 
 class StoreAligner : public ScopedMutator {
  public:
-  StoreAligner(const Target& target, uint32_t next_id) : line_bits_(target.vector_bits), next_id_(next_id) {}
+  StoreAligner(const Target& target, uint32_t next_id) : line_bytes_(target.vector_bits / 8), next_id_(next_id) {}
   using ScopedMutator::Mutate;
   Expr Mutate(const Expr& e) override { return e; }
   uint32_t next_id() const { return next_id_; }
@@ -59,9 +59,10 @@ class StoreAligner : public ScopedMutator {
     if (store == nullptr || store->predicate || !count || !width) return false;
     if (!IsInt(op->min, 0) || !IsInt(lanes->min, 0)) return false;
     const Buffer& buffer = store->buffer;
-    const int64_t line = line_bits_ / buffer->dtype.bits();
+    const int64_t line = line_bytes_ / buffer->dtype.bytes();
+    if (buffer->scope.kind() == MemoryKind::kRegister) return false;
     if (!store->value.dtype().is_scalar() || *width % line != 0 || *count * *width < kLeastVectors * line) return false;
-    if (buffer->alignment % (line_bits_ / 8) != 0 || !IsRepeatable(store->value, buffer)) return false;
+    if (buffer->alignment % line_bytes_ != 0 || !IsRepeatable(store->value, buffer)) return false;
     const auto index = arith::DetectLinear(store->indices[0], {op->var, lanes->var}, &analyzer_);
     if (!index || !IsInt(index->coefficients[0], *width) || !IsInt(index->coefficients[1], 1)) return false;
     if (arith::KnownDivisor(index->base, &analyzer_) % line == 0) return false;
@@ -102,7 +103,7 @@ class StoreAligner : public ScopedMutator {
     return Sequence(std::move(parts));
   }
 
-  const int line_bits_;
+  const int line_bytes_;
   uint32_t next_id_;
 };
 

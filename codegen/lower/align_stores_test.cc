@@ -13,7 +13,6 @@
 namespace tilewright {
 namespace {
 
-
 // Registers of four elements, as wide as a line.
 Target NarrowTarget() {
   Target target;
@@ -59,11 +58,14 @@ bool Changes(const std::string& program, const Target& target = NarrowTarget()) 
 
 TEST(AlignStores, StoresTheMiddleOfARowInWholeLines) {
   const std::string after = Print(Aligned(ParseFunctionOrDie(ShiftedRows("A[i * 75 + k * 8 + j + 3] * T.float32(2)"))));
-  EXPECT_THAT(after, ::testing::HasSubstr("for j in T.vectorized(4):\n            B[i * 75 + j + 5] = A[i * 75 + j + 3]"));
-  EXPECT_THAT(after, ::testing::HasSubstr("for k in range(7):\n            for j in T.vectorized(8):\n                "
-                               "B[k * 8 + (i * 75 + 1) // 4 * 4 + j + 8] = A[k * 8 + (i * 75 + 1) // 4 * 4 + j + 6]"));
+  EXPECT_THAT(after,
+              ::testing::HasSubstr("for j in T.vectorized(4):\n            B[i * 75 + j + 5] = A[i * 75 + j + 3]"));
+  EXPECT_THAT(after, ::testing::HasSubstr(
+                         "for k in range(7):\n            for j in T.vectorized(8):\n                "
+                         "B[k * 8 + (i * 75 + 1) // 4 * 4 + j + 8] = A[k * 8 + (i * 75 + 1) // 4 * 4 + j + 6]"));
   EXPECT_THAT(after, ::testing::HasSubstr("for j in T.vectorized(4):\n            B[(i * 75 + 1) // 4 * 4 + j + 64]"));
-  EXPECT_THAT(after, ::testing::HasSubstr("for j in T.vectorized(4):\n            B[i * 75 + j + 65] = A[i * 75 + j + 63]"));
+  EXPECT_THAT(after,
+              ::testing::HasSubstr("for j in T.vectorized(4):\n            B[i * 75 + j + 65] = A[i * 75 + j + 63]"));
 }
 
 // Whatever the rows' lengths and places are, and whatever besides is known of an element.
@@ -75,8 +77,7 @@ TEST(AlignStores, ComputesTheSame) {
       for (const int vectors : {5, 6, 12}) {
         if (width * vectors < 64 || width * vectors > 120) continue;
         for (int first = 1; first < 8; ++first) {
-          const Function program =
-              ParseFunctionOrDie(Rows(vectors, width, 123, first, absl::Substitute(value, width)));
+          const Function program = ParseFunctionOrDie(Rows(vectors, width, 123, first, absl::Substitute(value, width)));
           SCOPED_TRACE(Print(program));
           const Function after = Aligned(program);
           EXPECT_FALSE(after->body.same_as(program->body));

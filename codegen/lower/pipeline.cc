@@ -44,8 +44,8 @@ int VectorBits(const Target& target) { return target.kind == TargetKind::kCuda ?
 // The order matters. Signatures of blocks are needed until allocations are placed; regions of sub-buffers until buffers
 // are compact; pipelines are expanded where the index of a version can be added to all accesses, which are of whole
 // buffers again; loops are cut before they are written out, so that each part folds its own conditions; vectors are
-// made of flat indices, where adjacent elements can be seen, and of loops that say where they lie in cache lines, runs of them once loops over vectors are written out, and
-// overlaps of vectors once all stand side by side.
+// made of flat indices, where adjacent elements can be seen, and of loops that say where they lie in cache lines, runs
+// of them once loops over vectors are written out, and overlaps of vectors once all stand side by side.
 constexpr Pass kPasses[] = {
     {"plan_allocations", [](const Function& f, const Target&) -> Result { return PlanAllocations(f); }},
     {"place_storage_annotations", [](const Function& f, const Target&) { return PlaceStorageAnnotations(f); }},

@@ -26,8 +26,8 @@ std::optional<LinearForm> DetectLinear(const Expr& e, const std::vector<Var>& va
 // The largest constant known to divide `e`; 0 when `e` is zero.
 int64_t KnownDivisor(const Expr& e, Analyzer* analyzer);
 
-// A constant that divides `e` as it is written, without regrouping anything; 0 when `e` is zero. Finds what KnownDivisor
-// takes apart: 16 for i // 16 * 16.
+// A constant that divides `e` as it is written, without regrouping anything; 0 when `e` is zero. Finds what
+// KnownDivisor takes apart: 16 for i // 16 * 16.
 int64_t WrittenDivisor(const Expr& e);
 
 }  // namespace tilewright::arith
