@@ -34,10 +34,9 @@ struct StencilTile {
   int64_t planes, rows, vectors;
 };
 constexpr StencilTile kStencilTile = {4, 4, 1};
-// Where lowering makes vectors that lie across two others of these.
-constexpr StencilTile kWideStencilTile = {2, 4, 4};
-// The same where only one row's vectors overlap, of which lowering aligns those of a tile of one row.
-constexpr StencilTile kCrossTile = {6, 1, 8};
+// Where lowering makes vectors that lie across two others of these; in a plane alone, where vectors of several rows
+// overlap; and where those of one row do, whose stores lowering aligns where the row is long.
+constexpr StencilTile kWideTile = {2, 2, 4}, kPlaneTile = {1, 4, 4}, kCrossTile = {6, 1, 8};
 
 // The preferred number of vectors where nothing is shared.
 constexpr int64_t kVectors = 4;
@@ -241,6 +240,14 @@ SharedLoads FindSharedLoads(const Plan& plan, const BlockNode& block) {
   return result;
 }
 
+const StencilTile& PreferredTile(const Plan& plan, const SharedLoads& sharing, const Target& target) {
+  if (!sharing.vector || !target.VectorsFillLines()) return kStencilTile;
+  const int64_t length = plan.extents[static_cast<size_t>(plan.vector)].value_or(0);
+  if (sharing.iterators.empty() || (sharing.one_row && length < kCrossTile.vectors * plan.lanes)) return kWideTile;
+  if (sharing.one_row) return kCrossTile;
+  return sharing.iterators.size() == 1 ? kPlaneTile : kWideTile;
+}
+
 // Cuts small parts off the innermost iterators that share loads, two at most, so that registers serve several results.
 // `loops` keeps what is left; the parts are returned, outermost first.
 Outcome<std::vector<LoopRv>> CutStencilTile(Schedule& sch, const Plan& plan, const SharedLoads& sharing,
@@ -278,9 +285,7 @@ Outcome<Done> ScheduleElementwise(Schedule& sch, BlockRv block, const Plan& plan
   if (plan.vector < 0 || plan.lanes < 2) return RunInParallel(sch, plan, loops, target, choices);
   const Block kept = RealizeOf(sch, block).block;
   const SharedLoads sharing = FindSharedLoads(plan, *kept);
-  const StencilTile& tile = !sharing.vector || !target.VectorsFillLines() ? kStencilTile
-                            : sharing.one_row                             ? kCrossTile
-                                                                          : kWideStencilTile;
+  const StencilTile& tile = PreferredTile(plan, sharing, target);
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> inner,
                       CutStencilTile(sch, plan, sharing, tile, loops, target, choices));
   LoopRv vector = loops[static_cast<size_t>(plan.vector)];

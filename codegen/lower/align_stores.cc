@@ -3,9 +3,9 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/lower/independent_of.h"
 #include "codegen/lower/scoped_mutator.h"
 #include "ir/arith/linear.h"
-#include "ir/builtin.h"
 #include "ir/structural.h"
 #include "ir/substitute.h"
 
@@ -14,17 +14,6 @@ namespace {
 
 // Of a row that earns one more.
 constexpr int64_t kLeastVectors = 16;
-
-// Whether evaluating `value` again gives the same, whatever was stored to the buffer meanwhile.
-bool IsRepeatable(const Expr& value, const Buffer& stored) {
-  bool repeatable = true;
-  PreOrder(value, [&](const Expr& e) {
-    if (const auto* load = dyn_cast<LoadNode>(e)) repeatable &= !load->buffer->data.same_as(stored->data);
-    if (const auto* call = dyn_cast<CallNode>(e)) repeatable &= EffectOf(call->op) == CallEffect::kPure;
-    return repeatable;
-  });
-  return repeatable;
-}
 
 // A row: two loops around one store to adjacent elements, from `first` on.
 struct Row {
@@ -62,7 +51,7 @@ class StoreAligner : public ScopedMutator {
     const int64_t line = line_bytes_ / buffer->dtype.bytes();
     if (buffer->scope.kind() == MemoryKind::kRegister) return false;
     if (!store->value.dtype().is_scalar() || *width % line != 0 || *count * *width < kLeastVectors * line) return false;
-    if (buffer->alignment % line_bytes_ != 0 || !IsRepeatable(store->value, buffer)) return false;
+    if (buffer->alignment % line_bytes_ != 0 || !IsIndependentOf(store->value, buffer)) return false;
     const auto index = arith::DetectLinear(store->indices[0], {op->var, lanes->var}, &analyzer_);
     if (!index || !IsInt(index->coefficients[0], *width) || !IsInt(index->coefficients[1], 1)) return false;
     if (arith::KnownDivisor(index->base, &analyzer_) % line == 0) return false;

@@ -1,10 +1,12 @@
 #include "codegen/lower/shuffle_overlaps.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "codegen/lower/independent_of.h"
 #include "codegen/lower/split_constant.h"
 #include "ir/arith/linear.h"
 #include "ir/builtin.h"
@@ -18,6 +20,9 @@ constexpr int kLeastElementBits = 32;
 // Vectors made of the same two. Long filters multiply what they load: loads and multiplications go on at once, while
 // shuffles are in the multiplications' way.
 constexpr size_t kMostAcross = 2;
+
+// Vectors of a row up to which all are computed before one is stored; more would not leave registers.
+constexpr size_t kMostBeforeStores = 8;
 
 // Loads of whole vectors that start at `rest` plus a constant, by that constant. `rest` is null where it is 0.
 struct Loads {
@@ -151,6 +156,26 @@ class Replacer : public Mutator {
   const Replacements& replacements_;
 };
 
+// The stores of a row after the values of all.
+void StoreLate(std::vector<Stmt>& run) {
+  const Buffer& buffer = cast<StoreNode>(run[0])->buffer;
+  const auto can_wait = [&](const Stmt& s) {
+    const auto* store = cast<StoreNode>(s);
+    return store->buffer.same_as(buffer) && IsIndependentOf(store->value, buffer);
+  };
+  if (run.size() > kMostBeforeStores || !std::ranges::all_of(run, can_wait)) return;
+  std::vector<std::pair<Var, Expr>> values;
+  for (Stmt& s : run) {
+    const auto* store = cast<StoreNode>(s);
+    const Var value("value", store->value.dtype());
+    values.emplace_back(value, store->value);
+    s = Store(store->buffer, value, store->indices, store->predicate);
+  }
+  Stmt row = Sequence(std::move(run));
+  for (auto value = values.rbegin(); value != values.rend(); ++value) row = LetStmt(value->first, value->second, row);
+  run = {row};
+}
+
 class Shuffler : public StmtMutator {
  public:
   explicit Shuffler(int bits) : bits_(bits) {}
@@ -192,6 +217,7 @@ class Shuffler : public StmtMutator {
     if (replacements.empty()) return false;
     Replacer replacer(replacements);
     for (Stmt& s : run) s = replacer.Mutate(s);
+    StoreLate(run);
     return true;
   }
 

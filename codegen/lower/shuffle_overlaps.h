@@ -5,8 +5,10 @@
 //
 // =>
 //
-//   B[i:i + 16] = A[i:i + 16] + T.Shuffle([A[i:i + 16], A[i + 16:i + 32]], [1, 2, ..., 16])
-//   B[i + 16:i + 32] = A[i + 16:i + 32] + A[i + 17:i + 33]
+//   value = A[i:i + 16] + T.Shuffle([A[i:i + 16], A[i + 16:i + 32]], [1, 2, ..., 16])
+//   value_1 = A[i + 16:i + 32] + A[i + 17:i + 33]
+//   B[i:i + 16] = value
+//   B[i + 16:i + 32] = value_1
 //
 // A register as wide as a cache line is loaded from two lines unless it is aligned, which takes twice the time; a
 // stencil loads the same elements at several such places. Only whole vectors that straight-line code loads in any case

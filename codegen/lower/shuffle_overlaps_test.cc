@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/script/printer.h"
 
@@ -70,6 +71,20 @@ TEST(ShuffleOverlaps, LeavesWideWindows) {
         B[4:8] = A[i + 4:i + 8] + A[i + 5:i + 9] + A[i + 6:i + 10] + A[i + 7:i + 11]
 )"),
               Not(HasSubstr("T.Shuffle")));
+}
+
+// As far as that is the same: loads wait for stores to equal addresses, whatever the buffer.
+TEST(ShuffleOverlaps, StoresFewVectorsOnceAllAreLoaded) {
+  const std::string row = R"(
+        B[0:4] = A[i * 8:i * 8 + 4] + A[i * 8 + 1:i * 8 + 5]
+        B[4:8] = A[i * 8 + 4:i * 8 + 8] + A[i * 8 + 5:i * 8 + 9])";
+  const std::string few = After(row);
+  EXPECT_THAT(few, HasSubstr("        B[0:4] = value\n        B[4:8] = value_1\n"));
+  std::string many = row;
+  for (int i = 2; i < 9; ++i) absl::StrAppend(&many, "\n        B[", 4 * i, ":", 4 * i + 4, "] = A[0:4]");
+  EXPECT_THAT(After(many), Not(HasSubstr("= value")));
+  EXPECT_THAT(After(row + "\n        B[8:12] = B[0:4]"), Not(HasSubstr("= value")));
+  EXPECT_THAT(After(row + "\n        H[0:4] = H[4:8]"), Not(HasSubstr("= value")));
 }
 
 TEST(ShuffleOverlaps, LeavesBuffersThatAreWritten) {
