@@ -35,7 +35,7 @@ struct StencilTile {
 };
 constexpr StencilTile kStencilTile = {4, 4, 1};
 // Where lowering makes vectors that lie across two others of these; in a plane alone, where vectors of several rows
-// overlap; and where those of one row do, whose stores lowering aligns where the row is long.
+// overlap; and where at most those of one row do, and rows are long: lowering aligns their stores.
 constexpr StencilTile kWideTile = {2, 2, 4}, kPlaneTile = {1, 4, 4}, kCrossTile = {6, 1, 8};
 
 // The preferred number of vectors where nothing is shared.
@@ -197,7 +197,7 @@ std::vector<const LoadNode*> LoadsOf(const BlockNode& block) {
 struct SharedLoads {
   std::vector<int> iterators;  // spatial ones besides the vector axis, outermost first
   bool vector = false;         // the vector axis
-  bool one_row = false;        // along that, in one row alone: a cross
+  bool one_row = false;        // vectors overlap in one row at most: a cross
 };
 SharedLoads FindSharedLoads(const Plan& plan, const BlockNode& block) {
   const std::vector<const LoadNode*> loads = LoadsOf(block);
@@ -241,11 +241,12 @@ SharedLoads FindSharedLoads(const Plan& plan, const BlockNode& block) {
 }
 
 const StencilTile& PreferredTile(const Plan& plan, const SharedLoads& sharing, const Target& target) {
-  if (!sharing.vector || !target.VectorsFillLines()) return kStencilTile;
+  if (!target.VectorsFillLines()) return kStencilTile;
   const int64_t length = plan.extents[static_cast<size_t>(plan.vector)].value_or(0);
-  if (sharing.iterators.empty() || (sharing.one_row && length < kCrossTile.vectors * plan.lanes)) return kWideTile;
-  if (sharing.one_row) return kCrossTile;
-  return sharing.iterators.size() == 1 ? kPlaneTile : kWideTile;
+  const bool long_rows = !sharing.iterators.empty() && length >= kCrossTile.vectors * plan.lanes;
+  if (sharing.one_row && long_rows) return kCrossTile;
+  if (!sharing.vector) return kStencilTile;
+  return sharing.iterators.size() == 1 && !sharing.one_row ? kPlaneTile : kWideTile;
 }
 
 // Cuts small parts off the innermost iterators that share loads, two at most, so that registers serve several results.
