@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "autoschedule/contraction_plan.h"
+#include "autoschedule/contraction_form.h"
 #include "autoschedule/register_tile.h"
 #include "ir/target.h"
 

@@ -14,7 +14,7 @@
 #include <variant>
 
 #include "autoschedule/choices.h"
-#include "autoschedule/contraction_plan.h"
+#include "autoschedule/contraction_form.h"
 #include "ir/target.h"
 #include "schedule/schedule.h"
 

@@ -6,7 +6,7 @@
 
 #include "autoschedule/auto_schedule.h"
 #include "autoschedule/block_loops.h"
-#include "autoschedule/contraction_plan.h"
+#include "autoschedule/contraction_form.h"
 #include "autoschedule/normal_form.h"
 #include "codegen/llvm/testing/equivalence.h"
 #include "ir/builder.h"

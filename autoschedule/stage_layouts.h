@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "autoschedule/contraction_plan.h"
+#include "autoschedule/contraction_form.h"
 #include "schedule/schedule.h"
 
 namespace tilewright {

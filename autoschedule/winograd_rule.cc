@@ -8,7 +8,7 @@
 #include "autoschedule/access_strides.h"
 #include "autoschedule/block_loops.h"
 #include "autoschedule/contraction.h"
-#include "autoschedule/contraction_plan.h"
+#include "autoschedule/contraction_form.h"
 #include "autoschedule/contraction_rule.h"
 #include "autoschedule/fuse_consumers.h"
 #include "autoschedule/operand_stages.h"

@@ -5,7 +5,7 @@
 
 #include "autoschedule/access_strides.h"
 #include "autoschedule/block_loops.h"
-#include "autoschedule/contraction_plan.h"
+#include "autoschedule/contraction_form.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/builtin.h"

@@ -1,4 +1,4 @@
-#include "autoschedule/contraction_plan.h"
+#include "autoschedule/contraction_form.h"
 
 #include <gtest/gtest.h>
 
