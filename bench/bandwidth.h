@@ -3,8 +3,7 @@
 // Two rates for each level, of all threads together, each thread with data of its own that fills half of its part of
 // the level: reading an array, and copying one to another (the bytes read and the bytes written count). Every number is
 // the best of several short runs, because a disturbed run says nothing.
-#ifndef TILEWRIGHT_BENCH_BANDWIDTH_H_
-#define TILEWRIGHT_BENCH_BANDWIDTH_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -12,8 +11,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "bench/implementation.h"
 #include "bench/machine.h"
+#include "bench/runner.h"
 #include "codegen/runtime/tensor.h"
 #include "codegen/runtime/thread_pool.h"
 
@@ -59,5 +58,3 @@ class TrafficRunner : public Runner {
 };
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_BANDWIDTH_H_

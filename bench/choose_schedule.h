@@ -1,7 +1,6 @@
 // The schedule that a benchmark runs: the best that tuning finds in the time it gets, records of the database included;
 // without time the best record of the database as it is, and without one what the rules of autoschedule/ decide.
-#ifndef TILEWRIGHT_BENCH_CHOOSE_SCHEDULE_H_
-#define TILEWRIGHT_BENCH_CHOOSE_SCHEDULE_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -41,5 +40,3 @@ absl::Status PackConstants(const CompiledModule& code, const Module& module,
                            std::map<std::string, runtime::Tensor>& by_name);
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_CHOOSE_SCHEDULE_H_

@@ -1,6 +1,5 @@
 // The command line as the flag library can take it.
-#ifndef TILEWRIGHT_BENCH_COMMAND_LINE_H_
-#define TILEWRIGHT_BENCH_COMMAND_LINE_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -15,5 +14,3 @@ namespace tilewright::bench {
 std::vector<std::string> JoinRepeatedFlag(const std::vector<std::string>& arguments, std::string_view flag);
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_COMMAND_LINE_H_

@@ -16,8 +16,7 @@
 //
 // To requantize is to multiply by a scale, round to the nearest integer and clamp to the range of the output's type
 // (bench/requantization.h).
-#ifndef TILEWRIGHT_BENCH_DTYPE_H_
-#define TILEWRIGHT_BENCH_DTYPE_H_
+#pragma once
 
 #include <string_view>
 #include <vector>
@@ -46,5 +45,3 @@ TwDataType WeightType(DType dtype);
 TwDataType ProductType(DType dtype);
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_DTYPE_H_

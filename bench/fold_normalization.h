@@ -1,6 +1,5 @@
 // The normalization of CBR done ahead of time, as far as its type allows.
-#ifndef TILEWRIGHT_BENCH_FOLD_NORMALIZATION_H_
-#define TILEWRIGHT_BENCH_FOLD_NORMALIZATION_H_
+#pragma once
 
 #include "absl/status/statusor.h"
 #include "bench/operands.h"
@@ -18,5 +17,3 @@ absl::StatusOr<Operands> FoldNormalization(const Workload& workload, const Opera
 absl::StatusOr<runtime::Tensor> FoldOffset(const runtime::Tensor& parameters);
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_FOLD_NORMALIZATION_H_

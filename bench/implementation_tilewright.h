@@ -2,8 +2,7 @@
 //
 // The schedule is the best that tuning finds in the time it gets, records of the database included. Without time the
 // best record of the database is taken as it is, and without one the rules of autoschedule/ decide.
-#ifndef TILEWRIGHT_BENCH_IMPLEMENTATION_TILEWRIGHT_H_
-#define TILEWRIGHT_BENCH_IMPLEMENTATION_TILEWRIGHT_H_
+#pragma once
 
 #include <memory>
 
@@ -17,5 +16,3 @@ namespace tilewright::bench {
 std::unique_ptr<Implementation> MakeTilewright(Target target, TuningSettings tuning);
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_IMPLEMENTATION_TILEWRIGHT_H_

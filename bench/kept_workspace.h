@@ -2,8 +2,7 @@
 //
 //   KeptWorkspace workspace(*code, "main");
 //   const TwCall call = workspace.Call(&hook);     // while the workspace lives
-#ifndef TILEWRIGHT_BENCH_KEPT_WORKSPACE_H_
-#define TILEWRIGHT_BENCH_KEPT_WORKSPACE_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -31,5 +30,3 @@ class KeptWorkspace {
 };
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_KEPT_WORKSPACE_H_

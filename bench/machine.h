@@ -1,6 +1,5 @@
 // What a report says about where its numbers come from.
-#ifndef TILEWRIGHT_BENCH_MACHINE_H_
-#define TILEWRIGHT_BENCH_MACHINE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -23,5 +22,3 @@ Machine DescribeMachine(int threads);
 std::string CurrentCommit();
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_MACHINE_H_

@@ -11,14 +11,13 @@
 // two hardware threads of one core for a while, which no clock tells: a gauge reads the machine's speed between blocks.
 // Blocks that are not quiet are left out and replaced by later ones, as long as the measuring takes no more than three
 // times as long as it should.
-#ifndef TILEWRIGHT_BENCH_MEASURE_H_
-#define TILEWRIGHT_BENCH_MEASURE_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
 #include <vector>
 
-#include "bench/implementation.h"
+#include "bench/runner.h"
 #include "bench/statistics.h"
 #include "codegen/runtime/timer.h"
 
@@ -50,5 +49,3 @@ std::vector<Timing> MeasureAlternating(const std::vector<Runner*>& runners, cons
 int ChooseNumSets(const Workload& workload, int num_threads);
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_MEASURE_H_

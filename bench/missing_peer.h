@@ -1,6 +1,5 @@
 // Stands for a peer that cannot be measured at all, so that the report names it.
-#ifndef TILEWRIGHT_BENCH_MISSING_PEER_H_
-#define TILEWRIGHT_BENCH_MISSING_PEER_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -31,5 +30,3 @@ inline std::unique_ptr<Implementation> MakeMissingPeer(std::string name, std::st
 }
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_MISSING_PEER_H_

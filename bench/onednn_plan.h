@@ -3,8 +3,7 @@
 // Terms:
 //   plain descriptor  how the library sees an operand in the layout of the workload
 //   plan              a primitive, made for the layouts that its variant lets the library choose
-#ifndef TILEWRIGHT_BENCH_ONEDNN_PLAN_H_
-#define TILEWRIGHT_BENCH_ONEDNN_PLAN_H_
+#pragma once
 
 #include <dnnl.hpp>
 #include <string>
@@ -43,5 +42,3 @@ std::vector<Plan> MakePlans(const Workload& workload, const PlainDescriptors& pl
 dnnl::memory::desc SwapDimensions(const dnnl::memory::desc& plain);
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_ONEDNN_PLAN_H_

@@ -4,8 +4,7 @@
 // saturate is found out. Those of a softmax are 0 to 15, since exp(-255) is none of f32's numbers. CBR's scales are at
 // least 1/2 in absolute value; where sums are integers, its biases are measured in the sums' standard deviation and its
 // scales are divided by it. The same workload has the same inputs in every run.
-#ifndef TILEWRIGHT_BENCH_OPERANDS_H_
-#define TILEWRIGHT_BENCH_OPERANDS_H_
+#pragma once
 
 #include <vector>
 
@@ -39,5 +38,3 @@ absl::StatusOr<runtime::Tensor> Copy(const runtime::Tensor& tensor);
 std::vector<double> ToDoubles(const runtime::Tensor& tensor);
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_OPERANDS_H_

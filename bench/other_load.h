@@ -3,8 +3,7 @@
 //   OtherLoad load;
 //   Measure();
 //   double share = load.Share();   // 0.02: others took 2% of all CPU time
-#ifndef TILEWRIGHT_BENCH_OTHER_LOAD_H_
-#define TILEWRIGHT_BENCH_OTHER_LOAD_H_
+#pragma once
 
 namespace tilewright::bench {
 
@@ -28,5 +27,3 @@ class OtherLoad {
 };
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_OTHER_LOAD_H_

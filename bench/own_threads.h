@@ -1,6 +1,5 @@
 // Binding the threads that a library starts for itself and gives no handle to.
-#ifndef TILEWRIGHT_BENCH_OWN_THREADS_H_
-#define TILEWRIGHT_BENCH_OWN_THREADS_H_
+#pragma once
 
 #include <vector>
 
@@ -24,5 +23,3 @@ class OwnThreads {
 };
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_OWN_THREADS_H_

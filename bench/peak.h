@@ -3,8 +3,7 @@
 // Arithmetic peaks come from loops of independent multiply-add instructions that touch no memory, on all threads at
 // once; a kernel cannot be faster unless it needs fewer operations. The bandwidth is that of reading memory far larger
 // than every cache. Every number is the best of several short runs, because a disturbed run says nothing.
-#ifndef TILEWRIGHT_BENCH_PEAK_H_
-#define TILEWRIGHT_BENCH_PEAK_H_
+#pragma once
 
 #include "bench/dtype.h"
 #include "codegen/runtime/thread_pool.h"
@@ -26,5 +25,3 @@ Peak MeasurePeak(runtime::ThreadPool& pool);
 double ArithmeticPeak(const Peak& peak, DType dtype);
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_PEAK_H_

@@ -1,7 +1,6 @@
 // OpenBLAS: GMM by sgemm, C2D by copying patches into a matrix (im2col) and sgemm. It has f32 only, and no way to pack
 // an operand ahead of time.
-#ifndef TILEWRIGHT_BENCH_PEER_OPENBLAS_H_
-#define TILEWRIGHT_BENCH_PEER_OPENBLAS_H_
+#pragma once
 
 #include <memory>
 
@@ -12,5 +11,3 @@ namespace tilewright::bench {
 std::unique_ptr<Implementation> MakeOpenBlas();
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_PEER_OPENBLAS_H_

@@ -1,6 +1,5 @@
 // XNNPACK, on a thread pool of its own.
-#ifndef TILEWRIGHT_BENCH_PEER_XNNPACK_H_
-#define TILEWRIGHT_BENCH_PEER_XNNPACK_H_
+#pragma once
 
 #include <memory>
 
@@ -13,5 +12,3 @@ namespace tilewright::bench {
 std::unique_ptr<Implementation> MakeXnnpack();
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_PEER_XNNPACK_H_

@@ -8,8 +8,7 @@
 //   code->Run(pool, {a.data(), b.data()});
 //
 // That is what `#pragma omp parallel for` makes of the outermost loop, on the same threads as the program beside it.
-#ifndef TILEWRIGHT_BENCH_PLAIN_C_H_
-#define TILEWRIGHT_BENCH_PLAIN_C_H_
+#pragma once
 
 #include <memory>
 #include <span>
@@ -42,5 +41,3 @@ class PlainC {
 };
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_PLAIN_C_H_

@@ -7,8 +7,7 @@
 //                       softmax; the square root of the sum of squares; layer norm with epsilon 1e-5
 //
 // Tensor layouts are the plain ones that a user has: channels last, weights [kernel..., CI/groups, CO].
-#ifndef TILEWRIGHT_BENCH_PROBLEM_H_
-#define TILEWRIGHT_BENCH_PROBLEM_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -82,5 +81,3 @@ TwDataType OutputType(const Workload& workload);
 double Bytes(const Workload& workload);
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_PROBLEM_H_

@@ -5,8 +5,7 @@
 //   * every pool has the same number of threads, one per CPU, each bound to its own, the calling thread to the first;
 //   * threads that wait for work spin for about a millisecond and then sleep, so that back-to-back runs find them awake
 //     and the next runner, after a pause, finds its CPUs free.
-#ifndef TILEWRIGHT_BENCH_PROCESS_SETUP_H_
-#define TILEWRIGHT_BENCH_PROCESS_SETUP_H_
+#pragma once
 
 #include <vector>
 
@@ -20,5 +19,3 @@ namespace tilewright::bench {
 absl::StatusOr<std::vector<int>> SetUpProcess(int num_threads, char** argv);
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_PROCESS_SETUP_H_

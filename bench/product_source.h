@@ -3,8 +3,7 @@
 // The outputs form `groups` x `rows_per_group` rows of `columns` adjacent elements each. An output row is a vector of
 // `depth` inputs, which `GatherRow` collects, times a matrix [depth, columns] of the group, which `GatherMatrix`
 // collects. A convolution has one group per channel group and one row per output position; zeroes stand for padding.
-#ifndef TILEWRIGHT_BENCH_PRODUCT_SOURCE_H_
-#define TILEWRIGHT_BENCH_PRODUCT_SOURCE_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -30,5 +29,3 @@ class ProductSource {
 std::unique_ptr<ProductSource> MakeProductSource(const Problem& problem);
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_PRODUCT_SOURCE_H_

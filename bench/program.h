@@ -6,8 +6,7 @@
 // A program takes one activation, its constants and one output, in this order. The tensors of a workload (bench/
 // problem.h) hold the same elements in the same order; shapes may differ, such as [k, k, 1, C] and [k, k, C, 1] of a
 // depthwise weight.
-#ifndef TILEWRIGHT_BENCH_PROGRAM_H_
-#define TILEWRIGHT_BENCH_PROGRAM_H_
+#pragma once
 
 #include <vector>
 
@@ -42,5 +41,3 @@ DataType ProgramType(TwDataType dtype);
 std::vector<int64_t> ConstantShape(const Buffer& buffer);
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_PROGRAM_H_

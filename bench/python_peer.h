@@ -1,6 +1,5 @@
 // The peers of bench/peers: Python packages in a virtual environment that bench/peers/setup.sh makes.
-#ifndef TILEWRIGHT_BENCH_PYTHON_PEER_H_
-#define TILEWRIGHT_BENCH_PYTHON_PEER_H_
+#pragma once
 
 #include <memory>
 #include <string_view>
@@ -15,5 +14,3 @@ namespace tilewright::bench {
 std::unique_ptr<Implementation> MakePythonPeer(std::string_view name);
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_PYTHON_PEER_H_

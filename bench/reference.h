@@ -12,8 +12,7 @@
 // operators have bounds of their own (row_reference.cc). Results that are requantized (bench/requantization.h) may then
 // differ by half a step more, those in bf16 by 2^-7 of the result.
 
-#ifndef TILEWRIGHT_BENCH_REFERENCE_H_
-#define TILEWRIGHT_BENCH_REFERENCE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -54,5 +53,3 @@ struct CheckResult {
 CheckResult Check(const Reference& reference, const runtime::Tensor& output);
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_REFERENCE_H_

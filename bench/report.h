@@ -1,6 +1,5 @@
 // A finished run as text, JSON or HTML.
-#ifndef TILEWRIGHT_BENCH_REPORT_H_
-#define TILEWRIGHT_BENCH_REPORT_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -41,5 +40,3 @@ std::string ToJson(const Report& report);
 std::string ToHtml(const Report& report);
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_REPORT_H_

@@ -8,8 +8,7 @@
 //
 // Implementations round at different moments (f32 or exactly), so where the exact x * scale lies within rounding errors
 // of a half, both neighbours are right.
-#ifndef TILEWRIGHT_BENCH_REQUANTIZATION_H_
-#define TILEWRIGHT_BENCH_REQUANTIZATION_H_
+#pragma once
 
 #include "bench/problem.h"
 
@@ -28,5 +27,3 @@ Requantization RequantizationOf(const Workload& workload);
 inline constexpr double kRequantizationTolerance = 0.5 + 0x1p-15;
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_REQUANTIZATION_H_

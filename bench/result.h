@@ -1,6 +1,5 @@
 // What one implementation did on one workload.
-#ifndef TILEWRIGHT_BENCH_RESULT_H_
-#define TILEWRIGHT_BENCH_RESULT_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -50,5 +49,3 @@ bool SameWorkload(const Result& a, const Result& b);
 double RatioToBestPeer(const std::vector<Result>& results, const Result& result);
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_RESULT_H_

@@ -3,8 +3,7 @@
 // Errors of softmax and norm are measured in the value itself, those of layer norm in the sum of its absolute terms.
 // The sum over a row has the bound of any f32 sum; on top come a few roundings of the scalar operations, 12 of them
 // allowed to the exponential function.
-#ifndef TILEWRIGHT_BENCH_ROW_REFERENCE_H_
-#define TILEWRIGHT_BENCH_ROW_REFERENCE_H_
+#pragma once
 
 #include "bench/operands.h"
 #include "bench/problem.h"
@@ -15,5 +14,3 @@ namespace tilewright::bench {
 Reference ComputeRowReference(const RowProblem& problem, const Operands& operands);
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_ROW_REFERENCE_H_

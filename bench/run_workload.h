@@ -1,7 +1,6 @@
 // One workload from inputs to results: every implementation is prepared and checked, those that are right are timed
 // against each other, and the output of the timed runs is checked again.
-#ifndef TILEWRIGHT_BENCH_RUN_WORKLOAD_H_
-#define TILEWRIGHT_BENCH_RUN_WORKLOAD_H_
+#pragma once
 
 #include <memory>
 #include <vector>
@@ -19,5 +18,3 @@ std::vector<Result> RunWorkload(const Workload& workload,
                                 RunSettings settings, MeasureOptions options, runtime::ThreadPool& pool);
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_RUN_WORKLOAD_H_

@@ -2,8 +2,7 @@
 //
 // Of each task the runs of all seeds count: a variant's time is the median over the seeds, and a variant is ahead of
 // another one where it is more than kNoise faster.
-#ifndef TILEWRIGHT_BENCH_SEARCH_REPORT_H_
-#define TILEWRIGHT_BENCH_SEARCH_REPORT_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -26,5 +25,3 @@ std::string ProgressPlot(const std::vector<SearchGroup>& groups);
 std::string TaskPlot(const std::vector<SearchGroup>& groups);
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_SEARCH_REPORT_H_

@@ -10,8 +10,7 @@
 //            rotates with the seed. At last the programs that they preferred for a while are measured against each
 //            other, in turn, and these times are the results: the time at which a search met its best candidate is a
 //            lucky one.
-#ifndef TILEWRIGHT_BENCH_SEARCH_RUN_H_
-#define TILEWRIGHT_BENCH_SEARCH_RUN_H_
+#pragma once
 
 #include <cstdint>
 #include <span>
@@ -69,5 +68,3 @@ std::string ToJson(const SearchGroup& group);
 absl::StatusOr<SearchGroup> SearchGroupFromJson(const std::string& line);
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_SEARCH_RUN_H_

@@ -1,7 +1,6 @@
 // Operators and their shapes, as they are written on the command line: `OP:numbers`, for instance
 // `GMM:1,512,512,512`. The order of an operator's numbers is in the table in README.md and in `Signature`.
-#ifndef TILEWRIGHT_BENCH_SHAPES_H_
-#define TILEWRIGHT_BENCH_SHAPES_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -45,5 +44,3 @@ std::vector<Shape> StandardShapes(Operator op);
 std::vector<Shape> DefaultShapes();
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_SHAPES_H_

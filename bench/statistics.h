@@ -1,6 +1,5 @@
 // Order statistics of timed samples.
-#ifndef TILEWRIGHT_BENCH_STATISTICS_H_
-#define TILEWRIGHT_BENCH_STATISTICS_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -27,5 +26,3 @@ Timing Summarize(std::vector<double> samples_ms);
 double GeometricMean(const std::vector<double>& values);
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_STATISTICS_H_

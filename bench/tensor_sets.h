@@ -1,6 +1,5 @@
 // The rotating copies of activations and outputs in plain layouts, for implementations that use those.
-#ifndef TILEWRIGHT_BENCH_TENSOR_SETS_H_
-#define TILEWRIGHT_BENCH_TENSOR_SETS_H_
+#pragma once
 
 #include <vector>
 
@@ -32,5 +31,3 @@ class TensorSets {
 };
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_TENSOR_SETS_H_

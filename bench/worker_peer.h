@@ -4,8 +4,7 @@
 // prepared and stays. Inputs and outputs go through .npy files. A block of runs is timed there, by the rules of
 // measure.h, so what it takes to ask is not in the samples. Between its blocks the process is stopped: whatever threads
 // it has wait without using a CPU.
-#ifndef TILEWRIGHT_BENCH_WORKER_PEER_H_
-#define TILEWRIGHT_BENCH_WORKER_PEER_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -20,5 +19,3 @@ namespace tilewright::bench {
 std::unique_ptr<Implementation> MakeWorkerPeer(std::string name, std::vector<std::string> command);
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_WORKER_PEER_H_

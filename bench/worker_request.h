@@ -1,6 +1,5 @@
 // A workload as the JSON of a request to prepare it, and tensors as .npy files.
-#ifndef TILEWRIGHT_BENCH_WORKER_REQUEST_H_
-#define TILEWRIGHT_BENCH_WORKER_REQUEST_H_
+#pragma once
 
 #include <string>
 
@@ -21,5 +20,3 @@ absl::Status WriteOperands(const Operands& operands, const std::string& folder);
 absl::Status ReadInto(const std::string& path, runtime::Tensor& tensor);
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_WORKER_REQUEST_H_

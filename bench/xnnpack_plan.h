@@ -7,8 +7,7 @@
 //
 // The library's matrix products and convolutions sum in f32 or requantize to the type of the activation: `s8s8q` are
 // its qs8 operators, `int8q` its qu8 operators, whose unsigned weights have the zero point 128.
-#ifndef TILEWRIGHT_BENCH_XNNPACK_PLAN_H_
-#define TILEWRIGHT_BENCH_XNNPACK_PLAN_H_
+#pragma once
 
 #include <xnnpack.h>
 
@@ -38,5 +37,3 @@ struct XnnStep {
 absl::StatusOr<std::vector<XnnStep>> MakeXnnSteps(const Workload& workload, const Operands& operands);
 
 }  // namespace tilewright::bench
-
-#endif  // TILEWRIGHT_BENCH_XNNPACK_PLAN_H_

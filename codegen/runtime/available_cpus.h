@@ -3,8 +3,7 @@
 // Two limits apply. The affinity mask names CPUs (taskset, cpuset cgroups). The quota of a control group limits CPU
 // time per period; more busy threads than quota / period are stopped by the kernel in the middle of their work, so it
 // counts as a number of CPUs, rounded up.
-#ifndef TILEWRIGHT_CODEGEN_RUNTIME_AVAILABLE_CPUS_H_
-#define TILEWRIGHT_CODEGEN_RUNTIME_AVAILABLE_CPUS_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -27,5 +26,3 @@ std::vector<int> AvailableCpus();
 bool SetAffinity(const std::vector<int>& cpus);
 
 }  // namespace tilewright::runtime
-
-#endif  // TILEWRIGHT_CODEGEN_RUNTIME_AVAILABLE_CPUS_H_

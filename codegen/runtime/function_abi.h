@@ -9,8 +9,7 @@
 // function checks its arguments and either runs to its end and returns kTwOk, or returns another code without having
 // touched the tensors (kTwErrorAssertion: after part of the work). Calls may run at the same time in several threads.
 // docs/abi.md has the whole contract.
-#ifndef TILEWRIGHT_CODEGEN_RUNTIME_FUNCTION_ABI_H_
-#define TILEWRIGHT_CODEGEN_RUNTIME_FUNCTION_ABI_H_
+#pragma once
 
 #include <stdint.h>
 
@@ -52,5 +51,3 @@ typedef int64_t (*TwWorkspaceBytes)(void);
 #ifdef __cplusplus
 }
 #endif
-
-#endif  // TILEWRIGHT_CODEGEN_RUNTIME_FUNCTION_ABI_H_

@@ -6,8 +6,7 @@
 //
 // A library says which processor features its code uses; one that this machine cannot run is refused here, before any
 // of its code runs.
-#ifndef TILEWRIGHT_CODEGEN_RUNTIME_LOADED_MODULE_H_
-#define TILEWRIGHT_CODEGEN_RUNTIME_LOADED_MODULE_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -41,5 +40,3 @@ class LoadedModule {
 std::string MissingFeature(const std::string& features);
 
 }  // namespace tilewright::runtime
-
-#endif  // TILEWRIGHT_CODEGEN_RUNTIME_LOADED_MODULE_H_

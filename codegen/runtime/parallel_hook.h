@@ -10,8 +10,7 @@
 //   * memory written before the call is visible to every body, and what bodies wrote is visible after it returns;
 //   * it may be called from inside a body (a nested loop) and from several threads at once;
 //   * it returns 0, or another number, which compiled code hands back as its own result.
-#ifndef TILEWRIGHT_CODEGEN_RUNTIME_PARALLEL_HOOK_H_
-#define TILEWRIGHT_CODEGEN_RUNTIME_PARALLEL_HOOK_H_
+#pragma once
 
 #include <stdint.h>
 
@@ -41,5 +40,3 @@ static inline int tw_parallel_for(const TwParallelHook* hook, TwParallelBody bod
 #ifdef __cplusplus
 }
 #endif
-
-#endif  // TILEWRIGHT_CODEGEN_RUNTIME_PARALLEL_HOOK_H_

@@ -9,8 +9,7 @@
 //   float numbers[6];
 //   Tensor b = Tensor::Borrow(numbers, kFloat32, {2, 3});
 //   compiled_function(a->abi(), b.abi());
-#ifndef TILEWRIGHT_CODEGEN_RUNTIME_TENSOR_H_
-#define TILEWRIGHT_CODEGEN_RUNTIME_TENSOR_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -98,5 +97,3 @@ class Tensor {
 };
 
 }  // namespace tilewright::runtime
-
-#endif  // TILEWRIGHT_CODEGEN_RUNTIME_TENSOR_H_

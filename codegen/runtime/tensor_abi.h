@@ -7,8 +7,7 @@
 //   lanes         elements of a vector type; 1 for scalars.
 //   strides       in elements, not in bytes; null stands for the compact row-major layout.
 //   byte_offset   distance from `data` to element [0, ..., 0].
-#ifndef TILEWRIGHT_CODEGEN_RUNTIME_TENSOR_ABI_H_
-#define TILEWRIGHT_CODEGEN_RUNTIME_TENSOR_ABI_H_
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ static_assert(offsetof(TwTensor, device) == 8 && offsetof(TwTensor, ndim) == 16 
 static_assert(offsetof(TwTensor, shape) == 24 && offsetof(TwTensor, strides) == 32);
 static_assert(offsetof(TwTensor, byte_offset) == 40);
 #endif
-
-#endif  // TILEWRIGHT_CODEGEN_RUNTIME_TENSOR_ABI_H_

@@ -15,8 +15,7 @@
 // A worker spins for `spin_nanoseconds` after its last chunk and then sleeps on a futex: a pool that is not in use
 // takes no CPU time. A loop that starts while the pool is busy, be it nested or from another thread, runs serially in
 // its caller. Bodies must not throw. A pool does not survive fork().
-#ifndef TILEWRIGHT_CODEGEN_RUNTIME_THREAD_POOL_H_
-#define TILEWRIGHT_CODEGEN_RUNTIME_THREAD_POOL_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -82,5 +81,3 @@ class ThreadPool {
 };
 
 }  // namespace tilewright::runtime
-
-#endif  // TILEWRIGHT_CODEGEN_RUNTIME_THREAD_POOL_H_

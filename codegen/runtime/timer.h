@@ -3,8 +3,7 @@
 //   const int64_t start = NowNanoseconds();
 //   Work();
 //   const int64_t spent = NowNanoseconds() - start;
-#ifndef TILEWRIGHT_CODEGEN_RUNTIME_TIMER_H_
-#define TILEWRIGHT_CODEGEN_RUNTIME_TIMER_H_
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -31,5 +30,3 @@ int64_t LeastNanoseconds(int repeats, Work&& work) {
 }
 
 }  // namespace tilewright::runtime
-
-#endif  // TILEWRIGHT_CODEGEN_RUNTIME_TIMER_H_
