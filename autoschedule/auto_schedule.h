@@ -15,8 +15,8 @@
 
 #include "autoschedule/choices.h"
 #include "intrin/registry.h"
-#include "ir/target.h"
 #include "schedule/schedule.h"
+#include "target/target.h"
 
 namespace tilewright {
 

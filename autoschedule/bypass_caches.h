@@ -5,8 +5,8 @@
 #include <variant>
 
 #include "autoschedule/choices.h"
-#include "ir/target.h"
 #include "schedule/schedule.h"
+#include "target/target.h"
 
 namespace tilewright {
 

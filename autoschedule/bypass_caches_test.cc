@@ -9,7 +9,7 @@
 #include "ir/functor.h"
 #include "ir/ops/matmul.h"
 #include "ir/ops/normalization.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright {
 namespace {

@@ -9,8 +9,8 @@
 #include "autoschedule/contraction.h"
 #include "autoschedule/register_tile.h"
 #include "autoschedule/tile_instruction.h"
-#include "ir/target.h"
 #include "schedule/schedule.h"
+#include "target/target.h"
 
 namespace tilewright {
 

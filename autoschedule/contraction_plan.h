@@ -5,8 +5,8 @@
 
 #include "autoschedule/choices.h"
 #include "autoschedule/contraction_form.h"
-#include "ir/target.h"
 #include "schedule/schedule.h"
+#include "target/target.h"
 
 namespace tilewright {
 

@@ -24,7 +24,7 @@
 // level, a panel of the other one next to the registers. With rows in place tiles take several rows of an image where
 // these are short; else such rows are copied or packed as one.
 //
-// Choices, preferred ones from ir/target.h by estimates, nothing measured:
+// Choices, preferred ones from target/target.h by estimates, nothing measured:
 //   NAME.tile_vectors, NAME.tile_rows, NAME.tile_depth   the register tile (autoschedule/register_tile.h)
 //   NAME.rows, NAME.row_tiles   of AMX: where tiles load rows from (RowPlace); image rows of a tile in place
 //   NAME.row_block       tile rows that follow each other before the next block of rows; all by default
@@ -39,8 +39,8 @@
 #include <variant>
 
 #include "autoschedule/choices.h"
-#include "ir/target.h"
 #include "schedule/schedule.h"
+#include "target/target.h"
 
 namespace tilewright {
 

@@ -8,8 +8,8 @@
 // them up itself (codegen/lower/signed_dots.h), which takes registers and an instruction for each vector of B.
 #pragma once
 
-#include "ir/target.h"
 #include "schedule/schedule.h"
+#include "target/target.h"
 
 namespace tilewright {
 

@@ -13,8 +13,8 @@
 
 #include <variant>
 
-#include "ir/target.h"
 #include "schedule/schedule.h"
+#include "target/target.h"
 
 namespace tilewright {
 

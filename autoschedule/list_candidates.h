@@ -13,7 +13,7 @@
 
 #include "intrin/registry.h"
 #include "ir/function.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright {
 

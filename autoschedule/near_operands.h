@@ -8,7 +8,7 @@
 
 #include "autoschedule/contraction_form.h"
 #include "autoschedule/register_tile.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright {
 

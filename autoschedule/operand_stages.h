@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "ir/function.h"
-#include "ir/target.h"
 #include "schedule/schedule.h"
+#include "target/target.h"
 
 namespace tilewright {
 

@@ -22,8 +22,8 @@
 
 #include <string>
 
-#include "ir/target.h"
 #include "schedule/schedule.h"
+#include "target/target.h"
 
 namespace tilewright {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/amx_registers.h"
+#include "target/amx_registers.h"
 
 namespace tilewright {
 namespace {

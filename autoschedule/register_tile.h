@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "autoschedule/tile_instruction.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ir/amx_registers.h"
+#include "target/amx_registers.h"
 
 namespace tilewright {
 namespace {

@@ -28,8 +28,8 @@
 #include <vector>
 
 #include "autoschedule/choices.h"
-#include "ir/target.h"
 #include "schedule/schedule.h"
+#include "target/target.h"
 #include "verify/block_scope.h"
 
 namespace tilewright {

@@ -14,9 +14,9 @@
 #include "autoschedule/auto_schedule.h"
 #include "autoschedule/choices.h"
 #include "intrin/registry.h"
-#include "ir/target.h"
 #include "schedule/schedule.h"
 #include "schedule/shared_steps.h"
+#include "target/target.h"
 #include "verify/proven_parts.h"
 
 namespace tilewright {

@@ -25,8 +25,8 @@
 
 #include "autoschedule/choices.h"
 #include "autoschedule/tensor_mapping.h"
-#include "ir/target.h"
 #include "schedule/schedule.h"
+#include "target/target.h"
 
 namespace tilewright {
 

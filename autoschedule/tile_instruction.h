@@ -11,7 +11,7 @@
 #include "intrin/amx_tile.h"
 #include "intrin/dot_tile.h"
 #include "ir/data_type.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright {
 

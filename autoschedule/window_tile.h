@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "autoschedule/access_strides.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright {
 

@@ -7,8 +7,8 @@
 
 #include "autoschedule/contraction.h"
 #include "autoschedule/tile_instruction.h"
-#include "ir/target.h"
 #include "schedule/schedule.h"
+#include "target/target.h"
 
 namespace tilewright {
 

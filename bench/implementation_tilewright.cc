@@ -14,7 +14,7 @@
 #include "codegen/llvm/jit.h"
 #include "codegen/runtime/thread_pool.h"
 #include "intrin/registry.h"
-#include "ir/target.h"
+#include "target/target.h"
 #include "verify/verify.h"
 
 namespace tilewright::bench {

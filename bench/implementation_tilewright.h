@@ -8,7 +8,7 @@
 
 #include "bench/choose_schedule.h"
 #include "bench/implementation.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright::bench {
 

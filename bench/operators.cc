@@ -35,7 +35,7 @@
 #include "bench/run_workload.h"
 #include "bench/shapes.h"
 #include "codegen/runtime/thread_pool.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 ABSL_FLAG(std::string, ops, "", "Operators, such as GMM,C2D, or all: each on its standard shapes.");
 ABSL_FLAG(std::string, shape, "",

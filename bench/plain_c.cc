@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "ir/check.h"
+#include "base/check.h"
 
 namespace tilewright::bench {
 namespace {

@@ -18,7 +18,7 @@
 #include "codegen/runtime/timer.h"
 #include "intrin/registry.h"
 #include "ir/structural.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright::bench {
 namespace {

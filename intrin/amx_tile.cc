@@ -4,9 +4,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "ir/amx_registers.h"
-#include "ir/check.h"
+#include "base/check.h"
 #include "ir/script/parser.h"
+#include "target/amx_registers.h"
 
 namespace tilewright {
 namespace {

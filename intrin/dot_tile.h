@@ -18,7 +18,7 @@
 #include <string_view>
 
 #include "intrin/registry.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright {
 

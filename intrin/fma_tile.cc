@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/substitute.h"
-#include "ir/check.h"
+#include "base/check.h"
 #include "ir/script/parser.h"
 
 namespace tilewright {

@@ -11,8 +11,8 @@
 #include "ir/interp/interp.h"
 #include "ir/ndarray.h"
 #include "ir/substitute.h"
-#include "ir/target.h"
 #include "schedule/schedule.h"
+#include "target/target.h"
 
 namespace tilewright {
 namespace {

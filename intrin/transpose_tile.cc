@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/substitute.h"
-#include "ir/check.h"
+#include "base/check.h"
 #include "ir/script/parser.h"
 
 namespace tilewright {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "intrin/registry.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright {
 

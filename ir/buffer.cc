@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "ir/check.h"
+#include "base/check.h"
 
 namespace tilewright {
 namespace {

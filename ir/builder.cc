@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "ir/check.h"
+#include "base/check.h"
 #include "ir/regions.h"
 #include "ir/substitute.h"
 

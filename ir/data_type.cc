@@ -3,7 +3,7 @@
 #include <charconv>
 #include <limits>
 
-#include "ir/check.h"
+#include "base/check.h"
 
 namespace tilewright {
 namespace {

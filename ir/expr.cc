@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "ir/check.h"
+#include "base/check.h"
 #include "ir/float_format.h"
 #include "ir/index_map.h"
 #include "ir/substitute.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/check.h"
+#include "base/check.h"
 
 namespace tilewright {
 namespace {

@@ -1,6 +1,6 @@
 #include "ir/function.h"
 
-#include "ir/check.h"
+#include "base/check.h"
 #include "ir/functor.h"
 
 namespace tilewright {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <new>
 
-#include "ir/check.h"
+#include "base/check.h"
 #include "ir/float_format.h"
 
 namespace tilewright {

@@ -1,6 +1,6 @@
 #include "ir/stmt.h"
 
-#include "ir/check.h"
+#include "base/check.h"
 
 namespace tilewright {
 

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "ir/check.h"
+#include "base/check.h"
 
 namespace tilewright {
 namespace {

@@ -1,6 +1,6 @@
 #include "ir/substitute.h"
 
-#include "ir/check.h"
+#include "base/check.h"
 #include "ir/functor.h"
 
 namespace tilewright {

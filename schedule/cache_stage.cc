@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "ir/builtin.h"
-#include "ir/check.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
 #include "schedule/loop_tree.h"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "ir/check.h"
+#include "base/check.h"
 #include "ir/functor.h"
 
 namespace tilewright {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/arith/iter_map.h"
-#include "ir/check.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
 #include "schedule/common_refusals.h"

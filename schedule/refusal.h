@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "ir/check.h"
+#include "base/check.h"
 #include "ir/function.h"
 
 namespace tilewright {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "ir/analysis.h"
-#include "ir/check.h"
 #include "ir/regions.h"
 #include "ir/substitute.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ir/check.h"
+#include "base/check.h"
 #include "schedule/shared_steps.h"
 
 namespace tilewright {

@@ -5,13 +5,15 @@ cd "$(dirname "$0")/.."
 
 # Module, then every module that its libraries and programs may use.
 readonly layers=(
-  "ir:"
-  "intrin: ir"
-  "verify: ir intrin"
-  "schedule: ir intrin verify"
-  "codegen: ir intrin verify"
-  "autoschedule: ir intrin verify schedule codegen"
-  "graph: ir intrin verify schedule codegen autoschedule"
+  "base:"
+  "target: base"
+  "ir: base target"
+  "intrin: base target ir"
+  "verify: base target ir intrin"
+  "schedule: base target ir intrin verify"
+  "codegen: base target ir intrin verify"
+  "autoschedule: base target ir intrin verify schedule codegen"
+  "graph: base target ir intrin verify schedule codegen autoschedule"
 )
 readonly above_all=(bench tools)
 

@@ -3,7 +3,7 @@
 #include "ir/script/diagnostic.h"
 #include "ir/script/parser.h"
 #include "ir/script/source_places.h"
-#include "ir/target.h"
+#include "target/target.h"
 #include "tools/commands.h"
 #include "tools/program_file.h"
 #include "tools/scheduled_program.h"

@@ -1,6 +1,6 @@
 #include <ostream>
 
-#include "ir/target.h"
+#include "target/target.h"
 #include "tools/commands.h"
 
 namespace tilewright {

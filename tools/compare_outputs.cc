@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "autoschedule/measure/run_reference.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright {
 namespace {

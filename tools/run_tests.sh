@@ -27,7 +27,7 @@ count_cases() {
 
 passed=0
 failed=0
-# Bazel's own summary says which targets ran: "//ir:check_test  (cached) PASSED in 0.1s".
+# Bazel's own summary says which targets ran: "//base:check_test  (cached) PASSED in 0.1s".
 while read -r label status; do
   target="${label#//}"
   cases_passed=0

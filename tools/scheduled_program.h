@@ -7,8 +7,8 @@
 
 #include "intrin/registry.h"
 #include "ir/function.h"
-#include "ir/target.h"
 #include "schedule/schedule.h"
+#include "target/target.h"
 #include "tools/command.h"
 
 namespace tilewright {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/check.h"
 #include "ir/analysis.h"
-#include "ir/check.h"
 #include "ir/functor.h"
 
 namespace tilewright {

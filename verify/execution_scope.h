@@ -11,7 +11,7 @@
 // a warp, are indexed by nothing that differs between its lanes.
 #pragma once
 
-#include "ir/target.h"
+#include "target/target.h"
 #include "verify/diagnostic.h"
 
 namespace tilewright {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/script/parse_or_die.h"
-#include "ir/target.h"
+#include "target/target.h"
 #include "verify/verify.h"
 
 namespace tilewright {

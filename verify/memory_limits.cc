@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ir/arith/region.h"
-#include "ir/gpu_limits.h"
+#include "target/gpu_limits.h"
 #include "verify/kernels.h"
 #include "verify/stored_elements.h"
 #include "verify/touches.h"

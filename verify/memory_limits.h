@@ -11,7 +11,7 @@
 // the kernel starts.
 #pragma once
 
-#include "ir/target.h"
+#include "target/target.h"
 #include "verify/diagnostic.h"
 
 namespace tilewright {

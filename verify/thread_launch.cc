@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "ir/arith/same_expr.h"
-#include "ir/gpu_limits.h"
 #include "ir/script/printer.h"
+#include "target/gpu_limits.h"
 #include "verify/kernels.h"
 
 namespace tilewright {

@@ -11,7 +11,7 @@
 // (null: any) the last is not asked.
 #pragma once
 
-#include "ir/target.h"
+#include "target/target.h"
 #include "verify/diagnostic.h"
 
 namespace tilewright {

@@ -7,9 +7,9 @@
 
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
-#include "ir/gpu_limits.h"
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
+#include "target/gpu_limits.h"
 #include "verify/touches.h"
 
 namespace tilewright {

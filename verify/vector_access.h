@@ -10,7 +10,7 @@
 // Accesses with other steps are made one element at a time.
 #pragma once
 
-#include "ir/target.h"
+#include "target/target.h"
 #include "verify/diagnostic.h"
 
 namespace tilewright {

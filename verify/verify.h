@@ -8,7 +8,7 @@
 #include <string>
 
 #include "ir/function.h"
-#include "ir/target.h"
+#include "target/target.h"
 #include "verify/diagnostic.h"
 #include "verify/proven_parts.h"
 

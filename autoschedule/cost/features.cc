@@ -9,7 +9,7 @@
 #include "autoschedule/cost/memory_traffic.h"
 #include "autoschedule/cost/projected.h"
 #include "autoschedule/cost/speed_of_light.h"
-#include "ir/check.h"
+#include "base/check.h"
 
 namespace tilewright {
 namespace {

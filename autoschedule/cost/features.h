@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "autoschedule/cost/program_facts.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright {
 

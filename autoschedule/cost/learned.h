@@ -21,7 +21,7 @@
 
 #include "autoschedule/cost/cost_model.h"
 #include "autoschedule/cost/features.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright {
 

@@ -14,7 +14,7 @@
 
 #include "autoschedule/cost/cost_model.h"
 #include "autoschedule/cost/instruction_mix.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright {
 

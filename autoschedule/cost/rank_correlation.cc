@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "ir/check.h"
+#include "base/check.h"
 
 namespace tilewright {
 namespace {

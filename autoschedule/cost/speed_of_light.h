@@ -13,7 +13,7 @@
 
 #include "autoschedule/cost/cost_model.h"
 #include "autoschedule/cost/program_facts.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright {
 

@@ -15,8 +15,8 @@
 #include "absl/status/statusor.h"
 #include "autoschedule/database/database.h"
 #include "ir/function.h"
-#include "ir/target.h"
 #include "schedule/schedule.h"
+#include "target/target.h"
 
 namespace tilewright {
 

@@ -14,7 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "autoschedule/measure/caches.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright {
 

@@ -4,8 +4,8 @@
 #include "autoschedule/database/record.h"
 #include "autoschedule/measure/runner.h"
 #include "ir/function.h"
-#include "ir/target.h"
 #include "schedule/schedule.h"
+#include "target/target.h"
 
 namespace tilewright {
 

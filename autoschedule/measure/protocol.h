@@ -28,7 +28,7 @@
 #include "absl/status/statusor.h"
 #include "autoschedule/measure/caches.h"
 #include "ir/data_type.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright {
 

@@ -8,7 +8,7 @@
 #include "autoschedule/measure/reference.h"
 #include "ir/function.h"
 #include "ir/ndarray.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright {
 

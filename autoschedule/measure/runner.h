@@ -27,7 +27,7 @@
 #include "absl/status/statusor.h"
 #include "autoschedule/measure/caches.h"
 #include "ir/function.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright {
 

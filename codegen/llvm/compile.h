@@ -6,10 +6,10 @@
 #include "absl/status/statusor.h"
 #include "codegen/llvm/options.h"
 #include "ir/function.h"
-#include "ir/target.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
+#include "target/target.h"
 
 namespace tilewright::codegen {
 

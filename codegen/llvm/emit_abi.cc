@@ -2,11 +2,11 @@
 #include <unordered_set>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "codegen/llvm/c_symbol.h"
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/pointer_facts.h"
 #include "codegen/runtime/function_abi.h"
-#include "ir/check.h"
 #include "ir/functor.h"
 #include "llvm/IR/InlineAsm.h"
 

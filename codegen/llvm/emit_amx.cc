@@ -21,13 +21,13 @@
 #include <utility>
 
 #include "codegen/llvm/emitter.h"
-#include "ir/amx_registers.h"
 #include "ir/analysis.h"
 #include "ir/arith/linear.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
 #include "llvm/IR/IntrinsicsX86.h"
+#include "target/amx_registers.h"
 
 namespace tilewright::codegen {
 namespace {

@@ -2,9 +2,9 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "codegen/llvm/emitter.h"
 #include "ir/builtin.h"
-#include "ir/check.h"
 #include "ir/functor.h"
 #include "llvm/IR/InlineAsm.h"
 

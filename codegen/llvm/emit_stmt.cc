@@ -2,10 +2,10 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "codegen/llvm/emitter.h"
 #include "codegen/lower/cache_hints.h"
 #include "codegen/runtime/function_abi.h"
-#include "ir/check.h"
 #include "llvm/IR/MDBuilder.h"
 
 namespace tilewright::codegen {

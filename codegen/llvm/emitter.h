@@ -15,8 +15,8 @@
 #include "absl/status/status.h"
 #include "codegen/llvm/types.h"
 #include "ir/function.h"
-#include "ir/target.h"
 #include "llvm/IR/Module.h"
+#include "target/target.h"
 
 namespace tilewright::codegen {
 

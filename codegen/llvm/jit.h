@@ -19,7 +19,7 @@
 #include "codegen/llvm/options.h"
 #include "codegen/runtime/function_abi.h"
 #include "ir/function.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright {
 

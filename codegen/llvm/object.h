@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "codegen/llvm/options.h"
 #include "ir/function.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright {
 

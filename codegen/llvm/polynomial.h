@@ -6,7 +6,7 @@
 #pragma once
 
 #include "codegen/llvm/types.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright::codegen {
 

@@ -4,7 +4,7 @@
 
 #include "codegen/llvm/object.h"
 #include "codegen/llvm/testing/programs.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "ir/check.h"
+#include "base/check.h"
 
 namespace tilewright::codegen {
 namespace {

@@ -9,7 +9,7 @@
 #include "codegen/llvm/object.h"
 #include "codegen/llvm/testing/equivalence.h"
 #include "ir/script/parse_or_die.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright {
 namespace {

@@ -3,9 +3,9 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "codegen/lower/storage_annotations.h"
 #include "ir/arith/analyzer.h"
-#include "ir/check.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
 

@@ -13,7 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "ir/function.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright {
 

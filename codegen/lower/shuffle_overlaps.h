@@ -17,7 +17,7 @@
 #pragma once
 
 #include "ir/function.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright {
 

@@ -4,12 +4,12 @@
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "codegen/lower/mark_pipelines.h"
 #include "codegen/lower/scoped_mutator.h"
 #include "codegen/lower/storage_annotations.h"
 #include "ir/analysis.h"
 #include "ir/builtin.h"
-#include "ir/check.h"
 #include "ir/regions.h"
 #include "ir/substitute.h"
 

@@ -4,11 +4,11 @@
 #include <bit>
 #include <unordered_set>
 
+#include "base/check.h"
 #include "codegen/lower/idle_lanes.h"
 #include "codegen/lower/scoped_mutator.h"
 #include "ir/arith/linear.h"
 #include "ir/builtin.h"
-#include "ir/check.h"
 #include "ir/substitute.h"
 
 namespace tilewright {

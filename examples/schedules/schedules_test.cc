@@ -12,8 +12,8 @@
 #include "ir/ndarray.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/script/printer.h"
-#include "ir/target.h"
 #include "schedule/script/schedule_script.h"
+#include "target/target.h"
 #include "verify/verify.h"
 
 namespace tilewright {

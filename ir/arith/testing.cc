@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/check.h"
 #include "ir/arith/bounds.h"
-#include "ir/check.h"
 
 namespace tilewright::arith {
 namespace {

@@ -1,6 +1,6 @@
 #include "ir/ops/padding.h"
 
-#include "ir/check.h"
+#include "base/check.h"
 
 namespace tilewright::ops {
 namespace {

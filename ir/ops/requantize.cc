@@ -1,6 +1,6 @@
 #include "ir/ops/requantize.h"
 
-#include "ir/check.h"
+#include "base/check.h"
 #include "ir/ops/matmul.h"
 
 namespace tilewright::ops {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "ir/check.h"
+#include "base/check.h"
 #include "nlohmann/json.hpp"
 
 namespace tilewright {

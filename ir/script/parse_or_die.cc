@@ -1,6 +1,6 @@
 #include "ir/script/parse_or_die.h"
 
-#include "ir/check.h"
+#include "base/check.h"
 #include "ir/script/parser.h"
 
 namespace tilewright {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "ir/check.h"
+#include "base/check.h"
 #include "ir/script/json.h"
 #include "ir/script/parser.h"
 #include "ir/script/printer.h"

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <set>
 
-#include "ir/check.h"
+#include "base/check.h"
 #include "ir/script/printer.h"
 #include "ir/structural.h"
 #include "schedule/fuzz/moves.h"

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "ir/arith/analyzer.h"
-#include "ir/check.h"
 #include "ir/functor.h"
 #include "ir/ndarray.h"
 #include "verify/verify.h"

@@ -3,8 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "base/check.h"
 #include "intrin/registry.h"
-#include "ir/check.h"
 #include "ir/script/parser.h"
 #include "ir/structural.h"
 #include "schedule/fuzz/families.h"

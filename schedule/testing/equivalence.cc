@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "ir/arith/analyzer.h"
-#include "ir/check.h"
 #include "ir/functor.h"
 #include "ir/ndarray.h"
 #include "ir/script/printer.h"

@@ -1,6 +1,6 @@
 #include "schedule/testing/programs.h"
 
-#include "ir/check.h"
+#include "base/check.h"
 #include "schedule/loop_tree.h"
 
 namespace tilewright::testing {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/function.h"
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright::testing {
 

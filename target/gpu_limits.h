@@ -1,10 +1,10 @@
-// What GPUs limit besides what ir/target.h says of a single one: the same for all NVIDIA GPUs of compute capability 7.5
-// to 9.0 (CUDA programming guide, table of technical specifications).
+// What GPUs limit besides what target/target.h says of a single one: the same for all NVIDIA GPUs of compute
+// capability 7.5 to 9.0 (CUDA programming guide, table of technical specifications).
 #pragma once
 
 #include <cstdint>
 
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright {
 

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "ir/target.h"
+#include "target/target.h"
 
 namespace tilewright {
 namespace {

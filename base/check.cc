@@ -1,4 +1,4 @@
-#include "ir/check.h"
+#include "base/check.h"
 
 #include <cstdio>
 #include <cstdlib>

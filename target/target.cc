@@ -1,4 +1,4 @@
-#include "ir/target.h"
+#include "target/target.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,6 +1,6 @@
-#include "ir/gpu_limits.h"
+#include "target/gpu_limits.h"
 
-#include "ir/check.h"
+#include "base/check.h"
 
 namespace tilewright {
 

@@ -1,4 +1,4 @@
-#include "ir/amx_registers.h"
+#include "target/amx_registers.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "ir/check.h"
+#include "base/check.h"
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ TEST(CheckTest, IsOneStatement) {
 TEST(CheckDeathTest, NamesPlaceConditionAndMessage) {
   const int extent = -1;
   EXPECT_DEATH(TW_CHECK(extent > 0) << "extent is " << extent,
-               "ir/check_test.cc:[0-9]+: check failed: extent > 0: extent is -1");
+               "base/check_test.cc:[0-9]+: check failed: extent > 0: extent is -1");
 }
 
 TEST(CheckDeathTest, NeedsNoMessage) { EXPECT_DEATH(TW_CHECK(1 + 1 == 3), "check failed: 1 \\+ 1 == 3\n"); }
@@ -43,7 +43,7 @@ int ValueOf(Sign sign) {
 TEST(CheckTest, UnreachableEndsAFunctionThatReturnsAValue) { EXPECT_EQ(ValueOf(Sign::kNegative), -1); }
 
 TEST(CheckDeathTest, UnreachableNamesThePlace) {
-  EXPECT_DEATH(TW_UNREACHABLE(), "ir/check_test.cc:[0-9]+: reached code that is marked unreachable");
+  EXPECT_DEATH(TW_UNREACHABLE(), "base/check_test.cc:[0-9]+: reached code that is marked unreachable");
 }
 
 }  // namespace
