@@ -6,7 +6,7 @@
 //
 // One rule per block, nothing measured: elementwise blocks are computed where they are used
 // (autoschedule/inline_rule.h), contractions are tensorized (autoschedule/contraction_rule.h) and their constant
-// operands packed ahead of time (schedule/hoist_prepack.h), every other block runs in parallel and on vectors
+// operands packed ahead of time (schedule/layout/hoist_prepack.h), every other block runs in parallel and on vectors
 // (autoschedule/plain_rule.h).
 #pragma once
 
@@ -15,7 +15,7 @@
 
 #include "autoschedule/choices.h"
 #include "intrin/registry.h"
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 #include "target/target.h"
 
 namespace tilewright {
@@ -35,7 +35,7 @@ struct AutoScheduled {
 };
 
 // Schedules every function of the module, with the choices that `choices` makes. `intrins` must outlive the result.
-// `shared`: steps that were applied with other choices are taken from there (schedule/shared_steps.h).
+// `shared`: steps that were applied with other choices are taken from there (schedule/recorder/shared_steps.h).
 AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinRegistry* intrins, Choices& choices,
                            SharedSteps* shared = nullptr);
 // With the preferred choices.

@@ -8,9 +8,9 @@
 #include "ir/ops/matmul.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/structural.h"
-#include "schedule/hoist_prepack.h"
+#include "schedule/layout/hoist_prepack.h"
+#include "schedule/script/trace_text.h"
 #include "schedule/testing/equivalence.h"
-#include "schedule/trace_text.h"
 #include "verify/verify.h"
 
 namespace tilewright {

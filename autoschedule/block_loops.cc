@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "schedule/assign_or_return.h"
+#include "schedule/core/assign_or_return.h"
 
 namespace tilewright {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ir/function.h"
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 #include "verify/block_scope.h"
 
 namespace tilewright {

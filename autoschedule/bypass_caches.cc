@@ -6,7 +6,7 @@
 #include "autoschedule/access_strides.h"
 #include "autoschedule/block_loops.h"
 #include "codegen/lower/cache_hints.h"
-#include "schedule/assign_or_return.h"
+#include "schedule/core/assign_or_return.h"
 
 namespace tilewright {
 namespace {

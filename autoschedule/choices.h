@@ -18,9 +18,9 @@
 #include <string>
 #include <vector>
 
-#include "schedule/random.h"
-#include "schedule/schedule.h"
-#include "schedule/trace.h"
+#include "schedule/core/random.h"
+#include "schedule/core/trace.h"
+#include "schedule/recorder/schedule.h"
 
 namespace tilewright {
 

@@ -5,7 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "ir/analysis.h"
-#include "schedule/sum_form.h"
+#include "schedule/program/sum_form.h"
 
 namespace tilewright {
 namespace {

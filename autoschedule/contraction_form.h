@@ -9,7 +9,7 @@
 #include "autoschedule/contraction.h"
 #include "autoschedule/register_tile.h"
 #include "autoschedule/tile_instruction.h"
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 #include "target/target.h"
 
 namespace tilewright {

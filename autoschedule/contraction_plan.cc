@@ -7,7 +7,7 @@
 #include "autoschedule/block_loops.h"
 #include "autoschedule/rows_in_memory.h"
 #include "ir/analysis.h"
-#include "schedule/assign_or_return.h"
+#include "schedule/core/assign_or_return.h"
 
 namespace tilewright {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "autoschedule/choices.h"
 #include "autoschedule/contraction_form.h"
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 #include "target/target.h"
 
 namespace tilewright {

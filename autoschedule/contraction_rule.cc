@@ -14,8 +14,8 @@
 #include "autoschedule/stage_layouts.h"
 #include "codegen/lower/cache_hints.h"
 #include "ir/analysis.h"
-#include "schedule/assign_or_return.h"
-#include "schedule/hoist_prepack.h"
+#include "schedule/core/assign_or_return.h"
+#include "schedule/layout/hoist_prepack.h"
 
 namespace tilewright {
 namespace {

@@ -39,7 +39,7 @@
 #include <variant>
 
 #include "autoschedule/choices.h"
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 #include "target/target.h"
 
 namespace tilewright {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "autoschedule/space.h"
-#include "schedule/random.h"
+#include "schedule/core/random.h"
 
 namespace tilewright {
 

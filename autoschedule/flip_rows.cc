@@ -5,7 +5,7 @@
 #include "autoschedule/block_loops.h"
 #include "autoschedule/contraction.h"
 #include "autoschedule/tile_instruction.h"
-#include "schedule/hoist_prepack.h"
+#include "schedule/layout/hoist_prepack.h"
 
 namespace tilewright {
 namespace {

@@ -8,7 +8,7 @@
 // them up itself (codegen/lower/signed_dots.h), which takes registers and an instruction for each vector of B.
 #pragma once
 
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 #include "target/target.h"
 
 namespace tilewright {

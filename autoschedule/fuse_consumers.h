@@ -7,7 +7,7 @@
 // where consumers take a part of the output only.
 #pragma once
 
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 
 namespace tilewright {
 

@@ -7,7 +7,7 @@
 // The elements that k and c run over follow each other in memory, so groups of them are read as before.
 #pragma once
 
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 
 namespace tilewright {
 

@@ -13,7 +13,7 @@
 
 #include <variant>
 
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 #include "target/target.h"
 
 namespace tilewright {

@@ -10,8 +10,8 @@
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
-#include "schedule/hoist_prepack.h"
-#include "schedule/sum_form.h"
+#include "schedule/layout/hoist_prepack.h"
+#include "schedule/program/sum_form.h"
 
 namespace tilewright {
 namespace {

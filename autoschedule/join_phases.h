@@ -7,12 +7,12 @@
 //
 // A tile computes whole vectors of columns: 4 products of 2 x 2 x 16 for the four phases of a 3-channel output, with
 // all phases in one 3 x 3 x 16. The weights of the latter are zero where a phase does not reach
-// (schedule/join_windows.h).
+// (schedule/algebra/join_windows.h).
 #pragma once
 
 #include <string>
 
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 #include "target/target.h"
 
 namespace tilewright {

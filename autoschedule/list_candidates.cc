@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "autoschedule/normal_form.h"
 #include "autoschedule/tensor_mapping.h"
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 #include "verify/block_scope.h"
 
 namespace tilewright {

@@ -18,8 +18,8 @@
 #include "ir/ops/conv_transpose.h"
 #include "ir/ops/matmul.h"
 #include "ir/script/printer.h"
-#include "schedule/hoist_prepack.h"
-#include "schedule/trace_text.h"
+#include "schedule/layout/hoist_prepack.h"
+#include "schedule/script/trace_text.h"
 #include "verify/verify.h"
 
 namespace tilewright {

@@ -11,7 +11,7 @@
 
 #include <string>
 
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 #include "target/target.h"
 
 namespace tilewright {

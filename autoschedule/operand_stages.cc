@@ -13,7 +13,7 @@
 #include "ir/analysis.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
-#include "schedule/assign_or_return.h"
+#include "schedule/core/assign_or_return.h"
 
 namespace tilewright {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ir/function.h"
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 #include "target/target.h"
 
 namespace tilewright {
@@ -45,8 +45,8 @@ Outcome<std::monostate> PackInLoop(Schedule& sch, BlockRv stage, LoopRv panel_lo
 // Elements that packing reads: fewer are read in milliseconds, one after the other.
 inline constexpr int64_t kManyReads = 1 << 22;
 
-// A stage that packs a constant operand, ahead of time (schedule/hoist_prepack.h); where it reads many elements, panels
-// in parallel, each as in PackInLoop.
+// A stage that packs a constant operand, ahead of time (schedule/layout/hoist_prepack.h); where it reads many elements,
+// panels in parallel, each as in PackInLoop.
 Outcome<std::monostate> PackAhead(Schedule& sch, BlockRv stage, const Target& target, int64_t many_reads = kManyReads);
 
 }  // namespace tilewright

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "autoschedule/contraction.h"
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 
 namespace tilewright {
 

@@ -14,7 +14,7 @@
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
-#include "schedule/assign_or_return.h"
+#include "schedule/core/assign_or_return.h"
 
 namespace tilewright {
 namespace {

@@ -8,7 +8,7 @@
 #include "autoschedule/flip_rows.h"
 #include "autoschedule/tile_instruction.h"
 #include "ir/analysis.h"
-#include "schedule/sum_form.h"
+#include "schedule/program/sum_form.h"
 
 namespace tilewright {
 namespace {

@@ -22,7 +22,7 @@
 
 #include <string>
 
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 #include "target/target.h"
 
 namespace tilewright {

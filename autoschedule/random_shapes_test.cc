@@ -11,7 +11,7 @@
 #include "ir/ops/depthwise.h"
 #include "ir/ops/matmul.h"
 #include "ir/script/printer.h"
-#include "schedule/hoist_prepack.h"
+#include "schedule/layout/hoist_prepack.h"
 #include "verify/verify.h"
 
 namespace tilewright {

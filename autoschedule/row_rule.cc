@@ -9,7 +9,7 @@
 #include "autoschedule/bypass_caches.h"
 #include "ir/analysis.h"
 #include "ir/structural.h"
-#include "schedule/assign_or_return.h"
+#include "schedule/core/assign_or_return.h"
 
 namespace tilewright {
 namespace {

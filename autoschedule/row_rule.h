@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "autoschedule/choices.h"
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 #include "target/target.h"
 #include "verify/block_scope.h"
 

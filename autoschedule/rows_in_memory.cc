@@ -12,7 +12,7 @@
 #include "autoschedule/split_iterators.h"
 #include "ir/analysis.h"
 #include "ir/arith/linear.h"
-#include "schedule/assign_or_return.h"
+#include "schedule/core/assign_or_return.h"
 
 namespace tilewright {
 namespace {

@@ -24,8 +24,8 @@
 #include "ir/ops/requantize.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/script/printer.h"
-#include "schedule/hoist_prepack.h"
-#include "schedule/trace_text.h"
+#include "schedule/layout/hoist_prepack.h"
+#include "schedule/script/trace_text.h"
 #include "verify/verify.h"
 
 namespace tilewright {

@@ -23,8 +23,8 @@
 #include "ir/ops/matmul.h"
 #include "ir/ops/normalization.h"
 #include "ir/structural.h"
-#include "schedule/hoist_prepack.h"
-#include "schedule/random.h"
+#include "schedule/core/random.h"
+#include "schedule/layout/hoist_prepack.h"
 #include "verify/verify.h"
 
 namespace tilewright {

@@ -12,7 +12,7 @@
 #include "autoschedule/cost/projected.h"
 #include "ir/ops/matmul.h"
 #include "ir/structural.h"
-#include "schedule/random.h"
+#include "schedule/core/random.h"
 
 namespace tilewright {
 namespace {

@@ -14,8 +14,8 @@
 #include "autoschedule/auto_schedule.h"
 #include "autoschedule/choices.h"
 #include "intrin/registry.h"
-#include "schedule/schedule.h"
-#include "schedule/shared_steps.h"
+#include "schedule/recorder/schedule.h"
+#include "schedule/recorder/shared_steps.h"
 #include "target/target.h"
 #include "verify/proven_parts.h"
 

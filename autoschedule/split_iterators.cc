@@ -8,7 +8,7 @@
 #include "ir/arith/linear.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
-#include "schedule/sum_form.h"
+#include "schedule/program/sum_form.h"
 
 namespace tilewright {
 namespace {

@@ -4,7 +4,7 @@
 //   out[.., o] += in[.., o // 8 * 4 + c] * W[.., c, o]      with o in [0, 32)
 //
 //   out[.., g * 8 + o] += in[.., g * 4 + c] * W[.., c, g * 8 + o]      with g in [0, 4), o in [0, 8)
-// Where a condition on such parts makes terms of a sum zero, they are left out (schedule/skip_zero_terms.h): a
+// Where a condition on such parts makes terms of a sum zero, they are left out (schedule/algebra/skip_zero_terms.h): a
 // transposed convolution becomes one convolution for each phase of its stride, with the phases as a batch. Where output
 // or window are no multiples of the stride, both are filled up: phases with fewer weights meet zeros, which lowering
 // leaves out.
@@ -12,7 +12,7 @@
 
 #include <string>
 
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 
 namespace tilewright {
 

@@ -6,7 +6,7 @@
 #include "autoschedule/block_loops.h"
 #include "autoschedule/operand_stages.h"
 #include "ir/analysis.h"
-#include "schedule/assign_or_return.h"
+#include "schedule/core/assign_or_return.h"
 
 namespace tilewright {
 namespace {

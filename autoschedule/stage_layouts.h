@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "autoschedule/contraction_form.h"
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 
 namespace tilewright {
 

@@ -7,8 +7,8 @@
 #include "autoschedule/block_loops.h"
 #include "ir/analysis.h"
 #include "ir/functor.h"
-#include "schedule/assign_or_return.h"
-#include "schedule/hoist_prepack.h"
+#include "schedule/core/assign_or_return.h"
+#include "schedule/layout/hoist_prepack.h"
 
 namespace tilewright {
 namespace {

@@ -25,7 +25,7 @@
 
 #include "autoschedule/choices.h"
 #include "autoschedule/tensor_mapping.h"
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 #include "target/target.h"
 
 namespace tilewright {

@@ -7,7 +7,7 @@
 
 #include "ir/functor.h"
 #include "ir/script/parser.h"
-#include "schedule/trace_text.h"
+#include "schedule/script/trace_text.h"
 
 namespace tilewright {
 namespace {

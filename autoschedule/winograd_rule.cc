@@ -15,8 +15,8 @@
 #include "autoschedule/split_iterators.h"
 #include "autoschedule/tile_instruction.h"
 #include "autoschedule/winograd_ways.h"
-#include "schedule/assign_or_return.h"
-#include "schedule/hoist_prepack.h"
+#include "schedule/core/assign_or_return.h"
+#include "schedule/layout/hoist_prepack.h"
 
 namespace tilewright {
 namespace {

@@ -1,4 +1,4 @@
-// Convolutions as fewer products of transformed operands (schedule/winograd.h), in the order of these stages:
+// Convolutions as fewer products of transformed operands (schedule/algebra/winograd.h), in the order of these stages:
 //
 //   for tile rows of all images in T.parallel(...):
 //       Y_input[products, tile row]         vectors of channels, the products written out; padding computed here
@@ -21,7 +21,7 @@
 #include <variant>
 
 #include "autoschedule/choices.h"
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 #include "target/target.h"
 
 namespace tilewright {

@@ -12,8 +12,8 @@
 #include "ir/ops/conv.h"
 #include "ir/ops/conv_bn_relu.h"
 #include "ir/script/printer.h"
-#include "schedule/hoist_prepack.h"
-#include "schedule/trace_text.h"
+#include "schedule/layout/hoist_prepack.h"
+#include "schedule/script/trace_text.h"
 #include "verify/verify.h"
 
 namespace tilewright {

@@ -10,9 +10,9 @@
 #include "ir/arith/analyzer.h"
 #include "ir/builtin.h"
 #include "ir/substitute.h"
-#include "schedule/assign_or_return.h"
-#include "schedule/conjuncts.h"
-#include "schedule/toom_cook.h"
+#include "schedule/algebra/toom_cook.h"
+#include "schedule/core/assign_or_return.h"
+#include "schedule/program/conjuncts.h"
 
 namespace tilewright {
 namespace {

@@ -1,5 +1,5 @@
-// How a convolution can be computed by Winograd's algorithm (schedule/winograd.h): along which windows, by tiles of how
-// many outputs, and how long that is estimated to take.
+// How a convolution can be computed by Winograd's algorithm (schedule/algebra/winograd.h): along which windows, by
+// tiles of how many outputs, and how long that is estimated to take.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 #include "autoschedule/contraction.h"
 #include "autoschedule/tile_instruction.h"
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 #include "target/target.h"
 
 namespace tilewright {

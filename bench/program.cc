@@ -13,7 +13,7 @@
 #include "ir/ops/matmul.h"
 #include "ir/ops/normalization.h"
 #include "ir/ops/requantize.h"
-#include "schedule/hoist_prepack.h"
+#include "schedule/layout/hoist_prepack.h"
 
 namespace tilewright::bench {
 namespace {

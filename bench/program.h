@@ -24,7 +24,7 @@ struct BenchProgram {
   bool weight_is_activation = false;
 };
 
-// The constants are marked (schedule/hoist_prepack.h).
+// The constants are marked (schedule/layout/hoist_prepack.h).
 BenchProgram MakeProgram(const Workload& workload);
 
 // Copies of the weight and of each row of the parameters, in the order and shapes of the program.

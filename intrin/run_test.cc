@@ -11,7 +11,7 @@
 #include "ir/interp/interp.h"
 #include "ir/ndarray.h"
 #include "ir/substitute.h"
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 #include "target/target.h"
 
 namespace tilewright {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "autoschedule/database/database.h"
 #include "ir/structural.h"
-#include "schedule/trace_text.h"
+#include "schedule/script/trace_text.h"
 #include "tools/commands.h"
 #include "tools/program_file.h"
 

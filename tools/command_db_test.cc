@@ -9,8 +9,8 @@
 #include "autoschedule/database/database.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/structural.h"
-#include "schedule/schedule.h"
-#include "schedule/trace_text.h"
+#include "schedule/recorder/schedule.h"
+#include "schedule/script/trace_text.h"
 #include "tools/command.h"
 #include "tools/commands.h"
 

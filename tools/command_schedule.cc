@@ -6,7 +6,7 @@
 #include "intrin/registry.h"
 #include "ir/script/printer.h"
 #include "schedule/script/schedule_script.h"
-#include "schedule/trace_text.h"
+#include "schedule/script/trace_text.h"
 #include "tools/commands.h"
 #include "tools/program_file.h"
 #include "tools/scheduled_program.h"

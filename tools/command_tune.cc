@@ -15,7 +15,7 @@
 #include "autoschedule/tune_page.h"
 #include "intrin/registry.h"
 #include "ir/script/printer.h"
-#include "schedule/trace_text.h"
+#include "schedule/script/trace_text.h"
 #include "tools/commands.h"
 #include "tools/program_file.h"
 #include "tools/scheduled_program.h"

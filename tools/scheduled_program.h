@@ -7,7 +7,7 @@
 
 #include "intrin/registry.h"
 #include "ir/function.h"
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 #include "target/target.h"
 #include "tools/command.h"
 

@@ -27,7 +27,7 @@
 #include "codegen/runtime/timer.h"
 #include "ir/ops/conv.h"
 #include "ir/ops/matmul.h"
-#include "schedule/hoist_prepack.h"
+#include "schedule/layout/hoist_prepack.h"
 
 ABSL_FLAG(int, candidates, 60, "schedules drawn for each operator");
 ABSL_FLAG(int, rounds, 4, "times that all candidates of an operator are measured, in turn");

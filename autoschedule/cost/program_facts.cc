@@ -340,7 +340,7 @@ class Gatherer {
     const DataType x = ElementType(a), y = ElementType(b);
     return x.bits() >= y.bits() ? x : y;
   }
-  // Zero points of integers are split off (schedule/split_offset.h).
+  // Zero points of integers are split off (schedule/algebra/split_offset.h).
   static DataType ElementType(const Expr& e) {
     const Expr& value = WithoutCasts(e);
     const auto* sum = dyn_cast<BinaryNode>(value);

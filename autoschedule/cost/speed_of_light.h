@@ -1,6 +1,6 @@
 // The least time that a target needs for what a program computes, however it is scheduled: its multiply-adds at the
 // peak rate of the best instruction for their types, and each of its parameters moved once. A schedule that computes
-// the result from fewer products (schedule/winograd.h) has a limit of its own.
+// the result from fewer products (schedule/algebra/winograd.h) has a limit of its own.
 //
 //   SpeedOfLight limit = SpeedOfLightOf(function, target);     // of the program before or after scheduling
 //   if (measured_seconds < 1.05 * limit.seconds) ...            // nothing is left to search for
@@ -29,7 +29,7 @@ struct SpeedOfLight {
 SpeedOfLight SpeedOfLightOf(const Function& function, const Target& target);
 
 // Seconds that no schedule of `program` takes less than: `preferred`, one of them, may compute less than the program
-// says (schedule/winograd.h).
+// says (schedule/algebra/winograd.h).
 double BoundSeconds(const Function& program, const Function& preferred, const Target& target);
 SpeedOfLight SpeedOfLightOf(const ProgramFacts& facts, const Target& target);
 

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/structural.h"
-#include "schedule/trace_text.h"
+#include "schedule/script/trace_text.h"
 
 namespace tilewright {
 

@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "autoschedule/database/database.h"
 #include "ir/function.h"
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 #include "target/target.h"
 
 namespace tilewright {

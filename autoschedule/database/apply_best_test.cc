@@ -6,7 +6,7 @@
 
 #include "ir/ops/matmul.h"
 #include "ir/structural.h"
-#include "schedule/trace_text.h"
+#include "schedule/script/trace_text.h"
 
 namespace tilewright {
 namespace {

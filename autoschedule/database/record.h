@@ -34,7 +34,7 @@ struct TuningRecord {
   std::string target;     // TargetKey
   int threads = 1;        // that it could use when it was measured
   std::vector<DimensionRange> dimensions;
-  std::string trace;            // JSON, as schedule/trace_text.h writes it
+  std::string trace;            // JSON, as schedule/script/trace_text.h writes it
   uint64_t scheduled = 0;       // StructuralHash of the result
   std::string features;         // of it, for cost models: bytes of cost/features.h; empty where they are not known
   std::vector<double> seconds;  // every measured time; empty for a candidate that failed

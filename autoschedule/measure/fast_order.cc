@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 #include "verify/block_scope.h"
 
 namespace tilewright {

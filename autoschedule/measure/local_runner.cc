@@ -96,7 +96,7 @@ class Local : public Runner {
     return flags;
   }
   // Each is a library of its own: many candidates have what packs ahead of time in common, which takes as long to
-  // compile as the rest where it transforms (schedule/winograd.h).
+  // compile as the rest where it transforms (schedule/algebra/winograd.h).
   struct Part {
     Module module;
     uint64_t hash = 0;

@@ -5,7 +5,7 @@
 #include "autoschedule/cost/features.h"
 #include "ir/script/printer.h"
 #include "ir/structural.h"
-#include "schedule/trace_text.h"
+#include "schedule/script/trace_text.h"
 
 namespace tilewright {
 

@@ -4,7 +4,7 @@
 #include "autoschedule/database/record.h"
 #include "autoschedule/measure/runner.h"
 #include "ir/function.h"
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 #include "target/target.h"
 
 namespace tilewright {

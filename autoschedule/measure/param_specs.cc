@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "autoschedule/measure/reference_program.h"
-#include "schedule/hoist_prepack.h"
+#include "schedule/layout/hoist_prepack.h"
 
 namespace tilewright {
 

@@ -18,8 +18,8 @@
 #include "ir/script/parse_or_die.h"
 #include "ir/script/printer.h"
 #include "ir/structural.h"
-#include "schedule/hoist_prepack.h"
-#include "schedule/schedule.h"
+#include "schedule/layout/hoist_prepack.h"
+#include "schedule/recorder/schedule.h"
 
 namespace tilewright {
 namespace {

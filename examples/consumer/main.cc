@@ -10,7 +10,7 @@
 #include "ir/script/parser.h"
 #include "ir/script/printer.h"
 #include "ir/stmt.h"
-#include "schedule/split.h"
+#include "schedule/loops/split.h"
 
 namespace {
 

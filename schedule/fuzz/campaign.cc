@@ -11,7 +11,7 @@
 #include "ir/structural.h"
 #include "schedule/fuzz/moves.h"
 #include "schedule/fuzz/mutations.h"
-#include "schedule/trace_text.h"
+#include "schedule/script/trace_text.h"
 
 namespace tilewright::fuzz {
 namespace {

@@ -21,7 +21,7 @@
 #include "schedule/fuzz/families.h"
 #include "schedule/fuzz/moves.h"
 #include "schedule/fuzz/oracle.h"
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 
 namespace tilewright::fuzz {
 

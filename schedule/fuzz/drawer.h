@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "schedule/random.h"
-#include "schedule/schedule.h"
+#include "schedule/core/random.h"
+#include "schedule/recorder/schedule.h"
 
 namespace tilewright::fuzz {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "ir/function.h"
-#include "schedule/random.h"
+#include "schedule/core/random.h"
 
 namespace tilewright::fuzz {
 

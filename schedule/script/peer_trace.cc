@@ -10,9 +10,9 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "schedule/primitive.h"
+#include "schedule/core/primitive.h"
 #include "schedule/script/peer_index_map.h"
-#include "schedule/trace_text.h"
+#include "schedule/script/trace_text.h"
 
 namespace tilewright {
 namespace {

@@ -22,8 +22,8 @@ namespace tilewright {
 // An error says which instruction cannot be read, and why.
 absl::StatusOr<std::string> TextOfPeerTrace(std::string_view json);
 
-// What `ApplyScheduleScript` takes: JSON that begins with '{' is a trace of ours (schedule/trace_text.h), JSON that
-// begins with '[' one of the peer's; everything else is a schedule already.
+// What `ApplyScheduleScript` takes: JSON that begins with '{' is a trace of ours (schedule/script/trace_text.h), JSON
+// that begins with '[' one of the peer's; everything else is a schedule already.
 absl::StatusOr<std::string> ScheduleTextOf(std::string text);
 
 }  // namespace tilewright

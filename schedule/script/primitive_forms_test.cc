@@ -9,11 +9,11 @@
 
 #include "intrin/registry.h"
 #include "ir/structural.h"
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 #include "schedule/script/primitive_examples.h"
 #include "schedule/script/schedule_script.h"
+#include "schedule/script/trace_text.h"
 #include "schedule/testing/programs.h"
-#include "schedule/trace_text.h"
 
 namespace tilewright {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "schedule/value.h"
+#include "schedule/core/value.h"
 
 namespace tilewright {
 

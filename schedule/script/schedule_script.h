@@ -23,7 +23,7 @@
 #include <string_view>
 
 #include "ir/script/diagnostic.h"
-#include "schedule/schedule.h"
+#include "schedule/recorder/schedule.h"
 
 namespace tilewright {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "ir/function.h"
-#include "schedule/refusal.h"
+#include "schedule/core/refusal.h"
 
 namespace tilewright::testing {
 

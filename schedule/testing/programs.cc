@@ -1,7 +1,7 @@
 #include "schedule/testing/programs.h"
 
 #include "base/check.h"
-#include "schedule/loop_tree.h"
+#include "schedule/program/loop_tree.h"
 
 namespace tilewright::testing {
 

@@ -14,7 +14,7 @@
 #include "ir/regions.h"
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
-#include "schedule/simplify_block.h"
+#include "schedule/program/simplify_block.h"
 
 namespace tilewright {
 namespace {

@@ -1,0 +1,160 @@
+#include "schedule/algebra/skip_zero_terms.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "ir/analysis.h"
+#include "ir/arith/linear.h"
+#include "ir/builtin.h"
+#include "ir/functor.h"
+#include "ir/regions.h"
+#include "schedule/program/common_refusals.h"
+#include "schedule/program/loop_tree.h"
+#include "schedule/program/own_loops.h"
+#include "schedule/program/simplify_block.h"
+#include "schedule/program/sum_form.h"
+
+namespace tilewright {
+namespace {
+
+constexpr const char* kName = "skip_zero_terms";
+
+const Expr& WithoutCasts(const Expr& e) {
+  const auto* cast_node = dyn_cast<CastNode>(e);
+  return cast_node == nullptr ? e : WithoutCasts(cast_node->value);
+}
+
+// The if_then_else(.., x, 0) that a factor is, or null.
+const CallNode* ZeroUnless(const Expr& factor) {
+  const auto* call = dyn_cast<CallNode>(WithoutCasts(factor));
+  return call != nullptr && call->op == kIfThenElse && IsZero(call->args[2]) ? call : nullptr;
+}
+
+// The condition's factor in `output = output + product`, or null.
+const CallNode* ConditionalFactor(const BlockNode& block) {
+  const std::optional<SumForm> sum = AsSum(block);
+  if (!sum || !block.init) return nullptr;
+  const auto* product = dyn_cast<BinaryNode>(sum->term);
+  if (product == nullptr || product->op != BinaryOp::kMul) return nullptr;
+  const CallNode* first = ZeroUnless(product->a);
+  return first != nullptr ? first : ZeroUnless(product->b);
+}
+
+// Puts `to` in the place of one node.
+class ReplaceNode : public Mutator {
+ public:
+  ReplaceNode(const CallNode* from, Expr to) : from_(from), to_(std::move(to)) {}
+
+ protected:
+  Expr MutateCall(const CallNode* op, const Expr& self) override {
+    return op == from_ ? to_ : Mutator::MutateCall(op, self);
+  }
+
+ private:
+  const CallNode* from_;
+  const Expr to_;
+};
+
+class Skipper {
+ public:
+  explicit Skipper(const BlockNode& block) : block_(block) { BindIterators(block.iter_vars, &analyzer_); }
+
+  // Gives an iterator its value for each periodic part of the condition; the periodic part that gives none, if there is
+  // one. Other parts stay.
+  std::optional<Expr> Solve(const Expr& condition) {
+    const auto* both = dyn_cast<BinaryNode>(condition);
+    if (both != nullptr && both->op == BinaryOp::kAnd) {
+      if (std::optional<Expr> failed = Solve(both->a)) return failed;
+      return Solve(both->b);
+    }
+    const bool is_equality = both != nullptr && both->op == BinaryOp::kEQ && IsInt(both->b, 0);
+    const auto* modulo = is_equality ? dyn_cast<BinaryNode>(both->a) : nullptr;
+    const auto period = modulo != nullptr && modulo->op == BinaryOp::kFloorMod ? AsInt(modulo->b) : std::nullopt;
+    if (!period) {
+      rest_ = rest_ ? And(rest_, condition) : condition;
+      return std::nullopt;
+    }
+    if (*period < 2 || !SolvePeriodic(modulo->a, *period)) return condition;
+    return std::nullopt;
+  }
+
+  const Expr& rest() const { return rest_; }  // null: nothing
+  const VarMap& values() const { return values_; }
+  arith::Analyzer* analyzer() { return &analyzer_; }
+
+ private:
+  bool SolvePeriodic(const Expr& e, int64_t period) {
+    for (const IterVar& iter : block_.iter_vars) {
+      const bool one_period = IsInt(iter.domain.min, 0) && IsInt(iter.domain.extent, period);
+      if (iter.kind != IterKind::kReduce || !one_period || values_.contains(iter.var)) continue;
+      const auto linear = arith::DetectLinear(e, {iter.var}, &analyzer_);
+      if (!linear || !IsInt(linear->coefficients[0], 1)) continue;
+      // -rest, as a sum without negative terms.
+      const Expr times = Const(e.dtype(), period - 1), by = Const(e.dtype(), period);
+      const Expr value = analyzer_.Simplify(FloorMod(analyzer_.Simplify(linear->base) * times, by));
+      const bool depends = std::any_of(block_.iter_vars.begin(), block_.iter_vars.end(), [&](const IterVar& other) {
+        return other.kind == IterKind::kReduce && UsesVar(value, other.var);
+      });
+      if (depends) continue;
+      values_[iter.var] = value;
+      return true;
+    }
+    return false;
+  }
+
+  const BlockNode& block_;
+  arith::Analyzer analyzer_;
+  VarMap values_;
+  Expr rest_;
+};
+
+}  // namespace
+
+Outcome<SkipZeroTermsResult> SkipZeroTerms(const Function& function, uint32_t block_id) {
+  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
+  if (!path.ok()) return path.refusal();
+  const auto* realize = cast<BlockRealizeNode>(path->back());
+  const BlockNode& block = *realize->block;
+  if (auto refusal = WhyNotInOwnLoops(kName, *path)) return *refusal;
+  const CallNode* factor = ConditionalFactor(block);
+  if (factor == nullptr) {
+    return Refusal{kName, "{block0} does not add a product with a factor that a condition makes zero", {block_id}};
+  }
+  Skipper skipper(block);
+  Expr value = factor->args[1];
+  std::optional<Expr> failed = skipper.Solve(factor->args[0]);
+  for (const CallNode* nested = ZeroUnless(value); nested != nullptr && !failed; nested = ZeroUnless(value)) {
+    if (isa<CastNode>(value)) break;
+    failed = skipper.Solve(nested->args[0]);
+    value = nested->args[1];
+  }
+  if (!failed && skipper.values().empty()) failed = factor->args[0];
+  if (failed) {
+    return Refusal{kName, "{expr0} does not leave one value of a reduce iterator of {block0}", {block_id}, {*failed}};
+  }
+  if (skipper.rest()) value = IfThenElse(skipper.rest(), value, factor->args[2]);
+
+  BlockNode::Fields fields = block.fields();
+  fields.body = ReplaceNode(factor, value).Mutate(fields.body);
+  fields.iter_vars.clear();
+  std::vector<Expr> bindings;
+  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    if (skipper.values().contains(block.iter_vars[i].var)) continue;
+    fields.iter_vars.push_back(block.iter_vars[i]);
+    bindings.push_back(realize->bindings[i]);
+  }
+  ReplaceInBlock(&fields, skipper.values(), skipper.analyzer());
+  AccessRegions regions = DetectRegions(*Block(fields));
+  fields.reads = std::move(regions.reads);
+  fields.writes = std::move(regions.writes);
+  std::vector<ForNode::Fields> loops;
+  for (const ForNode* loop : LoopsAbove(*path)) {
+    const bool stays =
+        std::any_of(bindings.begin(), bindings.end(), [&](const Expr& binding) { return binding.same_as(loop->var); });
+    if (stays) loops.push_back(loop->fields());
+  }
+  Stmt nest = Nest(std::move(loops), Realize(std::move(bindings), True(), Block(std::move(fields))));
+  return SkipZeroTermsResult{ReplaceIn(function, OutermostOwnLoop(*path), nest, function->next_id)};
+}
+
+}  // namespace tilewright

@@ -1,0 +1,151 @@
+#include "schedule/algebra/split_offset.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "ir/analysis.h"
+#include "ir/regions.h"
+#include "ir/structural.h"
+#include "schedule/program/cache_stage.h"
+#include "schedule/program/common_refusals.h"
+#include "schedule/program/loop_tree.h"
+#include "schedule/program/make_block.h"
+#include "schedule/program/own_loops.h"
+#include "schedule/program/sum_form.h"
+
+namespace tilewright {
+namespace {
+
+constexpr const char* kName = "split_offset";
+
+// A factor as `varying + offset`, `varying - offset` or `offset - varying`.
+struct Offset {
+  Expr varying, offset;
+  bool minus_offset = false, minus_varying = false;
+};
+
+// The array as (indices of) an offset must not see it.
+std::optional<Offset> AsOffset(const BlockNode& block, const Expr& factor, const Buffer& array) {
+  const auto* sum = dyn_cast<BinaryNode>(factor);
+  if (sum == nullptr || (sum->op != BinaryOp::kAdd && sum->op != BinaryOp::kSub)) return std::nullopt;
+  const auto is_offset = [&](const Expr& e) {
+    return !Reads(e, array) && std::none_of(block.iter_vars.begin(), block.iter_vars.end(), [&](const IterVar& iter) {
+      return iter.kind == IterKind::kReduce && UsesVar(e, iter.var);
+    });
+  };
+  const bool difference = sum->op == BinaryOp::kSub;
+  if (is_offset(sum->b)) return Offset{.varying = sum->a, .offset = sum->b, .minus_offset = difference};
+  if (is_offset(sum->a)) return Offset{.varying = sum->b, .offset = sum->a, .minus_varying = difference};
+  return std::nullopt;
+}
+
+}  // namespace
+
+Outcome<SplitOffsetResult> SplitOffset(const Function& function, uint32_t block_id, int64_t position) {
+  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
+  if (!path.ok()) return path.refusal();
+  const auto* realize = cast<BlockRealizeNode>(path->back());
+  const BlockNode& block = *realize->block;
+  if (auto refusal = WhyNotInOwnLoops(kName, *path)) return *refusal;
+  const std::optional<SumForm> form = AsSum(block);
+  const auto* init = block.init ? dyn_cast<StoreNode>(block.init) : nullptr;
+  if (!form || init == nullptr) return Refusal{kName, "{block0} is no sum of terms with an init", {block_id}};
+  const StoreNode& store = *form->store;
+  if (!StructuralEqual(init->buffer.Load(init->indices), store.buffer.Load(store.indices)) ||
+      Reads(init->value, store.buffer)) {
+    return Refusal{kName, "the init of {block0} does not only store where it adds", {block_id}};
+  }
+  const std::optional<std::vector<IterVar>> at = StoredAt(block, store);
+  if (!at) {
+    return Refusal{
+        kName,
+        "{block0} does not store at its spatial iterators, each one index and from 0, and add up along others",
+        {block_id}};
+  }
+  const DataType dtype = store.buffer->dtype;
+  if (!dtype.is_integer() || form->term.dtype() != dtype) {
+    return Refusal{kName, "{block0} adds up {text0}, no integers", {block_id}, {}, {dtype.ToString()}};
+  }
+  std::vector<Expr> factors = FactorsOf(form->term);
+  const auto count = static_cast<int64_t>(factors.size());
+  if (position < 0 || position >= count || count == 1) {
+    return Refusal{kName,      "{num0} names none of several factors of {block0}; it has {num1}",
+                   {block_id}, {},
+                   {},         {position, count}};
+  }
+  const Expr factor = factors[static_cast<size_t>(position)];
+  const std::optional<Offset> offset = AsOffset(block, factor, store.buffer);
+  if (!offset) {
+    return Refusal{
+        kName, "{expr0} in {block0} is no sum of which one side is the same for all terms", {block_id}, {factor}};
+  }
+  std::vector<IterVar> iters;  // of the sum of the other factors
+  std::vector<Expr> shape, indices;
+  std::optional<Expr> others;
+  for (size_t i = 0; i < factors.size(); ++i) {
+    if (Reads(factors[i], store.buffer)) {
+      return Refusal{kName, "{expr0} reads what {block0} stores to", {block_id}, {factors[i]}};
+    }
+    if (i != static_cast<size_t>(position)) others = others ? *others * factors[i] : factors[i];
+  }
+  for (const IterVar& iter : block.iter_vars) {
+    if (!IsInt(iter.domain.min, 0)) {
+      return Refusal{kName, "the iterator {text0} of {block0} does not start at 0", {block_id}, {}, {iter.var.name()}};
+    }
+    if (iter.kind == IterKind::kSpatial) {
+      if (!UsesVar(*others, iter.var)) continue;
+      shape.push_back(iter.domain.extent);
+      indices.push_back(iter.var);
+    }
+    iters.push_back(iter);
+  }
+  if (shape.empty()) {
+    shape.push_back(Const(DataType::Int(32), 1));
+    indices.push_back(Const(DataType::Int(32), 0));
+  }
+
+  uint32_t next_id = function->next_id, sums_block = 0;
+  SplitOffsetResult result;
+  const Buffer sums(store.buffer->name + "_offset", std::move(shape), dtype);
+  const Stmt sums_nest = MakeBlock({.name = block.name + "_offset",
+                                    .iters = iters,
+                                    .target = sums,
+                                    .indices = indices,
+                                    .value = sums.Load(indices) + *others,
+                                    .init = Const(dtype, 0)},
+                                   &next_id, &sums_block);
+
+  std::vector<Expr> sum_shape;
+  for (const IterVar& iter : *at) sum_shape.push_back(iter.domain.extent);
+  const Buffer sum(store.buffer->name + "_sum", std::move(sum_shape), dtype);
+  factors[static_cast<size_t>(position)] = offset->varying;
+  Expr term = factors[0];
+  for (size_t i = 1; i < factors.size(); ++i) term = term * factors[i];
+  BlockNode::Fields fields = block.fields();
+  fields.init = Store(sum, Const(dtype, 0), store.indices);
+  fields.body = Store(sum, sum.Load(store.indices) + term, store.indices);
+  AccessRegions regions = DetectRegions(*Block(fields));
+  fields.reads = std::move(regions.reads);
+  fields.writes = std::move(regions.writes);
+
+  const Expr products = sum.Load(store.indices), offsets = offset->offset * sums.Load(indices);
+  Expr value = offset->minus_offset    ? products - offsets
+               : offset->minus_varying ? offsets - products
+                                       : products + offsets;
+  if (!IsInt(init->value, 0)) value = init->value + value;
+  const Stmt addition = MakeBlock(
+      {.name = block.name + "_add", .iters = *at, .target = store.buffer, .indices = store.indices, .value = value},
+      &next_id, &result.block);
+
+  const StmtNode* nest = OutermostOwnLoop(*path);
+  const Stmt reduction =
+      ReplaceStmt(Stmt(nest), realize, Realize(realize->bindings, realize->predicate, Block(std::move(fields))));
+  const BlockNode& scope = *ScopeOf(*path)->block;
+  const Stmt body = ReplaceStmt(scope.body, nest, Sequence({sums_nest, reduction, addition}));
+  result.function = WithScopeBody(function, scope, body, {sums, sum}, next_id);
+  return result;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,117 @@
+#include "schedule/algebra/split_offset.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/script/parse_or_die.h"
+#include "ir/script/printer.h"
+#include "schedule/recorder/schedule.h"
+#include "schedule/testing/equivalence.h"
+
+namespace tilewright {
+namespace {
+
+// C[vi, vj] adds up `term`, from `init` on.
+Module Sum(const std::string& term, const std::string& init = "0") {
+  return ParseOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((4, 6), "uint8"), B: T.Buffer((6, 5), "int8"), z: T.Buffer((5,), "int32"), y: T.Buffer((6,), "int32"), C: T.Buffer((4, 5), "int32")):
+    for i, j, k in T.grid(4, 5, 6):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = )" +
+                    init + "\n            C[vi, vj] = C[vi, vj] + " + term + "\n");
+}
+
+constexpr char kA[] = "T.Cast(\"int32\", A[vi, vk])", kB[] = "T.Cast(\"int32\", B[vk, vj])";
+
+// The program with the offset of that factor split off.
+Module Split(const Module& module, int64_t factor) {
+  Schedule sch{module};
+  const auto result = sch.Apply("split_offset", {*sch.GetBlock("C"), factor});
+  EXPECT_TRUE(result.ok());
+  testing::ExpectEquivalent(module.Main(), sch.module().Main());
+  return sch.module();
+}
+
+TEST(SplitOffset, LeavesAProductOfElements) {
+  const std::string text = Print(Split(Sum(std::string("(") + kA + " - 7) * " + kB), 0).Main());
+  EXPECT_NE(text.find("C_offset[v0] = C_offset[v0] + T.Cast(\"int32\", B[v1, v0])\n"), text.npos) << text;
+  EXPECT_NE(text.find("C_sum[vi, vj] = C_sum[vi, vj] + T.Cast(\"int32\", A[vi, vk]) * T.Cast(\"int32\", B[vk, vj])\n"),
+            text.npos)
+      << text;
+  EXPECT_NE(text.find("C[v0, v1] = C_sum[v0, v1] - 7 * C_offset[v1]\n"), text.npos) << text;
+}
+
+TEST(SplitOffset, KeepsResults) {
+  const std::string a = kA, b = kB;
+  Split(Sum("(" + a + " + 7) * " + b), 0);
+  Split(Sum("(9 - " + a + ") * " + b), 0);
+  Split(Sum(a + " * (" + b + " - z[vj])"), 1);
+  Split(Sum("(z[vj] - " + b + ") * " + a, "z[vj]"), 0);
+  // The others use no spatial iterator.
+  Split(Sum("(" + a + " - z[vj]) * y[vk]", "5"), 0);
+  // Terms that are the same for all: 6 * 7.
+  Split(Sum("(" + a + " - 7) * 3 * " + b), 0);
+}
+
+TEST(SplitOffset, OneFactorAfterTheOther) {
+  Schedule sch{Sum(std::string("(") + kA + " - 7) * (z[vj] + " + kB + ")")};
+  const Module before = sch.module();
+  const BlockRv block = *sch.GetBlock("C");
+  for (int64_t factor : {0, 1}) ASSERT_TRUE(sch.Apply("split_offset", {block, factor}).ok());
+  testing::ExpectEquivalent(before.Main(), sch.module().Main());
+  EXPECT_NE(Print(sch.module().Main()).find("T.Cast(\"int32\", A[vi, vk]) * T.Cast(\"int32\", B[vk, vj])\n"),
+            std::string::npos);
+}
+
+std::string Refused(const Module& module, int64_t factor) {
+  Schedule sch{module};
+  const auto result = sch.Apply("split_offset", {*sch.GetBlock("C"), factor});
+  return result.ok() ? "" : RenderLine(result.refusal(), sch.refused_function());
+}
+
+TEST(SplitOffset, Refuses) {
+  const std::string a = kA, b = kB, product = "(" + a + " - 7) * " + b;
+  EXPECT_EQ(Refused(Sum(product), 2), "split_offset: 2 names none of several factors of block C; it has 2");
+  EXPECT_EQ(Refused(Sum("(" + a + " - 7)"), 0), "split_offset: 0 names none of several factors of block C; it has 1");
+  EXPECT_EQ(
+      Refused(Sum(product), 1),
+      "split_offset: T.Cast(\"int32\", B[vk, vj]) in block C is no sum of which one side is the same for all terms");
+  EXPECT_EQ(Refused(Sum("(" + a + " - y[vk]) * " + b), 0),
+            "split_offset: T.Cast(\"int32\", A[vi, vk]) - y[vk] in block C is no sum of which one side is the same for "
+            "all terms");
+  EXPECT_EQ(Refused(Sum("(" + a + " - 7) * C[vi, vj]"), 0), "split_offset: C[vi, vj] reads what block C stores to");
+  const auto other = [](const char* statements) {
+    return Refused(ParseOrDie(std::string(R"(
+@T.prim_func
+def main(A: T.Buffer((4, 6), "float32"), C: T.Buffer((5,), "float32")):
+    for i, k in T.grid(4, 6):
+        with T.block("C"):
+            vi, vk = T.axis.remap("SR", [i, k])
+)") + statements),
+                   0);
+  };
+  EXPECT_EQ(other("            C[vi] = C[vi] + (A[vi, vk] - T.float32(7)) * A[vi, vk]\n"),
+            "split_offset: block C is no sum of terms with an init");
+  EXPECT_EQ(other(R"(            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + (A[vi, vk] - T.float32(7)) * A[vi, vk]
+)"),
+            "split_offset: block C adds up float32, no integers");
+  EXPECT_EQ(other(R"(            with T.init():
+                C[vi + 1] = T.float32(0)
+            C[vi] = C[vi] + (A[vi, vk] - T.float32(7)) * A[vi, vk]
+)"),
+            "split_offset: the init of block C does not only store where it adds");
+  EXPECT_EQ(
+      other(R"(            with T.init():
+                C[vi + 1] = T.float32(0)
+            C[vi + 1] = C[vi + 1] + (A[vi, vk] - T.float32(7)) * A[vi, vk]
+)"),
+      "split_offset: block C does not store at its spatial iterators, each one index and from 0, and add up along "
+      "others");
+}
+
+}  // namespace
+}  // namespace tilewright

@@ -1,0 +1,86 @@
+#include "schedule/blocks/query.h"
+
+#include <algorithm>
+#include <string>
+
+#include "ir/functor.h"
+#include "schedule/program/common_refusals.h"
+#include "schedule/program/loop_tree.h"
+#include "verify/block_scope.h"
+
+namespace tilewright {
+
+Outcome<uint32_t> GetBlock(const Function& function, std::string_view name) {
+  const std::vector<const BlockRealizeNode*> blocks = BlocksNamed(function, name);
+  if (blocks.size() == 1) return blocks[0]->block->id;
+  if (blocks.empty()) return Refusal{"get_block", "there is no block named {text0}", {}, {}, {std::string(name)}};
+  std::vector<uint32_t> ids;
+  for (const BlockRealizeNode* block : blocks) ids.push_back(block->block->id);
+  return Refusal{"get_block", "{num0} blocks are named {text0}", ids, {}, {std::string(name)}, {std::ssize(blocks)}};
+}
+
+Outcome<std::vector<uint32_t>> GetLoops(const Function& function, uint32_t block) {
+  Outcome<Path> path = PathToBlock("get_loops", function, block);
+  if (!path.ok()) return path.refusal();
+  return LoopsAbove(function, block);
+}
+
+Outcome<std::vector<uint32_t>> GetChildBlocks(const Function& function, uint32_t id) {
+  const Path path = FindPath(function, id);
+  if (path.empty()) return Refusal{"get_child_blocks", "the loop or block no longer exists", {id}};
+  const auto* realize = dyn_cast<BlockRealizeNode>(path.back());
+  std::vector<uint32_t> ids;
+  for (const BlockRealizeNode* child : realize ? ChildBlocks(*realize->block) : BlocksBelow(path.back())) {
+    ids.push_back(child->block->id);
+  }
+  return ids;
+}
+
+Outcome<std::vector<uint32_t>> GetProducers(const Function& function, uint32_t block) {
+  Outcome<Path> path = PathToInnerBlock("get_producers", function, block);
+  if (!path.ok()) return path.refusal();
+  const std::vector<uint32_t> producers = BlockScope::Around(function, block).Producers(block);
+  const auto writes = [&](uint32_t producer, const Buffer& buffer) {
+    return Mentions(FindBlock(function, producer)->block->writes, buffer);
+  };
+  std::vector<uint32_t> ids;
+  const auto add = [&](uint32_t producer) {
+    if (std::ranges::find(ids, producer) == ids.end()) ids.push_back(producer);
+  };
+  for (const BufferRegion& read : FindBlock(function, block)->block->reads) {
+    for (const uint32_t producer : producers) {
+      if (writes(producer, read.buffer)) add(producer);
+    }
+  }
+  for (const uint32_t producer : producers) add(producer);  // of what the block only writes
+  return ids;
+}
+
+Outcome<std::vector<uint32_t>> GetConsumers(const Function& function, uint32_t block) {
+  Outcome<Path> path = PathToInnerBlock("get_consumers", function, block);
+  if (!path.ok()) return path.refusal();
+  return BlockScope::Around(function, block).Consumers(block);
+}
+
+Outcome<std::vector<uint32_t>> GetOutputBlocks(const Function& function, uint32_t scope_block) {
+  Outcome<Path> path = PathToBlock("get_output_blocks", function, scope_block);
+  if (!path.ok()) return path.refusal();
+  const BlockNode& scope = *cast<BlockRealizeNode>(path->back())->block;
+  auto is_local = [&](const Buffer& buffer) {
+    return std::ranges::any_of(scope.alloc_buffers, [&](const Buffer& local) { return local.same_as(buffer); });
+  };
+  std::vector<uint32_t> ids;
+  auto add_outputs = [&](const Stmt& s) {
+    const auto* realize = dyn_cast<BlockRealizeNode>(s);
+    if (realize == nullptr) return true;
+    const BlockNode& block = *realize->block;
+    if (std::ranges::any_of(block.writes, [&](const BufferRegion& write) { return !is_local(write.buffer); })) {
+      ids.push_back(block.id);
+    }
+    return true;
+  };
+  PreOrder(scope.body, add_outputs);
+  return ids;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,60 @@
+#include "schedule/core/trace.h"
+
+#include <algorithm>
+#include <functional>
+#include <string_view>
+#include <unordered_set>
+
+namespace tilewright {
+
+void VisitRvs(const Value& value, const std::function<void(Rv)>& visit) {
+  if (const Rv* rv = value.As<Rv>()) return visit(*rv);
+  if (const auto* list = value.As<Value::List>()) {
+    for (const Value& entry : *list) VisitRvs(entry, visit);
+  } else if (const auto* dict = value.As<Value::Dict>()) {
+    for (const auto& [key, entry] : *dict) VisitRvs(entry, visit);
+  }
+}
+
+Value MapRvs(const Value& value, const std::function<Value(Rv)>& map) {
+  if (const Rv* rv = value.As<Rv>()) return map(*rv);
+  if (const auto* list = value.As<Value::List>()) {
+    Value::List mapped;
+    mapped.reserve(list->size());
+    for (const Value& entry : *list) mapped.push_back(MapRvs(entry, map));
+    return mapped;
+  }
+  if (const auto* dict = value.As<Value::Dict>()) {
+    Value::Dict mapped;
+    for (const auto& [key, entry] : *dict) mapped[key] = MapRvs(entry, map);
+    return mapped;
+  }
+  return value;
+}
+
+Trace Simplified(const Trace& trace) {
+  Trace kept;
+  std::unordered_set<int> used;
+  for (size_t i = trace.instructions.size(); i-- > 0;) {
+    const Instruction& instruction = trace.instructions[i];
+    const bool needed = instruction.primitive->role == Primitive::Role::kTransform ||
+                        std::any_of(instruction.results.begin(), instruction.results.end(),
+                                    [&](Rv rv) { return used.contains(rv.index); });
+    if (!needed) continue;
+    for (const Value& arg : instruction.args) VisitRvs(arg, [&](Rv rv) { used.insert(rv.index); });
+    kept.instructions.push_back(instruction);
+  }
+  std::reverse(kept.instructions.begin(), kept.instructions.end());
+  return kept;
+}
+
+Trace WithoutPostprocessing(const Trace& trace) {
+  Trace kept;
+  for (const Instruction& instruction : trace.instructions) {
+    if (std::string_view(instruction.primitive->name) == "enter_postproc") break;
+    kept.instructions.push_back(instruction);
+  }
+  return kept;
+}
+
+}  // namespace tilewright

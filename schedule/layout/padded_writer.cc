@@ -1,0 +1,186 @@
+#include "schedule/layout/padded_writer.h"
+
+#include <algorithm>
+
+#include "ir/functor.h"
+#include "ir/substitute.h"
+#include "schedule/program/loop_tree.h"
+#include "schedule/program/own_loops.h"
+#include "schedule/program/simplify_block.h"
+
+namespace tilewright {
+namespace {
+
+// All blocks of a function that write a buffer by a store of their own.
+class WriterCollector : public Visitor {
+ public:
+  explicit WriterCollector(const Buffer& buffer) : buffer_(buffer) {}
+  std::vector<uint32_t> writers;
+  int stores = 0;
+
+ protected:
+  void VisitBlock(const BlockNode* op) override {
+    const uint32_t around = block_;
+    block_ = op->id;
+    Visitor::VisitBlock(op);
+    block_ = around;
+  }
+  void VisitStore(const StoreNode* op) override {
+    if (op->buffer.same_as(buffer_)) {
+      ++stores;
+      if (std::find(writers.begin(), writers.end(), block_) == writers.end()) writers.push_back(block_);
+    }
+    Visitor::VisitStore(op);
+  }
+
+ private:
+  const Buffer& buffer_;
+  uint32_t block_ = 0;
+};
+
+class PaddedWriter {
+ public:
+  PaddedWriter(const char* primitive, const Function& function, const LayoutChange& change,
+               const arith::PaddedInverse& inverse, const IndexMap& pad_value)
+      : primitive_(primitive), function_(function), change_(change), inverse_(inverse), pad_value_(pad_value) {}
+
+  Outcome<Function> Rewrite() {
+    WriterCollector collector(change_.from);
+    collector.Visit(function_->body);
+    if (collector.writers.empty()) return Refuse("no block writes {text0}, so that nothing fills its padding", {});
+    if (collector.writers.size() > 1) {
+      return Refuse("{block0} and {block1} write {text0}; one block must fill its padding",
+                    {collector.writers[0], collector.writers[1]});
+    }
+    const uint32_t id = collector.writers[0];
+    const Path path = FindPath(function_, id);
+    realize_ = cast<BlockRealizeNode>(path.back());
+    if (auto refusal = WhyNotInOwnLoops(primitive_, path)) return *refusal;
+    if (!FindIterators()) {
+      return Refuse("{block0} does not store all of {text0} at its spatial iterators", {id});
+    }
+    Stmt nest = MakeNest(LoopsAbove(path));
+    return ReplaceIn(function_, OutermostOwnLoop(path), nest, next_id_);
+  }
+
+ private:
+  Refusal Refuse(const char* reason, std::vector<uint32_t> objects) const {
+    return Refusal{primitive_, reason, std::move(objects), {}, {change_.from->name}};
+  }
+
+  // Which iterator indexes each dimension, when body and init store the whole buffer at distinct spatial iterators.
+  bool FindIterators() {
+    const BlockNode& block = *realize_->block;
+    const auto* store = dyn_cast<StoreNode>(block.body);
+    if (store == nullptr || !store->buffer.same_as(change_.from)) return false;
+    for (size_t d = 0; d < store->indices.size(); ++d) {
+      const auto found = std::find_if(block.iter_vars.begin(), block.iter_vars.end(),
+                                      [&](const IterVar& iter) { return iter.var.get() == store->indices[d].get(); });
+      if (found == block.iter_vars.end() || found->kind != IterKind::kSpatial) return false;
+      const size_t position = static_cast<size_t>(found - block.iter_vars.begin());
+      if (std::find(iterators_.begin(), iterators_.end(), position) != iterators_.end()) return false;
+      if (!IsInt(found->domain.min, 0) || !analyzer_.CanProveEqual(found->domain.extent, change_.from->shape[d])) {
+        return false;
+      }
+      iterators_.push_back(position);
+    }
+    if (!ReadsOnlyItsOwnElement(*store)) return false;
+    if (!block.init) return true;
+    const auto* init = dyn_cast<StoreNode>(block.init);
+    if (init == nullptr || !init->buffer.same_as(change_.from)) return false;
+    for (size_t d = 0; d < init->indices.size(); ++d) {
+      if (!init->indices[d].same_as(store->indices[d])) return false;
+    }
+    return true;
+  }
+
+  // What the store's value loads of the buffer is the element that is stored.
+  bool ReadsOnlyItsOwnElement(const StoreNode& store) const {
+    bool own = true;
+    PreOrder(store.value, [&](const Expr& e) {
+      const auto* load = dyn_cast<LoadNode>(e);
+      if (load == nullptr || !load->buffer.same_as(change_.from)) return true;
+      for (size_t d = 0; d < load->indices.size(); ++d) own &= load->indices[d].same_as(store.indices[d]);
+      return true;
+    });
+    return own;
+  }
+
+  Stmt MakeNest(const std::vector<const ForNode*>& loops) {
+    next_id_ = function_->next_id;
+    const BlockNode& block = *realize_->block;
+    BlockNode::Fields fields = block.fields();
+    std::vector<ForNode::Fields> nest;
+    std::vector<Expr> bindings, indices;
+    fields.iter_vars.clear();
+    for (size_t k = 0; k < inverse_.shape.size(); ++k) {
+      // An index that the map keeps keeps its name.
+      const auto* kept = dyn_cast<VarNode>(change_.map->outputs[k]);
+      const std::string name = kept != nullptr ? kept->name : "axis" + std::to_string(k);
+      const DataType type = inverse_.shape[k].dtype();
+      const Var loop(name, type), iter("v_" + name, type);
+      nest.push_back({.id = next_id_++, .var = loop, .extent = inverse_.shape[k]});
+      fields.iter_vars.push_back({iter, {Const(type, 0), inverse_.shape[k]}, IterKind::kSpatial});
+      bindings.push_back(loop);
+      indices.push_back(iter);
+    }
+    BindIterators(fields.iter_vars, &analyzer_);
+    const std::vector<Expr> originals = inverse_.inverse.Apply(indices);
+    VarMap values;
+    for (size_t d = 0; d < iterators_.size(); ++d) {
+      values[block.iter_vars[iterators_[d]].var] = analyzer_.Simplify(originals[d]);
+    }
+    for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+      if (std::find(iterators_.begin(), iterators_.end(), i) != iterators_.end()) continue;
+      fields.iter_vars.push_back(block.iter_vars[i]);
+      bindings.push_back(realize_->bindings[i]);
+    }
+    for (const ForNode* loop : loops) {
+      const bool replaced = std::any_of(iterators_.begin(), iterators_.end(),
+                                        [&](size_t i) { return realize_->bindings[i].get() == loop->var.get(); });
+      if (!replaced) nest.push_back(loop->fields());
+    }
+    FillFields(&fields, values, indices);
+    return Nest(std::move(nest), Realize(std::move(bindings), True(), Block(std::move(fields))));
+  }
+
+  void FillFields(BlockNode::Fields* fields, const VarMap& values, const std::vector<Expr>& indices) {
+    const IndexMap padding(inverse_.inverse->inputs, {inverse_.padding});
+    const Expr is_padding = analyzer_.Simplify(padding.Apply(indices)[0]);
+    const Expr pad = CastTo(change_.from->dtype, pad_value_.Apply(indices)[0]);
+    auto with_padding = [&](const Stmt& s) -> Stmt {
+      // A reduction reads its own output at the new place.
+      const Expr value = RewriteExpr(cast<StoreNode>(s)->value, [&](const Expr& part) -> Expr {
+        const auto* load = dyn_cast<LoadNode>(part);
+        return load != nullptr && load->buffer.same_as(change_.from) ? change_.to.Load(indices) : part;
+      });
+      return Store(change_.to, IfThenElse(is_padding, pad, SimplifyIndices(Substitute(value, values), &analyzer_)),
+                   indices);
+    };
+    fields->body = with_padding(fields->body);
+    if (fields->init) fields->init = with_padding(fields->init);
+    for (BufferRegion& read : fields->reads) {
+      read = SimplifyIndices(Substitute(read, values), &analyzer_);
+    }
+    fields->writes = {BufferRegion::Point(change_.to, indices)};
+  }
+
+  const char* primitive_;
+  const Function& function_;
+  const LayoutChange& change_;
+  const arith::PaddedInverse& inverse_;
+  const IndexMap& pad_value_;
+  const BlockRealizeNode* realize_ = nullptr;
+  std::vector<size_t> iterators_;  // per dimension of the buffer, the position of the iterator that indexes it
+  arith::Analyzer analyzer_;
+  uint32_t next_id_ = 0;
+};
+
+}  // namespace
+
+Outcome<Function> WriteWithPadding(const char* primitive, const Function& function, const LayoutChange& change,
+                                   const arith::PaddedInverse& inverse, const IndexMap& pad_value) {
+  return PaddedWriter(primitive, function, change, inverse, pad_value).Rewrite();
+}
+
+}  // namespace tilewright

@@ -1,0 +1,45 @@
+#include "schedule/layout/set_scope.h"
+
+#include "ir/substitute.h"
+#include "schedule/program/buffer_selector.h"
+#include "schedule/program/buffer_uses.h"
+#include "schedule/program/common_refusals.h"
+#include "schedule/program/storage_scope.h"
+#include "schedule/program/thread_memory.h"
+
+namespace tilewright {
+namespace {
+
+constexpr const char* kName = "set_scope";
+
+}  // namespace
+
+Outcome<SetScopeResult> SetScope(const Function& function, uint32_t block_id, int write_index,
+                                 std::string_view scope_text) {
+  Outcome<Path> path = PathToBlock(kName, function, block_id);
+  if (!path.ok()) return path.refusal();
+  Outcome<BufferRegion> region = WriteRegion(kName, *cast<BlockRealizeNode>(path->back())->block, write_index);
+  if (!region.ok()) return region.refusal();
+  Outcome<Scope> named = ReadScope(kName, block_id, scope_text);
+  if (!named.ok()) return named.refusal();
+  const Buffer& buffer = region->buffer;
+  const Scope scope = *named;
+  if (buffer->scope == scope) return SetScopeResult{function};
+  const BufferUses uses = FindBufferUses(function, buffer);
+  if (uses.allocated_by == nullptr) {
+    return Refusal{
+        kName, "{text0}, which {block0} writes, is not allocated by a block", {block_id}, {}, {buffer->name}};
+  }
+  if (uses.matched_by != nullptr) {
+    return Refusal{kName, "{block0} matches a part of {text0} in its scope", {uses.matched_by->id}, {}, {buffer->name}};
+  }
+  if (auto refusal = WhyNotOfEachThread(kName, function, buffer, scope)) return *refusal;
+  BufferNode::Fields fields = buffer->fields();
+  fields.name = buffer->name + "_" + scope.text();
+  fields.scope = scope;
+  fields.data = Var();
+  Stmt body = Substitute(function->body, {}, {{buffer, Buffer(std::move(fields))}});
+  return SetScopeResult{function.WithBody(std::move(body), function->next_id)};
+}
+
+}  // namespace tilewright

@@ -1,0 +1,26 @@
+// Unsafe set dtype: a buffer that a block writes holds elements of another type.
+//
+//   B = T.alloc_buffer((16,))                     B = T.alloc_buffer((16,), "float16")
+//   B[vi] = A[vi] + T.float32(1)         ->       B[vi] = T.Cast("float16", A[vi] + T.float32(1))
+//   C[vi] = B[vi] * T.float32(2)                  C[vi] = T.Cast("float32", B[vi]) * T.float32(2)
+//
+// Unsafe, since results change where the new type cannot hold a value: the one primitive that may change what a program
+// computes.
+//
+// Conditions: a block allocates the buffer; the type is a scalar number type; no block matches a part of the buffer or
+// takes its address, and no access is a vector's.
+//
+// Ids: all survive.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "ir/function.h"
+#include "schedule/core/refusal.h"
+
+namespace tilewright {
+
+Outcome<Function> UnsafeSetDtype(const Function& function, uint32_t block, int write_index, std::string_view dtype);
+
+}  // namespace tilewright

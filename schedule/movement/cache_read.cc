@@ -1,0 +1,165 @@
+#include "schedule/movement/cache_read.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "ir/arith/region.h"
+#include "schedule/program/buffer_selector.h"
+#include "schedule/program/cache_stage.h"
+#include "schedule/program/common_refusals.h"
+#include "schedule/program/instances.h"
+#include "schedule/program/loop_ranges.h"
+#include "schedule/program/relaxed_region.h"
+#include "schedule/program/storage_scope.h"
+
+namespace tilewright {
+namespace {
+
+constexpr const char* kName = "cache_read";
+
+const BufferRegion& ReadOf(const BlockNode& block, const Buffer& buffer) {
+  return *std::find_if(block.reads.begin(), block.reads.end(),
+                       [&](const BufferRegion& read) { return read.buffer.same_as(buffer); });
+}
+
+// What a scope sees of a buffer that none of its blocks writes: a box around all that it reads.
+std::vector<Range> PartReadByScope(const BlockNode& scope, const Buffer& buffer, arith::Analyzer* analyzer) {
+  std::optional<arith::Region> box;
+  for (const BufferRegion& read : scope.reads) {
+    if (!read.buffer.same_as(buffer)) continue;
+    box = box ? arith::UnionRegions(*box, read.region, analyzer) : read.region;
+  }
+  return box ? std::move(*box) : BufferRegion::Full(buffer).region;
+}
+
+bool IsAllocatedBy(const BlockNode& scope, const Buffer& buffer) {
+  return std::any_of(scope.alloc_buffers.begin(), scope.alloc_buffers.end(),
+                     [&](const Buffer& allocated) { return allocated.same_as(buffer); });
+}
+
+// The blocks that are to read the cache, in the order of the program.
+Outcome<std::vector<uint32_t>> FindUsers(const BlockScope& scope, uint32_t block, const Buffer& buffer,
+                                         const std::vector<uint32_t>& consumers, std::optional<uint32_t> writer) {
+  const std::vector<uint32_t> readers = scope.Readers(buffer);
+  for (uint32_t consumer : consumers) {
+    if (scope.Find(consumer) == nullptr) {
+      return Refusal{kName, "{block1} is not in the scope of {block0}", {block, consumer}};
+    }
+    if (std::find(readers.begin(), readers.end(), consumer) == readers.end()) {
+      return Refusal{kName, "{block0} does not read {text0}", {consumer}, {}, {buffer->name}};
+    }
+  }
+  std::vector<uint32_t> users;
+  bool after_writer = !writer;
+  for (const ScopeChild& child : scope.children()) {
+    const uint32_t id = child.id();
+    if (id == writer) after_writer = true;
+    const auto& wanted = consumers.empty() ? readers : consumers;
+    if (std::find(wanted.begin(), wanted.end(), id) == wanted.end()) continue;
+    if (id == writer && consumers.empty() && id != block) continue;  // an update in place stays one
+    if (id == writer) {
+      return Refusal{kName, "{block0} also writes {text0}", {id}, {}, {buffer->name}};
+    }
+    if (!after_writer) {
+      return Refusal{kName, "{block0} reads {text0} before {block1} writes it", {id, *writer}, {}, {buffer->name}};
+    }
+    users.push_back(id);
+  }
+  return users;
+}
+
+}  // namespace
+
+Outcome<CacheReadResult> CacheRead(const Function& function, uint32_t block_id, int read_index,
+                                   std::string_view scope_text, const std::vector<uint32_t>& consumers) {
+  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
+  if (!path.ok()) return path.refusal();
+  const BlockNode& block = *cast<BlockRealizeNode>(path->back())->block;
+  Outcome<BufferRegion> region = ReadRegion(kName, block, read_index);
+  if (!region.ok()) return region.refusal();
+  Outcome<Scope> named = ReadScope(kName, block_id, scope_text);
+  if (!named.ok()) return named.refusal();
+  const Scope memory = *named;
+  const Buffer& buffer = region->buffer;
+  const BlockScope scope = BlockScope::Around(function, block_id);
+  if (scope.Find(block_id) == nullptr) return Refusal{kName, "{block0} lies in the init of a block", {block_id}};
+  if (scope.has_other_statements()) {
+    return Refusal{kName, "the scope of {block0} holds statements other than loops and blocks", {block_id}};
+  }
+  const std::vector<uint32_t> writers = scope.Writers(buffer);
+  if (writers.size() > 1) {
+    return Refusal{kName, "{text0} is written by {block0} and {block1}", {writers[0], writers[1]}, {}, {buffer->name}};
+  }
+  std::optional<uint32_t> writer;
+  if (!writers.empty()) writer = writers[0];
+  Outcome<std::vector<uint32_t>> users = FindUsers(scope, block_id, buffer, consumers, writer);
+  if (!users.ok()) return users.refusal();
+  for (uint32_t user : *users) {
+    if (const char* reason = WhyCannotUseCache(*scope.Find(user)->realize->block, buffer, memory)) {
+      return Refusal{kName, reason, {user}, {}, {buffer->name}};
+    }
+  }
+
+  arith::Analyzer analyzer;
+  CopyPlace place;
+  std::vector<uint32_t> neighbors;
+  std::vector<Range> box, part;
+  if (!writer) {
+    for (const IterVar& iter : scope.block()->iter_vars) analyzer.Bind(iter.var, iter.domain);
+    box = part = PartReadByScope(*scope.block(), buffer, &analyzer);
+    if (!ProvablyInside(&analyzer, box, BufferRegion::Full(buffer).region)) {
+      return Refusal{kName, "the scope of {block0} may reach outside of {text0}", {block_id}, {}, {buffer->name}};
+    }
+  } else {
+    const ScopeChild& producer = *scope.Find(*writer);
+    const BufferRegion& written =
+        *std::find_if(producer.realize->block->writes.begin(), producer.realize->block->writes.end(),
+                      [&](const BufferRegion& write) { return write.buffer.same_as(buffer); });
+    // Before the first block that is to use the copy, or, where none is named, that uses any output of the writer.
+    neighbors = consumers.empty() ? ReadersBehind(scope, *writer) : *users;
+    place = FindCopyPlace(scope, producer, neighbors);
+    box = RelaxedRegion(written, *producer.realize, producer.loops).region;
+    part = RelaxedRegion(written, *producer.realize, place.loops_inside).region;
+    if (place.loop != nullptr && !IsAllocatedBy(*scope.block(), buffer)) {
+      return Refusal{kName,
+                     "{text0} has values from outside of the scope, and {block0} writes a part of it in each iteration "
+                     "of {loop1}",
+                     {*writer, place.loop->id},
+                     {},
+                     {buffer->name}};
+    }
+    if (place.loop != nullptr) {
+      arith::Analyzer::Scope around(&analyzer);
+      BindLoops(analyzer, place.loops_around);
+      if (!WritesAllOfPart(*producer.realize, place.loops_inside, written.region, part, box, &analyzer)) {
+        return Refusal{kName,
+                       "{block0} may not write all elements of {text0} that are copied in each iteration of {loop1}",
+                       {*writer, place.loop->id},
+                       {},
+                       {buffer->name}};
+      }
+    }
+    for (uint32_t user : *users) {
+      const ScopeChild& child = *scope.Find(user);
+      const BufferRegion read = RelaxedRegion(ReadOf(*child.realize->block, buffer), *child.realize, child.loops);
+      if (!ProvablyInside(&analyzer, read.region, box)) {
+        return Refusal{kName,
+                       "{block0} may read elements of {text0} that {block1} does not write",
+                       {user, *writer},
+                       {},
+                       {buffer->name}};
+      }
+    }
+  }
+
+  BindLoops(analyzer, place.loops_around);
+  const CacheStage stage = MakeCacheStage(buffer, box, memory);
+  uint32_t next_id = function->next_id;
+  CacheReadResult result;
+  Stmt copy = MakeCopy(stage, part, /*into_cache=*/true, &analyzer, &next_id, &result.block);
+  Stmt body = InsertCopy(*scope.block(), stage, copy, place, neighbors, /*after=*/false, *users);
+  result.function = WithScopeBody(function, *scope.block(), std::move(body), {stage.cache}, next_id);
+  return result;
+}
+
+}  // namespace tilewright

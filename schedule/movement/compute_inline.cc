@@ -1,0 +1,125 @@
+#include "schedule/movement/compute_inline.h"
+
+#include "ir/functor.h"
+#include "ir/substitute.h"
+#include "schedule/program/common_refusals.h"
+#include "schedule/program/inline_body.h"
+#include "schedule/program/instances.h"
+#include "schedule/program/loop_tree.h"
+#include "schedule/program/simplify_block.h"
+#include "verify/block_scope.h"
+
+namespace tilewright {
+namespace {
+
+constexpr const char* kName = "compute_inline";
+
+// Puts the producer's value in the place of loads of its buffer.
+class Inliner : public Mutator {
+ public:
+  Inliner(const BlockNode& producer, const StoreNode& store) : producer_(producer), store_(store) {}
+
+ protected:
+  Expr MutateLoad(const LoadNode* op, const Expr& self) override {
+    if (!op->buffer.same_as(store_.buffer)) return Mutator::MutateLoad(op, self);
+    const std::vector<Expr> at = MutateAll(op->indices);
+    VarMap values;
+    const std::vector<Expr> iters = *SolveIterators(producer_.iter_vars, store_.indices, at, &analyzer_);
+    for (size_t i = 0; i < iters.size(); ++i) {
+      const Var& var = producer_.iter_vars[i].var;
+      values[var] = CastTo(var.dtype(), iters[i]);
+    }
+    return Substitute(store_.value, values);
+  }
+  Stmt MutateFor(const ForNode* op, const Stmt& self) override {
+    arith::Analyzer::Scope inside(&analyzer_);
+    analyzer_.Bind(op->var, Range{op->min, op->extent});
+    return Mutator::MutateFor(op, self);
+  }
+  Block MutateBlock(const Block& block) override {
+    if (block->id == producer_.id) return block;
+    arith::Analyzer::Scope inside(&analyzer_);
+    BindIterators(block->iter_vars, &analyzer_);
+    Block changed = Mutator::MutateBlock(block);
+    return changed.same_as(block) ? block : WithNewRegions(block, changed->fields(), producer_, store_.buffer);
+  }
+
+ private:
+  const BlockNode& producer_;
+  const StoreNode& store_;
+  arith::Analyzer analyzer_;
+};
+
+std::optional<Refusal> WhyNotInlinable(const BlockScope& scope, const ScopeChild& child) {
+  const uint32_t id = child.id();
+  const BlockNode& block = *child.realize->block;
+  if (scope.has_other_statements()) {
+    return Refusal{kName, "the scope of {block0} holds statements other than loops and blocks", {id}};
+  }
+  if (block.init) return Refusal{kName, "{block0} has an init", {id}};
+  if (auto reason = WhyNotComplete(scope, child)) {
+    return Refusal{kName, "{block0} is not complete: {text0}", {id}, {}, {*reason}};
+  }
+  for (uint32_t output : scope.Outputs()) {
+    if (output == id) return Refusal{kName, "{block0} writes a buffer that outlives its scope", {id}};
+  }
+  if (scope.Consumers(id).empty()) return Refusal{kName, "{block0} has no consumer", {id}};
+  for (const Dependence& dependence : scope.dependences()) {
+    if (dependence.source == id && dependence.kind == DependenceKind::kWriteAfterRead) {
+      return Refusal{kName,
+                     "{block1} overwrites {text0}, which {block0} reads",
+                     {id, dependence.destination},
+                     {},
+                     {dependence.buffer->name}};
+    }
+  }
+  const StoreNode* store = AsSingleStore(block);
+  if (store == nullptr || block.writes.size() != 1)
+    return Refusal{kName, "the body of {block0} is not one store", {id}};
+  if (!IsPure(store->value)) return Refusal{kName, "the value of {block0} has effects", {id}};
+  return std::nullopt;
+}
+
+// Every element of the buffer comes from exactly one instance.
+std::optional<Refusal> WhyNotOneInstanceEach(const ScopeChild& child, const StoreNode& store) {
+  const BlockNode& block = *child.realize->block;
+  arith::Analyzer analyzer;
+  if (!PredicateOnlyGuardsDomains(*child.realize, &analyzer)) {
+    return Refusal{kName,
+                   "the predicate {expr0} of {block0} says more than that its iterators are inside of their domains",
+                   {block.id},
+                   {child.realize->predicate}};
+  }
+  if (!SolveIterators(block.iter_vars, store.indices, store.indices, &analyzer)) {
+    return Refusal{kName, "instances of {block0} may store the same element", {block.id}};
+  }
+  Expr instances = Const(DataType::Int(64), 1), elements = instances;
+  for (const IterVar& iter : block.iter_vars) instances = instances * iter.domain.extent;
+  for (const Expr& extent : store.buffer->shape) elements = elements * extent;
+  if (!analyzer.CanProveEqual(instances, elements)) {
+    return Refusal{kName, "{block0} may not store all elements of {text0}", {block.id}, {}, {store.buffer->name}};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Outcome<ComputeInlineResult> ComputeInline(const Function& function, uint32_t block_id) {
+  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
+  if (!path.ok()) return path.refusal();
+  const BlockScope scope = BlockScope::Around(function, block_id);
+  const ScopeChild* child = scope.Find(block_id);
+  if (child == nullptr) return Refusal{kName, "{block0} lies in the init of a block", {block_id}};
+  if (SubtreeOfOnly(*path) == nullptr) return Refusal{kName, "{block0} is the only block of its scope", {block_id}};
+  if (auto refusal = WhyNotInlinable(scope, *child)) return *refusal;
+  const BlockNode& block = *child->realize->block;
+  const StoreNode& store = *AsSingleStore(block);
+  if (auto refusal = WhyNotOneInstanceEach(*child, store)) return *refusal;
+  if (UsedOtherThanByLoads(scope.block()->body, store.buffer)) {
+    return Refusal{kName, "{text0} is used other than by loads", {block_id}, {}, {store.buffer->name}};
+  }
+  const Stmt body = Inliner(block, store).Mutate(scope.block()->body);
+  return ComputeInlineResult{RemoveInlined(function, *scope.block(), body, block_id, store.buffer)};
+}
+
+}  // namespace tilewright

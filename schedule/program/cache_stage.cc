@@ -1,0 +1,234 @@
+#include "schedule/program/cache_stage.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "ir/builtin.h"
+#include "ir/functor.h"
+#include "ir/substitute.h"
+#include "schedule/program/loop_tree.h"
+
+namespace tilewright {
+namespace {
+
+// Replaces the buffer and moves indices by the origin.
+class CacheUser : public Mutator {
+ public:
+  explicit CacheUser(const CacheStage& stage) : stage_(stage) {}
+  Block MutateBlock(const Block& block) override {
+    Block mutated = Mutator::MutateBlock(block);
+    BlockNode::Fields fields = mutated->fields();
+    bool changed = Move(fields.reads);
+    changed |= Move(fields.writes);
+    for (MatchBuffer& match : fields.match_buffers) changed |= Move(match.source);
+    return changed ? Block(std::move(fields)) : mutated;
+  }
+
+ protected:
+  Expr MutateVar(const VarNode* op, const Expr& self) override {
+    return op == stage_.buffer->data.get() ? Expr(stage_.cache->data) : self;
+  }
+  Expr MutateLoad(const LoadNode* op, const Expr& self) override {
+    if (!op->buffer.same_as(stage_.buffer)) return Mutator::MutateLoad(op, self);
+    return Expr(new LoadNode(stage_.cache, Moved(MutateAll(op->indices)), Mutate(op->predicate)));
+  }
+  Stmt MutateStore(const StoreNode* op, const Stmt& self) override {
+    if (!op->buffer.same_as(stage_.buffer)) return Mutator::MutateStore(op, self);
+    return Store(stage_.cache, Mutate(op->value), Moved(MutateAll(op->indices)), Mutate(op->predicate));
+  }
+
+ private:
+  std::vector<Expr> Moved(std::vector<Expr> indices) const {
+    for (size_t d = 0; d < indices.size(); ++d) {
+      if (!IsInt(stage_.origin[d], 0)) indices[d] = arith::Simplify(indices[d] - stage_.origin[d]);
+    }
+    return indices;
+  }
+  bool Move(BufferRegion& region) const {
+    if (!region.buffer.same_as(stage_.buffer)) return false;
+    region.buffer = stage_.cache;
+    for (size_t d = 0; d < region.region.size(); ++d) {
+      Expr& min = region.region[d].min;
+      if (!IsInt(stage_.origin[d], 0)) min = arith::Simplify(min - stage_.origin[d]);
+    }
+    return true;
+  }
+  bool Move(std::vector<BufferRegion>& regions) const {
+    bool changed = false;
+    for (BufferRegion& region : regions) changed |= Move(region);
+    return changed;
+  }
+
+  const CacheStage& stage_;
+};
+
+bool ContainsAnyBlock(const Stmt& s, const std::vector<uint32_t>& ids) {
+  for (const BlockRealizeNode* realize : BlocksBelow(s)) {
+    if (std::find(ids.begin(), ids.end(), realize->block->id) != ids.end()) return true;
+  }
+  return false;
+}
+
+Stmt InsertIntoSequence(const Stmt& body, const Stmt& copy, const std::vector<uint32_t>& neighbors, bool after) {
+  std::vector<Stmt> stmts;
+  if (const auto* seq = dyn_cast<SeqNode>(body)) {
+    stmts = seq->stmts;
+  } else {
+    stmts.push_back(body);
+  }
+  size_t position = after ? stmts.size() : 0;
+  for (size_t i = 0; i < stmts.size() && !neighbors.empty(); ++i) {
+    if (!ContainsAnyBlock(stmts[i], neighbors)) continue;
+    position = after ? i + 1 : i;
+    break;
+  }
+  stmts.insert(stmts.begin() + static_cast<ptrdiff_t>(position), copy);
+  return Sequence(std::move(stmts));
+}
+
+}  // namespace
+
+CacheStage MakeCacheStage(const Buffer& buffer, const std::vector<Range>& box, const Scope& scope) {
+  CacheStage stage{buffer, {}, {}};
+  std::vector<Expr> shape;
+  for (const Range& range : box) {
+    shape.push_back(range.extent);
+    stage.origin.push_back(range.min);
+  }
+  stage.cache = Buffer(buffer->name + "_" + scope.text(), std::move(shape), buffer->dtype, scope);
+  return stage;
+}
+
+Stmt MakeCopy(const CacheStage& stage, const std::vector<Range>& part, bool into_cache, arith::Analyzer* analyzer,
+              uint32_t* next_id, uint32_t* block_id) {
+  std::vector<ForNode::Fields> loops;
+  std::vector<Expr> bindings, cache_indices, buffer_indices;
+  BlockNode::Fields block;
+  Expr predicate = True();
+  for (size_t d = 0; d < part.size(); ++d) {
+    const DataType type = stage.cache->shape[d].dtype();
+    const std::string number = std::to_string(d);
+    Var loop("ax" + number, type), iter("v" + number, type);
+    Expr binding = analyzer->Simplify(part[d].min - stage.origin[d] + loop);
+    arith::Analyzer::Scope inside(analyzer);
+    analyzer->Bind(loop, {Const(type, 0), part[d].extent});
+    Expr in_cache = analyzer->Simplify(And(Const(type, 0) <= binding, binding < stage.cache->shape[d]));
+    if (!IsTrue(in_cache)) predicate = IsTrue(predicate) ? in_cache : And(predicate, in_cache);
+    loops.push_back({.id = (*next_id)++, .var = loop, .extent = CastTo(type, part[d].extent)});
+    bindings.push_back(binding);
+    block.iter_vars.push_back({iter, {Const(type, 0), stage.cache->shape[d]}, IterKind::kSpatial});
+    cache_indices.push_back(iter);
+    buffer_indices.push_back(IsInt(stage.origin[d], 0) ? Expr(iter) : analyzer->Simplify(stage.origin[d] + iter));
+  }
+  block.id = *block_id = (*next_id)++;
+  block.name = stage.cache->name;
+  BufferRegion cached = BufferRegion::Point(stage.cache, cache_indices);
+  BufferRegion original = BufferRegion::Point(stage.buffer, buffer_indices);
+  if (into_cache) {
+    block.body = Store(stage.cache, stage.buffer.Load(buffer_indices), cache_indices);
+    block.reads = {original};
+    block.writes = {cached};
+  } else {
+    block.body = Store(stage.buffer, stage.cache.Load(cache_indices), buffer_indices);
+    block.reads = {cached};
+    block.writes = {original};
+  }
+  return Nest(std::move(loops), Realize(std::move(bindings), predicate, Block(std::move(block))));
+}
+
+Stmt UseCache(const Stmt& s, const CacheStage& stage) { return CacheUser(stage).Mutate(s); }
+
+const char* WhyCannotUseCache(const BlockNode& block, const Buffer& buffer, const Scope& scope) {
+  const char* reason = nullptr;
+  auto check_match = [&](const BlockNode& inner) {
+    for (const MatchBuffer& match : inner.match_buffers) {
+      if (match.source.buffer.same_as(buffer) && !(match.buffer->scope == scope)) {
+        reason = "{block0} matches a part of {text0} in the scope that {text0} has";
+      }
+    }
+  };
+  auto check_exprs = [&](const Stmt& s) {
+    if (!s) return;
+    PreOrderExprs(s, [&](const Expr& e) {
+      const auto* call = dyn_cast<CallNode>(e);
+      const bool takes_address = call != nullptr && call->op == kAddressOf && call->args.size() == 1;
+      const auto* load = takes_address ? dyn_cast<LoadNode>(call->args[0]) : nullptr;
+      if (e.get() == buffer->data.get() || (load != nullptr && load->buffer.same_as(buffer))) {
+        reason = "{block0} takes the address of {text0}";
+      }
+      return true;
+    });
+    PreOrder(s, [&](const Stmt& inner) {
+      if (const auto* realize = dyn_cast<BlockRealizeNode>(inner)) check_match(*realize->block);
+      return true;
+    });
+  };
+  check_match(block);
+  check_exprs(block.init);
+  check_exprs(block.body);
+  return reason;
+}
+
+std::vector<uint32_t> ReadersBehind(const BlockScope& scope, uint32_t writer) {
+  std::vector<uint32_t> readers;
+  for (const Dependence& dependence : scope.dependences()) {
+    if (dependence.source != writer || dependence.kind != DependenceKind::kReadAfterWrite) continue;
+    const uint32_t reader = dependence.destination;
+    if (std::find(readers.begin(), readers.end(), reader) == readers.end()) readers.push_back(reader);
+  }
+  return readers;
+}
+
+CopyPlace FindCopyPlace(const BlockScope& scope, const ScopeChild& writer, const std::vector<uint32_t>& users) {
+  size_t depth = 0;
+  for (uint32_t user : users) {
+    const std::vector<const ForNode*>& loops = scope.Find(user)->loops;
+    size_t common = 0;
+    while (common < loops.size() && common < writer.loops.size() && loops[common] == writer.loops[common]) ++common;
+    depth = std::max(depth, common);
+  }
+  CopyPlace place;
+  const auto split = writer.loops.begin() + static_cast<ptrdiff_t>(depth);
+  place.loops_around.assign(writer.loops.begin(), split);
+  place.loops_inside.assign(split, writer.loops.end());
+  if (depth > 0) place.loop = place.loops_around.back();
+  return place;
+}
+
+Stmt InsertCopy(const BlockNode& scope, const CacheStage& stage, const Stmt& copy, const CopyPlace& place,
+                const std::vector<uint32_t>& neighbors, bool after, const std::vector<uint32_t>& users,
+                const std::vector<uint32_t>& conditions) {
+  CacheUser user(stage);
+  const uint32_t place_id = place.loop == nullptr ? 0 : place.loop->id;
+  Stmt body = RewriteStmt(scope.body, [&](const Stmt& s) -> Stmt {
+    if (const auto* realize = dyn_cast<BlockRealizeNode>(s)) {
+      const auto among = [&](const std::vector<uint32_t>& ids) {
+        return std::find(ids.begin(), ids.end(), realize->block->id) != ids.end();
+      };
+      const bool in_block = among(users), in_predicate = among(conditions);
+      if (!in_block && !in_predicate) return s;
+      return Realize(realize->bindings, in_predicate ? user.Mutate(realize->predicate) : realize->predicate,
+                     in_block ? user.MutateBlock(realize->block) : realize->block);
+    }
+    const auto* loop = dyn_cast<ForNode>(s);
+    if (loop == nullptr || loop->id != place_id) return s;
+    ForNode::Fields fields = loop->fields();
+    fields.body = InsertIntoSequence(fields.body, copy, neighbors, after);
+    return For(std::move(fields));
+  });
+  return place.loop == nullptr ? InsertIntoSequence(body, copy, neighbors, after) : body;
+}
+
+Function WithScopeBody(const Function& function, const BlockNode& scope, Stmt body, std::vector<Buffer> allocated,
+                       uint32_t next_id) {
+  Path path = FindPath(function, scope.id);
+  TW_CHECK(!path.empty());
+  const auto* realize = cast<BlockRealizeNode>(path.back());
+  BlockNode::Fields fields = realize->block->fields();
+  fields.body = std::move(body);
+  fields.alloc_buffers.insert(fields.alloc_buffers.end(), allocated.begin(), allocated.end());
+  Stmt replacement = Realize(realize->bindings, realize->predicate, Block(std::move(fields)));
+  return ReplaceIn(function, realize, replacement, next_id);
+}
+
+}  // namespace tilewright

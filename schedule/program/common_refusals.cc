@@ -1,0 +1,40 @@
+#include "schedule/program/common_refusals.h"
+
+#include <utility>
+
+#include "schedule/program/loop_tree.h"
+
+namespace tilewright {
+
+Outcome<Path> PathToLoop(const char* primitive, const Function& function, uint32_t id) {
+  Path path = FindPath(function, id);
+  if (path.empty()) return Refusal{primitive, "the loop no longer exists", {id}};
+  if (!isa<ForNode>(path.back())) return Refusal{primitive, "{block0} is a block, not a loop", {id}};
+  return path;
+}
+
+Outcome<Path> PathToBlock(const char* primitive, const Function& function, uint32_t id) {
+  Path path = FindPath(function, id);
+  if (path.empty()) return Refusal{primitive, "the block no longer exists", {id}};
+  if (!isa<BlockRealizeNode>(path.back())) return Refusal{primitive, "{loop0} is a loop, not a block", {id}};
+  return path;
+}
+
+Outcome<Path> PathToInnerBlock(const char* primitive, const Function& function, uint32_t id) {
+  Outcome<Path> path = PathToBlock(primitive, function, id);
+  if (path.ok() && path->size() == 1) return Refusal{primitive, "{block0} is the root block", {id}};
+  return path;
+}
+
+std::optional<Refusal> WhyNotReplaceable(const char* primitive, const ForNode& loop) {
+  if (!loop.annotations.empty()) {
+    return Refusal{primitive, "{loop0} has the annotation {text0}", {loop.id}, {}, {loop.annotations.begin()->first}};
+  }
+  if (loop.kind == ForKind::kThreadBound) {
+    return Refusal{primitive, "{loop0} is bound to {text0}", {loop.id}, {}, {loop.thread_tag}};
+  }
+  if (!IsInt(loop.min, 0)) return Refusal{primitive, "{loop0} starts at {expr0}, not at 0", {loop.id}, {loop.min}};
+  return std::nullopt;
+}
+
+}  // namespace tilewright

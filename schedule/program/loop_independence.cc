@@ -1,0 +1,365 @@
+#include "schedule/program/loop_independence.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "ir/analysis.h"
+#include "ir/arith/iter_map.h"
+#include "ir/arith/linear.h"
+#include "ir/arith/region.h"
+#include "ir/functor.h"
+#include "ir/structural.h"
+#include "ir/substitute.h"
+#include "schedule/program/loop_ranges.h"
+#include "schedule/program/loop_tree.h"
+
+namespace tilewright {
+namespace {
+
+// The blocks that run in one iteration of a loop, and what they touch while it lasts.
+class OneIteration {
+ public:
+  OneIteration(const Path& loop_path, const ForNode& innermost) : blocks_(BlocksWithLoopsBelow(innermost.body)) {
+    std::vector<const ForNode*> around = LoopsAbove(loop_path);
+    for (const ForNode* loop = cast<ForNode>(loop_path.back());; loop = cast<ForNode>(loop->body)) {
+      around.push_back(loop);
+      if (loop == &innermost) break;
+    }
+    BindLoops(analyzer_, around);
+  }
+
+  const std::vector<BlockBelow>& blocks() const { return blocks_; }
+
+  // Why some block uses what another one wrote in another iteration.
+  std::optional<Refusal> WhyNotSelfContained(const char* primitive, const ForNode& loop) {
+    for (size_t reader = 0; reader < blocks_.size(); ++reader) {
+      const BlockNode& block = *blocks_[reader].realize->block;
+      for (const BufferRegion& read : block.reads) {
+        const BlockNode* writer = OtherWriter(reader, read.buffer);
+        if (writer == nullptr || CoveredBefore(reader, read)) continue;
+        return Refusal{primitive,
+                       "{block1} may use elements of {text0} that {block2} writes in another iteration of {loop0}",
+                       {loop.id, block.id, writer->id},
+                       {},
+                       {read.buffer->name}};
+      }
+      for (const BufferRegion& write : block.writes) {
+        const BlockNode* writer = OtherWriter(reader, write.buffer);
+        if (writer == nullptr || OverlapsWithinIteration(reader, write)) continue;
+        return Refusal{
+            primitive,
+            "{block1} and {block2} may write the same elements of {text0} in different iterations of {loop0}",
+            {loop.id, block.id, writer->id},
+            {},
+            {write.buffer->name}};
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  const BlockNode* OtherWriter(size_t self, const Buffer& buffer) const {
+    for (size_t i = 0; i < blocks_.size(); ++i) {
+      if (i != self && Mentions(blocks_[i].realize->block->writes, buffer)) return blocks_[i].realize->block.get();
+    }
+    return nullptr;
+  }
+  // The region in terms of the loops around the block.
+  arith::Region InLoops(size_t block, const BufferRegion& region) const {
+    const BlockRealizeNode& realize = *blocks_[block].realize;
+    VarMap values;
+    for (size_t i = 0; i < realize.bindings.size(); ++i) values[realize.block->iter_vars[i].var] = realize.bindings[i];
+    return Substitute(region, values).region;
+  }
+  // Whether all that the one block may touch in an iteration, the other surely does.
+  bool Inside(size_t inner_block, const BufferRegion& inner, size_t outer_block, const BufferRegion& outer) {
+    const BlockBelow &a = blocks_[inner_block], &b = blocks_[outer_block];
+    auto needed = arith::MayTouch(InLoops(inner_block, inner), DomainOf(a.loops), a.realize->predicate, &analyzer_);
+    if (!needed) return false;
+    auto provided = arith::MustCover(InLoops(outer_block, outer), DomainOf(b.loops), b.realize->predicate, &analyzer_);
+    return provided && arith::Covers(*provided, *needed, inner.buffer->shape, &analyzer_);
+  }
+  // The same within each iteration of the inner loops that are around both blocks.
+  bool InsideOfSharedIterations(size_t inner_block, const BufferRegion& inner, size_t outer_block,
+                                const BufferRegion& outer) {
+    const BlockBelow &a = blocks_[inner_block], &b = blocks_[outer_block];
+    const auto ends = std::mismatch(a.loops.begin(), a.loops.end(), b.loops.begin(), b.loops.end());
+    const std::vector<const ForNode*> shared(a.loops.begin(), ends.first), own_a(ends.first, a.loops.end()),
+        own_b(ends.second, b.loops.end());
+    const arith::Region needed_in_loops = Simplified(InLoops(inner_block, inner), a.loops);
+    const arith::Region provided_in_loops = Simplified(InLoops(outer_block, outer), b.loops);
+    arith::Analyzer::Scope inside(&analyzer_);
+    BindLoops(analyzer_, shared);
+    auto needed = arith::MayTouch(needed_in_loops, DomainOf(own_a), a.realize->predicate, &analyzer_);
+    if (!needed) return false;
+    auto provided = arith::MustCover(provided_in_loops, DomainOf(own_b), b.realize->predicate, &analyzer_);
+    return provided && arith::Covers(*provided, *needed, inner.buffer->shape, &analyzer_);
+  }
+  // Sums of tiles in quotients that are constant in the end, say.
+  arith::Region Simplified(arith::Region region, const std::vector<const ForNode*>& loops) {
+    arith::Analyzer::Scope inside(&analyzer_);
+    BindLoops(analyzer_, loops);
+    for (Range& range : region) range = analyzer_.Simplify(range);
+    return region;
+  }
+  bool CoveredBefore(size_t reader, const BufferRegion& read) {
+    for (size_t i = 0; i < reader; ++i) {
+      for (const BufferRegion& write : blocks_[i].realize->block->writes) {
+        if (!write.buffer.same_as(read.buffer)) continue;
+        if (Inside(reader, read, i, write) || InsideOfSharedIterations(reader, read, i, write)) return true;
+      }
+    }
+    return false;
+  }
+  // Each other writer's region holds this one or is held by it (an init and its update).
+  bool OverlapsWithinIteration(size_t self, const BufferRegion& write) {
+    for (size_t i = 0; i < blocks_.size(); ++i) {
+      if (i == self) continue;
+      for (const BufferRegion& other : blocks_[i].realize->block->writes) {
+        if (!other.buffer.same_as(write.buffer)) continue;
+        if (!Inside(self, write, i, other) && !Inside(i, other, self, write)) return false;
+      }
+    }
+    return true;
+  }
+
+  std::vector<BlockBelow> blocks_;
+  arith::Analyzer analyzer_;
+};
+
+// Whether anything outside of the loop at the path's end touches the buffer, or the caller of the function sees it.
+class UseOutside : public Visitor {
+ public:
+  UseOutside(const Path& loop_path, const Buffer& buffer) : loop_path_(loop_path), buffer_(buffer) {}
+  using Visitor::Visit;
+  bool found = false;
+
+ protected:
+  void VisitFor(const ForNode* op) override {
+    if (op != loop_path_.back().get()) Visitor::VisitFor(op);
+  }
+  void VisitStore(const StoreNode* op) override {
+    found |= op->buffer.same_as(buffer_);
+    Visitor::VisitStore(op);
+  }
+  void VisitLoad(const LoadNode* op) override {
+    found |= op->buffer.same_as(buffer_);
+    Visitor::VisitLoad(op);
+  }
+  void VisitBlockRealize(const BlockRealizeNode* op) override {
+    // The regions of blocks around the loop mention the buffer because of the loop; others declare what they touch.
+    if (std::ranges::any_of(loop_path_, [&](const Stmt& around) { return around.get() == op; })) {
+      Visitor::VisitBlockRealize(op);
+    } else {
+      found |= Mentions(op->block->reads, buffer_) || Mentions(op->block->writes, buffer_);
+    }
+  }
+
+ private:
+  const Path& loop_path_;
+  const Buffer& buffer_;
+};
+
+bool IsPrivate(const Function& function, const Path& loop_path, const Buffer& buffer) {
+  for (const Param& param : function->params) {
+    if (param.buffer.same_as(buffer)) return false;
+  }
+  UseOutside outside(loop_path, buffer);
+  outside.Visit(function->body);
+  return !outside.found;
+}
+
+// Whether a block below the loop allocates the buffer.
+bool IsAllocatedBelow(const ForNode& loop, const Buffer& buffer) {
+  bool found = false;
+  PreOrder(loop.body, [&](const Stmt& s) {
+    const auto* realize = dyn_cast<BlockRealizeNode>(s);
+    found |= realize != nullptr &&
+             std::ranges::any_of(realize->block->alloc_buffers, [&](const Buffer& b) { return b.same_as(buffer); });
+    return !found;
+  });
+  return found;
+}
+
+std::optional<arith::IterMap> DetectAffine(const std::vector<Expr>& bindings, const std::vector<const ForNode*>& loops,
+                                           const Expr& predicate) {
+  arith::Analyzer analyzer;
+  return arith::DetectIterMap(bindings, DomainOf(loops), predicate, arith::IterMapLevel::kSurjective, &analyzer);
+}
+
+// The bindings as functions of the loops around the block, or of those from one of them inwards: what loops outside do
+// (stages whose tiles overlap, say) does not matter then. A condition only takes instances away. Null when there is
+// none for which `accept` holds.
+template <class Accept>
+bool AnyAffineMap(const BlockBelow& block, const std::vector<const ForNode*>& above, const Accept& accept) {
+  for (size_t outer = 0; outer <= above.size(); ++outer) {
+    std::vector<const ForNode*> loops(above.begin() + static_cast<ptrdiff_t>(outer), above.end());
+    loops.insert(loops.end(), block.loops.begin(), block.loops.end());
+    for (const Expr& predicate : {block.realize->predicate, Expr()}) {
+      const std::optional<arith::IterMap> map = DetectAffine(block.realize->bindings, loops, predicate);
+      if (map && accept(*map)) return true;
+      if (IsTrue(predicate)) break;
+    }
+  }
+  return false;
+}
+
+std::optional<Refusal> WhyNotAffine(const char* primitive, const ForNode& loop, const BlockBelow& block,
+                                    const std::vector<const ForNode*>& above, bool* injective = nullptr) {
+  const auto accept = [&](const arith::IterMap& map) {
+    if (injective != nullptr) *injective = map.injective;
+    return true;
+  };
+  if (AnyAffineMap(block, above, accept)) return std::nullopt;
+  return Refusal{primitive, "the bindings of {block1} are not affine", {loop.id, block.realize->block->id}};
+}
+
+// An instance must run in one iteration of the loop only: with `i // 2` as binding, two iterations of i run each. (One
+// that writes what belongs to the iteration may run in several: a cache that each fills for itself.)
+std::optional<Refusal> WhyInstancesRepeat(const char* primitive, const ForNode& loop, const BlockBelow& block,
+                                          const std::vector<const ForNode*>& above) {
+  if (AnyAffineMap(block, above, [](const arith::IterMap& map) { return map.injective; })) return std::nullopt;
+  return Refusal{primitive,
+                 "an instance of {block1} may run in several iterations of {loop0}",
+                 {loop.id, block.realize->block->id}};
+}
+
+// Whether each iteration of `loop` writes, and reads of what it writes, a slice of the buffer of its own: some
+// dimension moves with the loop by as much as it is long, and with nothing else below the loop.
+bool WritesOwnSlice(const BlockBelow& block, const BufferRegion& write, const ForNode& loop) {
+  const BlockNode& node = *block.realize->block;
+  const auto moves_too = [&](const VarNode* var) {
+    return std::ranges::any_of(block.loops, [&](const ForNode* inner) { return inner->var.get() == var; }) ||
+           std::ranges::any_of(node.iter_vars, [&](const IterVar& iter) { return iter.var.get() == var; });
+  };
+  arith::Analyzer analyzer;
+  for (size_t d = 0; d < write.region.size(); ++d) {
+    const Range& range = write.region[d];
+    const auto linear = arith::DetectLinear(range.min, {loop.var}, &analyzer);
+    const std::optional<int64_t> length = AsInt(range.extent);
+    if (!linear || !length || UsesVar(linear->base, moves_too)) continue;
+    const std::optional<int64_t> step = AsInt(linear->coefficients[0]);
+    if (!step || std::abs(*step) < std::max<int64_t>(*length, 1)) continue;
+    const bool reads_the_same = std::ranges::all_of(node.reads, [&](const BufferRegion& read) {
+      return !read.buffer.same_as(write.buffer) ||
+             (StructuralEqual(read.region[d].min, range.min) && StructuralEqual(read.region[d].extent, range.extent));
+    });
+    if (reads_the_same) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<Refusal> WhyIterationsAreOrdered(const char* primitive, const Function& function,
+                                               const ForNode& outermost, const ForNode& innermost) {
+  const Path path = FindPath(function, outermost.id);
+  const std::vector<const ForNode*> above = LoopsAbove(path);
+  for (const BlockBelow& block : BlocksWithLoopsBelow(Stmt(&outermost))) {
+    const BlockNode& node = *block.realize->block;
+    for (const IterVar& iter : node.iter_vars) {
+      if (iter.kind == IterKind::kSpatial || iter.kind == IterKind::kReduce) continue;
+      return Refusal{primitive,
+                     "the iterator {text0} of {block1} is {text1}, neither spatial nor reduce",
+                     {outermost.id, node.id},
+                     {},
+                     {iter.var.name(), IterKindName(iter.kind)}};
+    }
+    // What the nest alone sees may be written in any way, also by tiles that overlap those of other iterations.
+    const bool is_own =
+        std::ranges::all_of(node.iter_vars, [](const IterVar& iter) { return iter.kind == IterKind::kSpatial; }) &&
+        std::ranges::all_of(node.writes,
+                            [&](const BufferRegion& write) { return IsPrivate(function, path, write.buffer); });
+    if (is_own) continue;
+    if (auto refusal = WhyNotAffine(primitive, outermost, block, above)) return refusal;
+  }
+  return OneIteration(path, innermost).WhyNotSelfContained(primitive, outermost);
+}
+
+std::optional<Refusal> WhyOthersUseOutputs(const char* primitive, const Function& function,
+                                           const BlockRealizeNode& realize, const ForNode& loop) {
+  for (const BlockRealizeNode* other : BlocksBelow(Stmt(&loop))) {
+    if (other == &realize) continue;
+    for (const BufferRegion& write : realize.block->writes) {
+      const bool writes = Mentions(other->block->writes, write.buffer);
+      if (!writes && !Mentions(other->block->reads, write.buffer)) continue;
+      if (!writes && !WhyIterationsAreOrdered(primitive, function, loop, loop)) continue;
+      return Refusal{primitive,
+                     "{block1} is also below {loop0} and uses {text0}",
+                     {loop.id, other->block->id},
+                     {},
+                     {write.buffer->name}};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const Function& function, const ForNode& loop,
+                                                   ForKind kind, bool reductions_too) {
+  if (IsInt(loop.extent, 1)) return std::nullopt;
+  const Path path = FindPath(function, loop.id);
+  // Lanes of vectors get no copies of what is allocated outside of them.
+  const auto is_own = [&](const BufferRegion& write) {
+    return kind == ForKind::kVectorized ? IsAllocatedBelow(loop, write.buffer)
+                                        : IsPrivate(function, path, write.buffer);
+  };
+  const std::vector<const ForNode*> above = LoopsAbove(path);
+  for (const BlockBelow& block : BlocksWithLoopsBelow(Stmt(&loop))) {
+    const BlockNode& node = *block.realize->block;
+    bool depends = false;
+    for (size_t i = 0; i < node.iter_vars.size(); ++i) {
+      const IterKind iter = node.iter_vars[i].kind;
+      if (iter != IterKind::kSpatial && iter != IterKind::kReduce) {
+        return Refusal{primitive,
+                       "the iterator {text0} of {block1} is {text1}, neither spatial nor reduce",
+                       {loop.id, node.id},
+                       {},
+                       {node.iter_vars[i].var.name(), IterKindName(iter)}};
+      }
+      if (!UsesVar(block.realize->bindings[i], loop.var)) continue;
+      depends = true;
+      const auto of_thread = std::ranges::find_if(
+          node.writes, [](const BufferRegion& write) { return write.buffer->scope.owner() == OwnerLevel::kThread; });
+      if (reductions_too && iter == IterKind::kReduce && of_thread != node.writes.end()) {
+        return Refusal{primitive,
+                       "{block1} reduces over {loop0} into {text0}, and each thread has {text1} memory of its own",
+                       {loop.id, node.id},
+                       {},
+                       {of_thread->buffer->name, of_thread->buffer->scope.text()}};
+      }
+      if (reductions_too && iter == IterKind::kReduce && !node.init) {
+        return Refusal{primitive,
+                       "{block1} reduces over {loop0} without an init, so the sums of the threads start with nothing",
+                       {loop.id, node.id}};
+      }
+      if (iter == IterKind::kSpatial || (reductions_too && iter == IterKind::kReduce)) continue;
+      return Refusal{primitive,
+                     "the iterator {text0} of {block1}, which depends on {loop0}, is {text1}, not spatial",
+                     {loop.id, node.id},
+                     {},
+                     {node.iter_vars[i].var.name(), IterKindName(iter)}};
+    }
+    // What an iteration alone sees may be written in any way, also by tiles that overlap those of other iterations.
+    if (std::ranges::all_of(node.writes, is_own)) continue;
+    bool injective = false;
+    if (auto refusal = WhyNotAffine(primitive, loop, block, above, &injective)) return refusal;
+    if (depends) {
+      if (injective) continue;
+      if (auto refusal = WhyInstancesRepeat(primitive, loop, block, above)) return refusal;
+      continue;
+    }
+    for (const BufferRegion& write : node.writes) {
+      if (is_own(write) || WritesOwnSlice(block, write, loop)) continue;
+      return Refusal{primitive,
+                     "{block1} writes the same elements of {text0} in every iteration of {loop0}",
+                     {loop.id, node.id},
+                     {},
+                     {write.buffer->name}};
+    }
+  }
+  return OneIteration(path, loop).WhyNotSelfContained(primitive, loop);
+}
+
+}  // namespace tilewright

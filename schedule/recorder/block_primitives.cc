@@ -1,0 +1,92 @@
+#include <utility>
+
+#include "intrin/registry.h"
+#include "schedule/blocks/annotate.h"
+#include "schedule/blocks/blockize.h"
+#include "schedule/blocks/tensorize.h"
+#include "schedule/recorder/primitive_lists.h"
+
+namespace tilewright {
+namespace {
+
+Annotation ToAnnotation(const Value& value) {
+  if (const auto* boolean = value.As<bool>()) return {*boolean ? True() : False()};
+  if (const auto* integer = value.As<int64_t>()) return {Expr(*integer)};
+  if (const auto* real = value.As<double>()) return {ConstFloat(DataType::Float(64), *real)};
+  if (const auto* text = value.As<std::string>()) return {String(*text)};
+  if (const auto* list = value.As<Value::List>()) {
+    Annotation::List entries;
+    for (const Value& entry : *list) entries.push_back(ToAnnotation(entry));
+    return {std::move(entries)};
+  }
+  Annotation::Dict entries;
+  for (const auto& [key, entry] : *value.As<Value::Dict>()) entries[key] = ToAnnotation(entry);
+  return {std::move(entries)};
+}
+
+Outcome<Applied> ApplyTensorize(Application& call) {
+  const TensorIntrin* intrin = call.intrins() == nullptr ? nullptr : call.intrins()->Find(call.String(1));
+  if (intrin == nullptr) {
+    return Refusal{"tensorize", "there is no intrinsic {text0}", {call.Id(0)}, {}, {call.String(1)}};
+  }
+  Outcome<TensorizeResult> result = Tensorize(call.function(), call.Id(0), *intrin, call.Bool(2));
+  if (!result.ok()) return result.refusal();
+  return call.Changed(result->function);
+}
+
+}  // namespace
+
+std::vector<Primitive> BlockPrimitives() {
+  using Role = Primitive::Role;
+  return {
+      {"blockize",
+       "A loop with all that is in it becomes a block; so do neighboring blocks.",
+       {{"target", ArgKind::kTarget}, {"preserve_unit_iters", ArgKind::kBool, true}},
+       ResultKind::kBlock,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         const bool blocks = call.arg(0).As<Value::List>() != nullptr;
+         if (call.arg(0).As<BlockRef>()) return Refusal{"blockize", "{block0} alone is a block already", {call.Id(0)}};
+         Outcome<BlockizeResult> result = blocks ? Blockize(call.function(), call.Ids(0), call.Bool(1))
+                                                 : Blockize(call.function(), call.Id(0), call.Bool(1));
+         if (!result.ok()) return result.refusal();
+         return call.WithBlock(result->function, result->block);
+       }},
+      {"tensorize",
+       "A block, or a loop, that computes what an intrinsic describes becomes the intrinsic.",
+       {{"block_or_loop", ArgKind::kLoopOrBlock},
+        {"tensor_intrin", ArgKind::kString},
+        {"preserve_unit_iters", ArgKind::kBool, true}},
+       ResultKind::kNone,
+       Role::kTransform,
+       ApplyTensorize},
+      {"annotate",
+       "A loop or block gets an annotation.",
+       {{"block_or_loop", ArgKind::kLoopOrBlock}, {"ann_key", ArgKind::kString}, {"ann_val", ArgKind::kAnnotation}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<Function> result = Annotate(call.function(), call.Id(0), call.String(1), ToAnnotation(call.arg(2)));
+         if (!result.ok()) return result.refusal();
+         return call.Changed(*result);
+       }},
+      {"unannotate",
+       "A loop or block loses an annotation.",
+       {{"block_or_loop", ArgKind::kLoopOrBlock}, {"ann_key", ArgKind::kString}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<Function> result = Unannotate(call.function(), call.Id(0), call.String(1));
+         if (!result.ok()) return result.refusal();
+         return call.Changed(*result);
+       }},
+      {"enter_postproc",
+       "Marks where the steps begin that every schedule of its kind takes at the end.",
+       {},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> { return call.Changed(call.function()); }},
+  };
+}
+
+}  // namespace tilewright

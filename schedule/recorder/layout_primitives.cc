@@ -1,0 +1,195 @@
+#include "schedule/algebra/cache_factors.h"
+#include "schedule/algebra/join_windows.h"
+#include "schedule/algebra/skip_zero_terms.h"
+#include "schedule/algebra/split_offset.h"
+#include "schedule/algebra/winograd.h"
+#include "schedule/blocks/fuse_with_gaps.h"
+#include "schedule/blocks/transform_block_layout.h"
+#include "schedule/layout/reindex.h"
+#include "schedule/layout/transform_layout.h"
+#include "schedule/movement/compute_inline.h"
+#include "schedule/movement/reverse_compute_inline.h"
+#include "schedule/program/buffer_selector.h"
+#include "schedule/program/common_refusals.h"
+#include "schedule/recorder/primitive_lists.h"
+#include "schedule/reduction/decompose_accumulation.h"
+
+namespace tilewright {
+namespace {
+
+// An integer counts read regions.
+BufferSelector ToSelector(const Value& value) {
+  if (const auto* name = value.As<std::string>()) return BufferSelector::Named(*name);
+  if (const auto* index = value.As<int64_t>()) return BufferSelector::Read(static_cast<int>(*index));
+  const Value::List& pair = *value.As<Value::List>();
+  const int index = static_cast<int>(*pair[1].As<int64_t>());
+  return *pair[0].As<std::string>() == "read" ? BufferSelector::Read(index) : BufferSelector::Write(index);
+}
+
+// A map with the number, which has no type of its own, as its result in the buffer's type; null for None.
+IndexMap ToPadValue(const Value& value, size_t rank, DataType type) {
+  if (const auto* map = value.As<IndexMap>()) return *map;
+  Expr constant;
+  if (const auto* integer = value.As<int64_t>()) constant = CastTo(type, Expr(*integer));
+  if (const auto* real = value.As<double>()) constant = ConstFloat(type.is_float() ? type : DataType::Float(64), *real);
+  if (!constant) return IndexMap();
+  std::vector<Var> inputs;
+  for (size_t i = 0; i < rank; ++i) inputs.push_back(Var("i" + std::to_string(i)));
+  return IndexMap(std::move(inputs), {constant});
+}
+
+}  // namespace
+
+std::vector<Primitive> LayoutPrimitives() {
+  using Role = Primitive::Role;
+  return {
+      {"transform_layout",
+       "A buffer is stored in another layout, everywhere.",
+       {{"block", ArgKind::kBlock},
+        {"buffer", ArgKind::kBufferIndex},
+        {"index_map", ArgKind::kIndexMap},
+        {"pad_value", ArgKind::kPadValue, Value()},
+        // That padding without a pad_value stays unwritten. A map is never assumed to be injective.
+        {"assume_injective_transform", ArgKind::kBool, false}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         const IndexMap& map = *call.arg(2).As<IndexMap>();
+         const BufferSelector selector = ToSelector(call.arg(1));
+         Outcome<Path> path = PathToBlock("transform_layout", call.function(), call.Id(0));
+         if (!path.ok()) return path.refusal();
+         const BlockNode& block = *cast<BlockRealizeNode>(path->back())->block;
+         Outcome<SelectedRegion> selected = SelectRegion("transform_layout", block, selector);
+         if (!selected.ok()) return selected.refusal();
+         const IndexMap pad_value = ToPadValue(call.arg(3), map->outputs.size(), selected->region.buffer->dtype);
+         const Padding padding = call.Bool(4) ? Padding::kUnwritten : Padding::kRefused;
+         Outcome<TransformLayoutResult> result =
+             TransformLayout(call.function(), call.Id(0), selector, map, pad_value, padding);
+         if (!result.ok()) return result.refusal();
+         return call.Changed(result->function);
+       }},
+      {"transform_block_layout",
+       "A block gets other iterators, and loops over them.",
+       {{"block", ArgKind::kBlock}, {"index_map", ArgKind::kIndexMap}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<TransformBlockLayoutResult> result =
+             TransformBlockLayout(call.function(), call.Id(0), *call.arg(1).As<IndexMap>());
+         if (!result.ok()) return result.refusal();
+         return call.Changed(result->function);
+       }},
+      {"skip_zero_terms",
+       "Terms of a sum that a condition makes zero are left out.",
+       {{"block", ArgKind::kBlock}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<SkipZeroTermsResult> result = SkipZeroTerms(call.function(), call.Id(0));
+         if (!result.ok()) return result.refusal();
+         return call.Changed(result->function);
+       }},
+      {"join_windows",
+       "A factor of a sum is read in a window that holds those of all values of an iterator.",
+       {{"block", ArgKind::kBlock}, {"iterator", ArgKind::kInt}, {"reduction", ArgKind::kInt}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<JoinWindowsResult> result = JoinWindows(call.function(), call.Id(0), call.Int(1), call.Int(2));
+         if (!result.ok()) return result.refusal();
+         return call.Changed(result->function);
+       }},
+      {"fuse_with_gaps",
+       "One iterator for two, with values between the rows of the inner one.",
+       {{"block", ArgKind::kBlock},
+        {"outer", ArgKind::kInt},
+        {"inner", ArgKind::kInt},
+        {"pitch", ArgKind::kInt},
+        {"run_in_gaps", ArgKind::kBool, false}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<FuseWithGapsResult> result =
+             FuseWithGaps(call.function(), call.Id(0), call.Int(1), call.Int(2), call.Int(3), call.Bool(4));
+         if (!result.ok()) return result.refusal();
+         return call.Changed(result->function);
+       }},
+      {"winograd",
+       "A sum over a window becomes fewer products of transformed operands (Winograd, Toom and Cook).",
+       {{"block", ArgKind::kBlock},
+        {"iterator", ArgKind::kInt},
+        {"reduction", ArgKind::kInt},
+        {"outputs", ArgKind::kInt}},
+       ResultKind::kBlocks,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<WinogradResult> result = Winograd(call.function(), call.Id(0), call.Int(1), call.Int(2), call.Int(3));
+         if (!result.ok()) return result.refusal();
+         return call.WithBlocks(result->function, {result->tiles, result->input, result->kernel, result->output});
+       }},
+      {"cache_factors",
+       "Some of the factors of a sum's terms are multiplied ahead, into a buffer.",
+       {{"block", ArgKind::kBlock}, {"factors", ArgKind::kInts}},
+       ResultKind::kBlock,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<CacheFactorsResult> result = CacheFactors(call.function(), call.Id(0), call.Ints(1));
+         if (!result.ok()) return result.refusal();
+         return call.WithBlock(result->function, result->block);
+       }},
+      {"decompose_accumulation",
+       "What a block adds to an array that has values becomes a sum of its own, which is added at last.",
+       {{"block", ArgKind::kBlock}},
+       ResultKind::kBlock,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<DecomposeAccumulationResult> result = DecomposeAccumulation(call.function(), call.Id(0));
+         if (!result.ok()) return result.refusal();
+         return call.WithBlock(result->function, result->block);
+       }},
+      {"split_offset",
+       "A number that is added to a factor of a sum's terms is multiplied with the sum of the other factors.",
+       {{"block", ArgKind::kBlock}, {"factor", ArgKind::kInt}},
+       ResultKind::kBlock,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<SplitOffsetResult> result = SplitOffset(call.function(), call.Id(0), call.Int(1));
+         if (!result.ok()) return result.refusal();
+         return call.WithBlock(result->function, result->block);
+       }},
+      {"reindex",
+       "A block gets a copy of a buffer whose layout is the block's iterators; dimensions of what is read can be kept.",
+       {{"block", ArgKind::kBlock},
+        {"buffer", ArgKind::kBufferIndex},
+        {"kept_dims", ArgKind::kInts, Value(Value::List{})}},
+       ResultKind::kBlock,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<ReindexResult> result = Reindex(call.function(), call.Id(0), ToSelector(call.arg(1)), call.Ints(2));
+         if (!result.ok()) return result.refusal();
+         return call.WithBlock(result->function, result->block);
+       }},
+      {"compute_inline",
+       "What a block stores is computed where it is used.",
+       {{"block", ArgKind::kBlock}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<ComputeInlineResult> result = ComputeInline(call.function(), call.Id(0));
+         if (!result.ok()) return result.refusal();
+         return call.Changed(result->function);
+       }},
+      {"reverse_compute_inline",
+       "A producer stores what its only consumer makes of its values.",
+       {{"block", ArgKind::kBlock}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<ReverseComputeInlineResult> result = ReverseComputeInline(call.function(), call.Id(0));
+         if (!result.ok()) return result.refusal();
+         return call.Changed(result->function);
+       }},
+  };
+}
+
+}  // namespace tilewright

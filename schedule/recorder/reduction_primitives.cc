@@ -1,0 +1,55 @@
+#include "schedule/recorder/primitive_lists.h"
+#include "schedule/reduction/compose_reduction.h"
+#include "schedule/reduction/decompose_reduction.h"
+#include "schedule/reduction/fuse_reduction_epilogue.h"
+#include "schedule/reduction/rfactor.h"
+
+namespace tilewright {
+
+std::vector<Primitive> ReductionPrimitives() {
+  using Role = Primitive::Role;
+  return {
+      {"decompose_reduction",
+       "The init of a reduction block becomes a block of its own, before a loop.",
+       {{"block", ArgKind::kBlock}, {"loop", ArgKind::kLoop}},
+       ResultKind::kBlock,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<DecomposeReductionResult> result = DecomposeReduction(call.function(), call.Id(0), call.Id(1));
+         if (!result.ok()) return result.refusal();
+         return call.WithBlock(result->function, result->init_block);
+       }},
+      {"compose_reduction",
+       "The block that sets the start values of a reduction becomes its init again.",
+       {{"init_block", ArgKind::kBlock}, {"update_block", ArgKind::kBlock}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<Function> result = ComposeReduction(call.function(), call.Id(0), call.Id(1));
+         if (!result.ok()) return result.refusal();
+         return call.Changed(*result);
+       }},
+      {"fuse_reduction_epilogue",
+       "What is added to the result of a sum becomes what the sum starts with.",
+       {{"reduction_block", ArgKind::kBlock}, {"epilogue_block", ArgKind::kBlock}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<Function> result = FuseReductionEpilogue(call.function(), call.Id(0), call.Id(1));
+         if (!result.ok()) return result.refusal();
+         return call.Changed(*result);
+       }},
+      {"rfactor",
+       "A reduction becomes two: one of parts, each by itself along a loop, and one that combines the parts.",
+       {{"loop", ArgKind::kLoop}, {"factor_axis", ArgKind::kInt}},
+       ResultKind::kBlock,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<RfactorResult> result = Rfactor(call.function(), call.Id(0), static_cast<int>(call.Int(1)));
+         if (!result.ok()) return result.refusal();
+         return call.WithBlock(result->function, result->block);
+       }},
+  };
+}
+
+}  // namespace tilewright

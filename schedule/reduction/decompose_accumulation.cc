@@ -1,0 +1,72 @@
+#include "schedule/reduction/decompose_accumulation.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/analysis.h"
+#include "ir/regions.h"
+#include "schedule/program/cache_stage.h"
+#include "schedule/program/common_refusals.h"
+#include "schedule/program/loop_tree.h"
+#include "schedule/program/make_block.h"
+#include "schedule/program/own_loops.h"
+#include "schedule/program/sum_form.h"
+
+namespace tilewright {
+namespace {
+
+constexpr const char* kName = "decompose_accumulation";
+
+}  // namespace
+
+Outcome<DecomposeAccumulationResult> DecomposeAccumulation(const Function& function, uint32_t block_id) {
+  Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
+  if (!path.ok()) return path.refusal();
+  const auto* realize = cast<BlockRealizeNode>(path->back());
+  const BlockNode& block = *realize->block;
+  if (block.init) return Refusal{kName, "{block0} has an init", {block_id}};
+  if (auto refusal = WhyNotInOwnLoops(kName, *path)) return *refusal;
+  const std::optional<SumForm> form = AsSum(block);
+  if (!form || Reads(form->term, form->store->buffer)) {
+    return Refusal{kName, "{block0} does not add something to what it stores to", {block_id}};
+  }
+  const StoreNode& store = *form->store;
+  const std::optional<std::vector<IterVar>> at = StoredAt(block, store);
+  if (!at) {
+    return Refusal{
+        kName,
+        "{block0} does not store at its spatial iterators, each one index and from 0, and add up along others",
+        {block_id}};
+  }
+
+  std::vector<Expr> shape;
+  for (const IterVar& iter : *at) shape.push_back(iter.domain.extent);
+  const Buffer sum(store.buffer->name + "_sum", std::move(shape), store.buffer->dtype);
+  BlockNode::Fields fields = block.fields();
+  fields.init = Store(sum, Const(store.buffer->dtype, 0), store.indices);
+  fields.body = Store(sum, sum.Load(store.indices) + form->term, store.indices);
+  fields.reads.clear();
+  fields.writes.clear();
+  AccessRegions regions = DetectRegions(*Block(fields));
+  fields.reads = std::move(regions.reads);
+  fields.writes = std::move(regions.writes);
+
+  DecomposeAccumulationResult result;
+  uint32_t next_id = function->next_id;
+  const Stmt addition = MakeBlock({.name = block.name + "_add",
+                                   .iters = *at,
+                                   .target = store.buffer,
+                                   .indices = store.indices,
+                                   .value = store.buffer.Load(store.indices) + sum.Load(store.indices)},
+                                  &next_id, &result.block);
+  const Stmt reduction = ReplaceStmt(Stmt(OutermostOwnLoop(*path)), realize,
+                                     Realize(realize->bindings, realize->predicate, Block(std::move(fields))));
+  const BlockNode& scope = *ScopeOf(*path)->block;
+  const Stmt body = ReplaceStmt(scope.body, OutermostOwnLoop(*path), Sequence({reduction, addition}));
+  result.function = WithScopeBody(function, scope, body, {sum}, next_id);
+  return result;
+}
+
+}  // namespace tilewright

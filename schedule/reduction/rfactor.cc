@@ -1,0 +1,329 @@
+#include "schedule/reduction/rfactor.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/analysis.h"
+#include "ir/arith/analyzer.h"
+#include "ir/functor.h"
+#include "ir/substitute.h"
+#include "schedule/program/cache_stage.h"
+#include "schedule/program/common_refusals.h"
+#include "schedule/program/loop_tree.h"
+#include "schedule/program/reducer.h"
+#include "schedule/program/relaxed_region.h"
+#include "verify/block_scope.h"
+
+namespace tilewright {
+namespace {
+
+constexpr const char* kName = "rfactor";
+
+// How a loop takes part in the block's iterators.
+struct LoopUse {
+  const ForNode* loop;
+  bool in_spatial = false, in_reduce = false;
+};
+
+struct Reduction {
+  const BlockNode* scope;
+  const BlockRealizeNode* realize;
+  const ForNode* factor;
+  std::vector<LoopUse> loops;  // above the block, outermost first
+  Reducer reducer;
+
+  const BlockNode& block() const { return *realize->block; }
+  // Whether the loop reduces within the first step, and is not in the second.
+  bool IsDropped(const LoopUse& use) const { return use.in_reduce && use.loop != factor; }
+};
+
+std::vector<LoopUse> FindUses(const BlockRealizeNode& realize, const std::vector<const ForNode*>& loops) {
+  std::vector<LoopUse> uses;
+  for (const ForNode* loop : loops) {
+    LoopUse use{loop};
+    for (size_t i = 0; i < realize.bindings.size(); ++i) {
+      if (!UsesVar(realize.bindings[i], loop->var)) continue;
+      (realize.block->iter_vars[i].kind == IterKind::kReduce ? use.in_reduce : use.in_spatial) = true;
+    }
+    uses.push_back(use);
+  }
+  return uses;
+}
+
+std::optional<Refusal> WhyLoopsDoNotFit(const Reduction& reduction) {
+  const uint32_t block = reduction.block().id;
+  for (const LoopUse& use : reduction.loops) {
+    if (use.loop == reduction.factor && use.in_spatial && !use.in_reduce) {
+      return Refusal{kName, "{loop0} takes part in spatial iterators of {block1}", {use.loop->id, block}};
+    }
+    if (use.in_spatial && use.in_reduce) {
+      return Refusal{kName, "{loop0} takes part in spatial and in reduce iterators of {block1}", {use.loop->id, block}};
+    }
+    if (use.loop == reduction.factor && !use.in_reduce && !IsInt(use.loop->extent, 1)) {
+      return Refusal{kName, "{loop0} takes no part in the reduction of {block1}", {use.loop->id, block}};
+    }
+    if (reduction.IsDropped(use) && BlocksBelow(Stmt(use.loop)).size() != 1) {
+      return Refusal{
+          kName, "{loop0}, a loop of the reduction, holds other blocks than {block1}", {use.loop->id, block}};
+    }
+    for (const LoopUse& outer : reduction.loops) {
+      // Loops of the reduction become iterators.
+      const bool independent = use.in_reduce || use.loop == reduction.factor || reduction.IsDropped(outer);
+      if (independent && UsesVar({use.loop->min, use.loop->extent}, outer.loop->var)) {
+        return Refusal{kName, "the range of {loop0} depends on {loop1}", {use.loop->id, outer.loop->id}};
+      }
+    }
+    if (use.loop->kind != ForKind::kThreadBound) continue;
+    for (const Reducer::Component& component : reduction.reducer.components) {
+      const Buffer& buffer = component.accumulator.buffer;
+      if (buffer->scope.kind() == MemoryKind::kGlobal) continue;
+      return Refusal{kName,
+                     "partial results of {text0} in {text1} memory would leave the threads that {loop0} is bound to",
+                     {use.loop->id},
+                     {},
+                     {buffer->name, buffer->scope.text()}};
+    }
+  }
+  return std::nullopt;
+}
+
+// The first step runs as a whole before everything below the outermost loop.
+std::optional<Refusal> WhyNotFirst(const Reduction& reduction) {
+  const ForNode* outermost = reduction.loops.front().loop;
+  const std::vector<const BlockRealizeNode*> blocks = BlocksBelow(Stmt(outermost));
+  if (blocks.front() != reduction.realize) {
+    return Refusal{kName,
+                   "{block1}, not {block2}, is the first block below {loop0}",
+                   {outermost->id, blocks.front()->block->id, reduction.block().id}};
+  }
+  for (const BlockRealizeNode* other : blocks) {
+    if (other == reduction.realize) continue;
+    for (const BufferRegion& write : other->block->writes) {
+      for (const BufferRegion& read : reduction.block().reads) {
+        if (!read.buffer.same_as(write.buffer)) continue;
+        return Refusal{kName,
+                       "{block1} is also below {loop0} and writes {text0}, which {block2} reads",
+                       {outermost->id, other->block->id, reduction.block().id},
+                       {},
+                       {write.buffer->name}};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+Outcome<Reduction> Check(const Function& function, uint32_t loop_id) {
+  Outcome<Path> path = PathToLoop(kName, function, loop_id);
+  if (!path.ok()) return path.refusal();
+  const auto* loop = cast<ForNode>(path->back());
+  if (loop->kind != ForKind::kSerial) return Refusal{kName, "{loop0} is not serial", {loop_id}};
+  const std::vector<const BlockRealizeNode*> blocks = BlocksBelow(Stmt(loop));
+  if (blocks.size() != 1) return Refusal{kName, "{loop0} does not hold one block alone", {loop_id}};
+  const uint32_t block_id = blocks[0]->block->id;
+  const BlockScope scope = BlockScope::Around(function, block_id);
+  const ScopeChild* child = scope.Find(block_id);
+  if (child == nullptr) return Refusal{kName, "{block0} lies in the init of a block", {block_id}};
+  if (auto why = WhyNotReduction(scope, *child)) {
+    return Refusal{kName, "{block0} is not a reduction block: {text0}", {block_id}, {}, {*why}};
+  }
+  if (scope.has_other_statements()) {
+    return Refusal{kName, "the scope of {block0} holds statements other than loops and blocks", {block_id}};
+  }
+  Outcome<Reducer> reducer = DetectReducer(kName, *child->realize->block);
+  if (!reducer.ok()) return reducer.refusal();
+  Reduction reduction{scope.block(), child->realize, loop, FindUses(*child->realize, child->loops), *reducer};
+  if (auto refusal = WhyLoopsDoNotFit(reduction)) return *refusal;
+  if (auto refusal = WhyNotFirst(reduction)) return *refusal;
+  return reduction;
+}
+
+// The place of the new dimension, from `axis` as given.
+Outcome<size_t> Place(const Reduction& reduction, const Buffer& buffer, int axis) {
+  const int rank = static_cast<int>(buffer->ndim());
+  if (axis >= -rank - 1 && axis <= rank) return static_cast<size_t>(axis < 0 ? axis + rank + 1 : axis);
+  return Refusal{kName,
+                 "the factor axis {num0} is not in [{num1}, {num2}]: {text0} has {num2} dimensions",
+                 {reduction.factor->id},
+                 {},
+                 {buffer->name},
+                 {axis, -rank - 1, rank}};
+}
+
+// The buffers of partial results, and the places of the new dimension in them.
+struct Partial {
+  std::vector<Buffer> buffers;
+  std::vector<size_t> places;
+
+  Element At(size_t i, std::vector<Expr> indices, const Expr& factor) const {
+    indices.insert(indices.begin() + static_cast<ptrdiff_t>(places[i]), factor);
+    return {buffers[i], std::move(indices)};
+  }
+};
+
+Outcome<Partial> MakePartial(const Reduction& reduction, int axis) {
+  Partial partial;
+  for (const Reducer::Component& component : reduction.reducer.components) {
+    const Buffer& buffer = component.accumulator.buffer;
+    Outcome<size_t> place = Place(reduction, buffer, axis);
+    if (!place.ok()) return place.refusal();
+    std::vector<Expr> shape = buffer->shape;
+    shape.insert(shape.begin() + static_cast<ptrdiff_t>(*place), reduction.factor->extent);
+    partial.buffers.push_back(Buffer(buffer->name + ".rf", std::move(shape), buffer->dtype, buffer->scope));
+    partial.places.push_back(*place);
+  }
+  return partial;
+}
+
+std::vector<BufferRegion> Points(const std::vector<Element>& elements) {
+  std::vector<BufferRegion> points;
+  for (const Element& element : elements) points.push_back(BufferRegion::Point(element.buffer, element.indices));
+  return points;
+}
+
+Expr FromZero(const Var& var, const Expr& min) { return IsInt(min, 0) ? Expr(var) : arith::Simplify(var - min); }
+
+IterVar IteratorOf(const ForNode& loop, IterKind kind) {
+  return {Var("v" + loop.var.name(), loop.var.dtype()), {loop.min, loop.extent}, kind};
+}
+
+// The first step: the loops and the block, all fresh.
+Stmt MakeFirstStep(const Reduction& reduction, const Partial& partial, uint32_t* next_id, uint32_t* block_id) {
+  const BlockNode& block = reduction.block();
+  std::vector<ForNode::Fields> loops;
+  VarMap loop_vars;
+  for (const LoopUse& use : reduction.loops) {
+    ForNode::Fields fields = use.loop->fields();
+    fields.id = (*next_id)++;
+    fields.var = Var(use.loop->var.name(), use.loop->var.dtype());
+    fields.min = Substitute(fields.min, loop_vars);
+    fields.extent = Substitute(fields.extent, loop_vars);
+    loop_vars[use.loop->var] = fields.var;
+    loops.push_back(std::move(fields));
+  }
+
+  BlockNode::Fields first;
+  first.id = *block_id = (*next_id)++;
+  first.name = block.name + "_rf";
+  first.annotations = block.annotations;
+  std::vector<Expr> bindings;
+  VarMap iters, new_iters;  // for the block's iterators; for the loops that iterators are made of
+  auto add = [&](IterVar iter, Expr binding) {
+    bindings.push_back(Substitute(binding, loop_vars));
+    first.iter_vars.push_back(std::move(iter));
+    return first.iter_vars.back().var;
+  };
+  const Var factor = add(IteratorOf(*reduction.factor, IterKind::kSpatial), reduction.factor->var);
+  new_iters[reduction.factor->var] = factor;
+  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    const IterVar& iter = block.iter_vars[i];
+    const Expr& binding = reduction.realize->bindings[i];
+    if (!UsesVar(binding, reduction.factor->var)) {
+      iters[iter.var] = add({Var(iter.var.name(), iter.var.dtype()), iter.domain, iter.kind}, binding);
+      continue;
+    }
+    for (const LoopUse& use : reduction.loops) {
+      if (UsesVar(binding, use.loop->var) && !new_iters.contains(use.loop->var)) {
+        new_iters[use.loop->var] = add(IteratorOf(*use.loop, IterKind::kReduce), use.loop->var);
+      }
+    }
+    iters[iter.var] = Substitute(binding, new_iters);
+  }
+
+  std::vector<Element> targets;
+  std::vector<Expr> values, identities;
+  for (size_t i = 0; i < reduction.reducer.components.size(); ++i) {
+    const Reducer::Component& component = reduction.reducer.components[i];
+    targets.push_back(
+        partial.At(i, Substitute(component.accumulator.indices, iters), FromZero(factor, reduction.factor->min)));
+    values.push_back(Substitute(component.value, iters));
+    identities.push_back(Substitute(component.identity, iters));
+  }
+  const bool reduces = std::any_of(first.iter_vars.begin(), first.iter_vars.end(),
+                                   [](const IterVar& iter) { return iter.kind == IterKind::kReduce; });
+  if (reduces) first.init = StoreInto(targets, identities);
+  first.body = reduces ? CombineInto(reduction.reducer, targets, values) : StoreInto(targets, values);
+  for (const BufferRegion& read : block.reads) first.reads.push_back(Substitute(read, iters));
+  first.writes = Points(targets);
+  return Nest(std::move(loops), Realize(std::move(bindings), Substitute(reduction.realize->predicate, loop_vars),
+                                        Block(std::move(first))));
+}
+
+// Where a partial result has a value: the predicate of the first step's block at the start of its reduction.
+Expr PredicateOfSecond(const Reduction& reduction) {
+  arith::Analyzer analyzer;
+  VarMap start;
+  for (const LoopUse& use : reduction.loops) {
+    if (reduction.IsDropped(use)) {
+      start[use.loop->var] = use.loop->min;
+    } else {
+      analyzer.Bind(use.loop->var, Range{use.loop->min, use.loop->extent});
+    }
+  }
+  return analyzer.Simplify(Substitute(reduction.realize->predicate, start));
+}
+
+// The second step's block, with the id and the spatial iterators of the original.
+Stmt MakeSecondStep(const Reduction& reduction, const Partial& partial) {
+  const BlockNode& block = reduction.block();
+  BlockNode::Fields second = block.fields();
+  const IterVar factor = IteratorOf(*reduction.factor, IterKind::kReduce);
+  second.iter_vars = {factor};
+  std::vector<Expr> bindings = {reduction.factor->var};
+  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    if (block.iter_vars[i].kind == IterKind::kReduce) continue;
+    second.iter_vars.push_back(block.iter_vars[i]);
+    bindings.push_back(reduction.realize->bindings[i]);
+  }
+  std::vector<Element> targets, partials;
+  std::vector<Expr> values;
+  for (size_t i = 0; i < reduction.reducer.components.size(); ++i) {
+    targets.push_back(reduction.reducer.components[i].accumulator);
+    partials.push_back(partial.At(i, targets.back().indices, FromZero(factor.var, reduction.factor->min)));
+    values.push_back(partials.back().buffer.Load(partials.back().indices));
+  }
+  second.body = CombineInto(reduction.reducer, targets, values);
+  second.reads = Points(partials);
+  for (const BufferRegion& read : block.reads) {
+    bool in_init = false;
+    PreOrderExprs(block.init, [&](const Expr& e) {
+      const auto* load = dyn_cast<LoadNode>(e);
+      in_init |= load != nullptr && load->buffer.same_as(read.buffer);
+      return true;
+    });
+    if (in_init) second.reads.push_back(read);
+  }
+  return Realize(std::move(bindings), PredicateOfSecond(reduction), Block(std::move(second)));
+}
+
+}  // namespace
+
+Outcome<RfactorResult> Rfactor(const Function& function, uint32_t loop_id, int factor_axis) {
+  Outcome<Reduction> reduction = Check(function, loop_id);
+  if (!reduction.ok()) return reduction.refusal();
+  Outcome<Partial> partial = MakePartial(*reduction, factor_axis);
+  if (!partial.ok()) return partial.refusal();
+  uint32_t next_id = function->next_id;
+  RfactorResult result;
+  const Stmt first = MakeFirstStep(*reduction, *partial, &next_id, &result.block);
+  const Stmt second = MakeSecondStep(*reduction, *partial);
+  const ForNode* outermost = reduction->loops.front().loop;
+  const Stmt body = RewriteStmt(reduction->scope->body, [&](const Stmt& s) -> Stmt {
+    if (const auto* realize = dyn_cast<BlockRealizeNode>(s)) {
+      return realize->block->id == reduction->block().id ? second : s;
+    }
+    const auto* loop = dyn_cast<ForNode>(s);
+    if (loop == nullptr) return s;
+    Stmt replaced = s;
+    for (const LoopUse& use : reduction->loops) {
+      if (use.loop->id == loop->id && reduction->IsDropped(use)) replaced = loop->body;
+    }
+    return loop->id == outermost->id ? Sequence({first, replaced}) : replaced;
+  });
+  result.function = WithScopeBody(function, *reduction->scope, body, partial->buffers, next_id);
+  return result;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,406 @@
+#include "schedule/reduction/rfactor.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "ir/script/parse_or_die.h"
+#include "schedule/loops/reorder.h"
+#include "schedule/loops/split.h"
+#include "schedule/testing/equivalence.h"
+#include "schedule/testing/expect.h"
+#include "schedule/testing/programs.h"
+
+namespace tilewright {
+namespace {
+
+using testing::BlockNamed;
+using testing::ExpectContains;
+using testing::ExpectEquivalent;
+using testing::ExpectProgram;
+using testing::LoopsOf;
+using testing::ReasonOf;
+
+// The loop at that place above the block, split by `factor`.
+Function SplitLoop(const Function& f, std::string_view block, size_t place, int factor) {
+  Outcome<SplitResult> result = Split(f, LoopsOf(f, block)[place], {Expr(), factor});
+  EXPECT_TRUE(result.ok());
+  return result->function;
+}
+
+Function Factored(const Function& f, uint32_t loop, int axis) {
+  Outcome<RfactorResult> result = Rfactor(f, loop, axis);
+  EXPECT_TRUE(result.ok()) << ReasonOf(result, f);
+  if (!result.ok()) return f;
+  EXPECT_TRUE(FindBlock(result->function, result->block)->block->name.ends_with("_rf"));
+  return result->function;
+}
+
+TEST(Rfactor, FactorsPartOfTheReduction) {
+  const Function before = SplitLoop(testing::Matmul(4, 8, 16), "C", 2, 4);
+  const Function after = Factored(before, LoopsOf(before, "C")[3], 2);
+  ExpectProgram(after, R"(
+      @T.prim_func
+      def main(A: T.Buffer((4, 16), "float32"), B: T.Buffer((8, 16), "float32"), C: T.Buffer((4, 8), "float32")):
+          T.func_attr({"tir.noalias": True})
+          C_rf = T.alloc_buffer((4, 8, 4))
+          for i, j, k_0, k_1 in T.grid(4, 8, 4, 4):
+              with T.block("C_rf"):
+                  vk_1, vi, vj, vk_0 = T.axis.remap("SSSR", [k_1, i, j, k_0])
+                  T.reads(A[vi, vk_0 * 4 + vk_1], B[vj, vk_0 * 4 + vk_1])
+                  T.writes(C_rf[vi, vj, vk_1])
+                  with T.init():
+                      C_rf[vi, vj, vk_1] = T.float32(0)
+                  C_rf[vi, vj, vk_1] = C_rf[vi, vj, vk_1] + A[vi, vk_0 * 4 + vk_1] * B[vj, vk_0 * 4 + vk_1]
+          for i, j, k_1 in T.grid(4, 8, 4):
+              with T.block("C"):
+                  vk_1, vi, vj = T.axis.remap("RSS", [k_1, i, j])
+                  T.reads(C_rf[vi, vj, vk_1])
+                  T.writes(C[vi, vj])
+                  with T.init():
+                      C[vi, vj] = T.float32(0)
+                  C[vi, vj] = C[vi, vj] + C_rf[vi, vj, vk_1])");
+  ExpectEquivalent(before, after);
+  // The original block and the loops that remain are the second step's.
+  EXPECT_EQ(BlockNamed(after, "C"), BlockNamed(before, "C"));
+  const std::vector<uint32_t> old_loops = LoopsOf(before, "C");
+  EXPECT_EQ(LoopsOf(after, "C"), (std::vector<uint32_t>{old_loops[0], old_loops[1], old_loops[3]}));
+}
+
+TEST(Rfactor, StoresTheValuesWhenNothingIsLeftToReduce) {
+  const Function before = testing::Matmul(4, 8, 16);
+  const Function after = Factored(before, LoopsOf(before, "C")[2], -3);
+  ExpectContains(after, R"(
+      with T.block("C_rf"):
+          vk, vi, vj = T.axis.remap("SSS", [k, i, j])
+          T.reads(A[vi, vk], B[vj, vk])
+          T.writes(C_rf[vk, vi, vj])
+          C_rf[vk, vi, vj] = A[vi, vk] * B[vj, vk])");
+  ExpectEquivalent(before, after);
+}
+
+TEST(Rfactor, KeepsUntouchedIteratorsAndLoopsInAnyOrder) {
+  const Function conv = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((4, 16, 3), "float32"), C: T.Buffer((4,), "float32")):
+          for i, p, q in T.grid(4, 16, 3):
+              with T.block("C"):
+                  x, y, z = T.axis.remap("SRR", [i, p, q])
+                  with T.init():
+                      C[x] = T.float32(0)
+                  C[x] = C[x] + A[x, y, z])");
+  const Function split = SplitLoop(conv, "C", 1, 4);
+  const std::vector<uint32_t> loops = LoopsOf(split, "C");
+  Outcome<ReorderResult> reordered = Reorder(split, {loops[2], loops[0], loops[1]});
+  ASSERT_TRUE(reordered.ok());
+  const Function after = Factored(reordered->function, loops[2], 0);
+  ExpectContains(after, R"(
+      for p_1, i, p_0, q in T.grid(4, 4, 4, 3):
+          with T.block("C_rf"):
+              vp_1, x, vp_0, z = T.axis.remap("SSRR", [p_1, i, p_0, q]))");
+  ExpectContains(after, R"(
+      for p_1, i in T.grid(4, 4):
+          with T.block("C"):
+              vp_1, x = T.axis.remap("RS", [p_1, i]))");
+  ExpectEquivalent(conv, after);
+  // Twice.
+  ExpectEquivalent(conv, Factored(after, LoopsOf(after, "C_rf")[3], 1));
+}
+
+TEST(Rfactor, CombinesOnlyPartsThatHaveAValue) {
+  // The spatial condition stays; parts whose reduction never starts are left out.
+  Function before = SplitLoop(SplitLoop(testing::Matmul(4, 8, 16), "C", 2, 5), "C", 0, 3);
+  Function after = Factored(before, LoopsOf(before, "C")[4], 0);
+  ExpectContains(after, R"(
+      with T.block("C"):
+          vk_1 = T.axis.reduce(5, k_1)
+          vi = T.axis.spatial(4, i_0 * 3 + i_1)
+          vj = T.axis.spatial(8, j)
+          T.where(i_0 * 3 + i_1 < 4))");
+  ExpectEquivalent(before, after);
+  const Function matmul = testing::Matmul(4, 8, 16);
+  before = Split(matmul, LoopsOf(matmul, "C")[2], {6, 5})->function;
+  after = Factored(before, LoopsOf(before, "C")[2], 0);
+  ExpectContains(after, R"(
+      with T.block("C"):
+          vk_0, vi, vj = T.axis.remap("RSS", [k_0, i, j])
+          T.where(k_0 < 4))");
+  ExpectEquivalent(before, after);
+  after = Factored(before, LoopsOf(before, "C")[3], 0);
+  ExpectEquivalent(before, after);
+}
+
+constexpr char kArgmax[] = R"(
+@T.prim_func
+def main(idx: T.Buffer((4, 20), "int32"), val: T.Buffer((4, 20), "float32"), P: T.Buffer((4,), "int32"), M: T.Buffer((4,), "float32")):
+    for i, k in T.grid(4, 20):
+        with T.block("argmax"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            T.reads(val[vi, vk], idx[vi, vk])
+            T.writes(P[vi], M[vi])
+            with T.init():
+                P[vi] = -1
+                M[vi] = T.float32(-1000)
+            v_P: T.int32 = CONDITION(P[vi], idx[vi, vk])
+            v_M: T.float32 = T.Select(M[vi] >= val[vi, vk], M[vi], val[vi, vk])
+            P[vi] = v_P
+            M[vi] = v_M
+)";
+
+Function Argmax(std::string choice) {
+  std::string text = kArgmax;
+  text.replace(text.find("CONDITION(P[vi], idx[vi, vk])"), 29, choice);
+  return ParseFunctionOrDie(text);
+}
+
+TEST(Rfactor, FactorsArgmax) {
+  const Function argmax = Argmax("T.Select(M[vi] >= val[vi, vk], P[vi], idx[vi, vk])");
+  Function before = SplitLoop(argmax, "argmax", 1, 5);
+  Function after = Factored(before, LoopsOf(before, "argmax")[1], 0);
+  ExpectContains(after, R"(
+      for i, k_0, k_1 in T.grid(4, 4, 5):
+          with T.block("argmax_rf"):
+              vk_0, vi, vk_1 = T.axis.remap("SSR", [k_0, i, k_1])
+              T.reads(val[vi, vk_0 * 5 + vk_1], idx[vi, vk_0 * 5 + vk_1])
+              T.writes(P_rf[vk_0, vi], M_rf[vk_0, vi])
+              with T.init():
+                  P_rf[vk_0, vi] = -1
+                  M_rf[vk_0, vi] = T.float32(-1000)
+              v_P_rf: T.int32 = T.Select(M_rf[vk_0, vi] >= val[vi, vk_0 * 5 + vk_1], P_rf[vk_0, vi], idx[vi, vk_0 * 5 + vk_1])
+              v_M_rf: T.float32 = T.Select(M_rf[vk_0, vi] >= val[vi, vk_0 * 5 + vk_1], M_rf[vk_0, vi], val[vi, vk_0 * 5 + vk_1])
+              P_rf[vk_0, vi] = v_P_rf
+              M_rf[vk_0, vi] = v_M_rf)");
+  ExpectContains(after, R"(
+      for i, k_0 in T.grid(4, 4):
+          with T.block("argmax"):
+              vk_0, vi = T.axis.remap("RS", [k_0, i])
+              T.reads(P_rf[vk_0, vi], M_rf[vk_0, vi])
+              T.writes(P[vi], M[vi])
+              with T.init():
+                  P[vi] = -1
+                  M[vi] = T.float32(-1000)
+              v_P: T.int32 = T.Select(M[vi] >= M_rf[vk_0, vi], P[vi], P_rf[vk_0, vi])
+              v_M: T.float32 = T.Select(M[vi] >= M_rf[vk_0, vi], M[vi], M_rf[vk_0, vi])
+              P[vi] = v_P
+              M[vi] = v_M)");
+  // Runs of consecutive values keep their order, so that ties go to the first one as before.
+  ExpectEquivalent(argmax, after);
+  ExpectEquivalent(argmax, Factored(argmax, LoopsOf(argmax, "argmax")[1], 1));
+  // Where ties go to the smaller index, in any order.
+  const Function ties =
+      Argmax("T.Select(M[vi] > val[vi, vk] or M[vi] == val[vi, vk] and P[vi] < idx[vi, vk], P[vi], idx[vi, vk])");
+  before = SplitLoop(ties, "argmax", 1, 5);
+  after = Factored(before, LoopsOf(before, "argmax")[2], 0);
+  ExpectEquivalent(ties, after);
+  // The other way round, and with the new value first.
+  const Function turned = Argmax("T.if_then_else(val[vi, vk] > M[vi], idx[vi, vk], P[vi])");
+  ExpectEquivalent(turned, Factored(turned, LoopsOf(turned, "argmax")[1], 1));
+}
+
+constexpr char kTwo[] = R"(
+@T.prim_func
+def main(A: T.Buffer((4, 12), "float32"), S: T.Buffer((4,), "float32"), M: T.Buffer((4,), "float32")):
+    for i, k in T.grid(4, 12):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                S[vi] = T.float32(3)
+                M[vi] = T.float32(2)
+            S[vi] = A[vi, vk] + S[vi]
+            M[vi] = T.max(M[vi], A[vi, vk])
+)";
+
+TEST(Rfactor, FactorsIndependentOutputsAndAnyStart) {
+  const Function two = ParseFunctionOrDie(kTwo);
+  const Function split = SplitLoop(two, "B", 1, 3);
+  for (size_t loop : {1, 2}) {
+    const Function after = Factored(split, LoopsOf(split, "B")[loop], -1);
+    ExpectEquivalent(two, after);
+  }
+  // What a sum starts with is added once; the parts start with nothing.
+  ExpectContains(Factored(split, LoopsOf(split, "B")[1], -1), R"(
+      with T.init():
+          S_rf[vi, vk_0] = T.float32(0)
+          M_rf[vi, vk_0] = T.float32(2)
+      S_rf[vi, vk_0] = A[vi, vk_0 * 3 + vk_1] + S_rf[vi, vk_0]
+      M_rf[vi, vk_0] = T.max(M_rf[vi, vk_0], A[vi, vk_0 * 3 + vk_1]))");
+}
+
+TEST(Rfactor, LeavesLaterBlocksOfTheNestInPlace) {
+  const Function before = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(a: T.handle, d: T.handle):
+          n = T.int32()
+          A = T.match_buffer(a, (n, 16), "float32")
+          D = T.match_buffer(d, (n,), "float32")
+          C = T.alloc_buffer((n,))
+          for i in range(n):
+              for k in range(16):
+                  with T.block("C"):
+                      vi, vk = T.axis.remap("SR", [i, k])
+                      with T.init():
+                          C[vi] = T.float32(0)
+                      C[vi] = C[vi] + A[vi, vk]
+              with T.block("D"):
+                  vi = T.axis.spatial(n, i)
+                  D[vi] = C[vi] * T.float32(2))");
+  const Function after = Factored(before, LoopsOf(before, "C")[1], 0);
+  EXPECT_EQ(LoopsOf(after, "C")[0], LoopsOf(after, "D")[0]);
+  EXPECT_NE(LoopsOf(after, "C_rf")[0], LoopsOf(after, "D")[0]);
+  ExpectEquivalent(before, after);
+}
+
+TEST(Rfactor, RefusesLoops) {
+  const Function f = testing::Matmul(4, 8, 16);
+  const std::vector<uint32_t> loops = LoopsOf(f, "C");
+  EXPECT_EQ(ReasonOf(Rfactor(f, 99, 0), f), "the loop no longer exists");
+  EXPECT_EQ(ReasonOf(Rfactor(f, BlockNamed(f, "C"), 0), f), "C is a block, not a loop");
+  EXPECT_EQ(ReasonOf(Rfactor(f, loops[1], 0), f), "j takes part in spatial iterators of C");
+  EXPECT_EQ(ReasonOf(Rfactor(f, loops[2], 3), f), "the factor axis 3 is not in [-3, 2]: C has 2 dimensions");
+  EXPECT_EQ(ReasonOf(Rfactor(f, loops[2], -4), f), "the factor axis -4 is not in [-3, 2]: C has 2 dimensions");
+  const Function chain = testing::ElementwiseChain(4, 8);
+  EXPECT_EQ(ReasonOf(Rfactor(chain, LoopsOf(chain, "C")[1], 0), chain), "C is not a reduction block: it has no init");
+  const auto nest = [](std::string_view text) { return ParseFunctionOrDie(text); };
+  const Function unrolled = nest(R"(
+      @T.prim_func
+      def main(A: T.Buffer((4, 16), "float32"), C: T.Buffer((4,), "float32")):
+          for i in range(4):
+              for k in T.unroll(16):
+                  with T.block("C"):
+                      vi, vk = T.axis.remap("SR", [i, k])
+                      with T.init():
+                          C[vi] = T.float32(0)
+                      C[vi] = C[vi] + A[vi, vk])");
+  EXPECT_EQ(ReasonOf(Rfactor(unrolled, LoopsOf(unrolled, "C")[1], 0), unrolled), "k is not serial");
+  const Function fused = nest(R"(
+      @T.prim_func
+      def main(A: T.Buffer((4, 16), "float32"), C: T.Buffer((4,), "float32")):
+          for f, u in T.grid(64, 2):
+              with T.block("C"):
+                  vi = T.axis.spatial(4, f // 16)
+                  vk = T.axis.reduce(16, f % 16)
+                  with T.init():
+                      C[vi] = T.float32(0)
+                  C[vi] = C[vi] + A[vi, vk])");
+  EXPECT_EQ(ReasonOf(Rfactor(fused, LoopsOf(fused, "C")[0], 0), fused),
+            "f takes part in spatial and in reduce iterators of C");
+  const Function idle = nest(R"(
+      @T.prim_func
+      def main(A: T.Buffer((4, 16), "float32"), C: T.Buffer((4,), "float32")):
+          for i, u, k in T.grid(4, 2, 16):
+              with T.block("C"):
+                  vi, vk = T.axis.remap("SR", [i, k])
+                  with T.init():
+                      C[vi] = T.float32(0)
+                  C[vi] = C[vi] + A[vi, vk])");
+  EXPECT_EQ(ReasonOf(Rfactor(idle, LoopsOf(idle, "C")[1], 0), idle), "u takes no part in the reduction of C");
+  const Function triangle = nest(R"(
+      @T.prim_func
+      def main(A: T.Buffer((4, 16), "float32"), C: T.Buffer((4,), "float32")):
+          for i in range(4):
+              for k in range(i + 1):
+                  with T.block("C"):
+                      vi, vk = T.axis.remap("SR", [i, k])
+                      with T.init():
+                          C[vi] = T.float32(0)
+                      C[vi] = C[vi] + A[vi, vk])");
+  EXPECT_EQ(ReasonOf(Rfactor(triangle, LoopsOf(triangle, "C")[1], 0), triangle), "the range of k depends on i");
+  const Function bound = nest(R"(
+      @T.prim_func
+      def main(A: T.Buffer((4, 16), "float32"), D: T.Buffer((4,), "float32")):
+          C = T.alloc_buffer((4,), scope="shared")
+          for i in T.thread_binding(4, thread="blockIdx.x"):
+              for k in range(16):
+                  with T.block("C"):
+                      vi, vk = T.axis.remap("SR", [i, k])
+                      with T.init():
+                          C[vi] = T.float32(0)
+                      C[vi] = C[vi] + A[vi, vk]
+              with T.block("D"):
+                  vi = T.axis.spatial(4, i)
+                  D[vi] = C[vi])");
+  EXPECT_EQ(ReasonOf(Rfactor(bound, LoopsOf(bound, "C")[1], 0), bound),
+            "partial results of C in shared memory would leave the threads that i is bound to");
+}
+
+// C[i] += A[i, k] with other blocks before and after the inner loop, and behind it in the outer one.
+Function WithNeighbors(std::string_view first, std::string_view inside, std::string_view last) {
+  std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((4, 16), "float32"), C: T.Buffer((4,), "float32"), X: T.Buffer((4, 16), "float32")):
+    for i in range(4):
+        FIRST
+        for k_0 in range(4):
+            for k_1 in range(4):
+                with T.block("C"):
+                    vi = T.axis.spatial(4, i)
+                    vk = T.axis.reduce(16, k_0 * 4 + k_1)
+                    with T.init():
+                        C[vi] = T.float32(0)
+                    C[vi] = C[vi] + A[vi, vk]
+            INSIDE
+        LAST
+)";
+  auto fill = [&](std::string_view place, std::string_view statement) {
+    text.replace(text.find(place), place.size(), statement.empty() ? "T.evaluate(0)" : statement);
+  };
+  fill("FIRST", first);
+  fill("INSIDE", inside);
+  fill("LAST", last);
+  return ParseFunctionOrDie(text);
+}
+
+TEST(Rfactor, RefusesOtherBlocksInTheWay) {
+  const auto reason = [](const Function& f) { return ReasonOf(Rfactor(f, LoopsOf(f, "C")[2], 0), f); };
+  EXPECT_EQ(reason(WithNeighbors("", "", "")), "accepted");
+  EXPECT_EQ(reason(WithNeighbors("with T.block(\"X\"):\n            X[0, 0] = T.float32(1)", "", "")),
+            "X, not C, is the first block below i");
+  EXPECT_EQ(reason(WithNeighbors("", "with T.block(\"X\"):\n                X[0, 0] = T.float32(1)", "")),
+            "k_0, a loop of the reduction, holds other blocks than C");
+  EXPECT_EQ(reason(WithNeighbors("", "", "with T.block(\"X\"):\n            A[0, 0] = T.float32(1)")),
+            "X is also below i and writes A, which C reads");
+  EXPECT_EQ(reason(WithNeighbors("", "", "with T.block(\"X\"):\n            X[0, 0] = T.float32(1)")), "accepted");
+}
+
+TEST(Rfactor, RefusesReductionsThatCannotBeTakenApart) {
+  const auto reason = [](const std::string& body, const std::string& init = "C[vi] = T.float32(0)") {
+    std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((4, 16), "float32"), C: T.Buffer((4,), "float32"), D: T.Buffer((4,), "float32")):
+    for i, k in T.grid(4, 16):
+        with T.block("C"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                INIT
+            BODY
+)";
+    text.replace(text.find("INIT"), 4, init);
+    text.replace(text.find("BODY"), 4, body);
+    const Function f = ParseFunctionOrDie(text);
+    return ReasonOf(Rfactor(f, LoopsOf(f, "C")[1], 0), f);
+  };
+  EXPECT_EQ(reason("C[vi] = C[vi] - A[vi, vk]"),
+            "C[vi] - A[vi, vk], which C stores to C, is no reduction that can be taken apart");
+  EXPECT_EQ(reason("C[vi] = C[vi] * A[vi, vk] + T.float32(1)"),
+            "C[vi] * A[vi, vk] + T.float32(1), which C stores to C, is no reduction that can be taken apart");
+  EXPECT_EQ(reason("C[vi] = C[vi] + C[vi] * A[vi, vk]"),
+            "C[vi] + C[vi] * A[vi, vk], which C stores to C, is no reduction that can be taken apart");
+  EXPECT_EQ(reason("C[vi] = C[vi] + C[3 - vi]"),
+            "C combines C[vi] + C[3 - vi] into C and reads other elements of its outputs");
+  EXPECT_EQ(reason("C[vi] = T.Select(C[vi] > T.float32(1), C[vi], A[vi, vk])"),
+            "T.Select(C[vi] > T.float32(1), C[vi], A[vi, vk]), which C stores to C, is no reduction that can be taken "
+            "apart");
+  EXPECT_EQ(reason("C[vi] = C[vi] + A[vi, vk]", "C[0] = T.float32(0)"),
+            "the init of C does not store to the element of C that the body stores to");
+  EXPECT_EQ(reason("C[vi] = C[vi] + A[vi, vk]", "for t in range(1):\n                    C[vi] = T.float32(0)"),
+            "the init of C is not one store to each of its outputs");
+  EXPECT_EQ(reason("for t in range(1):\n                C[vi] = C[vi] + A[vi, vk]"),
+            "the body of C is not one store to each of its outputs");
+  const std::string both = "C[vi] = T.float32(0)\n                D[vi] = T.float32(0)";
+  EXPECT_EQ(reason("C[vi] = C[vi] + A[vi, vk]\n            D[vi] = D[vi] + C[vi]", both),
+            "C combines D[vi] + C[vi] into D and reads other elements of its outputs");
+}
+
+}  // namespace
+}  // namespace tilewright
