@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "autoschedule/auto_schedule.h"
+#include "autoschedule/sketch/auto_schedule.h"
 #include "codegen/llvm/object.h"
 #include "codegen/llvm/spills.h"
 #include "codegen/llvm/testing/equivalence.h"

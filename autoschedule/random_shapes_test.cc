@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "autoschedule/auto_schedule.h"
+#include "autoschedule/sketch/auto_schedule.h"
 #include "ir/ops/conv.h"
 #include "ir/ops/conv_transpose.h"
 #include "ir/ops/depthwise.h"

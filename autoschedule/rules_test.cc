@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "autoschedule/auto_schedule.h"
-#include "autoschedule/block_loops.h"
-#include "autoschedule/contraction_form.h"
-#include "autoschedule/normal_form.h"
+#include "autoschedule/normalize/normal_form.h"
+#include "autoschedule/program/block_loops.h"
+#include "autoschedule/sketch/auto_schedule.h"
+#include "autoschedule/tensorize/contraction_form.h"
 #include "codegen/llvm/testing/equivalence.h"
 #include "ir/builder.h"
 #include "ir/functor.h"

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "autoschedule/auto_schedule.h"
 #include "autoschedule/database/apply_best.h"
-#include "autoschedule/tune.h"
+#include "autoschedule/sketch/auto_schedule.h"
+#include "autoschedule/tune/tune.h"
 #include "bench/program.h"
 #include "codegen/llvm/abi_type.h"
 #include "codegen/runtime/available_cpus.h"

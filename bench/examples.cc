@@ -24,7 +24,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "autoschedule/cost/speed_of_light.h"
-#include "autoschedule/list_candidates.h"
+#include "autoschedule/tune/list_candidates.h"
 #include "bench/bandwidth.h"
 #include "bench/choose_schedule.h"
 #include "bench/kept_workspace.h"

@@ -17,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "autoschedule/measure/speed_gauge.h"
+#include "autoschedule/measure/executor/speed_gauge.h"
 #include "bench/command_line.h"
 #include "bench/dtype.h"
 #include "bench/implementation.h"

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "autoschedule/html.h"
+#include "autoschedule/tune/html.h"
 #include "bench/report.h"
 
 namespace tilewright::bench {

@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "autoschedule/measure/run_folder.h"
-#include "autoschedule/measure/worker_pool.h"
+#include "autoschedule/measure/protocol/run_folder.h"
+#include "autoschedule/measure/protocol/worker_pool.h"
 #include "bench/worker_request.h"
 #include "nlohmann/json.hpp"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "autoschedule/measure/run_reference.h"
+#include "autoschedule/measure/reference/run_reference.h"
 #include "target/target.h"
 
 namespace tilewright {

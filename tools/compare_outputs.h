@@ -5,9 +5,9 @@
 //   OutputComparison c = tolerances.Compare(2, "C", result, expected);
 //
 // Each element may differ by what rounding can do to it in both functions, as bounded by
-// autoschedule/measure/reference_program.h: the terms of a sum and their magnitudes count. Integers that depend on no
-// rounding are equal. Where no function has such a bound (calls of other libraries, vector operations), by a part of
-// the largest magnitude of the output, at least 1: 1e-10, 1e-4 and 5e-2 for 64, 32 and fewer bits.
+// autoschedule/measure/reference/reference_program.h: the terms of a sum and their magnitudes count. Integers that
+// depend on no rounding are equal. Where no function has such a bound (calls of other libraries, vector operations), by
+// a part of the largest magnitude of the output, at least 1: 1e-10, 1e-4 and 5e-2 for 64, 32 and fewer bits.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "autoschedule/measure/reference.h"
+#include "autoschedule/measure/reference/reference.h"
 #include "ir/function.h"
 #include "ir/interp/interp.h"
 #include "ir/ndarray.h"

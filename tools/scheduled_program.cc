@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "autoschedule/auto_schedule.h"
 #include "autoschedule/database/apply_best.h"
+#include "autoschedule/sketch/auto_schedule.h"
 #include "schedule/script/peer_trace.h"
 #include "schedule/script/schedule_script.h"
 #include "tools/program_file.h"

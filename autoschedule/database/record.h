@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "autoschedule/measure/caches.h"
+#include "autoschedule/database/caches.h"
 #include "target/target.h"
 
 namespace tilewright {

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "autoschedule/measure/protocol.h"
-#include "autoschedule/measure/reference.h"
-#include "autoschedule/measure/run_reference.h"
-#include "autoschedule/measure/serve.h"
+#include "autoschedule/measure/protocol/protocol.h"
+#include "autoschedule/measure/protocol/serve.h"
+#include "autoschedule/measure/reference/reference.h"
+#include "autoschedule/measure/reference/run_reference.h"
 #include "codegen/llvm/object.h"
 #include "codegen/llvm/spills.h"
 #include "codegen/runtime/timer.h"

@@ -18,11 +18,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "autoschedule/measure/protocol.h"
-#include "autoschedule/measure/reference.h"
-#include "autoschedule/measure/sampling.h"
-#include "autoschedule/measure/serve.h"
-#include "autoschedule/measure/speed_gauge.h"
+#include "autoschedule/measure/executor/sampling.h"
+#include "autoschedule/measure/executor/speed_gauge.h"
+#include "autoschedule/measure/protocol/protocol.h"
+#include "autoschedule/measure/protocol/serve.h"
+#include "autoschedule/measure/reference/reference.h"
 #include "codegen/llvm/abi_type.h"
 #include "codegen/runtime/available_cpus.h"
 #include "codegen/runtime/loaded_module.h"

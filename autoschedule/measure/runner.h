@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "autoschedule/measure/caches.h"
+#include "autoschedule/database/caches.h"
 #include "ir/function.h"
 #include "target/target.h"
 

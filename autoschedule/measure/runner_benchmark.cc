@@ -3,8 +3,8 @@
 //   bazel run //autoschedule/measure:runner_benchmark
 #include <cstdio>
 
-#include "autoschedule/auto_schedule.h"
 #include "autoschedule/measure/runner.h"
+#include "autoschedule/sketch/auto_schedule.h"
 #include "codegen/runtime/timer.h"
 #include "intrin/registry.h"
 #include "ir/ops/conv.h"

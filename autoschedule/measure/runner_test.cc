@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "absl/strings/str_replace.h"
-#include "autoschedule/auto_schedule.h"
 #include "autoschedule/database/apply_best.h"
-#include "autoschedule/measure/measured_record.h"
+#include "autoschedule/search/measured_record.h"
+#include "autoschedule/sketch/auto_schedule.h"
 #include "intrin/registry.h"
 #include "ir/ops/conv.h"
 #include "ir/ops/conv_bn_relu.h"

@@ -1,0 +1,50 @@
+#include "autoschedule/movement/bypass_caches.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "autoschedule/program/access_strides.h"
+#include "autoschedule/program/block_loops.h"
+#include "codegen/lower/cache_hints.h"
+#include "schedule/core/assign_or_return.h"
+
+namespace tilewright {
+namespace {
+
+using Done = std::monostate;
+
+int64_t BytesOfParams(const Function& function) {
+  int64_t bytes = 0;
+  for (const Param& param : function->params) bytes += param.buffer ? BytesOf(param.buffer) : 0;
+  return bytes;
+}
+
+// Of all cores together.
+int64_t CacheBytes(const Target& target, size_t level) {
+  if (target.caches.size() <= level) return INT64_MAX;
+  const CacheLevel& cache = target.caches[level];
+  return cache.bytes * std::max(target.cores / std::max(cache.shared_by, 1), 1);
+}
+
+// A choice for functions with more than `bytes` of parameters.
+Outcome<Done> Choose(Schedule& sch, LoopRv loop, int64_t bytes, const std::string& choice, const char* annotation,
+                     Choices& choices) {
+  if (BytesOfParams(FunctionOf(sch, loop)) <= bytes) return Done();
+  TW_ASSIGN_OR_RETURN(const Choices::Pick pick, choices.Take(sch, choice, {0, 1}, 1));
+  if (pick.value == 0) return Done();
+  return sch.Annotate(loop, annotation, Value(1));
+}
+
+}  // namespace
+
+Outcome<Done> ChooseStreaming(Schedule& sch, LoopRv loop, const std::string& name, const Target& target,
+                              Choices& choices) {
+  return Choose(sch, loop, CacheBytes(target, target.caches.size() - 1) / 4, name + ".stream", kStream, choices);
+}
+
+Outcome<Done> ChoosePrefetching(Schedule& sch, LoopRv loop, const std::string& name, const Target& target,
+                                Choices& choices) {
+  return Choose(sch, loop, CacheBytes(target, 1), name + ".prefetch", kPrefetchNext, choices);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,294 @@
+#include "autoschedule/movement/operand_stages.h"
+
+#include <algorithm>
+#include <functional>
+#include <ranges>
+#include <set>
+
+#include "autoschedule/normalize/inline_rule.h"
+#include "autoschedule/normalize/split_iterators.h"
+#include "autoschedule/program/access_strides.h"
+#include "autoschedule/program/block_loops.h"
+#include "intrin/transpose_tile.h"
+#include "ir/analysis.h"
+#include "ir/builtin.h"
+#include "ir/functor.h"
+#include "schedule/core/assign_or_return.h"
+
+namespace tilewright {
+namespace {
+
+// Lets tiles of `along`, in which the operand is contiguous, and of one of the other loops be transposed in registers,
+// by the widest that there is. Whether there are such tiles; nothing is changed otherwise.
+bool TransposeByTiles(Schedule& sch, const std::vector<LoopRv>& loops, LoopRv along,
+                      const std::vector<TransposeTile>& tiles) {
+  for (const TransposeTile& tile : tiles) {
+    if (ExtentOf(sch, along).value_or(1) % tile.depth != 0) continue;
+    for (const LoopRv& across : loops) {
+      if (across.index == along.index || ExtentOf(sch, across).value_or(1) % tile.rows != 0) continue;
+      Schedule attempt = sch;
+      const auto apply = [&]() -> Outcome<std::monostate> {
+        TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> rows, attempt.Split(across, {Value(), Value(tile.rows)}));
+        TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> columns, attempt.Split(along, {Value(), Value(tile.depth)}));
+        TW_RETURN_IF_REFUSED(attempt.Reorder({rows[0], columns[0], rows[1], columns[1]}));
+        return attempt.Tensorize(rows[1], tile.name);
+      };
+      if (!apply().ok()) continue;
+      sch = std::move(attempt);
+      return true;
+    }
+  }
+  return false;
+}
+
+// Lets the rows of groups be interleaved in registers: vectors of part of `along`, in which the operand is contiguous,
+// and of a group along another loop, which the panels' last dimension holds. Whether that was possible; nothing is
+// changed otherwise.
+bool InterleaveGroups(Schedule& sch, BlockRv stage, const std::vector<LoopRv>& loops, LoopRv along,
+                      const Target& target) {
+  const Block block = RealizeOf(sch, stage).block;
+  const auto* store = dyn_cast<StoreNode>(block->body);
+  const Buffer& panels = block->writes[0].buffer;
+  const int64_t group = AsInt(panels->shape.back()).value_or(0);
+  if (store == nullptr || group < 2) return false;
+  const int64_t columns = target.lanes(panels->dtype.bits()) / group;
+  if (columns < 2 || ExtentOf(sch, along).value_or(1) % columns != 0) return false;
+  for (const LoopRv& depth : loops) {
+    if (depth.index == along.index || ExtentOf(sch, depth).value_or(1) % group != 0) continue;
+    const bool groups = std::ranges::any_of(std::views::iota(size_t{0}, block->iter_vars.size()), [&](size_t i) {
+      return UsesVar(RealizeOf(sch, stage).bindings[i], LoopOf(sch, depth).var) &&
+             UsesVar(store->indices.back(), block->iter_vars[i].var);
+    });
+    if (!groups) continue;
+    Schedule attempt = sch;
+    const auto apply = [&]() -> Outcome<std::monostate> {
+      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> rows, attempt.Split(depth, {Value(), Value(group)}));
+      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, attempt.Split(along, {Value(), Value(columns)}));
+      TW_RETURN_IF_REFUSED(attempt.Reorder({rows[0], parts[0], parts[1], rows[1]}));
+      TW_ASSIGN_OR_RETURN(const LoopRv vector, attempt.Fuse({parts[1], rows[1]}));
+      return attempt.Vectorize(vector);
+    };
+    if (!apply().ok()) return false;
+    sch = std::move(attempt);
+    return true;
+  }
+  return false;
+}
+
+// Whether a stage chooses between what it copies and zero.
+bool IsPadded(const BlockNode& stage) {
+  const auto* store = dyn_cast<StoreNode>(stage.body);
+  const auto* value = store == nullptr ? nullptr : dyn_cast<CallNode>(store->value);
+  return value != nullptr && value->op == kIfThenElse;
+}
+
+// PackInLoop of a padded operand that lies the other way round: a copy with the padding first, whole rows of it, which
+// tiles then transpose without conditions. Refused where they do not.
+Outcome<std::monostate> PackPadded(Schedule& sch, BlockRv stage, LoopRv panel_loop, const Target& target) {
+  TW_ASSIGN_OR_RETURN(const BlockRv pack, sch.Reindex(stage, Value::List{Value("write"), Value(0)}));
+  const Buffer& panels = RealizeOf(sch, pack).block->writes[0].buffer;
+  TW_RETURN_IF_REFUSED(sch.ComputeAt(pack, panel_loop));
+  TW_RETURN_IF_REFUSED(sch.ComputeAt(stage, panel_loop));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> rows, LoopsInside(sch, stage, panel_loop));
+  TW_RETURN_IF_REFUSED(sch.Vectorize(rows.back()));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch, pack, panel_loop));
+  if (!TransposeByTiles(sch, loops, loops.back(), TransposeTiles(target, panels->dtype))) {
+    return Refusal{"pack_padded", "no tile transposes what {block0} copies", {RealizeOf(sch, pack).block->id}};
+  }
+  return std::monostate();
+}
+
+// Whether neighbours along the iterator are stored next to each other.
+bool StoresAlong(const BlockNode& block, size_t iterator) {
+  return std::ranges::all_of(AccessesOf(block),
+                             [&](const Access& access) { return !access.store || access.strides[iterator] == 1; });
+}
+
+// Lets the nested loops of a stage bring a panel into its layout: by tiles, groups or vectors, whichever there are.
+Outcome<std::monostate> PackPanel(Schedule& sch, BlockRv stage, const std::vector<LoopRv>& loops,
+                                  const Target& target) {
+  // The loop along which the operand lies in memory.
+  const Block block = RealizeOf(sch, stage).block;
+  const std::vector<Access> accesses = AccessesOf(*block);
+  const Buffer& panels = block->writes[0].buffer;
+  const auto* store = dyn_cast<StoreNode>(block->body);
+  // The last dimension of panels of narrow types is a group along the depth.
+  const bool whole_vectors = AsInt(panels->shape.back()).value_or(0) >= target.lanes(panels->dtype.bits());
+  for (const LoopRv& loop : loops) {
+    for (size_t i = 0; i < block->iter_vars.size(); ++i) {
+      if (!UsesVar(RealizeOf(sch, stage).bindings[i], LoopOf(sch, loop).var)) continue;
+      const bool along = std::ranges::all_of(accesses, [&](const Access& access) {
+        return access.store || access.strides[i] == 1 || access.strides[i] == 0;
+      });
+      if (!along) continue;
+      if (store != nullptr && whole_vectors && UsesVar(store->indices.back(), block->iter_vars[i].var)) {
+        std::vector<LoopRv> order = loops;
+        std::erase_if(order, [&](const LoopRv& other) { return other.index == loop.index; });
+        order.push_back(loop);
+        if (order.size() > 1) TW_RETURN_IF_REFUSED(sch.Reorder(order));
+        return sch.Vectorize(loop);
+      }
+      if (TransposeByTiles(sch, loops, loop, TransposeTiles(target, panels->dtype)) ||
+          InterleaveGroups(sch, stage, loops, loop, target)) {
+        return std::monostate();
+      }
+      if (loop.index == loops.back().index) return sch.Vectorize(loop);
+    }
+  }
+  return std::monostate();
+}
+
+// How many elements a stage reads, one after the other.
+int64_t ReadsOf(const Schedule& sch, BlockRv stage) {
+  const BlockNode& block = *RealizeOf(sch, stage).block;
+  int64_t reads = std::ranges::count(AccessesOf(block), false, &Access::store);
+  for (const IterVar& iter : block.iter_vars) reads *= ExtentOf(iter).value_or(1);
+  return reads;
+}
+
+// The stage's loops over panels outside of all others, in parallel.
+Outcome<std::monostate> PackPanelsInParallel(Schedule& sch, BlockRv stage, const Target& target) {
+  const BlockRealizeNode& realize = RealizeOf(sch, stage);
+  const Block block = realize.block;
+  const auto* store = dyn_cast<StoreNode>(block->body);
+  if (store == nullptr) return Refusal{"pack_ahead", "{block0} is no single store", {block->id}};
+  const Buffer& buffer = block->writes[0].buffer;
+  // Columns, of which a panel has so many: along the last dimension, or along the last but one where that is a group.
+  const bool groups = AsInt(buffer->shape.back()).value_or(0) < target.lanes(buffer->dtype.bits());
+  const size_t dim = buffer->shape.size() - (groups && buffer->shape.size() > 1 ? 2 : 1);
+  const int64_t width = AsInt(buffer->shape[dim]).value_or(1);
+  TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, sch.GetLoops(stage));
+  const auto columns = std::ranges::find_if(loops, [&](const LoopRv& loop) {
+    const auto is_along = [&](size_t i) {
+      return UsesVar(realize.bindings[i], LoopOf(sch, loop).var) &&
+             UsesVar(store->indices[dim], block->iter_vars[i].var);
+    };
+    return std::ranges::any_of(std::views::iota(size_t{0}, block->iter_vars.size()), is_along);
+  });
+  const int64_t extent = columns == loops.end() ? 1 : ExtentOf(sch, *columns).value_or(1);
+  if (extent <= width || extent % width != 0) {
+    return Refusal{"pack_ahead", "{block0} does not pack several whole panels", {block->id}};
+  }
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> panels, sch.Split(*columns, {Value(), Value(width)}));
+  *columns = panels[1];
+  std::vector<LoopRv> order = loops;
+  order.insert(order.begin(), panels[0]);
+  TW_RETURN_IF_REFUSED(sch.Reorder(order));
+  TW_RETURN_IF_REFUSED(PackPanel(sch, stage, loops, target));
+  return sch.Parallel(panels[0]);
+}
+
+bool IsScheduled(const Schedule& sch, BlockRv block) {
+  const uint32_t id = RealizeOf(sch, block).block->id;
+  return !IsSerial(*BlockScope::Around(FunctionOf(sch, block), id).Find(id));
+}
+
+}  // namespace
+
+const BufferRegion& ReadOf(const BlockNode& block, const Buffer& operand) {
+  return *std::ranges::find_if(block.reads, [&](const BufferRegion& read) { return read.buffer.same_as(operand); });
+}
+
+Outcome<BlockRv> ReindexRead(Schedule& sch, BlockRv block, const Buffer& buffer, Value::List kept) {
+  const std::vector<BufferRegion>& reads = RealizeOf(sch, block).block->reads;
+  const int64_t number = &ReadOf(*RealizeOf(sch, block).block, buffer) - reads.data();
+  return sch.Reindex(block, Value::List{Value("read"), Value(number)}, std::move(kept));
+}
+
+bool FuseCopiedDimensions(Schedule& sch, BlockRv copy, size_t inner) {
+  const Buffer buffer = RealizeOf(sch, copy).block->writes[0].buffer;
+  const auto extent = AsInt(buffer->shape[inner]);
+  if (!extent || !FuseIterators(sch, copy, inner, *extent)) return false;
+  std::vector<Var> inputs;
+  std::vector<Expr> outputs;
+  for (size_t d = 0; d < buffer->shape.size(); ++d) {
+    inputs.emplace_back("i" + std::to_string(d));
+    if (d == inner) {
+      outputs.back() = outputs.back() * static_cast<int>(*extent) + inputs.back();
+    } else {
+      outputs.push_back(inputs.back());
+    }
+  }
+  const Value::List written = {Value("write"), Value(0)};
+  return sch.TransformLayout(copy, Value(written), IndexMap(std::move(inputs), std::move(outputs))).ok();
+}
+
+void InlineProducers(Schedule& sch, BlockRv stage, bool dear) {
+  for (bool inlined = true; inlined;) {
+    inlined = false;
+    const Outcome<std::vector<BlockRv>> producers = sch.GetProducers(stage);
+    if (!producers.ok()) return;
+    for (const BlockRv& producer : *producers) {
+      const BlockNode& block = *RealizeOf(sch, producer).block;
+      if (!dear && (IsDear(block) || CombinesElements(block) || IsScheduled(sch, producer))) continue;
+      inlined |= sch.ComputeInline(producer).ok();
+    }
+  }
+}
+
+bool WritesAtIterators(const BlockNode& block) {
+  const std::vector<Range>& written = block.writes[0].region;
+  size_t next = 0;
+  for (const IterVar& iter : block.iter_vars) {
+    if (iter.kind != IterKind::kSpatial) continue;
+    if (next >= written.size() || !written[next++].min.same_as(iter.var)) return false;
+  }
+  return next == written.size();
+}
+
+Outcome<BlockRv> StageOutput(Schedule& sch, BlockRv block, const std::string& scope) {
+  if (WritesAtIterators(*RealizeOf(sch, block).block)) return sch.CacheWrite(block, 0, scope);
+  TW_ASSIGN_OR_RETURN(const BlockRv copy, sch.Reindex(block, Value::List{Value("write"), Value(0)}));
+  TW_RETURN_IF_REFUSED(sch.SetScope(block, 0, scope));
+  return copy;
+}
+
+void SplitIntoPieces(Schedule& sch, BlockRv copy) {
+  const Block block = RealizeOf(sch, copy).block;
+  const size_t last = block->iter_vars.size() - 1;
+  const int64_t extent = ExtentOf(block->iter_vars[last]).value_or(1);
+  if (extent == 1 || StoresAlong(*block, last)) return;
+  std::set<int64_t, std::greater<>> divisors;
+  PreOrderExprs(block->body, [&](const Expr& e) {
+    const auto* division = dyn_cast<BinaryNode>(e);
+    if (division == nullptr || (division->op != BinaryOp::kFloorDiv && division->op != BinaryOp::kFloorMod))
+      return true;
+    const int64_t divisor = AsInt(division->b).value_or(1);
+    if (division->a.same_as(block->iter_vars[last].var) && divisor > 1 && extent % divisor == 0)
+      divisors.insert(divisor);
+    return true;
+  });
+  for (const int64_t divisor : divisors) {
+    Schedule attempt = sch;
+    if (!SplitIterator(attempt, copy, last, divisor)) continue;
+    if (!StoresAlong(*RealizeOf(attempt, copy).block, last + 1)) continue;
+    sch = std::move(attempt);
+    return;
+  }
+}
+
+Outcome<std::monostate> PackInLoop(Schedule& sch, BlockRv stage, LoopRv panel_loop, const Target& target) {
+  if (IsPadded(*RealizeOf(sch, stage).block)) {
+    Schedule attempt = sch;
+    if (PackPadded(attempt, stage, panel_loop, target).ok()) {
+      sch = std::move(attempt);
+      return std::monostate();
+    }
+  }
+  TW_RETURN_IF_REFUSED(sch.ComputeAt(stage, panel_loop));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch, stage, panel_loop));
+  return PackPanel(sch, stage, loops, target);
+}
+
+Outcome<std::monostate> PackAhead(Schedule& sch, BlockRv stage, const Target& target, int64_t many_reads) {
+  if (ReadsOf(sch, stage) >= many_reads) {
+    Schedule attempt = sch;
+    if (PackPanelsInParallel(attempt, stage, target).ok() && attempt.HoistPrepack(stage).ok()) {
+      sch = std::move(attempt);
+      return std::monostate();
+    }
+  }
+  return sch.HoistPrepack(stage);
+}
+
+}  // namespace tilewright

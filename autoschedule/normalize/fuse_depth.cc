@@ -1,0 +1,54 @@
+#include "autoschedule/normalize/fuse_depth.h"
+
+#include <optional>
+
+#include "autoschedule/normalize/split_iterators.h"
+#include "autoschedule/program/access_strides.h"
+#include "autoschedule/program/block_loops.h"
+#include "autoschedule/program/contraction.h"
+
+namespace tilewright {
+namespace {
+
+// The part of the products that must be saved: borders of a convolution become dearer.
+constexpr double kLeastSaved = 0.1;
+
+struct Pair {
+  size_t outer, inner;  // positions of iterators
+  int64_t inner_extent;
+};
+
+std::optional<Pair> FindPair(const BlockRealizeNode& realize, int group) {
+  const auto contraction = MatchContraction(realize);
+  if (!contraction.ok()) return std::nullopt;
+  const BlockNode& block = *realize.block;
+  const Access* rows = nullptr;
+  const std::vector<Access> accesses = AccessesOf(block);
+  for (const Access& access : accesses) {
+    if (!access.store && access.buffer.same_as(contraction->row_operand)) rows = &access;
+  }
+  if (rows == nullptr) return std::nullopt;
+  for (int a : contraction->inner) {
+    const auto inner = static_cast<size_t>(a);
+    const std::optional<int64_t> extent = ExtentOf(block.iter_vars[inner]);
+    if (!extent || rows->strides[inner] != 1) continue;
+    for (int b : contraction->inner) {
+      const auto outer = static_cast<size_t>(b);
+      const std::optional<int64_t> times = ExtentOf(block.iter_vars[outer]);
+      if (outer + 1 != inner || !times || rows->strides[outer] != *extent) continue;
+      const auto apart = static_cast<double>(*times * RoundUp(*extent, group));
+      const auto together = static_cast<double>(RoundUp(*times * *extent, group));
+      if (together <= (1 - kLeastSaved) * apart) return Pair{outer, inner, *extent};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool FuseDepth(Schedule& sch, BlockRv block, int group) {
+  const std::optional<Pair> pair = FindPair(RealizeOf(sch, block), group);
+  return pair && FuseIterators(sch, block, pair->inner, pair->inner_extent);
+}
+
+}  // namespace tilewright

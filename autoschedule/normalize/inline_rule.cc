@@ -1,0 +1,97 @@
+#include "autoschedule/normalize/inline_rule.h"
+
+#include <algorithm>
+
+#include "autoschedule/program/block_loops.h"
+#include "ir/builtin.h"
+#include "ir/functor.h"
+#include "ir/structural.h"
+#include "verify/block_scope.h"
+
+namespace tilewright {
+
+namespace {
+
+// Elements that a factor of products is computed from at most, each time.
+constexpr int64_t kMostElements = 3;
+
+// One cheap instruction, or none.
+bool IsBitOperation(std::string_view op) {
+  return op == "reinterpret" || op.starts_with("bitwise_") || op.starts_with("shift_");
+}
+
+}  // namespace
+
+bool IsDear(const BlockNode& block) {
+  bool dear = false;
+  PreOrderExprs(block.body, [&](const Expr& e) {
+    const auto* call = dyn_cast<CallNode>(e);
+    const auto* binary = dyn_cast<BinaryNode>(e);
+    dear |= call != nullptr && call->op != kIfThenElse && !IsBitOperation(call->op);
+    dear |= binary != nullptr && binary->op == BinaryOp::kDiv && binary->dtype().is_float();
+    return !dear;
+  });
+  return dear;
+}
+
+namespace {
+
+int64_t Product(const std::vector<Expr>& extents) {
+  int64_t product = 1;
+  for (const Expr& extent : extents) product *= AsInt(extent).value_or(1);
+  return product;
+}
+
+// Places at which a block loads elements of a buffer, or of any if it is null.
+int64_t PlacesOf(const BlockNode& block, const Buffer& buffer) {
+  std::vector<Expr> places;
+  PreOrderExprs(block.body, [&](const Expr& e) {
+    const auto* load = dyn_cast<LoadNode>(e);
+    if (load == nullptr || (buffer && !load->buffer.same_as(buffer))) return true;
+    if (std::ranges::none_of(places, [&](const Expr& other) { return StructuralEqual(other, e); })) places.push_back(e);
+    return true;
+  });
+  return static_cast<int64_t>(places.size());
+}
+
+// Whether some instances of `consumer` use the same element of a buffer.
+bool UsesElementsAgain(const BlockNode& consumer, const Buffer& buffer) {
+  std::vector<Expr> extents;
+  for (const IterVar& iter : consumer.iter_vars) extents.push_back(iter.domain.extent);
+  return Product(extents) * PlacesOf(consumer, buffer) > Product(buffer->shape);
+}
+
+bool IsWorthInlining(const BlockScope& scope, const ScopeChild& child) {
+  const BlockNode& block = *child.realize->block;
+  if (block.init || !isa<StoreNode>(block.body) || block.writes.size() != 1) return false;
+  const std::vector<uint32_t> consumers = scope.Consumers(child.id());
+  const bool dear = IsDear(block);
+  bool again = consumers.size() > 1;
+  for (uint32_t id : consumers) {
+    const BlockNode& consumer = *scope.Find(id)->realize->block;
+    again |= UsesElementsAgain(consumer, block.writes[0].buffer);
+    if (consumer.init && consumer.reads.size() > 1) return false;
+  }
+  return !dear || !again;
+}
+
+const BlockRealizeNode* RootOf(const Schedule& sch, const std::string& function) {
+  return dyn_cast<BlockRealizeNode>(sch.module().Find(function)->body);
+}
+
+}  // namespace
+
+bool CombinesElements(const BlockNode& block) { return PlacesOf(block, {}) > kMostElements; }
+
+void InlineElementwise(Schedule& sch, const std::string& function) {
+  std::vector<uint32_t> ids;
+  for (const BlockRv& block : BlocksInRoot(sch, function)) {
+    const BlockScope scope = BlockScope::Of(RootOf(sch, function)->block.get());
+    const ScopeChild* child = scope.Find(sch.Get(block).As<BlockRef>()->id);
+    if (child == nullptr || !IsSerial(*child) || !IsWorthInlining(scope, *child)) continue;
+    // A refusal leaves the block where it is.
+    if (const auto inlined = sch.ComputeInline(block); !inlined.ok()) continue;
+  }
+}
+
+}  // namespace tilewright

@@ -1,0 +1,126 @@
+#include "autoschedule/normalize/product_form.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "autoschedule/normalize/flip_rows.h"
+#include "autoschedule/program/block_loops.h"
+#include "autoschedule/program/contraction.h"
+#include "autoschedule/tensorize/tile_instruction.h"
+#include "ir/analysis.h"
+#include "schedule/program/sum_form.h"
+
+namespace tilewright {
+namespace {
+
+// Products that are used less often than this are not computed ahead.
+constexpr int64_t kLeastUses = 4;
+
+bool IsElement(const Expr& e) {
+  if (const auto* cast_node = dyn_cast<CastNode>(e)) return IsElement(cast_node->value);
+  return isa<LoadNode>(e);
+}
+
+struct Sides {
+  Value::List rows, columns;  // positions of factors
+  bool rows_ready = false, columns_ready = false;
+};
+
+Sides SidesOf(const std::vector<Expr>& factors, const Var& column) {
+  Sides sides;
+  bool elements[2] = {true, true};
+  for (size_t i = 0; i < factors.size(); ++i) {
+    const bool in_columns = UsesVar(factors[i], column);
+    (in_columns ? sides.columns : sides.rows).push_back(static_cast<int64_t>(i));
+    elements[in_columns ? 1 : 0] &= IsElement(factors[i]);
+  }
+  sides.rows_ready = sides.rows.size() == 1 && elements[0];
+  sides.columns_ready = sides.columns.size() == 1 && elements[1];
+  return sides;
+}
+
+// How often each product of these factors is used.
+int64_t Uses(const BlockNode& block, const std::vector<Expr>& factors, const Value::List& side) {
+  int64_t uses = 1;
+  for (const IterVar& iter : block.iter_vars) {
+    const bool along = std::any_of(side.begin(), side.end(), [&](const Value& position) {
+      return UsesVar(factors[static_cast<size_t>(*position.As<int64_t>())], iter.var);
+    });
+    if (!along) uses *= ExtentOf(iter).value_or(64);
+  }
+  return uses;
+}
+
+bool IsTiledContraction(const BlockRealizeNode& realize, const Target& target) {
+  const auto contraction = MatchContraction(realize);
+  return contraction.ok() && !contraction->rows.empty() &&
+         FindTileInstruction(target, contraction->row_operand->dtype, contraction->column_operand->dtype,
+                             contraction->product_type)
+             .has_value();
+}
+
+// Sums of constants are made ahead of time.
+void HoistSums(Schedule& sch, BlockRv addition) {
+  const Outcome<std::vector<BlockRv>> sums = sch.GetProducers(addition);
+  if (!sums.ok()) return;
+  for (const BlockRv& block : *sums) {
+    const Schedule before = sch;
+    // A refusal leaves them where they are.
+    if (!sch.HoistPrepack(block).ok()) sch = before;
+  }
+}
+
+// Splits the offsets of integer factors off, their zero points.
+void SplitOffsets(Schedule& sch, BlockRv block) {
+  std::optional<BlockRv> last;  // that adds the offset that was split off last
+  for (bool split = true; split;) {
+    split = false;
+    const Block now = RealizeOf(sch, block).block;
+    const std::optional<SumForm> sum = AsSum(*now);
+    if (!sum || !sum->term.dtype().is_integer()) break;
+    for (size_t i = 0; i < FactorsOf(sum->term).size() && !split; ++i) {
+      const Outcome<std::vector<Rv>> added = sch.Apply("split_offset", {block, static_cast<int64_t>(i)});
+      if (!added.ok()) continue;
+      const BlockRv addition{(*added)[0]};
+      HoistSums(sch, addition);
+      // What it makes is read by the addition before, where it may be computed.
+      if (last && !sch.ComputeInline(addition).ok()) return;
+      if (!last) last = addition;
+      split = true;
+    }
+  }
+}
+
+// Computes ahead what one side multiplies; whether there was such a side.
+bool CacheOneSide(Schedule& sch, BlockRv block) {
+  const Block kept = RealizeOf(sch, block).block;
+  const std::optional<SumForm> sum = AsSum(*kept);
+  if (!sum || !kept->init) return false;
+  const std::vector<Expr> factors = FactorsOf(sum->term);
+  const Var column = LastColumn(*kept, *sum->store);
+  if (!column) return false;
+  const Sides sides = SidesOf(factors, column);
+  if (sides.rows.empty() || sides.columns.empty() || (sides.rows_ready && sides.columns_ready)) return false;
+  const Value::List& side = sides.rows_ready ? sides.columns : sides.rows;
+  return Uses(*kept, factors, side) >= kLeastUses && sch.Apply("cache_factors", {block, Value(side)}).ok();
+}
+
+}  // namespace
+
+void FormProducts(Schedule& sch, const std::string& function, const Target& target) {
+  const std::vector<BlockRv> children = BlocksInRoot(sch, function);
+  for (const BlockRv& block : children) {
+    if (!RealizeOf(sch, block).block->init) {
+      // A refusal leaves the block as it is.
+      if (!sch.Apply("decompose_accumulation", {block}).ok()) continue;
+    }
+    Schedule attempt = sch;
+    if (!FlipRows(attempt, block, target) && IsTiledContraction(RealizeOf(sch, block), target)) continue;
+    SplitOffsets(attempt, block);
+    while (CacheOneSide(attempt, block)) {
+    }
+    if (IsTiledContraction(RealizeOf(attempt, block), target)) sch = std::move(attempt);
+  }
+}
+
+}  // namespace tilewright

@@ -1,0 +1,157 @@
+#include "autoschedule/normalize/split_iterators.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "autoschedule/program/block_loops.h"
+#include "ir/arith/linear.h"
+#include "ir/builtin.h"
+#include "ir/functor.h"
+#include "schedule/program/sum_form.h"
+
+namespace tilewright {
+namespace {
+
+struct Division {
+  size_t iterator;
+  int64_t divisor;
+};
+
+// The first iterator that the block divides by a divisor of its extent.
+std::optional<Division> FindDivision(const BlockNode& block) {
+  std::optional<Division> found;
+  PreOrderExprs(block.body, [&](const Expr& e) {
+    const auto* division = dyn_cast<BinaryNode>(e);
+    if (found || division == nullptr || division->op != BinaryOp::kFloorDiv) return !found;
+    const auto divisor = AsInt(division->b);
+    for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+      const auto extent = ExtentOf(block.iter_vars[i]);
+      const bool divides = divisor && extent && *divisor > 1 && *extent > *divisor && *extent % *divisor == 0;
+      if (divides && division->a.same_as(block.iter_vars[i].var)) found = Division{i, *divisor};
+    }
+    return !found;
+  });
+  return found;
+}
+
+// Iterators that take part, with the coefficient 1, in an `e % s == 0`, with the period s.
+std::vector<Division> FindPeriods(const BlockNode& block) {
+  std::vector<Division> found;
+  arith::Analyzer analyzer;
+  PreOrderExprs(block.body, [&](const Expr& e) {
+    const auto* equal = dyn_cast<BinaryNode>(e);
+    if (equal == nullptr || equal->op != BinaryOp::kEQ) return true;
+    const auto* modulo = dyn_cast<BinaryNode>(equal->a);
+    const auto period = modulo != nullptr && modulo->op == BinaryOp::kFloorMod ? AsInt(modulo->b) : std::nullopt;
+    for (size_t i = 0; period && i < block.iter_vars.size(); ++i) {
+      if (!ExtentOf(block.iter_vars[i])) continue;
+      const auto linear = arith::DetectLinear(modulo->a, {block.iter_vars[i].var}, &analyzer);
+      if (linear && AsInt(linear->coefficients[0]) == 1) found.push_back({i, *period});
+    }
+    return true;
+  });
+  return found;
+}
+
+// The first of them that has more than one period, and nothing but whole ones.
+std::optional<Division> FindPeriod(const BlockNode& block) {
+  for (const Division& period : FindPeriods(block)) {
+    const int64_t extent = *ExtentOf(block.iter_vars[period.iterator]);
+    if (extent > period.divisor && extent % period.divisor == 0) return period;
+  }
+  return std::nullopt;
+}
+
+bool Split(Schedule& sch, BlockRv block, const std::optional<Division>& division) {
+  return division && SplitIterator(sch, block, division->iterator, division->divisor);
+}
+
+// Fills the iterators up to whole periods: what is computed beyond the end of the output is not stored, weights beyond
+// the end of a window are zero. Whether it did.
+bool FillPeriods(Schedule& sch, BlockRv block) {
+  const Block kept = RealizeOf(sch, block).block;
+  const std::optional<SumForm> sum = AsSum(*kept);
+  if (!sum || !kept->init) return false;
+  Value::List padding(kept->iter_vars.size(), Value(1));
+  for (const Division& period : FindPeriods(*kept)) padding[period.iterator] = Value(period.divisor);
+  // The operands and the output get buffers that can be filled up.
+  const std::vector<Expr> factors = FactorsOf(sum->term);
+  if (factors.size() != 2) return false;
+  const auto chosen = std::ranges::find_if(factors, [](const Expr& factor) {
+    bool chooses = false;
+    PreOrder(factor, [&](const Expr& e) {
+      const auto* call = dyn_cast<CallNode>(e);
+      chooses |= call != nullptr && call->op == kIfThenElse;
+      return !chooses;
+    });
+    return chooses;
+  });
+  if (chosen == factors.end()) return false;
+  const Outcome<std::vector<Rv>> cached =
+      sch.Apply("cache_factors", {block, Value(Value::List{Value(chosen - factors.begin())})});
+  if (!cached.ok()) return false;
+  const BlockRv chooser{(*cached)[0]};
+  const Buffer written = RealizeOf(sch, chooser).block->writes[0].buffer;
+  const std::vector<BufferRegion>& reads = RealizeOf(sch, block).block->reads;
+  const auto other = std::ranges::find_if(reads, [&](const BufferRegion& r) { return !r.buffer.same_as(written); });
+  return sch.Reindex(block, Value::List{Value("read"), Value(other - reads.begin())}).ok() &&
+         sch.CacheWrite(block, 0, "global").ok() && sch.Apply("pad_einsum_in_place", {block, Value(padding)}).ok() &&
+         sch.ComputeInline(chooser).ok();
+}
+
+void SkipZeroTerms(Schedule& sch, BlockRv block) {
+  const Block kept = RealizeOf(sch, block).block;
+  const std::vector<Division> periods = FindPeriods(*kept);
+  if (periods.empty()) return;
+  const bool whole = std::ranges::all_of(periods, [&](const Division& period) {
+    return *ExtentOf(kept->iter_vars[period.iterator]) % period.divisor == 0;
+  });
+  Schedule attempt = sch;
+  if (!whole && !FillPeriods(attempt, block)) return;
+  while (Split(attempt, block, FindPeriod(*RealizeOf(attempt, block).block))) {
+  }
+  if (attempt.Apply("skip_zero_terms", {block}).ok()) sch = std::move(attempt);
+}
+
+}  // namespace
+
+bool SplitIterator(Schedule& sch, BlockRv block, size_t iterator, int64_t divisor) {
+  std::vector<Var> inputs;
+  std::vector<Expr> outputs;
+  for (size_t i = 0; i < RealizeOf(sch, block).block->iter_vars.size(); ++i) {
+    inputs.emplace_back("i" + std::to_string(i));
+    if (i == iterator) {
+      outputs.push_back(FloorDiv(inputs.back(), divisor));
+      outputs.push_back(FloorMod(inputs.back(), divisor));
+    } else {
+      outputs.push_back(inputs.back());
+    }
+  }
+  return sch.TransformBlockLayout(block, IndexMap(std::move(inputs), std::move(outputs))).ok();
+}
+
+void SplitIterators(Schedule& sch, const std::string& function) {
+  const std::vector<BlockRv> children = BlocksInRoot(sch, function);
+  for (const BlockRv& block : children) {
+    while (Split(sch, block, FindDivision(*RealizeOf(sch, block).block))) {
+    }
+    SkipZeroTerms(sch, block);
+  }
+}
+
+bool FuseIterators(Schedule& sch, BlockRv block, size_t inner, int64_t extent) {
+  std::vector<Var> inputs;
+  std::vector<Expr> outputs;
+  for (size_t i = 0; i < RealizeOf(sch, block).block->iter_vars.size(); ++i) {
+    inputs.emplace_back("i" + std::to_string(i));
+    if (i == inner) {
+      outputs.back() = inputs[i - 1] * static_cast<int>(extent) + inputs.back();
+    } else {
+      outputs.push_back(inputs.back());
+    }
+  }
+  return sch.TransformBlockLayout(block, IndexMap(std::move(inputs), std::move(outputs))).ok();
+}
+
+}  // namespace tilewright

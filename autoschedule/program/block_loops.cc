@@ -1,0 +1,125 @@
+#include "autoschedule/program/block_loops.h"
+
+#include <algorithm>
+
+#include "schedule/core/assign_or_return.h"
+
+namespace tilewright {
+
+Function FunctionOf(const Schedule& sch, BlockRv block) {
+  return sch.module().Find(sch.Get(block).As<BlockRef>()->function);
+}
+
+Function FunctionOf(const Schedule& sch, LoopRv loop) {
+  return sch.module().Find(sch.Get(loop).As<LoopRef>()->function);
+}
+
+const BlockRealizeNode& RealizeOf(const Schedule& sch, BlockRv block) {
+  return *FindBlock(FunctionOf(sch, block), sch.Get(block).As<BlockRef>()->id);
+}
+
+const ForNode& LoopOf(const Schedule& sch, LoopRv loop) {
+  return *FindLoop(FunctionOf(sch, loop), sch.Get(loop).As<LoopRef>()->id);
+}
+
+std::optional<int64_t> ExtentOf(const Schedule& sch, LoopRv loop) { return AsInt(LoopOf(sch, loop).extent); }
+std::optional<int64_t> ExtentOf(const IterVar& iter) { return AsInt(iter.domain.extent); }
+
+std::vector<BlockRv> BlocksInRoot(Schedule& sch, const std::string& function) {
+  const auto* root = dyn_cast<BlockRealizeNode>(sch.module().Find(function)->body);
+  if (root == nullptr) return {};
+  const Outcome<BlockRv> root_block = sch.GetBlock(root->block->name, function);
+  if (!root_block.ok()) return {};
+  const Outcome<std::vector<BlockRv>> children = sch.GetChildBlocks(*root_block);
+  return children.ok() ? *children : std::vector<BlockRv>();
+}
+
+bool IsSerial(const ScopeChild& child) {
+  return std::ranges::all_of(child.loops, [](const ForNode* loop) { return loop->kind == ForKind::kSerial; });
+}
+
+std::optional<BlockRv> WriterOf(Schedule& sch, BlockRv block, const Buffer& buffer) {
+  const Outcome<std::vector<BlockRv>> producers = sch.GetProducers(block);
+  if (!producers.ok()) return std::nullopt;
+  for (const BlockRv& producer : *producers) {
+    if (RealizeOf(sch, producer).block->writes[0].buffer.same_as(buffer)) return producer;
+  }
+  return std::nullopt;
+}
+
+Outcome<std::vector<LoopRv>> LoopsByIterator(Schedule& sch, BlockRv block, const char* rule) {
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.GetLoops(block));
+  const BlockRealizeNode& realize = RealizeOf(sch, block);
+  std::vector<const VarNode*> vars;
+  for (const LoopRv& loop : loops) vars.push_back(LoopOf(sch, loop).var.get());
+  std::vector<LoopRv> by_iterator;
+  for (const Expr& binding : realize.bindings) {
+    const auto place = std::ranges::find_if(vars, [&](const VarNode* var) { return binding.get() == var; });
+    if (place != vars.end()) by_iterator.push_back(loops[static_cast<size_t>(place - vars.begin())]);
+  }
+  if (by_iterator.size() != realize.bindings.size() || loops.size() != by_iterator.size()) {
+    return Refusal{rule, "an iterator of {block0} is not bound to a loop of its own", {realize.block->id}};
+  }
+  return by_iterator;
+}
+
+Outcome<std::vector<LoopRv>> LoopsInside(Schedule& sch, BlockRv block, LoopRv outer) {
+  TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, sch.GetLoops(block));
+  const uint32_t outer_id = sch.Get(outer).As<LoopRef>()->id;
+  for (size_t i = 0; i < loops.size(); ++i) {
+    if (sch.Get(loops[i]).As<LoopRef>()->id == outer_id) {
+      return std::vector<LoopRv>(loops.begin() + static_cast<std::ptrdiff_t>(i) + 1, loops.end());
+    }
+  }
+  return loops;
+}
+
+Outcome<std::monostate> WriteOut(Schedule& sch, BlockRv block, LoopRv outer, bool vector) {
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch, block, outer));
+  for (size_t i = loops.size(); i-- > 0;) {
+    if (vector && i + 1 == loops.size()) {
+      TW_RETURN_IF_REFUSED(sch.Vectorize(loops[i]));
+    } else {
+      TW_RETURN_IF_REFUSED(sch.Unroll(loops[i]));
+    }
+  }
+  return std::monostate();
+}
+
+double BusyPart(int64_t iterations, int cores) {
+  const int64_t rounds = (iterations + cores - 1) / cores;
+  return static_cast<double>(iterations) / static_cast<double>(rounds * cores);
+}
+
+size_t ParallelLoops(const std::vector<int64_t>& extents, int cores) {
+  int64_t iterations = 1;
+  size_t best = extents.empty() ? 0 : 1;
+  double best_balance = 0;
+  for (size_t i = 0; i < extents.size(); ++i) {
+    iterations *= extents[i];
+    const double balance = BusyPart(iterations, cores);
+    if (balance > best_balance + 0.02) {
+      best = i + 1;
+      best_balance = balance;
+    }
+  }
+  return best;
+}
+
+Outcome<LoopRv> FuseFirst(Schedule& sch, const std::vector<LoopRv>& loops, size_t count) {
+  if (count <= 1) return loops[0];
+  return sch.Fuse({loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(count)});
+}
+
+Outcome<std::monostate> RunInParallel(Schedule& sch, std::vector<LoopRv>& loops, int cores) {
+  if (loops.empty()) return std::monostate();
+  std::vector<int64_t> extents;
+  for (const LoopRv& loop : loops) extents.push_back(ExtentOf(sch, loop).value_or(1));
+  const size_t shared = ParallelLoops(extents, cores);
+  TW_ASSIGN_OR_RETURN(const LoopRv threads, FuseFirst(sch, loops, shared));
+  loops.erase(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(shared));
+  loops.insert(loops.begin(), threads);
+  return sch.Parallel(threads);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,63 @@
+#include "autoschedule/program/choices.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/ops/matmul.h"
+
+namespace tilewright {
+namespace {
+
+Schedule EmptySchedule() { return Schedule(Module(ops::Matmul(4, 4, 4))); }
+
+TEST(Choices, PreferredTakesThePreferredOnes) {
+  Schedule sch = EmptySchedule();
+  Choices choices = Choices::Preferred();
+  const Outcome<Choices::Pick> pick = choices.Take(sch, "x", {3, 5, 7}, 1);
+  ASSERT_TRUE(pick.ok());
+  EXPECT_EQ(pick->value, 5);
+  EXPECT_EQ(*sch.Get(pick->rv).As<int64_t>(), 5);
+  EXPECT_EQ(choices.made(), (std::vector<Choice>{{"x", 5, {3, 5, 7}}}));
+}
+
+TEST(Choices, AreSamplingInstructionsOfTheTrace) {
+  Schedule sch = EmptySchedule();
+  Choices choices = Choices::Preferred();
+  ASSERT_TRUE(choices.Take(sch, "x", {3, 5, 7}, 2).ok());
+  ASSERT_EQ(sch.trace().instructions.size(), 1u);
+  EXPECT_STREQ(sch.trace().instructions[0]->primitive->name, "sample_categorical");
+  EXPECT_EQ(*sch.trace().instructions[0]->decision.As<int64_t>(), 2);
+}
+
+TEST(Choices, DrawnReachEveryCandidateAlike) {
+  int counts[3] = {0, 0, 0};
+  for (uint64_t seed = 0; seed < 600; ++seed) {
+    Schedule sch = EmptySchedule();
+    Choices choices = Choices::Drawn(seed);
+    ++counts[choices.Take(sch, "x", {0, 1, 2}, 1)->value];
+  }
+  for (const int count : counts) EXPECT_NEAR(count, 200, 60);
+}
+
+TEST(Choices, GivenAreTakenWhereTheyFit) {
+  Schedule sch = EmptySchedule();
+  Choices choices = Choices::GivenOrPreferred({{"x", 7, {}}, {"y", 4, {}}});
+  EXPECT_EQ(choices.Take(sch, "x", {3, 5, 7}, 0)->value, 7);
+  EXPECT_EQ(choices.Take(sch, "y", {1, 2}, 1)->value, 2);  // 4 is no candidate here
+  EXPECT_EQ(choices.Take(sch, "z", {1, 2}, 0)->value, 1);
+  EXPECT_EQ(choices.Take(sch, "z", {1, 2}, 1)->value, 2);
+  EXPECT_EQ(choices.made().back().name, "z#2");
+}
+
+TEST(Choices, AreReadBackFromATrace) {
+  Schedule first = EmptySchedule();
+  Choices drawn = Choices::Drawn(3);
+  const int64_t x = drawn.Take(first, "x", {1, 2, 3, 4}, 0)->value, y = drawn.Take(first, "y", {5, 6, 7, 8}, 3)->value;
+  Schedule second = EmptySchedule();
+  Choices again = Choices::OfTrace(first.trace());
+  EXPECT_EQ(again.Take(second, "a", {4, 3, 2, 1}, 0)->value, x);
+  EXPECT_EQ(again.Take(second, "b", {8, 7, 6, 5}, 0)->value, y);
+  EXPECT_EQ(again.Take(second, "c", {1, 2}, 1)->value, 2);  // beyond the trace: the preferred one
+}
+
+}  // namespace
+}  // namespace tilewright

@@ -1,0 +1,352 @@
+#include "autoschedule/search/search.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "autoschedule/search/evolution.h"
+#include "ir/structural.h"
+
+namespace tilewright {
+namespace {
+
+constexpr size_t kParents = 12;
+// One in so many measured candidates is taken by chance from all that were proposed, and one in so many from the half
+// that the model prefers: it tells bad candidates from good ones better than good ones from each other.
+constexpr size_t kExplore = 8, kExploreGood = 2;
+// Of the candidates that are not measured, so many times the population wait for the next batch, the preferred ones.
+constexpr size_t kWaiting = 2;
+// Moves of vector registers to and from the stack in inner loops; code with more is not worth running.
+constexpr int kMostSpills = 4;
+// The part of the time that a batch may take, of which no more candidates are measured together then, but so many at
+// least: what is slow to compile is to be learned from too.
+constexpr double kBatchPart = 0.1;
+constexpr size_t kLeastBatch = 4;
+// How near to the bound the search ends.
+constexpr double kNearBound = 1.01;
+// A bound that was passed by more than clocks vary was none, and ends nothing.
+constexpr double kPassed = 0.9;
+// Candidates that seem less than so much slower than the champion, and the fastest of them only, challenge it.
+constexpr double kRival = 1.02;
+constexpr size_t kMostRivals = 2;
+// The best are measured again at last, all in turn, thrice; then a few of them more often. That takes this part of
+// the time, or that many seconds; where a run takes long, there are fewer.
+constexpr size_t kFinalists = 4;
+constexpr int kFirstRounds = 3, kFinalRounds = 10;
+constexpr double kFinalPart = 0.1, kMostFinalSeconds = 4;
+
+// Most candidates are far from the best one, so a first look is short. What it mistakes, the finals put right.
+constexpr RunOptions kSearching = {
+    .half_width = 0.02, .seconds = 0.03, .most_samples = 200, .least_seconds = 0.006, .most_spills = kMostSpills};
+
+// A rival and the champion in turn: what one is lucky with, the other is.
+constexpr RunOptions kChallenge = {
+    .half_width = 0.01, .seconds = 0.006, .most_samples = 100, .least_seconds = 0.003, .rounds = 6};
+
+class Clock {
+ public:
+  double Seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+  // The time since the last lap is added to `total`.
+  void Lap(double& total) {
+    const double now = Seconds();
+    total += now - lap_;
+    lap_ = now;
+  }
+
+ private:
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  double lap_ = 0;
+};
+
+Function MainOf(const Candidate& candidate) { return candidate.schedule.module().Find("main"); }
+
+std::vector<Function> MainsOf(const std::vector<Candidate>& candidates) {
+  std::vector<Function> mains;
+  for (const Candidate& candidate : candidates) mains.push_back(MainOf(candidate));
+  return mains;
+}
+
+class Searcher {
+ public:
+  Searcher(const Space& space, CostModel& model, Runner& runner, const SearchOptions& options)
+      : model_(model),
+        runner_(runner),
+        options_(options),
+        task_(StructuralHash(space.module())),
+        evolution_(space, options.seed, options.evolve),
+        random_(options.seed ^ 0x5eed) {}
+
+  SearchResult Run() {
+    Start();
+    while (!Done() && !AtBound()) {
+      std::vector<Candidate> batch = NextBatch();
+      if (batch.empty()) break;
+      Measure(std::move(batch));
+    }
+    Finish();
+    Count();
+    return std::move(result_);
+  }
+
+ private:
+  struct Measured {
+    Candidate candidate;
+    double seconds;
+    bool challenged = false;      // measured in turn with the champion
+    bool looked_closely = false;  // by AtBound
+  };
+  static bool Faster(const Measured& a, const Measured& b) { return a.seconds < b.seconds; }
+
+  double BestSeconds() const { return best_.empty() ? std::numeric_limits<double>::infinity() : best_.front().seconds; }
+  double FinalSeconds() const { return std::min(kMostFinalSeconds, kFinalPart * options_.seconds); }
+  double SecondsLeft() const { return options_.seconds - FinalSeconds() - clock_.Seconds(); }
+  bool Done() const {
+    // No time for one more.
+    if (SecondsLeft() <= candidate_seconds_) return true;
+    return options_.trials > 0 && result_.statistics.measured >= options_.trials;
+  }
+  bool NearBound() const {
+    return BestSeconds() <= kNearBound * options_.bound_seconds && BestSeconds() >= kPassed * options_.bound_seconds;
+  }
+  // A lucky short look does not end the search.
+  bool AtBound() {
+    if (NearBound() && !best_.front().looked_closely) {
+      Measured& champion = best_.front();
+      champion.seconds =
+          runner_.Run({&champion.candidate.schedule.module(), 1}, Closely(kFinalRounds))[0].MedianSeconds();
+      champion.looked_closely = true;
+      clock_.Lap(result_.statistics.measure_seconds);
+    }
+    return NearBound();
+  }
+
+  // The preferred schedule and those that were good elsewhere.
+  void Start() {
+    std::vector<Candidate> batch;
+    if (options_.start_preferred) {
+      if (auto candidate = evolution_.Make(Choices::Preferred())) batch.push_back(*std::move(candidate));
+      if (!batch.empty()) preferred_hash_ = batch[0].hash;
+    }
+    for (const Choices& choices : options_.warm_starts) {
+      if (auto candidate = evolution_.Make(choices)) batch.push_back(*std::move(candidate));
+    }
+    clock_.Lap(result_.statistics.propose_seconds);
+    if (!batch.empty()) Measure(std::move(batch));
+  }
+
+  // With a number of trials it does not depend on how long they take.
+  size_t BatchSize() const {
+    if (options_.trials > 0) {
+      return std::min(options_.batch, static_cast<size_t>(options_.trials - result_.statistics.measured));
+    }
+    const auto fitting = [&](double seconds) {
+      const double most = static_cast<double>(options_.batch);
+      return static_cast<size_t>(std::clamp(seconds / std::max(candidate_seconds_, 1e-9), 1.0, most));
+    };
+    const size_t usual = std::max(fitting(kBatchPart * options_.seconds), std::min(kLeastBatch, options_.batch));
+    return std::min(usual, fitting(SecondsLeft()));
+  }
+
+  std::vector<Candidate> NextBatch() {
+    std::vector<std::vector<Choice>> parents;
+    for (size_t i = 0; i < std::min(kParents, best_.size()); ++i) parents.push_back(best_[i].candidate.choices);
+    const size_t size = BatchSize();
+    std::vector<Candidate> pool = evolution_.Propose(parents, options_.evolve ? options_.population : size);
+    if (!options_.evolve) {
+      clock_.Lap(result_.statistics.propose_seconds);
+      return pool;
+    }
+    std::ranges::move(waiting_, std::back_inserter(pool));
+    waiting_.clear();
+    clock_.Lap(result_.statistics.propose_seconds);
+
+    PrepareModel();
+    const std::vector<double> scores = model_.Predict(MainsOf(pool));
+    std::vector<size_t> order(pool.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    const auto prefers = [&](size_t a, size_t b) { return std::pair(scores[a], a) < std::pair(scores[b], b); };
+    std::ranges::sort(order, prefers);
+    const size_t any = size / kExplore, good = size / kExploreGood, taken = std::min(size, pool.size());
+    const size_t by_rank = taken - std::min(taken, any + good);
+    Shuffle(order, by_rank, good, std::max(by_rank, order.size() / 2));
+    Shuffle(order, std::min(taken, by_rank + good), any, order.size());
+    std::vector<Candidate> batch;
+    for (size_t i = 0; i < taken; ++i) batch.push_back(std::move(pool[order[i]]));
+    std::sort(order.begin() + static_cast<std::ptrdiff_t>(taken), order.end(), prefers);
+    for (size_t i = taken; i < std::min(order.size(), taken + kWaiting * options_.population); ++i) {
+      waiting_.push_back(std::move(pool[order[i]]));
+    }
+    clock_.Lap(result_.statistics.predict_seconds);
+    return batch;
+  }
+
+  // Puts some of those in front of `end` at the `count` places from `begin` on, by chance.
+  void Shuffle(std::vector<size_t>& order, size_t begin, size_t count, size_t end) {
+    for (size_t i = begin; i < std::min(begin + count, end); ++i) {
+      std::swap(order[i], order[i + random_.Below(end - i)]);
+    }
+  }
+
+  void Measure(std::vector<Candidate> batch) {
+    const double start = clock_.Seconds();
+    std::vector<Module> modules;
+    for (const Candidate& candidate : batch) modules.push_back(candidate.schedule.module());
+    // The champion once more.
+    if (!best_.empty()) modules.push_back(best_.front().candidate.schedule.module());
+    RunOptions run = kSearching;
+    if (best_.empty()) {
+      run.most_spills = -1;
+    } else {
+      run.give_up_seconds = 2 * BestSeconds();
+    }
+    const std::vector<Measurement> measurements = runner_.Run(modules, run);
+    result_.statistics.measured += static_cast<int64_t>(batch.size());
+
+    if (!best_.empty() && measurements.back().ok()) Correct(measurements.back().MedianSeconds());
+    std::vector<Function> learned;
+    std::vector<double> seconds;
+    for (size_t i = 0; i < batch.size(); ++i) {
+      const Measurement& measurement = measurements[i];
+      if (options_.on_measured) options_.on_measured(batch[i], measurement);
+      learned.push_back(MainOf(batch[i]));
+      seconds.push_back(measurement.ok() ? measurement.MedianSeconds() : std::numeric_limits<double>::infinity());
+      if (measurement.ok()) {
+        Insert({.candidate = std::move(batch[i]), .seconds = seconds.back()});
+      } else {
+        const std::string name(FailureName(measurement.failure));
+        if (++result_.statistics.failed[name] == 1) result_.failures.push_back(name + ": " + measurement.message);
+      }
+    }
+    Challenge();
+    candidate_seconds_ = (clock_.Seconds() - start) / static_cast<double>(batch.size());
+    clock_.Lap(result_.statistics.measure_seconds);
+    if (options_.on_progress) {
+      Count();
+      options_.on_progress(
+          {clock_.Seconds(), BestSeconds(), &result_.statistics, best_.empty() ? nullptr : &best_.front().candidate});
+    }
+    if (options_.evolve && !learned.empty()) {
+      PrepareModel();
+      model_.Update(learned, seconds, task_);
+    }
+    clock_.Lap(result_.statistics.predict_seconds);
+  }
+
+  void PrepareModel() {
+    if (options_.prepare_model && !is_prepared_) options_.prepare_model();
+    is_prepared_ = true;
+  }
+
+  // Another look at the champion, which counts as much as all before.
+  void Correct(double seconds) { best_.front().seconds = (best_.front().seconds + seconds) / 2; }
+
+  // Who seems as fast as the champion is measured in turn with it, once, and may take its place.
+  void Challenge() {
+    if (best_.empty()) return;
+    std::vector<size_t> places = {0};
+    for (size_t i = 1; i < best_.size() && places.size() <= kMostRivals; ++i) {
+      if (!best_[i].challenged && best_[i].seconds < kRival * BestSeconds()) places.push_back(i);
+    }
+    best_.front().challenged = true;
+    if (places.size() == 1) return;
+    std::vector<Module> modules;
+    for (const size_t i : places) modules.push_back(best_[i].candidate.schedule.module());
+    const std::vector<Measurement> measurements = runner_.Run(modules, kChallenge);
+    for (size_t k = 0; k < places.size(); ++k) {
+      best_[places[k]].seconds = measurements[k].MedianSeconds();
+      best_[places[k]].challenged = true;
+    }
+    const auto fastest = std::ranges::min_element(places, {}, [&](size_t i) { return best_[i].seconds; });
+    std::swap(best_[0], best_[*fastest]);
+    std::sort(best_.begin() + 1, best_.end(), Faster);
+  }
+
+  // Behind the champion, which only Challenge replaces.
+  void Insert(Measured measured) {
+    const auto first = best_.begin() + (best_.empty() ? 0 : 1);
+    best_.insert(std::upper_bound(first, best_.end(), measured, Faster), std::move(measured));
+    if (best_.size() <= kParents) return;
+    if (best_.back().candidate.hash == preferred_hash_) preferred_ = std::move(best_.back());
+    best_.pop_back();
+  }
+
+  // The preferred schedule takes part: the first look at it may have met a slow moment.
+  void Finish() {
+    if (preferred_) best_.push_back(*std::move(preferred_));
+    MeasureBest(kParents + 1, kFirstRounds);
+    MeasureBest(kFinalists, kFinalRounds, options_.on_final);
+    clock_.Lap(result_.statistics.measure_seconds);
+    if (!best_.empty() && std::isfinite(best_[0].seconds)) {
+      result_.best_seconds = best_[0].seconds;
+      result_.best = std::move(best_[0].candidate);
+    }
+  }
+
+  // All looks of the finals together take FinalSeconds().
+  double LookSeconds() const {
+    return FinalSeconds() / (double{kFirstRounds} * (kParents + 1) + double{kFinalRounds} * kFinalists);
+  }
+  RunOptions Closely(int rounds) const {
+    const double seconds = LookSeconds();
+    return {
+        .half_width = 0.002, .seconds = seconds, .most_samples = 1000, .least_seconds = seconds / 2, .rounds = rounds};
+  }
+
+  // The best candidates in turn: what one is lucky with, all are. Where a run takes longer than a look, there are fewer
+  // of them, two at least, and fewer rounds. The others are out.
+  void MeasureBest(size_t most, int most_rounds,
+                   const std::function<void(const Candidate&, const Measurement&)>& on_measured = {}) {
+    if (best_.size() <= 1) return;
+    const double look = LookSeconds(), all = look * static_cast<double>(most) * most_rounds;
+    size_t count = 0;
+    double round = 0;
+    for (; count < std::min(most, best_.size()); ++count) {
+      const double seconds = std::max(look, best_[count].seconds);
+      if (count > 1 && round + seconds > all) break;
+      round += seconds;
+    }
+    best_.erase(best_.begin() + static_cast<std::ptrdiff_t>(count), best_.end());
+    const int rounds = static_cast<int>(std::clamp<int64_t>(std::llround(all / round), 1, most_rounds));
+    std::vector<Module> modules;
+    for (const Measured& measured : best_) modules.push_back(measured.candidate.schedule.module());
+    const std::vector<Measurement> measurements = runner_.Run(modules, Closely(rounds));
+    for (size_t i = 0; i < best_.size(); ++i) {
+      best_[i].seconds = measurements[i].MedianSeconds();
+      if (on_measured && measurements[i].ok()) on_measured(best_[i].candidate, measurements[i]);
+    }
+    std::ranges::sort(best_, {}, &Measured::seconds);
+  }
+
+  void Count() {
+    result_.statistics.tries = evolution_.tries();
+    result_.statistics.repeated = evolution_.repeated();
+    result_.statistics.refused = evolution_.refused();
+  }
+
+  CostModel& model_;
+  Runner& runner_;
+  const SearchOptions& options_;
+  const uint64_t task_;
+  Evolution evolution_;
+  Random random_;
+  Clock clock_;
+  bool is_prepared_ = false;        // the model
+  double candidate_seconds_ = 0;    // that measuring each candidate of the last batch took
+  std::vector<Candidate> waiting_;  // proposed, and not measured yet
+  std::vector<Measured> best_;      // the champion, and the others from fast to slow; kParents at most
+  std::optional<uint64_t> preferred_hash_;
+  std::optional<Measured> preferred_;  // when it is no longer among the best
+  SearchResult result_;
+};
+
+}  // namespace
+
+SearchResult Search(const Space& space, CostModel& model, Runner& runner, const SearchOptions& options) {
+  return Searcher(space, model, runner, options).Run();
+}
+
+}  // namespace tilewright

@@ -1,0 +1,44 @@
+// From a program that nobody scheduled to one that runs fast on a target.
+//
+//   IntrinRegistry intrins = IntrinRegistry::Builtin();
+//   AutoScheduled result = AutoSchedule(module, HostTarget(), &intrins);
+//   ... result.schedule.module(), result.schedule.trace() ...
+//
+// One rule per block, nothing measured: elementwise blocks are computed where they are used
+// (autoschedule/normalize/inline_rule.h), contractions are tensorized (autoschedule/sketch/contraction_rule.h) and
+// their constant operands packed ahead of time (schedule/layout/hoist_prepack.h), every other block runs in parallel
+// and on vectors (autoschedule/sketch/plain_rule.h).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "autoschedule/program/choices.h"
+#include "intrin/registry.h"
+#include "schedule/recorder/schedule.h"
+#include "target/target.h"
+
+namespace tilewright {
+
+// A contraction that has no tensor form. It is scheduled like a block that is no contraction; the program is valid and
+// slow.
+struct LeftAlone {
+  Refusal refusal;
+  Function function;  // what Render wants
+
+  std::string ToString() const { return RenderLine(refusal, function); }
+};
+
+struct AutoScheduled {
+  Schedule schedule;
+  std::vector<LeftAlone> left_alone;
+};
+
+// Schedules every function of the module, with the choices that `choices` makes. `intrins` must outlive the result.
+// `shared`: steps that were applied with other choices are taken from there (schedule/recorder/shared_steps.h).
+AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinRegistry* intrins, Choices& choices,
+                           SharedSteps* shared = nullptr);
+// With the preferred choices.
+AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinRegistry* intrins);
+
+}  // namespace tilewright

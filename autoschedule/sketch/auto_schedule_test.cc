@@ -1,0 +1,175 @@
+#include "autoschedule/sketch/auto_schedule.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/interp/interp.h"
+#include "ir/ndarray.h"
+#include "ir/ops/conv.h"
+#include "ir/ops/matmul.h"
+#include "ir/script/parse_or_die.h"
+#include "ir/structural.h"
+#include "schedule/layout/hoist_prepack.h"
+#include "schedule/script/trace_text.h"
+#include "schedule/testing/equivalence.h"
+#include "verify/verify.h"
+
+namespace tilewright {
+namespace {
+
+NDArray ArrayFor(const Buffer& buffer, uint64_t seed) {
+  std::vector<int64_t> shape;
+  for (const Expr& extent : buffer->shape) shape.push_back(*AsInt(extent));
+  NDArray array(buffer->dtype, std::move(shape));
+  FillIntegers(array, seed);
+  return array;
+}
+
+void RunWithAllChecks(const Function& function, const std::vector<interp::Argument>& arguments) {
+  absl::StatusOr<interp::Program> program = interp::Compile(function, interp::CompileOptions::AllChecks());
+  ASSERT_TRUE(program.ok()) << program.status();
+  const absl::Status status = program->Run(arguments);
+  ASSERT_TRUE(status.ok()) << status;
+}
+
+// Schedules an operator over (activation, constant weight, output) and runs both forms on small integers.
+void ExpectScheduledRight(const Function& op, const char* target_name) {
+  const Target target = *NamedTarget(target_name);
+  const Module module(MarkConstant(op, {1}));
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const AutoScheduled result = AutoSchedule(module, target, &intrins);
+  ASSERT_TRUE(result.left_alone.empty()) << result.left_alone[0].ToString();
+  const Function main = result.schedule.module().Find("main"), prepack = result.schedule.module().Find("main_prepack");
+  ASSERT_TRUE(main);
+  ASSERT_TRUE(prepack);
+  for (const Function& function : {main, prepack}) {
+    const VerifyResult verified = VerifyProgram(function);
+    EXPECT_NE(verified.verdict(), Verdict::kRefuted) << Render(verified, function);
+  }
+  const NDArray activation = ArrayFor(op->params[0].buffer, 1), weight = ArrayFor(op->params[1].buffer, 2);
+  const NDArray expected = ArrayFor(op->params[2].buffer, 3), actual = ArrayFor(op->params[2].buffer, 4);
+  const NDArray packed = ArrayFor(prepack->params[1].buffer, 5);
+  RunWithAllChecks(op, {activation, weight, expected});
+  RunWithAllChecks(prepack, {weight, packed});
+  RunWithAllChecks(main, {activation, packed, actual});
+  EXPECT_TRUE(BitEqual(expected, actual));
+
+  // The trace is an ordinary one: it gives the same program again.
+  Schedule again(module, {.intrins = &intrins});
+  ASSERT_TRUE(again.Replay(result.schedule.trace()).ok());
+  EXPECT_EQ(StructuralHash(again.module()), StructuralHash(result.schedule.module()));
+}
+
+Function Convolution(int64_t extent, int64_t channels) {
+  return ops::Conv({.spatial = {extent, extent},
+                    .in_channels = channels,
+                    .out_channels = channels,
+                    .windows = ops::Same({3, 1, 1}, 2)});
+}
+
+TEST(AutoSchedule, Matmul) {
+  ExpectScheduledRight(ops::Matmul(24, 64, 10), "x86-znver5");
+  ExpectScheduledRight(ops::Matmul(24, 64, 10), "x86-haswell");
+  ExpectScheduledRight(ops::BatchMatmul(2, 12, 32, 5, ops::OperandTypes::Float32(), true), "x86-znver4");
+}
+
+TEST(AutoSchedule, Convolution) {
+  ExpectScheduledRight(
+      ops::Conv({.spatial = {8, 8}, .in_channels = 3, .out_channels = 32, .windows = ops::Same({3, 1, 1}, 2)}),
+      "x86-znver5");
+  ExpectScheduledRight(
+      ops::Conv({.spatial = {9, 9}, .in_channels = 4, .out_channels = 16, .windows = ops::Same({1, 2}, 2)}),
+      "x86-znver4");
+  ExpectScheduledRight(ops::Conv({.spatial = {16}, .in_channels = 3, .out_channels = 16, .windows = {{3, 1, 1}}}),
+                       "x86-haswell");
+}
+
+TEST(AutoSchedule, EdgesThatNoTileDivides) {
+  ExpectScheduledRight(ops::Matmul(23, 37, 7), "x86-znver5");
+  ExpectScheduledRight(ops::Matmul(27, 131, 5), "x86-znver4");
+  ExpectScheduledRight(ops::BatchMatmul(3, 10, 50, 7), "x86-haswell");
+  ExpectScheduledRight(
+      ops::Conv(
+          {.batch = 2, .spatial = {11, 13}, .in_channels = 3, .out_channels = 19, .windows = ops::Same({5, 2, 2}, 2)}),
+      "x86-znver5");
+}
+
+// What was tuned is the program that is compiled, with the rules again.
+TEST(AutoSchedule, KeepsWhatIsScheduled) {
+  const Target target = *NamedTarget("x86-sapphirerapids");
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  for (const Function& op : {ops::Matmul(64, 64, 64), Convolution(28, 64), Convolution(9, 4)}) {
+    const Function main = AutoSchedule(Module(MarkConstant(op, {1})), target, &intrins).schedule.module().Find("main");
+    const Function again = AutoSchedule(Module(main), target, &intrins).schedule.module().Find("main");
+    EXPECT_TRUE(StructuralEqual(main, again));
+  }
+}
+
+TEST(AutoSchedule, LeavesAloneWhatCannotBeVectorized) {
+  FunctionBuilder f("main");
+  Buffer a = f.Input("A", {}, DataType::Float(32));
+  Buffer b = f.Compute("B", {}, [&](const std::vector<Var>&) { return a.Load({}) + 1; });
+  const Module module(f.Build({b}));
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const AutoScheduled result = AutoSchedule(module, *NamedTarget("x86-znver5"), &intrins);
+  EXPECT_TRUE(result.left_alone.empty());
+  EXPECT_TRUE(StructuralEqual(result.schedule.module(), module));
+}
+
+TEST(AutoSchedule, TakesTheUsersIntrinsicWhereItFits) {
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  // C[4] += A[4] * b: a product of a column with a scalar.
+  ASSERT_TRUE(intrins
+                  .LoadScript(R"(
+@T.prim_func
+def axpy_desc(a: T.handle, b: T.handle, c: T.handle):
+    A = T.match_buffer(a, (4,), "float32", offset_factor=1)
+    B = T.match_buffer(b, (1,), "float32", offset_factor=1)
+    C = T.match_buffer(c, (4,), "float32", offset_factor=1)
+    with T.block("root"):
+        T.reads(C[0:4], A[0:4], B[0:1])
+        T.writes(C[0:4])
+        for i, j in T.grid(4, 1):
+            with T.block("axpy"):
+                vi, vj = T.axis.remap("SR", [i, j])
+                C[vi] = C[vi] + A[vi] * B[vj]
+
+@T.prim_func
+def axpy_impl(a: T.handle, b: T.handle, c: T.handle):
+    A = T.match_buffer(a, (4,), "float32", offset_factor=1, strides=[1])
+    B = T.match_buffer(b, (1,), "float32", offset_factor=1, strides=[1])
+    C = T.match_buffer(c, (4,), "float32", offset_factor=1, strides=[1])
+    with T.block("root"):
+        T.reads(C[0:4], A[0:4], B[0:1])
+        T.writes(C[0:4])
+        for i in range(4):
+            C[i] = C[i] + A[i] * B[0]
+)",
+                              "axpy.py")
+                  .ok());
+  const Function op = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((6,), "float32"), B: T.Buffer((5,), "float32"), C: T.Buffer((6,), "float32")):
+    for i, j in T.grid(6, 5):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + A[vi] * B[vj]
+)");
+  const AutoScheduled result = AutoSchedule(Module(op), *NamedTarget("x86-znver4"), &intrins);
+  EXPECT_TRUE(result.left_alone.empty()) << result.left_alone[0].ToString();
+  EXPECT_NE(ToText(result.schedule.trace()).find("axpy"), std::string::npos) << ToText(result.schedule.trace());
+  EXPECT_TRUE(testing::SameResults(op, result.schedule.module().Main()));
+}
+
+TEST(AutoSchedule, SaysWhyAContractionIsLeftAlone) {
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const Module module(ops::Matmul(24, 64, 10));
+  const AutoScheduled result = AutoSchedule(module, *NamedTarget("arm-neoverse-n1"), &intrins);
+  ASSERT_EQ(result.left_alone.size(), 1u);
+  EXPECT_EQ(result.left_alone[0].ToString(),
+            "contraction_rule: the target has no tiles that multiply float32 by float32 and add in float32");
+}
+
+}  // namespace
+}  // namespace tilewright

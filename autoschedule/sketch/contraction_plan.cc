@@ -1,0 +1,199 @@
+#include "autoschedule/sketch/contraction_plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "autoschedule/movement/rows_in_memory.h"
+#include "autoschedule/program/access_strides.h"
+#include "autoschedule/program/block_loops.h"
+#include "ir/analysis.h"
+#include "schedule/core/assign_or_return.h"
+
+namespace tilewright {
+namespace {
+
+// Tiles whose estimated efficiency is below this part of the best one are not tried.
+constexpr double kWorthATry = 0.6;
+// Vector registers for what is masked in groups that are partly padding: the mask, and a group that may end outside of
+// its buffer.
+constexpr int kMaskRegisters = 2;
+// For the bits that are flipped in rows.
+constexpr int kFlipRegisters = 1;
+
+// Bytes of a row that is short, and what few rows of a tile are.
+constexpr int64_t kShortRow = 128;
+constexpr int kFewRows = 8;
+
+Refusal No(const char* reason, uint32_t block) { return {"contraction_rule", reason, {block}}; }
+
+// Whether the row operand is stored at the iterators, several inner ones among them: what cache_factors leaves, which
+// is computed where it is used.
+bool IsComputedPerProduct(const BlockNode& block, const Contraction& contraction, const BufferRegion& read) {
+  int inner = 0;
+  for (const Range& range : read.region) {
+    const auto* var = dyn_cast<VarNode>(range.min);
+    if (var == nullptr && !AsInt(range.min)) return false;
+    for (int iterator : contraction.inner) {
+      inner += var == block.iter_vars[static_cast<size_t>(iterator)].var.get() ? 1 : 0;
+    }
+  }
+  return inner > 1;
+}
+
+bool IsComputedPerProduct(const BlockNode& block, const Contraction& contraction) {
+  return std::ranges::any_of(block.reads, [&](const BufferRegion& read) {
+    return read.buffer.same_as(contraction.row_operand) && IsComputedPerProduct(block, contraction, read);
+  });
+}
+
+// The distance in bytes of two elements of the row operand that neighbouring rows of a tile read; where that is not
+// known, of neighbours in memory.
+int64_t RowStrideBytes(const BlockNode& block, const Contraction& contraction, const Var& row) {
+  int64_t stride = 0;
+  const auto& shape = contraction.row_operand->shape;
+  for (const BufferRegion& read : block.reads) {
+    if (!read.buffer.same_as(contraction.row_operand)) continue;
+    if (IsComputedPerProduct(block, contraction, read)) return contraction.row_operand->dtype.bytes();
+    int64_t inner = contraction.row_operand->dtype.bytes();
+    for (size_t d = shape.size(); d-- > 0;) {
+      if (UsesVar(read.region[d].min, row)) stride = std::max(stride, inner);
+      inner *= AsInt(shape[d]).value_or(1);
+    }
+  }
+  return stride;
+}
+
+// Of windows of few channels whose columns are part of the depth. Of f32, tiles are not deep enough for that.
+SharedGroups SharedGroupsOf(const BlockRealizeNode& realize, const ContractionPlan& plan) {
+  const int group = plan.instruction.group;
+  if (group == 1) return {};
+  for (const Access& access : AccessesOf(*realize.block)) {
+    if (access.store || !access.buffer.same_as(plan.contraction.row_operand)) continue;
+    const int64_t stride = access.strides[static_cast<size_t>(plan.row)].value_or(0);
+    const int64_t rows_apart = group / std::gcd(group, stride), elements = rows_apart * stride;
+    if (stride <= 0 || elements >= IteratorExtent(realize, plan.depth)) return {};
+    return {rows_apart, elements / group};
+  }
+  return {};
+}
+
+// Whether neighbours along a batch iterator lie closer in the output than rows do, and the whole column operand stays
+// near every core: groups of a convolution with few channels. Each pass over the rows for one group alone would touch
+// the lines, or at least the pages, of all of them.
+bool RowsOutside(const BlockNode& block, const Contraction& contraction, const Target& target) {
+  auto extent = [&](int iterator) { return *AsInt(block.iter_vars[static_cast<size_t>(iterator)].domain.extent); };
+  int64_t column_bytes = contraction.column_operand->dtype.bytes();
+  for (const auto* iterators : {&contraction.batch, &contraction.columns, &contraction.inner}) {
+    for (int iterator : *iterators) column_bytes *= extent(iterator);
+  }
+  if (column_bytes > SharedColumnBytes(target)) return false;
+  for (const Access& access : AccessesOf(block)) {
+    if (!access.store) continue;
+    auto stride = [&](int iterator) { return access.strides[static_cast<size_t>(iterator)].value_or(0); };
+    for (int batch : contraction.batch) {
+      if (extent(batch) == 1) continue;
+      return std::all_of(contraction.rows.begin(), contraction.rows.end(),
+                         [&](int row) { return extent(row) == 1 || stride(row) > stride(batch); });
+    }
+  }
+  return false;
+}
+
+// Whether the row operand is a copy with flipped bits (autoschedule/normalize/flip_rows.h).
+bool FlipsRows(Schedule& sch, BlockRv block, const Contraction& contraction) {
+  const std::optional<BlockRv> writer = WriterOf(sch, block, contraction.row_operand);
+  if (!writer) return false;
+  const auto* store = dyn_cast<StoreNode>(RealizeOf(sch, *writer).block->body);
+  const auto* flipped = store == nullptr ? nullptr : dyn_cast<CallNode>(store->value);
+  return flipped != nullptr && flipped->op == "bitwise_xor";
+}
+
+// The best tile of those with few rows, where there are any.
+RegisterTile BestOfFewRows(const std::vector<RegisterTile>& tiles) {
+  std::vector<RegisterTile> few = tiles;
+  std::erase_if(few, [](const RegisterTile& tile) { return tile.rows > kFewRows; });
+  return BestTile(few.empty() ? tiles : few);
+}
+
+}  // namespace
+
+Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Target& target, Choices& choices) {
+  const BlockRealizeNode& realize = RealizeOf(sch, block);
+  const uint32_t id = realize.block->id;
+  absl::StatusOr<Contraction> contraction = MatchContraction(realize);
+  if (!contraction.ok()) {
+    return Refusal{"contraction_rule", "{text0}", {id}, {}, {std::string(contraction.status().message())}};
+  }
+  const std::optional<TileInstruction> instruction = FindTileInstruction(
+      target, contraction->row_operand->dtype, contraction->column_operand->dtype, contraction->product_type);
+  if (!instruction) {
+    return Refusal{"contraction_rule",
+                   "the target has no tiles that multiply {text0} by {text1} and add in {text2}",
+                   {id},
+                   {},
+                   {contraction->row_operand->dtype.ToString(), contraction->column_operand->dtype.ToString(),
+                    contraction->product_type.ToString()}};
+  }
+  if (contraction->rows.empty()) return No("{block0} has no rows to tile", id);
+  for (const IterVar& iter : realize.block->iter_vars) {
+    if (!AsInt(iter.domain.extent)) return No("an extent of {block0} is not constant", id);
+  }
+  ContractionPlan plan{
+      *contraction, *instruction, {}, contraction->rows.back(), contraction->columns.back(), contraction->inner.back()};
+  if (instruction->group > 1) plan.depth = DepthIterator(*realize.block, *contraction);
+  if (IteratorExtent(realize, plan.depth) % instruction->group != 0) plan.instruction.registers -= kMaskRegisters;
+  if (FlipsRows(sch, block, *contraction)) plan.instruction.registers -= kFlipRegisters;
+  plan.rows_outside = RowsOutside(*realize.block, *contraction, target);
+  plan.short_rows = plan.rows_outside && instruction->group == 1 && BytesOfRow(realize, *contraction) <= kShortRow;
+  plan.uneven = IsComputedPerProduct(*realize.block, *contraction);
+  if (instruction->amx != nullptr) {
+    TW_RETURN_IF_REFUSED(PlanRowsInMemory(sch, block, target, choices, &plan));
+  } else {
+    const int64_t rows = IteratorExtent(realize, plan.row), columns = IteratorExtent(realize, plan.column);
+    const int64_t stride =
+        RowStrideBytes(*realize.block, *contraction, realize.block->iter_vars[static_cast<size_t>(plan.row)].var);
+    TileOperands operands = OperandsOf(realize, *contraction, *instruction, target);
+    operands.shared = SharedGroupsOf(realize, plan);
+    plan.tiles = RegisterTiles(plan.instruction, rows, columns, std::min(rows, MaxRowsWithoutConflicts(target, stride)),
+                               operands);
+  }
+  const double best = BestTile(plan.tiles).efficiency;
+  std::erase_if(plan.tiles, [&](const RegisterTile& tile) { return tile.efficiency < kWorthATry * best; });
+  return plan;
+}
+
+Outcome<RegisterTile> PickTile(Schedule& sch, const std::string& block, const ContractionPlan& plan, Choices& choices) {
+  const RegisterTile best = BestTile(plan.tiles);
+  std::vector<int64_t> vectors, rows;
+  size_t preferred = 0;
+  for (const RegisterTile& tile : plan.tiles) {
+    if (!vectors.empty() && vectors.back() == tile.vectors) continue;
+    if (tile.vectors == best.vectors) preferred = vectors.size();
+    vectors.push_back(tile.vectors);
+  }
+  TW_ASSIGN_OR_RETURN(const Choices::Pick picked, choices.Take(sch, block + ".tile_vectors", vectors, preferred));
+  std::vector<RegisterTile> tiles = plan.tiles;
+  std::erase_if(tiles, [&](const RegisterTile& tile) { return tile.vectors != picked.value; });
+  const RegisterTile best_here = plan.short_rows ? BestOfFewRows(tiles) : BestTile(tiles);
+  for (const RegisterTile& tile : tiles) {
+    if (std::ranges::find(rows, tile.rows) != rows.end()) continue;
+    if (tile.rows == best_here.rows) preferred = rows.size();
+    rows.push_back(tile.rows);
+  }
+  TW_ASSIGN_OR_RETURN(const Choices::Pick height, choices.Take(sch, block + ".tile_rows", rows, preferred));
+  std::erase_if(tiles, [&](const RegisterTile& tile) { return tile.rows != height.value; });
+  if (plan.outer_row < 0) return tiles[0];
+  const RegisterTile best_tiles = BestTile(tiles);
+  std::vector<int64_t> row_tiles;
+  for (const RegisterTile& tile : tiles) {
+    if (tile.row_tiles == best_tiles.row_tiles) preferred = row_tiles.size();
+    row_tiles.push_back(tile.row_tiles);
+  }
+  TW_ASSIGN_OR_RETURN(const Choices::Pick count, choices.Take(sch, block + ".row_tiles", row_tiles, preferred));
+  for (const RegisterTile& tile : tiles) {
+    if (tile.row_tiles == count.value) return tile;
+  }
+  return best_tiles;
+}
+
+}  // namespace tilewright

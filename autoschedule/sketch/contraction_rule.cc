@@ -1,0 +1,591 @@
+#include "autoschedule/sketch/contraction_rule.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "autoschedule/movement/bypass_caches.h"
+#include "autoschedule/movement/near_operands.h"
+#include "autoschedule/movement/operand_stages.h"
+#include "autoschedule/movement/stage_layouts.h"
+#include "autoschedule/normalize/fuse_depth.h"
+#include "autoschedule/program/access_strides.h"
+#include "autoschedule/program/block_loops.h"
+#include "autoschedule/program/fuse_consumers.h"
+#include "autoschedule/sketch/contraction_plan.h"
+#include "codegen/lower/cache_hints.h"
+#include "ir/analysis.h"
+#include "schedule/core/assign_or_return.h"
+#include "schedule/layout/hoist_prepack.h"
+
+namespace tilewright {
+namespace {
+
+using Done = std::monostate;
+// Instructions of a tile that holds the whole depth. Borders are written once more each.
+constexpr int64_t kMostSteps = 400;
+// Cycles that an iteration of the innermost loop takes at least where single elements are multiplied: shorter loops
+// lost up to a tenth.
+constexpr double kLeastCycles = 40;
+// Groups of a tile whose rows are flipped: flipped groups that several rows of a deeper one share would be kept in
+// registers that there are not.
+constexpr int kFlippedGroups = 2;
+// The preferred one of the numbers of iterations by which rows are fetched ahead.
+constexpr size_t kFetchedAhead = 2;
+// The part of the time in which cores are busy that rows are packed by each core for itself: to share them costs more.
+constexpr double kBusyWithCopies = 0.7;
+// Positive divisors, ascending.
+std::vector<int64_t> Divisors(int64_t n) {
+  std::vector<int64_t> divisors;
+  for (int64_t d = 1; d <= n; ++d) {
+    if (n % d == 0) divisors.push_back(d);
+  }
+  return divisors;
+}
+
+// The index of the depth that a tile takes when nothing was measured. `padded`: the whole depth where it was padded.
+size_t PreferredDepth(const TileInstruction& instruction, const RegisterTile& tile, const std::vector<int64_t>& depths,
+                      std::optional<int64_t> padded) {
+  const auto index_of = [&](const auto& place) {
+    return place == depths.end() ? 0 : static_cast<size_t>(place - depths.begin());
+  };
+  if (instruction.group == 1) {
+    return index_of(std::ranges::find_if(depths, [&](int64_t depth) {
+      return static_cast<double>(tile.rows * tile.vectors * depth) >= kLeastCycles * instruction.per_cycle ||
+             depth == depths.back();
+    }));
+  }
+  // A padded group among a few is known to be one where the tile holds them all.
+  const int64_t preferred = instruction.flips() ? kFlippedGroups * instruction.group : padded.value_or(depths[0]);
+  return index_of(std::ranges::find(depths, preferred));
+}
+
+std::vector<int64_t> Iota(int64_t first, int64_t last) {
+  std::vector<int64_t> values(static_cast<size_t>(last - first + 1));
+  std::iota(values.begin(), values.end(), first);
+  return values;
+}
+
+// The innermost loop of a block, in parts of `group`.
+Outcome<Done> SplitInnermost(Schedule& sch, BlockRv block, int group) {
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.GetLoops(block));
+  if (ExtentOf(sch, loops.back()) == group) return Done();
+  TW_RETURN_IF_REFUSED(sch.Split(loops.back(), {Value(), group}));
+  return Done();
+}
+
+// Whether a stage can run ahead of time.
+bool ReadsConstants(const Schedule& sch, BlockRv stage) {
+  return std::ranges::all_of(RealizeOf(sch, stage).block->reads, [&](const BufferRegion& read) {
+    return IsConstantParam(FunctionOf(sch, stage), read.buffer);
+  });
+}
+
+// Whether a stage only copies, and neighbours along the dimension that it writes are next to each other where it copies
+// from.
+bool CopiesAlong(const BlockNode& stage, size_t dim) {
+  const auto* store = dyn_cast<StoreNode>(stage.body);
+  if (store == nullptr || !isa<LoadNode>(store->value)) return false;
+  for (size_t i = 0; i < stage.iter_vars.size(); ++i) {
+    if (!store->indices[dim].same_as(stage.iter_vars[i].var)) continue;
+    return std::ranges::all_of(AccessesOf(stage),
+                               [&](const Access& access) { return access.store || access.strides[i] == 1; });
+  }
+  return false;
+}
+
+// Whether tiles can be stored where the output belongs: they divide it, and nothing else is computed from them.
+bool IsWrittenInPlace(Schedule& sch, BlockRv block, const ContractionPlan& plan, const RegisterTile& tile) {
+  const BlockRealizeNode& realize = RealizeOf(sch, block);
+  if (IteratorExtent(realize, plan.row) % tile.rows != 0) return false;
+  if (IteratorExtent(realize, plan.column) % (tile.vectors * plan.instruction.lanes) != 0) return false;
+  const std::vector<Range>& written = realize.block->writes[0].region;
+  // Rows and columns of a tile are the last dimensions of more than one element.
+  const auto var = [&](int iterator) { return realize.block->iter_vars[static_cast<size_t>(iterator)].var; };
+  if (!written.back().min.same_as(var(plan.column))) return false;
+  const Outcome<std::vector<BlockRv>> consumers = sch.GetConsumers(block);
+  return consumers.ok() && consumers->empty();
+}
+
+// Whether cores that share the iterations of a loop have less than a tenth of the time nothing to do.
+bool KeepsCoresBusy(int64_t iterations, int cores) { return BusyPart(iterations, cores) > 0.9; }
+
+// Packs rows in a loop, or (null) ahead of all others in one that threads share.
+Outcome<Done> PackRows(Schedule& sch, BlockRv stage, const LoopRv* loop, int width, const Target& target) {
+  if (loop != nullptr) TW_RETURN_IF_REFUSED(sch.ComputeAt(stage, *loop));
+  TW_RETURN_IF_REFUSED(SplitInnermost(sch, stage, width));
+  TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, sch.GetLoops(stage));
+  TW_RETURN_IF_REFUSED(sch.Vectorize(loops.back()));
+  if (loop != nullptr) return Done();
+  loops.pop_back();
+  return RunInParallel(sch, loops, target.cores);
+}
+
+// One schedule under construction.
+class ContractionSchedule {
+ public:
+  // `fused_depth`: whether the plan's depth is two iterators that were made one.
+  ContractionSchedule(Schedule& sch, BlockRv block, ContractionPlan plan, bool fused_depth, const Target& target,
+                      Choices& choices)
+      : sch_(sch),
+        block_(block),
+        plan_(std::move(plan)),
+        contraction_(plan_.contraction),
+        fused_depth_(fused_depth),
+        target_(target),
+        choices_(choices),
+        name_(RealizeOf(sch, block).block->name),
+        inner_order_(contraction_.inner) {
+    for (int last : plan_.last_inner) {
+      std::erase(inner_order_, last);
+      inner_order_.push_back(last);
+    }
+  }
+
+  Outcome<Done> Apply();
+
+ private:
+  // Buffers indexed by the block's iterators for what it reads and writes; the tile.
+  Outcome<Done> MakeStages();
+  Outcome<Done> TakeTile();
+  void RateShallowTiles(bool plain_output);  // of AMX
+  Outcome<Done> StageOutputUnlessInPlace(bool plain_output);
+  Outcome<Done> PickDepth();
+  Outcome<Done> PadToTiles();
+  Outcome<Done> LayOutOperands();
+
+  // The tile's loops inside of all others. Which tile it is was chosen; the order of the others is chosen when all that
+  // is computed with a tile is in its place, so that candidates share these steps.
+  Outcome<Done> SplitIntoTiles();
+  // The loops around the tile, in their order.
+  Outcome<Done> ArrangeLoops();
+  Outcome<Done> BlockRows(LoopRv tiles);
+  Outcome<Done> PickBatchPlace();
+  size_t PlaceInsideRows() const;
+  Outcome<Done> PickColumnPlace();
+  Outcome<Done> CopyRowsPerCore();
+
+  Outcome<Done> TensorizeTile();
+  Outcome<Done> WriteOutRows();
+  Outcome<Done> PlaceRows();
+  Outcome<Done> PlaceColumns();
+  Outcome<Done> FetchRowsAhead(LoopRv loop);
+  Outcome<Done> RunInParallel();
+
+  const BlockRealizeNode& realize() const { return RealizeOf(sch_, block_); }
+  int64_t Extent(int iterator) const { return IteratorExtent(realize(), iterator); }
+  // Each thread copies the windows of its part of the batch, and meets these columns alone.
+  bool BatchSharesWindows() const;
+
+  Schedule& sch_;
+  const BlockRv block_;
+  ContractionPlan plan_;
+  const Contraction& contraction_;
+  const bool fused_depth_;
+  const Target& target_;
+  Choices& choices_;
+  const std::string name_;
+  std::vector<int> inner_order_;  // inner iterators as their loops are nested
+
+  RegisterTile tile_;
+  int tile_columns_ = 0;
+  Choices::Pick tile_depth_;
+  int64_t depth_step_ = 1;
+  std::optional<BlockRv> row_stage_, write_back_;
+  BlockRv column_stage_;
+  std::vector<int> row_dims_, column_dims_;
+  bool constant_ = false;       // columns, which are packed ahead of time
+  bool plain_columns_ = false;  // can be read where they lie
+  bool worth_packing_ = false;  // what could be
+  bool is_cut_ = false;         // a consumer takes a part of the output only
+  std::vector<LoopRv> batch_, columns_, outer_rows_, inner_, in_tile_;
+  std::vector<LoopRv> outer_;  // those over the batch, columns and rows in their order
+  // What a tile reads of rows, the columns of one element of the batch, in bytes, tiles of these, and the elements of
+  // the batch.
+  int64_t tile_bytes_ = 0, column_bytes_ = 0, column_tiles_ = 1, batches_ = 1;
+  int64_t batch_place_ = 0, column_place_ = 0;  // how many of the loops over rows are outside of these
+  // Loops in the last of which rows are packed, and no others of which threads share: those outside of the ones over
+  // columns where they keep all cores busy; of copies for windows those over the batch. 0: rows are packed ahead of all
+  // loops, or not at all.
+  size_t loops_of_rows_ = 0;
+};
+
+bool ContractionSchedule::BatchSharesWindows() const {
+  return plan_.copies_images() && !contraction_.batch.empty() && batches_ % target_.cores == 0;
+}
+
+Outcome<Done> ContractionSchedule::MakeStages() {
+  if (plan_.row_place == RowPlace::kInPlace || plan_.copies_images()) {
+    row_stage_ = WriterOf(sch_, block_, contraction_.row_operand);
+  } else {
+    TW_ASSIGN_OR_RETURN(row_stage_, ReindexRead(sch_, block_, contraction_.row_operand));
+  }
+  TW_ASSIGN_OR_RETURN(column_stage_, ReindexRead(sch_, block_, contraction_.column_operand));
+  // Padding blocks move into the row stage.
+  if (row_stage_) InlineProducers(sch_, *row_stage_, false);
+  InlineProducers(sch_, column_stage_, true);
+  constant_ = ReadsConstants(sch_, column_stage_);
+  // Of AMX, the tile decides how the output is written. Others come after all that candidates of other tiles share.
+  const bool plain_output = WritesAtIterators(*realize().block);
+  if (plan_.rows_in_memory()) {
+    RateShallowTiles(plain_output);
+    TW_RETURN_IF_REFUSED(TakeTile());
+  }
+  TW_RETURN_IF_REFUSED(StageOutputUnlessInPlace(plain_output));
+  if (!plan_.rows_in_memory()) {
+    TW_RETURN_IF_REFUSED(sch_.SetScope(*row_stage_, 0, "register"));
+    TW_RETURN_IF_REFUSED(TakeTile());
+  }
+  row_dims_ = StageDims({&contraction_.batch, &contraction_.rows, &contraction_.inner});
+  column_dims_ = StageDims({&contraction_.batch, &contraction_.columns, &contraction_.inner});
+  const auto column_dim = static_cast<size_t>(std::ranges::find(column_dims_, plan_.column) - column_dims_.begin());
+  plain_columns_ = plan_.instruction.group == 1 && CopiesAlong(*RealizeOf(sch_, column_stage_).block, column_dim);
+  worth_packing_ = WorthPacking(plan_, tile_, realize());
+  return Done();
+}
+
+Outcome<Done> ContractionSchedule::TakeTile() {
+  TW_ASSIGN_OR_RETURN(tile_, PickTile(sch_, name_, plan_, choices_));
+  tile_columns_ = tile_.vectors * plan_.instruction.lanes;
+  return Done();
+}
+
+void ContractionSchedule::RateShallowTiles(bool plain_output) {
+  int64_t products = 1;
+  for (int iterator : contraction_.inner) products *= Extent(iterator);
+  const int depth = plan_.instruction.StepDepth();
+  const bool far_columns = constant_ && BytesOfColumns(realize(), contraction_) > target_.caches[0].bytes / 2;
+  const ShallowSum sum = {Extent(plan_.row), Extent(plan_.column), RoundUp(products, depth) / depth, far_columns};
+  if (sum.steps > kShallowSteps) return;
+  for (RegisterTile& tile : plan_.tiles) {
+    const bool staged = !plain_output || !IsWrittenInPlace(sch_, block_, plan_, tile);
+    tile.efficiency = RateShallow(tile, sum, staged, target_);
+  }
+}
+
+Outcome<Done> ContractionSchedule::StageOutputUnlessInPlace(bool plain_output) {
+  write_back_ = plan_.write_back;
+  if (write_back_) return Done();
+  if (plan_.rows_in_memory() && plain_output && IsWrittenInPlace(sch_, block_, plan_, tile_)) return Done();
+  TW_ASSIGN_OR_RETURN(write_back_, StageOutput(sch_, block_, plan_.rows_in_memory() ? "global" : "register"));
+  if (!plain_output) {
+    const std::vector<int> dims = StageDims({&contraction_.batch, &contraction_.rows, &contraction_.columns});
+    std::vector<int> last = {plan_.row, plan_.column};
+    if (tile_.row_tiles > 0) last.insert(last.begin(), plan_.outer_row);
+    TW_RETURN_IF_REFUSED(ReorderStage(sch_, block_, dims, last));
+  }
+  SplitIntoPieces(sch_, *write_back_);
+  // A consumer that takes a part of the output only leaves a predicate, with which blocks do not move: it is fused
+  // when all are in their places.
+  const Schedule unfused = sch_;
+  FuseConsumers(sch_, *write_back_);
+  is_cut_ = !IsTrue(RealizeOf(sch_, *write_back_).predicate);
+  if (is_cut_) sch_ = unfused;
+  return Done();
+}
+
+Outcome<Done> ContractionSchedule::PickDepth() {
+  const int group = plan_.instruction.group;
+  const int64_t extent = Extent(plan_.depth);
+  depth_step_ = DepthStep(extent, plan_.instruction, plan_.copies_images() || plan_.row_place == RowPlace::kPacked);
+  const int64_t padded = RoundUp(extent, depth_step_);
+  std::vector<int64_t> depths = {depth_step_};
+  if (!plan_.rows_in_memory()) {
+    depths.insert(depths.end(), {2 * depth_step_, 3 * depth_step_, 4 * depth_step_});
+    // All of a fused depth, so that its borders are constants.
+    const int64_t groups = padded / group;
+    if (fused_depth_ && groups <= kMostDotGroups && tile_.rows * tile_.vectors * groups <= kMostSteps) {
+      std::erase(depths, padded);
+      depths.push_back(padded);
+    }
+  }
+  std::erase_if(depths, [&](int64_t depth) { return padded % depth != 0; });
+  const std::optional<int64_t> whole = fused_depth_ || padded != extent ? std::optional(padded) : std::nullopt;
+  TW_ASSIGN_OR_RETURN(tile_depth_, choices_.Take(sch_, name_ + ".tile_depth", depths,
+                                                 PreferredDepth(plan_.instruction, tile_, depths, whole)));
+  return Done();
+}
+
+// Iterators become multiples of the tile; the stages compute zeros there, and nothing is written back.
+Outcome<Done> ContractionSchedule::PadToTiles() {
+  Value::List padding(realize().bindings.size(), Value(1));
+  bool pads = false;
+  const auto pad = [&](int iterator, int64_t multiple) {
+    padding[static_cast<size_t>(iterator)] = Value(multiple);
+    pads |= Extent(iterator) % multiple != 0;
+  };
+  pad(plan_.row, tile_.rows);
+  pad(plan_.column, tile_columns_);
+  pad(plan_.depth, depth_step_);
+  if (pads) TW_RETURN_IF_REFUSED(sch_.PadEinsumInPlace(block_, std::move(padding)));
+  return Done();
+}
+
+// In the order in which the tile reads them: rows next to the innermost depth, columns in panels.
+Outcome<Done> ContractionSchedule::LayOutOperands() {
+  if (!plan_.rows_in_memory()) {
+    TW_RETURN_IF_REFUSED(ReorderStage(sch_, *row_stage_, row_dims_, {plan_.row, plan_.depth}));
+    return ReorderStage(sch_, column_stage_, column_dims_, {plan_.depth, plan_.column}, tile_columns_,
+                        plan_.instruction.group);
+  }
+  const int depth = static_cast<int>(tile_depth_.value);
+  if (plan_.row_place == RowPlace::kPacked) {
+    TW_RETURN_IF_REFUSED(LayOutRows(sch_, *row_stage_, row_dims_, plan_, tile_.rows, depth));
+  } else if (plan_.copies_images()) {
+    TW_RETURN_IF_REFUSED(LayOutWindows(sch_, *row_stage_, *realize().block, plan_, depth));
+  }
+  return LayOutColumns(sch_, column_stage_, column_dims_, plan_, inner_order_, tile_columns_, depth);
+}
+
+Outcome<Done> ContractionSchedule::SplitIntoTiles() {
+  const Buffer rows = row_stage_ ? RealizeOf(sch_, *row_stage_).block->writes[0].buffer : contraction_.row_operand;
+  tile_bytes_ = BytesOfRows(realize(), rows, tile_, plan_);
+  column_bytes_ = BytesOfColumns(realize(), contraction_);
+  for (int iterator : contraction_.batch) batches_ *= Extent(iterator);
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch_, block_, "contraction_rule"));
+  const auto loop_of = [&](int iterator) { return loops[static_cast<size_t>(iterator)]; };
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> row, sch_.Split(loop_of(plan_.row), {Value(), tile_.rows}));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> column, sch_.Split(loop_of(plan_.column), {Value(), tile_columns_}));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> depth, sch_.Split(loop_of(plan_.depth), {Value(), tile_depth_.rv}));
+  column_tiles_ = *ExtentOf(sch_, column[0]);
+  in_tile_ = {row[1], column[1], depth[1]};
+  for (int iterator : contraction_.rows) {
+    if (iterator == plan_.outer_row && tile_.row_tiles > 0) {
+      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(loop_of(iterator), {Value(), tile_.row_tiles}));
+      outer_rows_.push_back(parts[0]);
+      in_tile_.insert(in_tile_.begin(), parts[1]);
+    } else if (iterator != plan_.row) {
+      outer_rows_.push_back(loop_of(iterator));
+    }
+  }
+  outer_rows_.push_back(row[0]);
+  for (int iterator : contraction_.batch) batch_.push_back(loop_of(iterator));
+  for (int iterator : contraction_.columns) {
+    columns_.push_back(iterator == plan_.column ? column[0] : loop_of(iterator));
+  }
+  for (int iterator : inner_order_) inner_.push_back(iterator == plan_.depth ? depth[0] : loop_of(iterator));
+  std::vector<LoopRv> order;
+  for (const std::vector<LoopRv>* part : {&batch_, &columns_, &outer_rows_, &inner_, &in_tile_}) {
+    order.insert(order.end(), part->begin(), part->end());
+  }
+  return sch_.Reorder(order);
+}
+
+// Rows may be blocked: tile rows [row block, rows of a block]; the loops over the batch go between any of the loops
+// over rows, and those over columns between these or inside.
+Outcome<Done> ContractionSchedule::ArrangeLoops() {
+  const LoopRv tiles = outer_rows_.back();
+  outer_rows_.pop_back();
+  TW_RETURN_IF_REFUSED(BlockRows(tiles));
+  TW_RETURN_IF_REFUSED(PickBatchPlace());
+  TW_RETURN_IF_REFUSED(PickColumnPlace());
+  const auto batch_place = outer_rows_.begin() + batch_place_, column_place = outer_rows_.begin() + column_place_;
+  outer_.assign(outer_rows_.begin(), batch_place);
+  outer_.insert(outer_.end(), batch_.begin(), batch_.end());
+  outer_.insert(outer_.end(), batch_place, column_place);
+  outer_.insert(outer_.end(), columns_.begin(), columns_.end());
+  outer_.insert(outer_.end(), column_place, outer_rows_.end());
+  TW_RETURN_IF_REFUSED(sch_.Reorder(outer_));
+  if (plan_.row_place == RowPlace::kPacked) {
+    const size_t outside = contraction_.batch.size() + static_cast<size_t>(column_place_);
+    int64_t iterations = 1;
+    for (size_t i = 0; i < outside; ++i) iterations *= *ExtentOf(sch_, outer_[i]);
+    if (BusyPart(iterations, target_.cores) > kBusyWithCopies) loops_of_rows_ = outside;
+  } else if (BatchSharesWindows() && batch_place_ == 0) {
+    loops_of_rows_ = contraction_.batch.size();
+  }
+  return CopyRowsPerCore();
+}
+
+// Rows that another core copied would come from its caches, which takes longer than to copy them again. Of cores that
+// share columns these are all rows, of others some around their own.
+Outcome<Done> ContractionSchedule::CopyRowsPerCore() {
+  if (!row_stage_ || !plan_.rows_in_memory() || loops_of_rows_ > 0) return Done();
+  if (target_.cores == 1 || (!constant_ && column_place_ > 0)) return Done();
+  const auto shared = std::ranges::find_if(outer_, [&](LoopRv loop) { return *ExtentOf(sch_, loop) > 1; });
+  if (shared == outer_.end() || *ExtentOf(sch_, *shared) % target_.cores != 0) return Done();
+  TW_ASSIGN_OR_RETURN(const Choices::Pick pick, choices_.Take(sch_, name_ + ".rows_per_core", {0, 1}, 1));
+  if (pick.value == 0) return Done();
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(*shared, {target_.cores, Value()}));
+  *shared = parts[1];
+  outer_.insert(outer_.begin(), parts[0]);
+  loops_of_rows_ = 1;
+  return sch_.Reorder(outer_);
+}
+
+Outcome<Done> ContractionSchedule::BlockRows(LoopRv tiles) {
+  const std::vector<int64_t> blocks = Divisors(*ExtentOf(sch_, tiles));
+  size_t preferred = blocks.size() - 1;
+  if (plan_.rows_in_memory() && column_bytes_ > NearBytes(target_)) {
+    while (preferred > 0 && blocks[preferred] * tile_bytes_ > NearBytes(target_)) --preferred;
+  }
+  TW_ASSIGN_OR_RETURN(const Choices::Pick block, choices_.Take(sch_, name_ + ".row_block", blocks, preferred));
+  if (block.value == blocks.back()) {
+    outer_rows_.push_back(tiles);
+    return Done();
+  }
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> blocked, sch_.Split(tiles, {Value(), block}));
+  outer_rows_.insert(outer_rows_.end(), blocked.begin(), blocked.end());
+  return Done();
+}
+
+Outcome<Done> ContractionSchedule::PickBatchPlace() {
+  if (!constant_ || contraction_.batch.empty()) return Done();
+  // Phases of an output that is cut off somewhere, or whose windows differ, are next to their rows: some have less to
+  // do than others.
+  const bool all_columns_near = column_bytes_ * batches_ <= NearBytes(target_);
+  const bool inside = plan_.batch_inside || (all_columns_near && (is_cut_ || plan_.uneven));
+  const bool rows_outside = plan_.rows_outside || (plan_.rows_in_memory() && all_columns_near && !BatchSharesWindows());
+  const size_t preferred = rows_outside ? outer_rows_.size() : inside ? outer_rows_.size() - 1 : 0;
+  TW_ASSIGN_OR_RETURN(
+      const Choices::Pick place,
+      choices_.Take(sch_, name_ + ".batch_after", Iota(0, static_cast<int64_t>(outer_rows_.size())), preferred));
+  batch_place_ = place.value;
+  return Done();
+}
+
+// Inside all loops over rows but the last, or inside that one too, so that those outside keep the cores busy.
+size_t ContractionSchedule::PlaceInsideRows() const {
+  int64_t iterations = 1;
+  for (size_t place = 1; place <= outer_rows_.size(); ++place) {
+    iterations *= *ExtentOf(sch_, outer_rows_[place - 1]);
+    if (place + 1 >= outer_rows_.size() && KeepsCoresBusy(iterations, target_.cores)) return place;
+  }
+  return 0;
+}
+
+Outcome<Done> ContractionSchedule::PickColumnPlace() {
+  size_t preferred = 0;
+  if (plan_.rows_in_memory() && constant_) {
+    std::vector<int64_t> extents;
+    for (auto loop = outer_rows_.begin() + batch_place_; loop != outer_rows_.end(); ++loop) {
+      extents.push_back(*ExtentOf(sch_, *loop));
+    }
+    preferred = PlaceOfColumns(extents, tile_bytes_, column_bytes_, column_tiles_, NearBytes(target_));
+  } else if (constant_ && batches_ == 1 && column_bytes_ <= SharedColumnBytes(target_)) {
+    preferred = std::max(PlaceInsideRows(), static_cast<size_t>(batch_place_)) - static_cast<size_t>(batch_place_);
+  }
+  TW_ASSIGN_OR_RETURN(const Choices::Pick place,
+                      choices_.Take(sch_, name_ + ".columns_after",
+                                    Iota(batch_place_, static_cast<int64_t>(outer_rows_.size())), preferred));
+  column_place_ = place.value;
+  return Done();
+}
+
+Outcome<Done> ContractionSchedule::TensorizeTile() {
+  const LoopRv tile_loop = outer_rows_.back();
+  if (write_back_) TW_RETURN_IF_REFUSED(sch_.ReverseComputeAt(*write_back_, tile_loop));
+  if (!plan_.rows_in_memory()) TW_RETURN_IF_REFUSED(sch_.ComputeAt(*row_stage_, inner_.back()));
+  TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(block_, inner_[0]));
+  TW_RETURN_IF_REFUSED(sch_.Tensorize(
+      in_tile_[0],
+      plan_.instruction.TileName(tile_.row_tiles, tile_.rows, tile_columns_, static_cast<int>(tile_depth_.value))));
+  if (plan_.instruction.amx != nullptr) {
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> zeroed, sch_.GetLoops(init));
+    TW_RETURN_IF_REFUSED(
+        sch_.Tensorize(zeroed[zeroed.size() + 1 - in_tile_.size()],
+                       AmxZeroName(*plan_.instruction.amx, tile_.row_tiles, tile_.rows, tile_columns_)));
+  } else {
+    TW_RETURN_IF_REFUSED(WriteOut(sch_, init, tile_loop, true));
+  }
+  if (write_back_) TW_RETURN_IF_REFUSED(WriteOut(sch_, *write_back_, tile_loop, true));
+  return Done();
+}
+
+Outcome<Done> ContractionSchedule::WriteOutRows() {
+  if (plan_.rows_in_memory()) return Done();
+  const int group = plan_.instruction.group;
+  if (group > 1) TW_RETURN_IF_REFUSED(SplitInnermost(sch_, *row_stage_, group));
+  return WriteOut(sch_, *row_stage_, inner_.back(), group > 1);
+}
+
+Outcome<Done> ContractionSchedule::PlaceRows() {
+  if (!row_stage_ || !plan_.rows_in_memory()) return Done();
+  const LoopRv* loop = loops_of_rows_ == 0 ? nullptr : &outer_[loops_of_rows_ - 1];
+  return PackRows(sch_, *row_stage_, loop, static_cast<int>(tile_depth_.value), target_);
+}
+
+// Columns that are no constant are packed where they are used, unless loops over rows would repeat that; or read where
+// they lie.
+Outcome<Done> ContractionSchedule::PlaceColumns() {
+  if (constant_) return Done();
+  bool packed = true;
+  if (plain_columns_) {
+    TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
+                        choices_.Take(sch_, name_ + ".packed", {0, 1}, worth_packing_ ? 1 : 0));
+    packed = pick.value != 0;
+  }
+  if (!packed) {
+    TW_RETURN_IF_REFUSED(sch_.ComputeAt(column_stage_, inner_.back()));
+    TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, LoopsInside(sch_, column_stage_, inner_.back()));
+    // Vectors along the columns, which come before the depth.
+    if (loops.size() > 1) {
+      std::rotate(loops.begin(), loops.begin() + 1, loops.end());
+      TW_RETURN_IF_REFUSED(sch_.Reorder(loops));
+    }
+    return WriteOut(sch_, column_stage_, inner_.back(), true);
+  }
+  if (column_place_ > 0 && contraction_.batch.empty()) return Done();
+  outer_.resize(column_place_ == 0 ? outer_.size() - outer_rows_.size() : contraction_.batch.size());
+  return PackInLoop(sch_, column_stage_, outer_.back(), target_);
+}
+
+// A loop's later iterations' rows.
+Outcome<Done> ContractionSchedule::FetchRowsAhead(LoopRv loop) {
+  TW_ASSIGN_OR_RETURN(const Choices::Pick iterations,
+                      choices_.Take(sch_, name_ + ".fetch_ahead", {0, 1, 2, 4}, kFetchedAhead));
+  if (iterations.value == 0) return Done();
+  return sch_.Annotate(loop, kPrefetchRows, Value(iterations.value));
+}
+
+Outcome<Done> ContractionSchedule::RunInParallel() {
+  if (loops_of_rows_ > 0) outer_.resize(std::min(outer_.size(), loops_of_rows_));
+  std::vector<int64_t> extents;
+  for (const LoopRv& loop : outer_) extents.push_back(*ExtentOf(sch_, loop));
+  size_t preferred = ParallelLoops(extents, target_.cores);
+  // What other stages compute in an iteration is the nearer the smaller it is.
+  if (plan_.batch_inside) preferred = std::max(preferred, static_cast<size_t>(batch_place_));
+  // 0: the caller's thread alone.
+  TW_ASSIGN_OR_RETURN(
+      const Choices::Pick parallel,
+      choices_.Take(sch_, name_ + ".parallel_loops", Iota(0, static_cast<int64_t>(outer_.size())), preferred));
+  if (parallel.value == 0) return Done();
+  const auto shared = static_cast<size_t>(parallel.value);
+  // Of loops over rows that are outside of all others.
+  size_t last_row = std::min(outer_rows_.size(), outer_.size());
+  while (last_row > 0 && extents[last_row - 1] == 1) --last_row;
+  const bool ahead = plan_.short_rows && last_row > 0 && batch_place_ == static_cast<int64_t>(outer_rows_.size());
+  TW_ASSIGN_OR_RETURN(const LoopRv threads, FuseFirst(sch_, outer_, shared));
+  TW_RETURN_IF_REFUSED(ChooseStreaming(sch_, threads, name_, target_, choices_));
+  if (ahead) TW_RETURN_IF_REFUSED(FetchRowsAhead(last_row <= shared ? threads : outer_[last_row - 1]));
+  return sch_.Parallel(threads);
+}
+
+Outcome<Done> ContractionSchedule::Apply() {
+  TW_RETURN_IF_REFUSED(MakeStages());
+  TW_RETURN_IF_REFUSED(PickDepth());
+  TW_RETURN_IF_REFUSED(PadToTiles());
+  TW_RETURN_IF_REFUSED(LayOutOperands());
+  if (constant_) TW_RETURN_IF_REFUSED(PackAhead(sch_, column_stage_, target_));
+  TW_RETURN_IF_REFUSED(SplitIntoTiles());
+  TW_RETURN_IF_REFUSED(TensorizeTile());
+  TW_RETURN_IF_REFUSED(WriteOutRows());
+  TW_RETURN_IF_REFUSED(ArrangeLoops());
+  TW_RETURN_IF_REFUSED(PlaceRows());
+  TW_RETURN_IF_REFUSED(PlaceColumns());
+  TW_RETURN_IF_REFUSED(RunInParallel());
+  if (is_cut_) FuseConsumers(sch_, *write_back_);
+  return Done();
+}
+
+}  // namespace
+
+Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& target, Choices& choices,
+                                  bool batch_inside) {
+  const int step_depth = StepDepthOf(RealizeOf(sch, block), target);
+  const bool fused_depth = step_depth > 1 && FuseDepth(sch, block, step_depth);
+  TW_ASSIGN_OR_RETURN(ContractionPlan plan, PlanContraction(sch, block, target, choices));
+  plan.batch_inside = batch_inside;
+  return ContractionSchedule(sch, block, std::move(plan), fused_depth, target, choices).Apply();
+}
+
+}  // namespace tilewright

@@ -1,0 +1,460 @@
+#include "autoschedule/sketch/row_rule.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "autoschedule/movement/bypass_caches.h"
+#include "autoschedule/program/access_strides.h"
+#include "autoschedule/program/block_loops.h"
+#include "ir/analysis.h"
+#include "ir/structural.h"
+#include "schedule/core/assign_or_return.h"
+
+namespace tilewright {
+namespace {
+
+using Done = std::monostate;
+constexpr const char* kName = "row_rule";
+
+// Partial results of the last steps of a reduction by lanes.
+constexpr int64_t kLastLanes = 4;
+// Of a step of a reduction, in vectors that are read meanwhile, and what a masked step costs more.
+constexpr int64_t kLatency = 4, kMask = 2;
+// Planes that are worth being summed first, and vectors of one that are summed at once.
+constexpr int64_t kLeastPlanes = 4, kMostVectors = 8;
+// Fewer element operations than this are done before another thread has begun.
+constexpr int64_t kLeastParallelWork = 1024;
+// And than this, before results of several threads are combined.
+constexpr int64_t kLeastPartWork = 4096;
+
+// The reduce iterator along which the block reads neighbouring elements, when no spatial one does; else -1.
+int LaneIterator(const BlockNode& block) {
+  if (!block.init) return -1;
+  const std::vector<Access> accesses = AccessesOf(block);
+  int lanes = -1;
+  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    const IterVar& iter = block.iter_vars[i];
+    const auto extent = ExtentOf(iter);
+    if (!extent) return -1;
+    if (*extent == 1) continue;
+    const bool along =
+        std::any_of(accesses.begin(), accesses.end(), [&](const Access& a) { return !a.store && a.strides[i] == 1; });
+    const bool whole = std::all_of(accesses.begin(), accesses.end(), [&](const Access& a) {
+      return a.strides[i] == 1 || (!a.store && a.strides[i] == 0);
+    });
+    if (iter.kind == IterKind::kSpatial && whole) return -1;
+    if (iter.kind == IterKind::kReduce && along) lanes = static_cast<int>(i);
+  }
+  return lanes;
+}
+
+// The lane iterator after the reduce iterators that continue it: those along which every load moves by as much as along
+// the whole iterator inside of it, so that together they run through memory as one.
+std::vector<int> LaneIterators(const BlockNode& block, int lanes) {
+  const std::vector<Access> accesses = AccessesOf(block);
+  std::vector<int> together = {lanes};
+  for (bool found = true; found;) {
+    found = false;
+    const auto inner = static_cast<size_t>(together.front());
+    const int64_t extent = ExtentOf(block.iter_vars[inner]).value_or(0);
+    for (size_t i = 0; i < block.iter_vars.size() && !found; ++i) {
+      // Iterators of one value continue each other.
+      if (std::ranges::find(together, static_cast<int>(i)) != together.end()) continue;
+      if (block.iter_vars[i].kind != IterKind::kReduce || !ExtentOf(block.iter_vars[i])) continue;
+      found = std::all_of(accesses.begin(), accesses.end(), [&](const Access& access) {
+        return access.store || (access.strides[inner] && access.strides[i] == *access.strides[inner] * extent &&
+                                (*access.strides[inner] != 0 || access.strides[i] == 0));
+      });
+      // An iterator that no load uses continues nothing.
+      found = found && std::any_of(accesses.begin(), accesses.end(),
+                                   [&](const Access& access) { return !access.store && access.strides[i] != 0; });
+      if (found) together.insert(together.begin(), static_cast<int>(i));
+    }
+  }
+  return together;
+}
+
+// Whether the last row iterator continues the lanes in all that is loaded, so that together they run through memory as
+// one.
+bool RowsContinueLanes(const BlockNode& block, const std::vector<int>& lane_iterators) {
+  int row = -1;
+  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    if (block.iter_vars[i].kind == IterKind::kSpatial) row = static_cast<int>(i);
+  }
+  const auto place = static_cast<size_t>(row), lanes = static_cast<size_t>(lane_iterators.back());
+  int64_t extent = 1;
+  for (int i : lane_iterators) extent *= *ExtentOf(block.iter_vars[static_cast<size_t>(i)]);
+  return row >= 0 && std::ranges::all_of(AccessesOf(block), [&](const Access& access) {
+           return access.buffer.same_as(block.writes[0].buffer) ||
+                  (access.strides[lanes] && access.strides[place] == *access.strides[lanes] * extent);
+         });
+}
+
+// Numbers of partial results that a reduction over `extent` elements may have, the best first. Those that do not divide
+// it leave lanes of the last step without work.
+std::vector<int64_t> LaneWidths(int64_t extent, int lanes) {
+  std::vector<int64_t> widths = {4 * lanes, 2 * lanes, lanes, lanes / 2, lanes / 4, 8 * lanes};
+  std::erase_if(widths, [&](int64_t width) { return width < kLastLanes || width > extent; });
+  // Vectors that are read, or the latency of the sums where they are few; what combines them; and a mask.
+  auto cost = [&](int64_t width) {
+    const int64_t steps = (extent + width - 1) / width, vectors = (width + lanes - 1) / lanes;
+    return std::max(steps * vectors, steps * kLatency) + vectors + (extent % width != 0 ? kMask : 0);
+  };
+  std::sort(widths.begin(), widths.end(),
+            [&](int64_t a, int64_t b) { return std::pair(cost(a), a) < std::pair(cost(b), b); });
+  return widths;
+}
+
+std::vector<IterVar> SpatialIterators(const BlockNode& block) {
+  std::vector<IterVar> spatial;
+  for (const IterVar& iter : block.iter_vars) {
+    if (iter.kind == IterKind::kSpatial) spatial.push_back(iter);
+  }
+  return spatial;
+}
+
+// How many elements of a plane are summed at once: the most whole vectors, up to a bound, that are whole rows or equal
+// parts of one. 0: none.
+int64_t PlaneStep(int64_t rows, int64_t row, int lanes) {
+  int64_t step = std::min(rows * row, kMostVectors * lanes) / lanes * lanes;
+  const auto nests = [&](int64_t s) { return s % row == 0 ? rows % (s / row) == 0 : row % s == 0; };
+  while (step > 0 && !nests(step)) step -= lanes;
+  return step;
+}
+
+// Whether the first iterators are the rows, and the block accesses the other blocks' buffers at its own row.
+bool WorksOnRows(const BlockScope& scope, const BlockNode& block, const std::vector<Expr>& rows) {
+  if (block.iter_vars.size() < rows.size()) return false;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const IterVar& iter = block.iter_vars[i];
+    if (iter.kind != IterKind::kSpatial || !StructuralEqual(iter.domain.extent, rows[i])) return false;
+  }
+  auto own_row = [&](const BufferRegion& region) {
+    if (scope.Writers(region.buffer).empty()) return true;
+    if (region.region.size() < rows.size()) return false;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (!region.region[i].min.same_as(block.iter_vars[i].var)) return false;
+    }
+    return true;
+  };
+  return std::all_of(block.reads.begin(), block.reads.end(), own_row) &&
+         std::all_of(block.writes.begin(), block.writes.end(), own_row);
+}
+
+bool IsAlone(const BlockScope& scope, const ScopeChild& child) {
+  return HasTrivialBindings(*child.realize, child.loops) &&
+         std::all_of(child.loops.begin(), child.loops.end(),
+                     [](const ForNode* loop) { return loop->kind == ForKind::kSerial; }) &&
+         std::none_of(scope.children().begin(), scope.children().end(), [&](const ScopeChild& other) {
+           return other.id() != child.id() && !other.loops.empty() && !child.loops.empty() &&
+                  other.loops[0] == child.loops[0];
+         });
+}
+
+// One block of the chain while it is scheduled.
+struct Stage {
+  BlockRv block;
+  int lanes = -1;  // the iterator that becomes vectors, or -1
+  bool partial = false;
+};
+
+class RowSchedule {
+ public:
+  RowSchedule(Schedule& sch, const Target& target, Choices& choices) : sch_(sch), target_(target), choices_(choices) {}
+
+  Outcome<Done> Apply(const std::vector<BlockRv>& chain) {
+    name_ = RealizeOf(sch_, chain.back()).block->name;
+    rows_ = RowCount(chain);
+    if (chain.size() == 1) TW_RETURN_IF_REFUSED(SumPlanes(chain[0]));
+    for (const BlockRv& block : chain) TW_RETURN_IF_REFUSED(AddStages(block));
+    TW_RETURN_IF_REFUSED(Place());
+    for (const Stage& stage : stages_) TW_RETURN_IF_REFUSED(WriteStage(stage));
+    TW_ASSIGN_OR_RETURN(const Choices::Pick parallel,
+                        choices_.Take(sch_, name_ + ".parallel", {0, 1}, work_ >= kLeastParallelWork ? 1 : 0));
+    if (plane_) TW_RETURN_IF_REFUSED(WritePlane());
+    // Regions of one row are proven with a loop for each of its iterators.
+    if (parallel.value != 0 && row_loops_.size() > 1) {
+      TW_ASSIGN_OR_RETURN(row_, sch_.Fuse(row_loops_));
+    }
+    TW_RETURN_IF_REFUSED(ChooseStreaming(sch_, row_, name_, target_, choices_));
+    TW_RETURN_IF_REFUSED(ChoosePrefetching(sch_, row_, name_, target_, choices_));
+    if (parallel.value == 0 || ExtentOf(sch_, row_) == 1) return Done();
+    return sch_.Parallel(row_);
+  }
+
+ private:
+  size_t RowCount(const std::vector<BlockRv>& chain) {
+    for (const BlockRv& block : chain) {
+      const BlockNode& node = *RealizeOf(sch_, block).block;
+      if (LaneIterator(node) >= 0) return SpatialIterators(node).size();
+    }
+    return 0;
+  }
+
+  // Sums over other dimensions than the lanes' come first, of a plane of rows that continue each other: by whole
+  // vectors, whatever the length of a row. A plane stays in the first cache level; threads take planes.
+  Outcome<Done> SumPlanes(BlockRv block) {
+    const Block kept = RealizeOf(sch_, block).block;
+    const int iterator = LaneIterator(*kept);
+    const int lanes = Lanes(*kept);
+    if (rows_ < 2 || iterator < 0 || lanes < 2) return Done();
+    const std::vector<int> together = LaneIterators(*kept, iterator);
+    int64_t row = 1, others = 1, all_rows = 1;
+    for (size_t i = 0; i < kept->iter_vars.size(); ++i) {
+      const bool lane = std::ranges::find(together, static_cast<int>(i)) != together.end();
+      const bool reduce = kept->iter_vars[i].kind == IterKind::kReduce;
+      (lane ? row : reduce ? others : all_rows) *= *ExtentOf(kept->iter_vars[i]);
+    }
+    const int64_t rows = *ExtentOf(SpatialIterators(*kept).back());
+    const int64_t bytes = rows * row * kept->writes[0].buffer->dtype.bytes();
+    plane_step_ = PlaneStep(rows, row, lanes);
+    if (plane_step_ == 0 || others < kLeastPlanes || all_rows / rows < target_.cores ||
+        bytes > target_.caches[0].bytes / 4 || !RowsContinueLanes(*kept, together)) {
+      return Done();
+    }
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch_, block, kName));
+    std::vector<LoopRv> lane_loops;
+    for (int i : together) lane_loops.push_back(loops[static_cast<size_t>(i)]);
+    LoopRv lane_loop = lane_loops[0];
+    if (lane_loops.size() > 1) {
+      TW_RETURN_IF_REFUSED(sch_.Reorder(lane_loops));
+      TW_ASSIGN_OR_RETURN(lane_loop, sch_.Fuse(lane_loops));
+    }
+    TW_ASSIGN_OR_RETURN(plane_, sch_.Rfactor(lane_loop, -1));
+    work_ += all_rows * row * others;
+    return Done();
+  }
+
+  Outcome<Done> WritePlane() {
+    row_loops_.pop_back();
+    row_ = row_loops_.back();
+    TW_RETURN_IF_REFUSED(sch_.ComputeAt(*plane_, row_));
+    TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, LoopsInside(sch_, *plane_, row_));
+    // The lanes, the rows, and what is summed.
+    std::swap(loops[0], loops[1]);
+    TW_RETURN_IF_REFUSED(sch_.Reorder(loops));
+    TW_ASSIGN_OR_RETURN(const LoopRv elements, sch_.Fuse({loops[0], loops[1]}));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(elements, {Value(), Value(plane_step_)}));
+    std::vector<LoopRv> order = {parts[0]};
+    order.insert(order.end(), loops.begin() + 2, loops.end());
+    order.push_back(parts[1]);
+    TW_RETURN_IF_REFUSED(sch_.Reorder(order));
+    TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(*plane_, order[1]));
+    TW_RETURN_IF_REFUSED(WriteOut(sch_, init, parts[0], true));
+    return sch_.Vectorize(parts[1]);
+  }
+
+  int Lanes(const BlockNode& block) const { return target_.lanes(block.writes[0].buffer->dtype.bits()); }
+
+  Outcome<Done> AddStages(BlockRv block) {
+    const Block kept = RealizeOf(sch_, block).block;
+    const BlockNode& node = *kept;
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch_, block, kName));
+    int64_t work = 1;
+    std::vector<LoopRv> rows, others;
+    for (size_t i = 0; i < loops.size(); ++i) {
+      work *= ExtentOf(node.iter_vars[i]).value_or(64);
+      (node.iter_vars[i].kind == IterKind::kSpatial ? rows : others).push_back(loops[i]);
+    }
+    work_ += work;
+    const int iterator = LaneIterator(node);
+    const int lanes = Lanes(node);
+    if (iterator < 0 || lanes < 2) {
+      stages_.push_back({block, ElementwiseAxis(node)});
+      return Done();
+    }
+    const std::vector<int> lane_iterators = LaneIterators(node, iterator);
+    std::vector<LoopRv> order = rows, lane_loops;
+    for (int i : lane_iterators) lane_loops.push_back(loops[static_cast<size_t>(i)]);
+    for (const LoopRv& loop : others) {
+      const bool lane = std::any_of(lane_loops.begin(), lane_loops.end(),
+                                    [&](const LoopRv& other) { return other.index == loop.index; });
+      if (!lane) order.push_back(loop);
+    }
+    order.insert(order.end(), lane_loops.begin(), lane_loops.end());
+    if (order.size() > 1) TW_RETURN_IF_REFUSED(sch_.Reorder(order));
+    LoopRv lane_loop = lane_loops[0];
+    if (lane_loops.size() > 1) {
+      TW_ASSIGN_OR_RETURN(lane_loop, sch_.Fuse(lane_loops));
+    }
+    const std::vector<int64_t> widths = LaneWidths(*ExtentOf(sch_, lane_loop), lanes);
+    if (widths.empty()) {
+      stages_.push_back({block});
+      return Done();
+    }
+    TW_ASSIGN_OR_RETURN(const Choices::Pick width, choices_.Take(sch_, node.name + ".lanes", widths, 0));
+    std::vector<int64_t> steps = {width.value};
+    if (width.value > lanes) steps.push_back(lanes);
+    if (steps.back() > kLastLanes) steps.push_back(kLastLanes);
+    LoopRv loop = lane_loop;
+    for (int64_t step : steps) {
+      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(loop, {Value(), Value(step)}));
+      TW_ASSIGN_OR_RETURN(const BlockRv partial, sch_.Rfactor(parts[1], -1));
+      stages_.push_back({partial, 0, true});
+      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> left, sch_.GetLoops(block));
+      loop = left.back();
+    }
+    stages_.push_back({block});
+    return Done();
+  }
+
+  // The last iterator of an elementwise stage, when it is not a row's.
+  int ElementwiseAxis(const BlockNode& node) const {
+    if (node.init || node.iter_vars.size() <= rows_) return -1;
+    const size_t last = node.iter_vars.size() - 1;
+    for (const Access& access : AccessesOf(node)) {
+      if (access.store && access.strides[last] != 1) return -1;
+    }
+    return static_cast<int>(last);
+  }
+
+  // All stages into the loops over rows of the first one.
+  Outcome<Done> Place() {
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch_.GetLoops(stages_[0].block));
+    const std::vector<LoopRv> rows(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(rows_));
+    if (rows.empty()) return Refusal{kName, "{block0} has no rows", {RealizeOf(sch_, stages_[0].block).block->id}};
+    row_loops_ = rows;
+    row_ = rows.back();
+    std::vector<BlockRv> left;
+    for (size_t i = 1; i < stages_.size(); ++i) {
+      if (!sch_.ReverseComputeAt(stages_[i].block, row_).ok()) left.push_back(stages_[i].block);
+    }
+    // What has no producer in the loop has consumers there.
+    for (size_t i = left.size(); i-- > 0;) {
+      TW_RETURN_IF_REFUSED(sch_.ComputeAt(left[i], row_));
+    }
+    return Done();
+  }
+
+  // The loop inside of a row that the iterator is bound to, if it has one.
+  Outcome<std::optional<LoopRv>> LoopOfIterator(BlockRv block, int iterator) {
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch_, block, row_));
+    const Expr binding = RealizeOf(sch_, block).bindings[static_cast<size_t>(iterator)];
+    std::optional<LoopRv> found;
+    for (const LoopRv& loop : loops) {
+      if (UsesVar(binding, LoopOf(sch_, loop).var)) found = loop;
+    }
+    return found;
+  }
+
+  Outcome<Done> WriteStage(const Stage& stage) {
+    const Block node = RealizeOf(sch_, stage.block).block;
+    // A buffer that outlives the function stays where it is.
+    const bool small = stage.partial || stage.lanes < 0;
+    if (small) (void)sch_.SetScope(stage.block, 0, "register").ok();
+    if (stage.lanes < 0) {
+      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch_, stage.block, row_));
+      if (loops.size() == 1 && ExtentOf(sch_, loops[0]).value_or(kLastLanes + 1) <= kLastLanes) {
+        return sch_.Unroll(loops[0]);
+      }
+      return Done();
+    }
+    TW_ASSIGN_OR_RETURN(const std::optional<LoopRv> lanes, LoopOfIterator(stage.block, stage.lanes));
+    if (!lanes) return Done();
+    if (stage.partial) return WritePartial(stage.block, *lanes);
+    const std::vector<int64_t> widths = {1, 2, 4, 8};
+    TW_ASSIGN_OR_RETURN(const Choices::Pick vectors, choices_.Take(sch_, node->name + ".row_vectors", widths, 2));
+    const int64_t width = vectors.value * Lanes(*node);
+    if (ExtentOf(sch_, *lanes).value_or(0) <= width) return sch_.Vectorize(*lanes);
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(*lanes, {Value(), Value(width)}));
+    return sch_.Vectorize(parts[1]);
+  }
+
+  Outcome<Done> WritePartial(BlockRv block, LoopRv lanes) {
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch_, block, row_));
+    std::vector<LoopRv> order;
+    for (const LoopRv& loop : loops) {
+      if (sch_.Get(loop).As<LoopRef>()->id != sch_.Get(lanes).As<LoopRef>()->id) order.push_back(loop);
+    }
+    if (!order.empty() && RealizeOf(sch_, block).block->init) {
+      order.push_back(lanes);
+      TW_RETURN_IF_REFUSED(sch_.Reorder(order));
+      TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(block, order[0]));
+      TW_RETURN_IF_REFUSED(WriteOut(sch_, init, row_, true));
+    }
+    if (order.size() == 2 && ExtentOf(sch_, order[0]).value_or(kLastLanes * 2 + 1) <= kLastLanes * 2) {
+      TW_RETURN_IF_REFUSED(sch_.Unroll(order[0]));
+    }
+    return sch_.Vectorize(lanes);
+  }
+
+  Schedule& sch_;
+  const Target& target_;
+  Choices& choices_;
+  std::string name_;
+  size_t rows_ = 0;
+  int64_t work_ = 0;
+  std::vector<Stage> stages_;     // in the order of the program
+  std::optional<BlockRv> plane_;  // what is summed over other dimensions first
+  int64_t plane_step_ = 0;        // elements of it that are summed at once
+  std::vector<LoopRv> row_loops_;
+  LoopRv row_;  // the innermost of them
+};
+
+}  // namespace
+
+std::optional<BlockRv> SplitAmongCores(Schedule& sch, BlockRv block, const Target& target) {
+  const Block node = RealizeOf(sch, block).block;
+  const int lanes = LaneIterator(*node);
+  int64_t results = 1, work = 1;
+  int outermost = -1;
+  for (size_t i = node->iter_vars.size(); i-- > 0;) {
+    const int64_t extent = ExtentOf(node->iter_vars[i]).value_or(0);
+    work *= extent;
+    if (node->iter_vars[i].kind == IterKind::kSpatial) {
+      results *= extent;
+    } else if (extent > 0 && extent % target.cores == 0) {
+      // Parts of the lanes' own dimension must have lanes left.
+      if (static_cast<int>(i) != lanes || extent / target.cores % kLastLanes == 0) outermost = static_cast<int>(i);
+    }
+  }
+  if (lanes < 0 || results >= target.cores || work < kLeastPartWork * target.cores || outermost < 0)
+    return std::nullopt;
+  Schedule attempt = sch;
+  const Outcome<std::vector<LoopRv>> loops = LoopsByIterator(attempt, block, kName);
+  if (!loops.ok()) return std::nullopt;
+  const LoopRv loop = (*loops)[static_cast<size_t>(outermost)];
+  const Outcome<std::vector<LoopRv>> parts = attempt.Split(loop, {Value(target.cores), Value()});
+  if (!parts.ok()) return std::nullopt;
+  const Outcome<BlockRv> partial = attempt.Rfactor((*parts)[0], 0);
+  if (!partial.ok()) return std::nullopt;
+  sch = std::move(attempt);
+  return *partial;
+}
+
+std::vector<uint32_t> RowChain(const BlockScope& scope, uint32_t block) {
+  const ScopeChild* start = scope.Find(block);
+  if (start == nullptr || LaneIterator(*start->realize->block) < 0 || !IsAlone(scope, *start)) return {};
+  std::vector<Expr> rows;
+  for (const IterVar& iter : SpatialIterators(*start->realize->block)) rows.push_back(iter.domain.extent);
+  std::vector<uint32_t> chain = {block}, open = {block};
+  while (!open.empty()) {
+    const uint32_t id = open.back();
+    open.pop_back();
+    std::vector<uint32_t> next = scope.Producers(id);
+    const std::vector<uint32_t> consumers = scope.Consumers(id);
+    next.insert(next.end(), consumers.begin(), consumers.end());
+    for (uint32_t other : next) {
+      const ScopeChild* child = scope.Find(other);
+      if (std::find(chain.begin(), chain.end(), other) != chain.end() || child == nullptr) continue;
+      const BlockNode& node = *child->realize->block;
+      const bool reduces = LaneIterator(node) >= 0;
+      const bool same_rows = !reduces || SpatialIterators(node).size() == rows.size();
+      if (!same_rows || (node.init && !reduces) || !IsAlone(scope, *child) || !WorksOnRows(scope, node, rows)) continue;
+      chain.push_back(other);
+      open.push_back(other);
+    }
+  }
+  std::vector<uint32_t> in_order;
+  for (const ScopeChild& child : scope.children()) {
+    if (std::find(chain.begin(), chain.end(), child.id()) != chain.end()) in_order.push_back(child.id());
+  }
+  return in_order;
+}
+
+Outcome<Done> ScheduleRows(Schedule& sch, const std::vector<BlockRv>& chain, const Target& target, Choices& choices) {
+  return RowSchedule(sch, target, choices).Apply(chain);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,37 @@
+// Convolutions as fewer products of transformed operands (schedule/algebra/winograd.h), in the order of these stages:
+//
+//   for tile rows of all images in T.parallel(...):
+//       Y_input[products, tile row]         vectors of channels, the products written out; padding computed here
+//       Y_products[products, tile row]      the contraction (autoschedule/sketch/contraction_rule.h)
+//       Y[rows of the tile]                 vectors of channels, the rows written out; elementwise consumers here
+//
+// so that a tile row's transforms stay in a core's caches, where the kernel does too. Otherwise each stage runs in
+// parallel for itself. The kernel, a constant, is transformed ahead of time while it is packed.
+//
+// Results differ by rounding (docs/numerics.md). Programs that do not want that say so:
+//
+//   T.func_attr({"tilewright.winograd": False})
+//
+// Along one window or along two, one after the other: what lies between their transforms stays in vector registers.
+//
+// Choice: NAME.winograd: 4, tiles of 4 outputs along one window; 42, of 4 and of 2 along two (winograd_ways.h); 0, the
+// contraction as it is. Those of the contraction come after it.
+#pragma once
+
+#include <variant>
+
+#include "autoschedule/program/choices.h"
+#include "schedule/recorder/schedule.h"
+#include "target/target.h"
+
+namespace tilewright {
+
+// An attribute of functions; true where it is absent.
+inline constexpr char kWinograd[] = "tilewright.winograd";
+
+// A refusal of "winograd_rule" for blocks that are no sums of f32 products over a window, along which outputs are
+// computed without gaps, by a constant kernel, or that would not become faster, and where the function has said no; on
+// it the steps before stay applied.
+Outcome<std::monostate> ScheduleWinograd(Schedule& sch, BlockRv block, const Target& target, Choices& choices);
+
+}  // namespace tilewright

@@ -1,0 +1,69 @@
+// The size of the output tile that stays in vector registers while a contraction runs over its inner dimension.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "autoschedule/tensorize/tile_instruction.h"
+#include "target/target.h"
+
+namespace tilewright {
+
+struct RegisterTile {
+  int rows = 0;           // elements of the row operand that are broadcast
+  int vectors = 0;        // vectors of the column operand
+  double efficiency = 0;  // estimated part of the multiplying units' time that does useful work
+  int row_tiles = 0;      // of AMX: as many times `rows` rows; 0: rows only
+  double loads = 0;       // for each product of a row (of AMX, a line) and a vector
+};
+
+// Rows of a tile that are `rows_apart` read the same groups, but begin `groups_apart` later: windows of few channels.
+// All groups between wait in registers for the next one of these rows. 0: rows share none.
+struct SharedGroups {
+  int64_t rows_apart = 0, groups_apart = 0;
+};
+
+// From where tiles load their operands.
+struct TileOperands {
+  // Of AMX: what a line takes to load, where one from the second cache level takes 1.
+  double row_load = 1, column_load = 1;
+  int cores = 1;            // of AMX: among which rows are divided
+  double shared_rows = 0;   // of AMX: the part of the time of a block of rows that is lost where cores share it
+  int64_t panel_bytes = 0;  // of columns, one vector wide, all products
+  // Of a tile's columns, more than these come from the second cache level, and from the third.
+  int64_t near_bytes[2] = {0, 0};
+  SharedGroups shared;
+};
+
+// The tiles of an output with `rows` x `columns` elements that is computed tile by tile by an instruction, partial
+// tiles padded. The estimate counts padding (rows of AMX only, and columns), the latency of FMA chains that are too
+// few, and loads next to FMAs. A tile takes rows * vectors registers for the output beside those that the instruction
+// needs, and never more than there are. `max_rows`: rows of one tile must not be more (a row of a convolution's output,
+// say).
+std::vector<RegisterTile> RegisterTiles(const TileInstruction& instruction, int64_t rows, int64_t columns,
+                                        int64_t max_rows, const TileOperands& operands = {});
+
+// Tiles of AMX that divide `outer_rows` times `rows` rows.
+std::vector<RegisterTile> DividingAmxTiles(int64_t outer_rows, int64_t rows, int64_t columns,
+                                           const TileOperands& operands = {});
+
+// Sums of few steps by tiles of AMX: most of the time is that of storing the output to the last cache level, from which
+// the core first reads what it overwrites.
+struct ShallowSum {
+  int64_t rows, columns;  // of the output, along the tile's
+  int64_t steps;          // products of tiles that are summed
+  bool far_columns;       // are read from the second cache level
+};
+constexpr int64_t kShallowSteps = 2;
+// The efficiency of a tile for such a sum. `staged`: it is copied to where it belongs.
+double RateShallow(const RegisterTile& tile, const ShallowSum& sum, bool staged, const Target& target);
+
+// The most efficient of the tiles; among nearly equal ones that with fewer loads. `tiles` must not be empty.
+RegisterTile BestTile(const std::vector<RegisterTile>& tiles);
+
+// How many rows that lie `row_stride_bytes` apart can be read side by side without evicting each other from the first
+// cache level: rows whose addresses agree modulo the size of a way fall into the same set. Two lines of each set are
+// left to the column operand's stream.
+int64_t MaxRowsWithoutConflicts(const Target& target, int64_t row_stride_bytes);
+
+}  // namespace tilewright

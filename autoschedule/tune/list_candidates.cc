@@ -1,0 +1,125 @@
+#include "autoschedule/tune/list_candidates.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "autoschedule/normalize/normal_form.h"
+#include "autoschedule/tensorize/tensor_mapping.h"
+#include "schedule/recorder/schedule.h"
+#include "verify/block_scope.h"
+
+namespace tilewright {
+namespace {
+
+// Empty when the target has all that the intrinsic needs.
+std::string MissingFeature(const TensorIntrin& intrin, const Target& target) {
+  for (const std::string& feature : intrin.features) {
+    if (!target.has(feature)) return feature;
+  }
+  return "";
+}
+
+// "float32 float32 float32": the types of the buffers that the intrinsic works on.
+std::string OperandTypes(const TensorIntrin& intrin) {
+  std::vector<std::string> types;
+  for (const Param& param : intrin.description->params) {
+    types.push_back(param.buffer ? param.buffer->dtype.ToString() : param.var.dtype().ToString());
+  }
+  return absl::StrJoin(types, " ");
+}
+
+// One intrinsic of each family for each choice of types: the first example that the target can run, else the first one.
+std::vector<const TensorIntrin*> Representatives(IntrinRegistry* intrins, const Target& target) {
+  std::vector<const TensorIntrin*> result;
+  for (const std::string& name : intrins->names()) result.push_back(intrins->Find(name));
+  for (const IntrinFamily& family : intrins->families()) {
+    std::vector<const TensorIntrin*> chosen;
+    for (const std::string& example : family.examples) {
+      const TensorIntrin* member = intrins->Find(example);
+      const auto same = std::ranges::find(chosen, OperandTypes(*member),
+                                          [](const TensorIntrin* other) { return OperandTypes(*other); });
+      if (same == chosen.end()) {
+        chosen.push_back(member);
+      } else if (!MissingFeature(**same, target).empty() && MissingFeature(*member, target).empty()) {
+        *same = member;
+      }
+    }
+    result.insert(result.end(), chosen.begin(), chosen.end());
+  }
+  return result;
+}
+
+// What the rules make of the module before they choose a schedule.
+Module NormalForm(const Module& module, const Target& target, IntrinRegistry* intrins) {
+  Schedule sch(module, {.intrins = intrins});
+  for (const Function& function : module.functions()) {
+    if (isa<BlockRealizeNode>(function->body)) BringIntoNormalForm(sch, function->name, target);
+  }
+  return sch.module();
+}
+
+// The blocks directly in the root blocks of the functions.
+std::vector<Block> BlocksOf(const Module& module) {
+  std::vector<Block> blocks;
+  for (const Function& function : module.functions()) {
+    const auto* root = dyn_cast<BlockRealizeNode>(function->body);
+    if (root == nullptr) continue;
+    const BlockScope scope = BlockScope::Of(root->block.get());
+    for (const ScopeChild& child : scope.children()) blocks.push_back(child.realize->block);
+  }
+  return blocks;
+}
+
+std::string Heading(const BlockNode& block) {
+  std::vector<std::string> spatial, reduce;
+  for (const IterVar& iter : block.iter_vars) {
+    (iter.kind == IterKind::kReduce ? reduce : spatial).push_back(iter.var.name());
+  }
+  std::string text = absl::StrCat("block ", block.name, " over ", absl::StrJoin(spatial, ", "));
+  if (!reduce.empty()) absl::StrAppend(&text, "; summed over ", absl::StrJoin(reduce, ", "));
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string ListCandidates(const Module& module, const Target& target, IntrinRegistry* intrins) {
+  std::string text;
+  const std::vector<const TensorIntrin*> representatives = Representatives(intrins, target);
+  for (const Block& block : BlocksOf(NormalForm(module, target, intrins))) {
+    text += Heading(*block);
+    bool found = false;
+    for (const TensorIntrin* intrin : representatives) {
+      const std::string missing = MissingFeature(*intrin, target);
+      if (!missing.empty()) {
+        absl::StrAppendFormat(&text, "  %-28s no: the target has no %s\n", intrin->name, missing);
+        continue;
+      }
+      const TensorMappings mappings = FindTensorMappings(*block, *intrin);
+      if (mappings.found.empty()) absl::StrAppendFormat(&text, "  %-28s no: %s\n", intrin->name, mappings.refusal);
+      for (const TensorMapping& mapping : mappings.found) {
+        found = true;
+        absl::StrAppendFormat(&text, "  %-28s %-40s padding %5.1f%%\n", intrin->name, ToString(mapping, *block),
+                              100 * mapping.padding_waste);
+      }
+    }
+    if (!found) absl::StrAppend(&text, "  no intrinsic of the target computes it: it gets loops over vectors\n");
+  }
+  return text;
+}
+
+std::vector<std::string> BlocksWithoutIntrinsic(const Module& module, const Target& target, IntrinRegistry* intrins) {
+  std::vector<std::string> names;
+  const std::vector<const TensorIntrin*> representatives = Representatives(intrins, target);
+  for (const Block& block : BlocksOf(NormalForm(module, target, intrins))) {
+    const bool found = std::ranges::any_of(representatives, [&](const TensorIntrin* intrin) {
+      return MissingFeature(*intrin, target).empty() && !FindTensorMappings(*block, *intrin).found.empty();
+    });
+    if (!found) names.push_back(block->name);
+  }
+  return names;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,128 @@
+#include "autoschedule/tune/tune.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "autoschedule/cost/learned.h"
+#include "autoschedule/cost/projected.h"
+#include "autoschedule/measure/executor/machine_lock.h"
+#include "autoschedule/measure/runner.h"
+#include "autoschedule/search/measured_record.h"
+#include "autoschedule/search/warm_start.h"
+#include "autoschedule/sketch/space.h"
+#include "ir/structural.h"
+
+namespace tilewright {
+namespace {
+
+using Instant = std::chrono::steady_clock::time_point;
+
+double SecondsSince(Instant start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Measures for a search with caches as it asks for, and lets it compute only while nobody on the machine measures:
+// between its measurements it holds the lock, shared.
+class SharingRunner : public Runner {
+ public:
+  SharingRunner(Runner& runner, MachineLock lock, Caches caches)
+      : runner_(runner), lock_(std::move(lock)), caches_(caches) {
+    computing_.emplace(lock_.Shared());
+  }
+
+  std::vector<Measurement> Run(std::span<const Module> candidates, const RunOptions& options) override {
+    computing_.reset();  // the runner takes the lock as it needs it
+    RunOptions run = options;
+    run.caches = caches_;
+    std::vector<Measurement> measurements = runner_.Run(candidates, run);
+    computing_.emplace(lock_.Shared());
+    return measurements;
+  }
+
+ private:
+  Runner& runner_;
+  MachineLock lock_;
+  const Caches caches_;
+  std::optional<MachineLock::Guard> computing_;
+};
+
+}  // namespace
+
+absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, IntrinRegistry* intrins,
+                                const TuneOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  const Function main = module.Find("main");
+  if (!main) return absl::InvalidArgumentError("the module has no function main");
+  if (absl::Status status = CheckRunsOn(target, HostTarget()); !status.ok()) return status;
+  const Space space(module, target, intrins);
+  auto runner = LocalRunner::Start(module, target, {.threads = target.cores, .libraries = options.libraries});
+  if (!runner.ok()) return runner.status();
+  absl::StatusOr<MachineLock> lock = MachineLock::Open();
+  if (!lock.ok()) return lock.status();
+  SharingRunner sharing(**runner, *std::move(lock), options.caches);
+
+  const RecordQuery query{.workload = StructuralHash(module),
+                          .target = TargetKey(target),
+                          .threads = target.cores,
+                          .caches = options.caches};
+  const Schedule preferred = AutoSchedule(module, target, intrins).schedule;
+  SearchOptions search{.trials = options.trials,
+                       .seed = options.seed,
+                       .bound_seconds = BoundSeconds(main, preferred.module().Find("main"), target),
+                       .on_progress = options.on_progress};
+  absl::Status stored;
+  const ProjectedModel projected(target);
+  LearnedModel learned(target, {.seed = options.seed});
+  if (options.database != nullptr) {
+    auto choices = GoodChoices(*options.database, query, module);
+    if (!choices.ok()) return choices.status();
+    search.warm_starts = *std::move(choices);
+    auto measured = MeasuredBefore(*options.database, query);
+    if (!measured.ok()) return measured.status();
+    search.prepare_model = [&learned, before = *std::move(measured)] { learned.LearnPrior(before); };
+  }
+  const auto put = [&](const Candidate& candidate, const Measurement& measurement, bool final) {
+    if (options.database == nullptr || !stored.ok()) return;
+    TuningRecord record = RecordOf(module, target, query.threads, candidate.schedule, measurement);
+    record.final = final;
+    record.caches = query.caches;
+    stored = options.database->Put(std::move(record));
+  };
+  search.on_measured = [&](const Candidate& candidate, const Measurement& measurement) {
+    if (options.on_measured) {
+      const Function scheduled = candidate.schedule.module().Find("main");
+      TuneMeasurement result{.at_seconds = SecondsSince(start),
+                             .seconds = measurement.MedianSeconds(),
+                             .failure = std::string(FailureName(measurement.failure)),
+                             .projected = projected.Predict({&scheduled, 1})[0]};
+      if (learned.has_learned()) result.learned = learned.Predict({&scheduled, 1})[0];
+      options.on_measured(result);
+    }
+    put(candidate, measurement, false);
+  };
+  search.on_final = [&](const Candidate& candidate, const Measurement& measurement) {
+    put(candidate, measurement, true);
+  };
+  search.seconds = options.seconds - SecondsSince(start);
+  SearchResult found = Search(space, learned, sharing, search);
+  if (!stored.ok()) return stored;
+  if (!found.best) {
+    std::vector<std::string> reasons = std::move(found.failures);
+    for (const auto& [reason, count] : found.statistics.refused) reasons.push_back(reason);
+    return absl::InternalError(absl::StrCat("no candidate could be measured: ", absl::StrJoin(reasons, "; ")));
+  }
+  return TuneResult{.schedule = std::move(found.best->schedule),
+                    .seconds = found.best_seconds,
+                    .bound = SpeedOfLightOf(main, target),
+                    .statistics = std::move(found.statistics),
+                    .failures = std::move(found.failures),
+                    .left_alone = space.left_alone()};
+}
+
+}  // namespace tilewright
