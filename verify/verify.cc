@@ -7,21 +7,21 @@
 
 #include "ir/script/printer.h"
 #include "ir/well_formed.h"
-#include "verify/access_bounds.h"
-#include "verify/bindings.h"
-#include "verify/declared_regions.h"
-#include "verify/exact_run.h"
-#include "verify/execution_scope.h"
-#include "verify/final_values.h"
-#include "verify/init_order.h"
-#include "verify/loop_kinds.h"
-#include "verify/memory_limits.h"
-#include "verify/overwritten_values.h"
-#include "verify/races.h"
-#include "verify/region_cover.h"
-#include "verify/spatial_iterators.h"
-#include "verify/thread_launch.h"
-#include "verify/vector_access.h"
+#include "verify/memory/access_bounds.h"
+#include "verify/memory/memory_limits.h"
+#include "verify/memory/vector_access.h"
+#include "verify/regions/declared_regions.h"
+#include "verify/regions/final_values.h"
+#include "verify/regions/init_order.h"
+#include "verify/regions/overwritten_values.h"
+#include "verify/regions/region_cover.h"
+#include "verify/structure/bindings.h"
+#include "verify/structure/exact_run.h"
+#include "verify/structure/loop_kinds.h"
+#include "verify/structure/spatial_iterators.h"
+#include "verify/threads/execution_scope.h"
+#include "verify/threads/races.h"
+#include "verify/threads/thread_launch.h"
 
 namespace tilewright {
 namespace {
@@ -44,7 +44,7 @@ void Append(Diagnostics more, Diagnostics* all) {
   for (Diagnostic& diagnostic : more) all->push_back(std::move(diagnostic));
 }
 
-// What is asked of each block alone, whatever its bindings are, and of each nest (verify/proven_parts.h).
+// What is asked of each block alone, whatever its bindings are, and of each nest (verify/structure/proven_parts.h).
 Diagnostics CheckBlocks(const Function& function, bool* repeats_writes) {
   Diagnostics diagnostics = CheckDeclaredRegions(function);
   Append(CheckSpatialIterators(function, repeats_writes), &diagnostics);

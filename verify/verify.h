@@ -9,8 +9,8 @@
 
 #include "ir/function.h"
 #include "target/target.h"
-#include "verify/diagnostic.h"
-#include "verify/proven_parts.h"
+#include "verify/structure/diagnostic.h"
+#include "verify/structure/proven_parts.h"
 
 namespace tilewright {
 

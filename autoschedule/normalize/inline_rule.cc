@@ -6,7 +6,7 @@
 #include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
-#include "verify/block_scope.h"
+#include "verify/structure/block_scope.h"
 
 namespace tilewright {
 

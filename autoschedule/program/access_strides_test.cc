@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/script/parse_or_die.h"
-#include "verify/block_scope.h"
+#include "verify/structure/block_scope.h"
 
 namespace tilewright {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "ir/function.h"
 #include "schedule/recorder/schedule.h"
-#include "verify/block_scope.h"
+#include "verify/structure/block_scope.h"
 
 namespace tilewright {
 

@@ -5,7 +5,7 @@
 #include "ir/ops/conv.h"
 #include "ir/ops/matmul.h"
 #include "ir/script/parse_or_die.h"
-#include "verify/block_scope.h"
+#include "verify/structure/block_scope.h"
 
 namespace tilewright {
 namespace {

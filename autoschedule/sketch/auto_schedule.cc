@@ -12,7 +12,7 @@
 #include "autoschedule/sketch/tensor_rule.h"
 #include "autoschedule/sketch/winograd_rule.h"
 #include "autoschedule/tensorize/tensor_mapping.h"
-#include "verify/block_scope.h"
+#include "verify/structure/block_scope.h"
 
 namespace tilewright {
 namespace {

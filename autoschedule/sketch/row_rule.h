@@ -30,7 +30,7 @@
 #include "autoschedule/program/choices.h"
 #include "schedule/recorder/schedule.h"
 #include "target/target.h"
-#include "verify/block_scope.h"
+#include "verify/structure/block_scope.h"
 
 namespace tilewright {
 

@@ -17,7 +17,7 @@
 #include "schedule/recorder/schedule.h"
 #include "schedule/recorder/shared_steps.h"
 #include "target/target.h"
-#include "verify/proven_parts.h"
+#include "verify/structure/proven_parts.h"
 
 namespace tilewright {
 

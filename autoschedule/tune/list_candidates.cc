@@ -9,7 +9,7 @@
 #include "autoschedule/normalize/normal_form.h"
 #include "autoschedule/tensorize/tensor_mapping.h"
 #include "schedule/recorder/schedule.h"
-#include "verify/block_scope.h"
+#include "verify/structure/block_scope.h"
 
 namespace tilewright {
 namespace {

@@ -18,7 +18,7 @@
 #include "schedule/program/own_loops.h"
 #include "schedule/program/simplify_block.h"
 #include "schedule/program/sum_form.h"
-#include "verify/block_scope.h"
+#include "verify/structure/block_scope.h"
 
 namespace tilewright {
 namespace {

@@ -19,7 +19,7 @@
 #include "schedule/program/loop_tree.h"
 #include "schedule/program/own_loops.h"
 #include "schedule/program/simplify_block.h"
-#include "verify/block_scope.h"
+#include "verify/structure/block_scope.h"
 
 namespace tilewright {
 namespace {

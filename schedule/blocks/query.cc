@@ -6,7 +6,7 @@
 #include "ir/functor.h"
 #include "schedule/program/common_refusals.h"
 #include "schedule/program/loop_tree.h"
-#include "verify/block_scope.h"
+#include "verify/structure/block_scope.h"
 
 namespace tilewright {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "verify/declared_regions.h"
-#include "verify/thread_launch.h"
+#include "verify/regions/declared_regions.h"
+#include "verify/threads/thread_launch.h"
 
 namespace tilewright::fuzz {
 

@@ -7,7 +7,7 @@
 
 #include "ir/function.h"
 #include "ir/interp/interp.h"
-#include "verify/proven_parts.h"
+#include "verify/structure/proven_parts.h"
 
 namespace tilewright::fuzz {
 

@@ -15,9 +15,9 @@
 // The fill stands before `loop`, in copies of the loops from there on. The loops of the copy shrink where one is bound
 // to an iterator by itself; elsewhere the predicate keeps the iterator inside.
 //
-// Conditions: the block is a complete block (verify/block_scope.h) with a single store of an if_then_else whose last
-// value is a constant; each condition bounds one iterator from one side; the loop is above the block, and nothing else
-// below it writes what the block writes, or uses of it what the same iteration has not copied.
+// Conditions: the block is a complete block (verify/structure/block_scope.h) with a single store of an if_then_else
+// whose last value is a constant; each condition bounds one iterator from one side; the loop is above the block, and
+// nothing else below it writes what the block writes, or uses of it what the same iteration has not copied.
 //
 // Ids: all survive, the block's and its loops' as those of the copy; those of the fill are born.
 #pragma once

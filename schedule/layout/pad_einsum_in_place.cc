@@ -11,7 +11,7 @@
 #include "ir/functor.h"
 #include "ir/substitute.h"
 #include "schedule/program/loop_tree.h"
-#include "verify/block_scope.h"
+#include "verify/structure/block_scope.h"
 
 namespace tilewright {
 namespace {

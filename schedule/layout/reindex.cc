@@ -18,7 +18,7 @@
 #include "schedule/program/simplify_block.h"
 #include "schedule/program/storage_scope.h"
 #include "schedule/program/thread_memory.h"
-#include "verify/block_scope.h"
+#include "verify/structure/block_scope.h"
 
 namespace tilewright {
 namespace {

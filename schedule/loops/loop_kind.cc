@@ -9,7 +9,7 @@
 #include "schedule/program/common_refusals.h"
 #include "schedule/program/loop_independence.h"
 #include "schedule/program/loop_tree.h"
-#include "verify/loop_kinds.h"
+#include "verify/structure/loop_kinds.h"
 
 namespace tilewright {
 namespace {

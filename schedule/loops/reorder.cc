@@ -8,7 +8,7 @@
 #include "schedule/program/common_refusals.h"
 #include "schedule/program/loop_independence.h"
 #include "schedule/program/loop_tree.h"
-#include "verify/init_order.h"
+#include "verify/regions/init_order.h"
 
 namespace tilewright {
 namespace {

@@ -11,7 +11,7 @@
 #include "schedule/program/instances.h"
 #include "schedule/program/loop_tree.h"
 #include "schedule/program/simplify_block.h"
-#include "verify/block_scope.h"
+#include "verify/structure/block_scope.h"
 
 namespace tilewright {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "ir/arith/analyzer.h"
 #include "ir/function.h"
-#include "verify/block_scope.h"
+#include "verify/structure/block_scope.h"
 
 namespace tilewright {
 

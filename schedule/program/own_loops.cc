@@ -4,7 +4,7 @@
 
 #include "ir/structural.h"
 #include "schedule/program/loop_tree.h"
-#include "verify/block_scope.h"
+#include "verify/structure/block_scope.h"
 
 namespace tilewright {
 

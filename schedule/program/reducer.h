@@ -40,8 +40,8 @@ struct Reducer {
   bool at_once = false;  // all are combined before one of them is stored
 };
 
-// Of a block that verify/block_scope.h calls a reduction. Refused, in the name of `primitive`, when the init or the
-// body are no stores, one of each output, or the combination is not known.
+// Of a block that verify/structure/block_scope.h calls a reduction. Refused, in the name of `primitive`, when the init
+// or the body are no stores, one of each output, or the combination is not known.
 Outcome<Reducer> DetectReducer(const char* primitive, const BlockNode& block);
 
 // Stores the combination of what `targets` hold with `values`, one of each component. Names of variables come from the

@@ -11,7 +11,7 @@
 #include "schedule/program/conjuncts.h"
 #include "schedule/program/loop_ranges.h"
 #include "schedule/program/loop_tree.h"
-#include "verify/repeating_loop.h"
+#include "verify/structure/repeating_loop.h"
 
 namespace tilewright {
 namespace {

@@ -12,7 +12,7 @@
 #include "schedule/program/instances.h"
 #include "schedule/program/loop_tree.h"
 #include "schedule/program/reducer.h"
-#include "verify/block_scope.h"
+#include "verify/structure/block_scope.h"
 
 namespace tilewright {
 namespace {

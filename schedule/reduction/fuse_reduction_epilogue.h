@@ -17,8 +17,8 @@
 // operands changes, as with every reduction that is taken apart. Others, such as a maximum with 0 behind a sum, would
 // be applied to partial results and are refused. Behind an epilogue that only copies, the reduction starts as before.
 //
-// Conditions: the reduction is a reduction block (verify/block_scope.h) with one output, at plain iterators, and a
-// known reducer (schedule/program/reducer.h); the scope allocates the output, which only the epilogue reads. The
+// Conditions: the reduction is a reduction block (verify/structure/block_scope.h) with one output, at plain iterators,
+// and a known reducer (schedule/program/reducer.h); the scope allocates the output, which only the epilogue reads. The
 // epilogue is a complete block that runs all of its instances, over the same elements in the same order of dimensions;
 // its value has the reduction's type, and what else it reads is written before the reduction.
 //

@@ -15,7 +15,7 @@
 #include "schedule/program/loop_tree.h"
 #include "schedule/program/reducer.h"
 #include "schedule/program/relaxed_region.h"
-#include "verify/block_scope.h"
+#include "verify/structure/block_scope.h"
 
 namespace tilewright {
 namespace {

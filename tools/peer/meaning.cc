@@ -10,7 +10,7 @@
 #include "ir/functor.h"
 #include "ir/interp/interp.h"
 #include "ir/ndarray.h"
-#include "verify/declared_regions.h"
+#include "verify/regions/declared_regions.h"
 
 namespace tilewright {
 namespace {

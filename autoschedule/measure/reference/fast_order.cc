@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "schedule/recorder/schedule.h"
-#include "verify/block_scope.h"
+#include "verify/structure/block_scope.h"
 
 namespace tilewright {
 namespace {

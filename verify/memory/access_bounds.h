@@ -1,0 +1,20 @@
+// Every load and store lies inside of its buffer.
+//
+//   A: T.Buffer((16,))
+//   with T.block("B"):
+//       vi = T.axis.spatial(16, i)
+//       B[vi] = A[vi + 1]                                                   refused: A[16] is read where vi = 15
+//       B[vi] = T.if_then_else(vi < 15, A[vi + 1], T.float32(0))            fine: the condition guards the load
+//
+// Iterators range over their domains (verify/structure/bindings.h), loops over their extents; what conditions around
+// the access say is used. An index that is read from memory is assumed to be inside. Parts of buffers (match_buffer)
+// must be inside of what they are parts of.
+#pragma once
+
+#include "verify/structure/diagnostic.h"
+
+namespace tilewright {
+
+Diagnostics CheckAccessBounds(const Function& function);
+
+}  // namespace tilewright

@@ -1,0 +1,107 @@
+#include "verify/memory/access_bounds.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/script/parse_or_die.h"
+
+namespace tilewright {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+std::vector<std::string> Findings(const std::string& statement) {
+  const Function function = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), P: T.Buffer((16,), "int32"), B: T.Buffer((16,), "float32")):
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            T.reads(A[0:16], P[0:16])
+            T.writes(B[0:16])
+)" + ("            " + statement + "\n"));
+  std::vector<std::string> findings;
+  for (const Diagnostic& d : CheckAccessBounds(function)) {
+    findings.push_back((d.verdict == Verdict::kAssumed ? "assumed: " : "") + d.reason);
+  }
+  return findings;
+}
+
+TEST(AccessBounds, Inside) {
+  EXPECT_THAT(Findings("B[vi] = A[15 - vi]"), IsEmpty());
+  EXPECT_THAT(Findings("B[vi // 2 * 2] = A[vi % 4 + 12]"), IsEmpty());
+}
+
+TEST(AccessBounds, Outside) {
+  EXPECT_THAT(Findings("B[vi] = A[vi + 1]"),
+              ElementsAre("block B reads A[vi + 1], which is not known to be inside of dimension 0, [0, 16)"));
+  EXPECT_THAT(Findings("B[vi - 1] = A[vi]"),
+              ElementsAre("block B writes B[vi - 1], which is not known to be inside of dimension 0, [0, 16)"));
+}
+
+TEST(AccessBounds, ConditionsGuard) {
+  EXPECT_THAT(Findings("B[vi] = T.if_then_else(vi < 15, A[vi + 1], T.float32(0))"), IsEmpty());
+  EXPECT_THAT(Findings("B[vi] = T.if_then_else(15 <= vi, T.float32(0), A[vi + 1])"), IsEmpty());
+  EXPECT_THAT(Findings("B[vi] = T.if_then_else(vi < 15 and A[vi + 1] > T.float32(0), T.float32(1), T.float32(0))"),
+              IsEmpty());
+  // Select evaluates both.
+  EXPECT_THAT(Findings("B[vi] = T.Select(vi < 15, A[vi + 1], T.float32(0))").size(), 1u);
+  EXPECT_THAT(Findings("B[vi] = T.if_then_else(vi < 16, A[vi + 1], T.float32(0))").size(), 1u);
+}
+
+// Only instances that the predicate lets run count, told apart by iterators that are loops.
+TEST(AccessBounds, PredicatesGuard) {
+  const auto findings = [](const std::string& predicate) {
+    const Function function = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((1000, 1023), "float32"), B: T.Buffer((1000, 64), "float32")):
+    for i, k_0, k_1 in T.grid(1000, 16, 64):
+        with T.block("B"):
+            vi, vk_0, vk_1 = T.axis.remap("SRS", [i, k_0, k_1])
+            T.where()" + predicate + R"()
+            T.reads(A[vi, vk_0 * 64 + vk_1])
+            T.writes(B[vi, vk_1])
+            with T.init():
+                B[vi, vk_1] = T.float32(0)
+            B[vi, vk_1] = B[vi, vk_1] + A[vi, vk_0 * 64 + vk_1]
+)");
+    return CheckAccessBounds(function).size();
+  };
+  EXPECT_EQ(findings("k_0 * 64 + k_1 < 1023"), 0u);
+  EXPECT_EQ(findings("k_0 * 64 + k_1 < 1024"), 1u);
+  EXPECT_EQ(findings("k_0 * 64 < 1023"), 1u);
+}
+
+// The predicate is about a loop of which the iterators are parts.
+TEST(AccessBounds, PredicatesOfFusedLoopsGuard) {
+  const auto findings = [](const std::string& predicate) {
+    const Function function = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((2, 9, 2), "float32"), B: T.Buffer((2, 17), "float32")):
+    for f in range(36):
+        with T.block("B"):
+            vn = T.axis.spatial(2, f // 18)
+            vi = T.axis.spatial(9, f // 2 % 9)
+            vp = T.axis.spatial(2, f % 2)
+            T.where()" + predicate + R"()
+            T.reads(A[vn, vi, vp])
+            T.writes(B[vn, vi * 2 + vp])
+            B[vn, vi * 2 + vp] = A[vn, vi, vp]
+)");
+    return CheckAccessBounds(function).size();
+  };
+  EXPECT_EQ(findings("f // 2 % 9 * 2 + f % 2 < 17"), 0u);
+  EXPECT_EQ(findings("f // 2 % 9 * 2 + f % 2 < 18"), 1u);
+  EXPECT_EQ(findings("f // 2 % 9 < 8"), 0u);
+  EXPECT_EQ(findings("f < 35"), 1u);
+}
+
+TEST(AccessBounds, GathersAreAssumed) {
+  EXPECT_THAT(
+      Findings("B[vi] = A[P[vi]]"),
+      ElementsAre("assumed: block B reads A[P[vi]], whose place is taken to be inside of dimension 0, [0, 16)"));
+}
+
+}  // namespace
+}  // namespace tilewright

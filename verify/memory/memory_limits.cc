@@ -1,0 +1,142 @@
+#include "verify/memory/memory_limits.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/arith/region.h"
+#include "target/gpu_limits.h"
+#include "verify/memory/stored_elements.h"
+#include "verify/threads/kernels.h"
+#include "verify/threads/touches.h"
+
+namespace tilewright {
+namespace {
+
+// The extents of the part; empty when one is not known.
+std::optional<std::vector<int64_t>> Extents(const arith::Region& region, arith::Analyzer* analyzer,
+                                            const std::vector<Expr>& shape) {
+  std::vector<int64_t> extents;
+  for (size_t d = 0; d < region.size(); ++d) {
+    int64_t extent = analyzer->ConstBounds(region[d].extent).max;
+    if (const auto whole = AsInt(shape[d])) extent = std::min(extent, *whole);
+    if (extent == arith::kPosInf) return std::nullopt;
+    extents.push_back(std::max<int64_t>(extent, 0));
+  }
+  return extents;
+}
+
+// Memory that a kernel's buffers take in one block or thread.
+class KernelMemory {
+ public:
+  KernelMemory(const Kernel& kernel, const std::vector<Touch>& touches, const StoredElements& stored)
+      : stored_(stored) {
+    for (const Touch& touch : touches) {
+      const bool inside = std::find(touch.loops.begin(), touch.loops.end(), kernel.root) != touch.loops.end();
+      if (inside) by_buffer_[touch.region.buffer.get()].push_back(&touch);
+      if (inside && std::find(order_.begin(), order_.end(), touch.region.buffer.get()) == order_.end()) {
+        order_.push_back(touch.region.buffer.get());
+      }
+    }
+  }
+
+  // Bytes of all buffers that `counts` says yes to; kPosInf when one has no constant size.
+  template <class Counts>
+  int64_t Bytes(Counts counts) const {
+    int64_t bytes = 0;
+    for (const BufferNode* buffer : order_) {
+      if (!counts(*buffer)) continue;
+      const int64_t elements = Elements(*buffer);
+      if (elements == arith::kPosInf) return elements;
+      bytes += (elements * buffer->dtype.bits() * buffer->dtype.lanes() + 7) / 8;
+    }
+    return bytes;
+  }
+
+ private:
+  int64_t Elements(const BufferNode& buffer) const {
+    const std::vector<const Touch*>& touches = by_buffer_.at(&buffer);
+    std::vector<const ForNode*> common = touches[0]->loops;
+    for (const Touch* touch : touches) {
+      const size_t n = std::min(common.size(), touch->loops.size());
+      common.resize(static_cast<size_t>(
+          std::mismatch(common.begin(), common.begin() + static_cast<ptrdiff_t>(n), touch->loops.begin()).first -
+          common.begin()));
+    }
+    arith::Analyzer analyzer;
+    const bool shared = buffer.scope.owner() == OwnerLevel::kBlock;
+    for (const ForNode* loop : common) {
+      if (!(shared && StartsThreads(*loop))) analyzer.Bind(loop->var, {loop->min, loop->extent});
+    }
+    std::optional<arith::Region> hull;
+    for (const Touch* touch : touches) {
+      arith::Domain relaxed;
+      for (size_t i = 0; i < touch->loops.size(); ++i) {
+        const ForNode* loop = touch->loops[i];
+        const bool fixed = i < common.size() && !(shared && StartsThreads(*loop));
+        if (!fixed) relaxed.push_back({loop->var, {loop->min, loop->extent}});
+      }
+      auto region = arith::MayTouch(touch->region.region, relaxed, touch->predicate, &analyzer);
+      if (!region) region = BufferRegion::Full(touch->region.buffer).region;
+      hull = hull ? arith::UnionRegions(*hull, *region, &analyzer) : region;
+    }
+    const auto extents = Extents(*hull, &analyzer, buffer.shape);
+    return extents ? stored_.Of(buffer, *extents, common.empty() ? nullptr : common.back()) : arith::kPosInf;
+  }
+
+  const StoredElements& stored_;
+  std::vector<const BufferNode*> order_;
+  std::unordered_map<const BufferNode*, std::vector<const Touch*>> by_buffer_;
+};
+
+class Checker {
+ public:
+  explicit Checker(const Target& target) : target_(target), limits_(LimitsOf(target)) {}
+  Diagnostics diagnostics;
+
+  void Check(const Kernel& kernel, const std::vector<Touch>& touches, const StoredElements& stored) {
+    const KernelMemory memory(kernel, touches, stored);
+    Compare(kernel, "of shared memory in a block",
+            memory.Bytes([](const BufferNode& b) { return b.scope.owner() == OwnerLevel::kBlock; }),
+            target_.max_shared_bytes_per_block);
+    Compare(kernel, "of local memory in a thread",
+            memory.Bytes([](const BufferNode& b) { return b.scope.kind() == MemoryKind::kLocal; }),
+            limits_.max_local_bytes);
+    const int64_t own = memory.Bytes([](const BufferNode& b) { return b.scope.kind() == MemoryKind::kRegister; });
+    const int64_t fragments = memory.Bytes([](const BufferNode& b) { return b.scope.kind() == MemoryKind::kFragment; });
+    const int64_t threads = std::max<int64_t>(kernel.Threads(target_.warp_size), 1);
+    const int64_t registers = std::min<int64_t>(target_.max_registers_per_thread, target_.registers_per_core / threads);
+    const bool known = own != arith::kPosInf && fragments != arith::kPosInf;
+    Compare(kernel, "in the registers of a thread", known ? own + fragments / target_.warp_size : arith::kPosInf,
+            registers * 4);
+  }
+
+ private:
+  void Compare(const Kernel& kernel, const std::string& what, int64_t bytes, int64_t limit) {
+    if (bytes <= limit) return;
+    const std::string amount = bytes == arith::kPosInf ? "no constant number of" : std::to_string(bytes);
+    diagnostics.push_back(
+        {Verdict::kRefuted, "memory limits", kernel.root->id,
+         "the kernel needs " + amount + " bytes " + what + ", " + target_.name + " has " + std::to_string(limit)});
+  }
+
+  const Target& target_;
+  const GpuLimits& limits_;
+};
+
+}  // namespace
+
+Diagnostics CheckMemoryLimits(const Function& function, const Target* target) {
+  if (target == nullptr || target->kind != TargetKind::kCuda) return {};
+  Checker checker(*target);
+  const std::vector<Kernel> kernels = FindKernels(function);
+  if (kernels.empty()) return {};
+  const Touches touches = CollectTouches(function);
+  const StoredElements stored(function);
+  for (const Kernel& kernel : kernels) checker.Check(kernel, touches.touches, stored);
+  return std::move(checker.diagnostics);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,182 @@
+#include "verify/regions/final_values.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/analysis.h"
+#include "ir/functor.h"
+#include "ir/structural.h"
+#include "ir/substitute.h"
+#include "verify/structure/block_scope.h"
+#include "verify/structure/repeating_loop.h"
+
+namespace tilewright {
+namespace {
+
+// Whether the loop's iterations run different instances. If not, the last one runs them with final values.
+bool DependsOn(const BlockRealizeNode& realize, const Var& loop) {
+  return !UsesVar(realize.predicate, loop) && std::any_of(realize.bindings.begin(), realize.bindings.end(),
+                                                          [&](const Expr& binding) { return UsesVar(binding, loop); });
+}
+
+class Checker : public StmtVisitor {
+ public:
+  using StmtVisitor::Visit;
+  Diagnostics diagnostics;
+
+ protected:
+  void VisitBlock(const BlockNode* block) override {
+    const BlockScope scope = BlockScope::Of(block);
+    // In the order of the program, since what a reader makes of parts of a sum is no final value either.
+    std::vector<const Dependence*> reads;
+    for (const Dependence& dependence : scope.dependences()) {
+      if (dependence.kind == DependenceKind::kReadAfterWrite) reads.push_back(&dependence);
+    }
+    for (const ScopeChild& child : scope.children()) {
+      for (const Dependence* read : reads) {
+        if (read->destination == child.id()) Check(*scope.Find(read->source), child, read->buffer);
+      }
+    }
+    for (const ScopeChild& child : scope.children()) CheckAdditionsRunOnce(scope, child);
+    StmtVisitor::VisitBlock(block);
+  }
+
+ private:
+  // Whether running the block again adds to the buffer again: by reduce iterators of its own, or in a block inside of
+  // it, where nothing sets start values.
+  static bool Adds(const BlockNode& block, const Buffer& buffer) {
+    if (block.init || !Mentions(block.writes, buffer) || !Mentions(block.reads, buffer)) return false;
+    const bool reduces = std::any_of(block.iter_vars.begin(), block.iter_vars.end(),
+                                     [](const IterVar& iter) { return iter.kind == IterKind::kReduce; });
+    return reduces || AddsInside(block, buffer);
+  }
+  static bool AddsInside(const BlockNode& block, const Buffer& buffer) {
+    for (const MatchBuffer& match : block.match_buffers) {
+      if (match.source.buffer.same_as(buffer) && AddsInside(block, match.buffer)) return true;
+    }
+    std::vector<const BlockNode*> inside;
+    PreOrder(block.body, [&](const Stmt& s) {
+      const auto* realize = dyn_cast<BlockRealizeNode>(s);
+      if (realize != nullptr) inside.push_back(realize->block.get());
+      return realize == nullptr;
+    });
+    return std::any_of(inside.begin(), inside.end(), [&](const BlockNode* b) { return Adds(*b, buffer); }) &&
+           std::none_of(inside.begin(), inside.end(), [&](const BlockNode* b) { return Sets(*b, buffer); });
+  }
+  static bool Sets(const BlockNode& block, const Buffer& buffer) {
+    return Mentions(block.writes, buffer) && !Mentions(block.reads, buffer);
+  }
+
+  // A sum without an init is set by a block before it. What runs its additions again must set it again as well.
+  void CheckAdditionsRunOnce(const BlockScope& scope, const ScopeChild& child) {
+    const BlockNode& block = *child.realize->block;
+    std::optional<size_t> repeats;
+    for (const BufferRegion& write : block.writes) {
+      if (!Adds(block, write.buffer)) continue;
+      if (!repeats) repeats = InnermostRepeatingLoop(*child.realize, child.loops);
+      if (*repeats == child.loops.size()) return;
+      const ForNode* loop = child.loops[*repeats];
+      const bool set_again =
+          std::any_of(scope.children().begin(), scope.children().end(), [&](const ScopeChild& other) {
+            return other.loops.size() > *repeats && other.loops[*repeats] == loop &&
+                   Sets(*other.realize->block, write.buffer);
+          });
+      if (set_again) continue;
+      return Refuse(child, "block " + block.name + " adds to " + write.buffer->name +
+                               " again in each iteration of loop " + loop->var.name() + ", which does not set it anew");
+    }
+  }
+
+  void Check(const ScopeChild& writer, const ScopeChild& reader, const Buffer& buffer) {
+    const BlockNode &reads = *reader.realize->block, &writes = *writer.realize->block;
+    const bool adds = Mentions(reads.writes, buffer);
+    // What has an init of its own is another part of the reduction.
+    if (adds && (writes.init || Mentions(writes.reads, buffer))) return;
+    for (size_t l = 0; l < std::min(writer.loops.size(), reader.loops.size()); ++l) {
+      const ForNode* loop = writer.loops[l];
+      if (loop != reader.loops[l]) return;
+      if (IsInt(loop->extent, 1)) continue;
+      if (adds) {
+        if (UsesVar(writer.realize->predicate, loop->var) || !CarriesReduction(*loop, *reader.realize)) continue;
+        return Refuse(writer, "block " + writes.name + " writes " + buffer->name + " anew in each iteration of loop " +
+                                  loop->var.name() + ", which carries the reduction of block " + reads.name);
+      }
+      const bool carries = CarriesReduction(*loop, *writer.realize);
+      if (!carries && !HoldsParts(writer.id(), loop)) continue;
+      if (!DependsOn(*reader.realize, loop->var) || RunsAgainWhereWritten(writer, reader, buffer, loop->var)) {
+        holding_parts_.emplace_back(reader.id(), loop);
+        continue;
+      }
+      const std::string before = "block " + reads.name + " reads " + buffer->name;
+      return Refuse(reader, carries ? before + " while loop " + loop->var.name() +
+                                          " still carries the reduction of block " + writes.name
+                                    : before + ", which block " + writes.name + " makes of parts of sums until loop " +
+                                          loop->var.name() + " ends");
+    }
+  }
+  // Whether an instance of the reader runs in each iteration of the loop in which the writer touches what that instance
+  // reads: then the last one sees final values. So it is when some index of the one element that the reader reads says
+  // for each iterator that depends on the loop what it is, and the writer's index there is the same.
+  //
+  //   for f in range(48): C[f // 6] += ...; D[f // 6] = C[f // 6]
+  static bool RunsAgainWhereWritten(const ScopeChild& writer, const ScopeChild& reader, const Buffer& buffer,
+                                    const Var& loop) {
+    const BufferRegion* write = OnlyRegion(writer.realize->block->writes, buffer);
+    const BufferRegion* read = OnlyRegion(reader.realize->block->reads, buffer);
+    if (write == nullptr || read == nullptr) return false;
+    VarMap bound;
+    for (size_t i = 0; i < writer.realize->bindings.size(); ++i) {
+      bound[writer.realize->block->iter_vars[i].var] = writer.realize->bindings[i];
+    }
+    for (size_t i = 0; i < reader.realize->bindings.size(); ++i) {
+      const Expr& binding = reader.realize->bindings[i];
+      if (!UsesVar(binding, loop)) continue;
+      const Var& iterator = reader.realize->block->iter_vars[i].var;
+      bool same = false;
+      for (size_t d = 0; d < read->region.size(); ++d) {
+        same |= IsInt(read->region[d].extent, 1) && IsInt(write->region[d].extent, 1) &&
+                read->region[d].min.get() == iterator.get() &&
+                StructuralEqual(Substitute(write->region[d].min, bound), binding);
+      }
+      if (!same) return false;
+    }
+    return true;
+  }
+  // Whether what the block writes is made of a part of a sum until the loop's last iteration.
+  bool HoldsParts(uint32_t block, const ForNode* loop) const {
+    return std::ranges::find(holding_parts_, std::pair(block, loop)) != holding_parts_.end();
+  }
+  static const BufferRegion* OnlyRegion(const std::vector<BufferRegion>& regions, const Buffer& buffer) {
+    const BufferRegion* found = nullptr;
+    for (const BufferRegion& region : regions) {
+      if (!region.buffer.same_as(buffer)) continue;
+      if (found != nullptr) return nullptr;
+      found = &region;
+    }
+    return found;
+  }
+  static bool CarriesReduction(const ForNode& loop, const BlockRealizeNode& realize) {
+    for (size_t i = 0; i < realize.bindings.size(); ++i) {
+      if (realize.block->iter_vars[i].kind == IterKind::kReduce && UsesVar(realize.bindings[i], loop.var)) return true;
+    }
+    return false;
+  }
+  void Refuse(const ScopeChild& block, std::string reason) {
+    diagnostics.push_back({Verdict::kRefuted, "final values", block.id(), std::move(reason)});
+  }
+
+  std::vector<std::pair<uint32_t, const ForNode*>> holding_parts_;
+};
+
+}  // namespace
+
+Diagnostics CheckFinalValues(const Function& function) {
+  Checker checker;
+  checker.Visit(function->body);
+  return std::move(checker.diagnostics);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,146 @@
+#include "verify/regions/init_order.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "ir/analysis.h"
+#include "ir/arith/analyzer.h"
+#include "ir/arith/same_expr.h"
+#include "ir/functor.h"
+#include "ir/substitute.h"
+#include "verify/structure/block_scope.h"
+
+namespace tilewright {
+namespace {
+
+using Loops = std::vector<const ForNode*>;
+
+Loops UsedIn(const Expr& e, const Loops& loops) {
+  Loops used;
+  for (const ForNode* loop : loops) {
+    if (!IsInt(loop->extent, 1) && UsesVar(e, loop->var)) used.push_back(loop);
+  }
+  return used;
+}
+
+bool Meet(const Loops& a, const Loops& b) {
+  return std::ranges::any_of(a, [&](const ForNode* loop) { return std::ranges::find(b, loop) != b.end(); });
+}
+
+// Factors of the loops in a sum of multiples of them and of what uses none; nothing for other expressions.
+using Factors = std::map<const ForNode*, int64_t>;
+bool AddFactors(const Expr& e, const Loops& loops, int64_t factor, Factors* factors) {
+  if (UsedIn(e, loops).empty()) return true;
+  for (const ForNode* loop : loops) {
+    if (e.same_as(loop->var)) {
+      (*factors)[loop] += factor;
+      return true;
+    }
+  }
+  const auto* op = dyn_cast<BinaryNode>(e);
+  if (op == nullptr) return false;
+  if (op->op == BinaryOp::kAdd || op->op == BinaryOp::kSub) {
+    return AddFactors(op->a, loops, factor, factors) &&
+           AddFactors(op->b, loops, op->op == BinaryOp::kAdd ? factor : -factor, factors);
+  }
+  if (op->op != BinaryOp::kMul) return false;
+  if (const auto by = AsInt(op->b)) return AddFactors(op->a, loops, factor * *by, factors);
+  if (const auto by = AsInt(op->a)) return AddFactors(op->b, loops, factor * *by, factors);
+  return false;
+}
+
+// Whether the value never falls while the loops run: each step of an outer one is no less than all of the inner ones.
+bool CountsUp(const Expr& e, const Loops& loops) {
+  Factors factors;
+  if (!AddFactors(e, loops, 1, &factors)) return false;
+  int64_t inside = 0;
+  for (size_t l = loops.size(); l-- > 0;) {
+    const auto factor = factors.find(loops[l]);
+    if (factor == factors.end() || factor->second == 0) continue;
+    const std::optional<int64_t> extent = AsInt(loops[l]->extent);
+    if (factor->second < inside) return false;
+    // A symbolic extent is known only where nothing is outside of the loop.
+    if (!extent) inside = INT64_MAX / 2;
+    if (extent && __builtin_add_overflow(inside, factor->second * (*extent - 1), &inside)) return false;
+  }
+  return true;
+}
+
+// What a quotient or remainder by constants is taken of; `e` itself where it is none.
+Expr NumberOf(const Expr& e) {
+  const auto* op = dyn_cast<BinaryNode>(e);
+  const bool digit = op != nullptr && (op->op == BinaryOp::kFloorDiv || op->op == BinaryOp::kFloorMod) && AsInt(op->b);
+  return digit ? NumberOf(op->a) : e;
+}
+
+}  // namespace
+
+bool InitRunsFirst(const BlockRealizeNode& realize, const Loops& loops) {
+  const BlockNode& block = *realize.block;
+  if (!block.init) return true;
+  Loops spatial;
+  std::vector<size_t> reduce;
+  for (size_t i = 0; i < realize.bindings.size(); ++i) {
+    const Loops used = UsedIn(realize.bindings[i], loops);
+    if (block.iter_vars[i].kind == IterKind::kReduce) {
+      reduce.push_back(i);
+    } else {
+      spatial.insert(spatial.end(), used.begin(), used.end());
+    }
+  }
+  VarMap first;
+  for (const ForNode* loop : loops) first[loop->var] = loop->min;
+  arith::Analyzer analyzer;
+  Loops late;  // used by iterators that do not begin with their least values, or share loops with spatial ones
+  std::vector<size_t> doubtful;
+  for (const size_t i : reduce) {
+    const Loops used = UsedIn(realize.bindings[i], loops);
+    if (!Meet(used, spatial) &&
+        analyzer.CanProveEqual(Substitute(realize.bindings[i], first), block.iter_vars[i].domain.min)) {
+      continue;
+    }
+    doubtful.push_back(i);
+    late.insert(late.end(), used.begin(), used.end());
+  }
+  if (doubtful.empty()) return true;
+  // All that uses these loops must be digits of one number that counts up.
+  std::optional<Expr> number;
+  for (size_t i = 0; i < realize.bindings.size(); ++i) {
+    if (!Meet(UsedIn(realize.bindings[i], loops), late)) continue;
+    const Expr of = NumberOf(realize.bindings[i]);
+    if (number && !arith::SameExpr(*number, of)) return false;
+    number = of;
+  }
+  return !number || CountsUp(*number, loops);
+}
+
+namespace {
+
+class Checker : public StmtVisitor {
+ public:
+  using StmtVisitor::Visit;
+  Diagnostics diagnostics;
+
+ protected:
+  void VisitBlock(const BlockNode* block) override {
+    const BlockScope scope = BlockScope::Of(block);
+    for (const ScopeChild& child : scope.children()) {
+      if (InitRunsFirst(*child.realize, child.loops)) continue;
+      diagnostics.push_back({Verdict::kRefuted, "init order", child.id(),
+                             "block " + child.realize->block->name + " may add to an element before its init has run"});
+    }
+    StmtVisitor::VisitBlock(block);
+  }
+};
+
+}  // namespace
+
+Diagnostics CheckInitOrder(const Function& function) {
+  Checker checker;
+  checker.Visit(function->body);
+  return std::move(checker.diagnostics);
+}
+
+}  // namespace tilewright

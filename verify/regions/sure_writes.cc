@@ -1,0 +1,272 @@
+#include "verify/regions/sure_writes.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "ir/analysis.h"
+#include "ir/arith/region.h"
+#include "ir/arith/same_expr.h"
+#include "ir/builtin.h"
+#include "ir/functor.h"
+#include "ir/substitute.h"
+
+namespace tilewright {
+namespace {
+
+// One store or nested block that writes a part of a buffer.
+struct Piece {
+  Buffer buffer;
+  arith::Region region;
+  std::vector<const ForNode*> loops;  // of the block, around it
+  Expr condition;                     // null: always
+};
+
+// The pieces that a block's init and body write of one buffer, or of parts of it that are matched by the block.
+class PieceCollector : public StmtVisitor {
+ public:
+  using StmtVisitor::Visit;
+  PieceCollector(const BlockNode& block, const Buffer& buffer, SureWrites* sure) : sure_(sure) {
+    buffers_.push_back(buffer);
+    for (const MatchBuffer& match : block.match_buffers) {
+      if (match.source.buffer.same_as(buffer)) buffers_.push_back(match.buffer);
+    }
+    Visit(block.init);
+    Visit(block.body);
+  }
+  std::vector<Piece> pieces;
+  bool calls_outside = false;
+
+ protected:
+  void VisitFor(const ForNode* op) override {
+    loops_.push_back(op);
+    Visit(op->body);
+    loops_.pop_back();
+  }
+  void VisitWhile(const WhileNode*) override {}
+  void VisitIf(const IfNode* op) override {
+    const Expr outer = condition_;
+    const Expr condition = Now(op->condition);
+    condition_ = outer ? And(outer, condition) : condition;
+    Visit(op->then_case);
+    condition_ = outer ? And(outer, Not(condition)) : Not(condition);
+    Visit(op->else_case);
+    condition_ = outer;
+  }
+  void VisitLetStmt(const LetStmtNode* op) override {
+    values_[op->var] = Now(op->value);
+    Visit(op->body);
+    values_.erase(op->var);
+  }
+  void VisitEvaluate(const EvaluateNode* op) override {
+    PreOrder(op->value, [&](const Expr& e) {
+      const auto* call = dyn_cast<CallNode>(e);
+      calls_outside |= call != nullptr && EffectOf(call->op) != CallEffect::kPure;
+      return !calls_outside;
+    });
+  }
+  void VisitStore(const StoreNode* op) override {
+    if (!IsOurs(op->buffer) || op->predicate) return;
+    arith::Region region;
+    for (const Expr& index : op->indices) {
+      const auto* ramp = dyn_cast<RampNode>(index);
+      if (ramp != nullptr && IsInt(ramp->stride, 1)) {
+        region.push_back({Now(ramp->base), Const(ramp->base.dtype(), index.dtype().lanes())});
+      } else if (index.dtype().lanes() == 1) {
+        region.push_back({Now(index), Const(index.dtype(), 1)});
+      } else {
+        return;
+      }
+    }
+    pieces.push_back({op->buffer, std::move(region), loops_, condition_});
+  }
+  void VisitBlockRealize(const BlockRealizeNode* op) override {
+    for (const BufferRegion& write : op->block->writes) {
+      if (!IsOurs(write.buffer) || !sure_->Of(*op->block, write)) continue;
+      VarMap values = values_;
+      for (size_t i = 0; i < op->bindings.size(); ++i) values[op->block->iter_vars[i].var] = Now(op->bindings[i]);
+      Expr condition = condition_;
+      if (!IsTrue(op->predicate)) condition = condition ? And(condition, Now(op->predicate)) : Now(op->predicate);
+      pieces.push_back({write.buffer, Substitute(write, values).region, loops_, std::move(condition)});
+    }
+  }
+
+ private:
+  bool IsOurs(const Buffer& buffer) const {
+    return std::any_of(buffers_.begin(), buffers_.end(), [&](const Buffer& ours) { return ours.same_as(buffer); });
+  }
+  Expr Now(const Expr& e) const { return values_.empty() ? e : Substitute(e, values_); }
+
+  SureWrites* sure_;
+  std::vector<Buffer> buffers_;
+  std::vector<const ForNode*> loops_;
+  VarMap values_;  // of lets
+  Expr condition_;
+};
+
+// The place depends on two loops over the same threads, which have one index: not all of the region is written.
+bool UsesOneThreadTwice(const Piece& piece) {
+  std::vector<std::string_view> tags;
+  for (const ForNode* loop : piece.loops) {
+    if (!loop->thread_tag.starts_with("threadIdx")) continue;
+    const bool used = std::any_of(piece.region.begin(), piece.region.end(),
+                                  [&](const Range& range) { return UsesVar(range.min, loop->var); });
+    if (!used) continue;
+    if (std::find(tags.begin(), tags.end(), loop->thread_tag) != tags.end()) return true;
+    tags.push_back(loop->thread_tag);
+  }
+  return false;
+}
+
+class AllocatedByThreads : public StmtVisitor {
+ public:
+  using StmtVisitor::Visit;
+  explicit AllocatedByThreads(std::unordered_set<const BufferNode*>* found) : found_(found) {}
+
+ protected:
+  void VisitFor(const ForNode* op) override {
+    const bool threads = op->thread_tag.starts_with("threadIdx");
+    threads_ += threads;
+    StmtVisitor::VisitFor(op);
+    threads_ -= threads;
+  }
+  void VisitBlock(const BlockNode* op) override {
+    for (const Buffer& buffer : op->alloc_buffers) {
+      if (threads_ > 0 && buffer->scope.owner() == OwnerLevel::kDevice) found_->insert(buffer.get());
+    }
+    StmtVisitor::VisitBlock(op);
+  }
+
+ private:
+  std::unordered_set<const BufferNode*>* found_;
+  int threads_ = 0;
+};
+
+// The whole of a block's computation is one store to the region that it declares.
+bool IsOneStoreTo(const BlockNode& block, const BufferRegion& declared) {
+  const auto* store = dyn_cast<StoreNode>(block.body);
+  if (store == nullptr || !store->buffer.same_as(declared.buffer) || store->predicate) return false;
+  for (size_t d = 0; d < store->indices.size(); ++d) {
+    const Range& range = declared.region[d];
+    if (!IsInt(range.extent, 1) || !arith::SameExpr(range.min, store->indices[d])) return false;
+  }
+  return true;
+}
+
+// Whether one of the boxes, or some of them that lie side by side, hold all that is needed.
+bool HoldTogether(const std::vector<arith::Region>& boxes, const arith::Region& needed, arith::Analyzer* analyzer) {
+  std::optional<arith::Region> hull;
+  for (const arith::Region& box : boxes) {
+    if (arith::Covers(box, needed, {}, analyzer)) return true;
+    if (!hull) {
+      hull = box;
+    } else if (Touching(*hull, box, analyzer)) {
+      hull = arith::UnionRegions(*hull, box, analyzer);
+    }
+  }
+  return hull && arith::Covers(*hull, needed, {}, analyzer);
+}
+
+}  // namespace
+
+SureWrites::SureWrites(const Function& function) {
+  const auto add = [&](const Expr& e) {
+    PreOrder(e, [&](const Expr& part) {
+      if (const auto* var = dyn_cast<VarNode>(part)) sizes_.insert(var);
+      return true;
+    });
+  };
+  for (const Param& param : function->params) {
+    if (!param.buffer) {
+      sizes_.insert(param.var.get());
+      continue;
+    }
+    for (const Expr& extent : param.buffer->shape) {
+      if (!isa<IntImmNode>(extent)) add(extent);
+    }
+  }
+  AllocatedByThreads(&allocated_by_threads_).Visit(function->body);
+}
+
+bool SureWrites::IsOfThread(const Buffer& buffer) const {
+  return buffer->scope.owner() == OwnerLevel::kThread || allocated_by_threads_.contains(buffer.get());
+}
+
+bool SureWrites::Of(const BlockNode& block, const BufferRegion& declared) {
+  if (IsOneStoreTo(block, declared)) return true;
+  const auto known = known_.find(&declared);
+  if (known != known_.end()) return known->second;
+  PieceCollector collector(block, declared.buffer, this);
+  bool sure = collector.calls_outside;
+  if (!sure) {
+    arith::Analyzer analyzer;
+    for (const IterVar& iter : block.iter_vars) analyzer.Bind(iter.var, iter.domain);
+    const auto boxes_of = [&](const Buffer& buffer) {
+      std::vector<arith::Region> boxes;
+      for (const Piece& piece : collector.pieces) {
+        if (!piece.buffer.same_as(buffer) || !Runs(piece.loops, 0, piece.region, &analyzer)) continue;
+        if (UsesOneThreadTwice(piece)) continue;
+        auto box =
+            arith::MustCover(piece.region, DomainOf(piece.loops, 0, declared.buffer), piece.condition, &analyzer);
+        if (box) boxes.push_back(std::move(*box));
+      }
+      return boxes;
+    };
+    std::vector<arith::Region> boxes = boxes_of(declared.buffer);
+    // A matched part counts when all of it is written.
+    for (const MatchBuffer& match : block.match_buffers) {
+      if (!match.source.buffer.same_as(declared.buffer)) continue;
+      if (HoldTogether(boxes_of(match.buffer), BufferRegion::Full(match.buffer).region, &analyzer)) {
+        boxes.push_back(match.source.region);
+      }
+    }
+    sure = HoldTogether(boxes, declared.region, &analyzer);
+  }
+  return known_[&declared] = sure;
+}
+
+arith::Domain SureWrites::DomainOf(const std::vector<const ForNode*>& loops, size_t first, const Buffer& buffer) const {
+  const bool of_thread = IsOfThread(buffer);
+  arith::Domain domain;
+  for (size_t i = first; i < loops.size(); ++i) {
+    if (of_thread && loops[i]->thread_tag.starts_with("threadIdx")) continue;
+    domain.push_back({loops[i]->var, {loops[i]->min, loops[i]->extent}});
+  }
+  return domain;
+}
+
+bool SureWrites::Runs(const std::vector<const ForNode*>& loops, size_t first, const std::vector<Range>& region,
+                      arith::Analyzer* analyzer) const {
+  const auto is_size = [&](const Expr& extent) {
+    return !UsesVar(extent, [&](const VarNode* var) { return !sizes_.contains(var); });
+  };
+  for (size_t i = first; i < loops.size(); ++i) {
+    const ForNode* loop = loops[i];
+    const auto extent = AsInt(loop->extent);
+    if (extent ? *extent > 0 : is_size(loop->extent)) continue;
+    const bool used =
+        std::any_of(region.begin(), region.end(), [&](const Range& range) { return UsesVar(range.min, loop->var); });
+    if (used) continue;
+    arith::Analyzer::Scope scope(analyzer);
+    for (size_t outer = first; outer < i; ++outer) {
+      analyzer->Bind(loops[outer]->var, {loops[outer]->min, loops[outer]->extent});
+    }
+    if (!analyzer->CanProveLessEqual(Const(loop->extent.dtype(), 1), loop->extent)) return false;
+  }
+  return true;
+}
+
+bool Touching(const std::vector<Range>& a, const std::vector<Range>& b, arith::Analyzer* analyzer) {
+  int differing = 0;
+  for (size_t d = 0; d < a.size(); ++d) {
+    if (analyzer->CanProveEqual(a[d].min, b[d].min) && analyzer->CanProveEqual(a[d].extent, b[d].extent)) continue;
+    ++differing;
+    if (!analyzer->CanProveLessEqual(a[d].min, b[d].min + b[d].extent) ||
+        !analyzer->CanProveLessEqual(b[d].min, a[d].min + a[d].extent)) {
+      return false;
+    }
+  }
+  return differing <= 1;
+}
+
+}  // namespace tilewright

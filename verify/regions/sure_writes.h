@@ -1,0 +1,55 @@
+// What a block surely writes of what it declares to write.
+//
+//   with T.block("B"):
+//       vi = T.axis.spatial(4, i)
+//       T.writes(B[vi, 0:8])
+//       for j in range(8):
+//           with T.block("row"):
+//               vj = T.axis.spatial(8, j)
+//               T.where(vi < j)               some of B[vi, 0:8] stays as it was: B does not write its region surely
+//               B[vi, vj] = A[vi, vj]
+//
+// A signature says what a block may write at most. Whoever reads behind it wants all of that to be there, so that
+// verify/regions/region_cover.h counts a writer only when each of its runs writes its whole region: by stores and
+// nested blocks over all iterations of its loops, under conditions that hold or leave no gaps. Calls of functions
+// outside are taken at the declared regions.
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "ir/arith/analyzer.h"
+#include "ir/arith/domain.h"
+#include "ir/function.h"
+
+namespace tilewright {
+
+class SureWrites {
+ public:
+  explicit SureWrites(const Function& function);
+
+  // Whether every run of the block writes each element of `declared`, which is one of its writes. Remembers the answer.
+  bool Of(const BlockNode& block, const BufferRegion& declared);
+
+  // Whether each thread has a buffer of its own: in local memory and registers, and in global memory that threads
+  // allocate.
+  bool IsOfThread(const Buffer& buffer) const;
+  // The loops from position `first` on, as a domain over which what they enclose touches `buffer`. Memory of a thread
+  // is written by that thread alone: its loops stay as they are.
+  arith::Domain DomainOf(const std::vector<const ForNode*>& loops, size_t first, const Buffer& buffer) const;
+  // Whether what the loops enclose runs at least once in each of the iterations that `region` depends on: loops from
+  // `first` on that it does not depend on must not be empty. Parameters of the function are positive.
+  bool Runs(const std::vector<const ForNode*>& loops, size_t first, const std::vector<Range>& region,
+            arith::Analyzer* analyzer) const;
+
+ private:
+  std::unordered_set<const VarNode*> sizes_;                    // what the function takes
+  std::unordered_set<const BufferNode*> allocated_by_threads_;  // in global memory
+  std::unordered_map<const BufferRegion*, bool> known_;
+};
+
+// The union of two boxes is their hull: they agree in all dimensions but one, in which they meet or overlap.
+bool Touching(const std::vector<Range>& a, const std::vector<Range>& b, arith::Analyzer* analyzer);
+
+}  // namespace tilewright

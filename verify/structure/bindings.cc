@@ -1,0 +1,332 @@
+#include "verify/structure/bindings.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "ir/analysis.h"
+#include "ir/arith/iter_map.h"
+#include "ir/arith/region.h"
+#include "ir/functor.h"
+#include "ir/script/printer.h"
+#include "ir/substitute.h"
+
+namespace tilewright {
+namespace {
+
+class Checker : public Visitor {
+ public:
+  using Visitor::Visit;
+  void Visit(const Expr&) override {}
+  Diagnostics diagnostics;
+  std::unordered_set<const BlockNode*> repeating;
+
+ protected:
+  void VisitFor(const ForNode* op) override {
+    arith::Analyzer::Scope scope(&analyzer_);
+    analyzer_.Bind(op->var, {op->min, op->extent});
+    const ForNode* same_threads = ThreadsOf(op->thread_tag);
+    if (same_threads != nullptr) {
+      CheckInstancesOfOneThread(*op, same_threads);
+      joined_[op->var] = op->min + same_threads->var;
+      joined_loops_.push_back({op, same_threads});
+      Visit(op->body);
+      joined_loops_.pop_back();
+      joined_.erase(op->var);
+      return;
+    }
+    loops_.push_back({op->var, {op->min, op->extent}});
+    threads_.push_back(op);
+    Visit(op->body);
+    threads_.pop_back();
+    loops_.pop_back();
+  }
+  void VisitIf(const IfNode* op) override {
+    {
+      arith::Analyzer::Scope scope(&analyzer_);
+      analyzer_.Assume(op->condition);
+      Visit(op->then_case);
+    }
+    arith::Analyzer::Scope scope(&analyzer_);
+    if (op->else_case) analyzer_.Assume(Not(op->condition));
+    Visit(op->else_case);
+  }
+  void VisitBlockRealize(const BlockRealizeNode* op) override {
+    Check(*op);
+    const size_t outer_of_threads = of_threads_.size();
+    if (!threads_.empty()) FollowThreads(*op);
+    // Inside, the iterators are all that is known of the loops around.
+    arith::Domain outer = std::move(loops_);
+    loops_.clear();
+    {
+      arith::Analyzer::Scope scope(&analyzer_);
+      for (const IterVar& iter : op->block->iter_vars) analyzer_.Bind(iter.var, iter.domain);
+      Visit(op->block->init);
+      Visit(op->block->body);
+    }
+    loops_ = std::move(outer);
+    of_threads_.erase(of_threads_.begin() + static_cast<ptrdiff_t>(outer_of_threads), of_threads_.end());
+  }
+
+ private:
+  // An iterator of a block around whose value depends on the index of a thread.
+  struct OfThread {
+    Var iterator;
+    const ForNode* thread;
+    const BlockNode* block;
+  };
+
+  // A loop over threadIdx inside of another of the same tag takes the index of its thread.
+  const ForNode* ThreadsOf(const std::string& tag) const {
+    if (!tag.starts_with("threadIdx")) return nullptr;
+    for (const ForNode* loop : threads_) {
+      if (loop->thread_tag == tag) return loop;
+    }
+    return nullptr;
+  }
+
+  void FollowThreads(const BlockRealizeNode& realize) {
+    const size_t outer = of_threads_.size();
+    const auto add = [&](size_t i, const ForNode* thread) {
+      of_threads_.push_back({realize.block->iter_vars[i].var, thread, realize.block.get()});
+    };
+    for (size_t i = 0; i < realize.bindings.size(); ++i) {
+      const Expr binding = joined_.empty() ? realize.bindings[i] : Substitute(realize.bindings[i], joined_);
+      for (const ForNode* loop : threads_) {
+        if (loop->thread_tag.starts_with("threadIdx") && UsesVar(binding, loop->var)) add(i, loop);
+      }
+      for (size_t o = 0; o < outer; ++o) {
+        if (UsesVar(binding, of_threads_[o].iterator)) add(i, of_threads_[o].thread);
+      }
+    }
+  }
+
+  // What the loop encloses may use iterators of blocks around that depend on the same thread, or the loop's own
+  // variable, not both: an instance of such a block would run one iteration of the loop only.
+  void CheckInstancesOfOneThread(const ForNode& joined, const ForNode* thread) {
+    for (const OfThread& outer : of_threads_) {
+      if (outer.thread != thread) continue;
+      bool both = false;
+      PreOrder(joined.body, [&](const Stmt& s) {
+        const bool is_step = isa<BlockRealizeNode>(s) || isa<StoreNode>(s);
+        both |= is_step && UsesVar(s, joined.var) && UsesVar(s, outer.iterator);
+        return !is_step && !both;
+      });
+      if (!both) continue;
+      diagnostics.push_back({Verdict::kRefuted, "bindings", joined.id,
+                             "loop " + joined.var.name() + " takes the index of its thread, on which iterator " +
+                                 outer.iterator.name() + " of block " + outer.block->name +
+                                 " depends too, so that each instance of the block runs one of its iterations"});
+      return;
+    }
+  }
+
+  // Whether the bindings depend on two loops that take the same index, so that only few of the instances run.
+  bool DependsOnOneThreadTwice(const BlockRealizeNode& realize) {
+    const auto depends = [&](const ForNode* loop) {
+      return std::any_of(realize.bindings.begin(), realize.bindings.end(),
+                         [&](const Expr& binding) { return UsesVar(binding, loop->var); });
+    };
+    for (const auto& [joined, thread] : joined_loops_) {
+      if (IsInt(thread->extent, 1) || !depends(joined)) continue;
+      const ForNode* other = depends(thread) ? thread : nullptr;
+      for (const auto& [second, of] : joined_loops_) {
+        if (other == nullptr && second != joined && of == thread && depends(second)) other = second;
+      }
+      if (other == nullptr) continue;
+      Refuse(realize, "it depends on loops " + other->var.name() + " and " + joined->var.name() +
+                          ", which both take the index of their thread in " + thread->thread_tag);
+      return true;
+    }
+    return false;
+  }
+
+  void Check(const BlockRealizeNode& realize) {
+    repeating.insert(realize.block.get());
+    if (DependsOnOneThreadTwice(realize)) return;
+    std::vector<Expr> independent;
+    std::vector<const IterVar*> iterators;
+    {
+      arith::Analyzer::Scope scope(&analyzer_);
+      analyzer_.Assume(realize.predicate);
+      for (size_t i = 0; i < realize.bindings.size(); ++i) {
+        const IterVar& iter = realize.block->iter_vars[i];
+        const Expr& binding = realize.bindings[i];
+        if (!analyzer_.CanProveLessEqual(iter.domain.min, binding) ||
+            !analyzer_.CanProveLess(binding, iter.domain.min + iter.domain.extent)) {
+          Refuse(realize,
+                 "iterator " + iter.var.name() + " is bound to " + Print(binding) +
+                     ", which is not inside of its domain [" + Print(iter.domain.min) + ", " +
+                     Print(analyzer_.Simplify(iter.domain.min + iter.domain.extent)) + ")",
+                 /*enumerable=*/true);
+        }
+        if (iter.kind == IterKind::kSpatial || iter.kind == IterKind::kReduce) {
+          independent.push_back(joined_.empty() ? binding : analyzer_.Simplify(Substitute(binding, joined_)));
+          iterators.push_back(&iter);
+        }
+      }
+    }
+    const Expr predicate = joined_.empty() ? realize.predicate : Substitute(realize.predicate, joined_);
+    arith::IterMapError error;
+    const auto map =
+        arith::DetectIterMap(independent, loops_, predicate, arith::IterMapLevel::kNone, &analyzer_, &error);
+    if (map) {
+      if (map->injective) {
+        repeating.erase(realize.block.get());
+      } else {
+        CheckReductionRunsOnce(realize, independent, iterators, predicate);
+      }
+      return;
+    }
+    if (OnlySpatialInstancesRepeat(independent, iterators, predicate)) {
+      return CheckReductionRunsOnce(realize, independent, iterators, predicate);
+    }
+    std::string reason = "the binding of iterator " + iterators[error.index]->var.name() + ", " +
+                         Print(independent[error.index]) + ": " + std::string(error.Reason());
+    if (error.expr) reason += ": " + Print(error.expr);
+    Refuse(realize, std::move(reason));
+  }
+
+  // Instances of a reduction may run again as a whole, from the init on: what repeats them lies outside of the loops of
+  // the reduction. Further inside it would add the same values again.
+  void CheckReductionRunsOnce(const BlockRealizeNode& realize, const std::vector<Expr>& bindings,
+                              const std::vector<const IterVar*>& iterators, const Expr& predicate) {
+    const auto reduces = [&](const std::pair<Var, Range>& loop) {
+      for (size_t i = 0; i < bindings.size(); ++i) {
+        if (iterators[i]->kind == IterKind::kReduce && UsesVar(bindings[i], loop.first)) return true;
+      }
+      return false;
+    };
+    const auto first = std::find_if(loops_.begin(), loops_.end(), reduces);
+    if (first == loops_.end()) return;
+    const arith::Domain inner(first, loops_.end());
+    for (const Expr& condition : {predicate, Expr()}) {
+      const auto map = arith::DetectIterMap(bindings, inner, condition, arith::IterMapLevel::kNone, &analyzer_);
+      if (map && map->injective) return;
+      if (IsTrue(predicate)) break;
+    }
+    for (const auto& [loop, range] : inner) {
+      const bool used =
+          std::any_of(bindings.begin(), bindings.end(), [&](const Expr& binding) { return UsesVar(binding, loop); });
+      if (used || IsInt(range.extent, 1) || UsesVar(predicate, loop)) continue;
+      return Refuse(realize, "loop " + loop.name() + " repeats instances inside of loop " + first->first.name() +
+                                 ", which carries the reduction");
+    }
+    if (IsTrue(predicate) && RunsMoreOftenThanItHasInstances(bindings, iterators, inner)) {
+      Refuse(realize, "its instances run more than once inside of loop " + first->first.name() +
+                          ", which carries the reduction");
+    }
+  }
+
+  // Whether the loops have more iterations than the bindings can have values in them: k % 8 of 16, or overlapping
+  // tiles.
+  bool RunsMoreOftenThanItHasInstances(const std::vector<Expr>& bindings, const std::vector<const IterVar*>& iterators,
+                                       const arith::Domain& loops) {
+    __int128 iterations = 1, instances = 1;
+    constexpr int64_t kMost = int64_t{1} << 40;
+    for (const auto& [loop, range] : loops) {
+      const auto extent = AsInt(range.extent);
+      if (!extent) return false;
+      iterations = std::min<__int128>(iterations * *extent, kMost);
+    }
+    for (size_t i = 0; i < bindings.size() && instances < iterations; ++i) {
+      const auto values = arith::MayTouch({{bindings[i], Const(bindings[i].dtype(), 1)}}, loops, Expr(), &analyzer_);
+      const auto count = values ? AsInt((*values)[0].extent) : std::nullopt;
+      const auto domain = AsInt(iterators[i]->domain.extent);
+      if (!count && !domain) return false;
+      instances *= std::min(count.value_or(kMost), domain.value_or(kMost));
+    }
+    return instances < iterations;
+  }
+
+  // Tiles with borders: outer loops, which move spatial iterators independently of each other, may run instances again;
+  // from some loop inwards the bindings are independent.
+  bool OnlySpatialInstancesRepeat(const std::vector<Expr>& bindings, const std::vector<const IterVar*>& iterators,
+                                  const Expr& predicate) {
+    const auto feeds = [&](const Var& loop) {
+      return std::count_if(bindings.begin(), bindings.end(),
+                           [&](const Expr& binding) { return UsesVar(binding, loop); });
+    };
+    const auto may_repeat = [&](const Var& loop) {
+      for (size_t i = 0; i < bindings.size(); ++i) {
+        if (iterators[i]->kind == IterKind::kReduce && UsesVar(bindings[i], loop)) return false;
+      }
+      return true;
+    };
+    arith::Domain loops = loops_;
+    size_t outer = 0, moving_one = 0;
+    while (outer < loops.size() && may_repeat(loops[outer].first)) ++outer;
+    // Of the outer loops, those whose threads further loops take belong to the innermost.
+    const auto end = loops.begin() + static_cast<ptrdiff_t>(outer);
+    for (const auto& joined : joined_loops_) {
+      const ForNode* threads = joined.second;
+      const auto at =
+          std::find_if(loops.begin(), end, [&](const auto& loop) { return loop.first.same_as(threads->var); });
+      if (at != end) std::rotate(at, at + 1, end);
+    }
+    while (moving_one < outer && feeds(loops[moving_one].first) <= 1) ++moving_one;
+    // The fewer loops are left the easier.
+    for (; outer > 0; --outer) {
+      const arith::Domain inner(loops.begin() + static_cast<ptrdiff_t>(outer), loops.end());
+      for (const Expr& condition : {predicate, Expr()}) {
+        const auto map = arith::DetectIterMap(bindings, inner, condition, arith::IterMapLevel::kNone, &analyzer_);
+        if (map && (outer <= moving_one || TilesAreIndependent(*map, loops, outer))) return true;
+        if (IsTrue(predicate)) break;
+      }
+    }
+    return OnlyDisjointLoops(bindings, iterators, predicate);
+  }
+  // Fused outer loops give each iterator a part of its own, where its tile begins, and no more.
+  bool TilesAreIndependent(const arith::IterMap& tile, const arith::Domain& loops, size_t outer) {
+    const auto uses_outer = [&](const Expr& e) {
+      return std::any_of(loops.begin(), loops.begin() + static_cast<ptrdiff_t>(outer),
+                         [&](const auto& loop) { return UsesVar(e, loop.first); });
+    };
+    std::vector<Expr> begins;
+    for (arith::IterSum index : tile.indices) {
+      begins.push_back(std::exchange(index.base, Const(index.base.dtype(), 0)));
+      if (uses_outer(arith::ToExpr(index, tile, &analyzer_))) return false;
+    }
+    for (size_t inner = outer; inner < loops.size(); ++inner) {
+      if (uses_outer(loops[inner].second.min) || uses_outer(loops[inner].second.extent)) return false;
+    }
+    const arith::Domain around(loops.begin(), loops.begin() + static_cast<ptrdiff_t>(outer));
+    return arith::DetectIterMap(begins, around, Expr(), arith::IterMapLevel::kNone, &analyzer_).has_value();
+  }
+  // No loop feeds two iterators, and those of reduce iterators are affine by themselves.
+  bool OnlyDisjointLoops(const std::vector<Expr>& bindings, const std::vector<const IterVar*>& iterators,
+                         const Expr& predicate) {
+    for (const auto& [loop, range] : loops_) {
+      int feeds = 0;
+      for (const Expr& binding : bindings) feeds += UsesVar(binding, loop);
+      if (feeds > 1) return false;
+    }
+    std::vector<Expr> reduce;
+    for (size_t i = 0; i < bindings.size(); ++i) {
+      if (iterators[i]->kind == IterKind::kReduce) reduce.push_back(bindings[i]);
+    }
+    return reduce.empty() || arith::DetectIterMap(reduce, loops_, predicate, arith::IterMapLevel::kNone, &analyzer_);
+  }
+  void Refuse(const BlockRealizeNode& realize, std::string reason, bool enumerable = false) {
+    diagnostics.push_back({Verdict::kRefuted, "bindings", realize.block->id,
+                           "block " + realize.block->name + ": " + std::move(reason), enumerable});
+  }
+
+  arith::Analyzer analyzer_;
+  arith::Domain loops_;                  // between the scope and here, joined ones left out
+  std::vector<const ForNode*> threads_;  // loops around, of all scopes
+  VarMap joined_;
+  std::vector<std::pair<const ForNode*, const ForNode*>> joined_loops_;  // with the loops that start their threads
+  std::vector<OfThread> of_threads_;
+};
+
+}  // namespace
+
+Diagnostics CheckBindings(const Function& function, std::unordered_set<const BlockNode*>* repeating) {
+  Checker checker;
+  checker.Visit(function->body);
+  if (repeating != nullptr) *repeating = std::move(checker.repeating);
+  return std::move(checker.diagnostics);
+}
+
+}  // namespace tilewright

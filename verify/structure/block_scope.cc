@@ -1,0 +1,221 @@
+#include "verify/structure/block_scope.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/check.h"
+#include "ir/analysis.h"
+#include "ir/functor.h"
+
+namespace tilewright {
+namespace {
+
+void AddOnce(std::vector<uint32_t>& ids, uint32_t id) {
+  if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+}
+
+// Walks from a scope to its blocks without entering them.
+class ChildCollector : public Visitor {
+ public:
+  using Visitor::Visit;
+  void Visit(const Expr&) override {}
+  std::vector<ScopeChild> children;
+  bool has_other_statements = false;
+
+ protected:
+  void VisitFor(const ForNode* op) override {
+    loops_.push_back(op);
+    Visit(op->body);
+    loops_.pop_back();
+  }
+  void VisitBlockRealize(const BlockRealizeNode* op) override { children.push_back({op, loops_}); }
+  void VisitWhile(const WhileNode* op) override {
+    has_other_statements = true;
+    Visitor::VisitWhile(op);
+  }
+  void VisitIf(const IfNode* op) override {
+    has_other_statements = true;
+    Visitor::VisitIf(op);
+  }
+  void VisitStore(const StoreNode*) override { has_other_statements = true; }
+  void VisitEvaluate(const EvaluateNode* op) override { has_other_statements |= !isa<IntImmNode>(op->value); }
+  void VisitLetStmt(const LetStmtNode* op) override {
+    has_other_statements = true;
+    Visitor::VisitLetStmt(op);
+  }
+  void VisitAllocate(const AllocateNode* op) override {
+    has_other_statements = true;
+    Visitor::VisitAllocate(op);
+  }
+  void VisitSync(const SyncNode*) override { has_other_statements = true; }
+
+ private:
+  std::vector<const ForNode*> loops_;
+};
+
+// Dependences between each pair of blocks that touch the same buffer, whole buffers counted.
+std::vector<Dependence> FindDependences(const std::vector<ScopeChild>& children) {
+  std::vector<Dependence> dependences;
+  for (size_t later = 0; later < children.size(); ++later) {
+    const BlockNode* destination = children[later].realize->block.get();
+    for (size_t earlier = 0; earlier < later; ++earlier) {
+      const BlockNode* source = children[earlier].realize->block.get();
+      auto add = [&](const std::vector<BufferRegion>& from, const std::vector<BufferRegion>& to, DependenceKind kind) {
+        for (const BufferRegion& region : from) {
+          if (Mentions(to, region.buffer)) dependences.push_back({source->id, destination->id, kind, region.buffer});
+        }
+      };
+      add(source->writes, destination->reads, DependenceKind::kReadAfterWrite);
+      add(source->writes, destination->writes, DependenceKind::kWriteAfterWrite);
+      add(source->reads, destination->writes, DependenceKind::kWriteAfterRead);
+    }
+  }
+  return dependences;
+}
+
+// The only writer of its outputs, and no block before it reads them.
+std::optional<std::string> WhyNotDominant(const BlockScope& scope, const ScopeChild& child) {
+  for (const BufferRegion& write : child.realize->block->writes) {
+    for (const ScopeChild& other : scope.children()) {
+      if (other.id() != child.id() && Mentions(other.realize->block->writes, write.buffer)) {
+        return "block " + other.realize->block->name + " also writes " + write.buffer->name;
+      }
+    }
+  }
+  for (const Dependence& dependence : scope.dependences()) {
+    if (dependence.destination == child.id() && dependence.kind == DependenceKind::kWriteAfterRead) {
+      return "block " + scope.Find(dependence.source)->realize->block->name + " reads " + dependence.buffer->name +
+             " before it is written";
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+BlockScope BlockScope::Of(const BlockNode* block) {
+  BlockScope scope;
+  scope.block_ = block;
+  ChildCollector collector;
+  collector.Visit(block->body);  // not the init, which is part of the block's own computation
+  scope.children_ = std::move(collector.children);
+  scope.has_other_statements_ = collector.has_other_statements;
+  scope.dependences_ = FindDependences(scope.children_);
+  return scope;
+}
+
+BlockScope BlockScope::Around(const Function& function, uint32_t id) {
+  Path path = FindPath(function, id);
+  TW_CHECK(path.size() > 1) << "no loop or block " << id << " below the root of " << function->name;
+  for (size_t i = path.size() - 1; i-- > 0;) {
+    if (const auto* realize = dyn_cast<BlockRealizeNode>(path[i])) return Of(realize->block.get());
+  }
+  TW_CHECK(false) << "no block around " << id;
+  return {};
+}
+
+const ScopeChild* BlockScope::Find(uint32_t block_id) const {
+  for (const ScopeChild& child : children_) {
+    if (child.id() == block_id) return &child;
+  }
+  return nullptr;
+}
+
+std::vector<uint32_t> BlockScope::Producers(uint32_t block_id) const {
+  std::vector<uint32_t> ids;
+  for (const Dependence& dependence : dependences_) {
+    if (dependence.destination == block_id && dependence.kind != DependenceKind::kWriteAfterRead) {
+      AddOnce(ids, dependence.source);
+    }
+  }
+  return ids;
+}
+std::vector<uint32_t> BlockScope::Consumers(uint32_t block_id) const {
+  std::vector<uint32_t> ids;
+  for (const Dependence& dependence : dependences_) {
+    if (dependence.source == block_id && dependence.kind != DependenceKind::kWriteAfterRead) {
+      AddOnce(ids, dependence.destination);
+    }
+  }
+  return ids;
+}
+std::vector<uint32_t> BlockScope::Writers(const Buffer& buffer) const {
+  std::vector<uint32_t> ids;
+  for (const ScopeChild& child : children_) {
+    if (Mentions(child.realize->block->writes, buffer)) ids.push_back(child.id());
+  }
+  return ids;
+}
+std::vector<uint32_t> BlockScope::Readers(const Buffer& buffer) const {
+  std::vector<uint32_t> ids;
+  for (const ScopeChild& child : children_) {
+    if (Mentions(child.realize->block->reads, buffer)) ids.push_back(child.id());
+  }
+  return ids;
+}
+std::vector<uint32_t> BlockScope::Outputs() const {
+  std::vector<uint32_t> ids;
+  for (const ScopeChild& child : children_) {
+    for (const BufferRegion& write : child.realize->block->writes) {
+      const auto& local = block_->alloc_buffers;
+      if (std::none_of(local.begin(), local.end(), [&](const Buffer& b) { return b.same_as(write.buffer); })) {
+        AddOnce(ids, child.id());
+      }
+    }
+  }
+  return ids;
+}
+
+std::optional<std::string> WhyNotComplete(const BlockScope& scope, const ScopeChild& child) {
+  const BlockNode* block = child.realize->block.get();
+  for (const IterVar& iter : block->iter_vars) {
+    if (iter.kind != IterKind::kSpatial) {
+      return "its iterator " + iter.var.name() + " is " + IterKindName(iter.kind) + ", not spatial";
+    }
+  }
+  if (block->init) return "it has an init";
+  if (auto reason = WhyNotDominant(scope, child)) return reason;
+  for (const BufferRegion& write : block->writes) {
+    if (Mentions(block->reads, write.buffer)) return "it reads " + write.buffer->name + ", which it also writes";
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> WhyNotReduction(const BlockScope& scope, const ScopeChild& child) {
+  const BlockNode* block = child.realize->block.get();
+  if (!block->init) return "it has no init";
+  for (const IterVar& iter : block->iter_vars) {
+    if (iter.kind != IterKind::kSpatial && iter.kind != IterKind::kReduce) {
+      return "its iterator " + iter.var.name() + " is " + IterKindName(iter.kind);
+    }
+  }
+  if (auto reason = WhyNotDominant(scope, child)) return reason;
+  for (const BufferRegion& write : block->writes) {
+    for (const Range& range : write.region) {
+      for (const IterVar& iter : block->iter_vars) {
+        if (iter.kind == IterKind::kReduce && UsesVar(range.min, iter.var)) {
+          return "its reduce iterator " + iter.var.name() + " indexes the output " + write.buffer->name;
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+bool HasTrivialBindings(const BlockRealizeNode& realize, const std::vector<const ForNode*>& loops) {
+  std::set<const Node*> used;
+  for (size_t i = 0; i < realize.bindings.size(); ++i) {
+    const Expr& binding = realize.bindings[i];
+    const auto* var = dyn_cast<VarNode>(binding);
+    if (var == nullptr) {
+      if (!isa<IntImmNode>(binding) || !IsInt(realize.block->iter_vars[i].domain.extent, 1)) return false;
+      continue;
+    }
+    const bool is_loop =
+        std::any_of(loops.begin(), loops.end(), [&](const ForNode* loop) { return loop->var.get() == var; });
+    if (!is_loop || !used.insert(var).second) return false;
+  }
+  return true;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,66 @@
+#include "verify/structure/repeating_loop.h"
+
+#include <algorithm>
+
+#include "ir/analysis.h"
+#include "ir/arith/iter_map.h"
+#include "ir/functor.h"
+
+namespace tilewright {
+namespace {
+
+// Whether some of the bindings is more than a sum of multiples, so that different values of its loops may agree in it.
+bool TakesApart(const std::vector<Expr>& bindings) {
+  bool found = false;
+  for (const Expr& binding : bindings) {
+    PreOrder(binding, [&](const Expr& e) {
+      const auto* binary = dyn_cast<BinaryNode>(e);
+      found |= isa<CallNode>(e) || isa<SelectNode>(e);
+      found |= binary != nullptr && binary->op != BinaryOp::kAdd && binary->op != BinaryOp::kSub &&
+               binary->op != BinaryOp::kMul;
+      return !found;
+    });
+  }
+  return found;
+}
+
+// Blocks of threads run iterations as other loops do; threads may all do the same.
+bool IsOverThreads(const ForNode& loop) {
+  return loop.kind == ForKind::kThreadBound && !loop.thread_tag.starts_with("blockIdx");
+}
+
+}  // namespace
+
+size_t InnermostRepeatingLoop(const BlockRealizeNode& realize, const std::vector<const ForNode*>& loops) {
+  const auto counts = [](const ForNode* loop) { return !IsInt(loop->extent, 1) && !IsOverThreads(*loop); };
+  // Up to the innermost loop that nothing depends on.
+  size_t unused = loops.size();
+  bool by_predicate = false;
+  for (size_t l = loops.size(); l-- > 0 && unused == loops.size();) {
+    if (!counts(loops[l])) continue;
+    const bool used = std::any_of(realize.bindings.begin(), realize.bindings.end(),
+                                  [&](const Expr& binding) { return UsesVar(binding, loops[l]->var); });
+    const bool in_predicate = !used && UsesVar(realize.predicate, loops[l]->var);
+    by_predicate |= in_predicate;
+    if (!used && !in_predicate) unused = l;
+  }
+  if (!by_predicate && !TakesApart(realize.bindings)) return unused;
+  arith::Analyzer analyzer;
+  for (const ForNode* loop : loops) analyzer.Bind(loop->var, {loop->min, loop->extent});
+  const auto map_from = [&](size_t first) {
+    arith::Domain domain;
+    for (size_t l = first; l < loops.size(); ++l) {
+      if (!IsOverThreads(*loops[l])) domain.push_back({loops[l]->var, {loops[l]->min, loops[l]->extent}});
+    }
+    return arith::DetectIterMap(realize.bindings, domain, realize.predicate, arith::IterMapLevel::kNone, &analyzer);
+  };
+  const size_t outermost = unused == loops.size() ? 0 : unused + 1;
+  if (const auto all = map_from(outermost); all && all->injective) return unused;
+  for (size_t l = loops.size(); l-- > outermost;) {
+    if (!counts(loops[l])) continue;
+    if (const auto map = map_from(l); map && !map->injective) return l;
+  }
+  return unused;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,22 @@
+// Instances of a block that differ in a spatial iterator write different elements.
+//
+//   with T.block("B"):
+//       vi = T.axis.spatial(16, i)
+//       T.writes(B[vi // 2])
+//       B[vi // 2] = A[vi]                 refused: vi = 0 and vi = 1 both write B[0]
+//
+// Declaring an iterator spatial allows its loop to run in parallel, so two instances must not write the same element.
+// For every write region, the map from the spatial iterators (and a position inside of the region) to elements must be
+// injective; iterators with one value do not count, reduce iterators are held fixed. Or else they write the same value
+// there (verify/structure/equal_values.h): then no order of theirs is wrong, and verify/threads/races.h sees that they
+// do not run at once.
+#pragma once
+
+#include "verify/structure/diagnostic.h"
+
+namespace tilewright {
+
+// `repeats_writes` (may be null) gets whether instances of some block write the same value to the same element.
+Diagnostics CheckSpatialIterators(const Function& function, bool* repeats_writes = nullptr);
+
+}  // namespace tilewright

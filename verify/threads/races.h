@@ -1,0 +1,40 @@
+// Iterations that run at the same time touch different elements, or meet at a barrier in between.
+//
+//   S = T.alloc_buffer((8,), scope="shared")
+//   for tx in T.thread_binding(8, thread="threadIdx.x"):
+//       with T.block("S"): S[vi] = A[vi]
+//       with T.block("B"): B[vi] = S[7 - vi]      refused: thread 0 reads S[7], which thread 7 writes; no barrier
+//
+// Looked at are parallel, vectorized and thread-bound loops, and the buffers that their iterations share: not what is
+// allocated inside of an iteration, nor buffers of a thread (local, registers) or, for blockIdx, of a block (shared).
+// For each two touches of a buffer of which one writes, and that no barrier orders (verify/threads/touches.h), the
+// regions of different iterations must be apart in some dimension, or be the same injective function of the iteration.
+// Threads that reduce into the same element by a block with init are a cross-thread reduction, which lowering provides
+// for. Virtual threads of one thread may write the same value to the same element (verify/structure/equal_values.h): a
+// copy by all threads together stands inside of their loops.
+//
+// A barrier must be reached by all threads or by none.
+//
+// For a loop that starts no threads the signatures of the blocks in it may decide: what instances of one block write is
+// apart when they differ in a spatial iterator (verify/structure/spatial_iterators.h), so that iterations that run
+// instances of their own do not meet in it, if the block reads of the buffer no more than it writes. Where no rule
+// helps, the accesses of a small program are enumerated (verify/structure/exact_run.h); else what could not be proven
+// is refused.
+#pragma once
+
+#include <unordered_set>
+
+#include "verify/structure/diagnostic.h"
+#include "verify/structure/exact_run.h"
+
+namespace tilewright {
+
+// What other checks found out about signatures.
+struct RaceFacts {
+  std::unordered_set<const BlockNode*> repeating;  // verify/structure/bindings.h
+  bool repeats_writes = false;                     // verify/structure/spatial_iterators.h
+};
+
+Diagnostics CheckRaces(const Function& function, LazyExactRun* exact, const RaceFacts& facts);
+
+}  // namespace tilewright

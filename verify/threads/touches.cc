@@ -1,0 +1,219 @@
+#include "verify/threads/touches.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/analysis.h"
+#include "ir/functor.h"
+#include "ir/substitute.h"
+#include "verify/structure/loop_kinds.h"
+
+namespace tilewright {
+namespace {
+
+// The body takes no part in concurrency: its signature stands for it.
+bool IsAtomic(const BlockNode& block) {
+  bool atomic = true;
+  PreOrder(block.body, [&](const Stmt& s) {
+    const auto* loop = dyn_cast<ForNode>(s);
+    atomic &= !isa<BlockRealizeNode>(s) && !isa<SyncNode>(s) && (loop == nullptr || !IsConcurrent(loop->kind));
+    return atomic;
+  });
+  return atomic;
+}
+
+bool HasConcurrency(const Stmt& s) {
+  bool found = false;
+  PreOrder(s, [&](const Stmt& part) {
+    const auto* loop = dyn_cast<ForNode>(part);
+    found |= loop != nullptr && IsConcurrent(loop->kind);
+    return !found;
+  });
+  return found;
+}
+
+// The region without vectors in its bounds; all of the buffer where they are not known.
+BufferRegion OfScalars(BufferRegion region) {
+  for (Range& range : region.region) {
+    const auto* ramp = dyn_cast<RampNode>(range.min);
+    bool known = range.min.dtype().lanes() == 1 || (ramp != nullptr && IsInt(ramp->stride, 1));
+    PreOrder(range.min, [&](const Expr& e) {
+      known &= !isa<LoadNode>(e);
+      return known;
+    });
+    if (!known) return BufferRegion::Full(region.buffer);
+    if (ramp != nullptr) range = {ramp->base, Expr(range.min.dtype().lanes())};
+  }
+  return region;
+}
+
+// A region of a matched part as one of the buffer it is a part of; all of the part where their dimensions do not
+// correspond one to one, those of a single element left out.
+BufferRegion InSource(const MatchBuffer& match, const BufferRegion& region) {
+  BufferRegion result = match.source;
+  size_t d = 0;
+  const std::vector<Expr>& shape = match.buffer->shape;
+  for (Range& range : result.region) {
+    if (IsInt(range.extent, 1)) continue;
+    while (d < shape.size() && IsInt(shape[d], 1)) ++d;
+    if (d == shape.size() || !AsInt(shape[d]) || AsInt(shape[d]) != AsInt(range.extent)) return match.source;
+    range = {range.min + CastTo(range.min.dtype(), region.region[d].min), region.region[d].extent};
+    ++d;
+  }
+  while (d < shape.size() && IsInt(shape[d], 1)) ++d;
+  return d == shape.size() ? result : match.source;
+}
+
+class Collector : public Visitor {
+ public:
+  using Visitor::Visit;
+  Touches result;
+
+ protected:
+  void VisitFor(const ForNode* op) override {
+    const ForNode* joined = StartsThreads(*op) ? OuterOfSameTag(op->thread_tag) : nullptr;
+    if (joined != nullptr) {
+      Barrier(op->id);
+      values_[op->var] = IsInt(op->min, 0) ? Expr(joined->var) : joined->var + op->min;
+      Visit(op->body);
+      Barrier(op->id);
+      return;
+    }
+    const bool concurrent = IsConcurrent(op->kind);
+    concurrent_ += concurrent;
+    loops_.push_back(op);
+    const size_t conditions = conditions_.size();
+    conditions_.push_back(Now(op->extent));
+    const int before = phase_;
+    Visit(op->body);
+    if (!concurrent && !result.too_many && phase_ != before && concurrent_ > 0 && !IsInt(op->extent, 1)) {
+      // The next iteration.
+      values_[op->var] = op->var + 1;
+      advanced_.push_back(op);
+      Visit(op->body);
+      advanced_.pop_back();
+      values_.erase(op->var);
+    }
+    conditions_.resize(conditions);
+    loops_.pop_back();
+    concurrent_ -= concurrent;
+    // Threads that end here have met; not those of loops around, each of which started some of them.
+    if (StartsThreads(*op) && !std::any_of(loops_.begin(), loops_.end(), [](auto* l) { return StartsThreads(*l); })) {
+      ++phase_;
+    }
+  }
+  void VisitIf(const IfNode* op) override {
+    Visit(op->condition);
+    conditions_.push_back(Now(op->condition));
+    Visit(op->then_case);
+    Visit(op->else_case);
+    conditions_.pop_back();
+  }
+  void VisitSync(const SyncNode* op) override {
+    if (op->sync == SyncKind::kBarrier && op->participants >= OwnerLevel::kBlock) Barrier(object_);
+  }
+  void VisitLoad(const LoadNode* op) override {
+    Visitor::VisitLoad(op);
+    Add(BufferRegion::Point(op->buffer, op->indices), false);
+  }
+  void VisitStore(const StoreNode* op) override {
+    Visitor::VisitStore(op);
+    Add(BufferRegion::Point(op->buffer, op->indices), true);
+  }
+  void VisitBlockRealize(const BlockRealizeNode* op) override {
+    const BlockNode* outer_block = std::exchange(block_, op->block.get());
+    const uint32_t outer_object = std::exchange(object_, op->block->id);
+    const Expr outer_predicate = predicate_;
+    const std::vector<const ForNode*> outer_reduces = reduces_over_;
+    if (!IsTrue(op->predicate)) {
+      const Expr condition = Now(op->predicate);
+      predicate_ = IsTrue(predicate_) ? condition : And(predicate_, condition);
+      conditions_.push_back(condition);
+    }
+    for (size_t i = 0; i < op->bindings.size(); ++i) {
+      const IterVar& iter = op->block->iter_vars[i];
+      values_[iter.var] = Now(op->bindings[i]);
+      if (iter.kind != IterKind::kReduce || !op->block->init) continue;
+      for (const ForNode* loop : loops_) {
+        if (loop->thread_tag.starts_with("threadIdx") && UsesVar(values_[iter.var], loop->var)) {
+          reduces_over_.push_back(loop);
+        }
+      }
+    }
+    if (IsAtomic(*op->block)) {
+      for (const BufferRegion& read : op->block->reads) Add(read, false);
+      for (const BufferRegion& write : op->block->writes) Add(write, true);
+    } else {
+      // What a matched part touches counts for the buffer it is a part of.
+      for (const MatchBuffer& match : op->block->match_buffers) parts_.push_back(match);
+      Visit(op->block->init);
+      Visit(op->block->body);
+      parts_.resize(parts_.size() - op->block->match_buffers.size());
+    }
+    if (!IsTrue(op->predicate)) conditions_.pop_back();
+    predicate_ = outer_predicate;
+    block_ = outer_block;
+    object_ = outer_object;
+    reduces_over_ = outer_reduces;
+  }
+
+ private:
+  Expr Now(const Expr& e) const { return values_.empty() ? e : Substitute(e, values_); }
+
+  const ForNode* OuterOfSameTag(const std::string& tag) const {
+    const auto outer =
+        std::find_if(loops_.begin(), loops_.end(), [&](const ForNode* loop) { return loop->thread_tag == tag; });
+    return outer == loops_.end() || !tag.starts_with("threadIdx") ? nullptr : *outer;
+  }
+
+  void Barrier(uint32_t object) {
+    ++phase_;
+    for (const Expr& condition : conditions_) {
+      const bool divides = std::any_of(loops_.begin(), loops_.end(), [&](const ForNode* loop) {
+        return StartsThreads(*loop) && !IsInt(loop->extent, 1) && UsesVar(condition, loop->var);
+      });
+      if (divides) result.divided_barriers.push_back({object, condition});
+    }
+  }
+
+  void Add(BufferRegion region, bool write) {
+    if (concurrent_ == 0 || result.too_many) return;
+    if (result.touches.size() == kMostTouches) {
+      result.too_many = true;
+      return;
+    }
+    region = OfScalars(std::move(region));
+    for (size_t i = parts_.size(); i-- > 0;) {
+      if (parts_[i].buffer.same_as(region.buffer)) region = OfScalars(InSource(parts_[i], region));
+    }
+    result.touches.push_back({values_.empty() ? std::move(region) : Substitute(region, values_), write, phase_, loops_,
+                              predicate_, block_, advanced_, reduces_over_});
+  }
+
+  std::vector<const ForNode*> loops_;
+  std::vector<const ForNode*> advanced_;
+  VarMap values_;                 // of iterators, of joined and of advanced loops
+  std::vector<Expr> conditions_;  // that decide whether a thread comes here
+  std::vector<MatchBuffer> parts_;
+  Expr predicate_;
+  const BlockNode* block_ = nullptr;
+  uint32_t object_ = 0;
+  std::vector<const ForNode*> reduces_over_;
+  int phase_ = 0;
+  int concurrent_ = 0;  // concurrent loops around here
+};
+
+}  // namespace
+
+bool StartsThreads(const ForNode& loop) {
+  return loop.kind == ForKind::kThreadBound && !loop.thread_tag.starts_with("blockIdx");
+}
+
+Touches CollectTouches(const Function& function) {
+  if (!HasConcurrency(function->body)) return {};
+  Collector collector;
+  collector.Visit(function->body);
+  return std::move(collector.result);
+}
+
+}  // namespace tilewright
