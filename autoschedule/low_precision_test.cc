@@ -9,8 +9,8 @@
 
 #include "autoschedule/sketch/auto_schedule.h"
 #include "codegen/llvm/object.h"
-#include "codegen/llvm/spills.h"
 #include "codegen/llvm/testing/equivalence.h"
+#include "codegen/llvm/x86/spills.h"
 #include "ir/functor.h"
 #include "ir/interp/interp.h"
 #include "ir/ndarray.h"

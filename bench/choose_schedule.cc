@@ -8,7 +8,7 @@
 #include "autoschedule/sketch/auto_schedule.h"
 #include "autoschedule/tune/tune.h"
 #include "bench/program.h"
-#include "codegen/llvm/abi_type.h"
+#include "codegen/abi/abi_type.h"
 #include "codegen/runtime/available_cpus.h"
 #include "codegen/runtime/timer.h"
 

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "codegen/runtime/tensor_abi.h"
+#include "codegen/abi/tensor_abi.h"
 
 namespace tilewright::bench {
 

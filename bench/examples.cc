@@ -33,7 +33,7 @@
 #include "bench/other_load.h"
 #include "bench/plain_c.h"
 #include "bench/process_setup.h"
-#include "codegen/llvm/abi_type.h"
+#include "codegen/abi/abi_type.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/runtime/thread_pool.h"
 #include "ir/functor.h"

@@ -11,7 +11,7 @@
 // docs/numerics.md. The tile needs as many registers as an FMA tile (intrin/fma_tile.h).
 //
 // vpdpbusd wants unsigned by signed. Signed by signed is lowered to it with the sign bit of A flipped
-// (codegen/lower/signed_dots.h): one more instruction per vector of B, a register for each vector of a row and one
+// (codegen/lower/cpu/signed_dots.h): one more instruction per vector of B, a register for each vector of a row and one
 // subtraction per vector of C, after the loops over the depth where they do nothing else.
 #pragma once
 

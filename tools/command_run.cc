@@ -11,7 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "codegen/llvm/abi_type.h"
+#include "codegen/abi/abi_type.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/runtime/tensor.h"
 #include "codegen/runtime/thread_pool.h"

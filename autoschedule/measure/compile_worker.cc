@@ -11,7 +11,7 @@
 #include "autoschedule/measure/reference/reference.h"
 #include "autoschedule/measure/reference/run_reference.h"
 #include "codegen/llvm/object.h"
-#include "codegen/llvm/spills.h"
+#include "codegen/llvm/x86/spills.h"
 #include "codegen/runtime/timer.h"
 #include "ir/script/parser.h"
 #include "ir/structural.h"

@@ -23,7 +23,7 @@
 #include "autoschedule/measure/protocol/protocol.h"
 #include "autoschedule/measure/protocol/serve.h"
 #include "autoschedule/measure/reference/reference.h"
-#include "codegen/llvm/abi_type.h"
+#include "codegen/abi/abi_type.h"
 #include "codegen/runtime/available_cpus.h"
 #include "codegen/runtime/loaded_module.h"
 #include "codegen/runtime/tensor.h"

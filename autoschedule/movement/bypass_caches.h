@@ -1,4 +1,4 @@
-// Programs whose data is larger than the caches: what loops ask of these (codegen/lower/cache_hints.h).
+// Programs whose data is larger than the caches: what loops ask of these (codegen/lower/cpu/cache_hints.h).
 #pragma once
 
 #include <string>

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "autoschedule/sketch/auto_schedule.h"
-#include "codegen/lower/cache_hints.h"
+#include "codegen/lower/cpu/cache_hints.h"
 #include "intrin/registry.h"
 #include "ir/functor.h"
 #include "ir/ops/matmul.h"

@@ -39,7 +39,7 @@ void SplitIntoPieces(Schedule& sch, BlockRv copy);
 // A stage that packs an operand which is no constant: in `panel_loop`, the innermost loop that the operand depends on,
 // so that a panel is packed right before it is used and stays in the caches. By tiles that are transposed in registers
 // (intrin/transpose_tile.h) where the operand lies the other way round, by rows interleaved there where groups lie
-// across it (codegen/lower/load_runs.h), else by vectors where it is read along them.
+// across it (codegen/lower/cpu/load_runs.h), else by vectors where it is read along them.
 Outcome<std::monostate> PackInLoop(Schedule& sch, BlockRv stage, LoopRv panel_loop, const Target& target);
 
 // Elements that packing reads: fewer are read in milliseconds, one after the other.

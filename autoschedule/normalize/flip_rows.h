@@ -5,8 +5,8 @@
 //                                                    C[vi, vj] = C_sum[vi, vj] - 128 * C_offset[vj]
 //
 // The sums of B, which is constant, are made ahead of time (autoschedule/normalize/product_form.h). Without this the
-// tile adds them up itself (codegen/lower/signed_dots.h), which takes registers and an instruction for each vector of
-// B.
+// tile adds them up itself (codegen/lower/cpu/signed_dots.h), which takes registers and an instruction for each vector
+// of B.
 #pragma once
 
 #include "schedule/recorder/schedule.h"

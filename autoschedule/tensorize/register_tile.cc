@@ -91,7 +91,7 @@ RegisterTile VectorTile(const TileInstruction& instruction, int64_t rows, int64_
     const double fma_cycles = static_cast<double>(height + instruction.RowsMore()) * vectors / instruction.per_cycle;
     return std::max({fma_cycles, load_cycles, kFmaLatency}) * kTypicalSteps + kTileOverhead;
   };
-  // Rows of the last tile that are padding are left out (codegen/lower/skip_padding.h).
+  // Rows of the last tile that are padding are left out (codegen/lower/cpu/skip_padding.h).
   const int64_t last = rows % tile_rows;
   const double panel_cycles = static_cast<double>(rows / tile_rows) * cycles(tile_rows, column_load) +
                               (last > 0 ? kOddTile * cycles(last, 1) : 0);

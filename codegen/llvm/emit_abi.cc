@@ -3,10 +3,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "codegen/abi/function_abi.h"
 #include "codegen/llvm/c_symbol.h"
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/pointer_facts.h"
-#include "codegen/runtime/function_abi.h"
 #include "ir/functor.h"
 #include "llvm/IR/InlineAsm.h"
 

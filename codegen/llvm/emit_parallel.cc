@@ -12,9 +12,9 @@
 #include <unordered_set>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/abi/function_abi.h"
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/pointer_facts.h"
-#include "codegen/runtime/function_abi.h"
 #include "ir/functor.h"
 
 namespace tilewright::codegen {

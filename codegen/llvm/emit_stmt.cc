@@ -3,9 +3,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "codegen/abi/function_abi.h"
 #include "codegen/llvm/emitter.h"
-#include "codegen/lower/cache_hints.h"
-#include "codegen/runtime/function_abi.h"
+#include "codegen/lower/cpu/cache_hints.h"
 #include "llvm/IR/MDBuilder.h"
 
 namespace tilewright::codegen {

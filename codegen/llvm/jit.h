@@ -16,8 +16,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "codegen/abi/function_abi.h"
 #include "codegen/llvm/options.h"
-#include "codegen/runtime/function_abi.h"
 #include "ir/function.h"
 #include "target/target.h"
 

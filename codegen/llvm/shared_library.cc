@@ -106,10 +106,10 @@ absl::Status EmitSharedLibrary(const Module& module, const Target& target, const
 }
 
 std::string EmitHeader(const Module& module) {
-  std::string text = R"(// Made by tilewright; how the functions are called: codegen/runtime/function_abi.h.
+  std::string text = R"(// Made by tilewright; how the functions are called: codegen/abi/function_abi.h.
 #pragma once
 
-#include "codegen/runtime/function_abi.h"
+#include "codegen/abi/function_abi.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-#include "codegen/runtime/function_abi.h"
+#include "codegen/abi/function_abi.h"
 
 namespace tilewright::runtime {
 

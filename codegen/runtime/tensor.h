@@ -18,7 +18,7 @@
 #include <span>
 #include <vector>
 
-#include "codegen/runtime/tensor_abi.h"
+#include "codegen/abi/tensor_abi.h"
 
 namespace tilewright::runtime {
 

@@ -23,7 +23,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "codegen/runtime/parallel_hook.h"
+#include "codegen/abi/parallel_hook.h"
 
 namespace tilewright::runtime {
 

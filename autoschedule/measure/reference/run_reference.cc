@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "autoschedule/measure/reference/reference_program.h"
-#include "codegen/llvm/abi_type.h"
+#include "codegen/abi/abi_type.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/runtime/tensor.h"
 #include "codegen/runtime/thread_pool.h"

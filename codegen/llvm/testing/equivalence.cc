@@ -4,7 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/llvm/abi_type.h"
+#include "codegen/abi/abi_type.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/runtime/tensor.h"
 #include "codegen/runtime/thread_pool.h"

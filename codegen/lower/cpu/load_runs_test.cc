@@ -1,0 +1,74 @@
+#include "codegen/lower/cpu/load_runs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/script/parse_or_die.h"
+#include "ir/script/printer.h"
+
+namespace tilewright {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::string After(const std::string& statement) {
+  const std::string program = R"(
+@T.prim_func
+def main(A: T.Buffer((1024,), "int8"), B: T.Buffer((1024,), "int8"), c: T.handle, n: T.int32):
+    C = T.match_buffer(c, (n,), "int8")
+    for i in range(4):
+        )";
+  return Print(LoadRuns(ParseFunctionOrDie(program + statement)));
+}
+
+TEST(LoadRuns, InterleavesTwoRows) {
+  const std::string after = After(
+      "B[i * 8:i * 8 + 8] = A[(i * 2 + T.Ramp(0, 1, 8) % T.Broadcast(2, 8)) * T.Broadcast(64, 8) + "
+      "T.Ramp(0, 1, 8) // T.Broadcast(2, 8)]");
+  EXPECT_THAT(after, HasSubstr("T.Shuffle([A[i * 128:i * 128 + 4], A[i * 128 + 64:i * 128 + 64 + 4]], "
+                               "[0, 4, 1, 5, 2, 6, 3, 7])"));
+}
+
+TEST(LoadRuns, InterleavesFourRowsByPairs) {
+  const std::string after = After(
+      "B[0:16] = A[T.Ramp(0, 1, 16) % T.Broadcast(4, 16) * T.Broadcast(32, 16) + T.Ramp(i, 1, 16) // T.Broadcast(4, "
+      "16)]");
+  // i is not known to be a multiple of 4.
+  EXPECT_THAT(after, Not(HasSubstr("T.Shuffle")));
+  EXPECT_THAT(After("B[0:16] = A[T.Ramp(0, 1, 16) % T.Broadcast(4, 16) * T.Broadcast(32, 16) + "
+                    "T.Ramp(0, 1, 16) // T.Broadcast(4, 16)]"),
+              HasSubstr("T.Shuffle([T.Shuffle([A[0:4], A[32:36]], [0, 1, 2, 3, 4, 5, 6, 7]), "
+                        "T.Shuffle([A[64:68], A[96:100]], [0, 1, 2, 3, 4, 5, 6, 7])], "
+                        "[0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15])"));
+}
+
+TEST(LoadRuns, PicksLanesFromOneVector) {
+  EXPECT_THAT(After("B[0:8] = A[(T.Broadcast(i * 8, 8) + T.Ramp(0, 1, 8)) // T.Broadcast(4, 8) * T.Broadcast(4, 8) + "
+                    "T.Broadcast(1, 8)]"),
+              HasSubstr("T.Shuffle([A[i * 8:i * 8 + 8]], [1, 1, 1, 1, 5, 5, 5, 5])"));
+  // The shortest aligned vector is the half of one.
+  EXPECT_THAT(After("B[0:8] = A[T.Ramp(0, 1, 8) // T.Broadcast(4, 8) * T.Broadcast(2, 8) + T.Broadcast(i * 4 + 1, 8)]"),
+              HasSubstr("T.Shuffle([A[i * 4:i * 4 + 4]], [1, 1, 1, 1, 3, 3, 3, 3])"));
+}
+
+TEST(LoadRuns, LeavesVectorsThatMayEndOutside) {
+  // It is not known where in an aligned vector the lanes begin, nor where the buffer ends.
+  for (const char* index : {"A[T.Ramp(0, 1, 8) // T.Broadcast(4, 8) * T.Broadcast(4, 8) + T.Broadcast(i, 8)]",
+                            "C[T.Ramp(0, 1, 8) // T.Broadcast(4, 8) * T.Broadcast(4, 8) + T.Broadcast(1, 8)]"}) {
+    EXPECT_THAT(After(std::string("B[0:8] = ") + index), Not(HasSubstr("T.Shuffle"))) << index;
+  }
+}
+
+TEST(LoadRuns, LeavesWhatIsNoRuns) {
+  // Runs of two elements; a distance that is not known; elements one by one.
+  for (const char* index :
+       {"T.Ramp(0, 1, 8) % T.Broadcast(4, 8) * T.Broadcast(64, 8) + T.Ramp(0, 1, 8) // T.Broadcast(4, 8)",
+        "T.Ramp(0, 1, 8) % T.Broadcast(2, 8) * T.Broadcast(n, 8) + T.Ramp(0, 1, 8) // T.Broadcast(2, 8)",
+        "T.Ramp(0, 1, 8) * T.Ramp(0, 1, 8)"}) {
+    EXPECT_THAT(After(std::string("B[0:8] = A[") + index + "]"), Not(HasSubstr("T.Shuffle"))) << index;
+  }
+}
+
+}  // namespace
+}  // namespace tilewright
