@@ -1,6 +1,6 @@
 """What the benchmark asks for: an operator at a shape in a data type, with its inputs.
 
-The request has the fields of bench/problem.h and the name of a folder with activation.npy, weight.npy and
+The request has the fields of bench/operators/problem.h and the name of a folder with activation.npy, weight.npy and
 parameters.npy, the arrays that the benchmark gives everybody. Layouts are channels last, weights [kernel..., CI/groups,
 CO].
 """

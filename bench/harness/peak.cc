@@ -1,0 +1,224 @@
+#include "bench/harness/peak.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+#include "codegen/runtime/timer.h"
+
+namespace tilewright::bench {
+namespace {
+
+using runtime::NowNanoseconds;
+
+// More independent sums than latency times throughput of any multiply-add unit we know.
+constexpr int kChains = 16;
+constexpr int64_t kSteps = 1 << 14;
+
+// Does kSteps rounds of one operation on each of kChains sums. Returns something that depends on all of them.
+using Burst = float (*)();
+
+// A burst and the operations that it does, multiplication and addition counted apart.
+struct ArithmeticLoop {
+  Burst burst = nullptr;
+  double operations = 0;
+};
+
+// The empty assembly makes the compiler believe that the sum changes, so that no step can be folded away.
+#define TW_BURST(Vector, zero, step, first_lane)                   \
+  Vector sums[kChains];                                            \
+  for (Vector & sum : sums) sum = zero;                            \
+  for (int64_t i = 0; i < kSteps; ++i) {                           \
+    _Pragma("clang loop unroll(full)") for (Vector & sum : sums) { \
+      step;                                                        \
+      asm volatile("" : "+v"(sum));                                \
+    }                                                              \
+  }                                                                \
+  Vector total = zero;                                             \
+  for (Vector & sum : sums) total += sum;                          \
+  return first_lane
+
+#if defined(__x86_64__)
+
+__attribute__((target("avx512f"))) float BurstF32Avx512() {
+  const __m512 a = _mm512_set1_ps(0.5f);
+  TW_BURST(__m512, _mm512_setzero_ps(), sum = _mm512_fmadd_ps(a, a, sum), total[0]);
+}
+
+__attribute__((target("avx2,fma"))) float BurstF32Avx2() {
+  const __m256 a = _mm256_set1_ps(0.5f);
+  TW_BURST(__m256, _mm256_setzero_ps(), sum = _mm256_fmadd_ps(a, a, sum), total[0]);
+}
+
+__attribute__((target("avx512f,avx512bf16"))) float BurstBf16Avx512() {
+  const __m512bh a = (__m512bh)_mm512_set1_epi16(0x3F00);  // 0.5
+  TW_BURST(__m512, _mm512_setzero_ps(), sum = _mm512_dpbf16_ps(sum, a, a), total[0]);
+}
+
+__attribute__((target("avx512f,avx512vnni"))) float BurstInt8Avx512() {
+  const __m512i a = _mm512_set1_epi8(1);
+  TW_BURST(__m512i, _mm512_setzero_si512(), sum = _mm512_dpbusd_epi32(sum, a, a), static_cast<float>(total[0]));
+}
+
+// Products of tiles of 16 rows of 64 bytes, into four sums.
+constexpr int64_t kTileSteps = kSteps / 16;
+#define TW_TILE_BURST(multiply)                                                 \
+  struct alignas(64) {                                                          \
+    uint8_t palette = 1, unused[15] = {};                                       \
+    uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};                  \
+    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};                        \
+  } configuration;                                                              \
+  asm volatile("ldtilecfg %0" : : "m"(configuration));                          \
+  for (int64_t i = 0; i < kTileSteps; ++i) {                                    \
+    multiply(0, 4, 6), multiply(1, 4, 7), multiply(2, 5, 6), multiply(3, 5, 7); \
+  }                                                                             \
+  _tile_release();                                                              \
+  return 0
+
+__attribute__((target("amx-tile,amx-bf16"))) float BurstBf16Amx() { TW_TILE_BURST(_tile_dpbf16ps); }
+__attribute__((target("amx-tile,amx-int8"))) float BurstInt8Amx() { TW_TILE_BURST(_tile_dpbusd); }
+
+#undef TW_TILE_BURST
+
+// Linux lets a program use the tile registers when it asks.
+bool MayUseAmx() {
+  constexpr int kRequestPermission = 0x1023, kTileData = 18;
+  return __builtin_cpu_supports("amx-tile") && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
+ArithmeticLoop F32Loop() {
+  if (__builtin_cpu_supports("avx512f")) return {BurstF32Avx512, 2.0 * 16 * kChains * kSteps};
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    return {BurstF32Avx2, 2.0 * 8 * kChains * kSteps};
+  return {};
+}
+ArithmeticLoop Bf16Loop() {
+  if (MayUseAmx() && __builtin_cpu_supports("amx-bf16")) {
+    return {BurstBf16Amx, 2.0 * 16 * 16 * 32 * 4 * kTileSteps};
+  }
+  if (__builtin_cpu_supports("avx512bf16")) return {BurstBf16Avx512, 2.0 * 32 * kChains * kSteps};
+  return {};
+}
+ArithmeticLoop Int8Loop() {
+  if (MayUseAmx() && __builtin_cpu_supports("amx-int8")) {
+    return {BurstInt8Amx, 2.0 * 16 * 16 * 64 * 4 * kTileSteps};
+  }
+  if (__builtin_cpu_supports("avx512vnni")) return {BurstInt8Avx512, 2.0 * 64 * kChains * kSteps};
+  return {};
+}
+
+#elif defined(__aarch64__)
+
+typedef float Float4 __attribute__((vector_size(16)));
+
+float BurstF32Neon() {
+  const Float4 a = {0.5f, 0.5f, 0.5f, 0.5f};
+  Float4 sums[kChains] = {};
+  for (int64_t i = 0; i < kSteps; ++i) {
+    _Pragma("clang loop unroll(full)") for (Float4& sum : sums) {
+      asm volatile("fmla %0.4s, %1.4s, %1.4s" : "+w"(sum) : "w"(a));
+    }
+  }
+  Float4 total = {};
+  for (const Float4& sum : sums) total += sum;
+  return total[0];
+}
+
+ArithmeticLoop F32Loop() { return {BurstF32Neon, 2.0 * 4 * kChains * kSteps}; }
+ArithmeticLoop Bf16Loop() { return {}; }
+ArithmeticLoop Int8Loop() { return {}; }
+
+#else
+
+ArithmeticLoop F32Loop() { return {}; }
+ArithmeticLoop Bf16Loop() { return {}; }
+ArithmeticLoop Int8Loop() { return {}; }
+
+#endif
+
+#undef TW_BURST
+
+// Best of several runs of `work(thread)` on all threads at once, in units of `amount_per_thread` per nanosecond.
+template <typename Work>
+double BestRate(runtime::ThreadPool& pool, int runs, double amount_per_thread, const Work& work) {
+  double best = 0;
+  for (int run = 0; run < runs; ++run) {
+    // Threads that start late or end early are not to be counted with the others' speed: all run in the same loop.
+    const int64_t start = NowNanoseconds();
+    pool.ParallelFor(pool.num_threads(), [&](int64_t begin, int64_t end) {
+      for (int64_t thread = begin; thread < end; ++thread) work(thread);
+    });
+    const double nanoseconds = static_cast<double>(NowNanoseconds() - start);
+    best = std::max(best, amount_per_thread * pool.num_threads() / nanoseconds);
+  }
+  return best;
+}
+
+double ArithmeticRate(runtime::ThreadPool& pool, const ArithmeticLoop& loop) {
+  if (loop.burst == nullptr) return 0;
+  std::atomic<float> sink = 0;
+  // A few milliseconds a run, and enough runs for the clock to rise to its highest.
+  constexpr int kBursts = 40;
+  return BestRate(pool, /*runs=*/60, loop.operations * kBursts, [&](int64_t) {
+    float sum = 0;
+    for (int i = 0; i < kBursts; ++i) sum += loop.burst();
+    sink.store(sum, std::memory_order_relaxed);
+  });
+}
+
+#if defined(__x86_64__)
+__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#endif
+uint64_t
+SumAll(const uint64_t* values, int64_t count) {
+  uint64_t sum = 0;
+  for (int64_t i = 0; i < count; ++i) sum += values[i];
+  return sum;
+}
+
+double ReadRate(runtime::ThreadPool& pool) {
+  constexpr int64_t kBytesPerThread = int64_t{256} << 20;
+  constexpr int64_t kCount = kBytesPerThread / static_cast<int64_t>(sizeof(uint64_t));
+  std::vector<std::vector<uint64_t>> memory(static_cast<size_t>(pool.num_threads()));
+  // Each thread fills its own part, so that it lies near it.
+  pool.ParallelFor(pool.num_threads(), [&](int64_t begin, int64_t end) {
+    for (int64_t thread = begin; thread < end; ++thread) memory[static_cast<size_t>(thread)].assign(kCount, 1);
+  });
+  std::atomic<uint64_t> sink = 0;
+  return BestRate(pool, /*runs=*/8, static_cast<double>(kBytesPerThread), [&](int64_t thread) {
+    sink.store(SumAll(memory[static_cast<size_t>(thread)].data(), kCount), std::memory_order_relaxed);
+  });
+}
+
+}  // namespace
+
+Peak MeasurePeak(runtime::ThreadPool& pool) {
+  return {.f32_gflops = ArithmeticRate(pool, F32Loop()),
+          .bf16_gflops = ArithmeticRate(pool, Bf16Loop()),
+          .int8_gops = ArithmeticRate(pool, Int8Loop()),
+          .read_gbs = ReadRate(pool)};
+}
+
+double ArithmeticPeak(const Peak& peak, DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return peak.f32_gflops;
+    case DType::kBf16:
+      return peak.bf16_gflops;
+    case DType::kInt8:
+    case DType::kS8S8:
+    case DType::kInt8Q:
+    case DType::kS8S8Q:
+      return peak.int8_gops;
+  }
+  return 0;
+}
+
+}  // namespace tilewright::bench

@@ -1,0 +1,78 @@
+#include "bench/operators/choose_schedule.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "autoschedule/database/apply_best.h"
+#include "autoschedule/sketch/auto_schedule.h"
+#include "autoschedule/tune/tune.h"
+#include "bench/operators/program.h"
+#include "codegen/abi/abi_type.h"
+#include "codegen/runtime/available_cpus.h"
+#include "codegen/runtime/timer.h"
+
+namespace tilewright::bench {
+namespace {
+
+using runtime::Tensor;
+
+// Lets this thread run on all CPUs while it lives: processes that it starts then may use them too.
+class OnAllCpus {
+ public:
+  explicit OnAllCpus(const std::vector<int>& cpus) : before_(runtime::AffinityCpus()) { runtime::SetAffinity(cpus); }
+  ~OnAllCpus() { runtime::SetAffinity(before_); }
+  OnAllCpus(const OnAllCpus&) = delete;
+  OnAllCpus& operator=(const OnAllCpus&) = delete;
+
+ private:
+  const std::vector<int> before_;
+};
+
+}  // namespace
+
+absl::StatusOr<Tuned> ChooseSchedule(const Module& module, const Target& target, IntrinRegistry* intrins,
+                                     const TuningSettings& tuning, const std::vector<int>& cpus) {
+  std::optional<Database> database;
+  if (!tuning.database.empty()) {
+    auto opened = Database::Open(tuning.database);
+    if (!opened.ok()) return opened.status();
+    database.emplace(*std::move(opened));
+  }
+  if (tuning.seconds > 0) {
+    const OnAllCpus all(cpus);
+    const int64_t start = runtime::NowNanoseconds();
+    auto result = Tune(module, target, intrins,
+                       {.seconds = tuning.seconds,
+                        .seed = tuning.seed,
+                        .caches = tuning.caches,
+                        .database = database ? &*database : nullptr});
+    if (!result.ok()) return result.status();
+    return Tuned{result->schedule.module(), static_cast<double>(runtime::NowNanoseconds() - start) * 1e-9,
+                 result->statistics.measured};
+  }
+  if (database) {
+    const auto best = ApplyBest(module, target, *database, intrins);
+    if (best.ok()) return Tuned{best->module()};
+    if (!absl::IsNotFound(best.status())) return best.status();
+  }
+  return Tuned{AutoSchedule(module, target, intrins).schedule.module()};
+}
+
+absl::Status PackConstants(const CompiledModule& code, const Module& module, std::map<std::string, Tensor>& by_name) {
+  const Function prepack = module.Find("main_prepack");
+  if (!prepack) return absl::OkStatus();
+  std::vector<TwTensor*> args;
+  for (const Param& param : prepack->params) {
+    const std::string& name = param.buffer->name;
+    if (!by_name.contains(name)) {
+      std::optional<Tensor> packed = Tensor::Allocate(AbiType(param.buffer->dtype), ConstantShape(param.buffer));
+      if (!packed) return absl::ResourceExhaustedError("not enough memory for the packed constants");
+      by_name.emplace(name, *std::move(packed));
+    }
+    args.push_back(by_name.at(name).abi());
+  }
+  return code.Run("main_prepack", args);
+}
+
+}  // namespace tilewright::bench

@@ -1,0 +1,140 @@
+#include "bench/operators/operands.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "bench/operators/product_source.h"
+
+namespace tilewright::bench {
+namespace {
+
+using runtime::Tensor;
+
+// SplitMix64: a counter, scrambled. Good enough for test data and fast enough for gigabytes.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+  uint64_t Next() {
+    uint64_t z = state_ += 0x9E3779B97F4A7C15;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+    return z ^ (z >> 31);
+  }
+  // Uniform in [-1, 1), a multiple of 2^-23.
+  float NextFloat() { return static_cast<float>(static_cast<int64_t>(Next()) >> 40) * 0x1p-23f; }
+
+ private:
+  uint64_t state_;
+};
+
+uint16_t RoundToBfloat16(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  // To nearest, ties to even; the inputs are finite.
+  return static_cast<uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
+}
+
+// `integer_bits`: how many low bits of 8-bit integers are random; the others are zero.
+void Fill(Tensor& tensor, Random& random, int integer_bits = 8) {
+  const int64_t count = tensor.num_elements();
+  switch (tensor.dtype().code) {
+    case kTwFloat:
+      for (int64_t i = 0; i < count; ++i) tensor.data<float>()[i] = random.NextFloat();
+      break;
+    case kTwBfloat:
+      for (int64_t i = 0; i < count; ++i) tensor.data<uint16_t>()[i] = RoundToBfloat16(random.NextFloat());
+      break;
+    default:
+      for (int64_t i = 0; i < count; ++i)
+        tensor.data<uint8_t>()[i] = static_cast<uint8_t>(random.Next() >> (64 - integer_bits));
+  }
+}
+
+// Of CBR, from numbers in [-1, 1): [bias, scale, offset] x channels.
+void ScaleParameters(Tensor& parameters, double unit) {
+  const int64_t channels = parameters.shape()[1];
+  float *bias = parameters.data<float>(), *scale = bias + channels;
+  for (int64_t c = 0; c < channels; ++c) {
+    bias[c] *= static_cast<float>(unit);
+    scale[c] = (scale[c] + std::copysign(1.0f, scale[c])) / static_cast<float>(2 * unit);
+  }
+}
+
+absl::StatusOr<Tensor> Allocate(TwDataType dtype, const std::vector<int64_t>& shape) {
+  std::optional<Tensor> tensor = Tensor::Allocate(dtype, shape);
+  if (!tensor.has_value()) return absl::ResourceExhaustedError("not enough memory for the tensors");
+  return *std::move(tensor);
+}
+
+}  // namespace
+
+absl::StatusOr<Operands> MakeOperands(const Workload& workload) {
+  const TensorShapes shapes = ShapesOf(workload.problem);
+  absl::StatusOr<Tensor> activation = Allocate(ActivationType(workload.dtype), shapes.activation);
+  absl::StatusOr<Tensor> weight = Allocate(WeightType(workload.dtype), shapes.weight);
+  if (!activation.ok()) return activation.status();
+  absl::StatusOr<Tensor> parameters = Allocate(runtime::kFloat32, shapes.parameters);
+  if (!weight.ok()) return weight.status();
+  if (!parameters.ok()) return parameters.status();
+  Random random(/*seed=*/2023);
+  const auto* rows = std::get_if<RowProblem>(&workload.problem);
+  Fill(*activation, random, rows != nullptr && rows->function == RowFunction::kSoftmax ? 4 : 8);
+  Fill(*weight, random);
+  Fill(*parameters, random);
+  if (const auto* conv = std::get_if<ConvolutionProblem>(&workload.problem); conv != nullptr && conv->normalized) {
+    ScaleParameters(*parameters, IsInteger(workload.dtype) ? SumDeviation(workload) : 1);
+  }
+  return Operands{
+      .activation = *std::move(activation), .weight = *std::move(weight), .parameters = *std::move(parameters)};
+}
+
+// Root mean squares of numbers that are uniform over u8 and s8.
+constexpr double kUnsignedDeviation = 147, kSignedDeviation = 74;
+
+double ActivationDeviation(DType dtype) {
+  return ActivationType(dtype).code == kTwInt ? kSignedDeviation : kUnsignedDeviation;
+}
+
+double SumDeviation(const Workload& workload) {
+  const double depth = static_cast<double>(MakeProductSource(workload.problem)->depth);
+  return ActivationDeviation(workload.dtype) * kSignedDeviation * std::sqrt(depth);
+}
+
+absl::StatusOr<Tensor> MakeOutput(const Workload& workload) {
+  return Allocate(OutputType(workload), ShapesOf(workload.problem).output);
+}
+
+absl::StatusOr<Tensor> Copy(const Tensor& tensor) {
+  absl::StatusOr<Tensor> copy =
+      Allocate(tensor.dtype(), std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end()));
+  if (!copy.ok()) return copy.status();
+  std::memcpy(copy->data<char>(), tensor.data<char>(),
+              static_cast<size_t>(runtime::PackedBytes(tensor.dtype(), tensor.num_elements()).value_or(0)));
+  return copy;
+}
+
+std::vector<double> ToDoubles(const Tensor& tensor) {
+  std::vector<double> values(static_cast<size_t>(tensor.num_elements()));
+  const TwDataType dtype = tensor.dtype();
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (dtype.code == kTwFloat) {
+      values[i] = tensor.data<float>()[i];
+    } else if (dtype.code == kTwBfloat) {
+      values[i] = std::bit_cast<float>(static_cast<uint32_t>(tensor.data<uint16_t>()[i]) << 16);
+    } else if (dtype.bits == 32) {
+      values[i] = tensor.data<int32_t>()[i];
+    } else if (dtype.code == kTwInt) {
+      values[i] = tensor.data<int8_t>()[i];
+    } else {
+      values[i] = tensor.data<uint8_t>()[i];
+    }
+  }
+  return values;
+}
+
+}  // namespace tilewright::bench

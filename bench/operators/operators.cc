@@ -1,0 +1,228 @@
+// Measures operators: this compiler and its peers on the same data in one process. See README.md.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/reflection.h"
+#include "absl/flags/usage.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "autoschedule/measure/executor/speed_gauge.h"
+#include "bench/harness/command_line.h"
+#include "bench/harness/dtype.h"
+#include "bench/harness/machine.h"
+#include "bench/harness/other_load.h"
+#include "bench/harness/peak.h"
+#include "bench/harness/process_setup.h"
+#include "bench/operators/implementation.h"
+#include "bench/operators/implementation_tilewright.h"
+#include "bench/operators/missing_peer.h"
+#include "bench/operators/run_workload.h"
+#include "bench/operators/shapes.h"
+#include "bench/peers/peer_onednn.h"
+#include "bench/peers/peer_openblas.h"
+#include "bench/peers/peer_xnnpack.h"
+#include "bench/peers/python_peer.h"
+#include "bench/report/report.h"
+#include "codegen/runtime/thread_pool.h"
+#include "target/target.h"
+
+ABSL_FLAG(std::string, ops, "", "Operators, such as GMM,C2D, or all: each on its standard shapes.");
+ABSL_FLAG(std::string, shape, "",
+          "Shapes, such as GMM:1,512,512,512; several separated by commas or semicolons, or by giving the flag again.");
+ABSL_FLAG(std::string, dtype, "f32",
+          "Data types: f32, bf16, int8 (u8 by s8), s8s8, int8q and s8s8q (requantized to 8 bits).");
+ABSL_FLAG(std::string, peers, "onednn,openblas,xnnpack", "Libraries to compare with.");
+ABSL_FLAG(double, seconds, 30,
+          "Time for one shape in one data type: a sixth of it, 6 at most, is for measuring all implementations against "
+          "each other, the rest for tuning.");
+ABSL_FLAG(bool, tune, true, "Whether to tune; otherwise records of --db are used, and rules where there are none.");
+ABSL_FLAG(std::string, db, "", "Tuning database: what was measured before is used, what is measured is kept.");
+ABSL_FLAG(uint64_t, seed, 0, "Of the tuning's choices.");
+ABSL_FLAG(int, threads, 0, "Threads of every implementation; 0 for one per available CPU.");
+ABSL_FLAG(std::string, target, "host", "What this compiler compiles for: host, or a preset that this machine runs.");
+ABSL_FLAG(std::string, json, "", "File to write the results to as JSON.");
+ABSL_FLAG(std::string, html, "", "File to write the results to as a page with plots.");
+
+namespace tilewright::bench {
+namespace {
+
+enum ExitStatus { kDone = 0, kFailed = 1, kWrongUsage = 2 };
+
+int Fail(ExitStatus status, std::string_view message) {
+  std::fprintf(stderr, "error: %.*s\n", static_cast<int>(message.size()), message.data());
+  return status;
+}
+
+// Of the time for one workload, the part in which its implementations are measured against each other.
+double MeasureSeconds() {
+  const double seconds = absl::GetFlag(FLAGS_seconds);
+  return absl::GetFlag(FLAGS_tune) ? std::min(6.0, seconds / 6) : seconds;
+}
+
+// Paths are the user's: those of the folder in which he called `bazel run`, not of the one that it starts programs in.
+std::string AbsolutePath(const std::string& path) {
+  const char* folder = std::getenv("BUILD_WORKING_DIRECTORY");
+  return folder == nullptr || path.empty() || path.starts_with('/') ? path : absl::StrCat(folder, "/", path);
+}
+
+std::vector<std::unique_ptr<Implementation>> MakeImplementations(const std::string& peers, const Target& target) {
+  std::vector<std::unique_ptr<Implementation>> implementations;
+  const double tune_seconds = absl::GetFlag(FLAGS_seconds) - MeasureSeconds();
+  implementations.push_back(MakeTilewright(target, {.seconds = absl::GetFlag(FLAGS_tune) ? tune_seconds : 0,
+                                                    .database = AbsolutePath(absl::GetFlag(FLAGS_db)),
+                                                    .seed = absl::GetFlag(FLAGS_seed)}));
+  for (const std::string& name : std::vector<std::string>(absl::StrSplit(peers, ',', absl::SkipEmpty()))) {
+    if (name == "onednn") {
+      implementations.push_back(MakeOneDnn());
+    } else if (name == "openblas") {
+      implementations.push_back(MakeOpenBlas());
+    } else if (name == "xnnpack") {
+      implementations.push_back(MakeXnnpack());
+    } else if (std::unique_ptr<Implementation> python = MakePythonPeer(name)) {
+      implementations.push_back(std::move(python));
+    } else {
+      implementations.push_back(MakeMissingPeer(name, "this program was built without this peer"));
+    }
+  }
+  return implementations;
+}
+
+absl::StatusOr<std::vector<Workload>> ChooseWorkloads() {
+  std::vector<Shape> shapes;
+  if (const std::string text = absl::GetFlag(FLAGS_shape); !text.empty()) {
+    absl::StatusOr<std::vector<Shape>> parsed = ParseShapes(text);
+    if (!parsed.ok()) return parsed.status();
+    shapes = *std::move(parsed);
+  }
+  if (const std::string text = absl::GetFlag(FLAGS_ops); !text.empty()) {
+    const absl::StatusOr<std::vector<Operator>> operators = ParseOperators(text);
+    if (!operators.ok()) return operators.status();
+    // Operators whose shapes the user gave are measured on those alone.
+    for (Operator op : *operators) {
+      const bool given = std::any_of(shapes.begin(), shapes.end(), [&](const Shape& shape) { return shape.op == op; });
+      if (given) continue;
+      for (Shape& shape : StandardShapes(op)) shapes.push_back(std::move(shape));
+    }
+  }
+  if (shapes.empty()) shapes = DefaultShapes();
+  const absl::StatusOr<std::vector<DType>> dtypes = ParseDTypes(absl::GetFlag(FLAGS_dtype));
+  if (!dtypes.ok()) return dtypes.status();
+
+  std::vector<Workload> workloads;
+  for (DType dtype : *dtypes) {
+    for (const Shape& shape : shapes) {
+      const absl::StatusOr<Problem> problem = MakeProblem(shape);
+      if (!problem.ok()) return problem.status();
+      workloads.push_back({.shape = shape, .dtype = dtype, .problem = *problem});
+    }
+  }
+  return workloads;
+}
+
+absl::Status WriteFile(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  return file.good() ? absl::OkStatus() : absl::UnavailableError(absl::StrCat("cannot write ", path));
+}
+
+absl::Status WriteReports(const Report& report) {
+  absl::Status status;
+  if (const std::string path = absl::GetFlag(FLAGS_json); !path.empty()) {
+    status.Update(WriteFile(AbsolutePath(path), ToJson(report)));
+  }
+  if (const std::string path = absl::GetFlag(FLAGS_html); !path.empty()) {
+    status.Update(WriteFile(AbsolutePath(path), ToHtml(report)));
+  }
+  return status;
+}
+
+// The first argument that looks like a flag and is none. The flag library would end the program with the status of a
+// failed run.
+std::string UnknownFlag(const std::vector<std::string>& arguments) {
+  for (size_t i = 1; i < arguments.size() && arguments[i] != "--"; ++i) {
+    if (!arguments[i].starts_with("-") || arguments[i] == "-") continue;
+    std::string name = arguments[i].substr(arguments[i].find_first_not_of('-'));
+    name = name.substr(0, name.find('='));
+    if (name.starts_with("help")) continue;  // handled by the flag library, not one of its flags
+    if (absl::FindCommandLineFlag(name) != nullptr) continue;
+    if (name.starts_with("no") && absl::FindCommandLineFlag(name.substr(2)) != nullptr) continue;
+    return arguments[i];
+  }
+  return "";
+}
+
+int Main(const std::vector<std::string>& arguments, char** argv) {
+  const absl::StatusOr<std::vector<Workload>> workloads = ChooseWorkloads();
+  if (!workloads.ok()) return Fail(kWrongUsage, std::string(workloads.status().message()));
+  const absl::StatusOr<Target> target = NamedTarget(absl::GetFlag(FLAGS_target));
+  if (!target.ok()) return Fail(kWrongUsage, std::string(target.status().message()));
+  const absl::Status runs = CheckRunsOn(*target, HostTarget());
+  if (!runs.ok()) return Fail(kWrongUsage, std::string(runs.message()));
+  const absl::StatusOr<std::vector<int>> cpus = SetUpProcess(absl::GetFlag(FLAGS_threads), argv);
+  if (!cpus.ok()) return Fail(kWrongUsage, std::string(cpus.status().message()));
+
+  const int num_threads = static_cast<int>(cpus->size());
+  runtime::ThreadPool pool({.num_threads = num_threads, .cpus = *cpus});
+  Report report = {.machine = DescribeMachine(num_threads),
+                   .peak = MeasurePeak(pool),
+                   .commit = CurrentCommit(),
+                   .command = absl::StrJoin(arguments, " ")};
+  std::fprintf(stderr, "%s\n", PeakText(report.peak).c_str());
+
+  std::vector<std::unique_ptr<Implementation>> implementations =
+      MakeImplementations(absl::GetFlag(FLAGS_peers), *target);
+  const RunSettings settings = {.num_threads = num_threads, .cpus = *cpus};
+  SpeedGauge gauge(pool);
+  const MeasureOptions options = {.seconds = MeasureSeconds(), .full_speed = [&gauge] { return gauge.IsFull(); }};
+  const OtherLoad other_load;
+  bool wrong = false;
+  for (size_t i = 0; i < workloads->size(); ++i) {
+    const Workload& workload = (*workloads)[i];
+    std::fprintf(stderr, "[%zu/%zu] %s:%s %s\n", i + 1, workloads->size(), Name(workload.shape.op).data(),
+                 NumbersText(workload.shape).c_str(), Name(workload.dtype).data());
+    for (Result& result : RunWorkload(workload, implementations, settings, options, pool)) {
+      if (result.wrong) std::fprintf(stderr, "error: %s: %s\n", result.implementation.c_str(), result.error.c_str());
+      wrong |= result.wrong;
+      report.results.push_back(std::move(result));
+    }
+  }
+  // Ends the processes of peers: what they took is not that of others.
+  implementations.clear();
+  report.other_load = other_load.Share();
+  std::fputs(ToText(report).c_str(), stdout);
+  const absl::Status written = WriteReports(report);
+  if (!written.ok()) return Fail(kFailed, std::string(written.message()));
+  return wrong ? Fail(kFailed, "results were wrong; see the report") : kDone;
+}
+
+}  // namespace
+}  // namespace tilewright::bench
+
+int main(int argc, char** argv) {
+  using namespace tilewright::bench;  // NOLINT(build/namespaces): main() cannot be in it.
+  absl::SetProgramUsageMessage(
+      "Measures operators against other libraries.\n"
+      "  operators --ops=GMM,C2D --dtype=f32\n"
+      "  operators --shape=GMM:1,512,512,512 --json=results.json");
+  const std::vector<std::string> arguments = JoinRepeatedFlag(std::vector<std::string>(argv, argv + argc), "shape");
+  if (const std::string flag = UnknownFlag(arguments); !flag.empty()) {
+    return Fail(kWrongUsage, absl::StrCat("unknown flag '", flag, "'; see --help"));
+  }
+  std::vector<char*> pointers;
+  for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
+  const std::vector<char*> rest = absl::ParseCommandLine(static_cast<int>(pointers.size()), pointers.data());
+  if (rest.size() > 1) return Fail(kWrongUsage, absl::StrCat("unexpected argument '", rest[1], "'"));
+  return Main(arguments, argv);
+}

@@ -1,0 +1,195 @@
+#include "bench/operators/problem.h"
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "codegen/runtime/tensor.h"
+
+namespace tilewright::bench {
+namespace {
+
+// Keeps every product of a few extents far from overflow and every tensor within a machine's memory.
+constexpr int64_t kLargestNumber = int64_t{1} << 24;
+constexpr double kMostElements = 4e9;
+
+template <typename... Parts>
+absl::Status Refuse(const Shape& shape, const Parts&... why) {
+  return absl::InvalidArgumentError(absl::StrCat(std::string(Name(shape.op)), ":", NumbersText(shape), ": ", why...));
+}
+
+// Takes the numbers of a shape one after the other.
+class Numbers {
+ public:
+  explicit Numbers(const Shape& shape) : next_(shape.numbers.data()) {}
+  int64_t Next() { return *next_++; }
+
+ private:
+  const int64_t* next_;
+};
+
+MatmulProblem MakeMatmul(const Shape& shape) {
+  Numbers numbers(shape);
+  if (shape.op == Operator::kTbg) {
+    const int64_t batch = numbers.Next(), sequence = numbers.Next(), heads = numbers.Next(), dim = numbers.Next();
+    return {.batch = batch * heads,
+            .m = sequence,
+            .n = sequence,
+            .k = dim,
+            .b_transposed = true,
+            .heads = heads,
+            .b_constant = false};
+  }
+  const int64_t batch = numbers.Next(), m = numbers.Next(), n = numbers.Next(), k = numbers.Next();
+  return {.batch = batch, .m = m, .n = n, .k = k, .b_transposed = shape.op == Operator::kGmmT};
+}
+
+ConvolutionProblem MakeConvolution(const Shape& shape) {
+  Numbers numbers(shape);
+  ConvolutionProblem conv = {.spatial_rank = shape.op == Operator::kC1d ? 1 : shape.op == Operator::kC3d ? 3 : 2};
+  const size_t first = static_cast<size_t>(3 - conv.spatial_rank);
+  conv.batch = numbers.Next();
+  for (size_t i = first; i < 3; ++i) conv.in[i] = numbers.Next();
+  conv.in_channels = numbers.Next();
+  conv.out_channels = shape.op == Operator::kDep ? conv.in_channels : numbers.Next();
+  const int64_t kernel = numbers.Next();
+  conv.stride = numbers.Next();
+  const int64_t padding = numbers.Next();
+  if (shape.op == Operator::kDil) conv.dilation = numbers.Next();
+  if (shape.op == Operator::kGrp) conv.groups = numbers.Next();
+  if (shape.op == Operator::kDep) conv.groups = conv.in_channels;
+  conv.transposed = shape.op == Operator::kT2d;
+  conv.normalized = shape.op == Operator::kCbr;
+  for (size_t i = first; i < 3; ++i) {
+    conv.kernel[i] = kernel;
+    conv.padding[i] = padding;
+    const int64_t reach = conv.dilation * (kernel - 1) + 1;
+    conv.out[i] = conv.transposed
+                      ? (conv.in[i] - 1) * conv.stride - 2 * padding + kernel
+                      : (conv.in[i] + 2 * padding < reach ? 0 : (conv.in[i] + 2 * padding - reach) / conv.stride + 1);
+  }
+  return conv;
+}
+
+double Product(const std::vector<int64_t>& shape) {
+  double product = 1;
+  for (int64_t extent : shape) product *= static_cast<double>(extent);
+  return product;
+}
+
+}  // namespace
+
+absl::StatusOr<Problem> MakeProblem(const Shape& shape) {
+  // Only padding may be zero; it is the number named p.
+  std::string_view names = Signature(shape.op);
+  for (size_t i = 0; i < shape.numbers.size(); ++i) {
+    const std::string_view name = names.substr(0, names.find(','));
+    names.remove_prefix(std::min(names.size(), name.size() + 1));
+    const int64_t least = name == "p" ? 0 : 1;
+    if (shape.numbers[i] < least || shape.numbers[i] > kLargestNumber) {
+      return Refuse(shape, std::string(name), " = ", shape.numbers[i], " is not within ", least, " and ",
+                    kLargestNumber);
+    }
+  }
+
+  Problem problem;
+  switch (shape.op) {
+    case Operator::kGmm:
+    case Operator::kGmmT:
+    case Operator::kTbg:
+      problem = MakeMatmul(shape);
+      break;
+    case Operator::kSfm:
+      problem = RowProblem{RowFunction::kSoftmax, shape.numbers[0], shape.numbers[1]};
+      break;
+    case Operator::kNrm:
+      problem = RowProblem{RowFunction::kRowNorm, shape.numbers[0], shape.numbers[1]};
+      break;
+    case Operator::kLn:
+      problem = RowProblem{RowFunction::kLayerNorm, shape.numbers[0], shape.numbers[1]};
+      break;
+    default: {
+      const ConvolutionProblem conv = MakeConvolution(shape);
+      if (conv.in_channels % conv.groups != 0 || conv.out_channels % conv.groups != 0) {
+        return Refuse(shape, conv.groups, " groups do not divide the channels");
+      }
+      for (int64_t extent : conv.out) {
+        if (extent < 1) return Refuse(shape, "the kernel does not fit into the padded input");
+      }
+      problem = conv;
+    }
+  }
+  const TensorShapes shapes = ShapesOf(problem);
+  for (const std::vector<int64_t>* tensor : {&shapes.activation, &shapes.weight, &shapes.output}) {
+    if (Product(*tensor) > kMostElements) return Refuse(shape, "a tensor has more than ", kMostElements, " elements");
+  }
+  return problem;
+}
+
+TensorShapes ShapesOf(const Problem& problem) {
+  if (const auto* matmul = std::get_if<MatmulProblem>(&problem)) {
+    const auto& [batch, m, n, k, b_transposed, heads, b_constant] = *matmul;
+    TensorShapes shapes = {.activation = {batch, m, k}, .weight = {batch, k, n}, .output = {batch, m, n}};
+    if (b_transposed) shapes.weight = {batch, n, k};
+    if (!b_constant) {
+      shapes.activation = {batch / heads, m, heads, k};
+      shapes.weight = {batch / heads, n, heads, k};
+    }
+    return shapes;
+  }
+  if (const auto* conv = std::get_if<ConvolutionProblem>(&problem)) {
+    TensorShapes shapes = {.activation = {conv->batch}, .output = {conv->batch}};
+    for (size_t i = static_cast<size_t>(3 - conv->spatial_rank); i < 3; ++i) {
+      shapes.activation.push_back(conv->in[i]);
+      shapes.weight.push_back(conv->kernel[i]);
+      shapes.output.push_back(conv->out[i]);
+    }
+    shapes.activation.push_back(conv->in_channels);
+    shapes.weight.push_back(conv->in_channels / conv->groups);
+    shapes.weight.push_back(conv->out_channels);
+    shapes.output.push_back(conv->out_channels);
+    if (conv->normalized) shapes.parameters = {3, conv->out_channels};
+    return shapes;
+  }
+  const auto& rows = std::get<RowProblem>(problem);
+  TensorShapes shapes = {.activation = {rows.rows, rows.columns}, .output = {rows.rows, rows.columns}};
+  if (rows.function == RowFunction::kLayerNorm) shapes.parameters = {2, rows.columns};
+  if (rows.function == RowFunction::kRowNorm) shapes.output = {rows.rows, 1};
+  return shapes;
+}
+
+double Flops(const Problem& problem) {
+  if (const auto* matmul = std::get_if<MatmulProblem>(&problem)) {
+    return 2.0 * static_cast<double>(matmul->batch) * static_cast<double>(matmul->m) * static_cast<double>(matmul->n) *
+           static_cast<double>(matmul->k);
+  }
+  if (const auto* conv = std::get_if<ConvolutionProblem>(&problem)) {
+    // Every output position takes the whole kernel; of a transposed convolution, every input position gives it.
+    const auto& positions = conv->transposed ? conv->in : conv->out;
+    double flops = 2.0 * static_cast<double>(conv->batch) * static_cast<double>(conv->in_channels / conv->groups) *
+                   static_cast<double>(conv->out_channels);
+    for (size_t i = 0; i < 3; ++i) flops *= static_cast<double>(positions[i] * conv->kernel[i]);
+    return flops;
+  }
+  return 0;
+}
+
+TwDataType OutputType(const Workload& workload) {
+  const DType dtype = workload.dtype;
+  const auto* conv = std::get_if<ConvolutionProblem>(&workload.problem);
+  const bool rows = std::holds_alternative<RowProblem>(workload.problem);
+  if (rows && dtype == DType::kBf16) return runtime::kBfloat16;
+  const bool in_float = rows || (conv != nullptr && conv->normalized);
+  return in_float && !IsRequantized(dtype) ? runtime::kFloat32 : ProductType(dtype);
+}
+
+double Bytes(const Workload& workload) {
+  const TensorShapes shapes = ShapesOf(workload.problem);
+  const double weight = shapes.weight.empty() ? 0 : Product(shapes.weight) * WeightType(workload.dtype).bits;
+  return (Product(shapes.activation) * ActivationType(workload.dtype).bits + weight +
+          Product(shapes.output) * OutputType(workload).bits) /
+         8;
+}
+
+}  // namespace tilewright::bench

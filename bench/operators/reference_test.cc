@@ -1,0 +1,343 @@
+#include "bench/operators/reference.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/operators/requantization.h"
+#include "bench/operators/shapes.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tilewright::bench {
+namespace {
+
+using runtime::Tensor;
+using runtime::ThreadPool;
+
+Workload MakeWorkload(std::string_view shape_text, DType dtype) {
+  const Shape shape = ParseShapes(shape_text)->front();
+  return {.shape = shape, .dtype = dtype, .problem = MakeProblem(shape).value()};
+}
+
+// out[n, y, x, o], written from the definition: every input position gives to the outputs that it reaches.
+std::vector<double> NaiveConvolution(const ConvolutionProblem& p, const Operands& operands) {
+  const std::vector<double> in = ToDoubles(operands.activation), weight = ToDoubles(operands.weight);
+  const int64_t group_in = p.in_channels / p.groups, group_out = p.out_channels / p.groups;
+  std::vector<double> out(static_cast<size_t>(p.batch * p.out[0] * p.out[1] * p.out[2] * p.out_channels), 0.0);
+  for (int64_t n = 0; n < p.batch; ++n)
+    for (int64_t y = 0; y < p.in[1]; ++y)
+      for (int64_t x = 0; x < p.in[2]; ++x)
+        for (int64_t ky = 0; ky < p.kernel[1]; ++ky)
+          for (int64_t kx = 0; kx < p.kernel[2]; ++kx) {
+            int64_t oy = y + p.padding[1] - ky * p.dilation, ox = x + p.padding[2] - kx * p.dilation;
+            if (p.transposed) {
+              oy = y * p.stride - p.padding[1] + ky;
+              ox = x * p.stride - p.padding[2] + kx;
+            } else if (oy % p.stride != 0 || ox % p.stride != 0) {
+              continue;
+            } else {
+              oy /= p.stride;
+              ox /= p.stride;
+            }
+            if (oy < 0 || oy >= p.out[1] || ox < 0 || ox >= p.out[2]) continue;
+            for (int64_t o = 0; o < p.out_channels; ++o)
+              for (int64_t i = 0; i < group_in; ++i)
+                out[static_cast<size_t>(((n * p.out[1] + oy) * p.out[2] + ox) * p.out_channels + o)] +=
+                    in[static_cast<size_t>(((n * p.in[1] + y) * p.in[2] + x) * p.in_channels +
+                                           o / group_out * group_in + i)] *
+                    weight[static_cast<size_t>(((ky * p.kernel[2] + kx) * group_in + i) * p.out_channels + o)];
+          }
+  return out;
+}
+
+// Turns the reference of all elements into a dense output.
+std::vector<double> Dense(const Reference& reference) {
+  std::vector<double> dense(reference.values.size(), NAN);
+  for (size_t r = 0; r < reference.rows.size(); ++r) {
+    for (int64_t c = 0; c < reference.columns; ++c) {
+      dense[static_cast<size_t>(reference.rows[r] + c)] =
+          reference.values[r * static_cast<size_t>(reference.columns) + static_cast<size_t>(c)];
+    }
+  }
+  return dense;
+}
+
+class ConvolutionReference : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(ConvolutionReference, AgreesWithNaiveLoops) {
+  ThreadPool pool({.num_threads = 2});
+  const Workload workload = MakeWorkload(GetParam(), DType::kF32);
+  const Operands operands = MakeOperands(workload).value();
+  const Reference reference = ComputeReference(workload, operands, pool);
+  const std::vector<double> expected = NaiveConvolution(std::get<ConvolutionProblem>(workload.problem), operands);
+  EXPECT_THAT(Dense(reference), ::testing::Pointwise(::testing::DoubleNear(1e-12), expected));
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, ConvolutionReference,
+                         ::testing::Values("C2D:2,7,9,5,17,3,1,1", "C2D:1,11,8,3,4,5,2,2", "C1D:2,13,3,5,3,2,1",
+                                           "DEP:1,6,7,5,3,2,1", "GRP:1,6,5,6,9,3,1,1,3", "DIL:1,11,12,2,3,3,2,1,2",
+                                           "T2D:2,4,3,5,6,4,2,1", "T2D:1,5,5,2,3,3,3,0"));
+
+TEST(Reference, MatmulAgreesWithNaiveLoops) {
+  ThreadPool pool({.num_threads = 2});
+  for (const char* shape : {"GMM:2,5,19,7", "GMMt:2,5,19,7", "TBG:2,5,3,7"}) {
+    const Workload workload = MakeWorkload(shape, DType::kBf16);
+    const auto& p = std::get<MatmulProblem>(workload.problem);
+    const Operands operands = MakeOperands(workload).value();
+    const std::vector<double> a = ToDoubles(operands.activation), b = ToDoubles(operands.weight);
+    const std::vector<double> out = Dense(ComputeReference(workload, operands, pool));
+    for (int64_t g = 0; g < p.batch; ++g)
+      for (int64_t m = 0; m < p.m; ++m)
+        for (int64_t n = 0; n < p.n; ++n) {
+          double sum = 0;
+          for (int64_t k = 0; k < p.k; ++k) {
+            const int64_t image = g / p.heads, head = g % p.heads;
+            const int64_t a_offset = ((image * p.m + m) * p.heads + head) * p.k + k;
+            const int64_t b_offset =
+                p.b_transposed ? ((image * p.n + n) * p.heads + head) * p.k + k : (g * p.k + k) * p.n + n;
+            sum += a[static_cast<size_t>(a_offset)] * b[static_cast<size_t>(b_offset)];
+          }
+          ASSERT_NEAR(out[static_cast<size_t>((g * p.m + m) * p.n + n)], sum, 1e-12) << shape;
+        }
+  }
+}
+
+// What an implementation that sums in f32 gives.
+Tensor SumInFloat(const Workload& workload, const Operands& operands) {
+  Tensor output = MakeOutput(workload).value();
+  const auto& p = std::get<MatmulProblem>(workload.problem);
+  const float *a = operands.activation.data<float>(), *b = operands.weight.data<float>();
+  for (int64_t m = 0; m < p.m; ++m)
+    for (int64_t n = 0; n < p.n; ++n) {
+      float sum = 0;
+      for (int64_t k = 0; k < p.k; ++k) sum += a[m * p.k + k] * b[k * p.n + n];
+      output.data<float>()[m * p.n + n] = sum;
+    }
+  return output;
+}
+
+TEST(Check, AcceptsSumsInFloat) {
+  ThreadPool pool({.num_threads = 2});
+  for (const char* shape : {"GMM:1,40,40,1", "GMM:1,40,40,7", "GMM:1,40,40,3000"}) {
+    const Workload workload = MakeWorkload(shape, DType::kF32);
+    const Operands operands = MakeOperands(workload).value();
+    const Reference reference = ComputeReference(workload, operands, pool);
+    const CheckResult result = Check(reference, SumInFloat(workload, operands));
+    EXPECT_EQ(result.failure, "") << shape;
+    EXPECT_LE(result.max_relative_error, reference.tolerance);
+  }
+}
+
+TEST(Check, FindsOneWrongElement) {
+  ThreadPool pool({.num_threads = 2});
+  const Workload workload = MakeWorkload("GMM:1,40,40,3000", DType::kF32);
+  const Operands operands = MakeOperands(workload).value();
+  const Reference reference = ComputeReference(workload, operands, pool);
+  Tensor output = SumInFloat(workload, operands);
+  const float right = output.data<float>()[777];
+  // One product of 3000 missing.
+  output.data<float>()[777] =
+      right - operands.activation.data<float>()[19 * 3000] * operands.weight.data<float>()[777 % 40];
+  const CheckResult missing = Check(reference, output);
+  EXPECT_GT(missing.max_relative_error, reference.tolerance);
+  EXPECT_THAT(missing.failure, ::testing::StartsWith("element 777 of the output is "));
+  output.data<float>()[777] = NAN;
+  EXPECT_THAT(Check(reference, output).failure, ::testing::StartsWith("element 777 of the output is nan"));
+  EXPECT_EQ(Check(reference, output).max_relative_error, INFINITY);
+  output.data<float>()[777] = right;
+  EXPECT_EQ(Check(reference, output).failure, "");
+}
+
+TEST(Check, IntegersAreExact) {
+  ThreadPool pool({.num_threads = 1});
+  const Workload workload = MakeWorkload("GMM:1,3,5,1000", DType::kInt8);
+  const Operands operands = MakeOperands(workload).value();
+  const Reference reference = ComputeReference(workload, operands, pool);
+  Tensor output = MakeOutput(workload).value();
+  for (int64_t m = 0; m < 3; ++m)
+    for (int64_t n = 0; n < 5; ++n)
+      for (int64_t k = 0; k < 1000; ++k)
+        output.data<int32_t>()[m * 5 + n] +=
+            operands.activation.data<uint8_t>()[m * 1000 + k] * operands.weight.data<int8_t>()[k * 5 + n];
+  EXPECT_EQ(Check(reference, output).failure, "");
+  EXPECT_EQ(Check(reference, output).max_relative_error, 0);
+  output.data<int32_t>()[4] += 1;
+  EXPECT_THAT(Check(reference, output).failure, ::testing::StartsWith("element 4 of the output is "));
+}
+
+// What an implementation gives that rounds correctly.
+Tensor Requantized(const Workload& workload, const Reference& reference) {
+  Tensor output = MakeOutput(workload).value();
+  for (size_t i = 0; i < reference.values.size(); ++i) {
+    output.data<uint8_t>()[i] = static_cast<uint8_t>(static_cast<int>(std::nearbyint(reference.values[i])));
+  }
+  return output;
+}
+
+TEST(Check, RequantizedIntegersAreRoundedToNearest) {
+  ThreadPool pool({.num_threads = 1});
+  for (const DType dtype : {DType::kInt8Q, DType::kS8S8Q}) {
+    const Workload workload = MakeWorkload("C2D:1,9,9,32,16,3,1,1", dtype);
+    const Operands operands = MakeOperands(workload).value();
+    Reference reference = ComputeReference(workload, operands, pool);
+    const Requantization how = RequantizationOf(workload);
+    // The whole range is used, and some sums are clamped at either end.
+    EXPECT_EQ(*std::ranges::min_element(reference.values), how.least);
+    EXPECT_EQ(*std::ranges::max_element(reference.values), how.greatest);
+
+    Tensor output = Requantized(workload, reference);
+    EXPECT_EQ(Check(reference, output).failure, "");
+    output.data<uint8_t>()[77] ^= 1;
+    EXPECT_THAT(Check(reference, output).failure, ::testing::StartsWith("element 77 of the output is "));
+    output.data<uint8_t>()[77] ^= 1;
+    // At a half both neighbours are right.
+    reference.values[78] = 41.5;
+    for (const uint8_t rounded : {41, 42}) {
+      output.data<uint8_t>()[78] = rounded;
+      EXPECT_EQ(Check(reference, output).failure, "");
+    }
+    output.data<uint8_t>()[78] = 43;
+    EXPECT_NE(Check(reference, output).failure, "");
+  }
+}
+
+TEST(Reference, LargeWorkloadsAreSampledByRows) {
+  ThreadPool pool({.num_threads = 2});
+  const Workload workload = MakeWorkload("GMM:2,1000,100,3", DType::kF32);
+  const Operands operands = MakeOperands(workload).value();
+  const Reference all = ComputeReference(workload, operands, pool);
+  EXPECT_EQ(all.rows.size(), 2000u);
+  const Reference sample = ComputeReference(workload, operands, pool, /*most_products=*/1000);
+  ASSERT_EQ(sample.rows.size(), 656u);  // The fewest rows of 100 with 65,536 elements.
+  const std::vector<double> dense = Dense(all);
+  for (size_t r = 0; r < sample.rows.size(); ++r) {
+    EXPECT_EQ(sample.values[r * 100 + 99], dense[static_cast<size_t>(sample.rows[r] + 99)]);
+  }
+}
+
+TEST(Reference, ConvolutionWithNormalization) {
+  ThreadPool pool({.num_threads = 2});
+  const Workload workload = MakeWorkload("CBR:1,6,7,5,9,3,1,1", DType::kF32);
+  const auto& problem = std::get<ConvolutionProblem>(workload.problem);
+  const Operands operands = MakeOperands(workload).value();
+  const std::vector<double> sums = NaiveConvolution(problem, operands), p = ToDoubles(operands.parameters);
+  const std::vector<double> values = Dense(ComputeReference(workload, operands, pool));
+  int zeroes = 0;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const size_t c = i % 9;
+    ASSERT_NEAR(values[i], std::max(0.0, (sums[i] + p[c]) * p[9 + c] + p[18 + c]), 1e-12);
+    zeroes += values[i] == 0;
+  }
+  EXPECT_GT(zeroes, 0);
+  EXPECT_LT(zeroes, static_cast<int>(sums.size()));
+}
+
+// Two rows of three numbers.
+Reference RowReference(const char* shape) {
+  ThreadPool pool({.num_threads = 1});
+  const Workload workload = MakeWorkload(shape, DType::kF32);
+  Operands operands = MakeOperands(workload).value();
+  const float rows[6] = {0, 0, 0, 1, 2, 3};
+  std::copy_n(rows, 6, operands.activation.data<float>());
+  const float parameters[6] = {1, 2, -1, 0, 10, 0};
+  if (operands.parameters.num_elements() == 6) std::copy_n(parameters, 6, operands.parameters.data<float>());
+  return ComputeReference(workload, operands, pool);
+}
+
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+
+TEST(Reference, Softmax) {
+  EXPECT_THAT(RowReference("SFM:2,3").values,
+              ElementsAre(DoubleNear(1.0 / 3, 1e-15), DoubleNear(1.0 / 3, 1e-15), DoubleNear(1.0 / 3, 1e-15),
+                          DoubleNear(0.09003057317038046, 1e-15), DoubleNear(0.24472847105479767, 1e-15),
+                          DoubleNear(0.6652409557748219, 1e-15)));
+}
+
+TEST(Reference, RowNorm) {
+  const Reference reference = RowReference("NRM:2,3");
+  EXPECT_THAT(reference.values, ElementsAre(0, DoubleNear(std::sqrt(14.0), 1e-15)));
+  EXPECT_THAT(reference.rows, ElementsAre(0, 1));
+}
+
+TEST(Reference, LayerNorm) {
+  // The second row has mean 2 and variance 2/3.
+  const double unit = 1 / std::sqrt(2.0 / 3 + 1e-5);
+  EXPECT_THAT(RowReference("LN:2,3").values,
+              ElementsAre(0, 10, 0, DoubleNear(-unit, 1e-15), 10, DoubleNear(-unit, 1e-15)));
+}
+
+// What CBR makes of exact sums of integers in f32; without the biases where `biased` is false.
+Tensor NormalizeInFloat(const Workload& workload, const Operands& operands, bool biased) {
+  const std::vector<double> sums = NaiveConvolution(std::get<ConvolutionProblem>(workload.problem), operands);
+  const int64_t channels = operands.parameters.shape()[1];
+  const float* bias = operands.parameters.data<float>();
+  const float *scale = bias + channels, *offset = bias + 2 * channels;
+  Tensor output = MakeOutput(workload).value();
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const size_t c = i % static_cast<size_t>(channels);
+    const float sum = static_cast<float>(sums[i]) + (biased ? bias[c] : 0);
+    output.data<float>()[i] = std::max(0.0f, sum * scale[c] + offset[c]);
+  }
+  return output;
+}
+
+TEST(Check, NormalizedSumsOfIntegersAreFloats) {
+  ThreadPool pool({.num_threads = 1});
+  for (const DType dtype : {DType::kInt8, DType::kS8S8}) {
+    const Workload workload = MakeWorkload("CBR:1,6,7,50,9,3,1,1", dtype);
+    const Operands operands = MakeOperands(workload).value();
+    const Reference reference = ComputeReference(workload, operands, pool);
+    EXPECT_EQ(Check(reference, NormalizeInFloat(workload, operands, /*biased=*/true)).failure, "");
+    EXPECT_NE(Check(reference, NormalizeInFloat(workload, operands, /*biased=*/false)).failure, "");
+    // Neither all clamped nor far from the offsets.
+    const auto [least, most] = std::ranges::minmax(reference.values);
+    EXPECT_EQ(least, 0);
+    EXPECT_GT(most, 1);
+    EXPECT_LT(most, 10);
+  }
+}
+
+TEST(Check, RowsInBfloat16MayBeRounded) {
+  ThreadPool pool({.num_threads = 1});
+  for (const char* shape : {"SFM:3,50", "NRM:30,50", "LN:3,50"}) {
+    const Workload workload = MakeWorkload(shape, DType::kBf16);
+    const Operands operands = MakeOperands(workload).value();
+    const Reference reference = ComputeReference(workload, operands, pool);
+    Tensor output = MakeOutput(workload).value();
+    for (size_t i = 0; i < reference.values.size(); ++i) {
+      // Half of the steps of f32 below bf16's: rounds to nearest.
+      const auto bits = std::bit_cast<uint32_t>(static_cast<float>(reference.values[i]));
+      output.data<uint16_t>()[i] = static_cast<uint16_t>((bits + 0x8000) >> 16);
+    }
+    EXPECT_EQ(Check(reference, output).failure, "") << shape;
+    EXPECT_GT(Check(reference, output).max_relative_error, reference.tolerance / 8) << shape;
+    output.data<uint16_t>()[7] = static_cast<uint16_t>(output.data<uint16_t>()[7] + 3);
+    EXPECT_THAT(Check(reference, output).failure, ::testing::StartsWith("element 7 of the output is ")) << shape;
+  }
+}
+
+TEST(Check, WhatIsComputedInFloatIsRequantized) {
+  ThreadPool pool({.num_threads = 1});
+  for (const DType dtype : {DType::kInt8Q, DType::kS8S8Q}) {
+    for (const char* shape : {"SFM:9,50", "NRM:200,50", "LN:9,50", "CBR:1,6,7,50,9,3,1,1"}) {
+      const Workload workload = MakeWorkload(shape, dtype);
+      const Reference reference = ComputeReference(workload, MakeOperands(workload).value(), pool);
+      const int greatest = RequantizationOf(workload).greatest;
+      EXPECT_GT(*std::ranges::max_element(reference.values), 0.8 * greatest) << shape;
+      EXPECT_LT(reference.tolerance, 0.51) << shape;
+      Tensor output = Requantized(workload, reference);
+      EXPECT_EQ(Check(reference, output).failure, "") << shape;
+      output.data<uint8_t>()[77] = static_cast<uint8_t>(output.data<uint8_t>()[77] + 2);
+      EXPECT_THAT(Check(reference, output).failure, ::testing::StartsWith("element 77 of the output is ")) << shape;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::bench

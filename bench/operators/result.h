@@ -1,0 +1,51 @@
+// What one implementation did on one workload.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/harness/peak.h"
+#include "bench/harness/statistics.h"
+#include "bench/operators/problem.h"
+
+namespace tilewright::bench {
+
+struct VariantResult {
+  std::string variant;
+  Timing timing;
+  double max_relative_error = 0;
+};
+
+struct Result {
+  Workload workload;
+  std::string implementation;
+  std::string version;
+  // Why there are no times; empty when there are.
+  std::string error;
+  // The implementation ran and was wrong, which is an error of the whole run.
+  bool wrong = false;
+  // All that were measured, the fastest first. Not empty unless there is an error.
+  std::vector<VariantResult> variants;
+  double tolerance = 0;
+  double tune_seconds = 0;
+  int64_t trials = 0;
+
+  bool ok() const { return error.empty(); }
+  const VariantResult& best() const { return variants.front(); }
+  double gflops() const { return Flops(workload.problem) / best().timing.median_ms * 1e-6; }
+  double gigabytes_per_second() const { return Bytes(workload) / best().timing.median_ms * 1e-6; }
+};
+
+// The name under which this compiler's own results appear.
+inline constexpr char kOwnName[] = "tilewright";
+
+// Percent of the machine's peak: arithmetic where there are products, otherwise bandwidth; 0 when it is not known.
+double PercentOfPeak(const Result& result, const Peak& peak);
+
+bool SameWorkload(const Result& a, const Result& b);
+
+// How many times faster a result is than the fastest peer on the same workload, itself left out; 0 when there is none.
+double RatioToBestPeer(const std::vector<Result>& results, const Result& result);
+
+}  // namespace tilewright::bench

@@ -1,0 +1,132 @@
+#include "bench/operators/run_workload.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "bench/operators/tensor_sets.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tilewright::bench {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// A matrix multiplication that goes wrong in a chosen way.
+enum class Fault { kNone, kOneElement, kWritesNothing, kOnlyFirstRunIsRight, kNotSupported };
+
+class FaultyRunner : public Runner {
+ public:
+  FaultyRunner(const MatmulProblem& problem, TensorSets sets, runtime::Tensor weight, Fault fault)
+      : p_(problem), sets_(std::move(sets)), weight_(std::move(weight)), fault_(fault) {}
+
+  std::string variant() const override { return "loops"; }
+  void Run(int set) override {
+    const bool first = runs_++ == 0;
+    if (fault_ == Fault::kWritesNothing) return;
+    float* out = sets_.output(set).data<float>();
+    for (int64_t m = 0; m < p_.m; ++m)
+      for (int64_t n = 0; n < p_.n; ++n) {
+        float sum = 0;
+        for (int64_t k = 0; k < p_.k; ++k) {
+          sum += sets_.input(set).data<float>()[m * p_.k + k] * weight_.data<float>()[k * p_.n + n];
+        }
+        out[m * p_.n + n] = sum;
+      }
+    if (fault_ == Fault::kOneElement || (fault_ == Fault::kOnlyFirstRunIsRight && !first)) out[5] += 1;
+  }
+  void SpoilOutput(int set) override { sets_.SpoilOutput(set); }
+  absl::Status CopyOutput(int set, runtime::Tensor& output) override { return sets_.CopyOutput(set, output); }
+
+ private:
+  const MatmulProblem p_;
+  TensorSets sets_;
+  const runtime::Tensor weight_;
+  const Fault fault_;
+  int runs_ = 0;
+};
+
+class Faulty : public Implementation {
+ public:
+  explicit Faulty(Fault fault) : fault_(fault) {}
+  std::string name() const override { return "faulty"; }
+  std::string version() const override { return "1"; }
+  absl::StatusOr<std::vector<std::unique_ptr<Runner>>> Prepare(const Workload& workload, const Operands& operands,
+                                                               const RunSettings& settings) override {
+    if (fault_ == Fault::kNotSupported) return absl::UnimplementedError("no such operator here");
+    std::vector<std::unique_ptr<Runner>> runners;
+    runners.push_back(std::make_unique<FaultyRunner>(std::get<MatmulProblem>(workload.problem),
+                                                     TensorSets::Make(workload, operands, settings.num_sets).value(),
+                                                     Copy(operands.weight).value(), fault_));
+    return runners;
+  }
+
+ private:
+  const Fault fault_;
+};
+
+std::vector<Result> RunFaults(const std::vector<Fault>& faults, const char* shape_text = "GMM:1,8,8,8",
+                              DType dtype = DType::kF32) {
+  std::vector<std::unique_ptr<Implementation>> implementations;
+  for (Fault fault : faults) implementations.push_back(std::make_unique<Faulty>(fault));
+  const Shape shape = ParseShapes(shape_text)->front();
+  const Workload workload = {.shape = shape, .dtype = dtype, .problem = MakeProblem(shape).value()};
+  runtime::ThreadPool pool({.num_threads = 1});
+  return RunWorkload(workload, implementations, {.cpus = {0}},
+                     {.seconds = 0, .block_nanoseconds = 100'000, .warmup_nanoseconds = 0, .pause_nanoseconds = 0},
+                     pool);
+}
+
+TEST(RunWorkload, RightResultsAreTimed) {
+  const std::vector<Result> results = RunFaults({Fault::kNone});
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].error, "");
+  EXPECT_EQ(results[0].best().variant, "loops");
+  EXPECT_GT(results[0].best().timing.samples, 0);
+  EXPECT_GT(results[0].gflops(), 0);
+  EXPECT_LE(results[0].best().max_relative_error, results[0].tolerance);
+}
+
+TEST(RunWorkload, WrongResultsAreFoundBeforeAndAfterTiming) {
+  const std::vector<Result> results =
+      RunFaults({Fault::kOneElement, Fault::kWritesNothing, Fault::kOnlyFirstRunIsRight, Fault::kNone});
+  ASSERT_EQ(results.size(), 4u);
+  for (size_t i = 0; i < 3; ++i) EXPECT_TRUE(results[i].wrong) << i;
+  EXPECT_THAT(results[0].error, StartsWith("wrong result (loops): element 5 of the output is "));
+  EXPECT_THAT(results[1].error, HasSubstr("element 0 of the output is -nan"));
+  EXPECT_THAT(results[2].error, StartsWith("wrong result (loops): element 5 of the output is "));
+  EXPECT_TRUE(results[3].ok());
+}
+
+TEST(RunWorkload, WhatCannotRunSaysWhyAndIsNotWrong) {
+  const std::vector<Result> results = RunFaults({Fault::kNotSupported, Fault::kNone});
+  EXPECT_EQ(results[0].error, "no such operator here");
+  EXPECT_FALSE(results[0].wrong);
+  EXPECT_TRUE(results[1].ok());
+}
+
+TEST(Result, RatioIsAgainstTheFastestOtherImplementation) {
+  const Shape shape = ParseShapes("GMM:1,100,100,100")->front();
+  const Workload workload = {.shape = shape, .dtype = DType::kF32, .problem = MakeProblem(shape).value()};
+  const auto result = [&](const char* name, double ms) {
+    return Result{.workload = workload,
+                  .implementation = name,
+                  .variants = {{.timing = {.median_ms = ms, .p10_ms = ms, .p90_ms = ms, .samples = 1}}}};
+  };
+  const std::vector<Result> results = {result("tilewright", 0.5), result("a", 2), result("b", 1),
+                                       Result{.workload = workload, .implementation = "c", .error = "not installed"}};
+  EXPECT_EQ(RatioToBestPeer(results, results[0]), 2);
+  EXPECT_EQ(RatioToBestPeer(results, results[1]), 0.5);
+  EXPECT_EQ(RatioToBestPeer(results, results[2]), 2) << "a peer is compared with the others";
+  EXPECT_EQ(RatioToBestPeer(results, results[3]), 0);
+  EXPECT_EQ(results[0].gflops(), 4);
+  EXPECT_EQ(PercentOfPeak(results[0], {.f32_gflops = 16}), 25);
+  EXPECT_EQ(PercentOfPeak(results[0], {}), 0);
+}
+
+}  // namespace
+}  // namespace tilewright::bench

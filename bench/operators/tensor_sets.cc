@@ -1,0 +1,44 @@
+#include "bench/operators/tensor_sets.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+namespace tilewright::bench {
+namespace {
+
+size_t BytesOf(const runtime::Tensor& tensor) {
+  return static_cast<size_t>(runtime::PackedBytes(tensor.dtype(), tensor.num_elements()).value_or(0));
+}
+
+}  // namespace
+
+absl::StatusOr<TensorSets> TensorSets::Make(const Workload& workload, const Operands& operands, int num_sets,
+                                            int64_t spare_bytes) {
+  TensorSets sets;
+  const runtime::Tensor& activation = operands.activation;
+  const auto bytes = static_cast<int64_t>(BytesOf(activation));
+  for (int i = 0; i < num_sets; ++i) {
+    std::optional<runtime::Tensor> memory = runtime::Tensor::Allocate(runtime::kUInt8, {bytes + spare_bytes});
+    absl::StatusOr<runtime::Tensor> output = MakeOutput(workload);
+    if (!memory.has_value()) return absl::ResourceExhaustedError("not enough memory for the tensors");
+    if (!output.ok()) return output.status();
+    std::memcpy(memory->data<char>(), activation.data<char>(), BytesOf(activation));
+    sets.inputs_.push_back(runtime::Tensor::Borrow(memory->data<char>(), activation.dtype(), activation.shape()));
+    sets.memory_.push_back(*std::move(memory));
+    sets.outputs_.push_back(*std::move(output));
+  }
+  return sets;
+}
+
+void TensorSets::SpoilOutput(int set) { std::memset(output(set).data<char>(), 0xFF, BytesOf(output(set))); }
+
+absl::Status TensorSets::CopyOutput(int set, runtime::Tensor& output) const {
+  const runtime::Tensor& source = outputs_[static_cast<size_t>(set)];
+  if (!std::ranges::equal(source.shape(), output.shape())) return absl::InternalError("outputs of different shapes");
+  std::memcpy(output.data<char>(), source.data<char>(), BytesOf(source));
+  return absl::OkStatus();
+}
+
+}  // namespace tilewright::bench

@@ -1,0 +1,50 @@
+#include "bench/peers/python_peer.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "bench/operators/missing_peer.h"
+#include "bench/peers/worker_peer.h"
+
+namespace tilewright::bench {
+namespace {
+
+constexpr std::string_view kNames[] = {"onnxruntime", "pytorch", "tvm", "iree", "xla"};
+
+std::string EnvironmentFolder() {
+  if (const char* folder = std::getenv("TILEWRIGHT_PEERS")) return folder;
+  if (const char* cache = std::getenv("XDG_CACHE_HOME")) return absl::StrCat(cache, "/tilewright/peers");
+  const char* home = std::getenv("HOME");
+  return absl::StrCat(home == nullptr ? "" : home, "/.cache/tilewright/peers");
+}
+
+// Bazel puts the scripts among the program's run files: what `bazel run` and a program started from bazel-bin have.
+std::string ScriptPath() {
+  std::string program(4096, '\0');
+  const ssize_t size = readlink("/proc/self/exe", program.data(), program.size());
+  program.resize(size > 0 ? static_cast<size_t>(size) : 0);
+  return absl::StrCat(program, ".runfiles/tilewright/bench/peers/serve.py");
+}
+
+}  // namespace
+
+std::unique_ptr<Implementation> MakePythonPeer(std::string_view name) {
+  if (std::find(std::begin(kNames), std::end(kNames), name) == std::end(kNames)) return nullptr;
+  const std::string python = absl::StrCat(EnvironmentFolder(), "/bin/python3"), script = ScriptPath();
+  if (access(python.c_str(), X_OK) != 0) {
+    return MakeMissingPeer(std::string(name),
+                           absl::StrCat("not installed: there is no ", python, "; bench/peers/setup.sh makes it"));
+  }
+  if (access(script.c_str(), R_OK) != 0) {
+    return MakeMissingPeer(std::string(name), absl::StrCat("there is no ", script, "; build it with bazel"));
+  }
+  return MakeWorkerPeer(std::string(name), {python, script, std::string(name)});
+}
+
+}  // namespace tilewright::bench

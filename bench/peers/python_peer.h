@@ -1,0 +1,16 @@
+// The peers of bench/peers: Python packages in a virtual environment that bench/peers/setup.sh makes.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "bench/operators/implementation.h"
+
+namespace tilewright::bench {
+
+// "onnxruntime", "pytorch", "tvm", "iree" or "xla"; null for any other name. One that is not installed says so when it
+// is to prepare a workload. The environment is in the folder that the variable TILEWRIGHT_PEERS names, and otherwise in
+// ~/.cache/tilewright/peers.
+std::unique_ptr<Implementation> MakePythonPeer(std::string_view name);
+
+}  // namespace tilewright::bench

@@ -1,0 +1,162 @@
+#include "bench/report/report.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "nlohmann/json.hpp"
+
+namespace tilewright::bench {
+namespace {
+
+// Whether so few blocks were quiet that even the best were hardly so.
+bool IsDisturbed(const Timing& timing) { return 10 * timing.quiet_blocks < timing.blocks; }
+
+std::string WorkloadText(const Workload& workload) {
+  return absl::StrCat(std::string(Name(workload.shape.op)), " ", NumbersText(workload.shape), " ",
+                      std::string(Name(workload.dtype)));
+}
+
+// The line of one variant. Only the first variant, which stands for the implementation, is compared.
+std::string VariantLine(const Report& report, const Result& result, size_t index) {
+  const VariantResult& variant = result.variants[index];
+  const bool has_products = Flops(result.workload.problem) > 0;
+  const double rate =
+      (has_products ? Flops(result.workload.problem) : Bytes(result.workload)) / variant.timing.median_ms * 1e-6;
+  const std::string name =
+      variant.variant.empty() ? result.implementation : absl::StrCat(result.implementation, " ", variant.variant);
+  std::string line = absl::StrFormat("  %-24s %10.5f %10.5f %10.5f %8d %9.1f %s", name, variant.timing.median_ms,
+                                     variant.timing.p10_ms, variant.timing.p90_ms, variant.timing.samples, rate,
+                                     has_products ? "GFLOP/s" : "GB/s   ");
+  if (index > 0) return IsDisturbed(variant.timing) ? line + "  disturbed" : line;
+  if (const double percent = PercentOfPeak(result, report.peak); percent > 0) {
+    absl::StrAppendFormat(&line, " %6.1f%%", percent);
+  } else {
+    line += "       -";
+  }
+  if (const double ratio = RatioToBestPeer(report.results, result); ratio > 0) {
+    absl::StrAppendFormat(&line, " %6.3f", ratio);
+  }
+  if (IsDisturbed(variant.timing)) line += "  disturbed";
+  return line;
+}
+
+nlohmann::ordered_json TimingJson(const Timing& timing) {
+  return {{"median_ms", timing.median_ms}, {"p10_ms", timing.p10_ms}, {"p90_ms", timing.p90_ms},
+          {"samples", timing.samples},     {"blocks", timing.blocks}, {"quiet_blocks", timing.quiet_blocks}};
+}
+
+nlohmann::ordered_json ResultJson(const Report& report, const Result& result) {
+  const Workload& workload = result.workload;
+  nlohmann::ordered_json json = {{"op", Name(workload.shape.op)}, {"shape", NumbersText(workload.shape)},
+                                 {"dtype", Name(workload.dtype)}, {"flops", Flops(workload.problem)},
+                                 {"bytes", Bytes(workload)},      {"impl", result.implementation},
+                                 {"version", result.version}};
+  if (!result.ok()) {
+    json["error"] = result.error;
+    return json;
+  }
+  json.update(TimingJson(result.best().timing));
+  json["gflops"] = result.gflops();
+  json["percent_of_peak"] = PercentOfPeak(result, report.peak);
+  json["max_rel_error"] = result.best().max_relative_error;
+  json["tolerance"] = result.tolerance;
+  json["checked"] = true;
+  json["tune_seconds"] = result.tune_seconds;
+  json["trials"] = result.trials;
+  json["variant"] = result.best().variant;
+  json["variants"] = nlohmann::ordered_json::array();
+  for (const VariantResult& variant : result.variants) {
+    nlohmann::ordered_json entry = {{"variant", variant.variant}};
+    entry.update(TimingJson(variant.timing));
+    entry["max_rel_error"] = variant.max_relative_error;
+    json["variants"].push_back(std::move(entry));
+  }
+  return json;
+}
+
+}  // namespace
+
+std::vector<Comparison> Compare(const std::vector<Result>& results) {
+  std::vector<std::string> names;
+  for (const Result& result : results) {
+    if (std::find(names.begin(), names.end(), result.implementation) == names.end()) {
+      names.push_back(result.implementation);
+    }
+  }
+  std::vector<Comparison> comparisons;
+  for (const std::string& name : names) {
+    std::vector<double> ratios;
+    for (const Result& result : results) {
+      if (result.implementation != name) continue;
+      if (const double ratio = RatioToBestPeer(results, result); ratio > 0) ratios.push_back(ratio);
+    }
+    comparisons.push_back({name, GeometricMean(ratios), static_cast<int>(ratios.size())});
+  }
+  return comparisons;
+}
+
+std::string PeakText(const Peak& peak) {
+  const auto number = [](double value, const char* unit) {
+    return value == 0 ? std::string("not on this CPU") : absl::StrFormat("%.0f %s", value, unit);
+  };
+  return absl::StrCat("Peak: f32 ", number(peak.f32_gflops, "GFLOP/s"), ", bf16 dot ",
+                      number(peak.bf16_gflops, "GFLOP/s"), ", int8 dot ", number(peak.int8_gops, "GOP/s"), ", read ",
+                      number(peak.read_gbs, "GB/s"));
+}
+
+std::string ToText(const Report& report) {
+  std::string text;
+  absl::StrAppend(&text, report.machine.cpu, ", ", report.machine.threads, " of ", report.machine.cpus, " CPUs, ",
+                  report.machine.system, "\n", PeakText(report.peak), "\nCommit ", report.commit, "\n");
+  absl::StrAppendFormat(&text, "Other processes took %.1f%% of the CPU time\n\n", 100 * report.other_load);
+  absl::StrAppendFormat(&text, "  %-24s %10s %10s %10s %8s %9s %-7s %7s %6s\n", "", "median ms", "10th", "90th",
+                        "samples", "rate", "", "of peak", "ratio");
+  const Result* previous = nullptr;
+  for (const Result& result : report.results) {
+    if (previous == nullptr || !SameWorkload(*previous, result)) {
+      absl::StrAppend(&text, WorkloadText(result.workload), "\n");
+    }
+    previous = &result;
+    if (!result.ok()) absl::StrAppendFormat(&text, "  %-24s %s\n", result.implementation, result.error);
+    for (size_t i = 0; result.ok() && i < result.variants.size(); ++i) {
+      absl::StrAppend(&text, VariantLine(report, result, i), "\n");
+    }
+  }
+  absl::StrAppend(&text, "\nRatio: time of the fastest other peer over the time of the line; above 1 is faster.\n");
+  absl::StrAppend(&text, "Disturbed: other processes left less than a tenth of the blocks alone; measure again.\n");
+  for (const Comparison& comparison : Compare(report.results)) {
+    if (comparison.workloads == 0) continue;
+    absl::StrAppendFormat(&text, "Geometric mean of %s against the fastest other peer: %.3f over %d workloads\n",
+                          comparison.implementation, comparison.mean_ratio, comparison.workloads);
+  }
+  return text;
+}
+
+std::string ToJson(const Report& report) {
+  const Machine& machine = report.machine;
+  nlohmann::ordered_json json = {{"machine",
+                                  {{"cpu", machine.cpu},
+                                   {"cpus", machine.cpus},
+                                   {"threads", machine.threads},
+                                   {"l1d_bytes", machine.l1d_bytes},
+                                   {"l2_bytes", machine.l2_bytes},
+                                   {"l3_bytes", machine.l3_bytes},
+                                   {"memory_bytes", machine.memory_bytes},
+                                   {"system", machine.system},
+                                   {"compiler", machine.compiler}}},
+                                 {"peak",
+                                  {{"f32", report.peak.f32_gflops},
+                                   {"bf16", report.peak.bf16_gflops},
+                                   {"int8", report.peak.int8_gops},
+                                   {"read_gbs", report.peak.read_gbs}}},
+                                 {"commit", report.commit},
+                                 {"command", report.command},
+                                 {"other_load", report.other_load},
+                                 {"results", nlohmann::ordered_json::array()}};
+  for (const Result& result : report.results) json["results"].push_back(ResultJson(report, result));
+  // What is not UTF-8, such as an odd command line, is replaced rather than refused.
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tilewright::bench
