@@ -1,47 +1,77 @@
 #!/bin/bash
-# Checks that each module depends only on modules below it. Tests may look anywhere.
+# Checks that each module depends only on modules below it, and each room of a module only on the rooms below it.
+# Tests and programs may look anywhere.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Module, then every module that its libraries and programs may use.
-readonly layers=(
-  "base:"
-  "target: base"
-  "ir: base target"
-  "intrin: base target ir"
-  "verify: base target ir intrin"
-  "schedule: base target ir intrin verify"
-  "codegen: base target ir intrin verify"
-  "autoschedule: base target ir intrin verify schedule codegen"
-  "graph: base target ir intrin verify schedule codegen autoschedule"
-)
-readonly above_all=(bench tools)
+edges="$(mktemp)"
+trap 'rm -f "${edges}"' EXIT
+bazel query --noshow_progress --ui_event_filters=-info --noimplicit_deps --output=graph --nograph:factored \
+  'let product = kind("cc_library", attr(testonly, 0, //...)) in $product' >"${edges}"
 
-# The targets of a module, as a query; empty for one that does not exist.
-targets_of() {
-  if [[ -n "$(find "$1" -name BUILD -print -quit 2>/dev/null)" ]]; then
-    echo "//$1/..."
-  fi
+python3 - "${edges}" <<'PYTHON'
+import collections
+import os
+import re
+import sys
+
+# Modules from the ground up: each may use those before it. bench, tools and examples stand above all.
+MODULES = ["base", "target", "ir", "intrin", "verify", "schedule", "codegen", "autoschedule", "graph"]
+# A module that may not use one below it.
+APART = {("codegen", "schedule")}
+# Rooms of a module, floor by floor: each may use rooms of the floors before its own.
+ROOMS = {
+    "ir": ["ir", "ir/arith", "ir/script ir/interp", "ir/ops", "ir/testing"],
+    "verify": ["verify/structure", "verify/threads verify/regions", "verify/memory", "verify"],
+    "schedule": ["schedule/core", "schedule/program",
+                 "schedule/algebra schedule/layout schedule/loops schedule/movement schedule/reduction",
+                 "schedule/blocks schedule/sampling", "schedule/recorder", "schedule/script",
+                 "schedule", "schedule/fuzz schedule/testing"],
+    "codegen": ["codegen/abi", "codegen/lower/common codegen/runtime", "codegen/lower/cpu", "codegen/lower",
+                "codegen/llvm/x86", "codegen/llvm", "codegen"],
+    "autoschedule": ["autoschedule/program autoschedule/cost autoschedule/database", "autoschedule/tensorize",
+                     "autoschedule/normalize", "autoschedule/movement", "autoschedule/sketch",
+                     "autoschedule/measure/protocol", "autoschedule/measure/reference autoschedule/measure/executor",
+                     "autoschedule/measure", "autoschedule/search", "autoschedule/tune", "autoschedule"],
 }
+# The target of this name collects what users of the module may include; it is above all rooms.
+COLLECTS = {"//ir:ir"}
 
-wrong=""
-for layer in "${layers[@]}"; do
-  module="${layer%%:*}"
-  allowed=" ${module} ${layer#*:} "
-  own="$(targets_of "${module}")"
-  forbidden=""
-  for other in "${layers[@]%%:*}" "${above_all[@]}"; do
-    targets="$(targets_of "${other}")"
-    if [[ "${allowed}" != *" ${other} "* && -n "${targets}" ]]; then
-      forbidden+="${forbidden:+ + }${targets}"
-    fi
-  done
-  [[ -z "${own}" || -z "${forbidden}" ]] && continue
-  used="$(bazel query --noshow_progress --ui_event_filters=-info --noimplicit_deps \
-    "deps(attr(testonly, 0, ${own})) intersect (${forbidden})")"
-  if [[ -n "${used}" ]]; then
-    wrong+="${module} depends on what is not below it:"$'\n'"${used}"$'\n'
-  fi
-done
-printf '%s' "${wrong}"
-[[ -z "${wrong}" ]]
+floor = {room: (module, number) for module, floors in ROOMS.items()
+         for number, rooms in enumerate(floors) for room in rooms.split()}
+wrong, missing = set(), set()
+for line in open(sys.argv[1]):
+    found = re.match(r'\s*"//([^":]*):([^"]*)" -> "//([^":]*):([^"]*)"', line)
+    if not found:
+        continue
+    user, user_target, used, _ = found.groups()
+    user_module, used_module = user.split("/")[0], used.split("/")[0]
+    if user_module not in MODULES:
+        continue
+    if used_module not in MODULES or MODULES.index(used_module) > MODULES.index(user_module) or (
+            user_module, used_module) in APART:
+        wrong.add(f"{user} uses {used}: the module is not below")
+    elif user != used and user_module == used_module and user_module in ROOMS:
+        missing |= {f"{room} is on no floor of tools/check_layers.sh" for room in (user, used) if room not in floor}
+        if f"//{user}:{user_target}" in COLLECTS or user not in floor or used not in floor:
+            continue
+        if floor[used][1] >= floor[user][1]:
+            wrong.add(f"{user} uses {used}: the room is not below")
+
+# Rooms hold at most 30 headers with their sources, and a BUILD file of at most 300 lines.
+for folder, _, files in os.walk("."):
+    folder = folder[2:]
+    if folder.split("/")[0] not in MODULES + ["bench", "tools"]:
+        continue
+    headers = [name for name in files if name.endswith(".h")]
+    if len(headers) > 30:
+        wrong.add(f"{folder} holds {len(headers)} headers, more than 30")
+    if "BUILD" in files:
+        lines = sum(1 for _ in open(os.path.join(folder, "BUILD")))
+        if lines > 300:
+            wrong.add(f"{folder}/BUILD has {lines} lines, more than 300")
+        if "README.md" not in files and headers:
+            wrong.add(f"{folder} has no README.md that says which question it answers")
+print("".join(message + "\n" for message in sorted(wrong | missing)), end="")
+sys.exit(1 if wrong or missing else 0)
+PYTHON

@@ -3,7 +3,7 @@
 
   tools/check_refusals.py
 
-Reads the sentences of refusals out of schedule/*.cc (string literals with places like {block0}, or in a Refusal), and
+Reads the sentences of refusals out of schedule/ and its rooms (string literals with places like {block0}, or in a Refusal), and
 looks for each, with its objects named, among the string literals of schedule's tests and in
 schedule/script/refusals.txt. Fails when one is missing.
 """
@@ -56,7 +56,7 @@ def main():
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
     asserted = Asserted()
     count, missing = 0, []
-    for path in sorted(glob.glob("schedule/*.cc")):
+    for path in sorted(glob.glob("schedule/*.cc") + glob.glob("schedule/*/*.cc")):
         if path.endswith("_test.cc"):
             continue
         for line, sentence in Sentences(path):
