@@ -1,7 +1,5 @@
 #include "bench/harness/measure.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -135,19 +133,6 @@ std::vector<Timing> MeasureAlternating(const std::vector<Runner*>& runners, cons
   std::vector<Timing> timings;
   for (const RunnerBlocks& runner : blocks) timings.push_back(runner.Summarize());
   return timings;
-}
-
-int ChooseNumSets(const Workload& workload, int num_threads) {
-  const TensorShapes shapes = ShapesOf(workload.problem);
-  const auto bytes = [](const std::vector<int64_t>& shape, TwDataType dtype) {
-    double product = dtype.bits / 8.0;
-    for (int64_t extent : shape) product *= static_cast<double>(extent);
-    return product;
-  };
-  const double set =
-      bytes(shapes.activation, ActivationType(workload.dtype)) + bytes(shapes.output, OutputType(workload));
-  const int64_t cache = std::max<int64_t>(sysconf(_SC_LEVEL2_CACHE_SIZE), 1 << 20);
-  return static_cast<int>(std::clamp(std::ceil(static_cast<double>(cache * num_threads) / set) + 1, 2.0, 32.0));
 }
 
 }  // namespace tilewright::bench

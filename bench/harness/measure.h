@@ -44,8 +44,4 @@ struct MeasureOptions {
 // Timings in the order of the runners.
 std::vector<Timing> MeasureAlternating(const std::vector<Runner*>& runners, const MeasureOptions& options);
 
-// Copies of the activations and outputs that together are larger than the second-level caches of all threads, so that
-// no run finds its own output of the run before there; between 2 and 32.
-int ChooseNumSets(const Workload& workload, int num_threads);
-
 }  // namespace tilewright::bench

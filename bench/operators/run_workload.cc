@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "bench/operators/operands.h"
 #include "bench/operators/reference.h"
+#include "bench/operators/tensor_sets.h"
 
 namespace tilewright::bench {
 namespace {

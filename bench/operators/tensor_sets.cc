@@ -1,6 +1,9 @@
 #include "bench/operators/tensor_sets.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -39,6 +42,19 @@ absl::Status TensorSets::CopyOutput(int set, runtime::Tensor& output) const {
   if (!std::ranges::equal(source.shape(), output.shape())) return absl::InternalError("outputs of different shapes");
   std::memcpy(output.data<char>(), source.data<char>(), BytesOf(source));
   return absl::OkStatus();
+}
+
+int ChooseNumSets(const Workload& workload, int num_threads) {
+  const TensorShapes shapes = ShapesOf(workload.problem);
+  const auto bytes = [](const std::vector<int64_t>& shape, TwDataType dtype) {
+    double product = dtype.bits / 8.0;
+    for (int64_t extent : shape) product *= static_cast<double>(extent);
+    return product;
+  };
+  const double set =
+      bytes(shapes.activation, ActivationType(workload.dtype)) + bytes(shapes.output, OutputType(workload));
+  const int64_t cache = std::max<int64_t>(sysconf(_SC_LEVEL2_CACHE_SIZE), 1 << 20);
+  return static_cast<int>(std::clamp(std::ceil(static_cast<double>(cache * num_threads) / set) + 1, 2.0, 32.0));
 }
 
 }  // namespace tilewright::bench

@@ -30,4 +30,8 @@ class TensorSets {
   std::vector<runtime::Tensor> outputs_;
 };
 
+// Copies of the activations and outputs that together are larger than the second-level caches of all threads, so that
+// no run finds its own output of the run before there; between 2 and 32.
+int ChooseNumSets(const Workload& workload, int num_threads);
+
 }  // namespace tilewright::bench
