@@ -66,6 +66,44 @@ TEST_F(AnalyzerTest, TakesSymbolicFusedIndicesApart) {
   EXPECT_TRUE(analyzer_.CanProve(FloorDiv(n + 15, 16) * 16 >= n));
 }
 
+TEST_F(AnalyzerTest, BoundsDigitsOfSymbolicNumbers) {
+  const DataType i64 = DataType::Int(64);
+  Var h("h", i64), w("w", i64), f("f", i64);
+  analyzer_.Assume(h >= Const(i64, 0));
+  analyzer_.Assume(w >= Const(i64, 0));
+  {
+    Analyzer::Scope scope(&analyzer_);
+    analyzer_.Bind(f, Range{Const(i64, 0), h * w});
+    EXPECT_TRUE(analyzer_.CanProve(FloorDiv(f, w) < h));
+    EXPECT_TRUE(analyzer_.CanProve(FloorMod(f, w) < w));
+    EXPECT_FALSE(analyzer_.CanProve(FloorDiv(f, w) < h - 1));
+    EXPECT_FALSE(analyzer_.CanProve(FloorDiv(f, h) < h));
+    EXPECT_TRUE(analyzer_.CanProve(FloorDiv(f, w) * 2 < h * 2));
+    EXPECT_TRUE(analyzer_.CanProve(Expr(1) <= w));
+  }
+  // Three digits, one of them of 32 bits.
+  analyzer_.Assume(n >= Expr(0));
+  analyzer_.Bind(f, Range{Const(i64, 0), Expr(n) * h * w});
+  EXPECT_TRUE(analyzer_.CanProve(FloorDiv(FloorDiv(f, w), h) < CastTo(i64, n)));
+  EXPECT_TRUE(analyzer_.CanProve(FloorMod(FloorDiv(f, w), h) < h));
+  EXPECT_TRUE(analyzer_.CanProve(FloorDiv(FloorMod(f, h * w), w) < h));
+}
+
+TEST_F(AnalyzerTest, LooksThroughCastsThatFit) {
+  const DataType i32 = DataType::Int(32), i64 = DataType::Int(64);
+  Var l("l", i64);
+  analyzer_.Bind(i, Range{0, 8});
+  analyzer_.Bind(j, Range{0, 16});
+  analyzer_.Bind(l, Range{Const(i64, 0), Const(i64, 128)});
+  Simplifies(FloorDiv(CastTo(i64, i) * 16 + CastTo(i64, j), Const(i64, 16)), CastTo(i64, i));
+  Simplifies(CastTo(i32, FloorDiv(l, Const(i64, 16))) * 16 + CastTo(i32, FloorMod(l, Const(i64, 16))), CastTo(i32, l));
+  Simplifies(CastTo(i64, CastTo(i32, l)), l);
+  EXPECT_TRUE(analyzer_.CanProve(CastTo(i64, i) * 16 + CastTo(i64, j) < Const(i64, 128)));
+  // Computed in 64 bits because it does not fit 32.
+  Var large("large", i64);
+  Simplifies(CastTo(i64, CastTo(i32, large)), CastTo(i64, CastTo(i32, large)));
+}
+
 TEST_F(AnalyzerTest, ComparesInOneForm) {
   Simplifies(i + 1 < Expr(30), Expr(i) < 29);
   Simplifies(Expr(i) >= 1, Expr(1) <= i);

@@ -7,17 +7,14 @@
 #include "ir/builtin.h"
 
 namespace tilewright::arith {
-namespace {
 
-// What the type alone says. Wide integers count as unbounded: they do not overflow.
-Bounds TypeBounds(DataType dtype) {
+Bounds Context::TypeBounds(DataType dtype) const {
   if (dtype.is_bool()) return {0, 1};
   if (dtype.is_uint()) return {dtype.bits() < 64 ? 0 : kNegInf, dtype.bits() < 64 ? MaxValue(dtype) : kPosInf};
-  if (dtype.is_int() && dtype.bits() < 32) return {MinValue(dtype), MaxValue(dtype)};
+  const int limited = has_type_limits_ ? 64 : 32;
+  if (dtype.is_int() && dtype.bits() < limited) return {MinValue(dtype), MaxValue(dtype)};
   return {};
 }
-
-}  // namespace
 
 Bounds Context::WithAtomFacts(const Term& term, Bounds bounds) const {
   for (const AtomFact& fact : atom_facts_) {
@@ -31,12 +28,12 @@ Bounds Context::WithAtomFacts(const Term& term, Bounds bounds) const {
 int64_t Context::SymbolicQuotientMax(const Expr& a, const Expr& b) const {
   // `a` is below `end`: a variable of a symbolic range, or x % end.
   Expr end;
-  if (const auto* var = dyn_cast<VarNode>(a)) {
+  if (const auto* var = dyn_cast<VarNode>(WithoutWidening(a))) {
     const Binding* binding = Find(var);
     if (binding == nullptr || !binding->symbolic) return kPosInf;
     const Sum& last = binding->symbolic->max;
     if (last.terms.size() != 1 || last.base != -1) return kPosInf;
-    end = TermToExpr(last.terms[0], last.terms[0].scale);
+    end = TermToExpr(last.terms[0], last.terms[0].scale, last.dtype);
   } else if (const auto* op = dyn_cast<BinaryNode>(a); op != nullptr && op->op == BinaryOp::kFloorMod) {
     end = op->b;
   }

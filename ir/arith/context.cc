@@ -127,6 +127,13 @@ void Context::PushAtomFact(const Term& term, Bounds bounds) {
   atom_facts_.push_back({Unscaled(term), narrowed});
   Changed();
   undo_.push_back(Undoable::kAtomFact);
+  // A positive product of factors that are not negative has none that is zero.
+  if (narrowed.min < 1 || term.IsSplit()) return;
+  const Factors factors = ProductFactors(term.atom);
+  const bool signs_are_known =
+      std::all_of(factors.begin(), factors.end(), [&](const Expr& factor) { return BoundsOf(factor).min >= 0; });
+  if (factors.size() < 2 || !signs_are_known) return;
+  for (const Expr& factor : factors) PushAtomFact({factor}, {1, kPosInf});
 }
 
 void Context::PushFact(Sum fact) {
@@ -155,7 +162,7 @@ void Context::PushFact(Sum fact) {
   Sum compound = fact;
   compound.base = 0;
   for (Term& term : compound.terms) term.scale /= divisor;
-  if (Expr atom = FromSum(compound)) PushAtomFact({atom}, SolveForTerm(divisor, fact.base));
+  if (Expr atom = SumToAtom(compound)) PushAtomFact({atom}, SolveForTerm(divisor, fact.base));
   facts_.push_back(std::move(fact));
   Changed();
   undo_.push_back(Undoable::kFact);

@@ -51,6 +51,8 @@ class Context {
   Bounds BoundsOf(const Expr& e) const;
   Bounds BoundsOf(const Term& term) const;  // scale included
   Bounds BoundsOf(const Sum& sum) const;
+  // What the type alone says. Wide integers count as unbounded: they do not overflow.
+  Bounds TypeBounds(DataType dtype) const;
 
   // ---- Proofs (prove.cc)
   // Whether a <= b, or a < b, always.
@@ -141,6 +143,8 @@ class Context {
   bool ProveByCases(const Sum& sum, bool* applies);
   bool ProveByAtoms(const Sum& sum);
   bool ProveWithAtom(const Sum& sum, size_t term, const Expr& atom);
+  bool ProvePositive(const Expr& e);
+  bool ProveWithQuotient(const Sum& rest, int64_t scale, const BinaryNode& quotient);
 
   std::vector<Binding> bindings_;
   absl::flat_hash_map<const VarNode*, int, VarHash> index_;  // the newest binding of each variable
@@ -159,6 +163,7 @@ class Context {
   static constexpr size_t kRememberedSums = 16;
   std::array<std::unique_ptr<RememberedSum>, kRememberedSums> remembered_;
   uint64_t version_ = 1;                   // of all that is known
+  bool has_type_limits_ = false;           // 32-bit integers are bounded by their type, for a question about casts
   int proof_depth_ = 0, proof_steps_ = 0;  // of the proof under way, to bound its cost
 };
 

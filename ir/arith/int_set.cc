@@ -259,7 +259,7 @@ class SetEvaluator {
         relaxed = factor;
       }
     }
-    Sum rest = context_.ToSum(MakeProduct(fixed));
+    Sum rest = context_.ToSum(MakeProduct(fixed, atom.dtype()));
     Interval x = EvalAtom(relaxed);
     Bounds sign = context_.BoundsOf(rest);
     if (sign.min < 0 && sign.max > 0) return {};

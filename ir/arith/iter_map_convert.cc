@@ -23,7 +23,8 @@ void BindIterators(const IterMap& map, Analyzer* analyzer) {
 VarMap IteratorValues(const IterMap& map) {
   VarMap values;
   for (const IterMap::Iterator& iterator : map.iterators) {
-    if (iterator.value.get() != iterator.mark->var.get()) values[iterator.mark->var] = iterator.value;
+    const Var& var = iterator.mark->var;
+    if (iterator.value.get() != var.get()) values[var] = CastTo(var.dtype(), iterator.value);
   }
   return values;
 }
@@ -72,7 +73,7 @@ Side SideOf(const Expr& e, const Domain& domain, size_t outer_count) {
 Expr ToExpr(const IterSum& sum, const IterMap& map, Analyzer* analyzer) {
   Analyzer::Scope scope(analyzer);
   BindIterators(map, analyzer);
-  return OverDomain(SumExpr(sum.args, sum.base), IteratorValues(map), analyzer);
+  return OverDomain(CastTo(sum.base.dtype(), SumExpr(sum.args, sum.base)), IteratorValues(map), analyzer);
 }
 
 std::vector<Expr> IterMapSimplify(const std::vector<Expr>& indices, const Domain& domain, const Expr& predicate,
@@ -148,10 +149,10 @@ std::optional<SubspaceDivision> SubspaceDivide(const std::vector<Expr>& indices,
             scale ? *scale : Monomial::Of(analyzer->Simplify(FloorDiv(split.scale.ToExpr(dtype), unit.ToExpr(dtype))));
       }
     }
-    divided.outer = OverDomain(SumExpr(outer, outer_base), values, analyzer);
-    divided.inner = OverDomain(SumExpr(inner, inner_base), values, analyzer);
-    divided.outer_extent = outer_extent.ToExpr(dtype);
-    divided.inner_extent = inner_extent.ToExpr(dtype);
+    divided.outer = OverDomain(CastTo(dtype, SumExpr(outer, outer_base)), values, analyzer);
+    divided.inner = OverDomain(CastTo(dtype, SumExpr(inner, inner_base)), values, analyzer);
+    divided.outer_extent = CastTo(dtype, outer_extent.ToExpr(dtype));
+    divided.inner_extent = CastTo(dtype, inner_extent.ToExpr(dtype));
     division.indices.push_back(std::move(divided));
   }
   return division;
@@ -193,7 +194,7 @@ class Inverter {
       for (const MarkValue& known : marks_) {
         if (known.mark == iterator.mark.get() && known.value) value = known.value;
       }
-      iterators[iterator.mark->var] = value;
+      iterators[iterator.mark->var] = CastTo(iterator.mark->var.dtype(), value);
     }
     std::vector<Expr> results;
     for (const Expr& var : map_.domain) results.push_back(analyzer_.Simplify(Substitute(var, iterators)));
@@ -264,7 +265,7 @@ Domain ShapeDomain(const IndexMap& map, const std::vector<Expr>& shape) {
 // The number of values from 0 on that an index takes; null when its steps are larger than 1 or it starts below 0.
 Expr ResultExtent(const IterMap& map, size_t index, DataType dtype, Analyzer* analyzer) {
   const IterSum& sum = map.indices[index];
-  Expr extent = map.extents[index].ToExpr(dtype);
+  Expr extent = CastTo(dtype, map.extents[index].ToExpr(dtype));
   if (!sum.args.empty() && !sum.args.back().scale.IsOne()) return {};
   if (!analyzer->CanProve(sum.base >= 0)) return {};
   return analyzer->Simplify(extent + sum.base);

@@ -203,9 +203,11 @@ IterDomain::Iterator* IterDomain::AsIterator(const Sum& sum) {
   }
   if (ordered.size() == 1) return &iterators_[ordered[0].iterator];
   Iterator fused;
+  DataType dtype = sum.dtype;
+  for (const Part& part : ordered) dtype = WiderType(dtype, iterators_[part.iterator].var.dtype());
   fused.var = Var(
       iterators_[ordered.back().iterator].var.name() + "_" + iterators_[ordered.front().iterator].var.name() + "_fused",
-      sum.dtype);
+      dtype);
   fused.extent = expected;
   std::vector<size_t> replaced;
   std::vector<Expr> values;
@@ -213,11 +215,11 @@ IterDomain::Iterator* IterDomain::AsIterator(const Sum& sum) {
   for (const Part& part : ordered) {
     const Iterator& iterator = iterators_[part.iterator];
     Expr value = fused.var;
-    if (!part.scale.IsOne()) value = FloorDiv(value, part.scale.ToExpr(sum.dtype));
-    if (&part != &ordered.back()) value = FloorMod(value, part.extent.ToExpr(sum.dtype));
+    if (!part.scale.IsOne()) value = FloorDiv(value, part.scale.ToExpr(dtype));
+    if (&part != &ordered.back()) value = FloorMod(value, part.extent.ToExpr(dtype));
     replaced.push_back(part.iterator);
     values.push_back(value);
-    over_domain[iterator.var] = iterator.value;
+    over_domain[iterator.var] = CastTo(iterator.var.dtype(), iterator.value);
   }
   fused.value = Substitute(e, over_domain);
   Var var = fused.var;

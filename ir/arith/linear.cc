@@ -40,7 +40,7 @@ std::optional<LinearForm> DetectLinear(const Expr& e, const std::vector<Var>& va
       if (factors.empty()) {
         coefficient->AddBase(term.scale);
       } else {
-        Expr product = MakeProduct(factors);
+        Expr product = MakeProduct(factors, sum.dtype);
         if (UsesAny(product, vars)) return std::nullopt;
         context.AddExpr(coefficient, product, term.scale);
       }

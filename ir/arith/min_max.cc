@@ -76,7 +76,7 @@ Sum Context::CombineMinMax(BinaryOp op, Sum a, Sum b) {
   if (ProveNonNegative(opposite)) return is_min ? a : b;
   Sum result = TakeCommon(&a, &b);
   int64_t scale = TakeScale(&a, &b);
-  Expr left = FromSum(a), right = FromSum(b);
+  Expr left = SumToAtom(a), right = SumToAtom(b);
   if (!left || !right) {
     result.overflow = true;
     return result;
@@ -86,7 +86,7 @@ Sum Context::CombineMinMax(BinaryOp op, Sum a, Sum b) {
   auto c = inner != nullptr && inner->op == op && b.IsConstant() ? AsInt(inner->b) : std::nullopt;
   if (c) {
     left = inner->a;
-    right = Const(a.dtype, is_min ? std::min(*c, b.base) : std::max(*c, b.base));
+    right = Const(left.dtype(), is_min ? std::min(*c, b.base) : std::max(*c, b.base));
   }
   AddSum(&result, Opaque(MakeBinary(op, left, right)), scale);
   return result;

@@ -4,12 +4,13 @@
 #include <numeric>
 
 #include "ir/arith/bounds.h"
-#include "ir/arith/same_expr.h"
+#include "ir/arith/sum.h"
 
 namespace tilewright::arith {
 namespace {
 
-void Collect(const Expr& e, Monomial* monomial) {
+void Collect(const Expr& written, Monomial* monomial) {
+  const Expr& e = WithoutWidening(written);
   const auto* op = dyn_cast<BinaryNode>(e);
   if (auto value = AsInt(e)) {
     monomial->scale = SaturatingMul(monomial->scale, *value);
@@ -24,7 +25,7 @@ void Collect(const Expr& e, Monomial* monomial) {
 // Removes one factor equal to `factor`.
 bool Take(Monomial* monomial, const Expr& factor) {
   auto it = std::find_if(monomial->factors.begin(), monomial->factors.end(),
-                         [&](const Expr& other) { return SameExpr(factor, other); });
+                         [&](const Expr& other) { return SameAtom(factor, other); });
   if (it == monomial->factors.end()) return false;
   monomial->factors.erase(it);
   return true;
@@ -40,9 +41,8 @@ Monomial Monomial::Of(const Expr& e) {
 
 Expr Monomial::ToExpr(DataType dtype) const {
   if (factors.empty()) return Const(dtype, scale);
-  Expr product = factors[0];
-  for (size_t i = 1; i < factors.size(); ++i) product = product * factors[i];
-  return scale == 1 ? product : product * Const(dtype, scale);
+  Expr product = MakeProduct({factors.begin(), factors.end()}, dtype);
+  return scale == 1 ? product : product * Const(product.dtype(), scale);
 }
 
 bool operator==(const Monomial& a, const Monomial& b) {

@@ -22,6 +22,7 @@ namespace {
 // An index expression that takes the values [0, extent).
 struct Axis {
   Expr index, extent;
+  DataType type() const { return index.dtype(); }
 };
 
 struct Step {
@@ -29,21 +30,27 @@ struct Step {
   size_t axis;
   Expr factor;  // of a split; the extent of the second axis of a fuse
   Expr before;  // the extent before a pad
+  // The types of the two axes before a fuse.
+  DataType first = DataType::Int(32), second = DataType::Int(32);
 };
 
 int64_t CeilTo(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-// Extents are constants; with a symbol, some are multiples of n.
+// Extents are constants; with a symbol, some are multiples of n. Mixed ones have loops of 64 bits beside those of 32.
 class Chain {
  public:
-  Chain(Random* random, bool symbolic) : random_(*random), symbolic_(symbolic) {
+  Chain(Random* random, bool symbolic, bool mixed = false)
+      : n("n", DataType::Int(mixed && random->OneIn(2) ? 64 : 32)), random_(*random), symbolic_(symbolic) {
     size_t count = random->Int(1, 3);
     const char* names[] = {"i", "j", "k"};
     for (size_t a = 0; a < count; ++a) {
       Expr extent(random->Pick<int64_t>({2, 3, 4, 6, 7, 8, 12, 14, 16, 24, 30, 32, 64}));
       if (symbolic && random->OneIn(2)) extent = n * extent;
-      Var var(names[a]);
-      domain.push_back({var, Range{Expr(0), extent}});
+      // A constant fits every type, n only its own.
+      const bool is_wide = (mixed && random->OneIn(2)) || extent.dtype().bits() == 64;
+      Var var(names[a], DataType::Int(is_wide ? 64 : 32));
+      extent = CastTo(var.dtype(), extent);
+      domain.push_back({var, Range{Const(var.dtype(), 0), extent}});
       axes.push_back({var, extent});
     }
   }
@@ -55,7 +62,7 @@ class Chain {
 
   // Applies one random transformation to the axes.
   void Transform(Analyzer* analyzer) {
-    Step step{Step::kSwap, static_cast<size_t>(random_.Int(0, static_cast<int64_t>(axes.size()) - 1)), {}, {}};
+    Step step{Step::kSwap, static_cast<size_t>(random_.Int(0, static_cast<int64_t>(axes.size()) - 1))};
     Axis axis = axes[step.axis];
     switch (random_.Int(0, 5)) {
       case 0:
@@ -68,6 +75,8 @@ class Chain {
         Axis next = axes[step.axis + 1];
         step.kind = Step::kFuse;
         step.factor = next.extent;
+        step.first = axis.type();
+        step.second = next.type();
         axes[step.axis] = {axis.index * next.extent + next.index, analyzer->Simplify(axis.extent * next.extent)};
         axes.erase(axes.begin() + step.axis + 1);
         break;
@@ -97,8 +106,9 @@ class Chain {
           axes.erase(axes.begin() + step->axis + 1);
           break;
         case Step::kFuse:
-          axes[step->axis] = {FloorDiv(axis.index, step->factor), axis.extent};
-          axes.insert(axes.begin() + step->axis + 1, {FloorMod(axis.index, step->factor), step->factor});
+          axes[step->axis] = {CastTo(step->first, FloorDiv(axis.index, step->factor)), axis.extent};
+          axes.insert(axes.begin() + step->axis + 1,
+                      {CastTo(step->second, FloorMod(axis.index, step->factor)), step->factor});
           break;
         case Step::kSwap:
           std::swap(axes[step->axis], axes[step->axis + 1]);
@@ -109,7 +119,7 @@ class Chain {
     }
   }
 
-  Var n{"n"};
+  Var n;
   Domain domain;
   std::vector<Axis> axes;
   std::vector<Step> steps;
@@ -144,12 +154,12 @@ struct Rate {
 int64_t Chains() { return FromEnvironment("TILEWRIGHT_ARITH_CHAINS", 4000); }
 int64_t FirstSeed() { return FromEnvironment("TILEWRIGHT_ARITH_SEED", 1); }
 
-Rate MeasureRoundTrips(bool symbolic, bool step_by_step) {
+Rate MeasureRoundTrips(bool symbolic, bool mixed, bool step_by_step) {
   Rate rate;
   int shown = 0;
   for (int64_t seed = FirstSeed(); seed < FirstSeed() + Chains(); ++seed) {
     Random random(seed);
-    Chain chain(&random, symbolic);
+    Chain chain(&random, symbolic, mixed);
     Analyzer analyzer;
     chain.Bind(&analyzer);
     int64_t length = random.Int(2, 10);
@@ -179,13 +189,13 @@ Rate MeasureRoundTrips(bool symbolic, bool step_by_step) {
 }
 
 TEST(ArithPowerTest, IndicesComeBackToTheOriginalForm) {
-  for (bool symbolic : {false, true}) {
-    for (bool step_by_step : {true, false}) {
-      Rate rate = MeasureRoundTrips(symbolic, step_by_step);
-      std::printf("%s extents, simplified %s: %.2f%% of %ld indices come back\n", symbolic ? "symbolic" : "constant",
-                  step_by_step ? "after every step" : "once at the end", rate.Percent(), static_cast<long>(rate.all));
-      EXPECT_GE(rate.Percent(), 99.0);
-    }
+  for (int kind = 0; kind < 8; ++kind) {
+    const bool symbolic = kind & 1, mixed = kind & 2, step_by_step = kind & 4;
+    Rate rate = MeasureRoundTrips(symbolic, mixed, step_by_step);
+    std::printf("%s extents%s, simplified %s: %.2f%% of %ld indices come back\n", symbolic ? "symbolic" : "constant",
+                mixed ? " of 32 and 64 bits" : "", step_by_step ? "after every step" : "once at the end",
+                rate.Percent(), static_cast<long>(rate.all));
+    EXPECT_GE(rate.Percent(), 99.0);
   }
 }
 
@@ -232,7 +242,7 @@ struct RandomMap {
 };
 
 RandomMap MakeMap(Random* random) {
-  Chain chain(random, false);
+  Chain chain(random, false, random->OneIn(3));
   Analyzer analyzer;
   chain.Bind(&analyzer);
   int64_t length = random->Int(1, 8);
@@ -311,9 +321,9 @@ TEST(ArithPowerTest, BijectiveMapsAreProven) {
     std::vector<Expr> values;
     Analyzer over_values;
     for (size_t i = 0; i < map.indices.size(); ++i) {
-      inputs.emplace_back("y" + std::to_string(i));
+      inputs.emplace_back("y" + std::to_string(i), map.indices[i].dtype());
       values.push_back(inputs.back());
-      over_values.Bind(inputs[i], Range{detected->indices[i].base, detected->extents[i].ToExpr(DataType::Int(32))});
+      over_values.Bind(inputs[i], Range{detected->indices[i].base, detected->extents[i].ToExpr(inputs[i].dtype())});
     }
     std::vector<Expr> inverse = InverseIterMap(*detected, values, &over_values);
     size_t position = 0;

@@ -18,11 +18,12 @@
 namespace tilewright::arith {
 namespace {
 
-// The variables of one case. The first are bound to constant ranges, `s` to [0, n), and n is positive.
+// The variables of one case. The first are bound to constant ranges, `s` to [0, n), `f` (64 bits) to [0, n * m), and n
+// and m are positive. `large` has more than 32 bits.
 struct Variables {
   std::vector<Var> bound;
   std::vector<Range> ranges;
-  Var s{"s"}, n{"n"};
+  Var s{"s"}, n{"n"}, m{"m", DataType::Int(64)}, f{"f", DataType::Int(64)}, large{"large", DataType::Int(64)};
 
   explicit Variables(Random* random) {
     for (const char* name : {"i", "j", "k"}) {
@@ -35,8 +36,14 @@ struct Variables {
 
   void Bind(Analyzer* analyzer) const {
     for (size_t i = 0; i < bound.size(); ++i) analyzer->Bind(bound[i], ranges[i]);
+    BindSymbolic(analyzer);
+  }
+  void BindSymbolic(Analyzer* analyzer) const {
     analyzer->Assume(n >= Expr(1));
+    analyzer->Assume(m >= Expr(0));
     analyzer->Bind(s, Range{0, n});
+    analyzer->Bind(f, Range{Const(f.dtype(), 0), n * m});
+    analyzer->Bind(large, Range{Const(large.dtype(), 0), Const(large.dtype(), int64_t{1} << 34)});
   }
 
   Assignment Pick(Random* random) const {
@@ -52,6 +59,10 @@ struct Variables {
     int64_t size = within(1, 16);
     values.emplace_back(n, size);
     values.emplace_back(s, within(0, size - 1));
+    int64_t columns = within(1, 16);
+    values.emplace_back(m, columns);
+    values.emplace_back(f, within(0, size * columns - 1));
+    values.emplace_back(large, within(0, (int64_t{1} << 34) - 1));
     return values;
   }
 };
@@ -97,7 +108,33 @@ class Generator {
     }
   }
 
+  // Of 64 bits, with parts of 32.
+  Expr Wide(int depth) {
+    const DataType wide = DataType::Int(64);
+    if (depth == 0 || random_.OneIn(8)) {
+      if (random_.OneIn(4)) return random_.OneIn(6) ? variables_.large : variables_.m;
+      return random_.OneIn(2) ? Expr(variables_.f) : CastTo(wide, Leaf());
+    }
+    switch (random_.Int(0, 7)) {
+      case 0:
+        return Wide(depth - 1) + Wide(depth - 1);
+      case 1:
+        return Wide(depth - 1) * Const(wide, Factor()) + Wide(depth - 1);
+      case 2:
+        return FloorDiv(Wide(depth - 1), random_.OneIn(2) ? Const(wide, Factor()) : WideSize());
+      case 3:
+        return FloorMod(Wide(depth - 1), random_.OneIn(2) ? Const(wide, Factor()) : WideSize());
+      case 4:
+        return Wide(depth - 1) * WideSize() + Wide(depth - 1);
+      case 5:
+        return Min(Wide(depth - 1), Wide(depth - 1));
+      default:
+        return CastTo(wide, Index(depth - 1));
+    }
+  }
+
   Expr Condition(int depth) {
+    if (random_.OneIn(5)) return random_.OneIn(2) ? Wide(depth) < WideSize() : Wide(depth) <= Wide(depth);
     if (depth > 0 && random_.OneIn(3)) {
       switch (random_.Int(0, 2)) {
         case 0:
@@ -137,18 +174,14 @@ class Generator {
   }
 
  private:
-  Expr Wide(int depth) {
-    DataType wide = DataType::Int(64);
-    Expr e = CastTo(wide, Index(depth));
-    switch (random_.Int(0, 3)) {
+  Expr WideSize() {
+    switch (random_.Int(0, 2)) {
       case 0:
-        return e + CastTo(wide, Leaf());
+        return variables_.m;
       case 1:
-        return FloorDiv(e, Const(wide, Factor()));
-      case 2:
-        return FloorMod(e * Const(wide, Factor()), Const(wide, Factor()));
+        return CastTo(variables_.m.dtype(), variables_.n);
       default:
-        return e;
+        return variables_.m * variables_.n;
     }
   }
   Expr Leaf() {
@@ -183,8 +216,7 @@ std::string Check(const Expr& e, const Expr& assumption, const Variables& variab
   if (index) {
     Analyzer outer;
     outer.Bind(variables.bound[2], variables.ranges[2]);
-    outer.Assume(variables.n >= Expr(1));
-    outer.Bind(variables.s, Range{0, variables.n});
+    variables.BindSymbolic(&outer);
     set = EvalSet(e, relaxed, &outer, assumption);
   }
   analyzer.Assume(assumption);
@@ -299,6 +331,10 @@ TEST(ArithPropertyTest, SimplificationKeepsValues) {
       case 0:
       case 1:
         e = generator.Condition(depth - 1);
+        break;
+      case 3:
+      case 4:
+        e = generator.Wide(depth);
         break;
       case 2:
         e = generator.Narrow(random.Pick<DataType>({DataType::UInt(8), DataType::Int(8), DataType::UInt(32)}), depth);

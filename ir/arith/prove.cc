@@ -94,7 +94,7 @@ bool Context::ProveByElimination(const Sum& sum) {
       if (factors.empty()) {
         coefficient.AddBase(term.scale);
       } else {
-        AddExpr(&coefficient, MakeProduct(factors), term.scale);
+        AddExpr(&coefficient, MakeProduct(factors, sum.dtype), term.scale);
       }
     }
     if (!linear) continue;
@@ -170,6 +170,39 @@ bool Context::ProveByCases(const Sum& sum, bool* applies) {
   return false;
 }
 
+bool Context::ProvePositive(const Expr& e) {
+  if (BoundsOf(e).min > 0) return true;
+  Sum sum = ToSum(e);
+  sum.AddBase(-1);
+  return ProveStep(sum);
+}
+
+// rest + scale * (a // b) >= 0 for positive b: h - 1 - f // w >= 0 follows from h * w - f - 1 >= 0.
+bool Context::ProveWithQuotient(const Sum& rest, int64_t scale, const BinaryNode& quotient) {
+  const int64_t size = std::llabs(scale);
+  const bool exact = std::all_of(rest.terms.begin(), rest.terms.end(), [&](const Term& t) { return t.scale % size == 0; });
+  Sum divisor = ToSum(quotient.b), sum = rest;
+  if (exact) {
+    // floor(rest / size) + a // b >= 0 is floor(rest / size) * b + a >= 0; for the negated quotient it is
+    // (floor(rest / size) + 1) * b - a - 1 >= 0.
+    for (Term& term : sum.terms) term.scale /= size;
+    sum.base = FloorDivInt(sum.base, size);
+    if (scale < 0) sum.AddBase(1);
+    sum = Multiply(sum, divisor);
+    AddExpr(&sum, quotient.a, scale > 0 ? 1 : -1);
+    if (scale < 0) sum.AddBase(-1);
+    return ProveStep(sum);
+  }
+  // a - b + 1 <= b * (a // b) <= a
+  sum = Multiply(sum, divisor);
+  AddExpr(&sum, quotient.a, scale);
+  if (scale > 0) {
+    AddSum(&sum, divisor, -scale);
+    sum.AddBase(scale);
+  }
+  return ProveStep(sum);
+}
+
 // Replaces divisions, minima and maxima by what they are at least or at most.
 bool Context::ProveByAtoms(const Sum& sum) {
   for (size_t i = 0; i < sum.terms.size(); ++i) {
@@ -200,7 +233,11 @@ bool Context::ProveByAtoms(const Sum& sum) {
       if (ProveWithAtom(sum, i, op->a) || ProveWithAtom(sum, i, op->b)) return true;
       continue;
     }
-    if (op->op == BinaryOp::kFloorMod && BoundsOf(op->b).min > 0) {
+    if (op->op == BinaryOp::kFloorDiv && ProvePositive(op->b)) {
+      if (ProveWithQuotient(rest, term.scale, *op)) return true;
+      continue;
+    }
+    if (op->op == BinaryOp::kFloorMod && ProvePositive(op->b)) {
       // 0 <= x % n <= n - 1
       if (ProveWithAtom(sum, i, term.scale > 0 ? Const(sum.dtype, 0) : op->b - 1)) return true;
       continue;
@@ -210,7 +247,7 @@ bool Context::ProveByAtoms(const Sum& sum) {
       Factors factors = ProductFactors(term.atom);
       for (const Expr& factor : factors) {
         const auto* div = dyn_cast<BinaryNode>(factor);
-        if (div == nullptr || div->op != BinaryOp::kFloorDiv || BoundsOf(div->b).min <= 0) continue;
+        if (div == nullptr || div->op != BinaryOp::kFloorDiv || !ProvePositive(div->b)) continue;
         Sum product = Multiply(Opaque(factor), ToSum(div->b));
         if (product.terms.size() != 1 || product.base != 0 || product.overflow ||
             !SameAtom(product.terms[0].atom, term.atom) || term.scale % product.terms[0].scale != 0) {
@@ -253,7 +290,7 @@ bool Context::Prove(const Expr& condition) {
 }
 
 bool Context::ProveInequality(const Expr& a, const Expr& b, bool strict) {
-  if (a.dtype() == b.dtype() && a.dtype().is_index()) {
+  if (a.dtype().is_index() && b.dtype().is_index()) {
     Sum room = ToSum(a);
     AddExpr(&room, b, -1);
     if (strict) room.AddBase(1);

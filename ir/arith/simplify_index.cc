@@ -211,7 +211,9 @@ Sum Context::ToSum(const Expr& e) {
       const Binding* binding = Find(cast<VarNode>(e));
       if (binding != nullptr && binding->value) {
         Expr value = binding->value;  // Kept alive: the binding may move.
-        return ToSum(value);
+        sum = ToSum(value);
+        sum.dtype = e.dtype();
+        return sum;
       }
       if (binding != nullptr && binding->bounds.IsPoint()) {
         sum.base = binding->bounds.min;
@@ -223,7 +225,9 @@ Sum Context::ToSum(const Expr& e) {
     case Kind::kBinary: {
       const auto* op = cast<BinaryNode>(e);
       const bool compound = isa<BinaryNode>(op->a) || isa<BinaryNode>(op->b);
-      return compound ? RememberedToSum(op, e) : BinaryToSum(op, e);
+      sum = compound ? RememberedToSum(op, e) : BinaryToSum(op, e);
+      sum.dtype = e.dtype();
+      return sum;
     }
     case Kind::kCast:
       return CastToSum(cast<CastNode>(e), e);
@@ -298,7 +302,7 @@ Sum Context::Multiply(const Sum& a, const Sum& b) {
   bool one_by_one = a.terms.size() == 1 && b.terms.size() == 1 && a.base == 0 && b.base == 0;
   if (a.overflow || b.overflow ||
       (!one_by_one && (a.terms.size() * b.terms.size() > kMaxProductTerms || loads(a) || loads(b)))) {
-    Expr left = FromSum(a), right = FromSum(b);
+    Expr left = SumToAtom(a), right = SumToAtom(b);
     product.overflow = !left || !right;
     if (!product.overflow) product.terms.push_back({left * right});
     return product;
@@ -306,14 +310,14 @@ Sum Context::Multiply(const Sum& a, const Sum& b) {
   for (const Term& x : a.terms) {
     for (const Term& y : b.terms) {
       int64_t scale;
-      Expr left = TermToExpr(x, 1), right = TermToExpr(y, 1);
+      Expr left = TermToExpr(x, 1, a.dtype), right = TermToExpr(y, 1, a.dtype);
       if (!left || !right || __builtin_mul_overflow(x.scale, y.scale, &scale)) {
         product.overflow = true;
         return product;
       }
       Factors factors = ProductFactors(left);
       for (const Expr& factor : ProductFactors(right)) factors.push_back(factor);
-      AddTerm(&product, {MakeProduct(factors), kNoUpper, 1, scale});
+      AddTerm(&product, {MakeProduct(factors, a.dtype), kNoUpper, 1, scale});
     }
   }
   Sum terms = a;
@@ -418,7 +422,7 @@ void Context::DivMod(const Sum& a, int64_t c, Sum* div, Sum* mod, int64_t mod_sc
       return;
     }
   }
-  Expr atom = FromSum(rest);
+  Expr atom = SumToAtom(rest);
   if (!atom) {
     if (div != nullptr) div->overflow = true;
     if (mod != nullptr) mod->overflow = true;
@@ -441,7 +445,7 @@ Sum Context::DivisionToSum(const BinaryNode* op, const Expr& self) {
     }
     if (b.IsConstant() && b.base == 1) return modulo ? Sum::Constant(self.dtype(), 0) : a;
     if (bounds.min < 0 || divisor.min < 0 || (b.IsConstant() && b.base == 0)) {
-      Expr left = FromSum(a), right = FromSum(b);
+      Expr left = SumToAtom(a), right = SumToAtom(b);
       return Opaque(left && right ? Rebuild(op, self, left, right) : self);
     }
   }
@@ -474,27 +478,27 @@ Sum Context::CastToSum(const CastNode* op, const Expr& self) {
   if (to.bits() >= from.bits()) {
     sum.base = inner.base;
     for (Term term : inner.terms) {
-      bool compound = IsCompound(term.atom) || isa<BinaryNode>(term.atom);
-      term.atom = compound ? Simplify(Widen(to, term.atom)) : CastTo(to, term.atom);
+      if (isa<BinaryNode>(term.atom)) term.atom = Simplify(Widen(to, term.atom));
       AddTerm(&sum, std::move(term));
     }
     return sum;
   }
-  // A narrowing cast goes away when the value was computed in the narrow type, and surely fits it.
+  // A narrowing cast goes away when the value and all that it is added up of surely fit.
+  const Bounds type{MinValue(to), MaxValue(to)};
   Bounds magnitude = Bounds::Point(inner.base);
-  for (const Term& term : inner.terms) magnitude = magnitude + Union(Bounds::Point(0), BoundsOf(term));
-  if (magnitude.Within(MinValue(to), MaxValue(to))) {
+  has_type_limits_ = true;
+  for (const Term& term : inner.terms) {
+    magnitude = magnitude + Union(Bounds::Point(0), BoundsOf(term));
+    if (term.scale < type.min || term.scale > type.max) magnitude = {};
+  }
+  has_type_limits_ = false;
+  if (magnitude.Within(type.min, type.max)) {
     sum.base = inner.base;
-    bool narrowed = true;
     for (Term term : inner.terms) {
-      term.atom = Narrow(*this, to, term.atom);
-      if (!term.atom || term.scale < MinValue(to) || term.scale > MaxValue(to)) {
-        narrowed = false;
-        break;
-      }
+      if (Expr narrow = Narrow(*this, to, term.atom)) term.atom = std::move(narrow);
       AddTerm(&sum, std::move(term));
     }
-    if (narrowed) return sum;
+    return sum;
   }
   Expr value = FromSum(inner);
   return Opaque(value && !SameExpr(value, op->value) ? CastTo(to, value) : self);

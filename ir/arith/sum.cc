@@ -11,13 +11,26 @@ namespace {
 bool Fits(DataType dtype, int64_t value) { return value >= MinValue(dtype) && value <= MaxValue(dtype); }
 
 void CollectFactors(const Expr& e, Factors* factors) {
-  const auto* op = dyn_cast<BinaryNode>(e);
+  const Expr& value = WithoutWidening(e);
+  const auto* op = dyn_cast<BinaryNode>(value);
   if (op != nullptr && op->op == BinaryOp::kMul) {
     CollectFactors(op->a, factors);
     CollectFactors(op->b, factors);
   } else {
-    factors->push_back(e);
+    factors->push_back(value);
   }
+}
+
+// SameExpr, whatever index types parts of both are computed in.
+bool SameValue(const Expr& a, const Expr& b) {
+  const Expr &x = WithoutWidening(a), &y = WithoutWidening(b);
+  if (x.same_as(y) && isa<VarNode>(x)) return true;
+  if (x->kind() != y->kind()) return false;
+  const auto *p = dyn_cast<BinaryNode>(x), *q = dyn_cast<BinaryNode>(y);
+  if (p == nullptr || !x.dtype().is_index() || !y.dtype().is_index()) {
+    return isa<IntImmNode>(x) ? cast<IntImmNode>(x)->value == cast<IntImmNode>(y)->value : SameExpr(x, y);
+  }
+  return p->op == q->op && SameValue(p->a, q->a) && SameValue(p->b, q->b);
 }
 
 // hi + lo = whole: (x % U // L) * (L / l) + x % L // l = x % U // l, when l divides L and L divides U.
@@ -89,6 +102,7 @@ bool IsFormOf(const Term& term, int64_t scale, const Expr* e) {
   if (scale != 1) e = OperandOf(e, BinaryOp::kMul, scale);
   if (term.lower != 1) e = OperandOf(e, BinaryOp::kFloorDiv, term.lower);
   if (term.upper != kNoUpper) e = OperandOf(e, BinaryOp::kFloorMod, term.upper);
+  if (e != nullptr && e->dtype() != term.atom.dtype()) e = &WithoutWidening(*e);
   return e != nullptr && SameExpr(*e, term.atom);
 }
 
@@ -107,37 +121,46 @@ void Sum::Negate() {
   }
 }
 
+const Expr& WithoutWidening(const Expr& e) {
+  const auto* op = dyn_cast<CastNode>(e);
+  const bool widens = op != nullptr && e.dtype().is_index() && op->value.dtype().is_index() &&
+                      op->value.dtype().bits() <= e.dtype().bits();
+  return widens ? WithoutWidening(op->value) : e;
+}
+
+DataType WiderType(DataType a, DataType b) { return a.bits() >= b.bits() ? a : b; }
+
 Factors ProductFactors(const Expr& e) {
   Factors factors;
   CollectFactors(e, &factors);
   return factors;
 }
 
-Expr MakeProduct(const Factors& factors) {
-  Expr product = factors[0];
-  for (size_t i = 1; i < factors.size(); ++i) product = product * factors[i];
+Expr MakeProduct(const Factors& factors, DataType dtype) {
+  for (const Expr& factor : factors) dtype = WiderType(dtype, factor.dtype());
+  Expr product = CastTo(dtype, factors[0]);
+  for (size_t i = 1; i < factors.size(); ++i) product = product * CastTo(dtype, factors[i]);
   return product;
 }
 
 bool SameAtom(const Expr& a, const Expr& b) {
   if (a.same_as(b) && isa<VarNode>(a)) return true;
-  if (a->kind() != b->kind()) return false;
-  if (SameExpr(a, b)) return true;
-  const auto *x = dyn_cast<BinaryNode>(a), *y = dyn_cast<BinaryNode>(b);
+  if (SameValue(a, b)) return true;
+  const auto *x = dyn_cast<BinaryNode>(WithoutWidening(a)), *y = dyn_cast<BinaryNode>(WithoutWidening(b));
   if (x == nullptr || y == nullptr || x->op != BinaryOp::kMul || y->op != BinaryOp::kMul) return false;
   Factors fa = ProductFactors(a), fb = ProductFactors(b);
   if (fa.size() != fb.size()) return false;
   for (const Expr& factor : fa) {
-    auto it = std::find_if(fb.begin(), fb.end(), [&](const Expr& other) { return SameExpr(factor, other); });
+    auto it = std::find_if(fb.begin(), fb.end(), [&](const Expr& other) { return SameValue(factor, other); });
     if (it == fb.end()) return false;
     fb.erase(it);
   }
   return true;
 }
 
-Expr TermToExpr(const Term& term, int64_t scale) {
-  DataType dtype = term.atom.dtype();
-  Expr e = term.atom;
+Expr TermToExpr(const Term& term, int64_t scale, DataType dtype) {
+  dtype = WiderType(dtype, term.atom.dtype());
+  Expr e = CastTo(dtype, term.atom);
   if (term.upper != kNoUpper) {
     if (!Fits(dtype, term.upper)) return {};
     e = FloorMod(e, Const(dtype, term.upper));
@@ -154,21 +177,28 @@ Expr TermToExpr(const Term& term, int64_t scale) {
 }
 
 Expr SumToExpr(const Sum& sum) {
-  if (sum.overflow || !Fits(sum.dtype, sum.base)) return {};
-  if (sum.terms.empty()) return Const(sum.dtype, sum.base);
+  Expr e = SumToAtom(sum);
+  return e ? CastTo(sum.dtype, std::move(e)) : e;
+}
+
+Expr SumToAtom(const Sum& sum) {
+  DataType dtype = sum.dtype;
+  for (const Term& term : sum.terms) dtype = WiderType(dtype, term.atom.dtype());
+  if (sum.overflow || !Fits(dtype, sum.base)) return {};
+  if (sum.terms.empty()) return Const(dtype, sum.base);
   // What is subtracted is written as a positive number.
-  if (sum.base == MinValue(sum.dtype)) return {};
+  if (sum.base == MinValue(dtype)) return {};
   for (const Term& term : sum.terms) {
     if (term.scale == kNegInf) return {};
   }
-  if (sum.terms.size() == 1 && sum.base == 0) return TermToExpr(sum.terms[0], sum.terms[0].scale);
+  if (sum.terms.size() == 1 && sum.base == 0) return TermToExpr(sum.terms[0], sum.terms[0].scale, dtype);
   Expr result;
   for (const Summand& summand : InOrder(sum)) {
     const Term* term = summand.term;
-    Expr e = term == nullptr ? Const(sum.dtype, std::abs(sum.base)) : TermToExpr(*term, std::abs(term->scale));
+    Expr e = term == nullptr ? Const(dtype, std::abs(sum.base)) : TermToExpr(*term, std::abs(term->scale), dtype);
     if (!e) return {};
     if (summand.subtracted) {
-      result = (result ? std::move(result) : Const(sum.dtype, 0)) - std::move(e);
+      result = (result ? std::move(result) : Const(dtype, 0)) - std::move(e);
     } else {
       result = result ? std::move(result) + std::move(e) : std::move(e);
     }

@@ -8,6 +8,9 @@
 //
 //   (x // 16) * 16 + x % 16    is    x
 //
+// Casts between index types vanish where the value fits: Cast(int64, i) * 4 is 4 times the atom i in a sum of int64. A sum
+// is computed in the widest of its own type and its atoms' types, and cast to its own at the end.
+//
 // No two terms have the same atom and split. Arithmetic on coefficients is checked: a sum whose coefficients do not fit
 // int64 is marked `overflow` and must not be used.
 #pragma once
@@ -43,19 +46,25 @@ struct Sum {
   void Negate();
 };
 
-// The factors of a product: n * m * 4 has n, m and 4; anything else is its own factor.
+// The value below casts to wider index types: i of Cast(int64, i).
+const Expr& WithoutWidening(const Expr& e);
+DataType WiderType(DataType a, DataType b);
+
+// The factors of a product: n * m * 4 has n, m and 4; anything else is its own factor. Casts to wider types are dropped.
 using Factors = absl::InlinedVector<Expr, 4>;
 Factors ProductFactors(const Expr& e);
-Expr MakeProduct(const Factors& factors);  // at least one
+Expr MakeProduct(const Factors& factors, DataType dtype);  // at least one factor, in `dtype` or a wider type
 
-// SameExpr, and products also in another order.
+// Whether both have the same value: SameExpr, whatever index types parts are computed in, and products in any order.
 bool SameAtom(const Expr& a, const Expr& b);
 
-// `atom % upper // lower * scale`; null when a constant does not fit the atom's type.
-Expr TermToExpr(const Term& term, int64_t scale);
+// `atom % upper // lower * scale` in `dtype` or the atom's type when that is wider; null when a constant does not fit.
+Expr TermToExpr(const Term& term, int64_t scale, DataType dtype);
 // The sum as people write it: terms with the largest coefficients first, then a positive constant, then what is
 // subtracted. Null when the sum overflowed or a constant does not fit its type.
 Expr SumToExpr(const Sum& sum);
+// The same in the widest of the types of the sum and its atoms.
+Expr SumToAtom(const Sum& sum);
 // Whether `e` is what SumToExpr gives, found without making that. May be false even so.
 bool IsFormOf(const Sum& sum, const Expr& e);
 

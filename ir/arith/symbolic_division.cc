@@ -9,7 +9,7 @@ namespace tilewright::arith {
 namespace {
 
 std::optional<Monomial> ToMonomial(const Term& term) {
-  Expr e = TermToExpr(term, 1);
+  Expr e = TermToExpr(term, 1, term.atom.dtype());
   if (!e) return std::nullopt;
   Monomial monomial = Monomial::Of(e);
   monomial.scale = term.scale;
@@ -103,7 +103,7 @@ Sum Context::DivideByProduct(const Sum& a, const Sum& b, bool modulo) {
     }
     return result;
   }
-  Expr left = FromSum(rest), right = FromSum(b);
+  Expr left = SumToAtom(rest), right = SumToAtom(b);
   if (!left || !right) {
     result.overflow = true;
     return result;
@@ -140,7 +140,7 @@ Sum Context::SymbolicDivision(const Sum& a, const Sum& b, bool modulo, const Exp
   if (!rest.overflow && ((rest.IsConstant() && rest.base == 0) || ProveBelow(rest, b))) {
     return modulo ? rest : quotient;
   }
-  Expr left = FromSum(a), right = FromSum(b);
+  Expr left = SumToAtom(a), right = SumToAtom(b);
   if (!left || !right) return Opaque(self);
   return Opaque(modulo ? FloorMod(left, right) : FloorDiv(left, right));
 }

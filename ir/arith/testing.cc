@@ -11,7 +11,7 @@ namespace {
 
 std::optional<int64_t> InType(DataType dtype, int64_t value) {
   if (dtype.is_uint() && dtype.bits() < 64) return value & MaxValue(dtype);
-  if (dtype.is_int() && dtype.bits() < 32 && (value < MinValue(dtype) || value > MaxValue(dtype))) return std::nullopt;
+  if (dtype.is_int() && dtype.bits() < 64 && (value < MinValue(dtype) || value > MaxValue(dtype))) return std::nullopt;
   return value;
 }
 

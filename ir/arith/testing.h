@@ -15,7 +15,7 @@ namespace tilewright::arith {
 using Assignment = std::vector<std::pair<Var, int64_t>>;
 
 // The value of an integer or boolean expression. Nothing when the program would be in error: a division by zero, or an
-// overflow of a narrow signed type. 32- and 64-bit integers are computed in 64 bits; unsigned ones wrap.
+// overflow of a signed type of up to 32 bits. Unsigned ones wrap.
 std::optional<int64_t> Evaluate(const Expr& e, const Assignment& values);
 
 class Random {
