@@ -56,8 +56,11 @@ class View {
     }
     if (auto refusal = SetStrides(fields)) return *refusal;
     BufferRegion source{matched_.buffer, {}};
-    for (const Expr& first : matched_.origin) source.region.push_back({first, Expr(1)});
-    for (size_t k = 0; k < param_->ndim(); ++k) source.region[matched_.dims[k]].extent = param_->shape[k];
+    for (const Expr& first : matched_.origin) source.region.push_back({first, Const(first.dtype(), 1)});
+    for (size_t k = 0; k < param_->ndim(); ++k) {
+      Range& range = source.region[matched_.dims[k]];
+      range.extent = CastTo(range.min.dtype(), param_->shape[k]);
+    }
     return MatchBuffer{Buffer(std::move(fields)), std::move(source)};
   }
 
