@@ -9,6 +9,7 @@
 #include "ir/functor.h"
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
+#include "verify/structure/given_values.h"
 
 namespace tilewright {
 namespace {
@@ -21,6 +22,7 @@ constexpr char kCheck[] = "access bounds";
 class Checker : public Visitor {
  public:
   using Visitor::Visit;
+  explicit Checker(const Function& function) : given_(function) { given_.AssumeSizes(&analyzer_); }
   Diagnostics diagnostics;
 
  protected:
@@ -184,9 +186,44 @@ class Checker : public Visitor {
       const bool gather = ReadsMemory(indices[d]);
       const Expr& extent = buffer->shape[d];
       if (!gather && IsInsideWhereItRuns(least, greatest, extent)) continue;
-      Refuse(gather ? Verdict::kAssumed : Verdict::kRefuted, std::string(verb) + " " + Print(buffer.Load(indices)),
-             buffer, d);
+      const std::string access = std::string(verb) + " " + Print(buffer.Load(indices));
+      if (!gather && IsInsideWhereThereAreElements(least, greatest, extent)) {
+        Assume(access + ", which is taken to have elements", buffer, d);
+        continue;
+      }
+      const bool is_assumed = gather || (MayBeInsideByScalars(least, extent) && MayBeInsideByScalars(greatest, extent));
+      Refuse(is_assumed ? Verdict::kAssumed : Verdict::kRefuted, access, buffer, d);
     }
+  }
+
+  // With the conditions assumed, and that no size is zero: x[n - 1] of n elements.
+  bool IsInsideWhereThereAreElements(const Expr& least, const Expr& greatest, const Expr& extent) {
+    if (isa<IntImmNode>(extent)) return false;
+    arith::Analyzer::Scope scope(&analyzer_);
+    for (const Expr& condition : conditions_) analyzer_.Assume(condition);
+    given_.AssumeElements(&analyzer_);
+    return IsInside(least, greatest, extent) || IsInsideUnderPredicate(least, greatest, extent);
+  }
+
+  // Whether the index is a scalar parameter of the function, and nothing else, that decides where it lies: it may be
+  // inside for some values of the scalars, and no loop moves it out for all of them.
+  bool MayBeInsideByScalars(const Expr& index, const Expr& extent) {
+    bool by_scalar = false;
+    PreOrder(index, [&](const Expr& part) {
+      const auto* var = dyn_cast<VarNode>(part);
+      by_scalar |= var != nullptr && given_.IsScalar(var);
+      return true;
+    });
+    return by_scalar && !analyzer_.CanProveLess(index, Const(index.dtype(), 0)) &&
+           !analyzer_.CanProveLessEqual(CastTo(index.dtype(), extent), index);
+  }
+
+  void Assume(const std::string& access, const Buffer& buffer, size_t d) {
+    const std::string subject = realize_ == nullptr ? "the program " : "block " + realize_->block->name + " ";
+    diagnostics.push_back({Verdict::kAssumed, kCheck, realize_ == nullptr ? 0 : realize_->block->id,
+                           subject + access + " in dimension " + std::to_string(d) + ", [0, " +
+                               Print(buffer->shape[d]) + ")",
+                           /*enumerable=*/true});
   }
   void Refuse(Verdict verdict, const std::string& access, const Buffer& buffer, size_t d) {
     std::string reason = (realize_ == nullptr ? "the program " : "block " + realize_->block->name + " ") + access;
@@ -202,6 +239,7 @@ class Checker : public Visitor {
     Expr least, greatest, extent;
     size_t conditions = 0;  // by the first ones of `conditions_`
   };
+  const GivenValues given_;
   std::vector<Inside> proven_;
   std::vector<Expr> conditions_;  // that hold where it is visited
   const BlockRealizeNode* realize_ = nullptr;
@@ -210,7 +248,7 @@ class Checker : public Visitor {
 }  // namespace
 
 Diagnostics CheckAccessBounds(const Function& function) {
-  Checker checker;
+  Checker checker(function);
   checker.Visit(function->body);
   return std::move(checker.diagnostics);
 }

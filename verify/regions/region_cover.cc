@@ -11,6 +11,7 @@
 #include "ir/substitute.h"
 #include "verify/regions/sure_writes.h"
 #include "verify/structure/block_scope.h"
+#include "verify/structure/given_values.h"
 
 namespace tilewright {
 namespace {
@@ -33,7 +34,7 @@ arith::Region InLoops(const ScopeChild& child, const BufferRegion& region) {
 class Checker : public Visitor {
  public:
   using Visitor::Visit;
-  explicit Checker(const Function& function) : sure_(function) {}
+  explicit Checker(const Function& function) : sure_(function) { GivenValues(function).AssumeSizes(&analyzer_); }
   void Visit(const Expr&) override {}
   Diagnostics diagnostics;
 

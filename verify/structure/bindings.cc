@@ -10,6 +10,7 @@
 #include "ir/functor.h"
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
+#include "verify/structure/given_values.h"
 
 namespace tilewright {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 class Checker : public Visitor {
  public:
   using Visitor::Visit;
+  explicit Checker(const Function& function) { GivenValues(function).AssumeSizes(&analyzer_); }
   void Visit(const Expr&) override {}
   Diagnostics diagnostics;
   std::unordered_set<const BlockNode*> repeating;
@@ -323,7 +325,7 @@ class Checker : public Visitor {
 }  // namespace
 
 Diagnostics CheckBindings(const Function& function, std::unordered_set<const BlockNode*>* repeating) {
-  Checker checker;
+  Checker checker(function);
   checker.Visit(function->body);
   if (repeating != nullptr) *repeating = std::move(checker.repeating);
   return std::move(checker.diagnostics);

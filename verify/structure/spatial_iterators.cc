@@ -1,11 +1,15 @@
 #include "verify/structure/spatial_iterators.h"
 
+#include <algorithm>
+
 #include "ir/arith/iter_map.h"
 #include "ir/arith/linear.h"
+#include "ir/arith/same_expr.h"
 #include "ir/functor.h"
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
 #include "verify/structure/equal_values.h"
+#include "verify/structure/given_values.h"
 
 namespace tilewright {
 namespace {
@@ -13,6 +17,7 @@ namespace {
 class Checker : public Visitor {
  public:
   using Visitor::Visit;
+  explicit Checker(const Function& function) { GivenValues(function).AssumeSizes(&analyzer_); }
   void Visit(const Expr&) override {}
   Diagnostics diagnostics;
   bool repeats = false;
@@ -72,6 +77,12 @@ class Checker : public Visitor {
       repeats = true;
       return;
     }
+    if (std::ranges::any_of(write.region, [](const Range& range) { return arith::ReadsMemory(range.min); })) {
+      diagnostics.push_back({Verdict::kAssumed, "spatial iterators", block->id,
+                             "block " + block->name + " writes " + Print(write) +
+                                 ", whose places are taken to differ between instances"});
+      return;
+    }
     std::string reason = "block " + block->name + ": instances that differ in a spatial iterator may write the same " +
                          "element of " + Print(write);
     if (!map) reason += ": " + std::string(error.Reason());
@@ -83,7 +94,7 @@ class Checker : public Visitor {
 }  // namespace
 
 Diagnostics CheckSpatialIterators(const Function& function, bool* repeats_writes) {
-  Checker checker;
+  Checker checker(function);
   checker.Visit(function->body);
   if (repeats_writes != nullptr) *repeats_writes = checker.repeats;
   return std::move(checker.diagnostics);

@@ -16,6 +16,7 @@
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
 #include "verify/structure/equal_values.h"
+#include "verify/structure/given_values.h"
 #include "verify/structure/loop_kinds.h"
 #include "verify/threads/touches.h"
 
@@ -116,8 +117,8 @@ class LoopChecker {
  public:
   // `touches`: what is to be proven, of `all`.
   LoopChecker(const ForNode* loop, const std::vector<const Touch*>& touches, const std::vector<Touch>& all,
-              const RaceFacts& facts)
-      : loop_(loop), touches_(touches), all_(all) {
+              const RaceFacts& facts, const GivenValues& given)
+      : loop_(loop), touches_(touches), all_(all), given_(given) {
     if (!StartsThreads(*loop)) blocks_.emplace(*loop, facts);
   }
 
@@ -166,7 +167,7 @@ class LoopChecker {
     bool differs = false;
     PreOrderExprs(block.body, [&](const Expr& e) {
       const auto* var = dyn_cast<VarNode>(e);
-      differs |= var != nullptr && !own.contains(var);
+      differs |= var != nullptr && !own.contains(var) && !given_.IsGiven(var);
       return !differs && !isa<LoadNode>(e);
     });
     return differs;
@@ -229,6 +230,7 @@ class LoopChecker {
   // The elements of the tile that an iteration touches by both determine the iteration (of a fused loop, say).
   bool TilesAreApart(const arith::Region& a, const arith::Region& b, const std::vector<const ForNode*>& loops) {
     arith::Analyzer analyzer;
+    given_.AssumeSizes(&analyzer);
     BindOuter(loops, &analyzer);
     analyzer.Bind(loop_->var, {loop_->min, loop_->extent});
     const arith::Region hull = arith::UnionRegions(a, b, &analyzer);
@@ -250,6 +252,7 @@ class LoopChecker {
   // What iteration l + d of `later` touches lies apart from what iteration l of `earlier` touches, for all d >= 1.
   bool ComesAfter(const arith::Region& earlier, const arith::Region& later) {
     arith::Analyzer analyzer;
+    given_.AssumeSizes(&analyzer);
     BindOuter(touches_[0]->loops, &analyzer);
     const DataType type = loop_->var.dtype();
     Var other("other", type);
@@ -277,6 +280,7 @@ class LoopChecker {
   // The element determines the iterations of the loops from `outermost` inwards.
   bool IsInjective(const Touch& touch, const ForNode* outermost) {
     arith::Analyzer analyzer;
+    given_.AssumeSizes(&analyzer);
     arith::Domain domain;
     bool inside = false;
     for (const ForNode* loop : touch.loops) {
@@ -320,6 +324,7 @@ class LoopChecker {
     if (const auto known = boxes_.find(i); known != boxes_.end()) return known->second;
     const Touch& touch = *touches_[i];
     arith::Analyzer analyzer;
+    given_.AssumeSizes(&analyzer);
     BindOuter(touch.loops, &analyzer);
     analyzer.Bind(loop_->var, {loop_->min, loop_->extent});
     arith::Domain relaxed;
@@ -341,6 +346,7 @@ class LoopChecker {
   const ForNode* loop_;
   const std::vector<const Touch*>& touches_;
   const std::vector<Touch>& all_;
+  const GivenValues& given_;
   std::optional<BlocksOfLoop> blocks_;
   std::map<size_t, std::optional<arith::Region>> boxes_;
 };
@@ -348,7 +354,7 @@ class LoopChecker {
 class Checker {
  public:
   Checker(const Function& function, LazyExactRun* exact, const RaceFacts& facts)
-      : function_(function), exact_(exact), facts_(facts) {}
+      : function_(function), exact_(exact), facts_(facts), given_(function) {}
 
   Diagnostics Run() {
     const Touches all = CollectTouches(function_);
@@ -387,7 +393,7 @@ class Checker {
       if (touch->write) written.insert(touch->region.buffer.get());
     }
     std::erase_if(below, [&](const Touch* touch) { return !written.contains(touch->region.buffer.get()); });
-    const auto unproven = LoopChecker(loop, below, all, facts_).FindUnproven();
+    const auto unproven = LoopChecker(loop, below, all, facts_, given_).FindUnproven();
     if (!unproven) return;
     const auto [a, b] = *unproven;
     const auto does = [](const Touch& touch) {
@@ -436,6 +442,7 @@ class Checker {
   const Function& function_;
   LazyExactRun* exact_;
   const RaceFacts& facts_;
+  const GivenValues given_;
   std::unordered_set<const VarNode*> of_iterations_;
   AllocationDepths allocations_;
   Diagnostics unproven_;
