@@ -10,6 +10,7 @@
 #include "ir/ops/normalization.h"
 #include "ir/ops/pooling.h"
 #include "ir/script/parse_or_die.h"
+#include "schedule/fuzz/index_programs.h"
 #include "schedule/fuzz/script_programs.h"
 #include "schedule/testing/programs.h"
 
@@ -60,6 +61,10 @@ std::vector<Family> Families() {
       {"stencil", {script(kStencil)}},
       {"gather", {script(kGather), script(kSparseRows)}},
       {"symbolic", {script(kSymbolicChain), ops::Matmul(Var("m"), 6, Var("k"))}, false, 3},
+      {"symbolic grid", {script(kSymbolicGrid), script(kSymbolicRows)}},
+      {"64 bits", {script(kWideMatmul), script(kMixedWidths)}},
+      {"large", {script(kLargeRows)}, false, 1},
+      {"places by name", {script(kPages), script(kScatter)}},
       {"threads", {script(kThreadedMatmul), script(kThreadedRows), script(kThreadedReverse)}, false, 4},
   };
 }

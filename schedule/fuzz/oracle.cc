@@ -9,6 +9,9 @@
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
 #include "ir/ndarray.h"
+#include "ir/script/parser.h"
+#include "ir/script/printer.h"
+#include "ir/structural.h"
 #include "verify/verify.h"
 
 namespace tilewright::fuzz {
@@ -35,6 +38,13 @@ std::vector<interp::Argument> MakeArguments(const Function& function, int64_t si
     arguments.emplace_back(std::move(array));
   }
   return arguments;
+}
+
+// Programs go to the compiler of candidates as text, and records hold them so.
+std::string WhyTextDiffers(const Module& module) {
+  const absl::StatusOr<Module> again = ParseModule(Print(module), "printed");
+  if (!again.ok()) return absl::StrCat("its text is refused: ", again.status().message());
+  return StructuralHash(*again) == StructuralHash(module) ? "" : "its text reads back as another program";
 }
 
 // In any order.
@@ -135,6 +145,7 @@ Judgement Oracle::Judge(const Module& after, uint64_t inputs) const {
   // What is not well formed has no meaning.
   judgement.wrong =
       judgement.check == "well-formedness" ? judgement.reason : WhyWrong(after, inputs_[inputs % inputs_.size()]);
+  if (judgement.wrong.empty()) judgement.wrong = WhyTextDiffers(after);
   judgement.right = judgement.wrong.empty();
   return judgement;
 }

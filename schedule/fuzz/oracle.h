@@ -15,7 +15,8 @@ struct Judgement {
   // Verify has nothing against it. `check` and `reason`: of its first refutation.
   bool accepted = false;
   std::string check, reason;
-  // The interpreter, with every detector on, gives the results of the original. `wrong` says what it found.
+  // The interpreter, with every detector on, gives the results of the original, and the program's text reads back as
+  // the program. `wrong` says what was found.
   bool right = false;
   std::string wrong;
 
