@@ -84,7 +84,7 @@ def main(A: T.Buffer((T.int64(6), T.int64(8)), "float32"), C: T.Buffer((6, 8), "
             C[vi, vj] = B[T.Cast("int64", vi), T.Cast("int64", vj)] + T.float32(1)
 )";
 
-// More iterations than are enumerated (verify/exact_run.h).
+// More iterations than are enumerated (verify/structure/exact_run.h).
 inline constexpr const char* kLargeRows = R"(
 @T.prim_func
 def main(A: T.Buffer((T.int64(530), T.int64(300)), "float32"), C: T.Buffer((T.int64(530),), "float32")):
