@@ -1,0 +1,148 @@
+#include "graph/ir/symbols.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "graph/ir/status_macros.h"
+#include "ir/script/printer.h"
+
+namespace tilewright::graph {
+namespace {
+
+absl::Status Mismatch(std::string_view what, const Expr& extent, int64_t expected, int64_t actual) {
+  const bool constant = AsInt(extent).has_value();
+  return absl::InvalidArgumentError(absl::StrCat("an extent of ", std::string(what), " is ", actual, ", expected ",
+                                                 expected, constant ? "" : absl::StrCat(" (", Print(extent), ")")));
+}
+
+int64_t FloorQuotient(int64_t a, int64_t b) {
+  const int64_t quotient = a / b;
+  return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
+}
+
+// Nothing on division by zero and overflow.
+std::optional<int64_t> Compute(BinaryOp op, int64_t a, int64_t b) {
+  int64_t result = 0;
+  switch (op) {
+    case BinaryOp::kAdd:
+      return __builtin_add_overflow(a, b, &result) ? std::nullopt : std::optional(result);
+    case BinaryOp::kSub:
+      return __builtin_sub_overflow(a, b, &result) ? std::nullopt : std::optional(result);
+    case BinaryOp::kMul:
+      return __builtin_mul_overflow(a, b, &result) ? std::nullopt : std::optional(result);
+    case BinaryOp::kDiv:
+    case BinaryOp::kMod:
+    case BinaryOp::kFloorDiv:
+    case BinaryOp::kFloorMod: {
+      if (b == 0 || (b == -1 && a == std::numeric_limits<int64_t>::min())) return std::nullopt;
+      if (op == BinaryOp::kDiv) return a / b;
+      if (op == BinaryOp::kMod) return a % b;
+      const int64_t quotient = FloorQuotient(a, b);
+      return op == BinaryOp::kFloorDiv ? quotient : a - quotient * b;
+    }
+    case BinaryOp::kMin:
+      return std::min(a, b);
+    case BinaryOp::kMax:
+      return std::max(a, b);
+    case BinaryOp::kEQ:
+      return a == b;
+    case BinaryOp::kNE:
+      return a != b;
+    case BinaryOp::kLT:
+      return a < b;
+    case BinaryOp::kLE:
+      return a <= b;
+    case BinaryOp::kGT:
+      return a > b;
+    case BinaryOp::kGE:
+      return a >= b;
+    case BinaryOp::kAnd:
+      return (a != 0) && (b != 0);
+    case BinaryOp::kOr:
+      return (a != 0) || (b != 0);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+absl::StatusOr<int64_t> SymbolValues::Evaluate(const Expr& e) const {
+  if (const std::optional<int64_t> value = AsInt(e)) return *value;
+  if (const auto* var = dyn_cast<SymbolNode>(e)) {
+    const auto it = values_.find(var);
+    if (it == values_.end()) return absl::FailedPreconditionError(absl::StrCat("symbol ", var->name, " has no value"));
+    return it->second;
+  }
+  if (const auto* binary = dyn_cast<BinaryNode>(e)) {
+    TW_VALUE_OR_RETURN(const int64_t a, Evaluate(binary->a));
+    TW_VALUE_OR_RETURN(const int64_t b, Evaluate(binary->b));
+    const std::optional<int64_t> result = Compute(binary->op, a, b);
+    if (!result) return absl::InvalidArgumentError(absl::StrCat(Print(e), " divides by zero or overflows"));
+    return *result;
+  }
+  if (const auto* cast_node = dyn_cast<CastNode>(e)) return Evaluate(cast_node->value);
+  if (const auto* not_node = dyn_cast<NotNode>(e)) {
+    TW_VALUE_OR_RETURN(const int64_t a, Evaluate(not_node->a));
+    return a == 0;
+  }
+  if (const auto* select = dyn_cast<SelectNode>(e)) {
+    TW_VALUE_OR_RETURN(const int64_t condition, Evaluate(select->condition));
+    return Evaluate(condition != 0 ? select->true_value : select->false_value);
+  }
+  return absl::InvalidArgumentError(absl::StrCat(Print(e), " is not arithmetic of symbols"));
+}
+
+absl::StatusOr<std::vector<int64_t>> SymbolValues::Evaluate(const std::vector<Expr>& exprs) const {
+  std::vector<int64_t> values;
+  values.reserve(exprs.size());
+  for (const Expr& e : exprs) {
+    TW_VALUE_OR_RETURN(const int64_t value, Evaluate(e));
+    values.push_back(value);
+  }
+  return values;
+}
+
+absl::Status SymbolValues::Match(const TensorTypeNode& type, const std::vector<int64_t>& shape, std::string_view what) {
+  if (!type.shape) return absl::OkStatus();
+  if (shape.size() != type.shape->size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(std::string(what), " has ", shape.size(), " dimensions, expected ", type.shape->size()));
+  }
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const Expr& extent = (*type.shape)[i];
+    const auto* symbol = dyn_cast<SymbolNode>(extent);
+    if (symbol != nullptr && values_.find(symbol) == values_.end()) {
+      values_.emplace(Symbol(symbol), shape[i]);
+      continue;
+    }
+    const std::vector<Symbol> symbols = FreeSymbols(std::vector<Expr>{extent});
+    if (!std::all_of(symbols.begin(), symbols.end(), [&](const Symbol& s) { return Has(s); })) {
+      deferred_.push_back({std::string(what), extent, shape[i]});
+      continue;
+    }
+    TW_VALUE_OR_RETURN(const int64_t expected, Evaluate(extent));
+    if (expected != shape[i]) return Mismatch(what, extent, expected, shape[i]);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SymbolValues::CheckGuards(const std::vector<Expr>& guards) const {
+  for (const Deferred& d : deferred_) {
+    TW_VALUE_OR_RETURN(const int64_t expected, Evaluate(d.extent));
+    if (expected != d.actual) return Mismatch(d.what, d.extent, expected, d.actual);
+  }
+  for (const Expr& guard : guards) {
+    TW_VALUE_OR_RETURN(const int64_t holds, Evaluate(guard));
+    if (holds != 0) continue;
+    std::string values;
+    for (const Symbol& symbol : FreeSymbols(std::vector<Expr>{guard})) {
+      absl::StrAppend(&values, values.empty() ? "" : ", ", symbol.name(), " = ", values_.at(symbol));
+    }
+    return absl::InvalidArgumentError(absl::StrCat("the model needs ", Print(guard), ", but ", values));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,42 @@
+// Values of symbols at run time.
+//
+//   SymbolValues symbols;
+//   TW_RETURN_IF_ERROR(symbols.Match(*type, array.shape(), "x"));    // binds n of (n, 64), checks the rest
+//   TW_VALUE_OR_RETURN(int64_t bytes, symbols.Evaluate(n * 256));
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "graph/ir/type.h"
+
+namespace tilewright::graph {
+
+class SymbolValues {
+ public:
+  // Extents that are a symbol without a value give it one; the others must have the value that the shape says. Extents
+  // of which a symbol has no value yet are checked by a later call. Errors name `what`.
+  absl::Status Match(const TensorTypeNode& type, const std::vector<int64_t>& shape, std::string_view what);
+  void Set(const Symbol& symbol, int64_t value) { values_.insert_or_assign(symbol, value); }
+  bool Has(const Symbol& symbol) const { return values_.contains(symbol); }
+
+  // Errors: a symbol without a value, division by zero, overflow, an expression that is no integer arithmetic.
+  absl::StatusOr<int64_t> Evaluate(const Expr& e) const;
+  absl::StatusOr<std::vector<int64_t>> Evaluate(const std::vector<Expr>& exprs) const;
+  // Checks the deferred extents of Match, and the conditions.
+  absl::Status CheckGuards(const std::vector<Expr>& guards) const;
+
+ private:
+  struct Deferred {
+    std::string what;
+    Expr extent;
+    int64_t actual;
+  };
+  std::unordered_map<Symbol, int64_t, IdentityHash, IdentityEqual> values_;
+  std::vector<Deferred> deferred_;
+};
+
+}  // namespace tilewright::graph
