@@ -15,16 +15,6 @@ namespace {
 
 std::string Quote(const std::string& text) { return absl::StrCat("\"", absl::CEscape(text), "\""); }
 
-std::string FloatText(double value) {
-  if (std::isnan(value)) return "float(\"nan\")";
-  if (std::isinf(value)) return value > 0 ? "float(\"inf\")" : "float(\"-inf\")";
-  char buffer[32];
-  const auto end = std::to_chars(buffer, buffer + sizeof(buffer), value).ptr;
-  std::string text(buffer, end);
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  return text;
-}
-
 // What equality and hash see of a value: floats as bits.
 uint64_t Bits(double value) { return std::bit_cast<uint64_t>(value); }
 
@@ -86,6 +76,16 @@ const char* NameOf(AttrKind kind) {
       return "the name of a function";
   }
   return "";
+}
+
+std::string FloatText(double value) {
+  if (std::isnan(value)) return "float(\"nan\")";
+  if (std::isinf(value)) return value > 0 ? "float(\"inf\")" : "float(\"-inf\")";
+  char buffer[32];
+  const auto end = std::to_chars(buffer, buffer + sizeof(buffer), value).ptr;
+  std::string text(buffer, end);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
 }
 
 std::string ToString(const AttrValue& value) { return std::visit(TextOf(), static_cast<const Variant&>(value)); }

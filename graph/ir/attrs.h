@@ -48,6 +48,7 @@ using Attrs = std::map<std::string, AttrValue>;
 // As Python writes it: True, 3, 1e-05, "same", [0, -1]; types as strings. Floats are written with as many digits as
 // reading them back needs; infinities and NaN as float("inf"), float("-inf"), float("nan").
 std::string ToString(const AttrValue& value);
+std::string FloatText(double value);
 
 // Floats compare by bits, so that NaN equals itself and the two zeros differ.
 bool SameAttr(const AttrValue& a, const AttrValue& b);

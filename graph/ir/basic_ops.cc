@@ -90,7 +90,8 @@ absl::StatusOr<Type> InferMatmul(InferContext& c) {
                                                           std::vector<Expr>(right.begin(), right.end() - 2)));
   if (a->rank() > 1) shape.push_back(left[left.size() - 2]);
   if (b->rank() > 1) shape.push_back(right.back());
-  return TensorType(a->dtype, std::move(shape));
+  const DataType out = c.Dtype("out_dtype");
+  return TensorType(out.is_void() ? a->dtype : out, std::move(shape));
 }
 
 absl::StatusOr<Type> InferPermute(InferContext& c) {
@@ -133,7 +134,7 @@ absl::StatusOr<Type> InferReshape(InferContext& c) {
     if (IsInt(known, 0)) return c.Error("an extent beside a zero cannot be -1");
     shape[*open] = c.Simplify(FloorDiv(elements, known));
     if (AsInt(known) && AsInt(elements) && *AsInt(elements) % *AsInt(known) != 0) {
-      return c.Error(Print(elements), " elements cannot be split into parts of ", Print(known));
+      return c.Error(PrintExtent(elements), " elements cannot be split into parts of ", PrintExtent(known));
     }
     c.Assume(FloorMod(elements, known) == Extent(0));
   } else {
@@ -177,10 +178,10 @@ absl::StatusOr<Type> InferSplit(InferContext& c) {
   const Expr extent = (*x->shape)[at];
   std::vector<Type> parts;
   Expr begin = Extent(0);
-  for (int64_t index : c.Ints("indices")) {
+  for (int64_t index : c.Ints("indices_or_sections")) {
     const int64_t start = *AsInt(begin);
     if (index < start || (AsInt(extent) && index > *AsInt(extent))) {
-      return c.Error("index ", index, " does not lie between ", start, " and ", Print(extent));
+      return c.Error("index ", index, " does not lie between ", start, " and ", PrintExtent(extent));
     }
     c.Assume(Extent(index) <= extent);
     std::vector<Expr> shape = *x->shape;
@@ -250,7 +251,10 @@ void AddBasicOps(OpTable* ops) {
             .params = {"x"},
             .attrs = {{.name = "dtype", .kind = AttrKind::kDataType, .required = true}},
             .infer = InferCast});
-  ops->Add({.name = "matmul", .params = {"a", "b"}, .infer = InferMatmul});
+  ops->Add({.name = "matmul",
+            .params = {"a", "b"},
+            .attrs = {{.name = "out_dtype", .kind = AttrKind::kDataType, .default_value = DataType::Void()}},
+            .infer = InferMatmul});
   ops->Add({.name = "permute_dims",
             .params = {"x"},
             .attrs = {{.name = "axes", .kind = AttrKind::kInts}},
@@ -258,11 +262,11 @@ void AddBasicOps(OpTable* ops) {
   ops->Add({.name = "reshape", .params = {"x", "shape"}, .infer = InferReshape});
   ops->Add(
       {.name = "concat", .params = {"xs*"}, .attrs = {{.name = "axis", .default_value = 0}}, .infer = InferConcat});
-  ops->Add(
-      {.name = "split",
-       .params = {"x"},
-       .attrs = {{.name = "indices", .kind = AttrKind::kInts, .required = true}, {.name = "axis", .default_value = 0}},
-       .infer = InferSplit});
+  ops->Add({.name = "split",
+            .params = {"x"},
+            .attrs = {{.name = "indices_or_sections", .kind = AttrKind::kInts, .required = true},
+                      {.name = "axis", .default_value = 0}},
+            .infer = InferSplit});
   for (const char* name : {"sum", "max", "min", "mean"}) {
     ops->Add({.name = name,
               .params = {"x"},

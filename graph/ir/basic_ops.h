@@ -5,11 +5,13 @@
 //   ewise_fma (a, b, c)                                 a * b + c, broadcasting
 //   negative, abs, exp, sqrt, tanh, sigmoid, nn.relu    (x)
 //   astype (x), dtype
-//   matmul (a, b)                                       as Numpy: vectors, batch dimensions broadcast
+//   matmul (a, b), out_dtype                            as Numpy: vectors, batch dimensions broadcast; "void" as the
+//                                                       type of the result (and of sums) stands for that of the
+//                                                       operands
 //   permute_dims (x), axes                              reverses the axes where none are given
 //   reshape (x, shape)                                  one extent may be -1
 //   concat (xs...), axis
-//   split (x), indices, axis                            a tuple of the parts between the indices
+//   split (x), indices_or_sections, axis                           a tuple of the parts between the indices
 //   sum, max, min, mean (x), axis, keepdims             all axes where none are given
 //   broadcast_to (x, shape)
 //   shape_to_tensor (shape)                             extents as an int64 tensor, with known values

@@ -49,6 +49,21 @@ bool IsPure(const Value& value) {
   return call == nullptr || call->op->pure;
 }
 
+// Without empty blocks, and neighbours that are no dataflow joined.
+std::vector<BindingBlock> Compact(std::vector<BindingBlock> blocks) {
+  std::vector<BindingBlock> compact;
+  for (BindingBlock& block : blocks) {
+    if (block.bindings.empty()) continue;
+    if (compact.empty() || block.dataflow || compact.back().dataflow) {
+      compact.push_back(std::move(block));
+    } else {
+      std::vector<Binding>& all = compact.back().bindings;
+      all.insert(all.end(), block.bindings.begin(), block.bindings.end());
+    }
+  }
+  return compact;
+}
+
 absl::Status CheckArity(const CallNode& call) {
   const OpNode& op = *call.op;
   if (call.args.size() > op.params.size() && !op.is_variadic()) {
@@ -101,7 +116,7 @@ void BlockBuilder::BeginFunction(std::string name, std::vector<Var> params, std:
   f.fields.attrs = std::move(attrs);
   f.fields.is_private = is_private;
   BeginBranch();
-  for (const Expr& guard : guards) Assume(guard);
+  for (const Expr& guard : guards) AddGuard(guard);
 }
 
 void BlockBuilder::AbandonFunction() {
@@ -136,8 +151,7 @@ absl::StatusOr<Seq> BlockBuilder::CloseScope(const Value& result) {
   EndDataflow();
   TW_RETURN_IF_ERROR(MarkUses(atom));
   Scope& s = scope();
-  std::erase_if(s.blocks, [](const BindingBlock& block) { return block.bindings.empty(); });
-  Seq seq(std::move(s.blocks), atom, std::move(s.guards));
+  Seq seq(Compact(std::move(s.blocks)), atom, std::move(s.guards));
   state().scopes.pop_back();
   return seq;
 }
@@ -167,6 +181,15 @@ void BlockBuilder::EndDataflow(const std::vector<Var>& outputs) {
 
 void BlockBuilder::Assume(const Expr& condition) {
   if (analyzer().CanProve(condition)) return;
+  for (const auto& s : state().scopes) {
+    for (const Expr& guard : s->guards) {
+      if (tilewright::StructuralEqual(guard, condition)) return;
+    }
+  }
+  AddGuard(condition);
+}
+
+void BlockBuilder::AddGuard(const Expr& condition) {
   analyzer().Assume(condition);
   scope().guards.push_back(condition);
 }
@@ -251,9 +274,15 @@ absl::StatusOr<Value> BlockBuilder::Normalize(const Value& value) {
 
 absl::StatusOr<Type> BlockBuilder::InferCall(const CallNode& call) {
   std::vector<Expr> assumptions;
-  InferContext context(call, &analyzer(), &assumptions);
-  TW_VALUE_OR_RETURN(Type type, call.op->infer(context));
-  for (Expr& condition : assumptions) scope().guards.push_back(std::move(condition));
+  absl::StatusOr<Type> type;
+  {
+    // What a rule assumed before it failed is forgotten.
+    const arith::Analyzer::Scope during(&analyzer());
+    InferContext context(call, &analyzer(), &assumptions);
+    type = call.op->infer(context);
+  }
+  if (!type.ok()) return type;
+  for (const Expr& condition : assumptions) Assume(condition);
   return type;
 }
 
@@ -371,9 +400,51 @@ Var BlockBuilder::Bind(const Value& value, Type type, std::string hint) {
   return var;
 }
 
+// The inferred type, with symbols that are new in it replaced by those that the text gives in their places.
+absl::StatusOr<Type> BlockBuilder::Reconcile(const Type& inferred, const Type& written) {
+  if (!written) return inferred;
+  const absl::Status wrong = absl::InvalidArgumentError(
+      absl::StrCat("the type is written as ", ToString(written), ", but ", ToString(inferred), " is inferred"));
+  if (inferred->kind() != written->kind()) return wrong;
+  if (const auto* tuple = dyn_cast<TupleTypeNode>(inferred)) {
+    const std::vector<Type>& other = cast<TupleTypeNode>(written)->fields;
+    if (tuple->fields.size() != other.size()) return wrong;
+    std::vector<Type> fields;
+    for (size_t i = 0; i < other.size(); ++i) {
+      TW_VALUE_OR_RETURN(Type field, Reconcile(tuple->fields[i], other[i]));
+      fields.push_back(std::move(field));
+    }
+    return TupleType(std::move(fields));
+  }
+  if (isa<ShapeTypeNode>(inferred)) return inferred;
+  const auto *from = cast<TensorTypeNode>(inferred), *to = cast<TensorTypeNode>(written);
+  if (from->dtype != to->dtype || (to->shape && from->rank() != to->rank())) return wrong;
+  if (!to->shape) return inferred;
+  std::vector<Expr> shape = *from->shape;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const Expr& other = (*to->shape)[i];
+    const auto* symbol = dyn_cast<SymbolNode>(shape[i]);
+    const bool is_new = symbol != nullptr && !state().symbols.contains(symbol);
+    if (is_new && isa<SymbolNode>(other)) {
+      shape[i] = other;
+    } else if (!is_new && arith::Analyzer().CanProve(shape[i] != other)) {
+      return wrong;
+    }
+  }
+  if (from->values) return TensorType::WithValues(from->dtype, std::move(shape), *from->values);
+  return TensorType(from->dtype, std::move(shape));
+}
+
 absl::StatusOr<Var> BlockBuilder::Emit(const Value& value, std::string hint) {
+  return EmitAs(value, Type(), std::move(hint));
+}
+
+absl::StatusOr<Var> BlockBuilder::EmitAs(const Value& value, const Type& written, std::string hint) {
   TW_VALUE_OR_RETURN(const Value normal, Normalize(value));
-  if (const auto* var = dyn_cast<VarNode>(normal)) return Var(var);
+  if (const auto* var = dyn_cast<VarNode>(normal)) {
+    TW_RETURN_IF_ERROR(Reconcile(var->type, written).status());
+    return Var(var);
+  }
   const bool pure = IsPure(normal);
   const bool share = options_.cse && pure;
   const uint64_t hash = share ? HashValue(normal) : 0;
@@ -381,6 +452,7 @@ absl::StatusOr<Var> BlockBuilder::Emit(const Value& value, std::string hint) {
     if (Var bound = FindBound(normal, hash)) return bound;
   }
   TW_VALUE_OR_RETURN(Type type, Infer(normal));
+  TW_VALUE_OR_RETURN(type, Reconcile(type, written));
   const bool split = !pure && in_dataflow();
   if (split) EndDataflow();
   TW_RETURN_IF_ERROR(MarkUses(normal));
@@ -388,6 +460,13 @@ absl::StatusOr<Var> BlockBuilder::Emit(const Value& value, std::string hint) {
   if (share) scope().bound.emplace(hash, Binding{var, normal});
   if (split) BeginDataflow();
   return var;
+}
+
+bool BlockBuilder::IsBoundHere(const Var& var) const {
+  const auto place = state().places.find(var.get());
+  const Scope& s = scope();
+  return place != state().places.end() && place->second.scope == &s && s.open &&
+         place->second.block + 1 == s.blocks.size();
 }
 
 Value BlockBuilder::Lookup(const Var& var) const {

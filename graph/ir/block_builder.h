@@ -70,6 +70,11 @@ class BlockBuilder {
   // Binds the value to a new variable (a Var stays what it is). `hint` is the variable's name, made unique in text
   // only.
   absl::StatusOr<Var> Emit(const Value& value, std::string hint = "");
+  // The same for a text that says the type (null: it does not). Extents that depend on data take the text's symbols;
+  // an error where the type is not the one that is inferred.
+  absl::StatusOr<Var> EmitAs(const Value& value, const Type& written, std::string hint);
+  // Whether the variable is bound in the block that is open.
+  bool IsBoundHere(const Var& var) const;
   // The value as an atom: Emit, unless it is one.
   absl::StatusOr<Value> Atom(const Value& value);
 
@@ -91,11 +96,14 @@ class BlockBuilder {
   arith::Analyzer& analyzer();
   // What must hold where the innermost branch (or the function) begins; type inference knows it from here on.
   void Assume(const Expr& condition);
+  // The same without asking whether it is known already: guards of a function that is written again.
+  void AddGuard(const Expr& condition);
 
   // --- The module.
   // Adds a program under `hint` or a name close to it, which is returned; an equal program that is there is reused.
   std::string AddProgram(const PrimFunc& program, std::string_view hint);
   void SetFunction(Function function) { module_.Set(std::move(function)); }
+  void SetProgram(PrimFunc program) { module_.Set(std::move(program)); }
   void Remove(std::string_view name);
 
  private:
@@ -114,6 +122,7 @@ class BlockBuilder {
   Var Bind(const Value& value, Type type, std::string hint);
   Var FindBound(const Value& value, uint64_t hash) const;
   void DefineSymbols(const Type& type);
+  absl::StatusOr<Type> Reconcile(const Type& inferred, const Type& written);
 
   const OpTable* ops_;
   GraphModule module_;

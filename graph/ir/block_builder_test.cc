@@ -173,7 +173,7 @@ TEST_F(BlockBuilderTest, CallsOfFunctionsSubstituteSymbols) {
   const Var y = Tensor("y", {k, 3});
   b.BeginFunction("main", {y});
   const Var r = *b.Emit(CallFunction("inner", {y}));
-  EXPECT_EQ(TypeText(r), "R.Tensor((k + k, 3), dtype=\"float32\")");
+  EXPECT_EQ(TypeText(r), "R.Tensor((k * 2, 3), dtype=\"float32\")");
   EXPECT_EQ(b.Emit(CallFunction("inner", {})).status().message(),
             "call of inner with 0 arguments, but it has 1 parameters");
   ASSERT_TRUE(b.EndFunction(r).ok());

@@ -65,7 +65,8 @@ bool InferContext::ProveEqual(const Expr& a, const Expr& b) const {
 }
 
 bool InferContext::ProveDifferent(const Expr& a, const Expr& b) const {
-  return analyzer_->CanProve(AsExtent(a) != AsExtent(b));
+  // Without what is assumed: two assumptions that contradict each other end the run, not the import.
+  return arith::Analyzer().CanProve(AsExtent(a) != AsExtent(b));
 }
 
 void InferContext::Assume(const Expr& condition) const {
@@ -76,19 +77,24 @@ void InferContext::Assume(const Expr& condition) const {
 
 absl::Status InferContext::RequireEqual(const Expr& a, const Expr& b, std::string_view what) const {
   if (ProveEqual(a, b)) return absl::OkStatus();
-  if (ProveDifferent(a, b)) return Error(std::string(what), " is ", Print(a), " in one operand and ", Print(b), " in the other");
-  Assume(AsExtent(a) == AsExtent(b));
+  if (ProveDifferent(a, b))
+    return Error(std::string(what), " is ", PrintExtent(a), " in one operand and ", PrintExtent(b), " in the other");
+  // One order of the operands for one condition: guards are compared.
+  const bool swap = AsInt(a) || (!AsInt(b) && PrintExtent(b) < PrintExtent(a));
+  Assume(swap ? AsExtent(b) == AsExtent(a) : AsExtent(a) == AsExtent(b));
   return absl::OkStatus();
 }
 
 absl::StatusOr<Expr> InferContext::BroadcastExtent(const Expr& a, const Expr& b) const {
   if (IsInt(a, 1)) return b;
-  if (IsInt(b, 1) || ProveEqual(a, b)) return a;
-  const bool fixed_a = AsInt(a).has_value(), fixed_b = AsInt(b).has_value();
-  if (fixed_a && fixed_b) return Error("cannot broadcast extents ", Print(a), " and ", Print(b));
+  if (IsInt(b, 1)) return a;
+  if (AsInt(a) && AsInt(b) && *AsInt(a) != *AsInt(b)) {
+    return Error("cannot broadcast extents ", PrintExtent(a), " and ", PrintExtent(b));
+  }
   // A symbol that is 1 at run time is refused by the guard: one general version computes with equal extents.
   TW_RETURN_IF_ERROR(RequireEqual(a, b, "an extent"));
-  return fixed_b ? b : a;
+  // Which of the two is taken does not depend on what is proven, so that guards do not change types.
+  return AsInt(b) ? b : a;
 }
 
 absl::StatusOr<std::vector<Expr>> InferContext::Broadcast(const std::vector<Expr>& a,

@@ -56,7 +56,8 @@ class InferContext {
 
   // Arithmetic under what is known of the symbols.
   arith::Analyzer& analyzer() const { return *analyzer_; }
-  Expr Simplify(const Expr& e) const { return analyzer_->Simplify(AsExtent(e)); }
+  // Simplifies without what is assumed, so that guards do not change types.
+  static Expr Simplify(const Expr& e) { return arith::Simplify(AsExtent(e)); }
   bool ProveEqual(const Expr& a, const Expr& b) const;
   bool ProveDifferent(const Expr& a, const Expr& b) const;
   // What must hold when the function runs; becomes one of its guards. Nothing is recorded where it is proven.

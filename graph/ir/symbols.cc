@@ -14,7 +14,8 @@ namespace {
 absl::Status Mismatch(std::string_view what, const Expr& extent, int64_t expected, int64_t actual) {
   const bool constant = AsInt(extent).has_value();
   return absl::InvalidArgumentError(absl::StrCat("an extent of ", std::string(what), " is ", actual, ", expected ",
-                                                 expected, constant ? "" : absl::StrCat(" (", Print(extent), ")")));
+                                                 expected,
+                                                 constant ? "" : absl::StrCat(" (", PrintExtent(extent), ")")));
 }
 
 int64_t FloorQuotient(int64_t a, int64_t b) {
@@ -79,7 +80,7 @@ absl::StatusOr<int64_t> SymbolValues::Evaluate(const Expr& e) const {
     TW_VALUE_OR_RETURN(const int64_t a, Evaluate(binary->a));
     TW_VALUE_OR_RETURN(const int64_t b, Evaluate(binary->b));
     const std::optional<int64_t> result = Compute(binary->op, a, b);
-    if (!result) return absl::InvalidArgumentError(absl::StrCat(Print(e), " divides by zero or overflows"));
+    if (!result) return absl::InvalidArgumentError(absl::StrCat(PrintExtent(e), " divides by zero or overflows"));
     return *result;
   }
   if (const auto* cast_node = dyn_cast<CastNode>(e)) return Evaluate(cast_node->value);
@@ -91,7 +92,7 @@ absl::StatusOr<int64_t> SymbolValues::Evaluate(const Expr& e) const {
     TW_VALUE_OR_RETURN(const int64_t condition, Evaluate(select->condition));
     return Evaluate(condition != 0 ? select->true_value : select->false_value);
   }
-  return absl::InvalidArgumentError(absl::StrCat(Print(e), " is not arithmetic of symbols"));
+  return absl::InvalidArgumentError(absl::StrCat(PrintExtent(e), " is not arithmetic of symbols"));
 }
 
 absl::StatusOr<std::vector<int64_t>> SymbolValues::Evaluate(const std::vector<Expr>& exprs) const {
@@ -140,7 +141,7 @@ absl::Status SymbolValues::CheckGuards(const std::vector<Expr>& guards) const {
     for (const Symbol& symbol : FreeSymbols(std::vector<Expr>{guard})) {
       absl::StrAppend(&values, values.empty() ? "" : ", ", symbol.name(), " = ", values_.at(symbol));
     }
-    return absl::InvalidArgumentError(absl::StrCat("the model needs ", Print(guard), ", but ", values));
+    return absl::InvalidArgumentError(absl::StrCat("the model needs ", PrintExtent(guard), ", but ", values));
   }
   return absl::OkStatus();
 }

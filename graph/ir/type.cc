@@ -25,7 +25,7 @@ std::optional<std::vector<Expr>> AllAsExtents(std::optional<std::vector<Expr>> e
 }
 
 std::string PrintAll(const std::vector<Expr>& exprs) {
-  return absl::StrJoin(exprs, ", ", [](std::string* out, const Expr& e) { absl::StrAppend(out, Print(e)); });
+  return absl::StrJoin(exprs, ", ", [](std::string* out, const Expr& e) { absl::StrAppend(out, PrintExtent(e)); });
 }
 
 void CollectSymbols(const std::vector<Expr>& exprs, std::unordered_set<const SymbolNode*>& seen,

@@ -1,12 +1,13 @@
 #include "graph/ir/well_formed.h"
 
-#include <unordered_map>
+#include <algorithm>
 #include <unordered_set>
 
 #include "absl/strings/str_cat.h"
 #include "graph/ir/call_types.h"
 #include "graph/ir/infer.h"
 #include "ir/arith/analyzer.h"
+#include "ir/structural.h"
 
 namespace tilewright::graph {
 namespace {
@@ -83,9 +84,11 @@ class FunctionChecker {
     const std::unordered_set<const VarNode*> outside = visible_;
     const arith::Analyzer::Scope known(&analyzer_);
     for (const Expr& guard : seq.guards) analyzer_.Assume(guard);
+    guards_.insert(guards_.end(), seq.guards.begin(), seq.guards.end());
     for (const BindingBlock& block : seq.blocks) CheckBlock(block);
     UseAtom("result", seq.result);
     for (const Expr& guard : seq.guards) UseSymbols("guard", FreeSymbols(std::vector<Expr>{guard}));
+    guards_.resize(guards_.size() - seq.guards.size());
     visible_ = outside;
   }
 
@@ -164,12 +167,19 @@ class FunctionChecker {
     }
   }
 
+  bool IsGuard(const Expr& condition) const {
+    return std::any_of(guards_.begin(), guards_.end(),
+                       [&](const Expr& guard) { return tilewright::StructuralEqual(guard, condition); });
+  }
+
   void CheckCallType(const Binding& binding, const CallNode& call) {
     std::vector<Expr> assumptions;
     InferContext context(call, &analyzer_, &assumptions);
     const absl::StatusOr<Type> type = call.op->infer(context);
     if (!type.ok()) return Violation(binding.var->name, std::string(type.status().message()));
-    if (!assumptions.empty()) Violation(binding.var->name, "relies on a condition that is not among the guards");
+    for (const Expr& condition : assumptions) {
+      if (!IsGuard(condition)) Violation(binding.var->name, "relies on a condition that is not among the guards");
+    }
     CheckType(binding, *type);
   }
 
@@ -177,6 +187,7 @@ class FunctionChecker {
   const Function& function_;
   std::vector<std::string>* violations_;
   arith::Analyzer analyzer_;
+  std::vector<Expr> guards_;  // of the sequences around
   std::unordered_set<const VarNode*> defined_, visible_;
   std::unordered_set<const SymbolNode*> symbols_;
 };

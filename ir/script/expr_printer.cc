@@ -398,7 +398,7 @@ void ExprPrinter::AppendInt(const IntImmNode* op, std::string& out) {
   const DataType type = op->dtype();
   if (type.is_bool()) {
     out += op->value != 0 ? "True" : "False";
-  } else if (type == DataType::Int(32)) {
+  } else if (type == plain_) {
     absl::StrAppend(&out, op->value);
   } else if (type.is_uint()) {
     absl::StrAppend(&out, "T.", type.ToString(), "(", static_cast<uint64_t>(op->value), ")");

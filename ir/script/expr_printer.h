@@ -12,7 +12,8 @@ namespace tilewright::script {
 
 class ExprPrinter {
  public:
-  explicit ExprPrinter(Names& names) : names_(names) {}
+  // Integers of type `plain` are printed without it: 4 in place of T.int64(4).
+  explicit ExprPrinter(Names& names, DataType plain = DataType::Int(32)) : names_(names), plain_(plain) {}
 
   std::string Text(const Expr& e);
   // "A[i, 0:16]"
@@ -44,6 +45,7 @@ class ExprPrinter {
   void AppendFloat(const FloatImmNode* op, std::string& out);
 
   Names& names_;
+  const DataType plain_;
   // The parameters of the reducer that is being printed, and their types.
   std::vector<std::pair<std::string, DataType>> operands_;
 };

@@ -63,7 +63,7 @@ bool IsTooDeep(const Function& function) {
 
 class ModuleReader {
  public:
-  ModuleReader(std::string_view text, std::string_view file) {
+  ModuleReader(std::string_view text, std::string_view file, bool keep_others) : keep_others_(keep_others) {
     context_.text = text;
     context_.file = file;
   }
@@ -75,7 +75,8 @@ class ModuleReader {
       return std::move(result_);
     }
     for (const PyStmt& s : tree.statements) ReadTopLevel(s, /*in_class=*/false);
-    if (result_.diagnostics.empty() && result_.module.functions().empty() && !has_module_) {
+    const bool nothing = result_.module.functions().empty() && result_.others.empty();
+    if (result_.diagnostics.empty() && nothing && !has_module_) {
       Fail(0, "expected a function: @T.prim_func and def NAME(...)");
     }
     return std::move(result_);
@@ -126,6 +127,7 @@ class ModuleReader {
   }
 
   void ReadFunction(const PyStmt& s) {
+    if (keep_others_ && !s.decorators.empty() && !HasDecorator(s, "prim_func")) return result_.others.push_back(s);
     if (!HasDecorator(s, "prim_func")) return Fail(s.offset, "expected @T.prim_func before a function");
     if (result_.module.Find(s.text)) return Fail(s.offset, absl::StrCat("function '", s.text, "' is already defined"));
     FunctionReader reader(context_);
@@ -172,6 +174,7 @@ class ModuleReader {
     }
   }
 
+  const bool keep_others_;
   ModuleContext context_;
   bool has_module_ = false;  // which may be empty
   ParseResult result_;
@@ -179,7 +182,9 @@ class ModuleReader {
 
 }  // namespace
 
-ParseResult Parse(std::string_view text, std::string_view file_name) { return ModuleReader(text, file_name).Run(); }
+ParseResult Parse(std::string_view text, std::string_view file_name, bool keep_others) {
+  return ModuleReader(text, file_name, keep_others).Run();
+}
 
 }  // namespace script
 

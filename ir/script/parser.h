@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "ir/function.h"
 #include "ir/script/diagnostic.h"
+#include "ir/script/python_ast.h"
 
 namespace tilewright {
 
@@ -23,8 +24,10 @@ namespace script {
 struct ParseResult {
   Module module;                        // the functions without errors
   std::vector<Diagnostic> diagnostics;  // at most one per function, and those between functions; empty: all is well
+  std::vector<PyStmt> others;           // definitions with other decorators, where they were to be kept
 };
-ParseResult Parse(std::string_view text, std::string_view file_name = "<script>");
+// `keep_others`: functions of another dialect (@R.function) are returned as syntax instead of refused.
+ParseResult Parse(std::string_view text, std::string_view file_name = "<script>", bool keep_others = false);
 
 }  // namespace script
 }  // namespace tilewright

@@ -483,6 +483,10 @@ std::string Print(const Expr& e) {
   script::Names names;
   return script::ExprPrinter(names).Text(e);
 }
+std::string PrintExtent(const Expr& e) {
+  script::Names names;
+  return script::ExprPrinter(names, DataType::Int(64)).Text(e);
+}
 std::string Print(const BufferRegion& region) {
   script::Names names;
   return script::ExprPrinter(names).Text(region);

@@ -30,6 +30,8 @@ std::string Print(const Function& function, const PrintOptions& options = {});
 // Parts of programs: variables and buffers that are defined outside are printed by their names.
 std::string Print(const Stmt& stmt, const PrintOptions& options = {});
 std::string Print(const Expr& e);
+// The same as the peer's graphs write extents: int64 constants without their type, n * 4.
+std::string PrintExtent(const Expr& e);
 std::string Print(const BufferRegion& region);
 std::string Print(const IndexMap& map);  // "lambda i, j: (i // 16, j)"
 
