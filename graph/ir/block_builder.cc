@@ -4,11 +4,11 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "graph/ir/call_types.h"
 #include "graph/ir/infer.h"
 #include "graph/ir/status_macros.h"
 #include "graph/ir/structural.h"
-#include "ir/check.h"
 #include "ir/structural.h"
 
 namespace tilewright::graph {

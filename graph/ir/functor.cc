@@ -1,7 +1,7 @@
 #include "graph/ir/functor.h"
 
+#include "base/check.h"
 #include "graph/ir/status_macros.h"
-#include "ir/check.h"
 
 namespace tilewright::graph {
 

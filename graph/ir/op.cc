@@ -1,7 +1,7 @@
 #include "graph/ir/op.h"
 
 #include "absl/strings/str_cat.h"
-#include "ir/check.h"
+#include "base/check.h"
 
 namespace tilewright::graph {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "ir/check.h"
+#include "base/check.h"
 #include "ir/script/expr_printer.h"
 #include "ir/script/names.h"
 #include "ir/script/printer.h"

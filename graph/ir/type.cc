@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/check.h"
 #include "ir/arith/analyzer.h"
-#include "ir/check.h"
 #include "ir/functor.h"
 #include "ir/script/printer.h"
 #include "ir/structural.h"

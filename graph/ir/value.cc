@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "ir/check.h"
+#include "base/check.h"
 
 namespace tilewright::graph {
 namespace {

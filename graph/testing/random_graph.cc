@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "graph/ir/block_builder.h"
 #include "ir/builder.h"
-#include "ir/check.h"
 
 namespace tilewright::graph {
 namespace {
