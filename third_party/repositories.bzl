@@ -106,6 +106,12 @@ def _base_libraries():
         headers = ["jemalloc"],
         libraries = {"jemalloc": "jemalloc"},
     )
+    system_library(
+        name = "boost_context",
+        debian_package = "libboost-context-dev",
+        headers = ["boost"],
+        libraries = {"boost_context": "boost_context"},
+    )
 
 def _llvm():
     system_library(

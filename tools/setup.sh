@@ -28,6 +28,7 @@ readonly packages=(
   libsqlite3-dev
   libxgboost-dev
   libjemalloc-dev
+  libboost-context-dev
   # Peers that the benchmarks measure.
   libdnnl-dev
   libopenblas-pthread-dev
