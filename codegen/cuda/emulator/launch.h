@@ -1,0 +1,55 @@
+// Runs a kernel on the CPU, every access checked.
+//
+//   GlobalMemory memory;
+//   memory.Add("A", a.data(), bytes);
+//   memory.Add("C", c.data(), bytes, GlobalMemory::kOutput);
+//   LaunchResult result = Launch({.kernel = "scale", .grid = {4}, .block = {128}, .shared_bytes = 4096}, memory,
+//                                [&] { scale(a.data(), c.data(), n); });
+//   for (const Fault& fault : result.faults) std::cerr << ToString(fault) << "\n";
+//
+// The callable is called once for each thread. Kernels are text that includes device/kernel.h.
+//
+// A faulty access is reported and not done (reads give zeros), and the kernel goes on; after a deadlock, a divergence or
+// too many instructions it ends. Asynchronous work is done as late as the program allows; with a seed, threads and
+// asynchronous work take turns at random instead, and a right kernel gives the same values for every seed.
+//
+// Launches on different operating-system threads are independent of each other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "codegen/cuda/emulator/fault.h"
+#include "codegen/cuda/emulator/global_memory.h"
+
+namespace tilewright::emulator {
+
+struct LaunchOptions {
+  std::string kernel = "kernel";
+  Dim grid, block, cluster;
+  uint32_t shared_bytes = 0;  // dynamic
+  // Clusters that run at once. Blocks of others have ended or not begun: a kernel whose blocks wait for each other needs
+  // all of them, others run faster with one.
+  uint64_t concurrent_clusters = 1;
+  uint32_t registers = 0;        // of a thread at entry, for setmaxnreg; 0: as many as the block leaves room for
+  uint64_t seed = 0;             // 0: in order, asynchronous work late
+  uint64_t budget = 2000000000;  // instructions
+  size_t stack_bytes = 64 << 10;
+  size_t most_faults = 32;  // different ones that are kept
+  bool check = true;        // races, unwritten reads; bounds and alignment are always checked
+  bool count_bank_conflicts = true;
+};
+
+struct LaunchResult {
+  std::vector<Fault> faults;
+  Counters counters;
+  bool finished = false;  // all threads ran to their end
+  bool ok() const { return finished && faults.empty(); }
+};
+
+LaunchResult Launch(const LaunchOptions& options, GlobalMemory& memory, const std::function<void()>& kernel);
+
+}  // namespace tilewright::emulator

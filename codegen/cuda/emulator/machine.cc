@@ -1,0 +1,434 @@
+#include "codegen/cuda/emulator/machine.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clocks/clocks.h"
+#include "base/clocks/history.h"
+#include "codegen/cuda/emulator/bulk_copies.h"
+
+namespace tw::emu {
+thread_local constinit const View* view = nullptr;
+}  // namespace tw::emu
+
+namespace tilewright::emulator {
+namespace {
+
+struct OperationFacts {
+  const char* name;
+  bool atomic, asynchronous;
+};
+// By Op. An mbarrier orders its own uses, so these conflict with its initialization only.
+constexpr OperationFacts kOperations[] = {
+    {"load", false, false},        {"store", false, false},      {"atomic", true, false},
+    {"ldmatrix", false, false},    {"stmatrix", false, false},   {"wmma load", false, false},
+    {"wmma store", false, false},  {"cp.async", false, false},   {"bulk load", false, true},
+    {"bulk store", false, true},   {"bulk reduce", true, true},  {"bulk copy", false, true},
+    {"st.async", false, false},    {"wgmma", false, true},       {"mbarrier.init", false, false},
+    {"mbarrier", true, false},
+};
+
+thread_local Machine* current = nullptr;
+// Kept from launch to launch: mapping them anew would cost more than a small kernel.
+thread_local Stacks stacks;
+
+tw::emu::Index ToIndex(const Dim& d) { return {d.x, d.y, d.z}; }
+
+Dim IndexIn(const Dim& extent, uint64_t linear) {
+  return {static_cast<uint32_t>(linear % extent.x), static_cast<uint32_t>(linear / extent.x % extent.y),
+          static_cast<uint32_t>(linear / (uint64_t{extent.x} * extent.y))};
+}
+
+// Room for library functions that a kernel's thread calls.
+constexpr size_t kStackReserve = 64 << 10;
+
+}  // namespace
+
+Machine::Machine(const LaunchOptions& options, GlobalMemory& memory, const std::function<void()>& kernel)
+    : options_(options), memory_(memory), kernel_(kernel), random_(options.seed), stacks_(stacks) {}
+
+Machine& Machine::Current() { return *current; }
+
+bool Machine::CheckOptions() {
+  const auto refuse = [&](std::string message) {
+    Report(FaultKind::kLaunch, "", std::move(message));
+    return false;
+  };
+  const Dim &grid = options_.grid, &block = options_.block, &cluster = options_.cluster;
+  if (grid.Count() == 0 || block.Count() == 0 || cluster.Count() == 0) return refuse("an extent of the launch is 0");
+  if (block.Count() > 1024) return refuse("a block has more than 1024 threads");
+  if (cluster.Count() > 16) return refuse("a cluster has more than 16 blocks");
+  if (grid.Count() >= (1u << (32 - clocks::kIndexBits))) return refuse("the grid has more than 2^20 - 1 blocks");
+  if (grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0) {
+    return refuse("the grid is not a multiple of the cluster");
+  }
+  if (options_.shared_bytes > 227 << 10) return refuse("a block has more than 227 KB of shared memory");
+  if (options_.concurrent_clusters == 0) return refuse("concurrent_clusters is 0");
+  return true;
+}
+
+LaunchResult Machine::Run() {
+  Machine* const outer = std::exchange(current, this);
+  if (CheckOptions()) {
+    memory_.BeginLaunch();
+    const uint64_t clusters = options_.grid.Count() / options_.cluster.Count();
+    for (uint64_t first = 0; first < clusters && !aborted_; first += options_.concurrent_clusters) {
+      RunClusters(first, std::min(options_.concurrent_clusters, clusters - first));
+    }
+    result_.finished = !aborted_;
+  }
+  current = outer;
+  return std::move(result_);
+}
+
+std::unique_ptr<Cluster> Machine::MakeCluster(uint64_t serial) {
+  const Dim &grid = options_.grid, &size = options_.cluster;
+  const Dim clusters = {grid.x / size.x, grid.y / size.y, grid.z / size.z};
+  const Dim at = IndexIn(clusters, serial);
+  auto cluster = std::make_unique<Cluster>();
+  for (uint32_t rank = 0; rank < size.Count(); ++rank) {
+    const Dim in = IndexIn(size, rank);
+    auto block = std::make_unique<Block>(options_.shared_bytes, cluster.get());
+    block->index = {at.x * size.x + in.x, at.y * size.y + in.y, at.z * size.z + in.z};
+    block->serial = block->index.x + grid.x * (block->index.y + grid.y * block->index.z);
+    block->rank = rank;
+    cluster->blocks.push_back(std::move(block));
+  }
+  return cluster;
+}
+
+void Machine::MakeThreads(Block& block, size_t first_stack) {
+  const auto count = static_cast<int>(options_.block.Count());
+  block.alive = count;
+  block.agents.resize(static_cast<size_t>(count));
+  block.warps.resize(static_cast<size_t>((count + kWarp - 1) / kWarp));
+  block.warpgroups.resize(static_cast<size_t>((count + kWarpgroup - 1) / kWarpgroup));
+  const int room = std::min(255, 65536 / count / 8 * 8);
+  const int registers = options_.registers != 0 ? static_cast<int>(options_.registers) : room;
+  for (Warpgroup& warpgroup : block.warpgroups) warpgroup.registers = static_cast<uint32_t>(registers);
+  block.free_registers = 65536 - registers * count;
+  for (int i = 0; i < count; ++i) {
+    auto thread = std::make_unique<Thread>(&domain_, clocks::MakeAgent(block.serial, static_cast<uint32_t>(i)));
+    thread->index = i;
+    thread->lane = i % kWarp;
+    thread->block = &block;
+    thread->warp = &block.warps[static_cast<size_t>(i / kWarp)];
+    thread->warp->lanes |= 1u << thread->lane;
+    ++thread->warp->alive;
+    thread->warpgroup = &block.warpgroups[static_cast<size_t>(i / kWarpgroup)];
+    thread->view = {ToIndex(IndexIn(options_.block, static_cast<uint64_t>(i))), ToIndex(block.index),
+                    ToIndex(options_.block), ToIndex(options_.grid)};
+    thread->fiber.Prepare(stacks_[first_stack + static_cast<size_t>(i)], &ThreadMain, thread.get());
+    MakeReady(thread.get());
+    threads_.push_back(std::move(thread));
+  }
+}
+
+void Machine::RunClusters(uint64_t first, uint64_t count) {
+  const size_t threads = options_.block.Count() * options_.cluster.Count() * count;
+  if (!stacks_.Reserve(threads, options_.stack_bytes + kStackReserve)) {
+    Report(FaultKind::kLaunch, "", "there is no memory for the stacks of " + std::to_string(threads) + " threads");
+    aborted_ = true;
+    return;
+  }
+  clusters_.clear();
+  threads_.clear();
+  ready_.clear();
+  bulk_loads_.clear();
+  for (uint64_t i = 0; i < count; ++i) {
+    clusters_.push_back(MakeCluster(first + i));
+    for (auto& block : clusters_.back()->blocks) MakeThreads(*block, threads_.size());
+    clusters_.back()->alive = static_cast<int>(options_.block.Count() * options_.cluster.Count());
+  }
+  alive_ = threads;
+  Thread* next = Next();
+  running_ = next;
+  tw::emu::view = &next->view;
+  Fiber::Switch(main_, next->fiber);
+  running_ = nullptr;
+  tw::emu::view = nullptr;
+}
+
+void Machine::ThreadMain(void* /*thread*/) {
+  Machine& machine = Current();
+  machine.kernel_();
+  machine.EndThread();
+}
+
+// The last thing that a thread does.
+void Machine::EndThread() {
+  Thread& self = *running_;
+  Block& block = *self.block;
+  ReportUnfinished(*this, self);
+  self.ended = true;
+  self.doing = "ended";
+  --alive_;
+  --block.cluster->alive;
+  if (--block.alive == 0 && block.copies_under_way > 0) {
+    Report(FaultKind::kUnfinished, "", "the block ends while bulk copies to its shared memory are under way");
+  }
+  if (--self.warp->alive == 0 && options_.count_bank_conflicts) counters().bank_conflicts += self.warp->banks.Flush();
+  // Threads that have ended are not waited for.
+  NamedBarrier& barrier = block.barriers[0];
+  if (barrier.expected == 0 && barrier.arrived > 0 && barrier.arrived == block.alive) CompleteBarrier(*this, barrier);
+  NamedBarrier& of_cluster = block.cluster->barrier;
+  if (of_cluster.arrived > 0 && of_cluster.arrived == block.cluster->alive) CompleteBarrier(*this, of_cluster);
+  if (alive_ == 0) {
+    while (FinishABulkLoad(*this)) {
+    }
+    Fiber::Switch(self.fiber, main_);
+  }
+  Wait();
+  __builtin_trap();  // nobody makes an ended thread ready
+}
+
+// Who runs next: null if nobody can.
+Thread* Machine::Next() {
+  while (ready_.empty()) {
+    if (!FinishABulkLoad(*this)) return nullptr;
+  }
+  if (options_.seed != 0) {
+    std::swap(ready_.front(), ready_[random_() % ready_.size()]);
+    if (Chance(8)) FinishABulkLoad(*this);
+  }
+  Thread* next = ready_.front();
+  ready_.pop_front();
+  return next;
+}
+
+void Machine::Wait() {
+  Thread& self = *running_;
+  Thread* next = Next();
+  if (next == nullptr) Deadlock();
+  if (next == nullptr) Abort();
+  if (next == &self) return;
+  ++counters().switches;
+  running_ = next;
+  tw::emu::view = &next->view;
+  Fiber::Switch(self.fiber, next->fiber);
+}
+
+void Machine::Yield() {
+  MakeReady(running_);
+  const char* doing = running_->doing;
+  Wait();
+  running_->doing = doing;
+}
+
+void Machine::MakeReady(std::vector<Thread*>& threads) {
+  ready_.insert(ready_.end(), threads.begin(), threads.end());
+  threads.clear();
+}
+
+void Machine::Abort() {
+  aborted_ = true;
+  Fiber::Switch(running_->fiber, main_);
+  __builtin_trap();
+}
+
+void Machine::OverBudget() {
+  Report(FaultKind::kBudget, "", "the kernel has not ended after " + std::to_string(options_.budget) + " instructions");
+  Abort();
+}
+
+void Machine::Deadlock() {
+  // Who waits where, warp by warp.
+  std::map<std::string, int> places;
+  for (const auto& thread : threads_) {
+    const Block& block = *thread->block;
+    std::string place = "block (" + std::to_string(block.index.x) + ", " + std::to_string(block.index.y) + ", " +
+                        std::to_string(block.index.z) + ") warp " + std::to_string(thread->index / kWarp) + ": " +
+                        DescribeWait(*thread);
+    if (!thread->ended) ++places[std::move(place)];
+  }
+  constexpr int kMostPlaces = 24;
+  std::string message = "no thread can run; ";
+  int shown = 0;
+  for (const auto& [place, count] : places) {
+    if (++shown > kMostPlaces) {
+      message += "; ...";
+      break;
+    }
+    message += (shown > 1 ? "; " : "") + place + " (" + std::to_string(count) + " threads)";
+  }
+  Report(FaultKind::kDeadlock, "", std::move(message));
+}
+
+void Machine::Arrived(Meeting& meeting, int position, int instruction, const char* name, void* argument) {
+  running_->doing = name;
+  if (meeting.arrived == 0) {
+    meeting.instruction = instruction;
+    meeting.name = name;
+  } else if (meeting.instruction != instruction) {
+    Report(FaultKind::kDivergence, "",
+           std::string("lanes diverge: others of its warp or warpgroup are at ") + meeting.name);
+    Abort();
+  }
+  meeting.arguments[position] = argument;
+  ++meeting.arrived;
+  const bool last = meeting.arrived == (meeting.mask == 0 ? kWarpgroup : __builtin_popcount(meeting.mask));
+  if (!last) meeting.waiting.push_back(running_);
+}
+
+clocks::Agent Machine::NewAgent(Block& block, std::string name) {
+  if (block.agents.size() >= clocks::kMostAgentsOfGroup) {
+    Report(FaultKind::kArguments, "", "the block has more than 4096 threads, queues of copies and mbarriers");
+    Abort();
+  }
+  block.agents.push_back(std::move(name));
+  return clocks::MakeAgent(block.serial, static_cast<uint32_t>(block.agents.size() - 1));
+}
+
+Party Machine::PartyOf(clocks::Agent agent) const {
+  const uint32_t group = clocks::GroupOf(agent), index = clocks::IndexOf(agent);
+  const Dim at = IndexIn(options_.grid, group);
+  if (index < options_.block.Count()) return {"thread " + std::to_string(index), "", at};
+  for (const auto& cluster : clusters_) {
+    for (const auto& block : cluster->blocks) {
+      if (block->serial == group && index < block->agents.size()) return {block->agents[index], "", at};
+    }
+  }
+  return {"an asynchronous copy", "", at};
+}
+
+void Machine::Report(FaultKind kind, std::string place, std::string message, Party other) {
+  Fault fault;
+  fault.kind = kind;
+  fault.kernel = options_.kernel;
+  if (running_ != nullptr) {
+    fault.self = {"thread " + std::to_string(running_->index), running_->doing, running_->block->index};
+    fault.thread = running_->index;
+  }
+  fault.place = std::move(place);
+  fault.message = std::move(message);
+  fault.other = std::move(other);
+  for (Fault& known : result_.faults) {
+    if (known.kind == fault.kind && known.self.what == fault.self.what && known.other.what == fault.other.what &&
+        (fault.other.what.empty() ? known.message == fault.message : true)) {
+      ++known.count;
+      return;
+    }
+  }
+  if (result_.faults.size() < options_.most_faults) result_.faults.push_back(std::move(fault));
+}
+
+void Machine::ReportFinding(const clocks::Finding& finding, const Issue& issue, std::string place) {
+  Party other;
+  if (finding.other.time != 0) {
+    other = PartyOf(finding.other.agent);
+    other.what = kOperations[finding.other.what().kind].name;
+  }
+  // The access may be an engine's: name it as such.
+  const char* doing = std::exchange(running_->doing, kOperations[static_cast<int>(issue.op)].name);
+  switch (finding.conflict) {
+    case clocks::Conflict::kUnwritten:
+      Report(FaultKind::kUnwritten, std::move(place), "nothing was written there before");
+      break;
+    case clocks::Conflict::kUnfenced:
+      Report(FaultKind::kUnfenced, std::move(place), "no fence.proxy.async stands between the store and it",
+             std::move(other));
+      break;
+    case clocks::Conflict::kReadAfterWrite:
+      Report(FaultKind::kRace, std::move(place), "a read that is not ordered after a write", std::move(other));
+      break;
+    case clocks::Conflict::kWriteAfterRead:
+      Report(FaultKind::kRace, std::move(place), "a write that is not ordered after a read", std::move(other));
+      break;
+    case clocks::Conflict::kWriteAfterWrite:
+      Report(FaultKind::kRace, std::move(place), "a write that is not ordered after a write", std::move(other));
+      break;
+    case clocks::Conflict::kNone:
+      break;
+  }
+  running_->doing = doing;
+}
+
+Block* Machine::BlockOf(uint32_t address) {
+  const uint32_t rank = address >> 24;
+  auto& blocks = running_->block->cluster->blocks;
+  if (rank < blocks.size()) return blocks[rank].get();
+  Report(FaultKind::kOutOfBounds, "", "the address is in no block of the cluster");
+  return nullptr;
+}
+
+bool Machine::CheckAligned(uint64_t address, uint32_t bytes, const std::string& place) {
+  if (address % bytes == 0) return true;
+  Report(FaultKind::kMisaligned, place, "an access of " + std::to_string(bytes) + " bytes");
+  return false;
+}
+
+namespace {
+
+clocks::Access AccessOf(const Machine::Issue& issue) {
+  const OperationFacts& facts = kOperations[static_cast<int>(issue.op)];
+  const clocks::Operation operation = {static_cast<uint8_t>(issue.op), facts.atomic, facts.asynchronous};
+  return {issue.issuer, issue.epoch, operation};
+}
+
+std::string SharedPlace(uint32_t byte) { return "shared byte " + std::to_string(static_cast<int64_t>(byte) - kSharedBase); }
+
+}  // namespace
+
+bool Machine::CheckShared(Block& block, uint32_t byte, uint32_t bytes, const Issue& issue) {
+  if (byte < kSharedBase || byte + bytes > block.shared.size()) {
+    Report(FaultKind::kOutOfBounds, SharedPlace(byte),
+           std::to_string(bytes) + " bytes outside of the " + std::to_string(block.shared.size() - kSharedBase) +
+               " bytes of shared memory");
+    return false;
+  }
+  if (block.alive == 0) {
+    Report(FaultKind::kOutOfBounds, SharedPlace(byte), "the block whose shared memory it is has ended");
+    return false;
+  }
+  if (!options_.check) return true;
+  const bool of_mbarrier = issue.op == Op::kMbarrierInit || issue.op == Op::kMbarrierUse;
+  if (!of_mbarrier && !block.mbarriers.empty()) {
+    for (uint32_t at = byte / 8; at <= (byte + bytes - 1) / 8; ++at) {
+      if (!block.is_mbarrier[at]) continue;
+      Report(FaultKind::kMbarrier, SharedPlace(byte), "an ordinary access of the bytes of an mbarrier");
+      return false;
+    }
+  }
+  clocks::Finding finding;
+  size_t at = byte;
+  counters().checks += block.shadow.Access(byte, bytes, issue.write, AccessOf(issue), finding, at);
+  if (finding) ReportFinding(finding, issue, SharedPlace(static_cast<uint32_t>(at)));
+  return true;
+}
+
+bool Machine::CheckGlobal(GlobalMemory::Array* array, const void* at, uint32_t bytes, const Issue& issue) {
+  const auto* address = static_cast<const std::byte*>(at);
+  if (array == nullptr) {
+    Report(FaultKind::kOutOfBounds, "a pointer", "it points into no array of the kernel");
+    return false;
+  }
+  const auto offset = reinterpret_cast<intptr_t>(address) - reinterpret_cast<intptr_t>(array->begin);
+  if (offset < 0 || static_cast<size_t>(offset) + bytes > array->bytes) {
+    Report(FaultKind::kOutOfBounds, array->name + " byte " + std::to_string(offset),
+           std::to_string(bytes) + " bytes outside of the " + std::to_string(array->bytes) + " of " + array->name);
+    return false;
+  }
+  if (issue.write && array->use == GlobalMemory::kInput) {
+    Report(FaultKind::kOutOfBounds, array->name + " byte " + std::to_string(offset), "a write of an input");
+    return false;
+  }
+  if (array->shadow == nullptr || !options_.check) return true;
+  clocks::Finding finding;
+  size_t where = 0;
+  counters().checks += array->shadow->Access(static_cast<size_t>(offset), bytes, issue.write, AccessOf(issue), finding, where);
+  if (finding) ReportFinding(finding, issue, array->name + " byte " + std::to_string(where));
+  return true;
+}
+
+LaunchResult Launch(const LaunchOptions& options, GlobalMemory& memory, const std::function<void()>& kernel) {
+  return Machine(options, memory, kernel).Run();
+}
+
+}  // namespace tilewright::emulator

@@ -1,0 +1,177 @@
+// The launch that is under way on this operating-system thread: who runs, who is ready, what is checked. The instructions
+// (barriers.cc, copies.cc, ...) are written in its terms. Internal to the emulator.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clocks/clocks.h"
+#include "base/clocks/history.h"
+#include "codegen/cuda/emulator/fault.h"
+#include "codegen/cuda/emulator/fibers.h"
+#include "codegen/cuda/emulator/launch.h"
+#include "codegen/cuda/emulator/state.h"
+
+namespace tilewright::emulator {
+
+// What accesses memory. The order is that of kOperations in machine.cc.
+enum class Op : uint8_t {
+  kLoad,
+  kStore,
+  kAtomic,
+  kLdmatrix,
+  kStmatrix,
+  kWmmaLoad,
+  kWmmaStore,
+  kCpAsync,
+  kBulkLoad,
+  kBulkStore,
+  kBulkReduce,
+  kBulkCopy,
+  kStAsync,
+  kWgmma,
+  kMbarrierInit,
+  kMbarrierUse,
+};
+
+class Machine {
+ public:
+  Machine(const LaunchOptions& options, GlobalMemory& memory, const std::function<void()>& kernel);
+  LaunchResult Run();
+
+  // That of this operating-system thread; kernels run nowhere else.
+  static Machine& Current();
+
+  const LaunchOptions& options() const { return options_; }
+  GlobalMemory& memory() { return memory_; }
+  Counters& counters() { return result_.counters; }
+  clocks::Domain& domain() { return domain_; }
+  Thread& self() { return *running_; }
+
+  // An instruction begins: it is counted, and with a seed others may run first.
+  void Begin(const char* name) {
+    running_->doing = name;
+    if (++result_.counters.instructions > options_.budget) OverBudget();
+    if (options_.seed != 0 && random_() % 32 == 0) Yield();
+  }
+
+  // Others run; this thread goes on when it is made ready, or at its turn.
+  void Wait();
+  void Yield();
+  void MakeReady(Thread* thread) { ready_.push_back(thread); }
+  void MakeReady(std::vector<Thread*>& threads);
+  bool Chance(uint32_t one_in) { return options_.seed != 0 && random_() % one_in == 0; }
+
+  // Lanes in `mask` meet; the last one does work(meeting). `instruction` tells instructions apart.
+  template <class Work>
+  void MeetWarp(uint32_t mask, int instruction, const char* name, void* argument, const Work& work);
+  template <class Work>
+  void MeetWarpgroup(int instruction, const char* name, void* argument, const Work& work);
+
+  // Memory. Each returns false where the access is out of bounds or misaligned: then it must not be done.
+  struct Issue {
+    const clocks::Clock& issuer;
+    clocks::Epoch epoch;
+    Op op;
+    bool write;
+  };
+  Issue ByThread(Op op, bool write) { return {running_->clock, running_->clock.Now(), op, write}; }
+  bool CheckShared(Block& block, uint32_t byte, uint32_t bytes, const Issue& issue);
+  bool CheckGlobal(GlobalMemory::Array* array, const void* at, uint32_t bytes, const Issue& issue);
+  bool CheckAligned(uint64_t address, uint32_t bytes, const std::string& place);
+  // The block that a shared address belongs to, and the byte within it; null (and a fault) if there is none.
+  Block* BlockOf(uint32_t address);
+  static uint32_t ByteOf(uint32_t address) { return address & 0xffffff; }
+
+  clocks::Agent NewAgent(Block& block, std::string name);
+  Party PartyOf(clocks::Agent agent) const;
+
+  void Report(FaultKind kind, std::string place, std::string message, Party other = {});
+  // The kernel ends here.
+  [[noreturn]] void Abort();
+
+  // Bulk copies under way (bulk_copies.cc).
+  std::deque<BulkLoadOperation>& bulk_loads() { return bulk_loads_; }
+  // What was released by atomics and st.release on words of memory.
+  std::unordered_map<uint64_t, clocks::Knowledge>& released() { return released_; }
+  std::mt19937_64& random() { return random_; }
+
+ private:
+  static void ThreadMain(void* argument);
+  void EndThread();
+  void RunClusters(uint64_t first, uint64_t count);
+  std::unique_ptr<Cluster> MakeCluster(uint64_t serial);
+  void MakeThreads(Block& block, size_t first_stack);
+  bool CheckOptions();
+  Thread* Next();
+  void Deadlock();
+  [[noreturn]] void OverBudget();
+  void ReportFinding(const clocks::Finding& finding, const Issue& issue, std::string place);
+  void Arrived(Meeting& meeting, int position, int instruction, const char* name, void* argument);
+
+  const LaunchOptions& options_;
+  GlobalMemory& memory_;
+  const std::function<void()>& kernel_;
+  LaunchResult result_;
+  clocks::Domain domain_;
+  std::mt19937_64 random_;
+  Stacks& stacks_;
+  Fiber main_;
+  Thread* running_ = nullptr;
+  std::deque<Thread*> ready_;
+  std::vector<std::unique_ptr<Cluster>> clusters_;
+  std::vector<std::unique_ptr<Thread>> threads_;
+  std::deque<BulkLoadOperation> bulk_loads_;
+  std::unordered_map<uint64_t, clocks::Knowledge> released_;
+  uint64_t alive_ = 0;
+  bool aborted_ = false;
+};
+
+template <class Work>
+void Machine::MeetWarp(uint32_t mask, int instruction, const char* name, void* argument, const Work& work) {
+  Warp& warp = *running_->warp;
+  mask &= warp.lanes;
+  Meeting* meeting = nullptr;
+  for (auto& m : warp.meetings) {
+    if (m->mask == mask) meeting = m.get();
+  }
+  if (meeting == nullptr) {
+    if (warp.unused.empty()) warp.unused.push_back(std::make_unique<Meeting>());
+    warp.meetings.push_back(std::move(warp.unused.back()));
+    warp.unused.pop_back();
+    meeting = warp.meetings.back().get();
+    meeting->mask = mask;
+  }
+  Arrived(*meeting, running_->lane, instruction, name, argument);
+  if (meeting->arrived < __builtin_popcount(mask)) return Wait();
+  if (options_.count_bank_conflicts) counters().bank_conflicts += warp.banks.Flush();
+  work(*meeting);
+  meeting->arrived = 0;
+  MakeReady(meeting->waiting);
+  for (auto& m : warp.meetings) {
+    if (m.get() != meeting) continue;
+    warp.unused.push_back(std::move(m));
+    m = std::move(warp.meetings.back());
+    warp.meetings.pop_back();
+    break;
+  }
+}
+
+template <class Work>
+void Machine::MeetWarpgroup(int instruction, const char* name, void* argument, const Work& work) {
+  Meeting& meeting = running_->warpgroup->meeting;
+  Arrived(meeting, running_->index % kWarpgroup, instruction, name, argument);
+  if (meeting.arrived < kWarpgroup) return Wait();
+  work(meeting);
+  meeting.arrived = 0;
+  MakeReady(meeting.waiting);
+}
+
+}  // namespace tilewright::emulator
