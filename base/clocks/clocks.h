@@ -85,8 +85,8 @@ class Knowledge {
   }
   static void Unreference(Times* times);
   static void Unreference(Body* body);
-  Body* Own();                   // a body that no other knowledge shares
-  Times* Own(uint32_t group);    // the same for a group's times
+  Body* Own();                 // a body that no other knowledge shares
+  Times* Own(uint32_t group);  // the same for a group's times
   void Raise(Agent agent, uint32_t seen, uint32_t fenced);
   void Join(const Knowledge& other);
   void FenceAll();

@@ -139,7 +139,8 @@ TEST(Clock, EqualsTextbookClocksOnRandomPrograms) {
           reference.fenced = reference.seen;
           break;
         default: {
-          const Epoch engine = {MakeAgent(random() % 2, 100 + random() % kEngines), 1 + static_cast<uint32_t>(random() % 9)};
+          const Epoch engine = {MakeAgent(random() % 2, 100 + random() % kEngines),
+                                1 + static_cast<uint32_t>(random() % 9)};
           epochs.push_back(engine);
           clock.Learn(engine);
           reference.seen[engine.agent] = std::max(reference.seen[engine.agent], engine.time);

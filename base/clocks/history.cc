@@ -23,8 +23,7 @@ bool Ordered(const Record& record, const Access& access) {
 
 }  // namespace
 
-History::History(const History& other)
-    : write_(other.write_), num_reads_(other.num_reads_), written_(other.written_) {
+History::History(const History& other) : write_(other.write_), num_reads_(other.num_reads_), written_(other.written_) {
   std::copy(other.reads_, other.reads_ + kInlineReads, reads_);
   if (other.more_ != nullptr) more_ = std::make_unique<MoreReads>(*other.more_);
 }

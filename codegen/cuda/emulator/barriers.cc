@@ -27,7 +27,8 @@ std::string DescribeWait(const Thread& thread) {
     const auto at = block.mbarriers.find(thread.operand);
     if (at != block.mbarriers.end()) {
       text += " (its phase " + std::to_string(at->second.phase) + " waits for " + std::to_string(at->second.pending) +
-              " of " + std::to_string(at->second.count) + " arrivals and " + std::to_string(at->second.bytes) + " bytes)";
+              " of " + std::to_string(at->second.count) + " arrivals and " + std::to_string(at->second.bytes) +
+              " bytes)";
     }
   } else if (thread.doing == kNamedBarrier) {
     text += " " + std::to_string(thread.operand) + " of " + std::to_string(thread.operand2) + " threads (" +

@@ -79,7 +79,8 @@ std::vector<Block*> Receivers(Machine& machine, int mask) {
   auto& blocks = own.cluster->blocks;
   std::vector<Block*> receivers;
   if (mask == 0 || static_cast<size_t>(mask) >> blocks.size() != 0) {
-    machine.Report(FaultKind::kArguments, "", "the mask " + std::to_string(mask) + " names blocks that the cluster does not have");
+    machine.Report(FaultKind::kArguments, "",
+                   "the mask " + std::to_string(mask) + " names blocks that the cluster does not have");
     return {};
   }
   for (auto& block : blocks) {
@@ -89,7 +90,8 @@ std::vector<Block*> Receivers(Machine& machine, int mask) {
 }
 
 bool CheckRun(Machine& machine, uint32_t shared_byte, const void* global, uint32_t bytes) {
-  if (bytes % 16 == 0 && bytes > 0 && shared_byte % 16 == 0 && reinterpret_cast<uintptr_t>(global) % 16 == 0) return true;
+  if (bytes % 16 == 0 && bytes > 0 && shared_byte % 16 == 0 && reinterpret_cast<uintptr_t>(global) % 16 == 0)
+    return true;
   machine.Report(FaultKind::kMisaligned, "", "addresses and size of a bulk copy are not all multiples of 16");
   return false;
 }
@@ -114,7 +116,8 @@ void IssueStore(Machine& machine, std::vector<Piece> pieces, GlobalMemory::Array
   bool right = true;
   for (const Piece& piece : pieces) {
     const auto size = static_cast<uint32_t>(piece.last - piece.first);
-    right = machine.CheckShared(*self.block, piece.shared, piece.bytes, {self.clock, read, Op::kBulkStore, false}) && right;
+    right =
+        machine.CheckShared(*self.block, piece.shared, piece.bytes, {self.clock, read, Op::kBulkStore, false}) && right;
     if (size > 0) {
       const Op op = reduces ? Op::kBulkReduce : Op::kBulkStore;
       right = machine.CheckGlobal(array, piece.global + piece.first, size, {self.clock, write, op, true}) && right;
@@ -197,8 +200,8 @@ void BulkLoad(uint32_t to, const void* from, void* array, uint32_t bytes, uint32
   auto* source = static_cast<std::byte*>(const_cast<void*>(from));
   bool first = true;
   for (Block* block : Receivers(machine, mask)) {
-    Issue(machine, *block, Machine::ByteOf(barrier), tilewright::emulator::PiecesOf(source, Machine::ByteOf(to), bytes), 0,
-          Op::kBulkLoad, static_cast<GlobalMemory::Array*>(array), first);
+    Issue(machine, *block, Machine::ByteOf(barrier), tilewright::emulator::PiecesOf(source, Machine::ByteOf(to), bytes),
+          0, Op::kBulkLoad, static_cast<GlobalMemory::Array*>(array), first);
     first = false;
   }
 }
@@ -246,7 +249,9 @@ void StoreAsync(uint32_t to, uint32_t value, uint32_t barrier) {
   }
   auto* object = tilewright::emulator::FindMbarrier(machine, barrier, Op::kMbarrierUse);
   if (object == nullptr) return;
-  if (!machine.CheckShared(*receiver, byte, 4, {machine.self().clock, {object->agent, object->phase + 1}, Op::kStAsync, true})) return;
+  if (!machine.CheckShared(*receiver, byte, 4,
+                           {machine.self().clock, {object->agent, object->phase + 1}, Op::kStAsync, true}))
+    return;
   ++receiver->copies_under_way;
   machine.bulk_loads().push_back(
       {.block = receiver, .barrier = Machine::ByteOf(barrier), .bytes = 4, .st_async = value, .st_async_to = byte});

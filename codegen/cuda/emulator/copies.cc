@@ -77,7 +77,8 @@ void CopyAsync(uint32_t to, const void* from, void* array, int bytes, int valid)
   Thread& self = machine.self();
   const uint32_t byte = Machine::ByteOf(to), size = static_cast<uint32_t>(bytes);
   if ((bytes != 4 && bytes != 8 && bytes != 16) || valid < 0 || valid > bytes) {
-    machine.Report(FaultKind::kArguments, "", "cp.async of " + std::to_string(valid) + " of " + std::to_string(bytes) + " bytes");
+    machine.Report(FaultKind::kArguments, "",
+                   "cp.async of " + std::to_string(valid) + " of " + std::to_string(bytes) + " bytes");
     return;
   }
   if (machine.BlockOf(to) != self.block) {
@@ -96,7 +97,8 @@ void CopyAsync(uint32_t to, const void* from, void* array, int bytes, int valid)
   if (valid > 0) {
     machine.counters().global_bytes += static_cast<uint64_t>(valid);
     right = machine.CheckGlobal(static_cast<GlobalMemory::Array*>(array), source, static_cast<uint32_t>(valid),
-                                {self.clock, epoch, Op::kCpAsync, false}) && right;
+                                {self.clock, epoch, Op::kCpAsync, false}) &&
+            right;
   }
   if (right) queue.open.push_back({byte, source, bytes, valid});
 }

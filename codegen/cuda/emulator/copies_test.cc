@@ -82,7 +82,8 @@ struct Pipeline {
 TEST_F(CopiesTest, GroupsArePipelined) {
   for (const uint64_t seed : kSeeds) {
     for (const int pending : {0, 1}) {
-      EXPECT_THAT(Run({.block = {64}, .seed = seed}, [&] { Pipeline{.pending = pending}(in_.data(), out_.data()); }), RanWell());
+      EXPECT_THAT(Run({.block = {64}, .seed = seed}, [&] { Pipeline{.pending = pending}(in_.data(), out_.data()); }),
+                  RanWell());
       for (uint32_t i = 0; i < 64 * 9; ++i) ASSERT_EQ(out_[i], in_[i / 64 * 64 + (i + 1) % 64]);
     }
   }
@@ -91,7 +92,8 @@ TEST_F(CopiesTest, GroupsArePipelined) {
 TEST_F(CopiesTest, FaultyPipelinesAreFound) {
   EXPECT_THAT(Run({.block = {64}}, [&] { Pipeline{.pending = 2}(in_.data(), out_.data()); }),
               Faults(FaultKind::kRace, "cp.async by cp.async of thread"));
-  EXPECT_THAT(Run({.block = {64}}, [&] { Pipeline{.barrier = false}(in_.data(), out_.data()); }), Faults(FaultKind::kRace, "load"));
+  EXPECT_THAT(Run({.block = {64}}, [&] { Pipeline{.barrier = false}(in_.data(), out_.data()); }),
+              Faults(FaultKind::kRace, "load"));
   const LaunchResult result = Run({.block = {64}}, [&] { Pipeline{.commit = false}(in_.data(), out_.data()); });
   EXPECT_THAT(result, Faults(FaultKind::kRace, "cp.async"));
   EXPECT_THAT(result, Faults(FaultKind::kUnfinished, "has not committed"));
@@ -102,8 +104,9 @@ TEST_F(CopiesTest, WrongCopies) {
               Faults(FaultKind::kMisaligned, "shared byte 4"));
   EXPECT_THAT(Run({}, [&] { tw::cp_async<16>(tw::SharedAt<uint32_t>(0), tw::Global<const uint32_t>(in_.data()) + 1); }),
               Faults(FaultKind::kMisaligned, "the source"));
-  EXPECT_THAT(Run({}, [&] { tw::cp_async<16>(tw::SharedAt<uint32_t>(0), tw::Global<const uint32_t>(in_.data()) + 4096); }),
-              Faults(FaultKind::kOutOfBounds, "in byte 16384"));
+  EXPECT_THAT(
+      Run({}, [&] { tw::cp_async<16>(tw::SharedAt<uint32_t>(0), tw::Global<const uint32_t>(in_.data()) + 4096); }),
+      Faults(FaultKind::kOutOfBounds, "in byte 16384"));
   EXPECT_THAT(Run({}, [&] { tw::cp_async<16>(tw::SharedAt<uint32_t>(8192), tw::Global<const uint32_t>(in_.data())); }),
               Faults(FaultKind::kOutOfBounds, "shared byte 8192"));
   EXPECT_THAT(Run({}, [&] { tw::cp_async<4>(tw::SharedAt<uint32_t>(0), tw::Global<const uint32_t>(in_.data()), 5); }),
@@ -154,13 +157,17 @@ TEST_F(CopiesTest, MbarriersMakeARing) {
 
 TEST_F(CopiesTest, FaultyRingsAreFound) {
   const LaunchResult deadlock = Run({.block = {64}}, [&] { Ring{.count = 33}(in_.data(), out_.data()); });
-  EXPECT_THAT(deadlock, Faults(FaultKind::kDeadlock, "warp 1: mbarrier wait at shared byte 4096 for parity 0 (its phase 0 "
-                                                     "waits for 1 of 33 arrivals and 0 bytes) (32 threads)"));
+  EXPECT_THAT(deadlock, Faults(FaultKind::kDeadlock,
+                               "warp 1: mbarrier wait at shared byte 4096 for parity 0 (its phase 0 "
+                               "waits for 1 of 33 arrivals and 0 bytes) (32 threads)"));
   EXPECT_THAT(deadlock, Faults(FaultKind::kDeadlock, "warp 0: mbarrier wait at shared byte 4112 for parity 0"));
-  EXPECT_THAT(Run({.block = {64}}, [&] { Ring{.count = 31}(in_.data(), out_.data()); }), Faults(FaultKind::kRace, "load"));
-  EXPECT_THAT(Run({.block = {64}}, [&] { Ring{.wait_empty = false}(in_.data(), out_.data()); }), Faults(FaultKind::kRace, "store"));
-  EXPECT_THAT(Run({.block = {64}, .seed = 3}, [&] { Ring{.fence = false}(in_.data(), out_.data()); }),
-              ::testing::AnyOf(Faults(FaultKind::kRace, "mbarrier"), Faults(FaultKind::kMbarrier, "no initialized mbarrier")));
+  EXPECT_THAT(Run({.block = {64}}, [&] { Ring{.count = 31}(in_.data(), out_.data()); }),
+              Faults(FaultKind::kRace, "load"));
+  EXPECT_THAT(Run({.block = {64}}, [&] { Ring{.wait_empty = false}(in_.data(), out_.data()); }),
+              Faults(FaultKind::kRace, "store"));
+  EXPECT_THAT(
+      Run({.block = {64}, .seed = 3}, [&] { Ring{.fence = false}(in_.data(), out_.data()); }),
+      ::testing::AnyOf(Faults(FaultKind::kRace, "mbarrier"), Faults(FaultKind::kMbarrier, "no initialized mbarrier")));
   EXPECT_THAT(Run({.block = {64}}, [&] { Ring{.parity = 1}(in_.data(), out_.data()); }),
               ::testing::AnyOf(Faults(FaultKind::kRace, "load"), Faults(FaultKind::kUnwritten, "load")));
 }
@@ -173,25 +180,28 @@ TEST_F(CopiesTest, WrongMbarriers) {
               Faults(FaultKind::kMisaligned, "shared byte 60"));
   EXPECT_THAT(Run({}, [&] { tw::mbarrier_init(bar(), 1), tw::mbarrier_init(bar(), 1); }),
               Faults(FaultKind::kMbarrier, "initialized again"));
-  EXPECT_THAT(Run({}, [&] { tw::mbarrier_init(bar(), 1), tw::mbarrier_inval(bar()), tw::mbarrier_init(bar(), 2); }), RanWell());
+  EXPECT_THAT(Run({}, [&] { tw::mbarrier_init(bar(), 1), tw::mbarrier_inval(bar()), tw::mbarrier_init(bar(), 2); }),
+              RanWell());
   EXPECT_THAT(Run({}, [&] { tw::mbarrier_init(bar(), 2), tw::mbarrier_arrive_count(bar(), 3); }),
               Faults(FaultKind::kMbarrier, "more arrivals than the mbarrier's count of 2"));
   EXPECT_THAT(Run({}, [&] { tw::mbarrier_init(bar(), 1), *tw::SharedAt<uint32_t>(68) = 1; }),
               Faults(FaultKind::kMbarrier, "an ordinary access of the bytes of an mbarrier"));
   EXPECT_THAT(Run({}, [&] { tw::mbarrier_init(bar(), 1), tw::mbarrier_expect_tx(bar(), 1 << 20); }),
               Faults(FaultKind::kMbarrier, "expects more than 2^20 - 1 bytes"));
-  EXPECT_THAT(Run({}, [&] {
-                tw::mbarrier_init(bar(), 2);
-                tw::mbarrier_expect_tx(bar(), 16);
-                tw::mbarrier_inval(bar());
-              }),
+  EXPECT_THAT(Run({},
+                  [&] {
+                    tw::mbarrier_init(bar(), 2);
+                    tw::mbarrier_expect_tx(bar(), 16);
+                    tw::mbarrier_inval(bar());
+                  }),
               Faults(FaultKind::kMbarrier, "invalidated while it is in use"));
-  EXPECT_THAT(Run({.grid = {2}, .cluster = {2}}, [&] {
-                tw::mbarrier_init(bar(), 1);
-                tw::cluster_sync();
-                tw::mbarrier_wait(tw::map_shared(bar(), tw::cluster_rank() ^ 1), 1);
-                tw::cluster_sync();
-              }),
+  EXPECT_THAT(Run({.grid = {2}, .cluster = {2}},
+                  [&] {
+                    tw::mbarrier_init(bar(), 1);
+                    tw::cluster_sync();
+                    tw::mbarrier_wait(tw::map_shared(bar(), tw::cluster_rank() ^ 1), 1);
+                    tw::cluster_sync();
+                  }),
               Faults(FaultKind::kMbarrier, "of another block"));
 }
 
@@ -209,7 +219,8 @@ TEST_F(CopiesTest, RemoteArrivalsOrder) {
     tw::cluster_sync();
   };
   for (const uint64_t seed : kSeeds) {
-    EXPECT_THAT(Run({.grid = {2}, .block = {32}, .cluster = {2}, .seed = seed}, [&] { kernel(out_.data()); }), RanWell());
+    EXPECT_THAT(Run({.grid = {2}, .block = {32}, .cluster = {2}, .seed = seed}, [&] { kernel(out_.data()); }),
+                RanWell());
     for (uint32_t i = 0; i < 64; ++i) ASSERT_EQ(out_[i], (1 - i / 32) * 100 + 31 - i % 32);
   }
 }
@@ -234,7 +245,8 @@ TEST_F(CopiesTest, StoresThatABarrierCounts) {
   const LaunchOptions options = {.grid = {2}, .block = {32}, .cluster = {2}};
   EXPECT_THAT(Run(options, [&] { kernel(out_.data(), 128); }), RanWell());
   for (uint32_t i = 0; i < 64; ++i) ASSERT_EQ(out_[i], (1 - i / 32) * 100 + 31 - i % 32);
-  EXPECT_THAT(Run(options, [&] { kernel(out_.data(), 132); }), Faults(FaultKind::kDeadlock, "0 of 1 arrivals and 4 bytes"));
+  EXPECT_THAT(Run(options, [&] { kernel(out_.data(), 132); }),
+              Faults(FaultKind::kDeadlock, "0 of 1 arrivals and 4 bytes"));
 }
 
 TEST_F(CopiesTest, ArrivesWhenCopiesAreDone) {
@@ -254,7 +266,8 @@ TEST_F(CopiesTest, ArrivesWhenCopiesAreDone) {
     EXPECT_THAT(Run({.block = {32}, .seed = seed}, [&] { kernel(in_.data(), out_.data(), true); }), RanWell());
     for (uint32_t i = 0; i < 32; ++i) ASSERT_EQ(out_[i], in_[i ^ 3]);
   }
-  EXPECT_THAT(Run({.block = {32}}, [&] { kernel(in_.data(), out_.data(), false); }), Faults(FaultKind::kRace, "cp.async"));
+  EXPECT_THAT(Run({.block = {32}}, [&] { kernel(in_.data(), out_.data(), false); }),
+              Faults(FaultKind::kRace, "cp.async"));
 }
 
 }  // namespace

@@ -15,12 +15,12 @@ inline bool HasAvx2() {
   return has;
 }
 }  // namespace tilewright::emulator
-#define TW_EMULATOR_DISPATCH(name, body, parameters, arguments)                         \
+#define TW_EMULATOR_DISPATCH(name, body, parameters, arguments)                              \
   __attribute__((target("avx2,fma,f16c"))) void name##ForAvx2 parameters { body arguments; } \
-  void name##Portable parameters { body arguments; }                                    \
-  void name parameters {                                                                \
-    if (::tilewright::emulator::HasAvx2()) return name##ForAvx2 arguments;              \
-    name##Portable arguments;                                                           \
+  void name##Portable parameters { body arguments; }                                         \
+  void name parameters {                                                                     \
+    if (::tilewright::emulator::HasAvx2()) return name##ForAvx2 arguments;                   \
+    name##Portable arguments;                                                                \
   }
 #else
 #define TW_EMULATOR_DISPATCH(name, body, parameters, arguments) \

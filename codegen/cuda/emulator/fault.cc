@@ -59,7 +59,8 @@ std::string ToString(const Fault& fault) {
   }
   text += fault.message;
   if (!fault.other.who.empty()) {
-    text += "; the other access: " + fault.other.what + " by " + fault.other.who + " of block " + Text(fault.other.block);
+    text +=
+        "; the other access: " + fault.other.what + " by " + fault.other.who + " of block " + Text(fault.other.block);
   }
   if (fault.count > 1) text += " (" + std::to_string(fault.count) + " alike)";
   return text;

@@ -54,16 +54,16 @@ struct Fault {
 std::string ToString(const Fault& fault);
 
 struct Counters {
-  uint64_t switches = 0;       // between threads
-  uint64_t instructions = 0;   // calls of the emulator: memory accesses, barriers, copies, matrix instructions
-  uint64_t barriers = 0;       // completed barriers of blocks, warps, clusters and phases of mbarriers
-  uint64_t shuffles = 0;       // of warps
-  uint64_t matrix_moves = 0;   // 8x8 matrices of ldmatrix and stmatrix
-  uint64_t mma = 0;            // mma.sync and wmma, of warps
-  uint64_t wgmma = 0;          // of warpgroups
+  uint64_t switches = 0;         // between threads
+  uint64_t instructions = 0;     // calls of the emulator: memory accesses, barriers, copies, matrix instructions
+  uint64_t barriers = 0;         // completed barriers of blocks, warps, clusters and phases of mbarriers
+  uint64_t shuffles = 0;         // of warps
+  uint64_t matrix_moves = 0;     // 8x8 matrices of ldmatrix and stmatrix
+  uint64_t mma = 0;              // mma.sync and wmma, of warps
+  uint64_t wgmma = 0;            // of warpgroups
   uint64_t multiplications = 0;  // multiply-adds of mma, wmma and wgmma
-  uint64_t async_copies = 0;   // cp.async, of threads
-  uint64_t bulk_copies = 0;    // to each block that receives one
+  uint64_t async_copies = 0;     // cp.async, of threads
+  uint64_t bulk_copies = 0;      // to each block that receives one
   uint64_t bulk_bytes = 0;
   uint64_t shared_accesses = 0, global_accesses = 0;  // of threads, by load, store, atomic
   uint64_t global_bytes = 0;                          // by those and cp.async

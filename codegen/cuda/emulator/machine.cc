@@ -27,11 +27,11 @@ struct OperationFacts {
 };
 // By Op. An mbarrier orders its own uses, so these conflict with its initialization only.
 constexpr OperationFacts kOperations[] = {
-    {"load", false, false},        {"store", false, false},      {"atomic", true, false},
-    {"ldmatrix", false, false},    {"stmatrix", false, false},   {"wmma load", false, false},
-    {"wmma store", false, false},  {"cp.async", false, false},   {"bulk load", false, true},
-    {"bulk store", false, true},   {"bulk reduce", true, true},  {"bulk copy", false, true},
-    {"st.async", false, false},    {"wgmma", false, true},       {"mbarrier.init", false, false},
+    {"load", false, false},       {"store", false, false},     {"atomic", true, false},
+    {"ldmatrix", false, false},   {"stmatrix", false, false},  {"wmma load", false, false},
+    {"wmma store", false, false}, {"cp.async", false, false},  {"bulk load", false, true},
+    {"bulk store", false, true},  {"bulk reduce", true, true}, {"bulk copy", false, true},
+    {"st.async", false, false},   {"wgmma", false, true},      {"mbarrier.init", false, false},
     {"mbarrier", true, false},
 };
 
@@ -372,7 +372,9 @@ clocks::Access AccessOf(const Machine::Issue& issue) {
   return {issue.issuer, issue.epoch, operation};
 }
 
-std::string SharedPlace(uint32_t byte) { return "shared byte " + std::to_string(static_cast<int64_t>(byte) - kSharedBase); }
+std::string SharedPlace(uint32_t byte) {
+  return "shared byte " + std::to_string(static_cast<int64_t>(byte) - kSharedBase);
+}
 
 }  // namespace
 
@@ -422,7 +424,8 @@ bool Machine::CheckGlobal(GlobalMemory::Array* array, const void* at, uint32_t b
   if (array->shadow == nullptr || !options_.check) return true;
   clocks::Finding finding;
   size_t where = 0;
-  counters().checks += array->shadow->Access(static_cast<size_t>(offset), bytes, issue.write, AccessOf(issue), finding, where);
+  counters().checks +=
+      array->shadow->Access(static_cast<size_t>(offset), bytes, issue.write, AccessOf(issue), finding, where);
   if (finding) ReportFinding(finding, issue, array->name + " byte " + std::to_string(where));
   return true;
 }

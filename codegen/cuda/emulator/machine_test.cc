@@ -68,16 +68,19 @@ TEST_F(MachineTest, ReadsOfUnwrittenMemory) {
 TEST_F(MachineTest, AccessesOutOfBounds) {
   EXPECT_THAT(Run({}, [] { tw::SharedAt<int>(0)[1024] = 1; }), Faults(FaultKind::kOutOfBounds, "shared byte 4096"));
   EXPECT_THAT(Run({}, [] { tw::SharedAt<int>(0)[-1] = 1; }), Faults(FaultKind::kOutOfBounds, "shared byte -4"));
-  EXPECT_THAT(Run({}, [&] { tw::Global<int>(out_.data())[512] = 1; }), Faults(FaultKind::kOutOfBounds, "out byte 2048"));
+  EXPECT_THAT(Run({}, [&] { tw::Global<int>(out_.data())[512] = 1; }),
+              Faults(FaultKind::kOutOfBounds, "out byte 2048"));
   EXPECT_THAT(Run({}, [&] { tw::Global<int>(out_.data())[-1] = 1; }), Faults(FaultKind::kOutOfBounds, "out byte -4"));
-  EXPECT_THAT(Run({}, [&] { tw::Global<int>(in_.data())[0] = 1; }), Faults(FaultKind::kOutOfBounds, "a write of an input"));
+  EXPECT_THAT(Run({}, [&] { tw::Global<int>(in_.data())[0] = 1; }),
+              Faults(FaultKind::kOutOfBounds, "a write of an input"));
   int elsewhere = 0;
   EXPECT_THAT(Run({}, [&] { *tw::Global<int>(&elsewhere) = 1; }), Faults(FaultKind::kOutOfBounds, "no array"));
   EXPECT_EQ(elsewhere, 0);
 }
 
 TEST_F(MachineTest, MisalignedAccesses) {
-  EXPECT_THAT(Run({}, [] { tw::Store(tw::SharedAt<int>(4), tw::u32x2{1, 2}); }), Faults(FaultKind::kMisaligned, "shared byte 4"));
+  EXPECT_THAT(Run({}, [] { tw::Store(tw::SharedAt<int>(4), tw::u32x2{1, 2}); }),
+              Faults(FaultKind::kMisaligned, "shared byte 4"));
   EXPECT_THAT(Run({}, [&] { (void)tw::Load<tw::u32x4>(tw::Global<const int>(in_.data()) + 1); }),
               Faults(FaultKind::kMisaligned, "in"));
 }
@@ -104,21 +107,24 @@ TEST_F(MachineTest, BarriersOfDifferentCountsDeadlock) {
   const LaunchResult result = Run({.block = {64}}, [] { tw::named_barrier(1, threadIdx.x < 32 ? 64 : 96); });
   EXPECT_FALSE(result.finished);
   EXPECT_THAT(result, Faults(FaultKind::kBarrier, "64 and 96"));
-  EXPECT_THAT(result, Faults(FaultKind::kDeadlock, "warp 1: named barrier 1 of 96 threads (64 are there) (32 threads)"));
+  EXPECT_THAT(result,
+              Faults(FaultKind::kDeadlock, "warp 1: named barrier 1 of 96 threads (64 are there) (32 threads)"));
   EXPECT_THAT(Run({.block = {64}}, [] { tw::named_barrier(16, 64); }), Faults(FaultKind::kArguments, "an id below 16"));
 }
 
 TEST_F(MachineTest, BarrierInOneBranchDeadlocksOnlyIfOthersWait) {
   // Threads that have ended are not waited for.
-  EXPECT_THAT(Run({.block = {64}}, [] {
-                if (threadIdx.x < 32) return;
-                __syncthreads();
-              }),
+  EXPECT_THAT(Run({.block = {64}},
+                  [] {
+                    if (threadIdx.x < 32) return;
+                    __syncthreads();
+                  }),
               RanWell());
-  EXPECT_THAT(Run({.block = {64}}, [] {
-                if (threadIdx.x < 32) __syncthreads();
-                tw::named_barrier(2, 64);
-              }),
+  EXPECT_THAT(Run({.block = {64}},
+                  [] {
+                    if (threadIdx.x < 32) __syncthreads();
+                    tw::named_barrier(2, 64);
+                  }),
               Faults(FaultKind::kDeadlock, "warp 0: __syncthreads (32 threads)"));
 }
 
@@ -140,11 +146,13 @@ TEST_F(MachineTest, NamedBarriersOrderProducersAndConsumers) {
 }
 
 TEST_F(MachineTest, VotesOfABlock) {
-  EXPECT_THAT(Run({.block = {96}}, [&] {
-                const int i = static_cast<int>(threadIdx.x);
-                const int count = __syncthreads_count(i % 3 == 0), all = __syncthreads_and(i < 95), any = __syncthreads_or(i == 95);
-                out_[i] = count * 100 + all * 10 + any;
-              }),
+  EXPECT_THAT(Run({.block = {96}},
+                  [&] {
+                    const int i = static_cast<int>(threadIdx.x);
+                    const int count = __syncthreads_count(i % 3 == 0), all = __syncthreads_and(i < 95),
+                              any = __syncthreads_or(i == 95);
+                    out_[i] = count * 100 + all * 10 + any;
+                  }),
               RanWell());
   for (int i = 0; i < 96; ++i) ASSERT_EQ(out_[i], 3201);
 }
@@ -165,17 +173,18 @@ TEST_F(MachineTest, Shuffles) {
   for (const uint64_t seed : kSeeds) {
     std::vector<int> sums(32), up(32), down(32), index(32), narrow(32);
     std::vector<double> wide(32);
-    EXPECT_THAT(Run({.block = {32}, .seed = seed}, [&] {
-                  const auto lane = threadIdx.x;
-                  int sum = static_cast<int>(lane);
-                  for (int i = 16; i > 0; i /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, i);
-                  sums[lane] = sum;
-                  up[lane] = __shfl_up_sync(0xffffffffu, static_cast<int>(lane), 3);
-                  down[lane] = __shfl_down_sync(0xffffffffu, static_cast<int>(lane), 3, 8);
-                  index[lane] = __shfl_sync(0xffffffffu, static_cast<int>(lane), 5);
-                  narrow[lane] = lane < 16 ? __shfl_xor_sync(0xffffu, static_cast<int>(lane), 2) : -1;
-                  wide[lane] = __shfl_xor_sync(0xffffffffu, 0.5 * lane, 1);
-                }),
+    EXPECT_THAT(Run({.block = {32}, .seed = seed},
+                    [&] {
+                      const auto lane = threadIdx.x;
+                      int sum = static_cast<int>(lane);
+                      for (int i = 16; i > 0; i /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, i);
+                      sums[lane] = sum;
+                      up[lane] = __shfl_up_sync(0xffffffffu, static_cast<int>(lane), 3);
+                      down[lane] = __shfl_down_sync(0xffffffffu, static_cast<int>(lane), 3, 8);
+                      index[lane] = __shfl_sync(0xffffffffu, static_cast<int>(lane), 5);
+                      narrow[lane] = lane < 16 ? __shfl_xor_sync(0xffffu, static_cast<int>(lane), 2) : -1;
+                      wide[lane] = __shfl_xor_sync(0xffffffffu, 0.5 * lane, 1);
+                    }),
                 RanWell());
     for (int i = 0; i < 32; ++i) {
       EXPECT_EQ(sums[i], 496);
@@ -191,14 +200,15 @@ TEST_F(MachineTest, Shuffles) {
 TEST_F(MachineTest, VotesAndReductionsOfWarps) {
   std::vector<uint32_t> ballots(32);
   std::vector<int> least(32), sum(32), any(32), elected(32);
-  EXPECT_THAT(Run({.block = {32}, .seed = 9}, [&] {
-                const auto lane = threadIdx.x;
-                ballots[lane] = __ballot_sync(0xffffffffu, lane % 4 == 1);
-                least[lane] = __reduce_min_sync(0xffffffffu, 7 - static_cast<int>(lane));
-                sum[lane] = static_cast<int>(__reduce_add_sync(0xffffffffu, lane));
-                any[lane] = __any_sync(0xffffffffu, lane == 31) + 2 * __all_sync(0xffffffffu, lane < 31);
-                elected[lane] = tw::elect_one();
-              }),
+  EXPECT_THAT(Run({.block = {32}, .seed = 9},
+                  [&] {
+                    const auto lane = threadIdx.x;
+                    ballots[lane] = __ballot_sync(0xffffffffu, lane % 4 == 1);
+                    least[lane] = __reduce_min_sync(0xffffffffu, 7 - static_cast<int>(lane));
+                    sum[lane] = static_cast<int>(__reduce_add_sync(0xffffffffu, lane));
+                    any[lane] = __any_sync(0xffffffffu, lane == 31) + 2 * __all_sync(0xffffffffu, lane < 31);
+                    elected[lane] = tw::elect_one();
+                  }),
               RanWell());
   for (int i = 0; i < 32; ++i) {
     EXPECT_EQ(ballots[i], 0x22222222u);
@@ -212,7 +222,8 @@ TEST_F(MachineTest, VotesAndReductionsOfWarps) {
 TEST_F(MachineTest, ShuffleFromLanesThatAreNotThere) {
   EXPECT_THAT(Run({.block = {32}}, [] { (void)__shfl_sync(0xffffu | 0xffff0000u * (threadIdx.x > 15), 1, 20); }),
               Faults(FaultKind::kArguments, "reads lane 20, which does not take part"));
-  EXPECT_THAT(Run({.block = {32}}, [] { (void)__shfl_sync(1u, 1, 0); }), Faults(FaultKind::kArguments, "not in its mask"));
+  EXPECT_THAT(Run({.block = {32}}, [] { (void)__shfl_sync(1u, 1, 0); }),
+              Faults(FaultKind::kArguments, "not in its mask"));
 }
 
 TEST_F(MachineTest, DivergedLanes) {
@@ -261,7 +272,8 @@ TEST_F(MachineTest, AtomicsAddAndAreNoRaces) {
 }
 
 // The last block to arrive adds what all have written; right only with fences on both sides.
-void LastBlockSums(tw::Global<float> part, tw::Global<uint32_t> count, tw::Global<float> sum, bool release, bool acquire) {
+void LastBlockSums(tw::Global<float> part, tw::Global<uint32_t> count, tw::Global<float> sum, bool release,
+                   bool acquire) {
   const tw::Shared<int> last = tw::SharedAt<int>(0);
   if (threadIdx.x == 0) {
     part[blockIdx.x] = 1.0f + static_cast<float>(blockIdx.x);
@@ -320,11 +332,13 @@ TEST_F(MachineTest, BlocksThatRunAtOnceMayWaitForEachOther) {
   memory.Add("flag", flag.data(), flag.bytes(), GlobalMemory::kInOut);
   memory.Add("value", value.data(), value.bytes(), GlobalMemory::kOutput);
   flag[0] = 0;
-  EXPECT_THAT(Launch({.grid = {2}, .concurrent_clusters = 2}, memory, [&] { kernel(flag.data(), value.data()); }), RanWell());
+  EXPECT_THAT(Launch({.grid = {2}, .concurrent_clusters = 2}, memory, [&] { kernel(flag.data(), value.data()); }),
+              RanWell());
   EXPECT_EQ(value[1], 42);
   // One after the other they wait for ever.
   flag[0] = 0;
-  const LaunchResult result = Launch({.grid = {2}, .budget = 10000}, memory, [&] { kernel(flag.data(), value.data()); });
+  const LaunchResult result =
+      Launch({.grid = {2}, .budget = 10000}, memory, [&] { kernel(flag.data(), value.data()); });
   EXPECT_THAT(result, Faults(FaultKind::kBudget, "has not ended after 10000 instructions"));
 }
 
@@ -349,18 +363,21 @@ TEST_F(MachineTest, ClustersReadEachOther) {
   }
   const LaunchOptions options = {.grid = {4}, .block = {32}, .cluster = {2}};
   EXPECT_THAT(Run(options, [&] { kernel(false, true); }), Faults(FaultKind::kRace, "of block (0, 0, 0)"));
-  EXPECT_THAT(Run(options, [&] {
-                if (tw::cluster_rank() == 0) return;
-                (void)static_cast<int>(tw::map_shared(tw::SharedAt<int>(0), 0)[0]);
-              }),
+  EXPECT_THAT(Run(options,
+                  [&] {
+                    if (tw::cluster_rank() == 0) return;
+                    (void)static_cast<int>(tw::map_shared(tw::SharedAt<int>(0), 0)[0]);
+                  }),
               Faults(FaultKind::kOutOfBounds, "has ended"));
-  EXPECT_THAT(Run(options, [&] { (void)tw::map_shared(tw::SharedAt<int>(0), 2); }), Faults(FaultKind::kArguments, "a block 2"));
+  EXPECT_THAT(Run(options, [&] { (void)tw::map_shared(tw::SharedAt<int>(0), 2); }),
+              Faults(FaultKind::kArguments, "a block 2"));
   EXPECT_THAT(Run(options, [] { tw::cluster_wait(); }), Faults(FaultKind::kBarrier, "has not arrived"));
-  EXPECT_THAT(Run(options, [] {
-                tw::cluster_arrive();
-                if (threadIdx.x == 0) tw::cluster_arrive();
-                tw::cluster_wait();
-              }),
+  EXPECT_THAT(Run(options,
+                  [] {
+                    tw::cluster_arrive();
+                    if (threadIdx.x == 0) tw::cluster_arrive();
+                    tw::cluster_wait();
+                  }),
               Faults(FaultKind::kBarrier, "arrives again"));
 }
 
@@ -383,14 +400,16 @@ TEST_F(MachineTest, Registers) {
 
 TEST_F(MachineTest, CountsBankConflicts) {
   const auto conflicts = [&](int stride, int bytes) {
-    return Run({.block = {32}, .shared_bytes = 32768}, [&] {
-             const int i = static_cast<int>(threadIdx.x);
-             const tw::Shared<uint32_t> p = tw::SharedAt<uint32_t>(0) + i * stride;
-             for (int repeat = 0; repeat < 3; ++repeat) {
-               if (bytes == 4) tw::Store(p, 1u);
-               if (bytes == 16) tw::Store(p, tw::u32x4{1, 2, 3, 4});
-             }
-           }).counters.bank_conflicts;
+    return Run({.block = {32}, .shared_bytes = 32768},
+               [&] {
+                 const int i = static_cast<int>(threadIdx.x);
+                 const tw::Shared<uint32_t> p = tw::SharedAt<uint32_t>(0) + i * stride;
+                 for (int repeat = 0; repeat < 3; ++repeat) {
+                   if (bytes == 4) tw::Store(p, 1u);
+                   if (bytes == 16) tw::Store(p, tw::u32x4{1, 2, 3, 4});
+                 }
+               })
+        .counters.bank_conflicts;
   };
   EXPECT_EQ(conflicts(1, 4), 0u);
   EXPECT_EQ(conflicts(2, 4), 3u);        // two words a bank

@@ -47,7 +47,8 @@ std::byte* Row(Machine& machine, uint32_t address, Op op, bool write) {
     machine.Report(FaultKind::kOutOfBounds, "", "the row is not in this block's shared memory");
     return nullptr;
   }
-  const std::string place = byte % 16 == 0 ? "" : "shared byte " + std::to_string(static_cast<int64_t>(byte) - kSharedBase);
+  const std::string place =
+      byte % 16 == 0 ? "" : "shared byte " + std::to_string(static_cast<int64_t>(byte) - kSharedBase);
   if (!machine.CheckAligned(byte, 16, place)) return nullptr;
   return machine.CheckShared(block, byte, 16, machine.ByThread(op, write)) ? block.shared.data() + byte : nullptr;
 }
@@ -151,7 +152,8 @@ void RunMma(Machine& machine, const MmaRow& row, const Meeting& meeting) {
   Gather(row, meeting, a, b);
   const auto d_of = [&](int lane) { return static_cast<const MmaArgument*>(meeting.arguments[lane])->d; };
   if (row.d == kF32) {
-    ForEachPair(row, c, [&](int lane, int pair, float* at) { std::memcpy(at, static_cast<float*>(d_of(lane)) + pair * 2, 8); });
+    ForEachPair(row, c,
+                [&](int lane, int pair, float* at) { std::memcpy(at, static_cast<float*>(d_of(lane)) + pair * 2, 8); });
   }
   tilewright::emulator::Multiply(a, b, c, row.m, row.n, row.k);
   ForEachPair(row, c, [&](int lane, int pair, float* at) {

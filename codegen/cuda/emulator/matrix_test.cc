@@ -89,8 +89,17 @@ struct MmaCase {
   void (*run)(void* d, const uint32_t* a, const uint32_t* b);
 };
 constexpr MmaCase kCases[] = {
-#define TW_MMA(name, ptx, m, n, k, d, a, b, register_type, d_registers, a_registers, b_registers)                   \
-  {#name, m, n, k, Type::d, Type::a, Type::b, d_registers, a_registers, b_registers,                                \
+#define TW_MMA(name, ptx, m, n, k, d, a, b, register_type, d_registers, a_registers, b_registers) \
+  {#name,                                                                                         \
+   m,                                                                                             \
+   n,                                                                                             \
+   k,                                                                                             \
+   Type::d,                                                                                       \
+   Type::a,                                                                                       \
+   Type::b,                                                                                       \
+   d_registers,                                                                                   \
+   a_registers,                                                                                   \
+   b_registers,                                                                                   \
    [](void* rd, const uint32_t* ra, const uint32_t* rb) { tw::mma_##name(static_cast<register_type*>(rd), ra, rb); }},
 #include "codegen/cuda/emulator/device/mma.inc"
 #undef TW_MMA
@@ -133,17 +142,18 @@ TEST_P(MmaTest, IsAProduct) {
       }
     }
     GlobalMemory memory;
-    EXPECT_THAT(Launch({.block = {32}}, memory,
-                       [&] { c.run(rd[threadIdx.x], ra[threadIdx.x], rb[threadIdx.x]); }),
+    EXPECT_THAT(Launch({.block = {32}}, memory, [&] { c.run(rd[threadIdx.x], ra[threadIdx.x], rb[threadIdx.x]); }),
                 RanWell());
     for (int lane = 0; lane < 32; ++lane) {
       for (int i = 0; i < m * n / 32; ++i) {
         const Place at = ManualC(m, lane, i);
         double expected = d[static_cast<size_t>(at.row * n + at.column)];
-        for (int l = 0; l < k; ++l) expected += a[static_cast<size_t>(at.row * k + l)] * b[static_cast<size_t>(l * n + at.column)];
-        const double got = c.d == Type::kS32   ? static_cast<int32_t>(rd[lane][i])
-                           : c.d == Type::kF32 ? static_cast<double>(tw::float_of(rd[lane][i]))
-                                               : tw::to_float(tw::f16{static_cast<uint16_t>(rd[lane][i / 2] >> (i % 2 * 16))});
+        for (int l = 0; l < k; ++l)
+          expected += a[static_cast<size_t>(at.row * k + l)] * b[static_cast<size_t>(l * n + at.column)];
+        const double got = c.d == Type::kS32 ? static_cast<int32_t>(rd[lane][i])
+                           : c.d == Type::kF32
+                               ? static_cast<double>(tw::float_of(rd[lane][i]))
+                               : tw::to_float(tw::f16{static_cast<uint16_t>(rd[lane][i / 2] >> (i % 2 * 16))});
         const double tolerance = c.d == Type::kS32 ? 0 : c.d == Type::kF32 ? 1e-5 : 5e-3;
         ASSERT_NEAR(got, expected, tolerance) << c.name << " row " << at.row << " column " << at.column;
       }
@@ -151,7 +161,8 @@ TEST_P(MmaTest, IsAProduct) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, MmaTest, ::testing::ValuesIn(kCases), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Every, MmaTest, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 // Rows of shared memory hold (row, column) as row * 256 + column.
 class MatrixMoveTest : public ::testing::TestWithParam<std::tuple<int, bool>> {};
@@ -235,10 +246,12 @@ TEST(MatrixMove, FaultsAreNamed) {
 TEST(MatrixMove, CountsConflictsOfRows) {
   const auto conflicts = [](int row_bytes) {
     GlobalMemory memory;
-    return Launch({.block = {32}, .shared_bytes = 8192, .check = false}, memory, [=] {
-             uint32_t r[4];
-             tw::ldmatrix_x4(r, tw::SharedAt<uint8_t>(0) + static_cast<int>(threadIdx.x) * row_bytes);
-           }).counters.bank_conflicts;
+    return Launch({.block = {32}, .shared_bytes = 8192, .check = false}, memory,
+                  [=] {
+                    uint32_t r[4];
+                    tw::ldmatrix_x4(r, tw::SharedAt<uint8_t>(0) + static_cast<int>(threadIdx.x) * row_bytes);
+                  })
+        .counters.bank_conflicts;
   };
   EXPECT_EQ(conflicts(16), 0u);
   EXPECT_EQ(conflicts(64), 4 * 3u);
@@ -279,7 +292,9 @@ void TestWmma(uint64_t seed) {
   });
   EXPECT_THAT(result, RanWell());
   constexpr double kTolerance = std::is_same_v<S, tw::f16> ? 2e-2 : 1e-4;
-  const auto truncated = [](float v) { return std::is_same_v<T, tw::tf32> ? tw::float_of(tw::bits_of(v) & 0xffffe000u) : v; };
+  const auto truncated = [](float v) {
+    return std::is_same_v<T, tw::tf32> ? tw::float_of(tw::bits_of(v) & 0xffffe000u) : v;
+  };
   for (int m = 0; m < kM; ++m) {
     for (int n = 0; n < kN; ++n) {
       double expected = 0;

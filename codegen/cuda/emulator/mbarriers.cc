@@ -35,11 +35,12 @@ Mbarrier* FindMbarrier(Machine& machine, uint32_t address, Op op) {
     machine.Report(FaultKind::kMbarrier, Place(byte), "there is no initialized mbarrier");
     return nullptr;
   }
-  if (!machine.CheckShared(*block, byte, 8, machine.ByThread(op, false))) return nullptr;
+  if (!machine.CheckShared(*block, byte, 8, machine.ByThread(Op::kMbarrierUse, false))) return nullptr;
   Mbarrier& barrier = at->second;
   if (op != Op::kMbarrierUse && !barrier.fenced) {
-    machine.Report(FaultKind::kUnfenced, Place(byte),
-                   "the mbarrier's initialization is not visible to copies: no fence.mbarrier_init or fence.proxy.async");
+    machine.Report(
+        FaultKind::kUnfenced, Place(byte),
+        "the mbarrier's initialization is not visible to copies: no fence.mbarrier_init or fence.proxy.async");
     barrier.fenced = true;  // reported once
   }
   return &barrier;
@@ -109,7 +110,8 @@ void BarrierInit(uint32_t address, uint32_t count) {
     return;
   }
   if (count == 0 || count > tilewright::emulator::kMostCount) {
-    machine.Report(FaultKind::kArguments, Place(byte), "an mbarrier counts 1 to 2^20 - 1 arrivals, not " + std::to_string(count));
+    machine.Report(FaultKind::kArguments, Place(byte),
+                   "an mbarrier counts 1 to 2^20 - 1 arrivals, not " + std::to_string(count));
     return;
   }
   if (!machine.CheckAligned(byte, 8, Place(byte))) return;
@@ -121,7 +123,8 @@ void BarrierInit(uint32_t address, uint32_t count) {
   barrier.count = count;
   barrier.pending = count;
   barrier.initialized_by = &self;
-  const std::string name = "bulk copies that complete at shared byte " + std::to_string(byte - tilewright::emulator::kSharedBase);
+  const std::string name =
+      "bulk copies that complete at shared byte " + std::to_string(byte - tilewright::emulator::kSharedBase);
   barrier.agent = machine.NewAgent(*block, name);
   block->mbarriers[byte] = std::move(barrier);
   block->is_mbarrier[byte / 8] = true;

@@ -59,7 +59,9 @@ void Order(Machine& machine, uint64_t word, bool reads, bool writes) {
   if (writes) machine.domain().Join(released, self.fenced_device);
 }
 
-uint64_t SharedWord(const Block& block, uint32_t byte) { return uint64_t{block.serial} << 32 | byte | uint64_t{1} << 63; }
+uint64_t SharedWord(const Block& block, uint32_t byte) {
+  return uint64_t{block.serial} << 32 | byte | uint64_t{1} << 63;
+}
 
 uint64_t UpdateBytes(std::byte* at, uint32_t bytes, Update update, uint64_t operand, uint64_t other) {
   uint64_t old = 0;

@@ -11,7 +11,8 @@ namespace {
 
 // Adds a row of the box: box[0] elements from `first` on in dimension 0. `row` is the address of element 0 of that
 // row of the tensor, which does not exist if `inside` is false. Addresses are integers: many lie outside of the tensor.
-void AddRow(const MapFields& map, uint64_t row, bool inside, int64_t first, uint32_t shared, std::vector<Piece>& pieces) {
+void AddRow(const MapFields& map, uint64_t row, bool inside, int64_t first, uint32_t shared,
+            std::vector<Piece>& pieces) {
   const int64_t element = BytesOf(map.type), begin = first * element, end = (int64_t{map.last[0]} + 1) * element;
   for (int64_t at = 0; at < map.box[0] * element; at += 16) {
     const int64_t from = begin + at;
@@ -62,7 +63,8 @@ bool AddPixels(const MapFields& map, const tw::emu::TensorCopy& copy, uint32_t s
     }
     const int bits = spatial == 1 ? 16 : spatial == 2 ? 8 : 5;
     if (copy.offsets[d] >> bits != 0) {
-      reason = "an offset of " + std::to_string(copy.offsets[d]) + " does not fit into " + std::to_string(bits) + " bits";
+      reason =
+          "an offset of " + std::to_string(copy.offsets[d]) + " does not fit into " + std::to_string(bits) + " bits";
       return false;
     }
   }

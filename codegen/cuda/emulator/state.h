@@ -163,8 +163,8 @@ struct BulkLoadOperation {
   uint32_t barrier;
   int64_t bytes = 0;  // that the barrier counts
   std::vector<Piece> pieces;
-  uint8_t fill = 0;         // of what does not exist
-  uint32_t st_async = 0;    // the value, where there are no pieces
+  uint8_t fill = 0;       // of what does not exist
+  uint32_t st_async = 0;  // the value, where there are no pieces
   uint32_t st_async_to = 0;
 };
 

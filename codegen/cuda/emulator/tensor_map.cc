@@ -40,10 +40,12 @@ absl::Status CheckTensor(const Tensor& tensor, size_t least_rank) {
   }
   for (size_t i = 0; i < tensor.strides.size(); ++i) {
     if (tensor.strides[i] % 16 != 0 || tensor.strides[i] >= uint64_t{1} << 40) {
-      return Refuse(absl::StrCat("stride ", i + 1, " is ", tensor.strides[i], " bytes, not a multiple of 16 below 2^40"));
+      return Refuse(
+          absl::StrCat("stride ", i + 1, " is ", tensor.strides[i], " bytes, not a multiple of 16 below 2^40"));
     }
   }
-  if (tensor.swizzle_bytes != 0 && tensor.swizzle_bytes != 32 && tensor.swizzle_bytes != 64 && tensor.swizzle_bytes != 128) {
+  if (tensor.swizzle_bytes != 0 && tensor.swizzle_bytes != 32 && tensor.swizzle_bytes != 64 &&
+      tensor.swizzle_bytes != 128) {
     return Refuse(absl::StrCat("a swizzle of ", tensor.swizzle_bytes, " bytes is not 0, 32, 64 or 128"));
   }
   const bool floating = tensor.type >= MapType::kF16;
@@ -55,7 +57,8 @@ absl::Status CheckRow(const Tensor& tensor, uint32_t elements) {
   const uint64_t bytes = uint64_t{elements} * static_cast<uint64_t>(BytesOf(tensor.type));
   if (bytes % 16 != 0) return Refuse(absl::StrCat("rows of the box have ", bytes, " bytes, not a multiple of 16"));
   if (tensor.swizzle_bytes != 0 && bytes > static_cast<uint64_t>(tensor.swizzle_bytes)) {
-    return Refuse(absl::StrCat("rows of the box have ", bytes, " bytes, more than the swizzle of ", tensor.swizzle_bytes));
+    return Refuse(
+        absl::StrCat("rows of the box have ", bytes, " bytes, more than the swizzle of ", tensor.swizzle_bytes));
   }
   return absl::OkStatus();
 }
@@ -89,7 +92,8 @@ TwTensorMap Pack(const MapFields& fields) {
 
 // Corners are 16, 8 or 5 bits wide, for 1, 2, 3 dimensions of pixels.
 absl::Status CheckCorners(const std::vector<int>& corners, size_t dimensions) {
-  if (corners.size() != dimensions) return Refuse(absl::StrCat(corners.size(), " corners for ", dimensions, " dimensions"));
+  if (corners.size() != dimensions)
+    return Refuse(absl::StrCat(corners.size(), " corners for ", dimensions, " dimensions"));
   const int bits = dimensions == 1 ? 16 : dimensions == 2 ? 8 : 5, least = -(1 << (bits - 1));
   for (const int corner : corners) {
     if (corner < least || corner > -least - 1) {
@@ -127,9 +131,11 @@ MapFields FieldsOf(const TwTensorMap& map) {
 absl::StatusOr<TwTensorMap> EncodeTiled(const TiledMap& map) {
   const Tensor tensor = {map.type, map.address, map.extents, map.strides, map.swizzle_bytes, map.fill_nan};
   if (absl::Status s = CheckTensor(tensor, 1); !s.ok()) return s;
-  if (map.box.size() != map.extents.size()) return Refuse(absl::StrCat("a box of rank ", map.box.size(), " for rank ", map.extents.size()));
+  if (map.box.size() != map.extents.size())
+    return Refuse(absl::StrCat("a box of rank ", map.box.size(), " for rank ", map.extents.size()));
   for (size_t i = 0; i < map.box.size(); ++i) {
-    if (map.box[i] < 1 || map.box[i] > 256) return Refuse(absl::StrCat("extent ", i, " of the box is ", map.box[i], ", not 1 to 256"));
+    if (map.box[i] < 1 || map.box[i] > 256)
+      return Refuse(absl::StrCat("extent ", i, " of the box is ", map.box[i], ", not 1 to 256"));
   }
   if (absl::Status s = CheckRow(tensor, map.box[0]); !s.ok()) return s;
   const std::vector<uint32_t> steps = map.steps.empty() ? std::vector<uint32_t>(map.box.size(), 1) : map.steps;
@@ -146,8 +152,10 @@ absl::StatusOr<TwTensorMap> EncodeIm2col(const Im2colMap& map) {
   const Tensor tensor = {map.type, map.address, map.extents, map.strides, map.swizzle_bytes, map.fill_nan};
   if (absl::Status s = CheckTensor(tensor, 3); !s.ok()) return s;
   const size_t dimensions = map.extents.size() - 2;
-  if (map.channels < 1 || map.channels > 256) return Refuse(absl::StrCat(map.channels, " channels of a pixel are not 1 to 256"));
-  if (map.pixels < 1 || map.pixels > 1024) return Refuse(absl::StrCat(map.pixels, " pixels of a column are not 1 to 1024"));
+  if (map.channels < 1 || map.channels > 256)
+    return Refuse(absl::StrCat(map.channels, " channels of a pixel are not 1 to 256"));
+  if (map.pixels < 1 || map.pixels > 1024)
+    return Refuse(absl::StrCat(map.pixels, " pixels of a column are not 1 to 1024"));
   if (absl::Status s = CheckRow(tensor, map.channels); !s.ok()) return s;
   if (absl::Status s = CheckCorners(map.lower, dimensions); !s.ok()) return s;
   if (absl::Status s = CheckCorners(map.upper, dimensions); !s.ok()) return s;
@@ -160,7 +168,8 @@ absl::StatusOr<TwTensorMap> EncodeIm2col(const Im2colMap& map) {
     fields.lower[i] = static_cast<int16_t>(map.lower[i]);
     fields.upper[i] = static_cast<int16_t>(map.upper[i]);
     fields.steps[i] = static_cast<uint8_t>(map.steps[i]);
-    if (static_cast<int64_t>(fields.last[i + 1]) + map.upper[i] < map.lower[i]) return Refuse("the box of pixels is empty");
+    if (static_cast<int64_t>(fields.last[i + 1]) + map.upper[i] < map.lower[i])
+      return Refuse("the box of pixels is empty");
   }
   return Pack(fields);
 }

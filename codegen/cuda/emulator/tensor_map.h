@@ -17,13 +17,13 @@ enum class MapType : uint8_t { kU8, kU16, kU32, kS32, kU64, kS64, kF16, kF32, kF
 
 struct TiledMap {
   MapType type = MapType::kF16;
-  const void* address = nullptr;   // of 16 bytes
-  std::vector<uint64_t> extents;   // 1 to 5, each to 2^32
-  std::vector<uint64_t> strides;   // bytes, of dimensions 1 and up; multiples of 16 below 2^40
-  std::vector<uint32_t> box;       // 1 to 256 each; rows are multiples of 16 bytes, and at most the swizzle
-  std::vector<uint32_t> steps;     // 1 to 8, of elements within the box; empty: 1 each. That of dimension 0 is not used
-  int swizzle_bytes = 0;           // 0, 32, 64, 128
-  bool fill_nan = false;           // outside of the tensor; zeros otherwise
+  const void* address = nullptr;  // of 16 bytes
+  std::vector<uint64_t> extents;  // 1 to 5, each to 2^32
+  std::vector<uint64_t> strides;  // bytes, of dimensions 1 and up; multiples of 16 below 2^40
+  std::vector<uint32_t> box;      // 1 to 256 each; rows are multiples of 16 bytes, and at most the swizzle
+  std::vector<uint32_t> steps;    // 1 to 8, of elements within the box; empty: 1 each. That of dimension 0 is not used
+  int swizzle_bytes = 0;          // 0, 32, 64, 128
+  bool fill_nan = false;          // outside of the tensor; zeros otherwise
 };
 absl::StatusOr<TwTensorMap> EncodeTiled(const TiledMap& map);
 
@@ -31,12 +31,13 @@ absl::StatusOr<TwTensorMap> EncodeTiled(const TiledMap& map);
 struct Im2colMap {
   MapType type = MapType::kF16;
   const void* address = nullptr;
-  std::vector<uint64_t> extents;   // 3 to 5
+  std::vector<uint64_t> extents;  // 3 to 5
   std::vector<uint64_t> strides;
-  std::vector<int> lower, upper;   // corners of the box of pixels, of W, H, D, relative to the image's first and last pixel
-  uint32_t channels = 0;           // of a pixel, to 256
-  uint32_t pixels = 0;             // of a column, to 1024
-  std::vector<uint32_t> steps;     // of W, H, D from pixel to pixel: the stride of a convolution, 1 to 8
+  std::vector<int> lower,
+      upper;              // corners of the box of pixels, of W, H, D, relative to the image's first and last pixel
+  uint32_t channels = 0;  // of a pixel, to 256
+  uint32_t pixels = 0;    // of a column, to 1024
+  std::vector<uint32_t> steps;  // of W, H, D from pixel to pixel: the stride of a convolution, 1 to 8
   int swizzle_bytes = 0;
   bool fill_nan = false;
 };

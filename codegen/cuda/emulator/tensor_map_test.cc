@@ -14,7 +14,9 @@ using ::testing::HasSubstr;
 
 alignas(256) std::byte memory[256];
 
-TiledMap Good() { return {.address = memory, .extents = {64, 100}, .strides = {128}, .box = {64, 32}, .swizzle_bytes = 128}; }
+TiledMap Good() {
+  return {.address = memory, .extents = {64, 100}, .strides = {128}, .box = {64, 32}, .swizzle_bytes = 128};
+}
 
 template <class Change>
 std::string Refusal(const Change& change) {
@@ -78,7 +80,8 @@ std::string ImageRefusal(const Change& change) {
 
 TEST(TensorMap, RefusesImages) {
   EXPECT_TRUE(EncodeIm2col(GoodImage()).ok());
-  EXPECT_THAT(ImageRefusal([](Im2colMap& m) { m.extents = {64, 56}, m.strides = {128}; }), HasSubstr("rank 2 is not 3 to 5"));
+  EXPECT_THAT(ImageRefusal([](Im2colMap& m) { m.extents = {64, 56}, m.strides = {128}; }),
+              HasSubstr("rank 2 is not 3 to 5"));
   EXPECT_THAT(ImageRefusal([](Im2colMap& m) { m.channels = 257; }), HasSubstr("257 channels"));
   EXPECT_THAT(ImageRefusal([](Im2colMap& m) { m.pixels = 1025; }), HasSubstr("1025 pixels"));
   EXPECT_THAT(ImageRefusal([](Im2colMap& m) { m.lower = {-1}; }), HasSubstr("1 corners for 2 dimensions"));

@@ -92,7 +92,8 @@ uint64_t Shuffle(ShuffleKind kind, uint32_t mask, uint64_t value, uint32_t bytes
   machine.Begin("shfl.sync");
   if (!CheckMask(machine, mask)) return value;
   if (width <= 0 || width > 32 || (width & (width - 1)) != 0 || (bytes != 4 && bytes != 8)) {
-    machine.Report(FaultKind::kArguments, "", "shfl.sync of " + std::to_string(bytes) + " bytes, width " + std::to_string(width));
+    machine.Report(FaultKind::kArguments, "",
+                   "shfl.sync of " + std::to_string(bytes) + " bytes, width " + std::to_string(width));
     return value;
   }
   ShuffleArgument own = {value, 0, SourceLane(kind, machine.self().lane, argument, width)};
@@ -102,9 +103,9 @@ uint64_t Shuffle(ShuffleKind kind, uint32_t mask, uint64_t value, uint32_t bytes
       if ((meeting.mask >> lane & 1) == 0) continue;
       auto& to = *static_cast<ShuffleArgument*>(meeting.arguments[lane]);
       if ((meeting.mask >> to.source & 1) == 0) {
-        machine.Report(FaultKind::kArguments, "",
-                       "lane " + std::to_string(lane) + " reads lane " + std::to_string(to.source) +
-                           ", which does not take part");
+        machine.Report(
+            FaultKind::kArguments, "",
+            "lane " + std::to_string(lane) + " reads lane " + std::to_string(to.source) + ", which does not take part");
         to.result = to.value;
         continue;
       }
@@ -127,7 +128,8 @@ uint32_t Ballot(uint32_t mask, bool predicate) {
     ++machine.counters().shuffles;
     uint32_t result = 0;
     for (int lane = 0; lane < 32; ++lane) {
-      if (meeting.mask >> lane & 1) result |= static_cast<uint32_t>(static_cast<Own*>(meeting.arguments[lane])->predicate) << lane;
+      if (meeting.mask >> lane & 1)
+        result |= static_cast<uint32_t>(static_cast<Own*>(meeting.arguments[lane])->predicate) << lane;
     }
     for (int lane = 0; lane < 32; ++lane) {
       if (meeting.mask >> lane & 1) static_cast<Own*>(meeting.arguments[lane])->result = result;

@@ -41,10 +41,10 @@ bool IsSupported(const WgmmaKind& kind, std::string& reason) {
   const auto is8 = [](Type type) { return type == kE4m3 || type == kE5m2; };
   const bool types = (kind.a == kind.b && (kind.a == kF16 || kind.a == kBf16 || kind.a == kTf32)) ||
                      (is8(kind.a) && is8(kind.b)) || (IsInteger(kind.a) && IsInteger(kind.b));
-  const bool sums = IsInteger(kind.a) ? kind.d == kS32
-                                      : kind.d == kF32 || (kind.d == kF16 && kind.a != kBf16 && kind.a != kTf32);
-  const bool n = kind.n >= 8 && kind.n <= kMostN && kind.n % 8 == 0 &&
-                 (!IsInteger(kind.a) || kind.n <= 24 || kind.n % 16 == 0);
+  const bool sums =
+      IsInteger(kind.a) ? kind.d == kS32 : kind.d == kF32 || (kind.d == kF16 && kind.a != kBf16 && kind.a != kTf32);
+  const bool n =
+      kind.n >= 8 && kind.n <= kMostN && kind.n % 8 == 0 && (!IsInteger(kind.a) || kind.n <= 24 || kind.n % 16 == 0);
   if (!types || !sums) reason = "wgmma does not have these types";
   if (types && sums && !n) reason = "wgmma of these types does not have N = " + std::to_string(kind.n);
   if ((kind.transpose_a || kind.transpose_b) && BytesOf(kind.a) != 2) {
@@ -89,7 +89,8 @@ class SumMatrix {
       std::memcpy(static_cast<float*>(registers) + pair * 2, at, 8);
     } else if (operation.kind.d == kS32) {
       auto* to = static_cast<uint32_t*>(registers) + pair * 2;  // sums wrap around
-      for (int h = 0; h < 2; ++h) to[h] = (operation.scale_d ? to[h] : 0) + static_cast<uint32_t>(static_cast<int32_t>(at[h]));
+      for (int h = 0; h < 2; ++h)
+        to[h] = (operation.scale_d ? to[h] : 0) + static_cast<uint32_t>(static_cast<int32_t>(at[h]));
     } else {
       uint32_t& to = static_cast<uint32_t*>(registers)[pair];
       const uint32_t old = operation.scale_d ? to : 0;
@@ -123,7 +124,8 @@ void RunGroup(Machine& machine, Block& block, const std::vector<WgmmaOperation>&
   const WgmmaOperation* held = nullptr;  // whose sums are in the matrix
   auto sums = std::make_unique<SumMatrix>(0);
   for (const WgmmaOperation& operation : group) {
-    const bool keep = held != nullptr && operation.kind.d == kF32 && held->d[0] == operation.d[0] && held->kind.n == operation.kind.n;
+    const bool keep =
+        held != nullptr && operation.kind.d == kF32 && held->d[0] == operation.d[0] && held->kind.n == operation.kind.n;
     if (held != nullptr && !keep) {
       sums->Put(*held);
       held = nullptr;
@@ -182,11 +184,13 @@ void Multiply(Machine& machine, const WgmmaKind& kind, const Meeting& meeting) {
       return;
     }
     operation.d[i] = own.d;
-    if (own.a_registers != nullptr) std::memcpy(operation.a_registers[i], own.a_registers, sizeof operation.a_registers[i]);
+    if (own.a_registers != nullptr)
+      std::memcpy(operation.a_registers[i], own.a_registers, sizeof operation.a_registers[i]);
   }
   ++machine.counters().wgmma;
   machine.counters().multiplications += uint64_t{kRows} * kind.n * static_cast<uint64_t>(DepthOf(kind));
-  const bool right_a = operation.a_in_registers || CheckOperand(machine, warpgroup, OperandOf(first.a, kind.a, kind.transpose_a, kRows));
+  const bool right_a =
+      operation.a_in_registers || CheckOperand(machine, warpgroup, OperandOf(first.a, kind.a, kind.transpose_a, kRows));
   const bool right_b = CheckOperand(machine, warpgroup, OperandOf(first.b, kind.b, kind.transpose_b, kind.n));
   if (right_a && right_b) warpgroup.open.push_back(operation);
 }
@@ -210,7 +214,8 @@ void TouchAccumulator(AccumulatorState& state) {
   const Thread& self = machine.self();
   if (state.in_flight > self.wgmma_waited) {
     machine.self().doing = "access of a register";
-    machine.Report(FaultKind::kRegisters, "", "a register that a wgmma under way writes is touched before it is waited for");
+    machine.Report(FaultKind::kRegisters, "",
+                   "a register that a wgmma under way writes is touched before it is waited for");
     state.in_flight = 0;  // reported once
   }
   state.touched = self.wgmma_fences;
@@ -274,7 +279,8 @@ void SetRegisters(int count, bool increase) {
   Warpgroup& warpgroup = *self.warpgroup;
   Block& block = *self.block;
   if (count < 24 || count > 256 || count % 8 != 0) {
-    machine.Report(FaultKind::kArguments, "", "setmaxnreg takes a multiple of 8 from 24 to 256, not " + std::to_string(count));
+    machine.Report(FaultKind::kArguments, "",
+                   "setmaxnreg takes a multiple of 8 from 24 to 256, not " + std::to_string(count));
     return;
   }
   machine.MeetWarpgroup(kSetRegisters, "setmaxnreg", nullptr, [](Meeting&) {});

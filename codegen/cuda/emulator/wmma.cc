@@ -60,7 +60,8 @@ bool IsSupported(const WmmaShape& shape) {
 // and the factor odd.
 int SlotOf(const Machine& machine, int i, int elements) {
   const uint64_t seed = machine.options().seed;
-  return static_cast<int>((static_cast<uint64_t>(i) * (2 * seed + 5) + seed * 7 + 3) & static_cast<uint64_t>(elements - 1));
+  return static_cast<int>((static_cast<uint64_t>(i) * (2 * seed + 5) + seed * 7 + 3) &
+                          static_cast<uint64_t>(elements - 1));
 }
 
 struct Argument {
@@ -76,7 +77,8 @@ void Move(const Machine& machine, const WmmaShape& shape, const Meeting& meeting
   for (int i = 0; i < elements; ++i) {
     const int slot = SlotOf(machine, i, elements);
     auto* at = reinterpret_cast<std::byte*>(registers(meeting, slot / per_lane)) + slot % per_lane * bytes;
-    std::memcpy(kToRegisters ? at : matrix + i * bytes, kToRegisters ? matrix + i * bytes : at, static_cast<size_t>(bytes));
+    std::memcpy(kToRegisters ? at : matrix + i * bytes, kToRegisters ? matrix + i * bytes : at,
+                static_cast<size_t>(bytes));
   }
 }
 
@@ -129,7 +131,8 @@ void MoveTile(Machine& machine, const Tile& tile, const Meeting& meeting, std::b
     }
     for (int i = 0; i < length; ++i) {
       std::byte* element = matrix + (tile.row_major ? line * columns + i : i * columns + line) * bytes;
-      std::memcpy(kLoad ? element : memory + i * bytes, kLoad ? memory + i * bytes : element, static_cast<size_t>(bytes));
+      std::memcpy(kLoad ? element : memory + i * bytes, kLoad ? memory + i * bytes : element,
+                  static_cast<size_t>(bytes));
     }
   }
 }
@@ -158,11 +161,14 @@ const MultiplyArgument& Of(const Meeting& meeting, int lane) {
   return *static_cast<const MultiplyArgument*>(meeting.arguments[lane]);
 }
 
-void RunMultiply(Machine& machine, const WmmaShape& a, const WmmaShape& b, const WmmaShape& sum, const Meeting& meeting) {
+void RunMultiply(Machine& machine, const WmmaShape& a, const WmmaShape& b, const WmmaShape& sum,
+                 const Meeting& meeting) {
   ++machine.counters().mma;
   machine.counters().multiplications += uint64_t{a.m} * a.n * a.k;
-  const auto fa = GatherFloats(machine, a, meeting, [](const Meeting& m, int i) { return const_cast<uint32_t*>(Of(m, i).a); });
-  const auto fb = GatherFloats(machine, b, meeting, [](const Meeting& m, int i) { return const_cast<uint32_t*>(Of(m, i).b); });
+  const auto fa =
+      GatherFloats(machine, a, meeting, [](const Meeting& m, int i) { return const_cast<uint32_t*>(Of(m, i).a); });
+  const auto fb =
+      GatherFloats(machine, b, meeting, [](const Meeting& m, int i) { return const_cast<uint32_t*>(Of(m, i).b); });
   const auto of_c = [](const Meeting& m, int i) { return const_cast<uint32_t*>(Of(m, i).c); };
   const auto of_d = [](const Meeting& m, int i) { return Of(m, i).d; };
   std::vector<std::byte> c = Gather(machine, sum, meeting, of_c);
@@ -222,9 +228,11 @@ void WmmaMultiply(const WmmaShape& a, Type b_type, uint32_t* d, const uint32_t* 
   machine.Begin("wmma");
   const WmmaShape b = {kUseB, b_type, a.m, a.n, a.k}, sum = {kUseSum, sum_type, a.m, a.n, a.k};
   const bool integers = a.type == kS8 || a.type == kU8;
-  const bool types = a.type == b_type && (integers ? sum_type == kS32 : sum_type == kF32 || (sum_type == kF16 && a.type == kF16));
+  const bool types =
+      a.type == b_type && (integers ? sum_type == kS32 : sum_type == kF32 || (sum_type == kF16 && a.type == kF16));
   if (!IsSupported(a) || !IsSupported(sum) || !types || machine.self().warp->lanes != kAllLanes) {
-    machine.Report(FaultKind::kArguments, "", "wmma does not have this shape and these types, or the warp is not whole");
+    machine.Report(FaultKind::kArguments, "",
+                   "wmma does not have this shape and these types, or the warp is not whole");
     return;
   }
   MultiplyArgument own = {d, ra, rb, c};

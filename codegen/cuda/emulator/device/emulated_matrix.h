@@ -17,9 +17,9 @@ uint32_t MoveMatrix(uint32_t r);
 enum Type : uint8_t { kF32, kF16, kBf16, kTf32, kE4m3, kE5m2, kS8, kU8, kS32 };
 template <class T>
 struct TypeOf;
-#define TW_EMULATED_TYPE(type, name) \
-  template <>                        \
-  struct TypeOf<type> {              \
+#define TW_EMULATED_TYPE(type, name)    \
+  template <>                           \
+  struct TypeOf<type> {                 \
     static constexpr Type value = name; \
   };
 TW_EMULATED_TYPE(float, kF32)

@@ -21,9 +21,9 @@ uint64_t AtomicGlobal(void* at, void* array, uint32_t bytes, Update update, uint
 uint64_t LoadAcquire(const void* from, void* array, uint32_t bytes);
 void StoreRelease(void* to, void* array, uint64_t value, uint32_t bytes);
 
-uint32_t SharedBase(uint32_t byte);               // the address of a byte of the block's shared memory
+uint32_t SharedBase(uint32_t byte);                   // the address of a byte of the block's shared memory
 uint32_t MapShared(uint32_t address, uint32_t rank);  // the same place in another block of the cluster
-void Fence(bool device);                          // __threadfence(), or of the block
+void Fence(bool device);                              // __threadfence(), or of the block
 
 template <class T>
 struct RemoveConst {
@@ -223,11 +223,11 @@ inline void red_add_bf16x2(Pointer p, uint32_t pair) {
 
 }  // namespace tw
 
-#define TW_EMULATED_ATOMIC(name, update)                                               \
-  template <class Pointer>                                                             \
-  inline tw::emu::ValueOf<Pointer> name(Pointer p, tw::emu::ValueOf<Pointer> v) {      \
-    using T = tw::emu::ValueOf<Pointer>;                                               \
-    return tw::emu::FromWord<T>(p.Atomic(&tw::emu::update, tw::emu::ToWord(v), 0));    \
+#define TW_EMULATED_ATOMIC(name, update)                                            \
+  template <class Pointer>                                                          \
+  inline tw::emu::ValueOf<Pointer> name(Pointer p, tw::emu::ValueOf<Pointer> v) {   \
+    using T = tw::emu::ValueOf<Pointer>;                                            \
+    return tw::emu::FromWord<T>(p.Atomic(&tw::emu::update, tw::emu::ToWord(v), 0)); \
   }
 TW_EMULATED_ATOMIC(atomicAdd, AddWords<T>)
 TW_EMULATED_ATOMIC(atomicMax, MaxWords<T>)

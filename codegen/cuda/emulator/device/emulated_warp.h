@@ -14,7 +14,16 @@ void WarpBarrier(uint32_t mask);
 enum ShuffleKind : uint8_t { kIndex, kUp, kDown, kXor };
 uint64_t Shuffle(ShuffleKind kind, uint32_t mask, uint64_t value, uint32_t bytes, int lane, int width);
 uint32_t Ballot(uint32_t mask, bool predicate);
-enum ReduceKind : uint8_t { kReduceAdd, kReduceMin, kReduceMax, kReduceMinSigned, kReduceMaxSigned, kReduceAnd, kReduceOr, kReduceXor };
+enum ReduceKind : uint8_t {
+  kReduceAdd,
+  kReduceMin,
+  kReduceMax,
+  kReduceMinSigned,
+  kReduceMaxSigned,
+  kReduceAnd,
+  kReduceOr,
+  kReduceXor
+};
 uint32_t Reduce(ReduceKind kind, uint32_t mask, uint32_t value);
 bool Elect();
 void NamedBarrier(int id, int threads, bool wait);
@@ -27,11 +36,11 @@ inline int __syncthreads_and(int predicate) { return tw::emu::BlockBarrierReduce
 inline int __syncthreads_or(int predicate) { return tw::emu::BlockBarrierReduce(2, predicate); }
 inline void __syncwarp(uint32_t mask = 0xffffffffu) { tw::emu::WarpBarrier(mask); }
 
-#define TW_EMULATED_SHUFFLE(name, kind, argument)                                                                     \
-  template <class T>                                                                                                  \
-  inline T name(uint32_t mask, T value, argument lane, int width = 32) {                                              \
-    return tw::emu::FromWord<T>(                                                                                      \
-        tw::emu::Shuffle(tw::emu::kind, mask, tw::emu::ToWord(value), sizeof(T), static_cast<int>(lane), width));     \
+#define TW_EMULATED_SHUFFLE(name, kind, argument)                                                                 \
+  template <class T>                                                                                              \
+  inline T name(uint32_t mask, T value, argument lane, int width = 32) {                                          \
+    return tw::emu::FromWord<T>(                                                                                  \
+        tw::emu::Shuffle(tw::emu::kind, mask, tw::emu::ToWord(value), sizeof(T), static_cast<int>(lane), width)); \
   }
 TW_EMULATED_SHUFFLE(__shfl_sync, kIndex, int)
 TW_EMULATED_SHUFFLE(__shfl_up_sync, kUp, unsigned)
