@@ -22,6 +22,7 @@
 #include "verify/threads/execution_scope.h"
 #include "verify/threads/races.h"
 #include "verify/threads/thread_launch.h"
+#include "verify/threads/thread_reductions.h"
 
 namespace tilewright {
 namespace {
@@ -35,8 +36,8 @@ Diagnostics CheckWellFormed(const Function& function) {
 }
 
 using Check = Diagnostics (*)(const Function&);
-constexpr Check kChecks[] = {CheckLoopKinds, CheckInitOrder, CheckFinalValues, CheckOverwrittenValues,
-                             CheckRegionCover};
+constexpr Check kChecks[] = {CheckLoopKinds,         CheckInitOrder,   CheckFinalValues,
+                             CheckOverwrittenValues, CheckRegionCover, CheckThreadReductions};
 using TargetCheck = Diagnostics (*)(const Function&, const Target*);
 constexpr TargetCheck kTargetChecks[] = {CheckThreadLaunch, CheckExecutionScope, CheckMemoryLimits, CheckVectorAccess};
 

@@ -38,7 +38,7 @@ def main(A: T.Buffer((8, 16), "float32"), B: T.Buffer((8,), "float32")):
 )";
 
 TEST(LowerInit, BranchesOnTheFirstIteration) {
-  const std::string body = Body(LowerInit(ParseFunctionOrDie(kRowSums)));
+  const std::string body = Body(*LowerInit(ParseFunctionOrDie(kRowSums)));
   EXPECT_THAT(body,
               HasSubstr("if vk == 0:\n                B[vi] = T.float32(0)\n            B[vi] = B[vi] + A[vi, vk]"));
   EXPECT_THAT(body, Not(HasSubstr("T.init")));
@@ -46,7 +46,24 @@ TEST(LowerInit, BranchesOnTheFirstIteration) {
 
 TEST(LowerInit, LeavesBlocksWithoutInit) {
   const Function function = Opaque(kRowSums);
-  EXPECT_TRUE(LowerInit(function)->body.same_as(function->body));
+  EXPECT_TRUE((*LowerInit(function))->body.same_as(function->body));
+}
+TEST(LowerInit, RefusesSumsOfThreads) {
+  const Function function = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((8, 16), "float32"), B: T.Buffer((8,), "float32")):
+    for i in T.thread_binding(8, thread="blockIdx.x"):
+        for k in T.thread_binding(16, thread="threadIdx.x"):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    B[vi] = T.float32(0)
+                B[vi] = B[vi] + A[vi, vk]
+)");
+  EXPECT_EQ(
+      LowerInit(function).status().message(),
+      "block B reduces over vk, which depends on threadIdx.x; code generation does not combine the partial results "
+      "of threads: let each thread reduce into an element of its own (rfactor) and add these up in one thread");
 }
 
 TEST(SubstituteIterators, InlinesBindings) {

@@ -9,8 +9,8 @@
 // allocated inside of an iteration, nor buffers of a thread (local, registers) or, for blockIdx, of a block (shared).
 // For each two touches of a buffer of which one writes, and that no barrier orders (verify/threads/touches.h), the
 // regions of different iterations must be apart in some dimension, or be the same injective function of the iteration.
-// Threads that reduce into the same element by a block with init are a cross-thread reduction, which lowering provides
-// for. Virtual threads of one thread may write the same value to the same element (verify/structure/equal_values.h): a
+// Threads that reduce into the same element by a block with init are left to verify/threads/thread_reductions.h, which
+// says what code generation must do about them. Virtual threads of one thread may write the same value to the same element (verify/structure/equal_values.h): a
 // copy by all threads together stands inside of their loops.
 //
 // A barrier must be reached by all threads or by none.

@@ -1,6 +1,9 @@
 #include "codegen/lower/common/lower_init.h"
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "ir/functor.h"
+#include "ir/thread_reductions.h"
 
 namespace tilewright {
 namespace {
@@ -28,7 +31,13 @@ class InitLowerer : public Mutator {
 
 }  // namespace
 
-Function LowerInit(const Function& function) {
+absl::StatusOr<Function> LowerInit(const Function& function) {
+  const std::vector<ThreadReduction> by_threads = FindThreadReductions(function);
+  if (!by_threads.empty()) {
+    return absl::UnimplementedError(absl::StrCat(
+        ToString(by_threads[0]), "; code generation does not combine the partial results of threads: let each thread ",
+        "reduce into an element of its own (rfactor) and add these up in one thread"));
+  }
   return function.WithBody(InitLowerer().Mutate(function->body), function->next_id);
 }
 

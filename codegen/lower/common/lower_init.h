@@ -10,10 +10,12 @@
 // loop partitioning, which peels the first iteration.
 #pragma once
 
+#include "absl/status/statusor.h"
 #include "ir/function.h"
 
 namespace tilewright {
 
-Function LowerInit(const Function& function);
+// Refuses reductions of threads (ir/thread_reductions.h): the branch would let each of them start the sum anew.
+absl::StatusOr<Function> LowerInit(const Function& function);
 
 }  // namespace tilewright

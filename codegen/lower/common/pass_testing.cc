@@ -16,7 +16,7 @@ std::string Body(const Function& function) {
 }
 
 Function Opaque(const std::string& text) {
-  return LowerBlocks(SubstituteIterators(LowerInit(PlanAllocations(ParseFunctionOrDie(text)))));
+  return LowerBlocks(SubstituteIterators(LowerInit(PlanAllocations(ParseFunctionOrDie(text))).value()));
 }
 
 }  // namespace tilewright::testing
