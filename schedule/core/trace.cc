@@ -32,20 +32,34 @@ Value MapRvs(const Value& value, const std::function<Value(Rv)>& map) {
   return value;
 }
 
-Trace Simplified(const Trace& trace) {
+namespace {
+
+// Without the instructions of roles that `may_go` whose results nothing kept uses.
+template <class MayGo>
+Trace WithoutUnused(const Trace& trace, const MayGo& may_go) {
   Trace kept;
   std::unordered_set<int> used;
   for (size_t i = trace.instructions.size(); i-- > 0;) {
     const Instruction& instruction = trace.instructions[i];
-    const bool needed = instruction.primitive->role == Primitive::Role::kTransform ||
-                        std::any_of(instruction.results.begin(), instruction.results.end(),
-                                    [&](Rv rv) { return used.contains(rv.index); });
+    const bool needed =
+        !may_go(instruction.primitive->role) || std::any_of(instruction.results.begin(), instruction.results.end(),
+                                                            [&](Rv rv) { return used.contains(rv.index); });
     if (!needed) continue;
     for (const Value& arg : instruction.args) VisitRvs(arg, [&](Rv rv) { used.insert(rv.index); });
     kept.instructions.push_back(instruction);
   }
   std::reverse(kept.instructions.begin(), kept.instructions.end());
   return kept;
+}
+
+}  // namespace
+
+Trace Simplified(const Trace& trace) {
+  return WithoutUnused(trace, [](Primitive::Role role) { return role != Primitive::Role::kTransform; });
+}
+
+Trace WithoutUnusedQueries(const Trace& trace) {
+  return WithoutUnused(trace, [](Primitive::Role role) { return role == Primitive::Role::kQuery; });
 }
 
 Trace WithoutPostprocessing(const Trace& trace) {

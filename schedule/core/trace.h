@@ -45,6 +45,8 @@ struct Trace {
 
 // Without the queries and samplings whose results nothing uses, directly or through other such instructions.
 Trace Simplified(const Trace& trace);
+// Without the queries whose results nothing uses: their removal changes no later instruction and no choice.
+Trace WithoutUnusedQueries(const Trace& trace);
 // Up to enter_postproc: what was decided before the steps that any schedule of its kind takes at the end.
 Trace WithoutPostprocessing(const Trace& trace);
 

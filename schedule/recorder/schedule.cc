@@ -133,6 +133,8 @@ Outcome<std::vector<Value>> Schedule::Resolve(const Primitive& primitive, std::v
 
 void Schedule::EndSharing() { place_ = nullptr; }
 
+void Schedule::RemoveUnusedQueries() { trace_ = std::make_shared<Trace>(WithoutUnusedQueries(*trace_)); }
+
 bool Schedule::CanDecomposePadding(Value block, Value loop) const {
   Schedule copy = *this;
   copy.EndSharing();

@@ -66,6 +66,9 @@ class Schedule {
   // Further calls neither take steps from those that schedules share nor add to them.
   void EndSharing();
 
+  // Takes queries whose results nothing uses out of the trace.
+  void RemoveUnusedQueries();
+
   // Whether decompose_padding would accept these arguments. A question only: it is no instruction of the trace.
   bool CanDecomposePadding(Value block, Value loop) const;
 
