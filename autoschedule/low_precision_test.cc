@@ -121,7 +121,7 @@ TEST_P(LowPrecision, ComputesTheSame) {
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   const Target target = *NamedTarget(std::string("x86-") + target_name), host = HostTarget();
   const AutoScheduled result = AutoSchedule(Module(op), target, &intrins);
-  ASSERT_TRUE(result.left_alone.empty()) << result.left_alone[0].ToString();
+  ASSERT_TRUE(result.refused.empty()) << result.refused[0].ToString();
   const Function scheduled = result.schedule.module().Find("main");
   const VerifyResult verified = VerifyProgram(scheduled);
   EXPECT_NE(verified.verdict(), Verdict::kRefuted) << Render(verified, scheduled);
@@ -141,7 +141,7 @@ TEST_P(LowPrecision, ConstantsArePackedAheadOfTime) {
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   const Target target = *NamedTarget(std::string("x86-") + target_name);
   const AutoScheduled result = AutoSchedule(Module(MarkConstant(op, {1})), target, &intrins);
-  ASSERT_TRUE(result.left_alone.empty()) << result.left_alone[0].ToString();
+  ASSERT_TRUE(result.refused.empty()) << result.refused[0].ToString();
   if (std::string_view(std::get<1>(GetParam()).name).starts_with("Attention"))
     return;  // its operands are transposed first
   const Function main = result.schedule.module().Find("main"), prepack = result.schedule.module().Find("main_prepack");
@@ -168,7 +168,7 @@ std::string AssemblyOf(const Function& op, const char* target_name = "x86-znver4
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   const Target target = *NamedTarget(target_name);
   const AutoScheduled result = AutoSchedule(Module(MarkConstant(op, {1})), target, &intrins);
-  EXPECT_TRUE(result.left_alone.empty());
+  EXPECT_TRUE(result.refused.empty());
   auto assembly = EmitAssembly(Module(result.schedule.module().Find("main")), target);
   EXPECT_TRUE(assembly.ok()) << assembly.status();
   return assembly.ok() ? *assembly : "";

@@ -62,8 +62,8 @@ struct Target {
   double memory_gbs = 0;  // nominal bandwidth of main memory that `cores` can use
 
   bool has(std::string_view feature) const;
-  // Elements of a type of that many bits in one vector register.
-  int lanes(int bits) const { return bits == 0 ? 0 : vector_bits / bits; }
+  // Elements of a type of that many bits in one vector register, at least 1: a GPU's threads compute one at a time.
+  int lanes(int bits) const { return bits > 0 && bits < vector_bits ? vector_bits / bits : 1; }
   // Whether a CPU's vectors are as wide as a cache line: those that are not aligned lie in two.
   bool VectorsFillLines() const;
   std::string FeatureString() const;  // "+avx2,+fma,...": what LLVM takes

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "target/target.h"
 #include "tools/commands.h"
 
 namespace tilewright {
@@ -392,6 +393,35 @@ TEST(Tune, ListsCandidates) {
   EXPECT_THAT(result.out, StartsWith("block C over vi, vj; summed over vk\n"));
   EXPECT_THAT(result.out, HasSubstr("vi = vi; vj = vj; vk = vk"));
   EXPECT_THAT(result.out, HasSubstr("no: "));
+}
+
+// A product of constant columns, with a target's name for every one there is.
+TEST(Command, EveryTargetGivesAResultOrASentence) {
+  const std::string program = WriteFile("batch.py", R"(
+@T.prim_func
+def main(A: T.Buffer((2, 16, 16), "float32"), B: T.Buffer((2, 16, 16), "float32"), C: T.Buffer((2, 16, 16), "float32")):
+    T.func_attr({"tilewright.constant_params": [1]})
+    for b, i, j, k in T.grid(2, 16, 16, 16):
+        with T.block("C"):
+            vb, vi, vj, vk = T.axis.remap("SSSR", [b, i, j, k])
+            with T.init():
+                C[vb, vi, vj] = T.float32(0)
+            C[vb, vi, vj] += A[vb, vi, vk] * B[vb, vk, vj]
+)");
+  for (const std::string& target : TargetNames()) {
+    SCOPED_TRACE(target);
+    const bool gpu = target.starts_with("cuda");
+    const Result listed = RunTool({"tune", program, "--target=" + target, "--list-candidates"});
+    EXPECT_EQ(listed.status, kDone) << listed.err;
+    EXPECT_THAT(listed.out, StartsWith("block C over "));
+    const Result compiled = RunTool({"compile", program, "--target=" + target, "-o", testing::TempDir() + "/batch.s"});
+    EXPECT_EQ(compiled.status, gpu ? kRefused : kDone) << compiled.err;
+    if (!gpu) EXPECT_EQ(compiled.err, "");
+    if (gpu) {
+      EXPECT_EQ(compiled.err, "not scheduled: auto_schedule: there are no scheduling rules for " + target + "\n" +
+                                  program + ": error: target " + target + " is no CPU\n");
+    }
+  }
 }
 
 // Each type has its own intrinsics, and zero points are split off.

@@ -74,7 +74,7 @@ void PrintStatistics(const TuneResult& result, std::ostream& err) {
   for (const auto& [reason, count] : s.refused) err << "  refused " << count << " times: " << reason << "\n";
   for (const auto& [reason, count] : s.failed) err << "  failed " << count << " times: " << reason << "\n";
   for (const std::string& failure : result.failures) err << "  first " << failure << "\n";
-  for (const LeftAlone& block : result.left_alone) err << "  not scheduled: " << block.ToString() << "\n";
+  for (const RuleRefusal& block : result.left_alone) err << "  not scheduled: " << block.ToString() << "\n";
 }
 
 bool WriteText(const CommandArguments& args, const std::string& path, const std::string& text) {

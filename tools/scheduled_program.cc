@@ -16,7 +16,7 @@ namespace {
 
 Schedule ByRules(const CommandArguments& args, const Module& module, const Target& target, IntrinRegistry* intrins) {
   AutoScheduled result = AutoSchedule(module, target, intrins);
-  for (const LeftAlone& block : result.left_alone) args.err() << "not scheduled: " << block.ToString() << "\n";
+  for (const RuleRefusal& block : result.left_alone) args.err() << "not scheduled: " << block.ToString() << "\n";
   return std::move(result.schedule);
 }
 

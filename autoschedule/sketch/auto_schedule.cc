@@ -17,6 +17,10 @@
 namespace tilewright {
 namespace {
 
+Refusal NoRules(const Target& target) {
+  return {"auto_schedule", "there are no scheduling rules for {text0}", {}, {}, {target.name}};
+}
+
 // The rules of one function, on the blocks directly in its root block.
 class FunctionRules {
  public:
@@ -32,9 +36,9 @@ class FunctionRules {
   void Run() {
     BringIntoNormalForm(sch_, function_, target_);
     const Outcome<BlockRv> root = sch_.GetBlock(Root().name, function_);
-    if (!root.ok()) return LeaveAlone(root.refusal());
+    if (!root.ok()) return LeaveAlone({root.refusal(), Current()});
     const Outcome<std::vector<BlockRv>> blocks = sch_.GetChildBlocks(*root);
-    if (!blocks.ok()) return LeaveAlone(blocks.refusal());
+    if (!blocks.ok()) return LeaveAlone({blocks.refusal(), Current()});
     blocks_ = *blocks;
     for (const BlockRv& block : *blocks) {
       if (const std::optional<BlockRv> part = SplitAmongCores(sch_, block, target_)) blocks_.push_back(*part);
@@ -57,7 +61,8 @@ class FunctionRules {
   }
 
  private:
-  const BlockNode& Root() const { return *cast<BlockRealizeNode>(sch_.module().Find(function_)->body)->block; }
+  Function Current() const { return sch_.module().Find(function_); }
+  const BlockNode& Root() const { return *cast<BlockRealizeNode>(Current()->body)->block; }
 
   // Schedules the chain of row reductions that the block begins. `contractions`: it may be a contraction, such as a
   // matrix by a vector.
@@ -77,6 +82,7 @@ class FunctionRules {
   }
 
   void Apply(const BlockScope& scope, const ScopeChild& child, BlockRv block) {
+    const size_t refused = result_.refused.size();
     std::vector<TensorMapping> mappings;
     if (intrins_ != nullptr) mappings = SingleIntrinMappings(*child.realize->block);
     if (!mappings.empty() && TryRule(true, [&](Schedule& sch, Choices& choices) {
@@ -111,6 +117,7 @@ class FunctionRules {
       return;
     }
     KeepLoops(sch_, block);
+    if (result_.refused.size() > refused) LeaveAlone(result_.refused.back());
   }
 
   // With the intrinsics that the registry names one by one, a user's for example. Families have rules of their own.
@@ -136,14 +143,12 @@ class FunctionRules {
       sch_ = std::move(attempt);
       choices_ = std::move(choices);
     } else if (report) {
-      LeaveAlone(done.refusal(), attempt.refused_function());
+      result_.refused.push_back({done.refusal(), attempt.refused_function() ? attempt.refused_function() : Current()});
     }
     return done.ok();
   }
 
-  void LeaveAlone(const Refusal& refusal, const Function& refused = {}) {
-    result_.left_alone.push_back({refusal, refused ? refused : sch_.module().Find(function_)});
-  }
+  void LeaveAlone(RuleRefusal why) { result_.left_alone.push_back(std::move(why)); }
 
   AutoScheduled& result_;
   Schedule& sch_;
@@ -163,11 +168,17 @@ AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinReg
 
 AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinRegistry* intrins, Choices& choices,
                            SharedSteps* shared) {
-  AutoScheduled result{Schedule(module, {.intrins = intrins, .shared = shared}), {}};
+  AutoScheduled result{Schedule(module, {.intrins = intrins, .shared = shared}), {}, {}};
   for (const Function& function : module.functions()) {
-    if (isa<BlockRealizeNode>(function->body)) FunctionRules(result, function->name, target, intrins, choices).Run();
+    if (!isa<BlockRealizeNode>(function->body)) continue;
+    if (target.kind == TargetKind::kCuda) {
+      result.left_alone.push_back({NoRules(target), function});
+    } else {
+      FunctionRules(result, function->name, target, intrins, choices).Run();
+    }
   }
   result.schedule.EndSharing();
+  result.schedule.RemoveUnusedQueries();
   return result;
 }
 

@@ -20,9 +20,8 @@
 
 namespace tilewright {
 
-// A contraction that has no tensor form. It is scheduled like a block that is no contraction; the program is valid and
-// slow.
-struct LeftAlone {
+// Why a rule did not schedule a block.
+struct RuleRefusal {
   Refusal refusal;
   Function function;  // what Render wants
 
@@ -31,10 +30,15 @@ struct LeftAlone {
 
 struct AutoScheduled {
   Schedule schedule;
-  std::vector<LeftAlone> left_alone;
+  // The refusals of rules that are made for a block: of a contraction without a tensor form, for example. Another rule
+  // may have scheduled the block.
+  std::vector<RuleRefusal> refused;
+  // One for each block, or function, that no rule scheduled. It runs as it is written: valid and slow.
+  std::vector<RuleRefusal> left_alone;
 };
 
 // Schedules every function of the module, with the choices that `choices` makes. `intrins` must outlive the result.
+// There are rules for CPUs; for another kind of target every function is left alone.
 // `shared`: steps that were applied with other choices are taken from there (schedule/recorder/shared_steps.h).
 AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinRegistry* intrins, Choices& choices,
                            SharedSteps* shared = nullptr);

@@ -37,7 +37,7 @@ void ExpectScheduledRight(const Function& op, const char* target_name) {
   const Module module(MarkConstant(op, {1}));
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   const AutoScheduled result = AutoSchedule(module, target, &intrins);
-  ASSERT_TRUE(result.left_alone.empty()) << result.left_alone[0].ToString();
+  ASSERT_TRUE(result.refused.empty()) << result.refused[0].ToString();
   const Function main = result.schedule.module().Find("main"), prepack = result.schedule.module().Find("main_prepack");
   ASSERT_TRUE(main);
   ASSERT_TRUE(prepack);
@@ -157,18 +157,42 @@ def main(A: T.Buffer((6,), "float32"), B: T.Buffer((5,), "float32"), C: T.Buffer
             C[vi] = C[vi] + A[vi] * B[vj]
 )");
   const AutoScheduled result = AutoSchedule(Module(op), *NamedTarget("x86-znver4"), &intrins);
-  EXPECT_TRUE(result.left_alone.empty()) << result.left_alone[0].ToString();
+  EXPECT_TRUE(result.refused.empty()) << result.refused[0].ToString();
   EXPECT_NE(ToText(result.schedule.trace()).find("axpy"), std::string::npos) << ToText(result.schedule.trace());
   EXPECT_TRUE(testing::SameResults(op, result.schedule.module().Main()));
 }
 
-TEST(AutoSchedule, SaysWhyAContractionIsLeftAlone) {
+TEST(AutoSchedule, SaysWhyAContractionGetsNoTiles) {
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   const Module module(ops::Matmul(24, 64, 10));
   const AutoScheduled result = AutoSchedule(module, *NamedTarget("arm-neoverse-n1"), &intrins);
-  ASSERT_EQ(result.left_alone.size(), 1u);
-  EXPECT_EQ(result.left_alone[0].ToString(),
+  ASSERT_EQ(result.refused.size(), 1u);
+  EXPECT_EQ(result.refused[0].ToString(),
             "contraction_rule: the target has no tiles that multiply float32 by float32 and add in float32");
+  // Another rule schedules it.
+  EXPECT_TRUE(result.left_alone.empty());
+  EXPECT_FALSE(StructuralEqual(result.schedule.module(), module));
+}
+
+TEST(AutoSchedule, LeavesProgramsAloneWhereThereAreNoRules) {
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const Module module(MarkConstant(ops::BatchMatmul(2, 16, 16, 16), {1}));
+  const AutoScheduled result = AutoSchedule(module, *NamedTarget("cuda-sm90"), &intrins);
+  ASSERT_EQ(result.left_alone.size(), 1u);
+  EXPECT_EQ(result.left_alone[0].ToString(), "auto_schedule: there are no scheduling rules for cuda-sm90");
+  EXPECT_TRUE(StructuralEqual(result.schedule.module(), module));
+}
+
+// Every query is of something that a later step uses.
+TEST(AutoSchedule, TracesHoldNoUnusedQueries) {
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  for (const Function& op : {ops::Matmul(64, 64, 64), Convolution(28, 64)}) {
+    const Module module(MarkConstant(op, {1}));
+    const AutoScheduled result = AutoSchedule(module, *NamedTarget("x86-znver4"), &intrins);
+    const Trace& trace = result.schedule.trace();
+    EXPECT_EQ(trace.instructions.size(), WithoutUnusedQueries(trace).instructions.size());
+    EXPECT_EQ(ToText(trace).find("name=\"root\""), ToText(trace).rfind("name=\"root\"")) << ToText(trace);
+  }
 }
 
 }  // namespace

@@ -35,8 +35,8 @@ class Space {
 
   const Module& module() const { return module_; }
   const Target& target() const { return target_; }
-  // The contractions that are left alone whatever the choices, each with its reason.
-  const std::vector<LeftAlone>& left_alone() const { return left_alone_; }
+  // The blocks that no rule schedules, each with its reason.
+  const std::vector<RuleRefusal>& left_alone() const { return left_alone_; }
 
   // The first refusal of a rule for a block that it schedules with the preferred choices, or one of "verify" that names
   // the check which refutes the program.
@@ -46,7 +46,8 @@ class Space {
   Module module_;
   Target target_;
   IntrinRegistry* intrins_;
-  std::vector<LeftAlone> left_alone_;
+  std::vector<RuleRefusal> left_alone_;
+  size_t refused_ = 0;                             // by rules, whatever the choices
   mutable SharedSteps shared_;                     // candidates fork where their choices first differ
   mutable std::unordered_set<uint64_t> verified_;  // functions that candidates have in common, by their hashes
   mutable ProvenParts proven_;                     // that candidates have in common

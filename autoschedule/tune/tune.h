@@ -49,7 +49,7 @@ struct TuneResult {
   SpeedOfLight bound;
   SearchStatistics statistics;
   std::vector<std::string> failures;  // the first message of each kind
-  std::vector<LeftAlone> left_alone;
+  std::vector<RuleRefusal> left_alone;
 };
 
 // `module` has a function main; `target.cores` threads are used. An error when it cannot be measured, or when every

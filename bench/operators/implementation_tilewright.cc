@@ -112,7 +112,7 @@ class Tilewright : public Implementation {
     if (!tuned.ok()) return tuned.status();
     const Module& result = tuned->module;
     for (const Function& function : result.functions()) {
-      const VerifyResult verified = VerifyProgram(function);
+      const VerifyResult verified = VerifyProgram(function, &target);
       if (verified.verdict() == Verdict::kRefuted) {
         return absl::InternalError(absl::StrCat("the schedule is not valid:\n", Render(verified, function)));
       }
