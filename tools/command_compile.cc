@@ -55,9 +55,14 @@ int RunCompile(const CommandArguments& args) {
   if (kind != "o" && kind != "so" && kind != "ll" && kind != "s") {
     return UsageError(args, "compile", "-o " + *path + " ends in none of .o, .so, .ll and .s");
   }
+  auto target = NamedTarget(args.Get("--target").value_or("host"));
+  if (!target.ok()) {
+    args.err() << std::string(target.status().message()) << "\n";
+    return kRefused;
+  }
   const std::vector<std::string> print_after = args.GetAll("--print-after");
   for (const std::string& pass : print_after) {
-    const std::vector<std::string_view> names = LoweringPassNames();
+    const std::vector<std::string_view> names = LoweringPassNames(*target);
     if (pass == "all" || std::find(names.begin(), names.end(), pass) != names.end()) continue;
     std::string known;
     for (std::string_view name : names) known += (known.empty() ? "" : ", ") + std::string(name);
@@ -65,11 +70,6 @@ int RunCompile(const CommandArguments& args) {
   }
   if (args.Has("--script") && args.Has("--db")) {
     return UsageError(args, "compile", "--script and --db exclude each other");
-  }
-  auto target = NamedTarget(args.Get("--target").value_or("host"));
-  if (!target.ok()) {
-    args.err() << std::string(target.status().message()) << "\n";
-    return kRefused;
   }
   const std::optional<Module> module = ReadProgram(args, args.operands()[0]);
   if (!module) return kRefused;

@@ -413,8 +413,33 @@ def main(A: T.Buffer((16,), "float32"), B: T.Buffer((64,), "float32")):
 }
 
 TEST(VerifyLowered, NamesWhatIsLeft) {
-  EXPECT_EQ(VerifyLowered(ParseFunctionOrDie(kRowSums)).message(), "function main: block root is left");
-  EXPECT_EQ(VerifyLowered(Opaque(kRowSums)).message(), "function main: buffer A is not flat");
+  EXPECT_EQ(VerifyLowered(ParseFunctionOrDie(kRowSums)).message(), "block root is left");
+  EXPECT_EQ(VerifyLowered(Opaque(kRowSums)).message(), "buffer A is not flat");
+}
+
+TEST(Pipeline, DependsOnTheKindOfMachine) {
+  const std::vector<std::string_view> cpu = LoweringPassNames(*NamedTarget("arm-neoverse-n1")),
+                                      gpu = LoweringPassNames(*NamedTarget("cuda-sm80"));
+  EXPECT_EQ(cpu, LoweringPassNames(*NamedTarget("x86-znver4")));
+  EXPECT_THAT(cpu, ::testing::IsSupersetOf(gpu));
+  EXPECT_THAT(cpu, ::testing::Contains("insert_cache_hints"));
+  EXPECT_THAT(gpu, Not(::testing::Contains("insert_cache_hints")));
+}
+
+// A thread of a GPU moves at most 128 bits at once, and all passes leave a program that is lowered.
+TEST(Pipeline, LowersForGpus) {
+  const auto lowered = Lower(ParseOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((64, 8), "float32"), B: T.Buffer((64, 8), "float32")):
+    for i in T.thread_binding(64, thread="threadIdx.x"):
+        for j in T.vectorized(8):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj]
+)"),
+                             *NamedTarget("cuda-sm80"));
+  ASSERT_TRUE(lowered.ok()) << lowered.status().message();
+  EXPECT_THAT(Body(lowered->Main()), HasSubstr("B[i * 8:i * 8 + 4] = A[i * 8:i * 8 + 4]"));
 }
 
 TEST(Pipeline, TimesPassesAndShowsOnlyChanges) {
@@ -427,7 +452,7 @@ TEST(Pipeline, TimesPassesAndShowsOnlyChanges) {
   };
   auto lowered = Lower(ParseOrDie(kRowSums), HostTarget(), options, &times);
   ASSERT_TRUE(lowered.ok()) << lowered.status().message();
-  EXPECT_EQ(times.size(), LoweringPassNames().size());
+  EXPECT_EQ(times.size(), LoweringPassNames(HostTarget()).size());
   EXPECT_THAT(changed, ::testing::Contains("lower_init"));
   EXPECT_THAT(changed, Not(::testing::Contains("skip_padding")));
 }

@@ -1,6 +1,8 @@
 #include "codegen/lower/pipeline.h"
 
 #include <chrono>
+#include <iterator>
+#include <span>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/common/align_strides.h"
@@ -33,63 +35,91 @@ namespace tilewright {
 namespace {
 
 using Result = absl::StatusOr<Function>;
-struct Pass {
-  std::string_view name;
-  Result (*run)(const Function& function, const Target& target);
+using Context = LowerContext;
+
+// The widest access of one thread of a GPU, which has no vector registers.
+constexpr int kGpuAccessBits = 128;
+
+Result VerifiedLowered(const Function& function) {
+  if (absl::Status status = VerifyLowered(function); !status.ok()) return status;
+  return function;
+}
+
+// The order matters. Signatures of blocks are needed until allocations are placed. Regions of sub-buffers are needed
+// until buffers are compact. Pipelines are expanded where the index of a version can be added to all accesses, which are
+// of whole buffers again.
+constexpr Pass kCommonBefore[] = {
+    {"plan_allocations", [](const Function& f, const Context&) -> Result { return PlanAllocations(f); }},
+    {"place_storage_annotations", [](const Function& f, const Context&) { return PlaceStorageAnnotations(f); }},
+    {"mark_pipelines", [](const Function& f, const Context&) { return MarkPipelines(f); }},
+    {"lower_init", [](const Function& f, const Context&) { return LowerInit(f); }},
+    {"substitute_iterators", [](const Function& f, const Context&) -> Result { return SubstituteIterators(f); }},
+    {"compact_buffers", [](const Function& f, const Context&) -> Result { return CompactBuffers(f); }},
+    {"align_strides", [](const Function& f, const Context&) { return AlignStrides(f); }},
+    {"lower_match_buffers", [](const Function& f, const Context&) { return LowerMatchBuffers(f); }},
+    {"lower_blocks", [](const Function& f, const Context&) -> Result { return LowerBlocks(f); }},
+    {"software_pipeline", [](const Function& f, const Context&) { return InjectPipelines(f); }},
+    {"simplify", [](const Function& f, const Context&) -> Result { return SimplifyFunction(f); }},
 };
 
-// A GPU has no vector registers; its loads and stores move up to 128 bits.
-int VectorBits(const Target& target) { return target.kind == TargetKind::kCuda ? 128 : target.vector_bits; }
+// Loops are cut before they are written out, so that each part folds its own conditions. Vectors are made of flat
+// indices, where adjacent elements can be seen, and of loops that say where they lie in cache lines. Runs of vectors are
+// found once loops over vectors are written out, and overlaps of vectors once all stand side by side.
+constexpr Pass kCpu[] = {
+    {"trim_windows", [](const Function& f, const Context&) -> Result { return TrimWindows(f); }},
+    {"loop_partition", [](const Function& f, const Context&) -> Result { return PartitionLoops(f); }},
+    {"flatten_buffers", [](const Function& f, const Context&) { return FlattenBuffers(f); }},
+    {"align_stores", [](const Function& f, const Context& c) -> Result { return AlignStores(f, c.target); }},
+    {"vectorize", [](const Function& f, const Context& c) -> Result { return VectorizeLoops(f, c.target.vector_bits); }},
+    {"unroll", [](const Function& f, const Context&) -> Result { return UnrollLoops(f); }},
+    {"simplify_unrolled", [](const Function& f, const Context&) -> Result { return SimplifyFunction(f); }},
+    {"load_runs", [](const Function& f, const Context&) -> Result { return LoadRuns(f); }},
+    {"hoist_conditions", [](const Function& f, const Context&) -> Result { return HoistConditions(f); }},
+    {"skip_padding", [](const Function& f, const Context&) -> Result { return SkipPadding(f); }},
+    {"shuffle_overlaps", [](const Function& f, const Context& c) -> Result { return ShuffleOverlaps(f, c.target); }},
+    {"insert_cache_hints", [](const Function& f, const Context&) -> Result { return InsertCacheHints(f); }},
+    {"mask_late", [](const Function& f, const Context&) -> Result { return MaskLate(f); }},
+    {"signed_dots", [](const Function& f, const Context& c) -> Result { return LowerSignedDots(f, c.target); }},
+};
 
-// The order matters. Signatures of blocks are needed until allocations are placed; regions of sub-buffers until buffers
-// are compact; pipelines are expanded where the index of a version can be added to all accesses, which are of whole
-// buffers again; loops are cut before they are written out, so that each part folds its own conditions; vectors are
-// made of flat indices, where adjacent elements can be seen, and of loops that say where they lie in cache lines, runs
-// of them once loops over vectors are written out, and overlaps of vectors once all stand side by side.
-constexpr Pass kPasses[] = {
-    {"plan_allocations", [](const Function& f, const Target&) -> Result { return PlanAllocations(f); }},
-    {"place_storage_annotations", [](const Function& f, const Target&) { return PlaceStorageAnnotations(f); }},
-    {"mark_pipelines", [](const Function& f, const Target&) { return MarkPipelines(f); }},
-    {"lower_init", [](const Function& f, const Target&) -> Result { return LowerInit(f); }},
-    {"substitute_iterators", [](const Function& f, const Target&) -> Result { return SubstituteIterators(f); }},
-    {"compact_buffers", [](const Function& f, const Target&) -> Result { return CompactBuffers(f); }},
-    {"align_strides", [](const Function& f, const Target&) { return AlignStrides(f); }},
-    {"lower_match_buffers", [](const Function& f, const Target&) { return LowerMatchBuffers(f); }},
-    {"lower_blocks", [](const Function& f, const Target&) -> Result { return LowerBlocks(f); }},
-    {"software_pipeline", [](const Function& f, const Target&) { return InjectPipelines(f); }},
-    {"simplify", [](const Function& f, const Target&) -> Result { return SimplifyFunction(f); }},
-    {"trim_windows", [](const Function& f, const Target&) -> Result { return TrimWindows(f); }},
-    {"loop_partition", [](const Function& f, const Target&) -> Result { return PartitionLoops(f); }},
-    {"flatten_buffers", [](const Function& f, const Target&) { return FlattenBuffers(f); }},
-    {"align_stores", [](const Function& f, const Target& t) -> Result { return AlignStores(f, t); }},
-    {"vectorize", [](const Function& f, const Target& t) -> Result { return VectorizeLoops(f, VectorBits(t)); }},
-    {"unroll", [](const Function& f, const Target&) -> Result { return UnrollLoops(f); }},
-    {"simplify_unrolled", [](const Function& f, const Target&) -> Result { return SimplifyFunction(f); }},
-    {"load_runs", [](const Function& f, const Target&) -> Result { return LoadRuns(f); }},
-    {"hoist_conditions", [](const Function& f, const Target&) -> Result { return HoistConditions(f); }},
-    {"skip_padding", [](const Function& f, const Target&) -> Result { return SkipPadding(f); }},
-    {"shuffle_overlaps", [](const Function& f, const Target& t) -> Result { return ShuffleOverlaps(f, t); }},
-    {"insert_cache_hints", [](const Function& f, const Target&) -> Result { return InsertCacheHints(f); }},
-    {"mask_late", [](const Function& f, const Target&) -> Result { return MaskLate(f); }},
-    {"signed_dots", [](const Function& f, const Target& t) -> Result { return LowerSignedDots(f, t); }},
+constexpr Pass kGpu[] = {
+    {"loop_partition", [](const Function& f, const Context&) -> Result { return PartitionLoops(f); }},
+    {"flatten_buffers", [](const Function& f, const Context&) { return FlattenBuffers(f); }},
+    {"vectorize", [](const Function& f, const Context&) -> Result { return VectorizeLoops(f, kGpuAccessBits); }},
+    {"unroll", [](const Function& f, const Context&) -> Result { return UnrollLoops(f); }},
+    {"simplify_unrolled", [](const Function& f, const Context&) -> Result { return SimplifyFunction(f); }},
+};
+
+// What is left is in the form that pipeline.h describes.
+constexpr Pass kCommonAfter[] = {
+    {"verify_lowered", [](const Function& f, const Context&) { return VerifiedLowered(f); }},
 };
 
 }  // namespace
 
-std::vector<std::string_view> LoweringPassNames() {
+std::vector<Pass> PipelineFor(const Target& target) {
+  const std::span<const Pass> machine = target.kind == TargetKind::kCuda ? std::span<const Pass>(kGpu) : kCpu;
+  std::vector<Pass> passes(std::begin(kCommonBefore), std::end(kCommonBefore));
+  passes.insert(passes.end(), machine.begin(), machine.end());
+  passes.insert(passes.end(), std::begin(kCommonAfter), std::end(kCommonAfter));
+  return passes;
+}
+
+std::vector<std::string_view> LoweringPassNames(const Target& target) {
   std::vector<std::string_view> names;
-  for (const Pass& pass : kPasses) names.push_back(pass.name);
+  for (const Pass& pass : PipelineFor(target)) names.push_back(pass.name);
   return names;
 }
 
 absl::StatusOr<Module> Lower(const Module& module, const Target& target, const LowerOptions& options,
                              std::vector<PassTime>* times) {
   Module lowered = module;
-  for (const Pass& pass : kPasses) {
+  const LowerContext context{target};
+  for (const Pass& pass : PipelineFor(target)) {
     const auto start = std::chrono::steady_clock::now();
     for (const Function& before : module.functions()) {
       const Function current = lowered.Find(before->name);
-      Result after = pass.run(current, target);
+      Result after = pass.run(current, context);
       if (!after.ok()) {
         return absl::Status(after.status().code(),
                             absl::StrCat("function ", before->name, ": ", after.status().message()));
@@ -99,9 +129,6 @@ absl::StatusOr<Module> Lower(const Module& module, const Target& target, const L
     }
     const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
     if (times != nullptr) times->push_back({pass.name, spent.count()});
-  }
-  for (const Function& function : lowered.functions()) {
-    if (absl::Status status = VerifyLowered(function); !status.ok()) return status;
   }
   return lowered;
 }

@@ -4,7 +4,8 @@
 //
 // A lowered function has no blocks. It consists of serial, parallel and thread-bound loops, branches, sequences,
 // allocations, assertions and stores; buffers are flat (one dimension, no strides, no layout); vectors are at most as
-// wide as the target's registers. Passes never change what a program computes. pipeline.cc is the list of them.
+// wide as the target's registers. Passes never change what a program computes. pipeline.cc lists them: those for every
+// target, and those for CPUs or for GPUs in between.
 #pragma once
 
 #include <functional>
@@ -16,6 +17,19 @@
 #include "target/target.h"
 
 namespace tilewright {
+
+// What a pass knows besides the function.
+struct LowerContext {
+  const Target& target;
+};
+
+struct Pass {
+  std::string_view name;
+  absl::StatusOr<Function> (*run)(const Function& function, const LowerContext& context);
+};
+
+// The passes for a target, in order.
+std::vector<Pass> PipelineFor(const Target& target);
 
 struct LowerOptions {
   // Called after each pass that changed a function.
@@ -31,7 +45,7 @@ struct PassTime {
 absl::StatusOr<Module> Lower(const Module& module, const Target& target, const LowerOptions& options = {},
                              std::vector<PassTime>* times = nullptr);
 
-// The names of the passes in order, as --print-after takes them.
-std::vector<std::string_view> LoweringPassNames();
+// The names of a target's passes in order, as --print-after takes them.
+std::vector<std::string_view> LoweringPassNames(const Target& target);
 
 }  // namespace tilewright

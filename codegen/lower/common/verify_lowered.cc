@@ -51,7 +51,7 @@ absl::Status VerifyLowered(const Function& function) {
   Verifier verifier;
   verifier.Visit(function->body);
   if (verifier.problem.empty()) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat("function ", function->name, ": ", verifier.problem));
+  return absl::InternalError(verifier.problem);
 }
 
 }  // namespace tilewright

@@ -6,7 +6,7 @@
 
 namespace tilewright {
 
-// Names what is left over: "function main: loop i is still vectorized".
+// Names what is left over: "loop i is still of kind vectorized".
 absl::Status VerifyLowered(const Function& function);
 
 }  // namespace tilewright
