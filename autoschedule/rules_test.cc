@@ -103,6 +103,67 @@ void ExpectRight(const Function& op, const Expected& expected = {}) {
   EXPECT_EQ(testing::CompareWithInterpreter(result.schedule.module(), {.tolerance = 1e-4, .parallel = true}), "");
 }
 
+// Programs whose blocks have an order.
+TEST(Rules, BlocksThatReadWhatTheyWrite) {
+  // Channels run at once, steps of time in turn.
+  ExpectRight(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(X: T.Buffer((64, 128), "float32"), Y: T.Buffer((64, 129), "float32")):
+    for c in range(64):
+        with T.block("start"):
+            vc = T.axis.spatial(64, c)
+            Y[vc, 0] = X[vc, 0]
+    for c, t in T.grid(64, 128):
+        with T.block("Y"):
+            vc, vt = T.axis.remap("SS", [c, t])
+            Y[vc, vt + 1] = X[vc, vt] - Y[vc, vt]
+)"),
+              {.vectorized = false, .parallel = false});
+  ExpectRight(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(X: T.Buffer((8,), "float32"), A: T.Buffer((34, 66), "float32")):
+    for i, j in T.grid(32, 64):
+        with T.block("A"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            A[vi + 1, vj + 1] = A[vi, vj + 1] - A[vi + 1, vj] + A[vi + 1, vj + 2]
+)"),
+              {.vectorized = false, .parallel = false, .in_place = true});
+}
+
+TEST(Rules, ReductionsThatKeepTheirOrder) {
+  const auto row = [](const char* update) {
+    return ParseFunctionOrDie(std::string(R"(
+@T.prim_func
+def main(A: T.Buffer((64, 96), "int32"), R: T.Buffer((64,), "int32")):
+    for i, k in T.grid(64, 96):
+        with T.block("R"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                R[vi] = 0
+            R[vi] = )") + update + "\n");
+  };
+  constexpr Expected kAny = {.vectorized = false, .parallel = false};
+  ExpectRight(row("A[vi, vk] - R[vi]"), kAny);
+  ExpectRight(row("R[vi] % 1000 * 31 + A[vi, vk]"), kAny);
+  ExpectRight(row("T.if_then_else(A[vi, vk] > 1, vk, R[vi])"), kAny);
+  // The first of the greatest, of which there are many.
+  ExpectRight(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((64, 96), "int32"), V: T.Buffer((64,), "int32"), J: T.Buffer((64,), "int32")):
+    for i, k in T.grid(64, 96):
+        with T.block("J"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                J[vi] = -1
+                V[vi] = -100
+            j: T.int32 = T.Select(V[vi] >= A[vi, vk], J[vi], vk)
+            x: T.int32 = T.Select(V[vi] >= A[vi, vk], V[vi], A[vi, vk])
+            J[vi] = j
+            V[vi] = x
+)"),
+              kAny);
+}
+
 constexpr Expected kInexact = {.exact = false};
 // Too little work for threads.
 constexpr Expected kSmall = {.parallel = false};

@@ -114,6 +114,98 @@ Range Union(const Range& a, const Range& b) {
   return {begin, SimplifiedDifference(end, begin)};
 }
 
+// What is touched of one buffer: the box around all, and its pieces, one for each access, as long as they are few.
+struct Touched {
+  BufferRegion hull;
+  std::vector<std::vector<Range>> pieces;
+  bool too_many = false;
+};
+constexpr size_t kMostPieces = 64;   // that are looked at
+constexpr size_t kMostRegions = 16;  // that they may be
+constexpr size_t kMostUnrelated = 4;
+
+// A piece by constant distances from the first one.
+struct Box {
+  std::vector<int64_t> begin, end;
+  std::vector<const Expr*> mins;  // the same begins as they were written
+};
+
+std::optional<std::vector<Box>> BoxesOf(const std::vector<std::vector<Range>>& pieces) {
+  std::vector<Box> boxes;
+  for (const std::vector<Range>& piece : pieces) {
+    Box box;
+    for (size_t d = 0; d < piece.size(); ++d) {
+      const auto begin = AsInt(SimplifiedDifference(piece[d].min, pieces[0][d].min)), extent = AsInt(piece[d].extent);
+      if (!begin || !extent) return std::nullopt;
+      box.begin.push_back(*begin);
+      box.end.push_back(*begin + *extent);
+      box.mins.push_back(&piece[d].min);
+    }
+    boxes.push_back(std::move(box));
+  }
+  return boxes;
+}
+
+// Whether the two together are a box, which `a` then is.
+bool MergeBoxes(Box* a, const Box& b) {
+  size_t differing = 0, at = 0;
+  for (size_t d = 0; d < a->begin.size(); ++d) {
+    if (a->begin[d] == b.begin[d] && a->end[d] == b.end[d]) continue;
+    ++differing;
+    at = d;
+  }
+  if (differing > 1 || (differing == 1 && (a->begin[at] > b.end[at] || b.begin[at] > a->end[at]))) return false;
+  if (differing == 0) return true;
+  if (b.begin[at] < a->begin[at]) {
+    a->begin[at] = b.begin[at];
+    a->mins[at] = b.mins[at];
+  }
+  a->end[at] = std::max(a->end[at], b.end[at]);
+  return true;
+}
+
+// The regions that the pieces are, each piece of a box with others a part of that; the box around all where they are
+// many.
+void AppendPieces(Touched touched, std::vector<BufferRegion>* regions) {
+  const Buffer& buffer = touched.hull.buffer;
+  std::vector<std::vector<Range>> pieces;
+  for (std::vector<Range>& piece : touched.pieces) {
+    const auto same = [&](const std::vector<Range>& other) {
+      return std::ranges::equal(piece, other, [](const Range& a, const Range& b) {
+        return arith::SameExpr(a.min, b.min) && arith::SameExpr(a.extent, b.extent);
+      });
+    };
+    if (std::ranges::none_of(pieces, same)) pieces.push_back(std::move(piece));
+  }
+  std::optional<std::vector<Box>> boxes;
+  if (!touched.too_many && pieces.size() > 1) boxes = BoxesOf(pieces);
+  if (!boxes) {
+    const bool unrelated = !touched.too_many && pieces.size() > 1 && pieces.size() <= kMostUnrelated;
+    if (!unrelated) return regions->push_back(std::move(touched.hull));
+    for (std::vector<Range>& piece : pieces) regions->push_back({buffer, std::move(piece)});
+    return;
+  }
+  for (bool merged = true; merged;) {
+    merged = false;
+    for (size_t a = 0; a < boxes->size(); ++a) {
+      for (size_t b = boxes->size(); b-- > a + 1;) {
+        if (!MergeBoxes(&(*boxes)[a], (*boxes)[b])) continue;
+        boxes->erase(boxes->begin() + static_cast<ptrdiff_t>(b));
+        merged = true;
+      }
+    }
+  }
+  if (boxes->size() == 1 || boxes->size() > kMostRegions) return regions->push_back(std::move(touched.hull));
+  for (const Box& box : *boxes) {
+    std::vector<Range> region;
+    for (size_t d = 0; d < box.begin.size(); ++d) {
+      const DataType type = pieces[0][d].extent.dtype();
+      region.push_back({*box.mins[d], Const(type, box.end[d] - box.begin[d])});
+    }
+    regions->push_back({buffer, std::move(region)});
+  }
+}
+
 class Detector : public Visitor {
  public:
   explicit Detector(const BlockNode* block) {
@@ -122,7 +214,21 @@ class Detector : public Visitor {
   }
 
   using Visitor::Visit;
-  AccessRegions Take() { return {std::move(reads_), std::move(writes_)}; }
+  AccessRegions Take() {
+    AccessRegions regions;
+    const auto is_written = [&](const Touched& read) {
+      return std::ranges::any_of(writes_, [&](const Touched& t) { return t.hull.buffer.same_as(read.hull.buffer); });
+    };
+    for (Touched& read : reads_) {
+      if (is_written(read)) {
+        AppendPieces(std::move(read), &regions.reads);
+      } else {
+        regions.reads.push_back(std::move(read.hull));
+      }
+    }
+    for (Touched& write : writes_) AppendPieces(std::move(write), &regions.writes);
+    return regions;
+  }
 
   void EnterBlock(const BlockNode* block) {
     for (const Buffer& buffer : block->alloc_buffers) local_.push_back(buffer);
@@ -206,7 +312,7 @@ class Detector : public Visitor {
     lets_.erase(var);
     seen_.clear();
   }
-  void Touch(std::vector<BufferRegion>& regions, BufferRegion region) {
+  void Touch(std::vector<Touched>& regions, BufferRegion region) {
     for (const MatchBuffer& match : matched_) {
       if (match.buffer.same_as(region.buffer)) return Touch(regions, match.source);
     }
@@ -219,12 +325,16 @@ class Detector : public Visitor {
       std::optional<Range> relaxed = Bounded(range.min) ? RelaxRange(range, domains_) : std::nullopt;
       range = relaxed ? *relaxed : BufferRegion::Full(region.buffer).region[d];
     }
-    for (BufferRegion& known : regions) {
-      if (!known.buffer.same_as(region.buffer)) continue;
-      for (size_t d = 0; d < region.region.size(); ++d) known.region[d] = Union(known.region[d], region.region[d]);
+    for (Touched& known : regions) {
+      if (!known.hull.buffer.same_as(region.buffer)) continue;
+      std::vector<Range>& hull = known.hull.region;
+      for (size_t d = 0; d < hull.size(); ++d) hull[d] = Union(hull[d], region.region[d]);
+      known.too_many |= known.pieces.size() == kMostPieces;
+      if (!known.too_many) known.pieces.push_back(std::move(region.region));
       return;
     }
-    regions.push_back(std::move(region));
+    std::vector<std::vector<Range>> pieces{region.region};
+    regions.push_back({std::move(region), std::move(pieces)});
   }
   bool Bounded(const Expr& e) const {
     bool bounded = true;
@@ -236,7 +346,7 @@ class Detector : public Visitor {
     return bounded;
   }
 
-  std::vector<BufferRegion> reads_, writes_;
+  std::vector<Touched> reads_, writes_;
   std::vector<const LoadNode*> seen_;  // with the same loops and lets around
   std::vector<Buffer> local_;
   std::vector<MatchBuffer> matched_;

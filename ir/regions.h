@@ -4,8 +4,13 @@
 //       ... A[vi * 16 + i1, vk * 16 + k1] ...
 //
 // Loops inside of the block are relaxed to their ranges; nested blocks count with their declared regions. Regions are
-// boxes: the hull of all accesses of a buffer. Buffers the block allocates are left out; accesses of a matched
-// sub-buffer count for the buffer it is a part of.
+// boxes: the hull of all accesses of a buffer. Only of a buffer that is written, accesses that lie apart are regions of
+// their own, as long as they are few:
+//
+//   Y[v] = X[v] + X[v + 8]                   reads X[v:v + 9], writes Y[v] and Y[v + 8]
+//   Y[v + 8] = X[v] - X[v + 8]
+//
+// Buffers the block allocates are left out; accesses of a matched sub-buffer count for the buffer it is a part of.
 #pragma once
 
 #include <optional>

@@ -13,6 +13,7 @@
 #include "verify/regions/declared_regions.h"
 #include "verify/regions/final_values.h"
 #include "verify/regions/init_order.h"
+#include "verify/regions/initialization.h"
 #include "verify/regions/overwritten_values.h"
 #include "verify/regions/region_cover.h"
 #include "verify/structure/bindings.h"
@@ -36,8 +37,8 @@ Diagnostics CheckWellFormed(const Function& function) {
 }
 
 using Check = Diagnostics (*)(const Function&);
-constexpr Check kChecks[] = {CheckLoopKinds,         CheckInitOrder,   CheckFinalValues,
-                             CheckOverwrittenValues, CheckRegionCover, CheckThreadReductions};
+constexpr Check kChecks[] = {CheckLoopKinds,   CheckInitOrder,        CheckFinalValues,   CheckOverwrittenValues,
+                             CheckRegionCover, CheckThreadReductions, CheckInitialization};
 using TargetCheck = Diagnostics (*)(const Function&, const Target*);
 constexpr TargetCheck kTargetChecks[] = {CheckThreadLaunch, CheckExecutionScope, CheckMemoryLimits, CheckVectorAccess};
 
@@ -101,14 +102,20 @@ Diagnostics Confirmed(Diagnostics diagnostics, LazyExactRun* exact) {
   const auto doubtful = [](const Diagnostic& diagnostic) {
     return diagnostic.enumerable && diagnostic.verdict == Verdict::kRefuted;
   };
-  if (std::none_of(diagnostics.begin(), diagnostics.end(), doubtful)) return diagnostics;
+  const auto assumes_written = [](const Diagnostic& d) {
+    return d.enumerable && d.verdict == Verdict::kAssumed && d.buffer;
+  };
+  const auto is_open = [&](const Diagnostic& d) { return doubtful(d) || assumes_written(d); };
+  if (std::none_of(diagnostics.begin(), diagnostics.end(), is_open)) return diagnostics;
   const ExactRun& run = exact->Get();
-  if (run.outcome != ExactOutcome::kClean) return diagnostics;
-  std::erase_if(diagnostics, [&](const Diagnostic& diagnostic) {
-    // A run of what blocks declare says nothing about whether they declare enough.
-    const bool about_declarations = std::string_view(diagnostic.check) == "declared regions";
-    return doubtful(diagnostic) && (run.as_written || !about_declarations);
-  });
+  std::erase_if(diagnostics, [&](const Diagnostic& d) { return is_open(d) && run.Shows(d); });
+  if (run.outcome != ExactOutcome::kFault || Worst(diagnostics) == Verdict::kRefuted) return diagnostics;
+  // Nothing else was found, and what is assumed does not hold.
+  for (Diagnostic& d : diagnostics) {
+    if (!assumes_written(d)) continue;
+    d.verdict = Verdict::kRefuted;
+    d.reason += ": " + run.reason;
+  }
   return diagnostics;
 }
 

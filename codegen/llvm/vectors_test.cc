@@ -36,6 +36,34 @@ def main(A: T.Buffer((50,), "float32"), B: T.Buffer((64,), "float32"), C: T.Buff
             "");
 }
 
+// Lanes that a condition leaves out may hold any place and any divisor.
+TEST(Vectors, ConditionsOnValuesGuardLanes) {
+  for (const char* value :
+       {"T.if_then_else(D[v] != 0, X[v] // D[v], -1)", "T.if_then_else(D[v] == 0, -1, X[v] % D[v])",
+        "T.if_then_else(D[v] != 0 and X[v] // D[v] > 0, 1, -1)", "T.if_then_else(D[v] == 0 or X[v] % D[v] == 1, 1, -1)",
+        "T.if_then_else(0 <= D[v] and D[v] < 3 and X[D[v]] > 0, X[D[v]], -1)",
+        "T.if_then_else(0 <= D[v] and D[v] < 3, T.if_then_else(X[D[v]] != 0, 7 // X[D[v]], 5), -1)",
+        "T.if_then_else(D[v] != 0, 100 // D[v], X[v]) + T.if_then_else(X[v] != 0, 7 % X[v], 0)"}) {
+    EXPECT_EQ(CompareWithInterpreter(Substitute(R"(
+@T.prim_func
+def main(D: T.Buffer((37,), "int32"), X: T.Buffer((37,), "int32"), B: T.Buffer((37,), "int32"), C: T.Buffer((37,), "int32")):
+    for i in T.vectorized(37):
+        with T.block("B"):
+            v = T.axis.spatial(37, i)
+            B[v] = $0
+    for i in T.vectorized(37):
+        with T.block("C"):
+            v = T.axis.spatial(37, i)
+            C[v] = 0
+            if D[v] != 0 and X[v] // D[v] != 9:
+                C[v] = X[v] % D[v]
+)",
+                                                value)),
+              "")
+        << value;
+  }
+}
+
 TEST(Vectors, AcrossTwoOthers) {
   for (const char* type : {"float32", "float64", "int32", "float16"}) {
     for (const int lanes : {16, 64}) {

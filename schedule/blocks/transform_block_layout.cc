@@ -41,6 +41,7 @@ Outcome<TransformBlockLayoutResult> TransformBlockLayout(const Function& functio
         {},         {static_cast<int64_t>(untyped->inputs.size()), static_cast<int64_t>(block.iter_vars.size())}};
   }
   if (auto refusal = WhyNotInOwnLoops(kName, *path, LoopLoss::kKinds)) return *refusal;
+  if (auto refusal = WhyInstancesDepend(kName, block)) return *refusal;
   const IndexMap map = WithTypesOf(untyped, block.iter_vars);
   arith::Analyzer analyzer;
   std::vector<Expr> extents;

@@ -11,6 +11,7 @@
 #include "ir/ops/pooling.h"
 #include "ir/script/parse_or_die.h"
 #include "schedule/fuzz/index_programs.h"
+#include "schedule/fuzz/ordered_programs.h"
 #include "schedule/fuzz/script_programs.h"
 #include "schedule/testing/programs.h"
 
@@ -65,6 +66,16 @@ std::vector<Family> Families() {
       {"64 bits", {script(kWideMatmul), script(kMixedWidths)}},
       {"large", {script(kLargeRows)}, false, 1},
       {"places by name", {script(kPages), script(kScatter)}},
+      {"in place",
+       {script(kFilter), script(kSweep), script(kEditing), script(kButterfly), script(kOwnOutput), script(kShift),
+        script(kRunningSums), script(kOddFromEven)},
+       false,
+       10},
+      {"ordered reduction",
+       {script(kHorner), script(kAlternating), script(kLastIndex), script(kFirstOfGreatest)},
+       false,
+       5},
+      {"guarded", {script(kGuardedQuotients), script(kGuardedPlaces), script(kPartsOfAll), script(kRaggedSums)}},
       {"threads", {script(kThreadedMatmul), script(kThreadedRows), script(kThreadedReverse)}, false, 4},
   };
 }

@@ -18,6 +18,7 @@
 #include "schedule/program/simplify_block.h"
 #include "schedule/program/storage_scope.h"
 #include "schedule/program/thread_memory.h"
+#include "verify/regions/sure_writes.h"
 #include "verify/structure/block_scope.h"
 
 namespace tilewright {
@@ -216,6 +217,11 @@ class Reindexer {
     }
     for (const BufferRegion& read : block().reads) {
       if (read.buffer.same_as(buffer_)) return Refuse("{block0} also reads {text0}");
+    }
+    SureWrites sure(function_);
+    for (const BufferRegion& write : block().writes) {
+      if (!write.buffer.same_as(buffer_) || sure.Of(block(), write)) continue;
+      return Refuse("{block0} may not write all that it declares of {text0}, and the copy would overwrite the rest");
     }
     arith::Analyzer analyzer;
     if (!CopiesWhatRuns() && !RunsAllInstances(*child_->realize, child_->loops, &analyzer)) {

@@ -1,6 +1,7 @@
 #include "schedule/loops/reorder.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "schedule/program/loop_independence.h"
 #include "schedule/program/loop_tree.h"
 #include "verify/regions/init_order.h"
+#include "verify/structure/instance_order.h"
 
 namespace tilewright {
 namespace {
@@ -100,6 +102,33 @@ std::optional<Refusal> WhyInitIsNotFirst(const Function& function, const std::ve
   return std::nullopt;
 }
 
+// Instances that depend on each other run in the order of the loops that tell them apart.
+std::optional<Refusal> WhyInstancesChangeOrder(const std::vector<const ForNode*>& nest,
+                                               const std::vector<const ForNode*>& order) {
+  for (const BlockRealizeNode* realize : BlocksBelow(nest.back()->body)) {
+    const OrderedInstances ordered = FindOrderedInstances(*realize->block);
+    if (ordered.none()) continue;
+    const auto telling_apart = [&](const std::vector<const ForNode*>& loops) {
+      std::vector<const ForNode*> found;
+      std::ranges::copy_if(loops, std::back_inserter(found), [&](const ForNode* loop) {
+        return !IsInt(loop->extent, 1) && ordered.DependsOn(*realize, loop->var);
+      });
+      return found;
+    };
+    const std::vector<const ForNode*> before = telling_apart(nest), after = telling_apart(order);
+    const auto changed = std::ranges::mismatch(before, after).in1;
+    if (changed == before.end()) continue;
+    return Refusal{kName,
+                   ordered.by_elements
+                       ? "instances of {block0} that depend on each other by {text0} would change their order"
+                       : "{block0} would combine into {text0} in another order, and its updates do not commute",
+                   {realize->block->id},
+                   {},
+                   {ordered.buffer->name}};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Outcome<ReorderResult> Reorder(const Function& function, const std::vector<uint32_t>& ids) {
@@ -119,6 +148,7 @@ Outcome<ReorderResult> Reorder(const Function& function, const std::vector<uint3
   if (auto refusal = WhyIterationsAreOrdered(kName, function, *nest->front(), *nest->back())) return *refusal;
 
   if (auto refusal = WhyInitIsNotFirst(function, *nest, order)) return *refusal;
+  if (auto refusal = WhyInstancesChangeOrder(*nest, order)) return *refusal;
 
   std::vector<ForNode::Fields> loops;
   for (const ForNode* loop : order) loops.push_back(loop->fields());

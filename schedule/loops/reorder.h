@@ -10,7 +10,9 @@
 // iterators, and affine bindings, unless it reduces nothing and only these loops see what it writes; where one block
 // below uses what another wrote, it uses what was written in the same iteration; the init of a block runs first in the
 // new order too: loops that feed spatial and reduce iterators of it alike keep their order among themselves, and so do
-// those of a reduce iterator that does not begin with its least value.
+// those of a reduce iterator that does not begin with its least value; instances of a block that depend on each other
+// keep their order: those that read what others wrote, and those of a reduction whose updates do not commute
+// (verify/structure/instance_order.h).
 //
 // Ids: all survive.
 #pragma once

@@ -17,6 +17,7 @@
 #include "schedule/program/relaxed_region.h"
 #include "schedule/program/storage_scope.h"
 #include "schedule/program/thread_memory.h"
+#include "verify/regions/sure_writes.h"
 #include "verify/structure/block_scope.h"
 
 namespace tilewright {
@@ -54,6 +55,9 @@ class Inserter {
       return Refusal{name_, "the scope of {block0} holds statements other than loops and blocks", {block_id_}};
     }
     for (const ScopeChild& child : scope.children()) {
+      if (HasSeveral(child.realize->block->reads) || HasSeveral(child.realize->block->writes)) {
+        return Refuse("{block0} touches several regions of {text0}", {child.id()});
+      }
       const auto at = std::find(child.loops.begin(), child.loops.end(), loop_);
       User user{child.realize,
                 FindRegion(child.realize->block->reads, buffer_),
@@ -152,8 +156,13 @@ class Inserter {
     return CheckUsers();
   }
 
+  bool HasSeveral(const std::vector<BufferRegion>& regions) const {
+    return std::ranges::count_if(regions, [&](const BufferRegion& r) { return r.buffer.same_as(buffer_); }) > 1;
+  }
+
   // Whether the block writes all that is copied in each iteration of the loop.
   bool WritesAllOfBox(const User& writer) {
+    if (!SureWrites(function_).Of(*writer.realize->block, *writer.write)) return false;
     VarMap values;
     for (size_t i = 0; i < writer.realize->bindings.size(); ++i) {
       values[writer.realize->block->iter_vars[i].var] = writer.realize->bindings[i];

@@ -17,12 +17,6 @@ namespace {
 
 constexpr const char* kName = "cache_inplace";
 
-const BufferRegion* FindRegion(const std::vector<BufferRegion>& regions, const Buffer& buffer) {
-  const auto found = std::find_if(regions.begin(), regions.end(),
-                                  [&](const BufferRegion& region) { return region.buffer.same_as(buffer); });
-  return found == regions.end() ? nullptr : &*found;
-}
-
 std::optional<Refusal> WhyOthersInTheWay(const BlockScope& scope, const ScopeChild& child, const Buffer& buffer) {
   auto in_the_way = [&](uint32_t other) {
     const std::vector<const ForNode*>& loops = scope.Find(other)->loops;
@@ -50,8 +44,7 @@ Outcome<CacheInplaceResult> CacheInplace(const Function& function, uint32_t bloc
   Outcome<BufferRegion> read = ReadRegion(kName, block, read_index);
   if (!read.ok()) return read.refusal();
   const Buffer& buffer = read->buffer;
-  const BufferRegion* written = FindRegion(block.writes, buffer);
-  if (written == nullptr) {
+  if (!Mentions(block.writes, buffer)) {
     return Refusal{kName, "{block0} reads {text0} and does not write it", {block_id}, {}, {buffer->name}};
   }
   Outcome<Scope> named = ReadScope(kName, block_id, scope_text);
@@ -73,9 +66,13 @@ Outcome<CacheInplaceResult> CacheInplace(const Function& function, uint32_t bloc
 
   arith::Analyzer analyzer;
   for (const IterVar& iter : scope.block()->iter_vars) analyzer.Bind(iter.var, iter.domain);
-  const std::vector<Range> box =
-      arith::UnionRegions(RelaxedRegion(*read, *child->realize, relaxed).region,
-                          RelaxedRegion(*written, *child->realize, relaxed).region, &analyzer);
+  std::vector<Range> box = RelaxedRegion(*read, *child->realize, relaxed).region;
+  for (const std::vector<BufferRegion>* regions : {&block.reads, &block.writes}) {
+    for (const BufferRegion& region : *regions) {
+      if (!region.buffer.same_as(buffer)) continue;
+      box = arith::UnionRegions(box, RelaxedRegion(region, *child->realize, relaxed).region, &analyzer);
+    }
+  }
   if (!ProvablyInside(&analyzer, box, BufferRegion::Full(buffer).region)) {
     return Refusal{kName, "{block0} may reach outside of {text0}", {block_id}, {}, {buffer->name}};
   }

@@ -17,11 +17,6 @@ namespace {
 
 constexpr const char* kName = "cache_read";
 
-const BufferRegion& ReadOf(const BlockNode& block, const Buffer& buffer) {
-  return *std::find_if(block.reads.begin(), block.reads.end(),
-                       [&](const BufferRegion& read) { return read.buffer.same_as(buffer); });
-}
-
 // What a scope sees of a buffer that none of its blocks writes: a box around all that it reads.
 std::vector<Range> PartReadByScope(const BlockNode& scope, const Buffer& buffer, arith::Analyzer* analyzer) {
   std::optional<arith::Region> box;
@@ -115,6 +110,10 @@ Outcome<CacheReadResult> CacheRead(const Function& function, uint32_t block_id, 
     const BufferRegion& written =
         *std::find_if(producer.realize->block->writes.begin(), producer.realize->block->writes.end(),
                       [&](const BufferRegion& write) { return write.buffer.same_as(buffer); });
+    if (std::ranges::count_if(producer.realize->block->writes,
+                              [&](const BufferRegion& write) { return write.buffer.same_as(buffer); }) > 1) {
+      return Refusal{kName, "{block0} writes several regions of {text0}", {*writer}, {}, {buffer->name}};
+    }
     // Before the first block that is to use the copy, or, where none is named, that uses any output of the writer.
     neighbors = consumers.empty() ? ReadersBehind(scope, *writer) : *users;
     place = FindCopyPlace(scope, producer, neighbors);
@@ -141,8 +140,11 @@ Outcome<CacheReadResult> CacheRead(const Function& function, uint32_t block_id, 
     }
     for (uint32_t user : *users) {
       const ScopeChild& child = *scope.Find(user);
-      const BufferRegion read = RelaxedRegion(ReadOf(*child.realize->block, buffer), *child.realize, child.loops);
-      if (!ProvablyInside(&analyzer, read.region, box)) {
+      const bool inside = std::ranges::all_of(child.realize->block->reads, [&](const BufferRegion& read) {
+        return !read.buffer.same_as(buffer) ||
+               ProvablyInside(&analyzer, RelaxedRegion(read, *child.realize, child.loops).region, box);
+      });
+      if (!inside) {
         return Refusal{kName,
                        "{block0} may read elements of {text0} that {block1} does not write",
                        {user, *writer},

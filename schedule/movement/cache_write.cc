@@ -11,6 +11,7 @@
 #include "schedule/program/relaxed_region.h"
 #include "schedule/program/storage_scope.h"
 #include "schedule/program/thread_memory.h"
+#include "verify/regions/sure_writes.h"
 
 namespace tilewright {
 namespace {
@@ -30,6 +31,10 @@ std::optional<Refusal> WhyNotWriter(const BlockScope& scope, const ScopeChild& c
     if (writer != child.id()) {
       return Refusal{kName, "{block1} also writes {text0}", {child.id(), writer}, {}, {buffer->name}};
     }
+  }
+  const auto& writes = child.realize->block->writes;
+  if (std::ranges::count_if(writes, [&](const BufferRegion& write) { return write.buffer.same_as(buffer); }) > 1) {
+    return Refusal{kName, "{block0} writes several regions of {text0}", {child.id()}, {}, {buffer->name}};
   }
   for (const BufferRegion& read : child.realize->block->reads) {
     if (read.buffer.same_as(buffer)) {
@@ -162,7 +167,7 @@ Outcome<CacheWriteResult> CacheWrite(const Function& function, uint32_t block_id
   const bool all_instances = RunsAllInstances(*child->realize, child->loops, &analyzer);
   const bool writes_all = (all_instances && TouchesAllOf(block, written.region, box, &analyzer)) ||
                           WritesAllOfPart(*child->realize, child->loops, written.region, box, box, &analyzer);
-  if (!writes_all) {
+  if (!writes_all || !SureWrites(function).Of(block, written)) {
     return Refusal{kName,
                    "{block0} may not write all elements of {text0} that a copy of its output would overwrite",
                    {block_id},

@@ -15,8 +15,8 @@
 // scope. Predicates of blocks behind the writer read the cache.
 //
 // Conditions: the block is not the root; it writes a region with that number, is the only writer of the buffer in its
-// scope and does not read the buffer (a block with an init may read what it accumulates); it writes every element of
-// the box it writes into, since the copy would overwrite the others, and in each iteration all that is copied in it;
+// scope and does not read the buffer (a block with an init may read what it accumulates); it surely writes every
+// element of the region it declares (verify/regions/sure_writes.h), and of the box it writes into, since the copy would overwrite the others, and in each iteration all that is copied in it;
 // nobody reads the buffer before it below its loops; `consumers` are in the same scope and read elements behind it that
 // it writes; no block concerned takes the buffer's address; threads do not reduce into memory of each of them
 // (schedule/program/thread_memory.h); predicates read only what the block writes, and not below its loops unless behind

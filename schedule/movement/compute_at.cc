@@ -13,6 +13,7 @@
 #include "schedule/program/produced_box.h"
 #include "schedule/program/relaxed_region.h"
 #include "verify/structure/block_scope.h"
+#include "verify/structure/instance_order.h"
 
 namespace tilewright {
 namespace {
@@ -90,6 +91,7 @@ class Move {
   uint32_t next_id_ = 0;
   // Of the block's iterators, when its predicate says more than that they are inside of their domains.
   Expr condition_;
+  OrderedInstances ordered_;  // of the block
 };
 
 // Whether the block's predicate leaves out instances of its reduction alone: where the loops that feed only the
@@ -121,6 +123,18 @@ Expr OfIterators(const ScopeChild& child) {
   const bool uses_loops = std::any_of(child.loops.begin(), child.loops.end(),
                                       [&](const ForNode* loop) { return UsesVar(condition, loop->var); });
   return uses_loops ? Expr() : condition;
+}
+
+// Whether the new loops, one for each iterator in turn, run the block's instances in the order of those that it has.
+bool RunInOrderOfIterators(const ScopeChild& child, const OrderedInstances& ordered) {
+  if (ordered.by_elements) return false;
+  size_t next = 0;
+  for (const size_t i : ordered.iterators) {
+    const auto* loop_var = dyn_cast<VarNode>(child.realize->bindings[i]);
+    while (next < child.loops.size() && child.loops[next]->var.get() != loop_var) ++next;
+    if (next == child.loops.size()) return false;
+  }
+  return true;
 }
 
 // Finds the block and the loop in one scope.
@@ -160,6 +174,9 @@ Move::Check Move::CheckBlock(bool leaves_out) {
                      {*not_complete, *not_reduction}};
     }
   }
+  ordered_ = FindOrderedInstances(*child.realize->block);
+  if (!ordered_.none() && !RunInOrderOfIterators(child, ordered_))
+    return WhyInstancesDepend(name_, *child.realize->block);
   if (!PredicateOnlyGuardsDomains(*child.realize, &analyzer_)) {
     const bool may_move = (leaves_out && !not_complete) || PredicateHoldsAtStart(child, child.loops);
     if (may_move) condition_ = OfIterators(child);
@@ -357,6 +374,7 @@ Move::Check Move::CheckInstances(const BlockRealizeNode& moved, const std::vecto
     for (const ForNode* loop : around_) {
       if (IsInt(loop->extent, 1) || !UsesVar(moved.bindings[i], loop->var)) continue;
       spread = true;
+      if (!ordered_.none()) return WhyInstancesDepend(name_, *moved.block);
       if (RunsAtOnce(*loop)) {
         return Refusal{name_,
                        "{loop2} would carry the reduction of {block0}, and its iterations run at the same time",

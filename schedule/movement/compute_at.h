@@ -23,7 +23,8 @@
 // Conditions of both: loop and block are in the same scope, which holds loops and blocks only, and the loop is not
 // around the block; the block is complete or a reduction, and its predicate only keeps iterators inside of their
 // domains, or uses loops that are iterators and leaves out no first instance of a reduction (reverse_compute_at: any
-// instances of a complete block); it is not the only block of the scope. compute_at: the block writes no buffer that
+// instances of a complete block); its instances do not depend on each other (verify/structure/instance_order.h), or their order
+// stays; it is not the only block of the scope. compute_at: the block writes no buffer that
 // outlives the scope; all its consumers (at least one) are below the loop; no block that follows it writes what it
 // reads. reverse_compute_at: all its producers (at least one) are below the loop; each instance runs in some iteration,
 // and what it reads is produced by then: the loop and those around it may carry no reduction of a producer, and the

@@ -7,6 +7,7 @@
 #include "ir/structural.h"
 #include "ir/substitute.h"
 #include "schedule/program/common_refusals.h"
+#include "schedule/program/conjuncts.h"
 #include "schedule/program/inline_body.h"
 #include "schedule/program/instances.h"
 #include "schedule/program/loop_tree.h"
@@ -215,7 +216,7 @@ class ReverseInliner {
     Expr predicate = realize.predicate;
     for (const Expr& condition : used_) {
       const Expr needed = analyzer.Simplify(Substitute(condition, bindings));
-      if (!IsTrue(needed)) predicate = IsTrue(predicate) ? needed : And(predicate, needed);
+      if (!IsTrue(needed)) predicate = WithGuard(predicate, needed);
     }
     return predicate;
   }

@@ -14,6 +14,7 @@
 #include "schedule/program/buffer_selector.h"
 #include "schedule/program/buffer_uses.h"
 #include "schedule/program/common_refusals.h"
+#include "schedule/program/conjuncts.h"
 #include "schedule/program/loop_tree.h"
 #include "schedule/program/relaxed_region.h"
 #include "verify/structure/block_scope.h"
@@ -238,7 +239,7 @@ class Planner {
       const DataType type = overlap.loop->var.dtype();
       const Expr is_new =
           Or(overlap.loop->var < Const(type, 1), Const(overlap.offset.dtype(), overlap.kept) <= overlap.offset);
-      predicate = IsTrue(predicate) ? is_new : And(predicate, is_new);
+      predicate = WithGuard(predicate, is_new);
     }
     Roller roller(buffer_, rolling, rolls_.dim);
     Stmt body = scope_.block()->body;

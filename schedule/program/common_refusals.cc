@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "schedule/program/loop_tree.h"
+#include "verify/structure/instance_order.h"
 
 namespace tilewright {
 
@@ -35,6 +36,17 @@ std::optional<Refusal> WhyNotReplaceable(const char* primitive, const ForNode& l
   }
   if (!IsInt(loop.min, 0)) return Refusal{primitive, "{loop0} starts at {expr0}, not at 0", {loop.id}, {loop.min}};
   return std::nullopt;
+}
+
+std::optional<Refusal> WhyInstancesDepend(const char* primitive, const BlockNode& block) {
+  const OrderedInstances ordered = FindOrderedInstances(block);
+  if (ordered.none()) return std::nullopt;
+  return Refusal{primitive,
+                 ordered.by_elements ? "instances of {block0} depend on each other by {text0}"
+                                     : "the updates of {text0} by {block0} do not commute",
+                 {block.id},
+                 {},
+                 {ordered.buffer->name}};
 }
 
 }  // namespace tilewright

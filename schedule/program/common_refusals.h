@@ -19,4 +19,7 @@ Outcome<Path> PathToInnerBlock(const char* primitive, const Function& function, 
 // does not start at 0.
 std::optional<Refusal> WhyNotReplaceable(const char* primitive, const ForNode& loop);
 
+// Why instances of a block may not run in any order: they depend on each other (verify/structure/instance_order.h).
+std::optional<Refusal> WhyInstancesDepend(const char* primitive, const BlockNode& block);
+
 }  // namespace tilewright

@@ -39,6 +39,7 @@ void UpdateRegions(const std::vector<BufferRegion>& detected_before, const std::
     return;
   }
   std::erase_if(*regions, [&](const BufferRegion& region) { return region.buffer.same_as(removed); });
+  std::vector<Buffer> updated;  // buffers may have several regions
   for (const BufferRegion& region : detected_after) {
     const bool was_there = std::any_of(detected_before.begin(), detected_before.end(),
                                        [&](const BufferRegion& old) { return SameRegion(old, region); });
@@ -47,11 +48,14 @@ void UpdateRegions(const std::vector<BufferRegion>& detected_before, const std::
     if (was_there && !Mentions(inlined, region.buffer)) continue;
     auto known = std::find_if(regions->begin(), regions->end(),
                               [&](const BufferRegion& old) { return old.buffer.same_as(region.buffer); });
-    if (known == regions->end()) {
+    const bool is_further =
+        std::any_of(updated.begin(), updated.end(), [&](const Buffer& b) { return b.same_as(region.buffer); });
+    if (known == regions->end() || is_further) {
       regions->push_back(region);
     } else {
       *known = region;
     }
+    updated.push_back(region.buffer);
   }
 }
 

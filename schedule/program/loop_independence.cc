@@ -14,6 +14,7 @@
 #include "ir/substitute.h"
 #include "schedule/program/loop_ranges.h"
 #include "schedule/program/loop_tree.h"
+#include "verify/structure/instance_order.h"
 
 namespace tilewright {
 namespace {
@@ -340,6 +341,15 @@ std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const 
                      {loop.id, node.id},
                      {},
                      {node.iter_vars[i].var.name(), IterKindName(iter)}};
+    }
+    const OrderedInstances ordered = FindOrderedInstances(node);
+    if (ordered.DependsOn(*block.realize, loop.var)) {
+      return Refusal{
+          primitive,
+          "instances of {block1} that depend on each other by {text0} run in different iterations of {loop0}",
+          {loop.id, node.id},
+          {},
+          {ordered.buffer->name}};
     }
     // What an iteration alone sees may be written in any way, also by tiles that overlap those of other iterations.
     if (std::ranges::all_of(node.writes, is_own)) continue;

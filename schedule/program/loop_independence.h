@@ -7,6 +7,9 @@
 //   for i in range(64):
 //       with T.block("X"): T[i] = A[i]           # not: iteration i uses what iteration i - 1 wrote
 //       with T.block("Y"): B[i] = T[i - 1] * 2
+//
+//   for i in range(64):
+//       with T.block("X"): A[i + 1] = A[i] + 1   # not: instance i uses what instance i - 1 of the same block wrote
 #pragma once
 
 #include <optional>
@@ -25,7 +28,7 @@ std::optional<Refusal> WhyIterationsAreOrdered(const char* primitive, const Func
 
 // Why the iterations of a loop may not run at once, each with its own copy of the buffers that only this loop uses (so
 // that bindings of blocks which write nothing else need not be affine). Vectors have copies only of what is allocated
-// below the loop.
+// below the loop. Instances of one block that depend on each other (verify/structure/instance_order.h) must run in one iteration.
 // `reductions_too`: reduce iterators of blocks with an init may depend on the loop (threads of a block can combine
 // their results).
 std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const Function& function, const ForNode& loop,

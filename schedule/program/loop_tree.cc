@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "ir/functor.h"
+#include "schedule/program/conjuncts.h"
 
 namespace tilewright {
 namespace {
@@ -52,7 +53,7 @@ class PredicateAdder : public Mutator {
 
  protected:
   Stmt MutateBlockRealize(const BlockRealizeNode* op, const Stmt&) override {
-    return Realize(op->bindings, IsTrue(op->predicate) ? condition_ : And(op->predicate, condition_), op->block);
+    return Realize(op->bindings, WithGuard(op->predicate, condition_), op->block);
   }
 
  private:

@@ -80,6 +80,7 @@ bool IsLess(BinaryOp op) { return op == BinaryOp::kLT || op == BinaryOp::kLE; }
 class Matcher {
  public:
   explicit Matcher(std::vector<Reducer::Component>& components) : components_(components) {}
+  bool in_order = false;
 
   // Fills in what the components do not say yet. The first one that is not understood, or nothing.
   std::optional<size_t> Match() {
@@ -181,7 +182,10 @@ class Matcher {
   // aside; else null.
   Expr Decision(const Expr& condition, bool greater, size_t key, size_t follower) {
     const auto direct = FindComparison(condition, key);
-    if (direct && (greater ? IsGreater(direct->op) : IsLess(direct->op))) return direct->placeholders;
+    if (direct && (greater ? IsGreater(direct->op) : IsLess(direct->op))) {
+      in_order |= key != follower;
+      return direct->placeholders;
+    }
     // key > value or (key == value and the follower's own order)
     const auto* either = dyn_cast<BinaryNode>(condition);
     if (either == nullptr || either->op != BinaryOp::kOr) return Expr();
@@ -252,7 +256,10 @@ Outcome<Reducer> DetectReducer(const char* primitive, const BlockNode& block) {
                      {component.accumulator.buffer->name}};
     }
   }
-  if (const auto unknown = Matcher(reducer.components).Match()) {
+  Matcher matcher(reducer.components);
+  const auto unknown = matcher.Match();
+  reducer.in_order = matcher.in_order;
+  if (unknown) {
     return Refusal{primitive,
                    "{expr0}, which {block0} stores to {text0}, is no reduction that can be taken apart",
                    {block.id},

@@ -10,7 +10,7 @@
 //
 // Known: +, *, min and max, each by itself; any number of outputs combined independently; and outputs that follow the
 // decision of another one that is a minimum or maximum (argmin, argmax), also with ties going to the smaller (greater)
-// of two values. All are associative and commutative, but for rounding, and for ties that nothing decides.
+// of two values. All are associative, and commutative but for rounding and for ties that nothing decides (`in_order`).
 #pragma once
 
 #include <string>
@@ -38,6 +38,8 @@ struct Reducer {
   };
   std::vector<Component> components;
   bool at_once = false;  // all are combined before one of them is stored
+  // Which of two with equal keys counts depends on which came first: only neighbours may be combined, in their order.
+  bool in_order = false;
 };
 
 // Of a block that verify/structure/block_scope.h calls a reduction. Refused, in the name of `primitive`, when the init

@@ -10,6 +10,7 @@
 #include "schedule/program/loop_tree.h"
 #include "schedule/program/reduction_block.h"
 #include "verify/structure/block_scope.h"
+#include "verify/structure/instance_order.h"
 
 namespace tilewright {
 namespace {
@@ -40,6 +41,10 @@ Outcome<Reduction> Check(const Function& function, uint32_t block_id, uint32_t l
     return Refusal{kName, "{block0} is not a reduction block: {text0}", {block_id}, {}, {*why}};
   }
   const BlockNode& block = *reduction.realize->block;
+  if (const OrderedInstances ordered = FindOrderedInstances(block); ordered.by_elements) {
+    return Refusal{
+        kName, "instances of {block0} depend on each other by {text0}", {block_id}, {}, {ordered.buffer->name}};
+  }
   for (auto outer = above.begin(); outer != first; ++outer) {
     for (size_t i = 0; i < block.iter_vars.size(); ++i) {
       if (block.iter_vars[i].kind == IterKind::kReduce && !IsInt((*outer)->extent, 1) &&

@@ -55,6 +55,7 @@ std::vector<LoopUse> FindUses(const BlockRealizeNode& realize, const std::vector
 
 std::optional<Refusal> WhyLoopsDoNotFit(const Reduction& reduction) {
   const uint32_t block = reduction.block().id;
+  bool reached_factor = false;
   for (const LoopUse& use : reduction.loops) {
     if (use.loop == reduction.factor && use.in_spatial && !use.in_reduce) {
       return Refusal{kName, "{loop0} takes part in spatial iterators of {block1}", {use.loop->id, block}};
@@ -64,6 +65,12 @@ std::optional<Refusal> WhyLoopsDoNotFit(const Reduction& reduction) {
     }
     if (use.loop == reduction.factor && !use.in_reduce && !IsInt(use.loop->extent, 1)) {
       return Refusal{kName, "{loop0} takes no part in the reduction of {block1}", {use.loop->id, block}};
+    }
+    reached_factor |= use.loop == reduction.factor;
+    if (reduction.reducer.in_order && !reached_factor && reduction.IsDropped(use) && !IsInt(use.loop->extent, 1)) {
+      return Refusal{kName,
+                     "of equal values {block1} keeps one by the order they come in, and {loop0} is outside of {loop2}",
+                     {use.loop->id, block, reduction.factor->id}};
     }
     if (reduction.IsDropped(use) && BlocksBelow(Stmt(use.loop)).size() != 1) {
       return Refusal{

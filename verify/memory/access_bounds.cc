@@ -1,8 +1,13 @@
 #include "verify/memory/access_bounds.h"
 
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/arith/same_expr.h"
 #include "ir/builtin.h"
@@ -19,6 +24,49 @@ using arith::SameExpr;
 
 constexpr char kCheck[] = "access bounds";
 
+bool Reaches(const Expr& e, const Buffer& buffer) {
+  bool found = false;
+  PreOrder(e, [&](const Expr& part) {
+    const auto* load = dyn_cast<LoadNode>(part);
+    found |= load != nullptr && load->buffer->data.same_as(buffer->data);
+    return !found;
+  });
+  return found;
+}
+
+// Whether `s` may change what `condition` reads, so that the condition need not hold to its end.
+bool Changes(const Stmt& s, const Expr& condition) {
+  bool changes = false;
+  PreOrder(s, [&](const Stmt& part) {
+    if (const auto* store = dyn_cast<StoreNode>(part)) changes |= Reaches(condition, store->buffer);
+    return !changes;
+  });
+  PreOrderExprs(s, [&](const Expr& e) {
+    changes |= arith::HasEffect(e);
+    return !changes;
+  });
+  return changes;
+}
+
+bool Divides(BinaryOp op) {
+  return op == BinaryOp::kDiv || op == BinaryOp::kMod || op == BinaryOp::kFloorDiv || op == BinaryOp::kFloorMod;
+}
+
+// The variables that `e` is a product of, with numbers that are not 0; nothing for other expressions.
+std::optional<std::vector<const VarNode*>> FactorsOf(const Expr& e) {
+  if (const auto* var = dyn_cast<VarNode>(e)) return std::vector{var};
+  if (const auto number = AsInt(e)) {
+    return *number == 0 ? std::nullopt : std::optional<std::vector<const VarNode*>>(std::in_place);
+  }
+  if (const auto* op = dyn_cast<CastNode>(e)) return FactorsOf(op->value);
+  const auto* op = dyn_cast<BinaryNode>(e);
+  if (op == nullptr || op->op != BinaryOp::kMul) return std::nullopt;
+  auto factors = FactorsOf(op->a), more = FactorsOf(op->b);
+  if (!factors || !more) return std::nullopt;
+  factors->insert(factors->end(), more->begin(), more->end());
+  return factors;
+}
+
 class Checker : public Visitor {
  public:
   using Visitor::Visit;
@@ -30,13 +78,20 @@ class Checker : public Visitor {
     Visit(op->min);
     Visit(op->extent);
     const Scope scope(*this);
-    analyzer_.Bind(op->var, {op->min, op->extent});
+    // The range may have other ends when it is asked about.
+    if (IsFromMemory(op->min) || IsFromMemory(op->extent)) {
+      from_memory_.insert(op->var.get());
+    } else {
+      analyzer_.Bind(op->var, {op->min, op->extent});
+    }
+    extents_.push_back(op->extent);
     Visit(op->body);
+    extents_.pop_back();
   }
   void VisitIf(const IfNode* op) override {
     Visit(op->condition);
-    Under(op->condition, [&] { Visit(op->then_case); });
-    if (op->else_case) Under(Not(op->condition), [&] { Visit(op->else_case); });
+    Under(op->condition, op->then_case, [&] { Visit(op->then_case); });
+    if (op->else_case) Under(Not(op->condition), op->else_case, [&] { Visit(op->else_case); });
   }
   void VisitSelect(const SelectNode* op) override {
     Visit(op->condition);
@@ -51,39 +106,46 @@ class Checker : public Visitor {
       return;
     }
     Visit(op->args[0]);
-    if (ReadsMemory(op->args[1])) Under(op->args[0], [&] { Visit(op->args[1]); });
-    if (ReadsMemory(op->args[2])) Under(Not(op->args[0]), [&] { Visit(op->args[2]); });
+    if (NeedsCheck(op->args[1])) Under(op->args[0], {}, [&] { Visit(op->args[1]); });
+    if (NeedsCheck(op->args[2])) Under(Not(op->args[0]), {}, [&] { Visit(op->args[2]); });
   }
   void VisitBinary(const BinaryNode* op) override {
     const bool logic = op->op == BinaryOp::kAnd || op->op == BinaryOp::kOr;
-    if (!logic) return Visitor::VisitBinary(op);
+    if (!logic) {
+      Visitor::VisitBinary(op);
+      if (Divides(op->op) && op->dtype().is_integer()) CheckDivisor(op->b);
+      return;
+    }
     Visit(op->a);
-    if (ReadsMemory(op->b)) Under(op->op == BinaryOp::kAnd ? op->a : Not(op->a), [&] { Visit(op->b); });
+    if (NeedsCheck(op->b)) Under(op->op == BinaryOp::kAnd ? op->a : Not(op->a), {}, [&] { Visit(op->b); });
   }
   void VisitLet(const LetNode* op) override {
     Visit(op->value);
     const Scope scope(*this);
-    if (op->var.dtype().is_integer() && !ReadsMemory(op->value)) analyzer_.Bind(op->var, op->value);
+    BindLet(op->var, op->value);
     Visit(op->body);
   }
   void VisitLetStmt(const LetStmtNode* op) override {
     Visit(op->value);
     const Scope scope(*this);
-    if (op->var.dtype().is_integer() && !ReadsMemory(op->value)) analyzer_.Bind(op->var, op->value);
+    BindLet(op->var, op->value);
     Visit(op->body);
   }
   void VisitLoad(const LoadNode* op) override {
     VisitAll(op->indices);
-    if (IsTrue(op->predicate)) Check(op->buffer, op->indices, "reads");
+    CheckPredicated(op->predicate, op->buffer, op->indices, "reads");
   }
   void VisitStore(const StoreNode* op) override {
     Visit(op->value);
     VisitAll(op->indices);
-    if (IsTrue(op->predicate)) Check(op->buffer, op->indices, "writes");
+    CheckPredicated(op->predicate, op->buffer, op->indices, "writes");
   }
   void VisitBlockRealize(const BlockRealizeNode* op) override {
     VisitAll(op->bindings);
+    Visit(op->predicate);
     const BlockRealizeNode* outer = std::exchange(realize_, op);
+    const Expr outer_predicate =
+        std::exchange(predicate_, Unchanged(Unchanged(op->predicate, op->block->body), op->block->init));
     {
       const Scope scope(*this);
       for (const IterVar& iter : op->block->iter_vars) analyzer_.Bind(iter.var, iter.domain);
@@ -99,6 +161,7 @@ class Checker : public Visitor {
       Visit(op->block->body);
     }
     realize_ = outer;
+    predicate_ = outer_predicate;
   }
 
  private:
@@ -116,13 +179,44 @@ class Checker : public Visitor {
     const arith::Analyzer::Scope scope_;
   };
 
-  // What is visited happens only where the condition holds.
+  // Whether the value depends on memory, by itself or by a variable that holds such a value.
+  bool IsFromMemory(const Expr& e) const {
+    if (ReadsMemory(e)) return true;
+    return !from_memory_.empty() && UsesVar(e, [&](const VarNode* var) { return from_memory_.contains(var); });
+  }
+  void BindLet(const Var& var, const Expr& value) {
+    if (IsFromMemory(value)) {
+      from_memory_.insert(var.get());
+    } else if (var.dtype().is_integer()) {
+      analyzer_.Bind(var, value);
+    }
+  }
+
+  // Whether evaluating it may go wrong.
+  static bool NeedsCheck(const Expr& e) {
+    bool found = false;
+    PreOrder(e, [&](const Expr& part) {
+      const auto* op = dyn_cast<BinaryNode>(part);
+      found |= isa<LoadNode>(part) || isa<CallNode>(part) || (op != nullptr && Divides(op->op));
+      return !found;
+    });
+    return found;
+  }
+
+  // The parts of a conjunction that still hold wherever `s` is.
+  static Expr Unchanged(const Expr& condition, const Stmt& s) {
+    if (!condition || !s || !ReadsMemory(condition)) return condition;
+    const auto* op = dyn_cast<BinaryNode>(condition);
+    if (op != nullptr && op->op == BinaryOp::kAnd) return And(Unchanged(op->a, s), Unchanged(op->b, s));
+    return Changes(s, condition) ? True() : condition;
+  }
+
+  // What is visited, of `s` if it is a statement, happens only where the condition holds.
   template <class Visits>
-  void Under(const Expr& condition, Visits visits) {
-    const bool is_known = !ReadsMemory(condition);
-    if (is_known) conditions_.push_back(condition);
+  void Under(const Expr& whole, const Stmt& s, Visits visits) {
+    const Expr condition = Unchanged(whole, s);
+    conditions_.push_back(condition);
     visits();
-    if (!is_known) return;
     conditions_.pop_back();
     std::erase_if(proven_, [&](const Inside& known) { return known.conditions > conditions_.size(); });
   }
@@ -130,6 +224,10 @@ class Checker : public Visitor {
   bool IsInside(const Expr& least, const Expr& greatest, const Expr& extent) {
     return analyzer_.CanProveLessEqual(Const(least.dtype(), 0), least) &&
            analyzer_.CanProveLess(greatest, CastTo(greatest.dtype(), extent));
+  }
+  bool IsOutside(const Expr& least, const Expr& greatest, const Expr& extent) {
+    return analyzer_.CanProveLess(greatest, Const(greatest.dtype(), 0)) ||
+           analyzer_.CanProveLessEqual(CastTo(least.dtype(), extent), least);
   }
 
   // Whether it can be proven where the conditions around it and the block's predicate hold. Assumptions are dear, and
@@ -150,48 +248,62 @@ class Checker : public Visitor {
     return IsInsideUnderPredicate(least, greatest, extent);
   }
 
-  // With the conditions assumed.
-  bool IsInsideUnderPredicate(const Expr& least, const Expr& greatest, const Expr& extent) {
-    if (realize_ == nullptr || IsTrue(realize_->predicate) || ReadsMemory(realize_->predicate)) return false;
-    VarMap iterators;  // of those loops that are iterators
-    VarMap bindings;   // of those iterators that are not loops
+  // The predicate is about loops. `iterators`: of those loops that are iterators; `bindings`: of those iterators that
+  // are not loops.
+  struct Bindings {
+    VarMap iterators, bindings;
+  };
+  Bindings BindingsOfBlock() const {
+    Bindings found;
     for (size_t i = 0; i < realize_->bindings.size(); ++i) {
       const Var& iterator = realize_->block->iter_vars[i].var;
       const auto* loop_var = dyn_cast<VarNode>(realize_->bindings[i]);
       if (loop_var != nullptr) {
-        iterators[Var(loop_var)] = iterator;
+        found.iterators[Var(loop_var)] = iterator;
       } else {
-        bindings[iterator] = CastTo(iterator.dtype(), realize_->bindings[i]);
+        found.bindings[iterator] = CastTo(iterator.dtype(), realize_->bindings[i]);
       }
     }
-    analyzer_.Assume(Substitute(realize_->predicate, iterators));
+    return found;
+  }
+
+  // With the conditions assumed.
+  bool IsInsideUnderPredicate(const Expr& least, const Expr& greatest, const Expr& extent) {
+    if (realize_ == nullptr || IsTrue(predicate_)) return false;
+    const auto [iterators, bindings] = BindingsOfBlock();
+    analyzer_.Assume(Substitute(predicate_, iterators));
     if (IsInside(least, greatest, extent)) return true;
     // In terms of the loops, which the predicate is about: f // 2 * 2 + f % 2 where it says f < 25.
     const auto of_loops = [&](const Expr& e) { return Substitute(Substitute(e, bindings), iterators); };
     return !bindings.empty() && IsInside(of_loops(least), of_loops(greatest), extent);
   }
 
+  // The least and the greatest of an index's lanes; nothing when they are not known.
+  std::optional<std::pair<Expr, Expr>> EndsOf(const Expr& index) {
+    if (index.dtype().lanes() == 1) return std::pair(index, index);
+    if (const auto* broadcast = dyn_cast<BroadcastNode>(index)) return std::pair(broadcast->value, broadcast->value);
+    const auto* ramp = dyn_cast<RampNode>(index);
+    if (ramp == nullptr) return std::nullopt;
+    const Expr last = ramp->base + ramp->stride * Const(ramp->base.dtype(), index.dtype().lanes() - 1);
+    const auto stride = AsInt(ramp->stride);
+    if (!stride) return std::nullopt;
+    return *stride < 0 ? std::pair(last, ramp->base) : std::pair(ramp->base, last);
+  }
+
   void Check(const Buffer& buffer, const std::vector<Expr>& indices, const char* verb) {
     for (size_t d = 0; d < indices.size(); ++d) {
-      Expr least = indices[d], greatest = indices[d];
-      if (const auto* ramp = dyn_cast<RampNode>(indices[d])) {
-        least = ramp->base;
-        greatest = ramp->base + ramp->stride * Const(ramp->base.dtype(), indices[d].dtype().lanes() - 1);
-        if (const auto stride = AsInt(ramp->stride); stride && *stride < 0) std::swap(least, greatest);
-      } else if (indices[d].dtype().lanes() != 1) {
-        const auto* broadcast = dyn_cast<BroadcastNode>(indices[d]);
-        if (broadcast == nullptr) continue;
-        least = greatest = broadcast->value;
-      }
-      const bool gather = ReadsMemory(indices[d]);
       const Expr& extent = buffer->shape[d];
-      if (!gather && IsInsideWhereItRuns(least, greatest, extent)) continue;
+      std::optional<std::pair<Expr, Expr>> ends = EndsOf(indices[d]);
+      if (!ends) ends = EndsOf(analyzer_.Simplify(indices[d]));
+      if (ends && IsInsideWhereItRuns(ends->first, ends->second, extent)) continue;
+      const bool gather = IsFromMemory(indices[d]) && !(ends && IsOutside(ends->first, ends->second, extent));
       const std::string access = std::string(verb) + " " + Print(buffer.Load(indices));
-      if (!gather && IsInsideWhereThereAreElements(least, greatest, extent)) {
+      if (!gather && ends && IsInsideWhereThereAreElements(ends->first, ends->second, extent)) {
         Assume(access + ", which is taken to have elements", buffer, d);
         continue;
       }
-      const bool is_assumed = gather || (MayBeInsideByScalars(least, extent) && MayBeInsideByScalars(greatest, extent));
+      const bool is_assumed =
+          gather || (ends && MayBeInsideByScalars(ends->first, extent) && MayBeInsideByScalars(ends->second, extent));
       Refuse(is_assumed ? Verdict::kAssumed : Verdict::kRefuted, access, buffer, d);
     }
   }
@@ -219,19 +331,65 @@ class Checker : public Visitor {
   }
 
   void Assume(const std::string& access, const Buffer& buffer, size_t d) {
-    const std::string subject = realize_ == nullptr ? "the program " : "block " + realize_->block->name + " ";
-    diagnostics.push_back({Verdict::kAssumed, kCheck, realize_ == nullptr ? 0 : realize_->block->id,
-                           subject + access + " in dimension " + std::to_string(d) + ", [0, " +
-                               Print(buffer->shape[d]) + ")",
+    diagnostics.push_back(
+        {Verdict::kAssumed, kCheck, Object(),
+         Subject() + access + " in dimension " + std::to_string(d) + ", [0, " + Print(buffer->shape[d]) + ")",
+         /*enumerable=*/true});
+  }
+  void CheckPredicated(const Expr& predicate, const Buffer& buffer, const std::vector<Expr>& indices,
+                       const char* verb) {
+    if (IsTrue(predicate)) return Check(buffer, indices, verb);
+    Visit(predicate);
+    // Each lane has a condition of its own.
+    if (!predicate.dtype().is_scalar()) return Check(buffer, indices, verb);
+    Under(predicate, {}, [&] { Check(buffer, indices, verb); });
+  }
+
+  bool IsNotZero(const Expr& divisor) {
+    const Expr zero = Const(divisor.dtype(), 0);
+    return analyzer_.CanProveLess(zero, divisor) || analyzer_.CanProveLess(divisor, zero) ||
+           analyzer_.CanProve(divisor != zero);
+  }
+  // A loop runs only when its extent, and so each of its factors, is not 0.
+  bool IsFactorOfExtents(const Expr& divisor) const {
+    const auto factors = FactorsOf(divisor);
+    return factors && std::ranges::all_of(*factors, [&](const VarNode* factor) {
+             return std::ranges::any_of(extents_, [&](const Expr& extent) {
+               const auto of_extent = FactorsOf(extent);
+               return of_extent && std::ranges::find(*of_extent, factor) != of_extent->end();
+             });
+           });
+  }
+  void CheckDivisor(const Expr& lanes) {
+    const auto* broadcast = dyn_cast<BroadcastNode>(lanes);
+    const Expr divisor = broadcast == nullptr ? lanes : broadcast->value;
+    if (const auto value = AsInt(divisor); value && *value != 0) return;
+    if (IsFactorOfExtents(divisor)) return;
+    {
+      arith::Analyzer::Scope scope(&analyzer_);
+      if (IsNotZero(divisor)) return;
+      for (const Expr& condition : conditions_) analyzer_.Assume(condition);
+      if (IsNotZero(divisor)) return;
+      if (!IsTrue(predicate_)) analyzer_.Assume(Substitute(predicate_, BindingsOfBlock().iterators));
+      if (IsNotZero(divisor)) return;
+    }
+    const bool unknown =
+        IsFromMemory(divisor) || UsesVar(divisor, [&](const VarNode* var) { return given_.IsGiven(var); });
+    std::string reason = Subject() + "divides by " + Print(divisor);
+    reason += unknown ? ", which is taken not to be 0" : ", which is not known not to be 0";
+    diagnostics.push_back({unknown ? Verdict::kAssumed : Verdict::kRefuted, "division", Object(), std::move(reason),
                            /*enumerable=*/true});
   }
+
+  std::string Subject() const { return realize_ == nullptr ? "the program " : "block " + realize_->block->name + " "; }
+  uint32_t Object() const { return realize_ == nullptr ? 0 : realize_->block->id; }
+
   void Refuse(Verdict verdict, const std::string& access, const Buffer& buffer, size_t d) {
-    std::string reason = (realize_ == nullptr ? "the program " : "block " + realize_->block->name + " ") + access;
+    std::string reason = Subject() + access;
     reason += verdict == Verdict::kAssumed ? ", whose place is taken to be inside of dimension "
                                            : ", which is not known to be inside of dimension ";
     reason += std::to_string(d) + ", [0, " + Print(buffer->shape[d]) + ")";
-    diagnostics.push_back({verdict, kCheck, realize_ == nullptr ? 0 : realize_->block->id, std::move(reason),
-                           /*enumerable=*/true});
+    diagnostics.push_back({verdict, kCheck, Object(), std::move(reason), /*enumerable=*/true});
   }
 
   arith::Analyzer analyzer_;
@@ -241,8 +399,11 @@ class Checker : public Visitor {
   };
   const GivenValues given_;
   std::vector<Inside> proven_;
-  std::vector<Expr> conditions_;  // that hold where it is visited
+  std::vector<Expr> conditions_;                    // that hold where it is visited
+  std::vector<Expr> extents_;                       // of the loops around
+  std::unordered_set<const VarNode*> from_memory_;  // variables whose values depend on what memory holds
   const BlockRealizeNode* realize_ = nullptr;
+  Expr predicate_;  // of `realize_`: what holds all over its block
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
+#include "ir/arith/iter_map.h"
 #include "ir/arith/same_expr.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
@@ -75,6 +76,79 @@ Expr NumberOf(const Expr& e) {
   return digit ? NumberOf(op->a) : e;
 }
 
+// Whether a mark counts up while the loops run: it is a loop, or loops in their order fused.
+bool CountsLoops(const arith::IterMark& mark, const Loops& loops) {
+  size_t next = 0;
+  const auto is_next = [&](const Var& var) {
+    while (next < loops.size() && !loops[next]->var.same_as(var)) ++next;
+    return next++ < loops.size();
+  };
+  if (mark.var) return is_next(mark.var);
+  return std::ranges::all_of(mark.sum.args, [&](const arith::IterSplit& part) {
+    return part.source->var && part.lower_factor.IsOne() && part.scale.scale > 0 && is_next(part.source->var);
+  });
+}
+
+// Whether the value is no greater where loops are at lesser values.
+bool Rises(const Expr& e, const Loops& loops) {
+  if (UsedIn(e, loops).empty()) return true;
+  if (isa<VarNode>(e)) return true;
+  const auto* op = dyn_cast<BinaryNode>(e);
+  if (op == nullptr) return false;
+  if (op->op == BinaryOp::kAdd) return Rises(op->a, loops) && Rises(op->b, loops);
+  const bool scales = op->op == BinaryOp::kMul || op->op == BinaryOp::kFloorDiv;
+  return scales && AsInt(op->b).value_or(0) > 0 && Rises(op->a, loops);
+}
+
+// Whether the condition holds for lesser values of the loops, when it holds for some.
+bool HoldsBelow(const Expr& condition, const Loops& loops) {
+  if (IsTrue(condition) || UsedIn(condition, loops).empty()) return true;
+  const auto* op = dyn_cast<BinaryNode>(condition);
+  if (op == nullptr) return false;
+  if (op->op == BinaryOp::kAnd) return HoldsBelow(op->a, loops) && HoldsBelow(op->b, loops);
+  return (op->op == BinaryOp::kLT || op->op == BinaryOp::kLE) && Rises(op->a, loops) && UsedIn(op->b, loops).empty();
+}
+
+// Whether all iterators are made of digits of loops, no digit twice, so that among the instances with given spatial
+// digits that with the reduce digits 0 comes first. io * 2 + f // 63 and f % 63 of f in [0, 126) are.
+bool AreDigitsOfLoops(const BlockRealizeNode& realize, const Loops& loops) {
+  arith::Analyzer analyzer;
+  arith::Domain domain;
+  for (const ForNode* loop : loops) {
+    if (IsInt(loop->extent, 1)) {
+      analyzer.Bind(loop->var, loop->min);
+      continue;
+    }
+    if (!IsInt(loop->min, 0)) return false;
+    analyzer.Bind(loop->var, {loop->min, loop->extent});
+    domain.push_back({loop->var, {loop->min, loop->extent}});
+  }
+  if (!HoldsBelow(realize.predicate, loops)) return false;
+  const auto map = arith::DetectIterMap(realize.bindings, domain, Expr(), arith::IterMapLevel::kNone, &analyzer);
+  if (!map || !map->injective) return false;
+  for (size_t i = 0; i < map->indices.size(); ++i) {
+    const arith::IterSum& index = map->indices[i];
+    for (const arith::IterSplit& digit : index.args) {
+      if (digit.scale.scale <= 0 || !CountsLoops(*digit.source, loops)) return false;
+    }
+    const IterVar& iter = realize.block->iter_vars[i];
+    if (iter.kind == IterKind::kReduce && !analyzer.CanProveEqual(index.base, iter.domain.min)) return false;
+  }
+  return true;
+}
+
+bool DigitsCountUp(const BlockRealizeNode& realize, const Loops& loops, const Loops& late) {
+  // All that uses these loops must be digits of one number that counts up.
+  std::optional<Expr> number;
+  for (const Expr& binding : realize.bindings) {
+    if (!Meet(UsedIn(binding, loops), late)) continue;
+    const Expr of = NumberOf(binding);
+    if (number && !arith::SameExpr(*number, of)) return false;
+    number = of;
+  }
+  return !number || CountsUp(*number, loops);
+}
+
 }  // namespace
 
 bool InitRunsFirst(const BlockRealizeNode& realize, const Loops& loops) {
@@ -105,15 +179,7 @@ bool InitRunsFirst(const BlockRealizeNode& realize, const Loops& loops) {
     late.insert(late.end(), used.begin(), used.end());
   }
   if (doubtful.empty()) return true;
-  // All that uses these loops must be digits of one number that counts up.
-  std::optional<Expr> number;
-  for (size_t i = 0; i < realize.bindings.size(); ++i) {
-    if (!Meet(UsedIn(realize.bindings[i], loops), late)) continue;
-    const Expr of = NumberOf(realize.bindings[i]);
-    if (number && !arith::SameExpr(*number, of)) return false;
-    number = of;
-  }
-  return !number || CountsUp(*number, loops);
+  return DigitsCountUp(realize, loops, late) || AreDigitsOfLoops(realize, loops);
 }
 
 namespace {

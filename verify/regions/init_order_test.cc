@@ -45,6 +45,8 @@ TEST(InitOrder, LoopsThatComeToThem) {
 TEST(InitOrder, LoopsThatSpatialIteratorsUseToo) {
   EXPECT_TRUE(RunsFirst("f", "4096", "f // 64", "f % 64"));
   EXPECT_TRUE(RunsFirst("a, b", "64, 64", "(a * 64 + b) // 64", "(a * 64 + b) % 64"));
+  EXPECT_TRUE(RunsFirst("i, f", "2, 128", "i * 2 + f // 64", "f % 64", "i * 2 + f // 64 < 3"));
+  EXPECT_FALSE(RunsFirst("f, i", "128, 2", "i * 2 + f // 64", "63 - f % 64"));
   // i = 1: a number with a larger remainder comes first.
   EXPECT_FALSE(RunsFirst("b, a", "3, 1366", "(a * 3 + b) // 64", "(a * 3 + b) % 64", "a * 3 + b < 4096"));
 }

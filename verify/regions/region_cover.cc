@@ -59,7 +59,7 @@ class Checker : public Visitor {
         diagnostics.push_back({Verdict::kRefuted, "region cover", reader.id(),
                                "block " + reader.realize->block->name + " reads " + Print(read) +
                                    ", which is not all written before" + (why_.empty() ? "" : ": " + why_),
-                               /*enumerable=*/true});
+                               /*enumerable=*/true, read.buffer});
       }
     }
   }

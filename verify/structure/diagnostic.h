@@ -22,6 +22,7 @@ struct Diagnostic {
   std::string reason;      // "block C reads A_shared[0:16] of which only [0:8] is written before"
   // It is about what single accesses do, which running a small program shows (verify/structure/exact_run.h).
   bool enumerable = false;
+  Buffer buffer;  // of which it says that elements are not written; else null
 };
 
 using Diagnostics = std::vector<Diagnostic>;

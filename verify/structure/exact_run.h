@@ -6,16 +6,17 @@
 //
 // Rules about regions are fast and hold for all extents, but they are not complete. Where one of them fails and the
 // extents are constants, the program's accesses are enumerated: the interpreter runs it with its detectors on. That is
-// a proof for all inputs when places do not depend on values. What depends on values (gathers, calls of functions
-// outside) is replaced by the regions that its block declares, so the answer holds under the same signatures that the
-// other checks trust.
+// a proof for all inputs when places do not depend on values. A program whose places do is replaced by one that touches
+// all that it may touch (verify/structure/without_values.h), which shows less: `Shows` says of what.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_set>
 
 #include "ir/function.h"
+#include "verify/structure/diagnostic.h"
 
 namespace tilewright {
 
@@ -28,8 +29,14 @@ enum class ExactOutcome : uint8_t {
 struct ExactRun {
   ExactOutcome outcome = ExactOutcome::kUnknown;
   std::string reason;  // of a fault: what happened where
-  // Nothing was replaced by what its block declares, so that declarations were put to the proof too.
+  // What ran is the program, so that the declarations of its blocks were put to the proof too.
   bool as_written = false;
+  // Of what ran in its place (verify/structure/without_values.h).
+  std::unordered_set<const VarNode*> written_in_part;
+  std::unordered_set<uint32_t> as_declared;
+
+  // Whether a clean run shows that what the diagnostic says does not happen.
+  bool Shows(const Diagnostic& diagnostic) const;
 };
 
 inline constexpr int64_t kMaxExactSteps = 1 << 18;  // loop iterations and stores

@@ -4,6 +4,7 @@
 
 #include "ir/analysis.h"
 #include "ir/functor.h"
+#include "verify/structure/commuting_updates.h"
 
 namespace tilewright {
 namespace {
@@ -69,6 +70,10 @@ std::optional<std::string> WhyNotAcrossThreads(const ForNode& loop, const BlockN
       return "the threads of loop " + loop.var.name() + " reduce by block " + block.name + " into " +
              write.buffer->name + ", of which each thread has its own";
     }
+  }
+  if (!UpdatesCommute(block)) {
+    return "the threads of loop " + loop.var.name() + " reduce by block " + block.name +
+           ", whose updates do not commute";
   }
   const ForNode* inner = nullptr;
   PreOrder(block.body, [&](const Stmt& s) {

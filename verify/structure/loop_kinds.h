@@ -8,7 +8,8 @@
 // iterators nothing is assumed: whether the iterations of a parallel loop that feeds one are independent, what they
 // touch says alone, verify/threads/races.h. So strips of a rolling buffer may run at once, each with its own.) A loop
 // bound to threadIdx may feed reduce iterators of a block with init too (a cross-thread reduction into memory that the
-// threads share, verify/threads/thread_reductions.h; no loop over threads may be inside of that block). The loop must be the
+// threads share, verify/threads/thread_reductions.h; its updates commute, and no loop over threads is inside of that
+// block). The loop must be the
 // direct or indirect parent of blocks, or lie inside of a block over stores whose indices it makes distinct.
 //
 // Threads do not meet in parallel and vectorized loops that they run: neither at a barrier, nor at a loop over the same

@@ -1,6 +1,8 @@
 #include "verify/structure/spatial_iterators.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "ir/arith/iter_map.h"
 #include "ir/arith/linear.h"
@@ -10,6 +12,7 @@
 #include "ir/substitute.h"
 #include "verify/structure/equal_values.h"
 #include "verify/structure/given_values.h"
+#include "verify/structure/instance_order.h"
 
 namespace tilewright {
 namespace {
@@ -26,7 +29,16 @@ class Checker : public Visitor {
   void VisitBlock(const BlockNode* block) override {
     arith::Analyzer::Scope scope(&analyzer_);
     for (const IterVar& iter : block->iter_vars) analyzer_.Bind(iter.var, iter.domain);
-    for (const BufferRegion& write : block->writes) Check(block, write);
+    for (size_t w = 0; w < block->writes.size(); ++w) {
+      const BufferRegion& write = block->writes[w];
+      if (!Check(block, write)) continue;
+      const auto meets = [&](const BufferRegion& other) {
+        return other.buffer.same_as(write.buffer) && DifferentInstancesMeet(*block, write, other);
+      };
+      const auto other =
+          std::find_if(block->writes.begin() + static_cast<ptrdiff_t>(w) + 1, block->writes.end(), meets);
+      if (other != block->writes.end()) Refuse(block, Print(write) + " and " + Print(*other));
+    }
     Visit(block->init);
     Visit(block->body);
   }
@@ -49,12 +61,13 @@ class Checker : public Visitor {
     return map && map->injective;
   }
 
-  void Check(const BlockNode* block, const BufferRegion& write) {
+  // Whether they write elements of their own.
+  bool Check(const BlockNode* block, const BufferRegion& write) {
     arith::Domain domain;
     for (const IterVar& iter : block->iter_vars) {
       if (iter.kind == IterKind::kSpatial && !IsInt(iter.domain.extent, 1)) domain.push_back({iter.var, iter.domain});
     }
-    if (domain.empty()) return;
+    if (domain.empty()) return true;
     // An element of the region is its start plus a position; positions are further iterators.
     std::vector<Expr> elements;
     arith::Analyzer::Scope scope(&analyzer_);
@@ -71,22 +84,25 @@ class Checker : public Visitor {
     }
     arith::IterMapError error;
     auto map = arith::DetectIterMap(elements, domain, Expr(), arith::IterMapLevel::kNone, &analyzer_, &error);
-    if (map && map->injective) return;
-    if (IsInjectiveReversed(elements, domain)) return;
+    if ((map && map->injective) || IsInjectiveReversed(elements, domain)) return true;
     if (WritesValuesOfElements(*block)) {
       repeats = true;
-      return;
+      return true;
     }
     if (std::ranges::any_of(write.region, [](const Range& range) { return arith::ReadsMemory(range.min); })) {
       diagnostics.push_back({Verdict::kAssumed, "spatial iterators", block->id,
                              "block " + block->name + " writes " + Print(write) +
                                  ", whose places are taken to differ between instances"});
-      return;
+      return false;
     }
-    std::string reason = "block " + block->name + ": instances that differ in a spatial iterator may write the same " +
-                         "element of " + Print(write);
-    if (!map) reason += ": " + std::string(error.Reason());
-    diagnostics.push_back({Verdict::kRefuted, "spatial iterators", block->id, std::move(reason)});
+    Refuse(block, Print(write) + (map ? "" : ": " + std::string(error.Reason())));
+    return false;
+  }
+  void Refuse(const BlockNode* block, const std::string& what) {
+    diagnostics.push_back({Verdict::kRefuted, "spatial iterators", block->id,
+                           "block " + block->name +
+                               ": instances that differ in a spatial iterator may write the same " + "element of " +
+                               what});
   }
   arith::Analyzer analyzer_;
 };

@@ -17,6 +17,7 @@
 #include "ir/substitute.h"
 #include "verify/structure/equal_values.h"
 #include "verify/structure/given_values.h"
+#include "verify/structure/instance_order.h"
 #include "verify/structure/loop_kinds.h"
 #include "verify/threads/touches.h"
 
@@ -82,18 +83,23 @@ class BlocksOfLoop : public StmtVisitor {
   }
 
  private:
-  // Each of the block's write regions is apart from those of other instances; nothing is said about two of them.
+  // Each of the block's write regions is apart from those of other instances (verify/structure/spatial_iterators.h).
   static bool InstancesAreApart(const BlockNode& block, const Buffer& buffer, bool with_reads) {
-    const BufferRegion* written = nullptr;
-    for (const BufferRegion& write : block.writes) {
+    bool writes = false;
+    const auto apart = [&](const BufferRegion& write, const BufferRegion& other) {
+      return !other.buffer.same_as(buffer) || SameRegion(write.region, other.region) ||
+             !DifferentInstancesMeet(block, write, other);
+    };
+    for (size_t w = 0; w < block.writes.size(); ++w) {
+      const BufferRegion& write = block.writes[w];
       if (!write.buffer.same_as(buffer)) continue;
-      if (written != nullptr) return false;
-      written = &write;
+      writes = true;
+      const auto is_apart = [&](const BufferRegion& other) { return apart(write, other); };
+      if (!std::all_of(block.writes.begin() + static_cast<ptrdiff_t>(w) + 1, block.writes.end(), is_apart))
+        return false;
+      if (with_reads && !std::all_of(block.reads.begin(), block.reads.end(), is_apart)) return false;
     }
-    if (written == nullptr) return false;
-    return !with_reads || std::all_of(block.reads.begin(), block.reads.end(), [&](const BufferRegion& read) {
-      return !read.buffer.same_as(buffer) || SameRegion(read.region, written->region);
-    });
+    return writes;
   }
 
   const RaceFacts& facts_;

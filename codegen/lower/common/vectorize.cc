@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "codegen/lower/common/idle_lanes.h"
 #include "codegen/lower/common/scoped_mutator.h"
+#include "ir/analysis.h"
 #include "ir/arith/linear.h"
 #include "ir/builtin.h"
 #include "ir/substitute.h"
@@ -121,8 +122,19 @@ class LaneExpander : public Mutator {
   Expr MutateShuffle(const ShuffleNode*, const Expr& self) override { return Unsupported(self); }
   // Once a part has no vector form nothing is built of the parts any more: their lanes differ.
   Expr MutateBinary(const BinaryNode* op, const Expr& self) override {
-    Expr a = Vector(op->a), b = Vector(op->b);
-    return ok_ ? MakeBinary(op->op, std::move(a), std::move(b)) : self;
+    Expr a = Vector(op->a);
+    if (op->op == BinaryOp::kAnd || op->op == BinaryOp::kOr) {
+      // The second operand is evaluated where the first does not decide.
+      Expr b = Under(op->op == BinaryOp::kAnd ? a : Not(a), op->b);
+      return ok_ ? MakeBinary(op->op, std::move(a), std::move(b)) : self;
+    }
+    Expr b = Vector(op->b);
+    if (!ok_) return self;
+    // Lanes that the condition leaves out divide by 1: they may hold 0.
+    if (mask_ && MayTrap(*op) && b.dtype().lanes() == mask_.dtype().lanes()) {
+      b = Expr(new SelectNode(mask_, b, Broadcast(Const(op->b.dtype(), 1), b.dtype().lanes())));
+    }
+    return MakeBinary(op->op, std::move(a), std::move(b));
   }
   Expr MutateNot(const NotNode* op, const Expr&) override { return Not(Vector(op->a)); }
   Expr MutateCast(const CastNode* op, const Expr& self) override {
@@ -195,7 +207,9 @@ class LaneExpander : public Mutator {
     Split(op->condition, &same_for_all, &by_lane);
     const Expr outer = mask_;
     Expr inner = Vector(by_lane);
+    if (!ok_) return self;
     mask_ = outer ? And(outer, inner) : inner;
+    if (HoldsLoads(by_lane) || UsesLets(by_lane)) RefuseUnguarded(op->then_case);
     Stmt body = Mutate(op->then_case);
     mask_ = outer;
     return same_for_all ? If(same_for_all, body) : body;
@@ -262,22 +276,62 @@ class LaneExpander : public Mutator {
       return Call(op->dtype().with_lanes(lanes_), op->op, {op->args[0], Vector(op->args[1]), Vector(op->args[2])});
     }
     Expr condition = Vector(op->args[0]);
+    if (!ok_) return Expr(op);
+    Expr true_value = Under(condition, op->args[1]), false_value = Under(Not(condition), op->args[2]);
+    return ok_ ? Expr(new SelectNode(condition, true_value, false_value)) : Expr(op);
+  }
+  // What runs only in the lanes of a condition.
+  Expr Under(const Expr& condition, const Expr& e) {
+    if (!ok_) return e;
     const Expr outer = mask_;
     mask_ = outer ? And(outer, condition) : condition;
-    Expr true_value = Vector(Masked(op->args[1]));
-    mask_ = outer ? And(outer, Not(condition)) : Not(condition);
-    Expr false_value = Vector(Masked(op->args[2]));
+    RefuseUnguarded(e);
+    Expr vector = Vector(e);
     mask_ = outer;
-    return Expr(new SelectNode(condition, true_value, false_value));
+    return vector;
   }
-  // A load of one element for all lanes is guarded like the others: it becomes a vector load of equal indices.
-  Expr Masked(const Expr& e) {
-    return RewriteExpr(e, [&](const Expr& sub) {
-      const auto* load = dyn_cast<LoadNode>(sub);
-      if (load == nullptr || !load->dtype().is_scalar() || Depends(sub)) return sub;
-      ok_ = false;
-      return sub;
+  // A load or a division that is the same for all lanes would run whatever the lanes' conditions are.
+  void RefuseUnguarded(const Expr& e) {
+    PreOrder(e, [&](const Expr& sub) { return IsGuarded(sub); });
+  }
+  void RefuseUnguarded(const Stmt& s) {
+    PreOrderExprs(s, [&](const Expr& sub) { return IsGuarded(sub); });
+  }
+  // Whether to look into the operands too.
+  bool IsGuarded(const Expr& e) {
+    const auto* op = dyn_cast<BinaryNode>(e);
+    const bool may_fail = isa<LoadNode>(e) || (op != nullptr && MayTrap(*op));
+    if (may_fail && e.dtype().is_scalar() && !Depends(e)) ok_ = false;
+    return ok_ && !IsIndexOf(e);
+  }
+  // The indices of loads by lane, which divide by sizes, are computed for all lanes.
+  static bool IsIndexOf(const Expr& e) {
+    const auto* load = dyn_cast<LoadNode>(e);
+    return load != nullptr && std::ranges::none_of(load->indices, HoldsLoads);
+  }
+  static bool HoldsLoads(const Expr& e) {
+    bool found = false;
+    PreOrder(e, [&](const Expr& sub) {
+      found |= isa<LoadNode>(sub);
+      return !found;
     });
+    return found;
+  }
+  static bool MayFail(const Expr& e) {
+    bool found = false;
+    PreOrder(e, [&](const Expr& sub) {
+      const auto* op = dyn_cast<BinaryNode>(sub);
+      found |= isa<LoadNode>(sub) || (op != nullptr && MayTrap(*op));
+      return !found;
+    });
+    return found;
+  }
+  bool UsesLets(const Expr& e) const {
+    return UsesVar(e, [&](const VarNode* var) { return lets_.contains(Var(var)); });
+  }
+  static bool MayTrap(const BinaryNode& op) {
+    const bool divides = op.dtype().is_integer() && op.op >= BinaryOp::kDiv && op.op <= BinaryOp::kFloorMod;
+    return divides && AsInt(op.b).value_or(0) == 0;
   }
   static void And2(Expr* all, const Expr& part) { *all = *all ? And(*all, part) : part; }
   void Split(const Expr& condition, Expr* same_for_all, Expr* by_lane) {
@@ -286,7 +340,9 @@ class LaneExpander : public Mutator {
       Split(both->a, same_for_all, by_lane);
       Split(both->b, same_for_all, by_lane);
     } else {
-      And2(Depends(condition) ? by_lane : same_for_all, condition);
+      // What lanes before it guard stays behind them.
+      const bool is_guarded = *by_lane && MayFail(condition);
+      And2(Depends(condition) || is_guarded ? by_lane : same_for_all, condition);
     }
   }
 

@@ -82,7 +82,7 @@ class TermCounter : public Visitor {
     std::vector<Expr> terms;
     CollectTerms(op->args[0], terms);
     for (const Expr& term : terms) {
-      if (isa<IntImmNode>(term) || ReadsMemory(term)) continue;
+      if (isa<IntImmNode>(term) || NeedsGuard(term)) continue;
       const uint64_t hash = StructuralHash(term);
       if (!seen_.insert(hash).second) continue;
       const auto [it, is_new] = uses_.try_emplace(hash, term, 0);
@@ -92,17 +92,16 @@ class TermCounter : public Visitor {
   }
 
  private:
-  static bool ReadsMemory(const Expr& e) {
-    class Finder : public Visitor {
-     public:
-      bool found = false;
-
-     protected:
-      void VisitLoad(const LoadNode*) override { found = true; }
-      void VisitCall(const CallNode*) override { found = true; }
-    } finder;
-    finder.Visit(e);
-    return finder.found;
+  // Whether evaluating it without the terms before it may go wrong.
+  static bool NeedsGuard(const Expr& e) {
+    bool found = false;
+    PreOrder(e, [&](const Expr& part) {
+      const auto* op = dyn_cast<BinaryNode>(part);
+      const bool divides = op != nullptr && op->op >= BinaryOp::kDiv && op->op <= BinaryOp::kFloorMod;
+      found |= isa<LoadNode>(part) || isa<CallNode>(part) || (divides && AsInt(op->b).value_or(0) == 0);
+      return !found;
+    });
+    return found;
   }
 
   std::unordered_map<uint64_t, std::pair<Expr, int>> uses_;

@@ -1,0 +1,197 @@
+#include "verify/regions/initialization.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/arith/same_expr.h"
+#include "ir/functor.h"
+#include "ir/script/printer.h"
+#include "verify/regions/sure_writes.h"
+
+namespace tilewright {
+namespace {
+
+bool Loads(const Expr& e, const Buffer& buffer) {
+  bool found = false;
+  PreOrder(e, [&](const Expr& part) {
+    const auto* load = dyn_cast<LoadNode>(part);
+    found |= load != nullptr && load->buffer.same_as(buffer);
+    return !found;
+  });
+  return found;
+}
+
+// The buffers of a block that its own statements load, blocks inside left out.
+class OwnLoads : public Visitor {
+ public:
+  using Visitor::Visit;
+  explicit OwnLoads(const BlockNode& block) : own_(block.alloc_buffers) {
+    Visit(block.init);
+    Visit(block.body);
+  }
+  void Visit(const Expr& e) override {
+    if (!own_.empty()) Visitor::Visit(e);
+  }
+  std::vector<Buffer> buffers;
+
+ protected:
+  void VisitLoad(const LoadNode* op) override {
+    Visitor::VisitLoad(op);
+    const auto is_it = [&](const Buffer& buffer) { return buffer.same_as(op->buffer); };
+    if (std::ranges::any_of(own_, is_it) && std::ranges::none_of(buffers, is_it)) buffers.push_back(op->buffer);
+  }
+  void VisitAllocate(const AllocateNode* op) override {
+    own_.push_back(op->buffer);
+    Visitor::VisitAllocate(op);
+  }
+  void VisitBlockRealize(const BlockRealizeNode* op) override {
+    VisitAll(op->bindings);
+    Visit(op->predicate);
+  }
+
+ private:
+  std::vector<Buffer> own_;
+};
+
+// Walks through a block in the order of execution.
+class Walk {
+ public:
+  Walk(const Buffer& buffer, SureWrites* sure) : buffer_(buffer), sure_(sure) {}
+
+  // Whether all that the statement loads of the buffer is written before.
+  bool Covered(const Stmt& s) {
+    if (!s || written_) return true;
+    if (const auto* seq = dyn_cast<SeqNode>(s)) return CoveredSequence(*seq);
+    if (const auto* store = dyn_cast<StoreNode>(s)) return CoveredStore(*store);
+    if (const auto* loop = dyn_cast<ForNode>(s)) {
+      return CoveredExpr(loop->min) && CoveredExpr(loop->extent) && CoveredInside(loop->body);
+    }
+    if (const auto* branch = dyn_cast<IfNode>(s)) {
+      return CoveredExpr(branch->condition) && CoveredInside(branch->then_case) && CoveredInside(branch->else_case);
+    }
+    if (const auto* loop = dyn_cast<WhileNode>(s)) return CoveredExpr(loop->condition) && CoveredInside(loop->body);
+    if (const auto* let = dyn_cast<LetStmtNode>(s)) return CoveredExpr(let->value) && Covered(let->body);
+    if (const auto* attr = dyn_cast<AttrStmtNode>(s)) return CoveredExpr(attr->value) && Covered(attr->body);
+    if (const auto* allocate = dyn_cast<AllocateNode>(s)) return Covered(allocate->body);
+    if (const auto* declared = dyn_cast<DeclBufferNode>(s)) return Covered(declared->body);
+    if (const auto* assertion = dyn_cast<AssertNode>(s)) return CoveredExpr(assertion->condition);
+    if (const auto* evaluate = dyn_cast<EvaluateNode>(s)) return CoveredExpr(evaluate->value);
+    if (const auto* realize = dyn_cast<BlockRealizeNode>(s)) {
+      return CoveredExpr(realize->predicate) &&
+             std::ranges::all_of(realize->bindings, [&](const Expr& e) { return CoveredExpr(e); });
+    }
+    return true;
+  }
+
+ private:
+  bool CoveredExpr(const Expr& e) const {
+    bool covered = true;
+    PreOrder(e, [&](const Expr& part) {
+      const auto* load = dyn_cast<LoadNode>(part);
+      covered &= load == nullptr || !load->buffer.same_as(buffer_) || written_ || IsStored(load->indices);
+      return covered;
+    });
+    return covered;
+  }
+  bool IsStored(const std::vector<Expr>& indices) const {
+    return std::ranges::any_of(
+        stored_, [&](const std::vector<Expr>& other) { return std::ranges::equal(indices, other, arith::SameExpr); });
+  }
+  // What is written inside may not be written outside.
+  bool CoveredInside(const Stmt& s) {
+    const size_t stored = stored_.size();
+    const bool written = written_;
+    const bool covered = Covered(s);
+    stored_.resize(stored);
+    written_ = written;
+    return covered;
+  }
+  bool CoveredSequence(const SeqNode& seq) {
+    for (const Stmt& part : seq.stmts) {
+      if (!Covered(part)) return false;
+      if (!written_) written_ = WritesAll(part);
+    }
+    return true;
+  }
+  bool CoveredStore(const StoreNode& store) {
+    if (!CoveredExpr(store.value) || !CoveredExpr(store.predicate)) return false;
+    if (!std::ranges::all_of(store.indices, [&](const Expr& e) { return CoveredExpr(e); })) return false;
+    if (store.buffer.same_as(buffer_) && !store.predicate &&
+        std::ranges::none_of(store.indices, [&](const Expr& e) { return Loads(e, buffer_); })) {
+      stored_.push_back(store.indices);
+    }
+    return true;
+  }
+  bool WritesAll(const Stmt& s) {
+    const BufferRegion all = BufferRegion::Full(buffer_);
+    BlockNode::Fields fields;
+    fields.name = "part";
+    fields.writes = {all};
+    fields.body = s;
+    parts_.emplace_back(std::move(fields));
+    return sure_->Of(*parts_.back(), parts_.back()->writes[0]);
+  }
+
+  const Buffer& buffer_;
+  SureWrites* sure_;
+  std::vector<Block> parts_;               // that `sure_` knows by their addresses
+  std::vector<std::vector<Expr>> stored_;  // elements, by the indices they were stored with, with nothing in between
+  bool written_ = false;                   // all of the buffer
+};
+
+class Checker : public StmtVisitor {
+ public:
+  using StmtVisitor::Visit;
+  explicit Checker(const Function& function) : function_(function) {}
+  Diagnostics diagnostics;
+
+ protected:
+  void VisitBlock(const BlockNode* block) override {
+    const OwnLoads loads(*block);
+    for (const Buffer& buffer : loads.buffers) {
+      SureWrites sure(function_);
+      Walk walk(buffer, &sure);
+      if (walk.Covered(block->init) && walk.Covered(block->body)) continue;
+      diagnostics.push_back(
+          {Verdict::kAssumed, "initialization", block->id,
+           "block " + block->name + " reads " + buffer->name + ", whose elements are taken to have been written before",
+           /*enumerable=*/true, buffer});
+    }
+    if (block->init) CheckInit(*block);
+    StmtVisitor::VisitBlock(block);
+  }
+
+ private:
+  // A reduction reads of its output what its init has set.
+  void CheckInit(const BlockNode& block) {
+    BlockNode::Fields fields;
+    fields.name = block.name;
+    fields.iter_vars = block.iter_vars;
+    fields.writes = block.writes;
+    fields.match_buffers = block.match_buffers;
+    fields.body = block.init;
+    const Block init(std::move(fields));
+    SureWrites sure(function_);
+    for (const BufferRegion& write : init->writes) {
+      if (sure.Of(*init, write)) continue;
+      diagnostics.push_back({Verdict::kAssumed, "initialization", block.id,
+                             "the init of block " + block.name + " is taken to set all of " + Print(write) +
+                                 " that is read",
+                             /*enumerable=*/true, write.buffer});
+    }
+  }
+
+  const Function& function_;
+};
+
+}  // namespace
+
+Diagnostics CheckInitialization(const Function& function) {
+  Checker checker(function);
+  checker.Visit(function->body);
+  return std::move(checker.diagnostics);
+}
+
+}  // namespace tilewright

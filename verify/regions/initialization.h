@@ -1,0 +1,19 @@
+// Memory that a block allocates and reads by itself, not by a block inside of it, is written before.
+//
+//   with T.block("B"):
+//       T = T.alloc_buffer((4,))
+//       for k in range(3): T[k] = A[vi, k]
+//       B[vi] = T[0] + T[3]                       T[3] was never written
+//
+// The init of a reduction sets all that the block declares to write. What blocks inside read is the business of
+// verify/regions/region_cover.h. Where no rule shows it, a run of the program does
+// (verify/structure/exact_run.h); where that would take too long, it is assumed.
+#pragma once
+
+#include "verify/structure/diagnostic.h"
+
+namespace tilewright {
+
+Diagnostics CheckInitialization(const Function& function);
+
+}  // namespace tilewright

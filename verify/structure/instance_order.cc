@@ -1,0 +1,248 @@
+#include "verify/structure/instance_order.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "ir/analysis.h"
+#include "ir/arith/iter_map.h"
+#include "ir/arith/linear.h"
+#include "ir/arith/same_expr.h"
+#include "ir/substitute.h"
+#include "verify/structure/commuting_updates.h"
+
+namespace tilewright {
+namespace {
+
+bool SameRange(const Range& a, const Range& b) {
+  return arith::SameExpr(a.min, b.min) && arith::SameExpr(a.extent, b.extent);
+}
+
+bool SameRegion(const std::vector<Range>& a, const std::vector<Range>& b) {
+  return std::ranges::equal(a, b, SameRange);
+}
+
+// An element of some dimensions of a region is its start plus positions; with the positions as iterators.
+struct Elements {
+  std::vector<Expr> indices;
+  arith::Domain iterators;  // those that the indices use, then the positions
+};
+Elements ElementsOf(const std::vector<Range>& dimensions, const arith::Domain& iterators, arith::Analyzer* analyzer) {
+  Elements elements;
+  const auto is_used = [&](const std::pair<Var, Range>& iterator) {
+    return std::ranges::any_of(dimensions, [&](const Range& range) { return UsesVar(range.min, iterator.first); });
+  };
+  std::ranges::copy_if(iterators, std::back_inserter(elements.iterators), is_used);
+  for (const Range& range : dimensions) {
+    if (IsInt(range.extent, 1)) {
+      elements.indices.push_back(range.min);
+      continue;
+    }
+    Var position("p" + std::to_string(elements.indices.size()), range.min.dtype());
+    const Range positions{Const(range.min.dtype(), 0), CastTo(range.min.dtype(), range.extent)};
+    analyzer->Bind(position, positions);
+    elements.iterators.push_back({position, positions});
+    elements.indices.push_back(range.min + position);
+  }
+  return elements;
+}
+
+bool IsInjective(const Elements& elements, arith::Analyzer* analyzer) {
+  const auto map =
+      arith::DetectIterMap(elements.indices, elements.iterators, Expr(), arith::IterMapLevel::kNone, analyzer);
+  return map && map->injective;
+}
+
+// With each iterator replaced by another one of the same range.
+std::vector<Range> OfOtherInstance(const std::vector<Range>& region, const arith::Domain& iterators,
+                                   arith::Analyzer* analyzer) {
+  VarMap others;
+  for (const auto& [var, range] : iterators) {
+    Var other(var.name() + "_", var.dtype());
+    analyzer->Bind(other, range);
+    others[var] = other;
+  }
+  std::vector<Range> result;
+  for (const Range& range : region) result.push_back(Substitute(range, others));
+  return result;
+}
+
+// Whether the two differ by no multiple of what all steps of the iterators are multiples of: 2 * v and 2 * v + 1.
+bool DifferByRemainder(const Range& a, const Range& b, const arith::Domain& iterators, arith::Analyzer* analyzer) {
+  if (!IsInt(a.extent, 1) || !IsInt(b.extent, 1)) return false;
+  std::vector<Var> vars;
+  for (const auto& [var, range] : iterators) vars.push_back(var);
+  const auto x = arith::DetectLinear(a.min, vars, analyzer), y = arith::DetectLinear(b.min, vars, analyzer);
+  if (!x || !y) return false;
+  const auto difference = AsInt(analyzer->Simplify(y->base - x->base));
+  int64_t step = 0;
+  for (const auto* form : {&*x, &*y}) {
+    for (const Expr& coefficient : form->coefficients) {
+      const auto value = AsInt(coefficient);
+      if (!value) return false;
+      step = std::gcd(step, *value);
+    }
+  }
+  return difference && step > 1 && *difference % step != 0;
+}
+
+// Whether b is a moved by a constant, and instances and the two of them together still have elements of their own:
+// x // 4 * 8 + x % 4 and the same + 4.
+bool AreDigitsOfOneNumber(const std::vector<Range>& a, const std::vector<Range>& b, const arith::Domain& iterators,
+                          arith::Analyzer* analyzer) {
+  arith::Analyzer::Scope scope(analyzer);
+  const DataType type = a[0].min.dtype();
+  Var second("second", type);
+  const Range both{Const(type, 0), Const(type, 2)};
+  analyzer->Bind(second, both);
+  std::vector<Range> either;
+  bool moved = false;
+  for (size_t d = 0; d < a.size(); ++d) {
+    if (!arith::SameExpr(a[d].extent, b[d].extent) || a[d].min.dtype() != b[d].min.dtype()) return false;
+    const auto by = AsInt(analyzer->Simplify(b[d].min - a[d].min));
+    if (!by) return false;
+    moved |= *by != 0;
+    // Counts from the lesser of the two.
+    const Expr step = CastTo(a[d].min.dtype(), second) * Const(a[d].min.dtype(), std::abs(*by));
+    either.push_back({*by == 0 ? a[d].min : (*by > 0 ? a[d].min : b[d].min) + step, a[d].extent});
+  }
+  if (!moved) return false;
+  Elements elements = ElementsOf(either, iterators, analyzer);
+  elements.iterators.push_back({second, both});
+  return IsInjective(elements, analyzer);
+}
+
+class Finder {
+ public:
+  explicit Finder(const BlockNode& block) : block_(block) {
+    for (const IterVar& iter : block.iter_vars) {
+      if (IsInt(iter.domain.extent, 1)) {
+        analyzer_.Bind(iter.var, iter.domain.min);
+      } else {
+        analyzer_.Bind(iter.var, iter.domain);
+        iterators_.push_back({iter.var, iter.domain});
+      }
+    }
+  }
+
+  OrderedInstances Find() {
+    for (size_t w = 0; w < block_.writes.size(); ++w) {
+      const BufferRegion& write = block_.writes[w];
+      Compare(write, write);
+      for (size_t other = w + 1; other < block_.writes.size(); ++other) Compare(write, block_.writes[other]);
+      for (const BufferRegion& read : block_.reads) Compare(write, read);
+    }
+    std::ranges::sort(found_.iterators);
+    return std::move(found_);
+  }
+
+  bool DifferentOnesMeet(const BufferRegion& a, const BufferRegion& b) {
+    if (NeverTouchTheSame(a, b)) return false;
+    const std::vector<bool> agree = Agreeing(a, b);
+    for (size_t i = 0; i < agree.size(); ++i) {
+      const IterVar& iter = block_.iter_vars[i];
+      if (iter.kind == IterKind::kSpatial && !IsInt(iter.domain.extent, 1) && !agree[i]) return true;
+    }
+    return false;
+  }
+
+ private:
+  bool NeverTouchTheSame(const BufferRegion& a, const BufferRegion& b) {
+    return a.buffer.same_as(b.buffer) && NeverMeet(a.region, b.region, iterators_, &analyzer_);
+  }
+
+  void Compare(const BufferRegion& write, const BufferRegion& other) {
+    if (!write.buffer->data.same_as(other.buffer->data)) return;
+    const bool same = write.buffer.same_as(other.buffer) && SameRegion(write.region, other.region);
+    const auto in_any_order = [&](const IterVar& iter) {
+      if (IsInt(iter.domain.extent, 1)) return true;
+      return same && (iter.kind == IterKind::kSpatial || (iter.kind == IterKind::kReduce && Commute()));
+    };
+    if (std::ranges::all_of(block_.iter_vars, in_any_order)) return;
+    if (!same && NeverTouchTheSame(write, other)) return;
+    const std::vector<bool> agree = Agreeing(write, other);
+    for (size_t i = 0; i < agree.size(); ++i) {
+      if (agree[i] || in_any_order(block_.iter_vars[i])) continue;
+      if (std::ranges::find(found_.iterators, i) == found_.iterators.end()) found_.iterators.push_back(i);
+      if (!found_.buffer) found_.buffer = write.buffer;
+      found_.by_elements |= !same;
+    }
+  }
+
+  // By iterator: whether it has one value in all instances that touch the same element by these regions.
+  std::vector<bool> Agreeing(const BufferRegion& a, const BufferRegion& b) {
+    std::vector<Range> equal;
+    for (size_t d = 0; d < a.region.size() && a.buffer.same_as(b.buffer); ++d) {
+      if (SameRange(a.region[d], b.region[d])) equal.push_back(a.region[d]);
+    }
+    std::vector<bool> agree(block_.iter_vars.size(), false);
+    if (AddAgreeing(equal, &agree)) return agree;
+    for (const Range& range : equal) AddAgreeing({range}, &agree);
+    return agree;
+  }
+  bool AddAgreeing(const std::vector<Range>& dimensions, std::vector<bool>* agree) {
+    if (dimensions.empty()) return false;
+    arith::Analyzer::Scope scope(&analyzer_);
+    const Elements elements = ElementsOf(dimensions, iterators_, &analyzer_);
+    if (!IsInjective(elements, &analyzer_)) return false;
+    for (size_t i = 0; i < block_.iter_vars.size(); ++i) {
+      for (const auto& [var, range] : elements.iterators) {
+        if (var.same_as(block_.iter_vars[i].var)) (*agree)[i] = true;
+      }
+    }
+    return true;
+  }
+
+  bool Commute() {
+    if (!commute_) commute_ = UpdatesCommute(block_);
+    return *commute_;
+  }
+
+  const BlockNode& block_;
+  arith::Analyzer analyzer_;
+  arith::Domain iterators_;
+  std::optional<bool> commute_;
+  OrderedInstances found_;
+};
+
+}  // namespace
+
+bool NeverMeet(const std::vector<Range>& a, const std::vector<Range>& b, const arith::Domain& iterators,
+               arith::Analyzer* analyzer) {
+  if (a.empty()) return false;
+  arith::Analyzer::Scope scope(analyzer);
+  const std::vector<Range> there = OfOtherInstance(b, iterators, analyzer);
+  for (size_t d = 0; d < a.size(); ++d) {
+    if (analyzer->CanProveLessEqual(a[d].min + a[d].extent, there[d].min) ||
+        analyzer->CanProveLessEqual(there[d].min + there[d].extent, a[d].min) ||
+        DifferByRemainder(a[d], b[d], iterators, analyzer)) {
+      return true;
+    }
+  }
+  return AreDigitsOfOneNumber(a, b, iterators, analyzer);
+}
+
+bool OrderedInstances::DependsOn(const BlockRealizeNode& realize, const Var& loop) const {
+  return std::ranges::any_of(iterators, [&](size_t i) { return UsesVar(realize.bindings[i], loop); });
+}
+
+bool DifferentInstancesMeet(const BlockNode& block, const BufferRegion& a, const BufferRegion& b) {
+  return Finder(block).DifferentOnesMeet(a, b);
+}
+
+OrderedInstances FindOrderedInstances(const BlockNode& block) {
+  // Most blocks write one region of a buffer that they do not read, and reduce nothing.
+  const bool simple = std::ranges::all_of(block.iter_vars,
+                                          [](const IterVar& iter) {
+                                            return iter.kind == IterKind::kSpatial || IsInt(iter.domain.extent, 1);
+                                          }) &&
+                      block.writes.size() == 1 && std::ranges::none_of(block.reads, [&](const BufferRegion& read) {
+                        return read.buffer->data.same_as(block.writes[0].buffer->data);
+                      });
+  if (simple) return {};
+  return Finder(block).Find();
+}
+
+}  // namespace tilewright

@@ -1,0 +1,44 @@
+// Instances of one block that depend on each other, so that they must keep their order.
+//
+//   A[v + 1] = A[v] + 1                        instance v reads what instance v - 1 wrote: ordered along v
+//   Y[c, t + 1] = Y[c, t] * 0.5 + X[c, t]      ordered along t, not along c: two instances that touch the same element
+//                                              have the same c
+//   R[v] = R[v] * 2 + A[v, k]                  ordered along k: the updates do not commute
+//                                              (verify/structure/commuting_updates.h)
+//   Y[2 * v + 1] = Y[2 * v]                    not ordered: instances write odd elements and read even ones
+//
+// What a block touches is what it declares. Of two spatial instances it is taken for granted that they do not write the
+// same element by the same region; verify/structure/spatial_iterators.h shows it.
+#pragma once
+
+#include <vector>
+
+#include "ir/arith/analyzer.h"
+#include "ir/arith/domain.h"
+#include "ir/stmt.h"
+
+namespace tilewright {
+
+struct OrderedInstances {
+  // Positions of the iterators in which instances may differ that touch the same element, one of them writing it. Such
+  // instances agree in all other iterators. Empty: the instances may run in any order.
+  std::vector<size_t> iterators;
+  Buffer buffer;             // that one of them touches; null when there are none
+  bool by_elements = false;  // some reads or writes an element of another, and not only to update it in turn
+
+  bool none() const { return iterators.empty(); }
+  // Whether iterations of the loop may run such instances.
+  bool DependsOn(const BlockRealizeNode& realize, const Var& loop) const;
+};
+
+OrderedInstances FindOrderedInstances(const BlockNode& block);
+
+// Whether instances that differ in a spatial iterator may touch the same element by these two regions.
+bool DifferentInstancesMeet(const BlockNode& block, const BufferRegion& a, const BufferRegion& b);
+
+// Whether no instance touches an element of `a` that the same or another instance touches of `b`, a region of the same
+// buffer. `iterators` have been bound in the analyzer.
+bool NeverMeet(const std::vector<Range>& a, const std::vector<Range>& b, const arith::Domain& iterators,
+               arith::Analyzer* analyzer);
+
+}  // namespace tilewright

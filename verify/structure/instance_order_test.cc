@@ -1,0 +1,120 @@
+#include "verify/structure/instance_order.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/functor.h"
+#include "ir/script/parse_or_die.h"
+#include "verify/structure/commuting_updates.h"
+
+namespace tilewright {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+const BlockNode& OnlyBlock(const Function& function) {
+  const BlockNode* found = nullptr;
+  PreOrder(function->body, [&](const Stmt& s) {
+    const auto* realize = dyn_cast<BlockRealizeNode>(s);
+    if (realize != nullptr && realize->block->name == "B") found = realize->block.get();
+    return found == nullptr;
+  });
+  return *found;
+}
+
+Function Program(const std::string& iterators, const std::string& statements, const std::string& init = "") {
+  std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((64, 64), "int32"), C: T.Buffer((64, 64), "int32"), J: T.Buffer((64,), "int32"), R: T.Buffer((64,), "int32")):
+    for i, j in T.grid(8, 16):
+        with T.block("B"):
+            vi, vj = T.axis.remap(")" +
+                     iterators + R"(", [i, j])
+)";
+  if (!init.empty()) text += "            with T.init():\n                " + init + "\n";
+  size_t begin = 0;
+  while (begin < statements.size()) {
+    const size_t end = std::min(statements.find('\n', begin), statements.size());
+    text += "            " + statements.substr(begin, end - begin) + "\n";
+    begin = end + 1;
+  }
+  return ParseFunctionOrDie(text);
+}
+
+// Names of the iterators along which instances are ordered.
+std::vector<std::string> Ordered(const std::string& iterators, const std::string& statements,
+                                 const std::string& init = "") {
+  const Function function = Program(iterators, statements, init);
+  const BlockNode& block = OnlyBlock(function);
+  std::vector<std::string> names;
+  for (const size_t i : FindOrderedInstances(block).iterators) names.push_back(block.iter_vars[i].var.name());
+  return names;
+}
+
+TEST(InstanceOrder, OfOneElementEach) {
+  EXPECT_THAT(Ordered("SS", "C[vi, vj] = A[vi, vj + 1]"), IsEmpty());
+  EXPECT_THAT(Ordered("SS", "C[vi, vj] = C[vi, vj] * 2"), IsEmpty());
+}
+
+TEST(InstanceOrder, OfElementsOfOthers) {
+  EXPECT_THAT(Ordered("SS", "C[vi, vj + 1] = C[vi, vj] + 1"), ElementsAre("vj"));
+  EXPECT_THAT(Ordered("SS", "C[vi + 1, vj] = C[vi, vj] + 1"), ElementsAre("vi"));
+  EXPECT_THAT(Ordered("SS", "C[vi + 1, vj + 1] = C[vi, vj]"), ElementsAre("vi", "vj"));
+  EXPECT_THAT(Ordered("SS", "A[vi, vj] = C[vi, vj]\nC[vi, vj] = A[vi, 15 - vj]"), ElementsAre("vj"));
+  // Where memory decides, any other may be meant.
+  EXPECT_THAT(Ordered("SS", "C[vi, vj] = C[J[vi], vj]"), ElementsAre("vi"));
+}
+
+TEST(InstanceOrder, OfElementsThatNeverMeet) {
+  EXPECT_THAT(Ordered("SS", "C[vi, vj * 2 + 1] = C[vi, vj * 2]"), IsEmpty());
+  EXPECT_THAT(Ordered("SS", "C[vi, vj + 16] = C[vi, vj]"), IsEmpty());
+  EXPECT_THAT(Ordered("SS", "C[vi, vj + 15] = C[vi, vj]"), ElementsAre("vj"));
+  EXPECT_THAT(Ordered("SS",
+                      "C[vi, vj // 4 * 8 + vj % 4] = C[vi, vj // 4 * 8 + vj % 4 + 4]\n"
+                      "C[vi, vj // 4 * 8 + vj % 4 + 4] = A[vi, vj]"),
+              IsEmpty());
+  EXPECT_THAT(Ordered("SS",
+                      "C[vi, vj // 4 * 8 + vj % 4] = C[vi, vj // 4 * 8 + vj % 4 + 3]\n"
+                      "C[vi, vj // 4 * 8 + vj % 4 + 3] = A[vi, vj]"),
+              ElementsAre("vj"));
+}
+
+TEST(InstanceOrder, OfReductions) {
+  EXPECT_THAT(Ordered("SR", "R[vi] = R[vi] + A[vi, vj]", "R[vi] = 0"), IsEmpty());
+  EXPECT_THAT(Ordered("SR", "R[vi] = R[vi] * 2 + A[vi, vj]", "R[vi] = 0"), ElementsAre("vj"));
+  EXPECT_THAT(Ordered("SR", "R[vi] = vj"), ElementsAre("vj"));
+  EXPECT_THAT(Ordered("SR", "R[vi] = R[vi] + A[vi, vj]"), IsEmpty());
+}
+
+bool Commute(const std::string& statements, const std::string& init = "R[vi] = 0") {
+  const Function function = Program("SR", statements, init);
+  return UpdatesCommute(OnlyBlock(function));
+}
+
+TEST(CommutingUpdates, Known) {
+  EXPECT_TRUE(Commute("R[vi] = R[vi] + A[vi, vj]"));
+  EXPECT_TRUE(Commute("R[vi] = A[vi, vj] + R[vi] - C[vi, vj]"));
+  EXPECT_TRUE(Commute("R[vi] = R[vi] * A[vi, vj]"));
+  EXPECT_TRUE(Commute("R[vi] = T.max(R[vi], A[vi, vj])"));
+  EXPECT_TRUE(Commute("R[vi] = T.min(A[vi, vj], R[vi])"));
+  EXPECT_TRUE(Commute("if A[vi, vj] > 0:\n    R[vi] = R[vi] + A[vi, vj]"));
+  EXPECT_TRUE(Commute("R[vi] = T.if_then_else(A[vi, vj] > 0, R[vi] + A[vi, vj], R[vi])"));
+  EXPECT_TRUE(Commute("for t in range(4):\n    R[vi] = R[vi] + A[vi + t, vj]"));
+  EXPECT_TRUE(
+      Commute("R[vi] = R[vi] + A[vi, vj]\nJ[vi] = T.max(J[vi], A[vi, vj])", "R[vi] = 0\n                J[vi] = 0"));
+}
+
+TEST(CommutingUpdates, Others) {
+  EXPECT_FALSE(Commute("R[vi] = A[vi, vj] - R[vi]"));
+  EXPECT_FALSE(Commute("R[vi] = R[vi] * 31 + A[vi, vj]"));
+  EXPECT_FALSE(Commute("R[vi] = T.max(R[vi] + A[vi, vj], 0)"));
+  EXPECT_FALSE(Commute("R[vi] = A[vi, vj]"));
+  EXPECT_FALSE(Commute("R[vi] = T.if_then_else(A[vi, vj] > 0, vj, R[vi])"));
+  EXPECT_FALSE(Commute("R[vi] = T.if_then_else(R[vi] > 9, R[vi], R[vi] + A[vi, vj])"));
+  EXPECT_FALSE(Commute("R[vi] = R[vi] + A[vi, vj]\nR[vi] = R[vi] * 2"));
+  EXPECT_FALSE(Commute("R[vi] = R[vi] + A[vi, vj]\nJ[vi] = J[vi] + R[vi]", "R[vi] = 0\n                J[vi] = 0"));
+}
+
+}  // namespace
+}  // namespace tilewright
