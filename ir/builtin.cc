@@ -37,8 +37,9 @@ constexpr Builtin kBuiltins[] = {
     {"floor", 1, 1, kPure},
     {"ceil", 1, 1, kPure},
     {"trunc", 1, 1, kPure},
-    {"round", 1, 1, kPure},      // halves away from zero
-    {"nearbyint", 1, 1, kPure},  // halves to even
+    {"round", 1, 1, kPure},       // halves to even
+    {"nearbyint", 1, 1, kPure},   // another name of round
+    {"round_away", 1, 1, kPure},  // halves away from zero
     {"isnan", 1, 1, kPure},
     {"isinf", 1, 1, kPure},
     {"isfinite", 1, 1, kPure},
@@ -48,8 +49,13 @@ constexpr Builtin kBuiltins[] = {
     {"atan2", 2, 2, kPure},
     {"hypot", 2, 2, kPure},
     {"fmod", 2, 2, kPure},
-    {"fma", 3, 3, kPure},  // a * b + c, rounded once
+    {"copysign", 2, 2, kPure},
+    {"nextafter", 2, 2, kPure},
+    {"ldexp", 2, 2, kPure},  // x * 2^n, n of an integer type
+    {"fma", 3, 3, kPure},    // a * b + c, rounded once
     {kDotAdd, 3, 3, kPure},
+    {"q_multiply_shift", 4, 4, kPure},  // ir/expand_call.h
+    {"q_multiply_shift_per_axis", 7, 7, kPure},
     {"shift_left", 2, 2, kPure},
     {"shift_right", 2, 2, kPure},
     {"bitwise_and", 2, 2, kPure},

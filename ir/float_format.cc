@@ -99,4 +99,26 @@ double FromBits(DataType type, uint64_t bits) {
   return negative ? -magnitude : magnitude;
 }
 
+double RoundIntegerTo(DataType type, DataType from, int64_t bits) {
+  const bool negative = from.is_int() && bits < 0;
+  uint64_t magnitude = negative ? -static_cast<uint64_t>(bits) : static_cast<uint64_t>(bits);
+  // The low bits become the one above them: double holds the result, and narrower types round it as they round all bits.
+  constexpr uint64_t kLow = 0x7ff;
+  if (magnitude >= uint64_t{1} << 53 && type != DataType::Float(64)) {
+    magnitude = (magnitude & ~kLow) | ((magnitude & kLow) != 0 ? kLow + 1 : 0);
+  }
+  const double value = RoundTo(type, static_cast<double>(magnitude));
+  return negative ? -value : value;
+}
+
+double NextAfter(DataType type, double from, double to) {
+  if (std::isnan(from) || std::isnan(to)) return std::numeric_limits<double>::quiet_NaN();
+  if (from == to) return to;
+  // Magnitudes are ordered as their bits are; the sign is the topmost.
+  const uint64_t sign = uint64_t{1} << (type.bits() - 1);
+  if (from == 0) return FromBits(type, to < 0 ? sign | 1 : 1);
+  const uint64_t bits = ToBits(type, from);
+  return FromBits(type, (from < to) == (from > 0) ? bits + 1 : bits - 1);
+}
+
 }  // namespace tilewright

@@ -138,7 +138,14 @@ Function Module::Find(std::string_view name) const {
 }
 Function Module::Main() const {
   if (Function main = Find("main")) return main;
-  return functions_.size() == 1 ? functions_[0] : Function();
+  // What packs ahead of time for a function counts with it.
+  for (const Function& function : functions_) {
+    const bool only = std::ranges::all_of(functions_, [&](const Function& other) {
+      return other.same_as(function) || other->name == function->name + "_prepack";
+    });
+    if (only) return function;
+  }
+  return {};
 }
 void Module::Set(Function function) {
   for (Function& existing : functions_) {

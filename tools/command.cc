@@ -116,7 +116,10 @@ int RunCommandLine(const std::vector<std::string>& args, const std::vector<Comma
   if (parsed.operands_.size() > names.size()) {
     return UsageError(parsed, command->name, "unexpected operand " + parsed.operands_[names.size()]);
   }
-  return command->run(parsed);
+  const int status = command->run(parsed);
+  if (out.flush() || status != kDone) return status;
+  err << "tilewright " << command->name << ": error: standard output cannot be written\n";
+  return kRefused;
 }
 
 }  // namespace tilewright

@@ -2,149 +2,38 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <map>
+#include <cstring>
+#include <memory>
 #include <ostream>
+#include <span>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
+#include "autoschedule/measure/reference/reference_program.h"
 #include "codegen/abi/abi_type.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/runtime/tensor.h"
 #include "codegen/runtime/thread_pool.h"
-#include "ir/arith/analyzer.h"
 #include "ir/functor.h"
 #include "ir/interp/interp.h"
 #include "ir/ndarray.h"
 #include "ir/regions.h"
-#include "ir/script/printer.h"
-#include "ir/substitute.h"
 #include "nlohmann/json.hpp"
 #include "target/target.h"
 #include "tools/commands.h"
 #include "tools/compare_outputs.h"
+#include "tools/guarded_memory.h"
 #include "tools/program_file.h"
+#include "tools/run_arguments.h"
 #include "tools/scheduled_program.h"
 
 namespace tilewright {
 namespace {
 
-using Dims = std::map<std::string, int64_t>;
-
-// Of one parameter; more is refused before it is allocated.
-constexpr int64_t kMaxArrayBytes = int64_t{4} << 30;
-
 int Refuse(const CommandArguments& args, std::string_view message) {
   args.err() << args.operands()[0] << ": error: " << message << "\n";
   return kRefused;
-}
-
-// n=128 of each --dim.
-absl::StatusOr<Dims> ReadDims(const CommandArguments& args) {
-  Dims dims;
-  for (const std::string& text : args.GetAll("--dim")) {
-    const std::vector<std::string> parts = absl::StrSplit(text, '=');
-    int64_t value;
-    if (parts.size() != 2 || !absl::SimpleAtoi(parts[1], &value) || value < 0) {
-      return absl::InvalidArgumentError(absl::StrCat("--dim ", text, " is not NAME=NUMBER"));
-    }
-    dims[parts[0]] = value;
-  }
-  return dims;
-}
-
-absl::StatusOr<int64_t> Evaluate(const Expr& e, const Dims& dims, const std::string& what) {
-  std::string missing;
-  for (const auto& dim : dims) {
-    // A number that the variable cannot hold would be another one.
-    const std::string& name = dim.first;
-    const int64_t number = dim.second;
-    std::optional<DataType> type;
-    PreOrder(e, [&](const Expr& part) {
-      const auto* var = dyn_cast<VarNode>(part);
-      if (var != nullptr && var->name == name) type = var->dtype();
-      return true;
-    });
-    if (type && type->is_integer() && (number < MinValue(*type) || (number > MaxValue(*type) && type->bits() < 64))) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--dim ", name, "=", number, " does not fit into ", type->ToString()));
-    }
-  }
-  const Expr value = arith::Simplify(RewriteExpr(e, [&](const Expr& part) -> Expr {
-    const auto* var = dyn_cast<VarNode>(part);
-    if (var == nullptr) return part;
-    const auto known = dims.find(var->name);
-    if (known != dims.end()) return Const(var->dtype(), known->second);
-    missing = var->name;
-    return part;
-  }));
-  if (const auto number = AsInt(value)) return *number;
-  return absl::InvalidArgumentError(absl::StrCat(what, " needs --dim ", missing, "=NUMBER"));
-}
-
-// One argument per parameter: seeded random numbers, or NAME.npy of --inputs.
-absl::StatusOr<std::vector<interp::Argument>> MakeArguments(const CommandArguments& args, const Function& function) {
-  auto dims = ReadDims(args);
-  if (!dims.ok()) return dims.status();
-  int64_t seed = 0;
-  if (const auto text = args.Get("--seed"); text && !absl::SimpleAtoi(*text, &seed)) {
-    return absl::InvalidArgumentError(absl::StrCat("--seed ", *text, " is no number"));
-  }
-  const auto inputs = args.Get("--inputs");
-  if (inputs && !std::filesystem::is_directory(*inputs)) {
-    return absl::InvalidArgumentError(absl::StrCat("--inputs ", *inputs, " is no directory"));
-  }
-  std::vector<interp::Argument> arguments;
-  for (const Param& param : function->params) {
-    ++seed;
-    if (!param.buffer) {
-      if (param.var.dtype().is_float()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("parameter ", param.var.name(), " is a floating-point scalar, which run cannot give a value"));
-      }
-      auto value = Evaluate(param.var, *dims, absl::StrCat("parameter ", param.var.name()));
-      if (!value.ok()) return value.status();
-      arguments.emplace_back(*value);
-      continue;
-    }
-    if (const DataType type = param.buffer->dtype; !type.is_scalar() || type.bytes() <= 0 || type.is_handle()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(param.buffer->name, " has elements of type ", type.ToString(), ", which run cannot fill"));
-    }
-    std::vector<int64_t> shape;
-    int64_t bytes = param.buffer->dtype.bytes();
-    for (const Expr& extent : param.buffer->shape) {
-      auto value = Evaluate(extent, *dims, absl::StrCat("the shape of ", param.buffer->name));
-      if (!value.ok()) return value.status();
-      if (*value < 0 || __builtin_mul_overflow(bytes, *value, &bytes) || bytes > kMaxArrayBytes) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(param.buffer->name, " has an extent of ", *value, ": negative, or too large to run"));
-      }
-      shape.push_back(*value);
-    }
-    if (inputs) {
-      const std::string path = *inputs + "/" + param.buffer->name + ".npy";
-      if (auto array = ReadNpy(path, param.buffer->dtype); array.ok() && array->shape() == shape) {
-        arguments.emplace_back(*std::move(array));
-        continue;
-      } else if (array.ok()) {
-        return absl::InvalidArgumentError(absl::StrCat(path, " has another shape than ", param.buffer->name));
-      } else if (!absl::IsNotFound(array.status())) {
-        return array.status();
-      }
-    }
-    NDArray array(param.buffer->dtype, std::move(shape));
-    if (param.buffer->dtype.is_float()) {
-      FillUniform(array, static_cast<uint64_t>(seed));
-    } else {
-      FillIntegers(array, static_cast<uint64_t>(seed));
-    }
-    arguments.emplace_back(std::move(array));
-  }
-  return arguments;
 }
 
 std::vector<interp::Argument> Copy(const std::vector<interp::Argument>& arguments) {
@@ -168,25 +57,67 @@ bool SameTypes(const std::vector<interp::Argument>& a, const std::vector<interp:
   return true;
 }
 
-absl::Status RunCompiled(const CommandArguments& args, const Module& module, const Function& function,
-                         std::vector<interp::Argument>& arguments) {
-  CompileOptions options;
-  options.libraries = args.GetAll("--extern");
-  auto code = CompileToJit(module, HostTarget(), options);
-  if (!code.ok()) return code.status();
+// A function of the module and the arguments that it takes, by their positions among all.
+struct Call {
+  Function function;
+  std::vector<size_t> positions;
+};
+
+// What runs for one call of `original`: its scheduled form, and before it the function that packs constant operands,
+// where there is one. Parameters of the same name are the same array; those that the packing writes are added.
+absl::StatusOr<std::vector<Call>> Calls(const Module& module, const Function& original,
+                                        std::vector<interp::Argument>& arguments) {
+  std::vector<std::string> names;
+  for (const Param& param : original->params) names.push_back(param.buffer ? param.buffer->name : param.var.name());
+  std::vector<Call> calls;
+  const bool scheduled = !module.Find(original->name).same_as(original);
+  for (const std::string& name : {absl::StrCat(original->name, "_prepack"), std::string(original->name)}) {
+    const Function function = module.Find(name);
+    if (!function || (!scheduled && name != original->name)) continue;
+    Call call{function, {}};
+    for (const Param& param : function->params) {
+      const std::string& of = param.buffer ? param.buffer->name : param.var.name();
+      const auto known = std::ranges::find(names, of);
+      call.positions.push_back(static_cast<size_t>(known - names.begin()));
+      if (known != names.end()) continue;
+      std::vector<int64_t> shape;
+      for (const Expr& extent : param.buffer->shape) shape.push_back(AsInt(extent).value_or(0));
+      auto array = AllocateArray(of, param.buffer->dtype, shape);
+      if (!array.ok()) return array.status();
+      names.push_back(of);
+      arguments.emplace_back(*std::move(array));
+    }
+    calls.push_back(std::move(call));
+  }
+  return calls;
+}
+
+// The call's tensors in guarded memory, which receives their contents before it and gives them back.
+absl::Status RunCompiled(const CompiledModule& code, const Function& function,
+                         std::span<const interp::Argument> arguments) {
+  std::vector<GuardedArray> memory;
   std::vector<runtime::Tensor> tensors;
   std::vector<TwTensor*> pointers;
+  std::vector<NDArray> arrays;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const Param& param = function->params[i];
-    const NDArray& array = arguments[i].array;
-    const TwDataType type = AbiType(param.buffer ? param.buffer->dtype : param.var.dtype());
-    void* data = param.buffer ? array.data() : &arguments[i].integer;
-    tensors.push_back(runtime::Tensor::Borrow(data, type, param.buffer ? array.shape() : std::vector<int64_t>()));
+    arrays.push_back(param.buffer ? arguments[i].array : ScalarArray(param.var.dtype(), arguments[i]));
+    const NDArray& array = arrays.back();
+    const std::string name = param.buffer ? param.buffer->name : param.var.name();
+    auto guarded = GuardedArray::Allocate(name, array.bytes(), std::max(64, param.buffer ? param.buffer->alignment : 0));
+    if (!guarded.ok()) return guarded.status();
+    std::memcpy(guarded->data(), array.data(), static_cast<size_t>(array.bytes()));
+    tensors.push_back(runtime::Tensor::Borrow(guarded->data(), AbiType(array.dtype()), array.shape()));
+    memory.push_back(*std::move(guarded));
   }
   for (runtime::Tensor& tensor : tensors) pointers.push_back(tensor.abi());
   runtime::ThreadPool pool;
   const TwParallelHook hook = pool.hook();
-  return (*code)->Run(function->name, pointers, &hook);
+  const absl::Status status = code.Run(function->name, pointers, &hook);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    std::memcpy(arrays[i].data(), memory[i].data(), static_cast<size_t>(arrays[i].bytes()));
+  }
+  return status;
 }
 
 absl::Status RunInterpreted(const CommandArguments& args, const Function& function,
@@ -195,7 +126,7 @@ absl::Status RunInterpreted(const CommandArguments& args, const Function& functi
   options.check_bounds = true;
   // Functions of the libraries by name; looked up when the program calls them.
   std::vector<void*> libraries;
-  for (const std::string& path : args.GetAll("--extern")) {
+  for (const std::string& path : ExternLibraries(args)) {
     libraries.push_back(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
     if (libraries.back() == nullptr) return absl::NotFoundError(dlerror());
   }
@@ -214,9 +145,29 @@ absl::Status RunInterpreted(const CommandArguments& args, const Function& functi
   return program.ok() ? program->Run(arguments) : program.status();
 }
 
+// Runs `original`, as the module has it, on the arguments.
 absl::Status RunWith(const CommandArguments& args, const std::string& engine, const Module& module,
-                     const Function& function, std::vector<interp::Argument>& arguments) {
-  return engine == "llvm" ? RunCompiled(args, module, function, arguments) : RunInterpreted(args, function, arguments);
+                     const Function& original, const std::vector<interp::Argument>& arguments) {
+  std::vector<interp::Argument> all = arguments;
+  const auto calls = Calls(module, original, all);
+  if (!calls.ok()) return calls.status();
+  std::unique_ptr<CompiledModule> code;
+  if (engine == "llvm") {
+    CompileOptions options;
+    options.libraries = ExternLibraries(args);
+    auto compiled = CompileToJit(module, HostTarget(), options);
+    if (!compiled.ok()) return compiled.status();
+    code = *std::move(compiled);
+  }
+  const FaultReport report(absl::StrCat(args.operands()[0], ": error: "));
+  for (const Call& call : *calls) {
+    std::vector<interp::Argument> taken;
+    for (size_t position : call.positions) taken.push_back(all[position]);
+    const absl::Status status =
+        code ? RunCompiled(*code, call.function, taken) : RunInterpreted(args, call.function, taken);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
 struct Summary {
@@ -266,7 +217,27 @@ std::optional<Module> ScheduleIfAsked(const CommandArguments& args, const Module
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   const std::optional<Schedule> schedule = ScheduleProgram(args, module, HostTarget(), &intrins);
   if (!schedule) return std::nullopt;
-  return WithPackingInPlace(args, *schedule, module, &intrins);
+  return schedule->module();
+}
+
+// Whether the function writes each of its parameters, also through views and calls.
+std::vector<bool> Written(const Function& function) {
+  std::vector<bool> written = WrittenParams(function);
+  std::vector<BufferRegion> regions = DetectRegions(function->body).writes;
+  PreOrder(function->body, [&](const Stmt& s) {
+    if (const auto* realize = dyn_cast<BlockRealizeNode>(s)) {
+      regions.insert(regions.end(), realize->block->writes.begin(), realize->block->writes.end());
+      for (const BufferRegion& region : DetectRegions(realize->block->body).writes) regions.push_back(region);
+    }
+    return true;
+  });
+  for (size_t i = 0; i < written.size(); ++i) {
+    const Buffer& buffer = function->params[i].buffer;
+    written[i] = written[i] || (buffer && std::ranges::any_of(regions, [&](const BufferRegion& region) {
+                                  return region.buffer->data.same_as(buffer->data);
+                                }));
+  }
+  return written;
 }
 
 int RunProgram(const CommandArguments& args) {
@@ -283,7 +254,7 @@ int RunProgram(const CommandArguments& args) {
   const std::optional<Module> module = ScheduleIfAsked(args, *source);
   if (!module) return kRefused;
   const auto name = args.Get("--func");
-  const Function function = name ? module->Find(*name) : module->Main();
+  const Function function = name ? source->Find(*name) : source->Main();
   if (!function) return Refuse(args, name ? "there is no function " + *name : "which function? --func says");
   auto arguments = MakeArguments(args, function);
   if (!arguments.ok()) return Refuse(args, std::string(arguments.status().message()));
@@ -304,8 +275,7 @@ int RunProgram(const CommandArguments& args) {
       return Refuse(args, "the other program has no function with the same parameters");
     }
     const std::vector<interp::Argument> before = Copy(other);
-    const absl::Status status =
-        against ? RunWith(args, engine, *reference, same, other) : RunInterpreted(args, same, other);
+    const absl::Status status = RunWith(args, against ? engine : "interp", *reference, same, other);
     if (!status.ok()) return Refuse(args, std::string(status.message()));
     std::vector<Function> alike = {same};
     if (const Function unscheduled = name ? source->Find(*name) : source->Main(); against && unscheduled) {
@@ -313,20 +283,13 @@ int RunProgram(const CommandArguments& args) {
     }
     tolerances.emplace(alike, before);
   }
-  std::vector<BufferRegion> written = DetectRegions(function->body).writes;
-  PreOrder(function->body, [&](const Stmt& s) {
-    if (const auto* realize = dyn_cast<BlockRealizeNode>(s)) {
-      written.insert(written.end(), realize->block->writes.begin(), realize->block->writes.end());
-      for (const BufferRegion& region : DetectRegions(realize->block->body).writes) written.push_back(region);
-    }
-    return true;
-  });
+  const std::vector<bool> written = Written(function);
   int status = kDone;
   const bool json = args.Has("--json");
   nlohmann::json outputs = nlohmann::json::array();
   for (size_t i = 0; i < function->params.size(); ++i) {
     const Buffer& buffer = function->params[i].buffer;
-    if (!buffer || !Mentions(written, buffer)) continue;
+    if (!buffer || !written[i]) continue;
     const NDArray& array = (*arguments)[i].array;
     if (json) {
       outputs.push_back(ToJson(buffer->name, array));
@@ -366,8 +329,8 @@ Command RunCommand() {
       {"--func", "NAME", "the function; main, or the only one, by default"},
       {"--engine", "interp|llvm", "the interpreter (the default) or compiled code"},
       {"--seed", "N", "of the inputs"},
-      {"--inputs", "DIR", "takes PARAMETER.npy from there where it exists"},
-      {"--dim", "NAME=N", "value of a symbolic extent or of a scalar parameter", true},
+      {"--inputs", "DIR", "takes PARAMETER.npy from there where it exists; of a scalar, of rank 0"},
+      {"--dim", "NAME=N", "value of a symbolic extent or of a whole scalar parameter", true},
       {"--compare", "", "also interprets the program; exit status 1 beyond what rounding explains"},
       {"--against", "OTHER", "also runs a program with the same parameters on the same inputs"},
       {"--extern", "LIB.so", "where called C functions are", true},

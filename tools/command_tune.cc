@@ -18,6 +18,7 @@
 #include "schedule/script/trace_text.h"
 #include "tools/commands.h"
 #include "tools/program_file.h"
+#include "tools/run_arguments.h"
 #include "tools/scheduled_program.h"
 
 namespace tilewright {
@@ -85,6 +86,15 @@ bool WriteText(const CommandArguments& args, const std::string& path, const std:
   return false;
 }
 
+// The program, or the function of it that --func names, alone.
+std::optional<Module> TunedFunction(const CommandArguments& args, const Module& program) {
+  const auto name = args.Get("--func");
+  if (!name) return program;
+  if (const Function function = program.Find(*name)) return Module(function);
+  args.err() << args.operands()[0] << ": error: there is no function " << *name << "\n";
+  return std::nullopt;
+}
+
 int RunTune(const CommandArguments& args) {
   double seconds = 60;
   int64_t trials = 0;
@@ -103,7 +113,9 @@ int RunTune(const CommandArguments& args) {
     args.err() << std::string(target.status().message()) << "\n";
     return kRefused;
   }
-  const std::optional<Module> module = ReadProgram(args, args.operands()[0]);
+  const std::optional<Module> program = ReadProgram(args, args.operands()[0]);
+  if (!program) return kRefused;
+  const std::optional<Module> module = TunedFunction(args, *program);
   if (!module) return kRefused;
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   if (!LoadIntrinsics(args, &intrins)) return kRefused;
@@ -124,7 +136,7 @@ int RunTune(const CommandArguments& args) {
     if (!opened.ok()) return refuse(opened.status());
     database.emplace(*std::move(opened));
   }
-  const Function main = module->Find("main");
+  const Function main = module->Main();
   const SpeedOfLight bound = main ? SpeedOfLightOf(main, *target) : SpeedOfLight();
   ProgressPrinter progress(args.err(), &args.err() == &std::cerr && isatty(STDERR_FILENO) != 0, seconds, bound);
   std::vector<TuneMeasurement> measurements;
@@ -136,7 +148,7 @@ int RunTune(const CommandArguments& args) {
                                       : args.Has("--warm-cache") ? Caches::kWarm
                                                                  : Caches::kRotating,
                             .database = database ? &*database : nullptr,
-                            .libraries = args.GetAll("--extern"),
+                            .libraries = ExternLibraries(args),
                             .on_progress = [&](const SearchProgress& now) { progress.Show(now); },
                             .on_measured = [&](const TuneMeasurement& m) { measurements.push_back(m); }});
   progress.End();
@@ -177,6 +189,7 @@ Command TuneCommand() {
           "Prints the best time. OUT receives the scheduled program and OUT.trace the schedule, which "
           "`schedule --script` and `compile --script` take.",
       .flags = {{"--target", "NAME", "what to compile for; host by default"},
+                {"--func", "NAME", "the function; main, or the only one, by default"},
                 {"--seconds", "S", "how long to search; 60 by default"},
                 {"--trials", "N", "ends after that many measurements"},
                 {"--seed", "N", "of the search"},

@@ -11,10 +11,7 @@ namespace tilewright {
 namespace {
 
 NDArray ToArray(const Param& param, const interp::Argument& argument) {
-  if (param.buffer) return argument.array;
-  NDArray scalar(param.var.dtype(), {});
-  scalar.SetInt(0, argument.integer);
-  return scalar;
+  return param.buffer ? argument.array : ScalarArray(param.var.dtype(), argument);
 }
 
 double LargestMagnitude(const NDArray& array) {
@@ -30,6 +27,16 @@ double PartOfLargest(DataType type) {
 }
 
 }  // namespace
+
+NDArray ScalarArray(DataType type, const interp::Argument& argument) {
+  const NDArray scalar(type, {});
+  if (type.is_float()) {
+    scalar.Set(0, argument.real);
+  } else {
+    scalar.SetInt(0, argument.integer);
+  }
+  return scalar;
+}
 
 Tolerances::Tolerances(const std::vector<Function>& functions, const std::vector<interp::Argument>& arguments) {
   for (const Function& function : functions) {

@@ -28,6 +28,9 @@ struct OutputComparison {
   std::string failure;      // the first element beyond that; empty when there is none
 };
 
+// A scalar argument as an array without dimensions.
+NDArray ScalarArray(DataType type, const interp::Argument& argument);
+
 class Tolerances {
  public:
   // `arguments` as before the call. Functions that are given once count for both.

@@ -83,18 +83,4 @@ std::optional<Schedule> ScheduleProgram(const CommandArguments& args, const Modu
   return schedule;
 }
 
-std::optional<Module> WithPackingInPlace(const CommandArguments& args, const Schedule& schedule, const Module& module,
-                                         IntrinRegistry* intrins) {
-  Trace trace;
-  for (const Instruction& instruction : schedule.trace().instructions) {
-    if (std::string_view(instruction.primitive->name) != "hoist_prepack") trace.instructions.push_back(instruction);
-  }
-  Schedule in_place(module, {.intrins = intrins});
-  const Outcome<std::monostate> replayed = in_place.Replay(trace);
-  if (replayed.ok()) return in_place.module();
-  args.err() << "the schedule depends on packing in a function of its own: "
-             << RenderLine(replayed.refusal(), in_place.refused_function()) << "\n";
-  return std::nullopt;
-}
-
 }  // namespace tilewright

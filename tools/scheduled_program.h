@@ -29,9 +29,4 @@ std::optional<std::string> ReadSchedule(const CommandArguments& args, const std:
 std::optional<Schedule> ScheduleProgram(const CommandArguments& args, const Module& module, const Target& target,
                                         IntrinRegistry* intrins);
 
-// The same program with constant operands packed in every call of main, so that its parameters are those of `module`.
-// Nothing when the schedule does more to the packing after that; standard error says so.
-std::optional<Module> WithPackingInPlace(const CommandArguments& args, const Schedule& schedule, const Module& module,
-                                         IntrinRegistry* intrins);
-
 }  // namespace tilewright

@@ -284,7 +284,7 @@ class MeasuringWorker {
   std::optional<WorkerAnswer> RunFirst(const MeasureRequest& request, const TwCall& call, ReadyCandidate& candidate) {
     const int64_t start = runtime::NowNanoseconds();
     if (const int code = candidate.calls[0].Run(call); code != kTwOk) {
-      if (code == kTwErrorMemory) return Failure(kReasonMemory, "temporaries cannot be allocated");
+      if (code == kTwErrorMemory) return Failure(kReasonMemory, call.message);
       return Failure(kReasonRun, call.message);
     }
     candidate.first_nanoseconds = runtime::NowNanoseconds() - start;

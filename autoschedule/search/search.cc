@@ -62,7 +62,7 @@ class Clock {
   double lap_ = 0;
 };
 
-Function MainOf(const Candidate& candidate) { return candidate.schedule.module().Find("main"); }
+Function MainOf(const Candidate& candidate) { return candidate.schedule.module().Main(); }
 
 std::vector<Function> MainsOf(const std::vector<Candidate>& candidates) {
   std::vector<Function> mains;

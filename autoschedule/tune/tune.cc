@@ -57,8 +57,8 @@ class SharingRunner : public Runner {
 absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, IntrinRegistry* intrins,
                                 const TuneOptions& options) {
   const auto start = std::chrono::steady_clock::now();
-  const Function main = module.Find("main");
-  if (!main) return absl::InvalidArgumentError("the module has no function main");
+  const Function main = module.Main();
+  if (!main) return absl::InvalidArgumentError("which function? there are several, and none is main");
   if (absl::Status status = CheckRunsOn(target, HostTarget()); !status.ok()) return status;
   const Space space(module, target, intrins);
   auto runner = LocalRunner::Start(module, target, {.threads = target.cores, .libraries = options.libraries});
@@ -74,7 +74,7 @@ absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, Intr
   const Schedule preferred = AutoSchedule(module, target, intrins).schedule;
   SearchOptions search{.trials = options.trials,
                        .seed = options.seed,
-                       .bound_seconds = BoundSeconds(main, preferred.module().Find("main"), target),
+                       .bound_seconds = BoundSeconds(main, preferred.module().Main(), target),
                        .on_progress = options.on_progress};
   absl::Status stored;
   const ProjectedModel projected(target);
@@ -96,7 +96,7 @@ absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, Intr
   };
   search.on_measured = [&](const Candidate& candidate, const Measurement& measurement) {
     if (options.on_measured) {
-      const Function scheduled = candidate.schedule.module().Find("main");
+      const Function scheduled = candidate.schedule.module().Main();
       TuneMeasurement result{.at_seconds = SecondsSince(start),
                              .seconds = measurement.MedianSeconds(),
                              .failure = std::string(FailureName(measurement.failure)),

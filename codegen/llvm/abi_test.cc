@@ -77,7 +77,7 @@ TEST_F(Abi, Null) {
   args_[1] = b_->abi();
   b_->abi()->data = nullptr;
   EXPECT_EQ(Call(), kTwErrorNullArgument);
-  EXPECT_STREQ(message_, "argument 1 (B) has no elements");
+  EXPECT_STREQ(message_, "argument 1 (B) has no data");
 }
 
 TEST_F(Abi, Device) {

@@ -3,8 +3,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "codegen/abi/c_symbol.h"
 #include "codegen/abi/function_abi.h"
-#include "codegen/llvm/c_symbol.h"
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/pointer_facts.h"
 #include "ir/functor.h"
@@ -90,6 +90,7 @@ class AbiEmitter {
     for (Argument& argument : arguments_) BindVariables(argument);
     for (Argument& argument : arguments_) CheckShape(argument);
     for (Argument& argument : arguments_) CheckStrides(argument);
+    for (Argument& argument : arguments_) CheckData(argument);
     for (Argument& argument : arguments_) CheckAlignment(argument);
     CheckAliasing();
     if (UsesAmx(function_->body)) AskForAmx();
@@ -146,7 +147,7 @@ class AbiEmitter {
     argument.tensor = b_.CreateLoad(ptr, b_.CreateConstInBoundsGEP1_64(ptr, abi_->getArg(1), index));
     Check(b_.CreateIsNotNull(argument.tensor), kTwErrorNullArgument, argument.label + " is null", {});
     llvm::Value* base = Field(argument.tensor, kData);
-    Check(b_.CreateIsNotNull(base), kTwErrorNullArgument, argument.label + " has no elements", {});
+    if (!param.buffer) Check(b_.CreateIsNotNull(base), kTwErrorNullArgument, argument.label + " has no data", {});
     llvm::Value* device = Field(argument.tensor, kDeviceType);
     Check(b_.CreateICmpEQ(device, b_.getInt32(kTwCpu)), kTwErrorDevice,
           argument.label + " lies on a device of type %d, not on the CPU", {device});
@@ -238,23 +239,31 @@ class AbiEmitter {
     llvm::Value* expected = b_.getInt64(1);
     llvm::Value* last = b_.getInt64(0);  // index of the last element
     llvm::Value* empty = b_.getFalse();
+    for (llvm::Value* extent : argument.shape) empty = b_.CreateOr(empty, b_.CreateIsNull(extent));
     for (size_t i = buffer->ndim(); i-- > 0;) {
       llvm::Value* extent = argument.shape[i];
       if (!buffer->strides.empty()) expected = emitter_.EmitIndex(buffer->strides[i]);
-      // The stride of a single element is never used.
+      // The stride of a single element is never used, and none is where there are no elements.
       llvm::Value* same = b_.CreateICmpEQ(argument.strides[i], expected);
-      llvm::Value* single = b_.CreateICmpSLE(extent, b_.getInt64(1));
-      Check(b_.CreateOr(same, single), kTwErrorStrides,
+      llvm::Value* unused = b_.CreateOr(b_.CreateICmpSLE(extent, b_.getInt64(1)), empty);
+      Check(b_.CreateOr(same, unused), kTwErrorStrides,
             absl::StrCat(argument.label, ": dimension ", i, " has stride %lld, expected %lld"),
             {argument.strides[i], expected});
       llvm::Value* before_end = b_.CreateSub(extent, b_.getInt64(1));
       last = b_.CreateAdd(last, b_.CreateMul(before_end, expected));
-      empty = b_.CreateOr(empty, b_.CreateIsNull(extent));
       if (buffer->strides.empty()) expected = b_.CreateMul(expected, extent);
     }
     const uint64_t element = static_cast<uint64_t>(buffer->dtype.bytes() * buffer->dtype.lanes());
     llvm::Value* bytes = b_.CreateMul(b_.CreateAdd(last, b_.getInt64(1)), b_.getInt64(element));
     argument.bytes = b_.CreateSelect(empty, b_.getInt64(0), bytes);
+  }
+
+  // Arrays without elements may have no memory.
+  void CheckData(const Argument& argument) {
+    if (!argument.param->buffer) return;
+    llvm::Value* given = b_.CreateIsNotNull(Field(argument.tensor, kData));
+    Check(b_.CreateOr(given, b_.CreateIsNull(argument.bytes)), kTwErrorNullArgument, argument.label + " has no data",
+          {});
   }
 
   void CheckAlignment(const Argument& argument) {
@@ -384,14 +393,14 @@ absl::Status EmitAbi(ModuleContext& context, const Function& function, const Com
   llvm::Type* ptr = llvm::PointerType::getUnqual(context.llvm);
   llvm::Type* i32 = llvm::Type::getInt32Ty(context.llvm);
   auto* type = llvm::FunctionType::get(i32, {ptr, ptr, i32}, false);
-  const std::string symbol = CSymbol(function);
+  const std::string symbol = CSymbol(function->name);
   auto* abi = llvm::Function::Create(type, llvm::Function::ExternalLinkage, symbol, context.module);
   // A few hundred instructions that run once a call: optimizing them would take longer than many a kernel's body.
   abi->addFnAttr(llvm::Attribute::OptimizeNone);
   abi->addFnAttr(llvm::Attribute::NoInline);
   absl::Status status = AbiEmitter(context, function, compute, abi).Emit();
-  // Weak: a C program's own function of that name wins, and nothing clashes.
-  if (symbol != function->name) {
+  // Weak: a C program's own main wins, and nothing clashes.
+  if (function->name == "main") {
     llvm::GlobalAlias::create(type, 0, llvm::GlobalValue::WeakAnyLinkage, function->name, abi, &context.module);
   }
 

@@ -2,6 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/llvm/emitter.h"
 #include "ir/builtin.h"
+#include "ir/expand_call.h"
 #include "llvm/IR/Intrinsics.h"
 
 namespace tilewright::codegen {
@@ -27,6 +28,7 @@ llvm::Value* FunctionEmitter::EmitCall(const CallNode* op) {
   if (llvm::Value* value = EmitAddressCall(op)) return value;
   if (llvm::Value* value = EmitBitwise(op)) return value;
   if (llvm::Value* value = EmitMath(op)) return value;
+  if (const Expr whole = ExpandCall(op)) return Emit(whole);
   return Fail(op->dtype(), absl::StrCat("no code for calls of ", op->op));
 }
 

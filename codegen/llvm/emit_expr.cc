@@ -115,7 +115,8 @@ llvm::Value* FunctionEmitter::Emit(const Expr& e) {
       llvm::Value* base = builder_.CreateVectorSplat(lanes, Emit(ramp->base));
       llvm::Value* stride = builder_.CreateVectorSplat(lanes, Emit(ramp->stride));
       llvm::Value* steps = builder_.CreateStepVector(base->getType());
-      return builder_.CreateNSWAdd(base, builder_.CreateNSWMul(steps, stride));
+      const bool no_wrap = type.is_int() && type.bits() >= 32;
+      return builder_.CreateAdd(base, builder_.CreateMul(steps, stride, "", false, no_wrap), "", false, no_wrap);
     }
     case Kind::kBroadcast: {
       const auto* broadcast = cast<BroadcastNode>(e);
@@ -137,7 +138,9 @@ llvm::Value* FunctionEmitter::Emit(const Expr& e) {
   }
 }
 
-llvm::Value* FunctionEmitter::EmitIndex(const Expr& e) { return builder_.CreateSExt(Emit(e), builder_.getInt64Ty()); }
+llvm::Value* FunctionEmitter::EmitIndex(const Expr& e) {
+  return Convert(builder_, e.dtype(), DataType::Int(64, e.dtype().lanes()), Emit(e));
+}
 
 llvm::Value* FunctionEmitter::EmitVar(const VarNode* op) {
   auto it = values_.find(op);
@@ -160,6 +163,12 @@ llvm::Value* FunctionEmitter::EmitIntegerBinary(BinaryOp op, DataType type, llvm
   const bool is_signed = type.is_int();
   // Overflow of int32 and int64 is an error of the program; smaller types wrap like unsigned ones.
   const bool no_wrap = is_signed && type.bits() >= 32;
+  // The least number divided by -1 wraps too, which no instruction does; in a wider type it does not overflow.
+  if (is_signed && !no_wrap && op >= BinaryOp::kDiv && op <= BinaryOp::kFloorMod) {
+    const DataType wide = DataType::Int(32, type.lanes());
+    const auto widen = [&](llvm::Value* value) { return Convert(builder_, type, wide, value); };
+    return Convert(builder_, wide, type, EmitIntegerBinary(op, wide, widen(a), widen(b)));
+  }
   switch (op) {
     case BinaryOp::kAdd:
       return builder_.CreateAdd(a, b, "", false, no_wrap);

@@ -27,8 +27,9 @@ struct NamedIntrinsic {
 // One instruction each, on vectors too.
 constexpr NamedIntrinsic kInstructions[] = {
     {"sqrt", llvm::Intrinsic::sqrt},   {"floor", llvm::Intrinsic::floor}, {"ceil", llvm::Intrinsic::ceil},
-    {"trunc", llvm::Intrinsic::trunc}, {"round", llvm::Intrinsic::round}, {"nearbyint", llvm::Intrinsic::nearbyint},
-    {"fma", llvm::Intrinsic::fma},
+    {"trunc", llvm::Intrinsic::trunc}, {"round", llvm::Intrinsic::nearbyint},
+    {"nearbyint", llvm::Intrinsic::nearbyint}, {"round_away", llvm::Intrinsic::round},
+    {"copysign", llvm::Intrinsic::copysign}, {"fma", llvm::Intrinsic::fma},
 };
 
 // Functions of the C library by their names for double.
@@ -56,6 +57,8 @@ class MathEmitter {
       return b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, emitter_.Emit(op_->args[0]), b_.getFalse());
     }
     if (!type.is_float()) return nullptr;
+    if (name == "nextafter" && op_->args[0].dtype() == type && op_->args[1].dtype() == type) return EmitNextAfter(type);
+    if (name == "ldexp" && op_->args[0].dtype() == type && op_->args[1].dtype().is_integer()) return EmitLdexp(type);
     for (const Expr& arg : op_->args) {
       if (arg.dtype() != type) return nullptr;
       llvm::Value* value = emitter_.Emit(arg);
@@ -77,6 +80,41 @@ class MathEmitter {
     llvm::Value* magnitude = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
     llvm::Value* infinity = llvm::ConstantFP::getInfinity(x->getType());
     return name == "isinf" ? b_.CreateFCmpOEQ(magnitude, infinity) : b_.CreateFCmpOLT(magnitude, infinity);
+  }
+
+  // The bits of magnitudes are ordered as the magnitudes are: one more or one less.
+  llvm::Value* EmitNextAfter(DataType type) {
+    llvm::Value* from = emitter_.Emit(op_->args[0]);
+    llvm::Value* to = emitter_.Emit(op_->args[1]);
+    llvm::Type* bits_type = RegisterType(b_.getContext(), DataType::UInt(type.bits(), type.lanes()));
+    const auto bits_of = [&](llvm::Value* value) { return b_.CreateBitCast(ToMemory(b_, type, value), bits_type); };
+    const auto number = [&](uint64_t value) { return llvm::ConstantInt::get(bits_type, value); };
+    llvm::Value* zero = llvm::Constant::getNullValue(from->getType());
+    llvm::Value* grows = b_.CreateICmpEQ(b_.CreateFCmpOLT(from, to), b_.CreateFCmpOGT(from, zero));
+    llvm::Value* step = b_.CreateSelect(grows, number(1), llvm::ConstantInt::getAllOnesValue(bits_type));
+    llvm::Value* next = b_.CreateAdd(bits_of(from), step);
+    const uint64_t sign = uint64_t{1} << (type.bits() - 1);
+    llvm::Value* least = b_.CreateOr(b_.CreateAnd(bits_of(to), number(sign)), number(1));
+    next = b_.CreateSelect(b_.CreateFCmpOEQ(from, zero), least, next);
+    next = b_.CreateSelect(b_.CreateFCmpOEQ(from, to), bits_of(to), next);
+    llvm::Value* nan = bits_of(llvm::ConstantFP::getNaN(from->getType()));
+    next = b_.CreateSelect(b_.CreateFCmpUNO(from, to), nan, next);
+    return FromMemory(b_, type, b_.CreateBitCast(next, MemoryType(b_.getContext(), type)));
+  }
+
+  llvm::Value* EmitLdexp(DataType type) {
+    // Beyond 5000 doublings or halvings every number is infinite or zero.
+    constexpr int kMost = 5000;
+    const DataType wide = DataType::Int(64, type.lanes()), count = DataType::Int(32, type.lanes());
+    llvm::Value* by = Convert(b_, op_->args[1].dtype(), wide, emitter_.Emit(op_->args[1]));
+    const auto limit = [&](int64_t n) { return llvm::ConstantInt::getSigned(by->getType(), n); };
+    by = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, by, limit(-kMost));
+    by = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, by, limit(kMost));
+    llvm::Value* value = emitter_.Emit(op_->args[0]);
+    args_ = {type == Half(type) ? b_.CreateFPExt(value, FloatType(type)) : value, Convert(b_, wide, count, by)};
+    llvm::Value* result = CallLibrary("ldexp", type);
+    if (type == Half(type)) return b_.CreateFPTrunc(result, RegisterType(b_.getContext(), type));
+    return emitter_.Narrowed(type, result);
   }
 
   llvm::Value* Compute(const std::string& name, DataType type) {

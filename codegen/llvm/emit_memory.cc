@@ -45,9 +45,7 @@ void FunctionEmitter::FenceStreams() {
 }
 
 llvm::Value* FunctionEmitter::EmitLanePointers(const Buffer& buffer, const Expr& index) {
-  llvm::Value* indices = Emit(index);
-  llvm::Type* i64 = llvm::FixedVectorType::get(builder_.getInt64Ty(), static_cast<unsigned>(index.dtype().lanes()));
-  return ElementPointer(buffer, builder_.CreateSExt(indices, i64));
+  return ElementPointer(buffer, EmitIndex(index));
 }
 
 llvm::Value* FunctionEmitter::EmitLoad(const LoadNode* op) {

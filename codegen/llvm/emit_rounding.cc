@@ -27,7 +27,9 @@ bool IsIntegerConstant(const Expr& e) {
 
 // What gives `e` when it is rounded to nearest; null where `e` is nothing that is rounded.
 Expr BeforeRounding(const Expr& e) {
-  if (const auto* call = dyn_cast<CallNode>(e)) return call->op == "nearbyint" ? call->args[0] : Expr();
+  if (const auto* call = dyn_cast<CallNode>(e)) {
+    return call->op == "nearbyint" || call->op == "round" ? call->args[0] : Expr();
+  }
   const auto* limit = dyn_cast<BinaryNode>(e);
   if (limit == nullptr || (limit->op != BinaryOp::kMin && limit->op != BinaryOp::kMax)) return {};
   if (!IsIntegerConstant(limit->b)) return {};

@@ -241,8 +241,15 @@ void FunctionEmitter::EmitAllocate(const AllocateNode* op) {
   llvm::Value* bytes = builder_.CreateMul(count, builder_.getInt64(static_cast<uint64_t>(element_bytes)));
   bytes = builder_.CreateAnd(builder_.CreateAdd(bytes, builder_.getInt64(align - 1)), builder_.getInt64(~(align - 1)));
   data = LibcCall("aligned_alloc", builder_.getPtrTy(), {builder_.getInt64(align), bytes});
-  llvm::Value* failed = builder_.CreateAnd(builder_.CreateIsNull(data), builder_.CreateIsNotNull(bytes));
-  ReturnIfError(builder_.CreateSelect(failed, builder_.getInt32(kTwErrorMemory), builder_.getInt32(kTwOk)));
+  llvm::BasicBlock* failed = NewBlock("no.memory");
+  llvm::BasicBlock* allocated = NewBlock("allocated");
+  builder_.CreateCondBr(builder_.CreateAnd(builder_.CreateIsNull(data), builder_.CreateIsNotNull(bytes)), failed,
+                        allocated, llvm::MDBuilder(context_.llvm).createBranchWeights(1, 2000));
+  builder_.SetInsertPoint(failed);
+  EmitMessage(context_, builder_, call_, "no memory for the %lld bytes of %s",
+              {bytes, builder_.CreateGlobalString(buffer->name)});
+  Return(builder_.getInt32(kTwErrorMemory));
+  builder_.SetInsertPoint(allocated);
   heap_.push_back(data);
   llvm::Value* pointer = data;
   Emit(op->body);

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/llvm/compile.h"
 #include "codegen/llvm/machine.h"
+#include "codegen/abi/c_symbol.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/Support/Error.h"
@@ -49,7 +50,9 @@ CompiledModule::CompiledModule(std::unique_ptr<Code> code) : code_(std::move(cod
 CompiledModule::CompiledModule(CompiledModule&&) noexcept = default;
 CompiledModule::~CompiledModule() = default;
 
-TwFunction CompiledModule::Find(std::string_view name) const { return code_->Address<TwFunction>(name); }
+TwFunction CompiledModule::Find(std::string_view name) const {
+  return code_->Address<TwFunction>(CSymbol(name));
+}
 
 int64_t CompiledModule::WorkspaceBytes(std::string_view name) const {
   auto function = code_->Address<TwWorkspaceBytes>(absl::StrCat(std::string(name), "_workspace_bytes"));
@@ -97,7 +100,7 @@ absl::StatusOr<std::unique_ptr<CompiledModule>> CompileToJit(const Module& modul
   if (llvm::Error error = (*jit)->addObjectFile(std::move(buffer))) return ToStatus(std::move(error));
   // Link now: what cannot be resolved is this call's error, not a crash of a later one.
   for (const Function& function : module.functions()) {
-    auto symbol = (*jit)->lookup(function->name);
+    auto symbol = (*jit)->lookup(CSymbol(function->name));
     if (!symbol) {
       const std::string failure = llvm::toString(symbol.takeError());
       return absl::InvalidArgumentError(absl::StrCat(*reports, reports->empty() ? failure : ""));

@@ -58,7 +58,8 @@ const Reference kReferences[] = {
     {"floor", std::floor, -100, 100, 0},
     {"ceil", std::ceil, -100, 100, 0},
     {"trunc", std::trunc, -100, 100, 0},
-    {"round", std::round, -100, 100, 0},
+    {"round", std::nearbyint, -100, 100, 0},
+    {"round_away", std::round, -100, 100, 0},
     {"nearbyint", std::nearbyint, -100, 100, 0},
     {"abs", std::fabs, -100, 100, 0},
 };

@@ -25,7 +25,7 @@ absl::StatusOr<std::string> EmitLlvmIr(const Module& module, const Target& targe
 absl::Status EmitSharedLibrary(const Module& module, const Target& target, const std::string& path,
                                const CompileOptions& options = {});
 
-// A C header that declares the functions of the module, by their `CSymbol` (c_symbol.h).
+// A C header that declares the functions of the module, by their `CSymbol` (codegen/abi/c_symbol.h).
 std::string EmitHeader(const Module& module);
 
 }  // namespace tilewright

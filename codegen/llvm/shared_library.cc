@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/llvm/c_symbol.h"
 #include "codegen/llvm/object.h"
+#include "codegen/abi/c_symbol.h"
 
 extern char** environ;
 
@@ -131,7 +131,7 @@ extern "C" {
       }
       separator = ", ";
     }
-    absl::StrAppend(&text, ")\nint ", CSymbol(function),
+    absl::StrAppend(&text, ")\nint ", CSymbol(function->name),
                     "(const TwCall* call, TwTensor* const* args, int32_t num_args);\n");
     absl::StrAppend(&text, "int64_t ", function->name, "_workspace_bytes(void);\n");
   }

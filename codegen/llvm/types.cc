@@ -86,6 +86,56 @@ llvm::Value* DecodeFp8(Builder& b, const Fp8Format& format, llvm::Value* value) 
   return b.CreateBitCast(b.CreateOr(result, sign), f32);
 }
 
+// double -> float, rounded to odd: towards zero, then the last bit is set where that lost anything. Rounding the result to
+// a type with at least two bits fewer gives what rounding the double gives; two roundings to nearest would not.
+llvm::Value* RoundToOdd(Builder& b, llvm::Value* value) {
+  llvm::Type* f32 = Like(b.getFloatTy(), value);
+  llvm::Type* i32 = Like(b.getInt32Ty(), value);
+  llvm::Value* nearest = b.CreateFPTrunc(value, f32);
+  llvm::Value* back = b.CreateFPExt(nearest, value->getType());
+  llvm::Value* inexact = b.CreateFCmpONE(back, value);
+  llvm::Value* away = b.CreateFCmpOGT(b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, back),
+                                      b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, value));
+  llvm::Value* bits = b.CreateSub(b.CreateBitCast(nearest, i32), b.CreateZExt(away, i32));
+  return b.CreateBitCast(b.CreateOr(bits, b.CreateZExt(inexact, i32)), f32);
+}
+
+// A 64-bit integer whose conversion to double is exact and that every narrower type rounds like `value`: of magnitudes
+// above 2^53 the low 11 bits become the one above them.
+llvm::Value* KeepDoubleBits(Builder& b, llvm::Value* value, bool is_signed) {
+  llvm::Type* type = value->getType();
+  llvm::Value* magnitude =
+      is_signed ? b.CreateBinaryIntrinsic(llvm::Intrinsic::abs, value, b.getFalse()) : value;
+  llvm::Value* low = b.CreateAnd(magnitude, Splat(type, 0x7ff));
+  llvm::Value* high = b.CreateXor(magnitude, low);
+  llvm::Value* odd = b.CreateOr(high, b.CreateSelect(b.CreateIsNotNull(low), Splat(type, 0x800), Splat(type, 0)));
+  llvm::Value* kept = b.CreateSelect(b.CreateICmpULT(magnitude, Splat(type, uint64_t{1} << 53)), magnitude, odd);
+  if (!is_signed) return kept;
+  return b.CreateSelect(b.CreateICmpSLT(value, Splat(type, 0)), b.CreateNeg(kept), kept);
+}
+
+llvm::Value* IntToFloat(Builder& b, DataType from, llvm::Value* value, llvm::Type* type) {
+  return from.is_int() ? b.CreateSIToFP(value, type) : b.CreateUIToFP(value, type);
+}
+
+// To a type with fewer bits than float: rounded once, from any type.
+llvm::Value* ConvertNarrow(Builder& b, DataType from, DataType to, llvm::Value* value) {
+  llvm::Type* f32 = Like(b.getFloatTy(), value);
+  llvm::Type* f64 = Like(b.getDoubleTy(), value);
+  // Integers beyond those that float holds are infinite in the types with fewer exponents than it has.
+  if (!from.is_float() && from.bits() > 24 && to.code() == TypeCode::kBFloat) {
+    if (from.bits() == 64) value = KeepDoubleBits(b, value, from.is_int());
+    value = RoundToOdd(b, IntToFloat(b, from, value, f64));
+  } else if (!from.is_float()) {
+    value = IntToFloat(b, from, value, f32);
+  } else if (from.bits() == 64) {
+    value = RoundToOdd(b, value);
+  } else if (value->getType() != f32) {
+    value = b.CreateFPExt(value, f32);
+  }
+  return IsNarrowFloat(to) ? RoundNarrow(b, to, value) : b.CreateFPTrunc(value, RegisterType(b.getContext(), to));
+}
+
 llvm::Value* FloatToInt(Builder& b, DataType to, llvm::Value* value, llvm::Type* type) {
   return to.is_uint() ? b.CreateFPToUI(value, type) : b.CreateFPToSI(value, type);
 }
@@ -152,10 +202,8 @@ llvm::Value* Convert(Builder& b, DataType from, DataType to, llvm::Value* value)
     return from.is_int() ? b.CreateSExtOrTrunc(value, type) : b.CreateZExtOrTrunc(value, type);
   }
   TW_CHECK(to.is_float()) << "conversion from " << from.ToString() << " to " << to.ToString();
-  llvm::Value* result = from.is_float() ? b.CreateFPCast(value, type)
-                        : from.is_int() ? b.CreateSIToFP(value, type)
-                                        : b.CreateUIToFP(value, type);
-  return IsNarrowFloat(to) ? RoundNarrow(b, to, result) : result;
+  if (to.bits() < 32) return ConvertNarrow(b, from, to, value);
+  return from.is_float() ? b.CreateFPCast(value, type) : IntToFloat(b, from, value, type);
 }
 
 }  // namespace tilewright::codegen

@@ -21,6 +21,7 @@
 #include "codegen/lower/common/unroll.h"
 #include "codegen/lower/common/vectorize.h"
 #include "codegen/lower/common/verify_lowered.h"
+#include "codegen/lower/common/widen_indices.h"
 #include "codegen/lower/cpu/align_stores.h"
 #include "codegen/lower/cpu/cache_hints.h"
 #include "codegen/lower/cpu/hoist_conditions.h"
@@ -49,6 +50,7 @@ Result VerifiedLowered(const Function& function) {
 // until buffers are compact. Pipelines are expanded where the index of a version can be added to all accesses, which are
 // of whole buffers again.
 constexpr Pass kCommonBefore[] = {
+    {"widen_indices", [](const Function& f, const Context&) -> Result { return WidenIndices(f); }},
     {"plan_allocations", [](const Function& f, const Context&) -> Result { return PlanAllocations(f); }},
     {"place_storage_annotations", [](const Function& f, const Context&) { return PlaceStorageAnnotations(f); }},
     {"mark_pipelines", [](const Function& f, const Context&) { return MarkPipelines(f); }},

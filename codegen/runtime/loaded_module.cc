@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "codegen/abi/c_symbol.h"
+
 namespace tilewright::runtime {
 namespace {
 
@@ -96,7 +98,7 @@ std::optional<LoadedModule> LoadedModule::Open(const std::string& path, std::str
 }
 
 TwFunction LoadedModule::Find(const std::string& name) const {
-  return reinterpret_cast<TwFunction>(dlsym(library_.get(), name.c_str()));
+  return reinterpret_cast<TwFunction>(dlsym(library_.get(), CSymbol(name).c_str()));
 }
 
 int64_t LoadedModule::WorkspaceBytes(const std::string& name) const {

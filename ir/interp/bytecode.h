@@ -21,9 +21,9 @@ namespace tilewright::interp::internal {
   X(Move)                                                                                                              \
   /* Integers. The checked ones stop at signed overflow of 32 or 64 bits. */                                           \
   X(Add32) X(Sub32) X(Mul32) X(Madd32 /* a * b + c */) X(Add64) X(Sub64) X(Mul64) X(Madd64) X(AddRaw) X(SubRaw)        \
-  X(MulRaw) X(SignExtend /* from imm bits */) X(ZeroExtend) X(DivS) X(ModS) X(FloorDiv) X(FloorMod) X(DivU) X(ModU)    \
+  X(MulRaw) X(SignExtend /* from imm bits */) X(ZeroExtend) X(DivS /* of imm bits */) X(ModS) X(FloorDiv) X(FloorMod) X(DivU) X(ModU)    \
   X(MinS) X(MaxS) X(MinU) X(MaxU) X(Eq) X(Ne) X(Lt) X(Le) X(LtU) X(LeU) X(And) X(Or) X(Xor) X(Not /* logical */)       \
-  X(BitNot) X(Shl) X(ShrS) X(ShrU) X(AbsS) X(Popcount) X(Clz /* of imm bits */)                                        \
+  X(BitNot) X(Shl /* of imm bits */) X(ShrS) X(ShrU) X(AbsS) X(Popcount) X(Clz /* of imm bits */)                                        \
   /* Floating point: in double, the F32 ones rounded to float, the others followed by a Round. */                      \
   X(AddF32) X(SubF32) X(MulF32) X(DivF32) X(AddF) X(SubF) X(MulF) X(DivF) X(MinF) X(MaxF) X(EqF) X(NeF) X(LtF) X(LeF)  \
   X(Round /* to type imm */) X(Math1 /* function imm */) X(Math2) X(Fma /* rounded to type imm */)                     \

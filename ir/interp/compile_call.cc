@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "ir/builtin.h"
+#include "ir/expand_call.h"
+#include "ir/float_format.h"
 #include "ir/interp/amx.h"
 #include "ir/interp/compiler.h"
 
@@ -40,8 +43,9 @@ constexpr NamedMath1 kMath1[] = {
     {"floor", [](double x) { return std::floor(x); }},
     {"ceil", [](double x) { return std::ceil(x); }},
     {"trunc", [](double x) { return std::trunc(x); }},
-    {"round", [](double x) { return std::round(x); }},
+    {"round", [](double x) { return std::nearbyint(x); }},
     {"nearbyint", [](double x) { return std::nearbyint(x); }},
+    {"round_away", [](double x) { return std::round(x); }},
     {"abs", [](double x) { return std::fabs(x); }},
 };
 
@@ -54,7 +58,35 @@ constexpr NamedMath2 kMath2[] = {
     {"atan2", [](double x, double y) { return std::atan2(x, y); }},
     {"hypot", [](double x, double y) { return std::hypot(x, y); }},
     {"fmod", [](double x, double y) { return std::fmod(x, y); }},
+    {"copysign", [](double x, double y) { return std::copysign(x, y); }},
 };
+
+template <DataType (*type)()>
+double NextAfterOf(double x, double y) {
+  return NextAfter(type(), x, y);
+}
+DataType Float16() { return DataType::Float(16); }
+DataType Float32() { return DataType::Float(32); }
+DataType Float64() { return DataType::Float(64); }
+DataType BFloat16() { return DataType::BFloat16(); }
+DataType E4M3() { return DataType(TypeCode::kE4M3, 8); }
+DataType E5M2() { return DataType(TypeCode::kE5M2, 8); }
+
+Math2Function NextAfterIn(DataType type) {
+  switch (type.code()) {
+    case TypeCode::kBFloat:
+      return NextAfterOf<BFloat16>;
+    case TypeCode::kE4M3:
+      return NextAfterOf<E4M3>;
+    case TypeCode::kE5M2:
+      return NextAfterOf<E5M2>;
+    default:
+      return type.bits() == 16 ? NextAfterOf<Float16> : type.bits() == 32 ? NextAfterOf<Float32> : NextAfterOf<Float64>;
+  }
+}
+
+// ldexp; beyond 5000 doublings or halvings every number is infinite or zero.
+double LoadExponent(double x, double n) { return std::ldexp(x, static_cast<int>(std::clamp(n, -5000.0, 5000.0))); }
 
 constexpr int kMaxCallDepth = 16;
 
@@ -81,6 +113,7 @@ Lanes Compiler::CallValue(const CallNode* op) {
   }
   if (name == kDotAdd && op->args.size() == 3) return DotAdd(op);
   if (MathCall(op, &result) || BitCall(op, &result)) return result;
+  if (const Expr whole = ExpandCall(op)) return Value(whole);
   return ExternCallValue(op);
 }
 
@@ -99,10 +132,10 @@ bool Compiler::Reinterpret(const CallNode* op, Lanes* result) {
     const size_t first_bit = i * static_cast<size_t>(to.bits()), width = static_cast<size_t>(from.bits());
     Reg piece = patterns[first_bit / width];
     if (const size_t shift = first_bit % width; shift != 0) {
-      piece = EmitValue(Op::kShrU, piece, Constant(static_cast<int64_t>(shift)));
+      piece = EmitValue(Op::kShrU, piece, Constant(static_cast<int64_t>(shift)), 0, 64);
     }
     for (size_t bit = width; bit < static_cast<size_t>(to.bits()); bit += width) {
-      const Reg next = EmitValue(Op::kShl, patterns[(first_bit + bit) / width], Constant(static_cast<int64_t>(bit)));
+      const Reg next = EmitValue(Op::kShl, patterns[(first_bit + bit) / width], Constant(static_cast<int64_t>(bit)), 0, 64);
       piece = EmitValue(Op::kOr, piece, next);
     }
     pieces.push_back(piece);
@@ -175,6 +208,19 @@ bool Compiler::MathCall(const CallNode* op, Lanes* result) {
       }
       return true;
     }
+    if (op->op == "nextafter" || op->op == "ldexp") {
+      const bool scales = op->op == "ldexp";
+      code_.math2.push_back(scales ? LoadExponent : NextAfterIn(element));
+      const int function = static_cast<int>(code_.math2.size()) - 1;
+      const Lanes a = Value(op->args[0]);
+      Lanes b = Value(op->args[1]);
+      for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
+        const DataType type = op->args[1].dtype().element();
+        if (scales) b[i] = CastLane(type, DataType::Float(64), b[i]);
+        result->push_back(Round(element, EmitValue(Op::kMath2, a[i], b[i], 0, function)));
+      }
+      return true;
+    }
   }
   if (op->op == "fma" && op->args.size() == 3) {
     const Lanes a = Value(op->args[0]), b = Value(op->args[1]), c = Value(op->args[2]);
@@ -221,16 +267,19 @@ bool Compiler::BitCall(const CallNode* op, Lanes* result) {
     };
     if (name == "abs") {
       if (!dtype.is_int()) return unary([](Reg x) { return x; });
-      return unary([&](Reg x) { return Wrap(dtype, EmitValue(Op::kAbsS, x)); });
+      const int width = options_.wrap_signed ? 0 : dtype.bits();
+      return unary([&](Reg x) { return Wrap(dtype, EmitValue(Op::kAbsS, x, 0, 0, width)); });
     }
     if (name == "bitwise_not") return unary([&](Reg x) { return Wrap(dtype, EmitValue(Op::kBitNot, x)); });
     if (name == "popcount") return unary([&](Reg x) { return EmitValue(Op::kPopcount, pattern(x)); });
     if (name == "clz") return unary([&](Reg x) { return EmitValue(Op::kClz, pattern(x), 0, 0, dtype.bits()); });
     return false;
   }
-  if (name == "shift_left") return binary([&](Reg a, Reg b) { return Wrap(dtype, EmitValue(Op::kShl, a, b)); });
+  if (name == "shift_left") {
+    return binary([&](Reg a, Reg b) { return Wrap(dtype, EmitValue(Op::kShl, a, b, 0, dtype.bits())); });
+  }
   if (name == "shift_right") {
-    return binary([&](Reg a, Reg b) { return EmitValue(dtype.is_int() ? Op::kShrS : Op::kShrU, a, b); });
+    return binary([&](Reg a, Reg b) { return EmitValue(dtype.is_int() ? Op::kShrS : Op::kShrU, a, b, 0, dtype.bits()); });
   }
   if (name == "bitwise_and") return binary([&](Reg a, Reg b) { return EmitValue(Op::kAnd, a, b); });
   if (name == "bitwise_or") return binary([&](Reg a, Reg b) { return EmitValue(Op::kOr, a, b); });

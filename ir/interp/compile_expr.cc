@@ -162,6 +162,7 @@ Reg Compiler::IntegerLane(BinaryOp op, DataType dtype, Reg a, Reg b) {
   const bool is_signed = dtype.is_int();
   const bool checked = is_signed && dtype.bits() >= 32 && !options_.wrap_signed;
   const bool wide = dtype.bits() > 32;
+  const int width = checked ? dtype.bits() : 64;
   const auto ca = ConstantValue(a), cb = ConstantValue(b);
   switch (op) {
     case BinaryOp::kAdd:
@@ -176,11 +177,11 @@ Reg Compiler::IntegerLane(BinaryOp op, DataType dtype, Reg a, Reg b) {
       if (cb == 1) return a;
       return checked ? EmitValue(wide ? Op::kMul64 : Op::kMul32, a, b) : Wrap(dtype, EmitValue(Op::kMulRaw, a, b));
     case BinaryOp::kDiv:
-      return is_signed ? Wrap(dtype, EmitValue(Op::kDivS, a, b)) : EmitValue(Op::kDivU, a, b);
+      return is_signed ? Wrap(dtype, EmitValue(Op::kDivS, a, b, 0, width)) : EmitValue(Op::kDivU, a, b);
     case BinaryOp::kMod:
       return EmitValue(is_signed ? Op::kModS : Op::kModU, a, b);
     case BinaryOp::kFloorDiv:
-      return is_signed ? Wrap(dtype, EmitValue(Op::kFloorDiv, a, b)) : EmitValue(Op::kDivU, a, b);
+      return is_signed ? Wrap(dtype, EmitValue(Op::kFloorDiv, a, b, 0, width)) : EmitValue(Op::kDivU, a, b);
     case BinaryOp::kFloorMod:
       return EmitValue(is_signed ? Op::kFloorMod : Op::kModU, a, b);
     case BinaryOp::kMin:

@@ -128,7 +128,7 @@ Machine::Stop Machine::Execute(Context& context) {
         if (b == 0) FAIL(DivisionByZero());
         if (b == -1) {  // the one quotient that overflows
           if (ip->op == Op::kDivS || ip->op == Op::kFloorDiv) {
-            if (a == INT64_MIN) FAIL(Overflow());
+            if (a == INT64_MIN || (ip->imm == 32 && Overflows32(-a))) FAIL(Overflow());
             DST.i = -a;
           } else {
             DST.i = 0;
@@ -178,10 +178,15 @@ Machine::Stop Machine::Execute(Context& context) {
       case Op::kShl:
       case Op::kShrS:
       case Op::kShrU:
-        if (U(B) >= 64) FAIL(absl::OutOfRangeError("shift by more than the width"));
+        if (U(B) >= static_cast<uint64_t>(ip->imm)) FAIL(absl::OutOfRangeError("shift by the width or more"));
         DST.i = ip->op == Op::kShl ? S(U(A) << B.i) : ip->op == Op::kShrS ? A.i >> B.i : S(U(A) >> B.i);
         NEXT;
-        INT(AbsS, A.i < 0 ? S(-U(A)) : A.i);
+      case Op::kAbsS: {
+        const int64_t result = A.i < 0 ? S(-U(A)) : A.i;
+        if ((ip->imm == 64 && result < 0) || (ip->imm == 32 && Overflows32(result))) FAIL(Overflow());
+        DST.i = result;
+        NEXT;
+      }
         INT(Popcount, std::popcount(U(A)));
         INT(Clz, std::countl_zero(U(A)) - (64 - ip->imm));
 
@@ -211,13 +216,13 @@ Machine::Stop Machine::Execute(Context& context) {
       case Op::kIntToF: {
         const DataType type = code_.types[static_cast<size_t>(ip->imm)];
         DST.f = type == DataType::Float(32) ? static_cast<double>(static_cast<float>(A.i))
-                                            : RoundFast(type, static_cast<double>(A.i));
+                                            : RoundIntegerTo(type, DataType::Int(64), A.i);
         NEXT;
       }
       case Op::kUIntToF: {
         const DataType type = code_.types[static_cast<size_t>(ip->imm)];
         DST.f = type == DataType::Float(32) ? static_cast<double>(static_cast<float>(U(A)))
-                                            : RoundFast(type, static_cast<double>(U(A)));
+                                            : RoundIntegerTo(type, DataType::UInt(64), A.i);
         NEXT;
       }
       case Op::kFToInt:

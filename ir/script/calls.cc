@@ -37,6 +37,7 @@ constexpr CallSpelling kSpellings[] = {
     {"trunc", "trunc", R::kFloat, 1, 1},
     {"round", "round", R::kFloat, 1, 1},
     {"nearbyint", "nearbyint", R::kFloat, 1, 1},
+    {"round_away", "round_away", R::kFloat, 1, 1},
     {"isnan", "isnan", R::kTest, 1, 1},
     {"isinf", "isinf", R::kTest, 1, 1},
     {"isfinite", "isfinite", R::kTest, 1, 1},

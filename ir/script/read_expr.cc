@@ -343,6 +343,14 @@ bool FunctionReader::EvalBinary(const PyExpr& e, Value* out) {
   return true;
 }
 
+bool FunctionReader::ShiftFits(std::string_view call, const Expr& a, const Expr& b, uint32_t offset) {
+  const auto* broadcast = dyn_cast<BroadcastNode>(b);
+  const auto by = AsInt(broadcast != nullptr ? broadcast->value : b);
+  if (!call.starts_with("shift_") || !by || (*by >= 0 && *by < a.dtype().bits())) return true;
+  return Fail(offset, absl::StrCat("a shift of ", a.dtype().ToString(), " by ", *by, " bits; it has ",
+                                   a.dtype().bits(), ", and shifts are by 0 to ", a.dtype().bits() - 1));
+}
+
 Expr FunctionReader::MakeOperator(const std::string& op, Expr a, Expr b, uint32_t offset) {
   static constexpr std::pair<std::string_view, std::string_view> kBitwise[] = {
       {"&", "bitwise_and"}, {"|", "bitwise_or"}, {"^", "bitwise_xor"}, {"<<", "shift_left"}, {">>", "shift_right"}};
@@ -357,6 +365,7 @@ Expr FunctionReader::MakeOperator(const std::string& op, Expr a, Expr b, uint32_
       Fail(offset, absl::StrCat("'", op, "' of ", a.dtype().ToString(), "; expected integers"));
       return Expr();
     }
+    if (!ShiftFits(name, a, b, offset)) return Expr();
     const DataType type = a.dtype();
     return Call(type, std::string(name), {std::move(a), std::move(b)});
   }

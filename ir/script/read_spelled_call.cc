@@ -160,6 +160,7 @@ Expr FunctionReader::ReadSpelledCall(const PyExpr& e, const std::string& name) {
     Fail(e.offset, absl::StrCat("T.", name, " gives ", inferred->ToString(), ", not ", dtype->ToString()));
     return Expr();
   }
+  if (args.size() == 2 && !ShiftFits(spelling->op, args[0], args[1], e.offset)) return Expr();
   return Call(dtype ? *dtype : *inferred, std::string(spelling->op), std::move(args));
 }
 

@@ -200,6 +200,8 @@ class FunctionReader {
   bool EvalUnary(const PyExpr& e, Value* out);
   bool EvalBinary(const PyExpr& e, Value* out);
   bool FoldBinary(const PyExpr& e, const Value& a, const Value& b, Value* out, bool* folded);
+  // Whether a shift by a constant is by fewer bits than the type has; no error for other calls.
+  bool ShiftFits(std::string_view call, const Expr& a, const Expr& b, uint32_t offset);
   Expr MakeOperator(const std::string& op, Expr a, Expr b, uint32_t offset);
   Expr MakeBinaryChecked(BinaryOp op, Expr a, Expr b, uint32_t offset);
   // Gives both one type as IR constructors do, or fails.

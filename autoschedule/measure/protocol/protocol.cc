@@ -19,7 +19,9 @@ Json ToJson(const std::vector<TensorSpec>& tensors) {
                     {"dtype", tensor.dtype.ToString()},
                     {"shape", tensor.shape},
                     {"written", tensor.written},
-                    {"constant", tensor.constant}});
+                    {"constant", tensor.constant},
+                    {"range", tensor.range ? Json({tensor.range->low, tensor.range->high, int64_t{tensor.range->sorted}})
+                                           : Json::array()}});
   }
   return list;
 }
@@ -79,6 +81,9 @@ class Reader {
     reader.Read("shape", &tensor->shape);
     reader.Read("written", &tensor->written);
     reader.Read("constant", &tensor->constant);
+    std::vector<int64_t> range;
+    reader.Read("range", &range);
+    if (range.size() == 3) tensor->range = InputRange{range[0], range[1], range[2] != 0};
     const std::optional<DataType> type = DataType::Parse(dtype);
     if (!reader.wrong_.empty() || !type) return false;
     tensor->dtype = *type;

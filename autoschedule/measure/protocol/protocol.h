@@ -16,17 +16,19 @@
 //
 // "prepack_library", empty where there is none, holds the program's _prepack function. "tensors" are the parameters of
 // the program, then those that its _prepack function writes; "main" and "prepack" say which of them a function takes. A
-// tensor is {"name": "A", "dtype": "float32", "shape": [128, 64], "written": false, "constant": true}. A request that
-// fails is answered by {"ok": false, "reason": "wrong result", "error": "element 7 of C is ..."}.
+// tensor is {"name": "A", "dtype": "float32", "shape": [128, 64], "written": false, "constant": true, "range": []}, with
+// "range": [0, 127, 1] for integers from 0 to 127 that are sorted. A request that fails is answered by {"ok": false, "reason": "wrong result", "error": "element 7 of C is ..."}.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "autoschedule/database/caches.h"
+#include "autoschedule/measure/protocol/input_range.h"
 #include "ir/data_type.h"
 #include "target/target.h"
 
@@ -38,6 +40,7 @@ struct TensorSpec {
   std::vector<int64_t> shape;
   bool written = false;   // by main
   bool constant = false;  // the same in every call of main
+  std::optional<InputRange> range = std::nullopt;  // of integers that say where the program reads
 
   int64_t bytes() const;
 };

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "autoschedule/measure/reference/input_ranges.h"
 #include "autoschedule/measure/reference/reference_program.h"
 #include "schedule/layout/hoist_prepack.h"
 
@@ -10,17 +11,24 @@ namespace tilewright {
 
 absl::StatusOr<std::vector<TensorSpec>> ParamSpecs(const Function& main) {
   const std::vector<bool> written = WrittenParams(main);
+  const std::vector<std::optional<InputRange>> ranges = InputRanges(main);
   std::vector<TensorSpec> specs;
   for (size_t i = 0; i < main->params.size(); ++i) {
     const Buffer& buffer = main->params[i].buffer;
     if (!buffer) {
-      return absl::UnimplementedError(absl::StrCat("parameter ", main->params[i].var.name(), " is a scalar"));
+      const Var& var = main->params[i].var;
+      if (var.dtype().is_handle()) {
+        return absl::UnimplementedError(absl::StrCat("parameter ", var.name(), " is a pointer without a buffer"));
+      }
+      specs.push_back({.name = var.name(), .dtype = var.dtype(), .shape = {}, .range = ranges[i]});
+      continue;
     }
     TensorSpec spec{.name = buffer->name,
                     .dtype = buffer->dtype,
                     .shape = {},
                     .written = written[i],
-                    .constant = IsConstantParam(main, buffer)};
+                    .constant = IsConstantParam(main, buffer),
+                    .range = ranges[i]};
     for (const Expr& extent : buffer->shape) {
       const std::optional<int64_t> value = AsInt(extent);
       if (!value) return absl::UnimplementedError(absl::StrCat(buffer->name, " has a symbolic extent"));

@@ -49,7 +49,9 @@ ResultComparison Compare(const TensorSpec& spec, const ReferenceResult& referenc
 NDArray SeededTensor(const TensorSpec& spec, uint64_t seed, size_t position) {
   NDArray array(spec.dtype, spec.shape);
   const uint64_t own_seed = seed * 1'000'003 + position;
-  if (spec.dtype.is_float()) {
+  if (spec.range) {
+    FillRange(array, *spec.range, own_seed);
+  } else if (spec.dtype.is_float()) {
     FillUniform(array, own_seed);
   } else if (spec.dtype.is_bool()) {
     FillUniform(array, own_seed, 0, 2);

@@ -454,7 +454,7 @@ class BoundErrors : public Mutator {
   // Functions that round to integers.
   static bool IsExact(std::string_view function) {
     return function == "floor" || function == "ceil" || function == "trunc" || function == "round" ||
-           function == "nearbyint";
+           function == "round_away" || function == "nearbyint";
   }
   static bool IsTwo(const Expr& e) {
     const auto* number = dyn_cast<FloatImmNode>(e);

@@ -10,9 +10,12 @@
 namespace tilewright {
 namespace {
 
+// In 64 bits: the elements of an array may be more than its extents' type counts.
+Expr Wide(const Expr& e) { return CastTo(DataType::Int(64, e.dtype().lanes()), e); }
+
 Expr Product(const std::vector<Expr>& extents) {
-  Expr product = Expr(1);
-  for (const Expr& extent : extents) product = product * extent;
+  Expr product = Const(DataType::Int(64), 1);
+  for (const Expr& extent : extents) product = product * Wide(extent);
   return product;
 }
 
@@ -59,7 +62,7 @@ class Flattener : public ScopedMutator {
           absl::StrCat("buffer ", buffer->name, " has a layout that spreads it over several owners"));
     }
     BufferNode::Fields fields = buffer->fields();
-    fields.shape = {analyzer_.Simplify(buffer->layout ? Product(buffer->layout.shape) : Extent(buffer))};
+    fields.shape = {Narrowed(analyzer_.Simplify(buffer->layout ? Product(buffer->layout.shape) : Extent(buffer)))};
     fields.layout = Layout();
     fields.strides.clear();
     fields.elem_offset = Expr();
@@ -69,15 +72,21 @@ class Flattener : public ScopedMutator {
   // Elements from `data` to behind the last one.
   static Expr Extent(const Buffer& buffer) {
     if (buffer->strides.empty()) return Product(buffer->shape);
-    Expr last = buffer->elem_offset ? buffer->elem_offset : Expr(0);
-    for (size_t d = 0; d < buffer->ndim(); ++d) last = last + (buffer->shape[d] - 1) * buffer->strides[d];
+    Expr last = buffer->elem_offset ? Wide(buffer->elem_offset) : Const(DataType::Int(64), 0);
+    for (size_t d = 0; d < buffer->ndim(); ++d) last = last + (Wide(buffer->shape[d]) - 1) * Wide(buffer->strides[d]);
     return last + 1;
+  }
+
+  // A number of elements that 32 bits count, in 32 bits.
+  static Expr Narrowed(const Expr& elements) {
+    const std::optional<int64_t> number = AsInt(elements);
+    return number && *number <= std::numeric_limits<int32_t>::max() ? Const(DataType::Int(32), *number) : elements;
   }
 
   Expr FlatIndex(const Buffer& buffer, std::vector<Expr> indices) {
     const std::optional<int64_t> size = AsInt(Flat(buffer)->shape[0]);
     if (!size || *size > std::numeric_limits<int32_t>::max()) {
-      for (Expr& index : indices) index = CastTo(DataType::Int(64, index.dtype().lanes()), index);
+      for (Expr& index : indices) index = Wide(index);
     }
     if (!buffer->layout) return Simplified(ElementOffset(buffer, indices));
     const Layout& layout = buffer->layout;

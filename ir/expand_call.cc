@@ -1,0 +1,43 @@
+#include "ir/expand_call.h"
+
+#include "ir/builtin.h"
+
+namespace tilewright {
+namespace {
+
+Expr Shift(std::string_view direction, const Expr& a, const Expr& b) {
+  return Call(a.dtype(), std::string(direction), {a, b});
+}
+
+// x * 2^left * y / 2^right in 64 bits, rounded to nearest, halves up. A shift to the right by nothing rounds nothing.
+Expr MultiplyAndShift(const Expr& x, const Expr& y, const Expr& left, const Expr& right) {
+  const DataType wide = DataType::Int(64, x.dtype().lanes());
+  const auto widen = [&](const Expr& e) { return CastTo(wide, e); };
+  const Expr zero = Const(wide, 0), one = Const(wide, 1), bits = widen(right);
+  const Expr product = Shift("shift_left", widen(x), widen(left)) * widen(y);
+  const Expr half = Select(zero < bits, Shift("shift_left", one, Max(bits - one, zero)), zero);
+  return CastTo(x.dtype(), Shift("shift_right", product + half, bits));
+}
+
+}  // namespace
+
+Expr ExpandCall(const CallNode* call) {
+  const bool per_axis = call->op == "q_multiply_shift_per_axis";
+  if (!per_axis && call->op != "q_multiply_shift") return {};
+  if (call->args.size() != (per_axis ? 7U : 4U)) return {};
+  const size_t integers = per_axis ? 5 : 4;
+  for (size_t i = 0; i < integers; ++i) {
+    if (call->args[i].dtype() != DataType::Int(32, call->dtype().lanes())) return {};
+  }
+  const Expr &x = call->args[0], &y = call->args[1];
+  const Expr zero = Const(x.dtype(), 0);
+  if (per_axis) {
+    const Expr left = Select(CastTo(DataType::Bool(), call->args[5]), call->args[2], zero);
+    const Expr right = Select(CastTo(DataType::Bool(), call->args[6]), call->args[3], zero);
+    return MultiplyAndShift(x, y, left, call->args[4] + right);
+  }
+  const Expr &q = call->args[2], &s = call->args[3];
+  return MultiplyAndShift(x, y, Max(s, zero), q + Max(zero - s, zero));
+}
+
+}  // namespace tilewright

@@ -1,0 +1,17 @@
+// Calls that are short for an expression, which every engine computes in their place.
+//
+//   q_multiply_shift(x, y, q, s)    ->    int32((int64(x) << max(s, 0)) * int64(y) + half >> q + max(-s, 0))
+//
+// A multiplication of fixed-point numbers, y with q bits behind the point, shifted by s to the left (to the right where
+// s is negative) and rounded to nearest, halves up. q_multiply_shift_per_axis(x, y, left, right, q, shifts_left,
+// shifts_right) gives the two shifts apart. The meaning is the peer's (TVM, tir.q_multiply_shift).
+#pragma once
+
+#include "ir/expr.h"
+
+namespace tilewright {
+
+// Null where `call` is no such call, or has operands of other types than 32-bit integers.
+Expr ExpandCall(const CallNode* call);
+
+}  // namespace tilewright
