@@ -1,12 +1,15 @@
 #include "intrin/registry.h"
 
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "intrin/amx_tile.h"
 #include "intrin/dot_tile.h"
 #include "intrin/fma_tile.h"
 #include "intrin/transpose_tile.h"
-#include "ir/script/parser.h"
+#include "ir/script/intrin_file.h"
 
 namespace tilewright {
 namespace {
@@ -84,24 +87,46 @@ absl::Status IntrinRegistry::Add(TensorIntrin intrin) {
 }
 
 absl::Status IntrinRegistry::LoadScript(std::string_view text, std::string_view file_name) {
-  absl::StatusOr<Module> module = ParseModule(text, file_name);
-  if (!module.ok()) return module.status();
-  for (const Function& function : module->functions()) {
+  const auto [file, registrations] = script::ParseIntrinFile(text, file_name);
+  if (!file.diagnostics.empty()) {
+    return absl::InvalidArgumentError(absl::StrJoin(
+        file.diagnostics, "\n",
+        [](std::string* out, const script::Diagnostic& diagnostic) { absl::StrAppend(out, diagnostic.ToString()); }));
+  }
+  std::vector<script::IntrinRegistration> pairs = registrations;
+  const auto registered = [&](absl::string_view name) {
+    return std::ranges::any_of(
+        pairs, [&](const auto& pair) { return pair.description == name || pair.implementation == name; });
+  };
+  std::string alone;  // why a function forms no intrinsic
+  for (const Function& function : file.module.functions()) {
     absl::string_view name = function->name;
+    if (registered(name)) continue;
     const bool description = absl::EndsWith(name, "_desc");
     if (!description && !absl::EndsWith(name, "_impl")) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(View(file_name), ": function ", name, " is neither NAME_desc nor NAME_impl"));
+      alone = absl::StrCat("function ", name, " is neither NAME_desc nor NAME_impl");
+      continue;
     }
     const std::string base(name.substr(0, name.size() - 5));
-    Function partner = module->Find(base + (description ? "_impl" : "_desc"));
-    if (!partner) {
-      return absl::InvalidArgumentError(absl::StrCat(View(file_name), ": function ", name, " has no partner ", base,
-                                                     description ? "_impl" : "_desc"));
+    const std::string partner = base + (description ? "_impl" : "_desc");
+    if (!file.module.Find(partner)) {
+      alone = absl::StrCat("function ", name, " has no partner ", partner);
+    } else if (description) {
+      pairs.push_back({base, function->name, partner});
     }
-    if (!description) continue;
-    absl::Status added =
-        Add({.name = base, .description = function, .implementation = partner, .features = FeaturesOf(partner)});
+  }
+  if (pairs.empty()) return absl::InvalidArgumentError(absl::StrCat(View(file_name), ": ", alone));
+  for (const script::IntrinRegistration& pair : pairs) {
+    Function description = file.module.Find(pair.description), implementation = file.module.Find(pair.implementation);
+    if (!description || !implementation) {
+      return absl::InvalidArgumentError(absl::StrCat(View(file_name), ": there is no function ",
+                                                     description ? pair.implementation : pair.description,
+                                                     " for the intrinsic ", pair.name));
+    }
+    absl::Status added = Add({.name = pair.name,
+                              .description = description,
+                              .implementation = implementation,
+                              .features = FeaturesOf(implementation)});
     if (!added.ok()) return added;
   }
   return absl::OkStatus();

@@ -77,6 +77,21 @@ TEST(IntrinRegistry, NamesTheFunctionWithoutPartner) {
             "copy.py: function copy4_what is neither NAME_desc nor NAME_impl");
 }
 
+TEST(IntrinRegistry, TakesThePairsThatTheFileRegisters) {
+  IntrinRegistry intrins;
+  std::string text = "from tvm.tir import TensorIntrin\nNAME = \"tile\"\n" + std::string(kPair);
+  text.replace(text.find("copy4_desc"), 10, "description");
+  text.replace(text.find("copy4_impl"), 10, "first_way");
+  text += "\n@T.prim_func\ndef alone(A: T.Buffer((4,), \"float32\")):\n    A[0] = 1\n\n";
+  const std::string registered = text + "tir.TensorIntrin.register(NAME, description, impl=first_way)\nprint(NAME)\n";
+  ASSERT_TRUE(intrins.LoadScript(registered, "copy.py").ok());
+  ASSERT_NE(intrins.Find("tile"), nullptr);
+  EXPECT_EQ(intrins.Find("tile")->implementation->name, "first_way");
+  EXPECT_EQ(intrins.LoadScript(text + "TensorIntrin.register(\"x\", description, second_way)\n", "copy.py").message(),
+            "copy.py: there is no function second_way for the intrinsic x");
+  EXPECT_EQ(intrins.LoadScript(text + "\n)", "copy.py").code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(IntrinRegistry, ParametersMustAgree) {
   IntrinRegistry intrins;
   std::string text(kPair);

@@ -29,14 +29,38 @@ Expr Mul(const Expr& a, int64_t factor) {
   return x ? Const(a.dtype(), *x * factor) : a * Const(a.dtype(), factor);
 }
 
-bool UsesAny(const Expr& e, const Domains& domains) {
-  bool found = false;
+// The range of `e` when none of the variables in it takes more than one value.
+std::optional<Range> RelaxPoint(const Expr& e, const Domains& domains) {
+  VarMap values;
+  bool point = true;
   PreOrder(e, [&](const Expr& part) {
     const auto* var = dyn_cast<VarNode>(part);
-    if (var != nullptr && domains.contains(Var(var))) found = true;
-    return !found;
+    const auto domain = var == nullptr ? domains.end() : domains.find(Var(var));
+    if (domain == domains.end()) return point;
+    point = point && IsInt(domain->second.extent, 1);
+    values[domain->first] = CastTo(var->dtype(), domain->second.min);
+    return point;
   });
-  return found;
+  if (!point) return std::nullopt;
+  return Range{Substitute(e, values), Const(e.dtype(), 1)};
+}
+
+// A number g that divides `divisor` and `range.min`, at least as large as the range: all of [min, min + extent) lies
+// between two neighboring multiples of g, and so of the divisor. 0: there is none.
+int64_t StepBetweenMultiples(const Range& range, int64_t divisor) {
+  constexpr int kMostTried = 16;
+  constexpr int64_t kMostParts = 4096;
+  const auto extent = AsInt(range.extent);
+  if (!extent || *extent <= 0 || *extent > divisor || AsInt(range.min)) return 0;
+  arith::Analyzer analyzer;
+  int tried = 0;
+  for (int64_t parts = 1; parts <= std::min(divisor / *extent, kMostParts) && tried < kMostTried; ++parts) {
+    if (divisor % parts != 0) continue;
+    const int64_t step = divisor / parts;
+    ++tried;
+    if (IsInt(analyzer.Simplify(FloorMod(range.min, Const(range.min.dtype(), step))), 0)) return step;
+  }
+  return 0;
 }
 
 // The interval of values of `e` as {least, number of values}; extent 1 when it does not vary.
@@ -45,7 +69,7 @@ std::optional<Range> Relax(const Expr& e, const Domains& domains) {
     auto it = domains.find(Var(var));
     return it == domains.end() ? Range{e, Const(e.dtype(), 1)} : it->second;
   }
-  if (!UsesAny(e, domains)) return Range{e, Const(e.dtype(), 1)};
+  if (std::optional<Range> point = RelaxPoint(e, domains)) return point;
   if (const auto* cast_node = dyn_cast<CastNode>(e)) {
     auto range = Relax(cast_node->value, domains);
     if (!range) return std::nullopt;
@@ -83,6 +107,7 @@ std::optional<Range> Relax(const Expr& e, const Domains& domains) {
         return Range{Const(e.dtype(), floor(*lo)), Const(e.dtype(), floor(*hi) - floor(*lo) + 1)};
       }
       Expr first = FloorDiv(a->min, op->b);
+      if (StepBetweenMultiples(*a, *divisor) != 0) return Range{first, one};
       return Range{first, Add(Sub(FloorDiv(last, op->b), first), one)};
     }
     case BinaryOp::kFloorMod: {
@@ -92,6 +117,7 @@ std::optional<Range> Relax(const Expr& e, const Domains& domains) {
       if (lo && extent && *lo >= 0 && *lo / *divisor == (*lo + *extent - 1) / *divisor) {
         return Range{Const(e.dtype(), *lo % *divisor), a->extent};
       }
+      if (StepBetweenMultiples(*a, *divisor) != 0) return Range{FloorMod(a->min, op->b), a->extent};
       return Range{Const(e.dtype(), 0), op->b};
     }
     default:

@@ -18,6 +18,7 @@
 #include "verify/regions/region_cover.h"
 #include "verify/structure/bindings.h"
 #include "verify/structure/exact_run.h"
+#include "verify/structure/inline_names.h"
 #include "verify/structure/loop_kinds.h"
 #include "verify/structure/spatial_iterators.h"
 #include "verify/threads/execution_scope.h"
@@ -121,12 +122,13 @@ Diagnostics Confirmed(Diagnostics diagnostics, LazyExactRun* exact) {
 
 }  // namespace
 
-VerifyResult VerifyProgram(const Function& function, const Target* target, ProvenParts* proven) {
+VerifyResult VerifyProgram(const Function& given, const Target* target, ProvenParts* proven) {
   VerifyResult result;
   // The other checks rely on this one.
-  result.diagnostics = CheckWellFormed(function);
+  result.diagnostics = CheckWellFormed(given);
   if (!result.diagnostics.empty()) return result;
-  LazyExactRun exact(function);
+  LazyExactRun exact(given);
+  const Function function = InlineNames(given);
   Diagnostics& all = result.diagnostics;
   RaceFacts facts;
   all = CheckNests(function, proven, &facts);

@@ -30,6 +30,72 @@ TEST(Verify, AcceptsTheStandardOperators) {
   }
 }
 
+// The named index of each iteration is its own.
+TEST(Verify, LooksThroughNames) {
+  constexpr std::string_view kNamed = R"(
+@T.prim_func
+def main(A: T.Buffer((40,), "float32"), B: T.Buffer((40,), "float32")):
+    for i in T.parallel(4):
+        for j in range(10):
+            at: T.int32 = i * 10 + j
+            B[at] = A[at] * T.float32(2)
+)";
+  EXPECT_EQ(Findings(kNamed.data()), Texts{});
+  std::string shared(kNamed);
+  shared.replace(shared.find("i * 10 + j"), 10, "j");
+  EXPECT_FALSE(Findings(shared.c_str()).empty());
+  // What the name stood for is not what memory holds now.
+  EXPECT_FALSE(Findings(R"(
+@T.prim_func
+def main(P: T.Buffer((4,), "int32"), B: T.Buffer((4,), "float32")):
+    for i in range(4):
+        at: T.int32 = P[i]
+        P[i] = at + 1
+        B[at] = T.float32(0)
+)")
+                   .empty());
+}
+
+TEST(Verify, ASumMayListItsOutputAmongItsReads) {
+  constexpr std::string_view kSum = R"(
+@T.prim_func
+def main(A: T.Buffer((4096, 4096), "float32"), B: T.Buffer((4096,), "float32")):
+    S = T.alloc_buffer((4096,), "float32")
+    for i, k in T.grid(4096, 4096):
+        with T.block("S"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            T.reads(S[vi], A[vi, vk])
+            T.writes(S[vi])
+            with T.init():
+                S[vi] = T.float32(0)
+            S[vi] = S[vi] + A[vi, vk]
+    for i in range(4096):
+        with T.block("B"):
+            vi = T.axis.spatial(4096, i)
+            B[vi] = S[vi]
+)";
+  EXPECT_EQ(Findings(kSum.data()), Texts{});
+  std::string without_init(kSum);
+  without_init.replace(without_init.find("            with T.init():"), 64, "");
+  EXPECT_FALSE(Findings(without_init.c_str()).empty());
+}
+
+// A Select whose values are loaded from what may be outside evaluates one of them.
+TEST(Verify, SelectGuardsLoads) {
+  constexpr std::string_view kRotated = R"(
+@T.prim_func
+def main(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "float32")):
+    for j in range(128):
+        with T.block("B"):
+            vj = T.axis.spatial(128, j)
+            B[vj] = T.Select(64 <= vj, A[vj - 64], A[vj + 64] * T.float32(-1))
+)";
+  EXPECT_EQ(Findings(kRotated.data()), Texts{});
+  std::string wrong(kRotated);
+  wrong.replace(wrong.find("64 <= vj"), 8, "63 <= vj");
+  EXPECT_FALSE(Findings(wrong.c_str()).empty());
+}
+
 TEST(Verify, AcceptsASplitWithAPredicate) {
   EXPECT_EQ(Findings(R"(
 @T.prim_func

@@ -8,6 +8,7 @@
 #include "codegen/lower/common/align_strides.h"
 #include "codegen/lower/common/compact_buffers.h"
 #include "codegen/lower/common/flatten_buffers.h"
+#include "codegen/lower/common/guard_selects.h"
 #include "codegen/lower/common/loop_partition.h"
 #include "codegen/lower/common/lower_blocks.h"
 #include "codegen/lower/common/lower_init.h"
@@ -46,10 +47,11 @@ Result VerifiedLowered(const Function& function) {
   return function;
 }
 
-// The order matters. Signatures of blocks are needed until allocations are placed. Regions of sub-buffers are needed
+// The order matters. What a Select loads is looked at while buffers have their shapes. Signatures of blocks are needed until allocations are placed. Regions of sub-buffers are needed
 // until buffers are compact. Pipelines are expanded where the index of a version can be added to all accesses, which are
 // of whole buffers again.
 constexpr Pass kCommonBefore[] = {
+    {"guard_selects", [](const Function& f, const Context&) -> Result { return GuardSelects(f); }},
     {"widen_indices", [](const Function& f, const Context&) -> Result { return WidenIndices(f); }},
     {"plan_allocations", [](const Function& f, const Context&) -> Result { return PlanAllocations(f); }},
     {"place_storage_annotations", [](const Function& f, const Context&) { return PlaceStorageAnnotations(f); }},
@@ -72,7 +74,8 @@ constexpr Pass kCpu[] = {
     {"loop_partition", [](const Function& f, const Context&) -> Result { return PartitionLoops(f); }},
     {"flatten_buffers", [](const Function& f, const Context&) { return FlattenBuffers(f); }},
     {"align_stores", [](const Function& f, const Context& c) -> Result { return AlignStores(f, c.target); }},
-    {"vectorize", [](const Function& f, const Context& c) -> Result { return VectorizeLoops(f, c.target.vector_bits); }},
+    {"vectorize",
+     [](const Function& f, const Context& c) -> Result { return VectorizeLoops(f, c.target.vector_bits); }},
     {"unroll", [](const Function& f, const Context&) -> Result { return UnrollLoops(f); }},
     {"simplify_unrolled", [](const Function& f, const Context&) -> Result { return SimplifyFunction(f); }},
     {"load_runs", [](const Function& f, const Context&) -> Result { return LoadRuns(f); }},

@@ -63,6 +63,10 @@ Lanes Compiler::NewValue(const Expr& e) {
       return result;
     case Kind::kSelect: {
       const auto* op = cast<SelectNode>(e);
+      // Of what cannot be evaluated where the condition says so, only one is.
+      if (op->condition.dtype().is_scalar()) {
+        return Choose(op->condition, op->true_value, op->false_value, op->dtype());
+      }
       const Lanes condition = Value(op->condition), yes = Value(op->true_value), no = Value(op->false_value);
       for (size_t i = 0; i < yes.size() && (condition.size() == 1 || i < condition.size()); ++i) {
         const Reg lane = NewReg();

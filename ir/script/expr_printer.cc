@@ -177,6 +177,7 @@ std::string ExprPrinter::Indices(const std::vector<Expr>& indices) {
 
 std::string ExprPrinter::Text(const Annotation& annotation) {
   if (const auto* expr = std::get_if<Expr>(&annotation.value)) {
+    if (const auto* call = dyn_cast<CallNode>(*expr); call != nullptr && call->op == "none") return "None";
     const auto* real = dyn_cast<FloatImmNode>(*expr);
     if (real == nullptr || real->dtype() != DataType::Float(64) || !std::isfinite(real->value)) return Text(*expr);
     char digits[64];

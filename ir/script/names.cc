@@ -1,8 +1,10 @@
 #include "ir/script/names.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include "absl/strings/str_cat.h"
+#include "ir/script/utf8.h"
 
 namespace tilewright::script {
 namespace {
@@ -19,7 +21,14 @@ constexpr const char* kReserved[] = {"T",      "I",       "tvm",      "True",   
 
 std::string MakeIdentifier(const std::string& text) {
   std::string name;
-  for (char c : text) name += std::isalnum(static_cast<unsigned char>(c)) || c == '_' ? c : '_';
+  for (size_t i = 0; i < text.size();) {
+    const Utf8Character next = ReadUtf8(text.substr(i));
+    const size_t bytes = std::max<size_t>(next.bytes, 1);
+    const bool letter = next.code < 0x80 ? std::isalnum(static_cast<unsigned char>(text[i])) != 0 && next.bytes == 1
+                                         : IsOtherLetter(next.code);
+    name += letter ? std::string(text.substr(i, bytes)) : "_";
+    i += bytes;
+  }
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name.insert(0, "v");
   return name;
 }

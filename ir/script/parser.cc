@@ -1,12 +1,14 @@
 #include "ir/script/parser.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ir/functor.h"
+#include "ir/script/intrin_file.h"
 #include "ir/script/printer.h"
 #include "ir/script/python_parser.h"
 #include "ir/script/reader.h"
@@ -68,16 +70,18 @@ class ModuleReader {
     context_.file = file;
   }
 
+  const std::vector<IntrinRegistration>& registrations() const { return registrations_; }
+
   ParseResult Run() {
-    PythonTree tree = ParsePython(context_.text, context_.file);
+    const PythonTree tree = ParsePythonFile(context_.text, context_.file);
     if (tree.error) {
-      result_.diagnostics.push_back(std::move(*tree.error));
+      result_.diagnostics.push_back(*tree.error);
       return std::move(result_);
     }
     for (const PyStmt& s : tree.statements) ReadTopLevel(s, /*in_class=*/false);
     const bool nothing = result_.module.functions().empty() && result_.others.empty();
     if (result_.diagnostics.empty() && nothing && !has_module_) {
-      Fail(0, "expected a function: @T.prim_func and def NAME(...)");
+      FailWithoutProgram();
     }
     return std::move(result_);
   }
@@ -96,19 +100,68 @@ class ModuleReader {
       case StmtKind::kFunction:
         return ReadFunction(s);
       case StmtKind::kClass:
-        if (in_class || !HasDecorator(s, "ir_module")) {
-          return Fail(s.offset, "expected @I.ir_module before a class of functions");
-        }
+        if (in_class || !HasDecorator(s, "ir_module")) return PassOver(s);
         has_module_ = true;
         for (const PyStmt& member : s.body) ReadTopLevel(member, /*in_class=*/true);
         return;
       case StmtKind::kAssign:
-        return ReadConstant(s);
+        return ReadConstants(s);
+      case StmtKind::kAnnotate:
+        if (s.value) ReadConstants(s);
+        return;
       case StmtKind::kExpr:
-        return ReadModuleAttrs(s);
+        return ReadModuleAttrs(s, in_class);
       default:
-        return Fail(s.offset, "expected a function (@T.prim_func), a module (@I.ir_module), an import or NAME = value");
+        return PassOver(s);
     }
+  }
+
+  // Files hold other Python beside programs: it is passed over, and the names that it gives values to are unknown.
+  void PassOver(const PyStmt& s) {
+    for (const PyExprPtr& decorator : s.decorators) {
+      const bool program = HasDecorator(s, "prim_func") || HasDecorator(s, "ir_module");
+      if (program && s.problem) return result_.diagnostics.push_back(*s.problem);
+      const size_t dot = DottedName(*decorator).find('.');
+      const bool dialect =
+          dot != std::string::npos && context_.dialect_names.contains(DottedName(*decorator).substr(0, dot));
+      if (dialect && !HasDecorator(s, "macro")) {
+        return Fail(s.offset, absl::StrCat("@", DottedName(*decorator), " is not known; expected @T.prim_func"));
+      }
+    }
+    ForgetNames(s);
+    if (!first_other_) first_other_ = &s;
+  }
+
+  void ForgetNames(const PyStmt& s) {
+    const auto forget = [&](const std::string& name) {
+      context_.constants.erase(name);
+      context_.other_names.try_emplace(name, s.offset);
+    };
+    const std::function<void(const PyExpr&)> forget_target = [&](const PyExpr& target) {
+      if (target.kind == Kind::kName) forget(target.text);
+      const bool list = target.kind == Kind::kTuple || target.kind == Kind::kList || target.kind == Kind::kStarred;
+      for (size_t i = 0; list && i < target.items.size(); ++i) forget_target(*target.items[i]);
+    };
+    for (const PyExprPtr& target : s.more_targets) forget_target(*target);
+    if (s.target) forget_target(*s.target);
+    if (s.kind == StmtKind::kFunction || s.kind == StmtKind::kClass) return forget(s.text);
+    if (s.kind == StmtKind::kOther) std::ranges::for_each(s.aliases, forget);
+    for (const auto* body : {&s.body, &s.else_body}) {
+      for (const PyStmt& inner : *body) ForgetNames(inner);
+    }
+  }
+
+  // Why a text without a program has none.
+  void FailWithoutProgram() {
+    if (first_other_ == nullptr) return Fail(0, "expected a function: @T.prim_func and def NAME(...)");
+    const PyStmt& s = *first_other_;
+    if (s.problem) return result_.diagnostics.push_back(*s.problem);
+    if (s.kind == StmtKind::kFunction) return Fail(s.offset, "expected @T.prim_func before a function");
+    if (s.kind == StmtKind::kClass) return Fail(s.offset, "expected @I.ir_module before a class of functions");
+    Fail(s.offset,
+         "a program file holds functions (@T.prim_func), modules (@I.ir_module) and NAME = number; this is other "
+         "Python, "
+         "and there is no function");
   }
 
   // from tvm.script import tir as T: another name for the dialect.
@@ -128,7 +181,7 @@ class ModuleReader {
 
   void ReadFunction(const PyStmt& s) {
     if (keep_others_ && !s.decorators.empty() && !HasDecorator(s, "prim_func")) return result_.others.push_back(s);
-    if (!HasDecorator(s, "prim_func")) return Fail(s.offset, "expected @T.prim_func before a function");
+    if (!HasDecorator(s, "prim_func")) return PassOver(s);
     if (result_.module.Find(s.text)) return Fail(s.offset, absl::StrCat("function '", s.text, "' is already defined"));
     FunctionReader reader(context_);
     Function function = reader.Read(s);
@@ -142,29 +195,49 @@ class ModuleReader {
   }
 
   // NAME = value, which functions may use; NAME = TypeVar("NAME"), a size that the buffers of a function define.
-  void ReadConstant(const PyStmt& s) {
-    if (s.target->kind != Kind::kName) return Fail(s.offset, "expected NAME = value");
-    if (s.value->kind == Kind::kCall && DottedName(*s.value) == "TypeVar") {
-      context_.type_vars.insert(s.target->text);
-      return;
+  void ReadConstants(const PyStmt& s) {
+    bool read = ReadConstant(*s.target, *s.value);
+    for (const PyExprPtr& target : s.more_targets) read = read && ReadConstant(*target, *s.value);
+    if (!read) PassOver(s);
+  }
+  // False when the value is other Python.
+  bool ReadConstant(const PyExpr& target, const PyExpr& value) {
+    if (target.kind == Kind::kTuple && value.kind == Kind::kTuple && target.items.size() == value.items.size()) {
+      const absl::flat_hash_map<std::string, Value> before = context_.constants;
+      bool read = true;
+      absl::flat_hash_map<std::string, Value> after = before;
+      for (size_t i = 0; i < target.items.size(); ++i) {
+        context_.constants = before;  // all values are computed before any name gets one
+        read = target.items[i]->kind == Kind::kName && ReadConstant(*target.items[i], *value.items[i]) && read;
+        if (read && context_.constants.contains(target.items[i]->text)) {
+          after.insert_or_assign(target.items[i]->text, context_.constants.at(target.items[i]->text));
+        }
+      }
+      context_.constants = read ? std::move(after) : before;
+      return read;
+    }
+    if (target.kind != Kind::kName) return false;
+    if (value.kind == Kind::kCall && DottedName(value) == "TypeVar") {
+      context_.type_vars.insert(target.text);
+      return true;
     }
     FunctionReader reader(context_);
-    Value value;
-    if (!reader.ReadConstant(*s.value, &value)) {
-      result_.diagnostics.push_back(*reader.error());
-    } else {
-      context_.constants.insert_or_assign(s.target->text, std::move(value));
-    }
+    Value read;
+    if (!reader.ReadConstant(value, &read)) return false;
+    context_.constants.insert_or_assign(target.text, std::move(read));
+    context_.other_names.erase(target.text);
+    return true;
   }
 
   // I.module_attrs({...}); a docstring; I.module_global_infos({...}), which has no meaning here.
-  void ReadModuleAttrs(const PyStmt& s) {
+  void ReadModuleAttrs(const PyStmt& s, bool in_class) {
     const PyExpr& e = *s.value;
     if (e.kind == Kind::kString) return;
     const std::string name = DottedName(e);
-    if (e.kind != Kind::kCall || e.items.size() != 2 || !absl::EndsWith(name, ".module_attrs")) {
-      return Fail(s.offset, "expected I.module_attrs({...})");
-    }
+    if (name == "TensorIntrin.register" || absl::EndsWith(name, ".TensorIntrin.register")) return ReadRegistration(s);
+    if (!absl::EndsWith(name, ".module_attrs")) return PassOver(s);
+    if (!in_class || e.kind != Kind::kCall || e.items.size() != 2)
+      return Fail(s.offset, "expected I.module_attrs({...}) in a module");
     FunctionReader reader(context_);
     Annotations attrs;
     if (!reader.ReadAnnotations(*e.items[1], &attrs)) {
@@ -174,9 +247,31 @@ class ModuleReader {
     }
   }
 
+  // TensorIntrin.register("name", description, implementation)
+  void ReadRegistration(const PyStmt& s) {
+    const PyExpr& call = *s.value;
+    constexpr std::string_view kNames[] = {"name", "desc", "impl"};
+    const PyExpr* given[3] = {};
+    for (size_t i = 0; i < 3; ++i) {
+      if (i + 1 < call.items.size()) given[i] = call.items[i + 1].get();
+      for (size_t k = 0; k < call.keywords.size(); ++k) {
+        if (call.keywords[k] == kNames[i]) given[i] = call.keyword_values[k].get();
+      }
+      if (given[i] == nullptr) return PassOver(s);
+    }
+    FunctionReader reader(context_);
+    Value name;
+    const bool read = given[1]->kind == Kind::kName && given[2]->kind == Kind::kName &&
+                      reader.ReadConstant(*given[0], &name) && name.As<std::string>() != nullptr;
+    if (!read) return PassOver(s);
+    registrations_.push_back({*name.As<std::string>(), given[1]->text, given[2]->text});
+  }
+
   const bool keep_others_;
   ModuleContext context_;
-  bool has_module_ = false;  // which may be empty
+  bool has_module_ = false;              // which may be empty
+  const PyStmt* first_other_ = nullptr;  // a statement that was passed over
+  std::vector<IntrinRegistration> registrations_;
   ParseResult result_;
 };
 
@@ -184,6 +279,12 @@ class ModuleReader {
 
 ParseResult Parse(std::string_view text, std::string_view file_name, bool keep_others) {
   return ModuleReader(text, file_name, keep_others).Run();
+}
+
+IntrinFile ParseIntrinFile(std::string_view text, std::string_view file_name) {
+  ModuleReader reader(text, file_name, /*keep_others=*/false);
+  ParseResult programs = reader.Run();
+  return {std::move(programs), reader.registrations()};
 }
 
 }  // namespace script

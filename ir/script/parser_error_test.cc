@@ -53,7 +53,12 @@ TEST(ParserError, ReportsEveryFunction) {
 
 TEST(ParserError, Tokens) {
   EXPECT_EQ(BodyError("A[0] = \"x"), "3:12 this string is never closed");
-  EXPECT_EQ(BodyError("A[0] = \"\\q\""), "3:13 unknown escape in a string; known are \\n \\t \\r \\\\ \\' \\\" \\xHH");
+  EXPECT_EQ(BodyError("A[0] = \"\\q\""),
+            "3:13 unknown escape in a string; known are \\n \\t \\r \\a \\b \\f \\v \\\\ \\' \\\" \\OOO \\xHH \\uHHHH "
+            "\\UHHHHHHHH");
+  EXPECT_EQ(BodyError("A[0] = \"\\ud800\"").substr(0, 19), "3:13 unknown escape");
+  EXPECT_EQ(Error("@T.prim_func\ndef f(A: T.Buffer((16,), \"float32\")):  # \xff\n    A[0] = 1\n").substr(0, 71),
+            "f.py:2:45: error: the text is not UTF-8: this byte begins no character\n");
   EXPECT_EQ(BodyError("A[0] = 1$"), "3:13 unexpected character");
   EXPECT_EQ(BodyError("A[0] = 12x"), "3:12 malformed number");
   EXPECT_EQ(BodyError("A[0] = 99999999999999999999"), "3:12 this integer does not fit into 64 bits");
@@ -126,14 +131,11 @@ TEST(ParserError, Names) {
 }
 
 TEST(ParserError, Types) {
-  EXPECT_EQ(BodyError("A[0] = H[0]"),
-            "3:12 buffer 'A' holds float32, the value is float16; convert it with T.cast(value, \"float32\")");
-  EXPECT_EQ(BodyError("A[0] = A[1] + H[0]"),
-            "3:17 operands have types float32 and float16; convert one with T.cast(value, \"type\")");
-  EXPECT_EQ(BodyError("A[0] = A[1] + n"),
-            "3:17 operands have types float32 and int32; convert one with T.cast(value, \"type\")");
+  EXPECT_EQ(BodyError("A[0] = A[1] + A.data"), "3:17 operands have types float32 and handle");
+  EXPECT_EQ(BodyError("A[0:4] = A[0:4] + A[0:2]"), "3:21 operands have 4 and 2 lanes");
   EXPECT_EQ(BodyError("C[0] = C[1] / 2"), "3:17 '/' of int32; write // (rounds down) or T.truncdiv(a, b)");
-  EXPECT_EQ(BodyError("C[0] = 1.5"), "3:12 expected int32, found float32");
+  EXPECT_EQ(BodyError("C[0] = 1e30"), "3:12 1e+30 does not fit into int32");
+  EXPECT_EQ(BodyError("C[0] = A.data"), "3:12 expected int32, found handle");
   EXPECT_EQ(BodyError("C[0] = 3000000000"), "3:12 3000000000 does not fit into int32");
   EXPECT_EQ(BodyError("A[A[0]] = 1"), "3:7 expected an integer, found float32");
   EXPECT_EQ(BodyError("A[0] = A[1] // 2"), "3:17 operands of type float32; expected integers");
@@ -143,7 +145,8 @@ TEST(ParserError, Types) {
   EXPECT_EQ(BodyError("if n:\n    pass"), "3:8 expected a condition (bool), found int32");
   EXPECT_EQ(BodyError("A[0] = A"), "3:12 expected a number, found a buffer; an element is written A[i]");
   EXPECT_EQ(BodyError("A[0] = T.cast(A[0], \"float33\")"), "3:25 'float33' is not a type");
-  EXPECT_EQ(BodyError("x: T.float32 = n"), "3:20 'x' has type float32, the value has type int32");
+  EXPECT_EQ(BodyError("x: T.float32 = n"), "accepted");
+  EXPECT_EQ(BodyError("x: T.float32 = A[0:2]"), "3:20 'x' has type float32, the value has type float32x2");
   EXPECT_EQ(BodyError("A[0] = T.Select(n, A[0], A[1])"), "3:12 expected a condition (bool), found int32");
   EXPECT_EQ(BodyError("A[0:4] = A[0:8]"),
             "3:14 buffer 'A' holds float32x4, the value is float32x8; convert it with T.cast(value, \"float32x4\")");
@@ -175,6 +178,16 @@ TEST(ParserError, LoopsAndBlocks) {
   EXPECT_EQ(BodyError("for i, j in T.grid(4):\n    pass"), "3:17 T.grid has 1 extents for 2 loop variables");
   EXPECT_EQ(BodyError("for i in T.thread_binding(4):\n    pass"), "3:14 argument 'thread' is missing");
   EXPECT_EQ(BodyError("for i in range(2.0):\n    pass"), "3:20 expected an integer, found float32");
+  EXPECT_EQ(BodyError("for i in range(0, 8, 0):\n    pass"), "3:26 the step of a loop is not 0");
+  EXPECT_EQ(BodyError("for i in range(0, 8, n):\n    pass"), "3:26 expected an integer from -2147483647 to 2147483647");
+  EXPECT_EQ(BodyError("for i in range(T.uint64(4)):\n    pass"), "3:20 a loop counts in int32 or int64, not in uint64");
+  EXPECT_EQ(BodyError("with T.block(\"b\"):\n    for i in range(2):\n        with T.init():\n            A[0] = 0"),
+            "5:18 T.init stands directly in its block, not in a loop or another statement of it");
+  EXPECT_EQ(BodyError("with T.block(\"b\"):\n    if n > 1:\n        v = T.axis.spatial(4, n)"),
+            "5:17 T.axis.spatial stands directly in its block, not in a loop or another statement of it");
+  EXPECT_EQ(BodyError("with T.block(\"b\"):\n    for i in range(2):\n        T.where(i < 1)"),
+            "5:13 T.where stands directly in its block, not in a loop or another statement of it");
+  EXPECT_EQ(BodyError("x = y = n"), "3:5 write one assignment for each name");
   EXPECT_EQ(BodyError("T.reads(A[0])"), "3:5 T.reads stands in a block");
   EXPECT_EQ(BodyError("v = T.axis.spatial(4, n)"), "3:9 T.axis.spatial stands in a block");
   EXPECT_EQ(BodyError("with T.block(\"b\"):\n    v = T.axis.spacial(4, n)"),
@@ -205,6 +218,32 @@ TEST(ParserError, ModulesAndParameters) {
             "      ^");
   EXPECT_EQ(Error("@T.prim_func\ndef f():\n    pass\n@T.prim_func\ndef f():\n    pass\n"),
             "f.py:4:1: error: function 'f' is already defined\n@T.prim_func\n^");
+  EXPECT_EQ(Error("@T.prim_func\ndef f(*A):\n    pass\n"),
+            "f.py:2:7: error: '*' is not supported here\ndef f(*A):\n      ^");
+  EXPECT_EQ(BodyError("X = T.alloc_buffer((\"4 4\",))").substr(0, 30), "3:25 this text is no extent: e");
+  EXPECT_EQ(BodyError("X = T.alloc_buffer((\"n + 1.5\",))"),
+            "3:25 this text is no extent: expected an integer, found float32");
+  EXPECT_EQ(BodyError("X = T.alloc_buffer((\"pass\",))"), "3:25 this text is no extent");
+}
+
+TEST(ParserError, OtherPython) {
+  EXPECT_EQ(Error("import os\nprint(1)\n"),
+            "f.py:2:1: error: a program file holds functions (@T.prim_func), modules (@I.ir_module) and NAME = number; "
+            "this is other Python, and there is no function\nprint(1)\n^");
+  EXPECT_EQ(Error("try:\n    pass\nexcept:\n    pass\n"),
+            "f.py:1:1: error: expected an expression, found 'try'\ntry:\n^");
+  constexpr std::string_view kFunction = "@T.prim_func\ndef f(A: T.Buffer((N,), \"float32\")):\n    A[0] = 1\n";
+  EXPECT_EQ(Error("import os\nN = os.cpu_count()\n" + std::string(kFunction)),
+            "f.py:4:20: error: 'N' is not defined: line 2, which gives it a value, is other Python\ndef f(A: "
+            "T.Buffer((N,), \"float32\")):\n                   ^");
+  EXPECT_EQ(Error("N = 4\nif N > 2:\n    N = 8\n" + std::string(kFunction)).substr(0, 51),
+            "f.py:5:20: error: 'N' is not defined: line 2, which");
+  EXPECT_EQ(Error("@T.primfunc\ndef g(A):\n    pass\nN = 4\n" + std::string(kFunction)),
+            "f.py:1:1: error: @T.primfunc is not known; expected @T.prim_func\n@T.primfunc\n^");
+  EXPECT_EQ(Error("@T.prim_func\ndef f(A: T.Buffer((4,), \"float32\")):\n    yield A\n"),
+            "f.py:3:5: error: expected an expression, found 'yield'\n    yield A\n    ^");
+  EXPECT_EQ(Error("I.module_attrs({})\n"),
+            "f.py:1:1: error: expected I.module_attrs({...}) in a module\nI.module_attrs({})\n^");
 }
 
 }  // namespace

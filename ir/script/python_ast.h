@@ -2,12 +2,16 @@
 //
 // This is syntax only: what names mean is the business of the reader (ir/script/parser.h reads programs, schedule/
 // reads schedules). Positions are byte offsets into the text; MakeDiagnostic turns them into line and column.
+//
+// A statement that the parser does not know is kept as kOther: files hold other Python beside programs and schedules.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "ir/script/diagnostic.h"
 
 namespace tilewright::script {
 
@@ -52,7 +56,7 @@ struct PyExpr {
 };
 
 struct PyParameter {
-  std::string name;
+  std::string name;  // *name and **name take what the others leave
   uint32_t offset = 0;
   PyExprPtr annotation;     // may be null
   PyExprPtr default_value;  // may be null
@@ -61,7 +65,7 @@ struct PyParameter {
 struct PyStmt {
   enum class Kind : uint8_t {
     kExpr,      // value
-    kAssign,    // target = value; target may be a tuple
+    kAssign,    // target = value; target may be a tuple; with more_targets: each of them = value, too
     kAugment,   // target text= value ("+", "*", ...)
     kAnnotate,  // target : annotation = value; value may be null
     kFor,       // for target in value: body
@@ -74,16 +78,19 @@ struct PyStmt {
     kBreak,     // break or continue: text
     kFunction,  // decorators, def text(parameters) -> annotation: body
     kClass,     // decorators, class text: body
-    kImport,    // from text import names as aliases; or import names as aliases
+    kImport,    // from text import names as aliases; or import names as aliases; a name may be *
+    kOther,     // decorators; problem: why it is none of these; names: all of its names, aliases: those before '='
   };
   Kind kind = Kind::kPass;
   uint32_t offset = 0;
   std::string text;
   PyExprPtr target, value, annotation;
+  std::vector<PyExprPtr> more_targets;
   std::vector<PyStmt> body, else_body;
   std::vector<PyExprPtr> decorators;
   std::vector<PyParameter> parameters;
   std::vector<std::string> names, aliases;
+  std::shared_ptr<const Diagnostic> problem;
 };
 
 }  // namespace tilewright::script

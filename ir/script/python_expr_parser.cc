@@ -25,7 +25,9 @@ bool IsKeyword(std::string_view name) {
 int OperatorPrecedence(std::string_view op) {
   if (op == "or") return 1;
   if (op == "and") return 2;
-  if (op == "==" || op == "!=" || op == "<" || op == "<=" || op == ">" || op == ">=") return 4;
+  for (std::string_view comparison : {"==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"}) {
+    if (op == comparison) return kComparisonPrecedence;
+  }
   if (op == "|") return 5;
   if (op == "^") return 6;
   if (op == "&") return 7;
@@ -66,6 +68,8 @@ std::string PythonExprParser::Describe(const Token& token) {
       return "the end of the text";
     case TokenKind::kString:
       return "a string";
+    case TokenKind::kBad:
+      return token.string;
     default:
       return absl::StrCat("'", absl::string_view(token.text.data(), std::min<size_t>(token.text.size(), 40)), "'");
   }
@@ -76,6 +80,7 @@ void PythonExprParser::Fail(uint32_t offset, std::string message) {
 }
 
 void PythonExprParser::FailExpected(std::string_view what) {
+  if (Peek().kind == TokenKind::kBad) return Fail(Peek().offset, Peek().string);
   Fail(Peek().offset,
        absl::StrCat("expected ", absl::string_view(what.data(), what.size()), ", found ", Describe(Peek())));
 }
@@ -146,6 +151,13 @@ PyExprPtr PythonExprParser::ParseTuple() {
   return Finish(Make(Kind::kTuple, offset, std::move(items)));
 }
 
+PyExprPtr PythonExprParser::ParseTargets() {
+  in_targets_ = true;
+  PyExprPtr targets = ParseTuple();
+  in_targets_ = false;
+  return targets;
+}
+
 bool PythonExprParser::StartsNoExpression() const {
   const Token& token = Peek();
   return token.kind == TokenKind::kNewline || token.kind == TokenKind::kEnd || Is(")") || Is("]") || Is("}") ||
@@ -186,24 +198,27 @@ PyExprPtr PythonExprParser::ParseLambda() {
 PyExprPtr PythonExprParser::ParseBinary(int least) {
   PyExprPtr left = Is("not") && least <= kNotPrecedence ? ParseNot() : ParseUnary();
   while (left) {
-    const Token& token = Peek();
-    const bool word = token.kind == TokenKind::kName || token.kind == TokenKind::kOperator;
-    const int precedence = word ? OperatorPrecedence(token.text) : 0;
+    size_t tokens = 0;
+    std::string op = OperatorHere(&tokens);
+    const int precedence = OperatorPrecedence(op);
     if (precedence < least || precedence == 0) break;
-    Take();
+    const uint32_t offset = Peek().offset;
+    at_ += tokens;
     PyExprPtr right = ParseBinary(precedence + 1);
     if (!right) return nullptr;
     PyExprPtr last = right;
-    left = MakeBinary(token, std::move(left), std::move(right));
+    left = MakeBinary(offset, std::move(op), std::move(left), std::move(right));
     // a < b < c means a < b and b < c.
-    while (left && precedence == kComparisonPrecedence && OperatorPrecedence(Peek().text) == kComparisonPrecedence &&
-           Peek().kind == TokenKind::kOperator) {
-      const Token& next_token = Take();
+    while (left && precedence == kComparisonPrecedence) {
+      op = OperatorHere(&tokens);
+      if (OperatorPrecedence(op) != kComparisonPrecedence) break;
+      const uint32_t next_offset = Peek().offset;
+      at_ += tokens;
       PyExprPtr next = ParseBinary(kComparisonPrecedence + 1);
       if (!next) return nullptr;
-      PyExprPtr second = MakeBinary(next_token, last, next);
+      PyExprPtr second = MakeBinary(next_offset, std::move(op), last, next);
       if (!second) return nullptr;
-      auto both = Make(Kind::kBinary, next_token.offset, {left, second});
+      auto both = Make(Kind::kBinary, next_offset, {left, second});
       both->text = "and";
       left = Finish(std::move(both));
       last = std::move(next);
@@ -212,9 +227,20 @@ PyExprPtr PythonExprParser::ParseBinary(int least) {
   return left;
 }
 
-PyExprPtr PythonExprParser::MakeBinary(const Token& op, PyExprPtr left, PyExprPtr right) {
-  auto e = Make(Kind::kBinary, op.offset, {std::move(left), std::move(right)});
-  e->text = std::string(op.text);
+std::string PythonExprParser::OperatorHere(size_t* tokens) const {
+  *tokens = 1;
+  const Token& token = Peek();
+  const bool word = token.kind == TokenKind::kName || token.kind == TokenKind::kOperator;
+  if (!word || (in_targets_ && token.text == "in")) return "";
+  const bool two = (Is("not") && Is("in", 1)) || (Is("is") && Is("not", 1));
+  if (!two) return std::string(token.text);
+  *tokens = 2;
+  return absl::StrCat(std::string(token.text), " ", std::string(Peek(1).text));
+}
+
+PyExprPtr PythonExprParser::MakeBinary(uint32_t offset, std::string op, PyExprPtr left, PyExprPtr right) {
+  auto e = Make(Kind::kBinary, offset, {std::move(left), std::move(right)});
+  e->text = std::move(op);
   return Finish(std::move(e));
 }
 
@@ -246,7 +272,7 @@ PyExprPtr PythonExprParser::ParseUnary() {
   const Token& op = Take();
   PyExprPtr exponent = ParseUnary();
   if (!exponent) return nullptr;
-  return MakeBinary(op, std::move(base), std::move(exponent));
+  return MakeBinary(op.offset, std::string(op.text), std::move(base), std::move(exponent));
 }
 
 PyExprPtr PythonExprParser::ParsePostfix() {
@@ -285,6 +311,12 @@ PyExprPtr PythonExprParser::ParseCall(std::shared_ptr<PyExpr> call) {
       }
       PyExprPtr value = ParseExpr();
       if (!value) return nullptr;
+      if (call->items.size() == 1 && Accept("for")) {  // sum(x for x in values)
+        value = ParseComprehension(Make(Kind::kComprehension, value->offset, {value}), ")");
+        if (!value) return nullptr;
+        call->items.push_back(std::move(value));
+        return Finish(std::move(call));
+      }
       call->items.push_back(std::move(value));
     }
     if (!Accept(",") && !Is(")")) {
@@ -379,9 +411,7 @@ PyExprPtr PythonExprParser::ParseName() {
   }
   Take();
   if (token.text == "f" && Peek().kind == TokenKind::kString && Peek().offset == token.offset + 1) {
-    auto format = Make(Kind::kFormat, token.offset);
-    format->text = Take().string;
-    return format;
+    return ParseFormat(token.offset);
   }
   const bool truth = token.text == "True";
   if (truth || token.text == "False") {
@@ -392,6 +422,18 @@ PyExprPtr PythonExprParser::ParseName() {
   auto e = Make(token.text == "None" ? Kind::kNone : Kind::kName, token.offset);
   e->text = std::string(token.text);
   return e;
+}
+
+// Behind the f of f"a{x}" "b" f"c".
+PyExprPtr PythonExprParser::ParseFormat(uint32_t offset) {
+  auto format = Make(Kind::kFormat, offset);
+  format->text = Take().string;
+  while (true) {
+    const bool formatted = Is("f") && Peek(1).kind == TokenKind::kString && Peek(1).offset == Peek().offset + 1;
+    if (formatted) Take();
+    if (Peek().kind != TokenKind::kString) return format;
+    for (const char c : Take().string) format->text.append(!formatted && (c == '{' || c == '}') ? 2 : 1, c);
+  }
 }
 
 PyExprPtr PythonExprParser::ParseParenthesis() {
@@ -413,7 +455,7 @@ PyExprPtr PythonExprParser::ParseItems(std::shared_ptr<PyExpr> e, std::string_vi
     PyExprPtr item = ParseExpr();
     if (!item) return nullptr;
     e->items.push_back(std::move(item));
-    if (e->kind == Kind::kList && e->items.size() == 1 && Accept("for")) return ParseComprehension(std::move(e));
+    if (e->kind == Kind::kList && e->items.size() == 1 && Accept("for")) return ParseComprehension(std::move(e), close);
     if (!Accept(",") && !Is(close)) {
       FailExpected(absl::StrCat("',' or '", absl::string_view(close.data(), close.size()), "'"));
       return nullptr;
@@ -423,15 +465,15 @@ PyExprPtr PythonExprParser::ParseItems(std::shared_ptr<PyExpr> e, std::string_vi
 }
 
 // Behind `[item for`.
-PyExprPtr PythonExprParser::ParseComprehension(std::shared_ptr<PyExpr> e) {
+PyExprPtr PythonExprParser::ParseComprehension(std::shared_ptr<PyExpr> e, std::string_view close) {
   e->kind = Kind::kComprehension;
-  PyExprPtr target = ParseTuple();
+  PyExprPtr target = ParseTargets();
   if (!target || !Expect("in")) return nullptr;
   PyExprPtr from = ParseBinary(1);
   if (!from) return nullptr;
   PyExprPtr condition;
   if (Accept("if") && !(condition = ParseBinary(1))) return nullptr;
-  if (!Expect("]")) return nullptr;
+  if (!Expect(close)) return nullptr;
   e->items.insert(e->items.end(), {std::move(target), std::move(from), std::move(condition)});
   return Finish(std::move(e));
 }

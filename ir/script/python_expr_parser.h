@@ -49,11 +49,15 @@ class PythonExprParser {
   PyExprPtr Finish(std::shared_ptr<PyExpr> e);
   // With a comma: a tuple.
   PyExprPtr ParseTuple();
+  // The names that a loop gives values to, up to its `in`.
+  PyExprPtr ParseTargets();
+  // "not in" and "is not" are two tokens; sets how many.
+  std::string OperatorHere(size_t* tokens) const;
   bool StartsNoExpression() const;
   PyExprPtr ParseExpr();
   PyExprPtr ParseLambda();
   PyExprPtr ParseBinary(int least);
-  PyExprPtr MakeBinary(const Token& op, PyExprPtr left, PyExprPtr right);
+  PyExprPtr MakeBinary(uint32_t offset, std::string op, PyExprPtr left, PyExprPtr right);
   PyExprPtr ParseNot();
   PyExprPtr ParseUnary();
   PyExprPtr ParsePostfix();
@@ -62,9 +66,10 @@ class PythonExprParser {
   PyExprPtr ParseIndex();
   PyExprPtr ParseAtom();
   PyExprPtr ParseName();
+  PyExprPtr ParseFormat(uint32_t offset);
   PyExprPtr ParseParenthesis();
   PyExprPtr ParseItems(std::shared_ptr<PyExpr> e, std::string_view close);
-  PyExprPtr ParseComprehension(std::shared_ptr<PyExpr> e);
+  PyExprPtr ParseComprehension(std::shared_ptr<PyExpr> e, std::string_view close);
   PyExprPtr ParseDict();
 
   // Counts the levels of recursion; false (and an error) when there are too many.
@@ -95,6 +100,7 @@ class PythonExprParser {
   const std::string_view file_;
   const std::vector<Token> tokens_;
   size_t at_ = 0;
+  bool in_targets_ = false;  // where "in" is no operator
   int recursion_ = 0;
   int statement_depth_ = 0;
   std::optional<Diagnostic> error_;

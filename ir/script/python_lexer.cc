@@ -6,13 +6,13 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "ir/script/utf8.h"
 
 namespace tilewright::script {
 namespace {
 
 constexpr size_t kMaxIndentation = 350;  // levels
 
-bool IsNameStart(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 bool IsNamePart(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
@@ -23,7 +23,10 @@ class Lexer {
   TokenList Run() {
     if (text_.size() >= std::numeric_limits<uint32_t>::max()) {
       Fail(0, "the text is too long");
+    } else if (const size_t wrong = FirstInvalidUtf8(text_); wrong < text_.size()) {
+      Fail(wrong, "the text is not UTF-8: this byte begins no character");
     } else {
+      if (StartsWith("\xef\xbb\xbf")) at_ = 3;  // a byte order mark
       result_.tokens.reserve(text_.size() / 4);
       while (!result_.error && LexLine()) {
       }
@@ -42,6 +45,7 @@ class Lexer {
       result_.error = MakeDiagnostic(text_, file_, static_cast<uint32_t>(offset), std::move(message));
     }
   }
+  void Bad(size_t begin, std::string message) { Push(TokenKind::kBad, begin).string = std::move(message); }
   Token& Push(TokenKind kind, size_t begin) {
     Token token;
     token.kind = kind;
@@ -140,14 +144,24 @@ class Lexer {
       const size_t begin = at_++;
       return LexString(begin, /*raw=*/true);
     }
-    if (IsNameStart(c)) {
-      const size_t begin = at_;
-      while (IsNamePart(Peek())) ++at_;
-      Push(TokenKind::kName, begin);
-      return;
-    }
     if (IsDigit(c) || (c == '.' && IsDigit(Peek(1)))) return LexNumber();
-    LexOperator();
+    const size_t begin = at_;
+    TakeNameParts();
+    if (at_ == begin) return LexOperator();
+    Push(TokenKind::kName, begin);
+  }
+  // Letters beyond ASCII are parts of names, as in Python.
+  void TakeNameParts() {
+    while (true) {
+      if (IsNamePart(Peek())) {
+        ++at_;
+        continue;
+      }
+      if (static_cast<unsigned char>(Peek()) < 0x80) return;
+      const Utf8Character other = ReadUtf8(text_.substr(at_));
+      if (!IsOtherLetter(other.code)) return;
+      at_ += other.bytes;
+    }
   }
 
   void LexOperator() {
@@ -165,7 +179,8 @@ class Lexer {
       if (op == ")" || op == "]" || op == "}") CloseBracket(begin);
       return;
     }
-    Fail(at_, "unexpected character");
+    at_ += ReadUtf8(text_.substr(at_)).bytes;
+    Bad(begin, "unexpected character");
   }
   void CloseBracket(size_t offset) {
     const char close = text_[offset];
@@ -207,10 +222,12 @@ class Lexer {
       at_ += 2;
       take_digits();
     }
-    if (IsNamePart(Peek())) return Fail(begin, "malformed number");
+    const size_t end = at_;
+    TakeNameParts();
+    if (at_ != end) return Bad(begin, "malformed number");
     if (is_float) {
       double value = 0;
-      if (!absl::SimpleAtod(digits, &value)) return Fail(begin, "malformed number");
+      if (!absl::SimpleAtod(digits, &value)) return Bad(begin, "malformed number");
       Push(TokenKind::kFloat, begin).real = value;
     } else {
       PushInteger(begin, digits, 10);
@@ -228,8 +245,8 @@ class Lexer {
     uint64_t value = 0;
     const char* end = digits.data() + digits.size();
     auto [last, error] = std::from_chars(digits.data(), end, value, radix);
-    if (error == std::errc::result_out_of_range) return Fail(begin, "this integer does not fit into 64 bits");
-    if (error != std::errc() || last != end) return Fail(begin, "malformed number");
+    if (error == std::errc::result_out_of_range) return Bad(begin, "this integer does not fit into 64 bits");
+    if (error != std::errc() || last != end) return Bad(begin, "malformed number");
     Push(TokenKind::kInt, begin).integer = value;
   }
 
@@ -239,59 +256,61 @@ class Lexer {
     const bool triple = Peek(1) == quote && Peek(2) == quote;
     at_ += triple ? 3 : 1;
     std::string value;
+    std::optional<size_t> unknown_escape;
     while (true) {
-      if (AtEnd() || (!triple && Peek() == '\n')) return Fail(begin, "this string is never closed");
+      if (AtEnd() || (!triple && Peek() == '\n')) return Bad(begin, "this string is never closed");
       if (Peek() == quote && (!triple || (Peek(1) == quote && Peek(2) == quote))) break;
       if (Peek() != '\\') {
         value += Peek();
         ++at_;
       } else if (raw) {
         value += Peek();
-        value += Peek(1);
-        at_ += 2;
-      } else if (!LexEscape(value)) {
-        return;
+        if (Peek(1) != '\0') value += Peek(1);
+        at_ = std::min(at_ + 2, text_.size());
+      } else {
+        const size_t escape = at_;
+        if (!LexEscape(value) && !unknown_escape) unknown_escape = escape;
       }
     }
     at_ += triple ? 3 : 1;
+    if (unknown_escape) {
+      return Bad(*unknown_escape,
+                 "unknown escape in a string; known are \\n \\t \\r \\a \\b \\f \\v \\\\ \\' \\\" \\OOO \\xHH \\uHHHH "
+                 "\\UHHHHHHHH");
+    }
     Push(TokenKind::kString, begin).string = std::move(value);
   }
-  // At a backslash.
+  // At a backslash. False behind an escape that is none.
   bool LexEscape(std::string& value) {
-    const size_t begin = at_;
+    static constexpr std::pair<char, std::string_view> kEscapes[] = {
+        {'\n', ""},  {'n', "\n"}, {'t', "\t"},  {'r', "\r"}, {'a', "\a"}, {'b', "\b"},
+        {'f', "\f"}, {'v', "\v"}, {'\\', "\\"}, {'\'', "'"}, {'"', "\""}};
     const char c = Peek(1);
-    at_ += 2;
-    switch (c) {
-      case '\n':
-        return true;
-      case 'n':
-        value += '\n';
-        return true;
-      case 't':
-        value += '\t';
-        return true;
-      case 'r':
-        value += '\r';
-        return true;
-      case '\\':
-      case '\'':
-      case '"':
-        value += c;
-        return true;
-      case 'x': {
-        unsigned code = 0;
-        const std::string_view digits = text_.substr(std::min(at_, text_.size()), 2);
-        auto [last, error] = std::from_chars(digits.data(), digits.data() + digits.size(), code, 16);
-        if (error != std::errc() || last != digits.data() + 2) break;
-        at_ += 2;
-        value += static_cast<char>(code);
-        return true;
-      }
-      default:
-        break;
+    for (const auto& [letter, meaning] : kEscapes) {
+      if (c != letter) continue;
+      at_ += 2;
+      value += meaning;
+      return true;
     }
-    Fail(begin, "unknown escape in a string; known are \\n \\t \\r \\\\ \\' \\\" \\xHH");
-    return false;
+    if (c >= '0' && c <= '7') {
+      ++at_;
+      size_t digits = 1;
+      while (digits < 3 && Peek(digits) >= '0' && Peek(digits) <= '7') ++digits;
+      return LexCode(digits, 8, value);
+    }
+    at_ = std::min(at_ + 2, text_.size());
+    const size_t digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
+    return digits > 0 && LexCode(digits, 16, value);
+  }
+  // The character of a code that is written in so many digits.
+  bool LexCode(size_t count, int radix, std::string& value) {
+    uint32_t code = 0;
+    const std::string_view digits = text_.substr(at_, count);
+    auto [last, error] = std::from_chars(digits.data(), digits.data() + digits.size(), code, radix);
+    if (error != std::errc() || last != digits.data() + count || !IsUnicode(code)) return false;
+    at_ += count;
+    AppendUtf8(code, &value);
+    return true;
   }
 
   const std::string_view text_;

@@ -5,7 +5,10 @@
 //                           dedent end
 //
 // Inside brackets, and after a backslash at the end of a line, line ends mean nothing. A text that is indented as a
-// whole is read as if it were not: the first line sets the level.
+// whole is read as if it were not: the first line sets the level. A byte order mark at its beginning is skipped.
+//
+// What is no token of this language, but may be one of Python's, is a token of kind kBad: only who needs the statement
+// around it reports it.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +21,13 @@
 
 namespace tilewright::script {
 
-enum class TokenKind : uint8_t { kName, kInt, kFloat, kString, kOperator, kNewline, kIndent, kDedent, kEnd };
+enum class TokenKind : uint8_t { kName, kInt, kFloat, kString, kOperator, kNewline, kIndent, kDedent, kEnd, kBad };
 
 struct Token {
   TokenKind kind = TokenKind::kEnd;
   uint32_t offset = 0;    // of its first byte in the text
   std::string_view text;  // as written (into the text that was given)
-  std::string string;     // of strings: the value, escapes resolved
+  std::string string;     // of strings: the value, escapes resolved; of bad tokens: what is wrong
   uint64_t integer = 0;
   double real = 0;
 };

@@ -1,5 +1,7 @@
 #include "ir/script/python_parser.h"
 
+#include <set>
+
 #include "absl/strings/str_cat.h"
 #include "ir/script/python_expr_parser.h"
 
@@ -10,7 +12,9 @@ class Parser : public PythonExprParser {
  public:
   using PythonExprParser::PythonExprParser;
 
-  PythonTree Run() {
+  // `whole_file`: statements that are not understood become kOther.
+  PythonTree Run(bool whole_file) {
+    whole_file_ = whole_file;
     PythonTree tree;
     while (!error_ && Peek().kind != TokenKind::kEnd) ParseStatement(tree.statements);
     if (error_) {
@@ -22,6 +26,52 @@ class Parser : public PythonExprParser {
 
  private:
   void ParseStatement(std::vector<PyStmt>& out) {
+    const size_t begin = at_, statements = out.size();
+    ParseKnownStatement(out);
+    if (!error_ || !whole_file_) return;
+    out.resize(statements);
+    at_ = begin;
+    out.push_back(PassOver());
+  }
+
+  // The statement that `error_` is about, with the lines that are indented below it.
+  PyStmt PassOver() {
+    PyStmt other;
+    other.kind = PyStmt::Kind::kOther;
+    other.offset = Peek().offset;
+    other.problem = std::make_shared<Diagnostic>(*std::move(error_));
+    error_.reset();
+    std::set<std::string> names, assigned;
+    const auto take = [&] {
+      const Token& token = Take();
+      if (token.kind != TokenKind::kName) return token.kind;
+      names.emplace(token.text);
+      const std::string_view next = Peek().kind == TokenKind::kOperator ? Peek().text : std::string_view();
+      const bool sets = next == ":=" || (!next.empty() && next.back() == '=' && OperatorPrecedence(next) == 0);
+      if (sets) assigned.emplace(token.text);
+      return token.kind;
+    };
+    while (Accept("@")) {
+      PyExprPtr decorator = ParseExpr();
+      error_.reset();
+      if (decorator) other.decorators.push_back(std::move(decorator));
+      while (Peek().kind != TokenKind::kEnd && take() != TokenKind::kNewline) {
+      }
+    }
+    int depth = 0;
+    while (Peek().kind != TokenKind::kEnd && (depth > 0 || Peek().kind != TokenKind::kDedent)) {
+      const TokenKind kind = take();
+      if (kind == TokenKind::kIndent) ++depth;
+      if (kind == TokenKind::kDedent) --depth;
+      const bool ends = kind == TokenKind::kNewline || kind == TokenKind::kDedent;
+      if (depth == 0 && ends && Peek().kind != TokenKind::kIndent) break;
+    }
+    other.names.assign(names.begin(), names.end());
+    other.aliases.assign(assigned.begin(), assigned.end());
+    return other;
+  }
+
+  void ParseKnownStatement(std::vector<PyStmt>& out) {
     Level level(this, /*statement=*/true);
     if (!level) return;
     if (Peek().kind == TokenKind::kIndent) return Fail(Peek().offset, "unexpected indentation");
@@ -76,7 +126,11 @@ class Parser : public PythonExprParser {
     while (!Accept(")")) {
       PyParameter parameter;
       parameter.offset = Peek().offset;
-      if (!ExpectName(&parameter.name)) return;
+      const bool all = Is("*") || Is("**");
+      if (all) parameter.name = std::string(Take().text);
+      std::string name;
+      if (!ExpectName(&name)) return;
+      parameter.name += name;
       if (Accept(":") && !(parameter.annotation = ParseExpr())) return;
       if (Accept("=") && !(parameter.default_value = ParseExpr())) return;
       stmt.parameters.push_back(std::move(parameter));
@@ -95,7 +149,7 @@ class Parser : public PythonExprParser {
   void ParseFor(PyStmt& stmt) {
     stmt.kind = PyStmt::Kind::kFor;
     Take();
-    stmt.target = ParseTuple();
+    stmt.target = ParseTargets();
     if (!stmt.target || !Expect("in")) return;
     stmt.value = ParseTuple();
     if (stmt.value) ParseBody(stmt.body);
@@ -183,6 +237,10 @@ class Parser : public PythonExprParser {
       stmt.kind = StmtKind::kAssign;
       stmt.target = std::move(first);
       stmt.value = ParseTuple();
+      while (stmt.value && Accept("=")) {  // a = b = value
+        stmt.more_targets.push_back(std::move(stmt.value));
+        stmt.value = ParseTuple();
+      }
     } else if (Peek().kind == TokenKind::kOperator && Peek().text.size() > 1 && Peek().text.back() == '=' &&
                OperatorPrecedence(Peek().text.substr(0, Peek().text.size() - 1)) > kComparisonPrecedence) {
       stmt.kind = StmtKind::kAugment;
@@ -198,11 +256,22 @@ class Parser : public PythonExprParser {
   void ParseImport(PyStmt& stmt) {
     stmt.kind = PyStmt::Kind::kImport;
     const bool from = Take().text == "from";
-    if (from && (!ParseDotted(&stmt.text) || !Expect("import"))) return;
+    bool relative = false;
+    while (from && (Is(".") || Is("..."))) {
+      relative = true;
+      stmt.text += Take().text;
+    }
+    if (from && !(relative && Is("import")) && !ParseDotted(&stmt.text)) return;
+    if (from && !Expect("import")) return;
     const bool parenthesized = from && Accept("(");
     do {
       std::string name, alias;
-      if (!ParseDotted(&name)) return;
+      if (parenthesized && Is(")")) break;  // behind the last comma
+      if (from && Accept("*")) {
+        name = "*";
+      } else if (!ParseDotted(&name)) {
+        return;
+      }
       if (Accept("as") && !ExpectName(&alias)) return;
       stmt.names.push_back(std::move(name));
       stmt.aliases.push_back(std::move(alias));
@@ -213,22 +282,28 @@ class Parser : public PythonExprParser {
     do {
       std::string part;
       if (!ExpectName(&part)) return false;
-      absl::StrAppend(out, out->empty() ? "" : ".", part);
+      absl::StrAppend(out, out->empty() || out->back() == '.' ? "" : ".", part);
     } while (Accept("."));
     return true;
   }
+
+  bool whole_file_ = false;
 };
 
-}  // namespace
-
-PythonTree ParsePython(std::string_view text, std::string_view file) {
+PythonTree ParseText(std::string_view text, std::string_view file, bool whole_file) {
   TokenList tokens = Tokenize(text, file);
   if (tokens.error) {
     PythonTree tree;
     tree.error = std::move(tokens.error);
     return tree;
   }
-  return Parser(text, file, std::move(tokens.tokens)).Run();
+  return Parser(text, file, std::move(tokens.tokens)).Run(whole_file);
 }
+
+}  // namespace
+
+PythonTree ParsePython(std::string_view text, std::string_view file) { return ParseText(text, file, false); }
+
+PythonTree ParsePythonFile(std::string_view text, std::string_view file) { return ParseText(text, file, true); }
 
 }  // namespace tilewright::script

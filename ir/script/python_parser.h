@@ -3,6 +3,9 @@
 //   PythonTree tree = ParsePython(text, "matmul.py");
 //   if (tree.error) return absl::InvalidArgumentError(tree.error->ToString());
 //
+// A statement that is no part of this language is an error of ParsePython, and a kOther among the statements of
+// ParsePythonFile, which reads files that hold any Python.
+//
 // Nesting is bounded (brackets 100 deep, expressions 500 operators deep, statements 350 deep), so that whoever walks
 // the tree may recurse.
 #pragma once
@@ -22,5 +25,6 @@ struct PythonTree {
 };
 
 PythonTree ParsePython(std::string_view text, std::string_view file);
+PythonTree ParsePythonFile(std::string_view text, std::string_view file);
 
 }  // namespace tilewright::script

@@ -1,9 +1,11 @@
 // Blocks: iterators, regions and the other directives of their signature.
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "ir/functor.h"
 #include "ir/regions.h"
 #include "ir/script/reader.h"
 #include "ir/script/region_arithmetic.h"
+#include "ir/substitute.h"
 
 namespace tilewright::script {
 namespace {
@@ -18,11 +20,29 @@ std::optional<IterKind> ParseIterKind(std::string_view name) {
   return std::nullopt;
 }
 
+// TVM prints the blocks of its external operators (sorting, scans, suppression) so, whatever they touch.
+bool DeclaresNothing(const BlockNode::Fields& block) {
+  if (!block.iter_vars.empty() || !block.reads.empty() || !block.writes.empty()) return false;
+  bool nested = false;
+  PreOrder(block.body, [&](const Stmt& s) {
+    nested = nested || isa<BlockRealizeNode>(s);
+    return !nested;
+  });
+  return !nested;
+}
+
 }  // namespace
 
 FunctionReader::BlockScope* FunctionReader::CurrentBlock(uint32_t offset, const std::string& what) {
   if (!blocks_.empty()) return blocks_.back();
   Fail(offset, absl::StrCat("T.", what, " stands in a block"));
+  return nullptr;
+}
+
+FunctionReader::BlockScope* FunctionReader::OwnBlock(uint32_t offset, const std::string& what) {
+  BlockScope* scope = CurrentBlock(offset, what);
+  if (scope == nullptr || places_.size() == scope->level) return scope;
+  Fail(offset, absl::StrCat("T.", what, " stands directly in its block, not in a loop or another statement of it"));
   return nullptr;
 }
 
@@ -33,6 +53,7 @@ bool FunctionReader::ReadBlock(const PyStmt& s, Segments& out) {
   if (!Bind(call, {"name", "no_realize"}, &args)) return false;
   if (args["name"] != nullptr && !ReadString(*args["name"], &scope.block.name)) return false;
   if (s.target) return Fail(s.target->offset, "a block has no name but its string");
+  scope.level = places_.size() + 1;
   blocks_.push_back(&scope);
   ++nesting_;
   Stmt body = ReadBody(s.body);
@@ -40,6 +61,8 @@ bool FunctionReader::ReadBlock(const PyStmt& s, Segments& out) {
   blocks_.pop_back();
   if (!body) return false;
   scope.block.body = std::move(body);
+  if (DeclaresNothing(scope.block)) scope.has_reads = scope.has_writes = false;
+  BindOuterLoops(&scope, open_loops_.size());
   Block block(std::move(scope.block));
   if (!scope.has_reads || !scope.has_writes) {
     AccessRegions accesses = DetectRegions(*block);
@@ -52,8 +75,50 @@ bool FunctionReader::ReadBlock(const PyStmt& s, Segments& out) {
   return true;
 }
 
+void FunctionReader::BindOuterLoops(BlockScope* scope, size_t loops) {
+  std::unordered_set<const VarNode*> used;
+  const auto note = [&](const Expr& e) {
+    PreOrder(e, [&](const Expr& part) {
+      if (const auto* var = dyn_cast<VarNode>(part)) used.insert(var);
+      return true;
+    });
+  };
+  const auto note_regions = [&](const std::vector<BufferRegion>& regions) {
+    for (const BufferRegion& region : regions) {
+      for (const Range& range : region.region) {
+        note(range.min);
+        note(range.extent);
+      }
+    }
+  };
+  BlockNode::Fields& block = scope->block;
+  for (const Stmt& part : {block.init, block.body}) {
+    if (part) PreOrderExprs(part, [&](const Expr& e) { return note(e), false; });
+  }
+  note_regions(block.reads);
+  note_regions(block.writes);
+  for (const MatchBuffer& match : block.match_buffers) note_regions({match.source});
+  VarMap iterators;
+  for (size_t i = 0; i < loops; ++i) {
+    const Var& loop = open_loops_[i];
+    const auto range = loop_ranges_.find(loop.get());
+    if (!used.contains(loop.get()) || range == loop_ranges_.end()) continue;
+    Var iterator("v" + loop.name(), loop.dtype());
+    block.iter_vars.push_back({iterator, range->second, IterKind::kOpaque});
+    scope->bindings.push_back(loop);
+    iterators[loop] = iterator;
+  }
+  if (iterators.empty()) return;
+  if (block.init) block.init = Substitute(block.init, iterators);
+  block.body = Substitute(block.body, iterators);
+  for (auto* regions : {&block.reads, &block.writes}) {
+    for (BufferRegion& region : *regions) region = Substitute(region, iterators);
+  }
+  for (MatchBuffer& match : block.match_buffers) match.source = Substitute(match.source, iterators);
+}
+
 bool FunctionReader::ReadInit(const PyStmt& s) {
-  BlockScope* scope = CurrentBlock(s.offset, "init");
+  BlockScope* scope = OwnBlock(s.offset, "init");
   if (scope == nullptr) return false;
   if (scope->block.init) return Fail(s.offset, "this block has an init already");
   ++nesting_;
@@ -75,7 +140,7 @@ bool FunctionReader::ReadDirective(const PyExpr& call, const std::string& name, 
     return true;
   }
   *ok = false;
-  BlockScope* scope = CurrentBlock(call.offset, name);
+  BlockScope* scope = OwnBlock(call.offset, name);
   if (scope == nullptr) return true;
   if (where) {
     Arguments args;
@@ -102,7 +167,7 @@ bool FunctionReader::ReadDirective(const PyExpr& call, const std::string& name, 
 
 // v = T.axis.spatial(domain, binding)
 bool FunctionReader::ReadAxis(const PyExpr& call, const std::string& name, const PyExpr& target) {
-  if (CurrentBlock(call.offset, name) == nullptr) return false;
+  if (OwnBlock(call.offset, name) == nullptr) return false;
   if (name == "axis.remap") return ReadRemap(call, target);
   const auto kind = ParseIterKind(std::string_view(name).substr(5));
   if (!kind) {
@@ -145,7 +210,6 @@ bool FunctionReader::AddIterVar(const PyExpr& target, Range domain, IterKind kin
   if (target.kind != Kind::kName) return Fail(target.offset, "expected the name of an iterator");
   if (isa<IntImmNode>(binding) && binding.dtype() != dtype && !ConvertImmediate(&binding, dtype, offset)) return false;
   BlockScope* scope = blocks_.back();
-  if (scope->block.init) return Fail(offset, "iterators stand before T.init");
   Var var(target.text, dtype);
   scope->block.iter_vars.push_back({var, std::move(domain), kind});
   scope->bindings.push_back(std::move(binding));
@@ -156,8 +220,10 @@ bool FunctionReader::AddIterVar(const PyExpr& target, Range domain, IterKind kin
 bool FunctionReader::ReadRemap(const PyExpr& call, const PyExpr& target) {
   Arguments args;
   std::string kinds;
-  if (!Bind(call, {"kinds", "bindings"}, &args) || !Require(call, args, "kinds") || !Require(call, args, "bindings") ||
-      !ReadString(*args["kinds"], &kinds)) {
+  DataType given;  // TVM ignores it: an iterator has the type of its loop
+  if (!Bind(call, {"kinds", "bindings", "dtype"}, &args) || !Require(call, args, "kinds") ||
+      !Require(call, args, "bindings") || !ReadString(*args["kinds"], &kinds) ||
+      (args["dtype"] != nullptr && !ReadTypeName(*args["dtype"], &given))) {
     return false;
   }
   const PyExpr& bindings = *args["bindings"];
@@ -179,8 +245,7 @@ bool FunctionReader::ReadRemap(const PyExpr& call, const PyExpr& target) {
     if (!kind) return Fail(args["kinds"]->offset, "expected a string of 'S', 'R' and 'O'");
     Expr binding = ReadExpr(*bindings.items[i]);
     if (!binding) return false;
-    const auto* var = dyn_cast<VarNode>(binding);
-    auto range = var == nullptr ? loop_ranges_.end() : loop_ranges_.find(var);
+    const auto range = loop_ranges_.find(binding.get());
     if (range == loop_ranges_.end()) {
       return Fail(bindings.items[i]->offset, "expected a loop variable; write T.axis.spatial(extent, value) instead");
     }

@@ -1,9 +1,11 @@
 // Buffers: parameters, allocations, declared views and parts of other buffers.
+#include <algorithm>
 #include <limits>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ir/functor.h"
+#include "ir/script/python_parser.h"
 #include "ir/script/reader.h"
 
 namespace tilewright::script {
@@ -12,6 +14,12 @@ namespace {
 using Kind = PyExpr::Kind;
 
 constexpr int kMaxDimensions = 64;
+
+bool IsPythonName(const std::string& text) {
+  const PythonTree tree = ParsePython(text, "");
+  return !tree.error && tree.statements.size() == 1 && tree.statements[0].kind == PyStmt::Kind::kExpr &&
+         tree.statements[0].value->kind == Kind::kName;
+}
 
 }  // namespace
 
@@ -65,6 +73,45 @@ Expr FunctionReader::ReadData(const PyExpr& e) {
   return ToExpr(value, e.offset);
 }
 
+// A variable of the function that the description of a buffer mentions before its own line.
+bool FunctionReader::DefineSize(const std::string& name, uint32_t offset) {
+  if (Lookup(name) != nullptr) return true;
+  Var var = Symbol(name, DataType::Int(32), offset);
+  if (!var.dtype().is_index()) {
+    return Fail(offset, absl::StrCat("expected a size of type int32 or int64, found ", var.dtype().ToString()));
+  }
+  frames_.front().try_emplace(name, Value{Expr(var)});
+  return true;
+}
+
+// `every_name`: also those that no line declares.
+bool FunctionReader::DefineSizes(const PyExpr& e, bool every_name) {
+  if (e.kind == Kind::kName && (every_name || symbols_.contains(e.text))) return DefineSize(e.text, e.offset);
+  // The name of a function is not one of a size: T.max(n, 1).
+  for (size_t i = e.kind == Kind::kCall ? 1 : 0; i < e.items.size(); ++i) {
+    if (e.items[i] && e.kind != Kind::kAttribute && !DefineSizes(*e.items[i], every_name)) return false;
+  }
+  return std::ranges::all_of(e.keyword_values, [&](const PyExprPtr& value) { return DefineSizes(*value, every_name); });
+}
+
+// "n * 4", "T.int64(32) * n": what TVM prints for an extent that is computed from what is defined further on.
+Expr FunctionReader::ReadExtentText(const PyExpr& text) {
+  const PythonTree tree = ParsePython(text.text, "");
+  const bool one = !tree.error && tree.statements.size() == 1 && tree.statements[0].kind == PyStmt::Kind::kExpr;
+  if (!one || error_) {
+    Fail(text.offset, absl::StrCat("this text is no extent", tree.error ? ": " + tree.error->message : ""));
+    return Expr();
+  }
+  const PyExpr& e = *tree.statements[0].value;
+  Expr size = DefineSizes(e, /*every_name=*/true) ? ReadIndex(e) : Expr();
+  if (!size) {  // places in the text of the extent are none of the file
+    const std::string message = error_->message;
+    error_.reset();
+    Fail(text.offset, absl::StrCat("this text is no extent: ", message));
+  }
+  return size;
+}
+
 bool FunctionReader::ReadShape(const PyExpr& e, const std::string& buffer, bool strides, std::vector<Expr>* out) {
   std::vector<const PyExpr*> items;
   if (e.kind == Kind::kTuple || e.kind == Kind::kList) {
@@ -75,7 +122,7 @@ bool FunctionReader::ReadShape(const PyExpr& e, const std::string& buffer, bool 
   if (items.size() > kMaxDimensions) return Fail(e.offset, "too many dimensions");
   for (const PyExpr* item : items) {
     const bool unknown = item->kind == Kind::kName && Lookup(item->text) == nullptr && symbols_.contains(item->text);
-    if (item->kind == Kind::kString || unknown) {
+    if ((item->kind == Kind::kString && IsPythonName(item->text)) || unknown) {
       // A size that the argument defines. Strings of shapes are names in the function, those of strides are not: they
       // are used as A.strides[0].
       if (strides && !unknown) {
@@ -89,18 +136,17 @@ bool FunctionReader::ReadShape(const PyExpr& e, const std::string& buffer, bool 
         }
         out->push_back(std::move(size));
       } else {
-        Var var = Symbol(item->text, DataType::Int(32), item->offset);
-        if (!var.dtype().is_index()) {
-          return Fail(item->offset,
-                      absl::StrCat("expected a size of type int32 or int64, found ", var.dtype().ToString()));
-        }
-        frames_.front().try_emplace(item->text, Value{Expr(var)});
-        out->push_back(var);
+        if (!DefineSize(item->text, item->offset)) return false;
+        out->push_back(*Lookup(item->text)->As<Expr>());
       }
       continue;
     }
     Expr size;
-    if (const auto name = CalledName(*item); name && item->items.size() == 1 && DataType::Parse(*name)) {
+    if (item->kind == Kind::kString) {
+      if (!(size = ReadExtentText(*item))) return false;
+    } else if (!strides && !DefineSizes(*item)) {
+      return false;
+    } else if (const auto name = CalledName(*item); name && item->items.size() == 1 && DataType::Parse(*name)) {
       size = Var(absl::StrCat(buffer, strides ? "_s" : "_d", out->size()), *DataType::Parse(*name));
     } else {
       size = ReadIndex(*item);

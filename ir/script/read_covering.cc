@@ -55,11 +55,13 @@ bool FunctionReader::ReadWith(const PyStmt& s, Segments& out) {
   }
   frames_.emplace_back();
   ++nesting_;
+  const size_t open = open_loops_.size();
   std::function<Stmt(Stmt)> wrap;
   bool ok = ReadCovering(value, *name, s.target.get(), &wrap);
   Stmt body = ok ? ReadBody(s.body) : Stmt();
   LeaveFrame();
   --nesting_;
+  open_loops_.resize(open);
   if (!body) return false;
   out.back().stmts.push_back(wrap(std::move(body)));
   return true;
@@ -146,6 +148,7 @@ bool FunctionReader::ReadLaunch(const PyExpr& call, const PyExpr* target, std::f
   if (target == nullptr && env == nullptr) name = "thread";
   loop.var = announced ? TakeAnnounced(args["thread"]->text, extent.dtype()) : Var(name, extent.dtype());
   loop_ranges_[loop.var.get()] = {Const(extent.dtype(), 0), extent};
+  open_loops_.push_back(loop.var);
   // A launched env_thread is known under its own name from here on.
   if (env != nullptr) frames_.back().insert_or_assign(args["thread"]->text, Value{Expr(loop.var)});
   *wrap = [loop](Stmt body) {

@@ -25,8 +25,6 @@ bool IsSmall(const Expr& e) {
   return size <= kMaxShared;
 }
 
-bool IsImmediate(const Expr& e) { return isa<IntImmNode>(e) || isa<FloatImmNode>(e); }
-
 std::optional<BinaryOp> OperatorOf(std::string_view op) {
   static constexpr std::pair<std::string_view, BinaryOp> kOperators[] = {
       {"+", BinaryOp::kAdd},      {"-", BinaryOp::kSub}, {"*", BinaryOp::kMul}, {"//", BinaryOp::kFloorDiv},
@@ -133,7 +131,7 @@ bool FunctionReader::Eval(const PyExpr& e, Value* out) {
       return true;
     }
     case Kind::kIfElse:
-      return Fail(e.offset, "write T.if_then_else(condition, a, b) or T.Select(condition, a, b)");
+      return EvalConditional(e, out);
     case Kind::kSlice:
     case Kind::kDict:
     case Kind::kLambda:
@@ -145,9 +143,35 @@ bool FunctionReader::Eval(const PyExpr& e, Value* out) {
   return false;
 }
 
+// a if c else b: one of the two where c is known here, else T.if_then_else.
+bool FunctionReader::EvalConditional(const PyExpr& e, Value* out) {
+  Value condition;
+  if (!Eval(*e.items[0], &condition)) return false;
+  std::optional<bool> known;
+  if (const auto* truth = condition.As<bool>()) known = *truth;
+  if (const auto* integer = condition.As<Integer>()) known = *integer != 0;
+  if (known) return Eval(*e.items[*known ? 1 : 2], out);
+  Expr test = ToExpr(condition, e.items[0]->offset);
+  Expr a = test ? ReadExpr(*e.items[1]) : Expr();
+  Expr b = a ? ReadExpr(*e.items[2]) : Expr();
+  if (!b) return false;
+  if (test.dtype() != DataType::Bool()) {
+    return Fail(e.items[0]->offset, absl::StrCat("expected a condition (bool), found ", test.dtype().ToString()));
+  }
+  if (!Unify(&a, &b, e.offset)) return false;
+  out->data = IfThenElse(std::move(test), std::move(a), std::move(b));
+  return true;
+}
+
 bool FunctionReader::EvalName(const PyExpr& e, Value* out) {
   const Value* value = Lookup(e.text);
-  if (value == nullptr) return Fail(e.offset, absl::StrCat("'", e.text, "' is not defined"));
+  if (value == nullptr) {
+    const auto other = module_.other_names.find(e.text);
+    if (other == module_.other_names.end()) return Fail(e.offset, absl::StrCat("'", e.text, "' is not defined"));
+    const int line = MakeDiagnostic(module_.text, module_.file, other->second, "").line;
+    return Fail(e.offset, absl::StrCat("'", e.text, "' is not defined: line ", line,
+                                       ", which gives it a value, is other Python"));
+  }
   if (const auto* expr = value->As<Expr>(); expr != nullptr && !IsSmall(*expr)) {
     return Fail(e.offset, absl::StrCat("'", e.text, "' stands for an expression that is too large to repeat"));
   }
@@ -412,54 +436,6 @@ Expr FunctionReader::MakeBinaryChecked(BinaryOp op, Expr a, Expr b, uint32_t off
     return Expr();
   }
   return MakeBinary(op, std::move(a), std::move(b));
-}
-
-bool FunctionReader::ConvertImmediate(Expr* e, DataType dtype, uint32_t offset) {
-  if (e->dtype() == dtype) return true;
-  const auto* integer = dyn_cast<IntImmNode>(*e);
-  const auto* real = dyn_cast<FloatImmNode>(*e);
-  const bool from_number = real != nullptr || (integer != nullptr && !integer->dtype().is_bool());
-  if (dtype.is_float() && from_number) {
-    *e = CastTo(dtype, *e);
-    return true;
-  }
-  if (dtype.is_integer() && integer != nullptr && from_number) {
-    const bool fits = integer->value >= MinValue(dtype.element()) &&
-                      (integer->value <= MaxValue(dtype.element()) || dtype.bits() == 64);
-    if (!fits) return Fail(offset, absl::StrCat(integer->value, " does not fit into ", dtype.ToString()));
-    *e = Const(dtype, integer->value);
-    return true;
-  }
-  return Fail(offset, absl::StrCat("expected ", dtype.ToString(), ", found ", e->dtype().ToString()));
-}
-
-bool FunctionReader::Unify(Expr* a, Expr* b, uint32_t offset) {
-  const DataType ta = a->dtype(), tb = b->dtype();
-  if (ta == tb) return true;
-  const DataType ea = ta.element(), eb = tb.element();
-  if (ea != eb) {
-    // Between two immediates the floating-point one wins, as in Python.
-    const bool convert_b = IsImmediate(*b) && !(IsImmediate(*a) && eb.is_float() && !ea.is_float());
-    if (convert_b) {
-      if (!ConvertImmediate(b, ea, offset)) return false;
-    } else if (IsImmediate(*a)) {
-      if (!ConvertImmediate(a, eb, offset)) return false;
-    } else if (ta.is_index() && tb.is_index()) {
-      Expr* narrow = ta.bits() < tb.bits() ? a : b;
-      *narrow = CastTo(ta.bits() < tb.bits() ? tb : ta, *narrow);
-    } else {
-      return Fail(offset, absl::StrCat("operands have types ", ta.ToString(), " and ", tb.ToString(),
-                                       "; convert one with T.cast(value, \"type\")"));
-    }
-  }
-  const int la = a->dtype().lanes(), lb = b->dtype().lanes();
-  if (la == lb) return true;
-  if (la != 1 && lb != 1) {
-    return Fail(offset, absl::StrCat("operands have ", la, " and ", lb, " lanes"));
-  }
-  Expr* scalar = la == 1 ? a : b;
-  *scalar = Broadcast(*scalar, la == 1 ? lb : la);
-  return true;
 }
 
 }  // namespace tilewright::script

@@ -124,6 +124,7 @@ bool FunctionReader::ReadThreadAttribute(const PyExpr& iter_var, const PyExpr& e
   if (var != nullptr && var->kind != Kind::kName) return Fail(var->offset, "expected a name");
   loop.var = Var(var == nullptr ? "thread" : var->text, loop.extent.dtype());
   loop_ranges_[loop.var.get()] = {Const(loop.extent.dtype(), 0), loop.extent};
+  open_loops_.push_back(loop.var);
   if (var != nullptr) frames_.back().insert_or_assign(var->text, Value{Expr(loop.var)});
   *wrap = [loop](Stmt body) {
     ForNode::Fields fields = loop;

@@ -23,10 +23,6 @@ bool Mentions(const PyExpr& e, std::string_view name) {
   return false;
 }
 
-// Loops, blocks, lets, ... inside each other. Whoever walks the program may recurse.
-// TVM's common subexpressions are some hundred lets.
-constexpr int kMaxNesting = 1000;
-
 }  // namespace
 
 bool FunctionReader::ReadStmt(const PyStmt& s, Segments& out) {
@@ -68,6 +64,9 @@ bool FunctionReader::ReadStmt(const PyStmt& s, Segments& out) {
     case StmtKind::kFunction:
     case StmtKind::kClass:
       return Fail(s.offset, "expected a statement, found a definition");
+    case StmtKind::kOther:
+      if (!error_) error_ = *s.problem;
+      return false;
   }
   return false;
 }
@@ -85,6 +84,7 @@ bool FunctionReader::ReadExprStmt(const PyStmt& s, Segments& out) {
     }
     return Fail(e.offset, "expected a statement; an expression alone does nothing");
   }
+  if (IsNamelessSize(e)) return true;
   if (*name == "func_attr") {
     if (!blocks_.empty() || has_attrs_) {
       return Fail(e.offset, "T.func_attr stands once, at the beginning of the function");
@@ -136,8 +136,15 @@ bool FunctionReader::ReadExprStmt(const PyStmt& s, Segments& out) {
   return true;
 }
 
+// T.int64() without a name: a variable that nothing can use.
+bool FunctionReader::IsNamelessSize(const PyExpr& e) const {
+  const auto dtype = SizeType(e);
+  return dtype && e.items.size() == 1 && !dtype->is_void();
+}
+
 bool FunctionReader::ReadAssign(const PyStmt& s, Segments& out) {
   if (!s.value) return false;
+  if (!s.more_targets.empty()) return Fail(s.offset, "write one assignment for each name");
   const PyExpr& target = *s.target;
   const PyExpr& value = *s.value;
   if (target.kind == Kind::kSubscript) return ReadStore(s, out);
@@ -164,7 +171,11 @@ bool FunctionReader::ReadAssign(const PyStmt& s, Segments& out) {
       Arguments args;
       std::string tag;
       if (!Bind(value, {"thread_tag"}, &args) || !Require(value, args, "thread_tag")) return false;
-      return ReadString(*args["thread_tag"], &tag) && Define(target.text, target.offset, Value{EnvThread{tag}});
+      if (!ReadString(*args["thread_tag"], &tag)) return false;
+      // TVM 0.9 and 0.10 print the line once for each block that was tensorized.
+      const EnvThread* same = known == nullptr ? nullptr : known->As<EnvThread>();
+      if (same != nullptr && same->tag == tag) return true;
+      return Define(target.text, target.offset, Value{EnvThread{tag}});
     }
     if (IsCovering(*name) && *name != "let") {
       Segment segment;
@@ -267,12 +278,12 @@ bool FunctionReader::ReadAnnotated(const PyStmt& s, Segments& out) {
   Expr value = ReadExpr(*s.value);
   if (!value) return false;
   if (typed && value.dtype() != dtype) {
-    const bool immediate = isa<IntImmNode>(value) || isa<FloatImmNode>(value);
-    if (!immediate) {
+    const bool number = value.dtype().lanes() == dtype.lanes();
+    if (!number) {
       return Fail(s.value->offset, absl::StrCat("'", s.target->text, "' has type ", dtype.ToString(),
                                                 ", the value has type ", value.dtype().ToString()));
     }
-    if (!ConvertImmediate(&value, dtype, s.value->offset)) return false;
+    if (!ConvertStored(&value, dtype, s.value->offset)) return false;
   }
   Var var = TakeAnnounced(name, value.dtype());
   OpenLet(var, value, out);
@@ -305,9 +316,7 @@ bool FunctionReader::ReadStore(const PyStmt& s, Segments& out) {
 bool FunctionReader::StoreTo(const Buffer& buffer, std::vector<Expr> indices, Expr value, Expr predicate,
                              uint32_t offset, Segments& out) {
   const DataType type = buffer.Load(indices).dtype();
-  if (isa<IntImmNode>(value) || isa<FloatImmNode>(value)) {
-    if (!ConvertImmediate(&value, type.element(), offset)) return false;
-  }
+  if (!ConvertStored(&value, type.element(), offset)) return false;
   if (value.dtype().is_scalar() && type.lanes() > 1) value = Broadcast(std::move(value), type.lanes());
   if (value.dtype() != type) {
     return Fail(offset,
@@ -335,114 +344,6 @@ bool FunctionReader::ReadVectorStore(const PyExpr& call, Segments& out) {
   Expr value = ReadExpr(*args["value"]);
   return value &&
          StoreTo(*buffer, std::move(indices), std::move(value), std::move(predicate), args["value"]->offset, out);
-}
-
-bool FunctionReader::ReadFor(const PyStmt& s, Segments& out) {
-  std::vector<const PyExpr*> targets;
-  if (s.target->kind == Kind::kTuple || s.target->kind == Kind::kList) {
-    for (const PyExprPtr& item : s.target->items) targets.push_back(item.get());
-  } else {
-    targets.push_back(s.target.get());
-  }
-  for (const PyExpr* target : targets) {
-    if (target->kind != Kind::kName) return Fail(target->offset, "expected the name of a loop variable");
-  }
-  if (!s.value) return false;
-  std::vector<ForNode::Fields> loops;
-  if (!ReadLoops(*s.value, targets.size(), &loops)) return false;
-  nesting_ += static_cast<int>(loops.size());
-  if (nesting_ > kMaxNesting) return Fail(s.offset, absl::StrCat("loops nested more than ", kMaxNesting, " deep"));
-  frames_.emplace_back();
-  bool ok = true;
-  for (size_t i = 0; ok && i < loops.size(); ++i) {
-    loops[i].var = TakeAnnounced(targets[i]->text, loops[i].extent.dtype());
-    loop_ranges_[loops[i].var.get()] = {loops[i].min, loops[i].extent};
-    ok = Define(targets[i]->text, targets[i]->offset, Value{Expr(loops[i].var)});
-  }
-  Stmt body = ok ? ReadBody(s.body) : Stmt();
-  LeaveFrame();
-  nesting_ -= static_cast<int>(loops.size());
-  if (!body) return false;
-  for (size_t i = loops.size(); i-- > 0;) {
-    loops[i].body = std::move(body);
-    body = For(std::move(loops[i]));
-  }
-  out.back().stmts.push_back(std::move(body));
-  return true;
-}
-
-bool FunctionReader::ReadLoops(const PyExpr& iterator, size_t count, std::vector<ForNode::Fields>* loops) {
-  std::optional<std::string> name = CalledName(iterator);
-  if (!name && iterator.kind == Kind::kCall && iterator.items[0]->kind == Kind::kName &&
-      iterator.items[0]->text == "range") {
-    name = "serial";
-  }
-  if (name == "grid") {
-    if (!iterator.keywords.empty()) return Fail(iterator.keyword_offsets[0], "T.grid has no keyword arguments");
-    if (iterator.items.size() - 1 != count) {
-      return Fail(iterator.offset,
-                  absl::StrCat("T.grid has ", iterator.items.size() - 1, " extents for ", count, " loop variables"));
-    }
-    for (size_t i = 0; i < count; ++i) {
-      const PyExpr* stop = iterator.items[i + 1].get();
-      const PyExpr* start = nullptr;
-      if (stop->kind == Kind::kTuple && stop->items.size() == 2) {
-        start = stop->items[0].get();
-        stop = stop->items[1].get();
-      }
-      ForNode::Fields loop;
-      if (!ReadLoopRange(iterator, "serial", start, stop, &loop)) return false;
-      loops->push_back(std::move(loop));
-    }
-    return true;
-  }
-  static constexpr std::pair<std::string_view, ForKind> kKinds[] = {{"serial", ForKind::kSerial},
-                                                                    {"parallel", ForKind::kParallel},
-                                                                    {"vectorized", ForKind::kVectorized},
-                                                                    {"unroll", ForKind::kUnrolled},
-                                                                    {"thread_binding", ForKind::kThreadBound}};
-  for (const auto& [kind_name, kind] : kKinds) {
-    if (name != std::string(kind_name)) continue;
-    if (count != 1) return Fail(iterator.offset, absl::StrCat("one loop for ", count, " loop variables"));
-    Arguments args;
-    ForNode::Fields loop;
-    loop.kind = kind;
-    const bool thread = kind == ForKind::kThreadBound;
-    // T.thread_binding(64, "threadIdx.x") and T.thread_binding(0, 64, "threadIdx.x") are both written.
-    const bool short_form = thread && iterator.items.size() == 3 && iterator.items[2]->kind == Kind::kString;
-    const bool bound = short_form ? Bind(iterator, {"start", "thread", "annotations"}, &args)
-                       : thread   ? Bind(iterator, {"start", "stop", "thread", "annotations"}, &args)
-                                  : Bind(iterator, {"start", "stop", "annotations"}, &args);
-    if (!bound || !Require(iterator, args, "start")) return false;
-    const PyExpr* start = args["start"];
-    const PyExpr* stop = args["stop"];
-    if (stop == nullptr) std::swap(start, stop);
-    if (!ReadLoopRange(iterator, kind_name, start, stop, &loop)) return false;
-    if (thread) {
-      if (!Require(iterator, args, "thread") || !ReadString(*args["thread"], &loop.thread_tag)) return false;
-    }
-    if (args["annotations"] != nullptr && !ReadAnnotations(*args["annotations"], &loop.annotations)) return false;
-    loops->push_back(std::move(loop));
-    return true;
-  }
-  return Fail(iterator.offset,
-              "expected range, T.grid, T.serial, T.parallel, T.vectorized, T.unroll or T.thread_binding after 'in'");
-}
-
-bool FunctionReader::ReadLoopRange(const PyExpr& iterator, std::string_view kind, const PyExpr* start,
-                                   const PyExpr* stop, ForNode::Fields* loop) {
-  Expr last = ReadIndex(*stop);
-  Expr first = start == nullptr ? Expr() : ReadIndex(*start);
-  if (!last || (start != nullptr && !first)) return false;
-  if (!first) first = Const(last.dtype(), 0);
-  if (!first.dtype().is_scalar() || !last.dtype().is_scalar()) {
-    return Fail(iterator.offset,
-                absl::StrCat("the extent of a ", absl::string_view(kind.data(), kind.size()), " loop is a scalar"));
-  }
-  if (!Unify(&first, &last, iterator.offset)) return false;
-  loop->extent = IntervalExtent(first, last);
-  loop->min = std::move(first);
-  return true;
 }
 
 bool FunctionReader::ReadIf(const PyStmt& s, Segments& out) {

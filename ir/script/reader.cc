@@ -58,6 +58,11 @@ std::optional<std::string> FunctionReader::DialectName(const PyExpr& e) const {
   if (e.kind != Kind::kAttribute) return std::nullopt;
   const PyExpr& base = *e.items[0];
   if (base.kind == Kind::kName && module_.dialect_names.contains(base.text)) return e.text;
+  // tvm.tir.max, tvm.te.exp: the library's own names.
+  const bool library = base.kind == Kind::kAttribute &&
+                       (base.text == "tir" || base.text == "tirx" || base.text == "te") &&
+                       base.items[0]->kind == Kind::kName && base.items[0]->text == "tvm" && Lookup("tvm") == nullptr;
+  if (library) return e.text;
   std::optional<std::string> outer = DialectName(base);
   if (!outer) return std::nullopt;
   return absl::StrCat(*outer, ".", e.text);
@@ -159,6 +164,7 @@ Var FunctionReader::Symbol(const std::string& name, DataType dtype, uint32_t off
 bool FunctionReader::ReadParameters(const PyStmt& definition) {
   // Scalars first: the shape of a buffer may use a parameter that comes after it.
   for (const PyParameter& parameter : definition.parameters) {
+    if (parameter.name[0] == '*') return Fail(parameter.offset, "'*' is not supported here");
     if (!parameter.annotation) {
       return Fail(parameter.offset, absl::StrCat("parameter '", parameter.name,
                                                  "' has no type; expected T.Buffer(...), T.handle, T.int32, ..."));
@@ -197,7 +203,7 @@ bool FunctionReader::ReadParameter(const PyParameter& parameter) {
     function_.params.push_back({var, Buffer()});
     return Define(parameter.name, parameter.offset, Value{Expr(var)});
   }
-  if (name != "Buffer") {
+  if (name != "Buffer" && name != "buffer") {
     return Fail(annotation.offset, "expected a parameter type: T.Buffer(...), T.handle, T.int32, ...");
   }
   Arguments args;
@@ -216,23 +222,26 @@ bool FunctionReader::ReadParameter(const PyParameter& parameter) {
   return Define(parameter.name, parameter.offset, Value{buffer});
 }
 
-bool FunctionReader::IsDocstring(const PyStmt& s, bool first) const {
-  return first && s.kind == PyStmt::Kind::kExpr && s.value->kind == Kind::kString;
+// A text alone, as people write in place of comments.
+bool FunctionReader::IsDocstring(const PyStmt& s) const {
+  return s.kind == PyStmt::Kind::kExpr && s.value->kind == Kind::kString;
 }
 
 Stmt FunctionReader::ReadBody(const std::vector<PyStmt>& body) {
   frames_.emplace_back();
   const int nesting = nesting_;
+  const size_t open = open_loops_.size();
   Segments segments(1);
   bool ok = true;
   places_.emplace_back(&body, 0);
   for (size_t i = 0; ok && i < body.size(); ++i) {
     places_.back().second = i;
-    ok = IsDocstring(body[i], i == 0) || ReadStmt(body[i], segments);
+    ok = IsDocstring(body[i]) || ReadStmt(body[i], segments);
   }
   places_.pop_back();
   LeaveFrame();
   nesting_ = nesting;
+  open_loops_.resize(open, Var());
   if (!ok) return Stmt();
   while (true) {
     Stmt stmt = Sequence(std::move(segments.back().stmts));
@@ -291,7 +300,9 @@ bool FunctionReader::ReadAnnotations(const PyExpr& e, Annotations* out) {
       if (!Eval(*value, &read)) return false;
       if (const auto* buffer = read.As<Buffer>()) read.data = Expr((*buffer)->data);
       const auto* real = read.As<double>();  // keeps all its digits
-      Expr expr = real != nullptr ? ConstFloat(DataType::Float(64), *real) : ToExpr(read, value->offset);
+      Expr expr = read.As<None>() != nullptr ? Call(DataType::Handle(), "none", {})
+                  : real != nullptr          ? ConstFloat(DataType::Float(64), *real)
+                                             : ToExpr(read, value->offset);
       if (!expr) return false;
       Announce(expr);
       annotation.value = std::move(expr);

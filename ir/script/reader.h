@@ -25,9 +25,10 @@ namespace tilewright::script {
 // What functions of one text share.
 struct ModuleContext {
   std::string_view text, file;
-  std::set<std::string> dialect_names = {"T"};        // names that stand for the dialect: T
-  absl::flat_hash_map<std::string, Value> constants;  // NAME = value before the functions
-  std::set<std::string> type_vars;                    // NAME = TypeVar("NAME"): sizes, new ones in each function
+  std::set<std::string> dialect_names = {"T"};             // names that stand for the dialect: T
+  absl::flat_hash_map<std::string, Value> constants;       // NAME = value before the functions
+  std::set<std::string> type_vars;                         // NAME = TypeVar("NAME"): sizes, new ones in each function
+  absl::flat_hash_map<std::string, uint32_t> other_names;  // names that other Python gives values to, and where
 };
 
 // The arguments of a call by the names of their parameters.
@@ -47,6 +48,10 @@ struct BufferDefaults {
   std::string scope = "global";
   Var data;  // null: a new one
 };
+
+// Loops, blocks, lets, ... inside each other. Whoever walks the program may recurse.
+// TVM's common subexpressions are some hundred lets.
+inline constexpr int kMaxNesting = 1000;
 
 class FunctionReader {
  public:
@@ -68,6 +73,7 @@ class FunctionReader {
     std::vector<Expr> bindings;
     Expr predicate;
     bool has_reads = false, has_writes = false;
+    size_t level = 0;  // of places_ in the block's own list of statements
   };
   // A list of statements that is being read. A let, a declaration or an attribute written without `with` covers the
   // statements after it: each such statement opens a segment, which `wrap` puts around what follows.
@@ -76,6 +82,13 @@ class FunctionReader {
     std::function<Stmt(Stmt)> wrap;
   };
   using Segments = std::vector<Segment>;
+  // A loop and, where it has a step, what its name stands for: min + var * step.
+  struct LoopRange {
+    ForNode::Fields loop;  // of the numbers 0, 1, ... where there is a step
+    Expr first;            // null without a step
+    int64_t step = 1;
+    Range values;  // which the name may take
+  };
 
   // --- Errors and names (reader.cc).
   bool Fail(uint32_t offset, std::string message);
@@ -96,7 +109,7 @@ class FunctionReader {
   // The type of T.int64() or T.var("int64"), which make a variable for a size.
   std::optional<DataType> SizeType(const PyExpr& value) const;
   Var Symbol(const std::string& name, DataType dtype, uint32_t offset);
-  bool IsDocstring(const PyStmt& s, bool first) const;
+  bool IsDocstring(const PyStmt& s) const;
   Stmt ReadBody(const std::vector<PyStmt>& body);
   Stmt AddRootBlock(Stmt body);
 
@@ -129,10 +142,13 @@ class FunctionReader {
   bool ReadVectorStore(const PyExpr& call, Segments& out);
   bool StoreTo(const Buffer& buffer, std::vector<Expr> indices, Expr value, Expr predicate, uint32_t offset,
                Segments& out);
+  bool IsNamelessSize(const PyExpr& e) const;
   bool ReadFor(const PyStmt& s, Segments& out);
-  bool ReadLoops(const PyExpr& iterator, size_t count, std::vector<ForNode::Fields>* loops);
+  bool ReadLoops(const PyExpr& iterator, size_t count, std::vector<LoopRange>* loops);
   bool ReadLoopRange(const PyExpr& iterator, std::string_view kind, const PyExpr* start, const PyExpr* stop,
-                     ForNode::Fields* loop);
+                     const PyExpr* step, LoopRange* out);
+  bool ApplyStep(const PyExpr& step, Expr first, const Expr& last, LoopRange* out);
+  Expr ReadLoopBound(const PyExpr& e);
   bool ReadIf(const PyStmt& s, Segments& out);
   bool ReadWhile(const PyStmt& s, Segments& out);
   bool ReadAssert(const PyStmt& s, Segments& out);
@@ -161,6 +177,8 @@ class FunctionReader {
 
   // --- Blocks (read_block.cc).
   bool ReadBlock(const PyStmt& s, Segments& out);
+  // Gives the block an iterator for each loop around it that it uses directly, as TVM's kernels do.
+  void BindOuterLoops(BlockScope* scope, size_t loops);
   bool ReadInit(const PyStmt& s);
   // T.reads, T.where, ...: true when `name` is such a directive, and `*ok` tells whether it was read.
   bool ReadDirective(const PyExpr& call, const std::string& name, bool* ok);
@@ -170,10 +188,15 @@ class FunctionReader {
   bool ReadRegions(const PyExpr& call, std::vector<BufferRegion>* out);
   bool ReadRegion(const PyExpr& e, BufferRegion* out);
   BlockScope* CurrentBlock(uint32_t offset, const std::string& what);
+  // The block whose own list of statements is being read: its signature does not stand in loops.
+  BlockScope* OwnBlock(uint32_t offset, const std::string& what);
 
   // --- Buffers (read_buffer.cc).
   Buffer ReadBuffer(const PyExpr& call, const std::string& name, const Arguments& args, const BufferDefaults& defaults);
   bool ReadShape(const PyExpr& e, const std::string& buffer, bool strides, std::vector<Expr>* out);
+  Expr ReadExtentText(const PyExpr& text);
+  bool DefineSize(const std::string& name, uint32_t offset);
+  bool DefineSizes(const PyExpr& e, bool every_name = false);
   bool ReadLayout(const PyExpr& e, const BufferNode::Fields& buffer, Layout* out);
   void NoteSizes(const Buffer& buffer);
   bool ReadMatchBuffer(const PyExpr& call, const PyExpr& target);
@@ -192,6 +215,7 @@ class FunctionReader {
   bool ReadExprs(const std::vector<PyExprPtr>& items, size_t first, std::vector<Expr>* out);
   Expr ToExpr(const Value& value, uint32_t offset);
   bool EvalName(const PyExpr& e, Value* out);
+  bool EvalConditional(const PyExpr& e, Value* out);
   bool EvalAttribute(const PyExpr& e, Value* out);
   bool EvalSubscript(const PyExpr& e, Value* out);
   bool EvalMetadata(const PyExpr& e, Value* out);
@@ -208,6 +232,8 @@ class FunctionReader {
   bool Unify(Expr* a, Expr* b, uint32_t offset);
   // An immediate as `dtype`, or fails when it does not fit.
   bool ConvertImmediate(Expr* e, DataType dtype, uint32_t offset);
+  // A value as it is stored into a buffer of `dtype`.
+  bool ConvertStored(Expr* e, DataType dtype, uint32_t offset);
 
   bool EvalCall(const PyExpr& e, Value* out);
   bool EvalDialectCall(const PyExpr& e, const std::string& name, Value* out);
@@ -237,7 +263,8 @@ class FunctionReader {
   std::vector<absl::flat_hash_map<std::string, Value>> frames_;
   absl::flat_hash_map<std::string, DataType> symbols_;         // NAME = T.int64() anywhere in the function
   std::unordered_map<const VarNode*, uint32_t> size_offsets_;  // where each such variable is introduced
-  std::unordered_map<const VarNode*, Range> loop_ranges_;
+  std::unordered_map<const ExprNode*, Range> loop_ranges_;     // what names of loops stand for, and its values
+  std::vector<Expr> stepped_;                 // those of them that are no variables: they keep their addresses
   std::unordered_set<const VarNode*> sizes_;  // symbols that buffers define
   // Symbols that attributes mention and nothing has defined yet, with the number of frames where the first one does:
   // what comes after the last of these is no definition of it.
@@ -246,6 +273,7 @@ class FunctionReader {
   std::set<std::string> attribute_nodes_;                              // names in T.attr, T.block_attr and annotations
   std::vector<std::pair<const std::vector<PyStmt>*, size_t>> places_;  // the statement that is being read, per body
   std::vector<BlockScope*> blocks_;
+  std::vector<Var> open_loops_;  // around the statement that is being read
   std::vector<Buffer> root_buffers_;
   FunctionNode::Fields function_;
   bool has_attrs_ = false;

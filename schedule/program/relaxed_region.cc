@@ -19,6 +19,20 @@ Range CutToExtent(const Range& range, const Expr& extent) {
   return {Const(range.min.dtype(), begin), Const(range.extent.dtype(), end - begin)};
 }
 
+// What the iterators reach in their domains, where that is less than what the loops reach: of loops that a symbolic
+// extent was split into, the last iterations do nothing.
+Range CutToDomains(Range range, const Range& of_iterators, const BlockNode& block, arith::Analyzer* analyzer) {
+  if (AsInt(range.min) && AsInt(range.extent)) return range;
+  Domains domains;
+  for (const IterVar& iter : block.iter_vars) domains[iter.var] = iter.domain;
+  std::optional<Range> reached = RelaxRange(of_iterators, domains);
+  if (!reached) return range;
+  reached = analyzer->Simplify(*reached);
+  const bool less = analyzer->CanProveLessEqual(range.min, reached->min) &&
+                    analyzer->CanProveLessEqual(reached->min + reached->extent, range.min + range.extent);
+  return less ? *reached : range;
+}
+
 // Inner loops first, so that a bound which mentions an outer loop is relaxed after it.
 std::optional<Range> RelaxInTurn(Range range, const std::vector<const ForNode*>& loops, arith::Analyzer* analyzer) {
   for (size_t i = loops.size(); i-- > 0;) {
@@ -60,7 +74,8 @@ BufferRegion RelaxedRegion(const BufferRegion& region, const BlockRealizeNode& r
     const Range simplified = analyzer.Simplify(range);
     std::optional<Range> bounded = RelaxInTurn(simplified, loops, &analyzer);
     if (!bounded) bounded = RelaxTogether(simplified, loops, &analyzer);
-    range = bounded ? CutToExtent(*bounded, extent) : Range{Const(extent.dtype(), 0), extent};
+    range = bounded ? CutToExtent(CutToDomains(*bounded, region.region[d], *realize.block, &analyzer), extent)
+                    : Range{Const(extent.dtype(), 0), extent};
   }
   return relaxed;
 }

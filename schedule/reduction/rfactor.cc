@@ -12,6 +12,7 @@
 #include "ir/substitute.h"
 #include "schedule/program/cache_stage.h"
 #include "schedule/program/common_refusals.h"
+#include "schedule/program/instances.h"
 #include "schedule/program/loop_tree.h"
 #include "schedule/program/reducer.h"
 #include "schedule/program/relaxed_region.h"
@@ -144,6 +145,11 @@ Outcome<Reduction> Check(const Function& function, uint32_t loop_id) {
   Reduction reduction{scope.block(), child->realize, loop, FindUses(*child->realize, child->loops), *reducer};
   if (auto refusal = WhyLoopsDoNotFit(reduction)) return *refusal;
   if (auto refusal = WhyNotFirst(reduction)) return *refusal;
+  // An instance that runs again starts its sum anew, or adds what it added before: partial sums would add it twice.
+  arith::Analyzer analyzer;
+  if (!RunsEachInstanceOnce(*child->realize, child->loops, &analyzer)) {
+    return Refusal{kName, "the loops around {block0} may run an instance of it twice", {block_id}};
+  }
   return reduction;
 }
 

@@ -267,6 +267,9 @@ absl::StatusOr<std::string> TextOfPeerTrace(std::string_view json) {
 absl::StatusOr<std::string> ScheduleTextOf(std::string text) {
   const size_t begin = text.find_first_not_of(" \t\r\n");
   const char first = begin == text.npos ? ' ' : text[begin];
+  // A schedule may begin with a list, too: [i, j] = sch.get_loops("C").
+  if (first == '[' && Json::accept(text)) return TextOfPeerTrace(text);
+  if (first == '[' && text.find('=') != text.npos) return text;
   if (first == '[') return TextOfPeerTrace(text);
   if (first != '{') return text;
   absl::StatusOr<Trace> trace = TraceFromJson(text);

@@ -16,10 +16,12 @@ namespace tilewright {
 struct PythonResult {
   std::optional<Value> value;
   std::string error;
-  int operand = -1;  // the one that the error is about; -1: the operation
+  int operand = -1;    // the one that the error is about; -1: the operation
+  bool wrong = false;  // Python stops there, too; otherwise it may know what is not known here
 };
 
-// "+", "-", "*", "//", "%", a comparison; lists and texts too, where Python has them.
+// "+", "-", "*", "/", "//", "%", "**", "<<", ">>", "&", "|", "^", a comparison, "in"; lists and texts too, where Python
+// has them.
 PythonResult PythonBinary(std::string_view op, const Value& a, const Value& b);
 
 // False, None, 0, "" and what is empty are false.
@@ -36,6 +38,10 @@ std::optional<Value::List> PythonElements(const Value& value);
 
 // As str() and f"{...}" write it; nothing for what is no number or text.
 std::optional<std::string> PythonText(const Value& value);
+
+// Functions and constants of Python's module math on numbers; nothing for other names.
+std::optional<PythonResult> PythonMath(std::string_view name, const std::vector<Value>& args);
+std::optional<Value> PythonMathConstant(std::string_view name);
 
 // range, len, enumerate, zip, reversed, list, tuple, min, max, sum, int and str; nothing for other names.
 std::optional<PythonResult> PythonBuiltin(std::string_view name, const std::vector<Value>& args);

@@ -10,11 +10,14 @@
 // The language: calls of primitives by their names and arguments (docs/primitives.md), positional or by keyword;
 // assignments of results to names and tuples of names; numbers, text, f"texts", None, True, False, lists, tuples,
 // dictionaries, integer arithmetic, comparisons, subscripts, slices, *loops in an argument list, lambdas as index maps;
-// for, while, if, list comprehensions, functions with defaults that the text calls, and Python's len, range, enumerate,
-// zip and the like (script/python_values.h). Imports, `sch =
-// tvm.tir.Schedule(...)` and `sch.mod.show()` are read and change nothing. `sch.work_on("f")`, `sch.remove_rv(l1)` and
-// `x = sch.can_decompose_padding(block, loop)` are no instructions, but understood. Any other text is an error with
-// line and column.
+// for, while, if, list comprehensions, functions and classes that the text defines and calls, `math`, and Python's len,
+// range, enumerate, zip and the like (python_values.h); functions as index maps, `*index` of any number of indices.
+// `sch.get(loop).extent`, `sch.get(block).iter_vars` and the like are known. `sch.work_on("f")`, `sch.remove_rv(l1)`
+// and `x = sch.can_decompose_padding(block, loop)` are no instructions, but understood.
+//
+// A function of one parameter that nothing calls is applied. Statements that cannot be run, because they are other
+// Python (building, timing, printing, files), are passed over, and the names that they give values to are unknown; not
+// those that call a method of the schedule or hand it to a function. Any other text is an error with line and column.
 #pragma once
 
 #include <functional>

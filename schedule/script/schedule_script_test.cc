@@ -87,8 +87,10 @@ sch.unroll(loops[1:2][0])
             "");
   EXPECT_EQ(Apply("i, j, k = sch.get_loops(\"C\")\nsch.reorder(k, i)\nsch.unroll(j)", &plain), "");
   EXPECT_TRUE(StructuralEqual(sliced.module(), plain.module()));
-  EXPECT_EQ(ErrorOf("x = [1, 2, 3][\"a\":]"),
-            "s.py:1:15: error: expected an integer\nx = [1, 2, 3][\"a\":]\n              ^");
+  EXPECT_EQ(
+      ErrorOf("x = [1, 2, 3][\"a\":]\nsch.unroll(x)"),
+      "s.py:2:12: error: the value of x is not known: line 1 is other Python (expected an integer)\nsch.unroll(x)\n    "
+      "       ^");
 }
 
 TEST(ScheduleScript, ReadsConstantsOf64BitsInMapsOf32) {
@@ -101,9 +103,9 @@ sch.transform_layout("C", ("write", 0), lambda m, n: (T.floordiv(m, T.int64(4)),
   EXPECT_EQ(Apply("sch.transform_layout(\"C\", (\"write\", 0), lambda m, n: (m // 4, n, m % 4))", &plain), "");
   EXPECT_TRUE(StructuralEqual(wide.module(), plain.module()));
   // Not where 32 bits do not hold the value.
-  EXPECT_EQ(ErrorOf("x = lambda i: i + T.int64(2147483647) * T.int64(2)"),
-            "s.py:1:17: error: the operands have different types\n"
-            "x = lambda i: i + T.int64(2147483647) * T.int64(2)\n                ^");
+  EXPECT_EQ(
+      ErrorOf("sch.transform_block_layout(\"C\", lambda i, *j: i + T.int64(2147483647) * T.int64(2))").substr(0, 52),
+      "s.py:1:52: error: the operands have different types\n");
 }
 
 TEST(ScheduleScript, GivesNumbersAsPaddingTheTypeOfTheBuffer) {
@@ -136,7 +138,16 @@ TEST(ScheduleScript, ErrorsNameLineAndColumn) {
   };
   starts("i, j = sch.get_loops(\"C\")", "s.py:1:1: error: there are 2 names for 3 values");
   starts("sch.spilt(1)", "s.py:1:1: error: there is no primitive spilt");
-  starts("x = foo(1)", "s.py:1:5: error: expected a call of a primitive of the schedule");
+  starts("x = foo(1)\nsch.unroll(x)",
+         "s.py:2:12: error: the value of x is not known: line 1 is other Python (expected a call of a primitive of the "
+         "schedule)");
+  starts("foo(sch)", "s.py:1:1: error: expected a call of a primitive of the schedule");
+  starts("shc.unroll(i)", "s.py:1:1: error: expected a call of a primitive of the schedule");
+  starts("sch.split(i, [1 2])", "s.py:1:17: error: expected ',' or ']', found '2'");
+  starts("if x:\n  sch.split(i, [1, 2])", "s.py:1:4: error: the name x is not defined");
+  starts("for i in range(3):\n  raise ValueError()", "s.py:2:3: error: the schedule raises an error here");
+  starts("def apply(sch, n):\n  sch.get_block(\"C\")",
+         "s.py:1:1: error: nothing calls this function, and it takes more than the schedule");
   starts("sch.split(i, [1, 2])", "s.py:1:11: error: the name i is not defined");
   starts("l = sch.get_loops(\"C\")\nsch.split(l[3], [1, 2])", "s.py:2:13: error: the list has 3 elements");
   starts("l = sch.get_loops(\"C\")\nsch.split(l[0], [1, 2])",
@@ -156,9 +167,11 @@ TEST(ScheduleScript, ErrorsNameLineAndColumn) {
   starts("sch.cache_read(\"C\", 4294967296, \"local\")",
          "s.py:1:1: error: cache_read: the argument read_buffer_index is no integer, (\"read\" or \"write\", integer) "
          "or name");
-  starts("with open(x):\n    pass", "s.py:1:6: error: this statement is no part of a schedule");
+  starts("with f(sch):\n    pass", "s.py:1:1: error: this statement is no part of a schedule");
+  starts("sch = 1", "s.py:1:1: error: sch is the schedule");
+  starts("sch.get(1)", "s.py:1:1: error: get takes one result of a call");
   starts("x = 1 // 0", "s.py:1:10: error: division by zero");
-  starts("x = lambda i: j", "s.py:1:15: error: j is no parameter of the lambda");
+  starts("sch.transform_block_layout(\"C\", lambda i: j)", "s.py:1:43: error: j is no parameter of the lambda");
 }
 
 TEST(ScheduleScript, AsksWhetherPaddingCanBeDecomposedAndForgetsResults) {
@@ -274,6 +287,163 @@ sch.annotate(b, "n", -1)
 )");
 }
 
+// Building, timing, printing, files: what people do with a schedule is no part of it.
+TEST(ScheduleScript, PassesOverOtherPython) {
+  ExpectSame(R"(
+import tvm, math
+import numpy as np
+from helpers import *
+parser = argparse.ArgumentParser(description="x")
+target = tvm.target.Target("llvm -num-cores 2")
+
+@tvm.script.ir_module
+class Module:
+    @T.prim_func
+    def main(A: T.Buffer((4,), "float32")):
+        for i in T.grid(4):
+            A[i] = 0
+
+def timed(func, *args):
+    start = time.time()
+    yield func(*args)
+
+def run(sch, target):
+    rt = tvm.build(sch.mod, target=target)
+    return rt["main"].time_evaluator("main", dev=tvm.cpu())
+
+sch = tvm.tir.Schedule(Module)
+block = sch.get_block("C")
+i, j, k = sch.get_loops(block)
+print(sch.mod.script(), "%d" % 3, f"{sch.trace!r:>10}")
+IPython.display.Code(sch.mod["main"].script(), language="python")
+if __name__ == "__main__":
+    sch.unroll(k)
+    func = run(sch, target)
+    with open("after.py", "w") as f:
+        f.write(sch.mod.script())
+try:
+    rt = 1
+except (ValueError, TypeError):
+    pass
+del rt
+assert np.allclose(a, b), "wrong"
+for _ in range(3):
+    evaluator(a)
+sch.trace.show()
+)",
+             "i, j, k = sch.get_loops(\"C\")\nsch.unroll(k)");
+}
+
+TEST(ScheduleScript, ReturnsSchedules) {
+  constexpr std::string_view kPlain = "i, j, k = sch.get_loops(\"C\")\nj, jj = sch.split(j, [None, 8])\nsch.unroll(jj)";
+  ExpectSame(R"(
+def apply(sch: tvm.tir.Schedule, width) -> tvm.tir.Schedule:
+    i, j, k = sch.get_loops("C")
+    j, jj = sch.split(j, factors=[None, width])
+    sch.unroll(jj)
+    return sch
+
+sch = tvm.tir.Schedule(Module)
+sch = apply(sch, 8)
+)",
+             kPlain);
+  for (const char* result : {"sch", "sch.mod", "sch.mod[\"main\"]", "sch.mod[\"main\"].with_attr(\"x\", 1)"}) {
+    ExpectSame(R"(
+def get(mod):
+    sch = tvm.tir.Schedule(mod)
+    i, j, k = sch.get_loops("C")
+    j, jj = sch.split(j, factors=[None, 8])
+    sch.unroll(jj)
+    return )" + std::string(result),
+               kPlain);
+  }
+}
+
+TEST(ScheduleScript, KnowsExtents) {
+  ExpectSame(R"(
+block = sch.get_block("C")
+loops = sch.get_loops(block)
+first = last = sch.get(loops[0]).extent
+if first % 8 == 0 and sch.get(loops[0]).loop_var.name in ("i", "x") and None is None:
+    io, ii = sch.split(loops[0], factors=[None, 8])
+jo, ji = sch.split(loops[1], factors=[int(sch.get(loops[1]).extent) // 8, None])
+assert sch.get(loops[2]).extent.value == 16
+assert len(sch.get(block).iter_vars) == 3 and sch.get(block).name_hint == "C"
+assert [int(v.dom.extent) for v in sch.get(block).iter_vars if v.iter_type == 0] == [64, 32]
+assert sch.get(block).writes[0].buffer.shape[1] == 32
+assert any([last == 64, False]) and sorted([3, 1, 2]) == [1, 2, 3] and not (5 not in [5])
+assert math.ceil(math.log2(60)) == 6 and math.gcd(12, 18) == 6 and math.prod([2, 3]) == 6
+assert 7 / 2 == 3.5 and 2 ** 10 == 1 << 10 and 7 & 3 == 3 and math.inf > 1
+)",
+             "i, j, k = sch.get_loops(\"C\")\nsch.split(i, [None, 8])\nsch.split(j, [4, None])");
+}
+
+TEST(ScheduleScript, ReadsIndexMapsByName) {
+  ExpectSame(R"(
+WIDTH = 8
+
+def tiles(i, j):
+    """Tiles."""
+    outer = i // WIDTH
+    return outer, j, i % WIDTH
+
+def columns(*index):
+    i, j = index
+    return [*index[:1], j // 4, index[-1] % 4]
+
+half = lambda *i: (i[1], i[0])
+sch.transform_layout("C", ("read", 0), tiles)
+sch.transform_layout("C", ("write", 0), index_map=columns)
+sch.transform_layout("C", "B", tvm.tir.IndexMap.from_func(lambda i, j: (T.Cast("int64", j), i), inverse_index_map=lambda j, i: (i, j)))
+)",
+             R"(
+sch.transform_layout("C", ("read", 0), lambda i, j: (i // 8, j, i % 8))
+sch.transform_layout("C", ("write", 0), lambda i, j: (i, j // 4, j % 4))
+sch.transform_layout("C", "B", lambda i, j: (j, i))
+)");
+  EXPECT_EQ(ErrorOf("def f(i, j):\n  if i:\n    return j\nsch.transform_layout(\"C\", (\"read\", 0), f)").substr(0, 91),
+            "s.py:2:3: error: expected NAME = value or return in a function that is an index map\n  i");
+  EXPECT_EQ(ErrorOf("def f(i, j):\n  x = j\nsch.transform_layout(\"C\", (\"read\", 0), f)").substr(0, 50),
+            "s.py:1:1: error: this function returns no indices\n");
+  EXPECT_EQ(ErrorOf("sch.transform_layout(\"C\", (\"read\", 0), lambda *i: i[3])").substr(0, 40),
+            "s.py:1:54: error: there are 2 indices\nsc");
+}
+
+TEST(ScheduleScript, HasClasses) {
+  ExpectSame(R"(
+class Config:
+    TILE = 8
+    kind: str = "x"
+
+class Tiler:
+    def __init__(self, sch, width=Config.TILE):
+        self.sch = sch
+        self.width = width
+        self.device = tvm.cuda(0)
+
+    @staticmethod
+    def twice(n):
+        return n * 2
+
+    def split(self, loop):
+        return self.sch.split(loop, factors=[None, self.width])
+
+    def apply(self, block):
+        i, j, k = self.sch.get_loops(block)
+        outer, inner = self.split(k)
+        self.sch.annotate(inner, Config.kind, Tiler.twice(self.width))
+
+Tiler(sch, width=4).apply("C")
+sch.annotate(sch.get_loops("C")[0], "tile", Config(TILE=3).TILE)
+)",
+             R"(
+i, j, k = sch.get_loops("C")
+k, kk = sch.split(k, [None, 4])
+sch.annotate(kk, "x", 8)
+sch.annotate(i, "tile", 3)
+)");
+}
+
 TEST(ScheduleScript, SaysWhatIsWrongInLoopsAndFunctions) {
   EXPECT_EQ(ErrorOf("while True:\n  n = 1\n"), "s.py:2:3: error: the schedule runs for too long\n  n = 1\n  ^");
   EXPECT_EQ(ErrorOf("def f(n):\n  return f(n)\nf(1)\n"),
@@ -292,12 +462,9 @@ TEST(ScheduleScript, SaysWhatIsWrongInLoopsAndFunctions) {
             "s.py:3:3: error: the value of n is too large\n  n = [n]\n  ^");
   EXPECT_EQ(ErrorOf("n = [1]\nwhile True:\n  n.append(n)\n"),
             "s.py:3:3: error: the list is too long\n  n.append(n)\n  ^");
-  EXPECT_EQ(ErrorOf("n = 1 < \"a\"\n"), "s.py:1:7: error: these values have no order\nn = 1 < \"a\"\n      ^");
   EXPECT_EQ(ErrorOf("assert 1 > 2\n"), "s.py:1:1: error: the assertion does not hold\nassert 1 > 2\n^");
   EXPECT_EQ(ErrorOf("n = {\"a\": 1}[\"b\"]\n"),
             "s.py:1:14: error: the dictionary has no such key\nn = {\"a\": 1}[\"b\"]\n             ^");
-  EXPECT_EQ(ErrorOf("n = f\"{[1]}\"\n"),
-            "s.py:1:5: error: expected a number or a text between the braces of this text\nn = f\"{[1]}\"\n    ^");
 }
 
 }  // namespace

@@ -13,26 +13,60 @@ namespace {
 
 // Traces of the peer write block=... where its own functions say scope_block=...
 bool IsCalled(const ArgSpec& arg, std::string_view keyword) {
-  return arg.name == keyword || (keyword == "block" && std::string_view(arg.name) == "scope_block");
+  const std::string_view name = arg.name;
+  return name == keyword || (keyword == "block" && name == "scope_block") ||
+         (keyword == "loop" && arg.kind == ArgKind::kTarget);  // blockize(loop=...)
+}
+
+// The lambda or name inside of T.index_map(...), IndexMap.from_func(..., inverse_index_map=...).
+const script::PyExpr& UnwrapIndexMap(const script::PyExpr& e) {
+  using Kind = script::PyExpr::Kind;
+  const bool wrapped = e.kind == Kind::kCall && e.items.size() == 2 && e.items[0]->kind == Kind::kAttribute &&
+                       (e.items[0]->text == "index_map" || e.items[0]->text == "from_func");
+  return wrapped ? *e.items[1] : e;
 }
 
 }  // namespace
 
 bool ScriptRunner::EvalCall(const PyExpr& e, Value* out) {
   const PyExpr& callee = *e.items[0];
-  if (callee.kind == Kind::kAttribute && callee.text == "index_map" && e.items.size() == 2) {
-    return Eval(*e.items[1], out);  // T.index_map(lambda ...)
+  if (callee.kind == Kind::kAttribute && (callee.text == "index_map" || callee.text == "from_func") &&
+      e.items.size() == 2) {
+    return Eval(*e.items[1],
+                out);  // T.index_map(lambda ...), tvm.tir.IndexMap.from_func(lambda ..., inverse_index_map=...)
+  }
+  if (IsNewSchedule(e)) {
+    *out = MakeSpecial(Special::kSchedule);
+    return true;
   }
   if (callee.kind == Kind::kAttribute && e.items.size() == 2 && e.keywords.empty() && !IsSchedule(*callee.items[0]) &&
       DataType::Parse(callee.text)) {
     return Eval(*e.items[1], out);  // T.int32(4)
   }
-  if (callee.kind == Kind::kName && functions_.contains(callee.text)) return CallFunction(e, out);
-  if (callee.kind == Kind::kName && e.keywords.empty()) {
+  Value self;
+  if (const PyStmt* method = FindMethod(callee, &self))
+    return CallFunction(e, *method, self.is_none() ? nullptr : &self, out);
+  if (callee.kind == Kind::kName) {
+    const auto known = names_.find(callee.text);
+    const Value value = known == names_.end() ? Value() : known->second;
+    if (const auto function = SpecialNumber(value, Special::kFunction)) {
+      return CallFunction(e, *functions_[static_cast<size_t>(*function)], nullptr, out);
+    }
+    if (const auto of_class = SpecialNumber(value, Special::kClass)) return MakeInstance(e, *of_class, out);
+  }
+  const bool math = callee.kind == Kind::kAttribute && callee.items[0]->kind == Kind::kName &&
+                    callee.items[0]->text == "math" && !names_.contains("math");
+  if ((math || (callee.kind == Kind::kName && !names_.contains(callee.text))) && e.keywords.empty()) {
     Value::List args;
     if (!EvalItems({e.items.begin() + 1, e.items.end()}, &args)) return false;
-    if (std::optional<PythonResult> result = PythonBuiltin(callee.text, args)) {
-      if (!result->value) return Fail(e.offset, std::move(result->error));
+    // Numbers that a schedule has drawn are numbers.
+    for (Value& arg : args) {
+      if (const auto* rv = arg.As<Rv>(); rv != nullptr && !forgotten_.contains(rv->index)) {
+        if (const auto* number = schedule_.Get(*rv).As<int64_t>()) arg = Value(*number);
+      }
+    }
+    if (std::optional<PythonResult> result = math ? PythonMath(callee.text, args) : PythonBuiltin(callee.text, args)) {
+      if (!result->value) return FailWith(e.offset, std::move(*result));
       *out = std::move(*result->value);
       return true;
     }
@@ -40,6 +74,7 @@ bool ScriptRunner::EvalCall(const PyExpr& e, Value* out) {
   if (callee.kind != Kind::kAttribute || !IsSchedule(*callee.items[0])) {
     return Fail(e.offset, "expected a call of a primitive of the schedule");
   }
+  if (callee.text == "get") return EvalGet(e, out);
   if (callee.text == "work_on") return WorkOn(e, out);
   if (callee.text == "remove_rv") return RemoveRv(e, out);
   if (callee.text == "can_decompose_padding") return CanDecomposePadding(e, out);
@@ -51,44 +86,81 @@ bool ScriptRunner::EvalCall(const PyExpr& e, Value* out) {
          ApplyCall(e, *primitive, std::move(args), decision, out);
 }
 
-bool ScriptRunner::CallFunction(const PyExpr& e, Value* out) {
-  const PyStmt& function = *functions_.at(e.items[0]->text);
-  if (depth_ == kMaxDepth) return Fail(e.offset, "the functions call each other too deep");
+bool ScriptRunner::CallFunction(const PyExpr& e, const PyStmt& function, const Value* self, Value* out) {
+  if (depth_ == kMaxDepth) return Stop(e.offset, "the functions call each other too deep");
   std::map<std::string, Value> names = names_;
-  std::set<std::string> schedules = schedules_;
-  if (e.items.size() - 1 > function.parameters.size()) return Fail(e.offset, function.text + " takes fewer arguments");
-  for (const std::string& keyword : e.keywords) {
-    const auto named = [&](const script::PyParameter& parameter) { return parameter.name == keyword; };
-    if (std::ranges::none_of(function.parameters, named)) {
-      return Fail(e.offset, function.text + " has no parameter " + keyword);
-    }
-  }
-  for (size_t i = 0; i < function.parameters.size(); ++i) {
-    const script::PyParameter& parameter = function.parameters[i];
-    const auto keyword = std::ranges::find(e.keywords, parameter.name);
-    const PyExpr* argument = parameter.default_value.get();
-    if (keyword != e.keywords.end()) argument = e.keyword_values[keyword - e.keywords.begin()].get();
-    if (i + 1 < e.items.size()) argument = e.items[i + 1].get();
-    if (argument == nullptr) return Fail(e.offset, function.text + " wants the argument " + parameter.name);
-    schedules.erase(parameter.name);
-    names.erase(parameter.name);
-    if (IsSchedule(*argument)) {
-      schedules.insert(parameter.name);
-    } else if (!Eval(*argument, &names[parameter.name])) {
-      return false;
-    }
-  }
+  if (!BindParameters(e, function, self, &names)) return false;
   std::swap(names, names_);
-  std::swap(schedules, schedules_);
   ++depth_;
   returned_ = Value();
   const bool ran = RunAll(function.body);
   --depth_;
   leaving_ = Leaving::kNothing;
   std::swap(names, names_);
-  std::swap(schedules, schedules_);
   *out = std::exchange(returned_, Value());
+  if (ran && SpecialNumber(*out, Special::kOther)) {
+    return Fail(e.offset, "the value of " + function.text + " is other Python");
+  }
   return ran;
+}
+
+bool ScriptRunner::BindParameters(const PyExpr& e, const PyStmt& function, const Value* self,
+                                  std::map<std::string, Value>* names) {
+  Value::List positional;
+  if (self != nullptr) positional.push_back(*self);
+  if (!EvalArguments({e.items.begin() + 1, e.items.end()}, &positional)) return false;
+  const auto named = [&](const std::string& keyword) {
+    return std::ranges::any_of(function.parameters, [&](const auto& parameter) { return parameter.name == keyword; });
+  };
+  for (const std::string& keyword : e.keywords) {
+    if (!named(keyword)) return Stop(e.offset, function.text + " has no parameter " + keyword);
+  }
+  size_t next = 0;
+  for (const script::PyParameter& parameter : function.parameters) {
+    if (parameter.name.starts_with("**")) continue;
+    if (parameter.name.starts_with("*")) {
+      const size_t from = std::min(next, positional.size());
+      (*names)[parameter.name.substr(1)] =
+          Value::List(positional.begin() + static_cast<ptrdiff_t>(from), positional.end());
+      next = positional.size();
+      continue;
+    }
+    Value value;
+    const auto keyword = std::ranges::find(e.keywords, parameter.name);
+    if (next < positional.size()) {
+      value = positional[next++];
+    } else if (keyword != e.keywords.end()) {
+      if (!EvalArgument(*e.keyword_values[keyword - e.keywords.begin()], &value)) return false;
+    } else if (!parameter.default_value) {
+      return Stop(e.offset, function.text + " wants the argument " + parameter.name);
+    } else if (!EvalArgument(*parameter.default_value, &value)) {
+      return false;
+    }
+    (*names)[parameter.name] = std::move(value);
+  }
+  if (next < positional.size()) return Stop(e.offset, function.text + " takes fewer arguments");
+  return true;
+}
+
+bool ScriptRunner::EvalArgument(const PyExpr& e, Value* out) {
+  if (Eval(e, out)) return true;
+  // A value of other Python, which the function may have no use for: tvm.target.Target("llvm").
+  if (stopped_ || error_->refusal || Schedules(e)) return false;
+  error_.reset();
+  *out = MakeSpecial(Special::kOther, e.offset);
+  return true;
+}
+
+bool ScriptRunner::EvalArguments(const std::vector<PyExprPtr>& items, Value::List* list) {
+  for (const PyExprPtr& item : items) {
+    if (item->kind == Kind::kStarred) {
+      if (!EvalItems({item}, list)) return false;
+      continue;
+    }
+    list->emplace_back();
+    if (!EvalArgument(*item, &list->back())) return false;
+  }
+  return true;
 }
 
 bool ScriptRunner::WorkOn(const PyExpr& e, Value* out) {
@@ -148,24 +220,45 @@ bool ScriptRunner::LookUpBlocks(const PyExpr& e, const Primitive& primitive, std
 
 bool ScriptRunner::BindArguments(const PyExpr& e, const Primitive& primitive, std::vector<Value>* args,
                                  Value* decision) {
-  Value::List positional;
-  if (!EvalItems({e.items.begin() + 1, e.items.end()}, &positional)) return false;
+  // Index maps last: a map of any number of indices takes as many as the other arguments say.
+  std::vector<std::pair<const PyExpr*, size_t>> maps;
+  const auto eval = [&](const PyExpr& value, size_t at, std::optional<Value>* place) {
+    if (at < primitive.args.size() && primitive.args[at].kind == ArgKind::kIndexMap) {
+      maps.emplace_back(&value, at);
+      *place = Value();
+      return true;
+    }
+    place->emplace();
+    return Eval(value, &**place);
+  };
   std::vector<std::optional<Value>> bound(primitive.args.size());
   const bool variadic = !primitive.args.empty() && primitive.args[0].variadic;
-  if (variadic && !positional.empty()) {
-    bound[0] = std::move(positional);
-  } else if (positional.size() > bound.size()) {
+  size_t count = 0;
+  Value::List all;
+  for (size_t i = 1; i < e.items.size(); ++i) {
+    const PyExpr& item = *e.items[i];
+    if (!variadic && item.kind != Kind::kStarred && count < bound.size()) {
+      if (!eval(item, count, &bound[count])) return false;
+      ++count;
+      continue;
+    }
+    Value::List values;
+    if (!EvalItems({e.items[i]}, &values)) return false;
+    for (Value& value : values) {
+      if (!variadic && count < bound.size()) bound[count] = std::move(value);
+      if (variadic) all.push_back(std::move(value));
+      ++count;
+    }
+  }
+  if (variadic && !all.empty()) bound[0] = std::move(all);
+  if (!variadic && count > bound.size()) {
     return Fail(e.offset,
                 std::string(primitive.name) + " takes at most " + std::to_string(bound.size()) + " arguments");
-  } else {
-    std::ranges::move(positional, bound.begin());
   }
   for (size_t k = 0; k < e.keywords.size(); ++k) {
-    Value value;
-    if (!Eval(*e.keyword_values[k], &value)) return false;
     const uint32_t offset = e.keyword_offsets[k];
     if (e.keywords[k] == "decision" && primitive.role == Primitive::Role::kSampling) {
-      *decision = std::move(value);
+      if (!Eval(*e.keyword_values[k], decision)) return false;
       continue;
     }
     const auto spec =
@@ -173,9 +266,15 @@ bool ScriptRunner::BindArguments(const PyExpr& e, const Primitive& primitive, st
     if (spec == primitive.args.end()) {
       return Fail(offset, std::string(primitive.name) + " has no argument " + e.keywords[k]);
     }
-    std::optional<Value>& place = bound[spec - primitive.args.begin()];
-    if (place) return Fail(offset, "the argument " + e.keywords[k] + " is given twice");
-    place = std::move(value);
+    const auto at = static_cast<size_t>(spec - primitive.args.begin());
+    if (bound[at]) return Fail(offset, "the argument " + e.keywords[k] + " is given twice");
+    if (!eval(*e.keyword_values[k], at, &bound[at])) return false;
+  }
+  for (const auto& [map, at] : maps) {
+    Value value;
+    const auto indices = MapIndices(primitive, bound);
+    if (!(indices ? EvalIndexMap(UnwrapIndexMap(*map), *indices, &value) : Eval(*map, &value))) return false;
+    bound[at] = std::move(value);
   }
   for (size_t i = 0; i < bound.size(); ++i) {
     if (!bound[i]) bound[i] = primitive.args[i].default_value;
@@ -187,6 +286,7 @@ bool ScriptRunner::BindArguments(const PyExpr& e, const Primitive& primitive, st
 
 bool ScriptRunner::ApplyCall(const PyExpr& e, const Primitive& primitive, std::vector<Value> args,
                              const Value& decision, Value* out) {
+  applied_ = true;
   Outcome<std::vector<Rv>> results = schedule_.Apply(primitive, std::move(args), decision);
   const script::Diagnostic place = script::MakeDiagnostic(text_, file_, e.offset, "");
   if (!results.ok()) {

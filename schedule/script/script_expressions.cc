@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/functor.h"
 #include "ir/script/python_parser.h"
 #include "schedule/script/index_map_reader.h"
 #include "schedule/script/python_values.h"
@@ -13,12 +14,10 @@ namespace tilewright {
 
 bool ScriptRunner::Eval(const PyExpr& e, Value* out) {
   switch (e.kind) {
-    case Kind::kName: {
-      const auto known = names_.find(e.text);
-      if (known == names_.end()) return Fail(e.offset, "the name " + e.text + " is not defined");
-      *out = known->second;
-      return true;
-    }
+    case Kind::kName:
+      return EvalName(e, out);
+    case Kind::kAttribute:
+      return EvalAttribute(e, out);
     case Kind::kInt:
       if (e.integer > static_cast<uint64_t>(INT64_MAX)) return Fail(e.offset, "the number is too large");
       *out = static_cast<int64_t>(e.integer);
@@ -66,6 +65,23 @@ bool ScriptRunner::Eval(const PyExpr& e, Value* out) {
   }
 }
 
+std::string ScriptRunner::Because(int64_t offset) const {
+  const auto why = why_other_.find(offset);
+  return why == why_other_.end() ? "" : " (" + why->second + ")";
+}
+
+bool ScriptRunner::EvalName(const PyExpr& e, Value* out) {
+  const auto known = names_.find(e.text);
+  if (known == names_.end()) return Fail(e.offset, "the name " + e.text + " is not defined");
+  if (const auto other = SpecialNumber(known->second, Special::kOther)) {
+    const int line = script::MakeDiagnostic(text_, file_, static_cast<uint32_t>(*other), "").line;
+    return Fail(e.offset, "the value of " + e.text + " is not known: line " + std::to_string(line) +
+                              " is other Python" + Because(*other));
+  }
+  *out = known->second;
+  return true;
+}
+
 bool ScriptRunner::EvalItems(const std::vector<PyExprPtr>& items, Value::List* list) {
   for (const PyExprPtr& item : items) {
     Value value;
@@ -76,7 +92,7 @@ bool ScriptRunner::EvalItems(const std::vector<PyExprPtr>& items, Value::List* l
     } else if (const auto* spliced = value.As<Value::List>()) {
       list->insert(list->end(), spliced->begin(), spliced->end());
     } else {
-      return Fail(item->offset, "expected a list after '*'");
+      return Stop(item->offset, "expected a list after '*'");
     }
   }
   return true;
@@ -120,7 +136,7 @@ bool ScriptRunner::EvalArithmetic(const PyExpr& e, Value* out) {
     return true;
   }
   const PyExpr& wrong = result.operand < 0 ? e : unary ? *e.items[0] : *e.items[result.operand];
-  return Fail(wrong.offset, std::move(result.error));
+  return FailWith(wrong.offset, std::move(result));
 }
 
 bool ScriptRunner::EvalLogic(const PyExpr& e, Value* out) {
@@ -142,7 +158,7 @@ bool ScriptRunner::EvalComprehension(const PyExpr& e, Value* out) {
   const std::map<std::string, Value> around = names_;
   Value::List list;
   for (const Value& element : *elements) {
-    if (++steps_ > kMaxSteps) return Fail(e.offset, "the schedule runs for too long");
+    if (++steps_ > kMaxSteps) return Stop(e.offset, "the schedule runs for too long");
     bool taken = true;
     if (!Assign(*e.items[1], element) || (e.items[3] && !EvalTruth(*e.items[3], &taken))) return false;
     if (!taken) continue;
@@ -185,14 +201,15 @@ bool ScriptRunner::EvalSubscript(const PyExpr& e, Value* out) {
   if (!Eval(*e.items[0], &base)) return false;
   if (e.items.size() != 2) return Fail(e.offset, "expected one index");
   const auto* list = base.As<Value::List>();
-  const auto* dict = base.As<Value::Dict>();
+  const bool special = SpecialNumber(base, Special::kSchedule) || SpecialNumber(base, Special::kInstance);
+  const auto* dict = special ? nullptr : base.As<Value::Dict>();
   if (list == nullptr && dict == nullptr) return Fail(e.offset, "only lists have elements");
   if (e.items[1]->kind == Kind::kSlice && list != nullptr) return EvalSlice(*e.items[1], *list, out);
   if (!Eval(*e.items[1], &index)) return false;
   if (dict != nullptr) {
     const auto* key = index.As<std::string>();
     const auto found = key == nullptr ? dict->end() : dict->find(*key);
-    if (found == dict->end()) return Fail(e.items[1]->offset, "the dictionary has no such key");
+    if (found == dict->end()) return Stop(e.items[1]->offset, "the dictionary has no such key");
     *out = Value(found->second);
     return true;
   }
@@ -200,7 +217,7 @@ bool ScriptRunner::EvalSubscript(const PyExpr& e, Value* out) {
   if (at == nullptr) return Fail(e.items[1]->offset, "expected an integer");
   const int64_t size = static_cast<int64_t>(list->size()), position = *at < 0 ? *at + size : *at;
   if (position < 0 || position >= size) {
-    return Fail(e.items[1]->offset, "the list has " + std::to_string(size) + " elements");
+    return Stop(e.items[1]->offset, "the list has " + std::to_string(size) + " elements");
   }
   *out = Value((*list)[position]);
   return true;
@@ -212,21 +229,61 @@ bool ScriptRunner::EvalSlice(const PyExpr& slice, const Value::List& list, Value
     if (slice.items[i] && !Eval(*slice.items[i], &bounds[i])) return false;
   }
   PythonResult result = PythonSlice(list, bounds[0], bounds[1], bounds[2]);
-  if (!result.value) return Fail(slice.offset, std::move(result.error));
+  if (!result.value) return FailWith(slice.offset, std::move(result));
   *out = std::move(*result.value);
   return true;
 }
 
 bool ScriptRunner::EvalLambda(const PyExpr& e, Value* out) {
-  // Results of sampling are the numbers that were drawn.
-  IndexMapReading reading = ReadIndexMap(e, [&](const std::string& name) -> std::optional<int64_t> {
-    const auto known = names_.find(name);
-    if (known == names_.end()) return std::nullopt;
+  IndexMapReading reading = ReadIndexMap(e, [&](const std::string& name) { return NameInIndexMap(name); });
+  if (!reading.map) return Fail(reading.offset, std::move(reading.error));
+  *out = std::move(reading.map);
+  return true;
+}
+
+std::optional<Expr> ScriptRunner::NameInIndexMap(const std::string& name) const {
+  if (const auto known = names_.find(name); known != names_.end()) {
+    // Results of sampling are the numbers that were drawn.
     const auto* rv = known->second.As<Rv>();
     if (rv != nullptr && forgotten_.contains(rv->index)) return std::nullopt;
     const auto* number = (rv != nullptr ? schedule_.Get(*rv) : known->second).As<int64_t>();
-    return number != nullptr ? std::optional<int64_t>(*number) : std::nullopt;
-  });
+    if (number == nullptr || static_cast<int32_t>(*number) != *number) return std::nullopt;
+    return Expr(static_cast<int>(*number));
+  }
+  // A size of the function that is worked on.
+  const Function* function = WorkedOn();
+  if (function == nullptr) return std::nullopt;
+  std::optional<Expr> size;
+  const auto look = [&](const Expr& e) {
+    PreOrder(e, [&](const Expr& part) {
+      const auto* var = dyn_cast<VarNode>(part);
+      if (var != nullptr && var->name == name && var->dtype().is_index()) size = Expr(Var(var));
+      return true;
+    });
+  };
+  for (const Param& param : (*function)->params) {
+    if (!param.buffer && param.var.name() == name && param.var.dtype().is_index()) size = Expr(param.var);
+    if (!param.buffer) continue;
+    for (const Expr& extent : param.buffer->shape) look(extent);
+  }
+  return size;
+}
+
+bool ScriptRunner::EvalIndexMap(const PyExpr& e, size_t indices, Value* out) {
+  const auto name_of = [&](const std::string& name) { return NameInIndexMap(name); };
+  IndexMapReading reading;
+  if (e.kind == Kind::kLambda) {
+    reading = ReadIndexMap(e, name_of, indices);
+  } else {
+    Value value;
+    if (!Eval(e, &value)) return false;
+    const auto function = SpecialNumber(value, Special::kFunction);
+    if (!function) {
+      *out = std::move(value);
+      return true;
+    }
+    reading = ReadIndexMapFunction(*functions_[static_cast<size_t>(*function)], name_of, indices);
+  }
   if (!reading.map) return Fail(reading.offset, std::move(reading.error));
   *out = std::move(reading.map);
   return true;

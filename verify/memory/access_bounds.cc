@@ -94,8 +94,9 @@ class Checker : public Visitor {
     if (op->else_case) Under(Not(op->condition), op->else_case, [&] { Visit(op->else_case); });
   }
   void VisitSelect(const SelectNode* op) override {
+    // A scalar one guards what cannot be evaluated otherwise.
+    if (op->condition.dtype().is_scalar()) return VisitChoice(op->condition, op->true_value, op->false_value);
     Visit(op->condition);
-    // Both values are evaluated.
     Visit(op->true_value);
     Visit(op->false_value);
   }
@@ -105,9 +106,7 @@ class Checker : public Visitor {
       if (op->op != kAddressOf) Visitor::VisitCall(op);
       return;
     }
-    Visit(op->args[0]);
-    if (NeedsCheck(op->args[1])) Under(op->args[0], {}, [&] { Visit(op->args[1]); });
-    if (NeedsCheck(op->args[2])) Under(Not(op->args[0]), {}, [&] { Visit(op->args[2]); });
+    VisitChoice(op->args[0], op->args[1], op->args[2]);
   }
   void VisitBinary(const BinaryNode* op) override {
     const bool logic = op->op == BinaryOp::kAnd || op->op == BinaryOp::kOr;
@@ -201,6 +200,12 @@ class Checker : public Visitor {
       return !found;
     });
     return found;
+  }
+
+  void VisitChoice(const Expr& condition, const Expr& true_value, const Expr& false_value) {
+    Visit(condition);
+    if (NeedsCheck(true_value)) Under(condition, {}, [&] { Visit(true_value); });
+    if (NeedsCheck(false_value)) Under(Not(condition), {}, [&] { Visit(false_value); });
   }
 
   // The parts of a conjunction that still hold wherever `s` is.

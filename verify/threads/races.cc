@@ -183,7 +183,8 @@ class LoopChecker {
   // stand inside of loops over virtual threads. They run in turn. What is copied must not be their own, and the same
   // thread must copy an element in each of them.
   bool VirtualThreadsRepeat(const Touch& a, const Touch& b) {
-    if (!loop_->thread_tag.starts_with("vthread") || !a.write || !b.write || a.block != b.block) return false;
+    const bool one_block = a.block != nullptr && a.block == b.block;
+    if (!loop_->thread_tag.starts_with("vthread") || !a.write || !b.write || !one_block) return false;
     const auto is_own = [](const BufferRegion& read) {
       return read.buffer->scope.owner() == OwnerLevel::kThread || read.buffer->scope.owner() == OwnerLevel::kCore;
     };

@@ -29,6 +29,40 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
   return text.replace(text.find(from), from.size(), to);
 }
 
+TEST(Races, StoresOutsideOfBlocksInVirtualThreads) {
+  constexpr std::string_view kStores = R"(
+@T.prim_func
+def main(C: T.Buffer((8,), "float32")):
+    for b in T.thread_binding(4, thread="blockIdx.x"):
+        for v in T.thread_binding(2, thread="vthread.x"):
+            C[b * 2 + v] = T.float32(1)
+)";
+  EXPECT_THAT(Races(kStores), IsEmpty());
+  EXPECT_EQ(Races(Replaced(std::string(kStores), "b * 2 + v", "b")).size(), 1u);
+}
+
+// All virtual threads copy the same values: what the function takes is the same for them.
+TEST(Races, VirtualThreadsCopyUnderASymbolicSize) {
+  constexpr std::string_view kCopies = R"(
+@T.prim_func
+def main(a: T.handle, B: T.Buffer((64,), "float32")):
+    n = T.int32()
+    A = T.match_buffer(a, (n,))
+    S = T.alloc_buffer((64,), "float32", scope="shared")
+    for v in T.thread_binding(2, thread="vthread.x"):
+        for t in T.thread_binding(32, thread="threadIdx.x"):
+            for x in range(2):
+                for u in T.thread_binding(32, thread="threadIdx.x"):
+                    with T.block("S"):
+                        w = T.axis.spatial(64, x * 32 + u)
+                        S[w] = T.if_then_else(w < n, A[w], T.float32(0))
+            with T.block("B"):
+                w = T.axis.spatial(64, v * 32 + t)
+                B[w] = S[63 - w]
+)";
+  EXPECT_THAT(Races(kCopies), IsEmpty());
+}
+
 // Neither can be enumerated. What B reads is what C writes in the next iteration.
 TEST(Races, BlocksOfDifferentIterationsMeet) {
   const auto program = [](const std::string& loop, const std::string& index) {
