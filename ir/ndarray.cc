@@ -68,6 +68,20 @@ NDArray::NDArray(DataType dtype, std::vector<int64_t> shape) : dtype_(dtype), sh
   data_ = std::shared_ptr<std::byte[]>(memory, [](std::byte* p) { ::operator delete(p, kAlignment); });
 }
 
+NDArray::NDArray(DataType dtype, std::vector<int64_t> shape, std::shared_ptr<std::byte[]> data)
+    : dtype_(dtype), shape_(std::move(shape)), size_(1), data_(std::move(data)) {
+  for (int64_t extent : shape_) {
+    TW_CHECK(extent >= 0) << "extent " << extent;
+    size_ *= extent;
+  }
+}
+
+NDArray NDArray::WithShape(std::vector<int64_t> shape) const {
+  NDArray result(dtype_, std::move(shape), data_);
+  TW_CHECK(result.size_ == size_) << size_ << " elements as a shape of " << result.size_;
+  return result;
+}
+
 int64_t NDArray::GetInt(int64_t position) const {
   if (dtype_.is_float()) return static_cast<int64_t>(Get(position));
   const std::byte* from = data_.get() + position * dtype_.bytes();

@@ -23,6 +23,8 @@ class NDArray {
   NDArray() = default;
   // Zeros. `dtype` is scalar, extents are not negative.
   NDArray(DataType dtype, std::vector<int64_t> shape);
+  // Over memory that exists already; `data` keeps it alive.
+  NDArray(DataType dtype, std::vector<int64_t> shape, std::shared_ptr<std::byte[]> data);
 
   DataType dtype() const { return dtype_; }
   const std::vector<int64_t>& shape() const { return shape_; }
@@ -38,6 +40,8 @@ class NDArray {
   void SetInt(int64_t position, int64_t value) const;
 
   NDArray Clone() const;
+  // The same elements, shared, under another shape of as many.
+  NDArray WithShape(std::vector<int64_t> shape) const;
 
  private:
   DataType dtype_;

@@ -100,6 +100,34 @@ def _base_libraries():
         headers = ["sqlite3.h"],
         libraries = {"sqlite3": "sqlite3"},
     )
+    # Messages of ONNX files. Only they are used: no checker, no inference.
+    system_library(
+        name = "onnx",
+        debian_package = "libonnx-dev libprotobuf-dev",
+        defines = [
+            "ONNX_ML=1",
+            "ONNX_NAMESPACE=onnx",
+        ],
+        headers = [
+            "google",
+            "onnx",
+        ],
+        libraries = {"onnx": "onnx_proto protobuf"},
+    )
+
+    # ONNX's own tests: models with inputs and expected outputs.
+    local_directory(
+        name = "onnx_testdata",
+        path = "/usr/lib/python3/dist-packages/onnx/backend/test/data",
+        debian_package = "libonnx-testdata",
+        build = """
+filegroup(
+    name = "all_tests",
+    srcs = glob(["**"], exclude = ["real/**"]),
+    visibility = ["//visibility:public"],
+)
+""",
+    )
     system_library(
         name = "jemalloc",
         debian_package = "libjemalloc-dev",

@@ -69,6 +69,7 @@ cc_library(
 _LIBRARY_TARGET = """
 cc_library(
     name = "{name}",
+    defines = {defines},
     linkopts = {linkopts},
     visibility = ["//visibility:public"],
     deps = [":headers"],
@@ -90,7 +91,7 @@ def _system_library_impl(ctx):
         if flags:
             # A package's list names more objects than a program uses; only the used ones are loaded at start.
             flags = ["-Wl,--push-state,--as-needed"] + flags + ["-Wl,--pop-state"]
-        build += _LIBRARY_TARGET.format(name = target, linkopts = repr(flags))
+        build += _LIBRARY_TARGET.format(name = target, defines = repr(ctx.attr.defines), linkopts = repr(flags))
     ctx.file("BUILD", build)
     ctx.file("WORKSPACE", "workspace(name = \"{}\")\n".format(ctx.name))
 
@@ -105,6 +106,7 @@ system_library = repository_rule(
         "lib_dirs": attr.string_list(default = ["/usr/lib/{multiarch}"], doc = "Where to look for `libraries`."),
         "pkg_config": attr.string_dict(doc = "Target name to pkg-config modules, separated by spaces."),
         "libraries": attr.string_dict(doc = "Target name to library names (without lib and .so), separated by spaces."),
+        "defines": attr.string_list(doc = "Macros that the headers ask for."),
         "header_only": attr.string_list(doc = "Targets that link nothing."),
     },
 )
@@ -118,6 +120,8 @@ def _local_directory_impl(ctx):
             _fail_missing(ctx, ctx.attr.path)
     for child in directory.readdir():
         ctx.symlink(child, child.basename)
+    if ctx.attr.build:
+        ctx.file("BUILD", ctx.attr.build)
 
 local_directory = repository_rule(
     implementation = _local_directory_impl,
@@ -126,6 +130,7 @@ local_directory = repository_rule(
     attrs = {
         "debian_package": attr.string(doc = "The package that installs `path`."),
         "path": attr.string(doc = "The folder, as an absolute path."),
+        "build": attr.string(doc = "The BUILD file, for a folder that has none."),
         "marker": attr.label(doc = "A file in the folder, for a folder of the repository that calls the rule."),
     },
 )

@@ -5,6 +5,7 @@
 #include "ir/script/source_places.h"
 #include "target/target.h"
 #include "tools/commands.h"
+#include "tools/onnx_file.h"
 #include "tools/program_file.h"
 #include "tools/scheduled_program.h"
 #include "verify/verify.h"
@@ -27,6 +28,7 @@ std::string InText(const Diagnostic& diagnostic, const Function& function, std::
 }
 
 int Check(const CommandArguments& args) {
+  if (IsOnnxFile(args.operands()[0])) return CheckOnnx(args);
   const auto target = NamedTarget(args.Get("--target").value_or("host"));
   if (!target.ok()) {
     args.err() << std::string(target.status().message()) << "\n";
@@ -62,12 +64,13 @@ Command CheckCommand() {
   return {
       .name = "check",
       .operands = "FILE",
-      .summary = "verifies a program and prints all diagnostics",
+      .summary = "verifies a program, or says whether an ONNX model can be imported",
       .details =
           "Exit status 1 when something is refuted. For a GPU (cuda-sm75 to cuda-sm90a) its limits count too: threads, "
           "shared memory, registers, vectors.",
       .flags = {{"--target", "NAME", "what the program is for; host by default"},
-                {"--intrin", "FILE", "intrinsics that the program uses, as pairs NAME_desc and NAME_impl", true}},
+                {"--intrin", "FILE", "intrinsics that the program uses, as pairs NAME_desc and NAME_impl", true},
+                {"--dim", "NAME=N", "value of a symbolic dimension of an ONNX model", true}},
       .run = Check};
 }
 

@@ -21,9 +21,11 @@
 #include "ir/regions.h"
 #include "nlohmann/json.hpp"
 #include "target/target.h"
+#include "tools/array_summary.h"
 #include "tools/commands.h"
 #include "tools/compare_outputs.h"
 #include "tools/guarded_memory.h"
+#include "tools/onnx_file.h"
 #include "tools/program_file.h"
 #include "tools/run_arguments.h"
 #include "tools/scheduled_program.h"
@@ -170,47 +172,6 @@ absl::Status RunWith(const CommandArguments& args, const std::string& engine, co
   return absl::OkStatus();
 }
 
-struct Summary {
-  double sum = 0, least = INFINITY, largest = -INFINITY;
-  std::vector<double> first;
-};
-
-Summary Summarize(const NDArray& array) {
-  Summary summary;
-  for (int64_t i = 0; i < array.size(); ++i) {
-    const double value = array.Get(i);
-    summary.sum += value;
-    summary.least = std::min(summary.least, value);
-    summary.largest = std::max(summary.largest, value);
-    if (i < 6) summary.first.push_back(value);
-  }
-  return summary;
-}
-
-void PrintArray(std::ostream& out, const std::string& name, const NDArray& array) {
-  const Summary summary = Summarize(array);
-  out << name << ": " << array.dtype().ToString() << "[" << absl::StrJoin(array.shape(), ", ") << "] sum "
-      << summary.sum << " least " << summary.least << " largest " << summary.largest << " first";
-  for (double value : summary.first) out << " " << value;
-  out << "\n";
-}
-
-// JSON has no infinities and no NaN.
-nlohmann::json OrNull(double value) { return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(); }
-
-nlohmann::json ToJson(const std::string& name, const NDArray& array) {
-  const Summary summary = Summarize(array);
-  nlohmann::json first = nlohmann::json::array();
-  for (double value : summary.first) first.push_back(OrNull(value));
-  return {{"name", name},
-          {"dtype", array.dtype().ToString()},
-          {"shape", array.shape()},
-          {"sum", OrNull(summary.sum)},
-          {"least", OrNull(summary.least)},
-          {"largest", OrNull(summary.largest)},
-          {"first", std::move(first)}};
-}
-
 // The program after --script or the best record of --db; as it is where neither is given.
 std::optional<Module> ScheduleIfAsked(const CommandArguments& args, const Module& module) {
   if (!args.Has("--script") && !args.Has("--db")) return module;
@@ -241,6 +202,7 @@ std::vector<bool> Written(const Function& function) {
 }
 
 int RunProgram(const CommandArguments& args) {
+  if (IsOnnxFile(args.operands()[0])) return RunOnnx(args);
   const std::string engine = args.Get("--engine").value_or("interp");
   if (engine == "cuda" || engine == "cuda-emulation") return Refuse(args, "the engine " + engine + " is not built yet");
   if (engine != "interp" && engine != "llvm") {
@@ -330,6 +292,7 @@ Command RunCommand() {
       {"--engine", "interp|llvm", "the interpreter (the default) or compiled code"},
       {"--seed", "N", "of the inputs"},
       {"--inputs", "DIR", "takes PARAMETER.npy from there where it exists; of a scalar, of rank 0"},
+      {"--outputs", "DIR", "writes OUTPUT.npy for each output of an ONNX model"},
       {"--dim", "NAME=N", "value of a symbolic extent or of a whole scalar parameter", true},
       {"--compare", "", "also interprets the program; exit status 1 beyond what rounding explains"},
       {"--against", "OTHER", "also runs a program with the same parameters on the same inputs"},
@@ -338,7 +301,7 @@ Command RunCommand() {
   for (const Flag& flag : SchedulingFlags()) flags.push_back(flag);
   return {.name = "run",
           .operands = "FILE",
-          .summary = "executes a program on seeded random inputs",
+          .summary = "executes a program or an ONNX model on seeded random inputs",
           .details = "Prints of every output its type, shape, sum, least, largest and first values.",
           .flags = flags,
           .run = RunProgram};

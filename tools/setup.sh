@@ -29,6 +29,10 @@ readonly packages=(
   libxgboost-dev
   libjemalloc-dev
   libboost-context-dev
+  libonnx-dev
+  libprotobuf-dev
+  # Tests of ONNX models.
+  libonnx-testdata
   # Peers that the benchmarks measure.
   libdnnl-dev
   libopenblas-pthread-dev

@@ -1,0 +1,72 @@
+#include "graph/executor/onnx_model.h"
+
+#include "absl/strings/str_cat.h"
+#include "graph/ir/basic_ops.h"
+#include "graph/ir/status_macros.h"
+
+namespace tilewright::graph {
+
+absl::StatusOr<std::unique_ptr<OnnxModel>> OnnxModel::Load(std::unique_ptr<ModelFile> file,
+                                                           const LoadOptions& options) {
+  std::unique_ptr<OnnxModel> model(new OnnxModel);
+  model->file_ = std::move(file);
+  AddBasicOps(&model->ops_);
+  AddHostOps(&model->ops_);
+  ImportOptions import{.dims = options.dims};
+  const Inputs none;
+  const Inputs& inputs = options.inputs != nullptr ? *options.inputs : none;
+  for (const auto& [name, tensors] : inputs) {
+    if (tensors.kind == Item::Kind::kTensor) {
+      // Larger ones are data.
+      if (tensors.arrays[0].size() <= kMaxKnownValues) import.bindable.insert(name);
+      continue;
+    }
+    for (const NDArray& array : tensors.arrays) import.given[name].tensors.push_back({array.dtype(), array.shape()});
+    import.given.try_emplace(name);
+  }
+  while (true) {
+    TW_VALUE_OR_RETURN(model->imported_, ImportModel(*model->file_, model->ops_, import));
+    if (model->imported_.unsupported.empty()) break;
+    const size_t before = import.values.size();
+    for (const std::string& name : model->imported_.needed_values) {
+      auto given = inputs.find(name);
+      if (given != inputs.end() && given->second.kind == Item::Kind::kTensor) {
+        import.values.emplace(name, given->second.arrays[0]);
+      }
+    }
+    if (import.values.size() == before) return UnsupportedError(model->imported_);
+  }
+  model->bound_ = std::move(import.values);
+  TW_VALUE_OR_RETURN(model->executor_, Executor::Compile(model->imported_.module, options.executor));
+  return model;
+}
+
+absl::StatusOr<std::vector<OnnxModel::Tensors>> OnnxModel::Run(const Inputs& inputs) const {
+  Arrays arguments;
+  for (const ModelValue& input : imported_.inputs) {
+    auto given = inputs.find(input.name);
+    if (given == inputs.end()) return absl::InvalidArgumentError(absl::StrCat("input \"", input.name, "\" is missing"));
+    const Arrays& arrays = given->second.arrays;
+    if (input.bound) {
+      if (arrays.size() != 1 || !BitEqual(arrays[0], bound_.at(input.name))) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("input \"", input.name, "\" decides shapes and was loaded with another value"));
+      }
+      continue;
+    }
+    if (arrays.size() != input.count) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("input \"", input.name, "\" has ", arrays.size(), " tensors, expected ", input.count));
+    }
+    arguments.insert(arguments.end(), arrays.begin(), arrays.end());
+  }
+  TW_VALUE_OR_RETURN(const Arrays results, executor_->Run(arguments));
+  std::vector<Tensors> outputs;
+  for (const ModelValue& output : imported_.outputs) {
+    const auto first = results.begin() + static_cast<std::ptrdiff_t>(output.first);
+    outputs.push_back({output.kind, Arrays(first, first + static_cast<std::ptrdiff_t>(output.count))});
+  }
+  return outputs;
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,52 @@
+// An ONNX model that runs.
+//
+//   TW_VALUE_OR_RETURN(std::unique_ptr<OnnxModel> model, OnnxModel::Load(std::move(file), {.inputs = &inputs}));
+//   TW_VALUE_OR_RETURN(std::vector<OnnxModel::Tensors> outputs, model->Run(inputs));
+//
+// Inputs whose elements decide shapes (axes, pads, the target of a Reshape) are bound to the values they are given when
+// the model is loaded; Run then takes the same values only.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "graph/executor/executor.h"
+#include "graph/onnx/import.h"
+
+namespace tilewright::graph {
+
+class OnnxModel {
+ public:
+  // A value of the model: one tensor, those of a sequence, or of an optional (none, one, or a sequence's).
+  struct Tensors {
+    Item::Kind kind = Item::Kind::kTensor;
+    Arrays arrays;
+  };
+  using Inputs = std::map<std::string, Tensors>;
+
+  struct LoadOptions {
+    std::map<std::string, int64_t> dims = {};
+    const Inputs* inputs = nullptr;  // from which values are bound where the model asks for them
+    ExecutorOptions executor = {};
+  };
+  // Errors: what is wrong with the model, or all of its nodes that cannot be imported.
+  static absl::StatusOr<std::unique_ptr<OnnxModel>> Load(std::unique_ptr<ModelFile> file, const LoadOptions& options);
+
+  const ImportedModel& imported() const { return imported_; }
+  const Executor& executor() const { return *executor_; }
+  // One result for each output of the model.
+  absl::StatusOr<std::vector<Tensors>> Run(const Inputs& inputs) const;
+
+ private:
+  OnnxModel() = default;
+  std::unique_ptr<ModelFile> file_;
+  OpTable ops_;
+  ImportedModel imported_;
+  std::map<std::string, NDArray> bound_;
+  std::unique_ptr<Executor> executor_;
+};
+
+}  // namespace tilewright::graph

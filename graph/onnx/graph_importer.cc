@@ -1,0 +1,422 @@
+#include "graph/onnx/graph_importer.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "graph/ir/status_macros.h"
+#include "graph/onnx/operators.h"
+#include "ir/script/printer.h"
+
+namespace tilewright::graph {
+namespace {
+
+constexpr int kMaxDepth = 64;  // of bodies and functions inside each other
+
+std::string OpName(const onnx::NodeProto& node) {
+  return node.domain().empty() || node.domain() == "ai.onnx" ? node.op_type()
+                                                             : absl::StrCat(node.domain(), ":", node.op_type());
+}
+
+std::string Describe(const Item& item) {
+  switch (item.kind) {
+    case Item::Kind::kAbsent:
+      return "-";
+    case Item::Kind::kTensor:
+      return ToString(item.type());
+    case Item::Kind::kSequence:
+      return absl::StrCat("sequence of ", item.elements.size());
+    case Item::Kind::kOptional:
+      return item.elements.empty() ? "optional without element" : absl::StrCat("optional ", Describe(item.elements[0]));
+  }
+  return "";
+}
+
+// Bodies of a node.
+std::vector<const onnx::GraphProto*> BodiesOf(const onnx::NodeProto& node) {
+  std::vector<const onnx::GraphProto*> bodies;
+  for (const onnx::AttributeProto& attribute : node.attribute()) {
+    if (attribute.has_g()) bodies.push_back(&attribute.g());
+    for (const onnx::GraphProto& graph : attribute.graphs()) bodies.push_back(&graph);
+  }
+  return bodies;
+}
+
+void CollectCaptures(const onnx::GraphProto& graph, std::set<std::string> defined, std::vector<std::string>* captures) {
+  for (const auto& input : graph.input()) defined.insert(input.name());
+  for (const auto& tensor : graph.initializer()) defined.insert(tensor.name());
+  const auto use = [&](const std::string& name) {
+    if (name.empty() || defined.contains(name)) return;
+    if (std::find(captures->begin(), captures->end(), name) == captures->end()) captures->push_back(name);
+  };
+  for (const onnx::NodeProto& node : graph.node()) {
+    for (const std::string& name : node.input()) use(name);
+    for (const onnx::GraphProto* body : BodiesOf(node)) CollectCaptures(*body, defined, captures);
+    for (const std::string& name : node.output()) defined.insert(name);
+  }
+  for (const auto& output : graph.output()) use(output.name());
+}
+
+}  // namespace
+
+GraphImporter::GraphImporter(ModelFile* file, BlockBuilder* builder, const ImportOptions* options,
+                             ImportedModel* result)
+    : file_(file), builder_(builder), emitter_(builder), options_(*options), result_(result) {
+  opsets_.emplace_back();
+  for (const auto& import : file_->model().opset_import()) {
+    opsets_.back()[import.domain() == "ai.onnx" ? "" : import.domain()] = import.version();
+  }
+}
+
+int64_t GraphImporter::OpsetOf(const std::string& domain) const {
+  const auto& opsets = opsets_.back();
+  auto it = opsets.find(domain == "ai.onnx" ? "" : domain);
+  return it == opsets.end() ? 1 : it->second;
+}
+
+const Item* GraphImporter::Find(const std::string& name) const {
+  for (size_t i = scopes_.size(); i-- > 0;) {
+    auto it = scopes_[i].names.find(name);
+    if (it != scopes_[i].names.end()) return &it->second;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> GraphImporter::Captures(const onnx::GraphProto& graph) const {
+  std::vector<std::string> captures;
+  CollectCaptures(graph, {}, &captures);
+  return captures;
+}
+
+absl::Status GraphImporter::Define(const std::string& name, Item item) {
+  if (name.empty()) return absl::OkStatus();
+  if (!scopes_.back().names.emplace(name, std::move(item)).second) {
+    return absl::InvalidArgumentError(absl::StrCat("the value \"", name, "\" is defined twice"));
+  }
+  return absl::OkStatus();
+}
+
+std::set<std::string> GraphImporter::InputsBehind(const std::string& name) const {
+  std::set<std::string> seen, inputs;
+  std::vector<std::string> open = {name};
+  while (!open.empty()) {
+    const std::string current = open.back();
+    open.pop_back();
+    if (!seen.insert(current).second) continue;
+    if (input_names_.contains(current)) inputs.insert(current);
+    for (const Scope& scope : scopes_) {
+      auto it = scope.producers.find(current);
+      if (it == scope.producers.end()) continue;
+      // The extents of a tensor do not depend on its elements.
+      if (it->second->op_type() == "Shape" || it->second->op_type() == "Size") continue;
+      open.insert(open.end(), it->second->input().begin(), it->second->input().end());
+    }
+  }
+  return inputs;
+}
+
+bool GraphImporter::CanBind(const std::string& name) const {
+  const std::set<std::string> inputs = InputsBehind(name);
+  for (const std::string& input : inputs) {
+    if (!options_.bindable.contains(input)) return false;
+  }
+  return !inputs.empty();
+}
+
+bool GraphImporter::NeedsValues(const std::string& name) {
+  const std::set<std::string> inputs = InputsBehind(name);
+  result_->needed_values.insert(inputs.begin(), inputs.end());
+  return !inputs.empty();
+}
+
+absl::StatusOr<Item> GraphImporter::ConstantOf(const onnx::TensorProto& tensor) {
+  TW_VALUE_OR_RETURN(TensorView view, file_->Tensor(tensor));
+  ConstantBytes bytes{.owner = view.owner, .data = view.bytes.data(), .size = static_cast<int64_t>(view.bytes.size())};
+  return emitter_.FromConstant(Constant(view.dtype, view.shape, std::move(bytes)));
+}
+
+Exprs GraphImporter::InputShape(const onnx::ValueInfoProto& input, const onnx::TypeProto::Tensor& type) {
+  Exprs shape;
+  for (const auto& dim : type.shape().dim()) {
+    std::string name = dim.dim_param();
+    if (dim.has_dim_value() && dim.dim_value() >= 0) {
+      shape.push_back(Extent(dim.dim_value()));
+      continue;
+    }
+    if (name.empty()) name = absl::StrCat(input.name(), "_", shape.size());
+    if (auto bound = options_.dims.find(name); bound != options_.dims.end()) {
+      shape.push_back(Extent(bound->second));
+      continue;
+    }
+    auto [it, is_new] = symbols_.try_emplace(name);
+    if (is_new) {
+      it->second = Symbol(name, DataType::Int(64));
+      guards_.push_back(it->second >= Extent(1));
+    }
+    shape.push_back(it->second);
+  }
+  return shape;
+}
+
+absl::StatusOr<Item> GraphImporter::InputItem(const onnx::ValueInfoProto& input, std::vector<Var>* params,
+                                              ModelValue* value) {
+  const auto add = [&](const std::string& name, DataType dtype, Exprs shape) {
+    Var var(name, TensorType(dtype, shape));
+    params->push_back(var);
+    return Item::Tensor(var, dtype, std::move(shape));
+  };
+  value->first = params->size();
+  if (auto bound = options_.values.find(input.name()); bound != options_.values.end()) {
+    value->bound = true;
+    value->count = 0;
+    return emitter_.FromArray(bound->second);
+  }
+  if (input.type().has_tensor_type()) {
+    const auto& type = input.type().tensor_type();
+    TW_VALUE_OR_RETURN(const DataType dtype, ElementType(type.elem_type()));
+    if (!type.has_shape()) return absl::UnimplementedError("its rank is not known");
+    return add(input.name(), dtype, InputShape(input, type));
+  }
+  auto given = options_.given.find(input.name());
+  if (given == options_.given.end()) {
+    return absl::UnimplementedError("a sequence or optional whose elements are not given");
+  }
+  Items elements;
+  for (const auto& tensor : given->second.tensors) {
+    elements.push_back(add(absl::StrCat(input.name(), "_", elements.size()), tensor.dtype, Extents(tensor.shape)));
+  }
+  value->count = elements.size();
+  if (input.type().has_sequence_type()) {
+    value->kind = Item::Kind::kSequence;
+    return Item::Sequence(std::move(elements));
+  }
+  value->kind = Item::Kind::kOptional;
+  value->of_sequence = input.type().optional_type().elem_type().has_sequence_type();
+  if (value->of_sequence) return Item::Optional({Item::Sequence(std::move(elements))});
+  return Item::Optional(std::move(elements));
+}
+
+absl::Status GraphImporter::ImportInitializers(const onnx::GraphProto& graph) {
+  for (const onnx::TensorProto& tensor : graph.initializer()) {
+    TW_VALUE_OR_RETURN(Item item, ConstantOf(tensor));
+    // An initializer is the default of an input of the same name; here it is the value.
+    scopes_.back().names.insert_or_assign(tensor.name(), std::move(item));
+  }
+  if (graph.sparse_initializer_size() != 0) return absl::UnimplementedError("sparse initializers");
+  return absl::OkStatus();
+}
+
+absl::Status GraphImporter::ImportMain() {
+  const onnx::GraphProto& graph = file_->model().graph();
+  scopes_.emplace_back();
+  std::set<std::string> initialized;
+  for (const auto& tensor : graph.initializer()) initialized.insert(tensor.name());
+  std::vector<Var> params;
+  std::map<std::string, Item> items;
+  for (const onnx::ValueInfoProto& input : graph.input()) {
+    if (initialized.contains(input.name())) continue;
+    ModelValue value{.name = input.name()};
+    auto item = InputItem(input, &params, &value);
+    if (!item.ok()) {
+      return absl::Status(item.status().code(),
+                          absl::StrCat("input \"", input.name(), "\": ", item.status().message()));
+    }
+    TW_RETURN_IF_ERROR(Define(input.name(), *std::move(item)));
+    input_names_.insert(input.name());
+    result_->inputs.push_back(std::move(value));
+  }
+  builder_->BeginFunction("main", params, guards_);
+  TW_RETURN_IF_ERROR(ImportInitializers(graph));
+  TW_RETURN_IF_ERROR(ImportNodes(graph.node()));
+  if (!result_->unsupported.empty()) {
+    builder_->AbandonFunction();
+    return absl::OkStatus();
+  }
+  std::vector<Value> results;
+  for (const onnx::ValueInfoProto& output : graph.output()) {
+    const Item* item = Find(output.name());
+    if (item == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat("output \"", output.name(), "\" is not defined"));
+    }
+    ModelValue value{.name = output.name(), .kind = item->kind, .first = results.size()};
+    const Items* fields = &item->elements;
+    if (item->kind == Item::Kind::kOptional && !fields->empty() && (*fields)[0].kind == Item::Kind::kSequence) {
+      value.of_sequence = true;
+      fields = &(*fields)[0].elements;
+    }
+    if (item->is_tensor()) results.push_back(item->value);
+    for (const Item& field : *fields) results.push_back(field.value);
+    value.count = results.size() - value.first;
+    result_->outputs.push_back(std::move(value));
+  }
+  return builder_->EndFunction(Tuple(std::move(results))).status();
+}
+
+absl::StatusOr<Items> GraphImporter::ImportBody(const onnx::GraphProto& graph, const Items& inputs) {
+  if (depth_ >= kMaxDepth) return absl::InvalidArgumentError("bodies are nested too deeply");
+  if (inputs.size() != static_cast<size_t>(graph.input_size())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("its body takes ", graph.input_size(), " inputs, not ", inputs.size()));
+  }
+  ++depth_;
+  scopes_.emplace_back();
+  const auto import = [&]() -> absl::StatusOr<Items> {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      TW_RETURN_IF_ERROR(Define(graph.input(static_cast<int>(i)).name(), inputs[i]));
+    }
+    TW_RETURN_IF_ERROR(ImportInitializers(graph));
+    TW_RETURN_IF_ERROR(ImportNodes(graph.node()));
+    Items outputs;
+    for (const auto& output : graph.output()) {
+      const Item* item = Find(output.name());
+      if (item == nullptr) {
+        return absl::InvalidArgumentError(absl::StrCat("the body's output \"", output.name(), "\" is not defined"));
+      }
+      outputs.push_back(*item);
+    }
+    return outputs;
+  };
+  auto outputs = import();
+  scopes_.pop_back();
+  --depth_;
+  return outputs;
+}
+
+absl::Status GraphImporter::ImportNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes) {
+  for (const onnx::NodeProto& node : nodes) {
+    for (const std::string& output : node.output()) scopes_.back().producers[output] = &node;
+    TW_RETURN_IF_ERROR(ImportNode(node));
+  }
+  return absl::OkStatus();
+}
+
+const onnx::FunctionProto* GraphImporter::FindFunction(const onnx::NodeProto& node) const {
+  for (const onnx::FunctionProto& function : file_->model().functions()) {
+    if (function.name() == node.op_type() && function.domain() == node.domain()) return &function;
+  }
+  return nullptr;
+}
+
+void GraphImporter::Fail(const onnx::NodeProto& node, int64_t opset, const Items& inputs, const absl::Status& status) {
+  std::vector<std::string> shapes;
+  for (const Item& input : inputs) shapes.push_back(Describe(input));
+  result_->unsupported.push_back({.name = node.name(),
+                                  .op = OpName(node),
+                                  .opset = opset,
+                                  .inputs = absl::StrJoin(shapes, ", "),
+                                  .reason = std::string(status.message()),
+                                  .needs_values = absl::IsFailedPrecondition(status)});
+  for (const std::string& output : node.output()) scopes_.back().failed.insert(output);
+}
+
+absl::Status GraphImporter::ImportNode(const onnx::NodeProto& node) {
+  ++result_->op_counts[OpName(node)];
+  const int64_t opset = OpsetOf(node.domain());
+  const std::string domain = node.domain() == "ai.onnx" ? "" : node.domain();
+  const onnx::FunctionProto* function = FindFunction(node);
+  const OnnxOperator* op = function == nullptr ? FindOperator(domain, node.op_type(), opset) : nullptr;
+  Items inputs;
+  bool failed = false;
+  for (const std::string& name : node.input()) {
+    if (name.empty()) {
+      inputs.emplace_back();
+      continue;
+    }
+    const Item* item = Find(name);
+    bool input_failed = false;
+    for (const Scope& scope : scopes_) input_failed |= scope.failed.contains(name);
+    if (item == nullptr && !input_failed) {
+      return absl::InvalidArgumentError(absl::StrCat("node \"", node.name(), "\" (", OpName(node), ") reads \"", name,
+                                                     "\", which no node before it gives"));
+    }
+    failed |= item == nullptr;
+    inputs.push_back(item == nullptr ? Item() : *item);
+  }
+  if (function == nullptr && op == nullptr) {
+    Fail(node, opset, inputs,
+         absl::UnimplementedError(IsKnownOperator(domain, node.op_type()) ? "this opset is not supported"
+                                                                          : "the operator is not supported"));
+    return absl::OkStatus();
+  }
+  if (failed) {
+    for (const std::string& output : node.output()) scopes_.back().failed.insert(output);
+    return absl::OkStatus();
+  }
+  OnnxNode view(node, opset, inputs, this, &emitter_);
+  absl::Status status;
+  if (function != nullptr) {
+    auto results = ImportFunction(*function, node, inputs);
+    status = results.status();
+    if (results.ok()) view.results() = *std::move(results);
+  } else {
+    const size_t before = num_unsupported();
+    status = op->import(view);
+    if (status.ok() && num_unsupported() > before) {
+      // A body could not be imported; its nodes are listed.
+      for (const std::string& output : node.output()) scopes_.back().failed.insert(output);
+      return absl::OkStatus();
+    }
+  }
+  if (!status.ok()) {
+    Fail(node, opset, inputs, status);
+    return absl::OkStatus();
+  }
+  for (size_t i = 0; i < view.num_outputs() && i < view.results().size(); ++i) {
+    if (!view.results()[i].present()) continue;
+    TW_RETURN_IF_ERROR(Define(node.output(static_cast<int>(i)), view.results()[i]));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Items> GraphImporter::ImportFunction(const onnx::FunctionProto& function, const onnx::NodeProto& node,
+                                                    const Items& inputs) {
+  if (depth_ >= kMaxDepth) return absl::InvalidArgumentError("functions are nested too deeply");
+  ++depth_;
+  opsets_.emplace_back();
+  for (const auto& import : function.opset_import()) {
+    opsets_.back()[import.domain() == "ai.onnx" ? "" : import.domain()] = import.version();
+  }
+  // The body sees its inputs only.
+  std::vector<Scope> outer;
+  std::swap(outer, scopes_);
+  scopes_.emplace_back();
+  google::protobuf::RepeatedPtrField<onnx::NodeProto> nodes = function.node();
+  for (onnx::NodeProto& inner : nodes) {
+    google::protobuf::RepeatedPtrField<onnx::AttributeProto> attributes;
+    for (const onnx::AttributeProto& attribute : inner.attribute()) {
+      if (attribute.ref_attr_name().empty()) {
+        *attributes.Add() = attribute;
+        continue;
+      }
+      for (const onnx::AttributeProto& given : node.attribute()) {
+        if (given.name() != attribute.ref_attr_name()) continue;
+        *attributes.Add() = given;
+        attributes.at(attributes.size() - 1).set_name(attribute.name());
+      }
+    }
+    inner.mutable_attribute()->Swap(&attributes);
+  }
+  const auto import = [&]() -> absl::StatusOr<Items> {
+    for (int i = 0; i < function.input_size(); ++i) {
+      Item item = static_cast<size_t>(i) < inputs.size() ? inputs[static_cast<size_t>(i)] : Item();
+      TW_RETURN_IF_ERROR(Define(function.input(i), std::move(item)));
+    }
+    TW_RETURN_IF_ERROR(ImportNodes(nodes));
+    Items outputs;
+    for (const std::string& name : function.output()) {
+      const Item* item = Find(name);
+      if (item == nullptr && !scopes_.back().failed.contains(name)) {
+        return absl::InvalidArgumentError(absl::StrCat("the function's output \"", name, "\" is not defined"));
+      }
+      outputs.push_back(item == nullptr ? Item() : *item);
+    }
+    return outputs;
+  };
+  auto outputs = import();
+  std::swap(outer, scopes_);
+  opsets_.pop_back();
+  --depth_;
+  return outputs;
+}
+
+}  // namespace tilewright::graph

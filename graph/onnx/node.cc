@@ -1,0 +1,141 @@
+#include "graph/onnx/node.h"
+
+#include <algorithm>
+
+#include "graph/onnx/graph_importer.h"
+
+namespace tilewright::graph {
+
+absl::Status OnnxNode::RequireTensors(size_t first, size_t count) const {
+  for (size_t i = first; i < first + count; ++i) {
+    if (!Has(i)) return Error("input ", i, " is missing");
+    if (!in_[i].is_tensor()) return Error("input ", i, " is not a tensor");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OnnxNode::NotKnown(size_t i) {
+  const std::string& name = proto_.input(static_cast<int>(i));
+  const bool bound_helps = importer_->NeedsValues(name);
+  const std::string text =
+      absl::StrCat("the elements of input ", i, " (\"", name, "\") decide shapes and are not known");
+  return bound_helps ? absl::FailedPreconditionError(text) : absl::UnimplementedError(text);
+}
+
+absl::StatusOr<Exprs> OnnxNode::Values(size_t i) {
+  TW_RETURN_IF_ERROR(RequireTensors(i, 1));
+  if (in_[i].values) return *in_[i].values;
+  if (auto array = ArrayOf(in_[i]); array && !array->dtype().is_float()) {
+    Exprs values;
+    for (int64_t at = 0; at < array->size(); ++at) values.push_back(Extent(array->GetInt(at)));
+    return values;
+  }
+  const auto shape = ConstantExtents(in_[i].shape);
+  const int64_t count = shape && shape->size() <= 1 ? (shape->empty() ? 1 : (*shape)[0]) : kMaxKnownValues + 1;
+  if (in_[i].dtype.is_float() || count > kMaxKnownValues) return NotKnown(i);
+  if (importer_->CanBind(proto_.input(static_cast<int>(i)))) return NotKnown(i);
+  // They are read when the model runs.
+  TW_VALUE_OR_RETURN(const Var read,
+                     emitter_->builder().Emit(emitter_->builder().CallOp("host.read_values", {in_[i].value})));
+  return *cast<TensorTypeNode>(read->type)->values;
+}
+
+absl::StatusOr<Int64s> OnnxNode::Numbers(size_t i) {
+  TW_RETURN_IF_ERROR(RequireTensors(i, 1));
+  if (!in_[i].values && in_[i].constant() == nullptr) return NotKnown(i);
+  TW_VALUE_OR_RETURN(const Exprs values, Values(i));
+  auto numbers = ConstantExtents(values);
+  if (!numbers) return NotKnown(i);
+  return *std::move(numbers);
+}
+
+absl::StatusOr<int64_t> OnnxNode::Number(size_t i) {
+  TW_VALUE_OR_RETURN(const Int64s numbers, Numbers(i));
+  if (numbers.size() != 1) return Error("input ", i, " has ", numbers.size(), " elements instead of one");
+  return numbers[0];
+}
+
+absl::StatusOr<std::vector<double>> OnnxNode::Reals(size_t i) {
+  TW_RETURN_IF_ERROR(RequireTensors(i, 1));
+  const auto array = ArrayOf(in_[i]);
+  if (!array) return NotKnown(i);
+  std::vector<double> values;
+  for (int64_t at = 0; at < array->size(); ++at) values.push_back(array->Get(at));
+  return values;
+}
+
+const onnx::AttributeProto* OnnxNode::Attr(const std::string& name) const {
+  for (const onnx::AttributeProto& attribute : proto_.attribute()) {
+    if (attribute.name() == name) return &attribute;
+  }
+  return nullptr;
+}
+int64_t OnnxNode::Int(const std::string& name, int64_t otherwise) const {
+  const auto* attribute = Attr(name);
+  return attribute == nullptr ? otherwise : attribute->i();
+}
+double OnnxNode::Float(const std::string& name, double otherwise) const {
+  const auto* attribute = Attr(name);
+  return attribute == nullptr ? otherwise : static_cast<double>(attribute->f());
+}
+std::string OnnxNode::String(const std::string& name, const std::string& otherwise) const {
+  const auto* attribute = Attr(name);
+  return attribute == nullptr ? otherwise : attribute->s();
+}
+std::optional<Int64s> OnnxNode::Ints(const std::string& name) const {
+  const auto* attribute = Attr(name);
+  if (attribute == nullptr) return std::nullopt;
+  return Int64s(attribute->ints().begin(), attribute->ints().end());
+}
+std::vector<double> OnnxNode::Floats(const std::string& name) const {
+  const auto* attribute = Attr(name);
+  if (attribute == nullptr) return {};
+  return {attribute->floats().begin(), attribute->floats().end()};
+}
+std::vector<std::string> OnnxNode::Strings(const std::string& name) const {
+  const auto* attribute = Attr(name);
+  if (attribute == nullptr) return {};
+  return {attribute->strings().begin(), attribute->strings().end()};
+}
+
+absl::StatusOr<std::optional<Int64s>> OnnxNode::IntsOrInput(const std::string& name, size_t input, int64_t since) {
+  if (opset_ < since) return Ints(name);
+  if (!Has(input)) return std::optional<Int64s>();
+  TW_VALUE_OR_RETURN(Int64s numbers, Numbers(input));
+  return std::optional<Int64s>(std::move(numbers));
+}
+
+bool OnnxNode::Wants(size_t output) const {
+  return output < num_outputs() && !proto_.output(static_cast<int>(output)).empty();
+}
+
+absl::StatusOr<Items> OnnxNode::MapItems(const std::string& name, const Items& inputs,
+                                         const tilewright::ops::ScalarBody& body) {
+  std::vector<Exprs> shapes;
+  for (const Item& input : inputs) {
+    if (!input.is_tensor()) return Error("an input is not a tensor");
+    shapes.push_back(input.shape);
+  }
+  if (inputs.empty()) return Error("it has no inputs");
+  if (!tilewright::ops::BroadcastShape(shapes)) return Error("the shapes of its inputs do not broadcast");
+  return Program(name, inputs, [&](ProgramParts& p) { return Buffers{tilewright::ops::Map(p.f, name, p.in, body)}; });
+}
+
+absl::StatusOr<int> OnnxNode::Axis(int64_t axis, size_t rank) const {
+  const auto n = static_cast<int64_t>(rank);
+  if (axis < -n || axis >= n) return Error("axis ", axis, " of a tensor of rank ", n);
+  return static_cast<int>(axis < 0 ? axis + n : axis);
+}
+
+absl::StatusOr<std::vector<int>> OnnxNode::Axes(const Int64s& axes, size_t rank) const {
+  std::vector<int> result;
+  for (int64_t axis : axes) {
+    TW_VALUE_OR_RETURN(int one, Axis(axis, rank));
+    result.push_back(one);
+  }
+  std::sort(result.begin(), result.end());
+  if (std::adjacent_find(result.begin(), result.end()) != result.end()) return Error("an axis occurs twice");
+  return result;
+}
+
+}  // namespace tilewright::graph

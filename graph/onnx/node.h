@@ -1,0 +1,115 @@
+// What a function of the operator table sees of a node.
+//
+//   absl::Status ImportRelu(OnnxNode& n) {
+//     return n.Map("relu", [](const Exprs& e) { return Max(Const(e[0].dtype(), 0), e[0]); });
+//   }
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "graph/ir/status_macros.h"
+#include "graph/onnx/emitter.h"
+#include "graph/onnx/item.h"
+#include "ir/ops/broadcast.h"
+#include "onnx/onnx_pb.h"
+
+namespace tilewright::graph {
+
+class GraphImporter;
+using Exprs = std::vector<Expr>;
+using Int64s = std::vector<int64_t>;
+
+class OnnxNode {
+ public:
+  OnnxNode(const onnx::NodeProto& proto, int64_t opset, Items inputs, GraphImporter* importer, Emitter* emitter)
+      : proto_(proto), opset_(opset), in_(std::move(inputs)), importer_(importer), emitter_(emitter) {}
+
+  const onnx::NodeProto& proto() const { return proto_; }
+  int64_t opset() const { return opset_; }
+  GraphImporter& importer() { return *importer_; }
+  Emitter& emit() { return *emitter_; }
+
+  // --- Inputs.
+  const Items& in() const { return in_; }
+  bool Has(size_t i) const { return i < in_.size() && in_[i].present(); }
+  // The input, or an absent item.
+  const Item& In(size_t i) const { return i < in_.size() ? in_[i] : absent_; }
+  // An error where the input is absent or no tensor.
+  absl::Status RequireTensors(size_t first, size_t count) const;
+  // The elements of an input as expressions (of values that are read when the model runs, where nothing else is known),
+  // or as numbers; errors where they are not known.
+  absl::StatusOr<Exprs> Values(size_t i);
+  absl::StatusOr<Int64s> Numbers(size_t i);
+  absl::StatusOr<int64_t> Number(size_t i);
+  // Elements of a constant input, floats too.
+  absl::StatusOr<std::vector<double>> Reals(size_t i);
+
+  // --- Attributes.
+  const onnx::AttributeProto* Attr(const std::string& name) const;
+  int64_t Int(const std::string& name, int64_t otherwise) const;
+  double Float(const std::string& name, double otherwise) const;
+  std::string String(const std::string& name, const std::string& otherwise) const;
+  std::optional<Int64s> Ints(const std::string& name) const;
+  std::vector<double> Floats(const std::string& name) const;
+  std::vector<std::string> Strings(const std::string& name) const;
+  // Integers of an input from opset `since` on, of an attribute before; nothing where neither is there.
+  absl::StatusOr<std::optional<Int64s>> IntsOrInput(const std::string& name, size_t input, int64_t since);
+
+  // --- Results. Fewer than the node has outputs leave the rest absent.
+  size_t num_outputs() const { return static_cast<size_t>(proto_.output_size()); }
+  bool Wants(size_t output) const;
+  absl::Status Out(Items results) {
+    out_ = std::move(results);
+    return absl::OkStatus();
+  }
+  absl::Status Out(Item result) { return Out(Items{std::move(result)}); }
+  absl::Status Out(absl::StatusOr<Items> results) {
+    if (!results.ok()) return results.status();
+    return Out(*std::move(results));
+  }
+  absl::Status Out(absl::StatusOr<Item> result) {
+    if (!result.ok()) return result.status();
+    return Out(*std::move(result));
+  }
+  Items& results() { return out_; }
+
+  // --- Common forms.
+  absl::StatusOr<Items> Program(const std::string& name, const Items& inputs, const ProgramBody& body) {
+    return emitter_->Program(name, inputs, body);
+  }
+  // An elementwise program of all inputs, or of those given.
+  absl::Status Map(const std::string& name, const tilewright::ops::ScalarBody& body) { return MapOf(name, in_, body); }
+  absl::Status MapOf(const std::string& name, const Items& inputs, const tilewright::ops::ScalarBody& body) {
+    return Out(MapItems(name, inputs, body));
+  }
+  absl::StatusOr<Items> MapItems(const std::string& name, const Items& inputs, const tilewright::ops::ScalarBody& body);
+  // `axis` from 0; an error outside of [-rank, rank).
+  absl::StatusOr<int> Axis(int64_t axis, size_t rank) const;
+  absl::StatusOr<std::vector<int>> Axes(const Int64s& axes, size_t rank) const;  // ascending
+
+  template <class... Parts>
+  static absl::Status Error(const Parts&... parts) {
+    return absl::InvalidArgumentError(absl::StrCat(parts...));
+  }
+  template <class... Parts>
+  static absl::Status Unsupported(const Parts&... parts) {
+    return absl::UnimplementedError(absl::StrCat(parts...));
+  }
+
+ private:
+  absl::Status NotKnown(size_t i);
+
+  const onnx::NodeProto& proto_;
+  const int64_t opset_;
+  const Items in_;
+  const Item absent_;
+  GraphImporter* importer_;
+  Emitter* emitter_;
+  Items out_;
+};
+
+}  // namespace tilewright::graph

@@ -1,0 +1,424 @@
+// Control flow, and operators whose results' extents depend on data.
+#include <algorithm>
+#include <numeric>
+
+#include "graph/onnx/graph_importer.h"
+#include "graph/onnx/node.h"
+#include "graph/onnx/operators.h"
+#include "ir/ops/broadcast.h"
+#include "ir/ops/movement.h"
+
+namespace tilewright::graph {
+namespace {
+
+namespace ops = tilewright::ops;
+
+absl::StatusOr<const onnx::GraphProto*> BodyOf(OnnxNode& n, const char* name) {
+  const auto* attribute = n.Attr(name);
+  if (attribute == nullptr || !attribute->has_g()) return n.Error("it has no ", name);
+  return &attribute->g();
+}
+
+absl::StatusOr<std::vector<Value>> ValuesOf(OnnxNode& n, const Items& items) {
+  std::vector<Value> values;
+  for (const Item& item : items) {
+    if (!item.is_tensor()) return n.Unsupported("a sequence or optional as the result of a body");
+    values.push_back(item.value);
+  }
+  return values;
+}
+
+// Items for the fields of a tuple, of which `types` say what is known.
+absl::StatusOr<Items> FieldsOf(OnnxNode& n, const Var& tuple, const Items& types) {
+  Items results;
+  BlockBuilder& b = n.emit().builder();
+  for (size_t i = 0; i < types.size(); ++i) {
+    TW_VALUE_OR_RETURN(Var field, b.Emit(TupleGetItem(tuple, static_cast<int>(i))));
+    const auto* type = dyn_cast<TensorTypeNode>(field->type);
+    if (type == nullptr || !type->shape) {
+      TW_VALUE_OR_RETURN(field, b.Emit(MatchCast(field, TensorType(types[i].dtype, types[i].shape))));
+    }
+    const auto* known = cast<TensorTypeNode>(field->type);
+    Item item = Item::Tensor(field, known->dtype, *known->shape);
+    item.values = known->values;
+    results.push_back(std::move(item));
+  }
+  return results;
+}
+
+absl::Status ImportIf(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
+  TW_VALUE_OR_RETURN(const onnx::GraphProto* then_graph, BodyOf(n, "then_branch"));
+  TW_VALUE_OR_RETURN(const onnx::GraphProto* else_graph, BodyOf(n, "else_branch"));
+  // A condition that is known leaves one branch.
+  if (n.In(0).values && n.In(0).values->size() == 1) {
+    if (const auto condition = AsInt((*n.In(0).values)[0])) {
+      return n.Out(n.importer().ImportBody(*condition != 0 ? *then_graph : *else_graph, {}));
+    }
+  }
+  BlockBuilder& b = n.emit().builder();
+  const size_t before = n.importer().num_unsupported();
+  const auto branch = [&](const onnx::GraphProto& graph, Items* items) -> absl::StatusOr<Seq> {
+    b.BeginBranch();
+    auto imported = n.importer().ImportBody(graph, {});
+    if (!imported.ok() || n.importer().num_unsupported() > before) {
+      (void)b.EndBranch(Tuple({}));
+      if (!imported.ok()) return imported.status();
+      return Seq({}, Tuple({}));
+    }
+    *items = *std::move(imported);
+    auto values = ValuesOf(n, *items);
+    if (!values.ok()) {
+      (void)b.EndBranch(Tuple({}));
+      const bool bound_helps = n.importer().NeedsValues(n.proto().input(0));
+      return bound_helps ? absl::FailedPreconditionError(values.status().message()) : values.status();
+    }
+    return b.EndBranch(Tuple(*std::move(values)));
+  };
+  Items then_items, else_items;
+  TW_VALUE_OR_RETURN(Seq then_branch, branch(*then_graph, &then_items));
+  TW_VALUE_OR_RETURN(Seq else_branch, branch(*else_graph, &else_items));
+  if (n.importer().num_unsupported() > before) return absl::OkStatus();
+  if (then_items.size() != else_items.size()) return n.Error("its branches have different numbers of outputs");
+  for (size_t i = 0; i < then_items.size(); ++i) {
+    if (then_items[i].rank() != else_items[i].rank()) {
+      const char* text = "its branches give different ranks, and the condition is not known";
+      if (n.importer().NeedsValues(n.proto().input(0))) return absl::FailedPreconditionError(text);
+      return n.Unsupported(text);
+    }
+  }
+  TW_VALUE_OR_RETURN(Var result, b.Emit(If(n.In(0).value, then_branch, else_branch)));
+  return n.Out(FieldsOf(n, result, then_items));
+}
+
+// A body as a function of its own: parameters for its inputs, then for what it captures.
+struct BodyFunction {
+  std::string name;
+  Items outputs;                // with the types that they have inside
+  std::vector<Value> captured;  // what the parameters after the inputs are given
+};
+
+Item Parameter(std::vector<Var>* params, const std::string& name, DataType dtype, Exprs shape) {
+  Var var(name, TensorType(dtype, shape));
+  params->push_back(var);
+  return Item::Tensor(var, dtype, std::move(shape));
+}
+
+// `inputs` are types. Nothing is returned where nodes of the body cannot be imported; they are listed then.
+absl::StatusOr<std::optional<BodyFunction>> ImportBodyFunction(OnnxNode& n, const onnx::GraphProto& graph,
+                                                               const Items& inputs) {
+  GraphImporter& importer = n.importer();
+  BlockBuilder& b = n.emit().builder();
+  BodyFunction body;
+  std::vector<Var> params;
+  Items items;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    items.push_back(Parameter(&params, graph.input(static_cast<int>(i)).name(), inputs[i].dtype, inputs[i].shape));
+  }
+  std::map<std::string, Item> inner;
+  for (const std::string& name : importer.Captures(graph)) {
+    const Item* outer = importer.Find(name);
+    if (outer == nullptr) continue;  // the body's import says so
+    if (!outer->is_tensor() || outer->constant() != nullptr) continue;
+    Item item = Parameter(&params, name, outer->dtype, outer->shape);
+    item.values = outer->values;
+    inner.emplace(name, std::move(item));
+    body.captured.push_back(outer->value);
+  }
+  body.name = b.module().UniqueName("body");
+  const size_t before = importer.num_unsupported();
+  b.BeginFunction(body.name, params, {}, {}, /*is_private=*/true);
+  importer.PushScope(std::move(inner));
+  auto outputs = importer.ImportBody(graph, items);
+  importer.PopScope();
+  if (!outputs.ok() || importer.num_unsupported() > before) {
+    b.AbandonFunction();
+    if (!outputs.ok()) return outputs.status();
+    return std::optional<BodyFunction>();
+  }
+  body.outputs = *std::move(outputs);
+  auto values = ValuesOf(n, body.outputs);
+  if (!values.ok()) {
+    b.AbandonFunction();
+    return values.status();
+  }
+  TW_RETURN_IF_ERROR(b.EndFunction(Tuple(*std::move(values))).status());
+  return std::optional<BodyFunction>(std::move(body));
+}
+
+// Carried values whose extents the body changes get extents that are symbols; whether any did.
+absl::StatusOr<bool> Generalize(OnnxNode& n, Items* carried, const Items& outputs, size_t first) {
+  bool changed = false;
+  for (size_t i = 0; i < carried->size(); ++i) {
+    Item& in = (*carried)[i];
+    const Item& out = outputs[first + i];
+    if (in.dtype != out.dtype) return n.Error("a carried value changes its type");
+    if (in.rank() != out.rank()) return n.Unsupported("a carried value changes its rank");
+    for (size_t d = 0; d < in.rank(); ++d) {
+      if (ops::SameExtent(in.shape[d], out.shape[d])) continue;
+      in.shape[d] = Symbol(absl::StrCat("carried", i, "_", d), DataType::Int(64));
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+// Types of results seen from outside: extents that only the body knows are new symbols.
+Item Outside(const Item& inside, const Items& known) {
+  Item item = inside;
+  item.value = {};
+  item.values.reset();
+  for (Expr& extent : item.shape) {
+    if (AsInt(extent)) continue;
+    bool is_known = false;
+    for (const Item& other : known) {
+      for (const Expr& e : other.shape) is_known |= ops::SameExtent(e, extent);
+    }
+    if (!is_known) extent = Symbol("d", DataType::Int(64));
+  }
+  return item;
+}
+
+struct Carried {
+  Items types;
+  std::optional<BodyFunction> body;
+};
+// Imports the body until the types of carried values hold. `make_inputs` puts them among the body's inputs.
+absl::StatusOr<Carried> ImportCarrying(OnnxNode& n, const onnx::GraphProto& graph, Items carried, size_t first_output,
+                                       size_t least_outputs, const std::function<Items(const Items&)>& make_inputs) {
+  for (Item& item : carried) {
+    if (!item.is_tensor()) return n.Unsupported("a sequence or optional as a carried value");
+    item.values.reset();
+  }
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    const Items inputs = make_inputs(carried);
+    if (inputs.size() != static_cast<size_t>(graph.input_size())) {
+      return n.Error("its body takes ", graph.input_size(), " inputs, not ", inputs.size());
+    }
+    TW_VALUE_OR_RETURN(auto body, ImportBodyFunction(n, graph, inputs));
+    if (!body) return Carried{};
+    if (body->outputs.size() < least_outputs) return n.Error("its body has ", body->outputs.size(), " outputs");
+    TW_VALUE_OR_RETURN(const bool changed, Generalize(n, &carried, body->outputs, first_output));
+    if (!changed) return Carried{std::move(carried), std::move(body)};
+    n.emit().builder().Remove(body->name);
+  }
+  return n.Unsupported("the extents of carried values do not settle");
+}
+
+StringList TypeNames(const Items& items) {
+  StringList names;
+  for (const Item& item : items) names.push_back(item.dtype.ToString());
+  return names;
+}
+
+// A loop over sequences or optionals: iterations are imported one after the other, so that lengths are known.
+absl::Status UnrollLoop(OnnxNode& n, const onnx::GraphProto& graph, Items carried) {
+  constexpr int64_t kMost = 1000;
+  int64_t trips = kMost + 1;
+  if (n.Has(0)) {
+    TW_VALUE_OR_RETURN(trips, n.Number(0));
+  }
+  bool condition = true;
+  if (n.Has(1)) {
+    TW_VALUE_OR_RETURN(const int64_t value, n.Number(1));
+    condition = value != 0;
+  }
+  const size_t count = carried.size();
+  if (static_cast<size_t>(graph.output_size()) < 1 + count) return n.Error("its body has too few outputs");
+  std::vector<Items> scans(static_cast<size_t>(graph.output_size()) - 1 - count);
+  for (int64_t i = 0; i < trips && condition; ++i) {
+    if (i >= kMost) return n.Unsupported("more than ", kMost, " iterations over sequences");
+    TW_VALUE_OR_RETURN(Item iteration, n.emit().FromValues(DataType::Int(64), {}, {Extent(i)}));
+    TW_VALUE_OR_RETURN(Item go, n.emit().FromValues(DataType::Bool(), {}, {Extent(1)}));
+    Items inputs = {iteration, go};
+    inputs.insert(inputs.end(), carried.begin(), carried.end());
+    const size_t before = n.importer().num_unsupported();
+    TW_VALUE_OR_RETURN(const Items outputs, n.importer().ImportBody(graph, inputs));
+    if (n.importer().num_unsupported() > before) return absl::OkStatus();
+    if (!outputs[0].values || !AsInt((*outputs[0].values)[0])) {
+      return n.Unsupported("the condition of a loop over sequences depends on data");
+    }
+    condition = *AsInt((*outputs[0].values)[0]) != 0;
+    carried.assign(outputs.begin() + 1, outputs.begin() + 1 + static_cast<std::ptrdiff_t>(count));
+    for (size_t s = 0; s < scans.size(); ++s) {
+      const Item& part = outputs[1 + count + s];
+      Exprs shape = part.shape;
+      shape.insert(shape.begin(), Extent(1));
+      TW_VALUE_OR_RETURN(Item row, n.emit().View(part, shape));
+      scans[s].push_back(std::move(row));
+    }
+  }
+  for (Items& rows : scans) {
+    if (rows.empty()) return n.Unsupported("no iteration over sequences, with scanned results");
+    TW_VALUE_OR_RETURN(Items stacked,
+                       n.Program("concat", rows, [](ProgramParts& p) { return Buffers{ops::Concat(p.f, p.in, 0)}; }));
+    carried.push_back(stacked[0]);
+  }
+  return n.Out(std::move(carried));
+}
+
+absl::Status ImportLoop(OnnxNode& n) {
+  TW_VALUE_OR_RETURN(const onnx::GraphProto* graph, BodyOf(n, "body"));
+  const size_t count = n.in().size() < 2 ? 0 : n.in().size() - 2;
+  Items initial;
+  for (size_t i = 0; i < count; ++i) {
+    if (!n.Has(2 + i)) return n.Error("initial value ", i, " is missing");
+    initial.push_back(n.In(2 + i));
+  }
+  if (std::any_of(initial.begin(), initial.end(), [](const Item& item) { return !item.is_tensor(); })) {
+    return UnrollLoop(n, *graph, std::move(initial));
+  }
+  TW_VALUE_OR_RETURN(Carried loop, ImportCarrying(n, *graph, initial, 1, 1 + count, [](const Items& carried) {
+                       Items inputs = {Item::Tensor({}, DataType::Int(64), {}), Item::Tensor({}, DataType::Bool(), {})};
+                       inputs.insert(inputs.end(), carried.begin(), carried.end());
+                       return inputs;
+                     }));
+  if (!loop.body) return absl::OkStatus();
+  Items known = initial, results;
+  for (const Item& item : n.in()) known.push_back(item);
+  for (const Item& type : loop.types) results.push_back(Outside(type, known));
+  const Expr trips = Symbol("trips", DataType::Int(64));
+  for (size_t i = 1 + count; i < loop.body->outputs.size(); ++i) {
+    Item scanned = Outside(loop.body->outputs[i], known);
+    scanned.shape.insert(scanned.shape.begin(), trips);
+    results.push_back(std::move(scanned));
+  }
+  const auto scanned = static_cast<int64_t>(loop.body->outputs.size() - 1 - count);
+  std::vector<Value> args = {n.Has(0) ? n.In(0).value : Value(), n.Has(1) ? n.In(1).value : Value()};
+  for (const Item& item : initial) args.push_back(item.value);
+  args.insert(args.end(), loop.body->captured.begin(), loop.body->captured.end());
+  BlockBuilder& b = n.emit().builder();
+  TW_VALUE_OR_RETURN(Var result, b.Emit(b.CallOp("host.loop", std::move(args),
+                                                 {{"body", FunctionName{loop.body->name}},
+                                                  {"types", TypeNames(results)},
+                                                  {"carried", static_cast<int64_t>(count)},
+                                                  {"scanned", scanned}})));
+  return n.Out(FieldsOf(n, result, results));
+}
+
+absl::Status ImportScan(OnnxNode& n) {
+  if (n.opset() < 9) return n.Unsupported("Scan with a batch dimension, of opset 8");
+  TW_VALUE_OR_RETURN(const onnx::GraphProto* graph, BodyOf(n, "body"));
+  const int64_t given = n.Int("num_scan_inputs", 0);
+  if (given < 1 || static_cast<size_t>(given) > n.in().size()) return n.Error("num_scan_inputs is ", given);
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, n.in().size()));
+  const auto sequences = static_cast<size_t>(given);
+  const size_t count = n.in().size() - sequences;
+  const Int64s none;
+  for (const char* axes : {"scan_input_axes", "scan_output_axes"}) {
+    for (int64_t axis : n.Ints(axes).value_or(none)) {
+      if (axis != 0) return n.Unsupported(axes, " other than 0");
+    }
+  }
+  const Items initial(n.in().begin(), n.in().begin() + static_cast<std::ptrdiff_t>(count));
+  Items elements;
+  for (size_t i = count; i < n.in().size(); ++i) {
+    if (n.In(i).rank() == 0) return n.Error("a sequence is a scalar");
+    elements.push_back(Item::Tensor({}, n.In(i).dtype, {n.In(i).shape.begin() + 1, n.In(i).shape.end()}));
+  }
+  TW_VALUE_OR_RETURN(Carried scan, ImportCarrying(n, *graph, initial, 0, count, [&](const Items& carried) {
+                       Items inputs = carried;
+                       inputs.insert(inputs.end(), elements.begin(), elements.end());
+                       return inputs;
+                     }));
+  if (!scan.body) return absl::OkStatus();
+  const Items known = n.in();
+  Items results;
+  for (const Item& type : scan.types) results.push_back(Outside(type, known));
+  for (size_t i = count; i < scan.body->outputs.size(); ++i) {
+    Item scanned = Outside(scan.body->outputs[i], known);
+    scanned.shape.insert(scanned.shape.begin(), n.In(count).shape[0]);
+    results.push_back(std::move(scanned));
+  }
+  std::vector<Value> args;
+  for (const Item& item : n.in()) args.push_back(item.value);
+  args.insert(args.end(), scan.body->captured.begin(), scan.body->captured.end());
+  BlockBuilder& b = n.emit().builder();
+  TW_VALUE_OR_RETURN(Var result,
+                     b.Emit(b.CallOp("host.scan", std::move(args),
+                                     {{"body", FunctionName{scan.body->name}},
+                                      {"types", TypeNames(results)},
+                                      {"carried", static_cast<int64_t>(count)},
+                                      {"inputs", given},
+                                      {"scanned", static_cast<int64_t>(scan.body->outputs.size() - count)},
+                                      {"reverse_inputs", IntList(n.Ints("scan_input_directions").value_or(none))},
+                                      {"reverse_outputs", IntList(n.Ints("scan_output_directions").value_or(none))}})));
+  return n.Out(FieldsOf(n, result, results));
+}
+
+absl::Status ImportNonZero(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
+  return n.Out(n.emit().Operator("host.nonzero", {n.In(0).value}));
+}
+
+absl::Status ImportTopK(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
+  TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", -1), n.In(0).rank()));
+  Item k;
+  if (n.opset() < 10) {
+    k = n.emit().FromArray(*ArrayOf(n.emit().FromConstant(Constant::Int64s({n.Int("k", 1)}))));
+  } else {
+    TW_VALUE_OR_RETURN(const Exprs values, n.Values(1));
+    if (values.size() != 1) return n.Error("k is not one number");
+    TW_VALUE_OR_RETURN(k, n.emit().View(n.In(1), {Extent(1)}));
+  }
+  return n.Out(n.emit().Operator("host.top_k", {n.In(0).value, k.value},
+                                 {{"axis", static_cast<int64_t>(axis)}, {"largest", n.Int("largest", 1) != 0}}));
+}
+
+absl::Status ImportUnique(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
+  Item x = n.In(0);
+  int axis = 0;
+  if (n.Attr("axis") != nullptr) {
+    TW_VALUE_OR_RETURN(axis, n.Axis(n.Int("axis", 0), x.rank()));
+  } else {
+    TW_VALUE_OR_RETURN(x, n.emit().View(x, {NumElements(x.shape)}));
+  }
+  return n.Out(n.emit().Operator("host.unique", {x.value},
+                                 {{"axis", static_cast<int64_t>(axis)}, {"sorted", n.Int("sorted", 1) != 0}}));
+}
+
+absl::Status ImportCompress(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
+  Item x = n.In(0);
+  int axis = 0;
+  if (n.Attr("axis") != nullptr) {
+    TW_VALUE_OR_RETURN(axis, n.Axis(n.Int("axis", 0), x.rank()));
+  } else {
+    TW_VALUE_OR_RETURN(x, n.emit().View(x, {NumElements(x.shape)}));
+  }
+  return n.Out(n.emit().Operator("host.compress", {x.value, n.In(1).value}, {{"axis", static_cast<int64_t>(axis)}}));
+}
+
+absl::Status ImportNonMaxSuppression(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
+  if (n.In(0).rank() != 3 || n.In(1).rank() != 3) return n.Error("boxes and scores have three dimensions");
+  std::vector<Value> args;
+  for (size_t i = 0; i < 5; ++i) args.push_back(n.Has(i) ? n.In(i).value : Value());
+  return n.Out(
+      n.emit().Operator("host.non_max_suppression", std::move(args), {{"center", n.Int("center_point_box", 0)}}));
+}
+
+absl::Status ImportDet(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
+  return n.Out(n.emit().Operator("host.determinant", {n.In(0).value}));
+}
+
+}  // namespace
+
+OnnxOperators ControlOperators() {
+  return {
+      {"Compress", 9, ImportCompress},
+      {"Det", 11, ImportDet},
+      {"If", 1, ImportIf},
+      {"Loop", 1, ImportLoop},
+      {"NonMaxSuppression", 10, ImportNonMaxSuppression},
+      {"NonZero", 9, ImportNonZero},
+      {"Scan", 8, ImportScan},
+      {"TopK", 1, ImportTopK},
+      {"Unique", 11, ImportUnique},
+  };
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,123 @@
+// Operators whose indices are data, and running sums.
+#include "graph/onnx/node.h"
+#include "graph/onnx/operators.h"
+#include "ir/ops/indexing.h"
+#include "ir/ops/reduction.h"
+#include "ir/ops/scalar_math.h"
+
+namespace tilewright::graph {
+namespace {
+
+namespace ops = tilewright::ops;
+
+absl::Status ImportGather(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
+  TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", 0), n.In(0).rank()));
+  return n.Out(
+      n.Program("gather", n.in(), [&](ProgramParts& p) { return Buffers{ops::Gather(p.f, p.in[0], p.in[1], axis)}; }));
+}
+absl::Status ImportGatherElements(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
+  if (n.In(0).rank() != n.In(1).rank()) return n.Error("indices of another rank");
+  TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", 0), n.In(0).rank()));
+  return n.Out(n.Program("gather_elements", n.in(),
+                         [&](ProgramParts& p) { return Buffers{ops::GatherElements(p.f, p.in[0], p.in[1], axis)}; }));
+}
+
+// How many dimensions the last extent of indices names.
+absl::Status CheckNamed(OnnxNode& n, size_t batch) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
+  if (n.In(1).rank() == 0) return n.Error("indices have rank 0");
+  const auto named = AsInt(n.In(1).shape.back());
+  if (!named) return n.Unsupported("the last extent of the indices is symbolic");
+  if (*named < 0 || static_cast<size_t>(*named) + batch > n.In(0).rank()) {
+    return n.Error("indices name ", *named, " dimensions of ", n.In(0).rank());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ImportGatherNd(OnnxNode& n) {
+  const int64_t batch = n.Int("batch_dims", 0);
+  if (batch < 0) return n.Error("batch_dims is negative");
+  TW_RETURN_IF_ERROR(CheckNamed(n, static_cast<size_t>(batch)));
+  if (static_cast<size_t>(batch) >= n.In(1).rank()) return n.Error("batch_dims is the rank of the indices");
+  return n.Out(n.Program("gather_nd", n.in(), [&](ProgramParts& p) {
+    return Buffers{ops::GatherNd(p.f, p.in[0], p.in[1], static_cast<int>(batch))};
+  }));
+}
+
+absl::StatusOr<ops::ScatterMode> ModeOf(OnnxNode& n) {
+  const std::string mode = n.String("reduction", "none");
+  if (mode == "none") return ops::ScatterMode::kStore;
+  if (mode == "add") return ops::ScatterMode::kAdd;
+  if (mode == "mul") return ops::ScatterMode::kMultiply;
+  if (mode == "max") return ops::ScatterMode::kMax;
+  if (mode == "min") return ops::ScatterMode::kMin;
+  return n.Error("the reduction is \"", mode, "\"");
+}
+
+absl::Status ImportScatterElements(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
+  if (n.In(0).rank() != n.In(1).rank() || n.In(0).rank() != n.In(2).rank()) return n.Error("operands of other ranks");
+  TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", 0), n.In(0).rank()));
+  TW_VALUE_OR_RETURN(const ops::ScatterMode mode, ModeOf(n));
+  return n.Out(n.Program("scatter_elements", n.in(), [&](ProgramParts& p) {
+    return Buffers{ops::ScatterElements(p.f, p.in[0], p.in[1], p.in[2], axis, mode)};
+  }));
+}
+absl::Status ImportScatterNd(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
+  TW_RETURN_IF_ERROR(CheckNamed(n, 0));
+  const auto named = static_cast<size_t>(*AsInt(n.In(1).shape.back()));
+  if (n.In(2).rank() != n.In(1).rank() - 1 + n.In(0).rank() - named) return n.Error("updates of another rank");
+  TW_VALUE_OR_RETURN(const ops::ScatterMode mode, ModeOf(n));
+  return n.Out(n.Program("scatter_nd", n.in(), [&](ProgramParts& p) {
+    return Buffers{ops::ScatterNd(p.f, p.in[0], p.in[1], p.in[2], mode)};
+  }));
+}
+
+absl::Status ImportOneHot(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
+  Expr depth;
+  if (n.In(1).dtype.is_float()) {
+    TW_VALUE_OR_RETURN(const auto reals, n.Reals(1));
+    if (reals.size() != 1 || !(reals[0] >= 0 && reals[0] < 1e9))
+      return n.Error("its depth is not a number of elements");
+    depth = Extent(static_cast<int64_t>(reals[0]));
+  } else {
+    TW_VALUE_OR_RETURN(const Exprs values, n.Values(1));
+    if (values.size() != 1) return n.Error("its depth is not one number");
+    depth = values[0];
+  }
+  TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", -1), n.In(0).rank() + 1));
+  return n.Out(n.Program("one_hot", {n.In(0), n.In(2)}, [&](ProgramParts& p) {
+    return Buffers{ops::OneHot(p.f, p.in[0], p.local(depth), p.in[1], axis)};
+  }));
+}
+
+absl::Status ImportCumSum(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
+  TW_VALUE_OR_RETURN(const int64_t given, n.Number(1));
+  TW_VALUE_OR_RETURN(const int axis, n.Axis(given, n.In(0).rank()));
+  const bool exclusive = n.Int("exclusive", 0) != 0, reverse = n.Int("reverse", 0) != 0;
+  return n.Out(n.Program("cumsum", {n.In(0)}, [&](ProgramParts& p) {
+    return Buffers{ops::CumulativeSum(p.f, p.in[0], axis, exclusive, reverse)};
+  }));
+}
+
+}  // namespace
+
+OnnxOperators IndexingOperators() {
+  return {
+      {"CumSum", 11, ImportCumSum},
+      {"Gather", 1, ImportGather},
+      {"GatherElements", 11, ImportGatherElements},
+      {"GatherND", 11, ImportGatherNd},
+      {"OneHot", 9, ImportOneHot},
+      {"Scatter", 9, ImportScatterElements},
+      {"ScatterElements", 11, ImportScatterElements},
+      {"ScatterND", 11, ImportScatterNd},
+  };
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,261 @@
+// Normalizations.
+#include <numeric>
+
+#include "graph/onnx/node.h"
+#include "graph/onnx/operators.h"
+#include "ir/ops/reduction.h"
+#include "ir/ops/row_ops.h"
+#include "ir/ops/scalar_math.h"
+
+namespace tilewright::graph {
+namespace {
+
+namespace ops = tilewright::ops;
+
+DataType Computing(DataType type) { return type.bits() < 32 ? DataType::Float(32) : type; }
+
+// One number for each channel (dimension 1) at the indices of an element.
+Expr OfChannel(const Buffer& b, const ops::Indices& at) { return b(at.size() > 1 ? at[1] : Expr(0)); }
+
+absl::Status ImportBatchNormalization(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 5));
+  const Item& x = n.In(0);
+  for (size_t i = 1; i < 5; ++i) {
+    if (n.In(i).rank() != 1) return n.Unsupported("parameters of rank ", n.In(i).rank());
+  }
+  if (x.rank() < 1) return n.Error("its input is a scalar");
+  if (n.opset() < 9 && n.Int("spatial", 1) == 0) return n.Unsupported("spatial=0");
+  const double epsilon = n.Float("epsilon", 1e-5f), momentum = n.Float("momentum", 0.9f);
+  const bool training = n.opset() >= 14 && n.Int("training_mode", 0) != 0;
+  const DataType type = x.dtype, wide = Computing(type);
+  const auto normalize = [&](ProgramParts& p, const Buffer& mean, const Buffer& variance) {
+    const Expr eps = ConstFloat(wide, epsilon);
+    return p.f.Compute("batch_norm", p.in[0]->shape, [&](const std::vector<Symbol>& v) {
+      const ops::Indices at(v.begin(), v.end());
+      const auto value = [&](const Buffer& b) { return CastTo(wide, OfChannel(b, at)); };
+      const Expr scale = Div(value(p.in[1]), ops::Unary("sqrt", value(variance) + eps));
+      return CastTo(type, (CastTo(wide, p.in[0].Load(at)) - value(mean)) * scale + value(p.in[2]));
+    });
+  };
+  if (!training) {
+    return n.Out(
+        n.Program("batch_norm", n.in(), [&](ProgramParts& p) { return Buffers{normalize(p, p.in[3], p.in[4])}; }));
+  }
+  return n.Out(n.Program("batch_norm", n.in(), [&](ProgramParts& p) {
+    const Buffer& in = p.in[0];
+    std::vector<int> axes = {0};
+    for (size_t i = 2; i < in->ndim(); ++i) axes.push_back(static_cast<int>(i));
+    const Expr count = ops::CountOf(in->shape, axes, wide);
+    Buffer sum = ops::ReduceElements(p.f, "sum", ops::Reduction::kSum, in->shape, axes, false,
+                                     [&](const ops::Indices& at) { return CastTo(wide, in.Load(at)); });
+    Buffer mean = ops::Map(p.f, "mean", {sum}, [&](const Exprs& e) { return Div(e[0], count); });
+    Buffer squares =
+        ops::ReduceElements(p.f, "squares", ops::Reduction::kSum, in->shape, axes, false, [&](const ops::Indices& at) {
+          const Expr d = CastTo(wide, in.Load(at)) - OfChannel(mean, at);
+          return d * d;
+        });
+    Buffer variance = ops::Map(p.f, "variance", {squares}, [&](const Exprs& e) { return Div(e[0], count); });
+    const auto running = [&](const char* name, const Buffer& old, const Buffer& now) {
+      return ops::Map(p.f, name, {old, now}, [&](const Exprs& e) {
+        const Expr part = CastTo(wide, e[0]) * ConstFloat(wide, momentum) + e[1] * ConstFloat(wide, 1 - momentum);
+        return CastTo(old->dtype, part);
+      });
+    };
+    return Buffers{normalize(p, mean, variance), running("running_mean", p.in[3], mean),
+                   running("running_variance", p.in[4], variance)};
+  }));
+}
+
+absl::Status ImportInstanceNormalization(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
+  if (n.In(0).rank() < 3) return n.Error("its input has rank ", n.In(0).rank());
+  const double epsilon = n.Float("epsilon", 1e-5f);
+  const DataType type = n.In(0).dtype;
+  return n.Out(n.Program("instance_norm", n.in(), [&](ProgramParts& p) {
+    std::vector<int> axes(p.in[0]->ndim() - 2);
+    std::iota(axes.begin(), axes.end(), 2);
+    Buffer value = ops::Normalize(p.f, p.in[0], axes, epsilon, Computing(type)).value;
+    return Buffers{p.f.Compute("instance_norm", value->shape, [&](const std::vector<Symbol>& v) {
+      const ops::Indices at(v.begin(), v.end());
+      const auto wide = [&](const Buffer& b) { return CastTo(value->dtype, OfChannel(b, at)); };
+      return CastTo(type, value.Load(at) * wide(p.in[1]) + wide(p.in[2]));
+    })};
+  }));
+}
+
+// Scale and bias for each group (opset 18) or for each channel (21).
+absl::Status ImportGroupNormalization(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
+  const Item& x = n.In(0);
+  const int64_t groups = n.Int("num_groups", 0);
+  if (x.rank() < 2 || groups < 1) return n.Error("it needs channels and a positive num_groups");
+  const double epsilon = n.Float("epsilon", 1e-5f);
+  const DataType type = x.dtype;
+  const Expr channels = x.shape[1], per_group = n.emit().Simplify(FloorDiv(channels, Extent(groups)));
+  Exprs grouped = {x.shape[0], Extent(groups), per_group};
+  grouped.insert(grouped.end(), x.shape.begin() + 2, x.shape.end());
+  TW_VALUE_OR_RETURN(const Item view, n.emit().View(x, grouped));
+  TW_VALUE_OR_RETURN(Items result, n.Program("group_norm", {view, n.In(1), n.In(2)}, [&](ProgramParts& p) {
+    std::vector<int> axes(p.in[0]->ndim() - 2);
+    std::iota(axes.begin(), axes.end(), 2);
+    Buffer value = ops::Normalize(p.f, p.in[0], axes, epsilon, Computing(type)).value;
+    return Buffers{p.f.Compute("group_norm", value->shape, [&](const std::vector<Symbol>& v) {
+      const ops::Indices at(v.begin(), v.end());
+      const Expr channel = n.opset() < 21 ? at[1] : at[1] * p.in[0]->shape[2] + at[2];
+      const auto wide = [&](const Buffer& b) { return CastTo(value->dtype, b(channel)); };
+      return CastTo(type, value.Load(at) * wide(p.in[1]) + wide(p.in[2]));
+    })};
+  }));
+  return n.Out(n.emit().View(result[0], x.shape));
+}
+
+// The dimensions from `axis` on are normalized; scale and bias broadcast to them.
+absl::StatusOr<std::vector<int>> TailAxes(OnnxNode& n, int64_t otherwise) {
+  const size_t rank = n.In(0).rank();
+  TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", otherwise), rank));
+  std::vector<int> axes(rank - static_cast<size_t>(axis));
+  std::iota(axes.begin(), axes.end(), axis);
+  return axes;
+}
+
+absl::Status ImportLayerNormalization(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
+  TW_VALUE_OR_RETURN(const std::vector<int> axes, TailAxes(n, -1));
+  if (!ops::BroadcastShape({n.In(0).shape, n.In(1).shape})) return n.Error("its scale does not broadcast");
+  const double epsilon = n.Float("epsilon", 1e-5f);
+  const DataType type = n.In(0).dtype;
+  return n.Out(n.Program("layer_norm", n.in(), [&](ProgramParts& p) {
+    const ops::Normalized norm = ops::Normalize(p.f, p.in[0], axes, epsilon, Computing(type));
+    Buffers parts = {norm.value};
+    parts.insert(parts.end(), p.in.begin() + 1, p.in.end());
+    Buffer value = ops::MapTo(p.f, "layer_norm", p.in[0]->shape, parts, [&](const Exprs& e) {
+      const Expr scaled = e[0] * CastTo(e[0].dtype(), e[1]);
+      return CastTo(type, e.size() > 2 ? scaled + CastTo(e[0].dtype(), e[2]) : scaled);
+    });
+    Buffers results = {value};
+    if (n.num_outputs() > 1) results.push_back(norm.mean);
+    if (n.num_outputs() > 2) results.push_back(norm.inverse_deviation);
+    return results;
+  }));
+}
+
+// x / sqrt(mean of squares + epsilon) * scale, over the dimensions from `axis` on.
+absl::Status ImportRmsNormalization(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
+  TW_VALUE_OR_RETURN(const std::vector<int> axes, TailAxes(n, -1));
+  if (!ops::BroadcastShape({n.In(0).shape, n.In(1).shape})) return n.Error("its scale does not broadcast");
+  const double epsilon = n.Float("epsilon", 1e-5f);
+  const DataType type = n.In(0).dtype, wide = Computing(type);
+  return n.Out(n.Program("rms_norm", {n.In(0), n.In(1)}, [&](ProgramParts& p) {
+    const Buffer& x = p.in[0];
+    const Expr count = ops::CountOf(x->shape, axes, wide);
+    Buffer squares =
+        ops::ReduceElements(p.f, "squares", ops::Reduction::kSum, x->shape, axes, true, [&](const ops::Indices& at) {
+          const Expr value = CastTo(wide, x.Load(at));
+          return value * value;
+        });
+    Buffer root = ops::Map(p.f, "root", {squares}, [&](const Exprs& e) {
+      return ops::Unary("sqrt", Div(e[0], count) + ConstFloat(wide, epsilon));
+    });
+    return Buffers{ops::MapTo(p.f, "rms_norm", x->shape, {x, root, p.in[1]}, [&](const Exprs& e) {
+      return CastTo(type, Div(CastTo(wide, e[0]), e[1]) * CastTo(wide, e[2]));
+    })};
+  }));
+}
+
+// com.microsoft: layer norm of input + skip + bias; inputs are input, skip, gamma, beta, bias.
+absl::Status ImportSkipLayerNormalization(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
+  const double epsilon = n.Float("epsilon", 1e-12f);
+  const DataType type = n.In(0).dtype, wide = Computing(type);
+  Items terms = {n.In(0), n.In(1)};
+  if (n.Has(4)) terms.push_back(n.In(4));
+  TW_VALUE_OR_RETURN(Items sums, n.MapItems("skip_sum", terms, [](const Exprs& e) {
+    return e.size() > 2 ? e[0] + e[1] + e[2] : e[0] + e[1];
+  }));
+  Items inputs = {sums[0], n.In(2)};
+  if (n.Has(3)) inputs.push_back(n.In(3));
+  const int last = static_cast<int>(sums[0].rank()) - 1;
+  if (last < 0) return n.Error("its input is a scalar");
+  TW_VALUE_OR_RETURN(Items results, n.Program("skip_layer_norm", inputs, [&](ProgramParts& p) {
+    const ops::Normalized norm = ops::Normalize(p.f, p.in[0], {last}, epsilon, wide);
+    Buffers parts = {norm.value};
+    parts.insert(parts.end(), p.in.begin() + 1, p.in.end());
+    Buffer value = ops::MapTo(p.f, "skip_layer_norm", p.in[0]->shape, parts, [&](const Exprs& e) {
+      const Expr scaled = e[0] * CastTo(wide, e[1]);
+      return CastTo(type, e.size() > 2 ? scaled + CastTo(wide, e[2]) : scaled);
+    });
+    return Buffers{value, norm.mean, norm.inverse_deviation};
+  }));
+  results.push_back(sums[0]);
+  return n.Out(std::move(results));
+}
+
+absl::Status ImportMeanVarianceNormalization(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
+  TW_VALUE_OR_RETURN(const std::vector<int> axes, n.Axes(n.Ints("axes").value_or(Int64s{0, 2, 3}), n.In(0).rank()));
+  const DataType type = n.In(0).dtype, wide = Computing(type);
+  return n.Out(n.Program("mean_variance_norm", n.in(), [&](ProgramParts& p) {
+    // The deviation is raised by 1e-9, not the variance.
+    const Buffer& x = p.in[0];
+    const Expr count = ops::CountOf(x->shape, axes, wide);
+    const ops::Normalized norm = ops::Normalize(p.f, x, axes, 0, wide);
+    Buffer squares =
+        ops::ReduceElements(p.f, "squares", ops::Reduction::kSum, x->shape, axes, true, [&](const ops::Indices& at) {
+          const Expr d = CastTo(wide, x.Load(at)) - ops::LoadBroadcast(norm.mean, x->shape, at);
+          return d * d;
+        });
+    return Buffers{ops::Map(p.f, "normalized", {x, norm.mean, squares}, [&](const Exprs& e) {
+      const Expr deviation = ops::Unary("sqrt", Div(e[2], count)) + ConstFloat(wide, 1e-9);
+      return CastTo(type, Div(CastTo(wide, e[0]) - e[1], deviation));
+    })};
+  }));
+}
+
+absl::Status ImportLrn(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
+  const int64_t size = n.Int("size", 0);
+  if (n.In(0).rank() < 2 || size < 1 || size > 1 << 20) return n.Error("it needs channels and a positive size");
+  return n.Out(n.Program("lrn", n.in(), [&](ProgramParts& p) {
+    return Buffers{ops::LocalResponseNorm(p.f, p.in[0], size, n.Float("alpha", 1e-4f), n.Float("beta", 0.75f),
+                                          n.Float("bias", 1))};
+  }));
+}
+
+absl::Status ImportLpNormalization(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
+  TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", -1), n.In(0).rank()));
+  const bool first = n.Int("p", 2) == 1;
+  return n.Out(n.Program("lp_norm", n.in(), [&](ProgramParts& p) {
+    const Buffer& x = p.in[0];
+    Buffer sum =
+        ops::ReduceElements(p.f, "sum", ops::Reduction::kSum, x->shape, {axis}, true, [&](const ops::Indices& at) {
+          const Expr value = x.Load(at);
+          return first ? ops::Unary("abs", value) : value * value;
+        });
+    return Buffers{ops::Map(p.f, "lp_norm", {x, sum}, [&](const Exprs& e) {
+      const Expr norm = first ? e[1] : ops::Unary("sqrt", e[1]);
+      return Select(norm == Const(norm.dtype(), 0), Const(norm.dtype(), 0), Div(e[0], norm));
+    })};
+  }));
+}
+
+}  // namespace
+
+OnnxOperators NormalizationOperators() {
+  return {
+      {"BatchNormalization", 1, ImportBatchNormalization},
+      {"GroupNormalization", 18, ImportGroupNormalization},
+      {"InstanceNormalization", 1, ImportInstanceNormalization},
+      {"LRN", 1, ImportLrn},
+      {"LayerNormalization", 17, ImportLayerNormalization},
+      {"LayerNormalization", 1, ImportLayerNormalization, "com.microsoft"},
+      {"LpNormalization", 1, ImportLpNormalization},
+      {"MeanVarianceNormalization", 9, ImportMeanVarianceNormalization},
+      {"RMSNormalization", 23, ImportRmsNormalization},
+      {"SimplifiedLayerNormalization", 1, ImportRmsNormalization},
+      {"SkipLayerNormalization", 1, ImportSkipLayerNormalization, "com.microsoft"},
+  };
+}
+
+}  // namespace tilewright::graph

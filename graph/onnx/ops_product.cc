@@ -1,0 +1,176 @@
+// Sums of products: MatMul, Gemm, Einsum and their integer forms.
+#include "graph/onnx/node.h"
+#include "graph/onnx/operators.h"
+#include "ir/ops/product.h"
+#include "ir/ops/scalar_math.h"
+
+namespace tilewright::graph {
+namespace {
+
+namespace ops = tilewright::ops;
+
+// Products of narrow floats are summed in f32.
+DataType SumType(DataType type) { return type.is_float() && type.bits() < 32 ? DataType::Float(32) : type; }
+
+Buffer Narrowed(ProgramParts& p, const Buffer& x, DataType type) {
+  if (x->dtype == type) return x;
+  return ops::Map(p.f, "narrow", {x}, [&](const Exprs& e) { return CastTo(type, e[0]); });
+}
+
+absl::Status ImportMatMul(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
+  if (!ops::ProductShape(n.In(0).shape, n.In(1).shape)) return n.Error("the extents of its operands do not fit");
+  const DataType type = n.In(0).dtype;
+  return n.Out(n.Program("matmul", n.in(), [&](ProgramParts& p) {
+    return Buffers{Narrowed(p, ops::Product(p.f, p.in[0], p.in[1], SumType(type)), type)};
+  }));
+}
+
+// alpha * op(a) * op(b) + beta * c
+absl::Status ImportGemm(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
+  if (n.In(0).rank() != 2 || n.In(1).rank() != 2) return n.Error("its operands are not matrices");
+  const bool trans_a = n.Int("transA", 0) != 0, trans_b = n.Int("transB", 0) != 0;
+  const double alpha = n.Float("alpha", 1), beta = n.Float("beta", 1);
+  const Expr rows = n.In(0).shape[trans_a ? 1 : 0], columns = n.In(1).shape[trans_b ? 0 : 1];
+  const auto depth = AsInt(n.In(0).shape[trans_a ? 0 : 1]), other = AsInt(n.In(1).shape[trans_b ? 1 : 0]);
+  if (depth && other && *depth != *other) return n.Error("sums over ", *depth, " and ", *other, " elements");
+  const bool has_c = n.Has(2) && beta != 0;
+  if (has_c && (n.In(2).rank() > 2 || !ops::BroadcastShape({n.In(2).shape, {rows, columns}}))) {
+    return n.Error("C does not broadcast");
+  }
+  const DataType type = n.In(0).dtype, sum = SumType(type);
+  const auto scale = [&](const Expr& e, double by) {
+    if (by == 1) return e;
+    if (e.dtype().is_float()) return e * ConstFloat(e.dtype(), by);
+    return ops::Convert(e.dtype(), CastTo(DataType::Float(64), e) * ConstFloat(DataType::Float(64), by));
+  };
+  Items inputs = {n.In(0), n.In(1)};
+  if (has_c) inputs.push_back(n.In(2));
+  return n.Out(n.Program("gemm", inputs, [&](ProgramParts& p) {
+    const Buffer &a = p.in[0], &b = p.in[1];
+    tilewright::ReduceAxis k("k", a->shape[trans_a ? 0 : 1]);
+    const std::vector<Expr> shape = {a->shape[trans_a ? 1 : 0], b->shape[trans_b ? 0 : 1]};
+    Buffer product = p.f.Compute("matmul", shape, [&](Symbol i, Symbol j) {
+      const Expr left = trans_a ? a(k, i) : a(i, k), right = trans_b ? b(j, k) : b(k, j);
+      return tilewright::Sum(CastTo(sum, left) * CastTo(sum, right), k);
+    });
+    if (!has_c && alpha == 1) return Buffers{Narrowed(p, product, type)};
+    Buffers parts = {product};
+    if (has_c) parts.push_back(p.in[2]);
+    return Buffers{ops::MapTo(p.f, "gemm", shape, parts, [&](const Exprs& e) {
+      const Expr value = scale(e[0], alpha);
+      return CastTo(type, has_c ? value + scale(CastTo(sum, e[1]), beta) : value);
+    })};
+  }));
+}
+
+// com.microsoft: alpha * op(a) * op(b), transposing the last two dimensions.
+absl::Status ImportFusedMatMul(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
+  if (n.Int("transBatchA", 0) != 0 || n.Int("transBatchB", 0) != 0) return n.Unsupported("transposed batches");
+  const double alpha = n.Float("alpha", 1);
+  Items operands = {n.In(0), n.In(1)};
+  for (size_t i = 0; i < 2; ++i) {
+    if (n.Int(i == 0 ? "transA" : "transB", 0) == 0 || operands[i].rank() < 2) continue;
+    TW_VALUE_OR_RETURN(Items transposed, n.Program("transpose", {operands[i]}, [&](ProgramParts& p) {
+      std::vector<Expr> shape = p.in[0]->shape;
+      std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
+      return Buffers{p.f.Compute("transpose", shape, [&](const std::vector<Symbol>& v) {
+        ops::Indices at(v.begin(), v.end());
+        std::swap(at[at.size() - 1], at[at.size() - 2]);
+        return p.in[0].Load(at);
+      })};
+    }));
+    operands[i] = transposed[0];
+  }
+  if (!ops::ProductShape(operands[0].shape, operands[1].shape))
+    return n.Error("the extents of its operands do not fit");
+  return n.Out(n.Program("fused_matmul", operands, [&](ProgramParts& p) {
+    Buffer product = ops::Product(p.f, p.in[0], p.in[1], SumType(p.in[0]->dtype));
+    return Buffers{ops::Map(p.f, "scaled", {product}, [&](const Exprs& e) {
+      return CastTo(p.in[0]->dtype, e[0] * ConstFloat(e[0].dtype(), alpha));
+    })};
+  }));
+}
+
+absl::Status ImportEinsum(OnnxNode& n) {
+  std::vector<int> ranks;
+  std::vector<Exprs> shapes;
+  for (size_t i = 0; i < n.in().size(); ++i) {
+    TW_RETURN_IF_ERROR(n.RequireTensors(i, 1));
+    ranks.push_back(static_cast<int>(n.In(i).rank()));
+    shapes.push_back(n.In(i).shape);
+  }
+  const std::string equation = n.String("equation", "");
+  const auto labels = ops::ParseEinsum(equation, ranks);
+  if (!labels) return n.Error("the equation \"", equation, "\" does not fit its inputs");
+  if (!ops::EinsumExtents(*labels, shapes)) return n.Error("a label of \"", equation, "\" has two extents");
+  return n.Out(n.Program("einsum", n.in(), [&](ProgramParts& p) {
+    std::vector<std::vector<Expr>> inner;
+    for (const Buffer& buffer : p.in) inner.push_back(buffer->shape);
+    return Buffers{ops::Einsum(p.f, *labels, *ops::EinsumExtents(*labels, inner), p.in)};
+  }));
+}
+
+// The zero point of a row or column of an operand: one number, or one for each.
+Expr ZeroPoint(const Buffer& zero, const Expr& at) {
+  if (zero->ndim() == 0) return zero.Load({});
+  if (zero->ndim() > 1) return zero.Load(ops::Indices(zero->ndim(), Expr(0)));
+  return zero(IsInt(zero->shape[0], 1) ? Expr(0) : at);
+}
+
+absl::Status ImportMatMulInteger(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
+  if (!ops::ProductShape(n.In(0).shape, n.In(1).shape)) return n.Error("the extents of its operands do not fit");
+  const DataType i32 = DataType::Int(32);
+  const bool has_a = n.Has(2), has_b = n.Has(3);
+  return n.Out(n.Program("matmul_integer", n.in(), [&](ProgramParts& p) {
+    const auto minus = [&](size_t zero, size_t dimension) -> ops::Operand {
+      return [&p, zero, dimension, i32](const Expr& element, const ops::Indices& at) {
+        const Expr place = at[at.size() - std::min(at.size(), dimension)];
+        return CastTo(i32, element) - CastTo(i32, ZeroPoint(p.in[zero], place));
+      };
+    };
+    return Buffers{ops::Product(p.f, p.in[0], p.in[1], i32, has_a ? minus(2, 2) : ops::Operand(),
+                                has_b ? minus(has_a ? 3 : 2, 1) : ops::Operand())};
+  }));
+}
+
+absl::Status ImportQLinearMatMul(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 8));
+  if (!ops::ProductShape(n.In(0).shape, n.In(3).shape)) return n.Error("the extents of its operands do not fit");
+  const DataType i32 = DataType::Int(32), f32 = DataType::Float(32);
+  return n.Out(n.Program("qlinear_matmul", n.in(), [&](ProgramParts& p) {
+    const auto minus = [&](size_t zero, size_t dimension) -> ops::Operand {
+      return [&p, zero, dimension, i32](const Expr& element, const ops::Indices& at) {
+        const Expr place = at[at.size() - std::min(at.size(), dimension)];
+        return CastTo(i32, element) - CastTo(i32, ZeroPoint(p.in[zero], place));
+      };
+    };
+    Buffer sums = ops::Product(p.f, p.in[0], p.in[3], i32, minus(2, 2), minus(5, 1));
+    return Buffers{p.f.Compute("requantize", sums->shape, [&](const std::vector<Symbol>& v) {
+      const Expr row = v.size() < 2 ? Expr(0) : Expr(v[v.size() - 2]), column = v.back();
+      const Expr scale = Div(CastTo(f32, ZeroPoint(p.in[1], row)) * CastTo(f32, ZeroPoint(p.in[4], column)),
+                             CastTo(f32, ZeroPoint(p.in[6], column)));
+      const Expr zero = CastTo(f32, ZeroPoint(p.in[7], column));
+      const Expr scaled = CastTo(f32, sums.Load({v.begin(), v.end()})) * scale;
+      return ops::RoundAndSaturate(p.in[7]->dtype, ops::Unary("nearbyint", scaled) + zero);
+    })};
+  }));
+}
+
+}  // namespace
+
+OnnxOperators ProductOperators() {
+  return {
+      {"Einsum", 12, ImportEinsum},
+      {"FusedMatMul", 1, ImportFusedMatMul, "com.microsoft"},
+      {"Gemm", 1, ImportGemm},
+      {"MatMul", 1, ImportMatMul},
+      {"MatMulInteger", 10, ImportMatMulInteger},
+      {"QLinearMatMul", 10, ImportQLinearMatMul},
+  };
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,122 @@
+// Quantization, computed as the specification says.
+#include "graph/onnx/model_file.h"
+#include "graph/onnx/node.h"
+#include "graph/onnx/operators.h"
+#include "ir/ops/reduction.h"
+#include "ir/ops/scalar_math.h"
+
+namespace tilewright::graph {
+namespace {
+
+namespace ops = tilewright::ops;
+constexpr DataType kF32 = DataType::Float(32);
+
+// A parameter of quantization at the indices of an element: one number, one for each index of `axis`, or one for each
+// block of `block` elements along it.
+Expr ParameterAt(const Buffer& b, const ops::Indices& at, int axis, int64_t block) {
+  if (b->ndim() == 0) return b.Load({});
+  if (b->ndim() == 1 && block == 0) {
+    return b(IsInt(b->shape[0], 1) ? Expr(0) : at[static_cast<size_t>(axis)]);
+  }
+  ops::Indices place = at;
+  Expr& index = place[static_cast<size_t>(axis)];
+  index = FloorDiv(index, Const(index.dtype(), block));
+  return b.Load(place);
+}
+
+struct Parameters {
+  int axis = 0;
+  int64_t block = 0;
+};
+absl::StatusOr<Parameters> ParametersOf(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
+  Parameters result;
+  result.block = n.Int("block_size", 0);
+  const Item &x = n.In(0), &scale = n.In(1);
+  if (scale.rank() == 0) return result;
+  if (scale.rank() > 1 && (result.block < 1 || scale.rank() != x.rank()))
+    return n.Error("scales of rank ", scale.rank());
+  const bool one = scale.rank() == 1 && IsInt(scale.shape[0], 1);
+  if (one && x.rank() < 2) return result;
+  TW_VALUE_OR_RETURN(result.axis, n.Axis(n.Int("axis", 1), x.rank()));
+  return result;
+}
+
+absl::Status ImportQuantizeLinear(OnnxNode& n) {
+  TW_VALUE_OR_RETURN(const Parameters how, ParametersOf(n));
+  DataType to = n.Has(2) ? n.In(2).dtype : DataType::UInt(8);
+  if (!n.Has(2) && n.Int("output_dtype", 0) != 0) {
+    TW_VALUE_OR_RETURN(to, ElementType(static_cast<int32_t>(n.Int("output_dtype", 0))));
+  }
+  return n.Out(n.Program("quantize", n.in(), [&](ProgramParts& p) {
+    return Buffers{p.f.Compute("quantize", p.in[0]->shape, [&](const std::vector<Symbol>& v) {
+      const ops::Indices at(v.begin(), v.end());
+      const Expr scale = CastTo(kF32, ParameterAt(p.in[1], at, how.axis, how.block));
+      const Expr scaled = Div(CastTo(kF32, p.in[0].Load(at)), scale);
+      if (to.is_float()) return CastTo(to, scaled);
+      const Expr rounded = ops::Unary("nearbyint", scaled);
+      if (p.in.size() < 3) return ops::RoundAndSaturate(to, rounded);
+      return ops::RoundAndSaturate(to, rounded + CastTo(kF32, ParameterAt(p.in[2], at, how.axis, how.block)));
+    })};
+  }));
+}
+
+absl::Status ImportDequantizeLinear(OnnxNode& n) {
+  TW_VALUE_OR_RETURN(const Parameters how, ParametersOf(n));
+  const DataType to = n.In(1).dtype;
+  return n.Out(n.Program("dequantize", n.in(), [&](ProgramParts& p) {
+    return Buffers{p.f.Compute("dequantize", p.in[0]->shape, [&](const std::vector<Symbol>& v) {
+      const ops::Indices at(v.begin(), v.end());
+      const DataType type = p.in[0]->dtype, i32 = DataType::Int(32);
+      Expr value = p.in[0].Load(at);
+      if (!type.is_float() && type.bits() < 32) {
+        // The difference does not fit the narrow type.
+        value = CastTo(i32, value);
+        if (p.in.size() > 2) value = value - CastTo(i32, ParameterAt(p.in[2], at, how.axis, how.block));
+      } else if (p.in.size() > 2) {
+        value = value - ParameterAt(p.in[2], at, how.axis, how.block);
+      }
+      return CastTo(to, CastTo(kF32, value) * CastTo(kF32, ParameterAt(p.in[1], at, how.axis, how.block)));
+    })};
+  }));
+}
+
+// To u8 with a range that contains 0.
+absl::Status ImportDynamicQuantizeLinear(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
+  const DataType u8 = DataType::UInt(8);
+  return n.Out(n.Program("dynamic_quantize", n.in(), [&](ProgramParts& p) {
+    const Buffer& x = p.in[0];
+    std::vector<int> axes;
+    for (size_t i = 0; i < x->ndim(); ++i) axes.push_back(static_cast<int>(i));
+    const Expr zero = Const(kF32, 0), steps = Const(kF32, 255);
+    Buffer high = ops::Reduce(p.f, "high", ops::Reduction::kMax, x, axes, false);
+    Buffer low = ops::Reduce(p.f, "low", ops::Reduction::kMin, x, axes, false);
+    Buffer scale = ops::Map(p.f, "scale", {high, low},
+                            [&](const Exprs& e) { return Div(Max(e[0], zero) - Min(e[1], zero), steps); });
+    Buffer zero_point = ops::Map(p.f, "zero_point", {low, scale}, [&](const Exprs& e) {
+      // A tensor of zeros has a scale of 0.
+      const Expr safe = Select(e[1] == zero, Const(kF32, 1), e[1]);
+      return ops::RoundAndSaturate(u8, zero - Div(Min(e[0], zero), safe));
+    });
+    Buffer y = ops::Map(p.f, "quantized", {x, scale, zero_point}, [&](const Exprs& e) {
+      const Expr safe = Select(e[1] == zero, Const(kF32, 1), e[1]);
+      return ops::RoundAndSaturate(u8, ops::Unary("nearbyint", Div(e[0], safe)) + CastTo(kF32, e[2]));
+    });
+    return Buffers{y, scale, zero_point};
+  }));
+}
+
+}  // namespace
+
+OnnxOperators QuantizationOperators() {
+  return {
+      {"DequantizeLinear", 10, ImportDequantizeLinear},
+      {"DequantizeLinear", 1, ImportDequantizeLinear, "com.microsoft"},
+      {"DynamicQuantizeLinear", 11, ImportDynamicQuantizeLinear},
+      {"QuantizeLinear", 10, ImportQuantizeLinear},
+      {"QuantizeLinear", 1, ImportQuantizeLinear, "com.microsoft"},
+  };
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,114 @@
+// LSTM, GRU and RNN.
+#include "absl/strings/ascii.h"
+#include "graph/onnx/node.h"
+#include "graph/onnx/operators.h"
+#include "ir/ops/movement.h"
+#include "ir/ops/recurrent.h"
+
+namespace tilewright::graph {
+namespace {
+
+namespace ops = tilewright::ops;
+using ops::Activation;
+using ops::Cell;
+
+// Activations of all directions with their parameters.
+absl::StatusOr<std::vector<Activation>> ActivationsOf(OnnxNode& n, Cell cell, size_t directions) {
+  std::vector<std::string> names = n.Strings("activations");
+  const std::vector<std::string> plain = cell == Cell::kLstm  ? std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"}
+                                         : cell == Cell::kGru ? std::vector<std::string>{"Sigmoid", "Tanh"}
+                                                              : std::vector<std::string>{"Tanh"};
+  if (names.empty()) {
+    for (size_t d = 0; d < directions; ++d) names.insert(names.end(), plain.begin(), plain.end());
+  }
+  if (names.size() != plain.size() * directions) return n.Error(names.size(), " activations");
+  const std::vector<double> alphas = n.Floats("activation_alpha"), betas = n.Floats("activation_beta");
+  size_t next_alpha = 0, next_beta = 0;
+  std::vector<Activation> result;
+  for (const std::string& name : names) {
+    Activation activation{.name = absl::AsciiStrToLower(name)};
+    if (!ops::IsActivation(activation.name)) return n.Unsupported("the activation ", name);
+    const std::string& a = activation.name;
+    // Only these take parameters from the lists.
+    if (a == "affine" || a == "scaledtanh" || a == "hardsigmoid" || a == "leakyrelu" || a == "thresholdedrelu" ||
+        a == "elu") {
+      activation.alpha = a == "hardsigmoid" ? 0.2f : a == "leakyrelu" ? 0.01f : 1;
+      if (next_alpha < alphas.size()) activation.alpha = alphas[next_alpha++];
+    }
+    if (a == "affine" || a == "scaledtanh" || a == "hardsigmoid") {
+      activation.beta = a == "hardsigmoid" ? 0.5 : a == "scaledtanh" ? 1 : 0;
+      if (next_beta < betas.size()) activation.beta = betas[next_beta++];
+    }
+    result.push_back(std::move(activation));
+  }
+  return result;
+}
+
+// The first two dimensions swapped, in a program.
+Buffer Swapped(ProgramParts& p, const Buffer& x) {
+  std::vector<int> permutation;
+  for (size_t i = 0; i < x->ndim(); ++i) permutation.push_back(static_cast<int>(i));
+  std::swap(permutation[0], permutation[1]);
+  return ops::Transpose(p.f, x, permutation);
+}
+
+absl::Status ImportRecurrent(OnnxNode& n, Cell cell) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
+  const std::string direction = n.String("direction", "forward");
+  ops::RecurrentOptions how{.cell = cell};
+  if (direction == "forward") how.reverse = {false};
+  if (direction == "reverse") how.reverse = {true};
+  if (direction == "bidirectional") how.reverse = {false, true};
+  if (how.reverse.empty()) return n.Error("the direction is \"", direction, "\"");
+  const Item &w = n.In(1), &r = n.In(2);
+  if (n.In(0).rank() != 3 || w.rank() != 3 || r.rank() != 3) return n.Error("operands without three dimensions");
+  const auto hidden = AsInt(r.shape[2]), gates = AsInt(w.shape[1]);
+  if (!hidden || !gates || *hidden < 1) return n.Unsupported("weights of symbolic extents");
+  if (*gates != *hidden * ops::GatesOf(cell) || !IsInt(w.shape[0], static_cast<int64_t>(how.reverse.size()))) {
+    return n.Error("the extents of its weights do not fit the number of gates and directions");
+  }
+  how.hidden = *hidden;
+  TW_VALUE_OR_RETURN(how.activations, ActivationsOf(n, cell, how.reverse.size()));
+  how.clip = n.Float("clip", 0);
+  how.linear_before_reset = n.Int("linear_before_reset", 0) != 0;
+  how.input_forget = n.Int("input_forget", 0) != 0;
+  const bool batch_first = n.Int("layout", 0) != 0;
+  const char* name = cell == Cell::kLstm ? "lstm" : cell == Cell::kGru ? "gru" : "rnn";
+  return n.Out(n.Program(name, n.in(), [&](ProgramParts& p) {
+    size_t next = 0;
+    const auto take = [&](size_t i) { return n.Has(i) ? p.in[next++] : Buffer(); };
+    ops::RecurrentOperands operands;
+    operands.x = take(0);
+    operands.w = take(1);
+    operands.r = take(2);
+    operands.bias = take(3);
+    operands.lengths = take(4);
+    operands.initial_h = take(5);
+    operands.initial_c = take(6);
+    operands.peepholes = take(7);
+    if (batch_first) {
+      operands.x = Swapped(p, operands.x);
+      if (operands.initial_h) operands.initial_h = Swapped(p, operands.initial_h);
+      if (operands.initial_c) operands.initial_c = Swapped(p, operands.initial_c);
+    }
+    ops::RecurrentResults results = ops::Recurrent(p.f, operands, how);
+    if (batch_first) {
+      results.y = ops::Transpose(p.f, results.y, {2, 0, 1, 3});
+      results.h = Swapped(p, results.h);
+      if (results.c) results.c = Swapped(p, results.c);
+    }
+    Buffers out = {results.y, results.h};
+    if (results.c) out.push_back(results.c);
+    return out;
+  }));
+}
+
+absl::Status ImportLstm(OnnxNode& n) { return ImportRecurrent(n, Cell::kLstm); }
+absl::Status ImportGru(OnnxNode& n) { return ImportRecurrent(n, Cell::kGru); }
+absl::Status ImportRnn(OnnxNode& n) { return ImportRecurrent(n, Cell::kPlain); }
+
+}  // namespace
+
+OnnxOperators RecurrentOperators() { return {{"GRU", 1, ImportGru}, {"LSTM", 1, ImportLstm}, {"RNN", 1, ImportRnn}}; }
+
+}  // namespace tilewright::graph

@@ -1,0 +1,375 @@
+// Resize, Upsample and sampling at computed places.
+#include <cmath>
+#include <numeric>
+
+#include "graph/onnx/node.h"
+#include "graph/onnx/operators.h"
+#include "ir/ops/resample.h"
+#include "ir/ops/scalar_math.h"
+
+namespace tilewright::graph {
+namespace {
+
+namespace ops = tilewright::ops;
+constexpr DataType kF32 = DataType::Float(32);
+
+Expr Real(double value) { return ConstFloat(kF32, value); }
+Expr Fun(const char* name, const Expr& x) { return tilewright::Call(kF32, name, {x}); }
+
+// How positions of the output map to those of the input.
+struct Transformation {
+  std::string mode;
+  double scale = 1;  // output extent / input extent, as given
+  Expr in, out;      // the extents, in the program
+  double roi_start = 0, roi_end = 1;
+  double out_extent = 0, in_extent = 0;  // as numbers, where they are known
+
+  Expr operator()(const Expr& p) const {
+    const Expr s = Real(scale), half = Real(0.5), one = Real(1);
+    const Expr n = CastTo(kF32, in), m = CastTo(kF32, out);
+    const bool single = IsInt(out, 1);
+    if (mode == "asymmetric") return Div(p, s);
+    if (mode == "align_corners") {
+      if (single) return Real(0) * p;
+      return Div(p * (n - one), Max(m - one, one));
+    }
+    if (mode == "pytorch_half_pixel" && single) return Real(0) * p;
+    if (mode == "tf_half_pixel_for_nn") return Div(p + half, s);
+    if (mode == "tf_crop_and_resize") {
+      const Expr start = Real(roi_start), end = Real(roi_end);
+      if (single) return half * (start + end) * (n - one);
+      return start * (n - one) + Div(p * (end - start) * (n - one), Max(m - one, one));
+    }
+    if (mode == "half_pixel_symmetric") {
+      // Adjusted by how much of the output's exact extent was cut off.
+      const double adjustment = out_extent / (scale * in_extent);
+      const double center = in_extent / 2, offset = center * (1 - adjustment);
+      return Real(offset) + Div(p + half, s) - half;
+    }
+    return Div(p + half, s) - half;
+  }
+};
+
+std::function<Expr(const Expr&)> NearestOf(const std::string& mode) {
+  if (mode == "floor") return [](const Expr& x) { return Fun("floor", x); };
+  if (mode == "ceil") return [](const Expr& x) { return Fun("ceil", x); };
+  if (mode == "round_prefer_ceil") return [](const Expr& x) { return Fun("floor", x + Real(0.5)); };
+  return [](const Expr& x) { return Fun("ceil", x - Real(0.5)); };
+}
+
+struct ResizeTarget {
+  Exprs shape;                 // of the output
+  std::vector<double> scales;  // one a dimension
+  std::vector<bool> changes;
+};
+
+absl::StatusOr<ResizeTarget> TargetOf(OnnxNode& n, const std::vector<int>& axes, std::optional<size_t> sizes_input,
+                                      size_t scales_input) {
+  const Item& x = n.In(0);
+  ResizeTarget target{
+      .shape = x.shape, .scales = std::vector<double>(x.rank(), 1), .changes = std::vector<bool>(x.rank(), false)};
+  if (sizes_input) {
+    TW_VALUE_OR_RETURN(const Exprs sizes, n.Values(*sizes_input));
+    if (sizes.size() != axes.size()) return n.Error(sizes.size(), " sizes for ", axes.size(), " dimensions");
+    const std::string policy = n.String("keep_aspect_ratio_policy", "stretch");
+    std::vector<double> ratios;
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const size_t a = static_cast<size_t>(axes[i]);
+      const auto in = AsInt(x.shape[a]), out = AsInt(sizes[i]);
+      target.shape[a] = sizes[i];
+      target.changes[a] = !ops::SameExtent(sizes[i], x.shape[a]);
+      if (!target.changes[a]) {
+        ratios.push_back(1);
+        continue;
+      }
+      if (!in || !out || *in == 0) return n.Unsupported("a size of a symbolic extent");
+      target.scales[a] = static_cast<double>(static_cast<float>(*out) / static_cast<float>(*in));
+      ratios.push_back(static_cast<double>(*out) / static_cast<double>(*in));
+    }
+    if (policy == "stretch" || ratios.empty()) return target;
+    const bool larger = policy == "not_smaller";
+    const double ratio =
+        larger ? *std::max_element(ratios.begin(), ratios.end()) : *std::min_element(ratios.begin(), ratios.end());
+    for (int axis : axes) {
+      const size_t a = static_cast<size_t>(axis);
+      const auto in = AsInt(x.shape[a]);
+      if (!in) return n.Unsupported("a size of a symbolic extent");
+      target.shape[a] = Extent(static_cast<int64_t>(std::floor(ratio * static_cast<double>(*in) + 0.5)));
+      target.scales[a] = ratio;
+      target.changes[a] = true;
+    }
+    return target;
+  }
+  std::vector<double> scales = n.Floats("scales");
+  if (scales.empty()) {
+    TW_VALUE_OR_RETURN(scales, n.Reals(scales_input));
+  }
+  if (scales.size() != axes.size()) return n.Error(scales.size(), " scales for ", axes.size(), " dimensions");
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const size_t a = static_cast<size_t>(axes[i]);
+    if (!(scales[i] > 0 && scales[i] < 1e6)) return n.Error("a scale of ", scales[i]);
+    target.scales[a] = scales[i];
+    target.changes[a] = scales[i] != 1;
+    if (!target.changes[a]) continue;
+    if (const auto in = AsInt(x.shape[a])) {
+      target.shape[a] =
+          Extent(static_cast<int64_t>(std::floor(static_cast<float>(*in) * static_cast<float>(scales[i]))));
+    } else if (scales[i] == std::floor(scales[i])) {
+      target.shape[a] = n.emit().Simplify(x.shape[a] * Extent(static_cast<int64_t>(scales[i])));
+    } else if (1 / scales[i] == std::floor(1 / scales[i])) {
+      target.shape[a] = n.emit().Simplify(FloorDiv(x.shape[a], Extent(static_cast<int64_t>(1 / scales[i]))));
+    } else {
+      return n.Unsupported("a scale of ", scales[i], " of a symbolic extent");
+    }
+  }
+  return target;
+}
+
+absl::Status ResizeTo(OnnxNode& n, const ResizeTarget& target, const std::string& transformation,
+                      const std::vector<double>& roi, const std::vector<int>& axes) {
+  const Item& x = n.In(0);
+  const std::string mode = n.String("mode", "nearest");
+  ops::ResampleOptions options;
+  if (mode == "linear" || mode == "bilinear") {
+    options.how = ops::Interpolation::kLinear;
+  } else if (mode == "cubic") {
+    options.how = ops::Interpolation::kCubic;
+  } else if (mode != "nearest") {
+    return n.Error("the mode is \"", mode, "\"");
+  }
+  options.nearest = NearestOf(n.String("nearest_mode", n.opset() < 11 ? "floor" : "round_prefer_floor"));
+  options.cubic_a = n.Float("cubic_coeff_a", -0.75);
+  options.exclude_outside = n.Int("exclude_outside", 0) != 0;
+  options.antialias = n.Int("antialias", 0) != 0;
+  const double extrapolation = n.Float("extrapolation_value", 0);
+  const bool crops = transformation == "tf_crop_and_resize";
+  return n.Out(n.Program("resize", {x}, [&](ProgramParts& p) {
+    std::vector<ops::Resampled> dimensions;
+    std::vector<std::pair<size_t, Transformation>> all;
+    for (size_t d = 0; d < x.rank(); ++d) {
+      const auto place = std::find(axes.begin(), axes.end(), static_cast<int>(d));
+      if (place == axes.end() || (!target.changes[d] && !crops)) continue;
+      Transformation t{.mode = transformation, .scale = target.scales[d], .in = p.in[0]->shape[d]};
+      // The program's own expression where the extent is symbolic, so that bounds can be proven.
+      t.out = p.local(target.shape[d]);
+      const auto index = static_cast<size_t>(place - axes.begin());
+      if (roi.size() == 2 * axes.size()) {
+        t.roi_start = roi[index];
+        t.roi_end = roi[axes.size() + index];
+      }
+      t.in_extent = static_cast<double>(AsInt(x.shape[d]).value_or(1));
+      t.out_extent = static_cast<double>(AsInt(target.shape[d]).value_or(1));
+      dimensions.push_back({.axis = static_cast<int>(d), .extent = t.out, .source = t, .scale = target.scales[d]});
+      all.emplace_back(d, t);
+    }
+    Buffer y = ops::Resample(p.f, p.in[0], dimensions, options);
+    if (!crops) {
+      if (y.same_as(p.in[0])) y = ops::Map(p.f, "copy", {y}, [](const Exprs& e) { return e[0]; });
+      return Buffers{y};
+    }
+    return Buffers{p.f.Compute("crop", y->shape, [&](const std::vector<Symbol>& v) {
+      Expr inside = True();
+      for (const auto& [d, t] : all) {
+        const Expr position = t(CastTo(kF32, v[d]));
+        inside = And(inside, And(position >= Real(0), position <= CastTo(kF32, t.in) - Real(1)));
+      }
+      return Select(inside, y.Load({v.begin(), v.end()}), ConstFloat(x.dtype, extrapolation));
+    })};
+  }));
+}
+
+absl::Status ImportResize(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
+  const Item& x = n.In(0);
+  Int64s given(x.rank());
+  std::iota(given.begin(), given.end(), 0);
+  if (const auto axes = n.Ints("axes"); axes && !axes->empty()) given = *axes;
+  std::vector<int> axes;
+  for (int64_t axis : given) {
+    TW_VALUE_OR_RETURN(const int one, n.Axis(axis, x.rank()));
+    axes.push_back(one);
+  }
+  const bool old = n.opset() < 11;
+  // An empty tensor of scales stands for none.
+  const bool has_sizes = !old && n.Has(3);
+  TW_VALUE_OR_RETURN(const ResizeTarget target,
+                     TargetOf(n, axes, has_sizes ? std::optional<size_t>(3) : std::nullopt, old ? 1 : 2));
+  const std::string transformation = n.String("coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
+  std::vector<double> roi;
+  if (transformation == "tf_crop_and_resize") {
+    if (!x.dtype.is_float()) return n.Unsupported("tf_crop_and_resize of integers");
+    TW_VALUE_OR_RETURN(roi, n.Reals(1));
+    if (roi.size() != 2 * axes.size()) return n.Error("its roi has ", roi.size(), " elements");
+  }
+  return ResizeTo(n, target, transformation, roi, axes);
+}
+
+absl::Status ImportUpsample(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
+  std::vector<int> axes(n.In(0).rank());
+  std::iota(axes.begin(), axes.end(), 0);
+  TW_VALUE_OR_RETURN(const ResizeTarget target, TargetOf(n, axes, std::nullopt, 1));
+  return ResizeTo(n, target, "asymmetric", {}, axes);
+}
+
+// --- GridSample: x [n, c, h, w] at the places of grid [n, p, q, 2], which lie in [-1, 1].
+struct Sampler {
+  Buffer x;
+  std::string mode, padding;
+  bool align = false;
+
+  Expr Unnormalize(const Expr& g, const Expr& extent) const {
+    const Expr n = CastTo(kF32, extent);
+    if (align) return Div((g + Real(1)) * (n - Real(1)), Real(2));
+    return Div((g + Real(1)) * n - Real(1), Real(2));
+  }
+  // A position outside of the image mirrored into it.
+  Expr Reflect(const Expr& at, const Expr& extent) const {
+    const Expr n = CastTo(kF32, extent);
+    const Expr low = align ? Real(0) : Real(-0.5), high = align ? n - Real(1) : n - Real(0.5);
+    const Expr range = high - low;
+    const Expr safe = Max(range, Real(1e-6));
+    const Expr distance = Fun("abs", at - low);
+    const Expr turns = Fun("floor", Div(distance, safe)), rest = distance - turns * safe;
+    const Expr odd = turns - Real(2) * Fun("floor", turns * Real(0.5)) > Real(0.5);
+    return Select(odd, high - rest, low + rest);
+  }
+  // A whole position as the padding mode reads it.
+  Expr Bound(const Expr& at, const Expr& extent) const { return padding == "reflection" ? Reflect(at, extent) : at; }
+  Expr Load(const Expr& n, const Expr& c, const Expr& row, const Expr& column) const {
+    const Expr h = x->shape[2], w = x->shape[3];
+    const Expr y = Bound(row, h), z = Bound(column, w);
+    const auto index = [](const Expr& at, const Expr& extent) {
+      const Expr whole = Max(Min(Fun("nearbyint", at), CastTo(kF32, extent) - Real(1)), Real(0));
+      return CastTo(extent.dtype(), whole);
+    };
+    const Expr value = CastTo(kF32, x(n, c, index(y, h), index(z, w)));
+    if (padding != "zeros") return value;
+    const auto in = [](const Expr& at, const Expr& extent) { return And(at >= Real(0), at < CastTo(kF32, extent)); };
+    return Select(And(in(row, h), in(column, w)), value, Real(0));
+  }
+  Expr At(const Expr& n, const Expr& c, const Expr& gx, const Expr& gy) const {
+    Expr column = Unnormalize(gx, x->shape[3]), row = Unnormalize(gy, x->shape[2]);
+    const auto clip = [&](const Expr& at, const Expr& extent) {
+      if (mode == "cubic" || padding == "zeros") return at;
+      if (padding == "reflection") return Reflect(at, extent);
+      return Max(Min(at, CastTo(kF32, extent) - Real(1)), Real(0));
+    };
+    column = clip(column, x->shape[3]);
+    row = clip(row, x->shape[2]);
+    if (mode == "nearest") return Load(n, c, Fun("nearbyint", row), Fun("nearbyint", column));
+    const Expr x0 = Fun("floor", column), y0 = Fun("floor", row);
+    const int first = mode == "cubic" ? -1 : 0, last = mode == "cubic" ? 2 : 1;
+    const auto weight = [&](const Expr& distance) {
+      return mode == "cubic" ? ops::CubicWeight(distance, -0.75) : Real(1) - Fun("abs", distance);
+    };
+    Expr sum;
+    for (int i = first; i <= last; ++i) {
+      Expr line;
+      for (int j = first; j <= last; ++j) {
+        const Expr at = x0 + Real(j);
+        const Expr term = Load(n, c, y0 + Real(i), at) * weight(column - at);
+        line = line ? line + term : term;
+      }
+      line = line * weight(row - (y0 + Real(i)));
+      sum = sum ? sum + line : line;
+    }
+    return sum;
+  }
+};
+
+absl::Status ImportGridSample(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
+  if (n.In(0).rank() != 4 || n.In(1).rank() != 4) return n.Unsupported("images that are not two-dimensional");
+  std::string mode = n.String("mode", n.opset() < 20 ? "bilinear" : "linear");
+  if (mode == "bilinear") mode = "linear";
+  if (mode == "bicubic") mode = "cubic";
+  const std::string padding = n.String("padding_mode", "zeros");
+  const DataType type = n.In(0).dtype;
+  return n.Out(n.Program("grid_sample", n.in(), [&](ProgramParts& p) {
+    const Sampler sampler{.x = p.in[0], .mode = mode, .padding = padding, .align = n.Int("align_corners", 0) != 0};
+    const Buffer& grid = p.in[1];
+    return Buffers{p.f.Compute("grid_sample", {p.in[0]->shape[0], p.in[0]->shape[1], grid->shape[1], grid->shape[2]},
+                               [&](Symbol b, Symbol c, Symbol i, Symbol j) {
+                                 const auto place = [&](int which) { return CastTo(kF32, grid(b, i, j, Expr(which))); };
+                                 return ops::Convert(type, sampler.At(b, c, place(0), place(1)));
+                               })};
+  }));
+}
+
+// --- RoiAlign: means (or maxima) of samples of x in the cells of each region.
+absl::Status ImportRoiAlign(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
+  if (n.In(0).rank() != 4 || n.In(1).rank() != 2 || n.In(2).rank() != 1) return n.Error("operands of other ranks");
+  const int64_t height = n.Int("output_height", 1), width = n.Int("output_width", 1);
+  const int64_t ratio = n.Int("sampling_ratio", 0);
+  if (height < 1 || width < 1) return n.Error("an output without elements");
+  if (ratio < 1) return n.Unsupported("a sampling_ratio of 0: the number of samples depends on data");
+  const bool half =
+      n.String("coordinate_transformation_mode", n.opset() < 16 ? "output_half_pixel" : "half_pixel") == "half_pixel";
+  const bool largest = n.String("mode", "avg") == "max";
+  const double spatial = n.Float("spatial_scale", 1);
+  const DataType type = n.In(0).dtype;
+  return n.Out(n.Program("roi_align", n.in(), [&](ProgramParts& p) {
+    const Buffer &x = p.in[0], &rois = p.in[1], &batch = p.in[2];
+    const Expr h = x->shape[2], w = x->shape[3];
+    tilewright::ReduceAxis ky("ky", ratio), kx("kx", ratio);
+    const auto sample = [&](const Expr& r, const Expr& c, const Expr& i, const Expr& j) {
+      const auto corner = [&](int which) {
+        return CastTo(kF32, rois(r, Expr(which))) * Real(spatial) - Real(half ? 0.5 : 0);
+      };
+      const auto place = [&](int which, const Expr& cell, const Expr& k, int64_t cells) {
+        const Expr start = corner(which);
+        Expr size = corner(which + 2) - start;
+        if (!half) size = Max(size, Real(1));
+        const Expr bin = Div(size, Real(static_cast<double>(cells)));
+        const Expr step = Div(CastTo(kF32, k) + Real(0.5), Real(static_cast<double>(ratio)));
+        return start + CastTo(kF32, cell) * bin + step * bin;
+      };
+      const Expr row = place(1, i, ky, height), column = place(0, j, kx, width);
+      const Expr outside = Or(Or(row<Real(-1), row> CastTo(kF32, h)), Or(column<Real(-1), column> CastTo(kF32, w)));
+      const auto split = [&](const Expr& at, const Expr& extent, Expr* low, Expr* high) {
+        const Expr last = CastTo(kF32, extent) - Real(1);
+        const Expr inside = Min(Max(at, Real(0)), last);
+        const Expr floor = Fun("floor", inside);
+        *low = CastTo(extent.dtype(), floor);
+        *high = CastTo(extent.dtype(), Min(floor + Real(1), last));
+        return inside - floor;
+      };
+      Expr y0, y1, x0, x1;
+      const Expr dy = split(row, h, &y0, &y1), dx = split(column, w, &x0, &x1);
+      const DataType index = x->shape[0].dtype();
+      const Expr b = CastTo(index, Max(Min(batch(r), CastTo(batch->dtype, x->shape[0]) - Const(batch->dtype, 1)),
+                                       Const(batch->dtype, 0)));
+      const auto at = [&](const Expr& y, const Expr& z) { return CastTo(kF32, x(b, c, y, z)); };
+      const Expr one = Real(1);
+      const std::vector<Expr> terms = {at(y0, x0) * (one - dy) * (one - dx), at(y0, x1) * (one - dy) * dx,
+                                       at(y1, x0) * dy * (one - dx), at(y1, x1) * dy * dx};
+      // The maximum is taken of the weighted corners.
+      const Expr value =
+          largest ? Max(Max(terms[0], terms[1]), Max(terms[2], terms[3])) : terms[0] + terms[1] + terms[2] + terms[3];
+      return Select(outside, Real(0), value);
+    };
+    const std::vector<Expr> shape = {rois->shape[0], x->shape[1], Expr(height), Expr(width)};
+    Buffer folded = p.f.Compute("roi_samples", shape, [&](Symbol r, Symbol c, Symbol i, Symbol j) {
+      const Expr value = sample(r, c, i, j);
+      return largest ? tilewright::MaxOver(value, {ky, kx}) : tilewright::Sum(value, {ky, kx});
+    });
+    return Buffers{ops::Map(p.f, "roi_align", {folded}, [&](const Exprs& e) {
+      return CastTo(type, largest ? e[0] : Div(e[0], Real(static_cast<double>(ratio * ratio))));
+    })};
+  }));
+}
+
+}  // namespace
+
+OnnxOperators ResizeOperators() {
+  return {
+      {"GridSample", 16, ImportGridSample},
+      {"Resize", 10, ImportResize},
+      {"RoiAlign", 10, ImportRoiAlign},
+      {"Upsample", 7, ImportUpsample},
+  };
+}
+
+}  // namespace tilewright::graph

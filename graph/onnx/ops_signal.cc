@@ -1,0 +1,179 @@
+// Signals: windows, Fourier transforms, mel filters.
+#include <cmath>
+
+#include "graph/onnx/model_file.h"
+#include "graph/onnx/node.h"
+#include "graph/onnx/operators.h"
+#include "ir/arith/analyzer.h"
+#include "ir/ops/scalar_math.h"
+
+namespace tilewright::graph {
+namespace {
+
+namespace ops = tilewright::ops;
+constexpr DataType kF64 = DataType::Float(64);
+constexpr DataType kInt64 = DataType::Int(64);
+
+Expr Real(double value) { return ConstFloat(kF64, value); }
+
+// a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n)
+absl::Status ImportWindow(OnnxNode& n, double a0, double a1, double a2) {
+  TW_VALUE_OR_RETURN(const Exprs size, n.Values(0));
+  if (size.size() != 1) return n.Error("its size is not one number");
+  TW_VALUE_OR_RETURN(const DataType type, ElementType(static_cast<int32_t>(n.Int("output_datatype", 1))));
+  const bool periodic = n.Int("periodic", 1) != 0;
+  return n.Out(n.Program("window", {}, [&](ProgramParts& p) {
+    const Expr extent = p.local(size[0]);
+    const Expr steps = CastTo(kF64, periodic ? extent : extent - Const(extent.dtype(), 1));
+    return Buffers{p.f.Compute("window", {extent}, [&](Symbol i) {
+      const Expr angle = Div(CastTo(kF64, i) * Real(2 * M_PI), steps);
+      const Expr value = Real(a0) - Real(a1) * ops::Unary("cos", angle) + Real(a2) * ops::Unary("cos", Real(2) * angle);
+      return ops::Convert(type, value);
+    })};
+  }));
+}
+absl::Status ImportHann(OnnxNode& n) { return ImportWindow(n, 0.5, 0.5, 0); }
+absl::Status ImportHamming(OnnxNode& n) { return ImportWindow(n, 25.0 / 46, 21.0 / 46, 0); }
+absl::Status ImportBlackman(OnnxNode& n) { return ImportWindow(n, 0.42, 0.5, 0.08); }
+
+// The real or imaginary part (`part` 0 or 1, an index) of x[i] exp(-2 pi sqrt(-1) k i / length); `real` and `imaginary`
+// are those of x. The product k i is taken modulo the length first, so that large angles lose nothing.
+Expr Rotated(const Expr& part, const Expr& real, const Expr& imaginary, const Expr& k, const Expr& i,
+             const Expr& length, bool inverse) {
+  const Expr turns = FloorMod(CastTo(kInt64, k) * CastTo(kInt64, i), CastTo(kInt64, length));
+  const Expr angle = Div(CastTo(kF64, turns) * Real(inverse ? 2 * M_PI : -2 * M_PI), CastTo(kF64, length));
+  const Expr c = ops::Unary("cos", angle), s = ops::Unary("sin", angle);
+  const Expr re = CastTo(kF64, real), im = CastTo(kF64, imaginary);
+  return Select(part == Const(part.dtype(), 0), re * c - im * s, re * s + im * c);
+}
+
+absl::Status ImportDft(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
+  const Item& x = n.In(0);
+  if (x.rank() < 2) return n.Error("its input has rank ", x.rank());
+  int64_t given = n.Int("axis", 1);
+  if (n.opset() >= 20) {
+    given = -2;
+    if (n.Has(2)) {
+      TW_VALUE_OR_RETURN(given, n.Number(2));
+    }
+  }
+  TW_VALUE_OR_RETURN(const int axis, n.Axis(given, x.rank()));
+  const size_t a = static_cast<size_t>(axis), last = x.rank() - 1;
+  if (a == last) return n.Error("the axis is that of real and imaginary parts");
+  Expr length = x.shape[a];
+  if (n.Has(1)) {
+    TW_VALUE_OR_RETURN(const Exprs values, n.Values(1));
+    if (values.size() != 1) return n.Error("its length is not one number");
+    length = values[0];
+  }
+  const bool inverse = n.Int("inverse", 0) != 0, onesided = n.Int("onesided", 0) != 0;
+  const bool complex = IsInt(x.shape[last], 2);
+  if (!complex && !IsInt(x.shape[last], 1)) return n.Error("its last extent is neither 1 nor 2");
+  const DataType type = x.dtype;
+  return n.Out(n.Program("dft", {x}, [&](ProgramParts& p) {
+    const Buffer& in = p.in[0];
+    const Expr m = p.local(length);
+    std::vector<Expr> shape = in->shape;
+    shape[a] = onesided ? tilewright::arith::Simplify(FloorDiv(m, Const(m.dtype(), 2)) + Const(m.dtype(), 1)) : m;
+    shape[last] = 2;
+    // A shorter signal is padded with zeros, a longer one is cut off.
+    const Expr used = tilewright::arith::Simplify(Min(in->shape[a], m));
+    tilewright::ReduceAxis i("i", used);
+    Buffer sums = p.f.Compute("dft_sum", shape, [&](const std::vector<Symbol>& v) {
+      ops::Indices at(v.begin(), v.end());
+      at[a] = i;
+      at[last] = 0;
+      const Expr real = in.Load(at);
+      at[last] = complex ? 1 : 0;
+      const Expr imaginary = complex ? in.Load(at) : Const(type, 0);
+      return tilewright::Sum(Rotated(v[last], real, imaginary, v[a], i, m, inverse), i);
+    });
+    return Buffers{ops::Map(p.f, "dft", {sums},
+                            [&](const Exprs& e) { return CastTo(type, inverse ? Div(e[0], CastTo(kF64, m)) : e[0]); })};
+  }));
+}
+
+absl::Status ImportStft(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
+  const Item& x = n.In(0);
+  if (x.rank() != 3) return n.Error("its signal has rank ", x.rank());
+  TW_VALUE_OR_RETURN(const int64_t step, n.Number(1));
+  Expr length = n.Has(2) ? n.In(2).shape[0] : Expr();
+  if (n.Has(3)) {
+    TW_VALUE_OR_RETURN(const Exprs values, n.Values(3));
+    if (values.size() != 1) return n.Error("its frame length is not one number");
+    length = values[0];
+  }
+  if (!length || step < 1) return n.Error("it has no frame length, or a step below 1");
+  const bool onesided = n.Int("onesided", 1) != 0, complex = IsInt(x.shape[2], 2), windowed = n.Has(2);
+  const DataType type = x.dtype;
+  Items inputs = {x};
+  if (windowed) inputs.push_back(n.In(2));
+  return n.Out(n.Program("stft", inputs, [&](ProgramParts& p) {
+    const Buffer& in = p.in[0];
+    const Expr m = p.local(length), one = Const(m.dtype(), 1), by = Const(m.dtype(), step);
+    const Expr frames = tilewright::arith::Simplify(FloorDiv(in->shape[1] - m, by) + one);
+    const Expr bins = onesided ? tilewright::arith::Simplify(FloorDiv(m, Const(m.dtype(), 2)) + one) : m;
+    tilewright::ReduceAxis i("i", m);
+    Buffer sums = p.f.Compute("stft_sum", {in->shape[0], frames, bins, Expr(2)},
+                              [&](Symbol b, Symbol frame, Symbol k, Symbol part) {
+                                const Expr at = frame * by + i;
+                                const Expr w = windowed ? p.in[1](i) : Const(type, 1);
+                                const Expr real = in(b, at, Expr(0)) * w;
+                                const Expr imaginary = complex ? in(b, at, Expr(1)) * w : Const(type, 0);
+                                return tilewright::Sum(Rotated(part, real, imaginary, k, i, m, false), i);
+                              });
+    return Buffers{ops::Map(p.f, "stft", {sums}, [&](const Exprs& e) { return CastTo(type, e[0]); })};
+  }));
+}
+
+// Triangular filters on the mel scale; all operands are numbers.
+absl::Status ImportMelWeightMatrix(OnnxNode& n) {
+  std::vector<double> given;
+  for (size_t i = 0; i < 5; ++i) {
+    TW_VALUE_OR_RETURN(const std::vector<double> one, n.Reals(i));
+    if (one.size() != 1) return n.Error("input ", i, " is not one number");
+    given.push_back(one[0]);
+  }
+  TW_VALUE_OR_RETURN(const DataType type, ElementType(static_cast<int32_t>(n.Int("output_datatype", 1))));
+  const auto bins = static_cast<int64_t>(given[0]), length = static_cast<int64_t>(given[1]);
+  const int64_t spectrum = length / 2 + 1;
+  if (bins < 1 || bins > 1 << 16 || length < 1 || length > 1 << 20) return n.Error("a matrix of ", bins, " filters");
+  const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
+  std::vector<int64_t> edges;
+  const double low = mel(given[3]), step = (mel(given[4]) - low) / static_cast<double>(bins + 2);
+  for (int64_t i = 0; i < bins + 2; ++i) {
+    const double hertz = 700 * (std::pow(10, (low + static_cast<double>(i) * step) / 2595) - 1);
+    edges.push_back(static_cast<int64_t>(std::floor(static_cast<double>(length + 1) * hertz / given[2])));
+  }
+  NDArray matrix(type, {spectrum, bins});
+  for (int64_t b = 0; b < bins; ++b) {
+    const int64_t first = edges[static_cast<size_t>(b)], center = edges[static_cast<size_t>(b + 1)];
+    const int64_t end = edges[static_cast<size_t>(b + 2)];
+    const auto set = [&](int64_t at, double value) {
+      if (at >= 0 && at < spectrum) matrix.Set(at * bins + b, value);
+    };
+    if (center == first) {
+      set(center, 1);
+    } else {
+      for (int64_t i = first; i <= center; ++i) {
+        set(i, static_cast<double>(i - first) / static_cast<double>(center - first));
+      }
+    }
+    for (int64_t i = center; i < end; ++i) set(i, static_cast<double>(end - i) / static_cast<double>(end - center));
+  }
+  return n.Out(n.emit().FromArray(matrix));
+}
+
+}  // namespace
+
+OnnxOperators SignalOperators() {
+  return {
+      {"BlackmanWindow", 17, ImportBlackman},         {"DFT", 17, ImportDft},
+      {"HammingWindow", 17, ImportHamming},           {"HannWindow", 17, ImportHann},
+      {"MelWeightMatrix", 17, ImportMelWeightMatrix}, {"STFT", 17, ImportStft},
+  };
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,68 @@
+#include "graph/onnx/test_data.h"
+
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "graph/ir/status_macros.h"
+#include "graph/onnx/model_file.h"
+#include "onnx/onnx-data_pb.h"
+
+namespace tilewright::graph {
+namespace {
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return absl::NotFoundError(absl::StrCat("cannot open ", path));
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+absl::StatusOr<NDArray> ArrayOfTensor(const onnx::TensorProto& tensor) {
+  TW_VALUE_OR_RETURN(const TensorView view, TensorOf(tensor));
+  NDArray array(view.dtype, view.shape);
+  std::memcpy(array.data(), view.bytes.data(), view.bytes.size());
+  return array;
+}
+
+absl::Status AddSequence(const onnx::SequenceProto& sequence, TestValue* value) {
+  for (const onnx::TensorProto& tensor : sequence.tensor_values()) {
+    TW_VALUE_OR_RETURN(NDArray array, ArrayOfTensor(tensor));
+    value->arrays.push_back(std::move(array));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<TestValue> ReadTestValue(const std::string& path, const onnx::TypeProto& type) {
+  TW_VALUE_OR_RETURN(const std::string text, ReadFile(path));
+  TestValue value;
+  if (type.has_sequence_type()) {
+    onnx::SequenceProto sequence;
+    if (!sequence.ParseFromString(text)) return absl::InvalidArgumentError(absl::StrCat(path, " is no sequence"));
+    value.kind = Item::Kind::kSequence;
+    TW_RETURN_IF_ERROR(AddSequence(sequence, &value));
+    return value;
+  }
+  if (type.has_optional_type()) {
+    onnx::OptionalProto optional;
+    if (!optional.ParseFromString(text)) return absl::InvalidArgumentError(absl::StrCat(path, " is no optional"));
+    value.kind = Item::Kind::kOptional;
+    if (optional.has_sequence_value()) TW_RETURN_IF_ERROR(AddSequence(optional.sequence_value(), &value));
+    if (optional.has_tensor_value()) {
+      TW_VALUE_OR_RETURN(NDArray array, ArrayOfTensor(optional.tensor_value()));
+      value.arrays.push_back(std::move(array));
+    }
+    return value;
+  }
+  onnx::TensorProto tensor;
+  if (!tensor.ParseFromString(text)) return absl::InvalidArgumentError(absl::StrCat(path, " is no tensor"));
+  TW_VALUE_OR_RETURN(NDArray array, ArrayOfTensor(tensor));
+  value.arrays.push_back(std::move(array));
+  return value;
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,134 @@
+#include "ir/ops/reduction.h"
+
+#include <algorithm>
+
+#include "ir/ops/scalar_math.h"
+
+namespace tilewright::ops {
+namespace {
+
+Expr AddTo(Expr a, Expr b) { return std::move(a) + std::move(b); }
+Expr MultiplyBy(Expr a, Expr b) { return std::move(a) * std::move(b); }
+Expr LargerOf(Expr a, Expr b) { return Larger(a, b); }
+Expr SmallerOf(Expr a, Expr b) { return Smaller(a, b); }
+
+ComputeBody Fold(Reduction reduction, const Expr& value, std::vector<ReduceAxis> axes) {
+  const DataType type = value.dtype();
+  switch (reduction) {
+    case Reduction::kSum:
+      return {value, std::move(axes), Const(type, 0), AddTo};
+    case Reduction::kProduct:
+      return {value, std::move(axes), Const(type, 1), MultiplyBy};
+    case Reduction::kMax:
+      return {value, std::move(axes), Lowest(type), LargerOf};
+    case Reduction::kMin:
+      return {value, std::move(axes), Highest(type), SmallerOf};
+  }
+  return {value};
+}
+
+}  // namespace
+
+Buffer ReduceElements(FunctionBuilder& f, const std::string& name, Reduction reduction, const std::vector<Expr>& shape,
+                      const std::vector<int>& axes, bool keep, const ElementAt& element) {
+  std::vector<Expr> extents;
+  std::vector<ReduceAxis> reduced;
+  std::vector<bool> is_reduced(shape.size(), false);
+  for (int axis : axes) is_reduced[static_cast<size_t>(axis)] = true;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (is_reduced[i]) reduced.emplace_back("k" + std::to_string(i), shape[i]);
+    if (!is_reduced[i]) extents.push_back(shape[i]);
+    if (is_reduced[i] && keep) extents.emplace_back(1);
+  }
+  return f.Compute(name, extents, [&](const std::vector<Var>& v) -> ComputeBody {
+    Indices at;
+    size_t next = 0, next_reduced = 0;
+    for (size_t i = 0; i < shape.size(); ++i) {
+      if (is_reduced[i]) {
+        at.push_back(reduced[next_reduced++]);
+        if (keep) ++next;
+      } else {
+        at.push_back(v[next++]);
+      }
+    }
+    Expr value = element(at);
+    return reduced.empty() ? ComputeBody(value) : Fold(reduction, value, reduced);
+  });
+}
+
+Buffer Reduce(FunctionBuilder& f, const std::string& name, Reduction reduction, const Buffer& x,
+              const std::vector<int>& axes, bool keep) {
+  return ReduceElements(f, name, reduction, x->shape, axes, keep, [&](const Indices& at) { return x.Load(at); });
+}
+
+Expr CountOf(const std::vector<Expr>& shape, const std::vector<int>& axes, DataType dtype) {
+  int64_t constant = 1;
+  Expr symbolic;
+  for (int axis : axes) {
+    const Expr& extent = shape[static_cast<size_t>(axis)];
+    if (const auto value = AsInt(extent)) {
+      constant *= *value;
+    } else {
+      const Expr factor = CastTo(dtype, extent);
+      symbolic = symbolic ? symbolic * factor : factor;
+    }
+  }
+  const Expr count = Const(dtype, constant);
+  return symbolic ? symbolic * count : count;
+}
+
+Buffer Mean(FunctionBuilder& f, const std::string& name, const Buffer& x, const std::vector<int>& axes, bool keep) {
+  Buffer sum = Reduce(f, name + "_sum", Reduction::kSum, x, axes, keep);
+  const Expr count = CountOf(x->shape, axes, x->dtype);
+  return Map(f, name, {sum}, [&](const std::vector<Expr>& e) {
+    return x->dtype.is_float() ? Div(e[0], count) : IntegerQuotient(e[0], count);
+  });
+}
+
+Buffer ArgExtreme(FunctionBuilder& f, const Buffer& x, int axis, bool keep, bool largest, bool last) {
+  Buffer extreme = Reduce(f, "extreme", largest ? Reduction::kMax : Reduction::kMin, x, {axis}, true);
+  const DataType i64 = DataType::Int(64);
+  const auto position = [&](const Indices& at) {
+    Indices one = at;
+    Expr& index = one[static_cast<size_t>(axis)];
+    const Expr k = CastTo(i64, index);
+    index = Const(index.dtype(), 0);
+    const Expr value = x.Load(at), best = extreme.Load(one);
+    Expr found = value == best;
+    // A NaN is not equal to the NaN that was passed on.
+    if (x->dtype.is_float()) found = Or(found, Call(DataType::Bool(), "isnan", {value}));
+    return Select(found, k, last ? Const(i64, -1) : GreatestValue(i64));
+  };
+  return ReduceElements(f, "position", last ? Reduction::kMax : Reduction::kMin, x->shape, {axis}, keep, position);
+}
+
+Buffer CumulativeSum(FunctionBuilder& f, const Buffer& x, int axis, bool exclusive, bool reverse) {
+  // One sum an element: a running sum would be a chain that no loop may cut. Blocks that run in order take its place
+  // where extents are large.
+  Buffer y = f.Alloc("cumulative", x->shape, x->dtype);
+  const size_t a = static_cast<size_t>(axis);
+  std::vector<Expr> outer = x->shape;
+  const Expr extent = outer[a];
+  outer.erase(outer.begin() + axis);
+  f.Grid(outer, [&](const std::vector<Var>& loops) {
+    f.Loop("step", extent, [&](Var step) {
+      f.Block("cumulative_sum", [&](BlockBuilder& block) {
+        Indices at;
+        for (size_t i = 0; i < loops.size(); ++i) at.push_back(block.Spatial(outer[i], loops[i]));
+        const Expr k = block.Opaque(extent, step);
+        const Expr one = Const(k.dtype(), 1), zero = Const(k.dtype(), 0);
+        const Expr here = reverse ? extent - one - k : k;
+        at.insert(at.begin() + axis, here);
+        Indices before = at;
+        before[a] = reverse ? here + one : here - one;
+        const Expr none = Const(x->dtype, 0);
+        const Expr sum = IfThenElse(k == zero, none, y.Load(before));
+        const Expr added = exclusive ? IfThenElse(k == zero, none, x.Load(before)) : x.Load(at);
+        f.Store(y, sum + added, at);
+      });
+    });
+  });
+  return y;
+}
+
+}  // namespace tilewright::ops

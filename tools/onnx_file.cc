@@ -1,0 +1,209 @@
+#include "tools/onnx_file.h"
+
+#include <filesystem>
+#include <ostream>
+#include <set>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "graph/executor/onnx_model.h"
+#include "graph/ir/basic_ops.h"
+#include "graph/ir/status_macros.h"
+#include "nlohmann/json.hpp"
+#include "tools/array_summary.h"
+
+namespace tilewright {
+namespace {
+
+namespace fs = std::filesystem;
+using graph::Item;
+using graph::OnnxModel;
+
+constexpr int64_t kMaxArrayBytes = int64_t{4} << 30;
+
+int Refuse(const CommandArguments& args, absl::string_view message) {
+  args.err() << args.operands()[0] << ": error: " << std::string(message) << "\n";
+  return kRefused;
+}
+
+absl::StatusOr<std::map<std::string, int64_t>> DimsOf(const CommandArguments& args) {
+  std::map<std::string, int64_t> dims;
+  for (const std::string& text : args.GetAll("--dim")) {
+    const std::vector<std::string> parts = absl::StrSplit(text, '=');
+    int64_t value;
+    if (parts.size() != 2 || !absl::SimpleAtoi(parts[1], &value) || value < 0) {
+      return absl::InvalidArgumentError(absl::StrCat("--dim ", text, " is not NAME=NUMBER"));
+    }
+    dims[parts[0]] = value;
+  }
+  return dims;
+}
+
+// A name as a file: `/` and `:` become `_`.
+std::string FileOf(const std::string& directory, std::string name) {
+  for (char& c : name) {
+    if (c == '/' || c == ':') c = '_';
+  }
+  return directory + "/" + name + ".npy";
+}
+
+std::string Describe(const onnx::ValueInfoProto& value) {
+  if (!value.type().has_tensor_type()) {
+    return absl::StrCat(value.name(), ": ", value.type().has_sequence_type() ? "a sequence" : "no tensor");
+  }
+  const auto& type = value.type().tensor_type();
+  const auto dtype = graph::ElementType(type.elem_type());
+  std::vector<std::string> extents;
+  for (const auto& dim : type.shape().dim()) {
+    extents.push_back(dim.has_dim_value()       ? absl::StrCat(dim.dim_value())
+                      : dim.dim_param().empty() ? absl::StrCat(value.name(), "_", extents.size())
+                                                : dim.dim_param());
+  }
+  return absl::StrCat(value.name(), ": ", dtype.ok() ? dtype->ToString() : graph::OnnxTypeName(type.elem_type()), "[",
+                      type.has_shape() ? absl::StrJoin(extents, ", ") : "?", "]");
+}
+
+// An input that no file gives: seeded random elements; indices and other integers from 0 on.
+absl::StatusOr<NDArray> RandomInput(const onnx::ValueInfoProto& input, const std::map<std::string, int64_t>& dims,
+                                    uint64_t seed) {
+  if (!input.type().has_tensor_type()) return absl::InvalidArgumentError("it is no tensor, and no file gives it");
+  const auto& type = input.type().tensor_type();
+  TW_VALUE_OR_RETURN(const DataType dtype, graph::ElementType(type.elem_type()));
+  std::vector<int64_t> shape;
+  int64_t bytes = dtype.bytes();
+  for (const auto& dim : type.shape().dim()) {
+    int64_t extent = dim.dim_value();
+    if (!dim.has_dim_value()) {
+      const std::string name =
+          dim.dim_param().empty() ? absl::StrCat(input.name(), "_", shape.size()) : dim.dim_param();
+      auto bound = dims.find(name);
+      if (bound == dims.end()) return absl::InvalidArgumentError(absl::StrCat("it needs --dim ", name, "=NUMBER"));
+      extent = bound->second;
+    }
+    if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes) || bytes > kMaxArrayBytes) {
+      return absl::InvalidArgumentError(absl::StrCat("an extent of ", extent, " is negative, or too large to run"));
+    }
+    shape.push_back(extent);
+  }
+  NDArray array(dtype, std::move(shape));
+  if (dtype.is_float()) {
+    FillUniform(array, seed);
+  } else {
+    FillUniform(array, seed, 0, 2);
+  }
+  return array;
+}
+
+absl::StatusOr<OnnxModel::Inputs> InputsOf(const CommandArguments& args, const onnx::GraphProto& graph,
+                                           const std::map<std::string, int64_t>& dims) {
+  int64_t seed = 0;
+  if (const auto text = args.Get("--seed"); text && !absl::SimpleAtoi(*text, &seed)) {
+    return absl::InvalidArgumentError(absl::StrCat("--seed ", *text, " is no number"));
+  }
+  const auto directory = args.Get("--inputs");
+  if (directory && !fs::is_directory(*directory)) {
+    return absl::InvalidArgumentError(absl::StrCat("--inputs ", *directory, " is no directory"));
+  }
+  std::set<std::string> initialized;
+  for (const auto& tensor : graph.initializer()) initialized.insert(tensor.name());
+  OnnxModel::Inputs inputs;
+  for (const auto& input : graph.input()) {
+    if (initialized.contains(input.name())) continue;
+    const auto fail = [&](const absl::Status& status) {
+      return absl::InvalidArgumentError(absl::StrCat("input \"", input.name(), "\": ", status.message()));
+    };
+    if (directory) {
+      const auto dtype = graph::ElementType(input.type().tensor_type().elem_type());
+      auto array = ReadNpy(FileOf(*directory, input.name()), dtype.ok() ? *dtype : DataType());
+      if (array.ok()) {
+        inputs[input.name()] = {Item::Kind::kTensor, {*std::move(array)}};
+        continue;
+      }
+      if (!absl::IsNotFound(array.status())) return fail(array.status());
+    }
+    auto array = RandomInput(input, dims, static_cast<uint64_t>(++seed));
+    if (!array.ok()) return fail(array.status());
+    inputs[input.name()] = {Item::Kind::kTensor, {*std::move(array)}};
+  }
+  return inputs;
+}
+
+}  // namespace
+
+bool IsOnnxFile(const std::string& path) { return path.ends_with(".onnx"); }
+
+int CheckOnnx(const CommandArguments& args) {
+  const auto dims = DimsOf(args);
+  if (!dims.ok()) return Refuse(args, dims.status().message());
+  auto file = graph::ModelFile::Open(args.operands()[0]);
+  if (!file.ok()) return Refuse(args, file.status().message());
+  graph::OpTable ops;
+  graph::AddBasicOps(&ops);
+  graph::AddHostOps(&ops);
+  const auto model = graph::ImportModel(**file, ops, {.dims = *dims});
+  if (!model.ok()) return Refuse(args, model.status().message());
+  const onnx::ModelProto& proto = (*file)->model();
+  std::set<std::string> initialized;
+  for (const auto& tensor : proto.graph().initializer()) initialized.insert(tensor.name());
+  for (const auto& import : proto.opset_import()) {
+    args.out() << "opset " << (import.domain().empty() ? "ai.onnx" : import.domain()) << " " << import.version()
+               << "\n";
+  }
+  for (const auto& input : proto.graph().input()) {
+    if (!initialized.contains(input.name())) args.out() << "input " << Describe(input) << "\n";
+  }
+  for (const auto& output : proto.graph().output()) args.out() << "output " << Describe(output) << "\n";
+  for (const auto& [name, count] : model->op_counts) args.out() << "operator " << name << ": " << count << "\n";
+  // Nodes that only wait for the value of an input are no obstacle: `run` has it.
+  graph::ImportedModel refused;
+  for (const graph::UnsupportedNode& node : model->unsupported) {
+    if (node.needs_values) {
+      args.out() << "to be bound by run: " << node.ToString() << "\n";
+    } else {
+      refused.unsupported.push_back(node);
+    }
+  }
+  const absl::Status status = graph::UnsupportedError(refused);
+  return status.ok() ? kDone : Refuse(args, status.message());
+}
+
+int RunOnnx(const CommandArguments& args) {
+  const auto dims = DimsOf(args);
+  if (!dims.ok()) return Refuse(args, dims.status().message());
+  auto file = graph::ModelFile::Open(args.operands()[0]);
+  if (!file.ok()) return Refuse(args, file.status().message());
+  const auto inputs = InputsOf(args, (*file)->model().graph(), *dims);
+  if (!inputs.ok()) return Refuse(args, inputs.status().message());
+  const auto model = OnnxModel::Load(*std::move(file), {.dims = *dims, .inputs = &*inputs});
+  if (!model.ok()) return Refuse(args, model.status().message());
+  const auto results = (*model)->Run(*inputs);
+  if (!results.ok()) return Refuse(args, results.status().message());
+  const auto directory = args.Get("--outputs");
+  nlohmann::json outputs = nlohmann::json::array();
+  for (size_t i = 0; i < results->size(); ++i) {
+    const OnnxModel::Tensors& result = (*results)[i];
+    for (size_t k = 0; k < result.arrays.size(); ++k) {
+      std::string name = (*model)->imported().outputs[i].name;
+      if (result.kind != Item::Kind::kTensor) absl::StrAppend(&name, "_", k);
+      const NDArray& array = result.arrays[k];
+      if (directory) {
+        const absl::Status status = WriteNpy(array, FileOf(*directory, name));
+        if (!status.ok()) return Refuse(args, status.message());
+      }
+      if (args.Has("--json")) {
+        outputs.push_back(ToJson(name, array));
+      } else {
+        PrintArray(args.out(), name, array);
+      }
+    }
+  }
+  if (args.Has("--json")) {
+    const nlohmann::json result = {{"model", args.operands()[0]}, {"outputs", std::move(outputs)}};
+    args.out() << result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  }
+  return kDone;
+}
+
+}  // namespace tilewright
