@@ -1,5 +1,6 @@
 #include "ir/expr.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "base/check.h"
@@ -14,6 +15,13 @@ namespace {
 bool IsImmediate(const Expr& e) {
   const auto* broadcast = dyn_cast<BroadcastNode>(e);
   return broadcast != nullptr ? IsImmediate(broadcast->value) : isa<IntImmNode>(e) || isa<FloatImmNode>(e);
+}
+
+// The integer type that holds the values of both; int64 where none does.
+DataType TypeOfBoth(DataType a, DataType b) {
+  if (a.is_int() == b.is_int()) return a.bits() >= b.bits() ? a : b;
+  const DataType is_signed = a.is_int() ? a : b, is_unsigned = a.is_int() ? b : a;
+  return DataType::Int(std::min(64, std::max(is_signed.bits(), 2 * is_unsigned.bits())), a.lanes());
 }
 
 // Gives both operands one type, as the header says.
@@ -33,12 +41,10 @@ void Unify(Expr& a, Expr& b) {
     b = CastTo(ta, b);
   } else if (IsImmediate(a) && !(tb.is_integer() && ta.is_float())) {
     a = CastTo(tb, a);
-  } else if (ta.is_int() && tb.is_int()) {
-    if (ta.bits() < tb.bits()) {
-      a = CastTo(tb, a);
-    } else {
-      b = CastTo(ta, b);
-    }
+  } else if (ta.is_integer() && tb.is_integer()) {
+    const DataType type = TypeOfBoth(ta, tb);
+    a = CastTo(type, a);
+    b = CastTo(type, b);
   } else {
     TW_CHECK(false) << "operands with types " << ta.ToString() << " and " << tb.ToString();
   }

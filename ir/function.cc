@@ -1,5 +1,7 @@
 #include "ir/function.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "ir/functor.h"
 

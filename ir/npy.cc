@@ -36,6 +36,17 @@ std::string Description(DataType dtype) {
   }
 }
 
+// Whether a description is one of elements of `type`. Formats that NumPy lacks come as bytes, under whatever name the
+// package that has them gives (ml_dtypes writes "<f1" for some).
+bool Describes(std::string_view text, DataType type) {
+  if (type.code() != TypeCode::kBFloat && type.code() != TypeCode::kE4M3 && type.code() != TypeCode::kE5M2) {
+    return text == Description(type);
+  }
+  if (text.size() != 3 || text[0] == '>') return false;
+  const std::string_view kinds = type.bytes() == 1 ? "Vfu" : "Vu";
+  return kinds.find(text[1]) != std::string_view::npos && text[2] == static_cast<char>('0' + type.bytes());
+}
+
 // The type that a description names; void where it is opaque bytes or nothing we know.
 DataType ParseDescription(std::string_view text) {
   if (text.size() < 3 || text[0] == '>') return DataType();
@@ -135,7 +146,7 @@ absl::StatusOr<NDArray> ReadNpy(const std::string& path, DataType as) {
   const std::string_view type_text = description.substr(1, quote - 1);
   DataType dtype = ParseDescription(type_text);
   if (!as.is_void()) {
-    if (type_text != Description(as)) {
+    if (!Describes(type_text, as)) {
       return error(absl::StrCat("elements are ", absl::string_view(type_text.data(), type_text.size()), ", not ",
                                 as.ToString()));
     }

@@ -154,6 +154,7 @@ int RunTune(const CommandArguments& args) {
   progress.End();
   if (!result.ok()) return refuse(result.status());
   PrintStatistics(*result, args.err());
+  if (!result->caution.empty()) args.err() << "caution: " << result->caution << "\n";
   if (const auto plain = BlocksWithoutIntrinsic(*module, *target, &intrins); !plain.empty()) {
     args.err() << "no tensor intrinsic computes " << absl::StrJoin(plain, ", ") << ": loops over vectors\n";
   }

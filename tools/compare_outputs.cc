@@ -14,18 +14,6 @@ NDArray ToArray(const Param& param, const interp::Argument& argument) {
   return param.buffer ? argument.array : ScalarArray(param.var.dtype(), argument);
 }
 
-double LargestMagnitude(const NDArray& array) {
-  double largest = 0;
-  for (int64_t i = 0; i < array.size(); ++i) largest = std::max(largest, std::fabs(array.Get(i)));
-  return largest;
-}
-
-// Of the largest magnitude of an output whose elements have no bound.
-double PartOfLargest(DataType type) {
-  if (!type.is_float()) return 0;
-  return type.bits() == 64 ? 1e-10 : type.bits() == 32 ? 1e-4 : 5e-2;
-}
-
 }  // namespace
 
 NDArray ScalarArray(DataType type, const interp::Argument& argument) {

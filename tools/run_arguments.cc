@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "autoschedule/measure/reference/input_ranges.h"
+#include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
 #include "ir/ndarray.h"

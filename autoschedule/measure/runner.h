@@ -13,7 +13,8 @@
 // A candidate is compiled to a shared library by one process and run by another (worker_pool.h). One that does not
 // compile, crashes, hangs, takes too much memory or computes something else costs only itself: its Measurement says
 // so. The result of every candidate is compared with a reference in double precision, which is computed once per
-// program, on seeded random inputs, before its time counts; not always again when it is measured again.
+// program, on seeded random inputs, before its time counts; not always again when it is measured again. A program for
+// which there is none is compared with itself as it stands, or, where it cannot run so, not at all: `caution` says so.
 #pragma once
 
 #include <cstdint>
@@ -92,6 +93,8 @@ class Runner {
   virtual ~Runner() = default;
   // One measurement per candidate, in their order.
   virtual std::vector<Measurement> Run(std::span<const Module> candidates, const RunOptions& options = {}) = 0;
+  // What is less than usual of its answers: results that are compared with less, or not at all. Empty: nothing.
+  virtual std::string caution() const { return {}; }
 };
 
 // Measures on this machine. While candidates are measured, an exclusive lock of the machine (machine_lock.h) keeps
@@ -99,7 +102,7 @@ class Runner {
 // as there are cores.
 class LocalRunner : public Runner {
  public:
-  // Starts the workers and computes the reference. An error says what the program uses that has no reference.
+  // Starts the workers and computes the reference.
   static absl::StatusOr<std::unique_ptr<Runner>> Start(const Module& program, const Target& target,
                                                        const RunnerOptions& options = {});
 };

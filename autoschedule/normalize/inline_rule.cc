@@ -61,6 +61,37 @@ bool UsesElementsAgain(const BlockNode& consumer, const Buffer& buffer) {
   return Product(extents) * PlacesOf(consumer, buffer) > Product(buffer->shape);
 }
 
+// Operations of a value that is computed once more for each of its uses in one element.
+constexpr int64_t kMostAgain = 4;
+// Operations of a value that takes others in: what it saves of memory is small by then, and rewriting it is slow.
+constexpr int64_t kMostOperations = 128;
+
+int64_t OperationsOf(const Stmt& body) {
+  int64_t count = 0;
+  PreOrderExprs(body, [&](const Expr& e) {
+    count += isa<BinaryNode>(e) || isa<CallNode>(e) || isa<SelectNode>(e) || isa<CastNode>(e);
+    return !isa<LoadNode>(e);
+  });
+  return count;
+}
+
+int64_t UsesOf(const Stmt& body, const Buffer& buffer) {
+  int64_t count = 0;
+  PreOrderExprs(body, [&](const Expr& e) {
+    const auto* load = dyn_cast<LoadNode>(e);
+    count += load != nullptr && load->buffer.same_as(buffer);
+    return true;
+  });
+  return count;
+}
+
+// Whether the value would be computed again and again in one element, as in a chain of squares, or get too long.
+bool GrowsTooMuch(const BlockNode& block, const BlockNode& consumer) {
+  const int64_t operations = OperationsOf(block.body), uses = UsesOf(consumer.body, block.writes[0].buffer);
+  if (uses > 1 && operations > kMostAgain) return true;
+  return uses * operations + OperationsOf(consumer.body) > kMostOperations;
+}
+
 bool IsWorthInlining(const BlockScope& scope, const ScopeChild& child) {
   const BlockNode& block = *child.realize->block;
   if (block.init || !isa<StoreNode>(block.body) || block.writes.size() != 1) return false;
@@ -71,6 +102,7 @@ bool IsWorthInlining(const BlockScope& scope, const ScopeChild& child) {
     const BlockNode& consumer = *scope.Find(id)->realize->block;
     again |= UsesElementsAgain(consumer, block.writes[0].buffer);
     if (consumer.init && consumer.reads.size() > 1) return false;
+    if (GrowsTooMuch(block, consumer)) return false;
   }
   return !dear || !again;
 }

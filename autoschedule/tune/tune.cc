@@ -21,6 +21,9 @@
 namespace tilewright {
 namespace {
 
+// A program whose reference takes longer than this and than the search is measured without one.
+constexpr double kLeastReferenceSeconds = 5;
+
 using Instant = std::chrono::steady_clock::time_point;
 
 double SecondsSince(Instant start) {
@@ -61,7 +64,10 @@ absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, Intr
   if (!main) return absl::InvalidArgumentError("which function? there are several, and none is main");
   if (absl::Status status = CheckRunsOn(target, HostTarget()); !status.ok()) return status;
   const Space space(module, target, intrins);
-  auto runner = LocalRunner::Start(module, target, {.threads = target.cores, .libraries = options.libraries});
+  auto runner = LocalRunner::Start(module, target,
+                                   {.threads = target.cores,
+                                    .reference_timeout = std::max(kLeastReferenceSeconds, options.seconds),
+                                    .libraries = options.libraries});
   if (!runner.ok()) return runner.status();
   absl::StatusOr<MachineLock> lock = MachineLock::Open();
   if (!lock.ok()) return lock.status();
@@ -122,7 +128,8 @@ absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, Intr
                     .bound = SpeedOfLightOf(main, target),
                     .statistics = std::move(found.statistics),
                     .failures = std::move(found.failures),
-                    .left_alone = space.left_alone()};
+                    .left_alone = space.left_alone(),
+                    .caution = (*runner)->caution()};
 }
 
 }  // namespace tilewright

@@ -50,6 +50,7 @@ struct TuneResult {
   SearchStatistics statistics;
   std::vector<std::string> failures;  // the first message of each kind
   std::vector<RuleRefusal> left_alone;
+  std::string caution;  // Runner::caution
 };
 
 // `module` has a function main; `target.cores` threads are used. An error when it cannot be measured, or when every

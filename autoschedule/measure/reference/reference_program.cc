@@ -11,7 +11,9 @@
 #include "autoschedule/measure/reference/fast_order.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
+#include "ir/arith/same_expr.h"
 #include "ir/builtin.h"
+#include "ir/expand_call.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
 
@@ -47,6 +49,19 @@ double UnitRoundoff(DataType type) {
   }
 }
 
+double LargestOf(DataType type) {
+  switch (type.code()) {
+    case TypeCode::kE4M3:
+      return 448;
+    case TypeCode::kE5M2:
+      return 57344;
+    case TypeCode::kBFloat:
+      return 0x1.fep127;
+    default:
+      return type.bits() == 16 ? 65504 : 0x1.fffffep127;
+  }
+}
+
 // Whether every value of `from` is one of `to`.
 bool Holds(DataType to, DataType from) {
   if (!to.is_float()) return true;
@@ -57,7 +72,7 @@ bool Holds(DataType to, DataType from) {
 
 class BoundErrors : public Mutator {
  public:
-  BoundErrors(std::set<const BufferNode*> inexact, const VarMap& extents)
+  BoundErrors(std::set<const VarNode*> inexact, const VarMap& extents)
       : inexact_(std::move(inexact)), extents_(extents) {}
 
   ReferenceProgram Run(const Function& main) {
@@ -87,14 +102,14 @@ class BoundErrors : public Mutator {
   // What has no bound; empty when everything has.
   const std::string& refusal() const { return refusal_; }
   // Buffers that turned out to hold inexact values; more than before: everything is to be done again.
-  const std::set<const BufferNode*>& inexact() const { return inexact_; }
+  const std::set<const VarNode*>& inexact() const { return inexact_; }
 
   using Mutator::Mutate;
   // What decides where to go and which elements to touch.
   Expr Mutate(const Expr& e) override {
     if (!e) return e;
     const Bounded bounded = VisitApart(e);
-    if (bounded.error) Refuse("an index or a condition that depends on rounding");
+    if (bounded.error) Refuse("an index or a number of iterations that depends on rounding");
     return bounded.value;
   }
 
@@ -120,7 +135,14 @@ class BoundErrors : public Mutator {
       value = x.value;
       error = x.error;
     }
-    if (error) inexact_.insert(op->buffer.get());
+    if (error && error.dtype().is_bool()) error = Select(error, Double(1), Double(0));
+    if (!term || op->buffer->dtype.bits() < 32) Overflow(op->buffer->dtype, &value, &error);
+    if (error) inexact_.insert(op->buffer->data.get());
+    if (anything_) {
+      inexact_.insert(op->buffer->data.get());
+      std::swap(outer, bindings_);
+      return pair.error ? Store(pair.error, Double(kUnbounded), indices) : Evaluate(Expr(0));
+    }
     std::vector<Stmt> stores;
     // The bound may be computed from the old value, never the other way round.
     if (pair.error) stores.push_back(Store(pair.error, error ? error : Double(0), indices));
@@ -146,15 +168,47 @@ class BoundErrors : public Mutator {
     return LetStmt(Var(cast<VarNode>(bound.value)), value.value, body);
   }
 
-  Stmt MutateEvaluate(const EvaluateNode* op, const Stmt& self) override {
-    if (!IsNoOp(self)) Refuse("an expression evaluated for its effect");
-    static_cast<void>(op);
-    return self;
+  // Where rounding may decide otherwise, what either branch stores may be anything.
+  Stmt MutateIf(const IfNode* op, const Stmt&) override {
+    const Bounded condition = VisitApart(op->condition);
+    const auto choose = [&](const Expr& value) {
+      return If(value, Mutate(op->then_case), op->else_case ? Mutate(op->else_case) : Stmt());
+    };
+    if (!condition.error) return choose(condition.value);
+    // What is stored may be what the condition depends on.
+    const Var holds("c", DataType::Bool()), unsure("c_error", DataType::Bool());
+    Stmt chosen = choose(holds);
+    const bool before = std::exchange(anything_, true);
+    Stmt either = Mutate(op->then_case);
+    if (op->else_case) either = Sequence({either, Mutate(op->else_case)});
+    anything_ = before;
+    Stmt both = Sequence({chosen, If(unsure, either, Stmt())});
+    return LetStmt(holds, condition.value, LetStmt(unsure, condition.error, both));
   }
-  Stmt MutateDeclBuffer(const DeclBufferNode*, const Stmt& self) override { return Refuse("a view of a buffer"), self; }
+
+  Stmt MutateEvaluate(const EvaluateNode* op, const Stmt& self) override {
+    if (arith::HasEffect(op->value)) return Refuse("an expression evaluated for its effect"), self;
+    return Evaluate(Expr(0));
+  }
+  Stmt MutateDeclBuffer(const DeclBufferNode* op, const Stmt& self) override {
+    const auto whole = whole_.find(op->buffer->data.get());
+    if (whole == whole_.end() || whole->second->dtype != op->buffer->dtype) {
+      return Refuse("a view of a buffer as another type"), self;
+    }
+    const Pair of = Find(whole->second);
+    Pair pair{.value = View(op->buffer, of.value), .error = {}};
+    if (of.error) pair.error = View(op->buffer, of.error);
+    buffers_[op->buffer.get()] = pair;
+    Stmt body = Mutate(op->body);
+    if (pair.error) body = Stmt(new DeclBufferNode(pair.error, std::move(body)));
+    return Stmt(new DeclBufferNode(pair.value, std::move(body)));
+  }
   Stmt MutateSync(const SyncNode*, const Stmt& self) override { return Refuse("synchronization"), self; }
-  Stmt MutateAllocate(const AllocateNode*, const Stmt& self) override {
-    return Refuse("an allocation outside of a block"), self;
+  Stmt MutateAllocate(const AllocateNode* op, const Stmt&) override {
+    const Pair pair = Define(op->buffer);
+    Stmt body = Mutate(op->body);
+    if (pair.error) body = Stmt(new AllocateNode(pair.error, op->annotations, std::move(body)));
+    return Stmt(new AllocateNode(pair.value, op->annotations, std::move(body)));
   }
 
   Block MutateBlock(const Block& block) override {
@@ -193,11 +247,20 @@ class BoundErrors : public Mutator {
     return {type.is_bool() || type.is_integer() ? Const(type, 0) : Double(0), {}};
   }
 
+  // The same elements as `view` has of its buffer, of `whole`.
+  static Buffer View(const Buffer& view, const Buffer& whole) {
+    BufferNode::Fields fields = view->fields();
+    fields.dtype = whole->dtype;
+    fields.data = whole->data;
+    return Buffer(std::move(fields));
+  }
+
   const Pair& Define(const Buffer& buffer) {
+    whole_.emplace(buffer->data.get(), buffer);
     BufferNode::Fields fields{
         .name = buffer->name, .dtype = buffer->dtype.is_float() ? kDouble : buffer->dtype, .shape = buffer->shape};
     Pair pair{.value = Buffer(fields), .error = {}};
-    if (inexact_.contains(buffer.get())) {
+    if (inexact_.contains(buffer->data.get())) {
       fields.name += "_error";
       fields.dtype = kDouble;
       pair.error = Buffer(std::move(fields));
@@ -293,7 +356,22 @@ class BoundErrors : public Mutator {
     const Expr own = Double(roundings * UnitRoundoff(type)) * Abs(value);
     return error ? error * Double(1 + roundings * UnitRoundoff(type)) + own : own;
   }
+  // What a type with a smaller range than double makes of values beyond its own: an infinity, in e4m3 a NaN. Near its
+  // end either may come out.
+  void Overflow(DataType type, Expr* value, Expr* error) {
+    if (!type.is_float() || type.bits() == 64) return;
+    *value = Bind(*value);
+    if (*error) *error = Bind(*error);
+    const bool has_infinity = type.code() != TypeCode::kE4M3;
+    const Expr most = Double(LargestOf(type)), infinity = Call(kDouble, "infinity", {});
+    const Expr magnitude = Abs(*value);
+    const Expr beyond = has_infinity ? Call(kDouble, "copysign", {infinity, *value}) : infinity - infinity;
+    if (*error) *error = Select(Abs(magnitude - most) <= *error, infinity, *error);
+    *value = Select(most < magnitude, beyond, *value);
+  }
+
   static Expr Sum(const Expr& a, const Expr& b) { return !a ? b : !b ? a : a + b; }
+  static Expr Either(const Expr& a, const Expr& b) { return !a ? b : !b ? a : Or(a, b); }
   static Expr Largest(const Expr& a, const Expr& b) { return !a ? b : !b ? a : Max(a, b); }
   static Expr OrZero(const Expr& error) { return error ? error : Double(0); }
 
@@ -305,7 +383,8 @@ class BoundErrors : public Mutator {
         return {Double(cast<FloatImmNode>(e)->value), {}};
       case Kind::kVar: {
         const auto found = vars_.find(cast<VarNode>(e));
-        return found == vars_.end() ? Bounded{e, {}} : found->second;
+        if (found != vars_.end()) return found->second;
+        return {e.dtype().is_float() ? CastTo(kDouble, e) : e, {}};
       }
       case Kind::kNot: {
         const Bounded a = Visit(cast<NotNode>(e)->a);
@@ -336,23 +415,49 @@ class BoundErrors : public Mutator {
   Bounded VisitLoad(const LoadNode* op) {
     if (op->predicate) Refuse("a vector operation");
     const Pair pair = Find(op->buffer);
-    const std::vector<Expr> indices = MutateAll(op->indices);
+    std::vector<Expr> indices;
+    Expr elsewhere;  // whether rounding may have it read another element
+    for (const Expr& index : op->indices) {
+      const Bounded at = VisitApart(index);
+      indices.push_back(at.value);
+      if (!at.error) continue;
+      const Expr moves = Double(0) < at.error;
+      elsewhere = elsewhere ? Or(elsewhere, moves) : moves;
+    }
     const Expr value = pair.value.Load(indices);
-    return {op->dtype().is_float() ? CastTo(kDouble, value) : value, pair.error ? pair.error.Load(indices) : Expr()};
+    Expr error = pair.error ? pair.error.Load(indices) : Expr();
+    if (elsewhere) error = Select(elsewhere, Double(kUnbounded), OrZero(error));
+    if (error && op->dtype().is_bool()) error = Double(0) < error;
+    return {op->dtype().is_float() ? CastTo(kDouble, value) : value, error};
+  }
+
+  // The second operand is evaluated only where the first, or what rounding may make of it, does not decide.
+  Bounded VisitLogic(const BinaryNode* op) {
+    const Bounded a = Bind(Visit(op->a)), b = VisitApart(op->b);
+    const Expr value = MakeBinary(op->op, a.value, b.value);
+    if (!b.error) return {value, a.error};
+    const Expr asks = op->op == BinaryOp::kAnd ? a.value : Not(a.value);
+    const Expr of_b = And(asks, b.error);
+    return {value, a.error ? Or(a.error, of_b) : of_b};
   }
 
   Bounded VisitBinary(const BinaryNode* op) {
+    if (IsLogic(op->op)) return VisitLogic(op);
     Bounded a = Visit(op->a), b = Visit(op->b);
     const bool is_float = op->a.dtype().is_float();
     if (!is_float && !a.error && !b.error) return {MakeBinary(op->op, a.value, b.value), {}};
-    if (IsLogic(op->op)) {
-      const Expr value = MakeBinary(op->op, a.value, b.value);
-      return {value, !a.error ? b.error : !b.error ? a.error : Or(a.error, b.error)};
-    }
     a = Bind(a);
     b = Bind(b);
     const Expr value = Bind(MakeBinary(op->op, a.value, b.value));
+    if (a.value.dtype().is_bool()) return {value, Either(a.error, b.error)};
     const Expr errors = Sum(a.error, b.error);
+    if (is_float && op->op == BinaryOp::kDiv) {
+      Expr error = a.error;
+      if (b.error) error = Sum(error, Abs(value) * b.error);
+      const Expr least = b.error ? Bind(Abs(b.value) - b.error) : Abs(b.value);
+      if (error) error = Select(least > Double(0), Div(error, least), Double(kUnbounded));
+      return {value, Rounded(value, error, op->dtype())};
+    }
     if (IsComparison(op->op)) return {value, errors ? Abs(Difference(a.value, b.value)) <= errors : Expr()};
     switch (op->op) {
       case BinaryOp::kMin:
@@ -372,24 +477,33 @@ class BoundErrors : public Mutator {
         if (a.error && b.error) error = error + a.error * b.error;
         return {value, Rounded(value, error, op->dtype())};
       }
-      case BinaryOp::kDiv: {
-        if (!is_float) break;
-        Expr error = a.error;
-        if (b.error) error = Sum(error, Abs(value) * b.error);
-        const Expr least = b.error ? Bind(Abs(b.value) - b.error) : Abs(b.value);
-        if (error) error = Select(least > Double(0), Div(error, least), Double(kUnbounded));
-        return {value, Rounded(value, error, op->dtype())};
-      }
+      case BinaryOp::kDiv:
+      case BinaryOp::kFloorDiv:
+        if (!is_float && !b.error) {
+          // Both roundings of quotients are monotone.
+          const Expr divisor = CastTo(kDouble, b.value);
+          return {value, Spread({CastTo(kDouble, a.value), a.error}, [&](const Expr& x) {
+                    return Call(kDouble, op->op == BinaryOp::kDiv ? "trunc" : "floor", {Div(x, divisor)});
+                  })};
+        }
+        break;
+      case BinaryOp::kMod:
+      case BinaryOp::kFloorMod:
+        // Less than the divisor, whatever the dividend.
+        if (!is_float && !b.error) return {value, Select(Double(0) < a.error, Abs(b.value), Double(0))};
+        break;
       default:
         break;
     }
-    return Refuse("integer division of a rounded value"), Bounded{value, {}};
+    if (!is_float) return {value, Select(Double(0) < errors, Double(kUnbounded), Double(0))};
+    return Refuse("a quotient rounded down of floating-point numbers"), Bounded{value, {}};
   }
 
   static Expr Difference(const Expr& a, const Expr& b) { return CastTo(kDouble, a) - CastTo(kDouble, b); }
 
   Bounded Choose(const Bounded& condition, const Bounded& a, const Bounded& b) {
     const Expr value = Select(condition.value, a.value, b.value);
+    if (value.dtype().is_bool()) return {value, Either(condition.error, Either(a.error, b.error))};
     Expr error;
     if (a.error || b.error) error = Select(condition.value, OrZero(a.error), OrZero(b.error));
     if (!condition.error) return {value, error};
@@ -397,12 +511,30 @@ class BoundErrors : public Mutator {
     return {value, Select(condition.error, either, OrZero(error))};
   }
 
+  // Each side is evaluated only where it is chosen, or where rounding may choose it.
+  Bounded ChooseApart(const Bounded& condition, const Bounded& a, const Bounded& b) {
+    Bounded result{IfThenElse(condition.value, a.value, b.value), {}};
+    if (result.value.dtype().is_bool()) {
+      const Expr of_a = a.error ? a.error : False(), of_b = b.error ? b.error : False();
+      if (a.error || b.error) result.error = IfThenElse(condition.value, of_a, of_b);
+      return {result.value, Either(condition.error, result.error)};
+    }
+    if (a.error || b.error) result.error = IfThenElse(condition.value, OrZero(a.error), OrZero(b.error));
+    if (!condition.error) return result;
+    const Expr either = Abs(Difference(a.value, b.value)) + OrZero(Largest(a.error, b.error));
+    return {result.value, IfThenElse(condition.error, either, OrZero(result.error))};
+  }
+
   Bounded VisitCast(const CastNode* op) {
     const DataType to = op->dtype(), from = op->value.dtype();
-    const Bounded a = Bind(Visit(op->value));
+    Bounded a = Bind(Visit(op->value));
+    if (a.error && to.is_bool()) return {CastTo(to, a.value), from.is_bool() ? a.error : Abs(a.value) <= a.error};
+    if (a.error && from.is_bool()) a.error = Select(a.error, Double(1), Double(0));
     if (to.is_float()) {
-      const Expr value = Bind(CastTo(kDouble, a.value));
-      return {value, Holds(to, from) ? a.error : Rounded(value, a.error, to)};
+      Bounded result{Bind(CastTo(kDouble, a.value)), a.error};
+      if (!Holds(to, from)) result.error = Rounded(result.value, a.error, to);
+      if (!Holds(to, from)) Overflow(to, &result.value, &result.error);
+      return result;
     }
     const Expr value = CastTo(to, a.value);
     if (!from.is_float() || !a.error) return {value, a.error};
@@ -420,37 +552,102 @@ class BoundErrors : public Mutator {
   Bounded VisitCall(const CallNode* op) {
     if (op->op == kIfThenElse) {
       const Bounded condition = Bind(Visit(op->args[0]));
-      if (condition.error) return Choose(condition, Bind(Visit(op->args[1])), Bind(Visit(op->args[2])));
-      const Bounded a = VisitApart(op->args[1]), b = VisitApart(op->args[2]);
-      Bounded result{IfThenElse(condition.value, a.value, b.value), {}};
-      if (a.error || b.error) result.error = IfThenElse(condition.value, OrZero(a.error), OrZero(b.error));
-      return result;
+      return ChooseApart(condition, VisitApart(op->args[1]), VisitApart(op->args[2]));
     }
     if (op->op == "likely") return Visit(op->args[0]);
     if (op->op == "infinity") return {Call(kDouble, "infinity", {}), {}};
+    if (const Expr whole = ExpandCall(op)) return Visit(whole);
     const bool is_float = op->dtype().is_float();
     if (op->op == "fma" && is_float) return Visit(op->args[0] * op->args[1] + op->args[2]);
     if (op->op == "pow" && is_float && IsTwo(op->args[1])) return Visit(op->args[0] * op->args[0]);
+    if (op->op == "reinterpret") return VisitReinterpret(op);
     const Builtin* builtin = FindBuiltin(op->op);
     if (builtin == nullptr || builtin->effect != CallEffect::kPure || op->op == kCallPureExtern ||
-        op->op == "call_llvm_pure_intrin" || op->op == "reinterpret") {
+        op->op == "call_llvm_pure_intrin" || op->op == "nextafter") {
       return Refused("a call of " + op->op, Expr(op));
     }
-    std::vector<Expr> args;
-    Expr errors;
+    std::vector<Bounded> args;
+    bool inexact = false;
     for (const Expr& arg : op->args) {
-      const Bounded a = Bind(Visit(arg));
-      args.push_back(a.value);
-      errors = Sum(errors, a.error);
+      args.push_back(Bind(Visit(arg)));
+      inexact = inexact || args.back().error;
     }
-    if (errors && (!is_float || args.size() > 1)) return Refused("a call of " + op->op, Expr(op));
-    if (!is_float) return {Call(op->dtype(), op->op, args), {}};
-    const auto function = [&](const Expr& x) { return Call(kDouble, op->op, {x}); };
-    const Expr value = Bind(Call(kDouble, op->op, args));
-    if (op->op == "abs") return {value, errors};
-    const Expr spread = errors ? Spread({args[0], errors}, function) : Expr();
-    return {value, IsExact(op->op) ? spread : Rounded(value, spread, op->dtype(), kFunctionRoundings)};
+    if (op->args[0].dtype().is_float() && op->dtype().is_bool()) return OfClass(op, args[0]);
+    return is_float ? FloatFunction(op, args) : IntegerFunction(op, args, inexact);
   }
+
+  // Bits of a value that is not rounded.
+  Bounded VisitReinterpret(const CallNode* op) {
+    const DataType from = op->args[0].dtype();
+    const Bounded a = Visit(op->args[0]);
+    if (a.error || from.lanes() != 1 || op->dtype().lanes() != 1) return Refused("a call of reinterpret", Expr(op));
+    const Expr bits = Call(op->dtype(), "reinterpret", {CastTo(from, a.value)});
+    return {op->dtype().is_float() ? CastTo(kDouble, bits) : bits, {}};
+  }
+
+  // isnan, isinf, isfinite: in the range of the type; an infinite error says that it may be infinite or not.
+  Bounded OfClass(const CallNode* op, Bounded a) {
+    Overflow(op->args[0].dtype(), &a.value, &a.error);
+    const Expr value = Call(op->dtype(), op->op, {a.value});
+    if (!a.error || op->op == "isnan") return {value, {}};
+    return {value, Call(DataType::Bool(), "isinf", {a.error})};
+  }
+
+  Bounded IntegerFunction(const CallNode* op, const std::vector<Bounded>& args, bool inexact) {
+    if (inexact) return Refused("a call of " + op->op + " with a rounded value", Expr(op));
+    std::vector<Expr> values;
+    for (const Bounded& arg : args) values.push_back(arg.value);
+    return {Call(op->dtype(), op->op, std::move(values)), {}};
+  }
+
+  Bounded FloatFunction(const CallNode* op, const std::vector<Bounded>& args) {
+    const auto function = [&](std::vector<Expr> values) { return Call(kDouble, op->op, std::move(values)); };
+    std::vector<Expr> values;
+    for (const Bounded& arg : args) values.push_back(arg.value);
+    Bounded result{Bind(function(values)), {}};
+    const Expr &x = args[0].value, &x_error = args[0].error;
+    if (op->op == "abs") return {result.value, x_error};
+    if (op->op == "copysign") {
+      const Expr& sign_error = args[1].error;
+      result.error = x_error;
+      if (sign_error) {
+        const Expr either = OrZero(x_error) + Double(2) * Abs(x);
+        result.error = Select(Abs(args[1].value) <= sign_error, either, OrZero(x_error));
+      }
+      return result;
+    }
+    if (op->op == "ldexp") {
+      if (args[1].error) return Refused("a call of ldexp by a rounded number", Expr(op));
+      if (x_error) result.error = function({x_error, values[1]});
+      result.error = Rounded(result.value, result.error, op->dtype());
+    } else if (args.size() == 1) {
+      if (x_error) result.error = Spread(args[0], [&](const Expr& at) { return function({at}); });
+      if (!IsExact(op->op)) result.error = Rounded(result.value, result.error, op->dtype(), kFunctionRoundings);
+    } else if (args.size() == 2 && op->op != "fmod" && op->op != "atan2") {
+      result.error = Rounded(result.value, OfCorners(args, result.value, function), op->dtype(), kFunctionRoundings);
+    } else {
+      if (x_error || args[1].error) return Refused("a call of " + op->op + " with rounded values", Expr(op));
+      result.error = Rounded(result.value, {}, op->dtype(), kFunctionRoundings);
+    }
+    if (!IsExact(op->op)) Overflow(op->dtype(), &result.value, &result.error);
+    return result;
+  }
+
+  // How far a function that is monotone in both of its arguments goes when they move by their errors.
+  template <class F>
+  Expr OfCorners(const std::vector<Bounded>& args, const Expr& middle, F function) {
+    if (!args[0].error && !args[1].error) return {};
+    Expr farthest = Double(0);
+    for (const int i : {-1, 1}) {
+      for (const int j : {-1, 1}) {
+        const Expr corner = function({args[0].value + Double(i) * OrZero(args[0].error),
+                                      args[1].value + Double(j) * OrZero(args[1].error)});
+        farthest = Max(farthest, Abs(Difference(corner, middle)));
+      }
+    }
+    return farthest;
+  }
+
   // Functions that round to integers.
   static bool IsExact(std::string_view function) {
     return function == "floor" || function == "ceil" || function == "trunc" || function == "round" ||
@@ -461,9 +658,11 @@ class BoundErrors : public Mutator {
     return number != nullptr && number->value == 2;
   }
 
-  std::set<const BufferNode*> inexact_;
+  std::set<const VarNode*> inexact_;
   const VarMap& extents_;
   std::unordered_map<const BufferNode*, Pair> buffers_;
+  std::unordered_map<const VarNode*, Buffer> whole_;  // buffers that are no views, by their data
+  bool anything_ = false;                             // what is stored here may be anything
   std::unordered_map<const VarNode*, Bounded> vars_;
   std::vector<std::pair<Var, Expr>> bindings_;
   std::vector<const ForNode*> loops_;  // inside of the block
@@ -488,7 +687,7 @@ std::vector<bool> WrittenParams(const Function& function) {
 
 absl::StatusOr<ReferenceProgram> MakeReferenceProgram(const Function& main, const VarMap& extents) {
   const Function ordered = FastOrder(main);
-  std::set<const BufferNode*> inexact;
+  std::set<const VarNode*> inexact;
   for (;;) {
     BoundErrors bound(inexact, extents);
     ReferenceProgram program = bound.Run(ordered);

@@ -18,4 +18,14 @@ namespace tilewright {
 absl::StatusOr<std::vector<std::optional<ReferenceResult>>> RunReference(const Function& main, const Target& target,
                                                                          const std::vector<NDArray>& arguments);
 
+// What `main` itself computes as it stands, for programs that have no such bound: the error that is allowed of each
+// element is a part of the largest magnitude of its parameter, at least 1, as PartOfLargest says.
+absl::StatusOr<std::vector<std::optional<ReferenceResult>>> RunAsItStands(const Function& main, const Target& target,
+                                                                          const std::vector<NDArray>& arguments);
+
+// 1e-10, 1e-4 and 5e-2 for floating-point numbers of 64, 32 and fewer bits, 0 for integers.
+double PartOfLargest(DataType type);
+
+double LargestMagnitude(const NDArray& array);
+
 }  // namespace tilewright

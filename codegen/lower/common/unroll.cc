@@ -6,6 +6,18 @@
 namespace tilewright {
 namespace {
 
+// Statements that one loop is written out to at most: code beyond leaves the caches, and takes minutes to compile.
+constexpr int64_t kMostStatements = 4096;
+
+int64_t StatementsOf(const Stmt& body) {
+  int64_t count = 0;
+  PreOrder(body, [&](const Stmt& s) {
+    count += isa<StoreNode>(s) || isa<EvaluateNode>(s);
+    return true;
+  });
+  return count;
+}
+
 class Unroller : public Mutator {
  public:
   explicit Unroller(uint32_t next_id) : next_id_(next_id) {}
@@ -19,7 +31,7 @@ class Unroller : public Mutator {
     const auto* loop = cast<ForNode>(mutated);
     if (loop->kind != ForKind::kUnrolled) return mutated;
     const std::optional<int64_t> min = AsInt(loop->min), extent = AsInt(loop->extent);
-    if (!min || !extent) {
+    if (!min || !extent || *extent * StatementsOf(loop->body) > kMostStatements) {
       ForNode::Fields fields = loop->fields();
       fields.kind = ForKind::kSerial;
       return For(std::move(fields));
