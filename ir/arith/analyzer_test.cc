@@ -99,7 +99,11 @@ TEST_F(AnalyzerTest, LooksThroughCastsThatFit) {
   Simplifies(CastTo(i32, FloorDiv(l, Const(i64, 16))) * 16 + CastTo(i32, FloorMod(l, Const(i64, 16))), CastTo(i32, l));
   Simplifies(CastTo(i64, CastTo(i32, l)), l);
   EXPECT_TRUE(analyzer_.CanProve(CastTo(i64, i) * 16 + CastTo(i64, j) < Const(i64, 128)));
-  // Computed in 64 bits because it does not fit 32.
+  // Compared in 64 bits, since that which is divided need not fit 32.
+  Var many("many", i64);
+  analyzer_.Bind(many, Range{Const(i64, 0), Const(i64, int64_t{1} << 34)});
+  Simplifies(CastTo(i32, FloorDiv(many, Const(i64, 8))) < Expr(1), many < Const(i64, 8));
+  // It does not fit 32.
   Var large("large", i64);
   Simplifies(CastTo(i64, CastTo(i32, large)), CastTo(i64, CastTo(i32, large)));
 }

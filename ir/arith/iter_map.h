@@ -78,7 +78,8 @@ struct IterMapError {
   std::string_view Reason() const;  // one sentence, without the expression
 };
 
-// `predicate` may be null. Extents of the domain may be symbolic; what is known of them is taken from the analyzer.
+// `predicate` may be null. Extents of the domain may be symbolic; what is known of them is taken from the analyzer, and
+// of an extent that is a product of variables each is taken to be positive.
 std::optional<IterMap> DetectIterMap(const std::vector<Expr>& indices, const Domain& domain, const Expr& predicate,
                                      IterMapLevel level, Analyzer* analyzer, IterMapError* error = nullptr);
 

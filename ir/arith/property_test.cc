@@ -104,7 +104,7 @@ class Generator {
       case 14:
         return Index(depth - 1) * Index(depth - 1);
       default:
-        return CastTo(DataType::Int(32), Wide(depth - 1));
+        return CastTo(DataType::Int(32), NarrowEnough(depth - 1));
     }
   }
 
@@ -112,7 +112,7 @@ class Generator {
   Expr Wide(int depth) {
     const DataType wide = DataType::Int(64);
     if (depth == 0 || random_.OneIn(8)) {
-      if (random_.OneIn(4)) return random_.OneIn(6) ? variables_.large : variables_.m;
+      if (random_.OneIn(4)) return has_large_ && random_.OneIn(6) ? variables_.large : variables_.m;
       return random_.OneIn(2) ? Expr(variables_.f) : CastTo(wide, Leaf());
     }
     switch (random_.Int(0, 7)) {
@@ -174,6 +174,14 @@ class Generator {
   }
 
  private:
+  // Of 64 bits, and far from the ends of 32.
+  Expr NarrowEnough(int depth) {
+    if (random_.OneIn(3)) return FloorMod(Wide(depth), Const(DataType::Int(64), 500));
+    has_large_ = false;
+    Expr e = Wide(depth);
+    has_large_ = true;
+    return e;
+  }
   Expr WideSize() {
     switch (random_.Int(0, 2)) {
       case 0:
@@ -204,6 +212,7 @@ class Generator {
 
   const Variables& variables_;
   Random& random_;
+  bool has_large_ = true;
 };
 
 // What is wrong with the expression, or nothing. Deterministic in `seed`.

@@ -87,6 +87,8 @@ Expr Context::SimplifyComparison(const BinaryNode* op, const Expr& self) {
     Sum difference = ToSum(op->a);
     AddExpr(&difference, op->b, -1);
     if (difference.overflow) return self;
+    // Int32(x // 8) < 1 is x < 8 of what x is in its own type.
+    for (const Term& term : difference.terms) difference.dtype = WiderType(difference.dtype, term.atom.dtype());
     Expr result;
     if (op->op == BinaryOp::kEQ || op->op == BinaryOp::kNE) {
       if (auto zero = DecideZero(difference)) return Bool(*zero == (op->op == BinaryOp::kEQ));

@@ -30,6 +30,13 @@ bool Context::ProveBelow(const Sum& sum, const Sum& limit) {
   return ProveNonNegative(sum) && ProveNonNegative(room);
 }
 
+bool Context::IsPositive(const Sum& sum) {
+  if (BoundsOf(sum).min > 0) return true;
+  Sum less = sum;
+  less.AddBase(-1);
+  return ProveNonNegative(less);
+}
+
 Sum Context::DivideByProduct(const Sum& a, const Sum& b, bool modulo) {
   Sum result = Sum::Constant(a.dtype, 0);
   auto divisor = ToMonomial(b.terms[0]);
@@ -61,13 +68,21 @@ Sum Context::DivideByProduct(const Sum& a, const Sum& b, bool modulo) {
     }
     return result;
   }
-  if (modulo && rest.terms.size() == 1 && rest.base == 0 && !rest.terms[0].IsSplit() && rest.terms[0].scale == 1) {
-    // x % m % b is x % b when b divides m.
+  if (rest.terms.size() == 1 && rest.base == 0 && !rest.terms[0].IsSplit() && rest.terms[0].scale == 1) {
     const auto* op = dyn_cast<BinaryNode>(rest.terms[0].atom);
-    if (op != nullptr && op->op == BinaryOp::kFloorMod && DivideExactly(Monomial::Of(op->b), *divisor)) {
+    // x % m % b is x % b when b divides m.
+    if (modulo && op != nullptr && op->op == BinaryOp::kFloorMod && DivideExactly(Monomial::Of(op->b), *divisor)) {
       Sum inner = DivideByProduct(ToSum(op->a), b, true);
       AddSum(&result, inner, 1);
       return result;
+    }
+    // x // m // b is x // (m * b) for positive b.
+    if (!modulo && op != nullptr && op->op == BinaryOp::kFloorDiv && IsPositive(b)) {
+      const Sum product = Multiply(ToSum(op->b), b);
+      if (!product.overflow && product.terms.size() == 1 && product.base == 0) {
+        AddSum(&result, DivideByProduct(ToSum(op->a), product, false), 1);
+        return result;
+      }
     }
   }
   // rest = radix * high + low with 0 <= low < radix: the division goes on with high.

@@ -227,8 +227,9 @@ class Checker : public Visitor {
   }
 
   bool IsInside(const Expr& least, const Expr& greatest, const Expr& extent) {
-    return analyzer_.CanProveLessEqual(Const(least.dtype(), 0), least) &&
-           analyzer_.CanProveLess(greatest, CastTo(greatest.dtype(), extent));
+    // Indices and extents may have different index types.
+    const Expr end = greatest.dtype().is_index() ? extent : CastTo(greatest.dtype(), extent);
+    return analyzer_.CanProveLessEqual(Const(least.dtype(), 0), least) && analyzer_.CanProveLess(greatest, end);
   }
   bool IsOutside(const Expr& least, const Expr& greatest, const Expr& extent) {
     return analyzer_.CanProveLess(greatest, Const(greatest.dtype(), 0)) ||

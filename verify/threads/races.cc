@@ -224,9 +224,11 @@ class LoopChecker {
   bool AreApart(size_t i, size_t j) {
     const Touch &a = *touches_[i], &b = *touches_[j];
     if (a.loops == b.loops && SameRegion(a.region.region, b.region.region)) {
-      // Over all threads together, or else with those around held fixed.
+      // Over all threads together, or with those around held fixed, or with all loops around, of which these threads
+      // are a digit: (block * 1024 + thread) // w.
       const ForNode* threads = OutermostThreads(a);
       if (IsInjective(a, threads) || (threads != loop_ && IsInjective(a, loop_))) return true;
+      if (a.loops.front() != threads && IsInjective(a, a.loops.front())) return true;
     }
     const auto &box_a = Box(i), &box_b = Box(j);
     if (!box_a || !box_b) return false;
