@@ -33,6 +33,7 @@ ROOMS = {
                      "autoschedule/normalize", "autoschedule/movement", "autoschedule/sketch",
                      "autoschedule/measure/protocol", "autoschedule/measure/reference autoschedule/measure/executor",
                      "autoschedule/measure", "autoschedule/search", "autoschedule/tune", "autoschedule"],
+    "graph": ["graph/ir", "graph/rewrite", "graph/onnx graph/fusion graph/memory", "graph/executor", "graph"],
 }
 # The target of this name collects what users of the module may include; it is above all rooms.
 COLLECTS = {"//ir:ir"}

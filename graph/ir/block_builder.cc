@@ -172,10 +172,9 @@ void BlockBuilder::EndDataflow(const std::vector<Var>& outputs) {
   if (!in_dataflow()) return;
   s.open = false;
   std::vector<Var> all = outputs;
-  for (const Var& output : s.blocks.back().outputs) {
-    const auto same = [&](const Var& other) { return other.same_as(output); };
-    if (std::none_of(all.begin(), all.end(), same)) all.push_back(output);
-  }
+  all.insert(all.end(), s.blocks.back().outputs.begin(), s.blocks.back().outputs.end());
+  std::unordered_set<const VarNode*> seen;
+  std::erase_if(all, [&](const Var& output) { return !seen.insert(output.get()).second; });
   s.blocks.back().outputs = std::move(all);
 }
 

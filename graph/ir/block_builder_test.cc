@@ -126,7 +126,7 @@ TEST_F(BlockBuilderTest, UnequalSymbolsAreGuarded) {
   SymbolValues bad;
   ASSERT_TRUE(bad.Match(*TensorTypeOf(x), {3, 4}, "x").ok());
   ASSERT_TRUE(bad.Match(*TensorTypeOf(y), {5, 4}, "y").ok());
-  EXPECT_EQ(bad.CheckGuards(f->body->guards).message(), "the model needs n == m, but n = 3, m = 5");
+  EXPECT_EQ(bad.CheckGuards(f->body->guards).message(), "the model needs m == n, but m = 5, n = 3");
 }
 
 TEST_F(BlockBuilderTest, ShapeArithmeticIsKnown) {

@@ -98,7 +98,7 @@ absl::Status Mutator::MutateBlocks(const SeqNode& seq) {
     for (const Var& output : block.outputs) {
       const Value replaced = Replaced(output);
       const auto* var = dyn_cast<VarNode>(replaced);
-      if (var != nullptr && builder_.IsBoundHere(Var(var))) outputs.emplace_back(var);
+      if (var != nullptr && KeepsOutput(output) && builder_.IsBoundHere(Var(var))) outputs.emplace_back(var);
     }
     builder_.EndDataflow(outputs);
   }

@@ -64,6 +64,8 @@ class Mutator {
 
   // What a binding of the old function becomes; the default emits Mutate(value) and replaces the variable by that.
   virtual absl::Status MutateBinding(const Binding& binding);
+  // Whether an output of a dataflow block stays one where nothing uses it outside.
+  virtual bool KeepsOutput(const Var&) { return true; }
 
   // `self` is the same node as `op`; its operands are rewritten already. The result is any value; `self` keeps it.
   virtual absl::StatusOr<Value> MutateTupleGetItem(const TupleGetItemNode*, const Value& self) { return self; }
