@@ -87,20 +87,19 @@ def main(A: T.Buffer((T.int64(6), T.int64(8)), "float32"), C: T.Buffer((6, 8), "
 // More iterations than are enumerated (verify/structure/exact_run.h).
 inline constexpr const char* kLargeRows = R"(
 @T.prim_func
-def main(A: T.Buffer((T.int64(530), T.int64(300)), "float32"), C: T.Buffer((T.int64(530),), "float32")):
-    B = T.alloc_buffer((T.int64(530), T.int64(300)), "float32")
-    for i, j in T.grid(T.int64(530), T.int64(300)):
+def main(A: T.Buffer((T.int64(66), T.int64(70)), "float32"), W: T.Buffer((T.int64(70), T.int64(64)), "float32"), C: T.Buffer((T.int64(66), T.int64(64)), "float32")):
+    B = T.alloc_buffer((T.int64(66), T.int64(70)), "float32")
+    for i, k in T.grid(T.int64(66), T.int64(70)):
         with T.block("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = A[vi, vj] * T.float32(2)
-    for i, k in T.grid(T.int64(530), T.int64(300)):
+            vi, vk = T.axis.remap("SS", [i, k])
+            B[vi, vk] = A[vi, vk] * T.float32(2)
+    for i, j, k in T.grid(T.int64(66), T.int64(64), T.int64(70)):
         with T.block("C"):
-            vi, vk = T.axis.remap("SR", [i, k])
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
             with T.init():
-                C[vi] = T.float32(0)
-            C[vi] = C[vi] + B[vi, vk]
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + B[vi, vk] * W[vk, vj]
 )";
-
 // A page that a scalar names.
 inline constexpr const char* kPages = R"(
 @T.prim_func
