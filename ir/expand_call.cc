@@ -32,8 +32,10 @@ Expr ExpandCall(const CallNode* call) {
   const Expr &x = call->args[0], &y = call->args[1];
   const Expr zero = Const(x.dtype(), 0);
   if (per_axis) {
-    const Expr left = Select(CastTo(DataType::Bool(), call->args[5]), call->args[2], zero);
-    const Expr right = Select(CastTo(DataType::Bool(), call->args[6]), call->args[3], zero);
+    const auto condition = [&](size_t i) {
+      return CastTo(DataType::Bool(call->args[i].dtype().lanes()), call->args[i]);
+    };
+    const Expr left = Select(condition(5), call->args[2], zero), right = Select(condition(6), call->args[3], zero);
     return MultiplyAndShift(x, y, left, call->args[4] + right);
   }
   const Expr &q = call->args[2], &s = call->args[3];

@@ -153,7 +153,8 @@ Expr Select(Expr condition, Expr true_value, Expr false_value) {
 Expr CastTo(DataType dtype, Expr value) {
   if (value.dtype() == dtype) return value;
   if (const auto* imm = dyn_cast<IntImmNode>(value)) {
-    if (dtype.is_float()) return ConstFloat(dtype, RoundIntegerTo(dtype.element(), value.dtype().element(), imm->value));
+    if (dtype.is_float())
+      return ConstFloat(dtype, RoundIntegerTo(dtype.element(), value.dtype().element(), imm->value));
     if (dtype.is_integer() && imm->value >= MinValue(dtype.element()) && imm->value <= MaxValue(dtype.element())) {
       return Const(dtype, imm->value);
     }

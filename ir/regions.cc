@@ -1,6 +1,7 @@
 #include "ir/regions.h"
 
 #include <algorithm>
+#include <span>
 
 #include "ir/arith/analyzer.h"
 #include "ir/arith/same_expr.h"
@@ -263,12 +264,13 @@ class Detector : public Visitor {
 
  protected:
   void VisitLoad(const LoadNode* op) override {
-    // Sums that are written out load an element often.
+    // Sums that are written out load an element often, shortly after another.
+    constexpr size_t kMostSeen = 64;
     const auto same = [&](const LoadNode* seen) {
       return seen->buffer.same_as(op->buffer) && std::ranges::equal(seen->indices, op->indices, arith::SameExpr) &&
              arith::SameExpr(seen->predicate, op->predicate);
     };
-    if (std::ranges::any_of(seen_, same)) return;
+    if (std::ranges::any_of(std::span(seen_).last(std::min(seen_.size(), kMostSeen)), same)) return;
     seen_.push_back(op);
     Visitor::VisitLoad(op);
     Touch(reads_, BufferRegion::Point(op->buffer, op->indices));

@@ -106,7 +106,8 @@ absl::Status RunCompiled(const CompiledModule& code, const Function& function,
     arrays.push_back(param.buffer ? arguments[i].array : ScalarArray(param.var.dtype(), arguments[i]));
     const NDArray& array = arrays.back();
     const std::string name = param.buffer ? param.buffer->name : param.var.name();
-    auto guarded = GuardedArray::Allocate(name, array.bytes(), std::max(64, param.buffer ? param.buffer->alignment : 0));
+    auto guarded =
+        GuardedArray::Allocate(name, array.bytes(), std::max(64, param.buffer ? param.buffer->alignment : 0));
     if (!guarded.ok()) return guarded.status();
     std::memcpy(guarded->data(), array.data(), static_cast<size_t>(array.bytes()));
     tensors.push_back(runtime::Tensor::Borrow(guarded->data(), AbiType(array.dtype()), array.shape()));

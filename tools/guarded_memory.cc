@@ -80,8 +80,8 @@ absl::StatusOr<GuardedArray> GuardedArray::Allocate(const std::string& name, int
   }
   auto* begin = static_cast<std::byte*>(mapped);
   const auto end = reinterpret_cast<uintptr_t>(begin + kGuardBytes + room);
-  const uintptr_t data = (end - static_cast<uintptr_t>(bytes)) / static_cast<uintptr_t>(alignment) *
-                         static_cast<uintptr_t>(alignment);
+  const uintptr_t data =
+      (end - static_cast<uintptr_t>(bytes)) / static_cast<uintptr_t>(alignment) * static_cast<uintptr_t>(alignment);
   for (Guarded& array : guarded) {
     if (array.begin != nullptr) continue;
     CopyText(array.name, name);

@@ -239,7 +239,8 @@ absl::StatusOr<NDArray> AllocateArray(const std::string& name, DataType dtype, c
   }
   // Whether the system has the memory: the array itself would end the program.
   const std::unique_ptr<void, decltype(&std::free)> trial(std::malloc(static_cast<size_t>(bytes) + 1), std::free);
-  if (trial == nullptr) return absl::ResourceExhaustedError(absl::StrCat("no memory for the ", bytes, " bytes of ", name));
+  if (trial == nullptr)
+    return absl::ResourceExhaustedError(absl::StrCat("no memory for the ", bytes, " bytes of ", name));
   return NDArray(dtype, shape);
 }
 

@@ -33,9 +33,10 @@ OperationKind KindOfCall(std::string_view op) {
   if (op == kDotAdd) return OperationKind::kDot;
   if (op == "amx_dot_add") return OperationKind::kTiles;
   if (op == "sqrt" || op == "rsqrt") return OperationKind::kDivide;
-  for (std::string_view cheap : {"floor", "ceil", "trunc", "round", "round_away", "nearbyint", "copysign", "isnan", "isinf", "isfinite", "abs",
-                                 "shift_left", "shift_right", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
-                                 "reinterpret", "popcount", "clz", "fma"}) {
+  for (std::string_view cheap :
+       {"floor",      "ceil",        "trunc",       "round",       "round_away", "nearbyint",   "copysign",
+        "isnan",      "isinf",       "isfinite",    "abs",         "shift_left", "shift_right", "bitwise_and",
+        "bitwise_or", "bitwise_xor", "bitwise_not", "reinterpret", "popcount",   "clz",         "fma"}) {
     if (op == cheap) return op == "fma" ? OperationKind::kMultiplyAdd : OperationKind::kArithmetic;
   }
   return EffectOf(op) == CallEffect::kPure ? OperationKind::kTranscendental : OperationKind::kCall;

@@ -47,7 +47,8 @@ absl::StatusOr<WorkerAnswer> ComputeReference(const CompileRequest& request, con
   WorkerAnswer answer{.ok = true};
   auto results = RunReference(main, request.target, arguments);
   if (!results.ok()) {
-    answer.error = absl::StrCat(std::string(results.status().message()), ": candidates are compared with the program as it stands");
+    answer.error = absl::StrCat(std::string(results.status().message()),
+                                ": candidates are compared with the program as it stands");
     results = RunAsItStands(main, request.target, arguments);
   }
   if (!results.ok()) {

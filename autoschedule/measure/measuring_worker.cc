@@ -115,7 +115,7 @@ class Tensors {
   const std::string folder_;
   const int64_t threads_;
   std::vector<NDArray> seeded_;
-  std::vector<std::vector<NDArray>> sets_;  // constant tensors are shared by all
+  std::vector<std::vector<NDArray>> sets_;                  // constant tensors are shared by all
   std::vector<std::optional<ReferenceResult>> references_;  // of what is written, where there is one
 };
 

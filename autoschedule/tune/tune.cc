@@ -23,6 +23,8 @@ namespace {
 
 // A program whose reference takes longer than this and than the search is measured without one.
 constexpr double kLeastReferenceSeconds = 5;
+// A candidate may compile for as long as the search takes, at least this long and at most for 30 seconds.
+constexpr double kLeastCompileSeconds = 4;
 
 using Instant = std::chrono::steady_clock::time_point;
 
@@ -66,6 +68,7 @@ absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, Intr
   const Space space(module, target, intrins);
   auto runner = LocalRunner::Start(module, target,
                                    {.threads = target.cores,
+                                    .compile_timeout = std::clamp(options.seconds, kLeastCompileSeconds, 30.0),
                                     .reference_timeout = std::max(kLeastReferenceSeconds, options.seconds),
                                     .libraries = options.libraries});
   if (!runner.ok()) return runner.status();

@@ -26,10 +26,11 @@ struct NamedIntrinsic {
 };
 // One instruction each, on vectors too.
 constexpr NamedIntrinsic kInstructions[] = {
-    {"sqrt", llvm::Intrinsic::sqrt},   {"floor", llvm::Intrinsic::floor}, {"ceil", llvm::Intrinsic::ceil},
-    {"trunc", llvm::Intrinsic::trunc}, {"round", llvm::Intrinsic::nearbyint},
-    {"nearbyint", llvm::Intrinsic::nearbyint}, {"round_away", llvm::Intrinsic::round},
-    {"copysign", llvm::Intrinsic::copysign}, {"fma", llvm::Intrinsic::fma},
+    {"sqrt", llvm::Intrinsic::sqrt},        {"floor", llvm::Intrinsic::floor},
+    {"ceil", llvm::Intrinsic::ceil},        {"trunc", llvm::Intrinsic::trunc},
+    {"round", llvm::Intrinsic::nearbyint},  {"nearbyint", llvm::Intrinsic::nearbyint},
+    {"round_away", llvm::Intrinsic::round}, {"copysign", llvm::Intrinsic::copysign},
+    {"fma", llvm::Intrinsic::fma},
 };
 
 // Functions of the C library by their names for double.

@@ -12,6 +12,10 @@
 namespace tilewright::codegen {
 namespace {
 
+// Instructions of a function that is optimized: some of LLVM's passes take time by the square of a basic block's length,
+// minutes for a hundred thousand statements in a row.
+constexpr unsigned kMostOptimized = 100'000;
+
 // Scalar parameters and the variables in the shapes, strides and offsets of buffer parameters.
 std::vector<Var> ScalarVariables(const Function& function) {
   std::vector<Var> vars;
@@ -109,6 +113,10 @@ absl::Status EmitModule(ModuleContext& context, const Module& module) {
   for (llvm::Function& function : context.module) {
     if (function.isDeclaration()) continue;
     function.addFnAttr(llvm::Attribute::NoUnwind);
+    if (function.getInstructionCount() > kMostOptimized) {
+      function.addFnAttr(llvm::Attribute::OptimizeNone);
+      function.addFnAttr(llvm::Attribute::NoInline);
+    }
     if (context.target.vector_bits > 0) {
       function.addFnAttr("prefer-vector-width", vector_bits);
       function.addFnAttr("min-legal-vector-width", vector_bits);

@@ -1,9 +1,9 @@
 #include "codegen/llvm/jit.h"
 
 #include "absl/strings/str_cat.h"
+#include "codegen/abi/c_symbol.h"
 #include "codegen/llvm/compile.h"
 #include "codegen/llvm/machine.h"
-#include "codegen/abi/c_symbol.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/Support/Error.h"
@@ -50,9 +50,7 @@ CompiledModule::CompiledModule(std::unique_ptr<Code> code) : code_(std::move(cod
 CompiledModule::CompiledModule(CompiledModule&&) noexcept = default;
 CompiledModule::~CompiledModule() = default;
 
-TwFunction CompiledModule::Find(std::string_view name) const {
-  return code_->Address<TwFunction>(CSymbol(name));
-}
+TwFunction CompiledModule::Find(std::string_view name) const { return code_->Address<TwFunction>(CSymbol(name)); }
 
 int64_t CompiledModule::WorkspaceBytes(std::string_view name) const {
   auto function = code_->Address<TwWorkspaceBytes>(absl::StrCat(std::string(name), "_workspace_bytes"));

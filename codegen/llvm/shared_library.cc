@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/llvm/object.h"
 #include "codegen/abi/c_symbol.h"
+#include "codegen/llvm/object.h"
 
 extern char** environ;
 

@@ -104,8 +104,7 @@ llvm::Value* RoundToOdd(Builder& b, llvm::Value* value) {
 // above 2^53 the low 11 bits become the one above them.
 llvm::Value* KeepDoubleBits(Builder& b, llvm::Value* value, bool is_signed) {
   llvm::Type* type = value->getType();
-  llvm::Value* magnitude =
-      is_signed ? b.CreateBinaryIntrinsic(llvm::Intrinsic::abs, value, b.getFalse()) : value;
+  llvm::Value* magnitude = is_signed ? b.CreateBinaryIntrinsic(llvm::Intrinsic::abs, value, b.getFalse()) : value;
   llvm::Value* low = b.CreateAnd(magnitude, Splat(type, 0x7ff));
   llvm::Value* high = b.CreateXor(magnitude, low);
   llvm::Value* odd = b.CreateOr(high, b.CreateSelect(b.CreateIsNotNull(low), Splat(type, 0x800), Splat(type, 0)));

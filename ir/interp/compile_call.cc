@@ -135,7 +135,8 @@ bool Compiler::Reinterpret(const CallNode* op, Lanes* result) {
       piece = EmitValue(Op::kShrU, piece, Constant(static_cast<int64_t>(shift)), 0, 64);
     }
     for (size_t bit = width; bit < static_cast<size_t>(to.bits()); bit += width) {
-      const Reg next = EmitValue(Op::kShl, patterns[(first_bit + bit) / width], Constant(static_cast<int64_t>(bit)), 0, 64);
+      const Reg next =
+          EmitValue(Op::kShl, patterns[(first_bit + bit) / width], Constant(static_cast<int64_t>(bit)), 0, 64);
       piece = EmitValue(Op::kOr, piece, next);
     }
     pieces.push_back(piece);
@@ -279,7 +280,8 @@ bool Compiler::BitCall(const CallNode* op, Lanes* result) {
     return binary([&](Reg a, Reg b) { return Wrap(dtype, EmitValue(Op::kShl, a, b, 0, dtype.bits())); });
   }
   if (name == "shift_right") {
-    return binary([&](Reg a, Reg b) { return EmitValue(dtype.is_int() ? Op::kShrS : Op::kShrU, a, b, 0, dtype.bits()); });
+    return binary(
+        [&](Reg a, Reg b) { return EmitValue(dtype.is_int() ? Op::kShrS : Op::kShrU, a, b, 0, dtype.bits()); });
   }
   if (name == "bitwise_and") return binary([&](Reg a, Reg b) { return EmitValue(Op::kAnd, a, b); });
   if (name == "bitwise_or") return binary([&](Reg a, Reg b) { return EmitValue(Op::kOr, a, b); });

@@ -371,8 +371,8 @@ bool FunctionReader::ShiftFits(std::string_view call, const Expr& a, const Expr&
   const auto* broadcast = dyn_cast<BroadcastNode>(b);
   const auto by = AsInt(broadcast != nullptr ? broadcast->value : b);
   if (!call.starts_with("shift_") || !by || (*by >= 0 && *by < a.dtype().bits())) return true;
-  return Fail(offset, absl::StrCat("a shift of ", a.dtype().ToString(), " by ", *by, " bits; it has ",
-                                   a.dtype().bits(), ", and shifts are by 0 to ", a.dtype().bits() - 1));
+  return Fail(offset, absl::StrCat("a shift of ", a.dtype().ToString(), " by ", *by, " bits; it has ", a.dtype().bits(),
+                                   ", and shifts are by 0 to ", a.dtype().bits() - 1));
 }
 
 Expr FunctionReader::MakeOperator(const std::string& op, Expr a, Expr b, uint32_t offset) {

@@ -19,7 +19,9 @@ using Result = Judgement::Result;
 // A program that compiles for longer hangs.
 constexpr unsigned kMostSeconds = 60;
 
-Judgement Judge(uint64_t seed, const std::set<int>& without) { return JudgeProgram(MakeProgramText(seed, without), seed); }
+Judgement Judge(uint64_t seed, const std::set<int>& without) {
+  return JudgeProgram(MakeProgramText(seed, without), seed);
+}
 
 // Pieces that go while the program still fails.
 std::set<int> Shrink(uint64_t seed, std::set<int> without) {

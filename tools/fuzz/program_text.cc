@@ -10,13 +10,13 @@
 namespace tilewright {
 namespace {
 
-constexpr std::array<std::string_view, 14> kTypes = {
-    "int8",   "int16",   "int32",    "int64",   "uint8",   "uint16",        "uint32",
-    "uint64", "float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"};
+constexpr std::array<std::string_view, 14> kTypes = {"int8",    "int16",   "int32",         "int64",      "uint8",
+                                                     "uint16",  "uint32",  "uint64",        "float16",    "bfloat16",
+                                                     "float32", "float64", "float8_e4m3fn", "float8_e5m2"};
 constexpr std::array<std::string_view, 8> kIndexTypes = {"int8",  "int16",  "int32",  "int64",
                                                          "uint8", "uint16", "uint32", "uint64"};
-constexpr std::array<std::string_view, 10> kNames = {"main", "main", "main", "sin", "expf", "pow",
-                                                     "tanf", "free", "int",  "tw_required_features"};
+constexpr std::array<std::string_view, 10> kNames = {"main", "main", "main", "sin", "expf",
+                                                     "pow",  "tanf", "free", "int", "tw_required_features"};
 
 // A stream of numbers that depends on nothing but where it was made.
 class Draw {
@@ -64,13 +64,16 @@ class Maker {
       const bool last = s + 1 == stages;
       if (!last && !Piece()) continue;
       const Array target{last ? "C" : absl::StrCat("S", s), last ? output_ = own.Of(kTypes) : own.Of(kTypes)};
-      if (!last) absl::StrAppend(&allocations, "    ", target.name, " = T.alloc_buffer(", Shape(), ", \"", target.type, "\")\n");
+      if (!last)
+        absl::StrAppend(&allocations, "    ", target.name, " = T.alloc_buffer(", Shape(), ", \"", target.type, "\")\n");
       body += Stage(target, own);
       arrays_.push_back(target);
     }
     std::string text = absl::StrCat("@T.prim_func\ndef ", name, "(");
-    for (const Array& array : {arrays_[0], arrays_[1]}) absl::StrAppend(&text, Param(array.name, Shape(), array.type), ", ");
-    absl::StrAppend(&text, Param("J", absl::StrCat("(", rows_, ",)"), positions_), ", ", Param("C", Shape(), output_), "):\n");
+    for (const Array& array : {arrays_[0], arrays_[1]})
+      absl::StrAppend(&text, Param(array.name, Shape(), array.type), ", ");
+    absl::StrAppend(&text, Param("J", absl::StrCat("(", rows_, ",)"), positions_), ", ", Param("C", Shape(), output_),
+                    "):\n");
     return {text + allocations + body, name, piece_};
   }
 
@@ -123,7 +126,8 @@ class Maker {
     const Array& array = arrays_[0];
     if (!Piece()) return compare;
     const std::string inside = absl::StrCat("vj ", both ? "<" : ">=", " ", columns_ - by);
-    return absl::StrCat("(", inside, both ? " and " : " or ", Convert(array.name + absl::StrCat("[vi, vj + ", by, "]"), array.type, "float32"),
+    return absl::StrCat("(", inside, both ? " and " : " or ",
+                        Convert(array.name + absl::StrCat("[vi, vj + ", by, "]"), array.type, "float32"),
                         " > T.float32(0))");
   }
 
@@ -135,7 +139,8 @@ class Maker {
     }
     if (own.Chance(15)) {
       const std::string condition = Condition(own, depth - 1);
-      return absl::StrCat(own.Chance(70) ? "T.if_then_else(" : "T.Select(", condition, ", ", Value(type, own, depth - 1), ", ", Leaf(type, own), ")");
+      return absl::StrCat(own.Chance(70) ? "T.if_then_else(" : "T.Select(", condition, ", ",
+                          Value(type, own, depth - 1), ", ", Leaf(type, own), ")");
     }
     return IsFloat(type) ? FloatValue(type, own, depth) : IntegerValue(type, own, depth);
   }
@@ -145,11 +150,14 @@ class Maker {
     static constexpr std::array<std::string_view, 6> kOperators = {"+", "-", "*", "&", "|", "^"};
     switch (own.Below(9)) {
       case 0:  // guarded division
-        return absl::StrCat("T.if_then_else(", b, " != ", Number(type, 0), ", ", a, own.Chance(50) ? " // " : " % ", b, ", ", Number(type, 7), ")");
+        return absl::StrCat("T.if_then_else(", b, " != ", Number(type, 0), ", ", a, own.Chance(50) ? " // " : " % ", b,
+                            ", ", Number(type, 7), ")");
       case 1:
-        return absl::StrCat(own.Chance(50) ? "T.truncdiv(" : "T.truncmod(", a, ", ", Number(type, own.Chance(30) && !IsUnsigned(type) ? -1 : 1 + own.Below(7)), ")");
+        return absl::StrCat(own.Chance(50) ? "T.truncdiv(" : "T.truncmod(", a, ", ",
+                            Number(type, own.Chance(30) && !IsUnsigned(type) ? -1 : 1 + own.Below(7)), ")");
       case 2:
-        return absl::StrCat(own.Chance(50) ? "T.shift_right(" : "T.shift_left(", a, ", ", Number(type, own.Below(std::min(4, Bits(type)))), ")");
+        return absl::StrCat(own.Chance(50) ? "T.shift_right(" : "T.shift_left(", a, ", ",
+                            Number(type, own.Below(std::min(4, Bits(type)))), ")");
       case 3:
         return absl::StrCat(own.Chance(50) ? "T.min(" : "T.max(", a, ", ", b, ")");
       case 4:
@@ -162,7 +170,8 @@ class Maker {
   std::string FloatValue(const std::string& type, Draw& own, int depth) {
     const std::string a = Value(type, own, depth - 1), b = Leaf(type, own);
     static constexpr std::array<std::string_view, 4> kOperators = {"+", "-", "*", "/"};
-    static constexpr std::array<std::string_view, 8> kFunctions = {"exp", "tanh", "floor", "ceil", "trunc", "round", "round_away", "abs"};
+    static constexpr std::array<std::string_view, 8> kFunctions = {"exp",   "tanh",  "floor",      "ceil",
+                                                                   "trunc", "round", "round_away", "abs"};
     switch (own.Below(8)) {
       case 0:
         return absl::StrCat("T.", own.Of(kFunctions), "(", a, ")");
@@ -188,7 +197,8 @@ class Maker {
   }
 
   std::string Header(const std::string& block) const {
-    return absl::StrCat("    for i, j in T.grid(T.", index_, "(", rows_, "), T.", index_, "(", columns_, ")):\n        with T.block(\"", block,
+    return absl::StrCat("    for i, j in T.grid(T.", index_, "(", rows_, "), T.", index_, "(", columns_,
+                        ")):\n        with T.block(\"", block,
                         "\"):\n            vi, vj = T.axis.remap(\"SS\", [i, j])\n");
   }
   std::string Plain(const Array& target, const std::string& value) const {
@@ -197,32 +207,36 @@ class Maker {
   std::string Guarded(const Array& target, Draw& own, int depth) {
     std::string first = Plain(target, Leaf(target.type, own));
     const std::string condition = Condition(own, depth);
-    return absl::StrCat(first, Header(target.name + "_if"), "            if ", condition, ":\n                ", target.name,
-                        "[vi, vj] = ", Value(target.type, own, depth), "\n");
+    return absl::StrCat(first, Header(target.name + "_if"), "            if ", condition, ":\n                ",
+                        target.name, "[vi, vj] = ", Value(target.type, own, depth), "\n");
   }
   // Each element from itself, or from its neighbour to the left.
   std::string InPlace(const Array& target, Draw& own, int depth) {
     std::string first = Plain(target, Leaf(target.type, own));
     const std::string value = Value(target.type, own, depth);
     if (own.Chance(50)) {
-      return absl::StrCat(first, Header(target.name + "_in_place"), "            ", target.name, "[vi, vj] = T.max(", target.name, "[vi, vj], ", value, ")\n");
+      return absl::StrCat(first, Header(target.name + "_in_place"), "            ", target.name, "[vi, vj] = T.max(",
+                          target.name, "[vi, vj], ", value, ")\n");
     }
-    return absl::StrCat(first, Header(target.name + "_scan"), "            if vj >= 1:\n                ", target.name, "[vi, vj] = T.max(", target.name,
-                        "[vi, vj - 1], ", value, ")\n");
+    return absl::StrCat(first, Header(target.name + "_scan"), "            if vj >= 1:\n                ", target.name,
+                        "[vi, vj] = T.max(", target.name, "[vi, vj - 1], ", value, ")\n");
   }
   std::string Split(const Array& target, Draw& own, int depth) {
     const int64_t tile = 1 + own.Below(7);
-    return absl::StrCat("    for i, jo, ji in T.grid(", rows_, ", ", (columns_ + tile - 1) / tile, ", ", tile, "):\n        with T.block(\"", target.name,
-                        "\"):\n            vi = T.axis.spatial(", rows_, ", i)\n            vj = T.axis.spatial(", columns_, ", jo * ", tile,
-                        " + ji)\n            T.where(jo * ", tile, " + ji < ", columns_, ")\n            ", target.name, "[vi, vj] = ",
-                        Value(target.type, own, depth), "\n");
+    return absl::StrCat("    for i, jo, ji in T.grid(", rows_, ", ", (columns_ + tile - 1) / tile, ", ", tile,
+                        "):\n        with T.block(\"", target.name, "\"):\n            vi = T.axis.spatial(", rows_,
+                        ", i)\n            vj = T.axis.spatial(", columns_, ", jo * ", tile,
+                        " + ji)\n            T.where(jo * ", tile, " + ji < ", columns_, ")\n            ", target.name,
+                        "[vi, vj] = ", Value(target.type, own, depth), "\n");
   }
   // The maximum over a row, for each of its elements: no order changes it.
   std::string Reduced(const Array& target, Draw& own, int depth) {
     const std::string value = Value(target.type, own, depth);
-    return absl::StrCat("    for i, c, j in T.grid(", rows_, ", ", columns_, ", ", columns_, "):\n        with T.block(\"", target.name,
-                        "\"):\n            vi, vc, vj = T.axis.remap(\"SSR\", [i, c, j])\n            with T.init():\n                ", target.name,
-                        "[vi, vc] = ", Number(target.type, 0), "\n            ", target.name, "[vi, vc] = T.max(", target.name, "[vi, vc], ", value, ")\n");
+    return absl::StrCat(
+        "    for i, c, j in T.grid(", rows_, ", ", columns_, ", ", columns_, "):\n        with T.block(\"", target.name,
+        "\"):\n            vi, vc, vj = T.axis.remap(\"SSR\", [i, c, j])\n            with T.init():\n                ",
+        target.name, "[vi, vc] = ", Number(target.type, 0), "\n            ", target.name, "[vi, vc] = T.max(",
+        target.name, "[vi, vc], ", value, ")\n");
   }
 
   Draw draw_;

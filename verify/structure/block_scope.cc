@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "base/check.h"
 #include "ir/analysis.h"
@@ -53,12 +55,40 @@ class ChildCollector : public Visitor {
   std::vector<const ForNode*> loops_;
 };
 
+// The blocks that touch each buffer, so that the time is that of the dependences, not of all pairs of blocks.
+class TouchedBefore {
+ public:
+  void Add(size_t child, const BlockNode& block) {
+    for (const BufferRegion& region : block.reads) readers_[region.buffer.get()].push_back(child);
+    for (const BufferRegion& region : block.writes) writers_[region.buffer.get()].push_back(child);
+  }
+  // Those on which the block may depend, in order.
+  std::set<size_t> Sources(const BlockNode& block) const {
+    std::set<size_t> sources;
+    const auto add = [&](const Children& of, const BufferRegion& region) {
+      const auto found = of.find(region.buffer.get());
+      if (found != of.end()) sources.insert(found->second.begin(), found->second.end());
+    };
+    for (const BufferRegion& region : block.reads) add(writers_, region);
+    for (const BufferRegion& region : block.writes) add(writers_, region);
+    for (const BufferRegion& region : block.writes) add(readers_, region);
+    return sources;
+  }
+
+ private:
+  using Children = std::unordered_map<const BufferNode*, std::vector<size_t>>;
+  Children readers_, writers_;
+};
+
 // Dependences between each pair of blocks that touch the same buffer, whole buffers counted.
 std::vector<Dependence> FindDependences(const std::vector<ScopeChild>& children) {
   std::vector<Dependence> dependences;
+  TouchedBefore touched;
   for (size_t later = 0; later < children.size(); ++later) {
     const BlockNode* destination = children[later].realize->block.get();
-    for (size_t earlier = 0; earlier < later; ++earlier) {
+    const std::set<size_t> sources = touched.Sources(*destination);
+    touched.Add(later, *destination);
+    for (const size_t earlier : sources) {
       const BlockNode* source = children[earlier].realize->block.get();
       auto add = [&](const std::vector<BufferRegion>& from, const std::vector<BufferRegion>& to, DependenceKind kind) {
         for (const BufferRegion& region : from) {
@@ -155,12 +185,11 @@ std::vector<uint32_t> BlockScope::Readers(const Buffer& buffer) const {
 }
 std::vector<uint32_t> BlockScope::Outputs() const {
   std::vector<uint32_t> ids;
+  std::unordered_set<const BufferNode*> local;
+  for (const Buffer& buffer : block_->alloc_buffers) local.insert(buffer.get());
   for (const ScopeChild& child : children_) {
     for (const BufferRegion& write : child.realize->block->writes) {
-      const auto& local = block_->alloc_buffers;
-      if (std::none_of(local.begin(), local.end(), [&](const Buffer& b) { return b.same_as(write.buffer); })) {
-        AddOnce(ids, child.id());
-      }
+      if (!local.contains(write.buffer.get())) AddOnce(ids, child.id());
     }
   }
   return ids;

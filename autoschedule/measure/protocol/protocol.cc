@@ -15,13 +15,14 @@ std::string Line(const Json& json) { return json.dump(-1, ' ', false, Json::erro
 Json ToJson(const std::vector<TensorSpec>& tensors) {
   Json list = Json::array();
   for (const TensorSpec& tensor : tensors) {
-    list.push_back({{"name", tensor.name},
-                    {"dtype", tensor.dtype.ToString()},
-                    {"shape", tensor.shape},
-                    {"written", tensor.written},
-                    {"constant", tensor.constant},
-                    {"range", tensor.range ? Json({tensor.range->low, tensor.range->high, int64_t{tensor.range->sorted}})
-                                           : Json::array()}});
+    list.push_back(
+        {{"name", tensor.name},
+         {"dtype", tensor.dtype.ToString()},
+         {"shape", tensor.shape},
+         {"written", tensor.written},
+         {"constant", tensor.constant},
+         {"range", tensor.range ? Json({tensor.range->low, tensor.range->high, int64_t{tensor.range->sorted}})
+                                : Json::array()}});
   }
   return list;
 }

@@ -38,8 +38,8 @@ struct TensorSpec {
   std::string name;
   DataType dtype;
   std::vector<int64_t> shape;
-  bool written = false;   // by main
-  bool constant = false;  // the same in every call of main
+  bool written = false;                            // by main
+  bool constant = false;                           // the same in every call of main
   std::optional<InputRange> range = std::nullopt;  // of integers that say where the program reads
 
   int64_t bytes() const;

@@ -640,8 +640,8 @@ class BoundErrors : public Mutator {
     Expr farthest = Double(0);
     for (const int i : {-1, 1}) {
       for (const int j : {-1, 1}) {
-        const Expr corner = function({args[0].value + Double(i) * OrZero(args[0].error),
-                                      args[1].value + Double(j) * OrZero(args[1].error)});
+        const Expr corner = function(
+            {args[0].value + Double(i) * OrZero(args[0].error), args[1].value + Double(j) * OrZero(args[1].error)});
         farthest = Max(farthest, Abs(Difference(corner, middle)));
       }
     }

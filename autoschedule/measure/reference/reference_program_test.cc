@@ -216,7 +216,53 @@ def main(A: T.Buffer((64,), "float32"), C: T.Buffer((64,), "float32")):
   };
   EXPECT_EQ(refusal("C[vi] = T.call_extern(\"float32\", \"f\", A[vi])"), "no reference for a call of call_extern");
   EXPECT_EQ(refusal("C[T.Cast(\"int32\", A[vi] * T.float32(3) + T.float32(9))] = T.float32(1)"),
-            "no reference for an index or a condition that depends on rounding");
+            "no reference for an index or a number of iterations that depends on rounding");
+}
+
+// The program's main reads A and writes C, both (64,); the interpreter's result is within the bounds, and a result that
+// is off by one is not.
+void ExpectReference(const std::string& type, const std::string& body) {
+  const std::string text = "@T.prim_func\ndef main(A: T.Buffer((64,), \"float32\"), C: T.Buffer((64,), \"" + type +
+                           "\")):\n    for i in range(64):\n        with T.block(\"C\"):\n            vi = "
+                           "T.axis.spatial(64, i)\n" +
+                           body;
+  const Function program = ParseOrDie(text).Main();
+  EXPECT_EQ(Check(program).failure, "") << text;
+  EXPECT_NE(Check(program, 1).failure, "") << text;
+}
+
+TEST(ReferenceProgram, KnowsConditionsOfComputedNumbers) {
+  ExpectReference("bool", "            C[vi] = A[vi] * T.float32(2) > T.float32(0.5)\n");
+  ExpectReference("float32", "            C[vi] = T.Cast(\"float32\", A[vi] * T.float32(3) > T.float32(1)) * A[vi]\n");
+  ExpectReference("int32", R"(            C[vi] = 0
+            if A[vi] * T.float32(3) > T.float32(1):
+                C[vi] = 5
+)");
+  ExpectReference(
+      "float32",
+      R"(            C[vi] = T.if_then_else(vi >= 1 and A[vi - 1] * T.float32(3) > T.float32(1), A[vi - 1], A[vi])
+)");
+  ExpectReference("float32",
+                  "            C[vi] = T.if_then_else(T.isnan(A[vi] / A[vi]), T.float32(0), A[vi] * T.float32(3))\n");
+}
+
+TEST(ReferenceProgram, KnowsLocalVariablesLoopsAndBits) {
+  ExpectReference("int32", R"(            x: T.int32 = vi
+            C[vi] = 0
+            while x > 1:
+                x = T.if_then_else(x % 2 == 0, x // 2, 3 * x + 1)
+                C[vi] = C[vi] + 1
+)");
+  ExpectReference("int32", "            C[vi] = T.reinterpret(\"int32\", A[vi]) & 255\n");
+  ExpectReference("float32", R"(            T.evaluate(A[vi] + T.float32(1))
+            C[vi] = T.pow(T.abs(A[vi]) + T.float32(1), A[vi] * T.float32(3))
+)");
+  ExpectReference("int32", "            C[vi] = T.Cast(\"int32\", A[vi] * T.float32(1000)) // 7\n");
+}
+
+TEST(ReferenceProgram, KnowsWhatOverflows) {
+  ExpectReference("float16", "            C[vi] = T.exp(T.Cast(\"float16\", A[vi]) * T.float16(20))\n");
+  ExpectReference("float32", "            C[vi] = T.exp(A[vi] * T.float32(200))\n");
 }
 
 }  // namespace
