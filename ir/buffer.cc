@@ -26,7 +26,8 @@ constexpr KnownScope kKnownScopes[] = {
 bool Scope::Valid(std::string_view text) {
   if (text.empty() || text.front() == '.' || text.back() == '.') return false;
   for (size_t i = 0; i < text.size(); ++i) {
-    const bool word = std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_';
+    const bool word = std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_' ||
+                      (text[i] == '-' && text.find('.') < i);  // global.texture-weight
     if (!word && !(text[i] == '.' && text[i - 1] != '.')) return false;
   }
   return true;
@@ -38,6 +39,10 @@ Scope Scope::Parse(std::string_view text) {
   std::string tag(dot == std::string_view::npos ? std::string_view() : text.substr(dot + 1));
   for (const KnownScope& known : kKnownScopes) {
     if (known.name == head) return Scope(known.kind, known.owner, std::move(tag), std::string(text));
+    // global2 is global memory with the tag 2.
+    const bool numbered =
+        head.starts_with(known.name) && head.find_first_not_of("0123456789", known.name.size()) == head.npos;
+    if (numbered) return Scope(known.kind, known.owner, std::string(text.substr(known.name.size())), std::string(text));
   }
   return Scope(MemoryKind::kFragment, OwnerLevel::kThread, std::string(text), std::string(text));
 }

@@ -17,6 +17,9 @@ class Checker : public Visitor {
     // Parameters first: extents of one may be symbols that another defines.
     for (const Param& param : function_->params) Define(param.var.get(), param.var.name(), true);
     for (const Param& param : function_->params) {
+      if (param.buffer) DefineSymbols(*param.buffer);
+    }
+    for (const Param& param : function_->params) {
       if (param.buffer) DefineBuffer(param.buffer, /*symbols=*/true);
     }
     Visit(function_->body);
@@ -137,6 +140,15 @@ class Checker : public Visitor {
   bool IsDefined(const Node* node) const {
     const auto it = defined_.find(node);
     return it != defined_.end() && (it->second == kEverywhere || it->second == depth_);
+  }
+  // Extents that are variables: an extent before them may be computed from them.
+  void DefineSymbols(const BufferNode& buffer) {
+    for (const auto* sizes : {&buffer.shape, &buffer.strides}) {
+      for (const Expr& size : *sizes) {
+        const auto* var = dyn_cast<VarNode>(size);
+        if (var != nullptr && !IsDefined(var)) Define(var, var->name, true);
+      }
+    }
   }
   void DefineBuffer(const Buffer& buffer, bool symbols) {
     if (!buffers_.insert(buffer.get()).second) Report("buffer " + buffer->name + " is defined twice");

@@ -67,11 +67,19 @@ std::optional<Choices> Evolution::Next(std::span<const std::vector<Choice>> pare
   return Choices::GivenOrPreferred(std::move(child));
 }
 
+std::map<std::string, int64_t> Evolution::refused() const {
+  std::map<std::string, int64_t> by_sentence;
+  for (const auto& [reason, refused] : refused_) by_sentence[refused.sentence] += refused.count;
+  return by_sentence;
+}
+
 std::optional<Candidate> Evolution::Make(Choices choices) {
   ++tries_;
   Outcome<Candidate> made = space_.Make(std::move(choices));
   if (!made.ok()) {
-    ++refused_[std::string(made.refusal().primitive) + ": " + made.refusal().reason];
+    // Counted by the sentence without its objects; the first one is rendered for people.
+    Refused& refused = refused_[std::string(made.refusal().primitive) + ": " + made.refusal().reason];
+    if (refused.count++ == 0) refused.sentence = RenderLine(made.refusal(), space_.module().Main());
     return std::nullopt;
   }
   if (!seen_.insert(made->hash).second) {

@@ -36,8 +36,8 @@ class Evolution {
 
   int64_t tries() const { return tries_; }
   int64_t repeated() const { return repeated_; }
-  // How often candidates were refused, by primitive and reason.
-  const std::map<std::string, int64_t>& refused() const { return refused_; }
+  // How often candidates were refused, by primitive and reason, with the objects of the first refusal of each kind.
+  std::map<std::string, int64_t> refused() const;
 
  private:
   // A parent with one or two choices changed, two parents mixed, or drawn anew. Nothing for a child that was tried
@@ -52,7 +52,11 @@ class Evolution {
   std::unordered_set<uint64_t> seen_;   // programs
   std::unordered_set<uint64_t> tried_;  // children, by their choices
   int64_t tries_ = 0, repeated_ = 0;
-  std::map<std::string, int64_t> refused_;
+  struct Refused {
+    std::string sentence;
+    int64_t count = 0;
+  };
+  std::map<std::string, Refused> refused_;  // by the sentence without its objects
 };
 
 }  // namespace tilewright

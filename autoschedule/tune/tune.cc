@@ -17,6 +17,7 @@
 #include "autoschedule/search/warm_start.h"
 #include "autoschedule/sketch/space.h"
 #include "ir/structural.h"
+#include "verify/verify.h"
 
 namespace tilewright {
 namespace {
@@ -124,6 +125,12 @@ absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, Intr
   if (!found.best) {
     std::vector<std::string> reasons = std::move(found.failures);
     for (const auto& [reason, count] : found.statistics.refused) reasons.push_back(reason);
+    // A program that is wrong as it was written says more than its candidates.
+    for (const Diagnostic& diagnostic : VerifyProgram(main).diagnostics) {
+      if (diagnostic.verdict != Verdict::kRefuted) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("the program is refused: ", diagnostic.check, ": ", diagnostic.reason));
+    }
     return absl::InternalError(absl::StrCat("no candidate could be measured: ", absl::StrJoin(reasons, "; ")));
   }
   return TuneResult{.schedule = std::move(found.best->schedule),

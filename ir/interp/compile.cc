@@ -18,6 +18,7 @@ Compiler::Compiler(const Function& function, const CompileOptions& options) : op
 
 absl::StatusOr<Code> Compiler::Compile() {
   iteration_buffers_ = BuffersOfParallelIterations(code_.function->body);
+  thread_sums_ = FindThreadSums(code_.function->body);
   BindParams();
   Statement(code_.function->body);
   Emit(Op::kReturn, 0);

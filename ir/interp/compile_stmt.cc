@@ -133,7 +133,13 @@ void Compiler::SerialLoop(const ForNode* op, Reg var, Reg min, Reg end, bool con
 
 void Compiler::ThreadLoop(const ForNode* op, Reg var, Reg min, Reg extent) {
   const size_t fork = Emit(Op::kFork, var, extent, min, static_cast<int>(code_.regions.size()));
-  code_.regions.push_back({op->thread_tag, true, false, absl::StartsWith(op->thread_tag, "vthread"), memory_slots_});
+  std::vector<Reg> own_slots = memory_slots_;
+  for (const VarNode* summed : thread_sums_[op->thread_tag]) {
+    const auto slot = slots_.find(summed);
+    if (slot != slots_.end()) std::erase(own_slots, slot->second);
+  }
+  code_.regions.push_back(
+      {op->thread_tag, true, false, absl::StartsWith(op->thread_tag, "vthread"), std::move(own_slots)});
   threads_.push_back({op->thread_tag, var, extent});
   Statement(op->body);
   threads_.pop_back();

@@ -13,6 +13,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "ir/interp/bytecode.h"
+#include "ir/interp/thread_sums.h"
 
 namespace tilewright::interp::internal {
 
@@ -122,8 +123,9 @@ class Compiler {
   std::unordered_map<uint64_t, Reg> integer_constants_, float_constants_;
   std::unordered_map<const VarNode*, Lanes> vars_;
   std::unordered_set<const VarNode*> iteration_buffers_;  // BuffersOfParallelIterations
-  std::unordered_map<const VarNode*, Reg> slots_;         // of data variables
-  std::unordered_map<const VarNode*, Buffer> buffers_;    // by data variable
+  ThreadSums thread_sums_;
+  std::unordered_map<const VarNode*, Reg> slots_;       // of data variables
+  std::unordered_map<const VarNode*, Buffer> buffers_;  // by data variable
   // A part of a buffer with a layout: its element i is the source's element start + i.
   struct View {
     Buffer source;

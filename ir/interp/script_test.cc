@@ -109,6 +109,34 @@ TEST(Script, TreeSum) {
   EXPECT_EQ(RunOnce(ParseFunctionOrDie(racy), {a, s}, options).code(), absl::StatusCode::kAborted);
 }
 
+// The threads of each row sum together in memory of each thread: all of them have the total.
+TEST(Script, SumsOfThreadsInLocalMemory) {
+  const Function f = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(X: T.Buffer((4, 8), "float32"), Y: T.Buffer((4, 8), "float32")):
+    S = T.alloc_buffer((4,), scope="local")
+    for row in T.thread_binding(4, thread="threadIdx.y"):
+        for lane in T.thread_binding(8, thread="threadIdx.x"):
+            with T.block("S"):
+                vi, vk = T.axis.remap("SR", [row, lane])
+                with T.init():
+                    S[vi] = T.float32(0)
+                S[vi] = S[vi] + X[vi, vk]
+        for lane in T.thread_binding(8, thread="threadIdx.x"):
+            with T.block("Y"):
+                vi, vj = T.axis.remap("SS", [row, lane])
+                Y[vi, vj] = X[vi, vj] - S[vi]
+)");
+  NDArray x(kF32, {4, 8}), y(kF32, {4, 8});
+  FillIntegers(x, 1);
+  ASSERT_EQ(Text(RunOnce(f, {x, Uninitialized(y)}, CompileOptions::AllChecks())), "OK");
+  for (int64_t i = 0; i < 4; ++i) {
+    double sum = 0;
+    for (int64_t k = 0; k < 8; ++k) sum += x.Get(i * 8 + k);
+    for (int64_t k = 0; k < 8; ++k) EXPECT_EQ(y.Get(i * 8 + k), x.Get(i * 8 + k) - sum);
+  }
+}
+
 // Between the barriers around the copy a thread writes its window again, while others have not read theirs.
 TEST(Script, WindowsOfThreads) {
   const Function f = ParseFunctionOrDie(R"(

@@ -1,10 +1,13 @@
 // Blocks: iterators, regions and the other directives of their signature.
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ir/functor.h"
 #include "ir/regions.h"
 #include "ir/script/reader.h"
 #include "ir/script/region_arithmetic.h"
+#include "ir/structural.h"
 #include "ir/substitute.h"
 
 namespace tilewright::script {
@@ -29,6 +32,18 @@ bool DeclaresNothing(const BlockNode::Fields& block) {
     return !nested;
   });
   return !nested;
+}
+
+// A reduction reads its output without saying so; older versions of TVM say it.
+void LeaveOutOwnSum(BlockNode::Fields* block) {
+  std::erase_if(block->reads, [&](const BufferRegion& read) {
+    return std::ranges::any_of(block->writes, [&](const BufferRegion& write) {
+      return write.buffer.same_as(read.buffer) &&
+             std::ranges::equal(write.region, read.region, [](const Range& a, const Range& b) {
+               return StructuralEqual(a.min, b.min) && StructuralEqual(a.extent, b.extent);
+             });
+    });
+  });
 }
 
 }  // namespace
@@ -63,6 +78,7 @@ bool FunctionReader::ReadBlock(const PyStmt& s, Segments& out) {
   scope.block.body = std::move(body);
   if (DeclaresNothing(scope.block)) scope.has_reads = scope.has_writes = false;
   BindOuterLoops(&scope, open_loops_.size());
+  if (scope.block.init) LeaveOutOwnSum(&scope.block);
   Block block(std::move(scope.block));
   if (!scope.has_reads || !scope.has_writes) {
     AccessRegions accesses = DetectRegions(*block);

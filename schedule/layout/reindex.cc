@@ -17,7 +17,6 @@
 #include "schedule/program/loop_tree.h"
 #include "schedule/program/simplify_block.h"
 #include "schedule/program/storage_scope.h"
-#include "schedule/program/thread_memory.h"
 #include "verify/regions/sure_writes.h"
 #include "verify/structure/block_scope.h"
 
@@ -109,6 +108,13 @@ class Reindexer {
     if (collector.indices.empty()) return Refuse("{block0} does not access {text0} by a load or store");
     if (const char* reason = WhyCannotUseCache(block(), buffer_, Memory())) return Refuse(reason);
     indices_ = std::move(collector.indices);
+    // Iterators that do not change an index have no part in the new shape: those of one value, co // 32 where co is below
+    // 32. An index that is one iterator stays.
+    arith::Analyzer iterators;
+    for (const IterVar& iter : block().iter_vars) iterators.Bind(iter.var, iter.domain);
+    for (Expr& index : indices_) {
+      if (!isa<VarNode>(index)) index = iterators.Simplify(index);
+    }
     for (const Expr& index : indices_) {
       bool loads = false;
       PreOrder(index, [&](const Expr& e) {
@@ -550,9 +556,6 @@ Outcome<ReindexResult> ReindexCache(const char* primitive, const Function& funct
   Outcome<Scope> named = ReadScope(primitive, block_id, scope);
   if (!named.ok()) return named.refusal();
   const CopyForm form = {.primitive = primitive, .memory = *named, .index_map = index_map};
-  if (access == Access::kWrite) {
-    if (auto refusal = WhyNotOfEachThread(primitive, function, selected->region.buffer, *form.memory)) return *refusal;
-  }
   return Reindexer(function, block_id, selected->region.buffer, access, form).Apply();
 }
 

@@ -5,7 +5,6 @@
 #include "schedule/program/buffer_uses.h"
 #include "schedule/program/common_refusals.h"
 #include "schedule/program/storage_scope.h"
-#include "schedule/program/thread_memory.h"
 
 namespace tilewright {
 namespace {
@@ -33,7 +32,6 @@ Outcome<SetScopeResult> SetScope(const Function& function, uint32_t block_id, in
   if (uses.matched_by != nullptr) {
     return Refusal{kName, "{block0} matches a part of {text0} in its scope", {uses.matched_by->id}, {}, {buffer->name}};
   }
-  if (auto refusal = WhyNotOfEachThread(kName, function, buffer, scope)) return *refusal;
   BufferNode::Fields fields = buffer->fields();
   fields.name = buffer->name + "_" + scope.text();
   fields.scope = scope;

@@ -5,7 +5,7 @@
 //
 // Conditions: the block writes a region with that number; the buffer is allocated by a block (a parameter's memory is
 // the caller's, a matched sub-buffer lies where its source does); no block matches a part of it, since the match names
-// the scope; threads do not reduce into memory of each of them (schedule/program/thread_memory.h). Nothing changes when
+// the scope. Nothing changes when
 // the buffer is in that scope already. All ids survive.
 #pragma once
 

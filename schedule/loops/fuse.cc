@@ -15,6 +15,15 @@ namespace {
 constexpr const char* kName = "fuse";
 
 // The loops as nodes, or why they are no nest that can be one loop.
+// What a loop over all of them counts in.
+DataType WidestType(const std::vector<const ForNode*>& loops) {
+  DataType widest = loops[0]->var.dtype();
+  for (const ForNode* loop : loops) {
+    if (loop->var.dtype().bits() > widest.bits()) widest = loop->var.dtype();
+  }
+  return widest;
+}
+
 Outcome<std::vector<const ForNode*>> CheckNest(const Function& function, const std::vector<uint32_t>& ids) {
   if (ids.empty()) return Refusal{kName, "there are no loops"};
   Outcome<Path> path = PathToLoop(kName, function, ids[0]);
@@ -40,12 +49,13 @@ Outcome<std::vector<const ForNode*>> CheckNest(const Function& function, const s
   }
   std::vector<Expr> extents;
   for (const ForNode* loop : loops) extents.push_back(loop->extent);
-  if (!ProductFits(loops[0]->var.dtype(), extents)) {
+  const DataType type = WidestType(loops);
+  if (!ProductFits(type, extents)) {
     return Refusal{kName,
                    "the product of the extents is too large for {loop0}, which counts in {text0}",
                    {loops[0]->id},
                    {},
-                   {loops[0]->var.dtype().ToString()}};
+                   {type.ToString()}};
   }
   return loops;
 }
@@ -59,10 +69,12 @@ Outcome<FuseResult> Fuse(const Function& function, const std::vector<uint32_t>& 
   const Path path = FindPath(function, ids[0]);
 
   std::string name = loops[0]->var.name();
-  Expr extent = loops[0]->extent;
+  const DataType fused_type = WidestType(loops);
+  const auto extent_of = [&](size_t i) { return CastTo(fused_type, loops[i]->extent); };
+  Expr extent = extent_of(0);
   for (size_t i = 1; i < loops.size(); ++i) {
     name += "_" + loops[i]->var.name();
-    extent = extent * loops[i]->extent;
+    extent = extent * extent_of(i);
   }
   arith::Analyzer analyzer;
   ForNode::Fields fields;
@@ -75,8 +87,8 @@ Outcome<FuseResult> Fuse(const Function& function, const std::vector<uint32_t>& 
   for (size_t i = loops.size(); i-- > 1;) {
     const DataType type = loops[i]->var.dtype();
     values[loops[i]->var] =
-        CastTo(type, IsInt(loops[i]->extent, 1) ? Const(rest.dtype(), 0) : FloorMod(rest, loops[i]->extent));
-    if (!IsInt(loops[i]->extent, 1)) rest = FloorDiv(rest, loops[i]->extent);
+        CastTo(type, IsInt(loops[i]->extent, 1) ? Const(rest.dtype(), 0) : FloorMod(rest, extent_of(i)));
+    if (!IsInt(loops[i]->extent, 1)) rest = FloorDiv(rest, extent_of(i));
   }
   // A loop that runs once has no part in the fused one.
   values[loops[0]->var] = CastTo(loops[0]->var.dtype(), IsInt(loops[0]->extent, 1) ? Const(rest.dtype(), 0) : rest);

@@ -16,7 +16,6 @@
 #include "schedule/program/loop_tree.h"
 #include "schedule/program/relaxed_region.h"
 #include "schedule/program/storage_scope.h"
-#include "schedule/program/thread_memory.h"
 #include "verify/regions/sure_writes.h"
 #include "verify/structure/block_scope.h"
 
@@ -175,7 +174,6 @@ class Inserter {
   }
 
   std::optional<Refusal> CheckWriting() {
-    if (auto refusal = WhyNotOfEachThread(name_, function_, buffer_, memory_)) return refusal;
     for (const User& user : outside_) {
       if (user.write != nullptr) return Refuse("{block0} writes {text0} outside of {loop1}", {user.id(), loop_id_});
     }

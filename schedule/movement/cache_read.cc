@@ -32,6 +32,19 @@ bool IsAllocatedBy(const BlockNode& scope, const Buffer& buffer) {
                      [&](const Buffer& allocated) { return allocated.same_as(buffer); });
 }
 
+// Whether all blocks that are to read the cache are done before the writer begins.
+bool ReadsBefore(const BlockScope& scope, const std::vector<uint32_t>& consumers, const Buffer& buffer,
+                 uint32_t writer) {
+  const ScopeChild& last = *scope.Find(writer);
+  const std::vector<uint32_t> readers = consumers.empty() ? scope.Readers(buffer) : consumers;
+  return std::ranges::all_of(readers, [&](uint32_t id) {
+    const ScopeChild* reader = scope.Find(id);
+    const bool share_loop =
+        reader != nullptr && !reader->loops.empty() && !last.loops.empty() && reader->loops[0] == last.loops[0];
+    return reader != nullptr && reader < &last && !share_loop;
+  });
+}
+
 // The blocks that are to read the cache, in the order of the program.
 Outcome<std::vector<uint32_t>> FindUsers(const BlockScope& scope, uint32_t block, const Buffer& buffer,
                                          const std::vector<uint32_t>& consumers, std::optional<uint32_t> writer) {
@@ -87,6 +100,9 @@ Outcome<CacheReadResult> CacheRead(const Function& function, uint32_t block_id, 
   }
   std::optional<uint32_t> writer;
   if (!writers.empty()) writer = writers[0];
+  // Who reads before the writer, in loops of its own, sees what the buffer held before the scope.
+  if (writer && !IsAllocatedBy(*scope.block(), buffer) && ReadsBefore(scope, consumers, buffer, *writer))
+    writer.reset();
   Outcome<std::vector<uint32_t>> users = FindUsers(scope, block_id, buffer, consumers, writer);
   if (!users.ok()) return users.refusal();
   for (uint32_t user : *users) {

@@ -251,7 +251,6 @@ def main(B: T.Buffer((60,), "float32"), C: T.Buffer((60,), "float32")):
         with T.block("C"):
             vi = T.axis.spatial(60, i)
             C[vi] = B[vi]
-    for i in range(60):
         with T.block("B"):
             vi = T.axis.spatial(60, i)
             B[vi] = T.float32(0)

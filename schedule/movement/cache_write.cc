@@ -10,7 +10,6 @@
 #include "schedule/program/loop_ranges.h"
 #include "schedule/program/relaxed_region.h"
 #include "schedule/program/storage_scope.h"
-#include "schedule/program/thread_memory.h"
 #include "verify/regions/sure_writes.h"
 
 namespace tilewright {
@@ -159,8 +158,6 @@ Outcome<CacheWriteResult> CacheWrite(const Function& function, uint32_t block_id
       return Refusal{kName, reason, {user}, {}, {buffer->name}};
     }
   }
-
-  if (auto refusal = WhyNotOfEachThread(kName, function, buffer, memory)) return *refusal;
 
   arith::Analyzer analyzer;
   for (const IterVar& iter : scope.block()->iter_vars) analyzer.Bind(iter.var, iter.domain);

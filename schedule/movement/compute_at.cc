@@ -177,7 +177,12 @@ Move::Check Move::CheckBlock(bool leaves_out) {
   ordered_ = FindOrderedInstances(*child.realize->block);
   if (!ordered_.none() && !RunInOrderOfIterators(child, ordered_))
     return WhyInstancesDepend(name_, *child.realize->block);
-  if (!PredicateOnlyGuardsDomains(*child.realize, &analyzer_)) {
+  const auto only_guards_domains = [&] {
+    arith::Analyzer::Scope inside(&analyzer_);
+    BindLoops(analyzer_, child.loops);
+    return PredicateOnlyGuardsDomains(*child.realize, &analyzer_);
+  };
+  if (!only_guards_domains()) {
     const bool may_move = (leaves_out && !not_complete) || PredicateHoldsAtStart(child, child.loops);
     if (may_move) condition_ = OfIterators(child);
     if (!condition_) {

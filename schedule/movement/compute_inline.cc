@@ -6,6 +6,7 @@
 #include "schedule/program/inline_body.h"
 #include "schedule/program/instances.h"
 #include "schedule/program/loop_tree.h"
+#include "schedule/program/relaxed_region.h"
 #include "schedule/program/simplify_block.h"
 #include "verify/structure/block_scope.h"
 
@@ -63,7 +64,6 @@ std::optional<Refusal> WhyNotInlinable(const BlockScope& scope, const ScopeChild
   for (uint32_t output : scope.Outputs()) {
     if (output == id) return Refusal{kName, "{block0} writes a buffer that outlives its scope", {id}};
   }
-  if (scope.Consumers(id).empty()) return Refusal{kName, "{block0} has no consumer", {id}};
   for (const Dependence& dependence : scope.dependences()) {
     if (dependence.source == id && dependence.kind == DependenceKind::kWriteAfterRead) {
       return Refusal{kName,
@@ -80,8 +80,25 @@ std::optional<Refusal> WhyNotInlinable(const BlockScope& scope, const ScopeChild
   return std::nullopt;
 }
 
-// Every element of the buffer comes from exactly one instance.
-std::optional<Refusal> WhyNotOneInstanceEach(const ScopeChild& child, const StoreNode& store) {
+// Whether the block stores a box of the buffer, each element once, and no other block reads what is outside of it.
+bool StoresAllThatIsRead(const BlockScope& scope, const ScopeChild& child, arith::Analyzer* analyzer) {
+  const BlockNode& block = *child.realize->block;
+  const std::vector<Range> box = RelaxedRegion(block.writes[0], *child.realize, child.loops).region;
+  Expr instances = Const(DataType::Int(64), 1), elements = instances;
+  for (const IterVar& iter : block.iter_vars) instances = instances * iter.domain.extent;
+  for (const Range& range : box) elements = elements * range.extent;
+  if (!analyzer->CanProveEqual(instances, elements)) return false;
+  for (const ScopeChild& other : scope.children()) {
+    for (const BufferRegion& read : other.realize->block->reads) {
+      if (!read.buffer.same_as(block.writes[0].buffer)) continue;
+      if (!ProvablyInside(analyzer, RelaxedRegion(read, *other.realize, other.loops).region, box)) return false;
+    }
+  }
+  return true;
+}
+
+// Every element of the buffer that is read comes from exactly one instance.
+std::optional<Refusal> WhyNotOneInstanceEach(const BlockScope& scope, const ScopeChild& child, const StoreNode& store) {
   const BlockNode& block = *child.realize->block;
   arith::Analyzer analyzer;
   if (!PredicateOnlyGuardsDomains(*child.realize, &analyzer)) {
@@ -96,7 +113,7 @@ std::optional<Refusal> WhyNotOneInstanceEach(const ScopeChild& child, const Stor
   Expr instances = Const(DataType::Int(64), 1), elements = instances;
   for (const IterVar& iter : block.iter_vars) instances = instances * iter.domain.extent;
   for (const Expr& extent : store.buffer->shape) elements = elements * extent;
-  if (!analyzer.CanProveEqual(instances, elements)) {
+  if (!analyzer.CanProveEqual(instances, elements) && !StoresAllThatIsRead(scope, child, &analyzer)) {
     return Refusal{kName, "{block0} may not store all elements of {text0}", {block.id}, {}, {store.buffer->name}};
   }
   return std::nullopt;
@@ -114,7 +131,7 @@ Outcome<ComputeInlineResult> ComputeInline(const Function& function, uint32_t bl
   if (auto refusal = WhyNotInlinable(scope, *child)) return *refusal;
   const BlockNode& block = *child->realize->block;
   const StoreNode& store = *AsSingleStore(block);
-  if (auto refusal = WhyNotOneInstanceEach(*child, store)) return *refusal;
+  if (auto refusal = WhyNotOneInstanceEach(scope, *child, store)) return *refusal;
   if (UsedOtherThanByLoads(scope.block()->body, store.buffer)) {
     return Refusal{kName, "{text0} is used other than by loads", {block_id}, {}, {store.buffer->name}};
   }

@@ -214,6 +214,7 @@ class ReverseInliner {
       analyzer.Assume(And(domain.min <= realize.bindings[i], realize.bindings[i] < domain.min + domain.extent));
     }
     Expr predicate = realize.predicate;
+    analyzer.Assume(predicate);  // what it says need not be said again
     for (const Expr& condition : used_) {
       const Expr needed = analyzer.Simplify(Substitute(condition, bindings));
       if (!IsTrue(needed)) predicate = WithGuard(predicate, needed);

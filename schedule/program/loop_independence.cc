@@ -9,6 +9,7 @@
 #include "ir/arith/iter_map.h"
 #include "ir/arith/linear.h"
 #include "ir/arith/region.h"
+#include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
 #include "ir/substitute.h"
@@ -227,6 +228,39 @@ std::optional<Refusal> WhyInstancesRepeat(const char* primitive, const ForNode& 
                  {loop.id, block.realize->block->id}};
 }
 
+// Whether running an instance again, at any time, changes nothing: it writes what nothing below the loop reads, and
+// computes it from what nothing there writes.
+bool MayRunAgain(const BlockNode& block, const ForNode& outermost) {
+  const bool spatial =
+      std::ranges::all_of(block.iter_vars, [](const IterVar& iter) { return iter.kind == IterKind::kSpatial; });
+  if (!spatial || block.init) return false;
+  bool pure = true;
+  PreOrderExprs(block.body, [&](const Expr& e) {
+    const auto* call = dyn_cast<CallNode>(e);
+    pure = pure && (call == nullptr || EffectOf(call->op) == CallEffect::kPure);
+    return pure;
+  });
+  if (!pure) return false;
+  for (const BlockRealizeNode* other : BlocksBelow(Stmt(&outermost))) {
+    for (const BufferRegion& write : block.writes) {
+      if (Mentions(other->block->reads, write.buffer)) return false;
+      if (other->block.get() != &block && Mentions(other->block->writes, write.buffer)) return false;
+    }
+  }
+  return true;
+}
+
+// Whether the predicate lets one iteration of the loop alone run the block: a loop of one iteration that was split.
+bool RunsInOneIteration(const BlockBelow& block, const ForNode& loop, const std::vector<const ForNode*>& above) {
+  arith::Analyzer analyzer;
+  for (const auto* loops : {&above, &block.loops}) {
+    for (const ForNode* other : *loops) analyzer.Bind(other->var, Range{other->min, other->extent});
+  }
+  if (!UsesVar(block.realize->predicate, loop.var)) return false;
+  analyzer.Assume(block.realize->predicate);
+  return analyzer.CanProveLessEqual(loop.var, loop.min);
+}
+
 // Whether each iteration of `loop` writes, and reads of what it writes, a slice of the buffer of its own: some
 // dimension moves with the loop by as much as it is long, and with nothing else below the loop.
 bool WritesOwnSlice(const BlockBelow& block, const BufferRegion& write, const ForNode& loop) {
@@ -273,7 +307,7 @@ std::optional<Refusal> WhyIterationsAreOrdered(const char* primitive, const Func
         std::ranges::all_of(node.iter_vars, [](const IterVar& iter) { return iter.kind == IterKind::kSpatial; }) &&
         std::ranges::all_of(node.writes,
                             [&](const BufferRegion& write) { return IsPrivate(function, path, write.buffer); });
-    if (is_own) continue;
+    if (is_own || MayRunAgain(node, outermost)) continue;
     if (auto refusal = WhyNotAffine(primitive, outermost, block, above)) return refusal;
   }
   return OneIteration(path, innermost).WhyNotSelfContained(primitive, outermost);
@@ -321,15 +355,6 @@ std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const 
       }
       if (!UsesVar(block.realize->bindings[i], loop.var)) continue;
       depends = true;
-      const auto of_thread = std::ranges::find_if(
-          node.writes, [](const BufferRegion& write) { return write.buffer->scope.owner() == OwnerLevel::kThread; });
-      if (reductions_too && iter == IterKind::kReduce && of_thread != node.writes.end()) {
-        return Refusal{primitive,
-                       "{block1} reduces over {loop0} into {text0}, and each thread has {text1} memory of its own",
-                       {loop.id, node.id},
-                       {},
-                       {of_thread->buffer->name, of_thread->buffer->scope.text()}};
-      }
       if (reductions_too && iter == IterKind::kReduce && !node.init) {
         return Refusal{primitive,
                        "{block1} reduces over {loop0} without an init, so the sums of the threads start with nothing",
@@ -360,6 +385,7 @@ std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const 
       if (auto refusal = WhyInstancesRepeat(primitive, loop, block, above)) return refusal;
       continue;
     }
+    if (RunsInOneIteration(block, loop, above)) continue;
     for (const BufferRegion& write : node.writes) {
       if (is_own(write) || WritesOwnSlice(block, write, loop)) continue;
       return Refusal{primitive,

@@ -45,7 +45,7 @@ std::optional<Refusal> WhyWrongNumber(const char* primitive, uint32_t loop, int6
 std::optional<Refusal> WhyInnermostTooLarge(const char* primitive, uint32_t loop, int64_t max_innermost,
                                             const std::vector<int64_t>& factors) {
   if (factors.back() <= max_innermost) return std::nullopt;
-  return Refusal{primitive, "the innermost factor {num0} of the decision is over the limit of {num1}",
+  return Refusal{primitive, "the innermost factor {num0} is over the limit of {num1}",
                  {loop},    {},
                  {},        {factors.back(), max_innermost}};
 }
@@ -105,8 +105,8 @@ Outcome<std::vector<int64_t>> SamplePerfectTile(const Function& function, uint32
   if (max_innermost < 1)
     return Refusal{kTile, "the innermost factor cannot be at most {num0}", {loop}, {}, {}, {max_innermost}};
   if (decision) {
+    // One that sampling would not draw leads to as good a program as any.
     if (auto refusal = WhyNotATile(kTile, loop, *extent, n, *decision)) return *refusal;
-    if (auto refusal = WhyInnermostTooLarge(kTile, loop, max_innermost, *decision)) return *refusal;
     return *decision;
   }
   const std::vector<int64_t> primes = PrimeFactors(*extent);
@@ -171,7 +171,6 @@ Outcome<std::vector<int64_t>> SampleImperfectTile(const Function& function, uint
   if (decision) {
     if (auto refusal = WhyNotImperfect(loop, *extent, n, *decision)) return *refusal;
     if (n > 1) {
-      if (auto refusal = WhyInnermostTooLarge(kImperfectTile, loop, max_innermost, *decision)) return *refusal;
     }
     return *decision;
   }

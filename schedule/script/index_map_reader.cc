@@ -47,6 +47,7 @@ class Reader {
       }
       if (!result_.error.empty()) return std::move(result_);
     }
+    place.offset = function.offset;
     Error(place, "this function returns no indices");
     return std::move(result_);
   }
@@ -121,7 +122,7 @@ class Reader {
     int64_t bounds[2] = {0, size};
     for (size_t i = 0; i < 2; ++i) {
       const script::PyExprPtr& bound = e.items[1]->items[i];
-      const auto value = bound ? AsInt(Eval(*bound)) : std::optional<int64_t>(bounds[i]);
+      const auto value = bound ? Position(*bound) : std::optional<int64_t>(bounds[i]);
       if (!value) return std::nullopt;
       bounds[i] = std::clamp<int64_t>(*value < 0 ? *value + size : *value, 0, size);
     }
@@ -197,12 +198,20 @@ class Reader {
     }
   }
 
+  // 2 or -1 in a subscript.
+  static std::optional<int64_t> Position(const PyExpr& e) {
+    const bool negative = e.kind == Kind::kUnary && e.text == "-";
+    const PyExpr& number = negative ? *e.items[0] : e;
+    if (number.kind != Kind::kInt || number.integer > INT32_MAX) return std::nullopt;
+    return negative ? -static_cast<int64_t>(number.integer) : static_cast<int64_t>(number.integer);
+  }
+
   // index[0]
   Expr EvalElement(const PyExpr& e) {
     const auto list = e.items[0]->kind == Kind::kName ? lists_.find(e.items[0]->text) : lists_.end();
     if (list == lists_.end() || e.items.size() != 2)
       return Fail(e, "expected an expression of the lambda's parameters");
-    const auto at = AsInt(Eval(*e.items[1]));
+    const auto at = Position(*e.items[1]);
     const auto size = static_cast<int64_t>(list->second.size());
     if (!at || *at < -size || *at >= size) return Fail(*e.items[1], "there are " + std::to_string(size) + " indices");
     return list->second[static_cast<size_t>(*at < 0 ? *at + size : *at)];

@@ -29,6 +29,7 @@ const script::PyExpr& UnwrapIndexMap(const script::PyExpr& e) {
 }  // namespace
 
 bool ScriptRunner::EvalCall(const PyExpr& e, Value* out) {
+  done_.erase(&e);
   const PyExpr& callee = *e.items[0];
   if (callee.kind == Kind::kAttribute && (callee.text == "index_map" || callee.text == "from_func") &&
       e.items.size() == 2) {
@@ -98,9 +99,7 @@ bool ScriptRunner::CallFunction(const PyExpr& e, const PyStmt& function, const V
   leaving_ = Leaving::kNothing;
   std::swap(names, names_);
   *out = std::exchange(returned_, Value());
-  if (ran && SpecialNumber(*out, Special::kOther)) {
-    return Fail(e.offset, "the value of " + function.text + " is other Python");
-  }
+  if (ran) done_.insert(&e);
   return ran;
 }
 
@@ -294,6 +293,7 @@ bool ScriptRunner::ApplyCall(const PyExpr& e, const Primitive& primitive, std::v
     error_->refusal = results.refusal();
     return false;
   }
+  done_.insert(&e);
   if (options_.after_call) options_.after_call(LineAt(e.offset), place.line, schedule_);
   switch (primitive.result) {
     case ResultKind::kNone:

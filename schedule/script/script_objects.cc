@@ -60,7 +60,7 @@ bool ScriptRunner::Schedules(const std::vector<PyStmt>& stmts) const {
 
 bool ScriptRunner::Schedules(const PyExpr& expression) const {
   return Contains(expression, [&](const PyExpr& e) {
-    if (e.kind != Kind::kCall) return false;
+    if (e.kind != Kind::kCall || done_.contains(&e)) return false;
     const PyExpr& callee = *e.items[0];
     if (callee.kind == Kind::kAttribute && IsSchedule(*callee.items[0])) return callee.text != "show";
     // A misspelt schedule: nothing gives this name a value.

@@ -166,6 +166,7 @@ class ScriptRunner {
   std::map<int64_t, std::string> why_other_;                                 // by the offset of the statement
   const PyStmt* not_called_ = nullptr;   // a function that schedules, and that nothing calls
   bool applied_ = false;                 // a primitive
+  std::set<const PyExpr*> done_;         // calls of the statement that is being run, as far as they have run
   bool stopped_ = false;                 // by an error that is final
   Leaving leaving_ = Leaving::kNothing;  // what a return, break or continue leaves
   Value returned_;

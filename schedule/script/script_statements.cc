@@ -47,11 +47,11 @@ bool ScriptRunner::RunAll(const std::vector<PyStmt>& stmts) {
 
 bool ScriptRunner::RunStmt(const PyStmt& stmt) {
   if (++steps_ > kMaxSteps) return Stop(stmt.offset, "the schedule runs for too long");
-  if (RunKnown(stmt)) return true;
-  if (stopped_ || error_->refusal || Schedules(stmt)) {
-    stopped_ = true;
-    return false;
-  }
+  std::set<const PyExpr*> outer = std::exchange(done_, {});
+  const bool ran = RunKnown(stmt);
+  if (!ran) stopped_ = stopped_ || error_->refusal || Schedules(stmt);
+  done_ = std::move(outer);
+  if (ran || stopped_) return ran;
   PassOver(stmt);
   return true;
 }

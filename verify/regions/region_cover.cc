@@ -55,28 +55,13 @@ class Checker : public Visitor {
       const bool is_local =
           std::any_of(local.begin(), local.end(), [&](const Buffer& b) { return b.same_as(read.buffer); });
       // Accumulating without an init: an earlier block must have written it, as for any other read.
-      if (is_local && !ReadsItsOwnSum(*reader.realize->block, read) && !IsCovered(scope, reader, read)) {
+      if (is_local && !IsCovered(scope, reader, read)) {
         diagnostics.push_back({Verdict::kRefuted, "region cover", reader.id(),
                                "block " + reader.realize->block->name + " reads " + Print(read) +
                                    ", which is not all written before" + (why_.empty() ? "" : ": " + why_),
                                /*enumerable=*/true, read.buffer});
       }
     }
-  }
-
-  // A reduction may list among its reads what its init wrote.
-  bool ReadsItsOwnSum(const BlockNode& block, const BufferRegion& read) {
-    if (!block.init) return false;
-    const auto same = std::ranges::find_if(block.writes, [&](const BufferRegion& write) {
-      return write.buffer.same_as(read.buffer) && std::ranges::equal(write.region, read.region, [](auto& a, auto& b) {
-               return arith::SameExpr(a.min, b.min) && arith::SameExpr(a.extent, b.extent);
-             });
-    });
-    if (same == block.writes.end()) return false;
-    BlockNode::Fields start = block.fields();
-    start.body = std::move(start.init);
-    start.init = Stmt();
-    return sure_.Of(*Block(std::move(start)), *same);
   }
 
   bool IsCovered(const BlockScope& scope, const ScopeChild& reader, const BufferRegion& read) {

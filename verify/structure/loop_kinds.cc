@@ -64,9 +64,24 @@ class Checker : public Visitor {
   std::vector<const ForNode*> threads_;  // loops around that are bound to threads
 };
 
+bool IsAllocatedIn(const Stmt& body, const Buffer& buffer) {
+  bool found = false;
+  PreOrder(body, [&](const Stmt& s) {
+    const auto* allocate = dyn_cast<AllocateNode>(s);
+    found = found || (allocate != nullptr && allocate->buffer.same_as(buffer));
+    const auto* realize = dyn_cast<BlockRealizeNode>(s);
+    found = found || (realize != nullptr && std::ranges::any_of(realize->block->alloc_buffers, [&](const Buffer& own) {
+                        return own.same_as(buffer);
+                      }));
+    return !found;
+  });
+  return found;
+}
+
 std::optional<std::string> WhyNotAcrossThreads(const ForNode& loop, const BlockNode& block) {
+  // A sum in memory of each thread is known to all of them, unless the memory is of one iteration of the loop.
   for (const BufferRegion& write : block.writes) {
-    if (write.buffer->scope.owner() == OwnerLevel::kThread) {
+    if (write.buffer->scope.owner() == OwnerLevel::kThread && IsAllocatedIn(loop.body, write.buffer)) {
       return "the threads of loop " + loop.var.name() + " reduce by block " + block.name + " into " +
              write.buffer->name + ", of which each thread has its own";
     }
