@@ -18,6 +18,12 @@ void CompleteBarrier(Machine& machine, NamedBarrier& barrier) {
   ++machine.counters().barriers;
 }
 
+void CompleteClusterBarrier(Machine& machine, Cluster& cluster) {
+  CompleteBarrier(machine, cluster.barrier);
+  // Whether or not it publishes what was written, it comes after all accesses so far.
+  for (auto& block : cluster.blocks) block->accesses_of_others.clear();
+}
+
 std::string DescribeWait(const Thread& thread) {
   std::string text = thread.doing;
   const Block& block = *thread.block;
@@ -115,7 +121,7 @@ void ClusterArrive(bool release) {
   }
   self.cluster_arrivals = barrier.generation + 1;
   if (release) self.clock.Release(barrier.published);
-  if (++barrier.arrived == cluster.alive) CompleteBarrier(machine, barrier);
+  if (++barrier.arrived == cluster.alive) CompleteClusterBarrier(machine, cluster);
 }
 
 void ClusterWait() {

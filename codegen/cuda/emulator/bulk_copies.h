@@ -14,8 +14,9 @@ bool FinishABulkLoad(Machine& machine);
 // Bytes of a phase of an mbarrier have come.
 void CompleteBytes(Machine& machine, Mbarrier& barrier, int64_t bytes);
 
-// Lets everybody pass who waits at the barrier.
+// Lets everybody pass who waits at the barrier; at that of the cluster.
 void CompleteBarrier(Machine& machine, NamedBarrier& barrier);
+void CompleteClusterBarrier(Machine& machine, Cluster& cluster);
 
 // Reports what a thread that ends has begun and not waited for.
 void ReportUnfinished(Machine& machine, Thread& thread);

@@ -171,15 +171,15 @@ void Machine::EndThread() {
   self.doing = "ended";
   --alive_;
   --block.cluster->alive;
-  if (--block.alive == 0 && block.copies_under_way > 0) {
-    Report(FaultKind::kUnfinished, "", "the block ends while bulk copies to its shared memory are under way");
-  }
+  self.clock.Release(block.ended);
+  if (--block.alive == 0) CheckEndOfBlock(block);
   if (--self.warp->alive == 0 && options_.count_bank_conflicts) counters().bank_conflicts += self.warp->banks.Flush();
   // Threads that have ended are not waited for.
   NamedBarrier& barrier = block.barriers[0];
   if (barrier.expected == 0 && barrier.arrived > 0 && barrier.arrived == block.alive) CompleteBarrier(*this, barrier);
   NamedBarrier& of_cluster = block.cluster->barrier;
-  if (of_cluster.arrived > 0 && of_cluster.arrived == block.cluster->alive) CompleteBarrier(*this, of_cluster);
+  if (of_cluster.arrived > 0 && of_cluster.arrived == block.cluster->alive)
+    CompleteClusterBarrier(*this, *block.cluster);
   if (alive_ == 0) {
     while (FinishABulkLoad(*this)) {
     }
@@ -187,6 +187,21 @@ void Machine::EndThread() {
   }
   Wait();
   __builtin_trap();  // nobody makes an ended thread ready
+}
+
+// A block's shared memory ends with it.
+void Machine::CheckEndOfBlock(const Block& block) {
+  if (block.copies_under_way > 0) {
+    Report(FaultKind::kUnfinished, "", "the block ends while bulk copies to its shared memory are under way");
+  }
+  for (const auto& [agent, time] : block.accesses_of_others) {
+    if (block.ended.knowledge().Seen(agent) >= time) continue;
+    Party other = PartyOf(agent);
+    other.what = "access of its shared memory";
+    Report(FaultKind::kUnfinished, "", "the block ends, and nothing orders before that what another block does",
+           std::move(other));
+    return;
+  }
 }
 
 // Who runs next: null if nobody can.
@@ -390,6 +405,9 @@ bool Machine::CheckShared(Block& block, uint32_t byte, uint32_t bytes, const Iss
     return false;
   }
   if (!options_.check) return true;
+  if (&block != running_->block && issue.epoch.agent == issue.issuer.self()) {
+    block.accesses_of_others[issue.epoch.agent] = issue.epoch.time;
+  }
   const bool of_mbarrier = issue.op == Op::kMbarrierInit || issue.op == Op::kMbarrierUse;
   if (!of_mbarrier && !block.mbarriers.empty()) {
     for (uint32_t at = byte / 8; at <= (byte + bytes - 1) / 8; ++at) {

@@ -106,6 +106,7 @@ class Machine {
  private:
   static void ThreadMain(void* argument);
   void EndThread();
+  void CheckEndOfBlock(const Block& block);
   void RunClusters(uint64_t first, uint64_t count);
   std::unique_ptr<Cluster> MakeCluster(uint64_t serial);
   void MakeThreads(Block& block, size_t first_stack);

@@ -113,6 +113,10 @@ struct Block {
   int free_registers = 0;
   std::vector<Thread*> want_registers;
   int copies_under_way = 0;  // bulk copies to this block
+  // The last access of each thread of another block since the cluster last met, and what this block's threads knew at
+  // their end: every such access must come before.
+  std::map<clocks::Agent, uint32_t> accesses_of_others;
+  clocks::Published ended;
 };
 
 struct Cluster {
