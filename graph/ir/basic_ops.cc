@@ -21,8 +21,15 @@ absl::StatusOr<Type> InferFloat(InferContext& c) {
   return InferSame(c);
 }
 
-// The value of an arithmetic operator on known elements.
+// The value of an arithmetic operator on known elements; null where it is not known or overflows.
 Expr Arithmetic(std::string_view op, const Expr& a, const Expr& b) {
+  if (AsInt(a) && AsInt(b)) {
+    int64_t result = 0;
+    const bool overflows = (op == "add" && __builtin_add_overflow(*AsInt(a), *AsInt(b), &result)) ||
+                           (op == "subtract" && __builtin_sub_overflow(*AsInt(a), *AsInt(b), &result)) ||
+                           (op == "multiply" && __builtin_mul_overflow(*AsInt(a), *AsInt(b), &result));
+    if (overflows) return Expr();
+  }
   if (op == "add") return a + b;
   if (op == "subtract") return a - b;
   if (op == "multiply") return a * b;
@@ -64,9 +71,7 @@ absl::StatusOr<Type> InferBroadcast(InferContext& c) {
   if (c.num_args() == 2) {
     TW_VALUE_OR_RETURN(const TensorTypeNode* const second, c.Tensor(1));
     std::optional<std::vector<Expr>> values = KnownArithmetic(c, *first, *second);
-    if (values && IsInt(NumElements(*shape), static_cast<int64_t>(values->size()))) {
-      return TensorType::WithValues(first->dtype, *std::move(shape), *std::move(values));
-    }
+    if (values) return TensorType::WithValues(first->dtype, *std::move(shape), *std::move(values));
   }
   return TensorType(first->dtype, *std::move(shape));
 }
@@ -119,17 +124,18 @@ absl::StatusOr<Type> InferReshape(InferContext& c) {
   TW_VALUE_OR_RETURN(std::vector<Expr> shape, c.ShapeArg(1));
   const Expr elements = NumElements(*x->shape);
   std::optional<size_t> open;
-  Expr known = Extent(1);
+  std::vector<Expr> others;
   for (size_t i = 0; i < shape.size(); ++i) {
+    if (AsInt(shape[i]).value_or(0) < -1) return c.Error("extent ", PrintExtent(shape[i]), " is negative");
     if (!IsInt(shape[i], -1)) {
-      known = known * shape[i];
+      others.push_back(shape[i]);
     } else if (open) {
       return c.Error("more than one extent is -1");
     } else {
       open = i;
     }
   }
-  known = c.Simplify(known);
+  const Expr known = NumElements(others);
   if (open) {
     if (IsInt(known, 0)) return c.Error("an extent beside a zero cannot be -1");
     shape[*open] = c.Simplify(FloorDiv(elements, known));
@@ -165,7 +171,7 @@ absl::StatusOr<Type> InferConcat(InferContext& c) {
     if (!x->values) values = std::nullopt;
     if (values) values->insert(values->end(), x->values->begin(), x->values->end());
   }
-  if (values && shape.size() == 1 && static_cast<int64_t>(values->size()) <= kMaxKnownValues) {
+  if (values && shape.size() == 1) {
     return TensorType::WithValues(first->dtype, std::move(shape), *std::move(values));
   }
   return TensorType(first->dtype, std::move(shape));
@@ -218,6 +224,9 @@ absl::StatusOr<Type> InferReduce(InferContext& c) {
 absl::StatusOr<Type> InferBroadcastTo(InferContext& c) {
   TW_VALUE_OR_RETURN(const TensorTypeNode* const x, c.RankedTensor(0));
   TW_VALUE_OR_RETURN(std::vector<Expr> shape, c.ShapeArg(1));
+  for (const Expr& extent : shape) {
+    if (AsInt(extent).value_or(0) < 0) return c.Error("extent ", PrintExtent(extent), " is negative");
+  }
   if (shape.size() < x->shape->size()) return c.Error("rank ", x->rank(), " is above that of the shape");
   for (size_t i = 0; i < x->shape->size(); ++i) {
     const Expr& extent = (*x->shape)[i];
@@ -230,7 +239,6 @@ absl::StatusOr<Type> InferBroadcastTo(InferContext& c) {
 absl::StatusOr<Type> InferShapeToTensor(InferContext& c) {
   TW_VALUE_OR_RETURN(std::vector<Expr> values, c.ShapeArg(0));
   const std::vector<Expr> shape = {Extent(static_cast<int64_t>(values.size()))};
-  if (static_cast<int64_t>(values.size()) > kMaxKnownValues) return TensorType(DataType::Int(64), shape);
   return TensorType::WithValues(DataType::Int(64), shape, std::move(values));
 }
 

@@ -11,6 +11,36 @@
 namespace tilewright::graph {
 namespace {
 
+// What graphs can say of an attribute of programs: a number, a string, a list of either. False for anything else.
+bool ToAttr(const Annotation& annotation, AttrValue* out) {
+  if (const Expr* e = std::get_if<Expr>(&annotation.value)) {
+    if (const auto* integer = dyn_cast<IntImmNode>(*e)) {
+      *out = e->dtype().is_bool() ? AttrValue(integer->value != 0) : AttrValue(integer->value);
+    } else if (const auto* real = dyn_cast<FloatImmNode>(*e)) {
+      *out = real->value;
+    } else if (const auto* text = dyn_cast<StringImmNode>(*e)) {
+      *out = text->value;
+    } else {
+      return false;
+    }
+    return true;
+  }
+  const auto* list = std::get_if<Annotation::List>(&annotation.value);
+  if (list == nullptr) return false;
+  std::vector<AttrValue> items(list->size());
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (!ToAttr((*list)[i], &items[i]) || items[i].index() != items[0].index()) return false;
+  }
+  const auto all = [&]<class T>(std::vector<T> values) {
+    for (const AttrValue& item : items) values.push_back(*item.As<T>());
+    *out = std::move(values);
+    return true;
+  };
+  if (items.empty() || items[0].As<int64_t>() != nullptr) return all(IntList());
+  if (items[0].As<double>() != nullptr) return all(FloatList());
+  return items[0].As<std::string>() != nullptr && all(StringList());
+}
+
 class ModuleParser {
  public:
   ModuleParser(std::string_view text, std::string_view file, const OpTable& ops, const std::vector<Constant>& constants)
@@ -33,6 +63,16 @@ class ModuleParser {
     }
     // In the order of the text.
     GraphModule module;
+    Attrs attrs;
+    for (const auto& [name, annotation] : parsed.module.attrs()) {
+      AttrValue value;
+      if (!ToAttr(annotation, &value)) {
+        return absl::InvalidArgumentError(absl::StrCat(std::string(file_), ": attribute ", name,
+                                                       " of the module is not a number, a string or a list of them"));
+      }
+      attrs.emplace(name, std::move(value));
+    }
+    module.set_attrs(std::move(attrs));
     for (const PrimFunc& program : parsed.module.functions()) module.Set(program);
     for (const PyStmt& definition : parsed.others) module.Set(builder_.module().FindFunction(definition.text));
     return module;

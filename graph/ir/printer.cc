@@ -57,6 +57,12 @@ std::string ListText(const NDArray& array, size_t dim, int64_t& position) {
   return text + "]";
 }
 
+std::string AttrsText(const Attrs& attrs) {
+  return absl::StrJoin(attrs, ", ", [](std::string* text, const auto& attr) {
+    absl::StrAppend(text, "\"", attr.first, "\": ", ToString(attr.second));
+  });
+}
+
 class FunctionPrinter {
  public:
   FunctionPrinter(const Function& function, GraphText* out) : function_(function), out_(out) {}
@@ -213,12 +219,6 @@ class FunctionPrinter {
     return absl::StrCat("metadata[\"relax.expr.Constant\"][", it->second, "]");
   }
 
-  static std::string AttrsText(const Attrs& attrs) {
-    return absl::StrJoin(attrs, ", ", [](std::string* text, const auto& attr) {
-      absl::StrAppend(text, "\"", attr.first, "\": ", ToString(attr.second));
-    });
-  }
-
   std::string CallText(const CallNode& call) {
     std::vector<std::string> parts;
     for (size_t i = 0; i < call.args.size(); ++i) {
@@ -336,6 +336,7 @@ GraphText Print(const GraphModule& module) {
   std::string text =
       "# from tvm.script import ir as I\n# from tvm.script import tir as T\n"
       "# from tvm.script import relax as R\n\n@I.ir_module\nclass Module:\n";
+  if (!module.attrs().empty()) absl::StrAppend(&text, "    I.module_attrs({", AttrsText(module.attrs()), "})\n\n");
   bool first = true;
   for (const ModuleEntry& entry : module.entries()) {
     if (!entry.program) continue;

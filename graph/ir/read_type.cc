@@ -79,6 +79,9 @@ bool GraphReader::ReadTensorType(const PyExpr& call, Type* out) {
   if (shape != nullptr && shape->kind != Kind::kNone) {
     std::vector<Expr> extents;
     if (!ReadExtents(*shape, &extents)) return false;
+    for (size_t i = 0; i < extents.size(); ++i) {
+      if (AsInt(extents[i]).value_or(0) < 0) return Fail(shape->items[i]->offset, "an extent of a tensor is negative");
+    }
     *out = TensorType(*dtype, std::move(extents));
     return true;
   }

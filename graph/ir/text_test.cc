@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <cctype>
+#include <random>
+
+#include "absl/strings/match.h"
 #include "graph/ir/basic_ops.h"
 #include "graph/ir/parser.h"
 #include "graph/ir/printer.h"
@@ -23,6 +27,19 @@ class TextTest : public testing::Test {
     const absl::StatusOr<GraphModule> module = ParseGraphModule(text, "graph.py", ops_);
     return module.ok() ? "" : std::string(module.status().message());
   }
+  // Names, numbers, and all other characters one by one.
+  static std::vector<std::string> Words(const std::string& text) {
+    std::vector<std::string> words;
+    const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+    for (char c : text) {
+      if (!words.empty() && is_word(c) && is_word(words.back().back())) {
+        words.back() += c;
+      } else {
+        words.emplace_back(1, c);
+      }
+    }
+    return words;
+  }
   // The message without its place, for one function with this body after the parameter x: R.Tensor(("n", 4),
   // "float32").
   std::string ErrorInBody(const std::string& body) {
@@ -41,6 +58,8 @@ constexpr char kModule[] = R"(# from tvm.script import ir as I
 
 @I.ir_module
 class Module:
+    I.module_attrs({"producer": "a test", "sizes": [1, 2], "version": 3})
+
     @T.prim_func
     def relu(A: T.Buffer((4, 4), "float32"), B: T.Buffer((4, 4), "float32")):
         # with T.block("root"):
@@ -142,6 +161,48 @@ TEST_F(TextTest, RandomGraphsReadBack) {
   }
 }
 
+// Damaged text gives an error with its place, or a module that is well formed.
+TEST_F(TextTest, DamagedTextIsNoCrash) {
+  std::mt19937_64 random(1);
+  int errors = 0;
+  for (uint64_t seed = 0; seed < 1500; ++seed) {
+    SCOPED_TRACE(seed);
+    const GraphText text = Print(RandomGraph(seed % 50, ops_, {.bindings = 6}));
+    std::vector<std::string> words = Words(text.text);
+    const int edits = 1 + static_cast<int>(random() % 3);
+    for (int i = 0; i < edits; ++i) {
+      const size_t at = random() % words.size(), from = random() % words.size();
+      static const char* const kOthers[] = {
+          "-1", "9223372036854775807", "None", "[", "\"n * 3\"", "float", "x", "0",
+          "R",  "T.int64()",           "(",    "]", "float64",   "cls",   ":", "1e400"};
+      switch (random() % 4) {
+        case 0:
+          words.erase(words.begin() + static_cast<std::ptrdiff_t>(at));
+          break;
+        case 1:
+          words[at] = words[from];
+          break;
+        case 2:
+          words.insert(words.begin() + static_cast<std::ptrdiff_t>(at), words[from]);
+          break;
+        default:
+          words[at] = kOthers[random() % std::size(kOthers)];
+      }
+    }
+    std::string damaged;
+    for (const std::string& word : words) damaged += word;
+    const absl::StatusOr<GraphModule> module = ParseGraphModule(damaged, "graph.py", ops_, text.constants);
+    if (module.ok()) {
+      for (const std::string& violation : FindViolations(*module)) ADD_FAILURE() << violation << "\n" << damaged;
+      Print(*module);
+    } else {
+      ++errors;
+      EXPECT_TRUE(absl::StartsWith(module.status().message(), "graph.py:")) << module.status().message();
+    }
+  }
+  EXPECT_GT(errors, 500);
+}
+
 TEST_F(TextTest, ErrorsSayWhere) {
   EXPECT_EQ(Error("@R.function\ndef main(x: R.Tensor((4,), \"float32\")):\n    y = R.foo(x)\n    return y\n"),
             "graph.py:3:9: error: R.foo is not a known operator\n    y = R.foo(x)\n        ^");
@@ -166,6 +227,10 @@ TEST_F(TextTest, ErrorsSayWhere) {
   EXPECT_EQ(ErrorInBody("    y = R.const([[1], [2, 3]], \"int8\")\n    return y\n"), "lists of different lengths");
   EXPECT_EQ(ErrorInBody("    y = R.const(300, \"int8\")\n    return y\n"), "the number does not fit into int8");
   EXPECT_EQ(ErrorInBody("    y = R.reshape(x, R.shape([k, 4]))\n    return y\n"), "'k' is not defined");
+  EXPECT_EQ(ErrorInBody("    y = R.match_cast(x, R.Tensor((-1, 4), \"float32\"))\n    return y\n"),
+            "an extent of a tensor is negative");
+  EXPECT_EQ(ErrorInBody("    y = R.broadcast_to(x, R.shape([-2, 1, 4]))\n    return y\n"),
+            "broadcast_to: extent -2 is negative");
   EXPECT_EQ(ErrorInBody("    y = x[0]\n    return y\n"), "a field of a value that is not a tuple");
 }
 

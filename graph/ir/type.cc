@@ -1,6 +1,7 @@
 #include "graph/ir/type.h"
 
 #include <algorithm>
+#include <limits>
 #include <unordered_set>
 
 #include "absl/strings/str_cat.h"
@@ -68,6 +69,12 @@ TensorTypeNode::TensorTypeNode(DataType dtype, std::optional<std::vector<Expr>> 
   TW_CHECK(static_cast<int64_t>(this->values->size()) <= kMaxKnownValues) << this->values->size() << " known values";
 }
 
+TensorType TensorType::WithValues(DataType dtype, std::vector<Expr> shape, std::vector<Expr> values) {
+  const int64_t count = static_cast<int64_t>(values.size());
+  if (count > kMaxKnownValues || !IsInt(NumElements(shape), count)) return {dtype, std::move(shape)};
+  return TensorType(new TensorTypeNode(dtype, std::move(shape), std::move(values)));
+}
+
 ShapeTypeNode::ShapeTypeNode(std::vector<Expr> values) : TypeNode(kKind), values(AllAsExtents(std::move(values))) {}
 
 Expr Extent(int64_t value) { return Const(DataType::Int(64), value); }
@@ -93,9 +100,17 @@ std::optional<std::vector<int64_t>> ConstantExtents(const std::vector<Expr>& ext
 }
 
 Expr NumElements(const std::vector<Expr>& extents) {
-  Expr product = Extent(1);
-  for (const Expr& e : extents) product = product * AsExtent(e);
-  return arith::Simplify(product);
+  int64_t constant = 1;
+  Expr symbolic;
+  for (const Expr& e : extents) {
+    const std::optional<int64_t> value = AsInt(e);
+    if (!value) {
+      symbolic = symbolic ? symbolic * AsExtent(e) : AsExtent(e);
+    } else if (__builtin_mul_overflow(constant, *value, &constant)) {
+      constant = std::numeric_limits<int64_t>::max();  // more than any memory holds
+    }
+  }
+  return symbolic && constant != 0 ? arith::Simplify(symbolic * Extent(constant)) : Extent(constant);
 }
 
 std::string ToString(const Type& type) {

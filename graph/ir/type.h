@@ -65,10 +65,9 @@ class TensorType : public Ref<TensorTypeNode> {
   static TensorType OfUnknownRank(DataType dtype) {
     return TensorType(new TensorTypeNode(dtype, std::nullopt, std::nullopt));
   }
-  // `values` has as many elements as the constant `shape`.
-  static TensorType WithValues(DataType dtype, std::vector<Expr> shape, std::vector<Expr> values) {
-    return TensorType(new TensorTypeNode(dtype, std::move(shape), std::move(values)));
-  }
+  // Values that are not as many as the elements of the shape (or more than kMaxKnownValues) are dropped: they are known
+  // for a constant shape only.
+  static TensorType WithValues(DataType dtype, std::vector<Expr> shape, std::vector<Expr> values);
 };
 
 class TupleTypeNode : public TypeNode {

@@ -20,9 +20,10 @@ Lowering Elementwise(std::string name, Element element) {
     ProgramWriter p(&b, name);
     std::vector<Buffer> inputs;
     for (const Value& arg : call.args) inputs.push_back(p.Input(arg));
+    const std::vector<Expr>& shape = *cast<TensorTypeNode>(out)->shape;
     const Buffer result = p.Compute(name, out, [&](const std::vector<Expr>& at) -> ComputeBody {
       std::vector<Expr> values;
-      for (const Buffer& input : inputs) values.push_back(LoadBroadcast(input, at));
+      for (const Buffer& input : inputs) values.push_back(LoadBroadcast(input, at, shape));
       return element(values, call);
     });
     return p.Call({result}, out);
@@ -39,7 +40,7 @@ absl::StatusOr<Value> LowerMatmul(BlockBuilder& builder, const CallNode& call, c
   const Buffer a = p.Input(call.args[0]), b = p.Input(call.args[1]);
   const DataType dtype = cast<TensorTypeNode>(out)->dtype;
   const ReduceAxis k("k", a->shape.back());
-  const Buffer c = p.Compute("C", out, [&](const std::vector<Expr>& at) {
+  const Buffer c = p.Compute("matmul", out, [&](const std::vector<Expr>& at) {
     std::vector<Expr> left = at, right = at;
     Expr m, n;
     if (b->ndim() > 1) {
@@ -216,8 +217,9 @@ absl::StatusOr<Value> LowerShapeToTensor(BlockBuilder& b, const CallNode& call, 
 absl::StatusOr<Value> LowerBroadcastTo(BlockBuilder& b, const CallNode& call, const Type& out) {
   ProgramWriter p(&b, "broadcast_to");
   const Buffer x = p.Input(call.args[0]);
+  const std::vector<Expr>& shape = *cast<TensorTypeNode>(out)->shape;
   const Buffer y = p.Compute("T_broadcast_to", out,
-                             [&](const std::vector<Expr>& at) -> ComputeBody { return LoadBroadcast(x, at); });
+                             [&](const std::vector<Expr>& at) -> ComputeBody { return LoadBroadcast(x, at, shape); });
   return p.Call({y}, out);
 }
 

@@ -101,28 +101,32 @@ Buffer ProgramWriter::Compute(const std::string& name, const Type& type,
   });
 }
 
-absl::StatusOr<Value> ProgramWriter::Call(const std::vector<Buffer>& outputs, const Type& out) {
-  PrimFunc program = f_.Build(outputs);
+PrimFunc WithSymbolParams(const PrimFunc& program, std::vector<Expr>* symbols) {
   FreeVariables variables;
   variables.VisitFunctionBody(program);
-  std::vector<Expr> symbols;
-  if (!variables.free().empty()) {
-    tilewright::FunctionNode::Fields fields = program->fields();
-    for (const Symbol& symbol : variables.free()) {
-      fields.params.push_back({symbol, Buffer()});
-      symbols.push_back(symbol);
-    }
-    program = PrimFunc(std::move(fields));
+  if (variables.free().empty()) return program;
+  tilewright::FunctionNode::Fields fields = program->fields();
+  for (const Symbol& symbol : variables.free()) {
+    fields.params.push_back({symbol, Buffer()});
+    symbols->push_back(symbol);
   }
+  return PrimFunc(std::move(fields));
+}
+
+absl::StatusOr<Value> ProgramWriter::Call(const std::vector<Buffer>& outputs, const Type& out) {
+  std::vector<Expr> symbols;
+  const PrimFunc program = WithSymbolParams(f_.Build(outputs), &symbols);
   const std::string name = b_.AddProgram(program, name_);
   return Value(CallTir(name, args_, out, std::move(symbols)));
 }
 
-Expr LoadBroadcast(const Buffer& x, const std::vector<Expr>& indices) {
+Expr LoadBroadcast(const Buffer& x, const std::vector<Expr>& indices, const std::vector<Expr>& shape) {
   const size_t offset = indices.size() - x->shape.size();
   std::vector<Expr> at;
   for (size_t i = 0; i < x->shape.size(); ++i) {
-    at.push_back(IsInt(x->shape[i], 1) ? Extent(0) : indices[offset + i]);
+    // Other extents are equal by the guards of the function, so nothing is decided when the program runs.
+    const bool stretched = IsInt(x->shape[i], 1) && !IsInt(shape[offset + i], 1);
+    at.push_back(stretched ? Extent(0) : indices[offset + i]);
   }
   return x.Load(std::move(at));
 }

@@ -61,7 +61,11 @@ class ProgramWriter {
   std::vector<Buffer> inputs_;
 };
 
-// The element of `x` that meets the element `indices` of a result of this rank by Numpy's broadcasting.
-Expr LoadBroadcast(const Buffer& x, const std::vector<Expr>& indices);
+// The program with a scalar parameter, at the end, for each variable that it uses and nothing defines: symbols that are
+// no whole extent of a parameter. `symbols` receives them in that order.
+PrimFunc WithSymbolParams(const PrimFunc& program, std::vector<Expr>* symbols);
+
+// The element of `x` that meets the element `indices` of a result of that shape by Numpy's broadcasting.
+Expr LoadBroadcast(const Buffer& x, const std::vector<Expr>& indices, const std::vector<Expr>& shape);
 
 }  // namespace tilewright::graph

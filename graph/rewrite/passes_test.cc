@@ -12,6 +12,7 @@
 #include "graph/ir/structural.h"
 #include "graph/ir/well_formed.h"
 #include "graph/rewrite/basic_lowering.h"
+#include "graph/rewrite/fuse_programs.h"
 #include "graph/rewrite/interpreter.h"
 #include "graph/rewrite/legalize.h"
 #include "graph/testing/random_graph.h"
@@ -240,6 +241,10 @@ TEST_F(PassesTest, RandomGraphsKeepTheirResults) {
     const absl::StatusOr<GraphModule> all = RunPasses(StandardPasses(environment_), module, {.check = true});
     ASSERT_TRUE(all.ok()) << all.status().message();
     results.push_back(*all);
+    const absl::StatusOr<GraphModule> fused = FusePrograms(*all, ops_);
+    ASSERT_TRUE(fused.ok()) << fused.status().message();
+    EXPECT_TRUE(FindViolations(*fused).empty());
+    results.push_back(*fused);
     for (const GraphModule& result : results) {
       const absl::StatusOr<RuntimeValue> actual = LegalizeAndRun(result, ops_, lowerings_, "main", args);
       ASSERT_TRUE(actual.ok()) << actual.status().message() << Print(result).text;

@@ -67,7 +67,7 @@ class RuleRewriter : public Mutator {
     for (const VarNode* input : match.inputs) {
       if (uses_.BlockOf(input) == block) TW_RETURN_IF_ERROR(MutateBinding({Var(input), uses_.BoundTo(input)}));
     }
-    RuleContext context(&builder(), match, [this](const Value& atom) { return Replaced(atom); });
+    RuleContext context(&builder(), &uses_, match, [this](const Value& atom) { return Replaced(atom); });
     TW_VALUE_OR_RETURN(const std::vector<Value> values, planned.rule->replacement(context));
     if (values.size() != match.roots.size()) {
       return absl::InternalError(

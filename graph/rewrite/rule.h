@@ -30,11 +30,16 @@ namespace tilewright::graph {
 // What a replacement is made from.
 class RuleContext {
  public:
-  RuleContext(BlockBuilder* builder, const Match& match, std::function<Value(const Value&)> replaced)
-      : builder_(*builder), match_(match), replaced_(std::move(replaced)) {}
+  RuleContext(BlockBuilder* builder, const FunctionUses* uses, const Match& match,
+              std::function<Value(const Value&)> replaced)
+      : builder_(*builder), uses_(*uses), match_(match), replaced_(std::move(replaced)) {}
 
   BlockBuilder& builder() { return builder_; }
   const Match& match() const { return match_; }
+  // The function as it was.
+  const FunctionUses& uses() const { return uses_; }
+  // An atom of it as one of the function that is being written.
+  Value Replaced(const Value& atom) const { return replaced_(atom); }
   // What the pattern matched, as an atom of the function that is being written: inputs of the match only.
   Value Of(const Pattern& pattern) const { return replaced_(match_.Of(pattern)); }
   // The attributes of the call that an operator pattern matched.
@@ -42,6 +47,7 @@ class RuleContext {
 
  private:
   BlockBuilder& builder_;
+  const FunctionUses& uses_;
   const Match& match_;
   const std::function<Value(const Value&)> replaced_;
 };

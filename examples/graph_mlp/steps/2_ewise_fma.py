@@ -1,0 +1,12 @@
+# from tvm.script import ir as I
+# from tvm.script import tir as T
+# from tvm.script import relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((3, 4), dtype="float32"), y: R.Tensor((3, 4), dtype="float32")) -> R.Tensor((3, 4), dtype="float32"):
+        with R.dataflow():
+            gv0: R.Tensor((3, 4), dtype="float32") = R.ewise_fma(x, y, y)
+            R.output(gv0)
+        return gv0

@@ -1,0 +1,275 @@
+#include "graph/rewrite/fuse_programs.h"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "graph/ir/call_types.h"
+#include "graph/ir/functor.h"
+#include "graph/ir/status_macros.h"
+#include "graph/rewrite/lowering.h"
+#include "ir/functor.h"
+#include "ir/substitute.h"
+
+namespace tilewright::graph {
+namespace {
+
+// Gives blocks names that are not taken.
+class BlockRenamer : public StmtMutator {
+ public:
+  explicit BlockRenamer(std::set<std::string>* taken) : taken_(*taken) {}
+
+  Block MutateBlock(const Block& block) override {
+    const Block inner = StmtMutator::MutateBlock(block);
+    std::string name = inner->name;
+    for (int i = 1; !taken_.insert(name).second; ++i) name = absl::StrCat(inner->name, "_", i);
+    if (name == inner->name) return inner;
+    BlockNode::Fields fields = inner->fields();
+    fields.name = std::move(name);
+    return Block(std::move(fields));
+  }
+
+ private:
+  std::set<std::string>& taken_;
+};
+
+// Symbols that are whole extents of the types on the left, by the extents on the right.
+void BindSymbols(const Type& type, const Type& actual, VarMap& symbols) {
+  const std::vector<const TensorTypeNode*> from = TensorsOf(type), to = TensorsOf(actual);
+  for (size_t i = 0; i < from.size() && i < to.size(); ++i) {
+    if (!from[i]->shape || !to[i]->shape || from[i]->rank() != to[i]->rank()) continue;
+    for (size_t d = 0; d < from[i]->shape->size(); ++d) {
+      const auto* symbol = dyn_cast<SymbolNode>((*from[i]->shape)[d]);
+      if (symbol != nullptr) symbols.try_emplace(Symbol(symbol), (*to[i]->shape)[d]);
+    }
+  }
+}
+
+// A function as one program, and the constants that its calls pass after their arguments.
+struct Fused {
+  Function function;
+  PrimFunc program;
+  std::vector<Value> constants;
+  std::vector<Expr> symbols;  // scalar parameters, as symbols of the function
+};
+
+class ProgramFuser {
+ public:
+  ProgramFuser(const GraphModule& module, const Function& function) : module_(module), function_(function) {}
+
+  // Nothing when the function holds anything but calls of programs.
+  std::optional<Fused> Run() {
+    for (const Var& param : function_->params) {
+      if (!AddParam(param->name, param->type, param.get())) return std::nullopt;
+    }
+    if (!AddOutputs()) return std::nullopt;
+    for (const BindingBlock& block : function_->body->blocks) {
+      for (const Binding& binding : block.bindings) {
+        if (!AddBinding(binding)) return std::nullopt;
+      }
+    }
+    return Finish();
+  }
+
+ private:
+  // What a variable stands for: one buffer, or one for each field of a tuple.
+  using Buffers = std::vector<Buffer>;
+
+  Buffer MakeBuffer(const std::string& name, const TensorTypeNode& type) const {
+    return Buffer(name, *type.shape, type.dtype);
+  }
+
+  bool AddParam(const std::string& name, const Type& type, const VarNode* var) {
+    const auto* tensor = dyn_cast<TensorTypeNode>(type);
+    if (tensor == nullptr || !tensor->shape) return false;
+    const Buffer buffer = MakeBuffer(name, *tensor);
+    inputs_.push_back({buffer->data, buffer});
+    buffers_[var] = {buffer};
+    return true;
+  }
+
+  // The results become parameters; they must be computed here.
+  bool AddOutputs() {
+    const Value& result = function_->body->result;
+    std::vector<Value> fields = {result};
+    if (const auto* tuple = dyn_cast<TupleNode>(result)) fields = tuple->fields;
+    for (const Value& field : fields) {
+      const auto* var = dyn_cast<VarNode>(field);
+      const auto* tensor = var == nullptr ? nullptr : dyn_cast<TensorTypeNode>(var->type);
+      if (tensor == nullptr || !tensor->shape || buffers_.contains(var)) return false;
+      const Buffer buffer = MakeBuffer(var->name, *tensor);
+      outputs_.push_back({buffer->data, buffer});
+      buffers_[var] = {buffer};
+    }
+    return true;
+  }
+
+  std::optional<Buffer> BufferOf(const Value& atom) {
+    if (const auto* constant = dyn_cast<ConstantNode>(atom)) {
+      const auto known = constants_.find(constant);
+      if (known != constants_.end()) return known->second;
+      const Buffer buffer = MakeBuffer(absl::StrCat("weight", captured_.size()), *constant->type);
+      captured_.push_back(atom);
+      weights_.push_back({buffer->data, buffer});
+      constants_.emplace(constant, buffer);
+      return buffer;
+    }
+    const auto* var = dyn_cast<VarNode>(atom);
+    const auto it = var == nullptr ? buffers_.end() : buffers_.find(var);
+    if (it == buffers_.end() || it->second.size() != 1) return std::nullopt;
+    return it->second[0];
+  }
+
+  bool AddBinding(const Binding& binding) {
+    const VarNode* var = binding.var.get();
+    if (const auto* item = dyn_cast<TupleGetItemNode>(binding.value)) {
+      const auto* tuple = dyn_cast<VarNode>(item->tuple);
+      const auto it = tuple == nullptr ? buffers_.end() : buffers_.find(tuple);
+      // A result that is a field would need its producer to write into it.
+      if (it == buffers_.end() || buffers_.contains(var)) return false;
+      buffers_[var] = {it->second[static_cast<size_t>(item->index)]};
+      return true;
+    }
+    const auto* call = dyn_cast<CallTirNode>(binding.value);
+    if (call == nullptr) return false;
+    if (!buffers_.contains(var)) {
+      Buffers& results = buffers_[var];
+      for (const TensorTypeNode* type : TensorsOf(call->out)) {
+        results.push_back(MakeBuffer(var->name, *type));
+        allocated_.push_back(results.back());
+      }
+    }
+    return AddCall(*call, buffers_[var]);
+  }
+
+  bool AddCall(const CallTirNode& call, const Buffers& results) {
+    const PrimFunc callee = module_.FindProgram(call.function);
+    no_alias_ &= callee->attrs.contains("tir.noalias");
+    Buffers actual;
+    for (const Value& arg : call.args) {
+      const std::optional<Buffer> buffer = BufferOf(arg);
+      if (!buffer) return false;
+      actual.push_back(*buffer);
+    }
+    actual.insert(actual.end(), results.begin(), results.end());
+    VarMap symbols;
+    BufferMap map;
+    for (size_t i = 0; i < callee->params.size(); ++i) {
+      const Param& param = callee->params[i];
+      if (i >= actual.size()) {
+        symbols[param.var] = CastTo(param.var.dtype(), call.symbols[i - actual.size()]);
+        continue;
+      }
+      map[param.buffer] = actual[i];
+      for (size_t d = 0; d < param.buffer->shape.size(); ++d) {
+        const auto* symbol = dyn_cast<SymbolNode>(param.buffer->shape[d]);
+        if (symbol != nullptr) symbols.try_emplace(Symbol(symbol), CastTo(symbol->dtype(), actual[i]->shape[d]));
+      }
+    }
+    return AddBody(callee, std::move(symbols), std::move(map));
+  }
+
+  bool AddBody(const PrimFunc& callee, VarMap symbols, BufferMap map) {
+    const Stmt copy = CopyWithFreshNames(callee->body, &next_id_);
+    const auto* realize = dyn_cast<BlockRealizeNode>(copy);
+    if (realize == nullptr || !realize->block->iter_vars.empty() || realize->block->init) return false;
+    for (const Buffer& buffer : realize->block->alloc_buffers) {
+      BufferNode::Fields fields = buffer->fields();
+      fields.shape = Substitute(fields.shape, symbols);
+      fields.data = tilewright::Var(buffer->data.name(), buffer->data.dtype());
+      allocated_.emplace_back(std::move(fields));
+      map[buffer] = allocated_.back();
+    }
+    BlockRenamer renamer(&block_names_);
+    body_.push_back(renamer.Mutate(Substitute(realize->block->body, symbols, map)));
+    return true;
+  }
+
+  Fused Finish() {
+    BlockNode::Fields root;
+    root.id = next_id_++;
+    root.name = "root";
+    root.alloc_buffers = allocated_;
+    root.body = Sequence(body_);
+    tilewright::FunctionNode::Fields fields;
+    fields.name = function_->name;
+    fields.params = inputs_;
+    fields.params.insert(fields.params.end(), weights_.begin(), weights_.end());
+    fields.params.insert(fields.params.end(), outputs_.begin(), outputs_.end());
+    fields.body = Stmt(new BlockRealizeNode({}, True(), Block(std::move(root))));
+    fields.next_id = next_id_;
+    if (no_alias_) fields.attrs["tir.noalias"] = {True()};
+    Fused fused{.function = function_, .constants = captured_};
+    fused.program = WithSymbolParams(PrimFunc(std::move(fields)), &fused.symbols);
+    return fused;
+  }
+
+  const GraphModule& module_;
+  const Function& function_;
+  uint32_t next_id_ = 1;
+  bool no_alias_ = true;  // so far all programs say that their parameters do not overlap
+  std::unordered_map<const VarNode*, Buffers> buffers_;
+  std::unordered_map<const ConstantNode*, Buffer> constants_;
+  std::vector<Param> inputs_, weights_, outputs_;
+  std::vector<Buffer> allocated_;
+  std::vector<Value> captured_;
+  std::vector<Stmt> body_;
+  std::set<std::string> block_names_ = {"root"};
+};
+
+// Calls of fused functions become calls of their programs.
+class CallReplacer : public Mutator {
+ public:
+  CallReplacer(BlockBuilder* builder, const std::map<std::string, Fused>* fused) : Mutator(builder), fused_(*fused) {}
+
+ protected:
+  absl::StatusOr<Value> MutateCallFunction(const CallFunctionNode* call, const Value& self) override {
+    const auto it = fused_.find(call->function);
+    if (it == fused_.end()) return self;
+    const Fused& fused = it->second;
+    TW_VALUE_OR_RETURN(Type out, TypeOfCallFunction(*call, fused.function));
+    std::vector<Value> args = call->args;
+    args.insert(args.end(), fused.constants.begin(), fused.constants.end());
+    VarMap symbols;
+    for (size_t i = 0; i < call->args.size(); ++i) {
+      BindSymbols(fused.function->params[i]->type, TypeOf(call->args[i]), symbols);
+    }
+    return Value(CallTir(call->function, std::move(args), std::move(out), Substitute(fused.symbols, symbols)));
+  }
+
+ private:
+  const std::map<std::string, Fused>& fused_;
+};
+
+bool IsPrimitive(const Function& function) {
+  const auto it = function->attrs.find("Primitive");
+  if (!function->is_private || it == function->attrs.end()) return false;
+  const AttrValue& value = it->second;
+  return SameAttr(value, AttrValue(true)) || SameAttr(value, AttrValue(1));
+}
+
+}  // namespace
+
+absl::StatusOr<GraphModule> FusePrograms(const GraphModule& module, const OpTable& ops) {
+  BlockBuilder builder(&ops, module);
+  std::map<std::string, Fused> fused;
+  for (const ModuleEntry& entry : module.entries()) {
+    if (!entry.function || !IsPrimitive(entry.function)) continue;
+    if (std::optional<Fused> program = ProgramFuser(module, entry.function).Run()) {
+      builder.SetProgram(program->program);
+      fused.emplace(entry.name(), *std::move(program));
+    }
+  }
+  CallReplacer replacer(&builder, &fused);
+  for (const ModuleEntry& entry : module.entries()) {
+    if (!entry.function || fused.contains(entry.name())) continue;
+    TW_RETURN_IF_ERROR(replacer.MutateFunction(entry.function).status());
+  }
+  return builder.module();
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,26 @@
+// FusePrograms: a primitive function whose calls are all calls of programs becomes one program.
+//
+//   @R.function(private=True)
+//   def fused_dense_add0(x: R.Tensor((1, 784), ...)) -> R.Tensor((1, 128), ...):
+//       R.func_attr({"Primitive": True})
+//       with R.dataflow():
+//           lv = R.call_tir(cls.matmul, (x, W), out_sinfo=R.Tensor((1, 128), ...))
+//           gv = R.call_tir(cls.add, (lv, B), out_sinfo=R.Tensor((1, 128), ...))
+//           R.output(gv)
+//       return gv
+//
+// becomes a T.prim_func fused_dense_add0(x, W, B, gv) with the blocks of both, lv allocated inside; calls of the
+// function become R.call_tir(cls.fused_dense_add0, (y, W, B), out_sinfo=...). What one kernel computes is then one
+// program, which can be scheduled as a whole.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "graph/ir/block_builder.h"
+#include "graph/ir/graph_module.h"
+
+namespace tilewright::graph {
+
+// Private functions with the attribute Primitive that hold anything else (branches, operators without a program) stay.
+absl::StatusOr<GraphModule> FusePrograms(const GraphModule& module, const OpTable& ops);
+
+}  // namespace tilewright::graph
