@@ -439,7 +439,7 @@ def main(A: T.Buffer((64, 8), "float32"), B: T.Buffer((64, 8), "float32")):
 )"),
                              *NamedTarget("cuda-sm80"));
   ASSERT_TRUE(lowered.ok()) << lowered.status().message();
-  EXPECT_THAT(Body(lowered->Main()), HasSubstr("B[i * 8:i * 8 + 4] = A[i * 8:i * 8 + 4]"));
+  EXPECT_THAT(Body(lowered->Main()), HasSubstr("B_1[i * 8:i * 8 + 4] = A_1[i * 8:i * 8 + 4]"));
 }
 
 TEST(Pipeline, TimesPassesAndShowsOnlyChanges) {
