@@ -8,9 +8,8 @@
 #include <utility>
 
 #include "autoschedule/sketch/auto_schedule.h"
-#include "codegen/llvm/object.h"
+#include "codegen/backend.h"
 #include "codegen/llvm/testing/equivalence.h"
-#include "codegen/llvm/x86/spills.h"
 #include "ir/functor.h"
 #include "ir/interp/interp.h"
 #include "ir/ndarray.h"
@@ -164,14 +163,18 @@ TEST_P(LowPrecision, ConstantsArePackedAheadOfTime) {
 }
 
 // Of main; what runs ahead of time is left out.
-std::string AssemblyOf(const Function& op, const char* target_name = "x86-znver4") {
+Artifact CodeOf(const Function& op, const char* target_name = "x86-znver4") {
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   const Target target = *NamedTarget(target_name);
   const AutoScheduled result = AutoSchedule(Module(MarkConstant(op, {1})), target, &intrins);
   EXPECT_TRUE(result.refused.empty());
-  auto assembly = EmitAssembly(Module(result.schedule.module().Find("main")), target);
-  EXPECT_TRUE(assembly.ok()) << assembly.status();
-  return assembly.ok() ? *assembly : "";
+  auto code = Compile(Module(result.schedule.module().Find("main")), target, {.format = "s", .count = true});
+  EXPECT_TRUE(code.ok()) << code.status();
+  return code.ok() ? *std::move(code) : Artifact();
+}
+
+std::string AssemblyOf(const Function& op, const char* target_name = "x86-znver4") {
+  return CodeOf(op, target_name).bytes;
 }
 
 TEST(LowPrecisionCode, AttentionScoresTransposeInRegisters) {
@@ -191,8 +194,9 @@ TEST(LowPrecisionCode, AttentionScoresTransposeInRegisters) {
 // A group of 3 channels is loaded, broadcast and masked at once.
 TEST(LowPrecisionCode, FirstLayersMaskInOneInstruction) {
   for (const char* types : {"u8s8", "s8s8"}) {
-    const std::string assembly = AssemblyOf(ops::Conv(Conv2d(56, 3, 32, {3, 2, 1}), Types(types)));
-    EXPECT_EQ(CountInnerLoopVectorSpills(assembly), 0) << types;
+    const Artifact code = CodeOf(ops::Conv(Conv2d(56, 3, 32, {3, 2, 1}), Types(types)));
+    const std::string& assembly = code.bytes;
+    EXPECT_EQ(code.counters.at(kSpillsCounter), 0) << types;
     EXPECT_NE(assembly.find(types == std::string_view("u8s8") ? "vpandd" : "vpternlogd"), assembly.npos);
   }
 }
@@ -202,9 +206,10 @@ TEST(LowPrecisionCode, FirstLayersMaskInOneInstruction) {
 TEST(LowPrecisionCode, FirstLayersShareRowsInRegisters) {
   for (const ops::Window window : {ops::Window{7, 2, 3}, {11, 4}, {5, 2, 2}}) {
     const Function op = ops::Conv(Conv2d(112, 3, 64, window), Types("bf16"));
-    const std::string assembly = AssemblyOf(op);
+    const Artifact code = CodeOf(op);
+    const std::string& assembly = code.bytes;
     // LLVM begins some loads early.
-    EXPECT_LE(CountInnerLoopVectorSpills(assembly), 2) << window.kernel;
+    EXPECT_LE(code.counters.at(kSpillsCounter), 2) << window.kernel;
     EXPECT_NE(assembly.find("vdpbf16ps"), assembly.npos) << window.kernel;
     IntrinRegistry intrins = IntrinRegistry::Builtin();
     const std::string trace = ToText(AutoSchedule(Module(op), *NamedTarget("x86-znver4"), &intrins).schedule.trace());
@@ -236,8 +241,9 @@ TEST(LowPrecisionCode, UsesTheInstructionsWithoutSpills) {
          {ops::Matmul(128, 128, 128, Types(types)), ops::Conv(Conv2d(28, 128, 128, {3, 1, 1}), Types(types)),
           ops::Conv(Conv2d(56, 64, 64, {1, 1}), Types(types)), ops::Conv(Grouped1x1(56, 64, 4), Types(types)),
           ops::ConvTranspose(1, 9, 9, 64, 32, {.kernel = 3, .stride = 2, .padding = 1}, Types(types))}) {
-      const std::string assembly = AssemblyOf(op);
-      EXPECT_EQ(CountInnerLoopVectorSpills(assembly), 0) << types << "\n" << Print(op);
+      const Artifact code = CodeOf(op);
+      const std::string& assembly = code.bytes;
+      EXPECT_EQ(code.counters.at(kSpillsCounter), 0) << types << "\n" << Print(op);
       EXPECT_NE(assembly.find(types == std::string_view("bf16") ? "vdpbf16ps" : "vpdpbusd"), assembly.npos);
       // A group of the row operand is read and broadcast at once, for all vectors of its row.
       EXPECT_NE(assembly.find("broadcast"), assembly.npos);

@@ -34,7 +34,7 @@
 #include "bench/operators/choose_schedule.h"
 #include "bench/peers/plain_c.h"
 #include "codegen/abi/abi_type.h"
-#include "codegen/llvm/jit.h"
+#include "codegen/backend.h"
 #include "codegen/runtime/thread_pool.h"
 #include "ir/functor.h"
 #include "ir/ndarray.h"
@@ -178,7 +178,7 @@ class OwnRunner : public TensorsRunner {
   static absl::StatusOr<std::unique_ptr<OwnRunner>> Make(const Module& original, const Module& scheduled,
                                                          const Target& target, const std::vector<NDArray>& arrays,
                                                          runtime::ThreadPool& pool) {
-    auto code = CompileToJit(scheduled, target);
+    auto code = CompileAndLoad(scheduled, target);
     if (!code.ok()) return code.status();
     std::unique_ptr<OwnRunner> runner(new OwnRunner(*std::move(code), arrays, pool));
     const Function main = original.Find("main");

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "codegen/llvm/object.h"
+#include "codegen/backend.h"
 #include "codegen/llvm/testing/equivalence.h"
 #include "intrin/registry.h"
 #include "ir/builder.h"
@@ -83,8 +83,9 @@ void ExpectCode(const TensorIntrin& intrin, const Module& module) {
   for (const std::string& name : TargetNames()) {
     const Target target = *NamedTarget(name);
     if (name == "host" || !HasAll(target, intrin.features)) continue;
-    const auto assembly = EmitAssembly(module, target);
-    ASSERT_TRUE(assembly.ok()) << name << ": " << assembly.status();
+    const auto code = Compile(module, target, {.format = "s"});
+    ASSERT_TRUE(code.ok()) << name << ": " << code.status();
+    const std::string* const assembly = &code->bytes;
     if (intrin.name.starts_with("transpose_")) {
       // One group of each row needs loads only.
       const bool shuffles = !intrin.name.ends_with("x1");

@@ -27,16 +27,16 @@ ROOMS = {
                  "schedule/algebra schedule/layout schedule/loops schedule/movement schedule/reduction",
                  "schedule/blocks schedule/sampling", "schedule/recorder", "schedule/script",
                  "schedule", "schedule/fuzz schedule/testing"],
-    "codegen": ["codegen/abi codegen/cuda/emulator", "codegen/lower/common codegen/runtime", "codegen/lower/cpu", "codegen/lower",
-                "codegen/llvm/x86", "codegen/llvm", "codegen"],
+    "codegen": ["codegen/abi codegen/cuda/emulator", "codegen", "codegen/lower/common codegen/runtime", "codegen/lower/cpu", "codegen/lower",
+                "codegen/llvm/x86", "codegen/llvm"],
     "autoschedule": ["autoschedule/program autoschedule/cost autoschedule/database", "autoschedule/tensorize",
                      "autoschedule/normalize", "autoschedule/movement", "autoschedule/sketch",
                      "autoschedule/measure/protocol", "autoschedule/measure/reference autoschedule/measure/executor",
                      "autoschedule/measure", "autoschedule/search", "autoschedule/tune", "autoschedule"],
     "graph": ["graph/ir", "graph/rewrite", "graph/onnx graph/fusion graph/memory", "graph/executor", "graph"],
 }
-# The target of this name collects what users of the module may include; it is above all rooms.
-COLLECTS = {"//ir:ir"}
+# Targets that collect what users of a module may include, or what is built in; they are above all rooms.
+COLLECTS = {"//ir:ir", "//codegen:codegen", "//codegen:backend"}
 
 floor = {room: (module, number) for module, floors in ROOMS.items()
          for number, rooms in enumerate(floors) for room in rooms.split()}

@@ -2,7 +2,8 @@
 #include <fstream>
 #include <ostream>
 
-#include "codegen/llvm/object.h"
+#include "codegen/abi/c_header.h"
+#include "codegen/backend.h"
 #include "codegen/lower/pipeline.h"
 #include "intrin/registry.h"
 #include "ir/script/printer.h"
@@ -30,21 +31,14 @@ bool WriteFile(const CommandArguments& args, const std::string& path, const std:
 // The header's path beside an object or a library.
 std::string HeaderPath(const std::string& path) { return path.substr(0, path.rfind('.')) + ".h"; }
 
-// Writes the file that the extension of `path` asks for; the name of what went wrong is in the status.
+// Writes the code, and for objects and libraries a C header beside it.
 absl::Status Write(const CommandArguments& args, const Module& module, const Target& target, const std::string& path,
                    const CompileOptions& options) {
-  const std::string_view kind = Extension(path);
-  if (kind == "so") {
-    absl::Status written = EmitSharedLibrary(module, target, path, options);
-    if (written.ok() && !WriteFile(args, HeaderPath(path), EmitHeader(module))) return absl::UnknownError("");
-    return written;
-  }
-  auto bytes = kind == "o"    ? EmitObject(module, target, options)
-               : kind == "ll" ? EmitLlvmIr(module, target, options)
-                              : EmitAssembly(module, target, options);
-  if (!bytes.ok()) return bytes.status();
-  if (!WriteFile(args, path, *bytes)) return absl::UnknownError("");
-  if (kind == "o" && !WriteFile(args, HeaderPath(path), EmitHeader(module))) return absl::UnknownError("");
+  const auto artifact = Compile(module, target, options);
+  if (!artifact.ok()) return artifact.status();
+  if (!WriteFile(args, path, artifact->bytes)) return absl::UnknownError("");
+  const bool callable = options.format == "o" || options.format == "so";
+  if (callable && !WriteFile(args, HeaderPath(path), EmitHeader(module))) return absl::UnknownError("");
   return absl::OkStatus();
 }
 
@@ -80,7 +74,7 @@ int RunCompile(const CommandArguments& args) {
     return kRefused;
   }
 
-  CompileOptions options;
+  CompileOptions options{.format = std::string(kind)};
   options.after_pass = [&](std::string_view pass, const Function&, const Function& after) {
     for (const std::string& wanted : print_after) {
       if (wanted != "all" && wanted != pass) continue;

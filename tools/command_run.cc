@@ -12,7 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "autoschedule/measure/reference/reference_program.h"
 #include "codegen/abi/abi_type.h"
-#include "codegen/llvm/jit.h"
+#include "codegen/backend.h"
 #include "codegen/runtime/tensor.h"
 #include "codegen/runtime/thread_pool.h"
 #include "ir/functor.h"
@@ -158,7 +158,7 @@ absl::Status RunWith(const CommandArguments& args, const std::string& engine, co
   if (engine == "llvm") {
     CompileOptions options;
     options.libraries = ExternLibraries(args);
-    auto compiled = CompileToJit(module, HostTarget(), options);
+    auto compiled = CompileAndLoad(module, HostTarget(), options);
     if (!compiled.ok()) return compiled.status();
     code = *std::move(compiled);
   }

@@ -1,8 +1,8 @@
 // compile_worker: compiles candidates to shared libraries, and computes references (protocol.h).
-#include <sys/stat.h>
-
+#include <fstream>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -10,8 +10,7 @@
 #include "autoschedule/measure/protocol/serve.h"
 #include "autoschedule/measure/reference/reference.h"
 #include "autoschedule/measure/reference/run_reference.h"
-#include "codegen/llvm/object.h"
-#include "codegen/llvm/x86/spills.h"
+#include "codegen/backend.h"
 #include "codegen/runtime/timer.h"
 #include "ir/script/parser.h"
 #include "ir/structural.h"
@@ -21,16 +20,14 @@ namespace {
 
 absl::StatusOr<WorkerAnswer> CompileCandidate(const CompileRequest& request, const Module& module) {
   const int64_t start = runtime::NowNanoseconds();
-  std::string assembly;
-  CompileOptions options;
-  if (request.target.kind == TargetKind::kX86) options.assembly = &assembly;
-  if (absl::Status status = EmitSharedLibrary(module, request.target, request.library, options); !status.ok()) {
-    return status;
-  }
+  auto library = Compile(module, request.target, {.format = "so", .count = true});
+  if (!library.ok()) return library.status();
+  std::ofstream file(request.library, std::ios::binary);
+  file << library->bytes;
+  if (!file.flush()) return absl::InternalError(absl::StrCat(request.library, " cannot be written"));
   WorkerAnswer answer{.ok = true};
-  answer.spills = CountInnerLoopVectorSpills(assembly);
-  struct stat file;
-  if (stat(request.library.c_str(), &file) == 0) answer.code_bytes = file.st_size;
+  answer.counters = std::move(library->counters);
+  answer.code_bytes = static_cast<int64_t>(library->bytes.size());
   answer.seconds = static_cast<double>(runtime::NowNanoseconds() - start) * 1e-9;
   return answer;
 }

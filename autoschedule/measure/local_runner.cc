@@ -165,14 +165,15 @@ class Local : public Runner {
     for (size_t i = 0; i < candidates.size(); ++i) {
       results[i] = outcome_of(candidates[i].main);
       if (candidates[i].prepack) AddPrepack(outcome_of(*candidates[i].prepack), results[i]);
-      if (results[i].ok() && options.most_spills >= 0 && results[i].spills > options.most_spills) {
-        results[i].failure = MeasureFailure::kSpills;
-        results[i].message = absl::StrCat(results[i].spills, " vector spills in inner loops");
+      if (!results[i].ok()) continue;
+      if (auto exceeded = ExceededLimit(results[i].counters, options.limits)) {
+        results[i].failure = MeasureFailure::kOverLimit;
+        results[i].message = *std::move(exceeded);
       }
     }
   }
 
-  // What packs ahead of time is compiled too, and may fail, but what it spills costs nobody time.
+  // What packs ahead of time is compiled too, and may fail, but what its code costs does not count.
   static void AddPrepack(const Measurement& prepack, Measurement& result) {
     if (!result.ok()) return;
     if (!prepack.ok()) {
@@ -193,7 +194,7 @@ class Local : public Runner {
                     answer.ok() ? answer->error : std::string(answer.status().message()));
     }
     return {.code_bytes = answer->code_bytes,
-            .spills = static_cast<int>(answer->spills),
+            .counters = answer->counters,
             .compile_seconds = answer->seconds};
   }
 
@@ -324,7 +325,7 @@ class Local : public Runner {
       result.max_error = answer->max_error;
     }
     result.code_bytes = compiled.code_bytes;
-    result.spills = compiled.spills;
+    result.counters = compiled.counters;
     result.compile_seconds = compiled.compile_seconds;
   }
 
@@ -357,8 +358,8 @@ std::string_view FailureName(MeasureFailure failure) {
       return "compile crash";
     case MeasureFailure::kCompileTimeout:
       return "compile timeout";
-    case MeasureFailure::kSpills:
-      return "spills";
+    case MeasureFailure::kOverLimit:
+      return "over a limit";
     case MeasureFailure::kRunError:
       return "run error";
     case MeasureFailure::kWrongResult:

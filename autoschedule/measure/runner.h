@@ -27,6 +27,7 @@
 
 #include "absl/status/statusor.h"
 #include "autoschedule/database/caches.h"
+#include "codegen/counters.h"
 #include "ir/function.h"
 #include "target/target.h"
 
@@ -37,7 +38,7 @@ enum class MeasureFailure : uint8_t {
   kCompileError,    // code generation refused it
   kCompileCrash,    // the compile worker ended
   kCompileTimeout,  // ... or was ended
-  kSpills,          // more vector spills in inner loops than RunOptions allows; it was not run
+  kOverLimit,       // a counter of its code is above what RunOptions allows; it was not run
   kRunError,        // the library could not be opened, or a call returned an error
   kWrongResult,
   kCrash,    // the measuring worker ended
@@ -52,7 +53,7 @@ struct Measurement {
   std::string message;          // of a failure
   std::vector<double> seconds;  // every sample, in order; empty after a failure
   int64_t code_bytes = 0;       // size of the shared libraries
-  int spills = 0;               // moves of vector registers to and from the stack in inner loops
+  Counters counters;            // of main's code
   double max_error = 0;         // largest error of an element, as a part of the error that is allowed for it
   double compile_seconds = 0;
 
@@ -85,7 +86,8 @@ struct RunOptions {
   // longer than this and than `seconds`, that is its only sample. 0: no such limit.
   double give_up_seconds = 0;
   Caches caches = Caches::kRotating;
-  int most_spills = -1;  // candidates with more are not run; negative: no limit
+  // The most that counters of main's code may be; candidates above are not run.
+  Counters limits = {};
 };
 
 class Runner {

@@ -50,7 +50,7 @@ std::unique_ptr<Runner> Start(const Module& program, RunnerOptions options = {})
   return runner.ok() ? *std::move(runner) : nullptr;
 }
 
-constexpr RunOptions kShort = {.seconds = 0.01};
+const RunOptions kShort = {.seconds = 0.01};
 
 TEST(Runner, MeasuresCandidatesInTurn) {
   const std::unique_ptr<Runner> runner = Start(AddOne());
@@ -255,11 +255,15 @@ def main(A: T.Buffer((1000,), "float32"), B: T.Buffer((1000,), "float32")):
   EXPECT_EQ(runner->Run({&candidate, 1}, options)[0].failure, MeasureFailure::kCrash);
 }
 
-TEST(Runner, LeavesOutWhatSpills) {
+TEST(Runner, LeavesOutWhatIsOverALimit) {
   const std::unique_ptr<Runner> runner = Start(AddOne());
   ASSERT_NE(runner, nullptr);
   const Module candidate = AddOne();
-  EXPECT_TRUE(runner->Run({&candidate, 1}, {.seconds = 0.01, .most_spills = 0})[0].ok());
+  EXPECT_TRUE(runner->Run({&candidate, 1}, {.seconds = 0.01, .limits = {{kSpillsCounter, 0}}})[0].ok());
+  if (HostTarget().kind != TargetKind::kX86) return;  // nothing is counted elsewhere
+  const Measurement over = runner->Run({&candidate, 1}, {.seconds = 0.01, .limits = {{kSpillsCounter, -1}}})[0];
+  EXPECT_EQ(over.failure, MeasureFailure::kOverLimit);
+  EXPECT_EQ(over.message, "0 spills, at most -1 are allowed");
 }
 
 TEST(Runner, SaysWhatHasNoReference) {

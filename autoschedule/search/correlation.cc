@@ -21,7 +21,7 @@
 #include "autoschedule/cost/rank_correlation.h"
 #include "autoschedule/cost/speed_of_light.h"
 #include "autoschedule/sketch/space.h"
-#include "codegen/llvm/jit.h"
+#include "codegen/backend.h"
 #include "codegen/runtime/tensor.h"
 #include "codegen/runtime/thread_pool.h"
 #include "codegen/runtime/timer.h"
@@ -84,7 +84,7 @@ struct Compiled {
 
 absl::StatusOr<Compiled> Compile(const Candidate& candidate, const Function& main, const Target& target) {
   Compiled compiled;
-  auto module = CompileToJit(candidate.schedule.module(), target);
+  auto module = CompileAndLoad(candidate.schedule.module(), target);
   if (!module.ok()) return module.status();
   compiled.module = *std::move(module);
   compiled.function = compiled.module->Find(main->name);

@@ -40,12 +40,18 @@ constexpr int kFirstRounds = 3, kFinalRounds = 10;
 constexpr double kFinalPart = 0.1, kMostFinalSeconds = 4;
 
 // Most candidates are far from the best one, so a first look is short. What it mistakes, the finals put right.
-constexpr RunOptions kSearching = {
-    .half_width = 0.02, .seconds = 0.03, .most_samples = 200, .least_seconds = 0.006, .most_spills = kMostSpills};
+RunOptions FirstLookOptions() {
+  return {.half_width = 0.02,
+          .seconds = 0.03,
+          .most_samples = 200,
+          .least_seconds = 0.006,
+          .limits = {{kSpillsCounter, kMostSpills}}};
+}
 
 // A rival and the champion in turn: what one is lucky with, the other is.
-constexpr RunOptions kChallenge = {
-    .half_width = 0.01, .seconds = 0.006, .most_samples = 100, .least_seconds = 0.003, .rounds = 6};
+RunOptions ChallengeOptions() {
+  return {.half_width = 0.01, .seconds = 0.006, .most_samples = 100, .least_seconds = 0.003, .rounds = 6};
+}
 
 class Clock {
  public:
@@ -197,9 +203,9 @@ class Searcher {
     for (const Candidate& candidate : batch) modules.push_back(candidate.schedule.module());
     // The champion once more.
     if (!best_.empty()) modules.push_back(best_.front().candidate.schedule.module());
-    RunOptions run = kSearching;
+    RunOptions run = FirstLookOptions();
     if (best_.empty()) {
-      run.most_spills = -1;
+      run.limits.clear();
     } else {
       run.give_up_seconds = 2 * BestSeconds();
     }
@@ -255,7 +261,7 @@ class Searcher {
     if (places.size() == 1) return;
     std::vector<Module> modules;
     for (const size_t i : places) modules.push_back(best_[i].candidate.schedule.module());
-    const std::vector<Measurement> measurements = runner_.Run(modules, kChallenge);
+    const std::vector<Measurement> measurements = runner_.Run(modules, ChallengeOptions());
     for (size_t k = 0; k < places.size(); ++k) {
       best_[places[k]].seconds = measurements[k].MedianSeconds();
       best_[places[k]].challenged = true;

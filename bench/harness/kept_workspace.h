@@ -8,7 +8,7 @@
 #include <optional>
 #include <string_view>
 
-#include "codegen/llvm/jit.h"
+#include "codegen/backend.h"
 #include "codegen/runtime/tensor.h"
 
 namespace tilewright::bench {

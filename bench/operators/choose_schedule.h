@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "autoschedule/database/caches.h"
-#include "codegen/llvm/jit.h"
+#include "codegen/backend.h"
 #include "codegen/runtime/tensor.h"
 #include "intrin/registry.h"
 #include "ir/function.h"

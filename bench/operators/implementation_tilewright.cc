@@ -11,7 +11,7 @@
 #include "bench/operators/choose_schedule.h"
 #include "bench/operators/program.h"
 #include "bench/operators/tensor_sets.h"
-#include "codegen/llvm/jit.h"
+#include "codegen/backend.h"
 #include "codegen/runtime/thread_pool.h"
 #include "intrin/registry.h"
 #include "target/target.h"
@@ -117,7 +117,7 @@ class Tilewright : public Implementation {
         return absl::InternalError(absl::StrCat("the schedule is not valid:\n", Render(verified, function)));
       }
     }
-    auto code = CompileToJit(result, target);
+    auto code = CompileAndLoad(result, target);
     if (!code.ok()) return code.status();
     absl::StatusOr<TensorSets> sets = TensorSets::Make(workload, operands, settings.num_sets);
     if (!sets.ok()) return sets.status();

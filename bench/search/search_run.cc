@@ -33,7 +33,7 @@ constexpr Variant kVariants[] = {
 };
 
 // Short and often, so that the machine's moods meet all of them.
-constexpr RunOptions kFinal = {.half_width = 0, .seconds = 0.02, .rounds = 30};
+RunOptions FinalOptions() { return {.half_width = 0, .seconds = 0.02, .rounds = 30}; }
 
 // Candidates of random search with their times.
 struct Measured {
@@ -168,7 +168,7 @@ class Group {
   void MeasureLeaders(Runner& runner) {
     std::vector<Module> modules;
     for (const Leader& leader : leaders_) modules.push_back(leader.module);
-    const std::vector<Measurement> measurements = runner.Run(modules, kFinal);
+    const std::vector<Measurement> measurements = runner.Run(modules, FinalOptions());
     for (auto& [run, changes] : changes_) {
       for (const LeadChange& change : changes) {
         const Measurement& measurement = measurements[static_cast<size_t>(change.leader)];

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "codegen/llvm/options.h"
+#include "codegen/backend.h"
 #include "ir/function.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"

@@ -30,45 +30,31 @@ absl::Status CheckHostRuns(const Target& target) {
   return absl::OkStatus();
 }
 
-}  // namespace
+class JitModule : public CompiledModule {
+ public:
+  explicit JitModule(std::unique_ptr<llvm::orc::LLJIT> jit) : jit_(std::move(jit)) {}
 
-struct CompiledModule::Code {
-  std::unique_ptr<llvm::orc::LLJIT> jit;
+  TwFunction Find(std::string_view name) const override { return Address<TwFunction>(CSymbol(name)); }
+  int64_t WorkspaceBytes(std::string_view name) const override {
+    auto function = Address<TwWorkspaceBytes>(absl::StrCat(std::string(name), "_workspace_bytes"));
+    return function == nullptr ? 0 : function();
+  }
 
+ private:
   template <typename T>
   T Address(std::string_view name) const {
-    auto symbol = jit->lookup(llvm::StringRef(name.data(), name.size()));
+    auto symbol = jit_->lookup(llvm::StringRef(name.data(), name.size()));
     if (!symbol) {
       llvm::consumeError(symbol.takeError());
       return nullptr;
     }
     return symbol->toPtr<T>();
   }
+
+  const std::unique_ptr<llvm::orc::LLJIT> jit_;
 };
 
-CompiledModule::CompiledModule(std::unique_ptr<Code> code) : code_(std::move(code)) {}
-CompiledModule::CompiledModule(CompiledModule&&) noexcept = default;
-CompiledModule::~CompiledModule() = default;
-
-TwFunction CompiledModule::Find(std::string_view name) const { return code_->Address<TwFunction>(CSymbol(name)); }
-
-int64_t CompiledModule::WorkspaceBytes(std::string_view name) const {
-  auto function = code_->Address<TwWorkspaceBytes>(absl::StrCat(std::string(name), "_workspace_bytes"));
-  return function == nullptr ? 0 : function();
-}
-
-absl::Status CompiledModule::Run(std::string_view name, std::span<TwTensor* const> args,
-                                 const TwParallelHook* parallel) const {
-  const TwFunction function = Find(name);
-  if (function == nullptr) return absl::NotFoundError(absl::StrCat("no function ", std::string(name)));
-  char message[256] = "";
-  TwCall call = {.parallel = parallel, .message = message, .message_bytes = sizeof(message)};
-  const int code = function(&call, args.data(), static_cast<int32_t>(args.size()));
-  if (code == kTwOk) return absl::OkStatus();
-  if (code == kTwErrorAssertion) return absl::FailedPreconditionError(message);
-  if (code == kTwErrorMemory) return absl::ResourceExhaustedError(message);
-  return absl::InvalidArgumentError(message);
-}
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<CompiledModule>> CompileToJit(const Module& module, const Target& target,
                                                              const CompileOptions& options) {
@@ -104,9 +90,7 @@ absl::StatusOr<std::unique_ptr<CompiledModule>> CompileToJit(const Module& modul
       return absl::InvalidArgumentError(absl::StrCat(*reports, reports->empty() ? failure : ""));
     }
   }
-  auto code = std::make_unique<CompiledModule::Code>();
-  code->jit = std::move(*jit);
-  return std::unique_ptr<CompiledModule>(new CompiledModule(std::move(code)));
+  return std::make_unique<JitModule>(std::move(*jit));
 }
 
 }  // namespace tilewright

@@ -8,14 +8,14 @@ namespace tilewright {
 namespace {
 
 absl::StatusOr<std::string> EmitMachineCode(const Module& module, const Target& target, const CompileOptions& options,
-                                            codegen::MachineOutput output) {
+                                            codegen::MachineOutput output, std::string* assembly = nullptr) {
   auto program = codegen::CompileToLlvm(module, target, options);
   if (!program.ok()) return program.status();
-  if (options.assembly != nullptr && output == codegen::MachineOutput::kObject) {
+  if (assembly != nullptr && output == codegen::MachineOutput::kObject) {
     auto text = codegen::Generate(*program->module, *program->machine, codegen::MachineOutput::kAssembly);
     if (!text.ok()) return text.status();
-    options.assembly->assign(text->data(), text->size());
-    auto bytes = codegen::Assemble(*options.assembly, *program->machine);
+    assembly->assign(text->data(), text->size());
+    auto bytes = codegen::Assemble(*assembly, *program->machine);
     if (!bytes.ok()) return bytes.status();
     return std::string(bytes->data(), bytes->size());
   }
@@ -26,8 +26,9 @@ absl::StatusOr<std::string> EmitMachineCode(const Module& module, const Target& 
 
 }  // namespace
 
-absl::StatusOr<std::string> EmitObject(const Module& module, const Target& target, const CompileOptions& options) {
-  return EmitMachineCode(module, target, options, codegen::MachineOutput::kObject);
+absl::StatusOr<std::string> EmitObject(const Module& module, const Target& target, const CompileOptions& options,
+                                       std::string* assembly) {
+  return EmitMachineCode(module, target, options, codegen::MachineOutput::kObject, assembly);
 }
 
 absl::StatusOr<std::string> EmitAssembly(const Module& module, const Target& target, const CompileOptions& options) {

@@ -6,10 +6,12 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/abi/c_symbol.h"
 #include "codegen/llvm/object.h"
 
 extern char** environ;
@@ -49,6 +51,11 @@ class TemporaryFile {
     text.resize(size > 0 ? static_cast<size_t>(size) : 0);
     return text;
   }
+  // What another program wrote to the path; it may have put a new file there.
+  std::string ReadNew() const {
+    std::ifstream file(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  }
 
  private:
   std::string path_;
@@ -85,61 +92,24 @@ std::vector<const char*> Linkers(const Target& target) {
 
 }  // namespace
 
-absl::Status EmitSharedLibrary(const Module& module, const Target& target, const std::string& path,
-                               const CompileOptions& options) {
-  auto object = EmitObject(module, target, options);
+absl::StatusOr<std::string> EmitSharedLibrary(const Module& module, const Target& target,
+                                              const CompileOptions& options, std::string* assembly) {
+  auto object = EmitObject(module, target, options, assembly);
   if (!object.ok()) return object.status();
-  TemporaryFile input, output;
-  if (input.fd() < 0 || output.fd() < 0 || !input.Write(*object)) {
+  TemporaryFile input, library, output;
+  if (input.fd() < 0 || library.fd() < 0 || output.fd() < 0 || !input.Write(*object)) {
     return absl::InternalError(absl::StrCat("cannot write ", input.path(), ": ", std::strerror(errno)));
   }
   for (const char* linker : Linkers(target)) {
     // The C library's functions are found in the process that loads the library.
-    const int status =
-        Spawn({linker, "-shared", "--hash-style=gnu", "-z", "noexecstack", "-o", path, input.path()}, output);
-    if (status == 0) return absl::OkStatus();
+    const int status = Spawn(
+        {linker, "-shared", "--hash-style=gnu", "-z", "noexecstack", "-o", library.path(), input.path()}, output);
+    if (status == 0) return library.ReadNew();
     // 127: a shell's and posix_spawn's way of saying that there is no such program.
     if (status > 0 && status != 127) return absl::InternalError(absl::StrCat(linker, ": ", output.Read()));
   }
   return absl::FailedPreconditionError(
       "no linker: none of ld.lld-19, ld.lld and ld is installed (apt-get install lld-19)");
-}
-
-std::string EmitHeader(const Module& module) {
-  std::string text = R"(// Made by tilewright; how the functions are called: codegen/abi/function_abi.h.
-#pragma once
-
-#include "codegen/abi/function_abi.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-)";
-  for (const Function& function : module.functions()) {
-    absl::StrAppend(&text, "\n// (");
-    const char* separator = "";
-    for (const Param& param : function->params) {
-      absl::StrAppend(&text, separator, param.buffer ? param.buffer->name : param.var.name(), ": ",
-                      (param.buffer ? param.buffer->dtype : param.var.dtype()).ToString());
-      if (param.buffer) {
-        absl::StrAppend(&text, "[");
-        for (size_t d = 0; d < param.buffer->ndim(); ++d) {
-          const std::optional<int64_t> extent = AsInt(param.buffer->shape[d]);
-          absl::StrAppend(&text, d > 0 ? ", " : "", extent ? absl::StrCat(*extent) : "*");
-        }
-        absl::StrAppend(&text, "]");
-      }
-      separator = ", ";
-    }
-    absl::StrAppend(&text, ")\nint ", CSymbol(function->name),
-                    "(const TwCall* call, TwTensor* const* args, int32_t num_args);\n");
-    absl::StrAppend(&text, "int64_t ", function->name, "_workspace_bytes(void);\n");
-  }
-  return text + R"(
-#ifdef __cplusplus
-}
-#endif
-)";
 }
 
 }  // namespace tilewright

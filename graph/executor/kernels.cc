@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "autoschedule/sketch/auto_schedule.h"
 #include "codegen/abi/abi_type.h"
-#include "codegen/llvm/jit.h"
+#include "codegen/backend.h"
 #include "codegen/runtime/tensor.h"
 #include "codegen/runtime/thread_pool.h"
 #include "graph/ir/status_macros.h"
@@ -41,17 +41,17 @@ absl::StatusOr<std::unique_ptr<Kernels>> Kernels::Compile(const std::vector<Prim
     module.Set(scheduled);
   }
   if (programs.empty()) return kernels;
-  auto code = CompileToJit(module, target);
+  auto code = CompileAndLoad(module, target);
   if (!code.ok()) {
     // One program's schedule may be at fault; programs that do not compile scheduled are taken as they are.
     Module mixed;
     for (const PrimFunc& program : programs) {
       const PrimFunc scheduled = module.Find(program->name);
-      const bool good = CompileToJit(Module(scheduled), target).ok();
+      const bool good = CompileAndLoad(Module(scheduled), target).ok();
       if (!good) ++kernels->unscheduled_;
       mixed.Set(good ? scheduled : program);
     }
-    code = CompileToJit(mixed, target);
+    code = CompileAndLoad(mixed, target);
   }
   if (!code.ok()) return code.status();
   kernels->code_ = *std::move(code);

@@ -10,7 +10,7 @@
 #include "autoschedule/measure/reference/reference.h"
 #include "autoschedule/sketch/auto_schedule.h"
 #include "codegen/abi/abi_type.h"
-#include "codegen/llvm/jit.h"
+#include "codegen/backend.h"
 #include "codegen/runtime/tensor.h"
 #include "intrin/registry.h"
 #include "ir/interp/interp.h"
@@ -41,7 +41,7 @@ std::string Refuted(const Function& function) {
 }
 
 absl::Status RunCompiled(const Module& module, const std::string& name, const Arrays& arrays) {
-  const auto code = CompileToJit(module, HostTarget());
+  const auto code = CompileAndLoad(module, HostTarget());
   if (!code.ok()) return code.status();
   std::vector<runtime::Tensor> tensors;
   std::vector<TwTensor*> pointers;
@@ -59,8 +59,7 @@ std::string Difference(const std::vector<Function>& functions, const Arrays& bef
   for (size_t i = 0; i < result.size(); ++i) {
     if (BitEqual(result[i], expected[i])) continue;
     if (!tolerances) tolerances.emplace(functions, Arguments(Clone(before)));
-    const std::string failure =
-        tolerances->Compare(i, functions[0]->params[i].buffer->name, result[i], expected[i]).failure;
+    const std::string failure = tolerances->Compare(i, functions[0]->params[i].buffer->name, result[i], expected[i]).failure;
     if (!failure.empty()) return failure;
   }
   return "";
@@ -81,8 +80,7 @@ Judgement JudgeProgram(const ProgramText& program, uint64_t seed) {
 
   const Arrays expected = Clone(before);
   const auto interpreted = interp::Compile(function, {.check_bounds = true});
-  if (!interpreted.ok())
-    return {Result::kWrong, absl::StrCat("interpreter: ", std::string(interpreted.status().message()))};
+  if (!interpreted.ok()) return {Result::kWrong, absl::StrCat("interpreter: ", std::string(interpreted.status().message()))};
   if (const absl::Status status = interpreted->Run(Arguments(expected)); !status.ok()) {
     return {Result::kInvalid, std::string(status.message())};
   }

@@ -73,6 +73,13 @@ class Reader {
     }
     return true;
   }
+  static bool Get(const Json& json, Counters* counters) {
+    if (!json.is_object()) return false;
+    for (const auto& [name, count] : json.items()) {
+      if (!Get(count, &(*counters)[name])) return false;
+    }
+    return true;
+  }
   static bool Get(const Json& json, TensorSpec* tensor) {
     if (!json.is_object()) return false;
     Reader reader(json);
@@ -159,7 +166,7 @@ std::string ToLine(const WorkerAnswer& answer) {
   if (!answer.ok) return Line({{"ok", false}, {"reason", answer.reason}, {"error", answer.error}});
   return Line({{"ok", true},
                {"code_bytes", answer.code_bytes},
-               {"spills", answer.spills},
+               {"counters", answer.counters},
                {"seconds", answer.seconds},
                {"ns", answer.nanoseconds},
                {"max_error", answer.max_error}});
@@ -231,7 +238,7 @@ absl::StatusOr<WorkerAnswer> ReadWorkerAnswer(std::string_view line) {
   reader.Read("ok", &answer.ok);
   if (answer.ok) {
     reader.Read("code_bytes", &answer.code_bytes);
-    reader.Read("spills", &answer.spills);
+    reader.Read("counters", &answer.counters);
     reader.Read("seconds", &answer.seconds);
     reader.Read("ns", &answer.nanoseconds);
     reader.Read("max_error", &answer.max_error);

@@ -3,7 +3,7 @@
 // To the compile worker:
 //
 //   {"do": "compile", "program": "<script>", "hash": "<of the program>", "target": {...}, "library": "<path>"}
-//       -> {"ok": true, "code_bytes": 17000, "spills": 0, "seconds": 0.2}
+//       -> {"ok": true, "code_bytes": 17000, "counters": {"spills": 0}, "seconds": 0.2}
 //   {"do": "reference", "program": ..., "target": {...}, "tensors": [...], "seed": 1, "folder": "<path>"}
 //       -> {"ok": true}, and the files of reference.h in the folder
 //
@@ -29,6 +29,7 @@
 #include "absl/status/statusor.h"
 #include "autoschedule/database/caches.h"
 #include "autoschedule/measure/protocol/input_range.h"
+#include "codegen/counters.h"
 #include "ir/data_type.h"
 #include "target/target.h"
 
@@ -72,7 +73,8 @@ struct MeasureRequest {
 struct WorkerAnswer {
   bool ok = false;
   std::string reason, error;  // of a request that failed
-  int64_t code_bytes = 0, spills = 0;
+  int64_t code_bytes = 0;
+  Counters counters;
   double seconds = 0;
   std::vector<int64_t> nanoseconds;
   double max_error = 0;

@@ -7,7 +7,7 @@
 
 #include "autoschedule/measure/reference/reference_program.h"
 #include "codegen/abi/abi_type.h"
-#include "codegen/llvm/jit.h"
+#include "codegen/backend.h"
 #include "codegen/runtime/tensor.h"
 #include "codegen/runtime/thread_pool.h"
 
@@ -62,7 +62,7 @@ double LargestMagnitude(const NDArray& array) {
 
 absl::StatusOr<std::vector<std::optional<ReferenceResult>>> RunAsItStands(const Function& main, const Target& target,
                                                                           const std::vector<NDArray>& arguments) {
-  const auto code = CompileToJit(Module(main), target);
+  const auto code = CompileAndLoad(Module(main), target);
   if (!code.ok()) return code.status();
   const std::vector<bool> written = WrittenParams(main);
   std::vector<NDArray> arrays = arguments;
@@ -87,7 +87,7 @@ absl::StatusOr<std::vector<std::optional<ReferenceResult>>> RunReference(const F
                                                                          const std::vector<NDArray>& arguments) {
   const auto program = MakeReferenceProgram(main, ExtentsOf(main, arguments));
   if (!program.ok()) return program.status();
-  const auto code = CompileToJit(Module(program->function), target);
+  const auto code = CompileAndLoad(Module(program->function), target);
   if (!code.ok()) return code.status();
 
   std::vector<NDArray> arrays(program->function->params.size());

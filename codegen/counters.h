@@ -1,0 +1,21 @@
+// What back ends count in code, and limits on it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace tilewright {
+
+// Counts by name. A counter that a back end does not know is absent.
+using Counters = std::map<std::string, int64_t>;
+
+// Moves of vector registers to and from the stack in innermost loops (CPU).
+inline constexpr char kSpillsCounter[] = "spills";
+
+// The first counter that is above its limit: "17 spills, at most 8 are allowed". Nothing when all are within theirs; a
+// counter that is absent is.
+std::optional<std::string> ExceededLimit(const Counters& counters, const Counters& limits);
+
+}  // namespace tilewright
