@@ -98,17 +98,19 @@ bool AreDigitsOfOneNumber(const std::vector<Range>& a, const std::vector<Range>&
   const Range both{Const(type, 0), Const(type, 2)};
   analyzer->Bind(second, both);
   std::vector<Range> either;
-  bool moved = false;
+  int direction = 0;  // in which b lies from a
   for (size_t d = 0; d < a.size(); ++d) {
     if (!arith::SameExpr(a[d].extent, b[d].extent) || a[d].min.dtype() != b[d].min.dtype()) return false;
     const auto by = AsInt(analyzer->Simplify(b[d].min - a[d].min));
     if (!by) return false;
-    moved |= *by != 0;
+    const int sign = (*by > 0) - (*by < 0);
+    if (sign * direction < 0) return false;
+    if (sign != 0) direction = sign;
     // Counts from the lesser of the two.
     const Expr step = CastTo(a[d].min.dtype(), second) * Const(a[d].min.dtype(), std::abs(*by));
     either.push_back({*by == 0 ? a[d].min : (*by > 0 ? a[d].min : b[d].min) + step, a[d].extent});
   }
-  if (!moved) return false;
+  if (direction == 0) return false;
   Elements elements = ElementsOf(either, iterators, analyzer);
   elements.iterators.push_back({second, both});
   return IsInjective(elements, analyzer);

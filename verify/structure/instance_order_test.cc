@@ -80,6 +80,12 @@ TEST(InstanceOrder, OfElementsThatNeverMeet) {
               ElementsAre("vj"));
 }
 
+// Elements on a diagonal: neighbours share them in one direction, not in the other.
+TEST(InstanceOrder, OfElementsMovedInTwoDimensions) {
+  EXPECT_THAT(Ordered("SS", "C[vi * 2, vj * 2] = C[vi * 2 + 1, vj * 2 + 1]"), IsEmpty());
+  EXPECT_THAT(Ordered("SS", "C[vi, vj + 1] = C[vi + 1, vj]"), ElementsAre("vi", "vj"));
+}
+
 TEST(InstanceOrder, OfReductions) {
   EXPECT_THAT(Ordered("SR", "R[vi] = R[vi] + A[vi, vj]", "R[vi] = 0"), IsEmpty());
   EXPECT_THAT(Ordered("SR", "R[vi] = R[vi] * 2 + A[vi, vj]", "R[vi] = 0"), ElementsAre("vj"));
