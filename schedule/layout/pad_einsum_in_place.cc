@@ -9,6 +9,7 @@
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
+#include "ir/structural.h"
 #include "ir/substitute.h"
 #include "schedule/program/loop_tree.h"
 #include "verify/structure/block_scope.h"
@@ -71,7 +72,11 @@ bool IsSumOfProducts(const BlockNode& block) {
   const auto* add = dyn_cast<BinaryNode>(store->value);
   if (add == nullptr || add->op != BinaryOp::kAdd) return false;
   auto is_product = [](const Expr& e) { return isa<BinaryNode>(WithoutCasts(e)) && IsProductOfElements(e); };
-  return is_product(add->a) || is_product(add->b);
+  const auto is_output = [&](const Expr& e) {
+    const auto* load = dyn_cast<LoadNode>(e);
+    return load != nullptr && load->buffer.same_as(store->buffer) && StructuralEqual(load->indices, store->indices);
+  };
+  return (is_output(add->a) && is_product(add->b)) || (is_product(add->a) && is_output(add->b));
 }
 
 std::optional<Refusal> EinsumPadder::PadIterator(const ScopeChild& child, size_t iterator, int64_t extent) {

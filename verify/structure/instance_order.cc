@@ -50,9 +50,45 @@ Elements ElementsOf(const std::vector<Range>& dimensions, const arith::Domain& i
 }
 
 bool IsInjective(const Elements& elements, arith::Analyzer* analyzer) {
-  const auto map =
-      arith::DetectIterMap(elements.indices, elements.iterators, Expr(), arith::IterMapLevel::kNone, analyzer);
-  return map && map->injective;
+  return DetermineIterators(elements.indices, elements.iterators, analyzer);
+}
+
+// A term of an index: `digit` times a positive number.
+struct ScaledDigit {
+  Expr digit;
+  int64_t scale, steps;  // steps: greatest less least value of the digit
+};
+
+// The terms of a sum, constants left out; false for other expressions.
+bool AppendDigits(const Expr& e, arith::Analyzer* analyzer, std::vector<ScaledDigit>* digits) {
+  if (AsInt(e)) return true;
+  const auto* op = dyn_cast<BinaryNode>(e);
+  if (op != nullptr && op->op == BinaryOp::kAdd) {
+    return AppendDigits(op->a, analyzer, digits) && AppendDigits(op->b, analyzer, digits);
+  }
+  const bool scaled = op != nullptr && op->op == BinaryOp::kMul && AsInt(op->b);
+  const Expr digit = scaled ? op->a : e;
+  const int64_t scale = scaled ? *AsInt(op->b) : 1;
+  const arith::Bounds bounds = analyzer->ConstBounds(digit);
+  constexpr int64_t kMost = int64_t{1} << 40;
+  if (scale <= 0 || scale > kMost || bounds.min < -kMost || bounds.max > kMost) return false;
+  digits->push_back({digit, scale, bounds.max - bounds.min});
+  return true;
+}
+
+// The digits of which the index is a number with a place of its own for each, gaps allowed: v // 3 * 8 + v % 3.
+std::optional<std::vector<Expr>> DigitsOf(const Expr& index, arith::Analyzer* analyzer) {
+  std::vector<ScaledDigit> digits;
+  if (!AppendDigits(analyzer->Simplify(index), analyzer, &digits)) return std::nullopt;
+  std::ranges::sort(digits, {}, &ScaledDigit::scale);
+  __int128 below = 0;
+  std::vector<Expr> found;
+  for (const ScaledDigit& digit : digits) {
+    if (digit.scale <= below) return std::nullopt;
+    below += static_cast<__int128>(digit.scale) * digit.steps;
+    found.push_back(digit.digit);
+  }
+  return found;
 }
 
 // With each iterator replaced by another one of the same range.
@@ -210,6 +246,19 @@ class Finder {
 };
 
 }  // namespace
+
+bool DetermineIterators(const std::vector<Expr>& indices, const arith::Domain& iterators, arith::Analyzer* analyzer) {
+  const auto map = arith::DetectIterMap(indices, iterators, Expr(), arith::IterMapLevel::kNone, analyzer);
+  if (map) return map->injective;
+  std::vector<Expr> all;
+  for (const Expr& index : indices) {
+    const std::optional<std::vector<Expr>> digits = DigitsOf(index, analyzer);
+    if (!digits) return false;
+    all.insert(all.end(), digits->begin(), digits->end());
+  }
+  const auto by_digits = arith::DetectIterMap(all, iterators, Expr(), arith::IterMapLevel::kNone, analyzer);
+  return by_digits && by_digits->injective;
+}
 
 bool NeverMeet(const std::vector<Range>& a, const std::vector<Range>& b, const arith::Domain& iterators,
                arith::Analyzer* analyzer) {

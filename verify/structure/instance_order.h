@@ -36,6 +36,11 @@ OrderedInstances FindOrderedInstances(const BlockNode& block);
 // Whether instances that differ in a spatial iterator may touch the same element by these two regions.
 bool DifferentInstancesMeet(const BlockNode& block, const BufferRegion& a, const BufferRegion& b);
 
+// Whether the values of the indices tell what those of the iterators are. `iterators` have been bound in the analyzer.
+//
+//   v // 3 * 8 + v % 3                         the quotient and the remainder have places of their own
+bool DetermineIterators(const std::vector<Expr>& indices, const arith::Domain& iterators, arith::Analyzer* analyzer);
+
 // Whether no instance touches an element of `a` that the same or another instance touches of `b`, a region of the same
 // buffer. `iterators` have been bound in the analyzer.
 bool NeverMeet(const std::vector<Range>& a, const std::vector<Range>& b, const arith::Domain& iterators,

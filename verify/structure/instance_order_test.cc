@@ -68,6 +68,7 @@ TEST(InstanceOrder, OfElementsOfOthers) {
 
 TEST(InstanceOrder, OfElementsThatNeverMeet) {
   EXPECT_THAT(Ordered("SS", "C[vi, vj * 2 + 1] = C[vi, vj * 2]"), IsEmpty());
+  EXPECT_THAT(Ordered("SS", "C[vi, vj // 4 * 9 + vj % 4] = C[vi, vj // 4 * 9 + vj % 4] + 1"), IsEmpty());
   EXPECT_THAT(Ordered("SS", "C[vi, vj + 16] = C[vi, vj]"), IsEmpty());
   EXPECT_THAT(Ordered("SS", "C[vi, vj + 15] = C[vi, vj]"), ElementsAre("vj"));
   EXPECT_THAT(Ordered("SS",

@@ -84,7 +84,8 @@ class Checker : public Visitor {
     }
     arith::IterMapError error;
     auto map = arith::DetectIterMap(elements, domain, Expr(), arith::IterMapLevel::kNone, &analyzer_, &error);
-    if ((map && map->injective) || IsInjectiveReversed(elements, domain)) return true;
+    const bool tell_apart = map ? map->injective : DetermineIterators(elements, domain, &analyzer_);
+    if (tell_apart || IsInjectiveReversed(elements, domain)) return true;
     if (WritesValuesOfElements(*block)) {
       repeats = true;
       return true;
