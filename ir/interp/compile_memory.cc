@@ -143,7 +143,7 @@ void Compiler::EmitChecks(const Buffer& buffer, const std::vector<Reg>& indices,
       Emit(Op::kCheckIndex, 0, indices[i], ScalarValue(buffer->shape[i]), 0, access, static_cast<int>(i));
     }
   }
-  if (options_.check_regions) CheckDeclared(buffer, indices, access, is_store);
+  if (options_.check_regions && !declaring_) CheckDeclared(buffer, indices, access, is_store);
 }
 
 void Compiler::CheckDeclared(const Buffer& buffer, const std::vector<Reg>& indices, int access, bool is_store) {

@@ -227,9 +227,12 @@ void Compiler::Realize(const BlockRealizeNode* op) {
         return Error(absl::InvalidArgumentError(
             absl::StrCat("a region of ", region.region.size(), " dimensions of buffer ", region.buffer->name)));
       }
+      // What a region's own bounds load is no access of the block.
+      declaring_ = true;
       for (const Range& range : region.region) {
         declared.ranges.emplace_back(ScalarValue(range.min), ScalarValue(range.extent));
       }
+      declaring_ = false;
       blocks_.back().regions.push_back(std::move(declared));
     };
     for (const BufferRegion& region : block->reads) declare(region, false);

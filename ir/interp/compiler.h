@@ -114,6 +114,7 @@ class Compiler {
   };
 
   const CompileOptions& options_;
+  bool declaring_ = false;  // the regions of a block are being compiled
   Code code_;
   absl::Status error_;
   Reg next_ = 0, most_ = 0;

@@ -378,6 +378,8 @@ class Checker : public Visitor {
     {
       arith::Analyzer::Scope scope(&analyzer_);
       if (IsNotZero(divisor)) return;
+      // What has no elements is not computed with.
+      given_.AssumeElements(&analyzer_);
       for (const Expr& condition : conditions_) analyzer_.Assume(condition);
       if (IsNotZero(divisor)) return;
       if (!IsTrue(predicate_)) analyzer_.Assume(Substitute(predicate_, BindingsOfBlock().iterators));

@@ -65,6 +65,11 @@ class Dependence : public Visitor {
     if (values_.Is(op->value)) values_.Add(op->var);
     Visitor::VisitLetStmt(op);
   }
+  void VisitSelect(const SelectNode* op) override {
+    // One that chooses between loads evaluates one of them only.
+    found |= values_.Is(op->condition) && (values_.Is(op->true_value) || values_.Is(op->false_value));
+    Visitor::VisitSelect(op);
+  }
   void VisitCall(const CallNode* op) override {
     if (op->op == kIfThenElse) found |= values_.Is(op->args[0]);
     found |= EffectOf(op->op) != CallEffect::kPure || op->op.starts_with("call_");
@@ -292,11 +297,12 @@ class Rewriter : public StmtMutator {
       if (op->op != BinaryOp::kAnd && op->op != BinaryOp::kOr) return Loads(op->b, touches);
       return LoadsUnder(op->op == BinaryOp::kAnd ? op->a : Not(op->a), op->b, touches);
     }
+    if (const auto* select = dyn_cast<SelectNode>(e)) {
+      return LoadsOfChoice(select->condition, select->true_value, select->false_value, touches);
+    }
     const auto* call = dyn_cast<CallNode>(e);
     if (call != nullptr && call->op == kIfThenElse) {
-      Loads(call->args[0], touches);
-      LoadsUnder(call->args[0], call->args[1], touches);
-      return LoadsUnder(Not(call->args[0]), call->args[2], touches);
+      return LoadsOfChoice(call->args[0], call->args[1], call->args[2], touches);
     }
     if (call != nullptr && call->op == kAddressOf) return;
     failed |= call != nullptr && EffectOf(call->op) != CallEffect::kPure && !IsHint(*call);
@@ -311,6 +317,11 @@ class Rewriter : public StmtMutator {
       Loads(part, touches);
       return false;
     });
+  }
+  void LoadsOfChoice(const Expr& condition, const Expr& yes, const Expr& no, std::vector<Stmt>* touches) {
+    Loads(condition, touches);
+    LoadsUnder(condition, yes, touches);
+    LoadsUnder(Not(condition), no, touches);
   }
   void LoadsUnder(const Expr& condition, const Expr& e, std::vector<Stmt>* touches) {
     std::vector<Stmt> inside;

@@ -385,11 +385,30 @@ class Checker {
         if (std::find(loops.begin(), loops.end(), loop) == loops.end()) loops.push_back(loop);
       }
     }
-    for (const ForNode* loop : loops) Check(loop, all.touches);
+    for (const ForNode* loop : loops) {
+      Check(loop, all.touches);
+      CheckOwnCopies(loop, loop->body);
+    }
     return Conclude();
   }
 
  private:
+  // Of memory of a thread each iteration has a copy, without what other iterations wrote.
+  void CheckOwnCopies(const ForNode* loop, const Stmt& s) {
+    PreOrder(s, [&](const Stmt& part) {
+      const auto* realize = dyn_cast<BlockRealizeNode>(part);
+      if (realize == nullptr) return true;
+      const OrderedInstances ordered = FindOrderedInstances(*realize->block);
+      if (!ordered.by_elements || ordered.buffer->scope.owner() != OwnerLevel::kThread) return false;
+      const auto allocated = allocations_.loops_around.find(ordered.buffer.get());
+      const bool inside = allocated != allocations_.loops_around.end() && allocated->second.contains(loop);
+      if (inside || !ordered.DependsOn(*realize, loop->var)) return false;
+      Unproven(loop->id, "iterations of the loop " + loop->var.name() + " have copies of " + ordered.buffer->name +
+                             ", and block " + realize->block->name + " reads what other iterations write");
+      return false;
+    });
+  }
+
   void Check(const ForNode* loop, const std::vector<Touch>& all) {
     std::vector<const Touch*> below;
     for (const Touch& touch : all) {

@@ -29,6 +29,30 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
   return text.replace(text.find(from), from.size(), to);
 }
 
+// Iterations have copies of registers that lie outside of their loop.
+TEST(Races, ReadsOfWhatOtherIterationsWroteToTheirCopies) {
+  const std::string sums = R"(
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4, 9), "float32")):
+    S = T.alloc_buffer((4, 9), "float32", scope="local")
+    for i, j in T.grid(4, 9):
+        with T.block("S0"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            S[vi, vj] = T.float32(0)
+    for i in T.serial(4):
+        for k in T.parallel(8):
+            with T.block("S"):
+                vi, vk = T.axis.remap("SS", [i, k])
+                S[vi, vk + 1] = S[vi, vk] + A[vi, vk]
+    for i, j in T.grid(4, 9):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = S[vi, vj]
+)";
+  EXPECT_THAT(Races(sums), ElementsAre(HasSubstr("block S reads what other iterations write")));
+  EXPECT_THAT(Races(Replaced(sums, "S[vi, vk + 1] = S[vi, vk]", "S[vi, vk] = S[vi, vk]")), IsEmpty());
+}
+
 TEST(Races, StoresOutsideOfBlocksInVirtualThreads) {
   constexpr std::string_view kStores = R"(
 @T.prim_func
