@@ -39,7 +39,8 @@ IterDomain::IterDomain(const Domain& domain, Analyzer* analyzer) : analyzer_(*an
     }
     // A product of sizes is an extent only where none of them is negative or zero.
     for (const Expr& factor : iterator.extent.factors) {
-      if (iterator.extent.factors.size() > 1 && isa<VarNode>(factor)) analyzer->Assume(Const(factor.dtype(), 1) <= factor);
+      if (iterator.extent.factors.size() > 1 && isa<VarNode>(factor))
+        analyzer->Assume(Const(factor.dtype(), 1) <= factor);
     }
     iterators_.push_back(std::move(iterator));
   }

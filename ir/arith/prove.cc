@@ -180,7 +180,8 @@ bool Context::ProvePositive(const Expr& e) {
 // rest + scale * (a // b) >= 0 for positive b: h - 1 - f // w >= 0 follows from h * w - f - 1 >= 0.
 bool Context::ProveWithQuotient(const Sum& rest, int64_t scale, const BinaryNode& quotient) {
   const int64_t size = std::llabs(scale);
-  const bool exact = std::all_of(rest.terms.begin(), rest.terms.end(), [&](const Term& t) { return t.scale % size == 0; });
+  const bool exact =
+      std::all_of(rest.terms.begin(), rest.terms.end(), [&](const Term& t) { return t.scale % size == 0; });
   Sum divisor = ToSum(quotient.b), sum = rest;
   if (exact) {
     // floor(rest / size) + a // b >= 0 is floor(rest / size) * b + a >= 0; for the negated quotient it is
