@@ -283,13 +283,11 @@ def main(A: T.Buffer((32, 64), "TYPE"), B: T.Buffer((32, ROW), "TYPE")):
   return text.replace(text.find("ROW"), 3, row);
 }
 
-TEST(VectorAccess, WidthAndAlignment) {
+TEST(VectorAccess, Width) {
   EXPECT_THAT(Findings(Vectors("64")), IsEmpty());
   EXPECT_THAT(Findings(Vectors("64", "float16", "8")), IsEmpty());
-  EXPECT_THAT(
-      Findings(Vectors("65")),
-      ElementsAre("vector access: loop v is vectorized over 4 elements of B, but the first one, tx * 65 + j * 4 "
-                  "elements from its start, need not be aligned to them"));
+  // What is not aligned is made one element at a time: slow, not wrong.
+  EXPECT_THAT(Findings(Vectors("65")), IsEmpty());
   EXPECT_THAT(
       Findings(Vectors("64", "float32", "8")),
       testing::Contains("vector access: loop v is vectorized over 8 elements of float32 of B: cuda-sm80 loads and "

@@ -127,8 +127,16 @@ void Context::PushAtomFact(const Term& term, Bounds bounds) {
   atom_facts_.push_back({Unscaled(term), narrowed});
   Changed();
   undo_.push_back(Undoable::kAtomFact);
+  if (narrowed.min < 1) return;
+  // x // 32 >= 1 is x >= 32.
+  int64_t least;
+  if (term.upper == kNoUpper && term.lower > 1 && !__builtin_mul_overflow(narrowed.min, -term.lower, &least)) {
+    Sum dividend = ToSum(term.atom);
+    dividend.AddBase(least);
+    PushFact(std::move(dividend));
+  }
   // A positive product of factors that are not negative has none that is zero.
-  if (narrowed.min < 1 || term.IsSplit()) return;
+  if (term.IsSplit()) return;
   const Factors factors = ProductFactors(term.atom);
   const bool signs_are_known =
       std::all_of(factors.begin(), factors.end(), [&](const Expr& factor) { return BoundsOf(factor).min >= 0; });

@@ -46,16 +46,10 @@ class Checker {
     const int64_t bits = extent.value_or(0) * buffer->dtype.bits() * buffer->dtype.lanes();
     const int64_t most = LimitsOf(target_).max_access_bits;
     if (!extent || bits > most || !std::has_single_bit(static_cast<uint64_t>(bits))) {
-      return Refuse(touch, loop,
-                    "loop " + loop->var.name() + " is vectorized over " + Print(loop->extent) + " elements of " +
-                        buffer->dtype.ToString() + " of " + buffer->name + ": " + target_.name +
-                        " loads and stores 8, 16, 32, 64 or " + std::to_string(most) + " bits at once");
-    }
-    if (!analyzer.CanProveDivisible(offset, Const(offset.dtype(), *extent))) {
       Refuse(touch, loop,
-             "loop " + loop->var.name() + " is vectorized over " + std::to_string(*extent) + " elements of " +
-                 buffer->name + ", but the first one, " + Print(analyzer.Simplify(offset)) +
-                 " elements from its start, need not be aligned to them");
+             "loop " + loop->var.name() + " is vectorized over " + Print(loop->extent) + " elements of " +
+                 buffer->dtype.ToString() + " of " + buffer->name + ": " + target_.name +
+                 " loads and stores 8, 16, 32, 64 or " + std::to_string(most) + " bits at once");
     }
   }
 

@@ -1,13 +1,10 @@
-// Vectors that a thread of a GPU loads and stores are of a width that it has, and aligned.
+// Vectors that a thread of a GPU loads and stores are of a width that it has.
 //
-//   A_shared: T.Buffer((64, 33), "float32", scope="shared")
-//   for v in T.vectorized(4): A_shared[i, j * 4 + v] = ...     refused: rows of 33 elements put A_shared[1, 0] at byte
-//                                                              132, which 16 bytes do not divide
 //   for v in T.vectorized(8): ... float32 ...                  refused: 32 bytes; the widest access has 16
 //
 // For each access below a vectorized loop whose neighbouring iterations touch neighbouring elements: extent times bits
-// of the element is a power of two within the limit, and the offset of the first one is a multiple of the extent.
-// Accesses with other steps are made one element at a time.
+// of the element is a power of two within the limit. Accesses with other steps, and those that need not be aligned to
+// the vector, are made one element at a time, which is slow and not wrong.
 #pragma once
 
 #include "target/target.h"

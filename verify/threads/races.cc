@@ -196,7 +196,7 @@ class LoopChecker {
   // Whether the same thread touches an element in each iteration of this loop.
   bool InOneThread(const Touch& touch) {
     const auto self = std::find(touch.loops.begin(), touch.loops.end(), loop_);
-    return self + 1 == touch.loops.end() || IsInjective(touch, *(self + 1));
+    return self + 1 == touch.loops.end() || IsInjective(touch, *(self + 1), touch.predicate);
   }
 
   bool CombineAcrossThreads(const Touch& a, const Touch& b) const {
@@ -223,12 +223,14 @@ class LoopChecker {
 
   bool AreApart(size_t i, size_t j) {
     const Touch &a = *touches_[i], &b = *touches_[j];
-    if (a.loops == b.loops && SameRegion(a.region.region, b.region.region)) {
+    if (SameRegion(a.region.region, b.region.region)) {
+      // What only one of them does under a condition says nothing of the other: an init and its update, say.
+      const Expr predicate = arith::SameExpr(a.predicate, b.predicate) ? a.predicate : Expr();
       // Over all threads together, or with those around held fixed, or with all loops around, of which these threads
       // are a digit: (block * 1024 + thread) // w.
       const ForNode* threads = OutermostThreads(a);
-      if (IsInjective(a, threads) || (threads != loop_ && IsInjective(a, loop_))) return true;
-      if (a.loops.front() != threads && IsInjective(a, a.loops.front())) return true;
+      if (IsInjective(a, threads, predicate) || (threads != loop_ && IsInjective(a, loop_, predicate))) return true;
+      if (a.loops.front() != threads && IsInjective(a, a.loops.front(), predicate)) return true;
     }
     const auto &box_a = Box(i), &box_b = Box(j);
     if (!box_a || !box_b) return false;
@@ -286,8 +288,9 @@ class LoopChecker {
     return *first;
   }
 
-  // The element determines the iterations of the loops from `outermost` inwards.
-  bool IsInjective(const Touch& touch, const ForNode* outermost) {
+  // The element determines the iterations of the loops from `outermost` inwards, as far as it depends on them, and of
+  // `loop_`, where `condition` holds.
+  bool IsInjective(const Touch& touch, const ForNode* outermost, const Expr& condition) {
     arith::Analyzer analyzer;
     given_.AssumeSizes(&analyzer);
     arith::Domain domain;
@@ -298,13 +301,13 @@ class LoopChecker {
         analyzer.Bind(loop->var, {loop->min, loop->extent});
         continue;
       }
-      const bool used = std::any_of(touch.region.region.begin(), touch.region.region.end(),
-                                    [&](const Range& range) { return UsesVar(range.min, loop->var); });
-      if (!used && loop != loop_) continue;
       if (IsInt(loop->extent, 1)) {
         analyzer.Bind(loop->var, loop->min);
         continue;
       }
+      const bool used = std::any_of(touch.region.region.begin(), touch.region.region.end(),
+                                    [&](const Range& range) { return UsesVar(range.min, loop->var); });
+      if (!used && loop != loop_) continue;
       analyzer.Bind(loop->var, {loop->min, loop->extent});
       domain.push_back({loop->var, {loop->min, loop->extent}});
     }
@@ -320,7 +323,7 @@ class LoopChecker {
       domain.push_back({position, positions});
       elements.push_back(range.min + position);
     }
-    for (const Expr& predicate : {touch.predicate, Expr()}) {
+    for (const Expr& predicate : {condition, Expr()}) {
       const auto map = arith::DetectIterMap(elements, domain, predicate, arith::IterMapLevel::kNone, &analyzer);
       if (map && map->injective) return true;
       if (IsTrue(predicate)) break;
