@@ -94,8 +94,14 @@ Outcome<Function> AnnotateBufferAccess(const Function& function, uint32_t block_
   BufferRegion given{region->buffer, {}};
   for (size_t d = 0; d < rank; ++d) {
     const Expr min = arith::Simplify(results == rank ? ends[d] : ends[2 * d]);
-    given.region.push_back(
-        {min, results == rank ? Const(min.dtype(), 1) : arith::Simplify(ends[2 * d + 1] - ends[2 * d])});
+    if (results == rank) {
+      given.region.push_back({min, Const(min.dtype(), 1)});
+      continue;
+    }
+    // Both in the wider of their types: 0 to n of 64 bits.
+    const Expr extent = arith::Simplify(ends[2 * d + 1] - ends[2 * d]);
+    const DataType type = min.dtype().bits() >= extent.dtype().bits() ? min.dtype() : extent.dtype();
+    given.region.push_back({CastTo(type, min), CastTo(type, extent)});
   }
   if (auto refusal = WhyWrong(*realize->block, given, read)) return *refusal;
   const char* key = read ? "explicit_read_region" : "explicit_write_region";

@@ -8,6 +8,20 @@
 namespace tilewright {
 namespace {
 
+// Whether evaluating it may go wrong, which depends on what stands around: it reads memory, or divides by what is no
+// constant.
+bool MayFail(const Expr& e) {
+  if (arith::ReadsMemory(e)) return true;
+  bool divides = false;
+  if (!e) return false;
+  PreOrder(e, [&](const Expr& part) {
+    const auto* op = dyn_cast<BinaryNode>(part);
+    divides |= op != nullptr && op->op >= BinaryOp::kDiv && op->op <= BinaryOp::kFloorMod && !AsInt(op->b);
+    return !divides;
+  });
+  return divides;
+}
+
 // Collects blocks without entering them.
 class OutermostBlocks : public StmtVisitor {
  public:
@@ -16,33 +30,33 @@ class OutermostBlocks : public StmtVisitor {
     switch (s->kind()) {
       case Kind::kFor: {
         const auto* loop = cast<ForNode>(s);
-        touches_memory_ |= arith::ReadsMemory(loop->min) || arith::ReadsMemory(loop->extent);
+        may_fail_ |= MayFail(loop->min) || MayFail(loop->extent);
         return StmtVisitor::Visit(s);
       }
       case Kind::kIf:
-        touches_memory_ |= arith::ReadsMemory(cast<IfNode>(s)->condition);
+        may_fail_ |= MayFail(cast<IfNode>(s)->condition);
         return StmtVisitor::Visit(s);
       case Kind::kSeq:
         return StmtVisitor::Visit(s);
       case Kind::kBlockRealize: {
         const auto* realize = cast<BlockRealizeNode>(s);
-        touches_memory_ |= arith::ReadsMemory(realize->predicate);
-        for (const Expr& binding : realize->bindings) touches_memory_ |= arith::ReadsMemory(binding);
+        may_fail_ |= MayFail(realize->predicate);
+        for (const Expr& binding : realize->bindings) may_fail_ |= MayFail(binding);
         blocks_.push_back(realize->block);
         return;
       }
       default:
-        touches_memory_ = true;
+        may_fail_ = true;
     }
   }
   std::optional<std::vector<Block>> Take() {
-    if (touches_memory_) return std::nullopt;
+    if (may_fail_) return std::nullopt;
     return std::move(blocks_);
   }
 
  private:
   std::vector<Block> blocks_;
-  bool touches_memory_ = false;
+  bool may_fail_ = false;
 };
 
 }  // namespace
