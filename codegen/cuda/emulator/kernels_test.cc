@@ -87,6 +87,7 @@ TEST(Kernels, Rows) {
   ExpectRight([](uint64_t seed) { return RunSoftmax(2, 17, seed); }, 1e-5);
   ExpectRight([](uint64_t seed) { return RunMatrixVector(11, 388, seed); }, 1e-4);
   ExpectRight([](uint64_t seed) { return RunProductWmma(64, 96, 64, seed); }, 1e-4);
+  ExpectRight([](uint64_t seed) { return RunProductBytes(5, 150, 36, seed); }, 1e-9);
 }
 
 // No bank conflicts where rows are swizzled or padded as they should be, many where they are not.

@@ -4,13 +4,13 @@
 #include "codegen/cuda/emulator/kernels/convolution.h"
 #include "codegen/cuda/emulator/kernels/product_wgmma.h"
 
-template __global__ void attention::Kernel<kNone>(const TwTensorMap, const TwTensorMap, const TwTensorMap, tw::f16*, int);
-template __global__ void convolution::Kernel<kNone>(const TwTensorMap, const TwTensorMap, tw::f16*, convolution::Shape);
-template __global__ void product_wgmma::Kernel<1, false, kNone>(const TwTensorMap, const TwTensorMap, const TwTensorMap,
+template __global__ void attention::Kernel<kNone>(const __grid_constant__ TwTensorMap, const __grid_constant__ TwTensorMap, const __grid_constant__ TwTensorMap, tw::f16*, int);
+template __global__ void convolution::Kernel<kNone>(const __grid_constant__ TwTensorMap, const __grid_constant__ TwTensorMap, tw::f16*, convolution::Shape);
+template __global__ void product_wgmma::Kernel<1, false, kNone>(const __grid_constant__ TwTensorMap, const __grid_constant__ TwTensorMap, const __grid_constant__ TwTensorMap,
                                                                 product_wgmma::Sizes);
-template __global__ void product_wgmma::Kernel<1, true, kNone>(const TwTensorMap, const TwTensorMap, const TwTensorMap,
+template __global__ void product_wgmma::Kernel<1, true, kNone>(const __grid_constant__ TwTensorMap, const __grid_constant__ TwTensorMap, const __grid_constant__ TwTensorMap,
                                                                product_wgmma::Sizes);
-template __global__ void product_wgmma::Kernel<2, false, kNone>(const TwTensorMap, const TwTensorMap, const TwTensorMap,
+template __global__ void product_wgmma::Kernel<2, false, kNone>(const __grid_constant__ TwTensorMap, const __grid_constant__ TwTensorMap, const __grid_constant__ TwTensorMap,
                                                                 product_wgmma::Sizes);
 #else
 #include "codegen/cuda/emulator/kernels/product_mma.h"

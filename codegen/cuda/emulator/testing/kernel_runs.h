@@ -293,4 +293,27 @@ Outcome RunProductWmma(int M, int N, int K, uint64_t seed = 0) {
   return Compare(std::move(result), c, [&](size_t i) { return p.Expected(i, false); });
 }
 
+inline Outcome RunProductBytes(int M, int N, int K, uint64_t seed = 0) {
+  Array<int8_t> a(Product::Count(M, K)), b(Product::Count(N, K));
+  Array<int32_t> y(Product::Count(M, N));
+  std::mt19937 random(1);
+  Fill(a, random);
+  Fill(b, random);
+  GlobalMemory memory;
+  memory.Add("A", a.data(), a.bytes());
+  memory.Add("B", b.data(), b.bytes());
+  memory.Add("Y", y.data(), y.bytes(), GlobalMemory::kOutput);
+  const LaunchOptions options = {.kernel = "product_bytes",
+                                 .grid = {Blocks(N, rows::kThreads), static_cast<uint32_t>(M)},
+                                 .block = {rows::kThreads},
+                                 .seed = seed};
+  LaunchResult result = Launch(options, memory, [&] { rows::ProductBytes(a.data(), b.data(), y.data(), N, K); });
+  const auto depth = static_cast<size_t>(K), columns = static_cast<size_t>(N);
+  return Compare(std::move(result), y, [&](size_t i) {
+    double sum = 0;
+    for (size_t k = 0; k < depth; ++k) sum += a[i / columns * depth + k] * b[i % columns * depth + k];
+    return sum;
+  });
+}
+
 }  // namespace tilewright::emulator
