@@ -332,6 +332,11 @@ class Run {
     const Function body = module_.FindFunction(attrs.at("body").As<FunctionName>()->name);
     const auto carried = static_cast<size_t>(*attrs.at("carried").As<int64_t>());
     const auto scanned = static_cast<size_t>(*attrs.at("scanned").As<int64_t>());
+    for (size_t i = 0; i < 2; ++i) {
+      if (arguments[i].data() != nullptr && arguments[i].size() != 1) {
+        return absl::InvalidArgumentError("a trip count or condition does not have one element");
+      }
+    }
     const int64_t trips = arguments[0].data() != nullptr ? arguments[0].GetInt(0) : INT64_MAX;
     bool condition = arguments[1].data() == nullptr || arguments[1].GetInt(0) != 0;
     Arrays state(arguments.begin() + 2, arguments.begin() + 2 + static_cast<std::ptrdiff_t>(carried));
@@ -346,6 +351,7 @@ class Run {
       inputs.insert(inputs.end(), arguments.begin() + 2 + static_cast<std::ptrdiff_t>(carried), arguments.end());
       TW_VALUE_OR_RETURN(RunValue result, Call(body, inputs, frame.symbols, frame.depth + 1));
       TW_VALUE_OR_RETURN(const Arrays outputs, Fields(std::move(result)));
+      if (outputs[0].size() != 1) return absl::InvalidArgumentError("the condition does not have one element");
       condition = outputs[0].GetInt(0) != 0;
       state.assign(outputs.begin() + 1, outputs.begin() + 1 + static_cast<std::ptrdiff_t>(carried));
       for (size_t s = 0; s < scanned; ++s) scans[s].push_back(outputs[1 + carried + s]);

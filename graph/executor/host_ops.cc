@@ -306,6 +306,61 @@ absl::StatusOr<Type> InferControl(InferContext& c) {
   return TupleType(std::move(fields));
 }
 
+// How often (mode TF), whether (IDF) or how often times a weight (TFIDF) each n-gram of a pool occurs in the rows of x.
+absl::StatusOr<Type> InferNgrams(InferContext& c) {
+  TW_VALUE_OR_RETURN(const TensorTypeNode* x, c.RankedTensor(0));
+  if (x->rank() != 1 && x->rank() != 2) return c.Error("rows are needed");
+  int64_t columns = 0;
+  for (int64_t index : c.Ints("indexes")) columns = std::max(columns, index + 1);
+  std::vector<Expr> shape(x->shape->begin(), x->shape->end() - 1);
+  shape.push_back(Extent(columns));
+  return TensorType(DataType::Float(32), shape);
+}
+absl::StatusOr<Arrays> RunNgrams(const Attrs& attrs, const Arrays& args) {
+  const NDArray& x = args[0];
+  const auto &counts = *attrs.at("counts").As<IntList>(), &indexes = *attrs.at("indexes").As<IntList>();
+  const auto& pool = *attrs.at("pool").As<IntList>();
+  const auto& weights = *attrs.at("weights").As<FloatList>();
+  const auto mode = Get<std::string>(attrs, "mode");
+  const auto least = Get<int64_t>(attrs, "least"), most = Get<int64_t>(attrs, "most");
+  const auto skips = Get<int64_t>(attrs, "skips");
+  // Each n-gram of the pool with its number.
+  std::map<std::vector<int64_t>, size_t> grams;
+  for (size_t n = 1; n <= counts.size(); ++n) {
+    const int64_t end = n < counts.size() ? counts[n] : static_cast<int64_t>(pool.size());
+    for (int64_t at = counts[n - 1]; at + static_cast<int64_t>(n) <= end; at += static_cast<int64_t>(n)) {
+      grams.emplace(std::vector<int64_t>(pool.begin() + at, pool.begin() + at + static_cast<std::ptrdiff_t>(n)),
+                    grams.size());
+    }
+  }
+  int64_t columns = 0;
+  for (int64_t index : indexes) columns = std::max(columns, index + 1);
+  std::vector<int64_t> shape(x.shape().begin(), x.shape().end() - 1);
+  shape.push_back(columns);
+  NDArray result(DataType::Float(32), shape);
+  const int64_t length = x.shape().back(), rows = length == 0 ? 0 : x.size() / length;
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t n = least; n <= most; ++n) {
+      for (int64_t skip = 0; skip <= (n == 1 ? 0 : skips); ++skip) {
+        for (int64_t first = 0; first + (skip + 1) * (n - 1) < length; ++first) {
+          std::vector<int64_t> gram;
+          for (int64_t i = 0; i < n; ++i) gram.push_back(x.GetInt(row * length + first + i * (skip + 1)));
+          const auto found = grams.find(gram);
+          if (found == grams.end() || found->second >= indexes.size()) continue;
+          const int64_t at = row * columns + indexes[found->second];
+          const double weight = found->second < weights.size() ? weights[found->second] : 1;
+          if (mode == "IDF") {
+            result.Set(at, weight);
+          } else {
+            result.Set(at, result.Get(at) + (mode == "TFIDF" ? weight : 1));
+          }
+        }
+      }
+    }
+  }
+  return Arrays{result};
+}
+
 // The same tensor; its elements are new symbols, which the executor gives their values.
 absl::StatusOr<Type> InferReadValues(InferContext& c) {
   TW_VALUE_OR_RETURN(const TensorTypeNode* x, c.RankedTensor(0));
@@ -346,6 +401,17 @@ std::vector<HostOp> MakeHostOps() {
                   .infer = InferNonMaxSuppression,
                   .data_dependent = true},
                  RunNonMaxSuppression});
+  const auto required = [](const char* name, AttrKind kind) {
+    return AttrSpec{.name = name, .kind = kind, .required = true};
+  };
+  ops.push_back({{.name = "host.ngrams",
+                  .params = {"x"},
+                  .attrs = {required("counts", AttrKind::kInts), required("indexes", AttrKind::kInts),
+                            required("pool", AttrKind::kInts), required("weights", AttrKind::kFloats),
+                            required("mode", AttrKind::kString), required("least", AttrKind::kInt),
+                            required("most", AttrKind::kInt), required("skips", AttrKind::kInt)},
+                  .infer = InferNgrams},
+                 RunNgrams});
   ops.push_back(
       {{.name = "host.read_values", .params = {"x"}, .infer = InferReadValues, .data_dependent = true}, RunReadValues});
   ops.push_back({{.name = "host.determinant", .params = {"x"}, .infer = InferDeterminant}, RunDeterminant});

@@ -27,6 +27,8 @@ struct HostOp {
 // host.unique (x), axis, sorted              of the slices along `axis`: values, first positions, inverse, counts
 // host.compress (x, condition), axis         the slices along `axis` where the condition holds
 // host.non_max_suppression (boxes, scores, most, iou, threshold), center
+// host.ngrams (x), counts, indexes, pool, weights, mode, least, most, skips
+//                                            how often n-grams of a pool occur in rows of integers
 // host.read_values (x)                       x, with its elements as known values: symbols that are defined here
 // host.determinant (x)                       of the last two dimensions
 const std::vector<HostOp>& HostOps();

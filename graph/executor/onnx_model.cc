@@ -24,6 +24,17 @@ absl::StatusOr<std::unique_ptr<OnnxModel>> OnnxModel::Load(std::unique_ptr<Model
     for (const NDArray& array : tensors.arrays) import.given[name].tensors.push_back({array.dtype(), array.shape()});
     import.given.try_emplace(name);
   }
+  // Symbolic extents are at least 1 unless they are said to be 0.
+  for (const auto& input : model->file_->model().graph().input()) {
+    const auto given = inputs.find(input.name());
+    if (given == inputs.end() || given->second.kind != Item::Kind::kTensor) continue;
+    const std::vector<int64_t>& shape = given->second.arrays[0].shape();
+    const auto& dims = input.type().tensor_type().shape().dim();
+    for (int i = 0; i < dims.size() && static_cast<size_t>(i) < shape.size(); ++i) {
+      if (shape[static_cast<size_t>(i)] != 0 || dims[i].has_dim_value()) continue;
+      import.dims.emplace(dims[i].dim_param().empty() ? absl::StrCat(input.name(), "_", i) : dims[i].dim_param(), 0);
+    }
+  }
   while (true) {
     TW_VALUE_OR_RETURN(model->imported_, ImportModel(*model->file_, model->ops_, import));
     if (model->imported_.unsupported.empty()) break;

@@ -15,7 +15,7 @@ const Table& AllOperators() {
     for (auto* rows :
          {ControlOperators, ElementwiseOperators, IndexingOperators, LossOperators, MovementOperators,
           NormalizationOperators, ProductOperators, QuantizationOperators, RecurrentOperators, ReductionOperators,
-          ResizeOperators, SequenceOperators, ShapeOperators, SignalOperators, WindowOperators}) {
+          ResizeOperators, SequenceOperators, ShapeOperators, SignalOperators, TrainingOperators, WindowOperators}) {
       for (const OnnxOperator& op : rows()) (*result)[{op.domain, op.name}][op.since] = op;
     }
     return result;

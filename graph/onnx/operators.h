@@ -36,6 +36,7 @@ OnnxOperators SequenceOperators();
 OnnxOperators ControlOperators();
 OnnxOperators SignalOperators();
 OnnxOperators LossOperators();
+OnnxOperators TrainingOperators();
 
 // The row of an operator for an opset of its domain: the one with the largest `since` that is not above it. Null where
 // there is none.

@@ -147,7 +147,8 @@ absl::StatusOr<std::optional<BodyFunction>> ImportBodyFunction(OnnxNode& n, cons
 }
 
 // Carried values whose extents the body changes get extents that are symbols; whether any did.
-absl::StatusOr<bool> Generalize(OnnxNode& n, Items* carried, const Items& outputs, size_t first) {
+absl::StatusOr<bool> Generalize(OnnxNode& n, Items* carried, const Items& outputs, size_t first,
+                                std::vector<Symbol>* general) {
   bool changed = false;
   for (size_t i = 0; i < carried->size(); ++i) {
     Item& in = (*carried)[i];
@@ -155,8 +156,12 @@ absl::StatusOr<bool> Generalize(OnnxNode& n, Items* carried, const Items& output
     if (in.dtype != out.dtype) return n.Error("a carried value changes its type");
     if (in.rank() != out.rank()) return n.Unsupported("a carried value changes its rank");
     for (size_t d = 0; d < in.rank(); ++d) {
-      if (ops::SameExtent(in.shape[d], out.shape[d])) continue;
-      in.shape[d] = Symbol(absl::StrCat("carried", i, "_", d), DataType::Int(64));
+      // An extent that is general already is any.
+      bool any = false;
+      for (const Symbol& symbol : *general) any |= in.shape[d].same_as(symbol);
+      if (any || ops::SameExtent(in.shape[d], out.shape[d])) continue;
+      general->emplace_back(absl::StrCat("carried", i, "_", d), DataType::Int(64));
+      in.shape[d] = general->back();
       changed = true;
     }
   }
@@ -190,6 +195,7 @@ absl::StatusOr<Carried> ImportCarrying(OnnxNode& n, const onnx::GraphProto& grap
     if (!item.is_tensor()) return n.Unsupported("a sequence or optional as a carried value");
     item.values.reset();
   }
+  std::vector<Symbol> general;
   for (int attempt = 0; attempt < 8; ++attempt) {
     const Items inputs = make_inputs(carried);
     if (inputs.size() != static_cast<size_t>(graph.input_size())) {
@@ -198,7 +204,7 @@ absl::StatusOr<Carried> ImportCarrying(OnnxNode& n, const onnx::GraphProto& grap
     TW_VALUE_OR_RETURN(auto body, ImportBodyFunction(n, graph, inputs));
     if (!body) return Carried{};
     if (body->outputs.size() < least_outputs) return n.Error("its body has ", body->outputs.size(), " outputs");
-    TW_VALUE_OR_RETURN(const bool changed, Generalize(n, &carried, body->outputs, first_output));
+    TW_VALUE_OR_RETURN(const bool changed, Generalize(n, &carried, body->outputs, first_output, &general));
     if (!changed) return Carried{std::move(carried), std::move(body)};
     n.emit().builder().Remove(body->name);
   }
@@ -400,6 +406,34 @@ absl::Status ImportNonMaxSuppression(OnnxNode& n) {
       n.emit().Operator("host.non_max_suppression", std::move(args), {{"center", n.Int("center_point_box", 0)}}));
 }
 
+absl::Status ImportTfIdfVectorizer(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
+  const Item& x = n.In(0);
+  const auto counts = n.Ints("ngram_counts"), indexes = n.Ints("ngram_indexes"), pool = n.Ints("pool_int64s");
+  if (!pool || x.dtype.is_float()) return n.Unsupported("n-grams of strings");
+  if (!counts || !indexes) return n.Error("it has no ngram_counts or no ngram_indexes");
+  int64_t before = 0;
+  for (int64_t count : *counts) {
+    if (count < before || count > static_cast<int64_t>(pool->size()))
+      return n.Error("ngram_counts do not fit the pool");
+    before = count;
+  }
+  for (int64_t index : *indexes) {
+    if (index < 0 || index > 1 << 24) return n.Error("an index of ", index);
+  }
+  const int64_t least = n.Int("min_gram_length", 1), most = n.Int("max_gram_length", 1);
+  if (least < 1 || most > 1 << 16 || n.Int("max_skip_count", 0) < 0) return n.Error("n-grams of ", least, " to ", most);
+  return n.Out(n.emit().Operator("host.ngrams", {x.value},
+                                 {{"counts", IntList(*counts)},
+                                  {"indexes", IntList(*indexes)},
+                                  {"pool", IntList(*pool)},
+                                  {"weights", FloatList(n.Floats("weights"))},
+                                  {"mode", n.String("mode", "TF")},
+                                  {"least", least},
+                                  {"most", most},
+                                  {"skips", n.Int("max_skip_count", 0)}}));
+}
+
 absl::Status ImportDet(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
   return n.Out(n.emit().Operator("host.determinant", {n.In(0).value}));
@@ -416,6 +450,7 @@ OnnxOperators ControlOperators() {
       {"NonMaxSuppression", 10, ImportNonMaxSuppression},
       {"NonZero", 9, ImportNonZero},
       {"Scan", 8, ImportScan},
+      {"TfIdfVectorizer", 9, ImportTfIdfVectorizer},
       {"TopK", 1, ImportTopK},
       {"Unique", 11, ImportUnique},
   };

@@ -10,9 +10,19 @@ namespace {
 
 namespace ops = tilewright::ops;
 
+// Indices into a dimension without elements.
+absl::Status CheckNotEmpty(OnnxNode& n, size_t axis) {
+  if (!IsInt(n.In(0).shape[axis], 0)) return absl::OkStatus();
+  for (const Expr& extent : n.In(1).shape) {
+    if (IsInt(extent, 0)) return absl::OkStatus();
+  }
+  return n.Error("indices into a dimension without elements");
+}
+
 absl::Status ImportGather(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
   TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", 0), n.In(0).rank()));
+  TW_RETURN_IF_ERROR(CheckNotEmpty(n, static_cast<size_t>(axis)));
   return n.Out(
       n.Program("gather", n.in(), [&](ProgramParts& p) { return Buffers{ops::Gather(p.f, p.in[0], p.in[1], axis)}; }));
 }
@@ -20,6 +30,7 @@ absl::Status ImportGatherElements(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
   if (n.In(0).rank() != n.In(1).rank()) return n.Error("indices of another rank");
   TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", 0), n.In(0).rank()));
+  TW_RETURN_IF_ERROR(CheckNotEmpty(n, static_cast<size_t>(axis)));
   return n.Out(n.Program("gather_elements", n.in(),
                          [&](ProgramParts& p) { return Buffers{ops::GatherElements(p.f, p.in[0], p.in[1], axis)}; }));
 }
@@ -33,6 +44,7 @@ absl::Status CheckNamed(OnnxNode& n, size_t batch) {
   if (*named < 0 || static_cast<size_t>(*named) + batch > n.In(0).rank()) {
     return n.Error("indices name ", *named, " dimensions of ", n.In(0).rank());
   }
+  for (size_t i = batch; i < batch + static_cast<size_t>(*named); ++i) TW_RETURN_IF_ERROR(CheckNotEmpty(n, i));
   return absl::OkStatus();
 }
 
@@ -60,6 +72,7 @@ absl::Status ImportScatterElements(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
   if (n.In(0).rank() != n.In(1).rank() || n.In(0).rank() != n.In(2).rank()) return n.Error("operands of other ranks");
   TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", 0), n.In(0).rank()));
+  TW_RETURN_IF_ERROR(CheckNotEmpty(n, static_cast<size_t>(axis)));
   TW_VALUE_OR_RETURN(const ops::ScatterMode mode, ModeOf(n));
   return n.Out(n.Program("scatter_elements", n.in(), [&](ProgramParts& p) {
     return Buffers{ops::ScatterElements(p.f, p.in[0], p.in[1], p.in[2], axis, mode)};

@@ -137,6 +137,32 @@ absl::Status ImportMatMulInteger(OnnxNode& n) {
   }));
 }
 
+// com.microsoft: (a - a_zero) (b - b_zero) a_scale b_scale + bias, as floats. Inputs are a, b, a_scale, b_scale, a_zero,
+// b_zero, bias.
+absl::Status ImportMatMulIntegerToFloat(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 4));
+  if (!ops::ProductShape(n.In(0).shape, n.In(1).shape)) return n.Error("the extents of its operands do not fit");
+  const DataType i32 = DataType::Int(32), f32 = n.In(2).dtype;
+  return n.Out(n.Program("matmul_integer_to_float", n.in(), [&](ProgramParts& p) {
+    size_t next = 4;
+    const auto take = [&](size_t i) { return n.Has(i) ? p.in[next++] : Buffer(); };
+    const Buffer a_zero = take(4), b_zero = take(5), bias = take(6);
+    const auto minus = [&](const Buffer& zero, size_t dimension) -> ops::Operand {
+      if (!zero) return {};
+      return [zero, dimension, i32](const Expr& element, const ops::Indices& at) {
+        return CastTo(i32, element) - CastTo(i32, ZeroPoint(zero, at[at.size() - std::min(at.size(), dimension)]));
+      };
+    };
+    Buffer sums = ops::Product(p.f, p.in[0], p.in[1], i32, minus(a_zero, 2), minus(b_zero, 1));
+    return Buffers{p.f.Compute("scaled", sums->shape, [&](const std::vector<Symbol>& v) {
+      const Expr row = v.size() < 2 ? Expr(0) : Expr(v[v.size() - 2]), column = v.back();
+      const Expr scale = ZeroPoint(p.in[2], row) * ZeroPoint(p.in[3], column);
+      const Expr value = CastTo(f32, sums.Load({v.begin(), v.end()})) * scale;
+      return bias ? value + bias(column) : value;
+    })};
+  }));
+}
+
 absl::Status ImportQLinearMatMul(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 8));
   if (!ops::ProductShape(n.In(0).shape, n.In(3).shape)) return n.Error("the extents of its operands do not fit");
@@ -169,6 +195,7 @@ OnnxOperators ProductOperators() {
       {"Gemm", 1, ImportGemm},
       {"MatMul", 1, ImportMatMul},
       {"MatMulInteger", 10, ImportMatMulInteger},
+      {"MatMulIntegerToFloat", 1, ImportMatMulIntegerToFloat, "com.microsoft"},
       {"QLinearMatMul", 10, ImportQLinearMatMul},
   };
 }

@@ -107,6 +107,57 @@ absl::Status ImportDynamicQuantizeLinear(OnnxNode& n) {
   }));
 }
 
+// com.microsoft: an operator on dequantized operands, quantized again. Each operand is followed by its scale and zero
+// point, which may be absent; the result's come last.
+absl::Status QLinear(OnnxNode& n, const char* name, size_t operands, const std::function<Expr(const Exprs&)>& body) {
+  const size_t result = 3 * operands;
+  TW_RETURN_IF_ERROR(n.RequireTensors(result, 1));
+  Items inputs;
+  std::vector<int> zero_at;
+  for (size_t i = 0; i <= operands; ++i) {
+    // The result has a scale and a zero point only.
+    const size_t first = i < operands ? 3 * i : result;
+    const size_t scale = i < operands ? first + 1 : first;
+    if (i < operands) {
+      TW_RETURN_IF_ERROR(n.RequireTensors(first, 1));
+      inputs.push_back(n.In(first));
+    }
+    TW_RETURN_IF_ERROR(n.RequireTensors(scale, 1));
+    inputs.push_back(n.In(scale));
+    zero_at.push_back(n.Has(scale + 1) ? static_cast<int>(inputs.size()) : -1);
+    if (n.Has(scale + 1)) inputs.push_back(n.In(scale + 1));
+  }
+  const DataType to = n.In(0).dtype;
+  return n.MapOf(name, inputs, [&](const Exprs& e) {
+    Exprs values;
+    size_t next = 0;
+    for (size_t i = 0; i < operands; ++i) {
+      Expr value = CastTo(DataType::Int(32), e[next]);
+      const Expr scale = e[next + 1];
+      next += 2;
+      if (zero_at[i] >= 0) value = value - CastTo(DataType::Int(32), e[next++]);
+      values.push_back(CastTo(kF32, value) * scale);
+    }
+    const Expr scaled = ops::Unary("nearbyint", Div(body(values), e[next]));
+    return ops::RoundAndSaturate(to, zero_at[operands] >= 0 ? scaled + CastTo(kF32, e.back()) : scaled);
+  });
+}
+absl::Status ImportQLinearAdd(OnnxNode& n) {
+  return QLinear(n, "qlinear_add", 2, [](const Exprs& e) { return e[0] + e[1]; });
+}
+absl::Status ImportQLinearMul(OnnxNode& n) {
+  return QLinear(n, "qlinear_mul", 2, [](const Exprs& e) { return e[0] * e[1]; });
+}
+absl::Status ImportQLinearSigmoid(OnnxNode& n) {
+  return QLinear(n, "qlinear_sigmoid", 1, [](const Exprs& e) { return ops::Sigmoid(e[0]); });
+}
+absl::Status ImportQLinearLeakyRelu(OnnxNode& n) {
+  const double alpha = n.Float("alpha", 0.01f);
+  return QLinear(n, "qlinear_leaky_relu", 1, [&](const Exprs& e) {
+    return Select(e[0] < Const(kF32, 0), e[0] * ConstFloat(kF32, alpha), e[0]);
+  });
+}
+
 }  // namespace
 
 OnnxOperators QuantizationOperators() {
@@ -114,6 +165,10 @@ OnnxOperators QuantizationOperators() {
       {"DequantizeLinear", 10, ImportDequantizeLinear},
       {"DequantizeLinear", 1, ImportDequantizeLinear, "com.microsoft"},
       {"DynamicQuantizeLinear", 11, ImportDynamicQuantizeLinear},
+      {"QLinearAdd", 1, ImportQLinearAdd, "com.microsoft"},
+      {"QLinearLeakyRelu", 1, ImportQLinearLeakyRelu, "com.microsoft"},
+      {"QLinearMul", 1, ImportQLinearMul, "com.microsoft"},
+      {"QLinearSigmoid", 1, ImportQLinearSigmoid, "com.microsoft"},
       {"QuantizeLinear", 10, ImportQuantizeLinear},
       {"QuantizeLinear", 1, ImportQuantizeLinear, "com.microsoft"},
   };

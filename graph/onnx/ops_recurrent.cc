@@ -52,7 +52,23 @@ Buffer Swapped(ProgramParts& p, const Buffer& x) {
   return ops::Transpose(p.f, x, permutation);
 }
 
-absl::Status ImportRecurrent(OnnxNode& n, Cell cell) {
+// com.microsoft's DynamicQuantizeLSTM: weights are integers, [direction, input, gates], with scales and zero points for
+// each direction or each column after the other operands. They are dequantized; activations stay floats.
+constexpr size_t kScales = 8;
+Buffer Dequantized(ProgramParts& p, const Buffer& x, const Buffer& scale, const Buffer& zero) {
+  const std::vector<Expr>& shape = x->shape;
+  return p.f.Compute("dequantize", {shape[0], shape[2], shape[1]}, [&](Symbol d, Symbol g, Symbol i) {
+    const auto parameter = [&](const Buffer& b) {
+      return b->ndim() == 1 ? b(d) : b(d, IsInt(b->shape[1], 1) ? Expr(0) : Expr(g));
+    };
+    const DataType i32 = DataType::Int(32), type = scale->dtype;
+    Expr value = CastTo(i32, x(d, i, g));
+    if (zero) value = value - CastTo(i32, parameter(zero));
+    return CastTo(type, value) * parameter(scale);
+  });
+}
+
+absl::Status ImportRecurrent(OnnxNode& n, Cell cell, bool quantized = false) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
   const std::string direction = n.String("direction", "forward");
   ops::RecurrentOptions how{.cell = cell};
@@ -62,7 +78,8 @@ absl::Status ImportRecurrent(OnnxNode& n, Cell cell) {
   if (how.reverse.empty()) return n.Error("the direction is \"", direction, "\"");
   const Item &w = n.In(1), &r = n.In(2);
   if (n.In(0).rank() != 3 || w.rank() != 3 || r.rank() != 3) return n.Error("operands without three dimensions");
-  const auto hidden = AsInt(r.shape[2]), gates = AsInt(w.shape[1]);
+  const auto hidden = AsInt(r.shape[quantized ? 1 : 2]), gates = AsInt(w.shape[quantized ? 2 : 1]);
+  if (quantized && (!n.Has(kScales) || !n.Has(kScales + 2))) return n.Error("its weights have no scales");
   if (!hidden || !gates || *hidden < 1) return n.Unsupported("weights of symbolic extents");
   if (*gates != *hidden * ops::GatesOf(cell) || !IsInt(w.shape[0], static_cast<int64_t>(how.reverse.size()))) {
     return n.Error("the extents of its weights do not fit the number of gates and directions");
@@ -86,6 +103,12 @@ absl::Status ImportRecurrent(OnnxNode& n, Cell cell) {
     operands.initial_h = take(5);
     operands.initial_c = take(6);
     operands.peepholes = take(7);
+    if (quantized) {
+      const Buffer w_scale = take(kScales), w_zero = take(kScales + 1), r_scale = take(kScales + 2);
+      const Buffer r_zero = take(kScales + 3);
+      operands.w = Dequantized(p, operands.w, w_scale, w_zero);
+      operands.r = Dequantized(p, operands.r, r_scale, r_zero);
+    }
     if (batch_first) {
       operands.x = Swapped(p, operands.x);
       if (operands.initial_h) operands.initial_h = Swapped(p, operands.initial_h);
@@ -105,10 +128,18 @@ absl::Status ImportRecurrent(OnnxNode& n, Cell cell) {
 
 absl::Status ImportLstm(OnnxNode& n) { return ImportRecurrent(n, Cell::kLstm); }
 absl::Status ImportGru(OnnxNode& n) { return ImportRecurrent(n, Cell::kGru); }
+absl::Status ImportDynamicQuantizeLstm(OnnxNode& n) { return ImportRecurrent(n, Cell::kLstm, true); }
 absl::Status ImportRnn(OnnxNode& n) { return ImportRecurrent(n, Cell::kPlain); }
 
 }  // namespace
 
-OnnxOperators RecurrentOperators() { return {{"GRU", 1, ImportGru}, {"LSTM", 1, ImportLstm}, {"RNN", 1, ImportRnn}}; }
+OnnxOperators RecurrentOperators() {
+  return {
+      {"DynamicQuantizeLSTM", 1, ImportDynamicQuantizeLstm, "com.microsoft"},
+      {"GRU", 1, ImportGru},
+      {"LSTM", 1, ImportLstm},
+      {"RNN", 1, ImportRnn},
+  };
+}
 
 }  // namespace tilewright::graph

@@ -69,22 +69,23 @@ absl::Status ImportSplitToSequence(OnnxNode& n) {
   TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", 0), x.rank()));
   const size_t a = static_cast<size_t>(axis);
   const auto extent = AsInt(x.shape[a]);
-  if (!extent) return n.Unsupported("an axis of symbolic extent");
-  Int64s sizes(static_cast<size_t>(*extent), 1);
+  Int64s sizes;
   if (n.Has(1)) {
-    TW_VALUE_OR_RETURN(const Int64s given, n.Numbers(1));
-    sizes = given;
-    if (n.In(1).rank() == 0) {
-      if (given[0] < 1) return n.Error("parts of ", given[0], " elements");
-      sizes.clear();
-      for (int64_t at = 0; at < *extent; at += given[0]) sizes.push_back(std::min(given[0], *extent - at));
-    }
+    TW_VALUE_OR_RETURN(sizes, n.Numbers(1));
+  }
+  if (!n.Has(1) || n.In(1).rank() == 0) {
+    // Equal parts, the last one smaller.
+    const int64_t size = n.Has(1) ? sizes[0] : 1;
+    if (size < 1) return n.Error("parts of ", size, " elements");
+    if (!extent) return n.Unsupported("an axis of symbolic extent");
+    sizes.clear();
+    for (int64_t at = 0; at < *extent; at += size) sizes.push_back(std::min(size, *extent - at));
   }
   const bool squeeze = !n.Has(1) && n.Int("keepdims", 1) == 0;
   Items parts;
   int64_t start = 0;
   for (int64_t size : sizes) {
-    if (size < 0 || start + size > *extent) return n.Error("parts that exceed an extent of ", *extent);
+    if (size < 0 || (extent && start + size > *extent)) return n.Error("parts that exceed the extent");
     std::vector<ops::SliceRange> ranges;
     TW_VALUE_OR_RETURN(Items part, n.Program("slice", {x}, [&](ProgramParts& p) {
       for (size_t d = 0; d < x.rank(); ++d) ranges.push_back({.start = Expr(0), .extent = p.in[0]->shape[d]});

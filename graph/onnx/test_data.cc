@@ -60,6 +60,8 @@ absl::StatusOr<TestValue> ReadTestValue(const std::string& path, const onnx::Typ
   }
   onnx::TensorProto tensor;
   if (!tensor.ParseFromString(text)) return absl::InvalidArgumentError(absl::StrCat(path, " is no tensor"));
+  // The tests keep bfloat16 as uint16.
+  if (type.tensor_type().elem_type() == onnx::TensorProto::BFLOAT16) tensor.set_data_type(onnx::TensorProto::BFLOAT16);
   TW_VALUE_OR_RETURN(NDArray array, ArrayOfTensor(tensor));
   value.arrays.push_back(std::move(array));
   return value;

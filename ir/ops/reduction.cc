@@ -52,7 +52,12 @@ Buffer ReduceElements(FunctionBuilder& f, const std::string& name, Reduction red
       }
     }
     Expr value = element(at);
-    return reduced.empty() ? ComputeBody(value) : Fold(reduction, value, reduced);
+    if (reduced.empty()) return value;
+    // A loop without iterations would not store the identity either.
+    for (const ReduceAxis& axis : reduced) {
+      if (IsInt(axis.extent(), 0)) return Fold(reduction, value, {}).identity;
+    }
+    return Fold(reduction, value, reduced);
   });
 }
 

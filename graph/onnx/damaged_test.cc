@@ -1,0 +1,149 @@
+// Damaged files: an error or a graph, but no crash, no hang, and bounded memory.
+//
+// Bytes of models with bodies, functions, external data and tensors of every kind are changed, cut out, repeated and cut
+// off, by a seed. DAMAGED_SEEDS and DAMAGED_FIRST widen the run.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <random>
+
+#include "graph/executor/host_ops.h"
+#include "graph/ir/basic_ops.h"
+#include "graph/onnx/import.h"
+#include "graph/onnx/testing.h"
+#include "gtest/gtest.h"
+
+namespace tilewright::graph {
+namespace {
+
+using onnx::TensorProto;
+
+std::string ConvolutionModel() {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::FLOAT, {"n", 2, 8, 8});
+  m.Floats("w", {4, 2, 3, 3}, std::vector<float>(72, 0.5f));
+  m.Floats("b", {4}, {1, 2, 3, 4});
+  auto* conv = m.Node("Conv", {"x", "w", "b"}, {"c"});
+  auto* pads = conv->add_attribute();
+  pads->set_name("pads");
+  for (int i = 0; i < 4; ++i) pads->add_ints(1);
+  m.Node("Relu", {"c"}, {"r"});
+  auto* pool = m.Node("MaxPool", {"r"}, {"p"});
+  auto* kernel = pool->add_attribute();
+  kernel->set_name("kernel_shape");
+  kernel->add_ints(2);
+  kernel->add_ints(2);
+  m.Int64s("target", {0, -1});
+  m.Node("Reshape", {"p", "target"}, {"f"});
+  m.Node("Softmax", {"f"}, {"y"});
+  m.Output("y");
+  return m.Bytes();
+}
+
+std::string ShapeModel() {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::FLOAT, {"n", "m"});
+  m.Int64s("starts", {0, -3});
+  m.Int64s("ends", {9223372036854775807, 100});
+  m.Int64s("pads", {1, 0, 0, 2});
+  m.Int64s("indices", {0, -1});
+  m.Node("Slice", {"x", "starts", "ends"}, {"s"});
+  m.Node("Pad", {"s", "pads"}, {"p"});
+  m.Node("Gather", {"p", "indices"}, {"g"});
+  m.Node("Shape", {"g"}, {"shape"});
+  m.Node("ConstantOfShape", {"shape"}, {"z"});
+  m.Node("Transpose", {"z"}, {"t"});
+  m.Node("Concat", {"t", "t"}, {"y"});
+  m.Output("y");
+  return m.Bytes();
+}
+
+std::string ControlModel() {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::FLOAT, {"n"});
+  m.Int64s("trips", {3}, true);
+  auto* loop = m.Node("Loop", {"trips", "", "x"}, {"last", "y"});
+  auto* attribute = loop->add_attribute();
+  attribute->set_name("body");
+  onnx::GraphProto* body = attribute->mutable_g();
+  ModelWriter::AddValue(body->add_input(), "i", TensorProto::INT64, {});
+  ModelWriter::AddValue(body->add_input(), "go", TensorProto::BOOL, {});
+  ModelWriter::AddValue(body->add_input(), "s", TensorProto::FLOAT, {"n"});
+  ModelWriter::AddNode(body->add_node(), "Add", {"s", "x"}, {"next"});
+  ModelWriter::AddNode(body->add_node(), "Identity", {"go"}, {"again"});
+  for (const char* name : {"again", "next", "next"}) body->add_output()->set_name(name);
+  m.Output("y");
+  return m.Bytes();
+}
+
+std::string Damaged(std::string bytes, std::mt19937_64& random) {
+  const auto at = [&] { return bytes.empty() ? 0 : random() % bytes.size(); };
+  const int changes = 1 + static_cast<int>(random() % 4);
+  for (int i = 0; i < changes && !bytes.empty(); ++i) {
+    switch (random() % 6) {
+      case 0:
+        bytes[at()] = static_cast<char>(random());
+        break;
+      case 1:
+        bytes[at()] ^= static_cast<char>(1u << (random() % 8));
+        break;
+      case 2:
+        bytes.erase(at(), 1 + random() % 8);
+        break;
+      case 3:
+        bytes.insert(at(), bytes.substr(at(), random() % 32));
+        break;
+      case 4:
+        bytes.insert(at(), 9, '\xff');  // the longest number
+        break;
+      default:
+        bytes.resize(at());
+    }
+  }
+  return bytes;
+}
+
+TEST(Damaged, EveryFileGivesAGraphOrAnError) {
+  // More memory than this is an error of ours.
+  const rlimit limit = {rlim_t{8} << 30, rlim_t{8} << 30};
+  setrlimit(RLIMIT_AS, &limit);
+  OpTable ops;
+  AddBasicOps(&ops);
+  AddHostOps(&ops);
+  const std::vector<std::string> models = {ConvolutionModel(), ShapeModel(), ControlModel()};
+  for (const std::string& model : models) {
+    auto file = ModelWriter::FileOf(model);
+    ASSERT_TRUE(file.ok()) << file.status();
+    const auto imported = ImportModel(**file, ops);
+    ASSERT_TRUE(imported.ok() && UnsupportedError(*imported).ok()) << imported.status();
+  }
+  const char* first_text = std::getenv("DAMAGED_FIRST");
+  const char* count_text = std::getenv("DAMAGED_SEEDS");
+  const int64_t first = first_text != nullptr ? std::atoll(first_text) : 0;
+  const int64_t count = count_text != nullptr ? std::atoll(count_text) : 3000;
+  int64_t errors = 0, refused = 0, good = 0;
+  for (int64_t seed = first; seed < first + count; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(static_cast<uint64_t>(seed));
+    const auto begin = std::chrono::steady_clock::now();
+    auto file = ModelWriter::FileOf(Damaged(models[random() % models.size()], random));
+    absl::Status status = file.status();
+    if (file.ok()) {
+      const auto imported = ImportModel(**file, ops);
+      status = imported.status();
+      if (imported.ok()) ++(imported->unsupported.empty() ? good : refused);
+    }
+    if (!status.ok()) ++errors;
+    EXPECT_TRUE(status.ok() || !status.message().empty());
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+  }
+  // Damage is found, and not everything is refused.
+  EXPECT_GT(errors, 0);
+  EXPECT_GT(refused, 0);
+  EXPECT_GT(good, 0);
+}
+
+}  // namespace
+}  // namespace tilewright::graph

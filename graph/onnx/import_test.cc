@@ -1,0 +1,190 @@
+#include "graph/onnx/import.h"
+
+#include "graph/executor/host_ops.h"
+#include "graph/executor/onnx_model.h"
+#include "graph/ir/basic_ops.h"
+#include "graph/onnx/testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tilewright::graph {
+namespace {
+
+using onnx::TensorProto;
+using testing::HasSubstr;
+
+class Import : public testing::Test {
+ protected:
+  Import() {
+    AddBasicOps(&ops_);
+    AddHostOps(&ops_);
+  }
+  absl::StatusOr<ImportedModel> ImportOf(ModelWriter& m, const ImportOptions& options = {}) {
+    file_ = *m.File();
+    return ImportModel(*file_, ops_, options);
+  }
+  static NDArray Floats(std::vector<int64_t> shape, const std::vector<float>& values) {
+    NDArray array(DataType::Float(32), std::move(shape));
+    for (size_t i = 0; i < values.size(); ++i) array.Set(static_cast<int64_t>(i), values[i]);
+    return array;
+  }
+  // The model's only output for its only input, by the interpreter.
+  static absl::StatusOr<NDArray> Run(ModelWriter& m, const NDArray& x) {
+    OnnxModel::Inputs inputs;
+    inputs["x"] = {Item::Kind::kTensor, {x}};
+    auto model = OnnxModel::Load(*m.File(), {.inputs = &inputs, .executor = {.interpret = true}});
+    if (!model.ok()) return model.status();
+    auto outputs = (*model)->Run(inputs);
+    if (!outputs.ok()) return outputs.status();
+    return (*outputs)[0].arrays[0];
+  }
+
+  OpTable ops_;
+  std::unique_ptr<ModelFile> file_;
+};
+
+TEST_F(Import, AllUnsupportedNodesAreListed) {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::FLOAT, {"n", 4});
+  m.Node("Nonesuch", {"x"}, {"a"});
+  m.Node("Relu", {"a"}, {"b"});
+  m.Node("Mish", {"b"}, {"c"});
+  m.Node("Relu", {"x"}, {"y"});
+  m.Output("y");
+  const auto model = ImportOf(m);
+  ASSERT_TRUE(model.ok()) << model.status();
+  ASSERT_EQ(model->unsupported.size(), 2u);
+  const std::string text(UnsupportedError(*model).message());
+  EXPECT_THAT(text, HasSubstr("2 nodes cannot be imported"));
+  EXPECT_THAT(text, HasSubstr("node \"node_a\", operator Nonesuch, opset 17"));
+  EXPECT_THAT(text, HasSubstr("the operator is not supported"));
+  EXPECT_THAT(text, HasSubstr("operator Mish"));
+  EXPECT_THAT(text, HasSubstr("this opset is not supported"));
+}
+
+TEST_F(Import, WhatIsWrongWithTheWholeFile) {
+  ModelWriter undefined(17);
+  undefined.Node("Relu", {"x"}, {"y"});
+  undefined.Output("y");
+  EXPECT_THAT(std::string(ImportOf(undefined).status().message()), HasSubstr("reads \"x\", which no node before it gives"));
+  ModelWriter twice(17);
+  twice.Input("x", TensorProto::FLOAT, {4});
+  twice.Node("Relu", {"x"}, {"x"});
+  twice.Output("x");
+  EXPECT_THAT(std::string(ImportOf(twice).status().message()), HasSubstr("\"x\" is defined twice"));
+  ModelWriter output(17);
+  output.Input("x", TensorProto::FLOAT, {4});
+  output.Output("y");
+  EXPECT_THAT(std::string(ImportOf(output).status().message()), HasSubstr("output \"y\" is not defined"));
+}
+
+// Shape -> Gather -> Mul -> Concat -> Reshape over a symbolic extent.
+TEST_F(Import, ShapesAreComputedAsExpressions) {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::FLOAT, {"n", 6});
+  m.Int64s("zero", {0}, true);
+  m.Int64s("two", {2}, true);
+  m.Int64s("axes", {0});
+  m.Int64s("three", {3});
+  m.Node("Shape", {"x"}, {"shape"});
+  m.Node("Gather", {"shape", "zero"}, {"rows"});
+  m.Node("Mul", {"rows", "two"}, {"double"});
+  m.Node("Unsqueeze", {"double", "axes"}, {"doubles"});
+  m.Node("Concat", {"doubles", "three"}, {"target"})->add_attribute()->set_name("axis");
+  m.graph().mutable_node(4)->mutable_attribute(0)->set_i(0);
+  m.Node("Reshape", {"x", "target"}, {"y"});
+  m.Output("y");
+  const auto model = ImportOf(m);
+  ASSERT_TRUE(model.ok()) << model.status();
+  ASSERT_TRUE(UnsupportedError(*model).ok()) << UnsupportedError(*model);
+  const auto y = Run(m, Floats({2, 6}, std::vector<float>(12, 1)));
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_EQ(y->shape(), (std::vector<int64_t>{4, 3}));
+}
+
+// An extent that depends on data: NonZero -> Shape -> ConstantOfShape.
+TEST_F(Import, ExtentsThatDependOnData) {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::FLOAT, {5});
+  m.Node("NonZero", {"x"}, {"places"});
+  m.Node("Shape", {"places"}, {"shape"});
+  m.Node("ConstantOfShape", {"shape"}, {"y"});
+  m.Output("y");
+  const auto y = Run(m, Floats({5}, {0, 1, 0, 2, 3}));
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_EQ(y->shape(), (std::vector<int64_t>{1, 3}));
+}
+
+// A size that is computed from data.
+TEST_F(Import, SizesAreReadWhenTheModelRuns) {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::FLOAT, {100});
+  m.Int64s("one", {1});
+  m.Node("ReduceMax", {"x"}, {"largest"});
+  m.Node("Cast", {"largest"}, {"size"})->add_attribute()->set_name("to");
+  m.graph().mutable_node(1)->mutable_attribute(0)->set_i(TensorProto::INT64);
+  m.Int64s("start", {0});
+  m.Node("Reshape", {"size", "one"}, {"end"});
+  m.Node("Slice", {"x", "start", "end"}, {"y"});
+  m.Output("y");
+  std::vector<float> values(100, 0);
+  values[7] = 3;
+  const auto y = Run(m, Floats({100}, values));
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_EQ(y->shape(), (std::vector<int64_t>{3}));
+}
+
+TEST_F(Import, FunctionsOfTheModelAreInlined) {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::FLOAT, {3});
+  onnx::FunctionProto* function = m.model().add_functions();
+  function->set_name("Leaky");
+  function->set_domain("local");
+  function->add_input("a");
+  function->add_output("b");
+  function->add_attribute("slope");
+  auto* import = function->add_opset_import();
+  import->set_domain("");
+  import->set_version(17);
+  auto* inner = ModelWriter::AddNode(function->add_node(), "LeakyRelu", {"a"}, {"b"});
+  auto* reference = inner->add_attribute();
+  reference->set_name("alpha");
+  reference->set_ref_attr_name("slope");
+  reference->set_type(onnx::AttributeProto::FLOAT);
+  auto* node = m.Node("Leaky", {"x"}, {"y"});
+  node->set_domain("local");
+  auto* slope = node->add_attribute();
+  slope->set_name("slope");
+  slope->set_f(0.5);
+  m.Output("y");
+  const auto y = Run(m, Floats({3}, {-2, 0, 2}));
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_TRUE(BitEqual(*y, Floats({3}, {-1, 0, 2})));
+}
+
+// Branches and bodies see the values around them.
+TEST_F(Import, BodiesCaptureValues) {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::FLOAT, {"n"});
+  m.Node("ReduceMax", {"x"}, {"largest"});
+  m.Floats("limit", {1}, {1});
+  m.Node("Greater", {"largest", "limit"}, {"is_large"});
+  auto* branch = m.Node("If", {"is_large"}, {"y"});
+  for (const char* name : {"then_branch", "else_branch"}) {
+    auto* attribute = branch->add_attribute();
+    attribute->set_name(name);
+    onnx::GraphProto* graph = attribute->mutable_g();
+    ModelWriter::AddNode(graph->add_node(), std::string(name) == "then_branch" ? "Neg" : "Identity", {"x"}, {"r"});
+    graph->add_output()->set_name("r");
+  }
+  m.Output("y");
+  auto y = Run(m, Floats({2}, {1, 2}));
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_TRUE(BitEqual(*y, Floats({2}, {-1, -2})));
+  y = Run(m, Floats({3}, {1, 0, 0}));
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_TRUE(BitEqual(*y, Floats({3}, {1, 0, 0})));
+}
+
+}  // namespace
+}  // namespace tilewright::graph
