@@ -399,7 +399,7 @@ std::optional<Range> RelaxRange(const Range& range, const Domains& domains) {
   std::optional<Range> min = Relax(range.min, domains), extent = Relax(range.extent, domains);
   if (!min || !extent || !IsInt(extent->extent, 1)) return std::nullopt;
   const Expr one = Const(min->extent.dtype(), 1);
-  return Range{min->min, Sub(Add(min->extent, range.extent), one)};
+  return Range{min->min, Sub(Add(min->extent, extent->min), one)};
 }
 
 AccessRegions DetectRegions(const Stmt& s) {
