@@ -211,6 +211,12 @@ class Machine {
       return known ? Const(kInt64, *known) : Select(value, Const(kInt64, 1), Const(kInt64, 0));
     }
     if (!AsInt(value) && !isa<FloatImmNode>(value)) return {};
+    // Narrower integers wrap.
+    if (const auto number = AsInt(value); number && to.is_integer() && to.bits() < 64) {
+      const int unused = 64 - to.bits();
+      const auto shifted = static_cast<uint64_t>(*number) << unused;
+      return Const(to, to.is_int() ? static_cast<int64_t>(shifted) >> unused : static_cast<int64_t>(shifted >> unused));
+    }
     Expr result = arith::Simplify(CastTo(to, value));
     if (!AsInt(result) && !isa<FloatImmNode>(result)) return {};
     return IsWide(to) ? CastTo(kInt64, result) : result;
