@@ -22,10 +22,14 @@ void Check(int code) { TW_CHECK(code == 0) << "XGBoost: " << XGBGetLastError(); 
 // Programs that take a multiple of the fastest one's time need not be ordered.
 double WeightOf(double slowness) { return 1 / (slowness * slowness); }
 
-// The logarithm of what a program took over its projection, which is nothing for an empty program.
+// Seconds below which times are not told apart: a clock may say zero of a program that does next to nothing, and a
+// projection is zero of an empty one.
+constexpr double kLeast = 1e-9;
+double SecondsOf(const MeasuredFeatures& m) { return std::max(m.seconds, kLeast); }
+
+// The logarithm of what a program took over its projection.
 double OverProjection(const MeasuredFeatures& m) {
-  constexpr double kLeast = 1e-9;
-  return std::log(m.seconds / std::max(m.features.projected_seconds, kLeast));
+  return std::log(SecondsOf(m) / std::max(m.features.projected_seconds, kLeast));
 }
 
 // A matrix of XGBoost's: the numbers of one program in each row.
@@ -125,13 +129,13 @@ std::unique_ptr<LearnedModel::Booster> LearnedModel::Train(std::span<const Measu
   std::map<uint64_t, Task> tasks;
   for (const MeasuredFeatures& m : measured) {
     Task& task = tasks[m.task];
-    task.best = std::min(task.best, m.seconds);
+    task.best = std::min(task.best, SecondsOf(m));
   }
   for (size_t i = 0; i < measured.size(); ++i) {
     const MeasuredFeatures& m = measured[i];
     if (!m.usable()) continue;
     Task& task = tasks[m.task];
-    const double weight = WeightOf(m.seconds / task.best);
+    const double weight = WeightOf(SecondsOf(m) / task.best);
     task.sum += weight * (OverProjection(m) - expected[i]);
     task.weights += weight;
   }
@@ -142,7 +146,7 @@ std::unique_ptr<LearnedModel::Booster> LearnedModel::Train(std::span<const Measu
     const double typical = task.weights > 0 ? task.sum / task.weights : 0;
     over_typical.push_back(
         static_cast<float>(m.usable() ? OverProjection(m) - expected[i] - typical : std::log(kFailed)));
-    weights.push_back(static_cast<float>(WeightOf(m.usable() ? m.seconds / task.best : kFailed)));
+    weights.push_back(static_cast<float>(WeightOf(m.usable() ? SecondsOf(m) / task.best : kFailed)));
   }
   matrix.Set("label", over_typical);
   matrix.Set("weight", weights);
