@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -119,7 +120,7 @@ void FetchA(const Block& block, const WgmmaOperation& operation, float* a) {
   tilewright::emulator::ToFloats(operation.kind.a, raw, a, static_cast<size_t>(kRows * k));
 }
 
-void RunGroup(Machine& machine, Block& block, const std::vector<WgmmaOperation>& group) {
+void RunGroup(const Block& block, const std::vector<WgmmaOperation>& group) {
   std::vector<float> a(kRows * 32), b(kMostN * 32);
   const WgmmaOperation* held = nullptr;  // whose sums are in the matrix
   auto sums = std::make_unique<SumMatrix>(0);
@@ -143,7 +144,6 @@ void RunGroup(Machine& machine, Block& block, const std::vector<WgmmaOperation>&
     tilewright::emulator::Multiply(a.data(), b.data(), sums->data(), kRows, operation.kind.n, DepthOf(operation.kind));
   }
   if (held != nullptr) sums->Put(*held);
-  (void)machine;
 }
 
 struct Argument {
@@ -199,7 +199,7 @@ void FinishUntil(Machine& machine, uint32_t group) {
   Thread& self = machine.self();
   Warpgroup& warpgroup = *self.warpgroup;
   while (warpgroup.finished < group) {
-    RunGroup(machine, *self.block, warpgroup.groups.front());
+    RunGroup(*self.block, warpgroup.groups.front());
     warpgroup.groups.pop_front();
     ++warpgroup.finished;
   }
