@@ -85,7 +85,8 @@ bool IsPadded(const BlockNode& stage) {
 // PackInLoop of a padded operand that lies the other way round: a copy with the padding first, whole rows of it, which
 // tiles then transpose without conditions. Refused where they do not.
 Outcome<std::monostate> PackPadded(Schedule& sch, BlockRv stage, LoopRv panel_loop, const Target& target) {
-  TW_ASSIGN_OR_RETURN(const BlockRv pack, sch.Reindex(stage, Value::List{Value("write"), Value(0)}));
+  TW_ASSIGN_OR_RETURN(const BlockRv pack,
+                      sch.Reindex(stage, Value::List{Value("write"), Value(0)}, Value::List{}, /*skip_simplify=*/true));
   const Buffer& panels = RealizeOf(sch, pack).block->writes[0].buffer;
   TW_RETURN_IF_REFUSED(sch.ComputeAt(pack, panel_loop));
   TW_RETURN_IF_REFUSED(sch.ComputeAt(stage, panel_loop));
@@ -192,7 +193,7 @@ const BufferRegion& ReadOf(const BlockNode& block, const Buffer& operand) {
 Outcome<BlockRv> ReindexRead(Schedule& sch, BlockRv block, const Buffer& buffer, Value::List kept) {
   const std::vector<BufferRegion>& reads = RealizeOf(sch, block).block->reads;
   const int64_t number = &ReadOf(*RealizeOf(sch, block).block, buffer) - reads.data();
-  return sch.Reindex(block, Value::List{Value("read"), Value(number)}, std::move(kept));
+  return sch.Reindex(block, Value::List{Value("read"), Value(number)}, std::move(kept), /*skip_simplify=*/true);
 }
 
 bool FuseCopiedDimensions(Schedule& sch, BlockRv copy, size_t inner) {
@@ -238,7 +239,8 @@ bool WritesAtIterators(const BlockNode& block) {
 
 Outcome<BlockRv> StageOutput(Schedule& sch, BlockRv block, const std::string& scope) {
   if (WritesAtIterators(*RealizeOf(sch, block).block)) return sch.CacheWrite(block, 0, scope);
-  TW_ASSIGN_OR_RETURN(const BlockRv copy, sch.Reindex(block, Value::List{Value("write"), Value(0)}));
+  TW_ASSIGN_OR_RETURN(const BlockRv copy,
+                      sch.Reindex(block, Value::List{Value("write"), Value(0)}, Value::List{}, /*skip_simplify=*/true));
   TW_RETURN_IF_REFUSED(sch.SetScope(block, 0, scope));
   return copy;
 }

@@ -95,7 +95,9 @@ bool FillPeriods(Schedule& sch, BlockRv block) {
   const Buffer written = RealizeOf(sch, chooser).block->writes[0].buffer;
   const std::vector<BufferRegion>& reads = RealizeOf(sch, block).block->reads;
   const auto other = std::ranges::find_if(reads, [&](const BufferRegion& r) { return !r.buffer.same_as(written); });
-  return sch.Reindex(block, Value::List{Value("read"), Value(other - reads.begin())}).ok() &&
+  return sch.Reindex(block, Value::List{Value("read"), Value(other - reads.begin())}, Value::List{},
+                     /*skip_simplify=*/true)
+             .ok() &&
          sch.CacheWrite(block, 0, "global").ok() && sch.Apply("pad_einsum_in_place", {block, Value(padding)}).ok() &&
          sch.ComputeInline(chooser).ok();
 }

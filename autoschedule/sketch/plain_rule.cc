@@ -355,7 +355,8 @@ Outcome<std::vector<BlockRv>> StageProducers(Schedule& sch, BlockRv block) {
     const BlockNode& node = *RealizeOf(sch, producer).block;
     TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> consumers, sch.GetConsumers(producer));
     if (consumers.size() != 1 || node.init || !isa<StoreNode>(node.body)) continue;
-    const Outcome<BlockRv> stage = sch.Reindex(block, Value(node.writes[0].buffer->name));
+    const Outcome<BlockRv> stage =
+        sch.Reindex(block, Value(node.writes[0].buffer->name), Value::List{}, /*skip_simplify=*/true);
     if (!stage.ok()) continue;
     TW_RETURN_IF_REFUSED(sch.ComputeInline(producer));
     TW_RETURN_IF_REFUSED(sch.SetScope(*stage, 0, "register"));

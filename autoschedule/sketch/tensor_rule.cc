@@ -135,7 +135,7 @@ Outcome<Done> TensorSchedule::MakeStages(const std::vector<DescribedAccess>& acc
     }
     const bool constant = !written && IsConstantParam(FunctionOf(sch_, block_), buffer);
     const Value which(Value::List{Value(written ? "write" : "read"), Value(index)});
-    TW_ASSIGN_OR_RETURN(const BlockRv stage, sch_.Reindex(block_, which));
+    TW_ASSIGN_OR_RETURN(const BlockRv stage, sch_.Reindex(block_, which, Value::List{}, /*skip_simplify=*/true));
     const Value copy(Value::List{Value(written ? "read" : "write"), Value(0)});
     const IndexMap layout(std::move(inputs), std::move(outputs));
     TW_RETURN_IF_REFUSED(sch_.TransformLayout(stage, copy, layout));

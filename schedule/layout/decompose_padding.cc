@@ -164,7 +164,7 @@ class CopyMaker {
       }
       const Var inner(iter.var.name(), iter.var.dtype());
       iters[iter.var] = analyzer.Simplify(inner + min);
-      iter = {inner, {Const(inner.dtype(), 0), extent}, iter.kind};
+      iter = {inner, {Const(inner.dtype(), 0), CastTo(inner.dtype(), extent)}, iter.kind};
       if (Shrink(realize, i, extent)) continue;
       for (const Expr& condition : {min <= bindings[i], bindings[i] < bounds_[i].end}) {
         const Expr needed = outside.Simplify(condition);

@@ -66,6 +66,7 @@ struct CopyForm {
   std::optional<Scope> memory;  // absent: the buffer's own
   IndexMap index_map;           // null: the iterators themselves, in order
   std::vector<int64_t> kept;    // dimensions of the buffer that the copy has in place of the iterators in their indices
+  bool skip_simplify = false;   // iterators that do not change an index are dimensions too
 };
 
 class Reindexer {
@@ -113,7 +114,7 @@ class Reindexer {
     arith::Analyzer iterators;
     for (const IterVar& iter : block().iter_vars) iterators.Bind(iter.var, iter.domain);
     for (Expr& index : indices_) {
-      if (!isa<VarNode>(index)) index = iterators.Simplify(index);
+      if (!isa<VarNode>(index) && !form_.skip_simplify) index = iterators.Simplify(index);
     }
     for (const Expr& index : indices_) {
       bool loads = false;
@@ -562,13 +563,15 @@ Outcome<ReindexResult> ReindexCache(const char* primitive, const Function& funct
 }  // namespace
 
 Outcome<ReindexResult> Reindex(const Function& function, uint32_t block_id, const BufferSelector& selector,
-                               const std::vector<int64_t>& kept) {
+                               const std::vector<int64_t>& kept, bool skip_simplify) {
   constexpr const char* kName = "reindex";
   Outcome<Path> path = PathToInnerBlock(kName, function, block_id);
   if (!path.ok()) return path.refusal();
   Outcome<SelectedRegion> selected = SelectRegion(kName, *cast<BlockRealizeNode>(path->back())->block, selector);
   if (!selected.ok()) return selected.refusal();
-  return Reindexer(function, block_id, selected->region.buffer, selected->access, CopyForm{.kept = kept}).Apply();
+  return Reindexer(function, block_id, selected->region.buffer, selected->access,
+                   CopyForm{.kept = kept, .skip_simplify = skip_simplify})
+      .Apply();
 }
 
 Outcome<ReindexResult> ReindexCacheRead(const Function& function, uint32_t block, int index, std::string_view scope,

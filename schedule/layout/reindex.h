@@ -9,6 +9,10 @@
 //                                                     ...
 //                                                     Y[vh] = Y[vh] + P_reindex[vh, vr] * W[vr]
 //
+// Indices are simplified first: an iterator that does not change an index, such as one of one value beside another, has no
+// dimension. `skip_simplify` gives every iterator that an index names a dimension, whatever its extent; rules that lay
+// out operands by the iterators of a block rely on that.
+//
 // Dimensions of a buffer that is read can be kept: the copy has them in place of the iterators in their indices. Of a
 // convolution whose rows are kept, each element is copied once for each place in a window's row, not in the window.
 //
@@ -56,7 +60,7 @@ struct ReindexResult {
 };
 
 Outcome<ReindexResult> Reindex(const Function& function, uint32_t block, const BufferSelector& buffer,
-                               const std::vector<int64_t>& kept = {});
+                               const std::vector<int64_t>& kept = {}, bool skip_simplify = false);
 Outcome<ReindexResult> ReindexCacheRead(const Function& function, uint32_t block, int index, std::string_view scope,
                                         const IndexMap& index_map);
 Outcome<ReindexResult> ReindexCacheWrite(const Function& function, uint32_t block, int index, std::string_view scope,

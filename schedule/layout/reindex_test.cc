@@ -33,6 +33,27 @@ Function Reindexed(const Function& f, const BufferSelector& buffer) {
   return result.ok() ? result->function : f;
 }
 
+TEST(Reindex, IteratorsOfOneValueHaveDimensionsWhenAskedFor) {
+  const Function f = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(P: T.Buffer((12, 4), "float32"), Y: T.Buffer((12,), "float32")):
+    for h, rh, rc in T.grid(12, 1, 4):
+        with T.block("Y"):
+            vh, vrh, vrc = T.axis.remap("SRR", [h, rh, rc])
+            with T.init():
+                Y[vh] = T.float32(0)
+            Y[vh] = Y[vh] + P[vh + vrh, vrc]
+)");
+  const auto dimensions = [&](bool skip_simplify) {
+    Outcome<ReindexResult> result = Reindex(f, BlockNamed(f, "Y"), BufferSelector::Read(0), {}, skip_simplify);
+    EXPECT_TRUE(result.ok()) << ReasonOf(result, f);
+    ExpectEquivalent(f, result->function);
+    return FindBlock(result->function, result->block)->block->writes[0].region.size();
+  };
+  EXPECT_EQ(dimensions(false), 2u);
+  EXPECT_EQ(dimensions(true), 3u);
+}
+
 TEST(Reindex, MakesTheOperandsOfAConvolution) {
   const Function f = ParseFunctionOrDie(kConv);
   Function g = Reindexed(f, BufferSelector::Read(0));

@@ -161,11 +161,13 @@ std::vector<Primitive> LayoutPrimitives() {
        "A block gets a copy of a buffer whose layout is the block's iterators; dimensions of what is read can be kept.",
        {{"block", ArgKind::kBlock},
         {"buffer", ArgKind::kBufferIndex},
-        {"kept_dims", ArgKind::kInts, Value(Value::List{})}},
+        {"kept_dims", ArgKind::kInts, Value(Value::List{})},
+        {"skip_simplify", ArgKind::kBool, false}},
        ResultKind::kBlock,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         Outcome<ReindexResult> result = Reindex(call.function(), call.Id(0), ToSelector(call.arg(1)), call.Ints(2));
+         Outcome<ReindexResult> result =
+             Reindex(call.function(), call.Id(0), ToSelector(call.arg(1)), call.Ints(2), call.Bool(3));
          if (!result.ok()) return result.refusal();
          return call.WithBlock(result->function, result->block);
        }},

@@ -374,8 +374,8 @@ Outcome<std::monostate> Schedule::ReverseComputeAt(Value block, LoopRv loop, boo
 
 Outcome<std::monostate> Schedule::ComputeInline(Value block) { return None("compute_inline", {block}); }
 Outcome<std::monostate> Schedule::ReverseComputeInline(Value block) { return None("reverse_compute_inline", {block}); }
-Outcome<BlockRv> Schedule::Reindex(Value block, Value buffer, Value kept_dims) {
-  return One<BlockRv>("reindex", {block, buffer, std::move(kept_dims)});
+Outcome<BlockRv> Schedule::Reindex(Value block, Value buffer, Value kept_dims, bool skip_simplify) {
+  return One<BlockRv>("reindex", {block, buffer, std::move(kept_dims), skip_simplify});
 }
 Outcome<std::monostate> Schedule::TransformLayout(Value block, Value buffer, IndexMap index_map, Value pad_value) {
   return None("transform_layout", {block, buffer, std::move(index_map), pad_value});

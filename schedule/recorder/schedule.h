@@ -127,7 +127,7 @@ class Schedule {
   Outcome<std::monostate> ComputeInline(Value block);
   Outcome<std::monostate> ReverseComputeInline(Value block);
   // Buffers: ("read" or "write", number) as a list, or the buffer's name.
-  Outcome<BlockRv> Reindex(Value block, Value buffer, Value kept_dims = Value::List{});
+  Outcome<BlockRv> Reindex(Value block, Value buffer, Value kept_dims = Value::List{}, bool skip_simplify = false);
   Outcome<std::monostate> TransformLayout(Value block, Value buffer, IndexMap index_map, Value pad_value = {});
   Outcome<std::monostate> SkipZeroTerms(Value block);
   Outcome<std::monostate> JoinWindows(Value block, int iterator, int reduction);
