@@ -33,7 +33,7 @@ Result RunWorker(const char* behaviour, const NDArray& result, const Workload& w
   setenv("REQUEST_JSON", TemporaryPath("request.json").c_str(), 1);
   std::vector<std::unique_ptr<Implementation>> implementations;
   implementations.push_back(MakeWorkerPeer(
-      "fake", {std::string(std::getenv("TEST_SRCDIR")) + "/tilewright/bench/fake_worker.sh", behaviour}));
+      "fake", {std::string(std::getenv("TEST_SRCDIR")) + "/tilewright/bench/peers/fake_worker.sh", behaviour}));
   runtime::ThreadPool pool({.num_threads = 1});
   return RunWorkload(workload, implementations, {.cpus = {0}}, {.seconds = 0, .pause_nanoseconds = 0}, pool).front();
 }
