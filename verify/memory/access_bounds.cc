@@ -314,7 +314,8 @@ class Checker : public Visitor {
       }
       const bool is_assumed =
           gather || (ends && MayBeInsideByScalars(ends->first, extent) && MayBeInsideByScalars(ends->second, extent));
-      Refuse(is_assumed ? Verdict::kAssumed : Verdict::kRefuted, access, buffer, d);
+      // A run that takes all places for possible ones says nothing of those that memory decides.
+      Refuse(is_assumed ? Verdict::kAssumed : Verdict::kRefuted, access, buffer, d, !IsFromMemory(indices[d]));
     }
   }
 
@@ -360,6 +361,12 @@ class Checker : public Visitor {
     return analyzer_.CanProveLess(zero, divisor) || analyzer_.CanProveLess(divisor, zero) ||
            analyzer_.CanProve(divisor != zero);
   }
+  bool IsNotZeroUnderPredicate(const Expr& divisor) {
+    const auto [iterators, bindings] = BindingsOfBlock();
+    analyzer_.Assume(Substitute(predicate_, iterators));
+    if (IsNotZero(divisor)) return true;
+    return !bindings.empty() && IsNotZero(Substitute(Substitute(divisor, bindings), iterators));
+  }
   // A loop runs only when its extent, and so each of its factors, is not 0.
   bool IsFactorOfExtents(const Expr& divisor) const {
     const auto factors = FactorsOf(divisor);
@@ -382,8 +389,7 @@ class Checker : public Visitor {
       given_.AssumeElements(&analyzer_);
       for (const Expr& condition : conditions_) analyzer_.Assume(condition);
       if (IsNotZero(divisor)) return;
-      if (!IsTrue(predicate_)) analyzer_.Assume(Substitute(predicate_, BindingsOfBlock().iterators));
-      if (IsNotZero(divisor)) return;
+      if (!IsTrue(predicate_) && IsNotZeroUnderPredicate(divisor)) return;
     }
     const bool unknown =
         IsFromMemory(divisor) || UsesVar(divisor, [&](const VarNode* var) { return given_.IsGiven(var); });
@@ -396,12 +402,12 @@ class Checker : public Visitor {
   std::string Subject() const { return realize_ == nullptr ? "the program " : "block " + realize_->block->name + " "; }
   uint32_t Object() const { return realize_ == nullptr ? 0 : realize_->block->id; }
 
-  void Refuse(Verdict verdict, const std::string& access, const Buffer& buffer, size_t d) {
+  void Refuse(Verdict verdict, const std::string& access, const Buffer& buffer, size_t d, bool enumerable = true) {
     std::string reason = Subject() + access;
     reason += verdict == Verdict::kAssumed ? ", whose place is taken to be inside of dimension "
                                            : ", which is not known to be inside of dimension ";
     reason += std::to_string(d) + ", [0, " + Print(buffer->shape[d]) + ")";
-    diagnostics.push_back({verdict, kCheck, Object(), std::move(reason), /*enumerable=*/true});
+    diagnostics.push_back({verdict, kCheck, Object(), std::move(reason), enumerable});
   }
 
   arith::Analyzer analyzer_;
