@@ -14,6 +14,21 @@ absl::Status OnnxNode::RequireTensors(size_t first, size_t count) const {
   return absl::OkStatus();
 }
 
+absl::Status OnnxNode::RequireShape(size_t i, const Exprs& shape) {
+  if (!Has(i)) return absl::OkStatus();
+  TW_RETURN_IF_ERROR(RequireTensors(i, 1));
+  if (in_[i].rank() != shape.size())
+    return Error("input ", i, " has rank ", in_[i].rank(), ", expected ", shape.size());
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const Expr &given = in_[i].shape[d], &wanted = shape[d];
+    if (tilewright::ops::SameExtent(given, wanted)) continue;
+    const auto a = AsInt(given), b = AsInt(wanted);
+    if (a && b) return Error("extent ", d, " of input ", i, " is ", *a, ", expected ", *b);
+    emitter_->builder().Assume(given == wanted);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status OnnxNode::NotKnown(size_t i) {
   const std::string& name = proto_.input(static_cast<int>(i));
   const bool bound_helps = importer_->NeedsValues(name);
@@ -109,7 +124,35 @@ bool OnnxNode::Wants(size_t output) const {
   return output < num_outputs() && !proto_.output(static_cast<int>(output)).empty();
 }
 
+absl::Status OnnxNode::RequireSameType(size_t first, size_t count) const {
+  const DataType type = In(first).dtype;
+  for (size_t i = first; i < first + count; ++i) {
+    if (Has(i) && In(i).dtype != type) {
+      return Error("input ", i, " is ", In(i).dtype.ToString(), ", expected ", type.ToString());
+    }
+  }
+  return absl::OkStatus();
+}
+absl::Status OnnxNode::RequireFloat() const {
+  TW_RETURN_IF_ERROR(RequireTensors(0, 1));
+  return In(0).dtype.is_float() ? absl::OkStatus() : Error("its input is ", In(0).dtype.ToString(), ", not of floats");
+}
+absl::Status OnnxNode::RequireBool() const {
+  TW_RETURN_IF_ERROR(RequireTensors(0, 1));
+  return In(0).dtype.is_bool() ? absl::OkStatus() : Error("its input is ", In(0).dtype.ToString(), ", not bool");
+}
+
 absl::StatusOr<Items> OnnxNode::MapItems(const std::string& name, const Items& inputs,
+                                         const tilewright::ops::ScalarBody& body) {
+  for (const Item& input : inputs) {
+    if (input.dtype != inputs[0].dtype) {
+      return Error("its inputs are ", inputs[0].dtype.ToString(), " and ", input.dtype.ToString());
+    }
+  }
+  return MapMixed(name, inputs, body);
+}
+
+absl::StatusOr<Items> OnnxNode::MapMixed(const std::string& name, const Items& inputs,
                                          const tilewright::ops::ScalarBody& body) {
   std::vector<Exprs> shapes;
   for (const Item& input : inputs) {

@@ -40,6 +40,14 @@ class OnnxNode {
   const Item& In(size_t i) const { return i < in_.size() ? in_[i] : absent_; }
   // An error where the input is absent or no tensor.
   absl::Status RequireTensors(size_t first, size_t count) const;
+  // An error where the input, if there is one, has another rank or a constant extent that differs; the other extents are
+  // assumed equal, which is checked when the model runs.
+  absl::Status RequireShape(size_t i, const Exprs& shape);
+  // An error where the inputs that are there have different types.
+  absl::Status RequireSameType(size_t first, size_t count) const;
+  // An error where the first input is not of floats, or not of booleans.
+  absl::Status RequireFloat() const;
+  absl::Status RequireBool() const;
   // The elements of an input as expressions (of values that are read when the model runs, where nothing else is known),
   // or as numbers; errors where they are not known.
   absl::StatusOr<Exprs> Values(size_t i);
@@ -81,11 +89,12 @@ class OnnxNode {
   absl::StatusOr<Items> Program(const std::string& name, const Items& inputs, const ProgramBody& body) {
     return emitter_->Program(name, inputs, body);
   }
-  // An elementwise program of all inputs, or of those given.
+  // An elementwise program of all inputs, or of those given. They have one type (MapMixed: several).
   absl::Status Map(const std::string& name, const tilewright::ops::ScalarBody& body) { return MapOf(name, in_, body); }
   absl::Status MapOf(const std::string& name, const Items& inputs, const tilewright::ops::ScalarBody& body) {
     return Out(MapItems(name, inputs, body));
   }
+  absl::StatusOr<Items> MapMixed(const std::string& name, const Items& inputs, const tilewright::ops::ScalarBody& body);
   absl::StatusOr<Items> MapItems(const std::string& name, const Items& inputs, const tilewright::ops::ScalarBody& body);
   // `axis` from 0; an error outside of [-rank, rank).
   absl::StatusOr<int> Axis(int64_t axis, size_t rank) const;

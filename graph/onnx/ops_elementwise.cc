@@ -24,6 +24,7 @@ Expr Pure(DataType type, const char* name, Exprs args) { return tilewright::Call
 // Functions of one argument by their builtins' names.
 #define TW_UNARY(function, builtin)                                             \
   absl::Status function(OnnxNode& n) {                                          \
+    TW_RETURN_IF_ERROR(n.RequireFloat());                                       \
     return n.Map(builtin, [](const Exprs& e) { return Unary(builtin, e[0]); }); \
   }
 TW_UNARY(ImportAcos, "acos")
@@ -61,27 +62,42 @@ absl::StatusOr<Items> BroadcastOperands(OnnxNode& n) {
   return operands;
 }
 
+// Arithmetic is of numbers.
+absl::Status RequireNumbers(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
+  return n.In(0).dtype.is_bool() ? n.Error("its input is bool, not of numbers") : absl::OkStatus();
+}
+
 absl::Status MapTwo(OnnxNode& n, const char* name, const std::function<Expr(const Expr&, const Expr&)>& body) {
   TW_VALUE_OR_RETURN(const Items operands, BroadcastOperands(n));
-  return n.MapOf(name, operands, [&](const Exprs& e) { return body(e[0], e[1]); });
+  return n.Out(n.MapItems(name, operands, [&](const Exprs& e) { return body(e[0], e[1]); }));
 }
 
 absl::Status ImportAdd(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(RequireNumbers(n));
   return MapTwo(n, "add", [](const Expr& a, const Expr& b) { return a + b; });
 }
 absl::Status ImportSub(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(RequireNumbers(n));
   return MapTwo(n, "subtract", [](const Expr& a, const Expr& b) { return a - b; });
 }
 absl::Status ImportMul(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(RequireNumbers(n));
   return MapTwo(n, "multiply", [](const Expr& a, const Expr& b) { return a * b; });
 }
 absl::Status ImportDiv(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(RequireNumbers(n));
   return MapTwo(n, "divide", [](const Expr& a, const Expr& b) {
     return a.dtype().is_float() ? Div(a, b) : ops::IntegerQuotient(a, b);
   });
 }
-absl::Status ImportPow(OnnxNode& n) { return MapTwo(n, "power", ops::Power); }
+absl::Status ImportPow(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(RequireNumbers(n));
+  TW_VALUE_OR_RETURN(const Items operands, BroadcastOperands(n));
+  return n.Out(n.MapMixed("power", operands, [](const Exprs& e) { return ops::Power(e[0], e[1]); }));
+}
 absl::Status ImportMod(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(RequireNumbers(n));
   const bool fmod = n.Int("fmod", 0) != 0;
   return MapTwo(n, "modulo", [&](const Expr& a, const Expr& b) {
     if (a.dtype().is_float()) {
@@ -95,6 +111,8 @@ absl::Status ImportMod(OnnxNode& n) {
   });
 }
 absl::Status ImportBitShift(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(RequireNumbers(n));
+  if (n.In(0).dtype.is_float()) return n.Error("its input is of floats");
   const bool left = n.String("direction", "") == "LEFT";
   return n.Map("bit_shift", [&](const Exprs& e) {
     // A shift by the width or more leaves nothing.
@@ -110,6 +128,7 @@ absl::Status ImportBitwise(OnnxNode& n) {
   return n.Map(kNames[kOp], [](const Exprs& e) { return Pure(e[0].dtype(), kNames[kOp], e); });
 }
 absl::Status ImportBitwiseNot(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(RequireNumbers(n));
   return n.Map("bitwise_not", [](const Exprs& e) { return Pure(e[0].dtype(), "bitwise_not", e); });
 }
 
@@ -125,17 +144,27 @@ absl::Status ImportGreater(OnnxNode& n) { return Compare(n, "greater", BinaryOp:
 absl::Status ImportGreaterOrEqual(OnnxNode& n) { return Compare(n, "greater_equal", BinaryOp::kGE); }
 absl::Status ImportLess(OnnxNode& n) { return Compare(n, "less", BinaryOp::kLT); }
 absl::Status ImportLessOrEqual(OnnxNode& n) { return Compare(n, "less_equal", BinaryOp::kLE); }
-absl::Status ImportAnd(OnnxNode& n) { return MapTwo(n, "and", And); }
-absl::Status ImportOr(OnnxNode& n) { return MapTwo(n, "or", Or); }
+absl::Status ImportAnd(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireBool());
+  return MapTwo(n, "and", And);
+}
+absl::Status ImportOr(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireBool());
+  return MapTwo(n, "or", Or);
+}
 absl::Status ImportXor(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireBool());
   return MapTwo(n, "xor", [](const Expr& a, const Expr& b) { return Or(And(a, Not(b)), And(Not(a), b)); });
 }
 absl::Status ImportNot(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireBool());
   return n.Map("not", [](const Exprs& e) { return Not(e[0]); });
 }
 absl::Status ImportWhere(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
-  return n.Map("where", [](const Exprs& e) { return Select(e[0], e[1], e[2]); });
+  TW_RETURN_IF_ERROR(n.RequireBool());
+  TW_RETURN_IF_ERROR(n.RequireSameType(1, 2));
+  return n.Out(n.MapMixed("where", n.in(), [](const Exprs& e) { return Select(e[0], e[1], e[2]); }));
 }
 
 absl::Status Fold(OnnxNode& n, const char* name, Expr (*combine)(const Expr&, const Expr&), bool mean = false) {
@@ -148,49 +177,67 @@ absl::Status Fold(OnnxNode& n, const char* name, Expr (*combine)(const Expr&, co
 Expr AddTwo(const Expr& a, const Expr& b) { return a + b; }
 absl::Status ImportMax(OnnxNode& n) { return Fold(n, "maximum", ops::Larger); }
 absl::Status ImportMin(OnnxNode& n) { return Fold(n, "minimum", ops::Smaller); }
-absl::Status ImportSum(OnnxNode& n) { return Fold(n, "sum", AddTwo); }
-absl::Status ImportMean(OnnxNode& n) { return Fold(n, "mean", AddTwo, true); }
+absl::Status ImportSum(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(RequireNumbers(n));
+  return Fold(n, "sum", AddTwo);
+}
+absl::Status ImportMean(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(RequireNumbers(n));
+  return Fold(n, "mean", AddTwo, true);
+}
 
 absl::Status ImportRelu(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(RequireNumbers(n));
   return n.Map("relu", [](const Exprs& e) { return ops::Larger(Zero(e[0]), e[0]); });
 }
 absl::Status ImportSigmoid(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   return n.Map("sigmoid", [](const Exprs& e) { return ops::Sigmoid(e[0]); });
 }
 absl::Status ImportAbs(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(RequireNumbers(n));
   return n.Map("abs", [](const Exprs& e) { return e[0].dtype().is_uint() ? e[0] : Pure(e[0].dtype(), "abs", e); });
 }
 absl::Status ImportNeg(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(RequireNumbers(n));
   // Minus a zero is another zero.
   return n.Map("negate", [](const Exprs& e) {
     return e[0].dtype().is_float() ? e[0] * Const(e[0].dtype(), -1) : Zero(e[0]) - e[0];
   });
 }
 absl::Status ImportReciprocal(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   return n.Map("reciprocal", [](const Exprs& e) { return Div(One(e[0]), e[0]); });
 }
 absl::Status ImportSign(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(RequireNumbers(n));
   return n.Map("sign", [](const Exprs& e) { return ops::SignOf(e[0]); });
 }
 absl::Status ImportSoftplus(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   return n.Map("softplus", [](const Exprs& e) { return ops::Softplus(e[0]); });
 }
 absl::Status ImportSoftsign(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   return n.Map("softsign", [](const Exprs& e) { return Div(e[0], One(e[0]) + Unary("abs", e[0])); });
 }
 absl::Status ImportMish(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   return n.Map("mish", [](const Exprs& e) { return e[0] * Unary("tanh", ops::Softplus(e[0])); });
 }
 absl::Status ImportHardSwish(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   return n.Map("hard_swish", [](const Exprs& e) {
     const Expr& x = e[0];
     return x * Max(Zero(x), Min(One(x), x * Real(x, 1.0f / 6) + Real(x, 0.5)));
   });
 }
 absl::Status ImportIsNaN(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   return n.Map("isnan", [](const Exprs& e) { return Pure(kBool, "isnan", e); });
 }
 absl::Status ImportIsInf(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   const bool positive = n.Int("detect_positive", 1) != 0, negative = n.Int("detect_negative", 1) != 0;
   return n.Map("isinf", [&](const Exprs& e) {
     Expr found = False();
@@ -201,16 +248,19 @@ absl::Status ImportIsInf(OnnxNode& n) {
 }
 
 absl::Status ImportLeakyRelu(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   const double alpha = n.Float("alpha", 0.01f);
   return n.Map("leaky_relu", [&](const Exprs& e) { return Select(e[0] < Zero(e[0]), e[0] * Real(e[0], alpha), e[0]); });
 }
 absl::Status ImportElu(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   const double alpha = n.Float("alpha", 1);
   return n.Map("elu", [&](const Exprs& e) {
     return Select(e[0] < Zero(e[0]), Real(e[0], alpha) * (Unary("exp", e[0]) - One(e[0])), e[0]);
   });
 }
 absl::Status ImportCelu(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   const double alpha = n.Float("alpha", 1);
   return n.Map("celu", [&](const Exprs& e) {
     const Expr a = Real(e[0], alpha);
@@ -218,6 +268,7 @@ absl::Status ImportCelu(OnnxNode& n) {
   });
 }
 absl::Status ImportSelu(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   const double alpha = n.Float("alpha", n.opset() < 6 ? 1.6732f : 1.67326319217681884765625f);
   const double gamma = n.Float("gamma", n.opset() < 6 ? 1.0507f : 1.05070102214813232421875f);
   return n.Map("selu", [&](const Exprs& e) {
@@ -226,16 +277,19 @@ absl::Status ImportSelu(OnnxNode& n) {
   });
 }
 absl::Status ImportHardSigmoid(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   const double alpha = n.Float("alpha", 0.2f), beta = n.Float("beta", 0.5f);
   return n.Map("hard_sigmoid", [&](const Exprs& e) {
     return ops::MaxOrNan(Zero(e[0]), ops::MinOrNan(One(e[0]), e[0] * Real(e[0], alpha) + Real(e[0], beta)));
   });
 }
 absl::Status ImportThresholdedRelu(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   const double alpha = n.Float("alpha", 1);
   return n.Map("thresholded_relu", [&](const Exprs& e) { return Select(e[0] > Real(e[0], alpha), e[0], Zero(e[0])); });
 }
 absl::Status ImportShrink(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(RequireNumbers(n));
   const double bias = n.Float("bias", 0), lambd = n.Float("lambd", 0.5f);
   return n.Map("shrink", [&](const Exprs& e) {
     const DataType wide = e[0].dtype().is_float() ? e[0].dtype() : kF32;
@@ -256,6 +310,7 @@ absl::Status ImportPRelu(OnnxNode& n) {
   return n.MapOf("prelu", operands, [](const Exprs& e) { return Select(e[0] < Zero(e[0]), e[0] * e[1], e[0]); });
 }
 absl::Status ImportGelu(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   const bool tanh = n.String("approximate", "none") == "tanh";
   return n.Map("gelu", [&](const Exprs& e) {
     const Expr& x = e[0];
@@ -266,6 +321,7 @@ absl::Status ImportGelu(OnnxNode& n) {
 }
 // com.microsoft: the tanh form, with an optional bias.
 absl::Status ImportFastGelu(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   return n.Map("fast_gelu", [&](const Exprs& e) {
     const Expr x = e.size() > 1 ? e[0] + e[1] : e[0];
     const Expr inner = Real(x, std::sqrt(2 / M_PI)) * (x + Real(x, 0.044715) * x * x * x);
@@ -275,8 +331,9 @@ absl::Status ImportFastGelu(OnnxNode& n) {
 
 // Bounds are attributes to opset 10, inputs since 11, each of them optional.
 absl::Status ImportClip(OnnxNode& n) {
-  TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
+  TW_RETURN_IF_ERROR(RequireNumbers(n));
   if (n.opset() < 11) {
+    TW_RETURN_IF_ERROR(n.RequireFloat());
     const double low = n.Float("min", -INFINITY), high = n.Float("max", INFINITY);
     return n.Map("clip",
                  [&](const Exprs& e) { return ops::MinOrNan(Real(e[0], high), ops::MaxOrNan(Real(e[0], low), e[0])); });

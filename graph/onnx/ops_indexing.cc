@@ -19,6 +19,15 @@ absl::Status CheckNotEmpty(OnnxNode& n, size_t axis) {
   return n.Error("indices into a dimension without elements");
 }
 
+// Beside the axis indices are no longer than x.
+absl::Status CheckInside(OnnxNode& n, size_t axis) {
+  for (size_t i = 0; i < n.In(0).rank(); ++i) {
+    const auto a = AsInt(n.In(0).shape[i]), b = AsInt(n.In(1).shape[i]);
+    if (i != axis && a && b && *b > *a) return n.Error("indices of extent ", *b, " for an extent of ", *a);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ImportGather(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
   TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", 0), n.In(0).rank()));
@@ -30,6 +39,7 @@ absl::Status ImportGatherElements(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
   if (n.In(0).rank() != n.In(1).rank()) return n.Error("indices of another rank");
   TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", 0), n.In(0).rank()));
+  TW_RETURN_IF_ERROR(CheckInside(n, static_cast<size_t>(axis)));
   TW_RETURN_IF_ERROR(CheckNotEmpty(n, static_cast<size_t>(axis)));
   return n.Out(n.Program("gather_elements", n.in(),
                          [&](ProgramParts& p) { return Buffers{ops::GatherElements(p.f, p.in[0], p.in[1], axis)}; }));
@@ -53,6 +63,10 @@ absl::Status ImportGatherNd(OnnxNode& n) {
   if (batch < 0) return n.Error("batch_dims is negative");
   TW_RETURN_IF_ERROR(CheckNamed(n, static_cast<size_t>(batch)));
   if (static_cast<size_t>(batch) >= n.In(1).rank()) return n.Error("batch_dims is the rank of the indices");
+  for (int64_t i = 0; i < batch; ++i) {
+    const auto d = static_cast<size_t>(i);
+    if (!ops::SameExtent(n.In(0).shape[d], n.In(1).shape[d])) return n.Error("batches of different extents");
+  }
   return n.Out(n.Program("gather_nd", n.in(), [&](ProgramParts& p) {
     return Buffers{ops::GatherNd(p.f, p.in[0], p.in[1], static_cast<int>(batch))};
   }));
@@ -70,8 +84,11 @@ absl::StatusOr<ops::ScatterMode> ModeOf(OnnxNode& n) {
 
 absl::Status ImportScatterElements(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
-  if (n.In(0).rank() != n.In(1).rank() || n.In(0).rank() != n.In(2).rank()) return n.Error("operands of other ranks");
+  if (n.In(0).rank() != n.In(1).rank()) return n.Error("operands of other ranks");
+  if (n.In(0).dtype != n.In(2).dtype) return n.Error("updates of another type");
+  TW_RETURN_IF_ERROR(n.RequireShape(2, n.In(1).shape));
   TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", 0), n.In(0).rank()));
+  TW_RETURN_IF_ERROR(CheckInside(n, static_cast<size_t>(axis)));
   TW_RETURN_IF_ERROR(CheckNotEmpty(n, static_cast<size_t>(axis)));
   TW_VALUE_OR_RETURN(const ops::ScatterMode mode, ModeOf(n));
   return n.Out(n.Program("scatter_elements", n.in(), [&](ProgramParts& p) {
@@ -81,8 +98,11 @@ absl::Status ImportScatterElements(OnnxNode& n) {
 absl::Status ImportScatterNd(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
   TW_RETURN_IF_ERROR(CheckNamed(n, 0));
+  if (n.In(0).dtype != n.In(2).dtype) return n.Error("updates of another type");
   const auto named = static_cast<size_t>(*AsInt(n.In(1).shape.back()));
-  if (n.In(2).rank() != n.In(1).rank() - 1 + n.In(0).rank() - named) return n.Error("updates of another rank");
+  Exprs updates(n.In(1).shape.begin(), n.In(1).shape.end() - 1);
+  updates.insert(updates.end(), n.In(0).shape.begin() + static_cast<std::ptrdiff_t>(named), n.In(0).shape.end());
+  TW_RETURN_IF_ERROR(n.RequireShape(2, updates));
   TW_VALUE_OR_RETURN(const ops::ScatterMode mode, ModeOf(n));
   return n.Out(n.Program("scatter_nd", n.in(), [&](ProgramParts& p) {
     return Buffers{ops::ScatterNd(p.f, p.in[0], p.in[1], p.in[2], mode)};
@@ -102,6 +122,7 @@ absl::Status ImportOneHot(OnnxNode& n) {
     if (values.size() != 1) return n.Error("its depth is not one number");
     depth = values[0];
   }
+  TW_RETURN_IF_ERROR(n.RequireShape(2, {Extent(2)}));
   TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", -1), n.In(0).rank() + 1));
   return n.Out(n.Program("one_hot", {n.In(0), n.In(2)}, [&](ProgramParts& p) {
     return Buffers{ops::OneHot(p.f, p.in[0], p.local(depth), p.in[1], axis)};
@@ -112,6 +133,7 @@ absl::Status ImportCumSum(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
   TW_VALUE_OR_RETURN(const int64_t given, n.Number(1));
   TW_VALUE_OR_RETURN(const int axis, n.Axis(given, n.In(0).rank()));
+  if (n.In(0).dtype.is_bool()) return n.Error("its input is bool, not of numbers");
   const bool exclusive = n.Int("exclusive", 0) != 0, reverse = n.Int("reverse", 0) != 0;
   return n.Out(n.Program("cumsum", {n.In(0)}, [&](ProgramParts& p) {
     return Buffers{ops::CumulativeSum(p.f, p.in[0], axis, exclusive, reverse)};

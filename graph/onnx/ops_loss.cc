@@ -21,6 +21,12 @@ struct LossForm {
 absl::StatusOr<LossForm> LossOf(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
   if (n.In(0).rank() < 2 || n.In(1).rank() + 1 != n.In(0).rank()) return n.Error("scores and labels of other ranks");
+  TW_RETURN_IF_ERROR(n.RequireFloat());
+  if (n.Has(2) && n.In(2).dtype != n.In(0).dtype) return n.Error("weights of another type");
+  Exprs labels = n.In(0).shape;
+  labels.erase(labels.begin() + 1);
+  TW_RETURN_IF_ERROR(n.RequireShape(1, labels));
+  TW_RETURN_IF_ERROR(n.RequireShape(2, {n.In(0).shape[1]}));
   LossForm form{.reduction = n.String("reduction", "mean"), .ignored = {}};
   if (form.reduction != "none" && form.reduction != "sum" && form.reduction != "mean") {
     return n.Error("the reduction is \"", form.reduction, "\"");

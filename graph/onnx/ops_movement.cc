@@ -44,6 +44,7 @@ absl::Status ImportConcat(OnnxNode& n) {
   Items full;
   for (const Item& part : parts) {
     if (part.rank() != parts[0].rank()) return n.Error("its inputs have different ranks");
+    if (part.dtype != parts[0].dtype) return n.Error("its inputs have different types");
     if (!IsInt(part.shape[static_cast<size_t>(axis)], 0)) full.push_back(part);
   }
   if (full.empty()) return n.Out(parts[0]);
@@ -212,6 +213,7 @@ absl::Status ImportPad(OnnxNode& n) {
   Items inputs = {x};
   const bool has_fill = n.opset() >= 11 && n.Has(2) && *how == ops::PadMode::kConstant;
   if (has_fill) inputs.push_back(n.In(2));
+  if (has_fill && (!n.In(2).is_tensor() || n.In(2).dtype != x.dtype)) return n.Error("its fill value has another type");
   return n.Out(n.Program("pad", inputs, [&](ProgramParts& p) {
     Expr fill = Const(x.dtype, 0);
     if (has_fill) fill = p.in[1].Load(ops::Indices(p.in[1]->ndim(), Expr(0)));
@@ -237,6 +239,7 @@ absl::Status ImportReverseSequence(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
   TW_VALUE_OR_RETURN(const int time, n.Axis(n.Int("time_axis", 0), n.In(0).rank()));
   TW_VALUE_OR_RETURN(const int batch, n.Axis(n.Int("batch_axis", 1), n.In(0).rank()));
+  TW_RETURN_IF_ERROR(n.RequireShape(1, {n.In(0).shape[static_cast<size_t>(batch)]}));
   return n.Out(n.Program("reverse_sequence", n.in(), [&](ProgramParts& p) {
     return Buffers{ops::ReverseSequence(p.f, p.in[0], p.in[1], time, batch)};
   }));

@@ -19,11 +19,12 @@ Expr OfChannel(const Buffer& b, const ops::Indices& at) { return b(at.size() > 1
 
 absl::Status ImportBatchNormalization(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 5));
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   const Item& x = n.In(0);
   for (size_t i = 1; i < 5; ++i) {
-    if (n.In(i).rank() != 1) return n.Unsupported("parameters of rank ", n.In(i).rank());
+    if (x.rank() < 1) return n.Error("its input is a scalar");
+    TW_RETURN_IF_ERROR(n.RequireShape(i, {x.rank() > 1 ? x.shape[1] : Extent(1)}));
   }
-  if (x.rank() < 1) return n.Error("its input is a scalar");
   if (n.opset() < 9 && n.Int("spatial", 1) == 0) return n.Unsupported("spatial=0");
   const double epsilon = n.Float("epsilon", 1e-5f), momentum = n.Float("momentum", 0.9f);
   const bool training = n.opset() >= 14 && n.Int("training_mode", 0) != 0;
@@ -68,7 +69,9 @@ absl::Status ImportBatchNormalization(OnnxNode& n) {
 
 absl::Status ImportInstanceNormalization(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   if (n.In(0).rank() < 3) return n.Error("its input has rank ", n.In(0).rank());
+  for (size_t i = 1; i < 3; ++i) TW_RETURN_IF_ERROR(n.RequireShape(i, {n.In(0).shape[1]}));
   const double epsilon = n.Float("epsilon", 1e-5f);
   const DataType type = n.In(0).dtype;
   return n.Out(n.Program("instance_norm", n.in(), [&](ProgramParts& p) {
@@ -86,11 +89,15 @@ absl::Status ImportInstanceNormalization(OnnxNode& n) {
 // Scale and bias for each group (opset 18) or for each channel (21).
 absl::Status ImportGroupNormalization(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   const Item& x = n.In(0);
   const int64_t groups = n.Int("num_groups", 0);
   if (x.rank() < 2 || groups < 1) return n.Error("it needs channels and a positive num_groups");
   const double epsilon = n.Float("epsilon", 1e-5f);
   const DataType type = x.dtype;
+  for (size_t i = 1; i < 3; ++i) {
+    TW_RETURN_IF_ERROR(n.RequireShape(i, {n.opset() < 21 ? Extent(groups) : x.shape[1]}));
+  }
   const Expr channels = x.shape[1], per_group = n.emit().Simplify(FloorDiv(channels, Extent(groups)));
   Exprs grouped = {x.shape[0], Extent(groups), per_group};
   grouped.insert(grouped.end(), x.shape.begin() + 2, x.shape.end());
@@ -118,10 +125,24 @@ absl::StatusOr<std::vector<int>> TailAxes(OnnxNode& n, int64_t otherwise) {
   return axes;
 }
 
+// Whether an operand broadcasts into a shape without making it larger.
+absl::Status CheckInto(OnnxNode& n, const Exprs& shape, const Item& operand) {
+  if (!operand.present()) return absl::OkStatus();
+  const auto joined = ops::BroadcastShape({shape, operand.shape});
+  if (!operand.is_tensor() || !joined || joined->size() != shape.size())
+    return n.Error("its scale or bias does not fit");
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const auto a = AsInt(shape[i]), b = AsInt((*joined)[i]);
+    if (a && b && *a != *b) return n.Error("its scale or bias does not fit");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ImportLayerNormalization(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   TW_VALUE_OR_RETURN(const std::vector<int> axes, TailAxes(n, -1));
-  if (!ops::BroadcastShape({n.In(0).shape, n.In(1).shape})) return n.Error("its scale does not broadcast");
+  for (size_t i = 1; i < n.in().size(); ++i) TW_RETURN_IF_ERROR(CheckInto(n, n.In(0).shape, n.In(i)));
   const double epsilon = n.Float("epsilon", 1e-5f);
   const DataType type = n.In(0).dtype;
   return n.Out(n.Program("layer_norm", n.in(), [&](ProgramParts& p) {
@@ -142,8 +163,9 @@ absl::Status ImportLayerNormalization(OnnxNode& n) {
 // x / sqrt(mean of squares + epsilon) * scale, over the dimensions from `axis` on.
 absl::Status ImportRmsNormalization(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   TW_VALUE_OR_RETURN(const std::vector<int> axes, TailAxes(n, -1));
-  if (!ops::BroadcastShape({n.In(0).shape, n.In(1).shape})) return n.Error("its scale does not broadcast");
+  TW_RETURN_IF_ERROR(CheckInto(n, n.In(0).shape, n.In(1)));
   const double epsilon = n.Float("epsilon", 1e-5f);
   const DataType type = n.In(0).dtype, wide = Computing(type);
   return n.Out(n.Program("rms_norm", {n.In(0), n.In(1)}, [&](ProgramParts& p) {
@@ -166,6 +188,7 @@ absl::Status ImportRmsNormalization(OnnxNode& n) {
 // com.microsoft: layer norm of input + skip + bias; inputs are input, skip, gamma, beta, bias.
 absl::Status ImportSkipLayerNormalization(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   const double epsilon = n.Float("epsilon", 1e-12f);
   const DataType type = n.In(0).dtype, wide = Computing(type);
   Items terms = {n.In(0), n.In(1)};
@@ -177,6 +200,7 @@ absl::Status ImportSkipLayerNormalization(OnnxNode& n) {
   if (n.Has(3)) inputs.push_back(n.In(3));
   const int last = static_cast<int>(sums[0].rank()) - 1;
   if (last < 0) return n.Error("its input is a scalar");
+  for (size_t i = 1; i < inputs.size(); ++i) TW_RETURN_IF_ERROR(CheckInto(n, sums[0].shape, inputs[i]));
   TW_VALUE_OR_RETURN(Items results, n.Program("skip_layer_norm", inputs, [&](ProgramParts& p) {
     const ops::Normalized norm = ops::Normalize(p.f, p.in[0], {last}, epsilon, wide);
     Buffers parts = {norm.value};
@@ -192,7 +216,7 @@ absl::Status ImportSkipLayerNormalization(OnnxNode& n) {
 }
 
 absl::Status ImportMeanVarianceNormalization(OnnxNode& n) {
-  TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   TW_VALUE_OR_RETURN(const std::vector<int> axes, n.Axes(n.Ints("axes").value_or(Int64s{0, 2, 3}), n.In(0).rank()));
   const DataType type = n.In(0).dtype, wide = Computing(type);
   return n.Out(n.Program("mean_variance_norm", n.in(), [&](ProgramParts& p) {
@@ -213,7 +237,7 @@ absl::Status ImportMeanVarianceNormalization(OnnxNode& n) {
 }
 
 absl::Status ImportLrn(OnnxNode& n) {
-  TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   const int64_t size = n.Int("size", 0);
   if (n.In(0).rank() < 2 || size < 1 || size > 1 << 20) return n.Error("it needs channels and a positive size");
   return n.Out(n.Program("lrn", n.in(), [&](ProgramParts& p) {
@@ -223,7 +247,7 @@ absl::Status ImportLrn(OnnxNode& n) {
 }
 
 absl::Status ImportLpNormalization(OnnxNode& n) {
-  TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   TW_VALUE_OR_RETURN(const int axis, n.Axis(n.Int("axis", -1), n.In(0).rank()));
   const bool first = n.Int("p", 2) == 1;
   return n.Out(n.Program("lp_norm", n.in(), [&](ProgramParts& p) {

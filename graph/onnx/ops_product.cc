@@ -19,6 +19,8 @@ Buffer Narrowed(ProgramParts& p, const Buffer& x, DataType type) {
 
 absl::Status ImportMatMul(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
+  TW_RETURN_IF_ERROR(n.RequireSameType(0, 2));
+  if (n.In(0).dtype.is_bool()) return n.Error("its input is bool, not of numbers");
   if (!ops::ProductShape(n.In(0).shape, n.In(1).shape)) return n.Error("the extents of its operands do not fit");
   const DataType type = n.In(0).dtype;
   return n.Out(n.Program("matmul", n.in(), [&](ProgramParts& p) {
@@ -30,6 +32,8 @@ absl::Status ImportMatMul(OnnxNode& n) {
 absl::Status ImportGemm(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
   if (n.In(0).rank() != 2 || n.In(1).rank() != 2) return n.Error("its operands are not matrices");
+  TW_RETURN_IF_ERROR(n.RequireSameType(0, 3));
+  if (n.In(0).dtype.is_bool()) return n.Error("its input is bool, not of numbers");
   const bool trans_a = n.Int("transA", 0) != 0, trans_b = n.Int("transB", 0) != 0;
   const double alpha = n.Float("alpha", 1), beta = n.Float("beta", 1);
   const Expr rows = n.In(0).shape[trans_a ? 1 : 0], columns = n.In(1).shape[trans_b ? 0 : 1];
@@ -99,6 +103,8 @@ absl::Status ImportEinsum(OnnxNode& n) {
   std::vector<Exprs> shapes;
   for (size_t i = 0; i < n.in().size(); ++i) {
     TW_RETURN_IF_ERROR(n.RequireTensors(i, 1));
+    if (n.In(i).dtype != n.In(0).dtype || n.In(0).dtype.is_bool())
+      return n.Error("its inputs are not of one type of numbers");
     ranks.push_back(static_cast<int>(n.In(i).rank()));
     shapes.push_back(n.In(i).shape);
   }
@@ -120,11 +126,20 @@ Expr ZeroPoint(const Buffer& zero, const Expr& at) {
   return zero(IsInt(zero->shape[0], 1) ? Expr(0) : at);
 }
 
+// A zero point or scale is one number, or one for each row or column (`dimension` from the end).
+absl::Status CheckZeroPoint(OnnxNode& n, size_t i, const Item& operand, size_t dimension) {
+  if (!n.Has(i) || n.In(i).rank() != 1 || IsInt(n.In(i).shape[0], 1)) return absl::OkStatus();
+  if (operand.rank() < dimension) return n.Error("input ", i, " has several elements for a vector");
+  return n.RequireShape(i, {operand.shape[operand.rank() - dimension]});
+}
+
 absl::Status ImportMatMulInteger(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
   if (!ops::ProductShape(n.In(0).shape, n.In(1).shape)) return n.Error("the extents of its operands do not fit");
   const DataType i32 = DataType::Int(32);
   const bool has_a = n.Has(2), has_b = n.Has(3);
+  TW_RETURN_IF_ERROR(CheckZeroPoint(n, 2, n.In(0), 2));
+  TW_RETURN_IF_ERROR(CheckZeroPoint(n, 3, n.In(1), 1));
   return n.Out(n.Program("matmul_integer", n.in(), [&](ProgramParts& p) {
     const auto minus = [&](size_t zero, size_t dimension) -> ops::Operand {
       return [&p, zero, dimension, i32](const Expr& element, const ops::Indices& at) {
@@ -143,6 +158,8 @@ absl::Status ImportMatMulIntegerToFloat(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 4));
   if (!ops::ProductShape(n.In(0).shape, n.In(1).shape)) return n.Error("the extents of its operands do not fit");
   const DataType i32 = DataType::Int(32), f32 = n.In(2).dtype;
+  for (size_t i : {2, 4}) TW_RETURN_IF_ERROR(CheckZeroPoint(n, i, n.In(0), 2));
+  for (size_t i : {3, 5, 6}) TW_RETURN_IF_ERROR(CheckZeroPoint(n, i, n.In(1), 1));
   return n.Out(n.Program("matmul_integer_to_float", n.in(), [&](ProgramParts& p) {
     size_t next = 4;
     const auto take = [&](size_t i) { return n.Has(i) ? p.in[next++] : Buffer(); };
@@ -167,6 +184,8 @@ absl::Status ImportQLinearMatMul(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 8));
   if (!ops::ProductShape(n.In(0).shape, n.In(3).shape)) return n.Error("the extents of its operands do not fit");
   const DataType i32 = DataType::Int(32), f32 = DataType::Float(32);
+  for (size_t i : {1, 2}) TW_RETURN_IF_ERROR(CheckZeroPoint(n, i, n.In(0), 2));
+  for (size_t i : {4, 5, 6, 7}) TW_RETURN_IF_ERROR(CheckZeroPoint(n, i, n.In(3), 1));
   return n.Out(n.Program("qlinear_matmul", n.in(), [&](ProgramParts& p) {
     const auto minus = [&](size_t zero, size_t dimension) -> ops::Operand {
       return [&p, zero, dimension, i32](const Expr& element, const ops::Indices& at) {

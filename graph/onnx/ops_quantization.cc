@@ -39,6 +39,8 @@ absl::StatusOr<Parameters> ParametersOf(OnnxNode& n) {
   const bool one = scale.rank() == 1 && IsInt(scale.shape[0], 1);
   if (one && x.rank() < 2) return result;
   TW_VALUE_OR_RETURN(result.axis, n.Axis(n.Int("axis", 1), x.rank()));
+  if (scale.rank() == 1 && !one) TW_RETURN_IF_ERROR(n.RequireShape(1, {x.shape[static_cast<size_t>(result.axis)]}));
+  TW_RETURN_IF_ERROR(n.RequireShape(2, scale.shape));
   return result;
 }
 
@@ -128,7 +130,7 @@ absl::Status QLinear(OnnxNode& n, const char* name, size_t operands, const std::
     if (n.Has(scale + 1)) inputs.push_back(n.In(scale + 1));
   }
   const DataType to = n.In(0).dtype;
-  return n.MapOf(name, inputs, [&](const Exprs& e) {
+  return n.Out(n.MapMixed(name, inputs, [&](const Exprs& e) {
     Exprs values;
     size_t next = 0;
     for (size_t i = 0; i < operands; ++i) {
@@ -140,7 +142,7 @@ absl::Status QLinear(OnnxNode& n, const char* name, size_t operands, const std::
     }
     const Expr scaled = ops::Unary("nearbyint", Div(body(values), e[next]));
     return ops::RoundAndSaturate(to, zero_at[operands] >= 0 ? scaled + CastTo(kF32, e.back()) : scaled);
-  });
+  }));
 }
 absl::Status ImportQLinearAdd(OnnxNode& n) {
   return QLinear(n, "qlinear_add", 2, [](const Exprs& e) { return e[0] + e[1]; });
@@ -153,9 +155,8 @@ absl::Status ImportQLinearSigmoid(OnnxNode& n) {
 }
 absl::Status ImportQLinearLeakyRelu(OnnxNode& n) {
   const double alpha = n.Float("alpha", 0.01f);
-  return QLinear(n, "qlinear_leaky_relu", 1, [&](const Exprs& e) {
-    return Select(e[0] < Const(kF32, 0), e[0] * ConstFloat(kF32, alpha), e[0]);
-  });
+  return QLinear(n, "qlinear_leaky_relu", 1,
+                 [&](const Exprs& e) { return Select(e[0] < Const(kF32, 0), e[0] * ConstFloat(kF32, alpha), e[0]); });
 }
 
 }  // namespace

@@ -70,6 +70,11 @@ Buffer Dequantized(ProgramParts& p, const Buffer& x, const Buffer& scale, const 
 
 absl::Status ImportRecurrent(OnnxNode& n, Cell cell, bool quantized = false) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
+  TW_RETURN_IF_ERROR(n.RequireFloat());
+  for (size_t i : {1, 2, 3, 5, 6, 7}) {
+    if (quantized && i < 3) continue;
+    if (n.Has(i) && n.In(i).dtype != n.In(0).dtype) return n.Error("input ", i, " has another type than the first");
+  }
   const std::string direction = n.String("direction", "forward");
   ops::RecurrentOptions how{.cell = cell};
   if (direction == "forward") how.reverse = {false};
@@ -85,6 +90,23 @@ absl::Status ImportRecurrent(OnnxNode& n, Cell cell, bool quantized = false) {
     return n.Error("the extents of its weights do not fit the number of gates and directions");
   }
   how.hidden = *hidden;
+  {
+    const Exprs& x = n.In(0).shape;
+    const bool swapped = n.Int("layout", 0) != 0;
+    const Expr directions = w.shape[0], batch = x[swapped ? 0 : 1], units = Extent(*hidden);
+    const Exprs state = swapped ? Exprs{batch, directions, units} : Exprs{directions, batch, units};
+    const Expr input = x[2], all = Extent(*gates);
+    TW_RETURN_IF_ERROR(n.RequireShape(1, quantized ? Exprs{directions, input, all} : Exprs{directions, all, input}));
+    TW_RETURN_IF_ERROR(n.RequireShape(2, quantized ? Exprs{directions, units, all} : Exprs{directions, all, units}));
+    TW_RETURN_IF_ERROR(n.RequireShape(3, {directions, Extent(2 * *gates)}));
+    TW_RETURN_IF_ERROR(n.RequireShape(4, {batch}));
+    TW_RETURN_IF_ERROR(n.RequireShape(5, state));
+    TW_RETURN_IF_ERROR(n.RequireShape(6, state));
+    TW_RETURN_IF_ERROR(n.RequireShape(7, {directions, Extent(3 * *hidden)}));
+    for (size_t i = kScales; quantized && i < n.in().size(); ++i) {
+      if (n.Has(i) && (n.In(i).rank() < 1 || n.In(i).rank() > 2)) return n.Error("scales of rank ", n.In(i).rank());
+    }
+  }
   TW_VALUE_OR_RETURN(how.activations, ActivationsOf(n, cell, how.reverse.size()));
   how.clip = n.Float("clip", 0);
   how.linear_before_reset = n.Int("linear_before_reset", 0) != 0;

@@ -50,6 +50,7 @@ absl::Status ReduceWith(OnnxNode& n, const ReduceForm& form) {
   // Narrow floats are summed in f32.
   const DataType type = n.In(0).dtype;
   const bool extreme = form.reduction == Reduction::kMax || form.reduction == Reduction::kMin;
+  if (type.is_bool() && !extreme) return n.Error("its input is bool, not of numbers");
   const DataType wide = type.is_float() && type.bits() < 32 && !extreme ? DataType::Float(32) : type;
   return n.Out(n.Program(form.name, {n.In(0)}, [&](ProgramParts& p) {
     const Buffer& x = p.in[0];
@@ -142,7 +143,7 @@ absl::Status ImportArgMin(OnnxNode& n) { return ImportArg(n, false); }
 
 // Before opset 13 the dimensions from `axis` (default 1) on are one row; since then `axis` (default -1) is reduced.
 absl::StatusOr<std::vector<int>> RowAxes(OnnxNode& n) {
-  TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   const size_t rank = n.In(0).rank();
   if (n.opset() >= 13) return n.Axes({n.Int("axis", -1)}, rank);
   // The default axis of a tensor of rank 1 is its end: each element would be a row; runtimes take the only row.

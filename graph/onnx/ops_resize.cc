@@ -281,6 +281,7 @@ struct Sampler {
 absl::Status ImportGridSample(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
   if (n.In(0).rank() != 4 || n.In(1).rank() != 4) return n.Unsupported("images that are not two-dimensional");
+  TW_RETURN_IF_ERROR(n.RequireShape(1, {n.In(0).shape[0], n.In(1).shape[1], n.In(1).shape[2], Extent(2)}));
   std::string mode = n.String("mode", n.opset() < 20 ? "bilinear" : "linear");
   if (mode == "bilinear") mode = "linear";
   if (mode == "bicubic") mode = "cubic";
@@ -301,6 +302,7 @@ absl::Status ImportGridSample(OnnxNode& n) {
 absl::Status ImportRoiAlign(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
   if (n.In(0).rank() != 4 || n.In(1).rank() != 2 || n.In(2).rank() != 1) return n.Error("operands of other ranks");
+  TW_RETURN_IF_ERROR(n.RequireShape(1, {n.In(2).shape[0], Extent(4)}));
   const int64_t height = n.Int("output_height", 1), width = n.Int("output_width", 1);
   const int64_t ratio = n.Int("sampling_ratio", 0);
   if (height < 1 || width < 1) return n.Error("an output without elements");

@@ -200,7 +200,9 @@ absl::Status ImportTile(OnnxNode& n) {
 
 absl::Status ImportRange(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
+  TW_RETURN_IF_ERROR(n.RequireSameType(0, 3));
   const DataType type = n.In(0).dtype;
+  if (type.is_bool()) return n.Error("a range of booleans");
   Expr count;
   if (type.is_float()) {
     TW_VALUE_OR_RETURN(const auto start, n.Reals(0));

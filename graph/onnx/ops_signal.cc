@@ -99,12 +99,14 @@ absl::Status ImportStft(OnnxNode& n) {
   const Item& x = n.In(0);
   if (x.rank() != 3) return n.Error("its signal has rank ", x.rank());
   TW_VALUE_OR_RETURN(const int64_t step, n.Number(1));
-  Expr length = n.Has(2) ? n.In(2).shape[0] : Expr();
+  Expr length = n.Has(2) && n.In(2).rank() == 1 ? n.In(2).shape[0] : Expr();
   if (n.Has(3)) {
     TW_VALUE_OR_RETURN(const Exprs values, n.Values(3));
     if (values.size() != 1) return n.Error("its frame length is not one number");
     length = values[0];
   }
+  if (n.Has(2) && n.In(2).rank() != 1) return n.Error("its window has rank ", n.In(2).rank());
+  if (n.Has(2)) TW_RETURN_IF_ERROR(n.RequireShape(2, {length}));
   if (!length || step < 1) return n.Error("it has no frame length, or a step below 1");
   const bool onesided = n.Int("onesided", 1) != 0, complex = IsInt(x.shape[2], 2), windowed = n.Has(2);
   const DataType type = x.dtype;

@@ -101,6 +101,8 @@ bool Fits(const Exprs& in, const std::vector<Span>& spans) {
 
 absl::Status ImportConv(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
+  TW_RETURN_IF_ERROR(n.RequireFloat());
+  TW_RETURN_IF_ERROR(n.RequireSameType(0, 3));
   const Item &x = n.In(0), &weight = n.In(1);
   TW_RETURN_IF_ERROR(CheckConv(n, x, weight));
   const int64_t groups = n.Int("group", 1);
@@ -110,6 +112,7 @@ absl::Status ImportConv(OnnxNode& n) {
   TW_VALUE_OR_RETURN(const Int64s kernel, KernelOf(n, weight));
   TW_VALUE_OR_RETURN(const std::vector<Span> spans, SpansOf(n, Spatial(x), kernel));
   if (!Fits(Spatial(x), spans)) return n.Error("the window does not fit into the image");
+  TW_RETURN_IF_ERROR(n.RequireShape(2, {weight.shape[0]}));
   const ops::ConvOptions options{.spans = spans, .groups = groups, .type = SumType(x.dtype)};
   return n.Out(n.Program("conv", n.in(), [&](ProgramParts& p) {
     Buffer sums = ops::ConvNd(p.f, p.in[0], p.in[1], options);
@@ -123,6 +126,11 @@ Expr OfChannel(const Buffer& b, const Expr& channel) {
   return b->ndim() == 1 && !IsInt(b->shape[0], 1) ? b(channel) : First(b);
 }
 
+absl::Status CheckOfChannel(OnnxNode& n, size_t i, const Expr& channels) {
+  if (!n.Has(i) || n.In(i).rank() != 1 || IsInt(n.In(i).shape[0], 1)) return absl::OkStatus();
+  return n.RequireShape(i, {channels});
+}
+
 absl::Status ImportConvInteger(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
   const Item &x = n.In(0), &weight = n.In(1);
@@ -131,6 +139,7 @@ absl::Status ImportConvInteger(OnnxNode& n) {
   TW_VALUE_OR_RETURN(const Int64s kernel, KernelOf(n, weight));
   TW_VALUE_OR_RETURN(const std::vector<Span> spans, SpansOf(n, Spatial(x), kernel));
   if (!Fits(Spatial(x), spans)) return n.Error("the window does not fit into the image");
+  TW_RETURN_IF_ERROR(CheckOfChannel(n, 3, weight.shape[0]));
   const DataType i32 = DataType::Int(32);
   const ops::ConvOptions options{.spans = spans, .groups = n.Int("group", 1), .type = i32};
   const bool has_x = n.Has(2), has_w = n.Has(3);
@@ -153,6 +162,9 @@ absl::Status ImportQLinearConv(OnnxNode& n) {
   TW_VALUE_OR_RETURN(const Int64s kernel, KernelOf(n, weight));
   TW_VALUE_OR_RETURN(const std::vector<Span> spans, SpansOf(n, Spatial(x), kernel));
   if (!Fits(Spatial(x), spans)) return n.Error("the window does not fit into the image");
+  TW_RETURN_IF_ERROR(n.RequireShape(8, {weight.shape[0]}));
+  TW_RETURN_IF_ERROR(CheckOfChannel(n, 4, weight.shape[0]));
+  TW_RETURN_IF_ERROR(CheckOfChannel(n, 5, weight.shape[0]));
   const DataType i32 = DataType::Int(32), f32 = DataType::Float(32);
   const ops::ConvOptions options{.spans = spans, .groups = n.Int("group", 1), .type = i32};
   return n.Out(n.Program("qlinear_conv", n.in(), [&](ProgramParts& p) {
@@ -171,6 +183,8 @@ absl::Status ImportQLinearConv(OnnxNode& n) {
 
 absl::Status ImportConvTranspose(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
+  TW_RETURN_IF_ERROR(n.RequireFloat());
+  TW_RETURN_IF_ERROR(n.RequireSameType(0, 3));
   const Item &x = n.In(0), &weight = n.In(1);
   TW_RETURN_IF_ERROR(CheckConv(n, x, weight));
   const int64_t groups = n.Int("group", 1);
@@ -179,6 +193,7 @@ absl::Status ImportConvTranspose(OnnxNode& n) {
     return n.Error(*channels, " channels in ", groups, " groups");
   }
   TW_VALUE_OR_RETURN(const Int64s kernel, KernelOf(n, weight));
+  TW_RETURN_IF_ERROR(n.RequireShape(2, {n.emit().Simplify(weight.shape[1] * Extent(groups))}));
   const size_t dims = kernel.size();
   const Int64s ones(dims, 1);
   const Int64s strides = n.Ints("strides").value_or(ones), dilations = n.Ints("dilations").value_or(ones);
@@ -240,6 +255,7 @@ absl::StatusOr<PoolForm> PoolOf(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
   const Item& x = n.In(0);
   if (x.rank() < 3) return n.Error("its input has rank ", x.rank());
+  if (x.dtype.is_bool()) return n.Error("its input is bool, not of numbers");
   const auto kernel = n.Ints("kernel_shape");
   if (!kernel) return n.Error("it has no kernel_shape");
   PoolForm form;
@@ -266,6 +282,7 @@ absl::Status ImportMaxPool(OnnxNode& n) {
   }));
 }
 absl::Status ImportAveragePool(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   TW_VALUE_OR_RETURN(const PoolForm form, PoolOf(n));
   const bool count_padding = n.Int("count_include_pad", 0) != 0;
   return n.Out(n.Program("average_pool", n.in(), [&](ProgramParts& p) {
@@ -273,6 +290,7 @@ absl::Status ImportAveragePool(OnnxNode& n) {
   }));
 }
 absl::Status ImportLpPool(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   TW_VALUE_OR_RETURN(const PoolForm form, PoolOf(n));
   const int64_t p_norm = n.Int("p", 2);
   return n.Out(n.Program("lp_pool", n.in(), [&](ProgramParts& p) {
@@ -281,7 +299,7 @@ absl::Status ImportLpPool(OnnxNode& n) {
 }
 
 absl::StatusOr<std::vector<int>> SpatialAxes(OnnxNode& n) {
-  TW_RETURN_IF_ERROR(n.RequireTensors(0, 1));
+  TW_RETURN_IF_ERROR(n.RequireFloat());
   if (n.In(0).rank() < 3) return n.Error("its input has rank ", n.In(0).rank());
   std::vector<int> axes;
   for (size_t i = 2; i < n.In(0).rank(); ++i) axes.push_back(static_cast<int>(i));
@@ -315,6 +333,7 @@ absl::Status ImportGlobalLpPool(OnnxNode& n) {
 absl::Status ImportMaxUnpool(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
   const Item& x = n.In(0);
+  TW_RETURN_IF_ERROR(n.RequireShape(1, x.shape));
   const auto kernel = n.Ints("kernel_shape");
   if (!kernel) return n.Error("it has no kernel_shape");
   if (x.rank() != kernel->size() + 2) return n.Error("its input has rank ", x.rank());
