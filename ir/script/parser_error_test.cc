@@ -58,7 +58,7 @@ TEST(ParserError, Tokens) {
             "\\UHHHHHHHH");
   EXPECT_EQ(BodyError("A[0] = \"\\ud800\"").substr(0, 19), "3:13 unknown escape");
   EXPECT_EQ(Error("@T.prim_func\ndef f(A: T.Buffer((16,), \"float32\")):  # \xff\n    A[0] = 1\n").substr(0, 71),
-            "f.py:2:45: error: the text is not UTF-8: this byte begins no character\n");
+            "f.py:2:42: error: the text is not UTF-8: this byte begins no character\n");
   EXPECT_EQ(BodyError("A[0] = 1$"), "3:13 unexpected character");
   EXPECT_EQ(BodyError("A[0] = 12x"), "3:12 malformed number");
   EXPECT_EQ(BodyError("A[0] = 99999999999999999999"), "3:12 this integer does not fit into 64 bits");
@@ -237,7 +237,7 @@ TEST(ParserError, OtherPython) {
             "f.py:4:20: error: 'N' is not defined: line 2, which gives it a value, is other Python\ndef f(A: "
             "T.Buffer((N,), \"float32\")):\n                   ^");
   EXPECT_EQ(Error("N = 4\nif N > 2:\n    N = 8\n" + std::string(kFunction)).substr(0, 51),
-            "f.py:5:20: error: 'N' is not defined: line 2, which");
+            "f.py:5:20: error: 'N' is not defined: line 3, which");
   EXPECT_EQ(Error("@T.primfunc\ndef g(A):\n    pass\nN = 4\n" + std::string(kFunction)),
             "f.py:1:1: error: @T.primfunc is not known; expected @T.prim_func\n@T.primfunc\n^");
   EXPECT_EQ(Error("@T.prim_func\ndef f(A: T.Buffer((4,), \"float32\")):\n    yield A\n"),

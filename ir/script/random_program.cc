@@ -3,6 +3,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <unordered_set>
 
 namespace tilewright {
 namespace {
@@ -101,7 +102,7 @@ class Generator {
       root.name = Chance(80) ? "root" : "other";
       root.body = std::move(fields.body);
       if (Chance(30)) root.alloc_buffers.push_back(MakeBuffer("shared"));
-      if (Chance(10)) root.reads.push_back(MakeRegion());
+      if (root.name == "other" || Chance(10)) root.reads.push_back(MakeRegion());
       fields.body = Realize({}, True(), Block(std::move(root)));
     }
     return Function(std::move(fields));
@@ -147,9 +148,11 @@ class Generator {
                                               BinaryOp::kMax,      BinaryOp::kDiv,      BinaryOp::kMod};
     Expr a = MakeIndex(type, depth - 1), b = MakeIndex(type, depth - 1);
     if (Chance(10)) return Select(MakeCondition(depth - 1), a, b);
-    if (Chance(10)) return Call(type, "shift_left", {a, b});
+    if (Chance(10)) return Call(type, "shift_left", {a, ShiftBy(b)});
     return Expr(new BinaryNode(One(ops), a, b));
   }
+  // Constants are less than the width: others are refused.
+  Expr ShiftBy(const Expr& e) { return AsInt(e) ? Const(e.dtype(), Pick(32)) : e; }
   Expr MakeCondition(int depth) {
     static const std::vector<BinaryOp> ops = {BinaryOp::kEQ, BinaryOp::kNE, BinaryOp::kLT,
                                               BinaryOp::kLE, BinaryOp::kGT, BinaryOp::kGE};
@@ -310,7 +313,7 @@ class Generator {
           return Store(buffer, buffer.Load({index}, mask), {index}, mask);
         }
         const Expr index = MakeIndex(DataType::Int(32), 2);
-        return Evaluate(Call(DataType::Int(32), "shift_left", {index, index}));
+        return Evaluate(Call(DataType::Int(32), "shift_left", {index, ShiftBy(index)}));
       }
       default:
         return Evaluate(Call(DataType::Int(32), "call_extern", {String("f"), One(buffers_)->data}));
@@ -330,6 +333,7 @@ class Generator {
     if (loop.kind == ForKind::kThreadBound) loop.thread_tag = "threadIdx.x";
     if (Chance(15)) loop.annotations = MakeAnnotations();
     vars_.push_back(loop.var);
+    loop_vars_.insert(loop.var.get());
     loop.body = MakeStmt(depth - 1);
     vars_.pop_back();
     return For(std::move(loop));
@@ -338,7 +342,7 @@ class Generator {
     BlockNode::Fields block;
     block.name = Chance(90) ? Name() : "";
     std::vector<Expr> bindings;
-    const size_t outer_vars = vars_.size(), outer_buffers = buffers_.size();
+    const size_t outer_buffers = buffers_.size();
     std::vector<Var> iter_vars;
     for (int i = Pick(4); i > 0; --i) {
       Expr binding = !vars_.empty() && Chance(60) ? Expr(One(vars_)) : MakeIndex(IndexType(), 2);
@@ -348,9 +352,14 @@ class Generator {
       bindings.push_back(binding);
     }
     Expr predicate = Chance(30) ? MakeCondition(2) : True();
+    // A block uses what its iterators are bound to, no loops around it.
+    const std::vector<Var> outside = vars_;
+    std::erase_if(vars_, [&](const Var& var) { return loop_vars_.contains(var.get()); });
     for (const IterVar& iter : block.iter_vars) vars_.push_back(iter.var);
     for (int i = Pick(3); i > 0; --i) block.reads.push_back(MakeRegion());
     for (int i = Pick(3); i > 0; --i) block.writes.push_back(MakeRegion());
+    // One without iterators declares something: else it declares what its body touches.
+    if (block.iter_vars.empty() && block.reads.empty() && block.writes.empty()) block.reads.push_back(MakeRegion());
     if (Chance(20)) block.annotations = MakeAnnotations();
     if (Chance(20)) {
       block.alloc_buffers.push_back(MakeBuffer(Chance(50) ? "global.tag" : "wmma.accumulator"));
@@ -362,15 +371,25 @@ class Generator {
       block.match_buffers.push_back({part, source});
       buffers_.push_back(part);
     }
-    if (Chance(30)) block.init = MakeStore();
+    if (Chance(30)) {  // a reduction does not list what it writes among its reads
+      block.init = MakeStore();
+      std::erase_if(block.reads, [&](const BufferRegion& read) {
+        for (const BufferRegion& write : block.writes) {
+          if (write.buffer.same_as(read.buffer)) return true;
+        }
+        return false;
+      });
+      if (block.iter_vars.empty() && block.reads.empty() && block.writes.empty()) block.init = Stmt();
+    }
     block.body = MakeStmt(depth - 1);
-    vars_.resize(outer_vars);
+    vars_ = outside;
     buffers_.resize(outer_buffers);
     return Realize(std::move(bindings), std::move(predicate), Block(std::move(block)));
   }
 
   std::mt19937_64 random_;
   std::vector<Var> vars_;
+  std::unordered_set<const VarNode*> loop_vars_;
   std::vector<Buffer> buffers_;
 };
 

@@ -76,7 +76,8 @@ bool FunctionReader::ReadBlock(const PyStmt& s, Segments& out) {
   blocks_.pop_back();
   if (!body) return false;
   scope.block.body = std::move(body);
-  if (DeclaresNothing(scope.block)) scope.has_reads = scope.has_writes = false;
+  const bool is_root = blocks_.empty() && scope.block.name == "root";  // which need not declare anything
+  if (!is_root && DeclaresNothing(scope.block)) scope.has_reads = scope.has_writes = false;
   BindOuterLoops(&scope, open_loops_.size());
   if (scope.block.init) LeaveOutOwnSum(&scope.block);
   Block block(std::move(scope.block));

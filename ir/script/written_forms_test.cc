@@ -196,7 +196,10 @@ class Module:
 if __name__ == "__main__":
     rt = tvm.build(Module, target="llvm")
 )");
-  EXPECT_EQ(Print(read), R"(@I.ir_module
+  EXPECT_EQ(Print(read), R"(# from tvm.script import ir as I
+# from tvm.script import tir as T
+
+@I.ir_module
 class Module:
     I.module_attrs({"runtime": None})
     @T.prim_func
