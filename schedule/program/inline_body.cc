@@ -39,7 +39,6 @@ void UpdateRegions(const std::vector<BufferRegion>& detected_before, const std::
     return;
   }
   std::erase_if(*regions, [&](const BufferRegion& region) { return region.buffer.same_as(removed); });
-  std::vector<Buffer> updated;  // buffers may have several regions
   for (const BufferRegion& region : detected_after) {
     const bool was_there = std::any_of(detected_before.begin(), detected_before.end(),
                                        [&](const BufferRegion& old) { return SameRegion(old, region); });
@@ -48,14 +47,17 @@ void UpdateRegions(const std::vector<BufferRegion>& detected_before, const std::
     if (was_there && !Mentions(inlined, region.buffer)) continue;
     auto known = std::find_if(regions->begin(), regions->end(),
                               [&](const BufferRegion& old) { return old.buffer.same_as(region.buffer); });
-    const bool is_further =
-        std::any_of(updated.begin(), updated.end(), [&](const Buffer& b) { return b.same_as(region.buffer); });
-    if (known == regions->end() || is_further) {
+    const auto of_buffer = [&](const BufferRegion& other) { return other.buffer.same_as(region.buffer); };
+    if (std::count_if(regions->begin(), regions->end(), of_buffer) > 1 ||
+        std::count_if(detected_after.begin(), detected_after.end(), of_buffer) > 1) {
+      // Which of several regions became which is not known: none is lost.
+      const auto same = [&](const BufferRegion& old) { return SameRegion(old, region); };
+      if (std::none_of(regions->begin(), regions->end(), same)) regions->push_back(region);
+    } else if (known == regions->end()) {
       regions->push_back(region);
     } else {
       *known = region;
     }
-    updated.push_back(region.buffer);
   }
 }
 
