@@ -140,7 +140,8 @@ def main(A: T.Buffer((64, 96), "int32"), R: T.Buffer((64,), "int32")):
             vi, vk = T.axis.remap("SR", [i, k])
             with T.init():
                 R[vi] = 0
-            R[vi] = )") + update + "\n");
+            R[vi] = )") + update +
+                              "\n");
   };
   constexpr Expected kAny = {.vectorized = false, .parallel = false};
   ExpectRight(row("A[vi, vk] - R[vi]"), kAny);

@@ -33,7 +33,9 @@ TEST(Backend, WritesEveryFormat) {
       EXPECT_THAT(artifact->entry_points, ElementsAre("main"));
       EXPECT_GT(artifact->bytes.size(), 100u);
       EXPECT_TRUE(artifact->counters.empty());
-      if (format == "o" || format == "so") EXPECT_THAT(artifact->bytes, StartsWith("\x7f" "ELF"));
+      if (format == "o" || format == "so")
+        EXPECT_THAT(artifact->bytes, StartsWith("\x7f"
+                                                "ELF"));
       if (format == "ll") EXPECT_THAT(artifact->bytes, HasSubstr("define"));
     }
   }

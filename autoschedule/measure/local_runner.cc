@@ -193,9 +193,7 @@ class Local : public Runner {
       return Failed(MeasureFailure::kCompileError,
                     answer.ok() ? answer->error : std::string(answer.status().message()));
     }
-    return {.code_bytes = answer->code_bytes,
-            .counters = answer->counters,
-            .compile_seconds = answer->seconds};
+    return {.code_bytes = answer->code_bytes, .counters = answer->counters, .compile_seconds = answer->seconds};
   }
 
   // Libraries stay for a while: a search measures its best candidates again and again.

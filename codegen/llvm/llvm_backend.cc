@@ -27,8 +27,7 @@ class LlvmBackend : public Backend {
     if (!bytes.ok()) return bytes.status();
     Artifact artifact{.bytes = *std::move(bytes)};
     if (options.count && options.format != "ll" && target.kind == TargetKind::kX86) {
-      artifact.counters[kSpillsCounter] =
-          CountInnerLoopVectorSpills(options.format == "s" ? artifact.bytes : assembly);
+      artifact.counters[kSpillsCounter] = CountInnerLoopVectorSpills(options.format == "s" ? artifact.bytes : assembly);
     }
     return artifact;
   }

@@ -1,10 +1,10 @@
 #include "graph/onnx/import.h"
 
+#include "gmock/gmock.h"
 #include "graph/executor/host_ops.h"
 #include "graph/executor/onnx_model.h"
 #include "graph/ir/basic_ops.h"
 #include "graph/onnx/testing.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace tilewright::graph {
@@ -66,7 +66,8 @@ TEST_F(Import, WhatIsWrongWithTheWholeFile) {
   ModelWriter undefined(17);
   undefined.Node("Relu", {"x"}, {"y"});
   undefined.Output("y");
-  EXPECT_THAT(std::string(ImportOf(undefined).status().message()), HasSubstr("reads \"x\", which no node before it gives"));
+  EXPECT_THAT(std::string(ImportOf(undefined).status().message()),
+              HasSubstr("reads \"x\", which no node before it gives"));
   ModelWriter twice(17);
   twice.Input("x", TensorProto::FLOAT, {4});
   twice.Node("Relu", {"x"}, {"x"});

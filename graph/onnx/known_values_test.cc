@@ -67,9 +67,8 @@ TEST(KnownValues, NothingWhereAnIndexIsNotKnown) {
 TEST(KnownValues, NarrowTypesOnlyAsNumbers) {
   FunctionBuilder f("f");
   Buffer a = f.Input("a", {1}, kInt64);
-  Buffer y = ops::Map(f, "y", {a}, [](const std::vector<Expr>& e) {
-    return CastTo(kInt64, CastTo(DataType::Int(8), e[0]));
-  });
+  Buffer y =
+      ops::Map(f, "y", {a}, [](const std::vector<Expr>& e) { return CastTo(kInt64, CastTo(DataType::Int(8), e[0])); });
   const Function program = f.Build({y});
   const auto wrapped = RunOnExpressions(program, {{Number(300)}}, {});
   ASSERT_TRUE(wrapped.has_value());

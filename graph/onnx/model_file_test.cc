@@ -4,8 +4,8 @@
 #include <cstring>
 #include <fstream>
 
-#include "graph/onnx/testing.h"
 #include "gmock/gmock.h"
+#include "graph/onnx/testing.h"
 #include "gtest/gtest.h"
 
 namespace tilewright::graph {
@@ -32,9 +32,8 @@ TensorProto External(const std::string& location, const std::string& offset, con
   tensor.set_data_type(TensorProto::FLOAT);
   tensor.add_dims(4);
   tensor.set_data_location(TensorProto::EXTERNAL);
-  for (const auto& [key, value] : {std::pair<std::string, std::string>{"location", location},
-                                   {"offset", offset},
-                                   {"length", length}}) {
+  for (const auto& [key, value] :
+       {std::pair<std::string, std::string>{"location", location}, {"offset", offset}, {"length", length}}) {
     auto* entry = tensor.add_external_data();
     entry->set_key(key);
     entry->set_value(value);

@@ -118,7 +118,7 @@ class Context {
   Sum DivideByProduct(const Sum& a, const Sum& b, bool modulo);
   // (x // n) * n + x % n is x: adds `term` when it completes such a pair in `sum`.
   bool MergeSymbolicSplits(Sum* sum, const Term& term);
-  bool ProveBelow(const Sum& sum, const Sum& limit);        // 0 <= sum < limit
+  bool ProveBelow(const Sum& sum, const Sum& limit);  // 0 <= sum < limit
   bool IsPositive(const Sum& sum);
   Sum MinMaxToSum(const BinaryNode* op, const Expr& self);  // min_max.cc
   Sum CombineMinMax(BinaryOp op, Sum a, Sum b);

@@ -141,7 +141,8 @@ std::optional<StructuredOp> MatchStructured(const BlockNode& block) {
     output.at = store->indices;
     output.element = Var(store->buffer->name + "_element", store->buffer->dtype);
     for (const StoreNode* init : inits) {
-      if (init->buffer.same_as(store->buffer) && StructuralEqual(init->indices, store->indices)) output.init = init->value;
+      if (init->buffer.same_as(store->buffer) && StructuralEqual(init->indices, store->indices))
+        output.init = init->value;
     }
     if (op.is_reduction() && !output.init) return std::nullopt;
     op.outputs.push_back(std::move(output));

@@ -59,7 +59,8 @@ std::string Difference(const std::vector<Function>& functions, const Arrays& bef
   for (size_t i = 0; i < result.size(); ++i) {
     if (BitEqual(result[i], expected[i])) continue;
     if (!tolerances) tolerances.emplace(functions, Arguments(Clone(before)));
-    const std::string failure = tolerances->Compare(i, functions[0]->params[i].buffer->name, result[i], expected[i]).failure;
+    const std::string failure =
+        tolerances->Compare(i, functions[0]->params[i].buffer->name, result[i], expected[i]).failure;
     if (!failure.empty()) return failure;
   }
   return "";
@@ -80,7 +81,8 @@ Judgement JudgeProgram(const ProgramText& program, uint64_t seed) {
 
   const Arrays expected = Clone(before);
   const auto interpreted = interp::Compile(function, {.check_bounds = true});
-  if (!interpreted.ok()) return {Result::kWrong, absl::StrCat("interpreter: ", std::string(interpreted.status().message()))};
+  if (!interpreted.ok())
+    return {Result::kWrong, absl::StrCat("interpreter: ", std::string(interpreted.status().message()))};
   if (const absl::Status status = interpreted->Run(Arguments(expected)); !status.ok()) {
     return {Result::kInvalid, std::string(status.message())};
   }

@@ -176,10 +176,10 @@ class Checker : public StmtVisitor {
     SureWrites sure(function_);
     for (const BufferRegion& write : init->writes) {
       if (sure.Of(*init, write)) continue;
-      diagnostics.push_back({Verdict::kAssumed, "initialization", block.id,
-                             "the init of block " + block.name + " is taken to set all of " + Print(write) +
-                                 " that is read",
-                             /*enumerable=*/true, write.buffer});
+      diagnostics.push_back(
+          {Verdict::kAssumed, "initialization", block.id,
+           "the init of block " + block.name + " is taken to set all of " + Print(write) + " that is read",
+           /*enumerable=*/true, write.buffer});
     }
   }
 
