@@ -98,19 +98,19 @@ absl::Status IntrinRegistry::LoadScript(std::string_view text, std::string_view 
     return std::ranges::any_of(
         pairs, [&](const auto& pair) { return pair.description == name || pair.implementation == name; });
   };
-  std::string alone;  // why a function forms no intrinsic
+  std::string alone;  // why the first function that forms no intrinsic does not
   for (const Function& function : file.module.functions()) {
     absl::string_view name = function->name;
     if (registered(name)) continue;
     const bool description = absl::EndsWith(name, "_desc");
     if (!description && !absl::EndsWith(name, "_impl")) {
-      alone = absl::StrCat("function ", name, " is neither NAME_desc nor NAME_impl");
+      if (alone.empty()) alone = absl::StrCat("function ", name, " is neither NAME_desc nor NAME_impl");
       continue;
     }
     const std::string base(name.substr(0, name.size() - 5));
     const std::string partner = base + (description ? "_impl" : "_desc");
     if (!file.module.Find(partner)) {
-      alone = absl::StrCat("function ", name, " has no partner ", partner);
+      if (alone.empty()) alone = absl::StrCat("function ", name, " has no partner ", partner);
     } else if (description) {
       pairs.push_back({base, function->name, partner});
     }
