@@ -108,7 +108,7 @@ std::optional<Range> Relax(const Expr& e, const Domains& domains) {
         return Range{Const(e.dtype(), floor(*lo)), Const(e.dtype(), floor(*hi) - floor(*lo) + 1)};
       }
       Expr first = FloorDiv(a->min, op->b);
-      if (StepBetweenMultiples(*a, *divisor) != 0) return Range{first, one};
+      if (StepBetweenMultiples(*a, *divisor) != 0) return Range{arith::Analyzer().Simplify(first), one};
       return Range{first, Add(Sub(FloorDiv(last, op->b), first), one)};
     }
     case BinaryOp::kFloorMod: {
@@ -118,7 +118,9 @@ std::optional<Range> Relax(const Expr& e, const Domains& domains) {
       if (lo && extent && *lo >= 0 && *lo / *divisor == (*lo + *extent - 1) / *divisor) {
         return Range{Const(e.dtype(), *lo % *divisor), a->extent};
       }
-      if (StepBetweenMultiples(*a, *divisor) != 0) return Range{FloorMod(a->min, op->b), a->extent};
+      if (StepBetweenMultiples(*a, *divisor) != 0) {
+        return Range{arith::Analyzer().Simplify(FloorMod(a->min, op->b)), a->extent};
+      }
       return Range{Const(e.dtype(), 0), op->b};
     }
     default:
