@@ -40,9 +40,9 @@ TEST(Regions, RelaxesDivisions) {
   const auto point = [](const Expr& e) { return Range{e, Expr(1)}; };
   ExpectRange(*RelaxRange(point(FloorMod(f + h, Expr(4))), one), FloorMod(f + Expr(0), Expr(4)), 1);
   ExpectRange(*RelaxRange(point(FloorDiv(f + h, n)), one), FloorDiv(f + Expr(0), n), 1);
-  ExpectRange(*RelaxRange(point(FloorMod(f * 10 + i, Expr(100))), ten), FloorMod(f * 10, Expr(100)), 10);
-  ExpectRange(*RelaxRange(point(FloorMod(f * 10 + i, Expr(40))), ten), FloorMod(f * 10, Expr(40)), 10);
-  ExpectRange(*RelaxRange(point(FloorDiv(f * 20 + i, Expr(40))), ten), FloorDiv(f * 20, Expr(40)), 1);
+  ExpectRange(*RelaxRange(point(FloorMod(f * 10 + i, Expr(100))), ten), FloorMod(f, Expr(10)) * 10, 10);
+  ExpectRange(*RelaxRange(point(FloorMod(f * 10 + i, Expr(40))), ten), FloorMod(f, Expr(4)) * 10, 10);
+  ExpectRange(*RelaxRange(point(FloorDiv(f * 20 + i, Expr(40))), ten), FloorDiv(f, Expr(2)), 1);
   // A tile may lie across a multiple of 45, and one of 10 that begins anywhere across one of 100.
   ExpectRange(*RelaxRange(point(FloorMod(f * 10 + i, Expr(45))), ten), 0, 45);
   ExpectRange(*RelaxRange(point(FloorMod(f + i, Expr(100))), ten), 0, 100);

@@ -165,6 +165,7 @@ std::string ToLine(const MeasureRequest& request) {
 std::string ToLine(const WorkerAnswer& answer) {
   if (!answer.ok) return Line({{"ok", false}, {"reason", answer.reason}, {"error", answer.error}});
   return Line({{"ok", true},
+               {"error", answer.error},
                {"code_bytes", answer.code_bytes},
                {"counters", answer.counters},
                {"seconds", answer.seconds},
@@ -244,8 +245,8 @@ absl::StatusOr<WorkerAnswer> ReadWorkerAnswer(std::string_view line) {
     reader.Read("max_error", &answer.max_error);
   } else {
     reader.Read("reason", &answer.reason);
-    reader.Read("error", &answer.error);
   }
+  reader.Read("error", &answer.error);
   if (!reader.status().ok()) return reader.status();
   return answer;
 }
