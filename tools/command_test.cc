@@ -228,9 +228,9 @@ TEST(Schedule, Refuses) {
       RunTool({"schedule", "-", "--script=" + WriteFile("p.json", R"([[["Magic", [], [], []]], []])")}, kAddOne);
   EXPECT_EQ(of_peer.status, kRefused);
   EXPECT_THAT(of_peer.err, HasSubstr("p.json:1:1: error: instruction 0: there is no instruction Magic\n"));
-  Result nothing = RunTool({"schedule", "-", "--script=" + WriteFile("n.py", "x = 1\nx + 1\n")}, kAddOne);
+  Result nothing = RunTool({"schedule", "-", "--script=" + WriteFile("n.py", "x = 1\nsch.splt(x)\n")}, kAddOne);
   EXPECT_EQ(nothing.status, kRefused);
-  EXPECT_THAT(nothing.err, HasSubstr("n.py:2:3: error: expected a call of a primitive of the schedule\nx + 1\n  ^\n"));
+  EXPECT_THAT(nothing.err, HasSubstr("n.py:2:1: error: there is no primitive splt\nsch.splt(x)\n^\n"));
 }
 
 constexpr char kScale[] = R"(

@@ -64,7 +64,6 @@ std::vector<Family> Families() {
       {"symbolic", {script(kSymbolicChain), ops::Matmul(Var("m"), 6, Var("k"))}, false, 3},
       {"symbolic grid", {script(kSymbolicGrid), script(kSymbolicRows)}},
       {"64 bits", {script(kWideMatmul), script(kMixedWidths)}},
-      {"large", {script(kLargeRows)}, false, 1},
       {"places by name", {script(kPages), script(kScatter)}},
       {"in place",
        {script(kFilter), script(kSweep), script(kEditing), script(kButterfly), script(kOwnOutput), script(kShift),

@@ -1,5 +1,5 @@
-// Programs of the fuzzer about indices: symbolic extents, extents of 64 bits, both widths in one program, sizes that are
-// too large to enumerate, places that scalars and tables give.
+// Programs of the fuzzer about indices: symbolic extents, extents of 64 bits, both widths in one program, places
+// that scalars and tables give.
 #pragma once
 
 namespace tilewright::fuzz {
@@ -84,22 +84,6 @@ def main(A: T.Buffer((T.int64(6), T.int64(8)), "float32"), C: T.Buffer((6, 8), "
             C[vi, vj] = B[T.Cast("int64", vi), T.Cast("int64", vj)] + T.float32(1)
 )";
 
-// More iterations than are enumerated (verify/structure/exact_run.h).
-inline constexpr const char* kLargeRows = R"(
-@T.prim_func
-def main(A: T.Buffer((T.int64(66), T.int64(70)), "float32"), W: T.Buffer((T.int64(70), T.int64(64)), "float32"), C: T.Buffer((T.int64(66), T.int64(64)), "float32")):
-    B = T.alloc_buffer((T.int64(66), T.int64(70)), "float32")
-    for i, k in T.grid(T.int64(66), T.int64(70)):
-        with T.block("B"):
-            vi, vk = T.axis.remap("SS", [i, k])
-            B[vi, vk] = A[vi, vk] * T.float32(2)
-    for i, j, k in T.grid(T.int64(66), T.int64(64), T.int64(70)):
-        with T.block("C"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                C[vi, vj] = T.float32(0)
-            C[vi, vj] = C[vi, vj] + B[vi, vk] * W[vk, vj]
-)";
 // A page that a scalar names.
 inline constexpr const char* kPages = R"(
 @T.prim_func

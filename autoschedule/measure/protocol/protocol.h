@@ -72,7 +72,7 @@ struct MeasureRequest {
 
 struct WorkerAnswer {
   bool ok = false;
-  std::string reason, error;  // of a request that failed
+  std::string reason, error;  // of a request that failed; an error beside results is a caution about them
   int64_t code_bytes = 0;
   Counters counters;
   double seconds = 0;
