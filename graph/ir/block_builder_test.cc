@@ -129,6 +129,20 @@ TEST_F(BlockBuilderTest, UnequalSymbolsAreGuarded) {
   EXPECT_EQ(bad.CheckGuards(f->body->guards).message(), "the model needs m == n, but m = 5, n = 3");
 }
 
+TEST_F(BlockBuilderTest, ExtentsAreCheckedOnceTheirSymbolsAreKnown) {
+  const TensorType product(kF32, {n_ * Extent(2)}), plain(kF32, {n_});
+  SymbolValues good;
+  EXPECT_TRUE(good.Match(*product, {8}, "y").ok());
+  EXPECT_TRUE(good.Match(*plain, {4}, "x").ok());
+  EXPECT_EQ(*good.Evaluate(n_ * n_ - Extent(1)), 15);
+  SymbolValues bad;
+  EXPECT_TRUE(bad.Match(*product, {8}, "y").ok());
+  EXPECT_EQ(bad.Match(*plain, {3}, "x").message(), "an extent of y is 8, expected 6 (n * 2)");
+  EXPECT_EQ(bad.Match(*plain, {3, 1}, "x").message(), "x has 2 dimensions, expected 1");
+  EXPECT_EQ(bad.Evaluate(FloorDiv(n_, n_ - Extent(3))).status().message(), "n // (n - 3) divides by zero or overflows");
+  EXPECT_EQ(bad.Evaluate(m_).status().message(), "symbol m has no value");
+}
+
 TEST_F(BlockBuilderTest, ShapeArithmeticIsKnown) {
   BlockBuilder b(&ops_);
   const Var x = Tensor("x", {n_, 6});

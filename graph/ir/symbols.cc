@@ -118,22 +118,30 @@ absl::Status SymbolValues::Match(const TensorTypeNode& type, const std::vector<i
       values_.emplace(Symbol(symbol), shape[i]);
       continue;
     }
-    const std::vector<Symbol> symbols = FreeSymbols(std::vector<Expr>{extent});
-    if (!std::all_of(symbols.begin(), symbols.end(), [&](const Symbol& s) { return Has(s); })) {
-      deferred_.push_back({std::string(what), extent, shape[i]});
-      continue;
-    }
-    TW_VALUE_OR_RETURN(const int64_t expected, Evaluate(extent));
-    if (expected != shape[i]) return Mismatch(what, extent, expected, shape[i]);
+    deferred_.push_back({std::string(what), extent, shape[i]});
   }
-  return absl::OkStatus();
+  return CheckDeferred();
+}
+
+bool SymbolValues::Knows(const Expr& e) const {
+  const std::vector<Symbol> symbols = FreeSymbols(std::vector<Expr>{e});
+  return std::all_of(symbols.begin(), symbols.end(), [&](const Symbol& s) { return Has(s); });
+}
+
+// Checks the extents whose symbols have values now, and forgets them.
+absl::Status SymbolValues::CheckDeferred() {
+  absl::Status status;
+  std::erase_if(deferred_, [&](const Deferred& d) {
+    if (!Knows(d.extent)) return false;
+    const absl::StatusOr<int64_t> expected = Evaluate(d.extent);
+    status.Update(expected.status());
+    if (expected.ok() && *expected != d.actual) status.Update(Mismatch(d.what, d.extent, *expected, d.actual));
+    return true;
+  });
+  return status;
 }
 
 absl::Status SymbolValues::CheckGuards(const std::vector<Expr>& guards) const {
-  for (const Deferred& d : deferred_) {
-    TW_VALUE_OR_RETURN(const int64_t expected, Evaluate(d.extent));
-    if (expected != d.actual) return Mismatch(d.what, d.extent, expected, d.actual);
-  }
   for (const Expr& guard : guards) {
     TW_VALUE_OR_RETURN(const int64_t holds, Evaluate(guard));
     if (holds != 0) continue;

@@ -18,7 +18,7 @@ namespace tilewright::graph {
 class SymbolValues {
  public:
   // Extents that are a symbol without a value give it one; the others must have the value that the shape says. Extents
-  // of which a symbol has no value yet are checked by a later call. Errors name `what`.
+  // of which a symbol has no value yet are checked by the call that gives it one. Errors name `what`.
   absl::Status Match(const TensorTypeNode& type, const std::vector<int64_t>& shape, std::string_view what);
   void Set(const Symbol& symbol, int64_t value) { values_.insert_or_assign(symbol, value); }
   bool Has(const Symbol& symbol) const { return values_.contains(symbol); }
@@ -26,10 +26,13 @@ class SymbolValues {
   // Errors: a symbol without a value, division by zero, overflow, an expression that is no integer arithmetic.
   absl::StatusOr<int64_t> Evaluate(const Expr& e) const;
   absl::StatusOr<std::vector<int64_t>> Evaluate(const std::vector<Expr>& exprs) const;
-  // Checks the deferred extents of Match, and the conditions.
+  // All symbols of the conditions must have values.
   absl::Status CheckGuards(const std::vector<Expr>& guards) const;
 
  private:
+  bool Knows(const Expr& e) const;
+  absl::Status CheckDeferred();
+
   struct Deferred {
     std::string what;
     Expr extent;
