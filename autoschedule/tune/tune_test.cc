@@ -62,7 +62,8 @@ TEST(Tune, KeepsCachesApart) {
 
 TEST(Tune, NeedsAFunctionMain) {
   IntrinRegistry intrins = IntrinRegistry::Builtin();
-  EXPECT_EQ(Tune(Module(), HostTarget(), &intrins).status().message(), "which function? there are several, and none is main");
+  EXPECT_EQ(Tune(Module(), HostTarget(), &intrins).status().message(),
+            "which function? there are several, and none is main");
 }
 
 TEST(Tune, NeedsAMachineThatRunsTheTarget) {
