@@ -35,8 +35,9 @@ ROOMS = {
                      "autoschedule/measure", "autoschedule/search", "autoschedule/tune", "autoschedule"],
     "graph": ["graph/ir", "graph/rewrite", "graph/onnx graph/fusion graph/memory", "graph/executor", "graph"],
 }
-# Targets that collect what users of a module may include, or what is built in; they are above all rooms.
-COLLECTS = {"//ir:ir", "//codegen:codegen", "//codegen:backend"}
+# Targets above all rooms of their module: what users of it may include, what is built in, and inference of regions,
+# which needs arithmetic.
+COLLECTS = {"//ir:ir", "//ir:program", "//ir:regions", "//ir:builder", "//codegen:codegen", "//codegen:backend"}
 
 floor = {room: (module, number) for module, floors in ROOMS.items()
          for number, rooms in enumerate(floors) for room in rooms.split()}
