@@ -269,17 +269,22 @@ bool WritesOwnSlice(const BlockBelow& block, const BufferRegion& write, const Fo
     return std::ranges::any_of(block.loops, [&](const ForNode* inner) { return inner->var.get() == var; }) ||
            std::ranges::any_of(node.iter_vars, [&](const IterVar& iter) { return iter.var.get() == var; });
   };
+  // Iterators that are loops, as the reader gives them to blocks that use loops directly.
+  VarMap loops;
+  for (size_t i = 0; i < node.iter_vars.size(); ++i) {
+    if (isa<VarNode>(block.realize->bindings[i])) loops[node.iter_vars[i].var] = block.realize->bindings[i];
+  }
   arith::Analyzer analyzer;
   for (size_t d = 0; d < write.region.size(); ++d) {
-    const Range& range = write.region[d];
+    const Range range = Substitute(write.region[d], loops);
     const auto linear = arith::DetectLinear(range.min, {loop.var}, &analyzer);
     const std::optional<int64_t> length = AsInt(range.extent);
     if (!linear || !length || UsesVar(linear->base, moves_too)) continue;
     const std::optional<int64_t> step = AsInt(linear->coefficients[0]);
     if (!step || std::abs(*step) < std::max<int64_t>(*length, 1)) continue;
     const bool reads_the_same = std::ranges::all_of(node.reads, [&](const BufferRegion& read) {
-      return !read.buffer.same_as(write.buffer) ||
-             (StructuralEqual(read.region[d].min, range.min) && StructuralEqual(read.region[d].extent, range.extent));
+      return !read.buffer.same_as(write.buffer) || (StructuralEqual(read.region[d].min, write.region[d].min) &&
+                                                    StructuralEqual(read.region[d].extent, write.region[d].extent));
     });
     if (reads_the_same) return true;
   }
@@ -343,6 +348,13 @@ std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const 
   const std::vector<const ForNode*> above = LoopsAbove(path);
   for (const BlockBelow& block : BlocksWithLoopsBelow(Stmt(&loop))) {
     const BlockNode& node = *block.realize->block;
+    const bool opaque =
+        std::ranges::any_of(node.iter_vars, [](const IterVar& iter) { return iter.kind == IterKind::kOpaque; });
+    if (opaque && std::ranges::all_of(node.writes, [&](const BufferRegion& write) {
+          return is_own(write) || WritesOwnSlice(block, write, loop);
+        })) {
+      continue;
+    }
     bool depends = false;
     for (size_t i = 0; i < node.iter_vars.size(); ++i) {
       const IterKind iter = node.iter_vars[i].kind;

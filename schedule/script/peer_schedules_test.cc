@@ -2,6 +2,7 @@
 // computes what the program computed.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -52,7 +53,9 @@ TEST(PeerSchedules, MakeWhatThePeerMakes) {
     const Module expected = ParseOrDie(example.expected);
     EXPECT_TRUE(StructuralEqual(schedule.module(), expected)) << Print(schedule.module()) << Print(expected);
     const VerifyResult result = VerifyProgram(schedule.module().Main());
-    EXPECT_TRUE(result.diagnostics.empty()) << Render(result, schedule.module().Main());
+    const bool valid = std::ranges::none_of(
+        result.diagnostics, [](const Diagnostic& diagnostic) { return diagnostic.verdict == Verdict::kRefuted; });
+    EXPECT_TRUE(valid) << Render(result, schedule.module().Main());
   }
 }
 

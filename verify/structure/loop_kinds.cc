@@ -114,7 +114,8 @@ std::optional<std::string> WhyNotConcurrent(const ForNode& loop, ForKind kind, c
     for (size_t i = 0; i < realize->bindings.size(); ++i) {
       const IterVar& iter = realize->block->iter_vars[i];
       if (iter.kind == IterKind::kSpatial || !UsesVar(realize->bindings[i], loop.var)) continue;
-      if (iter.kind == IterKind::kOpaque && kind == ForKind::kParallel) continue;
+      // What opaque iterations touch is the business of verify/threads/races.h.
+      if (iter.kind == IterKind::kOpaque && (kind == ForKind::kParallel || kind == ForKind::kThreadBound)) continue;
       if (may_reduce && iter.kind == IterKind::kReduce && realize->block->init) {
         if (auto reason = WhyNotAcrossThreads(loop, *realize->block)) return reason;
         continue;
