@@ -350,9 +350,8 @@ std::optional<Refusal> WhyIterationsAreNotParallel(const char* primitive, const 
     const BlockNode& node = *block.realize->block;
     const bool opaque =
         std::ranges::any_of(node.iter_vars, [](const IterVar& iter) { return iter.kind == IterKind::kOpaque; });
-    if (opaque && std::ranges::all_of(node.writes, [&](const BufferRegion& write) {
-          return is_own(write) || WritesOwnSlice(block, write, loop);
-        })) {
+    if (opaque && std::ranges::all_of(node.writes,
+                                      [&](const BufferRegion& write) { return WritesOwnSlice(block, write, loop); })) {
       continue;
     }
     bool depends = false;

@@ -115,7 +115,7 @@ std::optional<std::string> WhyNotConcurrent(const ForNode& loop, ForKind kind, c
       const IterVar& iter = realize->block->iter_vars[i];
       if (iter.kind == IterKind::kSpatial || !UsesVar(realize->bindings[i], loop.var)) continue;
       // What opaque iterations touch is the business of verify/threads/races.h.
-      if (iter.kind == IterKind::kOpaque && (kind == ForKind::kParallel || kind == ForKind::kThreadBound)) continue;
+      if (iter.kind == IterKind::kOpaque && kind == ForKind::kParallel) continue;
       if (may_reduce && iter.kind == IterKind::kReduce && realize->block->init) {
         if (auto reason = WhyNotAcrossThreads(loop, *realize->block)) return reason;
         continue;
