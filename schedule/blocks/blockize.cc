@@ -135,8 +135,8 @@ Iterators DivideIterators(const Tile& tile, const arith::SubspaceDivision& divis
     const Var outer(iter.var.name() + "_o", type);
     const Expr zero = Const(type, 0);
     const Expr& binding = tile.realize->bindings[i];
-    iterators.outer_bindings.push_back(preserve_unit_iters ? WithUnitLoop(divided.outer, binding, tile.above)
-                                                           : divided.outer);
+    iterators.outer_bindings.push_back(
+        CastTo(type, preserve_unit_iters ? WithUnitLoop(divided.outer, binding, tile.above) : divided.outer));
     if (IsInt(divided.inner_extent, 1)) {
       // Not divided: the outer iterator has all its values, which need not count from 0.
       const bool left_out = !preserve_unit_iters && IsInt(iter.domain.extent, 1);
@@ -146,8 +146,8 @@ Iterators DivideIterators(const Tile& tile, const arith::SubspaceDivision& divis
     }
     const Var inner(iter.var.name() + "_i", type);
     iterators.inner.push_back({inner, {zero, divided.inner_extent}, iter.kind});
-    iterators.inner_bindings.push_back(preserve_unit_iters ? WithUnitLoops(divided.inner, binding, tile.loops)
-                                                           : divided.inner);
+    iterators.inner_bindings.push_back(
+        CastTo(type, preserve_unit_iters ? WithUnitLoops(divided.inner, binding, tile.loops) : divided.inner));
     iterators.outer.push_back({outer, {zero, divided.outer_extent}, iter.kind});
     iterators.original[iter.var] = IsInt(divided.outer_extent, 1) ? Expr(inner) : outer * divided.inner_extent + inner;
   }

@@ -78,12 +78,31 @@ bool IsAllocatedIn(const Stmt& body, const Buffer& buffer) {
   return found;
 }
 
+bool ContainsBlock(const Stmt& s) {
+  bool found = false;
+  if (!s) return false;
+  PreOrder(s, [&](const Stmt& part) {
+    found |= isa<BlockRealizeNode>(part);
+    return !found;
+  });
+  return found;
+}
+
+// Why the threads of a loop cannot sum by the block; nothing where they can.
 std::optional<std::string> WhyNotAcrossThreads(const ForNode& loop, const BlockNode& block) {
   // A sum in memory of each thread is known to all of them, unless the memory is of one iteration of the loop.
   for (const BufferRegion& write : block.writes) {
     if (write.buffer->scope.owner() == OwnerLevel::kThread && IsAllocatedIn(loop.body, write.buffer)) {
       return "the threads of loop " + loop.var.name() + " reduce by block " + block.name + " into " +
              write.buffer->name + ", of which each thread has its own";
+    }
+  }
+  // Of nested blocks, no thread has the sum of all.
+  const bool nests = ContainsBlock(block.body) || ContainsBlock(block.init);
+  for (const BufferRegion& write : block.writes) {
+    if (nests && write.buffer->scope.owner() == OwnerLevel::kThread) {
+      return "the threads of loop " + loop.var.name() + " reduce by the blocks inside of block " + block.name +
+             " into " + write.buffer->name + ", of which each thread has its own";
     }
   }
   if (!UpdatesCommute(block)) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/builder.h"
+#include "ir/script/parse_or_die.h"
 
 namespace tilewright {
 namespace {
@@ -48,6 +49,38 @@ TEST(LoopKinds, ReductionsMayNot) {
   EXPECT_EQ(Reasons(RowSum(ForKind::kSerial, ForKind::kParallel)), expected);
   EXPECT_EQ(Reasons(RowSum(ForKind::kSerial, ForKind::kVectorized)), expected);
   EXPECT_EQ(Reasons(RowSum(ForKind::kSerial, ForKind::kThreadBound, "blockIdx.x")), expected);
+}
+
+// The fuzzer's seed 1001690: blockize took the update of a sum across threads into a block of its own.
+TEST(LoopKinds, NestedBlocksDoNotSumIntoMemoryOfEachThread) {
+  const auto reasons = [](const char* update) {
+    return Reasons(ParseFunctionOrDie(std::string(R"(
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):
+    L = T.alloc_buffer((4,), scope="local")
+    for i in range(4):
+        for k in T.thread_binding(8, thread="threadIdx.x"):
+            with T.block("L"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                T.reads(A[vi, vk])
+                T.writes(L[vi])
+                with T.init():
+                    L[vi] = T.float32(0)
+)") + update + R"(
+    for i in range(4):
+        with T.block("C"):
+            vi = T.axis.spatial(4, i)
+            C[vi] = L[vi]
+)"));
+  };
+  EXPECT_TRUE(reasons("                L[vi] = L[vi] + A[vi, vk]\n").empty());
+  const std::vector<std::string> expected = {
+      "the threads of loop k reduce by the blocks inside of block L into L, of which each thread has its own"};
+  EXPECT_EQ(reasons("                with T.block(\"update\"):\n"
+                    "                    T.reads(L[vi], A[vi, vk])\n"
+                    "                    T.writes(L[vi])\n"
+                    "                    L[vi] = L[vi] + A[vi, vk]\n"),
+            expected);
 }
 
 // Of opaque iterators verify/threads/races.h decides, as far as parallel loops go.
