@@ -226,13 +226,18 @@ TEST(Runner, ColdCachesAreSlower) {
   const std::unique_ptr<Runner> runner = Start(AddOne());
   ASSERT_NE(runner, nullptr);
   const Module candidate = AddOne();
-  RunOptions options = {.seconds = 0.2};
-  options.caches = Caches::kWarm;
-  const Measurement warm = runner->Run({&candidate, 1}, options)[0];
-  options.caches = Caches::kCold;
-  const Measurement cold = runner->Run({&candidate, 1}, options)[0];
-  ASSERT_TRUE(warm.ok() && cold.ok()) << warm.message << cold.message;
-  EXPECT_GT(cold.MedianSeconds(), 2 * warm.MedianSeconds());
+  // Other processes may disturb one of the two; not time and again.
+  double ratio = 0;
+  for (int attempt = 0; attempt < 10 && ratio <= 2; ++attempt) {
+    RunOptions options = {.seconds = 0.1};
+    options.caches = Caches::kWarm;
+    const Measurement warm = runner->Run({&candidate, 1}, options)[0];
+    options.caches = Caches::kCold;
+    const Measurement cold = runner->Run({&candidate, 1}, options)[0];
+    ASSERT_TRUE(warm.ok() && cold.ok()) << warm.message << cold.message;
+    ratio = cold.MedianSeconds() / warm.MedianSeconds();
+  }
+  EXPECT_GT(ratio, 2);
 }
 
 TEST(Runner, AHopelessCandidateRunsOnce) {
