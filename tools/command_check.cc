@@ -70,7 +70,9 @@ Command CheckCommand() {
           "shared memory, registers, vectors.",
       .flags = {{"--target", "NAME", "what the program is for; host by default"},
                 {"--intrin", "FILE", "intrinsics that the program uses, as pairs NAME_desc and NAME_impl", true},
-                {"--dim", "NAME=N", "value of a symbolic dimension of an ONNX model", true}},
+                {"--dim", "NAME=N", "value of a symbolic dimension of an ONNX model", true},
+                {"--opt-level", "N", "of an ONNX model's passes: 0 none, 1 what keeps every bit, 2 all (the default)"},
+                {"--disable", "PASS", "a pass that an ONNX model does not go through", true}},
       .run = Check};
 }
 

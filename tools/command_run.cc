@@ -295,6 +295,8 @@ Command RunCommand() {
       {"--inputs", "DIR", "takes PARAMETER.npy from there where it exists; of a scalar, of rank 0"},
       {"--outputs", "DIR", "writes OUTPUT.npy for each output of an ONNX model"},
       {"--dim", "NAME=N", "value of a symbolic extent or of a whole scalar parameter", true},
+      {"--opt-level", "N", "of an ONNX model's passes: 0 none, 1 what keeps every bit, 2 all (the default)"},
+      {"--disable", "PASS", "a pass that an ONNX model does not go through", true},
       {"--compare", "", "also interprets the program; exit status 1 beyond what rounding explains"},
       {"--against", "OTHER", "also runs a program with the same parameters on the same inputs"},
       {"--extern", "LIB.so", "where called C functions are", true},

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "graph/executor/onnx_model.h"
+#include "graph/executor/optimize.h"
 #include "graph/ir/basic_ops.h"
 #include "graph/ir/status_macros.h"
 #include "nlohmann/json.hpp"
@@ -39,6 +40,18 @@ absl::StatusOr<std::map<std::string, int64_t>> DimsOf(const CommandArguments& ar
     dims[parts[0]] = value;
   }
   return dims;
+}
+
+// --opt-level and --disable.
+absl::StatusOr<graph::PassContext> PassesOf(const CommandArguments& args) {
+  graph::PassContext context;
+  if (const auto level = args.Get("--opt-level")) {
+    if (!absl::SimpleAtoi(*level, &context.opt_level) || context.opt_level < 0) {
+      return absl::InvalidArgumentError(absl::StrCat("--opt-level ", *level, " is not a number from 0 on"));
+    }
+  }
+  for (const std::string& name : args.GetAll("--disable")) context.disabled.insert(name);
+  return context;
 }
 
 // A name as a file: `/` and `:` become `_`.
@@ -166,7 +179,16 @@ int CheckOnnx(const CommandArguments& args) {
     }
   }
   const absl::Status status = graph::UnsupportedError(refused);
-  return status.ok() ? kDone : Refuse(args, status.message());
+  if (!status.ok()) return Refuse(args, status.message());
+  if (!model->unsupported.empty()) return kDone;
+  auto passes = PassesOf(args);
+  if (!passes.ok()) return Refuse(args, passes.status().message());
+  passes->check = true;
+  const auto optimized = graph::OptimizeGraph(model->module, ops, *passes);
+  if (!optimized.ok()) return Refuse(args, optimized.status().message());
+  args.out() << "calls of programs: " << graph::CountProgramCalls(model->module) << ", at opt_level "
+             << passes->opt_level << " " << graph::CountProgramCalls(*optimized) << "\n";
+  return kDone;
 }
 
 int RunOnnx(const CommandArguments& args) {
@@ -176,7 +198,9 @@ int RunOnnx(const CommandArguments& args) {
   if (!file.ok()) return Refuse(args, file.status().message());
   const auto inputs = InputsOf(args, (*file)->model().graph(), *dims);
   if (!inputs.ok()) return Refuse(args, inputs.status().message());
-  const auto model = OnnxModel::Load(*std::move(file), {.dims = *dims, .inputs = &*inputs});
+  const auto passes = PassesOf(args);
+  if (!passes.ok()) return Refuse(args, passes.status().message());
+  const auto model = OnnxModel::Load(*std::move(file), {.dims = *dims, .inputs = &*inputs, .passes = *passes});
   if (!model.ok()) return Refuse(args, model.status().message());
   const auto results = (*model)->Run(*inputs);
   if (!results.ok()) return Refuse(args, results.status().message());

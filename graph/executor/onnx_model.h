@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "graph/executor/executor.h"
 #include "graph/onnx/import.h"
+#include "graph/rewrite/pass.h"
 
 namespace tilewright::graph {
 
@@ -31,11 +32,14 @@ class OnnxModel {
     std::map<std::string, int64_t> dims = {};
     const Inputs* inputs = nullptr;  // from which values are bound where the model asks for them
     ExecutorOptions executor = {};
+    PassContext passes = {};  // how far the graph is optimized; opt_level 0 runs it as it was imported
   };
   // Errors: what is wrong with the model, or all of its nodes that cannot be imported.
   static absl::StatusOr<std::unique_ptr<OnnxModel>> Load(std::unique_ptr<ModelFile> file, const LoadOptions& options);
 
   const ImportedModel& imported() const { return imported_; }
+  // The graph that runs: the imported one after the passes.
+  const GraphModule& module() const { return optimized_; }
   const Executor& executor() const { return *executor_; }
   // One result for each output of the model.
   absl::StatusOr<std::vector<Tensors>> Run(const Inputs& inputs) const;
@@ -45,6 +49,7 @@ class OnnxModel {
   std::unique_ptr<ModelFile> file_;
   OpTable ops_;
   ImportedModel imported_;
+  GraphModule optimized_;
   std::map<std::string, NDArray> bound_;
   std::unique_ptr<Executor> executor_;
 };

@@ -1,4 +1,5 @@
-#include <algorithm>
+#include <functional>
+#include <numeric>
 #include <optional>
 
 #include "graph/ir/call_types.h"
@@ -64,19 +65,33 @@ class Folder : public Mutator {
 
  protected:
   absl::StatusOr<Value> MutateCall(const CallNode* call, const Value& self) override {
-    return call->op->pure ? Fold(call->args, self) : absl::StatusOr<Value>(self);
+    if (!call->op->pure) return self;
+    if (call->op->name == "reshape") return View(*call, self);
+    return Fold(call->args, self);
   }
   absl::StatusOr<Value> MutateCallTir(const CallTirNode* call, const Value& self) override {
     return Fold(call->args, self);
   }
 
  private:
+  // The same bytes under another shape: nothing is computed, however large the constant is.
+  absl::StatusOr<Value> View(const CallNode& call, const Value& self) {
+    const auto* constant = dyn_cast<ConstantNode>(call.args[0]);
+    if (constant == nullptr) return Fold(call.args, self);
+    TW_VALUE_OR_RETURN(const Type type, builder().Infer(self));
+    const auto extents = ConstantExtents(*cast<TensorTypeNode>(type)->shape);
+    if (!extents || std::accumulate(extents->begin(), extents->end(), int64_t{1}, std::multiplies<>()) !=
+                        std::accumulate(constant->shape.begin(), constant->shape.end(), int64_t{1}, std::multiplies<>()))
+      return self;
+    return Value(Constant(constant->dtype, *extents, constant->bytes));
+  }
+
   absl::StatusOr<Value> Fold(const std::vector<Value>& args, const Value& self) {
     TW_VALUE_OR_RETURN(const Type type, builder().Infer(self));
     if (const std::optional<Constant> known = KnownConstant(type)) return Value(*known);
     const std::optional<int64_t> bytes = ConstantBytesOf(args);
     if (folder_ == nullptr || !bytes || !MayFold(type, *bytes)) return self;
-    TW_VALUE_OR_RETURN(const std::optional<std::vector<NDArray>> arrays, folder_(self));
+    TW_VALUE_OR_RETURN(const std::optional<std::vector<NDArray>> arrays, folder_(builder().module(), self));
     if (!arrays) return self;
     std::vector<Value> constants;
     for (const NDArray& array : *arrays) constants.push_back(Constant(array));
@@ -98,14 +113,20 @@ absl::StatusOr<GraphModule> FoldConstants(const GraphModule& module, const OpTab
 }
 
 ConstantFolder InterpreterFolder(const OpTable* ops, const LoweringTable* lowerings, uint64_t max_steps) {
-  return [=](const Value& value) -> absl::StatusOr<std::optional<std::vector<NDArray>>> {
+  return [=](const GraphModule& module, const Value& value) -> absl::StatusOr<std::optional<std::vector<NDArray>>> {
     const auto* call = dyn_cast<CallNode>(value);
-    if (call == nullptr || lowerings->Find(call->op->name) == nullptr) return std::nullopt;
+    const auto* tir = dyn_cast<CallTirNode>(value);
+    if (call != nullptr && (lowerings == nullptr || lowerings->Find(call->op->name) == nullptr)) return std::nullopt;
+    if (call == nullptr && tir == nullptr) return std::nullopt;
     BlockBuilder builder(ops);
+    if (tir != nullptr) builder.SetProgram(module.FindProgram(tir->function));
     builder.BeginFunction("main", {});
     TW_VALUE_OR_RETURN(const Var result, builder.Emit(value));
     TW_RETURN_IF_ERROR(builder.EndFunction(result).status());
-    TW_VALUE_OR_RETURN(const GraphModule legal, LegalizeOps(builder.module(), *ops, *lowerings));
+    GraphModule legal = builder.module();
+    if (call != nullptr) {
+      TW_VALUE_OR_RETURN(legal, LegalizeOps(builder.module(), *ops, *lowerings));
+    }
     absl::StatusOr<RuntimeValue> folded = Interpreter(&legal, nullptr, max_steps).Run("main", {});
     // A call that is an error (or takes too long) stays: it may stand in a branch that is never taken.
     if (!folded.ok()) return std::nullopt;

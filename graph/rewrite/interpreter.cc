@@ -182,7 +182,7 @@ absl::StatusOr<const interp::Program*> Interpreter::Compiled(const std::string& 
   if (it != programs_.end()) return &it->second;
   const PrimFunc program = module_.FindProgram(name);
   if (!program) return absl::NotFoundError(absl::StrCat("there is no program ", name));
-  TW_VALUE_OR_RETURN(interp::Program compiled, interp::Compile(program, {.check_bounds = true}));
+  TW_VALUE_OR_RETURN(interp::Program compiled, interp::Compile(program, {.check_bounds = true, .wrap_signed = true}));
   return &programs_.emplace(name, std::move(compiled)).first->second;
 }
 

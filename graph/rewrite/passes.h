@@ -23,15 +23,17 @@ absl::StatusOr<GraphModule> EliminateCommonSubexpressions(const GraphModule& mod
 absl::StatusOr<GraphModule> EliminateDeadCode(const GraphModule& module, const OpTable& ops);
 
 // Computes the value of a call whose arguments are constants: one array, or one for each field of a tuple. Nothing where
-// it does not want to.
-using ConstantFolder = std::function<absl::StatusOr<std::optional<std::vector<NDArray>>>(const Value& call)>;
+// it does not want to. The module holds the program of a call of one.
+using ConstantFolder =
+    std::function<absl::StatusOr<std::optional<std::vector<NDArray>>>(const GraphModule& module, const Value& call)>;
 
 // Replaces pure calls of constants by constants, and small integer tensors whose values are known. Nothing that grows is
 // folded: a result with more bytes than its constant arguments stays computed, unless it has at most kMaxKnownValues
 // elements.
 absl::StatusOr<GraphModule> FoldConstants(const GraphModule& module, const OpTable& ops, const ConstantFolder& folder);
 
-// Folds by running the lowered call with the interpreter, up to `max_steps` loop iterations.
+// Folds by running the lowered call, or the program, with the interpreter, up to `max_steps` loop iterations. Without
+// `lowerings` calls of programs only.
 ConstantFolder InterpreterFolder(const OpTable* ops, const LoweringTable* lowerings, uint64_t max_steps = 1000000);
 
 // What the standard passes need; all of it must outlive them.

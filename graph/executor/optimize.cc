@@ -1,0 +1,117 @@
+#include "graph/executor/optimize.h"
+
+#include <memory>
+#include <optional>
+#include <unordered_map>
+
+#include "graph/executor/kernels.h"
+#include "graph/ir/call_types.h"
+#include "graph/ir/functor.h"
+#include "graph/ir/status_macros.h"
+#include "ir/structural.h"
+
+namespace tilewright::graph {
+namespace {
+
+// Loop iterations that are interpreted: some 20 ms. Compiling takes longer than that.
+constexpr uint64_t kInterpretedSteps = 200000;
+// Bytes of a result that is folded.
+constexpr int64_t kMaxFoldedBytes = int64_t{1} << 31;
+
+// Programs of constants, compiled.
+class CompiledPrograms {
+ public:
+  // Null where the program does not compile; it is then left in the graph.
+  const Kernels* Find(const PrimFunc& program) {
+    const uint64_t hash = tilewright::StructuralHash(program);
+    const auto [begin, end] = kernels_.equal_range(hash);
+    for (auto it = begin; it != end; ++it) {
+      if (tilewright::StructuralEqual(it->second.program, program)) return it->second.kernels.get();
+    }
+    absl::StatusOr<std::unique_ptr<Kernels>> compiled = Kernels::Compile({program}, {});
+    Entry entry{program, compiled.ok() ? *std::move(compiled) : nullptr};
+    return kernels_.emplace(hash, std::move(entry))->second.kernels.get();
+  }
+
+ private:
+  struct Entry {
+    PrimFunc program;
+    std::unique_ptr<Kernels> kernels;
+  };
+  std::unordered_multimap<uint64_t, Entry> kernels_;
+};
+
+// The results of a call of constants; nothing where its extents or scalars are not numbers.
+std::optional<std::vector<NDArray>> RunCompiled(const GraphModule& module, const CallTirNode& call,
+                                                CompiledPrograms& programs) {
+  Arrays arrays;
+  for (const Value& arg : call.args) {
+    const auto* constant = dyn_cast<ConstantNode>(arg);
+    if (constant == nullptr) return std::nullopt;
+    arrays.push_back(constant->ToNDArray());
+  }
+  const auto scalars = ConstantExtents(call.symbols);
+  if (!scalars) return std::nullopt;
+  Arrays results;
+  for (const TensorTypeNode* type : TensorsOf(call.out)) {
+    const auto shape = ConstantExtents(*type->shape);
+    if (!shape) return std::nullopt;
+    int64_t bytes = type->dtype.bytes();
+    for (int64_t extent : *shape) {
+      if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes) || bytes > kMaxFoldedBytes) return std::nullopt;
+    }
+    results.emplace_back(type->dtype, *shape);
+  }
+  const Kernels* kernels = programs.Find(module.FindProgram(call.function));
+  arrays.insert(arrays.end(), results.begin(), results.end());
+  if (kernels == nullptr || !kernels->Run(module.FindProgram(call.function)->name, arrays, *scalars).ok()) {
+    return std::nullopt;
+  }
+  return results;
+}
+
+}  // namespace
+
+ConstantFolder HostFolder(const OpTable* ops) {
+  const ConstantFolder interpreted = InterpreterFolder(ops, nullptr, kInterpretedSteps);
+  auto programs = std::make_shared<CompiledPrograms>();
+  return [=](const GraphModule& module, const Value& value) -> absl::StatusOr<std::optional<std::vector<NDArray>>> {
+    TW_VALUE_OR_RETURN(std::optional<std::vector<NDArray>> arrays, interpreted(module, value));
+    const auto* call = dyn_cast<CallTirNode>(value);
+    if (arrays || call == nullptr) return arrays;
+    return RunCompiled(module, *call, *programs);
+  };
+}
+
+std::vector<Pass> GraphPasses(const OpTable* ops) {
+  const ConstantFolder folder = HostFolder(ops);
+  const auto fold = [=](const GraphModule& m) { return FoldConstants(m, *ops, folder); };
+  const auto cse = [=](const GraphModule& m) { return EliminateCommonSubexpressions(m, *ops); };
+  const auto dce = [=](const GraphModule& m) { return EliminateDeadCode(m, *ops); };
+  return {
+      {.name = "FoldConstants", .opt_level = 1, .run = fold},
+      {.name = "EliminateCommonSubexpressions", .opt_level = 1, .run = cse},
+      {.name = "EliminateDeadCode", .opt_level = 1, .run = dce},
+  };
+}
+
+int CountProgramCalls(const GraphModule& module) {
+  class Counter : public Visitor {
+   public:
+    int count = 0;
+
+   protected:
+    void VisitCallTir(const CallTirNode*) override { ++count; }
+  };
+  Counter counter;
+  for (const ModuleEntry& entry : module.entries()) {
+    if (entry.function) counter.VisitFunction(entry.function);
+  }
+  return counter.count;
+}
+
+absl::StatusOr<GraphModule> OptimizeGraph(const GraphModule& module, const OpTable& ops, const PassContext& context) {
+  return RunPasses(GraphPasses(&ops), module, context);
+}
+
+}  // namespace tilewright::graph

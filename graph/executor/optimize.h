@@ -1,0 +1,30 @@
+// The passes that a graph of programs goes through before it runs, and what they need of this machine.
+//
+//   PassContext context{.opt_level = 2, .disabled = {"FoldConstants"}};
+//   TW_VALUE_OR_RETURN(GraphModule optimized, OptimizeGraph(imported.module, ops, context));
+//
+// opt_level 0 changes nothing: what it computes is what the others are compared with.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "graph/ir/graph_module.h"
+#include "graph/ir/op.h"
+#include "graph/rewrite/pass.h"
+#include "graph/rewrite/passes.h"
+
+namespace tilewright::graph {
+
+// Small calls are interpreted, large ones compiled for this machine; equal programs are compiled once.
+ConstantFolder HostFolder(const OpTable* ops);
+
+// In the order in which they run. `ops` must outlive them.
+std::vector<Pass> GraphPasses(const OpTable* ops);
+
+// How many bindings of its functions call programs, those in branches included.
+int CountProgramCalls(const GraphModule& module);
+
+absl::StatusOr<GraphModule> OptimizeGraph(const GraphModule& module, const OpTable& ops, const PassContext& context);
+
+}  // namespace tilewright::graph
