@@ -1,0 +1,19 @@
+// The families of models behind GenerateModel.
+#pragma once
+
+#include "bench/models/generator/models.h"
+
+namespace tilewright::bench {
+
+GeneratedModel GenerateResNet50(const GeneratorOptions& options);
+GeneratedModel GenerateMobileNetV2(const GeneratorOptions& options);
+
+struct TransformerSize {
+  std::string name;
+  int64_t width = 768, layers = 12, heads = 12, hidden = 3072;
+  int64_t patch = 16;  // of an image, in pixels
+};
+GeneratedModel GenerateVit(const TransformerSize& size, const GeneratorOptions& options);
+GeneratedModel GenerateBert(const TransformerSize& size, const GeneratorOptions& options);
+
+}  // namespace tilewright::bench

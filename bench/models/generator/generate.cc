@@ -1,0 +1,50 @@
+// Writes the models of //bench:models as ONNX files.
+//
+//   bazel run -c opt //bench/models/generator:generate -- --folder=/tmp/models --models=resnet50,bert_base
+#include <filesystem>
+#include <iostream>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/strings/str_join.h"
+#include "bench/models/generator/models.h"
+
+ABSL_FLAG(std::string, folder, ".", "where the files go: NAME.onnx");
+ABSL_FLAG(std::vector<std::string>, models, tilewright::bench::ModelNames(), "which models");
+ABSL_FLAG(uint64_t, seed, 1, "of the weights");
+ABSL_FLAG(int64_t, batch, 1, "extent of the batch");
+ABSL_FLAG(int64_t, sequence, 256, "tokens of the language models, at most 512");
+ABSL_FLAG(bool, symbolic, false, "batch and sequence are symbolic dimensions of the files");
+
+int main(int argc, char** argv) {
+  namespace bench = tilewright::bench;
+  absl::SetProgramUsageMessage("Writes the models that are measured as ONNX files.");
+  absl::ParseCommandLine(argc, argv);
+  const bench::GeneratorOptions options{.seed = absl::GetFlag(FLAGS_seed),
+                                        .batch = absl::GetFlag(FLAGS_batch),
+                                        .sequence = absl::GetFlag(FLAGS_sequence),
+                                        .symbolic = absl::GetFlag(FLAGS_symbolic)};
+  if (options.batch < 1 || options.sequence < 1 || options.sequence > 512) {
+    std::cerr << "--batch must be positive and --sequence in [1, 512]\n";
+    return 2;
+  }
+  std::filesystem::path folder = absl::GetFlag(FLAGS_folder);
+  // `bazel run` starts programs in a folder of its own.
+  if (const char* caller = std::getenv("BUILD_WORKING_DIRECTORY"); caller != nullptr && folder.is_relative()) {
+    folder = std::filesystem::path(caller) / folder;
+  }
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  for (const std::string& name : absl::GetFlag(FLAGS_models)) {
+    const auto model = bench::GenerateModel(name, options);
+    const std::string path = (folder / (name + ".onnx")).string();
+    const absl::Status status = model.ok() ? bench::WriteModel(model->proto, path) : model.status();
+    if (!status.ok()) {
+      std::cerr << std::string(status.message()) << "\n";
+      return 1;
+    }
+    std::cout << path << "\n";
+  }
+  return 0;
+}

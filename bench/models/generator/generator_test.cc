@@ -1,0 +1,98 @@
+// The generated models: they import, and compiled code computes what the interpreter does, at two sizes where they are
+// symbolic.
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "bench/models/generator/models.h"
+#include "graph/executor/onnx_model.h"
+#include "gtest/gtest.h"
+
+namespace tilewright::bench {
+namespace {
+
+using graph::OnnxModel;
+
+std::unique_ptr<graph::ModelFile> FileOf(const onnx::ModelProto& proto) {
+  auto owner = std::make_shared<std::string>(proto.SerializeAsString());
+  const absl::Span<const std::byte> view(reinterpret_cast<const std::byte*>(owner->data()), owner->size());
+  auto file = graph::ModelFile::FromBytes(owner, view, "");
+  return file.ok() ? *std::move(file) : nullptr;
+}
+
+OnnxModel::Inputs InputsOf(const GeneratedModel& model, int64_t batch, int64_t sequence) {
+  OnnxModel::Inputs inputs;
+  uint64_t seed = 0;
+  for (const auto& input : model.proto.graph().input()) {
+    std::vector<int64_t> shape;
+    for (const auto& dim : input.type().tensor_type().shape().dim()) {
+      shape.push_back(dim.has_dim_value() ? dim.dim_value() : dim.dim_param() == "batch" ? batch : sequence);
+    }
+    const auto below = model.below.find(input.name());
+    NDArray array(below == model.below.end() ? DataType::Float(32) : DataType::Int(64), shape);
+    FillUniform(array, ++seed, below == model.below.end() ? -1.0 : 0.0,
+                below == model.below.end() ? 1.0 : static_cast<double>(below->second));
+    inputs[input.name()] = {graph::Item::Kind::kTensor, {array}};
+  }
+  return inputs;
+}
+
+void Compare(const GeneratedModel& model, const OnnxModel& compiled, const OnnxModel& interpreted, int64_t batch,
+             int64_t sequence) {
+  const OnnxModel::Inputs inputs = InputsOf(model, batch, sequence);
+  const auto got = compiled.Run(inputs), want = interpreted.Run(inputs);
+  ASSERT_TRUE(got.ok()) << got.status();
+  ASSERT_TRUE(want.ok()) << want.status();
+  ASSERT_EQ(got->size(), want->size());
+  for (size_t i = 0; i < got->size(); ++i) {
+    const NDArray &a = (*got)[i].arrays[0], &b = (*want)[i].arrays[0];
+    ASSERT_EQ(a.shape(), b.shape());
+    EXPECT_LT(MaxError(a, b).max_abs, 1e-4);
+    // Outputs of the order of 1 that differ from one another.
+    double least = INFINITY, most = -INFINITY;
+    for (int64_t k = 0; k < a.size(); ++k) {
+      least = std::min(least, a.Get(k));
+      most = std::max(most, a.Get(k));
+    }
+    EXPECT_GT(most - least, 0.05);
+    EXPECT_LT(most - least, 100);
+  }
+}
+
+class GeneratorTest : public testing::TestWithParam<std::tuple<std::string, bool>> {};
+
+TEST_P(GeneratorTest, RunsAsItIsInterpreted) {
+  const auto& [name, symbolic] = GetParam();
+  const auto model = GenerateModel(name, {.seed = 7, .sequence = 5, .symbolic = symbolic, .tiny = true});
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto compiled = OnnxModel::Load(FileOf(model->proto), {});
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const auto interpreted = OnnxModel::Load(FileOf(model->proto), {.executor = {.interpret = true}});
+  ASSERT_TRUE(interpreted.ok()) << interpreted.status();
+  Compare(*model, **compiled, **interpreted, 1, 5);
+  if (symbolic) Compare(*model, **compiled, **interpreted, 2, 9);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, GeneratorTest, testing::Combine(testing::ValuesIn(ModelNames()), testing::Bool()),
+                         [](const auto& info) {
+                           return absl::StrCat(std::get<0>(info.param), std::get<1>(info.param) ? "_symbolic" : "");
+                         });
+
+TEST(GeneratorTest, SeedDecidesWeights) {
+  const GeneratorOptions options{.seed = 3, .tiny = true};
+  const auto a = GenerateModel("resnet50", options), b = GenerateModel("resnet50", options);
+  const auto c = GenerateModel("resnet50", {.seed = 4, .tiny = true});
+  ASSERT_TRUE(a.ok() && b.ok() && c.ok());
+  EXPECT_EQ(a->proto.SerializeAsString(), b->proto.SerializeAsString());
+  EXPECT_NE(a->proto.SerializeAsString(), c->proto.SerializeAsString());
+}
+
+TEST(GeneratorTest, UnknownModelListsTheKnownOnes) {
+  const auto model = GenerateModel("resnet5", {});
+  ASSERT_FALSE(model.ok());
+  EXPECT_NE(model.status().message().find("there is no model \"resnet5\"; there are resnet50, mobilenet_v2"),
+            std::string::npos)
+      << model.status();
+}
+
+}  // namespace
+}  // namespace tilewright::bench

@@ -1,0 +1,69 @@
+#include "bench/models/generator/models.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "bench/models/generator/families.h"
+
+namespace tilewright::bench {
+namespace {
+
+using Generator = std::function<GeneratedModel(const GeneratorOptions&)>;
+
+TransformerSize Tiny(TransformerSize size, bool tiny) {
+  if (!tiny) return size;
+  return {.name = size.name, .width = 32, .layers = 1, .heads = 2, .hidden = 64, .patch = size.patch};
+}
+
+const std::vector<std::pair<std::string, Generator>>& Generators() {
+  static const auto* const generators = new std::vector<std::pair<std::string, Generator>>{
+      {"resnet50", GenerateResNet50},
+      {"mobilenet_v2", GenerateMobileNetV2},
+      {"vit_b_16", [](const GeneratorOptions& o) { return GenerateVit(Tiny({.name = "vit_b_16"}, o.tiny), o); }},
+      {"vit_l_32",
+       [](const GeneratorOptions& o) {
+         return GenerateVit(
+             Tiny({.name = "vit_l_32", .width = 1024, .layers = 24, .heads = 16, .hidden = 4096, .patch = 32}, o.tiny),
+             o);
+       }},
+      {"bert_base", [](const GeneratorOptions& o) { return GenerateBert(Tiny({.name = "bert_base"}, o.tiny), o); }},
+      {"bert_large",
+       [](const GeneratorOptions& o) {
+         return GenerateBert(
+             Tiny({.name = "bert_large", .width = 1024, .layers = 24, .heads = 16, .hidden = 4096}, o.tiny), o);
+       }},
+  };
+  return *generators;
+}
+
+}  // namespace
+
+const std::vector<std::string>& ModelNames() {
+  static const auto* const names = [] {
+    auto* all = new std::vector<std::string>;
+    for (const auto& [name, generator] : Generators()) all->push_back(name);
+    return all;
+  }();
+  return *names;
+}
+
+absl::StatusOr<GeneratedModel> GenerateModel(const std::string& name, const GeneratorOptions& options) {
+  for (const auto& [known, generator] : Generators()) {
+    if (known == name) return generator(options);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no model \"", name, "\"; there are ", absl::StrJoin(ModelNames(), ", ")));
+}
+
+absl::Status WriteModel(const onnx::ModelProto& model, const std::string& path) {
+  std::ofstream file(path, std::ios::binary);
+  if (model.SerializeToOstream(&file) && file.flush()) return absl::OkStatus();
+  return absl::UnknownError(absl::StrCat(path, " cannot be written: ", std::strerror(errno)));
+}
+
+}  // namespace tilewright::bench

@@ -1,0 +1,48 @@
+// The models that //bench:models measures, as ONNX files with seeded random weights.
+//
+//   absl::StatusOr<GeneratedModel> model = GenerateModel("bert_base", {});
+//   WriteModel(model->proto, "bert_base.onnx");
+//
+// The graphs are those that PyTorch's exporter writes at opset 17: batch normalization folded into the convolutions, GELU
+// by Erf, ReLU6 as Clip, multi-head attention with its reshapes, transposes and splits. BERT's layer normalization is
+// decomposed into ReduceMean, Sub, Pow, Sqrt, Div, as files of older exporters have it; ViT's is the operator.
+//
+// Weights keep activations of the order of 1 through all layers, so that errors are not hidden by numbers that vanish,
+// explode or saturate.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "onnx/onnx_pb.h"
+
+namespace tilewright::bench {
+
+struct GeneratorOptions {
+  uint64_t seed = 1;
+  int64_t batch = 1;
+  int64_t sequence = 256;  // tokens of the language models
+  // Batch and sequence are dimensions "batch" and "sequence" of the file instead.
+  bool symbolic = false;
+  // For tests: a fraction of the width and one layer of each kind.
+  bool tiny = false;
+};
+
+struct GeneratedModel {
+  onnx::ModelProto proto;
+  // Integer inputs: their elements are below this.
+  std::map<std::string, int64_t> below;
+};
+
+// "resnet50", "mobilenet_v2", "vit_b_16", "vit_l_32", "bert_base", "bert_large".
+const std::vector<std::string>& ModelNames();
+// An unknown name is an error that lists the known ones.
+absl::StatusOr<GeneratedModel> GenerateModel(const std::string& name, const GeneratorOptions& options);
+
+absl::Status WriteModel(const onnx::ModelProto& model, const std::string& path);
+
+}  // namespace tilewright::bench
