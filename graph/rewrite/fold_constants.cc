@@ -80,8 +80,9 @@ class Folder : public Mutator {
     if (constant == nullptr) return Fold(call.args, self);
     TW_VALUE_OR_RETURN(const Type type, builder().Infer(self));
     const auto extents = ConstantExtents(*cast<TensorTypeNode>(type)->shape);
-    if (!extents || std::accumulate(extents->begin(), extents->end(), int64_t{1}, std::multiplies<>()) !=
-                        std::accumulate(constant->shape.begin(), constant->shape.end(), int64_t{1}, std::multiplies<>()))
+    if (!extents ||
+        std::accumulate(extents->begin(), extents->end(), int64_t{1}, std::multiplies<>()) !=
+            std::accumulate(constant->shape.begin(), constant->shape.end(), int64_t{1}, std::multiplies<>()))
       return self;
     return Value(Constant(constant->dtype, *extents, constant->bytes));
   }
