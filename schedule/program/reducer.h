@@ -1,55 +1,11 @@
-// How a reduction block combines a new value into its outputs: what may be taken apart and put together again in
-// another order.
-//
-//   C[vi] = C[vi] + A[vi, vk]               one component: accumulator C[vi], value A[vi, vk], combined by +
-//
-//   v0 = T.Select(M[vi] >= A[vi, vk], I[vi], vk)               two components that are combined together: the values
-//   v1 = T.Select(M[vi] >= A[vi, vk], M[vi], A[vi, vk])        are (vk, A[vi, vk]), and the greater A decides
-//   I[vi] = v0
-//   M[vi] = v1
-//
-// Known: +, *, min and max, each by itself; any number of outputs combined independently; and outputs that follow the
-// decision of another one that is a minimum or maximum (argmin, argmax), also with ties going to the smaller (greater)
-// of two values. All are associative, and commutative but for rounding and for ties that nothing decides (`in_order`).
+// Refusing, in the name of a primitive, blocks whose reduction is not understood (ir/reducer.h).
 #pragma once
 
-#include <string>
-#include <vector>
-
-#include "ir/function.h"
+#include "ir/reducer.h"
 #include "schedule/core/refusal.h"
 
 namespace tilewright {
 
-// An element of a buffer.
-struct Element {
-  Buffer buffer;
-  std::vector<Expr> indices;
-};
-
-struct Reducer {
-  struct Component {
-    Element accumulator;
-    Expr value;      // what is new in this instance; uses no accumulator
-    Expr init;       // what the block's init stores
-    Expr identity;   // combining with it changes nothing: 0 or 1, or the init where any value may be combined twice
-    Var old, fresh;  // placeholders in `combined`
-    Expr combined;   // of the `old` and `fresh` of all components
-  };
-  std::vector<Component> components;
-  bool at_once = false;  // all are combined before one of them is stored
-  // Which of two with equal keys counts depends on which came first: only neighbours may be combined, in their order.
-  bool in_order = false;
-};
-
-// Of a block that verify/structure/block_scope.h calls a reduction. Refused, in the name of `primitive`, when the init
-// or the body are no stores, one of each output, or the combination is not known.
 Outcome<Reducer> DetectReducer(const char* primitive, const BlockNode& block);
-
-// Stores the combination of what `targets` hold with `values`, one of each component. Names of variables come from the
-// targets' buffers.
-Stmt CombineInto(const Reducer& reducer, const std::vector<Element>& targets, const std::vector<Expr>& values);
-// Stores `values` into the targets.
-Stmt StoreInto(const std::vector<Element>& targets, const std::vector<Expr>& values);
 
 }  // namespace tilewright
