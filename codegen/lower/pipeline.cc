@@ -32,6 +32,11 @@
 #include "codegen/lower/cpu/signed_dots.h"
 #include "codegen/lower/cpu/skip_padding.h"
 #include "codegen/lower/cpu/trim_windows.h"
+#include "codegen/lower/gpu/cross_thread_reduction.h"
+#include "codegen/lower/gpu/lower_warp_memory.h"
+#include "codegen/lower/gpu/merge_shared.h"
+#include "codegen/lower/gpu/place_barriers.h"
+#include "codegen/lower/gpu/unify_threads.h"
 
 namespace tilewright {
 namespace {
@@ -87,12 +92,23 @@ constexpr Pass kCpu[] = {
     {"signed_dots", [](const Function& f, const Context& c) -> Result { return LowerSignedDots(f, c.target); }},
 };
 
+// Threads of a kernel are brought together while blocks say what they reduce and which memory they write.
+constexpr Pass kGpuBlocks[] = {
+    {"unify_threads", [](const Function& f, const Context&) { return UnifyThreads(f); }},
+    {"cross_thread_reduction", [](const Function& f, const Context&) { return CombineAcrossThreads(f); }},
+};
+
+// Up to place_barriers a statement means what it means when all threads execute it before any goes on. Barriers are
+// placed when it is known which bytes buffers share.
 constexpr Pass kGpu[] = {
     {"loop_partition", [](const Function& f, const Context&) -> Result { return PartitionLoops(f); }},
     {"flatten_buffers", [](const Function& f, const Context&) { return FlattenBuffers(f); }},
     {"vectorize", [](const Function& f, const Context&) -> Result { return VectorizeLoops(f, kGpuAccessBits); }},
     {"unroll", [](const Function& f, const Context&) -> Result { return UnrollLoops(f); }},
     {"simplify_unrolled", [](const Function& f, const Context&) -> Result { return SimplifyFunction(f); }},
+    {"merge_shared", [](const Function& f, const Context&) { return MergeShared(f); }},
+    {"place_barriers", [](const Function& f, const Context&) { return PlaceBarriers(f); }},
+    {"lower_warp_memory", [](const Function& f, const Context&) { return LowerWarpMemory(f); }},
 };
 
 // What is left is in the form that pipeline.h describes.
@@ -103,8 +119,11 @@ constexpr Pass kCommonAfter[] = {
 }  // namespace
 
 std::vector<Pass> PipelineFor(const Target& target) {
-  const std::span<const Pass> machine = target.kind == TargetKind::kCuda ? std::span<const Pass>(kGpu) : kCpu;
-  std::vector<Pass> passes(std::begin(kCommonBefore), std::end(kCommonBefore));
+  const bool gpu = target.kind == TargetKind::kCuda;
+  const std::span<const Pass> machine = gpu ? std::span<const Pass>(kGpu) : kCpu;
+  std::vector<Pass> passes;
+  if (gpu) passes.assign(std::begin(kGpuBlocks), std::end(kGpuBlocks));
+  passes.insert(passes.end(), std::begin(kCommonBefore), std::end(kCommonBefore));
   passes.insert(passes.end(), machine.begin(), machine.end());
   passes.insert(passes.end(), std::begin(kCommonAfter), std::end(kCommonAfter));
   return passes;

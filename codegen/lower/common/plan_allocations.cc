@@ -26,6 +26,8 @@ bool Shares(const ForNode* loop, MemoryKind memory) {
   if (loop->kind == ForKind::kVectorized) return true;
   if (loop->kind != ForKind::kThreadBound) return false;
   if (memory == MemoryKind::kGlobal) return true;
+  // The lanes of a warp are threads in x, and in y where there are few in x.
+  if (memory == MemoryKind::kWarp) return loop->thread_tag.starts_with("threadIdx");
   return memory == MemoryKind::kShared && loop->thread_tag.starts_with("threadIdx");
 }
 

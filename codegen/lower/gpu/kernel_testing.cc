@@ -1,0 +1,63 @@
+#include "codegen/lower/gpu/kernel_testing.h"
+
+#include "absl/strings/str_cat.h"
+#include "codegen/lower/pipeline.h"
+#include "ir/interp/interp.h"
+#include "ir/ndarray.h"
+#include "ir/script/printer.h"
+#include "target/target.h"
+
+namespace tilewright::testing {
+namespace {
+
+absl::StatusOr<std::vector<NDArray>> Run(const Function& function, const interp::CompileOptions& options) {
+  absl::StatusOr<interp::Program> program = interp::Compile(function, options);
+  if (!program.ok()) return program.status();
+  std::vector<NDArray> arrays;
+  std::vector<interp::Argument> arguments;
+  for (const Param& param : function->params) {
+    std::vector<int64_t> shape;
+    for (const Expr& extent : param.buffer->shape) shape.push_back(AsInt(extent).value_or(1));
+    arrays.emplace_back(param.buffer->dtype, shape);
+    FillIntegers(arrays.back(), arrays.size());
+    arguments.emplace_back(arrays.back());
+  }
+  if (absl::Status status = program->Run(arguments); !status.ok()) return status;
+  return arrays;
+}
+
+}  // namespace
+
+absl::StatusOr<Function> LoweredTo(const Function& function, std::string_view last) {
+  const Target target = *NamedTarget("cuda-sm80");
+  const LowerContext context{target};
+  Function lowered = function;
+  for (const Pass& pass : PipelineFor(target)) {
+    absl::StatusOr<Function> after = pass.run(lowered, context);
+    if (!after.ok())
+      return absl::Status(after.status().code(), absl::StrCat(std::string(pass.name), ": ", after.status().message()));
+    lowered = *std::move(after);
+    if (pass.name == last) return lowered;
+  }
+  return lowered;
+}
+
+absl::Status CompareLowered(const Function& function) {
+  const absl::StatusOr<Function> lowered = LoweredTo(function);
+  if (!lowered.ok()) return lowered.status();
+  const auto expected = Run(function, interp::CompileOptions());
+  if (!expected.ok()) return expected.status();
+  const auto found = Run(*lowered, interp::CompileOptions::AllChecks());
+  if (!found.ok())
+    return absl::Status(found.status().code(), absl::StrCat(found.status().message(), "\n", Print(*lowered)));
+  for (size_t i = 0; i < expected->size(); ++i) {
+    if (BitEqual((*expected)[i], (*found)[i])) continue;
+    const ArrayError error = MaxError((*expected)[i], (*found)[i]);
+    return absl::InternalError(absl::StrCat("array ", i, " differs at ", error.position, ": ",
+                                            (*found)[i].Get(error.position), " for ",
+                                            (*expected)[i].Get(error.position), "\n", Print(*lowered)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tilewright::testing

@@ -1,0 +1,20 @@
+// For tests of kernels: a program against what the passes for GPUs make of it, in the interpreter.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ir/function.h"
+
+namespace tilewright::testing {
+
+// Lowered for sm_80 by all passes up to and including `last`.
+absl::StatusOr<Function> LoweredTo(const Function& function, std::string_view last = "place_barriers");
+
+// Runs both on the same small integers, the lowered one with every detector (bounds, races, unwritten memory), and
+// compares all arrays bit for bit.
+absl::Status CompareLowered(const Function& function);
+
+}  // namespace tilewright::testing

@@ -1,0 +1,273 @@
+#include "codegen/lower/gpu/lower_warp_memory.h"
+
+#include <unordered_map>
+
+#include "absl/strings/str_cat.h"
+#include "ir/analysis.h"
+#include "ir/arith/analyzer.h"
+#include "ir/arith/same_expr.h"
+#include "ir/builtin.h"
+#include "ir/functor.h"
+#include "ir/substitute.h"
+
+namespace tilewright {
+namespace {
+
+constexpr int64_t kWarpSize = 32;
+
+bool IsWarpMemory(const Scope& scope) { return scope.kind() == MemoryKind::kWarp; }
+
+// The lane of a thread of a kernel, in the ways that indices say it.
+class Lane {
+ public:
+  explicit Lane(const std::vector<const ForNode*>& threads) : var("lane") {
+    Expr thread = Expr(0);
+    for (const char* tag : {"threadIdx.x", "threadIdx.y", "threadIdx.z"}) {
+      for (const ForNode* loop : threads) {
+        if (loop->thread_tag != tag) continue;
+        analyzer_.Bind(loop->var, Range{loop->min, loop->extent});
+        thread = thread + CastTo(DataType::Int(32), loop->var) * Expr(threads_);
+        if (threads_ % kWarpSize == 0) higher_.push_back(loop->var);
+        if (threads_ == 1 && tag == std::string_view("threadIdx.x")) first_ = loop;
+        threads_ *= AsInt(loop->extent).value_or(1);
+      }
+    }
+    analyzer_.Bind(var, Range{Expr(0), Expr(std::min(kWarpSize, threads_))});
+    value = analyzer_.Simplify(FloorMod(thread, Expr(kWarpSize)));
+  }
+
+  const Var var;
+  Expr value;
+
+  // `e` with the lane named by `var`.
+  Expr Named(const Expr& e) {
+    Expr named = RewriteExpr(e, [&](const Expr& part) -> Expr {
+      if (!part.dtype().is_int() || !part.dtype().is_scalar()) return part;
+      return arith::SameExpr(CastTo(DataType::Int(32), part), value) ? CastTo(part.dtype(), var) : part;
+    });
+    // tx = tx // 32 * 32 + lane where x alone numbers the lanes.
+    if (first_ != nullptr && AsInt(first_->extent).value_or(1) % kWarpSize == 0 && UsesVar(named, first_->var)) {
+      const DataType type = first_->var.dtype();
+      const Var warp("warp", type);
+      analyzer_.Bind(warp, Range{Const(type, 0), Const(type, *AsInt(first_->extent) / kWarpSize)});
+      named = Substitute(named, {{first_->var, warp * Const(type, kWarpSize) + CastTo(type, var)}});
+      named = Substitute(analyzer_.Simplify(named), {{warp, FloorDiv(first_->var, Const(type, kWarpSize))}});
+    }
+    return analyzer_.Simplify(named);
+  }
+  Expr Simplify(const Expr& e) { return analyzer_.Simplify(e); }
+
+  // The lanes that exist, as a mask of 32 bits.
+  Expr Mask() const {
+    const DataType type = DataType::UInt(32);
+    if (threads_ % kWarpSize == 0) return Const(type, 0xffffffff);
+    if (threads_ < kWarpSize) return Const(type, (int64_t{1} << threads_) - 1);
+    return Call(type, "tvm_warp_activemask", {});
+  }
+
+ private:
+  arith::Analyzer analyzer_;
+  int64_t threads_ = 1;
+  std::vector<Var> higher_;
+  const ForNode* first_ = nullptr;
+};
+
+// By how much the index grows from lane to lane, for each buffer.
+class RunFinder : public Visitor {
+ public:
+  explicit RunFinder(Lane* lane) : lane_(lane) {}
+  using Visitor::Visit;
+  std::unordered_map<const VarNode*, int64_t> runs;
+  std::string problem;
+
+ protected:
+  void VisitStore(const StoreNode* op) override {
+    if (IsWarpMemory(op->buffer->scope)) {
+      const auto* ramp = dyn_cast<RampNode>(op->indices[0]);
+      See(op->buffer->data.get(), ramp == nullptr ? op->indices[0] : ramp->base);
+    }
+    Visitor::VisitStore(op);
+  }
+  void VisitCall(const CallNode* op) override {
+    const auto* data = op->op == kAccessPtr ? dyn_cast<VarNode>(op->args[1]) : nullptr;
+    if (data != nullptr && memories.contains(data)) See(data, op->args[2]);
+    Visitor::VisitCall(op);
+  }
+  void VisitAllocate(const AllocateNode* op) override {
+    if (IsWarpMemory(op->buffer->scope)) memories.emplace(op->buffer->data.get(), op->buffer);
+    Visitor::VisitAllocate(op);
+  }
+
+ public:
+  std::unordered_map<const VarNode*, Buffer> memories;
+
+ private:
+  void See(const VarNode* data, const Expr& index) {
+    const Expr named = lane_->Named(index);
+    const Expr next = Substitute(named, {{lane_->var, lane_->var + 1}});
+    const auto run = AsInt(lane_->Simplify(next - named));
+    if (!run || *run <= 0) {
+      problem = data->name;
+      return;
+    }
+    const auto [known, first] = runs.emplace(data, *run);
+    if (!first && known->second != *run) problem = data->name;
+  }
+  Lane* lane_;
+};
+
+class Lowerer : public Mutator {
+ public:
+  using Mutator::Mutate;
+  Lowerer(Lane* lane, RunFinder finder) : lane_(lane) {
+    problem = finder.problem;
+    for (const auto& [data, buffer] : finder.memories) {
+      const auto run = finder.runs.find(data);
+      const auto elements = AsInt(buffer->shape[0]);
+      if (run == finder.runs.end()) continue;
+      if (!elements || *elements % (kWarpSize * run->second) != 0) {
+        problem = buffer->name;
+        continue;
+      }
+      BufferNode::Fields fields = buffer->fields();
+      fields.shape = {Expr(*elements / kWarpSize)};
+      fields.scope = Scope::Parse("local");
+      fields.data = Var(buffer->data.name(), buffer->data.dtype());
+      local_.emplace(data, Own{Buffer(fields), run->second});
+    }
+  }
+  std::string problem;
+
+ protected:
+  Stmt MutateAllocate(const AllocateNode* op, const Stmt& self) override {
+    const Own* own = OwnOf(op->buffer->data.get());
+    if (own == nullptr) return Mutator::MutateAllocate(op, self);
+    return Stmt(new AllocateNode(own->buffer, op->annotations, Mutate(op->body)));
+  }
+  Stmt MutateStore(const StoreNode* op, const Stmt& self) override {
+    const Own* own = OwnOf(op->buffer->data.get());
+    if (own == nullptr) return Mutator::MutateStore(op, self);
+    return Store(own->buffer, Mutate(op->value), {OwnIndex(*own, op->indices[0], op->buffer->name)},
+                 Mutate(op->predicate));
+  }
+  Expr MutateLoad(const LoadNode* op, const Expr& self) override {
+    const Own* own = OwnOf(op->buffer->data.get());
+    if (own == nullptr) return Mutator::MutateLoad(op, self);
+    const Expr index = op->indices[0];
+    if (index.dtype().is_scalar() && !IsOwn(*own, index)) return Shuffle(*own, index, op->buffer->name);
+    return own->buffer.Load({OwnIndex(*own, index, op->buffer->name)}, Mutate(op->predicate));
+  }
+  Expr MutateCall(const CallNode* op, const Expr& self) override {
+    const auto* data = op->op == kAccessPtr ? dyn_cast<VarNode>(op->args[1]) : nullptr;
+    const Own* own = data == nullptr ? nullptr : OwnOf(data);
+    if (own == nullptr) return Mutator::MutateCall(op, self);
+    std::vector<Expr> args = op->args;
+    args[1] = own->buffer->data;
+    args[2] = OwnIndex(*own, args[2], own->buffer->name);
+    return Call(op->dtype(), op->op, std::move(args));
+  }
+  Stmt MutateSync(const SyncNode* op, const Stmt& self) override {
+    return op->sync == SyncKind::kBarrier && IsWarpMemory(op->memory) ? Sequence({}) : self;
+  }
+
+ private:
+  struct Own {
+    Buffer buffer;
+    int64_t run;
+  };
+  const Own* OwnOf(const VarNode* data) const {
+    const auto known = local_.find(data);
+    return known == local_.end() ? nullptr : &known->second;
+  }
+
+  Expr LaneOf(const Own& own, const Expr& named) {
+    return lane_->Simplify(FloorMod(FloorDiv(named, Const(named.dtype(), own.run)), Const(named.dtype(), kWarpSize)));
+  }
+  Expr PositionOf(const Own& own, const Expr& named) {
+    const DataType type = named.dtype();
+    const Expr group = FloorDiv(named, Const(type, own.run * kWarpSize));
+    return lane_->Simplify(group * Const(type, own.run) + FloorMod(named, Const(type, own.run)));
+  }
+  bool IsOwn(const Own& own, const Expr& index) {
+    const Expr lane = LaneOf(own, lane_->Named(index));
+    return arith::SameExpr(CastTo(DataType::Int(32), lane), lane_->var);
+  }
+  // Where the lane keeps an element of its own.
+  Expr OwnIndex(const Own& own, const Expr& index, const std::string& name) {
+    if (const auto* ramp = dyn_cast<RampNode>(index)) {
+      return Ramp(OwnIndex(own, ramp->base, name), ramp->stride, index.dtype().lanes());
+    }
+    const Expr position = PositionOf(own, lane_->Named(index));
+    if (!IsOwn(own, index) || UsesVar(position, lane_->var)) problem = name;
+    return position;
+  }
+  Expr Shuffle(const Own& own, const Expr& index, const std::string& name) {
+    const Expr named = lane_->Named(index);
+    const Expr position = PositionOf(own, named);
+    if (UsesVar(position, lane_->var)) {
+      // The operands of a bitwise operation have no known bits: one element a lane has one position.
+      if (own.run != 1 || !IsInt(own.buffer->shape[0], 1)) problem = name;
+    }
+    const bool single = IsInt(own.buffer->shape[0], 1);
+    const Expr value = own.buffer.Load({single ? Expr(0) : position});
+    const auto* call = dyn_cast<CallNode>(index);
+    if (call != nullptr && call->op == "bitwise_xor" && own.run == 1 && AsInt(call->args[1]) &&
+        IsOwn(own, call->args[0])) {
+      return Call(value.dtype(), "tvm_warp_shuffle_xor",
+                  {lane_->Mask(), value, CastTo(DataType::Int(32), call->args[1]), Expr(kWarpSize), Expr(kWarpSize)});
+    }
+    const Expr source = Substitute(LaneOf(own, named), {{lane_->var, lane_->value}});
+    return Call(value.dtype(), "tvm_warp_shuffle",
+                {lane_->Mask(), value, CastTo(DataType::Int(32), source), Expr(kWarpSize), Expr(kWarpSize)});
+  }
+
+  Lane* lane_;
+  std::unordered_map<const VarNode*, Own> local_;
+};
+
+class KernelLowerer : public StmtMutator {
+ public:
+  using StmtMutator::Mutate;
+  absl::Status status;
+
+ protected:
+  Stmt MutateFor(const ForNode* op, const Stmt& self) override {
+    if (op->kind != ForKind::kThreadBound) return StmtMutator::MutateFor(op, self);
+    threads_.push_back(op);
+    const auto* inner = dyn_cast<ForNode>(op->body);
+    ForNode::Fields fields = op->fields();
+    if (inner != nullptr && inner->kind == ForKind::kThreadBound) {
+      fields.body = Mutate(op->body);
+    } else {
+      fields.body = Body(op->body);
+    }
+    threads_.pop_back();
+    return fields.body.same_as(op->body) ? self : For(std::move(fields));
+  }
+
+ private:
+  Stmt Body(const Stmt& body) {
+    Lane lane(threads_);
+    RunFinder finder(&lane);
+    finder.Visit(body);
+    Lowerer lowerer(&lane, std::move(finder));
+    Stmt result = lowerer.Mutate(body);
+    if (!lowerer.problem.empty() && status.ok()) {
+      status = absl::InvalidArgumentError(
+          absl::StrCat("memory ", lowerer.problem, " of a warp: which lane keeps an element cannot be seen"));
+    }
+    return result;
+  }
+  std::vector<const ForNode*> threads_;
+};
+
+}  // namespace
+
+absl::StatusOr<Function> LowerWarpMemory(const Function& function) {
+  KernelLowerer lowerer;
+  Stmt body = lowerer.Mutate(function->body);
+  if (!lowerer.status.ok()) return lowerer.status;
+  return function.WithBody(std::move(body), function->next_id);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,280 @@
+#include "codegen/lower/gpu/thread_accesses.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "ir/analysis.h"
+#include "ir/arith/analyzer.h"
+#include "ir/arith/iter_map.h"
+#include "ir/arith/same_expr.h"
+#include "ir/builtin.h"
+#include "ir/functor.h"
+#include "ir/substitute.h"
+
+namespace tilewright {
+namespace {
+
+class Collector : public Visitor {
+ public:
+  explicit Collector(const BufferScopes& scopes) : scopes_(scopes) {}
+  using Visitor::Visit;
+  std::vector<ThreadAccess> found;
+
+ protected:
+  void VisitLoad(const LoadNode* op) override {
+    Add(op->buffer, op->indices, addressed_write_);
+    if (addressed_) return Visit(op->indices[0]);
+    Visitor::VisitLoad(op);
+  }
+  void VisitStore(const StoreNode* op) override {
+    Add(op->buffer, op->indices, true);
+    Visitor::VisitStore(op);
+  }
+  void VisitVar(const VarNode* op) override {
+    if (op->dtype().is_handle()) AddUnknown(op, true);
+  }
+  void VisitCall(const CallNode* op) override {
+    const bool outer_write = addressed_write_, outer_addressed = addressed_;
+    if (op->op == kAccessPtr && op->args.size() == 5) {
+      const std::optional<int64_t> mask = AsInt(op->args[4]);
+      const auto* data = dyn_cast<VarNode>(op->args[1]);
+      if (data != nullptr && !scopes_.contains(data)) return;
+      const bool write = !mask || (*mask & kAccessWrite) != 0;
+      if (data != nullptr) AddPointer(*op, data, write);
+      return Visit(op->args[2]);
+    }
+    if (op->op == kAddressOf) {
+      addressed_ = true;
+    } else {
+      addressed_write_ = EffectOf(op->op) == CallEffect::kOpaque;
+      addressed_ = false;
+    }
+    Visitor::VisitCall(op);
+    addressed_write_ = outer_write;
+    addressed_ = outer_addressed;
+  }
+
+ private:
+  std::optional<OwnerLevel> OwnerOf(const VarNode* data, const Scope* scope) const {
+    const auto known = scopes_.find(data);
+    if (known == scopes_.end() && scope == nullptr) return std::nullopt;
+    const OwnerLevel owner = MemoryOwner(known == scopes_.end() ? *scope : known->second);
+    const bool fragment = (known == scopes_.end() ? *scope : known->second).kind() == MemoryKind::kFragment;
+    // Fragments are touched by whole warps at once.
+    if (owner == OwnerLevel::kThread || fragment) return std::nullopt;
+    return owner;
+  }
+  void AddUnknown(const VarNode* data, bool write) {
+    if (const auto owner = OwnerOf(data, nullptr)) found.push_back({.data = data, .owner = *owner, .write = write});
+  }
+  // A pointer says how far it is followed; nothing: to anywhere.
+  void AddPointer(const CallNode& op, const VarNode* data, bool write) {
+    const auto owner = OwnerOf(data, nullptr);
+    if (!owner) return;
+    ThreadAccess access{.data = data, .owner = *owner, .write = write};
+    if (const auto extent = AsInt(op.args[3]); extent && *extent > 0) {
+      access.first = op.args[2];
+      access.elements = *extent;
+      access.element_bytes = op.args[0].dtype().element().bytes();
+    }
+    found.push_back(std::move(access));
+  }
+  void Add(const Buffer& buffer, const std::vector<Expr>& indices, bool write) {
+    const auto owner = OwnerOf(buffer->data.get(), &buffer->scope);
+    if (!owner) return;
+    ThreadAccess access{.data = buffer->data.get(), .owner = *owner, .write = write};
+    access.element_bytes = buffer->dtype.bytes();
+    if (indices.size() == 1 && !addressed_) {
+      const auto* ramp = dyn_cast<RampNode>(indices[0]);
+      if (indices[0].dtype().is_scalar()) {
+        access.first = indices[0];
+      } else if (ramp != nullptr && IsInt(ramp->stride, 1)) {
+        access.first = ramp->base;
+        access.elements = indices[0].dtype().lanes();
+      }
+    }
+    found.push_back(std::move(access));
+  }
+
+  const BufferScopes& scopes_;
+  bool addressed_write_ = false, addressed_ = false;
+};
+
+// Serial loops around both accesses, in the same iterations.
+std::vector<const ForNode*> CommonLoops(const ThreadAccess& a, const ThreadAccess& b) {
+  std::vector<const ForNode*> common;
+  const auto is_earlier = [&](const ForNode* loop) {
+    return std::find(a.earlier.begin(), a.earlier.end(), loop) != a.earlier.end();
+  };
+  for (size_t i = 0; i < a.loops.size() && i < b.loops.size(); ++i) {
+    if (a.loops[i] != b.loops[i] || is_earlier(a.loops[i])) break;
+    common.push_back(a.loops[i]);
+  }
+  return common;
+}
+bool IsIn(const ForNode* loop, const std::vector<const ForNode*>& loops) {
+  return std::find(loops.begin(), loops.end(), loop) != loops.end();
+}
+
+// Constants by which the variable is divided, with or without remainder, somewhere in `e`.
+void FindDivisors(const Expr& e, const Var& var, std::vector<int64_t>* divisors) {
+  PreOrder(e, [&](const Expr& part) {
+    const auto* op = dyn_cast<BinaryNode>(part);
+    if (op == nullptr || (op->op != BinaryOp::kFloorDiv && op->op != BinaryOp::kFloorMod)) return true;
+    const auto divisor = AsInt(op->b);
+    if (divisor && UsesVar(op->a, var)) divisors->push_back(*divisor);
+    return true;
+  });
+}
+
+}  // namespace
+
+std::vector<ThreadAccess> ThreadAccessesOf(const Stmt& leaf, const BufferScopes& scopes) {
+  Collector collector(scopes);
+  collector.Visit(leaf);
+  return std::move(collector.found);
+}
+std::vector<ThreadAccess> ThreadAccessesOf(const Expr& e, const BufferScopes& scopes) {
+  Collector collector(scopes);
+  collector.Visit(e);
+  return std::move(collector.found);
+}
+
+// Both accesses are of the thread that the conditions name: tx == 0.
+bool ConflictFinder::InOneThread(const ThreadAccess& before, const ThreadAccess& now) const {
+  const auto named = [](const ThreadAccess& access, const Var& thread) -> std::optional<int64_t> {
+    for (const Expr& condition : access.conditions) {
+      std::optional<int64_t> value;
+      PreOrder(condition, [&](const Expr& part) {
+        const auto* op = dyn_cast<BinaryNode>(part);
+        if (op == nullptr) return false;
+        if (op->op == BinaryOp::kEQ && op->a.same_as(thread)) value = AsInt(op->b);
+        return op->op == BinaryOp::kAnd;
+      });
+      if (value) return value;
+    }
+    return std::nullopt;
+  };
+  return std::all_of(threads_.begin(), threads_.end(), [&](const ForNode* loop) {
+    if (IsInt(loop->extent, 1)) return true;
+    const auto a = named(before, loop->var), b = named(now, loop->var);
+    return a && b && *a == *b;
+  });
+}
+
+// The two access elements by the same function of the thread and of loops, which tells the threads apart.
+bool ConflictFinder::SameThreadOnly(const ThreadAccess& before, const ThreadAccess& now) const {
+  if (before.elements != now.elements || before.element_bytes != now.element_bytes) return false;
+  // Loops of the two that are not the same one must be alike: S[tx * 4 + i] in a loop over i each.
+  VarMap same;
+  std::vector<const ForNode*> only_before, only_now;
+  for (const ForNode* loop : before.loops) {
+    if (!IsIn(loop, now.loops)) only_before.push_back(loop);
+  }
+  for (const ForNode* loop : now.loops) {
+    if (!IsIn(loop, before.loops)) only_now.push_back(loop);
+  }
+  const auto used = [](const ThreadAccess& access, std::vector<const ForNode*> loops) {
+    std::erase_if(loops, [&](const ForNode* loop) { return !UsesVar(access.first, loop->var); });
+    return loops;
+  };
+  only_before = used(before, only_before);
+  only_now = used(now, only_now);
+  if (only_before.size() != only_now.size()) return false;
+  for (size_t i = 0; i < only_before.size(); ++i) {
+    if (!arith::SameExpr(only_before[i]->extent, only_now[i]->extent) ||
+        !arith::SameExpr(only_before[i]->min, only_now[i]->min)) {
+      return false;
+    }
+    same[only_before[i]->var] = CastTo(only_before[i]->var.dtype(), only_now[i]->var);
+  }
+  if (!arith::SameExpr(arith::Simplify(Substitute(before.first, same)), arith::Simplify(now.first))) return false;
+  arith::Analyzer analyzer;
+  arith::Domain domain;
+  for (const ForNode* loop : blocks_) analyzer.Bind(loop->var, Range{loop->min, loop->extent});
+  for (const ForNode* loop : threads_) {
+    if (IsInt(loop->extent, 1)) {
+      analyzer.Bind(loop->var, loop->min);
+      continue;
+    }
+    analyzer.Bind(loop->var, Range{loop->min, loop->extent});
+    domain.push_back({loop->var, {loop->min, loop->extent}});
+  }
+  const std::vector<const ForNode*> common = CommonLoops(before, now);
+  for (const ForNode* loop : now.loops) {
+    if (!UsesVar(now.first, loop->var)) continue;
+    analyzer.Bind(loop->var, Range{loop->min, loop->extent});
+    if (!IsIn(loop, common)) domain.push_back({loop->var, {loop->min, loop->extent}});
+  }
+  Expr element = now.first;
+  if (now.elements > 1) {
+    Var position("position", element.dtype());
+    const Range positions{Const(element.dtype(), 0), Const(element.dtype(), now.elements)};
+    analyzer.Bind(position, positions);
+    domain.push_back({position, positions});
+    element = element + position;
+  }
+  const auto map = arith::DetectIterMap({element}, domain, Expr(), arith::IterMapLevel::kNone, &analyzer);
+  return map && map->injective;
+}
+
+// No byte of one is one of the other, whichever threads they are of.
+bool ConflictFinder::AreApart(const ThreadAccess& before, const ThreadAccess& now) const {
+  VarMap others;
+  arith::Analyzer analyzer;
+  for (const ForNode* loop : blocks_) analyzer.Bind(loop->var, Range{loop->min, loop->extent});
+  for (const ForNode* loop : threads_) {
+    const Var other(loop->var.name() + "_before", loop->var.dtype());
+    others[loop->var] = other;
+    analyzer.Bind(loop->var, Range{loop->min, loop->extent});
+    analyzer.Bind(other, Range{loop->min, loop->extent});
+  }
+  for (const ForNode* loop : now.loops) analyzer.Bind(loop->var, Range{loop->min, loop->extent});
+  const std::vector<const ForNode*> common = CommonLoops(before, now);
+  for (const ForNode* loop : before.loops) {
+    if (IsIn(loop, common)) continue;
+    const Var other(loop->var.name() + "_before", loop->var.dtype());
+    others[loop->var] = other;
+    analyzer.Bind(other, Substitute(Range{loop->min, loop->extent}, others));
+  }
+  const auto bytes = [](const Expr& e, int64_t size) {
+    const Expr wide = CastTo(DataType::Int(64), e);
+    return wide * Const(DataType::Int(64), size);
+  };
+  const Expr a = bytes(Substitute(before.first, others), before.element_bytes);
+  const Expr a_end = a + Const(DataType::Int(64), before.elements * before.element_bytes);
+  const Expr b = bytes(now.first, now.element_bytes);
+  const Expr b_end = b + Const(DataType::Int(64), now.elements * now.element_bytes);
+  const auto apart = [&](const VarMap& values) {
+    const auto at = [&](const Expr& e) { return values.empty() ? e : analyzer.Simplify(Substitute(e, values)); };
+    return analyzer.CanProveLessEqual(at(a_end), at(b)) || analyzer.CanProveLessEqual(at(b_end), at(a));
+  };
+  if (apart({})) return true;
+  // Versions of a pipelined buffer: the iteration modulo a constant. Each remainder is looked at by itself.
+  for (const ForNode* loop : common) {
+    std::vector<int64_t> divisors;
+    FindDivisors(a, loop->var, &divisors);
+    FindDivisors(b, loop->var, &divisors);
+    for (const int64_t divisor : divisors) {
+      if (divisor < 2 || divisor > 16) continue;
+      const DataType type = loop->var.dtype();
+      const Var quotient("quotient", type);
+      analyzer.Bind(quotient, Range{Const(type, 0), FloorDiv(loop->extent + loop->min, Const(type, divisor)) + 1});
+      bool all = true;
+      for (int64_t rest = 0; rest < divisor && all; ++rest) {
+        all = apart({{loop->var, quotient * Const(type, divisor) + Const(type, rest)}});
+      }
+      if (all) return true;
+    }
+  }
+  return false;
+}
+
+bool ConflictFinder::MayMeet(const ThreadAccess& before, const ThreadAccess& now) const {
+  if (before.data != now.data || !(before.write || now.write)) return false;
+  if (InOneThread(before, now)) return false;
+  if (!before.first || !now.first) return true;
+  return !SameThreadOnly(before, now) && !AreApart(before, now);
+}
+
+}  // namespace tilewright

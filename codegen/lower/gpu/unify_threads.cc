@@ -1,0 +1,357 @@
+#include "codegen/lower/gpu/unify_threads.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/lower/gpu/kernel_accesses.h"
+#include "ir/arith/same_expr.h"
+#include "ir/functor.h"
+#include "ir/script/printer.h"
+#include "ir/substitute.h"
+#include "verify/threads/kernels.h"
+
+namespace tilewright {
+namespace {
+
+constexpr int64_t kWarpSize = 32;
+
+// Outermost first; virtual threads come after them, in the order of the program.
+constexpr const char* kTags[] = {"blockIdx.z", "blockIdx.y", "blockIdx.x", "threadIdx.z", "threadIdx.y", "threadIdx.x"};
+
+bool IsBlock(std::string_view tag) { return tag.starts_with("blockIdx"); }
+bool IsBound(const Stmt& s) {
+  const auto* loop = dyn_cast<ForNode>(s);
+  return loop != nullptr && loop->kind == ForKind::kThreadBound;
+}
+
+template <class Predicate>
+bool Contains(const Stmt& s, Predicate predicate) {
+  bool found = false;
+  PreOrder(s, [&](const Stmt& part) {
+    found |= predicate(part);
+    return !found;
+  });
+  return found;
+}
+bool HasBoundLoop(const Stmt& s) { return Contains(s, IsBound); }
+bool RunsWarps(const Stmt& s) {
+  return Contains(s, [](const Stmt& part) {
+    const auto* realize = dyn_cast<BlockRealizeNode>(part);
+    return realize != nullptr && RunsAsWarp(*realize->block);
+  });
+}
+
+struct ThreadLoop {
+  std::string tag;
+  Var var;
+  Expr extent;
+};
+
+// One kernel.
+class Unifier : public StmtMutator {
+ public:
+  using StmtMutator::Mutate;
+  Unifier(const BufferScopes& scopes, uint32_t* next_id) : scopes_(scopes), next_id_(next_id) {}
+  absl::Status status;
+
+  Stmt Run(const Stmt& kernel) {
+    FindLoops(kernel);
+    Stmt body = Mutate(kernel);
+    CheckBlocks();
+    body = Substitute(body, values_);
+    for (auto it = loops_.rbegin(); it != loops_.rend(); ++it) {
+      ForNode::Fields fields;
+      fields.id = (*next_id_)++;
+      fields.var = it->var;
+      fields.min = Const(it->var.dtype(), 0);
+      fields.extent = it->extent;
+      fields.kind = ForKind::kThreadBound;
+      fields.thread_tag = it->tag;
+      fields.body = std::move(body);
+      body = For(std::move(fields));
+    }
+    return body;
+  }
+
+ protected:
+  Stmt MutateFor(const ForNode* op, const Stmt& self) override {
+    if (op->kind != ForKind::kThreadBound) {
+      return HasBoundLoop(self) || HasBlocks(self) ? StmtMutator::MutateFor(op, self) : Guarded(self);
+    }
+    const ThreadLoop& loop = LoopOf(op->thread_tag);
+    values_[op->var] = CastTo(op->var.dtype(), loop.var);
+    std::vector<const ForNode*> outer_blocks = blocks_around_;
+    const auto outer = around_.find(op->thread_tag);
+    const Expr outer_condition = outer == around_.end() ? Expr() : outer->second;
+    const bool whole = arith::SameExpr(op->extent, loop.extent);
+    around_[op->thread_tag] = whole ? True() : loop.var < CastTo(loop.var.dtype(), op->extent);
+    if (IsBlock(op->thread_tag)) blocks_around_.push_back(op);
+    Stmt body = Mutate(op->body);
+    blocks_around_ = std::move(outer_blocks);
+    if (outer_condition) {
+      around_[op->thread_tag] = outer_condition;
+    } else {
+      around_.erase(op->thread_tag);
+    }
+    return body;
+  }
+  Stmt MutateWhile(const WhileNode* op, const Stmt& self) override {
+    return HasBoundLoop(self) || HasBlocks(self) ? StmtMutator::MutateWhile(op, self) : Guarded(self);
+  }
+  Stmt MutateIf(const IfNode* op, const Stmt& self) override {
+    return HasBoundLoop(self) || HasBlocks(self) ? StmtMutator::MutateIf(op, self) : Guarded(self);
+  }
+  Stmt MutateStore(const StoreNode*, const Stmt& self) override { return Guarded(self); }
+  Stmt MutateEvaluate(const EvaluateNode*, const Stmt& self) override { return IsNoOp(self) ? self : Guarded(self); }
+  Stmt MutateBlockRealize(const BlockRealizeNode* op, const Stmt& self) override {
+    const Stmt& body = op->block->body;
+    if (HasBoundLoop(body) || HasBlocks(body)) return StmtMutator::MutateBlockRealize(op, self);
+    const Expr condition = Condition(self, RunsAsWarp(*op->block));
+    return IsTrue(condition) ? self : Realize(op->bindings, And(op->predicate, condition), op->block);
+  }
+
+ private:
+  static bool HasBlocks(const Stmt& s) {
+    return Contains(s, [](const Stmt& part) { return isa<BlockRealizeNode>(part); });
+  }
+
+  void Refuse(std::string reason) {
+    if (status.ok()) status = absl::InvalidArgumentError(std::move(reason));
+  }
+
+  void FindLoops(const Stmt& kernel) {
+    std::vector<ThreadLoop> found;
+    PreOrder(kernel, [&](const Stmt& s) {
+      if (IsBound(s)) AddLoop(*cast<ForNode>(s), &found);
+      return true;
+    });
+    const bool lanes = std::any_of(found.begin(), found.end(), [](const auto& l) { return l.tag == "threadIdx.x"; });
+    if (!lanes && RunsWarps(kernel)) found.push_back({"threadIdx.x", Var("threadIdx_x"), Expr(kWarpSize)});
+    const bool threads =
+        std::any_of(found.begin(), found.end(), [](const auto& l) { return l.tag.starts_with("threadIdx"); });
+    if (!threads) found.push_back({"threadIdx.x", Var("threadIdx_x"), Expr(1)});
+    for (const char* tag : kTags) {
+      for (const ThreadLoop& loop : found) {
+        if (loop.tag == tag) loops_.push_back(loop);
+      }
+    }
+    for (const ThreadLoop& loop : found) {
+      if (std::find(std::begin(kTags), std::end(kTags), loop.tag) == std::end(kTags)) loops_.push_back(loop);
+    }
+  }
+
+  void AddLoop(const ForNode& loop, std::vector<ThreadLoop>* found) {
+    if (!IsInt(loop.min, 0)) {
+      Refuse(absl::StrCat("loop ", loop.var.name(), " is bound to ", loop.thread_tag, " and does not start at 0"));
+    }
+    if (!IsBlock(loop.thread_tag) && !AsInt(loop.extent)) {
+      Refuse(absl::StrCat("loop ", loop.var.name(), " is bound to ", loop.thread_tag, ", but its extent ",
+                          Print(loop.extent), " is not a constant"));
+    }
+    const auto known = std::find_if(found->begin(), found->end(),
+                                    [&](const ThreadLoop& other) { return other.tag == loop.thread_tag; });
+    if (known == found->end()) {
+      std::string name = loop.var.name();
+      found->push_back({loop.thread_tag, Var(std::move(name), loop.var.dtype()), loop.extent});
+      return;
+    }
+    const auto extent = AsInt(known->extent), other = AsInt(loop.extent);
+    if (extent && other) {
+      if (*other > *extent) known->extent = Const(known->var.dtype(), *other);
+    } else if (!arith::SameExpr(known->extent, loop.extent)) {
+      Refuse(absl::StrCat("loop ", loop.var.name(), " is bound to ", loop.thread_tag, " with an extent of ",
+                          Print(loop.extent), ", another loop of the kernel with ", Print(known->extent)));
+    }
+  }
+
+  const ThreadLoop& LoopOf(const std::string& tag) const {
+    return *std::find_if(loops_.begin(), loops_.end(), [&](const ThreadLoop& loop) { return loop.tag == tag; });
+  }
+
+  // Which threads execute `s`; `by_warps`: all lanes of a warp do.
+  Expr Condition(const Stmt& s, bool by_warps) {
+    const Accesses accesses = AccessesOf(s, scopes_);
+    Record(accesses);
+    OwnerLevel least = OwnerLevel::kDevice, most = OwnerLevel::kThread;
+    for (const Access& access : accesses.list) {
+      if (!access.write) continue;
+      const OwnerLevel owner = MemoryOwner(access.scope);
+      least = std::min(least, owner);
+      most = std::max(most, owner);
+    }
+    if (accesses.unknown_writes) most = OwnerLevel::kDevice;
+    Expr condition = True();
+    bool first_only = false;
+    for (const ThreadLoop& loop : loops_) {
+      if (const auto around = around_.find(loop.tag); around != around_.end()) {
+        condition = And(condition, around->second);
+        continue;
+      }
+      if (by_warps && loop.tag == "threadIdx.x") continue;
+      // Each owner of the memory executes what writes it.
+      const OwnerLevel shared_by = IsBlock(loop.tag) ? OwnerLevel::kDevice : OwnerLevel::kBlock;
+      if (most < shared_by || IsInt(loop.extent, 1)) continue;
+      condition = And(condition, loop.var == 0);
+      first_only = true;
+    }
+    if (first_only && least < OwnerLevel::kBlock) {
+      Refuse(
+          absl::StrCat("a statement outside of the loops over threads writes memory of one thread and memory that "
+                       "threads share:\n",
+                       Print(s)));
+    }
+    return condition;
+  }
+
+  Stmt Guarded(const Stmt& s) {
+    const Expr condition = Condition(s, CallsWarpInstruction(s));
+    return IsTrue(condition) ? s : If(condition, s);
+  }
+
+  static bool CallsWarpInstruction(const Stmt& s) {
+    bool found = false;
+    PreOrderExprs(s, [&](const Expr& e) {
+      const auto* call = dyn_cast<CallNode>(e);
+      found |= call != nullptr && IsWarpInstruction(call->op);
+      return !found;
+    });
+    return found;
+  }
+
+  // Remembers below which loops over blocks global memory is touched.
+  void Record(const Accesses& accesses) {
+    for (const Access& access : accesses.list) {
+      if (MemoryOwner(access.scope) == OwnerLevel::kDevice) global_.push_back({access, blocks_around_});
+    }
+  }
+
+  // Blocks run in any order: what one writes, another one may not touch.
+  void CheckBlocks() {
+    const bool many = std::any_of(loops_.begin(), loops_.end(),
+                                  [](const ThreadLoop& loop) { return IsBlock(loop.tag) && !IsInt(loop.extent, 1); });
+    if (!many) return;
+    for (const auto& [access, loops] : global_) {
+      if (!access.write) continue;
+      for (const auto& [other, other_loops] : global_) {
+        if (other.data != access.data || other_loops == loops) continue;
+        return Refuse(absl::StrCat("buffer ", access.data->name,
+                                   " is written below one loop over blocks of a kernel and used below another one; "
+                                   "blocks do not wait for each other: make two kernels of it"));
+      }
+    }
+  }
+
+  const BufferScopes& scopes_;
+  uint32_t* next_id_;
+  std::vector<ThreadLoop> loops_;
+  std::map<std::string, Expr> around_;  // tags of the loops around, with the condition under which a thread runs them
+  std::vector<const ForNode*> blocks_around_;
+  std::vector<std::pair<Access, std::vector<const ForNode*>>> global_;
+  VarMap values_;
+};
+
+// Splits a function into kernels and what the host does.
+class Host : public StmtMutator {
+ public:
+  using StmtMutator::Mutate;
+  Host(const BufferScopes& scopes, uint32_t next_id) : scopes_(scopes), next_id_(next_id) {}
+  absl::Status status;
+  uint32_t next_id() const { return next_id_; }
+
+ protected:
+  Stmt MutateSeq(const SeqNode* op, const Stmt&) override {
+    std::vector<Stmt> result;
+    for (size_t i = 0; i < op->stmts.size();) {
+      const size_t end = EndOfKernel(op->stmts, i);
+      const std::vector<Stmt> part(op->stmts.begin() + static_cast<ptrdiff_t>(i),
+                                   op->stmts.begin() + static_cast<ptrdiff_t>(end));
+      result.push_back(end - i > 1 ? Kernel(Sequence(part)) : Mutate(part[0]));
+      i = end;
+    }
+    return Sequence(std::move(result));
+  }
+  Stmt MutateFor(const ForNode* op, const Stmt& self) override {
+    const bool host = op->kind != ForKind::kThreadBound && HasBoundLoop(self) && SharedInside(self).empty();
+    return host ? StmtMutator::MutateFor(op, self) : Kernel(self);
+  }
+  Stmt MutateWhile(const WhileNode*, const Stmt& self) override { return Kernel(self); }
+  Stmt MutateStore(const StoreNode*, const Stmt& self) override { return Kernel(self); }
+  Stmt MutateEvaluate(const EvaluateNode*, const Stmt& self) override { return IsNoOp(self) ? self : Kernel(self); }
+  Stmt MutateIf(const IfNode* op, const Stmt& self) override {
+    return HasBoundLoop(self) ? StmtMutator::MutateIf(op, self) : Kernel(self);
+  }
+  Stmt MutateBlockRealize(const BlockRealizeNode* op, const Stmt& self) override {
+    const bool root = op->block->iter_vars.empty() && !op->block->init;
+    return root || HasBoundLoop(self) ? StmtMutator::MutateBlockRealize(op, self) : Kernel(self);
+  }
+
+ private:
+  Stmt Kernel(const Stmt& s) {
+    Unifier unifier(scopes_, &next_id_);
+    Stmt kernel = unifier.Run(s);
+    if (status.ok()) status = unifier.status;
+    CheckOwned(s);
+    return kernel;
+  }
+
+  // Memory that does not outlive a kernel and is declared outside of `s`.
+  std::set<const VarNode*> SharedInside(const Stmt& s) const {
+    std::set<const VarNode*> shared;
+    for (const Access& access : AccessesOf(s, scopes_).list) {
+      if (MemoryOwner(access.scope) != OwnerLevel::kDevice) shared.insert(access.data);
+    }
+    PreOrder(s, [&](const Stmt& part) {
+      if (const auto* allocate = dyn_cast<AllocateNode>(part)) shared.erase(allocate->buffer->data.get());
+      if (const auto* realize = dyn_cast<BlockRealizeNode>(part)) {
+        for (const Buffer& buffer : realize->block->alloc_buffers) shared.erase(buffer->data.get());
+      }
+      return true;
+    });
+    return shared;
+  }
+
+  // One behind the last statement that belongs to the kernel of the first: it shares such memory, or has no threads as
+  // the first has none.
+  size_t EndOfKernel(const std::vector<Stmt>& stmts, size_t first) const {
+    size_t end = first + 1;
+    std::set<const VarNode*> shared = SharedInside(stmts[first]);
+    for (size_t i = first + 1; i < stmts.size(); ++i) {
+      const std::set<const VarNode*> other = SharedInside(stmts[i]);
+      const bool meets = std::any_of(other.begin(), other.end(), [&](const VarNode* v) { return shared.contains(v); });
+      if (!meets && (i != end || HasBoundLoop(stmts[first]) || HasBoundLoop(stmts[i]))) continue;
+      for (; end <= i; ++end) {
+        const std::set<const VarNode*> more = SharedInside(stmts[end]);
+        shared.insert(more.begin(), more.end());
+      }
+    }
+    return end;
+  }
+
+  void CheckOwned(const Stmt& s) {
+    for (const VarNode* data : SharedInside(s)) {
+      if (kernel_of_.emplace(data, s.get()).first->second == s.get() || !status.ok()) continue;
+      status = absl::InvalidArgumentError(
+          absl::StrCat("buffer ", data->name, " does not lie in global memory and is used by two kernels"));
+    }
+  }
+
+  const BufferScopes& scopes_;
+  uint32_t next_id_;
+  std::unordered_map<const VarNode*, const StmtNode*> kernel_of_;
+};
+
+}  // namespace
+
+absl::StatusOr<Function> UnifyThreads(const Function& function) {
+  const BufferScopes scopes = ScopesOf(function);
+  Host host(scopes, function->next_id);
+  Stmt body = host.Mutate(function->body);
+  if (!host.status.ok()) return host.status;
+  return function.WithBody(std::move(body), host.next_id());
+}
+
+}  // namespace tilewright
