@@ -47,7 +47,7 @@ TEST(CrossThreadReduction, SumsOverAnyNumberOfThreads) {
 
 TEST(CrossThreadReduction, UsesShufflesAndOneBarrier) {
   const std::string text = Print(*LoweredTo(ParseFunctionOrDie(SumsOfLanes(128, 4)), "lower_warp_memory"));
-  EXPECT_THAT(text, HasSubstr("tvm_warp_shuffle_xor"));
+  EXPECT_THAT(text, HasSubstr("shfl_xor_sync"));
   size_t barriers = 0;
   for (size_t at = text.find("storage_sync"); at != std::string::npos; at = text.find("storage_sync", at + 1))
     ++barriers;

@@ -27,11 +27,11 @@ class Lane {
         if (loop->thread_tag != tag) continue;
         analyzer_.Bind(loop->var, Range{loop->min, loop->extent});
         thread = thread + CastTo(DataType::Int(32), loop->var) * Expr(threads_);
-        if (threads_ % kWarpSize == 0) higher_.push_back(loop->var);
         if (threads_ == 1 && tag == std::string_view("threadIdx.x")) first_ = loop;
         threads_ *= AsInt(loop->extent).value_or(1);
       }
     }
+    thread_ = thread;
     analyzer_.Bind(var, Range{Expr(0), Expr(std::min(kWarpSize, threads_))});
     value = analyzer_.Simplify(FloorMod(thread, Expr(kWarpSize)));
   }
@@ -60,15 +60,16 @@ class Lane {
   // The lanes that exist, as a mask of 32 bits.
   Expr Mask() const {
     const DataType type = DataType::UInt(32);
-    if (threads_ % kWarpSize == 0) return Const(type, 0xffffffff);
-    if (threads_ < kWarpSize) return Const(type, (int64_t{1} << threads_) - 1);
-    return Call(type, "tvm_warp_activemask", {});
+    const int64_t rest = threads_ % kWarpSize;
+    const Expr all = Const(type, 0xffffffff), some = Const(type, (int64_t{1} << rest) - 1);
+    if (rest == 0 || threads_ < kWarpSize) return rest == 0 ? all : some;
+    return Select(thread_ < Expr(threads_ - rest), all, some);
   }
 
  private:
   arith::Analyzer analyzer_;
   int64_t threads_ = 1;
-  std::vector<Var> higher_;
+  Expr thread_;
   const ForNode* first_ = nullptr;
 };
 
@@ -213,12 +214,11 @@ class Lowerer : public Mutator {
     const auto* call = dyn_cast<CallNode>(index);
     if (call != nullptr && call->op == "bitwise_xor" && own.run == 1 && AsInt(call->args[1]) &&
         IsOwn(own, call->args[0])) {
-      return Call(value.dtype(), "tvm_warp_shuffle_xor",
-                  {lane_->Mask(), value, CastTo(DataType::Int(32), call->args[1]), Expr(kWarpSize), Expr(kWarpSize)});
+      return Call(value.dtype(), "cuda.shfl_xor_sync",
+                  {lane_->Mask(), value, CastTo(DataType::Int(32), call->args[1])});
     }
     const Expr source = Substitute(LaneOf(own, named), {{lane_->var, lane_->value}});
-    return Call(value.dtype(), "tvm_warp_shuffle",
-                {lane_->Mask(), value, CastTo(DataType::Int(32), source), Expr(kWarpSize), Expr(kWarpSize)});
+    return Call(value.dtype(), "cuda.shfl_sync", {lane_->Mask(), value, CastTo(DataType::Int(32), source)});
   }
 
   Lane* lane_;

@@ -3,7 +3,7 @@
 //   W = T.allocate([32], "float32", "warp")          W = T.allocate([1], "float32", "local")
 //   W[tx % 32] = P[0]                           =>   W[0] = P[0]
 //   T.tvm_storage_sync("warp")
-//   P[0] = P[0] + W[tx % 32 ^ 16]                    P[0] = P[0] + T.tvm_warp_shuffle_xor(mask, W[0], 16, 32, 32)
+//   P[0] = P[0] + W[tx % 32 ^ 16]                    P[0] = P[0] + T.cuda.shfl_xor_sync(mask, W[0], 16)
 //
 // Each lane owns the elements that it stores: index = (group * 32 + lane) * run + position, where `run` is by how much
 // the index of a store grows from one lane to the next; the lane keeps group * run + position. Barriers of memory of
