@@ -16,6 +16,7 @@ Choices Choices::OfTrace(const Trace& trace) {
                        static_cast<size_t>(*decision) < candidates->size();
     const auto* value = known ? (*candidates)[static_cast<size_t>(*decision)].As<int64_t>() : nullptr;
     Choice choice;
+    if (const auto* name = instruction.args[2].As<std::string>()) choice.name = *name;
     if (value != nullptr) {
       choice.value = *value;
       choice.candidates = {*value};
@@ -51,7 +52,7 @@ Outcome<Choices::Pick> Choices::Take(Schedule& sch, std::string name, std::vecto
   }
   const std::vector<Value> values(candidates.begin(), candidates.end());
   const std::vector<Value> weights(candidates.size(), 1.0 / static_cast<double>(candidates.size()));
-  Outcome<IntRv> rv = sch.SampleCategorical(values, weights, static_cast<int64_t>(index));
+  Outcome<IntRv> rv = sch.SampleCategorical(values, weights, static_cast<int64_t>(index), name);
   if (!rv.ok()) return rv.refusal();
   const int64_t value = candidates[index];
   made_.push_back({std::move(name), value, std::move(candidates)});

@@ -10,7 +10,7 @@
 //   made[0].value = 6;                                  // a mutation
 //   Choices again = Choices::GivenOrPreferred(made);
 //
-// Each pick is a sample_categorical instruction in the trace. Which picks there are may depend on earlier ones.
+// Each pick is a sample_categorical instruction in the trace, with its name. Which picks there are may depend on earlier ones.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@
 namespace tilewright {
 
 struct Choice {
-  std::string name;  // unique in one schedule; empty for one that a trace recorded
+  std::string name;  // unique in one schedule; empty for one of a trace that was recorded before choices had names
   int64_t value = 0;
   std::vector<int64_t> candidates;
 
@@ -40,8 +40,9 @@ class Choices {
   // Picks take the value given under their name where it is among the candidates, the preferred one elsewhere: how a
   // schedule of another program is taken over.
   static Choices GivenOrPreferred(std::vector<Choice> given) { return Choices(Mode::kPreferred, std::move(given), 0); }
-  // The choices recorded in the trace of a schedule that the same rules made, of the same program or a similar one: the
-  // n-th pick takes the n-th, where that is among the candidates.
+  // The choices recorded in the trace of a schedule that the rules made, of the same program or a similar one: a pick
+  // takes the value recorded under its name, where that is among the candidates. In a trace without names the n-th pick
+  // takes the n-th value.
   static Choices OfTrace(const Trace& trace);
 
   struct Pick {

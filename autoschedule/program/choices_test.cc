@@ -26,6 +26,7 @@ TEST(Choices, AreSamplingInstructionsOfTheTrace) {
   ASSERT_EQ(sch.trace().instructions.size(), 1u);
   EXPECT_STREQ(sch.trace().instructions[0]->primitive->name, "sample_categorical");
   EXPECT_EQ(*sch.trace().instructions[0]->decision.As<int64_t>(), 2);
+  EXPECT_EQ(*sch.trace().instructions[0]->args[2].As<std::string>(), "x");
 }
 
 TEST(Choices, DrawnReachEveryCandidateAlike) {
@@ -48,10 +49,24 @@ TEST(Choices, GivenAreTakenWhereTheyFit) {
   EXPECT_EQ(choices.made().back().name, "z#2");
 }
 
-TEST(Choices, AreReadBackFromATrace) {
+TEST(Choices, AreReadBackFromATraceByName) {
   Schedule first = EmptySchedule();
   Choices drawn = Choices::Drawn(3);
   const int64_t x = drawn.Take(first, "x", {1, 2, 3, 4}, 0)->value, y = drawn.Take(first, "y", {5, 6, 7, 8}, 3)->value;
+  Schedule second = EmptySchedule();
+  Choices again = Choices::OfTrace(first.trace());
+  // A choice that the rules have got since shifts none.
+  EXPECT_EQ(again.Take(second, "new", {1, 2, 3, 4}, 3)->value, 4);
+  EXPECT_EQ(again.Take(second, "y", {8, 7, 6, 5}, 0)->value, y);
+  EXPECT_EQ(again.Take(second, "x", {4, 3, 2, 1}, 0)->value, x);
+}
+
+// Databases hold traces that were recorded before choices had names.
+TEST(Choices, AreReadBackByPositionWhereTheyHaveNoNames) {
+  Schedule first = EmptySchedule();
+  const int64_t x = 3, y = 5;
+  ASSERT_TRUE(first.SampleCategorical({1, 2, 3, 4}, {1, 1, 1, 1}, 2).ok());
+  ASSERT_TRUE(first.SampleCategorical({5, 6, 7, 8}, {1, 1, 1, 1}, 0).ok());
   Schedule second = EmptySchedule();
   Choices again = Choices::OfTrace(first.trace());
   EXPECT_EQ(again.Take(second, "a", {4, 3, 2, 1}, 0)->value, x);

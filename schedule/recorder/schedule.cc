@@ -303,8 +303,9 @@ Outcome<std::vector<IntRv>> Schedule::SampleImperfectTile(LoopRv loop, int n, in
                                                           Value decision) {
   return All<IntRv>("sample_imperfect_tile", {Rv(loop), n, max_innermost_factor}, decision);
 }
-Outcome<IntRv> Schedule::SampleCategorical(std::vector<Value> candidates, std::vector<Value> probs, Value decision) {
-  return One<IntRv>("sample_categorical", {std::move(candidates), std::move(probs)}, decision);
+Outcome<IntRv> Schedule::SampleCategorical(std::vector<Value> candidates, std::vector<Value> probs, Value decision,
+                                           Value name) {
+  return One<IntRv>("sample_categorical", {std::move(candidates), std::move(probs), std::move(name)}, decision);
 }
 Outcome<LoopRv> Schedule::SampleComputeLocation(Value block, Value decision) {
   return One<LoopRv>("sample_compute_location", {block}, decision);

@@ -92,7 +92,9 @@ class Schedule {
                                                     Value decision = {});
   Outcome<std::vector<IntRv>> SampleImperfectTile(LoopRv loop, int n, int max_innermost_factor = 16,
                                                   Value decision = {});
-  Outcome<IntRv> SampleCategorical(std::vector<Value> candidates, std::vector<Value> probs, Value decision = {});
+  // `name`: what is chosen, for those who read the trace; None or a string.
+  Outcome<IntRv> SampleCategorical(std::vector<Value> candidates, std::vector<Value> probs, Value decision = {},
+                                   Value name = {});
   Outcome<LoopRv> SampleComputeLocation(Value block, Value decision = {});
 
   // Factors: integers, IntRv, or None (one at most).

@@ -117,6 +117,8 @@ std::string LineOf(const Instruction& instruction, Names& names) {
   std::string args;
   for (size_t i = 0; i < instruction.args.size(); ++i) {
     const ArgSpec& spec = instruction.primitive->args[i];
+    const bool sampling = instruction.primitive->role == Primitive::Role::kSampling;
+    if (sampling && spec.default_value && instruction.args[i].is_none()) continue;  // a choice without a name
     const auto* list = instruction.args[i].As<Value::List>();
     absl::StrAppend(&args, args.empty() ? "" : ", ",
                     spec.variadic && list != nullptr
