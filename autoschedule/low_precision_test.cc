@@ -9,7 +9,7 @@
 
 #include "autoschedule/sketch/auto_schedule.h"
 #include "codegen/backend.h"
-#include "codegen/llvm/testing/equivalence.h"
+#include "codegen/testing/equivalence.h"
 #include "ir/functor.h"
 #include "ir/interp/interp.h"
 #include "ir/ndarray.h"

@@ -8,7 +8,7 @@
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/sketch/auto_schedule.h"
 #include "autoschedule/tensorize/contraction_form.h"
-#include "codegen/llvm/testing/equivalence.h"
+#include "codegen/testing/equivalence.h"
 #include "ir/builder.h"
 #include "ir/functor.h"
 #include "ir/interp/interp.h"

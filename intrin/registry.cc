@@ -9,6 +9,7 @@
 #include "intrin/dot_tile.h"
 #include "intrin/fma_tile.h"
 #include "intrin/transpose_tile.h"
+#include "ir/annotations.h"
 #include "ir/script/intrin_file.h"
 
 namespace tilewright {
@@ -38,7 +39,7 @@ absl::Status CheckParams(const TensorIntrin& intrin) {
 
 std::vector<std::string> FeaturesOf(const Function& implementation) {
   std::vector<std::string> features;
-  auto it = implementation->attrs.find("features");
+  auto it = implementation->attrs.find(kFeatures);
   if (it == implementation->attrs.end()) return features;
   if (const auto* list = std::get_if<Annotation::List>(&it->second.value)) {
     for (const Annotation& entry : *list) {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "codegen/backend.h"
-#include "codegen/llvm/testing/equivalence.h"
+#include "codegen/testing/equivalence.h"
 #include "intrin/registry.h"
 #include "ir/builder.h"
 #include "ir/interp/interp.h"

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "ir/annotations.h"
 #include "ir/regions.h"
 #include "ir/substitute.h"
 
@@ -86,7 +87,7 @@ void BlockBuilder::Match(Buffer buffer, BufferRegion source) {
 
 FunctionBuilder::FunctionBuilder(std::string name) : levels_(1), allocations_(1) {
   fields_.name = std::move(name);
-  fields_.attrs["tir.noalias"] = MakeAnnotation(True());
+  fields_.attrs[kNoAlias] = MakeAnnotation(True());
 }
 
 Buffer FunctionBuilder::Input(std::string name, std::vector<Expr> shape, DataType dtype) {

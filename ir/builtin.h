@@ -2,6 +2,7 @@
 // arguments they take and what they do to the world. A call of any other name is opaque.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 namespace tilewright {
@@ -32,7 +33,15 @@ inline constexpr std::string_view kPrefetch = "prefetch";         // (pointer): 
 // (c, a, b): lane i is c[i] + a[V * i] * b[V * i] + ... + a[V * i + V - 1] * b[V * i + V - 1], computed in the type of
 // c, in this order; V is how many times as many lanes a and b have as c. What vdpbf16ps, vpdpbusd and sdot do.
 inline constexpr std::string_view kDotAdd = "dot_add";
+// (a): an integer with its highest bit flipped, of the same type. Signed bytes become unsigned ones that are 128 more,
+// once they are reinterpreted: what instructions that multiply unsigned by signed bytes need.
+inline constexpr std::string_view kFlipSignBit = "flip_sign_bit";
 inline constexpr std::string_view kTypeAnnotation = "type_annotation";  // (): only its type matters
+
+// What kFlipSignBit makes of a number of an integer type.
+constexpr int64_t WithSignBitFlipped(int64_t value, int bits, bool is_signed) {
+  return value ^ ((is_signed ? ~int64_t{0} : int64_t{1}) << (bits - 1));
+}
 
 // Bits of the last argument of tvm_access_ptr.
 inline constexpr int kAccessRead = 1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "ir/annotations.h"
 #include "ir/functor.h"
 
 namespace tilewright {
@@ -138,13 +139,25 @@ Function Module::Find(std::string_view name) const {
   }
   return Function();
 }
+
+Function Module::PrepackOf(std::string_view function) const {
+  for (const Function& candidate : functions_) {
+    const auto attr = candidate->attrs.find(kPrepackOf);
+    if (attr == candidate->attrs.end()) continue;
+    const auto* value = std::get_if<Expr>(&attr->second.value);
+    const auto* name = value == nullptr ? nullptr : dyn_cast<StringImmNode>(*value);
+    if (name != nullptr && name->value == function) return candidate;
+  }
+  return Function();
+}
+
 Function Module::Main() const {
   if (Function main = Find("main")) return main;
   // What packs ahead of time for a function counts with it.
   for (const Function& function : functions_) {
-    const bool only = std::ranges::all_of(functions_, [&](const Function& other) {
-      return other.same_as(function) || other->name == function->name + "_prepack";
-    });
+    const Function prepack = PrepackOf(function->name);
+    const bool only = std::ranges::all_of(
+        functions_, [&](const Function& other) { return other.same_as(function) || other.same_as(prepack); });
     if (only) return function;
   }
   return {};

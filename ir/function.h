@@ -59,6 +59,9 @@ class Module {
   Function Find(std::string_view name) const;
   // "main", else the only function, else null.
   Function Main() const;
+  // The function that packs constant parameters of `function` ahead of time, or null: the one that says so by the
+  // attribute kPrepackOf (ir/annotations.h).
+  Function PrepackOf(std::string_view function) const;
   // Replaces the function of the same name or appends.
   void Set(Function function);
   void Remove(std::string_view name);

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "base/check.h"
+#include "ir/annotations.h"
 
 namespace tilewright {
 namespace {
@@ -406,8 +407,8 @@ bool Comparator::Equal(const Function& a, const Function& b) {
   }
   // The symbol a function is exported as is its name, which is not compared.
   Annotations attrs_a = a->attrs, attrs_b = b->attrs;
-  attrs_a.erase("global_symbol");
-  attrs_b.erase("global_symbol");
+  attrs_a.erase(kGlobalSymbol);
+  attrs_b.erase(kGlobalSymbol);
   return In("attrs", Equal(attrs_a, attrs_b)) && In("body", Equal(a->body, b->body));
 }
 

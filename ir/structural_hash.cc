@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "absl/container/flat_hash_map.h"
+#include "ir/annotations.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
 
@@ -36,7 +37,7 @@ class Hasher : public Visitor {
       }
     }
     Annotations attrs = f->attrs;
-    attrs.erase("global_symbol");
+    attrs.erase(kGlobalSymbol);
     Hash(attrs);
     Visit(f->body);
   }

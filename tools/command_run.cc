@@ -73,9 +73,9 @@ absl::StatusOr<std::vector<Call>> Calls(const Module& module, const Function& or
   for (const Param& param : original->params) names.push_back(param.buffer ? param.buffer->name : param.var.name());
   std::vector<Call> calls;
   const bool scheduled = !module.Find(original->name).same_as(original);
-  for (const std::string& name : {absl::StrCat(original->name, "_prepack"), std::string(original->name)}) {
-    const Function function = module.Find(name);
-    if (!function || (!scheduled && name != original->name)) continue;
+  for (const Function& function :
+       {scheduled ? module.PrepackOf(original->name) : Function(), module.Find(original->name)}) {
+    if (!function) continue;
     Call call{function, {}};
     for (const Param& param : function->params) {
       const std::string& of = param.buffer ? param.buffer->name : param.var.name();

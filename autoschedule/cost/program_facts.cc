@@ -32,6 +32,7 @@ const Expr& WithoutCasts(const Expr& e) {
 OperationKind KindOfCall(std::string_view op) {
   if (op == kDotAdd) return OperationKind::kDot;
   if (op == "amx_dot_add") return OperationKind::kTiles;
+  if (op == kFlipSignBit) return OperationKind::kArithmetic;
   if (op == "sqrt" || op == "rsqrt") return OperationKind::kDivide;
   for (std::string_view cheap :
        {"floor",      "ceil",        "trunc",       "round",       "round_away", "nearbyint",   "copysign",

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "autoschedule/database/version_1.h"
 #include "ir/structural.h"
 #include "schedule/script/trace_text.h"
 
@@ -20,7 +21,8 @@ absl::StatusOr<Schedule> ReplayRecord(const Module& module, const TuningRecord& 
     return absl::FailedPreconditionError(absl::StrCat(
         "record ", record.uid, " is stale: ", RenderLine(replayed.refusal(), schedule.refused_function())));
   }
-  if (StructuralHash(schedule.module()) != record.scheduled) {
+  const bool same = StructuralHash(schedule.module()) == record.scheduled;
+  if (!same && !(record.version == kFirstTunerVersion && HashOfVersion1(schedule.module()) == record.scheduled)) {
     return absl::FailedPreconditionError(
         absl::StrCat("record ", record.uid, " is stale: its trace leads to another program than was measured"));
   }

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "autoschedule/database/version_1.h"
 #include "ir/ops/matmul.h"
 #include "ir/structural.h"
+#include "schedule/layout/hoist_prepack.h"
 #include "schedule/script/trace_text.h"
 
 namespace tilewright {
@@ -108,6 +110,23 @@ TEST(ApplyBest, PassesOverStaleRecords) {
                                  HasSubstr("record broken has no trace that can be read: ")));
   ASSERT_TRUE(database.Put(RecordOf(SplitBy(8), "good", 9)).ok());
   EXPECT_TRUE(ApplyBest(Program(), TestTarget(), database, nullptr).ok());
+}
+
+// Version 1 had no attribute that says for which function another one packs.
+TEST(ApplyBest, TakesRecordsOfVersion1) {
+  const Module program(MarkConstant(ops::Matmul(32, 32, 32), {1}));
+  Schedule packed(program);
+  const BlockRv panels = *packed.CacheRead(*packed.GetBlock("C"), 1, "global");
+  ASSERT_TRUE(packed.HoistPrepack(panels).ok());
+  TuningRecord record = RecordOf(packed, "1", 1);
+  record.workload = StructuralHash(program);
+  record.scheduled = HashOfVersion1(packed.module());
+  ASSERT_NE(record.scheduled, StructuralHash(packed.module()));
+  EXPECT_FALSE(ReplayRecord(program, record, nullptr).ok());
+  record.version = kFirstTunerVersion;
+  const auto replayed = ReplayRecord(program, record, nullptr);
+  ASSERT_TRUE(replayed.ok()) << replayed.status();
+  EXPECT_TRUE(StructuralEqual(replayed->module(), packed.module()));
 }
 
 TEST(ApplyBest, KnowsOnlyWhatWasMeasuredOnTheTarget) {

@@ -19,7 +19,7 @@
 namespace tilewright {
 
 // Goes into every record that this version of the compiler makes.
-inline constexpr char kTunerVersion[] = "1";
+inline constexpr char kTunerVersion[] = "2";
 
 // The values of a symbolic extent for which a record holds, both ends included.
 struct DimensionRange {

@@ -5,7 +5,7 @@
 
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
-#include "codegen/lower/cpu/cache_hints.h"
+#include "ir/annotations.h"
 #include "schedule/core/assign_or_return.h"
 
 namespace tilewright {

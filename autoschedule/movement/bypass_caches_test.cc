@@ -4,8 +4,8 @@
 #include <string>
 
 #include "autoschedule/sketch/auto_schedule.h"
-#include "codegen/lower/cpu/cache_hints.h"
 #include "intrin/registry.h"
+#include "ir/annotations.h"
 #include "ir/functor.h"
 #include "ir/ops/matmul.h"
 #include "ir/ops/normalization.h"

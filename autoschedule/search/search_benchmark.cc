@@ -18,6 +18,7 @@
 #include "autoschedule/cost/projected.h"
 #include "autoschedule/sketch/space.h"
 #include "autoschedule/sketch/winograd_rule.h"
+#include "ir/annotations.h"
 #include "ir/ops/conv.h"
 #include "ir/ops/depthwise.h"
 #include "ir/ops/matmul.h"

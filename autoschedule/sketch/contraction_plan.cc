@@ -7,6 +7,7 @@
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "ir/analysis.h"
+#include "ir/builtin.h"
 #include "schedule/core/assign_or_return.h"
 
 namespace tilewright {
@@ -105,7 +106,7 @@ bool FlipsRows(Schedule& sch, BlockRv block, const Contraction& contraction) {
   if (!writer) return false;
   const auto* store = dyn_cast<StoreNode>(RealizeOf(sch, *writer).block->body);
   const auto* flipped = store == nullptr ? nullptr : dyn_cast<CallNode>(store->value);
-  return flipped != nullptr && flipped->op == "bitwise_xor";
+  return flipped != nullptr && flipped->op == kFlipSignBit;
 }
 
 // The best tile of those with few rows, where there are any.

@@ -12,8 +12,8 @@
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/fuse_consumers.h"
 #include "autoschedule/sketch/contraction_plan.h"
-#include "codegen/lower/cpu/cache_hints.h"
 #include "ir/analysis.h"
+#include "ir/annotations.h"
 #include "schedule/core/assign_or_return.h"
 #include "schedule/layout/hoist_prepack.h"
 

@@ -15,6 +15,7 @@
 #include "autoschedule/sketch/winograd_ways.h"
 #include "autoschedule/tensorize/contraction_form.h"
 #include "autoschedule/tensorize/tile_instruction.h"
+#include "ir/annotations.h"
 #include "schedule/core/assign_or_return.h"
 #include "schedule/layout/hoist_prepack.h"
 

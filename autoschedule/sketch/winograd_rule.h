@@ -26,9 +26,6 @@
 
 namespace tilewright {
 
-// An attribute of functions; true where it is absent.
-inline constexpr char kWinograd[] = "tilewright.winograd";
-
 // A refusal of "winograd_rule" for blocks that are no sums of f32 products over a window, along which outputs are
 // computed without gaps, by a constant kernel, or that would not become faster, and where the function has said no; on
 // it the steps before stay applied.

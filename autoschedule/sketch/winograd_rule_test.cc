@@ -5,7 +5,8 @@
 #include <algorithm>
 
 #include "autoschedule/sketch/auto_schedule.h"
-#include "codegen/llvm/testing/equivalence.h"
+#include "codegen/testing/equivalence.h"
+#include "ir/annotations.h"
 #include "ir/functor.h"
 #include "ir/interp/interp.h"
 #include "ir/ndarray.h"

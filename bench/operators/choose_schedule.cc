@@ -10,6 +10,7 @@
 #include "bench/operators/program.h"
 #include "codegen/abi/abi_type.h"
 #include "codegen/runtime/available_cpus.h"
+#include "codegen/runtime/pack_constants.h"
 #include "codegen/runtime/timer.h"
 
 namespace tilewright::bench {
@@ -60,19 +61,15 @@ absl::StatusOr<Tuned> ChooseSchedule(const Module& module, const Target& target,
 }
 
 absl::Status PackConstants(const CompiledModule& code, const Module& module, std::map<std::string, Tensor>& by_name) {
-  const Function prepack = module.Find("main_prepack");
+  const Function prepack = module.PrepackOf("main");
   if (!prepack) return absl::OkStatus();
-  std::vector<TwTensor*> args;
+  std::vector<runtime::NamedTensorType> params;
   for (const Param& param : prepack->params) {
-    const std::string& name = param.buffer->name;
-    if (!by_name.contains(name)) {
-      std::optional<Tensor> packed = Tensor::Allocate(AbiType(param.buffer->dtype), ConstantShape(param.buffer));
-      if (!packed) return absl::ResourceExhaustedError("not enough memory for the packed constants");
-      by_name.emplace(name, *std::move(packed));
-    }
-    args.push_back(by_name.at(name).abi());
+    params.push_back({param.buffer->name, AbiType(param.buffer->dtype), ConstantShape(param.buffer)});
   }
-  return code.Run("main_prepack", args);
+  std::string error;
+  if (runtime::PackConstants(code.Find(prepack->name), params, by_name, &error)) return absl::OkStatus();
+  return absl::InternalError(error);
 }
 
 }  // namespace tilewright::bench

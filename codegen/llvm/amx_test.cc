@@ -6,7 +6,7 @@
 
 #include "absl/strings/substitute.h"
 #include "codegen/llvm/object.h"
-#include "codegen/llvm/testing/equivalence.h"
+#include "codegen/testing/equivalence.h"
 #include "ir/script/parser.h"
 
 namespace tilewright {

@@ -38,6 +38,11 @@ llvm::Value* FunctionEmitter::EmitBitwise(const CallNode* op) {
   auto arg = [&](size_t i) { return Emit(op->args[i]); };
   if (name == "likely") return arg(0);
   if (name == "bitwise_not") return builder_.CreateNot(arg(0));
+  if (name == kFlipSignBit) {
+    llvm::Value* value = arg(0);
+    const llvm::APInt sign = llvm::APInt::getSignMask(value->getType()->getScalarSizeInBits());
+    return builder_.CreateXor(value, llvm::ConstantInt::get(value->getType(), sign));
+  }
   if (name == "popcount") return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, arg(0));
   if (name == "clz") {
     llvm::Value* count = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, arg(0), builder_.getFalse());

@@ -58,12 +58,10 @@ const SelectNode* OrZeros(const Expr& e) {
   return (number != nullptr ? number->value == 0 : IsInt(zero->value, 0)) ? select : nullptr;
 }
 
-// The bytes that are flipped in `e`, all by the same bits; null when `e` is no such thing.
+// The bytes whose sign bits are flipped in `e`; null when `e` is not such a call.
 const CallNode* FlippedBytes(const Expr& e) {
   const auto* call = dyn_cast<CallNode>(e);
-  if (call == nullptr || call->op != "bitwise_xor" || e.dtype().bits() != 8) return nullptr;
-  const auto* all = dyn_cast<BroadcastNode>(call->args[1]);
-  return all != nullptr && AsInt(all->value) ? call : nullptr;
+  return call != nullptr && call->op == kFlipSignBit && e.dtype().bits() == 8 ? call : nullptr;
 }
 
 Group GroupOf(const Expr& e) {
@@ -76,7 +74,7 @@ Group GroupOf(const Expr& e) {
   };
   keep();
   if (const CallNode* flipped = FlippedBytes(group.value)) {
-    group.flip = static_cast<uint32_t>(*AsInt(cast<BroadcastNode>(flipped->args[1])->value) & 0xff) * 0x01010101u;
+    group.flip = 0x80808080u;
     group.flips_kept = static_cast<bool>(group.kept_lanes);
     group.value = flipped->args[0];
     const auto* same_bits = dyn_cast<CallNode>(group.value);

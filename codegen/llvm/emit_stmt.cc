@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "codegen/abi/function_abi.h"
 #include "codegen/llvm/emitter.h"
-#include "codegen/lower/cpu/cache_hints.h"
+#include "ir/annotations.h"
 #include "llvm/IR/MDBuilder.h"
 
 namespace tilewright::codegen {

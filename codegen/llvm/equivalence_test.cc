@@ -1,11 +1,11 @@
 // Programs of every type and statement kind: compiled code computes what the interpreter computes.
-#include "codegen/llvm/testing/equivalence.h"
+#include "codegen/testing/equivalence.h"
 
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
-#include "codegen/llvm/testing/programs.h"
+#include "codegen/testing/programs.h"
 #include "ir/ops/conv.h"
 #include "ir/ops/matmul.h"
 
@@ -232,7 +232,7 @@ TEST_P(IntegerTypes, DividesAndShifts) {
   for (const char* kind : {"serial", "vectorized"}) {
     EXPECT_EQ(CompareWithInterpreter(Substitute(R"(
 @T.prim_func
-def main(A: T.Buffer((64,), "$0"), B: T.Buffer((64,), "$0"), C: T.Buffer((8, 64), "$0")):
+def main(A: T.Buffer((64,), "$0"), B: T.Buffer((64,), "$0"), C: T.Buffer((9, 64), "$0")):
     for i in T.$1(64):
         with T.block("C"):
             vi = T.axis.spatial(64, i)
@@ -244,6 +244,7 @@ def main(A: T.Buffer((64,), "$0"), B: T.Buffer((64,), "$0"), C: T.Buffer((8, 64)
             C[5, vi] = T.shift_right(A[vi], T.Cast("$0", 2))
             C[6, vi] = T.shift_left(A[vi], T.Cast("$0", 1))
             C[7, vi] = T.popcount(A[vi])
+            C[8, vi] = T.flip_sign_bit(A[vi])
 )",
                                                 GetParam(), kind),
                                      {.low = is_unsigned ? 0.0 : -60.0, .high = 60}),

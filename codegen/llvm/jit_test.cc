@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "codegen/llvm/testing/programs.h"
 #include "codegen/runtime/tensor.h"
 #include "codegen/runtime/thread_pool.h"
+#include "codegen/testing/programs.h"
 #include "ir/builder.h"
 #include "ir/ops/matmul.h"
 #include "ir/script/parse_or_die.h"

@@ -5,9 +5,9 @@
 #include <fstream>
 
 #include "codegen/abi/c_header.h"
-#include "codegen/llvm/testing/programs.h"
 #include "codegen/runtime/loaded_module.h"
 #include "codegen/runtime/tensor.h"
+#include "codegen/testing/programs.h"
 #include "ir/script/parse_or_die.h"
 
 namespace tilewright {

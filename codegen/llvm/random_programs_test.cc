@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "codegen/llvm/testing/equivalence.h"
+#include "codegen/testing/equivalence.h"
 #include "ir/builder.h"
 #include "ir/script/printer.h"
 

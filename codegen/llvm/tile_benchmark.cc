@@ -8,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/llvm/object.h"
-#include "codegen/llvm/testing/programs.h"
 #include "codegen/llvm/x86/spills.h"
 #include "codegen/runtime/tensor.h"
 #include "codegen/runtime/timer.h"
+#include "codegen/testing/programs.h"
 
 namespace tilewright {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/substitute.h"
 #include "codegen/llvm/object.h"
-#include "codegen/llvm/testing/equivalence.h"
+#include "codegen/testing/equivalence.h"
 #include "ir/script/parse_or_die.h"
 #include "target/target.h"
 

@@ -272,6 +272,10 @@ bool Compiler::BitCall(const CallNode* op, Lanes* result) {
       return unary([&](Reg x) { return Wrap(dtype, EmitValue(Op::kAbsS, x, 0, 0, width)); });
     }
     if (name == "bitwise_not") return unary([&](Reg x) { return Wrap(dtype, EmitValue(Op::kBitNot, x)); });
+    if (name == kFlipSignBit) {
+      const Reg sign = Constant(WithSignBitFlipped(0, dtype.bits(), dtype.is_int()));
+      return unary([&](Reg x) { return EmitValue(Op::kXor, x, sign); });
+    }
     if (name == "popcount") return unary([&](Reg x) { return EmitValue(Op::kPopcount, pattern(x)); });
     if (name == "clz") return unary([&](Reg x) { return EmitValue(Op::kClz, pattern(x), 0, 0, dtype.bits()); });
     return false;

@@ -3,6 +3,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "ir/annotations.h"
 #include "ir/script/reader.h"
 #include "ir/script/region_arithmetic.h"
 
@@ -94,7 +95,7 @@ bool FunctionReader::ReadExprStmt(const PyStmt& s, Segments& out) {
     if (!Bind(e, {"attrs"}, &args) || !Require(e, args, "attrs")) return false;
     if (!ReadAnnotations(*args["attrs"], &function_.attrs)) return false;
     // The function's own name says it already.
-    if (auto it = function_.attrs.find("global_symbol"); it != function_.attrs.end()) {
+    if (auto it = function_.attrs.find(kGlobalSymbol); it != function_.attrs.end()) {
       const auto* value = std::get_if<Expr>(&it->second.value);
       const auto* symbol = value == nullptr ? nullptr : dyn_cast<StringImmNode>(*value);
       if (symbol != nullptr && symbol->value == function_.name) function_.attrs.erase(it);

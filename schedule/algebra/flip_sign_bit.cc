@@ -1,5 +1,8 @@
 #include "schedule/algebra/flip_sign_bit.h"
 
+#include <string>
+
+#include "ir/builtin.h"
 #include "schedule/program/change_storage.h"
 
 namespace tilewright {
@@ -18,7 +21,7 @@ Outcome<Function> FlipSignBit(const Function& function, uint32_t block, int writ
   }
   const DataType stored = DataType::UInt(8);
   constexpr int64_t kSignBit = 128;
-  const auto flipped = [&](const Expr& e) { return Call(stored, "bitwise_xor", {e, Const(stored, kSignBit)}); };
+  const auto flipped = [&](const Expr& e) { return Call(stored, std::string(kFlipSignBit), {e}); };
   return ChangeStorage(kName, function, block, *buffer,
                        {.dtype = stored,
                         .store = [&](const Expr& value) { return flipped(Call(stored, "reinterpret", {value})); },

@@ -1,7 +1,7 @@
 // flip_sign_bit: a buffer of signed bytes that a block writes holds unsigned ones, with the sign bit flipped.
 //
 //   B = T.alloc_buffer((16,), "int8")                    B = T.alloc_buffer((16,), "uint8")
-//   B[vi] = A[vi]                                  ->    B[vi] = T.reinterpret("uint8", A[vi]) ^ T.uint8(128)
+//   B[vi] = A[vi]                                  ->    B[vi] = T.flip_sign_bit(T.reinterpret("uint8", A[vi]))
 //   C[vi] = C[vi] + T.Cast("int32", B[vi]) * W[vi]       C[vi] = C[vi] + (T.Cast("int32", B[vi]) - 128) * W[vi]
 //
 // Why: instructions that multiply unsigned by signed bytes multiply signed ones this way; split_offset makes of the

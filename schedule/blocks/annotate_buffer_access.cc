@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/annotations.h"
 #include "ir/arith/analyzer.h"
 #include "ir/regions.h"
 #include "schedule/program/common_refusals.h"
@@ -104,7 +105,7 @@ Outcome<Function> AnnotateBufferAccess(const Function& function, uint32_t block_
     given.region.push_back({CastTo(type, min), CastTo(type, extent)});
   }
   if (auto refusal = WhyWrong(*realize->block, given, read)) return *refusal;
-  const char* key = read ? "explicit_read_region" : "explicit_write_region";
+  const char* key = read ? kExplicitReads : kExplicitWrites;
   (read ? block.reads : block.writes)[index] = std::move(given);
   block.annotations[key] = WithNumber(*realize->block, key, index);
   return ReplaceIn(function, realize, Realize(realize->bindings, realize->predicate, Block(std::move(block))),

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/analysis.h"
+#include "ir/annotations.h"
 #include "ir/structural.h"
 #include "ir/substitute.h"
 #include "schedule/program/loop_tree.h"
@@ -86,6 +87,8 @@ bool IsConstantParam(const Function& function, const Buffer& buffer) {
   return Contains(ConstantParams(function), buffer);
 }
 
+std::string PrepackName(const FunctionNode& function) { return function.name + "_prepack"; }
+
 Outcome<HoistPrepackResult> HoistPrepack(const Function& function, uint32_t block, const Function& before) {
   const Path path = FindPath(function, block);
   if (path.empty()) return No("the block no longer exists", block);
@@ -138,7 +141,8 @@ Outcome<HoistPrepackResult> HoistPrepack(const Function& function, uint32_t bloc
     prepack_root = before_root->block->fields();
     earlier = before_root->block->body;
   }
-  prepack.name = function->name + "_prepack";
+  prepack.name = PrepackName(*function.get());
+  prepack.attrs[kPrepackOf] = MakeAnnotation(function->name);
   prepack.next_id = std::max(function->next_id, prepack.next_id);
   BufferMap buffers;
   for (const BufferRegion& read : packing.reads) {

@@ -9,6 +9,7 @@
 //       B_packed = T.alloc_buffer(...)             ->
 //       for j, k: B_packed[...] = B[k, j]              @T.prim_func
 //       for i, j, k: C[...] += A[...] * B_packed[...]  def main_prepack(B, B_packed):
+//                                                          T.func_attr({"tilewright.prepack_of": "main"})
 //                                                          for j, k: B_packed[...] = B[k, j]
 //
 // Parameters with the same name in both functions are the same tensor: a caller runs main_prepack once and passes what
@@ -27,15 +28,13 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "ir/function.h"
 #include "schedule/core/refusal.h"
 
 namespace tilewright {
-
-// Positions of parameters.
-inline constexpr char kConstantParams[] = "tilewright.constant_params";
 
 // `function` with the given parameters marked constant.
 Function MarkConstant(const Function& function, const std::vector<int>& params);
@@ -45,10 +44,13 @@ bool IsConstantParam(const Function& function, const Buffer& buffer);
 
 struct HoistPrepackResult {
   Function function;
-  Function prepack;  // named function + "_prepack"
+  Function prepack;  // of the name PrepackName; the attribute kPrepackOf says for which function it packs
 };
 
-// `prepack`: the function main_prepack that is there, or null.
+// What the function that packs for `function` is called.
+std::string PrepackName(const FunctionNode& function);
+
+// `prepack`: the function of that name that is there, or null.
 Outcome<HoistPrepackResult> HoistPrepack(const Function& function, uint32_t block, const Function& prepack = {});
 
 }  // namespace tilewright

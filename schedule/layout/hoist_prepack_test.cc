@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/annotations.h"
 #include "ir/interp/interp.h"
 #include "ir/ndarray.h"
 #include "ir/script/parse_or_die.h"
@@ -41,6 +42,7 @@ def main(A: T.Buffer((4, 8), "float32"), B_packed: T.Buffer((2, 8, 8), "float32"
 
 @T.prim_func
 def main_prepack(B: T.Buffer((8, 16), "float32"), B_packed: T.Buffer((2, 8, 8), "float32")):
+    T.func_attr({"tilewright.prepack_of": "main"})
     for j, k in T.grid(16, 8):
         with T.block("pack"):
             vj, vk = T.axis.remap("SS", [j, k])

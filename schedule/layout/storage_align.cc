@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "ir/annotations.h"
 #include "schedule/program/buffer_selector.h"
 #include "schedule/program/buffer_uses.h"
 #include "schedule/program/common_refusals.h"

@@ -23,8 +23,6 @@
 
 namespace tilewright {
 
-inline constexpr char kBufferDimAlign[] = "buffer_dim_align";
-
 Outcome<Function> StorageAlign(const Function& function, uint32_t block, int write_index, int axis, int64_t factor,
                                int64_t offset);
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/analysis.h"
+#include "ir/annotations.h"
 #include "ir/arith/region.h"
 #include "ir/substitute.h"
 #include "schedule/program/buffer_selector.h"

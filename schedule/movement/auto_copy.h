@@ -40,8 +40,6 @@
 
 namespace tilewright {
 
-inline constexpr char kAutoCopy[] = "auto_copy";
-
 struct AutoCopyResult {
   Function function;
   uint32_t block = 0;  // the AutoCopy block

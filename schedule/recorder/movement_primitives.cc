@@ -135,7 +135,7 @@ std::vector<Primitive> MovementPrimitives() {
        ResultKind::kNone,
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
-         const Function before = call.module().Find(call.function()->name + "_prepack");
+         const Function before = call.module().Find(PrepackName(*call.function().get()));
          Outcome<HoistPrepackResult> result = HoistPrepack(call.function(), call.Id(0), before);
          if (!result.ok()) return result.refusal();
          Applied applied = call.Changed(result->function);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/annotations.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
 #include "ir/regions.h"
@@ -261,8 +262,8 @@ class TouchedRegions : public Mutator {
     AccessRegions touched = DetectRegions(*Block(fields));
     fields.reads = std::move(touched.reads);
     fields.writes = std::move(touched.writes);
-    fields.annotations.erase("explicit_read_region");
-    fields.annotations.erase("explicit_write_region");
+    fields.annotations.erase(kExplicitReads);
+    fields.annotations.erase(kExplicitWrites);
     return Block(std::move(fields));
   }
 };

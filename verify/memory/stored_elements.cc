@@ -5,16 +5,13 @@
 #include <optional>
 #include <string>
 
+#include "ir/annotations.h"
 #include "ir/functor.h"
 #include "ir/regions.h"
 
 namespace tilewright {
 namespace {
 
-constexpr char kAlign[] = "buffer_dim_align";
-constexpr char kDoubleBuffer[] = "double_buffer_scope";
-constexpr char kStage[] = "software_pipeline_stage";
-constexpr char kOrder[] = "software_pipeline_order";
 constexpr int64_t kTooMany = std::numeric_limits<int64_t>::max();
 
 std::optional<int64_t> AsInteger(const Annotation& annotation) {
@@ -74,7 +71,7 @@ class CollectStorageAnnotations : public StmtVisitor {
     for (const auto& [key, value] : op->annotations) {
       if (key == kDoubleBuffer) stored_->double_buffered_.insert(data_of(AsInteger(value).value_or(-1)));
       const auto* entries = std::get_if<Annotation::List>(&value.value);
-      if (key != kAlign || entries == nullptr) continue;
+      if (key != kBufferDimAlign || entries == nullptr) continue;
       for (const Annotation& entry : *entries) {
         const std::vector<int64_t> numbers = AsIntegers(entry);
         if (numbers.size() != 4 || numbers[2] < 1) continue;
@@ -112,7 +109,7 @@ int64_t StoredElements::Of(const BufferNode& buffer, const std::vector<int64_t>&
 int64_t StoredElements::Versions(const BufferNode& buffer, const ForNode* loop) const {
   int64_t versions = double_buffered_.contains(buffer.data.get()) ? 2 : 1;
   if (loop == nullptr) return versions;
-  const std::vector<int64_t> stages = IntegersOf(*loop, kStage), order = IntegersOf(*loop, kOrder);
+  const std::vector<int64_t> stages = IntegersOf(*loop, kPipelineStage), order = IntegersOf(*loop, kPipelineOrder);
   if (stages.empty()) return versions;
   const std::vector<Stmt> statements = StatementsOf(*loop);
   if (stages.size() != statements.size() || order.size() != statements.size()) return versions;

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <variant>
 
+#include "ir/annotations.h"
 #include "ir/functor.h"
 
 namespace tilewright {
@@ -88,7 +89,7 @@ bool IsWarpInstruction(const std::string& call) {
 }
 
 bool RunsAsWarp(const BlockNode& block) {
-  if (const auto on = block.annotations.find("warp_execution"); on != block.annotations.end()) {
+  if (const auto on = block.annotations.find(kWarpExecution); on != block.annotations.end()) {
     return IsOn(on->second);
   }
   bool found = false;

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "codegen/llvm/object.h"
-#include "codegen/llvm/testing/programs.h"
+#include "codegen/testing/programs.h"
 #include "target/target.h"
 
 namespace tilewright {

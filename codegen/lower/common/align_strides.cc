@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "codegen/lower/common/storage_annotations.h"
+#include "ir/annotations.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
@@ -52,13 +53,13 @@ class Aligner : public Mutator {
 
  protected:
   Stmt MutateAllocate(const AllocateNode* op, const Stmt& self) override {
-    auto annotation = op->annotations.find(kAllocationAlign);
+    auto annotation = op->annotations.find(kBufferDimAlign);
     if (annotation == op->annotations.end()) return Mutator::MutateAllocate(op, self);
     const Buffer& buffer = op->buffer;
     if (buffer->layout || !buffer->strides.empty()) {
       status = absl::InvalidArgumentError(absl::StrCat("buffer ", buffer->name, " has ",
-                                                       buffer->layout ? "a layout" : "strides of its own",
-                                                       ", which buffer_dim_align cannot change"));
+                                                       buffer->layout ? "a layout" : "strides of its own", ", which ",
+                                                       kBufferDimAlign, " cannot change"));
       return self;
     }
     BufferNode::Fields fields = buffer->fields();
@@ -66,7 +67,7 @@ class Aligner : public Mutator {
     const Buffer aligned(std::move(fields));
     aligned_[buffer] = aligned;
     Annotations annotations = op->annotations;
-    annotations.erase(kAllocationAlign);
+    annotations.erase(kBufferDimAlign);
     return Stmt(new AllocateNode(aligned, std::move(annotations), Mutate(op->body)));
   }
 

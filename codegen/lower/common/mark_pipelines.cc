@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "codegen/lower/common/storage_annotations.h"
+#include "ir/annotations.h"
 #include "ir/functor.h"
 #include "ir/regions.h"
 

@@ -22,11 +22,6 @@
 
 namespace tilewright {
 
-inline constexpr char kPipelineStage[] = "software_pipeline_stage";
-inline constexpr char kPipelineOrder[] = "software_pipeline_order";
-inline constexpr char kPipelineAsyncStages[] = "software_pipeline_async_stages";
-inline constexpr char kPipelineStatement[] = "software_pipeline_statement";
-
 // Refuses loops that are neither serial nor unrolled, lists that are not one number for each statement, orders that are
 // no permutation, negative stages, asynchronous stages that no statement has, and double-buffered buffers that do not
 // belong to the iterations of a loop.

@@ -9,6 +9,7 @@
 #include "codegen/lower/common/scoped_mutator.h"
 #include "codegen/lower/common/storage_annotations.h"
 #include "ir/analysis.h"
+#include "ir/annotations.h"
 #include "ir/builtin.h"
 #include "ir/regions.h"
 #include "ir/substitute.h"

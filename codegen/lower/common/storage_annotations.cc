@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "absl/strings/str_cat.h"
+#include "ir/annotations.h"
 #include "ir/functor.h"
 
 namespace tilewright {
@@ -26,7 +27,7 @@ class Collector : public StmtVisitor {
  protected:
   void VisitBlock(const BlockNode* op) override {
     for (const auto& [key, value] : op->annotations) {
-      if (key == kAllocationAlign) AddAlignments(*op, value);
+      if (key == kBufferDimAlign) AddAlignments(*op, value);
       if (key == kDoubleBuffer) AddDoubleBuffer(*op, value);
     }
     StmtVisitor::VisitBlock(op);
@@ -48,25 +49,24 @@ class Collector : public StmtVisitor {
   }
   void AddAlignments(const BlockNode& block, const Annotation& annotation) {
     const auto* entries = std::get_if<Annotation::List>(&annotation.value);
-    if (entries == nullptr) return Fail(block, kAllocationAlign, "is no list");
+    if (entries == nullptr) return Fail(block, kBufferDimAlign, "is no list");
     for (const Annotation& entry : *entries) {
       const std::optional<std::vector<int64_t>> numbers = AsIntegers(entry);
       if (!numbers || numbers->size() != 4) {
-        return Fail(block, kAllocationAlign, "has an entry that is not [write buffer, axis, factor, offset]");
+        return Fail(block, kBufferDimAlign, "has an entry that is not [write buffer, axis, factor, offset]");
       }
-      const BufferNode* buffer = WriteBuffer(block, kAllocationAlign, (*numbers)[0]);
+      const BufferNode* buffer = WriteBuffer(block, kBufferDimAlign, (*numbers)[0]);
       if (buffer == nullptr) return;
       const int64_t axis = (*numbers)[1], factor = (*numbers)[2], offset = (*numbers)[3];
       if (axis < 0 || axis >= static_cast<int64_t>(buffer->ndim())) {
-        return Fail(block, kAllocationAlign,
+        return Fail(block, kBufferDimAlign,
                     absl::StrCat("names the axis ", axis, " of ", buffer->name, ", which has ", buffer->ndim()));
       }
-      if (factor < 1) return Fail(block, kAllocationAlign, absl::StrCat("has the factor ", factor));
-      if (offset < 0) return Fail(block, kAllocationAlign, absl::StrCat("has the offset ", offset));
+      if (factor < 1) return Fail(block, kBufferDimAlign, absl::StrCat("has the factor ", factor));
+      if (offset < 0) return Fail(block, kBufferDimAlign, absl::StrCat("has the offset ", offset));
       Annotation::List aligned;
       for (int64_t number : {axis, factor, offset}) aligned.push_back(MakeAnnotation(Expr(number)));
-      auto& list =
-          found[buffer->data.get()].try_emplace(kAllocationAlign, Annotation{Annotation::List()}).first->second;
+      auto& list = found[buffer->data.get()].try_emplace(kBufferDimAlign, Annotation{Annotation::List()}).first->second;
       std::get<Annotation::List>(list.value).push_back({std::move(aligned)});
     }
   }

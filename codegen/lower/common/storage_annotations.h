@@ -21,9 +21,6 @@
 
 namespace tilewright {
 
-inline constexpr char kAllocationAlign[] = "buffer_dim_align";  // of an allocation: a list of [axis, factor, offset]
-inline constexpr char kDoubleBuffer[] = "double_buffer_scope";  // of an allocation: 1
-
 // Refuses annotations of another form, and those of buffers that are not allocated in the function.
 absl::StatusOr<Function> PlaceStorageAnnotations(const Function& function);
 

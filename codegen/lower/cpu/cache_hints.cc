@@ -11,6 +11,7 @@
 
 #include "codegen/lower/common/split_constant.h"
 #include "ir/analysis.h"
+#include "ir/annotations.h"
 #include "ir/arith/analyzer.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"

@@ -26,10 +26,6 @@
 
 namespace tilewright {
 
-inline constexpr char kPrefetchNext[] = "tilewright.prefetch_next";
-inline constexpr char kPrefetchRows[] = "tilewright.prefetch_rows";
-inline constexpr char kStream[] = "tilewright.stream";
-
 Function InsertCacheHints(const Function& function);
 
 }  // namespace tilewright

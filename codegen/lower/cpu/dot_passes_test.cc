@@ -30,10 +30,10 @@ TEST(LowerSignedDots, SumsThatMeetTheSameShareWhatIsTakenOff) {
         added[0:16] = T.Broadcast(0, 16)
         added[16:32] = T.Broadcast(0, 16)
         added[0:16] = T.dot_add(added[0:16], T.Broadcast(T.uint8(128), 64), B[0:64])
-        R[0:16] = T.dot_add(R[0:16], T.Broadcast(T.reinterpret("uint8x4", A[0:4]) ^ T.Broadcast(T.uint8(128), 4), 16), B[0:64])
-        R[16:32] = T.dot_add(R[16:32], T.Broadcast(T.reinterpret("uint8x4", A[4:8]) ^ T.Broadcast(T.uint8(128), 4), 16), B[0:64])
+        R[0:16] = T.dot_add(R[0:16], T.Broadcast(T.flip_sign_bit(T.reinterpret("uint8x4", A[0:4])), 16), B[0:64])
+        R[16:32] = T.dot_add(R[16:32], T.Broadcast(T.flip_sign_bit(T.reinterpret("uint8x4", A[4:8])), 16), B[0:64])
         added[16:32] = T.dot_add(added[16:32], T.Broadcast(T.uint8(128), 64), B[64:128])
-        R[32:48] = T.dot_add(R[32:48], T.Broadcast(T.reinterpret("uint8x4", A[4:8]) ^ T.Broadcast(T.uint8(128), 4), 16), B[64:128])
+        R[32:48] = T.dot_add(R[32:48], T.Broadcast(T.flip_sign_bit(T.reinterpret("uint8x4", A[4:8])), 16), B[64:128])
         R[0:16] = R[0:16] - added[0:16]
         R[16:32] = R[16:32] - added[0:16]
         R[32:48] = R[32:48] - added[16:32]
@@ -124,19 +124,19 @@ def main(A: T.Buffer((16,), "int8"), B: T.Buffer((64,), "int8"), C: T.Buffer((16
 )")
                     .c_str());
 }
-constexpr char kFlipped[] = "T.reinterpret(\"uint8x4\", A.vload([T.Ramp(i * 4, 1, 4)])) ^ T.Broadcast(T.uint8(128), 4)";
+constexpr char kFlipped[] = "T.flip_sign_bit(T.reinterpret(\"uint8x4\", A.vload([T.Ramp(i * 4, 1, 4)])))";
 
 TEST(MaskLate, FlipsWhereGroupsAreUsed) {
   EXPECT_THAT(Body(MaskLate(FlippedGroup(kFlipped, "T.Broadcast(T.uint8(130), 4)"))), HasSubstr(R"(
         R[0:4] = T.reinterpret("uint8x4", A[i * 4:i * 4 + 4])
-        C[0:16] = T.dot_add(C[0:16], T.Broadcast(R[0:4] ^ T.Broadcast(T.uint8(128), 4), 16), B[0:64])
+        C[0:16] = T.dot_add(C[0:16], T.Broadcast(T.flip_sign_bit(R[0:4]), 16), B[0:64])
     R[0:4] = T.Broadcast(T.uint8(2), 4)
-    C[0:16] = T.dot_add(C[0:16], T.Broadcast(R[0:4] ^ T.Broadcast(T.uint8(128), 4), 16), B[0:64])"));
+    C[0:16] = T.dot_add(C[0:16], T.Broadcast(T.flip_sign_bit(R[0:4]), 16), B[0:64])"));
   const std::string masked =
       "T.Select(T.Ramp(0, 1, 4) < T.Broadcast(3, 4), " + std::string(kFlipped) + ", T.Broadcast(T.uint8(0), 4))";
   EXPECT_THAT(Body(MaskLate(FlippedGroup(masked, "T.Broadcast(T.uint8(0), 4)"))), HasSubstr(R"(
         R[0:4] = T.reinterpret("uint8x4", A[i * 4:i * 4 + 4])
-        C[0:16] = T.dot_add(C[0:16], T.Broadcast(T.Select(T.Ramp(0, 1, 4) < T.Broadcast(3, 4), R[0:4] ^ T.Broadcast(T.uint8(128), 4), T.Broadcast(T.uint8(0), 4)), 16), B[0:64])
+        C[0:16] = T.dot_add(C[0:16], T.Broadcast(T.Select(T.Ramp(0, 1, 4) < T.Broadcast(3, 4), T.flip_sign_bit(R[0:4]), T.Broadcast(T.uint8(0), 4)), 16), B[0:64])
     R[0:4] = T.Broadcast(T.uint8(128), 4))"));
   // A mask would change the number.
   const Function number = FlippedGroup(masked, "T.Broadcast(T.uint8(3), 4)");

@@ -5,6 +5,7 @@
 
 #include "codegen/lower/common/scoped_mutator.h"
 #include "ir/analysis.h"
+#include "ir/builtin.h"
 #include "ir/structural.h"
 
 namespace tilewright {
@@ -12,10 +13,10 @@ namespace {
 
 constexpr int kGroupBits = 32;
 
-// What is done to a group that is loaded: bits are flipped, then lanes left out.
+// What is done to a group that is loaded: sign bits are flipped, then lanes left out.
 struct Change {
-  Expr condition;    // on lanes, without variables; null: all are kept
-  int64_t flip = 0;  // of each element
+  Expr condition;     // on lanes, without variables; null: all are kept
+  bool flip = false;  // the sign bit of each element
 
   bool operator==(const Change& other) const {
     const bool same_lanes =
@@ -24,7 +25,7 @@ struct Change {
   }
   Expr Of(Expr group) const {
     const DataType type = group.dtype();
-    if (flip != 0) group = Call(type, "bitwise_xor", {group, Const(type, flip)});
+    if (flip) group = Call(type, std::string(kFlipSignBit), {group});
     return condition ? Expr(new SelectNode(condition, group, Const(type, 0))) : group;
   }
 };
@@ -60,13 +61,9 @@ Group MatchGroup(const Expr& value) {
     group.loaded = select->true_value;
   }
   const auto* flipped = dyn_cast<CallNode>(group.loaded);
-  if (flipped != nullptr && flipped->op == "bitwise_xor") {
-    const auto* bits = dyn_cast<BroadcastNode>(flipped->args[1]);
-    const std::optional<int64_t> flip = bits == nullptr ? std::nullopt : AsInt(bits->value);
-    if (flip) {
-      group.change.flip = *flip;
-      group.loaded = flipped->args[0];
-    }
+  if (flipped != nullptr && flipped->op == kFlipSignBit) {
+    group.change.flip = true;
+    group.loaded = flipped->args[0];
   }
   const CallNode* reinterpreted = AsReinterpreted(group.loaded);
   const auto* load = dyn_cast<LoadNode>(reinterpreted != nullptr ? reinterpreted->args[0] : group.loaded);
@@ -170,10 +167,12 @@ class Masker : public ScopedMutator {
       const Group group = MatchGroup(op->value);
       const Change change = changes_[*AsInt(cast<RampNode>(op->indices[0])->base)];
       if (const std::optional<int64_t> number = AsNumber(op->value)) {
-        return Store(op->buffer, Const(op->value.dtype(), *number ^ change.flip), op->indices);
+        const DataType type = op->value.dtype();
+        const int64_t raw = change.flip ? WithSignBitFlipped(*number, type.bits(), type.is_int()) : *number;
+        return Store(op->buffer, Const(type, raw), op->indices);
       }
       const bool whole = group.load != nullptr && (!group.load->predicate || IsInside(*group.load));
-      some_whole_ |= change.flip != 0 || (whole && change.condition);
+      some_whole_ |= change.flip || (whole && change.condition);
       Expr raw = Change{.condition = group.change.condition}.Of(group.loaded);
       if (whole) {
         raw = group.load->buffer.Load(group.load->indices);

@@ -53,7 +53,7 @@ Expr Flipped(const Expr& bytes) {
     return Broadcast(Flipped(broadcast->value), bytes.dtype().lanes() / broadcast->value.dtype().lanes());
   }
   const DataType type = kU8.with_lanes(bytes.dtype().lanes());
-  return Call(type, "bitwise_xor", {Call(type, "reinterpret", {bytes}), Const(type, 128)});
+  return Call(type, std::string(kFlipSignBit), {Call(type, "reinterpret", {bytes})});
 }
 
 using DataSet = std::set<const VarNode*>;

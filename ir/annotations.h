@@ -1,0 +1,60 @@
+// Keys of annotations and attributes: each once, with its meaning, who writes it and who reads it.
+//
+// Annotations say how code is made of a program, never what it computes. A key that nobody reads changes nothing. Keys
+// of other tools are kept and printed.
+#pragma once
+
+namespace tilewright {
+
+// ---- Functions (T.func_attr)
+
+// Positions of the parameters whose contents are the same in every call. Written by users and MarkConstant; read by
+// hoist_prepack, the rules, and the runner.
+inline constexpr char kConstantParams[] = "tilewright.constant_params";
+// The name of the function for which this one packs constant parameters, once and ahead of time: Module::PrepackOf.
+// Parameters with the same name are the same tensor in both. Written by hoist_prepack.
+inline constexpr char kPrepackOf[] = "tilewright.prepack_of";
+// Whether convolutions may be computed by Winograd's algorithm, which rounds differently; true where it is absent.
+// Written by users; read by the Winograd rule.
+inline constexpr char kWinograd[] = "tilewright.winograd";
+// Names of the processor features that an intrinsic's implementation needs. Written by users; read by IntrinRegistry.
+inline constexpr char kFeatures[] = "features";
+// The exported name. It says what the function's own name says, so comparison and hashing leave it out.
+inline constexpr char kGlobalSymbol[] = "global_symbol";
+// No two buffer parameters overlap. Written by FunctionBuilder for the peers; our own functions always check it.
+inline constexpr char kNoAlias[] = "tir.noalias";
+
+// ---- Blocks
+
+// A list of [write buffer, axis, factor, offset]: the stride of the axis is `offset` more than a multiple of `factor`.
+// Of an allocation the entries are [axis, factor, offset]. Written by storage_align; read by lowering and the memory
+// limits of verify.
+inline constexpr char kBufferDimAlign[] = "buffer_dim_align";
+// The number of a write buffer that has two versions, so that one is filled while the other is used. Of an allocation:
+// 1. Written by users; read by lowering and the memory limits of verify.
+inline constexpr char kDoubleBuffer[] = "double_buffer_scope";
+// The block is a copy whose loops are still to be chosen. Written by read_at and write_at.
+inline constexpr char kAutoCopy[] = "auto_copy";
+// The numbers of reads and writes that annotate_buffer_access declared: they are not derived from the body again.
+inline constexpr char kExplicitReads[] = "explicit_read_region";
+inline constexpr char kExplicitWrites[] = "explicit_write_region";
+// Whether all threads of a warp run the block together; absent: by the instructions in it. Written by users; read by
+// the execution scopes of verify.
+inline constexpr char kWarpExecution[] = "warp_execution";
+
+// ---- Loops
+
+// One number for each statement of the loop: its stage of the pipeline, and its place in the new body; and the stages
+// that may be asynchronous. Written by users; read by lowering and the memory limits of verify.
+inline constexpr char kPipelineStage[] = "software_pipeline_stage";
+inline constexpr char kPipelineOrder[] = "software_pipeline_order";
+inline constexpr char kPipelineAsyncStages[] = "software_pipeline_async_stages";
+// Which statement of a pipeline an attribute statement holds. Only between two passes of lowering.
+inline constexpr char kPipelineStatement[] = "software_pipeline_statement";
+// What caches are asked for (codegen/lower/cpu/cache_hints.h): what the next iteration reads a second time, rows so many
+// iterations ahead, and stores past the caches. Written by the rules; read by lowering, kStream by code generation too.
+inline constexpr char kPrefetchNext[] = "tilewright.prefetch_next";
+inline constexpr char kPrefetchRows[] = "tilewright.prefetch_rows";
+inline constexpr char kStream[] = "tilewright.stream";
+
+}  // namespace tilewright
