@@ -31,8 +31,9 @@ ROOMS = {
                 "codegen/llvm/x86", "codegen/llvm"],
     "autoschedule": ["autoschedule/program autoschedule/cost autoschedule/database", "autoschedule/tensorize",
                      "autoschedule/normalize", "autoschedule/movement", "autoschedule/sketch",
-                     "autoschedule/measure/protocol", "autoschedule/measure/reference autoschedule/measure/executor",
-                     "autoschedule/measure", "autoschedule/search", "autoschedule/tune", "autoschedule"],
+                     "autoschedule/measure/protocol", "autoschedule/measure/reference", "autoschedule/measure/executor",
+                     "autoschedule/measure/builder", "autoschedule/measure", "autoschedule/search", "autoschedule/tune",
+                     "autoschedule"],
     "graph": ["graph/ir", "graph/rewrite", "graph/onnx graph/fusion graph/memory", "graph/executor", "graph"],
 }
 # Targets above all rooms of their module: what users of it may include, what is built in, and inference of regions,

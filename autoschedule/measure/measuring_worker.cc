@@ -266,11 +266,11 @@ class MeasuringWorker {
     if (!request.prepack_library.empty()) {
       const auto packing = runtime::LoadedModule::Open(request.prepack_library, &error);
       if (!packing) return Failure(kReasonRun, error);
-      const TwFunction prepack = packing->Find(request.function + "_prepack");
+      const TwFunction prepack = packing->Find(request.prepack_function);
       if (prepack == nullptr) return Failure(kReasonRun, "the library lacks a function that packs ahead of time");
       if (const int code = BoundCall(prepack, request.prepack, all).Run(call); code != kTwOk) {
         return Failure(code == kTwErrorMemory ? kReasonMemory : kReasonRun,
-                       absl::StrCat(request.function, "_prepack: ", call.message));
+                       absl::StrCat(request.prepack_function, ": ", call.message));
       }
     }
     candidate.workspace_bytes = candidate.library->WorkspaceBytes(request.function);

@@ -147,6 +147,7 @@ std::string ToLine(const MeasureRequest& request) {
                {"library", request.library},
                {"prepack_library", request.prepack_library},
                {"function", request.function},
+               {"prepack_function", request.prepack_function},
                {"tensors", ToJson(request.tensors)},
                {"num_params", request.num_params},
                {"main", request.main},
@@ -200,6 +201,7 @@ absl::StatusOr<MeasureRequest> ReadMeasureRequest(std::string_view line) {
   reader.Read("library", &request.library);
   reader.Read("prepack_library", &request.prepack_library);
   reader.Read("function", &request.function);
+  reader.Read("prepack_function", &request.prepack_function);
   reader.Read("tensors", &request.tensors);
   reader.Read("num_params", &request.num_params);
   reader.Read("main", &request.main);

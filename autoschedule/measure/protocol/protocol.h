@@ -9,15 +9,17 @@
 //
 // To the measuring worker:
 //
-//   {"do": "measure", "library": "<path>", "prepack_library": "<path>", "function": "main", "tensors": [...],
-//    "num_params": 3, "seed": 1, "folder": "<path>", "threads": 2, "main": [0, 3, 2], "prepack": [1, 3], "half_width":
-//    0.01, "most_ns": 300000000, "least_ns": 20000000, "most_samples": 100000, "give_up_ns": 0, "caches": "warm"}
+//   {"do": "measure", "library": "<path>", "prepack_library": "<path>", "function": "main",
+//    "prepack_function": "main_prepack", "tensors": [...], "num_params": 3, "seed": 1, "folder": "<path>", "threads": 2,
+//    "main": [0, 3, 2], "prepack": [1, 3], "half_width": 0.01, "most_ns": 300000000, "least_ns": 20000000,
+//    "most_samples": 100000, "give_up_ns": 0, "caches": "warm"}
 //       -> {"ok": true, "ns": [51000, 50900, ...], "max_error": 0.3}
 //
-// "prepack_library", empty where there is none, holds the program's _prepack function. "tensors" are the parameters of
-// the program, then those that its _prepack function writes; "main" and "prepack" say which of them a function takes. A
-// tensor is {"name": "A", "dtype": "float32", "shape": [128, 64], "written": false, "constant": true, "range": []}, with
-// "range": [0, 127, 1] for integers from 0 to 127 that are sorted. A request that fails is answered by {"ok": false, "reason": "wrong result", "error": "element 7 of C is ..."}.
+// "prepack_library", empty where there is none, holds the function that packs constants ahead of time. "tensors" are the
+// parameters of the program, then those that this function writes; "main" and "prepack" say which of them a function
+// takes. A tensor is {"name": "A", "dtype": "float32", "shape": [128, 64], "written": false, "constant": true,
+// "range": []}, with "range": [0, 127, 1] for integers from 0 to 127 that are sorted. A request that fails is answered by
+// {"ok": false, "reason": "wrong result", "error": "element 7 of C is ..."}.
 #pragma once
 
 #include <cstdint>
@@ -58,9 +60,9 @@ struct CompileRequest {
 };
 
 struct MeasureRequest {
-  std::string library, prepack_library, function;
+  std::string library, prepack_library, function, prepack_function;
   std::vector<TensorSpec> tensors;
-  int64_t num_params = 0;  // tensors beyond are what the _prepack function writes
+  int64_t num_params = 0;  // tensors beyond are what the function that packs writes
   std::vector<int64_t> main, prepack;
   uint64_t seed = 0;
   std::string folder;

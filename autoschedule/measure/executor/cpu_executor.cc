@@ -1,0 +1,168 @@
+#include "autoschedule/measure/executor/cpu_executor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "autoschedule/measure/executor/sampling.h"
+#include "autoschedule/measure/reference/param_specs.h"
+
+namespace tilewright {
+namespace {
+
+constexpr size_t kMeasureInOnePiece = 16;
+
+// Room for up to 32 rotating sets, those of at least the caches' size, and what is kept ready.
+std::vector<std::string> WorkerFlags(const RunnerOptions& options, const std::vector<TensorSpec>& params) {
+  int64_t bytes = options.memory_bytes + kMostReadyBytes;
+  for (const TensorSpec& spec : params) bytes += spec.bytes() * 40;
+  std::vector<std::string> flags = {absl::StrCat("--memory-bytes=", bytes)};
+  for (const std::string& library : options.libraries) flags.push_back("--library=" + library);
+  return flags;
+}
+
+// Parameters of the same name are the same tensor.
+absl::StatusOr<std::vector<int64_t>> Positions(const Function& function, bool may_add,
+                                               std::vector<TensorSpec>& tensors) {
+  const auto params = ParamSpecs(function);
+  if (!params.ok()) return params.status();
+  std::vector<int64_t> positions;
+  for (const TensorSpec& param : *params) {
+    auto found = std::find_if(tensors.begin(), tensors.end(),
+                              [&](const TensorSpec& tensor) { return tensor.name == param.name; });
+    if (found == tensors.end()) {
+      if (!may_add) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("parameter ", param.name, " is neither one of the program nor packed"));
+      }
+      found = tensors.insert(tensors.end(), param);
+    }
+    positions.push_back(found - tensors.begin());
+  }
+  return positions;
+}
+
+// samples[candidate][round], of those that did not fail.
+void TakeSamples(std::vector<std::vector<std::vector<double>>> samples, std::vector<Measurement>& results) {
+  size_t next = 0;
+  std::erase_if(samples, [&](const auto&) { return !results[next++].ok(); });
+  LevelRounds(samples);
+  auto rounds = samples.begin();
+  for (Measurement& result : results) {
+    if (!result.ok()) continue;
+    for (const std::vector<double>& round : *rounds) {
+      result.seconds.insert(result.seconds.end(), round.begin(), round.end());
+    }
+    ++rounds;
+  }
+}
+
+void Read(const WorkerReply& reply, Measurement& result) {
+  const Measurement compiled = result;
+  if (reply.outcome != WorkerReply::Outcome::kAnswered) {
+    result = MeasurementOfEnded(reply, MeasureFailure::kCrash, MeasureFailure::kTimeout);
+  } else if (const auto answer = ReadWorkerAnswer(reply.text); !answer.ok()) {
+    result = FailedMeasurement(MeasureFailure::kRunError, std::string(answer.status().message()));
+  } else if (!answer->ok) {
+    const MeasureFailure failure = answer->reason == kReasonWrong    ? MeasureFailure::kWrongResult
+                                   : answer->reason == kReasonMemory ? MeasureFailure::kMemory
+                                                                     : MeasureFailure::kRunError;
+    result = FailedMeasurement(failure, answer->error);
+  } else {
+    result.failure = MeasureFailure::kNone;
+    result.message.clear();
+    result.seconds.clear();
+    for (int64_t nanoseconds : answer->nanoseconds) {
+      result.seconds.push_back(static_cast<double>(nanoseconds) * 1e-9);
+    }
+    result.max_error = answer->max_error;
+  }
+  result.code_bytes = compiled.code_bytes;
+  result.counters = compiled.counters;
+  result.compile_seconds = compiled.compile_seconds;
+}
+
+}  // namespace
+
+CpuExecutor::CpuExecutor(const std::string& worker, const RunnerOptions& options, std::string folder,
+                         std::vector<TensorSpec> params, MachineLock& lock)
+    : options_(options),
+      folder_(std::move(folder)),
+      params_(std::move(params)),
+      lock_(lock),
+      measurer_(worker, WorkerFlags(options_, params_), 1) {}
+
+std::vector<Measurement> CpuExecutor::Measure(std::span<const BuiltCandidate> candidates, const RunOptions& options) {
+  std::vector<Measurement> results;
+  for (const BuiltCandidate& candidate : candidates) results.push_back(candidate.measurement);
+  std::vector<std::vector<std::vector<double>>> samples(candidates.size());
+  for (int round = 0; round < options.rounds; ++round) {
+    MeasureOnce(candidates, options, results);
+    for (size_t i = 0; i < candidates.size(); ++i) samples[i].push_back(std::move(results[i].seconds));
+  }
+  TakeSamples(std::move(samples), results);
+  return results;
+}
+
+// Nothing else of ours runs on the machine meanwhile.
+void CpuExecutor::MeasureOnce(std::span<const BuiltCandidate> candidates, const RunOptions& options,
+                              std::vector<Measurement>& results) {
+  std::vector<size_t> measured;
+  std::vector<std::string> requests;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (!results[i].ok()) continue;
+    auto request = RequestFor(candidates[i], options);
+    if (!request.ok()) {
+      results[i] = FailedMeasurement(MeasureFailure::kRunError, std::string(request.status().message()));
+      continue;
+    }
+    measured.push_back(i);
+    requests.push_back(ToLine(*request));
+  }
+  const double timeout = options_.run_timeout + options.seconds;
+  for (size_t begin = 0; begin < requests.size(); begin += kMeasureInOnePiece) {
+    const size_t count = std::min(kMeasureInOnePiece, requests.size() - begin);
+    MachineLock::Guard alone = lock_.Exclusive();
+    const std::vector<WorkerReply> replies =
+        measurer_.Run(std::span<const std::string>(requests).subspan(begin, count), timeout);
+    for (size_t k = 0; k < count; ++k) {
+      Measurement& result = results[measured[begin + k]];
+      Read(replies[k], result);
+      if (result.failure != MeasureFailure::kWrongResult) continue;
+      // It may be wrong because of what an earlier candidate wrote where it should not.
+      measurer_.Restart();
+      Read(measurer_.Run({&requests[begin + k], 1}, timeout)[0], result);
+      measurer_.Restart();
+    }
+  }
+}
+
+absl::StatusOr<MeasureRequest> CpuExecutor::RequestFor(const BuiltCandidate& candidate,
+                                                       const RunOptions& options) const {
+  MeasureRequest request{.library = candidate.library,
+                         .prepack_library = candidate.prepack_library,
+                         .function = candidate.main->name,
+                         .prepack_function = candidate.prepack ? candidate.prepack->name : "",
+                         .tensors = params_,
+                         .num_params = static_cast<int64_t>(params_.size()),
+                         .seed = options_.seed,
+                         .folder = folder_,
+                         .threads = options_.threads,
+                         .half_width = options.half_width,
+                         .most_nanoseconds = static_cast<int64_t>(options.seconds * 1e9),
+                         .least_nanoseconds = static_cast<int64_t>(options.least_seconds * 1e9),
+                         .most_samples = options.most_samples,
+                         .give_up_nanoseconds = static_cast<int64_t>(options.give_up_seconds * 1e9),
+                         .caches = options.caches};
+  if (candidate.prepack) {
+    auto positions = Positions(candidate.prepack, /*may_add=*/true, request.tensors);
+    if (!positions.ok()) return positions.status();
+    request.prepack = *std::move(positions);
+  }
+  auto positions = Positions(candidate.main, /*may_add=*/false, request.tensors);
+  if (!positions.ok()) return positions.status();
+  request.main = *std::move(positions);
+  return request;
+}
+
+}  // namespace tilewright

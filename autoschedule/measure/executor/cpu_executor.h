@@ -1,0 +1,37 @@
+// Executor of CPU code: the libraries of candidates are opened and called by a process of its own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "autoschedule/measure/executor/executor.h"
+#include "autoschedule/measure/executor/machine_lock.h"
+#include "autoschedule/measure/protocol/protocol.h"
+#include "autoschedule/measure/protocol/worker_pool.h"
+
+namespace tilewright {
+
+class CpuExecutor : public Executor {
+ public:
+  // `worker`: the program measuring_worker. `folder`: where the reference is. `params`: of the measured function.
+  // `lock` must outlive the executor; it is held exclusively while candidates are measured.
+  CpuExecutor(const std::string& worker, const RunnerOptions& options, std::string folder,
+              std::vector<TensorSpec> params, MachineLock& lock);
+
+  std::vector<Measurement> Measure(std::span<const BuiltCandidate> candidates, const RunOptions& options) override;
+
+ private:
+  // One round over all candidates.
+  void MeasureOnce(std::span<const BuiltCandidate> candidates, const RunOptions& options,
+                   std::vector<Measurement>& results);
+  absl::StatusOr<MeasureRequest> RequestFor(const BuiltCandidate& candidate, const RunOptions& options) const;
+
+  const RunnerOptions options_;
+  const std::string folder_;
+  const std::vector<TensorSpec> params_;
+  MachineLock& lock_;
+  WorkerPool measurer_;
+};
+
+}  // namespace tilewright
