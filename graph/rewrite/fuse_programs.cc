@@ -12,6 +12,7 @@
 #include "graph/ir/functor.h"
 #include "graph/ir/status_macros.h"
 #include "graph/rewrite/lowering.h"
+#include "ir/annotations.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
 
@@ -148,7 +149,7 @@ class ProgramFuser {
 
   bool AddCall(const CallTirNode& call, const Buffers& results) {
     const PrimFunc callee = module_.FindProgram(call.function);
-    no_alias_ &= callee->attrs.contains("tir.noalias");
+    no_alias_ &= callee->attrs.contains(kNoAlias);
     Buffers actual;
     for (const Value& arg : call.args) {
       const std::optional<Buffer> buffer = BufferOf(arg);
@@ -202,7 +203,7 @@ class ProgramFuser {
     fields.params.insert(fields.params.end(), outputs_.begin(), outputs_.end());
     fields.body = Stmt(new BlockRealizeNode({}, True(), Block(std::move(root))));
     fields.next_id = next_id_;
-    if (no_alias_) fields.attrs["tir.noalias"] = {True()};
+    if (no_alias_) fields.attrs[kNoAlias] = {True()};
     Fused fused{.function = function_, .constants = captured_};
     fused.program = WithSymbolParams(PrimFunc(std::move(fields)), &fused.symbols);
     return fused;

@@ -1,11 +1,11 @@
-#include "codegen/llvm/testing/equivalence.h"
+#include "codegen/testing/equivalence.h"
 
 #include <cmath>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/abi/abi_type.h"
-#include "codegen/llvm/jit.h"
+#include "codegen/backend.h"
 #include "codegen/runtime/tensor.h"
 #include "codegen/runtime/thread_pool.h"
 #include "ir/arith/analyzer.h"
@@ -63,7 +63,7 @@ std::string Difference(const NDArray& a, const NDArray& b, double tolerance) {
 
 std::string CompareWithInterpreter(const Module& module, const EquivalenceOptions& options) {
   const Function function = module.Main();
-  auto compiled = CompileToJit(module, options.target);
+  auto compiled = CompileAndLoad(module, options.target);
   if (!compiled.ok()) return std::string(compiled.status().message());
   auto interpreted = interp::Compile(function);
   if (!interpreted.ok()) return absl::StrCat("interpreter: ", interpreted.status().message());

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/strings/substitute.h"
-#include "codegen/llvm/testing/equivalence.h"
+#include "codegen/testing/equivalence.h"
 #include "ir/script/parse_or_die.h"
 
 namespace tilewright {

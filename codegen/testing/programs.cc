@@ -1,4 +1,4 @@
-#include "codegen/llvm/testing/programs.h"
+#include "codegen/testing/programs.h"
 
 #include "ir/builder.h"
 
