@@ -162,7 +162,7 @@ TEST_P(LowPrecision, ConstantsArePackedAheadOfTime) {
   EXPECT_TRUE(BitEqual(expected, actual));
 }
 
-// Of main; what runs ahead of time is left out.
+// The code of main; what runs ahead of time is left out.
 Artifact CodeOf(const Function& op, const char* target_name = "x86-znver4") {
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   const Target target = *NamedTarget(target_name);
@@ -218,7 +218,7 @@ TEST(LowPrecisionCode, FirstLayersShareRowsInRegisters) {
   }
 }
 
-// Of signed bytes by constants the sign bit is flipped as rows are read, and the constants are added up ahead of time.
+// Signed bytes by constants: the sign bit is flipped as rows are read, and the constants are added up ahead of time.
 TEST(LowPrecisionCode, SignedRowsAreFlipped) {
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   const auto flips = [&](const Function& op) {
@@ -258,7 +258,7 @@ size_t Count(std::string_view text, std::string_view what) {
   return count;
 }
 
-// Of the loops that cores share.
+// The extents of the loops that cores share.
 std::vector<int64_t> ParallelExtents(const Function& function) {
   std::vector<int64_t> extents;
   PreOrder(function->body, [&](const Stmt& s) {

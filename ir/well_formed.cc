@@ -196,7 +196,8 @@ class Checker : public Visitor {
   const Function& function_;
   uint32_t object_ = 0;
   std::vector<WellFormedViolation> violations_;
-  // Of what is visible: kEverywhere, or the number of blocks around a loop, in which alone its variable is visible.
+  // Where a variable is visible: kEverywhere, or the number of blocks around a loop, in which alone its variable is
+  // visible.
   static constexpr int kEverywhere = -1;
   int depth_ = 0;
   absl::flat_hash_map<const Node*, int> defined_;

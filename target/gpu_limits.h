@@ -15,7 +15,7 @@ struct GpuLimits {
   int64_t default_shared_bytes;  // of a block without asking for more
 };
 
-// Of a target that is a GPU.
+// The limits of a target that is a GPU.
 const GpuLimits& LimitsOf(const Target& target);
 
 }  // namespace tilewright

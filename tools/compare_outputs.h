@@ -36,7 +36,7 @@ class Tolerances {
   // `arguments` as before the call. Functions that are given once count for both.
   Tolerances(const std::vector<Function>& functions, const std::vector<interp::Argument>& arguments);
 
-  // Of the parameter at `position`, called `name`.
+  // Compares the parameter at `position`, called `name`.
   OutputComparison Compare(size_t position, const std::string& name, const NDArray& result,
                            const NDArray& expected) const;
 
@@ -44,7 +44,7 @@ class Tolerances {
   // By how much each element may differ.
   NDArray Allowed(size_t position, const NDArray& expected) const;
 
-  // Of each function that has bounds, by parameter.
+  // The bounds of each function that has some, by parameter.
   std::vector<std::vector<std::optional<ReferenceResult>>> bounds_;
 };
 

@@ -25,7 +25,7 @@ namespace {
 
 using Dims = std::map<std::string, int64_t>;
 
-// Of one parameter; more is refused before it is allocated.
+// Bytes of one parameter; more is refused before it is allocated.
 constexpr int64_t kMaxArrayBytes = int64_t{4} << 30;
 
 template <class F>

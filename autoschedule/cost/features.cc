@@ -203,7 +203,7 @@ struct PackedHeader {
   double projected_seconds;
 };
 
-// Of this version's features.
+// The packed form of this version's features.
 struct PackedForm {
   uint64_t names = 0xcbf29ce484222325;
   size_t bytes = sizeof(PackedHeader);

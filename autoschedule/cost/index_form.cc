@@ -167,8 +167,8 @@ double ShareNotNegative(const IndexForm& form) {
 
 namespace {
 
-// Of x % c == r, where x takes c neighbouring values equally often: a loop of that many steps of 1 is enough. The form
-// of x % c would be the sum of the remainders of x's terms.
+// The share of x % c == r, where x takes c neighbouring values equally often: a loop of that many steps of 1 is enough.
+// The form of x % c would be the sum of the remainders of x's terms.
 std::optional<double> ShareOfRemainder(const BinaryNode& op,
                                        const std::function<const IndexForm*(const VarNode*)>& lookup) {
   const auto* remainder = dyn_cast<BinaryNode>(op.a);

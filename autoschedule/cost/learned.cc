@@ -121,7 +121,7 @@ std::unique_ptr<LearnedModel::Booster> LearnedModel::Train(std::span<const Measu
   std::vector<double> expected(measured.size());
   if (prior != nullptr) prior->AddTo(expected, matrix);
 
-  // Of a task: the fastest program, and what its programs typically take over what is expected (a logarithm).
+  // A task's fastest program, and what its programs typically take over what is expected (a logarithm).
   struct Task {
     double best = std::numeric_limits<double>::infinity();
     double sum = 0, weights = 0;

@@ -23,7 +23,7 @@ struct LevelTraffic {
   std::string from;  // "L2", "L3", "memory"
   double read_bytes = 0;
   double written_bytes = 0;
-  // Of those written, the lines that do not follow each other: few at a time from here and there. Prefetchers and
+  // Lines among those written that do not follow each other: few at a time from here and there. Prefetchers and
   // tables of pages cannot keep up with these.
   double scattered_lines = 0;
 };
@@ -32,8 +32,8 @@ struct MemoryTraffic {
   std::vector<LevelTraffic> levels;  // L2 first, memory last
 };
 
-// Of one of `cores` cores, which runs iterations[l] of loop l: its part of the parallel ones (CoreIterations). Buffers
-// in registers do not count. Caches are warm: the program ran before, on the same data.
+// The traffic of one of `cores` cores, which runs iterations[l] of loop l: its part of the parallel ones
+// (CoreIterations). Buffers in registers do not count. Caches are warm: the program ran before, on the same data.
 MemoryTraffic TrafficOf(const ProgramFacts& facts, const Target& target, const std::vector<double>& iterations,
                         int cores);
 

@@ -167,7 +167,7 @@ class Gatherer {
     return false;
   }
 
-  // Of a store of if_then_else(condition, x, 0): where x is taken.
+  // Finds where a store of if_then_else(condition, x, 0) takes x.
   void FindNonzeros(const StoreNode* store, BufferFacts* buffer) {
     const Expr* condition = nullptr;
     if (const auto* call = dyn_cast<CallNode>(store->value); call != nullptr && call->op == kIfThenElse) {

@@ -47,7 +47,7 @@ struct BufferFacts {
   // zeros, one inclusive interval per dimension, or (no box) the part of its elements that are not.
   std::vector<std::pair<int64_t, int64_t>> nonzero_box;
   double nonzero = 1;
-  // Of buffers in register scope: what anything but sums onto themselves reads, one inclusive interval per dimension;
+  // What anything but sums onto themselves reads of a buffer in register scope, one inclusive interval per dimension;
   // none when nothing does.
   std::vector<std::pair<int64_t, int64_t>> read;
 };

@@ -27,7 +27,7 @@ struct Projection {
   std::vector<double> iterations;
   std::vector<Region> regions;
 
-  // Of the core that works longest.
+  // The times of the core that works longest.
   double compute_seconds = 0;
   double throughput_seconds = 0, latency_seconds = 0;  // the two forms; compute_seconds takes the longer one by region
   InstructionCounts instructions;

@@ -38,7 +38,7 @@ TEST(SpeedOfLight, PaddingIsNotWork) {
   const SpeedOfLight limit = SpeedOfLightOf(
       ops::Conv({.spatial = {14, 14}, .in_channels = 256, .out_channels = 256, .windows = ops::Same({3, 1, 1}, 2)}),
       kZen4);
-  // Of 14 positions of a window of 3, 40 of 42 reads are inside of the image, in each direction.
+  // A window of 3 at 14 positions has 40 of 42 reads inside of the image, in each direction.
   EXPECT_NEAR(limit.multiply_adds, 14.0 * 14 * 256 * 256 * 9 * (40.0 / 42) * (40.0 / 42), 1);
 }
 

@@ -230,7 +230,7 @@ TEST(Database, PruneKeepsTheFastest) {
   EXPECT_THAT(Uids(database), ElementsAre());
 }
 
-// Of the latest workloads for a target and number of threads, any measured ones.
+// VisitFeatures visits the latest workloads of a target and number of threads, any measured ones.
 TEST(Database, VisitsFeatures) {
   Database database = OpenFresh();
   const auto put = [&](uint64_t workload, int count, const TuningRecord& like) {

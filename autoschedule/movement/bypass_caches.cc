@@ -19,7 +19,7 @@ int64_t BytesOfParams(const Function& function) {
   return bytes;
 }
 
-// Of all cores together.
+// The bytes of a cache level, all cores together.
 int64_t CacheBytes(const Target& target, size_t level) {
   if (target.caches.size() <= level) return INT64_MAX;
   const CacheLevel& cache = target.caches[level];

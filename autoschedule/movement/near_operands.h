@@ -1,5 +1,5 @@
-// From where a contraction's operands come, by their sizes: one of them should be in the second cache level while
-// panels of the other one pass by.
+// Which cache level a contraction's operands come from, by their sizes: one of them should be in the second cache level
+// while panels of the other one pass by.
 #pragma once
 
 #include <cstddef>

@@ -19,8 +19,8 @@ namespace {
 
 // How much more efficient rows have to be that are packed as one.
 constexpr double kWorthFusing = 1.1;
-// Of a copy: starting and ending a parallel loop, and bytes that a core copies in a cycle to where others may read;
-// those of a copy that the second cache levels do not hold, or whose pages are many.
+// Cycles to fork and join a copy, and bytes that a core copies in a cycle to where others may read; the bytes
+// of a copy that the second cache levels do not hold, or whose pages are many.
 constexpr double kForkCycles = 8000, kCopiedPerCycle = 8, kCopiedFarPerCycle = 2;
 // How much longer products take whose rows come from the second cache level again for each window along the row, or
 // for each window.

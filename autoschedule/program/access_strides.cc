@@ -46,7 +46,7 @@ class AccessCollector : public Visitor {
     access.strides.push_back(stride ? stride : FlatStride(access.buffer, indices, var));
   }
 
-  // Of an iterator that runs through several dimensions as one: c // 3 and c % 3 in two dimensions.
+  // The stride of an iterator that runs through several dimensions as one: c // 3 and c % 3 in two dimensions.
   std::optional<int64_t> FlatStride(const Buffer& buffer, const std::vector<Expr>& indices, const Var& var) {
     Expr flat = indices[0];
     for (size_t d = 1; d < indices.size(); ++d) flat = flat * buffer->shape[d] + indices[d];

@@ -11,7 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// Of the only block of a function with buffers A, B and C.
+// The accesses of the only block of a function with buffers A, B and C.
 std::vector<Access> Accesses(const std::string& extents, const std::string& iterators, const std::string& statement) {
   const Function function = ParseFunctionOrDie(R"(
 @T.prim_func

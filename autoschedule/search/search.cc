@@ -18,7 +18,7 @@ constexpr size_t kParents = 12;
 // One in so many measured candidates is taken by chance from all that were proposed, and one in so many from the half
 // that the model prefers: it tells bad candidates from good ones better than good ones from each other.
 constexpr size_t kExplore = 8, kExploreGood = 2;
-// Of the candidates that are not measured, so many times the population wait for the next batch, the preferred ones.
+// So many times the population of candidates that were not measured wait for the next batch, the preferred ones.
 constexpr size_t kWaiting = 2;
 // Moves of vector registers to and from the stack in inner loops; code with more is not worth running.
 constexpr int kMostSpills = 4;

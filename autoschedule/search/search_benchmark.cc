@@ -46,7 +46,7 @@ void Train(const Space& space, const ProjectedModel& projected, LearnedModel& le
   learned.Update(programs, projected.Predict(programs), 0);
 }
 
-// Of some of the candidates again, one stage after the other.
+// Times some of the candidates again, one stage after the other.
 void TimeStages(benchmark::State& state, const std::vector<Function>& programs, const Target& target,
                 const LearnedModel& learned) {
   const auto time = [&](const char* name, const auto& stage) {

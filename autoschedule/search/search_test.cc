@@ -232,10 +232,10 @@ TEST_F(SearchTest, TheFinalsFitIntoTheirTime) {
   // Four seconds. Runs of milliseconds: twelve or thirteen thrice, then four ten times.
   EXPECT_GE(finals(1).first, 76);
   EXPECT_LE(finals(1).second, 4.001);
-  // Of 0.3 to 0.6 s: fewer.
+  // Candidates that take 0.3 to 0.6 s: fewer.
   EXPECT_LT(finals(300).first, 16);
   EXPECT_LE(finals(300).second, 6);
-  // Of hours: two, twice.
+  // Candidates that take hours: two, twice.
   EXPECT_EQ(finals(1e7).first, 4);
 }
 

@@ -64,7 +64,7 @@ int64_t RowStrideBytes(const BlockNode& block, const Contraction& contraction, c
   return stride;
 }
 
-// Of windows of few channels whose columns are part of the depth. Of f32, tiles are not deep enough for that.
+// The groups of windows of few channels whose columns are part of the depth. Tiles of f32 are not deep enough for that.
 SharedGroups SharedGroupsOf(const BlockRealizeNode& realize, const ContractionPlan& plan) {
   const int group = plan.instruction.group;
   if (group == 1) return {};

@@ -224,7 +224,7 @@ Outcome<Done> ContractionSchedule::MakeStages() {
   if (row_stage_) InlineProducers(sch_, *row_stage_, false);
   InlineProducers(sch_, column_stage_, true);
   constant_ = ReadsConstants(sch_, column_stage_);
-  // Of AMX, the tile decides how the output is written. Others come after all that candidates of other tiles share.
+  // The tile of AMX decides how the output is written. Others come after all that candidates of other tiles share.
   const bool plain_output = WritesAtIterators(*realize().block);
   if (plan_.rows_in_memory()) {
     RateShallowTiles(plain_output);
@@ -550,7 +550,7 @@ Outcome<Done> ContractionSchedule::RunInParallel() {
       choices_.Take(sch_, name_ + ".parallel_loops", Iota(0, static_cast<int64_t>(outer_.size())), preferred));
   if (parallel.value == 0) return Done();
   const auto shared = static_cast<size_t>(parallel.value);
-  // Of loops over rows that are outside of all others.
+  // The last one of the loops over rows that are outside of all others.
   size_t last_row = std::min(outer_rows_.size(), outer_.size());
   while (last_row > 0 && extents[last_row - 1] == 1) --last_row;
   const bool ahead = plan_.short_rows && last_row > 0 && batch_place_ == static_cast<int64_t>(outer_rows_.size());

@@ -19,13 +19,13 @@ constexpr const char* kName = "row_rule";
 
 // Partial results of the last steps of a reduction by lanes.
 constexpr int64_t kLastLanes = 4;
-// Of a step of a reduction, in vectors that are read meanwhile, and what a masked step costs more.
+// The latency of a step of a reduction, in vectors that are read meanwhile, and what a masked step costs more.
 constexpr int64_t kLatency = 4, kMask = 2;
 // Planes that are worth being summed first, and vectors of one that are summed at once.
 constexpr int64_t kLeastPlanes = 4, kMostVectors = 8;
 // Fewer element operations than this are done before another thread has begun.
 constexpr int64_t kLeastParallelWork = 1024;
-// And than this, before results of several threads are combined.
+// Fewer element operations than this are done before results of several threads are combined.
 constexpr int64_t kLeastPartWork = 4096;
 
 // The reduce iterator along which the block reads neighbouring elements, when no spatial one does; else -1.

@@ -24,7 +24,7 @@ constexpr double kLeastTerms = 32;
 constexpr int64_t kMostOutputsOfTwo = 4;
 // The part of the peak that products reach, and vector instructions for each vector of a transformed operand.
 constexpr double kEfficiency = 0.9, kTransformInstructions = 5;
-// Of starting and ending two more parallel loops.
+// Cycles to fork and join two more parallel loops.
 constexpr double kStageCycles = 10000;
 // Part of the time of the contraction as it is that any that is tried takes at most.
 constexpr double kWorthATry = 1.2;

@@ -35,7 +35,7 @@ constexpr double kWaitingStores = 64, kStoredRun = 0.4;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Of AMX: cycles that the instructions of one step take.
+// Cycles that the AMX instructions of one step take.
 double CyclesOfProducts(const RegisterTile& tile) {
   const AmxTiles registers = tile.row_tiles > 0 ? *AmxTilesOf(tile.row_tiles, tile.rows, tile.vectors * kAmxRows)
                                                 : *AmxTilesOf(tile.rows, tile.vectors * kAmxRows);

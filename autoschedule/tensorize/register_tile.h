@@ -23,9 +23,9 @@ struct SharedGroups {
   int64_t rows_apart = 0, groups_apart = 0;
 };
 
-// From where tiles load their operands.
+// What loading the operands of tiles costs, by where they lie.
 struct TileOperands {
-  // Of AMX: what a line takes to load, where one from the second cache level takes 1.
+  // For AMX: what a line takes to load, where one from the second cache level takes 1.
   double row_load = 1, column_load = 1;
   int cores = 1;            // of AMX: among which rows are divided
   double shared_rows = 0;   // of AMX: the part of the time of a block of rows that is lost where cores share it

@@ -46,7 +46,7 @@ TEST(RegisterTile, LastTileMayBeLower) {
   const RegisterTile tile = Choose(target, 28, 64);
   EXPECT_EQ(tile.rows, 6);
   EXPECT_EQ(tile.vectors, 4);
-  // But a single tile is better than one with a small rest.
+  // A single tile is better than one with a small rest.
   EXPECT_EQ(Choose(target, 13, 384).rows, 13);
 }
 
@@ -66,7 +66,7 @@ TEST(RegisterTile, RowsThatShareGroupsAreFew) {
   }
 }
 
-// Of deep sums the columns come from afar: the more rows share them the better.
+// The columns of deep sums come from afar: the more rows share them the better.
 TEST(RegisterTile, FarColumnsAreReadForManyRows) {
   const TileInstruction fma{.lanes = 16, .registers = 32, .per_cycle = 2};
   const auto choose = [&](int64_t panel_bytes) {

@@ -37,7 +37,7 @@ struct Touched {
   double vectors = 0, runs = 0;
 };
 
-// Of one access, by the iterators `reduce` of the reduction.
+// What one access touches, by the iterators `reduce` of the reduction.
 Touched TouchedBy(const WindowReduction& reduction, const WindowTile& tile, const Access& access,
                   const std::vector<int>& reduce) {
   double places = 1, runs = 1;  // those along the last dimension are one

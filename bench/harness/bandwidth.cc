@@ -13,7 +13,7 @@ using runtime::NowNanoseconds;
 // Bytes that each thread moves in one run, passes over small data together.
 constexpr int64_t kBytesPerRun = int64_t{32} << 20;
 constexpr int kRuns = 12;
-// Of each array in memory, for each thread.
+// Bytes of each array in memory, for each thread.
 constexpr int64_t kMemoryBytes = int64_t{128} << 20;
 
 #if defined(__x86_64__)

@@ -41,7 +41,7 @@ absl::StatusOr<std::vector<DType>> ParseDTypes(std::string_view text);
 
 TwDataType ActivationType(DType dtype);
 TwDataType WeightType(DType dtype);
-// Of a sum of products.
+// The type of a sum of products.
 TwDataType ProductType(DType dtype);
 
 }  // namespace tilewright::bench

@@ -11,7 +11,7 @@ class OtherLoad {
  public:
   OtherLoad();
 
-  // Of the CPU time since the start, the share that went to other processes of this machine or, where the kernel tells,
+  // The share of the CPU time since the start that went to other processes of this machine or, where the kernel tells,
   // to other virtual machines; between 0 and 1. Processes that this one started are others until they have ended.
   double Share() const;
 

@@ -19,7 +19,7 @@ struct Timing {
 // Quantile `q` in [0, 1] of samples in ascending order, interpolated between neighbours. There must be a sample.
 double Quantile(const std::vector<double>& ascending, double q);
 
-// Of samples in milliseconds, in any order; all zero when there are none.
+// Summary of samples in milliseconds, in any order; all zero when there are none.
 Timing Summarize(std::vector<double> samples_ms);
 
 // Zero when there are no values; all must be positive.

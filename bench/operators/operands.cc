@@ -55,7 +55,7 @@ void Fill(Tensor& tensor, Random& random, int integer_bits = 8) {
   }
 }
 
-// Of CBR, from numbers in [-1, 1): [bias, scale, offset] x channels.
+// Parameters of CBR, from numbers in [-1, 1): [bias, scale, offset] x channels.
 void ScaleParameters(Tensor& parameters, double unit) {
   const int64_t channels = parameters.shape()[1];
   float *bias = parameters.data<float>(), *scale = bias + channels;

@@ -64,7 +64,7 @@ int Fail(ExitStatus status, std::string_view message) {
   return status;
 }
 
-// Of the time for one workload, the part in which its implementations are measured against each other.
+// The part of the time for one workload in which its implementations are measured against each other.
 double MeasureSeconds() {
   const double seconds = absl::GetFlag(FLAGS_seconds);
   return absl::GetFlag(FLAGS_tune) ? std::min(6.0, seconds / 6) : seconds;

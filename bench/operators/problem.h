@@ -74,7 +74,7 @@ struct Workload {
   Problem problem;
 };
 
-// Of the output.
+// The type of the output.
 TwDataType OutputType(const Workload& workload);
 
 // Every tensor read or written once.

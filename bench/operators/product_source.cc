@@ -26,7 +26,7 @@ class MatmulSource : public ProductSource {
   int64_t OutputOffset(int64_t group, int64_t row) const override { return (group * problem_.m + row) * problem_.n; }
 
  private:
-  // Of an operand [batch / heads, rows, heads, k].
+  // The offset of a row of an operand [batch / heads, rows, heads, k].
   int64_t RowOffset(int64_t group, int64_t row, int64_t rows) const {
     const int64_t heads = problem_.heads;
     return ((group / heads * rows + row) * heads + group % heads) * problem_.k;

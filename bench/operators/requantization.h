@@ -19,7 +19,7 @@ struct Requantization {
   int least, greatest;
 };
 
-// Of a workload with IsRequantized(dtype).
+// The requantization of a workload with IsRequantized(dtype).
 Requantization RequantizationOf(const Workload& workload);
 
 // By how much y may differ from x * scale, clamped, where x is exact: half a step and the errors of the conversion to

@@ -37,7 +37,7 @@ memory::desc ChannelsLast(const Dims& dims, memory::data_type type) {
   return memory::desc(dims, type, strides);
 }
 
-// Of the tensors of a workload.
+// The library's types of the tensors of a workload.
 struct LibraryTypes {
   explicit LibraryTypes(const Workload& workload)
       : source(LibraryType(ActivationType(workload.dtype))),
@@ -207,7 +207,7 @@ std::optional<Plan> PlanConvolution(const ConvolutionProblem& p, const PlainDesc
 std::optional<Plan> PlanRows(const RowProblem& p, const PlainDescriptors& plain, const dnnl::primitive_attr& attributes,
                              const dnnl::engine& engine) {
   constexpr auto kKind = dnnl::prop_kind::forward_inference;
-  // Of norms the library refuses to describe what it does not have.
+  // The library refuses to describe norms that it does not have.
   const bool norms =
       plain.source.data_type() == plain.destination.data_type() &&
       (plain.source.data_type() == memory::data_type::f32 || plain.source.data_type() == memory::data_type::bf16);
@@ -255,7 +255,7 @@ std::vector<Plan> MakePlans(const Workload& workload, const PlainDescriptors& pl
     if (matmul->batch == 1 && matmul->b_constant) candidates.push_back(PlanInnerProduct(plain, attributes, engine));
   } else if (const auto* conv = std::get_if<ConvolutionProblem>(&workload.problem)) {
     for (const ConvolutionVariant& variant : kConvolutionVariants) {
-      // Of f32: as ours, which takes no other type's sums apart either.
+      // Only f32, as ours, which takes no other type's sums apart either.
       if (variant.algorithm == dnnl::algorithm::convolution_winograd && workload.dtype != DType::kF32) continue;
       candidates.push_back(PlanConvolution(*conv, plain, variant, attributes, engine));
     }

@@ -15,9 +15,9 @@ namespace {
 
 constexpr const char* kColors[] = {"#c2571a", "#888888", "#3d3d3d", "#2f7fb5", "#3a9a4b", "#8a4fb0"};
 constexpr double kWidth = 640, kHeight = 320, kLeft = 60, kTop = 20, kLegend = 190;
-// At which the searches are compared.
+// Seconds at which the searches are compared.
 constexpr double kMoments[] = {0.25, 0.5, 1, 2, 5, 10, 20, 60};
-// Of the best, at which it counts who is the first; times that differ by less than kSameMoment are equal.
+// Parts over the best time at which it counts who is the first; times that differ by less than kSameMoment are equal.
 constexpr double kParts[] = {0.1, 0.05, 0.02, 0.01}, kSameMoment = 0.1;
 constexpr double kTaskHeight = 20, kTaskLeft = 230;
 
@@ -39,7 +39,7 @@ double Median(std::vector<double> values) {
   return values.empty() ? 0 : Quantile(values, 0.5);
 }
 
-// Of the seeds of a task; 0 where nothing was found.
+// The median over the seeds of a task; 0 where nothing was found.
 double TimeOf(const std::vector<SearchGroup>& groups, const std::string& task, std::string_view variant) {
   std::vector<double> times;
   for (const SearchGroup& group : groups) {
@@ -67,7 +67,7 @@ double LeastTime(const SearchGroup& group) {
   return least;
 }
 
-// Of the candidate that a run preferred then; of the first one before it was there.
+// The time of the candidate that a run preferred then; of the first one before it was there.
 double PreferredAt(const SearchRun& run, double seconds) {
   double best = run.progress.front().second;
   for (const auto& [at, milliseconds] : run.progress) {
@@ -86,7 +86,7 @@ double SecondsUntil(const SearchGroup& group, const SearchRun& run, double part)
   return reached == run.progress.end() ? kNothing : reached->first;
 }
 
-// That time, the median over all groups in which it came to that, and the share of those.
+// The median time over all groups in which a search came to a part of the best, and the share of those groups.
 struct Reached {
   double seconds = 0, share = 0;
 };

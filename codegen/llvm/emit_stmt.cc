@@ -15,7 +15,7 @@ namespace {
 // callers choose) even when a few are alive.
 constexpr int64_t kMaxStackBytes = 64 << 10;
 constexpr int64_t kMaxStackBytesOfFunction = 512 << 10;
-// Of a parallel loop's temporaries in the workspace, all iterations together.
+// Bytes of a parallel loop's temporaries in the workspace, all iterations together.
 constexpr int64_t kMaxWorkspaceBytesOfLoop = 64 << 20;
 // The boundary of vectors and cache lines.
 constexpr uint64_t kTemporaryAlignment = 64;

@@ -104,7 +104,7 @@ def main(A: T.Buffer((3, 40), "float32"), I: T.Buffer((40,), "int32"), V: T.Buff
             "");
 }
 
-// Of three vectors of sums one is padding, which nothing reads: products for it are not computed, however many loops
+// One of three vectors of sums is padding, which nothing reads: products for it are not computed, however many loops
 // sum them up.
 TEST(Vectors, ThatNothingReadsAreNotComputed) {
   const std::string program = R"(

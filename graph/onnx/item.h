@@ -9,15 +9,15 @@
 
 namespace tilewright::graph {
 
-// A tensor of the graph with what is known of it, a sequence or an optional of such (which exist during import only), or
-// nothing.
+// A tensor of the graph with what is known of it, a sequence or an optional of such (which exist during import only),
+// or nothing.
 struct Item {
   enum class Kind { kAbsent, kTensor, kSequence, kOptional };
   Kind kind = Kind::kAbsent;
   Value value;  // of a tensor: an atom
   DataType dtype;
   std::vector<Expr> shape;
-  // Of a small integer tensor, as far as known: one expression an element (int64).
+  // The elements of a small integer tensor, as far as known: one expression (int64) each.
   std::optional<std::vector<Expr>> values;
   // Elements of a sequence; the element of an optional, if it has one.
   std::vector<Item> elements;

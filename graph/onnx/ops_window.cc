@@ -235,7 +235,7 @@ absl::Status ImportConvTranspose(OnnxNode& n) {
   return n.Out(n.Program("conv_transpose", n.in(), [&](ProgramParts& p) {
     std::vector<Expr> inner;
     for (size_t i = 0; i < dims; ++i) {
-      // Of a symbolic input the extent is computed in the program, so that bounds can be proven.
+      // The extent of a symbolic input is computed in the program, so that bounds can be proven.
       const Expr extent = p.in[0]->shape[2 + i];
       const int64_t rest = extra[i] + spans[i].reach() - spans[i].stride - pads[i] - pads[dims + i];
       inner.push_back(AsInt(shape[i]) ? p.local(shape[i])

@@ -108,7 +108,7 @@ class Generator {
     }
   }
 
-  // Of 64 bits, with parts of 32.
+  // An expression of 64 bits, with parts of 32.
   Expr Wide(int depth) {
     const DataType wide = DataType::Int(64);
     if (depth == 0 || random_.OneIn(8)) {
@@ -174,7 +174,7 @@ class Generator {
   }
 
  private:
-  // Of 64 bits, and far from the ends of 32.
+  // An expression of 64 bits whose value is far from the ends of 32.
   Expr NarrowEnough(int depth) {
     if (random_.OneIn(3)) return FloorMod(Wide(depth), Const(DataType::Int(64), 500));
     has_large_ = false;

@@ -63,7 +63,7 @@ Lanes Compiler::NewValue(const Expr& e) {
       return result;
     case Kind::kSelect: {
       const auto* op = cast<SelectNode>(e);
-      // Of what cannot be evaluated where the condition says so, only one is.
+      // Only the value that a scalar condition takes is evaluated: the other one may not have a value.
       if (op->condition.dtype().is_scalar()) {
         return Choose(op->condition, op->true_value, op->false_value, op->dtype());
       }

@@ -118,7 +118,7 @@ TEST(PeerText, AnnotationsThatNameBuffers) {
             "    T.writes(A[0])\n"
             "    T.block_attr({\"layout_free_placeholders\": [A.data]})\n"
             "    A[0] = B[0]\n");
-  // Of a buffer of the block, and of one that is gone.
+  // Attributes name a buffer of the block, and one that is gone.
   EXPECT_EQ(Body("gone = T.Buffer((64, 64), \"float16\")\nwith T.sblock(\"b\"):\n    X = T.alloc_buffer((4,))\n"
                  "    T.sblock_attr({\"x\": [X, gone]})\n    A[0] = B[0]"),
             "with T.block(\"b\"):\n"

@@ -170,7 +170,7 @@ class Joiner {
   }
 
  private:
-  // Of iterators other than the two.
+  // Whether an expression uses iterators other than the two.
   bool UsesOthers(const Expr& e) const {
     return std::ranges::any_of(block_.iter_vars, [&](const IterVar& iter) {
       return !iter.var.same_as(iterator_.var) && !iter.var.same_as(reduction_.var) && UsesVar(e, iter.var);

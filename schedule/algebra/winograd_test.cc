@@ -25,7 +25,7 @@ Outcome<std::vector<Rv>> Apply(Schedule& sch, int64_t iterator, int64_t reductio
   return sch.Apply("winograd", {*sch.GetBlock("Y"), Value(iterator), Value(reduction), Value(outputs)});
 }
 
-// Of float64, with errors up to a part of what small integers in float32 could hide.
+// Compares in float64, with errors up to a part of what small integers in float32 could hide.
 void ExpectSame(const std::string& program, int64_t iterator, int64_t reduction, int64_t outputs) {
   Schedule sch{Module(ParseOrDie(absl::StrReplaceAll(program, {{"float32", "float64"}})))};
   const Module before = sch.module();

@@ -74,7 +74,7 @@ TEST(FuseWithGaps, LeavesOutGaps) {
                  "Y[vn, vh_vw // 7, vh_vw % 7] = Y_rows[vn, vh_vw // 7, vh_vw % 7] + T.float32(1)"),
             "");
   EXPECT_EQ(Fuse(Program(), "Y", 1, 2, 7, false, "T.where(ax1 % 7 < 5)"), "");
-  // Of reductions too, at another pitch, in another order, of iterators that are apart, without gaps.
+  // Reductions fuse too, at another pitch, in another order, of iterators that are apart, without gaps.
   EXPECT_EQ(Fuse(Program(), "Y_rows", 1, 2, 6, false), "");
   EXPECT_EQ(Fuse(Program(), "Y_rows", 2, 1, 9, false), "");
   EXPECT_EQ(Fuse(Program(), "Y", 0, 2, 8, false), "");

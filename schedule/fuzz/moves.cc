@@ -106,7 +106,7 @@ bool ReorderIterators(Drawer& d) {
   return d.Try("reorder_block_iter_var", {d.block(), order});
 }
 
-// Of a buffer that the caller does not see.
+// Transforms the layout of a buffer that the caller does not see.
 bool TransformLayout(Drawer& d) {
   const BlockNode& node = d.block_node();
   if (node.writes.empty()) return false;
@@ -192,7 +192,7 @@ bool FuseWithGaps(Drawer& d) {
   return false;
 }
 
-// Of four products at most, whose coefficients are powers of two: results stay exact.
+// At most four products, whose coefficients are powers of two: results stay exact.
 bool Winograd(Drawer& d) {
   const auto& iters = d.block_node().iter_vars;
   const int64_t outputs = 2 + d.Below(2);
@@ -207,7 +207,7 @@ bool Winograd(Drawer& d) {
   return false;
 }
 
-// Of what the block writes, else of a copy of something that it reads.
+// Flips the sign bit of what the block writes, else of a copy of something that it reads.
 bool FlipSignBit(Drawer& d) {
   if (d.Try("flip_sign_bit", {d.block(), 0})) return true;
   return d.AllOrNothing([&] {

@@ -52,7 +52,7 @@ TEST(CacheCondition, StillReadsTheBufferThatIsCopied) {
 }
 
 TEST(CacheCondition, ReadsWhatIsCopiedOnlyLater) {
-  // Of the copy behind E, which reads B, and of one at the end, since nobody declares to read B.
+  // The copy behind E, which reads B; and a copy at the end, since nobody declares to read B.
   for (const char* value : {"B[vi, vj] + 1", "A[vi, vj] + 1"}) {
     const Function f = Program("B[i, 7 - j] < 1", value);
     const Outcome<CacheWriteResult> write =

@@ -89,7 +89,7 @@ class Move {
   const StmtNode* old_place_ = nullptr;
   arith::Analyzer analyzer_;
   uint32_t next_id_ = 0;
-  // Of the block's iterators, when its predicate says more than that they are inside of their domains.
+  // The predicate over the block's iterators, when it says more than that they are inside of their domains.
   Expr condition_;
   OrderedInstances ordered_;  // of the block
 };

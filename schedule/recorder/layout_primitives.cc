@@ -49,7 +49,7 @@ std::vector<Primitive> LayoutPrimitives() {
         {"buffer", ArgKind::kBufferIndex},
         {"index_map", ArgKind::kIndexMap},
         {"pad_value", ArgKind::kPadValue, Value()},
-        // That padding without a pad_value stays unwritten. A map is never assumed to be injective.
+        // The flag says that padding without a pad_value stays unwritten. A map is never assumed to be injective.
         {"assume_injective_transform", ArgKind::kBool, false}},
        ResultKind::kNone,
        Role::kTransform,

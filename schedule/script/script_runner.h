@@ -119,7 +119,7 @@ class ScriptRunner {
   bool EvalCall(const PyExpr& e, Value* out);
   // A function of the text: it sees the names that are there when it is called, and its own.
   bool CallFunction(const PyExpr& e, const PyStmt& function, const Value* self, Value* out);
-  // Of a function of the text, which may take values of other Python.
+  // Evaluates an argument of a function of the text, which may take values of other Python.
   bool EvalArgument(const PyExpr& e, Value* out);
   bool EvalArguments(const std::vector<PyExprPtr>& items, Value::List* list);
   bool BindParameters(const PyExpr& e, const PyStmt& function, const Value* self, std::map<std::string, Value>* names);

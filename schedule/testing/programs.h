@@ -19,7 +19,7 @@ Function ElementwiseInOneNest(int m, int n, int shift);
 
 // The ids, which the function must have once.
 uint32_t BlockNamed(const Function& function, std::string_view name);
-// Of the loops above the block with that name, outermost first.
+// The ids of the loops above the block with that name, outermost first.
 std::vector<uint32_t> LoopsOf(const Function& function, std::string_view block_name);
 // The names of their variables.
 std::vector<std::string> LoopNamesOf(const Function& function, std::string_view block_name);

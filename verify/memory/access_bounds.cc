@@ -240,7 +240,7 @@ class Checker : public Visitor {
   // Whether it can be proven where the conditions around it and the block's predicate hold. Assumptions are dear, and
   // most accesses are proven with few; the elements of a sum that is written out are met often.
   bool IsInsideWhereItRuns(const Expr& least, const Expr& greatest, const Expr& extent) {
-    // Of a hundred thousand statements each proves something; what is met again was met shortly before.
+    // Each of a hundred thousand statements proves something; what is met again was met shortly before.
     constexpr size_t kMostKnown = 64;
     const size_t first = proven_.size() - std::min(proven_.size(), kMostKnown);
     for (const Inside& known : std::span(proven_).subspan(first)) {

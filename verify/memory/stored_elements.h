@@ -24,8 +24,8 @@ class StoredElements {
  public:
   explicit StoredElements(const Function& function);
 
-  // Of a buffer whose part with these extents is allocated directly in `loop` (null: in none). INT64_MAX when it is
-  // more than can be said.
+  // Elements of a buffer whose part with these extents is allocated directly in `loop` (null: in none). INT64_MAX when
+  // it is more than can be said.
   int64_t Of(const BufferNode& buffer, const std::vector<int64_t>& extents, const ForNode* loop) const;
 
  private:

@@ -258,7 +258,7 @@ class Checker : public Visitor {
     arith::Domain loops = loops_;
     size_t outer = 0, moving_one = 0;
     while (outer < loops.size() && may_repeat(loops[outer].first)) ++outer;
-    // Of the outer loops, those whose threads further loops take belong to the innermost.
+    // Outer loops whose threads further loops take belong to the innermost.
     const auto end = loops.begin() + static_cast<ptrdiff_t>(outer);
     for (const auto& joined : joined_loops_) {
       const ForNode* threads = joined.second;

@@ -31,7 +31,7 @@ struct ExactRun {
   std::string reason;  // of a fault: what happened where
   // What ran is the program, so that the declarations of its blocks were put to the proof too.
   bool as_written = false;
-  // Of what ran in its place (verify/structure/without_values.h).
+  // What the program that ran in its place leaves out (verify/structure/without_values.h).
   std::unordered_set<const VarNode*> written_in_part;
   std::unordered_set<uint32_t> as_declared;
 

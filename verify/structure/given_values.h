@@ -1,5 +1,5 @@
-// What callers give a function beside the elements of its buffers: scalar parameters, and sizes, which are the variables
-// in shapes, strides and offsets of buffer parameters. They do not change while the function runs.
+// What callers give a function beside the elements of its buffers: scalar parameters, and sizes, which are the
+// variables in shapes, strides and offsets of buffer parameters. They do not change while the function runs.
 //
 //   def main(a: T.handle, k: T.int32):
 //       n = T.int64()
@@ -21,9 +21,9 @@ class GivenValues {
   bool IsScalar(const VarNode* var) const { return scalars_.contains(var); }
   bool IsGiven(const VarNode* var) const { return scalars_.contains(var) || sizes_.contains(var); }
 
-  // That no extent is negative.
+  // Tells the analyzer that no extent is negative.
   void AssumeSizes(arith::Analyzer* analyzer) const;
-  // That no extent is zero: every buffer has elements.
+  // Tells the analyzer that no extent is zero: every buffer has elements.
   void AssumeElements(arith::Analyzer* analyzer) const;
 
  private:

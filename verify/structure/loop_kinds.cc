@@ -97,7 +97,7 @@ std::optional<std::string> WhyNotAcrossThreads(const ForNode& loop, const BlockN
              write.buffer->name + ", of which each thread has its own";
     }
   }
-  // Of nested blocks, no thread has the sum of all.
+  // No thread has the sum of all nested blocks.
   const bool nests = ContainsBlock(block.body) || ContainsBlock(block.init);
   for (const BufferRegion& write : block.writes) {
     if (nests && write.buffer->scope.owner() == OwnerLevel::kThread) {

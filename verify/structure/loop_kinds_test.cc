@@ -83,7 +83,7 @@ def main(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):
             expected);
 }
 
-// Of opaque iterators verify/threads/races.h decides, as far as parallel loops go.
+// verify/threads/races.h decides about opaque iterators, as far as parallel loops go.
 TEST(LoopKinds, OpaqueIterators) {
   const auto reasons = [](ForKind kind, const char* thread) {
     FunctionBuilder f("main");

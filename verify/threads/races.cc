@@ -280,7 +280,7 @@ class LoopChecker {
     return false;
   }
 
-  // Of the loops over threads around `loop_`, which is among the touch's.
+  // The outermost of the loops over threads around `loop_`, which is among the touch's.
   const ForNode* OutermostThreads(const Touch& touch) const {
     const auto first = std::find_if(touch.loops.begin(), touch.loops.end(), [&](const ForNode* loop) {
       return loop == loop_ || (StartsThreads(*loop_) && StartsThreads(*loop));
@@ -396,7 +396,7 @@ class Checker {
   }
 
  private:
-  // Of memory of a thread each iteration has a copy, without what other iterations wrote.
+  // Each iteration has a copy of the memory of a thread, without what other iterations wrote.
   void CheckOwnCopies(const ForNode* loop, const Stmt& s) {
     PreOrder(s, [&](const Stmt& part) {
       const auto* realize = dyn_cast<BlockRealizeNode>(part);

@@ -11,7 +11,7 @@ namespace tilewright {
 namespace {
 
 constexpr int64_t kWaitNanoseconds = 3'000'000;
-// Of the loop in one reading: the first ones may wake sleeping threads.
+// Runs of the loop in one reading: the first ones may wake sleeping threads.
 constexpr int kRuns = 4;
 constexpr int kIterations = 4000;
 // Chains of dependent operations: enough to keep every arithmetic unit busy, few enough for the registers.

@@ -1,5 +1,5 @@
-// The launch that is under way on this operating-system thread: who runs, who is ready, what is checked. The instructions
-// (barriers.cc, copies.cc, ...) are written in its terms. Internal to the emulator.
+// The launch that is under way on this operating-system thread: who runs, who is ready, what is checked. The
+// instructions (barriers.cc, copies.cc, ...) are written in its terms. Internal to the emulator.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +46,7 @@ class Machine {
   Machine(const LaunchOptions& options, GlobalMemory& memory, const std::function<void()>& kernel);
   LaunchResult Run();
 
-  // That of this operating-system thread; kernels run nowhere else.
+  // The machine of this operating-system thread; kernels run nowhere else.
   static Machine& Current();
 
   const LaunchOptions& options() const { return options_; }

@@ -18,7 +18,7 @@ constexpr uint32_t Swizzled(uint32_t address, uint32_t bytes) {
 // The pieces of a copy, in the order of the box's elements. False, with a reason, if the map does not allow the copy.
 bool PiecesOf(const MapFields& map, const tw::emu::TensorCopy& copy, uint32_t shared_byte, std::vector<Piece>& pieces,
               std::string& reason);
-// Of a plain run of bytes.
+// The pieces of a plain run of bytes.
 std::vector<Piece> PiecesOf(std::byte* global, uint32_t shared_byte, uint32_t bytes);
 
 }  // namespace tilewright::emulator

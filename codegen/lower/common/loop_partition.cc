@@ -30,7 +30,7 @@ constexpr int64_t kMostValues = 4;
 // beside more code, and what they would take the borders of windows need.
 constexpr int64_t kMaxStoresOfLanes = 300;
 
-// Of a loop that stands for a part of a fused one while that is partitioned: the part.
+// The annotation of a loop that stands for a part of a fused one while that is partitioned: which part.
 constexpr char kPart[] = "part";
 
 int64_t CountStores(const Stmt& s) {

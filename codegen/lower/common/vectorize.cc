@@ -168,7 +168,7 @@ class LaneExpander : public Mutator {
     const bool lane_by_lane = EffectOf(op->op) == CallEffect::kPure && op->op != kCallPureExtern &&
                               op->op != kAddressOf && op->op != kAccessPtr && !op->op.starts_with("call_llvm") &&
                               !op->op.starts_with("vector");
-    // Of calls with vectors, these are known to treat them in groups.
+    // These calls are known to treat their vectors in groups.
     if (op->op != kDotAdd && op->op != "reinterpret" && HasVectors(op)) return Unsupported(self);
     if (!lane_by_lane) return Unsupported(self);
     std::vector<Expr> args;

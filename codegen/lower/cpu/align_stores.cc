@@ -12,7 +12,7 @@
 namespace tilewright {
 namespace {
 
-// Of a row that earns one more.
+// Vectors of a row that earns one more.
 constexpr int64_t kLeastVectors = 16;
 
 // A row: two loops around one store to adjacent elements, from `first` on.

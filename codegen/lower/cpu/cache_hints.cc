@@ -26,9 +26,9 @@ using Pointers = std::unordered_set<const VarNode*>;
 constexpr int64_t kLineBytes = 64;
 // Lines that are fetched at once: more would wait for each other.
 constexpr size_t kMostLines = 32;
-// Of a loop that are looked at: more would read more lines.
+// Iterations of a loop that are looked at: more would read more lines.
 constexpr int64_t kMostIterations = 64;
-// Of a store that goes past the caches: less would write a line by parts.
+// Bytes of a store that goes past the caches: less would write a line by parts.
 constexpr int kLeastStreamedBytes = 32;
 
 // The first of the elements that a vector access takes next to each other; null for other accesses.
@@ -80,7 +80,7 @@ class PrefetchInStores : public StmtMutator {
   const Pointers& pointers_;
 };
 
-// Of a loop's body: what follows each other below the allocations.
+// Works on a loop's body: the statements that follow each other below the allocations.
 class PrefetchSecondReads : public StmtMutator {
  public:
   PrefetchSecondReads(Var loop, const Pointers& params) : loop_(std::move(loop)), params_(params) {}
