@@ -1,7 +1,7 @@
 #include <ostream>
 
-#include "ir/script/diagnostic.h"
 #include "ir/script/parser.h"
+#include "ir/script/python/diagnostic.h"
 #include "ir/script/source_places.h"
 #include "target/target.h"
 #include "tools/commands.h"

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/ir/reader.h"
-#include "ir/script/python_parser.h"
+#include "ir/script/python/parser.h"
 
 namespace tilewright::graph {
 namespace {

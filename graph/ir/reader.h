@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "graph/ir/block_builder.h"
-#include "ir/script/diagnostic.h"
 #include "ir/script/index_reader.h"
-#include "ir/script/python_ast.h"
+#include "ir/script/python/ast.h"
+#include "ir/script/python/diagnostic.h"
 
 namespace tilewright::graph {
 

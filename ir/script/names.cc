@@ -4,7 +4,7 @@
 #include <cctype>
 
 #include "absl/strings/str_cat.h"
-#include "ir/script/utf8.h"
+#include "ir/script/python/utf8.h"
 
 namespace tilewright::script {
 namespace {

@@ -10,7 +10,7 @@
 #include "ir/functor.h"
 #include "ir/script/intrin_file.h"
 #include "ir/script/printer.h"
-#include "ir/script/python_parser.h"
+#include "ir/script/python/parser.h"
 #include "ir/script/reader.h"
 
 namespace tilewright {

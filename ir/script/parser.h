@@ -11,8 +11,8 @@
 
 #include "absl/status/statusor.h"
 #include "ir/function.h"
-#include "ir/script/diagnostic.h"
-#include "ir/script/python_ast.h"
+#include "ir/script/python/ast.h"
+#include "ir/script/python/diagnostic.h"
 
 namespace tilewright {
 

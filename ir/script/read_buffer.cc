@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ir/functor.h"
-#include "ir/script/python_parser.h"
+#include "ir/script/python/parser.h"
 #include "ir/script/reader.h"
 
 namespace tilewright::script {

@@ -16,8 +16,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/function.h"
-#include "ir/script/diagnostic.h"
-#include "ir/script/python_ast.h"
+#include "ir/script/python/ast.h"
+#include "ir/script/python/diagnostic.h"
 #include "ir/script/value.h"
 
 namespace tilewright::script {

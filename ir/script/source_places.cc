@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "ir/functor.h"
-#include "ir/script/python_parser.h"
+#include "ir/script/python/parser.h"
 
 namespace tilewright::script {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "ir/index_map.h"
-#include "ir/script/python_ast.h"
+#include "ir/script/python/ast.h"
 
 namespace tilewright {
 

@@ -25,7 +25,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/script/diagnostic.h"
+#include "ir/script/python/diagnostic.h"
 #include "schedule/recorder/schedule.h"
 
 namespace tilewright {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/functor.h"
-#include "ir/script/python_parser.h"
+#include "ir/script/python/parser.h"
 #include "schedule/script/index_map_reader.h"
 #include "schedule/script/python_values.h"
 #include "schedule/script/script_runner.h"

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/script/python_ast.h"
+#include "ir/script/python/ast.h"
 #include "schedule/script/python_values.h"
 #include "schedule/script/schedule_script.h"
 #include "schedule/script/special_values.h"

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/script/python_parser.h"
+#include "ir/script/python/parser.h"
 #include "schedule/script/python_values.h"
 #include "schedule/script/script_runner.h"
 

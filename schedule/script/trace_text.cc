@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/script/printer.h"
-#include "ir/script/python_parser.h"
+#include "ir/script/python/parser.h"
 #include "schedule/script/index_map_reader.h"
 
 namespace tilewright {

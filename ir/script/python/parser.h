@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/script/diagnostic.h"
-#include "ir/script/python_ast.h"
+#include "ir/script/python/ast.h"
+#include "ir/script/python/diagnostic.h"
 
 namespace tilewright::script {
 

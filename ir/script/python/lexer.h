@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/script/diagnostic.h"
+#include "ir/script/python/diagnostic.h"
 
 namespace tilewright::script {
 

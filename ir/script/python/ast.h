@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/script/diagnostic.h"
+#include "ir/script/python/diagnostic.h"
 
 namespace tilewright::script {
 

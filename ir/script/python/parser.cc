@@ -1,9 +1,9 @@
-#include "ir/script/python_parser.h"
+#include "ir/script/python/parser.h"
 
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "ir/script/python_expr_parser.h"
+#include "ir/script/python/expr_parser.h"
 
 namespace tilewright::script {
 namespace {

@@ -1,4 +1,4 @@
-#include "ir/script/diagnostic.h"
+#include "ir/script/python/diagnostic.h"
 
 #include <algorithm>
 

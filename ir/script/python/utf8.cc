@@ -1,4 +1,4 @@
-#include "ir/script/utf8.h"
+#include "ir/script/python/utf8.h"
 
 namespace tilewright::script {
 

@@ -1,4 +1,4 @@
-#include "ir/script/python_expr_parser.h"
+#include "ir/script/python/expr_parser.h"
 
 #include <algorithm>
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "ir/script/diagnostic.h"
-#include "ir/script/python_ast.h"
-#include "ir/script/python_lexer.h"
+#include "ir/script/python/ast.h"
+#include "ir/script/python/diagnostic.h"
+#include "ir/script/python/lexer.h"
 
 namespace tilewright::script {
 

@@ -1,4 +1,4 @@
-#include "ir/script/python_lexer.h"
+#include "ir/script/python/lexer.h"
 
 #include <cctype>
 #include <charconv>
@@ -6,7 +6,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "ir/script/utf8.h"
+#include "ir/script/python/utf8.h"
 
 namespace tilewright::script {
 namespace {
