@@ -27,6 +27,7 @@
 #include "bench/operators/implementation.h"
 #include "bench/operators/implementation_tilewright.h"
 #include "bench/operators/missing_peer.h"
+#include "bench/operators/program.h"
 #include "bench/operators/run_workload.h"
 #include "bench/operators/shapes.h"
 #include "bench/peers/peer_onednn.h"
@@ -35,6 +36,7 @@
 #include "bench/peers/python_peer.h"
 #include "bench/report/report.h"
 #include "codegen/runtime/thread_pool.h"
+#include "ir/script/printer.h"
 #include "target/target.h"
 
 ABSL_FLAG(std::string, ops, "", "Operators, such as GMM,C2D, or all: each on its standard shapes.");
@@ -51,6 +53,8 @@ ABSL_FLAG(std::string, db, "", "Tuning database: what was measured before is use
 ABSL_FLAG(uint64_t, seed, 0, "Of the tuning's choices.");
 ABSL_FLAG(int, threads, 0, "Threads of every implementation; 0 for one per available CPU.");
 ABSL_FLAG(std::string, target, "host", "What this compiler compiles for: host, or a preset that this machine runs.");
+ABSL_FLAG(std::string, programs, "",
+          "Folder to write the programs to as text, one file each; nothing is measured then.");
 ABSL_FLAG(std::string, json, "", "File to write the results to as JSON.");
 ABSL_FLAG(std::string, html, "", "File to write the results to as a page with plots.");
 
@@ -137,6 +141,17 @@ absl::Status WriteFile(const std::string& path, const std::string& text) {
   return file.good() ? absl::OkStatus() : absl::UnavailableError(absl::StrCat("cannot write ", path));
 }
 
+// Files such as GMM_1_512_512_512_f32.py, which `tilewright compile` and `tilewright tune` take.
+absl::Status WritePrograms(const std::string& folder, const std::vector<Workload>& workloads) {
+  for (const Workload& workload : workloads) {
+    std::string name = absl::StrJoin(workload.shape.numbers, "_");
+    name = std::string(Name(workload.shape.op)) + "_" + name + "_" + std::string(Name(workload.dtype)) + ".py";
+    const absl::Status written = WriteFile(absl::StrCat(folder, "/", name), Print(MakeProgram(workload).function));
+    if (!written.ok()) return written;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status WriteReports(const Report& report) {
   absl::Status status;
   if (const std::string path = absl::GetFlag(FLAGS_json); !path.empty()) {
@@ -166,6 +181,10 @@ std::string UnknownFlag(const std::vector<std::string>& arguments) {
 int Main(const std::vector<std::string>& arguments, char** argv) {
   const absl::StatusOr<std::vector<Workload>> workloads = ChooseWorkloads();
   if (!workloads.ok()) return Fail(kWrongUsage, std::string(workloads.status().message()));
+  if (const std::string folder = AbsolutePath(absl::GetFlag(FLAGS_programs)); !folder.empty()) {
+    const absl::Status written = WritePrograms(folder, *workloads);
+    return written.ok() ? kDone : Fail(kFailed, std::string(written.message()));
+  }
   const absl::StatusOr<Target> target = NamedTarget(absl::GetFlag(FLAGS_target));
   if (!target.ok()) return Fail(kWrongUsage, std::string(target.status().message()));
   const absl::Status runs = CheckRunsOn(*target, HostTarget());
