@@ -200,6 +200,16 @@ void Context::AddExpr(Sum* sum, const Expr& e, int64_t scale) {
   AddSum(sum, ToSum(e), scale);
 }
 
+namespace {
+
+// Index types do not change what a sum is.
+Sum&& InType(DataType dtype, Sum&& sum) {
+  sum.dtype = dtype;
+  return std::move(sum);
+}
+
+}  // namespace
+
 Sum Context::ToSum(const Expr& e) {
   Sum sum;
   sum.dtype = e.dtype();
@@ -211,9 +221,7 @@ Sum Context::ToSum(const Expr& e) {
       const Binding* binding = Find(cast<VarNode>(e));
       if (binding != nullptr && binding->value) {
         Expr value = binding->value;  // Kept alive: the binding may move.
-        sum = ToSum(value);
-        sum.dtype = e.dtype();
-        return sum;
+        return InType(e.dtype(), ToSum(value));
       }
       if (binding != nullptr && binding->bounds.IsPoint()) {
         sum.base = binding->bounds.min;
@@ -225,9 +233,7 @@ Sum Context::ToSum(const Expr& e) {
     case Kind::kBinary: {
       const auto* op = cast<BinaryNode>(e);
       const bool compound = isa<BinaryNode>(op->a) || isa<BinaryNode>(op->b);
-      sum = compound ? RememberedToSum(op, e) : BinaryToSum(op, e);
-      sum.dtype = e.dtype();
-      return sum;
+      return InType(e.dtype(), compound ? RememberedToSum(op, e) : BinaryToSum(op, e));
     }
     case Kind::kCast:
       return CastToSum(cast<CastNode>(e), e);

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <set>
-#include <unordered_map>
 #include <unordered_set>
 
+#include "absl/container/flat_hash_map.h"
 #include "base/check.h"
 #include "ir/analysis.h"
 #include "ir/functor.h"
@@ -59,25 +59,45 @@ class ChildCollector : public Visitor {
 class TouchedBefore {
  public:
   void Add(size_t child, const BlockNode& block) {
-    for (const BufferRegion& region : block.reads) readers_[region.buffer.get()].push_back(child);
-    for (const BufferRegion& region : block.writes) writers_[region.buffer.get()].push_back(child);
+    for (const BufferRegion& region : block.reads) Add({child, false}, region);
+    for (const BufferRegion& region : block.writes) Add({child, true}, region);
   }
   // Those on which the block may depend, in order.
-  std::set<size_t> Sources(const BlockNode& block) const {
-    std::set<size_t> sources;
-    const auto add = [&](const Children& of, const BufferRegion& region) {
-      const auto found = of.find(region.buffer.get());
-      if (found != of.end()) sources.insert(found->second.begin(), found->second.end());
-    };
-    for (const BufferRegion& region : block.reads) add(writers_, region);
-    for (const BufferRegion& region : block.writes) add(writers_, region);
-    for (const BufferRegion& region : block.writes) add(readers_, region);
-    return sources;
+  const std::vector<size_t>& Sources(const BlockNode& block) {
+    sources_.clear();
+    for (const BufferRegion& region : block.reads) AddSources(region, false);
+    for (const BufferRegion& region : block.writes) AddSources(region, true);
+    std::ranges::sort(sources_);
+    sources_.erase(std::unique(sources_.begin(), sources_.end()), sources_.end());
+    return sources_;
   }
 
  private:
-  using Children = std::unordered_map<const BufferNode*, std::vector<size_t>>;
-  Children readers_, writers_;
+  static constexpr size_t kNone = ~size_t{0};
+  struct Touch {
+    size_t child;
+    bool writes;
+    size_t before = kNone;  // the touch of the same buffer before this one
+  };
+
+  void Add(Touch touch, const BufferRegion& region) {
+    size_t& last = last_.try_emplace(region.buffer.get(), kNone).first->second;
+    touch.before = last;
+    last = touches_.size();
+    touches_.push_back(touch);
+  }
+  // Those that write the buffer, and its readers where it is written now.
+  void AddSources(const BufferRegion& region, bool writes) {
+    const auto found = last_.find(region.buffer.get());
+    if (found == last_.end()) return;
+    for (size_t i = found->second; i != kNone; i = touches_[i].before) {
+      if (writes || touches_[i].writes) sources_.push_back(touches_[i].child);
+    }
+  }
+
+  absl::flat_hash_map<const BufferNode*, size_t> last_;
+  std::vector<Touch> touches_;
+  std::vector<size_t> sources_;
 };
 
 // Dependences between each pair of blocks that touch the same buffer, whole buffers counted.
@@ -86,9 +106,7 @@ std::vector<Dependence> FindDependences(const std::vector<ScopeChild>& children)
   TouchedBefore touched;
   for (size_t later = 0; later < children.size(); ++later) {
     const BlockNode* destination = children[later].realize->block.get();
-    const std::set<size_t> sources = touched.Sources(*destination);
-    touched.Add(later, *destination);
-    for (const size_t earlier : sources) {
+    for (const size_t earlier : touched.Sources(*destination)) {
       const BlockNode* source = children[earlier].realize->block.get();
       auto add = [&](const std::vector<BufferRegion>& from, const std::vector<BufferRegion>& to, DependenceKind kind) {
         for (const BufferRegion& region : from) {
@@ -99,6 +117,7 @@ std::vector<Dependence> FindDependences(const std::vector<ScopeChild>& children)
       add(source->writes, destination->writes, DependenceKind::kWriteAfterWrite);
       add(source->reads, destination->writes, DependenceKind::kWriteAfterRead);
     }
+    touched.Add(later, *destination);
   }
   return dependences;
 }
