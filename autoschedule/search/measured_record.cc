@@ -5,6 +5,7 @@
 #include "autoschedule/cost/features.h"
 #include "ir/script/printer.h"
 #include "ir/structural.h"
+#include "schedule/core/trace.h"
 #include "schedule/script/trace_text.h"
 
 namespace tilewright {
@@ -16,7 +17,7 @@ TuningRecord RecordOf(const Module& program, const Target& target, int threads, 
           .program = Print(program),
           .target = TargetKey(target),
           .threads = threads,
-          .trace = ToJson(schedule.trace()),
+          .trace = ToJson(WithoutUnusedQueries(schedule.trace())),
           .scheduled = StructuralHash(schedule.module()),
           .features = Pack(FeaturesOf(main, target)),
           .seconds = measurement.seconds,

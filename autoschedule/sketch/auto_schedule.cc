@@ -178,7 +178,7 @@ AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinReg
     }
   }
   result.schedule.EndSharing();
-  result.schedule.RemoveUnusedQueries();
+  if (shared == nullptr) result.schedule.RemoveUnusedQueries();
   return result;
 }
 

@@ -39,7 +39,9 @@ struct AutoScheduled {
 
 // Schedules every function of the module, with the choices that `choices` makes. `intrins` must outlive the result.
 // There are rules for CPUs; for another kind of target every function is left alone.
-// `shared`: steps that were applied with other choices are taken from there (schedule/recorder/shared_steps.h).
+// `shared`: steps that were applied with other choices are taken from there (schedule/recorder/shared_steps.h). The
+// trace is then as recorded, with queries whose results nothing uses: few of many candidates need it without
+// (RemoveUnusedQueries).
 AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinRegistry* intrins, Choices& choices,
                            SharedSteps* shared = nullptr);
 // With the preferred choices.

@@ -133,6 +133,7 @@ absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, Intr
     }
     return absl::InternalError(absl::StrCat("no candidate could be measured: ", absl::StrJoin(reasons, "; ")));
   }
+  found.best->schedule.RemoveUnusedQueries();
   return TuneResult{.schedule = std::move(found.best->schedule),
                     .seconds = found.best_seconds,
                     .bound = SpeedOfLightOf(main, target),
