@@ -17,7 +17,7 @@ constexpr int64_t kMostElements = 3;
 
 // One cheap instruction, or none.
 bool IsBitOperation(std::string_view op) {
-  return op == "reinterpret" || op.starts_with("bitwise_") || op.starts_with("shift_");
+  return op == "reinterpret" || op == kFlipSignBit || op.starts_with("bitwise_") || op.starts_with("shift_");
 }
 
 }  // namespace
