@@ -419,18 +419,26 @@ absl::StatusOr<Type> BlockBuilder::Reconcile(const Type& inferred, const Type& w
   const auto *from = cast<TensorTypeNode>(inferred), *to = cast<TensorTypeNode>(written);
   if (from->dtype != to->dtype || (to->shape && from->rank() != to->rank())) return wrong;
   if (!to->shape) return inferred;
+  const auto is_new = [&](const Expr& e) {
+    const auto* symbol = dyn_cast<SymbolNode>(e);
+    return symbol != nullptr && !state().symbols.contains(symbol);
+  };
   std::vector<Expr> shape = *from->shape;
   for (size_t i = 0; i < shape.size(); ++i) {
     const Expr& other = (*to->shape)[i];
-    const auto* symbol = dyn_cast<SymbolNode>(shape[i]);
-    const bool is_new = symbol != nullptr && !state().symbols.contains(symbol);
-    if (is_new && isa<SymbolNode>(other)) {
+    if (is_new(shape[i]) && isa<SymbolNode>(other)) {
       shape[i] = other;
-    } else if (!is_new && arith::Analyzer().CanProve(shape[i] != other)) {
+    } else if (!is_new(shape[i]) && arith::Analyzer().CanProve(shape[i] != other)) {
       return wrong;
     }
   }
-  if (from->values) return TensorType::WithValues(from->dtype, std::move(shape), *from->values);
+  if (from->values) {
+    std::vector<Expr> values = *from->values;
+    for (size_t i = 0; to->values && i < std::min(values.size(), to->values->size()); ++i) {
+      if (is_new(values[i]) && isa<SymbolNode>((*to->values)[i])) values[i] = (*to->values)[i];
+    }
+    return TensorType::WithValues(from->dtype, std::move(shape), std::move(values));
+  }
   return TensorType(from->dtype, std::move(shape));
 }
 
