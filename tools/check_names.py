@@ -6,6 +6,9 @@
 * Keys of annotations are spelled in ir/annotations.h alone; other code uses the constants (comments and tests may show
   programs with them).
 * Headers of codegen/llvm are included in codegen/ alone; everything else includes codegen/backend.h.
+* What knows the machine stands in target/, intrin/ and folders named after a kind of machine: kinds of targets, memory
+  levels by number, vectors of so many lanes, sizes of lines and pages. KNOWN lists the places that are left; it may only
+  shrink.
 """
 
 import os
@@ -14,6 +17,44 @@ import subprocess
 import sys
 
 KEYS = "ir/annotations.h"
+
+MACHINE_FOLDERS = {"cpu", "gpu", "x86", "aarch64", "cuda"}
+MACHINE = {
+    r"\bTargetKind::k\w+": "asks for a kind of target",
+    r"\b(?:levels|caches)\[\d+\]": "takes a memory level by its number",
+    r"\blanes == (?:4|8|16|32|64)\b": "asks for vectors of so many lanes",
+    r"\bk\w*(?:Line|Page)(?:Bytes)? = \d+": "has a size of lines or pages",
+}
+# How many such places a file still has.
+KNOWN = {
+    "autoschedule/cost/memory_traffic.cc": 3,
+    "autoschedule/cost/speed_of_light.cc": 1,
+    "autoschedule/measure/measuring_worker.cc": 1,
+    "autoschedule/movement/near_operands.cc": 1,
+    "autoschedule/movement/rows_in_memory.cc": 4,
+    "autoschedule/sketch/auto_schedule.cc": 1,
+    "autoschedule/sketch/contraction_rule.cc": 1,
+    "autoschedule/sketch/plain_rule.cc": 1,
+    "autoschedule/sketch/row_rule.cc": 1,
+    "autoschedule/tensorize/contraction_form.cc": 3,
+    "autoschedule/tensorize/register_tile.cc": 2,
+    "autoschedule/tensorize/tile_instruction.cc": 2,
+    "autoschedule/tensorize/window_tile.cc": 2,
+    "codegen/llvm/emit_amx.cc": 1,
+    "codegen/llvm/emit_dot.cc": 1,
+    "codegen/llvm/emit_quotients.cc": 1,
+    "codegen/llvm/emit_rounding.cc": 1,
+    "codegen/llvm/llvm_backend.cc": 2,
+    "codegen/llvm/machine.cc": 2,
+    "codegen/llvm/polynomial.cc": 2,
+    "codegen/llvm/shared_library.cc": 1,
+    "codegen/lower/pipeline.cc": 1,
+    "codegen/runtime/tensor.cc": 1,
+    "tools/command_explain.cc": 1,
+    "verify/memory/memory_limits.cc": 1,
+    "verify/memory/vector_access.cc": 1,
+    "verify/threads/thread_launch.cc": 1,
+}
 
 
 def Sources():
@@ -24,7 +65,18 @@ def Sources():
 
 
 def WithoutComments(text):
-    return re.sub(r"^\s*//.*$", "", text, flags=re.M)
+    return re.sub(r"^[ \t]*//.*$", "", text, flags=re.M)
+
+
+def MachinePlaces(path, code):
+    """What in a file knows the machine, as (line, why)."""
+    folders = path.split("/")[:-1]
+    if folders[:1] in (["target"], ["intrin"]) or MACHINE_FOLDERS & set(folders):
+        return []
+    places = []
+    for number, line in enumerate(code.split("\n"), 1):
+        places += [(number, why) for pattern, why in MACHINE.items() if re.search(pattern, line)]
+    return places
 
 
 def main():
@@ -41,6 +93,11 @@ def main():
         if path == KEYS or path.endswith("_test.cc") or path.startswith(("schedule/fuzz/", "ir/script/", "examples/")):
             continue
         code = WithoutComments(text)
+        places = MachinePlaces(path, code)
+        if len(places) > KNOWN.get(path, 0):
+            wrong += [f"{path}:{number} {why}" for number, why in places]
+        elif len(places) < KNOWN.get(path, 0):
+            wrong.append(f"{path} knows the machine in {len(places)} places: lower its number in KNOWN")
         for name, key in keys:
             if f'"{key}"' in code:
                 wrong.append(f'{path} spells "{key}": use {name} of {KEYS}')
