@@ -132,11 +132,16 @@ bool WorksOnRows(const BlockScope& scope, const BlockNode& block, const std::vec
   }
   auto own_row = [&](const BufferRegion& region) {
     if (scope.Writers(region.buffer).empty()) return true;
-    if (region.region.size() < rows.size()) return false;
-    for (size_t i = 0; i < rows.size(); ++i) {
-      if (!region.region[i].min.same_as(block.iter_vars[i].var)) return false;
+    // Dimensions of one element lie between those of the rows.
+    size_t row = 0;
+    for (size_t d = 0; d < region.region.size() && row < rows.size(); ++d) {
+      if (region.region[d].min.same_as(block.iter_vars[row].var)) {
+        ++row;
+      } else if (!IsInt(region.buffer->shape[d], 1)) {
+        return false;
+      }
     }
-    return true;
+    return row == rows.size();
   };
   return std::all_of(block.reads.begin(), block.reads.end(), own_row) &&
          std::all_of(block.writes.begin(), block.writes.end(), own_row);

@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "graph/executor/executor.h"
+#include "graph/fusion/fuse_kernels.h"
 #include "graph/onnx/import.h"
 #include "graph/rewrite/pass.h"
 
@@ -32,7 +33,8 @@ class OnnxModel {
     std::map<std::string, int64_t> dims = {};
     const Inputs* inputs = nullptr;  // from which values are bound where the model asks for them
     ExecutorOptions executor = {};
-    PassContext passes = {};  // how far the graph is optimized; opt_level 0 runs it as it was imported
+    PassContext passes = {};         // how far the graph is optimized; opt_level 0 runs it as it was imported
+    FusionReport* report = nullptr;  // receives which kernels there are and why
   };
   // Errors: what is wrong with the model, or all of its nodes that cannot be imported.
   static absl::StatusOr<std::unique_ptr<OnnxModel>> Load(std::unique_ptr<ModelFile> file, const LoadOptions& options);

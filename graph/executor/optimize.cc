@@ -5,10 +5,12 @@
 #include <unordered_map>
 
 #include "graph/executor/kernels.h"
+#include "graph/fusion/specialize.h"
 #include "graph/ir/call_types.h"
 #include "graph/ir/functor.h"
 #include "graph/ir/status_macros.h"
 #include "ir/structural.h"
+#include "target/target.h"
 
 namespace tilewright::graph {
 namespace {
@@ -83,15 +85,23 @@ ConstantFolder HostFolder(const OpTable* ops) {
   };
 }
 
-std::vector<Pass> GraphPasses(const OpTable* ops) {
+std::vector<Pass> GraphPasses(const OpTable* ops, FusionReport* report) {
   const ConstantFolder folder = HostFolder(ops);
   const auto fold = [=](const GraphModule& m) { return FoldConstants(m, *ops, folder); };
   const auto cse = [=](const GraphModule& m) { return EliminateCommonSubexpressions(m, *ops); };
   const auto dce = [=](const GraphModule& m) { return EliminateDeadCode(m, *ops); };
+  const auto specialize = [=](const GraphModule& m) { return SpecializePrograms(m, *ops); };
+  const auto fuse = [=](const GraphModule& m) {
+    KernelCosts costs(HostTarget());
+    return FuseKernels(m, *ops, costs, report);
+  };
   return {
       {.name = "FoldConstants", .opt_level = 1, .run = fold},
       {.name = "EliminateCommonSubexpressions", .opt_level = 1, .run = cse},
       {.name = "EliminateDeadCode", .opt_level = 1, .run = dce},
+      {.name = "SpecializePrograms", .opt_level = 2, .run = specialize},
+      {.name = "FuseKernels", .opt_level = 2, .run = fuse},
+      {.name = "EliminateUnreached", .opt_level = 1, .run = dce},
   };
 }
 
@@ -110,8 +120,9 @@ int CountProgramCalls(const GraphModule& module) {
   return counter.count;
 }
 
-absl::StatusOr<GraphModule> OptimizeGraph(const GraphModule& module, const OpTable& ops, const PassContext& context) {
-  return RunPasses(GraphPasses(&ops), module, context);
+absl::StatusOr<GraphModule> OptimizeGraph(const GraphModule& module, const OpTable& ops, const PassContext& context,
+                                          FusionReport* report) {
+  return RunPasses(GraphPasses(&ops, report), module, context);
 }
 
 }  // namespace tilewright::graph

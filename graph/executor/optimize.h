@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "graph/fusion/fuse_kernels.h"
 #include "graph/ir/graph_module.h"
 #include "graph/ir/op.h"
 #include "graph/rewrite/pass.h"
@@ -19,12 +20,13 @@ namespace tilewright::graph {
 // Small calls are interpreted, large ones compiled for this machine; equal programs are compiled once.
 ConstantFolder HostFolder(const OpTable* ops);
 
-// In the order in which they run. `ops` must outlive them.
-std::vector<Pass> GraphPasses(const OpTable* ops);
+// In the order in which they run. `ops` and `report`, which may be null, must outlive them.
+std::vector<Pass> GraphPasses(const OpTable* ops, FusionReport* report = nullptr);
 
 // How many bindings of its functions call programs, those in branches included.
 int CountProgramCalls(const GraphModule& module);
 
-absl::StatusOr<GraphModule> OptimizeGraph(const GraphModule& module, const OpTable& ops, const PassContext& context);
+absl::StatusOr<GraphModule> OptimizeGraph(const GraphModule& module, const OpTable& ops, const PassContext& context,
+                                          FusionReport* report = nullptr);
 
 }  // namespace tilewright::graph

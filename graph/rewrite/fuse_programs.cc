@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,7 +14,9 @@
 #include "graph/ir/status_macros.h"
 #include "graph/rewrite/lowering.h"
 #include "ir/annotations.h"
+#include "ir/builder.h"
 #include "ir/functor.h"
+#include "ir/ops/movement.h"
 #include "ir/substitute.h"
 
 namespace tilewright::graph {
@@ -50,28 +53,29 @@ void BindSymbols(const Type& type, const Type& actual, VarMap& symbols) {
   }
 }
 
-// A function as one program, and the constants that its calls pass after their arguments.
-struct Fused {
-  Function function;
-  PrimFunc program;
-  std::vector<Value> constants;
-  std::vector<Expr> symbols;  // scalar parameters, as symbols of the function
-};
-
+// Writes one program for several bindings.
 class ProgramFuser {
  public:
-  ProgramFuser(const GraphModule& module, const Function& function) : module_(module), function_(function) {}
+  ProgramFuser(const GraphModule& module, std::string name) : module_(module), name_(std::move(name)) {}
 
-  // Nothing when the function holds anything but calls of programs.
-  std::optional<Fused> Run() {
-    for (const Var& param : function_->params) {
-      if (!AddParam(param->name, param->type, param.get())) return std::nullopt;
+  std::optional<Composed> Run(std::span<const Var> params, std::span<const Binding> bindings,
+                              std::span<const Var> results) {
+    for (const Var& param : params) {
+      if (!AddParam(*param)) return std::nullopt;
     }
-    if (!AddOutputs()) return std::nullopt;
-    for (const BindingBlock& block : function_->body->blocks) {
-      for (const Binding& binding : block.bindings) {
-        if (!AddBinding(binding)) return std::nullopt;
-      }
+    for (const Var& result : results) {
+      if (!AddResult(*result)) return std::nullopt;
+    }
+    for (const Binding& binding : bindings) {
+      const auto* item = dyn_cast<TupleGetItemNode>(binding.value);
+      const auto* tuple = item == nullptr ? nullptr : dyn_cast<VarNode>(item->tuple);
+      if (tuple != nullptr) items_[tuple].emplace(static_cast<size_t>(item->index), binding.var.get());
+    }
+    for (const Binding& binding : bindings) {
+      if (!AddBinding(binding)) return std::nullopt;
+    }
+    for (const Var& result : results) {
+      if (!written_.contains(buffers_.at(result.get())[0].get())) return std::nullopt;
     }
     return Finish();
   }
@@ -84,28 +88,26 @@ class ProgramFuser {
     return Buffer(name, *type.shape, type.dtype);
   }
 
-  bool AddParam(const std::string& name, const Type& type, const VarNode* var) {
-    const auto* tensor = dyn_cast<TensorTypeNode>(type);
-    if (tensor == nullptr || !tensor->shape) return false;
-    const Buffer buffer = MakeBuffer(name, *tensor);
+  // A buffer for a variable that is a tensor of known rank; null for another.
+  Buffer BufferFor(const VarNode& var) const {
+    const auto* tensor = dyn_cast<TensorTypeNode>(var.type);
+    return tensor == nullptr || !tensor->shape ? Buffer() : MakeBuffer(var.name, *tensor);
+  }
+
+  bool AddParam(const VarNode& var) {
+    const Buffer buffer = BufferFor(var);
+    if (!buffer) return false;
     inputs_.push_back({buffer->data, buffer});
-    buffers_[var] = {buffer};
+    buffers_[&var] = {buffer};
     return true;
   }
 
   // The results become parameters; they must be computed here.
-  bool AddOutputs() {
-    const Value& result = function_->body->result;
-    std::vector<Value> fields = {result};
-    if (const auto* tuple = dyn_cast<TupleNode>(result)) fields = tuple->fields;
-    for (const Value& field : fields) {
-      const auto* var = dyn_cast<VarNode>(field);
-      const auto* tensor = var == nullptr ? nullptr : dyn_cast<TensorTypeNode>(var->type);
-      if (tensor == nullptr || !tensor->shape || buffers_.contains(var)) return false;
-      const Buffer buffer = MakeBuffer(var->name, *tensor);
-      outputs_.push_back({buffer->data, buffer});
-      buffers_[var] = {buffer};
-    }
+  bool AddResult(const VarNode& var) {
+    const Buffer buffer = BufferFor(var);
+    if (!buffer || buffers_.contains(&var)) return false;
+    outputs_.push_back({buffer->data, buffer});
+    buffers_[&var] = {buffer};
     return true;
   }
 
@@ -130,21 +132,45 @@ class ProgramFuser {
     if (const auto* item = dyn_cast<TupleGetItemNode>(binding.value)) {
       const auto* tuple = dyn_cast<VarNode>(item->tuple);
       const auto it = tuple == nullptr ? buffers_.end() : buffers_.find(tuple);
-      // A result that is a field would need its producer to write into it.
-      if (it == buffers_.end() || buffers_.contains(var)) return false;
-      buffers_[var] = {it->second[static_cast<size_t>(item->index)]};
-      return true;
+      if (it == buffers_.end()) return false;
+      const Buffer& field = it->second[static_cast<size_t>(item->index)];
+      const auto known = buffers_.try_emplace(var, Buffers{field}).first;
+      return known->second[0].same_as(field);
     }
+    if (const auto* call = dyn_cast<CallNode>(binding.value)) return AddView(*call, *var);
     const auto* call = dyn_cast<CallTirNode>(binding.value);
     if (call == nullptr) return false;
+    const std::vector<const TensorTypeNode*> types = TensorsOf(call->out);
     if (!buffers_.contains(var)) {
-      Buffers& results = buffers_[var];
-      for (const TensorTypeNode* type : TensorsOf(call->out)) {
-        results.push_back(MakeBuffer(var->name, *type));
-        allocated_.push_back(results.back());
+      Buffers results;
+      for (size_t i = 0; i < types.size(); ++i) {
+        const auto items = items_.find(var);
+        const auto item = items == items_.end() ? ItemsOfTuple::const_iterator() : items->second.find(i);
+        const bool wanted = items != items_.end() && item != items->second.end() && buffers_.contains(item->second);
+        results.push_back(wanted ? buffers_.at(item->second)[0] : Allocate(var->name, *types[i]));
       }
+      buffers_[var] = std::move(results);
     }
     return AddCall(*call, buffers_[var]);
+  }
+
+  Buffer Allocate(const std::string& name, const TensorTypeNode& type) {
+    allocated_.push_back(MakeBuffer(name, type));
+    return allocated_.back();
+  }
+
+  // A reshape copies here; where its consumer is computed element by element, it becomes a matter of indices.
+  bool AddView(const CallNode& call, const VarNode& var) {
+    if (call.op->name != "reshape") return false;
+    const std::optional<Buffer> x = BufferOf(call.args[0]);
+    const auto* type = dyn_cast<TensorTypeNode>(var.type);
+    if (!x || type == nullptr || !type->shape) return false;
+    if (!buffers_.contains(&var)) buffers_[&var] = {Allocate(var.name, *type)};
+    FunctionBuilder f("reshape");
+    const Buffer in = f.Input("x", (*x)->shape, (*x)->dtype);
+    const Buffer out = ops::Reshape(f, in, *type->shape);
+    written_.insert(buffers_[&var][0].get());
+    return AddBody(f.Build({out}), {}, {{in, *x}, {out, buffers_[&var][0]}});
   }
 
   bool AddCall(const CallTirNode& call, const Buffers& results) {
@@ -157,6 +183,7 @@ class ProgramFuser {
       actual.push_back(*buffer);
     }
     actual.insert(actual.end(), results.begin(), results.end());
+    for (const Buffer& result : results) written_.insert(result.get());
     VarMap symbols;
     BufferMap map;
     for (size_t i = 0; i < callee->params.size(); ++i) {
@@ -190,37 +217,66 @@ class ProgramFuser {
     return true;
   }
 
-  Fused Finish() {
+  Composed Finish() {
     BlockNode::Fields root;
     root.id = next_id_++;
     root.name = "root";
     root.alloc_buffers = allocated_;
     root.body = Sequence(body_);
     tilewright::FunctionNode::Fields fields;
-    fields.name = function_->name;
+    fields.name = name_;
     fields.params = inputs_;
     fields.params.insert(fields.params.end(), weights_.begin(), weights_.end());
     fields.params.insert(fields.params.end(), outputs_.begin(), outputs_.end());
     fields.body = Stmt(new BlockRealizeNode({}, True(), Block(std::move(root))));
     fields.next_id = next_id_;
     if (no_alias_) fields.attrs[kNoAlias] = {True()};
-    Fused fused{.function = function_, .constants = captured_};
-    fused.program = WithSymbolParams(PrimFunc(std::move(fields)), &fused.symbols);
-    return fused;
+    Composed composed{.constants = captured_};
+    composed.program = WithSymbolParams(PrimFunc(std::move(fields)), &composed.symbols);
+    return composed;
   }
 
+  using ItemsOfTuple = std::map<size_t, const VarNode*>;
+
   const GraphModule& module_;
-  const Function& function_;
+  const std::string name_;
   uint32_t next_id_ = 1;
   bool no_alias_ = true;  // so far all programs say that their parameters do not overlap
   std::unordered_map<const VarNode*, Buffers> buffers_;
+  std::unordered_map<const VarNode*, ItemsOfTuple> items_;  // which variables are fields of a tuple
   std::unordered_map<const ConstantNode*, Buffer> constants_;
+  std::unordered_set<const BufferNode*> written_;
   std::vector<Param> inputs_, weights_, outputs_;
   std::vector<Buffer> allocated_;
   std::vector<Value> captured_;
   std::vector<Stmt> body_;
   std::set<std::string> block_names_ = {"root"};
 };
+
+// A function as one program.
+struct Fused {
+  Function function;
+  Composed composed;
+};
+
+std::optional<Fused> FuseFunction(const GraphModule& module, const Function& function) {
+  std::vector<Binding> bindings;
+  for (const BindingBlock& block : function->body->blocks) {
+    bindings.insert(bindings.end(), block.bindings.begin(), block.bindings.end());
+  }
+  const Value& result = function->body->result;
+  std::vector<Value> fields = {result};
+  if (const auto* tuple = dyn_cast<TupleNode>(result)) fields = tuple->fields;
+  std::vector<Var> results;
+  for (const Value& field : fields) {
+    const auto* var = dyn_cast<VarNode>(field);
+    if (var == nullptr) return std::nullopt;
+    results.emplace_back(var);
+  }
+  std::optional<Composed> composed = ComposePrograms(module, function->name, function->params, bindings, results);
+  if (!composed) return std::nullopt;
+  return Fused{function, *std::move(composed)};
+}
 
 // Calls of fused functions become calls of their programs.
 class CallReplacer : public Mutator {
@@ -234,12 +290,12 @@ class CallReplacer : public Mutator {
     const Fused& fused = it->second;
     TW_VALUE_OR_RETURN(Type out, TypeOfCallFunction(*call, fused.function));
     std::vector<Value> args = call->args;
-    args.insert(args.end(), fused.constants.begin(), fused.constants.end());
+    args.insert(args.end(), fused.composed.constants.begin(), fused.composed.constants.end());
     VarMap symbols;
     for (size_t i = 0; i < call->args.size(); ++i) {
       BindSymbols(fused.function->params[i]->type, TypeOf(call->args[i]), symbols);
     }
-    return Value(CallTir(call->function, std::move(args), std::move(out), Substitute(fused.symbols, symbols)));
+    return Value(CallTir(call->function, std::move(args), std::move(out), Substitute(fused.composed.symbols, symbols)));
   }
 
  private:
@@ -255,13 +311,18 @@ bool IsPrimitive(const Function& function) {
 
 }  // namespace
 
+std::optional<Composed> ComposePrograms(const GraphModule& module, const std::string& name, std::span<const Var> params,
+                                        std::span<const Binding> bindings, std::span<const Var> results) {
+  return ProgramFuser(module, name).Run(params, bindings, results);
+}
+
 absl::StatusOr<GraphModule> FusePrograms(const GraphModule& module, const OpTable& ops) {
   BlockBuilder builder(&ops, module);
   std::map<std::string, Fused> fused;
   for (const ModuleEntry& entry : module.entries()) {
     if (!entry.function || !IsPrimitive(entry.function)) continue;
-    if (std::optional<Fused> program = ProgramFuser(module, entry.function).Run()) {
-      builder.SetProgram(program->program);
+    if (std::optional<Fused> program = FuseFunction(module, entry.function)) {
+      builder.SetProgram(program->composed.program);
       fused.emplace(entry.name(), *std::move(program));
     }
   }

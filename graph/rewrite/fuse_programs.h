@@ -14,11 +14,29 @@
 // program, which can be scheduled as a whole.
 #pragma once
 
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "graph/ir/block_builder.h"
 #include "graph/ir/graph_module.h"
 
 namespace tilewright::graph {
+
+// Several bindings as one program.
+struct Composed {
+  PrimFunc program;  // its parameters: `params`, `constants`, the results, then scalars
+  std::vector<Value> constants;
+  std::vector<Expr> symbols;  // the values of the scalars
+};
+
+// The bindings are calls of programs, fields of their results and reshapes, in an order in which they may run. `params`
+// are the variables that they read and do not bind, `results` those of them that are wanted outside. Nothing where a
+// binding is anything else, a variable is no tensor of known rank, or a result is bound by no call or reshape.
+std::optional<Composed> ComposePrograms(const GraphModule& module, const std::string& name, std::span<const Var> params,
+                                        std::span<const Binding> bindings, std::span<const Var> results);
 
 // Private functions with the attribute Primitive that hold anything else (branches, operators without a program) stay.
 absl::StatusOr<GraphModule> FusePrograms(const GraphModule& module, const OpTable& ops);

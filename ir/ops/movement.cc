@@ -44,10 +44,58 @@ Indices Unflatten(const std::vector<Expr>& shape, const Expr& position) {
   return at;
 }
 
+namespace {
+
+// Neighbouring dimensions [begin, end) of two shapes that hold the same number of elements.
+struct ReshapedPart {
+  size_t from_begin, from_end, to_begin, to_end;
+};
+
+// From the last dimensions on, in parts as small as the constant extents allow; what is left at the front is one part.
+std::vector<ReshapedPart> ReshapedParts(const std::vector<Expr>& from, const std::vector<Expr>& to) {
+  std::vector<ReshapedPart> parts;
+  size_t i = from.size(), j = to.size();
+  while (i > 0 && j > 0) {
+    size_t a = i - 1, b = j - 1;
+    Expr left = from[a], right = to[b];
+    while (!SameExtent(left, right)) {
+      const auto of_left = AsInt(left), of_right = AsInt(right);
+      if (!of_left || !of_right || (*of_left < *of_right ? a : b) == 0) {
+        a = b = 0;
+        break;
+      }
+      if (*of_left < *of_right) {
+        left = Simple(left * from[--a]);
+      } else {
+        right = Simple(right * to[--b]);
+      }
+    }
+    parts.push_back({a, i, b, j});
+    i = a;
+    j = b;
+  }
+  if (i > 0 || j > 0) parts.push_back({0, i, 0, j});
+  return parts;
+}
+
+}  // namespace
+
 Buffer Reshape(FunctionBuilder& f, const Buffer& x, std::vector<Expr> shape) {
   const std::vector<Expr> extents = shape;
-  return Move(f, "reshape", x, std::move(shape),
-              [&](const Indices& at) { return Unflatten(x->shape, Flatten(extents, at)); });
+  const std::vector<ReshapedPart> parts = ReshapedParts(x->shape, extents);
+  return Move(f, "reshape", x, std::move(shape), [&](const Indices& at) {
+    Indices source(x->ndim(), Expr(0));
+    for (const ReshapedPart& part : parts) {
+      const auto slice = [](const auto& all, size_t begin, size_t end) {
+        return std::vector<Expr>(all.begin() + static_cast<std::ptrdiff_t>(begin),
+                                 all.begin() + static_cast<std::ptrdiff_t>(end));
+      };
+      const Expr position = Flatten(slice(extents, part.to_begin, part.to_end), slice(at, part.to_begin, part.to_end));
+      const Indices inner = Unflatten(slice(x->shape, part.from_begin, part.from_end), position);
+      std::copy(inner.begin(), inner.end(), source.begin() + static_cast<std::ptrdiff_t>(part.from_begin));
+    }
+    return source;
+  });
 }
 
 Buffer Slice(FunctionBuilder& f, const Buffer& x, const std::vector<SliceRange>& ranges) {

@@ -1,0 +1,369 @@
+#include "graph/fusion/fuse_kernels.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "graph/fusion/dataflow.h"
+#include "graph/fusion/program_form.h"
+#include "graph/ir/functor.h"
+#include "graph/ir/status_macros.h"
+#include "graph/rewrite/fuse_programs.h"
+
+namespace tilewright::graph {
+namespace {
+
+// Blocks that one program may have: longer ones take the scheduler too long.
+constexpr int kMaxBlocks = 64;
+// What the projection may miss: a temporary less is memory less, which a projection of arithmetic does not see, and of a
+// norm or softmax that a file decomposes the last step makes it one. And what has to be gained where a product keeps its
+// result, because a longer program is harder to schedule. Both are shares of the shorter kernel's time.
+constexpr double kWorthOfTemporary = 0.25, kLeastGain = 0.05;
+// Parts that a kernel's name is made of.
+constexpr size_t kMaxNameParts = 6;
+
+// A kernel that takes the place of several bindings.
+struct JoinedKernel {
+  Composed composed;
+  std::vector<Var> params, results;
+  std::string name;
+};
+
+class BlockFuser {
+ public:
+  BlockFuser(const GraphModule& module, BlockGraph* graph, KernelCosts* costs)
+      : module_(module), graph_(*graph), costs_(*costs) {}
+
+  void Run() {
+    // Fewer kernels in each sweep; the second one sees what the first has joined.
+    for (bool light : {true, false}) {
+      while (Sweep(light)) {
+      }
+    }
+  }
+
+  const std::vector<std::string>& Apart(int group) { return apart_[group]; }
+  double Seconds(int group) { return CostOf(group).seconds; }
+  const std::string& Limiter(int group) { return CostOf(group).limiter; }
+
+  std::optional<JoinedKernel> Join(const std::vector<int>& members) const {
+    JoinedKernel joined;
+    const BlockGraph::Ports ports = graph_.PortsOf(members);
+    std::vector<Binding> bindings;
+    std::vector<std::string> parts;
+    for (int member : members) {
+      const BlockGraph::Node& node = graph_.nodes()[static_cast<size_t>(member)];
+      bindings.push_back(node.binding);
+      if (node.kind == BlockGraph::NodeKind::kKernel && parts.size() < kMaxNameParts) {
+        parts.push_back(BaseName(cast<CallTirNode>(node.binding.value)->function));
+      }
+    }
+    joined.name = absl::StrJoin(parts, "_");
+    std::optional<Composed> composed = ComposePrograms(module_, joined.name, ports.params, bindings, ports.results);
+    if (!composed) return std::nullopt;
+    joined.composed = *std::move(composed);
+    joined.composed.program = WithoutUnitDimensions(joined.composed.program);
+    joined.params = ports.params;
+    joined.results = ports.results;
+    return joined;
+  }
+
+  static std::string BaseName(const std::string& program) {
+    const size_t end = program.find_last_not_of("0123456789");
+    const bool numbered = end != std::string::npos && end + 1 < program.size() && program[end] == '_';
+    return numbered ? program.substr(0, end) : program;
+  }
+
+ private:
+  int KernelsIn(const std::vector<int>& members) const {
+    return static_cast<int>(std::count_if(members.begin(), members.end(), [&](int member) {
+      return graph_.nodes()[static_cast<size_t>(member)].kind == BlockGraph::NodeKind::kKernel;
+    }));
+  }
+
+  const KernelCost& CostOf(int group) {
+    const auto known = cost_of_.find(group);
+    if (known != cost_of_.end()) return *known->second;
+    const std::vector<int>& members = graph_.members(group);
+    PrimFunc program;
+    if (KernelsIn(members) == 1) {
+      program =
+          module_.FindProgram(cast<CallTirNode>(graph_.nodes()[static_cast<size_t>(group)].binding.value)->function);
+    } else {
+      program = Join(members)->composed.program;
+    }
+    return *(cost_of_[group] = &costs_.Of(program));
+  }
+
+  bool Sweep(bool light) {
+    bool changed = false;
+    for (size_t node = 0; node < graph_.nodes().size(); ++node) {
+      const int group = graph_.group_of(static_cast<int>(node));
+      if (group != static_cast<int>(node) || !graph_.is_kernel(group)) continue;
+      for (bool again = true; again;) {
+        again = false;
+        for (const BlockGraph::Edge& edge : graph_.ProducersOf(group)) {
+          if (!TryMerge(edge, group, light)) continue;
+          again = changed = true;
+          break;
+        }
+      }
+    }
+    return changed;
+  }
+
+  std::string NameOf(int group) const {
+    const std::vector<int>& members = graph_.members(group);
+    std::vector<std::string> parts;
+    for (int member : members) {
+      const BlockGraph::Node& node = graph_.nodes()[static_cast<size_t>(member)];
+      if (node.kind == BlockGraph::NodeKind::kKernel) {
+        parts.push_back(BaseName(cast<CallTirNode>(node.binding.value)->function));
+      }
+    }
+    if (parts.size() > kMaxNameParts) parts.resize(kMaxNameParts);
+    return absl::StrJoin(parts, "_");
+  }
+
+  bool TryMerge(const BlockGraph::Edge& edge, int consumer, bool light) {
+    const KernelForm producer = graph_.FormOfGroup(graph_.members(edge.producer));
+    const KernelForm own = graph_.FormOfGroup(graph_.members(consumer));
+    if (light && (producer.heavy() || own.heavy())) return false;
+    const std::vector<int> members = graph_.Merged(edge, consumer);
+    if (!refused_.insert(members).second) return false;
+    const auto refuse = [&](const std::string& why) {
+      apart_[consumer].push_back(absl::StrCat(NameOf(edge.producer), ": ", why));
+      return false;
+    };
+    if (producer.heavy() && own.heavy()) return refuse("each computes products or windows");
+    if (producer.blocks + own.blocks > kMaxBlocks) return refuse("the program would be too long");
+    if (!graph_.MayMerge(edge, consumer)) return refuse("other kernels lie between");
+    const std::optional<JoinedKernel> joined = Join(members);
+    if (!joined) return refuse("they are not one program");
+    const double seconds[2] = {CostOf(edge.producer).seconds, CostOf(consumer).seconds};
+    const double apart = seconds[0] + seconds[1];
+    const KernelCost& cost = costs_.Of(joined->composed.program);
+    if (!cost.good) return refuse(absl::StrCat("joined it is not scheduled: ", cost.why_not));
+    // Whether nothing of what the producer computes is read elsewhere.
+    const std::vector<int>& made = graph_.members(edge.producer);
+    const bool vanishes = std::none_of(joined->results.begin(), joined->results.end(), [&](const Var& result) {
+      return std::any_of(made.begin(), made.end(), [&](int member) {
+        return graph_.nodes()[static_cast<size_t>(member)].binding.var.same_as(result);
+      });
+    });
+    const double least =
+        apart + (light || vanishes ? kWorthOfTemporary : -kLeastGain) * std::min(seconds[0], seconds[1]);
+    if (cost.seconds > least) {
+      return refuse(absl::StrFormat("joined %.1f us, apart %.1f us", cost.seconds * 1e6, apart * 1e6));
+    }
+    apart_[consumer].insert(apart_[consumer].end(), apart_[edge.producer].begin(), apart_[edge.producer].end());
+    graph_.Merge(edge, consumer);
+    cost_of_[consumer] = &cost;
+    return true;
+  }
+
+  const GraphModule& module_;
+  BlockGraph& graph_;
+  KernelCosts& costs_;
+  std::unordered_map<int, const KernelCost*> cost_of_;
+  std::set<std::vector<int>> refused_;  // sets of members that were tried
+  std::unordered_map<int, std::vector<std::string>> apart_;
+};
+
+// What becomes of the bindings of a function.
+struct FunctionPlan {
+  std::unordered_map<const VarNode*, size_t> kernel_of;  // by variable that a joined kernel binds
+  std::unordered_set<const VarNode*> views_again;        // views that are also read outside of their kernel
+  std::vector<JoinedKernel> kernels;
+};
+
+class FunctionFuser {
+ public:
+  FunctionFuser(const GraphModule& module, KernelCosts* costs, FusionReport* report)
+      : module_(module), costs_(*costs), report_(report) {}
+
+  // The function with the bindings of each kernel next to each other, and the plan.
+  Function Run(const Function& function) {
+    function_name_ = function->name;
+    CountReads(*function->body);
+    FunctionNode::Fields fields = function->fields();
+    fields.body = Plan(*function->body);
+    return Function(std::move(fields));
+  }
+  const FunctionPlan& plan() const { return plan_; }
+
+ private:
+  // How often each variable is read, and how often in each block.
+  void CountReads(const SeqNode& seq) {
+    class Counter : public Visitor {
+     public:
+      std::unordered_map<const VarNode*, int>* counts;
+
+     protected:
+      void VisitVar(const VarNode* var) override { ++(*counts)[var]; }
+    };
+    Counter counter;
+    counter.counts = &reads_;
+    counter.Visit(Value(&seq));
+  }
+
+  static std::unordered_map<const VarNode*, int> ReadsIn(const BindingBlock& block) {
+    class Counter : public Visitor {
+     public:
+      std::unordered_map<const VarNode*, int> counts;
+
+     protected:
+      void VisitVar(const VarNode* var) override { ++counts[var]; }
+    };
+    Counter counter;
+    for (const Binding& binding : block.bindings) counter.Visit(binding.value);
+    return std::move(counter.counts);
+  }
+
+  Seq Plan(const SeqNode& seq) {
+    std::vector<BindingBlock> blocks;
+    for (const BindingBlock& block : seq.blocks) blocks.push_back(Plan(block));
+    return Seq(std::move(blocks), seq.result, seq.guards);
+  }
+
+  BindingBlock Plan(const BindingBlock& old) {
+    BindingBlock block = old;
+    for (Binding& binding : block.bindings) {
+      if (const auto* branch = dyn_cast<IfNode>(binding.value)) {
+        binding.value = If(branch->condition, Plan(*branch->then_branch), Plan(*branch->else_branch));
+      }
+    }
+    const auto inside = ReadsIn(block);
+    std::unordered_set<const VarNode*> escapes;
+    for (const Binding& binding : block.bindings) {
+      const VarNode* var = binding.var.get();
+      const auto all = reads_.find(var);
+      const auto here = inside.find(var);
+      if ((all == reads_.end() ? 0 : all->second) != (here == inside.end() ? 0 : here->second)) escapes.insert(var);
+    }
+    BlockGraph graph(module_, block, escapes);
+    BlockFuser fuser(module_, &graph, &costs_);
+    fuser.Run();
+    std::vector<Binding> ordered;
+    for (int node : graph.Order()) {
+      ordered.push_back(graph.nodes()[static_cast<size_t>(node)].binding);
+      if (graph.members(graph.group_of(node)).front() == node) Note(graph, fuser, graph.group_of(node));
+    }
+    block.bindings = std::move(ordered);
+    return block;
+  }
+
+  void Note(const BlockGraph& graph, BlockFuser& fuser, int group) {
+    if (!graph.is_kernel(group)) return;
+    FusionReport::Kernel line{.function = function_name_};
+    for (int member : graph.members(group)) {
+      const BlockGraph::Node& node = graph.nodes()[static_cast<size_t>(member)];
+      if (node.kind == BlockGraph::NodeKind::kKernel) {
+        line.parts.push_back(cast<CallTirNode>(node.binding.value)->function);
+      }
+    }
+    line.program = line.parts[0];
+    if (line.parts.size() > 1) {
+      std::optional<JoinedKernel> joined = fuser.Join(graph.members(group));
+      line.program = joined->name;
+      for (int member : graph.members(group)) {
+        plan_.kernel_of[graph.nodes()[static_cast<size_t>(member)].binding.var.get()] = plan_.kernels.size();
+      }
+      for (int view : graph.PortsOf(graph.members(group)).views_outside) {
+        plan_.views_again.insert(graph.nodes()[static_cast<size_t>(view)].binding.var.get());
+      }
+      plan_.kernels.push_back(*std::move(joined));
+    }
+    if (report_ == nullptr) return;
+    line.seconds = fuser.Seconds(group);
+    line.limiter = fuser.Limiter(group);
+    line.apart = fuser.Apart(group);
+    report_->kernels.push_back(std::move(line));
+  }
+
+  const GraphModule& module_;
+  KernelCosts& costs_;
+  FusionReport* const report_;
+  std::string function_name_;
+  std::unordered_map<const VarNode*, int> reads_;
+  FunctionPlan plan_;
+};
+
+// Writes the kernels of a plan.
+class KernelWriter : public Mutator {
+ public:
+  KernelWriter(BlockBuilder* builder, const FunctionPlan* plan) : Mutator(builder), plan_(*plan) {}
+
+ protected:
+  absl::Status MutateBinding(const Binding& binding) override {
+    const auto kernel = plan_.kernel_of.find(binding.var.get());
+    if (kernel == plan_.kernel_of.end()) return Mutator::MutateBinding(binding);
+    if (written_.insert(kernel->second).second) TW_RETURN_IF_ERROR(Write(plan_.kernels[kernel->second]));
+    // A view shows a result of the kernel, which is there by now.
+    return plan_.views_again.contains(binding.var.get()) ? Mutator::MutateBinding(binding) : absl::OkStatus();
+  }
+
+ private:
+  absl::Status Write(const JoinedKernel& kernel) {
+    std::vector<Value> args;
+    for (const Var& param : kernel.params) args.push_back(Replaced(param));
+    args.insert(args.end(), kernel.composed.constants.begin(), kernel.composed.constants.end());
+    std::vector<Type> types;
+    for (const Var& result : kernel.results) {
+      const auto* tensor = cast<TensorTypeNode>(result->type);
+      types.push_back(TensorType(tensor->dtype, *tensor->shape));
+    }
+    const std::string program = builder().AddProgram(kernel.composed.program, kernel.name);
+    const Type out = types.size() == 1 ? types[0] : Type(TupleType(types));
+    TW_VALUE_OR_RETURN(Var var, builder().Emit(CallTir(program, std::move(args), out, kernel.composed.symbols),
+                                               kernel.results.size() == 1 ? kernel.results[0]->name : kernel.name));
+    for (size_t i = 0; i < kernel.results.size(); ++i) {
+      Value field = var;
+      if (types.size() > 1) {
+        TW_VALUE_OR_RETURN(field, builder().Emit(TupleGetItem(var, static_cast<int>(i)), kernel.results[i]->name));
+      }
+      Replace(kernel.results[i], field);
+    }
+    return absl::OkStatus();
+  }
+
+  const FunctionPlan& plan_;
+  std::set<size_t> written_;
+};
+
+}  // namespace
+
+absl::StatusOr<GraphModule> FuseKernels(const GraphModule& module, const OpTable& ops, KernelCosts& costs,
+                                        FusionReport* report) {
+  BlockBuilder builder(&ops, module);
+  for (const ModuleEntry& entry : module.entries()) {
+    if (!entry.function) continue;
+    FunctionFuser fuser(module, &costs, report);
+    const Function ordered = fuser.Run(entry.function);
+    KernelWriter writer(&builder, &fuser.plan());
+    TW_RETURN_IF_ERROR(writer.MutateFunction(ordered).status());
+  }
+  return builder.module();
+}
+
+std::string ToString(const FusionReport& report) {
+  std::string text;
+  double total = 0;
+  for (size_t i = 0; i < report.kernels.size(); ++i) {
+    const FusionReport::Kernel& kernel = report.kernels[i];
+    total += kernel.seconds;
+    absl::StrAppendFormat(&text, "%zu %s (%s): %.1f us, limited by %s\n", i, kernel.program, kernel.function,
+                          kernel.seconds * 1e6, kernel.limiter);
+    if (kernel.parts.size() > 1) absl::StrAppend(&text, "    joins ", absl::StrJoin(kernel.parts, ", "), "\n");
+    for (const std::string& why : kernel.apart) absl::StrAppend(&text, "    apart from ", why, "\n");
+  }
+  absl::StrAppendFormat(&text, "%zu kernels, projected %.1f us\n", report.kernels.size(), total * 1e6);
+  return text;
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,184 @@
+#include "graph/fusion/fuse_kernels.h"
+
+#include <cmath>
+#include <random>
+
+#include "graph/executor/onnx_model.h"
+#include "graph/executor/optimize.h"
+#include "graph/onnx/testing.h"
+#include "gtest/gtest.h"
+
+namespace tilewright::graph {
+namespace {
+
+using onnx::TensorProto;
+
+// Models of float tensors, written node by node.
+class Graph {
+ public:
+  Graph() : writer_(17) {}
+
+  std::string Input(const std::vector<int>& dims) {
+    const std::string name = Name();
+    std::vector<ModelWriter::Dim> all(dims.begin(), dims.end());
+    writer_.Input(name, TensorProto::FLOAT, all);
+    NDArray array(DataType::Float(32), {dims.begin(), dims.end()});
+    FillUniform(array, static_cast<uint64_t>(count_));
+    inputs_[name] = {Item::Kind::kTensor, {array}};
+    return name;
+  }
+  std::string Weights(const std::vector<int64_t>& dims) {
+    NDArray array(DataType::Float(32), dims);
+    FillUniform(array, static_cast<uint64_t>(count_) + 100);
+    const auto* data = static_cast<const float*>(array.data());
+    const std::string name = Name();
+    writer_.Floats(name, dims, {data, data + array.size()});
+    return name;
+  }
+  std::string Number(float value) {
+    const std::string name = Name();
+    writer_.Floats(name, {}, {value});
+    return name;
+  }
+  std::string Node(const std::string& op, const std::vector<std::string>& inputs,
+                   const std::vector<std::pair<std::string, std::vector<int64_t>>>& ints = {}) {
+    const std::string name = Name();
+    onnx::NodeProto* node = writer_.Node(op, inputs, {name});
+    for (const auto& [key, values] : ints) {
+      auto* attribute = node->add_attribute();
+      attribute->set_name(key);
+      attribute->set_type(key == "axis" ? onnx::AttributeProto::INT : onnx::AttributeProto::INTS);
+      if (key == "axis") attribute->set_i(values[0]);
+      for (int64_t value : values) attribute->add_ints(value);
+    }
+    return name;
+  }
+  // Mean and variance by two reductions, as exporters write it.
+  std::string LayerNorm(const std::string& x, int64_t width) {
+    const std::string mean = Node("ReduceMean", {x}, {{"axes", {-1}}}), difference = Node("Sub", {x, mean});
+    const std::string variance = Node("ReduceMean", {Node("Pow", {difference, Number(2)})}, {{"axes", {-1}}});
+    const std::string deviation = Node("Sqrt", {Node("Add", {variance, Number(1e-5f)})});
+    const std::string scaled = Node("Mul", {Node("Div", {difference, deviation}), Weights({width})});
+    return Node("Add", {scaled, Weights({width})});
+  }
+  std::string Gelu(const std::string& x) {
+    const std::string half = Node("Mul", {x, Number(0.5f)});
+    const std::string erf = Node("Erf", {Node("Div", {x, Number(std::sqrt(2.0f))})});
+    return Node("Mul", {half, Node("Add", {erf, Number(1)})});
+  }
+
+  // How many kernels the outputs take; they are the same with and without fusion.
+  int Kernels(const std::vector<std::string>& outputs, FusionReport* report = nullptr) {
+    for (const std::string& output : outputs) writer_.Output(output);
+    const auto plain = OnnxModel::Load(*writer_.File(), {.passes = {.opt_level = 0}});
+    const auto fused = OnnxModel::Load(*writer_.File(), {.passes = {.check = true}, .report = report});
+    if (!plain.ok() || !fused.ok()) {
+      ADD_FAILURE() << plain.status() << fused.status();
+      return 0;
+    }
+    const auto expected = (*plain)->Run(inputs_), actual = (*fused)->Run(inputs_);
+    if (!expected.ok() || !actual.ok()) {
+      ADD_FAILURE() << expected.status() << actual.status();
+      return 0;
+    }
+    for (size_t i = 0; i < expected->size(); ++i) {
+      const NDArray &a = (*expected)[i].arrays[0], &b = (*actual)[i].arrays[0];
+      EXPECT_EQ(a.shape(), b.shape());
+      double largest = 0, error = 0;
+      for (int64_t e = 0; e < a.size(); ++e) {
+        largest = std::max(largest, std::abs(a.Get(e)));
+        error = std::max(error, std::abs(a.Get(e) - b.Get(e)));
+      }
+      EXPECT_LE(error, 2e-5 * largest);
+    }
+    return CountProgramCalls((*fused)->module());
+  }
+
+ private:
+  std::string Name() { return "v" + std::to_string(count_++); }
+
+  ModelWriter writer_;
+  OnnxModel::Inputs inputs_;
+  int count_ = 0;
+};
+
+TEST(FuseKernels, ChainsOfElementwiseOperatorsWithBroadcasts) {
+  Graph g;
+  const std::string x = g.Input({64, 96}), row = g.Weights({96}), column = g.Input({64, 1});
+  const std::string sum = g.Node("Add", {g.Node("Mul", {x, row}), column});
+  EXPECT_EQ(g.Kernels({g.Node("Sigmoid", {g.Node("Sub", {g.Node("Tanh", {sum}), row})})}), 1);
+}
+
+TEST(FuseKernels, LayerNormIsOneKernelHoweverItIsWritten) {
+  Graph decomposed;
+  EXPECT_EQ(decomposed.Kernels({decomposed.LayerNorm(decomposed.Input({128, 256}), 256)}), 1);
+  Graph batched;
+  EXPECT_EQ(batched.Kernels({batched.LayerNorm(batched.Input({2, 60, 128}), 128)}), 1);
+  Graph whole;
+  const std::string x = whole.Input({128, 256});
+  EXPECT_EQ(whole.Kernels({whole.Node("LayerNormalization", {x, whole.Weights({256}), whole.Weights({256})})}), 1);
+}
+
+TEST(FuseKernels, ResidualAndNormAreOneKernel) {
+  Graph g;
+  const std::string sum = g.Node("Add", {g.Input({1, 128, 256}), g.Input({1, 128, 256})});
+  EXPECT_EQ(g.Kernels({g.LayerNorm(sum, 256)}), 1);
+}
+
+TEST(FuseKernels, AResidualThatIsReadAgainIsStillWritten) {
+  Graph g;
+  const std::string sum = g.Node("Add", {g.Input({128, 256}), g.Input({128, 256})});
+  const std::string norm = g.LayerNorm(sum, 256);
+  EXPECT_LE(g.Kernels({norm, g.Node("Add", {sum, norm})}), 2);
+}
+
+TEST(FuseKernels, ScaleMaskAndSoftmaxAreOneKernel) {
+  Graph g;
+  const std::string scaled = g.Node("Div", {g.Input({4, 64, 64}), g.Number(8)});
+  const std::string masked = g.Node("Add", {scaled, g.Input({1, 64})});
+  EXPECT_EQ(g.Kernels({g.Node("Softmax", {masked}, {{"axis", {-1}}})}), 1);
+}
+
+TEST(FuseKernels, ProductsTakeTheirEpilogues) {
+  Graph gelu;
+  const std::string product = gelu.Node("MatMul", {gelu.Input({64, 128}), gelu.Weights({128, 256})});
+  EXPECT_EQ(gelu.Kernels({gelu.Gelu(gelu.Node("Add", {product, gelu.Weights({256})}))}), 1);
+  Graph residual;
+  const std::string other = residual.Node("MatMul", {residual.Input({64, 128}), residual.Weights({128, 256})});
+  const std::string biased = residual.Node("Add", {other, residual.Weights({256})});
+  EXPECT_EQ(residual.Kernels({residual.Node("Add", {biased, residual.Input({64, 256})})}), 1);
+}
+
+TEST(FuseKernels, ConvolutionsTakeBiasResidualAndActivation) {
+  Graph g;
+  const std::string x = g.Input({1, 16, 12, 12});
+  const std::string conv = g.Node("Conv", {x, g.Weights({16, 16, 3, 3}), g.Weights({16})}, {{"pads", {1, 1, 1, 1}}});
+  EXPECT_EQ(g.Kernels({g.Node("Relu", {g.Node("Add", {conv, x})})}), 1);
+}
+
+TEST(FuseKernels, TwoProductsStayTwoKernels) {
+  Graph g;
+  const std::string first = g.Node("Relu", {g.Node("MatMul", {g.Input({64, 128}), g.Weights({128, 128})})});
+  FusionReport report;
+  EXPECT_EQ(g.Kernels({g.Node("MatMul", {first, g.Weights({128, 64})})}, &report), 2);
+  EXPECT_NE(ToString(report).find("each computes products or windows"), std::string::npos) << ToString(report);
+}
+
+// The middle kernel reads the first and feeds the last: these two may not become one without it.
+TEST(FuseKernels, NothingLiesBetween) {
+  Graph g;
+  const std::string x = g.Node("Relu", {g.Input({64, 64})});
+  const std::string product = g.Node("MatMul", {x, g.Weights({64, 64})});
+  const std::string again = g.Node("MatMul", {product, g.Weights({64, 64})});
+  EXPECT_GE(g.Kernels({g.Node("Add", {again, x})}), 2);
+}
+
+TEST(FuseKernels, ViewsAreReadThroughAndMayBeOutputs) {
+  Graph g;
+  const std::string sum = g.Node("Add", {g.Input({2, 30, 64}), g.Weights({64})});
+  const std::string view = g.Node("Flatten", {sum});
+  EXPECT_EQ(g.Kernels({g.Node("Relu", {view}), view}), 1);
+}
+
+}  // namespace
+}  // namespace tilewright::graph

@@ -1,0 +1,103 @@
+#include "graph/fusion/kernel_cost.h"
+
+#include <algorithm>
+
+#include "autoschedule/cost/projected.h"
+#include "autoschedule/program/contraction.h"
+#include "autoschedule/sketch/auto_schedule.h"
+#include "graph/fusion/program_form.h"
+#include "ir/functor.h"
+#include "ir/structural.h"
+#include "verify/verify.h"
+
+namespace tilewright::graph {
+namespace {
+
+// Seconds that a call of a kernel takes beside its work: arguments, the step of the executor.
+constexpr double kCallSeconds = 100e-9;
+
+// Variables that an index mentions.
+int CountMentioned(const Expr& index, const std::vector<IterVar>& iters, bool* reduces) {
+  int count = 0;
+  for (const IterVar& iter : iters) {
+    bool found = false;
+    PreOrder(index, [&](const Expr& part) {
+      found |= part.same_as(iter.var);
+      return !found;
+    });
+    count += found ? 1 : 0;
+    *reduces |= found && iter.kind == IterKind::kReduce;
+  }
+  return count;
+}
+
+// Whether the reduction reads elements around each of its results: an index mixes a reduction iterator with others.
+bool ReadsWindow(const BlockNode& block) {
+  bool window = false;
+  PreOrderExprs(block.body, [&](const Expr& e) {
+    if (const auto* load = dyn_cast<LoadNode>(e)) {
+      for (const Expr& index : load->indices) {
+        bool reduces = false;
+        window |= CountMentioned(index, block.iter_vars, &reduces) > 1 && reduces;
+      }
+    }
+    return !window;
+  });
+  return window;
+}
+
+}  // namespace
+
+KernelForm FormOf(const PrimFunc& program) {
+  KernelForm form;
+  form.regular = IsRegular(program);
+  if (!form.regular) return form;
+  const auto* root = cast<BlockRealizeNode>(program->body);
+  PreOrder(root->block->body, [&](const Stmt& stmt) {
+    const auto* realize = dyn_cast<BlockRealizeNode>(stmt);
+    if (realize == nullptr) return true;
+    ++form.blocks;
+    const BlockNode& block = *realize->block;
+    const bool reduces = std::any_of(block.iter_vars.begin(), block.iter_vars.end(),
+                                     [](const IterVar& iter) { return iter.kind == IterKind::kReduce; });
+    if (reduces && MatchContraction(*realize).ok()) {
+      ++form.contractions;
+    } else if (reduces && ReadsWindow(block)) {
+      ++form.windows;
+    }
+    return false;
+  });
+  return form;
+}
+
+const KernelCost& KernelCosts::Of(const PrimFunc& program) {
+  const uint64_t hash = tilewright::StructuralHash(program);
+  const auto [begin, end] = costs_.equal_range(hash);
+  for (auto it = begin; it != end; ++it) {
+    if (tilewright::StructuralEqual(it->second.program, program)) return it->second.cost;
+  }
+  return costs_.emplace(hash, Entry{program, Compute(program)})->second.cost;
+}
+
+KernelCost KernelCosts::Compute(const PrimFunc& program) {
+  KernelCost cost;
+  const AutoScheduled scheduled = AutoSchedule(Module(program), target_, &intrins_);
+  const std::vector<PrimFunc>& functions = scheduled.schedule.module().functions();
+  // A packing of constants is a function of its own, which runs once.
+  const auto own =
+      std::find_if(functions.begin(), functions.end(), [&](const PrimFunc& f) { return f->name == program->name; });
+  const PrimFunc& function = own == functions.end() ? functions.front() : *own;
+  const Projection projection = Project(function, target_);
+  cost.seconds = projection.seconds + kCallSeconds;
+  cost.limiter = projection.limiter;
+  if (!scheduled.left_alone.empty()) {
+    cost.why_not = scheduled.left_alone.front().ToString();
+    return cost;
+  }
+  const VerifyResult verified = VerifyProgram(function, &target_);
+  cost.good = verified.verdict() != Verdict::kRefuted;
+  if (!cost.good) cost.why_not = "the verifier refutes its schedule";
+  return cost;
+}
+
+}  // namespace tilewright::graph

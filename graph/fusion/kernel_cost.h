@@ -1,0 +1,55 @@
+// What kernels cost, by the ladder of autoschedule/cost: the time that the rules' schedule of a program is projected to
+// take, and what it is made of. Equal programs are asked for once.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+
+#include "graph/ir/value.h"
+#include "intrin/registry.h"
+#include "ir/function.h"
+#include "target/target.h"
+
+namespace tilewright::graph {
+
+struct KernelCost {
+  double seconds = 0;   // of one call, with what calling costs
+  std::string limiter;  // "arithmetic", "L2", ...
+  // Whether all blocks are scheduled and the scheduled program is not refuted (verify/).
+  bool good = false;
+  std::string why_not;  // where it is not
+};
+
+// What stands in a program, for the question what it may be joined with.
+struct KernelForm {
+  int contractions = 0;  // sums of products
+  int windows = 0;       // other reductions over several elements around each
+  int blocks = 0;
+  bool regular = true;  // loops around blocks with spatial and reduction iterators, nothing else
+  // Computes: more than one kernel of these is not joined.
+  bool heavy() const { return contractions + windows > 0; }
+};
+KernelForm FormOf(const PrimFunc& program);
+
+class KernelCosts {
+ public:
+  explicit KernelCosts(Target target) : target_(std::move(target)), intrins_(IntrinRegistry::Builtin()) {}
+
+  const KernelCost& Of(const PrimFunc& program);
+  const Target& target() const { return target_; }
+  size_t size() const { return costs_.size(); }  // programs that were scheduled
+
+ private:
+  KernelCost Compute(const PrimFunc& program);
+
+  struct Entry {
+    PrimFunc program;
+    KernelCost cost;
+  };
+  const Target target_;
+  IntrinRegistry intrins_;
+  std::unordered_multimap<uint64_t, Entry> costs_;
+};
+
+}  // namespace tilewright::graph
