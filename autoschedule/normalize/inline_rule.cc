@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autoschedule/program/block_loops.h"
+#include "autoschedule/program/contraction.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
@@ -92,12 +93,22 @@ bool GrowsTooMuch(const BlockNode& block, const BlockNode& consumer) {
   return uses * operations + OperationsOf(consumer.body) > kMostOperations;
 }
 
+// Whether a product computes the block as its epilogue: it alone reads the product. With several readers of its own it
+// would be computed in each of them, from a product that no longer has an epilogue.
+bool IsEpilogue(const BlockScope& scope, const ScopeChild& child) {
+  const std::vector<uint32_t> producers = scope.Producers(child.id());
+  return std::ranges::any_of(producers, [&](uint32_t id) {
+    return scope.Consumers(id).size() == 1 && MatchContraction(*scope.Find(id)->realize).ok();
+  });
+}
+
 bool IsWorthInlining(const BlockScope& scope, const ScopeChild& child) {
   const BlockNode& block = *child.realize->block;
   if (block.init || !isa<StoreNode>(block.body) || block.writes.size() != 1) return false;
   const std::vector<uint32_t> consumers = scope.Consumers(child.id());
   const bool dear = IsDear(block);
   bool again = consumers.size() > 1;
+  if (again && IsEpilogue(scope, child)) return false;
   for (uint32_t id : consumers) {
     const BlockNode& consumer = *scope.Find(id)->realize->block;
     again |= UsesElementsAgain(consumer, block.writes[0].buffer);

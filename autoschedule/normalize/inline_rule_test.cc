@@ -53,5 +53,37 @@ TEST(InlineRule, KeepsWhatContractionsRead) {
   EXPECT_EQ(left, Names({"pad_temp", "conv2d_nhwc"}));
 }
 
+// Residual and norm after a product: the sum is read by the mean and by the result.
+TEST(InlineRule, KeepsAnEpilogueThatSeveralBlocksRead) {
+  const Names left = Left(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((8, 16), "float32"), B: T.Buffer((16, 32), "float32"), R: T.Buffer((8, 32), "float32"), D: T.Buffer((8, 32), "float32")):
+    C = T.alloc_buffer((8, 32))
+    S = T.alloc_buffer((8, 32))
+    M = T.alloc_buffer((8,))
+    for i, j, k in T.grid(8, 32, 16):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+    for i, j in T.grid(8, 32):
+        with T.block("S"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            S[vi, vj] = C[vi, vj] + R[vi, vj]
+    for i, j in T.grid(8, 32):
+        with T.block("M"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                M[vi] = T.float32(0)
+            M[vi] = M[vi] + S[vi, vj]
+    for i, j in T.grid(8, 32):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = S[vi, vj] - M[vi]
+)"));
+  EXPECT_EQ(left, Names({"C", "S", "M", "D"}));
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -5,6 +5,8 @@
 #include <unordered_map>
 
 #include "graph/executor/kernels.h"
+#include "graph/fusion/fold_scales.h"
+#include "graph/fusion/layout.h"
 #include "graph/fusion/specialize.h"
 #include "graph/ir/call_types.h"
 #include "graph/ir/functor.h"
@@ -90,6 +92,8 @@ std::vector<Pass> GraphPasses(const OpTable* ops, FusionReport* report) {
   const auto fold = [=](const GraphModule& m) { return FoldConstants(m, *ops, folder); };
   const auto cse = [=](const GraphModule& m) { return EliminateCommonSubexpressions(m, *ops); };
   const auto dce = [=](const GraphModule& m) { return EliminateDeadCode(m, *ops); };
+  const auto scales = [=](const GraphModule& m) { return FoldScales(m, *ops); };
+  const auto layouts = [=](const GraphModule& m) { return AssignLayouts(m, *ops); };
   const auto specialize = [=](const GraphModule& m) { return SpecializePrograms(m, *ops); };
   const auto fuse = [=](const GraphModule& m) {
     KernelCosts costs(HostTarget());
@@ -99,9 +103,12 @@ std::vector<Pass> GraphPasses(const OpTable* ops, FusionReport* report) {
       {.name = "FoldConstants", .opt_level = 1, .run = fold},
       {.name = "EliminateCommonSubexpressions", .opt_level = 1, .run = cse},
       {.name = "EliminateDeadCode", .opt_level = 1, .run = dce},
+      {.name = "FoldScales", .opt_level = 2, .run = scales},
+      {.name = "FoldConstants", .opt_level = 2, .run = fold},
+      {.name = "AssignLayouts", .opt_level = 2, .run = layouts},
       {.name = "SpecializePrograms", .opt_level = 2, .run = specialize},
       {.name = "FuseKernels", .opt_level = 2, .run = fuse},
-      {.name = "EliminateUnreached", .opt_level = 1, .run = dce},
+      {.name = "EliminateDeadCode", .opt_level = 1, .run = dce},
   };
 }
 

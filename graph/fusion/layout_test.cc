@@ -1,0 +1,197 @@
+#include "graph/fusion/layout.h"
+
+#include <cmath>
+
+#include "graph/executor/onnx_model.h"
+#include "graph/executor/optimize.h"
+#include "graph/fusion/fold_scales.h"
+#include "graph/ir/functor.h"
+#include "graph/onnx/testing.h"
+#include "gtest/gtest.h"
+
+namespace tilewright::graph {
+namespace {
+
+using onnx::TensorProto;
+
+class Layout : public testing::Test {
+ protected:
+  Layout() : writer_(17) {}
+
+  std::string Input(const std::vector<int>& dims) {
+    const std::string name = Name();
+    writer_.Input(name, TensorProto::FLOAT, {dims.begin(), dims.end()});
+    const NDArray array(DataType::Float(32), {dims.begin(), dims.end()});
+    FillUniform(array, static_cast<uint64_t>(count_));
+    inputs_[name] = {Item::Kind::kTensor, {array}};
+    return name;
+  }
+  std::string Weights(const std::vector<int64_t>& dims, double low = -1) {
+    const NDArray array(DataType::Float(32), dims);
+    FillUniform(array, static_cast<uint64_t>(count_) + 100, low, 1);
+    const auto* data = static_cast<const float*>(array.data());
+    const std::string name = Name();
+    writer_.Floats(name, dims, {data, data + array.size()});
+    return name;
+  }
+  std::string Target(const std::vector<int64_t>& shape) {
+    const std::string name = Name();
+    writer_.Int64s(name, shape);
+    return name;
+  }
+  using Ints = std::vector<std::pair<std::string, std::vector<int64_t>>>;
+  std::string Node(const std::string& op, const std::vector<std::string>& inputs, const Ints& ints = {}) {
+    const std::string name = Name();
+    onnx::NodeProto* node = writer_.Node(op, inputs, {name});
+    for (const auto& [key, values] : ints) {
+      auto* attribute = node->add_attribute();
+      attribute->set_name(key);
+      const bool one = key == "axis" || key == "group" || key == "blocksize";
+      attribute->set_type(one ? onnx::AttributeProto::INT : onnx::AttributeProto::INTS);
+      if (one) attribute->set_i(values[0]);
+      if (!one) attribute->mutable_ints()->Add(values.begin(), values.end());
+    }
+    return name;
+  }
+  std::string Conv(const std::string& x, int64_t in, int64_t out, const Ints& ints = {{"pads", {1, 1, 1, 1}}},
+                   int64_t groups = 1) {
+    Ints all = ints;
+    all.push_back({"group", {groups}});
+    return Node("Conv", {x, Weights({out, in / groups, 3, 3}), Weights({out})}, all);
+  }
+
+  // Runs the model at opt_level 0 and 2; gives the optimized module.
+  GraphModule Compare(const std::vector<std::string>& outputs, const std::set<std::string>& disabled = {}) {
+    for (const std::string& output : outputs) writer_.Output(output);
+    const auto plain = OnnxModel::Load(*writer_.File(), {.executor = {.interpret = true}, .passes = {.opt_level = 0}});
+    const auto optimized = OnnxModel::Load(
+        *writer_.File(), {.executor = {.interpret = true}, .passes = {.disabled = disabled, .check = true}});
+    if (!plain.ok() || !optimized.ok()) {
+      ADD_FAILURE() << plain.status() << optimized.status();
+      return {};
+    }
+    const auto expected = (*plain)->Run(inputs_), actual = (*optimized)->Run(inputs_);
+    if (!expected.ok() || !actual.ok()) {
+      ADD_FAILURE() << expected.status() << actual.status();
+      return {};
+    }
+    for (size_t i = 0; i < expected->size(); ++i) {
+      const NDArray &a = (*expected)[i].arrays[0], &b = (*actual)[i].arrays[0];
+      EXPECT_EQ(a.shape(), b.shape());
+      double largest = 1e-30, error = 0;
+      for (int64_t e = 0; e < a.size(); ++e) {
+        largest = std::max(largest, std::abs(a.Get(e)));
+        error = std::max(error, std::abs(a.Get(e) - b.Get(e)));
+      }
+      EXPECT_LE(error, 2e-5 * largest);
+    }
+    return (*optimized)->module();
+  }
+
+  // How many calls give a result of that shape.
+  static int CallsOfShape(const GraphModule& module, const std::vector<int64_t>& shape) {
+    class Counter : public Visitor {
+     public:
+      explicit Counter(std::vector<int64_t> shape) : shape_(std::move(shape)) {}
+      int count = 0;
+
+     protected:
+      void VisitCallTir(const CallTirNode* call) override {
+        const auto* type = dyn_cast<TensorTypeNode>(call->out);
+        count += type != nullptr && ConstantExtents(*type->shape) == shape_;
+      }
+
+     private:
+      const std::vector<int64_t> shape_;
+    };
+    Counter counter(shape);
+    counter.VisitFunction(module.Main());
+    return counter.count;
+  }
+
+ private:
+  std::string Name() { return "v" + std::to_string(count_++); }
+
+  ModelWriter writer_;
+  OnnxModel::Inputs inputs_;
+  int count_ = 0;
+};
+
+TEST_F(Layout, ConvolutionsAndWhatLiesBetweenAreChannelsLast) {
+  const std::string a = Node("Relu", {Conv(Input({1, 3, 10, 11}), 3, 8)});
+  const std::string pool = Node("MaxPool", {a}, {{"kernel_shape", {2, 2}}, {"strides", {1, 1}}});
+  const std::string b = Conv(pool, 8, 12);
+  const std::string depthwise = Conv(b, 12, 12, {{"pads", {1, 1, 1, 1}}}, 12);
+  const std::string sum = Node("Relu", {Node("Add", {b, depthwise})});
+  const std::string mean = Node("Flatten", {Node("GlobalAveragePool", {Conv(sum, 12, 16)})});
+  const GraphModule module = Compare({Node("Gemm", {mean, Weights({16, 5})})});
+  EXPECT_EQ(CallsOfShape(module, {1, 10, 11, 8}), 1);
+  EXPECT_EQ(CallsOfShape(module, {1, 9, 10, 8}), 1);
+  EXPECT_EQ(CallsOfShape(module, {1, 9, 10, 12}), 2);
+  EXPECT_EQ(CountProgramCalls(module), 6);  // no transpose
+}
+
+TEST_F(Layout, OutputsKeepTheOrderOfTheirType) {
+  const std::string conv = Conv(Input({2, 4, 6, 6}), 4, 8);
+  Compare({conv, Node("Relu", {conv})});
+}
+
+TEST_F(Layout, ConcatenationSlicesAndPadding) {
+  const std::string x = Input({1, 4, 8, 8});
+  const std::string a = Conv(x, 4, 8), b = Conv(x, 4, 4);
+  const std::string both = Node("Concat", {a, b}, {{"axis", {1}}});
+  const std::string small = Node("DepthToSpace", {both}, {{"blocksize", {2}}});
+  Compare({Conv(small, 3, 4), Node("Softmax", {both}, {{"axis", {1}}})});
+}
+
+TEST_F(Layout, ExplicitTransposesVanish) {
+  const std::string conv = Conv(Input({1, 4, 8, 8}), 4, 16);
+  const std::string last = Node("Transpose", {conv}, {{"perm", {0, 2, 3, 1}}});
+  const std::string product = Node("MatMul", {last, Weights({16, 16})});
+  const std::string first = Node("Transpose", {product}, {{"perm", {0, 3, 1, 2}}});
+  Compare({Conv(first, 16, 4)});
+}
+
+TEST_F(Layout, PositionsThatBecomeOneDimension) {
+  const std::string conv = Conv(Input({1, 3, 8, 8}), 3, 16);
+  const std::string flat = Node("Reshape", {conv, Target({0, 0, -1})});
+  const std::string rows = Node("Transpose", {flat}, {{"perm", {0, 2, 1}}});
+  Compare({Node("MatMul", {rows, Weights({16, 8})})});
+}
+
+TEST_F(Layout, GroupsStridesAndDilations) {
+  const std::string x = Input({2, 8, 9, 9});
+  const std::string a = Conv(x, 8, 8, {{"strides", {2, 2}}}, 2);
+  const std::string b = Conv(a, 8, 12, {{"dilations", {2, 2}}, {"pads", {2, 2, 2, 2}}});
+  Compare({Node("Sigmoid", {b}), Node("GlobalMaxPool", {a})});
+}
+
+TEST_F(Layout, ConvolutionsOfOneDimension) {
+  const std::string x = Input({2, 4, 20});
+  const std::string conv = Node("Conv", {x, Weights({8, 4, 3})}, {{"pads", {1, 1}}});
+  Compare({Node("Conv", {Node("Relu", {conv}), Weights({4, 8, 3})})});
+}
+
+TEST_F(Layout, BatchNormalizationGoesIntoTheWeights) {
+  const std::string conv = Node("Conv", {Input({1, 4, 8, 8}), Weights({8, 4, 3, 3})});
+  const std::string norm =
+      Node("BatchNormalization", {conv, Weights({8}), Weights({8}), Weights({8}), Weights({8}, 0.5)});
+  const GraphModule module = Compare({Node("Relu", {norm})}, {"FuseKernels"});
+  // The convolution, what is left of the norm (its term), and the activation; one copy back.
+  EXPECT_LE(CountProgramCalls(module), 4);
+}
+
+TEST_F(Layout, ScalesOfSharedWeightsAndSharedResults) {
+  const std::string w = Weights({8, 4, 3, 3}), x = Input({1, 4, 8, 8});
+  const std::string a = Node("Conv", {x, w}), b = Node("Conv", {x, w, Weights({8})});
+  const std::string scaled = Node("Mul", {b, Weights({1, 8, 1, 1})});
+  Compare({a, scaled, Node("Mul", {a, Weights({8, 1, 1})})});
+}
+
+TEST_F(Layout, ScalesAfterProducts) {
+  const std::string product = Node("MatMul", {Input({6, 16}), Weights({16, 8})});
+  Compare({Node("Add", {Node("Mul", {product, Weights({8})}), Weights({8})})});
+}
+
+}  // namespace
+}  // namespace tilewright::graph
