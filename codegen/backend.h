@@ -52,6 +52,8 @@ class CompiledModule {
 
   // The exported function of that name, or null.
   virtual TwFunction Find(std::string_view name) const = 0;
+  // The same without checks of its arguments.
+  virtual TwUncheckedFunction FindUnchecked(std::string_view name) const = 0;
   // Bytes of temporaries that a call of the function puts into TwCall::workspace.
   virtual int64_t WorkspaceBytes(std::string_view name) const = 0;
   // Calls a function; a code other than kTwOk becomes a status with the function's message.

@@ -161,8 +161,8 @@ bool IsOfMath(std::string_view name) {
 std::string CSymbol(std::string_view function) {
   const bool taken = function == "main" || function.starts_with("tw_") || function.starts_with("Tw") ||
                      function.starts_with("kTw") || function.starts_with("__") ||
-                     function.ends_with("_workspace_bytes") || Contains(kKeywords, function) || IsOfMath(function) ||
-                     Contains(kLibrary, function);
+                     function.ends_with("_workspace_bytes") || function.ends_with("_unchecked") ||
+                     Contains(kKeywords, function) || IsOfMath(function) || Contains(kLibrary, function);
   return (taken ? "tw_" : "") + std::string(function);
 }
 

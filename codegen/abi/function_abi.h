@@ -4,10 +4,13 @@
 //
 //   int     NAME(const TwCall* call, TwTensor* const* args, int32_t num_args);
 //   int64_t NAME_workspace_bytes(void);
+//   int     NAME_unchecked(const TwCall* call, void* const* data, const int64_t* const* shapes);
 //
 // `args` has one tensor per parameter of the program, in its order; a scalar parameter is a tensor of rank 0. The
 // function checks its arguments and either runs to its end and returns kTwOk, or returns another code without having
 // touched the tensors (kTwErrorAssertion: after part of the work). Calls may run at the same time in several threads.
+// NAME_unchecked is for callers that have proven what NAME checks, once for many calls: `data` points to the elements of
+// each parameter (of a scalar, to its value), `shapes` to the extents of each tensor, which is compact.
 // docs/abi.md has the whole contract.
 #pragma once
 
@@ -47,6 +50,7 @@ typedef enum TwError {
 
 typedef int (*TwFunction)(const TwCall* call, TwTensor* const* args, int32_t num_args);
 typedef int64_t (*TwWorkspaceBytes)(void);
+typedef int (*TwUncheckedFunction)(const TwCall* call, void* const* data, const int64_t* const* shapes);
 
 #ifdef __cplusplus
 }

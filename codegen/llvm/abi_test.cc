@@ -58,6 +58,20 @@ TEST_F(Abi, RunsWithAndWithoutACall) {
   EXPECT_EQ(b_->data<float>()[25], 7);
 }
 
+TEST_F(Abi, UncheckedTakesPointers) {
+  a_->data<float>()[9] = 5;
+  *s_->data<int32_t>() = 2;
+  void* data[] = {a_->data<float>(), b_->data<float>(), s_->data<int32_t>()};
+  const int64_t a_shape[] = {2, 8}, b_shape[] = {4, 8};
+  const int64_t* shapes[] = {a_shape, b_shape, nullptr};
+  const TwUncheckedFunction unchecked = compiled_->FindUnchecked("main");
+  ASSERT_NE(unchecked, nullptr);
+  EXPECT_EQ(unchecked(nullptr, data, shapes), kTwOk);
+  EXPECT_EQ(b_->data<float>()[9], 7);
+  EXPECT_EQ(b_->data<float>()[25], 7);
+  EXPECT_EQ(compiled_->FindUnchecked("none"), nullptr);
+}
+
 TEST_F(Abi, ErrorsWithoutRoomForAMessage) {
   EXPECT_EQ(function_(nullptr, args_.data(), 2), kTwErrorArgumentCount);
   TwCall call = {.message = message_, .message_bytes = 10};

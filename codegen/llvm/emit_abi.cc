@@ -1,4 +1,5 @@
-// The exported function: binds the variables of shapes and strides, checks every argument, calls `compute`.
+// The exported functions: they bind the variables of shapes and strides and call `compute`. One checks every argument,
+// the other (NAME_unchecked) takes the caller's word.
 #include <unordered_set>
 
 #include "absl/strings/str_cat.h"
@@ -68,11 +69,13 @@ struct Argument {
 
 class AbiEmitter {
  public:
-  AbiEmitter(ModuleContext& context, const Function& function, const ComputeFunction& compute, llvm::Function* abi)
+  AbiEmitter(ModuleContext& context, const Function& function, const ComputeFunction& compute, llvm::Function* abi,
+             bool checked)
       : context_(context),
         function_(function),
         compute_(compute),
         abi_(abi),
+        checked_(checked),
         emitter_(context, abi, function->name, false),
         b_(emitter_.builder()) {}
 
@@ -82,17 +85,16 @@ class AbiEmitter {
                                               llvm::GlobalValue::InternalLinkage, zeros, "no_call");
     llvm::Value* given = abi_->getArg(0);
     call_ = b_.CreateSelect(b_.CreateIsNull(given), defaults, given);
-    const uint32_t expected = static_cast<uint32_t>(function_->params.size());
-    llvm::Value* count = abi_->getArg(2);
-    Check(b_.CreateICmpEQ(count, b_.getInt32(expected)), kTwErrorArgumentCount,
-          absl::StrCat(function_->name, " takes ", expected, " arguments, got %d"), {count});
-    for (size_t i = 0; i < function_->params.size(); ++i) Load(i);
+    if (checked_) CheckCount();
+    for (size_t i = 0; i < function_->params.size(); ++i) {
+      if (checked_) {
+        Load(i);
+      } else {
+        LoadUnchecked(i);
+      }
+    }
     for (Argument& argument : arguments_) BindVariables(argument);
-    for (Argument& argument : arguments_) CheckShape(argument);
-    for (Argument& argument : arguments_) CheckStrides(argument);
-    for (Argument& argument : arguments_) CheckData(argument);
-    for (Argument& argument : arguments_) CheckAlignment(argument);
-    CheckAliasing();
+    if (checked_) CheckArguments();
     if (UsesAmx(function_->body)) AskForAmx();
     CallCompute();
     return emitter_.status();
@@ -109,6 +111,20 @@ class AbiEmitter {
     EmitMessage(context_, b_, call_, format, args);
     b_.CreateRet(b_.getInt32(code));
     b_.SetInsertPoint(passed);
+  }
+
+  void CheckCount() {
+    const uint32_t expected = static_cast<uint32_t>(function_->params.size());
+    llvm::Value* count = abi_->getArg(2);
+    Check(b_.CreateICmpEQ(count, b_.getInt32(expected)), kTwErrorArgumentCount,
+          absl::StrCat(function_->name, " takes ", expected, " arguments, got %d"), {count});
+  }
+  void CheckArguments() {
+    for (Argument& argument : arguments_) CheckShape(argument);
+    for (Argument& argument : arguments_) CheckStrides(argument);
+    for (Argument& argument : arguments_) CheckData(argument);
+    for (Argument& argument : arguments_) CheckAlignment(argument);
+    CheckAliasing();
   }
 
   // Linux allows a program the tile registers when it asks (arch_prctl): once, for all threads.
@@ -170,6 +186,32 @@ class AbiEmitter {
       bound_.insert(param.var.get());
     }
     if (param.buffer) LoadShape(argument);
+    arguments_.push_back(std::move(argument));
+  }
+
+  // From the arrays of pointers to elements and to extents.
+  void LoadUnchecked(size_t index) {
+    const Param& param = function_->params[index];
+    llvm::Type *ptr = b_.getPtrTy(), *i64 = b_.getInt64Ty();
+    Argument argument{.label = "", .param = &param};
+    argument.data = b_.CreateLoad(ptr, b_.CreateConstInBoundsGEP1_64(ptr, abi_->getArg(1), index));
+    emitter_.Bind(param.var, argument.data);
+    if (param.buffer) {
+      emitter_.Bind(param.buffer->data, argument.data);
+      llvm::Value* shape = b_.CreateLoad(ptr, b_.CreateConstInBoundsGEP1_64(ptr, abi_->getArg(2), index));
+      llvm::Value* product = b_.getInt64(1);
+      argument.shape.resize(param.buffer->ndim());
+      argument.strides.resize(param.buffer->ndim());
+      for (size_t i = param.buffer->ndim(); i-- > 0;) {
+        argument.shape[i] = b_.CreateLoad(i64, b_.CreateConstInBoundsGEP1_64(i64, shape, i));
+        argument.strides[i] = product;
+        product = b_.CreateMul(product, argument.shape[i]);
+      }
+    } else if (!param.var.dtype().is_handle()) {
+      llvm::Value* value = b_.CreateLoad(MemoryType(context_.llvm, param.var.dtype()), argument.data);
+      emitter_.Bind(param.var, FromMemory(b_, param.var.dtype(), value));
+      bound_.insert(param.var.get());
+    }
     arguments_.push_back(std::move(argument));
   }
 
@@ -344,6 +386,7 @@ class AbiEmitter {
   const Function& function_;
   const ComputeFunction& compute_;
   llvm::Function* abi_;
+  const bool checked_;
   FunctionEmitter emitter_;
   Builder& b_;
   llvm::Value* call_ = nullptr;
@@ -398,7 +441,12 @@ absl::Status EmitAbi(ModuleContext& context, const Function& function, const Com
   // A few hundred instructions that run once a call: optimizing them would take longer than many a kernel's body.
   abi->addFnAttr(llvm::Attribute::OptimizeNone);
   abi->addFnAttr(llvm::Attribute::NoInline);
-  absl::Status status = AbiEmitter(context, function, compute, abi).Emit();
+  absl::Status status = AbiEmitter(context, function, compute, abi, true).Emit();
+  if (!status.ok()) return status;
+  auto* unchecked =
+      llvm::Function::Create(llvm::FunctionType::get(i32, {ptr, ptr, ptr}, false), llvm::Function::ExternalLinkage,
+                             absl::StrCat(function->name, "_unchecked"), context.module);
+  status = AbiEmitter(context, function, compute, unchecked, false).Emit();
   // Weak: a C program's own main wins, and nothing clashes.
   if (function->name == "main") {
     llvm::GlobalAlias::create(type, 0, llvm::GlobalValue::WeakAnyLinkage, function->name, abi, &context.module);

@@ -35,6 +35,9 @@ class JitModule : public CompiledModule {
   explicit JitModule(std::unique_ptr<llvm::orc::LLJIT> jit) : jit_(std::move(jit)) {}
 
   TwFunction Find(std::string_view name) const override { return Address<TwFunction>(CSymbol(name)); }
+  TwUncheckedFunction FindUnchecked(std::string_view name) const override {
+    return Address<TwUncheckedFunction>(absl::StrCat(std::string(name), "_unchecked"));
+  }
   int64_t WorkspaceBytes(std::string_view name) const override {
     auto function = Address<TwWorkspaceBytes>(absl::StrCat(std::string(name), "_workspace_bytes"));
     return function == nullptr ? 0 : function();

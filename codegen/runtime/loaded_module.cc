@@ -101,6 +101,10 @@ TwFunction LoadedModule::Find(const std::string& name) const {
   return reinterpret_cast<TwFunction>(dlsym(library_.get(), CSymbol(name).c_str()));
 }
 
+TwUncheckedFunction LoadedModule::FindUnchecked(const std::string& name) const {
+  return reinterpret_cast<TwUncheckedFunction>(dlsym(library_.get(), (name + "_unchecked").c_str()));
+}
+
 int64_t LoadedModule::WorkspaceBytes(const std::string& name) const {
   const auto function = reinterpret_cast<TwWorkspaceBytes>(dlsym(library_.get(), (name + "_workspace_bytes").c_str()));
   return function == nullptr ? 0 : function();

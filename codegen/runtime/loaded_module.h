@@ -24,6 +24,8 @@ class LoadedModule {
 
   // Null when there is no function of that name.
   TwFunction Find(const std::string& name) const;
+  // The same without checks of its arguments.
+  TwUncheckedFunction FindUnchecked(const std::string& name) const;
   // Bytes that a call of the function puts into TwCall::workspace.
   int64_t WorkspaceBytes(const std::string& name) const;
 
