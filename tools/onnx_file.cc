@@ -1,6 +1,8 @@
 #include "tools/onnx_file.h"
 
+#include <chrono>
 #include <filesystem>
+#include <memory>
 #include <ostream>
 #include <set>
 
@@ -8,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "graph/executor/kernel_cache.h"
 #include "graph/executor/onnx_model.h"
 #include "graph/executor/optimize.h"
 #include "graph/ir/basic_ops.h"
@@ -143,6 +146,21 @@ absl::StatusOr<OnnxModel::Inputs> InputsOf(const CommandArguments& args, const o
   return inputs;
 }
 
+// Kernels come from the cache of this machine; compiling more than a few is reported as it goes on.
+graph::ExecutorOptions ExecutorOptionsOf(const CommandArguments& args, const graph::KernelCache* cache) {
+  graph::ExecutorOptions options;
+  options.kernels.cache = cache;
+  options.kernels.database = args.Get("--db").value_or("");
+  auto last = std::make_shared<std::chrono::steady_clock::time_point>(std::chrono::steady_clock::now());
+  options.kernels.progress = [&err = args.err(), last](size_t done, size_t all) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - *last < std::chrono::seconds(2)) return;
+    *last = now;
+    err << "compiled " << done << " of " << all << " kernels\n" << std::flush;
+  };
+  return options;
+}
+
 }  // namespace
 
 bool IsOnnxFile(const std::string& path) { return path.ends_with(".onnx"); }
@@ -200,7 +218,10 @@ int RunOnnx(const CommandArguments& args) {
   if (!inputs.ok()) return Refuse(args, inputs.status().message());
   const auto passes = PassesOf(args);
   if (!passes.ok()) return Refuse(args, passes.status().message());
-  const auto model = OnnxModel::Load(*std::move(file), {.dims = *dims, .inputs = &*inputs, .passes = *passes});
+  const std::unique_ptr<graph::KernelCache> cache = graph::KernelCache::Default();
+  const auto model = OnnxModel::Load(
+      *std::move(file),
+      {.dims = *dims, .inputs = &*inputs, .executor = ExecutorOptionsOf(args, cache.get()), .passes = *passes});
   if (!model.ok()) return Refuse(args, model.status().message());
   const auto results = (*model)->Run(*inputs);
   if (!results.ok()) return Refuse(args, results.status().message());

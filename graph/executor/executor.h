@@ -3,9 +3,10 @@
 //   TW_VALUE_OR_RETURN(std::unique_ptr<Executor> executor, Executor::Compile(module, {}));
 //   TW_VALUE_OR_RETURN(Arrays results, executor->Run({x, mask}));
 //
-// The programs that the module's functions call are scheduled by the rules of autoschedule and compiled into one module
-// of machine code; programs of the same structure are one program already (BlockBuilder::AddProgram). Results are
-// allocated when their binding runs and freed after their last use.
+// The programs that the module's functions call are compiled in parallel, each structure once (graph/executor/kernel.h).
+// A function whose order of calls does not depend on data runs as a plan (graph/executor/planned_function.h): one arena,
+// prepared arguments, packed constants. Of the others the bindings are executed one by one; results are allocated when
+// their binding runs and freed after their last use. Bodies of loops are functions, so they may have plans.
 #pragma once
 
 #include <memory>
@@ -14,17 +15,23 @@
 
 #include "absl/status/statusor.h"
 #include "graph/executor/host_ops.h"
+#include "graph/executor/kernel.h"
+#include "graph/executor/plan.h"
+#include "graph/executor/planned_function.h"
 #include "graph/ir/graph_module.h"
 #include "graph/ir/symbols.h"
 
 namespace tilewright::graph {
 
 struct ExecutorOptions {
-  bool schedule = true;                  // by the rules of autoschedule; false: as written
+  KernelOptions kernels = {};
   bool interpret = false;                // programs run in the interpreter: slow to run, nothing to compile
+  bool poison = false;                   // each run of a plan begins with an arena of bytes 0xff: for tests
   int num_threads = 0;                   // 0: one for each processor
   int64_t max_bytes = int64_t{8} << 30;  // of one result; more is an error
 };
+
+struct ExecutorState;  // run_bindings.h
 
 class Executor {
  public:
@@ -35,15 +42,16 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
 
   // "main" on one array for each parameter; the fields of its result. May run in several threads at once.
-  absl::StatusOr<Arrays> Run(const Arrays& arguments) const;
+  absl::StatusOr<Arrays> Run(const Arrays& arguments, RunOptions options = {}) const;
+  // The plan of "main"; null where it has none.
+  const PlannedFunction* planned() const;
   // How many programs were compiled, and of these how many as they were written.
   size_t num_programs() const;
   size_t num_unscheduled() const;
 
  private:
-  struct State;
-  explicit Executor(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  explicit Executor(std::unique_ptr<ExecutorState> state);
+  std::unique_ptr<ExecutorState> state_;
 };
 
 }  // namespace tilewright::graph

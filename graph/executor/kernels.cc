@@ -1,89 +1,70 @@
 #include "graph/executor/kernels.h"
 
 #include "absl/strings/str_cat.h"
-#include "autoschedule/sketch/auto_schedule.h"
-#include "codegen/abi/abi_type.h"
-#include "codegen/backend.h"
-#include "codegen/runtime/tensor.h"
-#include "codegen/runtime/thread_pool.h"
 #include "graph/ir/status_macros.h"
-#include "intrin/registry.h"
-#include "target/target.h"
 
 namespace tilewright::graph {
 
-Kernels::Kernels() = default;
-Kernels::~Kernels() = default;
-
 absl::StatusOr<std::unique_ptr<Kernels>> Kernels::Compile(const std::vector<PrimFunc>& programs,
-                                                          const ExecutorOptions& options) {
+                                                          const KernelOptions& options) {
+  std::vector<KernelSource> sources;
+  for (const PrimFunc& program : programs) sources.push_back({.program = program});
+  TW_VALUE_OR_RETURN(std::vector<Kernel> kernels, CompileKernels(sources, options));
+  return Of(programs, std::move(kernels));
+}
+
+std::unique_ptr<Kernels> Kernels::Of(const std::vector<PrimFunc>& programs, std::vector<Kernel> kernels) {
+  std::unique_ptr<Kernels> result(new Kernels);
+  for (size_t i = 0; i < programs.size(); ++i) {
+    result->programs_.emplace(programs[i]->name, Entry{programs[i], std::move(kernels[i])});
+  }
+  return result;
+}
+
+absl::StatusOr<std::unique_ptr<Kernels>> Kernels::Interpret(const std::vector<PrimFunc>& programs) {
   std::unique_ptr<Kernels> kernels(new Kernels);
-  for (const PrimFunc& program : programs) kernels->programs_.emplace(program->name, program);
-  if (options.interpret) {
-    for (const PrimFunc& program : programs) {
-      auto compiled = interp::Compile(program, {.wrap_signed = true});
-      if (!compiled.ok()) {
-        return absl::InternalError(absl::StrCat("program ", program->name, ": ", compiled.status().message()));
-      }
-      kernels->interpreted_.emplace(program->name, *std::move(compiled));
-    }
-    return kernels;
-  }
-  const Target target = HostTarget();
-  IntrinRegistry intrins = IntrinRegistry::Builtin();
-  Module module;
   for (const PrimFunc& program : programs) {
-    PrimFunc scheduled = program;
-    if (options.schedule) {
-      const AutoScheduled result = AutoSchedule(Module(program), target, &intrins);
-      if (result.schedule.module().functions().size() == 1) scheduled = result.schedule.module().functions()[0];
+    kernels->programs_.emplace(program->name, Entry{program, {}});
+    auto compiled = interp::Compile(program, {.wrap_signed = true});
+    if (!compiled.ok()) {
+      return absl::InternalError(absl::StrCat("program ", program->name, ": ", compiled.status().message()));
     }
-    module.Set(scheduled);
+    kernels->interpreted_.emplace(program->name, *std::move(compiled));
   }
-  if (programs.empty()) return kernels;
-  auto code = CompileAndLoad(module, target);
-  if (!code.ok()) {
-    // One program's schedule may be at fault; programs that do not compile scheduled are taken as they are.
-    Module mixed;
-    for (const PrimFunc& program : programs) {
-      const PrimFunc scheduled = module.Find(program->name);
-      const bool good = CompileAndLoad(Module(scheduled), target).ok();
-      if (!good) ++kernels->unscheduled_;
-      mixed.Set(good ? scheduled : program);
-    }
-    code = CompileAndLoad(mixed, target);
-  }
-  if (!code.ok()) return code.status();
-  kernels->code_ = *std::move(code);
-  kernels->pool_ =
-      std::make_unique<runtime::ThreadPool>(runtime::ThreadPoolOptions{.num_threads = options.num_threads});
   return kernels;
 }
 
-absl::Status Kernels::Interpret(const std::string& name, const Arrays& arrays,
-                                const std::vector<int64_t>& scalars) const {
+absl::Status Kernels::Run(const std::string& name, const Arrays& arrays, const std::vector<int64_t>& scalars,
+                          const TwParallelHook* parallel) const {
+  const auto interpreted = interpreted_.find(name);
+  if (interpreted == interpreted_.end()) return RunCompiled(programs_.at(name), arrays, scalars, parallel);
   std::vector<interp::Argument> arguments;
   for (const NDArray& array : arrays) arguments.emplace_back(array);
   for (int64_t scalar : scalars) arguments.emplace_back(scalar);
-  return interpreted_.at(name).Run(arguments);
+  return interpreted->second.Run(arguments);
 }
 
-absl::Status Kernels::Run(const std::string& name, const Arrays& arrays, const std::vector<int64_t>& scalars) const {
-  if (!interpreted_.empty()) return Interpret(name, arrays, scalars);
-  std::vector<runtime::Tensor> tensors;
+absl::Status Kernels::RunCompiled(const Entry& entry, const Arrays& arrays, std::vector<int64_t> scalars,
+                                  const TwParallelHook* parallel) const {
+  std::vector<const std::vector<int64_t>*> shapes;
+  for (const NDArray& array : arrays) shapes.push_back(&array.shape());
+  TW_RETURN_IF_ERROR(CheckProgramArguments(entry.program, shapes, scalars));
+  std::vector<void*> data;
+  std::vector<const int64_t*> extents;
   for (const NDArray& array : arrays) {
-    tensors.push_back(runtime::Tensor::Borrow(array.data(), AbiType(array.dtype()), array.shape()));
+    data.push_back(array.data());
+    extents.push_back(array.shape().data());
   }
-  const std::vector<Param>& params = programs_.at(name)->params;
-  std::vector<int64_t> values = scalars;
-  for (size_t i = 0; i < values.size(); ++i) {
-    const DataType type = params[arrays.size() + i].var.dtype();
-    tensors.push_back(runtime::Tensor::Borrow(&values[i], AbiType(type), std::vector<int64_t>()));
+  for (int64_t& scalar : scalars) {
+    data.push_back(&scalar);
+    extents.push_back(nullptr);
   }
-  std::vector<TwTensor*> pointers;
-  for (runtime::Tensor& tensor : tensors) pointers.push_back(tensor.abi());
-  const TwParallelHook hook = pool_->hook();
-  return code_->Run(name, pointers, &hook);
+  char message[256] = "";
+  const TwCall call = {.parallel = parallel, .message = message, .message_bytes = sizeof message};
+  const int code = entry.kernel.main.run(&call, data.data(), extents.data());
+  if (code == kTwOk) return absl::OkStatus();
+  if (code == kTwErrorMemory) return absl::ResourceExhaustedError(message);
+  return absl::FailedPreconditionError(message);
 }
 
 }  // namespace tilewright::graph

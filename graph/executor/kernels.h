@@ -1,4 +1,4 @@
-// The compiled programs of a graph module.
+// Compiled or interpreted programs by name, for bindings that are executed one by one.
 #pragma once
 
 #include <map>
@@ -7,39 +7,42 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "graph/executor/executor.h"
+#include "codegen/abi/parallel_hook.h"
+#include "graph/executor/kernel.h"
 #include "ir/function.h"
 #include "ir/interp/interp.h"
-
-namespace tilewright {
-class CompiledModule;
-}
-namespace tilewright::runtime {
-class ThreadPool;
-}
+#include "ir/ndarray.h"
 
 namespace tilewright::graph {
+
+using Arrays = std::vector<NDArray>;
 
 class Kernels {
  public:
   static absl::StatusOr<std::unique_ptr<Kernels>> Compile(const std::vector<PrimFunc>& programs,
-                                                          const ExecutorOptions& options);
-  ~Kernels();
+                                                          const KernelOptions& options);
+  // kernels[i] is programs[i], without constant parameters.
+  static std::unique_ptr<Kernels> Of(const std::vector<PrimFunc>& programs, std::vector<Kernel> kernels);
+  // Nothing to compile, slow to run.
+  static absl::StatusOr<std::unique_ptr<Kernels>> Interpret(const std::vector<PrimFunc>& programs);
 
   // Calls a program: arrays for its buffers, then its scalars.
-  absl::Status Run(const std::string& name, const Arrays& arrays, const std::vector<int64_t>& scalars) const;
+  absl::Status Run(const std::string& name, const Arrays& arrays, const std::vector<int64_t>& scalars,
+                   const TwParallelHook* parallel = nullptr) const;
   size_t size() const { return programs_.size(); }
-  size_t num_unscheduled() const { return unscheduled_; }
 
  private:
-  Kernels();
-  absl::Status Interpret(const std::string& name, const Arrays& arrays, const std::vector<int64_t>& scalars) const;
+  struct Entry {
+    PrimFunc program;
+    Kernel kernel;
+  };
 
-  std::map<std::string, PrimFunc> programs_;
+  Kernels() = default;
+  absl::Status RunCompiled(const Entry& entry, const Arrays& arrays, std::vector<int64_t> scalars,
+                           const TwParallelHook* parallel) const;
+
+  std::map<std::string, Entry> programs_;
   std::map<std::string, interp::Program> interpreted_;
-  std::unique_ptr<CompiledModule> code_;
-  std::unique_ptr<runtime::ThreadPool> pool_;
-  size_t unscheduled_ = 0;
 };
 
 }  // namespace tilewright::graph

@@ -74,7 +74,7 @@ TEST(MemoryPlan, SearchFindsWhatOrdersDoNot) {
     // Tenants that tile a rectangle of 24 lines by 12 steps exactly: the best placement takes 24 lines.
     Tenants tenants;
     Tenants parts = {{24, 0, 11}};
-    for (int cut = 0; cut < 11; ++cut) {
+    for (int cut = 0; cut < 24; ++cut) {
       const size_t at = random() % parts.size();
       Tenant& whole = parts[at];
       Tenant rest = whole;
@@ -95,7 +95,7 @@ TEST(MemoryPlan, SearchFindsWhatOrdersDoNot) {
     ASSERT_EQ(CheckPlacement(tenants, plan.offsets, plan.bytes), absl::OkStatus());
     ++(plan.bytes == plan.lower_bound ? found : missed);
   }
-  EXPECT_GE(found, 195) << missed << " missed";
+  EXPECT_GE(found, 190) << missed << " missed";
 }
 
 TEST(CheckPlacement, FindsWhatIsPlanted) {

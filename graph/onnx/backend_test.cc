@@ -113,7 +113,7 @@ int Main(int argc, char** argv) {
     } else if (argument == "--interpret") {
       options.interpret = true;
     } else if (argument == "--noschedule") {
-      options.schedule = false;
+      options.kernels.schedule = false;
     } else if (fs::exists(fs::path(argument) / "test_data_set_0")) {
       folders.emplace_back(argument);
     } else {

@@ -1,0 +1,244 @@
+#include "graph/executor/bound_plan.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/runtime/timer.h"
+#include "graph/ir/status_macros.h"
+#include "graph/memory/check_placement.h"
+
+namespace tilewright::graph {
+namespace {
+
+constexpr size_t kKeptFrames = 4;
+
+int64_t Product(const std::vector<int64_t>& extents) {
+  int64_t product = 1;
+  for (int64_t extent : extents) {
+    if (extent < 0 || __builtin_mul_overflow(product, extent, &product)) return -1;
+  }
+  return product;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const BoundPlan>> BoundPlan::Make(const PlannedFunction& function, SymbolValues symbols,
+                                                                 const std::vector<std::vector<int64_t>>& shapes,
+                                                                 SizeKey key) {
+  std::shared_ptr<BoundPlan> bound(new BoundPlan(function));
+  bound->key_ = std::move(key);
+  TW_RETURN_IF_ERROR(bound->ComputeShapes(symbols, shapes));
+  TW_RETURN_IF_ERROR(bound->PlaceTensors());
+  TW_RETURN_IF_ERROR(bound->PrepareSteps(symbols));
+  bound->PrepareCopies();
+  return bound;
+}
+
+absl::Status BoundPlan::ComputeShapes(SymbolValues& symbols, const std::vector<std::vector<int64_t>>& shapes) {
+  const ExecutablePlan& plan = function_.plan();
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const Var& param = plan.params[i];
+    TW_RETURN_IF_ERROR(symbols.Match(*cast<TensorTypeNode>(param->type), shapes[i], param->name));
+  }
+  TW_RETURN_IF_ERROR(symbols.CheckGuards(plan.guards));
+  for (size_t i = 0; i < plan.tensors.size(); ++i) {
+    const PlanTensor& tensor = plan.tensors[i];
+    const auto in_value = [&](const absl::Status& status) {
+      return absl::Status(status.code(), absl::StrCat("value ", tensor.name, ": ", status.message()));
+    };
+    auto shape = symbols.Evaluate(tensor.shape);
+    if (!shape.ok()) return in_value(shape.status());
+    if (tensor.cast) {
+      if (absl::Status status = symbols.Match(*tensor.cast, *shape, "a result"); !status.ok()) return in_value(status);
+    }
+    shapes_.push_back(*std::move(shape));
+    const bool is_view = tensor.root != static_cast<int>(i);
+    const int64_t size = Product(shapes_.back());
+    if (is_view && size != Product(shapes_[static_cast<size_t>(tensor.root)])) {
+      const int64_t elements = Product(shapes_[static_cast<size_t>(tensor.root)]);
+      return in_value(absl::InvalidArgumentError(absl::StrCat(elements, " elements do not fit the shape")));
+    }
+    auto bytes = BytesOf(static_cast<int>(i));
+    if (!bytes.ok()) return in_value(bytes.status());
+    bytes_.push_back(*bytes);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> BoundPlan::BytesOf(int tensor) const {
+  int64_t bytes = function_.plan().tensors[static_cast<size_t>(tensor)].dtype.bytes();
+  for (int64_t extent : shape(tensor)) {
+    if (extent < 0) return absl::InvalidArgumentError(absl::StrCat("an extent is ", extent));
+    if (__builtin_mul_overflow(bytes, extent, &bytes) || bytes > function_.options().max_bytes) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("a tensor needs more than ", function_.options().max_bytes, " bytes"));
+    }
+  }
+  return bytes;
+}
+
+// Tenants of the arena: the tensors that live there, then the temporaries of each step.
+absl::Status BoundPlan::PlaceTensors() {
+  const ExecutablePlan& plan = function_.plan();
+  std::vector<Tenant> tenants;
+  for (size_t i = 0; i < plan.tensors.size(); ++i) {
+    const PlanTensor& tensor = plan.tensors[i];
+    if (tensor.root != static_cast<int>(i) || tensor.home != Home::kArena) continue;
+    tenants.push_back({bytes_[i], tensor.first, tensor.last});
+  }
+  for (size_t s = 0; s < plan.steps.size(); ++s) {
+    const Kernel& kernel = function_.kernels()[static_cast<size_t>(plan.steps[s].program)];
+    tenants.push_back({kernel.main.workspace_bytes, static_cast<int>(s), static_cast<int>(s)});
+  }
+  MemoryPlan memory = PlanMemory(tenants);
+  TW_RETURN_IF_ERROR(CheckPlacement(tenants, memory.offsets, memory.bytes));
+  offsets_ = std::move(memory.offsets);
+  arena_bytes_ = memory.bytes;
+  lower_bound_ = memory.lower_bound;
+  return absl::OkStatus();
+}
+
+absl::Status BoundPlan::PrepareSteps(const SymbolValues& symbols) {
+  const ExecutablePlan& plan = function_.plan();
+  // Pointers to scalars must stay valid.
+  size_t num_scalars = 0;
+  for (const PlanStep& step : plan.steps) num_scalars += step.scalars.size();
+  scalars_.reserve(num_scalars);
+  const size_t tenants = offsets_.size() - plan.steps.size();
+  for (size_t s = 0; s < plan.steps.size(); ++s) {
+    const PlanStep& step = plan.steps[s];
+    const Kernel& kernel = function_.kernels()[static_cast<size_t>(step.program)];
+    bool empty = true;
+    for (size_t i = step.num_inputs; i < step.tensors.size(); ++i) {
+      empty &= bytes_[static_cast<size_t>(step.tensors[i])] == 0;
+    }
+    if (empty) continue;
+    const size_t scalars = scalars_.size();
+    for (const Expr& scalar : step.scalars) {
+      const auto value = symbols.Evaluate(scalar);
+      if (!value.ok()) {
+        return absl::Status(value.status().code(), absl::StrCat("value ", step.name, ": ", value.status().message()));
+      }
+      scalars_.push_back(*value);
+    }
+    std::vector<const std::vector<int64_t>*> step_shapes;
+    for (int tensor : step.tensors) step_shapes.push_back(&shape(tensor));
+    const absl::Status fits = CheckProgramArguments(plan.programs[static_cast<size_t>(step.program)].program,
+                                                    step_shapes, absl::MakeSpan(scalars_).subspan(scalars));
+    if (!fits.ok()) return absl::Status(fits.code(), absl::StrCat("value ", step.name, ": ", fits.message()));
+    steps_.push_back({kernel.main.run, shape_table_.size(), offsets_[tenants + s], kernel.main.workspace_bytes, s});
+    for (int param : kernel.main.params) PrepareArgument(step, s, param, scalars);
+  }
+  return absl::OkStatus();
+}
+
+void BoundPlan::PrepareArgument(const PlanStep& step, size_t number, int param, size_t scalars) {
+  const ExecutablePlan& plan = function_.plan();
+  const Kernel& kernel = function_.kernels()[static_cast<size_t>(step.program)];
+  const int64_t* extents = nullptr;
+  const void* fixed = nullptr;
+  int64_t arena_offset = -1;
+  if (param < 0) {
+    const int packed = ~param;
+    extents = kernel.packed[static_cast<size_t>(packed)].shape.data();
+    fixed = function_.constants().data() + function_.constants().PackedOffset(static_cast<int>(number), packed);
+  } else if (static_cast<size_t>(param) >= step.tensors.size()) {
+    fixed = &scalars_[scalars + static_cast<size_t>(param) - step.tensors.size()];
+  } else {
+    const int tensor = step.tensors[static_cast<size_t>(param)];
+    const PlanTensor& root = plan.tensors[static_cast<size_t>(plan.tensors[static_cast<size_t>(tensor)].root)];
+    const auto index = static_cast<size_t>(root.index);
+    extents = shape(tensor).data();
+    if (root.home == Home::kConstant) {
+      fixed = function_.constants().data() + function_.constants().ConstantOffset(root.index);
+    } else if (root.home == Home::kArena) {
+      arena_offset = offsets_[index];
+    } else {
+      (root.home == Home::kInput ? inputs_ : outputs_).push_back({shape_table_.size(), index});
+    }
+  }
+  shape_table_.push_back(extents);
+  fixed_.push_back(fixed);
+  arena_offsets_.push_back(arena_offset);
+}
+
+void BoundPlan::PrepareCopies() {
+  const ExecutablePlan& plan = function_.plan();
+  for (size_t r = 0; r < plan.results.size(); ++r) {
+    const int tensor = plan.results[r];
+    const PlanTensor& root = plan.tensors[static_cast<size_t>(plan.tensors[static_cast<size_t>(tensor)].root)];
+    const auto index = static_cast<size_t>(root.index);
+    if (root.home == Home::kOutput && index == r) continue;
+    const int64_t offset = root.home == Home::kConstant ? function_.constants().ConstantOffset(root.index) : 0;
+    copies_.push_back({root.home, index, offset, r, bytes_[static_cast<size_t>(tensor)]});
+  }
+}
+
+absl::StatusOr<std::unique_ptr<BoundPlan::Frame>> BoundPlan::TakeFrame() const {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!frames_.empty()) {
+      std::unique_ptr<Frame> frame = std::move(frames_.back());
+      frames_.pop_back();
+      return frame;
+    }
+  }
+  auto frame = std::make_unique<Frame>();
+  const auto bytes = static_cast<size_t>(RoundedBytes(arena_bytes_));
+  frame->arena = {static_cast<std::byte*>(std::aligned_alloc(kArenaAlignment, bytes)),
+                  [](std::byte* memory) { std::free(memory); }};
+  if (frame->arena == nullptr) {
+    return absl::ResourceExhaustedError(absl::StrCat("no memory for ", arena_bytes_, " bytes of values"));
+  }
+  frame->data.resize(fixed_.size());
+  for (size_t i = 0; i < fixed_.size(); ++i) {
+    // Kernels do not write to constants and scalars, but take all arguments as void*.
+    frame->data[i] = arena_offsets_[i] >= 0 ? frame->arena.get() + arena_offsets_[i] : const_cast<void*>(fixed_[i]);
+  }
+  return frame;
+}
+
+void BoundPlan::GiveBack(std::unique_ptr<Frame> frame) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (frames_.size() < kKeptFrames) frames_.push_back(std::move(frame));
+}
+
+absl::Status BoundPlan::Run(const std::vector<void*>& inputs, const std::vector<void*>& outputs,
+                            const RunOptions& options) const {
+  TW_VALUE_OR_RETURN(std::unique_ptr<Frame> frame, TakeFrame());
+  for (const Patch& patch : inputs_) frame->data[patch.argument] = inputs[patch.index];
+  for (const Patch& patch : outputs_) frame->data[patch.argument] = outputs[patch.index];
+  std::byte* const arena = frame->arena.get();
+  if (function_.options().poison) std::memset(arena, 0xff, static_cast<size_t>(arena_bytes_));
+  char message[256] = "";
+  TwCall call = {.parallel = options.parallel, .message = message, .message_bytes = sizeof message};
+  if (options.step_nanoseconds != nullptr) options.step_nanoseconds->assign(function_.plan().steps.size(), 0);
+  int code = kTwOk;
+  const Step* failed = nullptr;
+  for (const Step& step : steps_) {
+    call.workspace = arena + step.workspace_offset;
+    call.workspace_bytes = step.workspace_bytes;
+    const int64_t start = options.step_nanoseconds != nullptr ? runtime::NowNanoseconds() : 0;
+    code = step.run(&call, &frame->data[step.first], &shape_table_[step.first]);
+    if (options.step_nanoseconds != nullptr) {
+      (*options.step_nanoseconds)[step.number] = runtime::NowNanoseconds() - start;
+    }
+    if (code == kTwOk) continue;
+    failed = &step;
+    break;
+  }
+  for (const Copy& copy : copies_) {
+    const void* from = copy.from == Home::kInput    ? inputs[copy.index]
+                       : copy.from == Home::kOutput ? outputs[copy.index]
+                                                    : function_.constants().data() + copy.offset;
+    if (copy.bytes > 0) std::memcpy(outputs[copy.to], from, static_cast<size_t>(copy.bytes));
+  }
+  GiveBack(std::move(frame));
+  if (failed == nullptr) return absl::OkStatus();
+  const std::string text = absl::StrCat("value ", function_.plan().steps[failed->number].name, ": ", message);
+  if (code == kTwErrorMemory) return absl::ResourceExhaustedError(text);
+  return absl::FailedPreconditionError(text);
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,148 @@
+#include "graph/executor/kernel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/backend.h"
+#include "codegen/runtime/available_cpus.h"
+#include "graph/executor/kernel_cache.h"
+#include "graph/executor/scheduled_kernel.h"
+#include "graph/ir/status_macros.h"
+#include "graph/ir/symbols.h"
+#include "ir/structural.h"
+#include "target/target.h"
+
+namespace tilewright::graph {
+namespace {
+
+// The functions of a module in the memory of this process.
+absl::StatusOr<Kernel> LoadHere(const ScheduledKernel& facts, const Target& target, bool scheduled) {
+  auto loaded = CompileAndLoad(facts.module, target);
+  if (!loaded.ok()) return loaded.status();
+  std::shared_ptr<CompiledModule> code = *std::move(loaded);
+  const auto function = [&](const std::string& name, const std::vector<int>& params) {
+    return KernelFunction{code->FindUnchecked(name), code->WorkspaceBytes(name), params};
+  };
+  Kernel kernel{.main = function(kKernelMain, facts.main_params), .packed = facts.packed, .scheduled = scheduled};
+  if (!facts.pack.empty()) kernel.pack = function(facts.pack, facts.pack_params);
+  kernel.code = std::move(code);
+  return kernel;
+}
+
+absl::StatusOr<Kernel> CompileAs(const ScheduledKernel& facts, bool scheduled, const Target& target,
+                                 const std::string& key, const KernelCache* cache) {
+  if (cache == nullptr) return LoadHere(facts, target, scheduled);
+  const auto library = Compile(facts.module, target, {.format = "so"});
+  if (!library.ok()) return library.status();
+  cache->Store(key, facts, scheduled, library->bytes);
+  if (std::optional<Kernel> kernel = cache->Load(key)) {
+    kernel->from_cache = false;
+    return *std::move(kernel);
+  }
+  return LoadHere(facts, target, scheduled);  // the folder cannot be written
+}
+
+absl::StatusOr<Kernel> CompileKernel(const KernelSource& source, const Target& target, const KernelOptions& options) {
+  const PrimFunc canonical = CanonicalProgram(source.program);
+  std::string key;
+  if (options.cache != nullptr) {
+    key = KernelKey(canonical, source.constant, target, options);
+    if (std::optional<Kernel> kernel = options.cache->Load(key)) return *std::move(kernel);
+  }
+  if (options.schedule) {
+    TW_VALUE_OR_RETURN(const ScheduledKernel scheduled,
+                       ScheduleKernel(canonical, source.constant, target, options.database));
+    absl::StatusOr<Kernel> kernel = CompileAs(scheduled, true, target, key, options.cache);
+    if (kernel.ok()) return kernel;
+  }
+  return CompileAs(AsWritten(canonical), false, target, key, options.cache);
+}
+
+// Each program once, and for each source its number among those.
+std::vector<KernelSource> Distinct(absl::Span<const KernelSource> sources, std::vector<size_t>* of_source) {
+  std::vector<KernelSource> distinct;
+  std::unordered_multimap<uint64_t, size_t> by_hash;
+  for (const KernelSource& source : sources) {
+    const uint64_t hash = tilewright::StructuralHash(source.program);
+    const auto [begin, end] = by_hash.equal_range(hash);
+    const auto same = std::find_if(begin, end, [&](const auto& entry) {
+      const KernelSource& other = distinct[entry.second];
+      return other.constant == source.constant && tilewright::StructuralEqual(other.program, source.program);
+    });
+    of_source->push_back(same == end ? distinct.size() : same->second);
+    if (same != end) continue;
+    by_hash.emplace(hash, distinct.size());
+    distinct.push_back(source);
+  }
+  return distinct;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Kernel>> CompileKernels(absl::Span<const KernelSource> all, const KernelOptions& options) {
+  std::vector<size_t> of_source;
+  const std::vector<KernelSource> sources = Distinct(all, &of_source);
+  std::vector<Kernel> kernels(sources.size());
+  if (sources.empty()) return kernels;
+  const Target target = HostTarget();
+  std::atomic<size_t> next = 0;
+  std::mutex mutex;
+  absl::Status status;
+  size_t done = 0;
+  bool compiled = false;
+  const auto work = [&] {
+    for (size_t i = next++; i < sources.size(); i = next++) {
+      absl::StatusOr<Kernel> kernel = CompileKernel(sources[i], target, options);
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (!kernel.ok()) {
+        status.Update(absl::Status(kernel.status().code(), absl::StrCat("program ", sources[i].program->name, ": ",
+                                                                        kernel.status().message())));
+        next = sources.size();
+        return;
+      }
+      compiled |= !kernel->from_cache;
+      kernels[i] = *std::move(kernel);
+      if (options.progress) options.progress(++done, sources.size());
+    }
+  };
+  const size_t wanted =
+      options.num_threads > 0 ? static_cast<size_t>(options.num_threads) : runtime::AvailableCpus().size();
+  std::vector<std::thread> threads;
+  for (size_t t = 1; t < std::min(wanted, sources.size()); ++t) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  if (!status.ok()) return status;
+  if (compiled && options.cache != nullptr) options.cache->Thin();
+  std::vector<Kernel> result;
+  for (size_t i : of_source) result.push_back(kernels[i]);
+  return result;
+}
+
+absl::Status CheckProgramArguments(const PrimFunc& program, absl::Span<const std::vector<int64_t>* const> shapes,
+                                   absl::Span<const int64_t> scalars) {
+  if (shapes.size() + scalars.size() != program->params.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("program ", program->name, " takes ", program->params.size(),
+                                                   " arguments, not ", shapes.size() + scalars.size()));
+  }
+  SymbolValues symbols;
+  for (size_t i = 0; i < scalars.size(); ++i) {
+    symbols.Set(Symbol(program->params[shapes.size() + i].var.get()), scalars[i]);
+  }
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const Buffer& buffer = program->params[i].buffer;
+    if (!buffer) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("program ", program->name, ": parameter ", i, " is a scalar, not a tensor"));
+    }
+    const TensorType type(buffer->dtype, buffer->shape);
+    TW_RETURN_IF_ERROR(symbols.Match(*type, *shapes[i], absl::StrCat(program->name, "'s ", buffer->name)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,74 @@
+// A compiled program of a graph.
+//
+//   TW_VALUE_OR_RETURN(std::vector<Kernel> kernels, CompileKernels(plan.programs, {.cache = KernelCache::Default()}));
+//   kernels[i].main.run(&call, data, shapes);
+//
+// A program is scheduled by the best record of a tuning database, else by the rules of autoschedule, and is compiled as
+// it was written where that fails. Where a schedule packs constants, the kernel has a second function for it, which runs
+// once, when a model is loaded (schedule/layout/hoist_prepack.h).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "codegen/abi/function_abi.h"
+#include "graph/ir/kinds.h"
+#include "ir/data_type.h"
+#include "ir/function.h"
+
+namespace tilewright::graph {
+
+class KernelCache;
+
+struct KernelTensor {
+  DataType dtype;
+  std::vector<int64_t> shape;
+};
+
+// A function of a kernel. Its parameters are those of the program, by their numbers, or packed constants: ~i stands for
+// number i of Kernel::packed.
+struct KernelFunction {
+  TwUncheckedFunction run = nullptr;
+  int64_t workspace_bytes = 0;
+  std::vector<int> params;
+};
+
+struct Kernel {
+  KernelFunction main;
+  std::vector<KernelTensor> packed;
+  KernelFunction pack;    // of constants into packed ones; run is null where nothing is packed
+  bool scheduled = true;  // false: as it was written
+  bool from_cache = false;
+  std::shared_ptr<const void> code;  // keeps the functions in memory
+};
+
+struct KernelSource {
+  PrimFunc program;
+  // Whether a parameter is a constant in every call, so that it may be packed ahead of time; empty: none is.
+  std::vector<bool> constant;
+};
+
+struct KernelOptions {
+  bool schedule = true;
+  int num_threads = 0;                 // that compile; 0: one for each processor
+  std::string database = {};           // a tuning database, or empty
+  const KernelCache* cache = nullptr;  // null: nothing is kept
+  // Called after each kernel with how many are done, from one thread at a time.
+  std::function<void(size_t done, size_t all)> progress = {};
+};
+
+// One kernel for each source, in order; sources of the same structure share one. Errors name the program that does not
+// compile.
+absl::StatusOr<std::vector<Kernel>> CompileKernels(absl::Span<const KernelSource> sources,
+                                                   const KernelOptions& options);
+
+// Whether the program takes tensors of these shapes and then these scalars: kernels do not check it. Errors name the
+// parameter.
+absl::Status CheckProgramArguments(const PrimFunc& program, absl::Span<const std::vector<int64_t>* const> shapes,
+                                   absl::Span<const int64_t> scalars);
+
+}  // namespace tilewright::graph

@@ -1,0 +1,246 @@
+#include "graph/executor/kernel_cache.h"
+
+#include <link.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "codegen/runtime/loaded_module.h"
+#include "ir/script/printer.h"
+#include "nlohmann/json.hpp"
+
+namespace tilewright::graph {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+// FNV-1a with two starting values, 128 bits together. The key is compared as well.
+std::string Hash(const std::string& text) {
+  uint64_t a = 0xcbf29ce484222325, b = 0x9ae16a3b2f90404f;
+  for (const char c : text) {
+    a = (a ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    b = (b ^ static_cast<unsigned char>(c)) * 0x100000001b3 + (a >> 32);
+  }
+  return absl::StrFormat("%016x%016x", a, b);
+}
+
+// The linker's identity of this program, from the note in its first loaded object.
+std::string BuildId() {
+  std::string id;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* result) {
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const ElfW(Phdr)& header = info->dlpi_phdr[i];
+          if (header.p_type != PT_NOTE) continue;
+          const char* at = reinterpret_cast<const char*>(info->dlpi_addr + header.p_vaddr);
+          const char* const end = at + header.p_memsz;
+          while (at + sizeof(ElfW(Nhdr)) <= end) {
+            ElfW(Nhdr) note;
+            std::memcpy(&note, at, sizeof note);
+            const char* name = at + sizeof note;
+            const char* bytes = name + ((note.n_namesz + 3) & ~3u);
+            if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0) {
+              *static_cast<std::string*>(result) = absl::BytesToHexString({bytes, note.n_descsz});
+              return 1;
+            }
+            at = bytes + ((note.n_descsz + 3) & ~3u);
+          }
+        }
+        return 1;  // the program itself comes first
+      },
+      &id);
+  return id;
+}
+
+// A program without the linker's note is told apart by its file.
+std::string ProgramIdentity() {
+  static const auto* const identity = [] {
+    std::string id = BuildId();
+    std::error_code error;
+    if (id.empty()) {
+      const auto size = fs::file_size("/proc/self/exe", error);
+      const auto time = fs::last_write_time("/proc/self/exe", error).time_since_epoch().count();
+      id = absl::StrCat(size, "-", time);
+    }
+    return new std::string(id);
+  }();
+  return *identity;
+}
+
+std::string FileIdentity(const std::string& path) {
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  const auto time = fs::last_write_time(path, error).time_since_epoch().count();
+  return absl::StrCat(path, " ", size, " ", time);
+}
+
+std::optional<std::string> ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+}
+
+// Under another name first, so that nobody sees a part of it.
+bool WriteWhole(const std::string& path, const std::string& bytes) {
+  static std::atomic<uint64_t> next = 0;
+  const std::string temporary = absl::StrCat(path, ".", getpid(), ".", next++);
+  std::ofstream file(temporary, std::ios::binary);
+  file << bytes;
+  std::error_code error;
+  if (file.flush()) {
+    fs::rename(temporary, path, error);
+    if (!error) return true;
+  }
+  fs::remove(temporary, error);
+  return false;
+}
+
+json ToJson(const ScheduledKernel& kernel, bool scheduled) {
+  json packed = json::array();
+  for (const KernelTensor& tensor : kernel.packed) {
+    packed.push_back({{"dtype", tensor.dtype.ToString()}, {"shape", tensor.shape}});
+  }
+  return {{"main_params", kernel.main_params},
+          {"pack_params", kernel.pack_params},
+          {"packed", packed},
+          {"pack", kernel.pack},
+          {"scheduled", scheduled}};
+}
+
+// Throws what nlohmann's accessors throw where the JSON has another form.
+ScheduledKernel FromJson(const json& facts) {
+  ScheduledKernel kernel;
+  kernel.main_params = facts.at("main_params").get<std::vector<int>>();
+  kernel.pack_params = facts.at("pack_params").get<std::vector<int>>();
+  kernel.pack = facts.at("pack").get<std::string>();
+  for (const json& tensor : facts.at("packed")) {
+    const auto dtype = DataType::Parse(tensor.at("dtype").get<std::string>());
+    kernel.packed.push_back({dtype.value_or(DataType()), tensor.at("shape").get<std::vector<int64_t>>()});
+  }
+  return kernel;
+}
+
+}  // namespace
+
+absl::StatusOr<Kernel> OpenKernel(const std::string& path, const ScheduledKernel& facts, bool scheduled) {
+  std::string error;
+  auto opened = runtime::LoadedModule::Open(path, &error);
+  if (!opened) return absl::InternalError(error);
+  auto code = std::make_shared<runtime::LoadedModule>(*std::move(opened));
+  const auto function = [&](const std::string& name, const std::vector<int>& params) {
+    return KernelFunction{code->FindUnchecked(name), code->WorkspaceBytes(name), params};
+  };
+  Kernel kernel{.main = function(kKernelMain, facts.main_params), .packed = facts.packed, .scheduled = scheduled};
+  if (!facts.pack.empty()) kernel.pack = function(facts.pack, facts.pack_params);
+  if (kernel.main.run == nullptr || (!facts.pack.empty() && kernel.pack.run == nullptr)) {
+    return absl::InternalError(absl::StrCat(path, " lacks the kernel's functions"));
+  }
+  kernel.code = std::move(code);
+  return kernel;
+}
+
+KernelCache::KernelCache(std::string folder, int64_t max_bytes) : folder_(std::move(folder)), max_bytes_(max_bytes) {}
+
+std::unique_ptr<KernelCache> KernelCache::Default() {
+  if (const char* named = std::getenv("TILEWRIGHT_KERNEL_CACHE"); named != nullptr && *named != '\0') {
+    return std::string_view(named) == "off" ? nullptr : std::make_unique<KernelCache>(named);
+  }
+  if (const char* caches = std::getenv("XDG_CACHE_HOME"); caches != nullptr && *caches != '\0') {
+    return std::make_unique<KernelCache>(absl::StrCat(caches, "/tilewright/kernels"));
+  }
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || *home == '\0') return nullptr;
+  return std::make_unique<KernelCache>(absl::StrCat(home, "/.cache/tilewright/kernels"));
+}
+
+std::string KernelCache::PathOf(const std::string& key, const char* extension) const {
+  return absl::StrCat(folder_, "/", Hash(key), extension);
+}
+
+std::optional<Kernel> KernelCache::Load(const std::string& key) const {
+  const std::optional<std::string> text = ReadFile(PathOf(key, ".json"));
+  if (!text) return std::nullopt;
+  const std::string path = PathOf(key, ".so");
+  try {
+    const json facts = json::parse(*text);
+    if (facts.at("key").get<std::string>() != key) return std::nullopt;
+    const std::optional<std::string> library = ReadFile(path);
+    if (!library || Hash(*library) != facts.at("library").get<std::string>()) return std::nullopt;
+    auto kernel = OpenKernel(path, FromJson(facts), facts.at("scheduled").get<bool>());
+    if (!kernel.ok()) return std::nullopt;
+    kernel->from_cache = true;
+    std::error_code error;
+    fs::last_write_time(PathOf(key, ".json"), fs::file_time_type::clock::now(), error);
+    return *std::move(kernel);
+  } catch (const json::exception&) {
+    return std::nullopt;
+  }
+}
+
+void KernelCache::Store(const std::string& key, const ScheduledKernel& kernel, bool scheduled,
+                        const std::string& library) const {
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  json facts = ToJson(kernel, scheduled);
+  facts["key"] = key;
+  facts["library"] = Hash(library);
+  const std::string text = facts.dump(1, ' ', false, json::error_handler_t::replace);
+  if (WriteWhole(PathOf(key, ".so"), library)) WriteWhole(PathOf(key, ".json"), text);
+}
+
+void KernelCache::Thin() const {
+  struct Entry {
+    fs::file_time_type used;
+    int64_t bytes;
+    fs::path facts;
+  };
+  std::vector<Entry> entries;
+  int64_t total = 0;
+  std::error_code error;
+  for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().extension() != ".json") continue;
+    std::error_code ignored;
+    const auto library = fs::file_size(fs::path(it->path()).replace_extension(".so"), ignored);
+    const auto bytes = static_cast<int64_t>(it->file_size(ignored) + (ignored ? 0 : library));
+    entries.push_back({it->last_write_time(ignored), bytes, it->path()});
+    total += bytes;
+  }
+  if (total <= max_bytes_) return;
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.used < b.used; });
+  for (const Entry& entry : entries) {
+    if (total <= max_bytes_ / 2) break;
+    fs::remove(entry.facts, error);
+    fs::remove(fs::path(entry.facts).replace_extension(".so"), error);
+    total -= entry.bytes;
+  }
+}
+
+std::string KernelKey(const PrimFunc& canonical, const std::vector<bool>& constant, const Target& target,
+                      const KernelOptions& options) {
+  std::string constants;
+  for (size_t i = 0; i < constant.size(); ++i) {
+    if (constant[i]) absl::StrAppend(&constants, " ", i);
+  }
+  std::string caches;
+  for (const CacheLevel& level : target.caches) absl::StrAppend(&caches, " ", level.bytes, "/", level.shared_by);
+  return absl::StrCat("compiler ", ProgramIdentity(), "\ntarget ", target.triple, " ", target.cpu, " ",
+                      absl::StrJoin(target.features, ","), " cores ", target.cores, " vectors ", target.vector_bits,
+                      " caches", caches, "\nscheduled ", options.schedule, "\ndatabase ",
+                      options.database.empty() ? "none" : FileIdentity(options.database), "\nconstants", constants,
+                      "\n", Print(canonical));
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,64 @@
+// A function as one plan: calls of programs in order, on tensors that are told apart by where they lie.
+//
+//   absl::StatusOr<std::optional<ExecutablePlan>> plan = Plan(module, module.Main());
+//   ... compile plan->programs, lay out plan->tensors (graph/executor/planned_function.h), run plan->steps
+//
+// A plan holds what does not depend on sizes: the same plan serves every value of the function's symbols. Reshapes,
+// tuples and projections are no steps: a tensor that is a view of another has its `root`. A function whose order of calls
+// depends on data (branches, loops, operators without a program) has no plan; the executor interprets its bindings.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "graph/executor/kernel.h"
+#include "graph/ir/graph_module.h"
+#include "graph/memory/memory_plan.h"
+
+namespace tilewright::graph {
+
+enum class Home {
+  kInput,     // memory of the caller, read
+  kConstant,  // memory that is the same in every call, read
+  kOutput,    // memory of the caller, written
+  kArena,
+};
+
+struct PlanTensor {
+  std::string name;
+  DataType dtype;
+  std::vector<Expr> shape;
+  int root = 0;               // the tensor whose memory this one is; itself where it is no view
+  Home home = Home::kArena;   // of roots
+  int index = 0;              // of roots: the input, constant or output; in the arena, the tenant
+  TensorType cast;            // not null: a type that the tensor is seen as; its symbols get values here
+  int first = -1, last = -1;  // of roots: the steps that write first and use last
+};
+
+struct PlanStep {
+  std::string name;          // of the value that it computes
+  int program = 0;           // in ExecutablePlan::programs
+  std::vector<int> tensors;  // inputs, then outputs, in the order of the program's parameters
+  size_t num_inputs = 0;
+  std::vector<Expr> scalars;  // the program's parameters after those
+};
+
+struct ExecutablePlan {
+  std::string name;
+  std::vector<Var> params;
+  std::vector<Expr> guards;
+  std::vector<Constant> constants;  // by PlanTensor::index
+  std::vector<KernelSource> programs;
+  std::vector<PlanTensor> tensors;  // in an order in which their shapes can be computed; the parameters come first
+  std::vector<PlanStep> steps;
+  // The fields of the result, in order. Those whose root is an output are written by a step, others are copied.
+  std::vector<int> results;
+  bool tuple_result = false;
+};
+
+// Nothing where the function's order of calls depends on data.
+absl::StatusOr<std::optional<ExecutablePlan>> Plan(const GraphModule& module, const Function& function);
+
+}  // namespace tilewright::graph

@@ -1,0 +1,75 @@
+// A plan that runs.
+//
+//   TW_VALUE_OR_RETURN(auto function, PlannedFunction::Load(*std::move(plan), std::move(kernels), {}, &hook));
+//   TW_VALUE_OR_RETURN(Arrays results, function->Run({x, mask}, {}, {.parallel = &hook}));
+//
+// When sizes are first seen, extents are computed, values get their places in the arena and the arguments of all calls
+// are prepared; the last few sizes are kept. A run then passes pointers and calls kernel after kernel. Runs may take
+// place at the same time in several threads: each has an arena and argument frames of its own, which are kept for the
+// next.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/abi/function_abi.h"
+#include "graph/executor/constant_section.h"
+#include "graph/executor/kernel.h"
+#include "graph/executor/plan.h"
+#include "graph/ir/symbols.h"
+#include "graph/memory/memory_plan.h"
+#include "ir/ndarray.h"
+
+namespace tilewright::graph {
+
+using Arrays = std::vector<NDArray>;
+
+struct PlannedFunctionOptions {
+  int64_t max_bytes = int64_t{8} << 30;  // of one tensor; more is an error
+  bool poison = false;                   // each run begins with an arena of bytes 0xff: for tests
+};
+
+struct RunOptions {
+  const TwParallelHook* parallel = nullptr;
+  std::vector<int64_t>* step_nanoseconds = nullptr;  // receives how long each step took
+};
+
+class BoundPlan;  // bound_plan.h
+
+class PlannedFunction {
+ public:
+  // kernels[i] is plan.programs[i]. Packs the constants.
+  static absl::StatusOr<std::unique_ptr<PlannedFunction>> Load(ExecutablePlan plan, std::vector<Kernel> kernels,
+                                                               const PlannedFunctionOptions& options,
+                                                               const TwParallelHook* parallel);
+  ~PlannedFunction();
+
+  // `outer`: symbols that have values besides those of the parameters' extents.
+  absl::StatusOr<Arrays> Run(const Arrays& arguments, const SymbolValues& outer, const RunOptions& options) const;
+  // Into arrays of the results' shapes, which overlap no argument.
+  absl::Status RunInto(const Arrays& arguments, const Arrays& results, const SymbolValues& outer,
+                       const RunOptions& options) const;
+
+  const ExecutablePlan& plan() const { return plan_; }
+  const std::vector<Kernel>& kernels() const { return kernels_; }
+  const ConstantSection& constants() const { return constants_; }
+  const PlannedFunctionOptions& options() const { return options_; }
+  // The plan for arguments of these shapes.
+  absl::StatusOr<std::shared_ptr<const BoundPlan>> Bind(const Arrays& arguments, const SymbolValues& outer) const;
+
+ private:
+  PlannedFunction() = default;
+
+  ExecutablePlan plan_;
+  std::vector<Symbol> outer_symbols_;  // that `outer` may give
+  PlannedFunctionOptions options_;
+  std::vector<Kernel> kernels_;
+  ConstantSection constants_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::shared_ptr<const BoundPlan>> bound_;  // the last used first
+};
+
+}  // namespace tilewright::graph

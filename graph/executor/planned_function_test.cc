@@ -1,0 +1,229 @@
+#include "graph/executor/planned_function.h"
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "graph/executor/executor.h"
+#include "graph/executor/kernel_cache.h"
+#include "graph/executor/onnx_model.h"
+#include "graph/ir/basic_ops.h"
+#include "graph/onnx/testing.h"
+#include "graph/rewrite/basic_lowering.h"
+#include "graph/rewrite/legalize.h"
+#include "graph/testing/random_graph.h"
+#include "gtest/gtest.h"
+
+namespace tilewright::graph {
+namespace {
+
+namespace fs = std::filesystem;
+using onnx::TensorProto;
+
+NDArray Random(std::vector<int64_t> shape, uint64_t seed) {
+  NDArray array(DataType::Float(32), std::move(shape));
+  FillUniform(array, seed);
+  return array;
+}
+std::vector<float> Floats(size_t count, uint64_t seed) {
+  const NDArray array = Random({static_cast<int64_t>(count)}, seed);
+  const auto* first = static_cast<const float*>(array.data());
+  return {first, first + count};
+}
+
+Arrays ArgumentsOf(int64_t n, uint64_t seed) {
+  Arrays arguments;
+  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{n, 4}, {n, 4}, {n, 4}, {4, 4}}) {
+    arguments.push_back(Random(shape, seed * 10 + arguments.size()));
+  }
+  arguments.emplace_back(DataType::Bool(), std::vector<int64_t>{});
+  return arguments;
+}
+
+void ExpectClose(const Arrays& got, const Arrays& want) {
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    ASSERT_EQ(got[i].shape(), want[i].shape());
+    EXPECT_LT(MaxError(got[i], want[i]).max_rel, 1e-3) << "result " << i;
+  }
+}
+
+// Plans against the interpreter, with an arena of NaNs: whatever is read before it is written is seen. Each plan runs
+// at two sizes, at each twice.
+TEST(PlannedFunction, RandomGraphsAreInterpretedAlike) {
+  OpTable ops;
+  AddBasicOps(&ops);
+  AddHostOps(&ops);
+  LoweringTable lowerings;
+  AddBasicLowerings(&lowerings);
+  int planned = 0, compared = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    const GraphModule module = RandomGraph(seed, ops, {.bindings = 8, .branches = false, .functions = false});
+    const auto legal = LegalizeOps(module, ops, lowerings);
+    ASSERT_TRUE(legal.ok()) << legal.status();
+    const auto compiled = Executor::Compile(*legal, {.poison = true, .num_threads = 2});
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    const auto interpreted = Executor::Compile(*legal, {.interpret = true});
+    ASSERT_TRUE(interpreted.ok()) << interpreted.status();
+    planned += (*compiled)->planned() != nullptr;
+    for (int64_t n : {3, 4, 3}) {
+      const Arrays arguments = ArgumentsOf(n, seed);
+      const auto want = (*interpreted)->Run(arguments), got = (*compiled)->Run(arguments);
+      ASSERT_EQ(want.ok(), got.ok()) << want.status() << " " << got.status();
+      if (!want.ok()) continue;  // a guard does not hold
+      ExpectClose(*got, *want);
+      ++compared;
+    }
+  }
+  EXPECT_GT(planned, 50);
+  EXPECT_GT(compared, 100);
+}
+
+// Products with constant weights, one of them twice, and a result that is also an inner value.
+ModelWriter Layers() {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::FLOAT, {"n", 64});
+  m.Floats("w", {64, 64}, Floats(64 * 64, 1));
+  m.Floats("b", {64}, Floats(64, 2));
+  m.Node("MatMul", {"x", "w"}, {"h0"});
+  m.Node("Add", {"h0", "b"}, {"h1"});
+  m.Node("Relu", {"h1"}, {"h2"});
+  m.Node("MatMul", {"h2", "w"}, {"h3"});
+  m.Node("Sigmoid", {"h3"}, {"y"});
+  m.Output("h2");
+  m.Output("y");
+  m.Output("x");
+  return m;
+}
+
+TEST(PlannedFunction, ThreadsRunAtTheSameTime) {
+  const ModelWriter m = Layers();
+  const auto model = OnnxModel::Load(*m.File(), {.executor = {.poison = true, .num_threads = 2}});
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto reference = OnnxModel::Load(*m.File(), {.executor = {.interpret = true}});
+  ASSERT_TRUE(reference.ok()) << reference.status();
+  std::vector<OnnxModel::Inputs> inputs;
+  std::vector<std::vector<OnnxModel::Tensors>> want;
+  for (int64_t i = 0; i < 4; ++i) {
+    inputs.push_back({{"x", {Item::Kind::kTensor, {Random({1 + i % 3, 64}, static_cast<uint64_t>(i))}}}});
+    want.push_back(*(*reference)->Run(inputs.back()));
+  }
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong = 0;
+  for (size_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int round = 0; round < 50; ++round) {
+        const auto got = (*model)->Run(inputs[t]);
+        for (size_t i = 0; got.ok() && i < got->size(); ++i) {
+          wrong += MaxError((*got)[i].arrays[0], want[t][i].arrays[0]).max_abs > 1e-4;
+        }
+        wrong += !got.ok();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(PlannedFunction, SharedWeightsArePackedOnce) {
+  const auto model = OnnxModel::Load(*Layers().File(), {});
+  ASSERT_TRUE(model.ok()) << model.status();
+  const PlannedFunction* planned = (*model)->executor().planned();
+  ASSERT_NE(planned, nullptr);
+  // The weight once, in whatever form its readers take, and the bias.
+  EXPECT_LT(planned->constants().bytes(), 2 * 64 * 64 * 4);
+  EXPECT_GE(planned->constants().bytes(), 64 * 64 * 4);
+}
+
+TEST(PlannedFunction, ErrorsNameWhatDoesNotFit) {
+  const auto model = OnnxModel::Load(*Layers().File(), {});
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto message = [&](const NDArray& x) {
+    return std::string((*model)->Run({{"x", {Item::Kind::kTensor, {x}}}}).status().message());
+  };
+  EXPECT_EQ(message(Random({2, 63}, 1)), "an extent of x is 63, expected 64");
+  EXPECT_EQ(message(Random({64}, 1)), "x has 1 dimensions, expected 2");
+  EXPECT_EQ(message(NDArray(DataType::Int(32), {2, 64})), "x is int32, expected float32");
+  const PlannedFunction* planned = (*model)->executor().planned();
+  ASSERT_NE(planned, nullptr);
+  EXPECT_EQ(planned->Run({}, {}, {}).status().message(), "main takes 1 arguments, not 0");
+  const Arrays arguments = {Random({2, 64}, 1)};
+  EXPECT_EQ(planned->RunInto(arguments, {}, {}, {}).message(), "main has 3 results, not 0");
+  const NDArray good = Random({2, 64}, 1), bad = Random({64, 2}, 1);
+  EXPECT_EQ(planned->RunInto(arguments, {good, bad, good}, {}, {}).message(),
+            "result 1 has another shape or type than its array");
+}
+
+class KernelCacheTest : public testing::Test {
+ protected:
+  KernelCacheTest() : folder_(fs::path(testing::TempDir()) / "kernels") { fs::remove_all(folder_); }
+  ~KernelCacheTest() override { fs::remove_all(folder_); }
+
+  // How many kernels of the model came from the cache, and how many there are.
+  std::pair<int, int> Load(const KernelCache& cache) {
+    const auto model = OnnxModel::Load(*Layers().File(), {.executor = {.kernels = {.cache = &cache}}});
+    EXPECT_TRUE(model.ok()) << model.status();
+    const auto got = (*model)->Run({{"x", {Item::Kind::kTensor, {Random({5, 64}, 3)}}}});
+    EXPECT_TRUE(got.ok()) << got.status();
+    if (!first_) first_ = (*got)[1].arrays[0];
+    EXPECT_TRUE(BitEqual(*first_, (*got)[1].arrays[0]));
+    int cached = 0;
+    const std::vector<Kernel>& kernels = (*model)->executor().planned()->kernels();
+    for (const Kernel& kernel : kernels) cached += kernel.from_cache;
+    return {cached, static_cast<int>(kernels.size())};
+  }
+  std::vector<fs::path> Files(const char* extension) const {
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      if (entry.path().extension() == extension) files.push_back(entry.path());
+    }
+    return files;
+  }
+
+  const fs::path folder_;
+  std::optional<NDArray> first_;
+};
+
+TEST_F(KernelCacheTest, SecondLoadCompilesNothing) {
+  const KernelCache cache(folder_);
+  const auto [cached, all] = Load(cache);
+  EXPECT_EQ(cached, 0);
+  EXPECT_EQ(Load(cache), std::make_pair(all, all));
+}
+
+TEST_F(KernelCacheTest, DamagedFilesAreCompiledAgain) {
+  const KernelCache cache(folder_);
+  const int all = Load(cache).second;
+  const std::vector<fs::path> libraries = Files(".so"), facts = Files(".json");
+  ASSERT_GE(libraries.size(), 2u);
+  fs::resize_file(libraries[0], fs::file_size(libraries[0]) / 2);
+  EXPECT_LT(Load(cache).first, all);
+  EXPECT_EQ(Load(cache).first, all);
+  std::ofstream(facts[0]) << "{\"key\": 3";
+  EXPECT_LT(Load(cache).first, all);
+  EXPECT_EQ(Load(cache).first, all);
+  std::ofstream(facts[0]) << "{}";
+  EXPECT_LT(Load(cache).first, all);
+}
+
+TEST_F(KernelCacheTest, FolderThatCannotBeWrittenIsNoError) {
+  const KernelCache cache("/proc/nothing");
+  EXPECT_EQ(Load(cache).first, 0);
+  EXPECT_EQ(Load(cache).first, 0);
+}
+
+TEST_F(KernelCacheTest, IsThinnedOut) {
+  const KernelCache roomy(folder_);
+  Load(roomy);
+  const size_t before = Files(".so").size();
+  roomy.Thin();
+  EXPECT_EQ(Files(".so").size(), before);
+  KernelCache(folder_, 1).Thin();
+  EXPECT_TRUE(Files(".so").empty());
+  EXPECT_TRUE(Files(".json").empty());
+}
+
+}  // namespace
+}  // namespace tilewright::graph

@@ -1,0 +1,130 @@
+#include "graph/executor/scheduled_kernel.h"
+
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "autoschedule/database/apply_best.h"
+#include "autoschedule/sketch/auto_schedule.h"
+#include "graph/ir/status_macros.h"
+#include "intrin/registry.h"
+#include "schedule/layout/hoist_prepack.h"
+
+namespace tilewright::graph {
+namespace {
+
+std::string NameOf(const Param& param) { return param.buffer ? param.buffer->name : param.var.name(); }
+
+// Parameters of `function` as in KernelFunction; packed tensors that are new are added. Nothing where one of these has
+// an extent that is not constant.
+std::optional<std::vector<int>> ParamsOf(const PrimFunc& function, const std::map<std::string, int>& originals,
+                                         std::map<std::string, int>& packed, std::vector<KernelTensor>& tensors) {
+  std::vector<int> params;
+  for (const Param& param : function->params) {
+    const std::string name = NameOf(param);
+    if (const auto original = originals.find(name); original != originals.end()) {
+      params.push_back(original->second);
+      continue;
+    }
+    if (!param.buffer) return std::nullopt;
+    if (const auto known = packed.find(name); known != packed.end()) {
+      params.push_back(~known->second);
+      continue;
+    }
+    KernelTensor tensor{.dtype = param.buffer->dtype};
+    for (const Expr& extent : param.buffer->shape) {
+      const std::optional<int64_t> value = AsInt(extent);
+      if (!value) return std::nullopt;
+      tensor.shape.push_back(*value);
+    }
+    packed.emplace(name, static_cast<int>(tensors.size()));
+    params.push_back(~static_cast<int>(tensors.size()));
+    tensors.push_back(std::move(tensor));
+  }
+  return params;
+}
+
+// The module as a kernel of the program; nothing where it is not one function with or without another that packs.
+std::optional<ScheduledKernel> KernelOf(const Module& module, const PrimFunc& program,
+                                        const std::vector<bool>& constant) {
+  ScheduledKernel kernel{.module = module};
+  const PrimFunc main = module.Find(kKernelMain);
+  const std::string pack_name = absl::StrCat(kKernelMain, "_prepack");
+  const PrimFunc pack = module.Find(pack_name);
+  if (!main || module.functions().size() != (pack ? 2u : 1u)) return std::nullopt;
+  if (!pack) {
+    // The same parameters in the same order.
+    if (main->params.size() != program->params.size()) return std::nullopt;
+    kernel.main_params.resize(main->params.size());
+    std::iota(kernel.main_params.begin(), kernel.main_params.end(), 0);
+    return kernel;
+  }
+  // Parameters of the same name are the same tensor; ScheduleKernel packs only where names are distinct.
+  std::map<std::string, int> originals, packed;
+  for (size_t i = 0; i < program->params.size(); ++i) {
+    originals.emplace(NameOf(program->params[i]), static_cast<int>(i));
+  }
+  const auto pack_params = ParamsOf(pack, originals, packed, kernel.packed);
+  if (!pack_params) return std::nullopt;
+  kernel.pack_params = *pack_params;
+  kernel.pack = pack_name;
+  // What packs runs when the model is loaded: it has the constants only.
+  for (int param : kernel.pack_params) {
+    if (param >= 0 && !constant[static_cast<size_t>(param)]) return std::nullopt;
+  }
+  const size_t written = kernel.packed.size();
+  const auto params = ParamsOf(main, originals, packed, kernel.packed);
+  if (!params || kernel.packed.size() != written) return std::nullopt;
+  kernel.main_params = *params;
+  return kernel;
+}
+
+}  // namespace
+
+PrimFunc CanonicalProgram(const PrimFunc& program) {
+  FunctionNode::Fields fields = program->fields();
+  fields.name = kKernelMain;
+  fields.is_private = false;
+  return PrimFunc(std::move(fields));
+}
+
+ScheduledKernel AsWritten(const PrimFunc& canonical) {
+  ScheduledKernel kernel{.module = Module(canonical)};
+  kernel.main_params.resize(canonical->params.size());
+  std::iota(kernel.main_params.begin(), kernel.main_params.end(), 0);
+  return kernel;
+}
+
+absl::StatusOr<ScheduledKernel> ScheduleKernel(const PrimFunc& canonical, const std::vector<bool>& constant,
+                                               const Target& target, const std::string& database) {
+  std::vector<int> constants;
+  std::set<std::string> names;
+  for (size_t i = 0; i < canonical->params.size(); ++i) {
+    names.insert(NameOf(canonical->params[i]));
+    if (i < constant.size() && constant[i] && canonical->params[i].buffer) constants.push_back(static_cast<int>(i));
+  }
+  // Tensors of the two functions are told apart by their names.
+  if (names.size() != canonical->params.size()) constants.clear();
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const PrimFunc marked = constants.empty() ? canonical : MarkConstant(canonical, constants);
+  if (!database.empty()) {
+    const auto opened = Database::Open(database);
+    if (!opened.ok()) return opened.status();
+    const auto best = ApplyBest(Module(marked), target, *opened, &intrins);
+    if (best.ok()) {
+      if (auto kernel = KernelOf(best->module(), canonical, constant)) return *std::move(kernel);
+    }
+  }
+  if (auto kernel = KernelOf(AutoSchedule(Module(marked), target, &intrins).schedule.module(), canonical, constant)) {
+    return *std::move(kernel);
+  }
+  if (!constants.empty()) {
+    const Module plain = AutoSchedule(Module(canonical), target, &intrins).schedule.module();
+    if (auto kernel = KernelOf(plain, canonical, constant)) return *std::move(kernel);
+  }
+  return AsWritten(canonical);
+}
+
+}  // namespace tilewright::graph
