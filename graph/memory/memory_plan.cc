@@ -75,10 +75,11 @@ std::vector<int> SortedBy(size_t count, const std::function<double(size_t)>& key
 }  // namespace
 
 int64_t RoundedBytes(int64_t bytes) {
-  constexpr int64_t kPage = 4096;
+  // Tensors of a multiple of this are staggered. Any value is right; this one is a power of two that L1's sets divide.
+  constexpr int64_t kStaggered = 4096;
   // At least one, so that of two tenants in conflict one lies below the other.
   const int64_t lines = std::max<int64_t>((bytes + kArenaAlignment - 1) / kArenaAlignment, 1) * kArenaAlignment;
-  return lines >= kPage && lines % kPage == 0 ? lines + kArenaAlignment : lines;
+  return lines >= kStaggered && lines % kStaggered == 0 ? lines + kArenaAlignment : lines;
 }
 
 MemoryPlan PlanMemory(absl::Span<const Tenant> tenants) {
