@@ -35,6 +35,7 @@ class UseCollector : public Visitor {
  public:
   using Visitor::Visit;
   std::unordered_map<const VarNode*, Use> uses;  // by data pointer
+  std::vector<const VarNode*> declared;          // their data pointers in order
 
  protected:
   void VisitVar(const VarNode* op) override {
@@ -71,6 +72,7 @@ class UseCollector : public Visitor {
     places_.push_back(op);
     for (const Buffer& buffer : block.alloc_buffers) {
       uses[buffer->data.get()] = {buffer, places_.size(), {}, false};
+      declared.push_back(buffer->data.get());
     }
     for (const BufferRegion& region : block.writes) Record(region.buffer->data.get(), carried);
     for (const MatchBuffer& match : block.match_buffers) Record(match.source.buffer->data.get(), places_.size());
@@ -234,18 +236,18 @@ Function PlanAllocations(const Function& function) {
   collector.Visit(function->body);
   const std::unordered_set<const VarNode*> of_iterations = BuffersOfParallelIterations(function->body);
   std::unordered_map<const StmtNode*, std::vector<Buffer>> placed;
-  for (auto& [data, use] : collector.uses) {
+  for (const VarNode* data : collector.declared) {
+    Use& use = collector.uses[data];
     if (!use.used) continue;
     for (size_t i = use.declared; i < use.common.size(); ++i) {
       const auto* loop = dyn_cast<ForNode>(use.common[i]);
       if (loop != nullptr && Shares(loop, use.buffer->scope.kind())) use.common.resize(i);
     }
     LeaveCarryingPlaces(&use, of_iterations.contains(data));
-    placed[use.common.back()].push_back(use.buffer);
-  }
-  // The order of a hash table is no order: keep programs reproducible.
-  for (auto& [place, buffers] : placed) {
-    std::sort(buffers.begin(), buffers.end(), [](const Buffer& a, const Buffer& b) { return a->name < b->name; });
+    // By name, and in the order of their declaration where names are equal.
+    std::vector<Buffer>& there = placed[use.common.back()];
+    const auto by_name = [](const Buffer& a, const Buffer& b) { return a->name < b->name; };
+    there.insert(std::upper_bound(there.begin(), there.end(), use.buffer, by_name), use.buffer);
   }
   return function.WithBody(AllocationMover(std::move(placed)).Mutate(function->body), function->next_id);
 }
