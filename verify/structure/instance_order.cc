@@ -245,6 +245,25 @@ class Finder {
   OrderedInstances found_;
 };
 
+// The variable v of (5 * v + 2) % 6, where v takes at most 6 values in a row: 5 has no divisor in common with 6, so that
+// the remainders differ. Else the index itself.
+Expr WithoutPermutation(const Expr& index, const arith::Domain& iterators, arith::Analyzer* analyzer) {
+  const auto* op = dyn_cast<BinaryNode>(index);
+  const auto modulus = op != nullptr && op->op == BinaryOp::kFloorMod ? AsInt(op->b) : std::nullopt;
+  if (!modulus || arith::ReadsMemory(op->a)) return index;
+  std::vector<Var> used;
+  for (const auto& [var, range] : iterators) {
+    if (!UsesVar(op->a, var)) continue;
+    const auto extent = AsInt(range.extent);
+    if (!extent || *extent > *modulus) return index;
+    used.push_back(var);
+  }
+  if (used.size() != 1) return index;
+  const auto form = arith::DetectLinear(op->a, used, analyzer);
+  const auto factor = form ? AsInt(form->coefficients[0]) : std::nullopt;
+  return factor && std::gcd(*factor, *modulus) == 1 ? Expr(used[0]) : index;
+}
+
 }  // namespace
 
 bool DetermineIterators(const std::vector<Expr>& indices, const arith::Domain& iterators, arith::Analyzer* analyzer) {
@@ -254,7 +273,7 @@ bool DetermineIterators(const std::vector<Expr>& indices, const arith::Domain& i
   for (const Expr& index : indices) {
     const std::optional<std::vector<Expr>> digits = DigitsOf(index, analyzer);
     if (!digits) return false;
-    all.insert(all.end(), digits->begin(), digits->end());
+    for (const Expr& digit : *digits) all.push_back(WithoutPermutation(digit, iterators, analyzer));
   }
   const auto by_digits = arith::DetectIterMap(all, iterators, Expr(), arith::IterMapLevel::kNone, analyzer);
   return by_digits && by_digits->injective;

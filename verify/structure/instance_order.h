@@ -39,6 +39,7 @@ bool DifferentInstancesMeet(const BlockNode& block, const BufferRegion& a, const
 // Whether the values of the indices tell what those of the iterators are. `iterators` have been bound in the analyzer.
 //
 //   v // 3 * 8 + v % 3                         the quotient and the remainder have places of their own
+//   (5 * v + 2) % 6, v below 6                 5 and 6 have no common divisor
 bool DetermineIterators(const std::vector<Expr>& indices, const arith::Domain& iterators, arith::Analyzer* analyzer);
 
 // Whether no instance touches an element of `a` that the same or another instance touches of `b`, a region of the same

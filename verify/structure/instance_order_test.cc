@@ -81,6 +81,24 @@ TEST(InstanceOrder, OfElementsThatNeverMeet) {
               ElementsAre("vj"));
 }
 
+TEST(InstanceOrder, IteratorsOfRemainders) {
+  arith::Analyzer analyzer;
+  const Var u("u"), v("v");
+  const auto below = [](int64_t n) { return Range{Const(DataType::Int(32), 0), Const(DataType::Int(32), n)}; };
+  const arith::Domain both = {{u, below(8)}, {v, below(16)}};
+  for (const auto& [var, range] : both) analyzer.Bind(var, range);
+  const auto determine = [&](std::vector<Expr> indices) { return DetermineIterators(indices, both, &analyzer); };
+  EXPECT_TRUE(determine({u, FloorMod(v * 5 + 2, 16)}));
+  EXPECT_TRUE(determine({u, FloorMod(v * 5 + 2, 17)}));
+  EXPECT_TRUE(determine({u * 16 + FloorMod(v * 5 + 2, 16)}));
+  EXPECT_TRUE(determine({FloorMod(u * 3, 8), FloorMod(v * 5, 16)}));
+  // A common divisor, more values than remainders, remainders that depend on two iterators, no place of its own.
+  EXPECT_FALSE(determine({u, FloorMod(v * 6 + 2, 16)}));
+  EXPECT_FALSE(determine({u, FloorMod(v * 5 + 2, 13)}));
+  EXPECT_FALSE(determine({FloorMod(v * 5 + u, 16)}));
+  EXPECT_FALSE(determine({u * 15 + FloorMod(v * 5 + 2, 16)}));
+}
+
 // Elements on a diagonal: neighbours share them in one direction, not in the other.
 TEST(InstanceOrder, OfElementsMovedInTwoDimensions) {
   EXPECT_THAT(Ordered("SS", "C[vi * 2, vj * 2] = C[vi * 2 + 1, vj * 2 + 1]"), IsEmpty());
