@@ -31,6 +31,41 @@ arith::Region InLoops(const ScopeChild& child, const BufferRegion& region) {
   return Substitute(region, bindings).region;
 }
 
+// Whether `written` with values for the `iterators` is `read`, without looking into memory. The values found so far are
+// kept in `instance`.
+bool Match(const Expr& written, const Expr& read, const std::vector<IterVar>& iterators, VarMap* instance) {
+  if (written.dtype() != read.dtype()) return false;
+  const auto is_var = [&](const IterVar& iter) { return iter.var.get() == written.get(); };
+  if (const auto iter = std::find_if(iterators.begin(), iterators.end(), is_var); iter != iterators.end()) {
+    const auto [known, is_new] = instance->emplace(iter->var, read);
+    return is_new || arith::SameExpr(known->second, read);
+  }
+  if (written->kind() != read->kind()) return false;
+  if (const auto* op = dyn_cast<BinaryNode>(written)) {
+    const auto* other = cast<BinaryNode>(read);
+    return op->op == other->op && Match(op->a, other->a, iterators, instance) &&
+           Match(op->b, other->b, iterators, instance);
+  }
+  if (const auto* cast_of = dyn_cast<CastNode>(written)) {
+    return Match(cast_of->value, cast<CastNode>(read)->value, iterators, instance);
+  }
+  return (isa<VarNode>(written) || isa<IntImmNode>(written)) && arith::SameExpr(written, read);
+}
+
+// The values of the iterators with which a writer writes what is read; nothing when the regions have another form.
+// Iterators that the region does not depend on are left out.
+std::optional<VarMap> InstanceThatWrites(const std::vector<IterVar>& iterators, const arith::Region& written,
+                                         const arith::Region& read) {
+  VarMap instance;
+  for (size_t d = 0; d < written.size(); ++d) {
+    if (!Match(written[d].min, read[d].min, iterators, &instance) ||
+        !Match(written[d].extent, read[d].extent, iterators, &instance)) {
+      return std::nullopt;
+    }
+  }
+  return instance;
+}
+
 class Checker : public Visitor {
  public:
   using Visitor::Visit;
@@ -78,10 +113,55 @@ class Checker : public Visitor {
       return false;
     }
     // Any writer may cover it alone; else all together.
+    std::string why;  // the reason of the most direct attempt
     for (const ScopeChild* writer : writers) {
-      if (Cover({writer}, reader, read) || CoveredSinceTheFirstIteration(*writer, reader, read)) return true;
+      if (Cover({writer}, reader, read)) return true;
+      if (why.empty()) why = why_;
+      if (CoveredByInstances(*writer, reader, read) || CoveredSinceTheFirstIteration(*writer, reader, read))
+        return true;
     }
-    return writers.size() > 1 && Cover(writers, reader, read);
+    if (writers.size() > 1 && Cover(writers, reader, read)) return true;
+    if (!why.empty()) why_ = why;
+    return false;
+  }
+
+  // Whether for each place that is read an instance of the writer can be named which wrote it. No box holds what
+  // [v // 2, v % 2] is for all v below n; but [u // 2, u % 2] was written by the instance v = u.
+  bool CoveredByInstances(const ScopeChild& writer, const ScopeChild& reader, const BufferRegion& read) {
+    arith::Analyzer::Scope fixed(&analyzer_);
+    const size_t common = CommonLoops(reader, writer);
+    for (size_t i = 0; i < common; ++i) {
+      analyzer_.Bind(reader.loops[i]->var, {reader.loops[i]->min, reader.loops[i]->extent});
+    }
+    const arith::Domain below = sure_.DomainOf(reader.loops, common, read.buffer);
+    AssumeAround(reader.realize->predicate, below);
+    AssumeInside(InLoops(reader, read), read.buffer, below, &analyzer_);
+    const arith::Domain loops = sure_.DomainOf(writer.loops, common, read.buffer);
+    const auto& iterators = writer.realize->block->iter_vars;
+    const auto ran = arith::MustCover(InLoops(writer, {read.buffer, Iterators(writer)}), loops,
+                                      writer.realize->predicate, &analyzer_);
+    if (!ran) return false;
+    const auto wrote = [&](const BufferRegion& write) {
+      if (!write.buffer.same_as(read.buffer)) return false;
+      if (!sure_.Runs(writer.loops, common, InLoops(writer, write), &analyzer_)) return false;
+      const auto instance = InstanceThatWrites(iterators, write.region, read.region);
+      if (!instance) return false;
+      arith::Region values;
+      for (size_t i = 0; i < iterators.size(); ++i) {
+        const auto value = instance->find(iterators[i].var);
+        values.push_back({value == instance->end() ? (*ran)[i].min : value->second, Const((*ran)[i].min.dtype(), 1)});
+      }
+      values = InLoops(reader, {read.buffer, std::move(values)});
+      // The condition of the reader bounds its places, and may hide the form of other bounds.
+      const auto ran_for_all = [&](const Expr& condition) {
+        const auto needed = arith::MayTouch(values, below, condition, &analyzer_);
+        return needed && arith::Covers(*ran, *needed, {}, &analyzer_);
+      };
+      if (!ran_for_all(reader.realize->predicate) && !ran_for_all({})) return false;
+      return WritesSurely(writer, read.buffer);
+    };
+    const auto& writes = writer.realize->block->writes;
+    return std::any_of(writes.begin(), writes.end(), wrote);
   }
 
   // What was written in the first iteration of a serial loop around both is there in all later ones: the tile that a
@@ -125,6 +205,7 @@ class Checker : public Visitor {
     };
     const arith::Domain below = sure_.DomainOf(reader.loops, common, read.buffer);
     AssumeAround(predicate_of(reader), below);
+    AssumeInside(in_loops(reader, read), read.buffer, below, &analyzer_);
     std::optional<arith::Region> provided;
     for (const ScopeChild* writer : writers) {
       for (const BufferRegion& write : writer->realize->block->writes) {

@@ -201,6 +201,7 @@ bool SureWrites::Of(const BlockNode& block, const BufferRegion& declared) {
   if (!sure) {
     arith::Analyzer analyzer;
     for (const IterVar& iter : block.iter_vars) analyzer.Bind(iter.var, iter.domain);
+    AssumeInside(declared.region, declared.buffer, {}, &analyzer);
     const auto boxes_of = [&](const Buffer& buffer) {
       std::vector<arith::Region> boxes;
       for (const Piece& piece : collector.pieces) {
@@ -254,6 +255,21 @@ bool SureWrites::Runs(const std::vector<const ForNode*>& loops, size_t first, co
     if (!analyzer->CanProveLessEqual(Const(loop->extent.dtype(), 1), loop->extent)) return false;
   }
   return true;
+}
+
+void AssumeInside(const std::vector<Range>& region, const Buffer& buffer, const arith::Domain& relaxed,
+                  arith::Analyzer* analyzer) {
+  for (size_t d = 0; d < region.size(); ++d) {
+    const Expr& place = region[d].min;
+    if (isa<IntImmNode>(place) || !IsInt(region[d].extent, 1) || arith::ReadsMemory(place)) continue;
+    const bool varies =
+        std::any_of(relaxed.begin(), relaxed.end(), [&](const auto& entry) { return UsesVar(place, entry.first); });
+    if (varies) continue;
+    const Expr& extent = buffer->shape[d];
+    const DataType wide = place.dtype().bits() < extent.dtype().bits() ? extent.dtype() : place.dtype();
+    analyzer->Assume(Const(place.dtype(), 0) <= place);
+    analyzer->Assume(CastTo(wide, place) < CastTo(wide, extent));
+  }
 }
 
 bool Touching(const std::vector<Range>& a, const std::vector<Range>& b, arith::Analyzer* analyzer) {

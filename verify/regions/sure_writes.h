@@ -49,6 +49,11 @@ class SureWrites {
   std::unordered_map<const BufferRegion*, bool> known_;
 };
 
+// Assumes that places in the buffer which depend on no variable of `relaxed` lie inside of it: outside there is no
+// element that is written or read. Only what is known of the variables around changes, so call it in a scope.
+void AssumeInside(const std::vector<Range>& region, const Buffer& buffer, const arith::Domain& relaxed,
+                  arith::Analyzer* analyzer);
+
 // The union of two boxes is their hull: they agree in all dimensions but one, in which they meet or overlap.
 bool Touching(const std::vector<Range>& a, const std::vector<Range>& b, arith::Analyzer* analyzer);
 
