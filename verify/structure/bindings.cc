@@ -7,6 +7,7 @@
 #include "ir/analysis.h"
 #include "ir/arith/iter_map.h"
 #include "ir/arith/region.h"
+#include "ir/arith/same_expr.h"
 #include "ir/functor.h"
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
@@ -143,6 +144,25 @@ class Checker : public Visitor {
     return false;
   }
 
+  // Where memory decides how far a loop runs, its end is taken to be inside of the domain.
+  void CheckDomain(const BlockRealizeNode& realize, const IterVar& iter, const Expr& binding) {
+    const Expr end = iter.domain.min + iter.domain.extent;
+    const bool begins_inside = analyzer_.CanProveLessEqual(iter.domain.min, binding);
+    if (begins_inside && analyzer_.CanProveLess(binding, end)) return;
+    const bool from_memory = std::any_of(loops_.begin(), loops_.end(), [&](const auto& loop) {
+      return UsesVar(binding, loop.first) && arith::ReadsMemory(loop.second.extent);
+    });
+    std::string what = "iterator " + iter.var.name() + " is bound to " + Print(binding) + ", which is ";
+    const std::string domain =
+        "inside of its domain [" + Print(iter.domain.min) + ", " + Print(analyzer_.Simplify(end)) + ")";
+    if (begins_inside && from_memory && !analyzer_.CanProveLessEqual(end, binding)) {
+      diagnostics.push_back({Verdict::kAssumed, "bindings", realize.block->id,
+                             "block " + realize.block->name + ": " + what + "taken to be " + domain});
+    } else {
+      Refuse(realize, what + "not " + domain, /*enumerable=*/true);
+    }
+  }
+
   void Check(const BlockRealizeNode& realize) {
     repeating.insert(realize.block.get());
     if (DependsOnOneThreadTwice(realize)) return;
@@ -154,14 +174,7 @@ class Checker : public Visitor {
       for (size_t i = 0; i < realize.bindings.size(); ++i) {
         const IterVar& iter = realize.block->iter_vars[i];
         const Expr& binding = realize.bindings[i];
-        if (!analyzer_.CanProveLessEqual(iter.domain.min, binding) ||
-            !analyzer_.CanProveLess(binding, iter.domain.min + iter.domain.extent)) {
-          Refuse(realize,
-                 "iterator " + iter.var.name() + " is bound to " + Print(binding) +
-                     ", which is not inside of its domain [" + Print(iter.domain.min) + ", " +
-                     Print(analyzer_.Simplify(iter.domain.min + iter.domain.extent)) + ")",
-                 /*enumerable=*/true);
-        }
+        CheckDomain(realize, iter, binding);
         if (iter.kind == IterKind::kSpatial || iter.kind == IterKind::kReduce) {
           independent.push_back(joined_.empty() ? binding : analyzer_.Simplify(Substitute(binding, joined_)));
           iterators.push_back(&iter);
