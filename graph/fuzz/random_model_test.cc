@@ -1,0 +1,54 @@
+#include "graph/fuzz/random_model.h"
+
+#include <cmath>
+#include <set>
+
+#include "graph/executor/onnx_model.h"
+#include "gtest/gtest.h"
+
+namespace tilewright::graph {
+namespace {
+
+absl::StatusOr<std::vector<OnnxModel::Tensors>> RunModel(const RandomModel& random, const PassContext& passes) {
+  auto bytes = std::make_shared<std::string>(random.model.SerializeAsString());
+  auto file = ModelFile::FromBytes(bytes, {reinterpret_cast<const std::byte*>(bytes->data()), bytes->size()}, "");
+  if (!file.ok()) return file.status();
+  OnnxModel::Inputs inputs;
+  for (const auto& [name, array] : random.inputs) inputs[name] = {Item::Kind::kTensor, {array}};
+  auto model =
+      OnnxModel::Load(*std::move(file), {.inputs = &inputs, .executor = {.interpret = true}, .passes = passes});
+  if (!model.ok()) return model.status();
+  return (*model)->Run(inputs);
+}
+
+// Passes and fusion keep what random models compute; code generation is left to model_fuzz.
+TEST(RandomModel, OptimizationsKeepResults) {
+  std::set<std::string> operators;
+  int compared = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    const RandomModel random = MakeRandomModel(seed, 10);
+    EXPECT_EQ(random.model.SerializeAsString(), MakeRandomModel(seed, 10).model.SerializeAsString());
+    const auto expected = RunModel(random, {.opt_level = 0});
+    if (!expected.ok()) {
+      EXPECT_EQ(expected.status().code(), absl::StatusCode::kUnimplemented) << expected.status();
+      continue;
+    }
+    const auto actual = RunModel(random, {.check = true});
+    ASSERT_TRUE(actual.ok()) << actual.status();
+    ++compared;
+    for (const auto& node : random.model.graph().node()) operators.insert(node.op_type());
+    for (size_t i = 0; i < expected->size(); ++i) {
+      const NDArray &a = (*expected)[i].arrays[0], &b = (*actual)[i].arrays[0];
+      ASSERT_EQ(a.shape(), b.shape());
+      for (int64_t e = 0; e < a.size(); ++e) {
+        ASSERT_NEAR(a.Get(e), b.Get(e), 1e-3 * std::max(1.0, std::abs(a.Get(e))));
+      }
+    }
+  }
+  EXPECT_GT(compared, 50);
+  EXPECT_GT(operators.size(), 40u);
+}
+
+}  // namespace
+}  // namespace tilewright::graph
