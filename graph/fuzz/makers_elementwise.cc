@@ -75,9 +75,8 @@ bool MakeEven(G& g) {
       return true;
     case 4:
       if (x.type != onnx::TensorProto::FLOAT) return false;
-      g.Add(WithBounds(G::Result(g.Node(g.Chance(50) ? "HardSwish" : "Mish", {x.name}), x), -1, std::max(x.high, 0.0),
-                       false));
-      return x.type == onnx::TensorProto::FLOAT;
+      g.Add(WithBounds(G::Result(g.Node("HardSwish", {x.name}), x), -1, std::max(x.high, 0.0), false));
+      return true;
     default:
       g.Add(G::Result(g.Node("Identity", {x.name}), x));
       return true;
