@@ -27,7 +27,7 @@
 namespace tilewright {
 
 struct CompileOptions {
-  // What kind of file, by its extension: "o", "so", "s", "ll".
+  // What kind of file, by its extension: "o", "so", "s", "ll"; for a GPU "cu", "ptx", "cubin".
   std::string format = "o";
   // Called after each lowering pass that changed a function, with the pass's name and the function before and after.
   std::function<void(std::string_view pass, const Function& before, const Function& after)> after_pass = {};
@@ -36,6 +36,8 @@ struct CompileOptions {
   std::vector<std::string> libraries = {};
   // Counters are wanted: they cost a tenth of the time.
   bool count = false;
+  // Loaded code of a GPU runs in an emulator, on tensors of the CPU, with every access checked.
+  bool emulate = false;
 };
 
 struct Artifact {

@@ -1,4 +1,5 @@
 #include "codegen/backend.h"
+#include "codegen/cuda/cuda_backend.h"
 #include "codegen/llvm/llvm_backend.h"
 
 namespace tilewright {
@@ -6,6 +7,7 @@ namespace tilewright {
 BackendRegistry BackendRegistry::Builtin() {
   BackendRegistry registry;
   registry.Add(MakeLlvmBackend());
+  registry.Add(MakeCudaBackend());
   return registry;
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <ostream>
 
 #include "codegen/abi/c_header.h"
@@ -37,6 +38,7 @@ absl::Status Write(const CommandArguments& args, const Module& module, const Tar
   const auto artifact = Compile(module, target, options);
   if (!artifact.ok()) return artifact.status();
   if (!WriteFile(args, path, artifact->bytes)) return absl::UnknownError("");
+  for (const auto& [name, count] : artifact->counters) args.out() << name << ": " << count << "\n";
   const bool callable = options.format == "o" || options.format == "so";
   if (callable && !WriteFile(args, HeaderPath(path), EmitHeader(module))) return absl::UnknownError("");
   return absl::OkStatus();
@@ -46,8 +48,9 @@ int RunCompile(const CommandArguments& args) {
   const std::optional<std::string> path = args.Get("-o");
   if (!path) return UsageError(args, "compile", "-o OUT is missing");
   const std::string_view kind = Extension(*path);
-  if (kind != "o" && kind != "so" && kind != "ll" && kind != "s") {
-    return UsageError(args, "compile", "-o " + *path + " ends in none of .o, .so, .ll and .s");
+  constexpr std::string_view kKinds[] = {"o", "so", "ll", "s", "cu", "ptx", "cubin"};
+  if (std::ranges::find(kKinds, kind) == std::end(kKinds)) {
+    return UsageError(args, "compile", "-o " + *path + " ends in none of .o, .so, .ll, .s, .cu, .ptx and .cubin");
   }
   auto target = NamedTarget(args.Get("--target").value_or("host"));
   if (!target.ok()) {
@@ -74,7 +77,7 @@ int RunCompile(const CommandArguments& args) {
     return kRefused;
   }
 
-  CompileOptions options{.format = std::string(kind)};
+  CompileOptions options{.format = std::string(kind), .count = kind == "cu" || kind == "ptx" || kind == "cubin"};
   options.after_pass = [&](std::string_view pass, const Function&, const Function& after) {
     for (const std::string& wanted : print_after) {
       if (wanted != "all" && wanted != pass) continue;
@@ -99,9 +102,10 @@ Command CompileCommand() {
   for (const Flag& flag : SchedulingFlags()) flags.push_back(flag);
   return {.name = "compile",
           .operands = "FILE",
-          .summary = "compiles a program to an object, a shared library, LLVM IR or assembly",
+          .summary = "compiles a program to an object, a shared library, LLVM IR, assembly or CUDA",
           .details =
-              "The extension of OUT says which: .o, .so, .ll or .s. Objects and libraries get a C header beside "
+              "The extension of OUT says which: .o, .so, .ll or .s; for a GPU .cu, .ptx or .cubin. Objects and "
+              "libraries get a C header beside "
               "them. How functions are called is described in docs/abi.md. Without --script and --db the program is "
               "scheduled by the rules for the target.",
           .flags = flags,

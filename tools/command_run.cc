@@ -148,6 +148,13 @@ absl::Status RunInterpreted(const CommandArguments& args, const Function& functi
   return program.ok() ? program->Run(arguments) : program.status();
 }
 
+bool IsCuda(std::string_view engine) { return engine == "cuda" || engine == "cuda-emulation"; }
+
+// What an engine compiles for, unless --target says it.
+Target TargetOf(const CommandArguments& args, std::string_view engine) {
+  return NamedTarget(args.Get("--target").value_or(IsCuda(engine) ? "cuda-sm90a" : "host")).value();
+}
+
 // Runs `original`, as the module has it, on the arguments.
 absl::Status RunWith(const CommandArguments& args, const std::string& engine, const Module& module,
                      const Function& original, const std::vector<interp::Argument>& arguments) {
@@ -155,10 +162,11 @@ absl::Status RunWith(const CommandArguments& args, const std::string& engine, co
   const auto calls = Calls(module, original, all);
   if (!calls.ok()) return calls.status();
   std::unique_ptr<CompiledModule> code;
-  if (engine == "llvm") {
+  if (engine != "interp") {
     CompileOptions options;
     options.libraries = ExternLibraries(args);
-    auto compiled = CompileAndLoad(module, HostTarget(), options);
+    options.emulate = engine == "cuda-emulation";
+    auto compiled = CompileAndLoad(module, TargetOf(args, engine), options);
     if (!compiled.ok()) return compiled.status();
     code = *std::move(compiled);
   }
@@ -174,10 +182,10 @@ absl::Status RunWith(const CommandArguments& args, const std::string& engine, co
 }
 
 // The program after --script or the best record of --db; as it is where neither is given.
-std::optional<Module> ScheduleIfAsked(const CommandArguments& args, const Module& module) {
+std::optional<Module> ScheduleIfAsked(const CommandArguments& args, const std::string& engine, const Module& module) {
   if (!args.Has("--script") && !args.Has("--db")) return module;
   IntrinRegistry intrins = IntrinRegistry::Builtin();
-  const std::optional<Schedule> schedule = ScheduleProgram(args, module, HostTarget(), &intrins);
+  const std::optional<Schedule> schedule = ScheduleProgram(args, module, TargetOf(args, engine), &intrins);
   if (!schedule) return std::nullopt;
   return schedule->module();
 }
@@ -205,16 +213,22 @@ std::vector<bool> Written(const Function& function) {
 int RunProgram(const CommandArguments& args) {
   if (IsOnnxFile(args.operands()[0])) return RunOnnx(args);
   const std::string engine = args.Get("--engine").value_or("interp");
-  if (engine == "cuda" || engine == "cuda-emulation") return Refuse(args, "the engine " + engine + " is not built yet");
-  if (engine != "interp" && engine != "llvm") {
-    return UsageError(args, "run", "--engine is interp or llvm, not " + engine);
+  if (engine != "interp" && engine != "llvm" && !IsCuda(engine)) {
+    return UsageError(args, "run", "--engine is interp, llvm, cuda-emulation or cuda, not " + engine);
+  }
+  if (const auto target = args.Get("--target")) {
+    const auto named = NamedTarget(*target);
+    if (!named.ok()) return Refuse(args, std::string(named.status().message()));
+    if (engine != "interp" && IsCuda(engine) != target->starts_with("cuda-")) {
+      return UsageError(args, "run", "--engine=" + engine + " does not run code for " + *target);
+    }
   }
   if (args.Has("--script") && args.Has("--db")) {
     return UsageError(args, "run", "--script and --db exclude each other");
   }
   const std::optional<Module> source = ReadProgram(args, args.operands()[0]);
   if (!source) return kRefused;
-  const std::optional<Module> module = ScheduleIfAsked(args, *source);
+  const std::optional<Module> module = ScheduleIfAsked(args, engine, *source);
   if (!module) return kRefused;
   const auto name = args.Get("--func");
   const Function function = name ? source->Find(*name) : source->Main();
@@ -290,7 +304,9 @@ int RunProgram(const CommandArguments& args) {
 Command RunCommand() {
   std::vector<Flag> flags = {
       {"--func", "NAME", "the function; main, or the only one, by default"},
-      {"--engine", "interp|llvm", "the interpreter (the default) or compiled code"},
+      {"--engine", "interp|llvm|cuda-emulation|cuda",
+       "the interpreter (the default), compiled code, code of a GPU in an emulator with all checks, or on a GPU"},
+      {"--target", "NAME", "the machine whose code runs; the host, or cuda-sm90a, by default"},
       {"--seed", "N", "of the inputs"},
       {"--inputs", "DIR", "takes PARAMETER.npy from there where it exists; of a scalar, of rank 0"},
       {"--outputs", "DIR", "writes OUTPUT.npy for each output of an ONNX model"},

@@ -312,7 +312,10 @@ TEST(Command, Run) {
   EXPECT_EQ(compared.status, kDone) << compared.err;
   EXPECT_THAT(compared.out, HasSubstr("largest error absolute 0 relative 0"));
   EXPECT_EQ(RunTool({"run", "-"}, kScale).err, "-: error: the shape of X needs --dim n=NUMBER\n");
-  EXPECT_EQ(RunTool({"run", "-", "--engine=cuda"}, kFill).err, "-: error: the engine cuda is not built yet\n");
+  EXPECT_THAT(RunTool({"run", "-", "--engine=cuda-emulation", "--dim=n=100", "--compare"}, kScale).out,
+              HasSubstr("largest error absolute 0 relative 0"));
+  EXPECT_EQ(RunTool({"run", "-", "--engine=llvm", "--target=cuda-sm80"}, kFill).err,
+            "tilewright run: --engine=llvm does not run code for cuda-sm80; see tilewright run --help\n");
   EXPECT_EQ(RunTool({"run", "-", "--func=other"}, kFill).err, "-: error: there is no function other\n");
   EXPECT_EQ(RunTool({"run", "-", "--engine=abacus"}, kFill).status, kUsage);
   std::string thrice(kScale);
@@ -422,7 +425,7 @@ def main(A: T.Buffer((2, 16, 16), "float32"), B: T.Buffer((2, 16, 16), "float32"
     if (!gpu) EXPECT_EQ(compiled.err, "");
     if (gpu) {
       EXPECT_EQ(compiled.err, "not scheduled: auto_schedule: there are no scheduling rules for " + target + "\n" +
-                                  program + ": error: no back end of this build generates code for " + target + "\n");
+                                  program + ": error: code for " + target + " is written as one of .cu, .ptx, .cubin, not as .s\n");
     }
   }
 }

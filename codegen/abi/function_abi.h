@@ -30,6 +30,7 @@ typedef struct TwCall {
   int64_t workspace_bytes;         // Less than NAME_workspace_bytes(): treated like a null workspace.
   char* message;                   // Receives a sentence when the call fails; null: no text.
   int64_t message_bytes;           // Room at `message`, the terminating zero included.
+  void* stream;                    // Of a GPU (a CUstream): the call returns once its work is in it. CPUs: not used.
 } TwCall;
 
 typedef enum TwError {

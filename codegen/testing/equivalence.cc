@@ -1,6 +1,7 @@
 #include "codegen/testing/equivalence.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -61,9 +62,14 @@ std::string Difference(const NDArray& a, const NDArray& b, double tolerance) {
 
 }  // namespace
 
+Target TestedTarget() {
+  const char* name = std::getenv("TILEWRIGHT_TESTED_TARGET");
+  return NamedTarget(name == nullptr ? "host" : name).value();
+}
+
 std::string CompareWithInterpreter(const Module& module, const EquivalenceOptions& options) {
   const Function function = module.Main();
-  auto compiled = CompileAndLoad(module, options.target);
+  auto compiled = CompileAndLoad(module, options.target, {.emulate = true});
   if (!compiled.ok()) return std::string(compiled.status().message());
   auto interpreted = interp::Compile(function);
   if (!interpreted.ok()) return absl::StrCat("interpreter: ", interpreted.status().message());

@@ -10,8 +10,11 @@
 
 namespace tilewright::testing {
 
+// The host, or what TILEWRIGHT_TESTED_TARGET names: code for a GPU runs in emulation.
+Target TestedTarget();
+
 struct EquivalenceOptions {
-  Target target = HostTarget();
+  Target target = TestedTarget();
   uint64_t seed = 1;
   double low = -2, high = 2;  // of floating-point inputs
   // Largest error of floating-point elements, relative to the larger magnitude (and to 1); negative: by the type.

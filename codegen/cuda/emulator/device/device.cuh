@@ -243,6 +243,8 @@ TW_DEVICE void wmma_multiply(WmmaSum<16, 16, 16, float>& d, const WmmaA<16, 16, 
 
 }  // namespace tw
 
+#include "codegen/cuda/emulator/device/numerics.h"
+
 #ifdef TW_SM90
 #include "codegen/cuda/emulator/device/device_sm90.cuh"
 #endif

@@ -8,3 +8,4 @@
 #include "codegen/cuda/emulator/device/emulated_types.h"   // IWYU pragma: export
 #include "codegen/cuda/emulator/device/emulated_warp.h"    // IWYU pragma: export
 #include "codegen/cuda/emulator/device/emulated_wgmma.h"   // IWYU pragma: export
+#include "codegen/cuda/emulator/device/numerics.h"         // IWYU pragma: export

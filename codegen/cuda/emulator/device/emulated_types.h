@@ -9,6 +9,7 @@
 #define __launch_bounds__(...)
 #define __cluster_dims__(...)
 #define __grid_constant__
+#define __restrict__
 #define TW_DEVICE inline
 
 // As in CUDA: 128 opaque bytes. tensor_map.h makes them.

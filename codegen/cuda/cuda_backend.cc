@@ -1,0 +1,84 @@
+#include "codegen/cuda/cuda_backend.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "codegen/cuda/cuda_module.h"
+#include "codegen/cuda/driver.h"
+#include "codegen/cuda/emit_program.h"
+#include "codegen/cuda/emulation.h"
+#include "codegen/cuda/gpu_device.h"
+#include "codegen/cuda/nvrtc.h"
+#include "codegen/cuda/preamble.h"
+#include "codegen/cuda/ptxas_log.h"
+#include "codegen/lower/pipeline.h"
+
+namespace tilewright {
+namespace {
+
+absl::StatusOr<cuda::Program> ProgramFor(const Module& module, const Target& target, const CompileOptions& options) {
+  const auto lowered = Lower(module, target, {.after_pass = options.after_pass});
+  if (!lowered.ok()) return lowered.status();
+  return cuda::EmitProgram(*lowered, target);
+}
+
+// "sm_90a" of cuda-sm90a.
+std::string Architecture(const Target& target) { return target.cpu; }
+
+class CudaBackend : public Backend {
+ public:
+  std::string_view name() const override { return "cuda"; }
+  bool Supports(const Target& target) const override { return target.kind == TargetKind::kCuda; }
+  std::vector<std::string> formats() const override { return {"cu", "ptx", "cubin"}; }
+
+  absl::StatusOr<Artifact> Compile(const Module& module, const Target& target,
+                                   const CompileOptions& options) const override {
+    auto program = ProgramFor(module, target, options);
+    if (!program.ok()) return program.status();
+    const std::string text = cuda::PreambleFor(program->text) + program->text;
+    Artifact artifact{.bytes = text};
+    if (options.format == "cu" && !(options.count && cuda::NvrtcIsInstalled())) return artifact;
+    // PTX is not assembled by NVRTC, so what ptxas says of the kernels comes with a cubin.
+    auto cubin = cuda::CompileWithNvrtc(text, Architecture(target));
+    if (!cubin.ok()) return cubin.status();
+    artifact.counters = cuda::CountersOfLog(cubin->log);
+    for (const cuda::DeviceFunction& function : program->functions) {
+      for (const cuda::Kernel& kernel : function.kernels) {
+        int64_t& shared = artifact.counters[kSharedBytesCounter];
+        shared = std::max(shared, kernel.shared_bytes);
+      }
+    }
+    if (options.format == "cubin") artifact.bytes = std::move(cubin->binary);
+    if (options.format == "ptx") {
+      auto ptx = cuda::CompileWithNvrtc(text, "compute_" + Architecture(target).substr(3));
+      if (!ptx.ok()) return ptx.status();
+      artifact.bytes = std::move(ptx->binary);
+    }
+    return artifact;
+  }
+
+  absl::StatusOr<std::unique_ptr<CompiledModule>> Load(const Module& module, const Target& target,
+                                                       const CompileOptions& options) const override {
+    const auto program = ProgramFor(module, target, options);
+    if (!program.ok()) return program.status();
+    auto device = options.emulate ? cuda::EmulatedDevice(*program) : OnGpu(*program, target);
+    if (!device.ok()) return device.status();
+    return cuda::CudaModule::Make(*program, *std::move(device));
+  }
+
+ private:
+  static absl::StatusOr<std::unique_ptr<cuda::Device>> OnGpu(const cuda::Program& program, const Target& target) {
+    std::string error;
+    if (cuda::Driver::Open(&error) == nullptr) return absl::FailedPreconditionError(error);
+    const auto cubin = cuda::CompileWithNvrtc(cuda::PreambleFor(program.text) + program.text, Architecture(target));
+    if (!cubin.ok()) return cubin.status();
+    return cuda::GpuDevice(program, cubin->binary);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> MakeCudaBackend() { return std::make_unique<CudaBackend>(); }
+
+}  // namespace tilewright

@@ -1,0 +1,38 @@
+#include "codegen/cuda/cuda_module.h"
+
+#include <utility>
+
+namespace tilewright::cuda {
+
+absl::StatusOr<std::unique_ptr<CompiledModule>> CudaModule::Make(const Program& program,
+                                                                 std::unique_ptr<Device> device) {
+  std::unique_ptr<CudaModule> module(new CudaModule(std::move(device)));
+  size_t first_kernel = 0;
+  for (const DeviceFunction& function : program.functions) {
+    auto runner = FunctionRunner::Compile(function, first_kernel);
+    if (!runner.ok()) return runner.status();
+    first_kernel += function.kernels.size();
+    Entry entry{.runner = *std::move(runner)};
+    entry.closure = std::make_unique<Closure>([run = entry.runner.get(), on = module->device_.get()](
+                                                  const TwCall* call, TwTensor* const* args, int32_t num_args) {
+      return run->Run(*on, call, args, num_args);
+    });
+    if (entry.closure->function() == nullptr) {
+      return absl::ResourceExhaustedError("the system gives no memory for code");
+    }
+    module->entries_.emplace(function.name, std::move(entry));
+  }
+  return module;
+}
+
+TwFunction CudaModule::Find(std::string_view name) const {
+  const auto found = entries_.find(name);
+  return found == entries_.end() ? nullptr : found->second.closure->function();
+}
+
+int64_t CudaModule::WorkspaceBytes(std::string_view name) const {
+  const auto found = entries_.find(name);
+  return found == entries_.end() ? 0 : found->second.runner->workspace_bytes();
+}
+
+}  // namespace tilewright::cuda

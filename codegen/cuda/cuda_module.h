@@ -1,0 +1,37 @@
+// Loaded kernels as functions of the C interface (docs/abi.md).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "codegen/backend.h"
+#include "codegen/cuda/closure.h"
+#include "codegen/cuda/device.h"
+#include "codegen/cuda/function_runner.h"
+#include "codegen/cuda/program.h"
+
+namespace tilewright::cuda {
+
+class CudaModule : public CompiledModule {
+ public:
+  // `device` has the kernels of the program, in its order.
+  static absl::StatusOr<std::unique_ptr<CompiledModule>> Make(const Program& program, std::unique_ptr<Device> device);
+
+  TwFunction Find(std::string_view name) const override;
+  int64_t WorkspaceBytes(std::string_view name) const override;
+
+ private:
+  struct Entry {
+    std::unique_ptr<FunctionRunner> runner;
+    std::unique_ptr<Closure> closure;
+  };
+  explicit CudaModule(std::unique_ptr<Device> device) : device_(std::move(device)) {}
+
+  const std::unique_ptr<Device> device_;
+  std::map<std::string, Entry, std::less<>> entries_;
+};
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,322 @@
+// Loads, stores and vectors. Buffers are flat: one dimension, no strides, no layout.
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "codegen/cuda/kernel_emitter.h"
+#include "codegen/cuda/type_text.h"
+#include "ir/arith/linear.h"
+#include "ir/builtin.h"
+#include "ir/functor.h"
+
+namespace tilewright::cuda {
+namespace {
+
+// The widest access of one thread.
+constexpr int kMostAccessBytes = 16;
+
+// The base of a vector of adjacent indices, or null.
+const Expr* AdjacentBase(const Expr& index) {
+  const auto* ramp = dyn_cast<RampNode>(index);
+  return ramp != nullptr && IsInt(ramp->stride, 1) ? &ramp->base : nullptr;
+}
+
+Expr Plus(const Expr& base, int64_t offset) {
+  return offset == 0 ? base : arith::Simplify(base + Const(base.dtype(), offset));
+}
+
+bool LoadsFrom(const Expr& e, const VarNode* data) {
+  bool found = false;
+  PreOrder(e, [&](const Expr& sub) {
+    if (const auto* load = dyn_cast<LoadNode>(sub)) found = found || load->buffer->data.get() == data;
+    return !found;
+  });
+  return found;
+}
+
+// Whether naming the value is worth a line: it is not a variable, a constant or what these are plain sums of.
+bool IsWorthNaming(const Expr& e) {
+  bool found = false;
+  PreOrder(e, [&](const Expr& sub) {
+    found = found || isa<LoadNode>(sub) || isa<CallNode>(sub);
+    return !found;
+  });
+  return found;
+}
+
+}  // namespace
+
+const KernelEmitter::Pointer* KernelEmitter::FindPointer(const Buffer& buffer) {
+  const auto known = pointers_.find(buffer->data.get());
+  if (buffer->dtype.lanes() != 1) Fail(absl::StrCat("buffer ", buffer->name, " has vectors for elements"));
+  if (known != pointers_.end()) return &known->second;
+  Fail(absl::StrCat("buffer ", buffer->name, " is neither a parameter nor allocated"));
+  return nullptr;
+}
+
+// The pointer as one to elements of the type.
+std::string KernelEmitter::PointerText(const Pointer& pointer, DataType type) const {
+  if (pointer.type == type) return pointer.name;
+  const auto stored = StoredType(type);
+  const std::string name = stored.ok() ? *stored : "int";
+  if (pointer.space == Space::kLocal) return absl::StrCat("reinterpret_cast<", name, "*>(", pointer.name, ")");
+  return absl::StrCat("tw::Cast<", name, ">(", pointer.name, ")");
+}
+
+std::string KernelEmitter::ElementText(const Buffer& buffer, const Expr& index) {
+  const Pointer* pointer = FindPointer(buffer);
+  if (pointer == nullptr) return "0";
+  return absl::StrCat(PointerText(*pointer, buffer->dtype.element()), "[", Value(index).text, "]");
+}
+
+Text KernelEmitter::Load(const LoadNode* op, bool stored) {
+  const DataType type = op->dtype();
+  if (op->indices.size() != 1) return Fail(absl::StrCat("buffer ", op->buffer->name, " is not flat"));
+  const std::string element = ElementText(op->buffer, op->indices[0]);
+  const std::string value = !stored && IsNarrow(type) ? absl::StrCat("tw::widen(", element, ")") : element;
+  if (!op->predicate || IsTrue(op->predicate)) return {value};
+  const std::string name = TypeText(type, stored);
+  return {absl::StrCat(Condition(op->predicate).Within(kOr), " ? ", name, "(", value, ") : ", name, "{}"), kTernary};
+}
+
+// How many lanes one access takes: as many as the alignment of the first is known to allow.
+int KernelEmitter::AccessLanes(const Buffer& buffer, const Expr& first, int lanes) const {
+  const auto known = pointers_.find(buffer->data.get());
+  if (known == pointers_.end() || known->second.space == Space::kLocal) return 1;
+  const int64_t bytes = buffer->dtype.bytes();
+  int64_t divisor = arith::WrittenDivisor(first);  // 0: of zero
+  if (divisor == 0) divisor = kMostAccessBytes;
+  const int64_t aligned = std::gcd(divisor * bytes, static_cast<int64_t>(std::max(buffer->alignment, 1)));
+  int access = 1;
+  while (access * 2 <= lanes && lanes % (access * 2) == 0 && access * 2 * bytes <= kMostAccessBytes &&
+         aligned % (access * 2 * bytes) == 0) {
+    access *= 2;
+  }
+  return access;
+}
+
+// A buffer of this thread whose elements are the lanes, so that each lane is a load from it.
+std::vector<Expr> KernelEmitter::LoadLanes(const LoadNode* op) {
+  const int lanes = op->dtype().lanes();
+  const Expr& index = op->indices[0];
+  const DataType type = op->dtype().element();
+  const bool masked = op->predicate && !IsTrue(op->predicate);
+  std::vector<Expr> result;
+  const Expr* base = AdjacentBase(index);
+  if (base != nullptr && !masked) {
+    const int access = AccessLanes(op->buffer, *base, lanes);
+    if (access > 1) {
+      const Pointer* pointer = FindPointer(op->buffer);
+      const std::string vec = absl::StrCat("tw::Vec<", TypeText(type, true), ", ", access, ">");
+      for (int first = 0; first < lanes; first += access) {
+        const Buffer part(absl::StrCat(op->buffer->name, "_vec"), {Expr(access)}, type, Scope::Parse("local"));
+        const std::string name = names_.Make(part->name);
+        Line(absl::StrCat("const ", vec, " ", name, " = tw::Load<", vec, ">(", PointerText(*pointer, type), " + ",
+                          Value(Plus(*base, first)).Within(kProduct), ");"));
+        pointers_[part->data.get()] = {name, type, Space::kLocal};
+        for (int i = 0; i < access; ++i) result.push_back(part(i));
+      }
+      return result;
+    }
+  }
+  const std::vector<Expr> indices = Lanes(index);
+  const std::vector<Expr> predicates = masked ? Lanes(op->predicate) : std::vector<Expr>();
+  for (size_t i = 0; i < static_cast<size_t>(lanes); ++i) {
+    if (indices.size() != static_cast<size_t>(lanes)) break;
+    const Expr load = op->buffer.Load({indices[i]});
+    result.push_back(masked ? IfThenElse(predicates[i], load, CastTo(type, Const(DataType::Int(32), 0))) : load);
+  }
+  return result;
+}
+
+Expr KernelEmitter::NamedLane(const Expr& scalar, const std::string& name) {
+  if (!IsWorthNaming(scalar)) return scalar;
+  const Var var(name, scalar.dtype());
+  values_[var.get()] = Named(scalar.dtype(), name, Value(scalar).text);
+  return var;
+}
+
+std::vector<Expr> KernelEmitter::Lanes(const Expr& e) {
+  const auto count = static_cast<size_t>(e.dtype().lanes());
+  if (count == 1 && !isa<ShuffleNode>(e)) return {e};
+  std::vector<Expr> result;
+  const auto each = [&](auto&& lane) {
+    for (size_t i = 0; i < count; ++i) result.push_back(lane(i));
+    return result;
+  };
+  switch (e->kind()) {
+    case Kind::kRamp: {
+      const auto* op = cast<RampNode>(e);
+      return each([&](size_t i) {
+        return arith::Simplify(op->base + op->stride * Const(op->base.dtype(), static_cast<int64_t>(i)));
+      });
+    }
+    case Kind::kBroadcast: {
+      std::vector<Expr> inner = Lanes(cast<BroadcastNode>(e)->value);
+      for (Expr& lane : inner) lane = NamedLane(lane, "each");
+      return each([&](size_t i) { return inner[i % inner.size()]; });
+    }
+    case Kind::kBinary: {
+      const auto* op = cast<BinaryNode>(e);
+      const std::vector<Expr> a = Lanes(op->a), b = Lanes(op->b);
+      return each([&](size_t i) { return MakeBinary(op->op, a[i], b[i]); });
+    }
+    case Kind::kNot: {
+      const std::vector<Expr> a = Lanes(cast<NotNode>(e)->a);
+      return each([&](size_t i) { return Not(a[i]); });
+    }
+    case Kind::kSelect: {
+      const auto* op = cast<SelectNode>(e);
+      const std::vector<Expr> chosen = Lanes(op->condition), a = Lanes(op->true_value), b = Lanes(op->false_value);
+      return each([&](size_t i) { return Select(chosen[chosen.size() == 1 ? 0 : i], a[i], b[i]); });
+    }
+    case Kind::kCast: {
+      const auto* op = cast<CastNode>(e);
+      const std::vector<Expr> a = Lanes(op->value);
+      return each([&](size_t i) { return CastTo(e.dtype().element(), a[i]); });
+    }
+    case Kind::kLoad:
+      return LoadLanes(cast<LoadNode>(e));
+    case Kind::kLet: {
+      const auto* op = cast<LetNode>(e);
+      if (op->var.dtype().lanes() == 1) {
+        values_[op->var.get()] = Named(op->var.dtype(), op->var.name(), Value(op->value).text);
+        return Lanes(op->body);
+      }
+      break;
+    }
+    case Kind::kShuffle: {
+      const auto* op = cast<ShuffleNode>(e);
+      std::vector<Expr> all;
+      for (const Expr& part : op->vectors) {
+        const std::vector<Expr> lanes = Lanes(part);
+        all.insert(all.end(), lanes.begin(), lanes.end());
+      }
+      for (int index : op->indices) result.push_back(all.at(static_cast<size_t>(index)));
+      return result;
+    }
+    case Kind::kCall:
+      return CallLanes(cast<CallNode>(e));
+    default:
+      break;
+  }
+  Fail(absl::StrCat("a vector of ", e.dtype().ToString(), " that CUDA code has no text for"));
+  return std::vector<Expr>(count, CastTo(e.dtype().element(), Const(DataType::Int(32), 0)));
+}
+
+std::vector<Expr> KernelEmitter::CallLanes(const CallNode* op) {
+  const auto count = static_cast<size_t>(op->dtype().lanes());
+  const DataType type = op->dtype().element();
+  std::vector<std::vector<Expr>> args;
+  for (const Expr& arg : op->args) args.push_back(Lanes(arg));
+  std::vector<Expr> result;
+  if (op->op == "vectorlow" || op->op == "vectorhigh" || op->op == "vectorcombine") {
+    std::vector<Expr> all = args[0];
+    if (args.size() > 1) all.insert(all.end(), args[1].begin(), args[1].end());
+    const size_t first = op->op == "vectorhigh" ? count : 0;
+    for (size_t i = 0; i < count; ++i) result.push_back(all.at(first + i));
+    return result;
+  }
+  if (op->op == kDotAdd) {
+    const size_t terms = args[1].size() / count;
+    for (size_t i = 0; i < count; ++i) {
+      Expr sum = args[0][i];
+      for (size_t k = i * terms; k < (i + 1) * terms; ++k)
+        sum = sum + CastTo(type, args[1][k]) * CastTo(type, args[2][k]);
+      result.push_back(sum);
+    }
+    return result;
+  }
+  if (op->op == "reinterpret") {
+    // Patterns of bits, the lowest first.
+    const DataType from = op->args[0].dtype().element();
+    if (from.bits() < 8 || type.bits() < 8) {
+      Fail(absl::StrCat("reinterpret of ", from.ToString(), " as ", type.ToString()));
+      return std::vector<Expr>(count, CastTo(type, Const(DataType::Int(32), 0)));
+    }
+    const DataType to_bits = DataType::UInt(type.bits()), from_bits = DataType::UInt(from.bits());
+    const auto as = [](DataType to, const Expr& e) {
+      return e.dtype() == to ? e : tilewright::Call(to, "reinterpret", {e});
+    };
+    const auto shift = [](DataType of, const char* by, const Expr& e, int64_t n) {
+      return n == 0 ? e : tilewright::Call(of, by, {e, Const(of, n)});
+    };
+    for (size_t i = 0; i < count; ++i) {
+      const size_t first = i * static_cast<size_t>(type.bits()), width = static_cast<size_t>(from.bits());
+      Expr bits = CastTo(to_bits, shift(from_bits, "shift_right", as(from_bits, args[0].at(first / width)),
+                                        static_cast<int64_t>(first % width)));
+      for (size_t bit = width; bit < static_cast<size_t>(type.bits()); bit += width) {
+        const Expr next = CastTo(to_bits, as(from_bits, args[0].at((first + bit) / width)));
+        bits = tilewright::Call(to_bits, "bitwise_or",
+                                {bits, shift(to_bits, "shift_left", next, static_cast<int64_t>(bit))});
+      }
+      result.push_back(as(type, bits));
+    }
+    return result;
+  }
+  if (EffectOf(op->op) != CallEffect::kPure) {
+    Fail(absl::StrCat("no CUDA code for vectors of calls of ", op->op));
+    return std::vector<Expr>(count, CastTo(type, Const(DataType::Int(32), 0)));
+  }
+  for (size_t i = 0; i < count; ++i) {
+    std::vector<Expr> lane;
+    for (const std::vector<Expr>& arg : args) lane.push_back(arg[arg.size() == 1 ? 0 : i]);
+    result.push_back(tilewright::Call(type, op->op, std::move(lane)));
+  }
+  return result;
+}
+
+void KernelEmitter::EmitStore(const StoreNode* op) {
+  if (op->indices.size() != 1) {
+    Fail(absl::StrCat("buffer ", op->buffer->name, " is not flat"));
+    return;
+  }
+  if (op->indices[0].dtype().lanes() != 1 || op->value.dtype().lanes() != 1) return StoreLanes(op);
+  const bool masked = op->predicate && !IsTrue(op->predicate);
+  if (masked) Open(absl::StrCat("if (", Condition(op->predicate).text, ")"));
+  const std::string value = Stored(op->value);
+  Line(absl::StrCat(ElementText(op->buffer, op->indices[0]), " = ", value, ";"));
+  if (masked) Close();
+}
+
+// All lanes are read before the first is written.
+void KernelEmitter::StoreLanes(const StoreNode* op) {
+  const int lanes = op->value.dtype().lanes();
+  const bool masked = op->predicate && !IsTrue(op->predicate);
+  const DataType type = op->buffer->dtype.element();
+  std::vector<Expr> values = Lanes(op->value);
+  if (!status_.ok()) return;
+  const Expr* base = AdjacentBase(op->indices[0]);
+  const int access = base != nullptr && !masked ? AccessLanes(op->buffer, *base, lanes) : 1;
+  if (access < lanes) {
+    for (Expr& value : values) {
+      if (LoadsFrom(value, op->buffer->data.get())) value = NamedLane(value, op->buffer->name + "_new");
+    }
+  }
+  const std::vector<Expr> predicates = masked ? Lanes(op->predicate) : std::vector<Expr>();
+  const Pointer* pointer = FindPointer(op->buffer);
+  if (pointer == nullptr) return;
+  if (access > 1) {
+    const std::string vec = absl::StrCat("tw::Vec<", TypeText(type, true), ", ", access, ">");
+    for (int first = 0; first < lanes; first += access) {
+      std::vector<std::string> elements;
+      for (int i = first; i < first + access; ++i) elements.push_back(Stored(values[static_cast<size_t>(i)]));
+      for (std::string& element : elements) {
+        if (type.is_integer() || type.is_bool()) element = absl::StrCat(TypeText(type, true), "(", element, ")");
+      }
+      Line(absl::StrCat("tw::Store(", PointerText(*pointer, type), " + ", Value(Plus(*base, first)).Within(kProduct),
+                        ", ", vec, "{{", absl::StrJoin(elements, ", "), "}});"));
+    }
+    return;
+  }
+  const std::vector<Expr> indices = Lanes(op->indices[0]);
+  for (size_t i = 0; i < values.size() && indices.size() == values.size(); ++i) {
+    if (masked) Open(absl::StrCat("if (", Condition(predicates[predicates.size() == 1 ? 0 : i]).text, ")"));
+    const std::string value = Stored(values[i]);
+    Line(absl::StrCat(ElementText(op->buffer, indices[i]), " = ", value, ";"));
+    if (masked) Close();
+  }
+}
+
+}  // namespace tilewright::cuda

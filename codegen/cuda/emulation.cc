@@ -1,0 +1,190 @@
+#include "codegen/cuda/emulation.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/run_command.h"
+#include "codegen/cuda/device_text.h"
+#include "codegen/cuda/emulator/launch.h"
+#include "codegen/cuda/type_text.h"
+
+namespace tilewright::cuda {
+namespace {
+
+// Frames of threads, with their local arrays.
+constexpr size_t kStackBytes = 192 << 10;
+constexpr size_t kReportedFaults = 3;
+
+constexpr const char* kCompilers[] = {"clang++-19", "clang++", "g++", "c++"};
+// As the interpreter computes: no fused operations that the program does not name, and integers that wrap.
+constexpr const char* kFlags[] = {"-std=c++20",
+                                  "-O1",
+                                  "-w",
+                                  "-fPIC",
+                                  "-shared",
+                                  "-fwrapv",
+                                  "-nostdlib",
+                                  "-ffp-contract=off",
+                                  "-fno-strict-aliasing",
+                                  "-fno-exceptions",
+                                  "-fno-rtti",
+                                  "-fno-math-errno"};
+
+// A folder that is gone when the object is.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    const char* folder = std::getenv("TMPDIR");
+    std::string path = absl::StrCat(folder != nullptr ? folder : "/tmp", "/tilewright-XXXXXX");
+    if (mkdtemp(path.data()) != nullptr) path_ = path;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  bool Write(std::string_view name, std::string_view text) const {
+    const std::filesystem::path file = path_ / name;
+    std::error_code ignored;
+    std::filesystem::create_directories(file.parent_path(), ignored);
+    std::ofstream stream(file, std::ios::binary);
+    stream << text;
+    return static_cast<bool>(stream.flush());
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+using KernelCall = void (*)(void* const* params);
+
+class Emulated : public Device {
+ public:
+  struct EmulatedKernel {
+    std::string name;
+    KernelCall call = nullptr;
+  };
+  Emulated(void* library, std::vector<EmulatedKernel> kernels) : library_(library), kernels_(std::move(kernels)) {}
+  ~Emulated() override { dlclose(library_); }
+
+  TwDeviceType type() const override { return kTwCpu; }
+
+  absl::Status Launch(const LaunchArguments& arguments) override {
+    const EmulatedKernel& kernel = kernels_[arguments.kernel];
+    emulator::GlobalMemory memory;
+    for (const ArrayArgument& array : arguments.arrays) {
+      if (array.bytes == 0) continue;
+      memory.Add(*array.name, array.data, static_cast<size_t>(array.bytes),
+                 array.written ? emulator::GlobalMemory::kInOut : emulator::GlobalMemory::kInput);
+    }
+    const auto dim = [](const std::array<uint32_t, 3>& extents) {
+      return emulator::Dim{extents[0], extents[1], extents[2]};
+    };
+    const emulator::LaunchResult result = emulator::Launch({.kernel = kernel.name,
+                                                            .grid = dim(arguments.grid),
+                                                            .block = dim(arguments.block),
+                                                            .cluster = dim(arguments.cluster),
+                                                            .shared_bytes = arguments.shared_bytes,
+                                                            .stack_bytes = kStackBytes},
+                                                           memory, [&] { kernel.call(arguments.params); });
+    if (result.ok()) return absl::OkStatus();
+    std::vector<std::string> faults;
+    for (const emulator::Fault& fault : result.faults) {
+      if (faults.size() < kReportedFaults) faults.push_back(ToString(fault));
+    }
+    return absl::AbortedError(absl::StrCat("emulation of ", kernel.name, " found ", result.faults.size(),
+                                           " faults: ", absl::StrJoin(faults, "; ")));
+  }
+
+  void* Allocate(int64_t bytes, void* /*stream*/) override {
+    const auto rounded = (static_cast<size_t>(bytes) + 255) / 256 * 256;
+    void* memory = std::aligned_alloc(256, rounded);
+    // What was never written should be seen.
+    if (memory != nullptr) std::memset(memory, 0xff, rounded);
+    return memory;
+  }
+  void Free(void* memory, void* /*stream*/) override { std::free(memory); }
+  bool CopyIn(void* to, const void* from, int64_t bytes) override {
+    std::memcpy(to, from, static_cast<size_t>(bytes));
+    return true;
+  }
+  bool CopyOut(void* to, const void* from, int64_t bytes) override { return CopyIn(to, from, bytes); }
+
+ private:
+  void* library_;
+  std::vector<EmulatedKernel> kernels_;
+};
+
+std::string CallName(const Kernel& kernel) { return kernel.name + "_call"; }
+
+absl::Status CompileLibrary(const TemporaryFolder& folder) {
+  std::string output;
+  for (const char* compiler : kCompilers) {
+    std::vector<std::string> command = {compiler};
+    command.insert(command.end(), std::begin(kFlags), std::end(kFlags));
+    for (const std::string& argument :
+         {absl::StrCat("-I", folder.path().string()), (folder.path() / "kernels.cc").string(), std::string("-o"),
+          (folder.path() / "kernels.so").string(), std::string("-lm"), std::string("-lc")}) {
+      command.push_back(argument);
+    }
+    const int status = RunCommand(command, &output);
+    if (status == 0) return absl::OkStatus();
+    // 127: a shell's and posix_spawn's way of saying that there is no such program.
+    if (status > 0 && status != 127) {
+      return absl::InternalError(absl::StrCat(compiler, " refuses the text of the kernels: ", output));
+    }
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("emulation needs a C++ compiler: none of ", absl::StrJoin(kCompilers, ", "), " is installed"));
+}
+
+}  // namespace
+
+std::string EmulatedText(const Program& program) {
+  std::string text = absl::StrCat("#include \"codegen/cuda/emulator/device/kernel.h\"\n\n", program.text, "\n");
+  for (const DeviceFunction& function : program.functions) {
+    for (const Kernel& kernel : function.kernels) {
+      std::vector<std::string> params;
+      for (size_t i = 0; i < kernel.params.size(); ++i) {
+        const KernelParam& param = kernel.params[i];
+        const auto type = param.buffer ? StoredType(param.buffer->dtype.element()) : ValueType(param.var.dtype());
+        params.push_back(absl::StrCat("*static_cast<", type.ok() ? *type : "int", param.buffer ? "*" : "",
+                                      " const*>(params[", i, "])"));
+      }
+      absl::StrAppend(&text, "extern \"C\" void ", CallName(kernel), "(void* const* params) {\n  ", kernel.name, "(",
+                      absl::StrJoin(params, ", "), ");\n}\n");
+    }
+  }
+  return text;
+}
+
+absl::StatusOr<std::unique_ptr<Device>> EmulatedDevice(const Program& program) {
+  const TemporaryFolder folder;
+  bool written = !folder.path().empty() && folder.Write("kernels.cc", EmulatedText(program));
+  for (const DeviceHeader& header : DeviceHeaders()) written = written && folder.Write(header.path, header.text);
+  if (!written) return absl::InternalError(absl::StrCat("cannot write into ", folder.path().string()));
+  if (absl::Status status = CompileLibrary(folder); !status.ok()) return status;
+  void* library = dlopen((folder.path() / "kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr)
+    return absl::InternalError(absl::StrCat("the emulated kernels cannot be loaded: ", dlerror()));
+  std::vector<Emulated::EmulatedKernel> kernels;
+  for (const DeviceFunction& function : program.functions) {
+    for (const Kernel& kernel : function.kernels) {
+      kernels.push_back({kernel.name, reinterpret_cast<KernelCall>(dlsym(library, CallName(kernel).c_str()))});
+    }
+  }
+  return std::make_unique<Emulated>(library, std::move(kernels));
+}
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,20 @@
+// The text of kernels compiled for the CPU and run by the emulator, every access checked (docs/cuda_emulator.md).
+//
+// A C++ compiler of the machine compiles the text when the program is loaded; its headers come with this library.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "codegen/cuda/device.h"
+#include "codegen/cuda/program.h"
+
+namespace tilewright::cuda {
+
+// An error of a launch says what the emulator found: kernel, thread, address, and the other side of a race.
+absl::StatusOr<std::unique_ptr<Device>> EmulatedDevice(const Program& program);
+
+// What the compiler is given.
+std::string EmulatedText(const Program& program);
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,125 @@
+// Kernels of lowered programs in emulation compute what the interpreter computes, and what is wrong is found.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "codegen/backend.h"
+#include "codegen/testing/equivalence.h"
+#include "ir/script/parse_or_die.h"
+
+namespace tilewright {
+namespace {
+
+using ::testing::HasSubstr;
+
+const Target& Gpu() {
+  static const Target* const target = new Target(NamedTarget("cuda-sm80").value());
+  return *target;
+}
+
+std::string Compare(const std::string& text, std::vector<int64_t> variables = {}) {
+  return testing::CompareWithInterpreter(text, {.target = Gpu(), .variables = std::move(variables)});
+}
+
+constexpr char kAdd[] = R"(
+@T.prim_func
+def main(a: T.handle, b: T.handle, c: T.handle, alpha: T.float32):
+    n = T.int32()
+    A = T.match_buffer(a, (n,), "float32")
+    B = T.match_buffer(b, (n,), "float32")
+    C = T.match_buffer(c, (n,), "float32")
+    for i_0 in T.thread_binding((n + 127) // 128, thread="blockIdx.x"):
+        for i_1 in T.thread_binding(128, thread="threadIdx.x"):
+            with T.block("C"):
+                vi = T.axis.spatial(n, i_0 * 128 + i_1)
+                T.where(i_0 * 128 + i_1 < n)
+                C[vi] = A[vi] + B[vi] * alpha
+)";
+
+TEST(Emulation, GridsDependOnExtents) {
+  for (int64_t n : {1, 127, 128, 1000}) EXPECT_EQ(Compare(kAdd, {n}), "") << n;
+}
+
+// $barrier is between the writes of the tile and its reads.
+std::string Transpose(const std::string& barrier) {
+  return R"(
+@T.prim_func
+def main(A: T.Buffer((100, 70), "float32"), B: T.Buffer((70, 100), "float32")):
+    for i_0 in T.thread_binding(5, thread="blockIdx.y"):
+        for j_0 in T.thread_binding(7, thread="blockIdx.x"):
+            with T.block("tile"):
+                vi = T.axis.opaque(5, i_0)
+                vj = T.axis.opaque(7, j_0)
+                tile = T.alloc_buffer((16, 16), scope="shared")
+                for y in T.thread_binding(16, thread="threadIdx.y"):
+                    for x in T.thread_binding(16, thread="threadIdx.x"):
+                        if vj * 16 + y < 100 and vi * 16 + x < 70:
+                            tile[y, x] = A[vj * 16 + y, vi * 16 + x]
+                        )" +
+         barrier + R"(
+                        if vi * 16 + y < 70 and vj * 16 + x < 100:
+                            B[vi * 16 + y, vj * 16 + x] = tile[x, y]
+)";
+}
+
+TEST(Emulation, SharedMemoryIsOrderedByBarriers) {
+  EXPECT_EQ(Compare(Transpose("T.tvm_storage_sync(\"shared\")")), "");
+  EXPECT_EQ(Compare(Transpose("T.evaluate(0)")), "");  // lowering places it
+}
+
+TEST(Emulation, FindsWhatNothingOrders) {
+  const std::string problem = Compare(R"(
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), B: T.Buffer((1,), "float32")):
+    for i in T.thread_binding(4, thread="blockIdx.x"):
+        with T.block("B"):
+            v = T.axis.opaque(4, i)
+            B[0] = A[v]
+)");
+  EXPECT_THAT(problem, HasSubstr("emulation of main_kernel found 1 faults: main_kernel: race: store by thread 0"));
+  EXPECT_THAT(problem, HasSubstr("at B[0]"));
+}
+
+TEST(Emulation, KernelsRunInOrderWithTemporariesBetween) {
+  EXPECT_EQ(Compare(R"(
+@T.prim_func
+def main(A: T.Buffer((300,), "float32"), B: T.Buffer((300,), "float32")):
+    T_1 = T.alloc_buffer((300,), "float32")
+    for r in range(3):
+        for i in T.thread_binding(300, thread="blockIdx.x"):
+            with T.block("T"):
+                v = T.axis.spatial(300, i)
+                w = T.axis.opaque(3, r)
+                T_1[v] = A[v] * T.float32(2) + T.Cast("float32", w)
+    for i in T.thread_binding(300, thread="threadIdx.x"):
+        with T.block("B"):
+            v = T.axis.spatial(300, i)
+            B[v] = T_1[299 - v] + T.float32(1)
+)"),
+            "");
+}
+
+TEST(Emulation, ArgumentsAreChecked) {
+  const auto code = CompileAndLoad(Module(ParseOrDie(kAdd)), Gpu(), {.emulate = true});
+  ASSERT_TRUE(code.ok()) << code.status();
+  EXPECT_EQ((*code)->Find("other"), nullptr);
+  char message[128] = "";
+  const TwCall call = {.message = message, .message_bytes = sizeof(message)};
+  TwTensor* none[4] = {};
+  EXPECT_EQ((*code)->Find("main")(&call, none, 3), kTwErrorArgumentCount);
+  EXPECT_STREQ(message, "main takes 4 arguments, got 3");
+  EXPECT_EQ((*code)->Find("main")(&call, none, 4), kTwErrorNullArgument);
+  EXPECT_STREQ(message, "argument 0 (A) is null");
+}
+
+TEST(Emulation, TextIsReadable) {
+  const auto text = Compile(Module(ParseOrDie(kAdd)), Gpu(), {.format = "cu"});
+  ASSERT_TRUE(text.ok()) << text.status();
+  for (const char* part :
+       {"__launch_bounds__(128)", "tw::Global<const float> __restrict__ A", "C, int32_t n, float alpha) {",
+        "const int32_t i_0 = int32_t(blockIdx.x);", "if (i_0 * 128 + i_1 < n) {"}) {
+    EXPECT_THAT(text->bytes, HasSubstr(part));
+  }
+}
+
+}  // namespace
+}  // namespace tilewright

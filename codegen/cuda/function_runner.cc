@@ -1,0 +1,326 @@
+#include "codegen/cuda/function_runner.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "ir/functor.h"
+
+namespace tilewright::cuda {
+namespace {
+
+constexpr int64_t kAlignment = 256;
+// What CUDA allows.
+constexpr int64_t kMostBlocks[3] = {2147483647, 65535, 65535};
+constexpr int64_t kMostThreads = 1024;
+
+int Report(const TwCall* call, TwError code, std::string_view message) {
+  if (call != nullptr && call->message != nullptr && call->message_bytes > 0) {
+    std::snprintf(call->message, static_cast<size_t>(call->message_bytes), "%.*s", static_cast<int>(message.size()),
+                  message.data());
+  }
+  return code;
+}
+
+// From the first element to behind the last.
+int64_t BytesOf(const TwTensor& tensor) {
+  int64_t last = 0, compact = 1;
+  for (int32_t d = tensor.ndim; d-- > 0;) {
+    if (tensor.shape[d] <= 0) return 0;
+    last += (tensor.shape[d] - 1) * (tensor.strides != nullptr ? tensor.strides[d] : compact);
+    compact *= tensor.shape[d];
+  }
+  return (last + 1) * ((tensor.dtype.bits + 7) / 8) * tensor.dtype.lanes;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FunctionRunner>> FunctionRunner::Compile(const DeviceFunction& function,
+                                                                        size_t first_kernel) {
+  auto runner = std::make_unique<FunctionRunner>();
+  runner->name_ = function.name;
+  auto arguments = CallArguments::Compile(function, &runner->slots_);
+  if (!arguments.ok()) return arguments.status();
+  runner->arguments_ = *std::move(arguments);
+  for (const Param& param : function.params) {
+    runner->array_names_.push_back(param.buffer ? param.buffer->name : param.var.name());
+  }
+  for (const Temporary& temporary : function.temporaries) {
+    auto bytes = ScalarCode::Compile(temporary.bytes, runner->slots_);
+    if (!bytes.ok()) return bytes.status();
+    TemporaryPlan plan{temporary.buffer->name, *std::move(bytes), -1};
+    if (const std::optional<int64_t> constant = AsInt(temporary.bytes)) {
+      plan.offset = runner->workspace_bytes_;
+      runner->workspace_bytes_ += (*constant + kAlignment - 1) / kAlignment * kAlignment;
+    }
+    runner->array_names_.push_back(temporary.buffer->name);
+    runner->temporaries_.push_back(std::move(plan));
+  }
+  if (absl::Status status = runner->AddSteps(function.host, &runner->steps_); !status.ok()) return status;
+  if (absl::Status status = runner->AddLaunches(function, first_kernel); !status.ok()) return status;
+  return runner;
+}
+
+absl::Status FunctionRunner::AddLaunches(const DeviceFunction& function, size_t first_kernel) {
+  const auto number_of = [&](const KernelParam& param) {
+    for (size_t i = 0; i < function.params.size(); ++i) {
+      if (function.params[i].buffer && function.params[i].buffer->data.same_as(param.buffer->data))
+        return static_cast<int>(i);
+    }
+    for (size_t i = 0; i < function.temporaries.size(); ++i) {
+      if (function.temporaries[i].buffer->data.same_as(param.buffer->data))
+        return static_cast<int>(function.params.size() + i);
+    }
+    return -1;
+  };
+  for (const Kernel& kernel : function.kernels) {
+    Launch launch{
+        .kernel = first_kernel++, .name = kernel.name, .shared_bytes = static_cast<uint32_t>(kernel.shared_bytes)};
+    for (const KernelParam& param : kernel.params) {
+      if (param.buffer) {
+        launch.params.push_back(number_of(param));
+        const auto same = [&](const std::pair<int, bool>& array) { return array.first == launch.params.back(); };
+        const auto known = std::ranges::find_if(launch.arrays, same);
+        if (known == launch.arrays.end()) {
+          launch.arrays.emplace_back(launch.params.back(), param.written);
+        } else {
+          known->second = known->second || param.written;
+        }
+        continue;
+      }
+      const auto slot = slots_.find(param.var.get());
+      if (slot == slots_.end()) {
+        return absl::UnimplementedError(absl::StrCat("the host does not know variable ", param.var.name()));
+      }
+      launch.params.push_back(-1 - slot->second);
+    }
+    for (size_t i = 0; i < 3; ++i) {
+      for (auto [code, extent] :
+           {std::pair(&launch.grid[i], &kernel.grid[i]), std::pair(&launch.block[i], &kernel.block[i]),
+            std::pair(&launch.cluster[i], &kernel.cluster[i])}) {
+        auto compiled = ScalarCode::Compile(*extent, slots_);
+        if (!compiled.ok()) return compiled.status();
+        *code = *std::move(compiled);
+      }
+    }
+    launches_.push_back(std::move(launch));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FunctionRunner::AddSteps(const Stmt& s, std::vector<Step>* steps) {
+  if (IsNoOp(s)) return absl::OkStatus();
+  Step step;
+  const auto compile = [&](const Expr& e, ScalarCode* code) {
+    auto compiled = ScalarCode::Compile(e, slots_);
+    if (compiled.ok()) *code = *std::move(compiled);
+    return compiled.status();
+  };
+  const auto bind = [&](const Var& var) {
+    step.slot = slots_.emplace(var.get(), static_cast<int>(slots_.size())).first->second;
+  };
+  absl::Status status;
+  if (const auto* seq = dyn_cast<SeqNode>(s)) {
+    for (const Stmt& stmt : seq->stmts) {
+      if (absl::Status added = AddSteps(stmt, steps); !added.ok()) return added;
+    }
+    return absl::OkStatus();
+  }
+  if (const auto* op = dyn_cast<EvaluateNode>(s)) {
+    step.launch = static_cast<size_t>(AsInt(cast<CallNode>(op->value)->args[0]).value_or(0));
+  } else if (const auto* loop = dyn_cast<ForNode>(s)) {
+    step.kind = Step::kLoop;
+    status = compile(loop->min, &step.first);
+    if (status.ok()) status = compile(loop->min + loop->extent, &step.second);
+    bind(loop->var);
+    if (status.ok()) status = AddSteps(loop->body, &step.body);
+  } else if (const auto* branch = dyn_cast<IfNode>(s)) {
+    step.kind = Step::kBranch;
+    status = compile(branch->condition, &step.first);
+    if (status.ok()) status = AddSteps(branch->then_case, &step.body);
+    if (status.ok() && branch->else_case) status = AddSteps(branch->else_case, &step.otherwise);
+  } else if (const auto* let = dyn_cast<LetStmtNode>(s)) {
+    step.kind = Step::kLet;
+    status = compile(let->value, &step.first);
+    bind(let->var);
+    if (status.ok()) status = AddSteps(let->body, &step.body);
+  } else {
+    step.kind = Step::kAssert;
+    step.message = cast<AssertNode>(s)->message;
+    status = compile(cast<AssertNode>(s)->condition, &step.first);
+  }
+  steps->push_back(std::move(step));
+  return status;
+}
+
+// One call.
+class FunctionRunner::Execution {
+ public:
+  Execution(const FunctionRunner& runner, Device& device, const TwCall* call)
+      : runner_(runner), device_(device), call_(call), values_(runner.slots_.size() + 1) {
+    if (call != nullptr) stream_ = call->stream;
+  }
+  ~Execution() {
+    for (void* memory : owned_) device_.Free(memory, stream_);
+  }
+
+  int Run(TwTensor* const* args, int32_t num_args) {
+    const Refusal refusal = runner_.arguments_.Bind(args, num_args, device_.type(), values_.data(), &arrays_);
+    if (refusal.code != kTwOk) return Report(call_, refusal.code, refusal.message);
+    if (const int code = Allocate(); code != kTwOk) return code;
+    if (const int code = Steps(runner_.steps_); code != kTwOk) return code;
+    const absl::Status done = stream_ == nullptr ? device_.Finish() : absl::OkStatus();
+    return done.ok() ? kTwOk : Report(call_, kTwErrorDevice, std::string(done.message()));
+  }
+
+ private:
+  int Allocate() {
+    char* workspace = nullptr;
+    const auto address = call_ == nullptr ? 0 : reinterpret_cast<uintptr_t>(call_->workspace);
+    if (runner_.workspace_bytes_ > 0) {
+      const bool given = address != 0 && address % 64 == 0 && call_->workspace_bytes >= runner_.workspace_bytes_;
+      workspace = static_cast<char*>(given ? call_->workspace : Own(runner_.workspace_bytes_));
+      if (workspace == nullptr) return NoMemory(runner_.workspace_bytes_);
+    }
+    for (const TemporaryPlan& plan : runner_.temporaries_) {
+      const int64_t bytes = std::max<int64_t>(plan.bytes.Run(values_.data()), 0);
+      void* const memory = plan.offset >= 0 ? workspace + plan.offset : Own(std::max<int64_t>(bytes, 1));
+      if (memory == nullptr) return NoMemory(bytes);
+      arrays_.push_back({memory, bytes});
+    }
+    return kTwOk;
+  }
+  void* Own(int64_t bytes) {
+    void* memory = device_.Allocate(bytes, stream_);
+    if (memory != nullptr) owned_.push_back(memory);
+    return memory;
+  }
+  int NoMemory(int64_t bytes) {
+    return Report(call_, kTwErrorMemory, absl::StrCat("no memory for ", bytes, " bytes of temporaries"));
+  }
+
+  int Steps(const std::vector<Step>& steps) {
+    for (const Step& step : steps) {
+      if (const int code = Run(step); code != kTwOk) return code;
+    }
+    return kTwOk;
+  }
+
+  int Run(const Step& step) {
+    switch (step.kind) {
+      case Step::kStart:
+        return Start(runner_.launches_[step.launch]);
+      case Step::kLoop: {
+        const int64_t end = step.second.Run(values_.data());
+        for (int64_t i = step.first.Run(values_.data()); i < end; ++i) {
+          values_[static_cast<size_t>(step.slot)] = i;
+          if (const int code = Steps(step.body); code != kTwOk) return code;
+        }
+        return kTwOk;
+      }
+      case Step::kBranch:
+        return Steps(step.first.Run(values_.data()) != 0 ? step.body : step.otherwise);
+      case Step::kLet:
+        values_[static_cast<size_t>(step.slot)] = step.first.Run(values_.data());
+        return Steps(step.body);
+      case Step::kAssert:
+        break;
+    }
+    if (step.first.Run(values_.data()) != 0) return kTwOk;
+    return Report(call_, kTwErrorAssertion, absl::StrCat("assertion failed: ", step.message));
+  }
+
+  int Start(const Launch& launch) {
+    LaunchArguments arguments{.kernel = launch.kernel, .shared_bytes = launch.shared_bytes, .stream = stream_};
+    int64_t threads = 1;
+    for (size_t i = 0; i < 3; ++i) {
+      const int64_t grid = launch.grid[i].Run(values_.data()), block = launch.block[i].Run(values_.data());
+      if (grid <= 0 || block <= 0) return kTwOk;
+      threads *= std::min(block, kMostThreads + 1);
+      if (grid > kMostBlocks[i] || threads > kMostThreads) {
+        return Report(call_, kTwErrorShape,
+                      absl::StrCat(launch.name, ": ", grid, " blocks of ", block, " threads in dimension ", i,
+                                   " are more than a GPU can launch"));
+      }
+      arguments.grid[i] = static_cast<uint32_t>(grid);
+      arguments.block[i] = static_cast<uint32_t>(block);
+      arguments.cluster[i] = static_cast<uint32_t>(launch.cluster[i].Run(values_.data()));
+    }
+    params_.clear();
+    for (int param : launch.params) {
+      void* const value = param >= 0 ? static_cast<void*>(&arrays_[static_cast<size_t>(param)].data)
+                                     : static_cast<void*>(&values_[static_cast<size_t>(-1 - param)]);
+      params_.push_back(value);
+    }
+    touched_.clear();
+    for (const auto& [number, written] : launch.arrays) {
+      const CallArguments::Array& array = arrays_[static_cast<size_t>(number)];
+      touched_.push_back({&runner_.array_names_[static_cast<size_t>(number)], array.data, array.bytes, written});
+    }
+    arguments.params = params_.data();
+    arguments.arrays = {touched_.data(), touched_.size()};
+    const absl::Status status = device_.Launch(arguments);
+    if (status.ok()) return kTwOk;
+    return Report(call_, kTwErrorDevice, std::string(status.message()));
+  }
+
+  const FunctionRunner& runner_;
+  Device& device_;
+  const TwCall* call_;
+  void* stream_ = nullptr;
+  absl::InlinedVector<int64_t, 32> values_;
+  CallArguments::Arrays arrays_;
+  absl::InlinedVector<void*, 24> params_;
+  absl::InlinedVector<ArrayArgument, 16> touched_;
+  absl::InlinedVector<void*, 4> owned_;
+};
+
+bool FunctionRunner::NeedsStaging(const Device& device, TwTensor* const* args, int32_t num_args) const {
+  if (device.type() == kTwCpu) return false;
+  for (int32_t i = 0; i < num_args; ++i) {
+    if (args[i] != nullptr && arguments_.IsArray(i) && args[i]->device.device_type == kTwCpu) return true;
+  }
+  return false;
+}
+
+int FunctionRunner::RunStaged(Device& device, const TwCall* call, TwTensor* const* args, int32_t num_args) const {
+  std::vector<TwTensor> tensors;
+  std::vector<TwTensor*> pointers;
+  std::vector<std::pair<void*, int64_t>> memory;
+  int code = kTwOk;
+  for (int32_t i = 0; i < num_args; ++i) {
+    tensors.push_back(args[i] != nullptr ? *args[i] : TwTensor{});
+    const bool staged = args[i] != nullptr && arguments_.IsArray(i) && args[i]->device.device_type == kTwCpu;
+    const int64_t bytes = staged ? BytesOf(*args[i]) : 0;
+    void* copy = staged ? device.Allocate(std::max<int64_t>(bytes, 1), nullptr) : nullptr;
+    memory.emplace_back(copy, bytes);
+    if (!staged) continue;
+    const char* const from = static_cast<const char*>(args[i]->data) + args[i]->byte_offset;
+    if (copy == nullptr || (bytes > 0 && !device.CopyIn(copy, from, bytes))) {
+      code = Report(call, kTwErrorMemory, absl::StrCat("no memory on the device for ", bytes, " bytes"));
+    }
+    tensors.back().data = copy;
+    tensors.back().byte_offset = 0;
+    tensors.back().device = {device.type(), 0};
+  }
+  for (int32_t i = 0; i < num_args; ++i)
+    pointers.push_back(args[i] != nullptr ? &tensors[static_cast<size_t>(i)] : nullptr);
+  if (code == kTwOk) code = Run(device, call, pointers.data(), num_args);
+  for (int32_t i = 0; i < num_args; ++i) {
+    const auto [copy, bytes] = memory[static_cast<size_t>(i)];
+    if (copy == nullptr) continue;
+    char* const to = static_cast<char*>(args[i]->data) + args[i]->byte_offset;
+    if (code == kTwOk && bytes > 0 && !device.CopyOut(to, copy, bytes)) {
+      code = Report(call, kTwErrorDevice, "the results cannot be copied from the device");
+    }
+    device.Free(copy, nullptr);
+  }
+  return code;
+}
+
+int FunctionRunner::Run(Device& device, const TwCall* call, TwTensor* const* args, int32_t num_args) const {
+  return Execution(*this, device, call).Run(args, num_args);
+}
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,81 @@
+#include "codegen/cuda/gpu_device.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/cuda/driver.h"
+
+namespace tilewright::cuda {
+namespace {
+
+class Gpu : public Device {
+ public:
+  explicit Gpu(const Driver& driver) : driver_(driver) {}
+  ~Gpu() override {
+    if (module_ != nullptr) driver_.UnloadModule(module_);
+  }
+
+  absl::Status Load(const Program& program, const std::string& cubin) {
+    if (const int code = driver_.LoadModule(cubin.data(), &module_); code != 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(driver_.device_name(), " refuses the kernels: ", driver_.Text(code)));
+    }
+    for (const DeviceFunction& function : program.functions) {
+      for (const Kernel& kernel : function.kernels) {
+        void* found = nullptr;
+        const auto shared = static_cast<uint32_t>(kernel.shared_bytes);
+        if (const int code = driver_.FindKernel(module_, kernel.name.c_str(), shared, &found); code != 0) {
+          return absl::InvalidArgumentError(absl::StrCat(kernel.name, ": ", driver_.Text(code)));
+        }
+        kernels_.push_back(found);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  TwDeviceType type() const override { return kTwCuda; }
+
+  absl::Status Launch(const LaunchArguments& arguments) override {
+    const int code = driver_.Launch(kernels_[arguments.kernel], arguments.grid, arguments.block, arguments.shared_bytes,
+                                    arguments.stream, arguments.params);
+    return code == 0 ? absl::OkStatus() : absl::InternalError(driver_.Text(code));
+  }
+  absl::Status Finish() override {
+    const int code = driver_.Synchronize(nullptr);
+    return code == 0 ? absl::OkStatus() : absl::InternalError(driver_.Text(code));
+  }
+
+  void* Allocate(int64_t bytes, void* /*stream*/) override {
+    void* memory = nullptr;
+    return driver_.Allocate(static_cast<size_t>(bytes), &memory) == 0 ? memory : nullptr;
+  }
+  // Waits for the work that uses it.
+  void Free(void* memory, void* /*stream*/) override { driver_.Free(memory); }
+
+  bool CopyIn(void* to, const void* from, int64_t bytes) override {
+    return driver_.CopyToDevice(to, from, static_cast<size_t>(bytes)) == 0;
+  }
+  bool CopyOut(void* to, const void* from, int64_t bytes) override {
+    return driver_.CopyToHost(to, from, static_cast<size_t>(bytes)) == 0;
+  }
+
+ private:
+  const Driver& driver_;
+  void* module_ = nullptr;
+  std::vector<void*> kernels_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Device>> GpuDevice(const Program& program, const std::string& cubin) {
+  std::string error;
+  const Driver* driver = Driver::Open(&error);
+  if (driver == nullptr) return absl::FailedPreconditionError(error);
+  driver->MakeCurrent();
+  auto gpu = std::make_unique<Gpu>(*driver);
+  if (absl::Status status = gpu->Load(program, cubin); !status.ok()) return status;
+  return gpu;
+}
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,12 @@
+// What stands before the text of kernels when it is compiled for a GPU: the functions of the device that it uses, and
+// nothing else, so that the whole needs no header.
+#pragma once
+
+#include <string>
+
+namespace tilewright::cuda {
+
+// `text`: kernels, as EmitProgram makes them.
+std::string PreambleFor(const std::string& text);
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,59 @@
+// A function as CUDA sees it: kernels, and a host's part that says which of them run, in which order and on which grids.
+//
+//   for i in T.thread_binding(n // 128, thread="blockIdx.x"):         kernel 0: grid (n // 128), block (128)
+//       for j in T.thread_binding(128, thread="threadIdx.x"):
+//           ...                                                       host:  launch(0)
+//   for i in T.thread_binding(m, thread="blockIdx.x"): ...                   launch(1)
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/function.h"
+
+namespace tilewright::cuda {
+
+// Pointers are `buffer->data`, scalars `var`.
+struct KernelParam {
+  Var var;
+  Buffer buffer;  // null for scalars
+  bool written = false;
+};
+
+struct Kernel {
+  std::string name;  // of the __global__ function
+  std::string text;  // its definition
+  std::vector<KernelParam> params;
+  // Extents of x, y, z: expressions of the kernel's scalar parameters. The grid counts blocks.
+  std::array<Expr, 3> grid, block, cluster;
+  int64_t shared_bytes = 0;
+};
+
+// Memory of the device between kernels of one call.
+struct Temporary {
+  Buffer buffer;
+  Expr bytes;
+};
+
+// The call by which the host's part starts a kernel, with its number as the only argument.
+inline constexpr char kLaunch[] = "cuda.launch";
+
+struct DeviceFunction {
+  std::string name;
+  std::vector<Param> params;
+  std::vector<Kernel> kernels;
+  std::vector<Temporary> temporaries;
+  // Loops, branches, lets, assertions, and launches.
+  Stmt host;
+};
+
+// The functions of a module and the one text that defines their kernels.
+struct Program {
+  std::vector<DeviceFunction> functions;
+  // The kernels alone: what follows the preamble of either side.
+  std::string text;
+};
+
+}  // namespace tilewright::cuda
