@@ -32,10 +32,13 @@
 #include "codegen/lower/cpu/signed_dots.h"
 #include "codegen/lower/cpu/skip_padding.h"
 #include "codegen/lower/cpu/trim_windows.h"
+#include "codegen/lower/gpu/async_copies.h"
 #include "codegen/lower/gpu/cross_thread_reduction.h"
+#include "codegen/lower/gpu/lower_vthreads.h"
 #include "codegen/lower/gpu/lower_warp_memory.h"
 #include "codegen/lower/gpu/merge_shared.h"
 #include "codegen/lower/gpu/place_barriers.h"
+#include "codegen/lower/gpu/select_instructions.h"
 #include "codegen/lower/gpu/unify_threads.h"
 
 namespace tilewright {
@@ -67,7 +70,10 @@ constexpr Pass kCommonBefore[] = {
     {"align_strides", [](const Function& f, const Context&) { return AlignStrides(f); }},
     {"lower_match_buffers", [](const Function& f, const Context&) { return LowerMatchBuffers(f); }},
     {"lower_blocks", [](const Function& f, const Context&) -> Result { return LowerBlocks(f); }},
-    {"software_pipeline", [](const Function& f, const Context&) { return InjectPipelines(f); }},
+    {"software_pipeline",
+     [](const Function& f, const Context& c) {
+       return InjectPipelines(f, /*asynchronous=*/c.target.kind == TargetKind::kCuda);
+     }},
     {"simplify", [](const Function& f, const Context&) -> Result { return SimplifyFunction(f); }},
 };
 
@@ -101,13 +107,17 @@ constexpr Pass kGpuBlocks[] = {
 // Up to place_barriers a statement means what it means when all threads execute it before any goes on. Barriers are
 // placed when it is known which bytes buffers share.
 constexpr Pass kGpu[] = {
+    {"lower_vthreads", [](const Function& f, const Context&) -> Result { return LowerVirtualThreads(f); }},
     {"loop_partition", [](const Function& f, const Context&) -> Result { return PartitionLoops(f); }},
     {"flatten_buffers", [](const Function& f, const Context&) { return FlattenBuffers(f); }},
     {"vectorize", [](const Function& f, const Context&) -> Result { return VectorizeLoops(f, kGpuAccessBits); }},
     {"unroll", [](const Function& f, const Context&) -> Result { return UnrollLoops(f); }},
     {"simplify_unrolled", [](const Function& f, const Context&) -> Result { return SimplifyFunction(f); }},
+    {"async_copies", [](const Function& f, const Context&) -> Result { return MakeAsyncCopies(f); }},
     {"merge_shared", [](const Function& f, const Context&) { return MergeShared(f); }},
     {"place_barriers", [](const Function& f, const Context&) { return PlaceBarriers(f); }},
+    {"select_instructions", [](const Function& f, const Context&) { return SelectInstructions(f); }},
+    {"unroll_registers", [](const Function& f, const Context&) -> Result { return UnrollLoops(f); }},
     {"lower_warp_memory", [](const Function& f, const Context&) { return LowerWarpMemory(f); }},
 };
 

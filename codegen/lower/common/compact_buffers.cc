@@ -35,8 +35,11 @@ struct Touched {
 
 class TouchedCollector : public ScopedMutator {
  public:
-  TouchedCollector(const Buffer& buffer, arith::Analyzer* outside) : buffer_(buffer), outside_(outside) {
+  // `sharing`: loops around the allocation whose iterations share it.
+  TouchedCollector(const Buffer& buffer, arith::Analyzer* outside, const std::vector<const ForNode*>& sharing)
+      : buffer_(buffer), outside_(outside), loops_(sharing) {
     touched_.dims.resize(buffer->ndim());
+    for (const ForNode* loop : sharing) inner_.insert(loop->var.get());
   }
   Touched Collect(const Stmt& body) {
     Mutate(body);
@@ -152,7 +155,7 @@ class Compacter : public ScopedMutator {
   Stmt MutateAllocate(const AllocateNode* op, const Stmt& self) override {
     const Buffer& buffer = op->buffer;
     if (buffer->layout || !buffer->strides.empty()) return ScopedMutator::MutateAllocate(op, self);
-    Touched touched = TouchedCollector(buffer, &analyzer_).Collect(op->body);
+    Touched touched = TouchedCollector(buffer, &analyzer_, ThreadsSharing(buffer->scope)).Collect(op->body);
     if (!touched.any || touched.address_taken) return ScopedMutator::MutateAllocate(op, self);
     BufferNode::Fields fields = buffer->fields();
     Compacted compacted;
@@ -182,6 +185,13 @@ class Compacter : public ScopedMutator {
     Stmt body = Mutate(op->body);
     compacted_.erase(buffer);
     return Stmt(new AllocateNode(compacted.buffer, op->annotations, std::move(body)));
+  }
+  Stmt MutateFor(const ForNode* op, const Stmt& self) override {
+    const bool thread = op->thread_tag.starts_with("threadIdx");
+    if (thread) threads_.push_back(op);
+    Stmt result = ScopedMutator::MutateFor(op, self);
+    if (thread) threads_.pop_back();
+    return result;
   }
   Expr MutateLoad(const LoadNode* op, const Expr& self) override {
     Expr mutated = ScopedMutator::MutateLoad(op, self);
@@ -229,7 +239,14 @@ class Compacter : public ScopedMutator {
     return shifted;
   }
 
+  // The threads around an allocation that share what is allocated.
+  std::vector<const ForNode*> ThreadsSharing(const Scope& scope) const {
+    const bool shared = scope.kind() == MemoryKind::kShared || scope.kind() == MemoryKind::kWarp;
+    return shared ? threads_ : std::vector<const ForNode*>();
+  }
+
   std::unordered_map<Buffer, Compacted, IdentityHash, IdentityEqual> compacted_;
+  std::vector<const ForNode*> threads_;  // loops over threadIdx around here
 };
 
 }  // namespace

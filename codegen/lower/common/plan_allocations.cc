@@ -22,13 +22,13 @@ struct Use {
   bool used = false;
 };
 
+// Memory of a block or of a warp is one for all of the threads that allocate it together.
 bool Shares(const ForNode* loop, MemoryKind memory) {
-  if (loop->kind == ForKind::kVectorized) return true;
-  if (loop->kind != ForKind::kThreadBound) return false;
-  if (memory == MemoryKind::kGlobal) return true;
-  // The lanes of a warp are threads in x, and in y where there are few in x.
-  if (memory == MemoryKind::kWarp) return loop->thread_tag.starts_with("threadIdx");
-  return memory == MemoryKind::kShared && loop->thread_tag.starts_with("threadIdx");
+  return loop->kind == ForKind::kVectorized || (loop->kind == ForKind::kThreadBound && memory == MemoryKind::kGlobal);
+}
+
+bool ThreadsShare(const ForNode* loop, MemoryKind memory) {
+  return loop->thread_tag.starts_with("threadIdx") && (memory == MemoryKind::kShared || memory == MemoryKind::kWarp);
 }
 
 class UseCollector : public Visitor {
@@ -180,14 +180,25 @@ void LeaveCarryingPlaces(Use* use, bool of_parallel_iterations) {
   while (use->common.size() > least) {
     arith::Analyzer analyzer;
     Stmt body;
+    std::vector<const ForNode*> sharing;
     for (const StmtNode* place : use->common) {
       if (const auto* loop = dyn_cast<ForNode>(place)) {
-        analyzer.Bind(loop->var, Range{loop->min, loop->extent});
+        if (ThreadsShare(loop, use->buffer->scope.kind())) {
+          sharing.push_back(loop);
+        } else {
+          analyzer.Bind(loop->var, Range{loop->min, loop->extent});
+        }
         body = loop->body;
       } else if (const auto* realize = dyn_cast<BlockRealizeNode>(place)) {
         for (const IterVar& iter : realize->block->iter_vars) analyzer.Bind(iter.var, iter.domain);
         body = realize->block->body;
       }
+    }
+    // What one thread reads another one may have written.
+    for (const ForNode* loop : sharing) {
+      ForNode::Fields fields = loop->fields();
+      fields.body = std::move(body);
+      body = For(std::move(fields));
     }
     if (ComputesWhatItReads(body, use->buffer, &analyzer)) return;
     use->common.pop_back();

@@ -1,10 +1,13 @@
 #include "codegen/lower/common/software_pipeline.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "codegen/lower/common/instruction_attributes.h"
 #include "codegen/lower/common/mark_pipelines.h"
 #include "codegen/lower/common/scoped_mutator.h"
 #include "codegen/lower/common/storage_annotations.h"
@@ -88,6 +91,18 @@ class VersionSelector : public Mutator {
     return Store(it->second, Mutate(op->value), Indices(it->second, op->indices), Mutate(op->predicate));
   }
 
+  Expr MutateCall(const CallNode* op, const Expr& self) override {
+    if (op->op == kAccessPtr) {
+      for (const auto& [buffer, versions] : multiplied) {
+        if (!op->args[1].same_as(buffer->data)) continue;
+        Expr elements = FloorMod(iteration, CastTo(iteration.dtype(), versions->shape[0]));
+        elements = elements * CastTo(iteration.dtype(), ElementsOf(buffer));
+        return MovedPointer(op, buffer, versions->data, elements);
+      }
+    }
+    return Mutator::MutateCall(op, self);
+  }
+
  private:
   std::vector<Expr> Indices(const Buffer& buffer, const std::vector<Expr>& indices) {
     std::vector<Expr> result = {arith::Simplify(FloorMod(iteration, CastTo(iteration.dtype(), buffer->shape[0])))};
@@ -110,8 +125,8 @@ Buffer Multiplied(const Buffer& buffer, int64_t versions) {
 // One pipelined loop.
 class Pipeline {
  public:
-  Pipeline(const ForNode* loop, arith::Analyzer* analyzer, uint32_t* next_id)
-      : loop_(loop), analyzer_(*analyzer), next_id_(next_id) {}
+  Pipeline(const ForNode* loop, arith::Analyzer* analyzer, uint32_t* next_id, bool asynchronous)
+      : loop_(loop), analyzer_(*analyzer), next_id_(next_id), asynchronous_(asynchronous) {}
 
   absl::StatusOr<Stmt> Expand() {
     Read();
@@ -145,10 +160,16 @@ class Pipeline {
     for (size_t i = 0; i < marked.size(); ++i) {
       const auto* mark = dyn_cast<AttrStmtNode>(marked[i]);
       TW_CHECK(mark != nullptr && mark->key == kPipelineStatement) << "MarkPipelines marks the statements";
+      // Instructions do what their bodies say.
+      const Stmt said = WithoutInstructions(mark->body);
       statements_.push_back({mark->body, cast<StringImmNode>(mark->node)->value, stages[i] - first, order[i],
-                             TouchesOf(mark->body), HasEffects(mark->body)});
+                             TouchesOf(said), HasEffects(said)});
       last_stage_ = std::max(last_stage_, stages[i] - first);
     }
+    const auto async = loop_->annotations.find(kPipelineAsyncStages);
+    if (!asynchronous_ || async == loop_->annotations.end()) return;
+    const std::vector<int64_t> named = *AsIntegers(async->second);
+    for (const int64_t stage : named) async_stages_.insert(stage - first);
   }
 
   absl::Status Refuse(const std::string& reason) const {
@@ -280,14 +301,72 @@ class Pipeline {
     return ordered;
   }
 
+  // The statements of a step in order, with what asynchronous stages need around them. `runs`: whether a stage takes
+  // part in the step a number of steps back.
+  template <class Runs, class Make>
+  void Step(const Runs& runs, std::vector<Stmt>* steps, const Make& make) {
+    const std::vector<const Statement*> ordered = InOrder();
+    for (size_t i = 0; i < ordered.size(); ++i) {
+      const Statement& statement = *ordered[i];
+      if (!runs(statement.stage, 0)) continue;
+      if (const auto groups = GroupsInFlight(statement, ordered, i, runs)) {
+        steps->push_back(
+            Stmt(new SyncNode(SyncKind::kAsyncWait, Scope::Parse("shared"), OwnerLevel::kThread, Expr(*groups))));
+      }
+      Stmt made = make(statement);
+      if (!async_stages_.contains(statement.stage)) {
+        steps->push_back(std::move(made));
+        continue;
+      }
+      steps->push_back(Stmt(new AttrStmtNode(Expr(0), kAsyncCopy, Expr(1), std::move(made))));
+      if (IsLastOfStage(ordered, i)) {
+        steps->push_back(Stmt(new SyncNode(SyncKind::kAsyncCommit, Scope::Parse("shared"), OwnerLevel::kThread)));
+      }
+    }
+  }
+  static bool IsLastOfStage(const std::vector<const Statement*>& ordered, size_t i) {
+    return std::none_of(ordered.begin() + static_cast<ptrdiff_t>(i) + 1, ordered.end(),
+                        [&](const Statement* other) { return other->stage == ordered[i]->stage; });
+  }
+
+  // How many of the latest groups of copies may be in flight when the statement, the i-th of its step, begins; nothing
+  // when it uses nothing that an asynchronous stage wrote.
+  template <class Runs>
+  std::optional<int64_t> GroupsInFlight(const Statement& statement, const std::vector<const Statement*>& ordered,
+                                        size_t i, const Runs& runs) {
+    std::optional<int64_t> least;
+    for (size_t a = 0; a < ordered.size(); ++a) {
+      const Statement& writer = *ordered[a];
+      if (!async_stages_.contains(writer.stage) || &writer == &statement || !Uses(statement, writer)) continue;
+      const int64_t distance = statement.stage - writer.stage;
+      int64_t later = 0;  // groups closed behind the one that the statement needs
+      for (int64_t back = distance; back >= 0; --back) {
+        for (size_t g = 0; g < ordered.size(); ++g) {
+          const bool closes = async_stages_.contains(ordered[g]->stage) && IsLastOfStage(ordered, g);
+          if (!closes || !runs(ordered[g]->stage, back)) continue;
+          const bool is_later = back < distance || (g > a && ordered[g]->stage != writer.stage);
+          later += is_later && (back > 0 || g < i);
+        }
+      }
+      if (distance == 0 || !LongerThanPipeline()) later = 0;
+      least = std::min(least.value_or(later), later);
+    }
+    return least;
+  }
+  static bool Uses(const Statement& reader, const Statement& writer) {
+    return std::any_of(writer.touches.begin(), writer.touches.end(), [&](const Touch& written) {
+      return written.written && std::any_of(reader.touches.begin(), reader.touches.end(),
+                                            [&](const Touch& touch) { return touch.data.same_as(written.data); });
+    });
+  }
+
   // Steps 0 to last_stage_ - 1.
   Stmt Prologue() {
     std::vector<Stmt> steps;
     for (int64_t step = 0; step < last_stage_; ++step) {
-      for (const Statement* statement : InOrder()) {
-        if (statement->stage > step) continue;
-        steps.push_back(Execute(*statement, Number(step - statement->stage), false));
-      }
+      const auto runs = [&](int64_t stage, int64_t back) { return stage <= step - back; };
+      Step(runs, &steps,
+           [&](const Statement& statement) { return Execute(statement, Number(step - statement.stage), false); });
     }
     return Sequence(std::move(steps));
   }
@@ -306,9 +385,10 @@ class Pipeline {
     std::vector<Stmt> body;
     arith::Analyzer::Scope inside(&analyzer_);
     analyzer_.Bind(fields.var, Range{fields.min, fields.extent});
-    for (const Statement* statement : InOrder()) {
-      body.push_back(Execute(*statement, fields.var + Number(last_stage_ - statement->stage), true));
-    }
+    Step([](int64_t, int64_t) { return true; }, &body,
+         [&](const Statement& statement) {
+           return Execute(statement, fields.var + Number(last_stage_ - statement.stage), true);
+         });
     fields.body = Sequence(std::move(body));
     return For(std::move(fields));
   }
@@ -318,11 +398,10 @@ class Pipeline {
     const Expr first_step = LongerThanPipeline() ? Extent() : Max(Extent(), Number(last_stage_));
     std::vector<Stmt> steps;
     for (int64_t step = 0; step < last_stage_; ++step) {
-      for (const Statement* statement : InOrder()) {
-        if (statement->stage <= step) continue;
-        const Expr number = first_step + Number(step - statement->stage);
-        steps.push_back(Execute(*statement, number, LongerThanPipeline()));
-      }
+      const auto runs = [&](int64_t stage, int64_t back) { return stage > step - back; };
+      Step(runs, &steps, [&](const Statement& statement) {
+        return Execute(statement, first_step + Number(step - statement.stage), LongerThanPipeline());
+      });
     }
     return Sequence(std::move(steps));
   }
@@ -334,11 +413,13 @@ class Pipeline {
   std::vector<Statement> statements_;
   int64_t last_stage_ = 0;
   VersionSelector selector_;
+  const bool asynchronous_;
+  std::set<int64_t> async_stages_;
 };
 
 class Injector : public ScopedMutator {
  public:
-  explicit Injector(uint32_t next_id) : next_id_(next_id) {}
+  Injector(uint32_t next_id, bool asynchronous) : next_id_(next_id), asynchronous_(asynchronous) {}
   using ScopedMutator::Mutate;
   Expr Mutate(const Expr& e) override { return e; }
   uint32_t next_id() const { return next_id_; }
@@ -348,7 +429,7 @@ class Injector : public ScopedMutator {
   Stmt MutateFor(const ForNode* op, const Stmt& self) override {
     Stmt mutated = ScopedMutator::MutateFor(op, self);
     if (!op->annotations.contains(kPipelineStage) || !status.ok()) return mutated;
-    absl::StatusOr<Stmt> expanded = Pipeline(cast<ForNode>(mutated), &analyzer_, &next_id_).Expand();
+    absl::StatusOr<Stmt> expanded = Pipeline(cast<ForNode>(mutated), &analyzer_, &next_id_, asynchronous_).Expand();
     if (expanded.ok()) return *std::move(expanded);
     status = expanded.status();
     return mutated;
@@ -356,12 +437,13 @@ class Injector : public ScopedMutator {
 
  private:
   uint32_t next_id_;
+  const bool asynchronous_;
 };
 
 }  // namespace
 
-absl::StatusOr<Function> InjectPipelines(const Function& function) {
-  Injector injector(function->next_id);
+absl::StatusOr<Function> InjectPipelines(const Function& function, bool asynchronous) {
+  Injector injector(function->next_id, asynchronous);
   Stmt body = injector.Mutate(function->body);
   if (!injector.status.ok()) return injector.status;
   return function.WithBody(std::move(body), injector.next_id());

@@ -254,6 +254,35 @@ def main(A: T.Buffer((4, 32), "float32"), B: T.Buffer((4, 32), "float32")):
                 vb, vx = T.axis.remap("SS", [bx, tx])
                 B[vb, vx] = W[3 - vb, 31 - vx]
 )"},
+    {"virtual_threads", R"(
+@T.prim_func
+def main(A: T.Buffer((8, 64), "float32"), B: T.Buffer((64,), "float32")):
+    S = T.alloc_buffer((64,), scope="shared")
+    C = T.alloc_buffer((64,), scope="local")
+    for bx in T.thread_binding(2, thread="blockIdx.x"):
+        for vx in T.thread_binding(2, thread="vthread.x"):
+            for tx in T.thread_binding(8, thread="threadIdx.x"):
+                for i in range(2):
+                    with T.block("init"):
+                        v = T.axis.spatial(64, bx * 32 + vx * 16 + tx * 2 + i)
+                        C[v] = T.float32(0)
+                for k in range(8):
+                    for u in T.thread_binding(8, thread="threadIdx.x"):
+                        for w in range(4):
+                            with T.block("S"):
+                                v0 = T.axis.spatial(64, bx * 32 + w * 8 + u)
+                                vk = T.axis.spatial(8, k)
+                                S[v0] = A[vk, v0]
+                    for i in range(2):
+                        with T.block("C"):
+                            v = T.axis.spatial(64, bx * 32 + vx * 16 + tx * 2 + i)
+                            vk = T.axis.reduce(8, k)
+                            C[v] = C[v] + S[v]
+                for i in range(2):
+                    with T.block("B"):
+                        v = T.axis.spatial(64, bx * 32 + vx * 16 + tx * 2 + i)
+                        B[v] = C[v]
+)"},
     {"halves_and_floats_share_bytes", R"(
 @T.prim_func
 def main(A: T.Buffer((4, 64), "float16"), B: T.Buffer((4, 64), "float32")):

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/lower/common/instruction_attributes.h"
 #include "codegen/lower/gpu/thread_accesses.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
@@ -60,8 +61,8 @@ Stmt Barrier(OwnerLevel participants) {
 }
 
 bool IsAsyncCopy(const Stmt& s) {
-  const auto* evaluate = dyn_cast<EvaluateNode>(s);
-  const auto* call = evaluate == nullptr ? nullptr : dyn_cast<CallNode>(evaluate->value);
+  const auto* attr = IsInstruction(s) ? cast<AttrStmtNode>(s) : nullptr;
+  const auto* call = attr == nullptr ? nullptr : dyn_cast<CallNode>(attr->value);
   return call != nullptr && call->op == "cuda.cp_async";
 }
 
@@ -280,6 +281,7 @@ class Kernel {
       }
       case Kind::kAttrStmt: {
         const auto* op = cast<AttrStmtNode>(s);
+        if (IsInstruction(s)) return Whole(s, pending);
         return Stmt(new AttrStmtNode(op->node, op->key, op->value, Process(op->body, pending)));
       }
       case Kind::kAllocate: {

@@ -1,6 +1,7 @@
 #include "codegen/lower/gpu/thread_accesses.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "ir/analysis.h"
@@ -59,9 +60,7 @@ class Collector : public Visitor {
     const auto known = scopes_.find(data);
     if (known == scopes_.end() && scope == nullptr) return std::nullopt;
     const OwnerLevel owner = MemoryOwner(known == scopes_.end() ? *scope : known->second);
-    const bool fragment = (known == scopes_.end() ? *scope : known->second).kind() == MemoryKind::kFragment;
-    // Fragments are touched by whole warps at once.
-    if (owner == OwnerLevel::kThread || fragment) return std::nullopt;
+    if (owner == OwnerLevel::kThread) return std::nullopt;
     return owner;
   }
   void AddUnknown(const VarNode* data, bool write) {
@@ -127,6 +126,83 @@ void FindDivisors(const Expr& e, const Var& var, std::vector<int64_t>* divisors)
   });
 }
 
+// A part of a variable in a sum: variable // divisor % extent, times weight.
+struct Digit {
+  const VarNode* var;
+  int64_t divisor, extent, weight;
+};
+
+// The index as digits of the variables of a domain; false when it is no sum of such.
+class DigitFinder {
+ public:
+  explicit DigitFinder(const arith::Domain& domain) {
+    for (const auto& [var, range] : domain) extents_[var.get()] = AsInt(range.extent).value_or(0);
+  }
+  std::vector<Digit> digits;
+
+  bool Add(const Expr& e, int64_t weight) {
+    const auto* op = dyn_cast<BinaryNode>(e);
+    if (op != nullptr && op->op == BinaryOp::kAdd) return Add(op->a, weight) && Add(op->b, weight);
+    if (op != nullptr && op->op == BinaryOp::kMul && AsInt(op->b)) return Add(op->a, weight * *AsInt(op->b));
+    if (const auto* cast = dyn_cast<CastNode>(e)) return Add(cast->value, weight);
+    if (!UsesVar(e, [&](const VarNode* var) { return extents_.contains(var); })) return true;
+    const std::optional<Digit> digit = DigitOf(e);
+    if (!digit || weight <= 0) return false;
+    digits.push_back({digit->var, digit->divisor, digit->extent, weight});
+    return true;
+  }
+
+  // Whether each value of the variables gives another sum: all parts of each are there, and none reaches the weight of
+  // a greater one.
+  bool TellsApart() {
+    for (const auto& [var, extent] : extents_) {
+      std::vector<Digit> parts;
+      std::copy_if(digits.begin(), digits.end(), std::back_inserter(parts),
+                   [&](const Digit& d) { return d.var == var; });
+      std::sort(parts.begin(), parts.end(), [](const Digit& a, const Digit& b) { return a.divisor < b.divisor; });
+      int64_t covered = 1;
+      for (const Digit& part : parts) {
+        if (part.divisor != covered) return false;
+        covered *= part.extent;
+      }
+      if (extent <= 0 || covered < extent) return false;
+    }
+    std::sort(digits.begin(), digits.end(), [](const Digit& a, const Digit& b) { return a.weight < b.weight; });
+    int64_t reached = 0;
+    for (const Digit& digit : digits) {
+      if (digit.weight <= reached) return false;
+      reached += digit.weight * (digit.extent - 1);
+    }
+    return true;
+  }
+
+ private:
+  std::optional<Digit> DigitOf(const Expr& e) const {
+    if (const auto* cast = dyn_cast<CastNode>(e)) return DigitOf(cast->value);
+    if (const auto* var = dyn_cast<VarNode>(e)) {
+      const auto extent = extents_.find(var);
+      if (extent == extents_.end()) return std::nullopt;
+      return Digit{var, 1, extent->second, 1};
+    }
+    const auto* op = dyn_cast<BinaryNode>(e);
+    const auto by = op == nullptr ? std::nullopt : AsInt(op->b);
+    if (!by || *by <= 0 || (op->op != BinaryOp::kFloorDiv && op->op != BinaryOp::kFloorMod)) return std::nullopt;
+    std::optional<Digit> digit = DigitOf(op->a);
+    if (!digit) return std::nullopt;
+    if (op->op == BinaryOp::kFloorDiv) {
+      if (digit->extent % *by != 0) return std::nullopt;
+      digit->divisor *= *by;
+      digit->extent /= *by;
+    } else if (digit->extent > *by) {
+      if (digit->extent % *by != 0) return std::nullopt;
+      digit->extent = *by;
+    }
+    return digit;
+  }
+
+  std::map<const VarNode*, int64_t> extents_;
+};
+
 }  // namespace
 
 std::vector<ThreadAccess> ThreadAccessesOf(const Stmt& leaf, const BufferScopes& scopes) {
@@ -140,25 +216,18 @@ std::vector<ThreadAccess> ThreadAccessesOf(const Expr& e, const BufferScopes& sc
   return std::move(collector.found);
 }
 
-// Both accesses are of the thread that the conditions name: tx == 0.
+// Both accesses are of the one thread that the conditions leave: tx == 0, tx < 1.
 bool ConflictFinder::InOneThread(const ThreadAccess& before, const ThreadAccess& now) const {
-  const auto named = [](const ThreadAccess& access, const Var& thread) -> std::optional<int64_t> {
-    for (const Expr& condition : access.conditions) {
-      std::optional<int64_t> value;
-      PreOrder(condition, [&](const Expr& part) {
-        const auto* op = dyn_cast<BinaryNode>(part);
-        if (op == nullptr) return false;
-        if (op->op == BinaryOp::kEQ && op->a.same_as(thread)) value = AsInt(op->b);
-        return op->op == BinaryOp::kAnd;
-      });
-      if (value) return value;
-    }
-    return std::nullopt;
-  };
+  if (before.conditions.empty() || now.conditions.empty()) return false;
+  arith::Analyzer of_before, of_now;
+  for (arith::Analyzer* analyzer : {&of_before, &of_now}) {
+    for (const ForNode* loop : threads_) analyzer->Bind(loop->var, Range{loop->min, loop->extent});
+    for (const Expr& condition : (analyzer == &of_now ? now : before).conditions) analyzer->Assume(condition);
+  }
   return std::all_of(threads_.begin(), threads_.end(), [&](const ForNode* loop) {
     if (IsInt(loop->extent, 1)) return true;
-    const auto a = named(before, loop->var), b = named(now, loop->var);
-    return a && b && *a == *b;
+    const arith::Bounds a = of_before.ConstBounds(loop->var), b = of_now.ConstBounds(loop->var);
+    return a.min == a.max && b.min == b.max && a.min == b.min;
   });
 }
 
@@ -214,6 +283,8 @@ bool ConflictFinder::SameThreadOnly(const ThreadAccess& before, const ThreadAcce
     domain.push_back({position, positions});
     element = element + position;
   }
+  DigitFinder finder(domain);
+  if (finder.Add(element, 1) && finder.TellsApart()) return true;
   const auto map = arith::DetectIterMap({element}, domain, Expr(), arith::IterMapLevel::kNone, &analyzer);
   return map && map->injective;
 }

@@ -1,0 +1,133 @@
+#include "codegen/lower/gpu/select_instructions.h"
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/lower/common/instruction_attributes.h"
+#include "ir/arith/analyzer.h"
+#include "ir/functor.h"
+#include "ir/substitute.h"
+
+namespace tilewright {
+namespace {
+
+constexpr int64_t kWarpSize = 32;
+
+// Memory of warps that instructions of whole warps use: its data pointers.
+std::unordered_set<const VarNode*> FindFragments(const Stmt& body) {
+  std::unordered_set<const VarNode*> found;
+  const auto add = [&](const Buffer& buffer) {
+    if (buffer->scope.kind() == MemoryKind::kWarp) found.insert(buffer->data.get());
+  };
+  PreOrder(body, [&](const Stmt& s) {
+    if (!IsInstruction(s)) return true;
+    PreOrder(s, [&](const Stmt& inner) {
+      if (const auto* store = dyn_cast<StoreNode>(inner)) add(store->buffer);
+      return true;
+    });
+    PreOrderExprs(s, [&](const Expr& e) {
+      if (const auto* load = dyn_cast<LoadNode>(e)) add(load->buffer);
+      return true;
+    });
+    return false;
+  });
+  return found;
+}
+
+class Selector : public Mutator {
+ public:
+  using Mutator::Mutate;
+  explicit Selector(std::unordered_set<const VarNode*> fragments) : fragments_(std::move(fragments)) {}
+  absl::Status status;
+
+ protected:
+  Stmt MutateAttrStmt(const AttrStmtNode* op, const Stmt& self) override {
+    if (op->key == kCudaInstruction) {
+      const Expr call = Mutate(op->value);
+      return Evaluate(Call(DataType::Void(), cast<CallNode>(call)->op, cast<CallNode>(call)->args));
+    }
+    if (op->key == kCudaValue) return StoredBy(op->body, Mutate(op->value));
+    if (op->key != kCudaRegisters) return Mutator::MutateAttrStmt(op, self);
+    const auto* loop = dyn_cast<ForNode>(op->body);
+    if (loop == nullptr) {
+      Refuse("the registers of a fragment are not accessed in one loop");
+      return self;
+    }
+    const Expr outer =
+        std::exchange(register_, arith::Simplify(CastTo(loop->var.dtype(), op->value) + loop->var - loop->min));
+    ForNode::Fields fields = loop->fields();
+    fields.body = Mutate(loop->body);
+    // Registers have no addresses: constant indices.
+    fields.kind = ForKind::kUnrolled;
+    register_ = outer;
+    return For(std::move(fields));
+  }
+  Stmt MutateAllocate(const AllocateNode* op, const Stmt& self) override {
+    if (!IsFragment(op->buffer)) return Mutator::MutateAllocate(op, self);
+    return Stmt(new AllocateNode(OfLane(op->buffer), op->annotations, Mutate(op->body)));
+  }
+  Expr MutateLoad(const LoadNode* op, const Expr& self) override {
+    if (!IsFragment(op->buffer)) return Mutator::MutateLoad(op, self);
+    return OfLane(op->buffer).Load({Register(op->buffer)});
+  }
+  Stmt MutateStore(const StoreNode* op, const Stmt& self) override {
+    if (!IsFragment(op->buffer)) return Mutator::MutateStore(op, self);
+    return Store(OfLane(op->buffer), Mutate(op->value), {Register(op->buffer)});
+  }
+
+ private:
+  bool IsFragment(const Buffer& buffer) const {
+    const bool of_warp = buffer->scope.kind() == MemoryKind::kFragment && buffer->scope.owner() == OwnerLevel::kWarp;
+    return of_warp || fragments_.contains(buffer->data.get());
+  }
+  // The one store of `body`, of a value that it computes in a loop.
+  Stmt StoredBy(const Stmt& body, const Expr& value) {
+    const StoreNode* store = nullptr;
+    PreOrder(body, [&](const Stmt& s) {
+      if (const auto* found = dyn_cast<StoreNode>(s)) store = found;
+      return true;
+    });
+    if (store != nullptr) return Store(store->buffer, value, store->indices);
+    Refuse("what an instruction computes is not stored");
+    return body;
+  }
+  void Refuse(const std::string& reason) {
+    if (status.ok()) status = absl::InvalidArgumentError(reason);
+  }
+  Expr Register(const Buffer& buffer) {
+    if (register_) return register_;
+    Refuse(
+        absl::StrCat("fragment ", buffer->name,
+                     " is accessed element by element; only instructions of whole warps (intrin/cuda) know which lane "
+                     "has which element"));
+    return Expr(0);
+  }
+  Buffer OfLane(const Buffer& buffer) {
+    const auto known = lanes_.find(buffer);
+    if (known != lanes_.end()) return known->second;
+    const std::optional<int64_t> elements = AsInt(buffer->shape[0]);
+    if (!elements || *elements % kWarpSize != 0) {
+      Refuse(absl::StrCat("fragment ", buffer->name, " does not consist of whole tiles"));
+    }
+    BufferNode::Fields fields = buffer->fields();
+    fields.shape = {Expr(elements.value_or(kWarpSize) / kWarpSize)};
+    fields.scope = Scope::Parse("local");
+    return lanes_.emplace(buffer, Buffer(fields)).first->second;
+  }
+
+  const std::unordered_set<const VarNode*> fragments_;
+  Expr register_;  // of the lane, in a loop over registers
+  std::unordered_map<Buffer, Buffer, IdentityHash, IdentityEqual> lanes_;
+};
+
+}  // namespace
+
+absl::StatusOr<Function> SelectInstructions(const Function& function) {
+  Selector selector(FindFragments(function->body));
+  Stmt body = selector.Mutate(function->body);
+  if (!selector.status.ok()) return selector.status;
+  return function.WithBody(std::move(body), function->next_id);
+}
+
+}  // namespace tilewright
