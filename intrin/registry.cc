@@ -6,6 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "intrin/amx_tile.h"
+#include "intrin/cuda/dp4a.h"
+#include "intrin/cuda/mma_sync.h"
+#include "intrin/cuda/wmma.h"
 #include "intrin/dot_tile.h"
 #include "intrin/fma_tile.h"
 #include "intrin/transpose_tile.h"
@@ -60,6 +63,9 @@ IntrinRegistry IntrinRegistry::Builtin() {
   registry.AddFamily(AmxTileFamily());
   registry.AddFamily(AmxZeroFamily());
   registry.AddFamily(TransposeTileFamily());
+  registry.AddFamily(Dp4aFamily());
+  registry.AddFamily(MmaFamily());
+  registry.AddFamily(WmmaFamily());
   return registry;
 }
 

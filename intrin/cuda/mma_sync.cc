@@ -1,0 +1,287 @@
+#include "intrin/cuda/mma_sync.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/check.h"
+#include "ir/script/parser.h"
+
+namespace tilewright {
+namespace {
+
+constexpr absl::string_view kPrefix = "mma_";
+
+using Words = std::vector<std::pair<absl::string_view, std::string>>;
+
+struct Operand {
+  absl::string_view name, type;
+  int bits, depth;  // depth: K of a tile
+};
+constexpr Operand kF16 = {"f16", "float16", 16, 16}, kI8 = {"i8", "int8", 8, 32};
+
+struct Sum {
+  absl::string_view name, type, mma;
+};
+constexpr Sum kSums[] = {{"f32", "float32", "f32"}, {"f16", "float16", "f16"}, {"i32", "int32", "s32"}};
+const Sum* FindSum(absl::string_view name) {
+  for (const Sum& sum : kSums) {
+    if (sum.name == name) return &sum;
+  }
+  return nullptr;
+}
+
+// Elements of a row of 8 lanes, of 16 bits, or of 8 bits: the run of one lane.
+int RunOf(int bits) { return bits == 8 ? 4 : 2; }
+
+// Where (row, column) lies: "lane, position".
+std::string PlaceOf(absl::string_view row, absl::string_view column, int bits) {
+  const int run = RunOf(bits), columns = 4 * run;
+  return absl::StrCat("4 * ((", row, ") % 8) + (", column, ") % ", columns, " // ", run, ", ", 2 * run, " * ((", column,
+                      ") // ", columns, ") + (", row, ") // 8 * ", run, " + (", column, ") % ", run);
+}
+// Row and column of element `e` of lane `tx`.
+std::string RowOf(int bits) { return absl::StrCat("tx // 4 + e // ", RunOf(bits), " % 2 * 8"); }
+std::string ColumnOf(int bits) {
+  const int run = RunOf(bits);
+  return absl::StrCat("tx % 4 * ", run, " + e % ", run, " + e // ", 2 * run, " * ", 4 * run);
+}
+
+TensorIntrin Parse(absl::string_view text, const Words& words, std::string_view name) {
+  absl::StatusOr<Module> module = ParseModule(absl::StrReplaceAll(text, words), name);
+  TW_CHECK(module.ok()) << module.status().ToString();
+  TensorIntrin intrin;
+  intrin.name = std::string(name);
+  intrin.description = module->Find("desc");
+  intrin.implementation = module->Find("impl");
+  // Products of this depth came with cp.async (sm_80).
+  intrin.features = {"cp.async", "ldmatrix", "mma"};
+  intrin.scope = ExecScope::kWarp;
+  return intrin;
+}
+
+constexpr absl::string_view kLoad = R"(
+@T.prim_func
+def desc(w: T.handle, s: T.handle):
+    warp = T.match_buffer(w, (32, ELEMENTS), "TYPE", align=64, offset_factor=FACTOR, scope="warp")
+    shared = T.match_buffer(s, (16, DEPTH), "TYPE", align=64, offset_factor=FACTOR, scope="SCOPE")
+    with T.block("root"):
+        T.reads(shared[0:16, 0:DEPTH])
+        T.writes(warp[0:32, 0:ELEMENTS])
+        for ax0, ax1 in T.grid(16, DEPTH):
+            with T.block("tile"):
+                v0, v1 = T.axis.remap("SS", [ax0, ax1])
+                T.reads(shared[v0, v1])
+                T.writes(warp[PLACE])
+                warp[PLACE] = shared[v0, v1]
+
+@T.prim_func
+def impl(w: T.handle, s: T.handle):
+    s0 = T.int32()
+    warp = T.match_buffer(w, (32, ELEMENTS), "TYPE", align=64, offset_factor=FACTOR, scope="warp")
+    shared = T.match_buffer(s, (16, DEPTH), "TYPE", align=64, offset_factor=FACTOR, scope="SCOPE", strides=[s0, 1])
+    with T.block("root"):
+        T.reads(shared[0:16, 0:DEPTH])
+        T.writes(warp[0:32, 0:ELEMENTS])
+        for tx in T.thread_binding(32, thread="threadIdx.x"):
+            with T.attr(0, "cuda.instruction", T.cuda.ldmatrix_x4TRANSPOSED(T.tvm_access_ptr(T.type_annotation("uint32"), warp.data, warp.elem_offset // TILE * 4, 4, 2), T.tvm_access_ptr(T.type_annotation("TYPE"), shared.data, shared.elem_offset + ADDRESS, CHUNK, 1))):
+                for e in range(ELEMENTS):
+                    warp[tx, e] = shared[ROW, COLUMN]
+)";
+
+constexpr absl::string_view kProduct = R"(
+@T.prim_func
+def desc(a: T.handle, b: T.handle, c: T.handle):
+    A = T.match_buffer(a, (32, ELEMENTS), "TYPE", align=64, offset_factor=FACTOR, scope="warp")
+    B = T.match_buffer(b, (32, ELEMENTS), "TYPE", align=64, offset_factor=FACTOR, scope="warp")
+    C = T.match_buffer(c, (32, 8), "SUM", align=64, offset_factor=FACTOR, scope="warp")
+    with T.block("root"):
+        T.reads(C[0:32, 0:8], A[0:32, 0:ELEMENTS], B[0:32, 0:ELEMENTS])
+        T.writes(C[0:32, 0:8])
+        for i, j, k in T.grid(16, 16, DEPTH):
+            with T.block("tile"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                T.reads(C[DESC_C], A[DESC_A], B[DESC_B])
+                T.writes(C[DESC_C])
+                C[DESC_C] = C[DESC_C] + TERM(A[DESC_A]) * TERM(B[DESC_B])
+
+@T.prim_func
+def impl(a: T.handle, b: T.handle, c: T.handle):
+    A = T.match_buffer(a, (32, ELEMENTS), "TYPE", align=64, offset_factor=FACTOR, scope="warp")
+    B = T.match_buffer(b, (32, ELEMENTS), "TYPE", align=64, offset_factor=FACTOR, scope="warp")
+    C = T.match_buffer(c, (32, 8), "SUM", align=64, offset_factor=FACTOR, scope="warp")
+    with T.block("root"):
+        T.reads(C[0:32, 0:8], A[0:32, 0:ELEMENTS], B[0:32, 0:ELEMENTS])
+        T.writes(C[0:32, 0:8])
+        for tx in T.thread_binding(32, thread="threadIdx.x"):
+            with T.attr(0, "cuda.instruction", T.cuda.MMA(T.tvm_access_ptr(T.type_annotation("TYPE_D"), C.data, C.elem_offset // 256 * REGISTERS_C, HALF_C, 3), T.tvm_access_ptr(T.type_annotation("uint32"), A.data, A.elem_offset // TILE * 4, 4, 1), T.tvm_access_ptr(T.type_annotation("uint32"), B.data, B.elem_offset // TILE * 4, 2, 1))):
+                for e, k in T.grid(4, DEPTH):
+                    C[tx, e] = C[tx, e] + TERM(A[IMPL_A]) * TERM(B[IMPL_B])
+            with T.attr(0, "cuda.instruction", T.cuda.MMA(T.tvm_access_ptr(T.type_annotation("TYPE_D"), C.data, C.elem_offset // 256 * REGISTERS_C + HALF_C, HALF_C, 3), T.tvm_access_ptr(T.type_annotation("uint32"), A.data, A.elem_offset // TILE * 4, 4, 1), T.tvm_access_ptr(T.type_annotation("uint32"), B.data, B.elem_offset // TILE * 4 + 2, 2, 1))):
+                for e, k in T.grid(4, DEPTH):
+                    C[tx, 4 + e] = C[tx, 4 + e] + TERM(A[IMPL_A]) * TERM(B[NEXT_B])
+)";
+
+constexpr absl::string_view kFill = R"(
+@T.prim_func
+def desc(w: T.handle):
+    C_warp = T.match_buffer(w, (32, 8), "SUM", scope="warp", offset_factor=1)
+    with T.block("root"):
+        T.reads()
+        T.writes(C_warp[0:32, 0:8])
+        for i0, i1 in T.grid(16, 16):
+            with T.block("tile"):
+                v0, v1 = T.axis.remap("SS", [i0, i1])
+                T.reads()
+                T.writes(C_warp[PLACE])
+                C_warp[PLACE] = T.SUM(0)
+
+@T.prim_func
+def impl(w: T.handle):
+    C_warp = T.match_buffer(w, (32, 8), "SUM", scope="warp", offset_factor=1)
+    with T.block("root"):
+        T.reads()
+        T.writes(C_warp[0:32, 0:8])
+        for tx in T.thread_binding(32, thread="threadIdx.x"):
+            with T.attr(0, "cuda.registers", C_warp.elem_offset // 256 * 8):
+                for e in range(8):
+                    C_warp[tx, e] = T.SUM(0)
+)";
+
+constexpr absl::string_view kStore = R"(
+@T.prim_func
+def desc(w: T.handle, c: T.handle):
+    C_warp = T.match_buffer(w, (32, 8), "SUM", scope="warp", offset_factor=1)
+    C = T.match_buffer(c, (16, 16), "SUM", scope="SCOPE", offset_factor=1)
+    with T.block("root"):
+        T.reads(C_warp[0:32, 0:8])
+        T.writes(C[0:16, 0:16])
+        for i0, i1 in T.grid(16, 16):
+            with T.block("tile"):
+                v0, v1 = T.axis.remap("SS", [i0, i1])
+                T.reads(C_warp[PLACE])
+                T.writes(C[v0, v1])
+                C[v0, v1] = C_warp[PLACE]
+
+@T.prim_func
+def impl(w: T.handle, c: T.handle):
+    s0 = T.int32()
+    C_warp = T.match_buffer(w, (32, 8), "SUM", scope="warp", offset_factor=1)
+    C = T.match_buffer(c, (16, 16), "SUM", scope="SCOPE", offset_factor=1, strides=[s0, 1])
+    with T.block("root"):
+        T.reads(C_warp[0:32, 0:8])
+        T.writes(C[0:16, 0:16])
+        for tx in T.thread_binding(32, thread="threadIdx.x"):
+            with T.attr(0, "cuda.registers", C_warp.elem_offset // 256 * 8):
+                for e in range(8):
+                    C[ROW, COLUMN] = C_warp[tx, e]
+)";
+
+Words OperandWords(const Operand& operand) {
+  const int elements = 16 * operand.depth / 32;
+  return {{"ELEMENTS", absl::StrCat(elements)},        {"TILE", absl::StrCat(16 * operand.depth)},
+          {"DEPTH", absl::StrCat(operand.depth)},      {"FACTOR", absl::StrCat(operand.depth)},
+          {"CHUNK", absl::StrCat(128 / operand.bits)}, {"TYPE", std::string(operand.type)}};
+}
+
+std::optional<TensorIntrin> MakeLoad(std::string_view name, absl::string_view rest) {
+  const bool dynamic = absl::ConsumeSuffix(&rest, "_dyn"), by_columns = absl::ConsumeSuffix(&rest, "_trans");
+  const std::vector<absl::string_view> parts = absl::StrSplit(rest, '_');
+  if (parts.size() != 2 || (parts[0] != "f16" && parts[0] != "i8") || (parts[1] != "a" && parts[1] != "b")) {
+    return std::nullopt;
+  }
+  const Operand& operand = parts[0] == "f16" ? kF16 : kI8;
+  const bool is_b = parts[1] == "b";
+  if (operand.bits == 8 && is_b != by_columns) return std::nullopt;  // bytes are not transposed
+  const bool transposes = operand.bits == 16 && is_b != by_columns;
+  const std::string chunk = absl::StrCat(128 / operand.bits);
+  // The 8 x 8 matrices of A one below the other first; those that are stored by columns the other way round.
+  const std::string address = by_columns ? absl::StrCat("s0 * (tx % 8 + tx // 16 * 8) + tx // 8 % 2 * ", chunk)
+                                         : absl::StrCat("s0 * (tx % 16) + tx // 16 * ", chunk);
+  Words words = OperandWords(operand);
+  const Words more = {{"ADDRESS", address},
+                      {"TRANSPOSED", transposes ? "_trans" : ""},
+                      {"SCOPE", dynamic ? "shared.dyn" : "shared"},
+                      {"PLACE", PlaceOf("v0", "v1", operand.bits)},
+                      {"ROW", RowOf(operand.bits)},
+                      {"COLUMN", ColumnOf(operand.bits)}};
+  words.insert(words.end(), more.begin(), more.end());
+  return Parse(kLoad, words, name);
+}
+
+std::optional<TensorIntrin> MakeProduct(std::string_view name, absl::string_view rest) {
+  const bool trans_b = absl::ConsumeSuffix(&rest, "_trans_b"), trans_a = absl::ConsumeSuffix(&rest, "_trans_a");
+  const bool bytes = absl::ConsumePrefix(&rest, "i8i8");
+  if (!bytes && !absl::ConsumePrefix(&rest, "f16f16")) return std::nullopt;
+  const Sum* sum = FindSum(rest);
+  if (sum == nullptr || bytes != (sum->name == "i32") || (bytes && (trans_a || !trans_b))) return std::nullopt;
+  const Operand& operand = bytes ? kI8 : kF16;
+  const auto a = [&](absl::string_view row, absl::string_view k) {
+    return trans_a ? PlaceOf(k, row, operand.bits) : PlaceOf(row, k, operand.bits);
+  };
+  const auto b = [&](absl::string_view k, absl::string_view column) {
+    return trans_b ? PlaceOf(column, k, operand.bits) : PlaceOf(k, column, operand.bits);
+  };
+  const bool packed = sum->name == "f16";
+  Words words = OperandWords(operand);
+  const Words more = {{"MMA", bytes ? "mma_m16n8k32_s32_s8s8" : absl::StrCat("mma_m16n8k16_", sum->mma, "_f16")},
+                      {"TERM(", packed ? "(" : absl::StrCat("T.Cast(\"", sum->type, "\", ")},
+                      {"SUM", std::string(sum->type)},
+                      {"TYPE_D", packed ? "uint32" : std::string(sum->type)},
+                      {"REGISTERS_C", packed ? "4" : "8"},
+                      {"HALF_C", packed ? "2" : "4"},
+                      {"DESC_A", a("vi", "vk")},
+                      {"DESC_B", b("vk", "vj")},
+                      {"DESC_C", PlaceOf("vi", "vj", 16)},
+                      {"IMPL_A", a(RowOf(16), "k")},
+                      {"IMPL_B", b("k", "tx % 4 * 2 + e % 2")},
+                      {"NEXT_B", b("k", "tx % 4 * 2 + e % 2 + 8")}};
+  words.insert(words.end(), more.begin(), more.end());
+  return Parse(kProduct, words, name);
+}
+
+std::optional<TensorIntrin> MakeFill(std::string_view name, absl::string_view rest) {
+  const Sum* sum = FindSum(rest);
+  if (sum == nullptr) return std::nullopt;
+  return Parse(kFill, {{"SUM", std::string(sum->type)}, {"PLACE", PlaceOf("v0", "v1", 16)}}, name);
+}
+
+std::optional<TensorIntrin> MakeStore(std::string_view name, absl::string_view rest) {
+  if (!absl::ConsumeSuffix(&rest, "_")) return std::nullopt;
+  absl::ConsumeSuffix(&rest, "_simple");
+  const std::vector<absl::string_view> parts = absl::StrSplit(rest, absl::MaxSplits('_', 1));
+  const Sum* sum = FindSum(parts[0]);
+  if (sum == nullptr || parts.size() != 2 || (parts[1] != "global" && parts[1] != "shared_dyn")) return std::nullopt;
+  return Parse(kStore,
+               {{"SUM", std::string(sum->type)},
+                {"SCOPE", parts[1] == "global" ? "global" : "shared.dyn"},
+                {"PLACE", PlaceOf("v0", "v1", 16)},
+                {"ROW", RowOf(16)},
+                {"COLUMN", ColumnOf(16)}},
+               name);
+}
+
+std::optional<TensorIntrin> Make(std::string_view name) {
+  absl::string_view rest(name.data(), name.size());
+  if (!absl::ConsumePrefix(&rest, kPrefix)) return std::nullopt;
+  if (absl::ConsumePrefix(&rest, "ldmatrix_")) return MakeLoad(name, rest);
+  if (absl::ConsumePrefix(&rest, "fill_16x16_")) return MakeFill(name, rest);
+  if (absl::ConsumePrefix(&rest, "store_16x16_")) return MakeStore(name, rest);
+  return MakeProduct(name, rest);
+}
+
+}  // namespace
+
+IntrinFamily MmaFamily() {
+  return {.prefix = std::string(kPrefix),
+          .description = "mma_...: matrix products of a warp from memory of the warp (sm_80)",
+          .make = Make,
+          .examples = {"mma_ldmatrix_f16_a", "mma_ldmatrix_f16_a_trans_dyn", "mma_ldmatrix_f16_b",
+                       "mma_ldmatrix_f16_b_trans", "mma_ldmatrix_i8_a", "mma_ldmatrix_i8_b_trans", "mma_f16f16f32",
+                       "mma_f16f16f16_trans_b", "mma_f16f16f32_trans_a_trans_b", "mma_i8i8i32_trans_b",
+                       "mma_fill_16x16_f32", "mma_fill_16x16_i32", "mma_store_16x16_f32_global_",
+                       "mma_store_16x16_f16_shared_dyn_simple_"}};
+}
+
+}  // namespace tilewright

@@ -1,0 +1,19 @@
+// Products of 16 x 16 tiles by a warp whose operands lie in memory of the warp (32 lanes, elements of each), by the names
+// that schedules for GPUs use:
+//
+//   mma_ldmatrix_f16_{a|b}[_trans][_dyn], mma_ldmatrix_i8_a, mma_ldmatrix_i8_b_trans     shared memory to the lanes
+//   mma_f16f16{f32|f16}[_trans_a][_trans_b], mma_i8i8i32_trans_b                         C += A * B
+//   mma_fill_16x16_{f32|f16|i32}, mma_store_16x16_{f32|f16|i32}_{global|shared_dyn[_simple]}_
+//
+// _trans: the operand is stored by its columns. The descriptions spread a tile over lanes as their users do: element
+// (r, c) lies in lane 4 (r % 8) + c % 8 / 2 whichever operand it is; what the registers hold in truth is known to
+// ldmatrix and mma.sync alone, which nothing comes between.
+#pragma once
+
+#include "intrin/registry.h"
+
+namespace tilewright {
+
+IntrinFamily MmaFamily();
+
+}  // namespace tilewright

@@ -1,0 +1,20 @@
+// Products of 16 x 16 x 16 tiles by a warp, by the names that schedules for GPUs use:
+//
+//   wmma_load_16x16x16_f16_a_shared[_dyn]     a tile of A from shared memory (or global) into a fragment
+//   wmma_load_16x16x16_f16_b_trans_shared     a tile of B that is stored by its columns
+//   wmma_fill_16x16x16_f32                    a fragment of zeros
+//   wmma_sync_16x16x16_f16f16f32[_trans]      C += A * B; _trans: B is stored by its columns
+//   wmma_store_16x16x16_f32_shared[_dyn]      a fragment of sums back, also to global memory
+//
+// Types: f16 and bf16 with f32 sums, f16 with f16 sums, s8 and u8 with s32 sums. The implementation is made of
+// ldmatrix and mma.sync (sm_80): each lane's part as a program, under an attribute that says which instruction does it
+// (codegen/lower/gpu/select_instructions.h). A fragment is memory of the warp with the tile's own indices.
+#pragma once
+
+#include "intrin/registry.h"
+
+namespace tilewright {
+
+IntrinFamily WmmaFamily();
+
+}  // namespace tilewright
