@@ -139,8 +139,8 @@ def impl(a: T.handle, b: T.handle, c: T.handle):
 
 // The number of the fragment that a sub-buffer is, among the 16 x 16 tiles of the buffer it is a part of.
 std::string FragmentNumber(absl::string_view buffer, absl::string_view stride) {
-  return absl::StrCat("(", buffer, ".elem_offset // ", stride, " // 16 * (", stride, " // 16) + ", buffer,
-                      ".elem_offset % ", stride, " // 16)");
+  const std::string row = absl::StrCat("T.max(", stride, ", 1)"), offset = absl::StrCat(buffer, ".elem_offset");
+  return absl::StrCat("(", offset, " // ", row, " // 16 * (", stride, " // 16) + ", offset, " % ", row, " // 16)");
 }
 
 // "shared", "shared_dyn", "global" as scopes.

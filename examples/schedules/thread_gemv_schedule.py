@@ -1,0 +1,17 @@
+# A row by each warp: its lanes add up parts of the row, and every lane gets the sum in memory of its own. The vector is
+# staged in shared memory once for the four rows of a block.
+S = sch.get_block("S")
+i, k = sch.get_loops(S)
+bx, ty = sch.split(i, factors=[None, 4])
+k0, tx, kv = sch.split(k, factors=[None, 32, 4])
+sch.reorder(bx, ty, tx, k0, kv)
+sch.bind(bx, "blockIdx.x")
+sch.bind(ty, "threadIdx.y")
+sch.bind(tx, "threadIdx.x")
+X = sch.cache_read(S, 1, "shared")
+sch.compute_at(X, bx)
+x0, x1, x2 = sch.split(sch.get_loops(X)[-1], factors=[None, 4, 32])
+sch.bind(x1, "threadIdx.y")
+sch.bind(x2, "threadIdx.x")
+sch.reverse_compute_at("Y", ty)
+sch.set_scope(S, 0, "local")
