@@ -37,7 +37,6 @@ constexpr Example kExamples[] = {
     {"pipelined_matmul", "cuda-sm80", 0,
      "races: iterations of the threadIdx.x loop j_2 may touch the same element at the same time"},
     {"wmma_matmul", "cuda-sm80", 0, "buffer C is in the scope global, described is wmma.accumulator"},
-    {"mma_matmul", "cuda-sm80", 0, "block C_update does not match wmma_sync_16x16x16_f16f16f32_trans"},
     {"thread_gemv", "cuda-sm80", 0, "the iterator vk of block S, which depends on loop k_0, is reduce, not spatial"},
     {"thread_softmax", "cuda-sm80", 1e-5,
      "the iterator vk of block S, which depends on loop ax0_1, is reduce, not spatial"},
