@@ -107,8 +107,8 @@ absl::Status RunWithAllChecks(const Function& function, const std::vector<interp
 
 class LowPrecision : public ::testing::TestWithParam<std::tuple<const char*, Case, const char*>> {};
 INSTANTIATE_TEST_SUITE_P(All, LowPrecision,
-                         ::testing::Combine(::testing::Values("bf16", "u8s8", "s8s8"), ::testing::ValuesIn(kCases),
-                                            ::testing::Values("znver4", "sapphirerapids")),
+                         ::testing::Combine(::testing::Values("bf16", "u8s8", "s8s8", "s16s16"),
+                                            ::testing::ValuesIn(kCases), ::testing::Values("znver4", "sapphirerapids")),
                          [](const auto& test) {
                            return std::string(std::get<0>(test.param)) + std::get<1>(test.param).name + "_" +
                                   std::get<2>(test.param);
@@ -236,7 +236,8 @@ TEST(LowPrecisionCode, SignedRowsAreFlipped) {
 }
 
 TEST(LowPrecisionCode, UsesTheInstructionsWithoutSpills) {
-  for (const char* types : {"bf16", "u8s8", "s8s8"}) {
+  for (const auto& [types, instruction] :
+       {std::pair("bf16", "vdpbf16ps"), {"u8s8", "vpdpbusd"}, {"s8s8", "vpdpbusd"}, {"s16s16", "vpdpwssd"}}) {
     for (const Function& op :
          {ops::Matmul(128, 128, 128, Types(types)), ops::Conv(Conv2d(28, 128, 128, {3, 1, 1}), Types(types)),
           ops::Conv(Conv2d(56, 64, 64, {1, 1}), Types(types)), ops::Conv(Grouped1x1(56, 64, 4), Types(types)),
@@ -244,7 +245,7 @@ TEST(LowPrecisionCode, UsesTheInstructionsWithoutSpills) {
       const Artifact code = CodeOf(op);
       const std::string& assembly = code.bytes;
       EXPECT_EQ(code.counters.at(kSpillsCounter), 0) << types << "\n" << Print(op);
-      EXPECT_NE(assembly.find(types == std::string_view("bf16") ? "vdpbf16ps" : "vpdpbusd"), assembly.npos);
+      EXPECT_NE(assembly.find(instruction), assembly.npos) << types;
       // A group of the row operand is read and broadcast at once, for all vectors of its row.
       EXPECT_NE(assembly.find("broadcast"), assembly.npos);
       EXPECT_EQ(assembly.find("vpinsr"), assembly.npos);

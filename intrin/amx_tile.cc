@@ -12,15 +12,6 @@ namespace tilewright {
 namespace {
 
 constexpr absl::string_view kPrefix = "amx_", kZeroPrefix = "amx_zero_";
-constexpr DataType kS8 = DataType::Int(8), kU8 = DataType::UInt(8), kS32 = DataType::Int(32);
-constexpr DataType kBF16 = DataType::BFloat16(), kF32 = DataType::Float(32);
-
-constexpr AmxOperands kOperands[] = {
-    {"bf16", "amx-bf16", kBF16, kBF16, kF32, 2}, {"s8s8", "amx-int8", kS8, kS8, kS32, 4},
-    {"s8u8", "amx-int8", kS8, kU8, kS32, 4},     {"u8s8", "amx-int8", kU8, kS8, kS32, 4},
-    {"u8u8", "amx-int8", kU8, kU8, kS32, 4},
-};
-
 absl::string_view AsAbsl(std::string_view text) { return {text.data(), text.size()}; }
 
 // Upper-case words are filled in: the rows of C and A as a shape, as a region, as loops and iterators with their kinds,
@@ -126,27 +117,24 @@ TensorIntrin Parse(absl::string_view text, const Words& words, std::string_view 
 
 std::optional<TensorIntrin> Make(std::string_view name) {
   const std::vector<absl::string_view> parts = absl::StrSplit(AsAbsl(name).substr(kPrefix.size()), '_');
-  const AmxOperands* operands = nullptr;
-  for (const AmxOperands& candidate : kOperands) {
-    if (AsAbsl(candidate.name) == parts[0]) operands = &candidate;
-  }
-  if (parts.size() != 2 || operands == nullptr) return std::nullopt;
+  const MachineInstruction* instruction = InstructionNamed("amx", {parts[0].data(), parts[0].size()});
+  if (parts.size() != 2 || instruction == nullptr) return std::nullopt;
   std::vector<int> sizes = SizesOf(parts[1]);
   if (sizes.empty()) return std::nullopt;
-  const int depth = sizes.back(), group = operands->group;
+  const int depth = sizes.back(), group = instruction->group();
   sizes.pop_back();
   const std::optional<AmxTiles> tiles = TilesOf(sizes);
-  if (!tiles || depth < group || depth % group != 0 || depth > operands->MostDepth()) return std::nullopt;
+  if (!tiles || depth < group || depth % group != 0 || depth > instruction->k) return std::nullopt;
   Words words = WordsOf(*tiles, sizes.size() == 3);
-  words.emplace_back("TYPE_A", operands->a.ToString());
-  words.emplace_back("TYPE_B", operands->b.ToString());
-  words.emplace_back("TYPE_C", operands->c.ToString());
+  words.emplace_back("TYPE_A", instruction->a.type.ToString());
+  words.emplace_back("TYPE_B", instruction->b.type.ToString());
+  words.emplace_back("TYPE_C", instruction->c.type.ToString());
   words.emplace_back("DEPTH", absl::StrCat(depth));
   words.emplace_back("GROUPS", absl::StrCat(depth / group));
   words.emplace_back("GROUP", absl::StrCat(group));
   TensorIntrin intrin = Parse(kTile, words, name);
-  intrin.features = {"amx-tile", std::string(operands->feature)};
-  intrin.cycles = static_cast<double>(tiles->row_tiles) * tiles->rows * tiles->column_tiles;  // one row of A a cycle
+  intrin.features = instruction->FeatureNames();
+  intrin.instruction = instruction;
   return intrin;
 }
 
@@ -172,22 +160,12 @@ std::string SizesText(int row_tiles, int rows, int columns) {
 
 }  // namespace
 
-const AmxOperands* FindAmxOperands(const Target& target, DataType a, DataType b, DataType c) {
-  for (const AmxOperands& operands : kOperands) {
-    if (operands.a == a && operands.b == b && operands.c == c && target.kind == TargetKind::kX86 &&
-        target.has("amx-tile") && target.has(operands.feature)) {
-      return &operands;
-    }
-  }
-  return nullptr;
+std::string AmxTileName(const MachineInstruction& instruction, int row_tiles, int mr, int nr, int kr) {
+  return absl::StrCat(kPrefix, AsAbsl(instruction.types), "_", SizesText(row_tiles, mr, nr), "x", kr);
 }
 
-std::string AmxTileName(const AmxOperands& operands, int row_tiles, int mr, int nr, int kr) {
-  return absl::StrCat(kPrefix, AsAbsl(operands.name), "_", SizesText(row_tiles, mr, nr), "x", kr);
-}
-
-std::string AmxZeroName(const AmxOperands& operands, int row_tiles, int mr, int nr) {
-  return absl::StrCat(kZeroPrefix, operands.c.is_float() ? "f32" : "s32", "_", SizesText(row_tiles, mr, nr));
+std::string AmxZeroName(const MachineInstruction& instruction, int row_tiles, int mr, int nr) {
+  return absl::StrCat(kZeroPrefix, instruction.c.type.is_float() ? "f32" : "s32", "_", SizesText(row_tiles, mr, nr));
 }
 
 IntrinFamily AmxZeroFamily() {

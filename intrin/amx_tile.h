@@ -19,25 +19,11 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
+#include "intrin/instructions.h"
 #include "intrin/registry.h"
-#include "target/target.h"
 
 namespace tilewright {
-
-// Types that AMX multiplies.
-struct AmxOperands {
-  std::string_view name;  // how names of members spell them: "bf16", "u8s8"
-  std::string_view feature;
-  DataType a, b, c;
-  int group;  // V
-
-  int MostDepth() const { return 16 * group; }  // of one member
-};
-
-// Null when the target has no tiles for these types.
-const AmxOperands* FindAmxOperands(const Target& target, DataType a, DataType b, DataType c);
 
 // "amx_{bf16|s8s8|s8u8|u8s8|u8u8}_[{T}x]{MR}x{NR}x{KR}", e.g. "amx_u8s8_32x32x64", "amx_bf16_2x14x32x32". KR is a
 // multiple of V, at most 16 * V.
@@ -46,7 +32,7 @@ IntrinFamily AmxTileFamily();
 IntrinFamily AmxZeroFamily();
 
 // Members' names; without T where `row_tiles` is 0.
-std::string AmxTileName(const AmxOperands& operands, int row_tiles, int mr, int nr, int kr);
-std::string AmxZeroName(const AmxOperands& operands, int row_tiles, int mr, int nr);
+std::string AmxTileName(const MachineInstruction& instruction, int row_tiles, int mr, int nr, int kr);
+std::string AmxZeroName(const MachineInstruction& instruction, int row_tiles, int mr, int nr);
 
 }  // namespace tilewright

@@ -11,16 +11,9 @@ namespace tilewright {
 namespace {
 
 constexpr absl::string_view kPrefix = "dot_";
-constexpr DataType kS8 = DataType::Int(8), kU8 = DataType::UInt(8), kS32 = DataType::Int(32);
-constexpr DataType kF32 = DataType::Float(32), kBF16 = DataType::BFloat16();
 
-// In order of preference.
-constexpr DotInstruction kInstructions[] = {
-    {"bf16", "avx512bf16", kBF16, kBF16, kF32, 2, 16, 32}, {"u8s8", "avx512vnni", kU8, kS8, kS32, 4, 16, 32},
-    {"u8s8", "avxvnni", kU8, kS8, kS32, 4, 8, 16},         {"s8s8", "avx512vnni", kS8, kS8, kS32, 4, 16, 32, true},
-    {"s8s8", "avxvnniint8", kS8, kS8, kS32, 4, 8, 16},     {"s8s8", "avxvnni", kS8, kS8, kS32, 4, 8, 16, true},
-};
-
+absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
+std::string_view Std(absl::string_view text) { return {text.data(), text.size()}; }
 // $0 = MR, $1 = NR, $2 = KR, $3 = V, $4 = KR / V, $5 and $6 = types of A and B, $7 = type of C, $8 = lanes,
 // $9 = vectors in a row of C.
 constexpr absl::string_view kDescription = R"(
@@ -58,28 +51,18 @@ def impl(a: T.handle, b: T.handle, c: T.handle):
                                                      B[k, v * $8 + l, T.Ramp(0, 1, $3)])
 )";
 
-const DotInstruction* InstructionNamed(absl::string_view operands, absl::string_view feature) {
-  for (const DotInstruction& instruction : kInstructions) {
-    if (operands == absl::string_view(instruction.operands.data(), instruction.operands.size()) &&
-        feature == absl::string_view(instruction.feature.data(), instruction.feature.size())) {
-      return &instruction;
-    }
-  }
-  return nullptr;
-}
-
 std::optional<TensorIntrin> Make(std::string_view full_name) {
   absl::string_view name(full_name.data(), full_name.size());
   const std::vector<absl::string_view> parts = absl::StrSplit(name.substr(kPrefix.size()), '_');
   if (parts.size() != 3) return std::nullopt;
-  const DotInstruction* instruction = InstructionNamed(parts[0], parts[2]);
+  const MachineInstruction* instruction = InstructionNamed("dot", Std(parts[0]), Std(parts[2]));
   const std::vector<absl::string_view> sizes = absl::StrSplit(parts[1], 'x');
   int mr, nr, kr;
   if (instruction == nullptr || sizes.size() != 3 || !absl::SimpleAtoi(sizes[0], &mr) ||
       !absl::SimpleAtoi(sizes[1], &nr) || !absl::SimpleAtoi(sizes[2], &kr)) {
     return std::nullopt;
   }
-  const int group = instruction->group, lanes = instruction->lanes;
+  const int group = instruction->group(), lanes = instruction->n;
   if (mr < 1 || nr < lanes || nr % lanes != 0) return std::nullopt;
   if (kr < group || kr % group != 0 || kr > kMostDotGroups * group) return std::nullopt;
   const int vectors = nr / lanes;
@@ -87,8 +70,8 @@ std::optional<TensorIntrin> Make(std::string_view full_name) {
 
   auto parse = [&](absl::string_view text, const char* function) {
     absl::StatusOr<Module> module =
-        ParseModule(absl::Substitute(text, mr, nr, kr, group, kr / group, instruction->a.ToString(),
-                                     instruction->b.ToString(), instruction->c.ToString(), lanes, vectors),
+        ParseModule(absl::Substitute(text, mr, nr, kr, group, kr / group, instruction->a.type.ToString(),
+                                     instruction->b.type.ToString(), instruction->c.type.ToString(), lanes, vectors),
                     full_name);
     TW_CHECK(module.ok()) << module.status().ToString();
     return module->Find(function);
@@ -97,39 +80,29 @@ std::optional<TensorIntrin> Make(std::string_view full_name) {
   intrin.name = std::string(full_name);
   intrin.description = parse(kDescription, "desc");
   intrin.implementation = parse(kImplementation, "impl");
-  intrin.features = {std::string(instruction->feature)};
-  intrin.cycles = static_cast<double>(mr) * vectors * (kr / group);  // one instruction a cycle
+  intrin.features = instruction->FeatureNames();
+  intrin.instruction = instruction;
   return intrin;
 }
 
 }  // namespace
 
-const DotInstruction* FindDotInstruction(const Target& target, DataType a, DataType b, DataType c) {
-  for (const DotInstruction& instruction : kInstructions) {
-    if (instruction.a == a && instruction.b == b && instruction.c == c && target.kind == TargetKind::kX86 &&
-        target.has(instruction.feature)) {
-      return &instruction;
-    }
-  }
-  return nullptr;
-}
-
-std::string DotTileName(const DotInstruction& instruction, int mr, int nr, int kr) {
-  return absl::StrCat(kPrefix, absl::string_view(instruction.operands.data(), instruction.operands.size()), "_", mr,
-                      "x", nr, "x", kr, "_", absl::string_view(instruction.feature.data(), instruction.feature.size()));
+std::string DotTileName(const MachineInstruction& instruction, int mr, int nr, int kr) {
+  return absl::StrCat(kPrefix, View(instruction.types), "_", mr, "x", nr, "x", kr, "_", View(instruction.suffix));
 }
 
 IntrinFamily DotTileFamily() {
   return {.prefix = std::string(kPrefix),
           .description =
-              "dot_{bf16|u8s8|s8s8}_{MR}x{NR}x{KR}_{avx512bf16|avx512vnni|avxvnni|avxvnniint8}: "
-              "C[MR, NR] += A[MR, KR] * B[KR / V, NR, V] in registers, V = 2 (bf16) or 4",
+              "dot_{bf16|u8s8|s8s8|s16s16}_{MR}x{NR}x{KR}_{avx512bf16|avx512vnni|avxvnni|avxvnniint8}: "
+              "C[MR, NR] += A[MR, KR] * B[KR / V, NR, V] in registers, V = 2 (bf16, s16) or 4",
           .make = Make,
           .examples = {"dot_bf16_12x32x2_avx512bf16", "dot_bf16_14x32x4_avx512bf16", "dot_bf16_6x64x2_avx512bf16",
                        "dot_bf16_1x16x6_avx512bf16", "dot_bf16_2x32x64_avx512bf16", "dot_u8s8_12x32x4_avx512vnni",
                        "dot_u8s8_14x32x8_avx512vnni", "dot_u8s8_1x64x4_avx512vnni", "dot_u8s8_6x16x4_avxvnni",
                        "dot_s8s8_4x24x4_avxvnniint8", "dot_s8s8_12x32x16_avx512vnni", "dot_s8s8_1x16x4_avx512vnni",
-                       "dot_s8s8_4x16x8_avxvnni"}};
+                       "dot_s8s8_4x16x8_avxvnni", "dot_s16s16_12x32x2_avx512vnni", "dot_s16s16_2x16x8_avx512vnni",
+                       "dot_s16s16_4x16x4_avxvnni"}};
 }
 
 }  // namespace tilewright

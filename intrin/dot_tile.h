@@ -1,7 +1,7 @@
 // Tiles of dot products of x86 for narrow types: C[MR, NR] += A[MR, KR] * B[KR, NR], C in vector registers.
 //
 // The instructions add to each 32-bit element of a vector the products of a group of V neighbours along K: pairs of
-// bfloat16 (vdpbf16ps), quads of 8-bit integers (vpdpbusd, vpdpbssd). A, row-major with neighbours along K next to each
+// bfloat16 (vdpbf16ps) or 16-bit integers (vpdpwssd), quads of 8-bit integers (vpdpbusd, vpdpbssd). A, row-major with neighbours along K next to each
 // other, is read by broadcasting one group at a time; B is packed in groups, [KR / V, NR, V]:
 //
 //   description   C[i, j] = C[i, j] + f32(A[i, k]) * f32(B[k // V, j, k % V])
@@ -15,36 +15,19 @@
 // subtraction per vector of C, after the loops over the depth where they do nothing else.
 #pragma once
 
-#include <string_view>
+#include <string>
 
+#include "intrin/instructions.h"
 #include "intrin/registry.h"
-#include "target/target.h"
 
 namespace tilewright {
-
-// An instruction that members are made of.
-struct DotInstruction {
-  std::string_view operands;  // "bf16", "u8s8": how names of members spell the types
-  std::string_view feature;   // of the target; also the last part of the members' names
-  DataType a, b, c;
-  int group;           // V
-  int lanes;           // elements of C in a vector
-  int registers;       // vector registers that there are
-  bool flips = false;  // it multiplies unsigned by signed, A's sign bit is flipped
-
-  // Registers beside those of C. Flipping takes sums, and room for what LLVM's scheduler begins early.
-  int OtherRegisters(int vectors) const { return flips ? 2 * vectors + 4 : vectors + 1; }
-};
-
-// The best instruction of the target for these operands, or null.
-const DotInstruction* FindDotInstruction(const Target& target, DataType a, DataType b, DataType c);
 
 // The deepest members, in groups.
 inline constexpr int kMostDotGroups = 32;
 
-// "dot_{operands}_{MR}x{NR}x{KR}_{feature}", e.g. "dot_bf16_12x32x2_avx512bf16". NR is a multiple of the vector's
+// "dot_{types}_{MR}x{NR}x{KR}_{feature}", e.g. "dot_bf16_12x32x2_avx512bf16". NR is a multiple of the vector's
 // lanes, KR of the group, kMostDotGroups of them at most.
 IntrinFamily DotTileFamily();
-std::string DotTileName(const DotInstruction& instruction, int mr, int nr, int kr);
+std::string DotTileName(const MachineInstruction& instruction, int mr, int nr, int kr);
 
 }  // namespace tilewright

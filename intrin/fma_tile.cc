@@ -48,18 +48,19 @@ def impl(a: T.handle, b: T.handle, c: T.handle):
 std::optional<TensorIntrin> Make(std::string_view full_name) {
   absl::string_view name(full_name.data(), full_name.size());
   const std::vector<absl::string_view> parts = absl::StrSplit(name.substr(kPrefix.size()), '_');
-  if (parts.size() != 2 || (parts[1] != "avx2" && parts[1] != "avx512")) return std::nullopt;
+  if (parts.size() != 2) return std::nullopt;
+  const MachineInstruction* instruction = InstructionNamed("fma", "f32", {parts[1].data(), parts[1].size()});
+  if (instruction == nullptr) return std::nullopt;
   const std::vector<absl::string_view> sizes = absl::StrSplit(parts[0], 'x');
   int mr, nr, kr;
   if (sizes.size() != 3 || !absl::SimpleAtoi(sizes[0], &mr) || !absl::SimpleAtoi(sizes[1], &nr) ||
       !absl::SimpleAtoi(sizes[2], &kr)) {
     return std::nullopt;
   }
-  const bool avx512 = parts[1] == "avx512";
-  const int lanes = avx512 ? 16 : 8, registers = avx512 ? 32 : 16;
+  const int lanes = instruction->n;
   if (mr < 1 || kr < 1 || kr > 16 || nr < lanes || nr % lanes != 0) return std::nullopt;
   const int vectors = nr / lanes;
-  if (mr * vectors + vectors + 1 > registers) return std::nullopt;
+  if (mr * vectors + instruction->OtherRegisters(vectors) > instruction->registers) return std::nullopt;
 
   absl::StatusOr<Module> module = ParseModule(absl::Substitute(kTile, mr, nr, kr, lanes, vectors), full_name);
   TW_CHECK(module.ok()) << module.status().ToString();
@@ -67,23 +68,24 @@ std::optional<TensorIntrin> Make(std::string_view full_name) {
   intrin.name = std::string(full_name);
   intrin.description = module->Find("desc");
   intrin.implementation = module->Find("impl");
-  intrin.features = avx512 ? std::vector<std::string>{"avx512f"} : std::vector<std::string>{"avx2", "fma"};
-  intrin.cycles = static_cast<double>(mr) * vectors * kr;  // one FMA a cycle
+  intrin.features = instruction->FeatureNames();
+  intrin.instruction = instruction;
   return intrin;
 }
 
 }  // namespace
 
-std::string FmaTileName(int mr, int nr, int kr, bool avx512) {
-  return absl::StrCat(kPrefix, mr, "x", nr, "x", kr, "_", avx512 ? "avx512" : "avx2");
+std::string FmaTileName(const MachineInstruction& instruction, int mr, int nr, int kr) {
+  return absl::StrCat(kPrefix, mr, "x", nr, "x", kr, "_",
+                      absl::string_view(instruction.suffix.data(), instruction.suffix.size()));
 }
 
 IntrinFamily FmaTileFamily() {
   return {.prefix = std::string(kPrefix),
           .description = "fma_f32_{MR}x{NR}x{KR}_{avx2|avx512}: C[MR, NR] += A[MR, KR] * B[KR, NR] in registers",
           .make = Make,
-          .examples = {FmaTileName(12, 32, 1, true), FmaTileName(14, 32, 2, true), FmaTileName(6, 64, 1, true),
-                       FmaTileName(1, 16, 4, true), FmaTileName(6, 16, 1, false), FmaTileName(4, 24, 3, false)}};
+          .examples = {"fma_f32_12x32x1_avx512", "fma_f32_14x32x2_avx512", "fma_f32_6x64x1_avx512",
+                       "fma_f32_1x16x4_avx512", "fma_f32_6x16x1_avx2", "fma_f32_4x24x3_avx2"}};
 }
 
 }  // namespace tilewright

@@ -5,12 +5,15 @@
 // because it would spill in the innermost loop.
 #pragma once
 
+#include <string>
+
+#include "intrin/instructions.h"
 #include "intrin/registry.h"
 
 namespace tilewright {
 
 // "fma_f32_{MR}x{NR}x{KR}_{avx2|avx512}", e.g. "fma_f32_12x32x1_avx512". NR is a multiple of the vector's lanes.
 IntrinFamily FmaTileFamily();
-std::string FmaTileName(int mr, int nr, int kr, bool avx512);
+std::string FmaTileName(const MachineInstruction& instruction, int mr, int nr, int kr);
 
 }  // namespace tilewright

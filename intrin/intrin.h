@@ -15,20 +15,17 @@
 #include <string>
 #include <vector>
 
+#include "intrin/instructions.h"
 #include "ir/function.h"
 
 namespace tilewright {
-
-// Who executes an intrinsic together.
-enum class ExecScope { kThread, kWarp, kWarpgroup, kBlock };
 
 struct TensorIntrin {
   std::string name;
   Function description;
   Function implementation;
-  std::vector<std::string> features;  // of the target, all required; LLVM's names
-  ExecScope scope = ExecScope::kThread;
-  double cycles = 0;  // a hint for cost models: issue-limited cycles of one execution; 0 when unknown
+  std::vector<std::string> features;                // of the target, all required; LLVM's names
+  const MachineInstruction* instruction = nullptr;  // that it is made of; null for a user's and for those of several
 };
 
 }  // namespace tilewright

@@ -1,7 +1,6 @@
 #include "intrin/transpose_tile.h"
 
 #include <algorithm>
-#include <bit>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -122,8 +121,6 @@ TensorIntrin MakeTile(DataType type, int lanes, int width) {
   intrin.description = parse(kDescription, "desc");
   intrin.implementation = parse(kImplementation, "impl");
   intrin.features = {lanes == 16 ? "avx512f" : "avx2"};
-  // Loads, shuffles and stores, one a cycle.
-  intrin.cycles = lanes + width * (1.0 + std::bit_width(static_cast<unsigned>(width)) - 1);
   return intrin;
 }
 
@@ -152,7 +149,7 @@ IntrinFamily TransposeTileFamily() {
 
 std::vector<TransposeTile> TransposeTiles(const Target& target, DataType type) {
   std::vector<TransposeTile> tiles;
-  if (target.kind != TargetKind::kX86 || !target.has("avx2")) return tiles;
+  if (!target.has("avx2")) return tiles;
   if (std::ranges::find(kTypes, type) == std::end(kTypes)) return tiles;
   const int lanes = target.has("avx512f") ? 16 : 8;
   for (int width = lanes; width >= 1; width /= 2) {

@@ -147,7 +147,7 @@ Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Tar
   plan.rows_outside = RowsOutside(*realize.block, *contraction, target);
   plan.short_rows = plan.rows_outside && instruction->group == 1 && BytesOfRow(realize, *contraction) <= kShortRow;
   plan.uneven = IsComputedPerProduct(*realize.block, *contraction);
-  if (instruction->amx != nullptr) {
+  if (instruction->amx()) {
     TW_RETURN_IF_REFUSED(PlanRowsInMemory(sch, block, target, choices, &plan));
   } else {
     const int64_t rows = IteratorExtent(realize, plan.row), columns = IteratorExtent(realize, plan.column);

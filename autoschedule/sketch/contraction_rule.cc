@@ -12,6 +12,8 @@
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/fuse_consumers.h"
 #include "autoschedule/sketch/contraction_plan.h"
+#include "intrin/amx_tile.h"
+#include "intrin/dot_tile.h"
 #include "ir/analysis.h"
 #include "ir/annotations.h"
 #include "schedule/core/assign_or_return.h"
@@ -479,11 +481,11 @@ Outcome<Done> ContractionSchedule::TensorizeTile() {
   TW_RETURN_IF_REFUSED(sch_.Tensorize(
       in_tile_[0],
       plan_.instruction.TileName(tile_.row_tiles, tile_.rows, tile_columns_, static_cast<int>(tile_depth_.value))));
-  if (plan_.instruction.amx != nullptr) {
+  if (plan_.instruction.amx()) {
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> zeroed, sch_.GetLoops(init));
     TW_RETURN_IF_REFUSED(
         sch_.Tensorize(zeroed[zeroed.size() + 1 - in_tile_.size()],
-                       AmxZeroName(*plan_.instruction.amx, tile_.row_tiles, tile_.rows, tile_columns_)));
+                       AmxZeroName(*plan_.instruction.row, tile_.row_tiles, tile_.rows, tile_columns_)));
   } else {
     TW_RETURN_IF_REFUSED(WriteOut(sch_, init, tile_loop, true));
   }

@@ -112,7 +112,7 @@ RegisterTile VectorTile(const TileInstruction& instruction, int64_t rows, int64_
 
 std::vector<RegisterTile> RegisterTiles(const TileInstruction& instruction, int64_t rows, int64_t columns,
                                         int64_t max_rows, const TileOperands& operands) {
-  if (instruction.amx != nullptr) return TilesOfAmx(rows, columns, max_rows, operands);
+  if (instruction.amx()) return TilesOfAmx(rows, columns, max_rows, operands);
   const int lanes = instruction.lanes;
   std::vector<RegisterTile> result;
   for (int vectors = 1; vectors <= kMostVectors; ++vectors) {

@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "codegen/llvm/emitter.h"
+#include "intrin/instructions.h"
 #include "ir/analysis.h"
 #include "ir/arith/linear.h"
 #include "ir/builtin.h"
@@ -57,10 +58,10 @@ constexpr int64_t kMostProducts = 64;
 
 // The instruction for the types, or not_intrinsic.
 ID MultiplyTiles(DataType a, DataType b) {
-  if (a == DataType::BFloat16() && b == a) return llvm::Intrinsic::x86_tdpbf16ps;
-  if (a.bits() != 8 || b.bits() != 8 || !a.is_integer() || !b.is_integer()) return llvm::Intrinsic::not_intrinsic;
-  if (a.is_int()) return b.is_int() ? llvm::Intrinsic::x86_tdpbssd : llvm::Intrinsic::x86_tdpbsud;
-  return b.is_int() ? llvm::Intrinsic::x86_tdpbusd : llvm::Intrinsic::x86_tdpbuud;
+  for (const MachineInstruction& row : Instructions()) {
+    if (row.InTileRegisters() && row.a.type == a && row.b.type == b) return llvm::Function::lookupIntrinsicID(row.llvm);
+  }
+  return llvm::Intrinsic::not_intrinsic;
 }
 
 // What the pointer of an access_ptr call points to; void for other expressions.

@@ -1,40 +1,20 @@
 // dot_add: by one instruction where the target has one for the types, else by multiplications of every V-th lane.
 #include "absl/strings/str_cat.h"
 #include "codegen/llvm/emitter.h"
+#include "intrin/instructions.h"
 #include "ir/builtin.h"
 #include "llvm/IR/InlineAsm.h"
-#include "llvm/IR/IntrinsicsX86.h"
 
 namespace tilewright::codegen {
 namespace {
 
-// An instruction that adds to each lane of a result of 32-bit elements a group of products.
-struct DotInstruction {
-  DataType a, b, result;
-  int bits;  // of the vectors
-  std::string_view feature;
-  llvm::Intrinsic::ID id;
-};
-
-constexpr DataType kS8 = DataType::Int(8), kU8 = DataType::UInt(8), kS32 = DataType::Int(32);
-constexpr DataType kF32 = DataType::Float(32), kBF16 = DataType::BFloat16();
-
-// In order of preference. vpdpbusd does not saturate: it is the sum modulo 2^32.
-constexpr DotInstruction kInstructions[] = {
-    {kBF16, kBF16, kF32, 512, "avx512bf16", llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512},
-    {kU8, kS8, kS32, 512, "avx512vnni", llvm::Intrinsic::x86_avx512_vpdpbusd_512},
-    {kU8, kS8, kS32, 256, "avxvnni", llvm::Intrinsic::x86_avx512_vpdpbusd_256},
-    {kS8, kS8, kS32, 256, "avxvnniint8", llvm::Intrinsic::x86_avx2_vpdpbssd_256},
-};
-
-const DotInstruction* FindInstruction(const Target& target, DataType a, DataType b, DataType result) {
-  if (target.kind != TargetKind::kX86) return nullptr;
+// The instruction for vectors of these types, or null.
+const MachineInstruction* DotInstruction(const Target& target, DataType a, DataType b, DataType result) {
   const int terms = a.lanes() / result.lanes();
-  for (const DotInstruction& candidate : kInstructions) {
-    if (candidate.a == a.element() && candidate.b == b.element() && candidate.result == result.element() &&
-        candidate.bits == result.bits() * result.lanes() && terms * a.bits() == result.bits() &&
-        target.has(candidate.feature)) {
-      return &candidate;
+  for (const MachineInstruction& row : Instructions()) {
+    if (row.family == "dot" && !row.llvm.empty() && row.a.type == a.element() && row.b.type == b.element() &&
+        row.c.type == result.element() && row.n == result.lanes() && row.k == terms && Executes(target, row)) {
+      return &row;
     }
   }
   return nullptr;
@@ -165,8 +145,9 @@ llvm::Value* FunctionEmitter::EmitDotAdd(const CallNode* op) {
                                    b.dtype().ToString()));
   }
   llvm::Value* result = Emit(sum);
-  if (const DotInstruction* instruction = FindInstruction(context_.target, a.dtype(), b.dtype(), type)) {
-    llvm::Function* function = llvm::Intrinsic::getDeclaration(&context_.module, instruction->id);
+  if (const MachineInstruction* instruction = DotInstruction(context_.target, a.dtype(), b.dtype(), type)) {
+    const llvm::Intrinsic::ID id = llvm::Function::lookupIntrinsicID(instruction->llvm);
+    llvm::Function* function = llvm::Intrinsic::getDeclaration(&context_.module, id);
     llvm::FunctionType* signature = function->getFunctionType();
     llvm::Value* factors[2] = {EmitBits(a), EmitBits(b)};
     for (unsigned i = 0; i < 2; ++i) factors[i] = builder_.CreateBitCast(factors[i], signature->getParamType(i + 1));

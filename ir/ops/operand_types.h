@@ -12,8 +12,8 @@ struct OperandTypes {
   DataType input, weight;
   DataType output;  // also the type that products are accumulated in
 
-  // "f32"; "f16" (f16 accumulation), "f16f32" and "bf16" (f32 accumulation); "u8s8" (also "int8") and "s8s8" (into
-  // int32). Nothing for any other text.
+  // "f32"; "f16" (f16 accumulation), "f16f32" and "bf16" (f32 accumulation); "u8s8" (also "int8"), "s8s8" and
+  // "s16s16" (into int32). Nothing for any other text.
   static std::optional<OperandTypes> Parse(std::string_view text);
   static OperandTypes Float32() { return {DataType::Float(32), DataType::Float(32), DataType::Float(32)}; }
 };

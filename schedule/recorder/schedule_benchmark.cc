@@ -172,8 +172,9 @@ Outcome<Done> MakeCandidate(const Workload& workload, Staged& staged) {
   TW_RETURN_IF_REFUSED(sch.ReverseComputeAt(staged.write_back, tile_loop));
   TW_RETURN_IF_REFUSED(sch.ComputeAt(staged.row_stage, k.inner));
   TW_ASSIGN_OR_RETURN(const BlockRv init, sch.DecomposeReduction(staged.block, k.outer));
-  TW_RETURN_IF_REFUSED(sch.Tensorize(i.tile, FmaTileName(static_cast<int>(rows), static_cast<int>(columns),
-                                                         static_cast<int>(IntOf(sch, tile.depth)), true)));
+  TW_RETURN_IF_REFUSED(
+      sch.Tensorize(i.tile, FmaTileName(*InstructionNamed("fma", "f32", "avx512"), static_cast<int>(rows),
+                                        static_cast<int>(columns), static_cast<int>(IntOf(sch, tile.depth)))));
   TW_RETURN_IF_REFUSED(WriteOut(sch, init, tile_loop, true));
   TW_RETURN_IF_REFUSED(WriteOut(sch, staged.write_back, tile_loop, true));
   TW_RETURN_IF_REFUSED(WriteOut(sch, staged.row_stage, k.inner, false));

@@ -1,38 +1,14 @@
 #include "verify/threads/kernels.h"
 
 #include <algorithm>
-#include <string_view>
 #include <variant>
 
+#include "intrin/instructions.h"
 #include "ir/annotations.h"
 #include "ir/functor.h"
 
 namespace tilewright {
 namespace {
-
-constexpr std::string_view kWarpInstructions[] = {
-    "tvm_fill_fragment",
-    "tvm_load_matrix_sync",
-    "tvm_store_matrix_sync",
-    "tvm_mma_sync",
-    "tvm_bmma_sync",
-    "tvm_warp_shuffle",
-    "tvm_warp_shuffle_up",
-    "tvm_warp_shuffle_down",
-    "tvm_warp_shuffle_xor",
-    "cuda.__shfl_sync",
-    "cuda.__shfl_up_sync",
-    "cuda.__shfl_down_sync",
-    "cuda.__shfl_xor_sync",
-    "mma_store",
-    "mma_fill",
-    "ptx_mma",
-    "ptx_ldmatrix",
-    "ptx_legacy.mma",
-    "ptx_legacy.ldmatrix",
-    "cuda.mma_store_legacy",
-    "cuda.mma_fill_legacy",
-};
 
 bool IsOn(const Annotation& annotation) {
   const auto* value = std::get_if<Expr>(&annotation.value);
@@ -84,9 +60,7 @@ std::vector<Kernel> FindKernels(const Function& function) {
   return std::move(finder.kernels);
 }
 
-bool IsWarpInstruction(const std::string& call) {
-  return std::find(std::begin(kWarpInstructions), std::end(kWarpInstructions), call) != std::end(kWarpInstructions);
-}
+bool IsWarpInstruction(const std::string& call) { return ScopeOfCall(call) == ExecScope::kWarp; }
 
 bool RunsAsWarp(const BlockNode& block) {
   if (const auto on = block.annotations.find(kWarpExecution); on != block.annotations.end()) {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "intrin/instructions.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
@@ -15,11 +16,13 @@ namespace {
 
 constexpr DataType kS8 = DataType::Int(8), kU8 = DataType::UInt(8), kS32 = DataType::Int(32);
 
-// Whether the target has an instruction for u8 x s8 at this width, and none for s8 x s8.
-bool OnlyUnsigned(const Target& target, int bits) {
-  if (target.kind != TargetKind::kX86) return false;
-  if (bits == 512) return target.has("avx512vnni");
-  return bits == 256 && target.has("avxvnni") && !target.has("avxvnniint8");
+// Whether the target multiplies signed bytes at this width by an instruction for unsigned and signed ones.
+bool FlipsSigns(const Target& target, int lanes) {
+  for (const MachineInstruction& row : Instructions()) {
+    const bool fits = row.family == "dot" && row.n == lanes && row.a.type == kS8 && row.b.type == kS8;
+    if (fits && Executes(target, row)) return row.flips();
+  }
+  return false;
 }
 
 // C[i : i + lanes] = dot_add(C[i : i + lanes], a, b) of signed bytes, C in registers.
@@ -35,7 +38,7 @@ std::optional<SignedDot> MatchSignedDot(const Stmt& s, const Target& target) {
   if (dot == nullptr || dot->op != kDotAdd || dot->dtype().element() != kS32) return std::nullopt;
   const Expr &a = dot->args[1], &b = dot->args[2];
   if (a.dtype().element() != kS8 || b.dtype().element() != kS8) return std::nullopt;
-  if (!OnlyUnsigned(target, 32 * dot->dtype().lanes())) return std::nullopt;
+  if (!FlipsSigns(target, dot->dtype().lanes())) return std::nullopt;
   const auto* old = dyn_cast<LoadNode>(dot->args[0]);
   const auto* ramp = dyn_cast<RampNode>(store->indices[0]);
   const std::optional<int64_t> first = ramp != nullptr ? AsInt(ramp->base) : std::nullopt;

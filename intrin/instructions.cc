@@ -1,0 +1,176 @@
+#include "intrin/instructions.h"
+
+#include <algorithm>
+#include <string>
+
+namespace tilewright {
+namespace {
+
+constexpr DataType kS8 = DataType::Int(8), kU8 = DataType::UInt(8), kS16 = DataType::Int(16), kS32 = DataType::Int(32);
+constexpr DataType kF32 = DataType::Float(32), kBF16 = DataType::BFloat16();
+
+// B of instructions that add up neighbours along K.
+constexpr std::string_view kPairs = "lambda k, j: (k // 2, j, k % 2)";
+constexpr std::string_view kQuads = "lambda k, j: (k // 4, j, k % 4)";
+
+// A fused multiply-add of vectors of f32: plain IR.
+constexpr MachineInstruction Fma(std::string_view suffix, int lanes, int registers,
+                                 std::array<std::string_view, 2> features) {
+  return {.name = "vfmadd231ps",
+          .types = "f32",
+          .family = "fma",
+          .suffix = suffix,
+          .m = 1,
+          .n = lanes,
+          .k = 1,
+          .a = {kF32},
+          .b = {kF32, "global"},
+          .c = {kF32},
+          .features = features,
+          .registers = registers};
+}
+
+// Adds to each 32-bit element of a vector the products of a group of neighbours along K.
+constexpr MachineInstruction Dot(std::string_view name, std::string_view types, DataType a, DataType b, DataType c,
+                                 int lanes, std::string_view feature, std::string_view llvm,
+                                 InstructionIdentity identity = InstructionIdentity::kNone) {
+  const int group = 32 / a.bits();
+  return {.name = name,
+          .types = types,
+          .family = "dot",
+          .suffix = feature,
+          .m = 1,
+          .n = lanes,
+          .k = group,
+          .a = {a},
+          .b = {b, "global", group == 2 ? kPairs : kQuads},
+          .c = {c},
+          .features = {{feature}},
+          .registers = lanes == 16 ? 32 : 16,
+          .identity = identity,
+          .llvm = llvm};
+}
+
+// Multiplies tiles of 16 rows of 64 bytes, in tile registers.
+constexpr MachineInstruction Amx(std::string_view name, std::string_view types, DataType a, DataType b, DataType c,
+                                 std::string_view feature, std::string_view llvm) {
+  const int group = 32 / a.bits();
+  return {.name = name,
+          .types = types,
+          .family = "amx",
+          .suffix = "",
+          .m = 16,
+          .n = 16,
+          .k = 16 * group,
+          .a = {a, "global"},
+          .b = {b, "global", group == 2 ? kPairs : kQuads},
+          .c = {c, "amx.tile"},
+          .features = {{"amx-tile", feature}},
+          .registers = 8,
+          .llvm = llvm};
+}
+
+// vpdpbusd and vpdpwssd do not saturate: they are the sum modulo 2^32.
+constexpr auto kFlips = InstructionIdentity::kFlipsSignOfA;
+constexpr MachineInstruction kRows[] = {
+    Fma("avx512", 16, 32, {{"avx512f"}}),
+    Fma("avx2", 8, 16, {{"avx2", "fma"}}),
+    Dot("vdpbf16ps", "bf16", kBF16, kBF16, kF32, 16, "avx512bf16", "llvm.x86.avx512bf16.dpbf16ps.512"),
+    Dot("vpdpbusd", "u8s8", kU8, kS8, kS32, 16, "avx512vnni", "llvm.x86.avx512.vpdpbusd.512"),
+    Dot("vpdpbusd", "u8s8", kU8, kS8, kS32, 8, "avxvnni", "llvm.x86.avx512.vpdpbusd.256"),
+    Dot("vpdpbusd", "s8s8", kS8, kS8, kS32, 16, "avx512vnni", "", kFlips),
+    Dot("vpdpbssd", "s8s8", kS8, kS8, kS32, 8, "avxvnniint8", "llvm.x86.avx2.vpdpbssd.256"),
+    Dot("vpdpbusd", "s8s8", kS8, kS8, kS32, 8, "avxvnni", "", kFlips),
+    Dot("vpdpwssd", "s16s16", kS16, kS16, kS32, 16, "avx512vnni", "llvm.x86.avx512.vpdpwssd.512"),
+    Dot("vpdpwssd", "s16s16", kS16, kS16, kS32, 8, "avxvnni", "llvm.x86.avx512.vpdpwssd.256"),
+    Amx("tdpbf16ps", "bf16", kBF16, kBF16, kF32, "amx-bf16", "llvm.x86.tdpbf16ps"),
+    Amx("tdpbssd", "s8s8", kS8, kS8, kS32, "amx-int8", "llvm.x86.tdpbssd"),
+    Amx("tdpbsud", "s8u8", kS8, kU8, kS32, "amx-int8", "llvm.x86.tdpbsud"),
+    Amx("tdpbusd", "u8s8", kU8, kS8, kS32, "amx-int8", "llvm.x86.tdpbusd"),
+    Amx("tdpbuud", "u8u8", kU8, kU8, kS32, "amx-int8", "llvm.x86.tdpbuud"),
+};
+
+struct CallScope {
+  std::string_view call;
+  ExecScope scope;
+};
+
+// Calls that all threads of a warp execute together.
+constexpr CallScope kCallScopes[] = {
+    {"tvm_fill_fragment", ExecScope::kWarp},
+    {"tvm_load_matrix_sync", ExecScope::kWarp},
+    {"tvm_store_matrix_sync", ExecScope::kWarp},
+    {"tvm_mma_sync", ExecScope::kWarp},
+    {"tvm_bmma_sync", ExecScope::kWarp},
+    {"tvm_warp_shuffle", ExecScope::kWarp},
+    {"tvm_warp_shuffle_up", ExecScope::kWarp},
+    {"tvm_warp_shuffle_down", ExecScope::kWarp},
+    {"tvm_warp_shuffle_xor", ExecScope::kWarp},
+    {"cuda.__shfl_sync", ExecScope::kWarp},
+    {"cuda.__shfl_up_sync", ExecScope::kWarp},
+    {"cuda.__shfl_down_sync", ExecScope::kWarp},
+    {"cuda.__shfl_xor_sync", ExecScope::kWarp},
+    {"mma_store", ExecScope::kWarp},
+    {"mma_fill", ExecScope::kWarp},
+    {"ptx_mma", ExecScope::kWarp},
+    {"ptx_ldmatrix", ExecScope::kWarp},
+    {"ptx_legacy.mma", ExecScope::kWarp},
+    {"ptx_legacy.ldmatrix", ExecScope::kWarp},
+    {"cuda.mma_store_legacy", ExecScope::kWarp},
+    {"cuda.mma_fill_legacy", ExecScope::kWarp},
+};
+
+// No core starts more vector multiplications than this per cycle. (The target's figure for sums of products may be that
+// of another unit.)
+constexpr double kMostVectorsPerCycle = 2;
+
+}  // namespace
+
+std::vector<std::string> MachineInstruction::FeatureNames() const {
+  std::vector<std::string> names;
+  for (const std::string_view feature : features) {
+    if (!feature.empty()) names.emplace_back(feature);
+  }
+  return names;
+}
+
+std::span<const MachineInstruction> Instructions() { return kRows; }
+
+bool Executes(const Target& target, const MachineInstruction& instruction) {
+  if (instruction.IsVector() && instruction.VectorBits() > target.vector_bits) return false;
+  return std::ranges::all_of(instruction.features,
+                             [&](std::string_view feature) { return feature.empty() || target.has(feature); });
+}
+
+const MachineInstruction* FindInstruction(const Target& target, std::string_view family, DataType a, DataType b,
+                                          DataType c) {
+  for (const MachineInstruction& row : kRows) {
+    const bool same = row.family == family && row.a.type == a && row.b.type == b && row.c.type == c;
+    if (same && Executes(target, row)) return &row;
+  }
+  return nullptr;
+}
+
+const MachineInstruction* InstructionNamed(std::string_view family, std::string_view types, std::string_view suffix) {
+  for (const MachineInstruction& row : kRows) {
+    if (row.family == family && row.types == types && row.suffix == suffix) return &row;
+  }
+  return nullptr;
+}
+
+double StartsPerCycle(const MachineInstruction& instruction, const Target& target) {
+  if (instruction.family == "fma") return std::max<double>(1, target.f32_fma_per_cycle);
+  const DataType type = instruction.a.type;
+  const double products = type.is_float()     ? target.bf16_dot_per_cycle
+                          : type.bits() == 16 ? target.int8_dot_per_cycle / 2.0
+                                              : target.int8_dot_per_cycle;
+  const double starts = products / (instruction.m * instruction.n * instruction.k);
+  return instruction.IsVector() ? std::clamp(starts, 1.0, kMostVectorsPerCycle) : starts;
+}
+
+ExecScope ScopeOfCall(std::string_view call) {
+  const auto* found = std::ranges::find(kCallScopes, call, &CallScope::call);
+  return found == std::end(kCallScopes) ? ExecScope::kThread : found->scope;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,93 @@
+// The instruction table: one row for each instruction that tensor intrinsics are made of. What families, code
+// generation, the rules and verification know of an instruction derives from its row.
+//
+//   C[m, n] += A[m, k] * B[k, n]
+//
+//   name        types  family  m  n   k   A                B                C                  needs       LLVM
+//   vpdpbusd    u8s8   dot     1  16  4   row, broadcast   groups of k      vector registers   avx512vnni  llvm.x86...
+//   tdpbf16ps   bf16   amx     16 16  32  memory           groups of 2      tile registers     amx-bf16    llvm.x86...
+//
+// Rows stand in the order of preference. A row without emission is plain IR (a fused multiply-add), or computed by the
+// instruction that its identity names.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/data_type.h"
+#include "target/target.h"
+
+namespace tilewright {
+
+// Who executes an instruction together.
+enum class ExecScope : uint8_t { kThread, kWarp, kWarpgroup, kBlock };
+
+// One operand of an instruction.
+struct InstructionOperand {
+  DataType type;
+  // The memory scope that it lies in when the instruction starts: "register", "global" for any memory, "amx.tile",
+  // "shared", "warp".
+  std::string_view scope = "register";
+  // Where element (row, column) lies, as an index map in script text: "lambda k, j: (k // 4, j, k % 4)". Empty:
+  // row-major. With `owners`, the first results name who holds the element: the lane of a warp, for example.
+  std::string_view layout = {};
+  int owners = 0;
+};
+
+// How an instruction computes what it cannot compute directly.
+enum class InstructionIdentity : uint8_t {
+  kNone,
+  // Signed by signed from unsigned by signed: a * b = (a + 128) * b - 128 * b (codegen/lower/cpu/signed_dots.h).
+  kFlipsSignOfA,
+};
+
+struct MachineInstruction {
+  std::string_view name;    // the vendor's
+  std::string_view types;   // as names of intrinsics spell them: "u8s8"
+  std::string_view family;  // of the intrinsics that are made of it: "dot" (intrin/dot_tile.h)
+  std::string_view suffix;  // the last part of their names; empty where there is none
+  int m, n, k;
+  InstructionOperand a, b, c;
+  ExecScope scope = ExecScope::kThread;
+  std::array<std::string_view, 2> features;  // of the target, as it spells them; an empty one is none
+  int registers;                             // that hold C, and others beside it: how many there are
+  InstructionIdentity identity = InstructionIdentity::kNone;
+  std::string_view llvm = {};  // the LLVM intrinsic: (C, A, B) to C
+  std::string_view ptx = {};   // the PTX instruction, without operands
+
+  // Neighbours along K that lie side by side: they are multiplied and added up into one element of C at once.
+  int group() const { return 32 / a.type.bits(); }
+  bool flips() const { return identity == InstructionIdentity::kFlipsSignOfA; }
+  bool InTileRegisters() const { return c.scope == "amx.tile"; }
+  // Whether C is one vector: a row of the result.
+  bool IsVector() const { return m == 1 && !InTileRegisters(); }
+  int VectorBits() const { return n * c.type.bits(); }
+  // Registers beside those of C in a tile with so many vectors in a row. Flipping takes sums, and room for what LLVM's
+  // scheduler begins early.
+  int OtherRegisters(int vectors) const { return flips() ? 2 * vectors + 4 : vectors + 1; }
+  std::vector<std::string> FeatureNames() const;
+};
+
+// All rows.
+std::span<const MachineInstruction> Instructions();
+
+// Whether the target executes the instruction.
+bool Executes(const Target& target, const MachineInstruction& instruction);
+// The first row of the family for these types that the target executes, or null.
+const MachineInstruction* FindInstruction(const Target& target, std::string_view family, DataType a, DataType b,
+                                          DataType c);
+// The row that intrinsics of the family with these parts in their names are made of, or null.
+const MachineInstruction* InstructionNamed(std::string_view family, std::string_view types,
+                                           std::string_view suffix = {});
+
+// Instructions of this kind that a core of the target starts per cycle, by the rate of the unit that executes them.
+double StartsPerCycle(const MachineInstruction& instruction, const Target& target);
+
+// Who executes a call of an intrinsic function of the IR (ir/builtin.h) together; kThread for all that are not known.
+ExecScope ScopeOfCall(std::string_view call);
+
+}  // namespace tilewright
