@@ -103,7 +103,7 @@ class Presets : public testing::TestWithParam<std::string> {
     size_t number = std::hash<std::string>()(GetParam());
     for (const auto& [name, module] : programs) {
       SCOPED_TRACE(name);
-      const bool compiles = target.kind == TargetKind::kCuda || ++number % 8 == 0;
+      const bool compiles = target.is_gpu() || ++number % 8 == 0;
       IntrinRegistry intrins = IntrinRegistry::Builtin();
       EXPECT_NE(ListCandidates(module, target, &intrins), "");
       const AutoScheduled result = AutoSchedule(module, target, &intrins);
@@ -112,10 +112,10 @@ class Presets : public testing::TestWithParam<std::string> {
         EXPECT_NE(verified.verdict(), Verdict::kRefuted) << Render(verified, function);
       }
       const auto lowered = Lower(result.schedule.module(), target);
-      EXPECT_TRUE(lowered.ok() || target.kind == TargetKind::kCuda) << lowered.status();
+      EXPECT_TRUE(lowered.ok() || target.is_gpu()) << lowered.status();
       if (!compiles) continue;
       const auto code = Compile(result.schedule.module(), target, {.format = "s"});
-      if (target.kind == TargetKind::kCuda) {
+      if (target.is_gpu()) {
         ASSERT_FALSE(result.left_alone.empty());
         EXPECT_EQ(result.left_alone[0].ToString(), "auto_schedule: there are no scheduling rules for " + target.name);
         EXPECT_EQ(code.status().message(), "no back end of this build generates code for " + target.name);

@@ -137,7 +137,7 @@ std::vector<std::string> MachineInstruction::FeatureNames() const {
 std::span<const MachineInstruction> Instructions() { return kRows; }
 
 bool Executes(const Target& target, const MachineInstruction& instruction) {
-  if (instruction.IsVector() && instruction.VectorBits() > target.vector_bits) return false;
+  if (instruction.IsVector() && instruction.VectorBits() > target.cpu_part().vector_bits) return false;
   return std::ranges::all_of(instruction.features,
                              [&](std::string_view feature) { return feature.empty() || target.has(feature); });
 }
@@ -159,11 +159,11 @@ const MachineInstruction* InstructionNamed(std::string_view family, std::string_
 }
 
 double StartsPerCycle(const MachineInstruction& instruction, const Target& target) {
-  if (instruction.family == "fma") return std::max<double>(1, target.f32_fma_per_cycle);
+  if (instruction.family == "fma") return std::max<double>(1, target.FmaPerCycle());
   const DataType type = instruction.a.type;
-  const double products = type.is_float()     ? target.bf16_dot_per_cycle
-                          : type.bits() == 16 ? target.int8_dot_per_cycle / 2.0
-                                              : target.int8_dot_per_cycle;
+  const double products = type.is_float()     ? target.ProductsPerCycle("bfloat16")
+                          : type.bits() == 16 ? target.ProductsPerCycle("int8") / 2.0
+                                              : target.ProductsPerCycle("int8");
   const double starts = products / (instruction.m * instruction.n * instruction.k);
   return instruction.IsVector() ? std::clamp(starts, 1.0, kMostVectorsPerCycle) : starts;
 }

@@ -51,21 +51,26 @@ int CountCpus(const std::string& list) {
   return std::max(count, 1);
 }
 
-std::vector<CacheLevel> DataCaches() {
-  std::vector<CacheLevel> caches;
+std::vector<MemoryLevel> DataCaches() {
+  std::vector<MemoryLevel> caches;
   for (int index = 0; index < 8; ++index) {
     const std::string dir = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
     const std::string type = ReadLine(dir + "type");
     if (type.empty()) break;
     if (type == "Instruction") continue;
-    CacheLevel level;
+    MemoryLevel level;
     level.bytes = ParseSize(ReadLine(dir + "size"));
     level.line_bytes = std::max(16, std::atoi(ReadLine(dir + "coherency_line_size").c_str()));
     level.shared_by = CountCpus(ReadLine(dir + "shared_cpu_list"));
     level.ways = std::max(1, std::atoi(ReadLine(dir + "ways_of_associativity").c_str()));
     caches.push_back(level);
   }
-  if (caches.empty()) caches = {{32 << 10, 64, 1}, {1 << 20, 64, 1}};  // machines that hide it: the common least
+  // Machines that hide it: the common least.
+  if (caches.empty()) caches = {{.bytes = 32 << 10}, {.bytes = 1 << 20}};
+  for (size_t i = 0; i < caches.size(); ++i) {
+    caches[i].name = "L" + std::to_string(i + 1);
+    caches[i].usable_bytes = i == 0 ? caches[i].bytes * 2 / 3 : caches[i].bytes * 3 / 4;
+  }
   return caches;
 }
 
@@ -99,20 +104,27 @@ const char* SimilarPreset(const Target& t) {
   if (t.cpu == "znver4") return "x86-znver4";
   if (t.cpu == "znver3" || t.cpu == "znver2") return "x86-znver3";
   if (t.cpu == "sapphirerapids") return "x86-sapphirerapids";
-  return t.vector_bits == 512 ? "x86-cascadelake" : "x86-haswell";
+  return t.cpu_part().vector_bits == 512 ? "x86-cascadelake" : "x86-haswell";
 }
 
 void FillRates(Target& t) {
   const Target similar = *NamedTarget(SimilarPreset(t));
-  t.fma_latency = similar.fma_latency;
-  t.loads_per_cycle = similar.loads_per_cycle;
-  t.stores_per_cycle = similar.stores_per_cycle;
-  t.issue_per_cycle = similar.issue_per_cycle;
-  const bool same_dot = t.has("avx512vnni") || !similar.has("avx512vnni");
-  t.int8_dot_per_cycle = same_dot ? similar.int8_dot_per_cycle : 0;
-  t.bf16_dot_per_cycle = t.has("avx512bf16") || t.has("bf16") ? similar.bf16_dot_per_cycle : 0;
-  for (size_t i = 0; i < t.caches.size(); ++i) {
-    t.caches[i].bytes_per_cycle = similar.caches[std::min(i, similar.caches.size() - 1)].bytes_per_cycle;
+  CpuTarget& cpu = t.mutable_cpu_part();
+  cpu.loads_per_cycle = similar.cpu_part().loads_per_cycle;
+  cpu.stores_per_cycle = similar.cpu_part().stores_per_cycle;
+  cpu.issue_per_cycle = similar.cpu_part().issue_per_cycle;
+  cpu.fork_join_seconds = similar.cpu_part().fork_join_seconds;
+  for (const ComputeUnit& unit : similar.units) {
+    const bool here = unit.features.empty() ||
+                      std::ranges::any_of(unit.features, [&](const std::string& feature) { return t.has(feature); });
+    if (!here) continue;
+    t.units.push_back(unit);
+    if (unit.name != "matrix") {
+      t.units.back().per_cycle = unit.per_cycle * cpu.vector_bits / similar.cpu_part().vector_bits;
+    }
+  }
+  for (size_t i = 0; i < t.levels.size(); ++i) {
+    t.levels[i].bytes_per_cycle = similar.levels[std::min(i, similar.levels.size() - 1)].bytes_per_cycle;
   }
   constexpr double kMemoryGbsOfCore = 15;
   t.memory_gbs = kMemoryGbsOfCore * t.cores;
@@ -160,15 +172,11 @@ void FillCpu(Target& t) {
   }
 #undef TW_FEATURE
   std::sort(t.features.begin(), t.features.end());
-  // Processors that differ in more than features: how many FMAs start per cycle.
   const bool avx512 = t.has("avx512f") && t.has("avx512vl") && t.has("avx512bw") && t.has("avx512dq");
   t.cpu = avx512 ? "x86-64-v4" : t.has("avx2") && t.has("fma") ? "x86-64-v3" : "x86-64-v2";
-  t.f32_fma_per_cycle = 2;
-  // znver4 executes a 512-bit operation in two halves. Older run-time libraries, which answer here, take it for znver3,
-  // which has no AVX-512.
+  // Older run-time libraries, which answer here, take znver4 for znver3, which has no AVX-512.
   if (__builtin_cpu_is("znver4") || (avx512 && __builtin_cpu_is("znver3"))) {
     t.cpu = "znver4";
-    t.f32_fma_per_cycle = 1;
   } else if (__builtin_cpu_is("znver5")) {
     t.cpu = "znver5";
   } else if (__builtin_cpu_is("znver3")) {
@@ -187,8 +195,8 @@ void FillCpu(Target& t) {
   } else if (__builtin_cpu_is("haswell")) {
     t.cpu = "haswell";
   }
-  t.vector_bits = avx512 ? 512 : t.has("avx2") ? 256 : 128;
-  t.vector_registers = avx512 ? 32 : 16;
+  t.mutable_cpu_part().vector_bits = avx512 ? 512 : t.has("avx2") ? 256 : 128;
+  t.mutable_cpu_part().vector_registers = avx512 ? 32 : 16;
 }
 
 #elif defined(__aarch64__)
@@ -214,9 +222,8 @@ void FillCpu(Target& t) {
     break;
   }
   std::sort(t.features.begin(), t.features.end());
-  t.vector_bits = 128;
-  t.vector_registers = 32;
-  t.f32_fma_per_cycle = 2;
+  t.mutable_cpu_part().vector_bits = 128;
+  t.mutable_cpu_part().vector_registers = 32;
 }
 
 #else
@@ -229,8 +236,9 @@ Target HostTarget() {
   Target t;
   t.name = "host";
   t.cores = UsableCores();
-  t.caches = DataCaches();
+  t.levels = DataCaches();
   FillCpu(t);
+  t.mutable_cpu_part().page_bytes = static_cast<int>(sysconf(_SC_PAGESIZE));
   FillRates(t);
   return t;
 }

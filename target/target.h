@@ -5,9 +5,11 @@
 //   if (host.has("avx512bf16")) ...
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -16,13 +18,55 @@ namespace tilewright {
 
 enum class TargetKind : uint8_t { kX86, kArm, kCuda };
 
-struct CacheLevel {
+// A level of memory between a core and main memory: a data cache.
+struct MemoryLevel {
+  std::string name = {};  // "L1"
   int64_t bytes = 0;
+  // What an operand may fill so that it stays while others pass by.
+  int64_t usable_bytes = 0;
   int line_bytes = 64;
   int shared_by = 1;  // cores
   int ways = 8;       // lines of one set
   // What a core reads from this level when data streams through it; 0 when unknown.
   double bytes_per_cycle = 0;
+
+  bool operator==(const MemoryLevel&) const = default;
+};
+
+// A unit of a core that multiplies and adds.
+struct ComputeUnit {
+  std::string name = {};     // "fma", "dot" (sums of products in vectors), "matrix" (tiles, tensor cores)
+  std::string operand = {};  // the type of its factors: "float32", "bfloat16" (float16 too), "int8", "int16"
+  int per_cycle = 0;         // multiply-adds of scalars that a core starts per cycle
+  int latency = 0;           // cycles until a result can be added to; 0 when unknown
+  std::vector<std::string> features = {};  // of the target; any of them comes with the unit
+
+  bool operator==(const ComputeUnit&) const = default;
+};
+
+struct CpuTarget {
+  int vector_bits = 0;       // width of the vector registers
+  int vector_registers = 0;  // per core
+  // Vectors that a core loads and stores per cycle, and operations of any sort that it starts.
+  double loads_per_cycle = 0, stores_per_cycle = 0, issue_per_cycle = 0;
+  int page_bytes = 4096;
+  double fork_join_seconds = 0;  // to start and to end a parallel loop
+
+  bool operator==(const CpuTarget&) const = default;
+};
+
+struct GpuTarget {
+  int warp_size = 0;
+  int max_threads_per_block = 0;
+  int max_threads_per_core = 0;
+  int64_t max_shared_bytes_per_block = 0;  // opt-in limit
+  int64_t shared_bytes_per_core = 0;
+  int registers_per_core = 0;  // 32-bit
+  int max_registers_per_thread = 0;
+  std::array<int, 3> max_block_dims = {0, 0, 0};
+  double launch_seconds = 0;  // to start a kernel
+
+  bool operator==(const GpuTarget&) const = default;
 };
 
 struct Target {
@@ -33,37 +77,42 @@ struct Target {
   // Names as LLVM spells them ("avx512f", "avx512vnni", "dotprod"), sorted. For CUDA: "wmma", "mma", "cp.async",
   // "wgmma".
   std::vector<std::string> features;
-  int cores = 1;  // CPU cores this process may use, or streaming multiprocessors
-
-  // CPU.
-  int vector_bits = 0;             // width of the vector registers
-  int vector_registers = 0;        // per core
-  std::vector<CacheLevel> caches;  // data caches, L1 first
-
-  // GPU.
-  int warp_size = 0;
-  int max_threads_per_block = 0;
-  int max_threads_per_core = 0;
-  int64_t max_shared_bytes_per_block = 0;  // opt-in limit
-  int64_t shared_bytes_per_core = 0;
-  int registers_per_core = 0;  // 32-bit
-  int max_registers_per_thread = 0;
-  int max_block_dims[3] = {0, 0, 0};
-
-  // Fused multiply-adds of f32 a core can start per cycle, as vectors (CPU) or as scalars (GPU); 0 when unknown.
-  int f32_fma_per_cycle = 0;
-  int fma_latency = 0;  // cycles until the result of an FMA can be added to
-  // Multiply-adds of narrow operands, as scalars, that a core starts per cycle with its best tensor instruction; 0 when
-  // it has none. bf16 stands for f16 too where both exist.
-  int bf16_dot_per_cycle = 0, int8_dot_per_cycle = 0;
-  // CPU: vectors that a core loads and stores per cycle, and operations of any sort that it starts.
-  double loads_per_cycle = 0, stores_per_cycle = 0, issue_per_cycle = 0;
+  int cores = 1;                    // CPU cores this process may use, or streaming multiprocessors
+  std::vector<MemoryLevel> levels;  // nearest first, without main memory
+  std::vector<ComputeUnit> units;
   double clock_ghz = 0;   // under load on all cores: measured on the host, nominal in presets
   double memory_gbs = 0;  // nominal bandwidth of main memory that `cores` can use
+  std::variant<CpuTarget, GpuTarget> machine;
+
+  bool operator==(const Target&) const = default;
+
+  bool is_gpu() const { return std::holds_alternative<GpuTarget>(machine); }
+  // What only CPUs have; CpuTarget() for a GPU.
+  const CpuTarget& cpu_part() const;
+  CpuTarget& mutable_cpu_part() { return std::get<CpuTarget>(machine); }
+  // What only GPUs have; GpuTarget() for a CPU.
+  const GpuTarget& gpu_part() const;
+
+  // The first level; the second, which a core has for itself, or the last where there is one; and the last. Of a target
+  // with levels.
+  const MemoryLevel& Nearest() const { return levels.front(); }
+  const MemoryLevel& Near() const { return levels[levels.size() > 1 ? 1 : 0]; }
+  const MemoryLevel& Farthest() const { return levels.back(); }
+
+  // The fastest unit for factors of this type, or null. f32 has one unit.
+  const ComputeUnit* UnitFor(std::string_view operand) const;
+  // Multiply-adds of factors of this type, as scalars, that a core starts per cycle by its best unit; 0 without one.
+  int ProductsPerCycle(std::string_view operand) const;
+  // Fused multiply-adds of f32 that a core starts per cycle, as vectors (CPU) or as scalars (GPU); 0 when unknown.
+  int FmaPerCycle() const { return ProductsPerCycle("float32") / lanes(32); }
+  int FmaLatency() const;
 
   bool has(std::string_view feature) const;
   // Elements of a type of that many bits in one vector register, at least 1: a GPU's threads compute one at a time.
-  int lanes(int bits) const { return bits > 0 && bits < vector_bits ? vector_bits / bits : 1; }
+  int lanes(int bits) const {
+    const int vector_bits = cpu_part().vector_bits;
+    return bits > 0 && bits < vector_bits ? vector_bits / bits : 1;
+  }
   // Whether a CPU's vectors are as wide as a cache line: those that are not aligned lie in two.
   bool VectorsFillLines() const;
   std::string FeatureString() const;  // "+avx2,+fma,...": what LLVM takes
@@ -72,7 +121,8 @@ struct Target {
 
 // The machine this process runs on, from cpuid and sysfs. The number of cores respects the affinity mask.
 Target HostTarget();
-// "host" or a preset; an unknown name is an error that lists the known ones.
+// "host", a preset, or the path of a description (FILE.json, target_json.h); an unknown name is an error that lists the
+// known ones.
 absl::StatusOr<Target> NamedTarget(std::string_view name);
 std::vector<std::string> TargetNames();
 // Whether the machine `host` runs what is compiled for the target; an error names what it lacks. Numbers of cores and

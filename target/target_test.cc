@@ -15,23 +15,37 @@ TEST(Target, PresetsAreComplete) {
     EXPECT_TRUE(std::is_sorted(target->features.begin(), target->features.end())) << name;
     EXPECT_GE(target->cores, 1);
     EXPECT_FALSE(target->cpu.empty());
-    EXPECT_GT(target->fma_latency, 0) << name;
+    EXPECT_GT(target->FmaLatency(), 0) << name;
+    EXPECT_GT(target->FmaPerCycle(), 0) << name;
     EXPECT_GT(target->clock_ghz, 0.5) << name;
     EXPECT_GT(target->memory_gbs, 0) << name;
-    EXPECT_TRUE(target->bf16_dot_per_cycle == 0 || target->int8_dot_per_cycle >= target->bf16_dot_per_cycle) << name;
-    if (target->kind == TargetKind::kCuda) {
-      EXPECT_GE(target->max_shared_bytes_per_block, 64 << 10) << name;
-      EXPECT_EQ(target->warp_size, 32);
+    const int bf16 = target->ProductsPerCycle("bfloat16");
+    EXPECT_TRUE(bf16 == 0 || target->ProductsPerCycle("int8") >= bf16) << name;
+    EXPECT_EQ(target->is_gpu(), target->kind == TargetKind::kCuda) << name;
+    EXPECT_FALSE(target->levels.empty()) << name;
+    for (const MemoryLevel& level : target->levels) {
+      EXPECT_FALSE(level.name.empty()) << name;
+      EXPECT_GT(level.usable_bytes, 0) << name;
+      EXPECT_LT(level.usable_bytes, level.bytes) << name;
+    }
+    if (target->is_gpu()) {
+      EXPECT_GE(target->gpu_part().max_shared_bytes_per_block, 64 << 10) << name;
+      EXPECT_EQ(target->gpu_part().warp_size, 32);
+      EXPECT_GT(target->gpu_part().launch_seconds, 0) << name;
+      EXPECT_EQ(target->cpu_part(), CpuTarget()) << name;
     } else {
-      EXPECT_GE(target->vector_bits, 128);
-      EXPECT_GE(target->caches.size(), 2u);
-      EXPECT_GE(target->caches[0].bytes, 16 << 10);
-      EXPECT_GT(target->loads_per_cycle, 0) << name;
-      EXPECT_GT(target->stores_per_cycle, 0) << name;
-      EXPECT_GT(target->issue_per_cycle, 0) << name;
-      for (size_t i = 1; i < target->caches.size(); ++i) {
-        EXPECT_GT(target->caches[i].bytes_per_cycle, 0) << name;
-        EXPECT_LE(target->caches[i].bytes_per_cycle, target->caches[i - 1].bytes_per_cycle) << name;
+      const CpuTarget& cpu = target->cpu_part();
+      EXPECT_GE(cpu.vector_bits, 128);
+      EXPECT_GE(target->levels.size(), 2u);
+      EXPECT_GE(target->Nearest().bytes, 16 << 10);
+      EXPECT_GT(cpu.loads_per_cycle, 0) << name;
+      EXPECT_GT(cpu.stores_per_cycle, 0) << name;
+      EXPECT_GT(cpu.issue_per_cycle, 0) << name;
+      EXPECT_GT(cpu.fork_join_seconds, 0) << name;
+      EXPECT_EQ(target->gpu_part(), GpuTarget()) << name;
+      for (size_t i = 1; i < target->levels.size(); ++i) {
+        EXPECT_GT(target->levels[i].bytes_per_cycle, 0) << name;
+        EXPECT_LE(target->levels[i].bytes_per_cycle, target->levels[i - 1].bytes_per_cycle) << name;
       }
     }
   }
@@ -61,13 +75,19 @@ TEST(Target, Features) {
   EXPECT_TRUE(zen4.has("avx512bf16"));
   EXPECT_FALSE(zen4.has("amx-int8"));
   EXPECT_EQ(zen4.lanes(32), 16);
-  EXPECT_EQ(zen4.bf16_dot_per_cycle, 32);  // twice the f32 rate
-  EXPECT_EQ(zen4.int8_dot_per_cycle, 64);
-  EXPECT_EQ(NamedTarget("x86-sapphirerapids")->int8_dot_per_cycle, 1024);
-  EXPECT_EQ(NamedTarget("x86-haswell")->bf16_dot_per_cycle, 0);
-  EXPECT_EQ(NamedTarget("cuda-sm90")->max_shared_bytes_per_block, 227 << 10);
+  EXPECT_EQ(zen4.ProductsPerCycle("bfloat16"), 32);  // twice the f32 rate
+  EXPECT_EQ(zen4.ProductsPerCycle("int8"), 64);
+  EXPECT_EQ(NamedTarget("x86-sapphirerapids")->ProductsPerCycle("int8"), 1024);
+  EXPECT_EQ(NamedTarget("x86-haswell")->ProductsPerCycle("bfloat16"), 0);
+  EXPECT_EQ(NamedTarget("cuda-sm90")->gpu_part().max_shared_bytes_per_block, 227 << 10);
   EXPECT_FALSE(NamedTarget("cuda-sm90")->has("wgmma"));
   EXPECT_TRUE(NamedTarget("cuda-sm90a")->has("wgmma"));
+  EXPECT_EQ(zen4.FmaPerCycle(), 1);
+  EXPECT_EQ(NamedTarget("x86-sapphirerapids")->UnitFor("int8")->name, "matrix");
+  EXPECT_EQ(zen4.UnitFor("int16")->name, "dot");
+  EXPECT_EQ(zen4.UnitFor("float64"), nullptr);
+  EXPECT_EQ(zen4.Near().name, "L2");
+  EXPECT_EQ(zen4.Farthest().name, "L3");
   EXPECT_NE(zen4.FeatureString().find("+avx512vnni"), std::string::npos);
 }
 

@@ -83,7 +83,7 @@ void Explain(const Function& function, const Target& target, std::ostream& out) 
   out << "instructions of the busiest core\n";
   ExplainInstructions(p.instructions, table);
   table.Line("vector registers",
-             absl::StrFormat("%.0f of %d in the fullest loop", p.register_vectors, target.vector_registers));
+             absl::StrFormat("%.0f of %d in the fullest loop", p.register_vectors, target.cpu_part().vector_registers));
   out << "parallelism\n";
   table.Line("cores", absl::StrFormat("%d of %d", p.cores_used, target.cores));
   table.Line("balance", absl::StrFormat("%.1f%%", 100 * p.balance));
@@ -98,7 +98,7 @@ int RunExplain(const CommandArguments& args) {
     args.err() << std::string(target.status().message()) << "\n";
     return kRefused;
   }
-  if (target->kind == TargetKind::kCuda) {
+  if (target->is_gpu()) {
     args.err() << "there is no cost model for " << target->name << ": only CPUs are projected\n";
     return kRefused;
   }

@@ -1,19 +1,54 @@
+#include <chrono>
+#include <fstream>
 #include <ostream>
 
+#include "codegen/runtime/thread_pool.h"
+#include "target/calibration.h"
 #include "target/target.h"
+#include "target/target_json.h"
 #include "tools/commands.h"
 
 namespace tilewright {
 namespace {
 
+Target CalibratedHost(const std::string& name) {
+  runtime::ThreadPool pool;
+  const auto empty_loop = [&] {
+    const auto start = std::chrono::steady_clock::now();
+    pool.ParallelFor(pool.num_threads(), [](int64_t, int64_t) {});
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  Target target = Calibrate(HostTarget(), empty_loop);
+  target.name = name;
+  return target;
+}
+
+// What the description is called: "mine" where it is written to /tmp/mine.json.
+std::string NameOf(const std::string& path) {
+  const std::string file = path.substr(path.rfind('/') + 1);
+  return file.substr(0, file.size() - std::string_view(".json").size());
+}
+
 int PrintTarget(const CommandArguments& args) {
-  const auto target = NamedTarget(args.Get("--target").value_or("host"));
+  const std::string name = args.Get("--target").value_or("host");
+  const std::optional<std::string> path = args.Get("-o");
+  const bool calibrate = args.Has("--calibrate");
+  if (calibrate && name != "host") return UsageError(args, "target", "--calibrate measures this machine: not --target");
+  if (path && !path->ends_with(".json")) return UsageError(args, "target", "-o wants a file named NAME.json");
+  absl::StatusOr<Target> target = NamedTarget(name);
   if (!target.ok()) {
     args.err() << std::string(target.status().message()) << "\n";
     return kRefused;
   }
-  args.out() << target->ToString();
-  return kDone;
+  if (calibrate) target = CalibratedHost(path ? NameOf(*path) : name);
+  if (!path) {
+    args.out() << target->ToString();
+    return kDone;
+  }
+  std::ofstream file(*path);
+  if (file << TargetToJson(*target) && file.flush()) return kDone;
+  args.err() << "cannot write " << *path << "\n";
+  return kRefused;
 }
 
 }  // namespace
@@ -21,7 +56,9 @@ int PrintTarget(const CommandArguments& args) {
 Command TargetCommand() {
   return {.name = "target",
           .summary = "prints the description of a target",
-          .flags = {{"--target", "NAME", "host by default; an unknown name lists the known ones"}},
+          .flags = {{"--target", "NAME", "host by default, or FILE.json; an unknown name lists the known ones"},
+                    {"--calibrate", "", "measures this machine's rates; it should be idle"},
+                    {"-o", "FILE.json", "writes the description there; --target takes such files"}},
           .run = PrintTarget};
 }
 

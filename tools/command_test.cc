@@ -251,6 +251,23 @@ TEST(Command, Target) {
   EXPECT_THAT(RunTool({"target", "--target=vax"}).err, StartsWith("unknown target \"vax\"; known are host, "));
 }
 
+TEST(Command, TargetIsWrittenAndTakenAgain) {
+  const std::string path = testing::TempDir() + "/mine.json";
+  EXPECT_EQ(RunTool({"target", "--target=x86-znver4", "-o", path}).status, kDone);
+  EXPECT_EQ(RunTool({"target", "--target", path}).out, RunTool({"target", "--target=x86-znver4"}).out);
+  const Result measured = RunTool({"target", "--calibrate", "-o", path});
+  EXPECT_EQ(measured.status, kDone) << measured.err;
+  const Result printed = RunTool({"target", "--target", path});
+  EXPECT_THAT(printed.out, StartsWith("name: mine\n")) << printed.err;
+  EXPECT_THAT(printed.out, HasSubstr("fma of float32: "));
+  EXPECT_EQ(RunTool({"check", "-", "--target", path}, kScale).status, kDone);
+  EXPECT_EQ(RunTool({"target", "--calibrate", "--target=x86-znver4"}).status, kUsage);
+  EXPECT_EQ(RunTool({"target", "-o", "mine.txt"}).status, kUsage);
+  EXPECT_EQ(RunTool({"target", "-o", "/no/folder/mine.json"}).status, kRefused);
+  std::ofstream(path) << "{\"kind\": \"x86\"}";
+  EXPECT_EQ(RunTool({"target", "--target", path}).err, path + ": target description: \"name\" is missing\n");
+}
+
 TEST(Command, Check) {
   Result good = RunTool({"check", "-"}, kScale);
   EXPECT_EQ(good.status, kDone) << good.err;

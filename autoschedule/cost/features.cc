@@ -86,7 +86,7 @@ void AddHottest(Row& row, const ProgramFacts& facts, const Target& target, const
   row.Log("iterations", r.iterations);
   AddInstructions(row, r.counts);
   row.Plain("registers", r.register_vectors);
-  row.Plain("registers over limit", std::max(0.0, r.register_vectors - target.vector_registers));
+  row.Plain("registers over limit", std::max(0.0, r.register_vectors - target.cpu_part().vector_registers));
   row.Plain("chained", r.chained);
   const double products = r.counts.multiply_adds + r.counts.dots;
   row.Plain("loads per product", products > 0 ? (r.counts.loads + r.counts.narrow_loads) / products : 0);
@@ -154,7 +154,8 @@ void AddChain(Row& row, const ProgramFacts& facts, const std::vector<double>& it
 }
 
 // What the hottest region reads and writes: bytes it touches while its loop runs once, and how rows lie in memory.
-void AddBuffers(Row& row, const ProgramFacts& facts, const std::vector<double>& iterations, const Region* hot) {
+void AddBuffers(Row& row, const ProgramFacts& facts, const std::vector<double>& iterations, const Region* hot,
+                int page_bytes) {
   struct Hot {
     double bytes = 0, size = 0, stride = 0;
   };
@@ -182,7 +183,7 @@ void AddBuffers(Row& row, const ProgramFacts& facts, const std::vector<double>& 
     row.Numbered("buffer bytes in hottest loop", i, buffers[i].bytes);
     row.Numbered("buffer bytes", i, buffers[i].size);
     row.Numbered("buffer row stride", i, buffers[i].stride);
-    row.Numbered("buffer row stride modulo page", i, std::fmod(buffers[i].stride, 4096));
+    row.Numbered("buffer row stride modulo page", i, std::fmod(buffers[i].stride, page_bytes));
   }
 }
 
@@ -193,7 +194,7 @@ double Fill(const ProgramFacts& facts, const Target& target, Row& row) {
   AddProjection(row, projection, SpeedOfLightOf(facts, target));
   AddHottest(row, facts, target, hot);
   AddChain(row, facts, projection.iterations, hot);
-  AddBuffers(row, facts, projection.iterations, hot);
+  AddBuffers(row, facts, projection.iterations, hot, target.cpu_part().page_bytes);
   return projection.seconds;
 }
 

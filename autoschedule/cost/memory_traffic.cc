@@ -79,7 +79,7 @@ double ScatteredPart(const ProgramFacts& facts, const AccessFacts& write, int li
 }
 
 // Whether the rows that an access touches at a time share so few sets of the first level that they evict each other.
-bool Conflicts(const ProgramFacts& facts, const AccessFacts& access, int outermost, const CacheLevel& l1,
+bool Conflicts(const ProgramFacts& facts, const AccessFacts& access, int outermost, const MemoryLevel& l1,
                const std::vector<double>& iterations) {
   const BufferFacts& buffer = facts.buffers[static_cast<size_t>(access.buffer)];
   const int64_t way = l1.bytes / l1.ways;
@@ -123,7 +123,7 @@ class Traffic {
   // Bytes of each buffer that a cache takes from the level behind it, and then bytes of each buffer that it gives back.
   // Cache 0 is L1.
   std::vector<double> Misses(size_t cache, int cores) const {
-    const CacheLevel& level = target_.caches[cache];
+    const MemoryLevel& level = target_.levels[cache];
     const double capacity = static_cast<double>(level.bytes) / std::min(level.shared_by, cores);
     std::vector<double> sum = direct_;  // of what is below an iteration, buffer by buffer
     for (size_t l = loops_ + 1; l-- > 0;) {
@@ -152,7 +152,7 @@ class Traffic {
   size_t At(size_t row, size_t buffer) const { return row * buffers_ + buffer; }
 
   void Add(const AccessFacts& access, size_t b) {
-    const int line = target_.caches[0].line_bytes;
+    const int line = target_.Nearest().line_bytes;
     int depth = access.loop < 0 ? 0 : facts_.loops[static_cast<size_t>(access.loop)].depth + 1;
     double inner = FootprintBytes(facts_, access, depth, line, iterations_) * access.share;
     auto raise = [](double& value, double to) { value = std::max(value, to); };
@@ -161,7 +161,7 @@ class Traffic {
     for (int loop = access.loop;; loop = facts_.loops[static_cast<size_t>(loop)].parent, --depth) {
       const auto row = static_cast<size_t>(loop + 1);
       raise(body_[At(row, b)], inner);
-      conflicts = conflicts || Conflicts(facts_, access, depth, target_.caches[0], iterations_);
+      conflicts = conflicts || Conflicts(facts_, access, depth, target_.Nearest(), iterations_);
       if (conflicts) conflict_[At(row, b)] = 1;
       if (loop < 0) break;
       inner = FootprintBytes(facts_, access, depth - 1, line, iterations_) * access.share;
@@ -189,16 +189,16 @@ double FootprintBytes(const ProgramFacts& facts, const AccessFacts& access, int 
 MemoryTraffic TrafficOf(const ProgramFacts& facts, const Target& target, const std::vector<double>& iterations,
                         int cores) {
   const Traffic traffic(facts, target, iterations);
-  const int line = target.caches[0].line_bytes;
+  const int line = target.Nearest().line_bytes;
   std::vector<double> scattered(facts.buffers.size());  // parts of what is written
   for (const AccessFacts& access : facts.accesses) {
     if (!access.write || facts.buffers[static_cast<size_t>(access.buffer)].in_registers) continue;
     scattered[static_cast<size_t>(access.buffer)] = ScatteredPart(facts, access, line, iterations);
   }
   MemoryTraffic result;
-  for (size_t cache = 0; cache < target.caches.size(); ++cache) {
-    const bool last = cache + 1 == target.caches.size();
-    LevelTraffic level{last ? "memory" : absl::StrCat("L", cache + 2)};
+  for (size_t cache = 0; cache < target.levels.size(); ++cache) {
+    const bool last = cache + 1 == target.levels.size();
+    LevelTraffic level{last ? "memory" : target.levels[cache + 1].name};
     const std::vector<double> misses = traffic.Misses(cache, cores);
     const auto half = misses.begin() + static_cast<std::ptrdiff_t>(misses.size() / 2);
     level.read_bytes = std::accumulate(misses.begin(), half, 0.0);

@@ -56,7 +56,7 @@ def main(C: T.Buffer((512, 512), "float32")):
 )",
                                                                                loops)));
     const LevelTraffic l1 = TrafficOf(facts, kZen4, CoreIterations(facts, 1), 1).levels[0];
-    return l1.scattered_lines / (l1.written_bytes / kZen4.caches[0].line_bytes);
+    return l1.scattered_lines / (l1.written_bytes / kZen4.Nearest().line_bytes);
   };
   EXPECT_EQ(scattered_part("jo, io in T.grid(16, 64)"), 1);      // two lines of each of 512 rows
   EXPECT_LT(scattered_part("io, jo in T.grid(64, 16)"), 0.001);  // the eight rows of a tile are continued by the next

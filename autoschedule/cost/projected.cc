@@ -24,7 +24,6 @@ constexpr double kNarrowLoads = 2;
 constexpr double kOverlapOrder = 4, kFartherLevels = 0.5;
 // For a line that the second cache level gives back out of order, which nothing overlaps.
 constexpr double kScatteredLineCycles = 25;
-constexpr double kForkJoinSeconds = 0.4e-6;
 
 // Cycles of one iteration, by the unit that is busy.
 struct Cycles {
@@ -36,26 +35,27 @@ struct Cycles {
 Cycles CyclesOf(const Region& region, const Target& target) {
   const InstructionCounts& n = region.counts;
   // What does not fit into registers is stored and loaded again.
-  const double spilled = std::max(0.0, region.register_vectors - target.vector_registers);
+  const double spilled = std::max(0.0, region.register_vectors - target.cpu_part().vector_registers);
   // Units that execute a wide operation in two halves take two narrow ones.
-  const double units = std::max(target.f32_fma_per_cycle, region.vectorized ? 1 : 2);
+  const double units = std::max(target.FmaPerCycle(), region.vectorized ? 1 : 2);
   Cycles cycles;
   cycles.arithmetic = (n.multiply_adds + n.dots + n.arithmetic / 2 + n.converts + n.divides * kDivideCycles +
                        n.transcendentals * kFunctionCycles) /
                           units +
                       n.tile_rows + n.calls * kCallCycles;
-  cycles.loads = (n.loads + spilled) / std::max(target.loads_per_cycle, region.vectorized ? 0 : kNarrowLoads) +
-                 (n.narrow_loads + n.gathered) / std::max(target.loads_per_cycle, kNarrowLoads);
-  cycles.stores = (n.stores + spilled) / std::max(target.stores_per_cycle, region.vectorized ? 0 : 1.0);
-  cycles.issue = (n.Total() + n.gathered + 2 * spilled + 2) / target.issue_per_cycle;
-  cycles.latency = region.chained * target.fma_latency;
+  cycles.loads =
+      (n.loads + spilled) / std::max(target.cpu_part().loads_per_cycle, region.vectorized ? 0 : kNarrowLoads) +
+      (n.narrow_loads + n.gathered) / std::max(target.cpu_part().loads_per_cycle, kNarrowLoads);
+  cycles.stores = (n.stores + spilled) / std::max(target.cpu_part().stores_per_cycle, region.vectorized ? 0 : 1.0);
+  cycles.issue = (n.Total() + n.gathered + 2 * spilled + 2) / target.cpu_part().issue_per_cycle;
+  cycles.latency = region.chained * target.FmaLatency();
   return cycles;
 }
 
 double EntryCycles(const Region& region, const Target& target) {
   if (region.chained == 0) return kLoopEntryCycles;
   const double sums = (region.counts.multiply_adds + region.counts.dots) / region.chained;
-  return sums / target.stores_per_cycle * sums / kAllSumsWait;
+  return sums / target.cpu_part().stores_per_cycle * sums / kAllSumsWait;
 }
 
 void ProjectCompute(const Target& target, Projection* p, std::map<std::string, double>* seconds_by_limiter) {
@@ -98,7 +98,7 @@ void ProjectParallel(const ProgramFacts& facts, const Target& target, Projection
     busiest += of_core;
   }
   if (busiest > 0) p->balance = all / target.cores / busiest;
-  p->fork_seconds = p->forks * kForkJoinSeconds;
+  p->fork_seconds = p->forks * target.cpu_part().fork_join_seconds;
 }
 
 void ProjectTraffic(const ProgramFacts& facts, const Target& target, Projection* p) {
@@ -108,9 +108,9 @@ void ProjectTraffic(const ProgramFacts& facts, const Target& target, Projection*
     const double bytes = level.read_bytes + level.written_bytes;
     const bool memory = i + 1 == traffic.levels.size();
     const double per_second = memory ? target.memory_gbs * 1e9 / p->cores_used
-                                     : target.caches[i + 1].bytes_per_cycle * target.clock_ghz * 1e9;
+                                     : target.levels[i + 1].bytes_per_cycle * target.clock_ghz * 1e9;
     p->levels.push_back({level.from, level.read_bytes, level.written_bytes, per_second > 0 ? bytes / per_second : 0});
-    if (level.from == "L3")
+    if (i == 1 && !memory)
       p->scattered_seconds = level.scattered_lines * kScatteredLineCycles * 1e-9 / target.clock_ghz;
   }
 }

@@ -38,11 +38,10 @@ double ParameterBytes(const ProgramFacts& facts) {
 }
 
 void FindSource(const Target& target, SpeedOfLight* limit) {
-  for (size_t c = 0; c < target.caches.size(); ++c) {
-    const CacheLevel& level = target.caches[c];
+  for (const MemoryLevel& level : target.levels) {
     const double copies = std::max(1.0, static_cast<double>(target.cores) / level.shared_by);
     if (limit->bytes > static_cast<double>(level.bytes) * copies || level.bytes_per_cycle == 0) continue;
-    limit->from = absl::StrCat("L", c + 1);
+    limit->from = level.name;
     limit->traffic_seconds = limit->bytes / (level.bytes_per_cycle * target.clock_ghz * 1e9 * target.cores);
     return;
   }
@@ -53,18 +52,18 @@ void FindSource(const Target& target, SpeedOfLight* limit) {
 }  // namespace
 
 double MultiplyAddsPerCycle(const Target& target, DataType operand) {
-  const double units = target.f32_fma_per_cycle;
-  if (target.kind == TargetKind::kCuda) {
-    if (operand.bits() == 16 && operand.is_float()) return std::max<double>(units, target.bf16_dot_per_cycle);
-    return operand.bits() == 8 ? std::max<double>(units, target.int8_dot_per_cycle) : units;
+  const double units = target.FmaPerCycle();
+  if (target.is_gpu()) {
+    if (operand.bits() == 16 && operand.is_float()) return std::max<double>(units, target.ProductsPerCycle("bfloat16"));
+    return operand.bits() == 8 ? std::max<double>(units, target.ProductsPerCycle("int8")) : units;
   }
   if (operand.bits() == 8 && operand.is_integer()) {
-    return std::max<double>(units * target.lanes(32), target.int8_dot_per_cycle);
+    return std::max<double>(units * target.lanes(32), target.ProductsPerCycle("int8"));
   }
   const bool native_f16 = operand.code() == TypeCode::kFloat && (target.has("avx512fp16") || target.has("fullfp16"));
   if (operand.is_float() && operand.bits() <= 16) {
     const double f32 = units * target.lanes(32);
-    if (operand.code() == TypeCode::kBFloat) return std::max<double>(f32, target.bf16_dot_per_cycle);
+    if (operand.code() == TypeCode::kBFloat) return std::max<double>(f32, target.ProductsPerCycle("bfloat16"));
     return native_f16 ? 2 * f32 : f32;
   }
   return units * target.lanes(std::max(operand.bits(), 16));

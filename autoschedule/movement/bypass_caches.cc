@@ -21,8 +21,8 @@ int64_t BytesOfParams(const Function& function) {
 
 // The bytes of a cache level, all cores together.
 int64_t CacheBytes(const Target& target, size_t level) {
-  if (target.caches.size() <= level) return INT64_MAX;
-  const CacheLevel& cache = target.caches[level];
+  if (target.levels.size() <= level) return INT64_MAX;
+  const MemoryLevel& cache = target.levels[level];
   return cache.bytes * std::max(target.cores / std::max(cache.shared_by, 1), 1);
 }
 
@@ -39,7 +39,7 @@ Outcome<Done> Choose(Schedule& sch, LoopRv loop, int64_t bytes, const std::strin
 
 Outcome<Done> ChooseStreaming(Schedule& sch, LoopRv loop, const std::string& name, const Target& target,
                               Choices& choices) {
-  return Choose(sch, loop, CacheBytes(target, target.caches.size() - 1) / 4, name + ".stream", kStream, choices);
+  return Choose(sch, loop, CacheBytes(target, target.levels.size() - 1) / 4, name + ".stream", kStream, choices);
 }
 
 Outcome<Done> ChoosePrefetching(Schedule& sch, LoopRv loop, const std::string& name, const Target& target,

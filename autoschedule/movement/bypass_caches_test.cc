@@ -18,7 +18,7 @@ namespace {
 Target TwoCores() {
   Target target = *NamedTarget("x86-znver4");
   target.cores = 2;
-  target.caches = {{.bytes = 32 << 10}, {.bytes = 1 << 20}, {.bytes = 32 << 20, .shared_by = 2}};
+  target.levels = {{.bytes = 32 << 10}, {.bytes = 1 << 20}, {.bytes = 32 << 20, .shared_by = 2}};
   return target;
 }
 

@@ -9,7 +9,7 @@ namespace tilewright {
 namespace {
 
 // Pages of a panel up to which it is read where it lies.
-constexpr int64_t kPageBytes = 4096, kMostPages = 512;
+constexpr int64_t kMostPages = 512;
 
 }  // namespace
 
@@ -54,12 +54,13 @@ size_t PlaceOfColumns(const std::vector<int64_t>& extents, int64_t tile_bytes, i
   return best;
 }
 
-bool WorthPacking(const ContractionPlan& plan, const RegisterTile& tile, const BlockRealizeNode& realize) {
+bool WorthPacking(const ContractionPlan& plan, const RegisterTile& tile, const BlockRealizeNode& realize,
+                  const Target& target) {
   int64_t uses = 1, panel_rows = 1, bytes = plan.contraction.column_operand->dtype.bytes();
   for (int row : plan.contraction.rows) uses *= IteratorExtent(realize, row);
   for (int inner : plan.contraction.inner) panel_rows *= IteratorExtent(realize, inner);
   for (int column : plan.contraction.columns) bytes *= IteratorExtent(realize, column);
-  return uses > tile.rows && std::min(panel_rows, panel_rows * bytes / kPageBytes) > kMostPages;
+  return uses > tile.rows && std::min(panel_rows, panel_rows * bytes / target.cpu_part().page_bytes) > kMostPages;
 }
 
 }  // namespace tilewright

@@ -24,6 +24,7 @@ size_t PlaceOfColumns(const std::vector<int64_t>& extents, int64_t tile_bytes, i
 
 // Whether a panel of columns is used so often that packing it pays: reading it where it lies touches as many pages as
 // it has rows each time.
-bool WorthPacking(const ContractionPlan& plan, const RegisterTile& tile, const BlockRealizeNode& realize);
+bool WorthPacking(const ContractionPlan& plan, const RegisterTile& tile, const BlockRealizeNode& realize,
+                  const Target& target);
 
 }  // namespace tilewright

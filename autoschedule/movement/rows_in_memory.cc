@@ -74,7 +74,7 @@ std::vector<RegisterTile> TilesInPlace(const BlockRealizeNode& realize, const Co
   const int row = contraction.rows.back();
   const int64_t stride = moves_along(row) * contraction.row_operand->dtype.bytes();
   if (moves_along(depth) != 1 || moves_along(row) <= 1 ||
-      (IteratorExtent(realize, row) > 1 && stride % (target.caches[0].bytes / target.caches[0].ways) == 0)) {
+      (IteratorExtent(realize, row) > 1 && stride % (target.Nearest().bytes / target.Nearest().ways) == 0)) {
     return {};
   }
   const int64_t extent_of_row = IteratorExtent(realize, row),
@@ -283,7 +283,7 @@ double CyclesOfTiles(const BlockRealizeNode& realize, const ContractionPlan& pla
 }
 // Cycles in which cores copy so many bytes, together, in a parallel loop of its own.
 double CyclesOfCopy(int64_t bytes, const Target& target) {
-  const bool far = bytes > target.caches[1].bytes * target.cores;
+  const bool far = bytes > target.Near().bytes * target.cores;
   return kForkCycles + static_cast<double>(bytes) / (far ? kCopiedFarPerCycle : kCopiedPerCycle) / target.cores;
 }
 // Cycles in which cores write out the sums of tiles that are not stored where they belong.
@@ -300,7 +300,7 @@ double CyclesOfStaging(const BlockRealizeNode& realize, const Contraction& contr
 double CyclesOfPacking(const BlockRealizeNode& realize, const Contraction& contraction, int tile_rows,
                        const Target& target) {
   int64_t bytes = BytesOfRow(realize, contraction);
-  const bool many_pages = bytes * tile_rows > target.caches[1].bytes / 4;
+  const bool many_pages = bytes * tile_rows > target.Near().bytes / 4;
   for (const auto* iterators : {&contraction.batch, &contraction.rows}) {
     for (int iterator : *iterators) bytes *= IteratorExtent(realize, iterator);
   }
@@ -364,7 +364,7 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
     // Where rows begin decides among tiles in place, not between these and copies: windows share rows, which come from
     // the first cache level then, and the estimate does not know that.
     const int64_t step = DepthStep(IteratorExtent(realize, plan->depth), plan->instruction, false);
-    const bool aligned = step * plan->contraction.row_operand->dtype.bytes() % target.caches[0].line_bytes == 0;
+    const bool aligned = step * plan->contraction.row_operand->dtype.bytes() % target.Nearest().line_bytes == 0;
     plan->tiles = tiles_in_place(aligned ? 1 : kUnalignedRowLoad);
     plan->outer_row = outer_row;
     return std::monostate();

@@ -171,7 +171,7 @@ AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinReg
   AutoScheduled result{Schedule(module, {.intrins = intrins, .shared = shared}), {}, {}};
   for (const Function& function : module.functions()) {
     if (!isa<BlockRealizeNode>(function->body)) continue;
-    if (target.kind == TargetKind::kCuda) {
+    if (target.is_gpu()) {
       result.left_alone.push_back({NoRules(target), function});
     } else {
       FunctionRules(result, function->name, target, intrins, choices).Run();

@@ -241,7 +241,7 @@ Outcome<Done> ContractionSchedule::MakeStages() {
   column_dims_ = StageDims({&contraction_.batch, &contraction_.columns, &contraction_.inner});
   const auto column_dim = static_cast<size_t>(std::ranges::find(column_dims_, plan_.column) - column_dims_.begin());
   plain_columns_ = plan_.instruction.group == 1 && CopiesAlong(*RealizeOf(sch_, column_stage_).block, column_dim);
-  worth_packing_ = WorthPacking(plan_, tile_, realize());
+  worth_packing_ = WorthPacking(plan_, tile_, realize(), target_);
   return Done();
 }
 
@@ -255,7 +255,7 @@ void ContractionSchedule::RateShallowTiles(bool plain_output) {
   int64_t products = 1;
   for (int iterator : contraction_.inner) products *= Extent(iterator);
   const int depth = plan_.instruction.StepDepth();
-  const bool far_columns = constant_ && BytesOfColumns(realize(), contraction_) > target_.caches[0].bytes / 2;
+  const bool far_columns = constant_ && BytesOfColumns(realize(), contraction_) > target_.Nearest().bytes / 2;
   const ShallowSum sum = {Extent(plan_.row), Extent(plan_.column), RoundUp(products, depth) / depth, far_columns};
   if (sum.steps > kShallowSteps) return;
   for (RegisterTile& tile : plan_.tiles) {

@@ -479,7 +479,7 @@ Outcome<TileLoops> MakeTileLoops(Schedule& sch, BlockRv block, const Plan& plan,
   const int64_t tiles = std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
   VectorLoop preferred = VectorLoop::kOutermost;
   if (BusyPart(tiles, target.cores) >= kBusyWithRows) {
-    const bool weights_stay = BytesOfWeights(plan, window) <= target.caches[0].bytes * 3 / 8;
+    const bool weights_stay = BytesOfWeights(plan, window) <= target.Nearest().bytes * 3 / 8;
     preferred = weights_stay ? VectorLoop::kInColumns : VectorLoop::kInRows;
   }
   TW_ASSIGN_OR_RETURN(const Choices::Pick place,

@@ -215,7 +215,7 @@ class RowSchedule {
     const int64_t bytes = rows * row * kept->writes[0].buffer->dtype.bytes();
     plane_step_ = PlaneStep(rows, row, lanes);
     if (plane_step_ == 0 || others < kLeastPlanes || all_rows / rows < target_.cores ||
-        bytes > target_.caches[0].bytes / 4 || !RowsContinueLanes(*kept, together)) {
+        bytes > target_.Nearest().bytes / 4 || !RowsContinueLanes(*kept, together)) {
       return Done();
     }
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch_, block, kName));

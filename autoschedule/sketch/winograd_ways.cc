@@ -83,17 +83,17 @@ class Estimate {
 
   // Cycles to move so many elements from or to the cache that holds `all` elements, no nearer than `nearest`.
   double Moved(double elements, double all, size_t nearest) const {
-    size_t level = std::min(nearest, target_.caches.size() - 1);
-    while (level + 1 < target_.caches.size() && static_cast<double>(target_.caches[level].bytes * target_.cores /
-                                                                    target_.caches[level].shared_by) < 4 * all) {
+    size_t level = std::min(nearest, target_.levels.size() - 1);
+    while (level + 1 < target_.levels.size() && static_cast<double>(target_.levels[level].bytes * target_.cores /
+                                                                    target_.levels[level].shared_by) < 4 * all) {
       ++level;
     }
-    return 4 * elements / target_.caches[level].bytes_per_cycle / target_.cores;
+    return 4 * elements / target_.levels[level].bytes_per_cycle / target_.cores;
   }
 
   // Cycles to read so many elements from memory, which goes on while products are computed; none if a cache holds them.
   double FromMemory(double elements) const {
-    const CacheLevel& last = target_.caches.back();
+    const MemoryLevel& last = target_.Farthest();
     if (4 * elements <= static_cast<double>(last.bytes * target_.cores / last.shared_by)) return 0;
     return 4 * elements / (target_.memory_gbs / target_.clock_ghz);
   }

@@ -11,9 +11,9 @@ int64_t IteratorExtent(const BlockRealizeNode& realize, int iterator) {
   return *AsInt(realize.block->iter_vars[static_cast<size_t>(iterator)].domain.extent);
 }
 
-int64_t NearBytes(const Target& target) { return target.caches[1].bytes * 3 / 4; }
+int64_t NearBytes(const Target& target) { return target.Near().usable_bytes; }
 
-int64_t SharedColumnBytes(const Target& target) { return target.caches[1].bytes / 4; }
+int64_t SharedColumnBytes(const Target& target) { return target.Near().bytes / 4; }
 
 int64_t BytesOfColumns(const BlockRealizeNode& realize, const Contraction& contraction) {
   int64_t bytes = contraction.column_operand->dtype.bytes();
@@ -42,7 +42,7 @@ TileOperands OperandsOf(const BlockRealizeNode& realize, const Contraction& cont
                         const TileInstruction& instruction, const Target& target) {
   int64_t panel_bytes = contraction.column_operand->dtype.bytes() * instruction.lanes;
   for (int iterator : contraction.inner) panel_bytes *= IteratorExtent(realize, iterator);
-  return {.panel_bytes = panel_bytes, .near_bytes = {target.caches[0].bytes * 2 / 3, NearBytes(target)}};
+  return {.panel_bytes = panel_bytes, .near_bytes = {target.Nearest().usable_bytes, NearBytes(target)}};
 }
 
 int64_t DepthStep(int64_t extent, const TileInstruction& instruction, bool copied) {

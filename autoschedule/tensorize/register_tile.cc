@@ -149,15 +149,15 @@ std::vector<RegisterTile> DividingAmxTiles(int64_t outer_rows, int64_t rows, int
 }
 
 double RateShallow(const RegisterTile& tile, const ShallowSum& sum, bool staged, const Target& target) {
-  const auto cycles_of_line = [](const CacheLevel& cache) {
+  const auto cycles_of_line = [](const MemoryLevel& cache) {
     return cache.bytes_per_cycle == 0 ? 0 : cache.line_bytes / cache.bytes_per_cycle;
   };
   const int height = std::max(tile.row_tiles, 1) * tile.rows;
   const auto steps = static_cast<double>(sum.steps);
   const double lines = height * tile.vectors, column_lines = kAmxRows * tile.vectors;
   const double compute = std::max(CyclesOfProducts(tile), height + column_lines) * steps + 2 * lines + kTileOverhead;
-  double move = cycles_of_line(target.caches.back()) * (lines + kStoredRun * height);
-  if (sum.far_columns) move += cycles_of_line(target.caches[1]) * column_lines * steps;
+  double move = cycles_of_line(target.Farthest()) * (lines + kStoredRun * height);
+  if (sum.far_columns) move += cycles_of_line(target.Near()) * column_lines * steps;
   // More stores than wait at once keep the next tile from being computed meanwhile.
   const bool waits = lines * (staged ? 2 : 1) > kWaitingStores;
   const auto useful = [](int64_t extent, int64_t part) {
@@ -179,7 +179,7 @@ RegisterTile BestTile(const std::vector<RegisterTile>& tiles) {
 }
 
 int64_t MaxRowsWithoutConflicts(const Target& target, int64_t row_stride_bytes) {
-  const CacheLevel& l1 = target.caches[0];
+  const MemoryLevel& l1 = target.Nearest();
   const int64_t way_bytes = l1.bytes / l1.ways;
   const int64_t distinct = way_bytes / std::max<int64_t>(l1.line_bytes, std::gcd(row_stride_bytes, way_bytes));
   return std::max<int64_t>(distinct, 1) * std::max(1, l1.ways - 2);

@@ -11,8 +11,8 @@ namespace {
 
 RegisterTile Choose(const Target& target, int rows, int columns) {
   const TileInstruction instruction{.lanes = target.lanes(32),
-                                    .registers = target.vector_registers,
-                                    .per_cycle = static_cast<double>(target.f32_fma_per_cycle)};
+                                    .registers = target.cpu_part().vector_registers,
+                                    .per_cycle = static_cast<double>(target.FmaPerCycle())};
   return BestTile(RegisterTiles(instruction, rows, columns, rows));
 }
 
@@ -25,7 +25,7 @@ TEST(RegisterTile, FitsIntoTheRegisters) {
         EXPECT_GE(tile.rows, 1);
         EXPECT_GE(tile.vectors, 1);
         EXPECT_LE(tile.rows, rows);
-        EXPECT_LE(tile.rows * tile.vectors + tile.vectors + 1, target.vector_registers);
+        EXPECT_LE(tile.rows * tile.vectors + tile.vectors + 1, target.cpu_part().vector_registers);
         EXPECT_GT(tile.efficiency, 0);
         EXPECT_LE(tile.efficiency, 1.0);
       }

@@ -15,23 +15,23 @@
 namespace tilewright {
 
 struct TileInstruction {
-  const MachineInstruction* row = nullptr;  // of the instruction table
+  const MachineInstruction* row = nullptr;  // of the instruction table; null: a plain multiply-add
   int group = 1;                            // neighbours along the depth that one instruction takes
   int lanes = 0;                            // elements of the output in a vector
   int registers = 0;                        // vector registers that it can use
   double per_cycle = 1;                     // instructions that a core starts per cycle
 
   // Whether the sums lie in tile registers, not in vector registers.
-  bool amx() const { return row->InTileRegisters(); }
+  bool amx() const { return row != nullptr && row->InTileRegisters(); }
   // Vector registers beside those of the output's tile.
-  int OtherRegisters(int vectors) const { return row->OtherRegisters(vectors); }
+  int OtherRegisters(int vectors) const { return row != nullptr ? row->OtherRegisters(vectors) : vectors + 1; }
   // Whether the row operand's sign bits are flipped.
-  bool flips() const { return row->flips(); }
+  bool flips() const { return row != nullptr && row->flips(); }
   // Instructions on a group that do not depend on the number of rows, for each vector of a row.
   int RowsMore() const { return flips() ? 1 : 0; }
 
   // Elements along the depth that one instruction takes at most.
-  int StepDepth() const { return row->k; }
+  int StepDepth() const { return row != nullptr ? row->k : group; }
 
   // The intrinsic of a tile; `depth` is a multiple of the group. `row_tiles`, of AMX: as many times `rows` rows, or 0.
   std::string TileName(int row_tiles, int rows, int columns, int depth) const;

@@ -105,7 +105,7 @@ bool ExceedsNearCache(const Target& target, const WindowReduction& reduction) {
     counted.push_back(access.buffer.get());
     bytes += static_cast<double>(BytesOf(access.buffer));
   }
-  return bytes / target.cores > static_cast<double>(target.caches[1].bytes) / 2;
+  return bytes / target.cores > static_cast<double>(target.Near().bytes) / 2;
 }
 
 }  // namespace
@@ -115,9 +115,9 @@ std::vector<WindowTile> ChooseWindowTiles(const Target& target, const WindowRedu
   const int64_t length = ExtentOf(reduction, reduction.vector);
   double steps = 1;
   for (int iterator : reduction.reduce) steps *= static_cast<double>(ExtentOf(reduction, iterator));
-  const double per_cycle = std::max(1, target.f32_fma_per_cycle);
-  const auto most = static_cast<int64_t>(kAccumulators * target.vector_registers);
-  const CacheLevel& level = ExceedsNearCache(target, reduction) ? target.caches.back() : target.caches[1];
+  const double per_cycle = std::max(1, target.FmaPerCycle());
+  const auto most = static_cast<int64_t>(kAccumulators * target.cpu_part().vector_registers);
+  const MemoryLevel& level = ExceedsNearCache(target, reduction) ? target.Farthest() : target.Near();
   const double run_cycles = level.bytes_per_cycle == 0 ? 0 : kRun * level.line_bytes / level.bytes_per_cycle;
   const double vectors_alone = TouchedBy(reduction, WindowTile()).vectors;
   std::vector<WindowTile> tiles;
@@ -132,7 +132,7 @@ std::vector<WindowTile> ChooseWindowTiles(const Target& target, const WindowRedu
         WindowTile tile{r, c, v};
         const double picked = PickedRegisters(reduction, tile);
         if (r * c * v > 1 && picked > 0 &&
-            picked + static_cast<double>(r * c * v) > kPicked * target.vector_registers) {
+            picked + static_cast<double>(r * c * v) > kPicked * target.cpu_part().vector_registers) {
           break;
         }
         const double operations = static_cast<double>(r * c * v) * steps / per_cycle;

@@ -358,7 +358,7 @@ class AmxEmitter {
       // What the tiles of this loop read that they do not share.
       double bytes = moves_a ? BytesOfLoops(kA, i) : 0;
       bytes += moves_b ? BytesOfLoops(kB, i) : 0;
-      return read_again || bytes <= emitter_.context_.target.caches[0].bytes || OverlapsItself(operand, i + 1)
+      return read_again || bytes <= emitter_.context_.target.Nearest().bytes || OverlapsItself(operand, i + 1)
                  ? llvm::Intrinsic::x86_tileloadd64
                  : llvm::Intrinsic::x86_tileloaddt164;
     }

@@ -109,7 +109,7 @@ absl::Status EmitModule(ModuleContext& context, const Module& module) {
   for (const Function& function : module.functions()) {
     if (absl::Status status = EmitFunction(context, function); !status.ok()) return status;
   }
-  const std::string vector_bits = absl::StrCat(context.target.vector_bits);
+  const std::string vector_bits = absl::StrCat(context.target.cpu_part().vector_bits);
   for (llvm::Function& function : context.module) {
     if (function.isDeclaration()) continue;
     function.addFnAttr(llvm::Attribute::NoUnwind);
@@ -117,7 +117,7 @@ absl::Status EmitModule(ModuleContext& context, const Module& module) {
       function.addFnAttr(llvm::Attribute::OptimizeNone);
       function.addFnAttr(llvm::Attribute::NoInline);
     }
-    if (context.target.vector_bits > 0) {
+    if (context.target.cpu_part().vector_bits > 0) {
       function.addFnAttr("prefer-vector-width", vector_bits);
       function.addFnAttr("min-legal-vector-width", vector_bits);
     }

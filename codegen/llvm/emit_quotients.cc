@@ -31,7 +31,7 @@ bool FunctionEmitter::DividesFastBy(const BinaryNode* op) const {
   int exponent = 0;
   if (constant != nullptr && std::frexp(constant->value, &exponent) == 0.5) return false;
   return broadcast->value.dtype().is_scalar() && type.element() == DataType::Float(32) && type.lanes() >= kLeastLanes &&
-         context_.target.kind == TargetKind::kX86 && context_.target.has("fma");
+         context_.target.has("fma");
 }
 
 llvm::Value* FunctionEmitter::EmitQuotients(llvm::Value* a, llvm::Value* b) {

@@ -13,7 +13,7 @@ namespace {
 class LlvmBackend : public Backend {
  public:
   std::string_view name() const override { return "llvm"; }
-  bool Supports(const Target& target) const override { return target.kind != TargetKind::kCuda; }
+  bool Supports(const Target& target) const override { return !target.is_gpu(); }
   std::vector<std::string> formats() const override { return {"o", "so", "ll", "s"}; }
 
   absl::StatusOr<Artifact> Compile(const Module& module, const Target& target,

@@ -42,7 +42,7 @@ void InitializeTargets() {
 
 absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Target& target) {
   InitializeTargets();
-  if (target.kind == TargetKind::kCuda) {
+  if (target.is_gpu()) {
     return absl::InvalidArgumentError(absl::StrCat("target ", target.name, " is no CPU"));
   }
   std::string error;

@@ -55,7 +55,7 @@ namespace {
 llvm::Value* EmitScale(Builder& b, llvm::Value* p, llvm::Value* n, const Target& target) {
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(p->getType());
   const unsigned lanes = vector != nullptr ? vector->getNumElements() : 1;
-  if (target.kind != TargetKind::kX86 || !target.has(lanes == 16 ? "avx512f" : "avx512vl")) return nullptr;
+  if (!target.has(lanes == 16 ? "avx512f" : "avx512vl")) return nullptr;
   switch (lanes) {
     case 16: {
       llvm::Value* rounding = b.getInt32(4);  // that of the other operations

@@ -86,14 +86,14 @@ constexpr Pass kCpu[] = {
     {"flatten_buffers", [](const Function& f, const Context&) { return FlattenBuffers(f); }},
     {"align_stores", [](const Function& f, const Context& c) -> Result { return AlignStores(f, c.target); }},
     {"vectorize",
-     [](const Function& f, const Context& c) -> Result { return VectorizeLoops(f, c.target.vector_bits); }},
+     [](const Function& f, const Context& c) -> Result { return VectorizeLoops(f, c.target.cpu_part().vector_bits); }},
     {"unroll", [](const Function& f, const Context&) -> Result { return UnrollLoops(f); }},
     {"simplify_unrolled", [](const Function& f, const Context&) -> Result { return SimplifyFunction(f); }},
     {"load_runs", [](const Function& f, const Context&) -> Result { return LoadRuns(f); }},
     {"hoist_conditions", [](const Function& f, const Context&) -> Result { return HoistConditions(f); }},
     {"skip_padding", [](const Function& f, const Context&) -> Result { return SkipPadding(f); }},
     {"shuffle_overlaps", [](const Function& f, const Context& c) -> Result { return ShuffleOverlaps(f, c.target); }},
-    {"insert_cache_hints", [](const Function& f, const Context&) -> Result { return InsertCacheHints(f); }},
+    {"insert_cache_hints", [](const Function& f, const Context& c) -> Result { return InsertCacheHints(f, c.target); }},
     {"mask_late", [](const Function& f, const Context&) -> Result { return MaskLate(f); }},
     {"signed_dots", [](const Function& f, const Context& c) -> Result { return LowerSignedDots(f, c.target); }},
 };
@@ -129,7 +129,7 @@ constexpr Pass kCommonAfter[] = {
 }  // namespace
 
 std::vector<Pass> PipelineFor(const Target& target) {
-  const bool gpu = target.kind == TargetKind::kCuda;
+  const bool gpu = target.is_gpu();
   const std::span<const Pass> machine = gpu ? std::span<const Pass>(kGpu) : kCpu;
   std::vector<Pass> passes;
   if (gpu) passes.assign(std::begin(kGpuBlocks), std::end(kGpuBlocks));

@@ -235,10 +235,10 @@ std::string KernelKey(const PrimFunc& canonical, const std::vector<bool>& consta
     if (constant[i]) absl::StrAppend(&constants, " ", i);
   }
   std::string caches;
-  for (const CacheLevel& level : target.caches) absl::StrAppend(&caches, " ", level.bytes, "/", level.shared_by);
+  for (const MemoryLevel& level : target.levels) absl::StrAppend(&caches, " ", level.bytes, "/", level.shared_by);
   return absl::StrCat("compiler ", ProgramIdentity(), "\ntarget ", target.triple, " ", target.cpu, " ",
-                      absl::StrJoin(target.features, ","), " cores ", target.cores, " vectors ", target.vector_bits,
-                      " caches", caches, "\nscheduled ", options.schedule, "\ndatabase ",
+                      absl::StrJoin(target.features, ","), " cores ", target.cores, " vectors ",
+                      target.cpu_part().vector_bits, " caches", caches, "\nscheduled ", options.schedule, "\ndatabase ",
                       options.database.empty() ? "none" : FileIdentity(options.database), "\nconstants", constants,
                       "\n", Print(canonical));
 }

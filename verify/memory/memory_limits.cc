@@ -100,17 +100,18 @@ class Checker {
     const KernelMemory memory(kernel, touches, stored);
     Compare(kernel, "of shared memory in a block",
             memory.Bytes([](const BufferNode& b) { return b.scope.owner() == OwnerLevel::kBlock; }),
-            target_.max_shared_bytes_per_block);
+            target_.gpu_part().max_shared_bytes_per_block);
     Compare(kernel, "of local memory in a thread",
             memory.Bytes([](const BufferNode& b) { return b.scope.kind() == MemoryKind::kLocal; }),
             limits_.max_local_bytes);
     const int64_t own = memory.Bytes([](const BufferNode& b) { return b.scope.kind() == MemoryKind::kRegister; });
     const int64_t fragments = memory.Bytes([](const BufferNode& b) { return b.scope.kind() == MemoryKind::kFragment; });
-    const int64_t threads = std::max<int64_t>(kernel.Threads(target_.warp_size), 1);
-    const int64_t registers = std::min<int64_t>(target_.max_registers_per_thread, target_.registers_per_core / threads);
+    const int64_t threads = std::max<int64_t>(kernel.Threads(target_.gpu_part().warp_size), 1);
+    const int64_t registers =
+        std::min<int64_t>(target_.gpu_part().max_registers_per_thread, target_.gpu_part().registers_per_core / threads);
     const bool known = own != arith::kPosInf && fragments != arith::kPosInf;
-    Compare(kernel, "in the registers of a thread", known ? own + fragments / target_.warp_size : arith::kPosInf,
-            registers * 4);
+    Compare(kernel, "in the registers of a thread",
+            known ? own + fragments / target_.gpu_part().warp_size : arith::kPosInf, registers * 4);
   }
 
  private:
@@ -129,7 +130,7 @@ class Checker {
 }  // namespace
 
 Diagnostics CheckMemoryLimits(const Function& function, const Target* target) {
-  if (target == nullptr || target->kind != TargetKind::kCuda) return {};
+  if (target == nullptr || !target->is_gpu()) return {};
   Checker checker(*target);
   const std::vector<Kernel> kernels = FindKernels(function);
   if (kernels.empty()) return {};

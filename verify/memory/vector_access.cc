@@ -65,7 +65,7 @@ class Checker {
 }  // namespace
 
 Diagnostics CheckVectorAccess(const Function& function, const Target* target) {
-  if (target == nullptr || target->kind != TargetKind::kCuda) return {};
+  if (target == nullptr || !target->is_gpu()) return {};
   Checker checker(*target);
   for (const Touch& touch : CollectTouches(function).touches) checker.Check(touch);
   return std::move(checker.diagnostics);

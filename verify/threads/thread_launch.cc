@@ -52,7 +52,7 @@ class Checker {
                          Print(other->second->extent) + " and " + Print(loop->extent));
       }
     }
-    if (target_ != nullptr && target_->kind == TargetKind::kCuda) CheckLimits(kernel, first);
+    if (target_ != nullptr && target_->is_gpu()) CheckLimits(kernel, first);
   }
 
  private:
@@ -70,13 +70,13 @@ class Checker {
     static constexpr const char* kDims[] = {"x", "y", "z"};
     for (int d = 0; d < 3; ++d) {
       const std::string threads = std::string("threadIdx.") + kDims[d], blocks = std::string("blockIdx.") + kDims[d];
-      CheckLimit(loops, threads, target_->max_block_dims[d]);
+      CheckLimit(loops, threads, target_->gpu_part().max_block_dims[d]);
       CheckLimit(loops, blocks, LimitsOf(*target_).max_grid_dims[d]);
     }
-    const int64_t threads = kernel.Threads(target_->warp_size);
-    if (threads > target_->max_threads_per_block) {
+    const int64_t threads = kernel.Threads(target_->gpu_part().warp_size);
+    if (threads > target_->gpu_part().max_threads_per_block) {
       Refuse(kernel.root, "the kernel has " + std::to_string(threads) + " threads in a block, " + target_->name +
-                              " allows " + std::to_string(target_->max_threads_per_block));
+                              " allows " + std::to_string(target_->gpu_part().max_threads_per_block));
     }
   }
 

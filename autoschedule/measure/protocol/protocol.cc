@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "target/target_json.h"
 
 namespace tilewright {
 namespace {
@@ -27,14 +28,7 @@ Json ToJson(const std::vector<TensorSpec>& tensors) {
   return list;
 }
 
-// What a preset does not say: a target may have been changed after it was named.
-Json ToJson(const Target& target) {
-  return {{"name", target.name},
-          {"cpu", target.cpu},
-          {"features", target.features},
-          {"vector_bits", target.vector_bits},
-          {"cores", target.cores}};
-}
+Json ToJson(const Target& target) { return Json::parse(TargetToJson(target)); }
 
 // Reads members of an object; what is missing or of another type is remembered, and the value left as it was.
 class Reader {
@@ -98,19 +92,8 @@ class Reader {
     return true;
   }
   static bool Get(const Json& json, Target* target) {
-    if (!json.is_object()) return false;
-    Reader reader(json);
-    std::string name;
-    reader.Read("name", &name);
-    auto preset = NamedTarget(name);
-    if (!preset.ok()) return false;
-    *target = *std::move(preset);
-    target->features.clear();
-    reader.Read("cpu", &target->cpu);
-    reader.Read("features", &target->features);
-    reader.Read("vector_bits", &target->vector_bits);
-    reader.Read("cores", &target->cores);
-    return reader.wrong_.empty();
+    absl::StatusOr<Target> read = TargetFromJson(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+    return read.ok() && (*target = *std::move(read), true);
   }
 
   const Json& json_;

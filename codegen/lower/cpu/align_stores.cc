@@ -27,7 +27,8 @@ struct Row {
 
 class StoreAligner : public ScopedMutator {
  public:
-  StoreAligner(const Target& target, uint32_t next_id) : line_bytes_(target.vector_bits / 8), next_id_(next_id) {}
+  StoreAligner(const Target& target, uint32_t next_id)
+      : line_bytes_(target.cpu_part().vector_bits / 8), next_id_(next_id) {}
   using ScopedMutator::Mutate;
   Expr Mutate(const Expr& e) override { return e; }
   uint32_t next_id() const { return next_id_; }

@@ -16,8 +16,8 @@ namespace {
 // Registers of four elements, as wide as a line.
 Target NarrowTarget() {
   Target target;
-  target.vector_bits = 128;
-  target.caches = {{.bytes = 32 << 10, .line_bytes = 16}};
+  target.mutable_cpu_part().vector_bits = 128;
+  target.levels = {{.bytes = 32 << 10, .line_bytes = 16}};
   return target;
 }
 
@@ -113,7 +113,7 @@ TEST(AlignStores, LeavesLoopsThatAreNotOneRun) {
 TEST(AlignStores, NeedsRegistersAsWideAsALine) {
   const std::string program = ShiftedRows("A[i * 75 + k * 8 + j]");
   Target target = NarrowTarget();
-  target.caches[0].line_bytes = 64;
+  target.levels[0].line_bytes = 64;
   EXPECT_FALSE(Changes(program, target));
   EXPECT_TRUE(Changes(program));
 }

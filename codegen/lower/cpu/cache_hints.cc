@@ -23,7 +23,6 @@ namespace {
 
 using Pointers = std::unordered_set<const VarNode*>;
 
-constexpr int64_t kLineBytes = 64;
 // Lines that are fetched at once: more would wait for each other.
 constexpr size_t kMostLines = 32;
 // Iterations of a loop that are looked at: more would read more lines.
@@ -119,8 +118,8 @@ struct Elements {
 // Before what loops over tiles do in an iteration, the lines of single elements that a later one reads.
 class PrefetchRows : public StmtMutator {
  public:
-  PrefetchRows(Var loop, int64_t ahead, const Pointers& params)
-      : loop_(std::move(loop)), ahead_(static_cast<int>(ahead)), params_(params) {}
+  PrefetchRows(Var loop, int64_t ahead, const Pointers& params, int64_t line_bytes)
+      : loop_(std::move(loop)), ahead_(static_cast<int>(ahead)), params_(params), line_bytes_(line_bytes) {}
 
   Stmt InBody(const Stmt& body) {
     if (isa<ForNode>(body)) return Mutate(body);
@@ -143,7 +142,7 @@ class PrefetchRows : public StmtMutator {
     ElementsOf(stmt, read);
     std::vector<Stmt> fetched;
     for (const Elements& elements : read) {
-      const int64_t line = kLineBytes / elements.buffer->dtype.bytes();
+      const int64_t line = line_bytes_ / elements.buffer->dtype.bytes();
       std::optional<int64_t> last;
       for (int64_t offset : elements.offsets) {
         if (last && offset - *last < line) continue;
@@ -202,6 +201,7 @@ class PrefetchRows : public StmtMutator {
   const Var loop_;
   const int ahead_;
   const Pointers& params_;
+  const int64_t line_bytes_;
 };
 
 class StreamStores : public StmtMutator {
@@ -226,7 +226,8 @@ class StreamStores : public StmtMutator {
 
 class CacheHints : public StmtMutator {
  public:
-  explicit CacheHints(const Function& function) : loaded_(LoadedIn(function->body)) {
+  CacheHints(const Function& function, int64_t line_bytes)
+      : loaded_(LoadedIn(function->body)), line_bytes_(line_bytes) {
     for (const Param& param : function->params) {
       if (param.buffer) params_.insert(param.buffer->data.get());
     }
@@ -240,7 +241,7 @@ class CacheHints : public StmtMutator {
     if (next == none && rows == none && stream == none) return StmtMutator::MutateFor(op, self);
     Stmt body = Mutate(op->body);
     if (const int64_t ahead = rows == none ? 0 : AsInteger(rows->second); ahead != 0) {
-      body = PrefetchRows(op->var, ahead, params_).InBody(body);
+      body = PrefetchRows(op->var, ahead, params_, line_bytes_).InBody(body);
     }
     if (next != none) body = PrefetchSecondReads(op->var, params_).Mutate(body);
     if (stream != none) body = StreamStores(params_, loaded_).Mutate(body);
@@ -255,12 +256,13 @@ class CacheHints : public StmtMutator {
  private:
   Pointers params_;
   const Pointers loaded_;
+  const int64_t line_bytes_;
 };
 
 }  // namespace
 
-Function InsertCacheHints(const Function& function) {
-  return function.WithBody(CacheHints(function).Mutate(function->body), function->next_id);
+Function InsertCacheHints(const Function& function, const Target& target) {
+  return function.WithBody(CacheHints(function, target.Nearest().line_bytes).Mutate(function->body), function->next_id);
 }
 
 }  // namespace tilewright

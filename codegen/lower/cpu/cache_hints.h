@@ -23,9 +23,10 @@
 #pragma once
 
 #include "ir/function.h"
+#include "target/target.h"
 
 namespace tilewright {
 
-Function InsertCacheHints(const Function& function);
+Function InsertCacheHints(const Function& function, const Target& target);
 
 }  // namespace tilewright

@@ -12,6 +12,8 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
+const Target kTarget = *NamedTarget("x86-znver4");
+
 // Rows of 32 in two passes; `hints` are annotations of the loop over rows.
 Function Rows(const std::string& hints) {
   return ParseFunctionOrDie(R"(
@@ -30,7 +32,7 @@ def main(A: T.Buffer((256,), "float32"), B: T.Buffer((32,), "float32"), O: T.Buf
 }
 
 TEST(CacheHints, FetchTheNextRowWhereTheRowIsReadAgain) {
-  const std::string text = Print(InsertCacheHints(Rows(R"("tilewright.prefetch_next": 1)")));
+  const std::string text = Print(InsertCacheHints(Rows(R"("tilewright.prefetch_next": 1)"), kTarget));
   // Once for a vector that is used twice, and not for B, which every row reads.
   EXPECT_THAT(text, HasSubstr(R"(
     for i in T.parallel(8):
@@ -62,7 +64,8 @@ def main(A: T.Buffer((1048576,), "float32"), O: T.Buffer((64,), "float32")):
                                                    R"( + k * 4 + 3]
                 O[i * 8 + g * 2 + 1] = O[i * 8 + g * 2 + 1] + A[i * 8192 + g * )" +
                                                    w + R"( + k * 4 + 4096]
-)")));
+)"),
+                                kTarget));
 }
 
 TEST(CacheHints, FetchLinesOfLaterRowsOnce) {
@@ -89,7 +92,7 @@ TEST(CacheHints, FetchNoRowsOfManyLines) {
 }
 
 TEST(CacheHints, StreamVectorsThatAreStoredToParameters) {
-  const std::string text = Print(InsertCacheHints(Rows(R"("tilewright.stream": 1)")));
+  const std::string text = Print(InsertCacheHints(Rows(R"("tilewright.stream": 1)"), kTarget));
   EXPECT_THAT(text, HasSubstr(R"(
         S[0:16] = T.Broadcast(T.float32(0), 16)
 )"));
@@ -111,12 +114,12 @@ def main(A: T.Buffer((128,), "float32"), O: T.Buffer((128,), "float32")):
     for i in T.serial(8):
         O[i * 16:i * 16 + 16] = O[i * 16:i * 16 + 16] + A[i * 16:i * 16 + 16]
 )");
-  EXPECT_THAT(Print(InsertCacheHints(function)), Not(HasSubstr("stream")));
+  EXPECT_THAT(Print(InsertCacheHints(function, kTarget)), Not(HasSubstr("stream")));
 }
 
 TEST(CacheHints, AreGivenWhereTheyAreAskedFor) {
   const Function function = Rows("");
-  EXPECT_TRUE(InsertCacheHints(function)->body.same_as(function->body));
+  EXPECT_TRUE(InsertCacheHints(function, kTarget)->body.same_as(function->body));
 }
 
 }  // namespace

@@ -228,7 +228,7 @@ class Shuffler : public StmtMutator {
 
 Function ShuffleOverlaps(const Function& function, const Target& target) {
   if (!target.VectorsFillLines()) return function;
-  return function.WithBody(Shuffler(target.vector_bits).Mutate(function->body), function->next_id);
+  return function.WithBody(Shuffler(target.cpu_part().vector_bits).Mutate(function->body), function->next_id);
 }
 
 }  // namespace tilewright

@@ -16,8 +16,8 @@ using testing::Not;
 // Registers of four elements, as wide as a line.
 Target NarrowTarget() {
   Target target;
-  target.vector_bits = 128;
-  target.caches = {{.bytes = 32 << 10, .line_bytes = 16}};
+  target.mutable_cpu_part().vector_bits = 128;
+  target.levels = {{.bytes = 32 << 10, .line_bytes = 16}};
   return target;
 }
 
@@ -125,7 +125,7 @@ TEST(ShuffleOverlaps, LeavesNarrowElementsAndPartsOfVectors) {
 
 TEST(ShuffleOverlaps, NeedsRegistersAsWideAsALine) {
   Target target = NarrowTarget();
-  target.caches[0].line_bytes = 64;
+  target.levels[0].line_bytes = 64;
   const Function program = ParseFunctionOrDie(R"(
 @T.prim_func
 def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
