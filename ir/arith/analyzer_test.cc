@@ -89,6 +89,17 @@ TEST_F(AnalyzerTest, BoundsDigitsOfSymbolicNumbers) {
   EXPECT_TRUE(analyzer_.CanProve(FloorDiv(FloorMod(f, h * w), w) < h));
 }
 
+// Tiles of a fused loop: what is unbounded is a multiple of the tile, and what is left is less than one.
+TEST_F(AnalyzerTest, ProvesThatTilesOfAFusedLoopAreInside) {
+  const Var n("n"), f("f"), x("x");
+  const Expr tiles = FloorDiv(n + 63, 64);
+  analyzer_.Bind(f, Range{Expr(0), tiles * 4});
+  analyzer_.Bind(x, Range{Expr(0), Expr(64)});
+  EXPECT_TRUE(analyzer_.CanProve(FloorDiv(f, 4) * 64 + x < tiles * 64));
+  EXPECT_FALSE(analyzer_.CanProve(FloorDiv(f, 4) * 64 + x < tiles * 64 - 1));
+  EXPECT_FALSE(analyzer_.CanProve(FloorDiv(f, 4) * 64 + x < n));
+}
+
 TEST_F(AnalyzerTest, LooksThroughCastsThatFit) {
   const DataType i32 = DataType::Int(32), i64 = DataType::Int(64);
   Var l("l", i64);

@@ -139,6 +139,7 @@ class Context {
   Expr EqualityToExpr(Sum sum, bool negated);
 
   bool ProveStep(const Sum& sum);
+  bool ProveByCommonFactor(const Sum& sum);
   bool ProveByElimination(const Sum& sum);
   bool ProveByFacts(const Sum& sum);
   bool ProveByCases(const Sum& sum, bool* applies);

@@ -9,6 +9,7 @@
 // The search is bounded in depth and in steps: what is not found quickly counts as unproven.
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 
 #include "ir/arith/context.h"
 #include "ir/arith/same_expr.h"
@@ -44,9 +45,35 @@ bool Context::ProveStep(const Sum& sum) {
   ++proof_depth_;
   bool by_cases = false, proven = ProveByCases(sum, &by_cases);
   // Where cases are told apart nothing is lost, so that nothing else need be tried.
-  if (!by_cases) proven = ProveByElimination(sum) || ProveByFacts(sum) || ProveByAtoms(sum);
+  if (!by_cases) {
+    proven = ProveByCommonFactor(sum) || ProveByElimination(sum) || ProveByFacts(sum) || ProveByAtoms(sum);
+  }
   --proof_depth_;
   return proven;
+}
+
+// 64 * (a - b) - x - 1 >= 0 with x in [0, 64) where a - b - 1 >= 0: what has no bounds is a multiple of a factor, and
+// what is left is replaced by its least value.
+bool Context::ProveByCommonFactor(const Sum& sum) {
+  int64_t factor = 0;
+  for (const Term& term : sum.terms) {
+    const Bounds bounds = BoundsOf(term);
+    if (!bounds.IsFinite()) factor = std::gcd(factor, term.scale);
+  }
+  if (factor < 2) return false;
+  Sum multiples = Sum::Constant(sum.dtype, 0), rest = Sum::Constant(sum.dtype, sum.base);
+  for (const Term& term : sum.terms) {
+    if (term.scale % factor != 0) {
+      rest.terms.push_back(term);
+      continue;
+    }
+    multiples.terms.push_back(term);
+    multiples.terms.back().scale /= factor;
+  }
+  const Bounds least = BoundsOf(rest);
+  if (least.min == kNegInf) return false;
+  multiples.AddBase(FloorDivInt(least.min, factor));
+  return ProveStep(multiples);
 }
 
 // Replaces a bound variable by the end of its range that makes the sum least.
