@@ -9,6 +9,7 @@
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
+#include "ir/regions.h"
 #include "ir/structural.h"
 #include "ir/substitute.h"
 #include "schedule/program/loop_tree.h"
@@ -21,10 +22,10 @@ constexpr const char* kName = "pad_einsum_in_place";
 
 // New extents, by what they belong to.
 struct Padding {
-  std::unordered_map<Var, int64_t, IdentityHash, IdentityEqual> iterators;
-  std::map<uint32_t, int64_t> loops;  // by id
-  std::map<uint32_t, Expr> guards;    // of producers, by the block's id
-  std::unordered_map<Buffer, std::map<size_t, int64_t>, IdentityHash, IdentityEqual> buffers;  // by dimension
+  std::unordered_map<Var, Expr, IdentityHash, IdentityEqual> iterators;
+  std::map<uint32_t, Expr> loops;   // by id
+  std::map<uint32_t, Expr> guards;  // of producers, by the block's id
+  std::unordered_map<Buffer, std::map<size_t, Expr>, IdentityHash, IdentityEqual> buffers;  // by dimension
 };
 
 class EinsumPadder {
@@ -40,18 +41,37 @@ class EinsumPadder {
     return {kName, reason, {einsum_.id()}, {}, std::move(texts)};
   }
   // The iterator and its loop get the new extent.
-  std::optional<Refusal> PadIterator(const ScopeChild& child, size_t iterator, int64_t extent);
+  std::optional<Refusal> PadIterator(const ScopeChild& child, size_t iterator, const Expr& extent);
   // Dimensions of buffers that padded iterators of the einsum index.
   std::optional<Refusal> CollectBuffers();
   // How long a dimension has to be for an index of padded iterators.
-  std::optional<int64_t> ExtentThatHolds(const Expr& index, int64_t old) const;
-  std::optional<Refusal> PadProducer(const Buffer& buffer, const std::map<size_t, int64_t>& dims);
+  std::optional<Expr> ExtentThatHolds(const Expr& index, const Expr& old) const;
+  std::optional<Refusal> PadProducer(const Buffer& buffer, const std::map<size_t, Expr>& dims);
 
   const Function& function_;
   const BlockScope& scope_;
   const ScopeChild& einsum_;
   Padding plan_;
 };
+
+// Whether two extents are the same at all sizes.
+bool SameExtent(const Expr& a, const Expr& b) {
+  arith::Analyzer analyzer;
+  return IsInt(analyzer.Simplify(CastTo(b.dtype(), a) - b), 0);
+}
+
+// The longer of two extents.
+Expr Longer(const Expr& a, const Expr& b) {
+  arith::Analyzer analyzer;
+  return analyzer.Simplify(Max(a, b));
+}
+
+// The least multiple of `multiple` that is no less.
+Expr PaddedExtent(const Expr& extent, int64_t multiple) {
+  arith::Analyzer analyzer;
+  const Expr unit = Const(extent.dtype(), multiple);
+  return analyzer.Simplify(FloorDiv(extent + (unit - 1), unit) * unit);
+}
 
 Expr WithoutCasts(Expr e) {
   while (const auto* cast_node = dyn_cast<CastNode>(e)) e = cast_node->value;
@@ -79,13 +99,13 @@ bool IsSumOfProducts(const BlockNode& block) {
   return (is_output(add->a) && is_product(add->b)) || (is_product(add->a) && is_output(add->b));
 }
 
-std::optional<Refusal> EinsumPadder::PadIterator(const ScopeChild& child, size_t iterator, int64_t extent) {
+std::optional<Refusal> EinsumPadder::PadIterator(const ScopeChild& child, size_t iterator, const Expr& extent) {
   const BlockNode& block = *child.realize->block;
   const IterVar& iter = block.iter_vars[iterator];
   for (const ForNode* loop : child.loops) {
     if (child.realize->bindings[iterator].get() != loop->var.get()) continue;
     const bool own =
-        IsInt(loop->min, 0) && AsInt(loop->extent) == AsInt(iter.domain.extent) && BlocksBelow(loop->body).size() == 1;
+        IsInt(loop->min, 0) && SameExtent(loop->extent, iter.domain.extent) && BlocksBelow(loop->body).size() == 1;
     if (!own) break;
     plan_.iterators[iter.var] = extent;
     plan_.loops[loop->id] = extent;
@@ -95,17 +115,23 @@ std::optional<Refusal> EinsumPadder::PadIterator(const ScopeChild& child, size_t
             {iter.var.name(), block.name});
 }
 
-std::optional<int64_t> EinsumPadder::ExtentThatHolds(const Expr& index, int64_t old) const {
+std::optional<Expr> EinsumPadder::ExtentThatHolds(const Expr& index, const Expr& old) const {
   arith::Analyzer analyzer;
+  Domains domains;
   for (const IterVar& iter : einsum_.realize->block->iter_vars) {
     const auto padded = plan_.iterators.find(iter.var);
-    const Expr extent =
-        padded == plan_.iterators.end() ? iter.domain.extent : Const(iter.domain.extent.dtype(), padded->second);
-    analyzer.Bind(iter.var, Range{iter.domain.min, extent});
+    const Range domain{iter.domain.min, padded == plan_.iterators.end() ? iter.domain.extent : padded->second};
+    analyzer.Bind(iter.var, domain);
+    domains[iter.var] = domain;
   }
-  const arith::Bounds values = analyzer.ConstBounds(index);
-  if (values.min < 0 || !values.IsFinite()) return std::nullopt;
-  return std::max(old, values.max + 1);
+  const arith::Bounds bounds = analyzer.ConstBounds(index);
+  if (bounds.IsFinite()) {
+    if (bounds.min < 0) return std::nullopt;
+    return Longer(old, Const(old.dtype(), bounds.max + 1));
+  }
+  const std::optional<Range> values = RelaxRange({index, Const(index.dtype(), 1)}, domains);
+  if (!values || !analyzer.CanProve(values->min >= 0)) return std::nullopt;
+  return Longer(old, CastTo(old.dtype(), values->min + values->extent));
 }
 
 std::optional<Refusal> EinsumPadder::CollectBuffers() {
@@ -117,23 +143,23 @@ std::optional<Refusal> EinsumPadder::CollectBuffers() {
       for (const auto& [iterator, extent] : plan_.iterators) {
         if (!UsesVar(indices[d], iterator)) continue;
         indexing.insert(iterator.get());
-        const auto old = AsInt(buffer->shape[d]);
+        const Expr& old = buffer->shape[d];
         const auto* iter = &einsum_.realize->block->iter_vars[0];
         while (!iter->var.same_as(iterator)) ++iter;
-        std::optional<int64_t> wanted;
-        if (indices[d].get() == iterator.get() && old == AsInt(iter->domain.extent)) {
+        std::optional<Expr> wanted;
+        if (indices[d].get() == iterator.get() && SameExtent(old, iter->domain.extent)) {
           wanted = extent;
-        } else if (iter->kind == IterKind::kSpatial && old && !buffer.same_as(output)) {
-          wanted = ExtentThatHolds(indices[d], *old);
+        } else if (iter->kind == IterKind::kSpatial && !buffer.same_as(output)) {
+          wanted = ExtentThatHolds(indices[d], old);
         }
         if (!wanted) {
           refusal = No("{text0} is not indexed by the iterator {text1} alone, over a whole dimension",
                        {buffer->name, iterator.name()});
           return;
         }
-        if (wanted == old) continue;
-        int64_t& padded = plan_.buffers[buffer][d];
-        padded = std::max(padded, *wanted);
+        if (SameExtent(*wanted, old)) continue;
+        Expr& padded = plan_.buffers[buffer][d];
+        padded = padded ? Longer(padded, *wanted) : *wanted;
       }
     }
   };
@@ -159,7 +185,7 @@ std::optional<Refusal> EinsumPadder::CollectBuffers() {
   return std::nullopt;
 }
 
-std::optional<Refusal> EinsumPadder::PadProducer(const Buffer& buffer, const std::map<size_t, int64_t>& dims) {
+std::optional<Refusal> EinsumPadder::PadProducer(const Buffer& buffer, const std::map<size_t, Expr>& dims) {
   const std::vector<uint32_t> writers = scope_.Writers(buffer);
   const bool is_output = std::find(writers.begin(), writers.end(), einsum_.id()) != writers.end();
   if (writers.size() != 1) return No("{text0} is not written by exactly one block", {buffer->name});
@@ -176,7 +202,7 @@ std::optional<Refusal> EinsumPadder::PadProducer(const Buffer& buffer, const std
     }
     if (iterator == block.iter_vars.size() || block.iter_vars[iterator].kind != IterKind::kSpatial ||
         !IsInt(block.iter_vars[iterator].domain.min, 0) ||
-        AsInt(block.iter_vars[iterator].domain.extent) != AsInt(buffer->shape[dim])) {
+        !SameExtent(block.iter_vars[iterator].domain.extent, buffer->shape[dim])) {
       return No("block {text0} does not write {text1} at a spatial iterator that runs over the whole dimension",
                 {block.name, buffer->name});
     }
@@ -204,12 +230,12 @@ std::optional<Refusal> EinsumPadder::Plan(const std::vector<int64_t>& padding) {
       return refusal;
     }
     if (padding[i] == 1) continue;
-    const auto extent = AsInt(iter.domain.extent);
-    if (!extent || !IsInt(iter.domain.min, 0)) {
-      return No("the domain of the iterator {text0} is not constant or does not start at 0", {iter.var.name()});
+    if (!IsInt(iter.domain.min, 0)) {
+      return No("the domain of the iterator {text0} does not start at 0", {iter.var.name()});
     }
-    if (*extent % padding[i] == 0) continue;
-    if (auto refusal = PadIterator(einsum_, i, (*extent + padding[i] - 1) / padding[i] * padding[i])) return refusal;
+    const Expr padded = PaddedExtent(iter.domain.extent, padding[i]);
+    if (SameExtent(padded, iter.domain.extent)) continue;
+    if (auto refusal = PadIterator(einsum_, i, padded)) return refusal;
   }
   if (auto refusal = CollectBuffers()) return refusal;
   const auto& local = scope_.block()->alloc_buffers;
@@ -236,14 +262,14 @@ class PaddingRewriter : public Mutator {
     const auto it = plan_.loops.find(op->id);
     if (it == plan_.loops.end()) return mutated;
     ForNode::Fields fields = cast<ForNode>(mutated)->fields();
-    fields.extent = Const(op->extent.dtype(), it->second);
+    fields.extent = CastTo(op->extent.dtype(), it->second);
     return For(std::move(fields));
   }
   Block MutateBlock(const Block& block) override {
     BlockNode::Fields fields = Mutator::MutateBlock(block)->fields();
     for (IterVar& iter : fields.iter_vars) {
       const auto it = plan_.iterators.find(iter.var);
-      if (it != plan_.iterators.end()) iter.domain.extent = Const(iter.domain.extent.dtype(), it->second);
+      if (it != plan_.iterators.end()) iter.domain.extent = CastTo(iter.domain.extent.dtype(), it->second);
     }
     if (const auto guard = plan_.guards.find(block->id); guard != plan_.guards.end()) {
       const auto* store = cast<StoreNode>(fields.body);
@@ -262,7 +288,7 @@ Function EinsumPadder::Apply() const {
   BufferMap buffers;
   for (const auto& [buffer, dims] : plan_.buffers) {
     BufferNode::Fields fields = buffer->fields();
-    for (const auto& [dim, extent] : dims) fields.shape[dim] = Const(fields.shape[dim].dtype(), extent);
+    for (const auto& [dim, extent] : dims) fields.shape[dim] = CastTo(fields.shape[dim].dtype(), extent);
     buffers.emplace(buffer, Buffer(std::move(fields)));
   }
   return function_.WithBody(PaddingRewriter(plan_, std::move(buffers)).Mutate(function_->body), function_->next_id);

@@ -17,7 +17,7 @@
 // with A_copy and C_copy enlarged to 16 rows.
 //
 // Conditions: the block adds a product of two factors to its output and has an init; a padded iterator is bound to a
-// loop of its own over its whole domain, which starts at 0 and has a constant extent; the loop contains no other block;
+// loop of its own over its whole domain, which starts at 0; the loop contains no other block;
 // buffers are indexed by padded iterators alone, along dimensions of just that extent (an operand, by spatial ones,
 // also in sums that are never negative: its dimension gets as long as they reach), and are allocated by the scope; a
 // padded reduce iterator indexes a factor; nobody else writes the output; each padded operand has one producer, a
