@@ -202,6 +202,34 @@ IterVar IteratorOf(const ForNode& loop, IterKind kind) {
   return {Var("v" + loop.var.name(), loop.var.dtype()), {loop.min, loop.extent}, kind};
 }
 
+// Where a partial result has a value: the predicate of the first step's block at the start of its reduction.
+Expr PredicateOfSecond(const Reduction& reduction) {
+  arith::Analyzer analyzer;
+  VarMap start;
+  for (const LoopUse& use : reduction.loops) {
+    if (reduction.IsDropped(use)) {
+      start[use.loop->var] = use.loop->min;
+    } else {
+      analyzer.Bind(use.loop->var, Range{use.loop->min, use.loop->extent});
+    }
+  }
+  return analyzer.Simplify(Substitute(reduction.realize->predicate, start));
+}
+
+// Whether it depends on a symbolic size which partial results have a value: those without one get the identity. Of
+// predicates on the reduction's own loops alone.
+bool SizeDecidesWhichHaveValues(const Reduction& reduction) {
+  bool symbolic = false;
+  PreOrder(PredicateOfSecond(reduction), [&](const Expr& e) {
+    const auto is_loop = [&](const LoopUse& use) { return use.loop->var.get() == e.get(); };
+    symbolic |= isa<VarNode>(e) && std::ranges::none_of(reduction.loops, is_loop);
+    return !symbolic;
+  });
+  return symbolic && std::ranges::all_of(reduction.loops, [&](const LoopUse& use) {
+           return use.in_reduce || !UsesVar(reduction.realize->predicate, use.loop->var);
+         });
+}
+
 // The first step: the loops and the block, all fresh.
 Stmt MakeFirstStep(const Reduction& reduction, const Partial& partial, uint32_t* next_id, uint32_t* block_id) {
   const BlockNode& block = reduction.block();
@@ -244,6 +272,11 @@ Stmt MakeFirstStep(const Reduction& reduction, const Partial& partial, uint32_t*
     }
     iters[iter.var] = Substitute(binding, new_iters);
   }
+  Expr predicate = Substitute(reduction.realize->predicate, loop_vars), inside;
+  if (SizeDecidesWhichHaveValues(reduction)) {
+    inside = Substitute(reduction.realize->predicate, new_iters);
+    predicate = True();
+  }
 
   std::vector<Element> targets;
   std::vector<Expr> values, identities;
@@ -251,8 +284,9 @@ Stmt MakeFirstStep(const Reduction& reduction, const Partial& partial, uint32_t*
     const Reducer::Component& component = reduction.reducer.components[i];
     targets.push_back(
         partial.At(i, Substitute(component.accumulator.indices, iters), FromZero(factor, reduction.factor->min)));
-    values.push_back(Substitute(component.value, iters));
     identities.push_back(Substitute(component.identity, iters));
+    const Expr value = Substitute(component.value, iters);
+    values.push_back(inside ? IfThenElse(inside, value, identities.back()) : value);
   }
   const bool reduces = std::any_of(first.iter_vars.begin(), first.iter_vars.end(),
                                    [](const IterVar& iter) { return iter.kind == IterKind::kReduce; });
@@ -260,22 +294,7 @@ Stmt MakeFirstStep(const Reduction& reduction, const Partial& partial, uint32_t*
   first.body = reduces ? CombineInto(reduction.reducer, targets, values) : StoreInto(targets, values);
   for (const BufferRegion& read : block.reads) first.reads.push_back(Substitute(read, iters));
   first.writes = Points(targets);
-  return Nest(std::move(loops), Realize(std::move(bindings), Substitute(reduction.realize->predicate, loop_vars),
-                                        Block(std::move(first))));
-}
-
-// Where a partial result has a value: the predicate of the first step's block at the start of its reduction.
-Expr PredicateOfSecond(const Reduction& reduction) {
-  arith::Analyzer analyzer;
-  VarMap start;
-  for (const LoopUse& use : reduction.loops) {
-    if (reduction.IsDropped(use)) {
-      start[use.loop->var] = use.loop->min;
-    } else {
-      analyzer.Bind(use.loop->var, Range{use.loop->min, use.loop->extent});
-    }
-  }
-  return analyzer.Simplify(Substitute(reduction.realize->predicate, start));
+  return Nest(std::move(loops), Realize(std::move(bindings), std::move(predicate), Block(std::move(first))));
 }
 
 // The second step's block, with the id and the spatial iterators of the original.
@@ -308,7 +327,8 @@ Stmt MakeSecondStep(const Reduction& reduction, const Partial& partial) {
     });
     if (in_init) second.reads.push_back(read);
   }
-  return Realize(std::move(bindings), PredicateOfSecond(reduction), Block(std::move(second)));
+  const Expr predicate = SizeDecidesWhichHaveValues(reduction) ? True() : PredicateOfSecond(reduction);
+  return Realize(std::move(bindings), predicate, Block(std::move(second)));
 }
 
 }  // namespace

@@ -131,6 +131,29 @@ TEST(Rfactor, CombinesOnlyPartsThatHaveAValue) {
   ExpectEquivalent(before, after);
 }
 
+// A symbolic size decides which partial results have a value: all of them are computed.
+TEST(Rfactor, GivesTheIdentityToPartsWithoutAValue) {
+  const Function rows = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(a: T.handle, M: T.Buffer((3,), "float32")):
+    n = T.int64()
+    A = T.match_buffer(a, (3, n), "float32")
+    for i, k in T.grid(3, n):
+        with T.block("M"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                M[vi] = T.float32(-100)
+            M[vi] = T.max(M[vi], A[vi, vk])
+)");
+  const Function before = SplitLoop(rows, "M", 1, 8);
+  const Function after = Factored(before, LoopsOf(before, "M")[2], 0);
+  ExpectContains(after,
+                 "T.if_then_else(vk_0 * T.int64(8) + vk_1 < n, A[vi, vk_0 * T.int64(8) + vk_1], T.float32(-100))");
+  for (const int64_t n : {1, 7, 8, 9, 20}) {
+    ExpectEquivalent(before, after, {.dims = {{"n", n}}});
+  }
+}
+
 constexpr char kArgmax[] = R"(
 @T.prim_func
 def main(idx: T.Buffer((4, 20), "int32"), val: T.Buffer((4, 20), "float32"), P: T.Buffer((4,), "int32"), M: T.Buffer((4,), "float32")):
