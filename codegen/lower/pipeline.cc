@@ -31,6 +31,7 @@
 #include "codegen/lower/cpu/shuffle_overlaps.h"
 #include "codegen/lower/cpu/signed_dots.h"
 #include "codegen/lower/cpu/skip_padding.h"
+#include "codegen/lower/cpu/symbolic_edges.h"
 #include "codegen/lower/cpu/trim_windows.h"
 #include "codegen/lower/gpu/async_copies.h"
 #include "codegen/lower/gpu/cross_thread_reduction.h"
@@ -82,6 +83,7 @@ constexpr Pass kCommonBefore[] = {
 // found once loops over vectors are written out, and overlaps of vectors once all stand side by side.
 constexpr Pass kCpu[] = {
     {"trim_windows", [](const Function& f, const Context&) -> Result { return TrimWindows(f); }},
+    {"symbolic_edges", [](const Function& f, const Context&) -> Result { return CutSymbolicEdges(f); }},
     {"loop_partition", [](const Function& f, const Context&) -> Result { return PartitionLoops(f); }},
     {"flatten_buffers", [](const Function& f, const Context&) { return FlattenBuffers(f); }},
     {"align_stores", [](const Function& f, const Context& c) -> Result { return AlignStores(f, c.target); }},

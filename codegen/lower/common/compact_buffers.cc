@@ -170,7 +170,9 @@ class Compacter : public ScopedMutator {
         const Expr extent = ConstantIfBounded(range->extent);
         const bool beyond = innermost && buffer->scope.kind() == MemoryKind::kRegister && AsInt(extent) &&
                             analyzer_.CanProve(extent > fields.shape[d]);
-        if (beyond || analyzer_.CanProve(extent < fields.shape[d])) {
+        // What is touched is no more than the buffer has, whatever its symbolic extent.
+        const bool constant = !AsInt(fields.shape[d]) && AsInt(range->extent);
+        if (beyond || constant || analyzer_.CanProve(extent < fields.shape[d])) {
           fields.shape[d] = CastTo(fields.shape[d].dtype(), extent);
           compacted.first[d] = range->min;
           changed = true;

@@ -20,8 +20,6 @@ namespace {
 
 using arith::ReadsMemory;
 
-// Stores of one function after unrolling, as an estimate of the code's size.
-constexpr int64_t kMaxStores = 3000;
 // Parts that one loop is cut into.
 constexpr size_t kMaxParts = 5;
 // Values of a variable that are looked at one by one where comparisons are not linear in it: phases of a stride.
@@ -32,23 +30,6 @@ constexpr int64_t kMaxStoresOfLanes = 300;
 
 // The annotation of a loop that stands for a part of a fused one while that is partitioned: which part.
 constexpr char kPart[] = "part";
-
-int64_t CountStores(const Stmt& s) {
-  int64_t count = 0;
-  PreOrder(s, [&](const Stmt& sub) {
-    if (const auto* loop = dyn_cast<ForNode>(sub)) {
-      const std::optional<int64_t> extent = AsInt(loop->extent);
-      const bool copies = loop->kind == ForKind::kUnrolled && extent;
-      // A vector of 16 lanes is one store.
-      const int64_t factor = copies ? *extent : loop->kind == ForKind::kVectorized && extent ? (*extent + 15) / 16 : 1;
-      count += factor * CountStores(loop->body);
-      return false;
-    }
-    count += isa<StoreNode>(sub) || isa<EvaluateNode>(sub);
-    return true;
-  });
-  return count;
-}
 
 // Whether an expression is made of divisions by constants, with or without remainder, of the variable alone.
 bool IsPartOf(const Expr& e, const Var& var) {
@@ -355,6 +336,23 @@ class Partitioner : public Mutator {
 };
 
 }  // namespace
+
+int64_t CountStores(const Stmt& s) {
+  int64_t count = 0;
+  PreOrder(s, [&](const Stmt& sub) {
+    if (const auto* loop = dyn_cast<ForNode>(sub)) {
+      const std::optional<int64_t> extent = AsInt(loop->extent);
+      const bool copies = loop->kind == ForKind::kUnrolled && extent;
+      // A vector of 16 lanes is one store.
+      const int64_t factor = copies ? *extent : loop->kind == ForKind::kVectorized && extent ? (*extent + 15) / 16 : 1;
+      count += factor * CountStores(loop->body);
+      return false;
+    }
+    count += isa<StoreNode>(sub) || isa<EvaluateNode>(sub);
+    return true;
+  });
+  return count;
+}
 
 Function PartitionLoops(const Function& function) {
   Partitioner partitioner(function, CountStores(function->body));

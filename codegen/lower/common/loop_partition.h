@@ -14,10 +14,17 @@
 // repeated for conditions of single lanes.
 #pragma once
 
+#include <cstdint>
+
 #include "ir/function.h"
 
 namespace tilewright {
 
 Function PartitionLoops(const Function& function);
+
+// Stores of one function after unrolling up to which code is repeated.
+inline constexpr int64_t kMaxStores = 3000;
+// How much code a statement becomes, in stores, as an estimate.
+int64_t CountStores(const Stmt& s);
 
 }  // namespace tilewright

@@ -16,13 +16,13 @@ BufferScopes ScopesOf(const Function& function);
 // Who has one copy of the memory: kThread, kWarp, kBlock or kDevice.
 OwnerLevel MemoryOwner(const Scope& scope);
 
-struct KernelAccess {
+struct Access {
   const VarNode* data;
   Scope scope;
   bool write = false;
 };
 struct Accesses {
-  std::vector<KernelAccess> list;
+  std::vector<Access> list;
   bool unknown_writes = false;  // a call outside of the program's knowledge, with no pointer among its arguments
 };
 // What `s` touches outside of what it allocates itself. A pointer that a call takes counts as read, and as written

@@ -1,0 +1,520 @@
+#include "codegen/lower/cpu/symbolic_edges.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "codegen/lower/common/loop_partition.h"
+#include "codegen/lower/common/simplify.h"
+#include "ir/analysis.h"
+#include "ir/arith/analyzer.h"
+#include "ir/arith/linear.h"
+#include "ir/arith/same_expr.h"
+#include "ir/builtin.h"
+#include "ir/functor.h"
+#include "ir/structural.h"
+#include "ir/substitute.h"
+
+namespace tilewright {
+namespace {
+
+using Comparisons = std::unordered_map<const ExprNode*, Expr>;  // what stands for each
+
+// A comparison below a loop: coefficient * var + inner < size, or its negation.
+struct EdgeCondition {
+  const BinaryNode* comparison = nullptr;
+  bool negated = false;
+  int64_t coefficient = 0;          // positive
+  Expr inner;                       // of loops inside of the loop
+  int64_t least = 0, greatest = 0;  // its values
+  Expr size;                        // the same in all iterations
+  bool unrolled = true;             // all loops in `inner` are written out
+
+  // At the end of the loop it changes where a size does, at the beginning at a constant.
+  bool at_end() const { return !AsInt(size); }
+  // The comparison where coefficient * var is `at`.
+  Expr At(const Expr& left) const {
+    const Expr inside = inner < CastTo(inner.dtype(), left);
+    return negated ? Not(inside) : inside;
+  }
+  // The number of iterations from the first on in which the sum is less than the size whatever the inner loops do
+  // (`extreme`: their greatest value), or in which it is for some (their least).
+  Expr Iterations(int64_t extreme) const {
+    const Expr step = Const(size.dtype(), coefficient);
+    return FloorDiv(size + Const(size.dtype(), coefficient - 1 - extreme), step);
+  }
+};
+
+// The loops inside of a loop, and the conditions that change with its variable.
+class ConditionFinder : public Visitor {
+ public:
+  explicit ConditionFinder(Var var) : var_(std::move(var)) {}
+  using Visitor::Visit;
+  const std::vector<EdgeCondition>& conditions() const { return conditions_; }
+
+ protected:
+  void VisitFor(const ForNode* op) override {
+    const auto min = AsInt(op->min), extent = AsInt(op->extent);
+    if (min && extent && *extent > 0) {
+      inner_.push_back({op->var, *min, *min + *extent - 1, op->kind == ForKind::kUnrolled});
+      Visitor::VisitFor(op);
+      inner_.pop_back();
+    } else {
+      changing_.push_back(op->var);
+      Visitor::VisitFor(op);
+      changing_.pop_back();
+    }
+  }
+  void VisitLetStmt(const LetStmtNode* op) override {
+    changing_.push_back(op->var);
+    Visitor::VisitLetStmt(op);
+    changing_.pop_back();
+  }
+  void VisitLet(const LetNode* op) override {
+    changing_.push_back(op->var);
+    Visitor::VisitLet(op);
+    changing_.pop_back();
+  }
+  void VisitIf(const IfNode* op) override {
+    Add(op->condition);
+    Visitor::VisitIf(op);
+  }
+  void VisitSelect(const SelectNode* op) override {
+    Add(op->condition);
+    Visitor::VisitSelect(op);
+  }
+  void VisitCall(const CallNode* op) override {
+    if (op->op == kIfThenElse) Add(op->args[0]);
+    Visitor::VisitCall(op);
+  }
+
+ private:
+  struct Inner {
+    Var var;
+    int64_t first, last;
+    bool unrolled;
+  };
+
+  void Add(const Expr& e) {
+    if (const auto* negation = dyn_cast<NotNode>(e)) return Add(negation->a);
+    const auto* binary = dyn_cast<BinaryNode>(e);
+    if (binary == nullptr) return;
+    if (IsLogic(binary->op)) {
+      Add(binary->a);
+      Add(binary->b);
+    } else if (IsComparison(binary->op) && binary->a.dtype().is_index() && binary->a.dtype().is_scalar()) {
+      AddComparison(*binary);
+    }
+  }
+
+  void AddComparison(const BinaryNode& comparison) {
+    EdgeCondition condition{.comparison = &comparison};
+    int64_t more = 0;
+    switch (comparison.op) {
+      case BinaryOp::kLT:
+        break;
+      case BinaryOp::kGE:
+        condition.negated = true;
+        break;
+      // x <= y is x - 1 < y.
+      case BinaryOp::kLE:
+        more = -1;
+        break;
+      case BinaryOp::kGT:
+        more = -1;
+        condition.negated = true;
+        break;
+      default:
+        return;
+    }
+    const Expr difference = comparison.a - comparison.b;
+    auto linear = arith::DetectLinear(difference, {var_}, &analyzer_);
+    const auto coefficient = linear ? AsInt(linear->coefficients[0]) : std::nullopt;
+    if (!coefficient || *coefficient == 0) return;
+    Expr rest = linear->base + Const(difference.dtype(), more);
+    if (*coefficient < 0) {
+      // c * i + rest < 0 where -c * i - rest - 1 >= 0.
+      condition.negated = !condition.negated;
+      rest = Const(difference.dtype(), -1) - rest;
+    }
+    condition.coefficient = std::abs(*coefficient);
+    if (SplitRest(rest, &condition)) conditions_.push_back(std::move(condition));
+  }
+
+  // rest = inner - size.
+  bool SplitRest(const Expr& rest, EdgeCondition* condition) {
+    std::vector<Var> vars;
+    for (const Inner& loop : inner_) vars.push_back(loop.var);
+    const auto linear = arith::DetectLinear(rest, vars, &analyzer_);
+    if (!linear) return false;
+    condition->inner = Const(rest.dtype(), 0);
+    for (size_t i = 0; i < vars.size(); ++i) {
+      const auto coefficient = AsInt(linear->coefficients[i]);
+      if (!coefficient) return false;
+      if (*coefficient == 0) continue;
+      condition->inner = condition->inner + CastTo(rest.dtype(), vars[i]) * Const(rest.dtype(), *coefficient);
+      condition->least += *coefficient * (*coefficient > 0 ? inner_[i].first : inner_[i].last);
+      condition->greatest += *coefficient * (*coefficient > 0 ? inner_[i].last : inner_[i].first);
+      condition->unrolled &= inner_[i].unrolled;
+    }
+    condition->inner = analyzer_.Simplify(condition->inner);
+    condition->size = analyzer_.Simplify(Const(rest.dtype(), 0) - linear->base);
+    const auto uses = [&](const Var& var) { return UsesVar(condition->size, var); };
+    return std::ranges::none_of(changing_, uses) && !arith::ReadsMemory(condition->size);
+  }
+
+  const Var var_;
+  std::vector<Inner> inner_;
+  std::vector<Var> changing_;  // bound inside of the loop, of values that are not known
+  std::vector<EdgeCondition> conditions_;
+  arith::Analyzer analyzer_;
+};
+
+// Replaces comparisons, each by what stands for it.
+class Decider : public Mutator {
+ public:
+  explicit Decider(const Comparisons& decided) : decided_(decided) {}
+  using Mutator::Mutate;
+  Expr Mutate(const Expr& e) override {
+    const auto found = decided_.find(e.get());
+    return found == decided_.end() ? Mutator::Mutate(e) : found->second;
+  }
+
+ private:
+  const Comparisons& decided_;
+};
+
+// The conditions of one loop over tiles, where all at its end compare with the same size, up to constants. With the size
+// as coefficient * full + left, iteration full + t is whole for t <= whole, whatever is left.
+struct Tile {
+  Expr size;
+  int64_t coefficient = 0;
+  int64_t whole = 0;          // negative
+  int64_t begin = 0;          // from this iteration on, conditions at the beginning are as in the middle
+  bool unrolled = true;       // all conditions depend on unrolled loops alone
+  std::vector<int64_t> more;  // by which sizes of conditions are greater; of those at the beginning 0
+
+  // Whether the only iteration that is not whole is the last one.
+  bool is_plain() const { return begin == 0 && whole == -1; }
+};
+
+// An extent as the number of tiles that cover a size.
+bool Covers(const Expr& extent, const Expr& size, int64_t coefficient) {
+  const Expr step = Const(size.dtype(), coefficient);
+  const Expr tiles = FloorDiv(size + (step - Const(step.dtype(), 1)), step);
+  arith::Analyzer analyzer;
+  return IsInt(analyzer.Simplify(CastTo(tiles.dtype(), extent) - tiles), 0);
+}
+
+// The size that the loop covers with tiles, of those in conditions.
+std::optional<Expr> CoveredSize(const std::vector<EdgeCondition>& conditions, const Expr& extent) {
+  for (const EdgeCondition& condition : conditions) {
+    if (!condition.at_end()) continue;
+    if (condition.coefficient == 1) return CastTo(condition.size.dtype(), extent);
+    if (Covers(extent, condition.size, condition.coefficient)) return condition.size;
+  }
+  return std::nullopt;
+}
+
+// Iterations at the end that may not be whole, up to which they are written one by one.
+constexpr int64_t kMostAtEnd = 2;
+
+std::optional<Tile> TileOf(const std::vector<EdgeCondition>& conditions, const Expr& extent) {
+  const std::optional<Expr> size = CoveredSize(conditions, extent);
+  if (!size) return std::nullopt;
+  Tile tile{.size = *size, .whole = -1};
+  arith::Analyzer analyzer;
+  for (const EdgeCondition& condition : conditions) {
+    tile.unrolled &= condition.unrolled;
+    if (!condition.at_end()) {
+      tile.begin = std::max(tile.begin, *AsInt(analyzer.Simplify(condition.Iterations(condition.least))));
+      tile.more.push_back(0);
+      continue;
+    }
+    if (tile.coefficient == 0) tile.coefficient = condition.coefficient;
+    const auto more = AsInt(analyzer.Simplify(condition.size - CastTo(condition.size.dtype(), *size)));
+    if (!more || condition.coefficient != tile.coefficient) return std::nullopt;
+    tile.more.push_back(*more);
+    tile.whole = std::min(tile.whole, arith::FloorDivInt(*more - condition.greatest - 1, tile.coefficient));
+  }
+  if (tile.whole < -kMostAtEnd) return std::nullopt;
+  return tile;
+}
+
+// Rows of a tile up to which the edge is written for each number of them.
+constexpr int64_t kMostRowsLeft = 16;
+
+class EdgeCutter : public Mutator {
+ public:
+  EdgeCutter(const Function& function, int64_t stores) : next_id_(function->next_id), stores_(stores) {}
+  using Mutator::Mutate;
+  Expr Mutate(const Expr& e) override { return e; }
+  uint32_t next_id() const { return next_id_; }
+
+ protected:
+  Stmt MutateFor(const ForNode* op, const Stmt& self) override {
+    const Stmt mutated = Mutator::MutateFor(op, self);
+    const ForNode& loop = *cast<ForNode>(mutated);
+    if (!IsInt(loop.min, 0) || AsInt(loop.extent)) return mutated;
+    if (loop.kind == ForKind::kParallel) return Parallel(loop);
+    return loop.kind == ForKind::kSerial ? Serial(loop, mutated) : mutated;
+  }
+
+ private:
+  Stmt Copy(const Stmt& body) { return CopyWithFreshNames(body, &next_id_); }
+
+  // The body where all conditions are as in the middle.
+  static Stmt Whole(const std::vector<EdgeCondition>& conditions, const Stmt& body) {
+    Comparisons decided;
+    for (const EdgeCondition& condition : conditions) {
+      decided[condition.comparison] = Bool(condition.at_end() != condition.negated);
+    }
+    return Decider(decided).Mutate(body);
+  }
+  static Expr Bool(bool value) { return value ? True() : False(); }
+
+  // What is known of a loop: its tile, and names of the tiles that are full and of what is left.
+  struct Edge {
+    const Tile& tile;
+    const std::vector<EdgeCondition>& conditions;
+    const Var& var;
+    const Stmt& body;
+    Var full, left;
+  };
+
+  // The body of iteration full + t, with so many rows left.
+  Stmt Iteration(const Edge& edge, int64_t t, const Expr& left) {
+    Comparisons decided;
+    for (size_t i = 0; i < edge.conditions.size(); ++i) {
+      const EdgeCondition& condition = edge.conditions[i];
+      const DataType type = condition.inner.dtype();
+      decided[condition.comparison] =
+          condition.at_end()
+              ? condition.At(CastTo(type, left) + Const(type, edge.tile.more[i] - t * edge.tile.coefficient))
+              : Bool(condition.negated);
+    }
+    const Expr at = CastTo(edge.var.dtype(), edge.full) + Const(edge.var.dtype(), t);
+    return Copy(Substitute(Decider(decided).Mutate(edge.body), {{edge.var, at}}));
+  }
+
+  // The iterations that are not whole, with so many rows left: a number, or a variable.
+  Stmt Left(const Edge& edge, const Expr& left) {
+    std::vector<Stmt> sequence;
+    for (int64_t t = edge.tile.whole + 1; t < 0; ++t) sequence.push_back(Iteration(edge, t, left));
+    if (!IsInt(left, 0) && edge.tile.coefficient > 1) {
+      const Stmt last = Iteration(edge, 0, left);
+      sequence.push_back(AsInt(left) ? last : If(Const(left.dtype(), 0) < left, last));
+    }
+    return Sequence(std::move(sequence));
+  }
+
+  // The same for each number of rows from `first` to `last`.
+  Stmt EachLeft(const Edge& edge, int64_t first, int64_t last) {
+    const DataType type = edge.left.dtype();
+    if (first == last) return Left(edge, Const(type, first));
+    const int64_t middle = (first + last) / 2;
+    return If(edge.left <= Const(type, middle), EachLeft(edge, first, middle), EachLeft(edge, middle + 1, last));
+  }
+
+  Stmt EdgeOf(const Edge& edge) {
+    const Tile& tile = edge.tile;
+    const int64_t stores = CountStores(edge.body) * -tile.whole, each = tile.coefficient * stores / 2;
+    const int64_t first = tile.whole == -1 ? 1 : 0;
+    if (tile.unrolled && tile.coefficient <= kMostRowsLeft && stores_ + each <= kMaxStores) {
+      stores_ += each;
+      const Stmt left = EachLeft(edge, std::min(first, tile.coefficient - 1), tile.coefficient - 1);
+      return first == 1 ? If(Const(edge.left.dtype(), 0) < edge.left, left) : left;
+    }
+    stores_ += stores;
+    return Left(edge, edge.left);
+  }
+
+  static Edge MakeEdge(const Tile& tile, const std::vector<EdgeCondition>& conditions, const Var& var,
+                       const Stmt& body) {
+    const DataType type = tile.size.dtype();
+    return {tile, conditions, var, body, Var(var.name() + "_full", type), Var(var.name() + "_left", type)};
+  }
+  static Stmt Named(const Edge& edge, const Stmt& body) {
+    const Expr step = Const(edge.tile.size.dtype(), edge.tile.coefficient);
+    return LetStmt(edge.full, FloorDiv(edge.tile.size, step), LetStmt(edge.left, FloorMod(edge.tile.size, step), body));
+  }
+  // The first iteration that may not be whole.
+  static Expr End(const Edge& edge) {
+    return CastTo(edge.var.dtype(), edge.full) + Const(edge.var.dtype(), edge.tile.whole + 1);
+  }
+
+  Stmt Serial(const ForNode& loop, const Stmt& self) {
+    ConditionFinder finder(loop.var);
+    finder.Visit(loop.body);
+    const std::vector<EdgeCondition>& conditions = finder.conditions();
+    if (conditions.empty()) return self;
+    const std::optional<Tile> tile = TileOf(conditions, loop.extent);
+    const int64_t stores = CountStores(loop.body);
+    if (!tile || stores_ + stores * (tile->begin + 2) > kMaxStores) return ThreeParts(loop, self, conditions);
+    if (tile->is_plain() && tile->coefficient == 1) return self;
+    const Edge edge = MakeEdge(*tile, conditions, loop.var, loop.body);
+    const DataType type = loop.var.dtype();
+    const auto part = [&](int64_t from, const Expr& extent, const Stmt& body) {
+      ForNode::Fields fields = loop.fields();
+      fields.min = Const(type, from);
+      fields.extent = extent;
+      fields.body = body;
+      return For(std::move(fields));
+    };
+    std::vector<Stmt> sequence;
+    if (tile->begin > 0) {
+      stores_ += stores * tile->begin;
+      sequence.push_back(Copy(part(0, Const(type, tile->begin), AllButTheBeginning(conditions, loop.body))));
+    }
+    sequence.push_back(part(tile->begin, End(edge) - Const(type, tile->begin), Whole(conditions, loop.body)));
+    sequence.push_back(EdgeOf(edge));
+    Stmt cut = Sequence(std::move(sequence));
+    if (!tile->is_plain()) {
+      stores_ += stores;
+      cut = If(Const(type, tile->begin) <= End(edge), cut, Copy(self));
+    }
+    return Named(edge, cut);
+  }
+
+  // The body where conditions at the end are as in the middle.
+  static Stmt AllButTheBeginning(const std::vector<EdgeCondition>& conditions, const Stmt& body) {
+    Comparisons decided;
+    for (const EdgeCondition& condition : conditions) {
+      if (condition.at_end()) decided[condition.comparison] = Bool(!condition.negated);
+    }
+    return Decider(decided).Mutate(body);
+  }
+
+  // The beginning, in which some condition has not come true, the middle, and the end.
+  Stmt ThreeParts(const ForNode& loop, const Stmt& self, const std::vector<EdgeCondition>& conditions) {
+    const DataType type = loop.var.dtype();
+    int64_t begin = 0;
+    Expr end = loop.extent;
+    bool has_end = false;
+    for (const EdgeCondition& condition : conditions) {
+      if (condition.at_end()) {
+        end = Min(end, CastTo(type, condition.Iterations(condition.greatest)));
+        has_end = true;
+      } else {
+        begin = std::max(begin, *AsInt(arith::Analyzer().Simplify(condition.Iterations(condition.least))));
+      }
+    }
+    const int64_t parts = (begin > 0 ? 1 : 0) + (has_end ? 1 : 0);
+    const int64_t stores = parts * CountStores(loop.body);
+    if (parts == 0 || stores_ + stores > kMaxStores) return self;
+    stores_ += stores;
+    const Var first(loop.var.name() + "_begin", type), last(loop.var.name() + "_end", type);
+    const auto part = [&](const Expr& from, const Expr& to, const Stmt& body) {
+      ForNode::Fields fields = loop.fields();
+      fields.min = from;
+      fields.extent = Max(to - from, Const(type, 0));
+      fields.body = body;
+      return For(std::move(fields));
+    };
+    std::vector<Stmt> sequence;
+    if (begin > 0) sequence.push_back(Copy(part(Const(type, 0), first, loop.body)));
+    sequence.push_back(part(first, last, Whole(conditions, loop.body)));
+    if (has_end) sequence.push_back(Copy(part(last, loop.extent, loop.body)));
+    return LetStmt(first, Min(Const(type, begin), loop.extent),
+                   LetStmt(last, Max(first, end), Sequence(std::move(sequence))));
+  }
+
+  Stmt Parallel(const ForNode& loop) {
+    ForNode::Fields fields = loop.fields();
+    fields.body = BranchStages(loop.var, loop.extent, fields.body);
+    // The loops that a fused one was made of.
+    for (const Expr& part : PartsOf(fields.body, loop.var)) {
+      const std::optional<Expr> extent = ExtentOfPart(part, loop);
+      if (!extent || AsInt(*extent)) continue;
+      const Var var(loop.var.name() + "_part", part.dtype());
+      fields.body = RewriteExprs(
+          fields.body, [&](const Expr& e) { return isa<BinaryNode>(e) && StructuralEqual(e, part) ? Expr(var) : e; });
+      fields.body = Substitute(BranchStages(var, *extent, fields.body), {{var, part}});
+    }
+    return For(std::move(fields));
+  }
+
+  // Quotients and remainders of the variable of a fused loop.
+  static std::vector<Expr> PartsOf(const Stmt& body, const Var& var) {
+    std::vector<Expr> parts;
+    PreOrderExprs(body, [&](const Expr& e) {
+      if (!IsPart(e, var)) return true;
+      if (std::ranges::none_of(parts, [&](const Expr& part) { return StructuralEqual(part, e); })) parts.push_back(e);
+      return false;
+    });
+    return parts;
+  }
+  static bool IsPart(const Expr& e, const Var& var) {
+    const auto* division = dyn_cast<BinaryNode>(e);
+    if (division == nullptr || UsesVar(division->b, var)) return false;
+    if (division->op != BinaryOp::kFloorDiv && division->op != BinaryOp::kFloorMod) return false;
+    return division->a.same_as(var) || IsPart(division->a, var);
+  }
+  static std::optional<Expr> ExtentOfPart(const Expr& part, const ForNode& loop) {
+    const auto* division = cast<BinaryNode>(part);
+    if (division->op == BinaryOp::kFloorMod) return division->b;
+    std::optional<Expr> whole;
+    if (division->a.same_as(loop.var)) {
+      whole = loop.extent;
+    } else {
+      whole = ExtentOfPart(division->a, loop);
+    }
+    if (!whole) return std::nullopt;
+    arith::Analyzer analyzer;
+    return analyzer.Simplify(FloorDiv(*whole + (division->b - Const(division->b.dtype(), 1)), division->b));
+  }
+
+  // Each of what a parallel body computes one after the other, for itself; what registers connect is one of them.
+  Stmt BranchStages(const Var& var, const Expr& extent, const Stmt& body) {
+    if (const auto* seq = dyn_cast<SeqNode>(body)) {
+      std::vector<Stmt> stages;
+      for (const Stmt& stage : seq->stmts) stages.push_back(BranchStages(var, extent, stage));
+      return Sequence(std::move(stages));
+    }
+    const auto* allocate = dyn_cast<AllocateNode>(body);
+    if (allocate != nullptr && allocate->buffer->scope.kind() != MemoryKind::kRegister) {
+      return Stmt(new AllocateNode(allocate->buffer, allocate->annotations, BranchStages(var, extent, allocate->body)));
+    }
+    ConditionFinder finder(var);
+    finder.Visit(body);
+    const std::vector<EdgeCondition>& conditions = finder.conditions();
+    if (conditions.empty()) return body;
+    return Branch(var, extent, body, conditions);
+  }
+
+  Stmt Branch(const Var& var, const Expr& extent, const Stmt& body, const std::vector<EdgeCondition>& conditions) {
+    const std::optional<Tile> tile = TileOf(conditions, extent);
+    if (tile && tile->is_plain()) {
+      if (tile->coefficient == 1) return body;
+      const Edge edge = MakeEdge(*tile, conditions, var, body);
+      return Named(edge, If(CastTo(edge.full.dtype(), var) < edge.full, Whole(conditions, body), EdgeOf(edge)));
+    }
+    const int64_t stores = CountStores(body);
+    if (stores_ + stores > kMaxStores) return body;
+    stores_ += stores;
+    Expr inside;
+    for (const EdgeCondition& condition : conditions) {
+      const DataType type = condition.size.dtype();
+      const Expr here = condition.at_end() ? CastTo(type, var) < condition.Iterations(condition.greatest)
+                                           : condition.Iterations(condition.least) <= CastTo(type, var);
+      inside = inside ? And(inside, here) : here;
+    }
+    return If(inside, Whole(conditions, body), Copy(body));
+  }
+
+  uint32_t next_id_;
+  int64_t stores_;
+};
+
+}  // namespace
+
+Function CutSymbolicEdges(const Function& function) {
+  EdgeCutter cutter(function, CountStores(function->body));
+  Stmt body = cutter.Mutate(function->body);
+  if (body.same_as(function->body)) return function;
+  return SimplifyFunction(function.WithBody(std::move(body), cutter.next_id()));
+}
+
+}  // namespace tilewright

@@ -1,0 +1,25 @@
+// Cuts loops of symbolic extents into the iterations that are whole and the edge.
+//
+//   for i0 in range((n + 5) // 6):                  for i0 in range(n // 6):
+//       for i1 in T.unroll(6):                          for i1 in T.unroll(6):
+//           if i0 * 6 + i1 < n: ...          =>             ...
+//                                                   if 0 < n % 6:
+//                                                       if n % 6 <= 3: ...                        # one body for each
+//                                                       else: ...                                 # number of rows left
+//
+// Considered are comparisons that are linear in the loop's variable with a size on the other side, whose other terms
+// are inner loops of constant extents. Where they say how much of one tile is left, the edge is written once for each
+// number that may be left, so that it costs what it computes: conditions on unrolled loops are constant there. Where
+// there would be too much code, and along vectors, the edge is one body with its conditions. Other loops, over images
+// whose windows reach beyond both ends, are cut into a beginning, the middle, which has no such conditions, and an end.
+// A parallel loop is not cut; its body becomes a branch, of a fused one for each of the loops it was made of. Loops of
+// constant extents are cut by loop_partition.h.
+#pragma once
+
+#include "ir/function.h"
+
+namespace tilewright {
+
+Function CutSymbolicEdges(const Function& function);
+
+}  // namespace tilewright

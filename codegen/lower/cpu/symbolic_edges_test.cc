@@ -1,0 +1,162 @@
+// Loops of symbolic extents: what they are cut into, and that they compute the same.
+#include "codegen/lower/cpu/symbolic_edges.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "codegen/lower/common/pass_testing.h"
+#include "ir/interp/interp.h"
+#include "ir/ndarray.h"
+
+namespace tilewright {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A loop over tiles of 3 rows.
+constexpr char kTiles[] = R"(
+@T.prim_func
+def main(a: T.handle, b: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n,), "int32")
+    B = T.match_buffer(b, (n,), "int32")
+    for i0 in KIND((n + 2) // 3):
+        for i1 in INNER(3):
+            if i0 * 3 + i1 < n:
+                B[i0 * 3 + i1] = A[i0 * 3 + i1] * 5
+)";
+
+std::string Tiles(std::string text, const std::string& kind, const std::string& inner) {
+  text.replace(text.find("KIND"), 4, kind);
+  text.replace(text.find("INNER"), 5, inner);
+  return text;
+}
+
+// Both programs write the same to their last parameter, with all detectors on, at all sizes up to 20.
+void ExpectSame(const Function& before) {
+  const Function after = CutSymbolicEdges(before);
+  for (int64_t n = 0; n <= 20; ++n) {
+    SCOPED_TRACE(n);
+    std::vector<NDArray> results;
+    for (const Function& function : {before, after}) {
+      const auto program = interp::Compile(function, {.check_bounds = true});
+      ASSERT_TRUE(program.ok()) << program.status();
+      std::vector<interp::Argument> arguments;
+      for (const Param& param : function->params) {
+        std::vector<int64_t> shape;
+        for (const Expr& extent : param.buffer->shape) shape.push_back(AsInt(extent).value_or(n));
+        results.emplace_back(param.buffer->dtype, shape);
+        FillIntegers(results.back(), arguments.size());
+        arguments.emplace_back(results.back());
+      }
+      const absl::Status status = program->Run(arguments);
+      ASSERT_TRUE(status.ok()) << status << testing::Body(function);
+    }
+    EXPECT_TRUE(BitEqual(results[before->params.size() - 1], results.back())) << testing::Body(after);
+  }
+}
+
+TEST(SymbolicEdges, OneBodyForEachNumberOfRows) {
+  const Function before = testing::Opaque(Tiles(kTiles, "range", "T.unroll"));
+  const std::string after = testing::Body(CutSymbolicEdges(before));
+  EXPECT_THAT(after, HasSubstr("for i0 in range(i0_full):\n"
+                               "        for i1 in T.unroll(3):\n"
+                               "            B[i0 * 3 + i1]"))
+      << after;
+  EXPECT_THAT(after, HasSubstr("if i1 < 1"));
+  EXPECT_THAT(after, HasSubstr("if i1 < 2"));
+  EXPECT_THAT(after, Not(HasSubstr("< n"))) << after;
+  ExpectSame(before);
+  std::string wide = Tiles(kTiles, "range", "T.unroll");
+  wide.replace(wide.find("T.int32()"), 9, "T.int64()");
+  ExpectSame(testing::Opaque(wide));
+}
+
+TEST(SymbolicEdges, VectorsAreMasked) {
+  const Function before = testing::Opaque(Tiles(kTiles, "range", "T.vectorized"));
+  const std::string after = testing::Body(CutSymbolicEdges(before));
+  EXPECT_THAT(after, HasSubstr("i0_left")) << after;
+  EXPECT_THAT(after, Not(HasSubstr("if i1 < 1"))) << after;
+  ExpectSame(before);
+}
+
+TEST(SymbolicEdges, ParallelLoopsBranch) {
+  const Function before = testing::Opaque(Tiles(kTiles, "T.parallel", "T.unroll"));
+  const std::string after = testing::Body(CutSymbolicEdges(before));
+  EXPECT_THAT(after, HasSubstr("if i0 < i0_full:")) << after;
+  EXPECT_THAT(after, HasSubstr("if i1 < 2")) << after;
+  ExpectSame(before);
+}
+
+// The loops over rows and columns were made one.
+TEST(SymbolicEdges, FusedLoopsBranchOverTheirParts) {
+  for (const char* rows : {"f // 4", "f % ((n + 2) // 3)"}) {
+    std::string text = R"(
+@T.prim_func
+def main(a: T.handle, b: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n, 4), "int32")
+    B = T.match_buffer(b, (n, 4), "int32")
+    for f in T.parallel((n + 2) // 3 * 4):
+        for i1 in T.unroll(3):
+            if ROWS * 3 + i1 < n:
+                B[ROWS * 3 + i1, COLUMN] = A[ROWS * 3 + i1, COLUMN] * 5
+)";
+    const std::string column = std::string(rows) == "f // 4" ? "f % 4" : "f // ((n + 2) // 3)";
+    for (const auto& [from, to] : {std::pair<std::string, std::string>("ROWS", std::string("(") + rows + ")"),
+                                   std::pair<std::string, std::string>("COLUMN", column)}) {
+      for (size_t at = text.find(from); at != std::string::npos; at = text.find(from))
+        text.replace(at, from.size(), to);
+    }
+    const Function before = testing::Opaque(text);
+    const std::string after = testing::Body(CutSymbolicEdges(before));
+    EXPECT_THAT(after, HasSubstr("if i1 < 2")) << after;
+    ExpectSame(before);
+  }
+}
+
+// Windows that reach beyond both ends.
+TEST(SymbolicEdges, ImagesHaveABeginningAMiddleAndAnEnd) {
+  const Function before = testing::Opaque(R"(
+@T.prim_func
+def main(a: T.handle, b: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n,), "int32")
+    B = T.match_buffer(b, (n,), "int32")
+    for i in range(n):
+        B[i] = 0
+        for r in range(3):
+            B[i] = B[i] + T.if_then_else(1 <= i + r and i + r < n + 1, A[i + r - 1], 0)
+)");
+  const std::string after = testing::Body(CutSymbolicEdges(before));
+  EXPECT_THAT(after, HasSubstr("B[i] = B[i] + A[i + r - 1]")) << after;
+  ExpectSame(before);
+}
+
+// Conditions that a constant extent's loop has are loop_partition's; data decides others.
+TEST(SymbolicEdges, LeavesOthersAlone) {
+  for (const char* text : {R"(
+@T.prim_func
+def main(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
+    for i in range(8):
+        if i < 5:
+            B[i] = A[i]
+)",
+                           R"(
+@T.prim_func
+def main(a: T.handle, b: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n,), "int32")
+    B = T.match_buffer(b, (n,), "int32")
+    for i in range(n):
+        if i < A[i]:
+            B[i] = A[i]
+)"}) {
+    const Function before = testing::Opaque(text);
+    EXPECT_TRUE(CutSymbolicEdges(before).same_as(before)) << testing::Body(CutSymbolicEdges(before));
+  }
+}
+
+}  // namespace
+}  // namespace tilewright
