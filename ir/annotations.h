@@ -17,6 +17,10 @@ inline constexpr char kPrepackOf[] = "tilewright.prepack_of";
 // Whether convolutions may be computed by Winograd's algorithm, which rounds differently; true where it is absent.
 // Written by users; read by the Winograd rule.
 inline constexpr char kWinograd[] = "tilewright.winograd";
+// By names of symbolic extents, one or several sizes that they probably have: {"n": [1, 37, 512]}. Written by users and
+// tune; read by the rules and cost models, for estimates (autoschedule/program/sizes.h). Comparison and hashing leave it
+// out.
+inline constexpr char kLikelySizes[] = "tilewright.likely_sizes";
 // Names of the processor features that an intrinsic's implementation needs. Written by users; read by IntrinRegistry.
 inline constexpr char kFeatures[] = "features";
 // The exported name. It says what the function's own name says, so comparison and hashing leave it out.

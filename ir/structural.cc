@@ -407,8 +407,10 @@ bool Comparator::Equal(const Function& a, const Function& b) {
   }
   // The symbol a function is exported as is its name, which is not compared.
   Annotations attrs_a = a->attrs, attrs_b = b->attrs;
-  attrs_a.erase(kGlobalSymbol);
-  attrs_b.erase(kGlobalSymbol);
+  for (Annotations* attrs : {&attrs_a, &attrs_b}) {
+    attrs->erase(kGlobalSymbol);
+    attrs->erase(kLikelySizes);
+  }
   return In("attrs", Equal(attrs_a, attrs_b)) && In("body", Equal(a->body, b->body));
 }
 

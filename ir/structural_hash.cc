@@ -38,6 +38,7 @@ class Hasher : public Visitor {
     }
     Annotations attrs = f->attrs;
     attrs.erase(kGlobalSymbol);
+    attrs.erase(kLikelySizes);
     Hash(attrs);
     Visit(f->body);
   }

@@ -29,7 +29,7 @@ ROOMS = {
                  "schedule", "schedule/fuzz schedule/testing"],
     "codegen": ["codegen/abi codegen/cuda/emulator", "codegen", "codegen/lower/common codegen/runtime", "codegen/lower/cpu codegen/lower/gpu", "codegen/lower",
                 "codegen/llvm/x86", "codegen/llvm codegen/cuda"],
-    "autoschedule": ["autoschedule/program autoschedule/cost autoschedule/database", "autoschedule/tensorize",
+    "autoschedule": ["autoschedule/program autoschedule/database", "autoschedule/cost", "autoschedule/tensorize",
                      "autoschedule/normalize", "autoschedule/movement", "autoschedule/sketch",
                      "autoschedule/measure/protocol", "autoschedule/measure/reference", "autoschedule/measure/executor",
                      "autoschedule/measure/builder", "autoschedule/measure", "autoschedule/search", "autoschedule/tune",

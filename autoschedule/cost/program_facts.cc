@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "autoschedule/cost/take_apart.h"
 #include "autoschedule/cost/unread_vectors.h"
+#include "autoschedule/program/sizes.h"
 #include "ir/analysis.h"
 #include "ir/builtin.h"
 #include "ir/structural.h"
@@ -561,7 +562,8 @@ void FindRegisters(ProgramFacts* facts) {
 
 ProgramFacts GatherFacts(const Function& function) {
   ProgramFacts facts;
-  Gatherer(&facts).Run(function);
+  facts.function = LikelySizes::Of(function).Bind(function);
+  Gatherer(&facts).Run(facts.function);
   TakeLoopsApart(&facts);
   FindRegisters(&facts);
   return facts;

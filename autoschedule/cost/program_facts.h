@@ -10,7 +10,8 @@
 //   varies     loops whose variable matters for a result, or for where an access goes; what does not vary with a loop
 //              needs to be done only once for it
 // A loop that a schedule fused is taken apart again where indices divide its variable, so that every index is a plain
-// sum over loops. Extents that are not constant count as kUnknownExtent.
+// sum over loops. Symbolic extents are likely ones (autoschedule/program/sizes.h); others that are not constant count as
+// kUnknownExtent.
 #pragma once
 
 #include <cstdint>
@@ -90,6 +91,7 @@ struct OperationFacts {
 };
 
 struct ProgramFacts {
+  Function function;             // with likely sizes in the place of symbolic extents
   std::vector<LoopFacts> loops;  // parents before children
   std::vector<BufferFacts> buffers;
   std::vector<AccessFacts> accesses;

@@ -1,10 +1,18 @@
 #include "autoschedule/program/block_loops.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "autoschedule/program/sizes.h"
 #include "schedule/core/assign_or_return.h"
 
 namespace tilewright {
+namespace {
+
+// Parts of the time that cores are busy which count as equal.
+constexpr double kNearlyBusy = 0.02;
+
+}  // namespace
 
 Function FunctionOf(const Schedule& sch, BlockRv block) {
   return sch.module().Find(sch.Get(block).As<BlockRef>()->function);
@@ -24,6 +32,28 @@ const ForNode& LoopOf(const Schedule& sch, LoopRv loop) {
 
 std::optional<int64_t> ExtentOf(const Schedule& sch, LoopRv loop) { return AsInt(LoopOf(sch, loop).extent); }
 std::optional<int64_t> ExtentOf(const IterVar& iter) { return AsInt(iter.domain.extent); }
+
+int64_t LikelyExtent(const Schedule& sch, LoopRv loop) {
+  if (const auto constant = ExtentOf(sch, loop)) return *constant;
+  return LikelySizes::Of(FunctionOf(sch, loop)).Likely(LoopOf(sch, loop).extent);
+}
+
+int64_t LeastExtent(const Schedule& sch, LoopRv loop) {
+  if (const auto constant = ExtentOf(sch, loop)) return *constant;
+  return LikelySizes::Of(FunctionOf(sch, loop)).Least(LoopOf(sch, loop).extent);
+}
+
+Ref<BlockRealizeNode> LikelyRealizeOf(const Schedule& sch, BlockRv block) {
+  const BlockRealizeNode& realize = RealizeOf(sch, block);
+  const auto is_constant = [](const IterVar& iter) { return ExtentOf(iter).has_value(); };
+  if (std::ranges::all_of(realize.block->iter_vars, is_constant)) return Ref<BlockRealizeNode>(&realize);
+  const LikelySizes sizes = LikelySizes::Of(FunctionOf(sch, block));
+  BlockNode::Fields fields = realize.block->fields();
+  for (IterVar& iter : fields.iter_vars) {
+    iter.domain.extent = Const(iter.domain.extent.dtype(), sizes.Likely(iter.domain.extent));
+  }
+  return Ref<BlockRealizeNode>(new BlockRealizeNode(realize.bindings, realize.predicate, Block(std::move(fields))));
+}
 
 std::vector<BlockRv> BlocksInRoot(Schedule& sch, const std::string& function) {
   const auto* root = dyn_cast<BlockRealizeNode>(sch.module().Find(function)->body);
@@ -98,12 +128,41 @@ size_t ParallelLoops(const std::vector<int64_t>& extents, int cores) {
   for (size_t i = 0; i < extents.size(); ++i) {
     iterations *= extents[i];
     const double balance = BusyPart(iterations, cores);
-    if (balance > best_balance + 0.02) {
+    if (balance > best_balance + kNearlyBusy) {
       best = i + 1;
       best_balance = balance;
     }
   }
   return best;
+}
+
+size_t LoopsToFuse(const Schedule& sch, const std::vector<LoopRv>& loops) {
+  bool unit = true;  // those outside of the next one
+  for (size_t i = 0; i < loops.size(); ++i) {
+    if (!unit && !ExtentOf(sch, loops[i])) return i;
+    unit &= ExtentOf(sch, loops[i]) == 1;
+  }
+  return loops.size();
+}
+
+size_t ParallelLoops(const Schedule& sch, const std::vector<LoopRv>& loops, int cores) {
+  std::vector<int64_t> least, likely;
+  for (const LoopRv& loop : loops) {
+    least.push_back(LeastExtent(sch, loop));
+    likely.push_back(LikelyExtent(sch, loop));
+  }
+  const auto busy = [&](const std::vector<int64_t>& extents, size_t count) {
+    int64_t iterations = 1;
+    for (size_t i = 0; i < count; ++i) iterations *= extents[i];
+    return BusyPart(iterations, cores);
+  };
+  // A loop of a symbolic extent inside of another is not made one with it: what a division by a size leaves is neither
+  // cheap nor easy to prove.
+  const size_t most = LoopsToFuse(sch, loops);
+  least.resize(most);
+  likely.resize(most);
+  const size_t count = ParallelLoops(least, cores), other = ParallelLoops(likely, cores);
+  return busy(least, count) >= busy(likely, other) - kNearlyBusy ? count : std::max(count, other);
 }
 
 Outcome<LoopRv> FuseFirst(Schedule& sch, const std::vector<LoopRv>& loops, size_t count) {
@@ -113,9 +172,7 @@ Outcome<LoopRv> FuseFirst(Schedule& sch, const std::vector<LoopRv>& loops, size_
 
 Outcome<std::monostate> RunInParallel(Schedule& sch, std::vector<LoopRv>& loops, int cores) {
   if (loops.empty()) return std::monostate();
-  std::vector<int64_t> extents;
-  for (const LoopRv& loop : loops) extents.push_back(ExtentOf(sch, loop).value_or(1));
-  const size_t shared = ParallelLoops(extents, cores);
+  const size_t shared = ParallelLoops(sch, loops, cores);
   TW_ASSIGN_OR_RETURN(const LoopRv threads, FuseFirst(sch, loops, shared));
   loops.erase(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(shared));
   loops.insert(loops.begin(), threads);

@@ -21,6 +21,12 @@ const ForNode& LoopOf(const Schedule& sch, LoopRv loop);
 // Constant extents; nothing for others.
 std::optional<int64_t> ExtentOf(const Schedule& sch, LoopRv loop);
 std::optional<int64_t> ExtentOf(const IterVar& iter);
+// Extents for estimates (autoschedule/program/sizes.h).
+int64_t LikelyExtent(const Schedule& sch, LoopRv loop);
+int64_t LeastExtent(const Schedule& sch, LoopRv loop);
+// The block with likely extents as its iterators' domains, for estimates: whatever it reads, writes and computes is the
+// block's own. The block itself where all of them are constant.
+Ref<BlockRealizeNode> LikelyRealizeOf(const Schedule& sch, BlockRv block);
 
 // The blocks directly in the root block, in the order of the program; none in a function without one.
 std::vector<BlockRv> BlocksInRoot(Schedule& sch, const std::string& function);
@@ -45,9 +51,15 @@ Outcome<std::monostate> WriteOut(Schedule& sch, BlockRv block, LoopRv outer, boo
 // The part of the time in which cores that share so many equal iterations have something to do.
 double BusyPart(int64_t iterations, int cores);
 
+// How many of the outermost loops may be made one: those before a loop of a symbolic extent that is inside of another.
+size_t LoopsToFuse(const Schedule& sch, const std::vector<LoopRv>& loops);
+
 // How many of the outermost loops run in parallel: the fewest that give each core the same number of iterations, or
 // nearly so.
 size_t ParallelLoops(const std::vector<int64_t>& extents, int cores);
+
+// The same of loops of a schedule, of those that may be made one, by their least extents; by likely ones where those leave cores idle.
+size_t ParallelLoops(const Schedule& sch, const std::vector<LoopRv>& loops, int cores);
 
 // The first `count` of nested loops as one; with 0 or 1 the first one.
 Outcome<LoopRv> FuseFirst(Schedule& sch, const std::vector<LoopRv>& loops, size_t count);

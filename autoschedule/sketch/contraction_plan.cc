@@ -6,6 +6,7 @@
 #include "autoschedule/movement/rows_in_memory.h"
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
+#include "autoschedule/program/sizes.h"
 #include "ir/analysis.h"
 #include "ir/builtin.h"
 #include "schedule/core/assign_or_return.h"
@@ -136,25 +137,26 @@ Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Tar
                     contraction->product_type.ToString()}};
   }
   if (contraction->rows.empty()) return No("{block0} has no rows to tile", id);
-  for (const IterVar& iter : realize.block->iter_vars) {
-    if (!AsInt(iter.domain.extent)) return No("an extent of {block0} is not constant", id);
-  }
   ContractionPlan plan{
       *contraction, *instruction, {}, contraction->rows.back(), contraction->columns.back(), contraction->inner.back()};
   if (instruction->group > 1) plan.depth = DepthIterator(*realize.block, *contraction);
-  if (IteratorExtent(realize, plan.depth) % instruction->group != 0) plan.instruction.registers -= kMaskRegisters;
+  if (!Divides(instruction->group, realize.block->iter_vars[static_cast<size_t>(plan.depth)].domain.extent)) {
+    plan.instruction.registers -= kMaskRegisters;
+  }
   if (FlipsRows(sch, block, *contraction)) plan.instruction.registers -= kFlipRegisters;
-  plan.rows_outside = RowsOutside(*realize.block, *contraction, target);
-  plan.short_rows = plan.rows_outside && instruction->group == 1 && BytesOfRow(realize, *contraction) <= kShortRow;
+  const Ref<BlockRealizeNode> kept = LikelyRealizeOf(sch, block);
+  const BlockRealizeNode& likely = *kept;
+  plan.rows_outside = RowsOutside(*likely.block, *contraction, target);
+  plan.short_rows = plan.rows_outside && instruction->group == 1 && BytesOfRow(likely, *contraction) <= kShortRow;
   plan.uneven = IsComputedPerProduct(*realize.block, *contraction);
   if (instruction->amx()) {
     TW_RETURN_IF_REFUSED(PlanRowsInMemory(sch, block, target, choices, &plan));
   } else {
-    const int64_t rows = IteratorExtent(realize, plan.row), columns = IteratorExtent(realize, plan.column);
+    const int64_t rows = IteratorExtent(likely, plan.row), columns = IteratorExtent(likely, plan.column);
     const int64_t stride =
         RowStrideBytes(*realize.block, *contraction, realize.block->iter_vars[static_cast<size_t>(plan.row)].var);
-    TileOperands operands = OperandsOf(realize, *contraction, *instruction, target);
-    operands.shared = SharedGroupsOf(realize, plan);
+    TileOperands operands = OperandsOf(likely, *contraction, *instruction, target);
+    operands.shared = SharedGroupsOf(likely, plan);
     plan.tiles = RegisterTiles(plan.instruction, rows, columns, std::min(rows, MaxRowsWithoutConflicts(target, stride)),
                                operands);
   }

@@ -11,6 +11,7 @@
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/fuse_consumers.h"
+#include "autoschedule/program/sizes.h"
 #include "autoschedule/sketch/contraction_plan.h"
 #include "intrin/amx_tile.h"
 #include "intrin/dot_tile.h"
@@ -98,8 +99,11 @@ bool CopiesAlong(const BlockNode& stage, size_t dim) {
 // Whether tiles can be stored where the output belongs: they divide it, and nothing else is computed from them.
 bool IsWrittenInPlace(Schedule& sch, BlockRv block, const ContractionPlan& plan, const RegisterTile& tile) {
   const BlockRealizeNode& realize = RealizeOf(sch, block);
-  if (IteratorExtent(realize, plan.row) % tile.rows != 0) return false;
-  if (IteratorExtent(realize, plan.column) % (tile.vectors * plan.instruction.lanes) != 0) return false;
+  const auto extent = [&](int iterator) {
+    return realize.block->iter_vars[static_cast<size_t>(iterator)].domain.extent;
+  };
+  if (!Divides(tile.rows, extent(plan.row))) return false;
+  if (!Divides(tile.vectors * plan.instruction.lanes, extent(plan.column))) return false;
   const std::vector<Range>& written = realize.block->writes[0].region;
   // Rows and columns of a tile are the last dimensions of more than one element.
   const auto var = [&](int iterator) { return realize.block->iter_vars[static_cast<size_t>(iterator)].var; };
@@ -174,7 +178,11 @@ class ContractionSchedule {
   Outcome<Done> RunInParallel();
 
   const BlockRealizeNode& realize() const { return RealizeOf(sch_, block_); }
-  int64_t Extent(int iterator) const { return IteratorExtent(realize(), iterator); }
+  Ref<BlockRealizeNode> likely() const { return LikelyRealizeOf(sch_, block_); }
+  int64_t Extent(int iterator) const { return IteratorExtent(*likely(), iterator); }
+  bool DividesExtent(int64_t divisor, int iterator) const {
+    return Divides(divisor, realize().block->iter_vars[static_cast<size_t>(iterator)].domain.extent);
+  }
   // Each thread copies the windows of its part of the batch, and meets these columns alone.
   bool BatchSharesWindows() const;
 
@@ -241,7 +249,7 @@ Outcome<Done> ContractionSchedule::MakeStages() {
   column_dims_ = StageDims({&contraction_.batch, &contraction_.columns, &contraction_.inner});
   const auto column_dim = static_cast<size_t>(std::ranges::find(column_dims_, plan_.column) - column_dims_.begin());
   plain_columns_ = plan_.instruction.group == 1 && CopiesAlong(*RealizeOf(sch_, column_stage_).block, column_dim);
-  worth_packing_ = WorthPacking(plan_, tile_, realize(), target_);
+  worth_packing_ = WorthPacking(plan_, tile_, *likely(), target_);
   return Done();
 }
 
@@ -255,7 +263,7 @@ void ContractionSchedule::RateShallowTiles(bool plain_output) {
   int64_t products = 1;
   for (int iterator : contraction_.inner) products *= Extent(iterator);
   const int depth = plan_.instruction.StepDepth();
-  const bool far_columns = constant_ && BytesOfColumns(realize(), contraction_) > target_.Nearest().bytes / 2;
+  const bool far_columns = constant_ && BytesOfColumns(*likely(), contraction_) > target_.Nearest().bytes / 2;
   const ShallowSum sum = {Extent(plan_.row), Extent(plan_.column), RoundUp(products, depth) / depth, far_columns};
   if (sum.steps > kShallowSteps) return;
   for (RegisterTile& tile : plan_.tiles) {
@@ -300,7 +308,10 @@ Outcome<Done> ContractionSchedule::PickDepth() {
       depths.push_back(padded);
     }
   }
-  std::erase_if(depths, [&](int64_t depth) { return padded % depth != 0; });
+  const bool constant = ExtentOf(realize().block->iter_vars[static_cast<size_t>(plan_.depth)]).has_value();
+  std::erase_if(depths, [&](int64_t depth) {
+    return constant ? padded % depth != 0 : depth != depth_step_ && !DividesExtent(depth, plan_.depth);
+  });
   const std::optional<int64_t> whole = fused_depth_ || padded != extent ? std::optional(padded) : std::nullopt;
   TW_ASSIGN_OR_RETURN(tile_depth_, choices_.Take(sch_, name_ + ".tile_depth", depths,
                                                  PreferredDepth(plan_.instruction, tile_, depths, whole)));
@@ -313,7 +324,7 @@ Outcome<Done> ContractionSchedule::PadToTiles() {
   bool pads = false;
   const auto pad = [&](int iterator, int64_t multiple) {
     padding[static_cast<size_t>(iterator)] = Value(multiple);
-    pads |= Extent(iterator) % multiple != 0;
+    pads |= !DividesExtent(multiple, iterator);
   };
   pad(plan_.row, tile_.rows);
   pad(plan_.column, tile_columns_);
@@ -340,15 +351,15 @@ Outcome<Done> ContractionSchedule::LayOutOperands() {
 
 Outcome<Done> ContractionSchedule::SplitIntoTiles() {
   const Buffer rows = row_stage_ ? RealizeOf(sch_, *row_stage_).block->writes[0].buffer : contraction_.row_operand;
-  tile_bytes_ = BytesOfRows(realize(), rows, tile_, plan_);
-  column_bytes_ = BytesOfColumns(realize(), contraction_);
+  tile_bytes_ = BytesOfRows(*likely(), rows, tile_, plan_);
+  column_bytes_ = BytesOfColumns(*likely(), contraction_);
   for (int iterator : contraction_.batch) batches_ *= Extent(iterator);
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch_, block_, "contraction_rule"));
   const auto loop_of = [&](int iterator) { return loops[static_cast<size_t>(iterator)]; };
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> row, sch_.Split(loop_of(plan_.row), {Value(), tile_.rows}));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> column, sch_.Split(loop_of(plan_.column), {Value(), tile_columns_}));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> depth, sch_.Split(loop_of(plan_.depth), {Value(), tile_depth_.rv}));
-  column_tiles_ = *ExtentOf(sch_, column[0]);
+  column_tiles_ = LikelyExtent(sch_, column[0]);
   in_tile_ = {row[1], column[1], depth[1]};
   for (int iterator : contraction_.rows) {
     if (iterator == plan_.outer_row && tile_.row_tiles > 0) {
@@ -390,7 +401,7 @@ Outcome<Done> ContractionSchedule::ArrangeLoops() {
   if (plan_.row_place == RowPlace::kPacked) {
     const size_t outside = contraction_.batch.size() + static_cast<size_t>(column_place_);
     int64_t iterations = 1;
-    for (size_t i = 0; i < outside; ++i) iterations *= *ExtentOf(sch_, outer_[i]);
+    for (size_t i = 0; i < outside; ++i) iterations *= LikelyExtent(sch_, outer_[i]);
     if (BusyPart(iterations, target_.cores) > kBusyWithCopies) loops_of_rows_ = outside;
   } else if (BatchSharesWindows() && batch_place_ == 0) {
     loops_of_rows_ = contraction_.batch.size();
@@ -403,8 +414,8 @@ Outcome<Done> ContractionSchedule::ArrangeLoops() {
 Outcome<Done> ContractionSchedule::CopyRowsPerCore() {
   if (!row_stage_ || !plan_.rows_in_memory() || loops_of_rows_ > 0) return Done();
   if (target_.cores == 1 || (!constant_ && column_place_ > 0)) return Done();
-  const auto shared = std::ranges::find_if(outer_, [&](LoopRv loop) { return *ExtentOf(sch_, loop) > 1; });
-  if (shared == outer_.end() || *ExtentOf(sch_, *shared) % target_.cores != 0) return Done();
+  const auto shared = std::ranges::find_if(outer_, [&](LoopRv loop) { return LikelyExtent(sch_, loop) > 1; });
+  if (shared == outer_.end() || ExtentOf(sch_, *shared).value_or(1) % target_.cores != 0) return Done();
   TW_ASSIGN_OR_RETURN(const Choices::Pick pick, choices_.Take(sch_, name_ + ".rows_per_core", {0, 1}, 1));
   if (pick.value == 0) return Done();
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(*shared, {target_.cores, Value()}));
@@ -415,6 +426,10 @@ Outcome<Done> ContractionSchedule::CopyRowsPerCore() {
 }
 
 Outcome<Done> ContractionSchedule::BlockRows(LoopRv tiles) {
+  if (!ExtentOf(sch_, tiles)) {
+    outer_rows_.push_back(tiles);
+    return Done();
+  }
   const std::vector<int64_t> blocks = Divisors(*ExtentOf(sch_, tiles));
   size_t preferred = blocks.size() - 1;
   if (plan_.rows_in_memory() && column_bytes_ > NearBytes(target_)) {
@@ -449,7 +464,7 @@ Outcome<Done> ContractionSchedule::PickBatchPlace() {
 size_t ContractionSchedule::PlaceInsideRows() const {
   int64_t iterations = 1;
   for (size_t place = 1; place <= outer_rows_.size(); ++place) {
-    iterations *= *ExtentOf(sch_, outer_rows_[place - 1]);
+    iterations *= LikelyExtent(sch_, outer_rows_[place - 1]);
     if (place + 1 >= outer_rows_.size() && KeepsCoresBusy(iterations, target_.cores)) return place;
   }
   return 0;
@@ -460,7 +475,7 @@ Outcome<Done> ContractionSchedule::PickColumnPlace() {
   if (plan_.rows_in_memory() && constant_) {
     std::vector<int64_t> extents;
     for (auto loop = outer_rows_.begin() + batch_place_; loop != outer_rows_.end(); ++loop) {
-      extents.push_back(*ExtentOf(sch_, *loop));
+      extents.push_back(LikelyExtent(sch_, *loop));
     }
     preferred = PlaceOfColumns(extents, tile_bytes_, column_bytes_, column_tiles_, NearBytes(target_));
   } else if (constant_ && batches_ == 1 && column_bytes_ <= SharedColumnBytes(target_)) {
@@ -541,20 +556,18 @@ Outcome<Done> ContractionSchedule::FetchRowsAhead(LoopRv loop) {
 
 Outcome<Done> ContractionSchedule::RunInParallel() {
   if (loops_of_rows_ > 0) outer_.resize(std::min(outer_.size(), loops_of_rows_));
-  std::vector<int64_t> extents;
-  for (const LoopRv& loop : outer_) extents.push_back(*ExtentOf(sch_, loop));
-  size_t preferred = ParallelLoops(extents, target_.cores);
+  size_t preferred = ParallelLoops(sch_, outer_, target_.cores);
   // What other stages compute in an iteration is the nearer the smaller it is.
-  if (plan_.batch_inside) preferred = std::max(preferred, static_cast<size_t>(batch_place_));
+  const size_t most = LoopsToFuse(sch_, outer_);
+  if (plan_.batch_inside) preferred = std::min(most, std::max(preferred, static_cast<size_t>(batch_place_)));
   // 0: the caller's thread alone.
-  TW_ASSIGN_OR_RETURN(
-      const Choices::Pick parallel,
-      choices_.Take(sch_, name_ + ".parallel_loops", Iota(0, static_cast<int64_t>(outer_.size())), preferred));
+  TW_ASSIGN_OR_RETURN(const Choices::Pick parallel,
+                      choices_.Take(sch_, name_ + ".parallel_loops", Iota(0, static_cast<int64_t>(most)), preferred));
   if (parallel.value == 0) return Done();
   const auto shared = static_cast<size_t>(parallel.value);
   // The last one of the loops over rows that are outside of all others.
   size_t last_row = std::min(outer_rows_.size(), outer_.size());
-  while (last_row > 0 && extents[last_row - 1] == 1) --last_row;
+  while (last_row > 0 && LikelyExtent(sch_, outer_[last_row - 1]) == 1) --last_row;
   const bool ahead = plan_.short_rows && last_row > 0 && batch_place_ == static_cast<int64_t>(outer_rows_.size());
   TW_ASSIGN_OR_RETURN(const LoopRv threads, FuseFirst(sch_, outer_, shared));
   TW_RETURN_IF_REFUSED(ChooseStreaming(sch_, threads, name_, target_, choices_));

@@ -44,8 +44,7 @@
 
 namespace tilewright {
 
-// `block` must be a contraction (autoschedule/program/contraction.h) with constant extents whose iterators are bound to
-// loops of their own; otherwise, or when the target has no tiles for its types, a refusal of "contraction_rule". On a
+// `block` must be a contraction (autoschedule/program/contraction.h) whose iterators are bound to loops of their own; otherwise, or when the target has no tiles for its types, a refusal of "contraction_rule". On a
 // refusal the steps before stay applied. `batch_inside`: loops over the batch go inside of those over rows but the
 // tiled one, which run in parallel together, preferably: so a row's products are computed at a time, and what computes
 // the row and uses the products may join the iteration.

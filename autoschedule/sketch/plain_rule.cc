@@ -9,6 +9,7 @@
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/fuse_consumers.h"
+#include "autoschedule/program/sizes.h"
 #include "autoschedule/tensorize/window_tile.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
@@ -47,10 +48,11 @@ struct Plan {
   std::vector<Access> accesses;
   std::vector<int> spatial, reduce;  // positions of iterators
   std::vector<std::optional<int64_t>> extents;
-  int vector = -1;             // the vector axis, or -1
-  std::vector<size_t> picked;  // positions of accesses of which lanes are picked from the vectors loaded
+  std::vector<int64_t> likely;  // the same for estimates
+  int vector = -1;              // the vector axis, or -1
+  std::vector<size_t> picked;   // positions of accesses of which lanes are picked from the vectors loaded
   int lanes = 1;
-  int64_t work = 0;  // instances, as far as known
+  int64_t work = 0;  // instances, probably
 };
 
 // The widest type that the block computes with, in bits.
@@ -104,10 +106,12 @@ Outcome<Plan> MakePlan(const Schedule& sch, BlockRv block, const Target& target)
   const BlockNode& node = *realize.block;
   Plan plan{.name = node.name, .accesses = AccessesOf(node), .lanes = target.lanes(ElementBits(node))};
   plan.work = 1;
+  const LikelySizes sizes = LikelySizes::Of(FunctionOf(sch, block));
   for (size_t i = 0; i < node.iter_vars.size(); ++i) {
     const IterVar& iter = node.iter_vars[i];
     plan.extents.push_back(ExtentOf(iter));
-    plan.work *= plan.extents.back().value_or(64);
+    plan.likely.push_back(sizes.Likely(iter.domain.extent));
+    plan.work *= plan.likely.back();
     if (iter.kind != IterKind::kSpatial && iter.kind != IterKind::kReduce) {
       return Refusal{"plain_rule", "an iterator of {block0} is neither spatial nor reduce", {node.id}};
     }
@@ -134,14 +138,29 @@ Outcome<Plan> MakePlan(const Schedule& sch, BlockRv block, const Target& target)
   return plan;
 }
 
+// Whether the iterators are the indices of every access, over whole buffers.
+bool RunsThroughWholeBuffers(const Plan& plan, const BlockNode& block) {
+  arith::Analyzer analyzer;
+  return std::ranges::all_of(plan.accesses, [&](const Access& access) {
+    if (access.indices.size() != block.iter_vars.size() || !access.buffer->strides.empty()) return false;
+    for (size_t d = 0; d < access.indices.size(); ++d) {
+      const IterVar& iter = block.iter_vars[d];
+      if (!access.indices[d].same_as(iter.var)) return false;
+      if (d > 0 && !analyzer.CanProveEqual(access.buffer->shape[d], iter.domain.extent)) return false;
+    }
+    return true;
+  });
+}
+
 // Whether every access goes through its buffer in the order of the loops, or does not move at all.
-bool IsFlat(const Plan& plan, const BlockNode& block) {
+bool GoesInOrder(const Plan& plan, const BlockNode& block) {
+  const bool constant = std::ranges::all_of(plan.extents, [](const auto& extent) { return extent.has_value(); });
+  if (!constant) return RunsThroughWholeBuffers(plan, block);
   const Access* store = nullptr;
   for (const Access& access : plan.accesses) store = access.store ? &access : store;
   if (store == nullptr) return false;
   int64_t step = 1;
   for (size_t i = plan.extents.size(); i-- > 0;) {
-    if (!plan.extents[i]) return false;
     if (*plan.extents[i] > 1 && store->strides[i] != step) return false;
     step *= *plan.extents[i];
   }
@@ -150,6 +169,11 @@ bool IsFlat(const Plan& plan, const BlockNode& block) {
       if (*plan.extents[i] > 1 && access.strides[i] != store->strides[i]) return false;
     }
   }
+  return true;
+}
+
+bool IsFlat(const Plan& plan, const BlockNode& block) {
+  if (!GoesInOrder(plan, block)) return false;
   // Indices that are used as values or in conditions would have to be divided out again.
   bool only_in_indices = true;
   PreOrderExprs(block.body, [&](const Expr& e) {
@@ -163,16 +187,10 @@ bool IsFlat(const Plan& plan, const BlockNode& block) {
 // Runs the outermost of `loops` in parallel: as few as give all cores about the same work, made one loop.
 Outcome<Done> RunInParallel(Schedule& sch, const Plan& plan, std::vector<LoopRv> loops, const Target& target,
                             Choices& choices) {
-  std::vector<int64_t> extents;
-  int64_t iterations = 1;
-  for (const LoopRv& loop : loops) {
-    extents.push_back(ExtentOf(sch, loop).value_or(64));
-    iterations *= extents.back();
-  }
-  if (iterations == 1) return Done();
+  if (std::ranges::all_of(loops, [&](LoopRv loop) { return ExtentOf(sch, loop) == 1; })) return Done();
   const int64_t preferred =
-      plan.work >= kLeastParallelWork ? static_cast<int64_t>(ParallelLoops(extents, target.cores)) : 0;
-  std::vector<int64_t> candidates(loops.size() + 1);
+      plan.work >= kLeastParallelWork ? static_cast<int64_t>(ParallelLoops(sch, loops, target.cores)) : 0;
+  std::vector<int64_t> candidates(LoopsToFuse(sch, loops) + 1);
   std::iota(candidates.begin(), candidates.end(), 0);
   TW_ASSIGN_OR_RETURN(const Choices::Pick parallel,
                       choices.Take(sch, plan.name + ".parallel_loops", candidates, static_cast<size_t>(preferred)));
@@ -230,7 +248,7 @@ SharedLoads FindSharedLoads(const Plan& plan, const BlockNode& block) {
     if (!shared[static_cast<size_t>(i)]) continue;
     if (i == plan.vector) {
       result.vector = true;
-    } else if (plan.extents[static_cast<size_t>(i)].value_or(0) > 1) {
+    } else if (plan.extents[static_cast<size_t>(i)] != 1) {
       result.iterators.push_back(i);
     }
   }
@@ -242,7 +260,7 @@ SharedLoads FindSharedLoads(const Plan& plan, const BlockNode& block) {
 
 const StencilTile& PreferredTile(const Plan& plan, const SharedLoads& sharing, const Target& target) {
   if (!target.VectorsFillLines()) return kStencilTile;
-  const int64_t length = plan.extents[static_cast<size_t>(plan.vector)].value_or(0);
+  const int64_t length = plan.likely[static_cast<size_t>(plan.vector)];
   const bool long_rows = !sharing.iterators.empty() && length >= kCrossTile.vectors * plan.lanes;
   if (sharing.one_row && long_rows) return kCrossTile;
   if (!sharing.vector) return kStencilTile;
@@ -258,7 +276,7 @@ Outcome<std::vector<LoopRv>> CutStencilTile(Schedule& sch, const Plan& plan, con
   std::vector<LoopRv> inner;
   for (size_t k = iterators.size() - std::min<size_t>(2, iterators.size()); k < iterators.size(); ++k) {
     const auto iterator = static_cast<size_t>(iterators[k]);
-    const int64_t extent = *plan.extents[iterator];
+    const int64_t extent = plan.likely[iterator];
     const bool rows = k + 1 == iterators.size();
     const int64_t side = rows ? preferred_tile.rows : preferred_tile.planes;
     std::vector<int64_t> sizes = {1, 2, 3, 4, 6, 8};
@@ -327,11 +345,10 @@ WindowReduction WindowOf(const Plan& plan) {
                          .vector = plan.vector,
                          .picked = plan.picked,
                          .lanes = plan.lanes};
-  for (const auto& extent : plan.extents) window.extents.push_back(extent.value_or(64));
+  window.extents = plan.likely;
   for (size_t i = plan.spatial.size(); i-- > 0;) {
     const int iterator = plan.spatial[i];
-    // A tile of an unknown extent would need a condition for each of its elements.
-    if (iterator == plan.vector || plan.extents[static_cast<size_t>(iterator)].value_or(1) == 1) continue;
+    if (iterator == plan.vector || plan.extents[static_cast<size_t>(iterator)] == 1) continue;
     (window.column < 0 ? window.column : window.row) = iterator;
     if (window.row >= 0) break;
   }
@@ -470,12 +487,12 @@ Outcome<TileLoops> MakeTileLoops(Schedule& sch, BlockRv block, const Plan& plan,
   if (!whole && length % lanes != 0) lanes = length;
   TW_RETURN_IF_REFUSED(cut(plan.vector, lanes, vectors));
   std::vector<int64_t> extents;
-  for (const LoopRv& loop : outer) extents.push_back(ExtentOf(sch, loop).value_or(64));
+  for (const LoopRv& loop : outer) extents.push_back(LikelyExtent(sch, loop));
   if (const auto alone = static_cast<std::ptrdiff_t>(AloneInParallel(extents, target.cores)); alone != 0) {
     std::rotate(outer.begin(), outer.begin() + alone, outer.begin() + alone + 1);
     std::rotate(extents.begin(), extents.begin() + alone, extents.begin() + alone + 1);
   }
-  for (const LoopRv& loop : columns) extents.push_back(ExtentOf(sch, loop).value_or(64));
+  for (const LoopRv& loop : columns) extents.push_back(LikelyExtent(sch, loop));
   const int64_t tiles = std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
   VectorLoop preferred = VectorLoop::kOutermost;
   if (BusyPart(tiles, target.cores) >= kBusyWithRows) {

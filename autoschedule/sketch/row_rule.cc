@@ -35,9 +35,7 @@ int LaneIterator(const BlockNode& block) {
   int lanes = -1;
   for (size_t i = 0; i < block.iter_vars.size(); ++i) {
     const IterVar& iter = block.iter_vars[i];
-    const auto extent = ExtentOf(iter);
-    if (!extent) return -1;
-    if (*extent == 1) continue;
+    if (ExtentOf(iter) == 1) continue;
     const bool along =
         std::any_of(accesses.begin(), accesses.end(), [&](const Access& a) { return !a.store && a.strides[i] == 1; });
     const bool whole = std::all_of(accesses.begin(), accesses.end(), [&](const Access& a) {
@@ -179,8 +177,8 @@ class RowSchedule {
                         choices_.Take(sch_, name_ + ".parallel", {0, 1}, work_ >= kLeastParallelWork ? 1 : 0));
     if (plane_) TW_RETURN_IF_REFUSED(WritePlane());
     // Regions of one row are proven with a loop for each of its iterators.
-    if (parallel.value != 0 && row_loops_.size() > 1) {
-      TW_ASSIGN_OR_RETURN(row_, sch_.Fuse(row_loops_));
+    if (parallel.value != 0) {
+      TW_ASSIGN_OR_RETURN(row_, FuseFirst(sch_, row_loops_, LoopsToFuse(sch_, row_loops_)));
     }
     TW_RETURN_IF_REFUSED(ChooseStreaming(sch_, row_, name_, target_, choices_));
     TW_RETURN_IF_REFUSED(ChoosePrefetching(sch_, row_, name_, target_, choices_));
@@ -203,7 +201,9 @@ class RowSchedule {
     const Block kept = RealizeOf(sch_, block).block;
     const int iterator = LaneIterator(*kept);
     const int lanes = Lanes(*kept);
-    if (rows_ < 2 || iterator < 0 || lanes < 2) return Done();
+    const bool constant =
+        std::ranges::all_of(kept->iter_vars, [](const IterVar& iter) { return ExtentOf(iter).has_value(); });
+    if (rows_ < 2 || iterator < 0 || lanes < 2 || !constant) return Done();
     const std::vector<int> together = LaneIterators(*kept, iterator);
     int64_t row = 1, others = 1, all_rows = 1;
     for (size_t i = 0; i < kept->iter_vars.size(); ++i) {
@@ -259,7 +259,7 @@ class RowSchedule {
     int64_t work = 1;
     std::vector<LoopRv> rows, others;
     for (size_t i = 0; i < loops.size(); ++i) {
-      work *= ExtentOf(node.iter_vars[i]).value_or(64);
+      work *= LikelyExtent(sch_, loops[i]);
       (node.iter_vars[i].kind == IterKind::kSpatial ? rows : others).push_back(loops[i]);
     }
     work_ += work;
@@ -283,7 +283,7 @@ class RowSchedule {
     if (lane_loops.size() > 1) {
       TW_ASSIGN_OR_RETURN(lane_loop, sch_.Fuse(lane_loops));
     }
-    const std::vector<int64_t> widths = LaneWidths(*ExtentOf(sch_, lane_loop), lanes);
+    const std::vector<int64_t> widths = LaneWidths(LikelyExtent(sch_, lane_loop), lanes);
     if (widths.empty()) {
       stages_.push_back({block});
       return Done();
@@ -361,7 +361,8 @@ class RowSchedule {
     const std::vector<int64_t> widths = {1, 2, 4, 8};
     TW_ASSIGN_OR_RETURN(const Choices::Pick vectors, choices_.Take(sch_, node->name + ".row_vectors", widths, 2));
     const int64_t width = vectors.value * Lanes(*node);
-    if (ExtentOf(sch_, *lanes).value_or(0) <= width) return sch_.Vectorize(*lanes);
+    const std::optional<int64_t> extent = ExtentOf(sch_, *lanes);
+    if (extent && *extent <= width) return sch_.Vectorize(*lanes);
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(*lanes, {Value(), Value(width)}));
     return sch_.Vectorize(parts[1]);
   }

@@ -43,7 +43,8 @@ struct ContractionPlan {
   bool copies_images() const { return row_place == RowPlace::kWindows || row_place == RowPlace::kPitched; }
 };
 
-// The extent of an iterator, which must be constant.
+// The extent of an iterator, which must be constant: estimates take the block with likely extents (LikelyRealizeOf in
+// autoschedule/program/block_loops.h).
 int64_t IteratorExtent(const BlockRealizeNode& realize, int iterator);
 
 // What one core keeps in the second cache level. Tiles of AMX are so fast that reading what they multiply takes longer

@@ -39,7 +39,7 @@ def main(A: T.Buffer(($3,), "$0"), B: T.Buffer(($4, $3), "$1"), C: T.Buffer(($4,
 )",
                                                    types.a, types.b, types.c, types.group, extent);
       EXPECT_EQ(CompareWithInterpreter(program), "") << types.a << " " << extent;
-      testing::EquivalenceOptions plain;
+      testing::ComparisonOptions plain;
       for (const char* feature : {"avx512bf16", "avx512vnni"}) std::erase(plain.target.features, feature);
       EXPECT_EQ(CompareWithInterpreter(program, plain), "") << types.a << " " << extent << " plain";
     }

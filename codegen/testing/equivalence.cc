@@ -67,7 +67,7 @@ Target TestedTarget() {
   return NamedTarget(name == nullptr ? "host" : name).value();
 }
 
-std::string CompareWithInterpreter(const Module& module, const EquivalenceOptions& options) {
+std::string CompareWithInterpreter(const Module& module, const ComparisonOptions& options) {
   const Function function = module.Main();
   auto compiled = CompileAndLoad(module, options.target, {.emulate = true});
   if (!compiled.ok()) return std::string(compiled.status().message());
@@ -110,7 +110,7 @@ std::string CompareWithInterpreter(const Module& module, const EquivalenceOption
   return "";
 }
 
-std::string CompareWithInterpreter(std::string_view script, const EquivalenceOptions& options) {
+std::string CompareWithInterpreter(std::string_view script, const ComparisonOptions& options) {
   auto module = ParseModule(script);
   if (!module.ok()) return std::string(module.status().message());
   return CompareWithInterpreter(*module, options);

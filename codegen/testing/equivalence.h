@@ -13,7 +13,7 @@ namespace tilewright::testing {
 // The host, or what TILEWRIGHT_TESTED_TARGET names: code for a GPU runs in emulation.
 Target TestedTarget();
 
-struct EquivalenceOptions {
+struct ComparisonOptions {
   Target target = TestedTarget();
   uint64_t seed = 1;
   double low = -2, high = 2;  // of floating-point inputs
@@ -25,8 +25,8 @@ struct EquivalenceOptions {
 
 // Empty when both agree; else what is wrong. The module's main function is run; all its parameters are filled with
 // seeded numbers, and all are compared afterwards.
-std::string CompareWithInterpreter(const Module& module, const EquivalenceOptions& options = {});
+std::string CompareWithInterpreter(const Module& module, const ComparisonOptions& options = {});
 // The same for a program's text.
-std::string CompareWithInterpreter(std::string_view script, const EquivalenceOptions& options = {});
+std::string CompareWithInterpreter(std::string_view script, const ComparisonOptions& options = {});
 
 }  // namespace tilewright::testing

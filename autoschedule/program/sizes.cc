@@ -1,0 +1,152 @@
+#include "autoschedule/program/sizes.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "ir/annotations.h"
+#include "ir/arith/analyzer.h"
+#include "ir/functor.h"
+#include "ir/substitute.h"
+
+namespace tilewright {
+namespace {
+
+// The size of a variable that nobody named. Schedules for 512 do well from some dozens on.
+constexpr int64_t kTypicalSize = 512;
+
+// An extent where its variables have the values that `value` gives; `otherwise` where that is no number.
+template <class Value>
+int64_t ValueOf(const Expr& extent, const Value& value, int64_t otherwise) {
+  if (const auto constant = AsInt(extent)) return *constant;
+  VarMap values;
+  PreOrder(extent, [&](const Expr& e) {
+    if (const auto* var = dyn_cast<VarNode>(e)) values[Var(var)] = Const(e.dtype(), value(var->name));
+    return true;
+  });
+  arith::Analyzer analyzer;
+  return std::max<int64_t>(1, AsInt(analyzer.Simplify(Substitute(extent, values))).value_or(otherwise));
+}
+
+// Binds variables by their names, also in the shapes of buffers.
+class SizeBinder : public Mutator {
+ public:
+  explicit SizeBinder(const std::map<std::string, int64_t>& sizes) : sizes_(sizes) {}
+
+  Buffer MutateBuffer(const Buffer& buffer) override {
+    const auto [known, is_new] = buffers_.try_emplace(buffer, buffer);
+    if (!is_new) return known->second;
+    BufferNode::Fields fields = buffer->fields();
+    for (std::vector<Expr>* list : {&fields.shape, &fields.strides}) {
+      for (Expr& e : *list) e = arith::Simplify(Mutate(e));
+    }
+    if (fields.elem_offset) fields.elem_offset = arith::Simplify(Mutate(fields.elem_offset));
+    const Buffer bound(std::move(fields));
+    buffers_[buffer] = bound;
+    return bound;
+  }
+  using Mutator::Mutate;
+
+ protected:
+  Expr MutateVar(const VarNode* op, const Expr& self) override {
+    const auto size = sizes_.find(op->name);
+    return size == sizes_.end() || !op->dtype().is_index() ? self : Const(op->dtype(), size->second);
+  }
+
+ private:
+  const std::map<std::string, int64_t>& sizes_;
+  std::unordered_map<Buffer, Buffer, IdentityHash, IdentityEqual> buffers_;
+};
+
+}  // namespace
+
+Function AtSizes(const Function& function, const std::map<std::string, int64_t>& sizes) {
+  SizeBinder binder(sizes);
+  FunctionNode::Fields fields = function->fields();
+  for (Param& param : fields.params) {
+    if (param.buffer) param.buffer = binder.MutateBuffer(param.buffer);
+  }
+  fields.body = binder.Mutate(fields.body);
+  return Function(std::move(fields));
+}
+
+std::vector<std::string> SymbolicExtents(const Function& function) {
+  std::vector<std::string> names;
+  for (const Param& param : function->params) {
+    if (!param.buffer) continue;
+    for (const Expr& extent : param.buffer->shape) {
+      PreOrder(extent, [&](const Expr& e) {
+        const auto* var = dyn_cast<VarNode>(e);
+        if (var != nullptr && std::ranges::find(names, var->name) == names.end()) names.push_back(var->name);
+        return true;
+      });
+    }
+  }
+  return names;
+}
+
+Function WithLikelySizes(const Function& function, const SizesByName& sizes) {
+  if (sizes.empty()) return function;
+  Annotation::Dict named;
+  for (const auto& [name, values] : sizes) {
+    Annotation::List list;
+    for (const int64_t value : values) list.push_back({Const(DataType::Int(64), value)});
+    named[name] = {std::move(list)};
+  }
+  FunctionNode::Fields fields = function->fields();
+  fields.attrs[kLikelySizes] = {std::move(named)};
+  return Function(std::move(fields));
+}
+
+LikelySizes LikelySizes::Of(const Function& function) {
+  LikelySizes result;
+  const auto attribute = function->attrs.find(kLikelySizes);
+  if (attribute == function->attrs.end()) return result;
+  const auto* named = std::get_if<Annotation::Dict>(&attribute->second.value);
+  if (named == nullptr) return result;
+  for (const auto& [variable, annotation] : *named) {
+    const auto add = [&result, &name = variable](const Annotation& size) {
+      const auto* value = std::get_if<Expr>(&size.value);
+      const auto number = value == nullptr ? std::nullopt : AsInt(*value);
+      if (number && *number > 0) result.sizes_[name].push_back(*number);
+    };
+    const auto* list = std::get_if<Annotation::List>(&annotation.value);
+    if (list == nullptr) {
+      add(annotation);
+    } else {
+      std::ranges::for_each(*list, add);
+    }
+  }
+  return result;
+}
+
+int64_t LikelySizes::Largest(const std::string& name) const {
+  const auto named = sizes_.find(name);
+  return named == sizes_.end() ? kTypicalSize : *std::ranges::max_element(named->second);
+}
+
+int64_t LikelySizes::Likely(const Expr& extent) const {
+  return ValueOf(extent, [&](const std::string& name) { return Largest(name); }, kTypicalSize);
+}
+
+Function LikelySizes::Bind(const Function& function) const {
+  std::map<std::string, int64_t> sizes;
+  for (const std::string& name : SymbolicExtents(function)) sizes[name] = Largest(name);
+  return sizes.empty() ? function : AtSizes(function, sizes);
+}
+
+int64_t LikelySizes::Least(const Expr& extent) const {
+  const auto least = [&](const std::string& name) {
+    const auto named = sizes_.find(name);
+    return named == sizes_.end() ? 1 : *std::ranges::min_element(named->second);
+  };
+  return ValueOf(extent, least, 1);
+}
+
+bool Divides(int64_t divisor, const Expr& extent) {
+  if (const auto constant = AsInt(extent)) return *constant % divisor == 0;
+  arith::Analyzer analyzer;
+  return IsInt(analyzer.Simplify(FloorMod(extent, Const(extent.dtype(), divisor))), 0);
+}
+
+}  // namespace tilewright

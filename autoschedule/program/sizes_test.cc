@@ -1,0 +1,79 @@
+#include "autoschedule/program/sizes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/script/parse_or_die.h"
+#include "ir/script/printer.h"
+
+namespace tilewright {
+namespace {
+
+Function Copy(std::string_view attribute) {
+  return ParseFunctionOrDie(std::string(R"(
+@T.prim_func
+def main(a: T.handle, b: T.handle):
+    )") + std::string(attribute) +
+                            R"(
+    n = T.int64()
+    m = T.int32()
+    A = T.match_buffer(a, (n, m), "float32")
+    B = T.match_buffer(b, (n * 4, m), "float32")
+    for i, j in T.grid(n, m):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi * 4, vj] = A[vi, vj]
+)");
+}
+
+const Buffer& Param(const Function& function, size_t i) { return function->params[i].buffer; }
+
+TEST(LikelySizes, TypicalOnesWhereNoneIsNamed) {
+  const Function function = Copy("T.evaluate(0)");
+  const LikelySizes sizes = LikelySizes::Of(function);
+  EXPECT_EQ(sizes.Likely(Param(function, 0)->shape[0]), 512);
+  EXPECT_EQ(sizes.Likely(Param(function, 1)->shape[0]), 2048);
+  EXPECT_EQ(sizes.Least(Param(function, 1)->shape[0]), 4);
+  EXPECT_EQ(sizes.Likely(Expr(7)), 7);
+}
+
+TEST(LikelySizes, LargestAndLeastOfThoseNamed) {
+  const Function named = WithLikelySizes(Copy("T.evaluate(0)"), {{"n", {1, 37, 100, 37}}});
+  const LikelySizes sizes = LikelySizes::Of(named);
+  EXPECT_EQ(sizes.Likely(Param(named, 0)->shape[0]), 100);
+  EXPECT_EQ(sizes.Least(Param(named, 1)->shape[0]), 4);
+  EXPECT_EQ(sizes.Likely(Param(named, 0)->shape[1]), 512);
+}
+
+TEST(LikelySizes, AreReadFromTheText) {
+  const Function function = Copy(R"(T.func_attr({"tilewright.likely_sizes": {"n": [8, 64], "m": 5}}))");
+  const LikelySizes sizes = LikelySizes::Of(function);
+  EXPECT_EQ(sizes.Likely(Param(function, 0)->shape[0]), 64);
+  EXPECT_EQ(sizes.Least(Param(function, 0)->shape[0]), 8);
+  EXPECT_EQ(sizes.Likely(Param(function, 0)->shape[1]), 5);
+}
+
+TEST(LikelySizes, OneSizeIsAConstant) {
+  const Function function = Copy("T.evaluate(0)");
+  EXPECT_EQ(SymbolicExtents(function), (std::vector<std::string>{"n", "m"}));
+  const Function at = AtSizes(function, {{"n", 3}, {"m", 8}});
+  EXPECT_TRUE(SymbolicExtents(at).empty());
+  EXPECT_EQ(AsInt(Param(at, 1)->shape[0]), 12);
+  EXPECT_THAT(Print(at), testing::HasSubstr("for i, j in T.grid(T.int64(3), 8)"));
+  EXPECT_EQ(SymbolicExtents(AtSizes(function, {{"n", 3}})), std::vector<std::string>{"m"});
+}
+
+TEST(LikelySizes, DividesAtEverySize) {
+  const Function function = Copy("T.evaluate(0)");
+  const Expr n = Param(function, 0)->shape[0], four = Param(function, 1)->shape[0];
+  EXPECT_TRUE(Divides(4, four));
+  EXPECT_TRUE(Divides(2, four));
+  EXPECT_FALSE(Divides(8, four));
+  EXPECT_FALSE(Divides(4, n));
+  EXPECT_TRUE(Divides(1, n));
+  EXPECT_TRUE(Divides(4, Expr(12)));
+  EXPECT_FALSE(Divides(4, Expr(14)));
+}
+
+}  // namespace
+}  // namespace tilewright
