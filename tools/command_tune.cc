@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "autoschedule/tune/list_candidates.h"
 #include "autoschedule/tune/tune.h"
 #include "autoschedule/tune/tune_page.h"
@@ -95,6 +96,27 @@ std::optional<Module> TunedFunction(const CommandArguments& args, const Module& 
   return std::nullopt;
 }
 
+// n=1,37,512 of each --dim.
+absl::StatusOr<SizesByName> ReadSizes(const CommandArguments& args) {
+  SizesByName sizes;
+  for (const std::string& text : args.GetAll("--dim")) {
+    const std::vector<std::string> parts = absl::StrSplit(text, '=');
+    std::vector<int64_t> values;
+    const std::vector<std::string> numbers = absl::StrSplit(parts.back(), ',');
+    for (const std::string& number : numbers) {
+      int64_t value;
+      if (parts.size() != 2 || !absl::SimpleAtoi(number, &value) || value <= 0) {
+        return absl::InvalidArgumentError(absl::StrCat("--dim ", text, " is not NAME=SIZE,... with positive sizes"));
+      }
+      values.push_back(value);
+    }
+    if (!sizes.emplace(parts[0], values).second) {
+      return absl::InvalidArgumentError(absl::StrCat("--dim gives ", parts[0], " twice"));
+    }
+  }
+  return sizes;
+}
+
 int RunTune(const CommandArguments& args) {
   double seconds = 60;
   int64_t trials = 0;
@@ -136,7 +158,9 @@ int RunTune(const CommandArguments& args) {
     if (!opened.ok()) return refuse(opened.status());
     database.emplace(*std::move(opened));
   }
-  const Function main = module->Main();
+  const auto sizes = ReadSizes(args);
+  if (!sizes.ok()) return UsageError(args, "tune", std::string(sizes.status().message()));
+  const Function main = module->Main() ? WithLikelySizes(module->Main(), *sizes) : Function();
   const SpeedOfLight bound = main ? SpeedOfLightOf(main, *target) : SpeedOfLight();
   ProgressPrinter progress(args.err(), &args.err() == &std::cerr && isatty(STDERR_FILENO) != 0, seconds, bound);
   std::vector<TuneMeasurement> measurements;
@@ -144,6 +168,7 @@ int RunTune(const CommandArguments& args) {
                            {.seconds = seconds,
                             .trials = trials,
                             .seed = seed,
+                            .sizes = *sizes,
                             .caches = args.Has("--cold-cache")   ? Caches::kCold
                                       : args.Has("--warm-cache") ? Caches::kWarm
                                                                  : Caches::kRotating,
@@ -192,6 +217,8 @@ Command TuneCommand() {
       .flags = {{"--target", "NAME", "what to compile for; host by default"},
                 {"--func", "NAME", "the function; main, or the only one, by default"},
                 {"--seconds", "S", "how long to search; 60 by default"},
+                {"--dim", "NAME=N,...", "sizes of a symbolic extent to tune for; one that is named twice counts twice",
+                 true},
                 {"--trials", "N", "ends after that many measurements"},
                 {"--seed", "N", "of the search"},
                 {"--cold-cache", "", "no operand is in a cache when a call begins; by default inputs rotate"},

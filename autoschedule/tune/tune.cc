@@ -13,6 +13,7 @@
 #include "autoschedule/cost/projected.h"
 #include "autoschedule/measure/executor/machine_lock.h"
 #include "autoschedule/measure/runner.h"
+#include "autoschedule/measure/sizes_runner.h"
 #include "autoschedule/search/measured_record.h"
 #include "autoschedule/search/warm_start.h"
 #include "autoschedule/sketch/space.h"
@@ -60,18 +61,50 @@ class SharingRunner : public Runner {
 
 }  // namespace
 
-absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, IntrinRegistry* intrins,
+absl::StatusOr<std::vector<std::map<std::string, int64_t>>> SizesToMeasure(const Function& main,
+                                                                           const SizesByName& sizes) {
+  const std::vector<std::string> extents = SymbolicExtents(main);
+  size_t count = 1;
+  for (const auto& [name, values] : sizes) {
+    if (std::ranges::find(extents, name) == extents.end()) {
+      return absl::InvalidArgumentError(absl::StrCat(main->name, " has no symbolic extent ", name));
+    }
+    if (values.size() > 1 && count > 1 && values.size() != count) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " has ", values.size(), " sizes, and another extent ", count));
+    }
+    count = std::max(count, values.size());
+  }
+  for (const std::string& name : extents) {
+    if (!sizes.contains(name)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " is a symbolic extent: which sizes is it to be tuned for (--dim ", name, "=N,...)?"));
+    }
+  }
+  std::vector<std::map<std::string, int64_t>> result;
+  for (size_t i = 0; i < (extents.empty() ? 0 : count); ++i) {
+    std::map<std::string, int64_t>& at = result.emplace_back();
+    for (const auto& [name, values] : sizes) at[name] = values[values.size() == 1 ? 0 : i];
+  }
+  return result;
+}
+
+absl::StatusOr<TuneResult> Tune(const Module& program, const Target& target, IntrinRegistry* intrins,
                                 const TuneOptions& options) {
   const auto start = std::chrono::steady_clock::now();
+  if (!program.Main()) return absl::InvalidArgumentError("which function? there are several, and none is main");
+  const auto sizes = SizesToMeasure(program.Main(), options.sizes);
+  if (!sizes.ok()) return sizes.status();
+  Module module = program;
+  if (!sizes->empty()) module.Set(WithLikelySizes(program.Main(), options.sizes));
   const Function main = module.Main();
-  if (!main) return absl::InvalidArgumentError("which function? there are several, and none is main");
   if (absl::Status status = CheckRunsOn(target, HostTarget()); !status.ok()) return status;
   const Space space(module, target, intrins);
-  auto runner = LocalRunner::Start(module, target,
-                                   {.threads = target.cores,
-                                    .compile_timeout = std::clamp(options.seconds, kLeastCompileSeconds, 30.0),
-                                    .reference_timeout = std::max(kLeastReferenceSeconds, options.seconds),
-                                    .libraries = options.libraries});
+  auto runner = StartAtSizes(module, target, *sizes,
+                             {.threads = target.cores,
+                              .compile_timeout = std::clamp(options.seconds, kLeastCompileSeconds, 30.0),
+                              .reference_timeout = std::max(kLeastReferenceSeconds, options.seconds),
+                              .libraries = options.libraries});
   if (!runner.ok()) return runner.status();
   absl::StatusOr<MachineLock> lock = MachineLock::Open();
   if (!lock.ok()) return lock.status();
@@ -84,7 +117,8 @@ absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, Intr
   const Schedule preferred = AutoSchedule(module, target, intrins).schedule;
   SearchOptions search{.trials = options.trials,
                        .seed = options.seed,
-                       .bound_seconds = BoundSeconds(main, preferred.module().Main(), target),
+                       // Times at several sizes have no bound that one of them has.
+                       .bound_seconds = sizes->size() > 1 ? 0 : BoundSeconds(main, preferred.module().Main(), target),
                        .on_progress = options.on_progress};
   absl::Status stored;
   const ProjectedModel projected(target);

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "autoschedule/cost/speed_of_light.h"
 #include "autoschedule/database/database.h"
+#include "autoschedule/program/sizes.h"
 #include "autoschedule/search/search.h"
 #include "autoschedule/sketch/auto_schedule.h"
 
@@ -36,6 +38,9 @@ struct TuneOptions {
   double seconds = 60;
   int64_t trials = 0;  // most measurements; 0: as many as the time allows
   uint64_t seed = 0;
+  // Of symbolic extents, for which the schedule is to be fast; it is right at all sizes. Extents with several sizes have
+  // the first of each together, then the second; one with a single size always has that.
+  SizesByName sizes = {};
   Caches caches = Caches::kRotating;
   Database* database = nullptr;             // receives every measurement; may be null
   std::vector<std::string> libraries = {};  // of functions that intrinsics call by name
@@ -45,13 +50,18 @@ struct TuneOptions {
 
 struct TuneResult {
   Schedule schedule;
-  double seconds = 0;  // median of one call
-  SpeedOfLight bound;
+  double seconds = 0;  // median of one call; of several sizes their geometric mean
+  SpeedOfLight bound;  // at the largest sizes
   SearchStatistics statistics;
   std::vector<std::string> failures;  // the first message of each kind
   std::vector<RuleRefusal> left_alone;
   std::string caution;  // Runner::caution
 };
+
+// What each measurement is at: a value for each symbolic extent. An error when sizes do not name the symbolic extents of
+// the function, or when extents have different numbers of them.
+absl::StatusOr<std::vector<std::map<std::string, int64_t>>> SizesToMeasure(const Function& main,
+                                                                           const SizesByName& sizes);
 
 // `module` has a function main; `target.cores` threads are used. An error when it cannot be measured, or when every
 // candidate failed. `intrins` must outlive the result.

@@ -189,7 +189,7 @@ class Finder : public StmtVisitor {
           return !nested;
         });
         if (nested) return true;
-        for (const Access& access : AccessesOf(s, scopes_).list) others |= access.data == data;
+        for (const KernelAccess& access : AccessesOf(s, scopes_).list) others |= access.data == data;
         return false;
       });
     }

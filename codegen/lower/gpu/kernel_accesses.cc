@@ -125,7 +125,7 @@ Accesses AccessesOf(const Stmt& s, const BufferScopes& scopes) {
     }
     return true;
   });
-  std::erase_if(collector.accesses.list, [&](const Access& access) { return own.contains(access.data); });
+  std::erase_if(collector.accesses.list, [&](const KernelAccess& access) { return own.contains(access.data); });
   return std::move(collector.accesses);
 }
 

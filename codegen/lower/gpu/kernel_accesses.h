@@ -16,13 +16,13 @@ BufferScopes ScopesOf(const Function& function);
 // Who has one copy of the memory: kThread, kWarp, kBlock or kDevice.
 OwnerLevel MemoryOwner(const Scope& scope);
 
-struct Access {
+struct KernelAccess {
   const VarNode* data;
   Scope scope;
   bool write = false;
 };
 struct Accesses {
-  std::vector<Access> list;
+  std::vector<KernelAccess> list;
   bool unknown_writes = false;  // a call outside of the program's knowledge, with no pointer among its arguments
 };
 // What `s` touches outside of what it allocates itself. A pointer that a call takes counts as read, and as written

@@ -177,7 +177,7 @@ class Unifier : public StmtMutator {
     const Accesses accesses = AccessesOf(s, scopes_);
     Record(accesses);
     OwnerLevel least = OwnerLevel::kDevice, most = OwnerLevel::kThread;
-    for (const Access& access : accesses.list) {
+    for (const KernelAccess& access : accesses.list) {
       if (!access.write) continue;
       const OwnerLevel owner = MemoryOwner(access.scope);
       least = std::min(least, owner);
@@ -224,7 +224,7 @@ class Unifier : public StmtMutator {
 
   // Remembers below which loops over blocks global memory is touched.
   void Record(const Accesses& accesses) {
-    for (const Access& access : accesses.list) {
+    for (const KernelAccess& access : accesses.list) {
       if (MemoryOwner(access.scope) == OwnerLevel::kDevice) global_.push_back({access, blocks_around_});
     }
   }
@@ -250,7 +250,7 @@ class Unifier : public StmtMutator {
   std::vector<ThreadLoop> loops_;
   std::map<std::string, Expr> around_;  // tags of the loops around, with the condition under which a thread runs them
   std::vector<const ForNode*> blocks_around_;
-  std::vector<std::pair<Access, std::vector<const ForNode*>>> global_;
+  std::vector<std::pair<KernelAccess, std::vector<const ForNode*>>> global_;
   VarMap values_;
 };
 
@@ -301,7 +301,7 @@ class Host : public StmtMutator {
   // Memory that does not outlive a kernel and is declared outside of `s`.
   std::set<const VarNode*> SharedInside(const Stmt& s) const {
     std::set<const VarNode*> shared;
-    for (const Access& access : AccessesOf(s, scopes_).list) {
+    for (const KernelAccess& access : AccessesOf(s, scopes_).list) {
       if (MemoryOwner(access.scope) != OwnerLevel::kDevice) shared.insert(access.data);
     }
     PreOrder(s, [&](const Stmt& part) {
