@@ -87,9 +87,9 @@ Text KernelEmitter::Call(const CallNode* op) {
   if (name == "infinity") return {FloatText(op->dtype(), std::numeric_limits<double>::infinity())};
   if (name == "reinterpret" && op->args.size() == 1) return Reinterpret(op);
   Text result;
+  if (WrapperCall(op, &result)) return result;
   if (MathCall(op, &result)) return Rounded(op->dtype(), result);
   if (BitCall(op, &result)) return result;
-  if (WrapperCall(op, &result)) return result;
   if (const Expr whole = ExpandCall(op)) return Value(whole);
   if (name == kDotAdd && op->args.size() == 3) return Value(CallLanes(op)[0]);
   const auto* callee = op->args.empty() ? nullptr : dyn_cast<StringImmNode>(op->args[0]);

@@ -73,7 +73,7 @@ constexpr Pass kCommonBefore[] = {
     {"lower_blocks", [](const Function& f, const Context&) -> Result { return LowerBlocks(f); }},
     {"software_pipeline",
      [](const Function& f, const Context& c) {
-       return InjectPipelines(f, /*asynchronous=*/c.target.kind == TargetKind::kCuda);
+       return InjectPipelines(f, /*asynchronous=*/c.target.is_gpu());
      }},
     {"simplify", [](const Function& f, const Context&) -> Result { return SimplifyFunction(f); }},
 };
