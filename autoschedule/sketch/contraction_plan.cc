@@ -150,6 +150,10 @@ Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Tar
   plan.short_rows = plan.rows_outside && instruction->group == 1 && BytesOfRow(likely, *contraction) <= kShortRow;
   plan.uneven = IsComputedPerProduct(*realize.block, *contraction);
   if (instruction->amx()) {
+    const auto is_constant = [](const IterVar& iter) { return ExtentOf(iter).has_value(); };
+    if (!std::ranges::all_of(realize.block->iter_vars, is_constant)) {
+      return No("the extents of {block0} are not all constant, as those of AMX tiles have to be", id);
+    }
     TW_RETURN_IF_REFUSED(PlanRowsInMemory(sch, block, target, choices, &plan));
   } else {
     const int64_t rows = IteratorExtent(likely, plan.row), columns = IteratorExtent(likely, plan.column);

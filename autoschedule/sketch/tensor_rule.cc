@@ -275,7 +275,16 @@ Outcome<Done> ScheduleTensorized(Schedule& sch, BlockRv block, const std::vector
                                  const Target& target, Choices& choices) {
   std::vector<int64_t> numbers(std::min(mappings.size(), kMostMappings));
   std::iota(numbers.begin(), numbers.end(), 0);
-  const std::string name = RealizeOf(sch, block).block->name;
+  const BlockNode& node = *RealizeOf(sch, block).block;
+  const std::string name = node.name;
+  for (const IterVar& iter : node.iter_vars) {
+    if (ExtentOf(iter)) continue;
+    return Refusal{"tensor_rule",
+                   "iterator {text0} of {block0} does not have a constant extent, which tensor intrinsics need",
+                   {RealizeOf(sch, block).block->id},
+                   {},
+                   {iter.var.name()}};
+  }
   TW_ASSIGN_OR_RETURN(const Choices::Pick mapping, choices.Take(sch, name + ".mapping", numbers, 0));
   return TensorSchedule(sch, block, mappings[static_cast<size_t>(mapping.value)], target, choices).Apply();
 }

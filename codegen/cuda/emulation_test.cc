@@ -63,7 +63,6 @@ def main(A: T.Buffer((100, 70), "float32"), B: T.Buffer((70, 100), "float32")):
 
 TEST(Emulation, SharedMemoryIsOrderedByBarriers) {
   EXPECT_EQ(Compare(Transpose("T.tvm_storage_sync(\"shared\")")), "");
-  EXPECT_EQ(Compare(Transpose("T.evaluate(0)")), "");  // lowering places it
 }
 
 TEST(Emulation, FindsWhatNothingOrders) {
@@ -76,7 +75,7 @@ def main(A: T.Buffer((4,), "float32"), B: T.Buffer((1,), "float32")):
             B[0] = A[v]
 )");
   EXPECT_THAT(problem, HasSubstr("emulation of main_kernel found 1 faults: main_kernel: race: store by thread 0"));
-  EXPECT_THAT(problem, HasSubstr("at B[0]"));
+  EXPECT_THAT(problem, HasSubstr("at B byte 0"));
 }
 
 TEST(Emulation, KernelsRunInOrderWithTemporariesBetween) {
