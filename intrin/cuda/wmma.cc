@@ -41,7 +41,6 @@ TensorIntrin Parse(absl::string_view text, const Words& words, std::string_view 
   intrin.implementation = module->Find("impl");
   // Products of this depth came with cp.async (sm_80).
   intrin.features = {"cp.async", "ldmatrix", "mma"};
-  intrin.scope = ExecScope::kWarp;
   return intrin;
 }
 
