@@ -21,21 +21,23 @@ std::vector<std::string> WorkerFlags(const RunnerOptions& options, const std::ve
   return flags;
 }
 
-// Parameters of the same name are the same tensor.
+// Parameters of the same name are the same tensor, whatever a candidate for all sizes calls its extents.
 absl::StatusOr<std::vector<int64_t>> Positions(const Function& function, bool may_add,
                                                std::vector<TensorSpec>& tensors) {
-  const auto params = ParamSpecs(function);
-  if (!params.ok()) return params.status();
   std::vector<int64_t> positions;
-  for (const TensorSpec& param : *params) {
-    auto found = std::find_if(tensors.begin(), tensors.end(),
-                              [&](const TensorSpec& tensor) { return tensor.name == param.name; });
+  for (size_t i = 0; i < function->params.size(); ++i) {
+    const Param& param = function->params[i];
+    const std::string& name = param.buffer ? param.buffer->name : param.var.name();
+    auto found =
+        std::find_if(tensors.begin(), tensors.end(), [&](const TensorSpec& tensor) { return tensor.name == name; });
     if (found == tensors.end()) {
       if (!may_add) {
         return absl::InvalidArgumentError(
-            absl::StrCat("parameter ", param.name, " is neither one of the program nor packed"));
+            absl::StrCat("parameter ", name, " is neither one of the program nor packed"));
       }
-      found = tensors.insert(tensors.end(), param);
+      const auto specs = ParamSpecs(function);
+      if (!specs.ok()) return specs.status();
+      found = tensors.insert(tensors.end(), (*specs)[i]);
     }
     positions.push_back(found - tensors.begin());
   }
