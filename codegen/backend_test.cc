@@ -53,8 +53,10 @@ TEST(Backend, CountsWhereItIsAsked) {
 TEST(Backend, RefusesTargetsAndFormatsByName) {
   const Module module = ParseOrDie(kTwice);
   const std::string none = "no back end of this build generates code for cuda-sm90";
-  EXPECT_EQ(Compile(module, *NamedTarget("cuda-sm90")).status().message(), none);
-  EXPECT_EQ(CompileAndLoad(module, *NamedTarget("cuda-sm90")).status().message(), none);
+  EXPECT_EQ(BackendRegistry().Compile(module, *NamedTarget("cuda-sm90"), {}).status().message(), none);
+  EXPECT_EQ(BackendRegistry().CompileAndLoad(module, *NamedTarget("cuda-sm90"), {}).status().message(), none);
+  EXPECT_EQ(Compile(module, *NamedTarget("cuda-sm90"), {.format = "o"}).status().message(),
+            "code for cuda-sm90 is written as one of .cu, .ptx, .cubin, not as .o");
   EXPECT_EQ(Compile(module, *NamedTarget("x86-haswell"), {.format = "ptx"}).status().message(),
             "code for x86-haswell is written as one of .o, .so, .ll, .s, not as .ptx");
 }

@@ -128,7 +128,8 @@ TEST(PlannedFunction, ThreadsRunAtTheSameTime) {
 }
 
 TEST(PlannedFunction, SharedWeightsArePackedOnce) {
-  const auto model = OnnxModel::Load(*Layers().File(), {});
+  // Without fusion, so that both layers are the same kernel.
+  const auto model = OnnxModel::Load(*Layers().File(), {.passes = {.opt_level = 1}});
   ASSERT_TRUE(model.ok()) << model.status();
   const PlannedFunction* planned = (*model)->executor().planned();
   ASSERT_NE(planned, nullptr);

@@ -148,7 +148,8 @@ def main(a: T.handle, M: T.Buffer((3,), "float32")):
   const Function before = SplitLoop(rows, "M", 1, 8);
   const Function after = Factored(before, LoopsOf(before, "M")[2], 0);
   ExpectContains(after,
-                 "T.if_then_else(vk_0 * T.int64(8) + vk_1 < n, A[vi, vk_0 * T.int64(8) + vk_1], T.float32(-100))");
+                 "M_rf[vk_1, vi] = T.max(M_rf[vk_1, vi], T.if_then_else(vk_0 * T.int64(8) + vk_1 < n, "
+                 "A[vi, vk_0 * T.int64(8) + vk_1], T.float32(-100)))");
   for (const int64_t n : {1, 7, 8, 9, 20}) {
     ExpectEquivalent(before, after, {.dims = {{"n", n}}});
   }
