@@ -184,10 +184,9 @@ int MakeCases(const Target& target, const std::string& folder, std::span<const s
   const auto module = ReadPrograms(paths);
   const auto lowered = module.ok() ? Lower(*module, target) : module.status();
   const auto program = lowered.ok() ? cuda::EmitProgram(*lowered, target) : lowered.status();
-  absl::StatusOr<cuda::NvrtcResult> cubin = program.status();
-  if (program.ok()) cubin = cuda::CompileWithNvrtc(cuda::PreambleFor(program->text) + program->text, target.cpu);
-  absl::StatusOr<std::unique_ptr<cuda::Device>> device = cubin.status();
-  if (cubin.ok()) device = cuda::EmulatedDevice(*program);
+  const auto cubin = program.ok() ? cuda::CompileWithNvrtc(cuda::PreambleFor(program->text) + program->text, target.cpu)
+                                  : program.status();
+  const auto device = cubin.ok() ? cuda::EmulatedDevice(*program) : cubin.status();
   if (!device.ok()) {
     if (paths.size() == 1) return report(paths[0], device.status());
     int failed = 0;
