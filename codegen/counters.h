@@ -23,9 +23,7 @@ inline constexpr char kSpillBytesCounter[] = "spill bytes";
 inline constexpr char kPtxasWarningsCounter[] = "C75xx warnings";
 
 // What a candidate for a GPU may have of these: none.
-inline Counters GpuLimits() {
-  return {{kStackBytesCounter, 0}, {kSpillBytesCounter, 0}, {kPtxasWarningsCounter, 0}};
-}
+inline Counters GpuLimits() { return {{kStackBytesCounter, 0}, {kSpillBytesCounter, 0}, {kPtxasWarningsCounter, 0}}; }
 
 // The first counter that is above its limit: "17 spills, at most 8 are allowed". Nothing when all are within theirs; a
 // counter that is absent is.

@@ -74,8 +74,8 @@ absl::StatusOr<std::string> EmitSharedLibrary(const Module& module, const Target
   }
   for (const char* linker : Linkers(target)) {
     // The C library's functions are found in the process that loads the library.
-    const int status =
-        RunCommand({linker, "-shared", "--hash-style=gnu", "-z", "noexecstack", "-o", library.path(), input.path()}, &output);
+    const int status = RunCommand(
+        {linker, "-shared", "--hash-style=gnu", "-z", "noexecstack", "-o", library.path(), input.path()}, &output);
     if (status == 0) return library.ReadNew();
     // 127: a shell's and posix_spawn's way of saying that there is no such program.
     if (status > 0 && status != 127) return absl::InternalError(absl::StrCat(linker, ": ", output));

@@ -72,9 +72,7 @@ constexpr Pass kCommonBefore[] = {
     {"lower_match_buffers", [](const Function& f, const Context&) { return LowerMatchBuffers(f); }},
     {"lower_blocks", [](const Function& f, const Context&) -> Result { return LowerBlocks(f); }},
     {"software_pipeline",
-     [](const Function& f, const Context& c) {
-       return InjectPipelines(f, /*asynchronous=*/c.target.is_gpu());
-     }},
+     [](const Function& f, const Context& c) { return InjectPipelines(f, /*asynchronous=*/c.target.is_gpu()); }},
     {"simplify", [](const Function& f, const Context&) -> Result { return SimplifyFunction(f); }},
 };
 
