@@ -2,18 +2,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/check.h"
-#include "ir/script/parser.h"
+#include "intrin/cuda/warp_intrin.h"
 
 namespace tilewright {
 namespace {
 
 constexpr absl::string_view kPrefix = "mma_";
-
-using Words = std::vector<std::pair<absl::string_view, std::string>>;
 
 struct Operand {
   absl::string_view name, type;
@@ -46,18 +42,6 @@ std::string RowOf(int bits) { return absl::StrCat("tx // 4 + e // ", RunOf(bits)
 std::string ColumnOf(int bits) {
   const int run = RunOf(bits);
   return absl::StrCat("tx % 4 * ", run, " + e % ", run, " + e // ", 2 * run, " * ", 4 * run);
-}
-
-TensorIntrin Parse(absl::string_view text, const Words& words, std::string_view name) {
-  absl::StatusOr<Module> module = ParseModule(absl::StrReplaceAll(text, words), name);
-  TW_CHECK(module.ok()) << module.status().ToString();
-  TensorIntrin intrin;
-  intrin.name = std::string(name);
-  intrin.description = module->Find("desc");
-  intrin.implementation = module->Find("impl");
-  // Products of this depth came with cp.async (sm_80).
-  intrin.features = {"cp.async", "ldmatrix", "mma"};
-  return intrin;
 }
 
 constexpr absl::string_view kLoad = R"(
@@ -206,7 +190,7 @@ std::optional<TensorIntrin> MakeLoad(std::string_view name, absl::string_view re
                       {"ROW", RowOf(operand.bits)},
                       {"COLUMN", ColumnOf(operand.bits)}};
   words.insert(words.end(), more.begin(), more.end());
-  return Parse(kLoad, words, name);
+  return WarpIntrin(kLoad, words, name);
 }
 
 std::optional<TensorIntrin> MakeProduct(std::string_view name, absl::string_view rest) {
@@ -237,13 +221,13 @@ std::optional<TensorIntrin> MakeProduct(std::string_view name, absl::string_view
                       {"IMPL_B", b("k", "tx % 4 * 2 + e % 2")},
                       {"NEXT_B", b("k", "tx % 4 * 2 + e % 2 + 8")}};
   words.insert(words.end(), more.begin(), more.end());
-  return Parse(kProduct, words, name);
+  return WarpIntrin(kProduct, words, name);
 }
 
 std::optional<TensorIntrin> MakeFill(std::string_view name, absl::string_view rest) {
   const Sum* sum = FindSum(rest);
   if (sum == nullptr) return std::nullopt;
-  return Parse(kFill, {{"SUM", std::string(sum->type)}, {"PLACE", PlaceOf("v0", "v1", 16)}}, name);
+  return WarpIntrin(kFill, {{"SUM", std::string(sum->type)}, {"PLACE", PlaceOf("v0", "v1", 16)}}, name);
 }
 
 std::optional<TensorIntrin> MakeStore(std::string_view name, absl::string_view rest) {
@@ -252,13 +236,13 @@ std::optional<TensorIntrin> MakeStore(std::string_view name, absl::string_view r
   const std::vector<absl::string_view> parts = absl::StrSplit(rest, absl::MaxSplits('_', 1));
   const Sum* sum = FindSum(parts[0]);
   if (sum == nullptr || parts.size() != 2 || (parts[1] != "global" && parts[1] != "shared_dyn")) return std::nullopt;
-  return Parse(kStore,
-               {{"SUM", std::string(sum->type)},
-                {"SCOPE", parts[1] == "global" ? "global" : "shared.dyn"},
-                {"PLACE", PlaceOf("v0", "v1", 16)},
-                {"ROW", RowOf(16)},
-                {"COLUMN", ColumnOf(16)}},
-               name);
+  return WarpIntrin(kStore,
+                    {{"SUM", std::string(sum->type)},
+                     {"SCOPE", parts[1] == "global" ? "global" : "shared.dyn"},
+                     {"PLACE", PlaceOf("v0", "v1", 16)},
+                     {"ROW", RowOf(16)},
+                     {"COLUMN", ColumnOf(16)}},
+                    name);
 }
 
 std::optional<TensorIntrin> Make(std::string_view name) {

@@ -4,9 +4,8 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/check.h"
 #include "intrin/cuda/fragments.h"
-#include "ir/script/parser.h"
+#include "intrin/cuda/warp_intrin.h"
 
 namespace tilewright {
 namespace {
@@ -28,20 +27,6 @@ const ElementType* FindType(absl::string_view name) {
     if (type.name == name) return &type;
   }
   return nullptr;
-}
-
-using Words = std::vector<std::pair<absl::string_view, std::string>>;
-
-TensorIntrin Parse(absl::string_view text, const Words& words, std::string_view name) {
-  absl::StatusOr<Module> module = ParseModule(absl::StrReplaceAll(text, words), name);
-  TW_CHECK(module.ok()) << module.status().ToString();
-  TensorIntrin intrin;
-  intrin.name = std::string(name);
-  intrin.description = module->Find("desc");
-  intrin.implementation = module->Find("impl");
-  // Products of this depth came with cp.async (sm_80).
-  intrin.features = {"cp.async", "ldmatrix", "mma"};
-  return intrin;
 }
 
 // A copy between memory and a fragment. FROM and TO are the buffers, MARK the attribute around what a lane does.
@@ -180,14 +165,14 @@ std::optional<TensorIntrin> MakeLoad(std::string_view name, absl::string_view re
   const Words outer = {{"MARK", by_instruction ? "cuda.instruction" : "cuda.registers"},
                        {"VALUE", by_instruction ? LoadCall(is_b, trans, type->bits) : "FRAGMENT_C * 8"}};
   const std::string text = absl::StrReplaceAll(kCopy, outer);
-  return Parse(text,
-               {{"TYPE", std::string(type->type)},
-                {"FROM", *scope},
-                {"TO", is_b ? "wmma.matrix_b" : "wmma.matrix_a"},
-                {"FRAGMENT_C", FragmentNumber("C", "sc")},
-                {"ROW", map.row},
-                {"COLUMN", map.column}},
-               name);
+  return WarpIntrin(text,
+                    {{"TYPE", std::string(type->type)},
+                     {"FROM", *scope},
+                     {"TO", is_b ? "wmma.matrix_b" : "wmma.matrix_a"},
+                     {"FRAGMENT_C", FragmentNumber("C", "sc")},
+                     {"ROW", map.row},
+                     {"COLUMN", map.column}},
+                    name);
 }
 
 std::optional<TensorIntrin> MakeStore(std::string_view name, absl::string_view rest) {
@@ -197,26 +182,26 @@ std::optional<TensorIntrin> MakeStore(std::string_view name, absl::string_view r
   if (type == nullptr || type->bits == 8 || !scope) return std::nullopt;
   const FragmentMap map = FragmentOf(FragmentOperand::kSum, type->bits);
   const Words outer = {{"MARK", "cuda.registers"}, {"VALUE", "FRAGMENT_A * 8"}};
-  return Parse(absl::StrReplaceAll(kCopy, outer),
-               {{"TYPE", std::string(type->type)},
-                {"FROM", "wmma.accumulator"},
-                {"TO", *scope},
-                {"FRAGMENT_A", FragmentNumber("A", "sa")},
-                {"ROW", map.row},
-                {"COLUMN", map.column}},
-               name);
+  return WarpIntrin(absl::StrReplaceAll(kCopy, outer),
+                    {{"TYPE", std::string(type->type)},
+                     {"FROM", "wmma.accumulator"},
+                     {"TO", *scope},
+                     {"FRAGMENT_A", FragmentNumber("A", "sa")},
+                     {"ROW", map.row},
+                     {"COLUMN", map.column}},
+                    name);
 }
 
 std::optional<TensorIntrin> MakeFill(std::string_view name, absl::string_view rest) {
   const ElementType* type = FindType(rest);
   if (type == nullptr || type->bits == 8 || type->name == "bf16") return std::nullopt;
   const FragmentMap map = FragmentOf(FragmentOperand::kSum, type->bits);
-  return Parse(kFill,
-               {{"TYPE", std::string(type->type)},
-                {"FRAGMENT_C", FragmentNumber("C", "sc")},
-                {"ROW", map.row},
-                {"COLUMN", map.column}},
-               name);
+  return WarpIntrin(kFill,
+                    {{"TYPE", std::string(type->type)},
+                     {"FRAGMENT_C", FragmentNumber("C", "sc")},
+                     {"ROW", map.row},
+                     {"COLUMN", map.column}},
+                    name);
 }
 
 std::optional<TensorIntrin> MakeSync(std::string_view name, absl::string_view rest) {
@@ -233,7 +218,7 @@ std::optional<TensorIntrin> MakeSync(std::string_view name, absl::string_view re
         const std::string types = floats ? std::string(a.short_name) : absl::StrCat(a.short_name, b.short_name);
         const std::string mma = absl::StrCat("mma_m16n8k16_", c.short_name, "_", types);
         const int registers = a.bits == 8 ? 2 : 4;
-        return Parse(
+        return WarpIntrin(
             kSync,
             {{"TYPE_A", std::string(a.type)},
              {"TYPE_B", std::string(b.type)},

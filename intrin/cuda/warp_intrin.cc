@@ -1,0 +1,21 @@
+#include "intrin/cuda/warp_intrin.h"
+
+#include "absl/strings/str_replace.h"
+#include "base/check.h"
+#include "ir/script/parser.h"
+
+namespace tilewright {
+
+TensorIntrin WarpIntrin(absl::string_view text, const Words& words, std::string_view name) {
+  absl::StatusOr<Module> module = ParseModule(absl::StrReplaceAll(text, words), name);
+  TW_CHECK(module.ok()) << module.status().ToString();
+  TensorIntrin intrin;
+  intrin.name = std::string(name);
+  intrin.description = module->Find("desc");
+  intrin.implementation = module->Find("impl");
+  // Products of this depth came with cp.async (sm_80).
+  intrin.features = {"cp.async", "ldmatrix", "mma"};
+  return intrin;
+}
+
+}  // namespace tilewright
