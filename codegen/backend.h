@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "codegen/abi/function_abi.h"
+#include "codegen/call_sequence.h"
 #include "codegen/counters.h"
 #include "ir/function.h"
 #include "target/target.h"
@@ -34,6 +35,8 @@ struct CompileOptions {
   // Shared libraries in which code that is loaded here looks for functions that the program calls by name, after the
   // process itself.
   std::vector<std::string> libraries = {};
+  // A function that calls those of the module, in addition to them.
+  const CallSequence* sequence = nullptr;
   // Counters are wanted: they cost a tenth of the time.
   bool count = false;
   // Loaded code of a GPU runs in an emulator, on tensors of the CPU, with every access checked.

@@ -10,6 +10,8 @@
 #include "ir/script/printer.h"
 #include "schedule/script/trace_text.h"
 #include "tools/commands.h"
+#include "tools/onnx_file.h"
+#include "tools/onnx_plan.h"
 #include "tools/program_file.h"
 #include "tools/scheduled_program.h"
 
@@ -51,6 +53,13 @@ int RunCompile(const CommandArguments& args) {
   constexpr std::string_view kKinds[] = {"o", "so", "ll", "s", "cu", "ptx", "cubin"};
   if (std::ranges::find(kKinds, kind) == std::end(kKinds)) {
     return UsageError(args, "compile", "-o " + *path + " ends in none of .o, .so, .ll, .s, .cu, .ptx and .cubin");
+  }
+  if (IsOnnxFile(args.operands()[0])) {
+    if (kind != "o" && kind != "so") return UsageError(args, "compile", "of a model -o ends in .so or .o");
+    if (args.Get("--target").value_or("host") != "host") {
+      return UsageError(args, "compile", "models are compiled for this machine only, not with --target");
+    }
+    return CompileOnnx(args, *path);
   }
   auto target = NamedTarget(args.Get("--target").value_or("host"));
   if (!target.ok()) {
@@ -98,16 +107,20 @@ Command CompileCommand() {
   std::vector<Flag> flags = {{"-o", "OUT", "the file to write"},
                              {"--target", "NAME", "what to compile for; host by default"},
                              {"--trace", "FILE", "writes the schedule that was applied, as text"},
-                             {"--print-after", "PASS", "prints the program after a lowering pass, or after all", true}};
+                             {"--print-after", "PASS", "prints the program after a lowering pass, or after all", true},
+                             {"--dim", "NAME=N", "of a model: value of a symbolic dimension", true},
+                             {"--opt-level", "N", "of a model: how far its graph is optimized; 2 by default"},
+                             {"--disable", "PASS", "of a model: a pass that does not run", true}};
   for (const Flag& flag : SchedulingFlags()) flags.push_back(flag);
   return {.name = "compile",
           .operands = "FILE",
-          .summary = "compiles a program to an object, a shared library, LLVM IR, assembly or CUDA",
+          .summary = "compiles a program or an ONNX model to an object, a library, LLVM IR, assembly or CUDA",
           .details =
               "The extension of OUT says which: .o, .so, .ll or .s; for a GPU .cu, .ptx or .cubin. Objects and "
               "libraries get a C header beside "
               "them. How functions are called is described in docs/abi.md. Without --script and --db the program is "
-              "scheduled by the rules for the target.",
+              "scheduled by the rules for the target. A model becomes one function, named after OUT, with its weights "
+              "packed.",
           .flags = flags,
           .run = RunCompile};
 }

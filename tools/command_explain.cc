@@ -8,6 +8,8 @@
 #include "autoschedule/cost/speed_of_light.h"
 #include "intrin/registry.h"
 #include "tools/commands.h"
+#include "tools/onnx_file.h"
+#include "tools/onnx_plan.h"
 #include "tools/program_file.h"
 #include "tools/scheduled_program.h"
 
@@ -93,6 +95,7 @@ int RunExplain(const CommandArguments& args) {
   if (args.Has("--script") + args.Has("--db") + args.Has("--as-is") > 1) {
     return UsageError(args, "explain", "--script, --db and --as-is exclude each other");
   }
+  if (IsOnnxFile(args.operands()[0])) return ExplainOnnx(args);
   const auto target = NamedTarget(args.Get("--target").value_or("host"));
   if (!target.ok()) {
     args.err() << std::string(target.status().message()) << "\n";
@@ -123,8 +126,14 @@ int RunExplain(const CommandArguments& args) {
 }  // namespace
 
 Command ExplainCommand() {
-  std::vector<Flag> flags = {{"--target", "NAME", "what to explain it for; host by default"},
-                             {"--as-is", "", "explain the program as it is written, with no schedule applied"}};
+  std::vector<Flag> flags = {
+      {"--target", "NAME", "what to explain it for; host by default"},
+      {"--as-is", "", "explain the program as it is written, with no schedule applied"},
+      {"--plan", "", "of a model: each call with its limiter, and why kernels were joined or not"},
+      {"--passes", "", "of a model: how long each pass took"},
+      {"--dim", "NAME=N", "of a model: value of a symbolic dimension", true},
+      {"--opt-level", "N", "of a model: how far its graph is optimized; 2 by default"},
+      {"--disable", "PASS", "of a model: a pass that does not run", true}};
   for (const Flag& flag : SchedulingFlags()) flags.push_back(flag);
   return {
       .name = "explain",

@@ -27,36 +27,6 @@ using graph::OnnxModel;
 
 constexpr int64_t kMaxArrayBytes = int64_t{4} << 30;
 
-int Refuse(const CommandArguments& args, absl::string_view message) {
-  args.err() << args.operands()[0] << ": error: " << std::string(message) << "\n";
-  return kRefused;
-}
-
-absl::StatusOr<std::map<std::string, int64_t>> DimsOf(const CommandArguments& args) {
-  std::map<std::string, int64_t> dims;
-  for (const std::string& text : args.GetAll("--dim")) {
-    const std::vector<std::string> parts = absl::StrSplit(text, '=');
-    int64_t value;
-    if (parts.size() != 2 || !absl::SimpleAtoi(parts[1], &value) || value < 0) {
-      return absl::InvalidArgumentError(absl::StrCat("--dim ", text, " is not NAME=NUMBER"));
-    }
-    dims[parts[0]] = value;
-  }
-  return dims;
-}
-
-// --opt-level and --disable.
-absl::StatusOr<graph::PassContext> PassesOf(const CommandArguments& args) {
-  graph::PassContext context;
-  if (const auto level = args.Get("--opt-level")) {
-    if (!absl::SimpleAtoi(*level, &context.opt_level) || context.opt_level < 0) {
-      return absl::InvalidArgumentError(absl::StrCat("--opt-level ", *level, " is not a number from 0 on"));
-    }
-  }
-  for (const std::string& name : args.GetAll("--disable")) context.disabled.insert(name);
-  return context;
-}
-
 // A name as a file: `/` and `:` become `_`.
 std::string FileOf(const std::string& directory, std::string name) {
   for (char& c : name) {
@@ -146,7 +116,37 @@ absl::StatusOr<OnnxModel::Inputs> InputsOf(const CommandArguments& args, const o
   return inputs;
 }
 
-// Kernels come from the cache of this machine; compiling more than a few is reported as it goes on.
+}  // namespace
+
+int RefuseOnnx(const CommandArguments& args, absl::string_view message) {
+  args.err() << args.operands()[0] << ": error: " << std::string(message) << "\n";
+  return kRefused;
+}
+
+absl::StatusOr<std::map<std::string, int64_t>> DimsOf(const CommandArguments& args) {
+  std::map<std::string, int64_t> dims;
+  for (const std::string& text : args.GetAll("--dim")) {
+    const std::vector<std::string> parts = absl::StrSplit(text, '=');
+    int64_t value;
+    if (parts.size() != 2 || !absl::SimpleAtoi(parts[1], &value) || value < 0) {
+      return absl::InvalidArgumentError(absl::StrCat("--dim ", text, " is not NAME=NUMBER"));
+    }
+    dims[parts[0]] = value;
+  }
+  return dims;
+}
+
+absl::StatusOr<graph::PassContext> PassesOf(const CommandArguments& args) {
+  graph::PassContext context;
+  if (const auto level = args.Get("--opt-level")) {
+    if (!absl::SimpleAtoi(*level, &context.opt_level) || context.opt_level < 0) {
+      return absl::InvalidArgumentError(absl::StrCat("--opt-level ", *level, " is not a number from 0 on"));
+    }
+  }
+  for (const std::string& name : args.GetAll("--disable")) context.disabled.insert(name);
+  return context;
+}
+
 graph::ExecutorOptions ExecutorOptionsOf(const CommandArguments& args, const graph::KernelCache* cache) {
   graph::ExecutorOptions options;
   options.kernels.cache = cache;
@@ -161,20 +161,18 @@ graph::ExecutorOptions ExecutorOptionsOf(const CommandArguments& args, const gra
   return options;
 }
 
-}  // namespace
-
 bool IsOnnxFile(const std::string& path) { return path.ends_with(".onnx"); }
 
 int CheckOnnx(const CommandArguments& args) {
   const auto dims = DimsOf(args);
-  if (!dims.ok()) return Refuse(args, dims.status().message());
+  if (!dims.ok()) return RefuseOnnx(args, dims.status().message());
   auto file = graph::ModelFile::Open(args.operands()[0]);
-  if (!file.ok()) return Refuse(args, file.status().message());
+  if (!file.ok()) return RefuseOnnx(args, file.status().message());
   graph::OpTable ops;
   graph::AddBasicOps(&ops);
   graph::AddHostOps(&ops);
   const auto model = graph::ImportModel(**file, ops, {.dims = *dims});
-  if (!model.ok()) return Refuse(args, model.status().message());
+  if (!model.ok()) return RefuseOnnx(args, model.status().message());
   const onnx::ModelProto& proto = (*file)->model();
   std::set<std::string> initialized;
   for (const auto& tensor : proto.graph().initializer()) initialized.insert(tensor.name());
@@ -197,13 +195,13 @@ int CheckOnnx(const CommandArguments& args) {
     }
   }
   const absl::Status status = graph::UnsupportedError(refused);
-  if (!status.ok()) return Refuse(args, status.message());
+  if (!status.ok()) return RefuseOnnx(args, status.message());
   if (!model->unsupported.empty()) return kDone;
   auto passes = PassesOf(args);
-  if (!passes.ok()) return Refuse(args, passes.status().message());
+  if (!passes.ok()) return RefuseOnnx(args, passes.status().message());
   passes->check = true;
   const auto optimized = graph::OptimizeGraph(model->module, ops, *passes);
-  if (!optimized.ok()) return Refuse(args, optimized.status().message());
+  if (!optimized.ok()) return RefuseOnnx(args, optimized.status().message());
   args.out() << "calls of programs: " << graph::CountProgramCalls(model->module) << ", at opt_level "
              << passes->opt_level << " " << graph::CountProgramCalls(*optimized) << "\n";
   return kDone;
@@ -211,20 +209,20 @@ int CheckOnnx(const CommandArguments& args) {
 
 int RunOnnx(const CommandArguments& args) {
   const auto dims = DimsOf(args);
-  if (!dims.ok()) return Refuse(args, dims.status().message());
+  if (!dims.ok()) return RefuseOnnx(args, dims.status().message());
   auto file = graph::ModelFile::Open(args.operands()[0]);
-  if (!file.ok()) return Refuse(args, file.status().message());
+  if (!file.ok()) return RefuseOnnx(args, file.status().message());
   const auto inputs = InputsOf(args, (*file)->model().graph(), *dims);
-  if (!inputs.ok()) return Refuse(args, inputs.status().message());
+  if (!inputs.ok()) return RefuseOnnx(args, inputs.status().message());
   const auto passes = PassesOf(args);
-  if (!passes.ok()) return Refuse(args, passes.status().message());
+  if (!passes.ok()) return RefuseOnnx(args, passes.status().message());
   const std::unique_ptr<graph::KernelCache> cache = graph::KernelCache::Default();
   const auto model = OnnxModel::Load(
       *std::move(file),
       {.dims = *dims, .inputs = &*inputs, .executor = ExecutorOptionsOf(args, cache.get()), .passes = *passes});
-  if (!model.ok()) return Refuse(args, model.status().message());
+  if (!model.ok()) return RefuseOnnx(args, model.status().message());
   const auto results = (*model)->Run(*inputs);
-  if (!results.ok()) return Refuse(args, results.status().message());
+  if (!results.ok()) return RefuseOnnx(args, results.status().message());
   const auto directory = args.Get("--outputs");
   nlohmann::json outputs = nlohmann::json::array();
   for (size_t i = 0; i < results->size(); ++i) {
@@ -235,7 +233,7 @@ int RunOnnx(const CommandArguments& args) {
       const NDArray& array = result.arrays[k];
       if (directory) {
         const absl::Status status = WriteNpy(array, FileOf(*directory, name));
-        if (!status.ok()) return Refuse(args, status.message());
+        if (!status.ok()) return RefuseOnnx(args, status.message());
       }
       if (args.Has("--json")) {
         outputs.push_back(ToJson(name, array));

@@ -18,7 +18,7 @@ absl::StatusOr<LlvmProgram> CompileToLlvm(const Module& module, const Target& ta
   program.module->setTargetTriple(program.machine->getTargetTriple().str());
   program.module->setDataLayout(program.machine->createDataLayout());
   ModuleContext context{*program.context, *program.module, target};
-  if (absl::Status status = EmitModule(context, *lowered); !status.ok()) return status;
+  if (absl::Status status = EmitModule(context, *lowered, options.sequence); !status.ok()) return status;
   Optimize(*program.module, *program.machine);
   return program;
 }

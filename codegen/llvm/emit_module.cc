@@ -104,10 +104,13 @@ void EmitRequiredFeatures(ModuleContext& context) {
 
 }  // namespace
 
-absl::Status EmitModule(ModuleContext& context, const Module& module) {
+absl::Status EmitModule(ModuleContext& context, const Module& module, const CallSequence* sequence) {
   EmitRequiredFeatures(context);
   for (const Function& function : module.functions()) {
     if (absl::Status status = EmitFunction(context, function); !status.ok()) return status;
+  }
+  if (sequence != nullptr) {
+    if (absl::Status status = EmitSequence(context, *sequence); !status.ok()) return status;
   }
   const std::string vector_bits = absl::StrCat(context.target.cpu_part().vector_bits);
   for (llvm::Function& function : context.module) {

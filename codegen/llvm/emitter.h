@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "codegen/call_sequence.h"
 #include "codegen/llvm/types.h"
 #include "ir/function.h"
 #include "llvm/IR/Module.h"
@@ -178,7 +179,10 @@ struct ComputeFunction {
 };
 absl::Status EmitAbi(ModuleContext& context, const Function& function, const ComputeFunction& compute);
 
-// All functions of a lowered module.
-absl::Status EmitModule(ModuleContext& context, const Module& module);
+// A function that calls those of the module, which were emitted before (emit_sequence.cc).
+absl::Status EmitSequence(ModuleContext& context, const CallSequence& sequence);
+
+// All functions of a lowered module, and the sequence where there is one.
+absl::Status EmitModule(ModuleContext& context, const Module& module, const CallSequence* sequence = nullptr);
 
 }  // namespace tilewright::codegen

@@ -30,7 +30,7 @@ absl::StatusOr<std::shared_ptr<const BoundPlan>> BoundPlan::Make(const PlannedFu
   bound->key_ = std::move(key);
   TW_RETURN_IF_ERROR(bound->ComputeShapes(symbols, shapes));
   TW_RETURN_IF_ERROR(bound->PlaceTensors());
-  TW_RETURN_IF_ERROR(bound->PrepareSteps(symbols));
+  TW_RETURN_IF_ERROR(bound->PrepareCalls(symbols));
   bound->PrepareCopies();
   return bound;
 }
@@ -99,12 +99,8 @@ absl::Status BoundPlan::PlaceTensors() {
   return absl::OkStatus();
 }
 
-absl::Status BoundPlan::PrepareSteps(const SymbolValues& symbols) {
+absl::Status BoundPlan::PrepareCalls(const SymbolValues& symbols) {
   const ExecutablePlan& plan = function_.plan();
-  // Pointers to scalars must stay valid.
-  size_t num_scalars = 0;
-  for (const PlanStep& step : plan.steps) num_scalars += step.scalars.size();
-  scalars_.reserve(num_scalars);
   const size_t tenants = offsets_.size() - plan.steps.size();
   for (size_t s = 0; s < plan.steps.size(); ++s) {
     const PlanStep& step = plan.steps[s];
@@ -114,64 +110,69 @@ absl::Status BoundPlan::PrepareSteps(const SymbolValues& symbols) {
       empty &= bytes_[static_cast<size_t>(step.tensors[i])] == 0;
     }
     if (empty) continue;
-    const size_t scalars = scalars_.size();
-    for (const Expr& scalar : step.scalars) {
-      const auto value = symbols.Evaluate(scalar);
-      if (!value.ok()) {
-        return absl::Status(value.status().code(), absl::StrCat("value ", step.name, ": ", value.status().message()));
-      }
-      scalars_.push_back(*value);
+    const auto scalars = ScalarsOf(step, symbols);
+    if (!scalars.ok()) {
+      return absl::Status(scalars.status().code(), absl::StrCat("value ", step.name, ": ", scalars.status().message()));
     }
-    std::vector<const std::vector<int64_t>*> step_shapes;
-    for (int tensor : step.tensors) step_shapes.push_back(&shape(tensor));
-    const absl::Status fits = CheckProgramArguments(plan.programs[static_cast<size_t>(step.program)].program,
-                                                    step_shapes, absl::MakeSpan(scalars_).subspan(scalars));
-    if (!fits.ok()) return absl::Status(fits.code(), absl::StrCat("value ", step.name, ": ", fits.message()));
-    steps_.push_back({kernel.main.run, shape_table_.size(), offsets_[tenants + s], kernel.main.workspace_bytes, s});
-    for (int param : kernel.main.params) PrepareArgument(step, s, param, scalars);
+    calls_.push_back({kernel.main.run, arguments_.size(), kernel.main.params.size(), offsets_[tenants + s],
+                      kernel.main.workspace_bytes, s});
+    for (int param : kernel.main.params) arguments_.push_back(ArgumentOf(step, s, param, *scalars));
+  }
+  for (size_t i = 0; i < arguments_.size(); ++i) {
+    const Argument& argument = arguments_[i];
+    shape_table_.push_back(argument.shape == nullptr ? nullptr : argument.shape->data());
+    const Patch patch = {i, static_cast<size_t>(argument.at)};
+    if (argument.memory == Argument::Memory::kInput) inputs_.push_back(patch);
+    if (argument.memory == Argument::Memory::kOutput) outputs_.push_back(patch);
   }
   return absl::OkStatus();
 }
 
-void BoundPlan::PrepareArgument(const PlanStep& step, size_t number, int param, size_t scalars) {
+// Also checks the arguments: kernels do not.
+absl::StatusOr<std::vector<int64_t>> BoundPlan::ScalarsOf(const PlanStep& step, const SymbolValues& symbols) const {
+  TW_VALUE_OR_RETURN(std::vector<int64_t> scalars, symbols.Evaluate(step.scalars));
+  std::vector<const std::vector<int64_t>*> shapes;
+  for (int tensor : step.tensors) shapes.push_back(&shape(tensor));
+  const PrimFunc& program = function_.plan().programs[static_cast<size_t>(step.program)].program;
+  TW_RETURN_IF_ERROR(CheckProgramArguments(program, shapes, scalars));
+  return scalars;
+}
+
+BoundPlan::Argument BoundPlan::TensorArgument(int tensor) const {
   const ExecutablePlan& plan = function_.plan();
-  const Kernel& kernel = function_.kernels()[static_cast<size_t>(step.program)];
-  const int64_t* extents = nullptr;
-  const void* fixed = nullptr;
-  int64_t arena_offset = -1;
-  if (param < 0) {
-    const int packed = ~param;
-    extents = kernel.packed[static_cast<size_t>(packed)].shape.data();
-    fixed = function_.constants().data() + function_.constants().PackedOffset(static_cast<int>(number), packed);
-  } else if (static_cast<size_t>(param) >= step.tensors.size()) {
-    fixed = &scalars_[scalars + static_cast<size_t>(param) - step.tensors.size()];
-  } else {
-    const int tensor = step.tensors[static_cast<size_t>(param)];
-    const PlanTensor& root = plan.tensors[static_cast<size_t>(plan.tensors[static_cast<size_t>(tensor)].root)];
-    const auto index = static_cast<size_t>(root.index);
-    extents = shape(tensor).data();
-    if (root.home == Home::kConstant) {
-      fixed = function_.constants().data() + function_.constants().ConstantOffset(root.index);
-    } else if (root.home == Home::kArena) {
-      arena_offset = offsets_[index];
-    } else {
-      (root.home == Home::kInput ? inputs_ : outputs_).push_back({shape_table_.size(), index});
-    }
+  const PlanTensor& root = plan.tensors[static_cast<size_t>(plan.tensors[static_cast<size_t>(tensor)].root)];
+  const std::vector<int64_t>* extents = &shape(tensor);
+  switch (root.home) {
+    case Home::kInput:
+      return {Argument::Memory::kInput, root.index, extents};
+    case Home::kOutput:
+      return {Argument::Memory::kOutput, root.index, extents};
+    case Home::kConstant:
+      return {Argument::Memory::kConstants, function_.constants().ConstantOffset(root.index), extents};
+    case Home::kArena:
+      break;
   }
-  shape_table_.push_back(extents);
-  fixed_.push_back(fixed);
-  arena_offsets_.push_back(arena_offset);
+  return {Argument::Memory::kArena, offsets_[static_cast<size_t>(root.index)], extents};
+}
+
+BoundPlan::Argument BoundPlan::ArgumentOf(const PlanStep& step, size_t number, int param,
+                                          const std::vector<int64_t>& scalars) const {
+  if (param < 0) {
+    const Kernel& kernel = function_.kernels()[static_cast<size_t>(step.program)];
+    return {Argument::Memory::kConstants, function_.constants().PackedOffset(static_cast<int>(number), ~param),
+            &kernel.packed[static_cast<size_t>(~param)].shape};
+  }
+  const auto position = static_cast<size_t>(param);
+  if (position < step.tensors.size()) return TensorArgument(step.tensors[position]);
+  return {Argument::Memory::kScalar, scalars[position - step.tensors.size()], nullptr};
 }
 
 void BoundPlan::PrepareCopies() {
   const ExecutablePlan& plan = function_.plan();
   for (size_t r = 0; r < plan.results.size(); ++r) {
-    const int tensor = plan.results[r];
-    const PlanTensor& root = plan.tensors[static_cast<size_t>(plan.tensors[static_cast<size_t>(tensor)].root)];
-    const auto index = static_cast<size_t>(root.index);
-    if (root.home == Home::kOutput && index == r) continue;
-    const int64_t offset = root.home == Home::kConstant ? function_.constants().ConstantOffset(root.index) : 0;
-    copies_.push_back({root.home, index, offset, r, bytes_[static_cast<size_t>(tensor)]});
+    const Argument from = TensorArgument(plan.results[r]);
+    if (from.memory == Argument::Memory::kOutput && from.at == static_cast<int64_t>(r)) continue;
+    copies_.push_back({from, r, bytes_[static_cast<size_t>(plan.results[r])]});
   }
 }
 
@@ -191,10 +192,16 @@ absl::StatusOr<std::unique_ptr<BoundPlan::Frame>> BoundPlan::TakeFrame() const {
   if (frame->arena == nullptr) {
     return absl::ResourceExhaustedError(absl::StrCat("no memory for ", arena_bytes_, " bytes of values"));
   }
-  frame->data.resize(fixed_.size());
-  for (size_t i = 0; i < fixed_.size(); ++i) {
-    // Kernels do not write to constants and scalars, but take all arguments as void*.
-    frame->data[i] = arena_offsets_[i] >= 0 ? frame->arena.get() + arena_offsets_[i] : const_cast<void*>(fixed_[i]);
+  frame->data.resize(arguments_.size());
+  for (size_t i = 0; i < arguments_.size(); ++i) {
+    const Argument& argument = arguments_[i];
+    // Kernels do not write to constants and scalars, but take all arguments as void*. Scalars are read in their width:
+    // the low bytes.
+    if (argument.memory == Argument::Memory::kArena) frame->data[i] = frame->arena.get() + argument.at;
+    if (argument.memory == Argument::Memory::kScalar) frame->data[i] = const_cast<int64_t*>(&argument.at);
+    if (argument.memory == Argument::Memory::kConstants) {
+      frame->data[i] = const_cast<std::byte*>(function_.constants().data()) + argument.at;
+    }
   }
   return frame;
 }
@@ -215,28 +222,29 @@ absl::Status BoundPlan::Run(const std::vector<void*>& inputs, const std::vector<
   TwCall call = {.parallel = options.parallel, .message = message, .message_bytes = sizeof message};
   if (options.step_nanoseconds != nullptr) options.step_nanoseconds->assign(function_.plan().steps.size(), 0);
   int code = kTwOk;
-  const Step* failed = nullptr;
-  for (const Step& step : steps_) {
+  const Call* failed = nullptr;
+  for (const Call& step : calls_) {
     call.workspace = arena + step.workspace_offset;
     call.workspace_bytes = step.workspace_bytes;
     const int64_t start = options.step_nanoseconds != nullptr ? runtime::NowNanoseconds() : 0;
     code = step.run(&call, &frame->data[step.first], &shape_table_[step.first]);
     if (options.step_nanoseconds != nullptr) {
-      (*options.step_nanoseconds)[step.number] = runtime::NowNanoseconds() - start;
+      (*options.step_nanoseconds)[step.step] = runtime::NowNanoseconds() - start;
     }
     if (code == kTwOk) continue;
     failed = &step;
     break;
   }
   for (const Copy& copy : copies_) {
-    const void* from = copy.from == Home::kInput    ? inputs[copy.index]
-                       : copy.from == Home::kOutput ? outputs[copy.index]
-                                                    : function_.constants().data() + copy.offset;
+    const auto at = static_cast<size_t>(copy.from.at);
+    const void* from = copy.from.memory == Argument::Memory::kInput    ? inputs[at]
+                       : copy.from.memory == Argument::Memory::kOutput ? outputs[at]
+                                                                       : function_.constants().data() + at;
     if (copy.bytes > 0) std::memcpy(outputs[copy.to], from, static_cast<size_t>(copy.bytes));
   }
   GiveBack(std::move(frame));
   if (failed == nullptr) return absl::OkStatus();
-  const std::string text = absl::StrCat("value ", function_.plan().steps[failed->number].name, ": ", message);
+  const std::string text = absl::StrCat("value ", function_.plan().steps[failed->step].name, ": ", message);
   if (code == kTwErrorMemory) return absl::ResourceExhaustedError(text);
   return absl::FailedPreconditionError(text);
 }

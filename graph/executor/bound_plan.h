@@ -27,30 +27,39 @@ class BoundPlan {
   int64_t arena_bytes() const { return arena_bytes_; }
   int64_t arena_lower_bound() const { return lower_bound_; }
 
+  struct Argument {
+    enum class Memory { kInput, kOutput, kConstants, kArena, kScalar };
+    Memory memory = Memory::kArena;
+    int64_t at = 0;                               // number of the input or output; offset in bytes; the scalar's value
+    const std::vector<int64_t>* shape = nullptr;  // null: a scalar
+  };
+  struct Call {
+    TwUncheckedFunction run;
+    size_t first;  // of its arguments
+    size_t num_arguments;
+    int64_t workspace_offset;  // in the arena
+    int64_t workspace_bytes;
+    size_t step;  // in the plan
+  };
+  // A result that no step writes.
+  struct Copy {
+    Argument from;
+    size_t to;
+    int64_t bytes;
+  };
+  const std::vector<Call>& calls() const { return calls_; }
+  const std::vector<Argument>& arguments() const { return arguments_; }
+  const std::vector<Copy>& copies() const { return copies_; }
+
   // Runs the steps. `inputs` and `outputs` are the memory of arguments and results, all aligned.
   absl::Status Run(const std::vector<void*>& inputs, const std::vector<void*>& outputs,
                    const RunOptions& options) const;
 
  private:
-  struct Step {
-    TwUncheckedFunction run;
-    size_t first;              // of its arguments in the tables
-    int64_t workspace_offset;  // in the arena
-    int64_t workspace_bytes;
-    size_t number;  // in the plan
-  };
   // An argument that is the caller's memory.
   struct Patch {
     size_t argument;
     size_t index;  // of the input or output
-  };
-  // A result that no step writes.
-  struct Copy {
-    Home from;
-    size_t index;
-    int64_t offset;  // in the constants
-    size_t to;
-    int64_t bytes;
   };
   // An arena, and the pointers of all arguments into it.
   struct Frame {
@@ -62,8 +71,10 @@ class BoundPlan {
   absl::Status ComputeShapes(SymbolValues& symbols, const std::vector<std::vector<int64_t>>& shapes);
   absl::StatusOr<int64_t> BytesOf(int tensor) const;
   absl::Status PlaceTensors();
-  absl::Status PrepareSteps(const SymbolValues& symbols);
-  void PrepareArgument(const PlanStep& step, size_t number, int param, size_t scalars);
+  absl::Status PrepareCalls(const SymbolValues& symbols);
+  absl::StatusOr<std::vector<int64_t>> ScalarsOf(const PlanStep& step, const SymbolValues& symbols) const;
+  Argument ArgumentOf(const PlanStep& step, size_t number, int param, const std::vector<int64_t>& scalars) const;
+  Argument TensorArgument(int tensor) const;
   void PrepareCopies();
   absl::StatusOr<std::unique_ptr<Frame>> TakeFrame() const;
   void GiveBack(std::unique_ptr<Frame> frame) const;
@@ -74,12 +85,9 @@ class BoundPlan {
   std::vector<int64_t> bytes_;                // by tensor; of roots
   std::vector<int64_t> offsets_;              // by tenant
   int64_t arena_bytes_ = 0, lower_bound_ = 0;
-  std::vector<Step> steps_;
-  std::vector<int64_t> scalars_;
-  // One entry for each argument of each step. What `fixed_` does not hold is in the arena, or a patch.
-  std::vector<const int64_t*> shape_table_;
-  std::vector<const void*> fixed_;
-  std::vector<int64_t> arena_offsets_;  // -1: not in the arena
+  std::vector<Call> calls_;
+  std::vector<Argument> arguments_;          // of all calls
+  std::vector<const int64_t*> shape_table_;  // theirs
   std::vector<Patch> inputs_, outputs_;
   std::vector<Copy> copies_;
   mutable std::mutex mutex_;

@@ -5,7 +5,6 @@
 #include <optional>
 #include <set>
 
-#include "absl/strings/str_cat.h"
 #include "autoschedule/database/apply_best.h"
 #include "autoschedule/sketch/auto_schedule.h"
 #include "graph/ir/status_macros.h"
@@ -51,8 +50,7 @@ std::optional<ScheduledKernel> KernelOf(const Module& module, const PrimFunc& pr
                                         const std::vector<bool>& constant) {
   ScheduledKernel kernel{.module = module};
   const PrimFunc main = module.Find(kKernelMain);
-  const std::string pack_name = absl::StrCat(kKernelMain, "_prepack");
-  const PrimFunc pack = module.Find(pack_name);
+  const PrimFunc pack = module.PrepackOf(kKernelMain);
   if (!main || module.functions().size() != (pack ? 2u : 1u)) return std::nullopt;
   if (!pack) {
     // The same parameters in the same order.
@@ -69,7 +67,7 @@ std::optional<ScheduledKernel> KernelOf(const Module& module, const PrimFunc& pr
   const auto pack_params = ParamsOf(pack, originals, packed, kernel.packed);
   if (!pack_params) return std::nullopt;
   kernel.pack_params = *pack_params;
-  kernel.pack = pack_name;
+  kernel.pack = pack->name;
   // What packs runs when the model is loaded: it has the constants only.
   for (int param : kernel.pack_params) {
     if (param >= 0 && !constant[static_cast<size_t>(param)]) return std::nullopt;

@@ -15,6 +15,7 @@ ABSL_FLAG(std::vector<std::string>, models, tilewright::bench::ModelNames(), "wh
 ABSL_FLAG(uint64_t, seed, 1, "of the weights");
 ABSL_FLAG(int64_t, batch, 1, "extent of the batch");
 ABSL_FLAG(int64_t, sequence, 256, "tokens of the language models, at most 512");
+ABSL_FLAG(bool, tiny, false, "small versions, for tests");
 ABSL_FLAG(bool, symbolic, false, "batch and sequence are symbolic dimensions of the files");
 
 int main(int argc, char** argv) {
@@ -24,7 +25,8 @@ int main(int argc, char** argv) {
   const bench::GeneratorOptions options{.seed = absl::GetFlag(FLAGS_seed),
                                         .batch = absl::GetFlag(FLAGS_batch),
                                         .sequence = absl::GetFlag(FLAGS_sequence),
-                                        .symbolic = absl::GetFlag(FLAGS_symbolic)};
+                                        .symbolic = absl::GetFlag(FLAGS_symbolic),
+                                        .tiny = absl::GetFlag(FLAGS_tiny)};
   if (options.batch < 1 || options.sequence < 1 || options.sequence > 512) {
     std::cerr << "--batch must be positive and --sequence in [1, 512]\n";
     return 2;

@@ -1,0 +1,147 @@
+// Exported models: loaded from their library, they compute what the planned function computes.
+#include "graph/executor/export_model.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/runtime/loaded_module.h"
+#include "graph/executor/executor.h"
+#include "graph/executor/onnx_model.h"
+#include "graph/onnx/testing.h"
+#include "gtest/gtest.h"
+
+namespace tilewright::graph {
+namespace {
+
+namespace fs = std::filesystem;
+using onnx::TensorProto;
+
+NDArray Random(std::vector<int64_t> shape, uint64_t seed) {
+  NDArray array(DataType::Float(32), std::move(shape));
+  FillUniform(array, seed);
+  return array;
+}
+std::vector<float> Floats(size_t count, uint64_t seed) {
+  const NDArray array = Random({static_cast<int64_t>(count)}, seed);
+  const auto* first = static_cast<const float*>(array.data());
+  return {first, first + count};
+}
+
+// Two products with packed weights. Of the results one is an inner value as well, one an input, one a constant.
+ModelWriter Layers(ModelWriter::Dim batch) {
+  ModelWriter m(17);
+  m.Input("x/in", TensorProto::FLOAT, {batch, 64});
+  m.Floats("w", {64, 48}, Floats(64 * 48, 1));
+  m.Floats("v", {48, 64}, Floats(48 * 64, 2));
+  m.Floats("b", {48}, Floats(48, 3));
+  m.Node("MatMul", {"x/in", "w"}, {"h0"});
+  m.Node("Add", {"h0", "b"}, {"h1"});
+  m.Node("Relu", {"h1"}, {"h2"});
+  m.Node("MatMul", {"h2", "v"}, {"h3"});
+  m.Node("Softmax", {"h3"}, {"y"});
+  for (const char* name : {"h2", "y", "x/in", "b"}) m.Output(name);
+  return m;
+}
+
+TwTensor View(const NDArray& array) {
+  return {.data = array.data(),
+          .device = {kTwCpu, 0},
+          .ndim = static_cast<int32_t>(array.shape().size()),
+          .dtype = {.code = kTwFloat, .bits = 32, .lanes = 1},
+          .shape = const_cast<int64_t*>(array.shape().data())};
+}
+
+class ExportModel : public testing::Test {
+ protected:
+  // The folder's name has what strings of assembly treat specially.
+  ExportModel() : folder_(fs::path(testing::TempDir()) / "it's \"a\\nfolder\" $0") {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  ~ExportModel() override { fs::remove_all(folder_); }
+
+  static std::unique_ptr<OnnxModel> Load(const ModelWriter& writer) {
+    auto model = OnnxModel::Load(*writer.File(), {});
+    EXPECT_TRUE(model.ok()) << model.status();
+    return model.ok() ? *std::move(model) : nullptr;
+  }
+  absl::Status Export(const OnnxModel& model, const std::string& path) const {
+    return ExportFunction(*model.executor().planned(),
+                          {.name = "layers", .path = path, .results = {"h2", "y", "x/in", "b"}});
+  }
+  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
+
+  const fs::path folder_;
+};
+
+TEST_F(ExportModel, LibraryComputesWhatThePlanComputes) {
+  const std::unique_ptr<OnnxModel> model = Load(Layers(5));
+  ASSERT_NE(model, nullptr);
+  const std::string path = Path("layers.so");
+  const absl::Status status = Export(*model, path);
+  ASSERT_TRUE(status.ok()) << status;
+  std::string error;
+  const auto library = runtime::LoadedModule::Open(path, &error);
+  ASSERT_TRUE(library.has_value()) << error;
+  const TwFunction layers = library->Find("layers");
+  ASSERT_NE(layers, nullptr);
+  const int64_t bytes = library->WorkspaceBytes("layers");
+  ASSERT_GT(bytes, 0);
+  const std::unique_ptr<void, void (*)(void*)> workspace(std::aligned_alloc(64, static_cast<size_t>(bytes + 63) & ~63u),
+                                                         std::free);
+  const NDArray x = Random({5, 64}, 9);
+  const NDArray got[] = {Random({5, 48}, 0), Random({5, 64}, 0), Random({5, 64}, 0), Random({48}, 0)};
+  std::vector<TwTensor> tensors = {View(x)};
+  for (const NDArray& array : got) tensors.push_back(View(array));
+  std::vector<TwTensor*> args;
+  for (TwTensor& tensor : tensors) args.push_back(&tensor);
+  char message[256] = "";
+  TwCall call = {
+      .workspace = workspace.get(), .workspace_bytes = bytes, .message = message, .message_bytes = sizeof message};
+  ASSERT_EQ(layers(&call, args.data(), 5), kTwOk) << message;
+  const auto want = model->Run({{"x/in", {Item::Kind::kTensor, {x}}}});
+  ASSERT_TRUE(want.ok()) << want.status();
+  for (size_t i = 0; i < 4; ++i) EXPECT_TRUE(BitEqual(got[i], (*want)[i].arrays[0])) << "result " << i;
+
+  // It checks its arguments, as functions of programs do.
+  EXPECT_EQ(layers(&call, args.data(), 4), kTwErrorArgumentCount);
+  EXPECT_EQ(std::string(message), "layers takes 5 arguments, got 4");
+  const NDArray narrow = Random({5, 63}, 9);
+  tensors[0] = View(narrow);
+  EXPECT_NE(layers(&call, args.data(), 5), kTwOk);
+  EXPECT_NE(std::string(message).find("argument 0 (x_in)"), std::string::npos) << message;
+  // Nothing else is left beside the library and its header.
+  std::ostringstream header;
+  header << std::ifstream(Path("layers.h")).rdbuf();
+  EXPECT_NE(header.str().find("(x_in: float32[5, 64], h2: float32[5, 48], y: float32[5, 64], x_in: float32[5, 64], "
+                              "b: float32[48])\nint layers("),
+            std::string::npos)
+      << header.str();
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 2);
+}
+
+TEST_F(ExportModel, RefusesSymbolsAndPathsThatCannotBeWritten) {
+  const std::unique_ptr<OnnxModel> symbolic = Load(Layers("n")), fixed = Load(Layers(2));
+  ASSERT_TRUE(symbolic != nullptr && fixed != nullptr);
+  const std::string message(Export(*symbolic, Path("layers.o")).message());
+  EXPECT_NE(message.find("has the symbolic extent n; a library is compiled for given sizes (--dim n=N)"),
+            std::string::npos)
+      << message;
+  const std::string path = Path("nowhere/layers.o");
+  EXPECT_EQ(Export(*fixed, path).message(),
+            absl::StrCat(path, ".constants cannot be written: No such file or directory"));
+}
+
+TEST(CIdentifier, ReplacesWhatCDoesNotHave) {
+  EXPECT_EQ(CIdentifier("resnet50"), "resnet50");
+  EXPECT_EQ(CIdentifier("a/b:0.é"), "a_b_0___");
+  EXPECT_EQ(CIdentifier("7"), "_7");
+  EXPECT_EQ(CIdentifier(""), "_");
+}
+
+}  // namespace
+}  // namespace tilewright::graph

@@ -1,0 +1,148 @@
+#include "tools/onnx_plan.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <ostream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "autoschedule/cost/projected.h"
+#include "graph/executor/export_model.h"
+#include "graph/executor/kernel_cache.h"
+#include "graph/executor/onnx_model.h"
+#include "graph/executor/scheduled_kernel.h"
+#include "graph/fusion/fuse_kernels.h"
+#include "graph/rewrite/pass.h"
+#include "target/target.h"
+#include "tools/onnx_file.h"
+
+namespace tilewright {
+namespace {
+
+using graph::OnnxModel;
+using graph::PlannedFunction;
+
+constexpr char kNoPlan[] =
+    "the order of its calls depends on data (If, Loop, or operators whose results' extents do): it has no plan, and "
+    "runs by `run` only";
+
+// The model of the first operand, compiled. Reports what is wrong and gives null.
+std::unique_ptr<OnnxModel> LoadOnnx(const CommandArguments& args, const graph::KernelCache* cache,
+                                    graph::PassTiming* timing = nullptr, graph::FusionReport* report = nullptr) {
+  const auto dims = DimsOf(args);
+  if (!dims.ok()) return RefuseOnnx(args, dims.status().message()), nullptr;
+  auto passes = PassesOf(args);
+  if (!passes.ok()) return RefuseOnnx(args, passes.status().message()), nullptr;
+  if (timing != nullptr) passes->instruments.push_back(timing);
+  auto file = graph::ModelFile::Open(args.operands()[0]);
+  if (!file.ok()) return RefuseOnnx(args, file.status().message()), nullptr;
+  auto model =
+      OnnxModel::Load(*std::move(file),
+                      {.dims = *dims, .executor = ExecutorOptionsOf(args, cache), .passes = *passes, .report = report});
+  if (!model.ok()) return RefuseOnnx(args, model.status().message()), nullptr;
+  return *std::move(model);
+}
+
+std::string Bytes(int64_t bytes) {
+  if (bytes < 10'000) return absl::StrCat(bytes, " B");
+  return absl::StrFormat("%.1f MiB", static_cast<double>(bytes) / 1048576);
+}
+
+std::string ShapeOf(const graph::PlanTensor& tensor) {
+  std::vector<std::string> extents;
+  for (const Expr& extent : tensor.shape) {
+    const auto value = AsInt(extent);
+    extents.push_back(value ? absl::StrCat(*value) : "*");
+  }
+  return absl::StrCat(tensor.dtype.ToString(), "[", absl::StrJoin(extents, ", "), "]");
+}
+
+struct KernelFacts {
+  int calls = 0;
+  double seconds = 0;
+  std::string limiter;
+};
+
+// What the cost model says about each kernel; extents that are symbols count as it takes them.
+std::vector<KernelFacts> FactsOf(const PlannedFunction& function, const std::string& database) {
+  std::vector<KernelFacts> facts(function.plan().programs.size());
+  const Target target = HostTarget();
+  for (const graph::PlanStep& step : function.plan().steps) ++facts[static_cast<size_t>(step.program)].calls;
+  for (size_t i = 0; i < facts.size(); ++i) {
+    const graph::KernelSource& source = function.plan().programs[i];
+    const graph::PrimFunc canonical = graph::CanonicalProgram(source.program);
+    const auto scheduled = graph::ScheduleKernel(canonical, source.constant, target, database);
+    const bool good = scheduled.ok() && function.kernels()[i].scheduled;
+    const Projection projection = Project(good ? scheduled->module.Find(graph::kKernelMain) : canonical, target);
+    facts[i].seconds = projection.seconds;
+    facts[i].limiter = projection.limiter;
+  }
+  return facts;
+}
+
+void PrintPlan(std::ostream& out, const PlannedFunction& function, const std::vector<KernelFacts>& facts) {
+  const graph::ExecutablePlan& plan = function.plan();
+  out << absl::StrFormat("%5s  %-9s %-32s %10s  %-12s %s\n", "call", "kernel", "value", "projected", "limiter",
+                         "result");
+  for (size_t s = 0; s < plan.steps.size(); ++s) {
+    const graph::PlanStep& step = plan.steps[s];
+    const auto kernel = static_cast<size_t>(step.program);
+    std::vector<std::string> results;
+    for (size_t i = step.num_inputs; i < step.tensors.size(); ++i) {
+      results.push_back(ShapeOf(plan.tensors[static_cast<size_t>(step.tensors[i])]));
+    }
+    out << absl::StrFormat("%5d  k%-8d %-32s %7.1f us  %-12s %s%s\n", s, kernel, plan.steps[s].name,
+                           facts[kernel].seconds * 1e6, facts[kernel].limiter, absl::StrJoin(results, ", "),
+                           function.kernels()[kernel].scheduled ? "" : "  (as written: its schedule does not compile)");
+  }
+}
+
+}  // namespace
+
+int CompileOnnx(const CommandArguments& args, const std::string& path) {
+  const std::unique_ptr<graph::KernelCache> cache = graph::KernelCache::Default();
+  const std::unique_ptr<OnnxModel> model = LoadOnnx(args, cache.get());
+  if (model == nullptr) return kRefused;
+  const PlannedFunction* planned = model->executor().planned();
+  if (planned == nullptr) return RefuseOnnx(args, kNoPlan);
+  graph::ExportOptions options{.name = graph::CIdentifier(std::filesystem::path(path).stem().string()),
+                               .path = path,
+                               .database = args.Get("--db").value_or("")};
+  for (const graph::ModelValue& output : model->imported().outputs) options.results.push_back(output.name);
+  const absl::Status status = graph::ExportFunction(*planned, options);
+  return status.ok() ? kDone : RefuseOnnx(args, status.message());
+}
+
+int ExplainOnnx(const CommandArguments& args) {
+  const std::unique_ptr<graph::KernelCache> cache = graph::KernelCache::Default();
+  graph::PassTiming timing;
+  graph::FusionReport report;
+  const std::unique_ptr<OnnxModel> model = LoadOnnx(args, cache.get(), &timing, &report);
+  if (model == nullptr) return kRefused;
+  if (args.Has("--passes")) args.out() << timing.ToString();
+  const PlannedFunction* planned = model->executor().planned();
+  if (planned == nullptr) return RefuseOnnx(args, kNoPlan);
+  const std::vector<KernelFacts> facts = FactsOf(*planned, args.Get("--db").value_or(""));
+  double seconds = 0;
+  std::map<std::string, double> by_limiter;
+  for (const KernelFacts& kernel : facts) {
+    seconds += kernel.calls * kernel.seconds;
+    by_limiter[kernel.limiter] += kernel.calls * kernel.seconds;
+  }
+  args.out() << planned->plan().steps.size() << " calls of " << facts.size() << " kernels, projected "
+             << absl::StrFormat("%.3g ms", seconds * 1e3) << "\n";
+  for (const auto& [limiter, part] : by_limiter) {
+    args.out() << absl::StrFormat("  limited by %-14s %5.1f%%\n", limiter, seconds > 0 ? 100 * part / seconds : 0);
+  }
+  args.out() << "constants " << Bytes(planned->constants().bytes()) << "\n";
+  if (args.Has("--plan")) {
+    PrintPlan(args.out(), *planned, facts);
+    if (!report.kernels.empty()) args.out() << "\n" << ToString(report);
+  }
+  return kDone;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,14 @@
+// `compile MODEL.onnx` and `explain MODEL.onnx`.
+#pragma once
+
+#include "tools/command.h"
+
+namespace tilewright {
+
+// Writes OUT.so or OUT.o with a function for the whole model, and OUT.h.
+int CompileOnnx(const CommandArguments& args, const std::string& path);
+// Kernels and constants; with --plan each call, and which kernels were joined or why not; with --passes the time of each
+// pass.
+int ExplainOnnx(const CommandArguments& args);
+
+}  // namespace tilewright

@@ -1,0 +1,119 @@
+// compile and explain with ONNX models: what they write, and what is refused.
+#include "tools/onnx_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "graph/onnx/testing.h"
+#include "tools/commands.h"
+
+namespace tilewright {
+namespace {
+
+using graph::ModelWriter;
+using onnx::TensorProto;
+using testing::HasSubstr;
+
+struct Result {
+  int status;
+  std::string out, err;
+};
+Result RunTool(const std::vector<std::string>& args) {
+  std::istringstream in;
+  std::ostringstream out, err;
+  const int status = RunCommandLine(args, AllCommands(), in, out, err);
+  return {status, out.str(), err.str()};
+}
+
+class OnnxPlan : public testing::Test {
+ protected:
+  OnnxPlan() { setenv("TILEWRIGHT_KERNEL_CACHE", "off", 1); }
+
+  static std::string Path(const std::string& name) { return testing::TempDir() + "/" + name; }
+  static std::string Write(const ModelWriter& writer, const std::string& name) {
+    std::ofstream(Path(name), std::ios::binary) << writer.Bytes();
+    return Path(name);
+  }
+  // A product, a bias and a Relu.
+  static std::string Layer() {
+    ModelWriter m(17);
+    m.Input("x", TensorProto::FLOAT, {"n", 64});
+    m.Floats("w", {64, 32}, std::vector<float>(64 * 32, 0.5f));
+    m.Floats("b", {32}, std::vector<float>(32, 1));
+    m.Node("MatMul", {"x", "w"}, {"h0"});
+    m.Node("Add", {"h0", "b"}, {"h1"});
+    m.Node("Relu", {"h1"}, {"y"});
+    m.Output("y");
+    return Write(m, "layer.onnx");
+  }
+};
+
+TEST_F(OnnxPlan, CompileWritesAnObjectAndAHeader) {
+  const std::string path = Path("7-layer");
+  for (const char* kind : {".o", ".so"}) {
+    const Result result = RunTool({"compile", Layer(), "--dim=n=3", "-o", path + kind});
+    EXPECT_EQ(result.status, kDone) << result.err;
+    EXPECT_TRUE(std::ifstream(path + kind).good());
+  }
+  std::ostringstream header;
+  header << std::ifstream(path + ".h").rdbuf();
+  EXPECT_THAT(header.str(), HasSubstr("// (x: float32[3, 64], y: float32[3, 32])\nint _7_layer(const TwCall* call"));
+}
+
+TEST_F(OnnxPlan, CompileRefuses) {
+  const std::string model = Layer();
+  EXPECT_EQ(RunTool({"compile", model, "-o", Path("x.ll")}).err,
+            "tilewright compile: of a model -o ends in .so or .o; see tilewright compile --help\n");
+  EXPECT_EQ(RunTool({"compile", model, "-o", Path("x.o"), "--target=arm-neoverse-n1"}).err,
+            "tilewright compile: models are compiled for this machine only, not with --target; see tilewright compile "
+            "--help\n");
+  const Result symbolic = RunTool({"compile", model, "-o", Path("x.o")});
+  EXPECT_EQ(symbolic.status, kRefused);
+  EXPECT_THAT(symbolic.err, HasSubstr("layer.onnx: error: input x has the symbolic extent n; "));
+  EXPECT_EQ(RunTool({"compile", Path("none.onnx"), "-o", Path("x.o")}).status, kRefused);
+  EXPECT_EQ(RunTool({"compile", model, "-o", Path("x.o"), "--dim=n"}).status, kRefused);
+  EXPECT_EQ(RunTool({"explain", model, "--opt-level=best"}).status, kRefused);
+}
+
+TEST_F(OnnxPlan, ModelsWithoutAPlanAreRefused) {
+  ModelWriter m(17);
+  m.Input("c", TensorProto::BOOL, {});
+  m.Input("x", TensorProto::FLOAT, {4});
+  auto* branch = m.Node("If", {"c"}, {"y"});
+  for (const char* name : {"then_branch", "else_branch"}) {
+    auto* attribute = branch->add_attribute();
+    attribute->set_name(name);
+    attribute->set_type(onnx::AttributeProto::GRAPH);
+    ModelWriter::AddNode(attribute->mutable_g()->add_node(), name[0] == 't' ? "Neg" : "Relu", {"x"}, {"r"});
+    attribute->mutable_g()->add_output()->set_name("r");
+  }
+  m.Output("y");
+  const std::string path = Write(m, "branch.onnx");
+  for (const Result& result : {RunTool({"compile", path, "-o", Path("x.so")}), RunTool({"explain", path})}) {
+    EXPECT_EQ(result.status, kRefused);
+    EXPECT_THAT(result.err, HasSubstr("branch.onnx: error: the order of its calls depends on data"));
+  }
+}
+
+TEST_F(OnnxPlan, ExplainPrintsCallsAndPasses) {
+  const std::string model = Layer();
+  const Result plain = RunTool({"explain", model, "--dim=n=3", "--opt-level=0"});
+  EXPECT_EQ(plain.status, kDone) << plain.err;
+  EXPECT_THAT(plain.out, HasSubstr("3 calls of 3 kernels, projected "));
+  const Result joined = RunTool({"explain", model, "--dim=n=3", "--plan", "--passes"});
+  EXPECT_EQ(joined.status, kDone) << joined.err;
+  EXPECT_THAT(joined.out, HasSubstr("1 calls of 1 kernels, projected "));
+  EXPECT_THAT(joined.out, HasSubstr("  limited by "));
+  EXPECT_THAT(joined.out, HasSubstr("float32[3, 32]"));
+  EXPECT_THAT(joined.out, HasSubstr("    joins "));
+  EXPECT_THAT(joined.out, HasSubstr("FuseKernels"));
+  // Symbolic extents stay as they are.
+  EXPECT_EQ(RunTool({"explain", model, "--plan"}).status, kDone);
+}
+
+}  // namespace
+}  // namespace tilewright
