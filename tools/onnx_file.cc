@@ -14,7 +14,7 @@
 #include "graph/executor/onnx_model.h"
 #include "graph/executor/optimize.h"
 #include "graph/ir/basic_ops.h"
-#include "graph/ir/status_macros.h"
+#include "graph/onnx/model_inputs.h"
 #include "nlohmann/json.hpp"
 #include "tools/array_summary.h"
 
@@ -24,16 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 using graph::Item;
 using graph::OnnxModel;
-
-constexpr int64_t kMaxArrayBytes = int64_t{4} << 30;
-
-// A name as a file: `/` and `:` become `_`.
-std::string FileOf(const std::string& directory, std::string name) {
-  for (char& c : name) {
-    if (c == '/' || c == ':') c = '_';
-  }
-  return directory + "/" + name + ".npy";
-}
 
 std::string Describe(const onnx::ValueInfoProto& value) {
   if (!value.type().has_tensor_type()) {
@@ -49,37 +39,6 @@ std::string Describe(const onnx::ValueInfoProto& value) {
   }
   return absl::StrCat(value.name(), ": ", dtype.ok() ? dtype->ToString() : graph::OnnxTypeName(type.elem_type()), "[",
                       type.has_shape() ? absl::StrJoin(extents, ", ") : "?", "]");
-}
-
-// An input that no file gives: seeded random elements; indices and other integers from 0 on.
-absl::StatusOr<NDArray> RandomInput(const onnx::ValueInfoProto& input, const std::map<std::string, int64_t>& dims,
-                                    uint64_t seed) {
-  if (!input.type().has_tensor_type()) return absl::InvalidArgumentError("it is no tensor, and no file gives it");
-  const auto& type = input.type().tensor_type();
-  TW_VALUE_OR_RETURN(const DataType dtype, graph::ElementType(type.elem_type()));
-  std::vector<int64_t> shape;
-  int64_t bytes = dtype.bytes();
-  for (const auto& dim : type.shape().dim()) {
-    int64_t extent = dim.dim_value();
-    if (!dim.has_dim_value()) {
-      const std::string name =
-          dim.dim_param().empty() ? absl::StrCat(input.name(), "_", shape.size()) : dim.dim_param();
-      auto bound = dims.find(name);
-      if (bound == dims.end()) return absl::InvalidArgumentError(absl::StrCat("it needs --dim ", name, "=NUMBER"));
-      extent = bound->second;
-    }
-    if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes) || bytes > kMaxArrayBytes) {
-      return absl::InvalidArgumentError(absl::StrCat("an extent of ", extent, " is negative, or too large to run"));
-    }
-    shape.push_back(extent);
-  }
-  NDArray array(dtype, std::move(shape));
-  if (dtype.is_float()) {
-    FillUniform(array, seed);
-  } else {
-    FillUniform(array, seed, 0, 2);
-  }
-  return array;
 }
 
 absl::StatusOr<OnnxModel::Inputs> InputsOf(const CommandArguments& args, const onnx::GraphProto& graph,
@@ -102,14 +61,14 @@ absl::StatusOr<OnnxModel::Inputs> InputsOf(const CommandArguments& args, const o
     };
     if (directory) {
       const auto dtype = graph::ElementType(input.type().tensor_type().elem_type());
-      auto array = ReadNpy(FileOf(*directory, input.name()), dtype.ok() ? *dtype : DataType());
+      auto array = ReadNpy(graph::ArrayPath(*directory, input.name()), dtype.ok() ? *dtype : DataType());
       if (array.ok()) {
         inputs[input.name()] = {Item::Kind::kTensor, {*std::move(array)}};
         continue;
       }
       if (!absl::IsNotFound(array.status())) return fail(array.status());
     }
-    auto array = RandomInput(input, dims, static_cast<uint64_t>(++seed));
+    auto array = graph::RandomInput(input, dims, static_cast<uint64_t>(++seed));
     if (!array.ok()) return fail(array.status());
     inputs[input.name()] = {Item::Kind::kTensor, {*std::move(array)}};
   }
@@ -232,7 +191,7 @@ int RunOnnx(const CommandArguments& args) {
       if (result.kind != Item::Kind::kTensor) absl::StrAppend(&name, "_", k);
       const NDArray& array = result.arrays[k];
       if (directory) {
-        const absl::Status status = WriteNpy(array, FileOf(*directory, name));
+        const absl::Status status = WriteNpy(array, graph::ArrayPath(*directory, name));
         if (!status.ok()) return RefuseOnnx(args, status.message());
       }
       if (args.Has("--json")) {
