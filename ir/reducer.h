@@ -52,7 +52,7 @@ struct NoReducer {
 // In words: "the body of block C is not one store to each of its outputs".
 std::string ToString(const NoReducer& problem, const std::string& block);
 
-// Of a block that verify/structure/block_scope.h calls a reduction.
+// The reducer of a block that verify/structure/block_scope.h calls a reduction.
 std::variant<Reducer, NoReducer> DetectReducer(const BlockNode& block);
 
 // Stores the combination of what `targets` hold with `values`, one of each component. Names of variables come from the

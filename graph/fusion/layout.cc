@@ -115,7 +115,7 @@ class LayoutPlan : public Visitor {
   void VisitVar(const VarNode* var) override { read_plain_.insert(var); }
 
  private:
-  // Of several results the program writes each as its type says.
+  // A program with several results writes each as its type says.
   void AddCall(const CallTirNode& call, const Var& var) {
     const LayoutForm* form = FormOf(call.function);
     if (form == nullptr || isa<TupleTypeNode>(call.out)) {

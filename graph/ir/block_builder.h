@@ -88,7 +88,7 @@ class BlockBuilder {
   Value CallOp(std::string_view name, std::vector<Value> args, Attrs attrs = {}) const;
 
   // --- Types.
-  // Of a value whose parts are atoms, as Emit would bind it.
+  // The type of a value whose parts are atoms, as Emit would bind it.
   absl::StatusOr<Type> Infer(const Value& value);
   // What a variable was bound to in this function; null for parameters.
   Value Lookup(const Var& var) const;

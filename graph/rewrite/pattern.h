@@ -91,7 +91,7 @@ struct PatternNode {
   int index = -1;
   bool any_args = false;
   std::vector<Pattern> args;  // arguments, fields, alternatives
-  // Of a condition: sees the bound value (or the atom itself) and its type.
+  // The predicate of a condition: it sees the bound value (or the atom itself) and its type.
   std::function<bool(const Value&, const Type&)> condition;
   bool shared = false;
 };

@@ -10,7 +10,7 @@ namespace tilewright {
 
 // By data pointer: the scope of the memory, whatever the buffers that look at it say.
 using BufferScopes = std::unordered_map<const VarNode*, Scope>;
-// Of all that a function has as parameters, allocates, declares or matches.
+// The scopes of all that a function has as parameters, allocates, declares or matches.
 BufferScopes ScopesOf(const Function& function);
 
 // Who has one copy of the memory: kThread, kWarp, kBlock or kDevice.

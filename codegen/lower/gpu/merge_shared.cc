@@ -34,7 +34,7 @@ class LifeFinder : public Visitor {
   std::vector<Life> lives;
   absl::Status status;
 
-  // Of an allocation whose scope is the kernel, or the statement that is visited now.
+  // Adds an allocation whose scope is the kernel, or the statement that is visited now.
   void Add(const Buffer& buffer) {
     const std::optional<int64_t> elements = AsInt(buffer->shape[0]);
     if (!elements && status.ok()) {

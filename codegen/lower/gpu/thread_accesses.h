@@ -28,7 +28,7 @@ struct ThreadAccess {
   std::vector<const ForNode*> earlier;
 };
 
-// Of one statement without statements in it, or of an expression; thread memory is left out.
+// The accesses of one statement without statements in it, or of an expression; thread memory is left out.
 std::vector<ThreadAccess> ThreadAccessesOf(const Stmt& leaf, const BufferScopes& scopes);
 std::vector<ThreadAccess> ThreadAccessesOf(const Expr& e, const BufferScopes& scopes);
 
