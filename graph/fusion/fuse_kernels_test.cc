@@ -156,6 +156,19 @@ TEST(FuseKernels, ConvolutionsTakeBiasResidualAndActivation) {
   EXPECT_EQ(g.Kernels({g.Node("Relu", {g.Node("Add", {conv, x})})}), 1);
 }
 
+// Windows of one element: the loops over them are gone, the reduction is not.
+TEST(FuseKernels, PointwiseConvolutionsTakeTheirEpilogues) {
+  for (const int64_t channels : {16, 1}) {
+    Graph g;
+    const std::string x = g.Input({1, static_cast<int>(channels), 12, 12}), residual = g.Input({1, 32, 12, 12});
+    const std::string conv = g.Node("Conv", {x, g.Weights({32, channels, 1, 1}), g.Weights({32})});
+    FusionReport report;
+    // The graph's results and inputs are in the order of their types: a copy on both sides is right.
+    EXPECT_LE(g.Kernels({g.Node("Relu", {g.Node("Add", {conv, residual})})}, &report), 3);
+    EXPECT_EQ(ToString(report).find("not scheduled"), std::string::npos) << ToString(report);
+  }
+}
+
 TEST(FuseKernels, TwoProductsStayTwoKernels) {
   Graph g;
   const std::string first = g.Node("Relu", {g.Node("MatMul", {g.Input({64, 128}), g.Weights({128, 128})})});

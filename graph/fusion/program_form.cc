@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -153,23 +154,22 @@ class UnitRemover : public BlockMutator {
     return unit_.contains(op) ? Const(self.dtype(), 0) : self;
   }
   Stmt MutateFor(const ForNode* op, const Stmt& self) override {
-    if (!IsUnitLoop(*op)) return BlockMutator::MutateFor(op, self);
+    if (!IsUnitLoop(*op) || Binds(op->body, op->var.get())) return BlockMutator::MutateFor(op, self);
     unit_.insert(op->var.get());
     return Mutate(op->body);
   }
   Stmt MutateBlockRealize(const BlockRealizeNode* op, const Stmt& self) override {
+    const std::vector<bool> keep = Keeps(*op->block);
     std::vector<Expr> bindings;
     BlockNode::Fields fields = op->block->fields();
     fields.iter_vars.clear();
     for (size_t i = 0; i < op->bindings.size(); ++i) {
       const IterVar& iter = op->block->iter_vars[i];
-      const bool unit = iter.kind == IterKind::kSpatial && IsInt(iter.domain.extent, 1) && IsInt(iter.domain.min, 0);
-      // One iterator stays, so that a block of a single element is still one.
-      if (unit && (fields.iter_vars.size() + op->bindings.size() - i > 1)) {
-        unit_.insert(iter.var.get());
-      } else {
+      if (keep[i]) {
         fields.iter_vars.push_back(iter);
         bindings.push_back(op->bindings[i]);
+      } else {
+        unit_.insert(iter.var.get());
       }
     }
     if (bindings.size() == op->bindings.size()) return BlockMutator::MutateBlockRealize(op, self);
@@ -188,6 +188,36 @@ class UnitRemover : public BlockMutator {
   }
 
  private:
+  // Which iterators of a block stay: those that are longer than one, and one of each kind that the block has no longer
+  // one of. A reduction over one element is still one, and a block of a single element is still a block.
+  static std::vector<bool> Keeps(const BlockNode& block) {
+    std::vector<bool> keep;
+    std::set<IterKind> kinds;
+    for (const IterVar& iter : block.iter_vars) {
+      keep.push_back(!IsInt(iter.domain.extent, 1) || !IsInt(iter.domain.min, 0));
+      if (keep.back()) kinds.insert(iter.kind);
+    }
+    for (size_t i = keep.size(); i-- > 0;) {
+      const IterKind kind = block.iter_vars[i].kind;
+      const bool needed = kind == IterKind::kReduce ? !kinds.contains(kind) : kinds.empty();
+      if (needed && kinds.insert(kind).second) keep[i] = true;
+    }
+    return keep;
+  }
+
+  // Whether a block below binds an iterator that stays to the loop.
+  static bool Binds(const Stmt& body, const SymbolNode* loop) {
+    bool binds = false;
+    PreOrder(body, [&](const Stmt& stmt) {
+      const auto* realize = dyn_cast<BlockRealizeNode>(stmt);
+      if (realize == nullptr) return !binds;
+      const std::vector<bool> keep = Keeps(*realize->block);
+      for (size_t i = 0; i < keep.size(); ++i) binds |= keep[i] && realize->bindings[i].get() == loop;
+      return false;
+    });
+    return binds;
+  }
+
   std::vector<Expr> Kept(const std::vector<Expr>& indices, const std::vector<bool>& keep) {
     std::vector<Expr> kept;
     for (size_t i = 0; i < indices.size(); ++i) {
