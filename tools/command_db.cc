@@ -22,6 +22,10 @@ int Refuse(const CommandArguments& args, const absl::Status& status) {
   return kRefused;
 }
 
+void NameDamaged(const CommandArguments& args, const Database& database) {
+  for (const std::string& record : database.damaged()) args.err() << record << "\n";
+}
+
 std::string Milliseconds(const TuningRecord& record) { return absl::StrFormat("%.4f", record.MedianSeconds() * 1e3); }
 
 std::string KindOfTimes(Caches caches) {
@@ -88,8 +92,12 @@ int Best(const CommandArguments& args, const Database& database) {
                << record.seconds.size() << "), " << record.threads << " threads, " << record.target
                << KindOfTimes(record.caches) << "\n";
     const auto trace = TraceFromJson(record.trace);
-    if (!trace.ok()) return Refuse(args, trace.status());
-    args.out() << ToText(*trace);
+    if (trace.ok()) {
+      args.out() << ToText(*trace);
+    } else {
+      args.err() << database.path() << ": record " << record.uid
+                 << " has no trace that can be read: " << std::string(trace.status().message()) << "\n";
+    }
   }
   if (found) return kDone;
   args.err() << database.path() << ": no measured record" << (wanted ? " of this program" : "") << "\n";
@@ -116,6 +124,7 @@ int Merge(const CommandArguments& args, Database& database) {
   const auto other = Database::Open(args.operands()[1], Database::Mode::kExisting);
   if (!other.ok()) return Refuse(args, other.status());
   const auto added = database.Merge(*other);
+  NameDamaged(args, *other);
   if (!added.ok()) return Refuse(args, added.status());
   args.out() << "added " << *added << " records\n";
   return kDone;
@@ -147,10 +156,13 @@ int RunDb(const CommandArguments& args) {
   // merge may collect into a new file.
   auto database = Database::Open(*path, action == "merge" ? Database::Mode::kCreate : Database::Mode::kExisting);
   if (!database.ok()) return Refuse(args, database.status());
-  if (action == "list") return List(args, *database);
-  if (action == "best") return Best(args, *database);
-  if (action == "export") return Export(args, *database);
-  return action == "merge" ? Merge(args, *database) : Prune(args, *database);
+  const int done = action == "list"     ? List(args, *database)
+                   : action == "best"   ? Best(args, *database)
+                   : action == "export" ? Export(args, *database)
+                   : action == "merge"  ? Merge(args, *database)
+                                        : Prune(args, *database);
+  NameDamaged(args, *database);
+  return done;
 }
 
 }  // namespace

@@ -116,6 +116,15 @@ TEST(Db, ExportsMergesAndPrunes) {
   EXPECT_THAT(RunTool({"db", "best", "--db=" + a}).out, HasSubstr("factors=[None, 8]"));
 }
 
+TEST(Db, NamesDamagedTraces) {
+  TuningRecord damaged = Record(4, 0.001);
+  damaged.trace = "{";
+  const std::string path = MakeDatabase("damaged", {damaged});
+  const Result result = RunTool({"db", "best", "--db=" + path});
+  EXPECT_EQ(result.status, kDone);
+  EXPECT_THAT(result.err, StartsWith(path + ": record 4 has no trace that can be read: "));
+}
+
 TEST(Db, Refuses) {
   EXPECT_EQ(RunTool({"db", "lost", "--db=x"}).err,
             "tilewright db: lost is none of list, best, export, merge and prune; see tilewright db --help\n");

@@ -177,6 +177,9 @@ int RunTune(const CommandArguments& args) {
                             .on_progress = [&](const SearchProgress& now) { progress.Show(now); },
                             .on_measured = [&](const TuneMeasurement& m) { measurements.push_back(m); }});
   progress.End();
+  if (database) {
+    for (const std::string& record : database->damaged()) args.err() << record << "\n";
+  }
   if (!result.ok()) return refuse(result.status());
   PrintStatistics(*result, args.err());
   if (!result->caution.empty()) args.err() << "caution: " << result->caution << "\n";

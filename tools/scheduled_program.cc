@@ -30,6 +30,7 @@ std::optional<Schedule> ByDatabase(const CommandArguments& args, const std::stri
   std::vector<std::string> stale;
   auto schedule = ApplyBest(module, target, *database, intrins, {.stale = &stale});
   for (const std::string& record : stale) args.err() << path << ": " << record << "\n";
+  for (const std::string& record : database->damaged()) args.err() << record << "\n";
   if (schedule.ok()) return *std::move(schedule);
   args.err() << std::string(schedule.status().message()) << "\n";
   if (!absl::IsNotFound(schedule.status())) return std::nullopt;

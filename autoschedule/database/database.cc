@@ -7,6 +7,8 @@
 #include <ctime>
 #include <iterator>
 #include <random>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -83,13 +85,13 @@ std::string NewUid() {
 // The record of a row of kSelect; false when something in it cannot be, which only damage or another program's hand
 // does.
 bool ReadRecord(const Statement& row, TuningRecord* record) {
+  record->uid = row.Text(0);
   const auto workload = ParseHash(row.Bytes(1)), scheduled = ParseHash(row.Bytes(7));
   auto dimensions = ParseDimensions(row.Bytes(5));
   const std::string_view seconds = row.Bytes(8);
   const std::optional<Caches> caches = CachesOfValue(row.Integer(14));
   if (!caches || !workload.ok() || !scheduled.ok() || !dimensions.ok() || seconds.size() % sizeof(double) != 0)
     return false;
-  record->uid = row.Text(0);
   record->workload = *workload;
   record->program = row.Text(2);
   record->target = row.Text(3);
@@ -284,16 +286,19 @@ absl::Status Database::Put(TuningRecord record) {
 }
 
 absl::Status Database::Visit(const std::string& condition, const std::vector<std::string>& values,
-                             const std::function<bool(const TuningRecord&)>& visit) const {
+                             const std::function<bool(const TuningRecord&)>& visit, bool* damaged) const {
+  if (damaged != nullptr) *damaged = false;
   Statement statement(connection_.get(), absl::StrCat(kSelect, condition));
   for (size_t i = 0; i < values.size(); ++i) statement.Bind(static_cast<int>(i) + 1, values[i]);
   int code;
   while ((code = statement.Step()) == SQLITE_ROW) {
     TuningRecord record;
     if (!ReadRecord(statement, &record)) {
-      return absl::DataLossError(absl::StrCat(path_, ": record ", record.uid, " is damaged"));
+      damaged_.insert(absl::StrCat(path_, ": record ", record.uid, " is damaged and passed over"));
+      if (damaged != nullptr) *damaged = true;
+    } else if (!visit(record)) {
+      return absl::OkStatus();
     }
-    if (!visit(record)) return absl::OkStatus();
   }
   return code == SQLITE_DONE ? absl::OkStatus() : Error(code, "the database cannot be read");
 }
@@ -325,7 +330,22 @@ absl::StatusOr<TuningRecord> Database::Best(const RecordQuery& query) const {
 }
 
 absl::StatusOr<std::vector<TuningRecord>> Database::BestOfEach() const {
-  return Collect(absl::StrCat("JOIN (", kStandings, ") s USING (id) WHERE s.place = 1 ORDER BY r.id"));
+  std::vector<TuningRecord> best;
+  std::set<std::tuple<uint64_t, std::string, int, Caches>> tasks;
+  const auto add = [&](const TuningRecord& record) {
+    const bool first = tasks.insert({record.workload, record.target, record.threads, record.caches}).second;
+    if (first) best.push_back(record);
+    return true;
+  };
+  // Where a record is damaged, the next one of its task takes its place.
+  bool damaged = true;
+  for (int64_t place = 1; damaged; ++place) {
+    absl::Status status =
+        Visit(absl::StrCat("JOIN (", kStandings, ") s USING (id) WHERE s.place = ", place, " ORDER BY r.id"), {}, add,
+              &damaged);
+    if (!status.ok()) return status;
+  }
+  return best;
 }
 
 absl::StatusOr<std::vector<TuningRecord>> Database::All() const { return Collect("ORDER BY r.id"); }
@@ -360,8 +380,7 @@ absl::Status Database::VisitFeatures(
   int code;
   while ((code = statement.Step()) == SQLITE_ROW) {
     const auto workload = ParseHash(statement.Bytes(0));
-    if (!workload.ok()) return absl::DataLossError(absl::StrCat(path_, ": a record is damaged"));
-    visit(*workload, statement.Real(1), statement.Bytes(2));
+    if (workload.ok()) visit(*workload, statement.Real(1), statement.Bytes(2));
   }
   return code == SQLITE_DONE ? absl::OkStatus() : Error(code, "the database cannot be read");
 }

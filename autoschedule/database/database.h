@@ -11,13 +11,15 @@
 // What is *better*: a program counts by its last time in the end of a search, or else by its last time at all. Those of
 // the first sort, which were measured in turn and for long, are better than all others; among equals the faster one is.
 //
-// A file that is no tuning database, is damaged, or was written by a newer version is refused and left as it is.
+// A file that is no tuning database, is damaged, or was written by a newer version is refused and left as it is. A
+// record whose columns hold what no record has is passed over, and named by damaged().
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -73,6 +75,8 @@ class Database {
   absl::StatusOr<std::string> Export() const;
 
   const std::string& path() const { return path_; }
+  // One sentence for each record that was passed over so far because it is damaged.
+  const std::set<std::string>& damaged() const { return damaged_; }
 
  private:
   struct Close {
@@ -91,11 +95,12 @@ class Database {
   absl::StatusOr<bool> Insert(const TuningRecord& record);  // whether it was new
   absl::StatusOr<std::vector<TuningRecord>> Collect(const std::string& condition) const;
   absl::Status Visit(const std::string& condition, const std::vector<std::string>& values,
-                     const std::function<bool(const TuningRecord&)>& visit) const;
+                     const std::function<bool(const TuningRecord&)>& visit, bool* damaged = nullptr) const;
   absl::Status Error(int code, const char* doing) const;
 
   std::string path_;
   std::unique_ptr<sqlite3, Close> connection_;
+  mutable std::set<std::string> damaged_;
 };
 
 }  // namespace tilewright

@@ -437,5 +437,27 @@ TEST(Database, RefusesDamage) {
   }
 }
 
+// What another program wrote into a record concerns that record alone.
+TEST(Database, PassesOverDamagedRecords) {
+  for (const char* damage : {"scheduled = 'zzz'", "dimensions = '{'", "seconds = x'0102'", "caches = 9"}) {
+    const std::string path = FreshPath();
+    Database database = OpenFresh(path);
+    for (const double seconds : {1.0, 2.0, 3.0}) {
+      TuningRecord record = Measured(absl::StrCat("took", seconds), {seconds});
+      record.scheduled = static_cast<uint64_t>(seconds);
+      ASSERT_TRUE(database.Put(record).ok());
+    }
+    ExecuteIn(path, absl::StrCat("UPDATE records SET ", damage, " WHERE uid = 'took1'").c_str());
+    EXPECT_EQ(database.Best(Query(Measured("", {1})))->uid, "took2") << damage;
+    EXPECT_THAT(Uids(database), ElementsAre("took2", "took3")) << damage;
+    const auto best = database.BestOfEach();
+    ASSERT_TRUE(best.ok());
+    EXPECT_EQ((*best)[0].uid, "took2") << damage;
+    Database copy = OpenFresh(":memory:");
+    EXPECT_EQ(*copy.Merge(database), 2) << damage;
+    EXPECT_THAT(database.damaged(), ElementsAre(path + ": record took1 is damaged and passed over")) << damage;
+  }
+}
+
 }  // namespace
 }  // namespace tilewright
