@@ -157,6 +157,25 @@ class Variant:
         return self.to_plain(self.outputs[i].numpy())
 
 
+class Model:
+    """A file with its inputs; runs as a user would call it, with arrays of NumPy."""
+
+    def __init__(self, session, folder):
+        import file_inputs
+        self.session = session
+        self.output_names = [output.name for output in session.get_outputs()]
+        self.binding = session.io_binding()
+        for array, name in file_inputs.load(folder, [i.name for i in session.get_inputs()]):
+            self.binding.bind_cpu_input(name, array)
+        for name in self.output_names:
+            self.binding.bind_output(name)
+        self.runs = [lambda: session._sess.run_with_iobinding(self.binding._iobinding, None)]
+
+    def arrays(self):
+        self.runs[0]()
+        return self.binding.copy_outputs_to_cpu()
+
+
 class Peer:
     version = onnxruntime.__version__
 
@@ -172,6 +191,14 @@ class Peer:
             options.add_session_config_entry("session.intra_op_thread_affinities",
                                              ";".join(str(cpu + 1) for cpu in cpus[1:]))
         self.options, self.cpus = options, cpus
+
+    def prepare_model(self, path, folder, optimize):
+        levels = onnxruntime.GraphOptimizationLevel
+        self.options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimize else levels.ORT_DISABLE_ALL
+        os.sched_setaffinity(0, self.cpus)
+        session = onnxruntime.InferenceSession(path, self.options, providers=["CPUExecutionProvider"])
+        os.sched_setaffinity(0, self.cpus[:1])
+        return Model(session, folder), ""
 
     def prepare(self, w):
         graph = Graph()

@@ -34,17 +34,22 @@ std::string ScriptPath() {
 
 }  // namespace
 
-std::unique_ptr<Implementation> MakePythonPeer(std::string_view name) {
-  if (std::find(std::begin(kNames), std::end(kNames), name) == std::end(kNames)) return nullptr;
+absl::StatusOr<std::vector<std::string>> PythonPeerCommand(std::string_view name) {
   const std::string python = absl::StrCat(EnvironmentFolder(), "/bin/python3"), script = ScriptPath();
   if (access(python.c_str(), X_OK) != 0) {
-    return MakeMissingPeer(std::string(name),
-                           absl::StrCat("not installed: there is no ", python, "; bench/peers/setup.sh makes it"));
+    return absl::NotFoundError(absl::StrCat("not installed: there is no ", python, "; bench/peers/setup.sh makes it"));
   }
   if (access(script.c_str(), R_OK) != 0) {
-    return MakeMissingPeer(std::string(name), absl::StrCat("there is no ", script, "; build it with bazel"));
+    return absl::NotFoundError(absl::StrCat("there is no ", script, "; build it with bazel"));
   }
-  return MakeWorkerPeer(std::string(name), {python, script, std::string(name)});
+  return std::vector<std::string>{python, script, std::string(name)};
+}
+
+std::unique_ptr<Implementation> MakePythonPeer(std::string_view name) {
+  if (std::find(std::begin(kNames), std::end(kNames), name) == std::end(kNames)) return nullptr;
+  const auto command = PythonPeerCommand(name);
+  if (!command.ok()) return MakeMissingPeer(std::string(name), std::string(command.status().message()));
+  return MakeWorkerPeer(std::string(name), *command);
 }
 
 }  // namespace tilewright::bench

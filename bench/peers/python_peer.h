@@ -2,8 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "absl/status/statusor.h"
 #include "bench/operators/implementation.h"
 
 namespace tilewright::bench {
@@ -12,5 +15,8 @@ namespace tilewright::bench {
 // is to prepare a workload. The environment is in the folder that the variable TILEWRIGHT_PEERS names, and otherwise in
 // ~/.cache/tilewright/peers.
 std::unique_ptr<Implementation> MakePythonPeer(std::string_view name);
+
+// The command that serves a peer (bench/peers/worker.h); an error says what is missing.
+absl::StatusOr<std::vector<std::string>> PythonPeerCommand(std::string_view name);
 
 }  // namespace tilewright::bench

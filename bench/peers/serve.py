@@ -50,6 +50,12 @@ def run_block(runs, first, warmup_ns, block_ns):
             "cpu_nanoseconds": time.process_time_ns() - cpu_start, "next": i % count}
 
 
+def peak_kib():
+    """The most memory that this process has had."""
+    with open("/proc/self/status") as status:
+        return next((int(line.split()[1]) for line in status if line.startswith("VmHWM")), 0)
+
+
 class Session:
     """The requests. `peer.prepare(workload)` gives variants, each with `name`, `runs` (a function for each set),
     `spoil(set)` and `output(set)`: an array in the layout of the workload, or None before the set has run."""
@@ -68,6 +74,24 @@ class Session:
         self.next = [0] * len(self.variants)
         return {"variants": [v.name for v in self.variants],
                 "tune_seconds": getattr(self.peer, "tune_seconds", 0), "trials": getattr(self.peer, "trials", 0)}
+
+    def prepare_model(self, request):
+        """An ONNX file and a folder with INPUT.npy for each input; `optimize` false asks for the plain graph."""
+        if not hasattr(self.peer, "prepare_model"):
+            raise Refused("this peer does not read ONNX files")
+        self.variants = []
+        start = time.perf_counter_ns()
+        variant, versions = self.peer.prepare_model(request["file"], request["inputs"], request["optimize"])
+        loaded = time.perf_counter_ns()
+        variant.runs[0]()
+        self.variants, self.next = [variant], [0]
+        return {"load_ns": loaded - start, "peak_kib": peak_kib(), "outputs": variant.output_names, "note": versions}
+
+    def outputs(self, request):
+        import numpy as np
+        for i, array in enumerate(self.variants[0].arrays()):
+            np.save(os.path.join(request["folder"], f"{i}.npy"), np.ascontiguousarray(array))
+        return {}
 
     def spoil(self, request):
         self.variants[request["variant"]].spoil(request["set"])

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Makes the virtual environment of the Python peers, or completes it: ONNX Runtime, PyTorch, TVM, IREE, XLA.
+# Makes the virtual environment of the Python peers, or completes it: ONNX Runtime, OpenVINO, PyTorch, TVM, IREE, XLA.
 #
-#   bench/peers/setup.sh [PACKAGE GROUP...]      onnxruntime pytorch tvm iree xla; all if none is named
+#   bench/peers/setup.sh [PACKAGE GROUP...]      onnxruntime openvino pytorch tvm iree xla; all if none is named
 #
 # It is in the folder that TILEWRIGHT_PEERS names, otherwise in ~/.cache/tilewright/peers; some gigabytes with all.
 # A group that cannot be installed is reported, and the others are there nevertheless.
@@ -10,7 +10,8 @@ set -uo pipefail
 readonly folder="${TILEWRIGHT_PEERS:-${XDG_CACHE_HOME:-${HOME}/.cache}/tilewright/peers}"
 # The versions that the scripts were written for.
 declare -rA packages=(
-  [onnxruntime]="onnxruntime==1.31.* onnx"
+  [onnxruntime]="onnxruntime==1.32.* onnx"
+  [openvino]="openvino==2026.4.*"
   [pytorch]="torch==2.15.*"
   [tvm]="apache-tvm==0.27.0.post1 apache-tvm-ffi==0.1.14.post1 psutil cloudpickle xgboost"
   [iree]="iree-base-compiler==3.13.* iree-base-runtime==3.13.*"
@@ -18,7 +19,7 @@ declare -rA packages=(
 )
 
 groups=("$@")
-[[ ${#groups[@]} -gt 0 ]] || groups=(onnxruntime pytorch tvm iree xla)
+[[ ${#groups[@]} -gt 0 ]] || groups=(onnxruntime openvino pytorch tvm iree xla)
 for group in "${groups[@]}"; do
   [[ -v "packages[${group}]" ]] || { echo "no group '${group}'; there are: ${!packages[*]}" >&2; exit 2; }
 done

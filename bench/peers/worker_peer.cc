@@ -1,9 +1,5 @@
 #include "bench/peers/worker_peer.h"
 
-#include <signal.h>
-#include <sys/types.h>
-
-#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,9 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "autoschedule/measure/protocol/run_folder.h"
-#include "autoschedule/measure/protocol/worker_pool.h"
+#include "bench/peers/worker.h"
 #include "bench/peers/worker_request.h"
 #include "nlohmann/json.hpp"
 
@@ -24,55 +19,6 @@ using nlohmann::json;
 
 // Compilers among the peers take their time.
 constexpr double kPrepareSeconds = 300;
-constexpr double kSeconds = 60;
-
-// 0 where the answer has no such number.
-int64_t Number(const json& answer, const char* key) {
-  const auto it = answer.find(key);
-  return it != answer.end() && it->is_number() ? it->get<int64_t>() : 0;
-}
-
-// The process, which works only while it is asked something.
-class Worker {
- public:
-  Worker(const std::vector<std::string>& command, const RunSettings& settings)
-      : pool_(command.front(), Arguments(command, settings), /*num_workers=*/1) {}
-  ~Worker() { Signal(SIGCONT); }
-
-  absl::StatusOr<json> Ask(const json& request, double seconds = kSeconds) { return Ask(request.dump(), seconds); }
-
-  absl::StatusOr<json> Ask(const std::string& request, double seconds) {
-    Signal(SIGCONT);
-    const WorkerReply reply = pool_.Run(std::array{request}, seconds).front();
-    if (reply.outcome != WorkerReply::Outcome::kAnswered) {
-      pid_ = 0;
-      return absl::UnavailableError(reply.text);
-    }
-    json answer = json::parse(reply.text, nullptr, /*allow_exceptions=*/false);
-    if (!answer.is_object()) return absl::InternalError(absl::StrCat("the worker answered ", reply.text));
-    if (answer.contains("pid") && answer["pid"].is_number_integer()) pid_ = answer["pid"].get<pid_t>();
-    Signal(SIGSTOP);
-    if (const auto error = answer.find("error"); error != answer.end()) {
-      return absl::UnimplementedError(error->is_string() ? error->get<std::string>() : error->dump());
-    }
-    return answer;
-  }
-
- private:
-  static std::vector<std::string> Arguments(const std::vector<std::string>& command, const RunSettings& settings) {
-    std::vector<std::string> arguments(command.begin() + 1, command.end());
-    arguments.push_back(absl::StrCat("--threads=", settings.num_threads));
-    arguments.push_back(absl::StrCat("--cpus=", absl::StrJoin(settings.cpus, ",")));
-    return arguments;
-  }
-
-  void Signal(int number) const {
-    if (pid_ > 0) kill(pid_, number);
-  }
-
-  WorkerPool pool_;
-  pid_t pid_ = 0;  // As it said itself; 0 when it has not.
-};
 
 class WorkerRunner : public Runner {
  public:
@@ -92,17 +38,8 @@ class WorkerRunner : public Runner {
   void SpoilOutput(int set) override { Ask({{"do", "spoil"}, {"variant", number_}, {"set", set}}); }
 
   std::optional<TimedBlock> RunBlock(int64_t warmup_nanoseconds, int64_t nanoseconds) override {
-    const json answer =
-        Ask({{"do", "block"}, {"variant", number_}, {"warmup_ns", warmup_nanoseconds}, {"block_ns", nanoseconds}});
-    TimedBlock block;
-    const auto samples = answer.find("samples_ns");
-    if (samples == answer.end() || !samples->is_array()) return block;
-    for (const json& sample : *samples) {
-      if (sample.is_number()) block.samples_ms.push_back(sample.get<double>() * 1e-6);
-    }
-    block.nanoseconds = Number(answer, "nanoseconds");
-    block.cpu_nanoseconds = Number(answer, "cpu_nanoseconds");
-    return block;
+    return BlockOf(
+        Ask({{"do", "block"}, {"variant", number_}, {"warmup_ns", warmup_nanoseconds}, {"block_ns", nanoseconds}}));
   }
 
   absl::Status CopyOutput(int set, runtime::Tensor& output) override {
@@ -139,7 +76,7 @@ class WorkerPeer : public Implementation {
 
   absl::StatusOr<std::vector<std::unique_ptr<Runner>>> Prepare(const Workload& workload, const Operands& operands,
                                                                const RunSettings& settings) override {
-    if (worker_ == nullptr) worker_ = std::make_shared<Worker>(command_, settings);
+    if (worker_ == nullptr) worker_ = std::make_shared<Worker>(command_, settings.num_threads, settings.cpus);
     const absl::StatusOr<json> hello = worker_->Ask(json{{"do", "hello"}}, kPrepareSeconds);
     if (!hello.ok()) return hello.status();
     if (const auto it = hello->find("version"); it != hello->end() && it->is_string())
@@ -162,7 +99,7 @@ class WorkerPeer : public Implementation {
                                                    variant.is_string() ? variant.get<std::string>() : std::string());
       // What the peer was tuned for once stands with the first variant.
       if (runners.empty())
-        runner->SetTuning(static_cast<double>(Number(*answer, "tune_seconds")), Number(*answer, "trials"));
+        runner->SetTuning(static_cast<double>(NumberOf(*answer, "tune_seconds")), NumberOf(*answer, "trials"));
       runners.push_back(std::move(runner));
     }
     return runners;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "bench/report/head_json.h"
 #include "nlohmann/json.hpp"
 
 namespace tilewright::bench {
@@ -105,11 +106,16 @@ std::string PeakText(const Peak& peak) {
                       number(peak.read_gbs, "GB/s"));
 }
 
-std::string ToText(const Report& report) {
+std::string HeadText(const Report& report) {
   std::string text;
   absl::StrAppend(&text, report.machine.cpu, ", ", report.machine.threads, " of ", report.machine.cpus, " CPUs, ",
                   report.machine.system, "\n", PeakText(report.peak), "\nCommit ", report.commit, "\n");
   absl::StrAppendFormat(&text, "Other processes took %.1f%% of the CPU time\n\n", 100 * report.other_load);
+  return text;
+}
+
+std::string ToText(const Report& report) {
+  std::string text = HeadText(report);
   absl::StrAppendFormat(&text, "  %-24s %10s %10s %10s %8s %9s %-7s %7s %6s\n", "", "median ms", "10th", "90th",
                         "samples", "rate", "", "of peak", "ratio");
   const Result* previous = nullptr;
@@ -133,27 +139,31 @@ std::string ToText(const Report& report) {
   return text;
 }
 
-std::string ToJson(const Report& report) {
+nlohmann::ordered_json HeadJson(const Report& report) {
   const Machine& machine = report.machine;
-  nlohmann::ordered_json json = {{"machine",
-                                  {{"cpu", machine.cpu},
-                                   {"cpus", machine.cpus},
-                                   {"threads", machine.threads},
-                                   {"l1d_bytes", machine.l1d_bytes},
-                                   {"l2_bytes", machine.l2_bytes},
-                                   {"l3_bytes", machine.l3_bytes},
-                                   {"memory_bytes", machine.memory_bytes},
-                                   {"system", machine.system},
-                                   {"compiler", machine.compiler}}},
-                                 {"peak",
-                                  {{"f32", report.peak.f32_gflops},
-                                   {"bf16", report.peak.bf16_gflops},
-                                   {"int8", report.peak.int8_gops},
-                                   {"read_gbs", report.peak.read_gbs}}},
-                                 {"commit", report.commit},
-                                 {"command", report.command},
-                                 {"other_load", report.other_load},
-                                 {"results", nlohmann::ordered_json::array()}};
+  return {{"machine",
+           {{"cpu", machine.cpu},
+            {"cpus", machine.cpus},
+            {"threads", machine.threads},
+            {"l1d_bytes", machine.l1d_bytes},
+            {"l2_bytes", machine.l2_bytes},
+            {"l3_bytes", machine.l3_bytes},
+            {"memory_bytes", machine.memory_bytes},
+            {"system", machine.system},
+            {"compiler", machine.compiler}}},
+          {"peak",
+           {{"f32", report.peak.f32_gflops},
+            {"bf16", report.peak.bf16_gflops},
+            {"int8", report.peak.int8_gops},
+            {"read_gbs", report.peak.read_gbs}}},
+          {"commit", report.commit},
+          {"command", report.command},
+          {"other_load", report.other_load}};
+}
+
+std::string ToJson(const Report& report) {
+  nlohmann::ordered_json json = HeadJson(report);
+  json["results"] = nlohmann::ordered_json::array();
   for (const Result& result : report.results) json["results"].push_back(ResultJson(report, result));
   // What is not UTF-8, such as an odd command line, is replaced rather than refused.
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

@@ -30,6 +30,9 @@ std::vector<Comparison> Compare(const std::vector<Result>& results);
 // "Peak: ..." on one line.
 std::string PeakText(const Peak& peak);
 
+// What every report begins with: machine, peak, commit.
+std::string HeadText(const Report& report);
+
 // A table with one line per implementation and variant, the best peer marked, and geometric means.
 std::string ToText(const Report& report);
 

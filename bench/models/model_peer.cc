@@ -1,0 +1,70 @@
+#include "bench/models/model_peer.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "bench/peers/python_peer.h"
+
+namespace tilewright::bench {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kLoadSeconds = 300;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ModelPeer>> ModelPeer::Load(const std::string& name, const ModelCase& model,
+                                                           bool optimize, int num_threads,
+                                                           const std::vector<int>& cpus) {
+  const auto command = PythonPeerCommand(name);
+  if (!command.ok()) return command.status();
+  std::unique_ptr<ModelPeer> peer(new ModelPeer(std::make_unique<Worker>(*command, num_threads, cpus)));
+  const auto hello = peer->worker_->Ask(json{{"do", "hello"}}, kLoadSeconds);
+  if (!hello.ok()) return hello.status();
+  if (const auto version = hello->find("version"); version != hello->end() && version->is_string()) {
+    peer->version_ = version->get<std::string>();
+  }
+  const auto loaded = peer->worker_->Ask(
+      json{{"do", "prepare_model"}, {"file", model.file}, {"inputs", model.inputs_folder}, {"optimize", optimize}},
+      kLoadSeconds);
+  if (!loaded.ok()) return loaded.status();
+  const auto outputs = loaded->find("outputs");
+  if (outputs == loaded->end() || !outputs->is_array()) return absl::InternalError("the peer names no outputs");
+  peer->num_outputs_ = outputs->size();
+  peer->load_ms_ = static_cast<double>(NumberOf(*loaded, "load_ns")) * 1e-6;
+  peer->peak_mib_ = static_cast<double>(NumberOf(*loaded, "peak_kib")) / 1024;
+  return peer;
+}
+
+void ModelPeer::Run(int) {
+  if (status_.ok()) status_ = worker_->Ask(json{{"do", "run"}, {"variant", 0}, {"set", 0}}).status();
+}
+
+std::optional<TimedBlock> ModelPeer::RunBlock(int64_t warmup_nanoseconds, int64_t nanoseconds) {
+  if (!status_.ok()) return TimedBlock();
+  const auto answer =
+      worker_->Ask(json{{"do", "block"}, {"variant", 0}, {"warmup_ns", warmup_nanoseconds}, {"block_ns", nanoseconds}});
+  status_ = answer.status();
+  return answer.ok() ? BlockOf(*answer) : TimedBlock();
+}
+
+absl::Status ModelPeer::CopyOutput(int, runtime::Tensor&) {
+  return absl::UnimplementedError("models have several outputs: Outputs()");
+}
+
+absl::StatusOr<graph::Arrays> ModelPeer::Outputs(const std::string& folder) {
+  if (!status_.ok()) return status_;
+  const auto answer = worker_->Ask(json{{"do", "outputs"}, {"folder", folder}}, kLoadSeconds);
+  if (!answer.ok()) return answer.status();
+  graph::Arrays arrays;
+  for (size_t i = 0; i < num_outputs_; ++i) {
+    auto array = ReadNpy(absl::StrCat(folder, "/", i, ".npy"));
+    if (!array.ok()) return array.status();
+    arrays.push_back(*std::move(array));
+  }
+  return arrays;
+}
+
+}  // namespace tilewright::bench

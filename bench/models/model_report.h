@@ -1,0 +1,35 @@
+// Results of //bench:models as text, JSON or HTML.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bench/harness/statistics.h"
+#include "bench/models/own_model.h"
+#include "bench/report/report.h"
+
+namespace tilewright::bench {
+
+struct ModelResult {
+  std::string model;
+  std::map<std::string, int64_t> dims;
+  std::string implementation, version;
+  std::string error;   // why there are no times
+  bool wrong = false;  // the error is an output that is
+  Timing timing;
+  int opt_level = 0, kernels = 0;  // of this compiler
+  double load_ms = 0, peak_mib = 0;
+  double max_rel_error = 0, tolerance = 0;  // of the largest magnitude of each output
+  std::vector<KernelTime> profile;
+
+  bool ok() const { return error.empty(); }
+};
+
+// `head` gives machine, peak, commit and command; its own results are none.
+std::string ModelsToText(const Report& head, const std::vector<ModelResult>& results);
+std::string ModelsToJson(const Report& head, const std::vector<ModelResult>& results);
+// With the calls of each model as a picture.
+std::string ModelsToHtml(const Report& head, const std::vector<ModelResult>& results);
+
+}  // namespace tilewright::bench

@@ -1,0 +1,368 @@
+// Measures whole models: this compiler and its peers on the same ONNX files in one run. See README.md.
+#include "bench/models/generator/models.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "autoschedule/measure/executor/speed_gauge.h"
+#include "autoschedule/measure/protocol/run_folder.h"
+#include "bench/harness/command_line.h"
+#include "bench/harness/machine.h"
+#include "bench/harness/measure.h"
+#include "bench/harness/other_load.h"
+#include "bench/harness/peak.h"
+#include "bench/harness/process_setup.h"
+#include "bench/models/model_peer.h"
+#include "bench/models/model_report.h"
+#include "bench/models/own_model.h"
+#include "bench/operators/result.h"
+#include "codegen/runtime/thread_pool.h"
+
+ABSL_FLAG(std::vector<std::string>, models, tilewright::bench::ModelNames(),
+          "Generated models to measure; none where --onnx is given and this is not.");
+ABSL_FLAG(std::string, onnx, "",
+          "A model: FILE[@name=N,...] with numbers for its symbolic dimensions; several by ';'.");
+ABSL_FLAG(std::string, inputs, "", "Folder with NAME.npy for inputs of --onnx; others are seeded random.");
+ABSL_FLAG(std::vector<std::string>, peers, std::vector<std::string>({"onnxruntime", "openvino", "pytorch"}),
+          "What to compare with.");
+ABSL_FLAG(double, seconds, 20, "Time for one model, in which all implementations take turns.");
+ABSL_FLAG(bool, tune, false, "Tuning of whole models is not there yet: records of --db are used, and rules.");
+ABSL_FLAG(std::string, db, "", "Tuning database whose records are used.");
+ABSL_FLAG(int, threads, 0, "Threads of every implementation; 0 for one per available CPU.");
+ABSL_FLAG(int, opt_level, 2, "Of this compiler's passes over the graph.");
+ABSL_FLAG(std::string, folder, "", "Where generated models are kept; ~/.cache/tilewright/models by default.");
+ABSL_FLAG(std::string, json, "", "File to write the results to as JSON.");
+ABSL_FLAG(std::string, html, "", "File to write the results to as a page with the calls of each model.");
+ABSL_FLAG(std::string, load_only, "",
+          "Loads and runs --onnx with the inputs of this folder, and prints time and memory.");
+
+namespace tilewright::bench {
+namespace {
+
+namespace fs = std::filesystem;
+using graph::Arrays;
+
+constexpr double kTolerance = 1e-3;
+
+int Fail(int status, const std::string& message) {
+  std::fprintf(stderr, "error: %s\n", message.c_str());
+  return status;
+}
+
+// Paths are the user's: those of the folder in which he called `bazel run`.
+std::string AbsolutePath(const std::string& path) {
+  const char* folder = std::getenv("BUILD_WORKING_DIRECTORY");
+  return folder == nullptr || path.empty() || path.starts_with('/') ? path : absl::StrCat(folder, "/", path);
+}
+
+std::string ModelsFolder() {
+  if (const std::string given = absl::GetFlag(FLAGS_folder); !given.empty()) return AbsolutePath(given);
+  if (const char* cache = std::getenv("XDG_CACHE_HOME")) return absl::StrCat(cache, "/tilewright/models");
+  const char* home = std::getenv("HOME");
+  return absl::StrCat(home == nullptr ? "" : home, "/.cache/tilewright/models");
+}
+
+// A generated model; the file is written where it is not there yet.
+absl::StatusOr<ModelCase> GeneratedCase(const std::string& name) {
+  ModelCase result{.name = name, .file = absl::StrCat(ModelsFolder(), "/", name, "-1.onnx")};
+  if (name.starts_with("bert")) result.below = {{"input_ids", 30522}};
+  if (fs::exists(result.file)) return result;
+  std::fprintf(stderr, "writing %s\n", result.file.c_str());
+  const auto model = GenerateModel(name, {});
+  if (!model.ok()) return model.status();
+  std::error_code error;
+  fs::create_directories(ModelsFolder(), error);
+  const std::string temporary = absl::StrCat(result.file, ".", getpid());
+  const absl::Status written = WriteModel(model->proto, temporary);
+  if (!written.ok()) return written;
+  fs::rename(temporary, result.file, error);
+  return result;
+}
+
+absl::StatusOr<std::vector<ModelCase>> ChooseModels(const std::vector<std::string>& arguments) {
+  std::vector<ModelCase> cases;
+  const std::vector<std::string> onnx = absl::StrSplit(absl::GetFlag(FLAGS_onnx), ';', absl::SkipEmpty());
+  for (const std::string& text : onnx) {
+    auto one = ParseModelFlag(text);
+    if (!one.ok()) return one.status();
+    one->file = AbsolutePath(one->file);
+    cases.push_back(*std::move(one));
+  }
+  const bool asked = std::any_of(arguments.begin(), arguments.end(),
+                                 [](const std::string& a) { return a.find("-models") != std::string::npos; });
+  if (!cases.empty() && !asked) return cases;
+  for (const std::string& name : absl::GetFlag(FLAGS_models)) {
+    auto one = GeneratedCase(name);
+    if (!one.ok()) return one.status();
+    cases.push_back(*std::move(one));
+  }
+  return cases;
+}
+
+// The largest error of all outputs, relative to each output's largest magnitude; infinite where a shape, a NaN or an
+// infinity differs.
+double RelativeError(const Arrays& got, const Arrays& want) {
+  if (got.size() != want.size()) return INFINITY;
+  double worst = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (got[i].shape() != want[i].shape() || got[i].dtype() != want[i].dtype()) return INFINITY;
+    double magnitude = 0;
+    for (int64_t k = 0; k < want[i].size(); ++k) {
+      const double value = std::abs(want[i].Get(k));
+      if (std::isfinite(value)) magnitude = std::max(magnitude, value);
+    }
+    const double error = MaxError(got[i], want[i]).max_abs;
+    worst = std::max(worst, error == 0 ? 0 : magnitude == 0 ? INFINITY : error / magnitude);
+  }
+  return worst;
+}
+
+double PeakMib() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return std::atof(line.c_str() + 6) / 1024;
+  }
+  return 0;
+}
+
+// What --load_only does: a process that has nothing but the model.
+int LoadOnly() {
+  auto model = ParseModelFlag(absl::GetFlag(FLAGS_onnx));
+  if (!model.ok()) return Fail(2, std::string(model.status().message()));
+  const std::string folder = absl::GetFlag(FLAGS_load_only);
+  const auto inputs = PrepareInputs(*model, folder, folder);
+  if (!inputs.ok()) return Fail(1, std::string(inputs.status().message()));
+  runtime::ThreadPool pool({.num_threads = absl::GetFlag(FLAGS_threads)});
+  const auto own =
+      OwnModel::Load(*model, *inputs, absl::GetFlag(FLAGS_opt_level), AbsolutePath(absl::GetFlag(FLAGS_db)), pool);
+  if (!own.ok()) return Fail(1, std::string(own.status().message()));
+  std::printf("%.3f %.3f\n", (*own)->load_ms(), PeakMib());
+  return 0;
+}
+
+std::string Quoted(const std::string& text) {
+  std::string quoted = "'";
+  for (char c : text) absl::StrAppend(&quoted, c == '\'' ? std::string("'\\''") : std::string(1, c));
+  return quoted + "'";
+}
+
+// Load time (kernels from the cache) and peak memory, in a process of its own.
+void MeasureLoad(const ModelCase& model, int num_threads, ModelResult& result) {
+  std::string dims;
+  for (const auto& [name, value] : model.dims) absl::StrAppend(&dims, dims.empty() ? "@" : ",", name, "=", value);
+  const std::string command =
+      absl::StrCat(Quoted(fs::read_symlink("/proc/self/exe").string()), " --load_only=", Quoted(model.inputs_folder),
+                   " --onnx=", Quoted(absl::StrCat(model.file, dims)), " --threads=", num_threads,
+                   " --opt_level=", absl::GetFlag(FLAGS_opt_level), " --db=", Quoted(absl::GetFlag(FLAGS_db)));
+  FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return;
+  if (std::fscanf(pipe, "%lf %lf", &result.load_ms, &result.peak_mib) != 2) result.load_ms = result.peak_mib = 0;
+  pclose(pipe);
+}
+
+class ModelRun {
+ public:
+  ModelRun(ModelCase model, runtime::ThreadPool& pool, std::vector<int> cpus, SpeedGauge& gauge)
+      : model_(std::move(model)), pool_(pool), cpus_(std::move(cpus)), gauge_(gauge) {}
+
+  std::vector<ModelResult> Run() {
+    ModelResult own = Start(std::string(kOwnName));
+    own.opt_level = absl::GetFlag(FLAGS_opt_level);
+    own.error = std::string(Prepare().message());
+    if (own.ok()) LoadOwn(own);
+    results_.push_back(std::move(own));
+    for (const std::string& name : absl::GetFlag(FLAGS_peers)) LoadPeer(name);
+    Measure();
+    if (own_ != nullptr && results_[0].ok()) {
+      results_[0].profile = own_->Profile();
+      own_.reset();
+      MeasureLoad(model_, static_cast<int>(cpus_.size()), results_[0]);
+    }
+    return std::move(results_);
+  }
+
+ private:
+  ModelResult Start(std::string name) const {
+    return {.model = model_.name, .dims = model_.dims, .implementation = std::move(name), .tolerance = kTolerance};
+  }
+
+  // Inputs, and what the outputs have to be: by our opt_level 0, and by ONNX Runtime without optimizations.
+  absl::Status Prepare() {
+    auto folder = RunFolder::Make();
+    if (!folder.ok()) return folder.status();
+    folder_.emplace(*std::move(folder));
+    auto inputs = PrepareInputs(model_, AbsolutePath(absl::GetFlag(FLAGS_inputs)), folder_->path());
+    if (!inputs.ok()) return inputs.status();
+    inputs_ = *std::move(inputs);
+    const auto plain = OwnModel::Load(model_, inputs_, 0, "", pool_);
+    if (!plain.ok()) return plain.status();
+    auto outputs = (*plain)->Outputs();
+    if (!outputs.ok()) return outputs.status();
+    own_reference_ = *std::move(outputs);
+    const auto peer = ModelPeer::Load("onnxruntime", model_, /*optimize=*/false, static_cast<int>(cpus_.size()), cpus_);
+    auto other = peer.ok() ? (*peer)->Outputs(folder_->path()) : absl::StatusOr<Arrays>(peer.status());
+    if (!other.ok()) {
+      std::fprintf(stderr, "no reference by ONNX Runtime: %s\n", std::string(other.status().message()).c_str());
+      return absl::OkStatus();
+    }
+    peer_reference_ = *std::move(other);
+    const double apart = RelativeError(own_reference_, *peer_reference_);
+    if (apart <= kTolerance) return absl::OkStatus();
+    return absl::InternalError(absl::StrCat("our opt_level 0 and ONNX Runtime are apart by ", apart));
+  }
+
+  void Check(const absl::StatusOr<Arrays>& outputs, ModelResult& result) const {
+    if (!outputs.ok()) {
+      result.error = std::string(outputs.status().message());
+      return;
+    }
+    result.max_rel_error = RelativeError(*outputs, own_reference_);
+    if (peer_reference_)
+      result.max_rel_error = std::max(result.max_rel_error, RelativeError(*outputs, *peer_reference_));
+    if (result.max_rel_error <= kTolerance) return;
+    result.wrong = true;
+    result.error = absl::StrCat("outputs are wrong: relative error ", result.max_rel_error);
+  }
+
+  void LoadOwn(ModelResult& result) {
+    auto own =
+        OwnModel::Load(model_, inputs_, absl::GetFlag(FLAGS_opt_level), AbsolutePath(absl::GetFlag(FLAGS_db)), pool_);
+    if (!own.ok()) {
+      result.error = std::string(own.status().message());
+      return;
+    }
+    own_ = *std::move(own);
+    result.kernels = own_->kernels();
+    Check(own_->Outputs(), result);
+  }
+
+  void LoadPeer(const std::string& name) {
+    ModelResult result = Start(name);
+    if (!folder_ || own_reference_.empty()) return;
+    auto peer = ModelPeer::Load(name, model_, /*optimize=*/true, static_cast<int>(cpus_.size()), cpus_);
+    if (!peer.ok()) {
+      result.error = std::string(peer.status().message());
+    } else {
+      result.version = (*peer)->version();
+      result.load_ms = (*peer)->load_ms();
+      result.peak_mib = (*peer)->peak_mib();
+      Check((*peer)->Outputs(folder_->path()), result);
+      if (result.ok()) peers_.emplace_back(results_.size(), *std::move(peer));
+    }
+    results_.push_back(std::move(result));
+  }
+
+  void Measure() {
+    std::vector<Runner*> runners;
+    std::vector<size_t> of_runner;
+    if (own_ != nullptr && results_[0].ok()) {
+      runners.push_back(own_.get());
+      of_runner.push_back(0);
+    }
+    for (const auto& [index, peer] : peers_) {
+      runners.push_back(peer.get());
+      of_runner.push_back(index);
+    }
+    if (runners.empty()) return;
+    // A block holds several runs of a model, which take up to half a second.
+    const std::vector<Timing> timings = MeasureAlternating(runners, {.seconds = absl::GetFlag(FLAGS_seconds),
+                                                                     .block_nanoseconds = 500'000'000,
+                                                                     .full_speed = [this] { return gauge_.IsFull(); }});
+    for (size_t i = 0; i < runners.size(); ++i) results_[of_runner[i]].timing = timings[i];
+    // What was timed is checked: the outputs that the timed runs have left.
+    if (own_ != nullptr && results_[0].ok()) {
+      Check(own_->status().ok() ? absl::StatusOr<Arrays>(own_->results()) : own_->status(), results_[0]);
+    }
+    for (const auto& [index, peer] : peers_) Check(peer->Outputs(folder_->path()), results_[index]);
+  }
+
+  ModelCase model_;
+  runtime::ThreadPool& pool_;
+  const std::vector<int> cpus_;
+  SpeedGauge& gauge_;
+  std::optional<RunFolder> folder_;
+  graph::OnnxModel::Inputs inputs_;
+  Arrays own_reference_;
+  std::optional<Arrays> peer_reference_;
+  std::unique_ptr<OwnModel> own_;
+  std::vector<std::pair<size_t, std::unique_ptr<ModelPeer>>> peers_;  // with the number of their result
+  std::vector<ModelResult> results_;
+};
+
+absl::Status WriteFile(const std::string& path, const std::string& text) {
+  if (path.empty()) return absl::OkStatus();
+  std::ofstream file(AbsolutePath(path));
+  file << text;
+  file.close();
+  return file.good() ? absl::OkStatus() : absl::UnavailableError(absl::StrCat("cannot write ", path));
+}
+
+int Main(const std::vector<std::string>& arguments, char** argv) {
+  if (!absl::GetFlag(FLAGS_load_only).empty()) return LoadOnly();
+  if (absl::GetFlag(FLAGS_tune)) return Fail(2, "models are not tuned yet: --tune is not supported");
+  auto models = ChooseModels(arguments);
+  if (!models.ok()) return Fail(2, std::string(models.status().message()));
+  const absl::StatusOr<std::vector<int>> cpus = SetUpProcess(absl::GetFlag(FLAGS_threads), argv);
+  if (!cpus.ok()) return Fail(2, std::string(cpus.status().message()));
+  const int num_threads = static_cast<int>(cpus->size());
+  runtime::ThreadPool pool({.num_threads = num_threads, .cpus = *cpus});
+  Report head = {.machine = DescribeMachine(num_threads),
+                 .peak = MeasurePeak(pool),
+                 .commit = CurrentCommit(),
+                 .command = absl::StrJoin(arguments, " ")};
+  SpeedGauge gauge(pool);
+  const OtherLoad other_load;
+  std::vector<ModelResult> results;
+  bool failed = false;
+  for (ModelCase& model : *models) {
+    std::fprintf(stderr, "%s\n", model.name.c_str());
+    for (ModelResult& result : ModelRun(std::move(model), pool, *cpus, gauge).Run()) {
+      const bool own = result.implementation == kOwnName;
+      if (result.wrong || (own && !result.ok())) {
+        std::fprintf(stderr, "error: %s: %s\n", result.implementation.c_str(), result.error.c_str());
+        failed = true;
+      }
+      results.push_back(std::move(result));
+    }
+  }
+  head.other_load = other_load.Share();
+  std::fputs(ModelsToText(head, results).c_str(), stdout);
+  absl::Status written = WriteFile(absl::GetFlag(FLAGS_json), ModelsToJson(head, results));
+  written.Update(WriteFile(absl::GetFlag(FLAGS_html), ModelsToHtml(head, results)));
+  if (!written.ok()) return Fail(1, std::string(written.message()));
+  return failed ? Fail(1, "some results were wrong or missing; see the report") : 0;
+}
+
+}  // namespace
+}  // namespace tilewright::bench
+
+int main(int argc, char** argv) {
+  using namespace tilewright::bench;  // NOLINT(build/namespaces): main() cannot be in it.
+  absl::SetProgramUsageMessage(
+      "Measures models against other engines.\n"
+      "  models --models=resnet50,bert_base --seconds=20\n"
+      "  models --onnx=model.onnx@batch=1 --json=results.json");
+  const std::vector<std::string> arguments = JoinRepeatedFlag(std::vector<std::string>(argv, argv + argc), "onnx");
+  std::vector<char*> pointers;
+  for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
+  const std::vector<char*> rest = absl::ParseCommandLine(static_cast<int>(pointers.size()), pointers.data());
+  if (rest.size() > 1) return Fail(2, absl::StrCat("unexpected argument '", rest[1], "'"));
+  return Main(arguments, argv);
+}

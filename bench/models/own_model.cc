@@ -1,0 +1,88 @@
+#include "bench/models/own_model.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "codegen/runtime/timer.h"
+#include "graph/executor/kernel_cache.h"
+
+namespace tilewright::bench {
+
+using graph::Arrays;
+using graph::OnnxModel;
+
+absl::StatusOr<std::unique_ptr<OwnModel>> OwnModel::Load(const ModelCase& model, const OnnxModel::Inputs& inputs,
+                                                         int opt_level, const std::string& database,
+                                                         runtime::ThreadPool& pool) {
+  std::unique_ptr<OwnModel> own(new OwnModel);
+  const int64_t start = runtime::NowNanoseconds();
+  const std::unique_ptr<graph::KernelCache> cache = graph::KernelCache::Default();
+  auto file = graph::ModelFile::Open(model.file);
+  if (!file.ok()) return file.status();
+  graph::PassContext passes;
+  passes.opt_level = opt_level;
+  auto loaded = OnnxModel::Load(
+      *std::move(file), {.dims = model.dims,
+                         .inputs = &inputs,
+                         .executor = {.kernels = {.database = database, .cache = cache.get()}, .num_threads = 1},
+                         .passes = std::move(passes)});
+  if (!loaded.ok()) return loaded.status();
+  own->model_ = *std::move(loaded);
+  own->inputs_ = inputs;
+  own->hook_ = pool.hook();
+  own->load_ms_ = static_cast<double>(runtime::NowNanoseconds() - start) * 1e-6;
+  for (const graph::ModelValue& input : own->model_->imported().inputs) {
+    if (!input.bound) own->arguments_.push_back(inputs.at(input.name).arrays[0]);
+  }
+  auto first = own->Outputs();
+  if (!first.ok()) return first.status();
+  own->results_ = *std::move(first);
+  return own;
+}
+
+void OwnModel::Run(int) {
+  const graph::RunOptions options = {.parallel = &hook_};
+  if (const graph::PlannedFunction* planned = model_->executor().planned()) {
+    status_.Update(planned->RunInto(arguments_, results_, {}, options));
+    return;
+  }
+  auto results = model_->executor().Run(arguments_, options);
+  status_.Update(results.status());
+  if (results.ok()) results_ = *std::move(results);
+}
+
+void OwnModel::SpoilOutput(int) {
+  for (const NDArray& result : results_) std::memset(result.data(), 0xff, static_cast<size_t>(result.bytes()));
+}
+
+absl::Status OwnModel::CopyOutput(int, runtime::Tensor&) {
+  return absl::UnimplementedError("models have several outputs: Outputs()");
+}
+
+absl::StatusOr<Arrays> OwnModel::Outputs() const { return model_->executor().Run(arguments_, {.parallel = &hook_}); }
+
+int OwnModel::kernels() const {
+  const graph::PlannedFunction* planned = model_->executor().planned();
+  return planned == nullptr ? 0 : static_cast<int>(planned->plan().steps.size());
+}
+
+std::vector<KernelTime> OwnModel::Profile() const {
+  constexpr int kRuns = 10;
+  const graph::PlannedFunction* planned = model_->executor().planned();
+  if (planned == nullptr) return {};
+  std::vector<int64_t> least, once;
+  for (int run = 0; run < kRuns; ++run) {
+    if (!planned->RunInto(arguments_, results_, {}, {.parallel = &hook_, .step_nanoseconds = &once}).ok()) return {};
+    if (least.empty()) least = once;
+    for (size_t i = 0; i < once.size(); ++i) least[i] = std::min(least[i], once[i]);
+  }
+  std::vector<KernelTime> times;
+  for (size_t i = 0; i < least.size(); ++i) {
+    const graph::PlanStep& step = planned->plan().steps[i];
+    times.push_back({step.name, step.program, static_cast<double>(least[i]) * 1e-6});
+  }
+  return times;
+}
+
+}  // namespace tilewright::bench

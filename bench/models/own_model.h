@@ -1,0 +1,53 @@
+// This compiler, on a whole model.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/harness/runner.h"
+#include "bench/models/model_case.h"
+#include "codegen/runtime/thread_pool.h"
+
+namespace tilewright::bench {
+
+struct KernelTime {
+  std::string value;  // that the call computes
+  int kernel = 0;     // equal numbers: the same code
+  double ms = 0;
+};
+
+class OwnModel : public Runner {
+ public:
+  // `opt_level`, database: as `tilewright run` takes them. `pool` must outlive the model.
+  static absl::StatusOr<std::unique_ptr<OwnModel>> Load(const ModelCase& model, const graph::OnnxModel::Inputs& inputs,
+                                                        int opt_level, const std::string& database,
+                                                        runtime::ThreadPool& pool);
+
+  void Run(int set) override;
+  void SpoilOutput(int set) override;
+  absl::Status CopyOutput(int set, runtime::Tensor& output) override;
+
+  // One run; its outputs, flattened.
+  absl::StatusOr<graph::Arrays> Outputs() const;
+  // What the last timed run wrote.
+  const graph::Arrays& results() const { return results_; }
+  double load_ms() const { return load_ms_; }
+  int kernels() const;  // calls of kernels in one run; 0 where the model has no plan
+  // The least time of each call of some runs; empty where the model has no plan.
+  std::vector<KernelTime> Profile() const;
+  // What went wrong in a timed run.
+  const absl::Status& status() const { return status_; }
+
+ private:
+  OwnModel() = default;
+
+  std::unique_ptr<graph::OnnxModel> model_;
+  graph::OnnxModel::Inputs inputs_;
+  graph::Arrays arguments_, results_;  // of a plan
+  TwParallelHook hook_ = {};
+  double load_ms_ = 0;
+  absl::Status status_;
+};
+
+}  // namespace tilewright::bench
