@@ -131,6 +131,7 @@ Command ExplainCommand() {
       {"--as-is", "", "explain the program as it is written, with no schedule applied"},
       {"--plan", "", "of a model: each call with its limiter, and why kernels were joined or not"},
       {"--passes", "", "of a model: how long each pass took"},
+      {"--programs", "DIR", "of a model: writes the program of each kernel to DIR/kN.py, as this tool takes it"},
       {"--dim", "NAME=N", "of a model: value of a symbolic dimension", true},
       {"--opt-level", "N", "of a model: how far its graph is optimized; 2 by default"},
       {"--disable", "PASS", "of a model: a pass that does not run", true}};

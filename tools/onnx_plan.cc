@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <ostream>
@@ -16,6 +17,8 @@
 #include "graph/executor/scheduled_kernel.h"
 #include "graph/fusion/fuse_kernels.h"
 #include "graph/rewrite/pass.h"
+#include "ir/script/printer.h"
+#include "schedule/layout/hoist_prepack.h"
 #include "target/target.h"
 #include "tools/onnx_file.h"
 
@@ -100,6 +103,24 @@ void PrintPlan(std::ostream& out, const PlannedFunction& function, const std::ve
   }
 }
 
+// FOLDER/kN.py for each kernel: the program that is scheduled, with its constant parameters marked.
+absl::Status WritePrograms(const std::string& folder, const PlannedFunction& function) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  const std::vector<graph::KernelSource>& programs = function.plan().programs;
+  for (size_t i = 0; i < programs.size(); ++i) {
+    std::vector<int> constants;
+    for (size_t p = 0; p < programs[i].constant.size(); ++p) {
+      if (programs[i].constant[p]) constants.push_back(static_cast<int>(p));
+    }
+    const std::string path = absl::StrCat(folder, "/k", i, ".py");
+    std::ofstream file(path);
+    file << Print(constants.empty() ? programs[i].program : MarkConstant(programs[i].program, constants));
+    if (!file.flush()) return absl::UnavailableError(absl::StrCat("cannot write ", path));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 int CompileOnnx(const CommandArguments& args, const std::string& path) {
@@ -125,6 +146,10 @@ int ExplainOnnx(const CommandArguments& args) {
   if (args.Has("--passes")) args.out() << timing.ToString();
   const PlannedFunction* planned = model->executor().planned();
   if (planned == nullptr) return RefuseOnnx(args, kNoPlan);
+  if (const auto folder = args.Get("--programs")) {
+    const absl::Status written = WritePrograms(*folder, *planned);
+    if (!written.ok()) return RefuseOnnx(args, written.message());
+  }
   const std::vector<KernelFacts> facts = FactsOf(*planned, args.Get("--db").value_or(""));
   double seconds = 0;
   std::map<std::string, double> by_limiter;

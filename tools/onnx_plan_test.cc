@@ -111,6 +111,15 @@ TEST_F(OnnxPlan, ExplainPrintsCallsAndPasses) {
   EXPECT_THAT(joined.out, HasSubstr("float32[3, 32]"));
   EXPECT_THAT(joined.out, HasSubstr("    joins "));
   EXPECT_THAT(joined.out, HasSubstr("FuseKernels"));
+  // The program of each kernel is one that this tool takes, with the constants marked.
+  const std::string folder = Path("programs");
+  const Result written = RunTool({"explain", model, "--dim=n=3", "--programs=" + folder});
+  EXPECT_EQ(written.status, kDone) << written.err;
+  EXPECT_THAT(RunTool({"show", folder + "/k0.py"}).out, HasSubstr("constant_params"));
+  EXPECT_EQ(RunTool({"explain", folder + "/k0.py"}).status, kDone);
+  const Result refused = RunTool({"explain", model, "--dim=n=3", "--programs=" + model});
+  EXPECT_EQ(refused.status, kRefused);
+  EXPECT_THAT(refused.err, HasSubstr("cannot write "));
   // Symbolic extents stay as they are.
   EXPECT_EQ(RunTool({"explain", model, "--plan"}).status, kDone);
 }
