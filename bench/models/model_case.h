@@ -14,9 +14,9 @@ namespace tilewright::bench {
 struct ModelCase {
   std::string name;
   std::string file;
-  std::map<std::string, int64_t> dims;   // of symbolic dimensions
-  std::map<std::string, int64_t> below;  // integer inputs whose elements are below this; of others, 2
-  std::string inputs_folder;             // NAME.npy for each input, all of them
+  std::map<std::string, int64_t> dims;   // values of symbolic dimensions
+  std::map<std::string, int64_t> below;  // limits of integer inputs' elements; 2 where there is none
+  std::string inputs_folder;             // holds NAME.npy for each input
 };
 
 // "FILE[@name=N,...]".

@@ -22,7 +22,7 @@ class ModelPeer : public Runner {
   void SpoilOutput(int) override {}
   absl::Status CopyOutput(int set, runtime::Tensor& output) override;
 
-  // Of a fresh run, in the order of the model; `folder` is for files.
+  // The outputs of a fresh run, in the order of the model; `folder` is for files.
   absl::StatusOr<graph::Arrays> Outputs(const std::string& folder);
   const std::string& version() const { return version_; }
   double load_ms() const { return load_ms_; }

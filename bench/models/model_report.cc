@@ -28,13 +28,13 @@ std::string DimsText(const std::map<std::string, int64_t>& dims) {
   return text;
 }
 
-nlohmann::ordered_json ToJson(const ModelResult& result) {
-  nlohmann::ordered_json json = {
-      {"model", result.model}, {"dims", result.dims}, {"impl", result.implementation}, {"version", result.version}};
-  if (result.implementation == kOwnName) {
-    json["opt_level"] = result.opt_level;
-    json["kernels"] = result.kernels;
-  }
+nlohmann::ordered_json ToJson(const ModelResult& result, const Peak& peak) {
+  const bool own = result.implementation == kOwnName;
+  nlohmann::ordered_json json = {{"model", result.model},     {"dims", result.dims},   {"dtype", "f32"},
+                                 {"flops", result.flops},     {"bytes", result.bytes}, {"impl", result.implementation},
+                                 {"version", result.version}, {"opt_level", nullptr},  {"kernels", nullptr}};
+  if (own) json["opt_level"] = result.opt_level;
+  if (own) json["kernels"] = result.kernels;
   if (!result.ok()) {
     json["error"] = result.error;
     json["checked"] = result.wrong;
@@ -44,6 +44,9 @@ nlohmann::ordered_json ToJson(const ModelResult& result) {
   json["p10_ms"] = result.timing.p10_ms;
   json["p90_ms"] = result.timing.p90_ms;
   json["samples"] = result.timing.samples;
+  const double gflops = result.flops / result.timing.median_ms * 1e-6;
+  json["gflops"] = gflops;
+  json["percent_of_peak"] = peak.f32_gflops > 0 ? 100 * gflops / peak.f32_gflops : 0;
   json["load_ms"] = result.load_ms;
   json["peak_mib"] = result.peak_mib;
   json["max_rel_error"] = result.max_rel_error;
@@ -104,8 +107,8 @@ std::string KernelTable(const std::vector<KernelTime>& profile) {
 
 std::string ModelsToText(const Report& head, const std::vector<ModelResult>& results) {
   std::string text = HeadText(head);
-  absl::StrAppendFormat(&text, "  %-14s %10s %10s %10s %8s %10s %10s %9s %7s %6s\n", "", "median ms", "10th", "90th",
-                        "samples", "load ms", "peak MiB", "error", "kernels", "ratio");
+  absl::StrAppendFormat(&text, "  %-14s %10s %10s %10s %8s %8s %10s %10s %9s %7s %6s\n", "", "median ms", "10th",
+                        "90th", "samples", "of peak", "load ms", "peak MiB", "error", "kernels", "ratio");
   std::string previous;
   std::map<std::string, std::vector<double>> ratios;
   for (const ModelResult& r : results) {
@@ -117,9 +120,11 @@ std::string ModelsToText(const Report& head, const std::vector<ModelResult>& res
     }
     const double ratio = RatioToBest(results, r);
     if (ratio > 0) ratios[r.implementation].push_back(ratio);
-    absl::StrAppendFormat(&text, "  %-14s %10.3f %10.3f %10.3f %8d %10.1f %10.1f %9.1e %7s %6.3f\n", r.implementation,
-                          r.timing.median_ms, r.timing.p10_ms, r.timing.p90_ms, r.timing.samples, r.load_ms, r.peak_mib,
-                          r.max_rel_error, r.kernels > 0 ? absl::StrCat(r.kernels) : "", ratio);
+    const double peak = head.peak.f32_gflops * r.timing.median_ms * 1e6;
+    absl::StrAppendFormat(&text, "  %-14s %10.3f %10.3f %10.3f %8d %7.1f%% %10.1f %10.1f %9.1e %7s %6.3f\n",
+                          r.implementation, r.timing.median_ms, r.timing.p10_ms, r.timing.p90_ms, r.timing.samples,
+                          peak > 0 ? 100 * r.flops / peak : 0, r.load_ms, r.peak_mib, r.max_rel_error,
+                          r.kernels > 0 ? absl::StrCat(r.kernels) : "", ratio);
   }
   absl::StrAppend(&text, "\nRatio: time of the fastest other implementation over the time of the line.\n");
   for (const auto& [name, all] : ratios) {
@@ -131,7 +136,7 @@ std::string ModelsToText(const Report& head, const std::vector<ModelResult>& res
 std::string ModelsToJson(const Report& head, const std::vector<ModelResult>& results) {
   nlohmann::ordered_json json = HeadJson(head);
   json["results"] = nlohmann::ordered_json::array();
-  for (const ModelResult& result : results) json["results"].push_back(ToJson(result));
+  for (const ModelResult& result : results) json["results"].push_back(ToJson(result, head.peak));
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -15,21 +15,22 @@ struct ModelResult {
   std::string model;
   std::map<std::string, int64_t> dims;
   std::string implementation, version;
+  double flops = 0, bytes = 0;
   std::string error;   // why there are no times
-  bool wrong = false;  // the error is an output that is
+  bool wrong = false;  // the implementation ran, and an output is wrong
   Timing timing;
-  int opt_level = 0, kernels = 0;  // of this compiler
+  int opt_level = 0, kernels = 0;  // this compiler's; 0 for others
   double load_ms = 0, peak_mib = 0;
-  double max_rel_error = 0, tolerance = 0;  // of the largest magnitude of each output
+  double max_rel_error = 0, tolerance = 0;  // relative to the largest magnitude of each output
   std::vector<KernelTime> profile;
 
   bool ok() const { return error.empty(); }
 };
 
-// `head` gives machine, peak, commit and command; its own results are none.
+// `head` gives machine, peak, commit and command; its own results are not printed.
 std::string ModelsToText(const Report& head, const std::vector<ModelResult>& results);
 std::string ModelsToJson(const Report& head, const std::vector<ModelResult>& results);
-// With the calls of each model as a picture.
+// A page with the calls of each model as a picture.
 std::string ModelsToHtml(const Report& head, const std::vector<ModelResult>& results);
 
 }  // namespace tilewright::bench

@@ -43,10 +43,10 @@ ABSL_FLAG(std::string, inputs, "", "Folder with NAME.npy for inputs of --onnx; o
 ABSL_FLAG(std::vector<std::string>, peers, std::vector<std::string>({"onnxruntime", "openvino", "pytorch"}),
           "What to compare with.");
 ABSL_FLAG(double, seconds, 20, "Time for one model, in which all implementations take turns.");
-ABSL_FLAG(bool, tune, false, "Tuning of whole models is not there yet: records of --db are used, and rules.");
+ABSL_FLAG(bool, tune, false, "Tune models first; not supported yet: records of --db and rules are used.");
 ABSL_FLAG(std::string, db, "", "Tuning database whose records are used.");
 ABSL_FLAG(int, threads, 0, "Threads of every implementation; 0 for one per available CPU.");
-ABSL_FLAG(int, opt_level, 2, "Of this compiler's passes over the graph.");
+ABSL_FLAG(int, opt_level, 2, "How far this compiler optimizes graphs.");
 ABSL_FLAG(std::string, folder, "", "Where generated models are kept; ~/.cache/tilewright/models by default.");
 ABSL_FLAG(std::string, json, "", "File to write the results to as JSON.");
 ABSL_FLAG(std::string, html, "", "File to write the results to as a page with the calls of each model.");
@@ -93,6 +93,7 @@ absl::StatusOr<ModelCase> GeneratedCase(const std::string& name) {
   const absl::Status written = WriteModel(model->proto, temporary);
   if (!written.ok()) return written;
   fs::rename(temporary, result.file, error);
+  if (error) return absl::UnavailableError(absl::StrCat("cannot write ", result.file, ": ", error.message()));
   return result;
 }
 
@@ -142,7 +143,7 @@ double PeakMib() {
   return 0;
 }
 
-// What --load_only does: a process that has nothing but the model.
+// The child process of MeasureLoad, which has nothing but the model.
 int LoadOnly() {
   auto model = ParseModelFlag(absl::GetFlag(FLAGS_onnx));
   if (!model.ok()) return Fail(2, std::string(model.status().message()));
@@ -163,7 +164,7 @@ std::string Quoted(const std::string& text) {
   return quoted + "'";
 }
 
-// Load time (kernels from the cache) and peak memory, in a process of its own.
+// Measures load time (kernels come from the cache) and peak memory in a process of its own.
 void MeasureLoad(const ModelCase& model, int num_threads, ModelResult& result) {
   std::string dims;
   for (const auto& [name, value] : model.dims) absl::StrAppend(&dims, dims.empty() ? "@" : ",", name, "=", value);
@@ -172,9 +173,12 @@ void MeasureLoad(const ModelCase& model, int num_threads, ModelResult& result) {
                    " --onnx=", Quoted(absl::StrCat(model.file, dims)), " --threads=", num_threads,
                    " --opt_level=", absl::GetFlag(FLAGS_opt_level), " --db=", Quoted(absl::GetFlag(FLAGS_db)));
   FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return;
-  if (std::fscanf(pipe, "%lf %lf", &result.load_ms, &result.peak_mib) != 2) result.load_ms = result.peak_mib = 0;
-  pclose(pipe);
+  if (pipe == nullptr) {
+    result.error = "cannot start a process that loads the model alone";
+    return;
+  }
+  const bool read = std::fscanf(pipe, "%lf %lf", &result.load_ms, &result.peak_mib) == 2;
+  if (pclose(pipe) != 0 || !read) result.error = "the process that loads the model alone failed";
 }
 
 class ModelRun {
@@ -183,9 +187,10 @@ class ModelRun {
       : model_(std::move(model)), pool_(pool), cpus_(std::move(cpus)), gauge_(gauge) {}
 
   std::vector<ModelResult> Run() {
-    ModelResult own = Start(std::string(kOwnName));
+    const absl::Status prepared = Prepare();
+    ModelResult own = Start(kOwnName);
     own.opt_level = absl::GetFlag(FLAGS_opt_level);
-    own.error = std::string(Prepare().message());
+    own.error = std::string(prepared.message());
     if (own.ok()) LoadOwn(own);
     results_.push_back(std::move(own));
     for (const std::string& name : absl::GetFlag(FLAGS_peers)) LoadPeer(name);
@@ -200,10 +205,15 @@ class ModelRun {
 
  private:
   ModelResult Start(std::string name) const {
-    return {.model = model_.name, .dims = model_.dims, .implementation = std::move(name), .tolerance = kTolerance};
+    return {.model = model_.name,
+            .dims = model_.dims,
+            .implementation = std::move(name),
+            .flops = flops_,
+            .bytes = bytes_,
+            .tolerance = kTolerance};
   }
 
-  // Inputs, and what the outputs have to be: by our opt_level 0, and by ONNX Runtime without optimizations.
+  // Makes inputs, and the outputs to compare with: by our opt_level 0, and by ONNX Runtime without optimizations.
   absl::Status Prepare() {
     auto folder = RunFolder::Make();
     if (!folder.ok()) return folder.status();
@@ -216,6 +226,8 @@ class ModelRun {
     auto outputs = (*plain)->Outputs();
     if (!outputs.ok()) return outputs.status();
     own_reference_ = *std::move(outputs);
+    flops_ = (*plain)->Flops();
+    bytes_ = static_cast<double>((*plain)->Bytes());
     const auto peer = ModelPeer::Load("onnxruntime", model_, /*optimize=*/false, static_cast<int>(cpus_.size()), cpus_);
     auto other = peer.ok() ? (*peer)->Outputs(folder_->path()) : absl::StatusOr<Arrays>(peer.status());
     if (!other.ok()) {
@@ -271,22 +283,22 @@ class ModelRun {
 
   void Measure() {
     std::vector<Runner*> runners;
-    std::vector<size_t> of_runner;
+    std::vector<size_t> result_of;  // by runner
     if (own_ != nullptr && results_[0].ok()) {
       runners.push_back(own_.get());
-      of_runner.push_back(0);
+      result_of.push_back(0);
     }
     for (const auto& [index, peer] : peers_) {
       runners.push_back(peer.get());
-      of_runner.push_back(index);
+      result_of.push_back(index);
     }
     if (runners.empty()) return;
     // A block holds several runs of a model, which take up to half a second.
     const std::vector<Timing> timings = MeasureAlternating(runners, {.seconds = absl::GetFlag(FLAGS_seconds),
                                                                      .block_nanoseconds = 500'000'000,
                                                                      .full_speed = [this] { return gauge_.IsFull(); }});
-    for (size_t i = 0; i < runners.size(); ++i) results_[of_runner[i]].timing = timings[i];
-    // What was timed is checked: the outputs that the timed runs have left.
+    for (size_t i = 0; i < runners.size(); ++i) results_[result_of[i]].timing = timings[i];
+    // The outputs that the timed runs have left are checked.
     if (own_ != nullptr && results_[0].ok()) {
       Check(own_->status().ok() ? absl::StatusOr<Arrays>(own_->results()) : own_->status(), results_[0]);
     }
@@ -299,10 +311,11 @@ class ModelRun {
   SpeedGauge& gauge_;
   std::optional<RunFolder> folder_;
   graph::OnnxModel::Inputs inputs_;
+  double flops_ = 0, bytes_ = 0;
   Arrays own_reference_;
   std::optional<Arrays> peer_reference_;
   std::unique_ptr<OwnModel> own_;
-  std::vector<std::pair<size_t, std::unique_ptr<ModelPeer>>> peers_;  // with the number of their result
+  std::vector<std::pair<size_t, std::unique_ptr<ModelPeer>>> peers_;  // each with the number of its result
   std::vector<ModelResult> results_;
 };
 

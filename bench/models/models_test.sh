@@ -12,6 +12,9 @@ grep -q 'onnxruntime *not installed' "${TEST_TMPDIR}/out.txt"
 grep -q '"model": "bert_base"' "${TEST_TMPDIR}/out.json"
 grep -q '"median_ms"' "${TEST_TMPDIR}/out.json"
 grep -q '"profile"' "${TEST_TMPDIR}/out.json"
+for key in dims kernels load_ms peak_mib opt_level flops percent_of_peak checked; do
+  grep -q "\"${key}\"" "${TEST_TMPDIR}/out.json"
+done
 grep -q '<svg' "${TEST_TMPDIR}/out.html"
 if "${models}" --onnx="${TEST_TMPDIR}/bert_base.onnx" --seconds=1 --peers= 2> "${TEST_TMPDIR}/err.txt"; then exit 1; fi
 grep -q 'dimension batch needs a number' "${TEST_TMPDIR}/err.txt"

@@ -4,8 +4,10 @@
 #include <cstring>
 #include <utility>
 
+#include "autoschedule/cost/speed_of_light.h"
 #include "codegen/runtime/timer.h"
 #include "graph/executor/kernel_cache.h"
+#include "target/target.h"
 
 namespace tilewright::bench {
 
@@ -61,6 +63,29 @@ absl::Status OwnModel::CopyOutput(int, runtime::Tensor&) {
 }
 
 absl::StatusOr<Arrays> OwnModel::Outputs() const { return model_->executor().Run(arguments_, {.parallel = &hook_}); }
+
+double OwnModel::Flops() const {
+  const graph::PlannedFunction* planned = model_->executor().planned();
+  if (planned == nullptr) return 0;
+  const Target target = HostTarget();
+  std::vector<double> of_program;
+  for (const graph::KernelSource& source : planned->plan().programs) {
+    of_program.push_back(2 * SpeedOfLightOf(source.program, target).multiply_adds);
+  }
+  double flops = 0;
+  for (const graph::PlanStep& step : planned->plan().steps) flops += of_program[static_cast<size_t>(step.program)];
+  return flops;
+}
+
+int64_t OwnModel::Bytes() const {
+  int64_t bytes = 0;
+  for (const NDArray& argument : arguments_) bytes += argument.bytes();
+  for (const NDArray& result : results_) bytes += result.bytes();
+  if (const graph::PlannedFunction* planned = model_->executor().planned()) {
+    for (const graph::Constant& constant : planned->plan().constants) bytes += constant->bytes.size;
+  }
+  return bytes;
+}
 
 int OwnModel::kernels() const {
   const graph::PlannedFunction* planned = model_->executor().planned();

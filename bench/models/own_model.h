@@ -12,8 +12,8 @@
 namespace tilewright::bench {
 
 struct KernelTime {
-  std::string value;  // that the call computes
-  int kernel = 0;     // equal numbers: the same code
+  std::string value;  // the value that the call computes
+  int kernel = 0;     // calls of the same code have the same number
   double ms = 0;
 };
 
@@ -33,6 +33,10 @@ class OwnModel : public Runner {
   // What the last timed run wrote.
   const graph::Arrays& results() const { return results_; }
   double load_ms() const { return load_ms_; }
+  // Multiply-adds of one run times two, products with padding's zeros left out. 0 where the model has no plan.
+  double Flops() const;
+  // Bytes of inputs, constants and outputs.
+  int64_t Bytes() const;
   int kernels() const;  // calls of kernels in one run; 0 where the model has no plan
   // The least time of each call of some runs; empty where the model has no plan.
   std::vector<KernelTime> Profile() const;

@@ -45,6 +45,28 @@ def test_answers():
     check(answer == {"error": "not installed: No module named 'peer_nobody'"}, f"who is not installed: {answer}")
 
 
+class ModelPeer(Peer):
+    def prepare_model(self, path, folder, optimize):
+        class Model:
+            output_names = ["y"]
+            seen = [path, folder, optimize]
+            runs = [lambda: Model.seen.append("run")]
+        self.model = Model
+        return Model, "a note"
+
+
+def test_models():
+    request = '{"do": "prepare_model", "file": "f", "inputs": "i", "optimize": false}'
+    refused = serve.answer(serve.Session(Peer()), request)
+    check(refused == {"error": "this peer does not read ONNX files"}, f"a peer without models: {refused}")
+    session = serve.Session(ModelPeer())
+    answer = serve.answer(session, request)
+    check(answer["outputs"] == ["y"] and answer["note"] == "a note", f"what a model has: {answer}")
+    check(answer["load_ns"] > 0 and answer["peak_kib"] > 0, f"time and memory: {answer}")
+    check(session.peer.model.seen == ["f", "i", False, "run"], "a model is loaded as asked and has run once")
+    check(serve.answer(session, '{"do": "run", "variant": 0, "set": 0}') == {}, "a model runs")
+
+
 def test_process():
     """A peer that prints, and is missing a package."""
     with tempfile.TemporaryDirectory() as folder:
@@ -66,4 +88,5 @@ def test_process():
 if __name__ == "__main__":
     test_block_drops_the_first_runs_and_goes_on_with_the_next_set()
     test_answers()
+    test_models()
     test_process()
