@@ -25,6 +25,7 @@
 #include "codegen/lower/common/widen_indices.h"
 #include "codegen/lower/cpu/align_stores.h"
 #include "codegen/lower/cpu/cache_hints.h"
+#include "codegen/lower/cpu/carry_elements.h"
 #include "codegen/lower/cpu/hoist_conditions.h"
 #include "codegen/lower/cpu/load_runs.h"
 #include "codegen/lower/cpu/mask_late.h"
@@ -89,6 +90,7 @@ constexpr Pass kCpu[] = {
      [](const Function& f, const Context& c) -> Result { return VectorizeLoops(f, c.target.cpu_part().vector_bits); }},
     {"unroll", [](const Function& f, const Context&) -> Result { return UnrollLoops(f); }},
     {"simplify_unrolled", [](const Function& f, const Context&) -> Result { return SimplifyFunction(f); }},
+    {"carry_elements", [](const Function& f, const Context&) -> Result { return CarryElements(f); }},
     {"load_runs", [](const Function& f, const Context&) -> Result { return LoadRuns(f); }},
     {"hoist_conditions", [](const Function& f, const Context&) -> Result { return HoistConditions(f); }},
     {"skip_padding", [](const Function& f, const Context&) -> Result { return SkipPadding(f); }},

@@ -5,8 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "codegen/lower/common/pass_testing.h"
-#include "ir/interp/interp.h"
-#include "ir/ndarray.h"
 
 namespace tilewright {
 namespace {
@@ -33,29 +31,7 @@ std::string Tiles(std::string text, const std::string& kind, const std::string& 
   return text;
 }
 
-// Both programs write the same to their last parameter, with all detectors on, at all sizes up to 20.
-void ExpectSame(const Function& before) {
-  const Function after = CutSymbolicEdges(before);
-  for (int64_t n = 0; n <= 20; ++n) {
-    SCOPED_TRACE(n);
-    std::vector<NDArray> results;
-    for (const Function& function : {before, after}) {
-      const auto program = interp::Compile(function, {.check_bounds = true});
-      ASSERT_TRUE(program.ok()) << program.status();
-      std::vector<interp::Argument> arguments;
-      for (const Param& param : function->params) {
-        std::vector<int64_t> shape;
-        for (const Expr& extent : param.buffer->shape) shape.push_back(AsInt(extent).value_or(n));
-        results.emplace_back(param.buffer->dtype, shape);
-        FillIntegers(results.back(), arguments.size());
-        arguments.emplace_back(results.back());
-      }
-      const absl::Status status = program->Run(arguments);
-      ASSERT_TRUE(status.ok()) << status << testing::Body(function);
-    }
-    EXPECT_TRUE(BitEqual(results[before->params.size() - 1], results.back())) << testing::Body(after);
-  }
-}
+void ExpectSame(const Function& before) { testing::ExpectSameAtAllSizes(before, CutSymbolicEdges(before)); }
 
 TEST(SymbolicEdges, OneBodyForEachNumberOfRows) {
   const Function before = testing::Opaque(Tiles(kTiles, "range", "T.unroll"));
