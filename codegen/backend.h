@@ -41,6 +41,9 @@ struct CompileOptions {
   bool count = false;
   // Loaded code of a GPU runs in an emulator, on tensors of the CPU, with every access checked.
   bool emulate = false;
+  // The command before the worker that runs loaded code of a CPU, "ssh board" for example. Empty: code for this
+  // architecture runs in this process, code for another one in a worker in an emulator (codegen/remote).
+  std::string launcher = {};
 };
 
 struct Artifact {

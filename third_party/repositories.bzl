@@ -10,6 +10,7 @@ Nothing is downloaded. A repository is looked at only when a target that needs i
 `@tilewright//ir` needs Abseil's package, and LLVM's need not be installed.
 """
 
+load("@tilewright//third_party:cross_compiler.bzl", "cross_compiler")
 load("@tilewright//third_party:system_library.bzl", "local_directory", "system_library")
 
 # Target name in @absl to pkg-config module. The names are those of Abseil's own build.
@@ -203,3 +204,4 @@ def tilewright_repositories():
     _base_libraries()
     _llvm()
     _peer_libraries()
+    cross_compiler(name = "aarch64_cross", architecture = "aarch64")

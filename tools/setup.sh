@@ -31,6 +31,9 @@ readonly packages=(
   libboost-context-dev
   libonnx-dev
   libprotobuf-dev
+  # Code for AArch64 runs in an emulator where the machine is none.
+  g++-aarch64-linux-gnu
+  qemu-user
   # Tests of ONNX models.
   libonnx-testdata
   # Peers that the benchmarks measure.

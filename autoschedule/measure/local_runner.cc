@@ -7,9 +7,9 @@
 #include "autoschedule/measure/executor/cpu_executor.h"
 #include "autoschedule/measure/executor/machine_lock.h"
 #include "autoschedule/measure/protocol/run_folder.h"
-#include "autoschedule/measure/protocol/worker_path.h"
 #include "autoschedule/measure/reference/param_specs.h"
 #include "autoschedule/measure/runner.h"
+#include "base/worker_path.h"
 #include "codegen/runtime/available_cpus.h"
 
 namespace tilewright {
@@ -48,7 +48,8 @@ absl::StatusOr<std::unique_ptr<Runner>> LocalRunner::Start(const Module& program
   if (!main) return absl::InvalidArgumentError("which function? there are several, and none is main");
   auto params = ParamSpecs(main);
   if (!params.ok()) return params.status();
-  const auto compile_worker = WorkerPath("compile_worker"), measuring_worker = WorkerPath("measuring_worker");
+  const auto compile_worker = WorkerPath("autoschedule/measure/compile_worker"),
+             measuring_worker = WorkerPath("autoschedule/measure/measuring_worker");
   if (!compile_worker.ok()) return compile_worker.status();
   if (!measuring_worker.ok()) return measuring_worker.status();
   auto lock = MachineLock::Open();

@@ -12,9 +12,9 @@
 #include "absl/strings/str_replace.h"
 #include "autoschedule/measure/protocol/protocol.h"
 #include "autoschedule/measure/protocol/run_folder.h"
-#include "autoschedule/measure/protocol/worker_path.h"
 #include "autoschedule/measure/protocol/worker_pool.h"
 #include "autoschedule/measure/reference/reference.h"
+#include "base/worker_path.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/structural.h"
 
@@ -42,7 +42,8 @@ struct Inputs {
 class MeasuringWorkerTest : public ::testing::Test {
  protected:
   MeasuringWorkerTest()
-      : compiler_(*WorkerPath("compile_worker"), {}, 1), worker_(*WorkerPath("measuring_worker"), {}, 1) {
+      : compiler_(*WorkerPath("autoschedule/measure/compile_worker"), {}, 1),
+        worker_(*WorkerPath("autoschedule/measure/measuring_worker"), {}, 1) {
     for (const Inputs* inputs : {&first_, &second_}) {
       CompileRequest request = RequestFor(kAddOne);
       request.reference = true;

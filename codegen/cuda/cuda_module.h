@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "codegen/abi/closure.h"
 #include "codegen/backend.h"
-#include "codegen/cuda/closure.h"
 #include "codegen/cuda/device.h"
 #include "codegen/cuda/function_runner.h"
 #include "codegen/cuda/program.h"

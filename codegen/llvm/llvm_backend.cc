@@ -1,11 +1,17 @@
 #include "codegen/llvm/llvm_backend.h"
 
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/llvm/object.h"
 #include "codegen/llvm/x86/spills.h"
+#include "codegen/remote/launcher.h"
+#include "codegen/remote/remote_module.h"
 
 namespace tilewright {
 namespace {
@@ -34,7 +40,25 @@ class LlvmBackend : public Backend {
 
   absl::StatusOr<std::unique_ptr<CompiledModule>> Load(const Module& module, const Target& target,
                                                        const CompileOptions& options) const override {
+    if (!options.launcher.empty() || remote::IsForeign(target)) return LoadInWorker(module, target, options);
     return CompileToJit(module, target, options);
+  }
+
+ private:
+  static absl::StatusOr<std::unique_ptr<CompiledModule>> LoadInWorker(const Module& module, const Target& target,
+                                                                      const CompileOptions& options) {
+    auto command = remote::WorkerCommand(target, options.launcher);
+    if (!command.ok()) return command.status();
+    std::vector<std::string> libraries;
+    for (const std::string& path : options.libraries) {
+      std::ifstream file(path, std::ios::binary);
+      if (!file) return absl::NotFoundError(absl::StrCat("cannot read ", path));
+      libraries.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+    }
+    auto library = EmitSharedLibrary(module, target, options);
+    if (!library.ok()) return library.status();
+    libraries.push_back(*std::move(library));
+    return remote::RemoteModule::Open(*std::move(command), std::move(libraries));
   }
 };
 

@@ -1,4 +1,4 @@
-#include "autoschedule/measure/protocol/worker_path.h"
+#include "base/worker_path.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,17 +19,17 @@ TEST(WorkerPath, TheEnvironmentComesFirst) {
   std::ofstream(path) << "#!/bin/sh\n";
   chmod(path.c_str(), 0755);
   setenv("TILEWRIGHT_WORKERS", testing::TempDir().c_str(), 1);
-  const auto found = WorkerPath("some_worker");
+  const auto found = WorkerPath("a/folder/some_worker");
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_TRUE(std::ifstream(*found).good());
   unsetenv("TILEWRIGHT_WORKERS");
-  EXPECT_FALSE(WorkerPath("some_worker").ok());
+  EXPECT_FALSE(WorkerPath("a/folder/some_worker").ok());
 }
 
 TEST(WorkerPath, SaysWhereItLooked) {
-  EXPECT_THAT(std::string(WorkerPath("no_such_worker").status().message()),
+  EXPECT_THAT(std::string(WorkerPath("a/folder/no_such_worker").status().message()),
               AllOf(StartsWith("there is no worker at "), HasSubstr("/no_such_worker, "),
-                    HasSubstr("worker_path_test.runfiles/tilewright/autoschedule/measure/no_such_worker")));
+                    HasSubstr("worker_path_test.runfiles/tilewright/a/folder/no_such_worker")));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 #include "codegen/abi/function_abi.h"
 
-namespace tilewright::cuda {
+namespace tilewright {
 
 // The function lives as long as the object.
 class Closure {
@@ -27,4 +27,4 @@ class Closure {
   void* code_ = nullptr;
 };
 
-}  // namespace tilewright::cuda
+}  // namespace tilewright

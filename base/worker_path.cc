@@ -1,4 +1,4 @@
-#include "autoschedule/measure/protocol/worker_path.h"
+#include "base/worker_path.h"
 
 #include <unistd.h>
 
@@ -20,8 +20,9 @@ std::string ThisProgram() {
 
 }  // namespace
 
-absl::StatusOr<std::string> WorkerPath(std::string_view name) {
-  const std::string program = ThisProgram(), file(name);
+absl::StatusOr<std::string> WorkerPath(std::string_view path_in_workspace) {
+  const std::string program = ThisProgram(), in_workspace(path_in_workspace);
+  const std::string file = in_workspace.substr(in_workspace.rfind('/') + 1);
   std::vector<std::string> paths;
   if (const char* folder = std::getenv("TILEWRIGHT_WORKERS")) paths.push_back(absl::StrCat(folder, "/", file));
   paths.push_back(absl::StrCat(program.substr(0, program.rfind('/') + 1), file));
@@ -30,7 +31,7 @@ absl::StatusOr<std::string> WorkerPath(std::string_view name) {
     if (const char* folder = std::getenv(variable)) runfiles.emplace_back(folder);
   }
   for (const std::string& folder : runfiles) {
-    paths.push_back(absl::StrCat(folder, "/tilewright/autoschedule/measure/", file));
+    paths.push_back(absl::StrCat(folder, "/tilewright/", in_workspace));
   }
   for (const std::string& path : paths) {
     if (access(path.c_str(), X_OK) == 0) return path;

@@ -1,4 +1,4 @@
-#include "codegen/cuda/closure.h"
+#include "codegen/abi/closure.h"
 
 #include <sys/mman.h>
 
@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-namespace tilewright::cuda {
+namespace tilewright {
 namespace {
 
 constexpr size_t kPage = 4096;
@@ -54,4 +54,4 @@ int Closure::Enter(const TwCall* call, TwTensor* const* args, int32_t num_args, 
   return self->callable_(call, args, num_args);
 }
 
-}  // namespace tilewright::cuda
+}  // namespace tilewright
