@@ -328,7 +328,10 @@ class Gatherer {
   void Read(const AccessFacts& access) {
     std::vector<std::pair<int64_t, int64_t>> box;
     for (size_t d = 0; d < access.index.size(); ++d) {
-      box.emplace_back(access.index[d].Min(), access.index[d].Max() + access.width[d] - 1);
+      // The nearest form of an index that has none may be anywhere.
+      const IndexForm& index = access.index[d];
+      const int64_t extent = facts_.buffers[static_cast<size_t>(access.buffer)].shape[d];
+      box.emplace_back(index.exact ? index.Min() : 0, index.exact ? index.Max() + access.width[d] - 1 : extent - 1);
     }
     for (const Expr* condition : conditions_) Clip(*condition, access.index, &box);
     auto& read = facts_.buffers[static_cast<size_t>(access.buffer)].read;

@@ -239,5 +239,30 @@ def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64, 96), "float32"), C: T.B
   }
 }
 
+// An index that is no sum over loops may read any of them.
+TEST(ProgramFacts, SumsThatAreReadAnywhereCount) {
+  const ProgramFacts facts = GatherFacts(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64, 96), "float32"), C: T.Buffer((96,), "float32")):
+    R = T.alloc_buffer((96,), scope="register")
+    for j in range(6):
+        for k in range(64):
+            for l in T.vectorized(16):
+                with T.block("R"):
+                    vj = T.axis.spatial(96, j * 16 + l)
+                    vk = T.axis.reduce(64, k)
+                    with T.init():
+                        R[vj] = T.float32(0)
+                    R[vj] = R[vj] + A[vk] * B[vk, vj]
+    for j in range(96):
+        with T.block("C"):
+            vj = T.axis.spatial(96, j)
+            C[vj] = R[T.max(T.min(T.Select(vj < 48, vj * 2, 191 - 2 * vj), 95), 0)]
+)"));
+  ASSERT_GE(facts.operations.size(), 1u);
+  EXPECT_TRUE(facts.operations[0].accumulates);
+  EXPECT_DOUBLE_EQ(facts.operations[0].share, 1);
+}
+
 }  // namespace
 }  // namespace tilewright
