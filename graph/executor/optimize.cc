@@ -107,6 +107,7 @@ std::vector<Pass> GraphPasses(const OpTable* ops, FusionReport* report) {
       {.name = "FoldConstants", .opt_level = 2, .run = fold},
       {.name = "AssignLayouts", .opt_level = 2, .run = layouts},
       {.name = "SpecializePrograms", .opt_level = 2, .run = specialize},
+      {.name = "EliminateDeadCode", .opt_level = 1, .run = dce},  // what is dead is no reader that fusion has to serve
       {.name = "FuseKernels", .opt_level = 2, .run = fuse},
       {.name = "EliminateDeadCode", .opt_level = 1, .run = dce},
   };

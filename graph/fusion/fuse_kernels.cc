@@ -130,6 +130,12 @@ class BlockFuser {
     return absl::StrJoin(parts, "_");
   }
 
+  // Each reason once: a kernel may have met another one several times while both grew.
+  void NoteApart(int group, const std::string& why) {
+    std::vector<std::string>& all = apart_[group];
+    if (std::find(all.begin(), all.end(), why) == all.end()) all.push_back(why);
+  }
+
   bool TryMerge(const BlockGraph::Edge& edge, int consumer, bool light) {
     const KernelForm producer = graph_.FormOfGroup(graph_.members(edge.producer));
     const KernelForm own = graph_.FormOfGroup(graph_.members(consumer));
@@ -137,7 +143,7 @@ class BlockFuser {
     const std::vector<int> members = graph_.Merged(edge, consumer);
     if (!refused_.insert(members).second) return false;
     const auto refuse = [&](const std::string& why) {
-      apart_[consumer].push_back(absl::StrCat(NameOf(edge.producer), ": ", why));
+      NoteApart(consumer, absl::StrCat(NameOf(edge.producer), ": ", why));
       return false;
     };
     if (producer.heavy() && own.heavy()) return refuse("each computes products or windows");
@@ -161,7 +167,7 @@ class BlockFuser {
     if (cost.seconds > least) {
       return refuse(absl::StrFormat("joined %.1f us, apart %.1f us", cost.seconds * 1e6, apart * 1e6));
     }
-    apart_[consumer].insert(apart_[consumer].end(), apart_[edge.producer].begin(), apart_[edge.producer].end());
+    for (const std::string& why : apart_[edge.producer]) NoteApart(consumer, why);
     graph_.Merge(edge, consumer);
     cost_of_[consumer] = &cost;
     return true;

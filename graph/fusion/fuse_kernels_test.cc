@@ -177,6 +177,16 @@ TEST(FuseKernels, TwoProductsStayTwoKernels) {
   EXPECT_NE(ToString(report).find("each computes products or windows"), std::string::npos) << ToString(report);
 }
 
+// The scale goes into the weights, and a new product takes the place of the first.
+TEST(FuseKernels, WhatIsDeadIsNoKernel) {
+  Graph g;
+  const std::string x = g.Input({64, 128});
+  const std::string scaled = g.Node("Mul", {g.Node("MatMul", {x, g.Weights({128, 256})}), g.Weights({256})});
+  FusionReport report;
+  EXPECT_EQ(g.Kernels({g.Node("Relu", {scaled})}, &report), 1);
+  EXPECT_EQ(report.kernels.size(), 1) << ToString(report);
+}
+
 // The middle kernel reads the first and feeds the last: these two may not become one without it.
 TEST(FuseKernels, NothingLiesBetween) {
   Graph g;
