@@ -14,8 +14,7 @@ int CountKernels(const GeneratedModel& model, graph::FusionReport* report = null
   const absl::Span<const std::byte> view(reinterpret_cast<const std::byte*>(owner->data()), owner->size());
   auto file = graph::ModelFile::FromBytes(owner, view, "");
   if (!file.ok()) return ADD_FAILURE() << file.status(), 0;
-  const auto loaded =
-      graph::OnnxModel::Load(*std::move(file), {.executor = {.interpret = true}, .report = report});
+  const auto loaded = graph::OnnxModel::Load(*std::move(file), {.executor = {.interpret = true}, .report = report});
   if (!loaded.ok()) return ADD_FAILURE() << loaded.status(), 0;
   return graph::CountProgramCalls((*loaded)->module());
 }
