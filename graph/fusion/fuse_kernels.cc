@@ -67,7 +67,7 @@ class BlockFuser {
     std::optional<Composed> composed = ComposePrograms(module_, joined.name, ports.params, bindings, ports.results);
     if (!composed) return std::nullopt;
     joined.composed = *std::move(composed);
-    joined.composed.program = WithoutUnitDimensions(joined.composed.program);
+    joined.composed.program = WithOneIndexType(WithoutUnitDimensions(joined.composed.program));
     joined.params = ports.params;
     joined.results = ports.results;
     return joined;

@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/fusion/block_mutator.h"
 #include "ir/functor.h"
-#include "ir/regions.h"
 #include "ir/structural.h"
 #include "ir/substitute.h"
 
@@ -34,32 +34,6 @@ bool IsPlain(const Stmt& stmt) {
   });
   return plain;
 }
-
-// Blocks get the regions of what they access now.
-Block WithRegions(BlockNode::Fields fields) {
-  fields.reads.clear();
-  fields.writes.clear();
-  const Block bare(fields);
-  AccessRegions regions = DetectRegions(*bare);
-  fields.reads = std::move(regions.reads);
-  fields.writes = std::move(regions.writes);
-  return Block(std::move(fields));
-}
-
-// Rewrites the inner blocks of a program; the root keeps its form.
-class BlockMutator : public tilewright::Mutator {
- public:
-  Block MutateBlock(const Block& block) override {
-    if (block->iter_vars.empty() && !block->init && !isa<StoreNode>(block->body)) {
-      return tilewright::Mutator::MutateBlock(block);
-    }
-    BlockNode::Fields fields = block->fields();
-    fields.reads.clear();
-    fields.writes.clear();
-    Block inner = tilewright::Mutator::MutateBlock(Block(fields));
-    return WithRegions(inner->fields());
-  }
-};
 
 PrimFunc WithBody(const PrimFunc& program, Stmt body) {
   tilewright::FunctionNode::Fields fields = program->fields();

@@ -25,6 +25,16 @@ PrimFunc WithScalars(const PrimFunc& program, const std::map<size_t, NDArray>& s
 //   for i, j, k in T.grid(1, 256, 1): mean[i, j, k] = ...   ->   for j in range(256): mean[j] = ...
 PrimFunc WithoutUnitDimensions(const PrimFunc& program);
 
+// Loops, iterators and indices of one integer type: of 32 bits where everything fits, else of 64. Indices are simplified,
+// comparisons of them too:
+//
+//   for i in range(T.int64(96)): B[i] = A[T.Cast("int32", i // T.int64(24) * T.int64(24) + i % T.int64(24))]   ->
+//   for i in range(96): B[i] = A[i]
+//
+// Programs that were written for different operators mix types, and indices that went through conversions are not
+// recognized as what they are.
+PrimFunc WithOneIndexType(const PrimFunc& program);
+
 // Dimension d of parameter p is stored as dimension permutations[p][d] of the old one; an empty permutation keeps it.
 // Temporaries of the same rank as a result take its permutation; loops and iterators follow the order of the dimensions
 // that their block writes.

@@ -35,7 +35,7 @@ class Specializer : public Mutator {
     }
     auto known = names_.find(key);
     if (known == names_.end()) {
-      const PrimFunc special = WithoutUnitDimensions(WithScalars(program, scalars));
+      const PrimFunc special = WithOneIndexType(WithoutUnitDimensions(WithScalars(program, scalars)));
       known = names_.emplace(key, builder().AddProgram(special, call->function)).first;
     }
     return Value(CallTir(known->second, std::move(args), call->out, call->symbols));
