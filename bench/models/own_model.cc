@@ -24,11 +24,11 @@ absl::StatusOr<std::unique_ptr<OwnModel>> OwnModel::Load(const ModelCase& model,
   if (!file.ok()) return file.status();
   graph::PassContext passes;
   passes.opt_level = opt_level;
-  auto loaded = OnnxModel::Load(
-      *std::move(file), {.dims = model.dims,
-                         .inputs = &inputs,
-                         .executor = {.kernels = {.database = database, .cache = cache.get()}, .num_threads = 1},
-                         .passes = std::move(passes)});
+  auto loaded = OnnxModel::Load(*std::move(file), {.dims = model.dims,
+                                                   .inputs = &inputs,
+                                                   .executor = {.kernels = {.database = database, .cache = cache.get()},
+                                                                .num_threads = pool.num_threads()},
+                                                   .passes = std::move(passes)});
   if (!loaded.ok()) return loaded.status();
   own->model_ = *std::move(loaded);
   own->inputs_ = inputs;

@@ -1,8 +1,12 @@
 #include "graph/executor/constant_section.h"
 
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <utility>
 
@@ -29,6 +33,72 @@ struct Packing {
 struct Free {
   void operator()(void* memory) const { std::free(memory); }
 };
+
+// Aligned memory that grows.
+class Scratch {
+ public:
+  // Null where there is not so much.
+  std::byte* Reserve(int64_t bytes) {
+    if (bytes > bytes_) {
+      memory_.reset();
+      memory_.reset(std::aligned_alloc(kArenaAlignment, static_cast<size_t>(bytes)));
+      bytes_ = memory_ == nullptr ? 0 : bytes;
+    }
+    return static_cast<std::byte*>(memory_.get());
+  }
+
+ private:
+  std::unique_ptr<void, Free> memory_;
+  int64_t bytes_ = 0;
+};
+
+// Releases constants each time that so many bytes of them have been read.
+class Releaser {
+ public:
+  explicit Releaser(const std::function<void()>& release) : release_(release) {}
+  ~Releaser() {
+    if (release_) release_();
+  }
+  void Add(int64_t bytes) {
+    constexpr int64_t kBytes = int64_t{16} << 20;
+    const int64_t before = read_.fetch_add(bytes);
+    if (before / kBytes != (before + bytes) / kBytes && release_) release_();
+  }
+
+ private:
+  const std::function<void()>& release_;
+  std::atomic<int64_t> read_ = 0;
+};
+
+// run(i, scratch) for each i below `count`, each thread with scratch memory of its own; the first error.
+absl::Status InParallel(const TwParallelHook* parallel, size_t count,
+                        const std::function<absl::Status(size_t, Scratch&)>& run) {
+  struct Jobs {
+    const std::function<absl::Status(size_t, Scratch&)>& run;
+    const size_t count;
+    std::atomic<size_t> next = 0;
+    std::mutex mutex;
+    absl::Status status;
+  };
+  Jobs jobs = {.run = run, .count = count};
+  // Each thread takes the next job until none is left, however the range was cut.
+  const TwParallelBody body = [](int64_t, int64_t, void* closure) {
+    Jobs& all = *static_cast<Jobs*>(closure);
+    Scratch scratch;
+    for (size_t i = all.next++; i < all.count; i = all.next++) {
+      const absl::Status status = all.run(i, scratch);
+      if (status.ok()) continue;
+      const std::lock_guard<std::mutex> lock(all.mutex);
+      all.status.Update(status);
+      all.next = all.count;
+    }
+  };
+  const int64_t threads = parallel == nullptr ? 1 : std::max<int64_t>(parallel->num_threads, 1);
+  if (tw_parallel_for(parallel, body, &jobs, threads, 0) != 0) {
+    return absl::InternalError("the threads that pack constants failed");
+  }
+  return jobs.status;
+}
 
 class Builder {
  public:
@@ -59,14 +129,23 @@ class Builder {
 
   int64_t bytes() const { return bytes_; }
 
-  absl::Status Fill(std::byte* section, const std::vector<int64_t>& constants, const TwParallelHook* parallel) const {
+  // Constants first, because packing reads them where they are kept.
+  absl::Status Fill(std::byte* section, const std::vector<int64_t>& constants, const TwParallelHook* parallel,
+                    const std::function<void()>& release) const {
+    std::vector<int> kept;
     for (size_t c = 0; c < constants.size(); ++c) {
-      if (constants[c] >= 0) Copy(static_cast<int>(c), section + constants[c]);
+      if (constants[c] >= 0) kept.push_back(static_cast<int>(c));
     }
-    for (const auto& [key, packing] : packings_) {
-      TW_RETURN_IF_ERROR(Pack(packing, section, constants, parallel));
-    }
-    return absl::OkStatus();
+    std::vector<const Packing*> packings;
+    for (const auto& [key, packing] : packings_) packings.push_back(&packing);
+    Releaser releaser(release);
+    TW_RETURN_IF_ERROR(InParallel(parallel, kept.size(), [&](size_t i, Scratch&) {
+      Copy(kept[i], section + constants[static_cast<size_t>(kept[i])], releaser);
+      return absl::OkStatus();
+    }));
+    return InParallel(parallel, packings.size(), [&](size_t i, Scratch& scratch) {
+      return Pack(*packings[i], section, constants, scratch, releaser);
+    });
   }
 
  private:
@@ -92,15 +171,22 @@ class Builder {
     return it->second;
   }
 
-  void Copy(int constant, std::byte* to) const {
+  void Copy(int constant, std::byte* to, Releaser& releaser) const {
     const ConstantBytes& bytes = plan_.constants[static_cast<size_t>(constant)]->bytes;
     if (bytes.size > 0) std::memcpy(to, bytes.data, static_cast<size_t>(bytes.size));
+    releaser.Add(bytes.size);
   }
 
-  absl::Status Pack(const Packing& packing, std::byte* section, const std::vector<int64_t>& constants,
-                    const TwParallelHook* parallel) const {
+  // What the section does not hold is copied to aligned memory first.
+  absl::Status Pack(const Packing& packing, std::byte* section, const std::vector<int64_t>& constants, Scratch& scratch,
+                    Releaser& releaser) const {
     const Kernel& kernel = kernels_[static_cast<size_t>(packing.program)];
-    std::vector<std::unique_ptr<void, Free>> copies;  // aligned ones of what the section does not hold
+    int64_t needed = 0;
+    for (int c : packing.constants) {
+      if (c >= 0 && constants[static_cast<size_t>(c)] < 0) needed += RoundedBytesOf(c);
+    }
+    std::byte* next = scratch.Reserve(needed);
+    if (needed > 0 && next == nullptr) return absl::ResourceExhaustedError("no memory to pack constants");
     std::vector<void*> data;
     std::vector<const int64_t*> shapes;
     for (size_t i = 0; i < kernel.pack.params.size(); ++i) {
@@ -116,16 +202,18 @@ class Builder {
         data.push_back(section + constants[c]);
         continue;
       }
-      const int64_t bytes = RoundedBytes(plan_.constants[c]->bytes.size);
-      copies.emplace_back(std::aligned_alloc(kArenaAlignment, static_cast<size_t>(bytes)));
-      if (copies.back() == nullptr) return absl::ResourceExhaustedError("no memory to pack constants");
-      Copy(static_cast<int>(c), static_cast<std::byte*>(copies.back().get()));
-      data.push_back(copies.back().get());
+      Copy(static_cast<int>(c), next, releaser);
+      data.push_back(next);
+      next += RoundedBytesOf(static_cast<int>(c));
     }
     char message[256] = "";
-    const TwCall call = {.parallel = parallel, .message = message, .message_bytes = sizeof message};
+    const TwCall call = {.message = message, .message_bytes = sizeof message};
     if (kernel.pack.run(&call, data.data(), shapes.data()) == kTwOk) return absl::OkStatus();
     return absl::InternalError(absl::StrCat("constants cannot be packed: ", message));
+  }
+
+  int64_t RoundedBytesOf(int constant) const {
+    return RoundedBytes(plan_.constants[static_cast<size_t>(constant)]->bytes.size);
   }
 
   const ExecutablePlan& plan_;
@@ -137,12 +225,13 @@ class Builder {
 }  // namespace
 
 absl::StatusOr<ConstantSection> ConstantSection::Make(const ExecutablePlan& plan, absl::Span<const Kernel> kernels,
-                                                      const TwParallelHook* parallel) {
+                                                      const TwParallelHook* parallel,
+                                                      const std::function<void()>& release) {
   ConstantSection section;
   Builder builder(plan, kernels);
   builder.LayOut(&section.constants_, &section.packed_);
   TW_VALUE_OR_RETURN(section.memory_, ReadOnlyMemory::Reserve(builder.bytes()));
-  TW_RETURN_IF_ERROR(builder.Fill(section.memory_.data(), section.constants_, parallel));
+  TW_RETURN_IF_ERROR(builder.Fill(section.memory_.data(), section.constants_, parallel, release));
   section.memory_.Seal();
   return section;
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -21,9 +22,9 @@ namespace tilewright::graph {
 
 class ConstantSection {
  public:
-  // kernels[i] is plan.programs[i].
+  // kernels[i] is plan.programs[i]. `release`, which may be null: see PlannedFunctionOptions.
   static absl::StatusOr<ConstantSection> Make(const ExecutablePlan& plan, absl::Span<const Kernel> kernels,
-                                              const TwParallelHook* parallel);
+                                              const TwParallelHook* parallel, const std::function<void()>& release);
 
   int64_t bytes() const { return memory_.bytes(); }
   const std::byte* data() const { return memory_.data(); }

@@ -71,10 +71,11 @@ absl::Status LoadKernels(const std::vector<PrimFunc>& programs, std::vector<Exec
   for (ExecutablePlan& plan : plans) {
     const auto end = next + static_cast<std::ptrdiff_t>(plan.programs.size());
     const std::string name = plan.name;
-    TW_VALUE_OR_RETURN(
-        state.plans[name],
-        PlannedFunction::Load(std::move(plan), {next, end},
-                              {.max_bytes = state.options.max_bytes, .poison = state.options.poison}, &hook));
+    TW_VALUE_OR_RETURN(state.plans[name], PlannedFunction::Load(std::move(plan), {next, end},
+                                                                {.max_bytes = state.options.max_bytes,
+                                                                 .poison = state.options.poison,
+                                                                 .release_constants = state.options.release_constants},
+                                                                &hook));
     next = end;
   }
   return absl::OkStatus();

@@ -9,6 +9,7 @@
 // their binding runs and freed after their last use. Bodies of loops are functions, so they may have plans.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,10 +26,11 @@ namespace tilewright::graph {
 
 struct ExecutorOptions {
   KernelOptions kernels = {};
-  bool interpret = false;                // programs run in the interpreter: slow to run, nothing to compile
-  bool poison = false;                   // each run of a plan begins with an arena of bytes 0xff: for tests
-  int num_threads = 0;                   // 0: one for each processor
-  int64_t max_bytes = int64_t{8} << 30;  // of one result; more is an error
+  bool interpret = false;                        // programs run in the interpreter: slow to run, nothing to compile
+  bool poison = false;                           // each run of a plan begins with an arena of bytes 0xff: for tests
+  int num_threads = 0;                           // 0: one for each processor
+  int64_t max_bytes = int64_t{8} << 30;          // of one result; more is an error
+  std::function<void()> release_constants = {};  // PlannedFunctionOptions
 };
 
 struct ExecutorState;  // run_bindings.h

@@ -51,7 +51,10 @@ absl::StatusOr<std::unique_ptr<OnnxModel>> OnnxModel::Load(std::unique_ptr<Model
   model->bound_ = std::move(import.values);
   TW_VALUE_OR_RETURN(model->optimized_,
                      OptimizeGraph(model->imported_.module, model->ops_, options.passes, options.report));
-  TW_VALUE_OR_RETURN(model->executor_, Executor::Compile(model->optimized_, options.executor));
+  ExecutorOptions executor = options.executor;
+  executor.release_constants = [file = model->file_.get()] { file->Release(); };
+  executor.release_constants();
+  TW_VALUE_OR_RETURN(model->executor_, Executor::Compile(model->optimized_, executor));
   return model;
 }
 

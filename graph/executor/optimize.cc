@@ -45,6 +45,24 @@ class CompiledPrograms {
   std::unordered_multimap<uint64_t, Entry> kernels_;
 };
 
+// Whether a call has so few elements that it may have few iterations, too.
+bool IsSmall(const CallTirNode& call) {
+  int64_t elements = 0;
+  std::vector<const TensorTypeNode*> tensors = TensorsOf(call.out);
+  for (const Value& arg : call.args) tensors.push_back(TensorTypeOf(arg));
+  for (const TensorTypeNode* tensor : tensors) {
+    if (tensor == nullptr || !tensor->shape) return false;
+    const auto shape = ConstantExtents(*tensor->shape);
+    if (!shape) return false;
+    int64_t size = 1;
+    for (int64_t extent : *shape) {
+      if (__builtin_mul_overflow(size, extent, &size)) return false;
+    }
+    if (__builtin_add_overflow(elements, size, &elements)) return false;
+  }
+  return elements <= static_cast<int64_t>(kInterpretedSteps);
+}
+
 // The results of a call of constants; nothing where its extents or scalars are not numbers.
 std::optional<std::vector<NDArray>> RunCompiled(const GraphModule& module, const CallTirNode& call,
                                                 CompiledPrograms& programs) {
@@ -80,8 +98,11 @@ ConstantFolder HostFolder(const OpTable* ops) {
   const ConstantFolder interpreted = InterpreterFolder(ops, nullptr, kInterpretedSteps);
   auto programs = std::make_shared<CompiledPrograms>();
   return [=](const GraphModule& module, const Value& value) -> absl::StatusOr<std::optional<std::vector<NDArray>>> {
-    TW_VALUE_OR_RETURN(std::optional<std::vector<NDArray>> arrays, interpreted(module, value));
     const auto* call = dyn_cast<CallTirNode>(value);
+    std::optional<std::vector<NDArray>> arrays;
+    if (call == nullptr || IsSmall(*call)) {
+      TW_VALUE_OR_RETURN(arrays, interpreted(module, value));
+    }
     if (arrays || call == nullptr) return arrays;
     return RunCompiled(module, *call, *programs);
   };

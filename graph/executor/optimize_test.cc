@@ -62,6 +62,20 @@ TEST(Optimize, NothingThatGrowsIsFolded) {
   EXPECT_EQ(CountProgramCalls(model->module()), 2);
 }
 
+// A bias changes no weights: there is nothing to compute ahead of time.
+TEST(Optimize, WeightsBeforeABiasStayAsTheyAre) {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::FLOAT, {4, 30});
+  m.Floats("w", {30, 20}, FloatsOf(Random({30, 20}, 1)));
+  m.Floats("b", {20}, FloatsOf(Random({20}, 2)));
+  m.Node("MatMul", {"x", "w"}, {"h"});
+  m.Node("Add", {"h", "b"}, {"y"});
+  m.Output("y");
+  const auto model = Load(m, {.opt_level = 2, .disabled = {"FoldConstants", "FuseKernels"}});
+  ASSERT_TRUE(model);
+  EXPECT_EQ(CountProgramCalls(model->module()), 2);
+}
+
 TEST(Optimize, UnknownPassesAreErrors) {
   ModelWriter m(17);
   m.Input("x", TensorProto::FLOAT, {4});

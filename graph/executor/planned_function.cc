@@ -47,7 +47,8 @@ absl::StatusOr<std::unique_ptr<PlannedFunction>> PlannedFunction::Load(Executabl
   function->options_ = options;
   function->outer_symbols_ = SymbolsOf(function->plan_);
   function->kernels_ = std::move(kernels);
-  TW_VALUE_OR_RETURN(function->constants_, ConstantSection::Make(function->plan_, function->kernels_, parallel));
+  TW_VALUE_OR_RETURN(function->constants_,
+                     ConstantSection::Make(function->plan_, function->kernels_, parallel, options.release_constants));
   return function;
 }
 

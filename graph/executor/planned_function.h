@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -30,6 +31,8 @@ using Arrays = std::vector<NDArray>;
 struct PlannedFunctionOptions {
   int64_t max_bytes = int64_t{8} << 30;  // of one tensor; more is an error
   bool poison = false;                   // each run begins with an arena of bytes 0xff: for tests
+  // Called from time to time while constants are copied: what has been read so far may leave memory.
+  std::function<void()> release_constants = {};
 };
 
 struct RunOptions {

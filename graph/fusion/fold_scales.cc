@@ -22,6 +22,11 @@ using ops::StructuredOp;
 // factor * x + term; a null factor is 0, a null term too.
 struct Affine {
   Expr factor, term;
+  // Whether the factor is other than 1.
+  bool HasFactor() const {
+    const auto* number = dyn_cast<FloatImmNode>(factor);
+    return number == nullptr || number->value != 1;
+  }
 };
 
 Expr Plus(const Expr& a, const Expr& b) { return !a ? b : !b ? a : a + b; }
@@ -302,10 +307,14 @@ class ScaleFolder : public Mutator {
     const DataType type = scale.op.outputs[0].buffer->dtype;
     const auto* weights = cast<ConstantNode>(operands[linear->weights]);
     if (weights->dtype != type) return false;
-    const auto product = [](const Affine& affine, const std::vector<Expr>& with) { return with[0] * affine.factor; };
-    TW_VALUE_OR_RETURN(operands[linear->weights],
-                       Compute(scale, args, own, Extents(weights->shape), linear->weights_dimension,
-                               {operands[linear->weights]}, product));
+    if (scale.affine.HasFactor()) {
+      const auto product = [](const Affine& affine, const std::vector<Expr>& with) { return with[0] * affine.factor; };
+      TW_VALUE_OR_RETURN(operands[linear->weights],
+                         Compute(scale, args, own, Extents(weights->shape), linear->weights_dimension,
+                                 {operands[linear->weights]}, product));
+    } else if (!linear->bias) {
+      return false;  // an addition after a sum without one: nothing is saved
+    }
     if (linear->bias) {
       const auto* bias = cast<ConstantNode>(operands[*linear->bias]);
       TW_VALUE_OR_RETURN(operands[*linear->bias],

@@ -103,6 +103,11 @@ absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::st
   return std::shared_ptr<const MappedFile>(new MappedFile(static_cast<const std::byte*>(data), size));
 }
 
+// The mapping is read-only, so there is nothing to lose.
+void MappedFile::Release() const {
+  if (data_ != nullptr) madvise(const_cast<std::byte*>(data_), size_, MADV_DONTNEED);
+}
+
 MappedFile::~MappedFile() {
   if (data_ != nullptr) munmap(const_cast<std::byte*>(data_), size_);
 }
@@ -152,8 +157,14 @@ std::string OnnxTypeName(int32_t onnx_type) {
 absl::StatusOr<std::unique_ptr<ModelFile>> ModelFile::Open(const std::string& path) {
   auto file = MappedFile::Open(path);
   if (!file.ok()) return file.status();
-  const Bytes bytes = (*file)->bytes();
-  return FromBytes(*std::move(file), bytes, std::filesystem::path(path).parent_path().string());
+  auto model = FromBytes(*file, (*file)->bytes(), std::filesystem::path(path).parent_path().string());
+  if (model.ok()) (*model)->mapped_ = *std::move(file);
+  return model;
+}
+
+void ModelFile::Release() const {
+  if (mapped_ != nullptr) mapped_->Release();
+  for (const auto& [location, file] : external_) file->Release();
 }
 
 absl::StatusOr<std::unique_ptr<ModelFile>> ModelFile::FromBytes(std::shared_ptr<const void> owner, Bytes bytes,

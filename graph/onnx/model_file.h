@@ -32,6 +32,8 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   absl::Span<const std::byte> bytes() const { return {data_, size_}; }
+  // What has been read leaves the process's memory, and is read again where it is needed again.
+  void Release() const;
 
  private:
   MappedFile(const std::byte* data, size_t size) : data_(data), size_(size) {}
@@ -62,6 +64,8 @@ class ModelFile {
   const onnx::ModelProto& model() const { return model_; }
   // The elements of a tensor of this model, wherever they lie. Errors name the tensor.
   absl::StatusOr<TensorView> Tensor(const onnx::TensorProto& tensor);
+  // MappedFile::Release of all files.
+  void Release() const;
 
  private:
   ModelFile() = default;
@@ -70,6 +74,7 @@ class ModelFile {
 
   onnx::ModelProto model_;
   std::shared_ptr<const void> owner_;
+  std::shared_ptr<const MappedFile> mapped_;  // the owner where it is a file
   absl::Span<const std::byte> bytes_;
   std::string directory_;
   std::map<std::string, std::shared_ptr<const MappedFile>> external_;
