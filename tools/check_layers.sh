@@ -31,14 +31,15 @@ ROOMS = {
                 "codegen/llvm/x86 codegen/remote", "codegen/llvm codegen/cuda"],
     "autoschedule": ["autoschedule/program autoschedule/database", "autoschedule/cost", "autoschedule/tensorize",
                      "autoschedule/normalize", "autoschedule/movement", "autoschedule/sketch",
+                     "autoschedule/sketch/cpu autoschedule/sketch/gpu",
                      "autoschedule/measure/protocol", "autoschedule/measure/reference", "autoschedule/measure/executor",
                      "autoschedule/measure/builder", "autoschedule/measure", "autoschedule/search", "autoschedule/tune",
                      "autoschedule"],
     "graph": ["graph/ir", "graph/rewrite", "graph/onnx graph/fusion graph/memory", "graph/executor", "graph"],
 }
-# Targets above all rooms of their module: what users of it may include, what is built in, and inference of regions,
-# which needs arithmetic.
-COLLECTS = {"//ir:ir", "//ir:program", "//ir:regions", "//ir:builder", "//codegen:codegen", "//codegen:backend"}
+# Targets above all rooms of their module: what users of it may include, what is built in, the sketches of all kinds of
+# machines, and inference of regions, which needs arithmetic.
+COLLECTS = {"//autoschedule/sketch:sketches", "//ir:ir", "//ir:program", "//ir:regions", "//ir:builder", "//codegen:codegen", "//codegen:backend"}
 
 floor = {room: (module, number) for module, floors in ROOMS.items()
          for number, rooms in enumerate(floors) for room in rooms.split()}

@@ -413,7 +413,8 @@ def main(A: T.Buffer((16, 8), "float32"), B: T.Buffer((8, 32), "float32"), C: T.
 TEST(Tune, ListsCandidates) {
   const Result result = RunTool({"tune", "-", "--target=x86-znver4", "--list-candidates"}, kProduct);
   EXPECT_EQ(result.status, kDone) << result.err;
-  EXPECT_THAT(result.out, StartsWith("block C over vi, vj; summed over vk\n"));
+  EXPECT_THAT(result.out,
+              StartsWith("block C over vi, vj; summed over vk\n  sketches: contraction (preferred), plain\n"));
   EXPECT_THAT(result.out, HasSubstr("vi = vi; vj = vj; vk = vk"));
   EXPECT_THAT(result.out, HasSubstr("no: "));
 }

@@ -13,9 +13,12 @@
 // Each pick is a sample_categorical instruction in the trace, with its name. Which picks there are may depend on earlier ones.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <span>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "schedule/core/random.h"
@@ -25,17 +28,33 @@
 namespace tilewright {
 
 struct Choice {
+  // What a candidate that is no quantity stands for, and how often it is drawn.
+  struct Meaning {
+    std::string label;
+    double weight = 1;
+    friend bool operator==(const Meaning&, const Meaning&) = default;
+  };
+
   std::string name;  // unique in one schedule; empty for one of a trace that was recorded before choices had names
   int64_t value = 0;
   std::vector<int64_t> candidates;
+  std::vector<Meaning> meanings = {};  // one for each candidate; none where candidates are quantities
+
+  // The choice of what the label names, to be given.
+  static Choice Of(std::string name, std::string label) { return {std::move(name), 0, {0}, {{std::move(label)}}}; }
+  // What the value stands for; empty for quantities.
+  std::string_view label() const;
 
   friend bool operator==(const Choice&, const Choice&) = default;
 };
 
+// The place of a candidate that is drawn: each quantity with equal probability, others by their weights.
+size_t Draw(const Choice& choice, Random& random);
+
 class Choices {
  public:
   static Choices Preferred() { return Choices(Mode::kPreferred, {}, 0); }
-  // Every candidate with equal probability.
+  // Every pick by Draw.
   static Choices Drawn(uint64_t seed) { return Choices(Mode::kDrawn, {}, seed); }
   // Picks take the value given under their name where it is among the candidates, the preferred one elsewhere: how a
   // schedule of another program is taken over.
@@ -51,16 +70,18 @@ class Choices {
     operator Value() const { return rv; }
   };
   // One of `candidates`, which must not be empty; `preferred`: the index a rule takes when nothing was measured.
-  // A name that was taken before gets a number: "C.tile_rows#2".
-  Outcome<Pick> Take(Schedule& sch, std::string name, std::vector<int64_t> candidates, size_t preferred);
+  // A name that was taken before gets a number: "C.tile_rows#2". With `meanings`, one for each candidate, a candidate is
+  // drawn by its weight, and what was given is the candidate with the same label, whatever its value.
+  Outcome<Pick> Take(Schedule& sch, std::string name, std::vector<int64_t> candidates, size_t preferred,
+                     std::vector<Choice::Meaning> meanings = {});
 
   const std::vector<Choice>& made() const { return made_; }
 
  private:
   enum class Mode { kPreferred, kDrawn };
   Choices(Mode mode, std::vector<Choice> given, uint64_t seed) : mode_(mode), given_(std::move(given)), random_(seed) {}
-  // What was given for the next pick, or null.
-  const Choice* Given(const std::string& name) const;
+  // The place of what was given for this pick, if it is among the candidates.
+  std::optional<size_t> Given(const Choice& pick) const;
 
   Mode mode_;
   std::vector<Choice> given_;

@@ -49,6 +49,26 @@ TEST(Choices, GivenAreTakenWhereTheyFit) {
   EXPECT_EQ(choices.made().back().name, "z#2");
 }
 
+TEST(Choices, WithMeaningsAreDrawnByWeightAndRecordedWithLabels) {
+  int first = 0;
+  for (uint64_t seed = 0; seed < 600; ++seed) {
+    Schedule sch = EmptySchedule();
+    Choices choices = Choices::Drawn(seed);
+    first += choices.Take(sch, "x", {0, 1}, 1, {{"a", 3}, {"b", 1}})->value == 0 ? 1 : 0;
+  }
+  EXPECT_NEAR(first, 450, 60);
+  Schedule sch = EmptySchedule();
+  Choices choices = Choices::GivenOrPreferred({Choice::Of("x", "c")});
+  EXPECT_EQ(choices.Take(sch, "x", {4, 2, 7}, 0, {{"a"}, {"b"}, {"c"}})->value, 7);
+  EXPECT_EQ(choices.made()[0].label(), "c");
+  EXPECT_EQ(*sch.trace().instructions[0]->args[3].As<std::string>(), "a, b, c");
+  // Elsewhere the label names another value, or nothing.
+  Choices again = Choices::OfTrace(sch.trace());
+  EXPECT_EQ(again.Take(sch, "x", {7, 1}, 0, {{"b"}, {"c"}})->value, 1);
+  Choices other = Choices::OfTrace(sch.trace());
+  EXPECT_EQ(other.Take(sch, "x", {5, 7}, 0, {{"b"}, {"d"}})->value, 5);
+}
+
 TEST(Choices, AreReadBackFromATraceByName) {
   Schedule first = EmptySchedule();
   Choices drawn = Choices::Drawn(3);

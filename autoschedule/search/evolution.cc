@@ -39,6 +39,10 @@ void Evolution::Mutate(std::vector<Choice>& choices) {
   if (open.empty()) return;
   for (uint64_t changes = 1 + random_.Below(2); changes > 0; --changes) {
     Choice& choice = *open[random_.Below(open.size())];
+    if (!choice.meanings.empty()) {
+      choice.value = choice.candidates[Draw(choice, random_)];
+      continue;
+    }
     const size_t size = choice.candidates.size();
     const auto now =
         static_cast<size_t>(std::ranges::find(choice.candidates, choice.value) - choice.candidates.begin());

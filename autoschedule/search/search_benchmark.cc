@@ -16,8 +16,8 @@
 
 #include "autoschedule/cost/learned.h"
 #include "autoschedule/cost/projected.h"
+#include "autoschedule/sketch/cpu/winograd_rule.h"
 #include "autoschedule/sketch/space.h"
-#include "autoschedule/sketch/winograd_rule.h"
 #include "ir/annotations.h"
 #include "ir/ops/conv.h"
 #include "ir/ops/depthwise.h"

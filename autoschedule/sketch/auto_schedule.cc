@@ -1,21 +1,19 @@
 #include "autoschedule/sketch/auto_schedule.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
-#include "autoschedule/normalize/join_groups.h"
 #include "autoschedule/normalize/normal_form.h"
 #include "autoschedule/program/block_loops.h"
-#include "autoschedule/program/contraction.h"
-#include "autoschedule/sketch/contraction_rule.h"
-#include "autoschedule/sketch/plain_rule.h"
-#include "autoschedule/sketch/row_rule.h"
-#include "autoschedule/sketch/tensor_rule.h"
-#include "autoschedule/sketch/winograd_rule.h"
-#include "autoschedule/tensorize/tensor_mapping.h"
+#include "autoschedule/sketch/sketches.h"
 #include "verify/structure/block_scope.h"
 
 namespace tilewright {
 namespace {
+
+// How often structures of each fit are drawn.
+constexpr double kWeights[] = {8, 4, 1, 1};
 
 Refusal NoRules(const Target& target) {
   return {"auto_schedule", "there are no scheduling rules for {text0}", {}, {}, {target.name}};
@@ -30,6 +28,7 @@ class FunctionRules {
         sch_(result.schedule),
         function_(std::move(function)),
         target_(target),
+        list_(SketchesFor(target)),
         intrins_(intrins),
         choices_(choices) {}
 
@@ -41,111 +40,96 @@ class FunctionRules {
     if (!blocks.ok()) return LeaveAlone({blocks.refusal(), Current()});
     blocks_ = *blocks;
     for (const BlockRv& block : *blocks) {
-      if (const std::optional<BlockRv> part = SplitAmongCores(sch_, block, target_)) blocks_.push_back(*part);
+      if (list_.divide == nullptr) break;
+      if (const std::optional<BlockRv> part = list_.divide(sch_, block, target_)) blocks_.push_back(*part);
     }
     // There is nothing to gain where nothing is computed.
     std::erase_if(blocks_, [&](const BlockRv& block) {
       return std::ranges::any_of(RealizeOf(sch_, block).block->iter_vars,
                                  [](const IterVar& iter) { return ExtentOf(iter) == 0; });
     });
-    for (const BlockRv& block : blocks_) ApplyRowRule(block, false);
-    // Reductions take elementwise blocks along.
-    for (bool reductions : {true, false}) {
-      for (const BlockRv& block : blocks_) {
-        const BlockScope scope = BlockScope::Of(&Root());
-        const ScopeChild* child = scope.Find(sch_.Get(block).As<BlockRef>()->id);
-        if (child == nullptr || (reductions && !child->realize->block->init)) continue;
-        if (IsSerial(*child)) Apply(scope, *child, block);
-      }
+    // Chains take reductions along, and reductions elementwise blocks.
+    for (const Turn turn : {Turn::kChains, Turn::kReductions, Turn::kOthers}) {
+      for (const BlockRv& block : blocks_) ScheduleBlock(block, turn);
     }
   }
 
  private:
+  enum class Turn : uint8_t { kChains, kReductions, kOthers };
+  struct Candidate {
+    const Sketch* sketch;
+    Structure structure;
+  };
+
   Function Current() const { return sch_.module().Find(function_); }
   const BlockNode& Root() const { return *cast<BlockRealizeNode>(Current()->body)->block; }
 
-  // Schedules the chain of row reductions that the block begins. `contractions`: it may be a contraction, such as a
-  // matrix by a vector.
-  bool ApplyRowRule(BlockRv block, bool contractions) {
+  bool IsTurnOf(const BlockNode& block, Turn turn, BlockRv rv, const SketchContext& context) const {
+    if (turn != Turn::kChains) return turn == Turn::kOthers || block.init;
+    Schedule asked = sch_;
+    return std::ranges::any_of(list_.sketches, [&](const Sketch& sketch) {
+      return sketch.takes_chains && sketch.meet(asked, rv, context).has_value();
+    });
+  }
+
+  // The structures for a block, the best fit first.
+  std::vector<Candidate> CandidatesFor(BlockRv block, const SketchContext& context) const {
+    Schedule asked = sch_;
+    std::vector<Candidate> candidates;
+    for (const Sketch& sketch : list_.sketches) {
+      std::optional<Structure> structure = sketch.meet(asked, block, context);
+      if (structure) candidates.push_back({&sketch, *std::move(structure)});
+    }
+    std::ranges::sort(candidates, {},
+                      [](const Candidate& candidate) { return std::pair(candidate.structure.fit, candidate.sketch); });
+    return candidates;
+  }
+
+  // Schedules a block that nothing has scheduled yet, when it is its turn.
+  void ScheduleBlock(BlockRv block, Turn turn) {
     const BlockScope scope = BlockScope::Of(&Root());
-    const uint32_t id = sch_.Get(block).As<BlockRef>()->id;
-    const ScopeChild* child = scope.Find(id);
-    if (child == nullptr || (!contractions && MatchContraction(*child->realize).ok())) return false;
-    std::vector<BlockRv> chain;
-    for (uint32_t member : RowChain(scope, id)) {
-      for (const BlockRv& candidate : blocks_) {
-        if (sch_.Get(candidate).As<BlockRef>()->id == member) chain.push_back(candidate);
-      }
-    }
-    return !chain.empty() &&
-           TryRule(false, [&](Schedule& sch, Choices& choices) { return ScheduleRows(sch, chain, target_, choices); });
-  }
-
-  void Apply(const BlockScope& scope, const ScopeChild& child, BlockRv block) {
+    const ScopeChild* child = scope.Find(sch_.Get(block).As<BlockRef>()->id);
+    if (child == nullptr || !IsSerial(*child)) return;
+    const SketchContext context{target_, intrins_, scope, *child, blocks_};
+    if (!IsTurnOf(*child->realize->block, turn, block, context)) return;
+    std::vector<Candidate> open = CandidatesFor(block, context);
     const size_t refused = result_.refused.size();
-    std::vector<TensorMapping> mappings;
-    if (intrins_ != nullptr) mappings = SingleIntrinMappings(*child.realize->block);
-    if (!mappings.empty() && TryRule(true, [&](Schedule& sch, Choices& choices) {
-          return ScheduleTensorized(sch, block, mappings, target_, choices);
-        })) {
-      return;
+    const std::string name = child->realize->block->name + ".sketch";
+    // One that refuses the block is no candidate: another one is chosen.
+    while (!open.empty()) {
+      const std::optional<size_t> refusing = Try(name, open);
+      if (!refusing) break;
+      open.erase(open.begin() + static_cast<std::ptrdiff_t>(*refusing));
     }
-    const bool contraction = MatchContraction(*child.realize).ok();
-    if (contraction && TryRule(false, [&](Schedule& sch, Choices& choices) -> Outcome<std::monostate> {
-          const Outcome<std::monostate> joined = JoinGroups(sch, block, target_);
-          return joined.ok() ? SchedulePlain(sch, block, target_, choices) : joined;
-        })) {
-      return;
-    }
-    if (contraction && TryRule(false, [&](Schedule& sch, Choices& choices) {
-          return ScheduleWinograd(sch, block, target_, choices);
-        })) {
-      return;
-    }
-    if (contraction && TryRule(true, [&](Schedule& sch, Choices& choices) {
-          return ScheduleContraction(sch, block, target_, choices);
-        })) {
-      return;
-    }
-    if (contraction && ApplyRowRule(block, true)) return;
-    const bool shares_loops =
-        std::any_of(scope.children().begin(), scope.children().end(), [&](const ScopeChild& other) {
-          return &other != &child && !other.loops.empty() && !child.loops.empty() && other.loops[0] == child.loops[0];
-        });
-    if (!shares_loops &&
-        TryRule(false, [&](Schedule& sch, Choices& choices) { return SchedulePlain(sch, block, target_, choices); })) {
-      return;
-    }
-    KeepLoops(sch_, block);
-    if (result_.refused.size() > refused) LeaveAlone(result_.refused.back());
+    const bool scheduled = !open.empty() && open.front().structure.fit != Fit::kOtherwise;
+    if (!scheduled && result_.refused.size() > refused) LeaveAlone(result_.refused.back());
   }
 
-  // With the intrinsics that the registry names one by one, a user's for example. Families have rules of their own.
-  std::vector<TensorMapping> SingleIntrinMappings(const BlockNode& block) const {
-    std::vector<TensorMapping> all;
-    for (const std::string& name : intrins_->names()) {
-      const TensorIntrin& intrin = *intrins_->Find(name);
-      if (!std::ranges::all_of(intrin.features, [&](const std::string& f) { return target_.has(f); })) continue;
-      TensorMappings mappings = FindTensorMappings(block, intrin);
-      all.insert(all.end(), mappings.found.begin(), mappings.found.end());
+  // Applies the structure that is chosen; a refusal undoes its steps, and gives its place.
+  std::optional<size_t> Try(const std::string& name, const std::vector<Candidate>& open) {
+    std::vector<int64_t> places;
+    std::vector<Choice::Meaning> meanings;
+    for (const Candidate& candidate : open) {
+      const Fit fit = candidate.structure.fit;
+      if (fit == Fit::kOtherwise && !places.empty()) break;
+      places.push_back(candidate.sketch - list_.sketches.data());
+      meanings.push_back({candidate.sketch->name, kWeights[static_cast<size_t>(fit)]});
     }
-    std::ranges::sort(all, LessWaste);
-    return all;
-  }
-
-  // A refusal undoes the rule's steps.
-  template <class Rule>
-  bool TryRule(bool report, const Rule& rule) {
     Schedule attempt = sch_;
     Choices choices = choices_;
-    const Outcome<std::monostate> done = rule(attempt, choices);
+    const Outcome<Choices::Pick> pick = choices.Take(attempt, name, places, 0, std::move(meanings));
+    if (!pick.ok()) return 0;
+    const auto chosen = static_cast<size_t>(std::ranges::find(places, pick->value) - places.begin());
+    const Outcome<std::monostate> done = open[chosen].structure.apply(attempt, choices);
     if (done.ok()) {
       sch_ = std::move(attempt);
       choices_ = std::move(choices);
-    } else if (report) {
+      return std::nullopt;
+    }
+    if (open[chosen].sketch->reports) {
       result_.refused.push_back({done.refusal(), attempt.refused_function() ? attempt.refused_function() : Current()});
     }
-    return done.ok();
+    return chosen;
   }
 
   void LeaveAlone(RuleRefusal why) { result_.left_alone.push_back(std::move(why)); }
@@ -154,6 +138,7 @@ class FunctionRules {
   Schedule& sch_;
   const std::string function_;
   const Target& target_;
+  const SketchList list_;
   IntrinRegistry* const intrins_;
   Choices& choices_;
   std::vector<BlockRv> blocks_;  // directly in the root block, before any rule but inlining
@@ -171,7 +156,7 @@ AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinReg
   AutoScheduled result{Schedule(module, {.intrins = intrins, .shared = shared}), {}, {}};
   for (const Function& function : module.functions()) {
     if (!isa<BlockRealizeNode>(function->body)) continue;
-    if (target.is_gpu()) {
+    if (SketchesFor(target).sketches.empty()) {
       result.left_alone.push_back({NoRules(target), function});
     } else {
       FunctionRules(result, function->name, target, intrins, choices).Run();

@@ -5,9 +5,9 @@
 //   ... result.schedule.module(), result.schedule.trace() ...
 //
 // One rule per block, nothing measured: elementwise blocks are computed where they are used
-// (autoschedule/normalize/inline_rule.h), contractions are tensorized (autoschedule/sketch/contraction_rule.h) and
+// (autoschedule/normalize/inline_rule.h), contractions are tensorized (autoschedule/sketch/cpu/contraction_rule.h) and
 // their constant operands packed ahead of time (schedule/layout/hoist_prepack.h), every other block runs in parallel
-// and on vectors (autoschedule/sketch/plain_rule.h).
+// and on vectors (autoschedule/sketch/cpu/plain_rule.h).
 #pragma once
 
 #include <string>

@@ -7,6 +7,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "autoschedule/normalize/normal_form.h"
+#include "autoschedule/program/choices.h"
+#include "autoschedule/sketch/auto_schedule.h"
 #include "autoschedule/tensorize/tensor_mapping.h"
 #include "schedule/recorder/schedule.h"
 #include "verify/structure/block_scope.h"
@@ -83,13 +85,31 @@ std::string Heading(const BlockNode& block) {
   return text + "\n";
 }
 
+// What the rules choose for each block with the preferred choices.
+std::vector<Choice> PreferredChoices(const Module& module, const Target& target, IntrinRegistry* intrins) {
+  Choices choices = Choices::Preferred();
+  AutoSchedule(module, target, intrins, choices);
+  return choices.made();
+}
+
+// "sketches: contraction (preferred), plain"; nothing for a block that another one takes along.
+std::string Sketches(const BlockNode& block, const std::vector<Choice>& choices) {
+  const auto choice = std::ranges::find(choices, block.name + ".sketch", &Choice::name);
+  if (choice == choices.end()) return "";
+  std::vector<std::string> names;
+  for (const Choice::Meaning& meaning : choice->meanings) names.push_back(meaning.label);
+  names[0] += " (preferred)";
+  return absl::StrCat("  sketches: ", absl::StrJoin(names, ", "), "\n");
+}
+
 }  // namespace
 
 std::string ListCandidates(const Module& module, const Target& target, IntrinRegistry* intrins) {
   std::string text;
   const std::vector<const TensorIntrin*> representatives = Representatives(intrins, target);
+  const std::vector<Choice> choices = PreferredChoices(module, target, intrins);
   for (const Block& block : BlocksOf(NormalForm(module, target, intrins))) {
-    text += Heading(*block);
+    text += Heading(*block) + Sketches(*block, choices);
     bool found = false;
     for (const TensorIntrin* intrin : representatives) {
       const std::string missing = MissingFeature(*intrin, target);

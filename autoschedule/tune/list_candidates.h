@@ -1,7 +1,8 @@
-// Which tensor intrinsics can compute which blocks of a program, and how: what `tilewright tune --list-candidates`
-// prints.
+// Which sketches there are for the blocks of a program, and which tensor intrinsics can compute them, and how: what
+// `tilewright tune --list-candidates` prints.
 //
 //   block conv2d_nhwc over n, h, w, co; summed over rh, rw, rc
+//     sketches: contraction (preferred), plain
 //     fma_f32_12x32x1_avx512    vi = h, w; vj = co; vk = rc        padding  2.0%
 //     dot_bf16_12x32x2_avx512   no: C[..] + A[..] * B[..] is not of the form ...
 //
@@ -17,7 +18,7 @@
 
 namespace tilewright {
 
-// Every mapping of every block to the registry's intrinsics; of a family, to its first member that the target has.
+// The sketches that a search chooses from, and every mapping of every block to the registry's intrinsics; of a family, to its first member that the target has.
 std::string ListCandidates(const Module& module, const Target& target, IntrinRegistry* intrins);
 
 // Names of the blocks that no intrinsic of the target can compute: they get loops over vectors.

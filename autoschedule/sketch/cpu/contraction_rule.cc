@@ -1,4 +1,4 @@
-#include "autoschedule/sketch/contraction_rule.h"
+#include "autoschedule/sketch/cpu/contraction_rule.h"
 
 #include <algorithm>
 #include <numeric>
@@ -12,7 +12,7 @@
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/fuse_consumers.h"
 #include "autoschedule/program/sizes.h"
-#include "autoschedule/sketch/contraction_plan.h"
+#include "autoschedule/sketch/cpu/contraction_plan.h"
 #include "intrin/amx_tile.h"
 #include "intrin/dot_tile.h"
 #include "ir/analysis.h"

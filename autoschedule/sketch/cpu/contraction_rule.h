@@ -19,7 +19,7 @@
 //
 // Tiles of AMX load what they multiply, and store sums, by themselves: rows come from where they lie, a padded copy of
 // a convolution's input for example, from a copy for the windows along them, or are packed next to each other
-// (autoschedule/sketch/contraction_plan.h); tiles go to the output directly where they divide it and nothing is
+// (autoschedule/sketch/cpu/contraction_plan.h); tiles go to the output directly where they divide it and nothing is
 // computed from them. They multiply so fast that what matters is from where operands come: one of them has to be in the
 // second cache level, a panel of the other one next to the registers. With rows in place tiles take several rows of an
 // image where these are short; else such rows are copied or packed as one.

@@ -1,4 +1,4 @@
-#include "autoschedule/sketch/tensor_rule.h"
+#include "autoschedule/sketch/cpu/tensor_rule.h"
 
 #include <algorithm>
 #include <numeric>

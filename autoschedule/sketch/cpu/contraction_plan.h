@@ -1,4 +1,4 @@
-// What the contraction rule (autoschedule/sketch/contraction_rule.h) finds out before it moves anything.
+// What the contraction rule (autoschedule/sketch/cpu/contraction_rule.h) finds out before it moves anything.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-#include "autoschedule/sketch/winograd_rule.h"
+#include "autoschedule/sketch/cpu/winograd_rule.h"
 
 #include <algorithm>
 #include <limits>
@@ -11,8 +11,8 @@
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/contraction.h"
 #include "autoschedule/program/fuse_consumers.h"
-#include "autoschedule/sketch/contraction_rule.h"
-#include "autoschedule/sketch/winograd_ways.h"
+#include "autoschedule/sketch/cpu/contraction_rule.h"
+#include "autoschedule/sketch/cpu/winograd_ways.h"
 #include "autoschedule/tensorize/contraction_form.h"
 #include "autoschedule/tensorize/tile_instruction.h"
 #include "ir/annotations.h"
@@ -29,8 +29,6 @@ constexpr double kPreferred = 0.9;
 
 // Fewer rows leave the multiplying units idle.
 constexpr int64_t kFewRows = 4;
-
-Refusal No(const char* reason, uint32_t block) { return {"winograd_rule", reason, {block}}; }
 
 // Whether the function lets sums be computed with other rounding errors.
 bool IsAllowed(const Function& function) {
@@ -216,36 +214,33 @@ class WinogradSchedule {
 
 }  // namespace
 
-Outcome<Done> ScheduleWinograd(Schedule& sch, BlockRv block, const Target& target, Choices& choices) {
+WinogradWays WaysByWinograd(Schedule& sch, BlockRv block, const Target& target) {
   const BlockRealizeNode& realize = RealizeOf(sch, block);
-  const uint32_t id = realize.block->id;
-  const std::string name = realize.block->name;
-  if (!IsAllowed(FunctionOf(sch, block))) return No("the function of {block0} does not want it", id);
+  const Function function = FunctionOf(sch, block);
   const absl::StatusOr<Contraction> contraction = MatchContraction(realize);
-  if (!contraction.ok()) return No("{block0} is no contraction", id);
+  if (!contraction.ok() || !IsAllowed(function)) return {};
   const std::optional<TileInstruction> instruction = FindTileInstruction(
       target, contraction->row_operand->dtype, contraction->column_operand->dtype, contraction->product_type);
-  if (!instruction || instruction->group != 1 ||
-      !IsConstantParam(FunctionOf(sch, block), contraction->column_operand)) {
-    return No("{block0} is no product by constants of a type that has tiles", id);
-  }
-  if (!std::ranges::all_of(realize.block->iter_vars, [](const IterVar& iter) { return ExtentOf(iter).has_value(); })) {
-    return No("{block0} has symbolic extents", id);
-  }
-  const WinogradWays found = FindWinogradWays(sch, block, *contraction, *instruction, target);
-  if (found.ways.empty()) return No("{block0} would not become faster", id);
-  std::vector<int64_t> outputs = {0};
-  size_t preferred = 0;
-  double least = kPreferred * found.direct_cycles;
-  for (const WinogradWay& way : found.ways) {
-    outputs.push_back(way.Outputs());
-    if (way.cycles >= least) continue;
-    least = way.cycles;
-    preferred = outputs.size() - 1;
-  }
-  TW_ASSIGN_OR_RETURN(const Choices::Pick pick, choices.Take(sch, name + ".winograd", outputs, preferred));
-  const auto way = std::ranges::find(found.ways, pick.value, &WinogradWay::Outputs);
-  if (way == found.ways.end()) return ScheduleContraction(sch, block, target, choices);
+  if (!instruction || instruction->group != 1 || !IsConstantParam(function, contraction->column_operand)) return {};
+  const bool constant =
+      std::ranges::all_of(realize.block->iter_vars, [](const IterVar& iter) { return ExtentOf(iter).has_value(); });
+  return constant ? FindWinogradWays(sch, block, *contraction, *instruction, target) : WinogradWays();
+}
+
+bool PaysByWinograd(const WinogradWays& found) {
+  return std::ranges::any_of(found.ways,
+                             [&](const WinogradWay& way) { return way.cycles < kPreferred * found.direct_cycles; });
+}
+
+Outcome<Done> ScheduleWinograd(Schedule& sch, BlockRv block, const std::vector<WinogradWay>& ways, const Target& target,
+                               Choices& choices) {
+  std::vector<int64_t> outputs;
+  for (const WinogradWay& way : ways) outputs.push_back(way.Outputs());
+  const auto fastest = std::ranges::min_element(ways, {}, &WinogradWay::cycles);
+  const std::string name = RealizeOf(sch, block).block->name;
+  TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
+                      choices.Take(sch, name + ".winograd", outputs, static_cast<size_t>(fastest - ways.begin())));
+  const auto way = std::ranges::find(ways, pick.value, &WinogradWay::Outputs);
   return WinogradSchedule(sch, block, *way, target, choices).Apply();
 }
 

@@ -1,4 +1,4 @@
-#include "autoschedule/sketch/winograd_ways.h"
+#include "autoschedule/sketch/cpu/winograd_ways.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

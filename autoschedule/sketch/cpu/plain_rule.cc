@@ -1,4 +1,4 @@
-#include "autoschedule/sketch/plain_rule.h"
+#include "autoschedule/sketch/cpu/plain_rule.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "autoschedule/sketch/contraction_plan.h"
+#include "autoschedule/sketch/cpu/contraction_plan.h"
 
 #include <algorithm>
 #include <numeric>

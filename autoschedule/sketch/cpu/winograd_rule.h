@@ -2,7 +2,7 @@
 //
 //   for tile rows of all images in T.parallel(...):
 //       Y_input[products, tile row]         vectors of channels, the products written out; padding computed here
-//       Y_products[products, tile row]      the contraction (autoschedule/sketch/contraction_rule.h)
+//       Y_products[products, tile row]      the contraction (autoschedule/sketch/cpu/contraction_rule.h)
 //       Y[rows of the tile]                 vectors of channels, the rows written out; elementwise consumers here
 //
 // so that a tile row's transforms stay in a core's caches, where the kernel does too. Otherwise each stage runs in
@@ -14,21 +14,29 @@
 //
 // Along one window or along two, one after the other: what lies between their transforms stays in vector registers.
 //
-// Choice: NAME.winograd: 4, tiles of 4 outputs along one window; 42, of 4 and of 2 along two (winograd_ways.h); 0, the
-// contraction as it is. Those of the contraction come after it.
+// Choice: NAME.winograd: 4, tiles of 4 outputs along one window; 42, of 4 and of 2 along two (winograd_ways.h). Those of
+// the contraction come after it.
 #pragma once
 
 #include <variant>
+#include <vector>
 
 #include "autoschedule/program/choices.h"
+#include "autoschedule/sketch/cpu/winograd_ways.h"
 #include "schedule/recorder/schedule.h"
 #include "target/target.h"
 
 namespace tilewright {
 
-// A refusal of "winograd_rule" for blocks that are no sums of f32 products over a window, along which outputs are
-// computed without gaps, by a constant kernel, or that would not become faster, and where the function has said no; on
-// it the steps before stay applied.
-Outcome<std::monostate> ScheduleWinograd(Schedule& sch, BlockRv block, const Target& target, Choices& choices);
+// None for blocks that are no sums of f32 products over a window, along which outputs are computed without gaps, by a
+// constant kernel, or that would become much slower, and where the function has said no.
+WinogradWays WaysByWinograd(Schedule& sch, BlockRv block, const Target& target);
+
+// Whether the fastest of the ways is clearly faster than the contraction as it is.
+bool PaysByWinograd(const WinogradWays& found);
+
+// `ways`: of WaysByWinograd, at least one. On a refusal the steps before it stay applied.
+Outcome<std::monostate> ScheduleWinograd(Schedule& sch, BlockRv block, const std::vector<WinogradWay>& ways,
+                                         const Target& target, Choices& choices);
 
 }  // namespace tilewright

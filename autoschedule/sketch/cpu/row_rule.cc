@@ -1,4 +1,4 @@
-#include "autoschedule/sketch/row_rule.h"
+#include "autoschedule/sketch/cpu/row_rule.h"
 
 #include <algorithm>
 #include <optional>

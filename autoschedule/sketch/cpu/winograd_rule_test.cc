@@ -1,4 +1,4 @@
-#include "autoschedule/sketch/winograd_rule.h"
+#include "autoschedule/sketch/cpu/winograd_rule.h"
 
 #include <gtest/gtest.h>
 
@@ -39,7 +39,8 @@ AutoScheduled Scheduled(const Function& op, const Target& target, std::optional<
       if (realize != nullptr && realize->block->init) block = realize->block->name;
       return true;
     });
-    choices = Choices::GivenOrPreferred({{.name = block + ".winograd", .value = *outputs, .candidates = {}}});
+    choices = Choices::GivenOrPreferred({Choice::Of(block + ".sketch", "winograd"),
+                                         {.name = block + ".winograd", .value = *outputs, .candidates = {}}});
   }
   return AutoSchedule(Module(op), target, &intrins, choices);
 }

@@ -1,0 +1,126 @@
+#include "autoschedule/sketch/cpu/sketches.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autoschedule/normalize/join_groups.h"
+#include "autoschedule/program/contraction.h"
+#include "autoschedule/sketch/cpu/contraction_rule.h"
+#include "autoschedule/sketch/cpu/plain_rule.h"
+#include "autoschedule/sketch/cpu/row_rule.h"
+#include "autoschedule/sketch/cpu/tensor_rule.h"
+#include "autoschedule/sketch/cpu/winograd_rule.h"
+#include "autoschedule/tensorize/tensor_mapping.h"
+
+namespace tilewright {
+namespace {
+
+using Done = std::monostate;
+using Met = std::optional<Structure>;
+
+bool IsContraction(const SketchContext& context) { return MatchContraction(*context.child.realize).ok(); }
+
+// The chain of reductions along rows that the block begins.
+Met MeetChain(Schedule& sch, const SketchContext& context) {
+  std::vector<BlockRv> chain;
+  for (uint32_t member : RowChain(context.scope, context.child.id())) {
+    for (const BlockRv& block : context.blocks) {
+      if (sch.Get(block).As<BlockRef>()->id == member) chain.push_back(block);
+    }
+  }
+  if (chain.empty()) return std::nullopt;
+  const Target* target = &context.target;
+  return Structure{Fit::kBest, [=](Schedule& s, Choices& choices) { return ScheduleRows(s, chain, *target, choices); }};
+}
+
+Met MeetRows(Schedule& sch, BlockRv, const SketchContext& context) {
+  return IsContraction(context) ? std::nullopt : MeetChain(sch, context);
+}
+
+// A contraction may be one along rows: a matrix by a vector.
+Met MeetProductRows(Schedule& sch, BlockRv, const SketchContext& context) {
+  if (!IsContraction(context)) return std::nullopt;
+  Met chain = MeetChain(sch, context);
+  if (chain) chain->fit = Fit::kGeneral;
+  return chain;
+}
+
+// With the intrinsics that the registry names one by one, a user's for example. Families have sketches of their own.
+Met MeetTensor(Schedule&, BlockRv block, const SketchContext& context) {
+  if (context.intrins == nullptr) return std::nullopt;
+  const Target* target = &context.target;
+  std::vector<TensorMapping> all;
+  for (const std::string& name : context.intrins->names()) {
+    const TensorIntrin& intrin = *context.intrins->Find(name);
+    if (!std::ranges::all_of(intrin.features, [&](const std::string& f) { return target->has(f); })) continue;
+    TensorMappings mappings = FindTensorMappings(*context.child.realize->block, intrin);
+    all.insert(all.end(), mappings.found.begin(), mappings.found.end());
+  }
+  if (all.empty()) return std::nullopt;
+  std::ranges::sort(all, LessWaste);
+  return Structure{Fit::kBest,
+                   [=](Schedule& s, Choices& choices) { return ScheduleTensorized(s, block, all, *target, choices); }};
+}
+
+Met MeetJoinedGroups(Schedule& sch, BlockRv block, const SketchContext& context) {
+  const Target* target = &context.target;
+  Schedule joined = sch;
+  if (!IsContraction(context) || !JoinGroups(joined, block, *target).ok()) return std::nullopt;
+  return Structure{Fit::kBest, [=](Schedule& s, Choices& choices) -> Outcome<Done> {
+                     Outcome<Done> done = JoinGroups(s, block, *target);
+                     return done.ok() ? SchedulePlain(s, block, *target, choices) : done;
+                   }};
+}
+
+Met MeetWinograd(Schedule& sch, BlockRv block, const SketchContext& context) {
+  const Target* target = &context.target;
+  const WinogradWays found = WaysByWinograd(sch, block, *target);
+  if (found.ways.empty()) return std::nullopt;
+  return Structure{PaysByWinograd(found) ? Fit::kBest : Fit::kPossible, [=](Schedule& s, Choices& choices) {
+                     return ScheduleWinograd(s, block, found.ways, *target, choices);
+                   }};
+}
+
+Met MeetContraction(Schedule&, BlockRv block, const SketchContext& context) {
+  if (!IsContraction(context)) return std::nullopt;
+  const Target* target = &context.target;
+  return Structure{Fit::kBest,
+                   [=](Schedule& s, Choices& choices) { return ScheduleContraction(s, block, *target, choices); }};
+}
+
+Met MeetPlain(Schedule&, BlockRv block, const SketchContext& context) {
+  const ScopeChild& child = context.child;
+  const bool shares_loops = std::ranges::any_of(context.scope.children(), [&](const ScopeChild& other) {
+    return &other != &child && !other.loops.empty() && !child.loops.empty() && other.loops[0] == child.loops[0];
+  });
+  if (shares_loops) return std::nullopt;
+  const Target* target = &context.target;
+  return Structure{Fit::kGeneral,
+                   [=](Schedule& s, Choices& choices) { return SchedulePlain(s, block, *target, choices); }};
+}
+
+Met MeetGivenLoops(Schedule&, BlockRv block, const SketchContext&) {
+  return Structure{Fit::kOtherwise, [=](Schedule& s, Choices&) -> Outcome<Done> {
+                     KeepLoops(s, block);
+                     return Done();
+                   }};
+}
+
+constexpr Sketch kSketches[] = {
+    {"rows", MeetRows, false, true},
+    {"tensor", MeetTensor, true},
+    {"joined_groups", MeetJoinedGroups},
+    {"winograd", MeetWinograd},
+    {"contraction", MeetContraction, true},
+    {"product_rows", MeetProductRows},
+    {"plain", MeetPlain},
+    {"given_loops", MeetGivenLoops},
+};
+
+}  // namespace
+
+SketchList CpuSketches() { return {kSketches, SplitAmongCores}; }
+
+}  // namespace tilewright
