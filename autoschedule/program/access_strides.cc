@@ -1,5 +1,7 @@
 #include "autoschedule/program/access_strides.h"
 
+#include <algorithm>
+
 #include "ir/analysis.h"
 #include "ir/arith/linear.h"
 #include "ir/functor.h"
@@ -64,6 +66,13 @@ std::vector<Access> AccessesOf(const BlockNode& block) {
   AccessCollector collector(block);
   collector.Visit(block.body);
   return std::move(collector.accesses);
+}
+
+bool IsStridedAxis(const std::vector<Access>& accesses, size_t iterator) {
+  return std::ranges::all_of(accesses, [&](const Access& access) {
+    const std::optional<int64_t>& stride = access.strides[iterator];
+    return stride && (access.store ? *stride == 1 : 0 <= *stride && *stride <= kLongestStride);
+  });
 }
 
 int64_t BytesOf(const Buffer& buffer) {

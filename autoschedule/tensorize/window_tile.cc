@@ -54,10 +54,11 @@ Touched TouchedBy(const WindowReduction& reduction, const WindowTile& tile, cons
     for (int iterator : reduce) add(iterator, reduction.extents[static_cast<size_t>(iterator)]);
     places *= static_cast<double>(std::min(reach, instances));
   }
-  const bool along = reduction.vector >= 0 && access.strides[static_cast<size_t>(reduction.vector)] == 1;
+  const int64_t stride = reduction.vector < 0 ? 0 : access.strides[static_cast<size_t>(reduction.vector)].value_or(0);
   Touched result;
-  if (along && Moves(access, reduction.row, reduction.column)) result.runs = runs;
-  if (!access.store) result.vectors = places * static_cast<double>(along ? tile.vectors : 1);
+  if (stride > 0 && Moves(access, reduction.row, reduction.column)) result.runs = runs;
+  // Vectors whose elements lie apart are picked from as many as lie between their ends.
+  if (!access.store) result.vectors = places * static_cast<double>(stride > 0 ? tile.vectors * (2 * stride - 1) : 1);
   return result;
 }
 

@@ -119,15 +119,17 @@ Outcome<Plan> MakePlan(const Schedule& sch, BlockRv block, const Target& target)
   }
   if (plan.spatial.empty()) return Refusal{"plain_rule", "{block0} has no spatial iterator", {node.id}};
   int stored_next = -1;  // stored along, whatever is loaded
+  int strided = -1;      // and loaded with small strides
   for (int iterator : plan.spatial) {
     if (plan.extents[static_cast<size_t>(iterator)] == 1) continue;
     if (IsVectorAxis(plan, node, iterator)) plan.vector = iterator;
+    if (IsStridedAxis(plan.accesses, static_cast<size_t>(iterator))) strided = iterator;
     const bool next = std::all_of(plan.accesses.begin(), plan.accesses.end(), [&](const Access& access) {
       return !access.store || access.strides[static_cast<size_t>(iterator)] == 1;
     });
     if (next) stored_next = iterator;
   }
-  if (plan.vector < 0 && plan.reduce.empty()) plan.vector = stored_next;
+  if (plan.vector < 0) plan.vector = plan.reduce.empty() ? stored_next : strided;
   if (plan.vector >= 0) {
     if (!plan.reduce.empty()) FindPicked(plan);
     const std::optional<int64_t> length = plan.extents[static_cast<size_t>(plan.vector)];

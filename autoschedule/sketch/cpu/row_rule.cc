@@ -29,7 +29,7 @@ constexpr int64_t kLeastParallelWork = 1024;
 constexpr int64_t kLeastPartWork = 4096;
 
 // The reduce iterator along which the block reads neighbouring elements, when no spatial one does; else -1.
-int LaneIterator(const BlockNode& block) {
+int NeighbouringIterator(const BlockNode& block) {
   if (!block.init) return -1;
   const std::vector<Access> accesses = AccessesOf(block);
   int lanes = -1;
@@ -82,11 +82,33 @@ bool RowsContinueLanes(const BlockNode& block, const std::vector<int>& lane_iter
   }
   const auto place = static_cast<size_t>(row), lanes = static_cast<size_t>(lane_iterators.back());
   int64_t extent = 1;
-  for (int i : lane_iterators) extent *= *ExtentOf(block.iter_vars[static_cast<size_t>(i)]);
+  for (int i : lane_iterators) {
+    const std::optional<int64_t> length = ExtentOf(block.iter_vars[static_cast<size_t>(i)]);
+    if (!length) return false;
+    extent *= *length;
+  }
   return row >= 0 && std::ranges::all_of(AccessesOf(block), [&](const Access& access) {
            return access.buffer.same_as(block.writes[0].buffer) ||
                   (access.strides[lanes] && access.strides[place] == *access.strides[lanes] * extent);
          });
+}
+
+// The reduce iterator that runs along rows; -1 where there is none. Windows that begin a few elements apart are no rows:
+// vectors of results are computed of them.
+int LaneIterator(const BlockNode& block) {
+  const int lanes = NeighbouringIterator(block);
+  if (lanes < 0) return lanes;
+  const std::vector<int> together = LaneIterators(block, lanes);
+  const auto reduced = std::ranges::count_if(block.iter_vars, [](const IterVar& iter) {
+    return iter.kind == IterKind::kReduce && ExtentOf(iter) != 1;
+  });
+  if (reduced == std::ssize(together) && RowsContinueLanes(block, together)) return lanes;
+  const std::vector<Access> accesses = AccessesOf(block);
+  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    const IterVar& iter = block.iter_vars[i];
+    if (iter.kind == IterKind::kSpatial && ExtentOf(iter) != 1 && IsStridedAxis(accesses, i)) return -1;
+  }
+  return lanes;
 }
 
 // Numbers of partial results that a reduction over `extent` elements may have, the best first. Those that do not divide

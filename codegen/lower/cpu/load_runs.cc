@@ -16,6 +16,7 @@ namespace {
 
 constexpr size_t kMostRuns = 4;
 constexpr int64_t kLeastLanes = 4;  // of a run
+constexpr int64_t kLongestStride = 4;
 
 // One lane of an index vector; null where it has another form.
 Expr LaneOf(const Expr& e, int lane) {
@@ -95,12 +96,72 @@ Expr Behind(const Expr& low, const Expr& high) {
   return Expr(new ShuffleNode({low, high}, std::move(all)));
 }
 
+// Lanes of vectors of the same length, which are numbered one vector behind the other.
+Expr Pick(std::vector<Expr> vectors, std::vector<int> picked) {
+  while (vectors.size() > 2) {
+    if (vectors.size() % 2 != 0) vectors.push_back(vectors.back());
+    std::vector<Expr> halves;
+    for (size_t i = 0; i < vectors.size(); i += 2) halves.push_back(Behind(vectors[i], vectors[i + 1]));
+    vectors = std::move(halves);
+  }
+  return Expr(new ShuffleNode(std::move(vectors), std::move(picked)));
+}
+
+// The number of lanes that a predicate leaves in, where they are the first ones: n - a of T.Ramp(a, 1, lanes) < n. Null
+// for others.
+Expr FirstLanes(const Expr& predicate) {
+  const auto* less = dyn_cast<BinaryNode>(predicate);
+  if (less == nullptr || less->op != BinaryOp::kLT) return {};
+  const auto* ramp = dyn_cast<RampNode>(less->a);
+  const auto* bound = dyn_cast<BroadcastNode>(less->b);
+  if (ramp == nullptr || bound == nullptr || !IsInt(ramp->stride, 1)) return {};
+  return arith::Simplify(bound->value - ramp->base);
+}
+
+// The load of each `stride`th element; null where it is not known which lanes are loaded.
+Expr LoadStrided(const LoadNode& op, const RampNode& ramp, int64_t stride) {
+  const int64_t lanes = ramp.dtype().lanes();
+  const DataType type = ramp.base.dtype();
+  const Expr first_lanes = op.predicate ? FirstLanes(op.predicate) : Const(type, lanes);
+  if (!first_lanes) return {};
+  // Elements up to the last lane.
+  const DataType count_type = first_lanes.dtype();
+  const Expr elements =
+      arith::Simplify((first_lanes - Const(count_type, 1)) * Const(count_type, stride) + Const(count_type, 1));
+  arith::Analyzer analyzer;
+  std::vector<Expr> vectors;
+  // The last one ends with the last lane: nothing behind it is loaded.
+  const int64_t last = stride * (lanes - 1) + 1 - lanes;
+  for (int64_t i = 0; i < stride; ++i) {
+    const int64_t begin = std::min(i * lanes, last);
+    const Expr first = arith::Simplify(ramp.base + Const(type, begin));
+    Expr predicate;
+    if (!analyzer.CanProve(Const(count_type, begin + lanes) <= elements)) {
+      predicate =
+          MakeBinary(BinaryOp::kLT, Ramp(Const(count_type, begin), Const(count_type, 1), static_cast<int>(lanes)),
+                     Broadcast(elements, static_cast<int>(lanes)));
+    }
+    vectors.push_back(op.buffer.Load({Ramp(first, Const(type, 1), static_cast<int>(lanes))}, std::move(predicate)));
+  }
+  std::vector<int> picked;
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    const int64_t offset = lane * stride, vector = std::min(offset / lanes, stride - 1);
+    picked.push_back(static_cast<int>(vector * lanes + offset - std::min(vector * lanes, last)));
+  }
+  return Pick(std::move(vectors), std::move(picked));
+}
+
 class RunLoader : public Mutator {
  protected:
   Expr MutateLoad(const LoadNode* op, const Expr& self) override {
-    const bool gathers = op->indices.size() == 1 && op->indices[0].dtype().lanes() > 1 && !op->predicate &&
-                         !isa<RampNode>(op->indices[0]) && !isa<BroadcastNode>(op->indices[0]);
-    if (!gathers || guarded_) return self;
+    if (op->indices.size() != 1 || op->indices[0].dtype().lanes() == 1 || guarded_) return self;
+    if (const auto* ramp = dyn_cast<RampNode>(op->indices[0])) {
+      const std::optional<int64_t> stride = AsInt(ramp->stride);
+      const bool strided = stride && 2 <= *stride && *stride <= kLongestStride && ramp->dtype().lanes() >= kLeastLanes;
+      const Expr picked = strided && op->buffer->dtype.is_scalar() ? LoadStrided(*op, *ramp, *stride) : Expr();
+      return picked ? picked : self;
+    }
+    if (op->predicate || isa<BroadcastNode>(op->indices[0])) return self;
     const std::optional<Lanes> lanes = FindLanes(op->indices[0]);
     if (!lanes) return self;
     const std::vector<Run> runs = RunsOf(lanes->offsets);
@@ -120,12 +181,7 @@ class RunLoader : public Mutator {
           std::ranges::find_if(runs, [&](const Run& r) { return r.first <= offset && offset < r.first + r.count; });
       picked.push_back(static_cast<int>((run - runs.begin()) * run->count + offset - run->first));
     }
-    while (vectors.size() > 2) {
-      std::vector<Expr> halves;
-      for (size_t i = 0; i < vectors.size(); i += 2) halves.push_back(Behind(vectors[i], vectors[i + 1]));
-      vectors = std::move(halves);
-    }
-    return Expr(new ShuffleNode(std::move(vectors), std::move(picked)));
+    return Pick(std::move(vectors), std::move(picked));
   }
   // What a lane's condition guards is loaded by masks.
   Expr MutateCall(const CallNode* op, const Expr& self) override {

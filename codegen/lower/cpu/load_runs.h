@@ -13,6 +13,11 @@
 // Lanes that lie in one aligned vector are picked from it, as the inputs of groups of four channels side by side are:
 //
 //   A[k * 16 + T.Ramp(0, 1, 16) // 4 * 4 + 1]     =>     T.Shuffle([A[k * 16:k * 16 + 16]], [1, 1, 1, 1, 5, 5, ...])
+//
+// Lanes a few elements apart, as windows with strides have them, are picked from the vectors that lie between the first
+// and the last of them:
+//
+//   A[T.Ramp(k, 2, 16)]     =>     T.Shuffle([A[k:k + 16], A[k + 15:k + 31]], [0, 2, ..., 14, 17, 19, ..., 31])
 #pragma once
 
 #include "ir/function.h"

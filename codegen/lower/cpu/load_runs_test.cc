@@ -3,14 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
+#include "codegen/lower/common/pass_testing.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/script/printer.h"
 
 namespace tilewright {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string After(const std::string& statement) {
   const std::string program = R"(
@@ -50,6 +52,28 @@ TEST(LoadRuns, PicksLanesFromOneVector) {
   // The shortest aligned vector is the half of one.
   EXPECT_THAT(After("B[0:8] = A[T.Ramp(0, 1, 8) // T.Broadcast(4, 8) * T.Broadcast(2, 8) + T.Broadcast(i * 4 + 1, 8)]"),
               HasSubstr("T.Shuffle([A[i * 4:i * 4 + 4]], [1, 1, 1, 1, 3, 3, 3, 3])"));
+}
+
+TEST(LoadRuns, PicksEachSecondElement) {
+  EXPECT_THAT(After("B[0:8] = A[T.Ramp(i, 2, 8)]"),
+              HasSubstr("T.Shuffle([A[i:i + 8], A[i + 7:i + 7 + 8]], [0, 2, 4, 6, 9, 11, 13, 15])"));
+  EXPECT_THAT(After("B[0:8] = A[T.Ramp(i, 5, 8)]"), Not(HasSubstr("T.Shuffle")));
+}
+
+// Nothing outside of the buffer is loaded.
+TEST(LoadRuns, StridesEndWithTheBuffer) {
+  for (const int stride : {2, 3, 4}) {
+    const Function before = ParseFunctionOrDie(absl::StrCat(R"(
+@T.prim_func
+def main(A: T.Buffer((1 + 15 * )",
+                                                            stride, R"(,), "int32"), B: T.Buffer((16,), "int32")):
+    B[0:16] = A[T.Ramp(0, )",
+                                                            stride, R"(, 16)] * T.Broadcast(2, 16)
+)"));
+    const Function after = LoadRuns(before);
+    EXPECT_THAT(Print(after), HasSubstr("T.Shuffle"));
+    testing::ExpectSameAtAllSizes(before, after);
+  }
 }
 
 TEST(LoadRuns, LeavesVectorsThatMayEndOutside) {
