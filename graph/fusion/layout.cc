@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/fusion/permuted_constant.h"
 #include "graph/ir/call_types.h"
 #include "graph/ir/functor.h"
 #include "graph/ir/status_macros.h"
@@ -44,29 +45,6 @@ PrimFunc CopyBack(const std::vector<Expr>& shape, DataType dtype) {
   Permutation back(order.size());
   for (size_t d = 0; d < order.size(); ++d) back[static_cast<size_t>(order[d])] = static_cast<int>(d);
   return f.Build({ops::Transpose(f, x, back)});
-}
-
-Constant PermutedConstant(const ConstantNode& constant, const Permutation& order) {
-  const std::vector<int64_t> shape = Permute(constant.shape, order);
-  const NDArray result(constant.dtype, shape);
-  std::vector<int64_t> strides(shape.size(), 1);
-  for (size_t d = shape.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * constant.shape[d + 1];
-  const std::vector<int64_t> steps = Permute(strides, order);
-  const auto bytes = static_cast<size_t>(constant.dtype.bytes());
-  std::vector<int64_t> at(shape.size(), 0);
-  auto* to = static_cast<std::byte*>(result.data());
-  int64_t from = 0;
-  for (int64_t i = 0; i < result.size(); ++i) {
-    std::copy_n(constant.bytes.data + static_cast<size_t>(from) * bytes, bytes, to);
-    to += bytes;
-    for (size_t d = shape.size(); d-- > 0;) {
-      from += steps[d];
-      if (++at[d] < shape[d]) break;
-      from -= steps[d] * shape[d];
-      at[d] = 0;
-    }
-  }
-  return Constant(result);
 }
 
 // Which variables of a function are stored channels last.

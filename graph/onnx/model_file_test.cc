@@ -101,6 +101,19 @@ TEST(ModelFile, ExternalDataIsCheckedAgainstItsFile) {
   EXPECT_THAT(message(External("\x01this file", "0", "16")), HasSubstr("reserved location"));
 }
 
+TEST(ModelFile, WhatWasReleasedIsReadAgain) {
+  const std::string folder = TemporaryFolder();
+  ModelWriter m(17);
+  m.Floats("w", {8}, Numbers(8));
+  std::ofstream(folder + "/model.onnx", std::ios::binary) << m.Bytes();
+  auto file = ModelFile::Open(folder + "/model.onnx");
+  ASSERT_TRUE(file.ok()) << file.status();
+  auto view = (*file)->Tensor((*file)->model().graph().initializer(0));
+  ASSERT_TRUE(view.ok()) << view.status();
+  (*file)->Release();
+  EXPECT_EQ(std::memcmp(view->bytes.data(), Numbers(8).data(), 8 * sizeof(float)), 0);
+}
+
 TEST(ModelFile, DamageIsAnErrorWithItsPlace) {
   ModelWriter m(17);
   m.Floats("w", {10, 10}, Numbers(100));
