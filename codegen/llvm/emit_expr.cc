@@ -77,6 +77,10 @@ llvm::Value* FunctionEmitter::Fail(DataType type, const std::string& message) {
   return llvm_type->isVoidTy() ? nullptr : llvm::PoisonValue::get(llvm_type);
 }
 
+llvm::Value* FunctionEmitter::Compare(llvm::CmpInst::Predicate predicate, llvm::Value* a, llvm::Value* b) {
+  return CompareFloats(builder_, predicate, a, b, context_.target.has("avx512fp16") || context_.target.has("fullfp16"));
+}
+
 llvm::Value* FunctionEmitter::Narrowed(DataType type, llvm::Value* value) {
   return IsNarrowFloat(type) ? RoundNarrow(builder_, type, value) : value;
 }
@@ -155,7 +159,7 @@ llvm::Value* FunctionEmitter::EmitBinary(const BinaryNode* op) {
   if (DividesFastBy(op)) return EmitQuotients(a, Emit(cast<BroadcastNode>(op->b)->value));
   llvm::Value* b = Emit(op->b);
   if (!type.is_float()) return EmitIntegerBinary(op->op, type, a, b);
-  if (IsComparison(op->op)) return builder_.CreateFCmp(FloatPredicate(op->op), a, b);
+  if (IsComparison(op->op)) return Compare(FloatPredicate(op->op), a, b);
   return Narrowed(type, EmitFloatBinary(op->op, a, b));
 }
 
@@ -228,9 +232,9 @@ llvm::Value* FunctionEmitter::EmitFloatBinary(BinaryOp op, llvm::Value* a, llvm:
     }
     // The second operand where the comparison fails, so also where one of the two is a NaN: what minps and maxps do.
     case BinaryOp::kMin:
-      return builder_.CreateSelect(builder_.CreateFCmpOLT(a, b), a, b);
+      return builder_.CreateSelect(Compare(llvm::CmpInst::FCMP_OLT, a, b), a, b);
     case BinaryOp::kMax:
-      return builder_.CreateSelect(builder_.CreateFCmpOGT(a, b), a, b);
+      return builder_.CreateSelect(Compare(llvm::CmpInst::FCMP_OGT, a, b), a, b);
     default:
       TW_UNREACHABLE();
   }

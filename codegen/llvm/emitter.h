@@ -105,6 +105,7 @@ class FunctionEmitter {
   llvm::Value* EmitMath(const CallNode* op);         // null when `op` is no function of numbers
   llvm::Value* EmitBitwise(const CallNode* op);      // null when it is no bit operation
   llvm::Value* EmitAddressCall(const CallNode* op);  // null when it makes no address
+  llvm::Value* Compare(llvm::CmpInst::Predicate predicate, llvm::Value* a, llvm::Value* b);  // of floats
   llvm::Value* Narrowed(DataType type, llvm::Value* value);
   llvm::Value* OpaqueConstant(llvm::Constant* constant);
 

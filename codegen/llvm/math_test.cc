@@ -167,6 +167,56 @@ def main(A: T.Buffer((65536,), "float32"), B: T.Buffer((65536,), "bfloat16")):
   }
 }
 
+// Vectors of halves are compared like their values: NaN with nothing, both zeros alike. Neither kind of minimum and
+// maximum changes an operand.
+TEST(Halves, CompareLikeTheirValues) {
+  constexpr char kComparisons[] = R"(
+@T.prim_func
+def main(A: T.Buffer((65536,), "float16"), B: T.Buffer((65536,), "float16"), C: T.Buffer((65536,), "int32"),
+         Least: T.Buffer((65536,), "float16"), Greatest: T.Buffer((65536,), "float16")):
+    for o in range(2048):
+        for i in T.vectorized(32):
+            with T.block("C"):
+                v = T.axis.spatial(65536, o * 32 + i)
+                C[v] = T.Select(A[v] < B[v], 1, 0) + T.Select(A[v] <= B[v], 2, 0) + T.Select(A[v] == B[v], 4, 0) + T.Select(A[v] != B[v], 8, 0) + T.Select(A[v] > B[v], 16, 0) + T.Select(A[v] >= B[v], 32, 0)
+        for i in T.vectorized(32):
+            with T.block("Least"):
+                v = T.axis.spatial(65536, o * 32 + i)
+                Least[v] = T.min(A[v], B[v])
+        for i in T.vectorized(32):
+            with T.block("Greatest"):
+                v = T.axis.spatial(65536, o * 32 + i)
+                Greatest[v] = T.max(A[v], B[v])
+)";
+  auto compiled = CompileToJit(ParseOrDie(kComparisons), HostTarget());
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  const TwDataType half = {kTwFloat, 16, 1};
+  Tensor a = *Tensor::Allocate(half, {65536}), b = *Tensor::Allocate(half, {65536});
+  Tensor c = *Tensor::Allocate({kTwInt, 32, 1}, {65536});
+  Tensor least = *Tensor::Allocate(half, {65536}), greatest = *Tensor::Allocate(half, {65536});
+  constexpr uint16_t kSpecial[] = {0x0000, 0x8000, 0x7c00, 0xfc00, 0x7e01, 0xfd00, 0x3c00, 0x0001, 0x8001};
+  std::mt19937 random(2);
+  for (int i = 0; i < 65536; ++i) {
+    a.data<uint16_t>()[i] = static_cast<uint16_t>(i);
+    const uint32_t drawn = random();
+    const auto other = drawn % 4 == 0   ? kSpecial[drawn / 4 % std::size(kSpecial)]
+                       : drawn % 4 == 1 ? static_cast<uint16_t>(i ^ 0x8000)
+                                        : static_cast<uint16_t>(drawn >> 16);
+    b.data<uint16_t>()[i] = drawn % 16 == 2 ? static_cast<uint16_t>(i) : other;
+  }
+  TwTensor* args[] = {a.abi(), b.abi(), c.abi(), least.abi(), greatest.abi()};
+  ASSERT_TRUE((*compiled)->Run("main", args).ok());
+  for (int i = 0; i < 65536; ++i) {
+    const uint16_t bits_x = a.data<uint16_t>()[i], bits_y = b.data<uint16_t>()[i];
+    const double x = FromBits(DataType::Float(16), bits_x), y = FromBits(DataType::Float(16), bits_y);
+    ASSERT_EQ(c.data<int32_t>()[i], (x < y ? 1 : 0) + (x <= y ? 2 : 0) + (x == y ? 4 : 0) + (x != y ? 8 : 0) +
+                                        (x > y ? 16 : 0) + (x >= y ? 32 : 0))
+        << x << " and " << y;
+    ASSERT_EQ(least.data<uint16_t>()[i], x < y ? bits_x : bits_y) << x << " and " << y;
+    ASSERT_EQ(greatest.data<uint16_t>()[i], x > y ? bits_x : bits_y) << x << " and " << y;
+  }
+}
+
 // A vector divided by one number: like a division where that is exact or not finite, within a unit elsewhere.
 TEST(Quotients, AreThoseOfADivision) {
   constexpr char kQuotients[] = R"(

@@ -188,6 +188,47 @@ llvm::Value* RoundNarrow(Builder& b, DataType type, llvm::Value* value) {
   return DecodeFp8(b, FormatOf(type), EncodeFp8(b, FormatOf(type), value));
 }
 
+llvm::Value* CompareFloats(Builder& b, llvm::CmpInst::Predicate predicate, llvm::Value* x, llvm::Value* y,
+                           bool has_halves) {
+  llvm::Type* const type = x->getType();
+  if (has_halves || !type->isVectorTy() || !type->getScalarType()->isHalfTy()) return b.CreateFCmp(predicate, x, y);
+  // The magnitude with the sign, so that both zeros are 0.
+  llvm::Type* const bits = type->getWithNewType(b.getInt16Ty());
+  const auto number = [&](uint64_t value) { return llvm::ConstantInt::get(bits, value); };
+  llvm::Value* ordered = nullptr;
+  const auto key = [&](llvm::Value* half) {
+    llvm::Value* all = b.CreateBitCast(half, bits);
+    llvm::Value* magnitude = b.CreateAnd(all, number(0x7fff));
+    llvm::Value* is_number = b.CreateICmpULE(magnitude, number(0x7c00));
+    ordered = ordered == nullptr ? is_number : b.CreateAnd(ordered, is_number);
+    llvm::Value* sign = b.CreateAShr(all, number(15));
+    return b.CreateSub(b.CreateXor(magnitude, sign), sign);
+  };
+  llvm::Value* key_x = key(x);
+  llvm::Value* key_y = key(y);
+  const bool or_unordered = llvm::CmpInst::isUnordered(predicate);
+  const llvm::CmpInst::Predicate of_keys = [&] {
+    switch (llvm::CmpInst::getOrderedPredicate(predicate)) {
+      case llvm::CmpInst::FCMP_OEQ:
+        return llvm::CmpInst::ICMP_EQ;
+      case llvm::CmpInst::FCMP_ONE:
+        return llvm::CmpInst::ICMP_NE;
+      case llvm::CmpInst::FCMP_OLT:
+        return llvm::CmpInst::ICMP_SLT;
+      case llvm::CmpInst::FCMP_OLE:
+        return llvm::CmpInst::ICMP_SLE;
+      case llvm::CmpInst::FCMP_OGT:
+        return llvm::CmpInst::ICMP_SGT;
+      case llvm::CmpInst::FCMP_OGE:
+        return llvm::CmpInst::ICMP_SGE;
+      default:
+        TW_UNREACHABLE();
+    }
+  }();
+  llvm::Value* holds = b.CreateICmp(of_keys, key_x, key_y);
+  return or_unordered ? b.CreateOr(holds, b.CreateNot(ordered)) : b.CreateAnd(holds, ordered);
+}
+
 llvm::Value* Convert(Builder& b, DataType from, DataType to, llvm::Value* value) {
   if (from == to || (from.is_handle() && to.is_handle())) return value;
   llvm::Type* type = RegisterType(b.getContext(), to);

@@ -31,6 +31,11 @@ llvm::Value* FromMemory(Builder& builder, DataType type, llvm::Value* value);
 // Rounds a float (or a vector of them) to the nearest value of a narrow format, ties to even.
 llvm::Value* RoundNarrow(Builder& builder, DataType type, llvm::Value* value);
 
+// Compares floats. Vectors of halves are compared as integers where the target has no instruction for them
+// (`has_halves`): LLVM would compare lane by lane.
+llvm::Value* CompareFloats(Builder& builder, llvm::CmpInst::Predicate predicate, llvm::Value* a, llvm::Value* b,
+                           bool has_halves);
+
 // Conversion between any two types with equally many lanes. Floats to integers truncate towards zero.
 llvm::Value* Convert(Builder& builder, DataType from, DataType to, llvm::Value* value);
 
