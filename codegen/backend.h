@@ -52,6 +52,12 @@ struct Artifact {
   Counters counters;
 };
 
+// What a call took, where code runs in a worker (codegen/remote).
+struct CallCost {
+  int64_t nanoseconds = 0;
+  int64_t instructions = 0;  // 0 where nothing counts them
+};
+
 // Code of a module's functions in this process; it lives as long as the object. Its functions may run in several
 // threads.
 class CompiledModule {
@@ -64,6 +70,8 @@ class CompiledModule {
   virtual TwUncheckedFunction FindUnchecked(std::string_view name) const = 0;
   // Bytes of temporaries that a call of the function puts into TwCall::workspace.
   virtual int64_t WorkspaceBytes(std::string_view name) const = 0;
+  // Of the last call that was successful; zeros for code that runs in this process.
+  virtual CallCost LastCall() const { return {}; }
   // Calls a function; a code other than kTwOk becomes a status with the function's message.
   absl::Status Run(std::string_view name, std::span<TwTensor* const> args,
                    const TwParallelHook* parallel = nullptr) const;

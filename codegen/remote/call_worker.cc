@@ -99,6 +99,13 @@ bool ReadArguments(MessageReader& reader, Arguments& arguments) {
   return reader.ok();
 }
 
+// The instructions that this process has executed, where its emulator counts them; else a number that never changes.
+const volatile int64_t* Instructions() {
+  static constexpr int64_t kNone = 0;
+  const void* page = mmap(nullptr, kCounterBytes, PROT_READ, MAP_SHARED, kCounterFd, 0);
+  return page == MAP_FAILED ? &kNone : static_cast<const volatile int64_t*>(page);
+}
+
 class Worker {
  public:
   std::string Answer(std::string_view request) {
@@ -158,12 +165,13 @@ class Worker {
                          .workspace_bytes = workspace_bytes,
                          .message = message,
                          .message_bytes = sizeof(message)};
-    const int64_t start = runtime::NowNanoseconds();
+    const int64_t start = runtime::NowNanoseconds(), counted = *instructions_;
     const int code = function(&call, arguments.pointers.data(), static_cast<int32_t>(arguments.pointers.size()));
-    const int64_t nanoseconds = runtime::NowNanoseconds() - start;
+    const int64_t instructions = *instructions_ - counted, nanoseconds = runtime::NowNanoseconds() - start;
     answer.Number<int32_t>(code);
     answer.Bytes(message);
     answer.Number(nanoseconds);
+    answer.Number(instructions);
     for (const Region& region : arguments.regions) answer.Bytes(region.bytes());
     return answer.text();
   }
@@ -178,6 +186,7 @@ class Worker {
     return pool_->hook();
   }
 
+  const volatile int64_t* const instructions_ = Instructions();
   std::optional<runtime::LoadedModule> module_;
   std::unique_ptr<runtime::ThreadPool> pool_;
 };

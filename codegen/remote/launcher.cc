@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/worker_path.h"
+#include "codegen/remote/messages.h"
 
 namespace tilewright::remote {
 namespace {
@@ -43,6 +44,9 @@ absl::StatusOr<std::vector<std::string>> Emulator(const Target& target) {
   const std::string root = absl::StrCat("/usr/", architecture, "-linux-gnu");
   if (access(root.c_str(), R_OK) == 0) command.insert(command.end(), {"-L", root});
   command.insert(command.end(), {"-cpu", "max"});
+  if (const auto plugin = WorkerPath("codegen/remote/libcount_instructions.so"); plugin.ok()) {
+    command.insert(command.end(), {"-plugin", absl::StrCat(*plugin, ",fd=", kCounterFd)});
+  }
   return command;
 }
 

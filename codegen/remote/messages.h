@@ -5,8 +5,8 @@
 //
 //   kOpen       libraries, the last one with the functions        -> error text, empty when all were opened
 //   kFind       name of a function                                -> whether there is one, its workspace in bytes
-//   kCall       name, call, regions of memory with their bytes,   -> code, message, nanoseconds, the regions' bytes
-//               arguments
+//   kCall       name, call, regions of memory with their bytes,   -> code, message, nanoseconds, instructions, the
+//               arguments                                            regions' bytes
 //
 // Arguments that share memory lie in one region, at the distance that they had: the function sees overlaps and
 // alignment as if it were called here.
@@ -24,6 +24,10 @@
 namespace tilewright::remote {
 
 enum class Request : uint32_t { kOpen = 1, kFind = 2, kCall = 3 };
+
+// Where a worker finds the page in which its emulator counts instructions; of other workers it stays zero.
+inline constexpr int kCounterFd = 3;
+inline constexpr size_t kCounterBytes = 4096;
 
 // A region keeps its address modulo this.
 inline constexpr uint64_t kRegionAlignment = 4096;

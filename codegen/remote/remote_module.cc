@@ -168,6 +168,11 @@ int64_t RemoteModule::WorkspaceBytes(std::string_view name) const {
   return function == nullptr ? 0 : function->workspace_bytes;
 }
 
+CallCost RemoteModule::LastCall() const {
+  const std::lock_guard lock(mutex_);
+  return last_call_;
+}
+
 int RemoteModule::Call(const std::string& name, const TwCall* call, TwTensor* const* args, int32_t num_args) const {
   const std::span<TwTensor* const> tensors(args, static_cast<size_t>(std::max(num_args, 0)));
   const std::vector<Span> regions = RegionsOf(tensors);
@@ -178,7 +183,8 @@ int RemoteModule::Call(const std::string& name, const TwCall* call, TwTensor* co
   const auto code = reader.Number<int32_t>();
   const std::string_view message = reader.Bytes();
   if (code != kTwOk) return Fail(call, code, message);
-  reader.Number<int64_t>();  // nanoseconds
+  last_call_.nanoseconds = reader.Number<int64_t>();
+  last_call_.instructions = reader.Number<int64_t>();
   for (const Span& region : regions) {
     const std::string_view bytes = reader.Bytes();
     if (!reader.ok() || bytes.size() != region.end - region.begin) {

@@ -31,6 +31,8 @@ class RemoteModule : public CompiledModule {
   // Null: what a worker needs to know of memory is in the tensors.
   TwUncheckedFunction FindUnchecked(std::string_view) const override { return nullptr; }
   int64_t WorkspaceBytes(std::string_view name) const override;
+  // As the worker measured it: without what it takes to get there.
+  CallCost LastCall() const override;
 
  private:
   struct Function {
@@ -49,6 +51,7 @@ class RemoteModule : public CompiledModule {
   const std::vector<std::string> libraries_;
   mutable std::mutex mutex_;
   mutable WorkerProcess worker_;
+  mutable CallCost last_call_;
   mutable std::map<std::string, Function, std::less<>> functions_;
 };
 

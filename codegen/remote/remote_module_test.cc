@@ -73,6 +73,8 @@ TEST_P(InWorker, ViewsAndThreads) {
       for (size_t j = 0; j < 4; ++j) EXPECT_EQ(b[i * 4 + j], 2 * a[i * 7 + j]) << i << " " << j;
     }
   }
+  EXPECT_GT((*code)->LastCall().nanoseconds, 0);
+  if (remote::IsForeign(target_)) EXPECT_GT((*code)->LastCall().instructions, 24 / 4);
   EXPECT_EQ((*code)->Find("other"), nullptr);
   EXPECT_EQ((*code)->FindUnchecked("main"), nullptr);
 }

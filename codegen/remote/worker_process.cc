@@ -59,6 +59,8 @@ absl::Status WorkerProcess::Start() {
     return absl::UnavailableError(absl::StrCat("no pipe: ", std::strerror(error)));
   }
   errors_ = memfd_create("worker", MFD_CLOEXEC);
+  int counter = memfd_create("counter", MFD_CLOEXEC);
+  if (counter >= 0 && ftruncate(counter, kCounterBytes) != 0) Close(counter);
   std::vector<char*> argv;
   for (const std::string& word : command_) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
@@ -67,10 +69,13 @@ absl::Status WorkerProcess::Start() {
   posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
   if (errors_ >= 0) posix_spawn_file_actions_adddup2(&actions, errors_, STDERR_FILENO);
+  // Last: what was open under this number has gone to its place.
+  if (counter >= 0) posix_spawn_file_actions_adddup2(&actions, counter, kCounterFd);
   const int failed = posix_spawnp(&process_, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   Close(in[0]);
   Close(out[1]);
+  Close(counter);
   requests_ = in[1];
   answers_ = out[0];
   if (failed == 0) return absl::OkStatus();
