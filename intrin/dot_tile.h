@@ -1,16 +1,17 @@
-// Tiles of dot products of x86 for narrow types: C[MR, NR] += A[MR, KR] * B[KR, NR], C in vector registers.
+// Tiles of dot products for narrow types: C[MR, NR] += A[MR, KR] * B[KR, NR], C in vector registers.
 //
 // The instructions add to each 32-bit element of a vector the products of a group of V neighbours along K: pairs of
-// bfloat16 (vdpbf16ps) or 16-bit integers (vpdpwssd), quads of 8-bit integers (vpdpbusd, vpdpbssd). A, row-major with neighbours along K next to each
+// bfloat16 (vdpbf16ps, bfdot) or 16-bit integers (vpdpwssd), quads of 8-bit integers (vpdpbusd, vpdpbssd, sdot, udot,
+// usdot). A, row-major with neighbours along K next to each
 // other, is read by broadcasting one group at a time; B is packed in groups, [KR / V, NR, V]:
 //
 //   description   C[i, j] = C[i, j] + f32(A[i, k]) * f32(B[k // V, j, k % V])
 //   instruction   C[i, 0:16] = dot_add(C[i, 0:16], broadcast A[i, 2k : 2k + 2], B[k, 0:16, 0:2])
 //
-// Integers are exact: no instruction used here saturates. What vdpbf16ps does with rounding and denormals is said in
+// Integers are exact: no instruction used here saturates. What vdpbf16ps and bfdot do with rounding and denormals is said in
 // docs/numerics.md. The tile needs as many registers as an FMA tile (intrin/fma_tile.h).
 //
-// vpdpbusd wants unsigned by signed. Signed by signed is lowered to it with the sign bit of A flipped
+// vpdpbusd wants unsigned by signed, sdot signed by signed. The other is lowered to it with the sign bit of A flipped
 // (codegen/lower/cpu/signed_dots.h): one more instruction per vector of B, a register for each vector of a row and one
 // subtraction per vector of C, after the loops over the depth where they do nothing else.
 #pragma once

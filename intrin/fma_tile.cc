@@ -82,10 +82,11 @@ std::string FmaTileName(const MachineInstruction& instruction, int mr, int nr, i
 
 IntrinFamily FmaTileFamily() {
   return {.prefix = std::string(kPrefix),
-          .description = "fma_f32_{MR}x{NR}x{KR}_{avx2|avx512}: C[MR, NR] += A[MR, KR] * B[KR, NR] in registers",
+          .description = "fma_f32_{MR}x{NR}x{KR}_{avx2|avx512|neon}: C[MR, NR] += A[MR, KR] * B[KR, NR] in registers",
           .make = Make,
           .examples = {"fma_f32_12x32x1_avx512", "fma_f32_14x32x2_avx512", "fma_f32_6x64x1_avx512",
-                       "fma_f32_1x16x4_avx512", "fma_f32_6x16x1_avx2", "fma_f32_4x24x3_avx2"}};
+                       "fma_f32_1x16x4_avx512", "fma_f32_6x16x1_avx2", "fma_f32_4x24x3_avx2", "fma_f32_8x12x1_neon",
+                       "fma_f32_5x20x4_neon", "fma_f32_1x4x2_neon"}};
 }
 
 }  // namespace tilewright

@@ -14,9 +14,9 @@ constexpr std::string_view kPairs = "lambda k, j: (k // 2, j, k % 2)";
 constexpr std::string_view kQuads = "lambda k, j: (k // 4, j, k % 4)";
 
 // A fused multiply-add of vectors of f32: plain IR.
-constexpr MachineInstruction Fma(std::string_view suffix, int lanes, int registers,
+constexpr MachineInstruction Fma(std::string_view name, std::string_view suffix, int lanes, int registers,
                                  std::array<std::string_view, 2> features) {
-  return {.name = "vfmadd231ps",
+  return {.name = name,
           .types = "f32",
           .family = "fma",
           .suffix = suffix,
@@ -30,11 +30,12 @@ constexpr MachineInstruction Fma(std::string_view suffix, int lanes, int registe
           .registers = registers};
 }
 
-// Adds to each 32-bit element of a vector the products of a group of neighbours along K.
+// Adds to each 32-bit element of a vector the products of a group of neighbours along K. Vectors of 256 bits are those
+// of cores with 16 registers.
 constexpr MachineInstruction Dot(std::string_view name, std::string_view types, DataType a, DataType b, DataType c,
                                  int lanes, std::string_view feature, std::string_view llvm,
                                  InstructionIdentity identity = InstructionIdentity::kNone) {
-  const int group = 32 / a.bits();
+  const int group = c.bits() / a.bits();
   return {.name = name,
           .types = types,
           .family = "dot",
@@ -46,7 +47,7 @@ constexpr MachineInstruction Dot(std::string_view name, std::string_view types, 
           .b = {b, "global", group == 2 ? kPairs : kQuads},
           .c = {c},
           .features = {{feature}},
-          .registers = lanes == 16 ? 32 : 16,
+          .registers = lanes == 8 ? 16 : 32,
           .identity = identity,
           .llvm = llvm};
 }
@@ -73,8 +74,9 @@ constexpr MachineInstruction Amx(std::string_view name, std::string_view types, 
 // vpdpbusd and vpdpwssd do not saturate: they are the sum modulo 2^32.
 constexpr auto kFlips = InstructionIdentity::kFlipsSignOfA;
 constexpr MachineInstruction kRows[] = {
-    Fma("avx512", 16, 32, {{"avx512f"}}),
-    Fma("avx2", 8, 16, {{"avx2", "fma"}}),
+    Fma("vfmadd231ps", "avx512", 16, 32, {{"avx512f"}}),
+    Fma("vfmadd231ps", "avx2", 8, 16, {{"avx2", "fma"}}),
+    Fma("fmla", "neon", 4, 32, {{"neon"}}),
     Dot("vdpbf16ps", "bf16", kBF16, kBF16, kF32, 16, "avx512bf16", "llvm.x86.avx512bf16.dpbf16ps.512"),
     Dot("vpdpbusd", "u8s8", kU8, kS8, kS32, 16, "avx512vnni", "llvm.x86.avx512.vpdpbusd.512"),
     Dot("vpdpbusd", "u8s8", kU8, kS8, kS32, 8, "avxvnni", "llvm.x86.avx512.vpdpbusd.256"),
@@ -83,6 +85,12 @@ constexpr MachineInstruction kRows[] = {
     Dot("vpdpbusd", "s8s8", kS8, kS8, kS32, 8, "avxvnni", "", kFlips),
     Dot("vpdpwssd", "s16s16", kS16, kS16, kS32, 16, "avx512vnni", "llvm.x86.avx512.vpdpwssd.512"),
     Dot("vpdpwssd", "s16s16", kS16, kS16, kS32, 8, "avxvnni", "llvm.x86.avx512.vpdpwssd.256"),
+    Dot("bfdot", "bf16", kBF16, kBF16, kF32, 4, "bf16", "llvm.aarch64.neon.bfdot"),
+    Dot("usdot", "u8s8", kU8, kS8, kS32, 4, "i8mm", "llvm.aarch64.neon.usdot"),
+    Dot("sdot", "s8s8", kS8, kS8, kS32, 4, "dotprod", "llvm.aarch64.neon.sdot"),
+    Dot("udot", "u8u8", kU8, kU8, kS32, 4, "dotprod", "llvm.aarch64.neon.udot"),
+    Dot("sdot", "u8s8", kU8, kS8, kS32, 4, "dotprod", "", kFlips),
+    Dot("udot", "s8u8", kS8, kU8, kS32, 4, "dotprod", "", kFlips),
     Amx("tdpbf16ps", "bf16", kBF16, kBF16, kF32, "amx-bf16", "llvm.x86.tdpbf16ps"),
     Amx("tdpbssd", "s8s8", kS8, kS8, kS32, "amx-int8", "llvm.x86.tdpbssd"),
     Amx("tdpbsud", "s8u8", kS8, kU8, kS32, "amx-int8", "llvm.x86.tdpbsud"),
@@ -120,9 +128,14 @@ constexpr CallScope kCallScopes[] = {
     {"cuda.mma_fill_legacy", ExecScope::kWarp},
 };
 
-// No core starts more vector multiplications than this per cycle. (The target's figure for sums of products may be that
-// of another unit.)
-constexpr double kMostVectorsPerCycle = 2;
+// What the target's unit for the instruction starts per cycle, as multiply-adds of scalars; the unit of other
+// instructions may be faster.
+double ProductsPerCycle(const Target& target, std::string_view unit_name, std::string_view operand) {
+  for (const ComputeUnit& unit : target.units) {
+    if (unit.name == unit_name && unit.operand == operand) return unit.per_cycle;
+  }
+  return 0;
+}
 
 }  // namespace
 
@@ -161,11 +174,10 @@ const MachineInstruction* InstructionNamed(std::string_view family, std::string_
 double StartsPerCycle(const MachineInstruction& instruction, const Target& target) {
   if (instruction.family == "fma") return std::max<double>(1, target.FmaPerCycle());
   const DataType type = instruction.a.type;
-  const double products = type.is_float()     ? target.ProductsPerCycle("bfloat16")
-                          : type.bits() == 16 ? target.ProductsPerCycle("int8") / 2.0
-                                              : target.ProductsPerCycle("int8");
+  const std::string_view operand = type.is_float() ? "bfloat16" : type.bits() == 16 ? "int16" : "int8";
+  const double products = ProductsPerCycle(target, instruction.IsVector() ? "dot" : "matrix", operand);
   const double starts = products / (instruction.m * instruction.n * instruction.k);
-  return instruction.IsVector() ? std::clamp(starts, 1.0, kMostVectorsPerCycle) : starts;
+  return instruction.IsVector() ? std::max(starts, 1.0) : starts;
 }
 
 ExecScope ScopeOfCall(std::string_view call) {

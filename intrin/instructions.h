@@ -5,6 +5,7 @@
 //
 //   name        types  family  m  n   k   A                B                C                  needs       LLVM
 //   vpdpbusd    u8s8   dot     1  16  4   row, broadcast   groups of k      vector registers   avx512vnni  llvm.x86...
+//   sdot        s8s8   dot     1  4   4   row, broadcast   groups of k      vector registers   dotprod     llvm.aarch64...
 //   tdpbf16ps   bf16   amx     16 16  32  memory           groups of 2      tile registers     amx-bf16    llvm.x86...
 //
 // Rows stand in the order of preference. A row without emission is plain IR (a fused multiply-add), or computed by the
@@ -41,7 +42,8 @@ struct InstructionOperand {
 // How an instruction computes what it cannot compute directly.
 enum class InstructionIdentity : uint8_t {
   kNone,
-  // Signed by signed from unsigned by signed: a * b = (a + 128) * b - 128 * b (codegen/lower/cpu/signed_dots.h).
+  // Signed by signed from unsigned by signed: a * b = (a + 128) * b - 128 * b, and unsigned by signed from signed by
+  // signed: a * b = (a - 128) * b + 128 * b (codegen/lower/cpu/signed_dots.h).
   kFlipsSignOfA,
 };
 
@@ -60,7 +62,7 @@ struct MachineInstruction {
   std::string_view ptx = {};   // the PTX instruction, without operands
 
   // Neighbours along K that lie side by side: they are multiplied and added up into one element of C at once.
-  int group() const { return 32 / a.type.bits(); }
+  int group() const { return c.type.bits() / a.type.bits(); }
   bool flips() const { return identity == InstructionIdentity::kFlipsSignOfA; }
   bool InTileRegisters() const { return c.scope == "amx.tile"; }
   // Whether C is one vector: a row of the result.

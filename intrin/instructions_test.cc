@@ -43,7 +43,14 @@ TEST(Instructions, TheBestOfATargetIsFound) {
   EXPECT_EQ(Found("x86-znver4", "dot", kS16, kS16, kS32), "vpdpwssd 16");
   EXPECT_EQ(Found("x86-znver4", "amx", kS8, kS8, kS32), "none");
   EXPECT_EQ(Found("x86-sapphirerapids", "amx", kS8, kS8, kS32), "tdpbssd 16");
-  EXPECT_EQ(Found("arm-neoverse-v1", "dot", kBF16, kBF16, kF32), "none");
+  EXPECT_EQ(Found("arm-neoverse-n1", "fma", kF32, kF32, kF32), "fmla 4");
+  EXPECT_EQ(Found("arm-neoverse-n1", "dot", kS8, kS8, kS32), "sdot 4");
+  EXPECT_EQ(Found("arm-neoverse-n1", "dot", kU8, kU8, kS32), "udot 4");
+  EXPECT_EQ(Found("arm-neoverse-n1", "dot", kU8, kS8, kS32), "sdot flipped 4");
+  EXPECT_EQ(Found("arm-neoverse-n1", "dot", kBF16, kBF16, kF32), "none");
+  EXPECT_EQ(Found("arm-neoverse-v1", "dot", kU8, kS8, kS32), "usdot 4");
+  EXPECT_EQ(Found("arm-neoverse-v1", "dot", kBF16, kBF16, kF32), "bfdot 4");
+  EXPECT_EQ(Found("arm-cortex-a72", "dot", kS8, kS8, kS32), "none");
   EXPECT_EQ(Found("cuda-sm90", "fma", kF32, kF32, kF32), "none");
 }
 
@@ -63,6 +70,9 @@ TEST(Instructions, RatesAreThoseOfTheUnit) {
   // The unit of tiles is faster than two vectors per cycle.
   EXPECT_EQ(StartsPerCycle(*InstructionNamed("dot", "u8s8", "avx512vnni"), amx), 2);
   EXPECT_EQ(StartsPerCycle(*InstructionNamed("amx", "u8s8"), amx), 1.0 / 16);
+  const Target n1 = *NamedTarget("arm-neoverse-n1"), v1 = *NamedTarget("arm-neoverse-v1");
+  EXPECT_EQ(StartsPerCycle(*InstructionNamed("dot", "s8s8", "dotprod"), n1), 2);
+  EXPECT_EQ(StartsPerCycle(*InstructionNamed("dot", "s8s8", "dotprod"), v1), 4);
 }
 
 TEST(Instructions, IntrinsicsKnowWhatTheyAreMadeOf) {

@@ -14,7 +14,12 @@ namespace {
 
 constexpr absl::string_view kPrefix = "transpose_";
 constexpr int kGroupBits = 32;
-constexpr int kLanes[] = {8, 16};
+// Groups of a vector, by what the target has; the widest first.
+struct Vectors {
+  int lanes;
+  std::string_view feature;
+};
+constexpr Vectors kVectors[] = {{16, "avx512f"}, {8, "avx2"}, {4, "neon"}};
 constexpr DataType kTypes[] = {DataType::Float(32), DataType::Int(32), DataType::BFloat16(),
                                DataType::Float(16), DataType::Int(8),  DataType::UInt(8)};
 
@@ -120,13 +125,13 @@ TensorIntrin MakeTile(DataType type, int lanes, int width) {
   };
   intrin.description = parse(kDescription, "desc");
   intrin.implementation = parse(kImplementation, "impl");
-  intrin.features = {lanes == 16 ? "avx512f" : "avx2"};
+  intrin.features = {std::string(std::ranges::find(kVectors, lanes, &Vectors::lanes)->feature)};
   return intrin;
 }
 
 std::optional<TensorIntrin> Make(std::string_view full_name) {
   for (const DataType& type : kTypes) {
-    for (const int lanes : kLanes) {
+    for (const auto& [lanes, feature] : kVectors) {
       for (int width = lanes; width >= 1; width /= 2) {
         if (full_name == NameOf(type, lanes, width)) return MakeTile(type, lanes, width);
       }
@@ -144,14 +149,15 @@ IntrinFamily TransposeTileFamily() {
       .make = Make,
       .examples = {"transpose_float32_16x16", "transpose_bfloat16_16x16", "transpose_int8_16x16", "transpose_uint8_8x8",
                    "transpose_float32_8x8", "transpose_float32_16x4", "transpose_bfloat16_16x8", "transpose_int8_16x2",
-                   "transpose_uint8_16x1", "transpose_bfloat16_8x2"}};
+                   "transpose_uint8_16x1", "transpose_bfloat16_8x2", "transpose_float32_4x4", "transpose_int8_4x4",
+                   "transpose_bfloat16_4x2"}};
 }
 
 std::vector<TransposeTile> TransposeTiles(const Target& target, DataType type) {
   std::vector<TransposeTile> tiles;
-  if (!target.has("avx2")) return tiles;
-  if (std::ranges::find(kTypes, type) == std::end(kTypes)) return tiles;
-  const int lanes = target.has("avx512f") ? 16 : 8;
+  const auto* vectors = std::ranges::find_if(kVectors, [&](const Vectors& v) { return target.has(v.feature); });
+  if (vectors == std::end(kVectors) || std::ranges::find(kTypes, type) == std::end(kTypes)) return tiles;
+  const int lanes = vectors->lanes;
   for (int width = lanes; width >= 1; width /= 2) {
     tiles.push_back({NameOf(type, lanes, width), lanes, width * kGroupBits / type.bits()});
   }

@@ -188,7 +188,10 @@ TEST(TileInstruction, DependsOnTheTypes) {
   EXPECT_EQ(FindTileInstruction(amx, s8, u8, s32)->TileName(2, 14, 32, 64), "amx_s8u8_2x14x32x64");
   EXPECT_EQ(FindTileInstruction(amx, f32, f32, f32)->TileName(0, 14, 32, 1), "fma_f32_14x32x1_avx512");
   EXPECT_FALSE(FindTileInstruction(haswell, bf16, bf16, f32));
-  EXPECT_FALSE(FindTileInstruction(*NamedTarget("arm-neoverse-n1"), f32, f32, f32));
+  const Target n1 = *NamedTarget("arm-neoverse-n1");
+  EXPECT_EQ(FindTileInstruction(n1, f32, f32, f32)->TileName(0, 8, 12, 1), "fma_f32_8x12x1_neon");
+  EXPECT_EQ(FindTileInstruction(n1, s8, s8, s32)->TileName(0, 8, 8, 16), "dot_s8s8_8x8x16_dotprod");
+  EXPECT_FALSE(FindTileInstruction(n1, bf16, bf16, f32));
 }
 
 TEST(RegisterTile, RowsThatShareACacheSet) {

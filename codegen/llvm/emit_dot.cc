@@ -147,9 +147,17 @@ llvm::Value* FunctionEmitter::EmitDotAdd(const CallNode* op) {
   llvm::Value* result = Emit(sum);
   if (const MachineInstruction* instruction = DotInstruction(context_.target, a.dtype(), b.dtype(), type)) {
     const llvm::Intrinsic::ID id = llvm::Function::lookupIntrinsicID(instruction->llvm);
-    llvm::Function* function = llvm::Intrinsic::getDeclaration(&context_.module, id);
-    llvm::FunctionType* signature = function->getFunctionType();
     llvm::Value* factors[2] = {EmitBits(a), EmitBits(b)};
+    // Families of instructions of several widths are declared by their types.
+    llvm::SmallVector<llvm::Type*, 2> types;
+    if (llvm::Intrinsic::isOverloaded(id)) {
+      llvm::Type* factor = a.dtype().code() == TypeCode::kBFloat
+                               ? builder_.getBFloatTy()
+                               : builder_.getIntNTy(static_cast<unsigned>(a.dtype().bits()));
+      types = {result->getType(), llvm::FixedVectorType::get(factor, static_cast<unsigned>(a.dtype().lanes()))};
+    }
+    llvm::Function* function = llvm::Intrinsic::getDeclaration(&context_.module, id, types);
+    llvm::FunctionType* signature = function->getFunctionType();
     for (unsigned i = 0; i < 2; ++i) factors[i] = builder_.CreateBitCast(factors[i], signature->getParamType(i + 1));
     return builder_.CreateCall(function, {result, factors[0], factors[1]});
   }

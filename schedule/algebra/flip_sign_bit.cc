@@ -16,11 +16,12 @@ Outcome<Function> FlipSignBit(const Function& function, uint32_t block, int writ
   Outcome<Buffer> buffer = WrittenBuffer(kName, function, block, write_index);
   if (!buffer.ok()) return buffer.refusal();
   const DataType type = (*buffer)->dtype;
-  if (type != DataType::Int(8)) {
-    return Refusal{kName, "{text0} holds {text1}, no signed bytes", {block}, {}, {(*buffer)->name, type.ToString()}};
+  if (type.with_lanes(1) != type || type.bits() != 8 || !(type.is_int() || type.is_uint())) {
+    return Refusal{kName, "{text0} holds {text1}, no bytes", {block}, {}, {(*buffer)->name, type.ToString()}};
   }
-  const DataType stored = DataType::UInt(8);
-  constexpr int64_t kSignBit = 128;
+  const DataType stored = type.is_int() ? DataType::UInt(8) : DataType::Int(8);
+  // What flipping makes of zero.
+  const int64_t added = WithSignBitFlipped(0, 8, stored.is_int());
   const auto flipped = [&](const Expr& e) { return Call(stored, std::string(kFlipSignBit), {e}); };
   return ChangeStorage(kName, function, block, *buffer,
                        {.dtype = stored,
@@ -28,7 +29,7 @@ Outcome<Function> FlipSignBit(const Function& function, uint32_t block, int writ
                         .load =
                             [&](const Expr& element, DataType wanted) {
                               if (wanted.is_int() && wanted.bits() > 8)
-                                return CastTo(wanted, element) - Const(wanted, kSignBit);
+                                return CastTo(wanted, element) - Const(wanted, added);
                               return CastTo(wanted, Call(type, "reinterpret", {flipped(element)}));
                             }});
 }

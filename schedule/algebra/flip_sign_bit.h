@@ -1,16 +1,17 @@
-// flip_sign_bit: a buffer of signed bytes that a block writes holds unsigned ones, with the sign bit flipped.
+// flip_sign_bit: a buffer of bytes that a block writes holds those of the other sign, with the sign bit flipped.
 //
 //   B = T.alloc_buffer((16,), "int8")                    B = T.alloc_buffer((16,), "uint8")
 //   B[vi] = A[vi]                                  ->    B[vi] = T.flip_sign_bit(T.reinterpret("uint8", A[vi]))
 //   C[vi] = C[vi] + T.Cast("int32", B[vi]) * W[vi]       C[vi] = C[vi] + (T.Cast("int32", B[vi]) - 128) * W[vi]
 //
-// Why: instructions that multiply unsigned by signed bytes multiply signed ones this way; split_offset makes of the
-// 128, which the flipped bit adds, a sum of the other factors alone.
+// Why: instructions that multiply unsigned by signed bytes multiply signed ones this way, and those for signed bytes
+// unsigned ones; split_offset makes of the 128, which the flipped bit adds or takes off, a sum of the other factors
+// alone.
 //
 // No value changes. Where an element is converted to a wider signed integer, what the bit adds is taken off there;
 // elsewhere the bit is flipped back.
 //
-// Conditions: a block allocates the buffer; it holds signed bytes; no block matches a part of
+// Conditions: a block allocates the buffer; it holds bytes; no block matches a part of
 // the buffer or takes its address, and no access is a vector's.
 //
 // Ids: all survive.

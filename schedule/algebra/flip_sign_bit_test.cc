@@ -48,6 +48,13 @@ TEST(FlipSignBit, FlipsBackElsewhere) {
   Flipped(CopyAndUse("int8", "T.Cast(\"int16\", B[vi]) - T.Cast(\"int16\", B[15 - vi])", "int16"));
 }
 
+TEST(FlipSignBit, FlipsUnsignedBytesToo) {
+  const std::string text = Flipped(CopyAndUse("uint8", "T.Cast(\"int32\", B[vi]) * 3"));
+  EXPECT_TRUE(Has(text, "B[vi] = T.flip_sign_bit(T.reinterpret(\"int8\", A[vi]))")) << text;
+  EXPECT_TRUE(Has(text, "C[vi] = (T.Cast(\"int32\", B[vi]) - -128) * 3")) << text;
+  Flipped(CopyAndUse("uint8", "B[vi]", "uint8"));
+}
+
 std::string Refused(const Module& module, const char* block) {
   Schedule sch{module};
   const auto result = sch.FlipSignBit(block, 0);
@@ -56,9 +63,7 @@ std::string Refused(const Module& module, const char* block) {
 
 TEST(FlipSignBit, Refuses) {
   EXPECT_EQ(Refused(CopyAndUse("int32", "T.Cast(\"int32\", B[vi])"), "B"),
-            "flip_sign_bit: B holds int32, no signed bytes");
-  EXPECT_EQ(Refused(CopyAndUse("uint8", "T.Cast(\"int32\", B[vi])"), "B"),
-            "flip_sign_bit: B holds uint8, no signed bytes");
+            "flip_sign_bit: B holds int32, no bytes");
   EXPECT_EQ(Refused(CopyAndUse("int8", "B[vi]", "int8"), "C"),
             "flip_sign_bit: C, which block C writes, is not allocated by a block");
 }

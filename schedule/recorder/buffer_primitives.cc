@@ -62,7 +62,7 @@ std::vector<Primitive> BufferPrimitives() {
                         UnsafeSetDtype(call.function(), call.Id(0), static_cast<int>(call.Int(1)), call.String(2)));
        }},
       {"flip_sign_bit",
-       "A buffer of signed bytes that a block writes holds unsigned ones, with the sign bit flipped.",
+       "A buffer of bytes that a block writes holds those of the other sign, with the sign bit flipped.",
        {{"block", ArgKind::kBlock}, {"buffer_index", ArgKind::kInt}},
        ResultKind::kNone,
        Role::kTransform,

@@ -14,18 +14,23 @@
 namespace tilewright {
 namespace {
 
-constexpr DataType kS8 = DataType::Int(8), kU8 = DataType::UInt(8), kS32 = DataType::Int(32);
+constexpr DataType kS32 = DataType::Int(32);
 
-// Whether the target multiplies signed bytes at this width by an instruction for unsigned and signed ones.
-bool FlipsSigns(const Target& target, int lanes) {
+// Whether the target multiplies these bytes at this width by an instruction for bytes a of the other sign.
+bool FlipsSigns(const Target& target, int lanes, DataType a, DataType b) {
   for (const MachineInstruction& row : Instructions()) {
-    const bool fits = row.family == "dot" && row.n == lanes && row.a.type == kS8 && row.b.type == kS8;
+    const bool fits = row.family == "dot" && row.n == lanes && row.a.type == a && row.b.type == b;
     if (fits && Executes(target, row)) return row.flips();
   }
   return false;
 }
 
-// C[i : i + lanes] = dot_add(C[i : i + lanes], a, b) of signed bytes, C in registers.
+// Bytes of the other sign.
+DataType FlippedType(DataType bytes) {
+  return (bytes.is_int() ? DataType::UInt(8) : DataType::Int(8)).with_lanes(bytes.lanes());
+}
+
+// C[i : i + lanes] = dot_add(C[i : i + lanes], a, b) of bytes whose instruction flips the signs of a, C in registers.
 struct SignedDot {
   const StoreNode* store;
   int64_t first;  // i
@@ -37,8 +42,7 @@ std::optional<SignedDot> MatchSignedDot(const Stmt& s, const Target& target) {
   const auto* dot = dyn_cast<CallNode>(store->value);
   if (dot == nullptr || dot->op != kDotAdd || dot->dtype().element() != kS32) return std::nullopt;
   const Expr &a = dot->args[1], &b = dot->args[2];
-  if (a.dtype().element() != kS8 || b.dtype().element() != kS8) return std::nullopt;
-  if (!FlipsSigns(target, dot->dtype().lanes())) return std::nullopt;
+  if (!FlipsSigns(target, dot->dtype().lanes(), a.dtype().element(), b.dtype().element())) return std::nullopt;
   const auto* old = dyn_cast<LoadNode>(dot->args[0]);
   const auto* ramp = dyn_cast<RampNode>(store->indices[0]);
   const std::optional<int64_t> first = ramp != nullptr ? AsInt(ramp->base) : std::nullopt;
@@ -49,13 +53,13 @@ std::optional<SignedDot> MatchSignedDot(const Stmt& s, const Target& target) {
   return SignedDot{store, *first, a, b};
 }
 
-// Signed bytes plus 128, as unsigned ones.
+// Signed bytes plus 128 as unsigned ones, and unsigned bytes minus 128 as signed ones.
 Expr Flipped(const Expr& bytes) {
   const auto* broadcast = dyn_cast<BroadcastNode>(bytes);
   if (broadcast != nullptr && !broadcast->value.dtype().is_scalar()) {
     return Broadcast(Flipped(broadcast->value), bytes.dtype().lanes() / broadcast->value.dtype().lanes());
   }
-  const DataType type = kU8.with_lanes(bytes.dtype().lanes());
+  const DataType type = FlippedType(bytes.dtype());
   return Call(type, std::string(kFlipSignBit), {Call(type, "reinterpret", {bytes})});
 }
 
@@ -206,8 +210,10 @@ class Run {
       };
       if (done.insert({offset, step.factor}).second) {
         const Expr at = vector_at(offset, type.lanes());
-        result.push_back(
-            Store(added, dot_add(added.Load({at}), Const(kU8.with_lanes(step.dot->a.dtype().lanes()), 128)), {at}));
+        const DataType flipped = FlippedType(step.dot->a.dtype());
+        // What flipping makes of zero: 128, or -128.
+        const Expr zero = Const(flipped, WithSignBitFlipped(0, flipped.bits(), flipped.is_int()));
+        result.push_back(Store(added, dot_add(added.Load({at}), zero), {at}));
       }
       result.push_back(
           Store(store->buffer, dot_add(store->buffer.Load(store->indices), Flipped(step.dot->a)), store->indices));

@@ -1,4 +1,5 @@
-// Sums of products of signed bytes on targets whose instruction multiplies unsigned by signed bytes (vpdpbusd).
+// Sums of products of signed bytes on targets whose instruction multiplies unsigned by signed bytes (vpdpbusd), and of
+// unsigned by signed bytes where it multiplies signed ones (sdot).
 //
 // a + 128 is the byte a with its sign bit flipped, unsigned. What that adds to a sum is taken off again:
 //
@@ -17,6 +18,8 @@
 //   for k: C[0:16] = dot_add(C[0:16], a[k], B[k])     =>     added = 0
 //                                                            for k: added = dot_add(...); C[0:16] = dot_add(...)
 //                                                            C[0:16] = C[0:16] - added
+//
+// An unsigned byte a with its sign bit flipped is a - 128, signed: what is taken off is the sum of -128 * b.
 //
 // Every step is exact modulo 2^32.
 // It runs after padding was skipped: a term that is zero before would not be one after.
