@@ -25,6 +25,13 @@ struct TimedBlock {
   bool full_speed = true;       // Of the machine, right before and after.
 };
 
+// What a run in an emulator of another machine took, in place of time.
+struct EmulatedRun {
+  int64_t instructions = 0;
+  double projected_ms = 0;     // 0 where nothing is projected
+  double inner_loop_rate = 0;  // the part of the inner loop's cycles that its multiply-adds need
+};
+
 // A workload that is ready to run: weights packed, memory allocated, code generated.
 class Runner {
  public:
@@ -42,6 +49,9 @@ class Runner {
                                              [[maybe_unused]] int64_t nanoseconds) {
     return std::nullopt;
   }
+
+  // Of the last run; nothing where runs are timed.
+  virtual std::optional<EmulatedRun> LastEmulatedRun() { return std::nullopt; }
 
   // Called after a block of runs: sends threads to sleep that would spin for longer than the others' (process_setup.h).
   virtual void Park() {}

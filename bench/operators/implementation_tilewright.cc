@@ -1,6 +1,7 @@
 #include "bench/operators/implementation_tilewright.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,8 +11,10 @@
 #include "bench/harness/kept_workspace.h"
 #include "bench/operators/choose_schedule.h"
 #include "bench/operators/program.h"
+#include "bench/operators/projection.h"
 #include "bench/operators/tensor_sets.h"
 #include "codegen/backend.h"
+#include "codegen/remote/launcher.h"
 #include "codegen/runtime/thread_pool.h"
 #include "intrin/registry.h"
 #include "target/target.h"
@@ -62,6 +65,19 @@ class TilewrightRunner : public Runner {
   }
   double tune_seconds() const override { return tune_seconds_; }
   int64_t trials() const override { return trials_; }
+  void SetProjection(const Target& target, const std::optional<InnerLoop>& loop) {
+    emulated_on_ = target;
+    inner_loop_ = loop;
+  }
+  std::optional<EmulatedRun> LastEmulatedRun() override {
+    if (!emulated_on_) return std::nullopt;
+    EmulatedRun run = {.instructions = code_->LastCall().instructions};
+    if (inner_loop_) {
+      run.projected_ms = ProjectedMilliseconds(run.instructions, *inner_loop_, *emulated_on_);
+      run.inner_loop_rate = inner_loop_->rate;
+    }
+    return run;
+  }
   absl::Status CopyOutput(int set, Tensor& output) override { return sets_.CopyOutput(set, output); }
 
   // A first call whose errors are reported; Run has no time for that.
@@ -78,6 +94,8 @@ class TilewrightRunner : public Runner {
   TwParallelHook hook_;
   KeptWorkspace workspace_;
   TwCall call_;
+  std::optional<Target> emulated_on_;
+  std::optional<InnerLoop> inner_loop_;
   double tune_seconds_ = 0;
   int64_t trials_ = 0;
 };
@@ -129,6 +147,13 @@ class Tilewright : public Implementation {
                                                      program.function->params.back().buffer->name, *std::move(sets),
                                                      *std::move(prepared), settings);
     runner->SetTuning(tuned->seconds, tuned->trials);
+    if (remote::IsForeign(target)) {
+      const auto assembly = Compile(Module(result.Find("main")), target, {.format = "s"});
+      if (!assembly.ok()) return assembly.status();
+      const auto loop = ProjectInnerLoop(assembly->bytes, target);
+      if (!loop.ok()) return loop.status();
+      runner->SetProjection(target, *loop);
+    }
     if (absl::Status status = runner->TryRun(); !status.ok()) return status;
     std::vector<std::unique_ptr<Runner>> runners;
     runners.push_back(std::move(runner));

@@ -35,6 +35,7 @@
 #include "bench/peers/peer_xnnpack.h"
 #include "bench/peers/python_peer.h"
 #include "bench/report/report.h"
+#include "codegen/remote/launcher.h"
 #include "codegen/runtime/thread_pool.h"
 #include "ir/script/printer.h"
 #include "target/target.h"
@@ -52,7 +53,10 @@ ABSL_FLAG(bool, tune, true, "Whether to tune; otherwise records of --db are used
 ABSL_FLAG(std::string, db, "", "Tuning database: what was measured before is used, what is measured is kept.");
 ABSL_FLAG(uint64_t, seed, 0, "Of the tuning's choices.");
 ABSL_FLAG(int, threads, 0, "Threads of every implementation; 0 for one per available CPU.");
-ABSL_FLAG(std::string, target, "host", "What this compiler compiles for: host, or a preset that this machine runs.");
+ABSL_FLAG(
+    std::string, target, "host",
+    "What this compiler compiles for: host, a preset that this machine runs, or one of another architecture, which is "
+    "emulated: results are checked, instructions are counted, times are projected, and nothing is tuned.");
 ABSL_FLAG(std::string, programs, "",
           "Folder to write the programs to as text, one file each; nothing is measured then.");
 ABSL_FLAG(std::string, json, "", "File to write the results to as JSON.");
@@ -66,6 +70,17 @@ enum ExitStatus { kDone = 0, kFailed = 1, kWrongUsage = 2 };
 int Fail(ExitStatus status, std::string_view message) {
   std::fprintf(stderr, "error: %.*s\n", static_cast<int>(message.size()), message.data());
   return status;
+}
+
+// By the figures of the target's description.
+Peak NominalPeak(const Target& target, int threads) {
+  const auto gflops = [&](const char* operand) {
+    return 2.0 * target.ProductsPerCycle(operand) * target.clock_ghz * threads;
+  };
+  return {.f32_gflops = gflops("float32"),
+          .bf16_gflops = gflops("bfloat16"),
+          .int8_gops = gflops("int8"),
+          .read_gbs = target.memory_gbs};
 }
 
 // The part of the time for one workload in which its implementations are measured against each other.
@@ -187,17 +202,25 @@ int Main(const std::vector<std::string>& arguments, char** argv) {
   }
   const absl::StatusOr<Target> target = NamedTarget(absl::GetFlag(FLAGS_target));
   if (!target.ok()) return Fail(kWrongUsage, std::string(target.status().message()));
-  const absl::Status runs = CheckRunsOn(*target, HostTarget());
+  const bool emulated = !target->is_gpu() && remote::IsForeign(*target);
+  const absl::Status runs = emulated ? remote::WorkerCommand(*target, "").status() : CheckRunsOn(*target, HostTarget());
   if (!runs.ok()) return Fail(kWrongUsage, std::string(runs.message()));
+  // Instructions of several threads are not counted exactly, and peers would be measured on another machine.
+  if (emulated) {
+    absl::SetFlag(&FLAGS_threads, 1);
+    absl::SetFlag(&FLAGS_tune, false);
+    absl::SetFlag(&FLAGS_peers, "");
+  }
   const absl::StatusOr<std::vector<int>> cpus = SetUpProcess(absl::GetFlag(FLAGS_threads), argv);
   if (!cpus.ok()) return Fail(kWrongUsage, std::string(cpus.status().message()));
 
   const int num_threads = static_cast<int>(cpus->size());
   runtime::ThreadPool pool({.num_threads = num_threads, .cpus = *cpus});
   Report report = {.machine = DescribeMachine(num_threads),
-                   .peak = MeasurePeak(pool),
+                   .peak = emulated ? NominalPeak(*target, num_threads) : MeasurePeak(pool),
                    .commit = CurrentCommit(),
                    .command = absl::StrJoin(arguments, " ")};
+  if (emulated) report.machine.cpu = absl::StrCat(target->name, ", emulated on ", report.machine.cpu);
   std::fprintf(stderr, "%s\n", PeakText(report.peak).c_str());
 
   std::vector<std::unique_ptr<Implementation>> implementations =

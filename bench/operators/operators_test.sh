@@ -48,6 +48,14 @@ expect 0 "XNNPACK has no bf16" --seconds=0 --notune --peers=xnnpack --dtype=bf16
 expect 0 "XNNPACK has no norms of rows" --seconds=0 --notune --peers=xnnpack --shape=LN:5,37
 TILEWRIGHT_PEERS=/nonexistent expect 0 "not installed: there is no /nonexistent/bin/python3" --seconds=0 --notune \
   --peers=onnxruntime,pytorch,tvm,iree,xla --shape=GMM:1,8,8,8
+# Code for another architecture is emulated where that is installed.
+if ! "$program" --target=arm-neoverse-n1 --shape=GMM:1,1,1,1 2>&1 | grep -q "apt-get install"; then
+  expect 0 "emulated: " --target=arm-neoverse-n1 --shape=GMM:1,9,19,7 --dtype=f32,int8,s8s8 \
+    --json="$TEST_TMPDIR/emulated.json"
+  for text in '"emulated": true' '"instructions": ' '"projected_ms": ' '"checked": true'; do
+    grep -qF "$text" "$TEST_TMPDIR/emulated.json" || { echo "FAILED: no $text in the JSON"; failures=$((failures + 1)); }
+  done
+fi
 for text in '"op": "C2D"' '"shape": "1,17,19,23"' '"checked": true' '"impl": "openblas"' '"impl": "xnnpack"' '"impl": "onednn"'; do
   grep -qF "$text" "$TEST_TMPDIR/results.json" || { echo "FAILED: no $text in the JSON"; failures=$((failures + 1)); }
 done

@@ -21,9 +21,9 @@ double RatioToBestPeer(const std::vector<Result>& results, const Result& result)
   double least = INFINITY;
   for (const Result& peer : results) {
     if (peer.implementation == kOwnName || peer.implementation == result.implementation) continue;
-    if (peer.ok() && SameWorkload(peer, result)) least = std::min(least, peer.best().timing.median_ms);
+    if (peer.ok() && SameWorkload(peer, result)) least = std::min(least, peer.milliseconds());
   }
-  return std::isinf(least) || !result.ok() ? 0 : least / result.best().timing.median_ms;
+  return std::isinf(least) || !result.ok() ? 0 : least / result.milliseconds();
 }
 
 }  // namespace tilewright::bench

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bench/harness/peak.h"
+#include "bench/harness/runner.h"
 #include "bench/harness/statistics.h"
 #include "bench/operators/problem.h"
 
@@ -15,6 +17,7 @@ struct VariantResult {
   std::string variant;
   Timing timing;
   double max_relative_error = 0;
+  std::optional<EmulatedRun> emulated;  // in place of the timing
 };
 
 struct Result {
@@ -33,8 +36,13 @@ struct Result {
 
   bool ok() const { return error.empty(); }
   const VariantResult& best() const { return variants.front(); }
-  double gflops() const { return Flops(workload.problem) / best().timing.median_ms * 1e-6; }
-  double gigabytes_per_second() const { return Bytes(workload) / best().timing.median_ms * 1e-6; }
+  // Measured, or projected; 0 where nothing is.
+  double milliseconds() const { return best().emulated ? best().emulated->projected_ms : best().timing.median_ms; }
+  double gflops() const { return Rate(Flops(workload.problem)); }
+  double gigabytes_per_second() const { return Rate(Bytes(workload)); }
+
+ private:
+  double Rate(double amount) const { return milliseconds() == 0 ? 0 : amount / milliseconds() * 1e-6; }
 };
 
 // The name under which this compiler's own results appear.

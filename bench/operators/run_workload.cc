@@ -38,6 +38,11 @@ class WorkloadRun {
       result.trials += runner->trials();
       VariantResult variant = {.variant = runner->variant()};
       if (!CheckOutput(*runner, 0, result, variant)) return;
+      variant.emulated = runner->LastEmulatedRun();
+      if (variant.emulated) {
+        result.variants.push_back(std::move(variant));
+        continue;
+      }
       for (int set = 0; set < settings.num_sets; ++set) runner->SpoilOutput(set);
       result.variants.push_back(std::move(variant));
       timed_.push_back(

@@ -18,9 +18,21 @@ std::string WorkloadText(const Workload& workload) {
                       std::string(Name(workload.dtype)));
 }
 
+// The line of a run in an emulator.
+std::string EmulatedLine(const Report& report, const Result& result, const EmulatedRun& run) {
+  std::string line = absl::StrFormat("  %-24s emulated: %d instructions", result.implementation, run.instructions);
+  if (run.projected_ms > 0) {
+    absl::StrAppendFormat(&line, ", projected %.5f ms, %.1f GFLOP/s, %.1f%% of peak", run.projected_ms, result.gflops(),
+                          PercentOfPeak(result, report.peak));
+  }
+  if (run.inner_loop_rate > 0) absl::StrAppendFormat(&line, ", inner loop at %.1f%%", 100 * run.inner_loop_rate);
+  return line;
+}
+
 // The line of one variant. Only the first variant, which stands for the implementation, is compared.
 std::string VariantLine(const Report& report, const Result& result, size_t index) {
   const VariantResult& variant = result.variants[index];
+  if (variant.emulated) return EmulatedLine(report, result, *variant.emulated);
   const bool has_products = Flops(result.workload.problem) > 0;
   const double rate =
       (has_products ? Flops(result.workload.problem) : Bytes(result.workload)) / variant.timing.median_ms * 1e-6;
@@ -57,7 +69,14 @@ nlohmann::ordered_json ResultJson(const Report& report, const Result& result) {
     json["error"] = result.error;
     return json;
   }
-  json.update(TimingJson(result.best().timing));
+  if (const auto& run = result.best().emulated) {
+    json["emulated"] = true;
+    json["instructions"] = run->instructions;
+    json["projected_ms"] = run->projected_ms;
+    json["inner_loop_rate"] = run->inner_loop_rate;
+  } else {
+    json.update(TimingJson(result.best().timing));
+  }
   json["gflops"] = result.gflops();
   json["percent_of_peak"] = PercentOfPeak(result, report.peak);
   json["max_rel_error"] = result.best().max_relative_error;
@@ -66,6 +85,7 @@ nlohmann::ordered_json ResultJson(const Report& report, const Result& result) {
   json["tune_seconds"] = result.tune_seconds;
   json["trials"] = result.trials;
   json["variant"] = result.best().variant;
+  if (result.best().emulated) return json;
   json["variants"] = nlohmann::ordered_json::array();
   for (const VariantResult& variant : result.variants) {
     nlohmann::ordered_json entry = {{"variant", variant.variant}};

@@ -24,6 +24,11 @@ std::string Bar(const Report& report, const Result& result, double scale, double
     return svg;
   }
   const double percent = PercentOfPeak(result, report.peak);
+  if (result.best().emulated) {
+    absl::StrAppendFormat(&svg, "<text x=\"%.0f\" y=\"%.0f\">emulated, %.1f%% projected</text>\n", kLabelWidth, y + 14,
+                          percent);
+    return svg;
+  }
   const Timing& timing = result.best().timing;
   const double slow = percent * timing.median_ms / timing.p90_ms, fast = percent * timing.median_ms / timing.p10_ms;
   absl::StrAppendFormat(&svg, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"16\" class=\"%s\"/>", kLabelWidth,

@@ -1,56 +1,15 @@
-#include <unistd.h>
-
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/run_command.h"
+#include "base/temporary_file.h"
 #include "codegen/llvm/object.h"
 
 namespace tilewright {
 namespace {
-
-// A file that is gone when the object is.
-class TemporaryFile {
- public:
-  TemporaryFile() {
-    const char* folder = std::getenv("TMPDIR");
-    path_ = absl::StrCat(folder != nullptr ? folder : "/tmp", "/tilewright-XXXXXX");
-    fd_ = mkstemp(path_.data());
-  }
-  ~TemporaryFile() {
-    if (fd_ < 0) return;
-    close(fd_);
-    unlink(path_.c_str());
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-
-  const std::string& path() const { return path_; }
-  int fd() const { return fd_; }
-  bool Write(const std::string& bytes) const {
-    for (size_t done = 0; done < bytes.size();) {
-      const ssize_t written = write(fd_, bytes.data() + done, bytes.size() - done);
-      if (written <= 0) return false;
-      done += static_cast<size_t>(written);
-    }
-    return true;
-  }
-  // What another program wrote to the path; it may have put a new file there.
-  std::string ReadNew() const {
-    std::ifstream file(path_, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  }
-
- private:
-  std::string path_;
-  int fd_ = -1;
-};
 
 // GNU's linker takes 4 ms where LLVM's takes 25, most of them for starting. It links for its own machine only.
 std::vector<const char*> Linkers(const Target& target) {

@@ -1,0 +1,29 @@
+// How long code of another machine would take: projected from what an emulator counts and what LLVM's model of the
+// processor says of the inner loop.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "target/target.h"
+
+namespace tilewright::bench {
+
+// An innermost loop as llvm-mca sees it, its data in the first cache level.
+struct InnerLoop {
+  double instructions = 0, cycles = 0;  // of one iteration
+  double products = 0;                  // instructions that multiply and add: FMA, dot products
+  // The part of the cycles that its products would take at the rate of their unit; 0 without any.
+  double rate = 0;
+};
+
+// The innermost loop of AArch64 assembly with the most products, the longest one where there are none; nothing where
+// there is no loop. An error says why llvm-mca gave no answer.
+absl::StatusOr<std::optional<InnerLoop>> ProjectInnerLoop(const std::string& assembly, const Target& target);
+
+// As if all instructions took as long as those of the loop.
+double ProjectedMilliseconds(int64_t instructions, const InnerLoop& loop, const Target& target);
+
+}  // namespace tilewright::bench
