@@ -62,8 +62,7 @@ std::string Refused(const Module& module, const char* block) {
 }
 
 TEST(FlipSignBit, Refuses) {
-  EXPECT_EQ(Refused(CopyAndUse("int32", "T.Cast(\"int32\", B[vi])"), "B"),
-            "flip_sign_bit: B holds int32, no bytes");
+  EXPECT_EQ(Refused(CopyAndUse("int32", "T.Cast(\"int32\", B[vi])"), "B"), "flip_sign_bit: B holds int32, no bytes");
   EXPECT_EQ(Refused(CopyAndUse("int8", "B[vi]", "int8"), "C"),
             "flip_sign_bit: C, which block C writes, is not allocated by a block");
 }
