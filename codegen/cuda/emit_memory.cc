@@ -7,8 +7,10 @@
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/cuda/type_text.h"
 #include "ir/arith/linear.h"
+#include "ir/arith/same_expr.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
+#include "ir/substitute.h"
 
 namespace tilewright::cuda {
 namespace {
@@ -104,7 +106,7 @@ std::vector<Expr> KernelEmitter::LoadLanes(const LoadNode* op) {
   const bool masked = op->predicate && !IsTrue(op->predicate);
   std::vector<Expr> result;
   const Expr* base = AdjacentBase(index);
-  if (base != nullptr && !masked) {
+  if (base != nullptr && !masked && !lanes_apart_) {
     const int access = AccessLanes(op->buffer, *base, lanes);
     if (access > 1) {
       const Pointer* pointer = FindPointer(op->buffer);
@@ -112,8 +114,11 @@ std::vector<Expr> KernelEmitter::LoadLanes(const LoadNode* op) {
       for (int first = 0; first < lanes; first += access) {
         const Buffer part(absl::StrCat(op->buffer->name, "_vec"), {Expr(access)}, type, Scope::Parse("local"));
         const std::string name = names_.Make(part->name);
-        Line(absl::StrCat("const ", vec, " ", name, " = tw::Load<", vec, ">(", PointerText(*pointer, type), " + ",
-                          Value(Plus(*base, first)).Within(kProduct), ");"));
+        const std::string under =
+            lanes_under_ ? absl::StrCat(Condition(lanes_under_).Within(kOr), " ? ") : std::string();
+        Line(absl::StrCat("const ", vec, " ", name, " = ", under, "tw::Load<", vec, ">(", PointerText(*pointer, type),
+                          " + ", Value(Plus(*base, first)).Within(kProduct), ")",
+                          lanes_under_ ? absl::StrCat(" : ", vec, "{}") : "", ";"));
         pointers_[part->data.get()] = {name, type, Space::kLocal};
         for (int i = 0; i < access; ++i) result.push_back(part(i));
       }
@@ -131,7 +136,8 @@ std::vector<Expr> KernelEmitter::LoadLanes(const LoadNode* op) {
 }
 
 Expr KernelEmitter::NamedLane(const Expr& scalar, const std::string& name) {
-  if (!IsWorthNaming(scalar)) return scalar;
+  // A statement of its own would evaluate what a branch alone may.
+  if (!IsWorthNaming(scalar) || lanes_apart_ || lanes_under_) return scalar;
   const Var var(name, scalar.dtype());
   values_[var.get()] = Named(scalar.dtype(), name, Value(scalar).text);
   return var;
@@ -180,6 +186,9 @@ std::vector<Expr> KernelEmitter::Lanes(const Expr& e) {
       return LoadLanes(cast<LoadNode>(e));
     case Kind::kLet: {
       const auto* op = cast<LetNode>(e);
+      if (op->var.dtype().lanes() == 1 && (lanes_apart_ || lanes_under_)) {
+        return Lanes(Substitute(op->body, VarMap{{op->var, op->value}}));
+      }
       if (op->var.dtype().lanes() == 1) {
         values_[op->var.get()] = Named(op->var.dtype(), op->var.name(), Value(op->value).text);
         return Lanes(op->body);
@@ -205,7 +214,39 @@ std::vector<Expr> KernelEmitter::Lanes(const Expr& e) {
   return std::vector<Expr>(count, CastTo(e.dtype().element(), Const(DataType::Int(32), 0)));
 }
 
+// A branch loads vectors under its condition where that is one for all lanes; else each lane loads its element.
+std::vector<Expr> KernelEmitter::ChosenLanes(const CallNode* op) {
+  const auto count = static_cast<size_t>(op->dtype().lanes());
+  std::vector<Expr> chosen = Lanes(op->args[0]);
+  bool one = true;
+  for (Expr& lane : chosen) {
+    lane = arith::Simplify(lane);
+    one = one && arith::SameExpr(lane, chosen[0]);
+  }
+  const auto branch = [&](size_t arg, const Expr& condition) {
+    const Expr outer_under = lanes_under_;
+    const bool outer_apart = lanes_apart_;
+    if (one) {
+      lanes_under_ = lanes_under_ ? And(lanes_under_, condition) : condition;
+    } else {
+      lanes_apart_ = true;
+    }
+    std::vector<Expr> lanes = Lanes(op->args[arg]);
+    lanes_under_ = outer_under;
+    lanes_apart_ = outer_apart;
+    return lanes;
+  };
+  const std::vector<Expr> a = branch(1, chosen[0]), b = branch(2, Not(chosen[0]));
+  std::vector<Expr> result;
+  for (size_t i = 0; i < count; ++i) {
+    const auto lane = [i](const std::vector<Expr>& lanes) { return lanes[lanes.size() == 1 ? 0 : i]; };
+    result.push_back(IfThenElse(lane(chosen), lane(a), lane(b)));
+  }
+  return result;
+}
+
 std::vector<Expr> KernelEmitter::CallLanes(const CallNode* op) {
+  if (op->op == kIfThenElse) return ChosenLanes(op);
   const auto count = static_cast<size_t>(op->dtype().lanes());
   const DataType type = op->dtype().element();
   std::vector<std::vector<Expr>> args;

@@ -78,6 +78,26 @@ def main(A: T.Buffer((4,), "float32"), B: T.Buffer((1,), "float32")):
   EXPECT_THAT(problem, HasSubstr("at B byte 0"));
 }
 
+// A vector that a branch loads lies outside of the buffer where the branch is not taken.
+TEST(Emulation, BranchesLoadVectorsUnderTheirConditions) {
+  for (const char* condition : {"i >= 2 and i < 7", "i * 4 + v >= 9 and i * 4 + v < 27"}) {
+    EXPECT_EQ(Compare(std::string(R"(
+@T.prim_func
+def main(A: T.Buffer((20,), "float32"), B: T.Buffer((40,), "float32")):
+    for i in T.thread_binding(10, thread="threadIdx.x"):
+        for v in T.vectorized(4):
+            with T.block("B"):
+                vi = T.axis.spatial(40, i * 4 + v)
+                T.reads(A[0:20])
+                T.writes(B[vi])
+                B[vi] = T.if_then_else(i < 10, T.if_then_else()") +
+                      condition + R"(, A[i * 4 + v - 8], T.float32(0)), T.float32(1))
+)"),
+              "")
+        << condition;
+  }
+}
+
 TEST(Emulation, KernelsRunInOrderWithTemporariesBetween) {
   EXPECT_EQ(Compare(R"(
 @T.prim_func

@@ -107,6 +107,7 @@ class KernelEmitter {
   std::vector<Expr> Lanes(const Expr& e);
   std::vector<Expr> LoadLanes(const LoadNode* op);
   std::vector<Expr> CallLanes(const CallNode* op);
+  std::vector<Expr> ChosenLanes(const CallNode* op);
   Expr NamedLane(const Expr& scalar, const std::string& name);
   int AccessLanes(const Buffer& buffer, const Expr& first, int lanes) const;
   const Pointer* FindPointer(const Buffer& buffer);
@@ -130,6 +131,10 @@ class KernelEmitter {
   std::unordered_map<const VarNode*, std::string> values_;
   std::unordered_map<const VarNode*, Pointer> pointers_;
   std::map<std::string, std::vector<Expr>> extents_;  // of thread-bound loops, by tag
+  // When the lanes that are being written are evaluated: always where it is null. Lanes that are apart have conditions
+  // of their own.
+  Expr lanes_under_;
+  bool lanes_apart_ = false;
   SharedArena shared_;
   arith::Analyzer analyzer_;
   absl::Status status_;
