@@ -15,10 +15,6 @@ namespace {
 // How often structures of each fit are drawn.
 constexpr double kWeights[] = {8, 4, 1, 1};
 
-Refusal NoRules(const Target& target) {
-  return {"auto_schedule", "there are no scheduling rules for {text0}", {}, {}, {target.name}};
-}
-
 // The rules of one function, on the blocks directly in its root block.
 class FunctionRules {
  public:
@@ -156,11 +152,7 @@ AutoScheduled AutoSchedule(const Module& module, const Target& target, IntrinReg
   AutoScheduled result{Schedule(module, {.intrins = intrins, .shared = shared}), {}, {}};
   for (const Function& function : module.functions()) {
     if (!isa<BlockRealizeNode>(function->body)) continue;
-    if (SketchesFor(target).sketches.empty()) {
-      result.left_alone.push_back({NoRules(target), function});
-    } else {
-      FunctionRules(result, function->name, target, intrins, choices).Run();
-    }
+    FunctionRules(result, function->name, target, intrins, choices).Run();
   }
   result.schedule.EndSharing();
   if (shared == nullptr) result.schedule.RemoveUnusedQueries();

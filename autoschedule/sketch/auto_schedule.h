@@ -7,7 +7,7 @@
 // One rule per block, nothing measured: elementwise blocks are computed where they are used
 // (autoschedule/normalize/inline_rule.h), contractions are tensorized (autoschedule/sketch/cpu/contraction_rule.h) and
 // their constant operands packed ahead of time (schedule/layout/hoist_prepack.h), every other block runs in parallel
-// and on vectors (autoschedule/sketch/cpu/plain_rule.h).
+// and on vectors (autoschedule/sketch/cpu/plain_rule.h). GPUs have sketches of their own (autoschedule/sketch/gpu).
 #pragma once
 
 #include <string>
@@ -38,7 +38,6 @@ struct AutoScheduled {
 };
 
 // Schedules every function of the module, with the choices that `choices` makes. `intrins` must outlive the result.
-// There are rules for CPUs; for another kind of target every function is left alone.
 // `shared`: steps that were applied with other choices are taken from there (schedule/recorder/shared_steps.h). The
 // trace is then as recorded, with queries whose results nothing uses: few of many candidates need it without
 // (RemoveUnusedQueries).

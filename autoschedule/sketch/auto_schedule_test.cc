@@ -174,12 +174,21 @@ TEST(AutoSchedule, SaysWhyAContractionGetsNoTiles) {
   EXPECT_FALSE(StructuralEqual(result.schedule.module(), module));
 }
 
-TEST(AutoSchedule, LeavesProgramsAloneWhereThereAreNoRules) {
+TEST(AutoSchedule, LeavesBlocksAloneWhoseInstancesHaveAnOrder) {
   IntrinRegistry intrins = IntrinRegistry::Builtin();
-  const Module module(MarkConstant(ops::BatchMatmul(2, 16, 16, 16), {1}));
+  const Module module(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(X: T.Buffer((12,), "float32"), Y: T.Buffer((13,), "float32")):
+    for t in range(12):
+        with T.block("Y"):
+            vt = T.axis.spatial(12, t)
+            Y[vt + 1] = X[vt] - Y[vt]
+)"));
   const AutoScheduled result = AutoSchedule(module, *NamedTarget("cuda-sm90"), &intrins);
   ASSERT_EQ(result.left_alone.size(), 1u);
-  EXPECT_EQ(result.left_alone[0].ToString(), "auto_schedule: there are no scheduling rules for cuda-sm90");
+  EXPECT_EQ(result.left_alone[0].ToString(),
+            "bind: instances of block Y that depend on each other by Y run in different iterations of a loop or block "
+            "that is gone");
   EXPECT_TRUE(StructuralEqual(result.schedule.module(), module));
 }
 

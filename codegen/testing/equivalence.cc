@@ -71,7 +71,7 @@ std::string CompareWithInterpreter(const Module& module, const ComparisonOptions
   const Function function = module.Main();
   auto compiled = CompileAndLoad(module, options.target, {.emulate = true});
   if (!compiled.ok()) return std::string(compiled.status().message());
-  auto interpreted = interp::Compile(function);
+  auto interpreted = interp::Compile(options.original ? options.original : function);
   if (!interpreted.ok()) return absl::StrCat("interpreter: ", interpreted.status().message());
 
   ShapeEvaluator shapes(options.variables);

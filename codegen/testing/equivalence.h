@@ -15,6 +15,8 @@ Target TestedTarget();
 
 struct ComparisonOptions {
   Target target = TestedTarget();
+  // What is interpreted, with the same parameters: the program before it was scheduled. Null: what is compiled.
+  Function original = {};
   uint64_t seed = 1;
   double low = -2, high = 2;  // of floating-point inputs
   // Largest error of floating-point elements, relative to the larger magnitude (and to 1); negative: by the type.

@@ -1,0 +1,216 @@
+// Programs that nobody scheduled, on GPUs: what the rules make of them is verified, runs in the CUDA emulator with all
+// of its checks, and computes what the program computes in the interpreter.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "autoschedule/sketch/auto_schedule.h"
+#include "codegen/testing/equivalence.h"
+#include "ir/functor.h"
+#include "ir/ops/conv.h"
+#include "ir/ops/conv_transpose.h"
+#include "ir/ops/depthwise.h"
+#include "ir/ops/elementwise.h"
+#include "ir/ops/matmul.h"
+#include "ir/ops/normalization.h"
+#include "ir/ops/pooling.h"
+#include "ir/script/parse_or_die.h"
+#include "ir/script/printer.h"
+#include "verify/verify.h"
+
+namespace tilewright {
+namespace {
+
+using ops::OperandTypes;
+
+constexpr DataType kF32 = DataType::Float(32), kF16 = DataType::Float(16), kBf16 = DataType::BFloat16();
+constexpr DataType kS8 = DataType::Int(8), kU8 = DataType::UInt(8), kS32 = DataType::Int(32);
+
+bool HasThreads(const Function& function) {
+  bool found = false;
+  PreOrder(function->body, [&](const Stmt& s) {
+    const auto* loop = dyn_cast<ForNode>(s);
+    found |= loop != nullptr && loop->kind == ForKind::kThreadBound;
+    return !found;
+  });
+  return found;
+}
+
+struct Expected {
+  bool threads = true;  // there is something for several threads
+  double tolerance = -1;
+  std::vector<int64_t> variables = {};
+};
+
+void ExpectRight(const Function& function, const Expected& expected = {}) {
+  for (const char* target_name : {"cuda-sm80", "cuda-sm90a"}) {
+    const Target target = *NamedTarget(target_name);
+    IntrinRegistry intrins = IntrinRegistry::Builtin();
+    const AutoScheduled result = AutoSchedule(Module(function), target, &intrins);
+    for (const RuleRefusal& refusal : result.left_alone) {
+      if (expected.threads) ADD_FAILURE() << refusal.ToString();
+    }
+    const Function main = result.schedule.module().Main();
+    const VerifyResult verified = VerifyProgram(main, &target);
+    EXPECT_NE(verified.verdict(), Verdict::kRefuted) << Render(verified, main);
+    EXPECT_EQ(HasThreads(main), expected.threads);
+    const std::string difference = testing::CompareWithInterpreter(
+        result.schedule.module(),
+        {.target = target, .original = function, .tolerance = expected.tolerance, .variables = expected.variables});
+    EXPECT_EQ(difference, "") << target_name << "\n" << Print(main);
+  }
+}
+
+const OperandTypes kAllTypes[] = {{kF32, kF32, kF32},   {kF16, kF16, kF32}, {kF16, kF16, kF16},
+                                  {kBf16, kBf16, kF32}, {kS8, kS8, kS32},   {kU8, kS8, kS32}};
+
+// Sums of rounded terms in another order.
+constexpr double kSums = 2e-2;
+
+class GpuRulesOfTypes : public ::testing::TestWithParam<OperandTypes> {};
+INSTANTIATE_TEST_SUITE_P(Types, GpuRulesOfTypes, ::testing::ValuesIn(kAllTypes));
+
+TEST_P(GpuRulesOfTypes, Products) {
+  ExpectRight(ops::BatchMatmul(2, 17, 19, 23, GetParam()), {.tolerance = kSums});
+  ExpectRight(ops::BatchMatmul(1, 40, 24, 33, GetParam(), /*b_transposed=*/true), {.tolerance = kSums});
+  ExpectRight(ops::TransposeBatchMatmul(1, 9, 3, 5, GetParam()), {.tolerance = kSums});
+}
+
+TEST_P(GpuRulesOfTypes, Convolutions) {
+  const ops::Window window = {.kernel = 3, .stride = 1, .padding = 1};
+  const auto conv = [&](const ops::ConvShape& shape) {
+    ExpectRight(ops::Conv(shape, GetParam()), {.tolerance = kSums});
+  };
+  conv({.batch = 2, .spatial = {13}, .in_channels = 5, .out_channels = 6, .windows = {window}});
+  conv({.batch = 1, .spatial = {7, 6}, .in_channels = 3, .out_channels = 10, .windows = {{3, 2, 1}, {3, 2, 1}}});
+  conv({.batch = 1, .spatial = {9, 8}, .in_channels = 4, .out_channels = 5, .windows = {{3, 1, 2, 2}, {3, 1, 2, 2}}});
+  conv({.batch = 1, .spatial = {5, 5}, .in_channels = 12, .out_channels = 8, .windows = {window, window}, .groups = 4});
+  conv({.batch = 1, .spatial = {3, 4, 5}, .in_channels = 3, .out_channels = 7, .windows = {window, window, window}});
+  ExpectRight(ops::ConvTranspose(1, 3, 4, 5, 6, {.kernel = 4, .stride = 2, .padding = 1}, GetParam()),
+              {.tolerance = kSums});
+  ExpectRight(ops::Depthwise(1, 7, 6, 19, {.kernel = 3, .stride = 2, .padding = 1}, 1, GetParam()),
+              {.tolerance = kSums});
+}
+
+TEST(GpuRules, Rows) {
+  ExpectRight(ops::Softmax(5, 37), {.tolerance = 1e-5});
+  ExpectRight(ops::RowNorm(3, 70), {.tolerance = 1e-5});
+  ExpectRight(ops::LayerNorm(4, 45, 1e-5), {.tolerance = 1e-4});
+}
+
+TEST(GpuRules, ElementwiseAndWindows) {
+  ExpectRight(ops::Gelu({7, 33}), {.tolerance = 1e-5});
+  ExpectRight(ops::MaxPool(1, 9, 8, 12, {.kernel = 3, .stride = 2, .padding = 1}));
+  ExpectRight(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((30, 45), "float32"), B: T.Buffer((45, 30), "float32")):
+    for i, j in T.grid(45, 30):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vj, vi] + T.float32(1)
+)"));
+}
+
+// A block whose output is the place of a sum that threads own must not be computed in another kernel.
+TEST(GpuRules, ReductionsAndWhatReadsThem) {
+  ExpectRight(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((6, 11, 5), "float32"), B: T.Buffer((6, 11, 5), "float32")):
+    M = T.alloc_buffer((6, 5))
+    for i, k, j in T.grid(6, 11, 5):
+        with T.block("M"):
+            vi, vk, vj = T.axis.remap("SRS", [i, k, j])
+            with T.init():
+                M[vi, vj] = T.float32(0)
+            M[vi, vj] = M[vi, vj] + A[vi, vk, vj]
+    for i, k, j in T.grid(6, 11, 5):
+        with T.block("B"):
+            vi, vk, vj = T.axis.remap("SSS", [i, k, j])
+            B[vi, vk, vj] = A[vi, vk, vj] - M[vi, vj]
+)"),
+              {.tolerance = 1e-5});
+}
+
+TEST(GpuRules, PlacesOfPairs) {
+  ExpectRight(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((9, 21), "float32"), P: T.Buffer((9,), "int32"), M: T.Buffer((9,), "float32")):
+    for i, k in T.grid(9, 21):
+        with T.block("argmax"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                P[vi] = -1
+                M[vi] = T.min_value("float32")
+            p: T.int32 = T.Select(M[vi] >= A[vi, vk], P[vi], vk)
+            m: T.float32 = T.Select(M[vi] >= A[vi, vk], M[vi], A[vi, vk])
+            P[vi] = p
+            M[vi] = m
+)"));
+}
+
+// Steps of time in turn, channels at once; and steps alone, which one thread runs.
+TEST(GpuRules, BlocksWithAnOrder) {
+  ExpectRight(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(X: T.Buffer((40, 12), "float32"), Y: T.Buffer((40, 13), "float32")):
+    for c in range(40):
+        with T.block("start"):
+            vc = T.axis.spatial(40, c)
+            Y[vc, 0] = X[vc, 0]
+    for c, t in T.grid(40, 12):
+        with T.block("Y"):
+            vc, vt = T.axis.remap("SS", [c, t])
+            Y[vc, vt + 1] = X[vc, vt] - Y[vc, vt]
+)"));
+  ExpectRight(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(X: T.Buffer((12,), "float32"), Y: T.Buffer((13,), "float32")):
+    for t in range(12):
+        with T.block("Y"):
+            vt = T.axis.spatial(12, t)
+            Y[vt + 1] = X[vt] - Y[vt]
+)"),
+              {.threads = false});
+}
+
+// Two blocks in one nest, with memory of an iteration.
+TEST(GpuRules, NestsOfUsers) {
+  ExpectRight(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((50, 8), "float32"), B: T.Buffer((50, 8), "float32")):
+    S = T.alloc_buffer((50,))
+    for i in range(50):
+        for k in range(8):
+            with T.block("S"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    S[vi] = T.float32(0)
+                S[vi] = S[vi] + A[vi, vk]
+        for j in range(8):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * S[vi]
+)"),
+              {.tolerance = 1e-5});
+}
+
+TEST(GpuRules, SymbolicExtents) {
+  ExpectRight(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(a: T.handle, b: T.handle):
+    n, m = T.int32(), T.int32()
+    A = T.match_buffer(a, (n, m, 3), "float32")
+    B = T.match_buffer(b, (n, m), "float32")
+    for i, j, k in T.grid(n, m, 3):
+        with T.block("B"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                B[vi, vj] = T.float32(0)
+            B[vi, vj] = B[vi, vj] + A[vi, vj, vk]
+)"),
+              {.tolerance = 1e-5, .variables = {7, 45}});
+}
+
+}  // namespace
+}  // namespace tilewright
