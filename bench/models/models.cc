@@ -29,6 +29,7 @@
 #include "bench/harness/other_load.h"
 #include "bench/harness/peak.h"
 #include "bench/harness/process_setup.h"
+#include "bench/models/bound_to.h"
 #include "bench/models/model_peer.h"
 #include "bench/models/model_report.h"
 #include "bench/models/own_model.h"
@@ -152,7 +153,7 @@ int LoadOnly() {
   if (!inputs.ok()) return Fail(1, std::string(inputs.status().message()));
   runtime::ThreadPool pool({.num_threads = absl::GetFlag(FLAGS_threads)});
   const auto own =
-      OwnModel::Load(*model, *inputs, absl::GetFlag(FLAGS_opt_level), AbsolutePath(absl::GetFlag(FLAGS_db)), pool);
+      OwnModel::Load(*model, *inputs, absl::GetFlag(FLAGS_opt_level), AbsolutePath(absl::GetFlag(FLAGS_db)), pool, {});
   if (!own.ok()) return Fail(1, std::string(own.status().message()));
   std::printf("%.3f %.3f\n", (*own)->load_ms(), PeakMib());
   return 0;
@@ -165,12 +166,13 @@ std::string Quoted(const std::string& text) {
 }
 
 // Measures load time (kernels come from the cache) and peak memory in a process of its own.
-void MeasureLoad(const ModelCase& model, int num_threads, ModelResult& result) {
+void MeasureLoad(const ModelCase& model, const std::vector<int>& cpus, ModelResult& result) {
+  const BoundTo bound(cpus);
   std::string dims;
   for (const auto& [name, value] : model.dims) absl::StrAppend(&dims, dims.empty() ? "@" : ",", name, "=", value);
   const std::string command =
       absl::StrCat(Quoted(fs::read_symlink("/proc/self/exe").string()), " --load_only=", Quoted(model.inputs_folder),
-                   " --onnx=", Quoted(absl::StrCat(model.file, dims)), " --threads=", num_threads,
+                   " --onnx=", Quoted(absl::StrCat(model.file, dims)), " --threads=", cpus.size(),
                    " --opt_level=", absl::GetFlag(FLAGS_opt_level), " --db=", Quoted(absl::GetFlag(FLAGS_db)));
   FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) {
@@ -198,7 +200,7 @@ class ModelRun {
     if (own_ != nullptr && results_[0].ok()) {
       results_[0].profile = own_->Profile();
       own_.reset();
-      MeasureLoad(model_, static_cast<int>(cpus_.size()), results_[0]);
+      MeasureLoad(model_, cpus_, results_[0]);
     }
     return std::move(results_);
   }
@@ -221,7 +223,7 @@ class ModelRun {
     auto inputs = PrepareInputs(model_, AbsolutePath(absl::GetFlag(FLAGS_inputs)), folder_->path());
     if (!inputs.ok()) return inputs.status();
     inputs_ = *std::move(inputs);
-    const auto plain = OwnModel::Load(model_, inputs_, 0, "", pool_);
+    const auto plain = OwnModel::Load(model_, inputs_, 0, "", pool_, cpus_);
     if (!plain.ok()) return plain.status();
     auto outputs = (*plain)->Outputs();
     if (!outputs.ok()) return outputs.status();
@@ -254,8 +256,8 @@ class ModelRun {
   }
 
   void LoadOwn(ModelResult& result) {
-    auto own =
-        OwnModel::Load(model_, inputs_, absl::GetFlag(FLAGS_opt_level), AbsolutePath(absl::GetFlag(FLAGS_db)), pool_);
+    auto own = OwnModel::Load(model_, inputs_, absl::GetFlag(FLAGS_opt_level), AbsolutePath(absl::GetFlag(FLAGS_db)),
+                              pool_, cpus_);
     if (!own.ok()) {
       result.error = std::string(own.status().message());
       return;

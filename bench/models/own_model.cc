@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "autoschedule/cost/speed_of_light.h"
+#include "bench/models/bound_to.h"
 #include "codegen/runtime/timer.h"
 #include "graph/executor/kernel_cache.h"
 #include "target/target.h"
@@ -16,8 +17,9 @@ using graph::OnnxModel;
 
 absl::StatusOr<std::unique_ptr<OwnModel>> OwnModel::Load(const ModelCase& model, const OnnxModel::Inputs& inputs,
                                                          int opt_level, const std::string& database,
-                                                         runtime::ThreadPool& pool) {
+                                                         runtime::ThreadPool& pool, const std::vector<int>& cpus) {
   std::unique_ptr<OwnModel> own(new OwnModel);
+  const BoundTo bound(cpus);
   const int64_t start = runtime::NowNanoseconds();
   const std::unique_ptr<graph::KernelCache> cache = graph::KernelCache::Default();
   auto file = graph::ModelFile::Open(model.file);

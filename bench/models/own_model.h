@@ -19,10 +19,11 @@ struct KernelTime {
 
 class OwnModel : public Runner {
  public:
-  // `opt_level`, database: as `tilewright run` takes them. `pool` must outlive the model.
+  // `opt_level`, database: as `tilewright run` takes them. `pool` must outlive the model. The model is compiled for
+  // `cpus`, whatever the calling thread is bound to; none: for those that it may use.
   static absl::StatusOr<std::unique_ptr<OwnModel>> Load(const ModelCase& model, const graph::OnnxModel::Inputs& inputs,
                                                         int opt_level, const std::string& database,
-                                                        runtime::ThreadPool& pool);
+                                                        runtime::ThreadPool& pool, const std::vector<int>& cpus);
 
   void Run(int set) override;
   void SpoilOutput(int set) override;

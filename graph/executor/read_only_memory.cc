@@ -15,6 +15,8 @@ absl::StatusOr<ReadOnlyMemory> ReadOnlyMemory::Reserve(int64_t bytes) {
   if (data == MAP_FAILED) {
     return absl::ResourceExhaustedError(absl::StrCat("no memory for ", bytes, " bytes of constants"));
   }
+  // Fewer faults while it is filled, and fewer misses of address translation while weights are read.
+  madvise(data, static_cast<size_t>(bytes), MADV_HUGEPAGE);
   memory.data_ = static_cast<std::byte*>(data);
   memory.bytes_ = bytes;
   return memory;
