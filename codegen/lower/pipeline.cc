@@ -14,6 +14,7 @@
 #include "codegen/lower/common/lower_init.h"
 #include "codegen/lower/common/lower_match_buffers.h"
 #include "codegen/lower/common/mark_pipelines.h"
+#include "codegen/lower/common/place_layouts.h"
 #include "codegen/lower/common/plan_allocations.h"
 #include "codegen/lower/common/simplify.h"
 #include "codegen/lower/common/software_pipeline.h"
@@ -70,6 +71,7 @@ constexpr Pass kCommonBefore[] = {
     {"substitute_iterators", [](const Function& f, const Context&) -> Result { return SubstituteIterators(f); }},
     {"compact_buffers", [](const Function& f, const Context&) -> Result { return CompactBuffers(f); }},
     {"align_strides", [](const Function& f, const Context&) { return AlignStrides(f); }},
+    {"place_layouts", [](const Function& f, const Context&) { return PlaceLayouts(f); }},
     {"lower_match_buffers", [](const Function& f, const Context&) { return LowerMatchBuffers(f); }},
     {"lower_blocks", [](const Function& f, const Context&) -> Result { return LowerBlocks(f); }},
     {"software_pipeline",

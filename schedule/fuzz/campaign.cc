@@ -22,7 +22,8 @@ constexpr int kTries = 70;    // for one schedule
 bool IsStructural(const Primitive& primitive) {
   static const std::set<std::string_view> kNotes = {
       "parallel",   "vectorize",     "unroll",         "annotate",
-      "unannotate", "storage_align", "enter_postproc", "annotate_buffer_access"};
+      "unannotate", "storage_align", "enter_postproc", "annotate_buffer_access",
+      "set_layout"};
   return primitive.role == Primitive::Role::kTransform && !kNotes.contains(primitive.name);
 }
 

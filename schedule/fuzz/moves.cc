@@ -304,6 +304,7 @@ constexpr Move kMoves[] = {
     {"fuse_with_gaps", FuseWithGaps, "rows with gaps"},
     {"winograd", Winograd, "conv2d"},
     {"storage_align", [](Drawer& d) { return d.Try("storage_align", {d.block(), 0, Small(d), d.Factor(), Small(d)}); }},
+    {"set_layout", [](Drawer& d) { return d.Try("set_layout", {d.block(), 0, "swizzle_32B"}); }},
     {"flip_sign_bit", FlipSignBit, "quantized matmul"},
     // A wider type: no value changes.
     {"unsafe_set_dtype", [](Drawer& d) { return d.Try("unsafe_set_dtype", {d.block(), 0, "float64"}); }},

@@ -2,6 +2,7 @@
 #include "schedule/blocks/annotate_buffer_access.h"
 #include "schedule/blocks/unsafe_hide_buffer_access.h"
 #include "schedule/layout/decompose_padding.h"
+#include "schedule/layout/set_layout.h"
 #include "schedule/layout/storage_align.h"
 #include "schedule/layout/unsafe_set_dtype.h"
 #include "schedule/recorder/primitive_lists.h"
@@ -51,6 +52,14 @@ std::vector<Primitive> BufferPrimitives() {
        [](Application& call) {
          return Changed(call, StorageAlign(call.function(), call.Id(0), static_cast<int>(call.Int(1)),
                                            static_cast<int>(call.Int(2)), call.Int(3), call.Int(4)));
+       }},
+      {"set_layout",
+       "The elements of a buffer that a block writes lie in memory as a named layout says.",
+       {{"block", ArgKind::kBlock}, {"buffer_index", ArgKind::kInt}, {"layout", ArgKind::kString}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) {
+         return Changed(call, SetLayout(call.function(), call.Id(0), static_cast<int>(call.Int(1)), call.String(2)));
        }},
       {"unsafe_set_dtype",
        "A buffer that a block writes holds elements of another type; results may change.",

@@ -421,6 +421,9 @@ Outcome<BlockRv> Schedule::DecomposePadding(Value block, LoopRv loop) {
 Outcome<std::monostate> Schedule::StorageAlign(Value block, int buffer_index, int axis, int factor, int offset) {
   return None("storage_align", {block, buffer_index, axis, factor, offset});
 }
+Outcome<std::monostate> Schedule::SetLayout(Value block, int buffer_index, std::string layout) {
+  return None("set_layout", {block, buffer_index, std::move(layout)});
+}
 Outcome<std::monostate> Schedule::UnsafeSetDtype(Value block, int buffer_index, std::string dtype) {
   return None("unsafe_set_dtype", {block, buffer_index, std::move(dtype)});
 }

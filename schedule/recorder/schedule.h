@@ -146,6 +146,7 @@ class Schedule {
   Outcome<std::monostate> HoistPrepack(Value block);
   Outcome<BlockRv> DecomposePadding(Value block, LoopRv loop);
   Outcome<std::monostate> StorageAlign(Value block, int buffer_index, int axis, int factor, int offset);
+  Outcome<std::monostate> SetLayout(Value block, int buffer_index, std::string layout);
   Outcome<std::monostate> UnsafeSetDtype(Value block, int buffer_index, std::string dtype);
   Outcome<std::monostate> FlipSignBit(Value block, int buffer_index);
   // `access`: "read" or "write". The map's results are begin and end of each dimension in turn.

@@ -177,6 +177,7 @@ std::map<std::string, std::function<void(Schedule&)>> Calls() {
       {"reverse_compute_at", [=](S& s) { Done(s.ReverseComputeAt("C", loops(s, "B")[0])); }},
       {"compute_inline", [](S& s) { Done(s.ComputeInline("B")); }},
       {"reverse_compute_inline", [](S& s) { Done(s.ReverseComputeInline("C")); }},
+      {"set_layout", [](S& s) { Done(s.SetLayout("B", 0, "swizzle_128B")); }},
       {"unsafe_set_dtype", [](S& s) { Done(s.UnsafeSetDtype("B", 0, "float64")); }},
       {"flip_sign_bit", [](S& s) { Done(s.FlipSignBit("A_global", 0)); }},
       {"hoist_prepack", [](S& s) { Done(s.HoistPrepack("B_packed")); }},

@@ -5,7 +5,7 @@
 
 namespace tilewright {
 namespace {
-constexpr int64_t kWarpSize = 32;
+constexpr int64_t kWarpSize = 32, kWarpgroupSize = 128;
 }
 
 bool IsInstruction(const Stmt& s) {
@@ -30,7 +30,9 @@ Expr MovedPointer(const CallNode* pointer, const Buffer& from, const Var& data, 
   const DataType type = DataType::Int(32);
   Expr moved = CastTo(type, elements);
   const MemoryKind kind = from->scope.kind();
-  if (kind == MemoryKind::kFragment || kind == MemoryKind::kWarp) moved = FloorDiv(moved, Expr(kWarpSize));
+  if (kind == MemoryKind::kFragment || kind == MemoryKind::kWarp) {
+    moved = FloorDiv(moved, Expr(from->scope.owner() == OwnerLevel::kWarpgroup ? kWarpgroupSize : kWarpSize));
+  }
   if (bytes != unit) moved = FloorDiv(moved * Expr(bytes), Expr(unit));
   args[1] = data;
   args[2] = arith::Simplify(CastTo(args[2].dtype(), moved) + args[2]);

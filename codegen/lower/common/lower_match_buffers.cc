@@ -1,9 +1,11 @@
 #include "codegen/lower/common/lower_match_buffers.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/common/scoped_mutator.h"
+#include "ir/analysis.h"
 #include "ir/substitute.h"
 
 namespace tilewright {
@@ -137,10 +139,8 @@ class MatchLowerer : public ScopedMutator {
         Require(block, view, Mutate(declared) == actual, what);
       }
     };
+    if (lowered.source->layout) return RefuseAddresses(block, view, lowered.source);
     const bool has_offset = view->elem_offset || view->offset_factor > 1;
-    if (has_offset && lowered.source->layout) {
-      return Fail(block, view, absl::StrCat("its offset in ", lowered.source->name, ", which has a layout"));
-    }
     if (has_offset) {
       Expr offset = analyzer_.Simplify(ElementOffset(lowered.source, lowered.first));
       bind(view->elem_offset, offset, "the offset");
@@ -152,6 +152,20 @@ class MatchLowerer : public ScopedMutator {
     if (view->strides.empty()) return;
     const std::vector<Expr> strides = StridesOf(lowered.source);
     for (size_t d = 0; d < view->ndim(); ++d) bind(view->strides[d], strides[lowered.dims[d]], "the stride");
+  }
+
+  // Elements of a buffer with a layout are reached by their indices alone.
+  void RefuseAddresses(const BlockNode& block, const Buffer& view, const Buffer& source) {
+    const auto is_used = [&](const Expr& declared) {
+      const auto* var = dyn_cast<VarNode>(declared);
+      return var == nullptr || UsesVar(block.body, Var(var));
+    };
+    if (view->offset_factor > 1 || (view->elem_offset && is_used(view->elem_offset))) {
+      return Fail(block, view, absl::StrCat("its offset in ", source->name, ", which has a layout"));
+    }
+    if (std::ranges::any_of(view->strides, is_used)) {
+      Fail(block, view, absl::StrCat("its strides in ", source->name, ", which has a layout"));
+    }
   }
 
   absl::Status status_;

@@ -117,6 +117,16 @@ Buffer Multiplied(const Buffer& buffer, int64_t versions) {
   if (!buffer->strides.empty()) {
     fields.strides.insert(fields.strides.begin(), arith::Simplify(fields.strides[0] * fields.shape[0]));
   }
+  if (fields.layout) {
+    const Var version("version", type);
+    const IndexMap& map = fields.layout.map;
+    std::vector<Var> inputs = map->inputs;
+    std::vector<Expr> outputs = map->outputs;
+    inputs.insert(inputs.begin(), version);
+    outputs.insert(outputs.begin(), version);
+    fields.layout.map = IndexMap(std::move(inputs), std::move(outputs));
+    fields.layout.shape.insert(fields.layout.shape.begin(), Const(type, versions));
+  }
   fields.shape.insert(fields.shape.begin(), Const(type, versions));
   fields.data = Var(buffer->data.name(), buffer->data.dtype());
   return Buffer(std::move(fields));
@@ -265,8 +275,8 @@ class Pipeline {
       int64_t versions = VersionsOf(buffer->data);
       if (allocate->annotations.contains(kDoubleBuffer)) versions = std::max<int64_t>(versions, 2);
       if (versions == 1) continue;
-      if (buffer->layout) {
-        return Refuse(absl::StrCat(buffer->name, " needs ", versions, " versions, but has a layout"));
+      if (buffer->layout && buffer->layout.owner_dims > 0) {
+        return Refuse(absl::StrCat(buffer->name, " needs ", versions, " versions, but is spread over several owners"));
       }
       for (const Statement& statement : statements_) {
         for (const Touch& touch : statement.touches) {

@@ -18,8 +18,8 @@
 //
 // Programs mean what they mean without the annotations. Refused is an order that could change that: when two statements
 // that touch the same memory, one of them writing, would change their order (of different iterations too, where their
-// regions are not known to be apart); and what cannot be multiplied: a buffer whose address is taken, that has a
-// layout, or whose extents depend on the loop.
+// regions are not known to be apart); and what cannot be multiplied: a buffer whose address is taken, that a layout
+// spreads over several owners, or whose extents depend on the loop.
 //
 // software_pipeline_async_stages names stages that may run asynchronously. On a CPU they run in order, like the others: it
 // overlaps by itself what does not depend on each other. With `asynchronous`, what they do stands below the attribute

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/annotations.h"
 #include "ir/functor.h"
+#include "ir/named_layouts.h"
 
 namespace tilewright {
 namespace {
@@ -29,6 +30,7 @@ class Collector : public StmtVisitor {
     for (const auto& [key, value] : op->annotations) {
       if (key == kBufferDimAlign) AddAlignments(*op, value);
       if (key == kDoubleBuffer) AddDoubleBuffer(*op, value);
+      if (key == kBufferLayout) AddLayouts(*op, value);
     }
     StmtVisitor::VisitBlock(op);
   }
@@ -75,6 +77,21 @@ class Collector : public StmtVisitor {
     if (!number) return Fail(block, kDoubleBuffer, "is not the number of a write buffer");
     const BufferNode* buffer = WriteBuffer(block, kDoubleBuffer, *number);
     if (buffer != nullptr) found[buffer->data.get()][kDoubleBuffer] = MakeAnnotation(Expr(1));
+  }
+  void AddLayouts(const BlockNode& block, const Annotation& annotation) {
+    const auto* entries = std::get_if<Annotation::List>(&annotation.value);
+    if (entries == nullptr) return Fail(block, kBufferLayout, "is no list");
+    for (const Annotation& entry : *entries) {
+      const auto* pair = std::get_if<Annotation::List>(&entry.value);
+      const bool two = pair != nullptr && pair->size() == 2;
+      const std::optional<int64_t> number = two ? AsInteger((*pair)[0]) : std::nullopt;
+      const auto* name = two ? std::get_if<Expr>(&(*pair)[1].value) : nullptr;
+      if (!number || name == nullptr || !isa<StringImmNode>(*name)) {
+        return Fail(block, kBufferLayout, "has an entry that is not [write buffer, name of a layout]");
+      }
+      const BufferNode* buffer = WriteBuffer(block, kBufferLayout, *number);
+      if (buffer != nullptr) found[buffer->data.get()][kBufferLayout] = MakeAnnotation(*name);
+    }
   }
 };
 

@@ -6,9 +6,10 @@
 //           T.block_attr({"buffer_dim_align": [[0, 0, 32, 8]]})      with T.block("X"):
 //           X[i, j] = A[i, j]                                            X[i, j] = A[i, j]
 //
-// Two annotations are known:
+// Three annotations are known:
 //   - buffer_dim_align, a list of [write buffer, axis, factor, offset]: see align_strides.h, which honours it;
-//   - double_buffer_scope, the number of a write buffer: see mark_pipelines.h.
+//   - double_buffer_scope, the number of a write buffer: see mark_pipelines.h;
+//   - buffer_layout, a list of [write buffer, name]: see place_layouts.h.
 // It runs after allocations are placed and before blocks lose their signatures.
 #pragma once
 
