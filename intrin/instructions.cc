@@ -7,11 +7,16 @@ namespace tilewright {
 namespace {
 
 constexpr DataType kS8 = DataType::Int(8), kU8 = DataType::UInt(8), kS16 = DataType::Int(16), kS32 = DataType::Int(32);
-constexpr DataType kF32 = DataType::Float(32), kBF16 = DataType::BFloat16();
+constexpr DataType kF32 = DataType::Float(32), kBF16 = DataType::BFloat16(), kF16 = DataType::Float(16);
+constexpr DataType kE4M3(TypeCode::kE4M3, 8), kE5M2(TypeCode::kE5M2, 8);
 
 // B of instructions that add up neighbours along K.
 constexpr std::string_view kPairs = "lambda k, j: (k // 2, j, k % 2)";
 constexpr std::string_view kQuads = "lambda k, j: (k // 4, j, k % 4)";
+
+// The lane of 128 that holds a sum of wgmma, and its register.
+constexpr std::string_view kWarpgroupSums =
+    "lambda i, j: (i // 16 * 32 + i % 8 * 4 + j % 8 // 2, j // 8 * 4 + i % 16 // 8 * 2 + j % 2)";
 
 // A fused multiply-add of vectors of f32: plain IR.
 constexpr MachineInstruction Fma(std::string_view name, std::string_view suffix, int lanes, int registers,
@@ -71,6 +76,25 @@ constexpr MachineInstruction Amx(std::string_view name, std::string_view types, 
           .llvm = llvm};
 }
 
+// Multiplies 64 rows by a warpgroup, operands in shared memory. 8-bit sums exist for other columns than 16-bit ones.
+constexpr MachineInstruction Wgmma(std::string_view types, DataType a, DataType b, DataType c, std::string_view ptx) {
+  return {.name = "wgmma.mma_async",
+          .types = types,
+          .family = "wgmma",
+          .suffix = "",
+          .m = 64,
+          .n = 256,
+          .k = 256 / a.bits(),
+          .a = {a, "shared"},
+          .b = {b, "shared"},
+          .c = {c, "wgmma.accumulator", kWarpgroupSums, 1},
+          .scope = ExecScope::kWarpgroup,
+          .features = {{"wgmma"}},
+          .registers = 255,
+          .ptx = ptx,
+          .n_step = a.is_float() ? 8 : 16};
+}
+
 // vpdpbusd and vpdpwssd do not saturate: they are the sum modulo 2^32.
 constexpr auto kFlips = InstructionIdentity::kFlipsSignOfA;
 constexpr MachineInstruction kRows[] = {
@@ -96,6 +120,16 @@ constexpr MachineInstruction kRows[] = {
     Amx("tdpbsud", "s8u8", kS8, kU8, kS32, "amx-int8", "llvm.x86.tdpbsud"),
     Amx("tdpbusd", "u8s8", kU8, kS8, kS32, "amx-int8", "llvm.x86.tdpbusd"),
     Amx("tdpbuud", "u8u8", kU8, kU8, kS32, "amx-int8", "llvm.x86.tdpbuud"),
+    Wgmma("f16f16f32", kF16, kF16, kF32, "wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16"),
+    Wgmma("bf16bf16f32", kBF16, kBF16, kF32, "wgmma.mma_async.sync.aligned.m64nNk16.f32.bf16.bf16"),
+    Wgmma("e4m3e4m3f32", kE4M3, kE4M3, kF32, "wgmma.mma_async.sync.aligned.m64nNk32.f32.e4m3.e4m3"),
+    Wgmma("e4m3e5m2f32", kE4M3, kE5M2, kF32, "wgmma.mma_async.sync.aligned.m64nNk32.f32.e4m3.e5m2"),
+    Wgmma("e5m2e4m3f32", kE5M2, kE4M3, kF32, "wgmma.mma_async.sync.aligned.m64nNk32.f32.e5m2.e4m3"),
+    Wgmma("e5m2e5m2f32", kE5M2, kE5M2, kF32, "wgmma.mma_async.sync.aligned.m64nNk32.f32.e5m2.e5m2"),
+    Wgmma("s8s8s32", kS8, kS8, kS32, "wgmma.mma_async.sync.aligned.m64nNk32.s32.s8.s8"),
+    Wgmma("s8u8s32", kS8, kU8, kS32, "wgmma.mma_async.sync.aligned.m64nNk32.s32.s8.u8"),
+    Wgmma("u8s8s32", kU8, kS8, kS32, "wgmma.mma_async.sync.aligned.m64nNk32.s32.u8.s8"),
+    Wgmma("u8u8s32", kU8, kU8, kS32, "wgmma.mma_async.sync.aligned.m64nNk32.s32.u8.u8"),
 };
 
 struct CallScope {
@@ -126,6 +160,7 @@ constexpr CallScope kCallScopes[] = {
     {"ptx_legacy.ldmatrix", ExecScope::kWarp},
     {"cuda.mma_store_legacy", ExecScope::kWarp},
     {"cuda.mma_fill_legacy", ExecScope::kWarp},
+    {"cuda.wgmma", ExecScope::kWarpgroup},
 };
 
 // What the target's unit for the instruction starts per cycle, as multiply-adds of scalars; the unit of other

@@ -7,6 +7,7 @@
 //   vpdpbusd    u8s8   dot     1  16  4   row, broadcast   groups of k      vector registers   avx512vnni  llvm.x86...
 //   sdot        s8s8   dot     1  4   4   row, broadcast   groups of k      vector registers   dotprod     llvm.aarch64...
 //   tdpbf16ps   bf16   amx     16 16  32  memory           groups of 2      tile registers     amx-bf16    llvm.x86...
+//   wgmma       f16    wgmma   64 256 16  shared memory    shared memory    128 lanes          wgmma       PTX
 //
 // Rows stand in the order of preference. A row without emission is plain IR (a fused multiply-add), or computed by the
 // instruction that its identity names.
@@ -59,11 +60,17 @@ struct MachineInstruction {
   int registers;                             // that hold C, and others beside it: how many there are
   InstructionIdentity identity = InstructionIdentity::kNone;
   std::string_view llvm = {};  // the LLVM intrinsic: (C, A, B) to C
-  std::string_view ptx = {};   // the PTX instruction, without operands
+  std::string_view ptx = {};   // the PTX instruction, without operands; "nN" stands for the columns
+  // An instruction with fewer columns than `n` has a multiple of this; 0: there is none.
+  int n_step = 0;
 
   // Neighbours along K that lie side by side: they are multiplied and added up into one element of C at once.
   int group() const { return c.type.bits() / a.type.bits(); }
   bool flips() const { return identity == InstructionIdentity::kFlipsSignOfA; }
+  // Whether the instruction has a form for so many columns.
+  bool HasColumns(int columns) const {
+    return columns == n || (n_step > 0 && columns > 0 && columns < n && columns % n_step == 0);
+  }
   bool InTileRegisters() const { return c.scope == "amx.tile"; }
   // Whether C is one vector: a row of the result.
   bool IsVector() const { return m == 1 && !InTileRegisters(); }

@@ -8,6 +8,7 @@
 #include "intrin/amx_tile.h"
 #include "intrin/cuda/dp4a.h"
 #include "intrin/cuda/mma_sync.h"
+#include "intrin/cuda/wgmma.h"
 #include "intrin/cuda/wmma.h"
 #include "intrin/dot_tile.h"
 #include "intrin/fma_tile.h"
@@ -66,6 +67,7 @@ IntrinRegistry IntrinRegistry::Builtin() {
   registry.AddFamily(Dp4aFamily());
   registry.AddFamily(MmaFamily());
   registry.AddFamily(WmmaFamily());
+  registry.AddFamily(WgmmaFamily());
   return registry;
 }
 

@@ -6,16 +6,21 @@
 
 namespace tilewright {
 
-TensorIntrin WarpIntrin(absl::string_view text, const Words& words, std::string_view name) {
+TensorIntrin IntrinFromText(absl::string_view text, const Words& words, std::string_view name,
+                            std::vector<std::string> features) {
   absl::StatusOr<Module> module = ParseModule(absl::StrReplaceAll(text, words), name);
   TW_CHECK(module.ok()) << module.status().ToString();
   TensorIntrin intrin;
   intrin.name = std::string(name);
   intrin.description = module->Find("desc");
   intrin.implementation = module->Find("impl");
-  // Products of this depth came with cp.async (sm_80).
-  intrin.features = {"cp.async", "ldmatrix", "mma"};
+  intrin.features = std::move(features);
   return intrin;
+}
+
+TensorIntrin WarpIntrin(absl::string_view text, const Words& words, std::string_view name) {
+  // Products of this depth came with cp.async (sm_80).
+  return IntrinFromText(text, words, name, {"cp.async", "ldmatrix", "mma"});
 }
 
 }  // namespace tilewright
