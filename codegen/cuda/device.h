@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "codegen/abi/tensor_abi.h"
+#include "codegen/cuda/driver.h"
 
 namespace tilewright::cuda {
 
@@ -33,6 +34,8 @@ class Device {
   virtual ~Device() = default;
   virtual TwDeviceType type() const = 0;
   virtual absl::Status Launch(const LaunchArguments& arguments) = 0;
+  // A map of memory of the device for bulk copies, of those that are not im2col.
+  virtual absl::Status Encode(const TensorMapSpec& spec, EncodedTensorMap* map) = 0;
   // Waits for what was launched without a stream.
   virtual absl::Status Finish() { return absl::OkStatus(); }
   // Memory for temporaries, 256-byte aligned; null when there is none. Ordered like launches.

@@ -10,8 +10,10 @@
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/cuda/type_text.h"
 #include "codegen/cuda/wrapper_calls.h"
+#include "codegen/lower/gpu/bulk_copies.h"
 #include "ir/builtin.h"
 #include "ir/expand_call.h"
+#include "ir/structural.h"
 
 namespace tilewright::cuda {
 namespace {
@@ -192,9 +194,11 @@ Text KernelEmitter::Reinterpret(const CallNode* op) {
 
 Text KernelEmitter::Address(const Expr& e) {
   const auto* call = dyn_cast<CallNode>(e);
+  if (call != nullptr && call->op == kTensorMap) return TensorMap(call);
   if (call != nullptr && call->op == kAccessPtr && call->args.size() == 5) {
     const auto* data = dyn_cast<VarNode>(call->args[1]);
     const auto known = data == nullptr ? pointers_.end() : pointers_.find(data);
+    if (known != pointers_.end() && known->second.registers > 0) return {AccumulatorText(known->second, call->args[2])};
     if (known != pointers_.end()) {
       const std::string pointer = PointerText(known->second, call->args[0].dtype().element());
       if (IsInt(call->args[2], 0)) return {pointer};
@@ -215,6 +219,41 @@ Text KernelEmitter::Address(const Expr& e) {
     if (known != pointers_.end()) return {known->second.name};
   }
   return Fail("a pointer that is neither a variable nor the address of an element");
+}
+
+// Adds the parameter for a map, once for each description (codegen/lower/gpu/bulk_copies.h).
+void KernelEmitter::AddTensorMap(const CallNode* call) {
+  const auto known =
+      std::ranges::find_if(maps_, [&](const auto& map) { return StructuralEqual(map.first, Expr(call)); });
+  if (known != maps_.end()) return;
+  const auto* data = dyn_cast<VarNode>(call->args[0]);
+  const auto buffer = data == nullptr ? host_buffers_.end() : host_buffers_.find(data);
+  const auto* type = dyn_cast<StringImmNode>(call->args[1]);
+  const auto rank = static_cast<size_t>(AsInt(call->args[3]).value_or(0));
+  const auto parsed = type == nullptr ? std::nullopt : DataType::Parse(type->value);
+  if (buffer == host_buffers_.end() || !parsed || rank == 0 || call->args.size() != 3 + 3 * rank) {
+    Fail("a tensor map that does not describe an array of the host");
+    return;
+  }
+  KernelTensorMap map{.type = *parsed, .span = static_cast<int>(AsInt(call->args[2]).value_or(0))};
+  const auto args = call->args.begin() + 4;
+  const auto dims = static_cast<ptrdiff_t>(rank);
+  map.extents.assign(args, args + dims);
+  map.strides.assign(args + dims, args + 2 * dims - 1);
+  for (ptrdiff_t d = 2 * dims - 1; d < 3 * dims - 1; ++d)
+    map.box.push_back(static_cast<int>(AsInt(args[d]).value_or(0)));
+  const Var var(buffer->second.buffer->name + "_map", DataType::Handle());
+  const std::string name = names_.Make(var.name());
+  values_[var.get()] = name;
+  maps_.emplace_back(Expr(call), name);
+  kernel_.params.push_back({var, buffer->second.buffer, false, std::move(map)});
+}
+
+Text KernelEmitter::TensorMap(const CallNode* op) {
+  for (const auto& [call, name] : maps_) {
+    if (StructuralEqual(call, Expr(op))) return {"&" + name, kUnary};
+  }
+  return Fail("a tensor map that is not a parameter");
 }
 
 // Functions of tw:: that programs call by name (wrapper_calls.h): strings are template arguments.

@@ -6,6 +6,8 @@
 #include "absl/strings/str_join.h"
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/cuda/type_text.h"
+#include "codegen/lower/common/instruction_attributes.h"
+#include "codegen/lower/gpu/bulk_copies.h"
 #include "ir/analysis.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
@@ -25,6 +27,7 @@ class Uses : public Visitor {
   using Visitor::Visit;
   std::vector<Var> vars;
   std::unordered_set<const VarNode*> written;
+  std::vector<const CallNode*> maps;
 
   void Finish() {
     std::erase_if(vars, [&](const Var& var) { return bound_.contains(var.get()); });
@@ -45,6 +48,7 @@ class Uses : public Visitor {
     Visitor::VisitStore(op);
   }
   void VisitCall(const CallNode* op) override {
+    if (op->op == kTensorMap) return maps.push_back(op);
     if (op->op == kAccessPtr && op->args.size() == 5) {
       const auto* data = dyn_cast<VarNode>(op->args[1]);
       if (data != nullptr) Use(Var(data));
@@ -179,6 +183,7 @@ void KernelEmitter::FindParams(const Stmt& body) {
       pointers_[var.get()] = {names_.Make(buffer->name), buffer->dtype.element(), Space::kGlobal};
     }
   }
+  for (const CallNode* map : uses.maps) AddTensorMap(map);
 }
 
 // The extents of all loops of a tag; the launch has the largest, where they are not all the same.
@@ -223,7 +228,9 @@ void KernelEmitter::FindLaunch(const Stmt& body) {
 std::string KernelEmitter::Signature() const {
   std::vector<std::string> params;
   for (const KernelParam& param : kernel_.params) {
-    if (param.buffer) {
+    if (param.map) {
+      params.push_back(absl::StrCat("const __grid_constant__ TwTensorMap ", values_.at(param.var.get())));
+    } else if (param.buffer) {
       const Pointer& pointer = pointers_.at(param.var.get());
       const auto type = StoredType(pointer.type);
       params.push_back(absl::StrCat("tw::Global<", param.written ? "" : "const ", type.ok() ? *type : "int",
@@ -434,6 +441,7 @@ void KernelEmitter::EmitAllocate(const AllocateNode* op) {
   const std::string name = names_.Make(buffer->name);
   const std::string stored = TypeText(type, true);
   const MemoryKind kind = buffer->scope.kind();
+  if (op->annotations.contains(kCudaAccumulator)) return EmitAccumulator(op, name, count);
   if (kind == MemoryKind::kShared) {
     const int64_t offset = shared_.Take(count * type.bytes(), std::max(buffer->alignment, 16));
     pointers_[buffer->data.get()] = {name, type, Space::kShared};

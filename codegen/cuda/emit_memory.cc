@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/cuda/type_text.h"
+#include "codegen/lower/common/instruction_attributes.h"
 #include "ir/arith/linear.h"
 #include "ir/arith/same_expr.h"
 #include "ir/builtin.h"
@@ -69,7 +70,32 @@ std::string KernelEmitter::PointerText(const Pointer& pointer, DataType type) co
 std::string KernelEmitter::ElementText(const Buffer& buffer, const Expr& index) {
   const Pointer* pointer = FindPointer(buffer);
   if (pointer == nullptr) return "0";
+  if (pointer->registers > 0) {
+    const Expr element = FloorMod(index, Const(index.dtype(), pointer->registers));
+    return absl::StrCat(AccumulatorText(*pointer, index), "[", Value(analyzer_.Simplify(element)).text, "]");
+  }
   return absl::StrCat(PointerText(*pointer, buffer->dtype.element()), "[", Value(index).text, "]");
+}
+
+// The object that holds a register.
+std::string KernelEmitter::AccumulatorText(const Pointer& pointer, const Expr& index) {
+  const Expr object = FloorDiv(index, Const(index.dtype(), pointer.registers));
+  return absl::StrCat(pointer.name, "[", Value(analyzer_.Simplify(object)).text, "]");
+}
+
+// Registers that products write asynchronously are objects, of which the emulator knows when they are touched.
+void KernelEmitter::EmitAccumulator(const AllocateNode* op, const std::string& name, int64_t count) {
+  const auto* value = std::get_if<Expr>(&op->annotations.at(kCudaAccumulator).value);
+  const int64_t registers = value == nullptr ? 0 : AsInt(*value).value_or(0);
+  if (registers <= 0 || count % registers != 0) {
+    Fail(absl::StrCat("buffer ", op->buffer->name, " of ", count, " registers does not consist of tiles of ",
+                      registers));
+    return;
+  }
+  const DataType type = op->buffer->dtype.element();
+  pointers_[op->buffer->data.get()] = {name, type, Space::kLocal, registers};
+  Line(absl::StrCat("tw::Acc<", TypeText(type, true), ", ", registers, "> ", name, "[", count / registers, "];"));
+  Statement(op->body);
 }
 
 Text KernelEmitter::Load(const LoadNode* op, bool stored) {

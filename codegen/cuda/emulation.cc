@@ -14,6 +14,7 @@
 #include "base/run_command.h"
 #include "codegen/cuda/device_text.h"
 #include "codegen/cuda/emulator/launch.h"
+#include "codegen/cuda/emulator/tensor_map.h"
 #include "codegen/cuda/type_text.h"
 
 namespace tilewright::cuda {
@@ -107,6 +108,22 @@ class Emulated : public Device {
                                            " faults: ", absl::StrJoin(faults, "; ")));
   }
 
+  absl::Status Encode(const TensorMapSpec& spec, EncodedTensorMap* map) override {
+    constexpr int kSpans[] = {0, 32, 64, 128};
+    // The emulator numbers types as the driver does.
+    const absl::StatusOr<TwTensorMap> encoded =
+        emulator::EncodeTiled({.type = static_cast<emulator::MapType>(spec.type),
+                               .address = spec.address,
+                               .extents = spec.extents,
+                               .strides = spec.strides,
+                               .box = spec.box,
+                               .steps = spec.steps,
+                               .swizzle_bytes = kSpans[spec.swizzle]});
+    if (!encoded.ok()) return encoded.status();
+    std::memcpy(map, &*encoded, sizeof(*map));
+    return absl::OkStatus();
+  }
+
   void* Allocate(int64_t bytes, void* /*stream*/) override {
     const auto rounded = (static_cast<size_t>(bytes) + 255) / 256 * 256;
     void* memory = std::aligned_alloc(256, rounded);
@@ -158,6 +175,10 @@ std::string EmulatedText(const Program& program) {
       std::vector<std::string> params;
       for (size_t i = 0; i < kernel.params.size(); ++i) {
         const KernelParam& param = kernel.params[i];
+        if (param.map) {
+          params.push_back(absl::StrCat("*static_cast<const TwTensorMap*>(params[", i, "])"));
+          continue;
+        }
         const auto type = param.buffer ? StoredType(param.buffer->dtype.element()) : ValueType(param.var.dtype());
         params.push_back(absl::StrCat("*static_cast<", type.ok() ? *type : "int", param.buffer ? "*" : "",
                                       " const*>(params[", i, "])"));

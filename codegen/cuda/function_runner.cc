@@ -34,6 +34,28 @@ int64_t BytesOf(const TwTensor& tensor) {
   return (last + 1) * ((tensor.dtype.bits + 7) / 8) * tensor.dtype.lanes;
 }
 
+// The driver's number for a type of elements.
+int MapTypeOf(DataType type) {
+  if (type.code() == TypeCode::kBFloat) return 9;
+  if (type.is_float() && type.bits() > 8) return type.bits() == 16 ? 6 : 7;
+  if (type.bits() == 32) return type.is_int() ? 3 : 2;
+  return type.bits() == 16 ? 1 : 0;
+}
+
+// The array of a parameter among the function's parameters and, behind them, temporaries.
+size_t NumberOf(const DeviceFunction& function, const KernelParam& param) {
+  size_t number = 0;
+  for (const Param& known : function.params) {
+    if (known.buffer && known.buffer->data.same_as(param.buffer->data)) return number;
+    ++number;
+  }
+  for (const Temporary& temporary : function.temporaries) {
+    if (temporary.buffer->data.same_as(param.buffer->data)) break;
+    ++number;
+  }
+  return number;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<FunctionRunner>> FunctionRunner::Compile(const DeviceFunction& function,
@@ -62,38 +84,49 @@ absl::StatusOr<std::unique_ptr<FunctionRunner>> FunctionRunner::Compile(const De
   return runner;
 }
 
+absl::Status FunctionRunner::AddParam(const DeviceFunction& function, const KernelParam& param, Launch* launch) const {
+  if (!param.buffer) {
+    const auto slot = slots_.find(param.var.get());
+    if (slot == slots_.end()) {
+      return absl::UnimplementedError(absl::StrCat("the host does not know variable ", param.var.name()));
+    }
+    launch->params.push_back({Argument::kScalar, static_cast<size_t>(slot->second)});
+    return absl::OkStatus();
+  }
+  const size_t number = NumberOf(function, param);
+  const auto known = std::ranges::find(launch->arrays, number, &std::pair<size_t, bool>::first);
+  if (known == launch->arrays.end()) {
+    launch->arrays.emplace_back(number, param.written);
+  } else {
+    known->second = known->second || param.written;
+  }
+  if (!param.map) {
+    launch->params.push_back({Argument::kArray, number});
+    return absl::OkStatus();
+  }
+  launch->params.push_back({Argument::kMap, launch->maps.size()});
+  MapPlan plan{.array = number};
+  plan.spec.type = MapTypeOf(param.map->type);
+  plan.spec.swizzle = param.map->span == 128 ? 3 : param.map->span / 32;
+  for (const int extent : param.map->box) plan.spec.box.push_back(static_cast<uint32_t>(extent));
+  for (const auto& [exprs, codes] :
+       {std::pair(&param.map->extents, &plan.extents), std::pair(&param.map->strides, &plan.strides)}) {
+    for (const Expr& e : *exprs) {
+      auto compiled = ScalarCode::Compile(e, slots_);
+      if (!compiled.ok()) return compiled.status();
+      codes->push_back(*std::move(compiled));
+    }
+  }
+  launch->maps.push_back(std::move(plan));
+  return absl::OkStatus();
+}
+
 absl::Status FunctionRunner::AddLaunches(const DeviceFunction& function, size_t first_kernel) {
-  const auto number_of = [&](const KernelParam& param) {
-    for (size_t i = 0; i < function.params.size(); ++i) {
-      if (function.params[i].buffer && function.params[i].buffer->data.same_as(param.buffer->data))
-        return static_cast<int>(i);
-    }
-    for (size_t i = 0; i < function.temporaries.size(); ++i) {
-      if (function.temporaries[i].buffer->data.same_as(param.buffer->data))
-        return static_cast<int>(function.params.size() + i);
-    }
-    return -1;
-  };
   for (const Kernel& kernel : function.kernels) {
     Launch launch{
         .kernel = first_kernel++, .name = kernel.name, .shared_bytes = static_cast<uint32_t>(kernel.shared_bytes)};
     for (const KernelParam& param : kernel.params) {
-      if (param.buffer) {
-        launch.params.push_back(number_of(param));
-        const auto same = [&](const std::pair<int, bool>& array) { return array.first == launch.params.back(); };
-        const auto known = std::ranges::find_if(launch.arrays, same);
-        if (known == launch.arrays.end()) {
-          launch.arrays.emplace_back(launch.params.back(), param.written);
-        } else {
-          known->second = known->second || param.written;
-        }
-        continue;
-      }
-      const auto slot = slots_.find(param.var.get());
-      if (slot == slots_.end()) {
-        return absl::UnimplementedError(absl::StrCat("the host does not know variable ", param.var.name()));
-      }
-      launch.params.push_back(-1 - slot->second);
+      if (absl::Status status = AddParam(function, param, &launch); !status.ok()) return status;
     }
     for (size_t i = 0; i < 3; ++i) {
       for (auto [code, extent] :
@@ -247,22 +280,44 @@ class FunctionRunner::Execution {
       arguments.block[i] = static_cast<uint32_t>(block);
       arguments.cluster[i] = static_cast<uint32_t>(launch.cluster[i].Run(values_.data()));
     }
+    if (const absl::Status encoded = Encode(launch); !encoded.ok()) {
+      return Report(call_, kTwErrorShape, absl::StrCat(launch.name, ": ", std::string(encoded.message())));
+    }
     params_.clear();
-    for (int param : launch.params) {
-      void* const value = param >= 0 ? static_cast<void*>(&arrays_[static_cast<size_t>(param)].data)
-                                     : static_cast<void*>(&values_[static_cast<size_t>(-1 - param)]);
-      params_.push_back(value);
+    for (const Argument& param : launch.params) {
+      params_.push_back(param.kind == Argument::kArray    ? static_cast<void*>(&arrays_[param.number].data)
+                        : param.kind == Argument::kScalar ? static_cast<void*>(&values_[param.number])
+                                                          : static_cast<void*>(&maps_[param.number]));
     }
     touched_.clear();
     for (const auto& [number, written] : launch.arrays) {
-      const CallArguments::Array& array = arrays_[static_cast<size_t>(number)];
-      touched_.push_back({&runner_.array_names_[static_cast<size_t>(number)], array.data, array.bytes, written});
+      const CallArguments::Array& array = arrays_[number];
+      touched_.push_back({&runner_.array_names_[number], array.data, array.bytes, written});
     }
     arguments.params = params_.data();
     arguments.arrays = {touched_.data(), touched_.size()};
     const absl::Status status = device_.Launch(arguments);
     if (status.ok()) return kTwOk;
     return Report(call_, kTwErrorDevice, std::string(status.message()));
+  }
+
+  // The launch's tensor maps, of the arrays and extents of this call.
+  absl::Status Encode(const Launch& launch) {
+    maps_.resize(launch.maps.size());
+    for (size_t i = 0; i < launch.maps.size(); ++i) {
+      const MapPlan& plan = launch.maps[i];
+      TensorMapSpec spec = plan.spec;
+      spec.address = arrays_[plan.array].data;
+      for (const ScalarCode& code : plan.extents)
+        spec.extents.push_back(static_cast<uint64_t>(code.Run(values_.data())));
+      for (const ScalarCode& code : plan.strides)
+        spec.strides.push_back(static_cast<uint64_t>(code.Run(values_.data())));
+      if (absl::Status status = device_.Encode(spec, &maps_[i]); !status.ok()) {
+        return absl::Status(status.code(), absl::StrCat("the tensor map of ", runner_.array_names_[plan.array], ": ",
+                                                        std::string(status.message())));
+      }
+    }
+    return absl::OkStatus();
   }
 
   const FunctionRunner& runner_;
@@ -272,6 +327,7 @@ class FunctionRunner::Execution {
   absl::InlinedVector<int64_t, 32> values_;
   CallArguments::Arrays arrays_;
   absl::InlinedVector<void*, 24> params_;
+  absl::InlinedVector<EncodedTensorMap, 4> maps_;
   absl::InlinedVector<ArrayArgument, 16> touched_;
   absl::InlinedVector<void*, 4> owned_;
 };

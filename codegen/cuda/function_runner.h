@@ -31,11 +31,21 @@ class FunctionRunner {
   int64_t workspace_bytes() const { return workspace_bytes_; }
 
  private:
+  struct Argument {
+    enum Kind { kArray, kScalar, kMap } kind = kArray;
+    size_t number = 0;  // of the array among all, of the slot, of the launch's map
+  };
+  struct MapPlan {
+    size_t array = 0;
+    TensorMapSpec spec;  // all but what the call decides
+    std::vector<ScalarCode> extents, strides;
+  };
   struct Launch {
     size_t kernel = 0;
     std::string name;
-    std::vector<int> params;                   // arrays: their number among all; scalars: -1 - slot
-    std::vector<std::pair<int, bool>> arrays;  // their numbers, and whether they are written
+    std::vector<Argument> params;
+    std::vector<MapPlan> maps;
+    std::vector<std::pair<size_t, bool>> arrays;  // their numbers, and whether they are written
     std::array<ScalarCode, 3> grid, block, cluster;
     uint32_t shared_bytes = 0;
   };
@@ -56,6 +66,7 @@ class FunctionRunner {
 
   absl::Status AddSteps(const Stmt& s, std::vector<Step>* steps);
   absl::Status AddLaunches(const DeviceFunction& function, size_t first_kernel);
+  absl::Status AddParam(const DeviceFunction& function, const KernelParam& param, Launch* launch) const;
 
   std::string name_;
   Slots slots_;

@@ -46,6 +46,11 @@ class Gpu : public Device {
     return code == 0 ? absl::OkStatus() : absl::InternalError(driver_.Text(code));
   }
 
+  absl::Status Encode(const TensorMapSpec& spec, EncodedTensorMap* map) override {
+    const int code = driver_.Encode(spec, map);
+    return code == 0 ? absl::OkStatus() : absl::InvalidArgumentError(driver_.Text(code));
+  }
+
   void* Allocate(int64_t bytes, void* /*stream*/) override {
     void* memory = nullptr;
     return driver_.Allocate(static_cast<size_t>(bytes), &memory) == 0 ? memory : nullptr;

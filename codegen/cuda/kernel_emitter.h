@@ -54,10 +54,13 @@ class KernelEmitter {
     std::string name;
     DataType type;  // of an element
     Space space = Space::kGlobal;
+    // Sums of wgmma: an array of objects with so many registers each; 0 otherwise.
+    int64_t registers = 0;
   };
 
   // ---- emit_kernel.cc: the signature, thread-bound loops, statements
   void FindParams(const Stmt& body);
+  void AddTensorMap(const CallNode* call);
   void FindLaunch(const Stmt& body);
   std::string Signature() const;
   void Statement(const Stmt& s);
@@ -66,6 +69,7 @@ class KernelEmitter {
   void EmitIf(const IfNode* op);
   void EmitWhile(const WhileNode* op);
   void EmitAllocate(const AllocateNode* op);
+  void EmitAccumulator(const AllocateNode* op, const std::string& name, int64_t count);
   void EmitSync(const SyncNode* op);
   void EmitEvaluate(const EvaluateNode* op);
   bool IndexesRegisters(const ForNode* op) const;
@@ -98,6 +102,7 @@ class KernelEmitter {
   bool WrapperCall(const CallNode* op, Text* result);
   Text Reinterpret(const CallNode* op);
   Text Address(const Expr& e);
+  Text TensorMap(const CallNode* op);
 
   // ---- emit_memory.cc: loads, stores, vectors
   Text Load(const LoadNode* op, bool stored);
@@ -113,6 +118,7 @@ class KernelEmitter {
   const Pointer* FindPointer(const Buffer& buffer);
   std::string PointerText(const Pointer& pointer, DataType type) const;
   std::string ElementText(const Buffer& buffer, const Expr& index);
+  std::string AccumulatorText(const Pointer& pointer, const Expr& index);
 
   // Remembers the first thing that cannot be emitted.
   Text Fail(const std::string& message);
@@ -130,6 +136,7 @@ class KernelEmitter {
   size_t indent_ = 1;
   std::unordered_map<const VarNode*, std::string> values_;
   std::unordered_map<const VarNode*, Pointer> pointers_;
+  std::vector<std::pair<Expr, std::string>> maps_;    // calls that describe them, and their parameters' names
   std::map<std::string, std::vector<Expr>> extents_;  // of thread-bound loops, by tag
   // When the lanes that are being written are evaluated: always where it is null. Lanes that are apart have conditions
   // of their own.

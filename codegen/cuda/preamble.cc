@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "codegen/cuda/device_text.h"
+#include "codegen/cuda/wgmma_forms.h"
 
 namespace tilewright::cuda {
 namespace {
@@ -202,7 +203,8 @@ std::string PreambleFor(const std::string& text) {
   const std::vector<Piece>& pieces = AllPieces();
   std::vector<bool> wanted(pieces.size());
   std::set<std::string> used;
-  for (const std::string& word : Words(text)) used.insert(word);
+  const std::string forms = WgmmaForms(text);
+  for (const std::string& word : Words(text + forms)) used.insert(word);
   for (bool more = true; more;) {
     more = false;
     for (size_t i = 0; i < pieces.size(); ++i) {
@@ -224,6 +226,7 @@ std::string PreambleFor(const std::string& text) {
         pieces[i].is_macro || pieces[i].names[0] == "tw_dynamic_shared" || pieces[i].names[0] == "TwTensorMap";
     if (wanted[i]) absl::StrAppend(outside ? &result : &inside, pieces[i].text);
   }
+  inside += forms;
   if (!inside.empty()) absl::StrAppend(&result, "namespace tw {\n", inside, "}  // namespace tw\n");
   return result + "\n";
 }

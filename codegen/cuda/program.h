@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,11 +16,20 @@
 
 namespace tilewright::cuda {
 
-// Pointers are `buffer->data`, scalars `var`.
+// How bulk copies see an array; encoded for each launch. Innermost dimension first.
+struct KernelTensorMap {
+  DataType type;
+  std::vector<Expr> extents, strides;  // of the function's scalars; strides in bytes, of dimensions 1 and up
+  std::vector<int> box;
+  int span = 0;  // of the swizzle in bytes
+};
+
+// Pointers are `buffer->data`, scalars `var`; a map is one of the buffer's array.
 struct KernelParam {
   Var var;
   Buffer buffer;  // null for scalars
   bool written = false;
+  std::optional<KernelTensorMap> map = {};
 };
 
 struct Kernel {

@@ -36,10 +36,14 @@
 #include "codegen/lower/cpu/symbolic_edges.h"
 #include "codegen/lower/cpu/trim_windows.h"
 #include "codegen/lower/gpu/async_copies.h"
+#include "codegen/lower/gpu/bulk_barriers.h"
+#include "codegen/lower/gpu/bulk_copies.h"
 #include "codegen/lower/gpu/cross_thread_reduction.h"
 #include "codegen/lower/gpu/lower_vthreads.h"
 #include "codegen/lower/gpu/lower_warp_memory.h"
 #include "codegen/lower/gpu/merge_shared.h"
+#include "codegen/lower/gpu/operand_descriptors.h"
+#include "codegen/lower/gpu/order_async.h"
 #include "codegen/lower/gpu/place_barriers.h"
 #include "codegen/lower/gpu/select_instructions.h"
 #include "codegen/lower/gpu/unify_threads.h"
@@ -111,6 +115,9 @@ constexpr Pass kGpuBlocks[] = {
 // Up to place_barriers a statement means what it means when all threads execute it before any goes on. Barriers are
 // placed when it is known which bytes buffers share.
 constexpr Pass kGpu[] = {
+    {"bulk_copies",
+     [](const Function& f, const Context& c) -> Result { return c.target.has("tma") ? MakeBulkCopies(f) : f; }},
+    {"operand_descriptors", [](const Function& f, const Context&) { return DescribeOperands(f); }},
     {"lower_vthreads", [](const Function& f, const Context&) -> Result { return LowerVirtualThreads(f); }},
     {"loop_partition", [](const Function& f, const Context&) -> Result { return PartitionLoops(f); }},
     {"flatten_buffers", [](const Function& f, const Context&) { return FlattenBuffers(f); }},
@@ -121,8 +128,10 @@ constexpr Pass kGpu[] = {
     {"merge_shared", [](const Function& f, const Context&) { return MergeShared(f); }},
     {"place_barriers", [](const Function& f, const Context&) { return PlaceBarriers(f); }},
     {"select_instructions", [](const Function& f, const Context&) { return SelectInstructions(f); }},
+    {"bulk_barriers", [](const Function& f, const Context&) { return MakeBulkBarriers(f); }},
     {"unroll_registers", [](const Function& f, const Context&) -> Result { return UnrollLoops(f); }},
     {"lower_warp_memory", [](const Function& f, const Context&) { return LowerWarpMemory(f); }},
+    {"order_async", [](const Function& f, const Context&) -> Result { return OrderAsync(f); }},
 };
 
 // What is left is in the form that pipeline.h describes.

@@ -27,6 +27,8 @@ struct Life {
   int64_t offset = 0;
 };
 
+int64_t AlignmentOf(const Life& life) { return std::max<int64_t>(kAlignment, life.buffer->alignment); }
+
 // Finds the lives of buffers: positions count statements.
 class LifeFinder : public Visitor {
  public:
@@ -112,7 +114,10 @@ int64_t Place(std::vector<Life>* lives) {
   for (Life& life : *lives) order.push_back(&life);
   std::sort(order.begin(), order.end(),
             [](const Life* a, const Life* b) { return a->bytes != b->bytes ? a->bytes > b->bytes : a < b; });
-  const auto up = [](int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; };
+  const auto up = [](int64_t bytes, const Life& life) {
+    const int64_t alignment = AlignmentOf(life);
+    return (bytes + alignment - 1) / alignment * alignment;
+  };
   std::vector<Life*> placed;
   int64_t size = 0;
   for (Life* life : order) {
@@ -122,7 +127,7 @@ int64_t Place(std::vector<Life>* lives) {
     std::sort(at_once.begin(), at_once.end(), [](const Life* a, const Life* b) { return a->offset < b->offset; });
     for (const Life* other : at_once) {
       if (life->offset + life->bytes <= other->offset) break;
-      life->offset = std::max(life->offset, up(other->offset + other->bytes));
+      life->offset = std::max(life->offset, up(other->offset + other->bytes, *life));
     }
     placed.push_back(life);
     size = std::max(size, life->offset + life->bytes);
@@ -267,7 +272,9 @@ class Merger : public StmtMutator {
       fields.dtype = DataType::UInt(8);
       fields.shape = {Expr(size)};
       fields.scope = Scope::Parse("shared.dyn");
-      fields.alignment = kAlignment;
+      int64_t alignment = kAlignment;
+      for (const Life& life : finder.lives) alignment = std::max(alignment, AlignmentOf(life));
+      fields.alignment = static_cast<int>(alignment);
       const Buffer region(fields);
       Viewer viewer(finder.lives, region);
       body = viewer.Mutate(body);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/common/instruction_attributes.h"
+#include "codegen/lower/gpu/bulk_copies.h"
 #include "codegen/lower/gpu/thread_accesses.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
@@ -46,6 +47,7 @@ struct Pending {
  private:
   static void AddTo(std::vector<ThreadAccess>* list, const std::vector<ThreadAccess>& more) {
     for (const ThreadAccess& access : more) {
+      if (access.bulk) continue;
       const bool known = std::any_of(list->begin(), list->end(), [&](const ThreadAccess& other) {
         return other.data == access.data && other.write == access.write && other.first.same_as(access.first) &&
                other.elements == access.elements && other.loops == access.loops && other.earlier == access.earlier;
@@ -60,11 +62,12 @@ Stmt Barrier(OwnerLevel participants) {
   return Stmt(new SyncNode(SyncKind::kBarrier, memory, participants));
 }
 
-bool IsAsyncCopy(const Stmt& s) {
+bool IsInstructionOf(const Stmt& s, std::string_view name) {
   const auto* attr = IsInstruction(s) ? cast<AttrStmtNode>(s) : nullptr;
   const auto* call = attr == nullptr ? nullptr : dyn_cast<CallNode>(attr->value);
-  return call != nullptr && call->op == "cuda.cp_async";
+  return call != nullptr && call->op == name;
 }
+bool IsAsyncCopy(const Stmt& s) { return IsInstructionOf(s, "cuda.cp_async"); }
 
 class Kernel {
  public:
@@ -127,8 +130,13 @@ class Kernel {
       case Kind::kLetStmt:
         AddHere(ThreadAccessesOf(cast<LetStmtNode>(s)->value, scopes_), accesses);
         return Collect(cast<LetStmtNode>(s)->body, accesses);
-      case Kind::kAttrStmt:
-        return Collect(cast<AttrStmtNode>(s)->body, accesses);
+      case Kind::kAttrStmt: {
+        const size_t first = accesses->size();
+        Collect(cast<AttrStmtNode>(s)->body, accesses);
+        const bool bulk = IsInstructionOf(s, kBulkLoad);
+        for (size_t i = first; i < accesses->size(); ++i) (*accesses)[i].bulk |= bulk && (*accesses)[i].write;
+        return;
+      }
       case Kind::kAllocate:
         return Collect(cast<AllocateNode>(s)->body, accesses);
       case Kind::kDeclBuffer:

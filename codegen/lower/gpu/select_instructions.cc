@@ -5,14 +5,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/common/instruction_attributes.h"
+#include "codegen/lower/gpu/wgmma_call.h"
 #include "ir/arith/analyzer.h"
+#include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
 
 namespace tilewright {
 namespace {
 
-constexpr int64_t kWarpSize = 32;
+constexpr int64_t kWarpSize = 32, kWarpgroupSize = 128;
+
+int64_t LanesOf(const Scope& scope) { return scope.owner() == OwnerLevel::kWarpgroup ? kWarpgroupSize : kWarpSize; }
 
 // Memory of warps that instructions of whole warps use: its data pointers.
 std::unordered_set<const VarNode*> FindFragments(const Stmt& body) {
@@ -35,10 +39,25 @@ std::unordered_set<const VarNode*> FindFragments(const Stmt& body) {
   return found;
 }
 
+// Sums of products of warpgroups, by data pointers: how many registers a lane has of each tile.
+std::unordered_map<const VarNode*, int64_t> FindAccumulators(const Stmt& body) {
+  std::unordered_map<const VarNode*, int64_t> found;
+  PreOrder(body, [&](const Stmt& s) {
+    const auto* attr = dyn_cast<AttrStmtNode>(s);
+    if (attr == nullptr || attr->key != kCudaInstruction || !AsWgmma(attr->value)) return true;
+    const auto* pointer = dyn_cast<CallNode>(cast<CallNode>(attr->value)->args[WgmmaCall::kSums]);
+    const auto* data = pointer == nullptr || pointer->op != kAccessPtr ? nullptr : dyn_cast<VarNode>(pointer->args[1]);
+    if (data != nullptr) found.emplace(data, AsInt(pointer->args[3]).value_or(0));
+    return false;
+  });
+  return found;
+}
+
 class Selector : public Mutator {
  public:
   using Mutator::Mutate;
-  explicit Selector(std::unordered_set<const VarNode*> fragments) : fragments_(std::move(fragments)) {}
+  Selector(std::unordered_set<const VarNode*> fragments, std::unordered_map<const VarNode*, int64_t> accumulators)
+      : fragments_(std::move(fragments)), accumulators_(std::move(accumulators)) {}
   absl::Status status;
 
  protected:
@@ -65,7 +84,10 @@ class Selector : public Mutator {
   }
   Stmt MutateAllocate(const AllocateNode* op, const Stmt& self) override {
     if (!IsFragment(op->buffer)) return Mutator::MutateAllocate(op, self);
-    return Stmt(new AllocateNode(OfLane(op->buffer), op->annotations, Mutate(op->body)));
+    Annotations annotations = op->annotations;
+    const auto sums = accumulators_.find(op->buffer->data.get());
+    if (sums != accumulators_.end()) annotations[kCudaAccumulator] = MakeAnnotation(Expr(sums->second));
+    return Stmt(new AllocateNode(OfLane(op->buffer), std::move(annotations), Mutate(op->body)));
   }
   Expr MutateLoad(const LoadNode* op, const Expr& self) override {
     if (!IsFragment(op->buffer)) return Mutator::MutateLoad(op, self);
@@ -78,8 +100,9 @@ class Selector : public Mutator {
 
  private:
   bool IsFragment(const Buffer& buffer) const {
-    const bool of_warp = buffer->scope.kind() == MemoryKind::kFragment && buffer->scope.owner() == OwnerLevel::kWarp;
-    return of_warp || fragments_.contains(buffer->data.get());
+    const OwnerLevel owner = buffer->scope.owner();
+    const bool of_lanes = owner == OwnerLevel::kWarp || owner == OwnerLevel::kWarpgroup;
+    return (buffer->scope.kind() == MemoryKind::kFragment && of_lanes) || fragments_.contains(buffer->data.get());
   }
   // The one store of `body`, of a value that it computes in a loop.
   Stmt StoredBy(const Stmt& body, const Expr& value) {
@@ -107,16 +130,18 @@ class Selector : public Mutator {
     const auto known = lanes_.find(buffer);
     if (known != lanes_.end()) return known->second;
     const std::optional<int64_t> elements = AsInt(buffer->shape[0]);
-    if (!elements || *elements % kWarpSize != 0) {
+    const int64_t lanes = LanesOf(buffer->scope);
+    if (!elements || *elements % lanes != 0) {
       Refuse(absl::StrCat("fragment ", buffer->name, " does not consist of whole tiles"));
     }
     BufferNode::Fields fields = buffer->fields();
-    fields.shape = {Expr(elements.value_or(kWarpSize) / kWarpSize)};
+    fields.shape = {Expr(elements.value_or(lanes) / lanes)};
     fields.scope = Scope::Parse("local");
     return lanes_.emplace(buffer, Buffer(fields)).first->second;
   }
 
   const std::unordered_set<const VarNode*> fragments_;
+  const std::unordered_map<const VarNode*, int64_t> accumulators_;
   Expr register_;  // of the lane, in a loop over registers
   std::unordered_map<Buffer, Buffer, IdentityHash, IdentityEqual> lanes_;
 };
@@ -124,7 +149,7 @@ class Selector : public Mutator {
 }  // namespace
 
 absl::StatusOr<Function> SelectInstructions(const Function& function) {
-  Selector selector(FindFragments(function->body));
+  Selector selector(FindFragments(function->body), FindAccumulators(function->body));
   Stmt body = selector.Mutate(function->body);
   if (!selector.status.ok()) return selector.status;
   return function.WithBody(std::move(body), function->next_id);

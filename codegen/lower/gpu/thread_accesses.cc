@@ -1,6 +1,7 @@
 #include "codegen/lower/gpu/thread_accesses.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <optional>
 
@@ -146,7 +147,8 @@ class DigitFinder {
     if (op != nullptr && op->op == BinaryOp::kMul && AsInt(op->b)) return Add(op->a, weight * *AsInt(op->b));
     if (const auto* cast = dyn_cast<CastNode>(e)) return Add(cast->value, weight);
     if (!UsesVar(e, [&](const VarNode* var) { return extents_.contains(var); })) return true;
-    const std::optional<Digit> digit = DigitOf(e);
+    const auto* call = dyn_cast<CallNode>(e);
+    const std::optional<Digit> digit = call != nullptr && call->op == "bitwise_xor" ? FlippedDigit(*call) : DigitOf(e);
     if (!digit || weight <= 0) return false;
     digits.push_back({digit->var, digit->divisor, digit->extent, weight});
     return true;
@@ -177,6 +179,15 @@ class DigitFinder {
   }
 
  private:
+  // A digit whose bits another one flips: where the other one stands in the sum by itself, each value of the digit gives
+  // another result. The digit keeps its extent when both are numbers of bits and the other one has no more.
+  std::optional<Digit> FlippedDigit(const CallNode& op) const {
+    const std::optional<Digit> digit = DigitOf(op.args[0]), by = DigitOf(op.args[1]);
+    if (!digit || !by || (digit->extent & (digit->extent - 1)) != 0 || by->extent > digit->extent) return std::nullopt;
+    const bool apart = digit->var != by->var || digit->divisor * digit->extent <= by->divisor ||
+                       by->divisor * by->extent <= digit->divisor;
+    return apart ? digit : std::nullopt;
+  }
   std::optional<Digit> DigitOf(const Expr& e) const {
     if (const auto* cast = dyn_cast<CastNode>(e)) return DigitOf(cast->value);
     if (const auto* var = dyn_cast<VarNode>(e)) {
@@ -289,6 +300,21 @@ bool ConflictFinder::SameThreadOnly(const ThreadAccess& before, const ThreadAcce
   return map && map->injective;
 }
 
+// The expression with variables in the place of bits that are flipped, bound to all values of these bits.
+static Expr WithoutFlips(const Expr& e, arith::Analyzer* analyzer) {
+  return RewriteExpr(e, [&](const Expr& part) -> Expr {
+    const auto* call = dyn_cast<CallNode>(part);
+    if (call == nullptr || call->op != "bitwise_xor" || !part.dtype().is_scalar()) return part;
+    const arith::Bounds a = analyzer->ConstBounds(call->args[0]), b = analyzer->ConstBounds(call->args[1]);
+    const int64_t most = std::max(a.max, b.max);
+    if (a.min < 0 || b.min < 0 || most >= int64_t{1} << 30) return part;
+    const Var flipped("flipped", part.dtype());
+    const auto values = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(most) + 1));
+    analyzer->Bind(flipped, Range{Const(part.dtype(), 0), Const(part.dtype(), values)});
+    return flipped;
+  });
+}
+
 // No byte of one is one of the other, whichever threads they are of.
 bool ConflictFinder::AreApart(const ThreadAccess& before, const ThreadAccess& now) const {
   VarMap others;
@@ -312,9 +338,9 @@ bool ConflictFinder::AreApart(const ThreadAccess& before, const ThreadAccess& no
     const Expr wide = CastTo(DataType::Int(64), e);
     return wide * Const(DataType::Int(64), size);
   };
-  const Expr a = bytes(Substitute(before.first, others), before.element_bytes);
+  const Expr a = bytes(WithoutFlips(Substitute(before.first, others), &analyzer), before.element_bytes);
   const Expr a_end = a + Const(DataType::Int(64), before.elements * before.element_bytes);
-  const Expr b = bytes(now.first, now.element_bytes);
+  const Expr b = bytes(WithoutFlips(now.first, &analyzer), now.element_bytes);
   const Expr b_end = b + Const(DataType::Int(64), now.elements * now.element_bytes);
   const auto apart = [&](const VarMap& values) {
     const auto at = [&](const Expr& e) { return values.empty() ? e : analyzer.Simplify(Substitute(e, values)); };

@@ -24,6 +24,8 @@ struct ThreadAccess {
   int64_t element_bytes = 1;
   std::vector<const ForNode*> loops;  // serial ones around, outermost first
   std::vector<Expr> conditions;       // under which a thread comes there
+  // Written by an engine whose result is waited for before it is used (bulk_barriers.h).
+  bool bulk = false;
   // Loops of which the access was in an iteration before the one that is looked at.
   std::vector<const ForNode*> earlier;
 };

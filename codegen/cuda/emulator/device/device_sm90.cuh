@@ -34,6 +34,9 @@ TW_DEVICE void mbarrier_arrive_cluster(uint64_t* b, uint32_t rank) {
 TW_DEVICE void mbarrier_arrive_expect_tx(uint64_t* b, uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(Address(b)), "r"(bytes) : "memory");
 }
+TW_DEVICE void mbarrier_expect_tx(uint64_t* b, uint32_t bytes) {
+  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(Address(b)), "r"(bytes) : "memory");
+}
 TW_DEVICE void mbarrier_wait(uint64_t* b, uint32_t parity) {
   asm volatile("{\n.reg .pred p;\nWAIT:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@p bra DONE;\nbra WAIT;\nDONE:\n}" ::"r"(
                    Address(b)), "r"(parity) : "memory");
@@ -43,6 +46,10 @@ TW_DEVICE void fence_proxy_async_shared() { asm volatile("fence.proxy.async.shar
 
 #define TW_TILE "cp.async.bulk.tensor."
 #define TW_TO_SHARED ".shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+TW_DEVICE void tma_load(void* to, const TwTensorMap* map, uint64_t* b, int x) {
+  asm volatile(TW_TILE "1d" TW_TO_SHARED " [%0], [%1, {%3}], [%2];" ::"r"(Address(to)), "l"(map), "r"(Address(b)),
+               "r"(x) : "memory");
+}
 TW_DEVICE void tma_load(void* to, const TwTensorMap* map, uint64_t* b, int x, int y) {
   asm volatile(TW_TILE "2d" TW_TO_SHARED " [%0], [%1, {%3, %4}], [%2];" ::"r"(Address(to)), "l"(map), "r"(Address(b)),
                "r"(x), "r"(y) : "memory");
@@ -50,6 +57,14 @@ TW_DEVICE void tma_load(void* to, const TwTensorMap* map, uint64_t* b, int x, in
 TW_DEVICE void tma_load(void* to, const TwTensorMap* map, uint64_t* b, int x, int y, int z) {
   asm volatile(TW_TILE "3d" TW_TO_SHARED " [%0], [%1, {%3, %4, %5}], [%2];" ::"r"(Address(to)), "l"(map),
                "r"(Address(b)), "r"(x), "r"(y), "r"(z) : "memory");
+}
+TW_DEVICE void tma_load(void* to, const TwTensorMap* map, uint64_t* b, int x, int y, int z, int u) {
+  asm volatile(TW_TILE "4d" TW_TO_SHARED " [%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(Address(to)), "l"(map),
+               "r"(Address(b)), "r"(x), "r"(y), "r"(z), "r"(u) : "memory");
+}
+TW_DEVICE void tma_load(void* to, const TwTensorMap* map, uint64_t* b, int x, int y, int z, int u, int v) {
+  asm volatile(TW_TILE "5d" TW_TO_SHARED " [%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(Address(to)), "l"(map),
+               "r"(Address(b)), "r"(x), "r"(y), "r"(z), "r"(u), "r"(v) : "memory");
 }
 TW_DEVICE void tma_load_multicast(void* to, const TwTensorMap* map, uint64_t* b, uint16_t mask, int x, int y) {
   asm volatile(TW_TILE "2d" TW_TO_SHARED ".multicast::cluster [%0], [%1, {%3, %4}], [%2], %5;" ::"r"(Address(to)),
@@ -85,6 +100,10 @@ enum Swizzle { kSwizzleNone = 0, kSwizzle128 = 1, kSwizzle64 = 2, kSwizzle32 = 3
 TW_DEVICE uint64_t wgmma_descriptor(const void* tile, uint32_t leading, uint32_t stride, Swizzle swizzle) {
   return (uint64_t)((Address(tile) & 0x3ffff) >> 4) | (uint64_t)(leading >> 4) << 16 | (uint64_t)(stride >> 4) << 32 |
          (uint64_t)swizzle << 62;
+}
+template <Swizzle kSwizzle>
+TW_DEVICE uint64_t wgmma_descriptor(const void* tile, uint32_t leading, uint32_t stride) {
+  return wgmma_descriptor(tile, leading, stride, kSwizzle);
 }
 enum Major { kMajorK = 0, kMajorMN = 1 };
 

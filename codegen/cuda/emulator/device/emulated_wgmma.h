@@ -74,6 +74,11 @@ inline uint64_t wgmma_descriptor(Shared<T> tile, uint32_t leading_bytes, uint32_
          (uint64_t)(stride_bytes >> 4) << 32 | (uint64_t)swizzle << 62;
 }
 
+template <Swizzle kSwizzle, class T>
+inline uint64_t wgmma_descriptor(Shared<T> tile, uint32_t leading_bytes, uint32_t stride_bytes) {
+  return wgmma_descriptor(tile, leading_bytes, stride_bytes, kSwizzle);
+}
+
 enum Major { kMajorK = 0, kMajorMN = 1 };
 // d = a * b + (scale_d ? d : 0), m64 x kN x (32 bytes of K).
 template <int kN, class D, class A, class B, Major kA = kMajorK, Major kB = kMajorK, class Accumulator>

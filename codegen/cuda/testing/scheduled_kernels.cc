@@ -1,0 +1,94 @@
+#include "codegen/cuda/testing/scheduled_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/abi/abi_type.h"
+#include "codegen/cuda/cuda_module.h"
+#include "codegen/cuda/emit_program.h"
+#include "codegen/cuda/emulation.h"
+#include "codegen/lower/pipeline.h"
+#include "codegen/runtime/tensor.h"
+#include "intrin/registry.h"
+#include "ir/interp/interp.h"
+#include "ir/ndarray.h"
+#include "ir/script/parse_or_die.h"
+#include "schedule/script/schedule_script.h"
+#include "target/target.h"
+
+namespace tilewright::cuda::testing {
+namespace {
+
+absl::StatusOr<Program> Emitted(const Function& function, const std::string& target_name) {
+  const absl::StatusOr<Target> target = NamedTarget(target_name);
+  if (!target.ok()) return target.status();
+  const absl::StatusOr<Module> lowered = Lower(Module{function}, *target);
+  if (!lowered.ok()) return lowered.status();
+  return EmitProgram(*lowered, *target);
+}
+
+}  // namespace
+
+std::string Replaced(std::string text, const std::string& what, const std::string& by) {
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size())) {
+    text.replace(at, what.size(), by);
+  }
+  return text;
+}
+
+Function Scheduled(const std::string& program, const std::string& schedule_text) {
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  Schedule schedule(Module{ParseFunctionOrDie(program)}, {.intrins = &intrins});
+  const auto error = ApplyScheduleScript(schedule_text, "schedule", &schedule);
+  if (error) ADD_FAILURE() << error->diagnostic.ToString();
+  return schedule.module().Main();
+}
+
+std::string KernelText(const Function& function, const std::string& target) {
+  const absl::StatusOr<Program> program = Emitted(function, target);
+  if (!program.ok()) ADD_FAILURE() << program.status();
+  return program.ok() ? program->text : "";
+}
+
+std::string Emulated(const Function& function, const std::string& target, const Edits& edits) {
+  absl::StatusOr<Program> program = Emitted(function, target);
+  if (!program.ok()) return std::string(program.status().message());
+  for (const auto& [what, by] : edits) {
+    if (program->text.find(what) == std::string::npos) return absl::StrCat("no \"", what, "\" in\n", program->text);
+    program->text = Replaced(program->text, what, by);
+  }
+  absl::StatusOr<std::unique_ptr<Device>> device = EmulatedDevice(*program);
+  if (!device.ok()) return std::string(device.status().message());
+  const auto module = CudaModule::Make(*program, *std::move(device));
+  const auto interpreted = interp::Compile(function);
+  if (!module.ok() || !interpreted.ok()) return "the program does not compile";
+  std::vector<NDArray> arrays;
+  std::vector<interp::Argument> expected;
+  std::vector<runtime::Tensor> tensors;
+  std::vector<TwTensor*> args;
+  for (const Param& param : function->params) {
+    std::vector<int64_t> shape;
+    for (const Expr& extent : param.buffer->shape) shape.push_back(AsInt(extent).value_or(1));
+    NDArray array(param.buffer->dtype, shape);
+    FillIntegers(array, arrays.size() + 1);
+    arrays.push_back(array.Clone());
+    tensors.push_back(runtime::Tensor::Borrow(arrays.back().data(), AbiType(array.dtype()), array.shape()));
+    expected.emplace_back(array);
+  }
+  for (runtime::Tensor& tensor : tensors) args.push_back(tensor.abi());
+  const absl::Status ran = (*module)->Run(function->name, args, nullptr);
+  if (!ran.ok()) return std::string(ran.message());
+  const absl::Status meant = interpreted->Run(expected);
+  if (!meant.ok()) return std::string(meant.message());
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    if (!BitEqual(arrays[i], expected[i].array)) {
+      const ArrayError error = MaxError(expected[i].array, arrays[i]);
+      return absl::StrCat("array ", i, " differs at ", error.position);
+    }
+  }
+  return "";
+}
+
+}  // namespace tilewright::cuda::testing

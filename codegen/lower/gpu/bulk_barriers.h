@@ -1,0 +1,28 @@
+// Makes the objects by which threads wait for bulk copies.
+//
+//                                                    full = T.allocate([3], "uint64", "shared")     # one for each group
+//                                                    if tx == 0: init(full[0], 1), ...              # that may be in flight
+//   if tx == 0: T.cuda.tma_load(S, map, x, y)        if tx == 0:
+//                                                        T.cuda.mbarrier_expect_tx(full[groups % 3], bytes)
+//                                                =>      T.cuda.tma_load(S, map, full[groups % 3], x, y)
+//   T.ptx_commit_group()                             if tx == 0: T.cuda.mbarrier_arrive(full[groups % 3])
+//                                                    groups = groups + 1
+//   T.ptx_wait_group(2)                              while waited + 2 < groups:
+//                                                        T.cuda.mbarrier_wait(full[waited % 3], waited // 3 % 2)
+//                                                        waited = waited + 1
+//
+// Groups of copies are those of the pipeline (software_pipeline.h), counted by each thread. A group is done when the first
+// thread has closed it and all bytes that it expects have arrived. Behind its wait a group's data is visible to all
+// threads, so that no barrier of the block stands there; one stands before a copy that overwrites what threads read
+// (place_barriers.h), which also keeps the first thread from using a barrier for a second group too early.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "ir/function.h"
+
+namespace tilewright {
+
+// After SelectInstructions. InvalidArgument: a number of groups to wait for is not a constant.
+absl::StatusOr<Function> MakeBulkBarriers(const Function& function);
+
+}  // namespace tilewright

@@ -1,0 +1,267 @@
+#include "codegen/lower/gpu/bulk_copies.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "codegen/lower/common/instruction_attributes.h"
+#include "codegen/lower/common/scoped_mutator.h"
+#include "codegen/lower/common/software_pipeline.h"
+#include "codegen/lower/gpu/kernel_accesses.h"
+#include "codegen/lower/gpu/shared_places.h"
+#include "ir/analysis.h"
+#include "ir/builtin.h"
+#include "ir/substitute.h"
+
+namespace tilewright {
+namespace {
+
+// What the engine can do: elements of a box in each dimension, dimensions, and where a box begins.
+constexpr int64_t kMostElements = 256, kMostRank = 5, kAlignment = 128, kChunkBytes = 16;
+
+// A copy by one nest of loops.
+struct Nest {
+  std::vector<const ForNode*> loops;
+  std::vector<Expr> conditions;
+  const StoreNode* store = nullptr;
+  const LoadNode* load = nullptr;
+};
+
+bool UsesLoops(const Expr& e, const Nest& nest) {
+  return UsesVar(e, [&](const VarNode* var) {
+    return std::ranges::any_of(nest.loops, [&](const ForNode* loop) { return loop->var.get() == var; });
+  });
+}
+
+std::optional<Nest> NestOf(const Stmt& s) {
+  Nest nest;
+  for (Stmt inside = s;;) {
+    if (const auto* loop = dyn_cast<ForNode>(inside)) {
+      if (loop->kind == ForKind::kThreadBound || !IsInt(loop->min, 0) || !AsInt(loop->extent)) return std::nullopt;
+      nest.loops.push_back(loop);
+      inside = loop->body;
+    } else if (const auto* branch = dyn_cast<IfNode>(inside)) {
+      if (branch->else_case) return std::nullopt;
+      nest.conditions.push_back(branch->condition);
+      inside = branch->then_case;
+    } else {
+      nest.store = dyn_cast<StoreNode>(inside);
+      break;
+    }
+  }
+  nest.load = nest.store == nullptr ? nullptr : dyn_cast<LoadNode>(nest.store->value);
+  const bool plain = nest.load != nullptr && !nest.store->predicate && !nest.load->predicate;
+  if (!plain || nest.loops.empty() || nest.loops.size() > 2) return std::nullopt;
+  if (std::ranges::any_of(nest.conditions, [&](const Expr& e) { return UsesLoops(e, nest); })) return std::nullopt;
+  return nest;
+}
+
+// The form in which a box of a buffer lies.
+struct BoxForm {
+  int64_t span = 0;     // of the swizzle
+  int64_t columns = 0;  // of a panel
+};
+
+bool HasForm(const SharedPlaces& places, const BoxForm& form, int64_t rows, int64_t columns) {
+  const int64_t size = places.element_bytes(), align = std::max(kAlignment, 8 * form.span);
+  for (int64_t part = 0; part < places.parts(); ++part) {
+    for (int64_t panel = 0; panel < columns; panel += form.columns) {
+      const int64_t start = places.At(part, 0, panel);
+      if (start % align != 0) return false;
+      for (int64_t row = 0; row < rows; ++row) {
+        for (int64_t column = 0; column < form.columns; ++column) {
+          const int64_t expected = start + (row * form.columns + column) * size;
+          if (places.At(part, row, panel + column) != Swizzled(expected, form.span)) return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
+std::optional<BoxForm> FormOf(const Buffer& buffer, int64_t rows, int64_t columns) {
+  const absl::StatusOr<SharedPlaces> places = SharedPlaces::Of(buffer);
+  if (!places.ok() || rows > places->rows() || columns > places->columns()) return std::nullopt;
+  const int64_t size = buffer->dtype.bytes();
+  for (const int64_t span : kSwizzleSpans) {
+    const BoxForm form{span, span == 0 ? columns : span / size};
+    if (columns % form.columns != 0 || form.columns > kMostElements || form.columns * size % kChunkBytes != 0) continue;
+    if (span != 0 && buffer->alignment % (8 * span) != 0) continue;
+    if (HasForm(*places, form, rows, columns)) return form;
+  }
+  return std::nullopt;
+}
+
+// An array that the engine reads: which loop runs along each dimension (null: none), and where the box begins.
+struct Source {
+  std::vector<const ForNode*> loops;
+  std::vector<Expr> first, strides;
+};
+
+class BulkMaker : public ScopedMutator {
+ public:
+  using ScopedMutator::Mutate;
+  explicit BulkMaker(uint32_t next_id) : next_id_(next_id) {}
+  uint32_t next_id() const { return next_id_; }
+
+  Stmt Mutate(const Stmt& s) override {
+    if (s && inside_ && (isa<ForNode>(s) || isa<IfNode>(s))) {
+      if (Stmt made = Make(s)) return made;
+    }
+    return ScopedMutator::Mutate(s);
+  }
+
+ protected:
+  Stmt MutateAttrStmt(const AttrStmtNode* op, const Stmt& self) override {
+    if (IsInstruction(self)) return self;
+    const bool outer = std::exchange(inside_, inside_ || op->key == kAsyncCopy);
+    Stmt result = ScopedMutator::MutateAttrStmt(op, self);
+    inside_ = outer;
+    return result;
+  }
+  Stmt MutateFor(const ForNode* op, const Stmt& self) override {
+    const bool of_threads = op->kind == ForKind::kThreadBound && op->thread_tag.starts_with("threadIdx");
+    if (of_threads) threads_.push_back(op);
+    Stmt result = ScopedMutator::MutateFor(op, self);
+    if (of_threads) threads_.pop_back();
+    return result;
+  }
+
+ private:
+  // Whether only the first thread of a block comes here.
+  bool IsFirstThread(const std::vector<Expr>& conditions) {
+    arith::Analyzer::Scope inside(&analyzer_);
+    for (const Expr& condition : conditions) analyzer_.Assume(condition);
+    return std::ranges::all_of(threads_, [&](const ForNode* loop) {
+      const arith::Bounds bounds = analyzer_.ConstBounds(loop->var);
+      return bounds.min == 0 && bounds.max == 0;
+    });
+  }
+
+  // The box's first index in a dimension along which `loop` runs; null when it does not run there by itself.
+  Expr FirstOf(const Expr& index, const ForNode* loop, const Nest& nest) {
+    const Expr first = loop == nullptr ? index : analyzer_.Simplify(index - CastTo(index.dtype(), loop->var));
+    return UsesLoops(first, nest) ? Expr() : first;
+  }
+
+  std::optional<Source> SourceOf(const Nest& nest) {
+    const Buffer& buffer = nest.load->buffer;
+    const auto rank = static_cast<int64_t>(buffer->ndim());
+    const bool plain = MemoryOwner(buffer->scope) == OwnerLevel::kDevice && !buffer->layout && !buffer->elem_offset;
+    if (!plain || rank < 1 || rank > kMostRank || !HasMapType(buffer->dtype)) return std::nullopt;
+    Source source;
+    size_t found = 0;
+    for (const Expr& index : nest.load->indices) {
+      const auto along = std::ranges::find_if(nest.loops, [&](const ForNode* l) { return UsesVar(index, l->var); });
+      const ForNode* loop = along == nest.loops.end() ? nullptr : *along;
+      found += loop != nullptr ? 1 : 0;
+      source.loops.push_back(loop);
+      source.first.push_back(FirstOf(index, loop, nest));
+      if (!source.first.back()) return std::nullopt;
+    }
+    if (source.loops.back() != nest.loops.back() || found != nest.loops.size()) return std::nullopt;
+    source.strides = buffer->strides;
+    if (source.strides.empty()) {
+      Expr stride = Const(DataType::Int(64), 1);
+      for (size_t d = buffer->ndim(); d-- > 0;) {
+        source.strides.insert(source.strides.begin(), stride);
+        stride = analyzer_.Simplify(stride * CastTo(DataType::Int(64), buffer->shape[d]));
+      }
+    }
+    return IsInt(source.strides.back(), 1) ? std::optional(std::move(source)) : std::nullopt;
+  }
+  static bool HasMapType(DataType type) {
+    return type.lanes() == 1 && (type.is_float() || type.is_integer()) && type.bits() >= 8 && type.bits() <= 32;
+  }
+
+  // Whether the loops run along the last dimensions of the buffer, from its first row and column on.
+  bool FillsTile(const Nest& nest) {
+    const std::vector<Expr>& indices = nest.store->indices;
+    const Buffer& buffer = nest.store->buffer;
+    const size_t rank = indices.size(), loops = nest.loops.size();
+    if (MemoryOwner(buffer->scope) != OwnerLevel::kBlock || buffer->dtype != nest.load->buffer->dtype) return false;
+    for (size_t d = 0; d < rank; ++d) {
+      const bool last = d + loops >= rank;
+      const ForNode* loop = last ? nest.loops[d + loops - rank] : nullptr;
+      const Expr first = FirstOf(indices[d], loop, nest);
+      if (!first || ((loop != nullptr || d + 2 >= rank) && !IsInt(first, 0))) return false;
+    }
+    return rank >= loops;
+  }
+
+  Stmt Make(const Stmt& s) {
+    const std::optional<Nest> nest = NestOf(s);
+    if (!nest || !FillsTile(*nest) || !IsFirstThread(nest->conditions)) return Stmt();
+    const std::optional<Source> source = SourceOf(*nest);
+    const int64_t rows = nest->loops.size() == 2 ? *AsInt(nest->loops[0]->extent) : 1;
+    const int64_t columns = *AsInt(nest->loops.back()->extent);
+    if (!source || rows > kMostElements) return Stmt();
+    const std::optional<BoxForm> form = FormOf(nest->store->buffer, rows, columns);
+    if (!form) return Stmt();
+    std::vector<Stmt> copies;
+    for (int64_t panel = 0; panel < columns; panel += form->columns)
+      copies.push_back(Copy(*nest, *source, *form, panel));
+    Stmt result = Sequence(std::move(copies));
+    for (size_t i = nest->conditions.size(); i-- > 0;) result = If(nest->conditions[i], std::move(result));
+    return result;
+  }
+
+  Stmt Copy(const Nest& nest, const Source& source, const BoxForm& form, int64_t panel) {
+    const ForNode* inner = nest.loops.back();
+    const DataType type = inner->var.dtype();
+    const size_t rank = source.loops.size();
+    VarMap first;
+    for (const ForNode* loop : nest.loops) first[loop->var] = Const(loop->var.dtype(), loop == inner ? panel : 0);
+    const Expr to = Substitute(nest.store->buffer.Load(nest.store->indices), first);
+    std::vector<Expr> args = {Call(DataType::Handle(), std::string(kAddressOf), {to}), Map(nest, source, form)};
+    for (size_t d = rank; d-- > 0;) {
+      const Expr offset = Const(source.first[d].dtype(), d + 1 == rank ? panel : 0);
+      args.push_back(CastTo(DataType::Int(32), analyzer_.Simplify(source.first[d] + offset)));
+    }
+    // The body copies the panel alone.
+    Stmt body = Substitute(Stmt(nest.store), {{inner->var, inner->var + Const(type, panel)}});
+    for (size_t i = nest.loops.size(); i-- > 0;) {
+      ForNode::Fields fields = nest.loops[i]->fields();
+      if (nest.loops[i] == inner) fields.extent = Const(type, form.columns);
+      fields.body = std::move(body);
+      body = For(std::move(fields));
+    }
+    body = CopyWithFreshNames(body, &next_id_);
+    return Stmt(new AttrStmtNode(Expr(0), kCudaInstruction, Call(DataType::Void(), kBulkLoad, std::move(args)),
+                                 std::move(body)));
+  }
+
+  static Expr Map(const Nest& nest, const Source& source, const BoxForm& form) {
+    const Buffer& buffer = nest.load->buffer;
+    const size_t rank = source.loops.size();
+    const auto wide = [](const Expr& e) { return CastTo(DataType::Int(64), e); };
+    std::vector<Expr> args = {buffer->data, String(buffer->dtype.ToString()), Expr(static_cast<int>(form.span)),
+                              Expr(static_cast<int>(rank))};
+    for (size_t d = rank; d-- > 0;) args.push_back(wide(buffer->shape[d]));
+    for (size_t d = rank - 1; d-- > 0;) {
+      args.push_back(arith::Simplify(wide(source.strides[d]) * Const(DataType::Int(64), buffer->dtype.bytes())));
+    }
+    for (size_t d = rank; d-- > 0;) {
+      const ForNode* loop = source.loops[d];
+      args.push_back(loop == nullptr ? Expr(1)
+                     : d + 1 == rank ? Expr(static_cast<int>(form.columns))
+                                     : Expr(static_cast<int>(*AsInt(loop->extent))));
+    }
+    return Call(DataType::Handle(), kTensorMap, std::move(args));
+  }
+
+  uint32_t next_id_;
+  bool inside_ = false;
+  std::vector<const ForNode*> threads_;
+};
+
+}  // namespace
+
+Function MakeBulkCopies(const Function& function) {
+  BulkMaker maker(function->next_id);
+  Stmt body = maker.Mutate(function->body);
+  return function.WithBody(std::move(body), maker.next_id());
+}
+
+}  // namespace tilewright

@@ -1,0 +1,28 @@
+// Lets the engine for bulk tensor copies (TMA, sm_90) copy whole boxes that one thread would copy asynchronously.
+//
+//   with T.attr(0, "async_copy", 1):               if tx == 0:
+//       for i, j in T.grid(128, 64):                   T.cuda.tma_load(T.address_of(S[s, 0, 0]), map of A, k * 64, m * 128)
+//           if tx == 0:                        =>
+//               S[s, i, j] = A[m * 128 + i, k * 64 + j]
+//
+// A box is a nest of loops over the last two dimensions of a buffer in shared memory (or the last alone), each of which
+// runs along one dimension of an array in global memory; the last dimension of both is the same. Where the elements of
+// the box lie must be a form of the engine: rows of 32, 64 or 128 bytes with that swizzle, or of any multiple of 16 bytes
+// without. Wider boxes with a swizzle are cut into panels. What is no such box is left as it is.
+//
+// The result is an instruction with the loops as its body (codegen/lower/common/instruction_attributes.h);
+// bulk_barriers.h says when it is done. The map, T.cuda.tensor_map(array, type, span, rank, extents..., strides...,
+// box...), innermost dimension first and strides in bytes, is encoded when the kernel is launched.
+#pragma once
+
+#include "ir/function.h"
+
+namespace tilewright {
+
+inline constexpr char kTensorMap[] = "cuda.tensor_map";
+inline constexpr char kBulkLoad[] = "cuda.tma_load";
+
+// Expects buffers with their shapes.
+Function MakeBulkCopies(const Function& function);
+
+}  // namespace tilewright

@@ -1,0 +1,81 @@
+#include "codegen/lower/gpu/operand_descriptors.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/lower/common/scoped_mutator.h"
+#include "codegen/lower/gpu/shared_places.h"
+#include "codegen/lower/gpu/wgmma_call.h"
+#include "ir/builtin.h"
+
+namespace tilewright {
+namespace {
+
+constexpr int64_t kRowsOfSums = 64, kBytesOfK = 32;
+
+const char* NameOf(int64_t span) {
+  return span == 128  ? "tw::kSwizzle128"
+         : span == 64 ? "tw::kSwizzle64"
+         : span == 32 ? "tw::kSwizzle32"
+                      : "tw::kSwizzleNone";
+}
+
+class Describer : public ScopedMutator {
+ public:
+  using ScopedMutator::Mutate;
+  absl::Status status;
+
+ protected:
+  Expr MutateCall(const CallNode* op, const Expr& self) override {
+    const std::optional<WgmmaCall> wgmma = AsWgmma(self);
+    if (!wgmma) return ScopedMutator::MutateCall(op, self);
+    std::vector<Expr> args = op->args;
+    args[WgmmaCall::kA] = Describe(args[WgmmaCall::kA], kRowsOfSums, wgmma->a_along_k);
+    args[WgmmaCall::kB] = Describe(args[WgmmaCall::kB], wgmma->columns, wgmma->b_along_k);
+    return Call(op->dtype(), op->op, std::move(args));
+  }
+
+ private:
+  // `address`: of the tile's first element, `mn` rows or columns of the product by 32 bytes of K.
+  Expr Describe(const Expr& address, int64_t mn, bool along_k) {
+    const auto* call = dyn_cast<CallNode>(address);
+    const auto* load = call == nullptr || call->op != kAddressOf ? nullptr : dyn_cast<LoadNode>(call->args[0]);
+    if (load == nullptr || load->indices.size() < 2) {
+      Refuse("an operand of wgmma is not an element of a buffer with rows and columns");
+      return address;
+    }
+    const int64_t k = kBytesOfK / load->buffer->dtype.bytes();
+    const int64_t rows = along_k ? mn : k, columns = along_k ? k : mn;
+    const size_t rank = load->indices.size();
+    const auto is_multiple = [&](const Expr& index, int64_t of) {
+      return analyzer_.CanProveDivisible(index, Const(index.dtype(), of));
+    };
+    if (!is_multiple(load->indices[rank - 2], rows) || !is_multiple(load->indices[rank - 1], columns)) {
+      Refuse(absl::StrCat("a tile of ", rows, " x ", columns,
+                          " for wgmma does not begin at a multiple of these in buffer ", load->buffer->name));
+      return address;
+    }
+    const absl::StatusOr<OperandForm> form = FindOperandForm(load->buffer, rows, columns, along_k);
+    if (!form.ok()) {
+      Refuse(std::string(form.status().message()));
+      return address;
+    }
+    return Call(DataType::UInt(64), "cuda.wgmma_descriptor",
+                {String(NameOf(form->span)), address, Expr(static_cast<int>(form->leading_bytes)),
+                 Expr(static_cast<int>(form->stride_bytes))});
+  }
+  void Refuse(std::string reason) {
+    if (status.ok()) status = absl::InvalidArgumentError(std::move(reason));
+  }
+};
+
+}  // namespace
+
+absl::StatusOr<Function> DescribeOperands(const Function& function) {
+  Describer describer;
+  Stmt body = describer.Mutate(function->body);
+  if (!describer.status.ok()) return describer.status;
+  return function.WithBody(std::move(body), function->next_id);
+}
+
+}  // namespace tilewright

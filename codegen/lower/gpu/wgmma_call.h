@@ -1,0 +1,28 @@
+// Calls of wgmma in programs, as the intrinsics are made of them (intrin/cuda/wgmma.h):
+//
+//   T.cuda.wgmma("128", "float", "tw::f16", "tw::f16", "tw::kMajorK", "tw::kMajorMN", C, A, B, 1)
+//
+// columns; types of C, A and B; along what A and B are contiguous; a pointer to registers of C; the addresses of A and B
+// (later their descriptors); whether the sums that C has are added to.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "ir/expr.h"
+#include "ir/stmt.h"
+
+namespace tilewright {
+
+struct WgmmaCall {
+  static constexpr size_t kSums = 6, kA = 7, kB = 8;  // places of arguments
+  int64_t columns = 0;
+  bool a_along_k = true, b_along_k = true;
+};
+
+// Nothing when the expression is no such call.
+std::optional<WgmmaCall> AsWgmma(const Expr& e);
+// The same of a statement that is the call.
+std::optional<WgmmaCall> AsWgmma(const Stmt& s);
+
+}  // namespace tilewright

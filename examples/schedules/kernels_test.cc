@@ -1,0 +1,86 @@
+// Examples for GPUs as kernels: right in the emulator, and without spills where NVRTC is installed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "codegen/counters.h"
+#include "codegen/cuda/nvrtc.h"
+#include "codegen/cuda/preamble.h"
+#include "codegen/cuda/ptxas_log.h"
+#include "codegen/cuda/testing/scheduled_kernels.h"
+
+namespace tilewright {
+namespace {
+
+struct Example {
+  const char *name, *target, *architecture;
+  std::vector<const char*> instructions;  // that the kernel is made of
+};
+
+std::string ReadFile(const std::string& name) {
+  std::ifstream file("examples/schedules/" + name);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+Function Scheduled(const std::string& name) {
+  return cuda::testing::Scheduled(ReadFile(name + ".py"), ReadFile(name + "_schedule.py"));
+}
+
+class Kernels : public ::testing::TestWithParam<Example> {};
+TEST_P(Kernels, ComputeWhatTheProgramSays) {
+  EXPECT_EQ(cuda::testing::Emulated(Scheduled(GetParam().name), GetParam().target), "");
+}
+
+TEST_P(Kernels, AreMadeOfTheirInstructions) {
+  const std::string text = cuda::testing::KernelText(Scheduled(GetParam().name), GetParam().target);
+  for (const char* instruction : GetParam().instructions) EXPECT_THAT(text, ::testing::HasSubstr(instruction));
+  if (!cuda::NvrtcIsInstalled()) GTEST_SKIP() << "NVRTC is not installed";
+  const auto cubin = cuda::CompileWithNvrtc(cuda::PreambleFor(text) + text, GetParam().architecture);
+  ASSERT_TRUE(cubin.ok()) << cubin.status();
+  Counters counters = cuda::CountersOfLog(cubin->log);
+  EXPECT_EQ(counters[kSpillBytesCounter], 0) << cubin->log;
+  EXPECT_EQ(counters[kStackBytesCounter], 0) << cubin->log;
+  EXPECT_EQ(counters[kPtxasWarningsCounter], 0) << cubin->log;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Kernels,
+    ::testing::Values(Example{"mma_matmul", "cuda-sm80", "sm_80", {"tw::cp_async<16>", "ldmatrix_x4", "mma_m16n8k16"}},
+                      Example{"thread_gemv", "cuda-sm80", "sm_80", {"__shfl_xor_sync"}},
+                      Example{"hopper_matmul", "cuda-sm90a", "sm_90a", {"tw::tma_load", "tw::wgmma<128", "mbarrier"}}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+// What is found when the text of a kernel lacks or changes something. Kernels of wgmma and bulk copies:
+// codegen/cuda/wgmma_test.cc.
+struct Planted {
+  const char *name, *example;
+  cuda::testing::Edits edits;
+  const char* report;
+};
+class PlantedFaults : public ::testing::TestWithParam<Planted> {};
+TEST_P(PlantedFaults, AreFound) {
+  EXPECT_THAT(cuda::testing::Emulated(Scheduled(GetParam().example), "cuda-sm80", GetParam().edits),
+              ::testing::HasSubstr(GetParam().report));
+}
+INSTANTIATE_TEST_SUITE_P(
+    All, PlantedFaults,
+    ::testing::Values(
+        Planted{"pipeline_barrier", "mma_matmul", {{"__syncthreads();", ""}}, "read of unwritten memory: ldmatrix"},
+        Planted{"pipeline_wait", "mma_matmul", {{"cp_async_wait<2>", "cp_async_wait<3>"}}, "race: ldmatrix"},
+        Planted{"pipeline_last_wait", "mma_matmul", {{"cp_async_wait<0>", "cp_async_wait<1>"}}, "race: ldmatrix"},
+        Planted{"pipeline_stage", "mma_matmul", {{"+ 5120)", "+ 2560)"}}, "a write that is not ordered after a write"},
+        Planted{"fragment", "mma_matmul", {{"ldmatrix_x4_trans(", "ldmatrix_x4("}}, "array 2 differs at "},
+        Planted{"sum_barrier", "thread_softmax", {{"__syncthreads();", ""}}, "race: "},
+        Planted{"sum_lane", "thread_gemv", {{", S_local_warp[0], 16)", ", S_local_warp[0], 8)"}}, "differs at "},
+        Planted{"sum_mask",
+                "thread_gemv",
+                {{"(4294967295u, S_local_warp[0], 16)", "(65535u, S_local_warp[0], 16)"}},
+                "shfl"}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace tilewright
