@@ -209,6 +209,11 @@ void KernelEmitter::FindLaunch(const Stmt& body) {
     if (!known) extents.push_back(loop->extent);
     return true;
   });
+  PreOrderExprs(body, [&](const Expr& e) {
+    const auto* call = dyn_cast<CallNode>(e);
+    moves_registers_ = moves_registers_ || (call != nullptr && call->op.starts_with("cuda.setmaxnreg"));
+    return !moves_registers_;
+  });
   const auto launch = [&](const std::string& name, int axis) {
     Expr most;
     for (const Expr& extent : extents_[absl::StrCat(name, ".", std::string(1, "xyz"[axis]))]) {
@@ -243,7 +248,8 @@ std::string KernelEmitter::Signature() const {
   int64_t threads = 1, cluster = 1;
   for (const Expr& extent : kernel_.block) threads *= AsInt(extent).value_or(1024);
   for (const Expr& extent : kernel_.cluster) cluster *= AsInt(extent).value_or(1);
-  std::string bounds = absl::StrCat("__launch_bounds__(", std::min<int64_t>(threads, 1024), ")");
+  std::string bounds =
+      absl::StrCat("__launch_bounds__(", std::min<int64_t>(threads, 1024), moves_registers_ ? ", 1)" : ")");
   if (cluster > 1) {
     absl::StrAppend(&bounds, " __cluster_dims__(", AsInt(kernel_.cluster[0]).value_or(1), ", ",
                     AsInt(kernel_.cluster[1]).value_or(1), ", ", AsInt(kernel_.cluster[2]).value_or(1), ")");

@@ -141,6 +141,13 @@ Case BulkBytes() {
   return {"s8s8s32", "int8", "int8", "int32", 64, 32, 32, false, true, "swizzle_32B", "swizzle_32B", kStages, true};
 }
 
+// The copies are those of a warpgroup of its own.
+Case Roles() {
+  Case c = Bulk();
+  c.pipeline += "sch.annotate(k0, \"software_pipeline_roles\", 1)\n";
+  return c;
+}
+
 class Wgmma : public ::testing::TestWithParam<Case> {};
 TEST_P(Wgmma, ComputesTheProduct) { EXPECT_EQ(Emulated(Product(GetParam()), kTarget), ""); }
 
@@ -229,6 +236,36 @@ INSTANTIATE_TEST_SUITE_P(
         Planted{"few_bytes", {{", 16384);", ", 16368);"}}, "waits for 0 of 1 arrivals and -16 bytes"},
         Planted{"many_bytes", {{", 16384);", ", 16400);"}}, "waits for 0 of 1 arrivals and 16 bytes"},
         Planted{"parity", {{"/ 3u % 2u)", "/ 3u % 2u ^ 1u)"}}, "the other access: bulk load by bulk copies"}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST(Roles, AProducerCopies) {
+  const std::string text = KernelText(Product(Roles()), kTarget);
+  EXPECT_THAT(text, HasSubstr("__launch_bounds__(384, 1)"));
+  EXPECT_THAT(text, HasSubstr("tw::setmaxnreg_dec<40>();"));
+  EXPECT_THAT(text, HasSubstr("tw::setmaxnreg_inc<232>();"));
+}
+
+// One warpgroup computes: its threads have no dimension that could grow yet.
+TEST(Roles, OneConsumer) {
+  const Case c = Roles();
+  const std::string schedule = Replaced(Text(kSchedule, c), "factors=[None, 2, 64]", "factors=[None, 1, 64]");
+  EXPECT_EQ(Emulated(Scheduled(Text(kProduct, c), schedule + c.pipeline), kTarget), "");
+}
+
+class PlantedInRoles : public ::testing::TestWithParam<Planted> {};
+TEST_P(PlantedInRoles, IsFound) {
+  EXPECT_THAT(Emulated(Product(Roles()), kTarget, GetParam().edits), HasSubstr(GetParam().report));
+}
+INSTANTIATE_TEST_SUITE_P(
+    All, PlantedInRoles,
+    ::testing::Values(
+        Planted{"empty_wait",
+                {{"tw::mbarrier_wait(empty + groups[0] % 3u, (groups[0] / 3u + 1u) % 2u);", ""}},
+                "race: bulk load by thread 256"},
+        Planted{"early_release", {{"tw::wgmma_wait<0>();", "tw::wgmma_wait<1>();"}}, "race: bulk load by thread 256"},
+        Planted{"release", {{"if (tx % 32 == 0)", "if (tx % 64 == 0)"}}, "deadlock: mbarrier wait"},
+        Planted{"parity", {{"/ 3u + 1u) % 2u)", "/ 3u) % 2u)"}}, "race: bulk load by thread 256"},
+        Planted{"barrier", {{"__syncthreads();", ""}}, "the other access: mbarrier.init by thread 0"}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Wgmma, RefusesLayoutsThatNoDescriptorDescribes) {

@@ -1,6 +1,7 @@
 # Tiles of 128 x 128 x 64 by two warpgroups with 64 rows each (sm_90a): operands by bulk tensor copies into three stages of
 # swizzled shared memory, products by wgmma from there, sums in registers. The copies are loops that the first thread of
-# the block would run: what the pipeline copies asynchronously as a whole box, the engine copies.
+# the block would run: what the pipeline copies asynchronously as a whole box, the engine copies. A warpgroup of its own
+# starts the copies, ahead of those that multiply.
 C = sch.get_block("C")
 i, j, k = sch.get_loops(C)
 i0, i1, i2 = sch.split(i, factors=[None, 2, 64])
@@ -27,3 +28,4 @@ sch.tensorize(sch.get_loops(CF)[-2], "wgmma_store_64x128_f32_global")
 sch.annotate(k0, "software_pipeline_stage", [0, 0, 2])
 sch.annotate(k0, "software_pipeline_order", [0, 1, 2])
 sch.annotate(k0, "software_pipeline_async_stages", [0])
+sch.annotate(k0, "software_pipeline_roles", 1)

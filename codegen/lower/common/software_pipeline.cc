@@ -144,6 +144,8 @@ class Pipeline {
     if (absl::Status status = CheckOrder(); !status.ok()) return status;
     if (absl::Status status = MultiplyBuffers(); !status.ok()) return status;
     Stmt result = Sequence({Prologue(), Body(), Epilogue()});
+    const bool roles = asynchronous_ && loop_->annotations.contains(kPipelineRoles);
+    if (roles) result = Stmt(new AttrStmtNode(Expr(0), kWarpRoles, Expr(1), std::move(result)));
     for (auto it = allocations_.rbegin(); it != allocations_.rend(); ++it) {
       Annotations annotations = (*it)->annotations;
       annotations.erase(kDoubleBuffer);
@@ -391,7 +393,8 @@ class Pipeline {
     fields.var = Var(loop_->var.name(), loop_->var.dtype());
     fields.min = Number(0);
     fields.extent = steps;
-    for (const char* key : {kPipelineStage, kPipelineOrder, kPipelineAsyncStages}) fields.annotations.erase(key);
+    for (const char* key : {kPipelineStage, kPipelineOrder, kPipelineAsyncStages, kPipelineRoles})
+      fields.annotations.erase(key);
     std::vector<Stmt> body;
     arith::Analyzer::Scope inside(&analyzer_);
     analyzer_.Bind(fields.var, Range{fields.min, fields.extent});

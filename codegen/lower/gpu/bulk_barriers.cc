@@ -5,7 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "codegen/lower/gpu/bulk_copies.h"
+#include "codegen/lower/gpu/warp_roles.h"
+#include "ir/arith/analyzer.h"
 #include "ir/builtin.h"
 #include "ir/data_type.h"
 #include "ir/functor.h"
@@ -14,6 +17,7 @@ namespace tilewright {
 namespace {
 
 const DataType kCount = DataType::UInt(32);
+constexpr int64_t kWarpSize = 32;
 
 Stmt Invoke(const char* function, std::vector<Expr> args) {
   return Evaluate(Call(DataType::Void(), function, std::move(args)));
@@ -65,29 +69,40 @@ class GroupBarriers : public StmtMutator {
     });
     barriers_ = most + 1;
     full_ = Buffer("full", {Expr(barriers_)}, DataType::UInt(64), Scope::Parse("shared"));
+    empty_ = Buffer("empty", {Expr(barriers_)}, DataType::UInt(64), Scope::Parse("shared"));
     groups_ = Buffer("groups", {Expr(2)}, kCount, Scope::Parse("local"));
   }
   bool constant() const { return constant_; }
 
-  // Behind the kernel's other shared memory.
+  // All threads do both.
   Stmt Run(const Stmt& body) {
-    if (const auto* allocate = dyn_cast<AllocateNode>(body)) {
-      return Stmt(new AllocateNode(allocate->buffer, allocate->annotations, Run(allocate->body)));
-    }
-    if (const auto* view = dyn_cast<DeclBufferNode>(body)) {
-      return Stmt(new DeclBufferNode(view->buffer, Run(view->body)));
-    }
-    std::vector<Stmt> init;
-    for (int64_t i = 0; i < barriers_; ++i) {
-      init.push_back(Invoke("cuda.mbarrier_init", {Pointer(Const(kCount, i)), Expr(1)}));
-    }
-    init.push_back(Invoke("cuda.fence_mbarrier_init", {}));
-    Stmt result =
-        Sequence({Store(groups_, Const(kCount, 0), {Expr(0)}), Store(groups_, Const(kCount, 0), {Expr(1)}),
-                  If(first_thread_, Sequence(std::move(init))),
-                  Stmt(new SyncNode(SyncKind::kBarrier, Scope::Parse("shared"), OwnerLevel::kBlock)), Mutate(body)});
-    result = Stmt(new AllocateNode(groups_, {}, std::move(result)));
-    return Stmt(new AllocateNode(full_, {}, std::move(result)));
+    return Behind(body, [&](const Stmt& inner) { return WithObjects(Mutate(inner), 0); });
+  }
+
+  // `producer`: whether a thread is one of its warpgroups; `thread`: its number in its slice of the block.
+  absl::StatusOr<Stmt> RunRoles(const Stmt& body, const std::vector<const ForNode*>& threads,
+                                const ProducerThreads& plan, const Expr& producer, const Expr& thread) {
+    absl::Status status;
+    consumers_ = plan.consumers;
+    // The slice of the consumers need not be among what tells the first thread.
+    if (plan.first == 1) first_thread_ = And(first_thread_, Not(producer));
+    lane_ = FloorMod(thread, Const(thread.dtype(), kWarpSize));
+    Stmt result = Behind(body, [&](const Stmt& inner) {
+      absl::StatusOr<WarpRoles> roles = SplitRoles(inner, threads);
+      if (!roles.ok()) {
+        status = roles.status();
+        return inner;
+      }
+      role_ = Role::kProducer;
+      Stmt copies = If(thread == Const(thread.dtype(), 0), Mutate(roles->producer));
+      role_ = Role::kConsumers;
+      Stmt rest = Mutate(roles->consumers);
+      Stmt parts = If(producer, Sequence({MoveRegisters("cuda.setmaxnreg_dec", plan.producer_registers), copies}),
+                      Sequence({MoveRegisters("cuda.setmaxnreg_inc", plan.consumer_registers), rest}));
+      return Stmt(new AllocateNode(empty_, {}, WithObjects(std::move(parts), plan.consumers / kWarpSize)));
+    });
+    if (!status.ok()) return status;
+    return result;
   }
 
  protected:
@@ -96,22 +111,31 @@ class GroupBarriers : public StmtMutator {
     if (call == nullptr || call->op != kBulkLoad) return self;
     std::vector<Expr> args = call->args;
     const auto bytes = static_cast<int>(BoxBytes(*cast<CallNode>(args[1])));
-    args.insert(args.begin() + 2, Pointer(At(Closed())));
-    return Sequence(
-        {Invoke("cuda.mbarrier_expect_tx", {Pointer(At(Closed())), Expr(bytes)}), Invoke(kBulkLoad, std::move(args))});
+    args.insert(args.begin() + 2, Pointer(full_, At(Closed())));
+    return Sequence({role_ == Role::kProducer ? WaitUntilEmpty() : Sequence({}),
+                     Invoke("cuda.mbarrier_expect_tx", {Pointer(full_, At(Closed())), Expr(bytes)}),
+                     Invoke(kBulkLoad, std::move(args))});
   }
   Stmt MutateSync(const SyncNode* op, const Stmt& self) override {
     if (op->sync == SyncKind::kAsyncCommit) {
-      return Sequence({also_cp_async_ ? self : Sequence({}),
-                       If(first_thread_, Invoke("cuda.mbarrier_arrive", {Pointer(At(Closed()))})),
+      const Stmt arrive = Invoke("cuda.mbarrier_arrive", {Pointer(full_, At(Closed()))});
+      const bool copies = also_cp_async_ && role_ != Role::kProducer;
+      return Sequence({copies ? self : Sequence({}),
+                       role_ == Role::kConsumers  ? Release()
+                       : role_ == Role::kProducer ? arrive
+                                                  : If(first_thread_, arrive),
                        Store(groups_, Closed() + Const(kCount, 1), {Expr(0)})});
+    }
+    const bool of_block = op->sync == SyncKind::kBarrier && op->participants == OwnerLevel::kBlock;
+    if (of_block && role_ == Role::kConsumers) {
+      return Invoke("cuda.named_barrier", {Expr(1), Expr(static_cast<int>(consumers_))});
     }
     if (op->sync != SyncKind::kAsyncWait) return self;
     const Expr pending = Const(kCount, AsInt(op->operand).value_or(0)),
                parity = FloorMod(FloorDiv(Waited(), Const(kCount, barriers_)), Const(kCount, 2));
-    Stmt wait =
-        While(Waited() + pending < Closed(), Sequence({Invoke("cuda.mbarrier_wait", {Pointer(At(Waited())), parity}),
-                                                       Store(groups_, Waited() + Const(kCount, 1), {Expr(1)})}));
+    Stmt wait = While(Waited() + pending < Closed(),
+                      Sequence({Invoke("cuda.mbarrier_wait", {Pointer(full_, At(Waited())), parity}),
+                                Store(groups_, Waited() + Const(kCount, 1), {Expr(1)})}));
     return Sequence({also_cp_async_ ? self : Sequence({}), std::move(wait)});
   }
 
@@ -120,22 +144,75 @@ class GroupBarriers : public StmtMutator {
   Expr Closed() const { return groups_.Load({Expr(0)}); }
   Expr Waited() const { return groups_.Load({Expr(1)}); }
   Expr At(const Expr& group) const { return FloorMod(group, Const(kCount, barriers_)); }
-  Expr Pointer(const Expr& barrier) const {
+  static Expr Pointer(const Buffer& barriers, const Expr& barrier) {
     const Expr type = Call(DataType::UInt(64), std::string(kTypeAnnotation), {});
-    return Call(DataType::Handle(), std::string(kAccessPtr), {type, full_->data, barrier, Expr(1), Expr(kAccessWrite)});
+    return Call(DataType::Handle(), std::string(kAccessPtr),
+                {type, barriers->data, barrier, Expr(1), Expr(kAccessWrite)});
+  }
+  static Stmt MoveRegisters(const char* function, int count) {
+    return count == 0 ? Sequence({}) : Invoke(function, {String(absl::StrCat(count))});
   }
 
+  // The kernel with `make` of what is below its allocations of shared memory and views of it.
+  template <class Make>
+  static Stmt Behind(const Stmt& body, const Make& make) {
+    if (const auto* allocate = dyn_cast<AllocateNode>(body)) {
+      return Stmt(new AllocateNode(allocate->buffer, allocate->annotations, Behind(allocate->body, make)));
+    }
+    if (const auto* view = dyn_cast<DeclBufferNode>(body)) {
+      return Stmt(new DeclBufferNode(view->buffer, Behind(view->body, make)));
+    }
+    return make(body);
+  }
+  // `releases`: arrivals that make a stage empty; 0: there is no producer.
+  Stmt WithObjects(Stmt body, int64_t releases) const {
+    std::vector<Stmt> init;
+    for (int64_t i = 0; i < barriers_; ++i) {
+      init.push_back(Invoke("cuda.mbarrier_init", {Pointer(full_, Const(kCount, i)), Expr(1)}));
+      if (releases == 0) continue;
+      init.push_back(
+          Invoke("cuda.mbarrier_init", {Pointer(empty_, Const(kCount, i)), Expr(static_cast<int>(releases))}));
+    }
+    init.push_back(Invoke("cuda.fence_mbarrier_init", {}));
+    Stmt result =
+        Sequence({Store(groups_, Const(kCount, 0), {Expr(0)}), Store(groups_, Const(kCount, 0), {Expr(1)}),
+                  If(first_thread_, Sequence(std::move(init))),
+                  Stmt(new SyncNode(SyncKind::kBarrier, Scope::Parse("shared"), OwnerLevel::kBlock)), std::move(body)});
+    result = Stmt(new AllocateNode(groups_, {}, std::move(result)));
+    return Stmt(new AllocateNode(full_, {}, std::move(result)));
+  }
+
+  // Whether the group that is next uses a barrier, and memory, for a second time.
+  Expr IsReuse() const { return Const(kCount, barriers_) <= Closed(); }
+  Stmt WaitUntilEmpty() const {
+    const Expr round = FloorDiv(Closed(), Const(kCount, barriers_)) + Const(kCount, 1);
+    return If(IsReuse(),
+              Invoke("cuda.mbarrier_wait", {Pointer(empty_, At(Closed())), FloorMod(round, Const(kCount, 2))}));
+  }
+  // Here the kernel would copy into memory whose readers lie before: all lanes of a warp are done with it.
+  Stmt Release() const {
+    const Stmt warp(new SyncNode(SyncKind::kBarrier, Scope::Parse("shared"), OwnerLevel::kWarp));
+    const Stmt arrive = Invoke("cuda.mbarrier_arrive", {Pointer(empty_, At(Closed()))});
+    return If(IsReuse(), Sequence({warp, If(lane_ == Const(lane_.dtype(), 0), arrive)}));
+  }
+
+  enum class Role : uint8_t { kAll, kProducer, kConsumers };
+  Role role_ = Role::kAll;
+  int64_t consumers_ = 0;
+  Expr lane_;
   Expr first_thread_;
   const bool also_cp_async_;
   bool constant_ = true;
   int64_t barriers_ = 1;
-  Buffer full_, groups_;
+  Buffer full_, empty_, groups_;
 };
 
 class KernelMutator : public StmtMutator {
  public:
   using StmtMutator::Mutate;
+  explicit KernelMutator(uint32_t next_id) : next_id_(next_id) {}
   absl::Status status;
+  uint32_t next_id() const { return next_id_; }
 
  protected:
   Stmt MutateFor(const ForNode* op, const Stmt& self) override {
@@ -145,6 +222,8 @@ class KernelMutator : public StmtMutator {
     const auto* inner = dyn_cast<ForNode>(op->body);
     fields.body = inner != nullptr && inner->kind == ForKind::kThreadBound ? Mutate(op->body) : Kernel(op->body);
     if (op->thread_tag.starts_with("threadIdx")) threads_.pop_back();
+    if (producer_ && producer_->tag == op->thread_tag) fields.extent = Const(op->var.dtype(), producer_->first + 1);
+    if (threads_.empty()) producer_.reset();
     return fields.body.same_as(op->body) ? self : For(std::move(fields));
   }
 
@@ -155,18 +234,60 @@ class KernelMutator : public StmtMutator {
     if (!barriers.constant()) {
       status = absl::InvalidArgumentError("a wait for bulk copies does not say for how many groups by a constant");
     }
-    return barriers.Run(body);
+    return AsksForRoles(body) ? Roles(body, &barriers) : barriers.Run(body);
   }
+
+  Stmt Roles(const Stmt& body, GroupBarriers* barriers) {
+    const absl::StatusOr<ProducerThreads> plan = PlanProducer(threads_);
+    if (!plan.ok()) {
+      status = plan.status();
+      return body;
+    }
+    // The loop whose last iteration is the producer, and the number of a thread among those of an iteration.
+    Expr slice, number = Expr(0);
+    int64_t weight = 1;
+    for (const char* tag : {"threadIdx.x", "threadIdx.y", "threadIdx.z"}) {
+      for (const ForNode* loop : threads_) {
+        if (loop->thread_tag != tag) continue;
+        if (plan->tag == tag) slice = loop->var;
+        if (plan->tag != tag) number = number + CastTo(DataType::Int(32), loop->var) * Expr(weight);
+        weight *= AsInt(loop->extent).value_or(1);
+      }
+    }
+    const Var added("producer");
+    const bool adds = !slice;
+    if (adds) slice = added;
+    producer_ = *plan;
+    absl::StatusOr<Stmt> result =
+        barriers->RunRoles(body, threads_, *plan, Const(slice.dtype(), plan->first) <= slice, arith::Simplify(number));
+    if (!result.ok()) {
+      status = result.status();
+      return body;
+    }
+    if (!adds) return *result;
+    ForNode::Fields fields;
+    fields.id = next_id_++;
+    fields.var = added;
+    fields.min = Expr(0);
+    fields.extent = Expr(plan->first + 1);
+    fields.kind = ForKind::kThreadBound;
+    fields.thread_tag = plan->tag;
+    fields.body = *std::move(result);
+    return For(std::move(fields));
+  }
+
   std::vector<const ForNode*> threads_;
+  std::optional<ProducerThreads> producer_;  // of the kernel that is made
+  uint32_t next_id_;
 };
 
 }  // namespace
 
 absl::StatusOr<Function> MakeBulkBarriers(const Function& function) {
-  KernelMutator mutator;
+  KernelMutator mutator(function->next_id);
   Stmt body = mutator.Mutate(function->body);
   if (!mutator.status.ok()) return mutator.status;
-  return function.WithBody(std::move(body), function->next_id);
+  return function.WithBody(std::move(body), mutator.next_id());
 }
 
 }  // namespace tilewright

@@ -22,6 +22,10 @@
 
 namespace tilewright {
 
+// Where a pipeline asks for roles (warp_roles.h), a producer copies: for each group there is a second barrier, "empty", by
+// which consumers let it copy again. They arrive where the kernel closes the group that copies into the same memory; all
+// that reads it lies before.
+//
 // After SelectInstructions. InvalidArgument: a number of groups to wait for is not a constant.
 absl::StatusOr<Function> MakeBulkBarriers(const Function& function);
 

@@ -1,11 +1,13 @@
 #include "codegen/lower/gpu/merge_shared.h"
 
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "codegen/lower/gpu/kernel_accesses.h"
+#include "codegen/lower/gpu/warp_roles.h"
 #include "ir/arith/analyzer.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
@@ -265,6 +267,11 @@ class Merger : public StmtMutator {
     }
     finder.Visit(body);
     if (status.ok()) status = finder.status;
+    // A producer writes ahead of what consumers do: no buffer gets bytes of another one.
+    const bool roles = AsksForRoles(body);
+    for (Life& life : finder.lives) {
+      if (roles) life.first = 0, life.last = std::numeric_limits<int>::max();
+    }
     if (!finder.lives.empty()) {
       const int64_t size = Place(&finder.lives);
       BufferNode::Fields fields;

@@ -57,11 +57,17 @@ class Orderer : public StmtMutator {
     return Sequence(std::move(result));
   }
   Stmt MutateSync(const SyncNode* op, const Stmt& self) override {
-    const bool fences = fences_proxy_ && op->sync == SyncKind::kBarrier && op->participants == OwnerLevel::kBlock;
-    return fences ? Sequence({Invoke("cuda.fence_proxy_async_shared"), self}) : self;
+    return op->sync == SyncKind::kBarrier && op->participants == OwnerLevel::kBlock ? Fenced(self) : self;
+  }
+  Stmt MutateEvaluate(const EvaluateNode* op, const Stmt& self) override {
+    const auto* call = dyn_cast<CallNode>(op->value);
+    return call != nullptr && call->op == "cuda.named_barrier" ? Fenced(self) : self;
   }
 
  private:
+  Stmt Fenced(const Stmt& barrier) const {
+    return fences_proxy_ ? Sequence({Invoke("cuda.fence_proxy_async_shared"), barrier}) : barrier;
+  }
   static Stmt Group(const Stmt& products) {
     return Sequence(
         {Invoke("cuda.wgmma_fence"), products, Invoke("cuda.wgmma_commit"), Invoke("cuda.wgmma_wait", {String("0")})});

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/common/instruction_attributes.h"
+#include "codegen/lower/common/software_pipeline.h"
 #include "codegen/lower/gpu/bulk_copies.h"
 #include "codegen/lower/gpu/thread_accesses.h"
 #include "ir/analysis.h"
@@ -175,6 +176,15 @@ class Kernel {
     return sorted;
   }
 
+  // Whether `s` is bulk copies of a pipeline with roles: barrier objects order them with what consumers do.
+  bool IsOfProducer(const Stmt& s) const {
+    if (!roles_) return false;
+    if (const auto* branch = dyn_cast<IfNode>(s)) return !branch->else_case && IsOfProducer(branch->then_case);
+    const auto* seq = dyn_cast<SeqNode>(s);
+    if (seq == nullptr) return IsInstructionOf(s, kBulkLoad);
+    return std::ranges::all_of(seq->stmts, [&](const Stmt& each) { return IsOfProducer(each); });
+  }
+
   // The barrier that has to stand before what does `now` first; nothing when none has to.
   Stmt BarrierBefore(const Pending& now, Pending* pending) {
     const ThreadAccess* block = FirstMeeting(pending->of_block, now.of_block);
@@ -265,6 +275,7 @@ class Kernel {
   }
 
   Stmt Process(const Stmt& s, Pending* pending) {
+    if (IsOfProducer(s)) return s;
     switch (s->kind()) {
       case Kind::kSeq: {
         std::vector<Stmt> result;
@@ -290,6 +301,7 @@ class Kernel {
       case Kind::kAttrStmt: {
         const auto* op = cast<AttrStmtNode>(s);
         if (IsInstruction(s)) return Whole(s, pending);
+        roles_ |= op->key == kWarpRoles;
         return Stmt(new AttrStmtNode(op->node, op->key, op->value, Process(op->body, pending)));
       }
       case Kind::kAllocate: {
@@ -379,6 +391,7 @@ class Kernel {
   std::unordered_set<const VarNode*> varying_;  // that threads of a block have different values of
   std::vector<const ForNode*> loops_;
   std::vector<Expr> conditions_;
+  bool roles_ = false;      // in a pipeline whose copies are a producer's, or behind it
   bool walks_all_ = false;  // conditions are not asked whether threads agree about them
   std::string placed_at_;   // the memory that the last barrier was placed for
 };
