@@ -28,8 +28,8 @@ absl::StatusOr<std::vector<NDArray>> Run(const Function& function, const interp:
 
 }  // namespace
 
-absl::StatusOr<Function> LoweredTo(const Function& function, std::string_view last) {
-  const Target target = *NamedTarget("cuda-sm80");
+absl::StatusOr<Function> LoweredTo(const Function& function, std::string_view last, std::string_view target_name) {
+  const Target target = *NamedTarget(target_name);
   const LowerContext context{target};
   Function lowered = function;
   for (const Pass& pass : PipelineFor(target)) {

@@ -10,8 +10,9 @@
 
 namespace tilewright::testing {
 
-// Lowered for sm_80 by all passes up to and including `last`.
-absl::StatusOr<Function> LoweredTo(const Function& function, std::string_view last = "place_barriers");
+// Lowered for the target by all passes up to and including `last`.
+absl::StatusOr<Function> LoweredTo(const Function& function, std::string_view last = "place_barriers",
+                                   std::string_view target_name = "cuda-sm80");
 
 // Runs both on the same small integers, the lowered one with every detector (bounds, races, unwritten memory), and
 // compares all arrays bit for bit.
