@@ -252,6 +252,43 @@ TEST(Roles, OneConsumer) {
   EXPECT_EQ(Emulated(Scheduled(Text(kProduct, c), schedule + c.pipeline), kTarget), "");
 }
 
+constexpr char kFused[] = R"(
+@T.prim_func
+def main(A: T.Buffer((128, 128), "float16"), B: T.Buffer((128, 128), "float16"), bias: T.Buffer((128,), "float32"), D: T.Buffer((128, 128), "float16")):
+    C = T.alloc_buffer((128, 128), "float32")
+    for i, j, k in T.grid(128, 128, 128):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + T.Cast("float32", A[vi, vk]) * T.Cast("float32", B[vk, vj])
+    for i, j in T.grid(128, 128):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = T.Cast("float16", T.max(C[vi, vj] + bias[vj], T.float32(0)))
+)";
+// Each lane finishes the sums that it holds.
+constexpr char kEpilogue[] = R"(
+D = sch.get_block("D")
+sch.set_scope(C, 0, "wgmma.accumulator")
+sch.reverse_compute_at(D, i1)
+r, c = sch.get_loops(D)[-2], sch.get_loops(D)[-1]
+w, h, g = sch.split(r, factors=[None, 2, 8])
+n, t, p = sch.split(c, factors=[None, 4, 2])
+sch.reorder(w, g, t, n, h, p)
+sch.bind(sch.fuse(w, g, t), "threadIdx.x")
+sch.vectorize(p)
+)";
+TEST(Epilogues, AreOfTheLanesThatHoldTheSums) {
+  const Case c = Roles();
+  std::string schedule = Replaced(Text(kSchedule, c), "CF = sch.cache_write(C, 0, \"wgmma.accumulator\")\n", kEpilogue);
+  schedule = Replaced(schedule, "sch.reverse_compute_at(CF, i1)\n", "");
+  schedule = Replaced(schedule, "sch.tensorize(sch.get_loops(CF)[-2], \"wgmma_store_64x64_f32_global\")\n", "");
+  const Function fused = Scheduled(kFused, schedule + c.pipeline);
+  EXPECT_EQ(Emulated(fused, kTarget), "");
+  EXPECT_THAT(KernelText(fused, kTarget), HasSubstr("tw::Store(D + "));
+}
+
 class PlantedInRoles : public ::testing::TestWithParam<Planted> {};
 TEST_P(PlantedInRoles, IsFound) {
   EXPECT_THAT(Emulated(Product(Roles()), kTarget, GetParam().edits), HasSubstr(GetParam().report));

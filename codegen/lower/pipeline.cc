@@ -39,6 +39,7 @@
 #include "codegen/lower/gpu/bulk_barriers.h"
 #include "codegen/lower/gpu/bulk_copies.h"
 #include "codegen/lower/gpu/cross_thread_reduction.h"
+#include "codegen/lower/gpu/fragment_lanes.h"
 #include "codegen/lower/gpu/lower_vthreads.h"
 #include "codegen/lower/gpu/lower_warp_memory.h"
 #include "codegen/lower/gpu/merge_shared.h"
@@ -118,6 +119,7 @@ constexpr Pass kGpu[] = {
     {"bulk_copies",
      [](const Function& f, const Context& c) -> Result { return c.target.has("tma") ? MakeBulkCopies(f) : f; }},
     {"operand_descriptors", [](const Function& f, const Context&) { return DescribeOperands(f); }},
+    {"mark_fragments", [](const Function& f, const Context&) -> Result { return MarkFragments(f); }},
     {"lower_vthreads", [](const Function& f, const Context&) -> Result { return LowerVirtualThreads(f); }},
     {"loop_partition", [](const Function& f, const Context&) -> Result { return PartitionLoops(f); }},
     {"flatten_buffers", [](const Function& f, const Context&) { return FlattenBuffers(f); }},

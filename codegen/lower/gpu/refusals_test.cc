@@ -154,8 +154,7 @@ def main(A: T.Buffer((16, 16), "float32")):
                 C[i, j] = A[i, j]
             A[v // 16, v % 16] = C[v // 16, v % 16] + C[15, 15]
 )",
-     "fragment C is accessed element by element; only instructions of whole warps (intrin/cuda) know which lane has "
-     "which element"},
+     "fragment C is accessed element by element, and not each element by the lane that has it"},
     {"tiles", R"(
 @T.prim_func
 def main(A: T.Buffer((32,), "float32")):

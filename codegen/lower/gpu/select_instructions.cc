@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/common/instruction_attributes.h"
+#include "codegen/lower/common/scoped_mutator.h"
+#include "codegen/lower/gpu/fragment_lanes.h"
 #include "codegen/lower/gpu/wgmma_call.h"
 #include "ir/arith/analyzer.h"
 #include "ir/builtin.h"
@@ -53,9 +55,9 @@ std::unordered_map<const VarNode*, int64_t> FindAccumulators(const Stmt& body) {
   return found;
 }
 
-class Selector : public Mutator {
+class Selector : public ScopedMutator {
  public:
-  using Mutator::Mutate;
+  using ScopedMutator::Mutate;
   Selector(std::unordered_set<const VarNode*> fragments, std::unordered_map<const VarNode*, int64_t> accumulators)
       : fragments_(std::move(fragments)), accumulators_(std::move(accumulators)) {}
   absl::Status status;
@@ -67,7 +69,7 @@ class Selector : public Mutator {
       return Evaluate(Call(DataType::Void(), cast<CallNode>(call)->op, cast<CallNode>(call)->args));
     }
     if (op->key == kCudaValue) return StoredBy(op->body, Mutate(op->value));
-    if (op->key != kCudaRegisters) return Mutator::MutateAttrStmt(op, self);
+    if (op->key != kCudaRegisters) return ScopedMutator::MutateAttrStmt(op, self);
     const auto* loop = dyn_cast<ForNode>(op->body);
     if (loop == nullptr) {
       Refuse("the registers of a fragment are not accessed in one loop");
@@ -83,19 +85,32 @@ class Selector : public Mutator {
     return For(std::move(fields));
   }
   Stmt MutateAllocate(const AllocateNode* op, const Stmt& self) override {
-    if (!IsFragment(op->buffer)) return Mutator::MutateAllocate(op, self);
+    if (!IsFragment(op->buffer)) return ScopedMutator::MutateAllocate(op, self);
     Annotations annotations = op->annotations;
+    if (const auto columns = annotations.find(kFragmentColumns); columns != annotations.end()) {
+      const auto* extent = std::get_if<Expr>(&columns->second.value);
+      columns_[op->buffer->data.get()] = extent == nullptr ? 0 : AsInt(*extent).value_or(0);
+      annotations.erase(columns);
+    }
     const auto sums = accumulators_.find(op->buffer->data.get());
     if (sums != accumulators_.end()) annotations[kCudaAccumulator] = MakeAnnotation(Expr(sums->second));
     return Stmt(new AllocateNode(OfLane(op->buffer), std::move(annotations), Mutate(op->body)));
   }
   Expr MutateLoad(const LoadNode* op, const Expr& self) override {
-    if (!IsFragment(op->buffer)) return Mutator::MutateLoad(op, self);
-    return OfLane(op->buffer).Load({Register(op->buffer)});
+    if (!IsFragment(op->buffer)) return ScopedMutator::MutateLoad(op, self);
+    return OfLane(op->buffer).Load({Register(op->buffer, op->indices[0])}, Mutate(op->predicate));
   }
   Stmt MutateStore(const StoreNode* op, const Stmt& self) override {
-    if (!IsFragment(op->buffer)) return Mutator::MutateStore(op, self);
-    return Store(OfLane(op->buffer), Mutate(op->value), {Register(op->buffer)});
+    if (!IsFragment(op->buffer)) return ScopedMutator::MutateStore(op, self);
+    Expr index = Register(op->buffer, op->indices[0]);
+    return Store(OfLane(op->buffer), Mutate(op->value), {std::move(index)}, Mutate(op->predicate));
+  }
+  Stmt MutateFor(const ForNode* op, const Stmt& self) override {
+    const bool of_threads = op->kind == ForKind::kThreadBound && op->thread_tag.starts_with("threadIdx");
+    if (of_threads) threads_.push_back(op);
+    Stmt result = ScopedMutator::MutateFor(op, self);
+    if (of_threads) threads_.pop_back();
+    return result;
   }
 
  private:
@@ -118,13 +133,37 @@ class Selector : public Mutator {
   void Refuse(const std::string& reason) {
     if (status.ok()) status = absl::InvalidArgumentError(reason);
   }
-  Expr Register(const Buffer& buffer) {
+  // What holds the element of a flat buffer.
+  Expr Register(const Buffer& buffer, const Expr& index) {
     if (register_) return register_;
+    const auto* ramp = dyn_cast<RampNode>(index);
+    const int lanes = index.dtype().lanes();
+    const std::optional<Expr> first = Own(buffer, ramp == nullptr ? index : ramp->base);
+    bool adjacent = first && (lanes == 1 || (ramp != nullptr && IsInt(ramp->stride, 1)));
+    for (int i = 1; i < lanes && adjacent; ++i) {
+      const std::optional<Expr> next = Own(buffer, ramp->base + Const(ramp->base.dtype(), i));
+      adjacent = next && analyzer_.CanProveEqual(*next, *first + Const(first->dtype(), i));
+    }
+    if (adjacent) return lanes == 1 ? *first : Ramp(*first, Const(first->dtype(), 1), lanes);
     Refuse(
         absl::StrCat("fragment ", buffer->name,
-                     " is accessed element by element; only instructions of whole warps (intrin/cuda) know which lane "
-                     "has which element"));
+                     " is accessed element by element, and not each element by the lane that has it: instructions of "
+                     "whole warps (intrin/cuda) do that, and loops that are bound as codegen/lower/gpu/"
+                     "fragment_lanes.h says"));
     return Expr(0);
+  }
+  std::optional<Expr> Own(const Buffer& buffer, const Expr& element) {
+    const auto columns = columns_.find(buffer->data.get());
+    if (columns == columns_.end() || !element.dtype().is_scalar()) return std::nullopt;
+    FragmentTile tile;
+    if (buffer->scope.owner() == OwnerLevel::kWarpgroup) {
+      const auto sums = accumulators_.find(buffer->data.get());
+      if (sums == accumulators_.end()) return std::nullopt;
+      tile = {.lanes = kWarpgroupSize, .rows = 64, .columns = 2 * sums->second};
+    } else if (buffer->scope.text() != "wmma.accumulator") {
+      return std::nullopt;
+    }
+    return OwnRegister(element, columns->second, tile, threads_, &analyzer_);
   }
   Buffer OfLane(const Buffer& buffer) {
     const auto known = lanes_.find(buffer);
@@ -142,7 +181,9 @@ class Selector : public Mutator {
 
   const std::unordered_set<const VarNode*> fragments_;
   const std::unordered_map<const VarNode*, int64_t> accumulators_;
-  Expr register_;  // of the lane, in a loop over registers
+  Expr register_;                                        // of the lane, in a loop over registers
+  std::unordered_map<const VarNode*, int64_t> columns_;  // of fragments, by data pointers
+  std::vector<const ForNode*> threads_;
   std::unordered_map<Buffer, Buffer, IdentityHash, IdentityEqual> lanes_;
 };
 
