@@ -289,6 +289,54 @@ TEST(Epilogues, AreOfTheLanesThatHoldTheSums) {
   EXPECT_THAT(KernelText(fused, kTarget), HasSubstr("tw::Store(D + "));
 }
 
+// Extents that tiles do not divide: the engine fills up with zeros, and lanes store what there is.
+constexpr char kOdd[] = R"(
+@T.prim_func
+def main(A: T.Buffer((100, 72), "float16"), B: T.Buffer((72, 88), "float16"), C: T.Buffer((100, 88), "float32")):
+    for i, j, k in T.grid(100, 88, 72):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + T.Cast("float32", A[vi, vk]) * T.Cast("float32", B[vk, vj])
+)";
+constexpr char kOddSchedule[] = R"(
+C = sch.get_block("C")
+sch.pad_einsum(C, [128, 64, 32])
+AS = sch.get_block("A_pad")
+BS = sch.get_block("B_pad")
+D = sch.get_block("C_pad")
+i, j, k = sch.get_loops(C)
+i0, i1, i2 = sch.split(i, factors=[None, 2, 64])
+j0, j1 = sch.split(j, factors=[None, 64])
+k0, k1, k2 = sch.split(k, factors=[None, 2, 16])
+sch.reorder(i0, j0, i1, k0, k1, i2, j1, k2)
+sch.bind(i0, "blockIdx.y")
+sch.bind(j0, "blockIdx.x")
+sch.bind(i1, "threadIdx.y")
+sch.set_scope(AS, 0, "shared.dyn")
+sch.set_scope(BS, 0, "shared.dyn")
+sch.compute_at(AS, k0)
+sch.compute_at(BS, k0)
+sch.bind(sch.add_unit_loop(sch.get_loops(AS)[-2]), "threadIdx.y")
+sch.bind(sch.add_unit_loop(sch.get_loops(BS)[-2]), "threadIdx.y")
+sch.set_layout(AS, 0, "swizzle_64B")
+sch.set_layout(BS, 0, "swizzle_128B")
+EPILOGUE
+init = sch.decompose_reduction(C, k0)
+sch.tensorize(sch.get_loops(init)[-2], "wgmma_fill_64x64_f32")
+sch.tensorize(i2, "wgmma_sync_64x64x16_f16f16f32_dyn")
+)";
+TEST(Bulk, FillsUpWithZeros) {
+  std::string epilogue = Replaced(kEpilogue, "D = sch.get_block(\"D\")\n", "");
+  epilogue = Replaced(epilogue, "sch.vectorize(p)\n", "");
+  const Function odd = Scheduled(kOdd, Replaced(kOddSchedule, "EPILOGUE", epilogue) + kStages);
+  EXPECT_EQ(Emulated(odd, kTarget), "");
+  const std::string text = KernelText(odd, kTarget);
+  EXPECT_THAT(text, HasSubstr("tw::tma_load("));
+  EXPECT_THAT(text, Not(HasSubstr("tw::cp_async<")));
+}
+
 class PlantedInRoles : public ::testing::TestWithParam<Planted> {};
 TEST_P(PlantedInRoles, IsFound) {
   EXPECT_THAT(Emulated(Product(Roles()), kTarget, GetParam().edits), HasSubstr(GetParam().report));

@@ -26,6 +26,7 @@ struct Nest {
   std::vector<Expr> conditions;
   const StoreNode* store = nullptr;
   const LoadNode* load = nullptr;
+  Expr inside;  // what is loaded is inside of the array, and zero is stored elsewhere; null: always
 };
 
 bool UsesLoops(const Expr& e, const Nest& nest) {
@@ -50,7 +51,11 @@ std::optional<Nest> NestOf(const Stmt& s) {
       break;
     }
   }
-  nest.load = nest.store == nullptr ? nullptr : dyn_cast<LoadNode>(nest.store->value);
+  if (nest.store == nullptr) return std::nullopt;
+  const auto* call = dyn_cast<CallNode>(nest.store->value);
+  const bool chooses = call != nullptr && call->op == kIfThenElse && IsZero(call->args[2]);
+  if (chooses) nest.inside = call->args[0];
+  nest.load = dyn_cast<LoadNode>(chooses ? call->args[1] : nest.store->value);
   const bool plain = nest.load != nullptr && !nest.store->predicate && !nest.load->predicate;
   if (!plain || nest.loops.empty() || nest.loops.size() > 2) return std::nullopt;
   if (std::ranges::any_of(nest.conditions, [&](const Expr& e) { return UsesLoops(e, nest); })) return std::nullopt;
@@ -139,6 +144,34 @@ class BulkMaker : public ScopedMutator {
     });
   }
 
+  // Whether the condition says that an index is inside of the array, and nothing else.
+  bool IsBound(const Expr& condition, const LoadNode& load) {
+    const auto* op = dyn_cast<BinaryNode>(condition);
+    if (op == nullptr) return false;
+    if (op->op == BinaryOp::kAnd) return IsBound(op->a, load) && IsBound(op->b, load);
+    // condition is 0 <= distance
+    Expr distance;
+    if (op->op == BinaryOp::kLT) distance = op->b - op->a - Const(op->a.dtype(), 1);
+    if (op->op == BinaryOp::kLE) distance = op->b - op->a;
+    if (op->op == BinaryOp::kGT) distance = op->a - op->b - Const(op->a.dtype(), 1);
+    if (op->op == BinaryOp::kGE) distance = op->a - op->b;
+    if (!distance) return false;
+    const DataType wide = DataType::Int(64);
+    for (size_t d = 0; d < load.indices.size(); ++d) {
+      const Expr index = CastTo(wide, load.indices[d]), extent = CastTo(wide, load.buffer->shape[d]);
+      if (analyzer_.CanProveEqual(CastTo(wide, distance), index)) return true;
+      if (analyzer_.CanProveEqual(CastTo(wide, distance), extent - index - Const(wide, 1))) return true;
+    }
+    return false;
+  }
+  // Elements outside of an array are zeros for the engine.
+  bool IsInsideOrZero(const Nest& nest) {
+    if (!nest.inside) return true;
+    arith::Analyzer::Scope inside(&analyzer_);
+    for (const ForNode* loop : nest.loops) analyzer_.Bind(loop->var, Range{loop->min, loop->extent});
+    return IsBound(nest.inside, *nest.load);
+  }
+
   // The box's first index in a dimension along which `loop` runs; null when it does not run there by itself.
   Expr FirstOf(const Expr& index, const ForNode* loop, const Nest& nest) {
     const Expr first = loop == nullptr ? index : analyzer_.Simplify(index - CastTo(index.dtype(), loop->var));
@@ -192,7 +225,7 @@ class BulkMaker : public ScopedMutator {
 
   Stmt Make(const Stmt& s) {
     const std::optional<Nest> nest = NestOf(s);
-    if (!nest || !FillsTile(*nest) || !IsFirstThread(nest->conditions)) return Stmt();
+    if (!nest || !FillsTile(*nest) || !IsInsideOrZero(*nest) || !IsFirstThread(nest->conditions)) return Stmt();
     const std::optional<Source> source = SourceOf(*nest);
     const int64_t rows = nest->loops.size() == 2 ? *AsInt(nest->loops[0]->extent) : 1;
     const int64_t columns = *AsInt(nest->loops.back()->extent);
