@@ -12,10 +12,20 @@ namespace {
 constexpr absl::string_view kPrefix = "mma_";
 
 struct Operand {
-  absl::string_view name, type;
+  absl::string_view name, type, mma;
   int bits, depth;  // depth: K of a tile
 };
-constexpr Operand kF16 = {"f16", "float16", 16, 16}, kI8 = {"i8", "int8", 8, 32};
+constexpr Operand kOperands[] = {{"f16", "float16", "f16", 16, 16},
+                                 {"bf16", "bfloat16", "bf16", 16, 16},
+                                 {"i8", "int8", "s8", 8, 32},
+                                 {"e4m3", "float8_e4m3fn", "e4m3", 8, 32},
+                                 {"e5m2", "float8_e5m2", "e5m2", 8, 32}};
+const Operand* FindOperand(absl::string_view name) {
+  for (const Operand& operand : kOperands) {
+    if (operand.name == name) return &operand;
+  }
+  return nullptr;
+}
 
 struct Sum {
   absl::string_view name, type, mma;
@@ -171,10 +181,10 @@ Words OperandWords(const Operand& operand) {
 std::optional<TensorIntrin> MakeLoad(std::string_view name, absl::string_view rest) {
   const bool dynamic = absl::ConsumeSuffix(&rest, "_dyn"), by_columns = absl::ConsumeSuffix(&rest, "_trans");
   const std::vector<absl::string_view> parts = absl::StrSplit(rest, '_');
-  if (parts.size() != 2 || (parts[0] != "f16" && parts[0] != "i8") || (parts[1] != "a" && parts[1] != "b")) {
+  if (parts.size() != 2 || FindOperand(parts[0]) == nullptr || (parts[1] != "a" && parts[1] != "b")) {
     return std::nullopt;
   }
-  const Operand& operand = parts[0] == "f16" ? kF16 : kI8;
+  const Operand& operand = *FindOperand(parts[0]);
   const bool is_b = parts[1] == "b";
   if (operand.bits == 8 && is_b != by_columns) return std::nullopt;  // bytes are not transposed
   const bool transposes = operand.bits == 16 && is_b != by_columns;
@@ -195,11 +205,19 @@ std::optional<TensorIntrin> MakeLoad(std::string_view name, absl::string_view re
 
 std::optional<TensorIntrin> MakeProduct(std::string_view name, absl::string_view rest) {
   const bool trans_b = absl::ConsumeSuffix(&rest, "_trans_b"), trans_a = absl::ConsumeSuffix(&rest, "_trans_a");
-  const bool bytes = absl::ConsumePrefix(&rest, "i8i8");
-  if (!bytes && !absl::ConsumePrefix(&rest, "f16f16")) return std::nullopt;
+  const Operand* found = nullptr;
+  for (const Operand& each : kOperands) {
+    const std::string both = absl::StrCat(each.name, each.name);
+    if (found == nullptr && absl::ConsumePrefix(&rest, both)) found = &each;
+  }
   const Sum* sum = FindSum(rest);
-  if (sum == nullptr || bytes != (sum->name == "i32") || (bytes && (trans_a || !trans_b))) return std::nullopt;
-  const Operand& operand = bytes ? kI8 : kF16;
+  if (found == nullptr || sum == nullptr) return std::nullopt;
+  const Operand& operand = *found;
+  const bool bytes = operand.bits == 8;
+  const bool sums_exist = operand.name == "i8"    ? sum->name == "i32"
+                          : operand.name == "f16" ? sum->name != "i32"
+                                                  : sum->name == "f32";
+  if (!sums_exist || (bytes && (trans_a || !trans_b))) return std::nullopt;
   const auto a = [&](absl::string_view row, absl::string_view k) {
     return trans_a ? PlaceOf(k, row, operand.bits) : PlaceOf(row, k, operand.bits);
   };
@@ -208,7 +226,8 @@ std::optional<TensorIntrin> MakeProduct(std::string_view name, absl::string_view
   };
   const bool packed = sum->name == "f16";
   Words words = OperandWords(operand);
-  const Words more = {{"MMA", bytes ? "mma_m16n8k32_s32_s8s8" : absl::StrCat("mma_m16n8k16_", sum->mma, "_f16")},
+  const Words more = {{"MMA", bytes ? absl::StrCat("mma_m16n8k32_", sum->mma, "_", operand.mma, operand.mma)
+                                    : absl::StrCat("mma_m16n8k16_", sum->mma, "_", operand.mma)},
                       {"TERM(", packed ? "(" : absl::StrCat("T.Cast(\"", sum->type, "\", ")},
                       {"SUM", std::string(sum->type)},
                       {"TYPE_D", packed ? "uint32" : std::string(sum->type)},
@@ -221,7 +240,10 @@ std::optional<TensorIntrin> MakeProduct(std::string_view name, absl::string_view
                       {"IMPL_B", b("k", "tx % 4 * 2 + e % 2")},
                       {"NEXT_B", b("k", "tx % 4 * 2 + e % 2 + 8")}};
   words.insert(words.end(), more.begin(), more.end());
-  return WarpIntrin(kProduct, words, name);
+  TensorIntrin intrin = WarpIntrin(kProduct, words, name);
+  // 8-bit floats came with sm_89.
+  if (bytes && sum->name == "f32") intrin.features.emplace_back("fp8");
+  return intrin;
 }
 
 std::optional<TensorIntrin> MakeFill(std::string_view name, absl::string_view rest) {
@@ -261,10 +283,11 @@ IntrinFamily MmaFamily() {
           .description = "mma_...: matrix products of a warp from memory of the warp (sm_80)",
           .make = Make,
           .examples = {"mma_ldmatrix_f16_a", "mma_ldmatrix_f16_a_trans_dyn", "mma_ldmatrix_f16_b",
-                       "mma_ldmatrix_f16_b_trans", "mma_ldmatrix_i8_a", "mma_ldmatrix_i8_b_trans", "mma_f16f16f32",
-                       "mma_f16f16f16_trans_b", "mma_f16f16f32_trans_a_trans_b", "mma_i8i8i32_trans_b",
-                       "mma_fill_16x16_f32", "mma_fill_16x16_i32", "mma_store_16x16_f32_global_",
-                       "mma_store_16x16_f16_shared_dyn_simple_"}};
+                       "mma_ldmatrix_f16_b_trans", "mma_ldmatrix_i8_a", "mma_ldmatrix_i8_b_trans",
+                       "mma_ldmatrix_bf16_b", "mma_ldmatrix_e4m3_b_trans", "mma_bf16bf16f32", "mma_e4m3e4m3f32_trans_b",
+                       "mma_e5m2e5m2f32_trans_b", "mma_f16f16f32", "mma_f16f16f16_trans_b",
+                       "mma_f16f16f32_trans_a_trans_b", "mma_i8i8i32_trans_b", "mma_fill_16x16_f32",
+                       "mma_fill_16x16_i32", "mma_store_16x16_f32_global_", "mma_store_16x16_f16_shared_dyn_simple_"}};
 }
 
 }  // namespace tilewright

@@ -94,6 +94,8 @@ struct Case {
 std::string TypeOf(const std::string& name) {
   if (name == "f16") return "float16";
   if (name == "bf16") return "bfloat16";
+  if (name == "e4m3") return "float8_e4m3fn";
+  if (name == "e5m2") return "float8_e5m2";
   if (name == "s8") return "int8";
   if (name == "u8") return "uint8";
   return name == "f32" ? "float32" : "int32";
@@ -192,22 +194,26 @@ sch.tensorize(sch.get_loops(CW)[-2], "mma_store_16x16_SUM_global_")
 
 class Mma : public ::testing::TestWithParam<Case> {};
 TEST_P(Mma, ComputesTheProduct) {
-  const bool bytes = std::string(GetParam().a) == "s8";
+  const std::string type = GetParam().a;
+  const bool integers = type == "s8", bytes = integers || type[0] == 'e';
   std::string text = Replaced(Replaced(kWarpSchedule, "DEPTH", bytes ? "32" : "16"), "WIDE", bytes ? "16" : "8");
-  text = Replaced(Replaced(text, "RUN", bytes ? "4" : "2"), "SUM", bytes ? "i32" : GetParam().sum);
+  text = Replaced(Replaced(text, "RUN", bytes ? "4" : "2"), "SUM", integers ? "i32" : GetParam().sum);
   text = Replaced(text, "LOAD_TRANS", GetParam().trans ? "_trans" : "");
-  text = Replaced(Replaced(text, "TRANS", GetParam().trans ? "_trans_b" : ""), "IN", bytes ? "i8" : "f16");
+  text = Replaced(Replaced(text, "TRANS", GetParam().trans ? "_trans_b" : ""), "IN", integers ? "i8" : type);
   const Function scheduled = Scheduled(ProgramOf(GetParam()), text);
   EXPECT_EQ(CompareLowered(scheduled), absl::OkStatus());
   const auto lowered = LoweredTo(scheduled, "lower_warp_memory");
   ASSERT_TRUE(lowered.ok()) << lowered.status();
-  EXPECT_THAT(Print(*lowered), HasSubstr(bytes ? "mma_m16n8k32_s32_s8s8" : "mma_m16n8k16_"));
+  EXPECT_THAT(Print(*lowered), HasSubstr(integers ? "mma_m16n8k32_s32_s8s8"
+                                         : bytes  ? "mma_m16n8k32_f32_" + type + type
+                                                  : "mma_m16n8k16_"));
 }
-INSTANTIATE_TEST_SUITE_P(Types, Mma,
-                         ::testing::Values(Case{"f16", "f16", "f32", false, "shared"},
-                                           Case{"f16", "f16", "f32", true, "shared"},
-                                           Case{"f16", "f16", "f16", false, "shared"},
-                                           Case{"s8", "s8", "s32", true, "shared"}));
+INSTANTIATE_TEST_SUITE_P(
+    Types, Mma,
+    ::testing::Values(Case{"f16", "f16", "f32", false, "shared"}, Case{"f16", "f16", "f32", true, "shared"},
+                      Case{"f16", "f16", "f16", false, "shared"}, Case{"s8", "s8", "s32", true, "shared"},
+                      Case{"bf16", "bf16", "f32", false, "shared"}, Case{"e4m3", "e4m3", "f32", true, "shared"},
+                      Case{"e5m2", "e5m2", "f32", true, "shared"}));
 
 TEST(Dp4a, ComputesTheProduct) {
   const Function scheduled = Scheduled(R"(
