@@ -209,11 +209,6 @@ void KernelEmitter::FindLaunch(const Stmt& body) {
     if (!known) extents.push_back(loop->extent);
     return true;
   });
-  PreOrderExprs(body, [&](const Expr& e) {
-    const auto* call = dyn_cast<CallNode>(e);
-    moves_registers_ = moves_registers_ || (call != nullptr && call->op.starts_with("cuda.setmaxnreg"));
-    return !moves_registers_;
-  });
   const auto launch = [&](const std::string& name, int axis) {
     Expr most;
     for (const Expr& extent : extents_[absl::StrCat(name, ".", std::string(1, "xyz"[axis]))]) {
@@ -494,6 +489,7 @@ void KernelEmitter::EmitEvaluate(const EvaluateNode* op) {
   if (IsNoOp(Stmt(op))) return;
   const auto* call = dyn_cast<CallNode>(op->value);
   if (call != nullptr && EffectOf(call->op) == CallEffect::kRead) return;  // prefetch
+  moves_registers_ = moves_registers_ || (call != nullptr && call->op.starts_with("cuda.setmaxnreg"));
   Line(Value(op->value).text + ";");
 }
 

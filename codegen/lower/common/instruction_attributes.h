@@ -16,7 +16,7 @@ inline constexpr char kCudaInstruction[] = "cuda.instruction";
 inline constexpr char kCudaValue[] = "cuda.value";
 inline constexpr char kCudaRegisters[] = "cuda.registers";
 
-// Of an allocation: sums of wgmma. The registers that a lane has of each tile.
+// Annotation of allocations of wgmma sums: the registers that a lane has of each tile.
 inline constexpr char kCudaAccumulator[] = "cuda.accumulator";
 
 bool IsInstruction(const Stmt& s);

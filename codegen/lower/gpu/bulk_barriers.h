@@ -22,7 +22,7 @@
 
 namespace tilewright {
 
-// Where a pipeline asks for roles (warp_roles.h), a producer copies: for each group there is a second barrier, "empty", by
+// A pipeline with roles (warp_roles.h) has a producer that copies: for each group there is a second barrier, "empty", by
 // which consumers let it copy again. They arrive where the kernel closes the group that copies into the same memory; all
 // that reads it lies before.
 //

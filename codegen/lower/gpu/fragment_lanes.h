@@ -1,4 +1,4 @@
-// Which register of which lane holds an element of the sums of products.
+// Tells which register of which lane holds an element of the sums of products.
 //
 //   for jj, h, p in T.grid(8, 2, 2):                                                    of lane tx of 128, register
 //       D[tx // 32 * 16 + h * 8 + tx % 32 // 4, jj * 8 + tx % 4 * 2 + p] = C[...]       jj * 4 + h * 2 + p
@@ -17,7 +17,7 @@
 
 namespace tilewright {
 
-// Of an allocation: the columns of a fragment, which its flat buffer does not show. Made by MarkFragments.
+// Annotation of allocations: the columns of a fragment, which its flat buffer does not show. Made by MarkFragments.
 inline constexpr char kFragmentColumns[] = "fragment_columns";
 // Expects buffers with their shapes.
 Function MarkFragments(const Function& function);

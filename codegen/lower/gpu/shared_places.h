@@ -1,4 +1,4 @@
-// Where the elements of a buffer in shared memory lie, compared with the forms in which instructions read and write
+// Compares where the elements of a buffer in shared memory lie with the forms in which instructions read and write
 // tiles of it.
 //
 // Nothing is inferred from how a layout is written: places are evaluated element by element, so that any layout is

@@ -43,7 +43,7 @@ struct ProducerThreads {
   std::string tag;        // of the loop that becomes longer by one; there may be none yet
   int64_t first = 1;      // the index of the producer in it
   int64_t consumers = 0;  // threads
-  // Of a thread; 0: those that it begins with are as many.
+  // Registers of a thread; 0: those that it begins with are as many.
   int producer_registers = 0, consumer_registers = 0;
 };
 // InvalidArgument: warpgroups are not slices of the block.
