@@ -142,7 +142,7 @@ class KernelEmitter {
   // of their own.
   Expr lanes_under_;
   bool lanes_apart_ = false;
-  bool moves_registers_ = false;                      // between warpgroups: a block has a multiprocessor for itself
+  bool moves_registers_ = false;  // between warpgroups: a block has a multiprocessor for itself
   SharedArena shared_;
   arith::Analyzer analyzer_;
   absl::Status status_;
