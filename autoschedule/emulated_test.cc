@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -18,6 +20,7 @@
 #include "ir/ops/normalization.h"
 #include "ir/ops/requantize.h"
 #include "ir/script/printer.h"
+#include "schedule/script/trace_text.h"
 #include "verify/verify.h"
 
 namespace tilewright {
@@ -117,6 +120,29 @@ std::string NameOf(const ::testing::TestParamInfo<Machine>& test) {
 }
 INSTANTIATE_TEST_SUITE_P(Arm, Emulated, ::testing::ValuesIn(kMachines), NameOf);
 INSTANTIATE_TEST_SUITE_P(Arm, EmulatedRows, ::testing::Values(Machine("neoverse-n1", "f32")), NameOf);
+
+// The machine that docs/targets.md makes up.
+TEST(MadeUpMachine, IsADescriptionAndNothingElse) {
+  std::ifstream page("docs/targets.md");
+  const std::string text{std::istreambuf_iterator<char>(page), std::istreambuf_iterator<char>()};
+  constexpr std::string_view kBegin = "```json\n";
+  const size_t begin = text.find(kBegin), end = text.find("```\n", begin + 1);
+  ASSERT_NE(begin, text.npos);
+  const std::string path = ::testing::TempDir() + "/board.json";
+  std::ofstream(path) << text.substr(begin + kBegin.size(), end - begin - kBegin.size());
+  const auto board = NamedTarget(path);
+  ASSERT_TRUE(board.ok()) << board.status();
+  EXPECT_EQ(board->name, "arm-board");
+
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  for (const auto& [types, instruction] : {std::pair("f32", "_neon"), {"u8s8", "_dotprod"}, {"s8s8", "_dotprod"}}) {
+    const Module program(ops::Matmul(23, 37, 13, *ops::OperandTypes::Parse(types)));
+    const AutoScheduled scheduled = AutoSchedule(program, *board, &intrins);
+    EXPECT_NE(ToText(scheduled.schedule.trace()).find(instruction), std::string::npos) << types;
+    if (!remote::WorkerCommand(*board, "").ok()) continue;
+    EXPECT_EQ(testing::CompareWithInterpreter(scheduled.schedule.module(), {.target = *board, .tolerance = 1e-4}), "");
+  }
+}
 
 }  // namespace
 }  // namespace tilewright

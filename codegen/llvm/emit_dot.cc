@@ -81,14 +81,15 @@ std::optional<uint32_t> KeptBits(llvm::Value* condition, DataType type) {
 
 }  // namespace
 
-// A constant that LLVM does not see through, in a vector register of AVX-512.
+// A constant that LLVM does not see through, in a vector register.
 llvm::Value* FunctionEmitter::OpaqueConstant(llvm::Constant* constant) {
   llvm::Value*& value = opaque_constants_[constant];
   if (value == nullptr) {
     llvm::BasicBlock& entry = function_->getEntryBlock();
     llvm::IRBuilder<> at_entry(&entry, entry.getFirstInsertionPt());
     auto* type = llvm::FunctionType::get(constant->getType(), {constant->getType()}, false);
-    value = at_entry.CreateCall(llvm::InlineAsm::get(type, "", "=v,0", false), {constant});
+    const char* const registers = context_.target.kind == TargetKind::kX86 ? "=v,0" : "=w,0";
+    value = at_entry.CreateCall(llvm::InlineAsm::get(type, "", registers, false), {constant});
   }
   return value;
 }
@@ -107,7 +108,9 @@ llvm::Value* FunctionEmitter::EmitBits(const Expr& e) {
   const int bits = inner.bits() * inner.lanes();
   if (broadcast != nullptr && !inner.is_scalar() && (bits == 16 || bits == 32 || bits == 64)) {
     // A group of neighbours as one number: LLVM makes broadcasts of such.
-    const bool wide = e.dtype().bits() * e.dtype().lanes() == 512 && context_.target.has("avx512f");
+    // Where registers are plenty, constants have one.
+    const CpuTarget& cpu = context_.target.cpu_part();
+    const bool wide = e.dtype().bits() * e.dtype().lanes() == cpu.vector_bits && cpu.vector_registers >= 32;
     Group group{.value = broadcast->value};
     if (wide && bits == 32) group = GroupOf(broadcast->value);
     uint32_t keep = ~uint32_t{0};
