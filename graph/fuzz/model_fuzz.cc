@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <map>
 
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
@@ -30,6 +31,7 @@ ABSL_FLAG(bool, interpret, false, "optimized models are interpreted too: the pas
 ABSL_FLAG(std::string, write, "", "a folder to write every model to, with its inputs and its outputs at opt_level 0");
 ABSL_FLAG(std::string, disable, "", "a pass that does not run");
 ABSL_FLAG(int, damage, 0, "as many damaged files of each model are imported and optimized instead");
+ABSL_FLAG(std::string, last, "", "where each damaged file is written before it is read, to have the one that crashes");
 
 namespace tilewright::graph {
 namespace {
@@ -37,6 +39,8 @@ namespace {
 namespace fs = std::filesystem;
 // Bytes of address space that a damaged file may take; opt_level 2 compiles nothing.
 constexpr rlim_t kMostMemory = rlim_t{8} << 30;
+// What importing and optimizing one may take.
+constexpr double kMostSeconds = 10;
 
 OnnxModel::Inputs InputsOf(const RandomModel& random) {
   OnnxModel::Inputs inputs;
@@ -119,17 +123,26 @@ Verdict Check(uint64_t seed, std::string* why) {
   return Verdict::kSame;
 }
 
-// Imports and optimizes damaged copies of the model. Errors are what is expected.
-void CheckDamaged(uint64_t seed, int copies) {
+// Imports and optimizes damaged copies of the model. Errors about the input are what is expected.
+void CheckDamaged(uint64_t seed, int copies, std::map<absl::StatusCode, int>& counts) {
   const RandomModel random = MakeRandomModel(seed, absl::GetFlag(FLAGS_nodes));
-  const std::string bytes = random.model.SerializeAsString();
   std::mt19937_64 numbers(seed);
   for (int i = 0; i < copies; ++i) {
-    auto file = FileOf(Damaged(bytes, numbers));
-    if (!file.ok()) continue;
-    const auto model = OnnxModel::Load(*std::move(file), {.executor = {.interpret = true}, .passes = {.check = true}});
-    if (absl::IsInternal(model.status()))
-      std::cout << "seed " << seed << " copy " << i << ": " << model.status() << "\n";
+    std::string bytes = DamagedFile(random.model, numbers);
+    if (const std::string path = absl::GetFlag(FLAGS_last); !path.empty()) {
+      std::ofstream(path, std::ios::binary) << bytes;
+    }
+    const auto before = std::chrono::steady_clock::now();
+    auto file = FileOf(std::move(bytes));
+    absl::Status status = file.status();
+    if (file.ok()) {
+      status = OnnxModel::Load(*std::move(file), {.executor = {.interpret = true}, .passes = {.check = true}}).status();
+    }
+    ++counts[status.code()];
+    const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
+    const bool good = status.ok() || absl::IsInvalidArgument(status) || absl::IsUnimplemented(status);
+    if (!good) std::cout << "seed " << seed << " copy " << i << ": " << status << std::endl;
+    if (took > kMostSeconds) std::cout << "seed " << seed << " copy " << i << " took " << took << " s" << std::endl;
   }
 }
 
@@ -143,11 +156,10 @@ int Main() {
   const auto start = std::chrono::steady_clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
   uint64_t same = 0, different = 0, refused = 0, seed = first;
+  std::map<absl::StatusCode, int> damaged;
   for (; seed < first + count && seconds() < absl::GetFlag(FLAGS_seconds); ++seed) {
     if (damage > 0) {
-      const double before = seconds();
-      CheckDamaged(seed, damage);
-      if (seconds() - before > 2 * damage) std::cout << "seed " << seed << " took " << seconds() - before << " s\n";
+      CheckDamaged(seed, damage, damaged);
       continue;
     }
     std::string why;
@@ -157,6 +169,7 @@ int Main() {
       std::cout << "seed " << seed << (verdict == Verdict::kRefused ? " is refused: " : ": ") << why << std::endl;
     }
   }
+  for (const auto& [code, files] : damaged) std::cout << files << " damaged files: " << code << "\n";
   std::cout << "seeds " << first << " to " << seed << ": " << same << " the same, " << different << " different, "
             << refused << " refused; " << seconds() << " s\n";
   return different == 0 ? 0 : 1;

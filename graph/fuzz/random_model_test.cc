@@ -3,7 +3,9 @@
 #include <cmath>
 #include <set>
 
+#include "absl/strings/str_cat.h"
 #include "graph/executor/onnx_model.h"
+#include "graph/fuzz/damage.h"
 #include "gtest/gtest.h"
 
 namespace tilewright::graph {
@@ -48,6 +50,26 @@ TEST(RandomModel, OptimizationsKeepResults) {
   }
   EXPECT_GT(compared, 50);
   EXPECT_GT(operators.size(), 40u);
+}
+
+// Import, every pass and the plan: errors of the input, and quickly. model_fuzz --damage runs many more.
+TEST(RandomModel, DamagedFilesAreErrors) {
+  int good = 0, bad = 0;
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    const RandomModel random = MakeRandomModel(seed, 8);
+    std::mt19937_64 numbers(seed);
+    for (int copy = 0; copy < 10; ++copy) {
+      SCOPED_TRACE(absl::StrCat("seed ", seed, " copy ", copy));
+      auto bytes = std::make_shared<std::string>(DamagedFile(random.model, numbers));
+      auto file = ModelFile::FromBytes(bytes, {reinterpret_cast<const std::byte*>(bytes->data()), bytes->size()}, "");
+      absl::Status status = file.status();
+      if (file.ok()) status = OnnxModel::Load(*std::move(file), {.executor = {.interpret = true}}).status();
+      ++(status.ok() ? good : bad);
+      EXPECT_TRUE(status.ok() || absl::IsInvalidArgument(status) || absl::IsUnimplemented(status)) << status;
+    }
+  }
+  EXPECT_GT(good, 20);
+  EXPECT_GT(bad, 100);
 }
 
 }  // namespace

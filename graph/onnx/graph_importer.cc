@@ -11,7 +11,8 @@
 namespace tilewright::graph {
 namespace {
 
-constexpr int kMaxDepth = 64;  // of bodies and functions inside each other
+constexpr int kMaxDepth = 64;                     // of bodies and functions inside each other
+constexpr int64_t kMostBytes = int64_t{1} << 40;  // of one tensor
 
 std::string OpName(const onnx::NodeProto& node) {
   return node.domain().empty() || node.domain() == "ai.onnx" ? node.op_type()
@@ -57,6 +58,18 @@ void CollectCaptures(const onnx::GraphProto& graph, std::set<std::string> define
   for (const auto& output : graph.output()) use(output.name());
 }
 
+// Whether the extents that are numbers make more bytes than any machine has. What comes after sees no such extents, so
+// that products of them do not overflow.
+bool IsTooLarge(const Item& item) {
+  int64_t bytes = item.is_tensor() ? item.dtype.bytes() : 0;
+  for (const Expr& extent : item.shape) {
+    const auto number = AsInt(extent);
+    if (number == 0) return false;
+    if (number && (__builtin_mul_overflow(bytes, *number, &bytes) || bytes > kMostBytes)) return true;
+  }
+  return std::any_of(item.elements.begin(), item.elements.end(), IsTooLarge);
+}
+
 }  // namespace
 
 GraphImporter::GraphImporter(ModelFile* file, BlockBuilder* builder, const ImportOptions* options,
@@ -90,6 +103,10 @@ std::vector<std::string> GraphImporter::Captures(const onnx::GraphProto& graph) 
 
 absl::Status GraphImporter::Define(const std::string& name, Item item) {
   if (name.empty()) return absl::OkStatus();
+  if (IsTooLarge(item)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the value \"", name, "\" takes more than a tebibyte: ", Describe(item)));
+  }
   if (!scopes_.back().names.emplace(name, std::move(item)).second) {
     return absl::InvalidArgumentError(absl::StrCat("the value \"", name, "\" is defined twice"));
   }

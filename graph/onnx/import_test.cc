@@ -43,6 +43,26 @@ class Import : public testing::Test {
   std::unique_ptr<ModelFile> file_;
 };
 
+TEST_F(Import, TensorsThatNoMachineHoldsAreErrors) {
+  ModelWriter input(17);
+  input.Input("x", TensorProto::FLOAT, {1 << 30, 1 << 30, "n"});
+  input.Node("Relu", {"x"}, {"y"});
+  input.Output("y");
+  EXPECT_THAT(std::string(ImportOf(input).status().message()),
+              HasSubstr("the value \"x\" takes more than a tebibyte: R.Tensor((1073741824, 1073741824, n)"));
+  ModelWriter result(17);
+  result.Int64s("shape", {int64_t{1} << 62, 3});
+  result.Node("ConstantOfShape", {"shape"}, {"y"});
+  result.Output("y");
+  EXPECT_THAT(std::string(ImportOf(result).status().message()),
+              HasSubstr("the value \"y\" takes more than a tebibyte"));
+  ModelWriter empty(17);
+  empty.Input("x", TensorProto::FLOAT, {1 << 30, 0, 1 << 30});
+  empty.Node("Relu", {"x"}, {"y"});
+  empty.Output("y");
+  EXPECT_TRUE(ImportOf(empty).ok());
+}
+
 TEST_F(Import, AllUnsupportedNodesAreListed) {
   ModelWriter m(17);
   m.Input("x", TensorProto::FLOAT, {"n", 4});

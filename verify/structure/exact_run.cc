@@ -73,7 +73,8 @@ ExactRun RunExactly(const Function& function, int64_t max_steps) {
       const auto value = AsInt(extent);
       if (!value || *value < 0) return {};
       shape.push_back(*value);
-      size = std::min(size * std::max<int64_t>(*value, 1), max_steps * 16);
+      const int64_t most = max_steps * 16;
+      size = *value > most ? most : std::min(size * std::max<int64_t>(*value, 1), most);
     }
     elements += size;
     if (elements > max_steps * 4) return {};

@@ -38,10 +38,13 @@ constexpr size_t kFetchedAhead = 2;
 constexpr double kBusyWithCopies = 0.7;
 // Positive divisors, ascending.
 std::vector<int64_t> Divisors(int64_t n) {
-  std::vector<int64_t> divisors;
-  for (int64_t d = 1; d <= n; ++d) {
-    if (n % d == 0) divisors.push_back(d);
+  std::vector<int64_t> divisors, larger;
+  for (int64_t d = 1; d <= n / d; ++d) {
+    if (n % d != 0) continue;
+    divisors.push_back(d);
+    if (d != n / d) larger.push_back(n / d);
   }
+  divisors.insert(divisors.end(), larger.rbegin(), larger.rend());
   return divisors;
 }
 
