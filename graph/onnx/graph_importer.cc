@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/ir/status_macros.h"
+#include "graph/onnx/element_types.h"
 #include "graph/onnx/operators.h"
 #include "ir/script/printer.h"
 
@@ -357,6 +358,11 @@ absl::Status GraphImporter::ImportNode(const onnx::NodeProto& node) {
   }
   if (failed) {
     for (const std::string& output : node.output()) scopes_.back().failed.insert(output);
+    return absl::OkStatus();
+  }
+  if (op != nullptr && domain.empty() && !inputs.empty() && inputs[0].is_tensor() &&
+      !TakesElements(node.op_type(), inputs[0].dtype)) {
+    Fail(node, opset, inputs, absl::UnimplementedError("elements of this type are not supported"));
     return absl::OkStatus();
   }
   OnnxNode view(node, opset, inputs, this, &emitter_);

@@ -63,6 +63,24 @@ TEST_F(Import, TensorsThatNoMachineHoldsAreErrors) {
   EXPECT_TRUE(ImportOf(empty).ok());
 }
 
+// Programs are written for the elements that ONNX allows.
+TEST_F(Import, ElementsThatAnOperatorDoesNotTakeAreErrors) {
+  const std::vector<std::pair<const char*, int32_t>> nodes = {
+      {"Mean", TensorProto::INT64}, {"Sqrt", TensorProto::INT32},       {"Abs", TensorProto::BOOL},
+      {"Not", TensorProto::FLOAT},  {"BitwiseNot", TensorProto::FLOAT}, {"Softmax", TensorProto::INT32},
+      {"Relu", TensorProto::BOOL},  {"ReduceSum", TensorProto::BOOL}};
+  for (const auto& [op, type] : nodes) {
+    ModelWriter m(18);
+    m.Input("x", type, {2, 3});
+    m.Node(op, {"x"}, {"y"});
+    m.Output("y");
+    const auto model = ImportOf(m);
+    ASSERT_TRUE(model.ok()) << model.status();
+    EXPECT_THAT(std::string(UnsupportedError(*model).message()), HasSubstr("elements of this type are not supported"))
+        << op;
+  }
+}
+
 TEST_F(Import, AllUnsupportedNodesAreListed) {
   ModelWriter m(17);
   m.Input("x", TensorProto::FLOAT, {"n", 4});
