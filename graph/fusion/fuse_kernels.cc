@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -90,14 +91,19 @@ class BlockFuser {
     const auto known = cost_of_.find(group);
     if (known != cost_of_.end()) return *known->second;
     const std::vector<int>& members = graph_.members(group);
-    PrimFunc program;
-    if (KernelsIn(members) == 1) {
-      program =
-          module_.FindProgram(cast<CallTirNode>(graph_.nodes()[static_cast<size_t>(group)].binding.value)->function);
-    } else {
-      program = Join(members)->composed.program;
+    if (KernelsIn(members) > 1) return *(cost_of_[group] = &CostOf(*Join(members)));
+    const auto* call = cast<CallTirNode>(graph_.nodes()[static_cast<size_t>(group)].binding.value);
+    std::vector<int> constants;
+    for (size_t i = 0; i < call->args.size(); ++i) {
+      if (isa<ConstantNode>(call->args[i])) constants.push_back(static_cast<int>(i));
     }
-    return *(cost_of_[group] = &costs_.Of(program));
+    return *(cost_of_[group] = &costs_.Of(module_.FindProgram(call->function), constants));
+  }
+
+  const KernelCost& CostOf(const JoinedKernel& joined) {
+    std::vector<int> constants(joined.composed.constants.size());
+    std::iota(constants.begin(), constants.end(), static_cast<int>(joined.params.size()));
+    return costs_.Of(joined.composed.program, constants);
   }
 
   bool Sweep(bool light) {
@@ -153,7 +159,7 @@ class BlockFuser {
     if (!joined) return refuse("they are not one program");
     const double seconds[2] = {CostOf(edge.producer).seconds, CostOf(consumer).seconds};
     const double apart = seconds[0] + seconds[1];
-    const KernelCost& cost = costs_.Of(joined->composed.program);
+    const KernelCost& cost = CostOf(*joined);
     if (!cost.good) return refuse(absl::StrCat("joined it is not scheduled: ", cost.why_not));
     // Whether nothing of what the producer computes is read elsewhere.
     const std::vector<int>& made = graph_.members(edge.producer);

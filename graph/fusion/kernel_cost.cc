@@ -8,6 +8,7 @@
 #include "graph/fusion/program_form.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
+#include "schedule/layout/hoist_prepack.h"
 #include "verify/verify.h"
 
 namespace tilewright::graph {
@@ -70,7 +71,8 @@ KernelForm FormOf(const PrimFunc& program) {
   return form;
 }
 
-const KernelCost& KernelCosts::Of(const PrimFunc& program) {
+const KernelCost& KernelCosts::Of(const PrimFunc& unmarked, const std::vector<int>& constants) {
+  const PrimFunc program = constants.empty() ? unmarked : MarkConstant(unmarked, constants);
   const uint64_t hash = tilewright::StructuralHash(program);
   const auto [begin, end] = costs_.equal_range(hash);
   for (auto it = begin; it != end; ++it) {

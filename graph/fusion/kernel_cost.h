@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "graph/ir/value.h"
 #include "intrin/registry.h"
@@ -36,7 +37,8 @@ class KernelCosts {
  public:
   explicit KernelCosts(Target target) : target_(std::move(target)), intrins_(IntrinRegistry::Builtin()) {}
 
-  const KernelCost& Of(const PrimFunc& program);
+  // `constants`: the parameters, by position, whose elements are known; what only packs them runs once.
+  const KernelCost& Of(const PrimFunc& program, const std::vector<int>& constants);
   const Target& target() const { return target_; }
   size_t size() const { return costs_.size(); }  // programs that were scheduled
 
