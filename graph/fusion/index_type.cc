@@ -163,7 +163,7 @@ class IndexRewriter : public BlockMutator {
 
   const DataType type_;
   arith::Analyzer analyzer_;
-  std::unordered_map<const SymbolNode*, Variable> vars_;    // by variable of the old program
+  std::unordered_map<const SymbolNode*, Variable> vars_;  // by variable of the old program
   std::unordered_map<const SymbolNode*, Symbol> own_of_;  // by wide variable
   VarMap as_wide_;                                        // wide variables as the program has them
 };
