@@ -161,14 +161,20 @@ bool Machine::Allocate(Context& context, const Instruction& instruction) {
     id = &context.group->shared.emplace(std::pair(instruction.imm, warp), -1).first->second;
   }
   Scalar* const slot = &context.registers[static_cast<size_t>(instruction.dst)];
-  const bool is_new = *id < 0;
-  if (is_new) *id = FreeMemory(static_cast<size_t>(instruction.imm));
+  if (shared && *id >= 0) {
+    if (memory_[static_cast<size_t>(*id)].bytes >= bytes) {
+      SlotFromHandle(slot, MakeHandle(*id));
+      return true;
+    }
+    // A later instance needs more; threads that still run the one before keep its memory.
+    context.group->outgrown.emplace_back(static_cast<int32_t>(instruction.imm), *id);
+    *id = -1;
+  }
+  if (*id < 0) *id = FreeMemory(static_cast<size_t>(instruction.imm));
   Memory& memory = memory_[static_cast<size_t>(*id)];
   if (!Reserve(memory, bytes, allocation.buffer)) return false;
-  if (!shared || is_new) {
-    memory.shadow.Reset(bytes, allocation.dtype.bytes(), /*initialized=*/false, code_.shadow_init, code_.shadow_races,
-                        allocation.own_per_iteration, allocation.owner != Allocation::kThread);
-  }
+  memory.shadow.Reset(bytes, allocation.dtype.bytes(), /*initialized=*/false, code_.shadow_init, code_.shadow_races,
+                      allocation.own_per_iteration, allocation.owner != Allocation::kThread);
   SlotFromHandle(slot, MakeHandle(*id));
   return true;
 }

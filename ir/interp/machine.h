@@ -57,6 +57,7 @@ struct Group {
   uint32_t block_phase = 0;
   std::vector<uint32_t> warp_phases;
   std::map<std::pair<int32_t, int64_t>, int32_t> shared;  // memory of (allocation, warp or -1)
+  std::vector<std::pair<int32_t, int32_t>> outgrown;  // (allocation, memory) that was too small for a later instance
 };
 
 class Machine {

@@ -207,6 +207,9 @@ bool Machine::RunGroup(Context& root) {
   }
   root.children = 0;
   if (code_.shadow_races && root.regions.empty()) strands_.Forget();
+  for (const auto& [allocation, memory] : group.outgrown) {
+    free_memory_[static_cast<size_t>(allocation)].push_back(memory);
+  }
   for (const auto& [key, memory] : group.shared) free_memory_[static_cast<size_t>(key.first)].push_back(memory);
   return true;
 }

@@ -225,6 +225,27 @@ TEST(Threads, BlocksRaceWithEachOther) {
             "ABORTED: race: block \"root\" writes B[0] in bx = 1, which block \"root\" writes in bx = 0");
 }
 
+// Shared memory whose extent changes from one instance of a block to the next.
+TEST(Threads, SharedMemoryGrows) {
+  FunctionBuilder f;
+  Buffer b = f.Input("B", {6}, kI32);
+  Threads(f, "threadIdx.y", 1, [&](Var) {
+    f.Loop("i", 6, [&](Var i) {
+      f.Block("block", [&](BlockBuilder& block) {
+        Var vi = block.Spatial(6, i);
+        block.Reads({});
+        block.Writes({{b, {{vi, 1}}}});
+        Buffer s = f.Alloc("S", {Expr(vi) * 40 + 1}, kI32, Scope::Parse("shared"));
+        Threads(f, "threadIdx.x", 1, [&](Var) { f.Store(s, vi, {Expr(vi) * 40}); });
+        f.Store(b, s(Expr(vi) * 40), {vi});
+      });
+    });
+  });
+  NDArray y(kI32, {6});
+  ASSERT_EQ(Text(RunOnce(f.Build(), {y})), "OK");
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(y.GetInt(i), i);
+}
+
 TEST(Threads, VirtualThreadsShareABarrier) {
   FunctionBuilder f;
   Buffer b = f.Input("B", {2}, kI32);
