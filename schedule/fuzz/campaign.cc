@@ -88,7 +88,7 @@ Campaign::Campaign(CampaignOptions options) : options_(std::move(options)), fami
 void Campaign::Run() {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
-  for (uint64_t round = 0; counts_.accepted < options_.count; ++round) {
+  for (uint64_t round = options_.first; counts_.accepted < options_.count; ++round) {
     if (std::chrono::duration<double>(Clock::now() - start).count() > options_.seconds) break;
     One(options_.seed * 1'000'003 + round);
   }

@@ -55,6 +55,8 @@ int main(int argc, char** argv) {
       options.count = std::strtoll(value.data(), nullptr, 10);
     } else if (arg.starts_with("--seed=")) {
       options.seed = std::strtoull(value.data(), nullptr, 10);
+    } else if (arg.starts_with("--first=")) {
+      options.first = std::strtoull(value.data(), nullptr, 10);
     } else if (arg.starts_with("--seconds=")) {
       options.seconds = std::strtod(value.data(), nullptr);
     } else if (arg.starts_with("--reproducers=")) {
@@ -67,7 +69,7 @@ int main(int argc, char** argv) {
       options.family = value;
     } else {
       std::fprintf(stderr,
-                   "usage: schedule_fuzz [--count=N] [--seed=S] [--seconds=T] [--family=NAME] [--mutate] "
+                   "usage: schedule_fuzz [--count=N] [--seed=S] [--first=ROUND] [--seconds=T] [--family=NAME] [--mutate] "
                    "[--reproducers=DIR]\n       schedule_fuzz --replay=BASE\n");
       return 2;
     }
