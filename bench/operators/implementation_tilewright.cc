@@ -11,7 +11,7 @@
 #include "bench/harness/kept_workspace.h"
 #include "bench/operators/choose_schedule.h"
 #include "bench/operators/program.h"
-#include "bench/operators/projection.h"
+#include "bench/harness/projection.h"
 #include "bench/operators/tensor_sets.h"
 #include "codegen/backend.h"
 #include "codegen/remote/launcher.h"

@@ -1,6 +1,7 @@
 #include "codegen/abi/closure.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstring>
@@ -9,7 +10,8 @@
 namespace tilewright {
 namespace {
 
-constexpr size_t kPage = 4096;
+// Of memory that a closure's code has for itself.
+size_t PageBytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
 // The fourth argument becomes the object; then the function that takes four is entered.
 #if defined(__x86_64__)
@@ -30,7 +32,7 @@ constexpr size_t kObjectAt = 12, kFunctionAt = 20;
 }  // namespace
 
 Closure::Closure(Callable callable) : callable_(std::move(callable)) {
-  void* page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* page = mmap(nullptr, PageBytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return;
   auto* code = static_cast<uint8_t*>(page);
   std::memcpy(code, kCode, sizeof(kCode));
@@ -38,8 +40,8 @@ Closure::Closure(Callable callable) : callable_(std::move(callable)) {
   auto* const enter = &Closure::Enter;
   std::memcpy(code + kObjectAt, &self, sizeof(self));
   std::memcpy(code + kFunctionAt, &enter, sizeof(enter));
-  if (mprotect(page, kPage, PROT_READ | PROT_EXEC) != 0) {
-    munmap(page, kPage);
+  if (mprotect(page, PageBytes(), PROT_READ | PROT_EXEC) != 0) {
+    munmap(page, PageBytes());
     return;
   }
   __builtin___clear_cache(reinterpret_cast<char*>(code), reinterpret_cast<char*>(code) + sizeof(kCode));
@@ -47,7 +49,7 @@ Closure::Closure(Callable callable) : callable_(std::move(callable)) {
 }
 
 Closure::~Closure() {
-  if (code_ != nullptr) munmap(code_, kPage);
+  if (code_ != nullptr) munmap(code_, PageBytes());
 }
 
 int Closure::Enter(const TwCall* call, TwTensor* const* args, int32_t num_args, const Closure* self) {

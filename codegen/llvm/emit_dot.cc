@@ -88,7 +88,7 @@ llvm::Value* FunctionEmitter::OpaqueConstant(llvm::Constant* constant) {
     llvm::BasicBlock& entry = function_->getEntryBlock();
     llvm::IRBuilder<> at_entry(&entry, entry.getFirstInsertionPt());
     auto* type = llvm::FunctionType::get(constant->getType(), {constant->getType()}, false);
-    const char* const registers = context_.target.kind == TargetKind::kX86 ? "=v,0" : "=w,0";
+    const char* const registers = context_.target.has("neon") ? "=w,0" : "=v,0";
     value = at_entry.CreateCall(llvm::InlineAsm::get(type, "", registers, false), {constant});
   }
   return value;

@@ -32,7 +32,6 @@ int qemu_plugin_install(uint64_t id, const void* machine, int argc, char** argv)
 namespace {
 
 constexpr int kAdd = 0;
-constexpr size_t kPage = 4096;
 uint64_t* counter = nullptr;  // the interface hands no object to its callbacks
 
 void CountBlock(uint64_t, qemu_plugin_tb* block) {
@@ -44,7 +43,7 @@ void CountBlock(uint64_t, qemu_plugin_tb* block) {
 int qemu_plugin_install(uint64_t id, const void*, int argc, char** argv) {
   for (int i = 0; i < argc; ++i) {
     if (std::strncmp(argv[i], "fd=", 3) != 0) continue;
-    void* page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, std::atoi(argv[i] + 3), 0);
+    void* page = mmap(nullptr, sizeof *counter, PROT_READ | PROT_WRITE, MAP_SHARED, std::atoi(argv[i] + 3), 0);
     if (page != MAP_FAILED) counter = static_cast<uint64_t*>(page);
   }
   if (counter == nullptr) return 1;

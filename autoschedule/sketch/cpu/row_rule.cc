@@ -99,9 +99,8 @@ int LaneIterator(const BlockNode& block) {
   const int lanes = NeighbouringIterator(block);
   if (lanes < 0) return lanes;
   const std::vector<int> together = LaneIterators(block, lanes);
-  const auto reduced = std::ranges::count_if(block.iter_vars, [](const IterVar& iter) {
-    return iter.kind == IterKind::kReduce && ExtentOf(iter) != 1;
-  });
+  const auto reduced = std::ranges::count_if(
+      block.iter_vars, [](const IterVar& iter) { return iter.kind == IterKind::kReduce && ExtentOf(iter) != 1; });
   if (reduced == std::ssize(together) && RowsContinueLanes(block, together)) return lanes;
   const std::vector<Access> accesses = AccessesOf(block);
   for (size_t i = 0; i < block.iter_vars.size(); ++i) {

@@ -28,9 +28,8 @@ Met MeetPlain(Schedule&, BlockRv block, const SketchContext& context) {
 Met MeetGivenLoops(Schedule&, BlockRv block, const SketchContext& context) {
   const bool global = HasGlobalMemoryAlone(*context.child.realize->block);
   const Target* target = &context.target;
-  return Structure{Fit::kOtherwise, [=](Schedule& s, Choices&) {
-                     return global ? BindNest(s, block, *target) : Outcome<Done>(Done());
-                   }};
+  return Structure{Fit::kOtherwise,
+                   [=](Schedule& s, Choices&) { return global ? BindNest(s, block, *target) : Outcome<Done>(Done()); }};
 }
 
 constexpr Sketch kSketches[] = {

@@ -1,4 +1,4 @@
-#include "bench/operators/projection.h"
+#include "bench/harness/projection.h"
 
 #include <algorithm>
 #include <array>
