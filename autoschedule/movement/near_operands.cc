@@ -2,16 +2,11 @@
 
 #include <algorithm>
 
+#include "autoschedule/cost/machine_costs.h"
 #include "autoschedule/movement/operand_stages.h"
 #include "ir/analysis.h"
 
 namespace tilewright {
-namespace {
-
-// Pages of a panel up to which it is read where it lies.
-constexpr int64_t kMostPages = 512;
-
-}  // namespace
 
 int64_t BytesOfRows(const BlockRealizeNode& realize, const Buffer& operand, const RegisterTile& tile,
                     const ContractionPlan& plan) {
@@ -60,7 +55,7 @@ bool WorthPacking(const ContractionPlan& plan, const RegisterTile& tile, const B
   for (int row : plan.contraction.rows) uses *= IteratorExtent(realize, row);
   for (int inner : plan.contraction.inner) panel_rows *= IteratorExtent(realize, inner);
   for (int column : plan.contraction.columns) bytes *= IteratorExtent(realize, column);
-  return uses > tile.rows && std::min(panel_rows, panel_rows * bytes / target.cpu_part().page_bytes) > kMostPages;
+  return uses > tile.rows && std::min(panel_rows, panel_rows * bytes / target.cpu_part().page_bytes) > kPagesInTurn;
 }
 
 }  // namespace tilewright

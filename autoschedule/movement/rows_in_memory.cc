@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "autoschedule/cost/machine_costs.h"
+#include "autoschedule/cost/tile_loads.h"
 #include "autoschedule/movement/operand_stages.h"
 #include "autoschedule/movement/pitched_rows.h"
 #include "autoschedule/normalize/fuse_depth.h"
@@ -19,22 +21,6 @@ namespace {
 
 // How much more efficient rows have to be that are packed as one.
 constexpr double kWorthFusing = 1.1;
-// Cycles to fork and join a copy, and bytes that a core copies in a cycle to where others may read; the bytes
-// of a copy that the second cache levels do not hold, or whose pages are many.
-constexpr double kForkCycles = 8000, kCopiedPerCycle = 8, kCopiedFarPerCycle = 2;
-// How much longer products take whose rows come from the second cache level again for each window along the row, or
-// for each window.
-constexpr double kRowsOfEachWindow = 1.15, kPackedWindows = 1.25;
-// Bytes of sums that a core writes out in a cycle.
-constexpr double kStagedPerCycle = 16;
-// What rows take to load that begin inside of lines, where lines take 1.
-constexpr double kUnalignedRowLoad = 1.3;
-// The part of the time of a block of rows that is lost where cores share it: more where it is a copy, parts of which
-// come from the other core's caches.
-constexpr double kSharedRows = 0.25, kSharedCopies = 0.6;
-// What a line of columns from beyond the second cache level takes to load, where one from there takes 1.
-constexpr double kFarColumnLoad = 2;
-
 bool AreColumnsFar(const BlockRealizeNode& realize, const Contraction& contraction, const Target& target) {
   return BytesOfColumns(realize, contraction) > NearBytes(target);
 }
@@ -81,7 +67,7 @@ std::vector<RegisterTile> TilesInPlace(const BlockRealizeNode& realize, const Co
                 columns = IteratorExtent(realize, contraction.columns.back());
   TileOperands operands = OperandsOf(realize, contraction, instruction, target);
   operands.cores = CoresOfRows(realize, contraction, target);
-  operands.shared_rows = kSharedRows;
+  operands.shared_rows = kLostBySharedRows;
   operands.row_load = row_load;
   std::vector<RegisterTile> best = DividingAmxTiles(1, extent_of_row, columns, operands);
   for (size_t i = rows - 1; i-- > 0;) {
@@ -130,7 +116,7 @@ RowTiles TilesOfRows(const BlockRealizeNode& realize, const ContractionPlan& pla
   const bool outer = HasOuterRow(plan.contraction);
   TileOperands operands = OperandsOf(realize, plan.contraction, plan.instruction, target);
   operands.cores = fused.cores;
-  operands.shared_rows = outer ? kSharedRows : fused.shared_rows;
+  operands.shared_rows = outer ? kLostBySharedRows : fused.shared_rows;
   std::vector<RegisterTile> tiles = RegisterTiles(plan.instruction, extent, columns, extent, operands);
   if (!may_fuse || !outer) return {std::move(tiles)};
   const int64_t all_rows = extent * IteratorExtent(realize, rows[rows.size() - 2]);
@@ -197,7 +183,7 @@ TileOperands OperandsOfCopy(const BlockRealizeNode& plain, const Contraction& co
   operands.row_load = 0.5 + 0.25 / static_cast<double>(reads);
   operands.column_load = AreColumnsFar(plain, contraction, target) ? kFarColumnLoad : 1;
   operands.cores = CoresOfRows(plain, contraction, target);
-  operands.shared_rows = kSharedCopies;
+  operands.shared_rows = kLostBySharedCopies;
   return operands;
 }
 
@@ -281,10 +267,9 @@ double CyclesOfTiles(const BlockRealizeNode& realize, const ContractionPlan& pla
   for (const IterVar& iter : realize.block->iter_vars) products *= static_cast<double>(*ExtentOf(iter));
   return products / (plan.instruction.lanes * plan.instruction.StepDepth()) / efficiency / target.cores;
 }
-// Cycles in which cores copy so many bytes, together, in a parallel loop of its own.
+// Cycles in which cores copy so many bytes in a stage of its own.
 double CyclesOfCopy(int64_t bytes, const Target& target) {
-  const bool far = bytes > target.Near().bytes * target.cores;
-  return kForkCycles + static_cast<double>(bytes) / (far ? kCopiedFarPerCycle : kCopiedPerCycle) / target.cores;
+  return CyclesToCopy(static_cast<double>(bytes), bytes > target.Near().bytes * target.cores, target);
 }
 // Cycles in which cores write out the sums of tiles that are not stored where they belong.
 double CyclesOfStaging(const BlockRealizeNode& realize, const Contraction& contraction, double sums,
@@ -293,7 +278,7 @@ double CyclesOfStaging(const BlockRealizeNode& realize, const Contraction& contr
   for (const auto* iterators : {&contraction.batch, &contraction.rows, &contraction.columns}) {
     for (int iterator : *iterators) bytes *= static_cast<double>(IteratorExtent(realize, iterator));
   }
-  return bytes / kStagedPerCycle / target.cores;
+  return CyclesToStage(bytes, target);
 }
 // Cycles in which cores pack what all products read of the rows, tile by tile: each stays near, but a row is spread
 // over all pages of its tile, which may be many.
@@ -304,7 +289,7 @@ double CyclesOfPacking(const BlockRealizeNode& realize, const Contraction& contr
   for (const auto* iterators : {&contraction.batch, &contraction.rows}) {
     for (int iterator : *iterators) bytes *= IteratorExtent(realize, iterator);
   }
-  return kForkCycles + static_cast<double>(bytes) / (many_pages ? kCopiedFarPerCycle : kCopiedPerCycle) / target.cores;
+  return CyclesToCopy(static_cast<double>(bytes), many_pages, target);
 }
 
 }  // namespace
@@ -324,7 +309,7 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
   const int cores = batches % target.cores == 0 ? 1 : target.cores;
   TileOperands operands = OperandsOf(realize, plan->contraction, plan->instruction, target);
   operands.cores = cores;
-  operands.shared_rows = kSharedCopies;
+  operands.shared_rows = kLostBySharedCopies;
   RowTiles packed = TilesOfRows(realize, *plan, true, operands, target);
   const std::optional<ImageCopy> windows = CopyForWindows(sch, block, *plan, target),
                                  pitched = CopyAtPitch(sch, block, *plan, target);
@@ -341,7 +326,7 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
     places.push_back(static_cast<int64_t>(place));
   };
   add(RowPlace::kPacked, packed.tiles, CyclesOfPacking(realize, plan->contraction, BestTile(packed.tiles).rows, target),
-      windows || pitched ? kPackedWindows : 1);
+      windows || pitched ? kRowsOfAllWindows : 1);
   if (windows) {
     add(RowPlace::kWindows, windows->plan.tiles, CyclesOfCopy(windows->bytes, target), kRowsOfEachWindow);
   }

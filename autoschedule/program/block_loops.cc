@@ -11,6 +11,8 @@ namespace {
 
 // Parts of the time that cores are busy which count as equal.
 constexpr double kNearlyBusy = 0.02;
+// Parts of the time: busy enough, and nearly all of it.
+constexpr double kBusy = 0.75, kBusyThroughout = 0.9;
 
 }  // namespace
 
@@ -120,6 +122,9 @@ double BusyPart(int64_t iterations, int cores) {
   const int64_t rounds = (iterations + cores - 1) / cores;
   return static_cast<double>(iterations) / static_cast<double>(rounds * cores);
 }
+
+bool KeepsCoresBusy(int64_t iterations, int cores) { return BusyPart(iterations, cores) >= kBusy; }
+bool KeepsCoresBusyThroughout(int64_t iterations, int cores) { return BusyPart(iterations, cores) > kBusyThroughout; }
 
 size_t ParallelLoops(const std::vector<int64_t>& extents, int cores) {
   int64_t iterations = 1;

@@ -50,6 +50,13 @@ Outcome<std::monostate> WriteOut(Schedule& sch, BlockRv block, LoopRv outer, boo
 
 // The part of the time in which cores that share so many equal iterations have something to do.
 double BusyPart(int64_t iterations, int cores);
+// Whether so many iterations keep cores busy enough that dividing further loops, whose iterations are nearer to each
+// other in memory, would lose more; or nearly all of the time.
+bool KeepsCoresBusy(int64_t iterations, int cores);
+bool KeepsCoresBusyThroughout(int64_t iterations, int cores);
+
+// Statements up to which loops are written out.
+inline constexpr int64_t kMostWrittenOut = 400;
 
 // How many of the outermost loops may be made one: those before a loop of a symbolic extent that is inside of another.
 size_t LoopsToFuse(const Schedule& sch, const std::vector<LoopRv>& loops);

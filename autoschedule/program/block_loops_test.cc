@@ -12,6 +12,13 @@ TEST(BusyPart, CountsTheLastRound) {
   EXPECT_EQ(BusyPart(5, 1), 1);
 }
 
+TEST(KeepsCoresBusy, AsksForMostOfTheTime) {
+  EXPECT_TRUE(KeepsCoresBusy(3, 2));
+  EXPECT_FALSE(KeepsCoresBusy(1, 2));
+  EXPECT_FALSE(KeepsCoresBusyThroughout(9, 2));
+  EXPECT_TRUE(KeepsCoresBusyThroughout(10, 2));
+}
+
 TEST(ParallelLoops, AreTheFewestThatKeepCoresBusy) {
   EXPECT_EQ(ParallelLoops({}, 2), 0u);
   EXPECT_EQ(ParallelLoops({4, 3}, 2), 1u);

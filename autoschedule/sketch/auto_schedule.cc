@@ -13,7 +13,7 @@ namespace tilewright {
 namespace {
 
 // How often structures of each fit are drawn.
-constexpr double kWeights[] = {8, 4, 1, 1};
+constexpr double kWeights[] = {16, 8, 1, 1};
 
 // The rules of one function, on the blocks directly in its root block.
 class FunctionRules {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "autoschedule/cost/tile_loads.h"
 #include "target/amx_registers.h"
 
 namespace tilewright {
@@ -46,8 +47,6 @@ double CyclesOfProducts(const RegisterTile& tile) {
 // Lines of A and B, which come from the second cache level as often as not, take a cycle. Beginning and ending a tile
 // moves each of its lines of C twice.
 constexpr double kTypicalTileSteps = 16;
-// What a line of columns takes that come from beyond the second cache level for each block of rows.
-constexpr double kFarPanelLoad = 4;
 RegisterTile AmxTile(int64_t outer_rows, int64_t rows, int64_t columns, int row_tiles, int tile_rows, int vectors,
                      const TileOperands& operands) {
   const int height = std::max(row_tiles, 1) * tile_rows;

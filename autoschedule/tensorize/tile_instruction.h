@@ -27,6 +27,9 @@ struct TileInstruction {
   int OtherRegisters(int vectors) const { return row != nullptr ? row->OtherRegisters(vectors) : vectors + 1; }
   // Whether the row operand's sign bits are flipped.
   bool flips() const { return row != nullptr && row->flips(); }
+  // Vector registers for what is masked in groups that are partly padding, the mask and a group that may end outside of
+  // its buffer; for the bits that are flipped in rows.
+  static constexpr int kMaskRegisters = 2, kFlipRegisters = 1;
   // Instructions on a group that do not depend on the number of rows, for each vector of a row.
   int RowsMore() const { return flips() ? 1 : 0; }
 

@@ -16,12 +16,6 @@ namespace {
 
 // Tiles whose estimated efficiency is below this part of the best one are not tried.
 constexpr double kWorthATry = 0.6;
-// Vector registers for what is masked in groups that are partly padding: the mask, and a group that may end outside of
-// its buffer.
-constexpr int kMaskRegisters = 2;
-// For the bits that are flipped in rows.
-constexpr int kFlipRegisters = 1;
-
 // Bytes of a row that is short, and what few rows of a tile are.
 constexpr int64_t kShortRow = 128;
 constexpr int kFewRows = 8;
@@ -141,9 +135,9 @@ Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Tar
       *contraction, *instruction, {}, contraction->rows.back(), contraction->columns.back(), contraction->inner.back()};
   if (instruction->group > 1) plan.depth = DepthIterator(*realize.block, *contraction);
   if (!Divides(instruction->group, realize.block->iter_vars[static_cast<size_t>(plan.depth)].domain.extent)) {
-    plan.instruction.registers -= kMaskRegisters;
+    plan.instruction.registers -= TileInstruction::kMaskRegisters;
   }
-  if (FlipsRows(sch, block, *contraction)) plan.instruction.registers -= kFlipRegisters;
+  if (FlipsRows(sch, block, *contraction)) plan.instruction.registers -= TileInstruction::kFlipRegisters;
   const Ref<BlockRealizeNode> kept = LikelyRealizeOf(sch, block);
   const BlockRealizeNode& likely = *kept;
   plan.rows_outside = RowsOutside(*likely.block, *contraction, target);

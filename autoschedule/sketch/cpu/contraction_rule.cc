@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "autoschedule/cost/machine_costs.h"
 #include "autoschedule/movement/bypass_caches.h"
 #include "autoschedule/movement/near_operands.h"
 #include "autoschedule/movement/operand_stages.h"
@@ -24,18 +25,11 @@ namespace tilewright {
 namespace {
 
 using Done = std::monostate;
-// Instructions of a tile that holds the whole depth. Borders are written once more each.
-constexpr int64_t kMostSteps = 400;
-// Cycles that an iteration of the innermost loop takes at least where single elements are multiplied: shorter loops
-// lost up to a tenth.
-constexpr double kLeastCycles = 40;
 // Groups of a tile whose rows are flipped: flipped groups that several rows of a deeper one share would be kept in
 // registers that there are not.
 constexpr int kFlippedGroups = 2;
 // The preferred one of the numbers of iterations by which rows are fetched ahead.
 constexpr size_t kFetchedAhead = 2;
-// The part of the time in which cores are busy that rows are packed by each core for itself: to share them costs more.
-constexpr double kBusyWithCopies = 0.7;
 // Positive divisors, ascending.
 std::vector<int64_t> Divisors(int64_t n) {
   std::vector<int64_t> divisors, larger;
@@ -56,7 +50,7 @@ size_t PreferredDepth(const TileInstruction& instruction, const RegisterTile& ti
   };
   if (instruction.group == 1) {
     return index_of(std::ranges::find_if(depths, [&](int64_t depth) {
-      return static_cast<double>(tile.rows * tile.vectors * depth) >= kLeastCycles * instruction.per_cycle ||
+      return static_cast<double>(tile.rows * tile.vectors * depth) >= kShortBodyCycles * instruction.per_cycle ||
              depth == depths.back();
     }));
   }
@@ -116,7 +110,6 @@ bool IsWrittenInPlace(Schedule& sch, BlockRv block, const ContractionPlan& plan,
 }
 
 // Whether cores that share the iterations of a loop have less than a tenth of the time nothing to do.
-bool KeepsCoresBusy(int64_t iterations, int cores) { return BusyPart(iterations, cores) > 0.9; }
 
 // Packs rows in a loop, or (null) ahead of all others in one that threads share.
 Outcome<Done> PackRows(Schedule& sch, BlockRv stage, const LoopRv* loop, int width, const Target& target) {
@@ -306,7 +299,7 @@ Outcome<Done> ContractionSchedule::PickDepth() {
     depths.insert(depths.end(), {2 * depth_step_, 3 * depth_step_, 4 * depth_step_});
     // All of a fused depth, so that its borders are constants.
     const int64_t groups = padded / group;
-    if (fused_depth_ && groups <= kMostDotGroups && tile_.rows * tile_.vectors * groups <= kMostSteps) {
+    if (fused_depth_ && groups <= kMostDotGroups && tile_.rows * tile_.vectors * groups <= kMostWrittenOut) {
       std::erase(depths, padded);
       depths.push_back(padded);
     }
@@ -405,7 +398,7 @@ Outcome<Done> ContractionSchedule::ArrangeLoops() {
     const size_t outside = contraction_.batch.size() + static_cast<size_t>(column_place_);
     int64_t iterations = 1;
     for (size_t i = 0; i < outside; ++i) iterations *= LikelyExtent(sch_, outer_[i]);
-    if (BusyPart(iterations, target_.cores) > kBusyWithCopies) loops_of_rows_ = outside;
+    if (KeepsCoresBusy(iterations, target_.cores)) loops_of_rows_ = outside;
   } else if (BatchSharesWindows() && batch_place_ == 0) {
     loops_of_rows_ = contraction_.batch.size();
   }
@@ -468,7 +461,7 @@ size_t ContractionSchedule::PlaceInsideRows() const {
   int64_t iterations = 1;
   for (size_t place = 1; place <= outer_rows_.size(); ++place) {
     iterations *= LikelyExtent(sch_, outer_rows_[place - 1]);
-    if (place + 1 >= outer_rows_.size() && KeepsCoresBusy(iterations, target_.cores)) return place;
+    if (place + 1 >= outer_rows_.size() && KeepsCoresBusyThroughout(iterations, target_.cores)) return place;
   }
   return 0;
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <numeric>
 
+#include "autoschedule/cost/machine_costs.h"
 #include "autoschedule/movement/bypass_caches.h"
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
@@ -22,11 +23,7 @@ namespace {
 
 using Done = std::monostate;
 
-// Fewer element operations than this are done before another thread has begun.
-constexpr int64_t kLeastParallelWork = 1024;
-// Statements up to which loops over a window are written out.
-constexpr int64_t kMostWrittenOut = 400;
-// The same where windows have borders, for each of which lowering writes the tile once more.
+// Statements up to which loops are written out where windows have borders, for each of which lowering writes the tile once more.
 constexpr int64_t kMostWithBorders = 160;
 // Loads up to which it is asked which of them overlap.
 constexpr size_t kMostStencilLoads = 64;
@@ -191,7 +188,7 @@ Outcome<Done> RunInParallel(Schedule& sch, const Plan& plan, std::vector<LoopRv>
                             Choices& choices) {
   if (std::ranges::all_of(loops, [&](LoopRv loop) { return ExtentOf(sch, loop) == 1; })) return Done();
   const int64_t preferred =
-      plan.work >= kLeastParallelWork ? static_cast<int64_t>(ParallelLoops(sch, loops, target.cores)) : 0;
+      IsWorthThreads(plan.work, target) ? static_cast<int64_t>(ParallelLoops(sch, loops, target.cores)) : 0;
   std::vector<int64_t> candidates(LoopsToFuse(sch, loops) + 1);
   std::iota(candidates.begin(), candidates.end(), 0);
   TW_ASSIGN_OR_RETURN(const Choices::Pick parallel,
@@ -442,9 +439,6 @@ int64_t BytesOfWeights(const Plan& plan, const WindowReduction& window) {
   return bytes;
 }
 
-// Cores that share rows and columns rather than vectors are so much of the time busy at least: more is lost where they
-// share the lines of vectors.
-constexpr double kBusyWithRows = 0.75;
 // Where the loop over the vectors of tiles runs.
 enum class VectorLoop {
   kInRows,     // outside of that over columns: the weights of a vector serve a whole row of tiles
@@ -497,7 +491,8 @@ Outcome<TileLoops> MakeTileLoops(Schedule& sch, BlockRv block, const Plan& plan,
   for (const LoopRv& loop : columns) extents.push_back(LikelyExtent(sch, loop));
   const int64_t tiles = std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
   VectorLoop preferred = VectorLoop::kOutermost;
-  if (BusyPart(tiles, target.cores) >= kBusyWithRows) {
+  // Cores share rows and columns rather than the lines of vectors.
+  if (KeepsCoresBusy(tiles, target.cores)) {
     const bool weights_stay = BytesOfWeights(plan, window) <= target.Nearest().bytes * 3 / 8;
     preferred = weights_stay ? VectorLoop::kInColumns : VectorLoop::kInRows;
   }

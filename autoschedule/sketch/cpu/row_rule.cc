@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "autoschedule/cost/machine_costs.h"
 #include "autoschedule/movement/bypass_caches.h"
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
@@ -19,14 +20,8 @@ constexpr const char* kName = "row_rule";
 
 // Partial results of the last steps of a reduction by lanes.
 constexpr int64_t kLastLanes = 4;
-// The latency of a step of a reduction, in vectors that are read meanwhile, and what a masked step costs more.
-constexpr int64_t kLatency = 4, kMask = 2;
 // Planes that are worth being summed first, and vectors of one that are summed at once.
 constexpr int64_t kLeastPlanes = 4, kMostVectors = 8;
-// Fewer element operations than this are done before another thread has begun.
-constexpr int64_t kLeastParallelWork = 1024;
-// Fewer element operations than this are done before results of several threads are combined.
-constexpr int64_t kLeastPartWork = 4096;
 
 // The reduce iterator along which the block reads neighbouring elements, when no spatial one does; else -1.
 int NeighbouringIterator(const BlockNode& block) {
@@ -118,7 +113,7 @@ std::vector<int64_t> LaneWidths(int64_t extent, int lanes) {
   // Vectors that are read, or the latency of the sums where they are few; what combines them; and a mask.
   auto cost = [&](int64_t width) {
     const int64_t steps = (extent + width - 1) / width, vectors = (width + lanes - 1) / lanes;
-    return std::max(steps * vectors, steps * kLatency) + vectors + (extent % width != 0 ? kMask : 0);
+    return std::max(steps * vectors, steps * kSumLatency) + vectors + (extent % width != 0 ? kVectorsOfMask : 0);
   };
   std::sort(widths.begin(), widths.end(),
             [&](int64_t a, int64_t b) { return std::pair(cost(a), a) < std::pair(cost(b), b); });
@@ -195,7 +190,7 @@ class RowSchedule {
     TW_RETURN_IF_REFUSED(Place());
     for (const Stage& stage : stages_) TW_RETURN_IF_REFUSED(WriteStage(stage));
     TW_ASSIGN_OR_RETURN(const Choices::Pick parallel,
-                        choices_.Take(sch_, name_ + ".parallel", {0, 1}, work_ >= kLeastParallelWork ? 1 : 0));
+                        choices_.Take(sch_, name_ + ".parallel", {0, 1}, IsWorthThreads(work_, target_) ? 1 : 0));
     if (plane_) TW_RETURN_IF_REFUSED(WritePlane());
     // Regions of one row are proven with a loop for each of its iterators.
     if (parallel.value != 0) {
@@ -436,7 +431,7 @@ std::optional<BlockRv> SplitAmongCores(Schedule& sch, BlockRv block, const Targe
       if (static_cast<int>(i) != lanes || extent / target.cores % kLastLanes == 0) outermost = static_cast<int>(i);
     }
   }
-  if (lanes < 0 || results >= target.cores || work < kLeastPartWork * target.cores || outermost < 0)
+  if (lanes < 0 || results >= target.cores || !IsWorthThreads(work / target.cores, target, true) || outermost < 0)
     return std::nullopt;
   Schedule attempt = sch;
   const Outcome<std::vector<LoopRv>> loops = LoopsByIterator(attempt, block, kName);

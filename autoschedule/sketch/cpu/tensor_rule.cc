@@ -14,9 +14,8 @@ namespace tilewright {
 namespace {
 
 using Done = std::monostate;
-constexpr size_t kMostMappings = 16;
-// Tiles that follow each other in one block.
-constexpr int64_t kMostTilesInBlock = 16;
+// Of one choice: mappings, and tiles that follow each other in a block.
+constexpr int64_t kMostCandidates = 16;
 
 // How the description accesses one of its parameters: the numbers of its iterators that index it, in order.
 struct DescribedAccess {
@@ -192,7 +191,7 @@ Outcome<Done> TensorSchedule::MakeTiles() {
     }
     std::vector<int64_t> sizes;
     const int64_t count = *ExtentOf(sch_, split[0]);
-    for (int64_t size = 1; size <= std::min(count, kMostTilesInBlock); ++size) {
+    for (int64_t size = 1; size <= std::min(count, kMostCandidates); ++size) {
       if (count % size == 0) sizes.push_back(size);
     }
     const std::string name = name_ + ".block_" + described.iter_vars[i - outside].var.name();
@@ -273,7 +272,7 @@ Outcome<Done> TensorSchedule::Apply() {
 
 Outcome<Done> ScheduleTensorized(Schedule& sch, BlockRv block, const std::vector<TensorMapping>& mappings,
                                  const Target& target, Choices& choices) {
-  std::vector<int64_t> numbers(std::min(mappings.size(), kMostMappings));
+  std::vector<int64_t> numbers(static_cast<size_t>(std::min(std::ssize(mappings), kMostCandidates)));
   std::iota(numbers.begin(), numbers.end(), 0);
   const BlockNode& node = *RealizeOf(sch, block).block;
   const std::string name = node.name;

@@ -27,9 +27,6 @@ using Done = std::monostate;
 // Part of the time of the contraction as it is that the preferred way takes at most.
 constexpr double kPreferred = 0.9;
 
-// Fewer rows leave the multiplying units idle.
-constexpr int64_t kFewRows = 4;
-
 // Whether the function lets sums be computed with other rounding errors.
 bool IsAllowed(const Function& function) {
   const auto attr = function->attrs.find(kWinograd);
@@ -101,9 +98,10 @@ class WinogradSchedule {
     }
     TW_RETURN_IF_REFUSED(ScheduleOutput(*kept));
     const bool kernel_is_near = KernelBytes() <= NearBytes(target_);
-    // What is loaded from afar is used by as many rows as there are; else by as many as fill a tile.
+    // What is loaded from afar is used by as many rows as there are; else by as many as keep the multiplying units busy,
+    // each row a chain of sums.
     if (kernel_is_near) {
-      FuseRows(sch_, block_, kFewRows, target_.cores);
+      FuseRows(sch_, block_, target_.FmaLatency(), target_.cores);
     } else {
       FuseRows(sch_, block_, std::numeric_limits<int64_t>::max(), 1);
     }

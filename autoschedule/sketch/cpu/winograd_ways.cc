@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "autoschedule/cost/machine_costs.h"
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/tensorize/contraction_form.h"
@@ -24,8 +25,6 @@ constexpr double kLeastTerms = 32;
 constexpr int64_t kMostOutputsOfTwo = 4;
 // The part of the peak that products reach, and vector instructions for each vector of a transformed operand.
 constexpr double kEfficiency = 0.9, kTransformInstructions = 5;
-// Cycles to fork and join two more parallel loops.
-constexpr double kStageCycles = 10000;
 // Part of the time of the contraction as it is that any that is tried takes at most.
 constexpr double kWorthATry = 1.2;
 
@@ -63,8 +62,9 @@ class Estimate {
     // Stages that run apart read what other cores wrote.
     const bool together = 4 * kernel <= static_cast<double>(NearBytes(target_)) && KeepsCoresBusy(windows[0]);
     const size_t nearest = together ? 1 : 2;
-    return std::max(products / PerCycle(), FromMemory(kernel)) + instructions + (together ? 0 : kStageCycles) +
-           2 * Moved(part * elements, part * elements, nearest) + Moved(kernel - plain_kernel, kernel, 1);
+    return std::max(products / PerCycle(), CyclesFromMemory(sizeof(float) * kernel, target_)) + instructions +
+           (together ? 0 : 2 * StageCycles(target_)) + 2 * Moved(part * elements, part * elements, nearest) +
+           Moved(kernel - plain_kernel, kernel, 1);
   }
 
  private:
@@ -83,19 +83,7 @@ class Estimate {
 
   // Cycles to move so many elements from or to the cache that holds `all` elements, no nearer than `nearest`.
   double Moved(double elements, double all, size_t nearest) const {
-    size_t level = std::min(nearest, target_.levels.size() - 1);
-    while (level + 1 < target_.levels.size() && static_cast<double>(target_.levels[level].bytes * target_.cores /
-                                                                    target_.levels[level].shared_by) < 4 * all) {
-      ++level;
-    }
-    return 4 * elements / target_.levels[level].bytes_per_cycle / target_.cores;
-  }
-
-  // Cycles to read so many elements from memory, which goes on while products are computed; none if a cache holds them.
-  double FromMemory(double elements) const {
-    const MemoryLevel& last = target_.Farthest();
-    if (4 * elements <= static_cast<double>(last.bytes * target_.cores / last.shared_by)) return 0;
-    return 4 * elements / (target_.memory_gbs / target_.clock_ghz);
+    return CyclesToMove(sizeof(float) * elements, sizeof(float) * all, nearest, target_);
   }
 
   const BlockNode& block_;

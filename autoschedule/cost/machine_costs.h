@@ -1,0 +1,43 @@
+// What a machine takes for what rules decide about: each cost is defined here, once, from the target. Cycles are those
+// of one core.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "target/target.h"
+
+namespace tilewright {
+
+// To begin and to end a parallel loop without work.
+double ForkJoinCycles(const Target& target);
+
+// What a stage costs that has a parallel loop of its own, besides its work: threads wait for the last one, and read
+// what others wrote.
+double StageCycles(const Target& target);
+
+// Whether one thread takes longer for so many operations on elements than others take to begin. `combines`: results of
+// threads are combined afterwards.
+bool IsWorthThreads(int64_t operations, const Target& target, bool combines = false);
+
+// Cycles in which cores copy so many bytes, together, in a stage of its own. `scattered`: to or from more bytes than
+// their second cache levels hold, or more pages.
+double CyclesToCopy(double bytes, bool scattered, const Target& target);
+// Cycles in which cores write out so many bytes of sums, together.
+double CyclesToStage(double bytes, const Target& target);
+// Cycles in which cores move so many bytes from or to the cache level that holds `held` bytes, no nearer than `nearest`,
+// together.
+double CyclesToMove(double bytes, double held, size_t nearest, const Target& target);
+// Cycles in which so many bytes are read from memory; 0 where the last cache level holds them.
+double CyclesFromMemory(double bytes, const Target& target);
+
+// Pages that a core reads in turn without asking for their addresses again: what translation buffers hold.
+inline constexpr int64_t kPagesInTurn = 512;
+// Cycles until something can be added to a sum, or compared with a maximum.
+inline constexpr int64_t kSumLatency = 4;
+// Vectors that could be read in the time in which a mask for the last one is made and used.
+inline constexpr int64_t kVectorsOfMask = 2;
+// Cycles of a loop's body below which its own instructions are seen: shorter ones lost up to a tenth.
+inline constexpr double kShortBodyCycles = 40;
+
+}  // namespace tilewright
