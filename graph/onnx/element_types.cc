@@ -138,4 +138,27 @@ bool TakesElements(std::string_view op, DataType dtype) {
   return true;
 }
 
+bool HasTooManyInputs(std::string_view op, int inputs) {
+  static const auto* const most = [] {
+    auto* limits = new std::map<std::string_view, int>;
+    for (const char* name :
+         {"Abs",        "Acos",     "Acosh",    "Asin",        "Asinh",     "Atan",       "Atanh",
+          "BitwiseNot", "Ceil",     "Celu",     "Cos",         "Cosh",      "Elu",        "Erf",
+          "Exp",        "Floor",    "Gelu",     "HardSigmoid", "HardSwish", "IsInf",      "IsNaN",
+          "LeakyRelu",  "Log",      "Mish",     "Neg",         "Not",       "Reciprocal", "Relu",
+          "Round",      "Selu",     "Shrink",   "Sigmoid",     "Sign",      "Sin",        "Sinh",
+          "Softmax",    "Softplus", "Softsign", "Sqrt",        "Tan",       "Tanh",       "ThresholdedRelu"}) {
+      (*limits)[name] = 1;
+    }
+    for (const char* name : {"Add",   "And",     "BitShift",       "BitwiseAnd", "BitwiseOr",   "BitwiseXor", "Div",
+                             "Equal", "Greater", "GreaterOrEqual", "Less",       "LessOrEqual", "MatMul",     "Mod",
+                             "Mul",   "Or",      "PRelu",          "Pow",        "Sub",         "Xor"}) {
+      (*limits)[name] = 2;
+    }
+    return limits;
+  }();
+  const auto limit = most->find(op);
+  return limit != most->end() && inputs > limit->second;
+}
+
 }  // namespace tilewright::graph

@@ -360,6 +360,10 @@ absl::Status GraphImporter::ImportNode(const onnx::NodeProto& node) {
     for (const std::string& output : node.output()) scopes_.back().failed.insert(output);
     return absl::OkStatus();
   }
+  if (op != nullptr && domain.empty() && HasTooManyInputs(node.op_type(), node.input_size())) {
+    Fail(node, opset, inputs, absl::InvalidArgumentError("it has more inputs than the operator takes"));
+    return absl::OkStatus();
+  }
   if (op != nullptr && domain.empty() && !inputs.empty() && inputs[0].is_tensor() &&
       !TakesElements(node.op_type(), inputs[0].dtype)) {
     Fail(node, opset, inputs, absl::UnimplementedError("elements of this type are not supported"));

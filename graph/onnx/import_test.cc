@@ -81,6 +81,20 @@ TEST_F(Import, ElementsThatAnOperatorDoesNotTakeAreErrors) {
   }
 }
 
+TEST_F(Import, MoreOperandsThanAnOperatorTakesAreErrors) {
+  for (const auto& [op, inputs] : {std::pair("Abs", 2), std::pair("Tanh", 3), std::pair("Sub", 3)}) {
+    ModelWriter m(17);
+    m.Input("x", TensorProto::FLOAT, {2, 3});
+    m.Node(op, std::vector<std::string>(static_cast<size_t>(inputs), "x"), {"y"});
+    m.Output("y");
+    const auto model = ImportOf(m);
+    ASSERT_TRUE(model.ok()) << model.status();
+    EXPECT_THAT(std::string(UnsupportedError(*model).message()),
+                HasSubstr("it has more inputs than the operator takes"))
+        << op;
+  }
+}
+
 TEST_F(Import, AllUnsupportedNodesAreListed) {
   ModelWriter m(17);
   m.Input("x", TensorProto::FLOAT, {"n", 4});
