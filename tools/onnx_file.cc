@@ -183,6 +183,8 @@ int RunOnnx(const CommandArguments& args) {
   const auto results = (*model)->Run(*inputs);
   if (!results.ok()) return RefuseOnnx(args, results.status().message());
   const auto directory = args.Get("--outputs");
+  std::error_code error;  // what cannot be made cannot be written either, which is reported
+  if (directory) std::filesystem::create_directories(*directory, error);
   nlohmann::json outputs = nlohmann::json::array();
   for (size_t i = 0; i < results->size(); ++i) {
     const OnnxModel::Tensors& result = (*results)[i];
