@@ -2,10 +2,12 @@
 // of its checks, and computes what the program computes in the interpreter.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "autoschedule/sketch/auto_schedule.h"
+#include "codegen/lower/pipeline.h"
 #include "codegen/testing/equivalence.h"
 #include "ir/functor.h"
 #include "ir/ops/conv.h"
@@ -66,7 +68,8 @@ const OperandTypes kAllTypes[] = {{kF32, kF32, kF32},   {kF16, kF16, kF32}, {kF1
                                   {kBf16, kBf16, kF32}, {kS8, kS8, kS32},   {kU8, kS8, kS32}};
 
 // Sums of rounded terms in another order.
-constexpr double kSums = 2e-2;
+constexpr double kSums = 2e-2, kHalfSums = 2e-1;
+double ToleranceOf(const OperandTypes& types) { return types.output == kF16 ? kHalfSums : kSums; }
 
 class GpuRulesOfTypes : public ::testing::TestWithParam<OperandTypes> {};
 INSTANTIATE_TEST_SUITE_P(Types, GpuRulesOfTypes, ::testing::ValuesIn(kAllTypes));
@@ -91,6 +94,95 @@ TEST_P(GpuRulesOfTypes, Convolutions) {
               {.tolerance = kSums});
   ExpectRight(ops::Depthwise(1, 7, 6, 19, {.kernel = 3, .stride = 2, .padding = 1}, 1, GetParam()),
               {.tolerance = kSums});
+}
+
+// Of the block that reduces.
+std::string BlockName(const Function& function) {
+  std::string name;
+  PreOrder(function->body, [&](const Stmt& s) {
+    const auto* realize = dyn_cast<BlockRealizeNode>(s);
+    if (realize != nullptr && realize->block->init) name = realize->block->name;
+    return true;
+  });
+  return name;
+}
+
+// The tiles that are chosen, by what the trace says of the block's sketch.
+std::string SketchOf(const Function& function, Choices choices = Choices::Preferred()) {
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const AutoScheduled result = AutoSchedule(Module(function), *NamedTarget("cuda-sm80"), &intrins, choices);
+  for (const Choice& choice : choices.made()) {
+    if (!choice.name.ends_with(".sketch")) continue;
+    return std::string(choice.label());
+  }
+  return "";
+}
+
+TEST_P(GpuRulesOfTypes, ProductsInTiles) {
+  const OperandTypes types = GetParam();
+  const bool warps = types.input == types.weight && types.input != kF32;
+  const Function product = ops::BatchMatmul(2, 60, 48, 32, types);
+  EXPECT_EQ(SketchOf(product), warps ? "warp_tiles" : "thread_tiles");
+  ExpectRight(product, {.tolerance = ToleranceOf(GetParam())});
+  ExpectRight(ops::BatchMatmul(1, 33, 40, 72, types, /*b_transposed=*/true), {.tolerance = ToleranceOf(GetParam())});
+  const ops::Window window = {.kernel = 3, .stride = 1, .padding = 1};
+  const Function convolution = ops::Conv(
+      {.batch = 1, .spatial = {7, 6}, .in_channels = 16, .out_channels = 24, .windows = {window, window}}, types);
+  EXPECT_EQ(SketchOf(convolution), warps ? "warp_tiles" : "thread_tiles");
+  ExpectRight(convolution, {.tolerance = ToleranceOf(GetParam())});
+}
+
+// Whatever is drawn and not refuted is right.
+TEST_P(GpuRulesOfTypes, DrawnTiles) {
+  const Target target = *NamedTarget("cuda-sm80");
+  const Function product = ops::BatchMatmul(1, 60, 48, 80, GetParam());
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    IntrinRegistry intrins = IntrinRegistry::Builtin();
+    Choices choices = Choices::Drawn(seed);
+    const AutoScheduled result = AutoSchedule(Module(product), target, &intrins, choices);
+    const Function main = result.schedule.module().Main();
+    const VerifyResult verified = VerifyProgram(main, &target);
+    // A search refuses these, as it does what needs too much shared memory (Space::Make).
+    if (verified.verdict() == Verdict::kRefuted) continue;
+    EXPECT_EQ(
+        testing::CompareWithInterpreter(result.schedule.module(),
+                                        {.target = target, .original = product, .tolerance = ToleranceOf(GetParam())}),
+        "")
+        << Print(main);
+  }
+}
+
+TEST(GpuRules, TilesMustFitInSharedMemory) {
+  const Function product = ops::BatchMatmul(1, 256, 256, 256, {kBf16, kBf16, kF32});
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  std::vector<Choice> given;
+  for (const auto& [what, value] : {std::pair("tile_m", 128), {"tile_n", 128}, {"tile_k", 64}, {"stages", 4}}) {
+    given.push_back({.name = BlockName(product) + "." + what, .value = value});
+  }
+  Choices choices = Choices::GivenOrPreferred(std::move(given));
+  const AutoScheduled result = AutoSchedule(Module(product), *NamedTarget("cuda-sm80"), &intrins, choices);
+  ASSERT_EQ(result.refused.size(), 1u);
+  EXPECT_EQ(result.refused[0].ToString(),
+            "warp_tile_rule: the tiles of block " + BlockName(product) + " do not fit in shared memory");
+  EXPECT_TRUE(result.left_alone.empty());
+}
+
+// A vector that several rows' loops are fused with is one thread's four sums, not a row of them.
+TEST(GpuRules, VectorsOfSums) {
+  const Function function = ops::Depthwise(1, 56, 56, 64, {.kernel = 3, .stride = 1, .padding = 1});
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  Choices choices = Choices::GivenOrPreferred({{.name = "depth_conv2d_nhwc.vector", .value = 4}});
+  const Target target = *NamedTarget("cuda-sm80");
+  const AutoScheduled result = AutoSchedule(Module(function), target, &intrins, choices);
+  const auto lowered = Lower(result.schedule.module(), target);
+  ASSERT_TRUE(lowered.ok()) << lowered.status();
+  int64_t largest = 0;
+  PreOrder(lowered->Main()->body, [&](const Stmt& s) {
+    const auto* allocate = dyn_cast<AllocateNode>(s);
+    if (allocate != nullptr) largest = std::max(largest, AsInt(allocate->buffer->shape[0]).value_or(1 << 20));
+    return true;
+  });
+  EXPECT_EQ(largest, 4);
 }
 
 TEST(GpuRules, Rows) {

@@ -35,9 +35,8 @@ int64_t PreferredThreads(int64_t work, const Target& target) {
   return threads;
 }
 
-Outcome<ThreadLoops> BindThreads(Schedule& sch, const std::vector<LoopRv>& loops, int64_t most_vector,
-                                 const std::string& name, const Target& target, Choices& choices) {
-  const size_t fused = LoopsToFuse(sch, loops);
+Outcome<ThreadLoops> BindThreads(Schedule& sch, std::vector<LoopRv> loops, int64_t most_vector, const std::string& name,
+                                 const Target& target, Choices& choices) {
   int64_t work = 1;
   for (const LoopRv& loop : loops) work *= LikelyExtent(sch, loop);
   std::vector<int64_t> widths = {1};
@@ -47,17 +46,22 @@ Outcome<ThreadLoops> BindThreads(Schedule& sch, const std::vector<LoopRv>& loops
   size_t preferred = widths.size() - 1;
   while (preferred > 0 && work / widths[preferred] < target.cores * kThreadsOfCore) --preferred;
   TW_ASSIGN_OR_RETURN(const Choices::Pick width, choices.Take(sch, name + ".vector", widths, preferred));
+  ThreadLoops result;
+  if (width.value > 1) {
+    // Before loops are fused, so that a vector lies in one row for all to see.
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch.Split(loops.back(), {Value(), width}));
+    loops.back() = parts[0];
+    result.vector = parts[1];
+  }
   TW_ASSIGN_OR_RETURN(const Choices::Pick threads, TakeThreads(sch, work / width.value, name, target, choices));
+  const size_t fused = LoopsToFuse(sch, loops);
   TW_ASSIGN_OR_RETURN(const LoopRv first, FuseFirst(sch, loops, fused));
   const bool one = fused == loops.size();
-  std::vector<Value> factors = {Value(), threads};
-  if (width.value > 1) factors.push_back(width);
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch.Split(one ? first : loops.back(), factors));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch.Split(one ? first : loops.back(), {Value(), threads}));
   if (!one) TW_RETURN_IF_REFUSED(sch.Bind(first, "blockIdx.x"));
   TW_RETURN_IF_REFUSED(sch.Bind(parts[0], one ? "blockIdx.x" : "blockIdx.y"));
   TW_RETURN_IF_REFUSED(sch.Bind(parts[1], "threadIdx.x"));
-  ThreadLoops result{.thread = parts[1], .vector = {}};
-  if (width.value > 1) result.vector = parts[2];
+  result.thread = parts[1];
   return result;
 }
 

@@ -2,7 +2,7 @@
 //
 //   for i, j in T.grid(100, 60):          for b in T.thread_binding(12, "blockIdx.x"):
 //                                 ->          for t in T.thread_binding(128, "threadIdx.x"):
-//                                                 for v in range(4):      where b * 512 + t * 4 + v < 6000
+//                                                 for v in range(4):      where b * 128 + t < 1500
 //
 // A loop of a symbolic extent inside of others is not fused with them: the first ones become blocks of one axis, the
 // last one blocks of another and threads, those in between stay loops of each thread.
@@ -29,8 +29,8 @@ struct ThreadLoops {
 // that a thread may take along the last loop at once; they are neighbours in memory.
 //
 // Choices, after `name`: NAME.vector elements of a thread at once, NAME.threads of a block.
-Outcome<ThreadLoops> BindThreads(Schedule& sch, const std::vector<LoopRv>& loops, int64_t most_vector,
-                                 const std::string& name, const Target& target, Choices& choices);
+Outcome<ThreadLoops> BindThreads(Schedule& sch, std::vector<LoopRv> loops, int64_t most_vector, const std::string& name,
+                                 const Target& target, Choices& choices);
 
 // Threads of a block out of 32, 64, ... for `work` elements: as many as leave two blocks for each core, 256 at most, and
 // a warp at least.

@@ -1,0 +1,24 @@
+#include "autoschedule/movement/gpu/copy_together.h"
+
+#include "autoschedule/program/block_loops.h"
+#include "schedule/core/assign_or_return.h"
+
+namespace tilewright {
+
+Outcome<std::monostate> CopyTogether(Schedule& sch, BlockRv copy, LoopRv outer, const ThreadAxes& threads,
+                                     int64_t vector) {
+  TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, LoopsInside(sch, copy, outer));
+  if (loops.empty()) {
+    TW_ASSIGN_OR_RETURN(const LoopRv unit, sch.AddUnitLoop(copy));
+    loops.push_back(unit);
+  }
+  TW_ASSIGN_OR_RETURN(const LoopRv elements, FuseFirst(sch, loops, loops.size()));
+  std::vector<Value> factors = {Value()};
+  for (const auto& [axis, extent] : threads) factors.emplace_back(extent);
+  factors.emplace_back(vector);
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch.Split(elements, factors));
+  for (size_t i = 0; i < threads.size(); ++i) TW_RETURN_IF_REFUSED(sch.Bind(parts[i + 1], threads[i].first));
+  return vector > 1 ? sch.Vectorize(parts.back()) : Outcome<std::monostate>(std::monostate());
+}
+
+}  // namespace tilewright

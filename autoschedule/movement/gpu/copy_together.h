@@ -1,0 +1,28 @@
+// Copies that the threads of a block make together.
+//
+//   for i, j in T.grid(16, 32):           for f in range(2):
+//       block copy                  ->        for y in T.thread_binding(4, "threadIdx.y"):
+//                                                 for x in T.thread_binding(16, "threadIdx.x"):
+//                                                     for v in T.vectorized(4): block copy
+//
+// Neighbouring threads copy neighbouring vectors.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "schedule/recorder/schedule.h"
+
+namespace tilewright {
+
+// Axes of threads and how many there are along each, the innermost last.
+using ThreadAxes = std::vector<std::pair<std::string, int64_t>>;
+
+// `outer`: the loop inside of which the block's loops are the copy's. `vector`: elements that a thread takes at once.
+Outcome<std::monostate> CopyTogether(Schedule& sch, BlockRv copy, LoopRv outer, const ThreadAxes& threads,
+                                     int64_t vector);
+
+}  // namespace tilewright

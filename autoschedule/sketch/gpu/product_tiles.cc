@@ -1,0 +1,138 @@
+#include "autoschedule/sketch/gpu/product_tiles.h"
+
+#include <algorithm>
+
+#include "autoschedule/program/access_strides.h"
+#include "autoschedule/program/block_loops.h"
+#include "autoschedule/program/fuse_consumers.h"
+#include "autoschedule/sketch/gpu/plain_gpu_rule.h"
+#include "schedule/core/assign_or_return.h"
+
+namespace tilewright {
+namespace {
+
+using Done = std::monostate;
+
+// Blocks along the second and third axis of a grid.
+constexpr int64_t kMostBlocks = 65535;
+// Bytes of the widest access of a thread.
+constexpr int64_t kAccessBytes = 16;
+// Products with padding for one without that a large tile may cost.
+constexpr double kMostPadding = 1.25;
+
+int64_t Tiles(int64_t extent, int64_t side) { return (extent + side - 1) / side; }
+
+// Elements along the innermost iterator of a group that lie side by side, out of powers of two.
+int64_t VectorAlong(const BlockNode& block, const Buffer& buffer, const std::vector<int>& group, int64_t tile) {
+  if (group.empty()) return 1;
+  const auto iterator = static_cast<size_t>(group.back());
+  const int64_t extent = *ExtentOf(block.iter_vars[iterator]);
+  for (const Access& access : AccessesOf(block)) {
+    if (access.store || !access.buffer.same_as(buffer) || access.strides[iterator] != 1) continue;
+    int64_t vector = 1;
+    while (vector * 2 * buffer->dtype.bytes() <= kAccessBytes && extent % (vector * 2) == 0 &&
+           tile % (vector * 2) == 0) {
+      vector *= 2;
+    }
+    return vector;
+  }
+  return 1;
+}
+
+}  // namespace
+
+std::optional<ProductPlan> PlanProduct(const BlockRealizeNode& realize) {
+  const auto contraction = MatchContraction(realize);
+  if (!contraction.ok() || contraction->row_operand.same_as(contraction->column_operand)) return std::nullopt;
+  const std::optional<MatrixSizes> sizes = MatrixSizesOf(*realize.block, *contraction);
+  if (!sizes || sizes->batch > kMostBlocks || sizes->n > kMostBlocks) return std::nullopt;
+  return ProductPlan{*contraction, *sizes, realize.block->name};
+}
+
+double UsefulPart(const MatrixSizes& sizes, int64_t side) {
+  const auto part = [&](int64_t extent) { return static_cast<double>(extent) / RoundUp(extent, side); };
+  return part(sizes.m) * part(sizes.n) * part(sizes.k);
+}
+
+Outcome<Choices::Pick> TakeUpTo(Schedule& sch, const std::string& name, const std::vector<int64_t>& candidates,
+                                int64_t preferred, Choices& choices) {
+  size_t best = 0;
+  for (size_t i = 1; i < candidates.size(); ++i) {
+    if (candidates[i] <= preferred) best = i;
+  }
+  return choices.Take(sch, name, candidates, best);
+}
+
+Outcome<ProductTile> TakeProductTile(Schedule& sch, const ProductPlan& plan, const std::vector<int64_t>& sides,
+                                     const std::vector<int64_t>& depths, int64_t depth, const Target& target,
+                                     Choices& choices) {
+  const MatrixSizes& sizes = plan.sizes;
+  int64_t best_m = sides.front(), best_n = sides.front();
+  for (int64_t m : sides) {
+    for (int64_t n : sides) {
+      const int64_t blocks = sizes.batch * Tiles(sizes.m, m) * Tiles(sizes.n, n);
+      const double padding = static_cast<double>(RoundUp(sizes.m, m)) * static_cast<double>(RoundUp(sizes.n, n)) /
+                             static_cast<double>(RoundUp(sizes.m, sides.front()) * RoundUp(sizes.n, sides.front()));
+      // Of equal areas the one that is nearer to a square moves less.
+      const bool larger = m * n > best_m * best_n || (m * n == best_m * best_n && m + n < best_m + best_n);
+      if (blocks < target.cores || padding > kMostPadding || !larger) continue;
+      best_m = m;
+      best_n = n;
+    }
+  }
+  TW_ASSIGN_OR_RETURN(const Choices::Pick m, TakeUpTo(sch, plan.name + ".tile_m", sides, best_m, choices));
+  TW_ASSIGN_OR_RETURN(const Choices::Pick n, TakeUpTo(sch, plan.name + ".tile_n", sides, best_n, choices));
+  const int64_t deep = std::min(depth, RoundUp(sizes.k, depths.front()));
+  TW_ASSIGN_OR_RETURN(const Choices::Pick k, TakeUpTo(sch, plan.name + ".tile_k", depths, deep, choices));
+  return ProductTile{m.value, n.value, k.value};
+}
+
+bool ColumnsRunAlongDepth(const BlockNode& block, const Contraction& contraction) {
+  return std::ranges::any_of(AccessesOf(block), [&](const Access& access) {
+    return !access.store && access.buffer.same_as(contraction.column_operand) && !contraction.inner.empty() &&
+           access.strides[static_cast<size_t>(contraction.inner.back())] == 1;
+  });
+}
+
+Outcome<ProductBlocks> MakeProductBlocks(Schedule& sch, BlockRv block, const ProductPlan& plan, const ProductTile& tile,
+                                         bool by_depth) {
+  const Contraction& contraction = plan.contraction;
+  const Block node = RealizeOf(sch, block).block;
+  ProductBlocks blocks;
+  blocks.row_vector = VectorAlong(*node, contraction.row_operand, contraction.inner, tile.k);
+  blocks.column_vector = VectorAlong(*node, contraction.column_operand,
+                                     by_depth ? contraction.inner : contraction.columns, by_depth ? tile.k : tile.n);
+  TW_ASSIGN_OR_RETURN(blocks.form, BringIntoMatrixForm(sch, block, contraction, {tile.m, tile.n, tile.k}, by_depth));
+  InlineCheapProducers(sch, blocks.form.rows);
+  InlineCheapProducers(sch, blocks.form.columns);
+  FuseConsumers(sch, blocks.form.output);
+  return blocks;
+}
+
+Outcome<ProductLoops> LoopsOfProduct(Schedule& sch, const ProductBlocks& blocks) {
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch, blocks.form.product, "product_tiles"));
+  const size_t first = loops.size() - 3;
+  ProductLoops result{.batch = {}, .m = loops[first], .n = loops[first + 1], .k = loops[first + 2]};
+  if (first > 0) result.batch = loops[0];
+  return result;
+}
+
+Outcome<Done> BindTiles(Schedule& sch, const ProductLoops& loops, LoopRv m, LoopRv n) {
+  if (loops.batch) TW_RETURN_IF_REFUSED(sch.Bind(*loops.batch, "blockIdx.z"));
+  TW_RETURN_IF_REFUSED(sch.Bind(m, "blockIdx.x"));
+  return sch.Bind(n, "blockIdx.y");
+}
+
+Outcome<Done> CopyOperands(Schedule& sch, const ProductBlocks& blocks, const std::string& scope, LoopRv loop,
+                           const ThreadAxes& threads) {
+  const std::pair<BlockRv, int64_t> copies[] = {{blocks.form.rows, blocks.row_vector},
+                                                {blocks.form.columns, blocks.column_vector}};
+  for (const auto& [copy, vector] : copies) {
+    TW_RETURN_IF_REFUSED(sch.SetScope(copy, 0, scope));
+    TW_RETURN_IF_REFUSED(sch.ComputeAt(copy, loop));
+  }
+  for (const auto& [copy, vector] : copies) TW_RETURN_IF_REFUSED(CopyTogether(sch, copy, loop, threads, vector));
+  return Done();
+}
+
+}  // namespace tilewright

@@ -1,0 +1,75 @@
+// What the rules of contractions on GPUs share: a product of matrices in tiles of blocks of threads.
+//
+//   for batch, m / tile, n / tile in blocks:          blockIdx.z, x, y
+//       for k / tile:
+//           copies of both operands' tiles into shared memory, by all threads together
+//           ... the part of one thread or warp ...
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autoschedule/movement/gpu/copy_together.h"
+#include "autoschedule/normalize/matrix_form.h"
+#include "autoschedule/program/choices.h"
+#include "autoschedule/program/contraction.h"
+#include "schedule/recorder/schedule.h"
+#include "target/target.h"
+
+namespace tilewright {
+
+struct ProductTile {
+  int64_t m = 0, n = 0, k = 0;
+};
+
+// A contraction of constant extents that a grid can hold.
+struct ProductPlan {
+  Contraction contraction;
+  MatrixSizes sizes;
+  std::string name;  // the block's
+};
+std::optional<ProductPlan> PlanProduct(const BlockRealizeNode& realize);
+
+// The part of the products in whole tiles of side `side` that are not padding.
+double UsefulPart(const MatrixSizes& sizes, int64_t side);
+
+// Choices: NAME.tile_m, NAME.tile_n out of `sides` and NAME.tile_k out of `depths`; preferred are the largest that
+// leave a block for each core and do little besides, and the depth `depth`.
+Outcome<ProductTile> TakeProductTile(Schedule& sch, const ProductPlan& plan, const std::vector<int64_t>& sides,
+                                     const std::vector<int64_t>& depths, int64_t depth, const Target& target,
+                                     Choices& choices);
+
+// One of `candidates`: `preferred`, or the largest below it that is there.
+Outcome<Choices::Pick> TakeUpTo(Schedule& sch, const std::string& name, const std::vector<int64_t>& candidates,
+                                int64_t preferred, Choices& choices);
+
+// The product in matrix form, with what feeds it computed in the copies and its epilogue in the output's.
+struct ProductBlocks {
+  MatrixForm form;
+  // Elements that a thread may copy at once.
+  int64_t row_vector = 1, column_vector = 1;
+};
+// `by_depth`: the column operand's tiles are [n, k].
+Outcome<ProductBlocks> MakeProductBlocks(Schedule& sch, BlockRv block, const ProductPlan& plan, const ProductTile& tile,
+                                         bool by_depth);
+
+// Whether neighbours along the depth lie side by side in the column operand.
+bool ColumnsRunAlongDepth(const BlockNode& block, const Contraction& contraction);
+
+// Loops of the product: batch where there is one, m, n, k.
+struct ProductLoops {
+  std::optional<LoopRv> batch;
+  LoopRv m, n, k;
+};
+Outcome<ProductLoops> LoopsOfProduct(Schedule& sch, const ProductBlocks& blocks);
+
+// Binds the loops over tiles to blocks.
+Outcome<std::monostate> BindTiles(Schedule& sch, const ProductLoops& loops, LoopRv m, LoopRv n);
+
+// Both operands' copies into memory of `scope`, at `loop`.
+Outcome<std::monostate> CopyOperands(Schedule& sch, const ProductBlocks& blocks, const std::string& scope, LoopRv loop,
+                                     const ThreadAxes& threads);
+
+}  // namespace tilewright

@@ -1,0 +1,178 @@
+#include "autoschedule/sketch/gpu/warp_tile_rule.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "autoschedule/program/block_loops.h"
+#include "schedule/core/assign_or_return.h"
+
+namespace tilewright {
+namespace {
+
+using Done = std::monostate;
+constexpr const char* kName = "warp_tile_rule";
+constexpr int64_t kSide = 16;
+const std::vector<int64_t> kSides = {16, 32, 64, 128}, kDepths = {16, 32, 64};
+constexpr int64_t kDepth = 32;
+constexpr int64_t kPreferredStages = 3, kMostStages = 4;
+// Bytes by which a row of a tile in shared memory is longer than a multiple of 64: rows that are read together lie in
+// different banks.
+constexpr int64_t kRowBytes = 64, kShiftBytes = 16;
+// Bytes of a sum.
+constexpr int64_t kSumBytes = 4;
+
+// As intrinsics call a type; empty for those that no instruction takes.
+std::string ShortName(DataType type) {
+  if (type == DataType::Float(16)) return "f16";
+  if (type == DataType::Float(32)) return "f32";
+  if (type == DataType::BFloat16()) return "bf16";
+  if (type == DataType::Int(8)) return "s8";
+  if (type == DataType::UInt(8)) return "u8";
+  return type == DataType::Int(32) ? "s32" : "";
+}
+
+class WarpSchedule {
+ public:
+  WarpSchedule(Schedule& sch, const ProductPlan& plan, const WarpTile& warp, const Target& target, Choices& choices)
+      : sch_(sch), plan_(plan), warp_(warp), target_(target), choices_(choices) {}
+
+  Outcome<Done> Apply(BlockRv block) {
+    TW_RETURN_IF_REFUSED(Choose(block));
+    TW_ASSIGN_OR_RETURN(blocks_, MakeProductBlocks(sch_, block, plan_, tile_, warp_.by_depth));
+    const BlockRv product = blocks_.form.product;
+    TW_ASSIGN_OR_RETURN(const BlockRv sums, sch_.CacheWrite(product, 0, "wmma.accumulator"));
+    TW_RETURN_IF_REFUSED(sch_.SetScope(sums, 0, "shared.dyn"));
+    TW_ASSIGN_OR_RETURN(const ProductLoops loops, LoopsOfProduct(sch_, blocks_));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> i, SplitSide(loops.m, tile_.m, warps_m_));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> j, SplitSide(loops.n, tile_.n, warps_n_));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> k, sch_.Split(loops.k, {Value(), tile_.k / kSide, kSide}));
+    TW_RETURN_IF_REFUSED(sch_.Reorder({i[0], j[0], i[1], j[1], k[0], k[1], i[2], j[2], i[3], j[3], k[2]}));
+    TW_RETURN_IF_REFUSED(BindTiles(sch_, loops, i[0], j[0]));
+    TW_RETURN_IF_REFUSED(sch_.Bind(i[1], "threadIdx.z"));
+    TW_RETURN_IF_REFUSED(sch_.Bind(j[1], "threadIdx.y"));
+    TW_RETURN_IF_REFUSED(sch_.ReverseComputeAt(sums, j[1]));
+    TW_RETURN_IF_REFUSED(sch_.ReverseComputeAt(blocks_.form.output, j[0]));
+    TW_ASSIGN_OR_RETURN(const BlockRv rows, sch_.CacheRead(product, 0, "wmma.matrix_a"));
+    TW_ASSIGN_OR_RETURN(const BlockRv columns, sch_.CacheRead(product, 1, "wmma.matrix_b"));
+    TW_RETURN_IF_REFUSED(sch_.ComputeAt(rows, k[1]));
+    TW_RETURN_IF_REFUSED(sch_.ComputeAt(columns, k[1]));
+    TW_RETURN_IF_REFUSED(MoveTiles(j[0], k[0]));
+    TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(product, k[0]));
+    TW_RETURN_IF_REFUSED(TensorizeTiles(rows, warp_.load_rows));
+    TW_RETURN_IF_REFUSED(TensorizeTiles(columns, warp_.load_columns));
+    TW_RETURN_IF_REFUSED(TensorizeTiles(sums, warp_.store));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> filled, sch_.GetLoops(init));
+    TW_RETURN_IF_REFUSED(sch_.Tensorize(filled[filled.size() - 2], warp_.fill));
+    TW_RETURN_IF_REFUSED(sch_.Tensorize(i[3], warp_.product));
+    return Pipeline(k[0]);
+  }
+
+ private:
+  Outcome<Done> Choose(BlockRv block) {
+    const GpuTarget& gpu = target_.gpu_part();
+    TW_ASSIGN_OR_RETURN(tile_, TakeProductTile(sch_, plan_, kSides, kDepths, kDepth, target_, choices_));
+    TW_ASSIGN_OR_RETURN(warps_m_, TakeWarps(".warps_m", tile_.m, tile_.m >= 128 ? 4 : 2));
+    TW_ASSIGN_OR_RETURN(warps_n_, TakeWarps(".warps_n", tile_.n, 2));
+    std::vector<int64_t> stages = {1};
+    const int64_t steps = (plan_.sizes.k + tile_.k - 1) / tile_.k;
+    while (target_.has("cp.async") && stages.back() < std::min(kMostStages, steps)) stages.push_back(stages.back() + 1);
+    TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
+                        TakeUpTo(sch_, plan_.name + ".stages", stages, kPreferredStages, choices_));
+    stages_ = pick.value;
+    const int64_t bytes = plan_.contraction.row_operand->dtype.bytes();
+    const auto row = [&](int64_t elements) { return RoundUp(elements * bytes, kRowBytes) + kShiftBytes; };
+    const int64_t columns = warp_.by_depth ? tile_.n * row(tile_.k) : tile_.k * row(tile_.n);
+    const int64_t all = stages_ * (tile_.m * row(tile_.k) + columns) + tile_.m * tile_.n * kSumBytes;
+    if (all > gpu.max_shared_bytes_per_block) {
+      return Refusal{kName, "the tiles of {block0} do not fit in shared memory", {RealizeOf(sch_, block).block->id}};
+    }
+    return Done();
+  }
+
+  Outcome<int64_t> TakeWarps(const char* name, int64_t side, int64_t preferred) {
+    std::vector<int64_t> counts;
+    for (int64_t count : {1, 2, 4}) {
+      if (side / kSide >= count) counts.push_back(count);
+    }
+    TW_ASSIGN_OR_RETURN(const Choices::Pick warps, TakeUpTo(sch_, plan_.name + name, counts, preferred, choices_));
+    return warps.value;
+  }
+
+  Outcome<std::vector<LoopRv>> SplitSide(LoopRv loop, int64_t side, int64_t warps) {
+    return sch_.Split(loop, {Value(), warps, side / warps / kSide, kSide});
+  }
+
+  ThreadAxes Threads() const {
+    return {{"threadIdx.z", warps_m_}, {"threadIdx.y", warps_n_}, {"threadIdx.x", target_.gpu_part().warp_size}};
+  }
+
+  // The copies between global and shared memory.
+  Outcome<Done> MoveTiles(LoopRv tile_loop, LoopRv depth_loop) {
+    TW_RETURN_IF_REFUSED(CopyOperands(sch_, blocks_, "shared.dyn", depth_loop, Threads()));
+    const int64_t bytes = plan_.contraction.row_operand->dtype.bytes();
+    for (const BlockRv& copy : {blocks_.form.rows, blocks_.form.columns}) {
+      TW_RETURN_IF_REFUSED(
+          sch_.StorageAlign(copy, 0, -2, static_cast<int>(kRowBytes / bytes), static_cast<int>(kShiftBytes / bytes)));
+    }
+    return CopyTogether(sch_, blocks_.form.output, tile_loop, Threads(), 1);
+  }
+
+  Outcome<Done> TensorizeTiles(BlockRv block, const std::string& intrin) {
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch_.GetLoops(block));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> r, sch_.Split(loops[loops.size() - 2], {Value(), kSide}));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> c, sch_.Split(loops.back(), {Value(), kSide}));
+    TW_RETURN_IF_REFUSED(sch_.Reorder({r[0], c[0], r[1], c[1]}));
+    return sch_.Tensorize(r[1], intrin);
+  }
+
+  // Copies run ahead of the products by all stages but one.
+  Outcome<Done> Pipeline(LoopRv loop) {
+    if (stages_ == 1) return Done();
+    const Value::List stages = {0, 0, stages_ - 1}, order = {0, 1, 2}, asynchronous = {0};
+    TW_RETURN_IF_REFUSED(sch_.Annotate(loop, "software_pipeline_stage", stages));
+    TW_RETURN_IF_REFUSED(sch_.Annotate(loop, "software_pipeline_order", order));
+    return sch_.Annotate(loop, "software_pipeline_async_stages", asynchronous);
+  }
+
+  Schedule& sch_;
+  const ProductPlan& plan_;
+  const WarpTile& warp_;
+  const Target& target_;
+  Choices& choices_;
+  ProductTile tile_;
+  ProductBlocks blocks_;
+  int64_t warps_m_ = 1, warps_n_ = 1, stages_ = 1;
+};
+
+}  // namespace
+
+std::optional<WarpTile> FindWarpTile(const BlockNode& block, const Contraction& contraction, const Target& target,
+                                     IntrinRegistry* intrins) {
+  const DataType factor = contraction.row_operand->dtype;
+  const std::string type = ShortName(factor), sum = ShortName(contraction.product_type);
+  if (intrins == nullptr || factor != contraction.column_operand->dtype || type.empty() || sum.empty()) {
+    return std::nullopt;
+  }
+  const std::string shape = absl::StrCat(kSide, "x", kSide, "x", kSide, "_");
+  // Bytes are not transposed on their way into fragments.
+  WarpTile tile{.side = kSide, .by_depth = factor.bits() == 8 || ColumnsRunAlongDepth(block, contraction)};
+  tile.load_rows = absl::StrCat("wmma_load_", shape, type, "_a_shared_dyn");
+  tile.load_columns = absl::StrCat("wmma_load_", shape, type, "_b", tile.by_depth ? "_trans" : "", "_shared_dyn");
+  tile.fill = absl::StrCat("wmma_fill_", shape, sum);
+  tile.product = absl::StrCat("wmma_sync_", shape, type, type, sum, tile.by_depth ? "_trans" : "");
+  tile.store = absl::StrCat("wmma_store_", shape, sum, "_shared_dyn");
+  for (const std::string& name : {tile.load_rows, tile.load_columns, tile.fill, tile.product, tile.store}) {
+    const TensorIntrin* intrin = intrins->Find(name);
+    if (intrin == nullptr) return std::nullopt;
+    if (!std::ranges::all_of(intrin->features, [&](const std::string& f) { return target.has(f); }))
+      return std::nullopt;
+  }
+  return tile;
+}
+
+Outcome<Done> ScheduleWarpTiles(Schedule& sch, BlockRv block, const ProductPlan& plan, const WarpTile& warp,
+                                const Target& target, Choices& choices) {
+  return WarpSchedule(sch, plan, warp, target, choices).Apply(block);
+}
+
+}  // namespace tilewright
