@@ -19,6 +19,9 @@
 
 namespace tilewright {
 
+// Bytes of the widest access of a thread.
+inline constexpr int64_t kAccessBytes = 16;
+
 // What every thread does is inside of `thread`; `vector` is the innermost loop, over neighbours, where there is one.
 struct ThreadLoops {
   LoopRv thread;

@@ -18,8 +18,6 @@ namespace {
 using Done = std::monostate;
 constexpr const char* kName = "plain_gpu_rule";
 
-// Bytes of the widest access of a thread.
-constexpr int64_t kAccessBytes = 16;
 // Sums that a thread has at most: its registers serve loads, too.
 constexpr int64_t kMostSums = 4;
 

@@ -5,6 +5,7 @@
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/fuse_consumers.h"
+#include "autoschedule/sketch/gpu/bind_threads.h"
 #include "autoschedule/sketch/gpu/plain_gpu_rule.h"
 #include "schedule/core/assign_or_return.h"
 
@@ -15,8 +16,6 @@ using Done = std::monostate;
 
 // Blocks along the second and third axis of a grid.
 constexpr int64_t kMostBlocks = 65535;
-// Bytes of the widest access of a thread.
-constexpr int64_t kAccessBytes = 16;
 // Products with padding for one without that a large tile may cost.
 constexpr double kMostPadding = 1.25;
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "autoschedule/program/block_loops.h"
+#include "ir/annotations.h"
 #include "schedule/core/assign_or_return.h"
 
 namespace tilewright {
@@ -129,9 +130,9 @@ class WarpSchedule {
   Outcome<Done> Pipeline(LoopRv loop) {
     if (stages_ == 1) return Done();
     const Value::List stages = {0, 0, stages_ - 1}, order = {0, 1, 2}, asynchronous = {0};
-    TW_RETURN_IF_REFUSED(sch_.Annotate(loop, "software_pipeline_stage", stages));
-    TW_RETURN_IF_REFUSED(sch_.Annotate(loop, "software_pipeline_order", order));
-    return sch_.Annotate(loop, "software_pipeline_async_stages", asynchronous);
+    TW_RETURN_IF_REFUSED(sch_.Annotate(loop, kPipelineStage, stages));
+    TW_RETURN_IF_REFUSED(sch_.Annotate(loop, kPipelineOrder, order));
+    return sch_.Annotate(loop, kPipelineAsyncStages, asynchronous);
   }
 
   Schedule& sch_;
