@@ -18,6 +18,7 @@
 #include "verify/structure/equal_values.h"
 #include "verify/structure/given_values.h"
 #include "verify/structure/instance_order.h"
+#include "verify/structure/join_digits.h"
 #include "verify/structure/loop_kinds.h"
 #include "verify/threads/touches.h"
 
@@ -323,6 +324,7 @@ class LoopChecker {
       domain.push_back({position, positions});
       elements.push_back(range.min + position);
     }
+    elements = JoinDigits(std::move(elements));
     for (const Expr& predicate : {condition, Expr()}) {
       const auto map = arith::DetectIterMap(elements, domain, predicate, arith::IterMapLevel::kNone, &analyzer);
       if (map && map->injective) return true;

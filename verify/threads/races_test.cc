@@ -13,6 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 std::vector<std::string> Races(std::string_view text) {
   const Function function = ParseFunctionOrDie(text);
@@ -51,6 +52,25 @@ def main(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4, 9), "float32")):
 )";
   EXPECT_THAT(Races(sums), ElementsAre(HasSubstr("block S reads what other iterations write")));
   EXPECT_THAT(Races(Replaced(sums, "S[vi, vk + 1] = S[vi, vk]", "S[vi, vk] = S[vi, vk]")), IsEmpty());
+}
+
+// Rows of a matrix are digits that its tiles of 16 do not divide.
+TEST(Races, DigitsOfTilesAreToldApart) {
+  const std::string rows = R"(
+@T.prim_func
+def main(A: T.Buffer((60000, 16), "float32"), C: T.Buffer((30, 40, 50, 16), "float32")):
+    for a in T.thread_binding(3750, thread="blockIdx.x"):
+        for b in T.thread_binding(8, thread="threadIdx.y"):
+            for d in T.thread_binding(16, thread="threadIdx.x"):
+                for c in range(2):
+                    with T.block("C"):
+                        v = T.axis.spatial(60000, a * 16 + b * 2 + c)
+                        w = T.axis.spatial(16, d)
+                        C[v // 2000, v % 2000 // 50, v % 50, w] = A[v, w]
+)";
+  EXPECT_THAT(Races(rows), IsEmpty());
+  EXPECT_THAT(Races(Replaced(rows, "C[v // 2000, v % 2000 // 50, v % 50, w]", "C[v // 2000, v % 2000 // 50, 0, w]")),
+              Not(IsEmpty()));
 }
 
 TEST(Races, StoresOutsideOfBlocksInVirtualThreads) {

@@ -1,0 +1,37 @@
+#include "verify/structure/join_digits.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/script/printer.h"
+
+namespace tilewright {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::vector<std::string> Joined(std::vector<Expr> indices) {
+  std::vector<std::string> texts;
+  for (const Expr& index : JoinDigits(std::move(indices))) texts.push_back(Print(index));
+  return texts;
+}
+
+TEST(JoinDigits, OfOneNumber) {
+  const Var m("m"), n("n");
+  const Expr sum = m * 16 + n;
+  EXPECT_THAT(Joined({FloorDiv(sum, 20), FloorDiv(FloorMod(sum, 20), 5), FloorMod(sum, 5)}), ElementsAre("m * 16 + n"));
+  EXPECT_THAT(Joined({FloorMod(sum, 5), n, FloorMod(FloorDiv(sum, 5), 4)}), ElementsAre("(m * 16 + n) % 20", "n"));
+  EXPECT_THAT(Joined({FloorDiv(FloorMod(m, 60), 20), FloorDiv(FloorMod(m, 20), 5)}), ElementsAre("m % 60 // 5"));
+}
+
+// A digit that is missing, of another number, or cut elsewhere.
+TEST(JoinDigits, LeavesOthers) {
+  const Var m("m"), n("n");
+  EXPECT_THAT(Joined({FloorDiv(m, 20), FloorMod(m, 5)}), ElementsAre("m // 20", "m % 5"));
+  EXPECT_THAT(Joined({FloorDiv(m, 5), FloorMod(n, 5)}), ElementsAre("m // 5", "n % 5"));
+  EXPECT_THAT(Joined({FloorDiv(FloorMod(m, 20), 3), FloorMod(m, 3)}), ElementsAre("m % 20 // 3", "m % 3"));
+  EXPECT_THAT(Joined({m, n}), ElementsAre("m", "n"));
+}
+
+}  // namespace
+}  // namespace tilewright
