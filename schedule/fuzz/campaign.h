@@ -27,7 +27,7 @@ namespace tilewright::fuzz {
 
 struct CampaignOptions {
   uint64_t seed = 1;
-  uint64_t first = 0;  // the round to begin with: an earlier campaign goes on
+  uint64_t first = 0;       // the round to begin with: an earlier campaign goes on
   int64_t count = 1000;     // accepted schedules to reach
   double seconds = 1e9;     // or the time after which to stop
   std::string reproducers;  // folder for what was found; empty: none

@@ -68,9 +68,10 @@ int main(int argc, char** argv) {
     } else if (arg.starts_with("--family=")) {
       options.family = value;
     } else {
-      std::fprintf(stderr,
-                   "usage: schedule_fuzz [--count=N] [--seed=S] [--first=ROUND] [--seconds=T] [--family=NAME] [--mutate] "
-                   "[--reproducers=DIR]\n       schedule_fuzz --replay=BASE\n");
+      std::fprintf(
+          stderr,
+          "usage: schedule_fuzz [--count=N] [--seed=S] [--first=ROUND] [--seconds=T] [--family=NAME] [--mutate] "
+          "[--reproducers=DIR]\n       schedule_fuzz --replay=BASE\n");
       return 2;
     }
   }

@@ -1,6 +1,7 @@
 #include "verify/memory/access_bounds.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -284,8 +285,51 @@ class Checker : public Visitor {
     analyzer_.Assume(Substitute(predicate_, iterators));
     if (IsInside(least, greatest, extent)) return true;
     // In terms of the loops, which the predicate is about: f // 2 * 2 + f % 2 where it says f < 25.
+    if (bindings.empty()) return false;
     const auto of_loops = [&](const Expr& e) { return Substitute(Substitute(e, bindings), iterators); };
-    return !bindings.empty() && IsInside(of_loops(least), of_loops(greatest), extent);
+    if (IsInside(of_loops(least), of_loops(greatest), extent)) return true;
+    // Digits of a sum of loops, x * 256 + y, are in one form when the sum has a name.
+    const std::vector<Expr> numbers = NumbersOf(bindings);
+    if (numbers.empty()) return false;
+    std::vector<Var> names;
+    for (const Expr& number : numbers) {
+      names.emplace_back("number", number.dtype());
+      const arith::Bounds bounds = analyzer_.ConstBounds(Substitute(number, iterators));
+      if (!bounds.Within(0, std::numeric_limits<int32_t>::max())) return false;
+      analyzer_.Bind(names.back(),
+                     {Const(number.dtype(), bounds.min), Const(number.dtype(), bounds.max - bounds.min + 1)});
+    }
+    const auto named = [&](const Expr& e) {
+      return Substitute(RewriteExpr(e,
+                                    [&](const Expr& part) {
+                                      for (size_t i = 0; i < numbers.size(); ++i) {
+                                        if (SameExpr(part, numbers[i])) return Expr(names[i]);
+                                      }
+                                      return part;
+                                    }),
+                        iterators);
+    };
+    analyzer_.Assume(named(predicate_));
+    return IsInside(named(Substitute(least, bindings)), named(Substitute(greatest, bindings)), extent);
+  }
+
+  // Sums of which bindings take quotients and remainders by constants.
+  static std::vector<Expr> NumbersOf(const VarMap& bindings) {
+    std::vector<Expr> numbers;
+    for (const auto& [iterator, binding] : bindings) {
+      PreOrder(binding, [&](const Expr& part) {
+        const auto* op = dyn_cast<BinaryNode>(part);
+        const bool digit =
+            op != nullptr && (op->op == BinaryOp::kFloorDiv || op->op == BinaryOp::kFloorMod) && AsInt(op->b);
+        const auto* sum = digit ? dyn_cast<BinaryNode>(op->a) : nullptr;
+        if (sum == nullptr || sum->op != BinaryOp::kAdd) return true;
+        if (std::ranges::none_of(numbers, [&](const Expr& known) { return SameExpr(known, op->a); })) {
+          numbers.push_back(op->a);
+        }
+        return false;
+      });
+    }
+    return numbers;
   }
 
   // The least and the greatest of an index's lanes; nothing when they are not known.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_replace.h"
 #include "ir/script/parse_or_die.h"
 
 namespace tilewright {
@@ -96,6 +97,33 @@ def main(A: T.Buffer((2, 9, 2), "float32"), B: T.Buffer((2, 17), "float32")):
   EXPECT_EQ(findings("f // 2 % 9 * 2 + f % 2 < 18"), 1u);
   EXPECT_EQ(findings("f // 2 % 9 < 8"), 0u);
   EXPECT_EQ(findings("f < 35"), 1u);
+}
+
+// The predicate of loops that were fused, and bound to blocks and threads: the digits of their sum stand in other forms in
+// bindings and predicate.
+TEST(AccessBounds, PredicatesOfThreadsGuard) {
+  const auto findings = [](const std::string& number, const std::string& end) {
+    std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((2, 27, 3, 64), "float32"), B: T.Buffer((2, 80, 64), "float32")):
+    for x in T.thread_binding(41, thread="blockIdx.x"):
+        for y in T.thread_binding(256, thread="threadIdx.x"):
+            with T.block("B"):
+                v0 = T.axis.spatial(2, F % 10368 // 5184)
+                v1 = T.axis.spatial(27, F % 5184 // 192)
+                v2 = T.axis.spatial(3, F % 192 // 64)
+                v3 = T.axis.spatial(64, F % 64)
+                T.where(G // 64 // 3 % 27 * 3 + G // 64 % 3 < END)
+                T.reads(A[v0, v1, v2, v3])
+                T.writes(B[v0, v1 * 3 + v2, v3])
+                B[v0, v1 * 3 + v2, v3] = A[v0, v1, v2, v3]
+)";
+    text = absl::StrReplaceAll(text, {{"F", "(x * 256 + y)"}, {"G", number}, {"END", end}});
+    return CheckAccessBounds(ParseFunctionOrDie(text)).size();
+  };
+  EXPECT_EQ(findings("(x * 256 + y)", "80"), 0u);
+  EXPECT_EQ(findings("(x * 256 + y)", "81"), 1u);
+  EXPECT_EQ(findings("(x * 255 + y)", "80"), 1u);
 }
 
 TEST(AccessBounds, GathersAreAssumed) {

@@ -41,6 +41,27 @@ Digit DigitOf(const Expr& e) {
   return {e, 1, 0};
 }
 
+// Appends the index, or x and y of x * s + y where y is less than s and not negative.
+void AppendParts(const Expr& index, arith::Analyzer* analyzer, std::vector<Expr>* parts) {
+  const auto* sum = dyn_cast<BinaryNode>(index);
+  if (sum != nullptr && sum->op == BinaryOp::kAdd) {
+    for (const auto& [scaled, rest] : {std::pair(sum->a, sum->b), std::pair(sum->b, sum->a)}) {
+      const auto* product = dyn_cast<BinaryNode>(scaled);
+      if (product == nullptr || product->op != BinaryOp::kMul) continue;
+      const std::optional<int64_t> scale = AsInt(product->b);
+      if (!scale || *scale <= 0) continue;
+      const bool is_rest = analyzer->ConstBounds(rest).Within(0, *scale - 1) ||
+                           (analyzer->CanProve(rest < Const(rest.dtype(), *scale)) &&
+                            analyzer->CanProve(Const(rest.dtype(), 0) <= rest));
+      if (!is_rest) continue;
+      AppendParts(product->a, analyzer, parts);
+      AppendParts(rest, analyzer, parts);
+      return;
+    }
+  }
+  parts->push_back(index);
+}
+
 Expr ToExpr(const Digit& digit) {
   const auto number = [&](int64_t value) { return Const(digit.number.dtype(), value); };
   const Expr remainder = digit.high == 0 ? digit.number : FloorMod(digit.number, number(digit.high));
@@ -49,7 +70,9 @@ Expr ToExpr(const Digit& digit) {
 
 }  // namespace
 
-std::vector<Expr> JoinDigits(std::vector<Expr> indices) {
+std::vector<Expr> JoinDigits(const std::vector<Expr>& of, arith::Analyzer* analyzer) {
+  std::vector<Expr> indices;
+  for (const Expr& index : of) AppendParts(index, analyzer, &indices);
   std::vector<Digit> digits;
   for (const Expr& index : indices) digits.push_back(DigitOf(index));
   bool joined = false;

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
 #include "ir/script/printer.h"
 
 namespace tilewright {
@@ -10,9 +13,12 @@ namespace {
 
 using ::testing::ElementsAre;
 
-std::vector<std::string> Joined(std::vector<Expr> indices) {
+std::vector<std::string> Joined(const std::vector<Expr>& indices,
+                                const std::vector<std::pair<Var, Range>>& ranges = {}) {
+  arith::Analyzer analyzer;
+  for (const auto& [var, range] : ranges) analyzer.Bind(var, range);
   std::vector<std::string> texts;
-  for (const Expr& index : JoinDigits(std::move(indices))) texts.push_back(Print(index));
+  for (const Expr& index : JoinDigits(indices, &analyzer)) texts.push_back(Print(index));
   return texts;
 }
 
@@ -22,6 +28,12 @@ TEST(JoinDigits, OfOneNumber) {
   EXPECT_THAT(Joined({FloorDiv(sum, 20), FloorDiv(FloorMod(sum, 20), 5), FloorMod(sum, 5)}), ElementsAre("m * 16 + n"));
   EXPECT_THAT(Joined({FloorMod(sum, 5), n, FloorMod(FloorDiv(sum, 5), 4)}), ElementsAre("(m * 16 + n) % 20", "n"));
   EXPECT_THAT(Joined({FloorDiv(FloorMod(m, 60), 20), FloorDiv(FloorMod(m, 20), 5)}), ElementsAre("m % 60 // 5"));
+}
+
+TEST(JoinDigits, ThatAreParts) {
+  const Var m("m"), p("p");
+  EXPECT_THAT(Joined({FloorDiv(m, 5) * 2 + p, FloorMod(m, 5)}, {{p, {0, 2}}}), ElementsAre("p", "m"));
+  EXPECT_THAT(Joined({FloorDiv(m, 5) * 2 + p, FloorMod(m, 5)}, {{p, {0, 3}}}), ElementsAre("m // 5 * 2 + p", "m % 5"));
 }
 
 // A digit that is missing, of another number, or cut elsewhere.

@@ -222,6 +222,16 @@ class LoopChecker {
     return std::any_of(self + 1, touch.loops.end(), [&](const ForNode* inner) { return UsesVar(e, inner->var); });
   }
 
+  // Whether b is a in the next iteration of serial loops.
+  static bool IsNextOf(const Touch& a, const Touch& b) {
+    if (a.block != b.block || !a.advanced.empty() || b.advanced.empty()) return false;
+    VarMap next;
+    for (const ForNode* loop : b.advanced) next[loop->var] = loop->var + 1;
+    std::vector<Range> region;
+    for (const Range& range : a.region.region) region.push_back(Substitute(range, next));
+    return SameRegion(region, b.region.region);
+  }
+
   bool AreApart(size_t i, size_t j) {
     const Touch &a = *touches_[i], &b = *touches_[j];
     if (SameRegion(a.region.region, b.region.region)) {
@@ -233,6 +243,8 @@ class LoopChecker {
       if (IsInjective(a, threads, predicate) || (threads != loop_ && IsInjective(a, loop_, predicate))) return true;
       if (a.loops.front() != threads && IsInjective(a, a.loops.front(), predicate)) return true;
     }
+    // A later iteration touches other elements than all earlier ones where each element belongs to one of them.
+    if (IsNextOf(a, b) && IsInjective(a, a.loops.front(), Expr())) return true;
     const auto &box_a = Box(i), &box_b = Box(j);
     if (!box_a || !box_b) return false;
     if (ComesAfter(*box_a, *box_b) && (i == j || ComesAfter(*box_b, *box_a))) return true;
@@ -324,10 +336,17 @@ class LoopChecker {
       domain.push_back({position, positions});
       elements.push_back(range.min + position);
     }
-    elements = JoinDigits(std::move(elements));
+    std::vector<Expr> joined;
+    {
+      arith::Analyzer::Scope scope(&analyzer);
+      if (condition) analyzer.Assume(condition);
+      joined = JoinDigits(elements, &analyzer);
+    }
     for (const Expr& predicate : {condition, Expr()}) {
-      const auto map = arith::DetectIterMap(elements, domain, predicate, arith::IterMapLevel::kNone, &analyzer);
-      if (map && map->injective) return true;
+      for (const std::vector<Expr>& indices : {elements, joined}) {
+        const auto map = arith::DetectIterMap(indices, domain, predicate, arith::IterMapLevel::kNone, &analyzer);
+        if (map && map->injective) return true;
+      }
       if (IsTrue(predicate)) break;
     }
     return false;

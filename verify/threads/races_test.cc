@@ -71,6 +71,27 @@ def main(A: T.Buffer((60000, 16), "float32"), C: T.Buffer((30, 40, 50, 16), "flo
   EXPECT_THAT(Races(rows), IsEmpty());
   EXPECT_THAT(Races(Replaced(rows, "C[v // 2000, v % 2000 // 50, v % 50, w]", "C[v // 2000, v % 2000 // 50, 0, w]")),
               Not(IsEmpty()));
+  // Each element is one of two, by the loop over parts.
+  const std::string parts = Replaced(Replaced(rows, "(30, 40, 50, 16)", "(30, 80, 50, 8)"), "v % 2000 // 50, v % 50, w",
+                                     "v % 2000 // 50 * 2 + w // 8, v % 50, w % 8");
+  EXPECT_THAT(Races(parts), IsEmpty());
+}
+
+// Threads that a serial loop starts meet at its end, so that an iteration and the next one are looked at together.
+TEST(Races, IterationsThatStartThreadsAreToldApart) {
+  const std::string rows = R"(
+@T.prim_func
+def main(A: T.Buffer((1600, 100), "float32"), C: T.Buffer((1600, 100), "float32")):
+    for a in T.thread_binding(100, thread="blockIdx.x"):
+        for b in range(25):
+            for d in T.thread_binding(64, thread="threadIdx.x"):
+                with T.block("C"):
+                    v = T.axis.spatial(1600, a * 16 + (b * 64 + d) // 100)
+                    w = T.axis.spatial(100, (b * 64 + d) % 100)
+                    C[v, w] = A[v, w]
+)";
+  EXPECT_THAT(Races(rows), IsEmpty());
+  EXPECT_THAT(Races(Replaced(rows, "C[v, w]", "C[v, 0]")), Not(IsEmpty()));
 }
 
 TEST(Races, StoresOutsideOfBlocksInVirtualThreads) {
