@@ -8,6 +8,7 @@
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/sketch/sketches.h"
 #include "verify/structure/block_scope.h"
+#include "verify/verify.h"
 
 namespace tilewright {
 namespace {
@@ -116,7 +117,8 @@ class FunctionRules {
     const Outcome<Choices::Pick> pick = choices.Take(attempt, name, places, 0, std::move(meanings));
     if (!pick.ok()) return 0;
     const auto chosen = static_cast<size_t>(std::ranges::find(places, pick->value) - places.begin());
-    const Outcome<std::monostate> done = open[chosen].structure.apply(attempt, choices);
+    Outcome<std::monostate> done = open[chosen].structure.apply(attempt, choices);
+    if (done.ok() && list_.verified) done = Verified(attempt.module().Find(function_));
     if (done.ok()) {
       sch_ = std::move(attempt);
       choices_ = std::move(choices);
@@ -126,6 +128,14 @@ class FunctionRules {
       result_.refused.push_back({done.refusal(), attempt.refused_function() ? attempt.refused_function() : Current()});
     }
     return chosen;
+  }
+
+  Outcome<std::monostate> Verified(const Function& function) const {
+    const VerifyResult verified = VerifyProgram(function, &target_);
+    for (const Diagnostic& diagnostic : verified.diagnostics) {
+      if (diagnostic.verdict == Verdict::kRefuted) return Refusal{"verify", diagnostic.check, {diagnostic.object}};
+    }
+    return std::monostate();
   }
 
   void LeaveAlone(RuleRefusal why) { result_.left_alone.push_back(std::move(why)); }
