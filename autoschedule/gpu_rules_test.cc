@@ -96,7 +96,7 @@ TEST_P(GpuRulesOfTypes, Convolutions) {
               {.tolerance = kSums});
 }
 
-// Of the block that reduces.
+// The name of the block that reduces.
 std::string BlockName(const Function& function) {
   std::string name;
   PreOrder(function->body, [&](const Stmt& s) {

@@ -70,7 +70,7 @@ class CompiledModule {
   virtual TwUncheckedFunction FindUnchecked(std::string_view name) const = 0;
   // Bytes of temporaries that a call of the function puts into TwCall::workspace.
   virtual int64_t WorkspaceBytes(std::string_view name) const = 0;
-  // Of the last call that was successful; zeros for code that runs in this process.
+  // Counts of the last call that was successful; zeros for code that runs in this process.
   virtual CallCost LastCall() const { return {}; }
   // Calls a function; a code other than kTwOk becomes a status with the function's message.
   absl::Status Run(std::string_view name, std::span<TwTensor* const> args,

@@ -337,7 +337,7 @@ absl::StatusOr<std::vector<TuningRecord>> Database::BestOfEach() const {
     if (first) best.push_back(record);
     return true;
   };
-  // Where a record is damaged, the next one of its task takes its place.
+  // The next record of a task takes the place of a damaged one.
   bool damaged = true;
   for (int64_t place = 1; damaged; ++place) {
     absl::Status status =

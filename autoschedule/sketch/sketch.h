@@ -55,7 +55,7 @@ struct Sketch {
 
 // The sketches of a kind of machine.
 struct SketchList {
-  // Of two with the same fit the first one is preferred. One of them must have a structure for any block.
+  // The first one of those with the same fit is preferred. One of them must have a structure for any block.
   std::span<const Sketch> sketches;
   // Divides a block before sketches meet it, and returns the part that is new; null where blocks stay as they are.
   std::optional<BlockRv> (*divide)(Schedule& sch, BlockRv block, const Target& target) = nullptr;

@@ -50,7 +50,7 @@ class Runner {
     return std::nullopt;
   }
 
-  // Of the last run; nothing where runs are timed.
+  // Instructions of the last run; nothing where runs are timed.
   virtual std::optional<EmulatedRun> LastEmulatedRun() { return std::nullopt; }
 
   // Called after a block of runs: sends threads to sleep that would spin for longer than the others' (process_setup.h).

@@ -10,7 +10,7 @@
 namespace tilewright {
 namespace {
 
-// Of memory that a closure's code has for itself.
+// The size of the memory that a closure's code has for itself.
 size_t PageBytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
 // The fourth argument becomes the object; then the function that takes four is entered.

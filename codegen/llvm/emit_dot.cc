@@ -108,7 +108,7 @@ llvm::Value* FunctionEmitter::EmitBits(const Expr& e) {
   const int bits = inner.bits() * inner.lanes();
   if (broadcast != nullptr && !inner.is_scalar() && (bits == 16 || bits == 32 || bits == 64)) {
     // A group of neighbours as one number: LLVM makes broadcasts of such.
-    // Where registers are plenty, constants have one.
+    // Constants have a register each where there are many.
     const CpuTarget& cpu = context_.target.cpu_part();
     const bool wide = e.dtype().bits() * e.dtype().lanes() == cpu.vector_bits && cpu.vector_registers >= 32;
     Group group{.value = broadcast->value};

@@ -40,7 +40,7 @@ absl::StatusOr<std::vector<std::string>> Emulator(const Target& target) {
                                                       ", which is not installed (apt-get install qemu-user)"));
   }
   std::vector<std::string> command = {emulator};
-  // Where Debian's cross compilers have the C library.
+  // The folder in which Debian's cross compilers have the C library.
   const std::string root = absl::StrCat("/usr/", architecture, "-linux-gnu");
   if (access(root.c_str(), R_OK) == 0) command.insert(command.end(), {"-L", root});
   command.insert(command.end(), {"-cpu", "max"});

@@ -25,7 +25,7 @@ namespace tilewright::remote {
 
 enum class Request : uint32_t { kOpen = 1, kFind = 2, kCall = 3 };
 
-// Where a worker finds the page in which its emulator counts instructions; of other workers it stays zero.
+// The place of the page in which a worker's emulator counts instructions; zero without an emulator.
 inline constexpr int kCounterFd = 3;
 inline constexpr size_t kCounterBytes = 4096;
 

@@ -14,7 +14,7 @@ namespace tilewright {
 namespace {
 
 using Done = std::monostate;
-// Of one choice: mappings, and tiles that follow each other in a block.
+// Candidates of one choice: mappings, and tiles that follow each other in a block.
 constexpr int64_t kMostCandidates = 16;
 
 // How the description accesses one of its parameters: the numbers of its iterators that index it, in order.

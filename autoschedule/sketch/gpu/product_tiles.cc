@@ -72,7 +72,7 @@ Outcome<ProductTile> TakeProductTile(Schedule& sch, const ProductPlan& plan, con
       const int64_t blocks = sizes.batch * Tiles(sizes.m, m) * Tiles(sizes.n, n);
       const double padding = static_cast<double>(RoundUp(sizes.m, m)) * static_cast<double>(RoundUp(sizes.n, n)) /
                              static_cast<double>(RoundUp(sizes.m, sides.front()) * RoundUp(sizes.n, sides.front()));
-      // Of equal areas the one that is nearer to a square moves less.
+      // A tile nearer to a square moves less than others of the same area.
       const bool larger = m * n > best_m * best_n || (m * n == best_m * best_n && m + n < best_m + best_n);
       if (blocks < target.cores || padding > kMostPadding || !larger) continue;
       best_m = m;
