@@ -170,6 +170,11 @@ std::string KernelCache::PathOf(const std::string& key, const char* extension) c
   return absl::StrCat(folder_, "/", Hash(key), extension);
 }
 
+void KernelCache::Touch(const std::string& key) const {
+  std::error_code error;
+  fs::last_write_time(PathOf(key, ".json"), fs::file_time_type::clock::now(), error);
+}
+
 std::optional<Kernel> KernelCache::Load(const std::string& key) const {
   const std::optional<std::string> text = ReadFile(PathOf(key, ".json"));
   if (!text) return std::nullopt;
@@ -182,8 +187,7 @@ std::optional<Kernel> KernelCache::Load(const std::string& key) const {
     auto kernel = OpenKernel(path, FromJson(facts), facts.at("scheduled").get<bool>());
     if (!kernel.ok()) return std::nullopt;
     kernel->from_cache = true;
-    std::error_code error;
-    fs::last_write_time(PathOf(key, ".json"), fs::file_time_type::clock::now(), error);
+    Touch(key);
     return *std::move(kernel);
   } catch (const json::exception&) {
     return std::nullopt;
@@ -199,6 +203,28 @@ void KernelCache::Store(const std::string& key, const ScheduledKernel& kernel, b
   facts["library"] = Hash(library);
   const std::string text = facts.dump(1, ' ', false, json::error_handler_t::replace);
   if (WriteWhole(PathOf(key, ".so"), library)) WriteWhole(PathOf(key, ".json"), text);
+}
+
+std::optional<std::string> KernelCache::LoadText(const std::string& key) const {
+  const std::optional<std::string> file = ReadFile(PathOf(key, ".json"));
+  if (!file) return std::nullopt;
+  try {
+    const json facts = json::parse(*file);
+    if (facts.at("key").get<std::string>() != key) return std::nullopt;
+    std::string text = facts.at("text").get<std::string>();
+    if (Hash(text) != facts.at("hash").get<std::string>()) return std::nullopt;
+    Touch(key);
+    return text;
+  } catch (const json::exception&) {
+    return std::nullopt;
+  }
+}
+
+void KernelCache::StoreText(const std::string& key, const std::string& text) const {
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  const json facts = {{"key", key}, {"text", text}, {"hash", Hash(text)}};
+  WriteWhole(PathOf(key, ".json"), facts.dump(1, ' ', false, json::error_handler_t::replace));
 }
 
 void KernelCache::Thin() const {
@@ -228,17 +254,21 @@ void KernelCache::Thin() const {
   }
 }
 
+std::string CompilerAndTarget(const Target& target) {
+  std::string caches;
+  for (const MemoryLevel& level : target.levels) absl::StrAppend(&caches, " ", level.bytes, "/", level.shared_by);
+  return absl::StrCat("compiler ", ProgramIdentity(), "\ntarget ", target.triple, " ", target.cpu, " ",
+                      absl::StrJoin(target.features, ","), " cores ", target.cores, " vectors ",
+                      target.cpu_part().vector_bits, " caches", caches);
+}
+
 std::string KernelKey(const PrimFunc& canonical, const std::vector<bool>& constant, const Target& target,
                       const KernelOptions& options) {
   std::string constants;
   for (size_t i = 0; i < constant.size(); ++i) {
     if (constant[i]) absl::StrAppend(&constants, " ", i);
   }
-  std::string caches;
-  for (const MemoryLevel& level : target.levels) absl::StrAppend(&caches, " ", level.bytes, "/", level.shared_by);
-  return absl::StrCat("compiler ", ProgramIdentity(), "\ntarget ", target.triple, " ", target.cpu, " ",
-                      absl::StrJoin(target.features, ","), " cores ", target.cores, " vectors ",
-                      target.cpu_part().vector_bits, " caches", caches, "\nscheduled ", options.schedule, "\ndatabase ",
+  return absl::StrCat(CompilerAndTarget(target), "\nscheduled ", options.schedule, "\ndatabase ",
                       options.database.empty() ? "none" : FileIdentity(options.database), "\nconstants", constants,
                       "\n", Print(canonical));
 }

@@ -1,4 +1,4 @@
-// Compiled kernels on disk.
+// Compiled kernels on disk, and what was decided about them.
 //
 //   std::unique_ptr<KernelCache> cache = KernelCache::Default();        // null where it is turned off
 //   if (std::optional<Kernel> kernel = cache->Load(key)) ...
@@ -36,11 +36,19 @@ class KernelCache {
   void Store(const std::string& key, const ScheduledKernel& kernel, bool scheduled, const std::string& library) const;
   void Thin() const;
 
+  // Texts by keys, kept and thinned out like kernels, in files of their own.
+  std::optional<std::string> LoadText(const std::string& key) const;
+  void StoreText(const std::string& key, const std::string& text) const;
+
  private:
+  void Touch(const std::string& key) const;  // it was used now
   std::string PathOf(const std::string& key, const char* extension) const;
   const std::string folder_;
   const int64_t max_bytes_;
 };
+
+// This build of the compiler, and what a decision of it depends on beside the program.
+std::string CompilerAndTarget(const Target& target);
 
 // `canonical`: CanonicalProgram of the program.
 std::string KernelKey(const PrimFunc& canonical, const std::vector<bool>& constant, const Target& target,

@@ -49,8 +49,8 @@ absl::StatusOr<std::unique_ptr<OnnxModel>> OnnxModel::Load(std::unique_ptr<Model
     if (import.values.size() == before) return UnsupportedError(model->imported_);
   }
   model->bound_ = std::move(import.values);
-  TW_VALUE_OR_RETURN(model->optimized_,
-                     OptimizeGraph(model->imported_.module, model->ops_, options.passes, options.report));
+  TW_VALUE_OR_RETURN(model->optimized_, OptimizeGraph(model->imported_.module, model->ops_, options.passes,
+                                                      options.report, options.executor.kernels.cache));
   ExecutorOptions executor = options.executor;
   executor.release_constants = [file = model->file_.get()] { file->Release(); };
   executor.release_constants();

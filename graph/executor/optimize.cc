@@ -4,6 +4,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "absl/strings/str_cat.h"
 #include "graph/executor/kernels.h"
 #include "graph/fusion/fold_scales.h"
 #include "graph/fusion/layout.h"
@@ -108,7 +109,20 @@ ConstantFolder HostFolder(const OpTable* ops) {
   };
 }
 
-std::vector<Pass> GraphPasses(const OpTable* ops, FusionReport* report) {
+namespace {
+
+DecisionStore StoreIn(const KernelCache& cache, const Target& target) {
+  const auto key_of = [target = CompilerAndTarget(target)](const std::string& key) {
+    return absl::StrCat(target, "\n", key);
+  };
+  return {
+      .load = [=, &cache](const std::string& key) { return cache.LoadText(key_of(key)); },
+      .store = [=, &cache](const std::string& key, const std::string& text) { cache.StoreText(key_of(key), text); }};
+}
+
+}  // namespace
+
+std::vector<Pass> GraphPasses(const OpTable* ops, FusionReport* report, const KernelCache* cache) {
   const ConstantFolder folder = HostFolder(ops);
   const auto fold = [=](const GraphModule& m) { return FoldConstants(m, *ops, folder); };
   const auto cse = [=](const GraphModule& m) { return EliminateCommonSubexpressions(m, *ops); };
@@ -117,8 +131,11 @@ std::vector<Pass> GraphPasses(const OpTable* ops, FusionReport* report) {
   const auto layouts = [=](const GraphModule& m) { return AssignLayouts(m, *ops); };
   const auto specialize = [=](const GraphModule& m) { return SpecializePrograms(m, *ops); };
   const auto fuse = [=](const GraphModule& m) {
-    KernelCosts costs(HostTarget());
-    return FuseKernels(m, *ops, costs, report);
+    const Target target = HostTarget();
+    KernelCosts costs(target);
+    std::optional<DecisionStore> kept;
+    if (cache != nullptr) kept = StoreIn(*cache, target);
+    return FuseKernels(m, *ops, costs, report, kept ? &*kept : nullptr);
   };
   return {
       {.name = "FoldConstants", .opt_level = 1, .run = fold},
@@ -150,8 +167,8 @@ int CountProgramCalls(const GraphModule& module) {
 }
 
 absl::StatusOr<GraphModule> OptimizeGraph(const GraphModule& module, const OpTable& ops, const PassContext& context,
-                                          FusionReport* report) {
-  return RunPasses(GraphPasses(&ops, report), module, context);
+                                          FusionReport* report, const KernelCache* cache) {
+  return RunPasses(GraphPasses(&ops, report, cache), module, context);
 }
 
 }  // namespace tilewright::graph

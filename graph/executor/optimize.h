@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "graph/executor/kernel_cache.h"
 #include "graph/fusion/fuse_kernels.h"
 #include "graph/ir/graph_module.h"
 #include "graph/ir/op.h"
@@ -20,13 +21,14 @@ namespace tilewright::graph {
 // Small calls are interpreted, large ones compiled for this machine; equal programs are compiled once.
 ConstantFolder HostFolder(const OpTable* ops);
 
-// In the order in which they run. `ops` and `report`, which may be null, must outlive them.
-std::vector<Pass> GraphPasses(const OpTable* ops, FusionReport* report = nullptr);
+// In the order in which they run. `ops`, `report` and `cache`, of which the last two may be null, must outlive them.
+// What fusion decides is kept in `cache`.
+std::vector<Pass> GraphPasses(const OpTable* ops, FusionReport* report = nullptr, const KernelCache* cache = nullptr);
 
 // How many bindings of its functions call programs, those in branches included.
 int CountProgramCalls(const GraphModule& module);
 
 absl::StatusOr<GraphModule> OptimizeGraph(const GraphModule& module, const OpTable& ops, const PassContext& context,
-                                          FusionReport* report = nullptr);
+                                          FusionReport* report = nullptr, const KernelCache* cache = nullptr);
 
 }  // namespace tilewright::graph

@@ -197,15 +197,16 @@ TEST_F(KernelCacheTest, SecondLoadCompilesNothing) {
 TEST_F(KernelCacheTest, DamagedFilesAreCompiledAgain) {
   const KernelCache cache(folder_);
   const int all = Load(cache).second;
-  const std::vector<fs::path> libraries = Files(".so"), facts = Files(".json");
+  const std::vector<fs::path> libraries = Files(".so");
   ASSERT_GE(libraries.size(), 2u);
+  const fs::path facts = fs::path(libraries[0]).replace_extension(".json");
   fs::resize_file(libraries[0], fs::file_size(libraries[0]) / 2);
   EXPECT_LT(Load(cache).first, all);
   EXPECT_EQ(Load(cache).first, all);
-  std::ofstream(facts[0]) << "{\"key\": 3";
+  std::ofstream(facts) << "{\"key\": 3";
   EXPECT_LT(Load(cache).first, all);
   EXPECT_EQ(Load(cache).first, all);
-  std::ofstream(facts[0]) << "{}";
+  std::ofstream(facts) << "{}";
   EXPECT_LT(Load(cache).first, all);
 }
 
@@ -213,6 +214,22 @@ TEST_F(KernelCacheTest, FolderThatCannotBeWrittenIsNoError) {
   const KernelCache cache("/proc/nothing");
   EXPECT_EQ(Load(cache).first, 0);
   EXPECT_EQ(Load(cache).first, 0);
+}
+
+TEST_F(KernelCacheTest, TextsAreKeptUntilTheyAreDamaged) {
+  const KernelCache cache(folder_);
+  EXPECT_EQ(cache.LoadText("key"), std::nullopt);
+  cache.StoreText("key", "a text\n");
+  EXPECT_EQ(cache.LoadText("key"), "a text\n");
+  EXPECT_EQ(cache.LoadText("another key"), std::nullopt);
+  const fs::path file = Files(".json").at(0);
+  std::ofstream(file) << R"({"key": "key", "text": "another text", "hash": "0"})";
+  EXPECT_EQ(cache.LoadText("key"), std::nullopt);
+  std::ofstream(file) << R"({"key": "key")";
+  EXPECT_EQ(cache.LoadText("key"), std::nullopt);
+  cache.StoreText("key", "a text\n");
+  KernelCache(folder_, 1).Thin();
+  EXPECT_EQ(cache.LoadText("key"), std::nullopt);
 }
 
 TEST_F(KernelCacheTest, IsThinnedOut) {

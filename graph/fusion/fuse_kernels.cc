@@ -48,6 +48,33 @@ class BlockFuser {
     }
   }
 
+  // Joins what was joined before. False: that cannot be done here, and the graph may have changed.
+  bool Repeat(const std::vector<JoinedGroups>& before) {
+    const int size = static_cast<int>(graph_.nodes().size());
+    for (const JoinedGroups& joined : before) {
+      if (joined.consumer < 0 || joined.consumer >= size || !graph_.is_kernel(joined.consumer)) return false;
+      const std::vector<BlockGraph::Edge> edges = graph_.ProducersOf(joined.consumer);
+      const auto edge =
+          std::find_if(edges.begin(), edges.end(), [&](const auto& e) { return e.producer == joined.producer; });
+      if (edge == edges.end() || !graph_.MayMerge(*edge, joined.consumer)) return false;
+      graph_.Merge(*edge, joined.consumer);
+    }
+    for (int group = 0; group < size; ++group) {
+      if (graph_.is_kernel(group) && KernelsIn(graph_.members(group)) > 1 && !Made(group)) return false;
+    }
+    joined_ = before;
+    return true;
+  }
+
+  // The kernel that takes the place of a group of several; null where there is none.
+  const JoinedKernel* Made(int group) {
+    const auto [it, is_new] = made_.try_emplace(group);
+    if (is_new) it->second = Join(graph_.members(group));
+    return it->second ? &*it->second : nullptr;
+  }
+
+  const std::vector<JoinedGroups>& joined() const { return joined_; }
+
   const std::vector<std::string>& Apart(int group) { return apart_[group]; }
   double Seconds(int group) { return CostOf(group).seconds; }
   const std::string& Limiter(int group) { return CostOf(group).limiter; }
@@ -174,6 +201,7 @@ class BlockFuser {
       return refuse(absl::StrFormat("joined %.1f us, apart %.1f us", cost.seconds * 1e6, apart * 1e6));
     }
     for (const std::string& why : apart_[edge.producer]) NoteApart(consumer, why);
+    joined_.push_back({edge.producer, consumer});
     graph_.Merge(edge, consumer);
     cost_of_[consumer] = &cost;
     return true;
@@ -184,6 +212,8 @@ class BlockFuser {
   KernelCosts& costs_;
   std::unordered_map<int, const KernelCost*> cost_of_;
   std::set<std::vector<int>> refused_;  // sets of members that were tried
+  std::vector<JoinedGroups> joined_;
+  std::map<int, std::optional<JoinedKernel>> made_;  // by group, when nothing is joined any more
   std::unordered_map<int, std::vector<std::string>> apart_;
 };
 
@@ -196,8 +226,9 @@ struct FunctionPlan {
 
 class FunctionFuser {
  public:
-  FunctionFuser(const GraphModule& module, KernelCosts* costs, FusionReport* report)
-      : module_(module), costs_(*costs), report_(report) {}
+  // `before`, which may be null: what was decided for an equal function.
+  FunctionFuser(const GraphModule& module, KernelCosts* costs, FusionReport* report, const FusionDecision* before)
+      : module_(module), costs_(*costs), report_(report), before_(before) {}
 
   // The function with the bindings of each kernel next to each other, and the plan.
   Function Run(const Function& function) {
@@ -208,6 +239,7 @@ class FunctionFuser {
     return Function(std::move(fields));
   }
   const FunctionPlan& plan() const { return plan_; }
+  const FusionDecision& decision() const { return decision_; }
 
  private:
   // How often each variable is read, and how often in each block.
@@ -258,9 +290,20 @@ class FunctionFuser {
       const auto here = inside.find(var);
       if ((all == reads_.end() ? 0 : all->second) != (here == inside.end() ? 0 : here->second)) escapes.insert(var);
     }
+    const size_t number = decision_.size();
     BlockGraph graph(module_, block, escapes);
+    if (before_ != nullptr && number < before_->size()) {
+      BlockFuser fuser(module_, &graph, &costs_);
+      if (fuser.Repeat((*before_)[number])) return Ordered(std::move(block), graph, fuser);
+      graph = BlockGraph(module_, block, escapes);
+    }
     BlockFuser fuser(module_, &graph, &costs_);
     fuser.Run();
+    return Ordered(std::move(block), graph, fuser);
+  }
+
+  BindingBlock Ordered(BindingBlock block, const BlockGraph& graph, BlockFuser& fuser) {
+    decision_.push_back(fuser.joined());
     std::vector<Binding> ordered;
     for (int node : graph.Order()) {
       ordered.push_back(graph.nodes()[static_cast<size_t>(node)].binding);
@@ -281,7 +324,7 @@ class FunctionFuser {
     }
     line.program = line.parts[0];
     if (line.parts.size() > 1) {
-      std::optional<JoinedKernel> joined = fuser.Join(graph.members(group));
+      const JoinedKernel* joined = fuser.Made(group);
       line.program = joined->name;
       for (int member : graph.members(group)) {
         plan_.kernel_of[graph.nodes()[static_cast<size_t>(member)].binding.var.get()] = plan_.kernels.size();
@@ -289,7 +332,7 @@ class FunctionFuser {
       for (int view : graph.PortsOf(graph.members(group)).views_outside) {
         plan_.views_again.insert(graph.nodes()[static_cast<size_t>(view)].binding.var.get());
       }
-      plan_.kernels.push_back(*std::move(joined));
+      plan_.kernels.push_back(*joined);
     }
     if (report_ == nullptr) return;
     line.seconds = fuser.Seconds(group);
@@ -301,6 +344,8 @@ class FunctionFuser {
   const GraphModule& module_;
   KernelCosts& costs_;
   FusionReport* const report_;
+  const FusionDecision* const before_;
+  FusionDecision decision_;
   std::string function_name_;
   std::unordered_map<const VarNode*, int> reads_;
   FunctionPlan plan_;
@@ -351,12 +396,17 @@ class KernelWriter : public Mutator {
 }  // namespace
 
 absl::StatusOr<GraphModule> FuseKernels(const GraphModule& module, const OpTable& ops, KernelCosts& costs,
-                                        FusionReport* report) {
+                                        FusionReport* report, const DecisionStore* kept) {
   BlockBuilder builder(&ops, module);
   for (const ModuleEntry& entry : module.entries()) {
     if (!entry.function) continue;
-    FunctionFuser fuser(module, &costs, report);
+    std::optional<std::string> text;
+    const std::string key = kept == nullptr ? "" : FusionKey(module, entry.function);
+    if (kept != nullptr && report == nullptr) text = kept->load(key);
+    const std::optional<FusionDecision> before = text ? ParseDecision(*text) : std::nullopt;
+    FunctionFuser fuser(module, &costs, report, before ? &*before : nullptr);
     const Function ordered = fuser.Run(entry.function);
+    if (const std::string made = ToText(fuser.decision()); kept != nullptr && text != made) kept->store(key, made);
     KernelWriter writer(&builder, &fuser.plan());
     TW_RETURN_IF_ERROR(writer.MutateFunction(ordered).status());
   }

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "graph/fusion/kept_decisions.h"
 #include "graph/fusion/kernel_cost.h"
 #include "graph/ir/block_builder.h"
 #include "graph/ir/graph_module.h"
@@ -39,9 +40,10 @@ struct FusionReport {
   std::vector<Kernel> kernels;  // in the order in which they run
 };
 
-// `costs` may be shared by several calls; `report` may be null.
+// `costs` may be shared by several calls. `report` may be null. `kept`, which may be null, has what was decided before,
+// and receives what is decided now; where a report is asked for, everything is decided anew.
 absl::StatusOr<GraphModule> FuseKernels(const GraphModule& module, const OpTable& ops, KernelCosts& costs,
-                                        FusionReport* report = nullptr);
+                                        FusionReport* report = nullptr, const DecisionStore* kept = nullptr);
 
 // One paragraph for each kernel.
 std::string ToString(const FusionReport& report);

@@ -1,12 +1,16 @@
 #include "graph/fusion/fuse_kernels.h"
 
 #include <cmath>
+#include <map>
 #include <random>
 
 #include "graph/executor/onnx_model.h"
 #include "graph/executor/optimize.h"
+#include "graph/ir/basic_ops.h"
+#include "graph/ir/structural.h"
 #include "graph/onnx/testing.h"
 #include "gtest/gtest.h"
+#include "target/target.h"
 
 namespace tilewright::graph {
 namespace {
@@ -65,6 +69,14 @@ class Graph {
     const std::string half = Node("Mul", {x, Number(0.5f)});
     const std::string erf = Node("Erf", {Node("Div", {x, Number(std::sqrt(2.0f))})});
     return Node("Mul", {half, Node("Add", {erf, Number(1)})});
+  }
+
+  // The graph as it was imported.
+  GraphModule Imported(const std::vector<std::string>& outputs) {
+    for (const std::string& output : outputs) writer_.Output(output);
+    const auto plain = OnnxModel::Load(*writer_.File(), {.executor = {.interpret = true}, .passes = {.opt_level = 0}});
+    EXPECT_TRUE(plain.ok()) << plain.status();
+    return plain.ok() ? (*plain)->module() : GraphModule();
   }
 
   // How many kernels the outputs take; they are the same with and without fusion.
@@ -201,6 +213,41 @@ TEST(FuseKernels, ViewsAreReadThroughAndMayBeOutputs) {
   const std::string sum = g.Node("Add", {g.Input({2, 30, 64}), g.Weights({64})});
   const std::string view = g.Node("Flatten", {sum});
   EXPECT_EQ(g.Kernels({g.Node("Relu", {view}), view}), 1);
+}
+
+// A decision that is kept is repeated without a schedule; one that is no decision, or of another graph, is made again.
+TEST(FuseKernels, DecisionsAreKept) {
+  Graph g;
+  const std::string sum = g.Node("Add", {g.Input({128, 256}), g.Input({128, 256})});
+  const std::string product = g.Node("MatMul", {g.LayerNorm(sum, 256), g.Weights({256, 64})});
+  const GraphModule module = g.Imported({g.Node("Relu", {g.Node("Add", {product, g.Weights({64})})}), sum});
+  OpTable ops;
+  AddBasicOps(&ops);
+  std::map<std::string, std::string> texts;
+  const DecisionStore store = {.load = [&](const std::string& key) -> std::optional<std::string> {
+                                 const auto it = texts.find(key);
+                                 return it == texts.end() ? std::nullopt : std::optional(it->second);
+                               },
+                               .store = [&](const std::string& key, const std::string& text) { texts[key] = text; }};
+  const auto fuse = [&](size_t* asked) {
+    KernelCosts costs(HostTarget());
+    auto fused = FuseKernels(module, ops, costs, nullptr, &store);
+    EXPECT_TRUE(fused.ok()) << fused.status();
+    *asked = costs.size();
+    return fused.ok() ? *std::move(fused) : GraphModule();
+  };
+  size_t asked = 0;
+  const GraphModule first = fuse(&asked);
+  EXPECT_GT(asked, 0);
+  ASSERT_EQ(texts.size(), 1);
+  const std::string decision = texts.begin()->second;
+  std::string why;
+  EXPECT_TRUE(StructuralEqual(first, fuse(&asked), &why)) << why;
+  EXPECT_EQ(asked, 0);
+  for (const std::string damaged : {"", "no decision", "0-\n", "7-900000 \n", "-3--2 \n", "5-2 \n"}) {
+    texts.begin()->second = damaged;
+    EXPECT_TRUE(StructuralEqual(first, fuse(&asked), &why)) << damaged << ": " << why;
+  }
 }
 
 }  // namespace

@@ -1,0 +1,65 @@
+#include "graph/fusion/kept_decisions.h"
+
+#include <set>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "graph/ir/functor.h"
+#include "graph/ir/structural.h"
+#include "ir/structural.h"
+
+namespace tilewright::graph {
+
+// A line for each block: "0-2 2-5".
+std::string ToText(const FusionDecision& decision) {
+  std::string text;
+  for (const std::vector<JoinedGroups>& block : decision) {
+    for (const JoinedGroups& joined : block) absl::StrAppend(&text, joined.producer, "-", joined.consumer, " ");
+    absl::StrAppend(&text, "\n");
+  }
+  return text;
+}
+
+std::optional<FusionDecision> ParseDecision(const std::string& text) {
+  std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  if (lines.back() != "") return std::nullopt;
+  lines.pop_back();
+  FusionDecision decision;
+  for (const std::string& line : lines) {
+    decision.emplace_back();
+    for (const absl::string_view pair : absl::StrSplit(line, ' ', absl::SkipEmpty())) {
+      const std::vector<std::string> groups = absl::StrSplit(pair, '-');
+      JoinedGroups joined;
+      if (groups.size() != 2 || !absl::SimpleAtoi(groups[0], &joined.producer) ||
+          !absl::SimpleAtoi(groups[1], &joined.consumer)) {
+        return std::nullopt;
+      }
+      decision.back().push_back(joined);
+    }
+  }
+  return decision;
+}
+
+std::string FusionKey(const GraphModule& module, const Function& function) {
+  class Programs : public Visitor {
+   public:
+    std::set<std::string> names;
+
+   protected:
+    void VisitCallTir(const CallTirNode* call) override {
+      names.insert(call->function);
+      Visitor::VisitCallTir(call);
+    }
+  };
+  Programs programs;
+  programs.VisitFunction(function);
+  std::string key = absl::StrCat("joined kernels of ", absl::Hex(StructuralHash(function)));
+  for (const std::string& name : programs.names) {
+    absl::StrAppend(&key, "\n", name, " ", absl::Hex(tilewright::StructuralHash(module.FindProgram(name))));
+  }
+  return key;
+}
+
+}  // namespace tilewright::graph
