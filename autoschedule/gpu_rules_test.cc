@@ -152,6 +152,27 @@ TEST_P(GpuRulesOfTypes, DrawnTiles) {
   }
 }
 
+// Tiles that are smaller than what the threads can copy at once, in several stages.
+TEST_P(GpuRulesOfTypes, CopiesByPartOfTheThreads) {
+  const Target target = *NamedTarget("cuda-sm80");
+  const Function product = ops::BatchMatmul(1, 64, 64, 128, GetParam(), /*b_transposed=*/true);
+  for (const int64_t stages : {2, 3}) {
+    std::vector<Choice> given;
+    for (const auto& [what, value] :
+         {std::pair("tile_m", int64_t{32}), {"tile_n", 32}, {"warps_m", 2}, {"warps_n", 2}, {"stages", stages}}) {
+      given.push_back({.name = BlockName(product) + "." + what, .value = value});
+    }
+    IntrinRegistry intrins = IntrinRegistry::Builtin();
+    Choices choices = Choices::GivenOrPreferred(std::move(given));
+    const AutoScheduled result = AutoSchedule(Module(product), target, &intrins, choices);
+    EXPECT_EQ(
+        testing::CompareWithInterpreter(result.schedule.module(),
+                                        {.target = target, .original = product, .tolerance = ToleranceOf(GetParam())}),
+        "")
+        << Print(result.schedule.module().Main());
+  }
+}
+
 TEST(GpuRules, TilesMustFitInSharedMemory) {
   const Function product = ops::BatchMatmul(1, 256, 256, 256, {kBf16, kBf16, kF32});
   IntrinRegistry intrins = IntrinRegistry::Builtin();

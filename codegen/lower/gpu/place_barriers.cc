@@ -51,7 +51,9 @@ struct Pending {
       if (access.bulk) continue;
       const bool known = std::any_of(list->begin(), list->end(), [&](const ThreadAccess& other) {
         return other.data == access.data && other.write == access.write && other.first.same_as(access.first) &&
-               other.elements == access.elements && other.loops == access.loops && other.earlier == access.earlier;
+               other.elements == access.elements && other.loops == access.loops && other.earlier == access.earlier &&
+               std::ranges::equal(other.conditions, access.conditions,
+                                  [](const Expr& a, const Expr& b) { return a.same_as(b); });
       });
       if (!known) list->push_back(access);
     }
@@ -68,7 +70,6 @@ bool IsInstructionOf(const Stmt& s, std::string_view name) {
   const auto* call = attr == nullptr ? nullptr : dyn_cast<CallNode>(attr->value);
   return call != nullptr && call->op == name;
 }
-bool IsAsyncCopy(const Stmt& s) { return IsInstructionOf(s, "cuda.cp_async"); }
 
 class Kernel {
  public:
@@ -134,8 +135,11 @@ class Kernel {
       case Kind::kAttrStmt: {
         const size_t first = accesses->size();
         Collect(cast<AttrStmtNode>(s)->body, accesses);
-        const bool bulk = IsInstructionOf(s, kBulkLoad);
-        for (size_t i = first; i < accesses->size(); ++i) (*accesses)[i].bulk |= bulk && (*accesses)[i].write;
+        const bool bulk = IsInstructionOf(s, kBulkLoad), async = IsInstructionOf(s, "cuda.cp_async");
+        for (size_t i = first; i < accesses->size(); ++i) {
+          (*accesses)[i].bulk |= bulk && (*accesses)[i].write;
+          (*accesses)[i].async |= async && (*accesses)[i].write;
+        }
         return;
       }
       case Kind::kAllocate:
@@ -167,11 +171,11 @@ class Kernel {
   }
 
   // Those of `accesses` that a barrier of the block or of the warp orders.
-  static Pending Sorted(const std::vector<ThreadAccess>& accesses, bool async) {
+  static Pending Sorted(const std::vector<ThreadAccess>& accesses) {
     Pending sorted;
     for (const ThreadAccess& access : accesses) {
       (access.owner == OwnerLevel::kWarp ? sorted.of_warp : sorted.of_block).push_back(access);
-      if (async && access.write) sorted.in_flight.push_back(access);
+      if (access.async) sorted.in_flight.push_back(access);
     }
     return sorted;
   }
@@ -200,7 +204,7 @@ class Kernel {
   Stmt Whole(const Stmt& s, Pending* pending) {
     std::vector<ThreadAccess> accesses;
     Collect(s, &accesses);
-    const Pending now = Sorted(accesses, IsAsyncCopy(s));
+    const Pending now = Sorted(accesses);
     Stmt barrier = BarrierBefore(now, pending);
     pending->Add(now);
     return Sequence({std::move(barrier), s});
@@ -269,7 +273,7 @@ class Kernel {
   Stmt Join(const Stmt& processed, const Pending& inside, Pending* pending) {
     std::vector<ThreadAccess> head;
     Head(processed, &head);
-    Stmt barrier = BarrierBefore(Sorted(head, false), pending);
+    Stmt barrier = BarrierBefore(Sorted(head), pending);
     pending->Follow(inside);
     return Sequence({std::move(barrier), processed});
   }
@@ -293,7 +297,7 @@ class Kernel {
         if (Differs(op->value)) varying_.insert(op->var.get());
         std::vector<ThreadAccess> accesses;
         AddHere(ThreadAccessesOf(op->value, scopes_), &accesses);
-        const Pending now = Sorted(accesses, false);
+        const Pending now = Sorted(accesses);
         Stmt barrier = BarrierBefore(now, pending);
         pending->Add(now);
         return Sequence({std::move(barrier), LetStmt(op->var, op->value, Process(op->body, pending))});

@@ -26,6 +26,8 @@ struct ThreadAccess {
   std::vector<Expr> conditions;       // under which a thread comes there
   // Written by an engine whose result is waited for before it is used (bulk_barriers.h).
   bool bulk = false;
+  // Written some time before a wait that covers it.
+  bool async = false;
   // Loops of which the access was in an iteration before the one that is looked at.
   std::vector<const ForNode*> earlier;
 };
