@@ -15,7 +15,8 @@ absl::StatusOr<std::unique_ptr<CompiledModule>> CudaModule::Make(const Program& 
     Entry entry{.runner = *std::move(runner)};
     entry.closure = std::make_unique<Closure>([run = entry.runner.get(), on = module->device_.get()](
                                                   const TwCall* call, TwTensor* const* args, int32_t num_args) {
-      return run->Run(*on, call, args, num_args);
+      return run->NeedsStaging(*on, args, num_args) ? run->RunStaged(*on, call, args, num_args)
+                                                    : run->Run(*on, call, args, num_args);
     });
     if (entry.closure->function() == nullptr) {
       return absl::ResourceExhaustedError("the system gives no memory for code");

@@ -1,8 +1,18 @@
 // Kernels of lowered programs in emulation compute what the interpreter computes, and what is wrong is found.
+#include "codegen/cuda/emulation.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <utility>
+
+#include "codegen/abi/abi_type.h"
 #include "codegen/backend.h"
+#include "codegen/cuda/cuda_module.h"
+#include "codegen/cuda/emit_program.h"
+#include "codegen/lower/pipeline.h"
+#include "codegen/runtime/tensor.h"
 #include "codegen/testing/equivalence.h"
 #include "ir/script/parse_or_die.h"
 
@@ -115,6 +125,46 @@ def main(A: T.Buffer((300,), "float32"), B: T.Buffer((300,), "float32")):
             B[v] = T_1[299 - v] + T.float32(1)
 )"),
             "");
+}
+
+// An emulated device that says that its memory is not the host's.
+class Apart : public cuda::Device {
+ public:
+  explicit Apart(std::unique_ptr<cuda::Device> device) : device_(std::move(device)) {}
+  TwDeviceType type() const override { return kTwCuda; }
+  absl::Status Launch(const cuda::LaunchArguments& arguments) override { return device_->Launch(arguments); }
+  absl::Status Encode(const cuda::TensorMapSpec& spec, cuda::EncodedTensorMap* map) override {
+    return device_->Encode(spec, map);
+  }
+  void* Allocate(int64_t bytes, void* stream) override { return device_->Allocate(bytes, stream); }
+  void Free(void* memory, void* stream) override { device_->Free(memory, stream); }
+  bool CopyIn(void* to, const void* from, int64_t bytes) override { return device_->CopyIn(to, from, bytes); }
+  bool CopyOut(void* to, const void* from, int64_t bytes) override { return device_->CopyOut(to, from, bytes); }
+
+ private:
+  const std::unique_ptr<cuda::Device> device_;
+};
+
+// As a module on a GPU is called with tensors of the host.
+TEST(Emulation, TensorsOfTheHostAreCopied) {
+  const auto lowered = Lower(Module(ParseFunctionOrDie(kAdd)), Gpu());
+  ASSERT_TRUE(lowered.ok()) << lowered.status();
+  const auto program = cuda::EmitProgram(*lowered, Gpu());
+  ASSERT_TRUE(program.ok()) << program.status();
+  auto device = cuda::EmulatedDevice(*program);
+  ASSERT_TRUE(device.ok()) << device.status();
+  const auto module = cuda::CudaModule::Make(*program, std::make_unique<Apart>(*std::move(device)));
+  ASSERT_TRUE(module.ok()) << module.status();
+  std::vector<float> a(300, 1), b(300, 2), c(300), alpha = {3};
+  const TwDataType type = AbiType(DataType::Float(32));
+  runtime::Tensor tensors[] = {
+      runtime::Tensor::Borrow(a.data(), type, {300}), runtime::Tensor::Borrow(b.data(), type, {300}),
+      runtime::Tensor::Borrow(c.data(), type, {300}), runtime::Tensor::Borrow(alpha.data(), type, {})};
+  std::vector<TwTensor*> args;
+  for (runtime::Tensor& tensor : tensors) args.push_back(tensor.abi());
+  const absl::Status status = (*module)->Run("main", args);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_THAT(c, ::testing::Each(7));
 }
 
 TEST(Emulation, ArgumentsAreChecked) {
