@@ -21,6 +21,8 @@ struct CaseArray {
   std::string type;  // as programs write it: "float32", "bfloat16"
   int64_t bytes = 0;
   int64_t input = -1, expected = -1;  // offsets in the data; -1: none
+  uint64_t seed = 0;                  // contents by FillSeeded, where there are none in the data; 0: none
+  int64_t same_as = -1;               // the array whose contents are expected; -1: none
 };
 
 struct CaseParam {
@@ -43,13 +45,18 @@ struct CaseFile {
   double operations = 0, traffic = 0;  // of a run
   std::vector<CaseArray> arrays;
   std::vector<CaseLaunch> launches;
-  std::string cubin_name;  // of the file, without its extension
+  std::vector<CaseLaunch> reference;  // run once: what it computes is expected of others
+  std::string cubin_name;             // of the file, without its extension
   std::string cubin;
   std::string data;
 };
 
 bool WriteCase(const std::string& folder, const CaseFile& file);
 bool ReadCase(const std::string& folder, const std::string& name, CaseFile* file, std::string* error);
+
+// Numbers of 8 bits as elements of the type, floating-point ones between -1 and 1: sums of some thousand products of
+// them are exact in 32 bits.
+void FillSeeded(const std::string& type, uint64_t seed, char* data, size_t bytes);
 
 struct ArrayDifference {
   double error = 0;  // the largest; infinite where one of two is not a number

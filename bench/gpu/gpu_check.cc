@@ -31,50 +31,94 @@ using cuda::Driver;
 
 double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
+// Bytes of copies of a case's arrays that launches take in turn: more than the last-level cache holds.
+constexpr size_t kRotatedBytes = size_t{160} << 20;
+constexpr size_t kMostSets = 24;
+
 // A case on the device.
 class CaseRun {
  public:
   CaseRun(const Driver& driver, const CaseFile& file) : driver_(driver), file_(file) {}
+  ~CaseRun() {
+    for (const Memory& memory : memory_) {
+      for (void* array : memory) driver_.Free(array);
+    }
+    if (module_ != nullptr) driver_.UnloadModule(module_);
+  }
+  CaseRun(const CaseRun&) = delete;
+  CaseRun& operator=(const CaseRun&) = delete;
 
   std::string Run() {
     if (!Check(driver_.LoadModule(file_.cubin.data(), &module_), "module")) return Line();
-    for (const CaseArray& array : file_.arrays) {
-      void* memory = nullptr;
-      if (!Check(driver_.Allocate(static_cast<size_t>(array.bytes), &memory), "allocate")) return Line();
-      memory_.push_back(memory);
+    if (!Allocate() || !Upload()) return Line();
+    Launches reference;
+    if (!Prepare(file_.reference, memory_[0], &reference) || !Start(reference) ||
+        !Check(driver_.Synchronize(nullptr), "reference")) {
+      return Line();
     }
-    if (!Prepare() || !Upload() || !Start() || !Check(driver_.Synchronize(nullptr), "run")) return Line();
-    if (!Compare()) return Line();
+    sets_.resize(memory_.size());
+    for (size_t set = 0; set < sets_.size(); ++set) {
+      if (!Prepare(file_.launches, memory_[set], &sets_[set])) return Line();
+    }
+    if (!Start(sets_[0]) || !Check(driver_.Synchronize(nullptr), "run") || !Compare()) return Line();
     Time();
     return Line();
   }
 
  private:
+  struct Value {
+    alignas(64) uint64_t bits[16] = {};
+  };
+  struct Launch {
+    const CaseLaunch* of = nullptr;
+    void* kernel = nullptr;
+    std::vector<Value> values;
+    std::vector<void*> params;
+  };
+  using Launches = std::vector<Launch>;
+  using Memory = std::vector<void*>;  // of each array
+
   bool Check(int code, const std::string& what) {
     if (code == 0) return true;
     if (error_.empty()) error_ = what + ": " + driver_.Text(code);
     return false;
   }
 
+  bool Allocate() {
+    size_t bytes = 1;
+    for (const CaseArray& array : file_.arrays) bytes += static_cast<size_t>(array.bytes);
+    memory_.resize(std::clamp<size_t>(kRotatedBytes / bytes + 1, 1, kMostSets));
+    for (Memory& memory : memory_) {
+      for (const CaseArray& array : file_.arrays) {
+        memory.push_back(nullptr);
+        if (!Check(driver_.Allocate(static_cast<size_t>(array.bytes), &memory.back()), "allocate")) return false;
+      }
+    }
+    return true;
+  }
+
   // Kernels, their parameters, tensor maps.
-  bool Prepare() {
-    launches_.resize(file_.launches.size());
-    for (size_t i = 0; i < launches_.size(); ++i) {
-      const CaseLaunch& from = file_.launches[i];
-      Launch& to = launches_[i];
+  bool Prepare(const std::vector<CaseLaunch>& launches, const Memory& memory, Launches* prepared) {
+    prepared->resize(launches.size());
+    for (size_t i = 0; i < launches.size(); ++i) {
+      const CaseLaunch& from = launches[i];
+      Launch& to = (*prepared)[i];
+      to.of = &from;
       if (!Check(driver_.FindKernel(module_, from.kernel.c_str(), from.shared_bytes, &to.kernel), from.kernel))
         return false;
-      registers_ = std::max(registers_, driver_.KernelAttribute(to.kernel, 4));
-      local_bytes_ = std::max(local_bytes_, driver_.KernelAttribute(to.kernel, 3));
+      if (&launches == &file_.launches) {
+        registers_ = std::max(registers_, driver_.KernelAttribute(to.kernel, 4));
+        local_bytes_ = std::max(local_bytes_, driver_.KernelAttribute(to.kernel, 3));
+      }
       to.values.resize(from.params.size());
       for (size_t p = 0; p < from.params.size(); ++p) {
         const CaseParam& param = from.params[p];
         Value& value = to.values[p];
-        if (param.kind == CaseParam::kArray) value.bits[0] = reinterpret_cast<uint64_t>(memory_[param.array]);
+        if (param.kind == CaseParam::kArray) value.bits[0] = reinterpret_cast<uint64_t>(memory[param.array]);
         if (param.kind == CaseParam::kScalar) std::memcpy(value.bits, param.bits, sizeof(param.bits));
         if (param.kind == CaseParam::kMap) {
           cuda::TensorMapSpec spec = param.map;
-          spec.address = memory_[param.array];
+          spec.address = memory[param.array];
           cuda::EncodedTensorMap map;
           if (!Check(driver_.Encode(spec, &map), "tensor map")) return false;
           std::memcpy(value.bits, &map, sizeof(map));
@@ -86,40 +130,48 @@ class CaseRun {
   }
 
   bool Upload() {
-    for (size_t i = 0; i < memory_.size(); ++i) {
+    for (size_t i = 0; i < file_.arrays.size(); ++i) {
       const CaseArray& array = file_.arrays[i];
       const auto bytes = static_cast<size_t>(array.bytes);
-      if (array.input < 0) {
-        if (!Check(driver_.Fill(memory_[i], 0xff, bytes), "fill")) return false;
-      } else if (!Check(driver_.CopyToDevice(memory_[i], file_.data.data() + array.input, bytes), "copy")) {
-        return false;
+      std::vector<char> seeded(array.seed != 0 ? bytes : 0);
+      if (array.seed != 0) FillSeeded(array.type, array.seed, seeded.data(), bytes);
+      const char* contents = array.seed != 0 ? seeded.data() : file_.data.data() + std::max<int64_t>(array.input, 0);
+      for (const Memory& memory : memory_) {
+        const bool none = array.seed == 0 && array.input < 0;
+        const int code = none ? driver_.Fill(memory[i], 0xff, bytes) : driver_.CopyToDevice(memory[i], contents, bytes);
+        if (!Check(code, "contents")) return false;
       }
     }
     return true;
   }
 
-  bool Start(void* stream = nullptr) {
-    for (size_t i = 0; i < launches_.size(); ++i) {
-      const CaseLaunch& from = file_.launches[i];
-      if (!Check(driver_.Launch(launches_[i].kernel, from.grid, from.block, from.shared_bytes, stream,
-                                launches_[i].params.data()),
-                 "launch of " + from.kernel)) {
+  bool Start(Launches& launches, void* stream = nullptr) {
+    for (Launch& launch : launches) {
+      const CaseLaunch& of = *launch.of;
+      if (!Check(driver_.Launch(launch.kernel, of.grid, of.block, of.shared_bytes, stream, launch.params.data()),
+                 "launch of " + of.kernel)) {
         return false;
       }
     }
     return true;
   }
+  // On the arrays whose turn it is.
+  bool StartNext(void* stream) { return Start(sets_[turn_++ % sets_.size()], stream); }
 
   bool Compare() {
-    for (size_t i = 0; i < memory_.size(); ++i) {
+    for (size_t i = 0; i < file_.arrays.size(); ++i) {
       const CaseArray& array = file_.arrays[i];
-      if (array.expected < 0) continue;
-      std::vector<char> got(static_cast<size_t>(array.bytes));
-      if (!Check(driver_.CopyToHost(got.data(), memory_[i], got.size()), "copy back")) return false;
-      const ArrayDifference difference =
-          CompareArrays(array.type, got.data(), file_.data.data() + array.expected, got.size());
-      if (difference.error > error_size_ || difference.position < 0)
-        error_size_ = std::max(error_size_, difference.error);
+      if (array.expected < 0 && array.same_as < 0) continue;
+      std::vector<char> got(static_cast<size_t>(array.bytes)), reference(array.same_as < 0 ? 0 : got.size());
+      if (!Check(driver_.CopyToHost(got.data(), memory_[0][i], got.size()), "copy back")) return false;
+      if (array.same_as >= 0 &&
+          !Check(driver_.CopyToHost(reference.data(), memory_[0][static_cast<size_t>(array.same_as)], reference.size()),
+                 "copy back")) {
+        return false;
+      }
+      const char* expected = array.same_as >= 0 ? reference.data() : file_.data.data() + array.expected;
+      const ArrayDifference difference = CompareArrays(array.type, got.data(), expected, got.size());
+      error_size_ = std::max(error_size_, difference.error);
       if (difference.error > file_.tolerance && worst_.empty()) {
         char text[160];
         std::snprintf(text, sizeof(text), "%s[%lld] is %.9g, expected %.9g", array.name.c_str(),
@@ -130,42 +182,54 @@ class CaseRun {
     return true;
   }
 
-  // The least of some runs of about a hundred microseconds each, by events, from a stream and from a graph.
+  // Medians of some runs of about a hundred microseconds each, by events, from a stream and from a graph. Few runs where
+  // one takes long.
   void Time() {
     void *stream = nullptr, *begin = nullptr, *end = nullptr;
     if (!Check(driver_.CreateStream(&stream), "stream") || !Check(driver_.CreateEvent(&begin), "event") ||
         !Check(driver_.CreateEvent(&end), "event")) {
       return;
     }
-    const auto least = [&](int repeats, auto&& start) {
-      double best = 1e30;
-      for (int round = 0; round < 12 && error_.empty(); ++round) {
+    const auto median = [&](int rounds, int repeats, auto&& start) {
+      std::vector<double> times;
+      for (int round = 0; round < rounds && error_.empty(); ++round) {
         Check(driver_.Record(begin, stream), "record");
         for (int i = 0; i < repeats; ++i) start();
         Check(driver_.Record(end, stream), "record");
         float time = 0;
         Check(driver_.ElapsedMilliseconds(&time, begin, end), "time");
-        best = std::min(best, 1000.0 * static_cast<double>(time) / repeats);
+        times.push_back(1000.0 * static_cast<double>(time) / repeats);
       }
-      return best;
+      std::sort(times.begin(), times.end());
+      return times.empty() ? 0 : times[times.size() / 2];
     };
-    stream_us_ = least(20, [&] { Start(stream); });
-    Check(driver_.Synchronize(stream), "synchronize");
-    const double before = Now();
-    for (int i = 0; i < 200; ++i) Start(stream);
-    host_us_ = (Now() - before) / 200 * 1e6;
-    Check(driver_.Synchronize(stream), "synchronize");
-    void* graph = nullptr;
-    if (Check(driver_.BeginCapture(stream), "capture")) {
-      for (int i = 0; i < 20; ++i) Start(stream);
-      if (Check(driver_.EndCapture(stream, &graph), "graph")) {
-        graph_us_ = least(1, [&] { Check(driver_.LaunchGraph(graph, stream), "graph launch"); }) / 20;
-        driver_.DestroyGraph(graph);
-      }
+    const double once = median(2, 1, [&] { StartNext(stream); });
+    constexpr double kLong = 3000;
+    const int rounds = once > kLong ? 3 : 12, repeats = once > kLong ? 1 : 20;
+    stream_us_ = median(rounds, repeats, [&] { StartNext(stream); });
+    if (once > kLong) {
+      graph_us_ = stream_us_;
+    } else {
+      TimeLaunches(stream, median);
     }
     driver_.DestroyEvent(begin);
     driver_.DestroyEvent(end);
     driver_.DestroyStream(stream);
+  }
+
+  template <class Median>
+  void TimeLaunches(void* stream, const Median& median) {
+    Check(driver_.Synchronize(stream), "synchronize");
+    const double before = Now();
+    for (int i = 0; i < 100; ++i) StartNext(stream);
+    host_us_ = (Now() - before) / 100 * 1e6;
+    Check(driver_.Synchronize(stream), "synchronize");
+    void* graph = nullptr;
+    if (!Check(driver_.BeginCapture(stream), "capture")) return;
+    for (int i = 0; i < 20; ++i) StartNext(stream);
+    if (!Check(driver_.EndCapture(stream, &graph), "graph")) return;
+    graph_us_ = median(12, 1, [&] { Check(driver_.LaunchGraph(graph, stream), "graph launch"); }) / 20;
+    driver_.DestroyGraph(graph);
   }
 
   std::string Line() const {
@@ -183,20 +247,12 @@ class CaseRun {
     return text;
   }
 
-  struct Value {
-    alignas(64) uint64_t bits[16] = {};
-  };
-  struct Launch {
-    void* kernel = nullptr;
-    std::vector<Value> values;
-    std::vector<void*> params;
-  };
-
   const Driver& driver_;
   const CaseFile& file_;
   void* module_ = nullptr;
-  std::vector<void*> memory_;
-  std::vector<Launch> launches_;
+  std::vector<Memory> memory_;  // of each set of arrays
+  std::vector<Launches> sets_;
+  size_t turn_ = 0;
   std::string error_, worst_;
   double error_size_ = 0, stream_us_ = 0, graph_us_ = 0, host_us_ = 0;
   int registers_ = 0, local_bytes_ = 0;

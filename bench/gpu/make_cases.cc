@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "bench/gpu/case_file.h"
+#include "bench/gpu/recorder.h"
 #include "codegen/abi/abi_type.h"
 #include "codegen/cuda/emit_program.h"
 #include "codegen/cuda/emulation.h"
@@ -28,63 +29,6 @@
 
 namespace tilewright::gpu {
 namespace {
-
-// Launches of an emulated device, with the arrays by number.
-class Recorder : public cuda::Device {
- public:
-  Recorder(cuda::Device& device, const cuda::Program& program, CaseFile& file) : device_(device), file_(file) {
-    for (const cuda::DeviceFunction& function : program.functions) {
-      for (const cuda::Kernel& kernel : function.kernels) kernels_.push_back(&kernel);
-    }
-  }
-
-  TwDeviceType type() const override { return device_.type(); }
-
-  absl::Status Launch(const cuda::LaunchArguments& arguments) override {
-    const cuda::Kernel& kernel = *kernels_[arguments.kernel];
-    CaseLaunch launch{kernel.name, arguments.grid, arguments.block, arguments.shared_bytes, {}};
-    for (size_t i = 0; i < kernel.params.size(); ++i) {
-      CaseParam param;
-      if (kernel.params[i].buffer) {
-        param.array = Number(*static_cast<void**>(arguments.params[i]), arguments);
-      } else {
-        param.kind = CaseParam::kScalar;
-        std::memcpy(param.bits, arguments.params[i], sizeof(int64_t));
-      }
-      launch.params.push_back(param);
-    }
-    file_.launches.push_back(std::move(launch));
-    return device_.Launch(arguments);
-  }
-  absl::Status Encode(const cuda::TensorMapSpec&, cuda::EncodedTensorMap*) override {
-    return absl::UnimplementedError("a case holds no tensor maps: kernels with bulk copies cannot be one");
-  }
-  void* Allocate(int64_t bytes, void* stream) override { return device_.Allocate(bytes, stream); }
-  void Free(void* memory, void* stream) override { device_.Free(memory, stream); }
-  bool CopyIn(void* to, const void* from, int64_t bytes) override { return device_.CopyIn(to, from, bytes); }
-  bool CopyOut(void* to, const void* from, int64_t bytes) override { return device_.CopyOut(to, from, bytes); }
-
-  // The arguments of the call, in order; temporaries are added as they are met.
-  void Know(const void* data) { data_.push_back(data); }
-
- private:
-  size_t Number(const void* data, const cuda::LaunchArguments& arguments) {
-    const auto known = std::ranges::find(data_, data);
-    if (known != data_.end()) return static_cast<size_t>(known - data_.begin());
-    for (const cuda::ArrayArgument& array : arguments.arrays) {
-      if (array.data != data) continue;
-      data_.push_back(data);
-      file_.arrays.push_back({*array.name, "uint8", array.bytes, -1, -1});
-      return data_.size() - 1;
-    }
-    return 0;
-  }
-
-  cuda::Device& device_;
-  CaseFile& file_;
-  std::vector<const cuda::Kernel*> kernels_;
-  std::vector<const void*> data_;
-};
 
 absl::Status CompareWithInterpreter(const Function& function, const std::vector<NDArray>& inputs,
                                     const std::vector<NDArray>& outputs, double tolerance) {
@@ -142,7 +86,7 @@ absl::Status MakeCase(const Function& function, const cuda::Program& program, si
   if (!runner.ok()) return runner.status();
   file.name = function->name;
   file.tolerance = ToleranceOf(function);
-  Recorder recorder(device, program, file);
+  Recorder recorder(&device, program, &file.arrays, &file.launches);
   std::vector<NDArray> inputs, arrays;
   std::vector<runtime::Tensor> tensors;
   std::vector<TwTensor*> args;

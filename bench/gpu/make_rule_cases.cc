@@ -117,7 +117,8 @@ absl::Status MakeCase(const std::string& name, const Function& scheduled, const 
   if (!program.ok()) return program.status();
   const auto cubin = cuda::CompileWithNvrtc(cuda::PreambleFor(program->text) + program->text, target.cpu);
   if (!cubin.ok()) return cubin.status();
-  for (const auto& [counter, value] : cuda::CountersOfLog(cubin->log)) absl::StrAppend(counters, " ", counter, "=", value);
+  for (const auto& [counter, value] : cuda::CountersOfLog(cubin->log))
+    absl::StrAppend(counters, " ", counter, "=", value);
 
   CaseFile file;
   file.name = name;
@@ -197,9 +198,9 @@ absl::Status MakeCases(const std::string& paths, const Target& target, const std
     const auto scheduled = Read(paths.substr(equals + 1));
     if (!scheduled.ok()) return scheduled.status();
     std::string counters;
-    const absl::Status status =
-        MakeCase(base + ".scheduled", scheduled->Main(), *reference, target, folder, &counters);
-    std::cout << base << ".scheduled: " << (status.ok() ? "ok" : std::string(status.message())) << counters << std::endl;
+    const absl::Status status = MakeCase(base + ".scheduled", scheduled->Main(), *reference, target, folder, &counters);
+    std::cout << base << ".scheduled: " << (status.ok() ? "ok" : std::string(status.message())) << counters
+              << std::endl;
     return status;
   }
   std::set<uint64_t> made;
