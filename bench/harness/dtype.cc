@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "codegen/runtime/tensor.h"
 
@@ -16,9 +17,14 @@ struct Row {
   TwDataType activation, weight, product;
 };
 
+constexpr TwDataType kE4M3 = {kTwFloat8E4M3, 8, 1};
+
 constexpr Row kRows[] = {
     {DType::kF32, "f32", runtime::kFloat32, runtime::kFloat32, runtime::kFloat32},
     {DType::kBf16, "bf16", runtime::kBfloat16, runtime::kBfloat16, runtime::kFloat32},
+    {DType::kF16, "f16", runtime::kFloat16, runtime::kFloat16, runtime::kFloat16},
+    {DType::kF16F32, "f16f32", runtime::kFloat16, runtime::kFloat16, runtime::kFloat32},
+    {DType::kE4M3, "e4m3", kE4M3, kE4M3, runtime::kFloat32},
     {DType::kInt8, "int8", runtime::kUInt8, runtime::kInt8, runtime::kInt32},
     {DType::kS8S8, "s8s8", runtime::kInt8, runtime::kInt8, runtime::kInt32},
     {DType::kInt8Q, "int8q", runtime::kUInt8, runtime::kInt8, runtime::kUInt8},
@@ -34,6 +40,21 @@ TwDataType ActivationType(DType dtype) { return RowOf(dtype).activation; }
 TwDataType WeightType(DType dtype) { return RowOf(dtype).weight; }
 TwDataType ProductType(DType dtype) { return RowOf(dtype).product; }
 
+DataType ProgramType(TwDataType dtype) {
+  switch (dtype.code) {
+    case kTwFloat:
+      return DataType::Float(dtype.bits);
+    case kTwBfloat:
+      return DataType::BFloat16();
+    case kTwFloat8E4M3:
+      return {TypeCode::kE4M3, 8};
+    case kTwInt:
+      return DataType::Int(dtype.bits);
+    default:
+      return DataType::UInt(dtype.bits);
+  }
+}
+
 absl::StatusOr<std::vector<DType>> ParseDTypes(std::string_view text) {
   std::vector<DType> dtypes;
   for (const std::string& word : std::vector<std::string>(absl::StrSplit(std::string(text), ','))) {
@@ -42,8 +63,10 @@ absl::StatusOr<std::vector<DType>> ParseDTypes(std::string_view text) {
       if (row.name == word) dtypes.push_back(row.dtype);
     }
     if (dtypes.size() == before) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("unknown data type '", word, "'; there are f32, bf16, int8, s8s8, int8q and s8s8q"));
+      return absl::InvalidArgumentError(absl::StrCat("unknown data type '", word, "'; there are ",
+                                                     absl::StrJoin(kRows, ", ", [](std::string* out, const Row& row) {
+                                                       absl::StrAppend(out, std::string(row.name));
+                                                     })));
     }
   }
   return dtypes;

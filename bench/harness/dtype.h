@@ -5,14 +5,17 @@
 //   name   activation  weight  output   products are summed in
 //   f32    f32         f32     f32      f32
 //   bf16   bf16        bf16    f32      f32
+//   f16    f16         f16     f16      f16
+//   f16f32 f16         f16     f32      f32
+//   e4m3   e4m3        e4m3    f32      f32
 //   int8   u8          s8      s32      s32, exactly
 //   s8s8   s8          s8      s32      s32, exactly
 //   int8q  u8          s8      u8       s32, exactly, then requantized
 //   s8s8q  s8          s8      s8       s32, exactly, then requantized
 //
 // CBR turns s32 sums into f32 and goes on there, so its output is f32 in int8 and s8s8. The row operators have no
-// products; they compute in f32, integers standing for themselves, and their output is bf16 in bf16, and f32 in int8
-// and s8s8 (OutputType() in bench/operators/problem.h).
+// products; they compute in f32, integers standing for themselves. Their output is bf16 in bf16, f16 in f16 and f16f32,
+// and f32 in e4m3, int8 and s8s8 (OutputType() in bench/operators/problem.h).
 //
 // To requantize is to multiply by a scale, round to the nearest integer and clamp to the range of the output's type
 // (bench/operators/requantization.h).
@@ -23,13 +26,14 @@
 
 #include "absl/status/statusor.h"
 #include "codegen/abi/tensor_abi.h"
+#include "ir/data_type.h"
 
 namespace tilewright::bench {
 
-enum class DType { kF32, kBf16, kInt8, kS8S8, kInt8Q, kS8S8Q };
+enum class DType { kF32, kBf16, kF16, kF16F32, kE4M3, kInt8, kS8S8, kInt8Q, kS8S8Q };
 
 // Whether products are summed exactly.
-inline bool IsInteger(DType dtype) { return dtype != DType::kF32 && dtype != DType::kBf16; }
+inline bool IsInteger(DType dtype) { return dtype >= DType::kInt8; }
 
 // Whether the sums become 8-bit integers again.
 inline bool IsRequantized(DType dtype) { return dtype == DType::kInt8Q || dtype == DType::kS8S8Q; }
@@ -43,5 +47,8 @@ TwDataType ActivationType(DType dtype);
 TwDataType WeightType(DType dtype);
 // The type of a sum of products.
 TwDataType ProductType(DType dtype);
+
+// What a tensor's type is called in a program.
+DataType ProgramType(TwDataType dtype);
 
 }  // namespace tilewright::bench

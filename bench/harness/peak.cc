@@ -212,6 +212,11 @@ double ArithmeticPeak(const Peak& peak, DType dtype) {
       return peak.f32_gflops;
     case DType::kBf16:
       return peak.bf16_gflops;
+    case DType::kF16:
+    case DType::kF16F32:
+      return peak.f16_gflops;
+    case DType::kE4M3:
+      return peak.fp8_gflops;
     case DType::kInt8:
     case DType::kS8S8:
     case DType::kInt8Q:

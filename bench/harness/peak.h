@@ -14,6 +14,8 @@ namespace tilewright::bench {
 struct Peak {
   double f32_gflops = 0;
   double bf16_gflops = 0;  // Sums of bf16 products in f32, by AMX where the CPU has it.
+  double f16_gflops = 0;   // The same of f16; not measured on a CPU.
+  double fp8_gflops = 0;   // The same of e4m3; not measured on a CPU.
   double int8_gops = 0;    // Sums of u8 by s8 products in s32, likewise.
   double read_gbs = 0;     // Gigabytes (10^9) a second.
 };

@@ -1,15 +1,18 @@
 #include "bench/operators/operands.h"
 
-#include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "bench/operators/product_source.h"
+#include "ir/float_format.h"
+#include "ir/ndarray.h"
 
 namespace tilewright::bench {
 namespace {
@@ -33,25 +36,22 @@ class Random {
   uint64_t state_;
 };
 
-uint16_t RoundToBfloat16(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  // To nearest, ties to even; the inputs are finite.
-  return static_cast<uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
+// The elements of a compact tensor, which it shares.
+NDArray ArrayOf(const Tensor& tensor) {
+  auto* memory = reinterpret_cast<std::byte*>(const_cast<char*>(tensor.data<char>()));
+  return NDArray(ProgramType(tensor.dtype()), {tensor.shape().begin(), tensor.shape().end()},
+                 std::shared_ptr<std::byte[]>(memory, [](std::byte*) {}));
 }
 
 // `integer_bits`: how many low bits of 8-bit integers are random; the others are zero.
 void Fill(Tensor& tensor, Random& random, int integer_bits = 8) {
-  const int64_t count = tensor.num_elements();
-  switch (tensor.dtype().code) {
-    case kTwFloat:
-      for (int64_t i = 0; i < count; ++i) tensor.data<float>()[i] = random.NextFloat();
-      break;
-    case kTwBfloat:
-      for (int64_t i = 0; i < count; ++i) tensor.data<uint16_t>()[i] = RoundToBfloat16(random.NextFloat());
-      break;
-    default:
-      for (int64_t i = 0; i < count; ++i)
-        tensor.data<uint8_t>()[i] = static_cast<uint8_t>(random.Next() >> (64 - integer_bits));
+  const NDArray array = ArrayOf(tensor);
+  for (int64_t i = 0; i < array.size(); ++i) {
+    if (array.dtype().is_float()) {
+      array.Set(i, random.NextFloat());
+    } else {
+      array.SetInt(i, static_cast<int64_t>(random.Next() >> (64 - integer_bits)));
+    }
   }
 }
 
@@ -62,6 +62,13 @@ void ScaleParameters(Tensor& parameters, double unit) {
   for (int64_t c = 0; c < channels; ++c) {
     bias[c] *= static_cast<float>(unit);
     scale[c] = (scale[c] + std::copysign(1.0f, scale[c])) / static_cast<float>(2 * unit);
+  }
+}
+
+void RoundToFloat16(Tensor& parameters) {
+  for (int64_t i = 0; i < parameters.num_elements(); ++i) {
+    float& parameter = parameters.data<float>()[i];
+    parameter = static_cast<float>(RoundTo(DataType::Float(16), parameter));
   }
 }
 
@@ -88,6 +95,7 @@ absl::StatusOr<Operands> MakeOperands(const Workload& workload) {
   Fill(*parameters, random);
   if (const auto* conv = std::get_if<ConvolutionProblem>(&workload.problem); conv != nullptr && conv->normalized) {
     ScaleParameters(*parameters, IsInteger(workload.dtype) ? SumDeviation(workload) : 1);
+    if (workload.dtype == DType::kF16) RoundToFloat16(*parameters);
   }
   return Operands{
       .activation = *std::move(activation), .weight = *std::move(weight), .parameters = *std::move(parameters)};
@@ -119,21 +127,9 @@ absl::StatusOr<Tensor> Copy(const Tensor& tensor) {
 }
 
 std::vector<double> ToDoubles(const Tensor& tensor) {
-  std::vector<double> values(static_cast<size_t>(tensor.num_elements()));
-  const TwDataType dtype = tensor.dtype();
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (dtype.code == kTwFloat) {
-      values[i] = tensor.data<float>()[i];
-    } else if (dtype.code == kTwBfloat) {
-      values[i] = std::bit_cast<float>(static_cast<uint32_t>(tensor.data<uint16_t>()[i]) << 16);
-    } else if (dtype.bits == 32) {
-      values[i] = tensor.data<int32_t>()[i];
-    } else if (dtype.code == kTwInt) {
-      values[i] = tensor.data<int8_t>()[i];
-    } else {
-      values[i] = tensor.data<uint8_t>()[i];
-    }
-  }
+  const NDArray array = ArrayOf(tensor);
+  std::vector<double> values(static_cast<size_t>(array.size()));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = array.Get(static_cast<int64_t>(i));
   return values;
 }
 

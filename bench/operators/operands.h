@@ -18,7 +18,7 @@ struct Operands {
   runtime::Tensor activation;
   // A single element where the problem has none.
   runtime::Tensor weight;
-  runtime::Tensor parameters;  // Always f32.
+  runtime::Tensor parameters;  // Always f32; f16's numbers where the program has them in f16.
 };
 
 absl::StatusOr<Operands> MakeOperands(const Workload& workload);

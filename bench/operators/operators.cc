@@ -44,7 +44,8 @@ ABSL_FLAG(std::string, ops, "", "Operators, such as GMM,C2D, or all: each on its
 ABSL_FLAG(std::string, shape, "",
           "Shapes, such as GMM:1,512,512,512; several separated by commas or semicolons, or by giving the flag again.");
 ABSL_FLAG(std::string, dtype, "f32",
-          "Data types: f32, bf16, int8 (u8 by s8), s8s8, int8q and s8s8q (requantized to 8 bits).");
+          "Data types: f32, bf16, f16 (summed in f16), f16f32 (summed in f32), e4m3, int8 (u8 by s8), s8s8, int8q and "
+          "s8s8q (requantized to 8 bits).");
 ABSL_FLAG(std::string, peers, "onednn,openblas,xnnpack", "Libraries to compare with.");
 ABSL_FLAG(double, seconds, 30,
           "Time for one shape in one data type: a sixth of it, 6 at most, is for measuring all implementations against "

@@ -109,6 +109,9 @@ absl::StatusOr<Problem> MakeProblem(const Shape& shape) {
     case Operator::kLn:
       problem = RowProblem{RowFunction::kLayerNorm, shape.numbers[0], shape.numbers[1]};
       break;
+    case Operator::kGelu:
+      problem = RowProblem{RowFunction::kGelu, shape.numbers[0], shape.numbers[1]};
+      break;
     default: {
       const ConvolutionProblem conv = MakeConvolution(shape);
       if (conv.in_channels % conv.groups != 0 || conv.out_channels % conv.groups != 0) {
@@ -179,7 +182,8 @@ TwDataType OutputType(const Workload& workload) {
   const DType dtype = workload.dtype;
   const auto* conv = std::get_if<ConvolutionProblem>(&workload.problem);
   const bool rows = std::holds_alternative<RowProblem>(workload.problem);
-  if (rows && dtype == DType::kBf16) return runtime::kBfloat16;
+  const TwDataType activation = ActivationType(dtype);
+  if (rows && activation.bits == 16) return activation;
   const bool in_float = rows || (conv != nullptr && conv->normalized);
   return in_float && !IsRequantized(dtype) ? runtime::kFloat32 : ProductType(dtype);
 }

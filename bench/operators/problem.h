@@ -3,8 +3,8 @@
 // A problem is one of three kinds:
 //   MatmulProblem       out[b, m, n] = sum over k of a[b, m, k] * b[b, k, n]              (GMM, GMMt, TBG)
 //   ConvolutionProblem  convolutions of one to three spatial dimensions, channels last     (C1D, ..., T2D, CBR)
-//   RowProblem          each row of a matrix by itself                                     (SFM, NRM, LN):
-//                       softmax; the square root of the sum of squares; layer norm with epsilon 1e-5
+//   RowProblem          each row of a matrix by itself                                     (SFM, NRM, LN, GELU):
+//                       softmax; the square root of the sum of squares; layer norm with epsilon 1e-5; x Phi(x)
 //
 // Tensor layouts are the plain ones that a user has: channels last, weights [kernel..., CI/groups, CO].
 #pragma once
@@ -41,7 +41,7 @@ struct ConvolutionProblem {
   bool normalized = false;
 };
 
-enum class RowFunction { kSoftmax, kRowNorm, kLayerNorm };
+enum class RowFunction { kSoftmax, kRowNorm, kLayerNorm, kGelu };
 
 struct RowProblem {
   RowFunction function;

@@ -6,10 +6,13 @@
 
 #include "absl/status/status.h"
 #include "bench/operators/requantization.h"
+#include "codegen/abi/abi_type.h"
+#include "ir/float_format.h"
 #include "ir/ops/conv.h"
 #include "ir/ops/conv_bn_relu.h"
 #include "ir/ops/conv_transpose.h"
 #include "ir/ops/depthwise.h"
+#include "ir/ops/elementwise.h"
 #include "ir/ops/matmul.h"
 #include "ir/ops/normalization.h"
 #include "ir/ops/requantize.h"
@@ -23,7 +26,7 @@ using runtime::Tensor;
 // Before anything is requantized.
 ops::OperandTypes TypesOf(DType dtype) {
   return {ProgramType(ActivationType(dtype)), ProgramType(WeightType(dtype)),
-          IsInteger(dtype) ? DataType::Int(32) : DataType::Float(32)};
+          IsInteger(dtype) ? DataType::Int(32) : ProgramType(ProductType(dtype))};
 }
 
 Function MakeConvolution(const ConvolutionProblem& p, const ops::OperandTypes& types) {
@@ -60,6 +63,8 @@ Function MakeFunction(const Workload& workload) {
       return ops::RowNorm(p.rows, p.columns, rows);
     case RowFunction::kLayerNorm:
       return ops::LayerNorm(p.rows, p.columns, kLayerNormEpsilon, rows);
+    case RowFunction::kGelu:
+      return ops::Gelu({p.rows, p.columns}, rows);
   }
   return {};
 }
@@ -68,11 +73,19 @@ size_t BytesOf(const Tensor& tensor) {
   return static_cast<size_t>(runtime::PackedBytes(tensor.dtype(), tensor.num_elements()).value_or(0));
 }
 
-absl::StatusOr<Tensor> CopyOf(const char* elements, TwDataType dtype, const Buffer& param) {
-  std::optional<Tensor> tensor = Tensor::Allocate(dtype, ConstantShape(param));
+absl::StatusOr<Tensor> MakeConstant(const Buffer& param) {
+  std::optional<Tensor> tensor = Tensor::Allocate(AbiType(param->dtype), ConstantShape(param));
   if (!tensor) return absl::ResourceExhaustedError("not enough memory for the constants");
-  std::memcpy(tensor->data<char>(), elements, BytesOf(*tensor));
   return *std::move(tensor);
+}
+
+// Numbers in f32 as elements of a constant.
+void Convert(const float* numbers, const Buffer& param, Tensor& constant) {
+  const int64_t bytes = param->dtype.bytes();
+  for (int64_t i = 0; i < constant.num_elements(); ++i) {
+    const uint64_t bits = ToBits(param->dtype, RoundTo(param->dtype, numbers[i]));
+    std::memcpy(constant.data<char>() + i * bytes, &bits, static_cast<size_t>(bytes));
+  }
 }
 
 // The scale as the benchmark defines it for all implementations.
@@ -101,27 +114,24 @@ absl::StatusOr<std::vector<Tensor>> MakeConstants(const Workload& workload, cons
   std::vector<Tensor> constants;
   const auto& params = program.function->params;
   const bool has_weight = !ShapesOf(workload.problem).weight.empty();
-  const char* next_parameter = operands.parameters.data<char>();
+  const float* next_parameter = operands.parameters.data<float>();
   for (size_t i = 1; i + 1 < params.size(); ++i) {
     const Buffer& param = params[i].buffer;
-    const bool weight = i == 1 && has_weight;
-    const Tensor& source = weight ? operands.weight : operands.parameters;
-    absl::StatusOr<Tensor> copy = CopyOf(weight ? source.data<char>() : next_parameter, source.dtype(), param);
-    if (!copy.ok()) return copy.status();
-    if (!weight) next_parameter += BytesOf(*copy);
-    constants.push_back(*std::move(copy));
+    absl::StatusOr<Tensor> constant = MakeConstant(param);
+    if (!constant.ok()) return constant.status();
+    if (i == 1 && has_weight) {
+      std::memcpy(constant->data<char>(), operands.weight.data<char>(), BytesOf(*constant));
+    } else {
+      Convert(next_parameter, param, *constant);
+      next_parameter += constant->num_elements();
+    }
+    constants.push_back(*std::move(constant));
   }
   return constants;
 }
 
 Tensor ViewAs(const Buffer& param, Tensor& tensor) {
   return Tensor::Borrow(tensor.data<char>(), tensor.dtype(), ConstantShape(param));
-}
-
-DataType ProgramType(TwDataType dtype) {
-  if (dtype.code == kTwBfloat) return DataType::BFloat16();
-  if (dtype.code == kTwFloat) return DataType::Float(dtype.bits);
-  return dtype.code == kTwInt ? DataType::Int(dtype.bits) : DataType::UInt(dtype.bits);
 }
 
 std::vector<int64_t> ConstantShape(const Buffer& buffer) {

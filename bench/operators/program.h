@@ -34,9 +34,6 @@ absl::StatusOr<std::vector<runtime::Tensor>> MakeConstants(const Workload& workl
 // A tensor over the same elements with the shape of a parameter, which lives no longer than `tensor`.
 runtime::Tensor ViewAs(const Buffer& param, runtime::Tensor& tensor);
 
-// What a tensor's type is called in a program.
-DataType ProgramType(TwDataType dtype);
-
 // The constant extents of a buffer.
 std::vector<int64_t> ConstantShape(const Buffer& buffer);
 

@@ -166,16 +166,24 @@ void Normalize(const Operands& operands, Reference& reference) {
   }
 }
 
-// Adds what rounding to bf16 can do: of the result, and once of what is kept in the output between two passes over a
+// Half a unit in the last place of a type in which is computed; integers are converted to f32.
+double UnitOf(TwDataType type) {
+  if (type.code == kTwBfloat) return 0x1p-8;
+  return type.code == kTwFloat && type.bits == 16 ? 0x1p-11 : 0x1p-24;
+}
+
+// Adds what rounding to 16 bits can do: of the result, and once of what is kept in the output between two passes over a
 // row.
-void RoundToBfloat16(Reference& reference) {
-  constexpr double kRounding = 2 * 0x1p-8;
+void RoundOutput(TwDataType type, Reference& reference) {
+  const double rounding = 2 * UnitOf(type);
+  // bf16 has the exponents of f32; the least of f16's numbers are 2^-24 apart.
+  const double least = type.code == kTwFloat ? 0x1p-24 : 0;
   for (size_t i = 0; i < reference.values.size(); ++i) {
     const double error = reference.tolerance * reference.magnitudes[i];
-    const double rounded = error + kRounding * (std::fabs(reference.values[i]) + error);
-    reference.magnitudes[i] = rounded / (reference.tolerance + kRounding);
+    const double rounded = error + rounding * (std::fabs(reference.values[i]) + error) + least;
+    reference.magnitudes[i] = rounded / (reference.tolerance + rounding);
   }
-  reference.tolerance += kRounding;
+  reference.tolerance += rounding;
 }
 
 // What is rounded at last: the clamped product with the scale, in steps of the output.
@@ -206,20 +214,22 @@ Reference ComputeProductReference(const Workload& workload, const Operands& oper
     // Those of the normalization, and of what an implementation does of it ahead of time.
     roundings += exact ? 8 : 5;
   }
-  reference.tolerance = SumTolerance(roundings);
+  reference.tolerance = SumTolerance(roundings, UnitOf(ProductType(workload.dtype)));
   return reference;
 }
 
 }  // namespace
 
-double SumTolerance(double roundings) { return std::min(roundings, 8 * std::sqrt(roundings)) * 0x1p-24; }
+double SumTolerance(double roundings, double unit) { return std::min(roundings, 8 * std::sqrt(roundings)) * unit; }
 
 Reference ComputeReference(const Workload& workload, const Operands& operands, runtime::ThreadPool& pool,
                            double most_products) {
   const auto* rows = std::get_if<RowProblem>(&workload.problem);
   Reference reference = rows != nullptr ? ComputeRowReference(*rows, operands)
                                         : ComputeProductReference(workload, operands, pool, most_products);
-  if (OutputType(workload).code == kTwBfloat) RoundToBfloat16(reference);
+  if (rows != nullptr) {
+    if (const TwDataType type = OutputType(workload); type.bits == 16) RoundOutput(type, reference);
+  }
   if (IsRequantized(workload.dtype)) Requantize(workload, reference);
   return reference;
 }

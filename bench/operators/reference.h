@@ -4,13 +4,14 @@
 // is a sum of K products it also has the sum M of their absolute values, which bounds every partial sum. A result y of
 // an implementation that sums in f32, in whatever order, with or without fused multiply-add, is right when
 //
-//     |y - reference| <= min(K + 2, 8 sqrt(K + 2)) * 2^-24 * M
+//     |y - reference| <= min(K + 2, 8 sqrt(K + 2)) * 2^-24 * M              2^-11 where sums are in f16
 //
 // The first term is the bound that holds for any rounding errors; the second holds for K independent ones with a
 // probability that lets no wrong alarm happen in practice, and is what finds a single product missing out of thousands.
 // Integer results must be exact. What CBR does after the sum is done to value, magnitude and bound alike; the row
 // operators have bounds of their own (row_reference.cc). Results that are requantized
-// (bench/operators/requantization.h) may then differ by half a step more, those in bf16 by 2^-7 of the result.
+// (bench/operators/requantization.h) may then differ by half a step more, those in bf16 by 2^-7 of the result and
+// those of row operators in f16 by 2^-10 of it.
 
 #pragma once
 
@@ -41,8 +42,9 @@ struct Reference {
 Reference ComputeReference(const Workload& workload, const Operands& operands, runtime::ThreadPool& pool,
                            double most_products = 3e10);
 
-// The bound of an f32 sum with that many roundings, as a multiple of its magnitude.
-double SumTolerance(double roundings);
+// The bound of a sum with that many roundings, as a multiple of its magnitude. `unit`: half a unit in the last place of
+// the type of the sum.
+double SumTolerance(double roundings, double unit = 0x1p-24);
 
 struct CheckResult {
   // Greatest |y - reference| / magnitude; infinite when an element is not a number.

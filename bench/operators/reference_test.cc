@@ -12,6 +12,7 @@
 #include "bench/operators/shapes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ir/float_format.h"
 
 namespace tilewright::bench {
 namespace {
@@ -270,6 +271,38 @@ TEST(Reference, LayerNorm) {
   const double unit = 1 / std::sqrt(2.0 / 3 + 1e-5);
   EXPECT_THAT(RowReference("LN:2,3").values,
               ElementsAre(0, 10, 0, DoubleNear(-unit, 1e-15), 10, DoubleNear(-unit, 1e-15)));
+}
+
+// What an implementation that sums in f16 gives, and one whose sums leave out their last term.
+TEST(Check, SumsInFloat16) {
+  ThreadPool pool({.num_threads = 1});
+  constexpr DataType kHalf = DataType::Float(16);
+  for (const char* shape : {"GMM:1,8,9,4", "GMM:1,80,90,40"}) {
+    const Workload workload = MakeWorkload(shape, DType::kF16);
+    const auto& p = std::get<MatmulProblem>(workload.problem);
+    const Operands operands = MakeOperands(workload).value();
+    const std::vector<double> a = ToDoubles(operands.activation), b = ToDoubles(operands.weight);
+    const Reference reference = ComputeReference(workload, operands, pool);
+    for (const int64_t left_out : {0, 1}) {
+      Tensor output = MakeOutput(workload).value();
+      for (int64_t m = 0; m < p.m; ++m)
+        for (int64_t n = 0; n < p.n; ++n) {
+          double sum = 0;
+          for (int64_t k = 0; k + left_out < p.k; ++k) {
+            sum = RoundTo(kHalf, sum + a[static_cast<size_t>(m * p.k + k)] * b[static_cast<size_t>(k * p.n + n)]);
+          }
+          output.data<uint16_t>()[m * p.n + n] = static_cast<uint16_t>(ToBits(kHalf, sum));
+        }
+      const CheckResult result = Check(reference, output);
+      EXPECT_EQ(result.failure.empty(), left_out == 0) << shape << ": " << result.failure;
+    }
+  }
+}
+
+TEST(Reference, Gelu) {
+  const double phi1 = 0.8413447460685429, phi2 = 0.9772498680518208, phi3 = 0.9986501019683699;
+  EXPECT_THAT(RowReference("GELU:2,3").values,
+              ElementsAre(0, 0, 0, DoubleNear(phi1, 1e-14), DoubleNear(2 * phi2, 1e-14), DoubleNear(3 * phi3, 1e-14)));
 }
 
 // What CBR makes of exact sums of integers in f32; without the biases where `biased` is false.

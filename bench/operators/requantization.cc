@@ -20,6 +20,8 @@ double OutputRange(const Workload& workload) {
         return 1.1 * ActivationDeviation(workload.dtype) * std::sqrt(columns);
       case RowFunction::kLayerNorm:
         return 2;
+      case RowFunction::kGelu:
+        return ActivationType(workload.dtype).code == kTwInt ? 127 : 255;
     }
   }
   const auto* conv = std::get_if<ConvolutionProblem>(&workload.problem);

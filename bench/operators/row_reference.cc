@@ -45,6 +45,14 @@ void LayerNorm(const double* row, size_t columns, const std::vector<double>& par
   }
 }
 
+// x * (1 + erf(x / sqrt(2))) / 2. The sum in parentheses has a rounding error of its largest term, however small it is.
+void Gelu(const double* row, size_t columns, Reference& reference) {
+  for (size_t c = 0; c < columns; ++c) {
+    reference.values.push_back(row[c] * (1 + std::erf(row[c] * std::sqrt(0.5))) / 2);
+    reference.magnitudes.push_back(std::fabs(row[c]));
+  }
+}
+
 }  // namespace
 
 Reference ComputeRowReference(const RowProblem& problem, const Operands& operands) {
@@ -65,6 +73,9 @@ Reference ComputeRowReference(const RowProblem& problem, const Operands& operand
         break;
       case RowFunction::kLayerNorm:
         LayerNorm(row, columns, parameters, reference);
+        break;
+      case RowFunction::kGelu:
+        Gelu(row, columns, reference);
         break;
     }
   }

@@ -43,6 +43,7 @@ constexpr Row kRows[] = {
     {Operator::kSfm, "SFM", "rows,cols", "256,256 512,512 1024,1024 2048,2048"},
     {Operator::kNrm, "NRM", "rows,cols", "256,256 1024,1024"},
     {Operator::kLn, "LN", "rows,cols", "512,1024 4096,1024"},
+    {Operator::kGelu, "GELU", "rows,cols", "512,4096 4096,4096"},
 };
 
 const Row& RowOf(Operator op) { return kRows[static_cast<size_t>(op)]; }

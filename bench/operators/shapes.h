@@ -11,7 +11,7 @@
 
 namespace tilewright::bench {
 
-enum class Operator { kGmm, kGmmT, kC1d, kC2d, kC3d, kDep, kDil, kGrp, kT2d, kCbr, kTbg, kSfm, kNrm, kLn };
+enum class Operator { kGmm, kGmmT, kC1d, kC2d, kC3d, kDep, kDil, kGrp, kT2d, kCbr, kTbg, kSfm, kNrm, kLn, kGelu };
 
 struct Shape {
   Operator op;

@@ -33,15 +33,16 @@ TEST(ParseShapes, ReadsShapesSeparatedInAnyWay) {
 }
 
 TEST(ParseOperators, AllStandsForEvery) {
-  EXPECT_EQ(ParseOperators("all")->size(), 14u);
+  EXPECT_EQ(ParseOperators("all")->size(), 15u);
   EXPECT_THAT(*ParseOperators("SFM,GMM"), ElementsAre(Operator::kSfm, Operator::kGmm));
   EXPECT_FALSE(ParseOperators("GMM,al").ok());
 }
 
 TEST(ParseShapes, RefusalsSayWhy) {
   EXPECT_EQ(Refusal(""), "no shape given");
-  EXPECT_EQ(Refusal("GEM:1,2"),
-            "unknown operator 'GEM'; there are GMM, GMMt, C1D, C2D, C3D, DEP, DIL, GRP, T2D, CBR, TBG, SFM, NRM, LN");
+  EXPECT_EQ(
+      Refusal("GEM:1,2"),
+      "unknown operator 'GEM'; there are GMM, GMMt, C1D, C2D, C3D, DEP, DIL, GRP, T2D, CBR, TBG, SFM, NRM, LN, GELU");
   EXPECT_EQ(Refusal("1,2,3,4"), "'1,2,3,4' does not begin with an operator, such as GMM:1,512,512,512");
   EXPECT_EQ(Refusal("GMM:1,2,x,4"), "'x' in 'GMM:1,2,x,4' is not a number");
   EXPECT_EQ(Refusal("GMM:"), "'' in 'GMM:' is not a number");

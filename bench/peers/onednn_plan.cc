@@ -207,7 +207,7 @@ std::optional<Plan> PlanConvolution(const ConvolutionProblem& p, const PlainDesc
 std::optional<Plan> PlanRows(const RowProblem& p, const PlainDescriptors& plain, const dnnl::primitive_attr& attributes,
                              const dnnl::engine& engine) {
   constexpr auto kKind = dnnl::prop_kind::forward_inference;
-  // The library refuses to describe norms that it does not have.
+  // The library refuses to describe norms and activations that it does not have.
   const bool norms =
       plain.source.data_type() == plain.destination.data_type() &&
       (plain.source.data_type() == memory::data_type::f32 || plain.source.data_type() == memory::data_type::bf16);
@@ -227,6 +227,9 @@ std::optional<Plan> PlanRows(const RowProblem& p, const PlainDescriptors& plain,
           "plain",
           {kKind, plain.source, static_cast<float>(kLayerNormEpsilon), dnnl::normalization_flags::use_scale_shift},
           engine);
+    case RowFunction::kGelu:
+      return MakePlan<dnnl::eltwise_forward>(
+          "plain", {kKind, dnnl::algorithm::eltwise_gelu_erf, plain.source, /*alpha=*/0.0f, /*beta=*/0.0f}, engine);
   }
   return std::nullopt;
 }

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "bench/operators/fold_normalization.h"
+#include "bench/peers/fold_normalization.h"
 #include "bench/peers/onednn_plan.h"
 
 namespace tilewright::bench {
@@ -104,6 +104,8 @@ class OneDnn : public Implementation {
   absl::StatusOr<std::vector<std::unique_ptr<Runner>>> PrepareOrThrow(const Workload& workload,
                                                                       const Operands& operands,
                                                                       const RunSettings& settings) {
+    const TwDataType type = ActivationType(workload.dtype);
+    if (type.code == kTwFloat8E4M3 || (type.code == kTwFloat && type.bits == 16)) return Missing(workload);
     const PlainDescriptors plain = Describe(workload);
     Arguments constants;
     std::optional<Operands> folded;
@@ -131,11 +133,13 @@ class OneDnn : public Implementation {
       runners.push_back(std::make_unique<OneDnnRunner>(engine_, std::move(plan), plain, folded ? *folded : operands,
                                                        constants, settings.num_sets));
     }
-    if (runners.empty()) {
-      return absl::UnimplementedError(absl::StrCat("oneDNN has no ", std::string(Name(workload.shape.op)), " in ",
-                                                   std::string(Name(workload.dtype)), " on this CPU"));
-    }
+    if (runners.empty()) return Missing(workload);
     return runners;
+  }
+
+  static absl::Status Missing(const Workload& workload) {
+    return absl::UnimplementedError(absl::StrCat("oneDNN has no ", std::string(Name(workload.shape.op)), " in ",
+                                                 std::string(Name(workload.dtype)), " on this CPU"));
   }
 
   // A memory of the library's own with the first elements from there on.

@@ -88,8 +88,8 @@ def add_normalized(graph, w, window):
     """max(0, (conv + bias) * scale + offset)"""
     last = "requantize" if w.requantized else "out"
     if w.dtype != "f32":
-        if w.dtype == "bf16":
-            raise Refused("ONNX Runtime has no Conv in bf16 that sums in f32 on a CPU")
+        if w.narrow_float:
+            raise Refused(f"ONNX Runtime has no Conv in {w.dtype} that sums in f32 on a CPU")
         of_channels = (-1,) + (1,) * w.rank
         bias, scale, offset = (graph.constant(n, a.reshape(of_channels))
                                for n, a in zip(("bias", "scale", "offset"), w.parameters))
@@ -111,8 +111,8 @@ def add_normalized(graph, w, window):
 
 
 def build_rows(graph, w):
-    if w.dtype == "bf16":
-        raise Refused(f"ONNX Runtime has no {w.op} in bf16 on a CPU")
+    if w.narrow_float:
+        raise Refused(f"ONNX Runtime has no {w.op} in {w.dtype} on a CPU")
     x, last = "x", "requantize" if w.requantized else "out"
     if w.dtype != "f32":
         x = graph.add("Cast", [x], "numbers", to=TensorProto.FLOAT)
@@ -120,6 +120,8 @@ def build_rows(graph, w):
         graph.add("Softmax", [x], last, axis=-1)
     elif w.function == "row_norm":
         graph.add("ReduceL2", [x, graph.constant("axes", np.array([1], np.int64))], last, keepdims=1)
+    elif w.function == "gelu":
+        graph.add("Gelu", [x], last)
     else:
         scale, shift = (graph.constant(n, a) for n, a in zip(("scale", "shift"), w.parameters))
         graph.add("LayerNormalization", [x, scale, shift], last, axis=-1, epsilon=w.epsilon)

@@ -70,5 +70,7 @@ class Peer:
             return lambda x: torch.softmax(x, 1), [w.activation], plain
         if w.function == "row_norm":
             return lambda x: torch.linalg.vector_norm(x, dim=1, keepdim=True), [w.activation], plain
+        if w.function == "gelu":
+            return F.gelu, [w.activation], plain
         scale, shift = (tensor(row) for row in w.parameters)
         return (lambda x: F.layer_norm(x, (w.columns,), scale, shift, w.epsilon), [w.activation], plain)

@@ -69,8 +69,8 @@ class Peer:
         self.threads = threads
 
     def prepare(self, w):
-        if w.dtype == "bf16":
-            raise Refused("TVM is not measured in bf16")
+        if w.narrow_float:
+            raise Refused(f"TVM is not measured in {w.dtype}")
         path = os.path.join(folder(), key(w.program, self.threads))
         if not os.path.exists(os.path.join(path, "library.so")):
             remember(w, self.threads)

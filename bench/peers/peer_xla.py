@@ -61,6 +61,8 @@ class Peer:
             return lambda x: jax.nn.softmax(x, axis=1), [w.activation]
         if w.function == "row_norm":
             return lambda x: jnp.sqrt(jnp.sum(x * x, axis=1, keepdims=True)), [w.activation]
+        if w.function == "gelu":
+            return lambda x: jax.nn.gelu(x, approximate=False), [w.activation]
         scale, shift = (jnp.asarray(row) for row in w.parameters)
 
         def layer_norm(x):

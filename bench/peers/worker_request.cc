@@ -43,9 +43,10 @@ json ProblemJson(const ConvolutionProblem& p) {
 }
 
 json ProblemJson(const RowProblem& p) {
-  const char* function = p.function == RowFunction::kSoftmax   ? "softmax"
-                         : p.function == RowFunction::kRowNorm ? "row_norm"
-                                                               : "layer_norm";
+  const char* function = p.function == RowFunction::kSoftmax     ? "softmax"
+                         : p.function == RowFunction::kRowNorm   ? "row_norm"
+                         : p.function == RowFunction::kLayerNorm ? "layer_norm"
+                                                                 : "gelu";
   return {{"kind", "rows"},
           {"function", function},
           {"rows", p.rows},

@@ -30,6 +30,10 @@ class Workload:
         return f"{self.op}:{self.shape}:{self.dtype}"
 
     @property
+    def narrow_float(self):
+        return self.dtype in ("bf16", "f16", "f16f32", "e4m3")
+
+    @property
     def requantized(self):
         return self.dtype in ("int8q", "s8s8q")
 

@@ -7,8 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "bench/operators/fold_normalization.h"
 #include "bench/operators/requantization.h"
+#include "bench/peers/fold_normalization.h"
 
 namespace tilewright::bench {
 namespace {
@@ -157,7 +157,7 @@ absl::StatusOr<std::vector<XnnStep>> MakeConvolution(const ConvolutionProblem& p
 
 absl::StatusOr<std::vector<XnnStep>> MakeRows(const RowProblem& p, DType dtype) {
   if (p.function != RowFunction::kSoftmax) {
-    return absl::UnimplementedError("XNNPACK has no norms of rows");
+    return absl::UnimplementedError("XNNPACK has no norms of rows and no GELU");
   }
   if (dtype != DType::kF32) return absl::UnimplementedError("XNNPACK's softmax of integers has steps of 1/256 only");
   const auto columns = static_cast<size_t>(p.columns), rows = static_cast<size_t>(p.rows);

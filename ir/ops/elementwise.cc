@@ -44,6 +44,15 @@ Expr GeluOf(const Expr& x) {
 
 Function Gelu(std::vector<Expr> shape, DataType dtype) { return Unary(std::move(shape), "gelu", GeluOf, dtype); }
 
+Function Gelu(std::vector<Expr> shape, const RowTypes& types) {
+  FunctionBuilder f;
+  Buffer a = f.Input("A", shape, types.input);
+  Buffer output = f.Compute("gelu", shape, [&](const std::vector<Var>& v) {
+    return CastTo(types.output, GeluOf(CastTo(types.compute(), a.Load(Exprs(v)))));
+  });
+  return f.Build({output});
+}
+
 Function BiasAdd(std::vector<Expr> shape, DataType dtype) {
   FunctionBuilder f;
   Buffer a = f.Input("A", shape, dtype), bias = f.Input("bias", {shape.back()}, dtype);

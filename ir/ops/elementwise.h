@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "ir/function.h"
+#include "ir/ops/operand_types.h"
 
 namespace tilewright::ops {
 
@@ -18,6 +19,8 @@ Function Add(std::vector<Expr> shape, DataType dtype = DataType::Float(32));
 Function Relu(std::vector<Expr> shape, DataType dtype = DataType::Float(32));
 // x * (1 + erf(x / sqrt(2))) / 2
 Function Gelu(std::vector<Expr> shape, DataType dtype = DataType::Float(32));
+// The same, computed in a type of its own.
+Function Gelu(std::vector<Expr> shape, const RowTypes& types);
 // A[..., j] + bias[j]
 Function BiasAdd(std::vector<Expr> shape, DataType dtype = DataType::Float(32));
 

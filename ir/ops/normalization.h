@@ -2,17 +2,9 @@
 #pragma once
 
 #include "ir/function.h"
+#include "ir/ops/operand_types.h"
 
 namespace tilewright::ops {
-
-// The rows' types. Integers stand for themselves.
-struct RowTypes {
-  DataType input = DataType::Float(32);
-  DataType output = DataType::Float(32);  // a floating-point type
-
-  // In which everything is computed: f64 where the output is, else f32.
-  DataType compute() const { return output.bits() == 64 ? output : DataType::Float(32); }
-};
 
 // exp(A[i, j] - max of row i) / sum of these over row i. Blocks T_softmax_maxelem, T_softmax_exp, T_softmax_expsum,
 // T_softmax_norm.

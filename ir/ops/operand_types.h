@@ -18,4 +18,13 @@ struct OperandTypes {
   static OperandTypes Float32() { return {DataType::Float(32), DataType::Float(32), DataType::Float(32)}; }
 };
 
+// The types of an operator with one input. Integers stand for themselves.
+struct RowTypes {
+  DataType input = DataType::Float(32);
+  DataType output = DataType::Float(32);  // a floating-point type
+
+  // In which everything is computed: f64 where the output is, else f32.
+  DataType compute() const { return output.bits() == 64 ? output : DataType::Float(32); }
+};
+
 }  // namespace tilewright::ops

@@ -1,4 +1,4 @@
-#include "bench/operators/fold_normalization.h"
+#include "bench/peers/fold_normalization.h"
 
 namespace tilewright::bench {
 
