@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "codegen/counters.h"
 #include "codegen/runtime/tensor.h"
 
 namespace tilewright::bench {
@@ -27,9 +28,11 @@ struct TimedBlock {
 
 // What a run in an emulator of another machine took, in place of time.
 struct EmulatedRun {
-  int64_t instructions = 0;
+  int64_t instructions = 0;    // 0 where they are not counted
   double projected_ms = 0;     // 0 where nothing is projected
+  bool is_bound = false;       // no run takes less than projected_ms
   double inner_loop_rate = 0;  // the part of the inner loop's cycles that its multiply-adds need
+  Counters counters;           // of the compiled code of a GPU; empty where its compiler is not installed
 };
 
 // A workload that is ready to run: weights packed, memory allocated, code generated.
@@ -42,6 +45,11 @@ class Runner {
 
   // What is timed.
   virtual void Run(int set) = 0;
+  // The first run, whose errors are reported.
+  virtual absl::Status FirstRun(int set) {
+    Run(set);
+    return absl::OkStatus();
+  }
 
   // For runs that are timed in another process: as many as take `nanoseconds`, those of the first
   // `warmup_nanoseconds`, at least one, dropped. Nothing where Run() is to be timed.

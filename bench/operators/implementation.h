@@ -17,6 +17,8 @@ struct RunSettings {
   // CPUs that the threads may use; the first is the one that the calling thread is bound to.
   std::vector<int> cpus;
   int num_sets = 1;
+  // The workload whose extents were reduced to the one that runs (reduce_shape.h); null where none were.
+  const Workload* full = nullptr;
 };
 
 class Implementation {

@@ -1,5 +1,6 @@
 #include "bench/operators/implementation_tilewright.h"
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -8,13 +9,14 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "autoschedule/cost/speed_of_light.h"
+#include "bench/device/device_runner.h"
 #include "bench/harness/kept_workspace.h"
 #include "bench/harness/projection.h"
 #include "bench/operators/choose_schedule.h"
 #include "bench/operators/program.h"
 #include "bench/operators/tensor_sets.h"
 #include "codegen/backend.h"
-#include "codegen/remote/launcher.h"
 #include "codegen/runtime/thread_pool.h"
 #include "intrin/registry.h"
 #include "target/target.h"
@@ -65,23 +67,15 @@ class TilewrightRunner : public Runner {
   }
   double tune_seconds() const override { return tune_seconds_; }
   int64_t trials() const override { return trials_; }
-  void SetProjection(const Target& target, const std::optional<InnerLoop>& loop) {
-    emulated_on_ = target;
-    inner_loop_ = loop;
-  }
+  // What the run takes on the machine that is emulated, from what the emulator counts.
+  void SetProjection(std::function<EmulatedRun(const CallCost&)> project) { project_ = std::move(project); }
   std::optional<EmulatedRun> LastEmulatedRun() override {
-    if (!emulated_on_) return std::nullopt;
-    EmulatedRun run = {.instructions = code_->LastCall().instructions};
-    if (inner_loop_) {
-      run.projected_ms = ProjectedMilliseconds(run.instructions, *inner_loop_, *emulated_on_);
-      run.inner_loop_rate = inner_loop_->rate;
-    }
-    return run;
+    if (!project_) return std::nullopt;
+    return project_(code_->LastCall());
   }
   absl::Status CopyOutput(int set, Tensor& output) override { return sets_.CopyOutput(set, output); }
-
-  // A first call whose errors are reported; Run has no time for that.
-  absl::Status TryRun() { return code_->Run("main", args_[0], &hook_); }
+  // Run has no time for errors.
+  absl::Status FirstRun(int set) override { return code_->Run("main", args_[static_cast<size_t>(set)], &hook_); }
 
  private:
   std::unique_ptr<CompiledModule> code_;
@@ -94,8 +88,7 @@ class TilewrightRunner : public Runner {
   TwParallelHook hook_;
   KeptWorkspace workspace_;
   TwCall call_;
-  std::optional<Target> emulated_on_;
-  std::optional<InnerLoop> inner_loop_;
+  std::function<EmulatedRun(const CallCost&)> project_;
   double tune_seconds_ = 0;
   int64_t trials_ = 0;
 };
@@ -112,9 +105,51 @@ absl::StatusOr<std::map<std::string, Tensor>> PrepareConstants(const CompiledMod
   return by_name;
 }
 
+// A schedule that is valid.
+absl::StatusOr<Tuned> ScheduleProgram(const Function& function, const Target& target, const TuningSettings& tuning,
+                                      const std::vector<int>& cpus) {
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  absl::StatusOr<Tuned> tuned = ChooseSchedule(Module(function), target, &intrins, tuning, cpus);
+  if (!tuned.ok()) return tuned;
+  for (const Function& scheduled : tuned->module.functions()) {
+    const VerifyResult verified = VerifyProgram(scheduled, &target);
+    if (verified.verdict() == Verdict::kRefuted) {
+      return absl::InternalError(absl::StrCat("the schedule is not valid:\n", Render(verified, scheduled)));
+    }
+  }
+  return tuned;
+}
+
+// An emulated CPU: by the inner loop of what was compiled.
+absl::StatusOr<std::function<EmulatedRun(const CallCost&)>> ProjectOnCpu(const Function& main, const Target& target) {
+  const auto assembly = Compile(Module(main), target, {.format = "s"});
+  if (!assembly.ok()) return assembly.status();
+  const auto loop = ProjectInnerLoop(assembly->bytes, target);
+  if (!loop.ok()) return loop.status();
+  return [loop = *loop, target](const CallCost& cost) {
+    EmulatedRun run = {.instructions = cost.instructions};
+    if (loop) {
+      run.projected_ms = ProjectedMilliseconds(run.instructions, *loop, target);
+      run.inner_loop_rate = loop->rate;
+    }
+    return run;
+  };
+}
+
+// An emulated GPU: what its compiler says of the kernels, and the least time that the target needs.
+absl::StatusOr<std::function<EmulatedRun(const CallCost&)>> ProjectOnGpu(const Module& module, const Target& target) {
+  EmulatedRun run = {.projected_ms = 1e3 * SpeedOfLightOf(module.Find("main"), target).seconds, .is_bound = true};
+  auto kernels = Compile(module, target, {.format = "cubin"});
+  if (absl::IsFailedPrecondition(kernels.status())) kernels = Compile(module, target, {.format = "cu"});
+  if (!kernels.ok()) return kernels.status();
+  run.counters = kernels->counters;
+  return [run](const CallCost&) { return run; };
+}
+
 class Tilewright : public Implementation {
  public:
-  Tilewright(Target target, TuningSettings tuning) : target_(std::move(target)), tuning_(std::move(tuning)) {}
+  Tilewright(Target target, TuningSettings tuning, bool emulated)
+      : target_(std::move(target)), tuning_(std::move(tuning)), emulated_(emulated) {}
 
   std::string name() const override { return "tilewright"; }
   std::string version() const override { return ""; }
@@ -123,52 +158,58 @@ class Tilewright : public Implementation {
                                                                const RunSettings& settings) override {
     const BenchProgram program = MakeProgram(workload);
     Target target = target_;
-    target.cores = settings.num_threads;
-    IntrinRegistry intrins = IntrinRegistry::Builtin();
-    const absl::StatusOr<Tuned> tuned =
-        ChooseSchedule(Module(program.function), target, &intrins, tuning_, settings.cpus);
+    if (!target.is_gpu()) target.cores = settings.num_threads;
+    const absl::StatusOr<Tuned> tuned = ScheduleProgram(program.function, target, tuning_, settings.cpus);
     if (!tuned.ok()) return tuned.status();
-    const Module& result = tuned->module;
-    for (const Function& function : result.functions()) {
-      const VerifyResult verified = VerifyProgram(function, &target);
-      if (verified.verdict() == Verdict::kRefuted) {
-        return absl::InternalError(absl::StrCat("the schedule is not valid:\n", Render(verified, function)));
-      }
-    }
-    auto code = CompileAndLoad(result, target);
+    auto code = CompileAndLoad(tuned->module, target, {.emulate = emulated_});
     if (!code.ok()) return code.status();
+    absl::StatusOr<std::vector<Tensor>> made = MakeConstants(workload, program, operands);
+    if (!made.ok()) return made.status();
+    auto constants = PrepareConstants(**code, tuned->module, program.function, *std::move(made));
+    if (!constants.ok()) return constants.status();
+    const Function main = tuned->module.Find("main");
+    const std::string output = program.function->params.back().buffer->name;
+    std::vector<std::unique_ptr<Runner>> runners;
+    if (target.is_gpu() && !emulated_) {
+      auto runner = MakeDeviceRunner(*std::move(code), main, output, *constants, workload, operands, settings);
+      if (!runner.ok()) return runner.status();
+      runners.push_back(*std::move(runner));
+      return runners;
+    }
     absl::StatusOr<TensorSets> sets = TensorSets::Make(workload, operands, settings.num_sets);
     if (!sets.ok()) return sets.status();
-    absl::StatusOr<std::vector<Tensor>> constants = MakeConstants(workload, program, operands);
-    if (!constants.ok()) return constants.status();
-    auto prepared = PrepareConstants(**code, result, program.function, *std::move(constants));
-    if (!prepared.ok()) return prepared.status();
-    auto runner = std::make_unique<TilewrightRunner>(*std::move(code), result.Find("main"),
-                                                     program.function->params.back().buffer->name, *std::move(sets),
-                                                     *std::move(prepared), settings);
+    auto runner = std::make_unique<TilewrightRunner>(*std::move(code), main, output, *std::move(sets),
+                                                     *std::move(constants), settings);
     runner->SetTuning(tuned->seconds, tuned->trials);
-    if (remote::IsForeign(target)) {
-      const auto assembly = Compile(Module(result.Find("main")), target, {.format = "s"});
-      if (!assembly.ok()) return assembly.status();
-      const auto loop = ProjectInnerLoop(assembly->bytes, target);
-      if (!loop.ok()) return loop.status();
-      runner->SetProjection(target, *loop);
+    if (emulated_) {
+      auto projection = Project(tuned->module, target, settings);
+      if (!projection.ok()) return projection.status();
+      runner->SetProjection(*std::move(projection));
     }
-    if (absl::Status status = runner->TryRun(); !status.ok()) return status;
-    std::vector<std::unique_ptr<Runner>> runners;
     runners.push_back(std::move(runner));
     return runners;
   }
 
  private:
+  // Where extents were reduced, what has the full ones is projected.
+  absl::StatusOr<std::function<EmulatedRun(const CallCost&)>> Project(const Module& module, const Target& target,
+                                                                      const RunSettings& settings) const {
+    if (!target.is_gpu()) return ProjectOnCpu(module.Find("main"), target);
+    if (settings.full == nullptr) return ProjectOnGpu(module, target);
+    const auto full = ScheduleProgram(MakeProgram(*settings.full).function, target, tuning_, settings.cpus);
+    if (!full.ok()) return full.status();
+    return ProjectOnGpu(full->module, target);
+  }
+
   const Target target_;
   const TuningSettings tuning_;
+  const bool emulated_;
 };
 
 }  // namespace
 
-std::unique_ptr<Implementation> MakeTilewright(Target target, TuningSettings tuning) {
-  return std::make_unique<Tilewright>(std::move(target), std::move(tuning));
+std::unique_ptr<Implementation> MakeTilewright(Target target, TuningSettings tuning, bool emulated) {
+  return std::make_unique<Tilewright>(std::move(target), std::move(tuning), emulated);
 }
 
 }  // namespace tilewright::bench

@@ -12,7 +12,8 @@
 
 namespace tilewright::bench {
 
-// For a target that this machine runs; with the settings' number of threads for cores.
-std::unique_ptr<Implementation> MakeTilewright(Target target, TuningSettings tuning);
+// For a target that this machine runs, or whose code is `emulated`: of another CPU, or of a GPU. CPUs have the settings'
+// number of threads for cores.
+std::unique_ptr<Implementation> MakeTilewright(Target target, TuningSettings tuning, bool emulated = false);
 
 }  // namespace tilewright::bench

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "autoschedule/cost/speed_of_light.h"
 #include "autoschedule/measure/executor/speed_gauge.h"
 #include "bench/harness/command_line.h"
 #include "bench/harness/dtype.h"
@@ -30,11 +31,13 @@
 #include "bench/operators/program.h"
 #include "bench/operators/run_workload.h"
 #include "bench/operators/shapes.h"
+#include "bench/peers/peer_cublaslt.h"
 #include "bench/peers/peer_onednn.h"
 #include "bench/peers/peer_openblas.h"
 #include "bench/peers/peer_xnnpack.h"
 #include "bench/peers/python_peer.h"
 #include "bench/report/report.h"
+#include "codegen/cuda/gpu_device.h"
 #include "codegen/remote/launcher.h"
 #include "codegen/runtime/thread_pool.h"
 #include "ir/script/printer.h"
@@ -46,7 +49,11 @@ ABSL_FLAG(std::string, shape, "",
 ABSL_FLAG(std::string, dtype, "f32",
           "Data types: f32, bf16, f16 (summed in f16), f16f32 (summed in f32), e4m3, int8 (u8 by s8), s8s8, int8q and "
           "s8s8q (requantized to 8 bits).");
-ABSL_FLAG(std::string, peers, "onednn,openblas,xnnpack", "Libraries to compare with.");
+ABSL_FLAG(std::string, batch, "",
+          "Sizes of batches, such as 1,16: each shape is measured with each of them as its first number.");
+ABSL_FLAG(std::string, peers, "",
+          "Libraries to compare with; onednn,openblas,xnnpack if not given, cublaslt on a GPU, none where code is "
+          "emulated.");
 ABSL_FLAG(double, seconds, 30,
           "Time for one shape in one data type: a sixth of it, 6 at most, is for measuring all implementations against "
           "each other, the rest for tuning.");
@@ -56,8 +63,8 @@ ABSL_FLAG(uint64_t, seed, 0, "Of the tuning's choices.");
 ABSL_FLAG(int, threads, 0, "Threads of every implementation; 0 for one per available CPU.");
 ABSL_FLAG(
     std::string, target, "host",
-    "What this compiler compiles for: host, a preset that this machine runs, or one of another architecture, which is "
-    "emulated: results are checked, instructions are counted, times are projected, and nothing is tuned.");
+    "What this compiler compiles for: host, a preset that this machine runs (a GPU's too), or one that is emulated: "
+    "results are checked (of GPUs at smaller extents), times are projected, and nothing is tuned.");
 ABSL_FLAG(std::string, programs, "",
           "Folder to write the programs to as text, one file each; nothing is measured then.");
 ABSL_FLAG(std::string, json, "", "File to write the results to as JSON.");
@@ -75,13 +82,43 @@ int Fail(ExitStatus status, std::string_view message) {
 
 // By the figures of the target's description.
 Peak NominalPeak(const Target& target, int threads) {
-  const auto gflops = [&](const char* operand) {
-    return 2.0 * target.ProductsPerCycle(operand) * target.clock_ghz * threads;
+  const int cores = target.is_gpu() ? target.cores : threads;
+  const auto gflops = [&](DataType operand) {
+    return 2.0 * MultiplyAddsPerCycle(target, operand) * target.clock_ghz * cores;
   };
-  return {.f32_gflops = gflops("float32"),
-          .bf16_gflops = gflops("bfloat16"),
-          .int8_gops = gflops("int8"),
+  return {.f32_gflops = gflops(DataType::Float(32)),
+          .bf16_gflops = gflops(DataType::BFloat16()),
+          .f16_gflops = gflops(DataType::Float(16)),
+          .fp8_gflops = target.has("fp8") ? gflops(DataType(TypeCode::kE4M3, 8)) : 0,
+          .int8_gops = gflops(DataType::Int(8)),
           .read_gbs = target.memory_gbs};
+}
+
+// Where this compiler's code runs.
+enum class RunsOn { kThisMachine, kGpu, kEmulator };
+
+absl::StatusOr<RunsOn> PlaceFor(const Target& target) {
+  if (target.is_gpu()) {
+    const absl::Status gpu = cuda::CheckGpuRuns(target);
+    if (gpu.ok()) return RunsOn::kGpu;
+    std::fprintf(stderr, "emulated: %s\n", std::string(gpu.message()).c_str());
+    return RunsOn::kEmulator;
+  }
+  const bool foreign = remote::IsForeign(target);
+  const absl::Status runs = foreign ? remote::WorkerCommand(target, "").status() : CheckRunsOn(target, HostTarget());
+  if (!runs.ok()) return runs;
+  return foreign ? RunsOn::kEmulator : RunsOn::kThisMachine;
+}
+
+// What an emulated GPU computes in some seconds; elements of row operators count one each.
+constexpr double kEmulatedOperations = 6e6;
+// Enough sets to leave a GPU's second-level cache also where they are small.
+constexpr int kMostDeviceSets = 512;
+
+WorkloadLimits LimitsOn(RunsOn place, const Target& target) {
+  if (!target.is_gpu()) return {};
+  if (place == RunsOn::kEmulator) return {.most_operations = kEmulatedOperations, .cache_bytes = 1, .most_sets = 2};
+  return {.cache_bytes = target.levels.empty() ? 0 : target.Farthest().bytes, .most_sets = kMostDeviceSets};
 }
 
 // The part of the time for one workload in which its implementations are measured against each other.
@@ -96,12 +133,15 @@ std::string AbsolutePath(const std::string& path) {
   return folder == nullptr || path.empty() || path.starts_with('/') ? path : absl::StrCat(folder, "/", path);
 }
 
-std::vector<std::unique_ptr<Implementation>> MakeImplementations(const std::string& peers, const Target& target) {
+std::vector<std::unique_ptr<Implementation>> MakeImplementations(const std::string& peers, const Target& target,
+                                                                 RunsOn place) {
   std::vector<std::unique_ptr<Implementation>> implementations;
   const double tune_seconds = absl::GetFlag(FLAGS_seconds) - MeasureSeconds();
-  implementations.push_back(MakeTilewright(target, {.seconds = absl::GetFlag(FLAGS_tune) ? tune_seconds : 0,
-                                                    .database = AbsolutePath(absl::GetFlag(FLAGS_db)),
-                                                    .seed = absl::GetFlag(FLAGS_seed)}));
+  implementations.push_back(MakeTilewright(target,
+                                           {.seconds = absl::GetFlag(FLAGS_tune) ? tune_seconds : 0,
+                                            .database = AbsolutePath(absl::GetFlag(FLAGS_db)),
+                                            .seed = absl::GetFlag(FLAGS_seed)},
+                                           place == RunsOn::kEmulator));
   for (const std::string& name : std::vector<std::string>(absl::StrSplit(peers, ',', absl::SkipEmpty()))) {
     if (name == "onednn") {
       implementations.push_back(MakeOneDnn());
@@ -109,6 +149,8 @@ std::vector<std::unique_ptr<Implementation>> MakeImplementations(const std::stri
       implementations.push_back(MakeOpenBlas());
     } else if (name == "xnnpack") {
       implementations.push_back(MakeXnnpack());
+    } else if (name == "cublaslt") {
+      implementations.push_back(MakeCublasLt());
     } else if (std::unique_ptr<Implementation> python = MakePythonPeer(name)) {
       implementations.push_back(std::move(python));
     } else {
@@ -136,12 +178,14 @@ absl::StatusOr<std::vector<Workload>> ChooseWorkloads() {
     }
   }
   if (shapes.empty()) shapes = DefaultShapes();
+  const absl::StatusOr<std::vector<Shape>> of_batches = WithBatches(shapes, absl::GetFlag(FLAGS_batch));
+  if (!of_batches.ok()) return of_batches.status();
   const absl::StatusOr<std::vector<DType>> dtypes = ParseDTypes(absl::GetFlag(FLAGS_dtype));
   if (!dtypes.ok()) return dtypes.status();
 
   std::vector<Workload> workloads;
   for (DType dtype : *dtypes) {
-    for (const Shape& shape : shapes) {
+    for (const Shape& shape : *of_batches) {
       const absl::StatusOr<Problem> problem = MakeProblem(shape);
       if (!problem.ok()) return problem.status();
       workloads.push_back({.shape = shape, .dtype = dtype, .problem = *problem});
@@ -203,39 +247,44 @@ int Main(const std::vector<std::string>& arguments, char** argv) {
   }
   const absl::StatusOr<Target> target = NamedTarget(absl::GetFlag(FLAGS_target));
   if (!target.ok()) return Fail(kWrongUsage, std::string(target.status().message()));
-  const bool emulated = !target->is_gpu() && remote::IsForeign(*target);
-  const absl::Status runs = emulated ? remote::WorkerCommand(*target, "").status() : CheckRunsOn(*target, HostTarget());
-  if (!runs.ok()) return Fail(kWrongUsage, std::string(runs.message()));
+  const absl::StatusOr<RunsOn> place = PlaceFor(*target);
+  if (!place.ok()) return Fail(kWrongUsage, std::string(place.status().message()));
+  const bool emulated = *place == RunsOn::kEmulator;
   // Instructions of several threads are not counted exactly, and peers would be measured on another machine.
   if (emulated) {
     absl::SetFlag(&FLAGS_threads, 1);
-    absl::SetFlag(&FLAGS_tune, false);
     absl::SetFlag(&FLAGS_peers, "");
+  } else if (absl::GetFlag(FLAGS_peers).empty()) {
+    absl::SetFlag(&FLAGS_peers, *place == RunsOn::kGpu ? "cublaslt" : "onednn,openblas,xnnpack");
   }
+  if (*place != RunsOn::kThisMachine) absl::SetFlag(&FLAGS_tune, false);
   const absl::StatusOr<std::vector<int>> cpus = SetUpProcess(absl::GetFlag(FLAGS_threads), argv);
   if (!cpus.ok()) return Fail(kWrongUsage, std::string(cpus.status().message()));
 
   const int num_threads = static_cast<int>(cpus->size());
   runtime::ThreadPool pool({.num_threads = num_threads, .cpus = *cpus});
   Report report = {.machine = DescribeMachine(num_threads),
-                   .peak = emulated ? NominalPeak(*target, num_threads) : MeasurePeak(pool),
+                   .peak = *place == RunsOn::kThisMachine ? MeasurePeak(pool) : NominalPeak(*target, num_threads),
                    .commit = CurrentCommit(),
                    .command = absl::StrJoin(arguments, " ")};
   if (emulated) report.machine.cpu = absl::StrCat(target->name, ", emulated on ", report.machine.cpu);
+  if (*place == RunsOn::kGpu) report.machine.cpu = cuda::DeviceName();
   std::fprintf(stderr, "%s\n", PeakText(report.peak).c_str());
 
   std::vector<std::unique_ptr<Implementation>> implementations =
-      MakeImplementations(absl::GetFlag(FLAGS_peers), *target);
+      MakeImplementations(absl::GetFlag(FLAGS_peers), *target, *place);
   const RunSettings settings = {.num_threads = num_threads, .cpus = *cpus};
   SpeedGauge gauge(pool);
-  const MeasureOptions options = {.seconds = MeasureSeconds(), .full_speed = [&gauge] { return gauge.IsFull(); }};
+  MeasureOptions options = {.seconds = MeasureSeconds()};
+  if (*place == RunsOn::kThisMachine) options.full_speed = [&gauge] { return gauge.IsFull(); };
+  const WorkloadLimits limits = LimitsOn(*place, *target);
   const OtherLoad other_load;
   bool wrong = false;
   for (size_t i = 0; i < workloads->size(); ++i) {
     const Workload& workload = (*workloads)[i];
     std::fprintf(stderr, "[%zu/%zu] %s:%s %s\n", i + 1, workloads->size(), Name(workload.shape.op).data(),
                  NumbersText(workload.shape).c_str(), Name(workload.dtype).data());
-    for (Result& result : RunWorkload(workload, implementations, settings, options, pool)) {
+    for (Result& result : RunWorkload(workload, implementations, settings, options, pool, limits)) {
       if (result.wrong) std::fprintf(stderr, "error: %s: %s\n", result.implementation.c_str(), result.error.c_str());
       wrong |= result.wrong;
       report.results.push_back(std::move(result));

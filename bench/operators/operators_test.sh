@@ -60,6 +60,14 @@ if ! "$program" --target=arm-neoverse-n1 --shape=GMM:1,1,1,1 2>&1 | grep -q "apt
     grep -qF "$text" "$TEST_TMPDIR/emulated.json" || { echo "FAILED: no $text in the JSON"; failures=$((failures + 1)); }
   done
 fi
+# Kernels of a GPU are emulated where there is none.
+expect 0 "GMM 1,256,64,48 f16" --target=cuda-sm80 --notune --shape=GMM:1,256,64,48 --dtype=f16 \
+  --json="$TEST_TMPDIR/gpu.json"
+if grep -qF '"emulated": true' "$TEST_TMPDIR/gpu.json"; then
+  expect 0 "emulated, right at 2,8,8,16,16,3,1,1, at least" --target=cuda-sm90a --batch=16 --dtype=s8s8 \
+    --shape=C2D:1,56,56,16,16,3,1,1
+fi
+expect 2 "'x' is not a batch" --batch=x
 for text in '"op": "C2D"' '"shape": "1,17,19,23"' '"checked": true' '"impl": "openblas"' '"impl": "xnnpack"' '"impl": "onednn"'; do
   grep -qF "$text" "$TEST_TMPDIR/results.json" || { echo "FAILED: no $text in the JSON"; failures=$((failures + 1)); }
 done

@@ -22,6 +22,8 @@ struct VariantResult {
 
 struct Result {
   Workload workload;
+  // What ran and was checked, where that was a smaller shape.
+  std::optional<Shape> checked_shape;
   std::string implementation;
   std::string version;
   // Why there are no times; empty when there are.

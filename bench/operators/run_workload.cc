@@ -1,12 +1,14 @@
 #include "bench/operators/run_workload.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "bench/operators/operands.h"
+#include "bench/operators/reduce_shape.h"
 #include "bench/operators/reference.h"
 #include "bench/operators/tensor_sets.h"
 
@@ -18,8 +20,10 @@ constexpr int kTimedSet = 1;
 
 class WorkloadRun {
  public:
-  WorkloadRun(const Workload& workload, const Operands& operands, const Reference& reference, runtime::Tensor output)
-      : workload_(workload), operands_(operands), reference_(reference), output_(std::move(output)) {}
+  // `workload` runs, in place of `full`.
+  WorkloadRun(const Workload& full, const Workload& workload, const Operands& operands, const Reference& reference,
+              runtime::Tensor output)
+      : full_(full), workload_(workload), operands_(operands), reference_(reference), output_(std::move(output)) {}
 
   void Prepare(Implementation& implementation, const RunSettings& settings) {
     Result& result = NewResult(implementation);
@@ -32,7 +36,10 @@ class WorkloadRun {
     }
     for (std::unique_ptr<Runner>& runner : *runners) {
       runner->SpoilOutput(0);
-      runner->Run(0);
+      if (absl::Status status = runner->FirstRun(0); !status.ok()) {
+        result.error = std::string(status.message());
+        return;
+      }
       runner->Park();
       result.tune_seconds += runner->tune_seconds();
       result.trials += runner->trials();
@@ -80,11 +87,16 @@ class WorkloadRun {
   };
 
   Result& NewResult(const Implementation& implementation) {
-    results_.push_back({.workload = workload_,
+    results_.push_back({.workload = full_,
+                        .checked_shape = SmallerShape(),
                         .implementation = implementation.name(),
                         .version = implementation.version(),
                         .tolerance = reference_.tolerance});
     return results_.back();
+  }
+
+  std::optional<Shape> SmallerShape() const {
+    return workload_.shape == full_.shape ? std::nullopt : std::optional(workload_.shape);
   }
 
   bool CheckOutput(Runner& runner, int set, Result& result, VariantResult& variant) {
@@ -101,6 +113,7 @@ class WorkloadRun {
     return false;
   }
 
+  const Workload& full_;
   const Workload& workload_;
   const Operands& operands_;
   const Reference& reference_;
@@ -126,15 +139,23 @@ std::vector<Result> AllFailed(const Workload& workload,
 
 std::vector<Result> RunWorkload(const Workload& workload,
                                 const std::vector<std::unique_ptr<Implementation>>& implementations,
-                                RunSettings settings, MeasureOptions options, runtime::ThreadPool& pool) {
-  const absl::StatusOr<Operands> operands = MakeOperands(workload);
+                                RunSettings settings, MeasureOptions options, runtime::ThreadPool& pool,
+                                const WorkloadLimits& limits) {
+  Workload run_workload = workload;
+  if (limits.most_operations > 0) {
+    run_workload.shape = ReduceShape(workload.shape, limits.most_operations);
+    run_workload.problem = MakeProblem(run_workload.shape).value();
+    if (run_workload.shape != workload.shape) settings.full = &workload;
+  }
+  const absl::StatusOr<Operands> operands = MakeOperands(run_workload);
   if (!operands.ok()) return AllFailed(workload, implementations, operands.status());
-  absl::StatusOr<runtime::Tensor> output = MakeOutput(workload);
+  absl::StatusOr<runtime::Tensor> output = MakeOutput(run_workload);
   if (!output.ok()) return AllFailed(workload, implementations, output.status());
-  const Reference reference = ComputeReference(workload, *operands, pool);
+  const Reference reference = ComputeReference(run_workload, *operands, pool);
 
-  settings.num_sets = options.num_sets = ChooseNumSets(workload, settings.num_threads);
-  WorkloadRun run(workload, *operands, reference, *std::move(output));
+  const int64_t cache = limits.cache_bytes > 0 ? limits.cache_bytes : SecondLevelBytes(settings.num_threads);
+  settings.num_sets = options.num_sets = ChooseNumSets(run_workload, cache, limits.most_sets);
+  WorkloadRun run(workload, run_workload, *operands, reference, *std::move(output));
   for (const auto& implementation : implementations) run.Prepare(*implementation, settings);
   return run.Measure(options);
 }

@@ -12,9 +12,19 @@
 
 namespace tilewright::bench {
 
+// What does not come from the implementations.
+struct WorkloadLimits {
+  // Extents are reduced until the operator takes no more operations than that (reduce_shape.h); 0: they are not.
+  double most_operations = 0;
+  // Sets of inputs together exceed the cache that they are to leave; 0: the second-level caches of all threads.
+  int64_t cache_bytes = 0;
+  int most_sets = 32;
+};
+
 // One result per implementation, in their order. `settings.num_sets` and `options.num_sets` are chosen here.
 std::vector<Result> RunWorkload(const Workload& workload,
                                 const std::vector<std::unique_ptr<Implementation>>& implementations,
-                                RunSettings settings, MeasureOptions options, runtime::ThreadPool& pool);
+                                RunSettings settings, MeasureOptions options, runtime::ThreadPool& pool,
+                                const WorkloadLimits& limits = {});
 
 }  // namespace tilewright::bench

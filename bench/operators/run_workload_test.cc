@@ -129,13 +129,14 @@ TEST(Result, RatioIsAgainstTheFastestOtherImplementation) {
 }
 
 TEST(ChooseNumSets, SmallTensorsNeedMoreCopies) {
+  constexpr int64_t kCache = 4 << 20;
   const auto workload = [](const char* text) {
     const Shape shape = ParseShapes(text)->front();
     return Workload{.shape = shape, .dtype = DType::kF32, .problem = MakeProblem(shape).value()};
   };
-  EXPECT_EQ(ChooseNumSets(workload("GMM:1,8,8,8"), 2), 32);
-  EXPECT_EQ(ChooseNumSets(workload("GMM:1,4096,4096,64"), 2), 2);
-  const int middle = ChooseNumSets(workload("GMM:1,256,256,256"), 2);
+  EXPECT_EQ(ChooseNumSets(workload("GMM:1,8,8,8"), kCache, 32), 32);
+  EXPECT_EQ(ChooseNumSets(workload("GMM:1,4096,4096,64"), kCache, 32), 2);
+  const int middle = ChooseNumSets(workload("GMM:1,256,256,256"), kCache, 32);
   EXPECT_GT(middle, 2);
   EXPECT_LT(middle, 32);
 }

@@ -121,6 +121,25 @@ absl::StatusOr<std::vector<Shape>> ParseShapes(std::string_view text) {
   return shapes;
 }
 
+absl::StatusOr<std::vector<Shape>> WithBatches(const std::vector<Shape>& shapes, std::string_view batches) {
+  if (batches.empty()) return shapes;
+  std::vector<Shape> result;
+  bool first = true;
+  for (const std::string& word : std::vector<std::string>(absl::StrSplit(std::string(batches), ','))) {
+    int64_t batch = 0;
+    if (!absl::SimpleAtoi(word, &batch)) return absl::InvalidArgumentError(absl::StrCat("'", word, "' is not a batch"));
+    for (Shape shape : shapes) {
+      const bool rows = Signature(shape.op).starts_with("rows");
+      if (rows && !first) continue;
+      if (!rows) shape.numbers[0] = batch;
+      if (absl::Status status = Check(shape); !status.ok()) return status;
+      result.push_back(std::move(shape));
+    }
+    first = false;
+  }
+  return result;
+}
+
 std::vector<Shape> StandardShapes(Operator op) {
   std::vector<Shape> shapes;
   for (const std::string& numbers : std::vector<std::string>(absl::StrSplit(RowOf(op).standard_shapes, ' '))) {

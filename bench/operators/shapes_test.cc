@@ -38,6 +38,14 @@ TEST(ParseOperators, AllStandsForEvery) {
   EXPECT_FALSE(ParseOperators("GMM,al").ok());
 }
 
+TEST(WithBatches, ReplacesTheFirstNumber) {
+  const std::vector<Shape> shapes = ParseShapes("GMM:1,2,3,4,SFM:5,6").value();
+  EXPECT_EQ(*WithBatches(shapes, ""), shapes);
+  EXPECT_THAT(*WithBatches(shapes, "1,16"), ElementsAre(shapes[0], shapes[1], Shape{Operator::kGmm, {16, 2, 3, 4}}));
+  EXPECT_EQ(WithBatches(shapes, "x").status().message(), "'x' is not a batch");
+  EXPECT_EQ(WithBatches(shapes, "0").status().message(), "GMM:0,2,3,4: B = 0 is not within 1 and 16777216");
+}
+
 TEST(ParseShapes, RefusalsSayWhy) {
   EXPECT_EQ(Refusal(""), "no shape given");
   EXPECT_EQ(

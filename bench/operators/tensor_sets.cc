@@ -44,7 +44,11 @@ absl::Status TensorSets::CopyOutput(int set, runtime::Tensor& output) const {
   return absl::OkStatus();
 }
 
-int ChooseNumSets(const Workload& workload, int num_threads) {
+int64_t SecondLevelBytes(int num_threads) {
+  return std::max<int64_t>(sysconf(_SC_LEVEL2_CACHE_SIZE), 1 << 20) * num_threads;
+}
+
+int ChooseNumSets(const Workload& workload, int64_t cache_bytes, int most) {
   const TensorShapes shapes = ShapesOf(workload.problem);
   const auto bytes = [](const std::vector<int64_t>& shape, TwDataType dtype) {
     double product = dtype.bits / 8.0;
@@ -53,8 +57,8 @@ int ChooseNumSets(const Workload& workload, int num_threads) {
   };
   const double set =
       bytes(shapes.activation, ActivationType(workload.dtype)) + bytes(shapes.output, OutputType(workload));
-  const int64_t cache = std::max<int64_t>(sysconf(_SC_LEVEL2_CACHE_SIZE), 1 << 20);
-  return static_cast<int>(std::clamp(std::ceil(static_cast<double>(cache * num_threads) / set) + 1, 2.0, 32.0));
+  const double wanted = std::ceil(static_cast<double>(cache_bytes) / set) + 1;
+  return static_cast<int>(std::clamp(wanted, 2.0, static_cast<double>(most)));
 }
 
 }  // namespace tilewright::bench

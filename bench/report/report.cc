@@ -20,12 +20,16 @@ std::string WorkloadText(const Workload& workload) {
 
 // The line of a run in an emulator.
 std::string EmulatedLine(const Report& report, const Result& result, const EmulatedRun& run) {
-  std::string line = absl::StrFormat("  %-24s emulated: %d instructions", result.implementation, run.instructions);
-  if (run.projected_ms > 0) {
+  std::string line = absl::StrFormat("  %-24s emulated", result.implementation);
+  if (result.checked_shape) absl::StrAppend(&line, ", right at ", NumbersText(*result.checked_shape));
+  if (run.instructions > 0) absl::StrAppendFormat(&line, ": %d instructions", run.instructions);
+  if (run.projected_ms > 0 && run.is_bound) absl::StrAppendFormat(&line, ", at least %.5f ms", run.projected_ms);
+  if (run.projected_ms > 0 && !run.is_bound) {
     absl::StrAppendFormat(&line, ", projected %.5f ms, %.1f GFLOP/s, %.1f%% of peak", run.projected_ms, result.gflops(),
                           PercentOfPeak(result, report.peak));
   }
   if (run.inner_loop_rate > 0) absl::StrAppendFormat(&line, ", inner loop at %.1f%%", 100 * run.inner_loop_rate);
+  for (const auto& [name, count] : run.counters) absl::StrAppend(&line, ", ", count, " ", name);
   return line;
 }
 
@@ -73,7 +77,10 @@ nlohmann::ordered_json ResultJson(const Report& report, const Result& result) {
     json["emulated"] = true;
     json["instructions"] = run->instructions;
     json["projected_ms"] = run->projected_ms;
+    json["is_bound"] = run->is_bound;
     json["inner_loop_rate"] = run->inner_loop_rate;
+    if (result.checked_shape) json["checked_shape"] = NumbersText(*result.checked_shape);
+    if (!run->counters.empty()) json["counters"] = run->counters;
   } else {
     json.update(TimingJson(result.best().timing));
   }
@@ -121,9 +128,11 @@ std::string PeakText(const Peak& peak) {
   const auto number = [](double value, const char* unit) {
     return value == 0 ? std::string("not on this CPU") : absl::StrFormat("%.0f %s", value, unit);
   };
-  return absl::StrCat("Peak: f32 ", number(peak.f32_gflops, "GFLOP/s"), ", bf16 dot ",
-                      number(peak.bf16_gflops, "GFLOP/s"), ", int8 dot ", number(peak.int8_gops, "GOP/s"), ", read ",
-                      number(peak.read_gbs, "GB/s"));
+  std::string text = absl::StrCat("Peak: f32 ", number(peak.f32_gflops, "GFLOP/s"), ", bf16 dot ",
+                                  number(peak.bf16_gflops, "GFLOP/s"), ", int8 dot ", number(peak.int8_gops, "GOP/s"));
+  if (peak.f16_gflops > 0) absl::StrAppend(&text, ", f16 ", number(peak.f16_gflops, "GFLOP/s"));
+  if (peak.fp8_gflops > 0) absl::StrAppend(&text, ", fp8 ", number(peak.fp8_gflops, "GFLOP/s"));
+  return absl::StrCat(text, ", read ", number(peak.read_gbs, "GB/s"));
 }
 
 std::string HeadText(const Report& report) {
@@ -175,6 +184,8 @@ nlohmann::ordered_json HeadJson(const Report& report) {
            {{"f32", report.peak.f32_gflops},
             {"bf16", report.peak.bf16_gflops},
             {"int8", report.peak.int8_gops},
+            {"f16", report.peak.f16_gflops},
+            {"fp8", report.peak.fp8_gflops},
             {"read_gbs", report.peak.read_gbs}}},
           {"commit", report.commit},
           {"command", report.command},

@@ -1,8 +1,10 @@
 #include "codegen/cuda/gpu_device.h"
 
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "codegen/cuda/driver.h"
 
@@ -81,6 +83,29 @@ absl::StatusOr<std::unique_ptr<Device>> GpuDevice(const Program& program, const 
   auto gpu = std::make_unique<Gpu>(*driver);
   if (absl::Status status = gpu->Load(program, cubin); !status.ok()) return status;
   return gpu;
+}
+
+absl::Status CheckGpuRuns(const Target& target) {
+  std::string error;
+  const Driver* driver = Driver::Open(&error);
+  if (driver == nullptr) return absl::FailedPreconditionError(error);
+  int wanted = 0;
+  const bool exact = target.cpu.ends_with("a");
+  const std::string_view digits = std::string_view(target.cpu).substr(target.cpu.find('_') + 1);  // of "sm_90a"
+  if (!absl::SimpleAtoi(std::string(digits.substr(0, digits.size() - (exact ? 1 : 0))), &wanted)) {
+    return absl::InvalidArgumentError(absl::StrCat(target.name, " is not a target of CUDA"));
+  }
+  const int has = driver->compute_capability();
+  // Code for a machine runs on later ones of the same generation, with an "a" on that machine alone.
+  if (exact ? has == wanted : has / 10 == wanted / 10 && has >= wanted) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("this machine's ", driver->device_name(), " (sm_", has, ") does not run code for ", target.name));
+}
+
+std::string DeviceName() {
+  std::string error;
+  const Driver* driver = Driver::Open(&error);
+  return driver == nullptr ? "" : driver->device_name();
 }
 
 }  // namespace tilewright::cuda

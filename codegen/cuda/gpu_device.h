@@ -7,10 +7,16 @@
 #include "absl/status/statusor.h"
 #include "codegen/cuda/device.h"
 #include "codegen/cuda/program.h"
+#include "target/target.h"
 
 namespace tilewright::cuda {
 
 // `cubin`: the program's kernels, compiled for this machine's GPU. FailedPrecondition where there is none.
 absl::StatusOr<std::unique_ptr<Device>> GpuDevice(const Program& program, const std::string& cubin);
+
+// Whether this machine has a GPU that runs kernels compiled for the target; an error says what it has instead.
+absl::Status CheckGpuRuns(const Target& target);
+// What the first GPU is called; empty where there is none.
+std::string DeviceName();
 
 }  // namespace tilewright::cuda

@@ -1,0 +1,40 @@
+#include "bench/device/device_sets.h"
+
+#include <cstdint>
+
+namespace tilewright::bench {
+namespace {
+
+int64_t BytesOf(const runtime::Tensor& tensor) {
+  return runtime::PackedBytes(tensor.dtype(), tensor.num_elements()).value_or(0);
+}
+
+}  // namespace
+
+absl::StatusOr<DeviceArray> ToDevice(const cuda::Driver& driver, const runtime::Tensor& tensor) {
+  return DeviceArray::CopyOf(driver, tensor.data<char>(), BytesOf(tensor));
+}
+
+absl::StatusOr<DeviceSets> DeviceSets::Make(const cuda::Driver& driver, const Workload& workload,
+                                            const Operands& operands, int num_sets) {
+  const absl::StatusOr<runtime::Tensor> output = MakeOutput(workload);
+  if (!output.ok()) return output.status();
+  DeviceSets sets;
+  for (int i = 0; i < num_sets; ++i) {
+    absl::StatusOr<DeviceArray> in = ToDevice(driver, operands.activation);
+    if (!in.ok()) return in.status();
+    absl::StatusOr<DeviceArray> out = DeviceArray::Allocate(driver, BytesOf(*output));
+    if (!out.ok()) return out.status();
+    sets.inputs_.push_back(*std::move(in));
+    sets.outputs_.push_back(*std::move(out));
+  }
+  return sets;
+}
+
+absl::Status DeviceSets::CopyOutput(int set, runtime::Tensor& output) const {
+  const DeviceArray& source = outputs_[static_cast<size_t>(set)];
+  if (source.bytes() != BytesOf(output)) return absl::InternalError("outputs of different sizes");
+  return source.CopyTo(output.data<char>());
+}
+
+}  // namespace tilewright::bench
