@@ -1,5 +1,6 @@
 // Programs that the rules schedule for machines of another architecture: compiled, run in an emulator, and compared with
 // the interpreter. Skipped where the emulator is not installed.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,6 +26,9 @@
 
 namespace tilewright {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 ops::ConvShape Conv2d(int64_t size, int64_t in, int64_t out, ops::Window window, int64_t groups = 1) {
   return {.spatial = {size, size},
@@ -108,10 +112,11 @@ TEST_P(EmulatedRows, AreRight) {
   ExpectRight(ops::Gelu({3, 37}), 1e-5);
 }
 
-// What the machine multiplies by differs: nothing but FMA, dot products, dot products of mixed signs and of bf16.
+// What the machine multiplies by differs: nothing but FMA, dot products, products of two rows by two columns.
 constexpr Machine kMachines[] = {{"cortex-a72", "f32"},   {"cortex-a72", "bf16"},  {"cortex-a72", "u8s8"},
                                  {"neoverse-n1", "f32"},  {"neoverse-n1", "f16"},  {"neoverse-n1", "u8s8"},
-                                 {"neoverse-n1", "s8s8"}, {"neoverse-v1", "bf16"}, {"neoverse-v1", "u8s8"}};
+                                 {"neoverse-n1", "s8s8"}, {"neoverse-v1", "bf16"}, {"neoverse-v1", "u8s8"},
+                                 {"neoverse-v2", "s8s8"}};
 
 std::string NameOf(const ::testing::TestParamInfo<Machine>& test) {
   std::string name = std::string(test.param.first) + "_" + test.param.second;
@@ -120,6 +125,23 @@ std::string NameOf(const ::testing::TestParamInfo<Machine>& test) {
 }
 INSTANTIATE_TEST_SUITE_P(Arm, Emulated, ::testing::ValuesIn(kMachines), NameOf);
 INSTANTIATE_TEST_SUITE_P(Arm, EmulatedRows, ::testing::Values(Machine("neoverse-n1", "f32")), NameOf);
+
+// The instruction that multiplies most of a shape is the preferred one, and every other one is a choice.
+TEST(MatrixInstructions, AreTakenWhereTheyAreFaster) {
+  const Target target = *NamedTarget("arm-neoverse-v1");
+  const auto scheduled = [&](const Function& program) {
+    IntrinRegistry intrins = IntrinRegistry::Builtin();
+    return ToText(AutoSchedule(Module(program), target, &intrins).schedule.trace());
+  };
+  for (const auto& [types, instruction] :
+       {std::pair("u8s8", "mmla_u8s8_"), {"s8s8", "mmla_s8s8_"}, {"bf16", "mmla_bf16_"}}) {
+    const auto operands = *ops::OperandTypes::Parse(types);
+    EXPECT_THAT(scheduled(ops::Matmul(96, 96, 96, operands)), HasSubstr(instruction));
+    // One row alone would be half of what is multiplied; a depth that is no multiple of the groups would be masked.
+    EXPECT_THAT(scheduled(ops::Matmul(1, 96, 96, operands)), Not(HasSubstr("mmla_")));
+    EXPECT_THAT(scheduled(ops::Matmul(96, 96, 93, operands)), Not(HasSubstr("mmla_")));
+  }
+}
 
 // The machine that docs/targets.md makes up.
 TEST(MadeUpMachine, IsADescriptionAndNothingElse) {

@@ -14,6 +14,13 @@
 // vpdpbusd wants unsigned by signed, sdot signed by signed. The other is lowered to it with the sign bit of A flipped
 // (codegen/lower/cpu/signed_dots.h): one more instruction per vector of B, a register for each vector of a row and one
 // subtraction per vector of C, after the loops over the depth where they do nothing else.
+//
+// Matrix instructions (smmla, ummla, usmmla, bfmmla) add to a vector of two rows and two columns of C the products of
+// two groups of A and two of B, which lie side by side:
+//
+//   instruction   C[i / 2, j / 2, 0:4] = dot_add(C[i / 2, j / 2, 0:4], A[i : i + 2, 8k : 8k + 8], B[k, j : j + 2, 0:8])
+//
+// C's tile is [MR / 2, NR / 2, 4]: element (i, j) lies at i % 2 * 2 + j % 2 of its vector.
 #pragma once
 
 #include <string>
@@ -29,6 +36,9 @@ inline constexpr int kMostDotGroups = 32;
 // "dot_{types}_{MR}x{NR}x{KR}_{feature}", e.g. "dot_bf16_12x32x2_avx512bf16". NR is a multiple of the vector's
 // lanes, KR of the group, kMostDotGroups of them at most.
 IntrinFamily DotTileFamily();
+// "mmla_{types}_{MR}x{NR}x{KR}_{feature}", e.g. "mmla_s8s8_8x12x8_i8mm". MR and NR are even.
+IntrinFamily MmlaTileFamily();
+// Of the family that the instruction names.
 std::string DotTileName(const MachineInstruction& instruction, int mr, int nr, int kr);
 
 }  // namespace tilewright

@@ -13,6 +13,9 @@ constexpr DataType kE4M3(TypeCode::kE4M3, 8), kE5M2(TypeCode::kE5M2, 8);
 // B of instructions that add up neighbours along K.
 constexpr std::string_view kPairs = "lambda k, j: (k // 2, j, k % 2)";
 constexpr std::string_view kQuads = "lambda k, j: (k // 4, j, k % 4)";
+constexpr std::string_view kOctets = "lambda k, j: (k // 8, j, k % 8)";
+// C of instructions that multiply two rows by two columns.
+constexpr std::string_view kSquares = "lambda i, j: (i // 2, j // 2, i % 2 * 2 + j % 2)";
 
 // The lane of 128 that holds a sum of wgmma, and its register.
 constexpr std::string_view kWarpgroupSums =
@@ -54,6 +57,24 @@ constexpr MachineInstruction Dot(std::string_view name, std::string_view types, 
           .features = {{feature}},
           .registers = lanes == 8 ? 16 : 32,
           .identity = identity,
+          .llvm = llvm};
+}
+
+// Adds to a vector of two rows by two columns the products of 8 bytes of each row and column.
+constexpr MachineInstruction Mmla(std::string_view name, std::string_view types, DataType a, DataType b, DataType c,
+                                  std::string_view feature, std::string_view llvm) {
+  return {.name = name,
+          .types = types,
+          .family = "mmla",
+          .suffix = feature,
+          .m = 2,
+          .n = 2,
+          .k = 64 / a.bits(),
+          .a = {a},
+          .b = {b, "global", a.bits() == 8 ? kOctets : kQuads},
+          .c = {c, "register", kSquares},
+          .features = {{feature}},
+          .registers = 32,
           .llvm = llvm};
 }
 
@@ -115,6 +136,10 @@ constexpr MachineInstruction kRows[] = {
     Dot("udot", "u8u8", kU8, kU8, kS32, 4, "dotprod", "llvm.aarch64.neon.udot"),
     Dot("sdot", "u8s8", kU8, kS8, kS32, 4, "dotprod", "", kFlips),
     Dot("udot", "s8u8", kS8, kU8, kS32, 4, "dotprod", "", kFlips),
+    Mmla("bfmmla", "bf16", kBF16, kBF16, kF32, "bf16", "llvm.aarch64.neon.bfmmla"),
+    Mmla("smmla", "s8s8", kS8, kS8, kS32, "i8mm", "llvm.aarch64.neon.smmla"),
+    Mmla("ummla", "u8u8", kU8, kU8, kS32, "i8mm", "llvm.aarch64.neon.ummla"),
+    Mmla("usmmla", "u8s8", kU8, kS8, kS32, "i8mm", "llvm.aarch64.neon.usmmla"),
     Amx("tdpbf16ps", "bf16", kBF16, kBF16, kF32, "amx-bf16", "llvm.x86.tdpbf16ps"),
     Amx("tdpbssd", "s8s8", kS8, kS8, kS32, "amx-int8", "llvm.x86.tdpbssd"),
     Amx("tdpbsud", "s8u8", kS8, kU8, kS32, "amx-int8", "llvm.x86.tdpbsud"),

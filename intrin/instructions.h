@@ -6,6 +6,7 @@
 //   name        types  family  m  n   k   A                B                C                  needs       LLVM
 //   vpdpbusd    u8s8   dot     1  16  4   row, broadcast   groups of k      vector registers   avx512vnni  llvm.x86...
 //   sdot        s8s8   dot     1  4   4   row, broadcast   groups of k      vector registers   dotprod     llvm.aarch64...
+//   smmla       s8s8   mmla    2  2   8   row pairs        groups of k      vectors of 2 x 2   i8mm       llvm.aarch64...
 //   tdpbf16ps   bf16   amx     16 16  32  memory           groups of 2      tile registers     amx-bf16    llvm.x86...
 //   wgmma       f16    wgmma   64 256 16  shared memory    shared memory    128 lanes          wgmma       PTX
 //
@@ -65,7 +66,7 @@ struct MachineInstruction {
   int n_step = 0;
 
   // Neighbours along K that lie side by side: they are multiplied and added up into one element of C at once.
-  int group() const { return c.type.bits() / a.type.bits(); }
+  int group() const { return c.scope == "register" ? k : c.type.bits() / a.type.bits(); }
   bool flips() const { return identity == InstructionIdentity::kFlipsSignOfA; }
   // Whether the instruction has a form for so many columns.
   bool HasColumns(int columns) const {
@@ -75,9 +76,11 @@ struct MachineInstruction {
   // Whether C is one vector: a row of the result.
   bool IsVector() const { return m == 1 && !InTileRegisters(); }
   int VectorBits() const { return n * c.type.bits(); }
-  // Registers beside those of C in a tile with so many vectors in a row. Flipping takes sums, and room for what LLVM's
-  // scheduler begins early.
-  int OtherRegisters(int vectors) const { return flips() ? 2 * vectors + 4 : vectors + 1; }
+  // Registers beside those of C in a tile with so many vectors in a row, one for each row of A. Flipping takes sums, and
+  // room for what LLVM's scheduler begins early.
+  int OtherRegisters(int vectors) const {
+    return flips() ? 2 * vectors + 4 : vectors + (IsVector() || InTileRegisters() ? 1 : m);
+  }
   std::vector<std::string> FeatureNames() const;
 };
 

@@ -50,6 +50,9 @@ TEST(Instructions, TheBestOfATargetIsFound) {
   EXPECT_EQ(Found("arm-neoverse-n1", "dot", kBF16, kBF16, kF32), "none");
   EXPECT_EQ(Found("arm-neoverse-v1", "dot", kU8, kS8, kS32), "usdot 4");
   EXPECT_EQ(Found("arm-neoverse-v1", "dot", kBF16, kBF16, kF32), "bfdot 4");
+  EXPECT_EQ(Found("arm-neoverse-v1", "mmla", kU8, kS8, kS32), "usmmla 2");
+  EXPECT_EQ(Found("arm-neoverse-v2", "mmla", kBF16, kBF16, kF32), "bfmmla 2");
+  EXPECT_EQ(Found("arm-neoverse-n1", "mmla", kS8, kS8, kS32), "none");
   EXPECT_EQ(Found("arm-cortex-a72", "dot", kS8, kS8, kS32), "none");
   EXPECT_EQ(Found("cuda-sm90", "fma", kF32, kF32, kF32), "none");
 }
@@ -73,6 +76,8 @@ TEST(Instructions, RatesAreThoseOfTheUnit) {
   const Target n1 = *NamedTarget("arm-neoverse-n1"), v1 = *NamedTarget("arm-neoverse-v1");
   EXPECT_EQ(StartsPerCycle(*InstructionNamed("dot", "s8s8", "dotprod"), n1), 2);
   EXPECT_EQ(StartsPerCycle(*InstructionNamed("dot", "s8s8", "dotprod"), v1), 4);
+  EXPECT_EQ(StartsPerCycle(*InstructionNamed("mmla", "s8s8", "i8mm"), v1), 4);
+  EXPECT_EQ(StartsPerCycle(*InstructionNamed("mmla", "bf16", "bf16"), v1), 4);
 }
 
 TEST(Instructions, IntrinsicsKnowWhatTheyAreMadeOf) {

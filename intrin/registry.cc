@@ -61,6 +61,7 @@ IntrinRegistry IntrinRegistry::Builtin() {
   IntrinRegistry registry;
   registry.AddFamily(FmaTileFamily());
   registry.AddFamily(DotTileFamily());
+  registry.AddFamily(MmlaTileFamily());
   registry.AddFamily(AmxTileFamily());
   registry.AddFamily(AmxZeroFamily());
   registry.AddFamily(TransposeTileFamily());

@@ -62,6 +62,25 @@ Outcome<Done> ReorderStage(Schedule& sch, BlockRv stage, const std::vector<int>&
   return StoreAs(sch, stage, std::move(inputs), std::move(outputs));
 }
 
+Outcome<Done> LayOutSums(Schedule& sch, BlockRv block, const Var& row, const Var& column, int rows, int columns) {
+  const std::vector<Range>& written = RealizeOf(sch, block).block->writes[0].region;
+  std::vector<Var> inputs = Inputs(written.size());
+  std::vector<Expr> outputs;
+  Expr row_index, column_index;
+  for (size_t d = 0; d < inputs.size(); ++d) {
+    if (written[d].min.same_as(row)) {
+      row_index = inputs[d];
+    } else if (written[d].min.same_as(column)) {
+      column_index = inputs[d];
+    } else {
+      outputs.push_back(inputs[d]);
+    }
+  }
+  outputs.insert(outputs.end(), {FloorDiv(row_index, rows), FloorDiv(column_index, columns),
+                                 FloorMod(row_index, rows) * columns + FloorMod(column_index, columns)});
+  return StoreAs(sch, block, std::move(inputs), std::move(outputs));
+}
+
 Outcome<Done> LayOutRows(Schedule& sch, BlockRv stage, const std::vector<int>& dims, const ContractionPlan& plan,
                          int rows, int depth) {
   std::vector<Var> inputs = Inputs(dims.size());

@@ -20,6 +20,11 @@ std::vector<int> StageDims(std::initializer_list<const std::vector<int>*> groups
 Outcome<std::monostate> ReorderStage(Schedule& sch, BlockRv stage, const std::vector<int>& dims,
                                      const std::vector<int>& last, int width = 0, int group = 1);
 
+// What `block` writes at its iterators, in vectors of so many rows and columns: (other dimensions..., row // rows, column
+// // columns, row % rows * columns + column % columns).
+Outcome<std::monostate> LayOutSums(Schedule& sch, BlockRv block, const Var& row, const Var& column, int rows,
+                                   int columns);
+
 // Packed rows in the order in which tiles of `rows` x `depth` read them: (batch and other rows..., row // rows, inner
 // iterators..., depth // depth, row % rows, depth % depth).
 Outcome<std::monostate> LayOutRows(Schedule& sch, BlockRv stage, const std::vector<int>& dims,

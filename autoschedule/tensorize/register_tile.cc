@@ -87,7 +87,10 @@ RegisterTile VectorTile(const TileInstruction& instruction, int64_t rows, int64_
   const auto cycles = [&](int64_t height, double load) {
     const double loads = static_cast<double>(height) + load * vectors;
     const double load_cycles = loads / (kLoadsPerFma * instruction.per_cycle);
-    const double fma_cycles = static_cast<double>(height + instruction.RowsMore()) * vectors / instruction.per_cycle;
+    // Rows that are multiplied together are brought together first.
+    const auto blocks = static_cast<double>(CeilDiv(height, instruction.rows()));
+    const double joined = instruction.rows() > 1 ? blocks : 0;
+    const double fma_cycles = ((blocks + instruction.RowsMore()) * vectors + joined) / instruction.per_cycle;
     return std::max({fma_cycles, load_cycles, kFmaLatency}) * kTypicalSteps + kTileOverhead;
   };
   // Rows of the last tile that are padding are left out (codegen/lower/cpu/skip_padding.h).
@@ -95,10 +98,11 @@ RegisterTile VectorTile(const TileInstruction& instruction, int64_t rows, int64_
   const double panel_cycles = static_cast<double>(rows / tile_rows) * cycles(tile_rows, column_load) +
                               (last > 0 ? kOddTile * cycles(last, 1) : 0);
   const double total = panel_cycles * static_cast<double>(CeilDiv(columns, vectors * instruction.lanes));
-  const double useful = static_cast<double>(rows) * columns / instruction.lanes / instruction.per_cycle * kTypicalSteps;
+  const double useful = static_cast<double>(rows) * columns / (instruction.rows() * instruction.lanes) /
+                        instruction.per_cycle * kTypicalSteps;
   const auto [rows_apart, groups_apart] = operands.shared;
   const int64_t waiting = std::max<int64_t>(tile_rows - rows_apart, 0) * groups_apart;
-  const int64_t registers = tile_rows * vectors + instruction.OtherRegisters(vectors) + waiting;
+  const int64_t registers = tile_rows / instruction.rows() * vectors + instruction.OtherRegisters(vectors) + waiting;
   const double speed = registers > instruction.registers ? kSpilling : 1;
   const double tiles_per_row = static_cast<double>(CeilDiv(rows, tile_rows)) / static_cast<double>(rows);
   return {.rows = tile_rows,
@@ -116,8 +120,10 @@ std::vector<RegisterTile> RegisterTiles(const TileInstruction& instruction, int6
   std::vector<RegisterTile> result;
   for (int vectors = 1; vectors <= kMostVectors; ++vectors) {
     if (vectors > 1 && (vectors - 1) * lanes >= columns) break;
-    const int most_rows = std::min(kMostRows, (instruction.registers - instruction.OtherRegisters(vectors)) / vectors);
-    for (int tile_rows = 1; tile_rows <= std::min<int64_t>(most_rows, max_rows); ++tile_rows) {
+    const int step = instruction.rows();
+    const int most_rows =
+        std::min(kMostRows, (instruction.registers - instruction.OtherRegisters(vectors)) / vectors * step);
+    for (int tile_rows = step; tile_rows <= std::min<int64_t>(most_rows, max_rows); tile_rows += step) {
       result.push_back(VectorTile(instruction, rows, columns, tile_rows, vectors, operands));
     }
   }

@@ -2,11 +2,13 @@
 //
 //   float32 x float32 into float32   fused multiply-adds               intrin/fma_tile.h, groups of 1
 //   narrow types                     sums of products of neighbours    intrin/dot_tile.h, groups of 2 or 4
+//                                    two rows by two columns            intrin/dot_tile.h, groups of 4 or 8
 //                                    products of tiles, in AMX          intrin/amx_tile.h, groups of 2 or 4
 #pragma once
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "intrin/instructions.h"
 #include "ir/data_type.h"
@@ -17,10 +19,14 @@ namespace tilewright {
 struct TileInstruction {
   const MachineInstruction* row = nullptr;  // of the instruction table; null: a plain multiply-add
   int group = 1;                            // neighbours along the depth that one instruction takes
-  int lanes = 0;                            // elements of the output in a vector
+  int lanes = 0;                            // columns of the output in a vector
   int registers = 0;                        // vector registers that it can use
   double per_cycle = 1;                     // instructions that a core starts per cycle
 
+  // Rows of the output in a vector.
+  int rows() const { return row != nullptr && !amx() ? row->m : 1; }
+  // Multiply-adds that a core starts per cycle.
+  double ProductsPerCycle() const { return per_cycle * rows() * lanes * group; }
   // Whether the sums lie in tile registers, not in vector registers.
   bool amx() const { return row != nullptr && row->InTileRegisters(); }
   // Vector registers beside those of the output's tile.
@@ -40,7 +46,10 @@ struct TileInstruction {
   std::string TileName(int row_tiles, int rows, int columns, int depth) const;
 };
 
-// Nothing when the target has none for these types.
+// Those that the target has for these types; of AMX that one alone.
+std::vector<TileInstruction> FindTileInstructions(const Target& target, DataType row_operand, DataType column_operand,
+                                                  DataType sum);
+// The one that multiplies the smallest groups. Nothing when the target has none.
 std::optional<TileInstruction> FindTileInstruction(const Target& target, DataType row_operand, DataType column_operand,
                                                    DataType sum);
 

@@ -1,4 +1,8 @@
 // dot_add: by one instruction where the target has one for the types, else by multiplications of every V-th lane.
+#include <algorithm>
+#include <span>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "codegen/llvm/emitter.h"
 #include "intrin/instructions.h"
@@ -12,12 +16,28 @@ namespace {
 const MachineInstruction* DotInstruction(const Target& target, DataType a, DataType b, DataType result) {
   const int terms = a.lanes() / result.lanes();
   for (const MachineInstruction& row : Instructions()) {
-    if (row.family == "dot" && !row.llvm.empty() && row.a.type == a.element() && row.b.type == b.element() &&
-        row.c.type == result.element() && row.n == result.lanes() && row.k == terms && Executes(target, row)) {
+    const bool dot = row.family == "dot" || row.family == "mmla";
+    if (dot && !row.llvm.empty() && row.a.type == a.element() && row.b.type == b.element() &&
+        row.c.type == result.element() && row.m * row.n == result.lanes() && row.k == terms && Executes(target, row)) {
       return &row;
     }
   }
   return nullptr;
+}
+
+// An operand of a product of two rows by two columns without its repetitions: `group` lanes for each of four products,
+// of two rows that are there twice in turn, or (`columns`) of a pair of columns that is there twice. Null for others.
+Expr WithoutRepetition(const Expr& e, int group, bool columns) {
+  const auto* shuffle = dyn_cast<ShuffleNode>(e);
+  if (shuffle == nullptr) return {};
+  const auto lanes = [&](int product) {
+    return std::span(shuffle->indices).subspan(static_cast<size_t>(product * group), static_cast<size_t>(group));
+  };
+  const int second = columns ? 1 : 2, repeated = 3 - second;
+  if (!std::ranges::equal(lanes(0), lanes(repeated)) || !std::ranges::equal(lanes(second), lanes(3))) return {};
+  std::vector<int> kept(lanes(0).begin(), lanes(0).end());
+  kept.insert(kept.end(), lanes(second).begin(), lanes(second).end());
+  return Expr(new ShuffleNode(shuffle->vectors, std::move(kept)));
 }
 
 // A group of elements, 32 bits in all: those of `value` or zeros, with the bits of `flip` flipped. What is kept is
@@ -139,6 +159,24 @@ llvm::Value* FunctionEmitter::EmitBits(const Expr& e) {
   return ToMemory(builder_, e.dtype(), Emit(e));
 }
 
+llvm::Value* FunctionEmitter::EmitDotInstruction(const MachineInstruction& instruction, llvm::Value* sum, const Expr& a,
+                                                 const Expr& b) {
+  const llvm::Intrinsic::ID id = llvm::Function::lookupIntrinsicID(instruction.llvm);
+  llvm::Value* factors[2] = {EmitBits(a), EmitBits(b)};
+  // Families of instructions of several widths are declared by their types.
+  llvm::SmallVector<llvm::Type*, 2> types;
+  if (llvm::Intrinsic::isOverloaded(id)) {
+    llvm::Type* factor = a.dtype().code() == TypeCode::kBFloat
+                             ? builder_.getBFloatTy()
+                             : builder_.getIntNTy(static_cast<unsigned>(a.dtype().bits()));
+    types = {sum->getType(), llvm::FixedVectorType::get(factor, static_cast<unsigned>(a.dtype().lanes()))};
+  }
+  llvm::Function* function = llvm::Intrinsic::getDeclaration(&context_.module, id, types);
+  llvm::FunctionType* signature = function->getFunctionType();
+  for (unsigned i = 0; i < 2; ++i) factors[i] = builder_.CreateBitCast(factors[i], signature->getParamType(i + 1));
+  return builder_.CreateCall(function, {sum, factors[0], factors[1]});
+}
+
 llvm::Value* FunctionEmitter::EmitDotAdd(const CallNode* op) {
   const Expr &sum = op->args[0], &a = op->args[1], &b = op->args[2];
   const DataType type = op->dtype();
@@ -148,22 +186,13 @@ llvm::Value* FunctionEmitter::EmitDotAdd(const CallNode* op) {
                                    b.dtype().ToString()));
   }
   llvm::Value* result = Emit(sum);
-  if (const MachineInstruction* instruction = DotInstruction(context_.target, a.dtype(), b.dtype(), type)) {
-    const llvm::Intrinsic::ID id = llvm::Function::lookupIntrinsicID(instruction->llvm);
-    llvm::Value* factors[2] = {EmitBits(a), EmitBits(b)};
-    // Families of instructions of several widths are declared by their types.
-    llvm::SmallVector<llvm::Type*, 2> types;
-    if (llvm::Intrinsic::isOverloaded(id)) {
-      llvm::Type* factor = a.dtype().code() == TypeCode::kBFloat
-                               ? builder_.getBFloatTy()
-                               : builder_.getIntNTy(static_cast<unsigned>(a.dtype().bits()));
-      types = {result->getType(), llvm::FixedVectorType::get(factor, static_cast<unsigned>(a.dtype().lanes()))};
-    }
-    llvm::Function* function = llvm::Intrinsic::getDeclaration(&context_.module, id, types);
-    llvm::FunctionType* signature = function->getFunctionType();
-    for (unsigned i = 0; i < 2; ++i) factors[i] = builder_.CreateBitCast(factors[i], signature->getParamType(i + 1));
-    return builder_.CreateCall(function, {result, factors[0], factors[1]});
+  const MachineInstruction* instruction = DotInstruction(context_.target, a.dtype(), b.dtype(), type);
+  if (instruction != nullptr && instruction->m == 2) {
+    const Expr rows = WithoutRepetition(a, instruction->k, false), columns = WithoutRepetition(b, instruction->k, true);
+    if (rows && columns) return EmitDotInstruction(*instruction, result, rows, columns);
+    instruction = nullptr;
   }
+  if (instruction != nullptr) return EmitDotInstruction(*instruction, result, a, b);
   const int terms = a.dtype().lanes() / lanes;
   llvm::Value* all_a = Convert(builder_, a.dtype(), type.with_lanes(a.dtype().lanes()), Emit(a));
   llvm::Value* all_b = Convert(builder_, b.dtype(), type.with_lanes(b.dtype().lanes()), Emit(b));

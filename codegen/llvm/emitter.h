@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "codegen/call_sequence.h"
 #include "codegen/llvm/types.h"
+#include "intrin/instructions.h"
 #include "ir/function.h"
 #include "llvm/IR/Module.h"
 #include "target/target.h"
@@ -88,6 +89,8 @@ class FunctionEmitter {
   llvm::Value* EmitExternCall(const CallNode* op);
   llvm::Value* EmitLlvmIntrinsic(const CallNode* op);
   llvm::Value* EmitDotAdd(const CallNode* op);
+  llvm::Value* EmitDotInstruction(const MachineInstruction& instruction, llvm::Value* sum, const Expr& a,
+                                  const Expr& b);
   llvm::Value* EmitAmxDotAdd(const CallNode* op);
   llvm::Value* EmitAmxZero(const CallNode* op);
   // Whether `zero` sets the sums to zero that stay in tile registers while `next` runs.

@@ -111,6 +111,44 @@ RegisterTile BestOfFewRows(const std::vector<RegisterTile>& tiles) {
   return BestTile(few.empty() ? tiles : few);
 }
 
+// The tiles of the plan's instruction in vector registers. None where groups of two rows would be padded: they are not
+// masked when they are loaded.
+void PlanTiles(const BlockRealizeNode& realize, const BlockRealizeNode& likely, const Target& target,
+               ContractionPlan* plan) {
+  const std::vector<IterVar>& iters = realize.block->iter_vars;
+  plan->tiles.clear();
+  if (!Divides(plan->instruction.group, iters[static_cast<size_t>(plan->depth)].domain.extent)) {
+    if (plan->instruction.rows() > 1) return;
+    plan->instruction.registers -= TileInstruction::kMaskRegisters;
+  }
+  const int64_t rows = IteratorExtent(likely, plan->row), columns = IteratorExtent(likely, plan->column);
+  const int64_t stride = RowStrideBytes(*realize.block, plan->contraction, iters[static_cast<size_t>(plan->row)].var);
+  TileOperands operands = OperandsOf(likely, plan->contraction, plan->instruction, target);
+  operands.shared = SharedGroupsOf(likely, *plan);
+  const int64_t most_rows = std::min(rows, MaxRowsWithoutConflicts(target, stride));
+  plan->tiles = RegisterTiles(plan->instruction, rows, columns, most_rows, operands);
+}
+
+// That whose best tile multiplies most is preferred.
+Outcome<ContractionPlan> PickPlan(Schedule& sch, const std::string& block, const std::vector<ContractionPlan>& plans,
+                                  Choices& choices) {
+  if (plans.size() == 1) return plans[0];
+  const auto speed = [](const ContractionPlan& plan) {
+    return BestTile(plan.tiles).efficiency * plan.instruction.ProductsPerCycle();
+  };
+  std::vector<int64_t> places;
+  std::vector<Choice::Meaning> families;
+  size_t preferred = 0;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    places.push_back(static_cast<int64_t>(i));
+    families.push_back({std::string(plans[i].instruction.row->family)});
+    if (speed(plans[i]) > speed(plans[preferred])) preferred = i;
+  }
+  TW_ASSIGN_OR_RETURN(const Choices::Pick picked,
+                      choices.Take(sch, block + ".instruction", places, preferred, families));
+  return plans[static_cast<size_t>(picked.value)];
+}
+
 }  // namespace
 
 Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Target& target, Choices& choices) {
@@ -120,9 +158,9 @@ Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Tar
   if (!contraction.ok()) {
     return Refusal{"contraction_rule", "{text0}", {id}, {}, {std::string(contraction.status().message())}};
   }
-  const std::optional<TileInstruction> instruction = FindTileInstruction(
+  const std::vector<TileInstruction> instructions = FindTileInstructions(
       target, contraction->row_operand->dtype, contraction->column_operand->dtype, contraction->product_type);
-  if (!instruction) {
+  if (instructions.empty()) {
     return Refusal{"contraction_rule",
                    "the target has no tiles that multiply {text0} by {text1} and add in {text2}",
                    {id},
@@ -131,32 +169,34 @@ Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Tar
                     contraction->product_type.ToString()}};
   }
   if (contraction->rows.empty()) return No("{block0} has no rows to tile", id);
-  ContractionPlan plan{
-      *contraction, *instruction, {}, contraction->rows.back(), contraction->columns.back(), contraction->inner.back()};
-  if (instruction->group > 1) plan.depth = DepthIterator(*realize.block, *contraction);
-  if (!Divides(instruction->group, realize.block->iter_vars[static_cast<size_t>(plan.depth)].domain.extent)) {
-    plan.instruction.registers -= TileInstruction::kMaskRegisters;
-  }
-  if (FlipsRows(sch, block, *contraction)) plan.instruction.registers -= TileInstruction::kFlipRegisters;
+  ContractionPlan plan{*contraction,
+                       instructions.back(),
+                       {},
+                       contraction->rows.back(),
+                       contraction->columns.back(),
+                       contraction->inner.back()};
+  if (plan.instruction.group > 1) plan.depth = DepthIterator(*realize.block, *contraction);
   const Ref<BlockRealizeNode> kept = LikelyRealizeOf(sch, block);
   const BlockRealizeNode& likely = *kept;
   plan.rows_outside = RowsOutside(*likely.block, *contraction, target);
-  plan.short_rows = plan.rows_outside && instruction->group == 1 && BytesOfRow(likely, *contraction) <= kShortRow;
+  plan.short_rows = plan.rows_outside && plan.instruction.group == 1 && BytesOfRow(likely, *contraction) <= kShortRow;
   plan.uneven = IsComputedPerProduct(*realize.block, *contraction);
-  if (instruction->amx()) {
+  if (plan.instruction.amx()) {
     const auto is_constant = [](const IterVar& iter) { return ExtentOf(iter).has_value(); };
     if (!std::ranges::all_of(realize.block->iter_vars, is_constant)) {
       return No("the extents of {block0} are not all constant, as those of AMX tiles have to be", id);
     }
     TW_RETURN_IF_REFUSED(PlanRowsInMemory(sch, block, target, choices, &plan));
   } else {
-    const int64_t rows = IteratorExtent(likely, plan.row), columns = IteratorExtent(likely, plan.column);
-    const int64_t stride =
-        RowStrideBytes(*realize.block, *contraction, realize.block->iter_vars[static_cast<size_t>(plan.row)].var);
-    TileOperands operands = OperandsOf(likely, *contraction, *instruction, target);
-    operands.shared = SharedGroupsOf(likely, plan);
-    plan.tiles = RegisterTiles(plan.instruction, rows, columns, std::min(rows, MaxRowsWithoutConflicts(target, stride)),
-                               operands);
+    const bool flips = FlipsRows(sch, block, *contraction);
+    std::vector<ContractionPlan> plans;
+    for (const TileInstruction& instruction : instructions) {
+      plan.instruction = instruction;
+      if (flips) plan.instruction.registers -= TileInstruction::kFlipRegisters;
+      PlanTiles(realize, likely, target, &plan);
+      if (!plan.tiles.empty()) plans.push_back(plan);
+    }
+    TW_ASSIGN_OR_RETURN(plan, PickPlan(sch, realize.block->name, plans, choices));
   }
   const double best = BestTile(plan.tiles).efficiency;
   std::erase_if(plan.tiles, [&](const RegisterTile& tile) { return tile.efficiency < kWorthATry * best; });

@@ -167,6 +167,7 @@ class ContractionSchedule {
   Outcome<Done> CopyRowsPerCore();
 
   Outcome<Done> TensorizeTile();
+  Outcome<Done> WriteOutZeros(BlockRv init, LoopRv tile_loop);
   Outcome<Done> WriteOutRows();
   Outcome<Done> PlaceRows();
   Outcome<Done> PlaceColumns();
@@ -489,6 +490,10 @@ Outcome<Done> ContractionSchedule::TensorizeTile() {
   if (write_back_) TW_RETURN_IF_REFUSED(sch_.ReverseComputeAt(*write_back_, tile_loop));
   if (!plan_.rows_in_memory()) TW_RETURN_IF_REFUSED(sch_.ComputeAt(*row_stage_, inner_.back()));
   TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(block_, inner_[0]));
+  if (const int rows = plan_.instruction.rows(); rows > 1) {
+    const auto var = [&](int iterator) { return realize().block->iter_vars[static_cast<size_t>(iterator)].var; };
+    TW_RETURN_IF_REFUSED(LayOutSums(sch_, block_, var(plan_.row), var(plan_.column), rows, plan_.instruction.lanes));
+  }
   TW_RETURN_IF_REFUSED(sch_.Tensorize(
       in_tile_[0],
       plan_.instruction.TileName(tile_.row_tiles, tile_.rows, tile_columns_, static_cast<int>(tile_depth_.value))));
@@ -498,10 +503,22 @@ Outcome<Done> ContractionSchedule::TensorizeTile() {
         sch_.Tensorize(zeroed[zeroed.size() + 1 - in_tile_.size()],
                        AmxZeroName(*plan_.instruction.row, tile_.row_tiles, tile_.rows, tile_columns_)));
   } else {
-    TW_RETURN_IF_REFUSED(WriteOut(sch_, init, tile_loop, true));
+    TW_RETURN_IF_REFUSED(WriteOutZeros(init, tile_loop));
   }
   if (write_back_) TW_RETURN_IF_REFUSED(WriteOut(sch_, *write_back_, tile_loop, true));
   return Done();
+}
+
+// By vectors as they lie in registers.
+Outcome<Done> ContractionSchedule::WriteOutZeros(BlockRv init, LoopRv tile_loop) {
+  if (const int rows = plan_.instruction.rows(); rows > 1) {
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch_, init, tile_loop));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> row, sch_.Split(loops[loops.size() - 2], {Value(), rows}));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> column, sch_.Split(loops.back(), {Value(), plan_.instruction.lanes}));
+    TW_RETURN_IF_REFUSED(sch_.Reorder({row[0], column[0], row[1], column[1]}));
+    TW_RETURN_IF_REFUSED(sch_.Fuse({row[1], column[1]}));
+  }
+  return WriteOut(sch_, init, tile_loop, true);
 }
 
 Outcome<Done> ContractionSchedule::WriteOutRows() {

@@ -15,7 +15,8 @@ namespace tilewright {
 namespace {
 
 constexpr size_t kMostRuns = 4;
-constexpr int64_t kLeastLanes = 4;  // of a run
+constexpr int64_t kLeastLanes = 4;  // of a run in memory
+constexpr int64_t kLeastInRegisters = 2;
 constexpr int64_t kLongestStride = 4;
 
 // One lane of an index vector; null where it has another form.
@@ -166,7 +167,8 @@ class RunLoader : public Mutator {
     if (!lanes) return self;
     const std::vector<Run> runs = RunsOf(lanes->offsets);
     const bool same = std::ranges::all_of(runs, [&](const Run& run) { return run.count == runs[0].count; });
-    if (runs.size() > kMostRuns || (runs.size() & (runs.size() - 1)) != 0 || !same || runs[0].count < kLeastLanes) {
+    const int64_t least = op->buffer->scope.kind() == MemoryKind::kRegister ? kLeastInRegisters : kLeastLanes;
+    if (runs.size() > kMostRuns || (runs.size() & (runs.size() - 1)) != 0 || !same || runs[0].count < least) {
       return LoadWindow(*op, *lanes, self);
     }
     std::vector<Expr> vectors;
@@ -182,6 +184,23 @@ class RunLoader : public Mutator {
       picked.push_back(static_cast<int>((run - runs.begin()) * run->count + offset - run->first));
     }
     return Pick(std::move(vectors), std::move(picked));
+  }
+  // Neighbours of which each is loaded are one vector.
+  Expr MutateShuffle(const ShuffleNode* op, const Expr& self) override {
+    const auto* first = dyn_cast<LoadNode>(op->vectors[0]);
+    const auto* ramp = first == nullptr ? nullptr : dyn_cast<RampNode>(first->indices[0]);
+    if (ramp == nullptr || op->vectors.size() == 1 || !IsInt(ramp->stride, 1)) return Mutator::MutateShuffle(op, self);
+    int lanes = 0;
+    for (const Expr& vector : op->vectors) {
+      const auto* load = dyn_cast<LoadNode>(vector);
+      const auto* here = load == nullptr ? nullptr : dyn_cast<RampNode>(load->indices[0]);
+      if (here == nullptr || load->predicate || !load->buffer.same_as(first->buffer) || !IsInt(here->stride, 1) ||
+          !IsInt(arith::Simplify(here->base - ramp->base), lanes)) {
+        return Mutator::MutateShuffle(op, self);
+      }
+      lanes += here->dtype().lanes();
+    }
+    return Expr(new ShuffleNode({first->buffer.Load({Ramp(ramp->base, ramp->stride, lanes)})}, op->indices));
   }
   // What a lane's condition guards is loaded by masks.
   Expr MutateCall(const CallNode* op, const Expr& self) override {

@@ -57,6 +57,11 @@ TEST(LoadRuns, PicksLanesFromOneVector) {
 TEST(LoadRuns, PicksEachSecondElement) {
   EXPECT_THAT(After("B[0:8] = A[T.Ramp(i, 2, 8)]"),
               HasSubstr("T.Shuffle([A[i:i + 8], A[i + 7:i + 7 + 8]], [0, 2, 4, 6, 9, 11, 13, 15])"));
+  // Neighbours that are loaded apart, and others.
+  EXPECT_THAT(After("B[0:8] = T.Shuffle([A[i:i + 4], A[i + 4:i + 8]], [0, 4, 1, 5, 2, 6, 3, 7])"),
+              HasSubstr("T.Shuffle([A[i:i + 8]], [0, 4, 1, 5, 2, 6, 3, 7])"));
+  EXPECT_THAT(After("B[0:8] = T.Shuffle([A[i:i + 4], A[i + 5:i + 9]], [0, 4, 1, 5, 2, 6, 3, 7])"),
+              HasSubstr("T.Shuffle([A[i:i + 4], A[i + 5:i + 5 + 4]], [0, 4, 1, 5, 2, 6, 3, 7])"));
   EXPECT_THAT(After("B[0:8] = A[T.Ramp(i, 5, 8)]"), Not(HasSubstr("T.Shuffle")));
 }
 

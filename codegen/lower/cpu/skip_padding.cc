@@ -1,5 +1,6 @@
 #include "codegen/lower/cpu/skip_padding.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -44,6 +45,9 @@ class Zeros {
     }
   }
   bool Holds(const Expr& factor) const {
+    if (const auto* shuffle = dyn_cast<ShuffleNode>(factor)) {
+      return std::ranges::all_of(shuffle->vectors, [&](const Expr& vector) { return Holds(vector); });
+    }
     const auto* load = dyn_cast<LoadNode>(factor);
     if (load == nullptr) return false;
     const std::optional<Elements> read = ElementsAt(WithoutBroadcast(load->indices[0]));
