@@ -26,7 +26,7 @@ Tensor DeviceTensor(void* data, TwDataType dtype, const std::vector<int64_t>& sh
 
 class DeviceRunner : public Runner {
  public:
-  DeviceRunner(std::unique_ptr<CompiledModule> code, DeviceSets sets)
+  DeviceRunner(std::shared_ptr<CompiledModule> code, DeviceSets sets)
       : code_(std::move(code)), function_(code_->Find("main")), sets_(std::move(sets)) {}
 
   absl::Status Prepare(const cuda::Driver& driver, const Function& main, const std::string& output,
@@ -84,7 +84,7 @@ class DeviceRunner : public Runner {
     return code == kTwOk ? absl::OkStatus() : absl::InternalError(absl::StrCat("the call fails: ", message.data()));
   }
 
-  const std::unique_ptr<CompiledModule> code_;
+  const std::shared_ptr<CompiledModule> code_;
   const TwFunction function_;
   const DeviceSets sets_;
   std::vector<DeviceArray> memory_;          // of the constants, then the workspace
@@ -96,7 +96,7 @@ class DeviceRunner : public Runner {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Runner>> MakeDeviceRunner(std::unique_ptr<CompiledModule> code, const Function& main,
+absl::StatusOr<std::unique_ptr<Runner>> MakeDeviceRunner(std::shared_ptr<CompiledModule> code, const Function& main,
                                                          const std::string& output,
                                                          const std::map<std::string, Tensor>& constants,
                                                          const Workload& workload, const Operands& operands,

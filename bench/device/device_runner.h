@@ -14,7 +14,7 @@
 namespace tilewright::bench {
 
 // `constants`: by the names of main's parameters, of which the first is the activation and `output` the output.
-absl::StatusOr<std::unique_ptr<Runner>> MakeDeviceRunner(std::unique_ptr<CompiledModule> code, const Function& main,
+absl::StatusOr<std::unique_ptr<Runner>> MakeDeviceRunner(std::shared_ptr<CompiledModule> code, const Function& main,
                                                          const std::string& output,
                                                          const std::map<std::string, runtime::Tensor>& constants,
                                                          const Workload& workload, const Operands& operands,

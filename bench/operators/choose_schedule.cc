@@ -46,6 +46,7 @@ absl::StatusOr<Tuned> ChooseSchedule(const Module& module, const Target& target,
     auto result = Tune(module, target, intrins,
                        {.seconds = tuning.seconds,
                         .seed = tuning.seed,
+                        .sizes = tuning.sizes,
                         .caches = tuning.caches,
                         .database = database ? &*database : nullptr});
     if (!result.ok()) return result.status();

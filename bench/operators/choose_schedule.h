@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "autoschedule/database/caches.h"
+#include "autoschedule/program/sizes.h"
 #include "codegen/backend.h"
 #include "codegen/runtime/tensor.h"
 #include "intrin/registry.h"
@@ -22,6 +23,7 @@ struct TuningSettings {
   std::string database;  // path; empty: none. Made where there is none when something is tuned.
   uint64_t seed = 0;
   Caches caches = Caches::kRotating;
+  SizesByName sizes = {};  // as in TuneOptions
 };
 
 // A scheduled program, and what it took to find the schedule.

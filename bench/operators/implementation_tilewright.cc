@@ -10,15 +10,18 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "autoschedule/cost/speed_of_light.h"
+#include "autoschedule/program/sizes.h"
 #include "bench/device/device_runner.h"
 #include "bench/harness/kept_workspace.h"
 #include "bench/harness/projection.h"
 #include "bench/operators/choose_schedule.h"
+#include "bench/operators/extents.h"
 #include "bench/operators/program.h"
 #include "bench/operators/tensor_sets.h"
 #include "codegen/backend.h"
 #include "codegen/runtime/thread_pool.h"
 #include "intrin/registry.h"
+#include "ir/script/printer.h"
 #include "target/target.h"
 #include "verify/verify.h"
 
@@ -30,7 +33,7 @@ using runtime::Tensor;
 class TilewrightRunner : public Runner {
  public:
   // `output`: the parameter of main that is the output; the first one is the activation, the others are constants.
-  TilewrightRunner(std::unique_ptr<CompiledModule> code, const Function& main, const std::string& output,
+  TilewrightRunner(std::shared_ptr<CompiledModule> code, const Function& main, const std::string& output,
                    TensorSets sets, std::map<std::string, Tensor> constants, const RunSettings& settings)
       : code_(std::move(code)),
         function_(code_->Find("main")),
@@ -78,7 +81,7 @@ class TilewrightRunner : public Runner {
   absl::Status FirstRun(int set) override { return code_->Run("main", args_[static_cast<size_t>(set)], &hook_); }
 
  private:
-  std::unique_ptr<CompiledModule> code_;
+  std::shared_ptr<CompiledModule> code_;
   TwFunction function_;
   TensorSets sets_;
   std::map<std::string, Tensor> constants_;     // by the names of main's parameters
@@ -146,70 +149,115 @@ absl::StatusOr<std::function<EmulatedRun(const CallCost&)>> ProjectOnGpu(const M
   return [run](const CallCost&) { return run; };
 }
 
+// A scheduled program with its machine code, which stands for every size of its symbolic extents.
+struct CompiledProgram {
+  Tuned tuned;
+  std::shared_ptr<CompiledModule> code;
+};
+
+Module AtSizes(const Module& module, const std::map<std::string, int64_t>& sizes) {
+  Module result = module;
+  for (const Function& function : module.functions()) result.Set(tilewright::AtSizes(function, sizes));
+  return result;
+}
+
 class Tilewright : public Implementation {
  public:
-  Tilewright(Target target, TuningSettings tuning, bool emulated)
-      : target_(std::move(target)), tuning_(std::move(tuning)), emulated_(emulated) {}
+  Tilewright(Target target, TuningSettings tuning, bool emulated, OwnPrograms programs)
+      : target_(std::move(target)), tuning_(std::move(tuning)), emulated_(emulated), programs_(std::move(programs)) {}
 
-  std::string name() const override { return "tilewright"; }
+  std::string name() const override { return programs_.name; }
   std::string version() const override { return ""; }
 
   absl::StatusOr<std::vector<std::unique_ptr<Runner>>> Prepare(const Workload& workload, const Operands& operands,
                                                                const RunSettings& settings) override {
-    const BenchProgram program = MakeProgram(workload);
+    const std::map<std::string, int64_t> sizes = SymbolicSizes(workload.shape, extents());
+    if (!extents().symbolic.empty() && sizes.empty()) {
+      return absl::UnimplementedError(absl::StrCat(std::string(Name(workload.shape.op)), " has no symbolic number"));
+    }
+    BenchProgram program = MakeProgram(workload, extents());
     Target target = target_;
     if (!target.is_gpu()) target.cores = settings.num_threads;
-    const absl::StatusOr<Tuned> tuned = ScheduleProgram(program.function, target, tuning_, settings.cpus);
-    if (!tuned.ok()) return tuned.status();
-    auto code = CompileAndLoad(tuned->module, target, {.emulate = emulated_});
-    if (!code.ok()) return code.status();
-    absl::StatusOr<std::vector<Tensor>> made = MakeConstants(workload, program, operands);
-    if (!made.ok()) return made.status();
-    auto constants = PrepareConstants(**code, tuned->module, program.function, *std::move(made));
-    if (!constants.ok()) return constants.status();
-    const Function main = tuned->module.Find("main");
-    const std::string output = program.function->params.back().buffer->name;
+    auto compiled = CompileOnce(workload, program.function, target, settings);
+    if (!compiled.ok()) return compiled.status();
+    // What is allocated has the sizes of this workload.
+    program.function = tilewright::AtSizes(program.function, sizes);
+    compiled->tuned.module = AtSizes(compiled->tuned.module, sizes);
+    auto runner = MakeRunner(*compiled, program, target, workload, operands, settings);
+    if (!runner.ok()) return runner.status();
     std::vector<std::unique_ptr<Runner>> runners;
-    if (target.is_gpu() && !emulated_) {
-      auto runner = MakeDeviceRunner(*std::move(code), main, output, *constants, workload, operands, settings);
-      if (!runner.ok()) return runner.status();
-      runners.push_back(*std::move(runner));
-      return runners;
-    }
-    absl::StatusOr<TensorSets> sets = TensorSets::Make(workload, operands, settings.num_sets);
-    if (!sets.ok()) return sets.status();
-    auto runner = std::make_unique<TilewrightRunner>(*std::move(code), main, output, *std::move(sets),
-                                                     *std::move(constants), settings);
-    runner->SetTuning(tuned->seconds, tuned->trials);
-    if (emulated_) {
-      auto projection = Project(tuned->module, target, settings);
-      if (!projection.ok()) return projection.status();
-      runner->SetProjection(*std::move(projection));
-    }
-    runners.push_back(std::move(runner));
+    runners.push_back(*std::move(runner));
     return runners;
   }
 
  private:
+  const Extents& extents() const { return programs_.extents; }
+
+  // A program with symbolic extents is compiled for the first of its workloads.
+  absl::StatusOr<CompiledProgram> CompileOnce(const Workload& workload, const Function& program, const Target& target,
+                                              const RunSettings& settings) {
+    const std::string text = extents().symbolic.empty() ? "" : Print(program);
+    if (const auto known = compiled_.find(text); known != compiled_.end()) return known->second;
+    TuningSettings tuning = tuning_;
+    tuning.sizes = SizesOfSameProgram(workload, programs_.workloads, extents());
+    absl::StatusOr<Tuned> tuned = ScheduleProgram(program, target, tuning, settings.cpus);
+    if (!tuned.ok()) return tuned.status();
+    auto code = CompileAndLoad(tuned->module, target, {.emulate = emulated_});
+    if (!code.ok()) return code.status();
+    CompiledProgram compiled{*std::move(tuned), *std::move(code)};
+    if (!text.empty()) compiled_.emplace(text, compiled);
+    return compiled;
+  }
+
+  absl::StatusOr<std::unique_ptr<Runner>> MakeRunner(const CompiledProgram& compiled, const BenchProgram& program,
+                                                     const Target& target, const Workload& workload,
+                                                     const Operands& operands, const RunSettings& settings) const {
+    const auto& [tuned, code] = compiled;
+    absl::StatusOr<std::vector<Tensor>> made = MakeConstants(workload, program, operands);
+    if (!made.ok()) return made.status();
+    auto constants = PrepareConstants(*code, tuned.module, program.function, *std::move(made));
+    if (!constants.ok()) return constants.status();
+    const Function main = tuned.module.Find("main");
+    const std::string output = program.function->params.back().buffer->name;
+    if (target.is_gpu() && !emulated_) {
+      return MakeDeviceRunner(code, main, output, *constants, workload, operands, settings);
+    }
+    absl::StatusOr<TensorSets> sets = TensorSets::Make(workload, operands, settings.num_sets);
+    if (!sets.ok()) return sets.status();
+    auto runner =
+        std::make_unique<TilewrightRunner>(code, main, output, *std::move(sets), *std::move(constants), settings);
+    runner->SetTuning(tuned.seconds, tuned.trials);
+    if (emulated_) {
+      auto projection = Project(tuned.module, target, settings);
+      if (!projection.ok()) return projection.status();
+      runner->SetProjection(*std::move(projection));
+    }
+    return std::unique_ptr<Runner>(std::move(runner));
+  }
+
   // Where extents were reduced, what has the full ones is projected.
   absl::StatusOr<std::function<EmulatedRun(const CallCost&)>> Project(const Module& module, const Target& target,
                                                                       const RunSettings& settings) const {
     if (!target.is_gpu()) return ProjectOnCpu(module.Find("main"), target);
     if (settings.full == nullptr) return ProjectOnGpu(module, target);
-    const auto full = ScheduleProgram(MakeProgram(*settings.full).function, target, tuning_, settings.cpus);
+    const Function program = MakeProgram(*settings.full, extents()).function;
+    const auto full = ScheduleProgram(program, target, tuning_, settings.cpus);
     if (!full.ok()) return full.status();
-    return ProjectOnGpu(full->module, target);
+    return ProjectOnGpu(AtSizes(full->module, SymbolicSizes(settings.full->shape, extents())), target);
   }
 
   const Target target_;
   const TuningSettings tuning_;
   const bool emulated_;
+  const OwnPrograms programs_;
+  std::map<std::string, CompiledProgram> compiled_;  // by text; of programs with symbolic extents
 };
 
 }  // namespace
 
-std::unique_ptr<Implementation> MakeTilewright(Target target, TuningSettings tuning, bool emulated) {
-  return std::make_unique<Tilewright>(std::move(target), std::move(tuning), emulated);
+std::unique_ptr<Implementation> MakeTilewright(Target target, TuningSettings tuning, bool emulated,
+                                               OwnPrograms programs) {
+  return std::make_unique<Tilewright>(std::move(target), std::move(tuning), emulated, std::move(programs));
 }
 
 }  // namespace tilewright::bench

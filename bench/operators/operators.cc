@@ -25,6 +25,7 @@
 #include "bench/harness/other_load.h"
 #include "bench/harness/peak.h"
 #include "bench/harness/process_setup.h"
+#include "bench/operators/extents.h"
 #include "bench/operators/implementation.h"
 #include "bench/operators/implementation_tilewright.h"
 #include "bench/operators/missing_peer.h"
@@ -65,6 +66,10 @@ ABSL_FLAG(
     std::string, target, "host",
     "What this compiler compiles for: host, a preset that this machine runs (a GPU's too), or one that is emulated: "
     "results are checked (of GPUs at smaller extents), times are projected, and nothing is tuned.");
+ABSL_FLAG(std::string, symbolic, "",
+          "Numbers of shapes, such as M,S: beside the program with constant extents, the same one with indices of 64 "
+          "bits and one in which these numbers are variables are measured. The latter is compiled once for all shapes "
+          "that differ in these numbers alone, and tuned for them.");
 ABSL_FLAG(std::string, programs, "",
           "Folder to write the programs to as text, one file each; nothing is measured then.");
 ABSL_FLAG(std::string, json, "", "File to write the results to as JSON.");
@@ -133,15 +138,26 @@ std::string AbsolutePath(const std::string& path) {
   return folder == nullptr || path.empty() || path.starts_with('/') ? path : absl::StrCat(folder, "/", path);
 }
 
+std::vector<std::string> SymbolicNumbers() {
+  return absl::StrSplit(absl::GetFlag(FLAGS_symbolic), ',', absl::SkipEmpty());
+}
+
 std::vector<std::unique_ptr<Implementation>> MakeImplementations(const std::string& peers, const Target& target,
-                                                                 RunsOn place) {
+                                                                 RunsOn place, const std::vector<Workload>& workloads) {
   std::vector<std::unique_ptr<Implementation>> implementations;
   const double tune_seconds = absl::GetFlag(FLAGS_seconds) - MeasureSeconds();
-  implementations.push_back(MakeTilewright(target,
-                                           {.seconds = absl::GetFlag(FLAGS_tune) ? tune_seconds : 0,
-                                            .database = AbsolutePath(absl::GetFlag(FLAGS_db)),
-                                            .seed = absl::GetFlag(FLAGS_seed)},
-                                           place == RunsOn::kEmulator));
+  const TuningSettings tuning = {.seconds = absl::GetFlag(FLAGS_tune) ? tune_seconds : 0,
+                                 .database = AbsolutePath(absl::GetFlag(FLAGS_db)),
+                                 .seed = absl::GetFlag(FLAGS_seed)};
+  const bool emulated = place == RunsOn::kEmulator;
+  implementations.push_back(MakeTilewright(target, tuning, emulated));
+  if (const std::vector<std::string> symbolic = SymbolicNumbers(); !symbolic.empty()) {
+    implementations.push_back(
+        MakeTilewright(target, tuning, emulated, {.name = "tilewright-int64", .extents = {.wide = true}}));
+    implementations.push_back(MakeTilewright(
+        target, tuning, emulated,
+        {.name = "tilewright-symbolic", .extents = {.symbolic = symbolic, .wide = true}, .workloads = workloads}));
+  }
   for (const std::string& name : std::vector<std::string>(absl::StrSplit(peers, ',', absl::SkipEmpty()))) {
     if (name == "onednn") {
       implementations.push_back(MakeOneDnn());
@@ -241,6 +257,8 @@ std::string UnknownFlag(const std::vector<std::string>& arguments) {
 int Main(const std::vector<std::string>& arguments, char** argv) {
   const absl::StatusOr<std::vector<Workload>> workloads = ChooseWorkloads();
   if (!workloads.ok()) return Fail(kWrongUsage, std::string(workloads.status().message()));
+  const absl::Status symbolic = CheckSymbolic(SymbolicNumbers(), *workloads);
+  if (!symbolic.ok()) return Fail(kWrongUsage, std::string(symbolic.message()));
   if (const std::string folder = AbsolutePath(absl::GetFlag(FLAGS_programs)); !folder.empty()) {
     const absl::Status written = WritePrograms(folder, *workloads);
     return written.ok() ? kDone : Fail(kFailed, std::string(written.message()));
@@ -272,7 +290,7 @@ int Main(const std::vector<std::string>& arguments, char** argv) {
   std::fprintf(stderr, "%s\n", PeakText(report.peak).c_str());
 
   std::vector<std::unique_ptr<Implementation>> implementations =
-      MakeImplementations(absl::GetFlag(FLAGS_peers), *target, *place);
+      MakeImplementations(absl::GetFlag(FLAGS_peers), *target, *place, *workloads);
   const RunSettings settings = {.num_threads = num_threads, .cpus = *cpus};
   SpeedGauge gauge(pool);
   MeasureOptions options = {.seconds = MeasureSeconds()};

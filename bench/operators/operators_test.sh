@@ -32,6 +32,12 @@ grep -q 'A: T.Buffer((1, 8, 8), "uint8")' "$TEST_TMPDIR/GMM_1_8_8_8_int8.py" || 
   echo "FAILED: the program of GMM in int8 is not as expected"
   failures=$((failures + 1))
 }
+expect 2 "no measured operator has a number S" --symbolic=S --shape=GMM:1,8,8,8
+expect 2 "CI is constant in every program" --symbolic=CI --shape=C2D:1,5,6,7,8,3,1,1
+expect 0 "SFM has no symbolic number" --symbolic=M,N --notune --seconds=0 --peers=openblas --shape=SFM:5,7,GMM:1,8,8,8
+expect 0 "times the time of constant extents" --symbolic=B,M,N,K,H,S,heads,rows,cols --notune --seconds=0 --peers=openblas \
+  --shape=GMM:1,8,8,8,GMM:2,9,7,5,C2D:1,5,6,7,8,3,1,1,C2D:1,9,6,7,8,3,1,1,TBG:1,5,2,8,SFM:5,7,LN:5,7,CBR:1,5,6,7,8,3,1,1,T2D:1,4,4,8,8,4,2,1
+expect 0 "times the time of constant extents" --symbolic=M --seconds=4 --peers=openblas --shape=GMM:1,5,8,8,GMM:1,20,8,8
 expect 0 "this program was built without this peer" --shape=GMM:1,8,8,8 --seconds=0 --peers=nobody
 expect 0 "GMM 1,17,19,23 f32" --shape=GMM:1,17,19,23 --shape=C2D:1,5,6,7,8,3,1,1 --seconds=0 \
   --json="$TEST_TMPDIR/results.json" --html="$TEST_TMPDIR/results.html"

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "bench/operators/requantization.h"
 #include "codegen/abi/abi_type.h"
+#include "graph/fusion/program_form.h"
 #include "ir/float_format.h"
 #include "ir/ops/conv.h"
 #include "ir/ops/conv_bn_relu.h"
@@ -29,42 +30,51 @@ ops::OperandTypes TypesOf(DType dtype) {
           IsInteger(dtype) ? DataType::Int(32) : ProgramType(ProductType(dtype))};
 }
 
-Function MakeConvolution(const ConvolutionProblem& p, const ops::OperandTypes& types) {
+Function MakeConvolution(const ConvolutionProblem& p, const ops::OperandTypes& types, ExtentExprs& extent) {
+  const char* const names[] = {"D", "H", p.spatial_rank == 1 ? "L" : "W"};
+  const auto in = [&](size_t d) { return extent(names[d], p.in[d]); };
+  const Expr batch = extent("N", p.batch);
   const ops::Window window = {
       .kernel = p.kernel[2], .stride = p.stride, .padding = p.padding[2], .dilation = p.dilation};
-  if (p.transposed) return ops::ConvTranspose(p.batch, p.in[1], p.in[2], p.in_channels, p.out_channels, window, types);
+  if (p.transposed) return ops::ConvTranspose(batch, in(1), in(2), p.in_channels, p.out_channels, window, types);
   const bool depthwise = p.groups == p.in_channels && p.out_channels == p.in_channels && p.groups > 1;
   if (depthwise && p.spatial_rank == 2) {
-    return ops::Depthwise(p.batch, p.in[1], p.in[2], p.in_channels, window, 1, types);
+    return ops::Depthwise(batch, in(1), in(2), p.in_channels, window, 1, types);
   }
   ops::ConvShape shape{
-      .batch = p.batch, .in_channels = p.in_channels, .out_channels = p.out_channels, .groups = p.groups};
+      .batch = batch, .in_channels = p.in_channels, .out_channels = p.out_channels, .groups = p.groups};
   for (size_t d = 3 - static_cast<size_t>(p.spatial_rank); d < 3; ++d) {
-    shape.spatial.push_back(p.in[d]);
+    shape.spatial.push_back(in(d));
     shape.windows.push_back(window);
   }
   return p.normalized ? ops::ConvBnRelu(shape, types) : ops::Conv(shape, types);
 }
 
-Function MakeFunction(const Workload& workload) {
+Function MakeFunction(const Workload& workload, const Extents& extents) {
+  ExtentExprs extent(extents);
   const ops::OperandTypes types = TypesOf(workload.dtype);
   if (const auto* p = std::get_if<MatmulProblem>(&workload.problem)) {
-    if (!p->b_constant) return ops::TransposeBatchMatmul(p->batch / p->heads, p->m, p->heads, p->k, types);
-    return ops::BatchMatmul(p->batch, p->m, p->n, p->k, types, p->b_transposed);
+    if (!p->b_constant) {
+      return ops::TransposeBatchMatmul(extent("B", p->batch / p->heads), extent("S", p->m), extent("heads", p->heads),
+                                       extent("dim", p->k), types);
+    }
+    return ops::BatchMatmul(extent("B", p->batch), extent("M", p->m), extent("N", p->n), extent("K", p->k), types,
+                            p->b_transposed);
   }
-  if (const auto* p = std::get_if<ConvolutionProblem>(&workload.problem)) return MakeConvolution(*p, types);
+  if (const auto* p = std::get_if<ConvolutionProblem>(&workload.problem)) return MakeConvolution(*p, types, extent);
   const auto& p = std::get<RowProblem>(workload.problem);
+  const Expr height = extent("rows", p.rows), width = extent("cols", p.columns);
   ops::RowTypes rows = {.input = types.input};
   if (!IsRequantized(workload.dtype)) rows.output = ProgramType(OutputType(workload));
   switch (p.function) {
     case RowFunction::kSoftmax:
-      return ops::Softmax(p.rows, p.columns, rows);
+      return ops::Softmax(height, width, rows);
     case RowFunction::kRowNorm:
-      return ops::RowNorm(p.rows, p.columns, rows);
+      return ops::RowNorm(height, width, rows);
     case RowFunction::kLayerNorm:
-      return ops::LayerNorm(p.rows, p.columns, kLayerNormEpsilon, rows);
+      return ops::LayerNorm(height, width, kLayerNormEpsilon, rows);
     case RowFunction::kGelu:
-      return ops::Gelu({p.rows, p.columns}, rows);
+      return ops::Gelu({height, width}, rows);
   }
   return {};
 }
@@ -95,12 +105,13 @@ ops::Requantization HowToRequantize(const Workload& workload) {
 
 }  // namespace
 
-BenchProgram MakeProgram(const Workload& workload) {
+BenchProgram MakeProgram(const Workload& workload, const Extents& extents) {
   const auto* matmul = std::get_if<MatmulProblem>(&workload.problem);
-  BenchProgram program{MakeFunction(workload), matmul != nullptr && !matmul->b_constant};
+  BenchProgram program{MakeFunction(workload, extents), matmul != nullptr && !matmul->b_constant};
   if (IsRequantized(workload.dtype)) {
     program.function = ops::WithRequantization(program.function, HowToRequantize(workload));
   }
+  if (extents.wide) program.function = graph::WithIndexType(program.function, DataType::Int(64));
   if (!program.weight_is_activation) {
     std::vector<int> constants(program.function->params.size() - 2);
     std::iota(constants.begin(), constants.end(), 1);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "bench/operators/extents.h"
 #include "bench/operators/operands.h"
 #include "bench/operators/problem.h"
 #include "codegen/runtime/tensor.h"
@@ -25,7 +26,7 @@ struct BenchProgram {
 };
 
 // The constants are marked (schedule/layout/hoist_prepack.h).
-BenchProgram MakeProgram(const Workload& workload);
+BenchProgram MakeProgram(const Workload& workload, const Extents& extents = {});
 
 // Copies of the weight and of each row of the parameters, in the order and shapes of the program.
 absl::StatusOr<std::vector<runtime::Tensor>> MakeConstants(const Workload& workload, const BenchProgram& program,

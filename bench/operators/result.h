@@ -47,8 +47,9 @@ struct Result {
   double Rate(double amount) const { return milliseconds() == 0 ? 0 : amount / milliseconds() * 1e-6; }
 };
 
-// The name under which this compiler's own results appear.
+// The name under which this compiler's own results appear; those of programs with other extents begin with it.
 inline constexpr char kOwnName[] = "tilewright";
+bool IsOwn(const Result& result);
 
 // Percent of the machine's peak: arithmetic where there are products, otherwise bandwidth; 0 when it is not known.
 double PercentOfPeak(const Result& result, const Peak& peak);
@@ -57,5 +58,8 @@ bool SameWorkload(const Result& a, const Result& b);
 
 // How many times faster a result is than the fastest peer on the same workload, itself left out; 0 when there is none.
 double RatioToBestPeer(const std::vector<Result>& results, const Result& result);
+
+// The time of a program of this compiler with other extents, as a multiple of that with constant ones; 0 for others.
+double RatioToConstant(const std::vector<Result>& results, const Result& result);
 
 }  // namespace tilewright::bench

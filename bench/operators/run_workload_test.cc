@@ -128,6 +128,20 @@ TEST(Result, RatioIsAgainstTheFastestOtherImplementation) {
   EXPECT_EQ(PercentOfPeak(results[0], {}), 0);
 }
 
+TEST(Result, OwnProgramsWithOtherExtentsAreNoPeers) {
+  const Shape shape = ParseShapes("GMM:1,100,100,100")->front();
+  const Workload workload = {.shape = shape, .dtype = DType::kF32, .problem = MakeProblem(shape).value()};
+  const auto result = [&](const char* name, double ms) {
+    return Result{.workload = workload, .implementation = name, .variants = {{.timing = {.median_ms = ms}}}};
+  };
+  const std::vector<Result> results = {result("tilewright", 2), result("tilewright-symbolic", 3), result("a", 4)};
+  EXPECT_EQ(RatioToBestPeer(results, results[0]), 2);
+  EXPECT_EQ(RatioToBestPeer(results, results[2]), 0) << "no other peer";
+  EXPECT_EQ(RatioToConstant(results, results[1]), 1.5);
+  EXPECT_EQ(RatioToConstant(results, results[0]), 0);
+  EXPECT_EQ(RatioToConstant(results, results[2]), 0);
+}
+
 TEST(ChooseNumSets, SmallTensorsNeedMoreCopies) {
   constexpr int64_t kCache = 4 << 20;
   const auto workload = [](const char* text) {

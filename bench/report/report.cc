@@ -54,6 +54,9 @@ std::string VariantLine(const Report& report, const Result& result, size_t index
   if (const double ratio = RatioToBestPeer(report.results, result); ratio > 0) {
     absl::StrAppendFormat(&line, " %6.3f", ratio);
   }
+  if (const double ratio = RatioToConstant(report.results, result); ratio > 0) {
+    absl::StrAppendFormat(&line, "  %.3f times the time of constant extents", ratio);
+  }
   if (IsDisturbed(variant.timing)) line += "  disturbed";
   return line;
 }
@@ -86,6 +89,7 @@ nlohmann::ordered_json ResultJson(const Report& report, const Result& result) {
   }
   json["gflops"] = result.gflops();
   json["percent_of_peak"] = PercentOfPeak(result, report.peak);
+  if (const double ratio = RatioToConstant(report.results, result); ratio > 0) json["ratio_to_constant"] = ratio;
   json["max_rel_error"] = result.best().max_relative_error;
   json["tolerance"] = result.tolerance;
   json["checked"] = true;

@@ -32,7 +32,7 @@ std::string Bar(const Report& report, const Result& result, double scale, double
   const Timing& timing = result.best().timing;
   const double slow = percent * timing.median_ms / timing.p90_ms, fast = percent * timing.median_ms / timing.p10_ms;
   absl::StrAppendFormat(&svg, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"16\" class=\"%s\"/>", kLabelWidth,
-                        y + 2, percent * scale, result.implementation == kOwnName ? "own" : "peer");
+                        y + 2, percent * scale, IsOwn(result) ? "own" : "peer");
   absl::StrAppendFormat(&svg, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"spread\"/>",
                         kLabelWidth + slow * scale, y + 10, kLabelWidth + fast * scale, y + 10);
   absl::StrAppendFormat(&svg, "<text x=\"%.1f\" y=\"%.1f\">%.1f%%</text>\n",

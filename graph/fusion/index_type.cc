@@ -170,11 +170,15 @@ class IndexRewriter : public BlockMutator {
 
 }  // namespace
 
-PrimFunc WithOneIndexType(const PrimFunc& program) {
+PrimFunc WithIndexType(const PrimFunc& program, DataType type) {
   if (!IsRegular(program)) return program;
   tilewright::FunctionNode::Fields fields = program->fields();
-  fields.body = IndexRewriter(IndexTypeOf(program)).Mutate(program->body);
+  fields.body = IndexRewriter(type).Mutate(program->body);
   return PrimFunc(std::move(fields));
+}
+
+PrimFunc WithOneIndexType(const PrimFunc& program) {
+  return IsRegular(program) ? WithIndexType(program, IndexTypeOf(program)) : program;
 }
 
 }  // namespace tilewright::graph

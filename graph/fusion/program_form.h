@@ -34,6 +34,8 @@ PrimFunc WithoutUnitDimensions(const PrimFunc& program);
 // Programs that were written for different operators mix types, and indices that went through conversions are not
 // recognized as what they are.
 PrimFunc WithOneIndexType(const PrimFunc& program);
+// The same in a type that the caller knows to be wide enough.
+PrimFunc WithIndexType(const PrimFunc& program, DataType type);
 
 // Dimension d of parameter p is stored as dimension permutations[p][d] of the old one; an empty permutation keeps it.
 // Temporaries of the same rank as a result take its permutation; loops and iterators follow the order of the dimensions

@@ -169,5 +169,25 @@ def main(a: T.handle, b: T.handle):
 )");
 }
 
+TEST(WithIndexType, LoopsIteratorsAndIndicesHaveTheType) {
+  ExpectSame(WithIndexType(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((24,), "float32"), B: T.Buffer((26,), "float32")):
+    for i in range(24):
+        with T.block("B"):
+            vi = T.axis.spatial(24, i)
+            B[vi + 2] = A[vi]
+)"),
+                           DataType::Int(64)),
+             R"(
+@T.prim_func
+def main(A: T.Buffer((24,), "float32"), B: T.Buffer((26,), "float32")):
+    for i in range(T.int64(24)):
+        with T.block("B"):
+            vi = T.axis.spatial(T.int64(24), i)
+            B[vi + T.int64(2)] = A[vi]
+)");
+}
+
 }  // namespace
 }  // namespace tilewright::graph
