@@ -8,8 +8,8 @@
 #include "autoschedule/movement/bypass_caches.h"
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
+#include "autoschedule/program/row_chain.h"
 #include "ir/analysis.h"
-#include "ir/structural.h"
 #include "schedule/core/assign_or_return.h"
 
 namespace tilewright {
@@ -22,88 +22,6 @@ constexpr const char* kName = "row_rule";
 constexpr int64_t kLastLanes = 4;
 // Planes that are worth being summed first, and vectors of one that are summed at once.
 constexpr int64_t kLeastPlanes = 4, kMostVectors = 8;
-
-// The reduce iterator along which the block reads neighbouring elements, when no spatial one does; else -1.
-int NeighbouringIterator(const BlockNode& block) {
-  if (!block.init) return -1;
-  const std::vector<Access> accesses = AccessesOf(block);
-  int lanes = -1;
-  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
-    const IterVar& iter = block.iter_vars[i];
-    if (ExtentOf(iter) == 1) continue;
-    const bool along =
-        std::any_of(accesses.begin(), accesses.end(), [&](const Access& a) { return !a.store && a.strides[i] == 1; });
-    const bool whole = std::all_of(accesses.begin(), accesses.end(), [&](const Access& a) {
-      return a.strides[i] == 1 || (!a.store && a.strides[i] == 0);
-    });
-    if (iter.kind == IterKind::kSpatial && whole) return -1;
-    if (iter.kind == IterKind::kReduce && along) lanes = static_cast<int>(i);
-  }
-  return lanes;
-}
-
-// The lane iterator after the reduce iterators that continue it: those along which every load moves by as much as along
-// the whole iterator inside of it, so that together they run through memory as one.
-std::vector<int> LaneIterators(const BlockNode& block, int lanes) {
-  const std::vector<Access> accesses = AccessesOf(block);
-  std::vector<int> together = {lanes};
-  for (bool found = true; found;) {
-    found = false;
-    const auto inner = static_cast<size_t>(together.front());
-    const int64_t extent = ExtentOf(block.iter_vars[inner]).value_or(0);
-    for (size_t i = 0; i < block.iter_vars.size() && !found; ++i) {
-      // Iterators of one value continue each other.
-      if (std::ranges::find(together, static_cast<int>(i)) != together.end()) continue;
-      if (block.iter_vars[i].kind != IterKind::kReduce || !ExtentOf(block.iter_vars[i])) continue;
-      found = std::all_of(accesses.begin(), accesses.end(), [&](const Access& access) {
-        return access.store || (access.strides[inner] && access.strides[i] == *access.strides[inner] * extent &&
-                                (*access.strides[inner] != 0 || access.strides[i] == 0));
-      });
-      // An iterator that no load uses continues nothing.
-      found = found && std::any_of(accesses.begin(), accesses.end(),
-                                   [&](const Access& access) { return !access.store && access.strides[i] != 0; });
-      if (found) together.insert(together.begin(), static_cast<int>(i));
-    }
-  }
-  return together;
-}
-
-// Whether the last row iterator continues the lanes in all that is loaded, so that together they run through memory as
-// one.
-bool RowsContinueLanes(const BlockNode& block, const std::vector<int>& lane_iterators) {
-  int row = -1;
-  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
-    if (block.iter_vars[i].kind == IterKind::kSpatial) row = static_cast<int>(i);
-  }
-  const auto place = static_cast<size_t>(row), lanes = static_cast<size_t>(lane_iterators.back());
-  int64_t extent = 1;
-  for (int i : lane_iterators) {
-    const std::optional<int64_t> length = ExtentOf(block.iter_vars[static_cast<size_t>(i)]);
-    if (!length) return false;
-    extent *= *length;
-  }
-  return row >= 0 && std::ranges::all_of(AccessesOf(block), [&](const Access& access) {
-           return access.buffer.same_as(block.writes[0].buffer) ||
-                  (access.strides[lanes] && access.strides[place] == *access.strides[lanes] * extent);
-         });
-}
-
-// The reduce iterator that runs along rows; -1 where there is none. Windows that begin a few elements apart are no rows:
-// vectors of results are computed of them.
-int LaneIterator(const BlockNode& block) {
-  const int lanes = NeighbouringIterator(block);
-  if (lanes < 0) return lanes;
-  const std::vector<int> together = LaneIterators(block, lanes);
-  const auto reduced = std::ranges::count_if(
-      block.iter_vars, [](const IterVar& iter) { return iter.kind == IterKind::kReduce && ExtentOf(iter) != 1; });
-  if (reduced == std::ssize(together) && RowsContinueLanes(block, together)) return lanes;
-  const std::vector<Access> accesses = AccessesOf(block);
-  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
-    const IterVar& iter = block.iter_vars[i];
-    if (iter.kind == IterKind::kSpatial && ExtentOf(iter) != 1 && IsStridedAxis(accesses, i)) return -1;
-  }
-  return lanes;
-}
 
 // Numbers of partial results that a reduction over `extent` elements may have, the best first. Those that do not divide
 // it leave lanes of the last step without work.
@@ -120,14 +38,6 @@ std::vector<int64_t> LaneWidths(int64_t extent, int lanes) {
   return widths;
 }
 
-std::vector<IterVar> SpatialIterators(const BlockNode& block) {
-  std::vector<IterVar> spatial;
-  for (const IterVar& iter : block.iter_vars) {
-    if (iter.kind == IterKind::kSpatial) spatial.push_back(iter);
-  }
-  return spatial;
-}
-
 // How many elements of a plane are summed at once: the most whole vectors, up to a bound, that are whole rows or equal
 // parts of one. 0: none.
 int64_t PlaneStep(int64_t rows, int64_t row, int lanes) {
@@ -135,40 +45,6 @@ int64_t PlaneStep(int64_t rows, int64_t row, int lanes) {
   const auto nests = [&](int64_t s) { return s % row == 0 ? rows % (s / row) == 0 : row % s == 0; };
   while (step > 0 && !nests(step)) step -= lanes;
   return step;
-}
-
-// Whether the first iterators are the rows, and the block accesses the other blocks' buffers at its own row.
-bool WorksOnRows(const BlockScope& scope, const BlockNode& block, const std::vector<Expr>& rows) {
-  if (block.iter_vars.size() < rows.size()) return false;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const IterVar& iter = block.iter_vars[i];
-    if (iter.kind != IterKind::kSpatial || !StructuralEqual(iter.domain.extent, rows[i])) return false;
-  }
-  auto own_row = [&](const BufferRegion& region) {
-    if (scope.Writers(region.buffer).empty()) return true;
-    // Dimensions of one element lie between those of the rows.
-    size_t row = 0;
-    for (size_t d = 0; d < region.region.size() && row < rows.size(); ++d) {
-      if (region.region[d].min.same_as(block.iter_vars[row].var)) {
-        ++row;
-      } else if (!IsInt(region.buffer->shape[d], 1)) {
-        return false;
-      }
-    }
-    return row == rows.size();
-  };
-  return std::all_of(block.reads.begin(), block.reads.end(), own_row) &&
-         std::all_of(block.writes.begin(), block.writes.end(), own_row);
-}
-
-bool IsAlone(const BlockScope& scope, const ScopeChild& child) {
-  return HasTrivialBindings(*child.realize, child.loops) &&
-         std::all_of(child.loops.begin(), child.loops.end(),
-                     [](const ForNode* loop) { return loop->kind == ForKind::kSerial; }) &&
-         std::none_of(scope.children().begin(), scope.children().end(), [&](const ScopeChild& other) {
-           return other.id() != child.id() && !other.loops.empty() && !child.loops.empty() &&
-                  other.loops[0] == child.loops[0];
-         });
 }
 
 // One block of the chain while it is scheduled.
@@ -443,36 +319,6 @@ std::optional<BlockRv> SplitAmongCores(Schedule& sch, BlockRv block, const Targe
   if (!partial.ok()) return std::nullopt;
   sch = std::move(attempt);
   return *partial;
-}
-
-std::vector<uint32_t> RowChain(const BlockScope& scope, uint32_t block) {
-  const ScopeChild* start = scope.Find(block);
-  if (start == nullptr || LaneIterator(*start->realize->block) < 0 || !IsAlone(scope, *start)) return {};
-  std::vector<Expr> rows;
-  for (const IterVar& iter : SpatialIterators(*start->realize->block)) rows.push_back(iter.domain.extent);
-  std::vector<uint32_t> chain = {block}, open = {block};
-  while (!open.empty()) {
-    const uint32_t id = open.back();
-    open.pop_back();
-    std::vector<uint32_t> next = scope.Producers(id);
-    const std::vector<uint32_t> consumers = scope.Consumers(id);
-    next.insert(next.end(), consumers.begin(), consumers.end());
-    for (uint32_t other : next) {
-      const ScopeChild* child = scope.Find(other);
-      if (std::find(chain.begin(), chain.end(), other) != chain.end() || child == nullptr) continue;
-      const BlockNode& node = *child->realize->block;
-      const bool reduces = LaneIterator(node) >= 0;
-      const bool same_rows = !reduces || SpatialIterators(node).size() == rows.size();
-      if (!same_rows || (node.init && !reduces) || !IsAlone(scope, *child) || !WorksOnRows(scope, node, rows)) continue;
-      chain.push_back(other);
-      open.push_back(other);
-    }
-  }
-  std::vector<uint32_t> in_order;
-  for (const ScopeChild& child : scope.children()) {
-    if (std::find(chain.begin(), chain.end(), child.id()) != chain.end()) in_order.push_back(child.id());
-  }
-  return in_order;
 }
 
 Outcome<Done> ScheduleRows(Schedule& sch, const std::vector<BlockRv>& chain, const Target& target, Choices& choices) {

@@ -30,7 +30,6 @@
 #include "autoschedule/program/choices.h"
 #include "schedule/recorder/schedule.h"
 #include "target/target.h"
-#include "verify/structure/block_scope.h"
 
 namespace tilewright {
 
@@ -38,12 +37,7 @@ namespace tilewright {
 // block that is returned makes of each part. Nothing when the block is none, or has little work.
 std::optional<BlockRv> SplitAmongCores(Schedule& sch, BlockRv block, const Target& target);
 
-// The blocks of the chain that the reduction `block` belongs to, in the order of the program, itself included: those
-// connected with it whose outer iterators are its spatial ones. Empty when it does not reduce along a contiguous
-// dimension.
-std::vector<uint32_t> RowChain(const BlockScope& scope, uint32_t block);
-
-// `chain`: from RowChain. On a refusal of "row_rule" or a primitive the steps before it stay applied.
+// `chain`: from RowChain (autoschedule/program/row_chain.h). On a refusal of "row_rule" or a primitive the steps before it stay applied.
 Outcome<std::monostate> ScheduleRows(Schedule& sch, const std::vector<BlockRv>& chain, const Target& target,
                                      Choices& choices);
 

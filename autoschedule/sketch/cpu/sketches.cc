@@ -7,6 +7,7 @@
 
 #include "autoschedule/normalize/join_groups.h"
 #include "autoschedule/program/contraction.h"
+#include "autoschedule/program/row_chain.h"
 #include "autoschedule/sketch/cpu/contraction_rule.h"
 #include "autoschedule/sketch/cpu/plain_rule.h"
 #include "autoschedule/sketch/cpu/row_rule.h"

@@ -1,0 +1,162 @@
+#include "autoschedule/program/row_chain.h"
+
+#include <algorithm>
+
+#include "autoschedule/program/access_strides.h"
+#include "autoschedule/program/block_loops.h"
+#include "ir/structural.h"
+
+namespace tilewright {
+namespace {
+
+// The reduce iterator along which the block reads neighbouring elements, when no spatial one does; else -1.
+int NeighbouringIterator(const BlockNode& block) {
+  if (!block.init) return -1;
+  const std::vector<Access> accesses = AccessesOf(block);
+  int lanes = -1;
+  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    const IterVar& iter = block.iter_vars[i];
+    if (ExtentOf(iter) == 1) continue;
+    const bool along =
+        std::any_of(accesses.begin(), accesses.end(), [&](const Access& a) { return !a.store && a.strides[i] == 1; });
+    const bool whole = std::all_of(accesses.begin(), accesses.end(), [&](const Access& a) {
+      return a.strides[i] == 1 || (!a.store && a.strides[i] == 0);
+    });
+    if (iter.kind == IterKind::kSpatial && whole) return -1;
+    if (iter.kind == IterKind::kReduce && along) lanes = static_cast<int>(i);
+  }
+  return lanes;
+}
+
+// Whether the first iterators are the rows, and the block accesses the other blocks' buffers at its own row.
+bool WorksOnRows(const BlockScope& scope, const BlockNode& block, const std::vector<Expr>& rows) {
+  if (block.iter_vars.size() < rows.size()) return false;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const IterVar& iter = block.iter_vars[i];
+    if (iter.kind != IterKind::kSpatial || !StructuralEqual(iter.domain.extent, rows[i])) return false;
+  }
+  auto own_row = [&](const BufferRegion& region) {
+    if (scope.Writers(region.buffer).empty()) return true;
+    // Dimensions of one element lie between those of the rows.
+    size_t row = 0;
+    for (size_t d = 0; d < region.region.size() && row < rows.size(); ++d) {
+      if (region.region[d].min.same_as(block.iter_vars[row].var)) {
+        ++row;
+      } else if (!IsInt(region.buffer->shape[d], 1)) {
+        return false;
+      }
+    }
+    return row == rows.size();
+  };
+  return std::all_of(block.reads.begin(), block.reads.end(), own_row) &&
+         std::all_of(block.writes.begin(), block.writes.end(), own_row);
+}
+
+bool IsAlone(const BlockScope& scope, const ScopeChild& child) {
+  return HasTrivialBindings(*child.realize, child.loops) &&
+         std::all_of(child.loops.begin(), child.loops.end(),
+                     [](const ForNode* loop) { return loop->kind == ForKind::kSerial; }) &&
+         std::none_of(scope.children().begin(), scope.children().end(), [&](const ScopeChild& other) {
+           return other.id() != child.id() && !other.loops.empty() && !child.loops.empty() &&
+                  other.loops[0] == child.loops[0];
+         });
+}
+
+}  // namespace
+
+std::vector<IterVar> SpatialIterators(const BlockNode& block) {
+  std::vector<IterVar> spatial;
+  for (const IterVar& iter : block.iter_vars) {
+    if (iter.kind == IterKind::kSpatial) spatial.push_back(iter);
+  }
+  return spatial;
+}
+
+std::vector<int> LaneIterators(const BlockNode& block, int lanes) {
+  const std::vector<Access> accesses = AccessesOf(block);
+  std::vector<int> together = {lanes};
+  for (bool found = true; found;) {
+    found = false;
+    const auto inner = static_cast<size_t>(together.front());
+    const int64_t extent = ExtentOf(block.iter_vars[inner]).value_or(0);
+    for (size_t i = 0; i < block.iter_vars.size() && !found; ++i) {
+      // Iterators of one value continue each other.
+      if (std::ranges::find(together, static_cast<int>(i)) != together.end()) continue;
+      if (block.iter_vars[i].kind != IterKind::kReduce || !ExtentOf(block.iter_vars[i])) continue;
+      found = std::all_of(accesses.begin(), accesses.end(), [&](const Access& access) {
+        return access.store || (access.strides[inner] && access.strides[i] == *access.strides[inner] * extent &&
+                                (*access.strides[inner] != 0 || access.strides[i] == 0));
+      });
+      // An iterator that no load uses continues nothing.
+      found = found && std::any_of(accesses.begin(), accesses.end(),
+                                   [&](const Access& access) { return !access.store && access.strides[i] != 0; });
+      if (found) together.insert(together.begin(), static_cast<int>(i));
+    }
+  }
+  return together;
+}
+
+bool RowsContinueLanes(const BlockNode& block, const std::vector<int>& lane_iterators) {
+  int row = -1;
+  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    if (block.iter_vars[i].kind == IterKind::kSpatial) row = static_cast<int>(i);
+  }
+  const auto place = static_cast<size_t>(row), lanes = static_cast<size_t>(lane_iterators.back());
+  int64_t extent = 1;
+  for (int i : lane_iterators) {
+    const std::optional<int64_t> length = ExtentOf(block.iter_vars[static_cast<size_t>(i)]);
+    if (!length) return false;
+    extent *= *length;
+  }
+  return row >= 0 && std::ranges::all_of(AccessesOf(block), [&](const Access& access) {
+           return access.buffer.same_as(block.writes[0].buffer) ||
+                  (access.strides[lanes] && access.strides[place] == *access.strides[lanes] * extent);
+         });
+}
+
+int LaneIterator(const BlockNode& block) {
+  const int lanes = NeighbouringIterator(block);
+  if (lanes < 0) return lanes;
+  const std::vector<int> together = LaneIterators(block, lanes);
+  const auto reduced = std::ranges::count_if(
+      block.iter_vars, [](const IterVar& iter) { return iter.kind == IterKind::kReduce && ExtentOf(iter) != 1; });
+  if (reduced == std::ssize(together) && RowsContinueLanes(block, together)) return lanes;
+  const std::vector<Access> accesses = AccessesOf(block);
+  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    const IterVar& iter = block.iter_vars[i];
+    if (iter.kind == IterKind::kSpatial && ExtentOf(iter) != 1 && IsStridedAxis(accesses, i)) return -1;
+  }
+  return lanes;
+}
+
+std::vector<uint32_t> RowChain(const BlockScope& scope, uint32_t block) {
+  const ScopeChild* start = scope.Find(block);
+  if (start == nullptr || LaneIterator(*start->realize->block) < 0 || !IsAlone(scope, *start)) return {};
+  std::vector<Expr> rows;
+  for (const IterVar& iter : SpatialIterators(*start->realize->block)) rows.push_back(iter.domain.extent);
+  std::vector<uint32_t> chain = {block}, open = {block};
+  while (!open.empty()) {
+    const uint32_t id = open.back();
+    open.pop_back();
+    std::vector<uint32_t> next = scope.Producers(id);
+    const std::vector<uint32_t> consumers = scope.Consumers(id);
+    next.insert(next.end(), consumers.begin(), consumers.end());
+    for (uint32_t other : next) {
+      const ScopeChild* child = scope.Find(other);
+      if (std::find(chain.begin(), chain.end(), other) != chain.end() || child == nullptr) continue;
+      const BlockNode& node = *child->realize->block;
+      const bool reduces = LaneIterator(node) >= 0;
+      const bool same_rows = !reduces || SpatialIterators(node).size() == rows.size();
+      if (!same_rows || (node.init && !reduces) || !IsAlone(scope, *child) || !WorksOnRows(scope, node, rows)) continue;
+      chain.push_back(other);
+      open.push_back(other);
+    }
+  }
+  std::vector<uint32_t> in_order;
+  for (const ScopeChild& child : scope.children()) {
+    if (std::find(chain.begin(), chain.end(), child.id()) != chain.end()) in_order.push_back(child.id());
+  }
+  return in_order;
+}
+
+}  // namespace tilewright

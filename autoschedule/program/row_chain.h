@@ -1,0 +1,38 @@
+// Chains of reductions along the contiguous dimension: softmax, norms, sums over the last axis, products with a vector.
+//
+//   for i, k: M[i] = max(M[i], A[i, k])
+//   for i, j: E[i, j] = exp(A[i, j] - M[i])          rows: i; lanes: k, j
+//   for i, k: S[i] += E[i, k]
+//   for i, j: O[i, j] = E[i, j] / S[i]
+//
+// The spatial iterators of the reductions are the rows; what each block of the chain computes of a row needs no other row.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/function.h"
+#include "verify/structure/block_scope.h"
+
+namespace tilewright {
+
+// The reduce iterator that runs along rows; -1 where there is none. Windows that begin a few elements apart are no rows:
+// vectors of results are computed of them.
+int LaneIterator(const BlockNode& block);
+
+// The lane iterator after the reduce iterators that continue it: those along which every load moves by as much as along
+// the whole iterator inside of it, so that together they run through memory as one.
+std::vector<int> LaneIterators(const BlockNode& block, int lanes);
+
+// Whether the last row iterator continues the lanes in all that is loaded, so that together they run through memory as
+// one.
+bool RowsContinueLanes(const BlockNode& block, const std::vector<int>& lane_iterators);
+
+std::vector<IterVar> SpatialIterators(const BlockNode& block);
+
+// The blocks of the chain that the reduction `block` belongs to, in the order of the program, itself included: those
+// connected with it whose outer iterators are its spatial ones. Empty when it does not reduce along a contiguous
+// dimension.
+std::vector<uint32_t> RowChain(const BlockScope& scope, uint32_t block);
+
+}  // namespace tilewright
