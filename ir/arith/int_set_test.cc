@@ -95,6 +95,17 @@ TEST_F(IntSetTest, CoversNothingWhereAPredicateLeavesNoIteration) {
   EXPECT_EQ(Text(MustCover({{k, 1}}, loop, k * 5 + i < Expr(21), &analyzer_)), "[k; 1]");
 }
 
+// Whatever t is, some i has a part: the place does not depend on either.
+TEST_F(IntSetTest, CoversWhatSomeIterationTouches) {
+  const Domain loop = {{i, {0, 2}}};
+  Var t("t");
+  analyzer_.Bind(t, Range{0, 32});
+  EXPECT_EQ(Text(MustCover({{k, 1}}, loop, i * 32 + t < Expr(50), &analyzer_)), "[k; 1]");
+  EXPECT_EQ(Text(MustCover({{k, 1}}, loop, i * 32 + t < Expr(20), &analyzer_)), "none");
+  // No i does both.
+  EXPECT_EQ(Text(MustCover({{k, 1}}, loop, And(i * 32 + t < Expr(50), Expr(1) <= i), &analyzer_)), "none");
+}
+
 TEST_F(IntSetTest, CoversHalosUpToTheBorder) {
   // A producer computes 18 rows for each tile of 16, but none beyond the border; its consumer reads 18 rows.
   analyzer_.Bind(k, Range{0, 15});

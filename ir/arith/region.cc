@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/analysis.h"
 #include "ir/arith/expr_text.h"
 #include "ir/arith/int_set.h"
 #include "ir/arith/iter_map.h"
 #include "ir/arith/iter_predicate.h"
 #include "ir/arith/linear.h"
 #include "ir/arith/same_expr.h"
+#include "ir/substitute.h"
 
 namespace tilewright::arith {
 namespace {
@@ -135,8 +137,47 @@ std::optional<Region> CoverAsWritten(const Region& region, const Domain& relaxed
 
 }  // namespace
 
-std::optional<Region> MustCover(const Region& region, const Domain& relaxed, const Expr& predicate,
-                                Analyzer* analyzer) {
+namespace {
+
+void AddConjuncts(const Expr& predicate, std::vector<Expr>* conjuncts) {
+  const auto* both = dyn_cast<BinaryNode>(predicate);
+  if (both == nullptr || both->op != BinaryOp::kAnd) return conjuncts->push_back(predicate);
+  AddConjuncts(both->a, conjuncts);
+  AddConjuncts(both->b, conjuncts);
+}
+
+// The predicate without what it says of variables that the region does not depend on, where that holds for the first
+// values of them: B[i] is written under k * 32 + t < 50, since it is when k is 0, as long as t < 32.
+Expr WithoutUnused(const Region& region, const Domain& relaxed, const Expr& predicate, Analyzer* analyzer) {
+  if (!predicate || IsTrue(predicate)) return predicate;
+  Analyzer::Scope scope(analyzer);
+  VarMap first;
+  for (const auto& [var, range] : relaxed) {
+    const bool used = std::ranges::any_of(
+        region, [&](const Range& part) { return UsesVar(part.min, var) || UsesVar(part.extent, var); });
+    if (!used) {
+      first[var] = first.empty() ? range.min : Substitute(range.min, first);
+    } else {
+      analyzer->Bind(var, range);
+    }
+  }
+  if (first.empty()) return predicate;
+  std::vector<Expr> conjuncts;
+  AddConjuncts(predicate, &conjuncts);
+  Expr rest = Const(DataType::Bool(), 1);
+  for (const Expr& conjunct : conjuncts) {
+    const bool of_first = UsesVar(conjunct, [&](const VarNode* var) { return first.contains(Var(var)); });
+    // All of them together: a variable has one value.
+    if (of_first && !analyzer->CanProve(Substitute(conjunct, first))) return predicate;
+    if (!of_first) rest = IsTrue(rest) ? conjunct : And(rest, conjunct);
+  }
+  return rest;
+}
+
+}  // namespace
+
+std::optional<Region> MustCover(const Region& region, const Domain& relaxed, const Expr& given, Analyzer* analyzer) {
+  const Expr predicate = WithoutUnused(region, relaxed, given, analyzer);
   if (auto covered = CoverAsWritten(region, relaxed, predicate, analyzer)) return covered;
   // n values in a row have all remainders of a division by n.
   Region dividends = region;
