@@ -54,6 +54,57 @@ TEST(CrossThreadReduction, UsesShufflesAndOneBarrier) {
   EXPECT_EQ(barriers, 1) << text;
 }
 
+size_t BarriersOf(const std::string& text) {
+  const std::string lowered = Print(*LoweredTo(ParseFunctionOrDie(text), "lower_warp_memory"));
+  size_t barriers = 0;
+  for (size_t at = lowered.find("storage_sync"); at != std::string::npos; at = lowered.find("storage_sync", at + 1))
+    ++barriers;
+  return barriers;
+}
+
+// A row of 25 elements by 16 threads, in two steps, of which the last is cut short.
+std::string RowsInSteps(const std::string& statements) {
+  return R"(
+@T.prim_func
+def main(A: T.Buffer((100,), "float32"), B: T.Buffer((100,), "float32")):
+    for r in T.thread_binding(4, thread="threadIdx.y"):
+        for t in T.thread_binding(16, thread="threadIdx.x"):
+            for k in range(2):
+                if k * 16 + t < 25:
+)" + statements;
+}
+
+TEST(PlaceBarriers, RowsThatAreCutShortAreApart) {
+  const std::string own = "                    B[r * 25 + k * 16 + t] = A[r * 25 + k * 16 + t]\n";
+  EXPECT_EQ(BarriersOf(RowsInSteps(own)), 0u);
+  EXPECT_EQ(CompareLowered(ParseFunctionOrDie(RowsInSteps(own))), absl::OkStatus());
+}
+
+TEST(PlaceBarriers, StoresAtADistanceAreOfOneThread) {
+  const char* text = R"(
+@T.prim_func
+def main(A: T.Buffer((256,), "float32"), B: T.Buffer((256,), "float32")):
+    for t in T.thread_binding(16, thread="threadIdx.x"):
+        for k in range(2):
+            B[k * 128 + t * 8:k * 128 + t * 8 + 4] = A[k * 128 + t * 8:k * 128 + t * 8 + 4]
+            B[k * 128 + t * 8 + 4:k * 128 + t * 8 + 8] = A[k * 128 + t * 8 + 4:k * 128 + t * 8 + 8]
+)";
+  EXPECT_EQ(BarriersOf(text), 0u);
+  EXPECT_EQ(CompareLowered(ParseFunctionOrDie(text)), absl::OkStatus());
+}
+
+// The first element of the next thread's four.
+TEST(PlaceBarriers, StoresAtALongerDistanceMeet) {
+  EXPECT_EQ(BarriersOf(R"(
+@T.prim_func
+def main(A: T.Buffer((256,), "float32"), B: T.Buffer((256,), "float32")):
+    for t in T.thread_binding(16, thread="threadIdx.x"):
+        B[t * 4:t * 4 + 4] = A[t * 4:t * 4 + 4]
+        B[t * 4 + 4] = A[t]
+)"),
+            1u);
+}
+
 const Program kPrograms[] = {
     {"rows_by_y", R"(
 @T.prim_func

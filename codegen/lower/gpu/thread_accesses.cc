@@ -242,7 +242,35 @@ bool ConflictFinder::InOneThread(const ThreadAccess& before, const ThreadAccess&
   });
 }
 
-// The two access elements by the same function of the thread and of loops, which tells the threads apart.
+static void AddConjuncts(const Expr& condition, std::vector<Expr>* conjuncts) {
+  const auto* both = dyn_cast<BinaryNode>(condition);
+  if (both == nullptr || both->op != BinaryOp::kAnd) return conjuncts->push_back(condition);
+  AddConjuncts(both->a, conjuncts);
+  AddConjuncts(both->b, conjuncts);
+}
+
+// What both accesses know of the variables of the domain, and of nothing else; `same` maps variables of `before`. Null:
+// nothing.
+static Expr SharedCondition(const ThreadAccess& before, const ThreadAccess& now, const VarMap& same,
+                            const arith::Domain& domain) {
+  std::vector<Expr> of_before, of_now;
+  for (const Expr& condition : before.conditions) AddConjuncts(Substitute(condition, same), &of_before);
+  for (const Expr& condition : now.conditions) AddConjuncts(condition, &of_now);
+  Expr shared;
+  for (const Expr& conjunct : of_now) {
+    const bool foreign = UsesVar(conjunct, [&](const VarNode* var) {
+      return std::ranges::none_of(domain, [&](const auto& each) { return each.first.get() == var; });
+    });
+    const bool known = std::ranges::any_of(of_before, [&](const Expr& e) { return arith::SameExpr(e, conjunct); });
+    if (!foreign && known) shared = shared ? And(shared, conjunct) : conjunct;
+  }
+  return shared;
+}
+
+// The two access elements by the same function of the thread and of loops, or at a constant distance, and what lies
+// between the two tells the threads apart:
+//   B[r * 25 + k * 16 + t], t < 16, under k * 16 + t < 25       in any iteration k, for rows r
+//   B[t * 8 : t * 8 + 4], then B[t * 8 + 4 : t * 8 + 8]
 bool ConflictFinder::SameThreadOnly(const ThreadAccess& before, const ThreadAccess& now) const {
   if (before.elements != now.elements || before.element_bytes != now.element_bytes) return false;
   // Loops of the two that are not the same one must be alike: S[tx * 4 + i] in a loop over i each.
@@ -268,7 +296,8 @@ bool ConflictFinder::SameThreadOnly(const ThreadAccess& before, const ThreadAcce
     }
     same[only_before[i]->var] = CastTo(only_before[i]->var.dtype(), only_now[i]->var);
   }
-  if (!arith::SameExpr(arith::Simplify(Substitute(before.first, same)), arith::Simplify(now.first))) return false;
+  const auto distance = AsInt(arith::Simplify(now.first - Substitute(before.first, same)));
+  if (!distance) return false;
   arith::Analyzer analyzer;
   arith::Domain domain;
   for (const ForNode* loop : blocks_) analyzer.Bind(loop->var, Range{loop->min, loop->extent});
@@ -287,17 +316,22 @@ bool ConflictFinder::SameThreadOnly(const ThreadAccess& before, const ThreadAcce
     if (!IsIn(loop, common)) domain.push_back({loop->var, {loop->min, loop->extent}});
   }
   Expr element = now.first;
-  if (now.elements > 1) {
+  const Expr condition = SharedCondition(before, now, same, domain);
+  const int64_t elements = now.elements + std::abs(*distance);
+  if (elements > 1) {
     Var position("position", element.dtype());
-    const Range positions{Const(element.dtype(), 0), Const(element.dtype(), now.elements)};
+    const Range positions{Const(element.dtype(), 0), Const(element.dtype(), elements)};
     analyzer.Bind(position, positions);
     domain.push_back({position, positions});
     element = element + position;
   }
   DigitFinder finder(domain);
   if (finder.Add(element, 1) && finder.TellsApart()) return true;
-  const auto map = arith::DetectIterMap({element}, domain, Expr(), arith::IterMapLevel::kNone, &analyzer);
-  return map && map->injective;
+  const auto tells_apart = [&](const Expr& predicate) {
+    const auto map = arith::DetectIterMap({element}, domain, predicate, arith::IterMapLevel::kNone, &analyzer);
+    return map && map->injective;
+  };
+  return tells_apart(Expr()) || (condition && tells_apart(condition));
 }
 
 // The expression with variables in the place of bits that are flipped, bound to all values of these bits.
