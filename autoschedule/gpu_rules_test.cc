@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "autoschedule/gpu_testing.h"
 #include "autoschedule/sketch/auto_schedule.h"
 #include "codegen/lower/pipeline.h"
 #include "codegen/testing/equivalence.h"
@@ -25,44 +26,10 @@ namespace tilewright {
 namespace {
 
 using ops::OperandTypes;
+using testing::ExpectRightOnGpus;
 
 constexpr DataType kF32 = DataType::Float(32), kF16 = DataType::Float(16), kBf16 = DataType::BFloat16();
 constexpr DataType kS8 = DataType::Int(8), kU8 = DataType::UInt(8), kS32 = DataType::Int(32);
-
-bool HasThreads(const Function& function) {
-  bool found = false;
-  PreOrder(function->body, [&](const Stmt& s) {
-    const auto* loop = dyn_cast<ForNode>(s);
-    found |= loop != nullptr && loop->kind == ForKind::kThreadBound;
-    return !found;
-  });
-  return found;
-}
-
-struct Expected {
-  bool threads = true;  // there is something for several threads
-  double tolerance = -1;
-  std::vector<int64_t> variables = {};
-};
-
-void ExpectRight(const Function& function, const Expected& expected = {}) {
-  for (const char* target_name : {"cuda-sm80", "cuda-sm90a"}) {
-    const Target target = *NamedTarget(target_name);
-    IntrinRegistry intrins = IntrinRegistry::Builtin();
-    const AutoScheduled result = AutoSchedule(Module(function), target, &intrins);
-    for (const RuleRefusal& refusal : result.left_alone) {
-      if (expected.threads) ADD_FAILURE() << refusal.ToString();
-    }
-    const Function main = result.schedule.module().Main();
-    const VerifyResult verified = VerifyProgram(main, &target);
-    EXPECT_NE(verified.verdict(), Verdict::kRefuted) << Render(verified, main);
-    EXPECT_EQ(HasThreads(main), expected.threads);
-    const std::string difference = testing::CompareWithInterpreter(
-        result.schedule.module(),
-        {.target = target, .original = function, .tolerance = expected.tolerance, .variables = expected.variables});
-    EXPECT_EQ(difference, "") << target_name << "\n" << Print(main);
-  }
-}
 
 const OperandTypes kAllTypes[] = {{kF32, kF32, kF32},   {kF16, kF16, kF32}, {kF16, kF16, kF16},
                                   {kBf16, kBf16, kF32}, {kS8, kS8, kS32},   {kU8, kS8, kS32}};
@@ -75,25 +42,25 @@ class GpuRulesOfTypes : public ::testing::TestWithParam<OperandTypes> {};
 INSTANTIATE_TEST_SUITE_P(Types, GpuRulesOfTypes, ::testing::ValuesIn(kAllTypes));
 
 TEST_P(GpuRulesOfTypes, Products) {
-  ExpectRight(ops::BatchMatmul(2, 17, 19, 23, GetParam()), {.tolerance = kSums});
-  ExpectRight(ops::BatchMatmul(1, 40, 24, 33, GetParam(), /*b_transposed=*/true), {.tolerance = kSums});
-  ExpectRight(ops::TransposeBatchMatmul(1, 9, 3, 5, GetParam()), {.tolerance = kSums});
+  ExpectRightOnGpus(ops::BatchMatmul(2, 17, 19, 23, GetParam()), {.tolerance = kSums});
+  ExpectRightOnGpus(ops::BatchMatmul(1, 40, 24, 33, GetParam(), /*b_transposed=*/true), {.tolerance = kSums});
+  ExpectRightOnGpus(ops::TransposeBatchMatmul(1, 9, 3, 5, GetParam()), {.tolerance = kSums});
 }
 
 TEST_P(GpuRulesOfTypes, Convolutions) {
   const ops::Window window = {.kernel = 3, .stride = 1, .padding = 1};
   const auto conv = [&](const ops::ConvShape& shape) {
-    ExpectRight(ops::Conv(shape, GetParam()), {.tolerance = kSums});
+    ExpectRightOnGpus(ops::Conv(shape, GetParam()), {.tolerance = kSums});
   };
   conv({.batch = 2, .spatial = {13}, .in_channels = 5, .out_channels = 6, .windows = {window}});
   conv({.batch = 1, .spatial = {7, 6}, .in_channels = 3, .out_channels = 10, .windows = {{3, 2, 1}, {3, 2, 1}}});
   conv({.batch = 1, .spatial = {9, 8}, .in_channels = 4, .out_channels = 5, .windows = {{3, 1, 2, 2}, {3, 1, 2, 2}}});
   conv({.batch = 1, .spatial = {5, 5}, .in_channels = 12, .out_channels = 8, .windows = {window, window}, .groups = 4});
   conv({.batch = 1, .spatial = {3, 4, 5}, .in_channels = 3, .out_channels = 7, .windows = {window, window, window}});
-  ExpectRight(ops::ConvTranspose(1, 3, 4, 5, 6, {.kernel = 4, .stride = 2, .padding = 1}, GetParam()),
-              {.tolerance = kSums});
-  ExpectRight(ops::Depthwise(1, 7, 6, 19, {.kernel = 3, .stride = 2, .padding = 1}, 1, GetParam()),
-              {.tolerance = kSums});
+  ExpectRightOnGpus(ops::ConvTranspose(1, 3, 4, 5, 6, {.kernel = 4, .stride = 2, .padding = 1}, GetParam()),
+                    {.tolerance = kSums});
+  ExpectRightOnGpus(ops::Depthwise(1, 7, 6, 19, {.kernel = 3, .stride = 2, .padding = 1}, 1, GetParam()),
+                    {.tolerance = kSums});
 }
 
 // The name of the block that reduces.
@@ -123,13 +90,14 @@ TEST_P(GpuRulesOfTypes, ProductsInTiles) {
   const bool warps = types.input == types.weight && types.input != kF32;
   const Function product = ops::BatchMatmul(2, 60, 48, 32, types);
   EXPECT_EQ(SketchOf(product), warps ? "warp_tiles" : "thread_tiles");
-  ExpectRight(product, {.tolerance = ToleranceOf(GetParam())});
-  ExpectRight(ops::BatchMatmul(1, 33, 40, 72, types, /*b_transposed=*/true), {.tolerance = ToleranceOf(GetParam())});
+  ExpectRightOnGpus(product, {.tolerance = ToleranceOf(GetParam())});
+  ExpectRightOnGpus(ops::BatchMatmul(1, 33, 40, 72, types, /*b_transposed=*/true),
+                    {.tolerance = ToleranceOf(GetParam())});
   const ops::Window window = {.kernel = 3, .stride = 1, .padding = 1};
   const Function convolution = ops::Conv(
       {.batch = 1, .spatial = {7, 6}, .in_channels = 16, .out_channels = 24, .windows = {window, window}}, types);
   EXPECT_EQ(SketchOf(convolution), warps ? "warp_tiles" : "thread_tiles");
-  ExpectRight(convolution, {.tolerance = ToleranceOf(GetParam())});
+  ExpectRightOnGpus(convolution, {.tolerance = ToleranceOf(GetParam())});
 }
 
 // Whatever is drawn and not refuted is right.
@@ -207,15 +175,15 @@ TEST(GpuRules, VectorsOfSums) {
 }
 
 TEST(GpuRules, Rows) {
-  ExpectRight(ops::Softmax(5, 37), {.tolerance = 1e-5});
-  ExpectRight(ops::RowNorm(3, 70), {.tolerance = 1e-5});
-  ExpectRight(ops::LayerNorm(4, 45, 1e-5), {.tolerance = 1e-4});
+  ExpectRightOnGpus(ops::Softmax(5, 37), {.tolerance = 1e-5});
+  ExpectRightOnGpus(ops::RowNorm(3, 70), {.tolerance = 1e-5});
+  ExpectRightOnGpus(ops::LayerNorm(4, 45, 1e-5), {.tolerance = 1e-4});
 }
 
 TEST(GpuRules, ElementwiseAndWindows) {
-  ExpectRight(ops::Gelu({7, 33}), {.tolerance = 1e-5});
-  ExpectRight(ops::MaxPool(1, 9, 8, 12, {.kernel = 3, .stride = 2, .padding = 1}));
-  ExpectRight(ParseFunctionOrDie(R"(
+  ExpectRightOnGpus(ops::Gelu({7, 33}), {.tolerance = 1e-5});
+  ExpectRightOnGpus(ops::MaxPool(1, 9, 8, 12, {.kernel = 3, .stride = 2, .padding = 1}));
+  ExpectRightOnGpus(ParseFunctionOrDie(R"(
 @T.prim_func
 def main(A: T.Buffer((30, 45), "float32"), B: T.Buffer((45, 30), "float32")):
     for i, j in T.grid(45, 30):
@@ -227,7 +195,7 @@ def main(A: T.Buffer((30, 45), "float32"), B: T.Buffer((45, 30), "float32")):
 
 // A block whose output is the place of a sum that threads own must not be computed in another kernel.
 TEST(GpuRules, ReductionsAndWhatReadsThem) {
-  ExpectRight(ParseFunctionOrDie(R"(
+  ExpectRightOnGpus(ParseFunctionOrDie(R"(
 @T.prim_func
 def main(A: T.Buffer((6, 11, 5), "float32"), B: T.Buffer((6, 11, 5), "float32")):
     M = T.alloc_buffer((6, 5))
@@ -242,11 +210,11 @@ def main(A: T.Buffer((6, 11, 5), "float32"), B: T.Buffer((6, 11, 5), "float32"))
             vi, vk, vj = T.axis.remap("SSS", [i, k, j])
             B[vi, vk, vj] = A[vi, vk, vj] - M[vi, vj]
 )"),
-              {.tolerance = 1e-5});
+                    {.tolerance = 1e-5});
 }
 
 TEST(GpuRules, PlacesOfPairs) {
-  ExpectRight(ParseFunctionOrDie(R"(
+  ExpectRightOnGpus(ParseFunctionOrDie(R"(
 @T.prim_func
 def main(A: T.Buffer((9, 21), "float32"), P: T.Buffer((9,), "int32"), M: T.Buffer((9,), "float32")):
     for i, k in T.grid(9, 21):
@@ -264,7 +232,7 @@ def main(A: T.Buffer((9, 21), "float32"), P: T.Buffer((9,), "int32"), M: T.Buffe
 
 // Steps of time in turn, channels at once; and steps alone, which one thread runs.
 TEST(GpuRules, BlocksWithAnOrder) {
-  ExpectRight(ParseFunctionOrDie(R"(
+  ExpectRightOnGpus(ParseFunctionOrDie(R"(
 @T.prim_func
 def main(X: T.Buffer((40, 12), "float32"), Y: T.Buffer((40, 13), "float32")):
     for c in range(40):
@@ -276,7 +244,7 @@ def main(X: T.Buffer((40, 12), "float32"), Y: T.Buffer((40, 13), "float32")):
             vc, vt = T.axis.remap("SS", [c, t])
             Y[vc, vt + 1] = X[vc, vt] - Y[vc, vt]
 )"));
-  ExpectRight(ParseFunctionOrDie(R"(
+  ExpectRightOnGpus(ParseFunctionOrDie(R"(
 @T.prim_func
 def main(X: T.Buffer((12,), "float32"), Y: T.Buffer((13,), "float32")):
     for t in range(12):
@@ -284,12 +252,12 @@ def main(X: T.Buffer((12,), "float32"), Y: T.Buffer((13,), "float32")):
             vt = T.axis.spatial(12, t)
             Y[vt + 1] = X[vt] - Y[vt]
 )"),
-              {.threads = false});
+                    {.threads = false});
 }
 
 // Two blocks in one nest, with memory of an iteration.
 TEST(GpuRules, NestsOfUsers) {
-  ExpectRight(ParseFunctionOrDie(R"(
+  ExpectRightOnGpus(ParseFunctionOrDie(R"(
 @T.prim_func
 def main(A: T.Buffer((50, 8), "float32"), B: T.Buffer((50, 8), "float32")):
     S = T.alloc_buffer((50,))
@@ -305,11 +273,11 @@ def main(A: T.Buffer((50, 8), "float32"), B: T.Buffer((50, 8), "float32")):
                 vi, vj = T.axis.remap("SS", [i, j])
                 B[vi, vj] = A[vi, vj] * S[vi]
 )"),
-              {.tolerance = 1e-5});
+                    {.tolerance = 1e-5});
 }
 
 TEST(GpuRules, SymbolicExtents) {
-  ExpectRight(ParseFunctionOrDie(R"(
+  ExpectRightOnGpus(ParseFunctionOrDie(R"(
 @T.prim_func
 def main(a: T.handle, b: T.handle):
     n, m = T.int32(), T.int32()
@@ -322,7 +290,7 @@ def main(a: T.handle, b: T.handle):
                 B[vi, vj] = T.float32(0)
             B[vi, vj] = B[vi, vj] + A[vi, vj, vk]
 )"),
-              {.tolerance = 1e-5, .variables = {7, 45}});
+                    {.tolerance = 1e-5, .variables = {7, 45}});
 }
 
 }  // namespace

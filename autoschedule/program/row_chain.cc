@@ -159,4 +159,15 @@ std::vector<uint32_t> RowChain(const BlockScope& scope, uint32_t block) {
   return in_order;
 }
 
+std::vector<BlockRv> RowChain(const Schedule& sch, const BlockScope& scope, uint32_t block,
+                              std::span<const BlockRv> blocks) {
+  std::vector<BlockRv> chain;
+  for (const uint32_t member : RowChain(scope, block)) {
+    for (const BlockRv& each : blocks) {
+      if (sch.Get(each).As<BlockRef>()->id == member) chain.push_back(each);
+    }
+  }
+  return chain;
+}
+
 }  // namespace tilewright

@@ -9,9 +9,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "ir/function.h"
+#include "schedule/recorder/schedule.h"
 #include "verify/structure/block_scope.h"
 
 namespace tilewright {
@@ -34,5 +36,8 @@ std::vector<IterVar> SpatialIterators(const BlockNode& block);
 // connected with it whose outer iterators are its spatial ones. Empty when it does not reduce along a contiguous
 // dimension.
 std::vector<uint32_t> RowChain(const BlockScope& scope, uint32_t block);
+// The same of a schedule, as far as the chain's blocks are among `blocks`.
+std::vector<BlockRv> RowChain(const Schedule& sch, const BlockScope& scope, uint32_t block,
+                              std::span<const BlockRv> blocks);
 
 }  // namespace tilewright

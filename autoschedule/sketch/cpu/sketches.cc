@@ -25,12 +25,7 @@ bool IsContraction(const SketchContext& context) { return MatchContraction(*cont
 
 // The chain of reductions along rows that the block begins.
 Met MeetChain(Schedule& sch, const SketchContext& context) {
-  std::vector<BlockRv> chain;
-  for (uint32_t member : RowChain(context.scope, context.child.id())) {
-    for (const BlockRv& block : context.blocks) {
-      if (sch.Get(block).As<BlockRef>()->id == member) chain.push_back(block);
-    }
-  }
+  std::vector<BlockRv> chain = RowChain(sch, context.scope, context.child.id(), context.blocks);
   if (chain.empty()) return std::nullopt;
   const Target* target = &context.target;
   return Structure{Fit::kBest, [=](Schedule& s, Choices& choices) { return ScheduleRows(s, chain, *target, choices); }};

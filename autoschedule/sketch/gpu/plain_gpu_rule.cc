@@ -76,20 +76,6 @@ Outcome<ThreadLoops> BindSpatial(Schedule& sch, BlockRv block, int64_t most_vect
   return BindThreads(sch, spatial, most_vector, name, target, choices);
 }
 
-// Makes the block write to memory of threads, and returns the block that copies from there. What the iterators index in
-// another way than one each, a phase and a place for example, they index by themselves then.
-Outcome<BlockRv> SumInLocalMemory(Schedule& sch, BlockRv block) {
-  bool plain = true;
-  for (const Access& access : AccessesOf(*RealizeOf(sch, block).block)) {
-    if (access.store)
-      plain = plain && std::ranges::all_of(access.indices, [](const Expr& e) { return isa<VarNode>(e); });
-  }
-  if (plain) return sch.CacheWrite(block, 0, "local");
-  TW_ASSIGN_OR_RETURN(const BlockRv write_back, sch.Reindex(block, Value(Value::List{Value("write"), Value(0)})));
-  TW_RETURN_IF_REFUSED(sch.SetScope(block, 0, "local"));
-  return write_back;
-}
-
 // The sum in a thread's own memory.
 Outcome<Done> ScheduleSum(Schedule& sch, BlockRv block, const Target& target, Choices& choices) {
   const Block node = RealizeOf(sch, block).block;
@@ -124,6 +110,18 @@ Outcome<Done> ScheduleSum(Schedule& sch, BlockRv block, const Target& target, Ch
 }
 
 }  // namespace
+
+Outcome<BlockRv> SumInLocalMemory(Schedule& sch, BlockRv block) {
+  bool plain = true;
+  for (const Access& access : AccessesOf(*RealizeOf(sch, block).block)) {
+    if (access.store)
+      plain = plain && std::ranges::all_of(access.indices, [](const Expr& e) { return isa<VarNode>(e); });
+  }
+  if (plain) return sch.CacheWrite(block, 0, "local");
+  TW_ASSIGN_OR_RETURN(const BlockRv write_back, sch.Reindex(block, Value(Value::List{Value("write"), Value(0)})));
+  TW_RETURN_IF_REFUSED(sch.SetScope(block, 0, "local"));
+  return write_back;
+}
 
 void InlineCheapProducers(Schedule& sch, BlockRv block) {
   const Outcome<std::vector<BlockRv>> producers = sch.GetProducers(block);

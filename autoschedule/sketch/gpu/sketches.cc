@@ -2,8 +2,13 @@
 
 #include <algorithm>
 
+#include "autoschedule/program/block_loops.h"
+#include "autoschedule/program/row_chain.h"
 #include "autoschedule/sketch/gpu/bind_nest.h"
+#include "autoschedule/sketch/gpu/column_threads_rule.h"
+#include "autoschedule/sketch/gpu/divide_reduction.h"
 #include "autoschedule/sketch/gpu/plain_gpu_rule.h"
+#include "autoschedule/sketch/gpu/row_threads_rule.h"
 #include "autoschedule/sketch/gpu/thread_tile_rule.h"
 #include "autoschedule/sketch/gpu/warp_tile_rule.h"
 
@@ -55,6 +60,53 @@ Met MeetThreadTiles(Schedule&, BlockRv block, const SketchContext& context) {
                    }};
 }
 
+// Rows that are worth several threads.
+constexpr int64_t kLeastRow = 16;
+
+// Products in tiles read less, where a tile is not mostly padding.
+Met MeetRowThreads(Schedule& sch, BlockRv block, const SketchContext& context) {
+  std::vector<BlockRv> chain = RowChain(sch, context.scope, context.child.id(), context.blocks);
+  // One block of threads sums a whole tensor, and many use the result.
+  if (!chain.empty() && SpatialIterators(*context.child.realize->block).empty()) chain = {block};
+  const bool global =
+      std::ranges::all_of(chain, [&](const BlockRv& b) { return HasGlobalMemoryAlone(*RealizeOf(sch, b).block); });
+  if (chain.empty() || !global) return std::nullopt;
+  const std::optional<ProductPlan> plan = PlanOf(context);
+  const bool tiles = plan && FitOf(*plan, kThreadTileSide) == Fit::kBest;
+  const bool long_rows = RowLength(*LikelyRealizeOf(sch, block)->block).value_or(0) >= kLeastRow;
+  const Target* target = &context.target;
+  return Structure{tiles || !long_rows ? Fit::kGeneral : Fit::kBest,
+                   [=](Schedule& s, Choices& choices) { return ScheduleRowThreads(s, chain, *target, choices); }};
+}
+
+// Terms that are worth several threads, and threads for each column of a full machine above which one thread suffices.
+constexpr int64_t kLeastTerms = 32, kThreadsOfCore = 512;
+
+// Reductions that read neighbouring elements for neighbouring results, too few for a thread each.
+Met MeetColumnThreads(Schedule& sch, BlockRv block, const SketchContext& context) {
+  const BlockNode& node = *context.child.realize->block;
+  if (!node.init || node.writes.size() != 1 || LaneIterator(node) >= 0) return std::nullopt;
+  if (SharesLoops(context) || !HasGlobalMemoryAlone(node)) return std::nullopt;
+  int64_t results = 1, terms = 1;
+  for (const IterVar& iter : LikelyRealizeOf(sch, block)->block->iter_vars) {
+    (iter.kind == IterKind::kReduce ? terms : results) *= ExtentOf(iter).value_or(1);
+  }
+  if (SpatialIterators(node).empty() || terms < kLeastTerms) return std::nullopt;
+  if (results >= context.target.cores * kThreadsOfCore) return std::nullopt;
+  const std::optional<ProductPlan> plan = PlanOf(context);
+  const bool tiles = plan && FitOf(*plan, kThreadTileSide) == Fit::kBest;
+  const Target* target = &context.target;
+  return Structure{tiles ? Fit::kGeneral : Fit::kBest,
+                   [=](Schedule& s, Choices& choices) { return ScheduleColumnThreads(s, block, *target, choices); }};
+}
+
+// Products in tiles are divided by their own sketches.
+std::optional<BlockRv> Divide(Schedule& sch, BlockRv block, const Target& target) {
+  const std::optional<ProductPlan> plan = PlanProduct(RealizeOf(sch, block));
+  if (plan && FitOf(*plan, kThreadTileSide) == Fit::kBest) return std::nullopt;
+  return DivideReduction(sch, block, target);
+}
+
 Met MeetPlain(Schedule&, BlockRv block, const SketchContext& context) {
   if (SharesLoops(context) || !HasGlobalMemoryAlone(*context.child.realize->block)) return std::nullopt;
   const Target* target = &context.target;
@@ -71,6 +123,8 @@ Met MeetGivenLoops(Schedule&, BlockRv block, const SketchContext& context) {
 
 constexpr Sketch kSketches[] = {
     {"plain", MeetPlain},
+    {"row_threads", MeetRowThreads, /*reports=*/false, /*takes_chains=*/true},
+    {"column_threads", MeetColumnThreads},
     {"warp_tiles", MeetWarpTiles, true},
     {"thread_tiles", MeetThreadTiles},
     {"given_loops", MeetGivenLoops, true},
@@ -78,6 +132,6 @@ constexpr Sketch kSketches[] = {
 
 }  // namespace
 
-SketchList GpuSketches() { return {.sketches = kSketches, .verified = true}; }
+SketchList GpuSketches() { return {.sketches = kSketches, .divide = Divide, .verified = true}; }
 
 }  // namespace tilewright

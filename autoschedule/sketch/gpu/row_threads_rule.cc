@@ -1,0 +1,312 @@
+#include "autoschedule/sketch/gpu/row_threads_rule.h"
+
+#include <algorithm>
+
+#include "autoschedule/program/access_strides.h"
+#include "autoschedule/program/block_loops.h"
+#include "autoschedule/program/row_chain.h"
+#include "autoschedule/sketch/gpu/bind_threads.h"
+#include "schedule/core/assign_or_return.h"
+
+namespace tilewright {
+namespace {
+
+using Done = std::monostate;
+constexpr const char* kName = "row_threads_rule";
+
+// Threads of a block, where rows allow.
+constexpr int64_t kThreadsOfBlock = 128;
+// Loads of a thread from a row above which more threads share the row.
+constexpr int64_t kMostLoads = 16;
+// The part of the first cache level for rows that are read several times.
+constexpr int64_t kPartOfCache = 2;
+
+// Elements along the iterator that a thread may load at once: those of the widest type fill an access.
+int64_t VectorOfLoads(const BlockNode& block, size_t iterator) {
+  int64_t bytes = 0;
+  for (const Access& access : AccessesOf(block)) {
+    if (!access.store && access.strides[iterator] == 1) bytes = std::max<int64_t>(bytes, access.buffer->dtype.bytes());
+  }
+  return bytes == 0 ? 1 : kAccessBytes / bytes;
+}
+
+// The same where elements are stored, too: all accesses are to neighbours, or to one element.
+int64_t VectorOfMaps(const BlockNode& block, size_t iterator) {
+  int64_t bytes = 1;
+  for (const Access& access : AccessesOf(block)) {
+    const std::optional<int64_t> stride = access.strides[iterator];
+    if (stride != 1 && (access.store || stride != 0)) return 1;
+    bytes = std::max<int64_t>(bytes, access.buffer->dtype.bytes());
+  }
+  return kAccessBytes / bytes;
+}
+
+// One block of the chain.
+struct Stage {
+  BlockRv block;
+  bool reduces = false;  // its last loop runs along the row, and is combined
+  int64_t vector = 1;
+};
+
+class RowThreads {
+ public:
+  RowThreads(Schedule& sch, const Target& target, Choices& choices) : sch_(sch), target_(target), choices_(choices) {}
+
+  Outcome<Done> Apply(std::vector<BlockRv> chain) {
+    name_ = RealizeOf(sch_, chain.back()).block->name;
+    rows_ = RowCount(chain);
+    TW_RETURN_IF_REFUSED(ComputeAgain(&chain));
+    for (const BlockRv& block : chain) TW_RETURN_IF_REFUSED(AddStage(block));
+    TW_RETURN_IF_REFUSED(Place());
+    TW_RETURN_IF_REFUSED(ChooseThreads());
+    for (const Stage& stage : stages_) TW_RETURN_IF_REFUSED(WriteStage(stage));
+    return BindRows();
+  }
+
+ private:
+  uint32_t IdOf(BlockRv block) const { return RealizeOf(sch_, block).block->id; }
+
+  size_t RowCount(const std::vector<BlockRv>& chain) const {
+    for (const BlockRv& block : chain) {
+      const BlockNode& node = *RealizeOf(sch_, block).block;
+      if (LaneIterator(node) >= 0) return SpatialIterators(node).size();
+    }
+    return 0;
+  }
+
+  // Whether nothing but the chain reads what the block writes.
+  bool IsInternal(BlockRv block, const std::vector<BlockRv>& chain) {
+    const Outcome<std::vector<BlockRv>> consumers = sch_.GetConsumers(block);
+    return consumers.ok() && !consumers->empty() && std::ranges::all_of(*consumers, [&](const BlockRv& consumer) {
+             return std::ranges::any_of(chain, [&](const BlockRv& member) { return IdOf(member) == IdOf(consumer); });
+           });
+  }
+
+  // Elements between the stages: computed where they are read, unless they are to be kept.
+  Outcome<Done> ComputeAgain(std::vector<BlockRv>* chain) {
+    std::vector<BlockRv> maps;
+    for (const BlockRv& block : *chain) {
+      const BlockNode& node = *RealizeOf(sch_, block).block;
+      if (!node.init && node.iter_vars.size() > rows_ && IsInternal(block, *chain)) maps.push_back(block);
+    }
+    if (maps.empty()) return Done();
+    TW_ASSIGN_OR_RETURN(const Choices::Pick kept, choices_.Take(sch_, name_ + ".kept", {0, 1}, 0));
+    for (const BlockRv& map : maps) {
+      if (kept.value == 0 && sch_.ComputeInline(map).ok()) {
+        std::erase_if(*chain, [&](const BlockRv& member) { return member.index == map.index; });
+      } else {
+        kept_.push_back(map);
+      }
+    }
+    return Done();
+  }
+
+  Outcome<Done> AddStage(BlockRv block) {
+    const Block node = RealizeOf(sch_, block).block;
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch_, block, kName));
+    std::vector<LoopRv> rows, others, lanes;
+    const int iterator = LaneIterator(*node);
+    const std::vector<int> together = iterator < 0 ? std::vector<int>() : LaneIterators(*node, iterator);
+    for (size_t i = 0; i < loops.size(); ++i) {
+      if (node->iter_vars[i].kind == IterKind::kSpatial && rows.size() < rows_)
+        rows.push_back(loops[i]);
+      else if (std::ranges::find(together, static_cast<int>(i)) == together.end())
+        others.push_back(loops[i]);
+    }
+    for (int i : together) lanes.push_back(loops[static_cast<size_t>(i)]);
+    std::vector<LoopRv> order = rows;
+    order.insert(order.end(), others.begin(), others.end());
+    order.insert(order.end(), lanes.begin(), lanes.end());
+    if (order.size() > 1) TW_RETURN_IF_REFUSED(sch_.Reorder(order));
+    Stage stage{.block = block, .reduces = !lanes.empty()};
+    int64_t length = 1;
+    if (lanes.size() > 1) {
+      TW_ASSIGN_OR_RETURN(const LoopRv fused, sch_.Fuse(lanes));
+      lanes = {fused};
+    }
+    if (stage.reduces) {
+      length = LikelyExtent(sch_, lanes[0]);
+      TW_RETURN_IF_REFUSED(
+          TakeVector(&stage, ExtentOf(sch_, lanes[0]), VectorOfLoads(*node, static_cast<size_t>(iterator))));
+    } else if (!others.empty()) {
+      length = 1;
+      for (const LoopRv& loop : others) length *= LikelyExtent(sch_, loop);
+      const size_t last = node->iter_vars.size() - 1;
+      TW_RETURN_IF_REFUSED(
+          TakeVector(&stage, ExtentOf(sch_, others.back()), node->init ? 1 : VectorOfMaps(*node, last)));
+    }
+    if (stage.reduces || !others.empty()) {
+      const int64_t units = (length + stage.vector - 1) / stage.vector;
+      units_ = std::max(units_, units);
+      least_units_ = least_units_ == 0 ? units : std::min(least_units_, units);
+      bytes_ = std::max(bytes_, length * node->writes[0].buffer->dtype.bytes());
+      ++passes_;
+    }
+    if (rows_ == 0) {
+      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> now, sch_.GetLoops(block));
+      TW_RETURN_IF_REFUSED(sch_.AddUnitLoop(now[0]));
+    }
+    stages_.push_back(stage);
+    return Done();
+  }
+
+  Outcome<Done> TakeVector(Stage* stage, std::optional<int64_t> extent, int64_t most) {
+    std::vector<int64_t> widths = {1};
+    while (extent && widths.back() * 2 <= most && *extent % (widths.back() * 2) == 0)
+      widths.push_back(widths.back() * 2);
+    const std::string& name = RealizeOf(sch_, stage->block).block->name;
+    TW_ASSIGN_OR_RETURN(const Choices::Pick width,
+                        choices_.Take(sch_, name + ".row_vector", widths, widths.size() - 1));
+    stage->vector = width.value;
+    return Done();
+  }
+
+  // All stages into the loops over rows of the first one.
+  Outcome<Done> Place() {
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch_.GetLoops(stages_[0].block));
+    const size_t count = std::max<size_t>(rows_, 1);
+    row_loops_.assign(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(count));
+    std::vector<BlockRv> left;
+    for (size_t i = 1; i < stages_.size(); ++i) {
+      if (!sch_.ReverseComputeAt(stages_[i].block, row_loops_.back()).ok()) left.push_back(stages_[i].block);
+    }
+    // What has no producer in the loop has consumers there.
+    for (size_t i = left.size(); i-- > 0;) TW_RETURN_IF_REFUSED(sch_.ComputeAt(left[i], row_loops_.back()));
+    return Done();
+  }
+
+  Outcome<Done> ChooseThreads() {
+    int64_t rows = 1;
+    for (const LoopRv& loop : row_loops_) rows *= LikelyExtent(sch_, loop);
+    const GpuTarget& gpu = target_.gpu_part();
+    std::vector<int64_t> counts;
+    for (int64_t count = 4; count <= gpu.max_threads_per_block; count *= 2) counts.push_back(count);
+    // Every thread has a part of each row: verification relies on it where a thread reads what all of them combined.
+    int64_t most = counts.front();
+    while (most * 2 <= std::min<int64_t>(least_units_, counts.back())) most *= 2;
+    int64_t preferred = std::min<int64_t>(most, gpu.warp_size);
+    const auto more = [&] {
+      const bool idle = rows * preferred < target_.cores * gpu.max_threads_per_core / 2;
+      const bool long_rows = units_ > preferred * kMostLoads;
+      const bool leaves_cache =
+          passes_ > 1 && gpu.max_threads_per_core / preferred * bytes_ > target_.Nearest().bytes / kPartOfCache;
+      return idle || long_rows || leaves_cache;
+    };
+    while (preferred < most && more()) preferred *= 2;
+    TW_ASSIGN_OR_RETURN(threads_, TakeFrom(name_ + ".row_threads", counts, preferred));
+    std::vector<int64_t> groups;
+    int64_t best = 1;
+    for (int64_t count = 1; count * threads_ <= gpu.max_threads_per_block && count <= kThreadsOfBlock / 4; count *= 2) {
+      groups.push_back(count);
+      if (rows % count == 0 && count * threads_ <= kThreadsOfBlock) best = count;
+    }
+    TW_ASSIGN_OR_RETURN(group_, TakeFrom(name_ + ".rows", groups, best));
+    return Done();
+  }
+
+  Outcome<int64_t> TakeFrom(const std::string& name, const std::vector<int64_t>& values, int64_t preferred) {
+    const auto place = static_cast<size_t>(std::ranges::find(values, preferred) - values.begin());
+    TW_ASSIGN_OR_RETURN(const Choices::Pick pick, choices_.Take(sch_, name, values, place));
+    return pick.value;
+  }
+
+  Outcome<Done> WriteStage(const Stage& stage) {
+    TW_RETURN_IF_REFUSED(PlaceResult(stage));
+    TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, LoopsInside(sch_, stage.block, row_loops_.back()));
+    if (loops.empty()) return Done();
+    LoopRv along = loops.back();
+    if (!stage.reduces && loops.size() > 1 && LoopsToFuse(sch_, loops) == loops.size()) {
+      TW_ASSIGN_OR_RETURN(along, sch_.Fuse(loops));
+    }
+    std::optional<LoopRv> vector;
+    if (stage.vector > 1) {
+      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(along, {Value(), Value(stage.vector)}));
+      along = parts[0];
+      vector = parts[1];
+    }
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(along, {Value(), Value(threads_)}));
+    TW_RETURN_IF_REFUSED(sch_.Bind(parts[1], "threadIdx.x"));
+    if (!vector) return Done();
+    return stage.reduces ? LoadVectors(stage.block, parts[1]) : sch_.Vectorize(*vector);
+  }
+
+  // Results of a row are every thread's own; rows of elements are shared by the threads.
+  Outcome<Done> PlaceResult(const Stage& stage) {
+    const Block node = RealizeOf(sch_, stage.block).block;
+    const bool kept = std::ranges::any_of(kept_, [&](const BlockRv& map) { return IdOf(map) == node->id; });
+    std::vector<BlockRv> chain;
+    for (const Stage& other : stages_) chain.push_back(other.block);
+    if (!IsInternal(stage.block, chain)) return Done();
+    if (kept) return sch_.SetScope(stage.block, 0, "shared");
+    for (size_t i = 0; i < node->writes.size(); ++i) {
+      // A buffer that outlives the function stays where it is.
+      (void)sch_.SetScope(stage.block, static_cast<int>(i), "local").ok();
+    }
+    return Done();
+  }
+
+  // Neighbours are loaded at once into a thread's own memory, and combined from there.
+  Outcome<Done> LoadVectors(BlockRv block, LoopRv thread) {
+    const Block node = RealizeOf(sch_, block).block;
+    const auto lanes = static_cast<size_t>(LaneIterator(*node));
+    std::vector<Buffer> loaded;
+    for (const Access& access : AccessesOf(*node)) {
+      if (access.store || access.strides[lanes] != 1 || access.buffer->scope.kind() != MemoryKind::kGlobal) continue;
+      if (std::ranges::none_of(loaded, [&](const Buffer& b) { return b.same_as(access.buffer); }))
+        loaded.push_back(access.buffer);
+    }
+    for (const Buffer& buffer : loaded) {
+      const Block now = RealizeOf(sch_, block).block;
+      const auto read =
+          std::ranges::find_if(now->reads, [&](const BufferRegion& r) { return r.buffer.same_as(buffer); });
+      if (read == now->reads.end()) continue;
+      TW_ASSIGN_OR_RETURN(const BlockRv copy,
+                          sch_.CacheRead(block, static_cast<int>(read - now->reads.begin()), "local", {Value(block)}));
+      TW_RETURN_IF_REFUSED(sch_.ComputeAt(copy, thread));
+      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch_, copy, thread));
+      if (!loops.empty()) TW_RETURN_IF_REFUSED(sch_.Vectorize(loops.back()));
+    }
+    return Done();
+  }
+
+  Outcome<Done> BindRows() {
+    const size_t fused = LoopsToFuse(sch_, row_loops_);
+    TW_ASSIGN_OR_RETURN(LoopRv row, FuseFirst(sch_, row_loops_, fused));
+    if (fused < row_loops_.size()) {
+      TW_RETURN_IF_REFUSED(sch_.Bind(row, "blockIdx.y"));
+      row = row_loops_.back();
+    }
+    if (group_ == 1) return sch_.Bind(row, "blockIdx.x");
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(row, {Value(), Value(group_)}));
+    TW_RETURN_IF_REFUSED(sch_.Bind(parts[0], "blockIdx.x"));
+    return sch_.Bind(parts[1], "threadIdx.y");
+  }
+
+  Schedule& sch_;
+  const Target& target_;
+  Choices& choices_;
+  std::string name_;
+  size_t rows_ = 0;
+  std::vector<Stage> stages_;  // in the order of the program
+  std::vector<BlockRv> kept_;
+  std::vector<LoopRv> row_loops_;
+  int64_t units_ = 1, least_units_ = 0;  // loads of a row, in the longest and in the shortest stage
+  int64_t bytes_ = 0, passes_ = 0;       // of a row; stages along rows
+  int64_t threads_ = 1, group_ = 1;      // of a row; rows of a block
+};
+
+}  // namespace
+
+std::optional<int64_t> RowLength(const BlockNode& block) {
+  const int lanes = LaneIterator(block);
+  if (lanes < 0) return std::nullopt;
+  int64_t length = 1;
+  for (int i : LaneIterators(block, lanes)) length *= ExtentOf(block.iter_vars[static_cast<size_t>(i)]).value_or(1);
+  return length;
+}
+
+Outcome<Done> ScheduleRowThreads(Schedule& sch, std::vector<BlockRv> chain, const Target& target, Choices& choices) {
+  return RowThreads(sch, target, choices).Apply(std::move(chain));
+}
+
+}  // namespace tilewright
