@@ -313,6 +313,8 @@ class Detector : public Visitor {
     local_.push_back(op->buffer);
     Visitor::VisitAllocate(op);
   }
+  // An attribute's value is not executed: what an instruction accesses, its body says.
+  void VisitAttrStmt(const AttrStmtNode* op) override { Visit(op->body); }
   void VisitCall(const CallNode* op) override {
     if (op->op == kAddressOf && op->args.size() == 1 && isa<LoadNode>(op->args[0])) {
       // A pointer: whoever gets it may read and write.

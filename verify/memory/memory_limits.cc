@@ -34,6 +34,8 @@ class KernelMemory {
   KernelMemory(const Kernel& kernel, const std::vector<Touch>& touches, const StoredElements& stored)
       : stored_(stored) {
     for (const Touch& touch : touches) {
+      // The same touch of another iteration.
+      if (!touch.advanced.empty()) continue;
       const bool inside = std::find(touch.loops.begin(), touch.loops.end(), kernel.root) != touch.loops.end();
       if (inside) by_buffer_[touch.region.buffer.get()].push_back(&touch);
       if (inside && std::find(order_.begin(), order_.end(), touch.region.buffer.get()) == order_.end()) {
@@ -91,6 +93,8 @@ class KernelMemory {
   std::unordered_map<const BufferNode*, std::vector<const Touch*>> by_buffer_;
 };
 
+constexpr int64_t kWarpsOfGroup = 4;
+
 class Checker {
  public:
   explicit Checker(const Target& target) : target_(target), limits_(LimitsOf(target)) {}
@@ -105,13 +109,18 @@ class Checker {
             memory.Bytes([](const BufferNode& b) { return b.scope.kind() == MemoryKind::kLocal; }),
             limits_.max_local_bytes);
     const int64_t own = memory.Bytes([](const BufferNode& b) { return b.scope.kind() == MemoryKind::kRegister; });
-    const int64_t fragments = memory.Bytes([](const BufferNode& b) { return b.scope.kind() == MemoryKind::kFragment; });
+    const auto fragments_of = [&](OwnerLevel owner) {
+      return memory.Bytes(
+          [&](const BufferNode& b) { return b.scope.kind() == MemoryKind::kFragment && b.scope.owner() == owner; });
+    };
+    const int64_t of_warps = fragments_of(OwnerLevel::kWarp), of_warpgroups = fragments_of(OwnerLevel::kWarpgroup);
     const int64_t threads = std::max<int64_t>(kernel.Threads(target_.gpu_part().warp_size), 1);
     const int64_t registers =
         std::min<int64_t>(target_.gpu_part().max_registers_per_thread, target_.gpu_part().registers_per_core / threads);
-    const bool known = own != arith::kPosInf && fragments != arith::kPosInf;
+    const bool known = own != arith::kPosInf && of_warps != arith::kPosInf && of_warpgroups != arith::kPosInf;
+    const int64_t lanes = target_.gpu_part().warp_size;
     Compare(kernel, "in the registers of a thread",
-            known ? own + fragments / target_.gpu_part().warp_size : arith::kPosInf, registers * 4);
+            known ? own + of_warps / lanes + of_warpgroups / (kWarpsOfGroup * lanes) : arith::kPosInf, registers * 4);
   }
 
  private:
