@@ -14,10 +14,15 @@ Outcome<std::monostate> CopyTogether(Schedule& sch, BlockRv copy, LoopRv outer, 
   }
   TW_ASSIGN_OR_RETURN(const LoopRv elements, FuseFirst(sch, loops, loops.size()));
   std::vector<Value> factors = {Value()};
-  for (const auto& [axis, extent] : threads) factors.emplace_back(extent);
+  std::vector<std::string> axes;
+  for (const auto& [axis, extent] : threads) {
+    if (extent == 1) continue;
+    factors.emplace_back(extent);
+    axes.push_back(axis);
+  }
   factors.emplace_back(vector);
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch.Split(elements, factors));
-  for (size_t i = 0; i < threads.size(); ++i) TW_RETURN_IF_REFUSED(sch.Bind(parts[i + 1], threads[i].first));
+  for (size_t i = 0; i < axes.size(); ++i) TW_RETURN_IF_REFUSED(sch.Bind(parts[i + 1], axes[i]));
   return vector > 1 ? sch.Vectorize(parts.back()) : Outcome<std::monostate>(std::monostate());
 }
 

@@ -104,6 +104,73 @@ struct Source {
   std::vector<Expr> first, strides;
 };
 
+// What all threads of a block copy, each its part of a tile, as a nest that the first of them runs:
+//
+//   for f in range(4):                                      if ty == 0 and tx == 0:
+//       for v in T.vectorized(8):                   =>          for i, j in T.grid(128, 64):
+//           S[(f * 2048 + ty * 1024 + tx * 8 + v) // 64,            S[i, j] = A[i, j]
+//             (...) % 64] = A[...]
+//
+// Element `e` of the tile is copied in iteration e // 2048 by thread e // 1024 % 2, e // 8 % 128, as element e % 8 of its
+// vector. Null where the threads' loops have another number of elements than the tile.
+class FirstThreadsNest {
+ public:
+  explicit FirstThreadsNest(const std::vector<const ForNode*>& threads) : threads_(threads) {}
+
+  Stmt Of(const Stmt& s) const {
+    std::vector<const ForNode*> digits, vectors;
+    Stmt inside = s;
+    while (const auto* loop = dyn_cast<ForNode>(inside)) {
+      if (loop->kind == ForKind::kThreadBound || !IsInt(loop->min, 0) || !AsInt(loop->extent)) return Stmt();
+      (loop->kind == ForKind::kVectorized ? vectors : digits).push_back(loop);
+      inside = loop->body;
+    }
+    const auto* store = dyn_cast<StoreNode>(inside);
+    if (store == nullptr || store->indices.size() < 2) return Stmt();
+    Expr first;
+    for (const char* tag : {"threadIdx.z", "threadIdx.y", "threadIdx.x"}) {
+      for (const ForNode* loop : threads_) {
+        if (loop->thread_tag != tag || IsInt(loop->extent, 1)) continue;
+        digits.push_back(loop);
+        const Expr is_first = loop->var == loop->min;
+        first = first ? And(first, is_first) : is_first;
+      }
+    }
+    digits.insert(digits.end(), vectors.begin(), vectors.end());
+    const std::vector<Expr>& shape = store->buffer->shape;
+    const std::optional<int64_t> rows = AsInt(shape[shape.size() - 2]), columns = AsInt(shape.back());
+    if (!first || !rows || !columns) return Stmt();
+    const DataType type = DataType::Int(32);
+    const Var i("i", type), j("j", type);
+    const Expr element = Expr(i) * Const(type, *columns) + j;
+    VarMap values;
+    int64_t weight = 1;
+    for (size_t d = digits.size(); d-- > 0;) {
+      const int64_t extent = AsInt(digits[d]->extent).value_or(0);
+      const Expr digit = FloorMod(FloorDiv(element, Const(type, weight)), Const(type, extent));
+      values[digits[d]->var] = CastTo(digits[d]->var.dtype(), digit);
+      weight *= extent;
+    }
+    if (weight != *rows * *columns) return Stmt();
+    arith::Analyzer analyzer;
+    analyzer.Bind(i, Range{Const(type, 0), Const(type, *rows)});
+    analyzer.Bind(j, Range{Const(type, 0), Const(type, *columns)});
+    Stmt copy = RewriteExprs(Substitute(Stmt(store), values), [&](const Expr& e) { return analyzer.Simplify(e); });
+    for (const auto& [var, extent] : {std::pair(j, *columns), {i, *rows}}) {
+      ForNode::Fields fields;
+      fields.var = var;
+      fields.min = Const(type, 0);
+      fields.extent = Const(type, extent);
+      fields.body = std::move(copy);
+      copy = For(std::move(fields));
+    }
+    return If(first, std::move(copy));
+  }
+
+ private:
+  const std::vector<const ForNode*>& threads_;
+};
+
 class BulkMaker : public ScopedMutator {
  public:
   using ScopedMutator::Mutate;
@@ -113,6 +180,8 @@ class BulkMaker : public ScopedMutator {
   Stmt Mutate(const Stmt& s) override {
     if (s && inside_ && (isa<ForNode>(s) || isa<IfNode>(s))) {
       if (Stmt made = Make(s)) return made;
+      const Stmt nest = of_producer_ ? FirstThreadsNest(threads_).Of(s) : Stmt();
+      if (Stmt made = nest ? Make(nest) : Stmt()) return made;
     }
     return ScopedMutator::Mutate(s);
   }
@@ -121,8 +190,10 @@ class BulkMaker : public ScopedMutator {
   Stmt MutateAttrStmt(const AttrStmtNode* op, const Stmt& self) override {
     if (IsInstruction(self)) return self;
     const bool outer = std::exchange(inside_, inside_ || op->key == kAsyncCopy);
+    const bool outer_role = std::exchange(of_producer_, of_producer_ || op->key == kWarpRoles);
     Stmt result = ScopedMutator::MutateAttrStmt(op, self);
     inside_ = outer;
+    of_producer_ = outer_role;
     return result;
   }
   Stmt MutateFor(const ForNode* op, const Stmt& self) override {
@@ -286,6 +357,7 @@ class BulkMaker : public ScopedMutator {
 
   uint32_t next_id_;
   bool inside_ = false;
+  bool of_producer_ = false;  // the pipeline gives its copies to threads of their own
   std::vector<const ForNode*> threads_;
 };
 

@@ -8,7 +8,8 @@
 // A box is a nest of loops over the last two dimensions of a buffer in shared memory (or the last alone), each of which
 // runs along one dimension of an array in global memory; the last dimension of both is the same. Where the elements of
 // the box lie must be a form of the engine: rows of 32, 64 or 128 bytes with that swizzle, or of any multiple of 16 bytes
-// without. Wider boxes with a swizzle are cut into panels. Where zero is stored in the place of what is outside of the
+// without. Wider boxes with a swizzle are cut into panels. In a pipeline whose copies are a producer's
+// (warp_roles.h) all threads may copy a whole tile together, as for other kernels. Where zero is stored in the place of what is outside of the
 // array, the engine does so too. What is no such box is left as it is.
 //
 // The result is an instruction with the loops as its body (codegen/lower/common/instruction_attributes.h);

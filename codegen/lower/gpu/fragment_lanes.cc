@@ -21,9 +21,9 @@ class Marker : public StmtMutator {
     const Buffer& buffer = op->buffer;
     const OwnerLevel owner = buffer->scope.owner();
     const bool of_lanes = owner == OwnerLevel::kWarp || owner == OwnerLevel::kWarpgroup;
-    if (buffer->scope.kind() != MemoryKind::kFragment || !of_lanes || buffer->ndim() != 2) return mutated;
+    if (buffer->scope.kind() != MemoryKind::kFragment || !of_lanes || buffer->ndim() < 2) return mutated;
     Annotations annotations = op->annotations;
-    annotations[kFragmentColumns] = MakeAnnotation(buffer->shape[1]);
+    annotations[kFragmentColumns] = MakeAnnotation(buffer->shape.back());
     return Stmt(new AllocateNode(buffer, std::move(annotations), cast<AllocateNode>(mutated)->body));
   }
 };
