@@ -22,12 +22,13 @@ constexpr double kMostPadding = 1.25;
 int64_t Tiles(int64_t extent, int64_t side) { return (extent + side - 1) / side; }
 
 // Elements along the innermost iterator of a group that lie side by side, out of powers of two.
-int64_t VectorAlong(const BlockNode& block, const Buffer& buffer, const std::vector<int>& group, int64_t tile) {
+int64_t VectorAlong(const BlockNode& block, const Buffer& buffer, const std::vector<int>& group, int64_t tile,
+                    bool stored = false) {
   if (group.empty()) return 1;
   const auto iterator = static_cast<size_t>(group.back());
   const int64_t extent = *ExtentOf(block.iter_vars[iterator]);
   for (const Access& access : AccessesOf(block)) {
-    if (access.store || !access.buffer.same_as(buffer) || access.strides[iterator] != 1) continue;
+    if (access.store != stored || !access.buffer.same_as(buffer) || access.strides[iterator] != 1) continue;
     int64_t vector = 1;
     while (vector * 2 * buffer->dtype.bytes() <= kAccessBytes && extent % (vector * 2) == 0 &&
            tile % (vector * 2) == 0) {
@@ -101,6 +102,7 @@ Outcome<ProductBlocks> MakeProductBlocks(Schedule& sch, BlockRv block, const Pro
   blocks.row_vector = VectorAlong(*node, contraction.row_operand, contraction.inner, tile.k);
   blocks.column_vector = VectorAlong(*node, contraction.column_operand,
                                      by_depth ? contraction.inner : contraction.columns, by_depth ? tile.k : tile.n);
+  blocks.output_vector = VectorAlong(*node, contraction.output, contraction.columns, tile.n, /*stored=*/true);
   TW_ASSIGN_OR_RETURN(blocks.form, BringIntoMatrixForm(sch, block, contraction, {tile.m, tile.n, tile.k}, by_depth));
   InlineCheapProducers(sch, blocks.form.rows);
   InlineCheapProducers(sch, blocks.form.columns);

@@ -48,8 +48,8 @@ Outcome<Choices::Pick> TakeUpTo(Schedule& sch, const std::string& name, const st
 // The product in matrix form, with what feeds it computed in the copies and its epilogue in the output's.
 struct ProductBlocks {
   MatrixForm form;
-  // Elements that a thread may copy at once.
-  int64_t row_vector = 1, column_vector = 1;
+  // Elements that a thread may copy at once, and store before consumers were fused.
+  int64_t row_vector = 1, column_vector = 1, output_vector = 1;
 };
 // `by_depth`: the column operand's tiles are [n, k].
 Outcome<ProductBlocks> MakeProductBlocks(Schedule& sch, BlockRv block, const ProductPlan& plan, const ProductTile& tile,

@@ -11,6 +11,7 @@
 #include "autoschedule/sketch/gpu/row_threads_rule.h"
 #include "autoschedule/sketch/gpu/thread_tile_rule.h"
 #include "autoschedule/sketch/gpu/warp_tile_rule.h"
+#include "autoschedule/sketch/gpu/warpgroup_tile_rule.h"
 
 namespace tilewright {
 namespace {
@@ -27,7 +28,7 @@ bool SharesLoops(const SketchContext& context) {
 
 // The least part of a padded product that is worth a tile of this side.
 constexpr double kLeastUsefulPart = 0.25;
-constexpr int64_t kThreadTileSide = 8;
+constexpr int64_t kThreadTileSide = 8, kWarpTileSide = 16;
 
 std::optional<ProductPlan> PlanOf(const SketchContext& context) {
   if (SharesLoops(context) || !HasGlobalMemoryAlone(*context.child.realize->block)) return std::nullopt;
@@ -37,6 +38,18 @@ std::optional<ProductPlan> PlanOf(const SketchContext& context) {
 // Those that are mostly padding are left to sketches without tiles, unless a search tries them.
 Fit FitOf(const ProductPlan& plan, int64_t side) {
   return UsefulPart(plan.sizes, side) >= kLeastUsefulPart ? Fit::kBest : Fit::kGeneral;
+}
+
+Met MeetWarpgroupTiles(Schedule&, BlockRv block, const SketchContext& context) {
+  const std::optional<ProductPlan> plan = PlanOf(context);
+  if (!plan) return std::nullopt;
+  const Target* target = &context.target;
+  const std::optional<WarpgroupTile> tile =
+      FindWarpgroupTile(*context.child.realize->block, plan->contraction, *target);
+  if (!tile) return std::nullopt;
+  return Structure{FitOf(*plan, kWarpTileSide), [=](Schedule& s, Choices& choices) {
+                     return ScheduleWarpgroupTiles(s, block, *plan, *tile, *target, choices);
+                   }};
 }
 
 Met MeetWarpTiles(Schedule&, BlockRv block, const SketchContext& context) {
@@ -125,6 +138,7 @@ constexpr Sketch kSketches[] = {
     {"plain", MeetPlain},
     {"row_threads", MeetRowThreads, /*reports=*/false, /*takes_chains=*/true},
     {"column_threads", MeetColumnThreads},
+    {"warpgroup_tiles", MeetWarpgroupTiles},
     {"warp_tiles", MeetWarpTiles, true},
     {"thread_tiles", MeetThreadTiles},
     {"given_loops", MeetGivenLoops, true},

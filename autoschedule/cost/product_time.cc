@@ -1,0 +1,38 @@
+#include "autoschedule/cost/product_time.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "autoschedule/cost/speed_of_light.h"
+
+namespace tilewright {
+namespace {
+
+// Cycles until the first operands of a tile arrive from memory, and until the last results leave.
+constexpr double kFillCycles = 1300, kDrainCycles = 600;
+
+double Tiles(int64_t extent, int64_t side) {
+  return std::ceil(static_cast<double>(extent) / static_cast<double>(side));
+}
+
+}  // namespace
+
+double ProductSeconds(const ProductShape& shape, const BlockTile& tile, const Target& target) {
+  const auto bytes = static_cast<double>(shape.factor.bytes());
+  const auto m = static_cast<double>(tile.m), n = static_cast<double>(tile.n), k = static_cast<double>(tile.k);
+  const double multiply = m * n * k / MultiplyAddsPerCycle(target, shape.factor);
+  const double l2 = target.levels.empty() ? 0 : target.Farthest().bytes_per_cycle;
+  const double load = l2 == 0 ? 0 : (m + n) * k * bytes / l2, store = l2 == 0 ? 0 : m * n * shape.output_bytes / l2;
+  const double waves =
+      std::ceil(static_cast<double>(shape.batch) * Tiles(shape.m, tile.m) * Tiles(shape.n, tile.n) / target.cores);
+  const double cycles =
+      waves * (Tiles(shape.k, tile.k) * std::max(multiply, load) + store + kFillCycles + kDrainCycles);
+  const auto [batch, all_m, all_n, all_k] = std::array{static_cast<double>(shape.batch), static_cast<double>(shape.m),
+                                                       static_cast<double>(shape.n), static_cast<double>(shape.k)};
+  const double moved = batch * ((all_m + all_n) * all_k * bytes + all_m * all_n * shape.output_bytes);
+  return std::max(cycles / (target.clock_ghz * 1e9), moved / (target.memory_gbs * 1e9)) +
+         target.gpu_part().launch_seconds;
+}
+
+}  // namespace tilewright

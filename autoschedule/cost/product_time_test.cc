@@ -1,0 +1,27 @@
+#include "autoschedule/cost/product_time.h"
+
+#include <gtest/gtest.h>
+
+namespace tilewright {
+namespace {
+
+ProductShape Cube(int64_t side) { return {.m = side, .n = side, .k = side, .factor = DataType::Float(16)}; }
+
+TEST(ProductTime, LargeTilesForLargeProductsAndSmallOnesForSmall) {
+  const Target target = *NamedTarget("cuda-sm90a");
+  const BlockTile large = {128, 256, 64}, small = {64, 64, 64};
+  EXPECT_LT(ProductSeconds(Cube(4096), large, target), ProductSeconds(Cube(4096), small, target));
+  EXPECT_LT(ProductSeconds(Cube(512), small, target), ProductSeconds(Cube(512), large, target));
+}
+
+// Nothing is faster than the peak of the unit and the memory allow.
+TEST(ProductTime, IsBoundedByRates) {
+  const Target target = *NamedTarget("cuda-sm90a");
+  const double peak = 2048.0 * target.cores * target.clock_ghz * 1e9;
+  EXPECT_GE(ProductSeconds(Cube(8192), {128, 256, 64}, target), 8192.0 * 8192 * 8192 / peak);
+  const ProductShape skinny = {.m = 16, .n = 16384, .k = 4096, .factor = DataType::Float(16)};
+  EXPECT_GE(ProductSeconds(skinny, {64, 64, 64}, target), 16384 * 4096 * 2 / (target.memory_gbs * 1e9));
+}
+
+}  // namespace
+}  // namespace tilewright

@@ -1,0 +1,247 @@
+#include "autoschedule/sketch/gpu/warpgroup_tile_rule.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "autoschedule/cost/product_time.h"
+#include "autoschedule/program/block_loops.h"
+#include "codegen/lower/common/software_pipeline.h"
+#include "ir/analysis.h"
+#include "ir/annotations.h"
+#include "ir/arith/analyzer.h"
+#include "ir/builtin.h"
+#include "ir/functor.h"
+#include "schedule/core/assign_or_return.h"
+
+namespace tilewright {
+namespace {
+
+using Done = std::monostate;
+constexpr const char* kName = "warpgroup_tile_rule";
+
+// Rows of an instruction, and lanes of a warpgroup.
+constexpr int64_t kRows = 64;
+constexpr int64_t kLanes = 128;
+constexpr int64_t kMostStages = 8;
+// Bytes of the widest row of a swizzle.
+constexpr int64_t kSpanBytes = 128;
+// Bytes of shared memory that the barriers of stages take, and what keeps buffers aligned.
+constexpr int64_t kOtherSharedBytes = 2048;
+constexpr int64_t kBoxAlignment = 16;
+
+// What a copy block loads: nothing when it does more to it than to put zeros outside of an array.
+const LoadNode* LoadOfCopy(const BlockNode& block) {
+  const auto* store = dyn_cast<StoreNode>(block.body);
+  if (store == nullptr) return nullptr;
+  const auto* call = dyn_cast<CallNode>(store->value);
+  const bool chooses = call != nullptr && call->op == kIfThenElse && IsZero(call->args[2]);
+  return dyn_cast<LoadNode>(chooses ? call->args[1] : store->value);
+}
+
+// Whether the block copies boxes of an array that the engine can read: one of the last two iterators runs along the
+// last dimension, the other along another, and rows begin at multiples of 16 bytes.
+bool CopiesBoxes(const BlockNode& block) {
+  const LoadNode* load = LoadOfCopy(block);
+  if (load == nullptr || load->buffer->layout || !load->buffer->strides.empty()) return false;
+  const Buffer& buffer = load->buffer;
+  const size_t rank = load->indices.size(), iterators = block.iter_vars.size();
+  if (rank < 2 || rank > 5) return false;
+  for (size_t i = iterators - 2; i < iterators; ++i) {
+    const Var& var = block.iter_vars[i].var;
+    const auto uses = std::ranges::count_if(load->indices, [&](const Expr& e) { return UsesVar(e, var); });
+    if (uses != 1) return false;
+  }
+  const Var &row = block.iter_vars[iterators - 2].var, &column = block.iter_vars[iterators - 1].var;
+  int64_t stride = buffer->dtype.bytes();
+  for (size_t d = rank; d-- > 0;) {
+    const bool along_row = UsesVar(load->indices[d], row), along_column = UsesVar(load->indices[d], column);
+    if (along_column != (d + 1 == rank) || (along_row && along_column)) return false;
+    for (const Var& var : {row, column}) {
+      if (!UsesVar(load->indices[d], var)) continue;
+      const Expr rest = arith::Simplify(load->indices[d] - CastTo(load->indices[d].dtype(), var));
+      if (UsesVar(rest, var)) return false;
+    }
+    if (d + 1 < rank && stride % kBoxAlignment != 0) return false;
+    const std::optional<int64_t> extent = AsInt(buffer->shape[d]);
+    if (!extent) return false;
+    stride *= *extent;
+  }
+  return true;
+}
+
+class WarpgroupSchedule {
+ public:
+  WarpgroupSchedule(Schedule& sch, const ProductPlan& plan, const WarpgroupTile& kind, const Target& target,
+                    Choices& choices)
+      : sch_(sch), plan_(plan), kind_(kind), row_(*kind.instruction), target_(target), choices_(choices) {}
+
+  Outcome<Done> Apply(BlockRv block) {
+    TW_RETURN_IF_REFUSED(Choose());
+    TW_RETURN_IF_REFUSED(MakeBlocks(block));
+    const BlockRv product = blocks_.form.product;
+    TW_RETURN_IF_REFUSED(sch_.SetScope(product, 0, "wgmma.accumulator"));
+    TW_ASSIGN_OR_RETURN(const ProductLoops loops, LoopsOfProduct(sch_, blocks_));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> i, sch_.Split(loops.m, {Value(), warpgroups_, kRows}));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> j, sch_.Split(loops.n, {Value(), tile_.n}));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> k, sch_.Split(loops.k, {Value(), tile_.k / row_.k, int64_t{row_.k}}));
+    TW_RETURN_IF_REFUSED(sch_.Reorder({i[0], j[0], i[1], k[0], k[1], i[2], j[1], k[2]}));
+    TW_RETURN_IF_REFUSED(BindTiles(sch_, loops, i[0], j[0]));
+    TW_RETURN_IF_REFUSED(sch_.Bind(i[1], "threadIdx.y"));
+    TW_RETURN_IF_REFUSED(StoreSums(i[1]));
+    TW_RETURN_IF_REFUSED(CopyTiles(k[0]));
+    TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(product, k[0]));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> filled, sch_.GetLoops(init));
+    const std::string columns = absl::StrCat(kRows, "x", tile_.n), sums = row_.c.type.is_float() ? "f32" : "s32";
+    TW_RETURN_IF_REFUSED(sch_.Tensorize(filled[filled.size() - 2], absl::StrCat("wgmma_fill_", columns, "_", sums)));
+    TW_RETURN_IF_REFUSED(
+        sch_.Tensorize(i[2], absl::StrCat("wgmma_sync_", columns, "x", row_.k, "_", std::string(row_.types),
+                                          by_depth_ ? "_trans" : "", "_dyn")));
+    return Pipeline(k[0]);
+  }
+
+ private:
+  // With the column operand's tiles as the engine can copy them.
+  Outcome<Done> MakeBlocks(BlockRv block) {
+    std::vector<bool> ways = {true};
+    // Bytes are not transposed on their way into the instruction.
+    if (Bytes() > 1) ways.insert(kind_.by_depth ? ways.end() : ways.begin(), false);
+    uint32_t other = 0;
+    for (const bool by_depth : ways) {
+      Schedule attempt = sch_;
+      TW_ASSIGN_OR_RETURN(blocks_, MakeProductBlocks(attempt, block, plan_, tile_, by_depth));
+      by_depth_ = by_depth;
+      const Block rows = RealizeOf(attempt, blocks_.form.rows).block,
+                  columns = RealizeOf(attempt, blocks_.form.columns).block;
+      if (CopiesBoxes(*rows) && CopiesBoxes(*columns)) {
+        sch_ = std::move(attempt);
+        return Done();
+      }
+      other = CopiesBoxes(*rows) ? columns->id : rows->id;
+    }
+    return Refusal{kName, "{block0} reads no boxes of an array", {other}};
+  }
+
+  int64_t Bytes() const { return row_.a.type.bytes(); }
+  int64_t StageBytes(const ProductTile& tile) const { return (tile.m + tile.n) * tile.k * Bytes(); }
+  int64_t SharedBytes() const { return target_.gpu_part().max_shared_bytes_per_block - kOtherSharedBytes; }
+
+  // The tile that is estimated to be the fastest.
+  ProductTile Fastest() const {
+    ProductTile best;
+    double least = 0;
+    const int64_t depth = DepthOfStage();
+    for (const int64_t m : kSidesM) {
+      for (const int64_t n : kSidesN) {
+        if (!row_.HasColumns(static_cast<int>(n))) continue;
+        const double seconds = ProductSeconds(Shape(), {.m = m, .n = n, .k = depth}, target_);
+        if (best.m != 0 && seconds >= least) continue;
+        best = {m, n, depth};
+        least = seconds;
+      }
+    }
+    return best;
+  }
+  ProductShape Shape() const {
+    const MatrixSizes& sizes = plan_.sizes;
+    return {.batch = sizes.batch,
+            .m = sizes.m,
+            .n = sizes.n,
+            .k = sizes.k,
+            .factor = row_.a.type,
+            .output_bytes = plan_.contraction.output->dtype.bytes()};
+  }
+  // Elements of K of a stage: as wide as the widest swizzle, or as little as covers all.
+  int64_t DepthOfStage() const {
+    int64_t depth = kSpanBytes / Bytes();
+    while (depth > row_.k && depth / 2 >= plan_.sizes.k) depth /= 2;
+    return depth;
+  }
+
+  Outcome<Done> Choose() {
+    const ProductTile best = Fastest();
+    std::vector<int64_t> columns, depths;
+    TW_ASSIGN_OR_RETURN(const Choices::Pick m, TakeUpTo(sch_, plan_.name + ".tile_m", kSidesM, best.m, choices_));
+    for (const int64_t n : kSidesN) {
+      if (row_.HasColumns(static_cast<int>(n))) columns.push_back(n);
+    }
+    TW_ASSIGN_OR_RETURN(const Choices::Pick n, TakeUpTo(sch_, plan_.name + ".tile_n", columns, best.n, choices_));
+    for (int64_t depth = row_.k; depth * Bytes() <= kSpanBytes; depth *= 2) depths.push_back(depth);
+    TW_ASSIGN_OR_RETURN(const Choices::Pick k, TakeUpTo(sch_, plan_.name + ".tile_k", depths, best.k, choices_));
+    tile_ = {m.value, n.value, k.value};
+    warpgroups_ = tile_.m / kRows;
+    const int64_t fit = SharedBytes() / StageBytes(tile_), steps = (plan_.sizes.k + tile_.k - 1) / tile_.k;
+    if (fit < 2) return Refusal{kName, "two stages do not fit in shared memory", {}};
+    std::vector<int64_t> stages = {2};
+    while (stages.back() < std::min({kMostStages, fit, steps})) stages.push_back(stages.back() + 1);
+    TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
+                        TakeUpTo(sch_, plan_.name + ".stages", stages, stages.back(), choices_));
+    stages_ = pick.value;
+    return Done();
+  }
+
+  // Each lane stores the sums that it holds (codegen/lower/gpu/fragment_lanes.h), with what consumers make of them.
+  Outcome<Done> StoreSums(LoopRv warpgroup) {
+    const BlockRv output = blocks_.form.output;
+    TW_RETURN_IF_REFUSED(sch_.ReverseComputeAt(output, warpgroup));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch_, output, warpgroup));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> r, sch_.Split(loops[loops.size() - 2], {Value(), 4, 2, 8}));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> c, sch_.Split(loops.back(), {Value(), 4, 2}));
+    TW_RETURN_IF_REFUSED(sch_.Reorder({r[1], r[3], c[1], r[0], c[0], r[2], c[2]}));
+    TW_ASSIGN_OR_RETURN(const LoopRv lanes, FuseFirst(sch_, {r[1], r[3], c[1]}, 3));
+    TW_RETURN_IF_REFUSED(sch_.Bind(lanes, "threadIdx.x"));
+    for (const LoopRv& loop : {r[0], c[0], r[2]}) TW_RETURN_IF_REFUSED(sch_.Unroll(loop));
+    return StoresPairs() ? sch_.Vectorize(c[2]) : sch_.Unroll(c[2]);
+  }
+  // Whether pairs of columns lie side by side in what is stored, none of them half outside.
+  bool StoresPairs() const { return plan_.sizes.n % 2 == 0 && blocks_.output_vector % 2 == 0; }
+
+  // All threads copy together; the engine does it for them where a producer has the copies.
+  Outcome<Done> CopyTiles(LoopRv loop) {
+    const int64_t threads = warpgroups_ * kLanes;
+    blocks_.row_vector = std::min(blocks_.row_vector, tile_.m * tile_.k / threads);
+    blocks_.column_vector = std::min(blocks_.column_vector, tile_.n * tile_.k / threads);
+    TW_RETURN_IF_REFUSED(
+        CopyOperands(sch_, blocks_, "shared.dyn", loop, {{"threadIdx.y", warpgroups_}, {"threadIdx.x", kLanes}}));
+    const int64_t k_span = tile_.k * Bytes(), span = by_depth_ ? k_span : std::min(kSpanBytes, tile_.n * Bytes());
+    TW_RETURN_IF_REFUSED(sch_.SetLayout(blocks_.form.rows, 0, absl::StrCat("swizzle_", k_span, "B")));
+    return sch_.SetLayout(blocks_.form.columns, 0, absl::StrCat("swizzle_", span, "B"));
+  }
+
+  Outcome<Done> Pipeline(LoopRv loop) {
+    const Value::List stages = {0, 0, stages_ - 1}, order = {0, 1, 2}, asynchronous = {0};
+    TW_RETURN_IF_REFUSED(sch_.Annotate(loop, kPipelineStage, stages));
+    TW_RETURN_IF_REFUSED(sch_.Annotate(loop, kPipelineOrder, order));
+    TW_RETURN_IF_REFUSED(sch_.Annotate(loop, kPipelineAsyncStages, asynchronous));
+    return sch_.Annotate(loop, kPipelineRoles, 1);
+  }
+
+  static inline const std::vector<int64_t> kSidesM = {64, 128}, kSidesN = {16, 32, 64, 128, 256};
+
+  Schedule& sch_;
+  const ProductPlan& plan_;
+  const WarpgroupTile& kind_;
+  const MachineInstruction& row_;
+  const Target& target_;
+  Choices& choices_;
+  ProductTile tile_;
+  ProductBlocks blocks_;
+  bool by_depth_ = false;
+  int64_t warpgroups_ = 1, stages_ = 2;
+};
+
+}  // namespace
+
+std::optional<WarpgroupTile> FindWarpgroupTile(const BlockNode& block, const Contraction& contraction,
+                                               const Target& target) {
+  const MachineInstruction* row = FindInstruction(target, "wgmma", contraction.row_operand->dtype,
+                                                  contraction.column_operand->dtype, contraction.product_type);
+  if (row == nullptr || !target.has("tma")) return std::nullopt;
+  return WarpgroupTile{row, ColumnsRunAlongDepth(block, contraction)};
+}
+
+Outcome<Done> ScheduleWarpgroupTiles(Schedule& sch, BlockRv block, const ProductPlan& plan, const WarpgroupTile& tile,
+                                     const Target& target, Choices& choices) {
+  return WarpgroupSchedule(sch, plan, tile, target, choices).Apply(block);
+}
+
+}  // namespace tilewright

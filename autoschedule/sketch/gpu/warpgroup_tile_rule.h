@@ -1,0 +1,38 @@
+// Contractions by warpgroups: products that read both operands from shared memory by themselves (wgmma), sums in
+// registers, operands copied as whole boxes by an engine (TMA) that a warpgroup of its own starts.
+//
+//   for tiles in blocks, parts of 64 rows in warpgroups:
+//       sums = 0
+//       for k0, in stages, copies ahead of products:
+//           A_shared, B_shared: boxes of the operands, zero outside of them
+//           for k1: sums += A_shared * B_shared
+//       C[...] = sums                                each lane stores those it holds, with elementwise consumers
+//
+// Choices, after the block's name: NAME.tile_m (64 for each warpgroup), NAME.tile_n, NAME.tile_k of a block, NAME.stages.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "autoschedule/sketch/gpu/product_tiles.h"
+#include "intrin/instructions.h"
+
+namespace tilewright {
+
+// The instruction, and how the column operand's tiles lie where both ways are possible.
+struct WarpgroupTile {
+  const MachineInstruction* instruction = nullptr;
+  bool by_depth = false;  // [n, k]
+};
+
+// Nothing when the target has no instruction for these types.
+std::optional<WarpgroupTile> FindWarpgroupTile(const BlockNode& block, const Contraction& contraction,
+                                               const Target& target);
+
+// A refusal of "warpgroup_tile_rule" when the engine cannot copy an operand: what is read is no box of an array, or is
+// converted on its way. On a refusal the steps before it stay applied.
+Outcome<std::monostate> ScheduleWarpgroupTiles(Schedule& sch, BlockRv block, const ProductPlan& plan,
+                                               const WarpgroupTile& tile, const Target& target, Choices& choices);
+
+}  // namespace tilewright

@@ -1,0 +1,119 @@
+// Products that nobody scheduled, for wgmma and bulk copies (sm_90a): right in the emulator, made of these instructions,
+// and without spills where NVRTC is installed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "autoschedule/sketch/auto_schedule.h"
+#include "codegen/counters.h"
+#include "codegen/cuda/nvrtc.h"
+#include "codegen/cuda/preamble.h"
+#include "codegen/cuda/ptxas_log.h"
+#include "codegen/cuda/testing/scheduled_kernels.h"
+#include "codegen/testing/equivalence.h"
+#include "ir/ops/matmul.h"
+#include "ir/script/parse_or_die.h"
+#include "ir/script/printer.h"
+
+namespace tilewright {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kTarget[] = "cuda-sm90a";
+constexpr DataType kF32 = DataType::Float(32), kF16 = DataType::Float(16), kBf16 = DataType::BFloat16();
+constexpr DataType kS8 = DataType::Int(8), kS32 = DataType::Int(32);
+
+Function Scheduled(const Function& function, std::vector<Choice> given = {}) {
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  Choices choices = Choices::GivenOrPreferred(std::move(given));
+  const AutoScheduled result = AutoSchedule(Module(function), *NamedTarget(kTarget), &intrins, choices);
+  for (const RuleRefusal& refusal : result.left_alone) ADD_FAILURE() << refusal.ToString();
+  return result.schedule.module().Main();
+}
+
+// What is loaded by the engine and multiplied by warpgroups, and compiles without spills.
+void ExpectMadeOfWgmma(const Function& scheduled) {
+  const std::string text = cuda::testing::KernelText(scheduled, kTarget);
+  EXPECT_THAT(text, HasSubstr("tw::wgmma<"));
+  EXPECT_THAT(text, HasSubstr("tw::tma_load("));
+  EXPECT_THAT(text, Not(HasSubstr("tw::cp_async<")));
+  if (!cuda::NvrtcIsInstalled()) return;
+  const auto cubin = cuda::CompileWithNvrtc(cuda::PreambleFor(text) + text, "sm_90a");
+  ASSERT_TRUE(cubin.ok()) << cubin.status();
+  Counters counters = cuda::CountersOfLog(cubin->log);
+  EXPECT_EQ(counters[kSpillBytesCounter], 0) << cubin->log;
+  EXPECT_EQ(counters[kStackBytesCounter], 0) << cubin->log;
+  EXPECT_EQ(counters[kPtxasWarningsCounter], 0) << cubin->log;
+}
+
+void ExpectRight(const Function& function, const Function& scheduled) {
+  EXPECT_EQ(testing::CompareWithInterpreter(Module(scheduled),
+                                            {.target = *NamedTarget(kTarget), .original = function, .tolerance = 2e-2}),
+            "")
+      << Print(scheduled);
+}
+
+void ExpectWgmma(const Function& function, std::vector<Choice> given = {}) {
+  const Function scheduled = Scheduled(function, std::move(given));
+  ExpectMadeOfWgmma(scheduled);
+  ExpectRight(function, scheduled);
+}
+
+TEST(WarpgroupTiles, ProductsOfAllTypes) {
+  ExpectWgmma(ops::Matmul(128, 64, 128, {kF16, kF16, kF32}));
+  ExpectWgmma(ops::Matmul(128, 64, 128, {kBf16, kBf16, kF32}, /*transposed=*/true));
+  ExpectWgmma(ops::Matmul(64, 64, 256, {kS8, kS8, kS32}, /*transposed=*/true));
+}
+
+// The engine fills up with zeros, and lanes store what there is.
+TEST(WarpgroupTiles, ExtentsThatTilesDoNotDivide) {
+  for (const Function& function : {ops::BatchMatmul(2, 100, 88, 72, {kF16, kF16, kF32}),
+                                   ops::Matmul(70, 37, 96, {kBf16, kBf16, kF32}, /*transposed=*/true)}) {
+    const Function scheduled = Scheduled(function);
+    EXPECT_THAT(cuda::testing::KernelText(scheduled, kTarget), HasSubstr("tw::wgmma<"));
+    ExpectRight(function, scheduled);
+  }
+}
+
+TEST(WarpgroupTiles, LargeTiles) {
+  const Function product = ops::Matmul(256, 256, 192, {kF16, kF16, kF32});
+  for (const auto& [m, n] : {std::pair(128, 128), {128, 256}, {64, 256}}) {
+    ExpectWgmma(product, {{.name = "C.tile_m", .value = m}, {.name = "C.tile_n", .value = n}});
+  }
+}
+
+// A bias, a residual, an activation and a cast are done to the sums in registers.
+TEST(WarpgroupTiles, Epilogues) {
+  const Function function = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((64, 128), "float16"), B: T.Buffer((128, 48), "float16"), bias: T.Buffer((48,), "float16"), R: T.Buffer((64, 48), "float16"), D: T.Buffer((64, 48), "float16")):
+    C = T.alloc_buffer((64, 48), "float32")
+    for i, j, k in T.grid(64, 48, 128):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + T.Cast("float32", A[vi, vk]) * T.Cast("float32", B[vk, vj])
+    for i, j in T.grid(64, 48):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = T.Cast("float16", T.max(C[vi, vj] + T.Cast("float32", bias[vj]), T.float32(0)) + T.Cast("float32", R[vi, vj]))
+)");
+  const Function scheduled = Scheduled(function);
+  ExpectMadeOfWgmma(scheduled);
+  ExpectRight(function, scheduled);
+}
+
+// Rows of 74 bytes, and operands that are converted, are none that the engine copies: other tiles take them.
+TEST(WarpgroupTiles, OperandsThatAreNoBoxes) {
+  const Function odd = ops::Matmul(64, 64, 37, {kF16, kF16, kF32});
+  const Function scheduled = Scheduled(odd);
+  EXPECT_THAT(cuda::testing::KernelText(scheduled, kTarget), Not(HasSubstr("tw::wgmma<")));
+  ExpectRight(odd, scheduled);
+}
+
+}  // namespace
+}  // namespace tilewright
