@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/builtin.h"
 #include "ir/structural.h"
 
 namespace tilewright {
@@ -76,6 +77,18 @@ TEST(Regions, UnknownIndexIsTheWholeDimension) {
   ASSERT_EQ(regions.reads.size(), 2u);
   ExpectRange(regions.reads[0].region[0], 0, 8);
   ExpectRange(regions.reads[1].region[0], 0, 64);
+}
+
+// What an instruction accesses its body says: an attribute's value is not executed.
+TEST(Regions, ValuesOfAttributes) {
+  Buffer a("A", {64}, kF32), b("B", {64}, kF32);
+  const Expr call = Call(DataType::Void(), "f", {Call(DataType::Handle(), std::string(kAddressOf), {a(0)})});
+  const Stmt copy = Store(b, a(Expr(3)), {Expr(4)});
+  AccessRegions regions = DetectRegions(Stmt(new AttrStmtNode(Expr(0), "instruction", call, copy)));
+  ASSERT_EQ(regions.reads.size(), 1u);
+  ExpectRange(regions.reads[0].region[0], 3, 1);
+  ASSERT_EQ(regions.writes.size(), 1u);
+  EXPECT_TRUE(regions.writes[0].buffer.same_as(b));
 }
 
 TEST(Regions, DivisionAndModulo) {

@@ -237,6 +237,62 @@ def main(A: T.Buffer((8, ROWS, 128), "float32"), C: T.Buffer((8, ROWS, 128), "fl
   EXPECT_THAT(memory("164", "", twice).size(), 1u);
 }
 
+// A tile of 128 x 64 that threads copy in several steps of several iterations takes its own bytes, 16384.
+TEST(MemoryLimits, OtherIterationsAreTheSameMemory) {
+  const auto program = [](const std::string& tiles) {
+    std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((128, 512), "float16"), C: T.Buffer((TILES, 128, 512), "float16")):
+    S = T.alloc_buffer((TILES, 128, 512), "float16", scope="shared")
+    for bx in T.thread_binding(1, thread="blockIdx.x"):
+        for k in range(8):
+            for t, f in T.grid(TILES, 64):
+                for tx in T.thread_binding(128, thread="threadIdx.x"):
+                    with T.block("S"):
+                        vt = T.axis.spatial(TILES, t)
+                        vi = T.axis.spatial(128, (f * 128 + tx) // 64)
+                        vj = T.axis.spatial(512, k * 64 + (f * 128 + tx) % 64)
+                        S[vt, vi, vj] = A[vi, vj]
+            for t, f in T.grid(TILES, 64):
+                for tx in T.thread_binding(128, thread="threadIdx.x"):
+                    with T.block("C"):
+                        vt = T.axis.spatial(TILES, t)
+                        vi = T.axis.spatial(128, (f * 128 + tx) // 64)
+                        vj = T.axis.spatial(512, k * 64 + (f * 128 + tx) % 64)
+                        C[vt, vi, vj] = S[vt, vi, vj]
+)";
+    for (size_t at; (at = text.find("TILES")) != std::string::npos;) text.replace(at, 5, tiles);
+    return text;
+  };
+  EXPECT_THAT(Findings(program("10")), IsEmpty());
+  EXPECT_THAT(Findings(program("11")), ElementsAre("memory limits: the kernel needs 180224 bytes of shared memory in a "
+                                                   "block, cuda-sm80 has 166912"));
+}
+
+// Sums of a warpgroup are spread over 128 lanes.
+TEST(MemoryLimits, SumsOfWarpgroups) {
+  const auto memory = [](const std::string& columns) {
+    std::string text = R"(
+@T.prim_func
+def main(C: T.Buffer((64, COLUMNS), "float32")):
+    S = T.alloc_buffer((64, COLUMNS), "float32", scope="wgmma.accumulator")
+    for bx in T.thread_binding(1, thread="blockIdx.x"):
+        for tx in T.thread_binding(128, thread="threadIdx.x"):
+            for i in range(COLUMNS // 2):
+                with T.block("S"):
+                    v = T.axis.spatial(64 * COLUMNS, tx * (COLUMNS // 2) + i)
+                    S[v // COLUMNS, v % COLUMNS] = T.float32(0)
+)";
+    for (size_t at; (at = text.find("COLUMNS")) != std::string::npos;) text.replace(at, 7, columns);
+    std::vector<std::string> findings = Findings(text, "cuda-sm90a");
+    std::erase_if(findings, [](const std::string& finding) { return !finding.starts_with("memory limits"); });
+    return findings;
+  };
+  EXPECT_THAT(memory("256"), IsEmpty());
+  EXPECT_THAT(memory("512"), ElementsAre("memory limits: the kernel needs 1024 bytes in the registers of a thread, "
+                                         "cuda-sm90a has 1020"));
+}
+
 TEST(MemoryLimits, RegistersOfAThread) {
   const auto program = [](const std::string& elements, const std::string& scope) {
     std::string text = R"(

@@ -23,11 +23,15 @@ constexpr const char* kName = "warpgroup_tile_rule";
 constexpr int64_t kRows = 64;
 constexpr int64_t kLanes = 128;
 constexpr int64_t kMostStages = 8;
+// Columns of a tile of one warpgroup up to which registers are left for a second block.
+constexpr int64_t kMostColumnsOfTwo = 128;
 // Bytes of the widest row of a swizzle.
 constexpr int64_t kSpanBytes = 128;
 // Bytes of shared memory that the barriers of stages take, and what keeps buffers aligned.
 constexpr int64_t kOtherSharedBytes = 2048;
 constexpr int64_t kBoxAlignment = 16;
+// Bytes of a row that memory gives at once.
+constexpr int64_t kLineBytes = 64;
 
 // What a copy block loads: nothing when it does more to it than to put zeros outside of an array.
 const LoadNode* LoadOfCopy(const BlockNode& block) {
@@ -85,7 +89,7 @@ class WarpgroupSchedule {
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> j, sch_.Split(loops.n, {Value(), tile_.n}));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> k, sch_.Split(loops.k, {Value(), tile_.k / row_.k, int64_t{row_.k}}));
     TW_RETURN_IF_REFUSED(sch_.Reorder({i[0], j[0], i[1], k[0], k[1], i[2], j[1], k[2]}));
-    TW_RETURN_IF_REFUSED(BindTiles(sch_, loops, i[0], j[0]));
+    TW_RETURN_IF_REFUSED(BindInGroups(loops, i[0], j[0]));
     TW_RETURN_IF_REFUSED(sch_.Bind(i[1], "threadIdx.y"));
     TW_RETURN_IF_REFUSED(StoreSums(i[1]));
     TW_RETURN_IF_REFUSED(CopyTiles(k[0]));
@@ -132,7 +136,8 @@ class WarpgroupSchedule {
     const int64_t depth = DepthOfStage();
     for (const int64_t m : kSidesM) {
       for (const int64_t n : kSidesN) {
-        if (!row_.HasColumns(static_cast<int>(n))) continue;
+        const bool narrow = !kind_.by_depth && n * Bytes() < kLineBytes && n < plan_.sizes.n;
+        if (narrow || !row_.HasColumns(static_cast<int>(n))) continue;
         const double seconds = ProductSeconds(Shape(), {.m = m, .n = n, .k = depth}, target_);
         if (best.m != 0 && seconds >= least) continue;
         best = {m, n, depth};
@@ -173,10 +178,36 @@ class WarpgroupSchedule {
     if (fit < 2) return Refusal{kName, "two stages do not fit in shared memory", {}};
     std::vector<int64_t> stages = {2};
     while (stages.back() < std::min({kMostStages, fit, steps})) stages.push_back(stages.back() + 1);
-    TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
-                        TakeUpTo(sch_, plan_.name + ".stages", stages, stages.back(), choices_));
+    // Two blocks of few registers run on a core where both have room: one multiplies while the other begins or ends.
+    const bool two = warpgroups_ == 1 && tile_.n <= kMostColumnsOfTwo;
+    const int64_t preferred = two ? std::max<int64_t>(2, SharedBytes() / 2 / StageBytes(tile_)) : kMostStages;
+    TW_ASSIGN_OR_RETURN(const Choices::Pick pick, TakeUpTo(sch_, plan_.name + ".stages", stages, preferred, choices_));
     stages_ = pick.value;
+    return ChooseGroup();
+  }
+
+  // Rows of tiles that run at the same time, with as many columns of tiles as cores are left: a group that is about as
+  // high as it is wide reads the least.
+  Outcome<Done> ChooseGroup() {
+    const int64_t rows = (plan_.sizes.m + tile_.m - 1) / tile_.m;
+    std::vector<int64_t> groups;
+    for (int64_t group = 1; group <= rows; group *= 2) {
+      if (rows % group == 0) groups.push_back(group);
+    }
+    int64_t square = 1;
+    while (4 * square * square * tile_.m <= 2 * target_.cores * tile_.n) square *= 2;
+    TW_ASSIGN_OR_RETURN(const Choices::Pick pick, TakeUpTo(sch_, plan_.name + ".group", groups, square, choices_));
+    group_ = pick.value;
     return Done();
+  }
+
+  // Blocks in their order: rows of a group, columns, groups.
+  Outcome<Done> BindInGroups(const ProductLoops& loops, LoopRv m, LoopRv n) {
+    if (loops.batch) TW_RETURN_IF_REFUSED(sch_.Bind(*loops.batch, "blockIdx.z"));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> rows, sch_.Split(m, {Value(), group_}));
+    TW_RETURN_IF_REFUSED(sch_.Reorder({rows[0], n, rows[1]}));
+    TW_ASSIGN_OR_RETURN(const LoopRv tiles, FuseFirst(sch_, {rows[0], n, rows[1]}, 3));
+    return sch_.Bind(tiles, "blockIdx.x");
   }
 
   // Each lane stores the sums that it holds (codegen/lower/gpu/fragment_lanes.h), with what consumers make of them.
@@ -226,7 +257,7 @@ class WarpgroupSchedule {
   ProductTile tile_;
   ProductBlocks blocks_;
   bool by_depth_ = false;
-  int64_t warpgroups_ = 1, stages_ = 2;
+  int64_t warpgroups_ = 1, stages_ = 2, group_ = 1;
 };
 
 }  // namespace

@@ -8,7 +8,8 @@
 //           for k1: sums += A_shared * B_shared
 //       C[...] = sums                                each lane stores those it holds, with elementwise consumers
 //
-// Choices, after the block's name: NAME.tile_m (64 for each warpgroup), NAME.tile_n, NAME.tile_k of a block, NAME.stages.
+// Choices, after the block's name: NAME.tile_m (64 for each warpgroup), NAME.tile_n, NAME.tile_k of a block, NAME.stages,
+// NAME.group: rows of tiles that run one after the other before the next column of tiles.
 #pragma once
 
 #include <optional>

@@ -215,23 +215,45 @@ class BulkMaker : public ScopedMutator {
     });
   }
 
-  // Whether the condition says that an index is inside of the array, and nothing else.
-  bool IsBound(const Expr& condition, const LoadNode& load) {
+  // The largest value, where a loop's variable may be divided by `by`.
+  int64_t Most(const Expr& e, const Nest& nest, int64_t by) {
+    VarMap divided;
+    for (const ForNode* loop : nest.loops) {
+      const int64_t extent = AsInt(loop->extent).value_or(1);
+      if (by == 1 || extent % by != 0) continue;
+      const DataType type = loop->var.dtype();
+      const Var outer("outer", type), inner("inner", type);
+      analyzer_.Bind(outer, Range{Const(type, 0), Const(type, extent / by)});
+      analyzer_.Bind(inner, Range{Const(type, 0), Const(type, by)});
+      divided[loop->var] = outer * Const(type, by) + inner;
+    }
+    return analyzer_.ConstBounds(analyzer_.Simplify(Substitute(e, divided))).max;
+  }
+  // Whether all elements for which the condition does not hold are outside of the array: for those the engine writes
+  // zeros as well. Where the condition is 0 <= D and an index is inside of its dimension when 0 <= E, D <= -1 has to
+  // imply E <= -1: it does when E <= t D + t - 1, or t E <= D, for a t. Such multiples come from simplification:
+  // x * 16 + i < 88 becomes x * 2 + i // 8 < 11.
+  bool IsBound(const Expr& condition, const Nest& nest) {
     const auto* op = dyn_cast<BinaryNode>(condition);
     if (op == nullptr) return false;
-    if (op->op == BinaryOp::kAnd) return IsBound(op->a, load) && IsBound(op->b, load);
-    // condition is 0 <= distance
-    Expr distance;
-    if (op->op == BinaryOp::kLT) distance = op->b - op->a - Const(op->a.dtype(), 1);
-    if (op->op == BinaryOp::kLE) distance = op->b - op->a;
-    if (op->op == BinaryOp::kGT) distance = op->a - op->b - Const(op->a.dtype(), 1);
-    if (op->op == BinaryOp::kGE) distance = op->a - op->b;
-    if (!distance) return false;
+    if (op->op == BinaryOp::kAnd) return IsBound(op->a, nest) && IsBound(op->b, nest);
     const DataType wide = DataType::Int(64);
+    const Expr one = Const(wide, 1);
+    const bool less = op->op == BinaryOp::kLT || op->op == BinaryOp::kLE;
+    if (!less && op->op != BinaryOp::kGT && op->op != BinaryOp::kGE) return false;
+    const bool strict = op->op == BinaryOp::kLT || op->op == BinaryOp::kGT;
+    const Expr a = CastTo(wide, op->a), b = CastTo(wide, op->b);
+    const Expr distance = (less ? b - a : a - b) - Const(wide, strict ? 1 : 0);
+    const LoadNode& load = *nest.load;
     for (size_t d = 0; d < load.indices.size(); ++d) {
       const Expr index = CastTo(wide, load.indices[d]), extent = CastTo(wide, load.buffer->shape[d]);
-      if (analyzer_.CanProveEqual(CastTo(wide, distance), index)) return true;
-      if (analyzer_.CanProveEqual(CastTo(wide, distance), extent - index - Const(wide, 1))) return true;
+      for (const Expr& inside : {index, extent - index - one}) {
+        for (int64_t t = 1; t <= kMostElements; t *= 2) {
+          const Expr times = Const(wide, t);
+          if (Most(inside - times * distance, nest, t) <= t - 1) return true;
+          if (Most(times * inside - distance, nest, t) <= 0) return true;
+        }
+      }
     }
     return false;
   }
@@ -240,7 +262,7 @@ class BulkMaker : public ScopedMutator {
     if (!nest.inside) return true;
     arith::Analyzer::Scope inside(&analyzer_);
     for (const ForNode* loop : nest.loops) analyzer_.Bind(loop->var, Range{loop->min, loop->extent});
-    return IsBound(nest.inside, *nest.load);
+    return IsBound(nest.inside, nest);
   }
 
   // The box's first index in a dimension along which `loop` runs; null when it does not run there by itself.

@@ -48,6 +48,12 @@ std::optional<Expr> OwnRegister(const Expr& element, int64_t columns, const Frag
   const std::pair<Var, int64_t> digits[] = {
       {others, *extent / tile.lanes}, {warp, tile.lanes / kWarpSize}, {group, 8}, {pair, 4}};
   for (const auto& [var, count] : digits) analyzer->Bind(var, Range{number(0), number(count)});
+  // Around may stand that only some warps come here.
+  const arith::Bounds known = analyzer->ConstBounds(thread);
+  if (*extent == tile.lanes && 0 <= known.min && known.max < *extent) {
+    const int64_t first = known.min / kWarpSize, last = known.max / kWarpSize;
+    analyzer->Bind(warp, Range{number(first), number(last - first + 1)});
+  }
   const Expr lane = warp * number(kWarpSize) + group * number(4) + pair;
   const Expr at = CastTo(type, Substitute(element, {{thread, others * number(tile.lanes) + lane}}));
   const auto div = [&](const Expr& e, int64_t by) { return FloorDiv(e, number(by)); };
