@@ -70,12 +70,10 @@ TEST(WarpgroupTiles, ProductsOfAllTypes) {
 
 // The engine fills up with zeros, and lanes store what there is.
 TEST(WarpgroupTiles, ExtentsThatTilesDoNotDivide) {
-  for (const Function& function : {ops::BatchMatmul(2, 100, 88, 72, {kF16, kF16, kF32}),
-                                   ops::Matmul(70, 37, 96, {kBf16, kBf16, kF32}, /*transposed=*/true)}) {
-    const Function scheduled = Scheduled(function);
-    EXPECT_THAT(cuda::testing::KernelText(scheduled, kTarget), HasSubstr("tw::wgmma<"));
-    ExpectRight(function, scheduled);
-  }
+  ExpectWgmma(ops::BatchMatmul(2, 100, 88, 72, {kF16, kF16, kF32}));
+  ExpectWgmma(ops::Matmul(70, 37, 96, {kBf16, kBf16, kF32}, /*transposed=*/true));
+  // A quarter of a tile has rows: some warps have nothing to store.
+  ExpectWgmma(ops::Matmul(16, 64, 128, {kF16, kF16, kF32}));
 }
 
 TEST(WarpgroupTiles, LargeTiles) {
@@ -84,6 +82,9 @@ TEST(WarpgroupTiles, LargeTiles) {
     ExpectWgmma(product, {{.name = "C.tile_m", .value = m}, {.name = "C.tile_n", .value = n}});
   }
 }
+
+// Operands that other blocks transpose are read where they are.
+TEST(WarpgroupTiles, TransposedOperands) { ExpectWgmma(ops::TransposeBatchMatmul(1, 64, 3, 32, {kBf16, kBf16, kF32})); }
 
 // A bias, a residual, an activation and a cast are done to the sums in registers.
 TEST(WarpgroupTiles, Epilogues) {
