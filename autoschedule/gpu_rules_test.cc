@@ -141,6 +141,22 @@ TEST_P(GpuRulesOfTypes, CopiesByPartOfTheThreads) {
   }
 }
 
+// What padding and tiles add to an operand is nothing that a thread waits for.
+TEST(GpuRules, PaddedOperandsAreCopiedAsynchronously) {
+  const ops::Window window = {.kernel = 3, .stride = 1, .padding = 1};
+  const Function function =
+      ops::Conv({.batch = 1, .spatial = {9, 7}, .in_channels = 32, .out_channels = 32, .windows = {window, window}},
+                {kF16, kF16, kF32});
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const Target target = *NamedTarget("cuda-sm80");
+  const AutoScheduled result = AutoSchedule(Module(function), target, &intrins);
+  const auto lowered = Lower(result.schedule.module(), target);
+  ASSERT_TRUE(lowered.ok()) << lowered.status();
+  const std::string text = Print(lowered->Main());
+  EXPECT_NE(text.find("cuda.cp_async"), std::string::npos);
+  EXPECT_EQ(text.find("if_then_else"), std::string::npos) << text;
+}
+
 TEST(GpuRules, TilesMustFitInSharedMemory) {
   const Function product = ops::BatchMatmul(1, 256, 256, 256, {kBf16, kBf16, kF32});
   IntrinRegistry intrins = IntrinRegistry::Builtin();

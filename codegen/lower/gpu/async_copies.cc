@@ -11,7 +11,7 @@
 namespace tilewright {
 namespace {
 
-// What is loaded, and where; nothing: always.
+// What is loaded, and where: padding of a padded array is a choice in a choice. Nothing: always.
 struct Source {
   const LoadNode* load = nullptr;
   Expr condition;
@@ -21,7 +21,11 @@ Source SourceOf(const Expr& value) {
   if (const auto* load = dyn_cast<LoadNode>(value)) return {load, {}};
   const auto* call = dyn_cast<CallNode>(value);
   if (call == nullptr || call->op != kIfThenElse || !IsZero(call->args[2])) return {};
-  return {dyn_cast<LoadNode>(call->args[1]), call->args[0]};
+  Source source = SourceOf(call->args[1]);
+  const Expr& condition = call->args[0];
+  if (source.condition && source.condition.dtype() != condition.dtype()) return {};
+  source.condition = source.condition ? And(condition, source.condition) : condition;
+  return source;
 }
 
 class CopyMaker : public ScopedMutator {
