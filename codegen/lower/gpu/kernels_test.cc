@@ -45,6 +45,25 @@ TEST(CrossThreadReduction, SumsOverAnyNumberOfThreads) {
   }
 }
 
+// Two stores of each thread, the second one `distance` elements further.
+std::string TwoStores(int distance) {
+  return "@T.prim_func\ndef main(A: T.Buffer((64,), \"float32\"), B: T.Buffer((128,), \"float32\")):\n"
+         "    for tx in T.thread_binding(32, thread=\"threadIdx.x\"):\n"
+         "        B[tx // 8 * 16 + tx % 8] = A[tx]\n"
+         "        B[tx // 8 * 16 + tx % 8 + " +
+         std::to_string(distance) + "] = A[tx + 1]\n";
+}
+// Elements that no two of all these stores share need no barrier between.
+TEST(PlaceBarriers, StoresAtADistance) {
+  for (const auto& [distance, barriers] : {std::pair(8, false), {64, false}, {1, true}, {7, true}, {16, true}}) {
+    const Function function = ParseFunctionOrDie(TwoStores(distance));
+    const auto lowered = LoweredTo(function);
+    ASSERT_TRUE(lowered.ok()) << lowered.status();
+    EXPECT_EQ(Print(*lowered).find("tvm_storage_sync") != std::string::npos, barriers) << distance;
+    if (!barriers) EXPECT_EQ(CompareLowered(function), absl::OkStatus());
+  }
+}
+
 TEST(CrossThreadReduction, UsesShufflesAndOneBarrier) {
   const std::string text = Print(*LoweredTo(ParseFunctionOrDie(SumsOfLanes(128, 4)), "lower_warp_memory"));
   EXPECT_THAT(text, HasSubstr("shfl_xor_sync"));

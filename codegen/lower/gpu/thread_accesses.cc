@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <map>
 #include <optional>
 
@@ -296,8 +297,10 @@ bool ConflictFinder::SameThreadOnly(const ThreadAccess& before, const ThreadAcce
     }
     same[only_before[i]->var] = CastTo(only_before[i]->var.dtype(), only_now[i]->var);
   }
-  const auto distance = AsInt(arith::Simplify(now.first - Substitute(before.first, same)));
+  const Expr first = Substitute(before.first, same);
+  const std::optional<int64_t> distance = AsInt(arith::Simplify(now.first - CastTo(now.first.dtype(), first)));
   if (!distance) return false;
+  Expr element = *distance > 0 ? first : now.first;
   arith::Analyzer analyzer;
   arith::Domain domain;
   for (const ForNode* loop : blocks_) analyzer.Bind(loop->var, Range{loop->min, loop->extent});
@@ -315,16 +318,17 @@ bool ConflictFinder::SameThreadOnly(const ThreadAccess& before, const ThreadAcce
     analyzer.Bind(loop->var, Range{loop->min, loop->extent});
     if (!IsIn(loop, common)) domain.push_back({loop->var, {loop->min, loop->extent}});
   }
-  Expr element = now.first;
   const Expr condition = SharedCondition(before, now, same, domain);
-  const int64_t elements = now.elements + std::abs(*distance);
-  if (elements > 1) {
-    Var position("position", element.dtype());
-    const Range positions{Const(element.dtype(), 0), Const(element.dtype(), elements)};
-    analyzer.Bind(position, positions);
-    domain.push_back({position, positions});
-    element = element + position;
-  }
+  const DataType type = element.dtype();
+  const auto add = [&](const char* name, int64_t extent, int64_t weight) {
+    const Var var(name, type);
+    const Range range{Const(type, 0), Const(type, extent)};
+    analyzer.Bind(var, range);
+    domain.push_back({var, range});
+    element = element + var * Const(type, weight);
+  };
+  if (*distance != 0) add("which", 2, std::abs(*distance));
+  if (now.elements > 1) add("position", now.elements, 1);
   DigitFinder finder(domain);
   if (finder.Add(element, 1) && finder.TellsApart()) return true;
   const auto tells_apart = [&](const Expr& predicate) {
