@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "autoschedule/sketch/auto_schedule.h"
 #include "codegen/counters.h"
@@ -12,6 +14,8 @@
 #include "codegen/cuda/ptxas_log.h"
 #include "codegen/cuda/testing/scheduled_kernels.h"
 #include "codegen/testing/equivalence.h"
+#include "ir/ops/conv.h"
+#include "ir/ops/conv_transpose.h"
 #include "ir/ops/matmul.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/script/printer.h"
@@ -34,12 +38,7 @@ Function Scheduled(const Function& function, std::vector<Choice> given = {}) {
   return result.schedule.module().Main();
 }
 
-// What is loaded by the engine and multiplied by warpgroups, and compiles without spills.
-void ExpectMadeOfWgmma(const Function& scheduled) {
-  const std::string text = cuda::testing::KernelText(scheduled, kTarget);
-  EXPECT_THAT(text, HasSubstr("tw::wgmma<"));
-  EXPECT_THAT(text, HasSubstr("tw::tma_load("));
-  EXPECT_THAT(text, Not(HasSubstr("tw::cp_async<")));
+void ExpectCompiles(const std::string& text) {
   if (!cuda::NvrtcIsInstalled()) return;
   const auto cubin = cuda::CompileWithNvrtc(cuda::PreambleFor(text) + text, "sm_90a");
   ASSERT_TRUE(cubin.ok()) << cubin.status();
@@ -47,6 +46,15 @@ void ExpectMadeOfWgmma(const Function& scheduled) {
   EXPECT_EQ(counters[kSpillBytesCounter], 0) << cubin->log;
   EXPECT_EQ(counters[kStackBytesCounter], 0) << cubin->log;
   EXPECT_EQ(counters[kPtxasWarningsCounter], 0) << cubin->log;
+}
+
+// What is loaded by the engine and multiplied by warpgroups, and compiles without spills.
+void ExpectMadeOfWgmma(const Function& scheduled) {
+  const std::string text = cuda::testing::KernelText(scheduled, kTarget);
+  EXPECT_THAT(text, HasSubstr("tw::wgmma<"));
+  EXPECT_THAT(text, HasSubstr("tw::tma_load("));
+  EXPECT_THAT(text, Not(HasSubstr("tw::cp_async<")));
+  ExpectCompiles(text);
 }
 
 void ExpectRight(const Function& function, const Function& scheduled) {
@@ -108,10 +116,45 @@ def main(A: T.Buffer((64, 128), "float16"), B: T.Buffer((128, 48), "float16"), b
   ExpectRight(function, scheduled);
 }
 
-// Rows of 74 bytes, and operands that are converted, are none that the engine copies: other tiles take them.
-TEST(WarpgroupTiles, OperandsThatAreNoBoxes) {
-  const Function odd = ops::Matmul(64, 64, 37, {kF16, kF16, kF32});
-  const Function scheduled = Scheduled(odd);
+// Operands of convolutions are no boxes: threads copy them, several neighbours each, and the engine nothing.
+TEST(WarpgroupTiles, Convolutions) {
+  const ops::Window window = {.kernel = 3, .stride = 1, .padding = 1},
+                    strided = {.kernel = 3, .stride = 2, .padding = 1};
+  const auto conv = [](std::vector<ops::Window> windows, int64_t in, int64_t out, int64_t groups) {
+    return ops::Conv(
+        {.batch = 1, .spatial = {9, 7}, .in_channels = in, .out_channels = out, .windows = windows, .groups = groups},
+        {kF16, kF16, kF32});
+  };
+  for (const Function& function :
+       {conv({window, window}, 32, 40, 1), conv({strided, strided}, 16, 32, 1), conv({window, window}, 64, 64, 2),
+        ops::ConvTranspose(1, 5, 5, 32, 16, {.kernel = 4, .stride = 2, .padding = 1}, {kBf16, kBf16, kF32})}) {
+    const Function scheduled = Scheduled(function);
+    const std::string text = cuda::testing::KernelText(scheduled, kTarget);
+    EXPECT_THAT(text, HasSubstr("tw::wgmma<"));
+    EXPECT_THAT(text, HasSubstr("tw::cp_async<16>"));
+    EXPECT_THAT(text, Not(HasSubstr("tw::tma_load(")));
+    ExpectCompiles(text);
+    ExpectRight(function, scheduled);
+  }
+}
+
+// Parts of the depth: two kernels, the second with the epilogue.
+TEST(WarpgroupTiles, PartsOfTheDepth) {
+  const Function product = ops::BatchMatmul(2, 70, 40, 512, {kF16, kF16, kF32});
+  ExpectWgmma(product, {{.name = "C.parts", .value = 4}});
+  const Function scheduled = Scheduled(product, {{.name = "C.parts", .value = 4}});
+  EXPECT_THAT(cuda::testing::KernelText(scheduled, kTarget), HasSubstr("main_kernel_1("));
+}
+
+// Rows of 74 bytes are no boxes, and their elements none that threads copy asynchronously: other tiles take them.
+TEST(WarpgroupTiles, OperandsThatNothingCopiesAsynchronously) {
+  const Function odd = ops::Matmul(64, 64, 37, {kF16, kF16, kF32}, /*transposed=*/true);
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const AutoScheduled result = AutoSchedule(Module(odd), *NamedTarget(kTarget), &intrins);
+  ASSERT_EQ(result.refused.size(), 1u);
+  EXPECT_THAT(result.refused[0].ToString(), HasSubstr("warpgroup_tile_rule: operands of block "));
+  EXPECT_THAT(result.refused[0].ToString(), HasSubstr(" can be copied by single elements alone"));
+  const Function scheduled = result.schedule.module().Main();
   EXPECT_THAT(cuda::testing::KernelText(scheduled, kTarget), Not(HasSubstr("tw::wgmma<")));
   ExpectRight(odd, scheduled);
 }

@@ -10,6 +10,7 @@ namespace tilewright {
 namespace {
 
 // Cycles until the first operands of a tile arrive from memory, and until the last results leave.
+constexpr double kSumBytes = 4;
 constexpr double kFillCycles = 1300, kDrainCycles = 600;
 
 double Tiles(int64_t extent, int64_t side) {
@@ -24,15 +25,21 @@ double ProductSeconds(const ProductShape& shape, const BlockTile& tile, const Ta
   const double multiply = m * n * k / MultiplyAddsPerCycle(target, shape.factor);
   const double l2 = target.levels.empty() ? 0 : target.Farthest().bytes_per_cycle;
   const double load = l2 == 0 ? 0 : (m + n) * k * bytes / l2, store = l2 == 0 ? 0 : m * n * shape.output_bytes / l2;
-  const double waves =
-      std::ceil(static_cast<double>(shape.batch) * Tiles(shape.m, tile.m) * Tiles(shape.n, tile.n) / target.cores);
-  const double cycles =
-      waves * (Tiles(shape.k, tile.k) * std::max(multiply, load) + store + kFillCycles + kDrainCycles);
+  const auto parts = static_cast<double>(tile.parts);
+  const double waves = std::ceil(parts * static_cast<double>(shape.batch) * Tiles(shape.m, tile.m) *
+                                 Tiles(shape.n, tile.n) / target.cores);
+  const double cycles = waves * (std::ceil(Tiles(shape.k, tile.k) / parts) * std::max(multiply, load) + store +
+                                 kFillCycles + kDrainCycles);
   const auto [batch, all_m, all_n, all_k] = std::array{static_cast<double>(shape.batch), static_cast<double>(shape.m),
                                                        static_cast<double>(shape.n), static_cast<double>(shape.k)};
   const double moved = batch * ((all_m + all_n) * all_k * bytes + all_m * all_n * shape.output_bytes);
-  return std::max(cycles / (target.clock_ghz * 1e9), moved / (target.memory_gbs * 1e9)) +
-         target.gpu_part().launch_seconds;
+  // Sums of parts are written and read again.
+  const double added = tile.parts == 1 || l2 == 0 ? 0
+                                                  : batch * all_m * all_n * kSumBytes * 2 * parts /
+                                                        (l2 * target.cores * target.clock_ghz * 1e9);
+  const double launches = tile.parts == 1 ? 1 : 2;
+  return std::max(cycles / (target.clock_ghz * 1e9), moved / (target.memory_gbs * 1e9)) + added +
+         launches * target.gpu_part().launch_seconds;
 }
 
 }  // namespace tilewright

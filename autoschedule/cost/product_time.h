@@ -22,6 +22,7 @@ struct ProductShape {
 
 struct BlockTile {
   int64_t m = 1, n = 1, k = 1;
+  int64_t parts = 1;  // of the depth, whose sums another kernel adds up
 };
 
 double ProductSeconds(const ProductShape& shape, const BlockTile& tile, const Target& target);

@@ -14,6 +14,14 @@ TEST(ProductTime, LargeTilesForLargeProductsAndSmallOnesForSmall) {
   EXPECT_LT(ProductSeconds(Cube(512), small, target), ProductSeconds(Cube(512), large, target));
 }
 
+TEST(ProductTime, PartsOfTheDepthPayForFewTilesAlone) {
+  const Target target = *NamedTarget("cuda-sm90a");
+  const BlockTile whole = {64, 64, 64}, divided = {64, 64, 64, 8};
+  const ProductShape deep = {.m = 64, .n = 512, .k = 8192, .factor = DataType::Float(16)};
+  EXPECT_LT(ProductSeconds(deep, divided, target), ProductSeconds(deep, whole, target));
+  EXPECT_GT(ProductSeconds(Cube(4096), divided, target), ProductSeconds(Cube(4096), whole, target));
+}
+
 // Nothing is faster than the peak of the unit and the memory allow.
 TEST(ProductTime, IsBoundedByRates) {
   const Target target = *NamedTarget("cuda-sm90a");

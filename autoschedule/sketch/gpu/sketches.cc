@@ -138,7 +138,7 @@ constexpr Sketch kSketches[] = {
     {"plain", MeetPlain},
     {"row_threads", MeetRowThreads, /*reports=*/false, /*takes_chains=*/true},
     {"column_threads", MeetColumnThreads},
-    {"warpgroup_tiles", MeetWarpgroupTiles},
+    {"warpgroup_tiles", MeetWarpgroupTiles, true},
     {"warp_tiles", MeetWarpTiles, true},
     {"thread_tiles", MeetThreadTiles},
     {"given_loops", MeetGivenLoops, true},

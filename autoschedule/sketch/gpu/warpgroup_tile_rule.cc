@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "autoschedule/cost/product_time.h"
 #include "autoschedule/program/block_loops.h"
+#include "autoschedule/sketch/gpu/bind_threads.h"
 #include "codegen/lower/common/software_pipeline.h"
 #include "ir/analysis.h"
 #include "ir/annotations.h"
@@ -22,14 +23,18 @@ constexpr const char* kName = "warpgroup_tile_rule";
 // Rows of an instruction, and lanes of a warpgroup.
 constexpr int64_t kRows = 64;
 constexpr int64_t kLanes = 128;
-constexpr int64_t kMostStages = 8;
+constexpr int64_t kMostStages = 8, kMostStagesOfThreads = 4;
 // Columns of a tile of one warpgroup up to which registers are left for a second block.
 constexpr int64_t kMostColumnsOfTwo = 128;
+// Parts of the depth at most.
+constexpr int64_t kMostParts = 16;
 // Bytes of the widest row of a swizzle.
 constexpr int64_t kSpanBytes = 128;
 // Bytes of shared memory that the barriers of stages take, and what keeps buffers aligned.
 constexpr int64_t kOtherSharedBytes = 2048;
 constexpr int64_t kBoxAlignment = 16;
+// Bytes that a thread copies asynchronously at least.
+constexpr int64_t kLeastCopyBytes = 4;
 // Bytes of a row that memory gives at once.
 constexpr int64_t kLineBytes = 64;
 
@@ -80,18 +85,19 @@ class WarpgroupSchedule {
       : sch_(sch), plan_(plan), kind_(kind), row_(*kind.instruction), target_(target), choices_(choices) {}
 
   Outcome<Done> Apply(BlockRv block) {
+    TW_RETURN_IF_REFUSED(FindWay(block));
     TW_RETURN_IF_REFUSED(Choose());
-    TW_RETURN_IF_REFUSED(MakeBlocks(block));
-    const BlockRv product = blocks_.form.product;
-    TW_RETURN_IF_REFUSED(sch_.SetScope(product, 0, "wgmma.accumulator"));
-    TW_ASSIGN_OR_RETURN(const ProductLoops loops, LoopsOfProduct(sch_, blocks_));
-    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> i, sch_.Split(loops.m, {Value(), warpgroups_, kRows}));
-    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> j, sch_.Split(loops.n, {Value(), tile_.n}));
-    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> k, sch_.Split(loops.k, {Value(), tile_.k / row_.k, int64_t{row_.k}}));
+    TW_ASSIGN_OR_RETURN(blocks_, MakeProductBlocks(sch_, block, plan_, tile_, by_depth_));
+    TW_ASSIGN_OR_RETURN(const Tiled tiled, DivideDepth());
+    const BlockRv product = tiled.product;
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> i, sch_.Split(tiled.loops.m, {Value(), warpgroups_, kRows}));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> j, sch_.Split(tiled.loops.n, {Value(), tile_.n}));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> k,
+                        sch_.Split(tiled.loops.k, {Value(), tile_.k / row_.k, int64_t{row_.k}}));
     TW_RETURN_IF_REFUSED(sch_.Reorder({i[0], j[0], i[1], k[0], k[1], i[2], j[1], k[2]}));
-    TW_RETURN_IF_REFUSED(BindInGroups(loops, i[0], j[0]));
+    TW_RETURN_IF_REFUSED(BindInGroups(tiled.loops, i[0], j[0]));
     TW_RETURN_IF_REFUSED(sch_.Bind(i[1], "threadIdx.y"));
-    TW_RETURN_IF_REFUSED(StoreSums(i[1]));
+    TW_RETURN_IF_REFUSED(StoreSums(tiled.stored, i[1]));
     TW_RETURN_IF_REFUSED(CopyTiles(k[0]));
     TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(product, k[0]));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> filled, sch_.GetLoops(init));
@@ -100,34 +106,75 @@ class WarpgroupSchedule {
     TW_RETURN_IF_REFUSED(
         sch_.Tensorize(i[2], absl::StrCat("wgmma_sync_", columns, "x", row_.k, "_", std::string(row_.types),
                                           by_depth_ ? "_trans" : "", "_dyn")));
-    return Pipeline(k[0]);
+    TW_RETURN_IF_REFUSED(Pipeline(k[0]));
+    return parts_ > 1 ? AddParts() : Outcome<Done>(Done());
   }
 
  private:
-  // With the column operand's tiles as the engine can copy them.
-  Outcome<Done> MakeBlocks(BlockRv block) {
+  // What is tiled: the product whose sums lie in registers, its loops, and the block that stores the sums.
+  struct Tiled {
+    BlockRv product, stored;
+    ProductLoops loops;
+  };
+  // Parts of the depth are products of their own, whose sums are added up by another kernel.
+  Outcome<Tiled> DivideDepth() {
+    const BlockRv whole = blocks_.form.product;
+    TW_ASSIGN_OR_RETURN(ProductLoops loops, LoopsOfProduct(sch_, blocks_));
+    if (parts_ == 1) {
+      TW_RETURN_IF_REFUSED(sch_.SetScope(whole, 0, "wgmma.accumulator"));
+      return Tiled{whole, blocks_.form.output, loops};
+    }
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> k, sch_.Split(loops.k, {parts_, Value()}));
+    Tiled tiled;
+    TW_ASSIGN_OR_RETURN(tiled.product, sch_.Rfactor(k[0], 0));
+    TW_ASSIGN_OR_RETURN(tiled.stored, sch_.CacheWrite(tiled.product, 0, "wgmma.accumulator"));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> all, LoopsByIterator(sch_, tiled.product, kName));
+    const size_t last = all.size() - 1;
+    tiled.loops = {.batch = {}, .m = all[last - 2], .n = all[last - 1], .k = all[last]};
+    TW_RETURN_IF_REFUSED(sch_.Reorder(all));
+    TW_ASSIGN_OR_RETURN(tiled.loops.batch, FuseFirst(sch_, all, last - 2));
+    return tiled;
+  }
+  // The sums of the parts, by threads, with what consumers make of them.
+  Outcome<Done> AddParts() {
+    const BlockRv sum = blocks_.form.product, output = blocks_.form.output;
+    TW_RETURN_IF_REFUSED(sch_.SetScope(sum, 0, "local"));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch_.GetLoops(output));
+    TW_ASSIGN_OR_RETURN(const ThreadLoops threads, BindThreads(sch_, loops, 1, plan_.name + ".sum", target_, choices_));
+    TW_RETURN_IF_REFUSED(sch_.ComputeAt(sum, threads.thread));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> inside, LoopsInside(sch_, sum, threads.thread));
+    return inside.empty() ? Outcome<Done>(Done()) : sch_.Unroll(inside.back());
+  }
+
+  // Whether the engine can copy both operands, and how the column operand's tiles lie then.
+  Outcome<Done> FindWay(BlockRv block) {
     std::vector<bool> ways = {true};
     // Bytes are not transposed on their way into the instruction.
     if (Bytes() > 1) ways.insert(kind_.by_depth ? ways.end() : ways.begin(), false);
-    uint32_t other = 0;
+    by_depth_ = ways.front();
+    int64_t vector = 0;
     for (const bool by_depth : ways) {
-      Schedule attempt = sch_;
-      TW_ASSIGN_OR_RETURN(blocks_, MakeProductBlocks(attempt, block, plan_, tile_, by_depth));
+      Schedule tried = sch_;
+      const ProductTile tile = {kRows, kRows, kSpanBytes / Bytes()};
+      TW_ASSIGN_OR_RETURN(const ProductBlocks blocks, MakeProductBlocks(tried, block, plan_, tile, by_depth));
+      vector = std::max(vector, std::min(blocks.row_vector, blocks.column_vector));
+      bulk_ = CopiesBoxes(*RealizeOf(tried, blocks.form.rows).block) &&
+              CopiesBoxes(*RealizeOf(tried, blocks.form.columns).block);
+      if (!bulk_) continue;
       by_depth_ = by_depth;
-      const Block rows = RealizeOf(attempt, blocks_.form.rows).block,
-                  columns = RealizeOf(attempt, blocks_.form.columns).block;
-      if (CopiesBoxes(*rows) && CopiesBoxes(*columns)) {
-        sch_ = std::move(attempt);
-        return Done();
-      }
-      other = CopiesBoxes(*rows) ? columns->id : rows->id;
+      return Done();
     }
-    return Refusal{kName, "{block0} reads no boxes of an array", {other}};
+    if (vector * Bytes() >= kLeastCopyBytes) return Done();
+    return Refusal{
+        kName, "operands of {block0} can be copied by single elements alone", {RealizeOf(sch_, block).block->id}};
   }
 
   int64_t Bytes() const { return row_.a.type.bytes(); }
   int64_t StageBytes(const ProductTile& tile) const { return (tile.m + tile.n) * tile.k * Bytes(); }
   int64_t SharedBytes() const { return target_.gpu_part().max_shared_bytes_per_block - kOtherSharedBytes; }
+
+  // Threads that copy need registers for addresses beside those of sums.
+  int64_t MostColumns() const { return bulk_ ? kSidesN.back() : kMostColumnsOfTwo; }
 
   // The tile that is estimated to be the fastest.
   ProductTile Fastest() const {
@@ -136,7 +183,8 @@ class WarpgroupSchedule {
     const int64_t depth = DepthOfStage();
     for (const int64_t m : kSidesM) {
       for (const int64_t n : kSidesN) {
-        const bool narrow = !kind_.by_depth && n * Bytes() < kLineBytes && n < plan_.sizes.n;
+        if (n > MostColumns()) break;
+        const bool narrow = !by_depth_ && n * Bytes() < kLineBytes && n < plan_.sizes.n;
         if (narrow || !row_.HasColumns(static_cast<int>(n))) continue;
         const double seconds = ProductSeconds(Shape(), {.m = m, .n = n, .k = depth}, target_);
         if (best.m != 0 && seconds >= least) continue;
@@ -167,23 +215,43 @@ class WarpgroupSchedule {
     std::vector<int64_t> columns, depths;
     TW_ASSIGN_OR_RETURN(const Choices::Pick m, TakeUpTo(sch_, plan_.name + ".tile_m", kSidesM, best.m, choices_));
     for (const int64_t n : kSidesN) {
-      if (row_.HasColumns(static_cast<int>(n))) columns.push_back(n);
+      if (n <= MostColumns() && row_.HasColumns(static_cast<int>(n))) columns.push_back(n);
     }
     TW_ASSIGN_OR_RETURN(const Choices::Pick n, TakeUpTo(sch_, plan_.name + ".tile_n", columns, best.n, choices_));
     for (int64_t depth = row_.k; depth * Bytes() <= kSpanBytes; depth *= 2) depths.push_back(depth);
     TW_ASSIGN_OR_RETURN(const Choices::Pick k, TakeUpTo(sch_, plan_.name + ".tile_k", depths, best.k, choices_));
     tile_ = {m.value, n.value, k.value};
     warpgroups_ = tile_.m / kRows;
-    const int64_t fit = SharedBytes() / StageBytes(tile_), steps = (plan_.sizes.k + tile_.k - 1) / tile_.k;
-    if (fit < 2) return Refusal{kName, "two stages do not fit in shared memory", {}};
+    TW_RETURN_IF_REFUSED(ChooseParts());
+    const int64_t fit = SharedBytes() / StageBytes(tile_), steps = Steps() / parts_;
     std::vector<int64_t> stages = {2};
-    while (stages.back() < std::min({kMostStages, fit, steps})) stages.push_back(stages.back() + 1);
+    const int64_t most = bulk_ ? kMostStages : kMostStagesOfThreads;
+    while (stages.back() < std::min({most, fit, steps})) stages.push_back(stages.back() + 1);
     // Two blocks of few registers run on a core where both have room: one multiplies while the other begins or ends.
     const bool two = warpgroups_ == 1 && tile_.n <= kMostColumnsOfTwo;
     const int64_t preferred = two ? std::max<int64_t>(2, SharedBytes() / 2 / StageBytes(tile_)) : kMostStages;
     TW_ASSIGN_OR_RETURN(const Choices::Pick pick, TakeUpTo(sch_, plan_.name + ".stages", stages, preferred, choices_));
     stages_ = pick.value;
     return ChooseGroup();
+  }
+
+  int64_t Steps() const { return (plan_.sizes.k + tile_.k - 1) / tile_.k; }
+  // Few tiles leave cores idle: parts of the depth are more of them.
+  Outcome<Done> ChooseParts() {
+    std::vector<int64_t> parts;
+    for (int64_t count = 1; count <= std::min(kMostParts, Steps() / 2 + 1); ++count) {
+      if (Steps() % count == 0) parts.push_back(count);
+    }
+    const auto seconds = [&](int64_t count) {
+      return ProductSeconds(Shape(), {.m = tile_.m, .n = tile_.n, .k = tile_.k, .parts = count}, target_);
+    };
+    int64_t best = 1;
+    for (const int64_t count : parts) {
+      if (seconds(count) < seconds(best)) best = count;
+    }
+    TW_ASSIGN_OR_RETURN(const Choices::Pick pick, TakeUpTo(sch_, plan_.name + ".parts", parts, best, choices_));
+    parts_ = pick.value;
+    return Done();
   }
 
   // Rows of tiles that run at the same time, with as many columns of tiles as cores are left: a group that is about as
@@ -211,8 +279,7 @@ class WarpgroupSchedule {
   }
 
   // Each lane stores the sums that it holds (codegen/lower/gpu/fragment_lanes.h), with what consumers make of them.
-  Outcome<Done> StoreSums(LoopRv warpgroup) {
-    const BlockRv output = blocks_.form.output;
+  Outcome<Done> StoreSums(BlockRv output, LoopRv warpgroup) {
     TW_RETURN_IF_REFUSED(sch_.ReverseComputeAt(output, warpgroup));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch_, output, warpgroup));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> r, sch_.Split(loops[loops.size() - 2], {Value(), 4, 2, 8}));
@@ -224,7 +291,7 @@ class WarpgroupSchedule {
     return StoresPairs() ? sch_.Vectorize(c[2]) : sch_.Unroll(c[2]);
   }
   // Whether pairs of columns lie side by side in what is stored, none of them half outside.
-  bool StoresPairs() const { return plan_.sizes.n % 2 == 0 && blocks_.output_vector % 2 == 0; }
+  bool StoresPairs() const { return parts_ > 1 || (plan_.sizes.n % 2 == 0 && blocks_.output_vector % 2 == 0); }
 
   // All threads copy together; the engine does it for them where a producer has the copies.
   Outcome<Done> CopyTiles(LoopRv loop) {
@@ -243,7 +310,7 @@ class WarpgroupSchedule {
     TW_RETURN_IF_REFUSED(sch_.Annotate(loop, kPipelineStage, stages));
     TW_RETURN_IF_REFUSED(sch_.Annotate(loop, kPipelineOrder, order));
     TW_RETURN_IF_REFUSED(sch_.Annotate(loop, kPipelineAsyncStages, asynchronous));
-    return sch_.Annotate(loop, kPipelineRoles, 1);
+    return bulk_ ? sch_.Annotate(loop, kPipelineRoles, 1) : Outcome<Done>(Done());
   }
 
   static inline const std::vector<int64_t> kSidesM = {64, 128}, kSidesN = {16, 32, 64, 128, 256};
@@ -256,8 +323,8 @@ class WarpgroupSchedule {
   Choices& choices_;
   ProductTile tile_;
   ProductBlocks blocks_;
-  bool by_depth_ = false;
-  int64_t warpgroups_ = 1, stages_ = 2, group_ = 1;
+  bool by_depth_ = false, bulk_ = false;
+  int64_t warpgroups_ = 1, stages_ = 2, group_ = 1, parts_ = 1;
 };
 
 }  // namespace

@@ -1,15 +1,22 @@
 // Contractions by warpgroups: products that read both operands from shared memory by themselves (wgmma), sums in
-// registers, operands copied as whole boxes by an engine (TMA) that a warpgroup of its own starts.
+// registers.
 //
 //   for tiles in blocks, parts of 64 rows in warpgroups:
 //       sums = 0
 //       for k0, in stages, copies ahead of products:
-//           A_shared, B_shared: boxes of the operands, zero outside of them
+//           A_shared, B_shared: tiles of the operands, zero outside of them
 //           for k1: sums += A_shared * B_shared
 //       C[...] = sums                                each lane stores those it holds, with elementwise consumers
 //
-// Choices, after the block's name: NAME.tile_m (64 for each warpgroup), NAME.tile_n, NAME.tile_k of a block, NAME.stages,
-// NAME.group: rows of tiles that run one after the other before the next column of tiles.
+// Where both operands are boxes of arrays an engine copies them (TMA), which a warpgroup of its own starts. Other operands,
+// those of convolutions, all threads copy asynchronously, several neighbours each.
+//
+// Products of few tiles and great depth are divided along the depth: parts of the sums go to memory, and a second kernel
+// adds them up.
+//
+// Choices, after the block's name: NAME.tile_m (64 for each warpgroup), NAME.tile_n, NAME.tile_k of a block, NAME.parts of
+// the depth, NAME.stages, NAME.group: rows of tiles that run one after the other before the next column of tiles; of the
+// second kernel NAME.sum.vector and NAME.sum.threads.
 #pragma once
 
 #include <optional>
@@ -31,8 +38,8 @@ struct WarpgroupTile {
 std::optional<WarpgroupTile> FindWarpgroupTile(const BlockNode& block, const Contraction& contraction,
                                                const Target& target);
 
-// A refusal of "warpgroup_tile_rule" when the engine cannot copy an operand: what is read is no box of an array, or is
-// converted on its way. On a refusal the steps before it stay applied.
+// A refusal of "warpgroup_tile_rule" when an operand's neighbours do not lie side by side in memory: nothing copies single
+// elements asynchronously. On a refusal the steps before it stay applied.
 Outcome<std::monostate> ScheduleWarpgroupTiles(Schedule& sch, BlockRv block, const ProductPlan& plan,
                                                const WarpgroupTile& tile, const Target& target, Choices& choices);
 
