@@ -52,8 +52,8 @@ ABSL_FLAG(std::string, dtype, "f32",
           "s8s8q (requantized to 8 bits).");
 ABSL_FLAG(std::string, batch, "",
           "Sizes of batches, such as 1,16: each shape is measured with each of them as its first number.");
-ABSL_FLAG(std::string, peers, "",
-          "Libraries to compare with; onednn,openblas,xnnpack if not given, cublaslt on a GPU, none where code is "
+ABSL_FLAG(std::string, peers, "default",
+          "Libraries to compare with. The default is onednn,openblas,xnnpack, on a GPU cublaslt; none where code is "
           "emulated.");
 ABSL_FLAG(double, seconds, 30,
           "Time for one shape in one data type: a sixth of it, 6 at most, is for measuring all implementations against "
@@ -272,7 +272,7 @@ int Main(const std::vector<std::string>& arguments, char** argv) {
   if (emulated) {
     absl::SetFlag(&FLAGS_threads, 1);
     absl::SetFlag(&FLAGS_peers, "");
-  } else if (absl::GetFlag(FLAGS_peers).empty()) {
+  } else if (absl::GetFlag(FLAGS_peers) == "default") {
     absl::SetFlag(&FLAGS_peers, *place == RunsOn::kGpu ? "cublaslt" : "onednn,openblas,xnnpack");
   }
   if (*place != RunsOn::kThisMachine) absl::SetFlag(&FLAGS_tune, false);

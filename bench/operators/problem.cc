@@ -180,12 +180,14 @@ double Flops(const Problem& problem) {
 
 TwDataType OutputType(const Workload& workload) {
   const DType dtype = workload.dtype;
-  const auto* conv = std::get_if<ConvolutionProblem>(&workload.problem);
-  const bool rows = std::holds_alternative<RowProblem>(workload.problem);
+  if (IsRequantized(dtype)) return ProductType(dtype);
   const TwDataType activation = ActivationType(dtype);
-  if (rows && activation.bits == 16) return activation;
-  const bool in_float = rows || (conv != nullptr && conv->normalized);
-  return in_float && !IsRequantized(dtype) ? runtime::kFloat32 : ProductType(dtype);
+  if (std::holds_alternative<RowProblem>(workload.problem)) {
+    return activation.bits == 16 ? activation : runtime::kFloat32;
+  }
+  const auto* conv = std::get_if<ConvolutionProblem>(&workload.problem);
+  const bool normalized = conv != nullptr && conv->normalized;
+  return normalized && IsInteger(dtype) ? runtime::kFloat32 : ProductType(dtype);
 }
 
 double Bytes(const Workload& workload) {
