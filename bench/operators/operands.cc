@@ -10,9 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "bench/operators/product_source.h"
 #include "ir/float_format.h"
-#include "ir/ndarray.h"
 
 namespace tilewright::bench {
 namespace {
@@ -35,13 +33,6 @@ class Random {
  private:
   uint64_t state_;
 };
-
-// The elements of a compact tensor, which it shares.
-NDArray ArrayOf(const Tensor& tensor) {
-  auto* memory = reinterpret_cast<std::byte*>(const_cast<char*>(tensor.data<char>()));
-  return NDArray(ProgramType(tensor.dtype()), {tensor.shape().begin(), tensor.shape().end()},
-                 std::shared_ptr<std::byte[]>(memory, [](std::byte*) {}));
-}
 
 // `integer_bits`: how many low bits of 8-bit integers are random; the others are zero.
 void Fill(Tensor& tensor, Random& random, int integer_bits = 8) {
@@ -109,8 +100,10 @@ double ActivationDeviation(DType dtype) {
 }
 
 double SumDeviation(const Workload& workload) {
-  const double depth = static_cast<double>(MakeProductSource(workload.problem)->depth);
-  return ActivationDeviation(workload.dtype) * kSignedDeviation * std::sqrt(depth);
+  double outputs = 1;
+  for (const int64_t extent : ShapesOf(workload.problem).output) outputs *= static_cast<double>(extent);
+  const double terms = Flops(workload.problem) / 2 / outputs;
+  return ActivationDeviation(workload.dtype) * kSignedDeviation * std::sqrt(terms);
 }
 
 absl::StatusOr<Tensor> MakeOutput(const Workload& workload) {
@@ -124,6 +117,12 @@ absl::StatusOr<Tensor> Copy(const Tensor& tensor) {
   std::memcpy(copy->data<char>(), tensor.data<char>(),
               static_cast<size_t>(runtime::PackedBytes(tensor.dtype(), tensor.num_elements()).value_or(0)));
   return copy;
+}
+
+NDArray ArrayOf(const Tensor& tensor) {
+  auto* memory = reinterpret_cast<std::byte*>(const_cast<char*>(tensor.data<char>()));
+  return NDArray(ProgramType(tensor.dtype()), {tensor.shape().begin(), tensor.shape().end()},
+                 std::shared_ptr<std::byte[]>(memory, [](std::byte*) {}));
 }
 
 std::vector<double> ToDoubles(const Tensor& tensor) {

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "bench/operators/problem.h"
 #include "codegen/runtime/tensor.h"
+#include "ir/ndarray.h"
 
 namespace tilewright::bench {
 
@@ -33,6 +34,9 @@ absl::StatusOr<runtime::Tensor> MakeOutput(const Workload& workload);
 
 // Compact copies of a tensor, for inputs that rotate.
 absl::StatusOr<runtime::Tensor> Copy(const runtime::Tensor& tensor);
+
+// The elements of a compact tensor, which must live as long.
+NDArray ArrayOf(const runtime::Tensor& tensor);
 
 // The elements of a compact tensor as double, exactly.
 std::vector<double> ToDoubles(const runtime::Tensor& tensor);

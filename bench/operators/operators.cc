@@ -302,7 +302,7 @@ int Main(const std::vector<std::string>& arguments, char** argv) {
     const Workload& workload = (*workloads)[i];
     std::fprintf(stderr, "[%zu/%zu] %s:%s %s\n", i + 1, workloads->size(), Name(workload.shape.op).data(),
                  NumbersText(workload.shape).c_str(), Name(workload.dtype).data());
-    for (Result& result : RunWorkload(workload, implementations, settings, options, pool, limits)) {
+    for (Result& result : RunWorkload(workload, implementations, settings, options, limits)) {
       if (result.wrong) std::fprintf(stderr, "error: %s: %s\n", result.implementation.c_str(), result.error.c_str());
       wrong |= result.wrong;
       report.results.push_back(std::move(result));

@@ -139,8 +139,7 @@ std::vector<Result> AllFailed(const Workload& workload,
 
 std::vector<Result> RunWorkload(const Workload& workload,
                                 const std::vector<std::unique_ptr<Implementation>>& implementations,
-                                RunSettings settings, MeasureOptions options, runtime::ThreadPool& pool,
-                                const WorkloadLimits& limits) {
+                                RunSettings settings, MeasureOptions options, const WorkloadLimits& limits) {
   Workload run_workload = workload;
   if (limits.most_operations > 0) {
     run_workload.shape = ReduceShape(workload.shape, limits.most_operations);
@@ -151,11 +150,12 @@ std::vector<Result> RunWorkload(const Workload& workload,
   if (!operands.ok()) return AllFailed(workload, implementations, operands.status());
   absl::StatusOr<runtime::Tensor> output = MakeOutput(run_workload);
   if (!output.ok()) return AllFailed(workload, implementations, output.status());
-  const Reference reference = ComputeReference(run_workload, *operands, pool);
+  const absl::StatusOr<Reference> reference = ComputeReference(run_workload, *operands);
+  if (!reference.ok()) return AllFailed(workload, implementations, reference.status());
 
   const int64_t cache = limits.cache_bytes > 0 ? limits.cache_bytes : SecondLevelBytes(settings.num_threads);
   settings.num_sets = options.num_sets = ChooseNumSets(run_workload, cache, limits.most_sets);
-  WorkloadRun run(workload, run_workload, *operands, reference, *std::move(output));
+  WorkloadRun run(workload, run_workload, *operands, *reference, *std::move(output));
   for (const auto& implementation : implementations) run.Prepare(*implementation, settings);
   return run.Measure(options);
 }

@@ -8,7 +8,6 @@
 #include "bench/harness/measure.h"
 #include "bench/operators/implementation.h"
 #include "bench/operators/result.h"
-#include "codegen/runtime/thread_pool.h"
 
 namespace tilewright::bench {
 
@@ -24,7 +23,6 @@ struct WorkloadLimits {
 // One result per implementation, in their order. `settings.num_sets` and `options.num_sets` are chosen here.
 std::vector<Result> RunWorkload(const Workload& workload,
                                 const std::vector<std::unique_ptr<Implementation>>& implementations,
-                                RunSettings settings, MeasureOptions options, runtime::ThreadPool& pool,
-                                const WorkloadLimits& limits = {});
+                                RunSettings settings, MeasureOptions options, const WorkloadLimits& limits = {});
 
 }  // namespace tilewright::bench

@@ -75,10 +75,8 @@ std::vector<Result> RunFaults(const std::vector<Fault>& faults, const char* shap
   for (Fault fault : faults) implementations.push_back(std::make_unique<Faulty>(fault));
   const Shape shape = ParseShapes(shape_text)->front();
   const Workload workload = {.shape = shape, .dtype = dtype, .problem = MakeProblem(shape).value()};
-  runtime::ThreadPool pool({.num_threads = 1});
   return RunWorkload(workload, implementations, {.cpus = {0}},
-                     {.seconds = 0, .block_nanoseconds = 100'000, .warmup_nanoseconds = 0, .pause_nanoseconds = 0},
-                     pool);
+                     {.seconds = 0, .block_nanoseconds = 100'000, .warmup_nanoseconds = 0, .pause_nanoseconds = 0});
 }
 
 TEST(RunWorkload, RightResultsAreTimed) {
