@@ -33,9 +33,9 @@ std::string Describe(const onnx::ValueInfoProto& value) {
   const auto dtype = graph::ElementType(type.elem_type());
   std::vector<std::string> extents;
   for (const auto& dim : type.shape().dim()) {
-    extents.push_back(dim.has_dim_value()       ? absl::StrCat(dim.dim_value())
-                      : dim.dim_param().empty() ? absl::StrCat(value.name(), "_", extents.size())
-                                                : dim.dim_param());
+    extents.push_back(dim.has_dim_value() && dim.dim_value() >= 0
+                          ? absl::StrCat(dim.dim_value())
+                          : graph::DimensionName(value, static_cast<int>(extents.size())));
   }
   return absl::StrCat(value.name(), ": ", dtype.ok() ? dtype->ToString() : graph::OnnxTypeName(type.elem_type()), "[",
                       type.has_shape() ? absl::StrJoin(extents, ", ") : "?", "]");

@@ -1,11 +1,36 @@
 #include "graph/executor/onnx_model.h"
 
+#include <set>
+
 #include "absl/strings/str_cat.h"
 #include "graph/executor/optimize.h"
 #include "graph/ir/basic_ops.h"
 #include "graph/ir/status_macros.h"
 
 namespace tilewright::graph {
+namespace {
+
+// What the shapes of the inputs say about symbolic dimensions; nothing about those of which they say different things.
+std::map<std::string, int64_t> ExtentsOf(const onnx::GraphProto& graph, const OnnxModel::Inputs& inputs) {
+  std::map<std::string, int64_t> extents;
+  std::set<std::string> contradictory;
+  for (const auto& input : graph.input()) {
+    const auto given = inputs.find(input.name());
+    if (given == inputs.end() || given->second.kind != Item::Kind::kTensor) continue;
+    const std::vector<int64_t>& shape = given->second.arrays[0].shape();
+    const auto& dims = input.type().tensor_type().shape().dim();
+    for (int i = 0; i < dims.size() && static_cast<size_t>(i) < shape.size(); ++i) {
+      if (dims[i].has_dim_value() && dims[i].dim_value() >= 0) continue;
+      const int64_t extent = shape[static_cast<size_t>(i)];
+      const auto [known, is_new] = extents.emplace(DimensionName(input, i), extent);
+      if (known->second != extent) contradictory.insert(known->first);
+    }
+  }
+  for (const std::string& name : contradictory) extents.erase(name);
+  return extents;
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<OnnxModel>> OnnxModel::Load(std::unique_ptr<ModelFile> file,
                                                            const LoadOptions& options) {
@@ -25,28 +50,24 @@ absl::StatusOr<std::unique_ptr<OnnxModel>> OnnxModel::Load(std::unique_ptr<Model
     for (const NDArray& array : tensors.arrays) import.given[name].tensors.push_back({array.dtype(), array.shape()});
     import.given.try_emplace(name);
   }
+  const std::map<std::string, int64_t> extents = ExtentsOf(model->file_->model().graph(), inputs);
   // Symbolic extents are at least 1 unless they are said to be 0.
-  for (const auto& input : model->file_->model().graph().input()) {
-    const auto given = inputs.find(input.name());
-    if (given == inputs.end() || given->second.kind != Item::Kind::kTensor) continue;
-    const std::vector<int64_t>& shape = given->second.arrays[0].shape();
-    const auto& dims = input.type().tensor_type().shape().dim();
-    for (int i = 0; i < dims.size() && static_cast<size_t>(i) < shape.size(); ++i) {
-      if (shape[static_cast<size_t>(i)] != 0 || dims[i].has_dim_value()) continue;
-      import.dims.emplace(dims[i].dim_param().empty() ? absl::StrCat(input.name(), "_", i) : dims[i].dim_param(), 0);
-    }
+  for (const auto& [name, extent] : extents) {
+    if (extent == 0) import.dims.emplace(name, 0);
   }
   while (true) {
     TW_VALUE_OR_RETURN(model->imported_, ImportModel(*model->file_, model->ops_, import));
     if (model->imported_.unsupported.empty()) break;
-    const size_t before = import.values.size();
+    const size_t before = import.values.size() + import.dims.size();
     for (const std::string& name : model->imported_.needed_values) {
       auto given = inputs.find(name);
       if (given != inputs.end() && given->second.kind == Item::Kind::kTensor) {
         import.values.emplace(name, given->second.arrays[0]);
       }
     }
-    if (import.values.size() == before) return UnsupportedError(model->imported_);
+    // What cannot be imported at every size may be at those that are given.
+    if (import.values.size() + import.dims.size() == before) import.dims.insert(extents.begin(), extents.end());
+    if (import.values.size() + import.dims.size() == before) return UnsupportedError(model->imported_);
   }
   model->bound_ = std::move(import.values);
   TW_VALUE_OR_RETURN(model->optimized_, OptimizeGraph(model->imported_.module, model->ops_, options.passes,

@@ -4,7 +4,8 @@
 //   TW_VALUE_OR_RETURN(std::vector<OnnxModel::Tensors> outputs, model->Run(inputs));
 //
 // Inputs whose elements decide shapes (axes, pads, the target of a Reshape) are bound to the values they are given when
-// the model is loaded; Run then takes the same values only.
+// the model is loaded; Run then takes the same values only. So are the sizes of the inputs where the model cannot be
+// imported for every size, as when they decide which branch of an If there is.
 #pragma once
 
 #include <map>

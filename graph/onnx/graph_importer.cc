@@ -156,12 +156,11 @@ absl::StatusOr<Item> GraphImporter::ConstantOf(const onnx::TensorProto& tensor) 
 Exprs GraphImporter::InputShape(const onnx::ValueInfoProto& input, const onnx::TypeProto::Tensor& type) {
   Exprs shape;
   for (const auto& dim : type.shape().dim()) {
-    std::string name = dim.dim_param();
     if (dim.has_dim_value() && dim.dim_value() >= 0) {
       shape.push_back(Extent(dim.dim_value()));
       continue;
     }
-    if (name.empty()) name = absl::StrCat(input.name(), "_", shape.size());
+    const std::string name = DimensionName(input, static_cast<int>(shape.size()));
     if (auto bound = options_.dims.find(name); bound != options_.dims.end()) {
       shape.push_back(Extent(bound->second));
       continue;

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "graph/onnx/wire_scan.h"
@@ -263,6 +264,12 @@ absl::StatusOr<TensorView> TensorOf(const TensorProto& tensor) {
   view.bytes = BytesOf(**copy);
   view.owner = *copy;
   return view;
+}
+
+std::string DimensionName(const onnx::ValueInfoProto& input, int i) {
+  const std::string& name = input.type().tensor_type().shape().dim(i).dim_param();
+  const bool is_name = !name.empty() && (absl::ascii_isalpha(static_cast<unsigned char>(name[0])) || name[0] == '_');
+  return is_name && name != "None" ? name : absl::StrCat(input.name(), "_", i);
 }
 
 }  // namespace tilewright::graph

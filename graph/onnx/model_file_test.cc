@@ -59,6 +59,30 @@ TEST(ModelFile, LargeTensorsAreViewsOfTheFile) {
   EXPECT_EQ(last, 99);
 }
 
+// Some writers say what is so without a word.
+TEST(ModelFile, LargeTensorsMaySayWhereTheyAre) {
+  ModelWriter m(17);
+  m.Floats("w", {10, 10}, Numbers(100));
+  m.model().mutable_graph()->mutable_initializer(0)->set_data_location(TensorProto::DEFAULT);
+  auto file = m.File();
+  ASSERT_TRUE(file.ok()) << file.status();
+  auto tensor = (*file)->Tensor((*file)->model().graph().initializer(0));
+  ASSERT_TRUE(tensor.ok()) << tensor.status();
+  EXPECT_EQ(tensor->bytes.size(), 400);
+}
+
+// Elements that lie in another file are read there, whatever is in the message.
+TEST(ModelFile, ExternalTensorsHaveNoElementsInTheMessage) {
+  ModelWriter m(17);
+  TensorProto tensor = External("nowhere.bin", "0", "16");
+  tensor.set_raw_data(std::string(256, 'x'));
+  *m.model().mutable_graph()->add_initializer() = tensor;
+  auto file = m.File();
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_THAT(std::string((*file)->Tensor((*file)->model().graph().initializer(0)).status().message()),
+              HasSubstr("external data \"nowhere.bin\""));
+}
+
 TEST(ModelFile, ElementsOfEveryField) {
   TensorProto half;
   half.set_data_type(TensorProto::FLOAT16);

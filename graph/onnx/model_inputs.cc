@@ -31,8 +31,7 @@ absl::StatusOr<NDArray> RandomInput(const onnx::ValueInfoProto& input, const std
   for (const auto& dim : type.shape().dim()) {
     int64_t extent = dim.dim_value();
     if (!dim.has_dim_value()) {
-      const std::string name =
-          dim.dim_param().empty() ? absl::StrCat(input.name(), "_", shape.size()) : dim.dim_param();
+      const std::string name = DimensionName(input, static_cast<int>(shape.size()));
       const auto bound = dims.find(name);
       if (bound == dims.end()) {
         return absl::InvalidArgumentError(absl::StrCat("dimension ", name, " needs a number: ", name, "=NUMBER"));

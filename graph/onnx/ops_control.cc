@@ -63,6 +63,9 @@ absl::Status ImportIf(OnnxNode& n) {
     auto imported = n.importer().ImportBody(graph, {});
     if (!imported.ok() || n.importer().num_unsupported() > before) {
       (void)b.EndBranch(Tuple({}));
+      // The branch that is not taken may be the one that cannot be imported.
+      const std::string& condition = n.proto().input(0);
+      if (n.importer().CanBind(condition)) n.importer().NeedsValues(condition);
       if (!imported.ok()) return imported.status();
       return Seq({}, Tuple({}));
     }

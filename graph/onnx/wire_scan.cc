@@ -1,6 +1,7 @@
 #include "graph/onnx/wire_scan.h"
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -44,6 +45,7 @@ Message FieldOf(Message message, uint64_t field) {
 }
 
 constexpr uint64_t kRawData = 9, kExternalData = 13, kDataLocation = 14;
+constexpr uint64_t kExternal = 1;  // a value of kDataLocation
 
 void AppendVarint(std::string* out, uint64_t value) {
   for (; value >= 0x80; value >>= 7) out->push_back(static_cast<char>(value | 0x80));
@@ -62,6 +64,9 @@ class Scanner {
   absl::Status Copy(Message message, size_t begin, size_t end, int depth, std::string* out) {
     if (depth > kMaxDepth) return Error(begin, "messages are nested too deeply");
     size_t at = begin;
+    // Of a tensor: its elements in this file, and where it says that they are.
+    std::optional<std::pair<size_t, size_t>> place;
+    uint64_t location = 0;
     while (at < end) {
       const size_t field_begin = at;
       uint64_t tag = 0, length = 0;
@@ -71,6 +76,7 @@ class Scanner {
       switch (tag & 7) {
         case 0:
           if (!ReadVarint(&at, end, &length)) return Error(field_begin, "a number is cut off");
+          if (field == kDataLocation) location = length;
           break;
         case 1:
         case 5: {
@@ -85,6 +91,11 @@ class Scanner {
             return Error(field_begin, absl::StrCat("a field of ", length, " bytes does not fit into the remaining ",
                                                    end - at, " of its message"));
           }
+          if (message == Message::kTensor && field == kRawData && length >= kLarge) {
+            place = {at, length};
+            at += length;
+            continue;
+          }
           if (absl::Status status = CopyField(message, field, field_begin, at, length, depth, out); !status.ok()) {
             return status;
           }
@@ -96,16 +107,14 @@ class Scanner {
       }
       out->append(Text(field_begin, at - field_begin));
     }
+    // The last word: a tensor may have said that its elements are in the message.
+    if (place && location != kExternal) AppendPlace(place->first, place->second, out);
     return absl::OkStatus();
   }
 
  private:
   absl::Status CopyField(Message message, uint64_t field, size_t field_begin, size_t at, size_t length, int depth,
                          std::string* out) {
-    if (message == Message::kTensor && field == kRawData && length >= kLarge) {
-      AppendPlace(at, length, out);
-      return absl::OkStatus();
-    }
     const Message inner = FieldOf(message, field);
     if (inner == Message::kOther) {
       if (message == Message::kTensor && field == kExternalData &&
@@ -132,7 +141,7 @@ class Scanner {
       AppendField(out, kExternalData, entry);
     }
     AppendVarint(out, kDataLocation << 3);
-    AppendVarint(out, 1);
+    AppendVarint(out, kExternal);
   }
 
   bool ReadVarint(size_t* at, size_t end, uint64_t* value) const {
