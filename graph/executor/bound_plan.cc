@@ -1,7 +1,9 @@
 #include "graph/executor/bound_plan.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/runtime/timer.h"
@@ -55,7 +57,7 @@ absl::Status BoundPlan::ComputeShapes(SymbolValues& symbols, const std::vector<s
     shapes_.push_back(*std::move(shape));
     const bool is_view = tensor.root != static_cast<int>(i);
     const int64_t size = Product(shapes_.back());
-    if (is_view && size != Product(shapes_[static_cast<size_t>(tensor.root)])) {
+    if (is_view && !tensor.is_part && size != Product(shapes_[static_cast<size_t>(tensor.root)])) {
       const int64_t elements = Product(shapes_[static_cast<size_t>(tensor.root)]);
       return in_value(absl::InvalidArgumentError(absl::StrCat(elements, " elements do not fit the shape")));
     }
@@ -78,9 +80,45 @@ absl::StatusOr<int64_t> BoundPlan::BytesOf(int tensor) const {
   return bytes;
 }
 
+// Parts lie inside of what they are parts of, and no two steps write to the same one.
+absl::Status BoundPlan::CheckParts() const {
+  const ExecutablePlan& plan = function_.plan();
+  struct Written {
+    int root;
+    int64_t begin, end;
+  };
+  std::vector<Written> all;
+  const auto place_of = [&](int tensor) -> Written {
+    const PlanTensor& seen = plan.tensors[static_cast<size_t>(tensor)];
+    const int64_t begin = seen.offset * seen.dtype.bytes();
+    return {seen.root, begin, begin + bytes_[static_cast<size_t>(tensor)]};
+  };
+  for (size_t i = 0; i < plan.tensors.size(); ++i) {
+    const Written place = place_of(static_cast<int>(i));
+    if (place.begin < 0 || place.end > bytes_[static_cast<size_t>(place.root)]) {
+      return absl::InternalError(absl::StrCat("value ", plan.tensors[i].name, " does not lie inside of its root"));
+    }
+  }
+  for (const PlanStep& step : plan.steps) {
+    for (size_t i = step.num_inputs; i < step.tensors.size(); ++i) {
+      const Written place = place_of(step.tensors[i]);
+      if (place.begin < place.end) all.push_back(place);
+    }
+  }
+  std::sort(all.begin(), all.end(),
+            [](const Written& a, const Written& b) { return std::pair(a.root, a.begin) < std::pair(b.root, b.begin); });
+  for (size_t i = 1; i < all.size(); ++i) {
+    if (all[i].root == all[i - 1].root && all[i].begin < all[i - 1].end) {
+      return absl::InternalError("two steps write to the same part of a value");
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Tenants of the arena: the tensors that live there, then the temporaries of each step.
 absl::Status BoundPlan::PlaceTensors() {
   const ExecutablePlan& plan = function_.plan();
+  TW_RETURN_IF_ERROR(CheckParts());
   std::vector<Tenant> tenants;
   for (size_t i = 0; i < plan.tensors.size(); ++i) {
     const PlanTensor& tensor = plan.tensors[i];
@@ -152,7 +190,9 @@ BoundPlan::Argument BoundPlan::TensorArgument(int tensor) const {
     case Home::kArena:
       break;
   }
-  return {Argument::Memory::kArena, offsets_[static_cast<size_t>(root.index)], extents};
+  const PlanTensor& seen = plan.tensors[static_cast<size_t>(tensor)];
+  const int64_t begin = offsets_[static_cast<size_t>(root.index)] + seen.offset * seen.dtype.bytes();
+  return {Argument::Memory::kArena, begin, extents};
 }
 
 BoundPlan::Argument BoundPlan::ArgumentOf(const PlanStep& step, size_t number, int param,
@@ -239,6 +279,7 @@ absl::Status BoundPlan::Run(const std::vector<void*>& inputs, const std::vector<
     const auto at = static_cast<size_t>(copy.from.at);
     const void* from = copy.from.memory == Argument::Memory::kInput    ? inputs[at]
                        : copy.from.memory == Argument::Memory::kOutput ? outputs[at]
+                       : copy.from.memory == Argument::Memory::kArena  ? arena + at
                                                                        : function_.constants().data() + at;
     if (copy.bytes > 0) std::memcpy(outputs[copy.to], from, static_cast<size_t>(copy.bytes));
   }

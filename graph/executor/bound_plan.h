@@ -70,6 +70,7 @@ class BoundPlan {
   explicit BoundPlan(const PlannedFunction& function) : function_(function) {}
   absl::Status ComputeShapes(SymbolValues& symbols, const std::vector<std::vector<int64_t>>& shapes);
   absl::StatusOr<int64_t> BytesOf(int tensor) const;
+  absl::Status CheckParts() const;
   absl::Status PlaceTensors();
   absl::Status PrepareCalls(const SymbolValues& symbols);
   absl::StatusOr<std::vector<int64_t>> ScalarsOf(const PlanStep& step, const SymbolValues& symbols) const;

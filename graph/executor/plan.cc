@@ -1,10 +1,13 @@
 #include "graph/executor/plan.h"
 
+#include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "graph/executor/copy_parts.h"
 #include "graph/executor/uses.h"
 #include "graph/ir/call_types.h"
 #include "graph/ir/status_macros.h"
@@ -14,7 +17,9 @@ namespace {
 
 class Planner {
  public:
-  Planner(const GraphModule& module, const Function& function) : module_(module), function_(function) {
+  // `parts`: what only copies is no step where that can be.
+  Planner(const GraphModule& module, const Function& function, bool parts)
+      : module_(module), function_(function), takes_parts_(parts) {
     CountUses(*function->body, &uses_);
   }
 
@@ -56,7 +61,12 @@ class Planner {
   }
   int AddView(const std::string& name, int of, std::vector<Expr> shape) {
     const PlanTensor& viewed = plan_.tensors[static_cast<size_t>(of)];
-    return AddTensor({.name = name, .dtype = viewed.dtype, .shape = std::move(shape), .root = viewed.root});
+    return AddTensor({.name = name,
+                      .dtype = viewed.dtype,
+                      .shape = std::move(shape),
+                      .root = viewed.root,
+                      .offset = viewed.offset,
+                      .is_part = viewed.is_part});
   }
   int AddConstant(const ConstantNode* constant) {
     const auto [it, is_new] = constants_.try_emplace(constant, static_cast<int>(plan_.tensors.size()));
@@ -130,8 +140,12 @@ class Planner {
       const auto tensor = Tensor(arg);
       if (!tensor) return false;
       step.tensors.push_back(*tensor);
-      Root(*tensor).last = number;
     }
+    if (const auto* parts = PartsOf(call.function)) {
+      if (AddSlices(name, call, step.tensors, *parts, result)) return true;
+      if (AddConcatenation(name, call, step.tensors, *parts, result)) return true;
+    }
+    for (int tensor : step.tensors) Root(tensor).last = number;
     for (const TensorTypeNode* type : TensorsOf(call.out)) {
       const int tensor = AddRoot(name, *type, Home::kArena, 0);
       Root(tensor).first = Root(tensor).last = number;
@@ -140,6 +154,72 @@ class Planner {
     }
     step.program = ProgramOf(call, step);
     plan_.steps.push_back(std::move(step));
+    return true;
+  }
+
+  // What a program copies, where it does nothing else.
+  const std::vector<CopyPart>* PartsOf(const std::string& program) {
+    if (!takes_parts_) return nullptr;
+    const auto [it, is_new] = parts_.try_emplace(program);
+    if (is_new) it->second = CopyPartsOf(module_.FindProgram(program));
+    return it->second ? &*it->second : nullptr;
+  }
+
+  static bool IsAligned(const PlanTensor& tensor, int64_t offset) {
+    return offset * tensor.dtype.bytes() % kArenaAlignment == 0;
+  }
+
+  // Each result is a part of an argument that lies in the arena: a view of it.
+  bool AddSlices(const std::string& name, const CallTirNode& call, const std::vector<int>& arguments,
+                 const std::vector<CopyPart>& parts, std::vector<int>* result) {
+    const std::vector<const TensorTypeNode*> types = TensorsOf(call.out);
+    if (parts.size() != types.size()) return false;
+    for (const CopyPart& part : parts) {
+      const PlanTensor& from = plan_.tensors[static_cast<size_t>(arguments[static_cast<size_t>(part.from)])];
+      const bool in_arena = plan_.tensors[static_cast<size_t>(from.root)].home == Home::kArena;
+      if (part.target != 0 || !in_arena || !IsAligned(from, from.offset + part.source)) return false;
+    }
+    // One part for each result, in their order.
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const int from = arguments[static_cast<size_t>(parts[i].from)];
+      const int view = AddView(name, from, *types[i]->shape);
+      plan_.tensors[static_cast<size_t>(view)].offset += parts[i].source;
+      plan_.tensors[static_cast<size_t>(view)].is_part = true;
+      result->push_back(view);
+    }
+    return true;
+  }
+
+  // All arguments are whole values of the arena: they are written where they are wanted.
+  bool AddConcatenation(const std::string& name, const CallTirNode& call, const std::vector<int>& arguments,
+                        const std::vector<CopyPart>& parts, std::vector<int>* result) {
+    const std::vector<const TensorTypeNode*> types = TensorsOf(call.out);
+    if (types.size() != 1) return false;
+    std::set<int> roots;
+    for (const CopyPart& part : parts) {
+      const PlanTensor& from = plan_.tensors[static_cast<size_t>(arguments[static_cast<size_t>(part.from)])];
+      const PlanTensor& root = plan_.tensors[static_cast<size_t>(from.root)];
+      const auto shape = ConstantExtents(root.shape);
+      if (from.is_part || root.home != Home::kArena || !shape || !IsAligned(from, part.target)) return false;
+      int64_t size = 1;
+      for (int64_t extent : *shape) size *= extent;
+      if (part.source != 0 || part.count != size || !roots.insert(from.root).second) return false;
+    }
+    const int whole = AddRoot(name, *types[0], Home::kArena, 0);
+    PlanTensor& out = plan_.tensors[static_cast<size_t>(whole)];
+    out.first = static_cast<int>(plan_.steps.size());
+    for (const CopyPart& part : parts) {
+      const int old = plan_.tensors[static_cast<size_t>(arguments[static_cast<size_t>(part.from)])].root;
+      out.first = std::min(out.first, plan_.tensors[static_cast<size_t>(old)].first);
+      out.last = std::max(out.last, plan_.tensors[static_cast<size_t>(old)].last);
+      for (PlanTensor& tensor : plan_.tensors) {
+        if (tensor.root != old) continue;
+        tensor.root = whole;
+        tensor.offset += part.target;
+        tensor.is_part = true;
+      }
+    }
+    result->push_back(whole);
     return true;
   }
 
@@ -158,12 +238,18 @@ class Planner {
     return plan_.tensors[static_cast<size_t>(plan_.tensors[static_cast<size_t>(tensor)].root)];
   }
 
-  // Each result whose memory a step of this plan writes first becomes an output; the others get a place in the arena.
+  // Each result whose memory a step of this plan writes first, and as a whole, becomes an output; the others get a place
+  // in the arena.
   void PlaceOutputs() {
+    std::set<int> in_parts;
+    for (const PlanTensor& tensor : plan_.tensors) {
+      if (tensor.is_part) in_parts.insert(tensor.root);
+    }
     for (size_t i = 0; i < plan_.results.size(); ++i) {
       PlanTensor& root = Root(plan_.results[i]);
       root.last = static_cast<int>(plan_.steps.size());
-      if (root.home != Home::kArena) continue;
+      const bool has_parts = in_parts.contains(plan_.tensors[static_cast<size_t>(plan_.results[i])].root);
+      if (root.home != Home::kArena || has_parts) continue;
       root.home = Home::kOutput;
       root.index = static_cast<int>(i);
     }
@@ -176,20 +262,49 @@ class Planner {
 
   const GraphModule& module_;
   const Function& function_;
+  const bool takes_parts_;
   Uses uses_;
   ExecutablePlan plan_;
   std::unordered_map<const VarNode*, std::vector<int>> values_;
   std::unordered_map<const ConstantNode*, int> constants_;
   std::map<std::pair<std::string, std::vector<bool>>, int> programs_;
+  std::map<std::string, std::optional<std::vector<CopyPart>>> parts_;
 };
+
+// Bytes of the arena that are in use at one time, as far as extents are numbers.
+int64_t MostLiveBytes(const ExecutablePlan& plan) {
+  std::vector<int64_t> changes(plan.steps.size() + 2);
+  for (size_t i = 0; i < plan.tensors.size(); ++i) {
+    const PlanTensor& tensor = plan.tensors[i];
+    const auto shape = ConstantExtents(tensor.shape);
+    if (tensor.root != static_cast<int>(i) || tensor.home != Home::kArena || !shape) continue;
+    int64_t bytes = tensor.dtype.bytes();
+    for (int64_t extent : *shape) {
+      if (__builtin_mul_overflow(bytes, extent, &bytes)) bytes = 0;
+    }
+    changes[static_cast<size_t>(tensor.first)] += bytes;
+    changes[static_cast<size_t>(tensor.last) + 1] -= bytes;
+  }
+  int64_t live = 0, most = 0;
+  for (int64_t change : changes) most = std::max(most, live += change);
+  return most;
+}
 
 }  // namespace
 
 absl::StatusOr<std::optional<ExecutablePlan>> Plan(const GraphModule& module, const Function& function) {
   if (!function) return absl::FailedPreconditionError("the module has no main");
-  Planner planner(module, function);
-  if (!planner.Run()) return std::nullopt;
-  return planner.Take();
+  Planner with(module, function, /*parts=*/true);
+  if (!with.Run()) return std::nullopt;
+  ExecutablePlan plan = with.Take();
+  if (std::none_of(plan.tensors.begin(), plan.tensors.end(), [](const PlanTensor& t) { return t.is_part; })) {
+    return plan;
+  }
+  // A value of which a part is needed late, or that is written piece by piece, takes its memory longer.
+  Planner without(module, function, /*parts=*/false);
+  if (!without.Run()) return plan;
+  ExecutablePlan copying = without.Take();
+  return MostLiveBytes(plan) <= MostLiveBytes(copying) ? std::move(plan) : std::move(copying);
 }
 
 }  // namespace tilewright::graph

@@ -4,7 +4,8 @@
 //   ... compile plan->programs, lay out plan->tensors (graph/executor/planned_function.h), run plan->steps
 //
 // A plan holds what does not depend on sizes: the same plan serves every value of the function's symbols. Reshapes,
-// tuples and projections are no steps: a tensor that is a view of another has its `root`. A function whose order of calls
+// tuples and projections are no steps: a tensor that is a view of another has its `root`. Nor are programs that copy what
+// is consecutive (copy_parts.h): slices are views, and what is concatenated is written in place. A function whose order of calls
 // depends on data (branches, loops, operators without a program) has no plan; the executor interprets its bindings.
 #pragma once
 
@@ -30,7 +31,9 @@ struct PlanTensor {
   std::string name;
   DataType dtype;
   std::vector<Expr> shape;
-  int root = 0;               // the tensor whose memory this one is; itself where it is no view
+  int root = 0;               // the tensor whose memory this one is in; itself where it is no view
+  int64_t offset = 0;         // where it begins there, in elements
+  bool is_part = false;       // it takes a part of its root's memory, from `offset` on
   Home home = Home::kArena;   // of roots
   int index = 0;              // of roots: the input, constant or output; in the arena, the tenant
   TensorType cast;            // not null: a type that the tensor is seen as; its symbols get values here

@@ -157,6 +157,44 @@ TEST(PlannedFunction, ErrorsNameWhatDoesNotFit) {
             "result 1 has another shape or type than its array");
 }
 
+// Three products, a slice of one and concatenations, all along the axis: consecutive along the first that is not 1.
+ModelWriter Parts(int axis) {
+  ModelWriter m(17);
+  m.Input("x", TensorProto::FLOAT, {1, 32, 32});
+  m.Input("y", TensorProto::FLOAT, {1, 32, 32});
+  m.Int64s("starts", {16});
+  m.Int64s("ends", {32});
+  m.Int64s("axis", {axis});
+  m.Node("MatMul", {"x", "y"}, {"a"});
+  m.Node("MatMul", {"y", "x"}, {"b"});
+  m.Node("MatMul", {"a", "b"}, {"c"});
+  m.Node("Slice", {"a", "starts", "ends", "axis"}, {"part"});
+  ModelWriter::SetInt(m.Node("Softmax", {"part"}, {"p"}), "axis", 3 - axis);
+  ModelWriter::SetInt(m.Node("Concat", {"b", "c"}, {"both"}), "axis", axis);
+  ModelWriter::SetInt(m.Node("Concat", {"both", "p"}, {"all"}), "axis", axis);
+  ModelWriter::SetInt(m.Node("Softmax", {"all"}, {"q"}), "axis", axis);
+  m.Output("q");
+  m.Output("c");
+  return m;
+}
+
+size_t StepsOf(const ModelWriter& m, const OnnxModel::Inputs& inputs) {
+  const auto model = OnnxModel::Load(*m.File(), {.executor = {.poison = true}, .passes = {.opt_level = 1}});
+  const auto reference = OnnxModel::Load(*m.File(), {.executor = {.interpret = true}, .passes = {.opt_level = 0}});
+  EXPECT_TRUE(model.ok() && reference.ok()) << model.status() << reference.status();
+  const auto want = (*reference)->Run(inputs), got = (*model)->Run(inputs);
+  EXPECT_TRUE(want.ok() && got.ok()) << want.status() << got.status();
+  for (size_t i = 0; i < want->size(); ++i) ExpectClose((*got)[i].arrays, (*want)[i].arrays);
+  return (*model)->executor().planned()->plan().steps.size();
+}
+
+TEST(PlannedFunction, ConsecutivePartsAreNotCopied) {
+  const OnnxModel::Inputs inputs = {{"x", {Item::Kind::kTensor, {Random({1, 32, 32}, 1)}}},
+                                    {"y", {Item::Kind::kTensor, {Random({1, 32, 32}, 2)}}}};
+  EXPECT_EQ(StepsOf(Parts(1), inputs), 5u);
+  EXPECT_EQ(StepsOf(Parts(2), inputs), 8u);
+}
+
 class KernelCacheTest : public testing::Test {
  protected:
   KernelCacheTest() : folder_(fs::path(testing::TempDir()) / "kernels") { fs::remove_all(folder_); }
