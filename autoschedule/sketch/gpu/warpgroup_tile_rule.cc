@@ -176,6 +176,21 @@ class WarpgroupSchedule {
   // Threads that copy need registers for addresses beside those of sums.
   int64_t MostColumns() const { return bulk_ ? kSidesN.back() : kMostColumnsOfTwo; }
 
+  double Seconds(const ProductTile& tile, int64_t parts) const {
+    return ProductSeconds(Shape(), {.m = tile.m, .n = tile.n, .k = tile.k, .parts = parts}, target_);
+  }
+  // How many parts of whole steps the depth may be divided into, and the fastest of them.
+  std::vector<int64_t> Parts(int64_t depth) const {
+    const int64_t steps = (plan_.sizes.k + depth - 1) / depth;
+    std::vector<int64_t> parts;
+    for (int64_t count = 1; count <= std::min(kMostParts, steps / 2 + 1); ++count) {
+      if (steps % count == 0) parts.push_back(count);
+    }
+    return parts;
+  }
+  int64_t FastestParts(const ProductTile& tile) const {
+    return std::ranges::min(Parts(tile.k), {}, [&](int64_t count) { return Seconds(tile, count); });
+  }
   // The tile that is estimated to be the fastest.
   ProductTile Fastest() const {
     ProductTile best;
@@ -186,9 +201,10 @@ class WarpgroupSchedule {
         if (n > MostColumns()) break;
         const bool narrow = !by_depth_ && n * Bytes() < kLineBytes && n < plan_.sizes.n;
         if (narrow || !row_.HasColumns(static_cast<int>(n))) continue;
-        const double seconds = ProductSeconds(Shape(), {.m = m, .n = n, .k = depth}, target_);
+        const ProductTile tile = {m, n, depth};
+        const double seconds = Seconds(tile, FastestParts(tile));
         if (best.m != 0 && seconds >= least) continue;
-        best = {m, n, depth};
+        best = tile;
         least = seconds;
       }
     }
@@ -223,7 +239,7 @@ class WarpgroupSchedule {
     tile_ = {m.value, n.value, k.value};
     warpgroups_ = tile_.m / kRows;
     TW_RETURN_IF_REFUSED(ChooseParts());
-    const int64_t fit = SharedBytes() / StageBytes(tile_), steps = Steps() / parts_;
+    const int64_t fit = SharedBytes() / StageBytes(tile_), steps = (plan_.sizes.k + tile_.k - 1) / tile_.k / parts_;
     std::vector<int64_t> stages = {2};
     const int64_t most = bulk_ ? kMostStages : kMostStagesOfThreads;
     while (stages.back() < std::min({most, fit, steps})) stages.push_back(stages.back() + 1);
@@ -235,21 +251,10 @@ class WarpgroupSchedule {
     return ChooseGroup();
   }
 
-  int64_t Steps() const { return (plan_.sizes.k + tile_.k - 1) / tile_.k; }
   // Few tiles leave cores idle: parts of the depth are more of them.
   Outcome<Done> ChooseParts() {
-    std::vector<int64_t> parts;
-    for (int64_t count = 1; count <= std::min(kMostParts, Steps() / 2 + 1); ++count) {
-      if (Steps() % count == 0) parts.push_back(count);
-    }
-    const auto seconds = [&](int64_t count) {
-      return ProductSeconds(Shape(), {.m = tile_.m, .n = tile_.n, .k = tile_.k, .parts = count}, target_);
-    };
-    int64_t best = 1;
-    for (const int64_t count : parts) {
-      if (seconds(count) < seconds(best)) best = count;
-    }
-    TW_ASSIGN_OR_RETURN(const Choices::Pick pick, TakeUpTo(sch_, plan_.name + ".parts", parts, best, choices_));
+    TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
+                        TakeUpTo(sch_, plan_.name + ".parts", Parts(tile_.k), FastestParts(tile_), choices_));
     parts_ = pick.value;
     return Done();
   }
