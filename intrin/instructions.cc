@@ -146,6 +146,7 @@ constexpr MachineInstruction kRows[] = {
     Amx("tdpbusd", "u8s8", kU8, kS8, kS32, "amx-int8", "llvm.x86.tdpbusd"),
     Amx("tdpbuud", "u8u8", kU8, kU8, kS32, "amx-int8", "llvm.x86.tdpbuud"),
     Wgmma("f16f16f32", kF16, kF16, kF32, "wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16"),
+    Wgmma("f16f16f16", kF16, kF16, kF16, "wgmma.mma_async.sync.aligned.m64nNk16.f16.f16.f16"),
     Wgmma("bf16bf16f32", kBF16, kBF16, kF32, "wgmma.mma_async.sync.aligned.m64nNk16.f32.bf16.bf16"),
     Wgmma("e4m3e4m3f32", kE4M3, kE4M3, kF32, "wgmma.mma_async.sync.aligned.m64nNk32.f32.e4m3.e4m3"),
     Wgmma("e4m3e5m2f32", kE4M3, kE5M2, kF32, "wgmma.mma_async.sync.aligned.m64nNk32.f32.e4m3.e5m2"),

@@ -1,4 +1,6 @@
 // Scalars: arithmetic, logic, selection, conversion.
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "codegen/cuda/kernel_emitter.h"
@@ -81,6 +83,11 @@ std::string KernelEmitter::Stored(const Expr& e) {
   const DataType type = e.dtype();
   if (!IsNarrow(type)) return Value(e).text;
   if (const auto* load = dyn_cast<LoadNode>(e)) return Load(load, true).text;
+  // Zeros of registers are constants.
+  const auto* number = dyn_cast<FloatImmNode>(e);
+  if (number != nullptr && number->value == 0 && !std::signbit(number->value)) {
+    return absl::StrCat(TypeText(type, true), "{}");
+  }
   return absl::StrCat("tw::narrow<", TypeText(type, true), ">(", Unrounded(e).text, ")");
 }
 

@@ -48,6 +48,9 @@ bool IsWorthNaming(const Expr& e) {
   return found;
 }
 
+// Whether two sums of a product lie in one register.
+bool SharesRegisters(DataType type) { return type.bits() == 16; }
+
 }  // namespace
 
 const KernelEmitter::Pointer* KernelEmitter::FindPointer(const Buffer& buffer) {
@@ -72,7 +75,12 @@ std::string KernelEmitter::ElementText(const Buffer& buffer, const Expr& index) 
   if (pointer == nullptr) return "0";
   if (pointer->registers > 0) {
     const Expr element = FloorMod(index, Const(index.dtype(), pointer->registers));
-    return absl::StrCat(AccumulatorText(*pointer, index), "[", Value(analyzer_.Simplify(element)).text, "]");
+    const std::string object = AccumulatorText(*pointer, index);
+    const auto text = [&](const Expr& e) { return absl::StrCat("[", Value(analyzer_.Simplify(e)).text, "]"); };
+    if (!SharesRegisters(pointer->type)) return absl::StrCat(object, text(element));
+    const Expr two = Const(index.dtype(), 2);
+    return absl::StrCat("reinterpret_cast<", TypeText(pointer->type, true), "*>(&", object,
+                        text(FloorDiv(element, two)), ")", text(FloorMod(element, two)));
   }
   return absl::StrCat(PointerText(*pointer, buffer->dtype.element()), "[", Value(index).text, "]");
 }
@@ -94,7 +102,9 @@ void KernelEmitter::EmitAccumulator(const AllocateNode* op, const std::string& n
   }
   const DataType type = op->buffer->dtype.element();
   pointers_[op->buffer->data.get()] = {name, type, Space::kLocal, registers};
-  Line(absl::StrCat("tw::Acc<", TypeText(type, true), ", ", registers, "> ", name, "[", count / registers, "];"));
+  const bool shares = SharesRegisters(type);
+  Line(absl::StrCat("tw::Acc<", shares ? "uint32_t" : TypeText(type, true), ", ", shares ? registers / 2 : registers,
+                    "> ", name, "[", count / registers, "];"));
   Statement(op->body);
 }
 

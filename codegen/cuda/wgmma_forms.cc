@@ -40,9 +40,9 @@ std::string TextOf(const Form& form) {
   if (form.size() != 6 || !absl::SimpleAtoi(form[0], &columns)) return "";
   const MachineInstruction* row = RowOf(form, columns);
   if (row == nullptr) return "";
-  const int registers = columns / 2;
+  const int registers = columns * row->c.type.bits() / 64;
   std::vector<std::string> sums, outputs;
-  const char* constraint = row->c.type.is_float() ? "+f" : "+r";
+  const char* constraint = row->c.type == DataType::Float(32) ? "+f" : "+r";
   for (int i = 0; i < registers; ++i) {
     sums.push_back(absl::StrCat("%", i));
     outputs.push_back(absl::StrCat("\"", constraint, "\"(d.r[", i, "])"));

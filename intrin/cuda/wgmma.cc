@@ -3,6 +3,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "intrin/cuda/warp_intrin.h"
@@ -109,6 +110,12 @@ std::string NameOf(DataType type) {
   return type.is_int() ? "int8_t" : "uint8_t";
 }
 
+// The type of sums as names of intrinsics spell it.
+absl::string_view ShortName(DataType type) {
+  if (type == DataType::Float(32)) return "f32";
+  return type == DataType::Float(16) ? "f16" : "s32";
+}
+
 // Words that all three texts have. A tile's number among those of the buffer it is a part of: tiles of a row of tiles
 // follow each other.
 Words SumWords(int columns, DataType type) {
@@ -166,7 +173,14 @@ std::optional<TensorIntrin> MakeSync(std::string_view name, absl::string_view re
       {"SCOPE", dynamic ? "shared.dyn" : "shared"}};
   const Words sums = SumWords((*extents)[1], row->c.type);
   words.insert(words.end(), sums.begin(), sums.end());
-  TensorIntrin intrin = IntrinFromText(kSync, words, name, row->FeatureNames());
+  std::string text(kSync);
+  if (row->a.type == row->c.type) {
+    // Nothing is converted.
+    for (const char* factor : {"A[DESC_A]", "B[DESC_B]", "A[IMPL_A]", "B[IMPL_B]"}) {
+      text = absl::StrReplaceAll(text, {{absl::StrCat("T.Cast(\"TYPE_C\", ", factor, ")"), factor}});
+    }
+  }
+  TensorIntrin intrin = IntrinFromText(text, words, name, row->FeatureNames());
   intrin.instruction = row;
   return intrin;
 }
@@ -178,7 +192,7 @@ std::optional<TensorIntrin> MakeOfSums(absl::string_view text, std::string_view 
   if (!extents || extents->size() != 2 || (*extents)[0] != 64) return std::nullopt;
   for (const MachineInstruction& row : Instructions()) {
     if (row.family != "wgmma" || !row.HasColumns((*extents)[1])) continue;
-    if (type_name != (row.c.type.is_float() ? "f32" : "s32")) continue;
+    if (type_name != ShortName(row.c.type)) continue;
     Words words = SumWords((*extents)[1], row.c.type);
     words.insert(words.end(), more.begin(), more.end());
     return IntrinFromText(text, words, name, row.FeatureNames());
@@ -208,6 +222,7 @@ IntrinFamily WgmmaFamily() {
           .description = "wgmma_{fill|sync|store}_64xNxK_...: matrix products of a warpgroup (sm_90a)",
           .make = Make,
           .examples = {"wgmma_sync_64x32x16_f16f16f32", "wgmma_sync_64x16x16_f16f16f32_trans_dyn",
+                       "wgmma_sync_64x32x16_f16f16f16_trans_a", "wgmma_fill_64x16_f16", "wgmma_store_64x16_f16_global",
                        "wgmma_sync_64x8x16_bf16bf16f32_trans_a", "wgmma_sync_64x24x16_bf16bf16f32_trans_a_trans",
                        "wgmma_sync_64x16x32_s8s8s32_trans", "wgmma_sync_64x32x32_u8s8s32_trans_dyn",
                        "wgmma_sync_64x8x32_e4m3e4m3f32_trans", "wgmma_sync_64x16x32_e5m2e4m3f32_trans",

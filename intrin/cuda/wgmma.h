@@ -1,7 +1,7 @@
 // Products of 64 rows by a warpgroup (128 lanes), operands in shared memory, sums in registers (sm_90a):
 //
 //   wgmma_sync_64x128x16_f16f16f32[_trans_a][_trans][_dyn]     C += A * B; 16 is 32 bytes of K
-//   wgmma_fill_64x128_f32                                      sums become zeros
+//   wgmma_fill_64x128_{f32|f16|s32}                            sums become zeros
 //   wgmma_store_64x128_f32_{global|shared|shared_dyn}          sums go to memory
 //
 // _trans: B is stored by its columns, [n, k]. _trans_a: A is stored by its columns, [k, m]. Operands of 8 bits have K

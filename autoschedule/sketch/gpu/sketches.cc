@@ -46,7 +46,8 @@ Met MeetWarpgroupTiles(Schedule&, BlockRv block, const SketchContext& context) {
   const Target* target = &context.target;
   const std::optional<WarpgroupTile> tile =
       FindWarpgroupTile(*context.child.realize->block, plan->contraction, *target);
-  if (!tile) return std::nullopt;
+  // A pipeline needs two steps.
+  if (!tile || plan->sizes.k <= tile->instruction->k) return std::nullopt;
   return Structure{FitOf(*plan, kWarpTileSide), [=](Schedule& s, Choices& choices) {
                      return ScheduleWarpgroupTiles(s, block, *plan, *tile, *target, choices);
                    }};

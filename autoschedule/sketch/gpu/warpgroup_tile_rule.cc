@@ -78,6 +78,12 @@ bool CopiesBoxes(const BlockNode& block) {
   return true;
 }
 
+// The type of sums as names of intrinsics spell it.
+const char* SumName(DataType type) {
+  if (type == DataType::Float(32)) return "f32";
+  return type == DataType::Float(16) ? "f16" : "s32";
+}
+
 class WarpgroupSchedule {
  public:
   WarpgroupSchedule(Schedule& sch, const ProductPlan& plan, const WarpgroupTile& kind, const Target& target,
@@ -101,7 +107,7 @@ class WarpgroupSchedule {
     TW_RETURN_IF_REFUSED(CopyTiles(k[0]));
     TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(product, k[0]));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> filled, sch_.GetLoops(init));
-    const std::string columns = absl::StrCat(kRows, "x", tile_.n), sums = row_.c.type.is_float() ? "f32" : "s32";
+    const std::string columns = absl::StrCat(kRows, "x", tile_.n), sums = SumName(row_.c.type);
     TW_RETURN_IF_REFUSED(sch_.Tensorize(filled[filled.size() - 2], absl::StrCat("wgmma_fill_", columns, "_", sums)));
     TW_RETURN_IF_REFUSED(
         sch_.Tensorize(i[2], absl::StrCat("wgmma_sync_", columns, "x", row_.k, "_", std::string(row_.types),
@@ -219,10 +225,11 @@ class WarpgroupSchedule {
             .factor = row_.a.type,
             .output_bytes = plan_.contraction.output->dtype.bytes()};
   }
-  // Elements of K of a stage: as wide as the widest swizzle, or as little as covers all.
+  // Elements of K of a stage: as wide as the widest swizzle where that leaves two steps or more, of which one is copied
+  // while the other is multiplied.
   int64_t DepthOfStage() const {
     int64_t depth = kSpanBytes / Bytes();
-    while (depth > row_.k && depth / 2 >= plan_.sizes.k) depth /= 2;
+    while (depth > row_.k && depth >= plan_.sizes.k) depth /= 2;
     return depth;
   }
 
@@ -234,7 +241,7 @@ class WarpgroupSchedule {
       if (n <= MostColumns() && row_.HasColumns(static_cast<int>(n))) columns.push_back(n);
     }
     TW_ASSIGN_OR_RETURN(const Choices::Pick n, TakeUpTo(sch_, plan_.name + ".tile_n", columns, best.n, choices_));
-    for (int64_t depth = row_.k; depth * Bytes() <= kSpanBytes; depth *= 2) depths.push_back(depth);
+    for (int64_t depth = row_.k; depth <= best.k; depth *= 2) depths.push_back(depth);
     TW_ASSIGN_OR_RETURN(const Choices::Pick k, TakeUpTo(sch_, plan_.name + ".tile_k", depths, best.k, choices_));
     tile_ = {m.value, n.value, k.value};
     warpgroups_ = tile_.m / kRows;
