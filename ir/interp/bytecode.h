@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/buffer.h"
 #include "ir/data_type.h"
 #include "ir/interp/interp.h"
 
@@ -43,7 +44,7 @@ namespace tilewright::interp::internal {
   X(CheckIndex /* 0 <= a < b in dimension t */) X(CheckRange /* b <= a < b + c: dst and= */)                           \
   X(CheckDomain /* b <= a < b + c */) X(CheckRegion /* a is true; b: message */)                                       \
   X(CheckEqual /* a == b, else message imm */) X(ShadowRead) X(ShadowWrite)                                            \
-  X(RegionBegin /* region imm */) X(StrandNext /* iteration a */) X(RegionEnd)
+  X(RegionBegin /* region imm, iterations a to b */) X(StrandNext /* iteration a */) X(RegionEnd)
 // clang-format on
 
 enum class Op : uint16_t {
@@ -76,10 +77,11 @@ struct Access {
 struct Allocation {
   std::string buffer;
   DataType dtype;
-  enum Owner { kThread, kWarp, kBlock } owner = kThread;
-  int thread_register = 0;         // linear number of the thread, for warps
-  bool own_per_iteration = false;  // each iteration of a parallel loop has a copy of its own
-  bool own_per_thread = false;     // so has each thread
+  enum Owner { kThread, kWarp, kBlock } owner = kThread;  // who allocates it
+  OwnerLevel level = OwnerLevel::kDevice;                 // of its scope
+  int thread_register = 0;                                // linear number of the thread, for warps
+  bool own_per_iteration = false;                         // each iteration of a parallel loop has a copy of its own
+  bool own_per_thread = false;                            // so has each thread
 };
 
 struct ExternCall {
@@ -102,6 +104,7 @@ struct Region {
   bool threads = false;
   bool blocks = false;  // of threads
   bool virtual_threads = false;
+  int grid_tag = -1;            // of blockIdx.x, y, z, threadIdx.x, y, z; -1 for other loops
   std::vector<int> slots = {};  // of a loop over threads: first registers of the slots of memory that is in scope
 };
 

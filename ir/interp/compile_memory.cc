@@ -298,6 +298,7 @@ void Compiler::AllocateBuffer(const Buffer& buffer) {
   }
   Allocation allocation{buffer->name, buffer->dtype};
   const OwnerLevel owner = buffer->scope.owner();
+  allocation.level = owner;
   allocation.own_per_thread = owner == OwnerLevel::kThread;
   allocation.own_per_iteration = allocation.own_per_thread || iteration_buffers_.contains(buffer->data.get());
   if (owner == OwnerLevel::kBlock || owner == OwnerLevel::kCluster) {

@@ -1,9 +1,24 @@
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ir/analysis.h"
 #include "ir/interp/compiler.h"
 
 namespace tilewright::interp::internal {
+namespace {
+
+// The place of a tag in an Executor; -1: other tags.
+int GridTag(std::string_view tag) {
+  constexpr std::string_view kTags[] = {"blockIdx.x",  "blockIdx.y",  "blockIdx.z",
+                                        "threadIdx.x", "threadIdx.y", "threadIdx.z"};
+  const auto found = std::ranges::find(kTags, tag);
+  return found == std::end(kTags) ? -1 : static_cast<int>(found - std::begin(kTags));
+}
+
+}  // namespace
 
 // Each statement gives its registers back and leaves no computed expressions behind.
 void Compiler::Statement(const Stmt& s) {
@@ -120,8 +135,10 @@ void Compiler::SerialLoop(const ForNode* op, Reg var, Reg min, Reg end, bool con
   const bool runs = first && last && *first < *last;
   const size_t exit = runs ? 0 : Emit(Op::kJumpIfGe, 0, var, end);
   if (concurrent) {
-    Emit(Op::kRegionBegin, 0, 0, 0, 0, static_cast<int>(code_.regions.size()));
-    code_.regions.push_back({op->var.name(), false, absl::StartsWith(op->thread_tag, "blockIdx.")});
+    Emit(Op::kRegionBegin, 0, var, end, 0, static_cast<int>(code_.regions.size()));
+    code_.regions.push_back({.loop = op->var.name(),
+                             .blocks = absl::StartsWith(op->thread_tag, "blockIdx."),
+                             .grid_tag = GridTag(op->thread_tag)});
   }
   const int start = Here();
   if (concurrent) Emit(Op::kStrandNext, 0, var);
@@ -138,8 +155,11 @@ void Compiler::ThreadLoop(const ForNode* op, Reg var, Reg min, Reg extent) {
     const auto slot = slots_.find(summed);
     if (slot != slots_.end()) std::erase(own_slots, slot->second);
   }
-  code_.regions.push_back(
-      {op->thread_tag, true, false, absl::StartsWith(op->thread_tag, "vthread"), std::move(own_slots)});
+  code_.regions.push_back({.loop = op->thread_tag,
+                           .threads = true,
+                           .virtual_threads = absl::StartsWith(op->thread_tag, "vthread"),
+                           .grid_tag = GridTag(op->thread_tag),
+                           .slots = std::move(own_slots)});
   threads_.push_back({op->thread_tag, var, extent});
   Statement(op->body);
   threads_.pop_back();

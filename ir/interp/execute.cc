@@ -348,7 +348,7 @@ Machine::Stop Machine::Execute(Context& context) {
         if (!CheckWrite(context, *ip)) return Stop::kError;
         NEXT;
       case Op::kRegionBegin:
-        context.regions.emplace_back(strands_.BeginRegion(ip->imm), context.strand);
+        context.regions.emplace_back(strands_.BeginRegion(ip->imm, B.i - A.i), context.strand);
         NEXT;
       case Op::kStrandNext:
         if (strands_.size() > kMaxStrands) {

@@ -22,6 +22,9 @@
 //   * A buffer of a thread-owned scope that lies outside of a parallel or vectorized loop has a
 //     copy of its own in each iteration; so has any other that is used inside of one parallel loop only
 //     (ir/iteration_buffers.h). Reading what another iteration wrote is a race.
+//   * Memory of blocks, warps and threads that is allocated outside of the loops over them is one for each of them too,
+//     and parts of a program that share it are one kernel: who reads an element must stand where in the grid the last
+//     write of it did (what stands in no loop over a tag, all indices of the tag run).
 //   * New memory has no defined contents.
 //   * Signed arithmetic in 32 and 64 bits that overflows is an error; narrower signed types and unsigned ones wrap.
 //   * Select evaluates all operands; if_then_else only the value that is chosen, And and Or of scalars their second

@@ -174,7 +174,7 @@ bool Machine::Allocate(Context& context, const Instruction& instruction) {
   Memory& memory = memory_[static_cast<size_t>(*id)];
   if (!Reserve(memory, bytes, allocation.buffer)) return false;
   memory.shadow.Reset(bytes, allocation.dtype.bytes(), /*initialized=*/false, code_.shadow_init, code_.shadow_races,
-                      allocation.own_per_iteration, allocation.owner != Allocation::kThread);
+                      allocation.own_per_iteration, allocation.level);
   SlotFromHandle(slot, MakeHandle(*id));
   return true;
 }
@@ -299,6 +299,13 @@ Machine::Stop Machine::FailRegion(const Context& context, const Instruction& ins
 bool Machine::FailRace(const Context& context, int32_t access_index, const Shadow::Conflict& conflict) {
   const Access& access = code_.accesses[static_cast<size_t>(access_index)];
   const Access& other = code_.accesses[static_cast<size_t>(conflict.access)];
+  if (conflict.other_executor) {
+    Fail(absl::AbortedError(absl::StrCat("another executor's memory: ", Describe(access, context), " in ",
+                                         strands_.DescribeExecutor(strands_.ExecutorOf(context.strand)),
+                                         ", and block \"", other.block, "\" wrote its own in ",
+                                         strands_.DescribeExecutor(conflict.executor))));
+    return false;
+  }
   const std::string here = strands_.Describe(context.strand), there = strands_.Describe(conflict.strand);
   Fail(absl::AbortedError(absl::StrCat("race: ", Describe(access, context), " in ", here, ", which block \"",
                                        other.block, conflict.wrote ? "\" writes in " : "\" reads in ", there)));

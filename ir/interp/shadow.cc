@@ -18,6 +18,16 @@ StrandId Strands::Add(StrandId parent, uint32_t execution, int64_t iteration) {
   strand.iteration = iteration;
   strand.before = 0;
   ++strand.depth;
+  const int tag = RegionOf(strand).grid_tag;
+  const int64_t extent = executions_[execution].extent;
+  if (tag >= 0 && extent > 1) {
+    Executor executor = executors_[strand.executor];
+    executor.at[static_cast<size_t>(tag)] = iteration;
+    executor.extent[static_cast<size_t>(tag)] = extent;
+    const auto [known, is_new] = known_executors_.emplace(executor, static_cast<ExecutorId>(executors_.size()));
+    if (is_new) executors_.push_back(executor);
+    strand.executor = known->second;
+  }
   return Append(strand);
 }
 
@@ -60,7 +70,7 @@ bool Strands::Concurrent(StrandId a, StrandId b, int* depth) const {
       continue;
     }
     if (x.iteration == y.iteration) continue;
-    const bool threads = code_.regions[static_cast<size_t>(executions_[x.execution])].threads;
+    const bool threads = RegionOf(x).threads;
     const bool same_phase =
         from_a.block_phase == from_b.block_phase &&
         (from_a.warp != from_b.warp || from_a.warp == kNoWarp || from_a.warp_phase == from_b.warp_phase);
@@ -77,8 +87,7 @@ bool Strands::InDifferentBlocks(StrandId a, StrandId b) const {
   while (At(b).depth > At(a).depth) b = At(b).parent;
   bool different = false;
   for (; a != b && a > kRoot && b > kRoot; a = At(a).parent, b = At(b).parent) {
-    different |=
-        At(a).iteration != At(b).iteration && code_.regions[static_cast<size_t>(executions_[At(a).execution])].blocks;
+    different |= At(a).iteration != At(b).iteration && RegionOf(At(a)).blocks;
   }
   return different;
 }
@@ -89,7 +98,7 @@ bool Strands::OfOneThread(StrandId a, StrandId b) const {
   if (At(a).depth != At(b).depth) return false;
   for (; a != b && a > kRoot && b > kRoot; a = At(a).parent, b = At(b).parent) {
     if (At(a).iteration == At(b).iteration) continue;
-    if (!code_.regions[static_cast<size_t>(executions_[At(a).execution])].virtual_threads) return false;
+    if (!RegionOf(At(a)).virtual_threads) return false;
   }
   return true;
 }
@@ -99,23 +108,67 @@ bool Strands::Combine(int32_t a, int32_t b) const {
   return combines != 0 && combines == code_.accesses[static_cast<size_t>(b)].combines;
 }
 
+bool Strands::SeesWrite(OwnerLevel owner, ExecutorId writer, ExecutorId reader) const {
+  if (writer == reader || owner == OwnerLevel::kDevice || owner == OwnerLevel::kCore) return true;
+  const Executor &w = executors_[writer], &r = executors_[reader];
+  // What runs in no loop over a tag, all indices of the tag run, each in memory of its own.
+  const auto same = [&](size_t tag) { return w.at[tag] < 0 || w.at[tag] == r.at[tag]; };
+  const auto same_from = [&](size_t tag, size_t end) {
+    while (tag < end && same(tag)) ++tag;
+    return tag == end;
+  };
+  constexpr size_t kThreads = 3, kEnd = Executor::kTags;
+  if (!same_from(0, kThreads)) return false;
+  if (owner == OwnerLevel::kBlock || owner == OwnerLevel::kCluster) return true;
+  if (same_from(kThreads, kEnd)) return true;
+  const int64_t size = owner == OwnerLevel::kWarp ? 32 : 128;
+  if (owner == OwnerLevel::kThread || w.at[kThreads] < 0) return false;
+  // All lanes of a warp run what stands in no loop over threadIdx.x.
+  const bool lanes_absent = r.at[kThreads] < 0;
+  if (lanes_absent) return w.extent[kThreads] <= size && same_from(kThreads + 1, kEnd);
+  const auto group = [&](const Executor& of) {
+    int64_t number = 0, count = 1;
+    for (size_t tag = kThreads; tag < kEnd; ++tag) {
+      if (w.at[tag] < 0) continue;
+      if (of.at[tag] < 0) return int64_t{-1};
+      number += of.at[tag] * count;
+      count *= std::max(w.extent[tag], r.extent[tag]);
+    }
+    return number / size;
+  };
+  return group(w) == group(r);
+}
+
+std::string Strands::DescribeExecutor(ExecutorId executor) const {
+  constexpr const char* kNames[] = {"blockIdx.x",  "blockIdx.y",  "blockIdx.z",
+                                    "threadIdx.x", "threadIdx.y", "threadIdx.z"};
+  std::string text;
+  for (size_t tag = 0; tag < Executor::kTags; ++tag) {
+    const int64_t at = executors_[executor].at[tag];
+    if (at >= 0) absl::StrAppend(&text, text.empty() ? "" : ", ", kNames[tag], " = ", at);
+  }
+  return text.empty() ? "no loop over threads" : text;
+}
+
 std::string Strands::Describe(StrandId strand) const {
   std::string text;
   for (strand = Known(strand); strand > kRoot; strand = At(strand).parent) {
     const Strand& s = At(strand);
-    text = absl::StrCat(code_.regions[static_cast<size_t>(executions_[s.execution])].loop, " = ", s.iteration,
-                        text.empty() ? "" : ", ", text);
+    text = absl::StrCat(RegionOf(s).loop, " = ", s.iteration, text.empty() ? "" : ", ", text);
   }
   return text;
 }
 
 void Shadow::Reset(int64_t bytes, int element_bytes, bool initialized, bool init, bool races, bool own,
-                   bool of_blocks) {
+                   OwnerLevel owner) {
   own_ = own;
-  of_blocks_ = of_blocks;
+  owner_ = owner;
   element_bytes_ = std::max(element_bytes, 1);
   if (init) written_.assign(static_cast<size_t>(bytes), initialized ? 1 : 0);
-  if (races) cells_.assign(static_cast<size_t>((bytes + element_bytes_ - 1) / element_bytes_), Cell());
+  if (!races) return;
+  cells_.assign(static_cast<size_t>((bytes + element_bytes_ - 1) / element_bytes_), Cell());
+  const bool owned = owner != OwnerLevel::kDevice && owner != OwnerLevel::kCore;
+  writers_.assign(owned ? cells_.size() : 0, 0);
 }
 
 std::optional<bool> Shadow::WroteSince(const Shadow& before, int64_t offset) const {
@@ -127,7 +180,9 @@ std::optional<bool> Shadow::WroteSince(const Shadow& before, int64_t offset) con
 void Shadow::Merge(const Shadow& copy, const Shadow& before) {
   for (size_t i = 0; i < written_.size(); ++i) written_[i] |= copy.written_[i];
   for (size_t i = 0; i < cells_.size(); ++i) {
-    if (!(copy.cells_[i] == before.cells_[i])) cells_[i] = copy.cells_[i];
+    if (copy.cells_[i] == before.cells_[i]) continue;
+    cells_[i] = copy.cells_[i];
+    if (!writers_.empty()) writers_[i] = copy.writers_[i];
   }
 }
 
@@ -147,6 +202,12 @@ Shadow::Conflict Shadow::Read(const Strands& strands, int64_t offset, int64_t by
         !strands.Combine(cell.write.access, access)) {
       return {cell.write.strand, cell.write.access, true};
     }
+    if (!writers_.empty()) {
+      const ExecutorId writer = writers_[static_cast<size_t>(i)];
+      if (!strands.SeesWrite(owner_, writer, strands.ExecutorOf(strand))) {
+        return {cell.write.strand, cell.write.access, true, /*other_executor=*/true, writer};
+      }
+    }
     const Touch touch{strand, access};
     Touch &first = cell.read[0], &second = cell.read[1];
     int first_depth = 0, pair_depth = 0;
@@ -165,12 +226,15 @@ Shadow::Conflict Shadow::Read(const Strands& strands, int64_t offset, int64_t by
 
 Shadow::Conflict Shadow::Write(const Strands& strands, int64_t offset, int64_t bytes, StrandId strand, int32_t access,
                                bool again) {
+  const bool of_blocks = owner_ != OwnerLevel::kDevice && owner_ != OwnerLevel::kThread && owner_ != OwnerLevel::kCore;
+  const ExecutorId writer = strands.Combines(access) ? 0 : strands.ExecutorOf(strand);
   const auto race = [&](const Touch& other) {
     return other.strand != 0 && strands.Concurrent(other.strand, strand) && !strands.Combine(other.access, access) &&
-           !(of_blocks_ && strands.InDifferentBlocks(other.strand, strand));
+           !(of_blocks && strands.InDifferentBlocks(other.strand, strand));
   };
   for (int64_t i = offset / element_bytes_; i <= (offset + bytes - 1) / element_bytes_; ++i) {
     Cell& cell = cells_[static_cast<size_t>(i)];
+    if (!writers_.empty()) writers_[static_cast<size_t>(i)] = writer;
     if (own_) {
       cell = {{strand, access}, {}};
       continue;

@@ -62,7 +62,7 @@ void Machine::Spawn(Context& parent, Group& group, std::vector<Context*>& ready)
   const int64_t extent = parent.registers[static_cast<size_t>(fork.a)].i;
   const int64_t min = parent.registers[static_cast<size_t>(fork.b)].i;
   parent.pending = parent.children = static_cast<int>(extent);
-  const uint32_t execution = code_.shadow_races ? strands_.BeginRegion(fork.c) : 0;
+  const uint32_t execution = code_.shadow_races ? strands_.BeginRegion(fork.c, extent) : 0;
   // The last one pushed runs first.
   const size_t first = ready.size();
   KeepBeforeThreads(parent);

@@ -107,17 +107,22 @@ std::optional<Function> ScaleIndex(const Function& function, Random& random) {
                      [&](const Expr& e) { return up ? e * Const(e.dtype(), 2) : FloorDiv(e, Const(e.dtype(), 2)); });
 }
 
-std::optional<Function> ShrinkAnyBuffer(const Function& function, Random& random) {
+std::vector<Buffer> Allocated(const Function& function) {
   std::vector<Buffer> buffers;
-  for (const Param& param : function->params) {
-    if (param.buffer) buffers.push_back(param.buffer);
-  }
   PreOrder(function->body, [&](const Stmt& s) {
     if (const auto* realize = dyn_cast<BlockRealizeNode>(s)) {
       std::ranges::copy(realize->block->alloc_buffers, std::back_inserter(buffers));
     }
     return true;
   });
+  return buffers;
+}
+
+std::optional<Function> ShrinkAnyBuffer(const Function& function, Random& random) {
+  std::vector<Buffer> buffers = Allocated(function);
+  for (const Param& param : function->params) {
+    if (param.buffer) buffers.push_back(param.buffer);
+  }
   std::erase_if(buffers, [](const Buffer& b) { return b->ndim() == 0 || !b->strides.empty() || b->layout; });
   if (buffers.empty()) return std::nullopt;
   const Buffer& buffer = buffers[random.Below(buffers.size())];
@@ -233,6 +238,56 @@ std::optional<Function> SwapStatements(const Function& function, Random& random)
   });
 }
 
+// Some of the outermost loops run over blocks or threads, and some of the loops in them over threads.
+class Binder : public StmtMutator {
+ public:
+  using StmtMutator::Mutate;
+  explicit Binder(Random* random) : random_(random) {}
+  bool bound = false;
+
+ protected:
+  Stmt MutateFor(const ForNode* op, const Stmt& self) override {
+    constexpr const char* kTags[] = {"blockIdx.x", "threadIdx.x"};
+    const size_t outer = next_;
+    if (next_ == 0 && random_->Below(2) == 0) next_ = 1;
+    if (op->kind != ForKind::kSerial || next_ >= std::size(kTags) || random_->Below(4) == 0) {
+      const Stmt same = StmtMutator::MutateFor(op, self);
+      next_ = outer;
+      return same;
+    }
+    ForNode::Fields fields = op->fields();
+    fields.kind = ForKind::kThreadBound;
+    fields.thread_tag = kTags[next_++];
+    bound = true;
+    fields.body = Mutate(op->body);
+    next_ = outer;
+    return For(std::move(fields));
+  }
+
+ private:
+  Random* random_;
+  size_t next_ = 0;  // of the tags
+};
+
+std::optional<Function> BindLoops(const Function& function, Random& random) {
+  Binder binder(&random);
+  const Stmt body = binder.Mutate(function->body);
+  return binder.bound ? std::optional(function.WithBody(body, function->next_id)) : std::nullopt;
+}
+
+// Memory that each thread, warp or block has of its own, in a program that runs on several of them.
+std::optional<Function> NarrowScope(const Function& function, Random& random) {
+  constexpr const char* kScopes[] = {"local", "register", "warp", "shared"};
+  const std::vector<Buffer> buffers = Allocated(function);
+  if (buffers.empty()) return std::nullopt;
+  const Buffer& buffer = buffers[random.Below(buffers.size())];
+  BufferNode::Fields fields = buffer->fields();
+  fields.scope = Scope::Parse(kScopes[random.Below(std::size(kScopes))]);
+  fields.data = Var(buffer->data.name(), buffer->data.dtype());
+  const Stmt body = Substitute(function->body, {}, {{buffer, Buffer(std::move(fields))}});
+  return BindLoops(function.WithBody(body, function->next_id), random);
+}
+
 struct Fault {
   const char* name;
   std::optional<Function> (*plant)(const Function&, Random&);
@@ -243,6 +298,7 @@ constexpr Fault kFaults[] = {
     {"wider domain", WidenDomain},        {"looser condition", LoosenCondition},
     {"dropped init", DropInit},           {"at once", RunAtOnce},
     {"dropped statement", DropStatement}, {"swapped statements", SwapStatements},
+    {"bound loops", BindLoops},           {"narrower scope", NarrowScope},
 };
 
 // With the regions of all blocks without blocks inside found anew, so that what they do is what they declare.

@@ -1,5 +1,6 @@
 // One fault planted into a right program: an index moved, a buffer made smaller, a loop longer, a condition loosened,
-// an init dropped, iterations run at once. What verify then calls valid runs without a fault in the interpreter.
+// an init dropped, iterations run at once, loops bound to threads, memory that is theirs alone. What verify then calls
+// valid runs without a fault in the interpreter.
 //
 //   PlantedFaults faults({.seed = 1, .count = 10000});
 //   faults.Run();

@@ -133,8 +133,10 @@ class Checker : public Visitor {
     for (size_t i = 0; i < common; ++i) {
       analyzer_.Bind(reader.loops[i]->var, {reader.loops[i]->min, reader.loops[i]->extent});
     }
+    SameThreads(read.buffer, {&writer}, reader);
     const arith::Domain below = sure_.DomainOf(reader.loops, common, read.buffer);
     AssumeAround(reader.realize->predicate, below);
+    if (!SeesWritesOf(writer, reader, read.buffer)) return false;
     AssumeInside(InLoops(reader, read), read.buffer, below, &analyzer_);
     const arith::Domain loops = sure_.DomainOf(writer.loops, common, read.buffer);
     const auto& iterators = writer.realize->block->iter_vars;
@@ -205,6 +207,8 @@ class Checker : public Visitor {
     };
     const arith::Domain below = sure_.DomainOf(reader.loops, common, read.buffer);
     AssumeAround(predicate_of(reader), below);
+    const auto is_seen = [&](const ScopeChild* writer) { return SeesWritesOf(*writer, reader, read.buffer); };
+    if (!std::ranges::all_of(writers, is_seen)) return false;
     AssumeInside(in_loops(reader, read), read.buffer, below, &analyzer_);
     std::optional<arith::Region> provided;
     for (const ScopeChild* writer : writers) {
@@ -278,14 +282,45 @@ class Checker : public Visitor {
     return true;
   }
 
-  // Memory of threads: a thread sees what it wrote itself, so that loops over the same threads have the same index.
+  // Whether each thread that reads, or block of threads, is one that ran the writer. What threads combine all of them
+  // have. Call it where the loops of SameThreads are bound.
+  bool SeesWritesOf(const ScopeChild& writer, const ScopeChild& reader, const Buffer& buffer) {
+    for (const ForNode* loop : writer.loops) {
+      if (!sure_.IsOwn(buffer, *loop) || IsInt(loop->extent, 1) || IsCombinedOver(*writer.realize, loop->var)) continue;
+      const auto same = std::ranges::find_if(
+          reader.loops, [&](const ForNode* other) { return other->thread_tag == loop->thread_tag; });
+      if (same != reader.loops.end()) {
+        const ForNode& of_reader = **same;
+        if (&of_reader == loop) continue;
+        if (arith::SameExpr(of_reader.min, loop->min) && arith::SameExpr(of_reader.extent, loop->extent)) continue;
+        const Expr index = CastTo(loop->var.dtype(), of_reader.var);
+        if (analyzer_.CanProveLessEqual(loop->min, index) &&
+            analyzer_.CanProveLessEqual(index + 1, loop->min + loop->extent)) {
+          continue;
+        }
+      }
+      why_ = "each index of " + loop->thread_tag + " has a copy of " + buffer->name + " (scope " +
+             buffer->scope.text() + "), and block " + writer.realize->block->name + " writes it for other ones";
+      return false;
+    }
+    return true;
+  }
+  static bool IsCombinedOver(const BlockRealizeNode& realize, const Var& loop) {
+    if (!realize.block->init) return false;
+    for (size_t i = 0; i < realize.bindings.size(); ++i) {
+      if (realize.block->iter_vars[i].kind == IterKind::kReduce && UsesVar(realize.bindings[i], loop)) return true;
+    }
+    return false;
+  }
+
+  // Memory of threads, or of blocks of them: each sees what it wrote itself, so that loops over the same ones have the
+  // same index.
   VarMap SameThreads(const Buffer& buffer, const std::vector<const ScopeChild*>& writers, const ScopeChild& reader) {
     VarMap same;
-    if (!sure_.IsOfThread(buffer)) return same;
     std::map<std::string, Var> index;
     const auto add = [&](const ScopeChild& child) {
       for (const ForNode* loop : child.loops) {
-        if (!loop->thread_tag.starts_with("threadIdx")) continue;
+        if (!sure_.IsOwn(buffer, *loop)) continue;
         const auto [first, is_first] = index.emplace(loop->thread_tag, loop->var);
         if (is_first) analyzer_.Bind(loop->var, {loop->min, loop->extent});
         if (!first->second.same_as(loop->var)) same[loop->var] = first->second;

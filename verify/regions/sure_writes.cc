@@ -10,6 +10,7 @@
 #include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
+#include "verify/structure/own_memory.h"
 
 namespace tilewright {
 namespace {
@@ -188,8 +189,9 @@ SureWrites::SureWrites(const Function& function) {
   AllocatedByThreads(&allocated_by_threads_).Visit(function->body);
 }
 
-bool SureWrites::IsOfThread(const Buffer& buffer) const {
-  return buffer->scope.owner() == OwnerLevel::kThread || allocated_by_threads_.contains(buffer.get());
+bool SureWrites::IsOwn(const Buffer& buffer, const ForNode& loop) const {
+  if (HasOwnMemory(buffer, loop)) return true;
+  return loop.thread_tag.starts_with("threadIdx") && allocated_by_threads_.contains(buffer.get());
 }
 
 bool SureWrites::Of(const BlockNode& block, const BufferRegion& declared) {
@@ -227,10 +229,9 @@ bool SureWrites::Of(const BlockNode& block, const BufferRegion& declared) {
 }
 
 arith::Domain SureWrites::DomainOf(const std::vector<const ForNode*>& loops, size_t first, const Buffer& buffer) const {
-  const bool of_thread = IsOfThread(buffer);
   arith::Domain domain;
   for (size_t i = first; i < loops.size(); ++i) {
-    if (of_thread && loops[i]->thread_tag.starts_with("threadIdx")) continue;
+    if (IsOwn(buffer, *loops[i])) continue;
     domain.push_back({loops[i]->var, {loops[i]->min, loops[i]->extent}});
   }
   return domain;

@@ -32,11 +32,11 @@ class SureWrites {
   // Whether every run of the block writes each element of `declared`, which is one of its writes. Remembers the answer.
   bool Of(const BlockNode& block, const BufferRegion& declared);
 
-  // Whether each thread has a buffer of its own: in local memory and registers, and in global memory that threads
-  // allocate.
-  bool IsOfThread(const Buffer& buffer) const;
+  // Whether each index of the loop has a buffer of its own (verify/structure/own_memory.h); threads also have global
+  // memory that they allocate.
+  bool IsOwn(const Buffer& buffer, const ForNode& loop) const;
   // The loops from position `first` on, as a domain over which what they enclose touches `buffer`. Memory of a thread
-  // is written by that thread alone: its loops stay as they are.
+  // or of a block of them is written by it alone: its loops stay as they are.
   arith::Domain DomainOf(const std::vector<const ForNode*>& loops, size_t first, const Buffer& buffer) const;
   // Whether what the loops enclose runs at least once in each of the iterations that `region` depends on: loops from
   // `first` on that it does not depend on must not be empty. Parameters of the function are positive.

@@ -289,7 +289,8 @@ def main(A: T.Buffer((4096, 64), "float32"), C: T.Buffer((4096, 64), "float32"))
 TEST(SureWrites, MemoryOfThreads) {
   EXPECT_THAT(Findings(kOwn), IsEmpty());
   EXPECT_THAT(Findings(Replaced(kOwn, "= L[v, vi]", "= L[v, 63 - vi]")),
-              ElementsAre(HasSubstr("region cover: block C reads L[v, 63 - vi], which is not all written before")));
+              ElementsAre(HasSubstr("region cover: block C reads L[v, 63 - vi], which is not all written before"),
+                          HasSubstr("races: each index of threadIdx.x has a copy of L (scope local)")));
 }
 
 // Global memory that a thread allocates is its own, too.

@@ -20,6 +20,8 @@
 #include "verify/structure/instance_order.h"
 #include "verify/structure/join_digits.h"
 #include "verify/structure/loop_kinds.h"
+#include "verify/threads/blocks_of_loop.h"
+#include "verify/threads/separate_nests.h"
 #include "verify/threads/touches.h"
 
 namespace tilewright {
@@ -52,62 +54,6 @@ class AllocationDepths : public StmtVisitor {
   std::unordered_set<const ForNode*> loops_;
 };
 
-bool SameRegion(const std::vector<Range>& a, const std::vector<Range>& b) {
-  for (size_t d = 0; d < a.size(); ++d) {
-    if (!arith::SameExpr(a[d].min, b[d].min) || !arith::SameExpr(a[d].extent, b[d].extent)) return false;
-  }
-  return true;
-}
-
-// What the signatures of the blocks directly below a loop say about its iterations.
-class BlocksOfLoop : public StmtVisitor {
- public:
-  BlocksOfLoop(const ForNode& loop, const RaceFacts& facts) : facts_(facts) { Visit(loop.body); }
-
-  // Whether both touches are of one block below the loop, each iteration runs instances of its own of it, and instances
-  // do not meet in the buffer.
-  bool Decide(const Touch& a, const Touch& b) const {
-    if (facts_.repeats_writes) return false;
-    const auto of_a = top_.find(a.block), of_b = top_.find(b.block);
-    if (of_a == top_.end() || of_b == top_.end() || of_a->second != of_b->second) return false;
-    const BlockNode& block = *of_a->second;
-    return !facts_.repeating.contains(&block) && InstancesAreApart(block, a.region.buffer, !a.write || !b.write);
-  }
-
- protected:
-  void VisitBlockRealize(const BlockRealizeNode* op) override {
-    const BlockNode* outer = current_;
-    if (current_ == nullptr) current_ = op->block.get();
-    top_[op->block.get()] = current_;
-    StmtVisitor::VisitBlockRealize(op);
-    current_ = outer;
-  }
-
- private:
-  // Each of the block's write regions is apart from those of other instances (verify/structure/spatial_iterators.h).
-  static bool InstancesAreApart(const BlockNode& block, const Buffer& buffer, bool with_reads) {
-    bool writes = false;
-    const auto apart = [&](const BufferRegion& write, const BufferRegion& other) {
-      return !other.buffer.same_as(buffer) || SameRegion(write.region, other.region) ||
-             !DifferentInstancesMeet(block, write, other);
-    };
-    for (size_t w = 0; w < block.writes.size(); ++w) {
-      const BufferRegion& write = block.writes[w];
-      if (!write.buffer.same_as(buffer)) continue;
-      writes = true;
-      const auto is_apart = [&](const BufferRegion& other) { return apart(write, other); };
-      if (!std::all_of(block.writes.begin() + static_cast<ptrdiff_t>(w) + 1, block.writes.end(), is_apart))
-        return false;
-      if (with_reads && !std::all_of(block.reads.begin(), block.reads.end(), is_apart)) return false;
-    }
-    return writes;
-  }
-
-  const RaceFacts& facts_;
-  const BlockNode* current_ = nullptr;
-  std::unordered_map<const BlockNode*, const BlockNode*> top_;  // of each block below, the one directly below the loop
-};
-
 // Whether the value is another one in each iteration of the loop: a sum with one term, a multiple of the loop's
 // variable.
 bool Moves(const Expr& e, const Var& loop) {
@@ -122,10 +68,10 @@ bool Moves(const Expr& e, const Var& loop) {
 // All pairs of touches below one loop.
 class LoopChecker {
  public:
-  // `touches`: what is to be proven, of `all`.
+  // `touches`: what is to be proven, of `all`. `own`: iterations have memory of their own, so that writes do not meet.
   LoopChecker(const ForNode* loop, const std::vector<const Touch*>& touches, const std::vector<Touch>& all,
-              const RaceFacts& facts, const GivenValues& given)
-      : loop_(loop), touches_(touches), all_(all), given_(given) {
+              const RaceFacts& facts, const GivenValues& given, bool own = false)
+      : loop_(loop), touches_(touches), all_(all), given_(given), own_(own) {
     if (!StartsThreads(*loop)) blocks_.emplace(*loop, facts);
   }
 
@@ -135,6 +81,7 @@ class LoopChecker {
       for (size_t j = i; j < touches_.size(); ++j) {
         const Touch &a = *touches_[i], &b = *touches_[j];
         if (!a.region.buffer.same_as(b.region.buffer) || !(a.write || b.write) || (i == j && !a.write)) continue;
+        if (own_ && a.write && b.write) continue;
         if (StartsThreads(*loop_) && a.phase != b.phase) continue;
         if (BothInNextIteration(a, b) || CombineAcrossThreads(a, b) || VirtualThreadsRepeat(a, b)) continue;
         if (blocks_ && blocks_->Decide(a, b)) continue;
@@ -380,6 +327,7 @@ class LoopChecker {
   const std::vector<const Touch*>& touches_;
   const std::vector<Touch>& all_;
   const GivenValues& given_;
+  const bool own_;
   std::optional<BlocksOfLoop> blocks_;
   std::map<size_t, std::optional<arith::Region>> boxes_;
 };
@@ -413,6 +361,7 @@ class Checker {
       Check(loop, all.touches);
       CheckOwnCopies(loop, loop->body);
     }
+    for (const SeparateNests& nests : FindSeparateNests(all.touches)) CheckSeparate(nests);
     return Conclude();
   }
 
@@ -433,6 +382,30 @@ class Checker {
     });
   }
 
+  void CheckSeparate(const SeparateNests& nests) {
+    const auto refuse = [&](const Touch& read, const std::string& why) {
+      const Buffer& buffer = read.region.buffer;
+      Unproven(nests.loop->id, "each index of " + nests.loop->thread_tag + " has a copy of " + buffer->name +
+                                   " (scope " + buffer->scope.text() + "), and " + Describe(read) + why);
+    };
+    if (nests.outside != nullptr) {
+      return refuse(*nests.outside, " stands in no loop over the same indices as the writes");
+    }
+    std::vector<const Touch*> below;
+    for (const Touch& touch : nests.touches) {
+      if (std::ranges::find(touch.loops, nests.loop) != touch.loops.end()) below.push_back(&touch);
+    }
+    const auto unproven = LoopChecker(nests.loop, below, nests.touches, facts_, given_, /*own=*/true).FindUnproven();
+    if (!unproven) return;
+    const auto [a, b] = *unproven;
+    refuse(a->write ? *b : *a, " may be of what another one writes: " + Describe(a->write ? *a : *b));
+  }
+
+  static std::string Describe(const Touch& touch) {
+    const std::string block = touch.block == nullptr ? "" : " in block " + touch.block->name;
+    return std::string(touch.write ? "a write of " : "a read of ") + Print(touch.region) + block;
+  }
+
   void Check(const ForNode* loop, const std::vector<Touch>& all) {
     std::vector<const Touch*> below;
     for (const Touch& touch : all) {
@@ -448,14 +421,10 @@ class Checker {
     const auto unproven = LoopChecker(loop, below, all, facts_, given_).FindUnproven();
     if (!unproven) return;
     const auto [a, b] = *unproven;
-    const auto does = [](const Touch& touch) {
-      const std::string block = touch.block == nullptr ? "" : " in block " + touch.block->name;
-      return std::string(touch.write ? "a write of " : "a read of ") + Print(touch.region) + block;
-    };
     std::string reason = "iterations of the " +
                          (loop->thread_tag.empty() ? std::string(ForKindName(loop->kind)) : loop->thread_tag) +
-                         " loop " + loop->var.name() + " may touch the same element at the same time: " + does(*a);
-    if (a != b) reason += ", " + does(*b);
+                         " loop " + loop->var.name() + " may touch the same element at the same time: " + Describe(*a);
+    if (a != b) reason += ", " + Describe(*b);
     if (StartsThreads(*loop)) reason += ", with no barrier in between";
     Unproven(loop->id, std::move(reason));
   }

@@ -22,18 +22,11 @@
 // is refused.
 #pragma once
 
-#include <unordered_set>
-
 #include "verify/structure/diagnostic.h"
 #include "verify/structure/exact_run.h"
+#include "verify/threads/blocks_of_loop.h"
 
 namespace tilewright {
-
-// What other checks found out about signatures.
-struct RaceFacts {
-  std::unordered_set<const BlockNode*> repeating;  // verify/structure/bindings.h
-  bool repeats_writes = false;                     // verify/structure/spatial_iterators.h
-};
 
 Diagnostics CheckRaces(const Function& function, LazyExactRun* exact, const RaceFacts& facts);
 

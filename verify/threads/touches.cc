@@ -177,7 +177,9 @@ class Collector : public Visitor {
   }
 
   void Add(BufferRegion region, bool write) {
-    if (concurrent_ == 0 || result.too_many) return;
+    const OwnerLevel owner = region.buffer->scope.owner();
+    const bool is_own = owner != OwnerLevel::kDevice && owner != OwnerLevel::kCore;
+    if ((concurrent_ == 0 && !is_own) || result.too_many) return;
     if (result.touches.size() == kMostTouches) {
       result.too_many = true;
       return;

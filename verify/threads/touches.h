@@ -40,7 +40,7 @@ struct DividedBarrier {
 inline constexpr size_t kMostTouches = 2000;
 
 struct Touches {
-  std::vector<Touch> touches;  // below concurrent loops only
+  std::vector<Touch> touches;  // below concurrent loops only, and all of memory that is not the device's
   std::vector<DividedBarrier> divided_barriers;
   bool too_many = false;  // the first kMostTouches were collected: serial loops in each other with barriers
 };

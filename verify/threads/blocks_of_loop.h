@@ -1,0 +1,42 @@
+// What signatures of blocks say about iterations of a loop: those that run instances of their own of a block are apart
+// where the block's instances are (verify/structure/spatial_iterators.h).
+//
+//   for i in T.parallel(n):
+//       with T.block("B"): B[table(vi)] = ...     vi spatial, bound to i: no two iterations write the same element
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "ir/functor.h"
+#include "verify/threads/touches.h"
+
+namespace tilewright {
+
+// What other checks found out about signatures.
+struct RaceFacts {
+  std::unordered_set<const BlockNode*> repeating;  // verify/structure/bindings.h
+  bool repeats_writes = false;                     // verify/structure/spatial_iterators.h
+};
+
+bool SameRegion(const std::vector<Range>& a, const std::vector<Range>& b);
+
+class BlocksOfLoop : public StmtVisitor {
+ public:
+  BlocksOfLoop(const ForNode& loop, const RaceFacts& facts) : facts_(facts) { Visit(loop.body); }
+
+  // Whether both touches are of one block below the loop, each iteration runs instances of its own of it, and instances
+  // do not meet in the buffer.
+  bool Decide(const Touch& a, const Touch& b) const;
+
+ protected:
+  void VisitBlockRealize(const BlockRealizeNode* op) override;
+
+ private:
+  const RaceFacts& facts_;
+  const BlockNode* current_ = nullptr;
+  std::unordered_map<const BlockNode*, const BlockNode*> top_;  // of each block below, the one directly below the loop
+};
+
+}  // namespace tilewright
