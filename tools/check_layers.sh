@@ -28,7 +28,7 @@ ROOMS = {
                  "schedule/blocks schedule/sampling", "schedule/recorder", "schedule/script",
                  "schedule", "schedule/fuzz schedule/testing"],
     "codegen": ["codegen/abi codegen/cuda/emulator", "codegen", "codegen/lower/common codegen/runtime", "codegen/lower/cpu codegen/lower/gpu", "codegen/lower",
-                "codegen/llvm/x86 codegen/remote", "codegen/llvm codegen/cuda"],
+                "codegen/llvm/assembly codegen/remote", "codegen/llvm/x86 codegen/llvm/aarch64", "codegen/llvm codegen/cuda"],
     "autoschedule": ["autoschedule/program autoschedule/database", "autoschedule/cost", "autoschedule/tensorize",
                      "autoschedule/normalize", "autoschedule/movement", "autoschedule/movement/gpu", "autoschedule/sketch",
                      "autoschedule/sketch/cpu autoschedule/sketch/gpu",

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/llvm/aarch64/spills.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/llvm/object.h"
 #include "codegen/llvm/x86/spills.h"
@@ -32,8 +33,10 @@ class LlvmBackend : public Backend {
                                           : EmitAssembly(module, target, options);
     if (!bytes.ok()) return bytes.status();
     Artifact artifact{.bytes = *std::move(bytes)};
-    if (options.count && options.format != "ll" && target.kind == TargetKind::kX86) {
-      artifact.counters[kSpillsCounter] = CountInnerLoopVectorSpills(options.format == "s" ? artifact.bytes : assembly);
+    if (options.count && options.format != "ll") {
+      const std::string& text = options.format == "s" ? artifact.bytes : assembly;
+      artifact.counters[kSpillsCounter] = target.kind == TargetKind::kX86 ? CountInnerLoopVectorSpills(text)
+                                                                          : aarch64::CountInnerLoopVectorSpills(text);
     }
     return artifact;
   }

@@ -1,21 +1,9 @@
 #include "codegen/llvm/x86/spills.h"
 
-#include <algorithm>
-#include <string>
-#include <unordered_map>
-#include <vector>
+#include "codegen/llvm/assembly/inner_loop_spills.h"
 
 namespace tilewright {
 namespace {
-
-std::string_view Trim(std::string_view line) {
-  const size_t first = line.find_first_not_of(" \t");
-  return first == std::string_view::npos ? std::string_view() : line.substr(first);
-}
-
-// Moves to and from the stack that go with each vector that a loop stores elsewhere: more values than there are
-// registers on the way to many results, not sums that are kept there.
-constexpr int kSpillsPerStore = 5;
 
 bool IsVectorMove(std::string_view line) {
   const bool is_move = line.starts_with("vmov") || line.starts_with("mova") || line.starts_with("movu");
@@ -36,43 +24,13 @@ bool IsStore(std::string_view line) {
 
 }  // namespace
 
-// An innermost loop is a backward jump with no other backward jump between its target and itself.
 int CountInnerLoopVectorSpills(std::string_view assembly) {
-  std::unordered_map<std::string, size_t> labels;
-  std::vector<size_t> spills_before = {0}, stores_before = {0};  // of each line
-  size_t last_backward_target = 0;
-  int total = 0;
-  size_t number = 0;
-  bool has_frame = false;
-  for (size_t begin = 0; begin < assembly.size(); ++number) {
-    size_t end = assembly.find('\n', begin);
-    if (end == assembly.npos) end = assembly.size();
-    const std::string_view raw = assembly.substr(begin, end - begin);
-    const std::string_view line = Trim(raw);
-    begin = end + 1;
-    const size_t colon = raw.find(':');
-    const bool is_label = colon != raw.npos && line.size() == raw.size();
-    if (is_label && raw[0] == '.') labels[std::string(raw.substr(0, colon))] = number;
-    if (is_label && raw[0] != '.') has_frame = false;  // a function begins
-    has_frame |= line.starts_with("movq\t%rsp, %rbp");
-    const bool is_move = IsVectorMove(line), is_spill = is_move && UsesStack(line, has_frame);
-    spills_before.push_back(spills_before.back() + (is_spill ? 1 : 0));
-    stores_before.push_back(stores_before.back() + (is_move && !is_spill && IsStore(line) ? 1 : 0));
-    if (!line.starts_with('j')) continue;
-    const size_t target = line.find(".L");
-    if (target == line.npos) continue;
-    const std::string_view rest = line.substr(target);
-    auto label = labels.find(std::string(rest.substr(0, rest.find_first_of(" \t#"))));
-    if (label == labels.end()) continue;  // forward
-    const size_t loop = label->second;
-    if (loop >= last_backward_target) {
-      const auto spills = static_cast<int>(spills_before[number + 1] - spills_before[loop]);
-      const auto stores = static_cast<int>(stores_before[number + 1] - stores_before[loop]);
-      total += std::max(0, spills - kSpillsPerStore * stores);
-    }
-    last_backward_target = std::max(last_backward_target, loop + 1);
-  }
-  return total;
+  constexpr AssemblySyntax kSyntax = {.frame_begins = "movq\t%rsp, %rbp",
+                                      .is_jump = [](std::string_view line) { return line.starts_with('j'); },
+                                      .is_vector_move = IsVectorMove,
+                                      .uses_stack = UsesStack,
+                                      .is_store = IsStore};
+  return CountInnerLoopVectorSpills(assembly, kSyntax);
 }
 
 }  // namespace tilewright
