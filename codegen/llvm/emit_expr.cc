@@ -126,6 +126,10 @@ llvm::Value* FunctionEmitter::Emit(const Expr& e) {
       const auto* broadcast = cast<BroadcastNode>(e);
       llvm::Value* value = Emit(broadcast->value);
       const int inner = broadcast->value.dtype().lanes();
+      const auto* load = dyn_cast<LoadNode>(broadcast->value);
+      const bool element = load != nullptr && load->buffer->scope.kind() == MemoryKind::kRegister &&
+                           type.bits() * type.lanes() == context_.target.cpu_part().vector_bits;
+      if (inner == 1 && element) return SplatElement(value, static_cast<unsigned>(type.lanes()));
       if (inner == 1) return builder_.CreateVectorSplat(static_cast<unsigned>(type.lanes()), value);
       llvm::SmallVector<int> picked;
       for (int i = 0; i < type.lanes(); ++i) picked.push_back(i % inner);

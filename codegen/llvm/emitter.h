@@ -111,6 +111,7 @@ class FunctionEmitter {
   llvm::Value* Compare(llvm::CmpInst::Predicate predicate, llvm::Value* a, llvm::Value* b);  // of floats
   llvm::Value* Narrowed(DataType type, llvm::Value* value);
   llvm::Value* OpaqueConstant(llvm::Constant* constant);
+  llvm::Value* SplatElement(llvm::Value* number, unsigned lanes);
 
   llvm::Value* EmitLoad(const LoadNode* op);
   llvm::Value* EmitLoadedBits(const LoadNode* op);

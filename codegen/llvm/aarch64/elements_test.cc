@@ -1,0 +1,46 @@
+// Instructions multiply by one element of a register where a group of bytes is the factor of a whole vector.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_replace.h"
+#include "codegen/llvm/object.h"
+#include "ir/script/parse_or_die.h"
+#include "target/target.h"
+
+namespace tilewright {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kDots[] = R"(
+@T.prim_func
+def main(A: T.Buffer((64,), "{A}"), B: T.Buffer((256,), "{B}"), C: T.Buffer((4,), "int32")):
+    for k in range(16):
+        C[T.Ramp(0, 1, 4)] = T.dot_add(C[T.Ramp(0, 1, 4)], {GROUP}, B[T.Ramp(k * 16, 1, 16)])
+)";
+
+// The loop's assembly; in `group`, what is multiplied of A.
+std::string Dots(const char* a, const char* b, const char* group) {
+  const Module module = ParseOrDie(absl::StrReplaceAll(kDots, {{"{A}", a}, {"{B}", b}, {"{GROUP}", group}}));
+  const auto assembly = EmitAssembly(module, *NamedTarget("arm-neoverse-v1"));
+  EXPECT_TRUE(assembly.ok()) << assembly.status();
+  return assembly.ok() ? *assembly : "";
+}
+
+TEST(Elements, OfBytesAreFactorsOfDotProducts) {
+  for (const auto& [types, instruction] : {std::pair(std::pair("int8", "int8"), "sdot"),
+                                           {std::pair("uint8", "uint8"), "udot"},
+                                           {std::pair("uint8", "int8"), "sudot"}}) {
+    const std::string assembly = Dots(types.first, types.second, "T.Broadcast(A[T.Ramp(k * 4, 1, 4)], 4)");
+    EXPECT_THAT(assembly, HasSubstr(std::string("\t") + instruction + "\t"));
+    EXPECT_THAT(assembly, HasSubstr(".4b[0]")) << instruction;
+    EXPECT_THAT(assembly, Not(HasSubstr("ld1r"))) << instruction;
+  }
+}
+
+}  // namespace
+}  // namespace tilewright
