@@ -21,19 +21,20 @@ constexpr std::string_view kSquares = "lambda i, j: (i // 2, j // 2, i % 2 * 2 +
 constexpr std::string_view kWarpgroupSums =
     "lambda i, j: (i // 16 * 32 + i % 8 * 4 + j % 8 // 2, j // 8 * 4 + i % 16 // 8 * 2 + j % 2)";
 
-// A fused multiply-add of vectors of f32: plain IR.
-constexpr MachineInstruction Fma(std::string_view name, std::string_view suffix, int lanes, int registers,
-                                 std::array<std::string_view, 2> features) {
+// A fused multiply-add of vectors of a type: plain IR. B is in memory where the instruction can load it.
+constexpr MachineInstruction Fma(std::string_view name, std::string_view types, DataType type, std::string_view suffix,
+                                 int lanes, int registers, std::array<std::string_view, 2> features,
+                                 std::string_view scope_of_b = "global") {
   return {.name = name,
-          .types = "f32",
+          .types = types,
           .family = "fma",
           .suffix = suffix,
           .m = 1,
           .n = lanes,
           .k = 1,
-          .a = {kF32},
-          .b = {kF32, "global"},
-          .c = {kF32},
+          .a = {type},
+          .b = {type, scope_of_b},
+          .c = {type},
           .features = features,
           .registers = registers};
 }
@@ -119,9 +120,10 @@ constexpr MachineInstruction Wgmma(std::string_view types, DataType a, DataType 
 // vpdpbusd and vpdpwssd do not saturate: they are the sum modulo 2^32.
 constexpr auto kFlips = InstructionIdentity::kFlipsSignOfA;
 constexpr MachineInstruction kRows[] = {
-    Fma("vfmadd231ps", "avx512", 16, 32, {{"avx512f"}}),
-    Fma("vfmadd231ps", "avx2", 8, 16, {{"avx2", "fma"}}),
-    Fma("fmla", "neon", 4, 32, {{"neon"}}),
+    Fma("vfmadd231ps", "f32", kF32, "avx512", 16, 32, {{"avx512f"}}),
+    Fma("vfmadd231ps", "f32", kF32, "avx2", 8, 16, {{"avx2", "fma"}}),
+    Fma("fmla", "f32", kF32, "neon", 4, 32, {{"neon"}}, "register"),
+    Fma("fmla", "f16", kF16, "fullfp16", 8, 32, {{"neon", "fullfp16"}}, "register"),
     Dot("vdpbf16ps", "bf16", kBF16, kBF16, kF32, 16, "avx512bf16", "llvm.x86.avx512bf16.dpbf16ps.512"),
     Dot("vpdpbusd", "u8s8", kU8, kS8, kS32, 16, "avx512vnni", "llvm.x86.avx512.vpdpbusd.512"),
     Dot("vpdpbusd", "u8s8", kU8, kS8, kS32, 8, "avxvnni", "llvm.x86.avx512.vpdpbusd.256"),

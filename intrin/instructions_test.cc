@@ -12,7 +12,7 @@ namespace tilewright {
 namespace {
 
 constexpr DataType kS8 = DataType::Int(8), kU8 = DataType::UInt(8), kS16 = DataType::Int(16), kS32 = DataType::Int(32);
-constexpr DataType kF32 = DataType::Float(32), kBF16 = DataType::BFloat16();
+constexpr DataType kF32 = DataType::Float(32), kBF16 = DataType::BFloat16(), kF16 = DataType::Float(16);
 
 std::string Found(const char* target, const char* family, DataType a, DataType b, DataType c) {
   const MachineInstruction* row = FindInstruction(*NamedTarget(target), family, a, b, c);
@@ -44,6 +44,8 @@ TEST(Instructions, TheBestOfATargetIsFound) {
   EXPECT_EQ(Found("x86-znver4", "amx", kS8, kS8, kS32), "none");
   EXPECT_EQ(Found("x86-sapphirerapids", "amx", kS8, kS8, kS32), "tdpbssd 16");
   EXPECT_EQ(Found("arm-neoverse-n1", "fma", kF32, kF32, kF32), "fmla 4");
+  EXPECT_EQ(Found("arm-neoverse-n1", "fma", kF16, kF16, kF16), "fmla 8");
+  EXPECT_EQ(Found("arm-cortex-a72", "fma", kF16, kF16, kF16), "none");
   EXPECT_EQ(Found("arm-neoverse-n1", "dot", kS8, kS8, kS32), "sdot 4");
   EXPECT_EQ(Found("arm-neoverse-n1", "dot", kU8, kU8, kS32), "udot 4");
   EXPECT_EQ(Found("arm-neoverse-n1", "dot", kU8, kS8, kS32), "sdot flipped 4");

@@ -219,6 +219,8 @@ WinogradWays WaysByWinograd(Schedule& sch, BlockRv block, const Target& target) 
   if (!contraction.ok() || !IsAllowed(function)) return {};
   const std::optional<TileInstruction> instruction = FindTileInstruction(
       target, contraction->row_operand->dtype, contraction->column_operand->dtype, contraction->product_type);
+  // Transforms of narrower types would lose what they have of accuracy.
+  if (contraction->product_type != DataType::Float(32)) return {};
   if (!instruction || instruction->group != 1 || !IsConstantParam(function, contraction->column_operand)) return {};
   const bool constant =
       std::ranges::all_of(realize.block->iter_vars, [](const IterVar& iter) { return ExtentOf(iter).has_value(); });
