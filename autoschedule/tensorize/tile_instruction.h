@@ -31,6 +31,8 @@ struct TileInstruction {
   bool amx() const { return row != nullptr && row->InTileRegisters(); }
   // Vector registers beside those of the output's tile.
   int OtherRegisters(int vectors) const { return row != nullptr ? row->OtherRegisters(vectors) : vectors + 1; }
+  // Whether it takes operands from registers only.
+  bool LoadsAll() const { return row != nullptr && row->b.scope == "register"; }
   // Whether the row operand's sign bits are flipped.
   bool flips() const { return row != nullptr && row->flips(); }
   // Vector registers for what is masked in groups that are partly padding, the mask and a group that may end outside of
