@@ -34,8 +34,7 @@ Result RunWorker(const char* behaviour, const NDArray& result, const Workload& w
   std::vector<std::unique_ptr<Implementation>> implementations;
   implementations.push_back(MakeWorkerPeer(
       "fake", {std::string(std::getenv("TEST_SRCDIR")) + "/tilewright/bench/peers/fake_worker.sh", behaviour}));
-  runtime::ThreadPool pool({.num_threads = 1});
-  return RunWorkload(workload, implementations, {.cpus = {0}}, {.seconds = 0, .pause_nanoseconds = 0}, pool).front();
+  return RunWorkload(workload, implementations, {.cpus = {0}}, {.seconds = 0, .pause_nanoseconds = 0}).front();
 }
 
 NDArray Product() {
@@ -108,8 +107,7 @@ TEST(WorkerPeer, WhatGoesWrongIsTheResult) {
   EXPECT_EQ(RunWorker("ends", Product(), workload).error, "the worker ended with status 3: out of luck");
   std::vector<std::unique_ptr<Implementation>> implementations;
   implementations.push_back(MakeWorkerPeer("fake", {"/nonexistent/program"}));
-  runtime::ThreadPool pool({.num_threads = 1});
-  EXPECT_THAT(RunWorkload(workload, implementations, {.cpus = {0}}, {.seconds = 0}, pool).front().error,
+  EXPECT_THAT(RunWorkload(workload, implementations, {.cpus = {0}}, {.seconds = 0}).front().error,
               HasSubstr("/nonexistent/program"));
 }
 
