@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "autoschedule/database/apply_best.h"
+#include "autoschedule/program/choices.h"
 #include "autoschedule/sketch/auto_schedule.h"
 #include "autoschedule/tune/tune.h"
 #include "bench/operators/program.h"
@@ -50,15 +51,19 @@ absl::StatusOr<Tuned> ChooseSchedule(const Module& module, const Target& target,
                         .caches = tuning.caches,
                         .database = database ? &*database : nullptr});
     if (!result.ok()) return result.status();
-    return Tuned{result->schedule.module(), static_cast<double>(runtime::NowNanoseconds() - start) * 1e-9,
-                 result->statistics.measured};
+    return Tuned{.module = result->schedule.module(),
+                 .trace = result->schedule.trace(),
+                 .seconds = static_cast<double>(runtime::NowNanoseconds() - start) * 1e-9,
+                 .trials = result->statistics.measured};
   }
   if (database) {
     const auto best = ApplyBest(module, target, *database, intrins);
-    if (best.ok()) return Tuned{best->module()};
+    if (best.ok()) return Tuned{.module = best->module(), .trace = best->trace()};
     if (!absl::IsNotFound(best.status())) return best.status();
   }
-  return Tuned{AutoSchedule(module, target, intrins).schedule.module()};
+  Choices choices = tuning.like ? Choices::OfTrace(*tuning.like) : Choices::Preferred();
+  const AutoScheduled result = AutoSchedule(module, target, intrins, choices);
+  return Tuned{.module = result.schedule.module(), .trace = result.schedule.trace()};
 }
 
 absl::Status PackConstants(const CompiledModule& code, const Module& module, std::map<std::string, Tensor>& by_name) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "codegen/runtime/tensor.h"
 #include "intrin/registry.h"
 #include "ir/function.h"
+#include "schedule/core/trace.h"
 #include "target/target.h"
 
 namespace tilewright::bench {
@@ -24,11 +26,14 @@ struct TuningSettings {
   uint64_t seed = 0;
   Caches caches = Caches::kRotating;
   SizesByName sizes = {};  // as in TuneOptions
+  // The schedule of a similar program, whose choices the rules take over where this one has them.
+  std::optional<Trace> like = {};
 };
 
 // A scheduled program, and what it took to find the schedule.
 struct Tuned {
   Module module;
+  Trace trace = {};
   double seconds = 0;
   int64_t trials = 0;
 };

@@ -152,6 +152,8 @@ absl::StatusOr<std::function<EmulatedRun(const CallCost&)>> ProjectOnGpu(const M
 // A scheduled program with its machine code, which stands for every size of its symbolic extents.
 struct CompiledProgram {
   Tuned tuned;
+  // The scheduled program with the full extents where those of `tuned` were reduced; else empty.
+  Module full;
   std::shared_ptr<CompiledModule> code;
 };
 
@@ -200,11 +202,20 @@ class Tilewright : public Implementation {
     if (const auto known = compiled_.find(text); known != compiled_.end()) return known->second;
     TuningSettings tuning = tuning_;
     tuning.sizes = SizesOfSameProgram(workload, programs_.workloads, extents());
+    Module full_module;
+    if (settings.full != nullptr) {
+      const Function full_program = MakeProgram(*settings.full, extents()).function;
+      const auto full = ScheduleProgram(full_program, target, tuning, settings.cpus);
+      if (!full.ok()) return full.status();
+      full_module = AtSizes(full->module, SymbolicSizes(settings.full->shape, extents()));
+      // What runs has the tiles of the full size.
+      tuning.like = full->trace;
+    }
     absl::StatusOr<Tuned> tuned = ScheduleProgram(program, target, tuning, settings.cpus);
     if (!tuned.ok()) return tuned.status();
     auto code = CompileAndLoad(tuned->module, target, {.emulate = emulated_});
     if (!code.ok()) return code.status();
-    CompiledProgram compiled{*std::move(tuned), *std::move(code)};
+    CompiledProgram compiled{*std::move(tuned), std::move(full_module), *std::move(code)};
     if (!text.empty()) compiled_.emplace(text, compiled);
     return compiled;
   }
@@ -212,7 +223,7 @@ class Tilewright : public Implementation {
   absl::StatusOr<std::unique_ptr<Runner>> MakeRunner(const CompiledProgram& compiled, const BenchProgram& program,
                                                      const Target& target, const Workload& workload,
                                                      const Operands& operands, const RunSettings& settings) const {
-    const auto& [tuned, code] = compiled;
+    const auto& [tuned, full, code] = compiled;
     absl::StatusOr<std::vector<Tensor>> made = MakeConstants(workload, program, operands);
     if (!made.ok()) return made.status();
     auto constants = PrepareConstants(*code, tuned.module, program.function, *std::move(made));
@@ -228,22 +239,12 @@ class Tilewright : public Implementation {
         std::make_unique<TilewrightRunner>(code, main, output, *std::move(sets), *std::move(constants), settings);
     runner->SetTuning(tuned.seconds, tuned.trials);
     if (emulated_) {
-      auto projection = Project(tuned.module, target, settings);
+      auto projection = target.is_gpu() ? ProjectOnGpu(full.functions().empty() ? tuned.module : full, target)
+                                        : ProjectOnCpu(main, target);
       if (!projection.ok()) return projection.status();
       runner->SetProjection(*std::move(projection));
     }
     return std::unique_ptr<Runner>(std::move(runner));
-  }
-
-  // Where extents were reduced, what has the full ones is projected.
-  absl::StatusOr<std::function<EmulatedRun(const CallCost&)>> Project(const Module& module, const Target& target,
-                                                                      const RunSettings& settings) const {
-    if (!target.is_gpu()) return ProjectOnCpu(module.Find("main"), target);
-    if (settings.full == nullptr) return ProjectOnGpu(module, target);
-    const Function program = MakeProgram(*settings.full, extents()).function;
-    const auto full = ScheduleProgram(program, target, tuning_, settings.cpus);
-    if (!full.ok()) return full.status();
-    return ProjectOnGpu(AtSizes(full->module, SymbolicSizes(settings.full->shape, extents())), target);
   }
 
   const Target target_;
