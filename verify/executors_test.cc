@@ -91,6 +91,8 @@ TEST(Executors, BlocksReadWhatTheirThreadsWrote) {
 TEST(Executors, WarpsReadWhatTheirLanesWrote) {
   ExpectRight(TwoNests("warp", "vi, vj // 32 * 32 + (31 - vj % 32)"));
   ExpectWrong(TwoNests("warp", "vi, 63 - vj"), "M");
+  // All lanes that write are of one warp.
+  ExpectWrong(TwoNests("warp", "vi, vj", "16"), "each index of threadIdx.x has a copy of M (scope warp)");
 }
 
 // One nest over blocks, two over threads.
@@ -191,6 +193,24 @@ def main(A: T.Buffer((4, 64), "float32"), B: T.Buffer((4, 64), "float32")):
                 vi, vj = T.axis.remap("SS", [b, t])
                 B[vi, vj] = M[vi]
 )");
+  // Each thread adds what it has.
+  const std::string sum = R"(
+@T.prim_func
+def main(A: T.Buffer((n, 64), "float32"), C: T.Buffer((n,), "float32"), n: T.int32):
+    M = T.alloc_buffer((n, 64), "float32", scope="local")
+    for i in range(n):
+        for t in T.thread_binding(64, thread="threadIdx.x"):
+            with T.block("M"):
+                vi, vk = T.axis.remap("SS", [i, t])
+                M[vi, vk] = A[vi, vk]
+            with T.block("C"):
+                vi, vk = T.axis.remap("SR", [i, t])
+                with T.init():
+                    C[vi] = T.float32(0)
+                C[vi] = C[vi] + M[PLACE]
+)";
+  EXPECT_EQ(Refused(ParseFunctionOrDie(absl::StrReplaceAll(sum, {{"PLACE", "vi, vk"}}))), "");
+  EXPECT_THAT(Refused(ParseFunctionOrDie(absl::StrReplaceAll(sum, {{"PLACE", "vi, 63 - vk"}}))), HasSubstr("M"));
 }
 
 }  // namespace

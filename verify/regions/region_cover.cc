@@ -286,9 +286,11 @@ class Checker : public Visitor {
   // have. Call it where the loops of SameThreads are bound.
   bool SeesWritesOf(const ScopeChild& writer, const ScopeChild& reader, const Buffer& buffer) {
     for (const ForNode* loop : writer.loops) {
-      if (!sure_.IsOwn(buffer, *loop) || IsInt(loop->extent, 1) || IsCombinedOver(*writer.realize, loop->var)) continue;
       const auto same = std::ranges::find_if(
           reader.loops, [&](const ForNode* other) { return other->thread_tag == loop->thread_tag; });
+      // A reader with lanes of several warps does not see what lanes of one warp wrote.
+      const bool is_own = sure_.IsOwn(buffer, *loop) || (same != reader.loops.end() && sure_.IsOwn(buffer, **same));
+      if (!is_own || IsInt(loop->extent, 1) || IsCombinedOver(*writer.realize, loop->var)) continue;
       if (same != reader.loops.end()) {
         const ForNode& of_reader = **same;
         if (&of_reader == loop) continue;

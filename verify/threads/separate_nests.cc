@@ -13,16 +13,16 @@
 namespace tilewright {
 namespace {
 
-bool IsOwn(const Touch& touch, const ForNode& loop) {
-  const auto& combined = touch.reduces_over;  // all threads have the result
-  return !IsInt(loop.extent, 1) && HasOwnMemory(touch.region.buffer, loop) &&
-         std::ranges::find(combined, &loop) == combined.end();
-}
-
 // The touches of one buffer.
 class Nests {
  public:
   explicit Nests(std::vector<const Touch*> touches) : touches_(std::move(touches)) {
+    // Where some nest has lanes of several warps, those of any other one are lanes of one of them.
+    for (const Touch* touch : touches_) {
+      for (const ForNode* loop : touch->loops) {
+        if (HasOwnMemory(touch->region.buffer, *loop)) own_.insert(loop->thread_tag);
+      }
+    }
     for (const Touch* touch : touches_) {
       for (const ForNode* loop : touch->loops) {
         if (IsOwn(*touch, *loop)) Add(*touch, loop);
@@ -41,6 +41,16 @@ class Nests {
   }
 
  private:
+  // What threads combine into a buffer all of them have.
+  static bool IsCombined(const Touch& touch, const ForNode& loop) {
+    const auto is_it = [&](const BufferRegion& write) { return write.buffer.same_as(touch.region.buffer); };
+    return std::ranges::find(touch.reduces_over, &loop) != touch.reduces_over.end() &&
+           std::ranges::any_of(touch.block->writes, is_it);
+  }
+  bool IsOwn(const Touch& touch, const ForNode& loop) const {
+    return !IsInt(loop.extent, 1) && own_.contains(loop.thread_tag) && !IsCombined(touch, loop);
+  }
+
   void Add(const Touch& touch, const ForNode* loop) {
     const auto [known, is_new] = longest_.emplace(loop->thread_tag, loop);
     if (is_new || known->second == loop) return;
@@ -89,6 +99,7 @@ class Nests {
   }
 
   std::vector<const Touch*> touches_;
+  std::set<std::string> own_;                         // tags of which each index has memory of its own
   std::map<std::string, const ForNode*> longest_;     // by tag
   std::set<std::string> separate_;                    // tags of several loops
   std::map<std::string, const Touch*> incomparable_;  // by tag
