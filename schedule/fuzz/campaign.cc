@@ -6,6 +6,7 @@
 #include <fstream>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "base/check.h"
 #include "ir/script/printer.h"
 #include "ir/structural.h"
@@ -16,8 +17,9 @@
 namespace tilewright::fuzz {
 namespace {
 
-constexpr size_t kKeep = 20;  // findings of each kind
-constexpr int kTries = 70;    // for one schedule
+constexpr size_t kKeep = 20;   // findings of each kind
+constexpr int64_t kLooks = 3;  // at refusals for the same reason
+constexpr int kTries = 70;     // for one schedule
 
 bool IsStructural(const Primitive& primitive) {
   static const std::set<std::string_view> kNotes = {
@@ -50,6 +52,37 @@ std::string KindOf(const std::string& wrong) {
   std::string kind = found.substr(0, found.find_first_of(":\"[0123456789"));
   while (!kind.empty() && kind.back() == ' ') kind.pop_back();
   return kind;
+}
+
+// A reason without names and numbers: "block x reads x[], which is not all written before" of "block C reads B[vi, vj],
+// which ...". What has one or two letters and is no such word, or does not look like a word, counts as a name.
+std::string ShapeOf(std::string_view reason) {
+  static constexpr std::string_view kShortWords[] = {"an", "as", "at", "be", "by", "in", "is", "it", "no", "of", "to"};
+  const auto is_word = [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  std::string shape;
+  bool named = false;  // by the word before
+  for (size_t i = 0; i < reason.size();) {
+    if (reason[i] == '[') {
+      int depth = 0;
+      do {
+        depth += (reason[i] == '[') - (reason[i] == ']');
+      } while (++i < reason.size() && depth > 0);
+      shape += "[]";
+      continue;
+    }
+    if (!is_word(reason[i])) {
+      shape += reason[i++];
+      continue;
+    }
+    const size_t begin = i;
+    while (i < reason.size() && is_word(reason[i])) ++i;
+    const std::string_view word = reason.substr(begin, i - begin);
+    const bool is_name = std::ranges::any_of(word, [](char c) { return !absl::ascii_islower(c); });
+    const bool is_short = word.size() < 3 && std::ranges::find(kShortWords, word) == std::end(kShortWords);
+    shape += named || is_name || is_short ? std::string("x") : std::string(word);
+    named = word == "block" || word == "loop" || word == "iterator" || word == "buffer";
+  }
+  return shape;
 }
 
 }  // namespace
@@ -136,14 +169,7 @@ void Campaign::One(uint64_t seed) {
   const Trace trace = Simplified(drawer.schedule().trace());
   const Judgement judgement = start.oracle->Judge(drawer.schedule().module(), seed);
   if (!judgement.accepted) {
-    ++(judgement.right ? counts_.blunt : counts_.sharp);
-    ++(judgement.right ? counts_.blunt_by_check : counts_.sharp_by_check)[judgement.check];
-    std::vector<Finding>& kept = judgement.right ? blunt_ : sharp_;
-    if (kept.size() < kKeep) {
-      kept.push_back(Describe(start, seed, trace, judgement));
-      Save(judgement.right ? "blunt" : "sharp", kept.back());
-    }
-    return;
+    return Refused(start, seed, trace, judgement);
   }
   ++counts_.accepted;
   ++counts_.by_family[start.family->name];
@@ -162,6 +188,34 @@ void Campaign::One(uint64_t seed) {
     mismatches_.push_back(Describe(start, seed, trace, judgement));
     Save("mismatch", mismatches_.back());
   }
+}
+
+void Campaign::Refused(const Start& start, uint64_t seed, const Trace& trace, const Judgement& judgement) {
+  if (!judgement.right) {
+    ++counts_.sharp;
+    ++counts_.sharp_by_check[judgement.check];
+    if (sharp_.size() >= kKeep) return;
+    sharp_.push_back(Describe(start, seed, trace, judgement));
+    return Save("sharp", sharp_.back());
+  }
+  ++counts_.blunt;
+  ++counts_.blunt_by_check[judgement.check];
+  const std::string shape = judgement.check + ": " + ShapeOf(judgement.reason);
+  Reason& reason = reasons_[shape];
+  reason.shape = shape;
+  if (++reason.count > kLooks) return;
+  Finding example = Describe(start, seed, trace, judgement);
+  Save("blunt", example);
+  if (reason.count == 1 || example.result.size() < reason.example.result.size()) reason.example = std::move(example);
+}
+
+std::vector<Campaign::Reason> Campaign::Reasons() const {
+  std::vector<Reason> reasons;
+  for (const auto& [shape, reason] : reasons_) reasons.push_back(reason);
+  std::ranges::sort(reasons, [](const Reason& a, const Reason& b) {
+    return std::pair(-a.count, a.shape) < std::pair(-b.count, b.shape);
+  });
+  return reasons;
 }
 
 void Campaign::Mutate(const Start& start, const Function& function, uint64_t seed) {
@@ -241,6 +295,11 @@ std::string Campaign::Report() const {
   }
   for (const auto& [check, count] : c.blunt_by_check) {
     line("  right, by check     %-20s %8lld\n", check.c_str(), static_cast<long long>(count));
+  }
+  for (const Reason& reason : Reasons()) {
+    if (reason.count * 50 < c.blunt) break;  // what is rarer than 2% of them
+    text += "  right, refused " + std::to_string(reason.count) + " times: " + reason.shape + "; seed " +
+            std::to_string(reason.example.seed) + ", " + reason.example.family + "\n";
   }
   if (!c.by_mutation.empty()) line("%-26s %10s %10s %10s\n", "mutation", "refused", "missed", "harmless");
   for (const auto& [name, mutants] : c.by_mutation) {

@@ -69,8 +69,15 @@ class Campaign {
 
   const CampaignCounts& counts() const { return counts_; }
   const std::vector<Finding>& mismatches() const { return mismatches_; }
-  // A few of the schedules that verify refuses though they are right, and of wrong ones that primitives accept.
-  const std::vector<Finding>& blunt() const { return blunt_; }
+  // Why verify refuses right schedules, names and numbers left out, each with the shortest example that was looked at;
+  // the commonest first.
+  struct Reason {
+    std::string shape;
+    int64_t count = 0;
+    Finding example;
+  };
+  std::vector<Reason> Reasons() const;
+  // A few of the wrong schedules that primitives accept.
   const std::vector<Finding>& sharp() const { return sharp_; }
   // A few of the wrong programs, by mutation, that verify accepts. The folder of reproducers gets all of them.
   const std::vector<Finding>& missed() const { return missed_; }
@@ -89,6 +96,7 @@ class Campaign {
   void Mutate(const Start& start, const Function& function, uint64_t seed);
   Finding Describe(const Start& start, uint64_t seed, const Trace& trace, const Judgement& judgement);
   Trace Shrunk(const Start& start, uint64_t seed, const Trace& trace, const Judgement& judgement);
+  void Refused(const Start& start, uint64_t seed, const Trace& trace, const Judgement& judgement);
   void Save(const std::string& kind, const Finding& finding) const;
 
   const CampaignOptions options_;
@@ -98,7 +106,8 @@ class Campaign {
   IntrinRegistry intrins_;
   std::unordered_set<uint64_t> seen_;
   CampaignCounts counts_;
-  std::vector<Finding> mismatches_, blunt_, sharp_, missed_;
+  std::map<std::string, Reason> reasons_;  // by shape
+  std::vector<Finding> mismatches_, sharp_, missed_;
 };
 
 }  // namespace tilewright::fuzz

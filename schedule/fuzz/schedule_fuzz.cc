@@ -48,6 +48,7 @@ int JudgeAgain(const std::string& base) {
 
 int main(int argc, char** argv) {
   tilewright::fuzz::CampaignOptions options{.count = 10000};
+  int64_t reasons = 0;
   for (int i = 1; i < argc; ++i) {
     const std::string_view arg = argv[i];
     const std::string_view value = arg.substr(arg.find('=') + 1);
@@ -65,13 +66,15 @@ int main(int argc, char** argv) {
       options.mutate = true;
     } else if (arg.starts_with("--replay=")) {
       return JudgeAgain(std::string(value));
+    } else if (arg.starts_with("--reasons=")) {
+      reasons = std::strtoll(value.data(), nullptr, 10);
     } else if (arg.starts_with("--family=")) {
       options.family = value;
     } else {
       std::fprintf(
           stderr,
           "usage: schedule_fuzz [--count=N] [--seed=S] [--first=ROUND] [--seconds=T] [--family=NAME] [--mutate] "
-          "[--reproducers=DIR]\n       schedule_fuzz --replay=BASE\n");
+          "[--reasons=N] [--reproducers=DIR]\n       schedule_fuzz --replay=BASE\n");
       return 2;
     }
   }
@@ -81,6 +84,11 @@ int main(int argc, char** argv) {
   for (const tilewright::fuzz::Finding& finding : campaign.mismatches()) {
     std::printf("\nmismatch, seed %llu, %s: %s\n%s\n%s", static_cast<unsigned long long>(finding.seed),
                 finding.family.c_str(), finding.reason.c_str(), finding.schedule.c_str(), finding.result.c_str());
+  }
+  for (const auto& reason : campaign.Reasons()) {
+    if (reasons-- <= 0) break;
+    std::printf("\nright, refused %lld times: %s\n%s\n%s", static_cast<long long>(reason.count), reason.shape.c_str(),
+                reason.example.schedule.c_str(), reason.example.result.c_str());
   }
   return campaign.counts().mismatched == 0 ? 0 : 1;
 }
