@@ -1,0 +1,46 @@
+// One case of the fuzz: a program of a kind, scheduled in a way, emulated and compared with the interpreter.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "schedule/recorder/schedule.h"
+#include "target/target.h"
+
+namespace tilewright::fuzz {
+
+enum class Way : uint8_t {
+  kPreferred,  // by the rules, as when nothing was measured
+  kDrawn,      // by the rules, with random choices
+  kPrimitives  // random primitives
+};
+
+struct GpuCase {
+  std::string kind;
+  Way way = Way::kDrawn;
+  uint64_t seed = 0;
+};
+// The n-th case of a campaign: kinds and ways in turn.
+GpuCase CaseOf(uint64_t number);
+// "preferred", "drawn", "primitives"; nothing for others.
+std::optional<Way> WayNamed(std::string_view name);
+std::string ToString(const GpuCase& each);
+
+enum class CaseResult : uint8_t {
+  kRight,
+  kRefuted,  // verification refuses the schedule
+  kRefused,  // code generation refuses it
+  kWrong     // an unequal result, a fault in the emulator
+};
+
+struct Judged {
+  CaseResult result = CaseResult::kRight;
+  std::string why;
+  int kernels = 0;  // that ran
+  Schedule schedule;
+};
+Judged Judge(const GpuCase& each, const Target& target);
+
+}  // namespace tilewright::fuzz

@@ -1,0 +1,225 @@
+#include "autoschedule/gpu_fuzz/random_programs.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "ir/builder.h"
+#include "ir/ops/conv.h"
+#include "ir/ops/conv_bn_relu.h"
+#include "ir/ops/conv_transpose.h"
+#include "ir/ops/depthwise.h"
+#include "ir/ops/elementwise.h"
+#include "ir/ops/matmul.h"
+#include "ir/ops/normalization.h"
+#include "ir/ops/pooling.h"
+#include "schedule/core/random.h"
+
+namespace tilewright::fuzz {
+namespace {
+
+constexpr DataType kF32 = DataType::Float(32), kF16 = DataType::Float(16), kBf16 = DataType::BFloat16();
+constexpr DataType kS8 = DataType::Int(8), kU8 = DataType::UInt(8), kS32 = DataType::Int(32);
+
+class Draw {
+ public:
+  explicit Draw(uint64_t seed) : random_(seed) {}
+
+  int64_t UpTo(int64_t most) { return 1 + static_cast<int64_t>(random_.Below(static_cast<uint64_t>(most))); }
+  template <class T>
+  T Of(const std::vector<T>& values) {
+    return values[random_.Below(values.size())];
+  }
+  // Multiples of vectors and tiles as often as other extents.
+  int64_t Extent(int64_t most) {
+    return Of<int64_t>({0, 1}) != 0 ? UpTo(most) : std::min(most, 8 * UpTo((most + 7) / 8));
+  }
+  ops::OperandTypes Types() {
+    return Of<ops::OperandTypes>({{kF32, kF32, kF32},
+                                  {kF16, kF16, kF32},
+                                  {kF16, kF16, kF16},
+                                  {kBf16, kBf16, kF32},
+                                  {kS8, kS8, kS32},
+                                  {kU8, kS8, kS32}});
+  }
+  ops::Window SomeWindow() {
+    const int64_t kernel = Of<int64_t>({1, 2, 3, 3, 5});
+    return {.kernel = kernel, .stride = Of<int64_t>({1, 1, 2, 3}), .padding = Of<int64_t>({0, kernel / 2})};
+  }
+  int64_t Image(const ops::Window& window) {
+    return std::max<int64_t>((window.kernel - 1) * window.dilation + 1, UpTo(9));
+  }
+
+ private:
+  Random random_;
+};
+
+double ToleranceOf(const ops::OperandTypes& types) {
+  if (!types.output.is_float()) return 0;
+  return types.output == kF16 ? 0.2 : 2e-2;
+}
+
+GpuProgram Product(Draw& draw) {
+  const ops::OperandTypes types = draw.Types();
+  const bool transposed = draw.Of<int64_t>({0, 1}) != 0;
+  return {ops::BatchMatmul(draw.UpTo(2), draw.Extent(40), draw.Extent(40), draw.Extent(72), types, transposed),
+          ToleranceOf(types)};
+}
+
+GpuProgram ProductWithAVector(Draw& draw) {
+  const ops::OperandTypes types = draw.Types();
+  const bool transposed = draw.Of<int64_t>({0, 1}) != 0;
+  return {ops::Matmul(1, draw.Extent(70), draw.Extent(300), types, transposed), ToleranceOf(types)};
+}
+
+ops::ConvShape Convolved(Draw& draw) {
+  ops::ConvShape shape{.batch = draw.UpTo(2), .in_channels = draw.Extent(20), .out_channels = draw.Extent(20)};
+  const int64_t dims = draw.Of<int64_t>({1, 2, 2, 3});
+  ops::Window window = draw.SomeWindow();
+  if (dims == 3) window.kernel = std::min<int64_t>(window.kernel, 3);
+  if (draw.UpTo(4) == 1) window.dilation = 2;
+  if (draw.UpTo(4) == 1) {
+    shape.groups = draw.Of<int64_t>({2, 3});
+    shape.in_channels *= shape.groups;
+    shape.out_channels *= shape.groups;
+  }
+  for (int64_t d = 0; d < dims; ++d) {
+    shape.windows.push_back(window);
+    shape.spatial.emplace_back(draw.Image(window));
+  }
+  return shape;
+}
+
+GpuProgram Convolution(Draw& draw) {
+  const ops::OperandTypes types = draw.Types();
+  return {ops::Conv(Convolved(draw), types), ToleranceOf(types)};
+}
+
+GpuProgram ConvolutionAndWhatFollows(Draw& draw) { return {ops::ConvBnRelu(Convolved(draw)), 2e-2}; }
+
+GpuProgram TransposedConvolution(Draw& draw) {
+  const ops::OperandTypes types = draw.Types();
+  const ops::Window window = {
+      .kernel = draw.Of<int64_t>({2, 3, 4}), .stride = draw.UpTo(3), .padding = draw.Of<int64_t>({0, 1})};
+  return {ops::ConvTranspose(1, 1 + draw.UpTo(5), 1 + draw.UpTo(5), draw.Extent(16), draw.Extent(16), window, types),
+          ToleranceOf(types)};
+}
+
+GpuProgram DepthwiseConvolution(Draw& draw) {
+  const ops::OperandTypes types = draw.Types();
+  const ops::Window window = draw.SomeWindow();
+  return {ops::Depthwise(draw.UpTo(2), draw.Image(window), draw.Image(window), draw.Extent(40), window, draw.UpTo(2),
+                         types),
+          ToleranceOf(types)};
+}
+
+GpuProgram Pool(Draw& draw) {
+  const ops::Window window = draw.SomeWindow();
+  const DataType type = draw.Of<DataType>({kF32, kF16});
+  const int64_t height = draw.Image(window), width = draw.Image(window), channels = draw.Extent(40);
+  const int64_t batch = draw.UpTo(2);
+  switch (draw.UpTo(3)) {
+    case 1:
+      return {ops::MaxPool(batch, height, width, channels, window, type), 0};
+    case 2:
+      return {ops::AveragePool(batch, height, width, channels, window, type), 1e-2};
+    default:
+      return {ops::GlobalAveragePool(batch, height, width, channels, type), 1e-2};
+  }
+}
+
+GpuProgram Elementwise(Draw& draw) {
+  std::vector<Expr> shape;
+  for (int64_t d = draw.UpTo(3); d > 0; --d) shape.emplace_back(draw.Extent(40));
+  const DataType type = draw.Of<DataType>({kF32, kF16, kBf16});
+  switch (draw.UpTo(3)) {
+    case 1:
+      return {ops::Gelu(shape, type), 2e-2};
+    case 2:
+      return {ops::BiasAdd(shape, type), 2e-2};
+    default:
+      return {ops::Relu(shape, type), 0};
+  }
+}
+
+GpuProgram Rows(Draw& draw) {
+  const ops::RowTypes types = draw.Of<ops::RowTypes>({{kF32, kF32}, {kF16, kF16}, {kBf16, kF32}, {kF16, kF32}});
+  const int64_t rows = draw.UpTo(12), columns = draw.Extent(300);
+  switch (draw.UpTo(3)) {
+    case 1:
+      return {ops::Softmax(rows, columns, types), 2e-2};
+    case 2:
+      return {ops::RowNorm(rows, columns, types), 2e-2};
+    default:
+      return {ops::LayerNorm(rows, columns, 1e-5, types), 3e-2};
+  }
+}
+
+// A reduction of an array of two to four dimensions over some of them, and what reads the result.
+GpuProgram Reduction(Draw& draw) {
+  const DataType type = draw.Of<DataType>({kF32, kS32, kF16});
+  std::vector<Expr> shape;
+  std::vector<bool> reduced;
+  const int64_t dims = 1 + draw.UpTo(3);
+  for (int64_t d = 0; d < dims; ++d) {
+    shape.emplace_back(draw.Extent(dims == 2 ? 80 : 14));
+    reduced.push_back(draw.UpTo(2) == 1);
+  }
+  if (std::ranges::find(reduced, true) == reduced.end()) reduced[static_cast<size_t>(draw.UpTo(dims) - 1)] = true;
+  FunctionBuilder f;
+  Buffer a = f.Input("A", shape, type);
+  std::vector<Expr> kept;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (!reduced[d]) kept.push_back(shape[d]);
+  }
+  if (kept.empty()) kept.emplace_back(1);
+  std::vector<ReduceAxis> axes;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (reduced[d]) axes.emplace_back("k" + std::to_string(d), shape[d]);
+  }
+  const bool largest = draw.UpTo(2) == 1;
+  Buffer result = f.Compute("S", kept, [&](const std::vector<Var>& at) {
+    std::vector<Expr> place;
+    size_t next = 0, axis = 0;
+    for (const bool each : reduced) place.push_back(each ? Expr(axes[axis++]) : at[next++]);
+    return largest ? MaxOver(a.Load(place), axes) : Sum(a.Load(place), axes);
+  });
+  Buffer output = f.Compute("B", kept, [&](const std::vector<Var>& at) {
+    const std::vector<Expr> place(at.begin(), at.end());
+    return result.Load(place) + result.Load(place);
+  });
+  return {f.Build({output}), largest || type == kS32 ? 0 : type == kF16 ? 0.2 : 1e-3};
+}
+
+struct Kind {
+  const char* name;
+  GpuProgram (*draw)(Draw& draw);
+};
+constexpr Kind kKinds[] = {
+    {"product", Product},
+    {"product_with_vector", ProductWithAVector},
+    {"convolution", Convolution},
+    {"convolution_and_relu", ConvolutionAndWhatFollows},
+    {"transposed_convolution", TransposedConvolution},
+    {"depthwise", DepthwiseConvolution},
+    {"pool", Pool},
+    {"elementwise", Elementwise},
+    {"rows", Rows},
+    {"reduction", Reduction},
+};
+
+}  // namespace
+
+std::vector<std::string> GpuProgramKinds() {
+  std::vector<std::string> names;
+  for (const Kind& kind : kKinds) names.emplace_back(kind.name);
+  return names;
+}
+
+GpuProgram DrawGpuProgram(const std::string& kind, uint64_t seed) {
+  const auto found = std::ranges::find_if(kKinds, [&](const Kind& each) { return each.name == kind; });
+  TW_CHECK(found != std::end(kKinds)) << kind;
+  Draw draw(seed);
+  return found->draw(draw);
+}
+
+}  // namespace tilewright::fuzz
