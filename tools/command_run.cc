@@ -166,6 +166,7 @@ absl::Status RunWith(const CommandArguments& args, const std::string& engine, co
     CompileOptions options;
     options.libraries = ExternLibraries(args);
     options.emulate = engine == "cuda-emulation";
+    options.launcher = args.Get("--launcher").value_or("");
     auto compiled = CompileAndLoad(module, TargetOf(args, engine), options);
     if (!compiled.ok()) return compiled.status();
     code = *std::move(compiled);
@@ -211,7 +212,10 @@ std::vector<bool> Written(const Function& function) {
 }
 
 int RunProgram(const CommandArguments& args) {
-  if (IsOnnxFile(args.operands()[0])) return RunOnnx(args);
+  if (IsOnnxFile(args.operands()[0])) {
+    if (args.Has("--launcher")) return UsageError(args, "run", "--launcher does not run models");
+    return RunOnnx(args);
+  }
   const std::string engine = args.Get("--engine").value_or("interp");
   if (engine != "interp" && engine != "llvm" && !IsCuda(engine)) {
     return UsageError(args, "run", "--engine is interp, llvm, cuda-emulation or cuda, not " + engine);
@@ -222,6 +226,9 @@ int RunProgram(const CommandArguments& args) {
     if (engine != "interp" && IsCuda(engine) != target->starts_with("cuda-")) {
       return UsageError(args, "run", "--engine=" + engine + " does not run code for " + *target);
     }
+  }
+  if (args.Has("--launcher") && engine != "llvm") {
+    return UsageError(args, "run", "--launcher starts what runs code of --engine=llvm, not of " + engine);
   }
   if (args.Has("--script") && args.Has("--db")) {
     return UsageError(args, "run", "--script and --db exclude each other");
@@ -307,6 +314,8 @@ Command RunCommand() {
       {"--engine", "interp|llvm|cuda-emulation|cuda",
        "the interpreter (the default), compiled code, code of a GPU in an emulator with all checks, or on a GPU"},
       {"--target", "NAME", "the machine whose code runs; the host, or cuda-sm90a, by default"},
+      {"--launcher", "COMMAND",
+       "before the worker that runs compiled code of a CPU elsewhere, \"ssh board\" for example"},
       {"--seed", "N", "of the inputs"},
       {"--inputs", "DIR", "takes PARAMETER.npy from there where it exists; of a scalar, of rank 0"},
       {"--outputs", "DIR", "writes OUTPUT.npy for each output of an ONNX model"},

@@ -321,6 +321,12 @@ TEST(Command, RunRefusesInputsItCannotTake) {
   EXPECT_EQ(RunTool({"run", "-", "--dim=n=9000000000"}, kScale).err,
             "-: error: --dim n=9000000000 does not fit into int32\n");
   EXPECT_EQ(RunTool({"run", "-", "--dim=n=-1"}, kScale).err, "-: error: --dim n=-1 is not NAME=NUMBER\n");
+  EXPECT_EQ(
+      RunTool({"run", "-", "--launcher=env"}, kFill).err,
+      "tilewright run: --launcher starts what runs code of --engine=llvm, not of interp; see tilewright run --help\n");
+  EXPECT_EQ(RunTool({"run", "x.onnx", "--launcher=env"}, kFill).err,
+            "tilewright run: --launcher does not run models; see tilewright run --help\n");
+  EXPECT_NE(RunTool({"run", "-", "--engine=llvm", "--launcher=no-such"}, kFill).err.find("no-such"), std::string::npos);
 }
 
 TEST(Command, Run) {
@@ -480,6 +486,8 @@ TEST(Tune, RefusesWrongUsage) {
             "tilewright tune: --seconds=0 is no positive number; see tilewright tune --help\n");
   EXPECT_EQ(RunTool({"tune", "-", "--trials=x"}, kProduct).status, kUsage);
   EXPECT_EQ(RunTool({"tune", "-", "--target=none"}, kProduct).status, kRefused);
+  EXPECT_EQ(RunTool({"tune", "-", "--launcher=env", "--cold-cache"}, kProduct).err,
+            "-: error: cold caches are measured on this machine only\n");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "autoschedule/measure/runner.h"
 #include "autoschedule/tune/list_candidates.h"
 #include "autoschedule/tune/tune.h"
 #include "autoschedule/tune/tune_page.h"
@@ -139,6 +140,8 @@ int RunTune(const CommandArguments& args) {
   if (!program) return kRefused;
   const std::optional<Module> module = TunedFunction(args, *program);
   if (!module) return kRefused;
+  const std::string launcher = args.Get("--launcher").value_or("");
+  if (IsEmulated(*target, launcher)) target->cores = 1;
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   if (!LoadIntrinsics(args, &intrins)) return kRefused;
   if (args.Has("--list-candidates")) {
@@ -174,6 +177,7 @@ int RunTune(const CommandArguments& args) {
                                                                  : Caches::kRotating,
                             .database = database ? &*database : nullptr,
                             .libraries = ExternLibraries(args),
+                            .launcher = launcher,
                             .on_progress = [&](const SearchProgress& now) { progress.Show(now); },
                             .on_measured = [&](const TuneMeasurement& m) { measurements.push_back(m); }});
   progress.End();
@@ -186,7 +190,8 @@ int RunTune(const CommandArguments& args) {
   if (const auto plain = BlocksWithoutIntrinsic(*module, *target, &intrins); !plain.empty()) {
     args.err() << "no tensor intrinsic computes " << absl::StrJoin(plain, ", ") << ": loops over vectors\n";
   }
-  args.out() << "best: " << Describe(result->seconds, result->bound) << "\n";
+  args.out() << "best: " << (result->emulated ? "emulated, projected " : "") << Describe(result->seconds, result->bound)
+             << "\n";
   if (const auto path = args.Get("-o")) {
     if (!WriteText(args, *path, Print(result->schedule.module()))) return kRefused;
     if (!WriteText(args, *path + ".trace", ToText(result->schedule.trace()))) return kRefused;
@@ -195,7 +200,7 @@ int RunTune(const CommandArguments& args) {
     const TuningRun run{
         .title = args.operands()[0],
         .command = absl::StrCat("tilewright tune ", args.operands()[0], " --seconds=", seconds, " --seed=", seed),
-        .target = target->name + " " + target->cpu,
+        .target = absl::StrCat(target->name, " ", target->cpu, result->emulated ? ", emulated" : ""),
         .measurements = std::move(measurements),
         .statistics = result->statistics,
         .best_seconds = result->seconds,
@@ -213,9 +218,11 @@ Command TuneCommand() {
   return {
       .name = "tune",
       .operands = "FILE",
-      .summary = "searches for the fastest schedule of a program on this machine",
+      .summary = "searches for the fastest schedule of a program",
       .details =
-          "Prints the best time. OUT receives the scheduled program and OUT.trace the schedule, which "
+          "Prints the best time: that of this machine, of the one that --launcher reaches, or, for a target of another "
+          "architecture, a projected one of emulated code, which is marked. OUT receives the scheduled program and "
+          "OUT.trace the schedule, which "
           "`schedule --script` and `compile --script` take.",
       .flags = {{"--target", "NAME", "what to compile for; host by default"},
                 {"--func", "NAME", "the function; main, or the only one, by default"},
@@ -229,6 +236,7 @@ Command TuneCommand() {
                 {"--db", "PATH", "a database that keeps what was measured; made where there is none"},
                 {"--intrin", "FILE", "a file of intrinsics: NAME_desc and NAME_impl form NAME", true},
                 {"--extern", "LIB.so", "a library with functions that intrinsics call by name", true},
+                {"--launcher", "COMMAND", "before the worker that measures, \"ssh board\" for example"},
                 {"--list-candidates", "", "only prints which intrinsics can compute which blocks, and how"},
                 {"--html", "PATH", "write a page about the run there: best over time, candidates, models, schedule"},
                 {"-o", "OUT", "write the scheduled program there"}},

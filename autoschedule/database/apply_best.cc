@@ -34,13 +34,15 @@ absl::StatusOr<Schedule> ApplyBest(const Module& module, const Target& target, c
   RecordQuery query{.workload = StructuralHash(module), .target = TargetKey(target), .dimensions = options.dimensions};
   std::optional<Schedule> found;
   size_t stale = 0;
-  // Records with any number of threads in the end, except those that were already looked at.
-  for (const int threads : {target.cores, 0}) {
+  // Records with any number of threads after those, except the ones that were already looked at; projected times in the
+  // end.
+  for (const auto& [emulated, threads] : {std::pair(false, target.cores), {false, 0}, {true, 0}}) {
     for (const Caches caches : {Caches::kRotating, Caches::kWarm, Caches::kCold}) {
+      query.target = TargetKey(target, emulated);
       query.threads = threads;
       query.caches = caches;
       absl::Status status = database.VisitMeasured(query, [&](const TuningRecord& record) {
-        if (query.threads == 0 && record.threads == target.cores) return true;
+        if (!emulated && query.threads == 0 && record.threads == target.cores) return true;
         auto schedule = ReplayRecord(module, record, intrins);
         if (schedule.ok()) {
           found = *std::move(schedule);
@@ -54,9 +56,9 @@ absl::StatusOr<Schedule> ApplyBest(const Module& module, const Target& target, c
       if (found) return *std::move(found);
     }
   }
-  return absl::NotFoundError(
-      absl::StrCat(database.path(), ": no record of workload ", HashText(query.workload), " for target ", query.target,
-                   stale > 0 ? absl::StrCat(" that is not stale (", stale, (stale > 1 ? " are)" : " is)")) : ""));
+  return absl::NotFoundError(absl::StrCat(
+      database.path(), ": no record of workload ", HashText(query.workload), " for target ", TargetKey(target),
+      stale > 0 ? absl::StrCat(" that is not stale (", stale, (stale > 1 ? " are)" : " is)")) : ""));
 }
 
 }  // namespace tilewright

@@ -119,7 +119,9 @@ double TuningRecord::MedianSeconds() const {
   return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-std::string TargetKey(const Target& target) { return absl::StrCat(target.cpu, " ", target.FeatureString()); }
+std::string TargetKey(const Target& target, bool emulated) {
+  return absl::StrCat(target.cpu, " ", target.FeatureString(), emulated ? " emulated" : "");
+}
 
 std::string HashText(uint64_t hash) { return absl::StrCat(absl::Hex(hash, absl::kZeroPad16)); }
 

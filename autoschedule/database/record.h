@@ -50,7 +50,8 @@ struct TuningRecord {
 };
 
 // "znver4 +avx2,+fma,...".
-std::string TargetKey(const Target& target);
+// `emulated`: projected times are no times of the processor.
+std::string TargetKey(const Target& target, bool emulated = false);
 
 // 16 hexadecimal digits, and back; an error for any other text.
 std::string HashText(uint64_t hash);

@@ -11,6 +11,7 @@
 #include "autoschedule/measure/reference/reference.h"
 #include "autoschedule/measure/reference/run_reference.h"
 #include "codegen/backend.h"
+#include "codegen/remote/projection.h"
 #include "codegen/runtime/timer.h"
 #include "ir/script/parser.h"
 #include "ir/structural.h"
@@ -27,6 +28,13 @@ absl::StatusOr<WorkerAnswer> CompileCandidate(const CompileRequest& request, con
   if (!file.flush()) return absl::InternalError(absl::StrCat(request.library, " cannot be written"));
   WorkerAnswer answer{.ok = true};
   answer.counters = std::move(library->counters);
+  if (request.project) {
+    const auto assembly = Compile(module, request.target, {.format = "s"});
+    if (!assembly.ok()) return assembly.status();
+    const auto loop = remote::ProjectInnerLoop(assembly->bytes, request.target);
+    if (!loop.ok()) return loop.status();
+    remote::CountInnerLoop(*loop, &answer.counters);
+  }
   answer.code_bytes = static_cast<int64_t>(library->bytes.size());
   answer.seconds = static_cast<double>(runtime::NowNanoseconds() - start) * 1e-9;
   return answer;

@@ -10,6 +10,7 @@
 #include "autoschedule/measure/reference/param_specs.h"
 #include "autoschedule/measure/runner.h"
 #include "base/worker_path.h"
+#include "codegen/remote/launcher.h"
 #include "codegen/runtime/available_cpus.h"
 
 namespace tilewright {
@@ -19,11 +20,12 @@ class Local : public Runner {
  public:
   Local(const Target& target, const RunnerOptions& options, RunFolder folder, MachineLock lock,
         const std::string& function, const std::vector<TensorSpec>& params, const std::string& compile_worker,
-        const std::string& measuring_worker)
+        const std::string& measuring_worker, const std::vector<std::string>& command)
       : folder_(std::move(folder)),
         lock_(std::move(lock)),
-        builder_(compile_worker, target, options, folder_.path(), function, params, lock_),
-        executor_(measuring_worker, options, folder_.path(), params, lock_) {}
+        builder_(compile_worker, target, options, folder_.path(), function, params, lock_,
+                 IsEmulated(target, options.launcher)),
+        executor_(measuring_worker, options, folder_.path(), params, lock_, target, command) {}
 
   absl::Status ComputeReference(const Module& program) { return builder_.ComputeReference(program, &caution_); }
   std::string caution() const override { return caution_; }
@@ -40,7 +42,17 @@ class Local : public Runner {
   std::string caution_;
 };
 
+// The command that starts the worker of candidates; empty where they run in a process of ours.
+absl::StatusOr<std::vector<std::string>> CommandFor(const Target& target, const RunnerOptions& options) {
+  if (options.launcher.empty() && !remote::IsForeign(target)) return std::vector<std::string>();
+  return remote::WorkerCommand(target, options.launcher);
+}
+
 }  // namespace
+
+bool IsEmulated(const Target& target, const std::string& launcher) {
+  return launcher.empty() && remote::IsForeign(target);
+}
 
 absl::StatusOr<std::unique_ptr<Runner>> LocalRunner::Start(const Module& program, const Target& target,
                                                            const RunnerOptions& options) {
@@ -58,7 +70,12 @@ absl::StatusOr<std::unique_ptr<Runner>> LocalRunner::Start(const Module& program
   if (!folder.ok()) return folder.status();
   RunnerOptions complete = options;
   if (complete.threads <= 0) complete.threads = target.cores;
-  if (const size_t cpus = runtime::AffinityCpus().size(); static_cast<size_t>(complete.threads) > cpus) {
+  const auto command = CommandFor(target, options);
+  if (!command.ok()) return command.status();
+  // Instructions of several threads are not counted exactly.
+  if (IsEmulated(target, options.launcher)) complete.threads = 1;
+  if (const size_t cpus = runtime::AffinityCpus().size();
+      command->empty() && static_cast<size_t>(complete.threads) > cpus) {
     return absl::FailedPreconditionError(absl::StrCat("candidates are to use ", complete.threads,
                                                       " threads, and workers that start here may use ", cpus, " CPUs"));
   }
@@ -68,9 +85,11 @@ absl::StatusOr<std::unique_ptr<Runner>> LocalRunner::Start(const Module& program
     if (!std::filesystem::exists(path)) return absl::NotFoundError(absl::StrCat("there is no library ", library));
     library = path;
   }
-  if (complete.compile_workers <= 0) complete.compile_workers = target.cores;
+  if (complete.compile_workers <= 0) {
+    complete.compile_workers = command->empty() ? target.cores : static_cast<int>(runtime::AffinityCpus().size());
+  }
   auto runner = std::make_unique<Local>(target, complete, *std::move(folder), *std::move(lock), main->name, *params,
-                                        *compile_worker, *measuring_worker);
+                                        *compile_worker, *measuring_worker, *command);
   if (absl::Status status = runner->ComputeReference(program); !status.ok()) return status;
   return std::unique_ptr<Runner>(std::move(runner));
 }

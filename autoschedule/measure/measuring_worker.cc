@@ -1,5 +1,5 @@
-// measuring_worker: runs compiled candidates and says how long they take (protocol.h). It links what a deployed
-// program links, no compiler and no schedule. The last ones that were right stay ready: a search measures its best
+// measuring_worker: runs compiled candidates and says how long they take (protocol.h), itself or by a worker elsewhere. It
+// links what a deployed program links, no compiler and no schedule. The last ones that were right stay ready: a search measures its best
 // candidates again and again.
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "autoschedule/measure/executor/candidate_library.h"
 #include "autoschedule/measure/executor/sampling.h"
 #include "autoschedule/measure/executor/speed_gauge.h"
 #include "autoschedule/measure/protocol/protocol.h"
@@ -25,7 +27,6 @@
 #include "autoschedule/measure/reference/reference.h"
 #include "codegen/abi/abi_type.h"
 #include "codegen/runtime/available_cpus.h"
-#include "codegen/runtime/loaded_module.h"
 #include "codegen/runtime/tensor.h"
 #include "codegen/runtime/thread_pool.h"
 #include "codegen/runtime/timer.h"
@@ -42,8 +43,10 @@ WorkerAnswer Failure(std::string reason, std::string error) {
 constexpr int64_t kPauseNanoseconds = 3'000'000, kAfterPauseNanoseconds = 30'000'000;
 // Samplings of a candidate while the machine is not at full speed.
 constexpr int kMostAttempts = 3;
-// Candidates that stay ready to be measured again.
-constexpr size_t kMostReady = 16;
+// Candidates that stay ready to be measured again, each of those elsewhere with a process of its own.
+constexpr size_t kMostReady = 16, kMostReadyElsewhere = 2;
+// Calls elsewhere between two looks at how well their median is known.
+constexpr int64_t kCallsElsewhere = 16;
 
 // Other processes leave the CPUs to candidates where the kernel and the user's rights allow it; elsewhere nothing
 // changes. Where each session is a group of its own to the scheduler, nice values count within the group only.
@@ -141,7 +144,7 @@ class BoundCall {
 // A candidate that computed the right result: it is measured again without being opened, packed for and compared.
 struct ReadyCandidate {
   MeasureRequest request;
-  std::optional<runtime::LoadedModule> library;
+  std::optional<CandidateLibrary> library;
   std::vector<NDArray> packed;
   std::vector<BoundCall> calls;  // one for each set of tensors
   std::unique_ptr<void, decltype(&free)> workspace{nullptr, free};
@@ -150,8 +153,9 @@ struct ReadyCandidate {
   double max_error = 0;
 
   bool IsFor(const MeasureRequest& other) const {
-    return request.library == other.library && request.prepack_library == other.prepack_library &&
-           request.main == other.main && request.prepack == other.prepack;
+    return request.library == other.library && request.command == other.command &&
+           request.prepack_library == other.prepack_library && request.main == other.main &&
+           request.prepack == other.prepack;
   }
   int64_t bytes() const {
     int64_t bytes = workspace_bytes;
@@ -184,10 +188,11 @@ class MeasuringWorker {
     if (tensors_ == nullptr || !tensors_->AreFor(*request)) {
       ready_.clear();
       tensors_ = std::make_unique<Tensors>(*request);
-      // The caller stays on a CPU of its own, as the pool's workers do.
-      runtime::SetAffinity({cpus_[0]});
-      pool_ = std::make_unique<runtime::ThreadPool>(
-          runtime::ThreadPoolOptions{.num_threads = static_cast<int>(request->threads), .cpus = cpus_});
+      // The caller stays on a CPU of its own, as the pool's workers do. Elsewhere another pool runs.
+      const bool here = request->command.empty();
+      if (here) runtime::SetAffinity({cpus_[0]});
+      pool_ = std::make_unique<runtime::ThreadPool>(runtime::ThreadPoolOptions{
+          .num_threads = static_cast<int>(request->threads), .cpus = cpus_, .pin_workers = here});
       gauge_ = std::make_unique<SpeedGauge>(*pool_);
       if (absl::Status status = tensors_->ReadReferences(*request); !status.ok()) {
         tensors_ = nullptr;
@@ -221,6 +226,13 @@ class MeasuringWorker {
     }
     WorkerAnswer answer{.ok = true, .max_error = candidate.max_error};
     const int64_t first = candidate.first_nanoseconds;
+    if (candidate.library->elsewhere() != nullptr) {
+      auto samples = SampleElsewhere(request, candidate);
+      if (!samples.ok()) return Failure(kReasonRun, std::string(samples.status().message()));
+      answer.nanoseconds = *std::move(samples);
+      Keep(std::move(candidate));
+      return answer;
+    }
     // Nobody wants to know it more exactly.
     if (fresh && request.caches != Caches::kCold && request.give_up_nanoseconds > 0 &&
         first > std::max(request.give_up_nanoseconds, request.most_nanoseconds)) {
@@ -240,17 +252,44 @@ class MeasuringWorker {
       answer.nanoseconds = SampleAtFullSpeed(request, options, call, candidate);
     }
     last_end_ = runtime::NowNanoseconds();
-    ready_.push_back(std::move(candidate));
-    while (ready_.size() > kMostReady || ReadyBytes() > kMostReadyBytes) ready_.erase(ready_.begin());
+    Keep(std::move(candidate));
     return answer;
+  }
+
+  void Keep(ReadyCandidate candidate) {
+    const size_t most = candidate.library->elsewhere() != nullptr ? kMostReadyElsewhere : kMostReady;
+    ready_.push_back(std::move(candidate));
+    while (ready_.size() > most || ReadyBytes() > kMostReadyBytes) ready_.erase(ready_.begin());
+  }
+
+  // Emulated code takes as long as its instructions are projected to. Other code is called again by the worker on the
+  // arguments of its first call, which are in its caches.
+  static absl::StatusOr<std::vector<int64_t>> SampleElsewhere(const MeasureRequest& request,
+                                                              const ReadyCandidate& candidate) {
+    const int64_t first = candidate.first_nanoseconds;
+    if (request.nanoseconds_per_instruction > 0) return std::vector<int64_t>{first};
+    if (request.give_up_nanoseconds > 0 && first > std::max(request.give_up_nanoseconds, request.most_nanoseconds)) {
+      return std::vector<int64_t>{first};
+    }
+    std::vector<int64_t> samples;
+    int64_t spent = 0;
+    while (spent < request.most_nanoseconds && static_cast<int64_t>(samples.size()) < request.most_samples) {
+      const auto more = candidate.library->elsewhere()->TimeAgain(kCallsElsewhere, request.most_nanoseconds - spent);
+      if (!more.ok()) return more.status();
+      samples.insert(samples.end(), more->begin(), more->end());
+      for (const int64_t time : *more) spent += time;
+      const bool slow = request.give_up_nanoseconds > 0 && std::ranges::min(samples) > request.give_up_nanoseconds;
+      if (slow || (spent >= request.least_nanoseconds && MedianIsKnown(samples, request.half_width))) break;
+    }
+    return samples;
   }
 
   // Opens it, binds its tensors and packs ahead; says what failed.
   std::optional<WorkerAnswer> Prepare(const MeasureRequest& request, const TwCall& call, ReadyCandidate& candidate) {
-    std::string error;
     candidate.request = request;
-    candidate.library = runtime::LoadedModule::Open(request.library, &error);
-    if (!candidate.library) return Failure(kReasonRun, error);
+    auto library = CandidateLibrary::Open(request.command, request.libraries, request.library);
+    if (!library.ok()) return Failure(kReasonRun, std::string(library.status().message()));
+    candidate.library = *std::move(library);
     const TwFunction main = candidate.library->Find(request.function);
     if (main == nullptr) return Failure(kReasonRun, "the library lacks a function");
     for (size_t i = tensors_->num_params(); i < request.tensors.size(); ++i) {
@@ -264,8 +303,8 @@ class MeasuringWorker {
       candidate.calls.emplace_back(main, request.main, all);
     }
     if (!request.prepack_library.empty()) {
-      const auto packing = runtime::LoadedModule::Open(request.prepack_library, &error);
-      if (!packing) return Failure(kReasonRun, error);
+      const auto packing = CandidateLibrary::Open(request.command, request.libraries, request.prepack_library);
+      if (!packing.ok()) return Failure(kReasonRun, std::string(packing.status().message()));
       const TwFunction prepack = packing->Find(request.prepack_function);
       if (prepack == nullptr) return Failure(kReasonRun, "the library lacks a function that packs ahead of time");
       if (const int code = BoundCall(prepack, request.prepack, all).Run(call); code != kTwOk) {
@@ -289,6 +328,11 @@ class MeasuringWorker {
       return Failure(kReasonRun, call.message);
     }
     candidate.first_nanoseconds = runtime::NowNanoseconds() - start;
+    if (const remote::RemoteModule* elsewhere = candidate.library->elsewhere()) {
+      const CallCost cost = elsewhere->LastCall();
+      const double projected = request.nanoseconds_per_instruction * static_cast<double>(cost.instructions);
+      candidate.first_nanoseconds = projected > 0 ? std::max<int64_t>(std::llround(projected), 1) : cost.nanoseconds;
+    }
     ResultComparison comparison = tensors_->Compare(request, 0);
     candidate.max_error = comparison.max_error;
     if (comparison.failure.empty()) return std::nullopt;

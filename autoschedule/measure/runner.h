@@ -19,6 +19,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -37,7 +38,11 @@ class Runner {
   virtual std::string caution() const { return {}; }
 };
 
-// Measures on this machine. While candidates are measured, an exclusive lock of the machine (machine_lock.h) keeps
+// Whether candidates run in an emulator of another architecture. What the runner calls seconds is projected then, from
+// instructions that one thread executes and llvm-mca's cycles of the inner loop (codegen/remote/projection.h).
+bool IsEmulated(const Target& target, const std::string& launcher);
+
+// Measures on this machine, or on the one that `launcher` reaches. While candidates are measured, an exclusive lock of the machine (machine_lock.h) keeps
 // every other LocalRunner of the user from compiling and measuring; each batch is compiled before, by as many workers
 // as there are cores.
 class LocalRunner : public Runner {

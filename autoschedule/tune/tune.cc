@@ -89,7 +89,7 @@ absl::StatusOr<std::vector<std::map<std::string, int64_t>>> SizesToMeasure(const
   return result;
 }
 
-absl::StatusOr<TuneResult> Tune(const Module& program, const Target& target, IntrinRegistry* intrins,
+absl::StatusOr<TuneResult> Tune(const Module& program, const Target& given, IntrinRegistry* intrins,
                                 const TuneOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   if (!program.Main()) return absl::InvalidArgumentError("which function? there are several, and none is main");
@@ -98,22 +98,30 @@ absl::StatusOr<TuneResult> Tune(const Module& program, const Target& target, Int
   Module module = program;
   if (!sizes->empty()) module.Set(WithLikelySizes(program.Main(), options.sizes));
   const Function main = module.Main();
-  if (absl::Status status = CheckRunsOn(target, HostTarget()); !status.ok()) return status;
+  const RunnerOptions measuring = {.threads = given.cores,
+                                   .compile_timeout = std::clamp(options.seconds, kLeastCompileSeconds, 30.0),
+                                   .reference_timeout = std::max(kLeastReferenceSeconds, options.seconds),
+                                   .libraries = options.libraries,
+                                   .launcher = options.launcher};
+  const bool emulated = IsEmulated(given, options.launcher), elsewhere = emulated || !options.launcher.empty();
+  Target target = given;
+  if (emulated) target.cores = 1;
+  if (elsewhere && options.caches == Caches::kCold) {
+    return absl::InvalidArgumentError("cold caches are measured on this machine only");
+  }
+  const Caches caches = elsewhere ? Caches::kWarm : options.caches;
+  if (absl::Status status = CheckRunsOn(target, HostTarget()); !elsewhere && !status.ok()) return status;
   const Space space(module, target, intrins);
-  auto runner = StartAtSizes(module, target, *sizes,
-                             {.threads = target.cores,
-                              .compile_timeout = std::clamp(options.seconds, kLeastCompileSeconds, 30.0),
-                              .reference_timeout = std::max(kLeastReferenceSeconds, options.seconds),
-                              .libraries = options.libraries});
+  auto runner = StartAtSizes(module, target, *sizes, measuring);
   if (!runner.ok()) return runner.status();
   absl::StatusOr<MachineLock> lock = MachineLock::Open();
   if (!lock.ok()) return lock.status();
-  SharingRunner sharing(**runner, *std::move(lock), options.caches);
+  SharingRunner sharing(**runner, *std::move(lock), caches);
 
   const RecordQuery query{.workload = StructuralHash(module),
-                          .target = TargetKey(target),
+                          .target = TargetKey(target, emulated),
                           .threads = target.cores,
-                          .caches = options.caches};
+                          .caches = caches};
   const Schedule preferred = AutoSchedule(module, target, intrins).schedule;
   SearchOptions search{.trials = options.trials,
                        .seed = options.seed,
@@ -135,6 +143,7 @@ absl::StatusOr<TuneResult> Tune(const Module& program, const Target& target, Int
     if (options.database == nullptr || !stored.ok()) return;
     TuningRecord record = RecordOf(module, target, query.threads, candidate.schedule, measurement);
     record.final = final;
+    record.target = query.target;
     record.caches = query.caches;
     stored = options.database->Put(std::move(record));
   };
@@ -174,7 +183,8 @@ absl::StatusOr<TuneResult> Tune(const Module& program, const Target& target, Int
                     .statistics = std::move(found.statistics),
                     .failures = std::move(found.failures),
                     .left_alone = space.left_alone(),
-                    .caution = (*runner)->caution()};
+                    .caution = (*runner)->caution(),
+                    .emulated = emulated};
 }
 
 }  // namespace tilewright

@@ -44,6 +44,7 @@ struct TuneOptions {
   Caches caches = Caches::kRotating;
   Database* database = nullptr;             // receives every measurement; may be null
   std::vector<std::string> libraries = {};  // of functions that intrinsics call by name
+  std::string launcher = {};                // of RunnerOptions
   std::function<void(const SearchProgress&)> on_progress = {};
   std::function<void(const TuneMeasurement&)> on_measured = {};
 };
@@ -55,7 +56,8 @@ struct TuneResult {
   SearchStatistics statistics;
   std::vector<std::string> failures;  // the first message of each kind
   std::vector<RuleRefusal> left_alone;
-  std::string caution;  // Runner::caution
+  std::string caution;    // Runner::caution
+  bool emulated = false;  // `seconds` is projected (IsEmulated in autoschedule/measure/runner.h)
 };
 
 // What each measurement is at: a value for each symbolic extent. An error when sizes do not name the symbolic extents of
@@ -63,7 +65,8 @@ struct TuneResult {
 absl::StatusOr<std::vector<std::map<std::string, int64_t>>> SizesToMeasure(const Function& main,
                                                                            const SizesByName& sizes);
 
-// `module` has a function main; `target.cores` threads are used. An error when it cannot be measured, or when every
+// `module` has a function main; `target.cores` threads are used, one in an emulator. Elsewhere than on this machine operands
+// are in the caches. An error when it cannot be measured, or when every
 // candidate failed. `intrins` must outlive the result.
 absl::StatusOr<TuneResult> Tune(const Module& module, const Target& target, IntrinRegistry* intrins,
                                 const TuneOptions& options = {});

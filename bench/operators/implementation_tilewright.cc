@@ -13,12 +13,12 @@
 #include "autoschedule/program/sizes.h"
 #include "bench/device/device_runner.h"
 #include "bench/harness/kept_workspace.h"
-#include "bench/harness/projection.h"
 #include "bench/operators/choose_schedule.h"
 #include "bench/operators/extents.h"
 #include "bench/operators/program.h"
 #include "bench/operators/tensor_sets.h"
 #include "codegen/backend.h"
+#include "codegen/remote/projection.h"
 #include "codegen/runtime/thread_pool.h"
 #include "intrin/registry.h"
 #include "ir/script/printer.h"
@@ -127,12 +127,12 @@ absl::StatusOr<Tuned> ScheduleProgram(const Function& function, const Target& ta
 absl::StatusOr<std::function<EmulatedRun(const CallCost&)>> ProjectOnCpu(const Function& main, const Target& target) {
   const auto assembly = Compile(Module(main), target, {.format = "s"});
   if (!assembly.ok()) return assembly.status();
-  const auto loop = ProjectInnerLoop(assembly->bytes, target);
+  const auto loop = remote::ProjectInnerLoop(assembly->bytes, target);
   if (!loop.ok()) return loop.status();
   return [loop = *loop, target](const CallCost& cost) {
     EmulatedRun run = {.instructions = cost.instructions};
     if (loop) {
-      run.projected_ms = ProjectedMilliseconds(run.instructions, *loop, target);
+      run.projected_ms = remote::ProjectedMilliseconds(run.instructions, *loop, target);
       run.inner_loop_rate = loop->rate;
     }
     return run;

@@ -106,6 +106,32 @@ const volatile int64_t* Instructions() {
   return page == MAP_FAILED ? &kNone : static_cast<const volatile int64_t*>(page);
 }
 
+// A call that can be repeated.
+struct LastCall {
+  TwFunction function = nullptr;
+  std::optional<TwParallelHook> hook;
+  Arguments arguments;
+  int64_t workspace_bytes = 0;
+  std::optional<Region> workspace;
+};
+struct Outcome {
+  int code;
+  std::string message;
+  int64_t nanoseconds;
+};
+Outcome Run(LastCall& last) {
+  char message[256] = "";
+  const TwCall call = {.parallel = last.hook ? &*last.hook : nullptr,
+                       .workspace = last.workspace_bytes > 0 ? last.workspace->data() : nullptr,
+                       .workspace_bytes = last.workspace_bytes,
+                       .message = message,
+                       .message_bytes = sizeof(message)};
+  std::vector<TwTensor*>& pointers = last.arguments.pointers;
+  const int64_t start = runtime::NowNanoseconds();
+  const int code = last.function(&call, pointers.data(), static_cast<int32_t>(pointers.size()));
+  return {code, message, runtime::NowNanoseconds() - start};
+}
+
 class Worker {
  public:
   std::string Answer(std::string_view request) {
@@ -117,6 +143,8 @@ class Worker {
         return Find(reader);
       case Request::kCall:
         return Call(reader);
+      case Request::kAgain:
+        return Again(reader);
     }
     return "";
   }
@@ -147,32 +175,45 @@ class Worker {
   }
 
   std::string Call(MessageReader& reader) {
-    const TwFunction function = module_ ? module_->Find(std::string(reader.Bytes())) : nullptr;
-    const auto num_threads = reader.Number<int64_t>();
-    const auto workspace_bytes = reader.Number<int64_t>();
-    Arguments arguments;
+    last_.emplace();
+    last_->function = module_ ? module_->Find(std::string(reader.Bytes())) : nullptr;
+    last_->hook = HookOf(reader.Number<int64_t>());
+    last_->workspace_bytes = std::max<int64_t>(reader.Number<int64_t>(), 0);
     MessageWriter answer;
-    if (!ReadArguments(reader, arguments) || function == nullptr) {
+    if (!ReadArguments(reader, last_->arguments) || last_->function == nullptr) {
+      last_.reset();
       answer.Number<int32_t>(kTwErrorMemory);
       answer.Bytes("the worker has no memory for the arguments");
       return answer.text();
     }
-    const std::optional<TwParallelHook> hook = HookOf(num_threads);
-    const Region workspace(0, std::string(static_cast<size_t>(std::max<int64_t>(workspace_bytes, 0)), '\0'));
-    char message[256] = "";
-    const TwCall call = {.parallel = hook ? &*hook : nullptr,
-                         .workspace = workspace_bytes > 0 ? workspace.data() : nullptr,
-                         .workspace_bytes = workspace_bytes,
-                         .message = message,
-                         .message_bytes = sizeof(message)};
-    const int64_t start = runtime::NowNanoseconds(), counted = *instructions_;
-    const int code = function(&call, arguments.pointers.data(), static_cast<int32_t>(arguments.pointers.size()));
-    const int64_t instructions = *instructions_ - counted, nanoseconds = runtime::NowNanoseconds() - start;
-    answer.Number<int32_t>(code);
-    answer.Bytes(message);
-    answer.Number(nanoseconds);
+    last_->workspace.emplace(0, std::string(static_cast<size_t>(last_->workspace_bytes), '\0'));
+    const int64_t counted = *instructions_;
+    const Outcome outcome = Run(*last_);
+    const int64_t instructions = *instructions_ - counted;
+    answer.Number<int32_t>(outcome.code);
+    answer.Bytes(outcome.message);
+    answer.Number(outcome.nanoseconds);
     answer.Number(instructions);
-    for (const Region& region : arguments.regions) answer.Bytes(region.bytes());
+    for (const Region& region : last_->arguments.regions) answer.Bytes(region.bytes());
+    return answer.text();
+  }
+
+  std::string Again(MessageReader& reader) {
+    const auto count = reader.Number<int64_t>(), most_nanoseconds = reader.Number<int64_t>();
+    Outcome outcome{.code = kTwErrorAssertion, .message = "the worker has called nothing yet", .nanoseconds = 0};
+    std::vector<int64_t> times;
+    int64_t spent = 0;
+    while (last_) {
+      outcome = Run(*last_);
+      times.push_back(outcome.nanoseconds);
+      spent += outcome.nanoseconds;
+      if (outcome.code != kTwOk || static_cast<int64_t>(times.size()) >= count || spent >= most_nanoseconds) break;
+    }
+    MessageWriter answer;
+    answer.Number<int32_t>(outcome.code);
+    answer.Bytes(outcome.message);
+    answer.Number<uint64_t>(times.size());
+    for (const int64_t time : times) answer.Number(time);
     return answer.text();
   }
 
@@ -189,6 +230,7 @@ class Worker {
   const volatile int64_t* const instructions_ = Instructions();
   std::optional<runtime::LoadedModule> module_;
   std::unique_ptr<runtime::ThreadPool> pool_;
+  std::optional<LastCall> last_;
 };
 
 // Ends the process when nobody can ask any more, also in the middle of a call.

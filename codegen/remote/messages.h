@@ -7,6 +7,8 @@
 //   kFind       name of a function                                -> whether there is one, its workspace in bytes
 //   kCall       name, call, regions of memory with their bytes,   -> code, message, nanoseconds, instructions, the
 //               arguments                                            regions' bytes
+//   kAgain      how often, and for how many nanoseconds at most   -> code, message, nanoseconds of each call: the last
+//               kCall's function on its arguments, which stay where they are
 //
 // Arguments that share memory lie in one region, at the distance that they had: the function sees overlaps and
 // alignment as if it were called here.
@@ -23,7 +25,7 @@
 
 namespace tilewright::remote {
 
-enum class Request : uint32_t { kOpen = 1, kFind = 2, kCall = 3 };
+enum class Request : uint32_t { kOpen = 1, kFind = 2, kCall = 3, kAgain = 4 };
 
 // The place of the page in which a worker's emulator counts instructions; zero without an emulator.
 inline constexpr int kCounterFd = 3;

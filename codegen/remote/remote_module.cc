@@ -168,6 +168,24 @@ int64_t RemoteModule::WorkspaceBytes(std::string_view name) const {
   return function == nullptr ? 0 : function->workspace_bytes;
 }
 
+absl::StatusOr<std::vector<int64_t>> RemoteModule::TimeAgain(int64_t count, int64_t nanoseconds) const {
+  MessageWriter request;
+  request.Number(Request::kAgain);
+  request.Number(count);
+  request.Number(nanoseconds);
+  const std::lock_guard lock(mutex_);
+  const auto answer = Ask(request.text());
+  if (!answer.ok()) return answer.status();
+  MessageReader reader(*answer);
+  const auto code = reader.Number<int32_t>();
+  const std::string message(reader.Bytes());
+  if (code != kTwOk) return absl::InternalError(message);
+  std::vector<int64_t> times(reader.Count());
+  for (int64_t& time : times) time = reader.Number<int64_t>();
+  if (!reader.ok() || times.empty()) return absl::UnavailableError("the worker answered something else");
+  return times;
+}
+
 CallCost RemoteModule::LastCall() const {
   const std::lock_guard lock(mutex_);
   return last_call_;

@@ -31,6 +31,9 @@ class RemoteModule : public CompiledModule {
   // Null: what a worker needs to know of memory is in the tensors.
   TwUncheckedFunction FindUnchecked(std::string_view) const override { return nullptr; }
   int64_t WorkspaceBytes(std::string_view name) const override;
+  // Runs the last call again on the arguments that the worker has of it, at least once: at most `count` times and for
+  // that many nanoseconds. What each took, as the worker measured it; nothing that it writes comes back.
+  absl::StatusOr<std::vector<int64_t>> TimeAgain(int64_t count, int64_t nanoseconds) const;
   // As the worker measured it: without what it takes to get there.
   CallCost LastCall() const override;
 

@@ -48,13 +48,14 @@ Measurement Compiled(const WorkerReply& reply) {
 
 LibraryBuilder::LibraryBuilder(const std::string& worker, Target target, const RunnerOptions& options,
                                std::string folder, std::string function, std::vector<TensorSpec> params,
-                               MachineLock& lock)
+                               MachineLock& lock, bool project)
     : target_(std::move(target)),
       options_(options),
       folder_(std::move(folder)),
       function_(std::move(function)),
       params_(std::move(params)),
       lock_(lock),
+      project_(project),
       compilers_(worker, {MemoryFlag(options_, params_)}, options_.compile_workers) {}
 
 LibraryBuilder::Part LibraryBuilder::PartOf(Module module) {
@@ -85,6 +86,7 @@ CompileRequest LibraryBuilder::RequestFor(const Part& part) const {
 absl::Status LibraryBuilder::ComputeReference(const Module& program, std::string* caution) {
   CompileRequest request = RequestFor(PartOf(program));
   request.reference = true;
+  if (!CheckRunsOn(target_, HostTarget()).ok()) request.target = HostTarget();
   request.tensors = params_;
   request.seed = options_.seed;
   request.folder = folder_;
@@ -109,6 +111,7 @@ std::map<uint64_t, Measurement> LibraryBuilder::Compile(const std::vector<Parts>
     if (libraries_.contains(part.hash) || std::ranges::find(compiled, part.hash) != compiled.end()) return;
     CompileRequest request = RequestFor(part);
     request.library = LibraryPath(part.hash);
+    request.project = project_;
     compiled.push_back(part.hash);
     requests.push_back(ToLine(request));
   };

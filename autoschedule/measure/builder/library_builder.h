@@ -19,11 +19,12 @@ namespace tilewright {
 class LibraryBuilder : public Builder {
  public:
   // `worker`: the program compile_worker. `folder`: where libraries and the reference go. `function`: of the candidates,
-  // with these parameters. `lock` must outlive the builder; it is held, shared, while workers compile.
+  // with these parameters. `lock` must outlive the builder; it is held, shared, while workers compile. `project`: count
+  // what projects the time of emulated candidates.
   LibraryBuilder(const std::string& worker, Target target, const RunnerOptions& options, std::string folder,
-                 std::string function, std::vector<TensorSpec> params, MachineLock& lock);
+                 std::string function, std::vector<TensorSpec> params, MachineLock& lock, bool project);
 
-  // Writes the program's right results on seeded inputs into the folder. `caution` receives why results are compared
+  // Writes the program's right results on seeded inputs, as this machine computes them, into the folder. `caution` receives why results are compared
   // with less than that, or not at all; empty where they are not.
   absl::Status ComputeReference(const Module& program, std::string* caution);
 
@@ -58,6 +59,7 @@ class LibraryBuilder : public Builder {
   const std::string folder_, function_;
   const std::vector<TensorSpec> params_;
   MachineLock& lock_;
+  const bool project_;
   WorkerPool compilers_;
   std::map<uint64_t, Library> libraries_;  // by the hash of the part
   int64_t runs_ = 0;

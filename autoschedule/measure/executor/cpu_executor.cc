@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "autoschedule/measure/executor/sampling.h"
 #include "autoschedule/measure/reference/param_specs.h"
+#include "codegen/remote/projection.h"
 
 namespace tilewright {
 namespace {
@@ -13,10 +14,13 @@ namespace {
 constexpr size_t kMeasureInOnePiece = 16;
 
 // Room for up to 32 rotating sets, those of at least the caches' size, and what is kept ready.
-std::vector<std::string> WorkerFlags(const RunnerOptions& options, const std::vector<TensorSpec>& params) {
+std::vector<std::string> WorkerFlags(const RunnerOptions& options, const std::vector<TensorSpec>& params,
+                                     bool elsewhere) {
   int64_t bytes = options.memory_bytes + kMostReadyBytes;
   for (const TensorSpec& spec : params) bytes += spec.bytes() * 40;
   std::vector<std::string> flags = {absl::StrCat("--memory-bytes=", bytes)};
+  // The limit is that of the processes that it starts, too: emulators take addresses as they like.
+  if (elsewhere) return {};
   for (const std::string& library : options.libraries) flags.push_back("--library=" + library);
   return flags;
 }
@@ -87,12 +91,15 @@ void Read(const WorkerReply& reply, Measurement& result) {
 }  // namespace
 
 CpuExecutor::CpuExecutor(const std::string& worker, const RunnerOptions& options, std::string folder,
-                         std::vector<TensorSpec> params, MachineLock& lock)
+                         std::vector<TensorSpec> params, MachineLock& lock, Target target,
+                         std::vector<std::string> command)
     : options_(options),
       folder_(std::move(folder)),
       params_(std::move(params)),
       lock_(lock),
-      measurer_(worker, WorkerFlags(options_, params_), 1) {}
+      target_(std::move(target)),
+      command_(std::move(command)),
+      measurer_(worker, WorkerFlags(options_, params_, !command_.empty()), 1) {}
 
 std::vector<Measurement> CpuExecutor::Measure(std::span<const BuiltCandidate> candidates, const RunOptions& options) {
   std::vector<Measurement> results;
@@ -156,6 +163,9 @@ absl::StatusOr<MeasureRequest> CpuExecutor::RequestFor(const BuiltCandidate& can
                          .most_samples = options.most_samples,
                          .give_up_nanoseconds = static_cast<int64_t>(options.give_up_seconds * 1e9),
                          .caches = options.caches};
+  request.command = command_;
+  if (!command_.empty()) request.libraries = options_.libraries;
+  request.nanoseconds_per_instruction = remote::NanosecondsPerInstruction(candidate.measurement.counters, target_);
   if (candidate.prepack) {
     auto positions = Positions(candidate.prepack, /*may_add=*/true, request.tensors);
     if (!positions.ok()) return positions.status();

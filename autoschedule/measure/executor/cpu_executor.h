@@ -1,4 +1,5 @@
-// Executor of CPU code: the libraries of candidates are opened and called by a process of its own.
+// Executor of CPU code: the libraries of candidates are opened and called by a process of its own, or by a worker that it
+// starts elsewhere.
 #pragma once
 
 #include <string>
@@ -15,9 +16,10 @@ namespace tilewright {
 class CpuExecutor : public Executor {
  public:
   // `worker`: the program measuring_worker. `folder`: where the reference is. `params`: of the measured function.
-  // `lock` must outlive the executor; it is held exclusively while candidates are measured.
+  // `lock` must outlive the executor; it is held exclusively while candidates are measured. `command` starts a worker
+  // elsewhere; it is empty where there is none. Times of code with counts of its inner loop are projected for `target`.
   CpuExecutor(const std::string& worker, const RunnerOptions& options, std::string folder,
-              std::vector<TensorSpec> params, MachineLock& lock);
+              std::vector<TensorSpec> params, MachineLock& lock, Target target, std::vector<std::string> command);
 
   std::vector<Measurement> Measure(std::span<const BuiltCandidate> candidates, const RunOptions& options) override;
 
@@ -31,6 +33,8 @@ class CpuExecutor : public Executor {
   const std::string folder_;
   const std::vector<TensorSpec> params_;
   MachineLock& lock_;
+  const Target target_;
+  const std::vector<std::string> command_;
   WorkerPool measurer_;
 };
 

@@ -51,6 +51,9 @@ struct RunnerOptions {
   int64_t memory_bytes = int64_t{4} << 30;  // of each worker, beyond what the program's own tensors take
   // Shared libraries of functions that candidates call by name, of intrinsics for example.
   std::vector<std::string> libraries = {};
+  // The command before the worker that runs candidates, "ssh board" for example. Empty: this machine runs them; code of
+  // another architecture in an emulator, where times are projected (codegen/remote/projection.h).
+  std::string launcher = {};
 };
 
 struct RunOptions {

@@ -122,7 +122,8 @@ std::string ToLine(const CompileRequest& request) {
                {"library", request.library},
                {"tensors", ToJson(request.tensors)},
                {"seed", request.seed},
-               {"folder", request.folder}});
+               {"folder", request.folder},
+               {"project", request.project}});
 }
 
 std::string ToLine(const MeasureRequest& request) {
@@ -143,7 +144,10 @@ std::string ToLine(const MeasureRequest& request) {
                {"least_ns", request.least_nanoseconds},
                {"most_samples", request.most_samples},
                {"give_up_ns", request.give_up_nanoseconds},
-               {"caches", CachesName(request.caches)}});
+               {"caches", CachesName(request.caches)},
+               {"command", request.command},
+               {"libraries", request.libraries},
+               {"ns_per_instruction", request.nanoseconds_per_instruction}});
 }
 
 std::string ToLine(const WorkerAnswer& answer) {
@@ -171,6 +175,7 @@ absl::StatusOr<CompileRequest> ReadCompileRequest(std::string_view line) {
   reader.Read("tensors", &request.tensors);
   reader.Read("seed", &request.seed);
   reader.Read("folder", &request.folder);
+  reader.Read("project", &request.project);
   request.reference = what == "reference";
   if (!reader.status().ok()) return reader.status();
   return request;
@@ -197,6 +202,9 @@ absl::StatusOr<MeasureRequest> ReadMeasureRequest(std::string_view line) {
   reader.Read("least_ns", &request.least_nanoseconds);
   reader.Read("most_samples", &request.most_samples);
   reader.Read("give_up_ns", &request.give_up_nanoseconds);
+  reader.Read("command", &request.command);
+  reader.Read("libraries", &request.libraries);
+  reader.Read("ns_per_instruction", &request.nanoseconds_per_instruction);
   std::string caches;
   reader.Read("caches", &caches);
   if (!reader.status().ok()) return reader.status();

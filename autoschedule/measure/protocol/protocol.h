@@ -2,7 +2,7 @@
 //
 // To the compile worker:
 //
-//   {"do": "compile", "program": "<script>", "hash": "<of the program>", "target": {...}, "library": "<path>"}
+//   {"do": "compile", "program": "<script>", "hash": "<of the program>", "target": {...}, "library": "<path>", "project": false}
 //       -> {"ok": true, "code_bytes": 17000, "counters": {"spills": 0}, "seconds": 0.2}
 //   {"do": "reference", "program": ..., "target": {...}, "tensors": [...], "seed": 1, "folder": "<path>"}
 //       -> {"ok": true}, and the files of reference.h in the folder
@@ -12,12 +12,13 @@
 //   {"do": "measure", "library": "<path>", "prepack_library": "<path>", "function": "main",
 //    "prepack_function": "main_prepack", "tensors": [...], "num_params": 3, "seed": 1, "folder": "<path>", "threads": 2,
 //    "main": [0, 3, 2], "prepack": [1, 3], "half_width": 0.01, "most_ns": 300000000, "least_ns": 20000000,
-//    "most_samples": 100000, "give_up_ns": 0, "caches": "warm"}
+//    "most_samples": 100000, "give_up_ns": 0, "caches": "warm", "command": [], "libraries": [], "ns_per_instruction": 0}
 //       -> {"ok": true, "ns": [51000, 50900, ...], "max_error": 0.3}
 //
 // "prepack_library", empty where there is none, holds the function that packs constants ahead of time. "tensors" are the
 // parameters of the program, then those that this function writes; "main" and "prepack" say which of them a function
-// takes. A tensor is {"name": "A", "dtype": "float32", "shape": [128, 64], "written": false, "constant": true,
+// takes. A "command" starts a worker elsewhere (codegen/remote) that runs the library, after those in "libraries";
+// "ns_per_instruction" is above zero where its emulator counts instructions and times are projected. A tensor is {"name": "A", "dtype": "float32", "shape": [128, 64], "written": false, "constant": true,
 // "range": []}, with "range": [0, 127, 1] for integers from 0 to 127 that are sorted. A request that fails is answered by
 // {"ok": false, "reason": "wrong result", "error": "element 7 of C is ..."}.
 #pragma once
@@ -57,6 +58,7 @@ struct CompileRequest {
   std::vector<TensorSpec> tensors;
   uint64_t seed = 0;
   std::string folder;
+  bool project = false;  // counts what projects the time of emulated code (codegen/remote/projection.h)
 };
 
 struct MeasureRequest {
@@ -70,6 +72,8 @@ struct MeasureRequest {
   double half_width = 0;
   int64_t most_nanoseconds = 0, least_nanoseconds = 0, most_samples = 0, give_up_nanoseconds = 0;
   Caches caches = Caches::kRotating;
+  std::vector<std::string> command, libraries;
+  double nanoseconds_per_instruction = 0;
 };
 
 struct WorkerAnswer {

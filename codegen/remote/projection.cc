@@ -1,7 +1,8 @@
-#include "bench/harness/projection.h"
+#include "codegen/remote/projection.h"
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <string_view>
@@ -16,13 +17,13 @@
 #include "base/run_command.h"
 #include "base/temporary_file.h"
 
-namespace tilewright::bench {
+namespace tilewright::remote {
 namespace {
 
 using Lines = std::vector<absl::string_view>;
 
-constexpr std::array<absl::string_view, 8> kProducts = {"fmla",  "sdot",  "udot",  "usdot",
-                                                        "bfdot", "smmla", "ummla", "usmmla"};
+constexpr std::array<absl::string_view, 9> kProducts = {"fmla",  "sdot",  "udot",   "usdot", "bfdot",
+                                                        "smmla", "ummla", "usmmla", "bfmmla"};
 // Iterations that llvm-mca simulates: enough that the first and the last do not count.
 constexpr int kIterations = 200;
 
@@ -122,9 +123,21 @@ absl::StatusOr<std::optional<InnerLoop>> ProjectInnerLoop(const std::string& ass
   return result;
 }
 
+void CountInnerLoop(const std::optional<InnerLoop>& loop, Counters* counters) {
+  const InnerLoop counted = loop.value_or(InnerLoop{.instructions = 1, .cycles = 1});
+  (*counters)[kLoopInstructionsCounter] = std::llround(counted.instructions * kIterations);
+  (*counters)[kLoopCyclesCounter] = std::llround(counted.cycles * kIterations);
+}
+
+double NanosecondsPerInstruction(const Counters& counters, const Target& target) {
+  const auto instructions = counters.find(kLoopInstructionsCounter), cycles = counters.find(kLoopCyclesCounter);
+  if (instructions == counters.end() || cycles == counters.end() || target.clock_ghz == 0) return 0;
+  return static_cast<double>(cycles->second) / static_cast<double>(instructions->second) / target.clock_ghz;
+}
+
 double ProjectedMilliseconds(int64_t instructions, const InnerLoop& loop, const Target& target) {
   const double cycles = static_cast<double>(instructions) * loop.cycles / loop.instructions;
   return target.clock_ghz == 0 ? 0 : cycles / target.clock_ghz * 1e-6;
 }
 
-}  // namespace tilewright::bench
+}  // namespace tilewright::remote

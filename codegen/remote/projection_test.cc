@@ -1,8 +1,8 @@
-#include "bench/harness/projection.h"
+#include "codegen/remote/projection.h"
 
 #include <gtest/gtest.h>
 
-namespace tilewright::bench {
+namespace tilewright::remote {
 namespace {
 
 // Two loops, one inside of the other, and one without products.
@@ -55,4 +55,4 @@ TEST(Projection, CodeWithoutLoopsHasNone) {
 }
 
 }  // namespace
-}  // namespace tilewright::bench
+}  // namespace tilewright::remote
