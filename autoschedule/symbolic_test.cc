@@ -292,6 +292,29 @@ TEST(Symbolic, AllChoicesAreRight) {
   ExpectSpaceRight(Elementwise("n", "24"), 10);
 }
 
+// What a small size has to do is not worth threads; that one thread does it is a choice with a name.
+TEST(Symbolic, ThreadsAreAChoiceBySize) {
+  const Function function = Program(Product("(n, 24)", "(24, 33)", "(n, 33)", "n, 33, 24", "vk, vj"), "int64");
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  Target target = *NamedTarget("x86-znver4");
+  const auto is_asked = [&](Choices& choices) {
+    const AutoScheduled result = AutoSchedule(Module(function), target, &intrins, choices);
+    return ToText(result.schedule.trace()).find("tilewright.threads_from") != std::string::npos;
+  };
+  Choices preferred = Choices::Preferred();
+  EXPECT_TRUE(is_asked(preferred));
+  std::vector<Choice> always;
+  for (const Choice& choice : preferred.made()) {
+    if (choice.label() == "where_worth") always.push_back(Choice::Of(choice.name, "always"));
+  }
+  ASSERT_EQ(always.size(), 1u);
+  Choices given = Choices::GivenOrPreferred(always);
+  EXPECT_FALSE(is_asked(given));
+  target.cores = 1;
+  Choices alone = Choices::Preferred();
+  EXPECT_FALSE(is_asked(alone));
+}
+
 // Sizes that are named change what is fast, not what is right.
 TEST(Symbolic, NamedSizesAreRightAtOthers) {
   const Function function = Program(Product("(n, 24)", "(24, 33)", "(n, 33)", "n, 33, 24", "vk, vj"), "int64");

@@ -7,6 +7,7 @@
 #include "autoschedule/normalize/normal_form.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/sketch/sketches.h"
+#include "autoschedule/sketch/threads_by_size.h"
 #include "verify/structure/block_scope.h"
 #include "verify/verify.h"
 
@@ -49,6 +50,7 @@ class FunctionRules {
     for (const Turn turn : {Turn::kChains, Turn::kReductions, Turn::kOthers}) {
       for (const BlockRv& block : blocks_) ScheduleBlock(block, turn);
     }
+    if (!target_.is_gpu()) ChooseThreadsBySize(sch_, function_, target_, choices_);
   }
 
  private:

@@ -250,6 +250,40 @@ def main(A: T.Buffer((8, 50000), "float32"), B: T.Buffer((8, 50000), "float32"))
   }
 }
 
+int RunAndCount(void* pool, TwParallelBody body, void* closure, int64_t extent, int64_t /*max_threads*/) {
+  ++*static_cast<int*>(pool);
+  body(0, extent, closure);
+  return 0;
+}
+
+TEST(ThreadsFrom, SmallSizesRunInTheCaller) {
+  auto compiled = CompileToJit(ParseOrDie(R"(
+@T.prim_func
+def main(a: T.handle, b: T.handle):
+    n = T.int64()
+    A = T.match_buffer(a, (n, 8), "float32")
+    B = T.match_buffer(b, (n, 8), "float32")
+    for i in T.parallel(n, annotations={"tilewright.threads_from": 80}):
+        for j in range(8):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] + T.float32(1)
+)"),
+                               HostTarget());
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  for (const int64_t n : {0, 1, 9, 10, 11}) {
+    Tensor a = *Tensor::Allocate(kFloat32, {n, 8}), b = *Tensor::Allocate(kFloat32, {n, 8});
+    for (int64_t i = 0; i < n * 8; ++i) a.data<float>()[i] = static_cast<float>(i);
+    TwTensor* args[] = {a.abi(), b.abi()};
+    int shared = 0;
+    const TwParallelHook hook = {.pool = &shared, .num_threads = 8, .parallel_for = RunAndCount};
+    const TwCall call = {.parallel = &hook};
+    ASSERT_EQ((*compiled)->Find("main")(&call, args, 2), kTwOk);
+    EXPECT_EQ(shared, n * 8 >= 80 ? 1 : 0) << n;
+    for (int64_t i = 0; i < n * 8; ++i) ASSERT_EQ(b.data<float>()[i], static_cast<float>(i + 1));
+  }
+}
+
 TEST(Target, FeaturesThatTheMachineLacksAreRefused) {
   Target target = HostTarget();
   target.features.push_back("no-such-feature");

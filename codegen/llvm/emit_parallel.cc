@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <set>
 #include <unordered_set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/abi/function_abi.h"
@@ -164,8 +165,11 @@ void FunctionEmitter::EmitParallel(const ForNode* op) {
   builder_.CreateCondBr(builder_.CreateIsNull(hook), serial, ask);
   builder_.SetInsertPoint(ask);
   llvm::Value* run = builder_.CreateLoad(ptr, builder_.CreateStructGEP(hook_type, hook, 2));
-  llvm::Value* empty = builder_.CreateICmpSLE(extent, builder_.getInt64(0));
-  builder_.CreateCondBr(builder_.CreateOr(empty, builder_.CreateIsNull(run)), serial, fork);
+  llvm::Value* alone = builder_.CreateICmpSLE(extent, builder_.getInt64(0));
+  if (llvm::Value* worth = std::exchange(worth_threads_, nullptr)) {
+    alone = builder_.CreateOr(alone, builder_.CreateNot(worth));
+  }
+  builder_.CreateCondBr(builder_.CreateOr(alone, builder_.CreateIsNull(run)), serial, fork);
   builder_.SetInsertPoint(fork);
   builder_.CreateStore(builder_.getInt32(kTwOk), builder_.CreateStructGEP(closure_type, closure, kStatus));
   builder_.CreateStore(call_, builder_.CreateStructGEP(closure_type, closure, kCall));

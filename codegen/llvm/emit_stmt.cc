@@ -6,6 +6,7 @@
 #include "codegen/abi/function_abi.h"
 #include "codegen/llvm/emitter.h"
 #include "ir/annotations.h"
+#include "ir/iterations.h"
 #include "llvm/IR/MDBuilder.h"
 
 namespace tilewright::codegen {
@@ -77,8 +78,11 @@ void FunctionEmitter::Emit(const Stmt& s) {
       return Emit(let->body);
     }
     case Kind::kAttrStmt: {
-      const bool outside = std::exchange(streams_, streams_ || cast<AttrStmtNode>(s)->key == kStream);
-      Emit(cast<AttrStmtNode>(s)->body);
+      const auto* attribute = cast<AttrStmtNode>(s);
+      if (attribute->key == kThreadsFrom && !inside_parallel_) worth_threads_ = Emit(attribute->value);
+      const bool outside = std::exchange(streams_, streams_ || attribute->key == kStream);
+      Emit(attribute->body);
+      worth_threads_ = nullptr;
       streams_ = outside;
       return;
     }

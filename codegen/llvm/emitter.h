@@ -162,8 +162,10 @@ class FunctionEmitter {
   };
   std::vector<Loop> loops_;       // around what is emitted
   size_t loops_around_sums_ = 0;  // those outside of where sums are kept
-  bool streams_ = false;          // the store that is emitted goes past the caches
-  bool streamed_ = false;         // some store did
+  // Whether the parallel loop that is emitted next has enough to do for threads; null: it always has.
+  llvm::Value* worth_threads_ = nullptr;
+  bool streams_ = false;   // the store that is emitted goes past the caches
+  bool streamed_ = false;  // some store did
   std::unordered_map<llvm::Constant*, llvm::Value*> opaque_constants_;
   std::vector<llvm::Value*> heap_;  // allocations to free before a return
   absl::Status status_;

@@ -34,6 +34,7 @@
 #include "codegen/lower/cpu/signed_dots.h"
 #include "codegen/lower/cpu/skip_padding.h"
 #include "codegen/lower/cpu/symbolic_edges.h"
+#include "codegen/lower/cpu/threads_from.h"
 #include "codegen/lower/cpu/trim_windows.h"
 #include "codegen/lower/gpu/async_copies.h"
 #include "codegen/lower/gpu/bulk_barriers.h"
@@ -84,10 +85,11 @@ constexpr Pass kCommonBefore[] = {
     {"simplify", [](const Function& f, const Context&) -> Result { return SimplifyFunction(f); }},
 };
 
-// Loops are cut before they are written out, so that each part folds its own conditions. Vectors are made of flat
+// What loops have to do is counted before they are cut. Loops are cut before they are written out, so that each part folds its own conditions. Vectors are made of flat
 // indices, where adjacent elements can be seen, and of loops that say where they lie in cache lines. Runs of vectors are
 // found once loops over vectors are written out, and overlaps of vectors once all stand side by side.
 constexpr Pass kCpu[] = {
+    {"threads_from", [](const Function& f, const Context&) -> Result { return PlaceThreadConditions(f); }},
     {"trim_windows", [](const Function& f, const Context&) -> Result { return TrimWindows(f); }},
     {"symbolic_edges", [](const Function& f, const Context&) -> Result { return CutSymbolicEdges(f); }},
     {"loop_partition", [](const Function& f, const Context&) -> Result { return PartitionLoops(f); }},
