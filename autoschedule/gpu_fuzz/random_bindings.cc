@@ -72,12 +72,12 @@ class Binder {
       if (!Chance(6) && sch_.Bind((*parts)[1], axis).ok()) thread = (*parts)[1];
       inside.push_back((*parts)[2]);
     }
-    if (!reduced.empty()) ShareReduction(block, FuseSome(reduced));
+    if (!reduced.empty()) ShareReduction(FuseSome(reduced));
     if (grid) Stage(block, thread && Chance(2) ? *thread : *grid);
     if (!inside.empty() && Chance(2)) (void)(Chance(2) ? sch_.Vectorize(inside[0]) : sch_.Unroll(inside[0])).ok();
   }
 
-  void ShareReduction(BlockRv block, LoopRv loop) {
+  void ShareReduction(LoopRv loop) {
     if (Chance(3)) return;
     const auto parts =
         sch_.Split(loop, {Value(), Value(Of<int64_t>({2, 5, 8, 16, 32, 64})), Value(Of<int64_t>({1, 1, 2, 4}))});
