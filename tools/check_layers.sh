@@ -29,12 +29,12 @@ ROOMS = {
                  "schedule", "schedule/fuzz schedule/testing"],
     "codegen": ["codegen/abi codegen/cuda/emulator", "codegen", "codegen/lower/common codegen/runtime", "codegen/lower/cpu codegen/lower/gpu", "codegen/lower",
                 "codegen/llvm/assembly codegen/remote", "codegen/llvm/x86 codegen/llvm/aarch64", "codegen/llvm codegen/cuda"],
-    "autoschedule": ["autoschedule/program autoschedule/database", "autoschedule/cost", "autoschedule/tensorize",
+    "autoschedule": ["autoschedule/program autoschedule/database", "autoschedule/cost", "autoschedule/cost/gpu", "autoschedule/tensorize",
                      "autoschedule/normalize", "autoschedule/movement", "autoschedule/movement/gpu", "autoschedule/sketch",
                      "autoschedule/sketch/cpu autoschedule/sketch/gpu",
                      "autoschedule/measure/protocol", "autoschedule/measure/reference", "autoschedule/measure/executor",
                      "autoschedule/measure/builder", "autoschedule/measure", "autoschedule/search", "autoschedule/tune",
-                     "autoschedule"],
+                     "autoschedule/gpu_fuzz autoschedule"],
     "graph": ["graph/ir", "graph/rewrite", "graph/onnx graph/fusion graph/memory", "graph/executor", "graph"],
 }
 # Targets above all rooms of their module: what users of it may include, what is built in, the sketches of all kinds of

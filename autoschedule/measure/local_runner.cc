@@ -51,7 +51,7 @@ absl::StatusOr<std::vector<std::string>> CommandFor(const Target& target, const 
 }  // namespace
 
 bool IsEmulated(const Target& target, const std::string& launcher) {
-  return launcher.empty() && remote::IsForeign(target);
+  return launcher.empty() && !target.is_gpu() && remote::IsForeign(target);
 }
 
 absl::StatusOr<std::unique_ptr<Runner>> LocalRunner::Start(const Module& program, const Target& target,

@@ -28,8 +28,6 @@ using Done = std::monostate;
 // Groups of a tile whose rows are flipped: flipped groups that several rows of a deeper one share would be kept in
 // registers that there are not.
 constexpr int kFlippedGroups = 2;
-// Steps of a tile that leaves fewer registers than a row has vectors: with four, moves to the stack took 6% of the time.
-constexpr int64_t kCrowdedDepth = 2;
 // The preferred one of the numbers of iterations by which rows are fetched ahead.
 constexpr size_t kFetchedAhead = 2;
 // Positive divisors, ascending.
@@ -51,9 +49,10 @@ size_t PreferredDepth(const TileInstruction& instruction, const RegisterTile& ti
     return place == depths.end() ? 0 : static_cast<size_t>(place - depths.begin());
   };
   if (instruction.group == 1) {
-    // Where all operands pass through registers, those of the next step wait there for the instructions before.
+    // Where all operands pass through registers, those of the next step wait there for the instructions before. A tile that
+    // leaves fewer registers than a row has vectors is half as deep: moves to the stack took 6% of the time.
     const int free = instruction.registers - tile.rows * tile.vectors - instruction.OtherRegisters(tile.vectors);
-    const int64_t most = instruction.LoadsAll() && free < tile.vectors ? kCrowdedDepth : depths.back();
+    const int64_t most = instruction.LoadsAll() && free < tile.vectors ? (depths.back() + 1) / 2 : depths.back();
     return index_of(std::ranges::find_if(depths, [&](int64_t depth) {
       return static_cast<double>(tile.rows * tile.vectors * depth) >= kShortBodyCycles * instruction.per_cycle ||
              depth >= std::min(most, depths.back());

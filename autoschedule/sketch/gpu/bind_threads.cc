@@ -11,8 +11,6 @@ namespace {
 // Blocks that a core should have, so that it is busy while one of them waits.
 constexpr int64_t kBlocksOfCore = 2;
 constexpr int64_t kPreferredThreads = 256;
-// Elements for each thread of a full machine above which a thread takes several at once.
-constexpr int64_t kThreadsOfCore = 512;
 
 size_t IndexOf(const std::vector<int64_t>& values, int64_t value) {
   return static_cast<size_t>(std::ranges::find(values, value) - values.begin());

@@ -11,6 +11,7 @@
 #include "ir/analysis.h"
 #include "ir/functor.h"
 #include "schedule/core/assign_or_return.h"
+#include "target/cuda_facts.h"
 
 namespace tilewright {
 namespace {
@@ -29,7 +30,7 @@ int64_t MostVector(const BlockNode& block, size_t iterator) {
     if (stride != 1 && (access.store || stride != 0)) return 1;
     bits = std::max(bits, access.buffer->dtype.bits());
   }
-  const int64_t most = kAccessBytes * 8 / bits;
+  const int64_t most = cuda::kWidestAccess * 8 / bits;
   return block.init ? std::min(most, kMostSums) : most;
 }
 

@@ -8,14 +8,13 @@
 #include "autoschedule/sketch/gpu/bind_threads.h"
 #include "autoschedule/sketch/gpu/plain_gpu_rule.h"
 #include "schedule/core/assign_or_return.h"
+#include "target/cuda_facts.h"
 
 namespace tilewright {
 namespace {
 
 using Done = std::monostate;
 
-// Blocks along the second and third axis of a grid.
-constexpr int64_t kMostBlocks = 65535;
 // Products with padding for one without that a large tile may cost.
 constexpr double kMostPadding = 1.25;
 
@@ -30,7 +29,7 @@ int64_t VectorAlong(const BlockNode& block, const Buffer& buffer, const std::vec
   for (const Access& access : AccessesOf(block)) {
     if (access.store != stored || !access.buffer.same_as(buffer) || access.strides[iterator] != 1) continue;
     int64_t vector = 1;
-    while (vector * 2 * buffer->dtype.bytes() <= kAccessBytes && extent % (vector * 2) == 0 &&
+    while (vector * 2 * buffer->dtype.bytes() <= cuda::kWidestAccess && extent % (vector * 2) == 0 &&
            tile % (vector * 2) == 0) {
       vector *= 2;
     }
@@ -45,7 +44,7 @@ std::optional<ProductPlan> PlanProduct(const BlockRealizeNode& realize) {
   const auto contraction = MatchContraction(realize);
   if (!contraction.ok() || contraction->row_operand.same_as(contraction->column_operand)) return std::nullopt;
   const std::optional<MatrixSizes> sizes = MatrixSizesOf(*realize.block, *contraction);
-  if (!sizes || sizes->batch > kMostBlocks || sizes->n > kMostBlocks) return std::nullopt;
+  if (!sizes || sizes->batch > cuda::kMostBlocksOfAxis || sizes->n > cuda::kMostBlocksOfAxis) return std::nullopt;
   return ProductPlan{*contraction, *sizes, realize.block->name};
 }
 

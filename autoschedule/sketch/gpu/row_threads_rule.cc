@@ -7,6 +7,7 @@
 #include "autoschedule/program/row_chain.h"
 #include "autoschedule/sketch/gpu/bind_threads.h"
 #include "schedule/core/assign_or_return.h"
+#include "target/cuda_facts.h"
 
 namespace tilewright {
 namespace {
@@ -27,7 +28,7 @@ int64_t VectorOfLoads(const BlockNode& block, size_t iterator) {
   for (const Access& access : AccessesOf(block)) {
     if (!access.store && access.strides[iterator] == 1) bytes = std::max<int64_t>(bytes, access.buffer->dtype.bytes());
   }
-  return bytes == 0 ? 1 : kAccessBytes / bytes;
+  return bytes == 0 ? 1 : cuda::kWidestAccess / bytes;
 }
 
 // The same where elements are stored, too: all accesses are to neighbours, or to one element.
@@ -38,7 +39,7 @@ int64_t VectorOfMaps(const BlockNode& block, size_t iterator) {
     if (stride != 1 && (access.store || stride != 0)) return 1;
     bytes = std::max<int64_t>(bytes, access.buffer->dtype.bytes());
   }
-  return kAccessBytes / bytes;
+  return cuda::kWidestAccess / bytes;
 }
 
 // One block of the chain.

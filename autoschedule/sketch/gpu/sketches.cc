@@ -5,6 +5,7 @@
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/row_chain.h"
 #include "autoschedule/sketch/gpu/bind_nest.h"
+#include "autoschedule/sketch/gpu/bind_threads.h"
 #include "autoschedule/sketch/gpu/column_threads_rule.h"
 #include "autoschedule/sketch/gpu/divide_reduction.h"
 #include "autoschedule/sketch/gpu/plain_gpu_rule.h"
@@ -12,6 +13,7 @@
 #include "autoschedule/sketch/gpu/thread_tile_rule.h"
 #include "autoschedule/sketch/gpu/warp_tile_rule.h"
 #include "autoschedule/sketch/gpu/warpgroup_tile_rule.h"
+#include "target/cuda_facts.h"
 
 namespace tilewright {
 namespace {
@@ -28,7 +30,7 @@ bool SharesLoops(const SketchContext& context) {
 
 // The least part of a padded product that is worth a tile of this side.
 constexpr double kLeastUsefulPart = 0.25;
-constexpr int64_t kThreadTileSide = 8, kWarpTileSide = 16;
+constexpr int64_t kThreadTileSide = 8;
 
 std::optional<ProductPlan> PlanOf(const SketchContext& context) {
   if (SharesLoops(context) || !HasGlobalMemoryAlone(*context.child.realize->block)) return std::nullopt;
@@ -48,7 +50,7 @@ Met MeetWarpgroupTiles(Schedule&, BlockRv block, const SketchContext& context) {
       FindWarpgroupTile(*context.child.realize->block, plan->contraction, *target);
   // A pipeline needs two steps.
   if (!tile || plan->sizes.k <= tile->instruction->k) return std::nullopt;
-  return Structure{FitOf(*plan, kWarpTileSide), [=](Schedule& s, Choices& choices) {
+  return Structure{FitOf(*plan, cuda::kFragmentSide), [=](Schedule& s, Choices& choices) {
                      return ScheduleWarpgroupTiles(s, block, *plan, *tile, *target, choices);
                    }};
 }
@@ -93,8 +95,8 @@ Met MeetRowThreads(Schedule& sch, BlockRv block, const SketchContext& context) {
                    [=](Schedule& s, Choices& choices) { return ScheduleRowThreads(s, chain, *target, choices); }};
 }
 
-// Terms that are worth several threads, and threads for each column of a full machine above which one thread suffices.
-constexpr int64_t kLeastTerms = 32, kThreadsOfCore = 512;
+// Terms that are worth several threads.
+constexpr int64_t kLeastTerms = 32;
 
 // Reductions that read neighbouring elements for neighbouring results, too few for a thread each.
 Met MeetColumnThreads(Schedule& sch, BlockRv block, const SketchContext& context) {

@@ -6,13 +6,14 @@
 #include "autoschedule/program/block_loops.h"
 #include "ir/annotations.h"
 #include "schedule/core/assign_or_return.h"
+#include "target/cuda_facts.h"
 
 namespace tilewright {
 namespace {
 
 using Done = std::monostate;
 constexpr const char* kName = "warp_tile_rule";
-constexpr int64_t kSide = 16;
+constexpr auto kSide = cuda::kFragmentSide;
 const std::vector<int64_t> kSides = {16, 32, 64, 128}, kDepths = {16, 32, 64};
 constexpr int64_t kDepth = 32;
 constexpr int64_t kPreferredStages = 3, kMostStages = 4;

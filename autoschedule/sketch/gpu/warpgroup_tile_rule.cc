@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "autoschedule/cost/product_time.h"
+#include "autoschedule/cost/gpu/product_time.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/sketch/gpu/bind_threads.h"
 #include "codegen/lower/common/software_pipeline.h"
@@ -13,6 +13,7 @@
 #include "ir/builtin.h"
 #include "ir/functor.h"
 #include "schedule/core/assign_or_return.h"
+#include "target/cuda_facts.h"
 
 namespace tilewright {
 namespace {
@@ -20,23 +21,13 @@ namespace {
 using Done = std::monostate;
 constexpr const char* kName = "warpgroup_tile_rule";
 
-// Rows of an instruction, and lanes of a warpgroup.
-constexpr int64_t kRows = 64;
-constexpr int64_t kLanes = 128;
 constexpr int64_t kMostStages = 8, kMostStagesOfThreads = 4;
 // Columns of a tile of one warpgroup up to which registers are left for a second block.
 constexpr int64_t kMostColumnsOfTwo = 128;
 // Parts of the depth at most.
 constexpr int64_t kMostParts = 16;
-// Bytes of the widest row of a swizzle.
-constexpr int64_t kSpanBytes = 128;
 // Bytes of shared memory that the barriers of stages take, and what keeps buffers aligned.
 constexpr int64_t kOtherSharedBytes = 2048;
-constexpr int64_t kBoxAlignment = 16;
-// Bytes that a thread copies asynchronously at least.
-constexpr int64_t kLeastCopyBytes = 4;
-// Bytes of a row that memory gives at once.
-constexpr int64_t kLineBytes = 64;
 
 // What a copy block loads: nothing when it does more to it than to put zeros outside of an array.
 const LoadNode* LoadOfCopy(const BlockNode& block) {
@@ -70,7 +61,7 @@ bool CopiesBoxes(const BlockNode& block) {
       const Expr rest = arith::Simplify(load->indices[d] - CastTo(load->indices[d].dtype(), var));
       if (UsesVar(rest, var)) return false;
     }
-    if (d + 1 < rank && stride % kBoxAlignment != 0) return false;
+    if (d + 1 < rank && stride % cuda::kBulkAlignment != 0) return false;
     const std::optional<int64_t> extent = AsInt(buffer->shape[d]);
     if (!extent) return false;
     stride *= *extent;
@@ -96,7 +87,8 @@ class WarpgroupSchedule {
     TW_ASSIGN_OR_RETURN(blocks_, MakeProductBlocks(sch_, block, plan_, tile_, by_depth_));
     TW_ASSIGN_OR_RETURN(const Tiled tiled, DivideDepth());
     const BlockRv product = tiled.product;
-    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> i, sch_.Split(tiled.loops.m, {Value(), warpgroups_, kRows}));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> i,
+                        sch_.Split(tiled.loops.m, {Value(), warpgroups_, int64_t{row_.m}}));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> j, sch_.Split(tiled.loops.n, {Value(), tile_.n}));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> k,
                         sch_.Split(tiled.loops.k, {Value(), tile_.k / row_.k, int64_t{row_.k}}));
@@ -107,7 +99,7 @@ class WarpgroupSchedule {
     TW_RETURN_IF_REFUSED(CopyTiles(k[0]));
     TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(product, k[0]));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> filled, sch_.GetLoops(init));
-    const std::string columns = absl::StrCat(kRows, "x", tile_.n), sums = SumName(row_.c.type);
+    const std::string columns = absl::StrCat(int64_t{row_.m}, "x", tile_.n), sums = SumName(row_.c.type);
     TW_RETURN_IF_REFUSED(sch_.Tensorize(filled[filled.size() - 2], absl::StrCat("wgmma_fill_", columns, "_", sums)));
     TW_RETURN_IF_REFUSED(
         sch_.Tensorize(i[2], absl::StrCat("wgmma_sync_", columns, "x", row_.k, "_", std::string(row_.types),
@@ -161,7 +153,7 @@ class WarpgroupSchedule {
     int64_t vector = 0;
     for (const bool by_depth : ways) {
       Schedule tried = sch_;
-      const ProductTile tile = {kRows, kRows, kSpanBytes / Bytes()};
+      const ProductTile tile = {int64_t{row_.m}, int64_t{row_.m}, cuda::kWidestSwizzle / Bytes()};
       TW_ASSIGN_OR_RETURN(const ProductBlocks blocks, MakeProductBlocks(tried, block, plan_, tile, by_depth));
       vector = std::max(vector, std::min(blocks.row_vector, blocks.column_vector));
       bulk_ = CopiesBoxes(*RealizeOf(tried, blocks.form.rows).block) &&
@@ -170,7 +162,7 @@ class WarpgroupSchedule {
       by_depth_ = by_depth;
       return Done();
     }
-    if (vector * Bytes() >= kLeastCopyBytes) return Done();
+    if (vector * Bytes() >= cuda::kLeastAsyncCopy) return Done();
     return Refusal{
         kName, "operands of {block0} can be copied by single elements alone", {RealizeOf(sch_, block).block->id}};
   }
@@ -205,7 +197,7 @@ class WarpgroupSchedule {
     for (const int64_t m : kSidesM) {
       for (const int64_t n : kSidesN) {
         if (n > MostColumns()) break;
-        const bool narrow = !by_depth_ && n * Bytes() < kLineBytes && n < plan_.sizes.n;
+        const bool narrow = !by_depth_ && n * Bytes() < cuda::kFetchedTogether && n < plan_.sizes.n;
         if (narrow || !row_.HasColumns(static_cast<int>(n))) continue;
         const ProductTile tile = {m, n, depth};
         const double seconds = Seconds(tile, FastestParts(tile));
@@ -228,7 +220,7 @@ class WarpgroupSchedule {
   // Elements of K of a stage: as wide as the widest swizzle where that leaves two steps or more, of which one is copied
   // while the other is multiplied.
   int64_t DepthOfStage() const {
-    int64_t depth = kSpanBytes / Bytes();
+    int64_t depth = cuda::kWidestSwizzle / Bytes();
     while (depth > row_.k && depth >= plan_.sizes.k) depth /= 2;
     return depth;
   }
@@ -244,7 +236,7 @@ class WarpgroupSchedule {
     for (int64_t depth = row_.k; depth <= best.k; depth *= 2) depths.push_back(depth);
     TW_ASSIGN_OR_RETURN(const Choices::Pick k, TakeUpTo(sch_, plan_.name + ".tile_k", depths, best.k, choices_));
     tile_ = {m.value, n.value, k.value};
-    warpgroups_ = tile_.m / kRows;
+    warpgroups_ = tile_.m / int64_t{row_.m};
     TW_RETURN_IF_REFUSED(ChooseParts());
     const int64_t fit = SharedBytes() / StageBytes(tile_), steps = (plan_.sizes.k + tile_.k - 1) / tile_.k / parts_;
     std::vector<int64_t> stages = {2};
@@ -307,12 +299,13 @@ class WarpgroupSchedule {
 
   // All threads copy together; the engine does it for them where a producer has the copies.
   Outcome<Done> CopyTiles(LoopRv loop) {
-    const int64_t threads = warpgroups_ * kLanes;
+    const int64_t threads = warpgroups_ * cuda::kWarpgroupThreads;
     blocks_.row_vector = std::min(blocks_.row_vector, tile_.m * tile_.k / threads);
     blocks_.column_vector = std::min(blocks_.column_vector, tile_.n * tile_.k / threads);
-    TW_RETURN_IF_REFUSED(
-        CopyOperands(sch_, blocks_, "shared.dyn", loop, {{"threadIdx.y", warpgroups_}, {"threadIdx.x", kLanes}}));
-    const int64_t k_span = tile_.k * Bytes(), span = by_depth_ ? k_span : std::min(kSpanBytes, tile_.n * Bytes());
+    TW_RETURN_IF_REFUSED(CopyOperands(sch_, blocks_, "shared.dyn", loop,
+                                      {{"threadIdx.y", warpgroups_}, {"threadIdx.x", cuda::kWarpgroupThreads}}));
+    const int64_t k_span = tile_.k * Bytes(),
+                  span = by_depth_ ? k_span : std::min(cuda::kWidestSwizzle, tile_.n * Bytes());
     TW_RETURN_IF_REFUSED(sch_.SetLayout(blocks_.form.rows, 0, absl::StrCat("swizzle_", k_span, "B")));
     return sch_.SetLayout(blocks_.form.columns, 0, absl::StrCat("swizzle_", span, "B"));
   }

@@ -1,4 +1,4 @@
-#include "autoschedule/cost/product_time.h"
+#include "autoschedule/cost/gpu/product_time.h"
 
 #include <gtest/gtest.h>
 
