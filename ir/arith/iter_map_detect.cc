@@ -282,14 +282,21 @@ class Detector {
   // again: rewrites one such split, in an index or in a later mark, and says whether there was one.
   bool RaiseSplits(std::vector<IterSum>* indices) {
     CountUses(*indices);
+    // Parts of fused marks first: what is left of those is then no part of anything.
+    for (const bool of_fused : {true, false}) {
+      for (size_t f = 0; f < marks_.size(); ++f) {
+        const IterMark& fused = *marks_[f].mark;
+        if (fused.var || marks_[f].uses.empty() || !IsInt(fused.sum.base, 0)) continue;
+        for (IterSum& sum : *indices) {
+          for (IterSplit& split : sum.args) {
+            if (!split.source->var == of_fused && Raise(marks_[f].mark, &split)) return true;
+          }
+        }
+      }
+    }
     for (size_t f = 0; f < marks_.size(); ++f) {
       const IterMark& fused = *marks_[f].mark;
       if (fused.var || marks_[f].uses.empty() || !IsInt(fused.sum.base, 0)) continue;
-      for (IterSum& sum : *indices) {
-        for (IterSplit& split : sum.args) {
-          if (Raise(marks_[f].mark, &split)) return true;
-        }
-      }
       for (size_t later = f + 1; later < marks_.size(); ++later) {
         for (IterSplit& split : marks_[later].mark->sum.args) {
           if (Raise(marks_[f].mark, &split)) return true;
@@ -313,12 +320,20 @@ class Detector {
       split->lower_factor = lower;
       return true;
     }
-    // A mark that is the low end of the fused one: j * 14 + k of i * 56 + j * 14 + k.
+    // A mark that is the low end of the fused one: j * 14 + k of i * 56 + j * 14 + k, or i % 15 * 4 + j of i * 4 + j.
     const std::vector<IterSplit>& low = split->source->sum.args;
-    if (low.empty() || low.size() >= args.size() || !IsInt(split->source->sum.base, 0)) return false;
-    size_t skipped = args.size() - low.size();
-    if (!SameArgs({args.begin() + skipped, args.end()}, low)) return false;
-    if (!DivideExactly(args[skipped - 1].scale, split->lower_factor * split->extent)) return false;
+    if (low.empty() || low.size() > args.size() || !IsInt(split->source->sum.base, 0)) return false;
+    const size_t skipped = args.size() - low.size();
+    const IterSplit &whole = args[skipped], &part = low[0];
+    if (!SameArgs({args.begin() + skipped + 1, args.end()}, {low.begin() + 1, low.end()})) return false;
+    if (whole.source != part.source || !(whole.lower_factor == part.lower_factor) || !(whole.scale == part.scale)) {
+      return false;
+    }
+    // The low end is what remains of the fused one after division by `end`.
+    const bool is_part = !(whole.extent == part.extent);
+    if (is_part ? !DivideExactly(whole.extent, part.extent) : skipped == 0) return false;
+    const Monomial end = is_part ? part.scale * part.extent : args[skipped - 1].scale;
+    if (!DivideExactly(end, split->lower_factor * split->extent)) return false;
     split->source = fused;
     return true;
   }

@@ -41,6 +41,16 @@ TEST_F(IterMapTest, AcceptsSplitsAndFusions) {
   Detects({FloorDiv(i * 12 + j, 32), FloorMod(i * 12 + j, 32)}, odd, IterMapLevel::kBijective);
 }
 
+// A loop that was fused from several and split again: simplified parts of it are sums of their own.
+TEST_F(IterMapTest, AcceptsPartsOfASplitFusion) {
+  const Domain domain = {{i, {0, 60}}, {j, {0, 4}}};
+  const Expr f = i * 4 + j;
+  Detects({FloorDiv(f, 60), FloorDiv(FloorMod(f, 60), 10), FloorMod(f, 10)}, domain, IterMapLevel::kBijective);
+  Detects({FloorDiv(i, 15), FloorDiv(FloorMod(i, 15) * 4 + j, 10), FloorMod(f, 10)}, domain, IterMapLevel::kBijective);
+  Refuses({FloorDiv(i, 15), FloorDiv(FloorMod(i, 15) * 4 + j, 10), FloorMod(f, 20)}, domain, IterMapLevel::kSurjective,
+          Code::kNotIndependent, 1);
+}
+
 TEST_F(IterMapTest, AcceptsSymbolicExtents) {
   Domain symbolic = {{i, {0, n}}, {j, {0, m}}};
   Expr f = i * m + j;
