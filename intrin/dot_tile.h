@@ -38,7 +38,7 @@ inline constexpr int kMostDotGroups = 32;
 IntrinFamily DotTileFamily();
 // "mmla_{types}_{MR}x{NR}x{KR}_{feature}", e.g. "mmla_s8s8_8x12x8_i8mm". MR and NR are even.
 IntrinFamily MmlaTileFamily();
-// Of the family that the instruction names.
+// The family that the instruction names.
 std::string DotTileName(const MachineInstruction& instruction, int mr, int nr, int kr);
 
 }  // namespace tilewright

@@ -99,7 +99,7 @@ Peak NominalPeak(const Target& target, int threads) {
           .read_gbs = target.memory_gbs};
 }
 
-// Where this compiler's code runs.
+// The device on which this compiler's code runs.
 enum class RunsOn { kThisMachine, kGpu, kEmulator };
 
 absl::StatusOr<RunsOn> PlaceFor(const Target& target) {

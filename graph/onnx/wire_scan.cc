@@ -64,7 +64,7 @@ class Scanner {
   absl::Status Copy(Message message, size_t begin, size_t end, int depth, std::string* out) {
     if (depth > kMaxDepth) return Error(begin, "messages are nested too deeply");
     size_t at = begin;
-    // Of a tensor: its elements in this file, and where it says that they are.
+    // A tensor's elements in this file, and where it says that they are.
     std::optional<std::pair<size_t, size_t>> place;
     uint64_t location = 0;
     while (at < end) {

@@ -30,7 +30,7 @@ using StrandId = uint32_t;  // 0: none
 
 inline constexpr size_t kMaxStrands = size_t{1} << 24;  // that are remembered at once: about 700 MB
 
-// Where in the grid code runs: the iterations of loops over blockIdx.x, y, z and threadIdx.x, y, z.
+// The place in the grid at which code runs: the iterations of loops over blockIdx.x, y, z and threadIdx.x, y, z.
 struct Executor {
   static constexpr int kTags = 6;
   std::array<int64_t, kTags> at = {-1, -1, -1, -1, -1, -1};  // -1: in no such loop, so that all of them run it

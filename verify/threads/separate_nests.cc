@@ -17,7 +17,7 @@ namespace {
 class Nests {
  public:
   explicit Nests(std::vector<const Touch*> touches) : touches_(std::move(touches)) {
-    // Where some nest has lanes of several warps, those of any other one are lanes of one of them.
+    // Lanes of a nest may be of several warps: then those of any other one are lanes of one of them.
     for (const Touch* touch : touches_) {
       for (const ForNode* loop : touch->loops) {
         if (HasOwnMemory(touch->region.buffer, *loop)) own_.insert(loop->thread_tag);

@@ -129,7 +129,7 @@ void PlanTiles(const BlockRealizeNode& realize, const BlockRealizeNode& likely, 
   plan->tiles = RegisterTiles(plan->instruction, rows, columns, most_rows, operands);
 }
 
-// That whose best tile multiplies most is preferred.
+// The instruction whose best tile multiplies most is preferred.
 Outcome<ContractionPlan> PickPlan(Schedule& sch, const std::string& block, const std::vector<ContractionPlan>& plans,
                                   Choices& choices) {
   if (plans.size() == 1) return plans[0];

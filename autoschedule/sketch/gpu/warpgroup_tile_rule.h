@@ -8,7 +8,7 @@
 //           for k1: sums += A_shared * B_shared
 //       C[...] = sums                                each lane stores those it holds, with elementwise consumers
 //
-// Where both operands are boxes of arrays an engine copies them (TMA), which a warpgroup of its own starts. Other operands,
+// Operands that are boxes of arrays are copied by an engine (TMA), which a warpgroup of its own starts. Other operands,
 // those of convolutions, all threads copy asynchronously, several neighbours each.
 //
 // Products of few tiles and great depth are divided along the depth: parts of the sums go to memory, and a second kernel
