@@ -43,21 +43,27 @@ std::optional<Expr> OwnRegister(const Expr& element, int64_t columns, const Frag
   const Var& thread = (*lanes)->var;
   const DataType type = thread.dtype();
   const auto number = [&](int64_t value) { return Const(type, value); };
+  const auto div = [&](const Expr& e, int64_t by) { return FloorDiv(e, number(by)); };
+  const auto mod = [&](const Expr& e, int64_t by) { return FloorMod(e, number(by)); };
   arith::Analyzer::Scope inside(analyzer);
   const Var others("others", type), warp("warp", type), group("group", type), pair("pair", type);
-  const std::pair<Var, int64_t> digits[] = {
-      {others, *extent / tile.lanes}, {warp, tile.lanes / kWarpSize}, {group, 8}, {pair, 4}};
-  for (const auto& [var, count] : digits) analyzer->Bind(var, Range{number(0), number(count)});
-  // Around may stand that only some warps come here.
-  const arith::Bounds known = analyzer->ConstBounds(thread);
-  if (*extent == tile.lanes && 0 <= known.min && known.max < *extent) {
-    const int64_t first = known.min / kWarpSize, last = known.max / kWarpSize;
-    analyzer->Bind(warp, Range{number(first), number(last - first + 1)});
+  struct Digit {
+    Var var;
+    int64_t count;
+    Expr of_thread;
+  };
+  const Digit digits[] = {{others, *extent / tile.lanes, div(thread, tile.lanes)},
+                          {warp, tile.lanes / kWarpSize, mod(div(thread, kWarpSize), tile.lanes / kWarpSize)},
+                          {group, 8, mod(div(thread, 4), 8)},
+                          {pair, 4, mod(thread, 4)}};
+  for (const Digit& digit : digits) {
+    // Around may stand that only some threads come here.
+    const arith::Bounds known = analyzer->ConstBounds(digit.of_thread);
+    const int64_t first = std::max<int64_t>(known.min, 0), last = std::min(known.max, digit.count - 1);
+    analyzer->Bind(digit.var, Range{number(first), number(std::max<int64_t>(last - first + 1, 1))});
   }
   const Expr lane = warp * number(kWarpSize) + group * number(4) + pair;
   const Expr at = CastTo(type, Substitute(element, {{thread, others * number(tile.lanes) + lane}}));
-  const auto div = [&](const Expr& e, int64_t by) { return FloorDiv(e, number(by)); };
-  const auto mod = [&](const Expr& e, int64_t by) { return FloorMod(e, number(by)); };
   const Expr row = analyzer->Simplify(div(at, columns)), column = analyzer->Simplify(mod(at, columns));
   const Expr holder =
       div(mod(row, tile.rows), 16) * number(kWarpSize) + mod(row, 8) * number(4) + div(mod(column, 8), 2);
@@ -66,7 +72,7 @@ std::optional<Expr> OwnRegister(const Expr& element, int64_t columns, const Frag
   const Expr in_tile =
       div(mod(column, tile.columns), 8) * number(4) + div(mod(row, 16), 8) * number(2) + mod(column, 2);
   const Expr result = analyzer->Simplify(number_of_tile * number(tile.Registers()) + in_tile);
-  const bool of_thread = std::ranges::any_of(digits, [&](const auto& digit) { return UsesVar(result, digit.first); });
+  const bool of_thread = std::ranges::any_of(digits, [&](const Digit& digit) { return UsesVar(result, digit.var); });
   return of_thread ? std::nullopt : std::optional(result);
 }
 
