@@ -204,8 +204,9 @@ INSTANTIATE_TEST_SUITE_P(
         Planted{"swizzle", {{"kSwizzle64>", "kSwizzle128>"}}, "a read that is not ordered after a write"},
         Planted{"descriptor", {{", 16, 512)", ", 16, 256)"}}, "array 2 differs at "},
         Planted{"proxy_fence", {{"tw::fence_proxy_async_shared();", ""}}, "missing proxy fence: wgmma by thread 127"},
-        Planted{
-            "wgmma_fence", {{"tw::wgmma_fence();", ""}}, "no wgmma.fence stands between an access of the accumulator"},
+        Planted{"wgmma_fence",
+                {{"tw::wgmma_fence(", "(void)("}},
+                "no wgmma.fence stands between an access of the accumulator"},
         Planted{"wgmma_commit", {{"tw::wgmma_commit();", ""}}, "the other access: wgmma by wgmma of warpgroup 0"},
         Planted{"wgmma_wait", {{"tw::wgmma_wait<0>();", ""}}, "the other access: wgmma by wgmma of warpgroup 0"}),
     [](const auto& info) { return std::string(info.param.name); });

@@ -1,5 +1,6 @@
 #include "codegen/lower/gpu/order_async.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -68,9 +69,18 @@ class Orderer : public StmtMutator {
   Stmt Fenced(const Stmt& barrier) const {
     return fences_proxy_ ? Sequence({Invoke("cuda.fence_proxy_async_shared"), barrier}) : barrier;
   }
+  // The fence names the sums, so that the compiler has them in their registers before it.
   static Stmt Group(const Stmt& products) {
-    return Sequence(
-        {Invoke("cuda.wgmma_fence"), products, Invoke("cuda.wgmma_commit"), Invoke("cuda.wgmma_wait", {String("0")})});
+    std::vector<Expr> sums;
+    PreOrder(products, [&](const Stmt& part) {
+      if (!AsWgmma(part)) return true;
+      const auto& call = *cast<CallNode>(cast<EvaluateNode>(part)->value);
+      const Expr data = cast<CallNode>(call.args[WgmmaCall::kSums])->args[1];
+      if (std::ranges::none_of(sums, [&](const Expr& sum) { return sum.same_as(data); })) sums.push_back(data);
+      return true;
+    });
+    return Sequence({Invoke("cuda.wgmma_fence", std::move(sums)), products, Invoke("cuda.wgmma_commit"),
+                     Invoke("cuda.wgmma_wait", {String("0")})});
   }
   const bool fences_proxy_;
 };

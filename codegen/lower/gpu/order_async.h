@@ -1,7 +1,7 @@
 // Orders what instructions do asynchronously with what threads do.
 //
 //   for e in range(64): C[e] = 0.0                          for e in range(64): C[e] = 0.0
-//   for k in range(4): T.cuda.wgmma(..., C[0], ...)    =>   T.cuda.wgmma_fence()
+//   for k in range(4): T.cuda.wgmma(..., C[0], ...)    =>   T.cuda.wgmma_fence(C.data)
 //                                                           for k in range(4): T.cuda.wgmma(..., C[0], ...)
 //                                                           T.cuda.wgmma_commit()
 //                                                           T.cuda.wgmma_wait("0")

@@ -137,7 +137,26 @@ template <int kN, class D, class A, class B, Major kB = kMajorK>
 TW_DEVICE void wgmma_rs(Sums<kN, D>& d, const uint32_t (&a)[4], uint64_t b, int scale_d) {
   WgmmaForm<kN, D, A, B, kMajorK, kB>::RunRs(d, a, b, scale_d);
 }
-TW_DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+// The compiler has a register of a sum in its place from here on.
+TW_DEVICE void Hold(float& r) { asm volatile("" : "+f"(r)::"memory"); }
+TW_DEVICE void Hold(uint32_t& r) { asm volatile("" : "+r"(r)::"memory"); }
+TW_DEVICE void Hold(int32_t& r) { asm volatile("" : "+r"(r)::"memory"); }
+template <class T, int kCount>
+TW_DEVICE void Hold(Acc<T, kCount>& sums) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) Hold(sums.r[i]);
+}
+template <class T, int kCount, int kTiles>
+TW_DEVICE void Hold(Acc<T, kCount> (&sums)[kTiles]) {
+#pragma unroll
+  for (int i = 0; i < kTiles; ++i) Hold(sums[i]);
+}
+// `sums`: what the products that follow add to, tiles or arrays of tiles.
+template <class... Tiles>
+TW_DEVICE void wgmma_fence(Tiles&... sums) {
+  (Hold(sums), ...);
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
 TW_DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int kPending>
 TW_DEVICE void wgmma_wait() {

@@ -92,7 +92,10 @@ inline void wgmma_rs(Accumulator& d, const uint32_t (&a)[4], uint64_t b, int sca
   emu::Wgmma({kN, emu::TypeOf<D>::value, emu::TypeOf<A>::value, emu::TypeOf<B>::value, false, kB == kMajorMN},
              d.registers(), d.state(), 0, a, b, scale_d);
 }
-inline void wgmma_fence() { emu::WgmmaFence(); }
+template <class... Tiles>
+inline void wgmma_fence(Tiles&...) {
+  emu::WgmmaFence();
+}
 inline void wgmma_commit() { emu::WgmmaCommit(); }
 template <int kPending>
 inline void wgmma_wait() {
