@@ -28,7 +28,7 @@ using ::testing::Not;
 
 constexpr char kTarget[] = "cuda-sm90a";
 constexpr DataType kF32 = DataType::Float(32), kF16 = DataType::Float(16), kBf16 = DataType::BFloat16();
-constexpr DataType kS8 = DataType::Int(8), kS32 = DataType::Int(32);
+constexpr DataType kS8 = DataType::Int(8), kU8 = DataType::UInt(8), kS32 = DataType::Int(32);
 
 Function Scheduled(const Function& function, std::vector<Choice> given = {}) {
   IntrinRegistry intrins = IntrinRegistry::Builtin();
@@ -84,6 +84,8 @@ TEST(WarpgroupTiles, ExtentsThatTilesDoNotDivide) {
   ExpectWgmma(ops::Matmul(70, 37, 96, {kBf16, kBf16, kF32}, /*transposed=*/true));
   // A quarter of a tile has rows: some warps have nothing to store.
   ExpectWgmma(ops::Matmul(16, 64, 128, {kF16, kF16, kF32}));
+  // Of the last columns a lane of each four has a pair.
+  ExpectWgmma(ops::Matmul(64, 10, 96, {kF16, kF16, kF16}, /*transposed=*/true));
 }
 
 TEST(WarpgroupTiles, LargeTiles) {
@@ -148,17 +150,41 @@ TEST(WarpgroupTiles, PartsOfTheDepth) {
   EXPECT_THAT(cuda::testing::KernelText(scheduled, kTarget), HasSubstr("main_kernel_1("));
 }
 
-// Rows of 74 bytes are no boxes, and their elements none that threads copy asynchronously: other tiles take them.
-TEST(WarpgroupTiles, OperandsThatNothingCopiesAsynchronously) {
-  const Function odd = ops::Matmul(64, 64, 37, {kF16, kF16, kF32}, /*transposed=*/true);
-  IntrinRegistry intrins = IntrinRegistry::Builtin();
-  const AutoScheduled result = AutoSchedule(Module(odd), *NamedTarget(kTarget), &intrins);
-  ASSERT_EQ(result.refused.size(), 1u);
-  EXPECT_THAT(result.refused[0].ToString(), HasSubstr("warpgroup_tile_rule: operands of block "));
-  EXPECT_THAT(result.refused[0].ToString(), HasSubstr(" can be copied by single elements alone"));
-  const Function scheduled = result.schedule.module().Main();
-  EXPECT_THAT(cuda::testing::KernelText(scheduled, kTarget), Not(HasSubstr("tw::wgmma<")));
-  ExpectRight(odd, scheduled);
+// Operands that nothing copies as they lie: a kernel of its own packs them.
+TEST(WarpgroupTiles, PackedOperands) {
+  // Bytes of B[k, n] are not transposed on their way into the instruction.
+  ExpectWgmma(ops::Matmul(128, 64, 128, {kS8, kS8, kS32}));
+  ExpectWgmma(ops::BatchMatmul(2, 70, 48, 96, {kU8, kS8, kS32}));
+  // Rows of 74 bytes are no boxes, and their elements none that threads copy asynchronously.
+  ExpectWgmma(ops::Matmul(64, 64, 37, {kF16, kF16, kF32}, /*transposed=*/true));
+  ExpectWgmma(ops::Matmul(50, 37, 75, {kBf16, kBf16, kF32}));
+}
+
+// Weights are packed, images are not but for few channels.
+TEST(WarpgroupTiles, ConvolutionsWithPackedOperands) {
+  const ops::Window window = {.kernel = 3, .stride = 1, .padding = 1},
+                    strided = {.kernel = 3, .stride = 2, .padding = 1}, wide = {.kernel = 5, .stride = 2, .padding = 2},
+                    point = {.kernel = 1, .stride = 1, .padding = 0};
+  const auto conv = [](const ops::Window& kernel, int64_t in, int64_t out, int64_t groups, ops::OperandTypes types) {
+    return ops::Conv({.batch = 2,
+                      .spatial = {9, 7},
+                      .in_channels = in,
+                      .out_channels = out,
+                      .windows = {kernel, kernel},
+                      .groups = groups},
+                     types);
+  };
+  const ops::OperandTypes bytes = {kU8, kS8, kS32};
+  for (const Function& function :
+       {conv(window, 32, 40, 1, bytes), conv(point, 64, 32, 1, bytes), conv(strided, 16, 32, 1, bytes),
+        conv(window, 64, 64, 2, bytes), conv(window, 4, 24, 1, bytes), conv(strided, 3, 32, 1, {kF16, kF16, kF32}),
+        conv(window, 5, 17, 1, {kBf16, kBf16, kF32}), conv(wide, 3, 32, 1, bytes)}) {
+    const Function scheduled = Scheduled(function);
+    const std::string text = cuda::testing::KernelText(scheduled, kTarget);
+    EXPECT_THAT(text, HasSubstr("tw::wgmma<"));
+    ExpectCompiles(text);
+    ExpectRight(function, scheduled);
+  }
 }
 
 }  // namespace

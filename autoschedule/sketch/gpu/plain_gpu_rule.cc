@@ -125,14 +125,18 @@ Outcome<BlockRv> SumInLocalMemory(Schedule& sch, BlockRv block) {
 }
 
 void InlineCheapProducers(Schedule& sch, BlockRv block) {
-  const Outcome<std::vector<BlockRv>> producers = sch.GetProducers(block);
-  if (!producers.ok()) return;
-  for (const BlockRv& producer : *producers) {
-    const BlockNode& node = *RealizeOf(sch, producer).block;
-    const Outcome<std::vector<BlockRv>> consumers = sch.GetConsumers(producer);
-    if (!consumers.ok() || consumers->size() != 1 || node.init || !isa<StoreNode>(node.body)) continue;
-    if (IsDear(node) || CombinesElements(node) || !HasSerialLoops(sch, producer)) continue;
-    if (const auto inlined = sch.ComputeInline(producer); !inlined.ok()) continue;
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    const Outcome<std::vector<BlockRv>> producers = sch.GetProducers(block);
+    if (!producers.ok()) return;
+    for (const BlockRv& producer : *producers) {
+      const BlockNode& node = *RealizeOf(sch, producer).block;
+      const Outcome<std::vector<BlockRv>> consumers = sch.GetConsumers(producer);
+      if (!consumers.ok() || consumers->size() != 1 || node.init || !isa<StoreNode>(node.body)) continue;
+      if (IsDear(node) || CombinesElements(node) || !HasSerialLoops(sch, producer)) continue;
+      changed |= sch.ComputeInline(producer).ok();
+    }
   }
 }
 

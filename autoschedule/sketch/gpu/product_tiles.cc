@@ -20,9 +20,10 @@ constexpr double kMostPadding = 1.25;
 
 int64_t Tiles(int64_t extent, int64_t side) { return (extent + side - 1) / side; }
 
-// Elements along the innermost iterator of a group that lie side by side, out of powers of two.
+}  // namespace
+
 int64_t VectorAlong(const BlockNode& block, const Buffer& buffer, const std::vector<int>& group, int64_t tile,
-                    bool stored = false) {
+                    bool stored) {
   if (group.empty()) return 1;
   const auto iterator = static_cast<size_t>(group.back());
   const int64_t extent = *ExtentOf(block.iter_vars[iterator]);
@@ -37,8 +38,6 @@ int64_t VectorAlong(const BlockNode& block, const Buffer& buffer, const std::vec
   }
   return 1;
 }
-
-}  // namespace
 
 std::optional<ProductPlan> PlanProduct(const BlockRealizeNode& realize) {
   const auto contraction = MatchContraction(realize);

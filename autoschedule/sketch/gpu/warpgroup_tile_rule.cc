@@ -6,6 +6,7 @@
 #include "autoschedule/cost/gpu/product_time.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/sketch/gpu/bind_threads.h"
+#include "autoschedule/sketch/gpu/pack_operand.h"
 #include "codegen/lower/common/software_pipeline.h"
 #include "ir/analysis.h"
 #include "ir/annotations.h"
@@ -82,9 +83,11 @@ class WarpgroupSchedule {
       : sch_(sch), plan_(plan), kind_(kind), row_(*kind.instruction), target_(target), choices_(choices) {}
 
   Outcome<Done> Apply(BlockRv block) {
-    TW_RETURN_IF_REFUSED(FindWay(block));
+    if (const Outcome<Done> way = FindWay(block); !way.ok()) {
+      TW_RETURN_IF_REFUSED(PackOperands(block));
+    }
     TW_RETURN_IF_REFUSED(Choose());
-    TW_ASSIGN_OR_RETURN(blocks_, MakeProductBlocks(sch_, block, plan_, tile_, by_depth_));
+    TW_ASSIGN_OR_RETURN(blocks_, MakeBlocks(sch_, block, tile_, by_depth_));
     TW_ASSIGN_OR_RETURN(const Tiled tiled, DivideDepth());
     const BlockRv product = tiled.product;
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> i,
@@ -154,7 +157,7 @@ class WarpgroupSchedule {
     for (const bool by_depth : ways) {
       Schedule tried = sch_;
       const ProductTile tile = {int64_t{row_.m}, int64_t{row_.m}, cuda::kWidestSwizzle / Bytes()};
-      TW_ASSIGN_OR_RETURN(const ProductBlocks blocks, MakeProductBlocks(tried, block, plan_, tile, by_depth));
+      TW_ASSIGN_OR_RETURN(const ProductBlocks blocks, MakeBlocks(tried, block, tile, by_depth));
       vector = std::max(vector, std::min(blocks.row_vector, blocks.column_vector));
       bulk_ = CopiesBoxes(*RealizeOf(tried, blocks.form.rows).block) &&
               CopiesBoxes(*RealizeOf(tried, blocks.form.columns).block);
@@ -163,8 +166,41 @@ class WarpgroupSchedule {
       return Done();
     }
     if (vector * Bytes() >= cuda::kLeastAsyncCopy) return Done();
-    return Refusal{
-        kName, "operands of {block0} can be copied by single elements alone", {RealizeOf(sch_, block).block->id}};
+    return SingleElements(block);
+  }
+  Refusal SingleElements(BlockRv block) const {
+    const uint32_t id = RealizeOf(sch_, block).block->id;
+    return {kName, "operands of {block0} can be copied by single elements alone", {id}};
+  }
+
+  // The product of matrices in memory: operands of single elements become such matrices, rows of whole bytes that the
+  // engine copies at once. What else the matrix form copies is computed where a tile reads and writes it.
+  Outcome<Done> PackOperands(BlockRv block) {
+    const Contraction& contraction = plan_.contraction;
+    const int64_t together = cuda::kBulkAlignment / Bytes();
+    const Block node = RealizeOf(sch_, block).block;
+    row_vector_ = VectorAlong(*node, contraction.row_operand, contraction.inner, together);
+    column_vector_ = VectorAlong(*node, contraction.column_operand, contraction.inner, together);
+    output_vector_ = VectorAlong(*node, contraction.output, contraction.columns, together, /*stored=*/true);
+    const bool rows = row_vector_ * Bytes() < cuda::kLeastAsyncCopy,
+               columns = column_vector_ * Bytes() < cuda::kLeastAsyncCopy;
+    TW_ASSIGN_OR_RETURN(const MatrixForm form, BringIntoMatrixForm(sch_, block, contraction, {1, 1, together}, true));
+    if (rows) TW_RETURN_IF_REFUSED(PackOperand(sch_, form.rows, target_, choices_));
+    if (columns) TW_RETURN_IF_REFUSED(PackOperand(sch_, form.columns, target_, choices_));
+    if (rows) row_vector_ = together;
+    if (columns) column_vector_ = together;
+    const std::optional<ProductPlan> packed = PlanProduct(RealizeOf(sch_, block));
+    if (packed) plan_ = *packed;
+    return packed ? FindWay(block) : SingleElements(block);
+  }
+
+  // Packed operands hide how many neighbours lie side by side in the arrays behind them.
+  Outcome<ProductBlocks> MakeBlocks(Schedule& sch, BlockRv block, const ProductTile& tile, bool by_depth) const {
+    TW_ASSIGN_OR_RETURN(ProductBlocks blocks, MakeProductBlocks(sch, block, plan_, tile, by_depth));
+    blocks.row_vector = std::min(blocks.row_vector, row_vector_);
+    blocks.column_vector = std::min(blocks.column_vector, column_vector_);
+    blocks.output_vector = std::min(blocks.output_vector, output_vector_);
+    return blocks;
   }
 
   int64_t Bytes() const { return row_.a.type.bytes(); }
@@ -321,7 +357,7 @@ class WarpgroupSchedule {
   static inline const std::vector<int64_t> kSidesM = {64, 128}, kSidesN = {16, 32, 64, 128, 256};
 
   Schedule& sch_;
-  const ProductPlan& plan_;
+  ProductPlan plan_;
   const WarpgroupTile& kind_;
   const MachineInstruction& row_;
   const Target& target_;
@@ -330,6 +366,7 @@ class WarpgroupSchedule {
   ProductBlocks blocks_;
   bool by_depth_ = false, bulk_ = false;
   int64_t warpgroups_ = 1, stages_ = 2, group_ = 1, parts_ = 1;
+  int64_t row_vector_ = cuda::kWidestAccess, column_vector_ = row_vector_, output_vector_ = row_vector_;
 };
 
 }  // namespace

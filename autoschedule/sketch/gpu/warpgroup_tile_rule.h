@@ -11,6 +11,9 @@
 // Operands that are boxes of arrays are copied by an engine (TMA), which a warpgroup of its own starts. Other operands,
 // those of convolutions, all threads copy asynchronously, several neighbours each.
 //
+// Operands of single elements, such as bytes of B[k, n] and images of three channels, kernels of their own bring into
+// matrices first (pack_operand.h).
+//
 // Products of few tiles and great depth are divided along the depth: parts of the sums go to memory, and a second kernel
 // adds them up.
 //
@@ -38,8 +41,7 @@ struct WarpgroupTile {
 std::optional<WarpgroupTile> FindWarpgroupTile(const BlockNode& block, const Contraction& contraction,
                                                const Target& target);
 
-// A refusal of "warpgroup_tile_rule" when an operand's neighbours do not lie side by side in memory: nothing copies single
-// elements asynchronously. On a refusal the steps before it stay applied.
+// On a refusal the steps before it stay applied.
 Outcome<std::monostate> ScheduleWarpgroupTiles(Schedule& sch, BlockRv block, const ProductPlan& plan,
                                                const WarpgroupTile& tile, const Target& target, Choices& choices);
 
