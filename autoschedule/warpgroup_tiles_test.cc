@@ -178,7 +178,8 @@ TEST(WarpgroupTiles, ConvolutionsWithPackedOperands) {
   for (const Function& function :
        {conv(window, 32, 40, 1, bytes), conv(point, 64, 32, 1, bytes), conv(strided, 16, 32, 1, bytes),
         conv(window, 64, 64, 2, bytes), conv(window, 4, 24, 1, bytes), conv(strided, 3, 32, 1, {kF16, kF16, kF32}),
-        conv(window, 5, 17, 1, {kBf16, kBf16, kF32}), conv(wide, 3, 32, 1, bytes)}) {
+        conv(window, 5, 17, 1, {kBf16, kBf16, kF32}), conv(wide, 3, 32, 1, bytes), conv(strided, 64, 128, 4, bytes),
+        ops::ConvTranspose(1, 5, 5, 32, 16, {.kernel = 4, .stride = 2, .padding = 1}, bytes)}) {
     const Function scheduled = Scheduled(function);
     const std::string text = cuda::testing::KernelText(scheduled, kTarget);
     EXPECT_THAT(text, HasSubstr("tw::wgmma<"));

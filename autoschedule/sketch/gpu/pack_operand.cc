@@ -21,7 +21,12 @@ Outcome<std::monostate> PackOperand(Schedule& sch, BlockRv copy, const Target& t
   const Block node = RealizeOf(sch, copy).block;
   const int side = static_cast<int>(node->iter_vars.size()) - 2;
   const int64_t vector = VectorAlong(*node, node->reads[0].buffer, {side}, cuda::kWidestAccess);
-  TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, LoopsByIterator(sch, copy, kName));
+  // Neighbours that are read at once are stored one by one.
+  BlockRv store = copy;
+  if (vector > 1) {
+    TW_ASSIGN_OR_RETURN(store, sch.CacheWrite(copy, 0, "local"));
+  }
+  TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, LoopsByIterator(sch, store, kName));
   const LoopRv depth = loops.back();
   loops.pop_back();
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch.Split(loops.back(), {Value(), vector}));
@@ -30,12 +35,13 @@ Outcome<std::monostate> PackOperand(Schedule& sch, BlockRv copy, const Target& t
   TW_RETURN_IF_REFUSED(sch.Reorder({depth, parts[1]}));
   TW_ASSIGN_OR_RETURN(const ThreadLoops threads, BindThreads(sch, loops, 1, node->name, target, choices));
   if (vector == 1) return std::monostate();
-  // Neighbours that are read at once are stored one by one.
-  TW_ASSIGN_OR_RETURN(const BlockRv read, sch.CacheRead(copy, 0, "local"));
-  TW_RETURN_IF_REFUSED(sch.ComputeAt(read, threads.thread));
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> inside, LoopsInside(sch, read, threads.thread));
-  if (!inside.empty()) TW_RETURN_IF_REFUSED(sch.Vectorize(inside.back()));
-  return sch.Unroll(parts[1]);
+  TW_RETURN_IF_REFUSED(sch.Unroll(parts[1]));
+  TW_RETURN_IF_REFUSED(sch.ComputeAt(copy, threads.thread));
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> inside, LoopsInside(sch, copy, threads.thread));
+  for (const LoopRv& loop : inside) {
+    if (ExtentOf(sch, loop) == vector) return sch.Vectorize(loop);
+  }
+  return std::monostate();
 }
 
 }  // namespace tilewright
