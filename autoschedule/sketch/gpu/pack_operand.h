@@ -1,9 +1,9 @@
 // Operands that no engine and no asynchronous copy can bring into shared memory: a kernel of its own writes one as a matrix
 // with the depth innermost, before the product.
 //
-//   B_reindex[n, k] = B[k, n]     a few neighbours of n by a thread, threads along k
+//   B_reindex[n, k] = B[k, n]     a thread reads a few neighbours of n at once, or stores a few of k at once
 //
-// Choices, after the copy's name: NAME.threads of a block.
+// Choices, after the copy's name: NAME.vector elements that a thread stores at once, NAME.threads of a block.
 #pragma once
 
 #include <variant>
