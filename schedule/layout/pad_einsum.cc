@@ -154,26 +154,25 @@ class Planner {
   const BlockScope& scope_;
   const ScopeChild& einsum_;
   const BlockNode& block_;
+  std::vector<Var> padded_;  // iterators
   Plan plan_;
 };
 
-// Indices are iterators and constants, and the buffer is new.
+// Indices are padded iterators alone or do not use them, and the buffer is new.
 std::optional<Refusal> Planner::CheckAccess(const BufferRegion& region) const {
-  for (const Range& range : region.region) {
-    if (!IsInt(range.extent, 1) || (IteratorOf(range.min) == nullptr && !AsInt(range.min))) {
-      return No("{block0} uses {text0} at more than iterators and constants", {region.buffer->name});
-    }
-  }
+  const auto is_plain = [&](const Expr& index) {
+    return IteratorOf(index) != nullptr ||
+           std::ranges::none_of(padded_, [&](const Var& padded) { return UsesVar(index, padded); });
+  };
+  bool plain = true;
+  for (const Range& range : region.region) plain &= IsInt(range.extent, 1) && is_plain(range.min);
   // Declared regions do not show indices that are loaded themselves.
-  bool as_declared = true;
   PreOrderExprs(block_.body, [&](const Expr& e) {
     const auto* load = dyn_cast<LoadNode>(e);
-    for (size_t d = 0; load != nullptr && load->buffer.same_as(region.buffer) && d < load->indices.size(); ++d) {
-      as_declared &= IteratorOf(load->indices[d]) != nullptr || AsInt(load->indices[d]).has_value();
-    }
-    return as_declared;
+    if (load != nullptr && load->buffer.same_as(region.buffer)) plain &= std::ranges::all_of(load->indices, is_plain);
+    return plain;
   });
-  if (!as_declared) return No("{block0} uses {text0} at more than iterators and constants", {region.buffer->name});
+  if (!plain) return No("{block0} uses {text0} at more than a padded iterator", {region.buffer->name});
   auto uses = [&](const BufferRegion& other) { return other.buffer.same_as(region.buffer); };
   if (std::ranges::count_if(block_.reads, uses) + std::ranges::count_if(block_.writes, uses) > 1) {
     return No("{block0} uses {text0} more than once", {region.buffer->name});
@@ -293,9 +292,10 @@ Outcome<Plan> Planner::Make(const std::vector<int64_t>& padding) {
                 {block_.iter_vars[i].var.name()}, {padding[i]});
     }
   }
-  bool whole = true;
-  for (size_t i = 0; i < padding.size(); ++i) whole = whole && !PaddedExtent(block_.iter_vars[i], padding[i]);
-  if (whole) return std::move(plan_);  // nothing is to be padded
+  for (size_t i = 0; i < padding.size(); ++i) {
+    if (PaddedExtent(block_.iter_vars[i], padding[i])) padded_.push_back(block_.iter_vars[i].var);
+  }
+  if (padded_.empty()) return std::move(plan_);  // nothing is to be padded
   if (!HasTrivialBindings(*einsum_.realize, einsum_.loops)) {
     return No("the bindings of {block0} are not loops by themselves");
   }

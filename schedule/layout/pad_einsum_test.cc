@@ -115,6 +115,25 @@ TEST(PadEinsum, TakesBuffersThatAreLargerThanDomains) {
   testing::ExpectEquivalent(larger, after->function);
 }
 
+// Channels of a convolution: what the other indices are does not matter.
+TEST(PadEinsum, WindowsBesideThePaddedIterator) {
+  const Function function = ParseOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((9, 3), "float32"), B: T.Buffer((3, 3, 5), "float32"), C: T.Buffer((4, 5), "float32")):
+    for i, j, r, k in T.grid(4, 5, 3, 3):
+        with T.block("product"):
+            vi, vj, vr, vk = T.axis.remap("SSRR", [i, j, r, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] += A[vi * 2 + vr, vk] * B[vr, vk, vj]
+)")
+                                .functions()[0];
+  const Outcome<PadEinsumResult> after = PadEinsum(function, *GetBlock(function, "product"), {1, 1, 1, 4});
+  ASSERT_TRUE(after.ok()) << after.refusal().reason;
+  testing::ExpectContains(after->function, "C[vi, vj] = C[vi, vj] + A_pad[vi * 2 + vr, vk] * B_pad[vr, vk, vj]");
+  testing::ExpectEquivalent(function, after->function);
+}
+
 std::string Reason(const Function& function, std::vector<int64_t> padding = {4, 4, 1}) {
   Outcome<PadEinsumResult> result = PadEinsum(function, *GetBlock(function, "product"), padding);
   return result.ok() ? "accepted" : result.refusal().reason;
@@ -127,14 +146,14 @@ TEST(PadEinsum, RefusesLoadedIndices) {
   ASSERT_TRUE(sch.CacheIndex(product, "global", 1).ok());
   const auto padded = sch.PadEinsum(product, {4, 4, 1});
   ASSERT_FALSE(padded.ok());
-  EXPECT_EQ(padded.refusal().reason, "{block0} uses {text0} at more than iterators and constants");
+  EXPECT_EQ(padded.refusal().reason, "{block0} uses {text0} at more than a padded iterator");
 }
 
 TEST(PadEinsum, Refuses) {
   EXPECT_EQ(Reason(Program(), {4, 4}), "{num0} paddings are given for the {num1} iterators of {block0}");
   EXPECT_EQ(Reason(Program(), {4, 0, 1}), "the padding of the iterator {text0} is {num0}, which is not positive");
   EXPECT_EQ(Reason(Program("A[vi, vk] * B", "A[13 - vi, vk] * B")),
-            "{block0} uses {text0} at more than iterators and constants");
+            "{block0} uses {text0} at more than a padded iterator");
   EXPECT_EQ(Reason(Program("            with T.init():\n                C[vi, vj] = T.float32(0)\n", "")),
             "{block0} uses {text0} more than once");
   // What is there need not be zero, and may not be written.

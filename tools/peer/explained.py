@@ -69,7 +69,7 @@ KNOWN = [
      "Layouts of symbolic extents"),
     ("cache_write", "different", r"^different at \S*\.extent: \d+ and \d+\nours", "Copies that stay inside"),
     ("blockize", "only ours", r"is not divided by the loops", "blockize: iterators that do not divide"),
-    ("pad_einsum", "only ours", r"at more than iterators and constants", "pad_einsum: constant indices"),
+    ("pad_einsum", "only ours", r"at more than a padded iterator", "pad_einsum: constant indices"),
     ("decompose_padding", "different", r": (parallel|vectorized|unroll|unrolled|thread_binding) and serial|on the left only",
      "decompose_padding: the fill is scheduled like the copy"),
     ("decompose_padding", "different", r"iter\[\w+\]: \d+ and \d+\n", "decompose_padding: domains end with the buffer"),
