@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "autoschedule/cost/gpu/product_time.h"
+#include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/sketch/gpu/bind_threads.h"
 #include "autoschedule/sketch/gpu/pack_operand.h"
@@ -83,9 +84,9 @@ class WarpgroupSchedule {
       : sch_(sch), plan_(plan), kind_(kind), row_(*kind.instruction), target_(target), choices_(choices) {}
 
   Outcome<Done> Apply(BlockRv block) {
-    if (const Outcome<Done> way = FindWay(block); !way.ok()) {
-      TW_RETURN_IF_REFUSED(PackOperands(block));
-    }
+    Outcome<Done> way = FindWay(block);
+    if (!way.ok() && PadChannels(block)) way = FindWay(block);
+    if (!way.ok()) TW_RETURN_IF_REFUSED(PackOperands(block));
     TW_RETURN_IF_REFUSED(Choose());
     TW_ASSIGN_OR_RETURN(blocks_, MakeBlocks(sch_, block, tile_, by_depth_));
     TW_ASSIGN_OR_RETURN(const Tiled tiled, DivideDepth());
@@ -171,6 +172,40 @@ class WarpgroupSchedule {
   Refusal SingleElements(BlockRv block) const {
     const uint32_t id = RealizeOf(sch_, block).block->id;
     return {kName, "operands of {block0} can be copied by single elements alone", {id}};
+  }
+
+  // Images of few channels: a copy with as many as a thread copies at once, where that is not much more. Windows of it lie
+  // where they are, while a matrix of windows would be as many copies of the image.
+  bool PadChannels(BlockRv block) {
+    const Contraction& contraction = plan_.contraction;
+    const Block node = RealizeOf(sch_, block).block;
+    const bool runs = std::ranges::any_of(AccessesOf(*node), [&](const Access& access) {
+      return access.buffer.same_as(contraction.row_operand) && !access.store &&
+             access.strides[static_cast<size_t>(contraction.inner.back())] == 1;
+    });
+    if (contraction.inner.size() < 2 || !runs) return false;
+    const auto channels = static_cast<size_t>(contraction.inner.back());
+    const int64_t extent = *ExtentOf(node->iter_vars[channels]);
+    int64_t together = cuda::kWidestAccess / Bytes();
+    while (together * Bytes() > cuda::kLeastAsyncCopy &&
+           RoundUp(extent, together) > RoundUp(extent, cuda::kLeastAsyncCopy / Bytes())) {
+      together /= 2;
+    }
+    Value::List padding(node->iter_vars.size(), Value(1));
+    padding[channels] = Value(together);
+    Schedule attempt = sch_;
+    if (!attempt.PadEinsum(block, padding).ok()) return false;
+    const std::optional<ProductPlan> padded = PlanProduct(RealizeOf(attempt, block));
+    const Outcome<std::vector<BlockRv>> producers = attempt.GetProducers(block);
+    if (!padded || !producers.ok()) return false;
+    for (const BlockRv& copy : *producers) {
+      const Block writer = RealizeOf(attempt, copy).block;
+      if (!writer->writes[0].buffer.same_as(padded->contraction.row_operand)) continue;
+      if (!PackOperand(attempt, copy, target_, choices_).ok()) return false;
+    }
+    sch_ = std::move(attempt);
+    plan_ = *padded;
+    return true;
   }
 
   // The product of matrices in memory: operands of single elements become such matrices, rows of whole bytes that the
