@@ -49,7 +49,8 @@ absl::StatusOr<Tuned> ChooseSchedule(const Module& module, const Target& target,
                         .seed = tuning.seed,
                         .sizes = tuning.sizes,
                         .caches = tuning.caches,
-                        .database = database ? &*database : nullptr});
+                        .database = database ? &*database : nullptr,
+                        .launcher = tuning.launcher});
     if (!result.ok()) return result.status();
     return Tuned{.module = result->schedule.module(),
                  .trace = result->schedule.trace(),

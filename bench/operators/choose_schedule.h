@@ -28,6 +28,7 @@ struct TuningSettings {
   SizesByName sizes = {};  // as in TuneOptions
   // The schedule of a similar program, whose choices the rules take over where this one has them.
   std::optional<Trace> like = {};
+  std::string launcher = {};  // the command before the worker that runs candidates; empty: this machine does
 };
 
 // A scheduled program, and what it took to find the schedule.

@@ -28,6 +28,8 @@ class Implementation {
   // As in --peers, such as "onednn".
   virtual std::string name() const = 0;
   virtual std::string version() const = 0;
+  // By how much requantized outputs may differ beyond what one rounding explains: 1 for a library that rounds twice.
+  virtual double requantization_slack() const { return 0; }
 
   // One runner per variant; an error that says why when the implementation cannot run the workload.
   virtual absl::StatusOr<std::vector<std::unique_ptr<Runner>>> Prepare(const Workload& workload,

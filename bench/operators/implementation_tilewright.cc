@@ -19,6 +19,7 @@
 #include "bench/operators/tensor_sets.h"
 #include "codegen/backend.h"
 #include "codegen/remote/projection.h"
+#include "codegen/remote/remote_module.h"
 #include "codegen/runtime/thread_pool.h"
 #include "intrin/registry.h"
 #include "ir/script/printer.h"
@@ -63,6 +64,29 @@ class TilewrightRunner : public Runner {
     const std::vector<TwTensor*>& args = args_[static_cast<size_t>(set)];
     function_(&call_, args.data(), static_cast<int32_t>(args.size()));
   }
+  // Code that runs in a worker on another machine is repeated there, on operands that stay there, and timed there.
+  std::optional<TimedBlock> RunBlock(int64_t warmup_nanoseconds, int64_t nanoseconds) override {
+    const auto* worker = dynamic_cast<const remote::RemoteModule*>(code_.get());
+    if (worker == nullptr) return std::nullopt;
+    TimedBlock block;
+    // Each set is written, as by runs that rotate over the sets.
+    for (const std::vector<TwTensor*>& args : args_) {
+      if (failure_.ok()) failure_ = code_->Run("main", args, &hook_);
+    }
+    auto times = worker->TimeAgain(kMostRuns, warmup_nanoseconds + nanoseconds);
+    if (failure_.ok()) failure_ = times.status();
+    if (!failure_.ok()) times = std::vector<int64_t>{warmup_nanoseconds + nanoseconds};
+    int64_t before = 0;
+    for (size_t i = 0; i < times->size(); ++i) {
+      const int64_t time = (*times)[i];
+      before += time;
+      if (before - time < warmup_nanoseconds && i + 1 < times->size()) continue;
+      block.samples_ms.push_back(static_cast<double>(time) * 1e-6);
+      block.nanoseconds += time;
+    }
+    block.cpu_nanoseconds = block.nanoseconds * hook_.num_threads;
+    return block;
+  }
   void SpoilOutput(int set) override { sets_.SpoilOutput(set); }
   void SetTuning(double seconds, int64_t trials) {
     tune_seconds_ = seconds;
@@ -76,11 +100,15 @@ class TilewrightRunner : public Runner {
     if (!project_) return std::nullopt;
     return project_(code_->LastCall());
   }
-  absl::Status CopyOutput(int set, Tensor& output) override { return sets_.CopyOutput(set, output); }
+  absl::Status CopyOutput(int set, Tensor& output) override {
+    return failure_.ok() ? sets_.CopyOutput(set, output) : failure_;
+  }
   // Run has no time for errors.
   absl::Status FirstRun(int set) override { return code_->Run("main", args_[static_cast<size_t>(set)], &hook_); }
 
  private:
+  static constexpr int64_t kMostRuns = 1 << 20;  // of a block
+
   std::shared_ptr<CompiledModule> code_;
   TwFunction function_;
   TensorSets sets_;
@@ -91,6 +119,7 @@ class TilewrightRunner : public Runner {
   TwParallelHook hook_;
   KeptWorkspace workspace_;
   TwCall call_;
+  absl::Status failure_;  // of the first run in a worker that failed
   std::function<EmulatedRun(const CallCost&)> project_;
   double tune_seconds_ = 0;
   int64_t trials_ = 0;
@@ -213,7 +242,7 @@ class Tilewright : public Implementation {
     }
     absl::StatusOr<Tuned> tuned = ScheduleProgram(program, target, tuning, settings.cpus);
     if (!tuned.ok()) return tuned.status();
-    auto code = CompileAndLoad(tuned->module, target, {.emulate = emulated_});
+    auto code = CompileAndLoad(tuned->module, target, {.emulate = emulated_, .launcher = tuning_.launcher});
     if (!code.ok()) return code.status();
     CompiledProgram compiled{*std::move(tuned), std::move(full_module), *std::move(code)};
     if (!text.empty()) compiled_.emplace(text, compiled);

@@ -32,6 +32,7 @@
 #include "bench/operators/program.h"
 #include "bench/operators/run_workload.h"
 #include "bench/operators/shapes.h"
+#include "bench/peers/arm/emulated_peer.h"
 #include "bench/peers/peer_cublaslt.h"
 #include "bench/peers/peer_onednn.h"
 #include "bench/peers/peer_openblas.h"
@@ -54,7 +55,7 @@ ABSL_FLAG(std::string, batch, "",
           "Sizes of batches, such as 1,16: each shape is measured with each of them as its first number.");
 ABSL_FLAG(std::string, peers, "default",
           "Libraries to compare with. The default is onednn,openblas,xnnpack, on a GPU cublaslt; none where code is "
-          "emulated.");
+          "emulated, for which there are xnnpack and acl on AArch64 (bench/peers/arm).");
 ABSL_FLAG(double, seconds, 30,
           "Time for one shape in one data type: a sixth of it, 6 at most, is for measuring all implementations against "
           "each other, the rest for tuning.");
@@ -70,6 +71,9 @@ ABSL_FLAG(std::string, symbolic, "",
           "Numbers of shapes, such as M,S: beside the program with constant extents, the same one with indices of 64 "
           "bits and one in which these numbers are variables are measured. The latter is compiled once for all shapes "
           "that differ in these numbers alone, and tuned for them.");
+ABSL_FLAG(std::string, launcher, "",
+          "Command before the worker that runs the target's code, such as 'ssh board': that machine measures, with all "
+          "of the target's cores or --threads, on operands that are in its caches; peers do not take part.");
 ABSL_FLAG(std::string, programs, "",
           "Folder to write the programs to as text, one file each; nothing is measured then.");
 ABSL_FLAG(std::string, json, "", "File to write the results to as JSON.");
@@ -100,9 +104,15 @@ Peak NominalPeak(const Target& target, int threads) {
 }
 
 // The device on which this compiler's code runs.
-enum class RunsOn { kThisMachine, kGpu, kEmulator };
+enum class RunsOn { kThisMachine, kLauncher, kGpu, kEmulator };
 
 absl::StatusOr<RunsOn> PlaceFor(const Target& target) {
+  if (const std::string launcher = absl::GetFlag(FLAGS_launcher); !launcher.empty()) {
+    if (target.is_gpu()) return absl::InvalidArgumentError("--launcher starts what runs code of CPUs");
+    const absl::Status worker = remote::WorkerCommand(target, launcher).status();
+    if (!worker.ok()) return worker;
+    return RunsOn::kLauncher;
+  }
   if (target.is_gpu()) {
     const absl::Status gpu = cuda::CheckGpuRuns(target);
     if (gpu.ok()) return RunsOn::kGpu;
@@ -148,7 +158,8 @@ std::vector<std::unique_ptr<Implementation>> MakeImplementations(const std::stri
   const double tune_seconds = absl::GetFlag(FLAGS_seconds) - MeasureSeconds();
   const TuningSettings tuning = {.seconds = absl::GetFlag(FLAGS_tune) ? tune_seconds : 0,
                                  .database = AbsolutePath(absl::GetFlag(FLAGS_db)),
-                                 .seed = absl::GetFlag(FLAGS_seed)};
+                                 .seed = absl::GetFlag(FLAGS_seed),
+                                 .launcher = absl::GetFlag(FLAGS_launcher)};
   const bool emulated = place == RunsOn::kEmulator;
   implementations.push_back(MakeTilewright(target, tuning, emulated));
   if (const std::vector<std::string> symbolic = SymbolicNumbers(); !symbolic.empty()) {
@@ -159,7 +170,11 @@ std::vector<std::unique_ptr<Implementation>> MakeImplementations(const std::stri
         {.name = "tilewright-symbolic", .extents = {.symbolic = symbolic, .wide = true}, .workloads = workloads}));
   }
   for (const std::string& name : std::vector<std::string>(absl::StrSplit(peers, ',', absl::SkipEmpty()))) {
-    if (name == "onednn") {
+    if (emulated) {
+      std::unique_ptr<Implementation> peer = target.is_gpu() ? nullptr : MakeEmulatedPeer(name, target);
+      if (peer == nullptr) peer = MakeMissingPeer(name, absl::StrCat("is not emulated for ", target.name));
+      implementations.push_back(std::move(peer));
+    } else if (name == "onednn") {
       implementations.push_back(MakeOneDnn());
     } else if (name == "openblas") {
       implementations.push_back(MakeOpenBlas());
@@ -267,31 +282,34 @@ int Main(const std::vector<std::string>& arguments, char** argv) {
   if (!target.ok()) return Fail(kWrongUsage, std::string(target.status().message()));
   const absl::StatusOr<RunsOn> place = PlaceFor(*target);
   if (!place.ok()) return Fail(kWrongUsage, std::string(place.status().message()));
-  const bool emulated = *place == RunsOn::kEmulator;
-  // Instructions of several threads are not counted exactly, and peers would be measured on another machine.
-  if (emulated) {
-    absl::SetFlag(&FLAGS_threads, 1);
-    absl::SetFlag(&FLAGS_peers, "");
-  } else if (absl::GetFlag(FLAGS_peers) == "default") {
+  const bool emulated = *place == RunsOn::kEmulator, elsewhere = *place == RunsOn::kLauncher;
+  // Instructions of several threads are not counted exactly.
+  if (emulated) absl::SetFlag(&FLAGS_threads, 1);
+  // Peers that this process calls would be measured on another machine than the launcher's.
+  if (elsewhere || (emulated && absl::GetFlag(FLAGS_peers) == "default")) absl::SetFlag(&FLAGS_peers, "");
+  if (absl::GetFlag(FLAGS_peers) == "default") {
     absl::SetFlag(&FLAGS_peers, *place == RunsOn::kGpu ? "cublaslt" : "onednn,openblas,xnnpack");
   }
-  if (*place != RunsOn::kThisMachine) absl::SetFlag(&FLAGS_tune, false);
-  const absl::StatusOr<std::vector<int>> cpus = SetUpProcess(absl::GetFlag(FLAGS_threads), argv);
+  if (emulated || *place == RunsOn::kGpu) absl::SetFlag(&FLAGS_tune, false);
+  const int threads = absl::GetFlag(FLAGS_threads);
+  const absl::StatusOr<std::vector<int>> cpus = SetUpProcess(elsewhere ? 0 : threads, argv);
   if (!cpus.ok()) return Fail(kWrongUsage, std::string(cpus.status().message()));
 
-  const int num_threads = static_cast<int>(cpus->size());
-  runtime::ThreadPool pool({.num_threads = num_threads, .cpus = *cpus});
+  const int threads_here = static_cast<int>(cpus->size()), threads_there = threads > 0 ? threads : target->cores;
+  const int num_threads = elsewhere ? threads_there : threads_here;
+  runtime::ThreadPool pool({.num_threads = threads_here, .cpus = *cpus});
   Report report = {.machine = DescribeMachine(num_threads),
                    .peak = *place == RunsOn::kThisMachine ? MeasurePeak(pool) : NominalPeak(*target, num_threads),
                    .commit = CurrentCommit(),
                    .command = absl::StrJoin(arguments, " ")};
   if (emulated) report.machine.cpu = absl::StrCat(target->name, ", emulated on ", report.machine.cpu);
+  if (elsewhere) report.machine.cpu = absl::StrCat(target->name, " by ", absl::GetFlag(FLAGS_launcher));
   if (*place == RunsOn::kGpu) report.machine.cpu = cuda::DeviceName();
   std::fprintf(stderr, "%s\n", PeakText(report.peak).c_str());
 
   std::vector<std::unique_ptr<Implementation>> implementations =
       MakeImplementations(absl::GetFlag(FLAGS_peers), *target, *place, *workloads);
-  const RunSettings settings = {.num_threads = num_threads, .cpus = *cpus};
+  const RunSettings settings = {.num_threads = num_threads, .cpus = elsewhere ? std::vector<int>() : *cpus};
   SpeedGauge gauge(pool);
   MeasureOptions options = {.seconds = MeasureSeconds()};
   if (*place == RunsOn::kThisMachine) options.full_speed = [&gauge] { return gauge.IsFull(); };

@@ -70,6 +70,17 @@ if ! "$program" --target=arm-neoverse-n1 --shape=GMM:1,1,1,1 2>&1 | grep -q "apt
     grep -qF "$text" "$TEST_TMPDIR/emulated.json" || { echo "FAILED: no $text in the JSON"; failures=$((failures + 1)); }
   done
 fi
+TILEWRIGHT_ARM_PEERS=/nonexistent expect 0 "not set up: there is no /nonexistent/libacl_peer.so" \
+  --target=arm-neoverse-n1 --peers=acl --shape=GMM:1,9,19,7
+expect 0 "is not emulated for cuda-sm80" --target=cuda-sm80 --peers=acl --notune --shape=GMM:1,8,8,8
+# A loopback launcher: the worker of this machine measures, and what it cannot do is reported.
+expect 0 "GMM 1,9,19,7" --launcher=env --threads=2 --shape=GMM:1,9,19,7 --seconds=0.2 --notune \
+  --json="$TEST_TMPDIR/loopback.json"
+for text in '"impl": "tilewright"' '"checked": true' '"median_ms": '; do
+  grep -qF "$text" "$TEST_TMPDIR/loopback.json" || { echo "FAILED: no $text in the JSON"; failures=$((failures + 1)); }
+done
+expect 0 "no-such-launcher" --launcher=no-such-launcher --shape=GMM:1,9,19,7 --notune
+expect 2 "--launcher starts what runs code of CPUs" --launcher=env --target=cuda-sm80 --shape=GMM:1,7,7,7
 # Kernels of a GPU are emulated where there is none.
 expect 0 "GMM 1,256,64,48 f16" --target=cuda-sm80 --notune --shape=GMM:1,256,64,48 --dtype=f16 \
   --json="$TEST_TMPDIR/gpu.json"

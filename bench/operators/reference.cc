@@ -58,19 +58,19 @@ absl::StatusOr<Reference> ComputeReference(const Workload& workload, const Opera
   return reference;
 }
 
-CheckResult Check(const Reference& reference, const runtime::Tensor& output) {
+CheckResult Check(const Reference& reference, const runtime::Tensor& output, double slack) {
   CheckResult result;
   const std::vector<double> values = ToDoubles(output);
   for (size_t i = 0; i < values.size(); ++i) {
     const double error = std::fabs(values[i] - reference.values[i]);
     // The comparison is written so that NaN fails it.
-    const bool good = error <= reference.errors[i];
+    const bool good = error <= reference.errors[i] + slack;
     const double relative = std::isnan(error) ? INFINITY : error / reference.magnitude;
     result.max_relative_error = std::max(result.max_relative_error, relative);
     if (!good && result.failure.empty()) {
       result.failure =
           absl::StrFormat("element %d of the output is %.9g, the reference %.9g, off by %.3g, allowed %.3g", i,
-                          values[i], reference.values[i], error, reference.errors[i]);
+                          values[i], reference.values[i], error, reference.errors[i] + slack);
     }
   }
   return result;

@@ -36,6 +36,7 @@ struct CheckResult {
   // Describes the first element that is off by more than its error; empty when there is none.
   std::string failure;
 };
-CheckResult Check(const Reference& reference, const runtime::Tensor& output);
+// `slack`: by how much elements may be off beyond their errors.
+CheckResult Check(const Reference& reference, const runtime::Tensor& output, double slack = 0);
 
 }  // namespace tilewright::bench

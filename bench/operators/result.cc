@@ -23,9 +23,9 @@ double RatioToBestPeer(const std::vector<Result>& results, const Result& result)
   double least = INFINITY;
   for (const Result& peer : results) {
     if (IsOwn(peer) || peer.implementation == result.implementation) continue;
-    if (peer.ok() && SameWorkload(peer, result)) least = std::min(least, peer.milliseconds());
+    if (peer.ok() && SameWorkload(peer, result)) least = std::min(least, peer.cost());
   }
-  return std::isinf(least) || !result.ok() ? 0 : least / result.milliseconds();
+  return std::isinf(least) || !result.ok() ? 0 : least / result.cost();
 }
 
 double RatioToConstant(const std::vector<Result>& results, const Result& result) {

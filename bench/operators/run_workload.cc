@@ -92,6 +92,7 @@ class WorkloadRun {
                         .implementation = implementation.name(),
                         .version = implementation.version(),
                         .tolerance = reference_.tolerance});
+    slack_.push_back(IsRequantized(workload_.dtype) ? implementation.requantization_slack() : 0);
     return results_.back();
   }
 
@@ -104,7 +105,7 @@ class WorkloadRun {
       result.error = std::string(status.message());
       return false;
     }
-    const CheckResult check = Check(reference_, output_);
+    const CheckResult check = Check(reference_, output_, slack_[static_cast<size_t>(&result - results_.data())]);
     variant.max_relative_error = std::max(variant.max_relative_error, check.max_relative_error);
     if (check.failure.empty()) return true;
     result.wrong = true;
@@ -119,6 +120,7 @@ class WorkloadRun {
   const Reference& reference_;
   runtime::Tensor output_;
   std::vector<Result> results_;
+  std::vector<double> slack_;  // of each result's outputs
   std::vector<Timed> timed_;
 };
 

@@ -126,6 +126,18 @@ TEST(Result, RatioIsAgainstTheFastestOtherImplementation) {
   EXPECT_EQ(PercentOfPeak(results[0], {}), 0);
 }
 
+TEST(Result, EmulatedRunsAreComparedByInstructions) {
+  const Shape shape = ParseShapes("GMM:1,100,100,100")->front();
+  const Workload workload = {.shape = shape, .dtype = DType::kF32, .problem = MakeProblem(shape).value()};
+  const auto result = [&](const char* name, EmulatedRun run) {
+    return Result{.workload = workload, .implementation = name, .variants = {{.emulated = std::move(run)}}};
+  };
+  const std::vector<Result> results = {result("tilewright", {.instructions = 100, .projected_ms = 7}),
+                                       result("a", {.instructions = 150}), result("b", {.instructions = 80})};
+  EXPECT_EQ(RatioToBestPeer(results, results[0]), 0.8);
+  EXPECT_EQ(RatioToBestPeer(results, results[1]), 80.0 / 150);
+}
+
 TEST(Result, OwnProgramsWithOtherExtentsAreNoPeers) {
   const Shape shape = ParseShapes("GMM:1,100,100,100")->front();
   const Workload workload = {.shape = shape, .dtype = DType::kF32, .problem = MakeProblem(shape).value()};

@@ -29,6 +29,9 @@ std::string EmulatedLine(const Report& report, const Result& result, const Emula
                           PercentOfPeak(result, report.peak));
   }
   if (run.inner_loop_rate > 0) absl::StrAppendFormat(&line, ", inner loop at %.1f%%", 100 * run.inner_loop_rate);
+  if (const double ratio = RatioToBestPeer(report.results, result); ratio > 0) {
+    absl::StrAppendFormat(&line, ", ratio %.3f", ratio);
+  }
   for (const auto& [name, count] : run.counters) absl::StrAppend(&line, ", ", count, " ", name);
   return line;
 }
