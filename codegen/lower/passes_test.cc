@@ -145,6 +145,27 @@ def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
               HasSubstr("    X = T.decl_buffer((16,))\n    for i in range(16):\n"));
 }
 
+// Each block has shared memory for itself, whether or not what it reads is seen to be what it wrote.
+TEST(PlanAllocations, MemoryOfBlocksBelongsToThem) {
+  EXPECT_THAT(Body(Opaque(R"(
+@T.prim_func
+def main(A: T.Buffer((8, 64), "float32"), P: T.Buffer((8,), "int32"), B: T.Buffer((8, 64), "float32")):
+    with T.block("root"):
+        X = T.alloc_buffer((8, 64), "float32", scope="shared")
+        for b in T.thread_binding(8, thread="blockIdx.x"):
+            for t in T.thread_binding(64, thread="threadIdx.x"):
+                with T.block("X"):
+                    vb, v = T.axis.remap("SS", [b, t])
+                    X[vb, v] = A[vb, v]
+            for t in T.thread_binding(64, thread="threadIdx.x"):
+                with T.block("B"):
+                    vb, v = T.axis.remap("SS", [b, t])
+                    B[vb, v] = X[vb, P[vb]]
+)")),
+              HasSubstr("    for b in T.thread_binding(8, thread=\"blockIdx.x\"):\n"
+                        "        X = T.decl_buffer((8, 64), scope=\"shared\")\n"));
+}
+
 TEST(CompactBuffers, KeepsTheTouchedPart) {
   const std::string body = Body(CompactBuffers(Opaque(kTwoSteps)));
   EXPECT_THAT(body, HasSubstr("X = T.decl_buffer((1, 16))"));

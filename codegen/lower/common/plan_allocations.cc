@@ -169,13 +169,22 @@ bool ComputesWhatItReads(const Stmt& body, const Buffer& buffer, arith::Analyzer
   return true;
 }
 
+// Whether each iteration has memory of that scope for itself: blocks and threads do, whatever they leave in it.
+bool HasItsOwn(const ForNode* loop, const Scope& scope) {
+  if (loop->kind != ForKind::kThreadBound) return false;
+  if (loop->thread_tag.starts_with("blockIdx")) return scope.owner() < OwnerLevel::kDevice;
+  return loop->thread_tag.starts_with("threadIdx") && scope.owner() == OwnerLevel::kThread;
+}
+
 // Leaves the loops and blocks, innermost first, whose runs use what earlier runs left in the buffer. One that belongs
-// to the iterations of parallel loops stays inside of them.
+// to the iterations of parallel loops, or of loops over blocks or threads, stays inside of them.
 void LeaveCarryingPlaces(Use* use, bool of_parallel_iterations) {
   size_t least = use->declared;
-  for (size_t i = use->declared; of_parallel_iterations && i < use->common.size(); ++i) {
+  for (size_t i = use->declared; i < use->common.size(); ++i) {
     const auto* loop = dyn_cast<ForNode>(use->common[i]);
-    if (loop != nullptr && loop->kind == ForKind::kParallel) least = i + 1;
+    if (loop == nullptr) continue;
+    const bool parallel = of_parallel_iterations && loop->kind == ForKind::kParallel;
+    if (parallel || HasItsOwn(loop, use->buffer->scope)) least = i + 1;
   }
   while (use->common.size() > least) {
     arith::Analyzer analyzer;

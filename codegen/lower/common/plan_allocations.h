@@ -11,7 +11,8 @@
 //   - the loops of a reduction that accumulates into it (and of scans and opaque iterators): values live from one
 //     iteration to the next;
 //   - loops whose iterations read what earlier ones wrote, as far as the regions of reads and writes tell, except
-//     parallel loops: what is used in one of them alone belongs to its iterations (ir/iteration_buffers.h);
+//     parallel loops: what is used in one of them alone belongs to its iterations (ir/iteration_buffers.h); and except
+//     loops over blocks or threads that have memory of the buffer's scope for themselves;
 //   - while loops;
 //   - vectorized loops;
 //   - loops bound to threads that share it: all thread loops for global memory, those of the threads of one block for
