@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "codegen/cuda/cuda_module.h"
 #include "codegen/cuda/driver.h"
 #include "codegen/cuda/emit_program.h"
@@ -20,11 +21,42 @@ namespace {
 absl::StatusOr<cuda::Program> ProgramFor(const Module& module, const Target& target, const CompileOptions& options) {
   const auto lowered = Lower(module, target, {.after_pass = options.after_pass});
   if (!lowered.ok()) return lowered.status();
-  return cuda::EmitProgram(*lowered, target);
+  auto program = cuda::EmitProgram(*lowered, target);
+  if (!program.ok()) return program.status();
+  const int64_t most = target.gpu_part().max_shared_bytes_per_block;
+  for (const cuda::DeviceFunction& function : program->functions) {
+    for (const cuda::Kernel& kernel : function.kernels) {
+      if (kernel.shared_bytes <= most) continue;
+      return absl::InvalidArgumentError(absl::StrCat("the kernel ", kernel.name, " needs ", kernel.shared_bytes,
+                                                     " bytes of shared memory, ", target.name, " has ", most));
+    }
+  }
+  return program;
 }
 
 // "sm_90a" of cuda-sm90a.
 std::string Architecture(const Target& target) { return target.cpu; }
+
+// Functions of CUDA that hold a stack frame of their own, and one without that takes their place.
+constexpr std::pair<std::string_view, std::string_view> kFramesOfCuda[] = {
+    {"TW_FUNCTION(sin, sinf, sin)", "TW_FUNCTION(sin, expf, exp)"},
+    {"TW_FUNCTION(cos, cosf, cos)", "TW_FUNCTION(cos, expf, exp)"},
+    {"TW_FUNCTION(tan, tanf, tan)", "TW_FUNCTION(tan, expf, exp)"},
+};
+
+// Counts the stack frames that kernels have without those functions: only they say something about the kernels.
+absl::Status LeaveOutFramesOfCuda(const std::string& text, const Target& target, Counters& counters) {
+  std::string without = text;
+  for (const auto& [function, other] : kFramesOfCuda) {
+    const size_t at = without.find(function);
+    if (at != std::string::npos) without.replace(at, function.size(), other);
+  }
+  if (without == text) return absl::OkStatus();
+  const auto cubin = cuda::CompileWithNvrtc(without, Architecture(target));
+  if (!cubin.ok()) return cubin.status();
+  counters[kStackBytesCounter] = cuda::CountersOfLog(cubin->log)[kStackBytesCounter];
+  return absl::OkStatus();
+}
 
 class CudaBackend : public Backend {
  public:
@@ -43,6 +75,9 @@ class CudaBackend : public Backend {
     auto cubin = cuda::CompileWithNvrtc(text, Architecture(target));
     if (!cubin.ok()) return cubin.status();
     artifact.counters = cuda::CountersOfLog(cubin->log);
+    if (artifact.counters[kStackBytesCounter] > 0) {
+      if (absl::Status status = LeaveOutFramesOfCuda(text, target, artifact.counters); !status.ok()) return status;
+    }
     for (const cuda::DeviceFunction& function : program->functions) {
       for (const cuda::Kernel& kernel : function.kernels) {
         int64_t& shared = artifact.counters[kSharedBytesCounter];

@@ -103,6 +103,54 @@ TEST(Nvrtc, WritesPtxAndCounts) {
   EXPECT_EQ(ExceededLimit(ptx->counters, GpuLimits()), std::nullopt);
 }
 
+// Each thread has an array for itself, and chooses elements of it by `place`.
+std::string WithAnArray(const std::string& function, const std::string& place) {
+  return absl::Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer((64, 40), "float32"), P: T.Buffer((40,), "int32"), B: T.Buffer((64,), "float32")):
+    for i in T.thread_binding(64, thread="threadIdx.x"):
+        own = T.alloc_buffer((40,), "float32", scope="local")
+        for j in T.unroll(40):
+            own[j] = T.$0(A[i, j]) + T.$0(A[i, 39 - j])
+        for j in T.unroll(40):
+            own[$1] = own[$1] * T.cos(A[i, j]) + T.tan(A[i, 1])
+        B[i] = own[0] + own[1]
+)",
+                          function, place);
+}
+
+TEST(Nvrtc, FramesOfCudaAreNoReasonToRefuse) {
+  if (!cuda::NvrtcIsInstalled()) GTEST_SKIP() << "NVRTC is not installed";
+  const Target target = NamedTarget("cuda-sm90a").value();
+  const auto frame = [&](const std::string& function, const std::string& element) {
+    const auto cubin =
+        Compile(Module(ParseOrDie(WithAnArray(function, element))), target, {.format = "cubin", .count = true});
+    EXPECT_TRUE(cubin.ok()) << cubin.status();
+    return cubin.ok() ? cubin->counters.at(kStackBytesCounter) : -1;
+  };
+  EXPECT_EQ(frame("sin", "j"), 0);
+  // An index that is known at run time alone keeps the array out of registers.
+  EXPECT_EQ(frame("sin", "P[j]"), 160);
+  EXPECT_EQ(frame("exp", "P[j]"), 160);
+}
+
+TEST(Nvrtc, RefusesKernelsWithoutRoom) {
+  const char* text = R"(
+@T.prim_func
+def main(A: T.Buffer((50000,), "float32"), B: T.Buffer((50000,), "float32")):
+    for i in T.thread_binding(1, thread="blockIdx.x"):
+        S = T.alloc_buffer((50000,), "float32", scope="shared")
+        for j in range(50000):
+            S[j] = A[j]
+        for j in range(50000):
+            B[j] = S[49999 - j]
+)";
+  const auto compiled = Compile(Module(ParseOrDie(text)), NamedTarget("cuda-sm80").value(), {.format = "cu"});
+  EXPECT_EQ(compiled.status().message(),
+            "the kernel main_kernel needs 200000 bytes of shared memory, cuda-sm80 has 166912");
+  EXPECT_TRUE(Compile(Module(ParseOrDie(text)), NamedTarget("cuda-sm90a").value(), {.format = "cu"}).ok());
+}
+
 TEST(Nvrtc, RefusesWrongText) {
   if (!cuda::NvrtcIsInstalled()) GTEST_SKIP() << "NVRTC is not installed";
   EXPECT_THAT(std::string(cuda::CompileWithNvrtc("int f(;", "sm_80").status().message()),
