@@ -41,11 +41,13 @@ constexpr double kFinalPart = 0.1, kMostFinalSeconds = 4;
 
 // Most candidates are far from the best one, so a first look is short. What it mistakes, the finals put right.
 RunOptions FirstLookOptions() {
+  Counters limits = GpuLimits();
+  limits[kSpillsCounter] = kMostSpills;
   return {.half_width = 0.02,
           .seconds = 0.03,
           .most_samples = 200,
           .least_seconds = 0.006,
-          .limits = {{kSpillsCounter, kMostSpills}}};
+          .limits = std::move(limits)};
 }
 
 // A rival and the champion in turn: what one is lucky with, the other is.
