@@ -37,9 +37,9 @@ ROOMS = {
                      "autoschedule/gpu_fuzz autoschedule"],
     "graph": ["graph/ir", "graph/rewrite", "graph/onnx graph/fusion graph/memory", "graph/executor", "graph"],
 }
-# Targets above all rooms of their module: what users of it may include, what is built in, the sketches of all kinds of
-# machines, and inference of regions, which needs arithmetic.
-COLLECTS = {"//autoschedule/sketch:sketches", "//ir:ir", "//ir:program", "//ir:regions", "//ir:builder", "//codegen:codegen", "//codegen:backend"}
+# Targets above all rooms of their module: what users of it may include, what is built in, the sketches and projections of
+# all kinds of machines, and inference of regions, which needs arithmetic.
+COLLECTS = {"//autoschedule/sketch:sketches", "//autoschedule/cost:projected", "//ir:ir", "//ir:program", "//ir:regions", "//ir:builder", "//codegen:codegen", "//codegen:backend"}
 
 floor = {room: (module, number) for module, floors in ROOMS.items()
          for number, rooms in enumerate(floors) for room in rooms.split()}

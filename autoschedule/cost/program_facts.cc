@@ -7,6 +7,7 @@
 #include "autoschedule/cost/take_apart.h"
 #include "autoschedule/cost/unread_vectors.h"
 #include "autoschedule/program/sizes.h"
+#include "codegen/lower/common/instruction_attributes.h"
 #include "ir/analysis.h"
 #include "ir/builtin.h"
 #include "ir/structural.h"
@@ -91,7 +92,7 @@ class Gatherer {
         return Visit(let->body);
       }
       case Kind::kAttrStmt:
-        return Visit(dyn_cast<AttrStmtNode>(s)->body);
+        return VisitAttrStmt(dyn_cast<AttrStmtNode>(s));
       case Kind::kAllocate:
         return Visit(dyn_cast<AllocateNode>(s)->body);
       case Kind::kDeclBuffer:
@@ -102,6 +103,13 @@ class Gatherer {
       default:
         return;
     }
+  }
+
+  void VisitAttrStmt(const AttrStmtNode* attr) {
+    const auto* call = attr->key == kCudaInstruction ? dyn_cast<CallNode>(attr->value) : nullptr;
+    const std::string_view outer = std::exchange(instruction_, call != nullptr ? call->op : instruction_);
+    Visit(attr->body);
+    instruction_ = outer;
   }
 
   void VisitFor(const ForNode* loop) {
@@ -386,6 +394,7 @@ class Gatherer {
     operation.loop = place_;
     operation.share = share_ * nonzero;
     operation.varies = varies;
+    operation.instruction = instruction_;
     facts_.operations.push_back(operation);
     return varies;
   }
@@ -398,7 +407,7 @@ class Gatherer {
       if (index.dtype().lanes() > 1) lanes = index.dtype().lanes();
       forms.push_back(Form(index));
     }
-    AccessFacts access{.loop = place_, .write = write, .share = share_, .lanes = lanes};
+    AccessFacts access{.loop = place_, .write = write, .share = share_, .lanes = lanes, .instruction = instruction_};
     Resolve(buffer, std::move(forms), std::vector<int64_t>(indices.size(), 1), &access);
     if (lanes > 1) access.width.back() = lanes;
     facts_.accesses.push_back(std::move(access));
@@ -412,7 +421,7 @@ class Gatherer {
       forms.push_back(Form(range.min));
       width.push_back(IntOr(range.extent, kUnknownExtent));
     }
-    AccessFacts access{.loop = place_, .write = write, .share = share_, .lanes = 0};
+    AccessFacts access{.loop = place_, .write = write, .share = share_, .lanes = 0, .instruction = instruction_};
     Resolve(region.buffer, std::move(forms), std::move(width), &access);
     if (!write && region.buffer->scope.kind() == MemoryKind::kRegister) Read(access);
     facts_.accesses.push_back(std::move(access));
@@ -515,6 +524,7 @@ class Gatherer {
   std::vector<const Expr*> conditions_;  // around the place, of branches and blocks
   int summed_ = -1;                      // the buffer that the store at hand adds to
   const BlockNode* block_ = nullptr;
+  std::string_view instruction_;  // around the place
 };
 
 }  // namespace

@@ -63,6 +63,7 @@ struct AccessFacts {
   LoopMask varies = 0;
   std::vector<IndexForm> index;  // one per dimension
   std::vector<int64_t> width;    // one per dimension: how far the access reaches from the index; mostly 1
+  std::string_view instruction;  // of a GPU that does it, as code calls it; empty where there is none
 };
 
 enum class OperationKind : uint8_t {
@@ -87,7 +88,8 @@ struct OperationFacts {
   int loop = -1;
   double share = 1;
   LoopMask varies = 0;
-  bool accumulates = false;  // onto what it computed in the iteration before
+  bool accumulates = false;           // onto what it computed in the iteration before
+  std::string_view instruction = {};  // as of accesses
 };
 
 struct ProgramFacts {

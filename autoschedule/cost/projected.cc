@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "autoschedule/cost/gpu/kernel_time.h"
 #include "autoschedule/cost/memory_traffic.h"
 
 namespace tilewright {
@@ -118,6 +119,7 @@ void ProjectTraffic(const ProgramFacts& facts, const Target& target, Projection*
 }  // namespace
 
 Projection Project(const ProgramFacts& facts, const Target& target) {
+  if (target.is_gpu()) return ProjectKernels(facts, target);
   Projection p;
   p.iterations = CoreIterations(facts, target.cores);
   p.regions = RegionsOf(facts, target, p.iterations);

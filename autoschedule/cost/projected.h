@@ -1,4 +1,5 @@
-// The time of a scheduled program on a CPU, projected from what it does and what the target can do.
+// The time of a scheduled program, projected from what it does and what the target can do. On a GPU: gpu/kernel_time.h;
+// the following is about CPUs.
 //
 //   Projection p = Project(function, target);
 //   p.seconds, p.limiter, p.levels[0].seconds ...
@@ -9,42 +10,15 @@
 // Parallel loops cost a fork and a join, and take as long as the core with the most iterations.
 #pragma once
 
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "autoschedule/cost/cost_model.h"
-#include "autoschedule/cost/instruction_mix.h"
+#include "autoschedule/cost/program_facts.h"
+#include "autoschedule/cost/projection.h"
 #include "target/target.h"
 
 namespace tilewright {
-
-struct Projection {
-  double seconds = 0;
-  // What decides: "arithmetic", "loads", "stores", "issue", "latency", "L2", "L3", "memory", "threads".
-  std::string limiter;
-
-  // What it was computed from: the iterations of each loop on one core, and what runs in them.
-  std::vector<double> iterations;
-  std::vector<Region> regions;
-
-  // The times of the core that works longest.
-  double compute_seconds = 0;
-  double throughput_seconds = 0, latency_seconds = 0;  // the two forms; compute_seconds takes the longer one by region
-  InstructionCounts instructions;
-  double register_vectors = 0;  // the most that are live in one region
-  struct Level {
-    std::string from;
-    double read_bytes = 0, written_bytes = 0;
-    double seconds = 0;
-  };
-  std::vector<Level> levels;
-  double scattered_seconds = 0;  // for lines that the second level writes back from here and there
-
-  int cores_used = 1;
-  double balance = 1;  // mean over the cores of their parallel work by the most that one has
-  double forks = 0;    // parallel loops that are entered
-  double fork_seconds = 0;
-};
 
 Projection Project(const Function& function, const Target& target);
 Projection Project(const ProgramFacts& facts, const Target& target);

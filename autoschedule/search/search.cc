@@ -43,11 +43,8 @@ constexpr double kFinalPart = 0.1, kMostFinalSeconds = 4;
 RunOptions FirstLookOptions() {
   Counters limits = GpuLimits();
   limits[kSpillsCounter] = kMostSpills;
-  return {.half_width = 0.02,
-          .seconds = 0.03,
-          .most_samples = 200,
-          .least_seconds = 0.006,
-          .limits = std::move(limits)};
+  return {
+      .half_width = 0.02, .seconds = 0.03, .most_samples = 200, .least_seconds = 0.006, .limits = std::move(limits)};
 }
 
 // A rival and the champion in turn: what one is lucky with, the other is.

@@ -95,40 +95,44 @@ class KernelMemory {
 
 constexpr int64_t kWarpsOfGroup = 4;
 
+KernelMemoryUse UseOf(const Kernel& kernel, const KernelMemory& memory, int warp_size) {
+  const auto of_kind = [&](MemoryKind kind) {
+    return memory.Bytes([&](const BufferNode& b) { return b.scope.kind() == kind; });
+  };
+  const auto fragments_of = [&](OwnerLevel owner) {
+    return memory.Bytes(
+        [&](const BufferNode& b) { return b.scope.kind() == MemoryKind::kFragment && b.scope.owner() == owner; });
+  };
+  const int64_t own = of_kind(MemoryKind::kRegister), of_warps = fragments_of(OwnerLevel::kWarp),
+                of_warpgroups = fragments_of(OwnerLevel::kWarpgroup);
+  const bool known = own != arith::kPosInf && of_warps != arith::kPosInf && of_warpgroups != arith::kPosInf;
+  return {
+      .root = kernel.root,
+      .threads = std::max<int64_t>(kernel.Threads(warp_size), 1),
+      .shared = memory.Bytes([](const BufferNode& b) { return b.scope.owner() == OwnerLevel::kBlock; }),
+      .local = of_kind(MemoryKind::kLocal),
+      .registers = known ? own + of_warps / warp_size + of_warpgroups / (kWarpsOfGroup * warp_size) : arith::kPosInf};
+}
+
 class Checker {
  public:
   explicit Checker(const Target& target) : target_(target), limits_(LimitsOf(target)) {}
   Diagnostics diagnostics;
 
-  void Check(const Kernel& kernel, const std::vector<Touch>& touches, const StoredElements& stored) {
-    const KernelMemory memory(kernel, touches, stored);
-    Compare(kernel, "of shared memory in a block",
-            memory.Bytes([](const BufferNode& b) { return b.scope.owner() == OwnerLevel::kBlock; }),
-            target_.gpu_part().max_shared_bytes_per_block);
-    Compare(kernel, "of local memory in a thread",
-            memory.Bytes([](const BufferNode& b) { return b.scope.kind() == MemoryKind::kLocal; }),
-            limits_.max_local_bytes);
-    const int64_t own = memory.Bytes([](const BufferNode& b) { return b.scope.kind() == MemoryKind::kRegister; });
-    const auto fragments_of = [&](OwnerLevel owner) {
-      return memory.Bytes(
-          [&](const BufferNode& b) { return b.scope.kind() == MemoryKind::kFragment && b.scope.owner() == owner; });
-    };
-    const int64_t of_warps = fragments_of(OwnerLevel::kWarp), of_warpgroups = fragments_of(OwnerLevel::kWarpgroup);
-    const int64_t threads = std::max<int64_t>(kernel.Threads(target_.gpu_part().warp_size), 1);
-    const int64_t registers =
-        std::min<int64_t>(target_.gpu_part().max_registers_per_thread, target_.gpu_part().registers_per_core / threads);
-    const bool known = own != arith::kPosInf && of_warps != arith::kPosInf && of_warpgroups != arith::kPosInf;
-    const int64_t lanes = target_.gpu_part().warp_size;
-    Compare(kernel, "in the registers of a thread",
-            known ? own + of_warps / lanes + of_warpgroups / (kWarpsOfGroup * lanes) : arith::kPosInf, registers * 4);
+  void Check(const KernelMemoryUse& use) {
+    const GpuTarget& gpu = target_.gpu_part();
+    Compare(use, "of shared memory in a block", use.shared, gpu.max_shared_bytes_per_block);
+    Compare(use, "of local memory in a thread", use.local, limits_.max_local_bytes);
+    const int64_t registers = std::min<int64_t>(gpu.max_registers_per_thread, gpu.registers_per_core / use.threads);
+    Compare(use, "in the registers of a thread", use.registers, registers * 4);
   }
 
  private:
-  void Compare(const Kernel& kernel, const std::string& what, int64_t bytes, int64_t limit) {
+  void Compare(const KernelMemoryUse& use, const std::string& what, int64_t bytes, int64_t limit) {
     if (bytes <= limit) return;
     const std::string amount = bytes == arith::kPosInf ? "no constant number of" : std::to_string(bytes);
     diagnostics.push_back(
-        {Verdict::kRefuted, "memory limits", kernel.root->id,
+        {Verdict::kRefuted, "memory limits", use.root->id,
          "the kernel needs " + amount + " bytes " + what + ", " + target_.name + " has " + std::to_string(limit)});
   }
 
@@ -138,14 +142,22 @@ class Checker {
 
 }  // namespace
 
-Diagnostics CheckMemoryLimits(const Function& function, const Target* target) {
-  if (target == nullptr || !target->is_gpu()) return {};
-  Checker checker(*target);
+std::vector<KernelMemoryUse> MemoryOfKernels(const Function& function, int warp_size) {
   const std::vector<Kernel> kernels = FindKernels(function);
   if (kernels.empty()) return {};
   const Touches touches = CollectTouches(function);
   const StoredElements stored(function);
-  for (const Kernel& kernel : kernels) checker.Check(kernel, touches.touches, stored);
+  std::vector<KernelMemoryUse> uses;
+  for (const Kernel& kernel : kernels) {
+    uses.push_back(UseOf(kernel, KernelMemory(kernel, touches.touches, stored), warp_size));
+  }
+  return uses;
+}
+
+Diagnostics CheckMemoryLimits(const Function& function, const Target* target) {
+  if (target == nullptr || !target->is_gpu()) return {};
+  Checker checker(*target);
+  for (const KernelMemoryUse& use : MemoryOfKernels(function, target->gpu_part().warp_size)) checker.Check(use);
   return std::move(checker.diagnostics);
 }
 

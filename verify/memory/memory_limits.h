@@ -12,10 +12,25 @@
 // the kernel starts.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "target/target.h"
 #include "verify/structure/diagnostic.h"
 
 namespace tilewright {
+
+// Bytes of memory that a kernel's buffers take; INT64_MAX where one has no constant size.
+struct KernelMemoryUse {
+  const ForNode* root = nullptr;  // of the kernel
+  int64_t threads = 1;            // of a block
+  int64_t shared = 0;             // of a block
+  int64_t local = 0;              // of a thread
+  int64_t registers = 0;          // of a thread
+};
+
+// Of the kernels of a function in their order. `warp_size`: threads that hold the fragments of a warp together.
+std::vector<KernelMemoryUse> MemoryOfKernels(const Function& function, int warp_size);
 
 // Nothing when the target is null or no GPU.
 Diagnostics CheckMemoryLimits(const Function& function, const Target* target);

@@ -1,0 +1,461 @@
+#include "autoschedule/cost/gpu/kernel_time.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "autoschedule/cost/gpu/lane_requests.h"
+#include "autoschedule/cost/memory_traffic.h"
+#include "codegen/lower/common/software_pipeline.h"
+#include "ir/annotations.h"
+#include "target/cuda_facts.h"
+#include "target/cuda_rates.h"
+#include "verify/memory/memory_limits.h"
+
+namespace tilewright {
+namespace {
+
+// Arithmetic instructions of a quotient or a root, of another function, and of an access's address.
+constexpr double kDivideInstructions = 8, kFunctionInstructions = 10, kAddressInstructions = 1;
+// Loads of a loop that compilers start before the first is used: iterations are unrolled by so many.
+constexpr double kUnrolledByCompiler = 4;
+// Registers of a thread besides those that the program names.
+constexpr double kOtherRegisters = 40;
+// Units overlap: together they take the norm of this order of their times.
+constexpr double kOverlapOrder = 8;
+
+double Norm(std::initializer_list<double> times) {
+  double sum = 0, most = 0;
+  for (const double time : times) most = std::max(most, time);
+  if (most == 0) return 0;
+  for (const double time : times) sum += std::pow(time / most, kOverlapOrder);
+  return most * std::pow(sum, 1 / kOverlapOrder);
+}
+
+// What one kernel does. Work is that of one block.
+struct KernelWork {
+  const ForNode* root = nullptr;
+  double launches = 1;
+  std::map<std::string, double> extents;  // of the grid, by axis
+  double instructions = 0;                // of warps
+  double arithmetic = 0, special = 0;     // of threads
+  double matrix_cycles = 0, shared_cycles = 0;
+  double l2_bytes = 0;
+  // Cycles that a thread waits in each loop, for what comes meanwhile and for what it asks for then; -1: in no loop.
+  std::map<int, double> ahead, waits;
+  std::map<int, std::pair<double, double>> memory_bytes;  // read and written, by buffer
+
+  double Blocks() const {
+    double blocks = 1;
+    for (const auto& [axis, extent] : extents) blocks *= extent;
+    return blocks;
+  }
+};
+
+// The loops around a place.
+struct Chain {
+  std::vector<int> serial;  // in the kernel, outermost first; vectors and unrolled loops too
+  double threads = 1;       // of a block that execute the place
+  int first_inside = 0;     // depth of the first loop that is not a loop over blocks
+  int pipelined = -1;       // the loop around whose iterations overlap, by copies that are asynchronous
+  double stages_ahead = 1;  // by which copies of the pipeline run ahead
+  // The first piece of the innermost loop over threads, and how many there are: those of an instruction.
+  int innermost_thread = -1;
+  double innermost_threads = 1;
+};
+
+class Projector {
+ public:
+  Projector(const ProgramFacts& facts, const Target& target) : facts_(facts), target_(target) {
+    for (const LoopFacts& loop : facts.loops) extents_.push_back(static_cast<double>(loop.extent));
+  }
+
+  Projection Run() {
+    for (size_t l = 0; l < facts_.loops.size(); ++l) AddGrid(static_cast<int>(l));
+    for (const OperationFacts& operation : facts_.operations) Add(operation);
+    for (const AccessFacts& access : facts_.accesses) Add(access);
+    Projection p{.iterations = IterationsOfAThread()};
+    std::map<const ForNode*, KernelMemoryUse> memory;
+    for (const KernelMemoryUse& use : MemoryOfKernels(facts_.function, target_.gpu_part().warp_size)) {
+      memory[use.root] = use;
+    }
+    p.levels = {{.from = "L2"}, {.from = "memory"}};
+    double longest = 0;
+    for (const auto& [root, work] : kernels_) {
+      const auto use = memory.find(root);
+      AddTime(work, use == memory.end() ? KernelMemoryUse{} : use->second, p, longest);
+    }
+    return p;
+  }
+
+ private:
+  const LoopFacts& Loop(int l) const { return facts_.loops[static_cast<size_t>(l)]; }
+  static bool IsGrid(const LoopFacts& loop) {
+    return loop.kind == ForKind::kThreadBound && !IsThread(loop) && !loop.loop->thread_tag.starts_with("vthread");
+  }
+  static bool IsThread(const LoopFacts& loop) { return loop.loop->thread_tag.starts_with("threadIdx"); }
+  bool Varies(LoopMask mask, int l) const { return (mask >> std::min(Loop(l).depth, 63) & 1) != 0; }
+
+  // Iterations of one thread: loops over blocks and threads run once.
+  std::vector<double> IterationsOfAThread() const {
+    std::vector<double> iterations;
+    for (const LoopFacts& loop : facts_.loops) {
+      iterations.push_back(loop.kind == ForKind::kThreadBound ? 1 : static_cast<double>(loop.extent));
+    }
+    return iterations;
+  }
+
+  // The kernel of a place; what no thread is bound to runs in one of its own.
+  KernelWork& KernelOf(int place) {
+    const ForNode* root = nullptr;
+    double launches = 1, outside = 1;
+    for (int l = place; l >= 0; l = Loop(l).parent) {
+      if (Loop(l).kind == ForKind::kThreadBound) {
+        root = Loop(l).loop;
+        outside = 1;
+      } else {
+        outside *= extents_[static_cast<size_t>(l)];
+      }
+      launches = outside;
+    }
+    KernelWork& work = kernels_[root];
+    work.root = root;
+    if (root != nullptr) work.launches = std::max(work.launches, launches);
+    return work;
+  }
+
+  void AddGrid(int l) {
+    if (!IsGrid(Loop(l))) return;
+    // Pieces of a loop count at the last one.
+    double extent = 1;
+    for (int piece = l; piece >= 0 && Loop(piece).loop == Loop(l).loop; piece = Loop(piece).parent) {
+      extent *= extents_[static_cast<size_t>(piece)];
+    }
+    double& most = KernelOf(l).extents[Loop(l).loop->thread_tag];
+    most = std::max(most, extent);
+  }
+
+  Chain ChainOf(int place) const {
+    Chain chain;
+    bool inside_grid = false;
+    std::vector<int> loops;
+    for (int l = place; l >= 0; l = Loop(l).parent) loops.push_back(l);
+    std::reverse(loops.begin(), loops.end());
+    bool has_threads = false;
+    for (const int l : loops) has_threads |= Loop(l).kind == ForKind::kThreadBound;
+    bool in_kernel = !has_threads;
+    for (const int l : loops) {
+      const LoopFacts& loop = Loop(l);
+      in_kernel |= loop.kind == ForKind::kThreadBound;
+      if (!in_kernel || IsGrid(loop)) {
+        if (!inside_grid) chain.first_inside = loop.depth + 1;
+        continue;
+      }
+      inside_grid = true;
+      if (IsThread(loop)) {
+        const bool same = chain.innermost_thread >= 0 && Loop(chain.innermost_thread).loop == loop.loop;
+        if (!same) chain.innermost_threads = 1;
+        if (!same) chain.innermost_thread = l;
+        chain.innermost_threads *= extents_[static_cast<size_t>(l)];
+        chain.threads *= extents_[static_cast<size_t>(l)];
+        continue;
+      }
+      chain.serial.push_back(l);
+      if (loop.loop->annotations.contains(kPipelineAsyncStages)) {
+        chain.pipelined = l;
+        chain.stages_ahead = StagesOf(*loop.loop);
+      }
+    }
+    return chain;
+  }
+
+  // The last stage of a pipeline: so many iterations before its use data are asked for.
+  static double StagesOf(const ForNode& loop) {
+    double stages = 1;
+    const auto found = loop.annotations.find(kPipelineStage);
+    if (found == loop.annotations.end()) return stages;
+    const auto* list = std::get_if<Annotation::List>(&found->second.value);
+    for (size_t i = 0; list != nullptr && i < list->size(); ++i) {
+      const auto* number = std::get_if<Expr>(&(*list)[i].value);
+      if (number != nullptr) stages = std::max(stages, static_cast<double>(AsInt(*number).value_or(1)));
+    }
+    return stages;
+  }
+
+  void Add(const OperationFacts& operation) {
+    const Chain chain = ChainOf(operation.loop);
+    KernelWork& work = KernelOf(operation.loop);
+    double count = operation.share * std::max(operation.dtype.lanes(), 1);
+    for (const int l : chain.serial) {
+      const bool runs = Varies(operation.varies, l) || operation.accumulates || !operation.instruction.empty();
+      if (runs) count *= extents_[static_cast<size_t>(l)];
+    }
+    const double of_threads = count * chain.threads;
+    if (!operation.instruction.empty()) {
+      if (operation.kind == OperationKind::kMultiplyAdd) {
+        work.matrix_cycles += of_threads / MatrixRate(operation.instruction, operation.operand);
+      }
+      return;
+    }
+    double arithmetic = 1, special = 0;
+    switch (operation.kind) {
+      case OperationKind::kDivide:
+        arithmetic = kDivideInstructions;
+        special = 1;
+        break;
+      case OperationKind::kTranscendental:
+        arithmetic = kFunctionInstructions;
+        special = 1;
+        break;
+      default:
+        break;
+    }
+    work.arithmetic += arithmetic * of_threads;
+    work.special += special * of_threads;
+    work.instructions += (arithmetic + special) * of_threads / target_.gpu_part().warp_size;
+  }
+
+  // Multiply-adds per cycle and core. Those of a warp have units of their own where the target names them.
+  double MatrixRate(std::string_view instruction, DataType operand) const {
+    const bool of_warps = !instruction.starts_with("cuda.wgmma");
+    const bool narrow = operand.bits() == 8, wide = operand.bits() == 32;
+    double rate = 0;
+    for (const ComputeUnit& unit : target_.units) {
+      if (unit.operand != (narrow ? "int8" : "bfloat16")) continue;
+      if (unit.name == "matrix" && rate == 0) rate = unit.per_cycle;
+      if (unit.name == "warp" && of_warps) rate = unit.per_cycle;
+    }
+    return std::max(rate, 1.0) / (wide ? 2 : 1);
+  }
+
+  void Add(const AccessFacts& access) {
+    const BufferFacts& buffer = facts_.buffers[static_cast<size_t>(access.buffer)];
+    const Chain chain = ChainOf(access.loop);
+    KernelWork& work = KernelOf(access.loop);
+    const MemoryKind kind = buffer.buffer->scope.kind();
+    if (access.accumulates) AddChained(access, chain, work);
+    if (kind == MemoryKind::kShared) return AddShared(access, chain, work);
+    if (kind == MemoryKind::kGlobal) AddGlobal(access, chain, work);
+  }
+
+  // Sums that wait for each other.
+  void AddChained(const AccessFacts& access, const Chain& chain, KernelWork& work) const {
+    double links = access.share;
+    int innermost = -1;
+    for (const int l : chain.serial) {
+      if (Varies(access.varies, l)) continue;
+      links *= extents_[static_cast<size_t>(l)];
+      innermost = l;
+    }
+    // Those inside of an instruction do not.
+    double cycles = target_.FmaLatency();
+    if (!access.instruction.empty()) {
+      for (const int l : chain.serial) {
+        const bool inside = chain.innermost_thread >= 0 && Loop(l).depth > Loop(chain.innermost_thread).depth;
+        if (inside && !Varies(access.varies, l)) links /= extents_[static_cast<size_t>(l)];
+      }
+      cycles = access.instruction.starts_with("cuda.wgmma") ? 0 : cuda::kMatrixLatency + cuda::kSharedLatency;
+    }
+    double& waits = work.waits[innermost];
+    waits = std::max(waits, links * cycles);
+    AddCombined(access, work);
+  }
+
+  // Sums of several threads.
+  void AddCombined(const AccessFacts& access, KernelWork& work) const {
+    double threads = 1;
+    for (int l = access.loop; l >= 0; l = Loop(l).parent) {
+      if (IsThread(Loop(l)) && !Varies(access.varies, l)) threads *= extents_[static_cast<size_t>(l)];
+    }
+    if (threads <= 1 || !access.instruction.empty()) return;
+    double cycles = cuda::kShuffleCycles * std::ceil(std::log2(threads));
+    if (threads > target_.gpu_part().warp_size) cycles += 2 * cuda::kBarrierCycles;
+    work.waits[-2 - access.buffer] = cycles;
+  }
+
+  void AddShared(const AccessFacts& access, const Chain& chain, KernelWork& work) const {
+    if (!access.instruction.empty()) {
+      // The instruction reads each element once.
+      if (chain.innermost_thread < 0) return;
+      const int depth = Loop(chain.innermost_thread).depth;
+      double executions = access.share * chain.threads / chain.innermost_threads;
+      for (const int l : chain.serial) {
+        if (Loop(l).depth < depth) executions *= extents_[static_cast<size_t>(l)];
+      }
+      const double bytes = FootprintBytes(facts_, access, depth, 1, extents_);
+      work.shared_cycles += executions * bytes / cuda::kSharedBytesPerCycle;
+      work.instructions += executions;
+      return;
+    }
+    const auto [count, vector] = WarpAccesses(access, chain);
+    const LaneRequests requests =
+        RequestsOfWarp(facts_, access, vector, target_.gpu_part().warp_size, cuda::kSectorBytes);
+    work.shared_cycles += count * std::max(1.0, requests.bytes / cuda::kSharedBytesPerCycle);
+    if (!IsBulk(chain)) work.instructions += count * (1 + kAddressInstructions);
+  }
+
+  // Copies of a pipeline with roles are those of an engine.
+  bool IsBulk(const Chain& chain) const {
+    return chain.pipelined >= 0 && Loop(chain.pipelined).loop->annotations.contains(kPipelineRoles);
+  }
+
+  // How often a warp accesses memory, of all warps, and how many neighbours each thread asks for at once.
+  std::pair<double, int> WarpAccesses(const AccessFacts& access, const Chain& chain) const {
+    double count = access.share * std::ceil(chain.threads / target_.gpu_part().warp_size);
+    int vector = std::max(access.lanes, 1);
+    const int bytes = facts_.buffers[static_cast<size_t>(access.buffer)].buffer->dtype.bytes();
+    for (const int l : chain.serial) {
+      if (!Varies(access.varies, l) && !access.write) continue;
+      const double extent = extents_[static_cast<size_t>(l)];
+      if (Loop(l).kind != ForKind::kVectorized || vector > 1 || !MovesByOne(access, l)) {
+        count *= extent;
+        continue;
+      }
+      const double most = std::max(1.0, static_cast<double>(cuda::kWidestAccess) / bytes);
+      vector = static_cast<int>(std::min(extent, most));
+      count *= std::ceil(extent / vector);
+    }
+    return {count, vector};
+  }
+  static bool MovesByOne(const AccessFacts& access, int l) {
+    if (access.index.empty()) return false;
+    for (const IndexTerm& term : access.index.back().terms) {
+      if (term.loop == l) return std::abs(term.scale) == 1;
+    }
+    return false;
+  }
+
+  void AddGlobal(const AccessFacts& access, const Chain& chain, KernelWork& work) const {
+    const auto [count, vector] = WarpAccesses(access, chain);
+    const LaneRequests requests =
+        RequestsOfWarp(facts_, access, vector, target_.gpu_part().warp_size, cuda::kSectorBytes);
+    const double bytes = requests.sectors * cuda::kSectorBytes;
+    if (!IsBulk(chain)) {
+      work.shared_cycles += count * std::max(1.0, bytes / cuda::kSharedBytesPerCycle);
+      work.instructions += count * (1 + kAddressInstructions);
+    }
+    work.l2_bytes += access.write ? count * bytes : std::min(count * bytes, ReadOnce(access, chain));
+    auto& [read, written] = work.memory_bytes[access.buffer];
+    double& moved = access.write ? written : read;
+    moved = std::max(moved, FootprintBytes(facts_, access, 0, static_cast<int>(cuda::kSectorBytes), extents_));
+    if (!access.write) AddLoadWait(access, chain, work);
+  }
+
+  // Bytes that a block reads from L2: what fits into the first level next to it is read once.
+  double ReadOnce(const AccessFacts& access, const Chain& chain) const {
+    const double room = static_cast<double>(target_.gpu_part().shared_bytes_per_core) / 2;
+    double times = access.share;
+    int depth = chain.first_inside;
+    for (const int l : chain.serial) {
+      const double bytes = FootprintBytes(facts_, access, depth, static_cast<int>(cuda::kSectorBytes), extents_);
+      if (bytes <= room) return times * bytes;
+      times *= extents_[static_cast<size_t>(l)];
+      depth = Loop(l).depth + 1;
+    }
+    return std::numeric_limits<double>::infinity();
+  }
+
+  void AddLoadWait(const AccessFacts& access, const Chain& chain, KernelWork& work) const {
+    double times = 1;
+    int innermost = -1;
+    for (const int l : chain.serial) {
+      const bool straight = Loop(l).kind == ForKind::kVectorized || Loop(l).kind == ForKind::kUnrolled;
+      if (straight || (!Varies(access.varies, l) && l != chain.pipelined)) continue;
+      const bool inside = chain.pipelined >= 0 && Loop(l).depth > Loop(chain.pipelined).depth;
+      if (inside) continue;
+      times *= extents_[static_cast<size_t>(l)];
+      innermost = l;
+    }
+    if (chain.pipelined >= 0) {
+      double& ahead = work.ahead[chain.pipelined];
+      ahead = std::max(ahead, times * cuda::kMemoryLatency / chain.stages_ahead);
+      work.waits[-1] = std::max(work.waits[-1], cuda::kMemoryLatency);
+      return;
+    }
+    double& waits = work.waits[innermost];
+    waits = std::max(waits, std::ceil(times / kUnrolledByCompiler) * cuda::kMemoryLatency);
+  }
+
+  // Blocks that a core runs at the same time.
+  double Resident(const KernelMemoryUse& use) const {
+    const GpuTarget& gpu = target_.gpu_part();
+    const auto threads = static_cast<double>(std::max<int64_t>(use.threads, gpu.warp_size));
+    const double registers = std::min<double>(gpu.max_registers_per_thread,
+                                              kOtherRegisters + static_cast<double>(use.registers + use.local) / 4);
+    return std::max(1.0, std::floor(std::min({cuda::kBlocksPerCore, gpu.max_threads_per_core / threads,
+                                              gpu.registers_per_core / (registers * threads),
+                                              static_cast<double>(gpu.shared_bytes_per_core) /
+                                                  (static_cast<double>(use.shared) + cuda::kSystemSharedBytes)})));
+  }
+
+  void AddTime(const KernelWork& work, const KernelMemoryUse& use, Projection& p, double& longest) const {
+    const double cycle = 1e-9 / target_.clock_ghz;
+    const double l2 = target_.levels.empty() ? 0 : target_.Farthest().bytes_per_cycle;
+    const std::array<std::pair<double, const char*>, 6> units = {{
+        {work.instructions / cuda::kWarpInstructionsPerCycle, "issue"},
+        {work.arithmetic / std::max(1, target_.FmaPerCycle()), "arithmetic"},
+        {work.special / cuda::kSpecialPerCycle, "special functions"},
+        {work.matrix_cycles, "matrix units"},
+        {work.shared_cycles, "shared memory"},
+        {work.l2_bytes / (l2 > 0 ? l2 : cuda::kL2BytesPerCycle), "L2"},
+    }};
+    const double busy =
+        Norm({units[0].first, units[1].first, units[2].first, units[3].first, units[4].first, units[5].first});
+    double waits = 0, ahead = 0;
+    for (const auto& [loop, cycles] : work.waits) waits += cycles;
+    for (const auto& [loop, cycles] : work.ahead) ahead += cycles;
+    const double blocks_of_core = std::ceil(work.Blocks() / target_.cores), resident = Resident(use);
+    const double throughput = blocks_of_core * busy * cycle;
+    const double latency = std::ceil(blocks_of_core / resident) * (waits + std::max(busy, ahead)) * cycle;
+    double read = 0, written = 0;
+    for (const auto& [buffer, bytes] : work.memory_bytes) {
+      const double all = facts_.buffers[static_cast<size_t>(buffer)].bytes;
+      read += std::min(bytes.first, all);
+      written += std::min(bytes.second, all);
+    }
+    const double memory = (read + written) / (target_.memory_gbs * 1e9);
+    const double on_cores = std::max(throughput, latency);
+    const double seconds = Norm({on_cores, memory}) + target_.gpu_part().launch_seconds;
+    p.seconds += work.launches * seconds;
+    p.compute_seconds += work.launches * on_cores;
+    p.throughput_seconds += work.launches * throughput;
+    p.latency_seconds += work.launches * latency;
+    p.forks += work.launches;
+    p.fork_seconds += work.launches * target_.gpu_part().launch_seconds;
+    p.levels[0].read_bytes += work.launches * work.Blocks() * work.l2_bytes;
+    p.levels[0].seconds += work.launches * blocks_of_core * units[5].first * cycle;
+    p.levels[1].read_bytes += work.launches * read;
+    p.levels[1].written_bytes += work.launches * written;
+    p.levels[1].seconds += work.launches * memory;
+    p.instructions.multiply_adds += work.launches * work.Blocks() * work.arithmetic;
+    p.instructions.transcendentals += work.launches * work.Blocks() * work.special;
+    p.instructions.tile_rows += work.launches * work.Blocks() * work.matrix_cycles;
+    p.instructions.loads += work.launches * work.Blocks() * work.instructions;
+    p.register_vectors = std::max(p.register_vectors, kOtherRegisters + static_cast<double>(use.registers) / 4);
+    if (work.launches * seconds <= longest) return;
+    longest = work.launches * seconds;
+    p.cores_used = static_cast<int>(std::min<double>(target_.cores, work.Blocks()));
+    p.balance = work.Blocks() / (target_.cores * blocks_of_core);
+    const auto busiest = std::max_element(units.begin(), units.end());
+    const double launch = target_.gpu_part().launch_seconds;
+    p.limiter = launch > on_cores && launch > memory ? "launches"
+                : memory > on_cores                  ? "memory"
+                : latency > throughput               ? "latency"
+                                                     : busiest->second;
+  }
+
+  const ProgramFacts& facts_;
+  const Target& target_;
+  std::vector<double> extents_;
+  std::map<const ForNode*, KernelWork> kernels_;
+};
+
+}  // namespace
+
+Projection ProjectKernels(const ProgramFacts& facts, const Target& target) { return Projector(facts, target).Run(); }
+
+}  // namespace tilewright
