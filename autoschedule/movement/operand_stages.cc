@@ -9,6 +9,7 @@
 #include "autoschedule/normalize/split_iterators.h"
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
+#include "autoschedule/program/value_growth.h"
 #include "intrin/transpose_tile.h"
 #include "ir/analysis.h"
 #include "ir/builtin.h"
@@ -222,6 +223,7 @@ void InlineProducers(Schedule& sch, BlockRv stage, bool dear) {
     for (const BlockRv& producer : *producers) {
       const BlockNode& block = *RealizeOf(sch, producer).block;
       if (!dear && (IsDear(block) || CombinesElements(block) || IsScheduled(sch, producer))) continue;
+      if (GrowsTooLong(block, *RealizeOf(sch, stage).block)) continue;
       inlined |= sch.ComputeInline(producer).ok();
     }
   }

@@ -4,6 +4,7 @@
 
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/contraction.h"
+#include "autoschedule/program/value_growth.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
@@ -64,33 +65,9 @@ bool UsesElementsAgain(const BlockNode& consumer, const Buffer& buffer) {
 
 // Operations of a value that is computed once more for each of its uses in one element.
 constexpr int64_t kMostAgain = 4;
-// Operations of a value that takes others in: what it saves of memory is small by then, and rewriting it is slow.
-constexpr int64_t kMostOperations = 128;
-
-int64_t OperationsOf(const Stmt& body) {
-  int64_t count = 0;
-  PreOrderExprs(body, [&](const Expr& e) {
-    count += isa<BinaryNode>(e) || isa<CallNode>(e) || isa<SelectNode>(e) || isa<CastNode>(e);
-    return !isa<LoadNode>(e);
-  });
-  return count;
-}
-
-int64_t UsesOf(const Stmt& body, const Buffer& buffer) {
-  int64_t count = 0;
-  PreOrderExprs(body, [&](const Expr& e) {
-    const auto* load = dyn_cast<LoadNode>(e);
-    count += load != nullptr && load->buffer.same_as(buffer);
-    return true;
-  });
-  return count;
-}
-
 // Whether the value would be computed again and again in one element, as in a chain of squares, or get too long.
 bool GrowsTooMuch(const BlockNode& block, const BlockNode& consumer) {
-  const int64_t operations = OperationsOf(block.body), uses = UsesOf(consumer.body, block.writes[0].buffer);
-  if (uses > 1 && operations > kMostAgain) return true;
-  return uses * operations + OperationsOf(consumer.body) > kMostOperations;
+  return (UsesOf(block, consumer) > 1 && OperationsOf(block) > kMostAgain) || GrowsTooLong(block, consumer);
 }
 
 // Whether a product computes the block as its epilogue: it alone reads the product. With several readers of its own it

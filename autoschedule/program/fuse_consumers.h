@@ -11,7 +11,8 @@
 
 namespace tilewright {
 
-// Inlines consumers into `write_back` as long as it has a single one and reverse_compute_inline accepts it.
+// Inlines consumers into `write_back` as long as it has a single one, its value does not get too long, and
+// reverse_compute_inline accepts it.
 void FuseConsumers(Schedule& sch, BlockRv write_back);
 
 }  // namespace tilewright

@@ -40,6 +40,13 @@ TEST(FuseConsumers, TakesChainsOfElementwiseBlocks) { EXPECT_EQ(Left("T.max(C[vi
 
 TEST(FuseConsumers, LeavesWhatNeedsMoreThanOneElement) { EXPECT_EQ(Left("C[vi] + C[63 - vi]"), Names({"B", "D"})); }
 
+// A chain of such blocks would double with each.
+TEST(FuseConsumers, LeavesAValueThatGetsTooLong) {
+  std::string sum = "C[vi]";
+  for (int i = 0; i < 60; ++i) sum += " * C[vi]";
+  EXPECT_EQ(Left(sum), Names({"B", "D"}));
+}
+
 TEST(FuseConsumers, LeavesSeveralConsumers) { EXPECT_EQ(Left("B[vi] * C[vi]"), Names({"B", "C", "D"})); }
 
 }  // namespace

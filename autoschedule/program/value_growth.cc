@@ -1,0 +1,36 @@
+#include "autoschedule/program/value_growth.h"
+
+#include "ir/functor.h"
+
+namespace tilewright {
+
+namespace {
+
+constexpr int64_t kMostOperations = 128;
+
+}  // namespace
+
+int64_t OperationsOf(const BlockNode& block) {
+  int64_t count = 0;
+  PreOrderExprs(block.body, [&](const Expr& e) {
+    count += isa<BinaryNode>(e) || isa<CallNode>(e) || isa<SelectNode>(e) || isa<CastNode>(e);
+    return !isa<LoadNode>(e);
+  });
+  return count;
+}
+
+int64_t UsesOf(const BlockNode& producer, const BlockNode& consumer) {
+  int64_t count = 0;
+  PreOrderExprs(consumer.body, [&](const Expr& e) {
+    const auto* load = dyn_cast<LoadNode>(e);
+    count += load != nullptr && load->buffer.same_as(producer.writes[0].buffer);
+    return true;
+  });
+  return count;
+}
+
+bool GrowsTooLong(const BlockNode& producer, const BlockNode& consumer) {
+  return UsesOf(producer, consumer) * OperationsOf(producer) + OperationsOf(consumer) > kMostOperations;
+}
+
+}  // namespace tilewright
