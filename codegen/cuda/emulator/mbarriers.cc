@@ -35,8 +35,11 @@ Mbarrier* FindMbarrier(Machine& machine, uint32_t address, Op op) {
     machine.Report(FaultKind::kMbarrier, Place(byte), "there is no initialized mbarrier");
     return nullptr;
   }
-  if (!machine.CheckShared(*block, byte, 8, machine.ByThread(Op::kMbarrierUse, false))) return nullptr;
   Mbarrier& barrier = at->second;
+  // A copy uses the barrier until it is done, which nobody else knows before.
+  const clocks::Clock& clock = machine.self().clock;
+  const clocks::Epoch epoch = op == Op::kMbarrierUse ? clock.Now() : clocks::Epoch{barrier.agent, barrier.phase + 1};
+  if (!machine.CheckShared(*block, byte, 8, {clock, epoch, Op::kMbarrierUse, false})) return nullptr;
   if (op != Op::kMbarrierUse && !barrier.fenced) {
     machine.Report(
         FaultKind::kUnfenced, Place(byte),
