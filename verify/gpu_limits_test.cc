@@ -23,6 +23,11 @@ std::vector<std::string> Findings(std::string_view text, const char* target = "c
   return findings;
 }
 
+std::string Replaced(std::string text, const std::string& what, const std::string& by) {
+  for (size_t at; (at = text.find(what)) != std::string::npos;) text.replace(at, what.size(), by);
+  return text;
+}
+
 // Copies through two launches; LAUNCH gives the first one's threads, SECOND those of a second loop in it.
 std::string Copy(const std::string& blocks, const std::string& threads, const std::string& tag = "threadIdx.x") {
   return "@T.prim_func\n"
@@ -138,6 +143,44 @@ def main(A: T.Buffer((8, 64), "float32"), B: T.Buffer((8, 64), "float32")):
                 B[v, vi] = A[v, vi]
 )"),
               ElementsAre("thread launch: loop bx, bound to blockIdx.x, lies inside of loop tx, bound to threadIdx.x"));
+}
+
+// A cluster has a number of blocks that the target can run together.
+std::string Clusters(const std::string& blocks) {
+  return Replaced(R"(
+@T.prim_func
+def main(A: T.Buffer((8, BLOCKS, 64), "float32"), B: T.Buffer((8, BLOCKS, 64), "float32")):
+    for bx in T.thread_binding(8, thread="blockIdx.x"):
+        for cx in T.thread_binding(BLOCKS, thread="clusterCtaIdx.x"):
+            for tx in T.thread_binding(64, thread="threadIdx.x"):
+                with T.block("B"):
+                    v, vc, vi = T.axis.remap("SSS", [bx, cx, tx])
+                    B[v, vc, vi] = A[v, vc, vi]
+)",
+                  "BLOCKS", blocks);
+}
+
+TEST(ThreadLaunch, Clusters) {
+  EXPECT_THAT(Findings(Clusters("8"), "cuda-sm90"), IsEmpty());
+  EXPECT_THAT(Findings(Clusters("16"), "cuda-sm90"),
+              ElementsAre("thread launch: the kernel has clusters of 16 blocks, cuda-sm90 allows 8"));
+  EXPECT_THAT(Findings(Clusters("2")),
+              ElementsAre("thread launch: the kernel has clusters of 2 blocks, cuda-sm80 has no clusters"));
+}
+
+TEST(ThreadLaunch, ClustersInsideOfThreads) {
+  EXPECT_THAT(Findings(R"(
+@T.prim_func
+def main(A: T.Buffer((8, 64), "float32"), B: T.Buffer((8, 64), "float32")):
+    for tx in T.thread_binding(64, thread="threadIdx.x"):
+        for cx in T.thread_binding(8, thread="clusterCtaIdx.x"):
+            with T.block("B"):
+                v, vi = T.axis.remap("SS", [cx, tx])
+                B[v, vi] = A[v, vi]
+)",
+                       "cuda-sm90"),
+              ElementsAre("thread launch: loop cx, bound to clusterCtaIdx.x, lies inside of loop tx, bound to "
+                          "threadIdx.x"));
 }
 
 // A tile of ROWS x 128 floats for each block, of a buffer that holds all of them until it is lowered.

@@ -10,6 +10,7 @@
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
+#include "ir/thread_tags.h"
 
 namespace tilewright::cuda {
 namespace {
@@ -18,9 +19,8 @@ bool HasThreads(const Stmt& s) {
   bool found = false;
   PreOrder(s, [&](const Stmt& sub) {
     const auto* loop = dyn_cast<ForNode>(sub);
-    found =
-        found || (loop != nullptr && loop->kind == ForKind::kThreadBound &&
-                  (absl::StartsWith(loop->thread_tag, "blockIdx") || absl::StartsWith(loop->thread_tag, "threadIdx")));
+    found = found || (loop != nullptr && loop->kind == ForKind::kThreadBound &&
+                      (IsBlockTag(loop->thread_tag) || absl::StartsWith(loop->thread_tag, "threadIdx")));
     return !found;
   });
   return found;

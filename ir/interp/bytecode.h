@@ -104,7 +104,7 @@ struct Region {
   bool threads = false;
   bool blocks = false;  // of threads
   bool virtual_threads = false;
-  int grid_tag = -1;            // of blockIdx.x, y, z, threadIdx.x, y, z; -1 for other loops
+  int grid_tag = -1;            // of blockIdx, clusterCtaIdx, threadIdx .x, .y, .z; -1 for other loops
   std::vector<int> slots = {};  // of a loop over threads: first registers of the slots of memory that is in scope
 };
 

@@ -6,14 +6,16 @@
 #include "absl/strings/str_cat.h"
 #include "ir/analysis.h"
 #include "ir/interp/compiler.h"
+#include "ir/thread_tags.h"
 
 namespace tilewright::interp::internal {
 namespace {
 
 // The place of a tag in an Executor; -1: other tags.
 int GridTag(std::string_view tag) {
-  constexpr std::string_view kTags[] = {"blockIdx.x",  "blockIdx.y",  "blockIdx.z",
-                                        "threadIdx.x", "threadIdx.y", "threadIdx.z"};
+  constexpr std::string_view kTags[] = {"blockIdx.x",      "blockIdx.y",      "blockIdx.z",
+                                        "clusterCtaIdx.x", "clusterCtaIdx.y", "clusterCtaIdx.z",
+                                        "threadIdx.x",     "threadIdx.y",     "threadIdx.z"};
   const auto found = std::ranges::find(kTags, tag);
   return found == std::end(kTags) ? -1 : static_cast<int>(found - std::begin(kTags));
 }
@@ -122,8 +124,8 @@ void Compiler::Loop(const ForNode* op) {
     ThreadLoop(op, var, min, extent);
   } else {
     const Reg end = IntegerLane(BinaryOp::kAdd, DataType::Int(64), extent, min);
-    const bool concurrent = op->kind == ForKind::kParallel || op->kind == ForKind::kVectorized ||
-                            absl::StartsWith(op->thread_tag, "blockIdx.");
+    const bool concurrent =
+        op->kind == ForKind::kParallel || op->kind == ForKind::kVectorized || IsBlockTag(op->thread_tag);
     SerialLoop(op, var, min, end, concurrent && options_.check_races);
   }
   loops_.pop_back();
@@ -136,9 +138,8 @@ void Compiler::SerialLoop(const ForNode* op, Reg var, Reg min, Reg end, bool con
   const size_t exit = runs ? 0 : Emit(Op::kJumpIfGe, 0, var, end);
   if (concurrent) {
     Emit(Op::kRegionBegin, 0, var, end, 0, static_cast<int>(code_.regions.size()));
-    code_.regions.push_back({.loop = op->var.name(),
-                             .blocks = absl::StartsWith(op->thread_tag, "blockIdx."),
-                             .grid_tag = GridTag(op->thread_tag)});
+    code_.regions.push_back(
+        {.loop = op->var.name(), .blocks = IsBlockTag(op->thread_tag), .grid_tag = GridTag(op->thread_tag)});
   }
   const int start = Here();
   if (concurrent) Emit(Op::kStrandNext, 0, var);

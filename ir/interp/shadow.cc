@@ -117,7 +117,7 @@ bool Strands::SeesWrite(OwnerLevel owner, ExecutorId writer, ExecutorId reader) 
     while (tag < end && same(tag)) ++tag;
     return tag == end;
   };
-  constexpr size_t kThreads = 3, kEnd = Executor::kTags;
+  constexpr size_t kThreads = Executor::kBlockTags, kEnd = Executor::kTags;
   if (!same_from(0, kThreads)) return false;
   if (owner == OwnerLevel::kBlock || owner == OwnerLevel::kCluster) return true;
   if (same_from(kThreads, kEnd)) return true;
@@ -140,8 +140,9 @@ bool Strands::SeesWrite(OwnerLevel owner, ExecutorId writer, ExecutorId reader) 
 }
 
 std::string Strands::DescribeExecutor(ExecutorId executor) const {
-  constexpr const char* kNames[] = {"blockIdx.x",  "blockIdx.y",  "blockIdx.z",
-                                    "threadIdx.x", "threadIdx.y", "threadIdx.z"};
+  constexpr const char* kNames[] = {"blockIdx.x",      "blockIdx.y",      "blockIdx.z",
+                                    "clusterCtaIdx.x", "clusterCtaIdx.y", "clusterCtaIdx.z",
+                                    "threadIdx.x",     "threadIdx.y",     "threadIdx.z"};
   std::string text;
   for (size_t tag = 0; tag < Executor::kTags; ++tag) {
     const int64_t at = executors_[executor].at[tag];

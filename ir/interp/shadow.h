@@ -30,11 +30,12 @@ using StrandId = uint32_t;  // 0: none
 
 inline constexpr size_t kMaxStrands = size_t{1} << 24;  // that are remembered at once: about 700 MB
 
-// The place in the grid at which code runs: the iterations of loops over blockIdx.x, y, z and threadIdx.x, y, z.
+// The place in the grid at which code runs: the iterations of loops over blockIdx, clusterCtaIdx and threadIdx, each in
+// x, y, z.
 struct Executor {
-  static constexpr int kTags = 6;
-  std::array<int64_t, kTags> at = {-1, -1, -1, -1, -1, -1};  // -1: in no such loop, so that all of them run it
-  std::array<int64_t, kTags> extent = {1, 1, 1, 1, 1, 1};
+  static constexpr size_t kBlockTags = 6, kTags = 9;
+  std::array<int64_t, kTags> at = {-1, -1, -1, -1, -1, -1, -1, -1, -1};  // -1: in no such loop, so that all run it
+  std::array<int64_t, kTags> extent = {1, 1, 1, 1, 1, 1, 1, 1, 1};
   auto operator<=>(const Executor&) const = default;
 };
 using ExecutorId = uint32_t;  // 0: outside of all such loops

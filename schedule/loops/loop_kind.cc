@@ -44,9 +44,10 @@ Outcome<Function> RunAtOnce(const char* primitive, const Function& function, uin
 }
 
 bool IsThread(std::string_view thread) {
-  static constexpr std::array<std::string_view, 10> kThreads = {
-      "blockIdx.x",  "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y",
-      "threadIdx.z", "vthread",    "vthread.x",  "vthread.y",   "vthread.z"};
+  static constexpr std::array<std::string_view, 13> kThreads = {
+      "blockIdx.x",      "blockIdx.y",  "blockIdx.z",  "clusterCtaIdx.x", "clusterCtaIdx.y",
+      "clusterCtaIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z",     "vthread",
+      "vthread.x",       "vthread.y",   "vthread.z"};
   return std::find(kThreads.begin(), kThreads.end(), thread) != kThreads.end();
 }
 

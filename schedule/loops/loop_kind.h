@@ -25,7 +25,7 @@ namespace tilewright {
 Outcome<Function> Parallel(const Function& function, uint32_t loop);
 Outcome<Function> Vectorize(const Function& function, uint32_t loop);
 Outcome<Function> Unroll(const Function& function, uint32_t loop);
-// `thread`: "blockIdx.x" to ".z", "threadIdx.x" to ".z", "vthread", "vthread.x" to ".z".
+// `thread`: "blockIdx.x" to ".z", "clusterCtaIdx.x" to ".z", "threadIdx.x" to ".z", "vthread", "vthread.x" to ".z".
 Outcome<Function> Bind(const Function& function, uint32_t loop, std::string_view thread);
 
 }  // namespace tilewright

@@ -5,6 +5,7 @@
 
 #include "ir/analysis.h"
 #include "ir/substitute.h"
+#include "ir/thread_tags.h"
 #include "schedule/program/common_refusals.h"
 #include "schedule/program/instance_domain.h"
 #include "schedule/program/instances.h"
@@ -25,13 +26,13 @@ bool Contains(const std::vector<uint32_t>& ids, uint32_t id) {
 // Whether the iterations of the loop are threads that share the buffer's memory: all of them need what each reads.
 bool SharedByThreadsOf(const ForNode& loop, const Buffer& buffer) {
   if (loop.kind != ForKind::kThreadBound) return false;
-  if (buffer->scope.kind() == MemoryKind::kShared) return !loop.thread_tag.starts_with("blockIdx");
+  if (buffer->scope.kind() == MemoryKind::kShared) return !IsBlockTag(loop.thread_tag);
   return buffer->scope.kind() == MemoryKind::kWarp && loop.thread_tag == "threadIdx.x";
 }
 
 // Whether iterations cannot add to one sum in turn. Threads of a block can combine theirs.
 bool RunsAtOnce(const ForNode& loop) {
-  if (loop.kind == ForKind::kThreadBound) return loop.thread_tag.starts_with("blockIdx");
+  if (loop.kind == ForKind::kThreadBound) return IsBlockTag(loop.thread_tag);
   return loop.kind == ForKind::kParallel || loop.kind == ForKind::kVectorized;
 }
 

@@ -1,13 +1,14 @@
 #include "verify/structure/own_memory.h"
 
 #include "ir/expr.h"
+#include "ir/thread_tags.h"
 
 namespace tilewright {
 
 bool HasOwnMemory(const Buffer& buffer, const ForNode& loop) {
   const OwnerLevel owner = buffer->scope.owner();
   if (owner == OwnerLevel::kDevice || owner == OwnerLevel::kCore) return false;
-  if (loop.thread_tag.starts_with("blockIdx")) return true;
+  if (IsBlockTag(loop.thread_tag)) return true;
   if (!loop.thread_tag.starts_with("threadIdx")) return false;
   if (owner == OwnerLevel::kThread) return true;
   if (owner == OwnerLevel::kBlock || owner == OwnerLevel::kCluster) return false;

@@ -5,6 +5,7 @@
 #include "ir/analysis.h"
 #include "ir/arith/iter_map.h"
 #include "ir/functor.h"
+#include "ir/thread_tags.h"
 
 namespace tilewright {
 namespace {
@@ -25,9 +26,7 @@ bool TakesApart(const std::vector<Expr>& bindings) {
 }
 
 // Blocks of threads run iterations as other loops do; threads may all do the same.
-bool IsOverThreads(const ForNode& loop) {
-  return loop.kind == ForKind::kThreadBound && !loop.thread_tag.starts_with("blockIdx");
-}
+bool IsOverThreads(const ForNode& loop) { return loop.kind == ForKind::kThreadBound && !IsBlockTag(loop.thread_tag); }
 
 }  // namespace
 

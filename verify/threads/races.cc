@@ -15,6 +15,7 @@
 #include "ir/iteration_buffers.h"
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
+#include "ir/thread_tags.h"
 #include "verify/structure/equal_values.h"
 #include "verify/structure/given_values.h"
 #include "verify/structure/instance_order.h"
@@ -441,7 +442,7 @@ class Checker {
     if (owner == OwnerLevel::kThread || owner == OwnerLevel::kCore || buffer->scope.kind() == MemoryKind::kFragment) {
       return false;
     }
-    if (loop.thread_tag.starts_with("blockIdx") && (owner == OwnerLevel::kBlock || owner == OwnerLevel::kWarp)) {
+    if (IsBlockTag(loop.thread_tag) && (owner == OwnerLevel::kBlock || owner == OwnerLevel::kWarp)) {
       return false;
     }
     if (allocated == allocations_.loops_around.end()) return true;

@@ -6,13 +6,14 @@
 
 #include "ir/arith/same_expr.h"
 #include "ir/script/printer.h"
+#include "ir/thread_tags.h"
+#include "target/clusters.h"
 #include "target/gpu_limits.h"
 #include "verify/threads/kernels.h"
 
 namespace tilewright {
 namespace {
 
-bool IsBlockTag(std::string_view tag) { return tag.starts_with("blockIdx."); }
 bool IsThreadTag(std::string_view tag) { return tag.starts_with("threadIdx."); }
 
 bool IsKnownTag(std::string_view tag) {
@@ -39,7 +40,7 @@ class Checker {
         Refuse(loop, "loop " + loop->var.name() + " is bound to " + tag + " and starts at " + Print(loop->min) +
                          ", not at 0");
       }
-      if (!IsBlockTag(tag) && !AsInt(loop->extent)) {
+      if (!tag.starts_with("blockIdx") && !AsInt(loop->extent)) {
         Refuse(loop, "loop " + loop->var.name() + " is bound to " + tag + ", but its extent " + Print(loop->extent) +
                          " is no constant");
       }
@@ -70,14 +71,26 @@ class Checker {
     static constexpr const char* kDims[] = {"x", "y", "z"};
     for (int d = 0; d < 3; ++d) {
       const std::string threads = std::string("threadIdx.") + kDims[d], blocks = std::string("blockIdx.") + kDims[d];
+      const int64_t cluster = kernel.Extent(std::string("clusterCtaIdx.") + kDims[d]);
       CheckLimit(loops, threads, target_->gpu_part().max_block_dims[d]);
-      CheckLimit(loops, blocks, LimitsOf(*target_).max_grid_dims[d]);
+      CheckLimit(loops, blocks, LimitsOf(*target_).max_grid_dims[d] / cluster);
     }
+    CheckCluster(kernel);
     const int64_t threads = kernel.Threads(target_->gpu_part().warp_size);
     if (threads > target_->gpu_part().max_threads_per_block) {
       Refuse(kernel.root, "the kernel has " + std::to_string(threads) + " threads in a block, " + target_->name +
                               " allows " + std::to_string(target_->gpu_part().max_threads_per_block));
     }
+  }
+
+  void CheckCluster(const Kernel& kernel) {
+    int64_t blocks = 1;
+    for (const char* tag : {"clusterCtaIdx.x", "clusterCtaIdx.y", "clusterCtaIdx.z"}) blocks *= kernel.Extent(tag);
+    if (blocks == 1) return;
+    const ClusterFacts* facts = ClustersOf(*target_);
+    if (facts != nullptr && blocks <= facts->most_blocks) return;
+    Refuse(kernel.root, "the kernel has clusters of " + std::to_string(blocks) + " blocks, " + target_->name +
+                            (facts == nullptr ? " has no clusters" : " allows " + std::to_string(facts->most_blocks)));
   }
 
   void CheckLimit(const std::map<std::string, const ForNode*>& loops, const std::string& tag, int64_t limit) {

@@ -6,6 +6,7 @@
 #include "ir/analysis.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
+#include "ir/thread_tags.h"
 #include "verify/structure/loop_kinds.h"
 
 namespace tilewright {
@@ -207,9 +208,7 @@ class Collector : public Visitor {
 
 }  // namespace
 
-bool StartsThreads(const ForNode& loop) {
-  return loop.kind == ForKind::kThreadBound && !loop.thread_tag.starts_with("blockIdx");
-}
+bool StartsThreads(const ForNode& loop) { return loop.kind == ForKind::kThreadBound && !IsBlockTag(loop.thread_tag); }
 
 Touches CollectTouches(const Function& function) {
   if (!HasConcurrency(function->body)) return {};

@@ -12,6 +12,7 @@
 #include "ir/builtin.h"
 #include "ir/data_type.h"
 #include "ir/functor.h"
+#include "ir/thread_tags.h"
 
 namespace tilewright {
 namespace {
@@ -28,15 +29,18 @@ const CallNode* AsCall(const Stmt& s) {
   return evaluate == nullptr ? nullptr : dyn_cast<CallNode>(evaluate->value);
 }
 
-bool Calls(const Stmt& s, std::string_view name) {
+template <class Predicate>
+bool Calls(const Stmt& s, const Predicate& is_meant) {
   bool found = false;
   PreOrder(s, [&](const Stmt& part) {
     const CallNode* call = AsCall(part);
-    found |= call != nullptr && call->op == name;
+    found |= call != nullptr && is_meant(*call);
     return !found;
   });
   return found;
 }
+bool IsCpAsync(const CallNode& call) { return call.op == "cuda.cp_async"; }
+bool IsMulticast(const CallNode& call) { return call.op == kBulkMulticast; }
 
 // Bytes of the box of a tensor map.
 int64_t BoxBytes(const CallNode& map) {
@@ -50,8 +54,9 @@ int64_t BoxBytes(const CallNode& map) {
 class GroupBarriers : public StmtMutator {
  public:
   using StmtMutator::Mutate;
-  GroupBarriers(const std::vector<const ForNode*>& threads, const Stmt& body)
-      : also_cp_async_(Calls(body, "cuda.cp_async")) {
+  // `cluster`: blocks of a cluster.
+  GroupBarriers(const std::vector<const ForNode*>& threads, int64_t cluster, const Stmt& body)
+      : also_cp_async_(Calls(body, IsCpAsync)), sharers_(Calls(body, IsMulticast) ? cluster : 1) {
     for (const ForNode* loop : threads) {
       if (IsInt(loop->extent, 1)) continue;
       const Expr first = loop->var == loop->min;
@@ -99,7 +104,7 @@ class GroupBarriers : public StmtMutator {
       Stmt rest = Mutate(roles->consumers);
       Stmt parts = If(producer, Sequence({MoveRegisters("cuda.setmaxnreg_dec", plan.producer_registers), copies}),
                       Sequence({MoveRegisters("cuda.setmaxnreg_inc", plan.consumer_registers), rest}));
-      return Stmt(new AllocateNode(empty_, {}, WithObjects(std::move(parts), plan.consumers / kWarpSize)));
+      return Stmt(new AllocateNode(empty_, {}, WithObjects(std::move(parts), plan.consumers / kWarpSize * sharers_)));
     });
     if (!status.ok()) return status;
     return result;
@@ -108,19 +113,24 @@ class GroupBarriers : public StmtMutator {
  protected:
   Stmt MutateEvaluate(const EvaluateNode* op, const Stmt& self) override {
     const auto* call = dyn_cast<CallNode>(op->value);
-    if (call == nullptr || call->op != kBulkLoad) return self;
+    if (call == nullptr || !IsBulkLoad(*call)) return self;
     std::vector<Expr> args = call->args;
-    const auto bytes = static_cast<int>(BoxBytes(*cast<CallNode>(args[1])));
+    auto bytes = static_cast<int>(BoxBytes(*cast<CallNode>(args[1])));
+    if (call->op == kBulkMulticast) {
+      bytes *= static_cast<int>(AsInt(args[3]).value_or(1));
+      args.erase(args.begin() + 3);
+    }
     args.insert(args.begin() + 2, Pointer(full_, At(Closed())));
     return Sequence({role_ == Role::kProducer ? WaitUntilEmpty() : Sequence({}),
                      Invoke("cuda.mbarrier_expect_tx", {Pointer(full_, At(Closed())), Expr(bytes)}),
-                     Invoke(kBulkLoad, std::move(args))});
+                     Evaluate(Call(DataType::Void(), call->op, std::move(args)))});
   }
   Stmt MutateSync(const SyncNode* op, const Stmt& self) override {
     if (op->sync == SyncKind::kAsyncCommit) {
       const Stmt arrive = Invoke("cuda.mbarrier_arrive", {Pointer(full_, At(Closed()))});
       const bool copies = also_cp_async_ && role_ != Role::kProducer;
       return Sequence({copies ? self : Sequence({}),
+                       role_ == Role::kProducer && sharers_ > 1 ? WaitUntilEmpty() : Sequence({}),
                        role_ == Role::kConsumers  ? Release()
                        : role_ == Role::kProducer ? arrive
                                                   : If(first_thread_, arrive),
@@ -174,10 +184,10 @@ class GroupBarriers : public StmtMutator {
           Invoke("cuda.mbarrier_init", {Pointer(empty_, Const(kCount, i)), Expr(static_cast<int>(releases))}));
     }
     init.push_back(Invoke("cuda.fence_mbarrier_init", {}));
-    Stmt result =
-        Sequence({Store(groups_, Const(kCount, 0), {Expr(0)}), Store(groups_, Const(kCount, 0), {Expr(1)}),
-                  If(first_thread_, Sequence(std::move(init))),
-                  Stmt(new SyncNode(SyncKind::kBarrier, Scope::Parse("shared"), OwnerLevel::kBlock)), std::move(body)});
+    const OwnerLevel users = sharers_ > 1 ? OwnerLevel::kCluster : OwnerLevel::kBlock;
+    Stmt result = Sequence({Store(groups_, Const(kCount, 0), {Expr(0)}), Store(groups_, Const(kCount, 0), {Expr(1)}),
+                            If(first_thread_, Sequence(std::move(init))),
+                            Stmt(new SyncNode(SyncKind::kBarrier, Scope::Parse("shared"), users)), std::move(body)});
     result = Stmt(new AllocateNode(groups_, {}, std::move(result)));
     return Stmt(new AllocateNode(full_, {}, std::move(result)));
   }
@@ -192,8 +202,12 @@ class GroupBarriers : public StmtMutator {
   // Here the kernel would copy into memory whose readers lie before: all lanes of a warp are done with it.
   Stmt Release() const {
     const Stmt warp(new SyncNode(SyncKind::kBarrier, Scope::Parse("shared"), OwnerLevel::kWarp));
-    const Stmt arrive = Invoke("cuda.mbarrier_arrive", {Pointer(empty_, At(Closed()))});
-    return If(IsReuse(), Sequence({warp, If(lane_ == Const(lane_.dtype(), 0), arrive)}));
+    const Expr empty = Pointer(empty_, At(Closed()));
+    // A lane for each block.
+    const Stmt arrive = sharers_ == 1 ? If(lane_ == Const(lane_.dtype(), 0), Invoke("cuda.mbarrier_arrive", {empty}))
+                                      : If(lane_ < Const(lane_.dtype(), sharers_),
+                                           Invoke("cuda.mbarrier_arrive_cluster", {empty, lane_}));
+    return If(IsReuse(), Sequence({warp, arrive}));
   }
 
   enum class Role : uint8_t { kAll, kProducer, kConsumers };
@@ -202,6 +216,7 @@ class GroupBarriers : public StmtMutator {
   Expr lane_;
   Expr first_thread_;
   const bool also_cp_async_;
+  const int64_t sharers_;  // blocks of a cluster that copy for each other; 1: there are none
   bool constant_ = true;
   int64_t barriers_ = 1;
   Buffer full_, empty_, groups_;
@@ -218,19 +233,22 @@ class KernelMutator : public StmtMutator {
   Stmt MutateFor(const ForNode* op, const Stmt& self) override {
     if (op->kind != ForKind::kThreadBound) return StmtMutator::MutateFor(op, self);
     if (op->thread_tag.starts_with("threadIdx")) threads_.push_back(op);
+    const int64_t outer_cluster = cluster_;
+    if (IsClusterTag(op->thread_tag)) cluster_ *= AsInt(op->extent).value_or(1);
     ForNode::Fields fields = op->fields();
     const auto* inner = dyn_cast<ForNode>(op->body);
     fields.body = inner != nullptr && inner->kind == ForKind::kThreadBound ? Mutate(op->body) : Kernel(op->body);
     if (op->thread_tag.starts_with("threadIdx")) threads_.pop_back();
     if (producer_ && producer_->tag == op->thread_tag) fields.extent = Const(op->var.dtype(), producer_->first + 1);
     if (threads_.empty()) producer_.reset();
+    cluster_ = outer_cluster;
     return fields.body.same_as(op->body) ? self : For(std::move(fields));
   }
 
  private:
   Stmt Kernel(const Stmt& body) {
-    if (!Calls(body, kBulkLoad)) return body;
-    GroupBarriers barriers(threads_, body);
+    if (!Calls(body, IsBulkLoad)) return body;
+    GroupBarriers barriers(threads_, cluster_, body);
     if (!barriers.constant()) {
       status = absl::InvalidArgumentError("a wait for bulk copies does not say for how many groups by a constant");
     }
@@ -277,6 +295,7 @@ class KernelMutator : public StmtMutator {
   }
 
   std::vector<const ForNode*> threads_;
+  int64_t cluster_ = 1;
   std::optional<ProducerThreads> producer_;  // of the kernel that is made
   uint32_t next_id_;
 };

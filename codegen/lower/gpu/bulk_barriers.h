@@ -24,7 +24,9 @@ namespace tilewright {
 
 // A pipeline with roles (warp_roles.h) has a producer that copies: for each group there is a second barrier, "empty", by
 // which consumers let it copy again. They arrive where the kernel closes the group that copies into the same memory; all
-// that reads it lies before.
+// that reads it lies before. Where blocks of a cluster copy for each other (multicast.h), the consumers of all of them
+// arrive at the producer of each, and barriers are ready in all blocks before one copies. A producer waits for all
+// consumers before it closes a group that they make room for: nobody arrives at a block that has ended.
 //
 // After SelectInstructions. InvalidArgument: a number of groups to wait for is not a constant.
 absl::StatusOr<Function> MakeBulkBarriers(const Function& function);

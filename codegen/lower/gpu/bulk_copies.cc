@@ -9,10 +9,12 @@
 #include "codegen/lower/common/scoped_mutator.h"
 #include "codegen/lower/common/software_pipeline.h"
 #include "codegen/lower/gpu/kernel_accesses.h"
+#include "codegen/lower/gpu/multicast.h"
 #include "codegen/lower/gpu/shared_places.h"
 #include "ir/analysis.h"
 #include "ir/builtin.h"
 #include "ir/substitute.h"
+#include "ir/thread_tags.h"
 
 namespace tilewright {
 namespace {
@@ -198,9 +200,13 @@ class BulkMaker : public ScopedMutator {
   }
   Stmt MutateFor(const ForNode* op, const Stmt& self) override {
     const bool of_threads = op->kind == ForKind::kThreadBound && op->thread_tag.starts_with("threadIdx");
+    const bool of_cluster = op->kind == ForKind::kThreadBound && IsClusterTag(op->thread_tag);
+    if (of_cluster && cluster_.empty()) blocks_copy_alike_ = BlocksCopyAlike(self);
     if (of_threads) threads_.push_back(op);
+    if (of_cluster) cluster_.push_back(op);
     Stmt result = ScopedMutator::MutateFor(op, self);
     if (of_threads) threads_.pop_back();
+    if (of_cluster) cluster_.pop_back();
     return result;
   }
 
@@ -325,27 +331,51 @@ class BulkMaker : public ScopedMutator {
     if (!source || rows > kMostElements) return Stmt();
     const std::optional<BoxForm> form = FormOf(nest->store->buffer, rows, columns);
     if (!form) return Stmt();
+    const std::optional<Multicast> multicast = ToCluster(*nest, *source, *form);
     std::vector<Stmt> copies;
     for (int64_t panel = 0; panel < columns; panel += form->columns)
-      copies.push_back(Copy(*nest, *source, *form, panel));
+      copies.push_back(Copy(*nest, *source, *form, multicast.value_or(Multicast()), panel));
     Stmt result = Sequence(std::move(copies));
     for (size_t i = nest->conditions.size(); i-- > 0;) result = If(nest->conditions[i], std::move(result));
     return result;
   }
 
-  Stmt Copy(const Nest& nest, const Source& source, const BoxForm& form, int64_t panel) {
-    const ForNode* inner = nest.loops.back();
+  // The blocks of the cluster that a copy can fill at once: each copies as many of the rows, which begin where boxes may.
+  std::optional<Multicast> ToCluster(const Nest& nest, const Source& source, const BoxForm& form) const {
+    if (!of_producer_ || !blocks_copy_alike_ || cluster_.empty() || nest.loops.size() != 2) return std::nullopt;
+    std::vector<Expr> place = source.first;
+    place.insert(place.end(), nest.store->indices.begin(), nest.store->indices.end());
+    std::optional<Multicast> multicast = PlanMulticast(cluster_, place);
+    if (!multicast) return std::nullopt;
+    const int64_t rows = *AsInt(nest.loops[0]->extent);
+    const int64_t bytes = rows / multicast->blocks * form.columns * nest.store->buffer->dtype.bytes();
+    const bool divides = rows % multicast->blocks == 0 && bytes % std::max(kAlignment, 8 * form.span) == 0;
+    return divides ? multicast : std::nullopt;
+  }
+
+  // One panel; of its rows, those that this block copies.
+  Stmt Copy(const Nest& nest, const Source& source, const BoxForm& form, const Multicast& multicast, int64_t panel) {
+    const ForNode *inner = nest.loops.back(), *outer = nest.loops.size() == 2 ? nest.loops[0] : nullptr;
     const DataType type = inner->var.dtype();
     const size_t rank = source.loops.size();
     VarMap first;
-    for (const ForNode* loop : nest.loops) first[loop->var] = Const(loop->var.dtype(), loop == inner ? panel : 0);
-    const Expr to = Substitute(nest.store->buffer.Load(nest.store->indices), first);
-    std::vector<Expr> args = {Call(DataType::Handle(), std::string(kAddressOf), {to}), Map(nest, source, form)};
-    for (size_t d = rank; d-- > 0;) {
-      const Expr offset = Const(source.first[d].dtype(), d + 1 == rank ? panel : 0);
-      args.push_back(CastTo(DataType::Int(32), analyzer_.Simplify(source.first[d] + offset)));
+    first[inner->var] = Const(type, panel);
+    if (outer != nullptr) first[outer->var] = Const(outer->var.dtype(), 0);
+    if (multicast.blocks > 1) {
+      const int64_t rows = *AsInt(outer->extent) / multicast.blocks;
+      first[outer->var] = CastTo(outer->var.dtype(), arith::Simplify(multicast.share * Const(DataType::Int(32), rows)));
     }
-    // The body copies the panel alone.
+    const Expr to = Substitute(nest.store->buffer.Load(nest.store->indices), first);
+    std::vector<Expr> args = {Call(DataType::Handle(), std::string(kAddressOf), {to}),
+                              Map(nest, source, form, multicast.blocks)};
+    if (multicast.blocks > 1) args.insert(args.end(), {multicast.mask, Expr(multicast.blocks)});
+    for (size_t d = rank; d-- > 0;) {
+      const ForNode* loop = source.loops[d];
+      const Expr offset = loop == nullptr ? Expr(0) : first[loop->var];
+      args.push_back(
+          CastTo(DataType::Int(32), analyzer_.Simplify(source.first[d] + CastTo(source.first[d].dtype(), offset))));
+    }
+    // The body copies the panel alone, and all that this block gets of it.
     Stmt body = Substitute(Stmt(nest.store), {{inner->var, inner->var + Const(type, panel)}});
     for (size_t i = nest.loops.size(); i-- > 0;) {
       ForNode::Fields fields = nest.loops[i]->fields();
@@ -354,11 +384,13 @@ class BulkMaker : public ScopedMutator {
       body = For(std::move(fields));
     }
     body = CopyWithFreshNames(body, &next_id_);
-    return Stmt(new AttrStmtNode(Expr(0), kCudaInstruction, Call(DataType::Void(), kBulkLoad, std::move(args)),
-                                 std::move(body)));
+    const char* load = multicast.blocks > 1 ? kBulkMulticast : kBulkLoad;
+    return Stmt(
+        new AttrStmtNode(Expr(0), kCudaInstruction, Call(DataType::Void(), load, std::move(args)), std::move(body)));
   }
 
-  static Expr Map(const Nest& nest, const Source& source, const BoxForm& form) {
+  // `blocks`: that share the rows.
+  static Expr Map(const Nest& nest, const Source& source, const BoxForm& form, int64_t blocks) {
     const Buffer& buffer = nest.load->buffer;
     const size_t rank = source.loops.size();
     const auto wide = [](const Expr& e) { return CastTo(DataType::Int(64), e); };
@@ -372,7 +404,7 @@ class BulkMaker : public ScopedMutator {
       const ForNode* loop = source.loops[d];
       args.push_back(loop == nullptr ? Expr(1)
                      : d + 1 == rank ? Expr(static_cast<int>(form.columns))
-                                     : Expr(static_cast<int>(*AsInt(loop->extent))));
+                                     : Expr(static_cast<int>(*AsInt(loop->extent) / blocks)));
     }
     return Call(DataType::Handle(), kTensorMap, std::move(args));
   }
@@ -380,10 +412,13 @@ class BulkMaker : public ScopedMutator {
   uint32_t next_id_;
   bool inside_ = false;
   bool of_producer_ = false;  // the pipeline gives its copies to threads of their own
-  std::vector<const ForNode*> threads_;
+  std::vector<const ForNode*> threads_, cluster_;
+  bool blocks_copy_alike_ = false;  // those of a cluster
 };
 
 }  // namespace
+
+bool IsBulkLoad(const CallNode& call) { return call.op == kBulkLoad || call.op == kBulkMulticast; }
 
 Function MakeBulkCopies(const Function& function) {
   BulkMaker maker(function->next_id);

@@ -12,6 +12,9 @@
 // (warp_roles.h) all threads may copy a whole tile together, as for other kernels. Where zero is stored in the place of what is outside of the
 // array, the engine does so too. What is no such box is left as it is.
 //
+// In a pipeline whose copies are a producer's, what all blocks of a cluster need they copy for each other (multicast.h):
+// each copies some of the rows, to all of them.
+//
 // The result is an instruction with the loops as its body (codegen/lower/common/instruction_attributes.h);
 // bulk_barriers.h says when it is done. The map, T.cuda.tensor_map(array, type, span, rank, extents..., strides...,
 // box...), innermost dimension first and strides in bytes, is encoded when the kernel is launched.
@@ -23,6 +26,10 @@ namespace tilewright {
 
 inline constexpr char kTensorMap[] = "cuda.tensor_map";
 inline constexpr char kBulkLoad[] = "cuda.tma_load";
+// Behind the map come the mask of the blocks that receive the box, and how many such boxes each of them receives.
+inline constexpr char kBulkMulticast[] = "cuda.tma_load_multicast";
+
+bool IsBulkLoad(const CallNode& call);
 
 // Expects buffers with their shapes.
 Function MakeBulkCopies(const Function& function);

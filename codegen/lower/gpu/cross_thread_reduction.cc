@@ -14,6 +14,7 @@
 #include "ir/reducer.h"
 #include "ir/substitute.h"
 #include "ir/thread_reductions.h"
+#include "ir/thread_tags.h"
 
 namespace tilewright {
 namespace {
@@ -87,7 +88,7 @@ class Finder : public StmtVisitor {
     std::vector<const ForNode*> threads;
     for (const ForNode* each : path_) {
       if (each->thread_tag.starts_with("threadIdx")) threads.push_back(each);
-      if (!each->thread_tag.starts_with("blockIdx")) continue;
+      if (!IsBlockTag(each->thread_tag)) continue;
       for (const Expr& e : reduced) {
         if (UsesVar(e, each->var)) {
           return Refuse(block, absl::StrCat("the blocks of loop ", each->var.name(),

@@ -11,6 +11,7 @@
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/functor.h"
+#include "ir/thread_tags.h"
 
 namespace tilewright {
 namespace {
@@ -65,10 +66,9 @@ Stmt Barrier(OwnerLevel participants) {
   return Stmt(new SyncNode(SyncKind::kBarrier, memory, participants));
 }
 
-bool IsInstructionOf(const Stmt& s, std::string_view name) {
+const CallNode* InstructionOf(const Stmt& s) {
   const auto* attr = IsInstruction(s) ? cast<AttrStmtNode>(s) : nullptr;
-  const auto* call = attr == nullptr ? nullptr : dyn_cast<CallNode>(attr->value);
-  return call != nullptr && call->op == name;
+  return attr == nullptr ? nullptr : dyn_cast<CallNode>(attr->value);
 }
 
 class Kernel {
@@ -135,7 +135,9 @@ class Kernel {
       case Kind::kAttrStmt: {
         const size_t first = accesses->size();
         Collect(cast<AttrStmtNode>(s)->body, accesses);
-        const bool bulk = IsInstructionOf(s, kBulkLoad), async = IsInstructionOf(s, "cuda.cp_async");
+        const CallNode* instruction = InstructionOf(s);
+        const bool bulk = instruction != nullptr && IsBulkLoad(*instruction),
+                   async = instruction != nullptr && instruction->op == "cuda.cp_async";
         for (size_t i = first; i < accesses->size(); ++i) {
           (*accesses)[i].bulk |= bulk && (*accesses)[i].write;
           (*accesses)[i].async |= async && (*accesses)[i].write;
@@ -185,7 +187,8 @@ class Kernel {
     if (!roles_) return false;
     if (const auto* branch = dyn_cast<IfNode>(s)) return !branch->else_case && IsOfProducer(branch->then_case);
     const auto* seq = dyn_cast<SeqNode>(s);
-    if (seq == nullptr) return IsInstructionOf(s, kBulkLoad);
+    const CallNode* instruction = InstructionOf(s);
+    if (seq == nullptr) return instruction != nullptr && IsBulkLoad(*instruction);
     return std::ranges::all_of(seq->stmts, [&](const Stmt& each) { return IsOfProducer(each); });
   }
 
@@ -409,7 +412,7 @@ class Placer : public StmtMutator {
  protected:
   Stmt MutateFor(const ForNode* op, const Stmt& self) override {
     if (op->kind != ForKind::kThreadBound) return StmtMutator::MutateFor(op, self);
-    (op->thread_tag.starts_with("blockIdx") ? blocks_ : threads_).push_back(op);
+    (IsBlockTag(op->thread_tag) ? blocks_ : threads_).push_back(op);
     const auto* inner = dyn_cast<ForNode>(op->body);
     Stmt result;
     if (inner != nullptr && inner->kind == ForKind::kThreadBound) {
@@ -421,7 +424,7 @@ class Placer : public StmtMutator {
       if (status.ok()) status = kernel.status;
       result = For(std::move(fields));
     }
-    (op->thread_tag.starts_with("blockIdx") ? blocks_ : threads_).pop_back();
+    (IsBlockTag(op->thread_tag) ? blocks_ : threads_).pop_back();
     return result;
   }
 

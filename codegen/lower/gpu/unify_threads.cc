@@ -12,6 +12,7 @@
 #include "ir/functor.h"
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
+#include "ir/thread_tags.h"
 #include "verify/threads/kernels.h"
 
 namespace tilewright {
@@ -20,9 +21,9 @@ namespace {
 constexpr int64_t kWarpSize = 32;
 
 // Outermost first; virtual threads come after them, in the order of the program.
-constexpr const char* kTags[] = {"blockIdx.z", "blockIdx.y", "blockIdx.x", "threadIdx.z", "threadIdx.y", "threadIdx.x"};
+constexpr const char* kTags[] = {"blockIdx.z",      "blockIdx.y",  "blockIdx.x",  "clusterCtaIdx.z", "clusterCtaIdx.y",
+                                 "clusterCtaIdx.x", "threadIdx.z", "threadIdx.y", "threadIdx.x"};
 
-bool IsBlock(std::string_view tag) { return tag.starts_with("blockIdx"); }
 bool IsBound(const Stmt& s) {
   const auto* loop = dyn_cast<ForNode>(s);
   return loop != nullptr && loop->kind == ForKind::kThreadBound;
@@ -89,7 +90,7 @@ class Unifier : public StmtMutator {
     const Expr outer_condition = outer == around_.end() ? Expr() : outer->second;
     const bool whole = arith::SameExpr(op->extent, loop.extent);
     around_[op->thread_tag] = whole ? True() : loop.var < CastTo(loop.var.dtype(), op->extent);
-    if (IsBlock(op->thread_tag)) blocks_around_.push_back(op);
+    if (IsBlockTag(op->thread_tag)) blocks_around_.push_back(op);
     Stmt body = Mutate(op->body);
     blocks_around_ = std::move(outer_blocks);
     if (outer_condition) {
@@ -148,7 +149,7 @@ class Unifier : public StmtMutator {
     if (!IsInt(loop.min, 0)) {
       Refuse(absl::StrCat("loop ", loop.var.name(), " is bound to ", loop.thread_tag, " and does not start at 0"));
     }
-    if (!IsBlock(loop.thread_tag) && !AsInt(loop.extent)) {
+    if (!loop.thread_tag.starts_with("blockIdx") && !AsInt(loop.extent)) {
       Refuse(absl::StrCat("loop ", loop.var.name(), " is bound to ", loop.thread_tag, ", but its extent ",
                           Print(loop.extent), " is not a constant"));
     }
@@ -193,7 +194,7 @@ class Unifier : public StmtMutator {
       }
       if (by_warps && loop.tag == "threadIdx.x") continue;
       // Each owner of the memory executes what writes it.
-      const OwnerLevel shared_by = IsBlock(loop.tag) ? OwnerLevel::kDevice : OwnerLevel::kBlock;
+      const OwnerLevel shared_by = IsBlockTag(loop.tag) ? OwnerLevel::kDevice : OwnerLevel::kBlock;
       if (most < shared_by || IsInt(loop.extent, 1)) continue;
       condition = And(condition, loop.var == 0);
       first_only = true;
@@ -231,8 +232,9 @@ class Unifier : public StmtMutator {
 
   // Blocks run in any order: what one writes, another one may not touch.
   void CheckBlocks() {
-    const bool many = std::any_of(loops_.begin(), loops_.end(),
-                                  [](const ThreadLoop& loop) { return IsBlock(loop.tag) && !IsInt(loop.extent, 1); });
+    const bool many = std::any_of(loops_.begin(), loops_.end(), [](const ThreadLoop& loop) {
+      return IsBlockTag(loop.tag) && !IsInt(loop.extent, 1);
+    });
     if (!many) return;
     for (const auto& [access, loops] : global_) {
       if (!access.write) continue;

@@ -18,10 +18,10 @@ namespace {
 constexpr int64_t kWarpgroup = 128, kMostThreads = 1024, kRegisters = 512;  // a lane of each warpgroup, of 65536
 constexpr int kMostRegisters = 240, kProducerRegisters = 40, kFewRegisters = 24;
 
-bool IsBulkLoad(const Stmt& s) {
+bool CopiesInBulk(const Stmt& s) {
   const auto* evaluate = dyn_cast<EvaluateNode>(s);
   const auto* call = evaluate == nullptr ? nullptr : dyn_cast<CallNode>(evaluate->value);
-  return call != nullptr && call->op == kBulkLoad;
+  return call != nullptr && IsBulkLoad(*call);
 }
 
 // What the producer does: null where it has nothing to do.
@@ -74,7 +74,7 @@ class ProducerPart {
         if (Of(cast<WhileNode>(s)->body)) Refuse("a loop without a number of iterations");
         return Stmt();
       default:
-        return IsBulkLoad(s) ? s : Stmt();
+        return CopiesInBulk(s) ? s : Stmt();
     }
   }
 
@@ -98,7 +98,9 @@ class ConsumerPart : public StmtMutator {
   using StmtMutator::Mutate;
 
  protected:
-  Stmt MutateEvaluate(const EvaluateNode*, const Stmt& self) override { return IsBulkLoad(self) ? Sequence({}) : self; }
+  Stmt MutateEvaluate(const EvaluateNode*, const Stmt& self) override {
+    return CopiesInBulk(self) ? Sequence({}) : self;
+  }
   Stmt MutateIf(const IfNode* op, const Stmt& self) override {
     Stmt result = StmtMutator::MutateIf(op, self);
     const auto* branch = dyn_cast<IfNode>(result);

@@ -70,6 +70,20 @@ TW_DEVICE void tma_load_multicast(void* to, const TwTensorMap* map, uint64_t* b,
   asm volatile(TW_TILE "2d" TW_TO_SHARED ".multicast::cluster [%0], [%1, {%3, %4}], [%2], %5;" ::"r"(Address(to)),
                "l"(map), "r"(Address(b)), "r"(x), "r"(y), "h"(mask) : "memory");
 }
+TW_DEVICE void tma_load_multicast(void* to, const TwTensorMap* map, uint64_t* b, uint16_t mask, int x, int y, int z) {
+  asm volatile(TW_TILE "3d" TW_TO_SHARED ".multicast::cluster [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(Address(to)),
+               "l"(map), "r"(Address(b)), "r"(x), "r"(y), "r"(z), "h"(mask) : "memory");
+}
+TW_DEVICE void tma_load_multicast(void* to, const TwTensorMap* map, uint64_t* b, uint16_t mask, int x, int y, int z,
+                                  int u) {
+  asm volatile(TW_TILE "4d" TW_TO_SHARED ".multicast::cluster [%0], [%1, {%3, %4, %5, %6}], [%2], %7;" ::"r"(
+                   Address(to)), "l"(map), "r"(Address(b)), "r"(x), "r"(y), "r"(z), "r"(u), "h"(mask) : "memory");
+}
+TW_DEVICE void tma_load_multicast(void* to, const TwTensorMap* map, uint64_t* b, uint16_t mask, int x, int y, int z,
+                                  int u, int v) {
+  asm volatile(TW_TILE "5d" TW_TO_SHARED ".multicast::cluster [%0], [%1, {%3, %4, %5, %6, %7}], [%2], %8;" ::"r"(
+                   Address(to)), "l"(map), "r"(Address(b)), "r"(x), "r"(y), "r"(z), "r"(u), "r"(v), "h"(mask) : "memory");
+}
 TW_DEVICE void tma_load_im2col_4d(void* to, const TwTensorMap* map, uint64_t* b, int c, int w, int h, int n,
                                   uint16_t offset_w, uint16_t offset_h) {
   asm volatile(
