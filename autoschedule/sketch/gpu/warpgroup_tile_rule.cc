@@ -15,6 +15,7 @@
 #include "ir/builtin.h"
 #include "ir/functor.h"
 #include "schedule/core/assign_or_return.h"
+#include "target/clusters.h"
 #include "target/cuda_facts.h"
 
 namespace tilewright {
@@ -76,6 +77,11 @@ const char* SumName(DataType type) {
   if (type == DataType::Float(32)) return "f32";
   return type == DataType::Float(16) ? "f16" : "s32";
 }
+
+// Blocks of a cluster along rows and columns of tiles.
+struct Cluster {
+  int64_t m = 1, n = 1;
+};
 
 class WarpgroupSchedule {
  public:
@@ -245,8 +251,9 @@ class WarpgroupSchedule {
   // Threads that copy need registers for addresses beside those of sums.
   int64_t MostColumns() const { return bulk_ ? kSidesN.back() : kMostColumnsOfTwo; }
 
-  double Seconds(const ProductTile& tile, int64_t parts) const {
-    return ProductSeconds(Shape(), {.m = tile.m, .n = tile.n, .k = tile.k, .parts = parts}, target_);
+  double Seconds(const ProductTile& tile, int64_t parts, const Cluster& cluster = {}) const {
+    const BlockTile block = {tile.m, tile.n, tile.k, parts, cluster.m, cluster.n};
+    return ProductSeconds(Shape(), block, target_);
   }
   // How many parts of whole steps the depth may be divided into, and the fastest of them.
   std::vector<int64_t> Parts(int64_t depth) const {
@@ -260,6 +267,25 @@ class WarpgroupSchedule {
   int64_t FastestParts(const ProductTile& tile) const {
     return std::ranges::min(Parts(tile.k), {}, [&](int64_t count) { return Seconds(tile, count); });
   }
+  // Clusters along rows or columns of tiles that the grid divides into, in which blocks copy whole repeats of swizzles for
+  // each other.
+  std::vector<Cluster> Clusters(const ProductTile& tile) const {
+    constexpr int64_t kSizes[] = {2, 4}, kRepeat = 8;
+    std::vector<Cluster> clusters = {{}};
+    if (!bulk_ || ClustersOf(target_) == nullptr) return clusters;
+    const int64_t columns_rows = by_depth_ ? tile.n : tile.k;
+    for (const int64_t size : kSizes) {
+      if (TilesAlong(plan_.sizes.m, tile.m) % size == 0 && columns_rows % (size * kRepeat) == 0)
+        clusters.push_back({size, 1});
+      if (TilesAlong(plan_.sizes.n, tile.n) % size == 0 && tile.m % (size * kRepeat) == 0)
+        clusters.push_back({1, size});
+    }
+    return clusters;
+  }
+  static int64_t TilesAlong(int64_t extent, int64_t side) { return (extent + side - 1) / side; }
+  Cluster FastestCluster(const ProductTile& tile, int64_t parts) const {
+    return std::ranges::min(Clusters(tile), {}, [&](const Cluster& cluster) { return Seconds(tile, parts, cluster); });
+  }
   // The tile that is estimated to be the fastest.
   ProductTile Fastest() const {
     ProductTile best;
@@ -271,7 +297,8 @@ class WarpgroupSchedule {
         const bool narrow = !by_depth_ && n * Bytes() < cuda::kFetchedTogether && n < plan_.sizes.n;
         if (narrow || !row_.HasColumns(static_cast<int>(n))) continue;
         const ProductTile tile = {m, n, depth};
-        const double seconds = Seconds(tile, FastestParts(tile));
+        const int64_t parts = FastestParts(tile);
+        const double seconds = Seconds(tile, parts, FastestCluster(tile, parts));
         if (best.m != 0 && seconds >= least) continue;
         best = tile;
         least = seconds;
@@ -309,12 +336,15 @@ class WarpgroupSchedule {
     tile_ = {m.value, n.value, k.value};
     warpgroups_ = tile_.m / int64_t{row_.m};
     TW_RETURN_IF_REFUSED(ChooseParts());
+    TW_RETURN_IF_REFUSED(ChooseCluster());
     const int64_t fit = SharedBytes() / StageBytes(tile_), steps = (plan_.sizes.k + tile_.k - 1) / tile_.k / parts_;
     std::vector<int64_t> stages = {2};
     const int64_t most = bulk_ ? kMostStages : kMostStagesOfThreads;
     while (stages.back() < std::min({most, fit, steps})) stages.push_back(stages.back() + 1);
     // Two blocks of few registers run on a core where both have room: one multiplies while the other begins or ends.
-    const bool two = warpgroups_ == 1 && tile_.n <= kMostColumnsOfTwo;
+    const int64_t blocks =
+        plan_.sizes.batch * parts_ * TilesAlong(plan_.sizes.m, tile_.m) * TilesAlong(plan_.sizes.n, tile_.n);
+    const bool two = warpgroups_ == 1 && tile_.n <= kMostColumnsOfTwo && blocks > target_.cores;
     const int64_t preferred = two ? std::max<int64_t>(2, SharedBytes() / 2 / StageBytes(tile_)) : kMostStages;
     TW_ASSIGN_OR_RETURN(const Choices::Pick pick, TakeUpTo(sch_, plan_.name + ".stages", stages, preferred, choices_));
     stages_ = pick.value;
@@ -329,13 +359,33 @@ class WarpgroupSchedule {
     return Done();
   }
 
+  // Blocks that bring operands to each other read less from L2.
+  Outcome<Done> ChooseCluster() {
+    const std::vector<Cluster> clusters = Clusters(tile_);
+    const Cluster best = FastestCluster(tile_, parts_);
+    std::vector<int64_t> sizes, along;
+    for (const Cluster& each : clusters) {
+      if (std::ranges::find(sizes, each.m * each.n) == sizes.end()) sizes.push_back(each.m * each.n);
+    }
+    TW_ASSIGN_OR_RETURN(const Choices::Pick size,
+                        TakeUpTo(sch_, plan_.name + ".cluster", sizes, best.m * best.n, choices_));
+    if (size.value == 1) return Done();
+    for (const Cluster& each : clusters) {
+      if (each.m * each.n == size.value) along.push_back(each.m > 1 ? 0 : 1);
+    }
+    TW_ASSIGN_OR_RETURN(const Choices::Pick columns,
+                        TakeUpTo(sch_, plan_.name + ".cluster_columns", along, best.n > best.m ? 1 : 0, choices_));
+    (columns.value == 1 ? cluster_.n : cluster_.m) = size.value;
+    return Done();
+  }
+
   // Rows of tiles that run at the same time, with as many columns of tiles as cores are left: a group that is about as
   // high as it is wide reads the least.
   Outcome<Done> ChooseGroup() {
     const int64_t rows = (plan_.sizes.m + tile_.m - 1) / tile_.m;
     std::vector<int64_t> groups;
     for (int64_t group = 1; group <= rows; group *= 2) {
-      if (rows % group == 0) groups.push_back(group);
+      if (rows % group == 0 && group % cluster_.m == 0) groups.push_back(group);
     }
     int64_t square = 1;
     while (4 * square * square * tile_.m <= 2 * target_.cores * tile_.n) square *= 2;
@@ -344,12 +394,22 @@ class WarpgroupSchedule {
     return Done();
   }
 
-  // Blocks in their order: rows of a group, columns, groups.
+  // Blocks in their order: rows of a group, columns, groups. Those of a cluster are neighbours.
   Outcome<Done> BindInGroups(const ProductLoops& loops, LoopRv m, LoopRv n) {
     if (loops.batch) TW_RETURN_IF_REFUSED(sch_.Bind(*loops.batch, "blockIdx.z"));
-    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> rows, sch_.Split(m, {Value(), group_}));
-    TW_RETURN_IF_REFUSED(sch_.Reorder({rows[0], n, rows[1]}));
+    TW_ASSIGN_OR_RETURN(std::vector<LoopRv> rows, sch_.Split(m, {Value(), group_}));
+    std::optional<LoopRv> cluster;
+    if (cluster_.m * cluster_.n > 1) {
+      LoopRv& divided = cluster_.m > 1 ? rows[1] : n;
+      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(divided, {Value(), cluster_.m * cluster_.n}));
+      divided = parts[0];
+      cluster = parts[1];
+    }
+    std::vector<LoopRv> order = {rows[0], n, rows[1]};
+    if (cluster) order.push_back(*cluster);
+    TW_RETURN_IF_REFUSED(sch_.Reorder(order));
     TW_ASSIGN_OR_RETURN(const LoopRv tiles, FuseFirst(sch_, {rows[0], n, rows[1]}, 3));
+    if (cluster) TW_RETURN_IF_REFUSED(sch_.Bind(*cluster, "clusterCtaIdx.x"));
     return sch_.Bind(tiles, "blockIdx.x");
   }
 
@@ -400,6 +460,7 @@ class WarpgroupSchedule {
   ProductTile tile_;
   ProductBlocks blocks_;
   bool by_depth_ = false, bulk_ = false;
+  Cluster cluster_;
   int64_t warpgroups_ = 1, stages_ = 2, group_ = 1, parts_ = 1;
   int64_t row_vector_ = cuda::kWidestAccess, column_vector_ = row_vector_, output_vector_ = row_vector_;
 };

@@ -14,12 +14,15 @@
 // Operands of single elements, such as bytes of B[k, n] and images of three channels, kernels of their own bring into
 // matrices first (pack_operand.h).
 //
+// Where the engine copies, neighbouring blocks may form a cluster: what all of them need each copies in part, for all.
+//
 // Products of few tiles and great depth are divided along the depth: parts of the sums go to memory, and a second kernel
 // adds them up.
 //
 // Choices, after the block's name: NAME.tile_m (64 for each warpgroup), NAME.tile_n, NAME.tile_k of a block, NAME.parts of
-// the depth, NAME.stages, NAME.group: rows of tiles that run one after the other before the next column of tiles; of the
-// second kernel NAME.sum.vector and NAME.sum.threads.
+// the depth, NAME.cluster blocks of a cluster, NAME.cluster_columns (1: along columns of tiles, 0: rows), NAME.stages,
+// NAME.group: rows of tiles that run one after the other before the next column of tiles; of the second kernel
+// NAME.sum.vector and NAME.sum.threads.
 #pragma once
 
 #include <optional>
