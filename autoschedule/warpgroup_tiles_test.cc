@@ -23,6 +23,7 @@
 namespace tilewright {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -93,6 +94,25 @@ TEST(WarpgroupTiles, LargeTiles) {
   for (const auto& [m, n] : {std::pair(128, 128), {128, 256}, {64, 256}}) {
     ExpectWgmma(product, {{.name = "C.tile_m", .value = m}, {.name = "C.tile_n", .value = n}});
   }
+}
+
+// What all blocks of a cluster need each of them copies in part, where the grid divides into clusters.
+TEST(WarpgroupTiles, Clusters) {
+  const auto text = [](int64_t m, int64_t blocks, int64_t columns, bool transposed) {
+    const Function product = ops::Matmul(m, 128, 96, {kF16, kF16, kF32}, transposed);
+    const Function scheduled = Scheduled(product, {{.name = "C.tile_m", .value = 64},
+                                                   {.name = "C.tile_n", .value = 64},
+                                                   {.name = "C.tile_k", .value = 32},
+                                                   {.name = "C.cluster", .value = blocks},
+                                                   {.name = "C.cluster_columns", .value = columns}});
+    ExpectMadeOfWgmma(scheduled);
+    ExpectRight(product, scheduled);
+    return cuda::testing::KernelText(scheduled, kTarget);
+  };
+  EXPECT_THAT(text(256, 2, 0, false), AllOf(HasSubstr("__cluster_dims__(2, 1, 1)"), HasSubstr(", &B_map, full")));
+  EXPECT_THAT(text(256, 4, 0, true), AllOf(HasSubstr("__cluster_dims__(4, 1, 1)"), HasSubstr("tw::tma_load_multicast(")));
+  EXPECT_THAT(text(64, 2, 1, true), AllOf(HasSubstr("__cluster_dims__(2, 1, 1)"), HasSubstr("tw::tma_load_multicast(")));
+  EXPECT_THAT(text(192, 4, 0, false), Not(HasSubstr("__cluster_dims__(4")));
 }
 
 // Operands that other blocks transpose are read where they are.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "target/clusters.h"
+
 namespace tilewright {
 namespace {
 
@@ -20,6 +22,18 @@ TEST(ProductTime, PartsOfTheDepthPayForFewTilesAlone) {
   const ProductShape deep = {.m = 64, .n = 512, .k = 8192, .factor = DataType::Float(16)};
   EXPECT_LT(ProductSeconds(deep, divided, target), ProductSeconds(deep, whole, target));
   EXPECT_GT(ProductSeconds(Cube(4096), divided, target), ProductSeconds(Cube(4096), whole, target));
+}
+
+// Blocks of a cluster read half of one operand from L2; those of four leave some cores idle.
+TEST(ProductTime, ClustersReadLess) {
+  const Target target = *NamedTarget("cuda-sm90a"), without = *NamedTarget("cuda-sm80");
+  const BlockTile alone = {64, 128, 64}, rows = {64, 128, 64, 1, 2, 1}, columns = {64, 128, 64, 1, 1, 2},
+                  four = {64, 128, 64, 1, 4, 1};
+  const auto seconds = [&](const BlockTile& tile) { return ProductSeconds(Cube(1024), tile, target); };
+  EXPECT_LT(seconds(rows), seconds(alone));
+  EXPECT_LT(seconds(rows), seconds(columns));
+  EXPECT_LT(seconds(rows), seconds(four));
+  EXPECT_EQ(ClustersOf(without), nullptr);
 }
 
 // Nothing is faster than the peak of the unit and the memory allow.
