@@ -110,8 +110,10 @@ TEST(WarpgroupTiles, Clusters) {
     return cuda::testing::KernelText(scheduled, kTarget);
   };
   EXPECT_THAT(text(256, 2, 0, false), AllOf(HasSubstr("__cluster_dims__(2, 1, 1)"), HasSubstr(", &B_map, full")));
-  EXPECT_THAT(text(256, 4, 0, true), AllOf(HasSubstr("__cluster_dims__(4, 1, 1)"), HasSubstr("tw::tma_load_multicast(")));
-  EXPECT_THAT(text(64, 2, 1, true), AllOf(HasSubstr("__cluster_dims__(2, 1, 1)"), HasSubstr("tw::tma_load_multicast(")));
+  EXPECT_THAT(text(256, 4, 0, true),
+              AllOf(HasSubstr("__cluster_dims__(4, 1, 1)"), HasSubstr("tw::tma_load_multicast(")));
+  EXPECT_THAT(text(64, 2, 1, true),
+              AllOf(HasSubstr("__cluster_dims__(2, 1, 1)"), HasSubstr("tw::tma_load_multicast(")));
   EXPECT_THAT(text(192, 4, 0, false), Not(HasSubstr("__cluster_dims__(4")));
 }
 

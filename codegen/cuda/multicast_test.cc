@@ -168,11 +168,11 @@ INSTANTIATE_TEST_SUITE_P(
     All, PlantedInMulticast,
     ::testing::Values(
         Planted{"cluster_sync", {{"tw::cluster_sync();", "__syncthreads();"}}, "mbarrier"},
-        Planted{"early_release", {{"tw::wgmma_wait<0>();", "tw::wgmma_wait<1>();"}}, "race: bulk load by thread 128"},
-        Planted{
-            "release_of_own_block",
-            {{"mbarrier_arrive_cluster(empty + groups[0] % 3u, tx % 32)", "mbarrier_arrive(empty + groups[0] % 3u)"}},
-            "race"},
+        Planted{"early_release", {{"tw::wgmma_wait<1>();", "tw::wgmma_wait<2>();"}}, "race: bulk load by thread 128"},
+        Planted{"release_of_own_block",
+                {{"mbarrier_arrive_cluster(empty + (groups[0] - 1u) % 3u, tx % 32)",
+                  "mbarrier_arrive(empty + (groups[0] - 1u) % 3u)"}},
+                "race"},
         Planted{"few_releases", {{"if (tx % 32 < 2)", "if (tx % 32 < 1)"}}, "no thread can run"},
         Planted{"count", {{"tw::mbarrier_init(empty, 8);", "tw::mbarrier_init(empty, 4);"}}, "race"},
         Planted{"few_bytes", {{", 4096);", ", 4080);"}}, "deadlock"},

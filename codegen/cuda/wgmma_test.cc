@@ -348,7 +348,7 @@ INSTANTIATE_TEST_SUITE_P(
         Planted{"empty_wait",
                 {{"tw::mbarrier_wait(empty + groups[0] % 3u, (groups[0] / 3u + 1u) % 2u);", ""}},
                 "race: bulk load by thread 256"},
-        Planted{"early_release", {{"tw::wgmma_wait<0>();", "tw::wgmma_wait<1>();"}}, "race: bulk load by thread 256"},
+        Planted{"early_release", {{"tw::wgmma_wait<1>();", "tw::wgmma_wait<2>();"}}, "race: bulk load by thread 256"},
         Planted{"release", {{"if (tx % 32 == 0)", "if (tx % 64 == 0)"}}, "deadlock: mbarrier wait"},
         Planted{"parity", {{"/ 3u + 1u) % 2u)", "/ 3u) % 2u)"}}, "race: bulk load by thread 256"},
         Planted{"barrier", {{"__syncthreads();", ""}}, "the other access: mbarrier.init by thread 0"}),

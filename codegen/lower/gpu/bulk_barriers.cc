@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/gpu/bulk_copies.h"
 #include "codegen/lower/gpu/warp_roles.h"
+#include "codegen/lower/gpu/wgmma_call.h"
 #include "ir/arith/analyzer.h"
 #include "ir/builtin.h"
 #include "ir/data_type.h"
@@ -125,13 +126,33 @@ class GroupBarriers : public StmtMutator {
                      Invoke("cuda.mbarrier_expect_tx", {Pointer(full_, At(Closed())), Expr(bytes)}),
                      Evaluate(Call(DataType::Void(), call->op, std::move(args)))});
   }
+  // Arrivals of consumers move behind products that need none of the copies which they let begin.
+  Stmt MutateSeq(const SeqNode* op, const Stmt& self) override {
+    if (role_ != Role::kConsumers) return StmtMutator::MutateSeq(op, self);
+    std::vector<Stmt> result;
+    bool moved = false;  // the arrival of the group that was closed last
+    for (size_t i = 0; i < op->stmts.size(); ++i) {
+      const Stmt& each = op->stmts[i];
+      if (IsSync(each, SyncKind::kAsyncCommit) && !also_cp_async_ && ProductsFollow(op->stmts, i + 1)) {
+        result.push_back(Store(groups_, Closed() + Const(kCount, 1), {Expr(0)}));
+        moved = true;
+        continue;
+      }
+      result.push_back(Mutate(each));
+      if (!moved || !OnlyMultiplies(each) || (i + 1 < op->stmts.size() && OnlyMultiplies(op->stmts[i + 1]))) continue;
+      const Stmt release = Release(Closed() - Const(kCount, 1));
+      result.push_back(Stmt(new AttrStmtNode(Expr(0), kEarlierRelease, Expr(1), release)));
+      moved = false;
+    }
+    return Sequence(std::move(result));
+  }
   Stmt MutateSync(const SyncNode* op, const Stmt& self) override {
     if (op->sync == SyncKind::kAsyncCommit) {
       const Stmt arrive = Invoke("cuda.mbarrier_arrive", {Pointer(full_, At(Closed()))});
       const bool copies = also_cp_async_ && role_ != Role::kProducer;
       return Sequence({copies ? self : Sequence({}),
                        role_ == Role::kProducer && sharers_ > 1 ? WaitUntilEmpty() : Sequence({}),
-                       role_ == Role::kConsumers  ? Release()
+                       role_ == Role::kConsumers  ? Release(Closed())
                        : role_ == Role::kProducer ? arrive
                                                   : If(first_thread_, arrive),
                        Store(groups_, Closed() + Const(kCount, 1), {Expr(0)})});
@@ -192,22 +213,36 @@ class GroupBarriers : public StmtMutator {
     return Stmt(new AllocateNode(full_, {}, std::move(result)));
   }
 
-  // Whether the group that is next uses a barrier, and memory, for a second time.
-  Expr IsReuse() const { return Const(kCount, barriers_) <= Closed(); }
+  static bool IsSync(const Stmt& s, SyncKind kind) {
+    const auto* sync = dyn_cast<SyncNode>(s);
+    return sync != nullptr && sync->sync == kind;
+  }
+  // Whether products come next, behind waits for copies before the last group alone.
+  static bool ProductsFollow(const std::vector<Stmt>& stmts, size_t i) {
+    for (; i < stmts.size() && !OnlyMultiplies(stmts[i]); ++i) {
+      const bool of_earlier =
+          IsSync(stmts[i], SyncKind::kAsyncWait) && AsInt(cast<SyncNode>(stmts[i])->operand).value_or(0) >= 1;
+      if (!of_earlier && !IsWarpBarrier(stmts[i])) return false;
+    }
+    return i < stmts.size() && OnlyMultiplies(stmts[i]);
+  }
+
+  // Whether a group uses a barrier, and memory, for a second time.
+  Expr IsReuse(const Expr& group) const { return Const(kCount, barriers_) <= group; }
   Stmt WaitUntilEmpty() const {
     const Expr round = FloorDiv(Closed(), Const(kCount, barriers_)) + Const(kCount, 1);
-    return If(IsReuse(),
+    return If(IsReuse(Closed()),
               Invoke("cuda.mbarrier_wait", {Pointer(empty_, At(Closed())), FloorMod(round, Const(kCount, 2))}));
   }
   // Here the kernel would copy into memory whose readers lie before: all lanes of a warp are done with it.
-  Stmt Release() const {
+  Stmt Release(const Expr& group) const {
     const Stmt warp(new SyncNode(SyncKind::kBarrier, Scope::Parse("shared"), OwnerLevel::kWarp));
-    const Expr empty = Pointer(empty_, At(Closed()));
+    const Expr empty = Pointer(empty_, At(group));
     // A lane for each block.
     const Stmt arrive = sharers_ == 1 ? If(lane_ == Const(lane_.dtype(), 0), Invoke("cuda.mbarrier_arrive", {empty}))
                                       : If(lane_ < Const(lane_.dtype(), sharers_),
                                            Invoke("cuda.mbarrier_arrive_cluster", {empty, lane_}));
-    return If(IsReuse(), Sequence({warp, arrive}));
+    return If(IsReuse(group), Sequence({warp, arrive}));
   }
 
   enum class Role : uint8_t { kAll, kProducer, kConsumers };

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "codegen/lower/gpu/bulk_barriers.h"
 #include "codegen/lower/gpu/kernel_accesses.h"
 #include "codegen/lower/gpu/wgmma_call.h"
 #include "ir/functor.h"
@@ -15,30 +17,73 @@ Stmt Invoke(const char* function, std::vector<Expr> args = {}) {
   return Evaluate(Call(DataType::Void(), function, std::move(args)));
 }
 
-// Whether `s` does nothing but multiply by wgmma.
-bool OnlyMultiplies(const Stmt& s) {
+// Counts groups of copies.
+bool IsCounter(const Buffer& buffer) {
+  return buffer->dtype == DataType::UInt(32) && MemoryOwner(buffer->scope) == OwnerLevel::kThread;
+}
+
+// Whether a value depends on no memory but such counters.
+bool OnlyCounts(const Expr& e) {
+  bool counts = true;
+  PreOrder(e, [&](const Expr& part) {
+    const auto* load = dyn_cast<LoadNode>(part);
+    counts &= load == nullptr || IsCounter(load->buffer);
+    return counts;
+  });
+  return counts;
+}
+
+// Whether `s` does nothing but wait for copies and count their groups, which products under way do not mind.
+bool OnlyWaitsForCopies(const Stmt& s) {
   switch (s->kind()) {
-    case Kind::kEvaluate:
-      return AsWgmma(s).has_value();
-    case Kind::kFor:
-      return OnlyMultiplies(cast<ForNode>(s)->body);
-    case Kind::kAttrStmt:
-      return OnlyMultiplies(cast<AttrStmtNode>(s)->body);
+    case Kind::kEvaluate: {
+      const auto* call = dyn_cast<CallNode>(cast<EvaluateNode>(s)->value);
+      return IsNoOp(s) || (call != nullptr && call->op == "cuda.mbarrier_wait");
+    }
+    case Kind::kStore:
+      return IsCounter(cast<StoreNode>(s)->buffer) && OnlyCounts(cast<StoreNode>(s)->value);
+    case Kind::kWhile:
+      return OnlyCounts(cast<WhileNode>(s)->condition) && OnlyWaitsForCopies(cast<WhileNode>(s)->body);
     case Kind::kSeq:
-      for (const Stmt& each : cast<SeqNode>(s)->stmts) {
-        if (!OnlyMultiplies(each)) return false;
-      }
-      return !cast<SeqNode>(s)->stmts.empty();
+      return std::ranges::all_of(cast<SeqNode>(s)->stmts, OnlyWaitsForCopies);
     default:
       return false;
   }
+}
+
+bool IsEarlierRelease(const Stmt& s) {
+  const auto* attr = dyn_cast<AttrStmtNode>(s);
+  return attr != nullptr && attr->key == kEarlierRelease;
+}
+
+// Whether `s` is a loop over steps, of which each may begin while the products of the one before it are under way.
+bool IsPartOfSteps(const Stmt& s) {
+  if (OnlyMultiplies(s) || IsEarlierRelease(s) || OnlyWaitsForCopies(s)) return true;
+  if (const auto* seq = dyn_cast<SeqNode>(s)) return std::ranges::all_of(seq->stmts, IsPartOfSteps);
+  const auto* loop = dyn_cast<ForNode>(s);
+  return loop != nullptr && loop->kind != ForKind::kThreadBound && OnlyCounts(loop->extent) &&
+         IsPartOfSteps(loop->body);
 }
 
 class Orderer : public StmtMutator {
  public:
   using StmtMutator::Mutate;
   explicit Orderer(bool fences_proxy) : fences_proxy_(fences_proxy) {}
-  Stmt Mutate(const Stmt& s) override { return s && OnlyMultiplies(s) ? Group(s) : StmtMutator::Mutate(s); }
+  Stmt Mutate(const Stmt& s) override {
+    if (!s) return s;
+    if (OnlyMultiplies(s)) return Group(s);
+    if (OnlyWaitsForCopies(s)) return s;
+    if (IsEarlierRelease(s)) return Sequence({WaitFor(1), cast<AttrStmtNode>(s)->body});
+    if (isa<SeqNode>(s)) return StmtMutator::Mutate(s);
+    if (IsPartOfSteps(s)) {
+      ForNode::Fields fields = cast<ForNode>(s)->fields();
+      fields.body = Mutate(fields.body);
+      return For(std::move(fields));
+    }
+    // Others may touch sums, or memory that products read.
+    Stmt wait = WaitFor(0);
+    return Sequence({std::move(wait), StmtMutator::Mutate(s)});
+  }
 
  protected:
   Stmt MutateSeq(const SeqNode* op, const Stmt&) override {
@@ -57,6 +102,16 @@ class Orderer : public StmtMutator {
     flush();
     return Sequence(std::move(result));
   }
+  Stmt MutateFor(const ForNode* op, const Stmt&) override {
+    ForNode::Fields fields = op->fields();
+    fields.body = Whole(op->body);
+    return For(std::move(fields));
+  }
+  Stmt MutateWhile(const WhileNode* op, const Stmt&) override { return While(op->condition, Whole(op->body)); }
+  Stmt MutateIf(const IfNode* op, const Stmt&) override {
+    Stmt then_case = Whole(op->then_case);
+    return If(op->condition, std::move(then_case), op->else_case ? Whole(op->else_case) : Stmt());
+  }
   Stmt MutateSync(const SyncNode* op, const Stmt& self) override {
     return op->sync == SyncKind::kBarrier && op->participants == OwnerLevel::kBlock ? Fenced(self) : self;
   }
@@ -69,8 +124,20 @@ class Orderer : public StmtMutator {
   Stmt Fenced(const Stmt& barrier) const {
     return fences_proxy_ ? Sequence({Invoke("cuda.fence_proxy_async_shared"), barrier}) : barrier;
   }
+  // What no products outlive.
+  Stmt Whole(const Stmt& s) {
+    Stmt result = Mutate(s);
+    return Sequence({std::move(result), WaitFor(0)});
+  }
+  // Until at most so many of the latest groups are under way.
+  Stmt WaitFor(int groups) {
+    if (!under_way_) return Sequence({});
+    under_way_ = groups > 0;
+    return Invoke("cuda.wgmma_wait", {String(absl::StrCat(groups))});
+  }
   // The fence names the sums, so that the compiler has them in their registers before it.
-  static Stmt Group(const Stmt& products) {
+  Stmt Group(const Stmt& products) {
+    under_way_ = true;
     std::vector<Expr> sums;
     PreOrder(products, [&](const Stmt& part) {
       if (!AsWgmma(part)) return true;
@@ -79,10 +146,10 @@ class Orderer : public StmtMutator {
       if (std::ranges::none_of(sums, [&](const Expr& sum) { return sum.same_as(data); })) sums.push_back(data);
       return true;
     });
-    return Sequence({Invoke("cuda.wgmma_fence", std::move(sums)), products, Invoke("cuda.wgmma_commit"),
-                     Invoke("cuda.wgmma_wait", {String("0")})});
+    return Sequence({Invoke("cuda.wgmma_fence", std::move(sums)), products, Invoke("cuda.wgmma_commit")});
   }
   const bool fences_proxy_;
+  bool under_way_ = false;  // products, in groups
 };
 
 bool Multiplies(const Stmt& s) {

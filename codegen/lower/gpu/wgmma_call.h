@@ -24,5 +24,8 @@ struct WgmmaCall {
 std::optional<WgmmaCall> AsWgmma(const Expr& e);
 // The same of a statement that is the call.
 std::optional<WgmmaCall> AsWgmma(const Stmt& s);
+bool IsWarpBarrier(const Stmt& s);
+// Whether `s` does nothing but multiply by such calls, barriers of warps aside: lanes of a warp start one together.
+bool OnlyMultiplies(const Stmt& s);
 
 }  // namespace tilewright
