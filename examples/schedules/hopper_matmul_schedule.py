@@ -1,15 +1,17 @@
 # Tiles of 128 x 128 x 64 by two warpgroups with 64 rows each (sm_90a): operands by bulk tensor copies into three stages of
 # swizzled shared memory, products by wgmma from there, sums in registers. The copies are loops that the first thread of
 # the block would run: what the pipeline copies asynchronously as a whole box, the engine copies. A warpgroup of its own
-# starts the copies, ahead of those that multiply.
+# starts the copies, ahead of those that multiply. Two blocks with the same rows form a cluster: each copies half of their
+# tile of A to both.
 C = sch.get_block("C")
 i, j, k = sch.get_loops(C)
 i0, i1, i2 = sch.split(i, factors=[None, 2, 64])
-j0, j1 = sch.split(j, factors=[None, 128])
+j0, jc, j1 = sch.split(j, factors=[None, 2, 128])
 k0, k1, k2 = sch.split(k, factors=[None, 4, 16])
-sch.reorder(i0, j0, i1, k0, k1, i2, j1, k2)
+sch.reorder(i0, j0, jc, i1, k0, k1, i2, j1, k2)
 sch.bind(i0, "blockIdx.y")
 sch.bind(j0, "blockIdx.x")
+sch.bind(jc, "clusterCtaIdx.x")
 sch.bind(i1, "threadIdx.y")
 CF = sch.cache_write(C, 0, "wgmma.accumulator")
 sch.reverse_compute_at(CF, i1)

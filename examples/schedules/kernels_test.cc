@@ -51,7 +51,10 @@ INSTANTIATE_TEST_SUITE_P(
     All, Kernels,
     ::testing::Values(Example{"mma_matmul", "cuda-sm80", "sm_80", {"tw::cp_async<16>", "ldmatrix_x4", "mma_m16n8k16"}},
                       Example{"thread_gemv", "cuda-sm80", "sm_80", {"__shfl_xor_sync"}},
-                      Example{"hopper_matmul", "cuda-sm90a", "sm_90a", {"tw::tma_load", "tw::wgmma<128", "mbarrier"}}),
+                      Example{"hopper_matmul",
+                              "cuda-sm90a",
+                              "sm_90a",
+                              {"tw::tma_load_multicast(", "tw::wgmma<128", "mbarrier_arrive_cluster("}}),
     [](const auto& info) { return std::string(info.param.name); });
 
 // What is found when the text of a kernel lacks or changes something. Kernels of wgmma and bulk copies:
