@@ -283,7 +283,13 @@ class WarpgroupSchedule {
     return clusters;
   }
   static int64_t TilesAlong(int64_t extent, int64_t side) { return (extent + side - 1) / side; }
+  int64_t Blocks(const ProductTile& tile, int64_t parts) const {
+    return plan_.sizes.batch * parts * TilesAlong(plan_.sizes.m, tile.m) * TilesAlong(plan_.sizes.n, tile.n);
+  }
+  // Where blocks follow each other on the cores, those of a cluster wait for each other about as long as they save
+  // (measured: docs/h200.md).
   Cluster FastestCluster(const ProductTile& tile, int64_t parts) const {
+    if (Blocks(tile, parts) > target_.cores) return {};
     return std::ranges::min(Clusters(tile), {}, [&](const Cluster& cluster) { return Seconds(tile, parts, cluster); });
   }
   // The tile that is estimated to be the fastest.
@@ -342,9 +348,7 @@ class WarpgroupSchedule {
     const int64_t most = bulk_ ? kMostStages : kMostStagesOfThreads;
     while (stages.back() < std::min({most, fit, steps})) stages.push_back(stages.back() + 1);
     // Two blocks of few registers run on a core where both have room: one multiplies while the other begins or ends.
-    const int64_t blocks =
-        plan_.sizes.batch * parts_ * TilesAlong(plan_.sizes.m, tile_.m) * TilesAlong(plan_.sizes.n, tile_.n);
-    const bool two = warpgroups_ == 1 && tile_.n <= kMostColumnsOfTwo && blocks > target_.cores;
+    const bool two = warpgroups_ == 1 && tile_.n <= kMostColumnsOfTwo && Blocks(tile_, parts_) > target_.cores;
     const int64_t preferred = two ? std::max<int64_t>(2, SharedBytes() / 2 / StageBytes(tile_)) : kMostStages;
     TW_ASSIGN_OR_RETURN(const Choices::Pick pick, TakeUpTo(sch_, plan_.name + ".stages", stages, preferred, choices_));
     stages_ = pick.value;
