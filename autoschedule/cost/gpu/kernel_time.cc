@@ -12,6 +12,8 @@
 #include "autoschedule/cost/memory_traffic.h"
 #include "codegen/lower/common/software_pipeline.h"
 #include "ir/annotations.h"
+#include "ir/thread_tags.h"
+#include "target/clusters.h"
 #include "target/cuda_facts.h"
 #include "target/cuda_rates.h"
 #include "verify/memory/memory_limits.h"
@@ -44,7 +46,7 @@ struct KernelWork {
   double instructions = 0;                // of warps
   double arithmetic = 0, special = 0;     // of threads
   double matrix_cycles = 0, shared_cycles = 0;
-  double l2_bytes = 0;
+  double l2_bytes = 0, filled_bytes = 0;  // what blocks of a cluster bring to each other is read once, and fills all
   // Cycles that a thread waits in each loop, for what comes meanwhile and for what it asks for then; -1: in no loop.
   std::map<int, double> ahead, waits;
   std::map<int, std::pair<double, double>> memory_bytes;  // read and written, by buffer
@@ -53,6 +55,11 @@ struct KernelWork {
     double blocks = 1;
     for (const auto& [axis, extent] : extents) blocks *= extent;
     return blocks;
+  }
+  int64_t BlocksOfCluster() const {
+    double blocks = 1;
+    for (const auto& [axis, extent] : extents) blocks *= IsClusterTag(axis) ? extent : 1;
+    return static_cast<int64_t>(blocks);
   }
 };
 
@@ -338,11 +345,24 @@ class Projector {
       work.shared_cycles += count * std::max(1.0, bytes / cuda::kSharedBytesPerCycle);
       work.instructions += count * (1 + kAddressInstructions);
     }
-    work.l2_bytes += access.write ? count * bytes : std::min(count * bytes, ReadOnce(access, chain));
+    const double once = access.write ? count * bytes : std::min(count * bytes, ReadOnce(access, chain));
+    work.l2_bytes += once / Receivers(access, chain);
+    if (IsBulk(chain) && !access.write) work.filled_bytes += once;
     auto& [read, written] = work.memory_bytes[access.buffer];
     double& moved = access.write ? written : read;
     moved = std::max(moved, FootprintBytes(facts_, access, 0, static_cast<int>(cuda::kSectorBytes), extents_));
     if (!access.write) AddLoadWait(access, chain, work);
+  }
+
+  // Blocks of a cluster that one copy brings what it reads (codegen/lower/gpu/multicast.h).
+  double Receivers(const AccessFacts& access, const Chain& chain) const {
+    double blocks = 1;
+    if (access.write || !IsBulk(chain)) return blocks;
+    for (int l = access.loop; l >= 0; l = Loop(l).parent) {
+      if (IsClusterTag(Loop(l).loop->thread_tag) && !Varies(access.varies, l))
+        blocks *= extents_[static_cast<size_t>(l)];
+    }
+    return blocks;
   }
 
   // Bytes that a block reads from L2: what fits into the first level next to it is read once.
@@ -392,6 +412,12 @@ class Projector {
                                                   (static_cast<double>(use.shared) + cuda::kSystemSharedBytes)})));
   }
 
+  // Cycles until shared memory has taken in what the engine copies.
+  double FillCycles(const KernelWork& work) const {
+    const ClusterFacts* clusters = ClustersOf(target_);
+    return clusters == nullptr ? 0 : work.filled_bytes / clusters->fill_bytes_per_cycle;
+  }
+
   void AddTime(const KernelWork& work, const KernelMemoryUse& use, Projection& p, double& longest) const {
     const double cycle = 1e-9 / target_.clock_ghz;
     const double l2 = target_.levels.empty() ? 0 : target_.Farthest().bytes_per_cycle;
@@ -401,14 +427,15 @@ class Projector {
         {work.special / cuda::kSpecialPerCycle, "special functions"},
         {work.matrix_cycles, "matrix units"},
         {work.shared_cycles, "shared memory"},
-        {work.l2_bytes / (l2 > 0 ? l2 : cuda::kL2BytesPerCycle), "L2"},
+        {std::max(work.l2_bytes / (l2 > 0 ? l2 : cuda::kL2BytesPerCycle), FillCycles(work)), "L2"},
     }};
     const double busy =
         Norm({units[0].first, units[1].first, units[2].first, units[3].first, units[4].first, units[5].first});
     double waits = 0, ahead = 0;
     for (const auto& [loop, cycles] : work.waits) waits += cycles;
     for (const auto& [loop, cycles] : work.ahead) ahead += cycles;
-    const double blocks_of_core = std::ceil(work.Blocks() / target_.cores), resident = Resident(use);
+    const double cores = target_.cores * ClusterFacts::UsableCores(work.BlocksOfCluster());
+    const double blocks_of_core = std::ceil(work.Blocks() / cores), resident = Resident(use);
     const double throughput = blocks_of_core * busy * cycle;
     const double latency = std::ceil(blocks_of_core / resident) * (waits + std::max(busy, ahead)) * cycle;
     double read = 0, written = 0;

@@ -111,6 +111,39 @@ def main(A: T.Buffer((1056, 64), "float32"), B: T.Buffer((1056, 64), "float32"))
   EXPECT_GT(staged(200 << 10), 4 * staged(4 << 10));
 }
 
+// What all blocks of a cluster need is read once for them.
+TEST(KernelTime, BlocksOfAClusterReadForEachOther) {
+  const auto copies = [](const std::string& row, const std::string& roles) {
+    return Of(absl::Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer((4096, 4096), "float32"), B: T.Buffer((66, 2, 128), "float32")):
+    S = T.alloc_buffer((66, 2, 64, 128), "float32", scope="shared")
+    for b in T.thread_binding(66, thread="blockIdx.x"):
+        for c in T.thread_binding(2, thread="clusterCtaIdx.x"):
+            for k in T.serial(64, annotations={"software_pipeline_stage": [0, 1], "software_pipeline_order": [0, 1], "software_pipeline_async_stages": [0]$1}):
+                for i in range(64):
+                    for t in T.thread_binding(128, thread="threadIdx.x"):
+                        with T.block("S"):
+                            v, vc, vi, w = T.axis.remap("SSSS", [b, c, i, t])
+                            vk = T.axis.opaque(64, k)
+                            S[v, vc, vi, w] = A[$0, vk * 64 + w]
+                for t in T.thread_binding(128, thread="threadIdx.x"):
+                    with T.block("B"):
+                        v, vc, w = T.axis.remap("SSS", [b, c, t])
+                        vk = T.axis.opaque(64, k)
+                        B[v, vc, w] = S[v, vc, 0, w]
+)",
+                               row, roles))
+        .levels[0];
+  };
+  const std::string roles = ", \"software_pipeline_roles\": 1";
+  const double own = copies("vc * 2048 + vi", roles).read_bytes, same = copies("vi", roles).read_bytes;
+  EXPECT_NEAR(same / own, 0.5, 0.05);
+  EXPECT_EQ(copies("vi", "").read_bytes, own);
+  // Shared memory takes them in all the same.
+  EXPECT_GT(copies("vi", roles).seconds, 0.55 * copies("vc * 2048 + vi", roles).seconds);
+}
+
 TEST(KernelTime, MatrixUnitsAreFaster) {
   const auto product = [](const std::string& instruction) {
     return Of(absl::Substitute(R"(
