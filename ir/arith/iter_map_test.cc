@@ -90,6 +90,12 @@ TEST_F(IterMapTest, PredicatesBoundFusedIterators) {
   Detects({row, column}, fused, IterMapLevel::kBijective, And(row < Expr(127), column < Expr(131)));
   Domain symbolic = {{i, {0, FloorDiv(n + 15, 16)}}, {j, {0, 16}}};
   Detects({i * 16 + j}, symbolic, IterMapLevel::kBijective, i * 16 + j < n);
+  // The same split twice, with a symbolic number of tiles in the middle.
+  const Expr tiles = FloorDiv(n + 5, 6), place = (i * tiles + j) * 3 + k;
+  const Domain twice = {{i, {0, 2}}, {j, {0, tiles}}, {k, {0, 3}}};
+  Detects({i * tiles * 3 + j * 3 + k}, twice, IterMapLevel::kBijective, place < n);
+  Refuses({i * tiles * 3 + j * 3 + k, j}, twice, IterMapLevel::kSurjective, Code::kNotIndependent, 1, place < n);
+  Refuses({i * tiles * 3 + j * 2 + k}, twice, IterMapLevel::kSurjective, Code::kNotContiguous, 0, place < n);
 }
 
 TEST_F(IterMapTest, DividesBindingsByInnerLoops) {

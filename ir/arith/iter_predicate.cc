@@ -1,6 +1,8 @@
 #include "ir/arith/iter_predicate.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <string>
 
 #include "ir/arith/context.h"
@@ -63,6 +65,17 @@ IterDomain::Iterator* IterDomain::FindIterator(const Expr& var) {
 bool IterDomain::Apply(const Expr& predicate, Expr* failed) {
   std::vector<Expr> conditions;
   FlattenAnd(predicate, &conditions);
+  // What bounds tiles alone comes before what bounds their elements: two loops that number the tiles are one iterator
+  // then.
+  std::multimap<ptrdiff_t, Expr> by_loops;
+  for (const Expr& condition : conditions) {
+    const auto used = std::ranges::count_if(domain_, [&](const auto& entry) {
+      return UsesVar(condition, [&](const VarNode* var) { return var == entry.first.get(); });
+    });
+    by_loops.emplace(used, condition);
+  }
+  conditions.clear();
+  for (const auto& [used, condition] : by_loops) conditions.push_back(condition);
   // A condition may become usable when another one has fused its iterators.
   while (!conditions.empty()) {
     bool progress = false;
@@ -81,28 +94,28 @@ bool IterDomain::Apply(const Expr& predicate, Expr* failed) {
 
 bool IterDomain::DivideOne(const std::vector<Expr>& conditions) {
   Iterator* divided = nullptr;
-  int64_t divisor = 0;
+  Monomial divisor;
+  std::optional<Monomial> quotient;
   for (const Expr& condition : conditions) {
     PreOrder(analyzer_.Simplify(condition), [&](const Expr& e) {
       const auto* op = dyn_cast<BinaryNode>(e);
       if (divided != nullptr || op == nullptr) return divided == nullptr;
       if (op->op != BinaryOp::kFloorDiv && op->op != BinaryOp::kFloorMod) return true;
       Iterator* iterator = FindIterator(op->a);
-      const auto by = AsInt(op->b);
-      if (iterator == nullptr || !by || *by <= 1 || !iterator->extent.IsConstant()) return true;
-      const auto extent = AsInt(iterator->extent.ToExpr(op->dtype()));
-      if (!extent || *extent % *by != 0 || *extent == *by) return true;
+      if (iterator == nullptr || UsesIterators(op->b)) return true;
+      divisor = Monomial::Of(op->b);
+      if (divisor.scale <= 0 || divisor.IsOne()) return true;
+      quotient = DivideExactly(iterator->extent, divisor);
+      if (!quotient || quotient->IsOne()) return true;
       divided = iterator;
-      divisor = *by;
       return false;
     });
   }
   if (divided == nullptr) return false;
   const DataType type = divided->var.dtype();
-  const int64_t extent = *AsInt(divided->extent.ToExpr(type));
-  const Expr by = Const(type, divisor);
-  Iterator high{Var(divided->var.name() + "_high", type), Monomial(extent / divisor), FloorDiv(divided->value, by)};
-  Iterator low{Var(divided->var.name() + "_low", type), Monomial(divisor), FloorMod(divided->value, by)};
+  const Expr by = divisor.ToExpr(type);
+  Iterator high{Var(divided->var.name() + "_high", type), *quotient, FloorDiv(divided->value, by)};
+  Iterator low{Var(divided->var.name() + "_low", type), divisor, FloorMod(divided->value, by)};
   for (const Iterator& part : {high, low}) {
     analyzer_.context().BindRange(part.var, Range{Const(type, 0), part.extent.ToExpr(type)}, /*not_empty=*/false);
   }
@@ -113,6 +126,12 @@ bool IterDomain::DivideOne(const std::vector<Expr>& conditions) {
   return true;
 }
 
+bool IterDomain::UsesIterators(const Expr& e) const {
+  return UsesVar(e, [&](const VarNode* var) {
+    return std::ranges::any_of(iterators_, [&](const Iterator& i) { return i.var.get() == var; });
+  });
+}
+
 bool IterDomain::ApplyOne(const Expr& condition, bool* progress) {
   Expr e = analyzer_.Simplify(condition);
   if (const auto* call = dyn_cast<CallNode>(e); call != nullptr && call->op == "likely") e = call->args[0];
@@ -121,10 +140,7 @@ bool IterDomain::ApplyOne(const Expr& condition, bool* progress) {
     return applied;
   };
   if (IsTrue(e)) return done(true);
-  auto is_iterator = [&](const VarNode* var) {
-    return std::any_of(iterators_.begin(), iterators_.end(), [&](const Iterator& i) { return i.var.get() == var; });
-  };
-  if (!UsesVar(e, is_iterator)) {
+  if (!UsesIterators(e)) {
     conditional_ = true;
     analyzer_.Assume(e);
     return done(true);
@@ -139,7 +155,7 @@ bool IterDomain::ApplyOne(const Expr& condition, bool* progress) {
   if (op->op == BinaryOp::kLT) difference.AddBase(1);
   Sum iterating = Sum::Constant(difference.dtype, 0), limit = Sum::Constant(difference.dtype, 0);
   Sum rest = Sum::Constant(difference.dtype, difference.base);
-  for (const Term& term : difference.terms) (UsesVar(term.atom, is_iterator) ? iterating : rest).terms.push_back(term);
+  for (const Term& term : difference.terms) (UsesIterators(term.atom) ? iterating : rest).terms.push_back(term);
   bool above = iterating.terms[0].scale > 0;
   for (Term& term : iterating.terms) {
     if ((term.scale > 0) != above) return false;

@@ -37,7 +37,8 @@ class IterDomain {
   std::vector<Expr> DomainValues() const;
 
  private:
-  // Takes an iterator of which a condition uses a part, f // 22 or f % 22, apart into two. False when there is none.
+  bool UsesIterators(const Expr& e) const;
+  // Takes an iterator of which a condition uses a part, f // 22 or f % n, apart into two. False when there is none.
   bool DivideOne(const std::vector<Expr>& conditions);
   bool ApplyOne(const Expr& condition, bool* progress);
   // sum <= limit, all of whose terms are iterators with positive scales.

@@ -168,11 +168,20 @@ bool Context::MergeSymbolicSplits(Sum* sum, const Term& term) {
   auto completes = [&](const Term& low, const Term& high) {
     const auto* mod = dyn_cast<BinaryNode>(low.atom);
     if (mod == nullptr || mod->op != BinaryOp::kFloorMod || low.IsSplit() || high.IsSplit()) return false;
-    Sum product = Multiply(Opaque(FloorDiv(mod->a, mod->b)), ToSum(mod->b));
-    if (product.terms.size() != 1 || product.base != 0 || product.overflow) return false;
-    int64_t scale;
-    return SameAtom(product.terms[0].atom, high.atom) &&
-           !__builtin_mul_overflow(product.terms[0].scale, low.scale, &scale) && scale == high.scale;
+    const auto is_high = [&](const Expr& quotient) {
+      const Sum product = Multiply(Opaque(quotient), ToSum(mod->b));
+      if (product.terms.size() != 1 || product.base != 0 || product.overflow) return false;
+      int64_t scale;
+      return SameAtom(product.terms[0].atom, high.atom) &&
+             !__builtin_mul_overflow(product.terms[0].scale, low.scale, &scale) && scale == high.scale;
+    };
+    if (is_high(FloorDiv(mod->a, mod->b))) return true;
+    // x // c // n may stand there as x // (n * c).
+    const auto* inner = dyn_cast<BinaryNode>(mod->a);
+    if (inner == nullptr || inner->op != BinaryOp::kFloorDiv || !AsInt(inner->b)) return false;
+    const Sum divisor = Multiply(ToSum(mod->b), ToSum(inner->b));
+    const Expr by = divisor.overflow ? Expr() : SumToAtom(divisor);
+    return by && is_high(FloorDiv(inner->a, by));
   };
   for (size_t i = 0; i < sum->terms.size(); ++i) {
     const Term other = sum->terms[i];
