@@ -4,25 +4,15 @@
 
 #include "ir/arith/analyzer.h"
 #include "ir/arith/same_expr.h"
-#include "ir/builtin.h"
 #include "ir/functor.h"
 #include "ir/regions.h"
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
+#include "verify/regions/touched_reads.h"
 #include "verify/structure/given_values.h"
 
 namespace tilewright {
 namespace {
-
-bool ReachesMemoryByPointer(const Stmt& s) {
-  bool found = false;
-  PreOrderExprs(s, [&](const Expr& e) {
-    const auto* call = dyn_cast<CallNode>(e);
-    found |= call != nullptr && EffectOf(call->op) != CallEffect::kPure;
-    return !found;
-  });
-  return found;
-}
 
 // Where a block's body touches one buffer along one dimension, with the values of names put in.
 class Places : public Visitor {
@@ -91,7 +81,7 @@ class Checker : public Visitor {
     Check(block, touched.reads, block->reads, &Places::reads);
     Check(block, touched.writes, block->writes, &Places::writes);
     if (block->init) CheckReadsOfOutput(*block);
-    if (ReachesMemoryByPointer(block->body)) {
+    if (CallsOutside(block->body)) {
       diagnostics.push_back(
           {Verdict::kAssumed, "declared regions", block->id,
            "block " + block->name + " calls a function that is taken at the block's declared regions"});

@@ -9,6 +9,7 @@
 #include "ir/arith/analyzer.h"
 #include "ir/arith/iter_map.h"
 #include "ir/arith/same_expr.h"
+#include "ir/arith/sum.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
 #include "verify/structure/block_scope.h"
@@ -76,8 +77,12 @@ Expr NumberOf(const Expr& e) {
   return digit ? NumberOf(op->a) : e;
 }
 
-// Whether a mark counts up while the loops run: it is a loop, or loops in their order fused.
+// Whether a mark counts up while the loops run: it is a loop, or loops in their order fused. Of a part of such a mark,
+// f // n, each digit is a digit of the mark.
 bool CountsLoops(const arith::IterMark& mark, const Loops& loops) {
+  if (!mark.var && mark.sum.args.size() == 1) {
+    return mark.sum.args[0].scale.scale > 0 && CountsLoops(*mark.sum.args[0].source, loops);
+  }
   size_t next = 0;
   const auto is_next = [&](const Var& var) {
     while (next < loops.size() && !loops[next]->var.same_as(var)) ++next;
@@ -89,6 +94,16 @@ bool CountsLoops(const arith::IterMark& mark, const Loops& loops) {
   });
 }
 
+// A constant, or the extent of a loop that runs or a factor of it.
+bool IsPositive(const Expr& e, const Loops& loops) {
+  if (const auto constant = AsInt(e)) return *constant > 0;
+  return std::ranges::any_of(loops, [&](const ForNode* loop) {
+    const arith::Factors factors = arith::ProductFactors(loop->extent);
+    return arith::SameAtom(e, loop->extent) ||
+           std::ranges::any_of(factors, [&](const Expr& factor) { return arith::SameAtom(e, factor); });
+  });
+}
+
 // Whether the value is no greater where loops are at lesser values.
 bool Rises(const Expr& e, const Loops& loops) {
   if (UsedIn(e, loops).empty()) return true;
@@ -97,7 +112,7 @@ bool Rises(const Expr& e, const Loops& loops) {
   if (op == nullptr) return false;
   if (op->op == BinaryOp::kAdd) return Rises(op->a, loops) && Rises(op->b, loops);
   const bool scales = op->op == BinaryOp::kMul || op->op == BinaryOp::kFloorDiv;
-  return scales && AsInt(op->b).value_or(0) > 0 && Rises(op->a, loops);
+  return scales && IsPositive(op->b, loops) && Rises(op->a, loops);
 }
 
 // Whether the condition holds for lesser values of the loops, when it holds for some.

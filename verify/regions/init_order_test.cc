@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_replace.h"
 #include "ir/script/parse_or_die.h"
 
 namespace tilewright {
@@ -49,6 +50,38 @@ TEST(InitOrder, LoopsThatSpatialIteratorsUseToo) {
   EXPECT_FALSE(RunsFirst("f, i", "128, 2", "i * 2 + f // 64", "63 - f % 64"));
   // i = 1: a number with a larger remainder comes first.
   EXPECT_FALSE(RunsFirst("b, a", "3, 1366", "(a * 3 + b) // 64", "(a * 3 + b) % 64", "a * 3 + b < 4096"));
+}
+
+constexpr char kSymbolic[] = R"(
+@T.prim_func
+def main(A: T.Buffer((m, k), "float32"), C: T.Buffer((m, 6), "float32"), m: T.int32, k: T.int32):
+    for GRID:
+        with T.block("C"):
+            vi = T.axis.spatial(m, SPATIAL)
+            vj = T.axis.spatial(6, OTHER)
+            vk = T.axis.reduce(k, REDUCE)
+            T.where(CONDITION)
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk]
+)";
+bool RunsFirstIn(const std::string& grid, const std::string& spatial, const std::string& other,
+                 const std::string& reduce, const std::string& condition = "True") {
+  const std::string text = absl::StrReplaceAll(
+      kSymbolic,
+      {{"GRID", grid}, {"SPATIAL", spatial}, {"OTHER", other}, {"REDUCE", reduce}, {"CONDITION", condition}});
+  return CheckInitOrder(ParseFunctionOrDie(text)).empty();
+}
+
+TEST(InitOrder, DigitsBySymbolicSizes) {
+  EXPECT_TRUE(RunsFirstIn("f in range(m * 6 * k)", "f // k // 6", "f // k % 6", "f % k"));
+  EXPECT_FALSE(RunsFirstIn("f in range(m * 6 * k)", "f // k // 6", "f // k % 6", "k - 1 - f % k"));
+  // The reduction is the highest digit.
+  EXPECT_TRUE(RunsFirstIn("f in range(m * 6 * k)", "f // 6 % m", "f % 6", "f // 6 // m"));
+  const std::string tiles = "i, a, f in T.grid(2, (m + 5) // 6, k * 18)";
+  const std::string row = "(i * ((m + 5) // 6) + a) * 3 + f // k // 6";
+  EXPECT_TRUE(RunsFirstIn(tiles, row, "f // k % 6", "f % k", row + " < m"));
+  EXPECT_FALSE(RunsFirstIn(tiles, row, "f // k % 6", "f % k", "1 <= f % k"));
 }
 
 }  // namespace

@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "ir/analysis.h"
+#include "ir/arith/int_set.h"
 #include "ir/arith/region.h"
 #include "ir/arith/same_expr.h"
 #include "ir/functor.h"
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
+#include "verify/regions/flat_scope.h"
 #include "verify/regions/sure_writes.h"
+#include "verify/regions/touched_reads.h"
 #include "verify/structure/block_scope.h"
 #include "verify/structure/given_values.h"
 
@@ -78,25 +82,65 @@ class Checker : public Visitor {
     arith::Analyzer::Scope around(&analyzer_);
     for (const IterVar& iter : block->iter_vars) analyzer_.Bind(iter.var, iter.domain);
     const BlockScope scope = BlockScope::Of(block);
-    for (const ScopeChild& child : scope.children()) CheckReads(scope, child);
+    std::optional<BlockScope> flat;  // made where a proof needs it
+    for (const ScopeChild& child : scope.children()) CheckReads(scope, child, &flat);
     Visit(block->init);
     Visit(block->body);
   }
 
  private:
-  void CheckReads(const BlockScope& scope, const ScopeChild& reader) {
+  void CheckReads(const BlockScope& scope, const ScopeChild& reader, std::optional<BlockScope>* flat) {
     const auto& local = scope.block()->alloc_buffers;
     for (const BufferRegion& read : reader.realize->block->reads) {
       const bool is_local =
           std::any_of(local.begin(), local.end(), [&](const Buffer& b) { return b.same_as(read.buffer); });
       // Accumulating without an init: an earlier block must have written it, as for any other read.
-      if (is_local && !IsCovered(scope, reader, read)) {
+      if (is_local && !IsCoveredSomehow(scope, reader, read) && !IsCoveredInside(scope, reader, read, flat)) {
         diagnostics.push_back({Verdict::kRefuted, "region cover", reader.id(),
                                "block " + reader.realize->block->name + " reads " + Print(read) +
                                    ", which is not all written before" + (why_.empty() ? "" : ": " + why_),
                                /*enumerable=*/true, read.buffer});
       }
     }
+  }
+
+  // By the signature, or, as the declared region may be wider than that, by what the block's body reads. `why_` stays
+  // the reason for the declared region.
+  bool IsCoveredSomehow(const BlockScope& scope, const ScopeChild& reader, const BufferRegion& read) {
+    if (IsCovered(scope, reader, read)) return true;
+    const auto touched = TouchedReads(*reader.realize->block);
+    if (!touched) return false;
+    const std::string why = why_;
+    const bool covered = std::ranges::all_of(*touched, [&](const BufferRegion& part) {
+      return !part.buffer.same_as(read.buffer) || IsCovered(scope, reader, part);
+    });
+    why_ = why;
+    return covered;
+  }
+
+  // Whether what the blocks inside of the reader read is written by the blocks inside of the writers.
+  bool IsCoveredInside(const BlockScope& scope, const ScopeChild& reader, const BufferRegion& read,
+                       std::optional<BlockScope>* flat) {
+    if (!*flat) {
+      kept_.push_back(FlatScope(Block(scope.block())));
+      *flat = BlockScope::Of(kept_.back().get());
+    }
+    if ((*flat)->block() == scope.block()) return false;
+    std::set<uint32_t> inside = {reader.id()};
+    PreOrder(reader.realize->block->body, [&](const Stmt& s) {
+      if (const auto* realize = dyn_cast<BlockRealizeNode>(s)) inside.insert(realize->block->id);
+      return true;
+    });
+    const std::string why = why_;
+    const auto covers_reads_of = [&](const ScopeChild& child) {
+      if (!inside.contains(child.id())) return true;
+      return std::ranges::all_of(child.realize->block->reads, [&](const BufferRegion& part) {
+        return !part.buffer.same_as(read.buffer) || IsCoveredSomehow(**flat, child, part);
+      });
+    };
+    const bool covered = std::ranges::all_of((*flat)->children(), covers_reads_of);
+    why_ = why;
+    return covered;
   }
 
   bool IsCovered(const BlockScope& scope, const ScopeChild& reader, const BufferRegion& read) {
@@ -146,7 +190,7 @@ class Checker : public Visitor {
     const auto wrote = [&](const BufferRegion& write) {
       if (!write.buffer.same_as(read.buffer)) return false;
       if (!sure_.Runs(writer.loops, common, InLoops(writer, write), &analyzer_)) return false;
-      const auto instance = InstanceThatWrites(iterators, write.region, read.region);
+      const auto instance = InstanceThatWrites(iterators, WithoutUnits(iterators, write).region, read.region);
       if (!instance) return false;
       arith::Region values;
       for (size_t i = 0; i < iterators.size(); ++i) {
@@ -164,6 +208,18 @@ class Checker : public Visitor {
     };
     const auto& writes = writer.realize->block->writes;
     return std::any_of(writes.begin(), writes.end(), wrote);
+  }
+
+  // The region without iterators that have one value.
+  BufferRegion WithoutUnits(const std::vector<IterVar>& iterators, const BufferRegion& region) {
+    VarMap units;
+    for (const IterVar& iter : iterators) {
+      if (IsInt(iter.domain.extent, 1)) units[iter.var] = iter.domain.min;
+    }
+    if (units.empty()) return region;
+    BufferRegion result = Substitute(region, units);
+    for (Range& range : result.region) range = {analyzer_.Simplify(range.min), analyzer_.Simplify(range.extent)};
+    return result;
   }
 
   // What was written in the first iteration of a serial loop around both is there in all later ones: the tile that a
@@ -333,7 +389,7 @@ class Checker : public Visitor {
     return same;
   }
 
-  // What the reader's condition says of the loops around both.
+  // What the reader's condition says of the loops around both: it holds for some values of the loops `below`.
   void AssumeAround(const Expr& condition, const arith::Domain& below) {
     const auto* op = dyn_cast<BinaryNode>(condition);
     if (op != nullptr && op->op == BinaryOp::kAnd) {
@@ -341,14 +397,17 @@ class Checker : public Visitor {
       AssumeAround(op->b, below);
       return;
     }
-    for (const auto& [loop, range] : below) {
-      if (UsesVar(condition, loop)) return;
-    }
-    analyzer_.Assume(condition);
+    const bool varies = std::ranges::any_of(below, [&](const auto& loop) { return UsesVar(condition, loop.first); });
+    if (!varies) return analyzer_.Assume(condition);
+    if (op == nullptr || (op->op != BinaryOp::kLT && op->op != BinaryOp::kLE)) return;
+    const Expr least = arith::EvalSet(op->a - op->b, below, &analyzer_).min;
+    const Expr zero = least ? Const(least.dtype(), 0) : Expr();
+    if (least) analyzer_.Assume(op->op == BinaryOp::kLT ? least < zero : least <= zero);
   }
 
   arith::Analyzer analyzer_;
   SureWrites sure_;
+  std::vector<Block> kept_;  // flat scopes: what is remembered of regions is remembered by their addresses
   std::string why_;
 };
 

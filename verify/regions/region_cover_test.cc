@@ -91,5 +91,87 @@ TEST(RegionCover, PlacesAreInside) {
   EXPECT_THAT(Reasons(Replaced(kPlace, "source < T.int64(9)", "vj < 5")), missing);
 }
 
+// A block of blocks declares the box; those inside write what they write.
+TEST(RegionCover, BlocksInsideOfBlocks) {
+  const std::string nested = R"(
+@T.prim_func
+def main(A: T.Buffer((n, 6), "float32"), C: T.Buffer((n, 6), "float32"), n: T.int32):
+    B = T.alloc_buffer(((n + 1) // 2, 6, 2))
+    with T.block("B_o"):
+        vo = T.axis.spatial(1, 0)
+        T.reads(A[0:n, 0:6])
+        T.writes(B[0:(n + 1) // 2, 0:6, 0:2])
+        for i, j in T.grid(n, 6):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi // 2, vj, vi % 2] = A[vi, vj]
+    for i in range(n):
+        with T.block("C_o"):
+            vi = T.axis.spatial(n, i)
+            T.reads(B[vi // 2, 0:6, vi % 2])
+            T.writes(C[vi, 0:6])
+            for j in range(6):
+                with T.block("C"):
+                    vj = T.axis.spatial(6, j)
+                    C[vi, vj] = B[vi // 2, vj, vi % 2]
+)";
+  EXPECT_THAT(Reasons(nested), IsEmpty());
+  const auto missing = ElementsAre(HasSubstr("which is not all written before"));
+  EXPECT_THAT(Reasons(Replaced(nested, "for i, j in T.grid(n, 6)", "for i, j in T.grid(n - 1, 6)")), missing);
+  EXPECT_THAT(
+      Reasons(Replaced(nested, "vo = T.axis.spatial(1, 0)\n", "vo = T.axis.spatial(1, 0)\n        T.where(n < 7)\n")),
+      missing);
+  EXPECT_THAT(Reasons(Replaced(nested, "C[vi, vj] = B[vi // 2, vj, vi % 2]", "C[vi, vj] = B[vi // 2, vj, 1]")),
+              missing);
+}
+
+// Somebody declared more than the block reads.
+TEST(RegionCover, DeclaredWiderThanRead) {
+  const std::string wide = R"(
+@T.prim_func
+def main(A: T.Buffer((n, 6), "float32"), C: T.Buffer((n, 6), "float32"), n: T.int32):
+    B = T.alloc_buffer((n, 6))
+    for i, j in T.grid(n, 6):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj]
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(B[0:n, 0:6])
+            T.writes(C[vi, vj])
+            C[vi, vj] = B[vi, vj]
+)";
+  EXPECT_THAT(Reasons(wide), IsEmpty());
+  EXPECT_THAT(Reasons(Replaced(wide, "= B[vi, vj]", "= B[n - 1, vj]")),
+              ElementsAre(HasSubstr("dimension 0: from i is provided, 0 is needed")));
+  EXPECT_THAT(Reasons(Replaced(wide, "= B[vi, vj]", "= T.call_extern(\"float32\", \"f\", B[vi, vj])")),
+              ElementsAre(HasSubstr("dimension 0: from i is provided, 0 is needed")));
+}
+
+// The reader runs where there is a k below; so far the writer runs.
+TEST(RegionCover, TilesThatAReaderVisits) {
+  const std::string tiles = R"(
+@T.prim_func
+def main(A: T.Buffer((n, 6), "float32"), C: T.Buffer((n, 6), "float32"), n: T.int32):
+    B = T.alloc_buffer((n, 6))
+    for i, a, b in T.grid(n, 2, 2):
+        for k in range(2):
+            with T.block("B"):
+                vi = T.axis.spatial(n, i)
+                vj = T.axis.spatial(6, a * 4 + b * 2 + k)
+                T.where(a * 2 + b < 3)
+                B[vi, vj] = A[vi, vj]
+        for k in range(2):
+            with T.block("C"):
+                vi = T.axis.spatial(n, i)
+                vj = T.axis.spatial(6, a * 4 + b * 2 + k)
+                T.where((a * 2 + b) * 2 + k < 6)
+                C[vi, vj] = B[vi, vj]
+)";
+  EXPECT_THAT(Reasons(tiles), IsEmpty());
+  EXPECT_THAT(Reasons(Replaced(tiles, "T.where(a * 2 + b < 3)", "T.where(a * 2 + b < 2)")),
+              ElementsAre(HasSubstr("which is not all written before")));
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -154,18 +154,19 @@ bool IsOneStoreTo(const BlockNode& block, const BufferRegion& declared) {
   return true;
 }
 
-// Whether one of the boxes, or some of them that lie side by side, hold all that is needed.
-bool HoldTogether(const std::vector<arith::Region>& boxes, const arith::Region& needed, arith::Analyzer* analyzer) {
+// Whether one of the boxes, or some of them that lie side by side, hold all that is needed and lies in the buffer.
+bool HoldTogether(const std::vector<arith::Region>& boxes, const BufferRegion& needed, arith::Analyzer* analyzer) {
+  const std::vector<Expr>& shape = needed.buffer->shape;
   std::optional<arith::Region> hull;
   for (const arith::Region& box : boxes) {
-    if (arith::Covers(box, needed, {}, analyzer)) return true;
+    if (arith::Covers(box, needed.region, shape, analyzer)) return true;
     if (!hull) {
       hull = box;
     } else if (Touching(*hull, box, analyzer)) {
       hull = arith::UnionRegions(*hull, box, analyzer);
     }
   }
-  return hull && arith::Covers(*hull, needed, {}, analyzer);
+  return hull && arith::Covers(*hull, needed.region, shape, analyzer);
 }
 
 }  // namespace
@@ -219,11 +220,11 @@ bool SureWrites::Of(const BlockNode& block, const BufferRegion& declared) {
     // A matched part counts when all of it is written.
     for (const MatchBuffer& match : block.match_buffers) {
       if (!match.source.buffer.same_as(declared.buffer)) continue;
-      if (HoldTogether(boxes_of(match.buffer), BufferRegion::Full(match.buffer).region, &analyzer)) {
+      if (HoldTogether(boxes_of(match.buffer), BufferRegion::Full(match.buffer), &analyzer)) {
         boxes.push_back(match.source.region);
       }
     }
-    sure = HoldTogether(boxes, declared.region, &analyzer);
+    sure = HoldTogether(boxes, declared, &analyzer);
   }
   return known_[&declared] = sure;
 }

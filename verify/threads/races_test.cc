@@ -532,5 +532,22 @@ def main(A: T.Buffer((17,), "float32")):
                           "A[i + 1] in block A, a write of A[i] in block A"));
 }
 
+// Somebody declared that each iteration reads all rows.
+TEST(Races, DeclaredWiderThanRead) {
+  const std::string wide = R"(
+@T.prim_func
+def main(A: T.Buffer((n,), "float32"), C: T.Buffer((n,), "float32"), n: T.int32):
+    for i in T.parallel(n):
+        with T.block("C"):
+            vi = T.axis.spatial(n, i)
+            T.reads(C[0:n], A[vi])
+            T.writes(C[vi])
+            T.block_attr({"explicit_read_region": [0]})
+            C[vi] = C[vi] + A[vi]
+)";
+  EXPECT_THAT(Races(wide), IsEmpty());
+  EXPECT_THAT(Races(Replaced(wide, "= C[vi] +", "= C[0] +")), Not(IsEmpty()));
+}
+
 }  // namespace
 }  // namespace tilewright

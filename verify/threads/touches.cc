@@ -1,12 +1,15 @@
 #include "verify/threads/touches.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "ir/analysis.h"
+#include "ir/annotations.h"
 #include "ir/functor.h"
 #include "ir/substitute.h"
 #include "ir/thread_tags.h"
+#include "verify/regions/touched_reads.h"
 #include "verify/structure/loop_kinds.h"
 
 namespace tilewright {
@@ -142,7 +145,7 @@ class Collector : public Visitor {
       }
     }
     if (IsAtomic(*op->block)) {
-      for (const BufferRegion& read : op->block->reads) Add(read, false);
+      AddReads(*op->block);
       for (const BufferRegion& write : op->block->writes) Add(write, true);
     } else {
       // What a matched part touches counts for the buffer it is a part of.
@@ -175,6 +178,13 @@ class Collector : public Visitor {
       });
       if (divides) result.divided_barriers.push_back({object, condition});
     }
+  }
+
+  // By the signature; by the body where somebody declared more than that touches.
+  void AddReads(const BlockNode& block) {
+    std::optional<std::vector<BufferRegion>> touched;
+    if (block.annotations.contains(kExplicitReads)) touched = TouchedReads(block);
+    for (const BufferRegion& read : touched ? *touched : block.reads) Add(read, false);
   }
 
   void Add(BufferRegion region, bool write) {
