@@ -8,6 +8,7 @@
 
 #include "codegen/lower/common/loop_partition.h"
 #include "codegen/lower/common/simplify.h"
+#include "codegen/lower/cpu/shifted_tiles.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/arith/linear.h"
@@ -354,6 +355,7 @@ class EdgeCutter : public Mutator {
     const int64_t stores = CountStores(loop.body);
     if (!tile || stores_ + stores * (tile->begin + 2) > kMaxStores) return ThreeParts(loop, self, conditions);
     if (tile->is_plain() && tile->coefficient == 1) return self;
+    if (std::optional<Stmt> shifted = Shifted(loop, self, *tile, conditions)) return *std::move(shifted);
     const Edge edge = MakeEdge(*tile, conditions, loop.var, loop.body);
     const DataType type = loop.var.dtype();
     const auto part = [&](int64_t from, const Expr& extent, const Stmt& body) {
@@ -376,6 +378,71 @@ class EdgeCutter : public Mutator {
       cut = If(Const(type, tile->begin) <= End(edge), cut, Copy(self));
     }
     return Named(edge, cut);
+  }
+
+  // With tiles that overlap at the end (shifted_tiles.h), where one that is not full would keep its conditions. Where
+  // the size is too small for them the loop stays.
+  std::optional<Stmt> Shifted(const ForNode& loop, const Stmt& self, const Tile& tile,
+                              const std::vector<EdgeCondition>& conditions) {
+    const int64_t step = tile.coefficient, parts = tile.begin - tile.whole + 2;
+    const int64_t stores = parts * CountStores(loop.body);
+    if (step == 1 || tile.is_plain() || stores_ + stores > kMaxStores || !MayRunTwice(loop.body)) return std::nullopt;
+    const DataType type = tile.size.dtype();
+    const Var tiles(loop.var.name() + "_tiles", type), place(loop.var.name() + "_place", type);
+    const auto from_end = [&](int64_t count) { return tile.size - Const(type, count * step); };
+    // Those of the last tiles that are not whole, and the others.
+    const int64_t at_end = -tile.whole - 1;
+    const std::optional<Stmt> whole = AtPlace(Whole(conditions, loop.body), loop.var, step, place);
+    if (!whole) return std::nullopt;
+    std::vector<Stmt> sequence;
+    const auto part = [&](const Expr& first, const Expr& extent, const Stmt& body) {
+      ForNode::Fields fields = loop.fields();
+      fields.min = first;
+      fields.extent = extent;
+      fields.body = body;
+      return For(std::move(fields));
+    };
+    const Expr begin = Const(loop.var.dtype(), tile.begin);
+    if (tile.begin > 0) {
+      const Expr zero = Const(loop.var.dtype(), 0);
+      sequence.push_back(Copy(part(zero, begin, AllButTheBeginning(conditions, loop.body))));
+    }
+    const Expr first = Min(CastTo(type, loop.var) * Const(type, step), from_end(at_end + 1));
+    const Expr count = CastTo(loop.var.dtype(), tiles) - Const(loop.var.dtype(), at_end + tile.begin);
+    sequence.push_back(part(begin, count, LetStmt(place, first, *whole)));
+    for (int64_t back = at_end; back > 0; --back) {
+      Comparisons decided;
+      for (size_t i = 0; i < conditions.size(); ++i) {
+        const EdgeCondition& condition = conditions[i];
+        const Expr left = Const(condition.inner.dtype(), tile.more[i] + back * step);
+        decided[condition.comparison] = condition.at_end() ? condition.At(left) : Bool(condition.negated);
+      }
+      const std::optional<Stmt> last = AtPlace(Decider(decided).Mutate(loop.body), loop.var, step, from_end(back));
+      if (!last) return std::nullopt;
+      sequence.push_back(Copy(*last));
+    }
+    stores_ += stores;
+    const Expr enough = Const(type, LeastForShifted(tile, conditions)) <= tile.size;
+    const Expr all = FloorDiv(tile.size + Const(type, step - 1), Const(type, step));
+    return If(enough, LetStmt(tiles, all, Sequence(std::move(sequence))), Copy(self));
+  }
+
+  // The size from which on tiles that overlap have place: those at the beginning do not reach the end, the others do not
+  // reach the beginning.
+  static int64_t LeastForShifted(const Tile& tile, const std::vector<EdgeCondition>& conditions) {
+    const int64_t step = tile.coefficient, at_end = -tile.whole - 1;
+    int64_t first = 0, reach = 0;  // the first place that is as in the middle, and how far a tile sees
+    for (size_t i = 0; i < conditions.size(); ++i) {
+      const EdgeCondition& condition = conditions[i];
+      if (condition.at_end()) {
+        reach = std::max(reach, condition.greatest - tile.more[i]);
+      } else {
+        first = std::max(first, *AsInt(condition.size) - condition.least);
+      }
+    }
+    const int64_t least = std::max(step * at_end + first, step * (tile.begin - 1) + reach + 1);
+    // With more than the tiles at both ends there is one between them.
+    return first <= step * (tile.begin - 1) + 1 ? least : std::max(least, step * (at_end + 1) + first);
   }
 
   // The body where conditions at the end are as in the middle.
@@ -494,14 +561,52 @@ class EdgeCutter : public Mutator {
     const int64_t stores = CountStores(body);
     if (stores_ + stores > kMaxStores) return body;
     stores_ += stores;
-    Expr inside;
+    Stmt borders = Copy(body);
+    if (tile && tile->coefficient == 1) borders = Borders(var, body, conditions, *tile, std::move(borders));
+    return If(And(IsPast(var, conditions, false), IsPast(var, conditions, true)), Whole(conditions, body), borders);
+  }
+
+  // Whether all conditions at the end, or all at the beginning, are as in the middle.
+  static Expr IsPast(const Var& var, const std::vector<EdgeCondition>& conditions, bool at_end) {
+    Expr all = True();
     for (const EdgeCondition& condition : conditions) {
+      if (condition.at_end() != at_end) continue;
       const DataType type = condition.size.dtype();
-      const Expr here = condition.at_end() ? CastTo(type, var) < condition.Iterations(condition.greatest)
-                                           : condition.Iterations(condition.least) <= CastTo(type, var);
-      inside = inside ? And(inside, here) : here;
+      const Expr here = at_end ? CastTo(type, var) < condition.Iterations(condition.greatest)
+                               : condition.Iterations(condition.least) <= CastTo(type, var);
+      all = IsTrue(all) ? here : And(all, here);
     }
-    return If(inside, Whole(conditions, body), Copy(body));
+    return all;
+  }
+
+  // The iterations at both ends, each with the number that it has: what conditions say of it is constant then. All
+  // others, where the size is so small that both ends meet, are `rest`.
+  Stmt Borders(const Var& var, const Stmt& body, const std::vector<EdgeCondition>& conditions, const Tile& tile,
+               Stmt rest) {
+    const int64_t stores = CountStores(body) * (tile.begin - tile.whole - 1);
+    if (stores_ + stores > kMaxStores) return rest;
+    stores_ += stores;
+    const auto at = [&](const Expr& place, const Stmt& decided) {
+      return Copy(Substitute(decided, {{var, CastTo(var.dtype(), place)}}));
+    };
+    for (int64_t back = -tile.whole - 1; back > 0; --back) {
+      Comparisons decided;
+      for (size_t i = 0; i < conditions.size(); ++i) {
+        const EdgeCondition& condition = conditions[i];
+        decided[condition.comparison] = condition.at_end()
+                                            ? condition.At(Const(condition.inner.dtype(), tile.more[i] + back))
+                                            : Bool(condition.negated);
+      }
+      const Expr place = tile.size - Const(tile.size.dtype(), back);
+      rest = If(And(CastTo(place.dtype(), var) == place, IsPast(var, conditions, false)),
+                at(place, Decider(decided).Mutate(body)), rest);
+    }
+    for (int64_t i = 0; i < tile.begin; ++i) {
+      const Expr place = Const(var.dtype(), i);
+      rest =
+          If(And(var == place, IsPast(var, conditions, true)), at(place, AllButTheBeginning(conditions, body)), rest);
+    }
+    return rest;
   }
 
   uint32_t next_id_;

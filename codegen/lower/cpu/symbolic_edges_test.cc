@@ -110,6 +110,48 @@ def main(a: T.handle, b: T.handle):
   ExpectSame(before);
 }
 
+// Tiles of 4 places of such an image.
+constexpr char kWindows[] = R"(
+@T.prim_func
+def main(a: T.handle, b: T.handle):
+    n = T.int32()
+    m = T.int32()
+    A = T.match_buffer(a, (n, m), "int32")
+    B = T.match_buffer(b, (n, m), "int32")
+    for i in T.parallel(n):
+        for j0 in range((m + 3) // 4):
+            S = T.decl_buffer((4,), "int32", scope="register")
+            for j1 in T.unroll(4):
+                S[j1] = 0
+            for r, s in T.grid(3, 3):
+                for j1 in T.unroll(4):
+                    S[j1] = S[j1] + T.if_then_else(1 <= i + r and i + r < n + 1 and 1 <= j0 * 4 + j1 + s and j0 * 4 + j1 + s < m + 1, A[i + r - 1, j0 * 4 + j1 + s - 1], 0)
+            for j1 in T.unroll(4):
+                if j0 * 4 + j1 < m:
+                    B[i, j0 * 4 + j1] = S[j1] VALUE
+)";
+
+TEST(SymbolicEdges, TilesOfImagesOverlap) {
+  std::string text = kWindows;
+  text.replace(text.find("VALUE"), 5, "");
+  const Function before = testing::Opaque(text);
+  const std::string after = testing::Body(CutSymbolicEdges(before));
+  EXPECT_THAT(after, HasSubstr("j0_place: T.int32 = T.min(j0 * 4, m - 8)")) << after;
+  // In the last tile as in the first one, what the window misses is known.
+  EXPECT_THAT(after, HasSubstr("s + j1 < 5")) << after;
+  EXPECT_THAT(after, HasSubstr("i + 1 == n")) << after;
+  ExpectSame(before);
+}
+
+// Adding to what is there must not happen twice.
+TEST(SymbolicEdges, TilesThatMayNotRunTwice) {
+  std::string text = kWindows;
+  text.replace(text.find("VALUE"), 5, "+ B[i, j0 * 4 + j1]");
+  const Function before = testing::Opaque(text);
+  EXPECT_THAT(testing::Body(CutSymbolicEdges(before)), Not(HasSubstr("j0_place")));
+  ExpectSame(before);
+}
+
 // Conditions that a constant extent's loop has are loop_partition's; data decides others.
 TEST(SymbolicEdges, LeavesOthersAlone) {
   for (const char* text : {R"(
