@@ -190,7 +190,11 @@ class Checker : public Visitor {
     const auto wrote = [&](const BufferRegion& write) {
       if (!write.buffer.same_as(read.buffer)) return false;
       if (!sure_.Runs(writer.loops, common, InLoops(writer, write), &analyzer_)) return false;
-      const auto instance = InstanceThatWrites(iterators, WithoutUnits(iterators, write).region, read.region);
+      auto instance = InstanceThatWrites(iterators, write.region, read.region);
+      if (!instance) {
+        instance = InstanceThatWrites(iterators, WithoutUnits(iterators, write),
+                                      WithoutUnits(reader.realize->block->iter_vars, read));
+      }
       if (!instance) return false;
       arith::Region values;
       for (size_t i = 0; i < iterators.size(); ++i) {
@@ -211,14 +215,13 @@ class Checker : public Visitor {
   }
 
   // The region without iterators that have one value.
-  BufferRegion WithoutUnits(const std::vector<IterVar>& iterators, const BufferRegion& region) {
+  arith::Region WithoutUnits(const std::vector<IterVar>& iterators, const BufferRegion& region) {
     VarMap units;
     for (const IterVar& iter : iterators) {
       if (IsInt(iter.domain.extent, 1)) units[iter.var] = iter.domain.min;
     }
-    if (units.empty()) return region;
-    BufferRegion result = Substitute(region, units);
-    for (Range& range : result.region) range = {analyzer_.Simplify(range.min), analyzer_.Simplify(range.extent)};
+    arith::Region result = Substitute(region, units).region;
+    for (Range& range : result) range = {analyzer_.Simplify(range.min), analyzer_.Simplify(range.extent)};
     return result;
   }
 

@@ -47,6 +47,22 @@ TEST(RegionCover, InstancesThatWroteWhatIsRead) {
               IsEmpty());
 }
 
+// Iterators of one value say nothing of the place, on either side.
+TEST(RegionCover, InstancesWithUnitIterators) {
+  std::string units = kDigits;
+  for (const char* value : {"A[vi, vj]", "B[vi // 2, vj, vi % 2]"}) {
+    units = Replaced(units,
+                     std::string("vi, vj = T.axis.remap(\"SS\", [i, j])\n            ") +
+                         (value[0] == 'A' ? "B[vi // 2, vj, vi % 2] = " : "C[vi, vj] = ") + value,
+                     std::string("vi, vj = T.axis.remap(\"SS\", [i, j])\n            vu = T.axis.spatial(1, 0)\n") +
+                         "            " +
+                         (value[0] == 'A' ? "B[(vi + vu) // 2, vj, (vi + vu) % 2] = " : "C[vi, vj] = ") + value);
+  }
+  EXPECT_THAT(Reasons(units), IsEmpty());
+  EXPECT_THAT(Reasons(Replaced(units, "(vi + vu) // 2, vj, (vi + vu) % 2", "(vi + vu) // 2, vj, vu")),
+              ElementsAre(HasSubstr("which is not all written before")));
+}
+
 TEST(RegionCover, InstancesThatDidNotRun) {
   const auto missing = ElementsAre(HasSubstr("which is not all written before"));
   // The digits of one more.

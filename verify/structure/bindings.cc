@@ -6,6 +6,7 @@
 
 #include "ir/analysis.h"
 #include "ir/arith/iter_map.h"
+#include "ir/arith/linear.h"
 #include "ir/arith/region.h"
 #include "ir/arith/same_expr.h"
 #include "ir/functor.h"
@@ -183,8 +184,13 @@ class Checker : public Visitor {
     }
     const Expr predicate = joined_.empty() ? realize.predicate : Substitute(realize.predicate, joined_);
     arith::IterMapError error;
-    const auto map =
-        arith::DetectIterMap(independent, loops_, predicate, arith::IterMapLevel::kNone, &analyzer_, &error);
+    auto map = arith::DetectIterMap(independent, loops_, predicate, arith::IterMapLevel::kNone, &analyzer_, &error);
+    if (!map) {
+      // Iterations that are told apart without the predicate are told apart under it too.
+      const auto of_all =
+          arith::DetectIterMap(independent, WithoutGaps(independent), Expr(), arith::IterMapLevel::kNone, &analyzer_);
+      if (of_all && of_all->injective) map = of_all;
+    }
     if (map) {
       if (map->injective) {
         repeating.erase(realize.block.get());
@@ -200,6 +206,29 @@ class Checker : public Visitor {
                          Print(independent[error.index]) + ": " + std::string(error.Reason());
     if (error.expr) reason += ": " + Print(error.expr);
     Refuse(realize, std::move(reason));
+  }
+
+  // The loops, longer where a binding has gaps: k0 * 4 + k1 with k1 in [0, 2), after the loop over k1 was partitioned.
+  arith::Domain WithoutGaps(const std::vector<Expr>& bindings) {
+    arith::Domain longer = loops_;
+    std::vector<Var> vars;
+    for (const auto& [loop, range] : loops_) vars.push_back(loop);
+    for (const Expr& binding : bindings) {
+      const auto linear = arith::DetectLinear(binding, vars, &analyzer_);
+      if (!linear) continue;
+      std::vector<std::pair<int64_t, size_t>> steps;
+      for (size_t i = 0; i < vars.size(); ++i) {
+        const auto step = AsInt(linear->coefficients[i]);
+        if (step && *step > 0) steps.emplace_back(*step, i);
+      }
+      std::ranges::sort(steps);
+      for (size_t s = 0; s + 1 < steps.size(); ++s) {
+        Expr& extent = longer[steps[s].second].second.extent;
+        const int64_t room = steps[s + 1].first / steps[s].first;
+        if (const auto length = AsInt(extent); length && *length < room) extent = Const(extent.dtype(), room);
+      }
+    }
+    return longer;
   }
 
   // Instances of a reduction may run again as a whole, from the init on: what repeats them lies outside of the loops of

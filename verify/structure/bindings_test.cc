@@ -57,5 +57,31 @@ TEST(Bindings, OutsideWhateverMemoryHolds) {
   EXPECT_THAT(Findings("P[vi + 1] - P[vi]", "j - 1"), refused);
 }
 
+// A part of a tile loop that was partitioned, with `length` of its 4 iterations.
+bool RunsOnce(const std::string& length, const std::string& extent) {
+  const Function function = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((m, k), "float32"), C: T.Buffer((m,), "float32"), m: T.int32, k: T.int32):
+    for i, k0, k1 in T.grid(m, (k + 3) // 4, )" +
+                                               length + R"():
+        with T.block("C"):
+            vi = T.axis.spatial(m, i)
+            vk = T.axis.reduce()" + extent + R"(, k0 * 4 + k1)
+            T.where(k0 * 4 + k1 < k)
+            C[vi] = C[vi] + A[vi, vk]
+)");
+  std::unordered_set<const BlockNode*> repeating;
+  return CheckBindings(function, &repeating).empty() && repeating.empty();
+}
+
+TEST(Bindings, GapsOfPartitionedLoops) {
+  EXPECT_TRUE(RunsOnce("4", "k"));
+  EXPECT_TRUE(RunsOnce("2", "k"));
+  EXPECT_TRUE(RunsOnce("1", "k"));
+  // Tiles that overlap add elements twice.
+  EXPECT_FALSE(RunsOnce("5", "k"));
+  EXPECT_FALSE(RunsOnce("2", "k - 1"));
+}
+
 }  // namespace
 }  // namespace tilewright
