@@ -8,8 +8,8 @@
 #include "ir/regions.h"
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
-#include "verify/regions/touched_reads.h"
 #include "verify/structure/given_values.h"
+#include "verify/structure/touched_reads.h"
 
 namespace tilewright {
 namespace {

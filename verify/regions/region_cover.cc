@@ -13,9 +13,9 @@
 #include "ir/substitute.h"
 #include "verify/regions/flat_scope.h"
 #include "verify/regions/sure_writes.h"
-#include "verify/regions/touched_reads.h"
 #include "verify/structure/block_scope.h"
 #include "verify/structure/given_values.h"
+#include "verify/structure/touched_reads.h"
 
 namespace tilewright {
 namespace {

@@ -9,8 +9,8 @@
 #include "ir/functor.h"
 #include "ir/substitute.h"
 #include "ir/thread_tags.h"
-#include "verify/regions/touched_reads.h"
 #include "verify/structure/loop_kinds.h"
+#include "verify/structure/touched_reads.h"
 
 namespace tilewright {
 namespace {

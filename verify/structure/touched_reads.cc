@@ -1,4 +1,4 @@
-#include "verify/regions/touched_reads.h"
+#include "verify/structure/touched_reads.h"
 
 #include "ir/builtin.h"
 #include "ir/functor.h"
