@@ -222,8 +222,7 @@ class Searcher {
       if (measurement.ok()) {
         Insert({.candidate = std::move(batch[i]), .seconds = seconds.back()});
       } else {
-        const std::string name(FailureName(measurement.failure));
-        if (++result_.statistics.failed[name] == 1) result_.failures.push_back(name + ": " + measurement.message);
+        NoteFailure(measurement);
       }
     }
     Challenge();
@@ -319,11 +318,20 @@ class Searcher {
     std::vector<Module> modules;
     for (const Measured& measured : best_) modules.push_back(measured.candidate.schedule.module());
     const std::vector<Measurement> measurements = runner_.Run(modules, Closely(rounds));
+    // Where none could be measured again, as when a connection is lost, what was measured before counts.
+    const bool any = std::ranges::any_of(measurements, &Measurement::ok);
     for (size_t i = 0; i < best_.size(); ++i) {
-      best_[i].seconds = measurements[i].MedianSeconds();
+      NoteFailure(measurements[i]);
+      if (any) best_[i].seconds = measurements[i].MedianSeconds();
       if (on_measured && measurements[i].ok()) on_measured(best_[i].candidate, measurements[i]);
     }
     std::ranges::sort(best_, {}, &Measured::seconds);
+  }
+
+  void NoteFailure(const Measurement& measurement) {
+    if (measurement.ok()) return;
+    const std::string name(FailureName(measurement.failure));
+    if (++result_.statistics.failed[name] == 1) result_.failures.push_back(name + ": " + measurement.message);
   }
 
   void Count() {

@@ -135,6 +135,26 @@ TEST_F(SearchTest, ALuckyLookAtTheBoundIsRepeated) {
   EXPECT_GE(result.best_seconds, 1e-3);
 }
 
+// As when the connection to the machine that measures is lost.
+TEST_F(SearchTest, WhatCannotBeMeasuredAgainKeepsItsFirstTime) {
+  class LostAtTheEnd : public RecordedRunner {
+   public:
+    std::vector<Measurement> Run(std::span<const Module> candidates, const RunOptions& options) override {
+      std::vector<Measurement> measurements = RecordedRunner::Run(candidates, options);
+      if (options.rounds == 1) return measurements;
+      for (Measurement& measurement : measurements) {
+        measurement = {.failure = MeasureFailure::kCrash, .message = "the connection ended"};
+      }
+      return measurements;
+    }
+  } runner;
+  runner.fails = false;
+  const SearchResult result = Run(runner, {.seconds = 1000, .trials = 20, .seed = 1});
+  ASSERT_TRUE(result.best);
+  EXPECT_DOUBLE_EQ(result.best_seconds, RecordedRunner::Seconds(result.best->hash));
+  EXPECT_EQ(result.failures, std::vector<std::string>{"crash: the connection ended"});
+}
+
 TEST_F(SearchTest, TheChampionIsReplacedByFasterOnesOnly) {
   // Times that one look gives are 10% off to both sides; those of several rounds in turn are right.
   class InexactAtFirst : public RecordedRunner {
