@@ -53,7 +53,7 @@ void ExpectCompiles(const std::string& text) {
 void ExpectMadeOfWgmma(const Function& scheduled) {
   const std::string text = cuda::testing::KernelText(scheduled, kTarget);
   EXPECT_THAT(text, HasSubstr("tw::wgmma<"));
-  EXPECT_THAT(text, HasSubstr("tw::tma_load("));
+  EXPECT_THAT(text, HasSubstr("tw::tma_load"));
   EXPECT_THAT(text, Not(HasSubstr("tw::cp_async<")));
   ExpectCompiles(text);
 }
@@ -142,26 +142,55 @@ def main(A: T.Buffer((64, 128), "float16"), B: T.Buffer((128, 48), "float16"), b
   ExpectRight(function, scheduled);
 }
 
-// Operands of convolutions are no boxes: threads copy them, several neighbours each, and the engine nothing.
-TEST(WarpgroupTiles, Convolutions) {
-  const ops::Window window = {.kernel = 3, .stride = 1, .padding = 1},
-                    strided = {.kernel = 3, .stride = 2, .padding = 1};
-  const auto conv = [](std::vector<ops::Window> windows, int64_t in, int64_t out, int64_t groups) {
-    return ops::Conv(
-        {.batch = 1, .spatial = {9, 7}, .in_channels = in, .out_channels = out, .windows = windows, .groups = groups},
-        {kF16, kF16, kF32});
-  };
+ops::Window WindowOf(int64_t kernel, int64_t stride, int64_t padding, int64_t dilation = 1) {
+  return {.kernel = kernel, .stride = stride, .padding = padding, .dilation = dilation};
+}
+Function Conv(int64_t batch, std::vector<int64_t> spatial, int64_t in, int64_t out, const ops::Window& window,
+              int64_t groups = 1, DataType type = kF16) {
+  const auto dims = static_cast<int>(spatial.size());
+  return ops::Conv({.batch = batch,
+                    .spatial = std::vector<Expr>(spatial.begin(), spatial.end()),
+                    .in_channels = in,
+                    .out_channels = out,
+                    .windows = ops::Same(window, dims),
+                    .groups = groups},
+                   {type, type, type == kS8 ? kS32 : kF32});
+}
+
+// The engine finds the pixels of an image: strides, padding and dilation are in its map, and one map does for a kernel.
+TEST(WarpgroupTiles, ConvolutionsByPixels) {
+  const ops::Window same = WindowOf(3, 1, 1), strided = WindowOf(3, 2, 1);
   for (const Function& function :
-       {conv({window, window}, 32, 40, 1), conv({strided, strided}, 16, 32, 1), conv({window, window}, 64, 64, 2),
+       {Conv(1, {9, 7}, 32, 40, same), Conv(3, {9, 7}, 64, 64, strided), Conv(2, {14, 14}, 16, 32, same),
+        Conv(2, {16, 4}, 128, 64, same), Conv(1, {13, 6}, 64, 32, WindowOf(3, 1, 2, 2)),
+        Conv(1, {8, 8}, 128, 128, same, /*groups=*/2), Conv(2, {70}, 32, 64, WindowOf(5, 2, 2)),
+        Conv(1, {4, 7, 5}, 64, 32, same), Conv(2, {4, 8, 8}, 32, 48, strided),
         ops::ConvTranspose(1, 5, 5, 32, 16, {.kernel = 4, .stride = 2, .padding = 1}, {kBf16, kBf16, kF32})}) {
     const Function scheduled = Scheduled(function);
+    ExpectMadeOfWgmma(scheduled);
+    const std::string text = cuda::testing::KernelText(scheduled, kTarget);
+    EXPECT_THAT(text, HasSubstr("tw::tma_load_im2col_"));
+    EXPECT_THAT(text, HasSubstr(" TwTensorMap inputs_map,"));
+    EXPECT_THAT(text, Not(HasSubstr("inputs_map_1")));
+    ExpectRight(function, scheduled);
+  }
+}
+
+// What the engine cannot find, and what it is not asked to find, threads copy, several neighbours each.
+TEST(WarpgroupTiles, ConvolutionsByThreads) {
+  const auto expect = [](const Function& function, std::vector<Choice> given) {
+    const Function scheduled = Scheduled(function, std::move(given));
     const std::string text = cuda::testing::KernelText(scheduled, kTarget);
     EXPECT_THAT(text, HasSubstr("tw::wgmma<"));
     EXPECT_THAT(text, HasSubstr("tw::cp_async<16>"));
     EXPECT_THAT(text, Not(HasSubstr("tw::tma_load(")));
+    EXPECT_THAT(text, Not(HasSubstr("im2col")));
     ExpectCompiles(text);
     ExpectRight(function, scheduled);
-  }
+  };
+  // Steps of K would be of several window elements.
+  expect(Conv(1, {9, 7}, 24, 40, WindowOf(3, 1, 1)), {});
+  expect(Conv(1, {9, 7}, 64, 40, WindowOf(3, 1, 1)), {Choice::Of("conv2d_nhwc.copies", "threads")});
 }
 
 // Parts of the depth: two kernels, the second with the epilogue.

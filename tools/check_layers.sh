@@ -27,7 +27,7 @@ ROOMS = {
                  "schedule/algebra schedule/layout schedule/loops schedule/movement schedule/reduction",
                  "schedule/blocks schedule/sampling", "schedule/recorder", "schedule/script",
                  "schedule", "schedule/fuzz schedule/testing"],
-    "codegen": ["codegen/abi codegen/cuda/emulator", "codegen", "codegen/lower/common codegen/runtime", "codegen/lower/cpu codegen/lower/gpu", "codegen/lower",
+    "codegen": ["codegen/abi codegen/cuda/emulator", "codegen", "codegen/lower/common codegen/lower/gpu/images codegen/runtime", "codegen/lower/cpu codegen/lower/gpu", "codegen/lower",
                 "codegen/llvm/assembly codegen/remote", "codegen/llvm/x86 codegen/llvm/aarch64", "codegen/llvm codegen/cuda"],
     "autoschedule": ["autoschedule/program autoschedule/database", "autoschedule/cost", "autoschedule/cost/gpu", "autoschedule/tensorize",
                      "autoschedule/normalize", "autoschedule/movement", "autoschedule/movement/gpu", "autoschedule/sketch",

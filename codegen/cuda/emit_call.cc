@@ -194,7 +194,7 @@ Text KernelEmitter::Reinterpret(const CallNode* op) {
 
 Text KernelEmitter::Address(const Expr& e) {
   const auto* call = dyn_cast<CallNode>(e);
-  if (call != nullptr && call->op == kTensorMap) return TensorMap(call);
+  if (call != nullptr && IsTensorMap(*call)) return TensorMap(call);
   if (call != nullptr && call->op == kAccessPtr && call->args.size() == 5) {
     const auto* data = dyn_cast<VarNode>(call->args[1]);
     const auto known = data == nullptr ? pointers_.end() : pointers_.find(data);
@@ -231,7 +231,9 @@ void KernelEmitter::AddTensorMap(const CallNode* call) {
   const auto* type = dyn_cast<StringImmNode>(call->args[1]);
   const auto rank = static_cast<size_t>(AsInt(call->args[3]).value_or(0));
   const auto parsed = type == nullptr ? std::nullopt : DataType::Parse(type->value);
-  if (buffer == host_buffers_.end() || !parsed || rank == 0 || call->args.size() != 3 + 3 * rank) {
+  const bool im2col = call->op == kIm2colMap;
+  const size_t fields = im2col ? 5 * rank - 1 : 3 + 3 * rank;
+  if (buffer == host_buffers_.end() || !parsed || rank == 0 || call->args.size() != fields) {
     Fail("a tensor map that does not describe an array of the host");
     return;
   }
@@ -240,8 +242,19 @@ void KernelEmitter::AddTensorMap(const CallNode* call) {
   const auto dims = static_cast<ptrdiff_t>(rank);
   map.extents.assign(args, args + dims);
   map.strides.assign(args + dims, args + 2 * dims - 1);
-  for (ptrdiff_t d = 2 * dims - 1; d < 3 * dims - 1; ++d)
-    map.box.push_back(static_cast<int>(AsInt(args[d]).value_or(0)));
+  auto next = args + 2 * dims - 1;
+  const auto take = [&](ptrdiff_t count) {
+    std::vector<int> values;
+    for (const auto end = next + count; next != end; ++next)
+      values.push_back(static_cast<int>(AsInt(*next).value_or(0)));
+    return values;
+  };
+  map.box = take(im2col ? 2 : dims);
+  if (im2col) {
+    map.lower = take(dims - 2);
+    map.upper = take(dims - 2);
+    map.steps = take(dims - 2);
+  }
   const Var var(buffer->second.buffer->name + "_map", DataType::Handle());
   const std::string name = names_.Make(var.name());
   values_[var.get()] = name;

@@ -48,7 +48,7 @@ class Uses : public Visitor {
     Visitor::VisitStore(op);
   }
   void VisitCall(const CallNode* op) override {
-    if (op->op == kTensorMap) return maps.push_back(op);
+    if (IsTensorMap(*op)) return maps.push_back(op);
     if (op->op == kAccessPtr && op->args.size() == 5) {
       const auto* data = dyn_cast<VarNode>(op->args[1]);
       if (data != nullptr) Use(Var(data));

@@ -111,14 +111,25 @@ class Emulated : public Device {
   absl::Status Encode(const TensorMapSpec& spec, EncodedTensorMap* map) override {
     constexpr int kSpans[] = {0, 32, 64, 128};
     // The emulator numbers types as the driver does.
-    const absl::StatusOr<TwTensorMap> encoded =
-        emulator::EncodeTiled({.type = static_cast<emulator::MapType>(spec.type),
-                               .address = spec.address,
-                               .extents = spec.extents,
-                               .strides = spec.strides,
-                               .box = spec.box,
-                               .steps = spec.steps,
-                               .swizzle_bytes = kSpans[spec.swizzle]});
+    const auto type = static_cast<emulator::MapType>(spec.type);
+    const absl::StatusOr<TwTensorMap> encoded = spec.im2col
+                                                    ? emulator::EncodeIm2col({.type = type,
+                                                                              .address = spec.address,
+                                                                              .extents = spec.extents,
+                                                                              .strides = spec.strides,
+                                                                              .lower = spec.lower,
+                                                                              .upper = spec.upper,
+                                                                              .channels = spec.channels,
+                                                                              .pixels = spec.pixels,
+                                                                              .steps = spec.steps,
+                                                                              .swizzle_bytes = kSpans[spec.swizzle]})
+                                                    : emulator::EncodeTiled({.type = type,
+                                                                             .address = spec.address,
+                                                                             .extents = spec.extents,
+                                                                             .strides = spec.strides,
+                                                                             .box = spec.box,
+                                                                             .steps = spec.steps,
+                                                                             .swizzle_bytes = kSpans[spec.swizzle]});
     if (!encoded.ok()) return encoded.status();
     std::memcpy(map, &*encoded, sizeof(*map));
     return absl::OkStatus();

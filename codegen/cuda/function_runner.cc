@@ -108,7 +108,16 @@ absl::Status FunctionRunner::AddParam(const DeviceFunction& function, const Kern
   MapPlan plan{.array = number};
   plan.spec.type = MapTypeOf(param.map->type);
   plan.spec.swizzle = param.map->span == 128 ? 3 : param.map->span / 32;
+  plan.spec.im2col = !param.map->lower.empty();
+  plan.spec.lower = param.map->lower;
+  plan.spec.upper = param.map->upper;
+  for (const int step : param.map->steps) plan.spec.steps.push_back(static_cast<uint32_t>(step));
   for (const int extent : param.map->box) plan.spec.box.push_back(static_cast<uint32_t>(extent));
+  if (plan.spec.im2col) {
+    plan.spec.channels = plan.spec.box[0];
+    plan.spec.pixels = plan.spec.box[1];
+    plan.spec.box.clear();
+  }
   for (const auto& [exprs, codes] :
        {std::pair(&param.map->extents, &plan.extents), std::pair(&param.map->strides, &plan.strides)}) {
     for (const Expr& e : *exprs) {

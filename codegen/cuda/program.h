@@ -19,9 +19,10 @@ namespace tilewright::cuda {
 // How bulk copies see an array; encoded for each launch. Innermost dimension first.
 struct KernelTensorMap {
   DataType type;
-  std::vector<Expr> extents, strides;  // of the function's scalars; strides in bytes, of dimensions 1 and up
-  std::vector<int> box;
-  int span = 0;  // of the swizzle in bytes
+  std::vector<Expr> extents, strides;    // of the function's scalars; strides in bytes, of dimensions 1 and up
+  std::vector<int> box;                  // of an im2col map: channels and pixels
+  int span = 0;                          // of the swizzle in bytes
+  std::vector<int> lower, upper, steps;  // corners and steps along the axes of pixels; empty: no im2col map
 };
 
 // Pointers are `buffer->data`, scalars `var`; a map is one of the buffer's array.

@@ -49,12 +49,14 @@ TEST_P(Kernels, AreMadeOfTheirInstructions) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, Kernels,
-    ::testing::Values(Example{"mma_matmul", "cuda-sm80", "sm_80", {"tw::cp_async<16>", "ldmatrix_x4", "mma_m16n8k16"}},
-                      Example{"thread_gemv", "cuda-sm80", "sm_80", {"__shfl_xor_sync"}},
-                      Example{"hopper_matmul",
-                              "cuda-sm90a",
-                              "sm_90a",
-                              {"tw::tma_load_multicast(", "tw::wgmma<128", "mbarrier_arrive_cluster("}}),
+    ::testing::Values(
+        Example{"mma_matmul", "cuda-sm80", "sm_80", {"tw::cp_async<16>", "ldmatrix_x4", "mma_m16n8k16"}},
+        Example{"thread_gemv", "cuda-sm80", "sm_80", {"__shfl_xor_sync"}},
+        Example{"hopper_matmul",
+                "cuda-sm90a",
+                "sm_90a",
+                {"tw::tma_load_multicast(", "tw::wgmma<128", "mbarrier_arrive_cluster("}},
+        Example{"im2col_convolution", "cuda-sm90a", "sm_90a", {"tw::tma_load_im2col_4d", "tw::wgmma<64", "mbarrier"}}),
     [](const auto& info) { return std::string(info.param.name); });
 
 // What is found when the text of a kernel lacks or changes something. Kernels of wgmma and bulk copies:
@@ -63,10 +65,11 @@ struct Planted {
   const char *name, *example;
   cuda::testing::Edits edits;
   const char* report;
+  const char* target = "cuda-sm80";
 };
 class PlantedFaults : public ::testing::TestWithParam<Planted> {};
 TEST_P(PlantedFaults, AreFound) {
-  EXPECT_THAT(cuda::testing::Emulated(Scheduled(GetParam().example), "cuda-sm80", GetParam().edits),
+  EXPECT_THAT(cuda::testing::Emulated(Scheduled(GetParam().example), GetParam().target, GetParam().edits),
               ::testing::HasSubstr(GetParam().report));
 }
 INSTANTIATE_TEST_SUITE_P(
@@ -82,7 +85,22 @@ INSTANTIATE_TEST_SUITE_P(
         Planted{"sum_mask",
                 "thread_gemv",
                 {{"(4294967295u, S_local_warp[0], 16)", "(65535u, S_local_warp[0], 16)"}},
-                "shfl"}),
+                "shfl"},
+        Planted{"window_element",
+                "im2col_convolution",
+                {{"/ 63, 1, 0);", "/ 63, 2, 0);"}},
+                "array 2 differs at ",
+                "cuda-sm90a"},
+        Planted{"first_pixel",
+                "im2col_convolution",
+                {{"* 4 - 1, -1, ", "* 4 - 2, -1, "}},
+                "the first pixel lies outside of the map's box of pixels",
+                "cuda-sm90a"},
+        Planted{"bytes_of_pixels",
+                "im2col_convolution",
+                {{", 16384);", ", 16368);"}},
+                "waits for 0 of 1 arrivals and -16 bytes",
+                "cuda-sm90a"}),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

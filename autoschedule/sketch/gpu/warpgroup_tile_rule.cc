@@ -7,12 +7,10 @@
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/sketch/gpu/bind_threads.h"
+#include "autoschedule/sketch/gpu/bulk_operands.h"
 #include "autoschedule/sketch/gpu/pack_operand.h"
 #include "codegen/lower/common/software_pipeline.h"
-#include "ir/analysis.h"
 #include "ir/annotations.h"
-#include "ir/arith/analyzer.h"
-#include "ir/builtin.h"
 #include "ir/functor.h"
 #include "schedule/core/assign_or_return.h"
 #include "target/clusters.h"
@@ -31,46 +29,6 @@ constexpr int64_t kMostColumnsOfTwo = 128;
 constexpr int64_t kMostParts = 16;
 // Bytes of shared memory that the barriers of stages take, and what keeps buffers aligned.
 constexpr int64_t kOtherSharedBytes = 2048;
-
-// What a copy block loads: nothing when it does more to it than to put zeros outside of an array.
-const LoadNode* LoadOfCopy(const BlockNode& block) {
-  const auto* store = dyn_cast<StoreNode>(block.body);
-  if (store == nullptr) return nullptr;
-  const auto* call = dyn_cast<CallNode>(store->value);
-  const bool chooses = call != nullptr && call->op == kIfThenElse && IsZero(call->args[2]);
-  return dyn_cast<LoadNode>(chooses ? call->args[1] : store->value);
-}
-
-// Whether the block copies boxes of an array that the engine can read: one of the last two iterators runs along the
-// last dimension, the other along another, and rows begin at multiples of 16 bytes.
-bool CopiesBoxes(const BlockNode& block) {
-  const LoadNode* load = LoadOfCopy(block);
-  if (load == nullptr || load->buffer->layout || !load->buffer->strides.empty()) return false;
-  const Buffer& buffer = load->buffer;
-  const size_t rank = load->indices.size(), iterators = block.iter_vars.size();
-  if (rank < 2 || rank > 5) return false;
-  for (size_t i = iterators - 2; i < iterators; ++i) {
-    const Var& var = block.iter_vars[i].var;
-    const auto uses = std::ranges::count_if(load->indices, [&](const Expr& e) { return UsesVar(e, var); });
-    if (uses != 1) return false;
-  }
-  const Var &row = block.iter_vars[iterators - 2].var, &column = block.iter_vars[iterators - 1].var;
-  int64_t stride = buffer->dtype.bytes();
-  for (size_t d = rank; d-- > 0;) {
-    const bool along_row = UsesVar(load->indices[d], row), along_column = UsesVar(load->indices[d], column);
-    if (along_column != (d + 1 == rank) || (along_row && along_column)) return false;
-    for (const Var& var : {row, column}) {
-      if (!UsesVar(load->indices[d], var)) continue;
-      const Expr rest = arith::Simplify(load->indices[d] - CastTo(load->indices[d].dtype(), var));
-      if (UsesVar(rest, var)) return false;
-    }
-    if (d + 1 < rank && stride % cuda::kBulkAlignment != 0) return false;
-    const std::optional<int64_t> extent = AsInt(buffer->shape[d]);
-    if (!extent) return false;
-    stride *= *extent;
-  }
-  return true;
-}
 
 // The type of sums as names of intrinsics spell it.
 const char* SumName(DataType type) {
@@ -154,7 +112,7 @@ class WarpgroupSchedule {
     return inside.empty() ? Outcome<Done>(Done()) : sch_.Unroll(inside.back());
   }
 
-  // Whether the engine can copy both operands, and how the column operand's tiles lie then.
+  // Whether the engine can copy both operands, how the column operand's tiles lie then, and how deep they are at most.
   Outcome<Done> FindWay(BlockRv block) {
     std::vector<bool> ways = {true};
     // Bytes are not transposed on their way into the instruction.
@@ -162,16 +120,23 @@ class WarpgroupSchedule {
     by_depth_ = ways.front();
     int64_t vector = 0;
     for (const bool by_depth : ways) {
-      Schedule tried = sch_;
-      const ProductTile tile = {int64_t{row_.m}, int64_t{row_.m}, cuda::kWidestSwizzle / Bytes()};
-      TW_ASSIGN_OR_RETURN(const ProductBlocks blocks, MakeBlocks(tried, block, tile, by_depth));
-      vector = std::max(vector, std::min(blocks.row_vector, blocks.column_vector));
-      bulk_ = CopiesBoxes(*RealizeOf(tried, blocks.form.rows).block) &&
-              CopiesBoxes(*RealizeOf(tried, blocks.form.columns).block);
-      if (!bulk_) continue;
-      by_depth_ = by_depth;
-      return Done();
+      for (depth_ = cuda::kWidestSwizzle / Bytes(); depth_ >= row_.k; depth_ /= 2) {
+        Schedule tried = sch_;
+        const ProductTile tile = {int64_t{row_.m}, int64_t{row_.m}, depth_};
+        TW_ASSIGN_OR_RETURN(const ProductBlocks blocks, MakeBlocks(tried, block, tile, by_depth));
+        vector = std::max(vector, std::min(blocks.row_vector, blocks.column_vector));
+        const BulkCopy rows = HowCopied(tried, blocks.form.rows, /*depth_is_last=*/true),
+                       columns = HowCopied(tried, blocks.form.columns, by_depth);
+        bulk_ = rows != BulkCopy::kNone && columns == BulkCopy::kBoxes;
+        if (bulk_) {
+          by_depth_ = by_depth;
+          return rows == BulkCopy::kPixels ? ChooseCopies() : Outcome<Done>(Done());
+        }
+        // A step of fewer elements may be one of a single window element.
+        if (rows == BulkCopy::kBoxes) break;
+      }
     }
+    depth_ = cuda::kWidestSwizzle / Bytes();
     if (vector * Bytes() >= cuda::kLeastAsyncCopy) return Done();
     return SingleElements(block);
   }
@@ -243,6 +208,17 @@ class WarpgroupSchedule {
     blocks.output_vector = std::min(blocks.output_vector, output_vector_);
     return blocks;
   }
+  BulkCopy HowCopied(const Schedule& sch, BlockRv copy, bool depth_is_last) const {
+    return BulkCopyOf({RealizeOf(sch, copy).block.get(), depth_is_last, depth_, kSidesM});
+  }
+  // Pixels can be copied by the engine, or by all threads in deeper steps.
+  Outcome<Done> ChooseCopies() {
+    TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
+                        choices_.Take(sch_, plan_.name + ".copies", {1, 0}, 0, {{"bulk"}, {"threads"}}));
+    bulk_ = pixels_ = pick.value == 1;
+    if (!bulk_) depth_ = cuda::kWidestSwizzle / Bytes();
+    return Done();
+  }
 
   int64_t Bytes() const { return row_.a.type.bytes(); }
   int64_t StageBytes(const ProductTile& tile) const { return (tile.m + tile.n) * tile.k * Bytes(); }
@@ -277,7 +253,8 @@ class WarpgroupSchedule {
     for (const int64_t size : kSizes) {
       if (TilesAlong(plan_.sizes.m, tile.m) % size == 0 && columns_rows % (size * kRepeat) == 0)
         clusters.push_back({size, 1});
-      if (TilesAlong(plan_.sizes.n, tile.n) % size == 0 && tile.m % (size * kRepeat) == 0)
+      // Blocks do not copy pixels for each other.
+      if (!pixels_ && TilesAlong(plan_.sizes.n, tile.n) % size == 0 && tile.m % (size * kRepeat) == 0)
         clusters.push_back({1, size});
     }
     return clusters;
@@ -324,7 +301,7 @@ class WarpgroupSchedule {
   // Elements of K of a stage: as wide as the widest swizzle where that leaves two steps or more, of which one is copied
   // while the other is multiplied.
   int64_t DepthOfStage() const {
-    int64_t depth = cuda::kWidestSwizzle / Bytes();
+    int64_t depth = depth_;
     while (depth > row_.k && depth >= plan_.sizes.k) depth /= 2;
     return depth;
   }
@@ -463,8 +440,9 @@ class WarpgroupSchedule {
   Choices& choices_;
   ProductTile tile_;
   ProductBlocks blocks_;
-  bool by_depth_ = false, bulk_ = false;
+  bool by_depth_ = false, bulk_ = false, pixels_ = false;
   Cluster cluster_;
+  int64_t depth_ = 0;  // elements of K of a stage at most
   int64_t warpgroups_ = 1, stages_ = 2, group_ = 1, parts_ = 1;
   int64_t row_vector_ = cuda::kWidestAccess, column_vector_ = row_vector_, output_vector_ = row_vector_;
 };

@@ -43,15 +43,6 @@ bool Calls(const Stmt& s, const Predicate& is_meant) {
 bool IsCpAsync(const CallNode& call) { return call.op == "cuda.cp_async"; }
 bool IsMulticast(const CallNode& call) { return call.op == kBulkMulticast; }
 
-// Bytes of the box of a tensor map.
-int64_t BoxBytes(const CallNode& map) {
-  const auto type = DataType::Parse(cast<StringImmNode>(map.args[1])->value);
-  int64_t bytes = type ? type->bytes() : 1;
-  const auto rank = static_cast<size_t>(AsInt(map.args[3]).value_or(0));
-  for (size_t d = map.args.size() - rank; d < map.args.size(); ++d) bytes *= AsInt(map.args[d]).value_or(1);
-  return bytes;
-}
-
 class GroupBarriers : public StmtMutator {
  public:
   using StmtMutator::Mutate;
@@ -116,7 +107,7 @@ class GroupBarriers : public StmtMutator {
     const auto* call = dyn_cast<CallNode>(op->value);
     if (call == nullptr || !IsBulkLoad(*call)) return self;
     std::vector<Expr> args = call->args;
-    auto bytes = static_cast<int>(BoxBytes(*cast<CallNode>(args[1])));
+    auto bytes = static_cast<int>(BytesOfBox(*cast<CallNode>(args[1])));
     if (call->op == kBulkMulticast) {
       bytes *= static_cast<int>(AsInt(args[3]).value_or(1));
       args.erase(args.begin() + 3);

@@ -1,13 +1,18 @@
 #include "codegen/lower/gpu/bulk_copies.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "codegen/lower/common/instruction_attributes.h"
 #include "codegen/lower/common/scoped_mutator.h"
 #include "codegen/lower/common/software_pipeline.h"
+#include "codegen/lower/gpu/first_threads_nest.h"
+#include "codegen/lower/gpu/images/image_rows.h"
 #include "codegen/lower/gpu/kernel_accesses.h"
 #include "codegen/lower/gpu/multicast.h"
 #include "codegen/lower/gpu/shared_places.h"
@@ -54,12 +59,10 @@ std::optional<Nest> NestOf(const Stmt& s) {
     }
   }
   if (nest.store == nullptr) return std::nullopt;
-  const auto* call = dyn_cast<CallNode>(nest.store->value);
-  const bool chooses = call != nullptr && call->op == kIfThenElse && IsZero(call->args[2]);
-  if (chooses) nest.inside = call->args[0];
-  nest.load = dyn_cast<LoadNode>(chooses ? call->args[1] : nest.store->value);
-  const bool plain = nest.load != nullptr && !nest.store->predicate && !nest.load->predicate;
-  if (!plain || nest.loops.empty() || nest.loops.size() > 2) return std::nullopt;
+  const std::optional<CopiedElement> copied = CopiedBy(nest.store->value);
+  if (!copied || nest.store->predicate || nest.loops.empty() || nest.loops.size() > 2) return std::nullopt;
+  nest.load = copied->load;
+  nest.inside = copied->inside;
   if (std::ranges::any_of(nest.conditions, [&](const Expr& e) { return UsesLoops(e, nest); })) return std::nullopt;
   return nest;
 }
@@ -106,83 +109,35 @@ struct Source {
   std::vector<Expr> first, strides;
 };
 
-// What all threads of a block copy, each its part of a tile, as a nest that the first of them runs:
-//
-//   for f in range(4):                                      if ty == 0 and tx == 0:
-//       for v in T.vectorized(8):                   =>          for i, j in T.grid(128, 64):
-//           S[(f * 2048 + ty * 1024 + tx * 8 + v) // 64,            S[i, j] = A[i, j]
-//             (...) % 64] = A[...]
-//
-// Element `e` of the tile is copied in iteration e // 2048 by thread e // 1024 % 2, e // 8 % 128, as element e % 8 of its
-// vector. Null where the threads' loops have another number of elements than the tile.
-class FirstThreadsNest {
- public:
-  explicit FirstThreadsNest(const std::vector<const ForNode*>& threads) : threads_(threads) {}
+// What copies of rows of one image agree on, so that one map does for all of them.
+struct SharedBox {
+  int64_t positions = 0;     // of the counted axis
+  std::vector<int64_t> low;  // the least shifts
 
-  Stmt Of(const Stmt& s) const {
-    std::vector<const ForNode*> digits, vectors;
-    Stmt inside = s;
-    while (const auto* loop = dyn_cast<ForNode>(inside)) {
-      if (loop->kind == ForKind::kThreadBound || !IsInt(loop->min, 0) || !AsInt(loop->extent)) return Stmt();
-      (loop->kind == ForKind::kVectorized ? vectors : digits).push_back(loop);
-      inside = loop->body;
-    }
-    const auto* store = dyn_cast<StoreNode>(inside);
-    if (store == nullptr || store->indices.size() < 2) return Stmt();
-    Expr first;
-    for (const char* tag : {"threadIdx.z", "threadIdx.y", "threadIdx.x"}) {
-      for (const ForNode* loop : threads_) {
-        if (loop->thread_tag != tag || IsInt(loop->extent, 1)) continue;
-        digits.push_back(loop);
-        const Expr is_first = loop->var == loop->min;
-        first = first ? And(first, is_first) : is_first;
-      }
-    }
-    digits.insert(digits.end(), vectors.begin(), vectors.end());
-    const std::vector<Expr>& shape = store->buffer->shape;
-    const std::optional<int64_t> rows = AsInt(shape[shape.size() - 2]), columns = AsInt(shape.back());
-    if (!first || !rows || !columns) return Stmt();
-    const DataType type = DataType::Int(32);
-    const Var i("i", type), j("j", type);
-    const Expr element = Expr(i) * Const(type, *columns) + j;
-    VarMap values;
-    int64_t weight = 1;
-    for (size_t d = digits.size(); d-- > 0;) {
-      const int64_t extent = AsInt(digits[d]->extent).value_or(0);
-      const Expr digit = FloorMod(FloorDiv(element, Const(type, weight)), Const(type, extent));
-      values[digits[d]->var] = CastTo(digits[d]->var.dtype(), digit);
-      weight *= extent;
-    }
-    if (weight != *rows * *columns) return Stmt();
-    arith::Analyzer analyzer;
-    analyzer.Bind(i, Range{Const(type, 0), Const(type, *rows)});
-    analyzer.Bind(j, Range{Const(type, 0), Const(type, *columns)});
-    Stmt copy = RewriteExprs(Substitute(Stmt(store), values), [&](const Expr& e) { return analyzer.Simplify(e); });
-    for (const auto& [var, extent] : {std::pair(j, *columns), {i, *rows}}) {
-      ForNode::Fields fields;
-      fields.var = var;
-      fields.min = Const(type, 0);
-      fields.extent = Const(type, extent);
-      fields.body = std::move(copy);
-      copy = For(std::move(fields));
-    }
-    return If(first, std::move(copy));
+  void Join(const ImageRows& rows) {
+    const std::vector<int64_t> shifts = LeastShifts(rows);
+    if (low.empty()) low = shifts;
+    for (size_t a = 0; a < low.size(); ++a) low[a] = std::min(low[a], shifts[a]);
+    if (rows.counted < 0) return;
+    const int64_t count = rows.axes[static_cast<size_t>(rows.counted)].positions;
+    positions = positions == 0 ? count : std::min(positions, count);
   }
-
- private:
-  const std::vector<const ForNode*>& threads_;
 };
+// By array, rows and columns.
+using SharedBoxes = std::map<std::tuple<const VarNode*, int64_t, int64_t>, SharedBox>;
 
 class BulkMaker : public ScopedMutator {
  public:
   using ScopedMutator::Mutate;
-  explicit BulkMaker(uint32_t next_id) : next_id_(next_id) {}
+  // `known`: the boxes that a first run found, or null in this run.
+  BulkMaker(uint32_t next_id, const SharedBoxes* known) : next_id_(next_id), known_(known) {}
+  const SharedBoxes& found() const { return found_; }
   uint32_t next_id() const { return next_id_; }
 
   Stmt Mutate(const Stmt& s) override {
     if (s && inside_ && (isa<ForNode>(s) || isa<IfNode>(s))) {
       if (Stmt made = Make(s)) return made;
-      const Stmt nest = of_producer_ ? FirstThreadsNest(threads_).Of(s) : Stmt();
+      const Stmt nest = of_producer_ ? FirstThreadsNest(s, threads_) : Stmt();
       if (Stmt made = nest ? Make(nest) : Stmt()) return made;
     }
     return ScopedMutator::Mutate(s);
@@ -293,15 +248,19 @@ class BulkMaker : public ScopedMutator {
       if (!source.first.back()) return std::nullopt;
     }
     if (source.loops.back() != nest.loops.back() || found != nest.loops.size()) return std::nullopt;
-    source.strides = buffer->strides;
-    if (source.strides.empty()) {
-      Expr stride = Const(DataType::Int(64), 1);
-      for (size_t d = buffer->ndim(); d-- > 0;) {
-        source.strides.insert(source.strides.begin(), stride);
-        stride = analyzer_.Simplify(stride * CastTo(DataType::Int(64), buffer->shape[d]));
-      }
-    }
+    source.strides = StridesOf(buffer);
     return IsInt(source.strides.back(), 1) ? std::optional(std::move(source)) : std::nullopt;
+  }
+  // In elements.
+  std::vector<Expr> StridesOf(const Buffer& buffer) {
+    if (!buffer->strides.empty()) return buffer->strides;
+    std::vector<Expr> strides(buffer->ndim());
+    Expr stride = Const(DataType::Int(64), 1);
+    for (size_t d = buffer->ndim(); d-- > 0;) {
+      strides[d] = stride;
+      stride = analyzer_.Simplify(stride * CastTo(DataType::Int(64), buffer->shape[d]));
+    }
+    return strides;
   }
   static bool HasMapType(DataType type) {
     return type.lanes() == 1 && (type.is_float() || type.is_integer()) && type.bits() >= 8 && type.bits() <= 32;
@@ -324,17 +283,22 @@ class BulkMaker : public ScopedMutator {
 
   Stmt Make(const Stmt& s) {
     const std::optional<Nest> nest = NestOf(s);
-    if (!nest || !FillsTile(*nest) || !IsInsideOrZero(*nest) || !IsFirstThread(nest->conditions)) return Stmt();
-    const std::optional<Source> source = SourceOf(*nest);
+    if (!nest || !FillsTile(*nest) || !IsFirstThread(nest->conditions)) return Stmt();
     const int64_t rows = nest->loops.size() == 2 ? *AsInt(nest->loops[0]->extent) : 1;
     const int64_t columns = *AsInt(nest->loops.back()->extent);
-    if (!source || rows > kMostElements) return Stmt();
+    std::optional<Source> source;
+    if (rows <= kMostElements && IsInsideOrZero(*nest)) source = SourceOf(*nest);
+    const std::optional<ImageBox> image = source ? std::nullopt : ImageOf(*nest, rows, columns);
+    if (!source && !image) return Stmt();
     const std::optional<BoxForm> form = FormOf(nest->store->buffer, rows, columns);
     if (!form) return Stmt();
-    const std::optional<Multicast> multicast = ToCluster(*nest, *source, *form);
+    const std::optional<Multicast> multicast = source ? ToCluster(*nest, *source, *form) : std::nullopt;
     std::vector<Stmt> copies;
-    for (int64_t panel = 0; panel < columns; panel += form->columns)
-      copies.push_back(Copy(*nest, *source, *form, multicast.value_or(Multicast()), panel));
+    for (int64_t panel = 0; panel < columns; panel += form->columns) {
+      copies.push_back(Copy(*nest, *form, panel,
+                            source ? Load(*nest, *source, *form, multicast.value_or(Multicast()), panel)
+                                   : Load(*nest, *image, *form, panel)));
+    }
     Stmt result = Sequence(std::move(copies));
     for (size_t i = nest->conditions.size(); i-- > 0;) result = If(nest->conditions[i], std::move(result));
     return result;
@@ -353,28 +317,63 @@ class BulkMaker : public ScopedMutator {
     return divides ? multicast : std::nullopt;
   }
 
+  // The rows as pixels of an image.
+  std::optional<ImageBox> ImageOf(const Nest& nest, int64_t rows, int64_t columns) {
+    const Buffer& buffer = nest.load->buffer;
+    const bool global = MemoryOwner(buffer->scope) == OwnerLevel::kDevice && !buffer->elem_offset;
+    if (nest.loops.size() != 2 || !global || !HasMapType(buffer->dtype)) return std::nullopt;
+    const ImageNest image = {nest.load, nest.loops[0]->var, nest.loops[1]->var, rows, columns, nest.inside};
+    const std::tuple key(buffer->data.get(), rows, columns);
+    const auto known = known_ == nullptr ? SharedBoxes::const_iterator() : known_->find(key);
+    const bool shared = known_ != nullptr && known != known_->end();
+    absl::StatusOr<ImageRows> found = FindImageRows(image, shared ? known->second.positions : 0, &analyzer_);
+    if (!found.ok() && shared) found = FindImageRows(image, 0, &analyzer_);
+    if (!found.ok()) return std::nullopt;
+    found_[key].Join(*found);
+    absl::StatusOr<ImageBox> box = BoxOf(*found, buffer, shared ? known->second.low : LeastShifts(*found));
+    if (!box.ok() && shared) box = BoxOf(*found, buffer, LeastShifts(*found));
+    return box.ok() ? std::optional(*std::move(box)) : std::nullopt;
+  }
+
   // One panel; of its rows, those that this block copies.
-  Stmt Copy(const Nest& nest, const Source& source, const BoxForm& form, const Multicast& multicast, int64_t panel) {
+  Expr Load(const Nest& nest, const Source& source, const BoxForm& form, const Multicast& multicast, int64_t panel) {
     const ForNode *inner = nest.loops.back(), *outer = nest.loops.size() == 2 ? nest.loops[0] : nullptr;
-    const DataType type = inner->var.dtype();
-    const size_t rank = source.loops.size();
     VarMap first;
-    first[inner->var] = Const(type, panel);
+    first[inner->var] = Const(inner->var.dtype(), panel);
     if (outer != nullptr) first[outer->var] = Const(outer->var.dtype(), 0);
     if (multicast.blocks > 1) {
       const int64_t rows = *AsInt(outer->extent) / multicast.blocks;
       first[outer->var] = CastTo(outer->var.dtype(), arith::Simplify(multicast.share * Const(DataType::Int(32), rows)));
     }
-    const Expr to = Substitute(nest.store->buffer.Load(nest.store->indices), first);
-    std::vector<Expr> args = {Call(DataType::Handle(), std::string(kAddressOf), {to}),
-                              Map(nest, source, form, multicast.blocks)};
+    std::vector<Expr> args = {PlaceOf(nest, first), Map(nest, source, form, multicast.blocks)};
     if (multicast.blocks > 1) args.insert(args.end(), {multicast.mask, Expr(multicast.blocks)});
-    for (size_t d = rank; d-- > 0;) {
+    for (size_t d = source.loops.size(); d-- > 0;) {
       const ForNode* loop = source.loops[d];
       const Expr offset = loop == nullptr ? Expr(0) : first[loop->var];
       args.push_back(
           CastTo(DataType::Int(32), analyzer_.Simplify(source.first[d] + CastTo(source.first[d].dtype(), offset))));
     }
+    return Call(DataType::Void(), multicast.blocks > 1 ? kBulkMulticast : kBulkLoad, std::move(args));
+  }
+  Expr Load(const Nest& nest, const ImageBox& box, const BoxForm& form, int64_t panel) {
+    const Var &row = nest.loops[0]->var, &column = nest.loops[1]->var;
+    const VarMap first = {{row, Const(row.dtype(), 0)}, {column, Const(column.dtype(), panel)}};
+    std::vector<Expr> args = {PlaceOf(nest, first), Map(nest, box, form)};
+    for (const std::vector<Expr>* group : {&box.coordinates, &box.offsets}) {
+      for (const Expr& e : *group) args.push_back(analyzer_.Simplify(e));
+    }
+    args[2] = analyzer_.Simplify(args[2] + Expr(static_cast<int>(panel)));
+    return Call(DataType::Void(), absl::StrCat(kIm2colLoad, box.coordinates.size(), "d"), std::move(args));
+  }
+  static Expr PlaceOf(const Nest& nest, const VarMap& first) {
+    const Expr to = Substitute(nest.store->buffer.Load(nest.store->indices), first);
+    return Call(DataType::Handle(), std::string(kAddressOf), {to});
+  }
+
+  // A panel of the nest, by the instruction.
+  Stmt Copy(const Nest& nest, const BoxForm& form, int64_t panel, Expr load) {
+    const ForNode* inner = nest.loops.back();
+    const DataType type = inner->var.dtype();
     // The body copies the panel alone, and all that this block gets of it.
     Stmt body = Substitute(Stmt(nest.store), {{inner->var, inner->var + Const(type, panel)}});
     for (size_t i = nest.loops.size(); i-- > 0;) {
@@ -384,22 +383,34 @@ class BulkMaker : public ScopedMutator {
       body = For(std::move(fields));
     }
     body = CopyWithFreshNames(body, &next_id_);
-    const char* load = multicast.blocks > 1 ? kBulkMulticast : kBulkLoad;
-    return Stmt(
-        new AttrStmtNode(Expr(0), kCudaInstruction, Call(DataType::Void(), load, std::move(args)), std::move(body)));
+    return Stmt(new AttrStmtNode(Expr(0), kCudaInstruction, std::move(load), std::move(body)));
   }
 
-  // `blocks`: that share the rows.
-  static Expr Map(const Nest& nest, const Source& source, const BoxForm& form, int64_t blocks) {
-    const Buffer& buffer = nest.load->buffer;
-    const size_t rank = source.loops.size();
+  // What maps of both kinds begin with.
+  static std::vector<Expr> ArrayOf(const Buffer& buffer, const std::vector<Expr>& strides, const BoxForm& form) {
+    const size_t rank = buffer->ndim();
     const auto wide = [](const Expr& e) { return CastTo(DataType::Int(64), e); };
     std::vector<Expr> args = {buffer->data, String(buffer->dtype.ToString()), Expr(static_cast<int>(form.span)),
                               Expr(static_cast<int>(rank))};
     for (size_t d = rank; d-- > 0;) args.push_back(wide(buffer->shape[d]));
     for (size_t d = rank - 1; d-- > 0;) {
-      args.push_back(arith::Simplify(wide(source.strides[d]) * Const(DataType::Int(64), buffer->dtype.bytes())));
+      args.push_back(arith::Simplify(wide(strides[d]) * Const(DataType::Int(64), buffer->dtype.bytes())));
     }
+    return args;
+  }
+  Expr Map(const Nest& nest, const ImageBox& box, const BoxForm& form) {
+    std::vector<Expr> args = ArrayOf(nest.load->buffer, StridesOf(nest.load->buffer), form);
+    args.emplace_back(static_cast<int>(form.columns));
+    args.emplace_back(static_cast<int>(*AsInt(nest.loops[0]->extent)));
+    for (const std::vector<int64_t>* group : {&box.lower, &box.upper, &box.steps}) {
+      for (const int64_t each : *group) args.emplace_back(static_cast<int>(each));
+    }
+    return Call(DataType::Handle(), kIm2colMap, std::move(args));
+  }
+  // `blocks`: that share the rows.
+  static Expr Map(const Nest& nest, const Source& source, const BoxForm& form, int64_t blocks) {
+    const size_t rank = source.loops.size();
+    std::vector<Expr> args = ArrayOf(nest.load->buffer, source.strides, form);
     for (size_t d = rank; d-- > 0;) {
       const ForNode* loop = source.loops[d];
       args.push_back(loop == nullptr ? Expr(1)
@@ -410,6 +421,8 @@ class BulkMaker : public ScopedMutator {
   }
 
   uint32_t next_id_;
+  const SharedBoxes* known_;
+  SharedBoxes found_;
   bool inside_ = false;
   bool of_producer_ = false;  // the pipeline gives its copies to threads of their own
   std::vector<const ForNode*> threads_, cluster_;
@@ -418,12 +431,29 @@ class BulkMaker : public ScopedMutator {
 
 }  // namespace
 
-bool IsBulkLoad(const CallNode& call) { return call.op == kBulkLoad || call.op == kBulkMulticast; }
+bool IsBulkLoad(const CallNode& call) {
+  return call.op == kBulkLoad || call.op == kBulkMulticast || call.op.starts_with(kIm2colLoad);
+}
+
+bool IsTensorMap(const CallNode& call) { return call.op == kTensorMap || call.op == kIm2colMap; }
+
+int64_t BytesOfBox(const CallNode& map) {
+  const auto type = DataType::Parse(cast<StringImmNode>(map.args[1])->value);
+  const auto rank = static_cast<size_t>(AsInt(map.args[3]).value_or(0));
+  int64_t bytes = type ? type->bytes() : 1;
+  // Channels and pixels, or an extent of each dimension.
+  const size_t first = 3 + 2 * rank, count = map.op == kIm2colMap ? 2 : rank;
+  for (size_t i = first; i < first + count; ++i) bytes *= AsInt(map.args[i]).value_or(1);
+  return bytes;
+}
 
 Function MakeBulkCopies(const Function& function) {
-  BulkMaker maker(function->next_id);
-  Stmt body = maker.Mutate(function->body);
-  return function.WithBody(std::move(body), maker.next_id());
+  BulkMaker first(function->next_id, nullptr);
+  Stmt body = first.Mutate(function->body);
+  if (first.found().empty()) return function.WithBody(std::move(body), first.next_id());
+  BulkMaker second(function->next_id, &first.found());
+  body = second.Mutate(function->body);
+  return function.WithBody(std::move(body), second.next_id());
 }
 
 }  // namespace tilewright

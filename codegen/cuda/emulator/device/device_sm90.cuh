@@ -84,11 +84,24 @@ TW_DEVICE void tma_load_multicast(void* to, const TwTensorMap* map, uint64_t* b,
   asm volatile(TW_TILE "5d" TW_TO_SHARED ".multicast::cluster [%0], [%1, {%3, %4, %5, %6, %7}], [%2], %8;" ::"r"(
                    Address(to)), "l"(map), "r"(Address(b)), "r"(x), "r"(y), "r"(z), "r"(u), "r"(v), "h"(mask) : "memory");
 }
+#define TW_PIXELS_TO_SHARED ".shared::cluster.global.im2col.mbarrier::complete_tx::bytes"
+TW_DEVICE void tma_load_im2col_3d(void* to, const TwTensorMap* map, uint64_t* b, int c, int w, int n,
+                                  uint16_t offset_w) {
+  asm volatile(TW_TILE "3d" TW_PIXELS_TO_SHARED " [%0], [%1, {%3, %4, %5}], [%2], {%6};" ::"r"(Address(to)), "l"(map),
+               "r"(Address(b)), "r"(c), "r"(w), "r"(n), "h"(offset_w) : "memory");
+}
 TW_DEVICE void tma_load_im2col_4d(void* to, const TwTensorMap* map, uint64_t* b, int c, int w, int h, int n,
                                   uint16_t offset_w, uint16_t offset_h) {
   asm volatile(
-      TW_TILE "4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(
+      TW_TILE "4d" TW_PIXELS_TO_SHARED " [%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(
           Address(to)), "l"(map), "r"(Address(b)), "r"(c), "r"(w), "r"(h), "r"(n), "h"(offset_w), "h"(offset_h) : "memory");
+}
+TW_DEVICE void tma_load_im2col_5d(void* to, const TwTensorMap* map, uint64_t* b, int c, int w, int h, int d, int n,
+                                  uint16_t offset_w, uint16_t offset_h, uint16_t offset_d) {
+  asm volatile(
+      TW_TILE "5d" TW_PIXELS_TO_SHARED " [%0], [%1, {%3, %4, %5, %6, %7}], [%2], {%8, %9, %10};" ::"r"(Address(to)),
+      "l"(map), "r"(Address(b)), "r"(c), "r"(w), "r"(h), "r"(d), "r"(n), "h"(offset_w), "h"(offset_h), "h"(offset_d)
+      : "memory");
 }
 TW_DEVICE void tma_store(const TwTensorMap* map, const void* from, int x, int y) {
   asm volatile(TW_TILE "2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map), "r"(Address(from)),
