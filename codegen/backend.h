@@ -44,6 +44,8 @@ struct CompileOptions {
   // The command before the worker that runs loaded code of a CPU, "ssh board" for example. Empty: code for this
   // architecture runs in this process, code for another one in a worker in an emulator (codegen/remote).
   std::string launcher = {};
+  // What Compile made of the module as "cubin": loaded code of a GPU is this. Empty: it is compiled.
+  std::string cubin = {};
 };
 
 struct Artifact {

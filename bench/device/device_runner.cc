@@ -8,9 +8,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "bench/device/device_sets.h"
-#include "bench/device/graph_runs.h"
+#include "bench/device/timed_graph.h"
 #include "bench/operators/program.h"
 #include "codegen/abi/abi_type.h"
+#include "codegen/cuda/graph_runs.h"
 
 namespace tilewright::bench {
 namespace {
@@ -38,11 +39,11 @@ class DeviceRunner : public Runner {
       positions_.emplace(name, constants_.size() - 1);
       memory_.push_back(*std::move(copy));
     }
-    auto workspace = DeviceArray::Allocate(driver, code_->WorkspaceBytes("main"));
+    auto workspace = cuda::DeviceArray::Allocate(driver, code_->WorkspaceBytes("main"));
     if (!workspace.ok()) return workspace.status();
     memory_.push_back(*std::move(workspace));
     for (int set = 0; set < num_sets; ++set) AddArguments(main, output, set);
-    auto runs = GraphRuns::Record(driver, num_sets, [&](int set, void* stream) { return Call(set, stream); });
+    auto runs = cuda::GraphRuns::Record(driver, num_sets, [&](int set, void* stream) { return Call(set, stream); });
     if (!runs.ok()) return runs.status();
     runs_ = *std::move(runs);
     return absl::OkStatus();
@@ -51,7 +52,7 @@ class DeviceRunner : public Runner {
   absl::Status FirstRun(int set) override { return Call(set, /*stream=*/nullptr); }
   void Run(int set) override { Call(set, /*stream=*/nullptr).IgnoreError(); }
   std::optional<TimedBlock> RunBlock(int64_t warmup_nanoseconds, int64_t nanoseconds) override {
-    return runs_->RunBlock(warmup_nanoseconds, nanoseconds);
+    return bench::RunBlock(*runs_, warmup_nanoseconds, nanoseconds);
   }
   void SpoilOutput(int set) override { sets_.SpoilOutput(set); }
   absl::Status CopyOutput(int set, Tensor& output) override { return sets_.CopyOutput(set, output); }
@@ -87,11 +88,11 @@ class DeviceRunner : public Runner {
   const std::shared_ptr<CompiledModule> code_;
   const TwFunction function_;
   const DeviceSets sets_;
-  std::vector<DeviceArray> memory_;          // of the constants, then the workspace
+  std::vector<cuda::DeviceArray> memory_;    // of the constants, then the workspace
   std::vector<Tensor> constants_, views_;    // a tensor's argument stays where it is when the tensor moves
   std::map<std::string, size_t> positions_;  // in constants_
   std::vector<std::vector<TwTensor*>> args_;
-  std::unique_ptr<GraphRuns> runs_;
+  std::unique_ptr<cuda::GraphRuns> runs_;
 };
 
 }  // namespace

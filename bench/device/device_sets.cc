@@ -11,8 +11,8 @@ int64_t BytesOf(const runtime::Tensor& tensor) {
 
 }  // namespace
 
-absl::StatusOr<DeviceArray> ToDevice(const cuda::Driver& driver, const runtime::Tensor& tensor) {
-  return DeviceArray::CopyOf(driver, tensor.data<char>(), BytesOf(tensor));
+absl::StatusOr<cuda::DeviceArray> ToDevice(const cuda::Driver& driver, const runtime::Tensor& tensor) {
+  return cuda::DeviceArray::CopyOf(driver, tensor.data<char>(), BytesOf(tensor));
 }
 
 absl::StatusOr<DeviceSets> DeviceSets::Make(const cuda::Driver& driver, const Workload& workload,
@@ -21,9 +21,9 @@ absl::StatusOr<DeviceSets> DeviceSets::Make(const cuda::Driver& driver, const Wo
   if (!output.ok()) return output.status();
   DeviceSets sets;
   for (int i = 0; i < num_sets; ++i) {
-    absl::StatusOr<DeviceArray> in = ToDevice(driver, operands.activation);
+    absl::StatusOr<cuda::DeviceArray> in = ToDevice(driver, operands.activation);
     if (!in.ok()) return in.status();
-    absl::StatusOr<DeviceArray> out = DeviceArray::Allocate(driver, BytesOf(*output));
+    absl::StatusOr<cuda::DeviceArray> out = cuda::DeviceArray::Allocate(driver, BytesOf(*output));
     if (!out.ok()) return out.status();
     sets.inputs_.push_back(*std::move(in));
     sets.outputs_.push_back(*std::move(out));
@@ -32,7 +32,7 @@ absl::StatusOr<DeviceSets> DeviceSets::Make(const cuda::Driver& driver, const Wo
 }
 
 absl::Status DeviceSets::CopyOutput(int set, runtime::Tensor& output) const {
-  const DeviceArray& source = outputs_[static_cast<size_t>(set)];
+  const cuda::DeviceArray& source = outputs_[static_cast<size_t>(set)];
   if (source.bytes() != BytesOf(output)) return absl::InternalError("outputs of different sizes");
   return source.CopyTo(output.data<char>());
 }

@@ -6,9 +6,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "bench/device/graph_runs.h"
 #include "bench/operators/operands.h"
 #include "bench/operators/problem.h"
+#include "codegen/cuda/graph_runs.h"
 #include "codegen/runtime/tensor.h"
 
 namespace tilewright::bench {
@@ -26,10 +26,10 @@ class DeviceSets {
   absl::Status CopyOutput(int set, runtime::Tensor& output) const;
 
  private:
-  std::vector<DeviceArray> inputs_, outputs_;
+  std::vector<cuda::DeviceArray> inputs_, outputs_;
 };
 
 // A copy of a tensor's elements.
-absl::StatusOr<DeviceArray> ToDevice(const cuda::Driver& driver, const runtime::Tensor& tensor);
+absl::StatusOr<cuda::DeviceArray> ToDevice(const cuda::Driver& driver, const runtime::Tensor& tensor);
 
 }  // namespace tilewright::bench

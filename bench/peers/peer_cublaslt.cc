@@ -11,8 +11,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "bench/device/device_sets.h"
-#include "bench/device/graph_runs.h"
+#include "bench/device/timed_graph.h"
 #include "bench/peers/cublaslt_library.h"
+#include "codegen/cuda/graph_runs.h"
 
 namespace tilewright::bench {
 namespace {
@@ -148,11 +149,11 @@ class CublasLtRunner : public Runner {
     sets_.emplace(*std::move(sets));
     const bool here = transposed && !p.b_transposed;
     const std::vector<char> packed = here ? Transposed(operands.weight, p) : std::vector<char>();
-    auto weight = here ? DeviceArray::CopyOf(driver, packed.data(), static_cast<int64_t>(packed.size()))
+    auto weight = here ? cuda::DeviceArray::CopyOf(driver, packed.data(), static_cast<int64_t>(packed.size()))
                        : ToDevice(driver, operands.weight);
     if (!weight.ok()) return weight.status();
     weight_.emplace(*std::move(weight));
-    auto workspace = DeviceArray::Allocate(driver, kWorkspaceBytes);
+    auto workspace = cuda::DeviceArray::Allocate(driver, kWorkspaceBytes);
     if (!workspace.ok()) return workspace.status();
     workspace_.emplace(*std::move(workspace));
     // Rows of operands [rows, heads, k] are as far apart as all heads are wide, and a head as far from the next as its k.
@@ -170,11 +171,11 @@ class CublasLtRunner : public Runner {
   std::string variant() const override { return variant_; }
   absl::Status FirstRun(int set) override {
     if (absl::Status status = Multiply(heuristic_, set, /*stream=*/nullptr); !status.ok()) return status;
-    return DeviceStatus(*driver_, driver_->Synchronize(nullptr), "cuBLASLt");
+    return cuda::DeviceStatus(*driver_, driver_->Synchronize(nullptr), "cuBLASLt");
   }
   void Run(int set) override { FirstRun(set).IgnoreError(); }
   std::optional<TimedBlock> RunBlock(int64_t warmup_nanoseconds, int64_t nanoseconds) override {
-    return runs_->RunBlock(warmup_nanoseconds, nanoseconds);
+    return bench::RunBlock(*runs_, warmup_nanoseconds, nanoseconds);
   }
   int64_t trials() const override { return trials_; }
   void SpoilOutput(int set) override { sets_->SpoilOutput(set); }
@@ -202,7 +203,8 @@ class CublasLtRunner : public Runner {
     for (int i = 0; i < count; ++i) {
       if (found[static_cast<size_t>(i)].state != 0) continue;
       const Library::Heuristic& by = found[static_cast<size_t>(i)];
-      auto runs = GraphRuns::Record(driver, num_sets, [&](int set, void* stream) { return Multiply(by, set, stream); });
+      auto runs =
+          cuda::GraphRuns::Record(driver, num_sets, [&](int set, void* stream) { return Multiply(by, set, stream); });
       if (!runs.ok()) continue;
       ++trials_;
       double least = (*runs)->LaunchOnce();
@@ -223,9 +225,9 @@ class CublasLtRunner : public Runner {
   const cuda::Driver* driver_ = nullptr;
   Matrices matrices_;
   std::optional<DeviceSets> sets_;
-  std::optional<DeviceArray> weight_, workspace_;
+  std::optional<cuda::DeviceArray> weight_, workspace_;
   Library::Heuristic heuristic_ = {};
-  std::unique_ptr<GraphRuns> runs_;
+  std::unique_ptr<cuda::GraphRuns> runs_;
   int64_t trials_ = 0;
 };
 

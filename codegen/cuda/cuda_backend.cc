@@ -97,15 +97,17 @@ class CudaBackend : public Backend {
                                                        const CompileOptions& options) const override {
     const auto program = ProgramFor(module, target, options);
     if (!program.ok()) return program.status();
-    auto device = options.emulate ? cuda::EmulatedDevice(*program) : OnGpu(*program, target);
+    auto device = options.emulate ? cuda::EmulatedDevice(*program) : OnGpu(*program, target, options.cubin);
     if (!device.ok()) return device.status();
     return cuda::CudaModule::Make(*program, *std::move(device));
   }
 
  private:
-  static absl::StatusOr<std::unique_ptr<cuda::Device>> OnGpu(const cuda::Program& program, const Target& target) {
+  static absl::StatusOr<std::unique_ptr<cuda::Device>> OnGpu(const cuda::Program& program, const Target& target,
+                                                             const std::string& compiled) {
     std::string error;
     if (cuda::Driver::Open(&error) == nullptr) return absl::FailedPreconditionError(error);
+    if (!compiled.empty()) return cuda::GpuDevice(program, compiled);
     const auto cubin = cuda::CompileWithNvrtc(cuda::PreambleFor(program.text) + program.text, Architecture(target));
     if (!cubin.ok()) return cubin.status();
     return cuda::GpuDevice(program, cubin->binary);

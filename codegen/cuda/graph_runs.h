@@ -11,16 +11,15 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "bench/harness/runner.h"
 #include "codegen/cuda/driver.h"
 
-namespace tilewright::bench {
+namespace tilewright::cuda {
 
 // Memory of a GPU.
 class DeviceArray {
  public:
-  static absl::StatusOr<DeviceArray> Allocate(const cuda::Driver& driver, int64_t bytes);
-  static absl::StatusOr<DeviceArray> CopyOf(const cuda::Driver& driver, const void* from, int64_t bytes);
+  static absl::StatusOr<DeviceArray> Allocate(const Driver& driver, int64_t bytes);
+  static absl::StatusOr<DeviceArray> CopyOf(const Driver& driver, const void* from, int64_t bytes);
   DeviceArray(DeviceArray&& other) noexcept;
   DeviceArray& operator=(DeviceArray&& other) noexcept;
   ~DeviceArray();
@@ -31,9 +30,9 @@ class DeviceArray {
   void Fill(uint8_t byte) const;
 
  private:
-  DeviceArray(const cuda::Driver& driver, void* data, int64_t bytes) : driver_(&driver), data_(data), bytes_(bytes) {}
+  DeviceArray(const Driver& driver, void* data, int64_t bytes) : driver_(&driver), data_(data), bytes_(bytes) {}
 
-  const cuda::Driver* driver_;
+  const Driver* driver_;
   void* data_;
   int64_t bytes_;
 };
@@ -43,26 +42,24 @@ class GraphRuns {
   // Puts the work of a call on a set into a stream.
   using Call = std::function<absl::Status(int set, void* stream)>;
 
-  static absl::StatusOr<std::unique_ptr<GraphRuns>> Record(const cuda::Driver& driver, int num_sets, const Call& call);
+  static absl::StatusOr<std::unique_ptr<GraphRuns>> Record(const Driver& driver, int num_sets, const Call& call);
   ~GraphRuns();
   GraphRuns(const GraphRuns&) = delete;
   GraphRuns& operator=(const GraphRuns&) = delete;
 
-  // As Runner::RunBlock.
-  TimedBlock RunBlock(int64_t warmup_nanoseconds, int64_t nanoseconds);
   // One launch, in milliseconds a call; negative when the device reports an error.
   double LaunchOnce();
 
  private:
-  explicit GraphRuns(const cuda::Driver& driver) : driver_(driver) {}
+  explicit GraphRuns(const Driver& driver) : driver_(driver) {}
   absl::Status Make(int num_sets, const Call& call);
 
-  const cuda::Driver& driver_;
+  const Driver& driver_;
   void *stream_ = nullptr, *begin_ = nullptr, *end_ = nullptr, *graph_ = nullptr;
   int calls_ = 0;
 };
 
 // A code of CUDA as a status.
-absl::Status DeviceStatus(const cuda::Driver& driver, int code, const char* what);
+absl::Status DeviceStatus(const Driver& driver, int code, const char* what);
 
-}  // namespace tilewright::bench
+}  // namespace tilewright::cuda

@@ -1,12 +1,11 @@
-#include "bench/device/graph_runs.h"
+#include "codegen/cuda/graph_runs.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/runtime/timer.h"
 
-namespace tilewright::bench {
+namespace tilewright::cuda {
 namespace {
 
 // The fewest calls of a graph: what a launch costs beside them is then little.
@@ -14,19 +13,19 @@ constexpr int kLeastCalls = 20;
 
 }  // namespace
 
-absl::Status DeviceStatus(const cuda::Driver& driver, int code, const char* what) {
+absl::Status DeviceStatus(const Driver& driver, int code, const char* what) {
   if (code == 0) return absl::OkStatus();
   return absl::InternalError(absl::StrCat(driver.device_name(), ": ", what, ": ", driver.Text(code)));
 }
 
-absl::StatusOr<DeviceArray> DeviceArray::Allocate(const cuda::Driver& driver, int64_t bytes) {
+absl::StatusOr<DeviceArray> DeviceArray::Allocate(const Driver& driver, int64_t bytes) {
   void* data = nullptr;
   const int code = driver.Allocate(static_cast<size_t>(std::max<int64_t>(bytes, 1)), &data);
   if (code != 0) return DeviceStatus(driver, code, "memory for the tensors");
   return DeviceArray(driver, data, bytes);
 }
 
-absl::StatusOr<DeviceArray> DeviceArray::CopyOf(const cuda::Driver& driver, const void* from, int64_t bytes) {
+absl::StatusOr<DeviceArray> DeviceArray::CopyOf(const Driver& driver, const void* from, int64_t bytes) {
   auto array = Allocate(driver, bytes);
   if (!array.ok()) return array;
   const int code = driver.CopyToDevice(array->data(), from, static_cast<size_t>(bytes));
@@ -58,8 +57,7 @@ void DeviceArray::Fill(uint8_t byte) const {
   driver_->Synchronize(nullptr);
 }
 
-absl::StatusOr<std::unique_ptr<GraphRuns>> GraphRuns::Record(const cuda::Driver& driver, int num_sets,
-                                                             const Call& call) {
+absl::StatusOr<std::unique_ptr<GraphRuns>> GraphRuns::Record(const Driver& driver, int num_sets, const Call& call) {
   std::unique_ptr<GraphRuns> runs(new GraphRuns(driver));
   if (absl::Status status = runs->Make(num_sets, call); !status.ok()) return status;
   return runs;
@@ -95,21 +93,4 @@ double GraphRuns::LaunchOnce() {
   return done ? static_cast<double>(milliseconds) / calls_ : -1;
 }
 
-TimedBlock GraphRuns::RunBlock(int64_t warmup_nanoseconds, int64_t nanoseconds) {
-  const int64_t warmup_start = runtime::NowNanoseconds();
-  double sample = 0;
-  do {
-    sample = LaunchOnce();
-  } while (sample >= 0 && runtime::NowNanoseconds() - warmup_start < warmup_nanoseconds);
-  TimedBlock block;
-  const int64_t start = runtime::NowNanoseconds();
-  // After an error the samples are zeros: what copies the output reports it.
-  do {
-    sample = LaunchOnce();
-    block.samples_ms.push_back(std::max(sample, 0.0));
-  } while (sample >= 0 && runtime::NowNanoseconds() - start < nanoseconds);
-  block.nanoseconds = block.cpu_nanoseconds = runtime::NowNanoseconds() - start;
-  return block;
-}
-
-}  // namespace tilewright::bench
+}  // namespace tilewright::cuda
