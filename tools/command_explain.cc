@@ -58,6 +58,23 @@ void ExplainInstructions(const InstructionCounts& n, Table& table) {
   }
 }
 
+// What kernels of a GPU do, all blocks together.
+void ExplainKernels(const Projection& p, const Target& target, std::ostream& out) {
+  Table table(out);
+  out << "time of the kernels\n";
+  table.Part("work of the units", p.throughput_seconds, p.seconds, "if nothing waited");
+  table.Part("work and waiting", p.latency_seconds, p.seconds, "as many blocks at once as fit");
+  for (const Projection::Level& level : p.levels) {
+    table.Part(
+        "traffic from " + level.from, level.seconds, p.seconds,
+        absl::StrFormat("%s read, %s written", Quantity(level.read_bytes, "B"), Quantity(level.written_bytes, "B")));
+  }
+  table.Part("launches", p.fork_seconds, p.seconds, absl::StrFormat("%.0f kernels", p.forks));
+  out << "parallelism of the longest kernel\n";
+  table.Line("cores", absl::StrFormat("%d of %d", p.cores_used, target.cores));
+  table.Line("balance", absl::StrFormat("%.1f%%", 100 * p.balance));
+}
+
 void Explain(const Function& function, const Target& target, std::ostream& out) {
   const ProgramFacts facts = GatherFacts(function);
   const Projection p = Project(facts, target);
@@ -72,6 +89,7 @@ void Explain(const Function& function, const Target& target, std::ostream& out) 
                                              Quantity(limit.multiply_adds, "")));
   table.Line("  parameters", absl::StrFormat("%-10s %s from %s", Quantity(limit.traffic_seconds, "s"),
                                              Quantity(limit.bytes, "B"), limit.from));
+  if (target.is_gpu()) return ExplainKernels(p, target, out);
   out << "time of the busiest core\n";
   table.Part("instructions", p.compute_seconds, p.seconds,
              absl::StrFormat("throughput %s, latency %s", Quantity(p.throughput_seconds, "s"),
@@ -99,10 +117,6 @@ int RunExplain(const CommandArguments& args) {
   const auto target = NamedTarget(args.Get("--target").value_or("host"));
   if (!target.ok()) {
     args.err() << std::string(target.status().message()) << "\n";
-    return kRefused;
-  }
-  if (target->is_gpu()) {
-    args.err() << "there is no cost model for " << target->name << ": only CPUs are projected\n";
     return kRefused;
   }
   const std::optional<Module> module = ReadProgram(args, args.operands()[0]);

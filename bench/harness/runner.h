@@ -30,7 +30,6 @@ struct TimedBlock {
 struct EmulatedRun {
   int64_t instructions = 0;    // 0 where they are not counted
   double projected_ms = 0;     // 0 where nothing is projected
-  bool is_bound = false;       // no run takes less than projected_ms
   double inner_loop_rate = 0;  // the part of the inner loop's cycles that its multiply-adds need
   Counters counters;           // of the compiled code of a GPU; empty where its compiler is not installed
 };

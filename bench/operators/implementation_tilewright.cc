@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "autoschedule/cost/speed_of_light.h"
+#include "autoschedule/cost/projected.h"
 #include "autoschedule/program/sizes.h"
 #include "bench/device/device_runner.h"
 #include "bench/harness/kept_workspace.h"
@@ -168,9 +168,9 @@ absl::StatusOr<std::function<EmulatedRun(const CallCost&)>> ProjectOnCpu(const F
   };
 }
 
-// An emulated GPU: what its compiler says of the kernels, and the least time that the target needs.
+// An emulated GPU: what its compiler says of the kernels, and the time that is projected.
 absl::StatusOr<std::function<EmulatedRun(const CallCost&)>> ProjectOnGpu(const Module& module, const Target& target) {
-  EmulatedRun run = {.projected_ms = 1e3 * SpeedOfLightOf(module.Find("main"), target).seconds, .is_bound = true};
+  EmulatedRun run = {.projected_ms = 1e3 * Project(module.Find("main"), target).seconds};
   auto kernels = Compile(module, target, {.format = "cubin"});
   if (absl::IsFailedPrecondition(kernels.status())) kernels = Compile(module, target, {.format = "cu"});
   if (!kernels.ok()) return kernels.status();

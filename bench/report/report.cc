@@ -23,8 +23,7 @@ std::string EmulatedLine(const Report& report, const Result& result, const Emula
   std::string line = absl::StrFormat("  %-24s emulated", result.implementation);
   if (result.checked_shape) absl::StrAppend(&line, ", right at ", NumbersText(*result.checked_shape));
   if (run.instructions > 0) absl::StrAppendFormat(&line, ": %d instructions", run.instructions);
-  if (run.projected_ms > 0 && run.is_bound) absl::StrAppendFormat(&line, ", at least %.5f ms", run.projected_ms);
-  if (run.projected_ms > 0 && !run.is_bound) {
+  if (run.projected_ms > 0) {
     absl::StrAppendFormat(&line, ", projected %.5f ms, %.1f GFLOP/s, %.1f%% of peak", run.projected_ms, result.gflops(),
                           PercentOfPeak(result, report.peak));
   }
@@ -83,7 +82,6 @@ nlohmann::ordered_json ResultJson(const Report& report, const Result& result) {
     json["emulated"] = true;
     json["instructions"] = run->instructions;
     json["projected_ms"] = run->projected_ms;
-    json["is_bound"] = run->is_bound;
     json["inner_loop_rate"] = run->inner_loop_rate;
     if (result.checked_shape) json["checked_shape"] = NumbersText(*result.checked_shape);
     if (!run->counters.empty()) json["counters"] = run->counters;
