@@ -141,7 +141,7 @@ int RunTune(const CommandArguments& args) {
   const std::optional<Module> module = TunedFunction(args, *program);
   if (!module) return kRefused;
   const std::string launcher = args.Get("--launcher").value_or("");
-  if (IsEmulated(*target, launcher)) target->cores = 1;
+  *target = MeasuredTarget(*target, launcher);
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   if (!LoadIntrinsics(args, &intrins)) return kRefused;
   if (args.Has("--list-candidates")) {
@@ -190,8 +190,8 @@ int RunTune(const CommandArguments& args) {
   if (const auto plain = BlocksWithoutIntrinsic(*module, *target, &intrins); !plain.empty()) {
     args.err() << "no tensor intrinsic computes " << absl::StrJoin(plain, ", ") << ": loops over vectors\n";
   }
-  args.out() << "best: " << (result->emulated ? "emulated, projected " : "") << Describe(result->seconds, result->bound)
-             << "\n";
+  const char* const how = !result->emulated ? "" : target->is_gpu() ? "projected " : "emulated, projected ";
+  args.out() << "best: " << how << Describe(result->seconds, result->bound) << "\n";
   if (const auto path = args.Get("-o")) {
     if (!WriteText(args, *path, Print(result->schedule.module()))) return kRefused;
     if (!WriteText(args, *path + ".trace", ToText(result->schedule.trace()))) return kRefused;
@@ -200,7 +200,10 @@ int RunTune(const CommandArguments& args) {
     const TuningRun run{
         .title = args.operands()[0],
         .command = absl::StrCat("tilewright tune ", args.operands()[0], " --seconds=", seconds, " --seed=", seed),
-        .target = absl::StrCat(target->name, " ", target->cpu, result->emulated ? ", emulated" : ""),
+        .target = absl::StrCat(target->name, " ", target->cpu,
+                               !result->emulated  ? ""
+                               : target->is_gpu() ? ", projected"
+                                                  : ", emulated"),
         .measurements = std::move(measurements),
         .statistics = result->statistics,
         .best_seconds = result->seconds,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "autoschedule/measure/executor/gpu_candidate.h"
 #include "autoschedule/measure/protocol/protocol.h"
 #include "autoschedule/measure/protocol/serve.h"
 #include "autoschedule/measure/reference/reference.h"
@@ -19,7 +20,22 @@
 namespace tilewright {
 namespace {
 
+absl::StatusOr<WorkerAnswer> CompileForGpu(const CompileRequest& request, const Module& module) {
+  const int64_t start = runtime::NowNanoseconds();
+  auto kernels = Compile(module, request.target, {.format = "cubin", .count = true});
+  if (!kernels.ok()) return kernels.status();
+  WorkerAnswer answer{.ok = true};
+  answer.counters = std::move(kernels->counters);
+  answer.code_bytes = static_cast<int64_t>(kernels->bytes.size());
+  const GpuCandidate candidate{
+      .target = request.target, .program = request.program, .cubin = std::move(kernels->bytes)};
+  if (absl::Status status = WriteGpuCandidate(candidate, request.library); !status.ok()) return status;
+  answer.seconds = static_cast<double>(runtime::NowNanoseconds() - start) * 1e-9;
+  return answer;
+}
+
 absl::StatusOr<WorkerAnswer> CompileCandidate(const CompileRequest& request, const Module& module) {
+  if (request.target.is_gpu()) return CompileForGpu(request, module);
   const int64_t start = runtime::NowNanoseconds();
   auto library = Compile(module, request.target, {.format = "so", .count = true});
   if (!library.ok()) return library.status();

@@ -4,12 +4,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "autoschedule/measure/builder/library_builder.h"
-#include "autoschedule/measure/executor/cpu_executor.h"
 #include "autoschedule/measure/executor/machine_lock.h"
+#include "autoschedule/measure/executor/process_executor.h"
+#include "autoschedule/measure/projecting_runner.h"
 #include "autoschedule/measure/protocol/run_folder.h"
 #include "autoschedule/measure/reference/param_specs.h"
 #include "autoschedule/measure/runner.h"
 #include "base/worker_path.h"
+#include "codegen/cuda/gpu_device.h"
+#include "codegen/cuda/nvrtc.h"
 #include "codegen/remote/launcher.h"
 #include "codegen/runtime/available_cpus.h"
 
@@ -38,9 +41,46 @@ class Local : public Runner {
   const RunFolder folder_;
   MachineLock lock_;
   LibraryBuilder builder_;
-  CpuExecutor executor_;
+  ProcessExecutor executor_;
   std::string caution_;
 };
+
+// The same for a GPU that this machine does not have.
+class Projecting : public ProjectingRunner {
+ public:
+  Projecting(const Target& target, const std::string& function, std::unique_ptr<Builder> builder, RunFolder folder,
+             std::unique_ptr<MachineLock> lock)
+      : ProjectingRunner(target, function, std::move(builder)), lock_(std::move(lock)), folder_(std::move(folder)) {}
+
+ private:
+  const std::unique_ptr<MachineLock> lock_;  // that the builder holds
+  const RunFolder folder_;
+};
+
+absl::StatusOr<std::unique_ptr<Runner>> StartOnGpu(const Module& program, const Target& target, RunnerOptions options,
+                                                   RunFolder folder, MachineLock lock,
+                                                   const std::vector<TensorSpec>& params,
+                                                   const std::string& compile_worker) {
+  const std::string function = program.Main()->name;
+  if (options.compile_workers <= 0) options.compile_workers = static_cast<int>(runtime::AffinityCpus().size());
+  if (IsEmulated(target, options.launcher)) {
+    auto kept = std::make_unique<MachineLock>(std::move(lock));
+    std::unique_ptr<Builder> builder;
+    if (cuda::NvrtcIsInstalled()) {
+      builder = std::make_unique<LibraryBuilder>(compile_worker, target, options, folder.path(), function, params,
+                                                 *kept, /*project=*/false);
+    }
+    return std::unique_ptr<Runner>(
+        new Projecting(target, function, std::move(builder), std::move(folder), std::move(kept)));
+  }
+  const auto measuring_worker = WorkerPath("autoschedule/measure/gpu_measuring_worker");
+  if (!measuring_worker.ok()) return measuring_worker.status();
+  options.threads = 1;  // of the host
+  auto runner = std::make_unique<Local>(target, options, std::move(folder), std::move(lock), function, params,
+                                        compile_worker, *measuring_worker, std::vector<std::string>());
+  if (absl::Status status = runner->ComputeReference(program); !status.ok()) return status;
+  return std::unique_ptr<Runner>(std::move(runner));
+}
 
 // The command that starts the worker of candidates; empty where they run in a process of ours.
 absl::StatusOr<std::vector<std::string>> CommandFor(const Target& target, const RunnerOptions& options) {
@@ -51,7 +91,23 @@ absl::StatusOr<std::vector<std::string>> CommandFor(const Target& target, const 
 }  // namespace
 
 bool IsEmulated(const Target& target, const std::string& launcher) {
-  return launcher.empty() && !target.is_gpu() && remote::IsForeign(target);
+  if (target.is_gpu()) return !cuda::CheckGpuRuns(target).ok();
+  return launcher.empty() && remote::IsForeign(target);
+}
+
+Target MeasuredTarget(const Target& target, const std::string& launcher) {
+  Target measured = target;
+  // Instructions of several threads are not counted exactly.
+  if (!target.is_gpu() && IsEmulated(target, launcher)) measured.cores = 1;
+  return measured;
+}
+
+absl::Status CheckMeasures(const Target& target, const std::string& launcher) {
+  if (target.is_gpu() && !launcher.empty()) {
+    return absl::InvalidArgumentError("a launcher reaches CPUs: GPUs are measured on this machine only");
+  }
+  if (target.is_gpu() || !launcher.empty() || remote::IsForeign(target)) return absl::OkStatus();
+  return CheckRunsOn(target, HostTarget());
 }
 
 absl::StatusOr<std::unique_ptr<Runner>> LocalRunner::Start(const Module& program, const Target& target,
@@ -69,6 +125,9 @@ absl::StatusOr<std::unique_ptr<Runner>> LocalRunner::Start(const Module& program
   auto folder = RunFolder::Make();
   if (!folder.ok()) return folder.status();
   RunnerOptions complete = options;
+  if (target.is_gpu()) {
+    return StartOnGpu(program, target, complete, *std::move(folder), *std::move(lock), *params, *compile_worker);
+  }
   if (complete.threads <= 0) complete.threads = target.cores;
   const auto command = CommandFor(target, options);
   if (!command.ok()) return command.status();

@@ -38,11 +38,19 @@ class Runner {
   virtual std::string caution() const { return {}; }
 };
 
-// Whether candidates run in an emulator of another architecture. What the runner calls seconds is projected then, from
-// instructions that one thread executes and llvm-mca's cycles of the inner loop (codegen/remote/projection.h).
+// Whether what the runner calls seconds is projected: candidates for another architecture run in an emulator, where
+// instructions that one thread executes and llvm-mca's cycles of the inner loop say how long they would take
+// (codegen/remote/projection.h); those for a GPU that this machine does not have do not run (projecting_runner.h).
 bool IsEmulated(const Target& target, const std::string& launcher);
 
-// Measures on this machine, or on the one that `launcher` reaches. While candidates are measured, an exclusive lock of the machine (machine_lock.h) keeps
+// What candidates for the target are made for where it is measured so: an emulated CPU has one core.
+Target MeasuredTarget(const Target& target, const std::string& launcher);
+
+// Whether this machine, or the one that `launcher` reaches, measures candidates for the target or projects their times;
+// an error says why not.
+absl::Status CheckMeasures(const Target& target, const std::string& launcher);
+
+// Measures on this machine, on its GPU, or on the machine that `launcher` reaches. While candidates are measured, an exclusive lock of the machine (machine_lock.h) keeps
 // every other LocalRunner of the user from compiling and measuring; each batch is compiled before, by as many workers
 // as there are cores.
 class LocalRunner : public Runner {

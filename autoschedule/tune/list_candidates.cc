@@ -1,14 +1,18 @@
 #include "autoschedule/tune/list_candidates.h"
 
 #include <algorithm>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "autoschedule/cost/projected.h"
 #include "autoschedule/normalize/normal_form.h"
 #include "autoschedule/program/choices.h"
 #include "autoschedule/sketch/auto_schedule.h"
+#include "autoschedule/sketch/space.h"
 #include "autoschedule/tensorize/tensor_mapping.h"
 #include "schedule/recorder/schedule.h"
 #include "verify/structure/block_scope.h"
@@ -102,6 +106,55 @@ std::string Sketches(const BlockNode& block, const std::vector<Choice>& choices)
   return absl::StrCat("  sketches: ", absl::StrJoin(names, ", "), "\n");
 }
 
+// Candidates that are drawn, and those of all that are shown.
+constexpr uint64_t kDrawnCandidates = 24;
+constexpr size_t kShownCandidates = 20;
+
+std::string TextOf(const std::vector<Choice>& choices) {
+  std::vector<std::string> parts;
+  for (const Choice& choice : choices) {
+    const std::string label(choice.label());
+    parts.push_back(absl::StrCat(choice.name, "=", label.empty() ? absl::StrCat(choice.value) : label));
+  }
+  return absl::StrJoin(parts, " ");
+}
+
+// Choices of the preferred schedule, of each other sketch, and drawn ones.
+std::vector<Choices> SomeChoices(const std::vector<Choice>& preferred) {
+  std::vector<Choices> some = {Choices::Preferred()};
+  for (const Choice& choice : preferred) {
+    if (!choice.name.ends_with(".sketch")) continue;
+    for (const Choice::Meaning& meaning : choice.meanings) {
+      some.push_back(Choices::GivenOrPreferred({Choice::Of(choice.name, meaning.label)}));
+    }
+  }
+  for (uint64_t seed = 0; seed < kDrawnCandidates; ++seed) some.push_back(Choices::Drawn(seed));
+  return some;
+}
+
+// "candidates by projected time ...": a line for each.
+std::string Ranked(const Module& module, const Target& target, IntrinRegistry* intrins,
+                   const std::vector<Choice>& preferred) {
+  const Function main = module.Main();
+  if (!main) return "";
+  const Space space(module, target, intrins);
+  std::vector<std::pair<double, std::string>> lines;
+  std::unordered_set<uint64_t> seen;
+  for (const Choices& choices : SomeChoices(preferred)) {
+    const Outcome<Candidate> candidate = space.Make(choices);
+    if (!candidate.ok() || !seen.insert(candidate->hash).second) continue;
+    const Function scheduled = candidate->schedule.module().Find(main->name);
+    lines.emplace_back(Project(scheduled, target).seconds,
+                       absl::StrCat(TextOf(candidate->choices), lines.empty() ? " (preferred)" : ""));
+  }
+  std::ranges::sort(lines);
+  std::string text = "candidates by projected time, nothing was measured:\n";
+  for (size_t i = 0; i < std::min(lines.size(), kShownCandidates); ++i) {
+    absl::StrAppendFormat(&text, "  %10.2f us  %s\n", 1e6 * lines[i].first, lines[i].second);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string ListCandidates(const Module& module, const Target& target, IntrinRegistry* intrins) {
@@ -127,7 +180,7 @@ std::string ListCandidates(const Module& module, const Target& target, IntrinReg
     }
     if (!found) absl::StrAppend(&text, "  no intrinsic of the target computes it: it gets loops over vectors\n");
   }
-  return text;
+  return text + Ranked(module, target, intrins, choices);
 }
 
 std::vector<std::string> BlocksWithoutIntrinsic(const Module& module, const Target& target, IntrinRegistry* intrins) {

@@ -104,13 +104,15 @@ absl::StatusOr<TuneResult> Tune(const Module& program, const Target& given, Intr
                                    .libraries = options.libraries,
                                    .launcher = options.launcher};
   const bool emulated = IsEmulated(given, options.launcher), elsewhere = emulated || !options.launcher.empty();
-  Target target = given;
-  if (emulated) target.cores = 1;
+  const Target target = MeasuredTarget(given, options.launcher);
+  if (target.is_gpu() && options.caches == Caches::kCold) {
+    return absl::InvalidArgumentError("cold caches are measured on CPUs only");
+  }
   if (elsewhere && options.caches == Caches::kCold) {
     return absl::InvalidArgumentError("cold caches are measured on this machine only");
   }
   const Caches caches = elsewhere ? Caches::kWarm : options.caches;
-  if (absl::Status status = CheckRunsOn(target, HostTarget()); !elsewhere && !status.ok()) return status;
+  if (absl::Status status = CheckMeasures(target, options.launcher); !status.ok()) return status;
   const Space space(module, target, intrins);
   auto runner = StartAtSizes(module, target, *sizes, measuring);
   if (!runner.ok()) return runner.status();

@@ -6,7 +6,9 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "autoschedule/cost/projected.h"
 #include "autoschedule/database/apply_best.h"
+#include "autoschedule/measure/runner.h"
 #include "ir/ops/matmul.h"
 #include "ir/structural.h"
 
@@ -68,9 +70,43 @@ TEST(Tune, NeedsAFunctionMain) {
 
 TEST(Tune, NeedsAMachineThatRunsTheTarget) {
   IntrinRegistry intrins = IntrinRegistry::Builtin();
-  const std::string message(
-      Tune(Module(ops::Matmul(16, 16, 16)), *NamedTarget("cuda-sm90"), &intrins).status().message());
-  EXPECT_EQ(message.find("this machine does not run code for cuda-sm90"), 0u) << message;
+  Target other = HostTarget();
+  other.name = "other";
+  other.features.push_back("no-such-feature");
+  const std::string message(Tune(Module(ops::Matmul(16, 16, 16)), other, &intrins).status().message());
+  EXPECT_EQ(message, "this machine does not run code for other: it lacks no-such-feature");
+  EXPECT_EQ(Tune(Module(ops::Matmul(16, 16, 16)), *NamedTarget("cuda-sm90"), &intrins, {.launcher = "ssh board"})
+                .status()
+                .message(),
+            "a launcher reaches CPUs: GPUs are measured on this machine only");
+  const auto cold =
+      Tune(Module(ops::Matmul(16, 16, 16)), *NamedTarget("cuda-sm90"), &intrins, {.caches = Caches::kCold});
+  EXPECT_EQ(cold.status().message(), "cold caches are measured on CPUs only");
+}
+
+// Where there is no such GPU the times of candidates are projected, and kept as such.
+TEST(Tune, ProjectsForGpus) {
+  const Target target = *NamedTarget("cuda-sm90a");
+  if (!IsEmulated(target, "")) GTEST_SKIP() << "this machine has the GPU";
+  auto database = Database::Open(":memory:");
+  ASSERT_TRUE(database.ok()) << database.status();
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const Module module(ops::Matmul(256, 256, 256, *ops::OperandTypes::Parse("f16f32")));
+  const auto tuned = Tune(module, target, &intrins, {.seconds = 120, .trials = 12, .seed = 1, .database = &*database});
+  ASSERT_TRUE(tuned.ok()) << tuned.status();
+  EXPECT_TRUE(tuned->emulated);
+  EXPECT_EQ(tuned->caution.find("nothing was run: this machine has no GPU for cuda-sm90a"), 0u) << tuned->caution;
+  EXPECT_GT(tuned->seconds, 0);
+  EXPECT_EQ(tuned->statistics.measured, 12);
+  const auto kept = database->All();
+  ASSERT_FALSE(kept->empty());
+  for (const TuningRecord& record : *kept) EXPECT_TRUE(record.target.ends_with(" emulated")) << record.target;
+  // The best of them is no slower than what the rules prefer.
+  const Schedule preferred = AutoSchedule(module, target, &intrins).schedule;
+  EXPECT_LE(tuned->seconds, Project(preferred.module().Main(), target).seconds);
+  const auto applied = ApplyBest(module, target, *database, &intrins);
+  ASSERT_TRUE(applied.ok()) << applied.status();
+  EXPECT_EQ(StructuralHash(applied->module()), StructuralHash(tuned->schedule.module()));
 }
 
 }  // namespace

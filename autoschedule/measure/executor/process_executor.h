@@ -1,5 +1,5 @@
-// Executor of CPU code: the libraries of candidates are opened and called by a process of its own, or by a worker that it
-// starts elsewhere.
+// Executor that has a process of its own: that opens and calls what was compiled of candidates, by itself, by a worker
+// that it starts elsewhere, or on a GPU.
 #pragma once
 
 #include <string>
@@ -13,13 +13,13 @@
 
 namespace tilewright {
 
-class CpuExecutor : public Executor {
+class ProcessExecutor : public Executor {
  public:
-  // `worker`: the program measuring_worker. `folder`: where the reference is. `params`: of the measured function.
+  // `worker`: the program measuring_worker, or gpu_measuring_worker. `folder`: where the reference is. `params`: of the measured function.
   // `lock` must outlive the executor; it is held exclusively while candidates are measured. `command` starts a worker
   // elsewhere; it is empty where there is none. Times of code with counts of its inner loop are projected for `target`.
-  CpuExecutor(const std::string& worker, const RunnerOptions& options, std::string folder,
-              std::vector<TensorSpec> params, MachineLock& lock, Target target, std::vector<std::string> command);
+  ProcessExecutor(const std::string& worker, const RunnerOptions& options, std::string folder,
+                  std::vector<TensorSpec> params, MachineLock& lock, Target target, std::vector<std::string> command);
 
   std::vector<Measurement> Measure(std::span<const BuiltCandidate> candidates, const RunOptions& options) override;
 

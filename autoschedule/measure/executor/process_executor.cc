@@ -1,4 +1,4 @@
-#include "autoschedule/measure/executor/cpu_executor.h"
+#include "autoschedule/measure/executor/process_executor.h"
 
 #include <algorithm>
 #include <utility>
@@ -14,8 +14,10 @@ namespace {
 constexpr size_t kMeasureInOnePiece = 16;
 
 // Room for up to 32 rotating sets, those of at least the caches' size, and what is kept ready.
+// A process that drives a GPU has no limit: addresses of all the device's memory count as its own.
 std::vector<std::string> WorkerFlags(const RunnerOptions& options, const std::vector<TensorSpec>& params,
-                                     bool elsewhere) {
+                                     const Target& target, bool elsewhere) {
+  if (target.is_gpu()) return {};
   int64_t bytes = options.memory_bytes + kMostReadyBytes;
   for (const TensorSpec& spec : params) bytes += spec.bytes() * 40;
   std::vector<std::string> flags = {absl::StrCat("--memory-bytes=", bytes)};
@@ -90,18 +92,19 @@ void Read(const WorkerReply& reply, Measurement& result) {
 
 }  // namespace
 
-CpuExecutor::CpuExecutor(const std::string& worker, const RunnerOptions& options, std::string folder,
-                         std::vector<TensorSpec> params, MachineLock& lock, Target target,
-                         std::vector<std::string> command)
+ProcessExecutor::ProcessExecutor(const std::string& worker, const RunnerOptions& options, std::string folder,
+                                 std::vector<TensorSpec> params, MachineLock& lock, Target target,
+                                 std::vector<std::string> command)
     : options_(options),
       folder_(std::move(folder)),
       params_(std::move(params)),
       lock_(lock),
       target_(std::move(target)),
       command_(std::move(command)),
-      measurer_(worker, WorkerFlags(options_, params_, !command_.empty()), 1) {}
+      measurer_(worker, WorkerFlags(options_, params_, target_, !command_.empty()), 1) {}
 
-std::vector<Measurement> CpuExecutor::Measure(std::span<const BuiltCandidate> candidates, const RunOptions& options) {
+std::vector<Measurement> ProcessExecutor::Measure(std::span<const BuiltCandidate> candidates,
+                                                  const RunOptions& options) {
   std::vector<Measurement> results;
   for (const BuiltCandidate& candidate : candidates) results.push_back(candidate.measurement);
   std::vector<std::vector<std::vector<double>>> samples(candidates.size());
@@ -114,8 +117,8 @@ std::vector<Measurement> CpuExecutor::Measure(std::span<const BuiltCandidate> ca
 }
 
 // Nothing else of ours runs on the machine meanwhile.
-void CpuExecutor::MeasureOnce(std::span<const BuiltCandidate> candidates, const RunOptions& options,
-                              std::vector<Measurement>& results) {
+void ProcessExecutor::MeasureOnce(std::span<const BuiltCandidate> candidates, const RunOptions& options,
+                                  std::vector<Measurement>& results) {
   std::vector<size_t> measured;
   std::vector<std::string> requests;
   for (size_t i = 0; i < candidates.size(); ++i) {
@@ -146,8 +149,8 @@ void CpuExecutor::MeasureOnce(std::span<const BuiltCandidate> candidates, const 
   }
 }
 
-absl::StatusOr<MeasureRequest> CpuExecutor::RequestFor(const BuiltCandidate& candidate,
-                                                       const RunOptions& options) const {
+absl::StatusOr<MeasureRequest> ProcessExecutor::RequestFor(const BuiltCandidate& candidate,
+                                                           const RunOptions& options) const {
   MeasureRequest request{.library = candidate.library,
                          .prepack_library = candidate.prepack_library,
                          .function = candidate.main->name,
