@@ -16,4 +16,9 @@ struct TransformerSize {
 GeneratedModel GenerateVit(const TransformerSize& size, const GeneratorOptions& options);
 GeneratedModel GenerateBert(const TransformerSize& size, const GeneratorOptions& options);
 
+GeneratedModel GenerateLayerNorm(const GeneratorOptions& options);
+GeneratedModel GenerateResidualNorm(const GeneratorOptions& options);
+GeneratedModel GenerateMaskedSoftmax(const GeneratorOptions& options);
+GeneratedModel GenerateBiasGelu(const GeneratorOptions& options);
+
 }  // namespace tilewright::bench

@@ -72,10 +72,13 @@ TEST_P(GeneratorTest, RunsAsItIsInterpreted) {
   if (symbolic) Compare(*model, **compiled, **interpreted, 2, 9);
 }
 
+std::string TestName(const testing::TestParamInfo<std::tuple<std::string, bool>>& info) {
+  return absl::StrCat(std::get<0>(info.param), std::get<1>(info.param) ? "_symbolic" : "");
+}
 INSTANTIATE_TEST_SUITE_P(Models, GeneratorTest, testing::Combine(testing::ValuesIn(ModelNames()), testing::Bool()),
-                         [](const auto& info) {
-                           return absl::StrCat(std::get<0>(info.param), std::get<1>(info.param) ? "_symbolic" : "");
-                         });
+                         TestName);
+INSTANTIATE_TEST_SUITE_P(Parts, GeneratorTest, testing::Combine(testing::ValuesIn(PartNames()), testing::Bool()),
+                         TestName);
 
 TEST(GeneratorTest, SeedDecidesWeights) {
   const GeneratorOptions options{.seed = 3, .tiny = true};

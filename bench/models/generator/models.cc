@@ -14,14 +14,15 @@ namespace tilewright::bench {
 namespace {
 
 using Generator = std::function<GeneratedModel(const GeneratorOptions&)>;
+using Named = std::vector<std::pair<std::string, Generator>>;
 
 TransformerSize Tiny(TransformerSize size, bool tiny) {
   if (!tiny) return size;
   return {.name = size.name, .width = 32, .layers = 1, .heads = 2, .hidden = 64, .patch = size.patch};
 }
 
-const std::vector<std::pair<std::string, Generator>>& Generators() {
-  static const auto* const generators = new std::vector<std::pair<std::string, Generator>>{
+const Named& Generators() {
+  static const auto* const generators = new Named{
       {"resnet50", GenerateResNet50},
       {"mobilenet_v2", GenerateMobileNetV2},
       {"vit_b_16", [](const GeneratorOptions& o) { return GenerateVit(Tiny({.name = "vit_b_16"}, o.tiny), o); }},
@@ -41,23 +42,43 @@ const std::vector<std::pair<std::string, Generator>>& Generators() {
   return *generators;
 }
 
+const Named& Parts() {
+  static const auto* const parts = new Named{
+      {"layer_norm", GenerateLayerNorm},
+      {"residual_norm", GenerateResidualNorm},
+      {"masked_softmax", GenerateMaskedSoftmax},
+      {"bias_gelu", GenerateBiasGelu},
+  };
+  return *parts;
+}
+
+std::vector<std::string>* NamesOf(const Named& generators) {
+  auto* names = new std::vector<std::string>;
+  for (const auto& [name, generator] : generators) names->push_back(name);
+  return names;
+}
+
 }  // namespace
 
 const std::vector<std::string>& ModelNames() {
-  static const auto* const names = [] {
-    auto* all = new std::vector<std::string>;
-    for (const auto& [name, generator] : Generators()) all->push_back(name);
-    return all;
-  }();
+  static const auto* const names = NamesOf(Generators());
+  return *names;
+}
+
+const std::vector<std::string>& PartNames() {
+  static const auto* const names = NamesOf(Parts());
   return *names;
 }
 
 absl::StatusOr<GeneratedModel> GenerateModel(const std::string& name, const GeneratorOptions& options) {
-  for (const auto& [known, generator] : Generators()) {
-    if (known == name) return generator(options);
+  for (const Named* named : {&Generators(), &Parts()}) {
+    for (const auto& [known, generator] : *named) {
+      if (known == name) return generator(options);
+    }
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("there is no model \"", name, "\"; there are ", absl::StrJoin(ModelNames(), ", ")));
+  return absl::InvalidArgumentError(absl::StrCat("there is no model \"", name, "\"; there are ",
+                                                 absl::StrJoin(ModelNames(), ", "),
+                                                 ", and parts: ", absl::StrJoin(PartNames(), ", ")));
 }
 
 absl::Status WriteModel(const onnx::ModelProto& model, const std::string& path) {

@@ -110,7 +110,50 @@ std::string BertAttention(Transformer& t, const std::string& name, const std::st
   return t.Linear(name + ".output.dense", t.Reshape(heads_last, {0, 0, width}), width, width);
 }
 
+// What the parts share: a width, rows of it, which a test has few of.
+struct Rows {
+  Rows(const std::string& name, int64_t wide, int64_t tall, const GeneratorOptions& options)
+      : width(options.tiny ? 32 : wide),
+        t({.name = name, .width = width}, options),
+        dims{options.symbolic || options.tiny ? t.sequence : OnnxBuilder::Dim(tall), width} {}
+  std::string Input(const std::string& name) { return t.b.Input(name, onnx::TensorProto::FLOAT, dims); }
+  GeneratedModel Output(const std::string& value) {
+    t.b.Output("output", value, dims);
+    return {.proto = t.b.Finish()};
+  }
+  const int64_t width;
+  Transformer t;
+  const Dims dims;
+};
+
 }  // namespace
+
+GeneratedModel GenerateLayerNorm(const GeneratorOptions& options) {
+  Rows rows("layer_norm", 768, 4096, options);
+  return rows.Output(rows.t.LayerNorm("norm", rows.Input("input"), 1e-12f, true));
+}
+
+GeneratedModel GenerateResidualNorm(const GeneratorOptions& options) {
+  Rows rows("residual_norm", 768, 256, options);
+  const std::string sum = rows.t.b.Node("Add", {rows.Input("input"), rows.Input("residual")});
+  return rows.Output(rows.t.LayerNorm("norm", sum, 1e-12f, true));
+}
+
+GeneratedModel GenerateBiasGelu(const GeneratorOptions& options) {
+  Rows rows("bias_gelu", 3072, 1024, options);
+  const std::string bias = rows.t.b.Weight("bias", {rows.width}, 0.1);
+  return rows.Output(rows.t.Gelu(rows.t.b.Node("Add", {rows.Input("input"), bias})));
+}
+
+GeneratedModel GenerateMaskedSoftmax(const GeneratorOptions& options) {
+  Transformer t({.name = "masked_softmax"}, options);
+  const Dims scores = {t.batch, int64_t{options.tiny ? 2 : 12}, t.sequence, t.sequence};
+  std::string x = t.b.Input("scores", onnx::TensorProto::FLOAT, scores);
+  const std::string mask = t.b.Input("mask", onnx::TensorProto::FLOAT, {t.batch, int64_t{1}, int64_t{1}, t.sequence});
+  x = t.b.Node("Add", {t.b.Node("Div", {x, t.b.Scalar(8)}), mask});
+  t.b.Output("output", t.b.Node("Softmax", {x}, {{"axis", int64_t{-1}}}), scores);
+  return {.proto = t.b.Finish()};
+}
 
 GeneratedModel GenerateVit(const TransformerSize& size, const GeneratorOptions& options) {
   Transformer t(size, options);
