@@ -215,6 +215,47 @@ TEST_F(Import, FunctionsOfTheModelAreInlined) {
   EXPECT_TRUE(BitEqual(*y, Floats({3}, {-1, 0, 2})));
 }
 
+// DynamicQuantizeLSTM is an LSTM whose weights are dequantized; activations are not rounded to 8 bits (docs/numerics.md).
+TEST_F(Import, ActivationsOfAQuantizedLstmStayFloats) {
+  const std::vector<float> w = {3, -5, 28, 14, 90, -127, 7, 60}, r = {4, -9, -1, -3};
+  std::vector<NDArray> results;
+  for (const bool quantized : {true, false}) {
+    ModelWriter m(17);
+    m.Input("x", TensorProto::FLOAT, {5, 1, 2});
+    // [direction, input, gates] as integers, [direction, gates, input] as floats.
+    if (quantized) {
+      onnx::TensorProto* weights[] = {m.graph().add_initializer(), m.graph().add_initializer()};
+      for (const int which : {0, 1}) {
+        weights[which]->set_name(which == 0 ? "w" : "r");
+        weights[which]->set_data_type(TensorProto::INT8);
+        for (const int64_t dim : {1, which == 0 ? 2 : 1, 4}) weights[which]->add_dims(dim);
+        for (const float value : which == 0 ? w : r) weights[which]->add_int32_data(static_cast<int>(value));
+      }
+      m.Floats("w_scale", {1}, {0.0625});
+      m.Floats("r_scale", {1}, {0.25});
+    } else {
+      std::vector<float> transposed, recurrent;
+      for (size_t gate = 0; gate < 4; ++gate) {
+        for (size_t i = 0; i < 2; ++i) transposed.push_back(w[i * 4 + gate] * 0.0625f);
+        recurrent.push_back(r[gate] * 0.25f);
+      }
+      m.Floats("w", {1, 4, 2}, transposed);
+      m.Floats("r", {1, 4, 1}, recurrent);
+    }
+    auto* node = quantized ? m.Node("DynamicQuantizeLSTM",
+                                    {"x", "w", "r", "", "", "", "", "", "w_scale", "", "r_scale", ""}, {"y"})
+                           : m.Node("LSTM", {"x", "w", "r"}, {"y"});
+    if (quantized) node->set_domain("com.microsoft");
+    ModelWriter::SetInt(node, "hidden_size", 1);
+    m.Output("y");
+    // The steps of eight bits between the least and the greatest would be 0.03.
+    const auto y = Run(m, Floats({5, 1, 2}, {0.01f, -4, 0.02f, 4, 0.3f, -0.01f, 0.11f, 0.013f, -0.07f, 0.2f}));
+    ASSERT_TRUE(y.ok()) << y.status();
+    results.push_back(*y);
+  }
+  EXPECT_TRUE(BitEqual(results[0], results[1]));
+}
+
 // Branches and bodies see the values around them.
 TEST_F(Import, BodiesCaptureValues) {
   ModelWriter m(17);
