@@ -28,15 +28,15 @@ constexpr char kTarget[] = "cuda-sm90a";
 struct Cluster {
   int rows = 1, columns = 1;
   std::string name;
-  bool transposed = false;  // B is [n, k]
-  int batch = 1;
+  bool transposed = false;      // B is [n, k]
+  int batch = 1, clusters = 1;  // along rows
 };
 void PrintTo(const Cluster& c, std::ostream* out) { *out << c.name; }
 
 constexpr char kProduct[] = R"(
 @T.prim_func
-def main(A: T.Buffer((BATCH, 256, 160), "float16"), B: T.Buffer(SHAPE_B, "float16"), C: T.Buffer((BATCH, 256, 128), "float32")):
-    for b, i, j, k in T.grid(BATCH, 256, 128, 160):
+def main(A: T.Buffer((BATCH, SIZE_M, 160), "float16"), B: T.Buffer(SHAPE_B, "float16"), C: T.Buffer((BATCH, SIZE_M, SIZE_N), "float32")):
+    for b, i, j, k in T.grid(BATCH, SIZE_M, SIZE_N, 160):
         with T.block("C"):
             vb, vi, vj, vk = T.axis.remap("SSSR", [b, i, j, k])
             with T.init():
@@ -87,8 +87,10 @@ sch.annotate(k0, "software_pipeline_roles", 1)
 Function Product(const Cluster& c) {
   std::string program = kProduct, schedule = kSchedule;
   const std::string batch = std::to_string(c.batch);
-  for (const auto& [what, by] : Edits{{"SHAPE_B", c.transposed ? "(BATCH, 128, 160)" : "(BATCH, 160, 128)"},
+  for (const auto& [what, by] : Edits{{"SHAPE_B", c.transposed ? "(BATCH, SIZE_N, 160)" : "(BATCH, 160, SIZE_N)"},
                                       {"BATCH", batch},
+                                      {"SIZE_M", std::to_string(64 * c.rows * c.clusters)},
+                                      {"SIZE_N", std::to_string(64 * c.columns)},
                                       {"INDEX_B", c.transposed ? "vj, vk" : "vk, vj"}}) {
     program = Replaced(program, what, by);
   }
@@ -116,9 +118,10 @@ TEST_P(Multicast, CompilesWithoutSpills) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Multicast,
-                         ::testing::Values(Cluster{2, 1, "rows"}, Cluster{1, 2, "columns"}, Cluster{4, 1, "four_rows"},
-                                           Cluster{2, 2, "both"}, Cluster{2, 2, "both_transposed", true},
-                                           Cluster{4, 2, "eight", true, 2}, Cluster{2, 1, "batch", false, 2}),
+                         ::testing::Values(Cluster{2, 1, "rows", false, 1, 2}, Cluster{1, 2, "columns"},
+                                           Cluster{4, 1, "four_rows"}, Cluster{2, 2, "both"},
+                                           Cluster{2, 2, "both_transposed", true}, Cluster{4, 2, "eight", true},
+                                           Cluster{1, 2, "batch", false, 2}),
                          [](const auto& info) { return info.param.name; });
 
 // Rows share what they need of B, columns what they need of A.
@@ -147,7 +150,8 @@ TEST(Multicast, SharesAreWholeRepeatsOfTheSwizzle) {
                                       {"SWIZZLE_B", "swizzle_128B"}}) {
     schedule = Replaced(schedule, what, by);
   }
-  std::string program = Replaced(Replaced(kProduct, "SHAPE_B", "(1, 160, 128)"), "BATCH", "1");
+  std::string program = Replaced(Replaced(kProduct, "SHAPE_B", "(1, 160, 64)"), "BATCH", "1");
+  program = Replaced(Replaced(program, "SIZE_M", "256"), "SIZE_N", "64");
   const Function shallow = Scheduled(Replaced(program, "INDEX_B", "vk, vj"), schedule);
   text = KernelText(shallow, kTarget);
   EXPECT_THAT(text, AllOf(HasSubstr("tw::tma_load("), Not(HasSubstr("multicast"))));
