@@ -82,9 +82,7 @@ class KernelCase {
                  .upper = map.upper,
                  .channels = map.channels,
                  .pixels = map.pixels};
-    param.map.steps = {1};
-    for (uint32_t step : map.steps) param.map.steps.push_back(step);
-    param.map.steps.push_back(1);
+    param.map.steps = map.steps;
     file_.launches[0].params.push_back(param);
     return EncodeIm2col(map).value();
   }

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <mutex>
 #include <type_traits>
 
@@ -155,8 +156,11 @@ int Driver::Encode(const TensorMapSpec& spec, EncodedTensorMap* map) const {
     return encode_tiled_(map, spec.type, rank, spec.address, spec.extents.data(), spec.strides.data(), spec.box.data(),
                          steps, kInterleaveNone, spec.swizzle, kPromotion128, kFillZeros);
   }
+  // The driver has a step of channels and one of images besides.
+  std::vector<uint32_t> all = ones;
+  std::ranges::copy(spec.steps, all.begin() + 1);
   return encode_im2col_(map, spec.type, rank, spec.address, spec.extents.data(), spec.strides.data(), spec.lower.data(),
-                        spec.upper.data(), spec.channels, spec.pixels, steps, kInterleaveNone, spec.swizzle,
+                        spec.upper.data(), spec.channels, spec.pixels, all.data(), kInterleaveNone, spec.swizzle,
                         kPromotion128, kFillZeros);
 }
 

@@ -20,7 +20,7 @@ struct TensorMapSpec {
   std::vector<uint64_t> extents, strides;  // strides in bytes, of dimensions 1 and up
   std::vector<uint32_t> box, steps;        // steps empty: 1
   int swizzle = 0;                         // 0 none, 1 32 bytes, 2 64 bytes, 3 128 bytes
-  // The column of pixels of an im2col map; `box` is then not used.
+  // The column of pixels of an im2col map; `box` is then not used, and corners and steps are those of pixels alone.
   bool im2col = false;
   std::vector<int> lower, upper;
   uint32_t channels = 0, pixels = 0;
