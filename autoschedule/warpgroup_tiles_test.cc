@@ -166,7 +166,11 @@ TEST(WarpgroupTiles, ConvolutionsByPixels) {
         Conv(1, {8, 8}, 128, 128, same, /*groups=*/2), Conv(2, {70}, 32, 64, WindowOf(5, 2, 2)),
         Conv(1, {4, 7, 5}, 64, 32, same), Conv(2, {4, 8, 8}, 32, 48, strided),
         ops::ConvTranspose(1, 5, 5, 32, 16, {.kernel = 4, .stride = 2, .padding = 1}, {kBf16, kBf16, kF32})}) {
-    const Function scheduled = Scheduled(function);
+    std::vector<Choice> by_the_engine;
+    for (const char* name : {"conv1d_nlc", "conv2d_nhwc", "conv3d_ndhwc", "conv2d_transpose_nhwc"}) {
+      by_the_engine.push_back({.name = std::string(name) + ".copies", .value = 1});
+    }
+    const Function scheduled = Scheduled(function, std::move(by_the_engine));
     ExpectMadeOfWgmma(scheduled);
     const std::string text = cuda::testing::KernelText(scheduled, kTarget);
     EXPECT_THAT(text, HasSubstr("tw::tma_load_im2col_"));

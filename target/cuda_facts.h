@@ -17,6 +17,8 @@ inline constexpr int64_t kBulkAlignment = 16;
 inline constexpr int64_t kWidestSwizzle = 128;
 // Threads that start an instruction of a warpgroup together.
 inline constexpr int64_t kWarpgroupThreads = 128;
+// Steps of a pipeline from which on a warpgroup of its own that copies pixels pays (measured: docs/h200.md).
+inline constexpr int64_t kLeastStepsOfProducer = 4;
 // Bytes of global memory that are fetched together.
 inline constexpr int64_t kFetchedTogether = 64;
 // Side of a fragment of wmma.

@@ -211,10 +211,13 @@ class WarpgroupSchedule {
   BulkCopy HowCopied(const Schedule& sch, BlockRv copy, bool depth_is_last) const {
     return BulkCopyOf({RealizeOf(sch, copy).block.get(), depth_is_last, depth_, kSidesM});
   }
-  // Pixels can be copied by the engine, or by all threads in deeper steps.
+  // Pixels can be copied by the engine, or by all threads in deeper steps. The engine is preferred where its steps are as
+  // deep and there are some of them: a producer that has little to run ahead of costs more than it saves (measured:
+  // docs/h200.md).
   Outcome<Done> ChooseCopies() {
+    const bool deep = depth_ * Bytes() == cuda::kWidestSwizzle && plan_.sizes.k >= cuda::kLeastStepsOfProducer * depth_;
     TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
-                        choices_.Take(sch_, plan_.name + ".copies", {1, 0}, 0, {{"bulk"}, {"threads"}}));
+                        choices_.Take(sch_, plan_.name + ".copies", {1, 0}, deep ? 0 : 1, {{"bulk"}, {"threads"}}));
     bulk_ = pixels_ = pick.value == 1;
     if (!bulk_) depth_ = cuda::kWidestSwizzle / Bytes();
     return Done();
