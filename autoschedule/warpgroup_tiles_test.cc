@@ -85,7 +85,7 @@ TEST(WarpgroupTiles, ExtentsThatTilesDoNotDivide) {
   ExpectWgmma(ops::Matmul(70, 37, 96, {kBf16, kBf16, kF32}, /*transposed=*/true));
   // A quarter of a tile has rows: some warps have nothing to store.
   ExpectWgmma(ops::Matmul(16, 64, 128, {kF16, kF16, kF32}));
-  // Of the last columns a lane of each four has a pair.
+  // A lane of each four has a pair of the last columns.
   ExpectWgmma(ops::Matmul(64, 10, 96, {kF16, kF16, kF16}, /*transposed=*/true));
 }
 

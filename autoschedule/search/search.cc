@@ -319,7 +319,7 @@ class Searcher {
     std::vector<Module> modules;
     for (const Measured& measured : best_) modules.push_back(measured.candidate.schedule.module());
     const std::vector<Measurement> measurements = runner_.Run(modules, Closely(rounds));
-    // Where none could be measured again, as when a connection is lost, what was measured before counts.
+    // What was measured before counts where none could be measured again, as when a connection is lost.
     const bool any = std::ranges::any_of(measurements, &Measurement::ok);
     for (size_t i = 0; i < best_.size(); ++i) {
       NoteFailure(measurements[i]);

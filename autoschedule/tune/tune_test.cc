@@ -84,7 +84,7 @@ TEST(Tune, NeedsAMachineThatRunsTheTarget) {
   EXPECT_EQ(cold.status().message(), "cold caches are measured on CPUs only");
 }
 
-// Where there is no such GPU the times of candidates are projected, and kept as such.
+// Without such a GPU the times of candidates are projected, and kept as such.
 TEST(Tune, ProjectsForGpus) {
   const Target target = *NamedTarget("cuda-sm90a");
   if (!IsEmulated(target, "")) GTEST_SKIP() << "this machine has the GPU";

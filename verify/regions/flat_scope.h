@@ -8,7 +8,7 @@
 //               vi, vj = T.axis.remap("SS", [i, j])                B[vi // 2, vj, vi % 2] = A[vi, vj]
 //               B[vi // 2, vj, vi % 2] = A[vi, vj]
 //
-// Where n is odd, B_o does not write all of the box that it declares. Of the blocks inside it is known what they write.
+// For odd n, B_o does not write all of the box that it declares. Of the blocks inside it is known what they write.
 #pragma once
 
 #include "ir/stmt.h"

@@ -424,7 +424,7 @@ class Projector {
   void AddTime(const KernelWork& work, const KernelMemoryUse& use, Projection& p, double& longest) const {
     const double cycle = 1e-9 / target_.clock_ghz;
     const double l2 = target_.levels.empty() ? 0 : target_.Farthest().bytes_per_cycle;
-    // Where blocks follow each other on the cores, those of a cluster wait for each other about as long as they save
+    // Blocks of a cluster that follow others on the cores wait for each other about as long as they save
     // (measured: docs/h200.md).
     const double read_bytes = work.Blocks() > target_.cores ? work.alone_bytes : work.l2_bytes;
     const std::array<std::pair<double, const char*>, 6> units = {{

@@ -10,8 +10,8 @@ struct LaneRequests {
   double sectors = 0;  // pieces of memory that are fetched as a whole
 };
 
-// Of the first warp of a block; `vector`: neighbours along the last dimension that a thread asks for at once. Threads are
-// counted along threadIdx.x first.
+// The requests of the first warp of a block; `vector`: neighbours along the last dimension that a thread asks for at
+// once. Threads are counted along threadIdx.x first.
 LaneRequests RequestsOfWarp(const ProgramFacts& facts, const AccessFacts& access, int vector, int warp_size,
                             double sector_bytes);
 

@@ -266,7 +266,7 @@ class WarpgroupSchedule {
   int64_t Blocks(const ProductTile& tile, int64_t parts) const {
     return plan_.sizes.batch * parts * TilesAlong(plan_.sizes.m, tile.m) * TilesAlong(plan_.sizes.n, tile.n);
   }
-  // Where blocks follow each other on the cores, those of a cluster wait for each other about as long as they save
+  // Blocks of a cluster that follow others on the cores wait for each other about as long as they save
   // (measured: docs/h200.md).
   Cluster FastestCluster(const ProductTile& tile, int64_t parts) const {
     if (Blocks(tile, parts) > target_.cores) return {};

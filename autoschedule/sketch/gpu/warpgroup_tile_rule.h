@@ -15,7 +15,7 @@
 // Operands of single elements, such as bytes of B[k, n] and images of three channels, kernels of their own bring into
 // matrices first (pack_operand.h).
 //
-// Where the engine copies, neighbouring blocks may form a cluster: what all of them need each copies in part, for all.
+// Neighbouring blocks may form a cluster where the engine copies: what all of them need each copies in part, for all.
 //
 // Products of few tiles and great depth are divided along the depth: parts of the sums go to memory, and a second kernel
 // adds them up.

@@ -43,7 +43,7 @@ const std::vector<std::string>& ModelNames();
 // Chains out of transformers, without products, as files decompose them: "layer_norm" of 4096x768, "residual_norm" of
 // 256x768, "masked_softmax" of the scores of 12 heads of 256 tokens, "bias_gelu" of 1024x3072.
 const std::vector<std::string>& PartNames();
-// Of a model or a part. An unknown name is an error that lists the known ones.
+// The graph of a model or a part. An unknown name is an error that lists the known ones.
 absl::StatusOr<GeneratedModel> GenerateModel(const std::string& name, const GeneratorOptions& options);
 
 absl::Status WriteModel(const onnx::ModelProto& model, const std::string& path);

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kNames[] = {"xnnpack", "acl"};
 
-// Where setup.sh puts what it makes.
+// The folder in which setup.sh puts what it makes.
 std::string Folder() {
   if (const char* folder = std::getenv("TILEWRIGHT_ARM_PEERS")) return folder;
   if (const char* cache = std::getenv("XDG_CACHE_HOME")) return absl::StrCat(cache, "/tilewright/arm");

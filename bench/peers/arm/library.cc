@@ -20,7 +20,7 @@
 namespace tilewright::bench {
 namespace {
 
-// Of the workload that was prepared last.
+// State of the workload that was prepared last.
 std::unique_ptr<LibraryPeer>& Prepared() {
   static std::unique_ptr<LibraryPeer> prepared;
   return prepared;

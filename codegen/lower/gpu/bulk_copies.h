@@ -7,11 +7,11 @@
 //
 // A box is a nest of loops over the last two dimensions of a buffer in shared memory (or the last alone), each of which
 // runs along one dimension of an array in global memory; the last dimension of both is the same. Where the elements of
-// the box lie must be a form of the engine: rows of 32, 64 or 128 bytes with that swizzle, or of any multiple of 16 bytes
-// without. Wider boxes with a swizzle are cut into panels. In a pipeline whose copies are a producer's
-// (warp_roles.h) all threads may copy a whole tile together, as for other kernels. Where zero is stored in the place of what is outside of the
-// array, the engine does so too. Rows may also be pixels of an image (images/image_rows.h): the engine finds them by an im2col
-// map. What is no such box is left as it is.
+// the box lie must be a form of the engine: rows of 32, 64 or 128 bytes with that swizzle, or of any multiple of 16
+// bytes without. Wider boxes with a swizzle are cut into panels. In a pipeline whose copies are a producer's
+// (warp_roles.h) all threads may copy a whole tile together, as for other kernels. Where zero is stored in the place of
+// what is outside of the array, the engine does so too. Rows may also be pixels of an image (images/image_rows.h): the
+// engine finds them by an im2col map. What is no such box is left as it is.
 //
 // In a pipeline whose copies are a producer's, what all blocks of a cluster need they copy for each other (multicast.h):
 // each copies some of the rows, to all of them.
@@ -34,7 +34,7 @@ inline constexpr char kIm2colMap[] = "cuda.im2col_map";
 inline constexpr char kBulkLoad[] = "cuda.tma_load";
 // Behind the map come the mask of the blocks that receive the box, and how many such boxes each of them receives.
 inline constexpr char kBulkMulticast[] = "cuda.tma_load_multicast";
-// Of the ranks 3 to 5: "cuda.tma_load_im2col_4d".
+// The names of ranks 3 to 5: "cuda.tma_load_im2col_4d".
 inline constexpr char kIm2colLoad[] = "cuda.tma_load_im2col_";
 
 bool IsBulkLoad(const CallNode& call);
