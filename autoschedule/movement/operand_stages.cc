@@ -223,7 +223,7 @@ void InlineProducers(Schedule& sch, BlockRv stage, bool dear) {
     for (const BlockRv& producer : *producers) {
       const BlockNode& block = *RealizeOf(sch, producer).block;
       if (!dear && (IsDear(block) || CombinesElements(block) || IsScheduled(sch, producer))) continue;
-      if (GrowsTooLong(block, *RealizeOf(sch, stage).block)) continue;
+      if (GrowsTooLong(block, *RealizeOf(sch, stage).block, /*ahead_of_time=*/dear)) continue;
       inlined |= sch.ComputeInline(producer).ok();
     }
   }

@@ -7,6 +7,8 @@ namespace tilewright {
 namespace {
 
 constexpr int64_t kMostOperations = 128;
+// What is computed once, ahead of time, only has to stay short enough to be rewritten.
+constexpr int64_t kMostOperationsAhead = 16384;
 
 }  // namespace
 
@@ -29,8 +31,9 @@ int64_t UsesOf(const BlockNode& producer, const BlockNode& consumer) {
   return count;
 }
 
-bool GrowsTooLong(const BlockNode& producer, const BlockNode& consumer) {
-  return UsesOf(producer, consumer) * OperationsOf(producer) + OperationsOf(consumer) > kMostOperations;
+bool GrowsTooLong(const BlockNode& producer, const BlockNode& consumer, bool ahead_of_time) {
+  const int64_t most = ahead_of_time ? kMostOperationsAhead : kMostOperations;
+  return UsesOf(producer, consumer) * OperationsOf(producer) + OperationsOf(consumer) > most;
 }
 
 }  // namespace tilewright

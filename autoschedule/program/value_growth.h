@@ -17,7 +17,7 @@ int64_t OperationsOf(const BlockNode& block);
 int64_t UsesOf(const BlockNode& producer, const BlockNode& consumer);
 
 // Whether the consumer, with the producer's value in place of what it loads, is longer than what pays: what it saves of
-// memory is small by then, and rewriting it is slow.
-bool GrowsTooLong(const BlockNode& producer, const BlockNode& consumer);
+// memory is small by then, and rewriting it is slow. `ahead_of_time`: the consumer runs once, before all calls.
+bool GrowsTooLong(const BlockNode& producer, const BlockNode& consumer, bool ahead_of_time = false);
 
 }  // namespace tilewright
