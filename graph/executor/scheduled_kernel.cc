@@ -5,10 +5,12 @@
 #include <optional>
 #include <set>
 
+#include "absl/strings/str_cat.h"
 #include "autoschedule/database/apply_best.h"
 #include "autoschedule/sketch/auto_schedule.h"
 #include "graph/ir/status_macros.h"
 #include "intrin/registry.h"
+#include "ir/substitute.h"
 #include "schedule/layout/hoist_prepack.h"
 
 namespace tilewright::graph {
@@ -59,7 +61,7 @@ std::optional<ScheduledKernel> KernelOf(const Module& module, const PrimFunc& pr
     std::iota(kernel.main_params.begin(), kernel.main_params.end(), 0);
     return kernel;
   }
-  // Parameters of the same name are the same tensor; ScheduleKernel packs only where names are distinct.
+  // Parameters of the same name are the same tensor: names of a canonical program are distinct.
   std::map<std::string, int> originals, packed;
   for (size_t i = 0; i < program->params.size(); ++i) {
     originals.emplace(NameOf(program->params[i]), static_cast<int>(i));
@@ -85,6 +87,28 @@ PrimFunc CanonicalProgram(const PrimFunc& program) {
   FunctionNode::Fields fields = program->fields();
   fields.name = kKernelMain;
   fields.is_private = false;
+  std::set<std::string> names;
+  for (const Param& param : fields.params) names.insert(NameOf(param));
+  if (names.size() == fields.params.size()) return PrimFunc(std::move(fields));
+  BufferMap buffers;
+  VarMap scalars;
+  std::set<std::string> seen;
+  for (Param& param : fields.params) {
+    const std::string name = NameOf(param);
+    if (seen.insert(name).second) continue;
+    std::string fresh;
+    for (int i = 1; fresh.empty() || !names.insert(fresh).second; ++i) fresh = absl::StrCat(name, "_", i);
+    if (param.buffer) {
+      BufferNode::Fields buffer = param.buffer->fields();
+      buffer.name = fresh;
+      param.buffer = buffers.emplace(param.buffer, Buffer(std::move(buffer))).first->second;
+    } else {
+      const Var scalar(fresh, param.var.dtype());
+      scalars.emplace(param.var, scalar);
+      param.var = scalar;
+    }
+  }
+  fields.body = Substitute(fields.body, scalars, buffers);
   return PrimFunc(std::move(fields));
 }
 
@@ -98,13 +122,9 @@ ScheduledKernel AsWritten(const PrimFunc& canonical) {
 absl::StatusOr<ScheduledKernel> ScheduleKernel(const PrimFunc& canonical, const std::vector<bool>& constant,
                                                const Target& target, const std::string& database) {
   std::vector<int> constants;
-  std::set<std::string> names;
   for (size_t i = 0; i < canonical->params.size(); ++i) {
-    names.insert(NameOf(canonical->params[i]));
     if (i < constant.size() && constant[i] && canonical->params[i].buffer) constants.push_back(static_cast<int>(i));
   }
-  // Tensors of the two functions are told apart by their names.
-  if (names.size() != canonical->params.size()) constants.clear();
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   const PrimFunc marked = constants.empty() ? canonical : MarkConstant(canonical, constants);
   if (!database.empty()) {

@@ -1,0 +1,51 @@
+#include "graph/executor/scheduled_kernel.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ir/builder.h"
+#include "ir/ops/matmul.h"
+#include "target/target.h"
+
+namespace tilewright::graph {
+namespace {
+
+using testing::ElementsAre;
+
+const DataType kFloat = DataType::Float(32);
+
+// A residual product: `add` = x * w + `add`. Input and result have one name, as those of a graph's fused programs may.
+PrimFunc ResidualProduct() {
+  FunctionBuilder f("residual");
+  const Buffer x = f.Input("x", {Expr(50), Expr(256)}, kFloat);
+  const Buffer w = f.Input("w", {Expr(256), Expr(100)}, kFloat);
+  const Buffer residual = f.Input("add", {Expr(50), Expr(100)}, kFloat);
+  const Buffer product = ops::AddMatmul(f, x, w, kFloat, /*transposed=*/false);
+  return f.Build({f.Compute("add", {Expr(50), Expr(100)}, [&](const std::vector<Var>& at) {
+    return product(at[0], at[1]) + residual(at[0], at[1]);
+  })});
+}
+
+std::vector<std::string> ParamNames(const PrimFunc& program) {
+  std::vector<std::string> names;
+  for (const Param& param : program->params) names.push_back(param.buffer->name);
+  return names;
+}
+
+TEST(ScheduledKernel, ParametersOfCanonicalProgramsHaveDistinctNames) {
+  const PrimFunc program = ResidualProduct();
+  ASSERT_THAT(ParamNames(program), ElementsAre("x", "w", "add", "add"));
+  EXPECT_THAT(ParamNames(CanonicalProgram(program)), ElementsAre("x", "w", "add", "add_1"));
+}
+
+// The weights were packed again in every call where two parameters had one name.
+TEST(ScheduledKernel, PacksConstantsOfProgramsWhoseParametersShareAName) {
+  const auto kernel = ScheduleKernel(CanonicalProgram(ResidualProduct()), {false, true, false, false},
+                                     *NamedTarget("x86-skylake-avx512"), /*database=*/"");
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  EXPECT_FALSE(kernel->pack.empty());
+  EXPECT_THAT(kernel->pack_params, ElementsAre(1, ~0));
+  EXPECT_THAT(kernel->main_params, ElementsAre(0, ~0, 2, 3));
+}
+
+}  // namespace
+}  // namespace tilewright::graph
