@@ -287,11 +287,13 @@ class Detector : public Visitor {
     Visit(op->min);
     Visit(op->extent);
     // Ranges of outer loops are put into those of inner ones: domains mention only what stays fixed.
-    auto range = Relax(op->min, domains_);
-    auto extent = Relax(op->extent, domains_);
+    const Expr first = Now(op->min), count = Now(op->extent);
+    auto range = Relax(first, domains_);
+    auto extent = Relax(count, domains_);
     seen_.clear();
-    if (range && extent && IsInt(extent->extent, 1) && IsInt(range->extent, 1)) {
-      domains_[op->var] = {op->min, op->extent};
+    const bool fixed = !IsUnbounded(first) && !IsUnbounded(count);
+    if (fixed && range && extent && IsInt(extent->extent, 1) && IsInt(range->extent, 1)) {
+      domains_[op->var] = {first, count};
       Visit(op->body);
       domains_.erase(op->var);
     } else {
@@ -339,10 +341,30 @@ class Detector : public Visitor {
   template <class Body>
   void VisitUnderLet(const Var& var, const Expr& value, const Body& body) {
     seen_.clear();
-    lets_[var] = value;
+    const Expr now = Now(value);
+    // Memory may have changed when the name is used.
+    const bool is_known = IsShort(now) && !arith::ReadsMemory(now);
+    if (is_known) {
+      lets_[var] = now;
+    } else {
+      unbounded_.push_back(var);
+    }
     Visit(body);
-    lets_.erase(var);
+    if (is_known) {
+      lets_.erase(var);
+    } else {
+      unbounded_.pop_back();
+    }
     seen_.clear();
+  }
+  // With values in place of names.
+  Expr Now(const Expr& e) const { return lets_.empty() ? e : Substitute(e, lets_); }
+  // Values of names that are used more than once in each other grow fast.
+  static bool IsShort(const Expr& value) {
+    constexpr int kMostNodes = 200;
+    int nodes = 0;
+    PreOrder(value, [&](const Expr&) { return ++nodes <= kMostNodes; });
+    return nodes <= kMostNodes;
   }
   void Touch(std::vector<Touched>& regions, BufferRegion region) {
     for (const MatchBuffer& match : matched_) {
@@ -353,7 +375,7 @@ class Detector : public Visitor {
     }
     for (size_t d = 0; d < region.region.size(); ++d) {
       Range& range = region.region[d];
-      if (!lets_.empty()) range = Substitute(range, lets_);
+      range = {Now(range.min), Now(range.extent)};
       std::optional<Range> relaxed = Bounded(range.min) ? RelaxRange(range, domains_) : std::nullopt;
       range = relaxed ? *relaxed : BufferRegion::Full(region.buffer).region[d];
     }
@@ -368,15 +390,15 @@ class Detector : public Visitor {
     std::vector<std::vector<Range>> pieces{region.region};
     regions.push_back({std::move(region), std::move(pieces)});
   }
-  bool Bounded(const Expr& e) const {
-    bool bounded = true;
+  bool IsUnbounded(const Expr& e) const {
+    bool unbounded = false;
     PreOrder(e, [&](const Expr& part) {
-      for (const Var& var : unbounded_) bounded &= var.get() != part.get();
-      bounded &= !isa<LoadNode>(part);
-      return bounded;
+      for (const Var& var : unbounded_) unbounded |= var.get() == part.get();
+      return !unbounded;
     });
-    return bounded;
+    return unbounded;
   }
+  bool Bounded(const Expr& e) const { return !IsUnbounded(e) && !arith::ReadsMemory(e); }
 
   std::vector<Touched> reads_, writes_;
   std::vector<const LoadNode*> seen_;  // with the same loops and lets around

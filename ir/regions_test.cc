@@ -49,6 +49,22 @@ TEST(Regions, RelaxesDivisions) {
   ExpectRange(*RelaxRange(point(FloorMod(f + i, Expr(100))), ten), 0, 100);
 }
 
+// Names stand for their values, also in values of other names and in ranges of loops.
+TEST(Regions, PutsValuesInPlaceOfNames) {
+  Buffer a("A", {64}, kF32), c("C", {64}, kF32), n("n", {1}, DataType::Int(32));
+  Var vi("vi"), i("i"), first("first"), next("next");
+  const auto reading = [&](const Expr& value) {
+    const Stmt loop = For({.var = i, .min = next, .extent = Expr(4), .body = Store(c, a(next) + a(i), {i})});
+    return DetectRegions(LetStmt(first, value, LetStmt(next, first + 1, loop)));
+  };
+  const AccessRegions known = reading(vi * 2);
+  ASSERT_EQ(known.reads.size(), 1u);
+  ExpectRange(known.reads[0].region[0], vi * 2 + 1, 4);
+  ExpectRange(known.writes[0].region[0], vi * 2 + 1, 4);
+  const AccessRegions from_memory = reading(n(0));
+  ExpectRange(from_memory.writes[0].region[0], 0, 64);
+}
+
 TEST(Regions, ReductionDoesNotListItsOutput) {
   Buffer a("A", {8}, kF32), c("C", {1}, kF32);
   Var vk("vk");
