@@ -86,6 +86,7 @@ class Checker : public Visitor {
     } else {
       analyzer_.Bind(op->var, {op->min, op->extent});
     }
+    BindOnce(op->var, {op->min, op->extent});
     extents_.push_back(op->extent);
     Visit(op->body);
     extents_.pop_back();
@@ -149,7 +150,10 @@ class Checker : public Visitor {
         std::exchange(predicate_, Unchanged(Unchanged(op->predicate, op->block->body), op->block->init));
     {
       const Scope scope(*this);
-      for (const IterVar& iter : op->block->iter_vars) analyzer_.Bind(iter.var, iter.domain);
+      for (const IterVar& iter : op->block->iter_vars) {
+        analyzer_.Bind(iter.var, iter.domain);
+        BindOnce(iter.var, iter.domain);
+      }
       for (const MatchBuffer& match : op->block->match_buffers) {
         const auto& [buffer, region] = match.source;
         for (size_t d = 0; d < region.size() && d < buffer->ndim(); ++d) {
@@ -184,6 +188,9 @@ class Checker : public Visitor {
   bool IsFromMemory(const Expr& e) const {
     if (ReadsMemory(e)) return true;
     return !from_memory_.empty() && UsesVar(e, [&](const VarNode* var) { return from_memory_.contains(var); });
+  }
+  void BindOnce(const Var& var, const Range& range) {
+    if (UsesVar(range.extent, [&](const VarNode* part) { return given_.IsScalar(part); })) once_[var] = range.min;
   }
   void BindLet(const Var& var, const Expr& value) {
     if (IsFromMemory(value)) {
@@ -357,7 +364,8 @@ class Checker : public Visitor {
         continue;
       }
       const bool is_assumed =
-          gather || (ends && MayBeInsideByScalars(ends->first, extent) && MayBeInsideByScalars(ends->second, extent));
+          gather || (ends && ((MayBeInsideByScalars(ends->first, extent) && MayBeInsideByScalars(ends->second, extent)) ||
+                              IsInsideOnce(ends->first, ends->second, extent)));
       // A run that takes all places for possible ones says nothing of those that memory decides.
       Refuse(is_assumed ? Verdict::kAssumed : Verdict::kRefuted, access, buffer, d, !IsFromMemory(indices[d]));
     }
@@ -383,6 +391,14 @@ class Checker : public Visitor {
     });
     return by_scalar && !analyzer_.CanProveLess(index, Const(index.dtype(), 0)) &&
            !analyzer_.CanProveLessEqual(CastTo(index.dtype(), extent), index);
+  }
+
+  // Whether it is inside where each loop whose length is a scalar parameter runs once: then it is so for some values of
+  // the scalars.
+  bool IsInsideOnce(const Expr& least, const Expr& greatest, const Expr& extent) {
+    const auto is_once = [&](const VarNode* var) { return once_.contains(Var(var)); };
+    if (once_.empty() || !(UsesVar(least, is_once) || UsesVar(greatest, is_once))) return false;
+    return IsInsideWhereItRuns(Substitute(least, once_), Substitute(greatest, once_), extent);
   }
 
   void Assume(const std::string& access, const Buffer& buffer, size_t d) {
@@ -463,6 +479,7 @@ class Checker : public Visitor {
   std::vector<Inside> proven_;
   std::vector<Expr> conditions_;                    // that hold where it is visited
   std::vector<Expr> extents_;                       // of the loops around
+  VarMap once_;  // loops and iterators whose numbers of values depend on scalar parameters, and their least values
   std::unordered_set<const VarNode*> from_memory_;  // variables whose values depend on what memory holds
   const BlockRealizeNode* realize_ = nullptr;
   Expr predicate_;  // of `realize_`: what holds all over its block

@@ -132,5 +132,31 @@ TEST(AccessBounds, GathersAreAssumed) {
       ElementsAre("assumed: block B reads A[P[vi]], whose place is taken to be inside of dimension 0, [0, 16)"));
 }
 
+// The caller says how far a loop over a scalar parameter goes; where it is outside however far, nobody can.
+TEST(AccessBounds, LoopsOverScalarsAreAssumed) {
+  const auto verdict_of = [](const std::string& index) {
+    const Function function = ParseFunctionOrDie(absl::StrReplaceAll(R"(
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), length: T.int32):
+    for i, j in T.grid(length, 4):
+        with T.block("B"):
+            vi = T.axis.spatial(length, i)
+            vj = T.axis.spatial(4, j)
+            T.reads(A[0:16])
+            T.writes(B[vj])
+            B[vj] = A[INDEX]
+)",
+                                                                     {{"INDEX", index}}));
+    const Diagnostics found = CheckAccessBounds(function);
+    return found.empty() ? Verdict::kProven : found[0].verdict;
+  };
+  EXPECT_EQ(verdict_of("vi"), Verdict::kAssumed);
+  EXPECT_EQ(verdict_of("vi * 4 + vj"), Verdict::kAssumed);
+  EXPECT_EQ(verdict_of("vi % 16"), Verdict::kProven);
+  EXPECT_EQ(verdict_of("vi + 16"), Verdict::kRefuted);
+  EXPECT_EQ(verdict_of("vi + vj * 5 + 1"), Verdict::kRefuted);
+  EXPECT_EQ(verdict_of("vi - 1"), Verdict::kRefuted);
+}
+
 }  // namespace
 }  // namespace tilewright
