@@ -364,8 +364,9 @@ class Checker : public Visitor {
         continue;
       }
       const bool is_assumed =
-          gather || (ends && ((MayBeInsideByScalars(ends->first, extent) && MayBeInsideByScalars(ends->second, extent)) ||
-                              IsInsideOnce(ends->first, ends->second, extent)));
+          gather ||
+          (ends && ((MayBeInsideByScalars(ends->first, extent) && MayBeInsideByScalars(ends->second, extent)) ||
+                    IsInsideOnce(ends->first, ends->second, extent)));
       // A run that takes all places for possible ones says nothing of those that memory decides.
       Refuse(is_assumed ? Verdict::kAssumed : Verdict::kRefuted, access, buffer, d, !IsFromMemory(indices[d]));
     }
@@ -477,8 +478,8 @@ class Checker : public Visitor {
   };
   const GivenValues given_;
   std::vector<Inside> proven_;
-  std::vector<Expr> conditions_;                    // that hold where it is visited
-  std::vector<Expr> extents_;                       // of the loops around
+  std::vector<Expr> conditions_;  // that hold where it is visited
+  std::vector<Expr> extents_;     // of the loops around
   VarMap once_;  // loops and iterators whose numbers of values depend on scalar parameters, and their least values
   std::unordered_set<const VarNode*> from_memory_;  // variables whose values depend on what memory holds
   const BlockRealizeNode* realize_ = nullptr;

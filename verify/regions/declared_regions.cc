@@ -7,64 +7,12 @@
 #include "ir/functor.h"
 #include "ir/regions.h"
 #include "ir/script/printer.h"
-#include "ir/substitute.h"
+#include "verify/regions/touched_places.h"
 #include "verify/structure/given_values.h"
 #include "verify/structure/touched_reads.h"
 
 namespace tilewright {
 namespace {
-
-// Where a block's body touches one buffer along one dimension, with the values of names put in.
-class Places : public Visitor {
- public:
-  Places(const Buffer& buffer, size_t dimension, const Stmt& body) : buffer_(buffer), dimension_(dimension) {
-    Visit(body);
-  }
-  const std::vector<Range>& reads() const { return reads_; }
-  const std::vector<Range>& writes() const { return writes_; }
-
- protected:
-  using Visitor::Visit;
-  void VisitLoad(const LoadNode* op) override {
-    Visitor::VisitLoad(op);
-    Add(BufferRegion::Point(op->buffer, op->indices), &reads_);
-  }
-  void VisitStore(const StoreNode* op) override {
-    Visitor::VisitStore(op);
-    Add(BufferRegion::Point(op->buffer, op->indices), &writes_);
-  }
-  void VisitLet(const LetNode* op) override {
-    Visit(op->value);
-    names_[op->var] = Now(op->value);
-    Visit(op->body);
-  }
-  void VisitLetStmt(const LetStmtNode* op) override {
-    Visit(op->value);
-    names_[op->var] = Now(op->value);
-    Visit(op->body);
-  }
-  void VisitBlockRealize(const BlockRealizeNode* op) override {
-    VarMap bindings;
-    for (size_t i = 0; i < op->bindings.size(); ++i) bindings[op->block->iter_vars[i].var] = op->bindings[i];
-    for (const BufferRegion& read : op->block->reads) Add(Substitute(read, bindings), &reads_);
-    for (const BufferRegion& write : op->block->writes) Add(Substitute(write, bindings), &writes_);
-  }
-
- private:
-  Expr Now(const Expr& e) const { return names_.empty() ? e : Substitute(e, names_); }
-  void Add(const BufferRegion& region, std::vector<Range>* places) {
-    if (!region.buffer.same_as(buffer_)) return;
-    const Range& range = region.region[dimension_];
-    places->push_back({Now(range.min), Now(range.extent)});
-  }
-
-  const Buffer& buffer_;
-  const size_t dimension_;
-  VarMap names_;
-  std::vector<Range> reads_, writes_;
-};
-
-bool IsFromMemory(const Range& place) { return arith::ReadsMemory(place.min) || arith::ReadsMemory(place.extent); }
 
 class Checker : public Visitor {
  public:
@@ -78,8 +26,8 @@ class Checker : public Visitor {
     arith::Analyzer::Scope scope(&analyzer_);
     for (const IterVar& iter : block->iter_vars) analyzer_.Bind(iter.var, iter.domain);
     AccessRegions touched = DetectRegions(*block);
-    Check(block, touched.reads, block->reads, &Places::reads);
-    Check(block, touched.writes, block->writes, &Places::writes);
+    Check(block, touched.reads, block->reads, Touch::kRead);
+    Check(block, touched.writes, block->writes, Touch::kWrite);
     if (block->init) CheckReadsOfOutput(*block);
     if (CallsOutside(block->body)) {
       diagnostics.push_back(
@@ -91,23 +39,21 @@ class Checker : public Visitor {
   }
 
  private:
-  using PlacesOf = const std::vector<Range>& (Places::*)() const;
-
   void Check(const BlockNode* block, const std::vector<BufferRegion>& touched,
-             const std::vector<BufferRegion>& declared, PlacesOf places) {
+             const std::vector<BufferRegion>& declared, Touch touch) {
     for (const BufferRegion& region : touched) {
       const BufferRegion* found = nullptr;
       bool contained = false;
       for (const BufferRegion& candidate : declared) {
         if (!candidate.buffer.same_as(region.buffer)) continue;
         found = &candidate;
-        contained = Contains(candidate, region, *block, places);
+        contained = Contains(candidate, region, *block, touch);
         if (contained) break;
       }
       if (contained) continue;
       // Which element is read, the table says.
-      const bool reads = places == &Places::reads;
-      const bool gather = found != nullptr && reads && OnlyGathersLeave(*found, region, block->body);
+      const bool reads = touch == Touch::kRead;
+      const bool gather = found != nullptr && reads && OnlyGathersLeave(*found, region, *block);
       std::string reason = "block " + block->name + (reads ? " reads " : " writes ") + Print(region);
       reason += found == nullptr ? ", which it does not declare" : ", but declares only " + Print(*found);
       diagnostics.push_back({gather ? Verdict::kAssumed : Verdict::kRefuted, "declared regions", block->id, reason,
@@ -121,41 +67,42 @@ class Checker : public Visitor {
     if (read.empty()) return;
     std::vector<BufferRegion> declared = block.reads;
     declared.insert(declared.end(), block.writes.begin(), block.writes.end());
-    Check(&block, read, declared, &Places::reads);
+    Check(&block, read, declared, Touch::kRead);
   }
   // Whether what lies outside of the declared region does so in dimensions that are looked up in memory.
-  bool OnlyGathersLeave(const BufferRegion& declared, const BufferRegion& touched, const Stmt& body) {
+  bool OnlyGathersLeave(const BufferRegion& declared, const BufferRegion& touched, const BlockNode& block) {
     for (size_t d = 0; d < touched.region.size(); ++d) {
       if (analyzer_.CanProveInside(touched.region[d], declared.region[d])) continue;
-      const Places places(touched.buffer, d, body);
-      if (std::ranges::none_of(places.reads(), IsFromMemory)) return false;
+      const Range& range = declared.region[d];
+      if (!FindTouchedPlaces(block, touched.buffer, d, Touch::kRead, range, &analyzer_).looked_up) return false;
     }
     return true;
   }
   // Along a dimension of which all is declared, blocks inside may declare, under a condition, more than there is: what
   // lies outside of a buffer is the business of verify/memory/access_bounds.h.
-  bool Contains(const BufferRegion& outer, const BufferRegion& inner, const BlockNode& block, PlacesOf places) {
+  bool Contains(const BufferRegion& outer, const BufferRegion& inner, const BlockNode& block, Touch touch) {
     for (size_t d = 0; d < inner.region.size(); ++d) {
+      const Range& range = outer.region[d];
       const Expr& extent = outer.buffer->shape[d];
-      if (!analyzer_.CanProveInside(inner.region[d], outer.region[d]) &&
-          !analyzer_.CanProveInside({Const(extent.dtype(), 0), extent}, outer.region[d]) &&
-          !ContainsPlaces(outer.region[d], block, (Places(outer.buffer, d, block.body).*places)())) {
+      if (analyzer_.CanProveInside(inner.region[d], range) ||
+          analyzer_.CanProveInside({Const(extent.dtype(), 0), extent}, range)) {
+        continue;
+      }
+      if (Changes(block, range) || !FindTouchedPlaces(block, outer.buffer, d, touch, range, &analyzer_).inside) {
         return false;
       }
     }
     return true;
   }
-  // Places that memory or a name gives, declared as they are used: Y[P[vi]]. The block must not change them meanwhile.
-  bool ContainsPlaces(const Range& outer, const BlockNode& block, const std::vector<Range>& places) {
-    if (!IsFromMemory(outer)) return false;
+  // Whether the block changes memory that the range depends on.
+  static bool Changes(const BlockNode& block, const Range& range) {
     bool changes = false;
-    PreOrder(outer.min + outer.extent, [&](const Expr& part) {
+    PreOrder(range.min + range.extent, [&](const Expr& part) {
       const auto* load = dyn_cast<LoadNode>(part);
       changes |= load != nullptr && Mentions(block.writes, load->buffer);
       return !changes;
     });
-    return !changes &&
-           std::ranges::all_of(places, [&](const Range& place) { return analyzer_.CanProveInside(place, outer); });
+    return changes;
   }
   arith::Analyzer analyzer_;
 };

@@ -5,11 +5,12 @@
 #include <string>
 
 #include "ir/script/parse_or_die.h"
+#include "verify/structure/inline_names.h"
 
 namespace tilewright {
 namespace {
 
-Diagnostics Check(const char* text) { return CheckDeclaredRegions(ParseOrDie(text).functions()[0]); }
+Diagnostics Check(const char* text) { return CheckDeclaredRegions(InlineNames(ParseOrDie(text).functions()[0])); }
 
 TEST(DeclaredRegions, AcceptsTilesThatHoldTheirBody) {
   EXPECT_TRUE(Check(R"(
@@ -138,6 +139,70 @@ def main(A: T.Buffer((16, 4), "float32"), I: T.Buffer((9,), "uint8"), B: T.Buffe
   ASSERT_EQ(reading("A[0:16, vj + 1]").size(), 1u);
   EXPECT_EQ(reading("A[0:16, vj + 1]")[0].verdict, Verdict::kRefuted);
   EXPECT_EQ(reading("A[0:16, vj + 1]")[0].reason, "block B reads A[0:16, vj], but declares only A[0:16, vj + 1]");
+}
+
+// Each access is judged under its loops and conditions: a box around all of them is too large.
+TEST(DeclaredRegions, AccessesAreInsideWhereTheirConditionsHold) {
+  const auto reading = [](const std::string& extent, const std::string& index) {
+    std::string text = R"(
+@T.prim_func
+def main(ends: T.Buffer((5,), "int32"), X: T.Buffer((40, 20), "float32"), Y: T.Buffer((40, 16), "float32")):
+    for b in range(4):
+        with T.block("row"):
+            vb = T.axis.spatial(4, b)
+            T.reads(ends[vb:vb + 2], X[ends[vb]:ends[vb] + (ends[vb + 1] - ends[vb]), 0:16])
+            T.writes(Y[ends[vb]:ends[vb] + (ends[vb + 1] - ends[vb]), 0:16])
+            for q in range(EXTENT):
+                row: T.let[T.int32] = ends[vb] + q
+                for d in range(16):
+                    Y[row, d] = T.if_then_else(d < 8, X[row, INDEX], X[row, d - 8])
+)";
+    text.replace(text.find("EXTENT"), 6, extent);
+    return Check(text.replace(text.find("INDEX"), 5, index).c_str());
+  };
+  EXPECT_TRUE(reading("ends[vb + 1] - ends[vb]", "d + 8").empty());
+  EXPECT_FALSE(reading("ends[vb + 1] - ends[vb]", "d + 9").empty());
+  EXPECT_FALSE(reading("ends[vb + 1] - ends[vb] + 1", "d + 8").empty());
+}
+
+TEST(DeclaredRegions, ConditionsOnMemoryThatChangesSayNothing) {
+  const auto reading = [](const std::string& store) {
+    std::string text = R"(
+@T.prim_func
+def main(n: T.Buffer((2,), "int32"), X: T.Buffer((20,), "float32"), Y: T.Buffer((20,), "float32")):
+    with T.block("part"):
+        T.reads(n[0:2], X[0:16])
+        T.writes(n[1], Y[0:20])
+        if n[0] < 16:
+            STORE
+            for i in range(n[0]):
+                Y[i] = X[i]
+)";
+    return Check(text.replace(text.find("STORE"), 5, store).c_str());
+  };
+  EXPECT_TRUE(reading("Y[0] = T.float32(1)").empty());
+  EXPECT_FALSE(reading("n[1] = 20").empty());
+}
+
+// What is set before a sum is part of what the block writes.
+TEST(DeclaredRegions, InitsAreInsideToo) {
+  const auto setting = [](const std::string& index) {
+    std::string text = R"(
+@T.prim_func
+def main(X: T.Buffer((16, 8), "float32"), Y: T.Buffer((16,), "float32")):
+    for i, k in T.grid(16, 8):
+        with T.block("Y"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            T.reads(X[vi, vk])
+            T.writes(Y[vi])
+            with T.init():
+                Y[INDEX] = T.float32(0)
+            Y[vi] = Y[vi] + X[vi, vk]
+)";
+    return Check(text.replace(text.find("INDEX"), 5, index).c_str());
+  };
+  EXPECT_TRUE(setting("vi").empty());
+  EXPECT_FALSE(setting("vi // 2").empty());
 }
 
 }  // namespace
