@@ -103,19 +103,30 @@ def measure_search(work, rounds):
     report("Making and judging a candidate, CPU time of one thread", samples, "microseconds")
 
 
+def measure_operator(work, name, side, flags):
+    """The median time of a shape in milliseconds, or None with a line that says why there is none."""
+    op, *numbers, dtype = name.split("_")
+    path = os.path.join(work, "results", "times.json")
+    command = [os.path.join(work, side + ".bin", "operators"), "--shape=%s:%s" % (op, ",".join(numbers)),
+               "--dtype=" + dtype, "--peers=", "--json=" + path] + flags
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    results = json.load(open(path))["results"] if done.returncode == 0 else [{"error": done.stderr.strip()[-200:]}]
+    if "median_ms" not in results[0]:
+        return print("%s, %s: not measured: %s" % (name, side, results[0].get("error")))
+    return results[0]["median_ms"]
+
+
 def measure_operators(work, names, rounds, flags, title):
+    """Shapes that one of the sides cannot run are named and left out."""
     samples = collections.defaultdict(lambda: collections.defaultdict(list))
-    for _ in range(rounds):
-        for name in names:
-            op, *numbers, dtype = name.split("_")
-            for side in SIDES:
-                path = os.path.join(work, "results", "times.json")
-                run([os.path.join(work, side + ".bin", "operators"), "--shape=%s:%s" % (op, ",".join(numbers)),
-                     "--dtype=" + dtype, "--peers=", "--json=" + path] + flags)
-                for result in json.load(open(path))["results"]:
-                    if "median_ms" not in result:
-                        sys.exit("%s, %s: %s" % (name, side, result.get("error")))
-                    samples[name][side].append(result["median_ms"])
+    for name in names:
+        for _ in range(rounds):
+            times = [measure_operator(work, name, side, flags) for side in SIDES]
+            if None in times:
+                samples.pop(name, None)
+                break
+            for side, time in zip(SIDES, times):
+                samples[name][side].append(time)
     report(title, samples, "milliseconds")
 
 
