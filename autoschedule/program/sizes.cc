@@ -28,10 +28,35 @@ int64_t ValueOf(const Expr& extent, const Value& value, int64_t otherwise) {
   return std::max<int64_t>(1, AsInt(analyzer.Simplify(Substitute(extent, values))).value_or(otherwise));
 }
 
-// Binds variables by their names, also in the shapes of buffers.
+// The variables of these names in the parameters and their shapes. Loops may have the same names.
+VarMap SizesOf(const std::vector<Param>& params, const std::map<std::string, int64_t>& sizes) {
+  VarMap values;
+  const auto add = [&](const Expr& e) {
+    if (!e) return;
+    PreOrder(e, [&](const Expr& part) {
+      const auto* var = dyn_cast<VarNode>(part);
+      if (var == nullptr || !var->dtype().is_index()) return true;
+      const auto size = sizes.find(var->name);
+      if (size != sizes.end()) values.emplace(Var(var), Const(var->dtype(), size->second));
+      return true;
+    });
+  };
+  for (const Param& param : params) {
+    if (!param.buffer) {
+      add(param.var);
+      continue;
+    }
+    for (const Expr& extent : param.buffer->shape) add(extent);
+    for (const Expr& stride : param.buffer->strides) add(stride);
+    add(param.buffer->elem_offset);
+  }
+  return values;
+}
+
+// Binds variables, also in the shapes of buffers.
 class SizeBinder : public Mutator {
  public:
-  explicit SizeBinder(const std::map<std::string, int64_t>& sizes) : sizes_(sizes) {}
+  explicit SizeBinder(const VarMap& values) : values_(values) {}
 
   Buffer MutateBuffer(const Buffer& buffer) override {
     const auto [known, is_new] = buffers_.try_emplace(buffer, buffer);
@@ -49,20 +74,21 @@ class SizeBinder : public Mutator {
 
  protected:
   Expr MutateVar(const VarNode* op, const Expr& self) override {
-    const auto size = sizes_.find(op->name);
-    return size == sizes_.end() || !op->dtype().is_index() ? self : Const(op->dtype(), size->second);
+    const auto value = values_.find(Var(op));
+    return value == values_.end() ? self : value->second;
   }
 
  private:
-  const std::map<std::string, int64_t>& sizes_;
+  const VarMap& values_;
   std::unordered_map<Buffer, Buffer, IdentityHash, IdentityEqual> buffers_;
 };
 
 }  // namespace
 
 Function AtSizes(const Function& function, const std::map<std::string, int64_t>& sizes) {
-  SizeBinder binder(sizes);
   FunctionNode::Fields fields = function->fields();
+  const VarMap values = SizesOf(fields.params, sizes);
+  SizeBinder binder(values);
   for (Param& param : fields.params) {
     if (param.buffer) param.buffer = binder.MutateBuffer(param.buffer);
   }

@@ -5,6 +5,7 @@
 
 #include "ir/script/parse_or_die.h"
 #include "ir/script/printer.h"
+#include "ir/substitute.h"
 
 namespace tilewright {
 namespace {
@@ -73,6 +74,33 @@ TEST(LikelySizes, DividesAtEverySize) {
   EXPECT_TRUE(Divides(1, n));
   EXPECT_TRUE(Divides(4, Expr(12)));
   EXPECT_FALSE(Divides(4, Expr(14)));
+}
+
+// A loop that has the name of a size is none.
+TEST(LikelySizes, LoopsMayHaveTheNamesOfSizes) {
+  const Function function = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(a: T.handle, b: T.handle):
+    h = T.int64()
+    A = T.match_buffer(a, (h,), "float32")
+    B = T.match_buffer(b, (h,), "float32")
+    for i in range(h):
+        with T.block("B"):
+            vi = T.axis.spatial(h, i)
+            B[vi] = A[vi]
+)");
+  const auto* root = cast<BlockRealizeNode>(function->body);
+  const auto* loop = cast<ForNode>(root->block->body);
+  const Var named("h", DataType::Int(64));
+  FunctionNode::Fields fields = function->fields();
+  ForNode::Fields renamed = loop->fields();
+  renamed.var = named;
+  renamed.body = Substitute(loop->body, {{loop->var, named}});
+  BlockNode::Fields block = root->block->fields();
+  block.body = For(std::move(renamed));
+  fields.body = Realize({}, True(), Block(std::move(block)));
+  const Function at = AtSizes(Function(std::move(fields)), {{"h", 3}});
+  EXPECT_THAT(Print(at), testing::HasSubstr("vi = T.axis.spatial(T.int64(3), h)"));
 }
 
 }  // namespace
