@@ -157,7 +157,7 @@ class Transformer {
         store_(*sum.store),
         iterator_(block.iter_vars[iterator]),
         reduction_(block.iter_vars[reduction]),
-        extent_(*AsInt(iterator_.domain.extent)),
+        extent_(iterator_.domain.extent),
         window_(*AsInt(reduction_.domain.extent)),
         outputs_(outputs),
         coefficients_(ToomCookCoefficients(outputs, window_)) {}
@@ -183,7 +183,8 @@ class Transformer {
     if (!dilation || *dilation < 1 || !begin) return false;
     dilation_ = *dilation;
     begin_ = *begin;
-    tiles_ = ((extent_ + dilation_ - 1) / dilation_ + outputs_ - 1) / outputs_;
+    const Expr per_phase = FloorDiv(extent_ + Index(dilation_ - 1), Index(dilation_));
+    tiles_ = analyzer.Simplify(FloorDiv(per_phase + Index(outputs_ - 1), Index(outputs_)));
     return true;
   }
 
@@ -234,10 +235,10 @@ class Transformer {
 
   // Extents of, and indices for, what one of the iterator's values becomes: a tile and, of dilated windows, a phase.
   std::vector<Expr> TileShape() const {
-    return dilation_ > 1 ? std::vector<Expr>{Index(tiles_), Index(dilation_)} : std::vector<Expr>{Index(tiles_)};
+    return dilation_ > 1 ? std::vector<Expr>{tiles_, Index(dilation_)} : std::vector<Expr>{tiles_};
   }
   std::vector<IterVar> TileIterators() const {
-    std::vector<IterVar> iterators = {Iterator("t", Index(tiles_))};
+    std::vector<IterVar> iterators = {Iterator("t", tiles_)};
     if (dilation_ > 1) iterators.push_back(Iterator("p", Index(dilation_)));
     return iterators;
   }
@@ -272,15 +273,16 @@ class Transformer {
     indices.erase(indices.begin() + static_cast<int64_t>(row_dim_) + 1,
                   indices.begin() + static_cast<int64_t>(row_dim_ + tile.size()));
     indices[row_dim_] = place;
-    const int64_t end = begin_ + extent_ + (window_ - 1) * dilation_;
-    const int64_t last = begin_ + (tiles_ * outputs_ + window_ - 1) * dilation_;
+    const Expr end = extent_ + Index(begin_ + (window_ - 1) * dilation_);
+    const Expr last = (tiles_ * Index(outputs_) + Index(window_ - 1)) * Index(dilation_) + Index(begin_);
+    const bool inside = arith::Analyzer().CanProveLessEqual(last, end);
     const Expr element = rows_->buffer.Load(indices);
     const Expr zero = Const(element.dtype(), 0);
     return MakeBlock({.name = tile_buffer_->name,
                       .iters = domain.iterators,
                       .target = tile_buffer_,
                       .indices = domain.indices,
-                      .value = last > end ? IfThenElse(place < Index(end), element, zero) : element},
+                      .value = inside ? element : IfThenElse(place < arith::Simplify(end), element, zero)},
                      next_id, id);
   }
 
@@ -401,20 +403,22 @@ class Transformer {
   const BlockNode& block_;
   const StoreNode& store_;
   const IterVar iterator_, reduction_;
-  const int64_t extent_, window_, outputs_;
+  const Expr extent_;
+  const int64_t window_, outputs_;
   const ToomCook coefficients_;
   const LoadNode *rows_ = nullptr, *columns_ = nullptr;
   size_t output_dim_ = 0, row_dim_ = 0, column_dim_ = 0;
-  int64_t dilation_ = 1, begin_ = 0, tiles_ = 0;  // `begin_`: of the first window
+  int64_t dilation_ = 1, begin_ = 0;  // `begin_`: of the first window
+  Expr tiles_;
   Buffer tile_buffer_, input_, kernel_, products_;
   std::vector<Buffer> buffers_;
 };
 
-// The position of an iterator of that kind with a constant extent.
+// Whether the iterator there is of that kind; those that reduce have constant extents.
 bool IsIterator(const BlockNode& block, int64_t position, IterKind kind) {
   if (position < 0 || position >= std::ssize(block.iter_vars)) return false;
   const IterVar& iter = block.iter_vars[static_cast<size_t>(position)];
-  return iter.kind == kind && AsInt(iter.domain.extent).has_value();
+  return iter.kind == kind && (kind == IterKind::kSpatial || AsInt(iter.domain.extent).has_value());
 }
 
 }  // namespace
@@ -433,7 +437,7 @@ Outcome<WinogradResult> Winograd(const Function& function, uint32_t block_id, in
   }
   if (!IsIterator(block, iterator, IterKind::kSpatial) || !IsIterator(block, reduction, IterKind::kReduce)) {
     return Refusal{
-        kName,      "{num0} and {num1} are not a spatial and a reduce iterator of {block0} of constant extents",
+        kName,      "{num0} and {num1} are not a spatial iterator of {block0} and a reduce iterator of constant extent",
         {block_id}, {},
         {},         {iterator, reduction}};
   }

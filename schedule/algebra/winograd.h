@@ -27,8 +27,8 @@
 // the output, inputs behind the last one count as zero.
 //
 // Conditions: the block is a sum, from zero, of products of two elements of two buffers, all of one floating-point type
-// of 32 or 64 bits, in loops of its own; the iterator is spatial, the reduction is one of the block, both from 0 with
-// constant extents; the iterator is one index of what the block stores to, and in no other; one factor has one index
+// of 32 or 64 bits, in loops of its own; the iterator is spatial, the reduction is one of the block and of a constant
+// extent, both from 0; the iterator is one index of what the block stores to, and in no other; one factor has one index
 // that is the iterator plus a multiple of the reduction plus a constant, the other has one that is the reduction, and
 // no other index uses them; of the operands' other dimensions the block reads all. A tile has 2 outputs or more, and
 // takes 8 products at most.

@@ -72,6 +72,33 @@ TEST(Winograd, TakesTwoWindowsOneAfterTheOther) {
   testing::ExpectEquivalent(before.Main(), sch.module().Main());
 }
 
+// The last tile is cut off where the extent is no multiple of its outputs.
+TEST(Winograd, TakesOutputsOfSymbolicExtents) {
+  const std::string text = R"(
+@T.prim_func
+def main(x: T.handle, W: T.Buffer((3, 3, 3, 4), "float64"), y: T.handle):
+    n = T.int64()
+    m = T.int64()
+    X = T.match_buffer(x, (n + 2, m + 2, 3), "float64")
+    Y = T.match_buffer(y, (n, m, 4), "float64")
+    for h, w, o, r, s, c in T.grid(n, m, 4, 3, 3, 3):
+        with T.block("Y"):
+            vh, vw, vo, vr, vs, vc = T.axis.remap("SSSRRR", [h, w, o, r, s, c])
+            with T.init():
+                Y[vh, vw, vo] = T.float64(0)
+            Y[vh, vw, vo] = Y[vh, vw, vo] + X[vh + vr, vw + vs, vc] * W[vr, vs, vc, vo]
+)";
+  Schedule sch{Module(ParseOrDie(text))};
+  const Module before = sch.module();
+  ASSERT_TRUE(Apply(sch, 0, 3, 4).ok());
+  const auto result = Apply(sch, 2, 4, 2);
+  ASSERT_TRUE(result.ok()) << RenderLine(result.refusal(), sch.refused_function());
+  for (const int64_t n : {1, 4, 7}) {
+    testing::ExpectEquivalent(before.Main(), sch.module().Main(),
+                              {.dims = {{"n", n}, {"m", n + 1}}, .max_error = 1e-9});
+  }
+}
+
 TEST(Winograd, TakesDilatedWindowsByPhases) {
   constexpr const char* kDilated = R"(
 @T.prim_func
@@ -109,7 +136,7 @@ TEST(Winograd, RefusesWhatIsNoSumOfFloatingPointProducts) {
 
 TEST(Winograd, RefusesWhatIsNoWindow) {
   EXPECT_EQ(Refused(kConvolution, 3, 0, 2),
-            "winograd: 3 and 0 are not a spatial and a reduce iterator of block Y of constant extents");
+            "winograd: 3 and 0 are not a spatial iterator of block Y and a reduce iterator of constant extent");
   EXPECT_EQ(Refused(kConvolution, 0, 4, 2),
             "winograd: the iterators 0 and 4 of block Y are not that of an output and of a window along it");
   EXPECT_EQ(Refused(absl::StrReplaceAll(kConvolution, {{"(10, 7", "(18, 7"}, {"X[vh", "X[vh * 2"}}), 0, 3, 2),
