@@ -67,7 +67,7 @@ void FuseRows(Schedule& sch, BlockRv block, int64_t enough, int64_t outside) {
     const absl::StatusOr<Contraction> contraction = MatchContraction(RealizeOf(sch, block));
     if (!contraction.ok() || contraction->rows.size() < 2) return;
     const auto last = static_cast<size_t>(contraction->rows.back());
-    const int64_t extent = ExtentOf(node.iter_vars[last]).value_or(0);
+    const int64_t extent = ExtentOf(node.iter_vars[last]).value_or(enough);
     int64_t others = 1;
     for (size_t i = 0; i + 2 < contraction->rows.size(); ++i) {
       others *= ExtentOf(node.iter_vars[static_cast<size_t>(contraction->rows[i])]).value_or(1);
@@ -116,11 +116,11 @@ class WinogradSchedule {
 
  private:
   int64_t KernelBytes() const {
-    const BlockRealizeNode& realize = RealizeOf(sch_, block_);
-    const absl::StatusOr<Contraction> contraction = MatchContraction(realize);
+    const Ref<BlockRealizeNode> realize = LikelyRealizeOf(sch_, block_);
+    const absl::StatusOr<Contraction> contraction = MatchContraction(*realize);
     if (!contraction.ok()) return 0;
-    int64_t bytes = BytesOfColumns(realize, *contraction);
-    for (const int iterator : contraction->batch) bytes *= IteratorExtent(realize, iterator);
+    int64_t bytes = BytesOfColumns(*realize, *contraction);
+    for (const int iterator : contraction->batch) bytes *= IteratorExtent(*realize, iterator);
     return bytes;
   }
 
@@ -173,6 +173,9 @@ class WinogradSchedule {
   // A stage's outer loops that make so many iterations together, as one.
   static Outcome<LoopRv> LoopOf(Schedule& sch, const std::vector<LoopRv>& loops, int64_t iterations) {
     int64_t product = ExtentOf(sch, loops[0]).value_or(0);
+    const Refusal others = {"winograd_rule", "the stages have other tile rows", {}};
+    // Loops of symbolic extents are merged as they are, where these are equal.
+    if (product == 0 || iterations == 0) return product == iterations ? Outcome<LoopRv>(loops[0]) : others;
     if (product > iterations && product % iterations == 0) {
       TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch.Split(loops[0], {iterations, Value()}));
       return parts[0];
@@ -181,7 +184,7 @@ class WinogradSchedule {
       if (product == iterations) return FuseFirst(sch, loops, i);
       if (i < loops.size()) product *= ExtentOf(sch, loops[i]).value_or(0);
     }
-    return Refusal{"winograd_rule", "the stages have other tile rows", {}};
+    return others;
   }
 
   Outcome<Done> MergeStages(Schedule& sch) const {
@@ -222,9 +225,7 @@ WinogradWays WaysByWinograd(Schedule& sch, BlockRv block, const Target& target) 
   // Transforms of narrower types would lose what they have of accuracy.
   if (contraction->product_type != DataType::Float(32)) return {};
   if (!instruction || instruction->group != 1 || !IsConstantParam(function, contraction->column_operand)) return {};
-  const bool constant =
-      std::ranges::all_of(realize.block->iter_vars, [](const IterVar& iter) { return ExtentOf(iter).has_value(); });
-  return constant ? FindWinogradWays(sch, block, *contraction, *instruction, target) : WinogradWays();
+  return FindWinogradWays(sch, block, *contraction, *instruction, target);
 }
 
 bool PaysByWinograd(const WinogradWays& found) {

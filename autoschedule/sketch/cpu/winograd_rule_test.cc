@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "autoschedule/program/sizes.h"
 #include "autoschedule/sketch/auto_schedule.h"
 #include "codegen/testing/equivalence.h"
 #include "ir/annotations.h"
@@ -65,7 +66,24 @@ void Run(const Function& function, const std::vector<interp::Argument>& argument
   ASSERT_TRUE(status.ok()) << status;
 }
 
-// `op`: with constant weights, its second parameter; the last one is the output.
+// `op`: with constant weights, its second parameter; the last one is the output. `main`, `prepack`: its schedule.
+void ExpectSame(const Function& op, const Function& main, const Function& prepack) {
+  const std::vector<interp::Argument> before = ArgumentsOf(op);
+  std::vector<interp::Argument> after = ArgumentsOf(op), packed = ArgumentsOf(prepack);
+  packed[0] = before[1];
+  after[1] = packed[1];
+  after.back() = ArgumentsOf(main).back();
+  Run(op, before);
+  Run(prepack, packed);
+  Run(main, after);
+  // Terms are at most 1 each.
+  double terms = 1;
+  for (size_t d = 0; d + 1 < op->params[1].buffer->shape.size(); ++d) {
+    terms *= static_cast<double>(*AsInt(op->params[1].buffer->shape[d]));
+  }
+  EXPECT_LT(MaxError(before.back().array, after.back().array).max_abs, kTolerance * terms);
+}
+
 void ExpectRight(const Function& op, std::optional<int64_t> outputs = {}) {
   for (const char* name : {"x86-znver4", "x86-haswell"}) {
     SCOPED_TRACE(name);
@@ -76,20 +94,7 @@ void ExpectRight(const Function& op, std::optional<int64_t> outputs = {}) {
     ASSERT_TRUE(prepack);
     const VerifyResult verified = VerifyProgram(main);
     ASSERT_NE(verified.verdict(), Verdict::kRefuted) << Render(verified, main);
-    const std::vector<interp::Argument> before = ArgumentsOf(op);
-    std::vector<interp::Argument> after = ArgumentsOf(op), packed = ArgumentsOf(prepack);
-    packed[0] = before[1];
-    after[1] = packed[1];
-    after.back() = ArgumentsOf(main).back();
-    Run(op, before);
-    Run(prepack, packed);
-    Run(main, after);
-    // Terms are at most 1 each.
-    double terms = 1;
-    for (size_t d = 0; d + 1 < op->params[1].buffer->shape.size(); ++d) {
-      terms *= static_cast<double>(*AsInt(op->params[1].buffer->shape[d]));
-    }
-    EXPECT_LT(MaxError(before.back().array, after.back().array).max_abs, kTolerance * terms);
+    ExpectSame(op, main, prepack);
   }
   const AutoScheduled host = Scheduled(op, HostTarget(), outputs);
   EXPECT_EQ(testing::CompareWithInterpreter(host.schedule.module(), {.tolerance = 1e-3, .parallel = true}), "");
@@ -141,6 +146,28 @@ TEST(WinogradRule, FillsTilesWithRowsOfDilatedWindows) {
   ASSERT_TRUE(Uses(trace, "tensorize"));
   EXPECT_EQ(ToText(trace).find("fma_f32_2x"), std::string::npos) << ToText(trace);
   ExpectRight(op, 4);
+}
+
+// One schedule for every size: the tiles at the edges compute what nobody stores.
+TEST(WinogradRule, TakesImagesOfSymbolicSizes) {
+  const Var h("h", DataType::Int(64)), w("w", DataType::Int(64));
+  const Function op = MarkConstant(
+      ops::ConvBnRelu({.spatial = {h, w}, .in_channels = 32, .out_channels = 40, .windows = ops::Same({3, 1, 1}, 2)}),
+      {1});
+  for (const std::optional<int64_t> outputs : {std::optional<int64_t>(), std::optional<int64_t>(24)}) {
+    const AutoScheduled result = Scheduled(op, *NamedTarget("x86-znver4"), outputs);
+    ASSERT_TRUE(Uses(result.schedule.trace(), "winograd"));
+    const Function main = result.schedule.module().Find("main"),
+                   prepack = result.schedule.module().Find("main_prepack");
+    const VerifyResult verified = VerifyProgram(main);
+    ASSERT_NE(verified.verdict(), Verdict::kRefuted) << Render(verified, main);
+    for (const int64_t height : {1, 4, 9}) {
+      for (const int64_t width : {1, 8, 11}) {
+        const std::map<std::string, int64_t> sizes = {{"h", height}, {"w", width}};
+        ExpectSame(AtSizes(op, sizes), AtSizes(main, sizes), prepack);
+      }
+    }
+  }
 }
 
 TEST(WinogradRule, TakesGroups) {

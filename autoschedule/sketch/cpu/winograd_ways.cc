@@ -6,6 +6,7 @@
 #include "autoschedule/cost/machine_costs.h"
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
+#include "autoschedule/program/sizes.h"
 #include "autoschedule/tensorize/contraction_form.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
@@ -28,17 +29,12 @@ constexpr double kEfficiency = 0.9, kTransformInstructions = 5;
 // Part of the time of the contraction as it is that any that is tried takes at most.
 constexpr double kWorthATry = 1.2;
 
-double ElementsOf(const Buffer& buffer) {
-  double elements = 1;
-  for (const Expr& extent : buffer->shape) elements *= static_cast<double>(AsInt(extent).value_or(1));
-  return elements;
-}
-
 class Estimate {
  public:
-  Estimate(const BlockNode& block, const Contraction& contraction, const TileInstruction& instruction,
-           const Target& target)
-      : block_(block), contraction_(contraction), instruction_(instruction), target_(target) {
+  // `block`: with likely extents.
+  Estimate(const BlockNode& block, const LikelySizes& sizes, const Contraction& contraction,
+           const TileInstruction& instruction, const Target& target)
+      : block_(block), sizes_(sizes), contraction_(contraction), instruction_(instruction), target_(target) {
     for (const IterVar& iter : block.iter_vars) products_ *= static_cast<double>(*ExtentOf(iter));
   }
 
@@ -68,6 +64,11 @@ class Estimate {
   }
 
  private:
+  double ElementsOf(const Buffer& buffer) const {
+    double elements = 1;
+    for (const Expr& extent : buffer->shape) elements *= static_cast<double>(sizes_.Likely(extent));
+    return elements;
+  }
   double PerCycle() const { return kEfficiency * instruction_.lanes * instruction_.per_cycle * target_.cores; }
 
   // Whether tile rows are so many, or so divisible, that threads have about equally many.
@@ -87,6 +88,7 @@ class Estimate {
   }
 
   const BlockNode& block_;
+  const LikelySizes& sizes_;
   const Contraction& contraction_;
   const TileInstruction& instruction_;
   const Target& target_;
@@ -129,14 +131,14 @@ bool IsMostlyInside(const BlockNode& block, const BlockNode& writer, const Windo
   std::vector<Expr> conditions = Conjuncts(padded->args[0]);
   std::erase_if(conditions, [&](const Expr& condition) { return !UsesVar(condition, Var(along)); });
   arith::Analyzer analyzer;
-  const auto is_inside = [&](int64_t place, int64_t tap) {
-    const Expr at = analyzer.Simplify(Substitute(
-        window.index, {{output.var, Const(output.var.dtype(), place)}, {taps.var, Const(taps.var.dtype(), tap)}}));
+  const auto is_inside = [&](const Expr& place, int64_t tap) {
+    const Expr at =
+        analyzer.Simplify(Substitute(window.index, {{output.var, place}, {taps.var, Const(taps.var.dtype(), tap)}}));
     const VarMap here = {{Var(along), at}};
     return std::ranges::none_of(
         conditions, [&](const Expr& condition) { return IsFalse(analyzer.Simplify(Substitute(condition, here))); });
   };
-  for (const int64_t place : {int64_t{0}, *ExtentOf(output) - 1}) {
+  for (const Expr& place : {Const(output.var.dtype(), 0), output.domain.extent - Const(output.var.dtype(), 1)}) {
     int64_t inside = 0;
     for (int64_t tap = 0; tap < *ExtentOf(taps); ++tap) inside += is_inside(place, tap) ? 1 : 0;
     if (2 * inside < *ExtentOf(taps)) return false;
@@ -144,8 +146,9 @@ bool IsMostlyInside(const BlockNode& block, const BlockNode& writer, const Windo
   return true;
 }
 
-// The windows along which the primitive applies, by tiles of two outputs.
-std::vector<TiledWindow> FindWindows(Schedule& sch, BlockRv block, const Contraction& contraction) {
+// The windows along which the primitive applies, by tiles of two outputs. `likely`: the block with likely sizes.
+std::vector<TiledWindow> FindWindows(Schedule& sch, BlockRv block, const BlockNode& likely,
+                                     const Contraction& contraction) {
   const Block kept = RealizeOf(sch, block).block;
   const std::optional<BlockRv> writer = WriterOf(sch, block, contraction.row_operand);
   std::vector<TiledWindow> windows;
@@ -153,7 +156,8 @@ std::vector<TiledWindow> FindWindows(Schedule& sch, BlockRv block, const Contrac
     if (writer && !IsMostlyInside(*kept, *RealizeOf(sch, *writer).block, window)) continue;
     const IterVar &outputs = kept->iter_vars[static_cast<size_t>(window.iterator)],
                   &taps = kept->iter_vars[static_cast<size_t>(window.reduction)];
-    const TiledWindow tiled = {outputs.var, taps.var, *ExtentOf(outputs), *ExtentOf(taps), window.dilation};
+    const IterVar& sized = likely.iter_vars[static_cast<size_t>(window.iterator)];
+    const TiledWindow tiled = {outputs.var, taps.var, *ExtentOf(sized), *ExtentOf(taps), window.dilation};
     Schedule attempt = sch;
     if (ApplyWinograd(attempt, block, {tiled}).ok()) windows.push_back(tiled);
   }
@@ -190,12 +194,14 @@ int64_t WinogradWay::Outputs() const {
 
 WinogradWays FindWinogradWays(Schedule& sch, BlockRv block, const Contraction& contraction,
                               const TileInstruction& instruction, const Target& target) {
-  const Block kept = RealizeOf(sch, block).block;
-  const Estimate estimate(*kept, contraction, instruction, target);
+  const Ref<BlockRealizeNode> realize = LikelyRealizeOf(sch, block);
+  const BlockNode& likely = *realize->block;
+  const LikelySizes sizes = LikelySizes::Of(FunctionOf(sch, block));
+  const Estimate estimate(likely, sizes, contraction, instruction, target);
   WinogradWays found{.direct_cycles = estimate.Direct(), .ways = {}};
   double terms = 1;
   for (const int iterator : contraction.inner) {
-    terms *= static_cast<double>(*ExtentOf(kept->iter_vars[static_cast<size_t>(iterator)]));
+    terms *= static_cast<double>(*ExtentOf(likely.iter_vars[static_cast<size_t>(iterator)]));
   }
   const auto add = [&](std::vector<TiledWindow> windows) {
     int64_t sides = 0;
@@ -211,7 +217,7 @@ WinogradWays FindWinogradWays(Schedule& sch, BlockRv block, const Contraction& c
       *same = std::move(way);
     }
   };
-  const std::vector<TiledWindow> windows = FindWindows(sch, block, contraction);
+  const std::vector<TiledWindow> windows = FindWindows(sch, block, likely, contraction);
   for (size_t i = 0; i < windows.size(); ++i) {
     for (const TiledWindow& outer : Tilings(windows[i], kMostToomCookProducts)) add({outer});
     for (const TiledWindow& outer : Tilings(windows[i], kMostOutputsOfTwo)) {
