@@ -37,6 +37,8 @@ struct CompileOptions {
   std::vector<std::string> libraries = {};
   // A function that calls those of the module, in addition to them.
   const CallSequence* sequence = nullptr;
+  // The code is wanted soon, however slow it is: LLVM optimizes little, which takes a quarter of the time.
+  bool quick = false;
   // Counters are wanted: they cost a tenth of the time.
   bool count = false;
   // Loaded code of a GPU runs in an emulator, on tensors of the CPU, with every access checked.

@@ -8,7 +8,7 @@ namespace tilewright::codegen {
 
 absl::StatusOr<LlvmProgram> CompileToLlvm(const Module& module, const Target& target, const CompileOptions& options) {
   LlvmProgram program;
-  auto machine = MakeMachine(target);
+  auto machine = MakeMachine(target, options.quick);
   if (!machine.ok()) return machine.status();
   program.machine = *std::move(machine);
   auto lowered = Lower(module, target, {.after_pass = options.after_pass});
@@ -19,7 +19,7 @@ absl::StatusOr<LlvmProgram> CompileToLlvm(const Module& module, const Target& ta
   program.module->setDataLayout(program.machine->createDataLayout());
   ModuleContext context{*program.context, *program.module, target};
   if (absl::Status status = EmitModule(context, *lowered, options.sequence); !status.ok()) return status;
-  Optimize(*program.module, *program.machine);
+  Optimize(*program.module, *program.machine, options.quick);
   return program;
 }
 

@@ -19,8 +19,8 @@ using runtime::Tensor;
 
 constexpr DataType kF32 = DataType::Float(32);
 
-std::unique_ptr<CompiledModule> Compile(const Function& function) {
-  auto compiled = CompileToJit(Module(function), HostTarget());
+std::unique_ptr<CompiledModule> Compile(const Function& function, const CompileOptions& options = {}) {
+  auto compiled = CompileToJit(Module(function), HostTarget(), options);
   if (!compiled.ok()) ADD_FAILURE() << compiled.status().message();
   return compiled.ok() ? *std::move(compiled) : nullptr;
 }
@@ -38,13 +38,16 @@ TEST(Jit, Elementwise) {
   FunctionBuilder f("main");
   Buffer a = f.Input("A", {37}, kF32);
   Buffer b = f.Compute("B", {37}, [&](Var i) { return a(i) * ConstFloat(kF32, 2) + ConstFloat(kF32, 1); });
-  auto compiled = Compile(f.Build({b}));
-  ASSERT_NE(compiled, nullptr);
-  Tensor x = Random({37}, 1), y = Random({37}, 2);
-  TwTensor* args[] = {x.abi(), y.abi()};
-  absl::Status status = compiled->Run("main", args);
-  ASSERT_TRUE(status.ok()) << status.message();
-  for (int i = 0; i < 37; ++i) EXPECT_FLOAT_EQ(y.data<float>()[i], x.data<float>()[i] * 2 + 1);
+  const Function function = f.Build({b});
+  for (const bool quick : {false, true}) {
+    auto compiled = Compile(function, {.quick = quick});
+    ASSERT_NE(compiled, nullptr);
+    Tensor x = Random({37}, 1), y = Random({37}, 2);
+    TwTensor* args[] = {x.abi(), y.abi()};
+    absl::Status status = compiled->Run("main", args);
+    ASSERT_TRUE(status.ok()) << status.message();
+    for (int i = 0; i < 37; ++i) EXPECT_FLOAT_EQ(y.data<float>()[i], x.data<float>()[i] * 2 + 1);
+  }
 }
 
 // The largest error of C = A B, relative to the sum of absolute products.

@@ -40,7 +40,7 @@ void InitializeTargets() {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Target& target) {
+absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Target& target, bool quick) {
   InitializeTargets();
   if (target.is_gpu()) {
     return absl::InvalidArgumentError(absl::StrCat("target ", target.name, " is no CPU"));
@@ -58,9 +58,9 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Target& t
   if (target.has("avx512vnni")) features += ",+fast-dpwssd";
   // What processors of one maker alone have: a preset says what code needs by its features, whoever made the machine.
   if (target.kind == TargetKind::kX86) features += ",-sse4a";
-  std::unique_ptr<llvm::TargetMachine> machine(
-      llvm_target->createTargetMachine(target.triple, target.cpu, features, options, llvm::Reloc::PIC_,
-                                       llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+  std::unique_ptr<llvm::TargetMachine> machine(llvm_target->createTargetMachine(
+      target.triple, target.cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
+      quick ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default));
   if (machine == nullptr)
     return absl::InvalidArgumentError(absl::StrCat("LLVM has no target machine for ", target.name));
   return machine;
@@ -79,7 +79,9 @@ constexpr char kPasses[] =
     "loop-mssa(licm<allowspeculation>),"
     "simplifycfg<hoist-common-insts;sink-common-insts>,dce)";
 
-void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
+constexpr char kQuickPasses[] = "function(sroa,early-cse)";
+
+void Optimize(llvm::Module& module, llvm::TargetMachine& machine, bool quick) {
   llvm::PassBuilder builder(&machine);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -91,7 +93,7 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
   llvm::ModulePassManager passes;
-  llvm::cantFail(builder.parsePassPipeline(passes, kPasses));
+  llvm::cantFail(builder.parsePassPipeline(passes, quick ? kQuickPasses : kPasses));
   passes.run(module, modules);
 }
 

@@ -13,11 +13,11 @@
 
 namespace tilewright::codegen {
 
-absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Target& target);
+absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Target& target, bool quick = false);
 
 // The LLVM passes that our code profits from. Tiling, unrolling and vectorization were decided before; loops that no
-// schedule touched are vectorized here.
-void Optimize(llvm::Module& module, llvm::TargetMachine& machine);
+// schedule touched are vectorized here. Where code is wanted soon: those that take little time.
+void Optimize(llvm::Module& module, llvm::TargetMachine& machine, bool quick = false);
 
 enum class MachineOutput { kObject, kAssembly };
 absl::StatusOr<llvm::SmallVector<char, 0>> Generate(llvm::Module& module, llvm::TargetMachine& machine,

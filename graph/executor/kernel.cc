@@ -21,8 +21,8 @@ namespace tilewright::graph {
 namespace {
 
 // The functions of a module in the memory of this process.
-absl::StatusOr<Kernel> LoadHere(const ScheduledKernel& facts, const Target& target, bool scheduled) {
-  auto loaded = CompileAndLoad(facts.module, target);
+absl::StatusOr<Kernel> LoadHere(const ScheduledKernel& facts, const Target& target, bool scheduled, bool quick) {
+  auto loaded = CompileAndLoad(facts.module, target, {.quick = quick});
   if (!loaded.ok()) return loaded.status();
   std::shared_ptr<CompiledModule> code = *std::move(loaded);
   const auto function = [&](const std::string& name, const std::vector<int>& params) {
@@ -35,16 +35,16 @@ absl::StatusOr<Kernel> LoadHere(const ScheduledKernel& facts, const Target& targ
 }
 
 absl::StatusOr<Kernel> CompileAs(const ScheduledKernel& facts, bool scheduled, const Target& target,
-                                 const std::string& key, const KernelCache* cache) {
-  if (cache == nullptr) return LoadHere(facts, target, scheduled);
-  const auto library = Compile(facts.module, target, {.format = "so"});
+                                 const std::string& key, const KernelOptions& options) {
+  if (options.cache == nullptr) return LoadHere(facts, target, scheduled, options.quick);
+  const auto library = Compile(facts.module, target, {.format = "so", .quick = options.quick});
   if (!library.ok()) return library.status();
-  cache->Store(key, facts, scheduled, library->bytes);
-  if (std::optional<Kernel> kernel = cache->Load(key)) {
+  options.cache->Store(key, facts, scheduled, library->bytes);
+  if (std::optional<Kernel> kernel = options.cache->Load(key)) {
     kernel->from_cache = false;
     return *std::move(kernel);
   }
-  return LoadHere(facts, target, scheduled);  // the folder cannot be written
+  return LoadHere(facts, target, scheduled, options.quick);  // the folder cannot be written
 }
 
 absl::StatusOr<Kernel> CompileKernel(const KernelSource& source, const Target& target, const KernelOptions& options) {
@@ -57,10 +57,10 @@ absl::StatusOr<Kernel> CompileKernel(const KernelSource& source, const Target& t
   if (options.schedule) {
     TW_VALUE_OR_RETURN(const ScheduledKernel scheduled,
                        ScheduleKernel(canonical, source.constant, target, options.database));
-    absl::StatusOr<Kernel> kernel = CompileAs(scheduled, true, target, key, options.cache);
+    absl::StatusOr<Kernel> kernel = CompileAs(scheduled, true, target, key, options);
     if (kernel.ok()) return kernel;
   }
-  return CompileAs(AsWritten(canonical), false, target, key, options.cache);
+  return CompileAs(AsWritten(canonical), false, target, key, options);
 }
 
 // Each program once, and for each source its number among those.

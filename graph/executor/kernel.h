@@ -54,6 +54,7 @@ struct KernelSource {
 
 struct KernelOptions {
   bool schedule = true;
+  bool quick = false;                  // as CompileOptions::quick
   int num_threads = 0;                 // that compile; 0: one for each processor
   std::string database = {};           // a tuning database, or empty
   const KernelCache* cache = nullptr;  // null: nothing is kept

@@ -268,9 +268,9 @@ std::string KernelKey(const PrimFunc& canonical, const std::vector<bool>& consta
   for (size_t i = 0; i < constant.size(); ++i) {
     if (constant[i]) absl::StrAppend(&constants, " ", i);
   }
-  return absl::StrCat(CompilerAndTarget(target), "\nscheduled ", options.schedule, "\ndatabase ",
-                      options.database.empty() ? "none" : FileIdentity(options.database), "\nconstants", constants,
-                      "\n", Print(canonical));
+  return absl::StrCat(CompilerAndTarget(target), "\nscheduled ", options.schedule, "\nquick ", options.quick,
+                      "\ndatabase ", options.database.empty() ? "none" : FileIdentity(options.database), "\nconstants",
+                      constants, "\n", Print(canonical));
 }
 
 }  // namespace tilewright::graph

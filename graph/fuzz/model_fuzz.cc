@@ -28,6 +28,7 @@ ABSL_FLAG(double, seconds, 1e9, "ends after that time");
 ABSL_FLAG(int, nodes, 12, "about as many nodes a model");
 ABSL_FLAG(int, opt_level, 2, "what is compared with opt_level 0");
 ABSL_FLAG(bool, interpret, false, "optimized models are interpreted too: the passes alone are tested");
+ABSL_FLAG(bool, quick, false, "LLVM optimizes kernels little: two and a half times as many models a second");
 ABSL_FLAG(std::string, write, "", "a folder to write every model to, with its inputs and its outputs at opt_level 0");
 ABSL_FLAG(std::string, disable, "", "a pass that does not run");
 ABSL_FLAG(int, damage, 0, "as many damaged files of each model are imported and optimized instead");
@@ -109,7 +110,9 @@ Verdict Check(uint64_t seed, std::string* why) {
   }
   PassContext passes{.opt_level = absl::GetFlag(FLAGS_opt_level), .check = true};
   if (const std::string disabled = absl::GetFlag(FLAGS_disable); !disabled.empty()) passes.disabled = {disabled};
-  const auto actual = Run(random, {.interpret = absl::GetFlag(FLAGS_interpret), .num_threads = 2}, passes);
+  const ExecutorOptions executor = {
+      .kernels = {.quick = absl::GetFlag(FLAGS_quick)}, .interpret = absl::GetFlag(FLAGS_interpret), .num_threads = 2};
+  const auto actual = Run(random, executor, passes);
   if (!actual.ok()) {
     *why = actual.status().ToString();
     return Verdict::kDifferent;
