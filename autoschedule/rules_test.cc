@@ -451,6 +451,32 @@ TEST(Rules, FusesPrologueAndEpilogue) {
   ExpectOneLoop(ops::WithRequantization(ops::Softmax(64, 128, {DataType::UInt(8)}), {.scale = 100}));
 }
 
+// A vector by packed weights: each is taken apart once, in registers, and summed along its row. Packing them as floats
+// would write and read eight times as much.
+TEST(Rules, TakesPackedWeightsApartInRegisters) {
+  const Function op = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(w: T.Buffer((48, 16), "uint32"), scale: T.Buffer((48, 4), "float32"), x: T.Buffer((1, 128), "float32"), y: T.Buffer((1, 48), "float32")):
+    weights = T.alloc_buffer((48, 128), "float32")
+    for i, j in T.grid(48, 128):
+        with T.block("weights"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            weights[vi, vj] = (T.Cast("float32", w[vi, vj // 8] >> T.Cast("uint32", vj % 8 * 4) & T.uint32(15)) - T.float32(7)) * scale[vi, vj // 32]
+    for i, o, k in T.grid(1, 48, 128):
+        with T.block("y"):
+            vi, vo, vk = T.axis.remap("SSR", [i, o, k])
+            with T.init():
+                y[vi, vo] = T.float32(0)
+            y[vi, vo] = y[vi, vo] + x[vi, vk] * weights[vo, vk]
+)");
+  for (const Function& program : {op, MarkConstant(op, {0, 1})}) {
+    IntrinRegistry intrins = IntrinRegistry::Builtin();
+    const AutoScheduled result = AutoSchedule(Module(program), HostTarget(), &intrins);
+    EXPECT_EQ(Print(result.schedule.module()).find("weights = T.alloc_buffer"), std::string::npos);
+    EXPECT_EQ(testing::CompareWithInterpreter(result.schedule.module(), {.tolerance = 1e-4, .parallel = true}), "");
+  }
+}
+
 // Too large to be enumerated: tiles that are transposed in registers are proven by what each vector touches.
 TEST(Rules, LargeAttentionScoresAreValid) {
   for (const char* types : {"f32", "bf16", "u8s8"}) {

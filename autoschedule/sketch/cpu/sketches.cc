@@ -5,7 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "autoschedule/movement/operand_stages.h"
+#include "autoschedule/movement/stage_layouts.h"
 #include "autoschedule/normalize/join_groups.h"
+#include "autoschedule/program/access_strides.h"
+#include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/contraction.h"
 #include "autoschedule/program/row_chain.h"
 #include "autoschedule/sketch/cpu/contraction_rule.h"
@@ -14,6 +18,8 @@
 #include "autoschedule/sketch/cpu/tensor_rule.h"
 #include "autoschedule/sketch/cpu/winograd_rule.h"
 #include "autoschedule/tensorize/tensor_mapping.h"
+#include "ir/analysis.h"
+#include "schedule/layout/hoist_prepack.h"
 
 namespace tilewright {
 namespace {
@@ -35,12 +41,66 @@ Met MeetRows(Schedule& sch, BlockRv, const SketchContext& context) {
   return IsContraction(context) ? std::nullopt : MeetChain(sch, context);
 }
 
+// Whether the stage, which copies columns, reads them along the depth and not next to each other: packing them means to
+// transpose them.
+bool LiesAlongDepth(const BlockNode& stage, size_t column_dim) {
+  const auto* store = dyn_cast<StoreNode>(stage.body);
+  if (store == nullptr) return false;
+  const auto* column = dyn_cast<VarNode>(store->indices[column_dim]);
+  bool across = false, along = false;
+  for (const Access& access : AccessesOf(stage)) {
+    if (access.store || access.indices.empty() || column == nullptr) continue;
+    const bool uses = UsesVar(access.indices.back(), Var(column));
+    along |= uses;
+    across |= !uses && std::ranges::any_of(access.indices, [&](const Expr& e) { return UsesVar(e, Var(column)); });
+  }
+  return across && !along;
+}
+
+// Whether one row is multiplied by columns that would have to be packed for it alone, or that packing ahead of time
+// makes larger than what they are computed from: each element is used once, where it lies.
+bool IsVectorByRows(const Schedule& sch, BlockRv block, const SketchContext& context) {
+  const absl::StatusOr<Contraction> contraction = MatchContraction(*context.child.realize);
+  const BlockNode& node = *context.child.realize->block;
+  const auto is_one = [&](int row) { return ExtentOf(node.iter_vars[static_cast<size_t>(row)]) == 1; };
+  if (!contraction.ok() || !std::ranges::all_of(contraction->rows, is_one)) return false;
+  Schedule packed = sch;
+  const Outcome<BlockRv> stage = ReindexRead(packed, block, contraction->column_operand);
+  if (!stage.ok()) return false;
+  InlineProducers(packed, *stage, true);
+  const BlockNode& copy = *RealizeOf(packed, *stage).block;
+  int64_t read_bytes = 0;
+  bool constant = true;
+  for (const BufferRegion& read : copy.reads) {
+    read_bytes += BytesOf(read.buffer);
+    constant &= IsConstantParam(FunctionOf(packed, *stage), read.buffer);
+  }
+  if (constant && read_bytes >= BytesOf(copy.writes[0].buffer)) return false;
+  const std::vector<int> dims = StageDims({&contraction->batch, &contraction->columns, &contraction->inner});
+  const auto column = std::ranges::find(dims, contraction->columns.back());
+  return LiesAlongDepth(copy, static_cast<size_t>(column - dims.begin()));
+}
+
 // A contraction may be one along rows: a matrix by a vector.
-Met MeetProductRows(Schedule& sch, BlockRv, const SketchContext& context) {
+Met MeetProductRows(Schedule& sch, BlockRv block, const SketchContext& context) {
   if (!IsContraction(context)) return std::nullopt;
-  Met chain = MeetChain(sch, context);
-  if (chain) chain->fit = Fit::kGeneral;
-  return chain;
+  if (!IsVectorByRows(sch, block, context)) {
+    Met chain = MeetChain(sch, context);
+    if (chain) chain->fit = Fit::kGeneral;
+    return chain;
+  }
+  std::vector<BlockRv> chain = RowChain(sch, context.scope, context.child.id(), context.blocks);
+  if (chain.empty()) return std::nullopt;
+  const Target* target = &context.target;
+  const Buffer columns = MatchContraction(*context.child.realize)->column_operand;
+  return Structure{Fit::kBest, [=](Schedule& s, Choices& choices) {
+                     // Each element is computed once, where it is used.
+                     if (const std::optional<BlockRv> writer = WriterOf(s, block, columns)) {
+                       InlineProducers(s, *writer, true);
+                       (void)s.ComputeInline(*writer);
+                     }
+                     return ScheduleRows(s, chain, *target, choices);
+                   }};
 }
 
 // With the intrinsics that the registry names one by one, a user's for example. Families have sketches of their own.
@@ -79,10 +139,11 @@ Met MeetWinograd(Schedule& sch, BlockRv block, const SketchContext& context) {
                    }};
 }
 
-Met MeetContraction(Schedule&, BlockRv block, const SketchContext& context) {
+Met MeetContraction(Schedule& sch, BlockRv block, const SketchContext& context) {
   if (!IsContraction(context)) return std::nullopt;
   const Target* target = &context.target;
-  return Structure{Fit::kBest,
+  const bool by_rows = IsVectorByRows(sch, block, context) && MeetChain(sch, context);
+  return Structure{by_rows ? Fit::kPossible : Fit::kBest,
                    [=](Schedule& s, Choices& choices) { return ScheduleContraction(s, block, *target, choices); }};
 }
 
