@@ -617,5 +617,29 @@ def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
             Texts{});
 }
 
+// An image's places as digits of one number, of which the last ones are beyond the image.
+TEST(Verify, DigitsBySizesTellInstancesApart) {
+  const auto writing = [](const std::string& row) {
+    std::string text = R"(
+@T.prim_func
+def main(x: T.handle, y: T.handle):
+    n = T.int64()
+    h = T.int64()
+    w = T.int64()
+    X = T.match_buffer(x, (n * h * w,), "float32")
+    Y = T.match_buffer(y, (n, h, w), "float32")
+    for i in T.parallel((n * h * w + 31) // 32 * 32):
+        with T.block("Y"):
+            v = T.axis.spatial((n * h * w + 31) // 32 * 32, i)
+            T.where(i < n * h * w)
+            Y[v // (h * w), ROW, v % w] = X[v]
+)";
+    return Findings(text.replace(text.find("ROW"), 3, row).c_str()).empty();
+  };
+  EXPECT_TRUE(writing("v // w % h"));
+  EXPECT_TRUE(writing("v % (h * w) // w"));
+  EXPECT_FALSE(writing("v // h % h"));
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -8,37 +8,43 @@
 namespace tilewright {
 namespace {
 
-// number // low % (high / low); high 0: no remainder is taken.
+// number // low % (high / low); no low: 1, no high: no remainder is taken.
 struct Digit {
-  Expr number;
-  int64_t low = 1, high = 0;
+  Expr number, low, high;
 };
 
-// The positive constant that a quotient or remainder is taken by.
-std::optional<int64_t> Divisor(const Expr& e, BinaryOp op) {
+// What a quotient or remainder is taken by, where that is no negative number: it is none that is zero.
+Expr Divisor(const Expr& e, BinaryOp op, arith::Analyzer* analyzer) {
   const auto* binary = dyn_cast<BinaryNode>(e);
-  if (binary == nullptr || binary->op != op || !binary->a.dtype().is_int()) return std::nullopt;
-  const std::optional<int64_t> by = AsInt(binary->b);
-  return by && *by > 0 ? by : std::nullopt;
+  if (binary == nullptr || binary->op != op || !binary->a.dtype().is_int()) return {};
+  const Expr& by = binary->b;
+  if (const auto constant = AsInt(by)) return *constant > 0 ? by : Expr();
+  return analyzer->CanProveLessEqual(Const(by.dtype(), 0), by) ? by : Expr();
 }
-Expr Operand(const Expr& e) { return cast<BinaryNode>(e)->a; }
+const Expr& Operand(const Expr& e) { return cast<BinaryNode>(e)->a; }
+
+Expr Product(const Expr& a, const Expr& b, arith::Analyzer* analyzer) {
+  const auto x = AsInt(a), y = AsInt(b);
+  int64_t product = 0;
+  if (x && y) return __builtin_mul_overflow(*x, *y, &product) ? Expr() : Const(a.dtype(), product);
+  return analyzer->Simplify(a * b);
+}
 
 // m, m // l, m % h, m % h // l where l divides h, and m // l % r.
-Digit DigitOf(const Expr& e) {
-  if (const auto low = Divisor(e, BinaryOp::kFloorDiv)) {
-    const Expr inner = Operand(e);
-    const auto high = Divisor(inner, BinaryOp::kFloorMod);
-    if (!high) return {inner, *low, 0};
-    if (*high % *low == 0) return {Operand(inner), *low, *high};
+Digit DigitOf(const Expr& e, arith::Analyzer* analyzer) {
+  if (const Expr low = Divisor(e, BinaryOp::kFloorDiv, analyzer)) {
+    const Expr& inner = Operand(e);
+    const Expr high = Divisor(inner, BinaryOp::kFloorMod, analyzer);
+    if (!high) return {inner, low, {}};
+    if (analyzer->CanProveDivisible(high, low)) return {Operand(inner), low, high};
   }
-  if (const auto high = Divisor(e, BinaryOp::kFloorMod)) {
-    const Expr inner = Operand(e);
-    const auto low = Divisor(inner, BinaryOp::kFloorDiv);
-    int64_t product = 0;
-    if (!low) return {inner, 1, *high};
-    if (!__builtin_mul_overflow(*low, *high, &product)) return {Operand(inner), *low, product};
+  if (const Expr high = Divisor(e, BinaryOp::kFloorMod, analyzer)) {
+    const Expr& inner = Operand(e);
+    const Expr low = Divisor(inner, BinaryOp::kFloorDiv, analyzer);
+    if (!low) return {inner, {}, high};
+    if (const Expr product = Product(low, high, analyzer)) return {Operand(inner), low, product};
   }
-  return {e, 1, 0};
+  return {e, {}, {}};
 }
 
 // Appends the index, or x and y of x * s + y where y is less than s and not negative.
@@ -63,9 +69,8 @@ void AppendParts(const Expr& index, arith::Analyzer* analyzer, std::vector<Expr>
 }
 
 Expr ToExpr(const Digit& digit) {
-  const auto number = [&](int64_t value) { return Const(digit.number.dtype(), value); };
-  const Expr remainder = digit.high == 0 ? digit.number : FloorMod(digit.number, number(digit.high));
-  return digit.low == 1 ? remainder : FloorDiv(remainder, number(digit.low));
+  const Expr remainder = digit.high ? FloorMod(digit.number, digit.high) : digit.number;
+  return digit.low ? FloorDiv(remainder, digit.low) : remainder;
 }
 
 }  // namespace
@@ -74,12 +79,13 @@ std::vector<Expr> JoinDigits(const std::vector<Expr>& of, arith::Analyzer* analy
   std::vector<Expr> indices;
   for (const Expr& index : of) AppendParts(index, analyzer, &indices);
   std::vector<Digit> digits;
-  for (const Expr& index : indices) digits.push_back(DigitOf(index));
+  for (const Expr& index : indices) digits.push_back(DigitOf(index, analyzer));
   bool joined = false;
   for (size_t i = 0; i < digits.size(); ++i) {
     for (size_t j = 0; j < digits.size(); ++j) {
       // The digit j is the one next above the digit i.
-      if (i == j || digits[i].high == 0 || digits[i].high != digits[j].low) continue;
+      if (i == j || !digits[i].high || !digits[j].low) continue;
+      if (!analyzer->CanProveEqual(digits[i].high, digits[j].low)) continue;
       if (!arith::SameExpr(digits[i].number, digits[j].number)) continue;
       digits[i].high = digits[j].high;
       indices[i] = ToExpr(digits[i]);

@@ -36,6 +36,18 @@ TEST(JoinDigits, ThatAreParts) {
   EXPECT_THAT(Joined({FloorDiv(m, 5) * 2 + p, FloorMod(m, 5)}, {{p, {0, 3}}}), ElementsAre("m // 5 * 2 + p", "m % 5"));
 }
 
+TEST(JoinDigits, BySizes) {
+  const Var m("m"), n("n"), h("h"), w("w");
+  const std::vector<std::pair<Var, Range>> sizes = {{h, {0, 1000}}, {w, {0, 1000}}};
+  const Expr sum = m * 32 + n;
+  EXPECT_THAT(Joined({FloorDiv(sum, h * w), FloorMod(FloorDiv(sum, w), h), FloorMod(sum, w)}, sizes),
+              ElementsAre("m * 32 + n"));
+  EXPECT_THAT(Joined({FloorDiv(sum, w), FloorMod(sum, h)}, sizes),
+              ElementsAre("(m * 32 + n) // w", "(m * 32 + n) % h"));
+  // One that may be negative.
+  EXPECT_THAT(Joined({FloorDiv(m, w), FloorMod(m, w)}, {{w, {-5, 1000}}}), ElementsAre("m // w", "m % w"));
+}
+
 // A digit that is missing, of another number, or cut elsewhere.
 TEST(JoinDigits, LeavesOthers) {
   const Var m("m"), n("n");

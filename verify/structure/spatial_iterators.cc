@@ -13,6 +13,7 @@
 #include "verify/structure/equal_values.h"
 #include "verify/structure/given_values.h"
 #include "verify/structure/instance_order.h"
+#include "verify/structure/join_digits.h"
 
 namespace tilewright {
 namespace {
@@ -61,6 +62,14 @@ class Checker : public Visitor {
     return map && map->injective;
   }
 
+  // Digits of one number, which need not be below what the digits can say: m // (h * w), m // w % h, m % w.
+  bool IsInjectiveJoined(const std::vector<Expr>& elements, const arith::Domain& domain) {
+    const std::vector<Expr> joined = JoinDigits(elements, &analyzer_);
+    if (joined.size() == elements.size()) return false;
+    const auto map = arith::DetectIterMap(joined, domain, Expr(), arith::IterMapLevel::kNone, &analyzer_);
+    return map ? map->injective : DetermineIterators(joined, domain, &analyzer_);
+  }
+
   // Whether they write elements of their own.
   bool Check(const BlockNode* block, const BufferRegion& write) {
     arith::Domain domain;
@@ -85,7 +94,7 @@ class Checker : public Visitor {
     arith::IterMapError error;
     auto map = arith::DetectIterMap(elements, domain, Expr(), arith::IterMapLevel::kNone, &analyzer_, &error);
     const bool tell_apart = map ? map->injective : DetermineIterators(elements, domain, &analyzer_);
-    if (tell_apart || IsInjectiveReversed(elements, domain)) return true;
+    if (tell_apart || IsInjectiveReversed(elements, domain) || IsInjectiveJoined(elements, domain)) return true;
     if (WritesValuesOfElements(*block)) {
       repeats = true;
       return true;
