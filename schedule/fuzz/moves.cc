@@ -80,6 +80,16 @@ bool CooperativeFetch(Drawer& d) {
   });
 }
 
+// A copy of what is read or written below a loop, as loops.
+bool ExpandCopy(Drawer& d) {
+  return d.AllOrNothing([&] {
+    const Value scope = AnyScope(d);
+    const auto copy = d.Coin() ? d.schedule().Apply("read_at", {d.AnyLoop(), d.block(), Small(d), scope})
+                               : d.schedule().Apply("write_at", {d.AnyLoop(), d.block(), 0, scope});
+    return copy.ok() && d.Try("expand_auto_copy", {(*copy)[0]});
+  });
+}
+
 bool Merge(Drawer& d) {
   // Loops of two blocks at the same depth.
   const size_t depth = static_cast<size_t>(d.Below(3));
@@ -265,6 +275,7 @@ constexpr Move kMoves[] = {
      }},
     {"read_at", [](Drawer& d) { return d.Try("read_at", {d.AnyLoop(), d.block(), Small(d), AnyScope(d)}); }},
     {"write_at", [](Drawer& d) { return d.Try("write_at", {d.AnyLoop(), d.block(), 0, AnyScope(d)}); }},
+    {"expand_auto_copy", ExpandCopy},
     {"set_scope", [](Drawer& d) { return d.Try("set_scope", {d.block(), 0, AnyScope(d)}); }},
     {"compute_at", [](Drawer& d) { return d.Try("compute_at", {d.block(), d.OtherLoop(), d.Coin(), Place(d)}); }},
     {"reverse_compute_at",

@@ -1,6 +1,7 @@
 #include "schedule/movement/auto_copy.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -101,13 +102,18 @@ class Inserter {
     return std::nullopt;
   }
 
-  // What is copied: a box around all that is used below the loop.
+  // What is copied: a box around all that is used below the loop, by all threads that share the cache's memory.
   void FindBox(bool of_writes) {
     BindLoops(analyzer_, around_);
+    std::vector<const ForNode*> sharing;
+    std::ranges::copy_if(around_, std::back_inserter(sharing),
+                         [&](const ForNode* loop) { return !of_writes && IsSharedByThreadsOf(*loop, memory_); });
     for (const User& user : users_) {
       const BufferRegion* region = of_writes ? user.write : user.read;
       if (region == nullptr) continue;
-      arith::Region touched = RelaxedRegion(*region, *user.realize, user.loops).region;
+      std::vector<const ForNode*> loops = sharing;
+      loops.insert(loops.end(), user.loops.begin(), user.loops.end());
+      arith::Region touched = RelaxedRegion(*region, *user.realize, loops).region;
       box_ = box_.empty() ? std::move(touched) : arith::UnionRegions(box_, touched, &analyzer_);
     }
   }

@@ -23,13 +23,6 @@ bool Contains(const std::vector<uint32_t>& ids, uint32_t id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
-// Whether the iterations of the loop are threads that share the buffer's memory: all of them need what each reads.
-bool SharedByThreadsOf(const ForNode& loop, const Buffer& buffer) {
-  if (loop.kind != ForKind::kThreadBound) return false;
-  if (buffer->scope.kind() == MemoryKind::kShared) return !IsBlockTag(loop.thread_tag);
-  return buffer->scope.kind() == MemoryKind::kWarp && loop.thread_tag == "threadIdx.x";
-}
-
 // Whether iterations cannot add to one sum in turn. Threads of a block can combine theirs.
 bool RunsAtOnce(const ForNode& loop) {
   if (loop.kind == ForKind::kThreadBound) return IsBlockTag(loop.thread_tag);
@@ -343,7 +336,7 @@ Outcome<ComputeAtResult> Move::ComputeAt() {
         if (!read.buffer.same_as(write.buffer)) continue;
         std::vector<const ForNode*> relaxed, below = LoopsBelowTarget(consumer);
         std::ranges::copy_if(around_, std::back_inserter(relaxed),
-                             [&](const ForNode* loop) { return SharedByThreadsOf(*loop, write.buffer); });
+                             [&](const ForNode* loop) { return IsSharedByThreadsOf(*loop, write.buffer->scope); });
         relaxed.insert(relaxed.end(), below.begin(), below.end());
         std::vector<Range> box = RelaxedRegion(read, *consumer.realize, relaxed).region;
         needed = needed.empty() ? box : Hull(needed, box, &analyzer_);

@@ -6,6 +6,7 @@
 #include "ir/analysis.h"
 #include "ir/regions.h"
 #include "ir/substitute.h"
+#include "ir/thread_tags.h"
 
 namespace tilewright {
 namespace {
@@ -78,6 +79,12 @@ BufferRegion RelaxedRegion(const BufferRegion& region, const BlockRealizeNode& r
                     : Range{Const(extent.dtype(), 0), extent};
   }
   return relaxed;
+}
+
+bool IsSharedByThreadsOf(const ForNode& loop, const Scope& scope) {
+  if (loop.kind != ForKind::kThreadBound) return false;
+  if (scope.kind() == MemoryKind::kShared) return !IsBlockTag(loop.thread_tag);
+  return scope.kind() == MemoryKind::kWarp && loop.thread_tag == "threadIdx.x";
 }
 
 bool ProvablyInside(arith::Analyzer* analyzer, const std::vector<Range>& inner, const std::vector<Range>& outer) {

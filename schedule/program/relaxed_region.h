@@ -21,6 +21,9 @@ namespace tilewright {
 BufferRegion RelaxedRegion(const BufferRegion& region, const BlockRealizeNode& realize,
                            const std::vector<const ForNode*>& loops);
 
+// Whether the iterations of the loop are threads that share memory of the scope: all of them need what each reads.
+bool IsSharedByThreadsOf(const ForNode& loop, const Scope& scope);
+
 // Whether every element of `inner` lies in `outer`, as far as `analyzer` can prove.
 bool ProvablyInside(arith::Analyzer* analyzer, const std::vector<Range>& inner, const std::vector<Range>& outer);
 

@@ -2,6 +2,7 @@
 #include "schedule/movement/auto_copy.h"
 #include "schedule/movement/cache_index.h"
 #include "schedule/movement/cache_inplace.h"
+#include "schedule/movement/expand_auto_copy.h"
 #include "schedule/movement/rolling_buffer.h"
 #include "schedule/recorder/primitive_lists.h"
 
@@ -54,6 +55,16 @@ std::vector<Primitive> CachePrimitives() {
        ResultKind::kBlock, Role::kTransform,
        [](Application& call) {
          return WithBlock(call, WriteAt(call.function(), call.Id(0), call.Id(1), IntArg(call, 2), call.String(3)));
+       }},
+      {"expand_auto_copy",
+       "An AutoCopy block becomes loops around a block that copies one element.",
+       {{"block", ArgKind::kBlock}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<Function> result = ExpandAutoCopy(call.function(), call.Id(0));
+         if (!result.ok()) return result.refusal();
+         return call.Changed(*result);
        }},
       {"cache_inplace",
        "A block that reads and writes the same buffer works on a copy; the copies in and back are the results.",

@@ -134,6 +134,8 @@ std::map<std::string, std::function<void(Schedule&)>> Calls() {
        }},
       {"read_at", [=](S& s) { Done(s.ReadAt(loops(s, "C")[0], "C", 0, "shared")); }},
       {"write_at", [=](S& s) { Done(s.WriteAt(loops(s, "C")[0], "C", 0, "shared")); }},
+      {"expand_auto_copy",
+       [=](S& s) { Done(s.Apply("expand_auto_copy", {Rv(*s.ReadAt(loops(s, "C")[0], "C", 0, "shared"))})); }},
       {"transform_block_layout",
        [](S& s) {
          Done(s.TransformBlockLayout("C", Map(3, [](const V& v) -> Es { return {v[0] * 24 + v[1], v[2]}; })));
