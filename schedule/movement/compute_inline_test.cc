@@ -5,6 +5,8 @@
 #include <string>
 
 #include "ir/script/parse_or_die.h"
+#include "ir/script/printer.h"
+#include "ir/structural.h"
 #include "schedule/movement/reverse_compute_inline.h"
 #include "schedule/testing/equivalence.h"
 #include "schedule/testing/expect.h"
@@ -103,6 +105,23 @@ def main(A: T.Buffer((16, 8), "float32"), C: T.Buffer((128,), "float32")):
                     vj = T.axis.spatial(8, j)
                     C[vi * 8 + vj] = A[(vi * 8 + vj) // 8, (vi * 8 + vj) % 8] * T.float32(2) + T.float32(1)
 )");
+}
+
+// Peers say of what a product reads that its layout is free: of a buffer that is gone nothing is said.
+TEST(ComputeInline, DropsAnnotationsThatNameTheBuffer) {
+  const Function function = ParseFunctionOrDie(Program("(12, 8)", R"(
+    for i, j in T.grid(12, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.block_attr({"free": [B], "kept": [A], "also": 1})
+            C[vi, vj] = B[vi, vj] + T.float32(1)
+)"));
+  const auto inlined = ComputeInline(function, BlockNamed(function, "B"));
+  ASSERT_TRUE(inlined.ok());
+  const std::string text = Print(inlined->function);
+  EXPECT_EQ(text.find("free"), std::string::npos) << text;
+  EXPECT_NE(text.find("\"kept\": [A"), std::string::npos) << text;
+  EXPECT_TRUE(StructuralEqual(ParseFunctionOrDie(text), inlined->function));
 }
 
 TEST(ComputeInline, Refuses) {

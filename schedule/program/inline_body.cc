@@ -164,6 +164,35 @@ AccessRegions SimplifyBoxes(AccessRegions regions, const BlockNode& block) {
   return regions;
 }
 
+// Whether an annotation names the buffer; those that peers print name its data.
+bool Names(const Annotation& annotation, const Buffer& buffer) {
+  const auto names = [&](const auto& inner) { return Names(inner, buffer); };
+  if (const auto* list = std::get_if<Annotation::List>(&annotation.value)) return std::ranges::any_of(*list, names);
+  if (const auto* dict = std::get_if<Annotation::Dict>(&annotation.value)) {
+    return std::ranges::any_of(*dict, [&](const auto& entry) { return names(entry.second); });
+  }
+  return UsesVar(std::get<Expr>(annotation.value), buffer->data);
+}
+
+// Leaves out annotations of blocks that name the buffer: hints of peers about one that is gone.
+Stmt WithoutAnnotationsOf(const Stmt& s, const Buffer& buffer) {
+  const auto names = [&](const auto& annotation) { return Names(annotation.second, buffer); };
+  const auto named_by = [&](const Stmt& part) {
+    const auto* realize = dyn_cast<BlockRealizeNode>(part);
+    return realize != nullptr && std::ranges::any_of(realize->block->annotations, names);
+  };
+  bool found = false;
+  PreOrder(s, [&](const Stmt& part) { return !(found = found || named_by(part)); });
+  if (!found) return s;
+  return RewriteStmt(s, [&](const Stmt& part) {
+    if (!named_by(part)) return part;
+    const auto* realize = cast<BlockRealizeNode>(part);
+    BlockNode::Fields fields = realize->block->fields();
+    std::erase_if(fields.annotations, names);
+    return Realize(realize->bindings, realize->predicate, Block(std::move(fields)));
+  });
+}
+
 }  // namespace
 
 Block WithNewRegions(const Block& before, BlockNode::Fields after, const BlockNode& inlined, const Buffer& removed) {
@@ -179,7 +208,7 @@ Function RemoveInlined(const Function& function, const BlockNode& scope, const S
                        const Buffer& buffer) {
   const auto* realize = cast<BlockRealizeNode>(FindPath(function, scope.id).back());
   BlockNode::Fields fields = realize->block->fields();
-  fields.body = scope_body;
+  fields.body = WithoutAnnotationsOf(scope_body, buffer);
   std::erase_if(fields.alloc_buffers, [&](const Buffer& allocated) { return allocated.same_as(buffer); });
   Stmt changed = Realize(realize->bindings, realize->predicate, Block(std::move(fields)));
   Function with_changes = ReplaceIn(function, realize, changed, function->next_id);
