@@ -21,17 +21,7 @@ namespace {
 absl::StatusOr<cuda::Program> ProgramFor(const Module& module, const Target& target, const CompileOptions& options) {
   const auto lowered = Lower(module, target, {.after_pass = options.after_pass});
   if (!lowered.ok()) return lowered.status();
-  auto program = cuda::EmitProgram(*lowered, target);
-  if (!program.ok()) return program.status();
-  const int64_t most = target.gpu_part().max_shared_bytes_per_block;
-  for (const cuda::DeviceFunction& function : program->functions) {
-    for (const cuda::Kernel& kernel : function.kernels) {
-      if (kernel.shared_bytes <= most) continue;
-      return absl::InvalidArgumentError(absl::StrCat("the kernel ", kernel.name, " needs ", kernel.shared_bytes,
-                                                     " bytes of shared memory, ", target.name, " has ", most));
-    }
-  }
-  return program;
+  return cuda::EmitProgram(*lowered, target);
 }
 
 // "sm_90a" of cuda-sm90a.

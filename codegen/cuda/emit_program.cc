@@ -213,13 +213,19 @@ class FunctionSplitter {
 }  // namespace
 
 absl::StatusOr<Program> EmitProgram(const Module& lowered, const Target& target) {
-  Program program;
+  Program program{.most_shared_bytes = target.gpu_part().max_shared_bytes_per_block};
   Names names;
   for (const Function& function : lowered.functions()) {
     auto split = FunctionSplitter(target, names).Split(function);
     if (!split.ok()) return split.status();
-    for (const Kernel& kernel : split->kernels)
+    for (const Kernel& kernel : split->kernels) {
+      if (kernel.shared_bytes > program.most_shared_bytes) {
+        return absl::InvalidArgumentError(absl::StrCat("the kernel ", kernel.name, " needs ", kernel.shared_bytes,
+                                                       " bytes of shared memory, ", target.name, " has ",
+                                                       program.most_shared_bytes));
+      }
       absl::StrAppend(&program.text, program.text.empty() ? "" : "\n", kernel.text);
+    }
     program.functions.push_back(*std::move(split));
   }
   return program;

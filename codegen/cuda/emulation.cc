@@ -76,7 +76,8 @@ class Emulated : public Device {
     std::string name;
     KernelCall call = nullptr;
   };
-  Emulated(void* library, std::vector<EmulatedKernel> kernels) : library_(library), kernels_(std::move(kernels)) {}
+  Emulated(void* library, std::vector<EmulatedKernel> kernels, int64_t most_shared_bytes)
+      : library_(library), kernels_(std::move(kernels)), most_shared_bytes_(static_cast<uint32_t>(most_shared_bytes)) {}
   ~Emulated() override { dlclose(library_); }
 
   TwDeviceType type() const override { return kTwCpu; }
@@ -97,6 +98,7 @@ class Emulated : public Device {
                                                             .block = dim(arguments.block),
                                                             .cluster = dim(arguments.cluster),
                                                             .shared_bytes = arguments.shared_bytes,
+                                                            .most_shared_bytes = most_shared_bytes_,
                                                             .stack_bytes = kStackBytes},
                                                            memory, [&] { kernel.call(arguments.params); });
     if (result.ok()) return absl::OkStatus();
@@ -152,6 +154,7 @@ class Emulated : public Device {
  private:
   void* library_;
   std::vector<EmulatedKernel> kernels_;
+  uint32_t most_shared_bytes_;
 };
 
 std::string CallName(const Kernel& kernel) { return kernel.name + "_call"; }
@@ -216,7 +219,7 @@ absl::StatusOr<std::unique_ptr<Device>> EmulatedDevice(const Program& program) {
       kernels.push_back({kernel.name, reinterpret_cast<KernelCall>(dlsym(library, CallName(kernel).c_str()))});
     }
   }
-  return std::make_unique<Emulated>(library, std::move(kernels));
+  return std::make_unique<Emulated>(library, std::move(kernels), program.most_shared_bytes);
 }
 
 }  // namespace tilewright::cuda

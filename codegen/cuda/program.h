@@ -63,6 +63,7 @@ struct DeviceFunction {
 // The functions of a module and the one text that defines their kernels.
 struct Program {
   std::vector<DeviceFunction> functions;
+  int64_t most_shared_bytes = 0;  // of a block of the target
   // The kernels alone: what follows the preamble of either side.
   std::string text;
 };

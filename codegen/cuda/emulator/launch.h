@@ -30,7 +30,8 @@ namespace tilewright::emulator {
 struct LaunchOptions {
   std::string kernel = "kernel";
   Dim grid, block, cluster;
-  uint32_t shared_bytes = 0;  // dynamic
+  uint32_t shared_bytes = 0;               // dynamic
+  uint32_t most_shared_bytes = 227 << 10;  // that a block of the device has; that of sm_90
   // Clusters that run at once. Blocks of others have ended or not begun: a kernel whose blocks wait for each other needs
   // all of them, others run faster with one.
   uint64_t concurrent_clusters = 1;

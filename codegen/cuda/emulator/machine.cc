@@ -69,7 +69,10 @@ bool Machine::CheckOptions() {
   if (grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0) {
     return refuse("the grid is not a multiple of the cluster");
   }
-  if (options_.shared_bytes > 227 << 10) return refuse("a block has more than 227 KB of shared memory");
+  if (options_.shared_bytes > options_.most_shared_bytes) {
+    return refuse("a block has " + std::to_string(options_.shared_bytes) + " bytes of shared memory, the device " +
+                  std::to_string(options_.most_shared_bytes));
+  }
   if (options_.concurrent_clusters == 0) return refuse("concurrent_clusters is 0");
   return true;
 }
