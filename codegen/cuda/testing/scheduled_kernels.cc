@@ -9,11 +9,11 @@
 #include "codegen/cuda/cuda_module.h"
 #include "codegen/cuda/emit_program.h"
 #include "codegen/cuda/emulation.h"
+#include "codegen/cuda/testing/planted_faults.h"
 #include "codegen/lower/pipeline.h"
 #include "codegen/runtime/tensor.h"
 #include "intrin/registry.h"
 #include "ir/interp/interp.h"
-#include "ir/ndarray.h"
 #include "ir/script/parse_or_die.h"
 #include "schedule/script/schedule_script.h"
 #include "target/target.h"
@@ -52,43 +52,70 @@ std::string KernelText(const Function& function, const std::string& target) {
   return program.ok() ? program->text : "";
 }
 
-std::string Emulated(const Function& function, const std::string& target, const Edits& edits) {
+absl::StatusOr<KernelTrial> KernelTrial::Make(const Function& function, const std::string& target, int64_t magnitude) {
   absl::StatusOr<Program> program = Emitted(function, target);
-  if (!program.ok()) return std::string(program.status().message());
-  for (const auto& [what, by] : edits) {
-    if (program->text.find(what) == std::string::npos) return absl::StrCat("no \"", what, "\" in\n", program->text);
-    program->text = Replaced(program->text, what, by);
-  }
-  absl::StatusOr<std::unique_ptr<Device>> device = EmulatedDevice(*program);
-  if (!device.ok()) return std::string(device.status().message());
-  const auto module = CudaModule::Make(*program, *std::move(device));
+  if (!program.ok()) return program.status();
   const auto interpreted = interp::Compile(function);
-  if (!module.ok() || !interpreted.ok()) return "the program does not compile";
-  std::vector<NDArray> arrays;
+  if (!interpreted.ok()) return interpreted.status();
+  KernelTrial trial;
+  trial.name_ = function->name;
+  trial.program_ = *std::move(program);
   std::vector<interp::Argument> expected;
-  std::vector<runtime::Tensor> tensors;
-  std::vector<TwTensor*> args;
   for (const Param& param : function->params) {
     std::vector<int64_t> shape;
     for (const Expr& extent : param.buffer->shape) shape.push_back(AsInt(extent).value_or(1));
     NDArray array(param.buffer->dtype, shape);
-    FillIntegers(array, arrays.size() + 1);
-    arrays.push_back(array.Clone());
-    tensors.push_back(runtime::Tensor::Borrow(arrays.back().data(), AbiType(array.dtype()), array.shape()));
+    FillIntegers(array, trial.inputs_.size() + 1, magnitude);
+    trial.inputs_.push_back(array.Clone());
+    trial.expected_.push_back(array);
     expected.emplace_back(array);
   }
+  if (absl::Status meant = interpreted->Run(expected); !meant.ok()) return meant;
+  return trial;
+}
+
+std::string KernelTrial::Run(const Program& program, double tolerance) const {
+  absl::StatusOr<std::unique_ptr<Device>> device = EmulatedDevice(program);
+  if (!device.ok()) return std::string(device.status().message());
+  const auto module = CudaModule::Make(program, *std::move(device));
+  if (!module.ok()) return std::string(module.status().message());
+  std::vector<NDArray> arrays;
+  std::vector<runtime::Tensor> tensors;
+  std::vector<TwTensor*> args;
+  for (const NDArray& input : inputs_) {
+    arrays.push_back(input.Clone());
+    tensors.push_back(runtime::Tensor::Borrow(arrays.back().data(), AbiType(input.dtype()), input.shape()));
+  }
   for (runtime::Tensor& tensor : tensors) args.push_back(tensor.abi());
-  const absl::Status ran = (*module)->Run(function->name, args, nullptr);
+  const absl::Status ran = (*module)->Run(name_, args, nullptr);
   if (!ran.ok()) return std::string(ran.message());
-  const absl::Status meant = interpreted->Run(expected);
-  if (!meant.ok()) return std::string(meant.message());
   for (size_t i = 0; i < arrays.size(); ++i) {
-    if (!BitEqual(arrays[i], expected[i].array)) {
-      const ArrayError error = MaxError(expected[i].array, arrays[i]);
-      return absl::StrCat("array ", i, " differs at ", error.position);
-    }
+    if (BitEqual(arrays[i], expected_[i])) continue;
+    const ArrayError error = MaxError(expected_[i], arrays[i]);
+    if (tolerance > 0 && error.max_abs <= tolerance) continue;
+    return absl::StrCat("array ", i, " differs at ", error.position);
   }
   return "";
+}
+
+FaultsInKernels PlantAndRun(const KernelTrial& trial, std::string_view kind, size_t most, double tolerance) {
+  FaultsInKernels result;
+  for (const PlantedFault& fault : PlantFaults(trial.program(), kind, most)) {
+    ++result.planted;
+    if (trial.Run(fault.program, tolerance).empty()) result.missed.push_back(fault.place);
+  }
+  return result;
+}
+
+std::string Emulated(const Function& function, const std::string& target, const Edits& edits) {
+  const absl::StatusOr<KernelTrial> trial = KernelTrial::Make(function, target);
+  if (!trial.ok()) return std::string(trial.status().message());
+  Program program = trial->program();
+  for (const auto& [what, by] : edits) {
+    if (program.text.find(what) == std::string::npos) return absl::StrCat("no \"", what, "\" in\n", program.text);
+    program.text = Replaced(program.text, what, by);
+  }
+  return trial->Run(program);
 }
 
 }  // namespace tilewright::cuda::testing

@@ -3,10 +3,14 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "codegen/cuda/program.h"
 #include "ir/function.h"
+#include "ir/ndarray.h"
 
 namespace tilewright::cuda::testing {
 
@@ -14,6 +18,30 @@ std::string Replaced(std::string text, const std::string& what, const std::strin
 
 // The program as the schedule makes it; a failure of the test where it refuses.
 Function Scheduled(const std::string& program, const std::string& schedule);
+
+// A function's kernels for a target, with integers up to a magnitude as inputs, and what the interpreter makes of them.
+class KernelTrial {
+ public:
+  // What lowering, emission or the interpreter says where it refuses.
+  static absl::StatusOr<KernelTrial> Make(const Function& function, const std::string& target, int64_t magnitude = 4);
+
+  const Program& program() const { return program_; }
+  // Runs the kernels, as they are in `program`, in the emulator. Empty when nothing is found and no element differs by
+  // more than `tolerance` (0: to the bit).
+  std::string Run(const Program& program, double tolerance = 0) const;
+
+ private:
+  std::string name_;
+  Program program_;
+  std::vector<NDArray> inputs_, expected_;
+};
+
+// Faults of a kind (planted_faults.h) in a function's kernels: how many were planted, and those that nothing reports.
+struct FaultsInKernels {
+  int planted = 0;
+  std::vector<std::string> missed;
+};
+FaultsInKernels PlantAndRun(const KernelTrial& trial, std::string_view kind, size_t most, double tolerance = 0);
 
 // Changes of emitted text: each first text must be there, and becomes the second.
 using Edits = std::vector<std::pair<std::string, std::string>>;
