@@ -1,5 +1,8 @@
 // Random programs under random schedules in the CUDA emulator. See README.md.
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <string>
@@ -9,59 +12,107 @@
 #include "autoschedule/gpu_fuzz/judge.h"
 #include "autoschedule/gpu_fuzz/random_programs.h"
 #include "ir/script/printer.h"
+#include "target/target.h"
 
-ABSL_FLAG(uint64_t, seed, 1, "the first case");
+ABSL_FLAG(uint64_t, seed, 1, "the first case of the campaign");
 ABSL_FLAG(uint64_t, count, 100, "how many cases");
+ABSL_FLAG(double, seconds, 0, "ends after so long; 0: when all cases are judged");
 ABSL_FLAG(std::string, kind, "", "judges that kind of program alone");
 ABSL_FLAG(std::string, way, "", "schedules in that way alone: preferred, drawn or primitives");
-ABSL_FLAG(std::string, target, "cuda-sm80", "the target");
+ABSL_FLAG(std::string, target, "", "the target; empty: each in its turn");
+ABSL_FLAG(std::string, state, "", "a file that keeps the next case and the counts: a campaign goes on where it was");
 ABSL_FLAG(bool, print, false, "prints each program and why it is refused");
 
 namespace tilewright::fuzz {
 namespace {
 
-struct Counts {
-  int right = 0, refuted = 0, refused = 0, wrong = 0, kernels = 0;
+// Lines "NAME COUNT": what the campaign has counted, and its next case.
+class Campaign {
+ public:
+  explicit Campaign(std::string file) : file_(std::move(file)), next_(absl::GetFlag(FLAGS_seed)) {
+    std::ifstream stream(file_);
+    std::string name;
+    for (uint64_t count = 0; stream >> name >> count;) (name == "next" ? next_ : counts_[name]) = count;
+  }
+
+  uint64_t next() const { return next_; }
+  uint64_t wrong() const { return counts_.contains("wrong") ? counts_.at("wrong") : 0; }
+
+  // Before a case is judged, so that one that ends the process is not judged again.
+  void Begin(uint64_t number) {
+    next_ = number + 1;
+    Save();
+  }
+  void Add(const GpuCase& each, const Judged& judged) {
+    ++counts_[kResults[static_cast<size_t>(judged.result)]];
+    if (judged.result != CaseResult::kRight) return;
+    ++counts_["program/" + each.kind];
+    for (const std::string& kind : judged.kernel_kinds) ++counts_["kernel/" + kind];
+  }
+  void Save() const {
+    if (!file_.empty()) std::ofstream(file_) << Text();
+  }
+  std::string Text() const {
+    std::string text = "next " + std::to_string(next_) + "\n";
+    for (const auto& [name, count] : counts_) text += name + " " + std::to_string(count) + "\n";
+    return text;
+  }
+
+ private:
+  static constexpr const char* kResults[] = {"right", "refuted", "refused", "wrong"};
+  std::string file_;
+  uint64_t next_;
+  std::map<std::string, uint64_t> counts_;
 };
 
-int Run() {
-  const auto target = NamedTarget(absl::GetFlag(FLAGS_target));
+// The case of a number, with what the flags say of it; nothing where they name what is not there.
+std::optional<GpuCase> CaseByFlags(uint64_t number) {
+  GpuCase each = CaseOf(number);
+  const std::vector<std::string> kinds = GpuProgramKinds();
+  if (!absl::GetFlag(FLAGS_kind).empty()) each.kind = absl::GetFlag(FLAGS_kind);
+  if (!absl::GetFlag(FLAGS_target).empty()) each.target = absl::GetFlag(FLAGS_target);
+  const auto target = NamedTarget(each.target);
   if (!target.ok() || !target->is_gpu()) {
-    std::cerr << "--target=" << absl::GetFlag(FLAGS_target) << " is not a GPU\n";
-    return 2;
+    std::cerr << "--target=" << each.target << " is not a GPU\n";
+    return std::nullopt;
   }
-  std::map<std::string, Counts> counts;
-  const uint64_t first = absl::GetFlag(FLAGS_seed), last = first + absl::GetFlag(FLAGS_count);
-  bool wrong = false;
-  for (uint64_t number = first; number < last; ++number) {
-    GpuCase each = CaseOf(number);
-    if (!absl::GetFlag(FLAGS_kind).empty()) each.kind = absl::GetFlag(FLAGS_kind);
-    if (!absl::GetFlag(FLAGS_way).empty()) {
-      const std::optional<Way> way = WayNamed(absl::GetFlag(FLAGS_way));
-      if (!way) {
-        std::cerr << "--way=" << absl::GetFlag(FLAGS_way) << " is not one of preferred, drawn, primitives\n";
-        return 2;
-      }
-      each.way = *way;
-    }
-    const Judged judged = Judge(each, *target);
-    Counts& of_kind = counts[each.kind];
-    of_kind.right += judged.result == CaseResult::kRight;
-    of_kind.refuted += judged.result == CaseResult::kRefuted;
-    of_kind.refused += judged.result == CaseResult::kRefused;
-    of_kind.wrong += judged.result == CaseResult::kWrong;
-    of_kind.kernels += judged.kernels;
-    wrong |= judged.result == CaseResult::kWrong;
+  if (std::ranges::find(kinds, each.kind) == kinds.end()) {
+    std::cerr << "--kind=" << each.kind << " is not a kind of program:";
+    for (const std::string& kind : kinds) std::cerr << " " << kind;
+    std::cerr << "\n";
+    return std::nullopt;
+  }
+  if (absl::GetFlag(FLAGS_way).empty()) return each;
+  const std::optional<Way> way = WayNamed(absl::GetFlag(FLAGS_way));
+  if (!way) {
+    std::cerr << "--way=" << absl::GetFlag(FLAGS_way) << " is not one of preferred, drawn, primitives\n";
+    return std::nullopt;
+  }
+  each.way = *way;
+  return each;
+}
+
+int Run() {
+  Campaign campaign(absl::GetFlag(FLAGS_state));
+  const auto start = std::chrono::steady_clock::now();
+  const uint64_t last = absl::GetFlag(FLAGS_seed) + absl::GetFlag(FLAGS_count);
+  for (uint64_t number = campaign.next(); number < last; ++number) {
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+    if (absl::GetFlag(FLAGS_seconds) > 0 && spent.count() > absl::GetFlag(FLAGS_seconds)) break;
+    const std::optional<GpuCase> each = CaseByFlags(number);
+    if (!each) return 2;
+    campaign.Begin(number);
+    const Judged judged = Judge(*each);
+    campaign.Add(*each, judged);
     if (judged.result != CaseResult::kWrong && !absl::GetFlag(FLAGS_print)) continue;
-    std::cout << (judged.result == CaseResult::kWrong ? "WRONG " : "") << ToString(each) << "\n"
+    std::cout << (judged.result == CaseResult::kWrong ? "WRONG " : "") << ToString(*each) << "\n"
               << judged.why << "\n"
-              << Print(judged.schedule.module()) << "\n";
+              << Print(judged.schedule.module()) << "\n"
+              << std::flush;
   }
-  for (const auto& [kind, of_kind] : counts) {
-    std::cout << kind << ": " << of_kind.right << " right (" << of_kind.kernels << " kernels), " << of_kind.refuted
-              << " refuted, " << of_kind.refused << " refused, " << of_kind.wrong << " wrong\n";
-  }
-  return wrong ? 1 : 0;
+  campaign.Save();
+  std::cout << campaign.Text();
+  return campaign.wrong() > 0 ? 1 : 0;
 }
 
 }  // namespace

@@ -5,11 +5,17 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "autoschedule/gpu_fuzz/random_bindings.h"
 #include "autoschedule/gpu_fuzz/random_programs.h"
 #include "autoschedule/sketch/auto_schedule.h"
+#include "codegen/cuda/cuda_module.h"
+#include "codegen/cuda/emit_program.h"
+#include "codegen/cuda/emulation.h"
+#include "codegen/cuda/testing/kernel_kinds.h"
 #include "codegen/lower/pipeline.h"
 #include "codegen/testing/equivalence.h"
+#include "target/target.h"
 #include "verify/threads/kernels.h"
 #include "verify/verify.h"
 
@@ -18,6 +24,7 @@ namespace {
 
 constexpr std::string_view kWays[] = {"preferred", "drawn", "primitives"};
 constexpr uint64_t kWayCount = std::size(kWays);
+constexpr const char* kTargets[] = {"cuda-sm80", "cuda-sm90a"};
 
 Schedule ScheduleOf(const GpuCase& each, const Module& module, const Target& target, IntrinRegistry* intrins) {
   if (each.way == Way::kPrimitives) {
@@ -34,8 +41,11 @@ Schedule ScheduleOf(const GpuCase& each, const Module& module, const Target& tar
 
 GpuCase CaseOf(uint64_t number) {
   const std::vector<std::string> kinds = GpuProgramKinds();
-  return {
-      .kind = kinds[number % kinds.size()], .way = static_cast<Way>(number / kinds.size() % kWayCount), .seed = number};
+  const uint64_t round = number / kinds.size();
+  return {.kind = kinds[number % kinds.size()],
+          .way = static_cast<Way>(round % kWayCount),
+          .seed = number,
+          .target = kTargets[round / kWayCount % std::size(kTargets)]};
 }
 
 std::optional<Way> WayNamed(std::string_view name) {
@@ -46,32 +56,37 @@ std::optional<Way> WayNamed(std::string_view name) {
 
 std::string ToString(const GpuCase& each) {
   return absl::StrCat("--kind=", each.kind, " --way=", std::string(kWays[static_cast<size_t>(each.way)]),
-                      " --seed=", each.seed);
+                      " --seed=", each.seed, " --target=", each.target);
 }
 
-Judged Judge(const GpuCase& each, const Target& target) {
+Judged Judge(const GpuCase& each) {
+  const Target target = *NamedTarget(each.target);
   const GpuProgram program = DrawGpuProgram(each.kind, each.seed);
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   const Module module(program.function);
   Judged judged{.schedule = ScheduleOf(each, module, target, &intrins)};
+  const auto is = [&](CaseResult result, absl::string_view why) {
+    judged.result = result;
+    judged.why = std::string(why);
+    return judged;
+  };
   const Module& scheduled = judged.schedule.module();
   const VerifyResult verified = VerifyProgram(scheduled.Main(), &target);
-  if (verified.verdict() == Verdict::kRefuted) {
-    judged.result = CaseResult::kRefuted;
-    judged.why = Render(verified, scheduled.Main());
-    return judged;
-  }
+  if (verified.verdict() == Verdict::kRefuted) return is(CaseResult::kRefuted, Render(verified, scheduled.Main()));
   const absl::StatusOr<Module> lowered = Lower(scheduled, target);
-  if (!lowered.ok()) {
-    judged.result = CaseResult::kRefused;
-    judged.why = std::string(lowered.status().message());
-    return judged;
-  }
+  if (!lowered.ok()) return is(CaseResult::kRefused, lowered.status().message());
+  const absl::StatusOr<cuda::Program> emitted = cuda::EmitProgram(*lowered, target);
+  if (!emitted.ok()) return is(CaseResult::kRefused, emitted.status().message());
   judged.kernels = static_cast<int>(FindKernels(scheduled.Main()).size());
-  judged.why = testing::CompareWithInterpreter(
-      scheduled, {.target = target, .original = program.function, .seed = each.seed, .tolerance = program.tolerance});
-  if (!judged.why.empty()) judged.result = CaseResult::kWrong;
-  return judged;
+  judged.kernel_kinds = cuda::testing::KernelKinds(emitted->text);
+  absl::StatusOr<std::unique_ptr<cuda::Device>> device = cuda::EmulatedDevice(*emitted);
+  if (!device.ok()) return is(CaseResult::kWrong, device.status().message());
+  const auto compiled = cuda::CudaModule::Make(*emitted, *std::move(device));
+  if (!compiled.ok()) return is(CaseResult::kWrong, compiled.status().message());
+  const std::string difference = testing::CompareWithInterpreter(
+      **compiled, scheduled.Main(),
+      {.target = target, .original = program.function, .seed = each.seed, .tolerance = program.tolerance});
+  return is(difference.empty() ? CaseResult::kRight : CaseResult::kWrong, difference);
 }
 
 }  // namespace tilewright::fuzz

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "schedule/recorder/schedule.h"
-#include "target/target.h"
 
 namespace tilewright::fuzz {
 
@@ -21,8 +21,9 @@ struct GpuCase {
   std::string kind;
   Way way = Way::kDrawn;
   uint64_t seed = 0;
+  std::string target = "cuda-sm80";
 };
-// The n-th case of a campaign: kinds and ways in turn.
+// The n-th case of a campaign: kinds, ways and targets in turn.
 GpuCase CaseOf(uint64_t number);
 // "preferred", "drawn", "primitives"; nothing for others.
 std::optional<Way> WayNamed(std::string_view name);
@@ -38,9 +39,10 @@ enum class CaseResult : uint8_t {
 struct Judged {
   CaseResult result = CaseResult::kRight;
   std::string why;
-  int kernels = 0;  // that ran
+  int kernels = 0;                          // that ran
+  std::vector<std::string> kernel_kinds{};  // of those (codegen/cuda/testing/kernel_kinds.h)
   Schedule schedule;
 };
-Judged Judge(const GpuCase& each, const Target& target);
+Judged Judge(const GpuCase& each);
 
 }  // namespace tilewright::fuzz

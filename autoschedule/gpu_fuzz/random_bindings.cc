@@ -88,6 +88,7 @@ class Binder {
 
   // What the block reads and writes, nearer to it.
   void Stage(BlockRv block, LoopRv loop) {
+    if (Chance(3)) StageResult(block, loop);
     if (Chance(2)) {
       const size_t reads = RealizeOf(sch_, block).block->reads.size();
       if (reads > 0) {
@@ -102,9 +103,20 @@ class Binder {
     if (!producers.ok() || !Chance(2)) return;
     for (const BlockRv& producer : *producers) {
       if (!sch_.ComputeAt(producer, loop).ok()) continue;
-      (void)sch_.SetScope(producer, 0, "shared").ok();
-      ShareCopy(producer, loop);
+      const std::string scope = SomeScope();
+      (void)sch_.SetScope(producer, 0, scope).ok();
+      if (scope != "local" || Chance(4)) ShareCopy(producer, loop);
     }
+  }
+
+  std::string SomeScope() { return Of<std::string>({"shared", "shared", "shared.dyn", "local", "global"}); }
+
+  // The result is computed in other memory, and copied out at the loop or behind it.
+  void StageResult(BlockRv block, LoopRv loop) {
+    const std::string scope = SomeScope();
+    const auto copy = sch_.CacheWrite(block, 0, scope);
+    if (!copy.ok() || !sch_.ReverseComputeAt(*copy, loop).ok() || scope == "local") return;
+    ShareCopy(*copy, loop);
   }
 
   void ShareCopy(BlockRv copy, LoopRv outer) {

@@ -190,6 +190,50 @@ GpuProgram Reduction(Draw& draw) {
   return {f.Build({output}), largest || type == kS32 ? 0 : type == kF16 ? 0.2 : 1e-3};
 }
 
+// Tiles of warpgroups, more than one of them along each side: what copies of boxes and clusters are for.
+ops::OperandTypes TensorCoreTypes(Draw& draw) {
+  return draw.Of<ops::OperandTypes>({{kF16, kF16, kF32}, {kF16, kF16, kF16}, {kBf16, kBf16, kF32}, {kS8, kS8, kS32}});
+}
+
+GpuProgram ProductInTiles(Draw& draw) {
+  const ops::OperandTypes types = TensorCoreTypes(draw);
+  const bool transposed = draw.Of<int64_t>({0, 1}) != 0;
+  const int64_t m = 64 * draw.UpTo(4) - draw.Of<int64_t>({0, 0, 1, 7, 60}), n = 8 * draw.UpTo(20),
+                k = 16 * draw.UpTo(12) + draw.Of<int64_t>({0, 0, 0, 8, 1});
+  return {ops::BatchMatmul(draw.UpTo(2), m, n, k, types, transposed), ToleranceOf(types)};
+}
+
+// Channels that the engine for bulk copies takes, and some that it does not.
+GpuProgram ConvolutionInTiles(Draw& draw) {
+  const ops::OperandTypes types = TensorCoreTypes(draw);
+  const int64_t dims = draw.Of<int64_t>({1, 2, 2, 3});
+  ops::ConvShape shape{.batch = draw.UpTo(3),
+                       .in_channels = draw.Of<int64_t>({16, 32, 64, 3}),
+                       .out_channels = draw.Of<int64_t>({16, 32, 40, 64})};
+  const ops::Window window = {.kernel = draw.Of<int64_t>({1, 2, 3}),
+                              .stride = draw.Of<int64_t>({1, 1, 2}),
+                              .padding = draw.Of<int64_t>({0, 1}),
+                              .dilation = draw.Of<int64_t>({1, 1, 2})};
+  for (int64_t d = 0; d < dims; ++d) {
+    shape.windows.push_back(window);
+    shape.spatial.emplace_back(dims == 1 ? 40 + draw.UpTo(100) : dims == 2 ? 6 + draw.UpTo(7) : 4 + draw.UpTo(3));
+  }
+  return {ops::Conv(shape, types), ToleranceOf(types)};
+}
+
+// An array with its dimensions in another order, and its neighbours' sum.
+GpuProgram Transposed(Draw& draw) {
+  const DataType type = draw.Of<DataType>({kF32, kF16, kS8});
+  const int64_t rows = draw.Extent(70), columns = draw.Extent(70);
+  FunctionBuilder f;
+  Buffer a = f.Input("A", {rows, columns}, type);
+  Buffer turned = f.Compute("T", {columns, rows}, [&](const std::vector<Var>& at) { return a.Load({at[1], at[0]}); });
+  Buffer output = f.Compute("B", {columns, rows}, [&](const std::vector<Var>& at) {
+    return turned.Load({at[0], at[1]}) + turned.Load({at[0], FloorMod(at[1] + 1, rows)});
+  });
+  return {f.Build({output}), type == kF16 ? 1e-2 : 0};
+}
+
 struct Kind {
   const char* name;
   GpuProgram (*draw)(Draw& draw);
@@ -205,6 +249,9 @@ constexpr Kind kKinds[] = {
     {"elementwise", Elementwise},
     {"rows", Rows},
     {"reduction", Reduction},
+    {"product_in_tiles", ProductInTiles},
+    {"convolution_in_tiles", ConvolutionInTiles},
+    {"transposed", Transposed},
 };
 
 }  // namespace

@@ -68,9 +68,13 @@ Target TestedTarget() {
 }
 
 std::string CompareWithInterpreter(const Module& module, const ComparisonOptions& options) {
-  const Function function = module.Main();
   auto compiled = CompileAndLoad(module, options.target, {.emulate = true});
   if (!compiled.ok()) return std::string(compiled.status().message());
+  return CompareWithInterpreter(**compiled, module.Main(), options);
+}
+
+std::string CompareWithInterpreter(const CompiledModule& compiled, const Function& function,
+                                   const ComparisonOptions& options) {
   auto interpreted = interp::Compile(options.original ? options.original : function);
   if (!interpreted.ok()) return absl::StrCat("interpreter: ", interpreted.status().message());
 
@@ -99,7 +103,7 @@ std::string CompareWithInterpreter(const Module& module, const ComparisonOptions
   if (!expected.ok()) return absl::StrCat("interpreter: ", expected.message());
   runtime::ThreadPool pool({.num_threads = options.parallel ? 2 : 1});
   const TwParallelHook hook = pool.hook();
-  absl::Status actual = (*compiled)->Run(function->name, args, options.parallel ? &hook : nullptr);
+  absl::Status actual = compiled.Run(function->name, args, options.parallel ? &hook : nullptr);
   if (!actual.ok()) return std::string(actual.message());
   for (size_t i = 0; i < function->params.size(); ++i) {
     if (!function->params[i].buffer) continue;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "codegen/backend.h"
 #include "ir/function.h"
 #include "target/target.h"
 
@@ -28,6 +29,9 @@ struct ComparisonOptions {
 // Empty when both agree; else what is wrong. The module's main function is run; all its parameters are filled with
 // seeded numbers, and all are compared afterwards.
 std::string CompareWithInterpreter(const Module& module, const ComparisonOptions& options = {});
+// The same where the function is compiled already.
+std::string CompareWithInterpreter(const CompiledModule& compiled, const Function& function,
+                                   const ComparisonOptions& options = {});
 // The same for a program's text.
 std::string CompareWithInterpreter(std::string_view script, const ComparisonOptions& options = {});
 
