@@ -291,7 +291,7 @@ class Detector : public Visitor {
     auto range = Relax(first, domains_);
     auto extent = Relax(count, domains_);
     seen_.clear();
-    const bool fixed = !IsUnbounded(first) && !IsUnbounded(count);
+    const bool fixed = IsFixed(first) && IsFixed(count);
     if (fixed && range && extent && IsInt(extent->extent, 1) && IsInt(range->extent, 1)) {
       domains_[op->var] = {first, count};
       Visit(op->body);
@@ -397,6 +397,19 @@ class Detector : public Visitor {
       return !unbounded;
     });
     return unbounded;
+  }
+  // Whether what runs has said nothing else of it before: neither names nor memory that is allocated or written inside.
+  bool IsFixed(const Expr& e) const {
+    bool fixed = !IsUnbounded(e);
+    PreOrder(e, [&](const Expr& part) {
+      const auto* load = dyn_cast<LoadNode>(part);
+      if (load == nullptr) return fixed;
+      const auto same = [&](const Buffer& buffer) { return buffer->data.same_as(load->buffer->data); };
+      fixed = fixed && std::ranges::none_of(local_, same) &&
+              std::ranges::none_of(writes_, [&](const Touched& write) { return same(write.hull.buffer); });
+      return fixed;
+    });
+    return fixed;
   }
   bool Bounded(const Expr& e) const { return !IsUnbounded(e) && !arith::ReadsMemory(e); }
 

@@ -65,6 +65,17 @@ TEST(Regions, PutsValuesInPlaceOfNames) {
   ExpectRange(from_memory.writes[0].region[0], 0, 64);
 }
 
+// A loop as far as memory says that is written before: the region is that of the buffer, not one in terms of the memory.
+TEST(Regions, LoopsAsFarAsChangedMemoryTouchAll) {
+  Buffer c("C", {64}, kF32), n("n", {1}, DataType::Int(32));
+  Var i("i");
+  const Stmt loop = For({.var = i, .extent = n(0), .body = Store(c, Const(kF32, 0), {i})});
+  EXPECT_FALSE(IsInt(DetectRegions(loop).writes[0].region[0].extent, 64));
+  const AccessRegions changed = DetectRegions(Sequence({Store(n, Expr(3), {Expr(0)}), loop}));
+  ASSERT_EQ(changed.writes.size(), 2u);
+  ExpectRange(changed.writes[1].region[0], 0, 64);
+}
+
 TEST(Regions, ReductionDoesNotListItsOutput) {
   Buffer a("A", {8}, kF32), c("C", {1}, kF32);
   Var vk("vk");

@@ -118,6 +118,17 @@ absl::StatusOr<SizesByName> ReadSizes(const CommandArguments& args) {
   return sizes;
 }
 
+// Says which sizes are taken for extents that no --dim names.
+SizesByName TypicalWhereNoneIsNamed(const CommandArguments& args, const Function& main, const SizesByName& named) {
+  SizesByName sizes = WithTypicalSizes(main, named);
+  std::vector<std::string> taken;
+  for (const auto& [name, values] : sizes) {
+    if (!named.contains(name)) taken.push_back(absl::StrCat(name, "=", values.front()));
+  }
+  if (!taken.empty()) args.err() << "tuned for " << absl::StrJoin(taken, ", ") << "; --dim names other sizes\n";
+  return sizes;
+}
+
 int RunTune(const CommandArguments& args) {
   double seconds = 60;
   int64_t trials = 0;
@@ -161,8 +172,9 @@ int RunTune(const CommandArguments& args) {
     if (!opened.ok()) return refuse(opened.status());
     database.emplace(*std::move(opened));
   }
-  const auto sizes = ReadSizes(args);
+  auto sizes = ReadSizes(args);
   if (!sizes.ok()) return UsageError(args, "tune", std::string(sizes.status().message()));
+  if (module->Main()) *sizes = TypicalWhereNoneIsNamed(args, module->Main(), *sizes);
   const Function main = module->Main() ? WithLikelySizes(module->Main(), *sizes) : Function();
   const SpeedOfLight bound = main ? SpeedOfLightOf(main, *target) : SpeedOfLight();
   ProgressPrinter progress(args.err(), &args.err() == &std::cerr && isatty(STDERR_FILENO) != 0, seconds, bound);
@@ -227,22 +239,24 @@ Command TuneCommand() {
           "architecture, a projected one of emulated code, which is marked. OUT receives the scheduled program and "
           "OUT.trace the schedule, which "
           "`schedule --script` and `compile --script` take.",
-      .flags = {{"--target", "NAME", "what to compile for; host by default"},
-                {"--func", "NAME", "the function; main, or the only one, by default"},
-                {"--seconds", "S", "how long to search; 60 by default"},
-                {"--dim", "NAME=N,...", "sizes of a symbolic extent to tune for; one that is named twice counts twice",
-                 true},
-                {"--trials", "N", "ends after that many measurements"},
-                {"--seed", "N", "of the search"},
-                {"--cold-cache", "", "no operand is in a cache when a call begins; by default inputs rotate"},
-                {"--warm-cache", "", "every call is on the same arrays, in whatever cache holds them"},
-                {"--db", "PATH", "a database that keeps what was measured; made where there is none"},
-                {"--intrin", "FILE", "a file of intrinsics: NAME_desc and NAME_impl form NAME", true},
-                {"--extern", "LIB.so", "a library with functions that intrinsics call by name", true},
-                {"--launcher", "COMMAND", "before the worker that measures, \"ssh board\" for example"},
-                {"--list-candidates", "", "only prints which intrinsics can compute which blocks, and how"},
-                {"--html", "PATH", "write a page about the run there: best over time, candidates, models, schedule"},
-                {"-o", "OUT", "write the scheduled program there"}},
+      .flags =
+          {{"--target", "NAME", "what to compile for; host by default"},
+           {"--func", "NAME", "the function; main, or the only one, by default"},
+           {"--seconds", "S", "how long to search; 60 by default"},
+           {"--dim", "NAME=N,...",
+            "sizes of a symbolic extent to tune for, a typical one by default; one that is named twice counts twice",
+            true},
+           {"--trials", "N", "ends after that many measurements"},
+           {"--seed", "N", "of the search"},
+           {"--cold-cache", "", "no operand is in a cache when a call begins; by default inputs rotate"},
+           {"--warm-cache", "", "every call is on the same arrays, in whatever cache holds them"},
+           {"--db", "PATH", "a database that keeps what was measured; made where there is none"},
+           {"--intrin", "FILE", "a file of intrinsics: NAME_desc and NAME_impl form NAME", true},
+           {"--extern", "LIB.so", "a library with functions that intrinsics call by name", true},
+           {"--launcher", "COMMAND", "before the worker that measures, \"ssh board\" for example"},
+           {"--list-candidates", "", "only prints which intrinsics can compute which blocks, and how"},
+           {"--html", "PATH", "write a page about the run there: best over time, candidates, models, schedule"},
+           {"-o", "OUT", "write the scheduled program there"}},
       .run = RunTune};
 }
 

@@ -14,6 +14,8 @@ namespace {
 
 // The size of a variable that nobody named. Schedules for 512 do well from some dozens on.
 constexpr int64_t kTypicalSize = 512;
+// What parameters of typical sizes take together: more is slow to make and to compare.
+constexpr double kTypicalBytes = 64e6;
 
 // An extent where its variables have the values that `value` gives; `otherwise` where that is no number.
 template <class Value>
@@ -167,6 +169,24 @@ int64_t LikelySizes::Least(const Expr& extent) const {
     return named == sizes_.end() ? 1 : *std::ranges::min_element(named->second);
   };
   return ValueOf(extent, least, 1);
+}
+
+SizesByName WithTypicalSizes(const Function& function, SizesByName sizes) {
+  std::vector<std::string> missing = SymbolicExtents(function);
+  std::erase_if(missing, [&](const std::string& name) { return sizes.contains(name); });
+  for (int64_t size = kTypicalSize; !missing.empty(); size /= 2) {
+    for (const std::string& name : missing) sizes[name] = {size};
+    const LikelySizes likely = LikelySizes::Of(WithLikelySizes(function, sizes));
+    double bytes = 0;
+    for (const Param& param : function->params) {
+      if (!param.buffer) continue;
+      double of_buffer = param.buffer->dtype.bytes();
+      for (const Expr& extent : param.buffer->shape) of_buffer *= static_cast<double>(likely.Likely(extent));
+      bytes += of_buffer;
+    }
+    if (bytes <= kTypicalBytes || size == 1) break;
+  }
+  return sizes;
 }
 
 bool Divides(int64_t divisor, const Expr& extent) {

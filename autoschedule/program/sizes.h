@@ -30,6 +30,10 @@ Function AtSizes(const Function& function, const std::map<std::string, int64_t>&
 // Names of the variables in extents of the parameters, in order of first use.
 std::vector<std::string> SymbolicExtents(const Function& function);
 
+// `sizes` with a value for each symbolic extent of the parameters that they do not name: the largest power of two up to
+// 512 with which the parameters together take 64 MB at most.
+SizesByName WithTypicalSizes(const Function& function, SizesByName sizes);
+
 class LikelySizes {
  public:
   static LikelySizes Of(const Function& function);

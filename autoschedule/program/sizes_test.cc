@@ -103,5 +103,12 @@ def main(a: T.handle, b: T.handle):
   EXPECT_THAT(Print(at), testing::HasSubstr("vi = T.axis.spatial(T.int64(3), h)"));
 }
 
+TEST(LikelySizes, TypicalOnesFitInMemory) {
+  const Function function = Copy("T.evaluate(0)");
+  EXPECT_EQ(WithTypicalSizes(function, {}), (SizesByName{{"n", {512}}, {"m", {512}}}));
+  EXPECT_EQ(WithTypicalSizes(function, {{"m", {100000}}}), (SizesByName{{"n", {32}}, {"m", {100000}}}));
+  EXPECT_EQ(WithTypicalSizes(function, {{"m", {100000000}}}).at("n"), std::vector<int64_t>{1});
+}
+
 }  // namespace
 }  // namespace tilewright
