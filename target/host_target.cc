@@ -4,11 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <fstream>
 #include <sstream>
 
+#include "target/measure_clock.h"
 #include "target/target.h"
 
 namespace tilewright {
@@ -72,29 +71,6 @@ std::vector<MemoryLevel> DataCaches() {
     caches[i].usable_bytes = i == 0 ? caches[i].bytes * 2 / 3 : caches[i].bytes * 3 / 4;
   }
   return caches;
-}
-
-// Cycles per second of this core under load. Each addition waits for the one before it and takes one cycle. A core that
-// rested takes some milliseconds until it is at full speed.
-double MeasureClockGhz() {
-  constexpr std::chrono::milliseconds kLongEnough(16);
-  constexpr int kSteps = 20000, kUnrolled = 8;
-  double best = 0;
-  const auto begin = std::chrono::steady_clock::now();
-  while (std::chrono::steady_clock::now() - begin < kLongEnough) {
-    const auto start = std::chrono::steady_clock::now();
-    uint64_t x = 1, y = 3;
-    for (int i = 0; i < kSteps; ++i) {
-#pragma clang loop unroll(full)
-      for (int j = 0; j < kUnrolled; ++j) {
-        x += y;
-        asm volatile("" : "+r"(x), "+r"(y));
-      }
-    }
-    const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - start;
-    best = std::max(best, static_cast<double>(kSteps) * kUnrolled / spent.count());
-  }
-  return std::round(best * 20) / 20;
 }
 
 // The preset whose rates per cycle the host has, or nearly so.
