@@ -641,5 +641,27 @@ def main(x: T.handle, y: T.handle):
   EXPECT_FALSE(writing("v // h % h"));
 }
 
+// Memory that is used in a parallel loop only is each iteration's own.
+TEST(Verify, IterationsHaveLocalBuffers) {
+  const auto counting = [](const std::string& before) {
+    std::string text = R"(
+@T.prim_func
+def main(n: T.Buffer((4,), "int32"), y: T.Buffer((4, 20), "float32")):
+    with T.block("rows"):
+        T.reads(n[0:4])
+        T.writes(y[0:4, 0:20])
+        length = T.alloc_buffer((1,), "int32", scope="local")
+        BEFORE
+        for v in T.parallel(4):
+            length[0] = n[v]
+            for i in range(20):
+                y[v, i] = T.if_then_else(i < length[0], T.float32(1), T.float32(0))
+)";
+    return Findings(text.replace(text.find("BEFORE"), 6, before).c_str());
+  };
+  EXPECT_EQ(counting("T.evaluate(0)"), Texts{});
+  EXPECT_FALSE(counting("length[0] = 0").empty());
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -1,9 +1,11 @@
 #include "verify/structure/loop_kinds.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "ir/analysis.h"
 #include "ir/functor.h"
+#include "ir/iteration_buffers.h"
 #include "verify/structure/commuting_updates.h"
 
 namespace tilewright {
@@ -25,6 +27,7 @@ class Below : public Visitor {
 class Checker : public Visitor {
  public:
   using Visitor::Visit;
+  explicit Checker(const Function& function) : of_iterations_(BuffersOfParallelIterations(function->body)) {}
   void Visit(const Expr&) override {}
   Diagnostics diagnostics;
 
@@ -50,8 +53,11 @@ class Checker : public Visitor {
     for (const StoreNode* store : below.stores) {
       bool distinct = false;
       for (const Expr& index : store->indices) distinct |= UsesVar(index, loop->var);
-      // Buffers of a thread or of registers have one instance for each iteration of a thread-bound loop.
-      const bool own = loop->kind == ForKind::kThreadBound && store->buffer->scope.owner() == OwnerLevel::kThread;
+      // Buffers of a thread or of registers have one instance for each iteration of a thread-bound loop, those that are
+      // used in one parallel loop only for each of its iterations.
+      const bool own = loop->kind == ForKind::kParallel
+                           ? of_iterations_.contains(store->buffer->data.get())
+                           : loop->kind == ForKind::kThreadBound && store->buffer->scope.owner() == OwnerLevel::kThread;
       if (!distinct && !own && !IsInt(loop->extent, 1)) {
         Refuse(loop, "all iterations of the " + std::string(ForKindName(loop->kind)) + " loop " + loop->var.name() +
                          " store to the same elements of " + store->buffer->name);
@@ -61,6 +67,7 @@ class Checker : public Visitor {
   void Refuse(const ForNode* loop, std::string reason) {
     diagnostics.push_back({Verdict::kRefuted, "loop kinds", loop->id, std::move(reason)});
   }
+  const std::unordered_set<const VarNode*> of_iterations_;
   std::vector<const ForNode*> threads_;  // loops around that are bound to threads
 };
 
@@ -163,7 +170,7 @@ bool HoldsBarrier(const std::vector<const ForNode*>& above, const ForNode& loop)
 }
 
 Diagnostics CheckLoopKinds(const Function& function) {
-  Checker checker;
+  Checker checker(function);
   checker.Visit(function->body);
   return std::move(checker.diagnostics);
 }
