@@ -40,7 +40,7 @@ constexpr MachineInstruction Fma(std::string_view name, std::string_view types, 
 }
 
 // Adds to each 32-bit element of a vector the products of a group of neighbours along K. Vectors of 256 bits are those
-// of cores with 16 registers.
+// of cores with 16 registers, vectors of 128 bits those of ARM, whose operands are in registers.
 constexpr MachineInstruction Dot(std::string_view name, std::string_view types, DataType a, DataType b, DataType c,
                                  int lanes, std::string_view feature, std::string_view llvm,
                                  InstructionIdentity identity = InstructionIdentity::kNone) {
@@ -53,7 +53,7 @@ constexpr MachineInstruction Dot(std::string_view name, std::string_view types, 
           .n = lanes,
           .k = group,
           .a = {a},
-          .b = {b, "global", group == 2 ? kPairs : kQuads},
+          .b = {b, lanes == 4 ? "register" : "global", group == 2 ? kPairs : kQuads},
           .c = {c},
           .features = {{feature}},
           .registers = lanes == 8 ? 16 : 32,

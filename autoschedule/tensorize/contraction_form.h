@@ -38,6 +38,9 @@ struct ContractionPlan {
   // ahead keep a core busy meanwhile.
   bool short_rows = false;
   bool uneven = false;  // factors of some products are known to be zero: some batches have less to do
+  // Neighbours along the depth are neighbours in the row operand, and fill vector registers
+  // (TileInstruction::LineDepth).
+  bool whole_lines = false;
 
   bool rows_in_memory() const { return row_place != RowPlace::kRegisters; }
   bool copies_images() const { return row_place == RowPlace::kWindows || row_place == RowPlace::kPitched; }

@@ -84,8 +84,10 @@ RegisterTile VectorTile(const TileInstruction& instruction, int64_t rows, int64_
                         const TileOperands& operands) {
   const int64_t panel = vectors * operands.panel_bytes;
   const double column_load = panel <= operands.near_bytes[0] ? 1 : kFarLoads[panel <= operands.near_bytes[1] ? 0 : 1];
+  const double row_load =
+      operands.whole_lines && instruction.HoldsLines(tile_rows, vectors) ? 1.0 / instruction.lanes : 1;
   const auto cycles = [&](int64_t height, double load) {
-    const double loads = static_cast<double>(height) + load * vectors;
+    const double loads = row_load * static_cast<double>(height) + load * vectors;
     const double load_cycles = loads / (kLoadsPerFma * instruction.per_cycle);
     // Rows that are multiplied together are brought together first.
     const auto blocks = static_cast<double>(CeilDiv(height, instruction.rows()));
@@ -108,7 +110,7 @@ RegisterTile VectorTile(const TileInstruction& instruction, int64_t rows, int64_
   return {.rows = tile_rows,
           .vectors = vectors,
           .efficiency = speed * useful / total,
-          .loads = 1.0 / vectors + column_load * tiles_per_row};
+          .loads = row_load / vectors + column_load * tiles_per_row};
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ struct TileOperands {
   // Of a tile's columns, more than these come from the second cache level, and from the third.
   int64_t near_bytes[2] = {0, 0};
   SharedGroups shared;
+  bool whole_lines = false;  // rows can be read by the vector register (TileInstruction::LineDepth)
 };
 
 // The tiles of an output with `rows` x `columns` elements that is computed tile by tile by an instruction, partial

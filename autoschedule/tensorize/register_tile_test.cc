@@ -50,6 +50,22 @@ TEST(RegisterTile, LastTileMayBeLower) {
   EXPECT_EQ(Choose(target, 13, 384).rows, 13);
 }
 
+// Rows that are read by the register take registers, and fewer loads.
+TEST(RegisterTile, LeavesRegistersForRowsThatFillThem) {
+  const DataType s8 = DataType::Int(8);
+  const TileInstruction dot = *FindTileInstruction(*NamedTarget("arm-neoverse-n1"), s8, s8, DataType::Int(32));
+  EXPECT_EQ(dot.LineDepth(), 16);
+  for (int rows : {56, 128, 512}) {
+    const RegisterTile tile = BestTile(RegisterTiles(dot, rows, 512, rows, {.whole_lines = true}));
+    EXPECT_TRUE(dot.HoldsLines(tile.rows, tile.vectors)) << tile.rows << "x" << tile.vectors;
+    EXPECT_LT(tile.loads, BestTile(RegisterTiles(dot, rows, 512, rows)).loads);
+  }
+  const TileInstruction vnni =
+      *FindTileInstruction(*NamedTarget("x86-znver4"), DataType::UInt(8), s8, DataType::Int(32));
+  EXPECT_EQ(vnni.LineDepth(), 1);
+  EXPECT_FALSE(vnni.HoldsLines(1, 1));
+}
+
 // What the next rows read too stays in registers meanwhile.
 TEST(RegisterTile, RowsThatShareGroupsAreFew) {
   const DataType bf16 = DataType::BFloat16();

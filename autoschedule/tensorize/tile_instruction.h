@@ -33,6 +33,13 @@ struct TileInstruction {
   int OtherRegisters(int vectors) const { return row != nullptr ? row->OtherRegisters(vectors) : vectors + 1; }
   // Whether it takes operands from registers only.
   bool LoadsAll() const { return row != nullptr && row->b.scope == "register"; }
+  // Neighbours along the depth in a vector register, by each element of which the instruction multiplies; 1 where it
+  // takes what is broadcast from memory.
+  int LineDepth() const { return LoadsAll() && rows() == 1 ? lanes * group : 1; }
+  // Whether the registers hold such a vector of each row beside the output's tile.
+  bool HoldsLines(int tile_rows, int vectors) const {
+    return LineDepth() > 1 && tile_rows * (vectors + 1) + OtherRegisters(vectors) <= registers;
+  }
   // Whether the row operand's sign bits are flipped.
   bool flips() const { return row != nullptr && row->flips(); }
   // Vector registers for what is masked in groups that are partly padding, the mask and a group that may end outside of

@@ -108,23 +108,9 @@ llvm::Value* FunctionEmitter::OpaqueConstant(llvm::Constant* constant) {
     llvm::BasicBlock& entry = function_->getEntryBlock();
     llvm::IRBuilder<> at_entry(&entry, entry.getFirstInsertionPt());
     auto* type = llvm::FunctionType::get(constant->getType(), {constant->getType()}, false);
-    const char* const registers = context_.target.has("neon") ? "=w,0" : "=v,0";
-    value = at_entry.CreateCall(llvm::InlineAsm::get(type, "", registers, false), {constant});
+    value = at_entry.CreateCall(llvm::InlineAsm::get(type, "", SameVectorRegister(), false), {constant});
   }
   return value;
-}
-
-// A number in all lanes of a vector register. ARM's instructions multiply by one element of a register at no cost. LLVM
-// would load and spread it by one instruction, which occupies a unit that multiplies, unless it cannot see both.
-llvm::Value* FunctionEmitter::SplatElement(llvm::Value* number, unsigned lanes) {
-  if (!context_.target.has("neon")) return builder_.CreateVectorSplat(lanes, number);
-  auto* type = llvm::FixedVectorType::get(number->getType(), lanes);
-  auto* signature = llvm::FunctionType::get(type, {type}, false);
-  llvm::Value* first = builder_.CreateInsertElement(llvm::PoisonValue::get(type), number, uint64_t{0});
-  llvm::CallInst* call = builder_.CreateCall(llvm::InlineAsm::get(signature, "", "=w,0", false), {first});
-  call->setDoesNotAccessMemory();
-  call->setDoesNotThrow();
-  return builder_.CreateShuffleVector(call, llvm::SmallVector<int>(lanes, 0));
 }
 
 // Values of narrow types need not be converted to what they are computed with only to be converted back.
@@ -155,10 +141,15 @@ llvm::Value* FunctionEmitter::EmitBits(const Expr& e) {
         group = {.value = broadcast->value};
       }
     }
+    const auto* load = dyn_cast<LoadNode>(group.value);
+    if (load != nullptr && wide && keep == ~uint32_t{0} && group.flip == 0) {
+      llvm::Value* line = SplatOfLine(load, builder_.getIntNTy(static_cast<unsigned>(bits)));
+      if (line != nullptr) return builder_.CreateBitCast(line, MemoryType(context_.llvm, e.dtype()));
+    }
     llvm::Value* value = EmitBits(group.value);
     llvm::Value* number = builder_.CreateBitCast(value, builder_.getIntNTy(static_cast<unsigned>(bits)));
     const auto count = static_cast<unsigned>(e.dtype().lanes() / inner.lanes());
-    if (wide && bits == 32 && context_.target.has("neon")) {
+    if (wide && bits == 32 && MultipliesByElements()) {
       // Bits are kept and flipped by the units of whole numbers, not by those that multiply.
       if (group.flips_kept) group.flip &= keep;
       if (keep != ~uint32_t{0}) number = builder_.CreateAnd(number, keep);
@@ -183,9 +174,9 @@ llvm::Value* FunctionEmitter::EmitDotInstruction(const MachineInstruction& instr
                                                  const Expr& b) {
   const llvm::Intrinsic::ID id = llvm::Function::lookupIntrinsicID(instruction.llvm);
   llvm::Value* factors[2] = {EmitBits(a), EmitBits(b)};
-  // ARM's instructions multiply by an element of the second factor.
+  // The second factor is the one of which it can be an element.
   const bool commutes = instruction.m == 1 && instruction.a.type == instruction.b.type;
-  if (context_.target.has("neon") && commutes) std::swap(factors[0], factors[1]);
+  if (MultipliesByElements() && commutes) std::swap(factors[0], factors[1]);
   // Families of instructions of several widths are declared by their types.
   llvm::SmallVector<llvm::Type*, 2> types;
   if (llvm::Intrinsic::isOverloaded(id)) {

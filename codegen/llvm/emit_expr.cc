@@ -129,6 +129,9 @@ llvm::Value* FunctionEmitter::Emit(const Expr& e) {
       const auto* load = dyn_cast<LoadNode>(broadcast->value);
       const bool element = load != nullptr && load->buffer->scope.kind() == MemoryKind::kRegister &&
                            type.bits() * type.lanes() == context_.target.cpu_part().vector_bits;
+      if (inner == 1 && element && value->getType() == MemoryType(context_.llvm, load->dtype())) {
+        if (llvm::Value* line = SplatOfLine(load, value->getType())) return line;
+      }
       if (inner == 1 && element) return SplatElement(value, static_cast<unsigned>(type.lanes()));
       if (inner == 1) return builder_.CreateVectorSplat(static_cast<unsigned>(type.lanes()), value);
       llvm::SmallVector<int> picked;

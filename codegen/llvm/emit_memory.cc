@@ -97,6 +97,7 @@ void FunctionEmitter::EmitStore(const StoreNode* op) {
     llvm::Value* pointer = ElementPointer(buffer, EmitIndex(*base));
     const llvm::Align align = AlignmentOf(buffer, *base, type.lanes());
     if (mask == nullptr) {
+      NoteLines(buffer, *base, type.bits() * type.lanes());
       llvm::StoreInst* store = builder_.CreateAlignedStore(value, pointer, align);
       if (streams_) {
         streamed_ = true;

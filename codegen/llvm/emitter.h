@@ -8,6 +8,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -111,7 +112,19 @@ class FunctionEmitter {
   llvm::Value* Compare(llvm::CmpInst::Predicate predicate, llvm::Value* a, llvm::Value* b);  // of floats
   llvm::Value* Narrowed(DataType type, llvm::Value* value);
   llvm::Value* OpaqueConstant(llvm::Constant* constant);
+
+  // Whether the target's instructions multiply by an element of a register (aarch64/elements.cc).
+  bool MultipliesByElements() const;
+  // The constraints of inline assembly that leaves a value in its vector register.
+  const char* SameVectorRegister() const;
+  // The same vector; LLVM does not see where it comes from.
+  llvm::Value* OpaqueVector(llvm::Value* vector);
+  // A number in all lanes of a vector.
   llvm::Value* SplatElement(llvm::Value* number, unsigned lanes);
+  // Neighbours of `load`, as one number, in all lanes of a vector; null where they are in no line of lines_.
+  llvm::Value* SplatOfLine(const LoadNode* load, llvm::Type* number);
+  // Remembers which lines a store of so many bits to a register buffer fills.
+  void NoteLines(const Buffer& buffer, const Expr& first, int bits);
 
   llvm::Value* EmitLoad(const LoadNode* op);
   llvm::Value* EmitLoadedBits(const LoadNode* op);
@@ -167,6 +180,9 @@ class FunctionEmitter {
   bool streams_ = false;   // the store that is emitted goes past the caches
   bool streamed_ = false;  // some store did
   std::unordered_map<llvm::Constant*, llvm::Value*> opaque_constants_;
+  // Lines of register buffers, each a vector register's worth, that were stored as a whole: by the buffer's address and
+  // their number. None where the target does not multiply by elements.
+  std::set<std::pair<llvm::Value*, int64_t>> lines_;
   std::vector<llvm::Value*> heap_;  // allocations to free before a return
   absl::Status status_;
 };

@@ -111,6 +111,16 @@ RegisterTile BestOfFewRows(const std::vector<RegisterTile>& tiles) {
   return BestTile(few.empty() ? tiles : few);
 }
 
+// Whether neighbours along the depth are neighbours in the row operand, and fill vector registers.
+bool ReadsLines(const BlockNode& block, const ContractionPlan& plan) {
+  const IterVar& depth = block.iter_vars[static_cast<size_t>(plan.depth)];
+  const int line = plan.instruction.LineDepth();
+  if (line == 1 || !Divides(line, depth.domain.extent)) return false;
+  return std::ranges::any_of(block.reads, [&](const BufferRegion& read) {
+    return read.buffer.same_as(plan.contraction.row_operand) && read.region.back().min.same_as(depth.var);
+  });
+}
+
 // The tiles of the plan's instruction in vector registers. None where groups of two rows would be padded: they are not
 // masked when they are loaded.
 void PlanTiles(const BlockRealizeNode& realize, const BlockRealizeNode& likely, const Target& target,
@@ -125,6 +135,7 @@ void PlanTiles(const BlockRealizeNode& realize, const BlockRealizeNode& likely, 
   const int64_t stride = RowStrideBytes(*realize.block, plan->contraction, iters[static_cast<size_t>(plan->row)].var);
   TileOperands operands = OperandsOf(likely, plan->contraction, plan->instruction, target);
   operands.shared = SharedGroupsOf(likely, *plan);
+  operands.whole_lines = plan->whole_lines = ReadsLines(*realize.block, *plan);
   const int64_t most_rows = std::min(rows, MaxRowsWithoutConflicts(target, stride));
   plan->tiles = RegisterTiles(plan->instruction, rows, columns, most_rows, operands);
 }

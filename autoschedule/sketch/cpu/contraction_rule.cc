@@ -43,11 +43,13 @@ std::vector<int64_t> Divisors(int64_t n) {
 }
 
 // The index of the depth that a tile takes when nothing was measured. `padded`: the whole depth where it was padded.
+// `line`: that of the rows that the tile loads into vector registers, or 0.
 size_t PreferredDepth(const TileInstruction& instruction, const RegisterTile& tile, const std::vector<int64_t>& depths,
-                      std::optional<int64_t> padded) {
+                      std::optional<int64_t> padded, int64_t line) {
   const auto index_of = [&](const auto& place) {
     return place == depths.end() ? 0 : static_cast<size_t>(place - depths.begin());
   };
+  if (const auto found = std::ranges::find(depths, line); found != depths.end()) return index_of(found);
   if (instruction.group == 1) {
     // All operands may pass through registers: then those of the next step wait there for the instructions before. A
     // tile that leaves fewer registers than a row has vectors is half as deep: moves to the stack took 6% of the time.
@@ -184,6 +186,11 @@ class ContractionSchedule {
   bool DividesExtent(int64_t divisor, int iterator) const {
     return Divides(divisor, realize().block->iter_vars[static_cast<size_t>(iterator)].domain.extent);
   }
+  // Neighbours along the depth that the tile loads into one vector register; 0 where it does not.
+  int64_t LineDepth() const {
+    const bool loads = plan_.whole_lines && plan_.instruction.HoldsLines(tile_.rows, tile_.vectors);
+    return loads ? plan_.instruction.LineDepth() : 0;
+  }
   // Each thread copies the windows of its part of the batch, and meets these columns alone.
   bool BatchSharesWindows() const;
 
@@ -302,6 +309,8 @@ Outcome<Done> ContractionSchedule::PickDepth() {
   std::vector<int64_t> depths = {depth_step_};
   if (!plan_.rows_in_memory()) {
     depths.insert(depths.end(), {2 * depth_step_, 3 * depth_step_, 4 * depth_step_});
+    const int64_t line = LineDepth();
+    if (line > depths.back() && line % depth_step_ == 0) depths.push_back(line);
     // All of a fused depth, so that its borders are constants.
     const int64_t groups = padded / group;
     if (fused_depth_ && groups <= kMostDotGroups && tile_.rows * tile_.vectors * groups <= kMostWrittenOut) {
@@ -315,7 +324,7 @@ Outcome<Done> ContractionSchedule::PickDepth() {
   });
   const std::optional<int64_t> whole = fused_depth_ || padded != extent ? std::optional(padded) : std::nullopt;
   TW_ASSIGN_OR_RETURN(tile_depth_, choices_.Take(sch_, name_ + ".tile_depth", depths,
-                                                 PreferredDepth(plan_.instruction, tile_, depths, whole)));
+                                                 PreferredDepth(plan_.instruction, tile_, depths, whole, LineDepth())));
   return Done();
 }
 
@@ -527,9 +536,10 @@ Outcome<Done> ContractionSchedule::WriteOutZeros(BlockRv init, LoopRv tile_loop)
 
 Outcome<Done> ContractionSchedule::WriteOutRows() {
   if (plan_.rows_in_memory()) return Done();
-  const int group = plan_.instruction.group;
-  if (group > 1) TW_RETURN_IF_REFUSED(SplitInnermost(sch_, *row_stage_, group));
-  return WriteOut(sch_, *row_stage_, inner_.back(), group > 1);
+  const int64_t line = LineDepth();
+  const int64_t vector = line > 0 && tile_depth_.value % line == 0 ? line : plan_.instruction.group;
+  if (vector > 1) TW_RETURN_IF_REFUSED(SplitInnermost(sch_, *row_stage_, static_cast<int>(vector)));
+  return WriteOut(sch_, *row_stage_, inner_.back(), vector > 1);
 }
 
 Outcome<Done> ContractionSchedule::PlaceRows() {

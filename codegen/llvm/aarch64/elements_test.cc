@@ -42,5 +42,23 @@ TEST(Elements, OfBytesAreFactorsOfDotProducts) {
   }
 }
 
+// A row that fills a register is loaded once: each group of it is an element of that register.
+TEST(Elements, OfRowsThatFillRegistersAreFactors) {
+  constexpr char kRow[] = R"(
+@T.prim_func
+def main(A: T.Buffer((256,), "int8"), B: T.Buffer((1024,), "int8"), C: T.Buffer((4,), "int32")):
+    for k in range(16):
+        R = T.decl_buffer((16,), "int8", scope="register")
+        R[T.Ramp(0, 1, 16)] = A[T.Ramp(k * 16, 1, 16)]
+        C[T.Ramp(0, 1, 4)] = T.dot_add(C[T.Ramp(0, 1, 4)], T.Broadcast(R[T.Ramp(0, 1, 4)], 4), B[T.Ramp(k * 64, 1, 16)])
+        C[T.Ramp(0, 1, 4)] = T.dot_add(C[T.Ramp(0, 1, 4)], T.Broadcast(R[T.Ramp(12, 1, 4)], 4), B[T.Ramp(k * 64 + 48, 1, 16)])
+)";
+  const auto assembly = EmitAssembly(ParseOrDie(kRow), *NamedTarget("arm-neoverse-n1"));
+  ASSERT_TRUE(assembly.ok()) << assembly.status();
+  EXPECT_THAT(*assembly, HasSubstr(".4b[0]"));
+  EXPECT_THAT(*assembly, HasSubstr(".4b[3]"));
+  EXPECT_THAT(*assembly, Not(HasSubstr("\tdup\t")));
+}
+
 }  // namespace
 }  // namespace tilewright
