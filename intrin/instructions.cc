@@ -79,6 +79,23 @@ constexpr MachineInstruction Mmla(std::string_view name, std::string_view types,
           .llvm = llvm};
 }
 
+// Adds the products of vectors of half the width to a vector: plain IR.
+constexpr MachineInstruction Widening(std::string_view name, std::string_view types, DataType factors, DataType c,
+                                      std::string_view feature) {
+  return {.name = name,
+          .types = types,
+          .family = "widening",
+          .suffix = feature,
+          .m = 1,
+          .n = 128 / c.bits(),
+          .k = 1,
+          .a = {factors},
+          .b = {factors, "register"},
+          .c = {c},
+          .features = {{feature}},
+          .registers = 32};
+}
+
 // Multiplies tiles of 16 rows of 64 bytes, in tile registers.
 constexpr MachineInstruction Amx(std::string_view name, std::string_view types, DataType a, DataType b, DataType c,
                                  std::string_view feature, std::string_view llvm) {
@@ -142,6 +159,7 @@ constexpr MachineInstruction kRows[] = {
     Mmla("smmla", "s8s8", kS8, kS8, kS32, "i8mm", "llvm.aarch64.neon.smmla"),
     Mmla("ummla", "u8u8", kU8, kU8, kS32, "i8mm", "llvm.aarch64.neon.ummla"),
     Mmla("usmmla", "u8s8", kU8, kS8, kS32, "i8mm", "llvm.aarch64.neon.usmmla"),
+    Widening("smlal", "s16s16", kS16, kS32, "neon"),
     Amx("tdpbf16ps", "bf16", kBF16, kBF16, kF32, "amx-bf16", "llvm.x86.tdpbf16ps"),
     Amx("tdpbssd", "s8s8", kS8, kS8, kS32, "amx-int8", "llvm.x86.tdpbssd"),
     Amx("tdpbsud", "s8u8", kS8, kU8, kS32, "amx-int8", "llvm.x86.tdpbsud"),

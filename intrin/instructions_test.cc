@@ -27,8 +27,9 @@ TEST(Instructions, RowsAreComplete) {
     EXPECT_FALSE(row.FeatureNames().empty()) << row.name;
     EXPECT_EQ(row.k % row.group(), 0) << row.name;
     EXPECT_GT(row.registers, row.OtherRegisters(1)) << row.name;
-    // A fused multiply-add is plain IR, what flips signs becomes another instruction.
-    EXPECT_EQ(row.llvm.empty() && row.ptx.empty(), row.family == "fma" || row.flips()) << row.name;
+    // Multiply-adds are plain IR, what flips signs becomes another instruction.
+    const bool plain = row.family == "fma" || row.family == "widening";
+    EXPECT_EQ(row.llvm.empty() && row.ptx.empty(), plain || row.flips()) << row.name;
     bool executed = false;
     for (const std::string& target : TargetNames()) executed |= Executes(*NamedTarget(target), row);
     EXPECT_TRUE(executed || row.suffix == "avxvnniint8") << row.name << " is executed by no preset";
@@ -56,6 +57,8 @@ TEST(Instructions, TheBestOfATargetIsFound) {
   EXPECT_EQ(Found("arm-neoverse-v2", "mmla", kBF16, kBF16, kF32), "bfmmla 2");
   EXPECT_EQ(Found("arm-neoverse-n1", "mmla", kS8, kS8, kS32), "none");
   EXPECT_EQ(Found("arm-cortex-a72", "dot", kS8, kS8, kS32), "none");
+  EXPECT_EQ(Found("arm-cortex-a72", "widening", kS16, kS16, kS32), "smlal 4");
+  EXPECT_EQ(Found("x86-znver4", "widening", kS16, kS16, kS32), "none");
   EXPECT_EQ(Found("cuda-sm90", "fma", kF32, kF32, kF32), "none");
 }
 
