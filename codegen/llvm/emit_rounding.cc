@@ -1,4 +1,4 @@
-// Conversions that round to nearest, where x86 has an instruction.
+// Conversions that round to nearest, where x86 has an instruction; those of AArch64 are in aarch64/rounding.cc.
 //
 // Numbers that are rounded, clamped and converted to integers, as requantization does it:
 //
@@ -41,7 +41,8 @@ Expr BeforeRounding(const Expr& e) {
 
 llvm::Value* FunctionEmitter::EmitRounding(const CastNode* op) {
   const DataType from = op->value.dtype(), to = op->dtype();
-  if (context_.target.kind != TargetKind::kX86 || from.element() != DataType::Float(32)) return nullptr;
+  if (from.element() != DataType::Float(32)) return nullptr;
+  if (context_.target.kind != TargetKind::kX86) return MultipliesByElements() ? EmitSaturated(op) : nullptr;
   if (to == DataType::BFloat16().with_lanes(16) && context_.target.has("avx512bf16") &&
       context_.target.has("avx512dq")) {
     return EmitBFloat16(to, Emit(op->value));

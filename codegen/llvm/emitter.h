@@ -77,6 +77,8 @@ class FunctionEmitter {
   bool DividesFastBy(const BinaryNode* op) const;
   llvm::Value* EmitQuotients(llvm::Value* a, llvm::Value* b);
   llvm::Value* EmitRounding(const CastNode* op);  // null without an instruction that rounds to nearest
+  // Rounded numbers as bytes (aarch64/rounding.cc); null where the value is something else.
+  llvm::Value* EmitSaturated(const CastNode* op);
   llvm::Value* EmitBFloat16(DataType type, llvm::Value* value);
   llvm::Value* EmitLogic(const BinaryNode* op);
   // `bits`: of values as they are held in memory.

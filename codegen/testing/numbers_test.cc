@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 
 #include "absl/strings/substitute.h"
 #include "codegen/testing/equivalence.h"
@@ -143,6 +144,28 @@ def $0(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
 )",
                                               name);
     EXPECT_EQ(testing::CompareWithInterpreter(ParseOrDie(text)), "") << name;
+  }
+}
+
+// Rounded numbers between limits, as requantization computes them, in both orders of the limits: numbers in the middle
+// of two integers, beyond the limits and of the types that conversions pass through, infinite ones and NaN.
+TEST(Numbers, AreRoundedBetweenLimits) {
+  const std::string middles = "T.Cast(\"float32\", v - 32) * T.float32(0.5)";
+  const std::string large = "T.Cast(\"float32\", v - 32) * T.float32(2e8)";
+  const std::string infinite = "T.float32(3) / T.Cast(\"float32\", v % 3 - 1)";
+  const std::string not_numbers = "T.sqrt(T.Cast(\"float32\", v - 32)) * T.float32(40)";
+  for (const std::string& value : {middles, "(" + middles + ") * T.float32(20)", large, infinite, not_numbers}) {
+    for (const auto& [type, low, high] : {std::tuple("int8", -128, 127),
+                                          {"int8", 0, 127},
+                                          {"int8", -5, 5},
+                                          {"uint8", 0, 255},
+                                          {"uint8", 3, 200},
+                                          {"int16", -32768, 32767}}) {
+      ExpectSame(type, absl::Substitute("T.Cast(\"$0\", T.min(T.max(T.nearbyint($1), T.float32($2)), T.float32($3)))",
+                                        type, value, low, high));
+      ExpectSame(type, absl::Substitute("T.Cast(\"$0\", T.max(T.min(T.nearbyint($1), T.float32($3)), T.float32($2)))",
+                                        type, value, low, high));
+    }
   }
 }
 

@@ -60,5 +60,27 @@ def main(A: T.Buffer((256,), "int8"), B: T.Buffer((1024,), "int8"), C: T.Buffer(
   EXPECT_THAT(*assembly, Not(HasSubstr("\tdup\t")));
 }
 
+// Rounded numbers between the limits of bytes: what narrows also saturates.
+TEST(Rounding, OfRequantizedNumbersSaturates) {
+  constexpr char kRequantized[] = R"(
+@T.prim_func
+def main(A: T.Buffer((64,), "int32"), B: T.Buffer((64,), "{TYPE}")):
+    for k in range(4):
+        B[T.Ramp(k * 16, 1, 16)] = T.Cast("{TYPE}x16", T.min(T.max(T.nearbyint(T.Cast("float32x16", A[T.Ramp(k * 16, 1, 16)]) * T.Broadcast(T.float32(0.3), 16)), T.Broadcast(T.float32({LOW}), 16)), T.Broadcast(T.float32({HIGH}), 16)))
+)";
+  const auto assembly = [&](const char* type, const char* low, const char* high) {
+    return *EmitAssembly(
+        ParseOrDie(absl::StrReplaceAll(kRequantized, {{"{TYPE}", type}, {"{LOW}", low}, {"{HIGH}", high}})),
+        *NamedTarget("arm-neoverse-n1"));
+  };
+  const std::string bytes = assembly("uint8", "0", "255");
+  EXPECT_THAT(bytes, HasSubstr("\tsqxtun2\t"));
+  EXPECT_THAT(bytes, HasSubstr("\tfcvtns\t"));
+  EXPECT_THAT(bytes, Not(HasSubstr("\tfmax")));
+  EXPECT_THAT(bytes, Not(HasSubstr("\tfmin")));
+  // A limit of its own stays.
+  EXPECT_THAT(assembly("int8", "-100", "127"), HasSubstr("\tfmax"));
+}
+
 }  // namespace
 }  // namespace tilewright
