@@ -24,6 +24,8 @@ using Lines = std::vector<absl::string_view>;
 
 constexpr std::array<absl::string_view, 9> kProducts = {"fmla",  "sdot",  "udot",   "usdot", "bfdot",
                                                         "smmla", "ummla", "usmmla", "bfmmla"};
+// A loop whose products are fewer by this factor than those of another one is a remainder of it.
+constexpr int64_t kFewerProducts = 4;
 // Iterations that llvm-mca simulates: enough that the first and the last do not count.
 constexpr int kIterations = 200;
 
@@ -70,6 +72,18 @@ std::vector<Lines> InnermostLoops(const Lines& lines) {
   return result;
 }
 
+// Of the loops with the most products, or not many fewer, the one of which they are the largest part: transforms and
+// other work on the operands multiply too, among much else. The longest one where no loop has products.
+const Lines& LoopOfProducts(const std::vector<Lines>& loops) {
+  int64_t most = 0;
+  for (const Lines& loop : loops) most = std::max(most, CountProducts(loop));
+  return *std::ranges::max_element(loops, {}, [&](const Lines& loop) {
+    const int64_t products = CountProducts(loop);
+    const bool counts = products > 0 && products * kFewerProducts >= most;
+    return std::pair(counts ? static_cast<double>(products) / static_cast<double>(loop.size()) : 0, loop.size());
+  });
+}
+
 // The number after "Total Cycles:" and the like.
 double NumberAfter(const std::string& text, absl::string_view key) {
   const size_t at = text.find(std::string(key));
@@ -98,8 +112,7 @@ absl::StatusOr<std::optional<InnerLoop>> ProjectInnerLoop(const std::string& ass
   const Lines lines = absl::StrSplit(assembly, '\n');
   const std::vector<Lines> loops = InnermostLoops(lines);
   if (loops.empty()) return std::nullopt;
-  const Lines& loop = *std::ranges::max_element(
-      loops, {}, [](const Lines& candidate) { return std::pair(CountProducts(candidate), candidate.size()); });
+  const Lines& loop = LoopOfProducts(loops);
   TemporaryFile file;
   // The branch goes to the loop's own beginning.
   if (!file.Write(absl::StrCat(absl::StrJoin(loop, "\n"), "\n"))) return absl::UnavailableError("cannot write a file");

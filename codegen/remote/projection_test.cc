@@ -48,6 +48,18 @@ TEST(Projection, TheLoopWithTheProductsIsTheInnerOne) {
   EXPECT_NEAR(ProjectedMilliseconds(11'000'000, **loop, n1), 4e6 / 2.5e6, 0.15);
 }
 
+// A transform with more products than the loop over the depth, among loads and stores.
+TEST(Projection, TheLoopOfWhichProductsAreMostIsTheInnerOne) {
+  std::string transform = ".LBB1_1:\n";
+  for (int i = 0; i < 12; ++i)
+    transform += "\tldr\tq0, [x1], #16\n\tfmla\tv0.4s, v1.4s, v2.s[0]\n\tstr\tq0, [x2], #16\n";
+  transform += "\tsubs\tx9, x9, #1\n\tb.ne\t.LBB1_1\n";
+  const auto loop = ProjectInnerLoop(transform + kAssembly, *NamedTarget("arm-neoverse-n1"));
+  if (absl::IsFailedPrecondition(loop.status())) GTEST_SKIP() << loop.status().message();
+  ASSERT_TRUE(loop.ok()) << loop.status();
+  EXPECT_EQ((*loop)->products, 8);
+}
+
 TEST(Projection, CodeWithoutLoopsHasNone) {
   const auto loop = ProjectInnerLoop("main:\n\tret\n", *NamedTarget("arm-neoverse-n1"));
   ASSERT_TRUE(loop.ok());
