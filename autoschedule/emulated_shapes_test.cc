@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autoschedule/random_operators.h"
@@ -30,6 +31,29 @@ std::vector<std::string> ArmTargets() {
   return names;
 }
 
+// Programs that are compiled and loaded together: a process starts for each of these.
+constexpr size_t kTogether = 25;
+
+// Scheduled programs, and what to say of those that compute something else.
+class Batch {
+ public:
+  void Add(testing::Compared compared, std::string text) {
+    all_.push_back(std::move(compared));
+    texts_.push_back(std::move(text));
+    if (all_.size() == kTogether) Compare();
+  }
+  void Compare() {
+    const std::vector<std::string> wrong = testing::CompareAllWithInterpreter(all_);
+    for (size_t i = 0; i < wrong.size(); ++i) EXPECT_EQ(wrong[i], "") << texts_[i];
+    all_.clear();
+    texts_.clear();
+  }
+
+ private:
+  std::vector<testing::Compared> all_;
+  std::vector<std::string> texts_;
+};
+
 class EmulatedShapes : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EmulatedShapes, SchedulesComputeTheSame) {
@@ -41,6 +65,7 @@ TEST_P(EmulatedShapes, SchedulesComputeTheSame) {
   const uint32_t seed = FromEnvironment("TILEWRIGHT_SEED", 20261127) + 1000 * place;
   RandomOperators operators(seed, kSmallOperators);
   const uint32_t shapes = FromEnvironment("TILEWRIGHT_SHAPES", 40);
+  Batch batch;
   for (uint32_t i = 0; i < shapes; ++i) {
     // What is packed ahead of time has parameters of its own: it is compared with itself, the rest with the operator.
     const bool constants = i % 4 == 0;
@@ -53,9 +78,9 @@ TEST_P(EmulatedShapes, SchedulesComputeTheSame) {
     ASSERT_TRUE(candidate.ok()) << Print(op);
     testing::ComparisonOptions options = {.target = target, .seed = i + 1, .tolerance = 1e-3, .parallel = i % 3 == 0};
     if (!constants) options.original = op;
-    EXPECT_EQ(testing::CompareWithInterpreter(candidate->schedule.module(), options), "")
-        << Print(op) << ToText(candidate->schedule.trace());
+    batch.Add({candidate->schedule.module().Main(), options}, Print(op) + ToText(candidate->schedule.trace()));
   }
+  batch.Compare();
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, EmulatedShapes, ::testing::ValuesIn(ArmTargets()), [](const auto& info) {

@@ -114,6 +114,28 @@ std::string CompareWithInterpreter(const CompiledModule& compiled, const Functio
   return "";
 }
 
+std::vector<std::string> CompareAllWithInterpreter(const std::vector<Compared>& all) {
+  std::vector<std::string> results;
+  if (all.empty()) return results;
+  Module together;
+  std::vector<Function> named;
+  for (size_t i = 0; i < all.size(); ++i) {
+    FunctionNode::Fields fields = all[i].function->fields();
+    fields.name = absl::StrCat("compared_", i);
+    named.emplace_back(std::move(fields));
+    together.Set(named.back());
+  }
+  const auto compiled = CompileAndLoad(together, all[0].options.target, {.emulate = true});
+  for (size_t i = 0; i < all.size(); ++i) {
+    ComparisonOptions options = all[i].options;
+    if (!options.original) options.original = all[i].function;
+    // What cannot be compiled with others is compiled alone, so that the right one has the error.
+    results.push_back(compiled.ok() ? CompareWithInterpreter(**compiled, named[i], options)
+                                    : CompareWithInterpreter(Module(all[i].function), options));
+  }
+  return results;
+}
+
 std::string CompareWithInterpreter(std::string_view script, const ComparisonOptions& options) {
   auto module = ParseModule(script);
   if (!module.ok()) return std::string(module.status().message());

@@ -32,6 +32,13 @@ std::string CompareWithInterpreter(const Module& module, const ComparisonOptions
 // The same where the function is compiled already.
 std::string CompareWithInterpreter(const CompiledModule& compiled, const Function& function,
                                    const ComparisonOptions& options = {});
+// The same for many functions, which are compiled and loaded as one module for the first one's target. That is faster
+// where a process starts for each module.
+struct Compared {
+  Function function;
+  ComparisonOptions options;
+};
+std::vector<std::string> CompareAllWithInterpreter(const std::vector<Compared>& all);
 // The same for a program's text.
 std::string CompareWithInterpreter(std::string_view script, const ComparisonOptions& options = {});
 

@@ -3,10 +3,13 @@
 
 #include <string>
 #include <tuple>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
 #include "codegen/testing/equivalence.h"
 #include "ir/script/parse_or_die.h"
+#include "ir/script/printer.h"
 
 namespace tilewright {
 namespace {
@@ -154,6 +157,7 @@ TEST(Numbers, AreRoundedBetweenLimits) {
   const std::string large = "T.Cast(\"float32\", v - 32) * T.float32(2e8)";
   const std::string infinite = "T.float32(3) / T.Cast(\"float32\", v % 3 - 1)";
   const std::string not_numbers = "T.sqrt(T.Cast(\"float32\", v - 32)) * T.float32(40)";
+  std::vector<testing::Compared> all;
   for (const std::string& value : {middles, "(" + middles + ") * T.float32(20)", large, infinite, not_numbers}) {
     for (const auto& [type, low, high] : {std::tuple("int8", -128, 127),
                                           {"int8", 0, 127},
@@ -161,12 +165,18 @@ TEST(Numbers, AreRoundedBetweenLimits) {
                                           {"uint8", 0, 255},
                                           {"uint8", 3, 200},
                                           {"int16", -32768, 32767}}) {
-      ExpectSame(type, absl::Substitute("T.Cast(\"$0\", T.min(T.max(T.nearbyint($1), T.float32($2)), T.float32($3)))",
-                                        type, value, low, high));
-      ExpectSame(type, absl::Substitute("T.Cast(\"$0\", T.max(T.min(T.nearbyint($1), T.float32($3)), T.float32($2)))",
-                                        type, value, low, high));
+      for (const char* limited : {"T.min(T.max(T.nearbyint($1), T.float32($2)), T.float32($3))",
+                                  "T.max(T.min(T.nearbyint($1), T.float32($3)), T.float32($2))"}) {
+        const std::string number =
+            absl::Substitute(absl::StrCat("T.Cast(\"$0\", ", limited, ")"), type, value, low, high);
+        for (const char* loop : {"serial", "vectorized"}) {
+          all.push_back({ParseOrDie(Program(type, number, loop)).Main(), {.tolerance = 0}});
+        }
+      }
     }
   }
+  const std::vector<std::string> wrong = testing::CompareAllWithInterpreter(all);
+  for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(wrong[i], "") << Print(all[i].function);
 }
 
 }  // namespace
