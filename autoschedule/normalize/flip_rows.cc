@@ -10,8 +10,9 @@
 namespace tilewright {
 namespace {
 
-// Elements of a padded operand for each one of what it pads, at most.
-constexpr double kMostPadding = 1.25;
+// Elements of a padded operand for each one of what it pads, at most; where the tile's own correction would be one more
+// instruction for a few rows, which elements of registers make of it.
+constexpr double kMostPadding = 1.25, kMostPaddingByElements = 2.5;
 
 int64_t Elements(const Buffer& buffer) {
   int64_t elements = 1;
@@ -19,10 +20,10 @@ int64_t Elements(const Buffer& buffer) {
   return elements;
 }
 
-bool IsMostlyPadding(const BlockNode& writer) {
+bool IsMostlyPadding(const BlockNode& writer, const TileInstruction& instruction) {
+  const double most = instruction.LoadsAll() ? kMostPaddingByElements : kMostPadding;
   return std::ranges::any_of(writer.reads, [&](const BufferRegion& read) {
-    return static_cast<double>(Elements(writer.writes[0].buffer)) >
-           kMostPadding * static_cast<double>(Elements(read.buffer));
+    return static_cast<double>(Elements(writer.writes[0].buffer)) > most * static_cast<double>(Elements(read.buffer));
   });
 }
 
@@ -40,7 +41,7 @@ bool FlipRows(Schedule& sch, BlockRv block, const Target& target) {
   const Buffer rows = contraction->row_operand;
   std::optional<BlockRv> writer = WriterOf(sch, block, rows);
   if (writer) {
-    if (IsMostlyPadding(*RealizeOf(sch, *writer).block)) return false;
+    if (IsMostlyPadding(*RealizeOf(sch, *writer).block, *instruction)) return false;
   } else {
     const auto& reads = realize.block->reads;
     const auto read = std::ranges::find_if(reads, [&](const BufferRegion& r) { return r.buffer.same_as(rows); });

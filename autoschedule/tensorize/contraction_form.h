@@ -37,7 +37,8 @@ struct ContractionPlan {
   // Of these, rows of a line or two, which are used up before the next ones arrive: tiles of few rows and fetching
   // ahead keep a core busy meanwhile.
   bool short_rows = false;
-  bool uneven = false;  // factors of some products are known to be zero: some batches have less to do
+  bool uneven = false;      // factors of some products are known to be zero: some batches have less to do
+  bool flips_rows = false;  // the row operand is a copy with flipped bits (autoschedule/normalize/flip_rows.h)
   // Neighbours along the depth are neighbours in the row operand, and fill vector registers
   // (TileInstruction::LineDepth).
   bool whole_lines = false;

@@ -141,9 +141,11 @@ llvm::Value* FunctionEmitter::EmitBits(const Expr& e) {
         group = {.value = broadcast->value};
       }
     }
-    const auto* load = dyn_cast<LoadNode>(group.value);
-    if (load != nullptr && wide && keep == ~uint32_t{0} && group.flip == 0) {
-      llvm::Value* line = SplatOfLine(load, builder_.getIntNTy(static_cast<unsigned>(bits)));
+    const auto* same_bits = dyn_cast<CallNode>(group.value);
+    const bool reinterpreted = same_bits != nullptr && same_bits->op == "reinterpret";
+    const auto* load = dyn_cast<LoadNode>(reinterpreted ? same_bits->args[0] : group.value);
+    if (load != nullptr && wide && keep == ~uint32_t{0}) {
+      llvm::Value* line = SplatOfLine(load, builder_.getIntNTy(static_cast<unsigned>(bits)), group.flip);
       if (line != nullptr) return builder_.CreateBitCast(line, MemoryType(context_.llvm, e.dtype()));
     }
     llvm::Value* value = EmitBits(group.value);

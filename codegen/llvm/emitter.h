@@ -123,8 +123,9 @@ class FunctionEmitter {
   llvm::Value* OpaqueVector(llvm::Value* vector);
   // A number in all lanes of a vector.
   llvm::Value* SplatElement(llvm::Value* number, unsigned lanes);
-  // Neighbours of `load`, as one number, in all lanes of a vector; null where they are in no line of lines_.
-  llvm::Value* SplatOfLine(const LoadNode* load, llvm::Type* number);
+  // Neighbours of `load`, as one number, in all lanes of a vector; null where they are in no line of lines_. `flip`: bits
+  // of an integer that are flipped.
+  llvm::Value* SplatOfLine(const LoadNode* load, llvm::Type* number, uint32_t flip = 0);
   // Remembers which lines a store of so many bits to a register buffer fills.
   void NoteLines(const Buffer& buffer, const Expr& first, int bits);
 

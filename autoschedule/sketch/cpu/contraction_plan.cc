@@ -116,8 +116,9 @@ bool ReadsLines(const BlockNode& block, const ContractionPlan& plan) {
   const IterVar& depth = block.iter_vars[static_cast<size_t>(plan.depth)];
   const int line = plan.instruction.LineDepth();
   if (line == 1 || !Divides(line, depth.domain.extent)) return false;
-  return std::ranges::any_of(block.reads, [&](const BufferRegion& read) {
-    return read.buffer.same_as(plan.contraction.row_operand) && read.region.back().min.same_as(depth.var);
+  return std::ranges::any_of(AccessesOf(block), [&](const Access& access) {
+    return !access.store && access.buffer.same_as(plan.contraction.row_operand) &&
+           access.strides[static_cast<size_t>(plan.depth)] == 1;
   });
 }
 
@@ -199,11 +200,11 @@ Outcome<ContractionPlan> PlanContraction(Schedule& sch, BlockRv block, const Tar
     }
     TW_RETURN_IF_REFUSED(PlanRowsInMemory(sch, block, target, choices, &plan));
   } else {
-    const bool flips = FlipsRows(sch, block, *contraction);
+    plan.flips_rows = FlipsRows(sch, block, *contraction);
     std::vector<ContractionPlan> plans;
     for (const TileInstruction& instruction : instructions) {
       plan.instruction = instruction;
-      if (flips) plan.instruction.registers -= TileInstruction::kFlipRegisters;
+      if (plan.flips_rows) plan.instruction.registers -= TileInstruction::kFlipRegisters;
       PlanTiles(realize, likely, target, &plan);
       if (!plan.tiles.empty()) plans.push_back(plan);
     }

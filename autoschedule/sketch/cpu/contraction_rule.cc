@@ -28,6 +28,8 @@ using Done = std::monostate;
 // Groups of a tile whose rows are flipped: flipped groups that several rows of a deeper one share would be kept in
 // registers that there are not.
 constexpr int kFlippedGroups = 2;
+// Flipping bits ahead takes as long as flipping them in so many tiles; columns of a tile.
+constexpr int64_t kUsesOfFlipped = 4, kTypicalColumns = 12;
 // The preferred one of the numbers of iterations by which rows are fetched ahead.
 constexpr size_t kFetchedAhead = 2;
 // Positive divisors, ascending.
@@ -154,6 +156,7 @@ class ContractionSchedule {
  private:
   // Buffers indexed by the block's iterators for what it reads and writes; the tile.
   Outcome<Done> MakeStages();
+  Outcome<bool> FlipsAhead();
   Outcome<Done> TakeTile();
   void RateShallowTiles(bool plain_output);  // of AMX
   Outcome<Done> StageOutputUnlessInPlace(bool plain_output);
@@ -239,7 +242,8 @@ Outcome<Done> ContractionSchedule::MakeStages() {
   }
   TW_ASSIGN_OR_RETURN(column_stage_, ReindexRead(sch_, block_, contraction_.column_operand));
   // Padding blocks move into the row stage.
-  if (row_stage_) InlineProducers(sch_, *row_stage_, false);
+  TW_ASSIGN_OR_RETURN(const bool flipped_ahead, FlipsAhead());
+  if (row_stage_ && !flipped_ahead) InlineProducers(sch_, *row_stage_, false);
   InlineProducers(sch_, column_stage_, true);
   constant_ = ReadsConstants(sch_, column_stage_);
   // The tile of AMX decides how the output is written. Others come after all that candidates of other tiles share.
@@ -259,6 +263,17 @@ Outcome<Done> ContractionSchedule::MakeStages() {
   plain_columns_ = plan_.instruction.group == 1 && CopiesAlong(*RealizeOf(sch_, column_stage_).block, column_dim);
   worth_packing_ = WorthPacking(plan_, tile_, *likely(), target_);
   return Done();
+}
+
+// Whether the copy with flipped bits is made before all tiles, each of which would flip the bits in registers again: by
+// instructions on units that multiply, where they take elements of registers.
+Outcome<bool> ContractionSchedule::FlipsAhead() {
+  if (!plan_.flips_rows || !plan_.instruction.LoadsAll()) return false;
+  int64_t uses = (Extent(plan_.column) + kTypicalColumns - 1) / kTypicalColumns;
+  for (const int iterator : contraction_.inner) uses *= iterator == plan_.depth ? 1 : Extent(iterator);
+  TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
+                      choices_.Take(sch_, name_ + ".flipped_ahead", {0, 1}, uses >= kUsesOfFlipped ? 1 : 0));
+  return pick.value != 0;
 }
 
 Outcome<Done> ContractionSchedule::TakeTile() {

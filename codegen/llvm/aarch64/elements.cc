@@ -25,7 +25,7 @@ llvm::Value* FunctionEmitter::SplatElement(llvm::Value* number, unsigned lanes) 
   return builder_.CreateShuffleVector(OpaqueVector(first), llvm::SmallVector<int>(lanes, 0));
 }
 
-llvm::Value* FunctionEmitter::SplatOfLine(const LoadNode* load, llvm::Type* number) {
+llvm::Value* FunctionEmitter::SplatOfLine(const LoadNode* load, llvm::Type* number, uint32_t flip) {
   if (load->buffer->scope.kind() != MemoryKind::kRegister || load->predicate || lines_.empty()) return nullptr;
   const auto* ramp = dyn_cast<RampNode>(load->indices[0]);
   if (ramp != nullptr && !IsInt(ramp->stride, 1)) return nullptr;
@@ -39,6 +39,7 @@ llvm::Value* FunctionEmitter::SplatOfLine(const LoadNode* load, llvm::Type* numb
   llvm::Value* address =
       builder_.CreateConstGEP1_64(builder_.getInt8Ty(), data, static_cast<uint64_t>(line * line_bits / 8));
   llvm::Value* whole = builder_.CreateAlignedLoad(llvm::FixedVectorType::get(number, lanes), address, llvm::Align(1));
+  if (flip != 0) whole = builder_.CreateXor(whole, flip);
   const auto lane = static_cast<int>(begin % line_bits / bits);
   return builder_.CreateShuffleVector(OpaqueVector(whole), llvm::SmallVector<int>(lanes, lane));
 }

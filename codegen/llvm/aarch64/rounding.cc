@@ -77,7 +77,6 @@ llvm::Value* FunctionEmitter::EmitSaturated(const CastNode* op) {
     for (int lane = first; lane < first + count; ++lane) picked.push_back(lane);
     return builder_.CreateShuffleVector(vector, picked);
   };
-  const auto* type = llvm::cast<llvm::FixedVectorType>(RegisterType(context_.llvm, to));
   const auto vector_of = [&](unsigned bits, unsigned count) {
     return llvm::FixedVectorType::get(builder_.getIntNTy(bits), count);
   };
@@ -95,12 +94,17 @@ llvm::Value* FunctionEmitter::EmitSaturated(const CastNode* op) {
     for (int lane = 0; lane < 2 * each; ++lane) all.push_back(lane);
     return builder_.CreateShuffleVector(low, high, all);
   };
-  llvm::Value* result = llvm::PoisonValue::get(const_cast<llvm::FixedVectorType*>(type));
+  llvm::Value* result = llvm::PoisonValue::get(RegisterType(context_.llvm, to));
   for (int first = 0; first < lanes; first += 2 * kPiece) {
     llvm::Value* bytes = builder_.CreateIntrinsic(narrow, {vector_of(8, 2 * kPiece)},
                                                   {join(halves(first), halves(first + kPiece), kPiece)});
     const int count = std::min(2 * kPiece, lanes - first);
-    if (count == lanes) return part(bytes, 0, count);
+    if (count == 2 * kPiece && count == lanes) return bytes;
+    // Four bytes are a number: LLVM would widen each again to take them apart.
+    if (count == lanes) {
+      llvm::Value* number = builder_.CreateExtractElement(builder_.CreateBitCast(bytes, vector_of(32, 2)), uint64_t{0});
+      return builder_.CreateBitCast(number, RegisterType(context_.llvm, to));
+    }
     // Lanes of the result, those of these bytes behind them.
     llvm::SmallVector<int> widened, picked;
     for (int lane = 0; lane < lanes; ++lane) {
