@@ -19,6 +19,7 @@ namespace {
 struct Example {
   const char *name, *target, *architecture;
   std::vector<const char*> instructions;  // that the kernel is made of
+  double tolerance = 0;                   // of results; 0: the same bits
 };
 
 std::string ReadFile(const std::string& name) {
@@ -32,7 +33,9 @@ Function Scheduled(const std::string& name) {
 
 class Kernels : public ::testing::TestWithParam<Example> {};
 TEST_P(Kernels, ComputeWhatTheProgramSays) {
-  EXPECT_EQ(cuda::testing::Emulated(Scheduled(GetParam().name), GetParam().target), "");
+  const auto trial = cuda::testing::KernelTrial::Make(Scheduled(GetParam().name), GetParam().target);
+  ASSERT_TRUE(trial.ok()) << trial.status();
+  EXPECT_EQ(trial->Run(trial->program(), GetParam().tolerance), "");
 }
 
 TEST_P(Kernels, AreMadeOfTheirInstructions) {
@@ -51,7 +54,10 @@ INSTANTIATE_TEST_SUITE_P(
     All, Kernels,
     ::testing::Values(
         Example{"mma_matmul", "cuda-sm80", "sm_80", {"tw::cp_async<16>", "ldmatrix_x4", "mma_m16n8k16"}},
+        Example{"mma_attention", "cuda-sm80", "sm_80", {"ldmatrix_x4", "mma_m16n8k16", "__shfl_xor_sync"}, 2e-3},
         Example{"thread_gemv", "cuda-sm80", "sm_80", {"__shfl_xor_sync"}},
+        Example{"shared_transpose", "cuda-sm80", "sm_80", {"__syncthreads();"}},
+        Example{"wgmma_matmul", "cuda-sm90a", "sm_90a", {"tw::cp_async<16>", "tw::wgmma<64"}},
         Example{"hopper_matmul",
                 "cuda-sm90a",
                 "sm_90a",

@@ -119,6 +119,12 @@ class Selector : public ScopedMutator {
     const bool of_lanes = owner == OwnerLevel::kWarp || owner == OwnerLevel::kWarpgroup;
     return (buffer->scope.kind() == MemoryKind::kFragment && of_lanes) || fragments_.contains(buffer->data.get());
   }
+  // Left operands of 16 bits lie in the lanes as sums do (intrin/cuda/fragments.h): what is made of sums element by element
+  // is the operand of another product where it is.
+  static bool LiesAsSums(const Buffer& buffer) {
+    return buffer->scope.text() == "wmma.accumulator" ||
+           (buffer->scope.text() == "wmma.matrix_a" && buffer->dtype.bits() == 16);
+  }
   // The one store of `body`, of a value that it computes in a loop.
   Stmt StoredBy(const Stmt& body, const Expr& value) {
     const StoreNode* store = nullptr;
@@ -160,7 +166,7 @@ class Selector : public ScopedMutator {
       const auto sums = accumulators_.find(buffer->data.get());
       if (sums == accumulators_.end()) return std::nullopt;
       tile = {.lanes = kWarpgroupSize, .rows = 64, .columns = 2 * sums->second};
-    } else if (buffer->scope.text() != "wmma.accumulator") {
+    } else if (!LiesAsSums(buffer)) {
       return std::nullopt;
     }
     return OwnRegister(element, columns->second, tile, threads_, &analyzer_);

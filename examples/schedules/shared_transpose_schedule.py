@@ -1,0 +1,17 @@
+# Tiles of 32 x 32 through shared memory, whose rows are one element longer: reads and writes of memory are of neighbours.
+B = sch.get_block("B")
+i, j = sch.get_loops(B)
+i0, i1, i2 = sch.split(i, factors=[None, 4, 8])
+j0, j1 = sch.split(j, factors=[None, 32])
+sch.reorder(i0, j0, i1, i2, j1)
+sch.bind(i0, "blockIdx.y")
+sch.bind(j0, "blockIdx.x")
+sch.bind(i2, "threadIdx.y")
+sch.bind(j1, "threadIdx.x")
+AS = sch.cache_read(B, 0, "shared")
+sch.compute_at(AS, j0)
+r, c = sch.get_loops(AS)[-2:]
+r0, r1 = sch.split(r, factors=[None, 8])
+sch.bind(r1, "threadIdx.y")
+sch.bind(c, "threadIdx.x")
+sch.storage_align(AS, 0, -2, 32, 1)
