@@ -1,0 +1,93 @@
+// The table "kind of fault x kernel": each fault that can be planted in a kernel (codegen/cuda/testing/planted_faults.h) is
+// reported by the emulator, or the result is wrong. A right result does not hide what only other timing shows.
+#include "codegen/cuda/testing/planted_faults.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "codegen/cuda/testing/scheduled_kernels.h"
+
+namespace tilewright {
+namespace {
+
+// Sites of a kind in one kernel that are tried, in equal distances.
+constexpr size_t kMostSites = 6;
+
+struct Row {
+  const char *name, *program, *schedule, *target;
+  const char* faults;     // kinds that have a site in it
+  double tolerance = 0;   // of the right result
+  int64_t magnitude = 4;  // of inputs
+  // Of the program: so deep that each stage of a pipeline is used several times.
+  cuda::testing::Edits edits = {};
+};
+void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
+
+std::string ReadFile(const std::string& name) {
+  std::ifstream file("examples/schedules/" + name + ".py");
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+class PlantedFaults : public ::testing::TestWithParam<Row> {};
+TEST_P(PlantedFaults, AreReported) {
+  const Row& row = GetParam();
+  std::string program = ReadFile(row.program);
+  for (const auto& [what, by] : row.edits) program = cuda::testing::Replaced(program, what, by);
+  const Function scheduled = cuda::testing::Scheduled(program, ReadFile(row.schedule));
+  const auto trial = cuda::testing::KernelTrial::Make(scheduled, row.target, row.magnitude);
+  ASSERT_TRUE(trial.ok()) << trial.status();
+  ASSERT_EQ(trial->Run(trial->program(), row.tolerance), "");
+  std::vector<std::string> planted;
+  for (const std::string_view kind : cuda::testing::FaultKinds()) {
+    const auto faults = cuda::testing::PlantAndRun(*trial, kind, kMostSites, row.tolerance);
+    if (faults.planted > 0) planted.emplace_back(kind);
+    EXPECT_THAT(faults.missed, ::testing::IsEmpty()) << kind;
+  }
+  EXPECT_EQ(absl::StrJoin(planted, " "), row.faults);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kernels, PlantedFaults,
+    ::testing::Values(
+        Row{"shared_memory", "shared_matmul", "shared_matmul_schedule", "cuda-sm80", "barrier overlap"},
+        Row{"pipeline", "pipelined_matmul", "pipelined_matmul_schedule", "cuda-sm80", "barrier overlap"},
+        Row{"transpose", "shared_transpose", "shared_transpose_schedule", "cuda-sm80", "barrier"},
+        Row{"lane_sums", "thread_gemv", "thread_gemv_schedule", "cuda-sm80", "barrier lane"},
+        Row{"block_sums", "thread_softmax", "thread_softmax_schedule", "cuda-sm80", "barrier overlap lane", 1e-5,
+            // Another element than the greatest of a row makes exponentials that overflow.
+            1000000},
+        Row{"mma",
+            "mma_matmul",
+            "mma_matmul_schedule",
+            "cuda-sm80",
+            "barrier wait commit fragment early_release overlap",
+            0,
+            4,
+            {{"(128, 128), \"float16\"), B: T.Buffer((128, 128)", "(128, 320), \"float16\"), B: T.Buffer((320, 128)"},
+             {"T.grid(128, 128, 128)", "T.grid(128, 128, 320)"}}},
+        Row{"mma_attention", "mma_attention", "mma_attention_schedule", "cuda-sm80", "barrier fragment overlap lane",
+            2e-3},
+        Row{"wgmma_async_copies", "wgmma_matmul", "wgmma_matmul_schedule", "cuda-sm90a",
+            "barrier wait commit fence swizzle descriptor early_release overlap"},
+        Row{"wgmma_bulk_copies", "wgmma_matmul", "wgmma_matmul_bulk_schedule", "cuda-sm90a",
+            "barrier wait parity commit fence swizzle descriptor early_release expect_bytes arrivals overlap"},
+        Row{"wgmma_roles_clusters",
+            "hopper_matmul",
+            "hopper_matmul_schedule",
+            "cuda-sm90a",
+            "barrier wait parity commit fence swizzle descriptor early_release expect_bytes arrivals overlap",
+            0,
+            4,
+            {{"192", "576"}}},
+        Row{"wgmma_roles_pixels", "im2col_convolution", "im2col_convolution_schedule", "cuda-sm90a",
+            "barrier wait parity commit fence swizzle descriptor early_release expect_bytes arrivals overlap"}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace tilewright
