@@ -44,4 +44,10 @@ double CyclesFromMemory(double bytes, const Target& target) {
   return bytes <= AllBytes(target.Farthest(), target) ? 0 : bytes / (target.memory_gbs / target.clock_ghz);
 }
 
+bool PaysToFlipAhead(int64_t columns, int64_t windows) {
+  // Columns of a tile; writing and reading a flipped copy takes as long as flipping it in so many tiles.
+  constexpr int64_t kTypicalColumns = 12, kTilesOfACopy = 4;
+  return (columns + kTypicalColumns - 1) / kTypicalColumns * windows >= kTilesOfACopy;
+}
+
 }  // namespace tilewright

@@ -40,4 +40,8 @@ inline constexpr int64_t kVectorsOfMask = 2;
 // Cycles of a loop's body below which its own instructions are seen: shorter ones lost up to a tenth.
 inline constexpr double kShortBodyCycles = 40;
 
+// Whether flipping the sign bits of a row operand ahead of all tiles takes less time than flipping them in registers
+// in each tile that reads them. `columns` of the output; `windows`: how often each element is read for one column.
+bool PaysToFlipAhead(int64_t columns, int64_t windows);
+
 }  // namespace tilewright

@@ -28,8 +28,6 @@ using Done = std::monostate;
 // Groups of a tile whose rows are flipped: flipped groups that several rows of a deeper one share would be kept in
 // registers that there are not.
 constexpr int kFlippedGroups = 2;
-// Flipping bits ahead takes as long as flipping them in so many tiles; columns of a tile.
-constexpr int64_t kUsesOfFlipped = 4, kTypicalColumns = 12;
 // The preferred one of the numbers of iterations by which rows are fetched ahead.
 constexpr size_t kFetchedAhead = 2;
 // Positive divisors, ascending.
@@ -269,10 +267,10 @@ Outcome<Done> ContractionSchedule::MakeStages() {
 // instructions on units that multiply, where they take elements of registers.
 Outcome<bool> ContractionSchedule::FlipsAhead() {
   if (!plan_.flips_rows || !plan_.instruction.LoadsAll()) return false;
-  int64_t uses = (Extent(plan_.column) + kTypicalColumns - 1) / kTypicalColumns;
-  for (const int iterator : contraction_.inner) uses *= iterator == plan_.depth ? 1 : Extent(iterator);
-  TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
-                      choices_.Take(sch_, name_ + ".flipped_ahead", {0, 1}, uses >= kUsesOfFlipped ? 1 : 0));
+  int64_t windows = 1;
+  for (const int iterator : contraction_.inner) windows *= iterator == plan_.depth ? 1 : Extent(iterator);
+  const size_t preferred = PaysToFlipAhead(Extent(plan_.column), windows) ? 1 : 0;
+  TW_ASSIGN_OR_RETURN(const Choices::Pick pick, choices_.Take(sch_, name_ + ".flipped_ahead", {0, 1}, preferred));
   return pick.value != 0;
 }
 
