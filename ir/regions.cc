@@ -398,7 +398,8 @@ class Detector : public Visitor {
     });
     return unbounded;
   }
-  // Whether what runs has said nothing else of it before: neither names nor memory that is allocated or written inside.
+  // Whether the value is known before the statement: it depends on no name without a value, and on no memory that the
+  // statement allocates or has written.
   bool IsFixed(const Expr& e) const {
     bool fixed = !IsUnbounded(e);
     PreOrder(e, [&](const Expr& part) {
