@@ -451,6 +451,23 @@ TEST(Rules, FusesPrologueAndEpilogue) {
   ExpectOneLoop(ops::WithRequantization(ops::Softmax(64, 128, {DataType::UInt(8)}), {.scale = 100}));
 }
 
+// Each vector of 8-bit floats is hundreds of instructions: 259 of them took half a minute to compile.
+TEST(Rules, WritesOutFewStatementsOf8BitFloats) {
+  const Function op = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(B: T.Buffer((7, 37), "float8_e4m3fn"), C: T.Buffer((7, 37), "float8_e5m2")):
+    for i, c, j in T.grid(7, 37, 37):
+        with T.block("C"):
+            vi, vc, vj = T.axis.remap("SSR", [i, c, j])
+            with T.init():
+                C[vi, vc] = T.Cast("float8_e5m2", 0)
+            C[vi, vc] = T.max(C[vi, vc], T.Cast("float8_e5m2", B[vi, vj]))
+)");
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  const AutoScheduled result = AutoSchedule(Module(op), *NamedTarget("x86-znver4"), &intrins);
+  EXPECT_EQ(Print(result.schedule.module()).find("T.unroll(37)"), std::string::npos);
+}
+
 // A vector by packed weights: each is taken apart once, in registers, and summed along its row. Packing them as floats
 // would write and read eight times as much.
 TEST(Rules, TakesPackedWeightsApartInRegisters) {

@@ -510,6 +510,14 @@ Outcome<TileLoops> MakeTileLoops(Schedule& sch, BlockRv block, const Plan& plan,
   return result;
 }
 
+// Floats of 8 bits are converted and computed with in 32 bits: one vector of them is several there.
+int64_t StatementsOfAVector(const Plan& plan) {
+  const bool narrow = std::ranges::any_of(plan.accesses, [](const Access& access) {
+    return access.buffer->dtype.is_float() && access.buffer->dtype.bits() == 8;
+  });
+  return narrow ? DataType::Float(32).bits() / 8 : 1;
+}
+
 // How many of the loops over a window stay loops; those inside of them are written out. Not that over its rows when the
 // image's borders would multiply too much code: there a tile has one row, and all of what an iteration loads lies in
 // the image or outside of it.
@@ -517,7 +525,7 @@ size_t LoopsNotWrittenOut(const Schedule& sch, const std::vector<LoopRv>& reduce
                           const WindowReduction& window, const WindowTile& tile) {
   const std::vector<int> iterators = NestReduction(plan, window);
   size_t rolled = reduce.size();
-  for (int64_t written = tile.rows * tile.columns * tile.vectors; rolled > 0; --rolled) {
+  for (int64_t written = tile.rows * tile.columns * tile.vectors * StatementsOfAVector(plan); rolled > 0; --rolled) {
     written *= ExtentOf(sch, reduce[rolled - 1]).value_or(kMostWrittenOut);
     const bool many_borders = window.most_statements > 0 && MovesWith(plan, iterators[rolled - 1], window.row);
     if (written > (many_borders ? kMostWithBorders : kMostWrittenOut)) break;
