@@ -37,7 +37,7 @@ struct CompileOptions {
   std::vector<std::string> libraries = {};
   // A function that calls those of the module, in addition to them.
   const CallSequence* sequence = nullptr;
-  // The code is wanted soon, however slow it is: LLVM optimizes little, which takes a quarter of the time.
+  // The code is wanted soon, however slow it is: LLVM optimizes little.
   bool quick = false;
   // Counters are wanted: they cost a tenth of the time.
   bool count = false;

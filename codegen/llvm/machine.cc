@@ -60,7 +60,7 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Target& t
   if (target.kind == TargetKind::kX86) features += ",-sse4a";
   std::unique_ptr<llvm::TargetMachine> machine(llvm_target->createTargetMachine(
       target.triple, target.cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
-      quick ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default));
+      quick ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Default));
   if (machine == nullptr)
     return absl::InvalidArgumentError(absl::StrCat("LLVM has no target machine for ", target.name));
   return machine;
