@@ -24,7 +24,7 @@ struct Row {
   const char* faults;     // kinds that have a site in it
   double tolerance = 0;   // of the right result
   int64_t magnitude = 4;  // of inputs
-  // Of the program: so deep that each stage of a pipeline is used several times.
+  // Changes of the program: it becomes so deep that each stage of a pipeline is used several times.
   cuda::testing::Edits edits = {};
 };
 void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
