@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,39 +19,11 @@
 namespace tilewright {
 namespace {
 
-uint32_t FromEnvironment(const char* name, uint32_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : static_cast<uint32_t>(std::strtoul(text, nullptr, 10));
-}
-
 std::vector<std::string> ArmTargets() {
   std::vector<std::string> names = TargetNames();
   std::erase_if(names, [](const std::string& name) { return !name.starts_with("arm-"); });
   return names;
 }
-
-// Programs that are compiled and loaded together: a process starts for each of these.
-constexpr size_t kTogether = 25;
-
-// Scheduled programs, and what to say of those that compute something else.
-class Batch {
- public:
-  void Add(testing::Compared compared, std::string text) {
-    all_.push_back(std::move(compared));
-    texts_.push_back(std::move(text));
-    if (all_.size() == kTogether) Compare();
-  }
-  void Compare() {
-    const std::vector<std::string> wrong = testing::CompareAllWithInterpreter(all_);
-    for (size_t i = 0; i < wrong.size(); ++i) EXPECT_EQ(wrong[i], "") << texts_[i];
-    all_.clear();
-    texts_.clear();
-  }
-
- private:
-  std::vector<testing::Compared> all_;
-  std::vector<std::string> texts_;
-};
 
 class EmulatedShapes : public ::testing::TestWithParam<std::string> {};
 
@@ -61,12 +32,12 @@ TEST_P(EmulatedShapes, SchedulesComputeTheSame) {
   target.cores = 2;
   if (const auto command = remote::WorkerCommand(target, ""); !command.ok()) GTEST_SKIP() << command.status().message();
   const std::vector<std::string> names = ArmTargets();
-  const auto place = static_cast<uint32_t>(std::ranges::find(names, GetParam()) - names.begin());
-  const uint32_t seed = FromEnvironment("TILEWRIGHT_SEED", 20261127) + 1000 * place;
-  RandomOperators operators(seed, kSmallOperators);
-  const uint32_t shapes = FromEnvironment("TILEWRIGHT_SHAPES", 40);
-  Batch batch;
-  for (uint32_t i = 0; i < shapes; ++i) {
+  const auto place = static_cast<uint64_t>(std::ranges::find(names, GetParam()) - names.begin());
+  const uint64_t seed = testing::FromEnvironment("TILEWRIGHT_SEED", 20261127) + 1000 * place;
+  RandomOperators operators(static_cast<uint32_t>(seed), kSmallOperators);
+  const uint64_t shapes = testing::FromEnvironment("TILEWRIGHT_SHAPES", 40);
+  testing::Batch batch;
+  for (uint64_t i = 0; i < shapes; ++i) {
     // What is packed ahead of time has parameters of its own: it is compared with itself, the rest with the operator.
     const bool constants = i % 4 == 0;
     const Function op = operators.Next(constants);

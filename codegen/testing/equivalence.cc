@@ -1,8 +1,11 @@
 #include "codegen/testing/equivalence.h"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <cstdlib>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/abi/abi_type.h"
@@ -16,6 +19,9 @@
 
 namespace tilewright::testing {
 namespace {
+
+// Programs that are compiled and loaded together: a process starts for each of these.
+constexpr size_t kTogether = 25;
 
 double ToleranceOf(DataType type) {
   if (!type.is_float()) return 0;
@@ -67,6 +73,11 @@ Target TestedTarget() {
   return NamedTarget(name == nullptr ? "host" : name).value();
 }
 
+uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
 std::string CompareWithInterpreter(const Module& module, const ComparisonOptions& options) {
   auto compiled = CompileAndLoad(module, options.target, {.emulate = true});
   if (!compiled.ok()) return std::string(compiled.status().message());
@@ -87,7 +98,11 @@ std::string CompareWithInterpreter(const CompiledModule& compiled, const Functio
     const Param& param = function->params[i];
     NDArray array(param.buffer ? param.buffer->dtype : param.var.dtype(),
                   param.buffer ? shapes.Evaluate(param.buffer) : std::vector<int64_t>());
-    FillUniform(array, options.seed + i, options.low, options.high);
+    if (options.integers != 0) {
+      FillIntegers(array, options.seed + i, options.integers);
+    } else {
+      FillUniform(array, options.seed + i, options.low, options.high);
+    }
     compiled_arrays.push_back(array.Clone());
     tensors.push_back(runtime::Tensor::Borrow(compiled_arrays.back().data(), AbiType(array.dtype()), array.shape()));
     if (param.buffer) {
@@ -134,6 +149,19 @@ std::vector<std::string> CompareAllWithInterpreter(const std::vector<Compared>& 
                                     : CompareWithInterpreter(Module(all[i].function), options));
   }
   return results;
+}
+
+void Batch::Add(Compared compared, std::string text) {
+  all_.push_back(std::move(compared));
+  texts_.push_back(std::move(text));
+  if (all_.size() == kTogether) Compare();
+}
+
+void Batch::Compare() {
+  const std::vector<std::string> wrong = CompareAllWithInterpreter(all_);
+  for (size_t i = 0; i < wrong.size(); ++i) EXPECT_EQ(wrong[i], "") << texts_[i];
+  all_.clear();
+  texts_.clear();
 }
 
 std::string CompareWithInterpreter(std::string_view script, const ComparisonOptions& options) {
