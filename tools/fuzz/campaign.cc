@@ -1,5 +1,6 @@
 #include "tools/fuzz/campaign.h"
 
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,6 +60,13 @@ void Answer(int to, uint64_t seed, const Judgement& judgement) {
   }
 }
 
+// A signal ends the process after kMostSeconds of its own time, or when it waits for very much longer.
+void LimitTime() {
+  const itimerval most = {.it_interval = {}, .it_value = {.tv_sec = kMostSeconds}};
+  setitimer(ITIMER_PROF, &most, nullptr);
+  alarm(30 * kMostSeconds);
+}
+
 // Judges seeds in a child, which tells each judgement; returns the first seed that it did not answer.
 template <class F>
 uint64_t InChild(uint64_t first, uint64_t end, const std::set<int>& without, F told) {
@@ -68,7 +76,7 @@ uint64_t InChild(uint64_t first, uint64_t end, const std::set<int>& without, F t
   if (child == 0) {
     close(ends[0]);
     for (uint64_t seed = first; seed < end; ++seed) {
-      alarm(kMostSeconds);
+      LimitTime();
       Answer(ends[1], seed, Judge(seed, without));
     }
     _exit(0);
