@@ -8,12 +8,10 @@
 namespace tilewright {
 
 double MeasureClockGhz() {
-  constexpr std::chrono::milliseconds kLongEnough(16);
-  constexpr int kLeastRuns = 100, kSteps = 20000, kUnrolled = 8;
-  constexpr double kLeastGhz = 0.05;
-  double best = kLeastGhz;
-  const auto begin = std::chrono::steady_clock::now();
-  for (int run = 0; run < kLeastRuns || std::chrono::steady_clock::now() - begin < kLongEnough; ++run) {
+  constexpr int kRunsWithoutGain = 100, kSteps = 20000, kUnrolled = 8;
+  constexpr double kLeastGhz = 0.05, kGain = 1.005;
+  double best = kLeastGhz, before = kLeastGhz;
+  for (int run = 0; run < kRunsWithoutGain; ++run) {
     const auto start = std::chrono::steady_clock::now();
     uint64_t x = 1, y = 3;
     for (int i = 0; i < kSteps; ++i) {
@@ -25,6 +23,9 @@ double MeasureClockGhz() {
     }
     const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - start;
     best = std::max(best, static_cast<double>(kSteps) * kUnrolled / spent.count());
+    if (best < before * kGain) continue;
+    before = best;
+    run = 0;
   }
   return std::round(best * 20) / 20;
 }
