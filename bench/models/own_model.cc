@@ -84,7 +84,7 @@ int64_t OwnModel::Bytes() const {
   for (const NDArray& argument : arguments_) bytes += argument.bytes();
   for (const NDArray& result : results_) bytes += result.bytes();
   if (const graph::PlannedFunction* planned = model_->executor().planned()) {
-    for (const graph::Constant& constant : planned->plan().constants) bytes += constant->bytes.size;
+    for (const graph::Constant& constant : planned->plan().constants) bytes += constant->bytes.size();
   }
   return bytes;
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -111,7 +110,7 @@ class Builder {
       const PlanTensor& root = Root(tensor);
       if (root.home != Home::kConstant) return;
       int64_t& offset = (*constants)[static_cast<size_t>(root.index)];
-      if (offset < 0) offset = Take(plan_.constants[static_cast<size_t>(root.index)]->bytes.size);
+      if (offset < 0) offset = Take(plan_.constants[static_cast<size_t>(root.index)]->bytes.size());
     };
     for (int result : plan_.results) keep(result);
     packed->resize(plan_.steps.size());
@@ -173,8 +172,8 @@ class Builder {
 
   void Copy(int constant, std::byte* to, Releaser& releaser) const {
     const ConstantBytes& bytes = plan_.constants[static_cast<size_t>(constant)]->bytes;
-    if (bytes.size > 0) std::memcpy(to, bytes.data, static_cast<size_t>(bytes.size));
-    releaser.Add(bytes.size);
+    bytes.CopyTo(to);
+    releaser.Add(bytes.size());
   }
 
   // What the section does not hold is copied to aligned memory first.
@@ -213,7 +212,7 @@ class Builder {
   }
 
   int64_t RoundedBytesOf(int constant) const {
-    return RoundedBytes(plan_.constants[static_cast<size_t>(constant)]->bytes.size);
+    return RoundedBytes(plan_.constants[static_cast<size_t>(constant)]->bytes.size());
   }
 
   const ExecutablePlan& plan_;

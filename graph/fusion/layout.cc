@@ -6,7 +6,6 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "graph/fusion/permuted_constant.h"
 #include "graph/ir/call_types.h"
 #include "graph/ir/functor.h"
 #include "graph/ir/status_macros.h"
@@ -237,7 +236,9 @@ class LayoutWriter : public Mutator {
     const auto key = std::make_pair(&constant, order);
     const auto known = weights_.find(key);
     if (known != weights_.end()) return known->second;
-    return weights_.emplace(key, PermutedConstant(constant, order)).first->second;
+    const Constant permuted(constant.dtype, Permute(constant.shape, order),
+                            constant.bytes.Permuted(constant.shape, order, constant.dtype.bytes()));
+    return weights_.emplace(key, permuted).first->second;
   }
 
   LayoutPlan& plan_;

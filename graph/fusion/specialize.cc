@@ -25,12 +25,12 @@ class Specializer : public Mutator {
     for (size_t i = 0; i < call->args.size(); ++i) {
       const auto* constant = dyn_cast<ConstantNode>(call->args[i]);
       NDArray array;
-      if (constant != nullptr && constant->bytes.size <= 8) array = constant->ToNDArray();
+      if (constant != nullptr && constant->bytes.size() <= 8) array = constant->ToNDArray();
       if (constant == nullptr || array.size() != 1) {
         args.push_back(call->args[i]);
         continue;
       }
-      key += "," + std::to_string(i) + ":" + std::string(constant->bytes.view());
+      key += "," + std::to_string(i) + ":" + constant->bytes.ToString();
       scalars.emplace(i, std::move(array));
     }
     auto known = names_.find(key);

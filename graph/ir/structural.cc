@@ -1,6 +1,5 @@
 #include "graph/ir/structural.h"
 
-#include <algorithm>
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
@@ -12,19 +11,17 @@ namespace tilewright::graph {
 namespace {
 
 // How many bytes at each end of a large constant its hash looks at.
-constexpr size_t kHashedBytes = 256;
+constexpr int64_t kHashedBytes = 256;
 
 uint64_t HashConstant(const ConstantNode& constant) {
   uint64_t hash = HashBytes(constant.dtype.ToString());
   for (int64_t extent : constant.shape) hash = MixHash(hash, static_cast<uint64_t>(extent));
-  const std::string_view bytes = constant.bytes.view();
-  hash = MixHash(hash, HashBytes(bytes.substr(0, kHashedBytes)));
-  return MixHash(hash, HashBytes(bytes.substr(bytes.size() - std::min(bytes.size(), kHashedBytes))));
+  return MixHash(hash, HashBytes(constant.bytes.Ends(kHashedBytes)));
 }
 
 bool SameConstant(const ConstantNode& a, const ConstantNode& b) {
   if (&a == &b) return true;
-  return a.dtype == b.dtype && a.shape == b.shape && (a.bytes.data == b.bytes.data || a.bytes.view() == b.bytes.view());
+  return a.dtype == b.dtype && a.shape == b.shape && a.bytes.Same(b.bytes);
 }
 
 // Walks two values, or hashes one, with variables and symbols seen through Derived's

@@ -1,7 +1,5 @@
 #include "graph/ir/value.h"
 
-#include <cstring>
-
 #include "base/check.h"
 
 namespace tilewright::graph {
@@ -15,7 +13,7 @@ int64_t ElementsOf(const std::vector<int64_t>& shape) {
 
 NDArray CopyOf(DataType dtype, const std::vector<int64_t>& shape, const ConstantBytes& bytes) {
   NDArray array(dtype, shape);
-  if (bytes.size > 0) std::memcpy(array.data(), bytes.data, static_cast<size_t>(bytes.size));
+  bytes.CopyTo(static_cast<std::byte*>(array.data()));
   return array;
 }
 
@@ -36,16 +34,15 @@ ConstantNode::ConstantNode(DataType dtype, std::vector<int64_t> shape_in, Consta
       shape(std::move(shape_in)),
       bytes(std::move(bytes_in)),
       type(TypeOfConstant(dtype, shape, bytes)) {
-  TW_CHECK(bytes.size == ElementsOf(shape) * dtype.bytes()) << bytes.size << " bytes for a constant of another size";
+  TW_CHECK(bytes.size() == ElementsOf(shape) * dtype.bytes())
+      << bytes.size() << " bytes for a constant of another size";
 }
 
 NDArray ConstantNode::ToNDArray() const { return CopyOf(dtype, shape, bytes); }
 
 Constant::Constant(const NDArray& array)
     : Constant(array.dtype(), array.shape(),
-               {.owner = std::make_shared<NDArray>(array),
-                .data = static_cast<const std::byte*>(array.data()),
-                .size = array.bytes()}) {}
+               {std::make_shared<NDArray>(array), static_cast<const std::byte*>(array.data()), array.bytes()}) {}
 
 Constant Constant::Scalar(DataType dtype, double value) {
   const NDArray array(dtype, {});

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "graph/ir/attrs.h"
+#include "graph/ir/constant_bytes.h"
 #include "graph/ir/kinds.h"
 #include "graph/ir/op.h"
 #include "graph/ir/type.h"
@@ -70,16 +71,6 @@ class Var : public Ref<VarNode> {
   Var(std::string name, Type type) : Ref<VarNode>(new VarNode(std::move(name), std::move(type))) {}
 };
 
-// Elements of a constant: row-major, packed, little-endian, of any alignment. `owner` keeps them alive: an NDArray, a
-// mapped file.
-struct ConstantBytes {
-  std::shared_ptr<const void> owner;
-  const std::byte* data = nullptr;
-  int64_t size = 0;
-
-  std::string_view view() const { return {reinterpret_cast<const char*>(data), static_cast<size_t>(size)}; }
-};
-
 class ConstantNode : public ValueNode {
  public:
   static constexpr Kind kKind = AsKind(GraphKind::kConstant);
@@ -95,7 +86,7 @@ class ConstantNode : public ValueNode {
 class Constant : public Ref<ConstantNode> {
  public:
   explicit Constant(const ConstantNode* node) : Ref<ConstantNode>(node) {}
-  // `bytes.size` is what the shape needs: (bits + 7) / 8 bytes an element.
+  // `bytes.size()` is what the shape needs: (bits + 7) / 8 bytes an element.
   Constant(DataType dtype, std::vector<int64_t> shape, ConstantBytes bytes)
       : Ref<ConstantNode>(new ConstantNode(dtype, std::move(shape), std::move(bytes))) {}
   // Shares the array's memory, which must not change any more.

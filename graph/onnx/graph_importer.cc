@@ -149,7 +149,7 @@ bool GraphImporter::NeedsValues(const std::string& name) {
 
 absl::StatusOr<Item> GraphImporter::ConstantOf(const onnx::TensorProto& tensor) {
   TW_VALUE_OR_RETURN(TensorView view, file_->Tensor(tensor));
-  ConstantBytes bytes{.owner = view.owner, .data = view.bytes.data(), .size = static_cast<int64_t>(view.bytes.size())};
+  ConstantBytes bytes(view.owner, view.bytes.data(), static_cast<int64_t>(view.bytes.size()));
   return emitter_.FromConstant(Constant(view.dtype, view.shape, std::move(bytes)));
 }
 

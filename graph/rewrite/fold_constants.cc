@@ -18,7 +18,7 @@ std::optional<int64_t> ConstantBytesOf(const std::vector<Value>& args) {
   for (const Value& arg : args) {
     if (!arg) continue;
     if (const auto* constant = dyn_cast<ConstantNode>(arg)) {
-      bytes += constant->bytes.size;
+      bytes += constant->bytes.size();
     } else if (const auto* tuple = dyn_cast<TupleNode>(arg)) {
       const std::optional<int64_t> inner = ConstantBytesOf(tuple->fields);
       if (!inner) return std::nullopt;
