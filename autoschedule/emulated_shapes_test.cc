@@ -48,6 +48,8 @@ TEST_P(EmulatedShapes, SchedulesComputeTheSame) {
     if (!candidate.ok()) candidate = space.Make(Choices::Preferred());
     ASSERT_TRUE(candidate.ok()) << Print(op);
     testing::ComparisonOptions options = {.target = target, .seed = i + 1, .tolerance = 1e-3, .parallel = i % 3 == 0};
+    // Long sums in float16 depend on their order, unless they are exact.
+    if (op->params.back().buffer->dtype == DataType::Float(16)) options.integers = 2;
     if (!constants) options.original = op;
     batch.Add({candidate->schedule.module().Main(), options}, Print(op) + ToText(candidate->schedule.trace()));
   }

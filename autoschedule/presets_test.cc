@@ -65,7 +65,7 @@ void AddContractions(const std::string& types_name, std::vector<NamedModule>& al
 
 std::vector<NamedModule> Operators() {
   std::vector<NamedModule> all;
-  for (const char* types : {"f32", "bf16", "u8s8", "s8s8"}) AddContractions(types, all);
+  for (const char* types : {"f32", "f16", "bf16", "u8s8", "s8s8"}) AddContractions(types, all);
   all.emplace_back("requantized", Module(ops::WithRequantization(ops::Matmul(24, 40, 16, *OperandTypes::Parse("u8s8")),
                                                                  {.scale = 0.01})));
   all.emplace_back("add", Module(ops::Add({37, 131})));

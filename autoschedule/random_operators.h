@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <random>
 #include <utility>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "ir/ops/conv_transpose.h"
 #include "ir/ops/depthwise.h"
 #include "ir/ops/matmul.h"
+#include "ir/ops/operand_types.h"
+#include "ir/ops/requantize.h"
 #include "schedule/layout/hoist_prepack.h"
 
 namespace tilewright {
@@ -32,44 +35,46 @@ class RandomOperators {
   // Constant operands are marked as such where that is asked for.
   Function Next(bool constants = true) {
     const ops::OperandTypes types = Types();
-    const auto marked = [&](Function function) {
-      return constants ? MarkConstant(std::move(function), {1}) : function;
-    };
-    switch (Pick({0, 0, 0, 0, 1, 2, 3, 4})) {
-      case 1:
-        return marked(ops::BatchMatmul(Pick({1, 3}), Up(sizes_.extent), Up(sizes_.extent), Up(sizes_.extent), types));
-      case 2:
-        return ops::TransposeBatchMatmul(Up(2), Up(sizes_.extent / 2), Up(8), Up(sizes_.extent / 2), types);
-      case 3:
-        return marked(ops::ConvTranspose(Up(2), Size(2), Size(2), Channels(), Channels(), Upsampling(), types));
-      case 4: {
-        const ops::Window window = SomeWindow();
-        return marked(ops::Depthwise(Up(3), Size(window.kernel), Size(window.kernel), Channels(), window));
-      }
-      default:
-        return marked(ops::Conv(Convolution(), types));
+    const Kind kind = Pick<Kind>({kConv, kConv, kConv, kConv, kProduct, kAttention, kConvTranspose, kDepthwise});
+    Function function = Operator(kind, types);
+    if (types.output == DataType::Int(32) && Up(3) == 1) {
+      const DataType to = Pick<DataType>({DataType::UInt(8), DataType::Int(8)});
+      function = ops::WithRequantization(function, {.scale = 0.01, .zero_point = 3, .to = to});
     }
+    return constants && kind != kAttention ? MarkConstant(function, {1}) : function;
   }
 
  private:
+  enum Kind { kConv, kProduct, kAttention, kConvTranspose, kDepthwise };
+
   int64_t Up(int64_t most) { return std::uniform_int_distribution<int64_t>(1, most)(random_); }
-  int64_t Pick(const std::vector<int64_t>& values) {
+  template <class T = int64_t>
+  T Pick(const std::vector<T>& values) {
     return values[static_cast<size_t>(Up(static_cast<int64_t>(values.size())) - 1)];
   }
   int64_t Channels() { return Pick(sizes_.channels); }
   int64_t Size(int64_t least) { return std::max(least, Up(sizes_.image)); }
 
   ops::OperandTypes Types() {
-    const DataType s8 = DataType::Int(8);
-    switch (Up(4)) {
-      case 1:
-        return {DataType::BFloat16(), DataType::BFloat16(), DataType::Float(32)};
-      case 2:
-        return {DataType::UInt(8), s8, DataType::Int(32)};
-      case 3:
-        return {s8, s8, DataType::Int(32)};
+    constexpr const char* kTypes[] = {"f32", "f16", "f16f32", "bf16", "u8s8", "s8s8"};
+    return *ops::OperandTypes::Parse(kTypes[Up(std::ssize(kTypes)) - 1]);
+  }
+
+  Function Operator(Kind kind, const ops::OperandTypes& types) {
+    switch (kind) {
+      case kProduct:
+        return ops::BatchMatmul(Pick({1, 3}), Up(sizes_.extent), Up(sizes_.extent), Up(sizes_.extent), types);
+      case kAttention:
+        return ops::TransposeBatchMatmul(Up(2), Up(sizes_.extent / 2), Up(8), Up(sizes_.extent / 2), types);
+      case kConvTranspose:
+        return ops::ConvTranspose(Up(2), Size(2), Size(2), Channels(), Channels(), Upsampling(), types);
+      case kDepthwise: {
+        const ops::Window window = SomeWindow();
+        const int64_t multiplier = Pick({1, 1, 2, 3});
+        return ops::Depthwise(Up(3), Size(window.kernel), Size(window.kernel), Channels(), window, multiplier, types);
+      }
       default:
-        return ops::OperandTypes::Float32();
+        return ops::Conv(Convolution(), types);
     }
   }
 
