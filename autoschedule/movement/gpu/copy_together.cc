@@ -5,11 +5,11 @@
 
 namespace tilewright {
 
-Outcome<std::monostate> CopyTogether(Schedule& sch, BlockRv copy, LoopRv outer, const ThreadAxes& threads,
-                                     int64_t vector) {
-  TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, LoopsInside(sch, copy, outer));
+Outcome<std::monostate> CopyTogether(Schedule& sch, const AutoCopy& copy, const ThreadAxes& threads, int64_t vector) {
+  TW_RETURN_IF_REFUSED(Expand(sch, copy));
+  TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, LoopsInside(sch, copy.block, copy.loop));
   if (loops.empty()) {
-    TW_ASSIGN_OR_RETURN(const LoopRv unit, sch.AddUnitLoop(copy));
+    TW_ASSIGN_OR_RETURN(const LoopRv unit, sch.AddUnitLoop(copy.block));
     loops.push_back(unit);
   }
   TW_ASSIGN_OR_RETURN(const LoopRv elements, FuseFirst(sch, loops, loops.size()));

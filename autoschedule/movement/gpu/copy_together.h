@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "autoschedule/movement/auto_copy.h"
 #include "schedule/recorder/schedule.h"
 
 namespace tilewright {
@@ -21,8 +22,7 @@ namespace tilewright {
 // Axes of threads and how many there are along each, the innermost last.
 using ThreadAxes = std::vector<std::pair<std::string, int64_t>>;
 
-// `outer`: the loop inside of which the block's loops are the copy's. `vector`: elements that a thread takes at once.
-Outcome<std::monostate> CopyTogether(Schedule& sch, BlockRv copy, LoopRv outer, const ThreadAxes& threads,
-                                     int64_t vector);
+// `vector`: elements that a thread takes at once.
+Outcome<std::monostate> CopyTogether(Schedule& sch, const AutoCopy& copy, const ThreadAxes& threads, int64_t vector);
 
 }  // namespace tilewright

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <string>
 
+#include "autoschedule/movement/auto_copy.h"
 #include "autoschedule/program/block_loops.h"
 #include "ir/analysis.h"
 #include "ir/functor.h"
@@ -213,18 +214,16 @@ Outcome<Done> TensorSchedule::PlaceOperands() {
   const LoopRv innermost = reduce_.empty() ? spatial_.back() : reduce_.back();
   for (const Operand& operand : operands_) {
     if (operand.written) {
-      TW_RETURN_IF_REFUSED(sch_.SetScope(block_, 0, operand.scope));
-      TW_RETURN_IF_REFUSED(sch_.ReverseComputeAt(operand.stage, spatial_.back()));
+      TW_ASSIGN_OR_RETURN(const AutoCopy copy,
+                          WriteStageAt(sch_, block_, operand.stage, spatial_.back(), operand.scope));
+      TW_RETURN_IF_REFUSED(Expand(sch_, copy));
       continue;
     }
     const BlockRealizeNode& stage = RealizeOf(sch_, operand.stage);
     const Buffer copied = stage.block->writes[0].buffer;
     if (copied->scope.text() == operand.scope) continue;
-    const auto& reads = RealizeOf(sch_, block_).block->reads;
-    const auto read = std::ranges::find_if(reads, [&](const BufferRegion& r) { return r.buffer.same_as(copied); });
-    TW_ASSIGN_OR_RETURN(const BlockRv cache,
-                        sch_.CacheRead(block_, static_cast<int>(read - reads.begin()), operand.scope));
-    TW_RETURN_IF_REFUSED(sch_.ComputeAt(cache, innermost));
+    TW_ASSIGN_OR_RETURN(const AutoCopy copy, ReadOperandAt(sch_, block_, copied, innermost, operand.scope));
+    TW_RETURN_IF_REFUSED(Expand(sch_, copy));
   }
   if (!reduce_.empty()) {
     TW_RETURN_IF_REFUSED(sch_.DecomposeReduction(block_, reduce_[0]));

@@ -122,15 +122,15 @@ Outcome<Done> BindTiles(Schedule& sch, const ProductLoops& loops, LoopRv m, Loop
   return sch.Bind(n, "blockIdx.y");
 }
 
-Outcome<Done> CopyOperands(Schedule& sch, const ProductBlocks& blocks, const std::string& scope, LoopRv loop,
+Outcome<Done> CopyOperands(Schedule& sch, ProductBlocks& blocks, BlockRv product, const std::string& scope, LoopRv loop,
                            const ThreadAxes& threads) {
-  const std::pair<BlockRv, int64_t> copies[] = {{blocks.form.rows, blocks.row_vector},
-                                                {blocks.form.columns, blocks.column_vector}};
-  for (const auto& [copy, vector] : copies) {
-    TW_RETURN_IF_REFUSED(sch.SetScope(copy, 0, scope));
-    TW_RETURN_IF_REFUSED(sch.ComputeAt(copy, loop));
+  const std::pair<BlockRv*, int64_t> operands[] = {{&blocks.form.rows, blocks.row_vector},
+                                                   {&blocks.form.columns, blocks.column_vector}};
+  for (const auto& [stage, vector] : operands) {
+    TW_ASSIGN_OR_RETURN(const AutoCopy copy, ReadStageAt(sch, product, *stage, loop, scope));
+    TW_RETURN_IF_REFUSED(CopyTogether(sch, copy, threads, vector));
+    *stage = copy.block;
   }
-  for (const auto& [copy, vector] : copies) TW_RETURN_IF_REFUSED(CopyTogether(sch, copy, loop, threads, vector));
   return Done();
 }
 

@@ -73,8 +73,8 @@ Outcome<ProductLoops> LoopsOfProduct(Schedule& sch, const ProductBlocks& blocks)
 // Binds the loops over tiles to blocks.
 Outcome<std::monostate> BindTiles(Schedule& sch, const ProductLoops& loops, LoopRv m, LoopRv n);
 
-// Both operands' copies into memory of `scope`, at `loop`.
-Outcome<std::monostate> CopyOperands(Schedule& sch, const ProductBlocks& blocks, const std::string& scope, LoopRv loop,
-                                     const ThreadAxes& threads);
+// Both operands of `product` at `loop` in memory of `scope`, copied by all threads: `blocks` has these copies then.
+Outcome<std::monostate> CopyOperands(Schedule& sch, ProductBlocks& blocks, BlockRv product, const std::string& scope,
+                                     LoopRv loop, const ThreadAxes& threads);
 
 }  // namespace tilewright

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autoschedule/movement/auto_copy.h"
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/row_chain.h"
@@ -258,13 +259,10 @@ class RowThreads {
     }
     for (const Buffer& buffer : loaded) {
       const Block now = RealizeOf(sch_, block).block;
-      const auto read =
-          std::ranges::find_if(now->reads, [&](const BufferRegion& r) { return r.buffer.same_as(buffer); });
-      if (read == now->reads.end()) continue;
-      TW_ASSIGN_OR_RETURN(const BlockRv copy,
-                          sch_.CacheRead(block, static_cast<int>(read - now->reads.begin()), "local", {Value(block)}));
-      TW_RETURN_IF_REFUSED(sch_.ComputeAt(copy, thread));
-      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch_, copy, thread));
+      if (std::ranges::none_of(now->reads, [&](const BufferRegion& r) { return r.buffer.same_as(buffer); })) continue;
+      TW_ASSIGN_OR_RETURN(const AutoCopy copy, ReadOperandAt(sch_, block, buffer, thread, "local"));
+      TW_RETURN_IF_REFUSED(Expand(sch_, copy));
+      TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch_, copy.block, thread));
       if (!loops.empty()) TW_RETURN_IF_REFUSED(sch_.Vectorize(loops.back()));
     }
     return Done();

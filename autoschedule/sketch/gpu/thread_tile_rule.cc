@@ -33,7 +33,7 @@ Outcome<Done> ScheduleThreadTiles(Schedule& sch, BlockRv block, const ProductPla
   // At least 4 x 8 threads, and no more than a block may have.
   TW_ASSIGN_OR_RETURN(const int64_t m, TakeThreadSide(sch, plan.name + ".thread_m", tile.m, 4, 32, choices));
   TW_ASSIGN_OR_RETURN(const int64_t n, TakeThreadSide(sch, plan.name + ".thread_n", tile.n, 8, 32, choices));
-  TW_ASSIGN_OR_RETURN(const ProductBlocks blocks, MakeProductBlocks(sch, block, plan, tile, /*by_depth=*/false));
+  TW_ASSIGN_OR_RETURN(ProductBlocks blocks, MakeProductBlocks(sch, block, plan, tile, /*by_depth=*/false));
   const BlockRv product = blocks.form.product;
   TW_ASSIGN_OR_RETURN(const ProductLoops loops, LoopsOfProduct(sch, blocks));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> i, sch.Split(loops.m, {Value(), tile.m / m, m}));
@@ -43,10 +43,10 @@ Outcome<Done> ScheduleThreadTiles(Schedule& sch, BlockRv block, const ProductPla
   TW_RETURN_IF_REFUSED(BindTiles(sch, loops, i[0], j[0]));
   TW_RETURN_IF_REFUSED(sch.Bind(i[1], "threadIdx.y"));
   TW_RETURN_IF_REFUSED(sch.Bind(j[1], "threadIdx.x"));
-  TW_RETURN_IF_REFUSED(sch.SetScope(product, 0, "local"));
-  TW_RETURN_IF_REFUSED(sch.ReverseComputeAt(blocks.form.output, j[1]));
+  TW_ASSIGN_OR_RETURN(const AutoCopy sums, WriteStageAt(sch, product, blocks.form.output, j[1], "local"));
+  TW_RETURN_IF_REFUSED(Expand(sch, sums));
   TW_RETURN_IF_REFUSED(
-      CopyOperands(sch, blocks, "shared", k[0], {{"threadIdx.y", tile.m / m}, {"threadIdx.x", tile.n / n}}));
+      CopyOperands(sch, blocks, product, "shared", k[0], {{"threadIdx.y", tile.m / m}, {"threadIdx.x", tile.n / n}}));
   TW_RETURN_IF_REFUSED(sch.DecomposeReduction(product, k[0]));
   TW_RETURN_IF_REFUSED(sch.Unroll(i[2]));
   return sch.Unroll(j[2]);

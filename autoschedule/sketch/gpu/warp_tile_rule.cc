@@ -42,8 +42,6 @@ class WarpSchedule {
     TW_RETURN_IF_REFUSED(Choose(block));
     TW_ASSIGN_OR_RETURN(blocks_, MakeProductBlocks(sch_, block, plan_, tile_, warp_.by_depth));
     const BlockRv product = blocks_.form.product;
-    TW_ASSIGN_OR_RETURN(const BlockRv sums, sch_.CacheWrite(product, 0, "wmma.accumulator"));
-    TW_RETURN_IF_REFUSED(sch_.SetScope(sums, 0, "shared.dyn"));
     TW_ASSIGN_OR_RETURN(const ProductLoops loops, LoopsOfProduct(sch_, blocks_));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> i, SplitSide(loops.m, tile_.m, warps_m_));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> j, SplitSide(loops.n, tile_.n, warps_n_));
@@ -52,13 +50,14 @@ class WarpSchedule {
     TW_RETURN_IF_REFUSED(BindTiles(sch_, loops, i[0], j[0]));
     TW_RETURN_IF_REFUSED(sch_.Bind(i[1], "threadIdx.z"));
     TW_RETURN_IF_REFUSED(sch_.Bind(j[1], "threadIdx.y"));
-    TW_RETURN_IF_REFUSED(sch_.ReverseComputeAt(sums, j[1]));
-    TW_RETURN_IF_REFUSED(sch_.ReverseComputeAt(blocks_.form.output, j[0]));
-    TW_ASSIGN_OR_RETURN(const BlockRv rows, sch_.CacheRead(product, 0, "wmma.matrix_a"));
-    TW_ASSIGN_OR_RETURN(const BlockRv columns, sch_.CacheRead(product, 1, "wmma.matrix_b"));
-    TW_RETURN_IF_REFUSED(sch_.ComputeAt(rows, k[1]));
-    TW_RETURN_IF_REFUSED(sch_.ComputeAt(columns, k[1]));
-    TW_RETURN_IF_REFUSED(MoveTiles(j[0], k[0]));
+    TW_ASSIGN_OR_RETURN(const AutoCopy output, WriteStageAt(sch_, product, blocks_.form.output, j[0], "shared.dyn"));
+    TW_ASSIGN_OR_RETURN(const AutoCopy sums, WriteResultAt(sch_, product, j[1], "wmma.accumulator"));
+    TW_RETURN_IF_REFUSED(MoveTiles(k[0]));
+    TW_RETURN_IF_REFUSED(CopyTogether(sch_, output, Threads(), 1));
+    TW_ASSIGN_OR_RETURN(const AutoCopy rows,
+                        ReadOperandAt(sch_, product, Written(blocks_.form.rows), k[1], "wmma.matrix_a"));
+    TW_ASSIGN_OR_RETURN(const AutoCopy columns,
+                        ReadOperandAt(sch_, product, Written(blocks_.form.columns), k[1], "wmma.matrix_b"));
     TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(product, k[0]));
     TW_RETURN_IF_REFUSED(TensorizeTiles(rows, warp_.load_rows));
     TW_RETURN_IF_REFUSED(TensorizeTiles(columns, warp_.load_columns));
@@ -108,19 +107,23 @@ class WarpSchedule {
     return {{"threadIdx.z", warps_m_}, {"threadIdx.y", warps_n_}, {"threadIdx.x", target_.gpu_part().warp_size}};
   }
 
-  // The copies between global and shared memory.
-  Outcome<Done> MoveTiles(LoopRv tile_loop, LoopRv depth_loop) {
-    TW_RETURN_IF_REFUSED(CopyOperands(sch_, blocks_, "shared.dyn", depth_loop, Threads()));
+  Buffer Written(BlockRv block) const { return RealizeOf(sch_, block).block->writes[0].buffer; }
+
+  // The copies from global to shared memory.
+  Outcome<Done> MoveTiles(LoopRv depth_loop) {
+    TW_RETURN_IF_REFUSED(CopyOperands(sch_, blocks_, blocks_.form.product, "shared.dyn", depth_loop, Threads()));
     const int64_t bytes = plan_.contraction.row_operand->dtype.bytes();
     for (const BlockRv& copy : {blocks_.form.rows, blocks_.form.columns}) {
       TW_RETURN_IF_REFUSED(
           sch_.StorageAlign(copy, 0, -2, static_cast<int>(kRowBytes / bytes), static_cast<int>(kShiftBytes / bytes)));
     }
-    return CopyTogether(sch_, blocks_.form.output, tile_loop, Threads(), 1);
+    return Done();
   }
 
-  Outcome<Done> TensorizeTiles(BlockRv block, const std::string& intrin) {
-    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch_.GetLoops(block));
+  // A copy by an intrinsic that loads or stores fragments.
+  Outcome<Done> TensorizeTiles(const AutoCopy& copy, const std::string& intrin) {
+    TW_RETURN_IF_REFUSED(Expand(sch_, copy));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch_.GetLoops(copy.block));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> r, sch_.Split(loops[loops.size() - 2], {Value(), kSide}));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> c, sch_.Split(loops.back(), {Value(), kSide}));
     TW_RETURN_IF_REFUSED(sch_.Reorder({r[0], c[0], r[1], c[1]}));

@@ -63,8 +63,8 @@ class WarpgroupSchedule {
     TW_RETURN_IF_REFUSED(sch_.Reorder({i[0], j[0], i[1], k[0], k[1], i[2], j[1], k[2]}));
     TW_RETURN_IF_REFUSED(BindInGroups(tiled.loops, i[0], j[0]));
     TW_RETURN_IF_REFUSED(sch_.Bind(i[1], "threadIdx.y"));
-    TW_RETURN_IF_REFUSED(StoreSums(tiled.stored, i[1]));
-    TW_RETURN_IF_REFUSED(CopyTiles(k[0]));
+    TW_RETURN_IF_REFUSED(StoreSums(tiled, i[1]));
+    TW_RETURN_IF_REFUSED(CopyTiles(product, k[0]));
     TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(product, k[0]));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> filled, sch_.GetLoops(init));
     const std::string columns = absl::StrCat(int64_t{row_.m}, "x", tile_.n), sums = SumName(row_.c.type);
@@ -77,23 +77,21 @@ class WarpgroupSchedule {
   }
 
  private:
-  // What is tiled: the product whose sums lie in registers, its loops, and the block that stores the sums.
+  // What is tiled: the product whose sums lie in registers, its loops, and the block that stores the sums where another
+  // one than the product's own does.
   struct Tiled {
-    BlockRv product, stored;
+    BlockRv product;
+    std::optional<BlockRv> stored;
     ProductLoops loops;
   };
   // Parts of the depth are products of their own, whose sums are added up by another kernel.
   Outcome<Tiled> DivideDepth() {
     const BlockRv whole = blocks_.form.product;
     TW_ASSIGN_OR_RETURN(ProductLoops loops, LoopsOfProduct(sch_, blocks_));
-    if (parts_ == 1) {
-      TW_RETURN_IF_REFUSED(sch_.SetScope(whole, 0, "wgmma.accumulator"));
-      return Tiled{whole, blocks_.form.output, loops};
-    }
+    if (parts_ == 1) return Tiled{whole, blocks_.form.output, loops};
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> k, sch_.Split(loops.k, {parts_, Value()}));
     Tiled tiled;
     TW_ASSIGN_OR_RETURN(tiled.product, sch_.Rfactor(k[0], 0));
-    TW_ASSIGN_OR_RETURN(tiled.stored, sch_.CacheWrite(tiled.product, 0, "wgmma.accumulator"));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> all, LoopsByIterator(sch_, tiled.product, kName));
     const size_t last = all.size() - 1;
     tiled.loops = {.batch = {}, .m = all[last - 2], .n = all[last - 1], .k = all[last]};
@@ -398,9 +396,13 @@ class WarpgroupSchedule {
   }
 
   // Each lane stores the sums that it holds (codegen/lower/gpu/fragment_lanes.h), with what consumers make of them.
-  Outcome<Done> StoreSums(BlockRv output, LoopRv warpgroup) {
-    TW_RETURN_IF_REFUSED(sch_.ReverseComputeAt(output, warpgroup));
-    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch_, output, warpgroup));
+  Outcome<Done> StoreSums(const Tiled& tiled, LoopRv warpgroup) {
+    constexpr const char* kScope = "wgmma.accumulator";
+    TW_ASSIGN_OR_RETURN(const AutoCopy sums, tiled.stored
+                                                 ? WriteStageAt(sch_, tiled.product, *tiled.stored, warpgroup, kScope)
+                                                 : WriteResultAt(sch_, tiled.product, warpgroup, kScope));
+    TW_RETURN_IF_REFUSED(Expand(sch_, sums));
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch_, sums.block, warpgroup));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> r, sch_.Split(loops[loops.size() - 2], {Value(), 4, 2, 8}));
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> c, sch_.Split(loops.back(), {Value(), 4, 2}));
     TW_RETURN_IF_REFUSED(sch_.Reorder({r[1], r[3], c[1], r[0], c[0], r[2], c[2]}));
@@ -413,11 +415,11 @@ class WarpgroupSchedule {
   bool StoresPairs() const { return parts_ > 1 || (plan_.sizes.n % 2 == 0 && blocks_.output_vector % 2 == 0); }
 
   // All threads copy together; the engine does it for them where a producer has the copies.
-  Outcome<Done> CopyTiles(LoopRv loop) {
+  Outcome<Done> CopyTiles(BlockRv product, LoopRv loop) {
     const int64_t threads = warpgroups_ * cuda::kWarpgroupThreads;
     blocks_.row_vector = std::min(blocks_.row_vector, tile_.m * tile_.k / threads);
     blocks_.column_vector = std::min(blocks_.column_vector, tile_.n * tile_.k / threads);
-    TW_RETURN_IF_REFUSED(CopyOperands(sch_, blocks_, "shared.dyn", loop,
+    TW_RETURN_IF_REFUSED(CopyOperands(sch_, blocks_, product, "shared.dyn", loop,
                                       {{"threadIdx.y", warpgroups_}, {"threadIdx.x", cuda::kWarpgroupThreads}}));
     const int64_t k_span = tile_.k * Bytes(),
                   span = by_depth_ ? k_span : std::min(cuda::kWidestSwizzle, tile_.n * Bytes());
