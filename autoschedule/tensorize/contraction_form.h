@@ -14,7 +14,7 @@
 
 namespace tilewright {
 
-// For AMX: autoschedule/movement/rows_in_memory.h.
+// For AMX: autoschedule/movement/cpu/rows_in_memory.h.
 enum class RowPlace {
   kRegisters,  // all instructions but AMX
   kInPlace,

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "autoschedule/movement/rows_in_memory.h"
+#include "autoschedule/movement/cpu/rows_in_memory.h"
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/sizes.h"

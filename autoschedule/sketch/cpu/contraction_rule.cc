@@ -4,10 +4,10 @@
 #include <numeric>
 
 #include "autoschedule/cost/machine_costs.h"
-#include "autoschedule/movement/bypass_caches.h"
-#include "autoschedule/movement/near_operands.h"
-#include "autoschedule/movement/operand_stages.h"
-#include "autoschedule/movement/stage_layouts.h"
+#include "autoschedule/movement/cpu/bypass_caches.h"
+#include "autoschedule/movement/cpu/near_operands.h"
+#include "autoschedule/movement/cpu/operand_stages.h"
+#include "autoschedule/movement/cpu/stage_layouts.h"
 #include "autoschedule/normalize/fuse_depth.h"
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"

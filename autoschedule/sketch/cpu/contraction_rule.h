@@ -34,7 +34,7 @@
 //   NAME.rows_per_core   of AMX: whether each core copies the rows that it reads for itself
 //   NAME.packed          whether columns that are no constant are packed; they are where panels spread over many pages
 //   NAME.parallel_loops  outermost loops that are fused into the parallel one; 0: serial
-//   NAME.stream          of autoschedule/movement/bypass_caches.h
+//   NAME.stream          of autoschedule/movement/cpu/bypass_caches.h
 #pragma once
 
 #include <variant>

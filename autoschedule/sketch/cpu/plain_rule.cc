@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "autoschedule/cost/machine_costs.h"
-#include "autoschedule/movement/bypass_caches.h"
+#include "autoschedule/movement/cpu/bypass_caches.h"
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/fuse_consumers.h"

@@ -33,7 +33,7 @@
 //   NAME.window_tile     the tile in registers, by its rank in the estimate of autoschedule/tensorize/window_tile.h
 //   NAME.vector_loop     of tiles: between the loops over rows and columns (0), outermost (1), innermost (2)
 //   NAME.parallel_loops  outermost loops that are fused into the parallel one; 0: serial
-//   NAME.stream          of autoschedule/movement/bypass_caches.h
+//   NAME.stream          of autoschedule/movement/cpu/bypass_caches.h
 #pragma once
 
 #include <variant>

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "autoschedule/cost/machine_costs.h"
-#include "autoschedule/movement/bypass_caches.h"
+#include "autoschedule/movement/cpu/bypass_caches.h"
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/row_chain.h"

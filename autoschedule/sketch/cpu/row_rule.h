@@ -19,7 +19,7 @@
 //   NAME.lanes           partial results; a reduction of less than 4 elements has none
 //   NAME.row_vectors     vectors of one iteration of an elementwise stage
 //   NAME.parallel        1: rows run in parallel
-//   NAME.stream, NAME.prefetch   of autoschedule/movement/bypass_caches.h
+//   NAME.stream, NAME.prefetch   of autoschedule/movement/cpu/bypass_caches.h
 #pragma once
 
 #include <cstdint>

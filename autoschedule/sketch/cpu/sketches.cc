@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "autoschedule/movement/operand_stages.h"
-#include "autoschedule/movement/stage_layouts.h"
+#include "autoschedule/movement/cpu/operand_stages.h"
+#include "autoschedule/movement/cpu/stage_layouts.h"
 #include "autoschedule/normalize/join_groups.h"
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "autoschedule/movement/operand_stages.h"
+#include "autoschedule/movement/cpu/operand_stages.h"
 #include "autoschedule/normalize/split_iterators.h"
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"

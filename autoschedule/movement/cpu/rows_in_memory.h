@@ -8,7 +8,7 @@
 //   C[h, w, o] += P[h * 2 + r, w * 2 + s, c] * W[r, s, c, o]
 //   windows: R[y, w, s, c] = P[y, w * 2 + s, c]    C[h, w, o] += R[h * 2 + r, w, s, c] * W[r, s, c, o]
 //   packed:  R[h, w, r, s, c] = P[h * 2 + r, w * 2 + s, c]
-//   pitched: autoschedule/movement/pitched_rows.h, where the strides are 1
+//   pitched: autoschedule/movement/cpu/pitched_rows.h, where the strides are 1
 #pragma once
 
 #include <variant>

@@ -1,4 +1,4 @@
-// The hints about caches that the rules give (autoschedule/movement/bypass_caches.h).
+// The hints about caches that the rules give (autoschedule/movement/cpu/bypass_caches.h).
 #include <gtest/gtest.h>
 
 #include <string>

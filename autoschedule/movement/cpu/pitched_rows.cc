@@ -1,9 +1,9 @@
-#include "autoschedule/movement/pitched_rows.h"
+#include "autoschedule/movement/cpu/pitched_rows.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "autoschedule/movement/operand_stages.h"
+#include "autoschedule/movement/cpu/operand_stages.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/fuse_consumers.h"
 #include "ir/analysis.h"

@@ -1,9 +1,9 @@
-#include "autoschedule/movement/stage_layouts.h"
+#include "autoschedule/movement/cpu/stage_layouts.h"
 
 #include <algorithm>
 #include <string>
 
-#include "autoschedule/movement/operand_stages.h"
+#include "autoschedule/movement/cpu/operand_stages.h"
 #include "autoschedule/program/block_loops.h"
 #include "ir/analysis.h"
 #include "schedule/core/assign_or_return.h"

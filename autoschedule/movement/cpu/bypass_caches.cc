@@ -1,4 +1,4 @@
-#include "autoschedule/movement/bypass_caches.h"
+#include "autoschedule/movement/cpu/bypass_caches.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "autoschedule/movement/operand_stages.h"
+#include "autoschedule/movement/cpu/operand_stages.h"
 
 #include <algorithm>
 #include <functional>

@@ -8,7 +8,7 @@
 //   Y[p, o] += R[p + r * (W + 2) + s, c] * F[r, s, c, o]         p in [0, (H - 1) * (W + 2) + W)
 //   C[p // (W + 2), p % (W + 2), o] = Y[p, o]                    where p % (W + 2) < W
 //
-// A copy for windows along the row (autoschedule/movement/rows_in_memory.h) has each element three times.
+// A copy for windows along the row (autoschedule/movement/cpu/rows_in_memory.h) has each element three times.
 #pragma once
 
 #include <optional>

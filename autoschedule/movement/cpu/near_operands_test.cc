@@ -1,5 +1,5 @@
 // Where loops over columns go, by what a cache holds.
-#include "autoschedule/movement/near_operands.h"
+#include "autoschedule/movement/cpu/near_operands.h"
 
 #include <gtest/gtest.h>
 

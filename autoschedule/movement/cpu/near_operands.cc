@@ -1,9 +1,9 @@
-#include "autoschedule/movement/near_operands.h"
+#include "autoschedule/movement/cpu/near_operands.h"
 
 #include <algorithm>
 
 #include "autoschedule/cost/machine_costs.h"
-#include "autoschedule/movement/operand_stages.h"
+#include "autoschedule/movement/cpu/operand_stages.h"
 #include "ir/analysis.h"
 
 namespace tilewright {

@@ -1,4 +1,4 @@
-#include "autoschedule/movement/pitched_rows.h"
+#include "autoschedule/movement/cpu/pitched_rows.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "autoschedule/movement/rows_in_memory.h"
+#include "autoschedule/movement/cpu/rows_in_memory.h"
 
 #include <algorithm>
 #include <optional>
@@ -6,8 +6,8 @@
 
 #include "autoschedule/cost/machine_costs.h"
 #include "autoschedule/cost/tile_loads.h"
-#include "autoschedule/movement/operand_stages.h"
-#include "autoschedule/movement/pitched_rows.h"
+#include "autoschedule/movement/cpu/operand_stages.h"
+#include "autoschedule/movement/cpu/pitched_rows.h"
 #include "autoschedule/normalize/fuse_depth.h"
 #include "autoschedule/normalize/split_iterators.h"
 #include "autoschedule/program/access_strides.h"
