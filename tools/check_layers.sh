@@ -29,7 +29,7 @@ ROOMS = {
                  "schedule", "schedule/fuzz schedule/testing"],
     "codegen": ["codegen/abi codegen/cuda/emulator", "codegen", "codegen/lower/common codegen/lower/gpu/images codegen/runtime", "codegen/lower/cpu codegen/lower/gpu", "codegen/lower",
                 "codegen/llvm/assembly codegen/remote", "codegen/llvm/x86 codegen/llvm/aarch64", "codegen/llvm codegen/cuda"],
-    "autoschedule": ["autoschedule/program autoschedule/database", "autoschedule/cost", "autoschedule/cost/gpu", "autoschedule/tensorize",
+    "autoschedule": ["autoschedule/program autoschedule/database", "autoschedule/cost", "autoschedule/cost/cpu autoschedule/cost/gpu", "autoschedule/tensorize",
                      "autoschedule/normalize", "autoschedule/movement", "autoschedule/movement/cpu autoschedule/movement/gpu", "autoschedule/sketch",
                      "autoschedule/sketch/cpu autoschedule/sketch/gpu",
                      "autoschedule/measure/protocol", "autoschedule/measure/reference", "autoschedule/measure/executor",

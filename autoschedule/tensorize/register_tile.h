@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "autoschedule/cost/cpu/tile_time.h"
 #include "autoschedule/tensorize/tile_instruction.h"
 #include "target/target.h"
 
@@ -15,25 +16,6 @@ struct RegisterTile {
   double efficiency = 0;  // estimated part of the multiplying units' time that does useful work
   int row_tiles = 0;      // of AMX: as many times `rows` rows; 0: rows only
   double loads = 0;       // for each product of a row (of AMX, a line) and a vector
-};
-
-// Rows of a tile that are `rows_apart` read the same groups, but begin `groups_apart` later: windows of few channels.
-// All groups between wait in registers for the next one of these rows. 0: rows share none.
-struct SharedGroups {
-  int64_t rows_apart = 0, groups_apart = 0;
-};
-
-// What loading the operands of tiles costs, by where they lie.
-struct TileOperands {
-  // For AMX: what a line takes to load, where one from the second cache level takes 1.
-  double row_load = 1, column_load = 1;
-  int cores = 1;            // of AMX: among which rows are divided
-  double shared_rows = 0;   // of AMX: the part of the time of a block of rows that is lost where cores share it
-  int64_t panel_bytes = 0;  // of columns, one vector wide, all products
-  // Of a tile's columns, more than these come from the second cache level, and from the third.
-  int64_t near_bytes[2] = {0, 0};
-  SharedGroups shared;
-  bool whole_lines = false;  // rows can be read by the vector register (TileInstruction::LineDepth)
 };
 
 // The tiles of an output with `rows` x `columns` elements that is computed tile by tile by an instruction, partial
@@ -48,15 +30,7 @@ std::vector<RegisterTile> RegisterTiles(const TileInstruction& instruction, int6
 std::vector<RegisterTile> DividingAmxTiles(int64_t outer_rows, int64_t rows, int64_t columns,
                                            const TileOperands& operands = {});
 
-// Sums of few steps by tiles of AMX: most of the time is that of storing the output to the last cache level, from which
-// the core first reads what it overwrites.
-struct ShallowSum {
-  int64_t rows, columns;  // of the output, along the tile's
-  int64_t steps;          // products of tiles that are summed
-  bool far_columns;       // are read from the second cache level
-};
-constexpr int64_t kShallowSteps = 2;
-// The efficiency of a tile for such a sum. `staged`: it is copied to where it belongs.
+// The efficiency of a tile of AMX for a sum of few steps. `staged`: it is copied to where it belongs.
 double RateShallow(const RegisterTile& tile, const ShallowSum& sum, bool staged, const Target& target);
 
 // The most efficient of the tiles; among nearly equal ones that with fewer loads. `tiles` must not be empty.

@@ -7,29 +7,12 @@
 // whose cores share it, that is worth more than what windows share.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
-#include "autoschedule/program/access_strides.h"
+#include "autoschedule/cost/cpu/window_tile_time.h"
 #include "target/target.h"
 
 namespace tilewright {
-
-struct WindowTile {
-  int64_t rows = 1, columns = 1, vectors = 1;
-  double cost = 0;  // estimated cycles of a vector of the output
-};
-
-struct WindowReduction {
-  std::vector<Access> accesses;
-  std::vector<int64_t> extents;            // by iterator
-  std::vector<int> reduce;                 // positions of iterators
-  int row = -1, column = -1, vector = -1;  // the tiled ones; -1: there is none
-  std::vector<size_t> picked;              // positions of accesses of which lanes are picked from the vectors loaded
-  int lanes = 1;
-  // With which a tile of several rows may be written out; 0: no bound.
-  int64_t most_statements = 0;
-};
 
 // Tiles that are worth a try, the best first.
 std::vector<WindowTile> ChooseWindowTiles(const Target& target, const WindowReduction& reduction);

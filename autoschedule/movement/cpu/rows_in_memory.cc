@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "autoschedule/cost/cpu/tile_loads.h"
 #include "autoschedule/cost/machine_costs.h"
-#include "autoschedule/cost/tile_loads.h"
 #include "autoschedule/movement/cpu/operand_stages.h"
 #include "autoschedule/movement/cpu/pitched_rows.h"
 #include "autoschedule/normalize/fuse_depth.h"

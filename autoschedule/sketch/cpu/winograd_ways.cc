@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "autoschedule/cost/machine_costs.h"
+#include "autoschedule/cost/cpu/winograd_time.h"
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/sizes.h"
-#include "autoschedule/tensorize/contraction_form.h"
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
 #include "ir/builtin.h"
@@ -24,76 +23,37 @@ namespace {
 constexpr double kLeastTerms = 32;
 // Outputs along each side of a tile over two windows: their errors multiply.
 constexpr int64_t kMostOutputsOfTwo = 4;
-// The part of the peak that products reach, and vector instructions for each vector of a transformed operand.
-constexpr double kEfficiency = 0.9, kTransformInstructions = 5;
 // Part of the time of the contraction as it is that any that is tried takes at most.
 constexpr double kWorthATry = 1.2;
 
-class Estimate {
- public:
-  // `block`: with likely extents.
-  Estimate(const BlockNode& block, const LikelySizes& sizes, const Contraction& contraction,
-           const TileInstruction& instruction, const Target& target)
-      : block_(block), sizes_(sizes), contraction_(contraction), instruction_(instruction), target_(target) {
-    for (const IterVar& iter : block.iter_vars) products_ *= static_cast<double>(*ExtentOf(iter));
+double ElementsOf(const Buffer& buffer, const LikelySizes& sizes) {
+  double elements = 1;
+  for (const Expr& extent : buffer->shape) elements *= static_cast<double>(sizes.Likely(extent));
+  return elements;
+}
+
+// The convolution as the estimate sees it. `block`: with likely extents.
+WinogradSizes SizesOf(const BlockNode& block, const LikelySizes& likely, const Contraction& contraction,
+                      const TileInstruction& instruction) {
+  WinogradSizes sizes = {.rows = ElementsOf(contraction.row_operand, likely),
+                         .output = ElementsOf(contraction.output, likely),
+                         .kernel = ElementsOf(contraction.column_operand, likely),
+                         .lanes = instruction.lanes,
+                         .per_cycle = instruction.per_cycle};
+  for (const IterVar& iter : block.iter_vars) sizes.products *= static_cast<double>(*ExtentOf(iter));
+  return sizes;
+}
+
+// Whether tile rows along the window are so many, or so divisible, that threads have about equally many.
+bool KeepsCoresBusy(const BlockNode& block, const Contraction& contraction, const TiledWindow& window, int cores) {
+  int64_t rows = RoundUp(window.extent, window.outputs * window.dilation) / (window.outputs * window.dilation);
+  for (const int iterator : contraction.rows) {
+    const IterVar& iter = block.iter_vars[static_cast<size_t>(iterator)];
+    if (iter.var.same_as(window.iterator)) break;
+    rows *= *ExtentOf(iter);
   }
-
-  // The contraction as it is.
-  double Direct() const { return products_ / PerCycle(); }
-
-  double Cycles(const std::vector<TiledWindow>& windows) const {
-    // For each element of the rows and of the output: transformed ones, and those of all steps on the way.
-    double part = 1, steps = 0;
-    double products = products_, kernel = ElementsOf(contraction_.column_operand);
-    const double plain_kernel = kernel;
-    for (const TiledWindow& window : windows) {
-      part *= window.ProductsPerOutput();
-      steps += part;
-      products *= window.ProductsPerOutput() / static_cast<double>(window.taps);
-      kernel *= static_cast<double>(window.Products()) / static_cast<double>(window.taps);
-    }
-    const double elements = ElementsOf(contraction_.row_operand) + ElementsOf(contraction_.output);
-    const double instructions =
-        steps * elements / instruction_.lanes * kTransformInstructions / instruction_.per_cycle / target_.cores;
-    // Stages that run apart read what other cores wrote.
-    const bool together = 4 * kernel <= static_cast<double>(NearBytes(target_)) && KeepsCoresBusy(windows[0]);
-    const size_t nearest = together ? 1 : 2;
-    return std::max(products / PerCycle(), CyclesFromMemory(sizeof(float) * kernel, target_)) + instructions +
-           (together ? 0 : 2 * StageCycles(target_)) + 2 * Moved(part * elements, part * elements, nearest) +
-           Moved(kernel - plain_kernel, kernel, 1);
-  }
-
- private:
-  double ElementsOf(const Buffer& buffer) const {
-    double elements = 1;
-    for (const Expr& extent : buffer->shape) elements *= static_cast<double>(sizes_.Likely(extent));
-    return elements;
-  }
-  double PerCycle() const { return kEfficiency * instruction_.lanes * instruction_.per_cycle * target_.cores; }
-
-  // Whether tile rows are so many, or so divisible, that threads have about equally many.
-  bool KeepsCoresBusy(const TiledWindow& window) const {
-    int64_t rows = RoundUp(window.extent, window.outputs * window.dilation) / (window.outputs * window.dilation);
-    for (const int iterator : contraction_.rows) {
-      const IterVar& iter = block_.iter_vars[static_cast<size_t>(iterator)];
-      if (iter.var.same_as(window.iterator)) break;
-      rows *= *ExtentOf(iter);
-    }
-    return ParallelLoops({rows, target_.cores}, target_.cores) == 1;
-  }
-
-  // Cycles to move so many elements from or to the cache that holds `all` elements, no nearer than `nearest`.
-  double Moved(double elements, double all, size_t nearest) const {
-    return CyclesToMove(sizeof(float) * elements, sizeof(float) * all, nearest, target_);
-  }
-
-  const BlockNode& block_;
-  const LikelySizes& sizes_;
-  const Contraction& contraction_;
-  const TileInstruction& instruction_;
-  const Target& target_;
-  double products_ = 1;
-};
+  return ParallelLoops({rows, cores}, cores) == 1;
+}
 
 // A window along the rows: the index in which its iterator and its reduction are, and how far its elements are apart.
 struct Window {
@@ -196,19 +156,23 @@ WinogradWays FindWinogradWays(Schedule& sch, BlockRv block, const Contraction& c
                               const TileInstruction& instruction, const Target& target) {
   const Ref<BlockRealizeNode> realize = LikelyRealizeOf(sch, block);
   const BlockNode& likely = *realize->block;
-  const LikelySizes sizes = LikelySizes::Of(FunctionOf(sch, block));
-  const Estimate estimate(likely, sizes, contraction, instruction, target);
-  WinogradWays found{.direct_cycles = estimate.Direct(), .ways = {}};
+  const WinogradSizes sizes = SizesOf(likely, LikelySizes::Of(FunctionOf(sch, block)), contraction, instruction);
+  WinogradWays found{.direct_cycles = DirectCycles(sizes, target), .ways = {}};
   double terms = 1;
   for (const int iterator : contraction.inner) {
     terms *= static_cast<double>(*ExtentOf(likely.iter_vars[static_cast<size_t>(iterator)]));
   }
   const auto add = [&](std::vector<TiledWindow> windows) {
     int64_t sides = 0;
-    for (const TiledWindow& window : windows) sides += window.outputs;
+    std::vector<WinogradWindow> tiled;
+    for (const TiledWindow& window : windows) {
+      sides += window.outputs;
+      tiled.push_back({window.taps, window.Products(), window.ProductsPerOutput()});
+    }
     if (terms < kLeastTerms * static_cast<double>(sides)) return;
     WinogradWay way{.windows = std::move(windows)};
-    way.cycles = estimate.Cycles(way.windows);
+    const bool balanced = KeepsCoresBusy(likely, contraction, way.windows[0], target.cores);
+    way.cycles = WinogradCycles(sizes, tiled, balanced, target);
     if (way.cycles > kWorthATry * found.direct_cycles) return;
     const auto same = std::ranges::find(found.ways, way.Outputs(), &WinogradWay::Outputs);
     if (same == found.ways.end()) {
