@@ -15,6 +15,7 @@
 #include "ir/builtin.h"
 #include "ir/functor.h"
 #include "schedule/core/assign_or_return.h"
+#include "schedule/layout/hoist_prepack.h"
 
 namespace tilewright {
 namespace {
@@ -282,6 +283,40 @@ Outcome<std::monostate> PackInLoop(Schedule& sch, BlockRv stage, LoopRv panel_lo
   TW_RETURN_IF_REFUSED(sch.ComputeAt(stage, panel_loop));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch, stage, panel_loop));
   return PackPanel(sch, stage, loops, target);
+}
+
+bool ReadsConstants(const Schedule& sch, BlockRv stage) {
+  return std::ranges::all_of(RealizeOf(sch, stage).block->reads, [&](const BufferRegion& read) {
+    return IsConstantParam(FunctionOf(sch, stage), read.buffer);
+  });
+}
+
+bool CopiesAlong(const BlockNode& stage, size_t dim) {
+  const auto* store = dyn_cast<StoreNode>(stage.body);
+  if (store == nullptr || !isa<LoadNode>(store->value)) return false;
+  for (size_t i = 0; i < stage.iter_vars.size(); ++i) {
+    if (!store->indices[dim].same_as(stage.iter_vars[i].var)) continue;
+    return std::ranges::all_of(AccessesOf(stage),
+                               [&](const Access& access) { return access.store || access.strides[i] == 1; });
+  }
+  return false;
+}
+
+Outcome<std::monostate> SplitInnermost(Schedule& sch, BlockRv block, int group) {
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.GetLoops(block));
+  if (ExtentOf(sch, loops.back()) == group) return std::monostate();
+  TW_RETURN_IF_REFUSED(sch.Split(loops.back(), {Value(), group}));
+  return std::monostate();
+}
+
+Outcome<std::monostate> PackRows(Schedule& sch, BlockRv stage, const LoopRv* loop, int width, const Target& target) {
+  if (loop != nullptr) TW_RETURN_IF_REFUSED(sch.ComputeAt(stage, *loop));
+  TW_RETURN_IF_REFUSED(SplitInnermost(sch, stage, width));
+  TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, sch.GetLoops(stage));
+  TW_RETURN_IF_REFUSED(sch.Vectorize(loops.back()));
+  if (loop != nullptr) return std::monostate();
+  loops.pop_back();
+  return RunInParallel(sch, loops, target.cores);
 }
 
 Outcome<std::monostate> PackAhead(Schedule& sch, BlockRv stage, const Target& target, int64_t many_reads) {

@@ -42,6 +42,19 @@ void SplitIntoPieces(Schedule& sch, BlockRv copy);
 // across it (codegen/lower/cpu/load_runs.h), else by vectors where it is read along them.
 Outcome<std::monostate> PackInLoop(Schedule& sch, BlockRv stage, LoopRv panel_loop, const Target& target);
 
+// Whether a stage can run ahead of time.
+bool ReadsConstants(const Schedule& sch, BlockRv stage);
+
+// Whether a stage only copies, and neighbours along the dimension that it writes are next to each other where it copies
+// from.
+bool CopiesAlong(const BlockNode& stage, size_t dim);
+
+// The innermost loop of a block, in parts of `group`.
+Outcome<std::monostate> SplitInnermost(Schedule& sch, BlockRv block, int group);
+
+// Packs rows, vectors of `width`, in a loop, or (null) ahead of all others in one that threads share.
+Outcome<std::monostate> PackRows(Schedule& sch, BlockRv stage, const LoopRv* loop, int width, const Target& target);
+
 // Elements that packing reads: fewer are read in milliseconds, one after the other.
 inline constexpr int64_t kManyReads = 1 << 22;
 

@@ -9,17 +9,16 @@
 #include "autoschedule/movement/cpu/operand_stages.h"
 #include "autoschedule/movement/cpu/stage_layouts.h"
 #include "autoschedule/normalize/fuse_depth.h"
-#include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/fuse_consumers.h"
 #include "autoschedule/program/sizes.h"
+#include "autoschedule/sketch/cpu/contraction_loops.h"
 #include "autoschedule/sketch/cpu/contraction_plan.h"
 #include "intrin/amx_tile.h"
 #include "intrin/dot_tile.h"
 #include "ir/analysis.h"
 #include "ir/annotations.h"
 #include "schedule/core/assign_or_return.h"
-#include "schedule/layout/hoist_prepack.h"
 
 namespace tilewright {
 namespace {
@@ -30,17 +29,6 @@ using Done = std::monostate;
 constexpr int kFlippedGroups = 2;
 // The preferred one of the numbers of iterations by which rows are fetched ahead.
 constexpr size_t kFetchedAhead = 2;
-// Positive divisors, ascending.
-std::vector<int64_t> Divisors(int64_t n) {
-  std::vector<int64_t> divisors, larger;
-  for (int64_t d = 1; d <= n / d; ++d) {
-    if (n % d != 0) continue;
-    divisors.push_back(d);
-    if (d != n / d) larger.push_back(n / d);
-  }
-  divisors.insert(divisors.end(), larger.rbegin(), larger.rend());
-  return divisors;
-}
 
 // The index of the depth that a tile takes when nothing was measured. `padded`: the whole depth where it was padded.
 // `line`: that of the rows that the tile loads into vector registers, or 0.
@@ -65,40 +53,6 @@ size_t PreferredDepth(const TileInstruction& instruction, const RegisterTile& ti
   return index_of(std::ranges::find(depths, preferred));
 }
 
-std::vector<int64_t> Iota(int64_t first, int64_t last) {
-  std::vector<int64_t> values(static_cast<size_t>(last - first + 1));
-  std::iota(values.begin(), values.end(), first);
-  return values;
-}
-
-// The innermost loop of a block, in parts of `group`.
-Outcome<Done> SplitInnermost(Schedule& sch, BlockRv block, int group) {
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, sch.GetLoops(block));
-  if (ExtentOf(sch, loops.back()) == group) return Done();
-  TW_RETURN_IF_REFUSED(sch.Split(loops.back(), {Value(), group}));
-  return Done();
-}
-
-// Whether a stage can run ahead of time.
-bool ReadsConstants(const Schedule& sch, BlockRv stage) {
-  return std::ranges::all_of(RealizeOf(sch, stage).block->reads, [&](const BufferRegion& read) {
-    return IsConstantParam(FunctionOf(sch, stage), read.buffer);
-  });
-}
-
-// Whether a stage only copies, and neighbours along the dimension that it writes are next to each other where it copies
-// from.
-bool CopiesAlong(const BlockNode& stage, size_t dim) {
-  const auto* store = dyn_cast<StoreNode>(stage.body);
-  if (store == nullptr || !isa<LoadNode>(store->value)) return false;
-  for (size_t i = 0; i < stage.iter_vars.size(); ++i) {
-    if (!store->indices[dim].same_as(stage.iter_vars[i].var)) continue;
-    return std::ranges::all_of(AccessesOf(stage),
-                               [&](const Access& access) { return access.store || access.strides[i] == 1; });
-  }
-  return false;
-}
-
 // Whether tiles can be stored where the output belongs: they divide it, and nothing else is computed from them.
 bool IsWrittenInPlace(Schedule& sch, BlockRv block, const ContractionPlan& plan, const RegisterTile& tile) {
   const BlockRealizeNode& realize = RealizeOf(sch, block);
@@ -113,19 +67,6 @@ bool IsWrittenInPlace(Schedule& sch, BlockRv block, const ContractionPlan& plan,
   if (!written.back().min.same_as(var(plan.column))) return false;
   const Outcome<std::vector<BlockRv>> consumers = sch.GetConsumers(block);
   return consumers.ok() && consumers->empty();
-}
-
-// Whether cores that share the iterations of a loop have less than a tenth of the time nothing to do.
-
-// Packs rows in a loop, or (null) ahead of all others in one that threads share.
-Outcome<Done> PackRows(Schedule& sch, BlockRv stage, const LoopRv* loop, int width, const Target& target) {
-  if (loop != nullptr) TW_RETURN_IF_REFUSED(sch.ComputeAt(stage, *loop));
-  TW_RETURN_IF_REFUSED(SplitInnermost(sch, stage, width));
-  TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, sch.GetLoops(stage));
-  TW_RETURN_IF_REFUSED(sch.Vectorize(loops.back()));
-  if (loop != nullptr) return Done();
-  loops.pop_back();
-  return RunInParallel(sch, loops, target.cores);
 }
 
 // One schedule under construction.
@@ -165,14 +106,6 @@ class ContractionSchedule {
   // The tile's loops inside of all others. Which tile it is was chosen; the order of the others is chosen when all that
   // is computed with a tile is in its place, so that candidates share these steps.
   Outcome<Done> SplitIntoTiles();
-  // The loops around the tile, in their order.
-  Outcome<Done> ArrangeLoops();
-  Outcome<Done> BlockRows(LoopRv tiles);
-  Outcome<Done> PickBatchPlace();
-  size_t PlaceInsideRows() const;
-  Outcome<Done> PickColumnPlace();
-  Outcome<Done> CopyRowsPerCore();
-
   Outcome<Done> TensorizeTile();
   Outcome<Done> WriteOutZeros(BlockRv init, LoopRv tile_loop);
   Outcome<Done> WriteOutRows();
@@ -192,8 +125,6 @@ class ContractionSchedule {
     const bool loads = plan_.whole_lines && plan_.instruction.HoldsLines(tile_.rows, tile_.vectors);
     return loads ? plan_.instruction.LineDepth() : 0;
   }
-  // Each thread copies the windows of its part of the batch, and meets these columns alone.
-  bool BatchSharesWindows() const;
 
   Schedule& sch_;
   const BlockRv block_;
@@ -216,21 +147,10 @@ class ContractionSchedule {
   bool plain_columns_ = false;  // can be read where they lie
   bool worth_packing_ = false;  // what could be
   bool is_cut_ = false;         // a consumer takes a part of the output only
-  std::vector<LoopRv> batch_, columns_, outer_rows_, inner_, in_tile_;
-  std::vector<LoopRv> outer_;  // those over the batch, columns and rows in their order
-  // What a tile reads of rows, the columns of one element of the batch, in bytes, tiles of these, and the elements of
-  // the batch.
-  int64_t tile_bytes_ = 0, column_bytes_ = 0, column_tiles_ = 1, batches_ = 1;
-  int64_t batch_place_ = 0, column_place_ = 0;  // how many of the loops over rows are outside of these
-  // Loops in the last of which rows are packed, and no others of which threads share: those outside of the ones over
-  // columns where they keep all cores busy; of copies for windows those over the batch. 0: rows are packed ahead of all
-  // loops, or not at all.
-  size_t loops_of_rows_ = 0;
+  ContractionLoops loops_;
+  ContractionSizes sizes_;
+  LoopNest nest_;
 };
-
-bool ContractionSchedule::BatchSharesWindows() const {
-  return plan_.copies_images() && !contraction_.batch.empty() && batches_ % target_.cores == 0;
-}
 
 Outcome<Done> ContractionSchedule::MakeStages() {
   if (plan_.row_place == RowPlace::kInPlace || plan_.copies_images()) {
@@ -374,159 +294,56 @@ Outcome<Done> ContractionSchedule::LayOutOperands() {
 
 Outcome<Done> ContractionSchedule::SplitIntoTiles() {
   const Buffer rows = row_stage_ ? RealizeOf(sch_, *row_stage_).block->writes[0].buffer : contraction_.row_operand;
-  tile_bytes_ = BytesOfRows(*likely(), rows, tile_, plan_);
-  column_bytes_ = BytesOfColumns(*likely(), contraction_);
-  for (int iterator : contraction_.batch) batches_ *= Extent(iterator);
+  sizes_ = {.tile_bytes = BytesOfRows(*likely(), rows, tile_, plan_),
+            .column_bytes = BytesOfColumns(*likely(), contraction_),
+            .constant_columns = constant_,
+            .cut_output = is_cut_};
+  for (int iterator : contraction_.batch) sizes_.batches *= Extent(iterator);
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch_, block_, "contraction_rule"));
   const auto loop_of = [&](int iterator) { return loops[static_cast<size_t>(iterator)]; };
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> row, sch_.Split(loop_of(plan_.row), {Value(), tile_.rows}));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> column, sch_.Split(loop_of(plan_.column), {Value(), tile_columns_}));
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> depth, sch_.Split(loop_of(plan_.depth), {Value(), tile_depth_.rv}));
-  column_tiles_ = LikelyExtent(sch_, column[0]);
-  in_tile_ = {row[1], column[1], depth[1]};
+  sizes_.column_tiles = LikelyExtent(sch_, column[0]);
+  loops_.tile = {row[1], column[1], depth[1]};
   for (int iterator : contraction_.rows) {
     if (iterator == plan_.outer_row && tile_.row_tiles > 0) {
       TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(loop_of(iterator), {Value(), tile_.row_tiles}));
-      outer_rows_.push_back(parts[0]);
-      in_tile_.insert(in_tile_.begin(), parts[1]);
+      loops_.rows.push_back(parts[0]);
+      loops_.tile.insert(loops_.tile.begin(), parts[1]);
     } else if (iterator != plan_.row) {
-      outer_rows_.push_back(loop_of(iterator));
+      loops_.rows.push_back(loop_of(iterator));
     }
   }
-  outer_rows_.push_back(row[0]);
-  for (int iterator : contraction_.batch) batch_.push_back(loop_of(iterator));
+  loops_.rows.push_back(row[0]);
+  for (int iterator : contraction_.batch) loops_.batch.push_back(loop_of(iterator));
   for (int iterator : contraction_.columns) {
-    columns_.push_back(iterator == plan_.column ? column[0] : loop_of(iterator));
+    loops_.columns.push_back(iterator == plan_.column ? column[0] : loop_of(iterator));
   }
-  for (int iterator : inner_order_) inner_.push_back(iterator == plan_.depth ? depth[0] : loop_of(iterator));
+  for (int iterator : inner_order_) loops_.inner.push_back(iterator == plan_.depth ? depth[0] : loop_of(iterator));
   std::vector<LoopRv> order;
-  for (const std::vector<LoopRv>* part : {&batch_, &columns_, &outer_rows_, &inner_, &in_tile_}) {
+  for (const std::vector<LoopRv>* part : {&loops_.batch, &loops_.columns, &loops_.rows, &loops_.inner, &loops_.tile}) {
     order.insert(order.end(), part->begin(), part->end());
   }
   return sch_.Reorder(order);
 }
 
-// Rows may be blocked: tile rows [row block, rows of a block]; the loops over the batch go between any of the loops
-// over rows, and those over columns between these or inside.
-Outcome<Done> ContractionSchedule::ArrangeLoops() {
-  const LoopRv tiles = outer_rows_.back();
-  outer_rows_.pop_back();
-  TW_RETURN_IF_REFUSED(BlockRows(tiles));
-  TW_RETURN_IF_REFUSED(PickBatchPlace());
-  TW_RETURN_IF_REFUSED(PickColumnPlace());
-  const auto batch_place = outer_rows_.begin() + batch_place_, column_place = outer_rows_.begin() + column_place_;
-  outer_.assign(outer_rows_.begin(), batch_place);
-  outer_.insert(outer_.end(), batch_.begin(), batch_.end());
-  outer_.insert(outer_.end(), batch_place, column_place);
-  outer_.insert(outer_.end(), columns_.begin(), columns_.end());
-  outer_.insert(outer_.end(), column_place, outer_rows_.end());
-  TW_RETURN_IF_REFUSED(sch_.Reorder(outer_));
-  if (plan_.row_place == RowPlace::kPacked) {
-    const size_t outside = contraction_.batch.size() + static_cast<size_t>(column_place_);
-    int64_t iterations = 1;
-    for (size_t i = 0; i < outside; ++i) iterations *= LikelyExtent(sch_, outer_[i]);
-    if (KeepsCoresBusy(iterations, target_.cores)) loops_of_rows_ = outside;
-  } else if (BatchSharesWindows() && batch_place_ == 0) {
-    loops_of_rows_ = contraction_.batch.size();
-  }
-  return CopyRowsPerCore();
-}
-
-// Rows that another core copied would come from its caches, which takes longer than to copy them again. Of cores that
-// share columns these are all rows, of others some around their own.
-Outcome<Done> ContractionSchedule::CopyRowsPerCore() {
-  if (!row_stage_ || !plan_.rows_in_memory() || loops_of_rows_ > 0) return Done();
-  if (target_.cores == 1 || (!constant_ && column_place_ > 0)) return Done();
-  const auto shared = std::ranges::find_if(outer_, [&](LoopRv loop) { return LikelyExtent(sch_, loop) > 1; });
-  if (shared == outer_.end() || ExtentOf(sch_, *shared).value_or(1) % target_.cores != 0) return Done();
-  TW_ASSIGN_OR_RETURN(const Choices::Pick pick, choices_.Take(sch_, name_ + ".rows_per_core", {0, 1}, 1));
-  if (pick.value == 0) return Done();
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(*shared, {target_.cores, Value()}));
-  *shared = parts[1];
-  outer_.insert(outer_.begin(), parts[0]);
-  loops_of_rows_ = 1;
-  return sch_.Reorder(outer_);
-}
-
-Outcome<Done> ContractionSchedule::BlockRows(LoopRv tiles) {
-  if (!ExtentOf(sch_, tiles)) {
-    outer_rows_.push_back(tiles);
-    return Done();
-  }
-  const std::vector<int64_t> blocks = Divisors(*ExtentOf(sch_, tiles));
-  size_t preferred = blocks.size() - 1;
-  if (plan_.rows_in_memory() && column_bytes_ > NearBytes(target_)) {
-    while (preferred > 0 && blocks[preferred] * tile_bytes_ > NearBytes(target_)) --preferred;
-  }
-  TW_ASSIGN_OR_RETURN(const Choices::Pick block, choices_.Take(sch_, name_ + ".row_block", blocks, preferred));
-  if (block.value == blocks.back()) {
-    outer_rows_.push_back(tiles);
-    return Done();
-  }
-  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> blocked, sch_.Split(tiles, {Value(), block}));
-  outer_rows_.insert(outer_rows_.end(), blocked.begin(), blocked.end());
-  return Done();
-}
-
-Outcome<Done> ContractionSchedule::PickBatchPlace() {
-  if (!constant_ || contraction_.batch.empty()) return Done();
-  // Phases of an output that is cut off somewhere, or whose windows differ, are next to their rows: some have less to
-  // do than others.
-  const bool all_columns_near = column_bytes_ * batches_ <= NearBytes(target_);
-  const bool inside = plan_.batch_inside || (all_columns_near && (is_cut_ || plan_.uneven));
-  const bool rows_outside = plan_.rows_outside || (plan_.rows_in_memory() && all_columns_near && !BatchSharesWindows());
-  const size_t preferred = rows_outside ? outer_rows_.size() : inside ? outer_rows_.size() - 1 : 0;
-  TW_ASSIGN_OR_RETURN(
-      const Choices::Pick place,
-      choices_.Take(sch_, name_ + ".batch_after", Iota(0, static_cast<int64_t>(outer_rows_.size())), preferred));
-  batch_place_ = place.value;
-  return Done();
-}
-
-// Inside all loops over rows but the last, or inside that one too, so that those outside keep the cores busy.
-size_t ContractionSchedule::PlaceInsideRows() const {
-  int64_t iterations = 1;
-  for (size_t place = 1; place <= outer_rows_.size(); ++place) {
-    iterations *= LikelyExtent(sch_, outer_rows_[place - 1]);
-    if (place + 1 >= outer_rows_.size() && KeepsCoresBusyThroughout(iterations, target_.cores)) return place;
-  }
-  return 0;
-}
-
-Outcome<Done> ContractionSchedule::PickColumnPlace() {
-  size_t preferred = 0;
-  if (plan_.rows_in_memory() && constant_) {
-    std::vector<int64_t> extents;
-    for (auto loop = outer_rows_.begin() + batch_place_; loop != outer_rows_.end(); ++loop) {
-      extents.push_back(LikelyExtent(sch_, *loop));
-    }
-    preferred = PlaceOfColumns(extents, tile_bytes_, column_bytes_, column_tiles_, NearBytes(target_));
-  } else if (constant_ && batches_ == 1 && column_bytes_ <= SharedColumnBytes(target_)) {
-    preferred = std::max(PlaceInsideRows(), static_cast<size_t>(batch_place_)) - static_cast<size_t>(batch_place_);
-  }
-  TW_ASSIGN_OR_RETURN(const Choices::Pick place,
-                      choices_.Take(sch_, name_ + ".columns_after",
-                                    Iota(batch_place_, static_cast<int64_t>(outer_rows_.size())), preferred));
-  column_place_ = place.value;
-  return Done();
-}
-
 Outcome<Done> ContractionSchedule::TensorizeTile() {
-  const LoopRv tile_loop = outer_rows_.back();
+  const LoopRv tile_loop = loops_.rows.back();
   if (write_back_) TW_RETURN_IF_REFUSED(sch_.ReverseComputeAt(*write_back_, tile_loop));
-  if (!plan_.rows_in_memory()) TW_RETURN_IF_REFUSED(sch_.ComputeAt(*row_stage_, inner_.back()));
-  TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(block_, inner_[0]));
+  if (!plan_.rows_in_memory()) TW_RETURN_IF_REFUSED(sch_.ComputeAt(*row_stage_, loops_.inner.back()));
+  TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(block_, loops_.inner[0]));
   if (const int rows = plan_.instruction.rows(); rows > 1) {
     const auto var = [&](int iterator) { return realize().block->iter_vars[static_cast<size_t>(iterator)].var; };
     TW_RETURN_IF_REFUSED(LayOutSums(sch_, block_, var(plan_.row), var(plan_.column), rows, plan_.instruction.lanes));
   }
   TW_RETURN_IF_REFUSED(sch_.Tensorize(
-      in_tile_[0],
+      loops_.tile[0],
       plan_.instruction.TileName(tile_.row_tiles, tile_.rows, tile_columns_, static_cast<int>(tile_depth_.value))));
   if (plan_.instruction.amx()) {
     TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> zeroed, sch_.GetLoops(init));
     TW_RETURN_IF_REFUSED(
-        sch_.Tensorize(zeroed[zeroed.size() + 1 - in_tile_.size()],
+        sch_.Tensorize(zeroed[zeroed.size() + 1 - loops_.tile.size()],
                        AmxZeroName(*plan_.instruction.row, tile_.row_tiles, tile_.rows, tile_columns_)));
   } else {
     TW_RETURN_IF_REFUSED(WriteOutZeros(init, tile_loop));
@@ -552,12 +369,12 @@ Outcome<Done> ContractionSchedule::WriteOutRows() {
   const int64_t line = LineDepth();
   const int64_t vector = line > 0 && tile_depth_.value % line == 0 ? line : plan_.instruction.group;
   if (vector > 1) TW_RETURN_IF_REFUSED(SplitInnermost(sch_, *row_stage_, static_cast<int>(vector)));
-  return WriteOut(sch_, *row_stage_, inner_.back(), vector > 1);
+  return WriteOut(sch_, *row_stage_, loops_.inner.back(), vector > 1);
 }
 
 Outcome<Done> ContractionSchedule::PlaceRows() {
   if (!row_stage_ || !plan_.rows_in_memory()) return Done();
-  const LoopRv* loop = loops_of_rows_ == 0 ? nullptr : &outer_[loops_of_rows_ - 1];
+  const LoopRv* loop = nest_.loops_of_rows == 0 ? nullptr : &nest_.outer[nest_.loops_of_rows - 1];
   return PackRows(sch_, *row_stage_, loop, static_cast<int>(tile_depth_.value), target_);
 }
 
@@ -572,18 +389,18 @@ Outcome<Done> ContractionSchedule::PlaceColumns() {
     packed = pick.value != 0;
   }
   if (!packed) {
-    TW_RETURN_IF_REFUSED(sch_.ComputeAt(column_stage_, inner_.back()));
-    TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, LoopsInside(sch_, column_stage_, inner_.back()));
+    TW_RETURN_IF_REFUSED(sch_.ComputeAt(column_stage_, loops_.inner.back()));
+    TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, LoopsInside(sch_, column_stage_, loops_.inner.back()));
     // Vectors along the columns, which come before the depth.
     if (loops.size() > 1) {
       std::rotate(loops.begin(), loops.begin() + 1, loops.end());
       TW_RETURN_IF_REFUSED(sch_.Reorder(loops));
     }
-    return WriteOut(sch_, column_stage_, inner_.back(), true);
+    return WriteOut(sch_, column_stage_, loops_.inner.back(), true);
   }
-  if (column_place_ > 0 && contraction_.batch.empty()) return Done();
-  outer_.resize(column_place_ == 0 ? outer_.size() - outer_rows_.size() : contraction_.batch.size());
-  return PackInLoop(sch_, column_stage_, outer_.back(), target_);
+  if (nest_.column_place > 0 && contraction_.batch.empty()) return Done();
+  nest_.outer.resize(nest_.column_place == 0 ? nest_.outer.size() - nest_.rows.size() : contraction_.batch.size());
+  return PackInLoop(sch_, column_stage_, nest_.outer.back(), target_);
 }
 
 // A loop's later iterations' rows.
@@ -595,23 +412,24 @@ Outcome<Done> ContractionSchedule::FetchRowsAhead(LoopRv loop) {
 }
 
 Outcome<Done> ContractionSchedule::RunInParallel() {
-  if (loops_of_rows_ > 0) outer_.resize(std::min(outer_.size(), loops_of_rows_));
-  size_t preferred = ParallelLoops(sch_, outer_, target_.cores);
+  if (nest_.loops_of_rows > 0) nest_.outer.resize(std::min(nest_.outer.size(), nest_.loops_of_rows));
+  size_t preferred = ParallelLoops(sch_, nest_.outer, target_.cores);
   // What other stages compute in an iteration is the nearer the smaller it is.
-  const size_t most = LoopsToFuse(sch_, outer_);
-  if (plan_.batch_inside) preferred = std::min(most, std::max(preferred, static_cast<size_t>(batch_place_)));
+  const size_t most = LoopsToFuse(sch_, nest_.outer);
+  if (plan_.batch_inside) preferred = std::min(most, std::max(preferred, static_cast<size_t>(nest_.batch_place)));
   // 0: the caller's thread alone.
-  TW_ASSIGN_OR_RETURN(const Choices::Pick parallel,
-                      choices_.Take(sch_, name_ + ".parallel_loops", Iota(0, static_cast<int64_t>(most)), preferred));
+  std::vector<int64_t> counts(most + 1);
+  std::iota(counts.begin(), counts.end(), 0);
+  TW_ASSIGN_OR_RETURN(const Choices::Pick parallel, choices_.Take(sch_, name_ + ".parallel_loops", counts, preferred));
   if (parallel.value == 0) return Done();
   const auto shared = static_cast<size_t>(parallel.value);
   // The last one of the loops over rows that are outside of all others.
-  size_t last_row = std::min(outer_rows_.size(), outer_.size());
-  while (last_row > 0 && LikelyExtent(sch_, outer_[last_row - 1]) == 1) --last_row;
-  const bool ahead = plan_.short_rows && last_row > 0 && batch_place_ == static_cast<int64_t>(outer_rows_.size());
-  TW_ASSIGN_OR_RETURN(const LoopRv threads, FuseFirst(sch_, outer_, shared));
+  size_t last_row = std::min(nest_.rows.size(), nest_.outer.size());
+  while (last_row > 0 && LikelyExtent(sch_, nest_.outer[last_row - 1]) == 1) --last_row;
+  const bool ahead = plan_.short_rows && last_row > 0 && nest_.batch_place == static_cast<int64_t>(nest_.rows.size());
+  TW_ASSIGN_OR_RETURN(const LoopRv threads, FuseFirst(sch_, nest_.outer, shared));
   TW_RETURN_IF_REFUSED(ChooseStreaming(sch_, threads, name_, target_, choices_));
-  if (ahead) TW_RETURN_IF_REFUSED(FetchRowsAhead(last_row <= shared ? threads : outer_[last_row - 1]));
+  if (ahead) TW_RETURN_IF_REFUSED(FetchRowsAhead(last_row <= shared ? threads : nest_.outer[last_row - 1]));
   return sch_.Parallel(threads);
 }
 
@@ -624,7 +442,8 @@ Outcome<Done> ContractionSchedule::Apply() {
   TW_RETURN_IF_REFUSED(SplitIntoTiles());
   TW_RETURN_IF_REFUSED(TensorizeTile());
   TW_RETURN_IF_REFUSED(WriteOutRows());
-  TW_RETURN_IF_REFUSED(ArrangeLoops());
+  TW_ASSIGN_OR_RETURN(
+      nest_, NestLoops(sch_, name_, plan_, loops_, sizes_, row_stage_ && plan_.rows_in_memory(), target_, choices_));
   TW_RETURN_IF_REFUSED(PlaceRows());
   TW_RETURN_IF_REFUSED(PlaceColumns());
   TW_RETURN_IF_REFUSED(RunInParallel());

@@ -1,0 +1,51 @@
+// The order of the loops around a contraction's tile.
+//
+//   for batch, columns, rows:          rows may be blocked: [row block, rows of a block];
+//       for inner:              ->     the loops over the batch go between any of those over rows, those over columns
+//           tile                       between these or inside
+//
+// Choices: NAME.row_block, NAME.batch_after and NAME.columns_after (so many of the loops over rows), NAME.rows_per_core.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "autoschedule/program/choices.h"
+#include "autoschedule/tensorize/contraction_form.h"
+#include "schedule/recorder/schedule.h"
+#include "target/target.h"
+
+namespace tilewright {
+
+// The loops by what they run over, nested in this order. The last one over rows is that over tiles.
+struct ContractionLoops {
+  std::vector<LoopRv> batch, columns, rows, inner, tile;
+};
+
+// What decides about the order.
+struct ContractionSizes {
+  // What a tile reads of rows, the columns of one element of the batch, in bytes.
+  int64_t tile_bytes = 0, column_bytes = 0;
+  int64_t column_tiles = 1, batches = 1;  // tiles of the columns; elements of the batch
+  bool constant_columns = false;          // packed ahead of time
+  bool cut_output = false;                // a consumer takes a part of the output only
+};
+
+struct LoopNest {
+  std::vector<LoopRv> outer;                  // those over the batch, columns and rows in their order
+  std::vector<LoopRv> rows;                   // those over rows alone, blocks included
+  int64_t batch_place = 0, column_place = 0;  // how many of the loops over rows are outside of these
+  // Loops in the last of which rows are packed, and no others of which threads share: those outside of the ones over
+  // columns where they keep all cores busy; of copies for windows those over the batch; one over cores where each copies
+  // its own. 0: rows are packed ahead of all loops, or not at all.
+  size_t loops_of_rows = 0;
+};
+
+// `copies_rows`: a stage copies the rows that tiles read from memory.
+Outcome<LoopNest> NestLoops(Schedule& sch, const std::string& name, const ContractionPlan& plan,
+                            const ContractionLoops& loops, const ContractionSizes& sizes, bool copies_rows,
+                            const Target& target, Choices& choices);
+
+}  // namespace tilewright
