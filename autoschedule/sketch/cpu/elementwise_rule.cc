@@ -1,0 +1,219 @@
+#include "autoschedule/sketch/cpu/elementwise_rule.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+#include <vector>
+
+#include "autoschedule/program/block_loops.h"
+#include "ir/analysis.h"
+#include "ir/arith/analyzer.h"
+#include "ir/functor.h"
+#include "schedule/core/assign_or_return.h"
+
+namespace tilewright {
+namespace {
+
+using Done = std::monostate;
+
+// Loads up to which it is asked which of them overlap.
+constexpr size_t kMostStencilLoads = 64;
+// The preferred tile of a stencil: at most so many planes and rows, and vectors.
+struct StencilTile {
+  int64_t planes, rows, vectors;
+};
+constexpr StencilTile kStencilTile = {4, 4, 1};
+// Where lowering makes vectors that lie across two others of these; in a plane alone, where vectors of several rows
+// overlap; and where at most those of one row do, and rows are long: lowering aligns their stores.
+constexpr StencilTile kWideTile = {2, 2, 4}, kPlaneTile = {1, 4, 4}, kCrossTile = {6, 1, 8};
+
+// The preferred number of vectors where nothing is shared.
+constexpr int64_t kVectors = 4;
+
+// Whether the iterators are the indices of every access, over whole buffers.
+bool RunsThroughWholeBuffers(const PlainPlan& plan, const BlockNode& block) {
+  arith::Analyzer analyzer;
+  return std::ranges::all_of(plan.accesses, [&](const Access& access) {
+    if (access.indices.size() != block.iter_vars.size() || !access.buffer->strides.empty()) return false;
+    for (size_t d = 0; d < access.indices.size(); ++d) {
+      const IterVar& iter = block.iter_vars[d];
+      if (!access.indices[d].same_as(iter.var)) return false;
+      if (d > 0 && !analyzer.CanProveEqual(access.buffer->shape[d], iter.domain.extent)) return false;
+    }
+    return true;
+  });
+}
+
+// Whether every access goes through its buffer in the order of the loops, or does not move at all.
+bool GoesInOrder(const PlainPlan& plan, const BlockNode& block) {
+  const bool constant = std::ranges::all_of(plan.extents, [](const auto& extent) { return extent.has_value(); });
+  if (!constant) return RunsThroughWholeBuffers(plan, block);
+  const Access* store = nullptr;
+  for (const Access& access : plan.accesses) store = access.store ? &access : store;
+  if (store == nullptr) return false;
+  int64_t step = 1;
+  for (size_t i = plan.extents.size(); i-- > 0;) {
+    if (*plan.extents[i] > 1 && store->strides[i] != step) return false;
+    step *= *plan.extents[i];
+  }
+  for (const Access& access : plan.accesses) {
+    for (size_t i = 0; i < plan.extents.size(); ++i) {
+      if (*plan.extents[i] > 1 && access.strides[i] != store->strides[i]) return false;
+    }
+  }
+  return true;
+}
+
+bool IsFlat(const PlainPlan& plan, const BlockNode& block) {
+  if (!GoesInOrder(plan, block)) return false;
+  // Indices that are used as values or in conditions would have to be divided out again.
+  bool only_in_indices = true;
+  PreOrderExprs(block.body, [&](const Expr& e) {
+    if (isa<LoadNode>(e)) return false;
+    only_in_indices &= !isa<VarNode>(e);
+    return only_in_indices;
+  });
+  return only_in_indices;
+}
+
+// All loads in the block's body.
+std::vector<const LoadNode*> LoadsOf(const BlockNode& block) {
+  std::vector<const LoadNode*> loads;
+  PreOrderExprs(block.body, [&](const Expr& e) {
+    if (const auto* load = dyn_cast<LoadNode>(e)) loads.push_back(load);
+    return true;
+  });
+  return loads;
+}
+
+// Iterators whose neighbouring instances load the same elements, as in stencils: a buffer is read at places that lie a
+// constant distance apart along them.
+struct SharedLoads {
+  std::vector<int> iterators;  // spatial ones besides the vector axis, outermost first
+  bool vector = false;         // the vector axis
+  bool one_row = false;        // vectors overlap in one row at most: a cross
+};
+SharedLoads FindSharedLoads(const PlainPlan& plan, const BlockNode& block) {
+  const std::vector<const LoadNode*> loads = LoadsOf(block);
+  if (loads.size() > kMostStencilLoads) return {};
+  arith::Analyzer analyzer;
+  const auto uses = [&](const Expr& index, int iterator) {
+    return iterator >= 0 && UsesVar(index, block.iter_vars[static_cast<size_t>(iterator)].var);
+  };
+  std::vector<bool> shared(block.iter_vars.size(), false);
+  std::vector<size_t> overlapping;  // loads whose vectors overlap those of another load of the same row
+  std::vector<std::pair<size_t, size_t>> of_different_rows;
+  for (size_t a = 0; a < loads.size(); ++a) {
+    for (size_t b = 0; b < a; ++b) {
+      if (!loads[a]->buffer.same_as(loads[b]->buffer)) continue;
+      bool along = false, across = false;  // they lie apart along the vector axis, or along another dimension
+      for (size_t d = 0; d < loads[a]->indices.size(); ++d) {
+        const auto distance = AsInt(analyzer.Simplify(loads[a]->indices[d] - loads[b]->indices[d]));
+        if (!distance || *distance == 0) continue;
+        (uses(loads[a]->indices[d], plan.vector) ? along : across) = true;
+        for (int i : plan.spatial) {
+          if (uses(loads[a]->indices[d], i)) shared[static_cast<size_t>(i)] = true;
+        }
+      }
+      if (along && !across) overlapping.insert(overlapping.end(), {a, b});
+      if (across) of_different_rows.emplace_back(a, b);
+    }
+  }
+  SharedLoads result;
+  for (int i : plan.spatial) {
+    if (!shared[static_cast<size_t>(i)]) continue;
+    if (i == plan.vector) {
+      result.vector = true;
+    } else if (plan.extents[static_cast<size_t>(i)] != 1) {
+      result.iterators.push_back(i);
+    }
+  }
+  const auto overlaps = [&](size_t load) { return std::ranges::find(overlapping, load) != overlapping.end(); };
+  result.one_row = std::ranges::none_of(
+      of_different_rows, [&](const auto& pair) { return overlaps(pair.first) && overlaps(pair.second); });
+  return result;
+}
+
+const StencilTile& PreferredTile(const PlainPlan& plan, const SharedLoads& sharing, const Target& target) {
+  if (!target.VectorsFillLines()) return kStencilTile;
+  const int64_t length = plan.likely[static_cast<size_t>(plan.vector)];
+  const bool long_rows = !sharing.iterators.empty() && length >= kCrossTile.vectors * plan.lanes;
+  if (sharing.one_row && long_rows) return kCrossTile;
+  if (!sharing.vector) return kStencilTile;
+  return sharing.iterators.size() == 1 && !sharing.one_row ? kPlaneTile : kWideTile;
+}
+
+// Cuts small parts off the innermost iterators that share loads, two at most, so that registers serve several results.
+// `loops` keeps what is left; the parts are returned, outermost first.
+Outcome<std::vector<LoopRv>> CutStencilTile(Schedule& sch, const PlainPlan& plan, const SharedLoads& sharing,
+                                            const StencilTile& preferred_tile, std::vector<LoopRv>& loops,
+                                            const Target& target, Choices& choices) {
+  const std::vector<int>& iterators = sharing.iterators;
+  std::vector<LoopRv> inner;
+  for (size_t k = iterators.size() - std::min<size_t>(2, iterators.size()); k < iterators.size(); ++k) {
+    const auto iterator = static_cast<size_t>(iterators[k]);
+    const int64_t extent = plan.likely[iterator];
+    const bool rows = k + 1 == iterators.size();
+    const int64_t side = rows ? preferred_tile.rows : preferred_tile.planes;
+    std::vector<int64_t> sizes = {1, 2, 3, 4, 6, 8};
+    std::erase_if(sizes, [&](int64_t size) { return size > extent; });
+    // As large as leaves work for every core, and cuts the extent without rest where one does.
+    size_t preferred = 0;
+    for (size_t i = 1; i < sizes.size() && sizes[i] <= side; ++i) {
+      if (extent / sizes[i] >= 2 * target.cores && (extent % sizes[i] == 0 || extent % sizes[preferred] != 0)) {
+        preferred = i;
+      }
+    }
+    const char* const name = rows ? ".rows" : ".planes";
+    TW_ASSIGN_OR_RETURN(const Choices::Pick size, choices.Take(sch, plan.name + name, sizes, preferred));
+    if (size.value == 1) continue;
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch.Split(loops[iterator], {Value(), size}));
+    loops[iterator] = parts[0];
+    inner.push_back(parts[1]);
+  }
+  return inner;
+}
+
+}  // namespace
+
+Outcome<Done> ScheduleElementwise(Schedule& sch, BlockRv block, const PlainPlan& plan, const Target& target,
+                                  Choices& choices) {
+  TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, LoopsByIterator(sch, block, "plain_rule"));
+  if (plan.vector < 0 || plan.lanes < 2) return RunInParallel(sch, plan, loops, target, choices);
+  const Block kept = RealizeOf(sch, block).block;
+  const SharedLoads sharing = FindSharedLoads(plan, *kept);
+  const StencilTile& tile = PreferredTile(plan, sharing, target);
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> inner,
+                      CutStencilTile(sch, plan, sharing, tile, loops, target, choices));
+  LoopRv vector = loops[static_cast<size_t>(plan.vector)];
+  if (sharing.iterators.empty() && IsFlat(plan, *kept)) {
+    if (loops.size() > 1) {
+      TW_ASSIGN_OR_RETURN(vector, sch.Fuse(loops));
+    }
+    loops.clear();
+  } else {
+    loops.erase(loops.begin() + plan.vector);
+  }
+  const std::optional<int64_t> extent = ExtentOf(sch, vector);
+  // A tile has its own independent results; elsewhere several vectors hide each other's latency.
+  const int64_t preferred = inner.empty() ? std::max(tile.vectors, kVectors) : tile.vectors;
+  TW_ASSIGN_OR_RETURN(const Choices::Pick vectors,
+                      choices.Take(sch, plan.name + ".vectors", {1, 2, 4, 8},
+                                   static_cast<size_t>(std::countr_zero(static_cast<uint64_t>(preferred)))));
+  const int64_t width = vectors.value * plan.lanes;
+  if (!extent || *extent > width) {
+    // An axis of unknown length, or with the whole work on it, is cut into vectors.
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch.Split(vector, {Value(), Value(width)}));
+    loops.push_back(parts[0]);
+    vector = parts[1];
+  }
+  std::vector<LoopRv> order = loops;
+  order.insert(order.end(), inner.begin(), inner.end());
+  order.push_back(vector);
+  if (order.size() > 1) TW_RETURN_IF_REFUSED(sch.Reorder(order));
+  TW_RETURN_IF_REFUSED(sch.Vectorize(vector));
+  for (const LoopRv& loop : inner) TW_RETURN_IF_REFUSED(sch.Unroll(loop));
+  return RunInParallel(sch, plan, loops, target, choices);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,32 @@
+// Blocks without a reduction, by vectors along the axis along which they store neighbouring elements.
+//
+// Without a reduction: the other loops run in parallel, the vector axis as vectors. Where all buffers are accessed in
+// their own order, everything is one loop first.
+//
+//   for i, j: B[i, j] = f(A[i, j])       ->      for ij_0 in T.parallel(...): for ij_1 in T.vectorized(...): ...
+//
+// Where neighbouring instances load the same elements (stencils), a small tile of them is computed at once, so that
+// each element is loaded less often:
+//
+//   for i, j: B[i, j] = A[i - 1, j] + A[i + 1, j]      ->      for i_0 in T.parallel(...), j_0:
+//                                                                  for i_1 in T.unroll(4): for j_1 in T.vectorized(16)
+//
+// Choices, each after the block's name:
+//   NAME.vectors         vectors of one iteration
+//   NAME.rows, .planes   sides of a stencil's tile, along the innermost iterator that shares loads and the one before
+#pragma once
+
+#include <variant>
+
+#include "autoschedule/program/choices.h"
+#include "autoschedule/sketch/cpu/plain_plan.h"
+#include "schedule/recorder/schedule.h"
+#include "target/target.h"
+
+namespace tilewright {
+
+// On a refusal the steps before it stay applied.
+Outcome<std::monostate> ScheduleElementwise(Schedule& sch, BlockRv block, const PlainPlan& plan, const Target& target,
+                                            Choices& choices);
+
+}  // namespace tilewright

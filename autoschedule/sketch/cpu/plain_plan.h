@@ -1,0 +1,39 @@
+// What the rules for blocks without a tensor form find out before they change anything: the vector axis, what is accessed
+// how far apart, and how much work there is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "autoschedule/program/access_strides.h"
+#include "autoschedule/program/choices.h"
+#include "schedule/recorder/schedule.h"
+#include "target/target.h"
+
+namespace tilewright {
+
+struct PlainPlan {
+  std::string name;
+  std::vector<Access> accesses;
+  std::vector<int> spatial, reduce;  // positions of iterators
+  std::vector<std::optional<int64_t>> extents;
+  std::vector<int64_t> likely;  // the same for estimates
+  int vector = -1;              // the vector axis, or -1
+  std::vector<size_t> picked;   // positions of accesses of which lanes are picked from the vectors loaded
+  int lanes = 1;
+  int64_t work = 0;  // instances, probably
+};
+
+// A refusal of "plain_rule" where the block has no spatial iterator, or an iterator of another kind.
+Outcome<PlainPlan> MakePlainPlan(const Schedule& sch, BlockRv block, const Target& target);
+
+// Runs the outermost of `loops` in parallel: as few as give all cores about the same work, made one loop. Choices:
+// NAME.parallel_loops; NAME.stream of autoschedule/movement/cpu/bypass_caches.h.
+Outcome<std::monostate> RunInParallel(Schedule& sch, const PlainPlan& plan, std::vector<LoopRv> loops,
+                                      const Target& target, Choices& choices);
+
+}  // namespace tilewright

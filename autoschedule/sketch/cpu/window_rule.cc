@@ -1,0 +1,251 @@
+#include "autoschedule/sketch/cpu/window_rule.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "autoschedule/program/block_loops.h"
+#include "autoschedule/program/fuse_consumers.h"
+#include "autoschedule/program/sizes.h"
+#include "autoschedule/tensorize/window_tile.h"
+#include "schedule/core/assign_or_return.h"
+
+namespace tilewright {
+namespace {
+
+using Done = std::monostate;
+
+// Statements up to which loops are written out where windows have borders, for each of which lowering writes the tile once more.
+constexpr int64_t kMostWithBorders = 160;
+
+// What the rule does with a tile: the iterators it is cut from, and its candidates.
+WindowReduction WindowOf(const PlainPlan& plan) {
+  WindowReduction window{.accesses = plan.accesses,
+                         .reduce = plan.reduce,
+                         .vector = plan.vector,
+                         .picked = plan.picked,
+                         .lanes = plan.lanes};
+  window.extents = plan.likely;
+  for (size_t i = plan.spatial.size(); i-- > 0;) {
+    const int iterator = plan.spatial[i];
+    if (iterator == plan.vector || plan.extents[static_cast<size_t>(iterator)] == 1) continue;
+    (window.column < 0 ? window.column : window.row) = iterator;
+    if (window.row >= 0) break;
+  }
+  return window;
+}
+
+Outcome<WindowTile> PickTile(Schedule& sch, const PlainPlan& plan, const WindowReduction& window, const Target& target,
+                             Choices& choices) {
+  const std::vector<WindowTile> tiles = ChooseWindowTiles(target, window);
+  std::vector<int64_t> indices(tiles.size());
+  std::iota(indices.begin(), indices.end(), 0);
+  TW_ASSIGN_OR_RETURN(const Choices::Pick tile, choices.Take(sch, plan.name + ".window_tile", indices, 0));
+  return tiles[static_cast<size_t>(tile.value)];
+}
+
+// Puts what elementwise producers make of the block's inputs (padding) into buffers that the tile loads them to.
+Outcome<std::vector<BlockRv>> StageProducers(Schedule& sch, BlockRv block) {
+  std::vector<BlockRv> stages;
+  TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> producers, sch.GetProducers(block));
+  for (const BlockRv& producer : producers) {
+    const BlockNode& node = *RealizeOf(sch, producer).block;
+    TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> consumers, sch.GetConsumers(producer));
+    if (consumers.size() != 1 || node.init || !isa<StoreNode>(node.body)) continue;
+    const Outcome<BlockRv> stage =
+        sch.Reindex(block, Value(node.writes[0].buffer->name), Value::List{}, /*skip_simplify=*/true);
+    if (!stage.ok()) continue;
+    TW_RETURN_IF_REFUSED(sch.ComputeInline(producer));
+    TW_RETURN_IF_REFUSED(sch.SetScope(*stage, 0, "register"));
+    stages.push_back(*stage);
+  }
+  return stages;
+}
+
+// Whether some load moves along one dimension with both iterators, as those over a window's rows and over an image's
+// do.
+bool MovesWith(const PlainPlan& plan, int a, int b) {
+  if (a < 0 || b < 0) return false;
+  for (const Access& access : plan.accesses) {
+    for (const std::vector<int64_t>& steps : access.steps) {
+      if (!access.store && steps[static_cast<size_t>(a)] != 0 && steps[static_cast<size_t>(b)] != 0) return true;
+    }
+  }
+  return false;
+}
+
+// The loops over a window as they are nested: that along the columns of a tile is the innermost, where what neighbours
+// share is in registers; what no window moves along is between it and the others.
+std::vector<int> NestReduction(const PlainPlan& plan, const WindowReduction& window) {
+  std::vector<int> outer, between, inner;
+  for (int iterator : plan.reduce) {
+    const bool moves = std::ranges::any_of(plan.spatial, [&](int other) { return MovesWith(plan, iterator, other); });
+    (MovesWith(plan, iterator, window.column) ? inner : moves ? outer : between).push_back(iterator);
+  }
+  outer.insert(outer.end(), between.begin(), between.end());
+  outer.insert(outer.end(), inner.begin(), inner.end());
+  return outer;
+}
+
+// WriteOut with an innermost loop of whole vectors, whose conditions are those of the tile's.
+Outcome<Done> WriteVectors(Schedule& sch, BlockRv block, LoopRv outer, int64_t width) {
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsInside(sch, block, outer));
+  const std::optional<int64_t> extent = loops.empty() ? std::nullopt : ExtentOf(sch, loops.back());
+  if (extent && *extent < width) {
+    TW_RETURN_IF_REFUSED(sch.Split(loops.back(), {Value(), Value(width)}));
+  }
+  return WriteOut(sch, block, outer, true);
+}
+
+// The loop that gives all cores the same work by itself, where the outermost one does not; else 0. Loops that are made
+// one hide the borders of an image.
+size_t AloneInParallel(const std::vector<int64_t>& extents, int cores) {
+  if (ParallelLoops(extents, cores) <= 1 || extents[0] == 1) return 0;
+  for (size_t i = 1; i < extents.size(); ++i) {
+    if (extents[i] % cores == 0 || extents[i] >= 8 * cores) return i;
+  }
+  return 0;
+}
+
+// What all rows and columns load alike, in bytes: weights.
+int64_t BytesOfWeights(const PlainPlan& plan, const WindowReduction& window) {
+  int64_t bytes = 0;
+  for (const Access& access : plan.accesses) {
+    const auto moves = [&](int iterator) {
+      return iterator >= 0 && access.strides[static_cast<size_t>(iterator)] != 0;
+    };
+    if (access.store || moves(window.row) || moves(window.column)) continue;
+    bytes += BytesOf(access.buffer);
+  }
+  return bytes;
+}
+
+// Where the loop over the vectors of tiles runs.
+enum class VectorLoop {
+  kInRows,     // outside of that over columns: the weights of a vector serve a whole row of tiles
+  kOutermost,  // where rows and columns alone would leave cores idle
+  kInColumns,  // inside, where all weights stay near: what an element's neighbours along the vector axis need follows
+               // it
+};
+
+// The loops of a tiled reduction, outermost first; those inside of a tile are as long as its sides.
+struct TileLoops {
+  std::vector<LoopRv> outer, reduce, tile;
+};
+
+Outcome<TileLoops> MakeTileLoops(Schedule& sch, BlockRv block, const PlainPlan& plan, const WindowReduction& window,
+                                 const WindowTile& tile, const Target& target, Choices& choices) {
+  TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> loops, LoopsByIterator(sch, block, "plain_rule"));
+  TileLoops result;
+  std::vector<LoopRv>& outer = result.outer;
+  std::vector<LoopRv> columns, vectors;
+  const auto cut = [&](int iterator, int64_t size, std::vector<LoopRv>& rest) -> Outcome<Done> {
+    const LoopRv loop = loops[static_cast<size_t>(iterator)];
+    TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch.Split(loop, {Value(), Value(size)}));
+    rest.push_back(parts[0]);
+    result.tile.push_back(parts[1]);
+    return Done();
+  };
+  for (int iterator : plan.spatial) {
+    if (iterator == plan.vector) continue;
+    if (iterator == window.row) {
+      TW_RETURN_IF_REFUSED(cut(iterator, tile.rows, outer));
+    } else if (iterator == window.column) {
+      TW_RETURN_IF_REFUSED(cut(iterator, tile.columns, columns));
+    } else {
+      outer.push_back(loops[static_cast<size_t>(iterator)]);
+    }
+  }
+  // Lanes beyond the end of a group would be those of the next one.
+  int64_t lanes = tile.vectors * plan.lanes;
+  const BlockNode& node = *RealizeOf(sch, block).block;
+  const bool whole = node.writes[0].region.back().min.same_as(node.iter_vars[static_cast<size_t>(plan.vector)].var);
+  const int64_t length = ExtentOf(sch, loops[static_cast<size_t>(plan.vector)]).value_or(lanes);
+  if (!whole && length % lanes != 0) lanes = length;
+  TW_RETURN_IF_REFUSED(cut(plan.vector, lanes, vectors));
+  std::vector<int64_t> extents;
+  for (const LoopRv& loop : outer) extents.push_back(LikelyExtent(sch, loop));
+  if (const auto alone = static_cast<std::ptrdiff_t>(AloneInParallel(extents, target.cores)); alone != 0) {
+    std::rotate(outer.begin(), outer.begin() + alone, outer.begin() + alone + 1);
+    std::rotate(extents.begin(), extents.begin() + alone, extents.begin() + alone + 1);
+  }
+  for (const LoopRv& loop : columns) extents.push_back(LikelyExtent(sch, loop));
+  const int64_t tiles = std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
+  VectorLoop preferred = VectorLoop::kOutermost;
+  // Cores share rows and columns rather than the lines of vectors.
+  if (KeepsCoresBusy(tiles, target.cores)) {
+    const bool weights_stay = BytesOfWeights(plan, window) <= target.Nearest().bytes * 3 / 8;
+    preferred = weights_stay ? VectorLoop::kInColumns : VectorLoop::kInRows;
+  }
+  TW_ASSIGN_OR_RETURN(const Choices::Pick place,
+                      choices.Take(sch, plan.name + ".vector_loop", {0, 1, 2}, static_cast<size_t>(preferred)));
+  const auto rows = static_cast<std::ptrdiff_t>(outer.size());
+  outer.insert(outer.end(), columns.begin(), columns.end());
+  const std::ptrdiff_t places[] = {rows, 0, static_cast<std::ptrdiff_t>(outer.size())};
+  outer.insert(outer.begin() + places[place.value], vectors[0]);
+  for (int iterator : NestReduction(plan, window)) result.reduce.push_back(loops[static_cast<size_t>(iterator)]);
+  std::vector<LoopRv> order = outer;
+  order.insert(order.end(), result.reduce.begin(), result.reduce.end());
+  order.insert(order.end(), result.tile.begin(), result.tile.end());
+  TW_RETURN_IF_REFUSED(sch.Reorder(order));
+  return result;
+}
+
+// Floats of 8 bits are converted and computed with in 32 bits: one vector of them is several there.
+int64_t StatementsOfAVector(const PlainPlan& plan) {
+  const bool narrow = std::ranges::any_of(plan.accesses, [](const Access& access) {
+    return access.buffer->dtype.is_float() && access.buffer->dtype.bits() == 8;
+  });
+  return narrow ? DataType::Float(32).bits() / 8 : 1;
+}
+
+// How many of the loops over a window stay loops; those inside of them are written out. Not that over its rows when the
+// image's borders would multiply too much code: there a tile has one row, and all of what an iteration loads lies in
+// the image or outside of it.
+size_t LoopsNotWrittenOut(const Schedule& sch, const std::vector<LoopRv>& reduce, const PlainPlan& plan,
+                          const WindowReduction& window, const WindowTile& tile) {
+  const std::vector<int> iterators = NestReduction(plan, window);
+  size_t rolled = reduce.size();
+  for (int64_t written = tile.rows * tile.columns * tile.vectors * StatementsOfAVector(plan); rolled > 0; --rolled) {
+    written *= ExtentOf(sch, reduce[rolled - 1]).value_or(kMostWrittenOut);
+    const bool many_borders = window.most_statements > 0 && MovesWith(plan, iterators[rolled - 1], window.row);
+    if (written > (many_borders ? kMostWithBorders : kMostWrittenOut)) break;
+  }
+  // Which lanes are picked must be constant.
+  for (size_t picked : plan.picked) {
+    const std::vector<int64_t>& along = plan.accesses[picked].steps.back();
+    const auto picks = [&](int iterator) { return along[static_cast<size_t>(iterator)] != 0; };
+    rolled = std::min(rolled, static_cast<size_t>(std::ranges::find_if(iterators, picks) - iterators.begin()));
+  }
+  return rolled;
+}
+
+}  // namespace
+
+Outcome<Done> ScheduleWindows(Schedule& sch, BlockRv block, const PlainPlan& plan, const Target& target,
+                              Choices& choices) {
+  TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> stages, StageProducers(sch, block));
+  TW_ASSIGN_OR_RETURN(const BlockRv write_back, sch.CacheWrite(block, 0, "register"));
+  FuseConsumers(sch, write_back);
+  WindowReduction window = WindowOf(plan);
+  if (!stages.empty()) window.most_statements = kMostWithBorders;
+  TW_ASSIGN_OR_RETURN(const WindowTile tile, PickTile(sch, plan, window, target, choices));
+  TW_ASSIGN_OR_RETURN(const TileLoops loops, MakeTileLoops(sch, block, plan, window, tile, target, choices));
+  const LoopRv tile_loop = loops.outer.back(), stage_loop = loops.reduce.back();
+  TW_RETURN_IF_REFUSED(sch.ReverseComputeAt(write_back, tile_loop));
+  const size_t rolled = LoopsNotWrittenOut(sch, loops.reduce, plan, window, tile);
+  for (const BlockRv& stage : stages) TW_RETURN_IF_REFUSED(sch.ComputeAt(stage, stage_loop));
+  TW_ASSIGN_OR_RETURN(const BlockRv init, sch.DecomposeReduction(block, loops.reduce[0]));
+  TW_RETURN_IF_REFUSED(WriteOut(sch, init, tile_loop, true));
+  TW_RETURN_IF_REFUSED(WriteVectors(sch, write_back, tile_loop, tile.vectors * plan.lanes));
+  for (const BlockRv& stage : stages) {
+    TW_RETURN_IF_REFUSED(WriteVectors(sch, stage, stage_loop, tile.vectors * plan.lanes));
+  }
+  TW_RETURN_IF_REFUSED(WriteOut(sch, block, stage_loop, true));
+  for (size_t i = loops.reduce.size(); i-- > rolled;) TW_RETURN_IF_REFUSED(sch.Unroll(loops.reduce[i]));
+  return RunInParallel(sch, plan, loops.outer, target, choices);
+}
+
+}  // namespace tilewright

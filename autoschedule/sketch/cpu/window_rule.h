@@ -1,0 +1,32 @@
+// Reductions that read along the vector axis: pooling, stencils, depthwise convolutions, sums over outer dimensions.
+//
+// With a reduction that reads along the vector axis, a tile of the output stays in vector registers:
+//
+//   for n, h0, c0, w0 (outer ones parallel; c0 elsewhere too):
+//       C_register[tile of h, w x vectors of c] = init
+//       for kh, kw (unrolled where they are few):
+//           C_register[...] += A[...] * W[...]
+//       C[tile] = C_register                             elementwise consumers computed here
+//
+// Windows that are padded and large have tiles of one row, and the loop over kh stays one: an iteration of it loads
+// from inside of the image or has nothing to do.
+//
+// Choices, each after the block's name:
+//   NAME.window_tile     the tile in registers, by its rank in the estimate of autoschedule/tensorize/window_tile.h
+//   NAME.vector_loop     of tiles: between the loops over rows and columns (0), outermost (1), innermost (2)
+#pragma once
+
+#include <variant>
+
+#include "autoschedule/program/choices.h"
+#include "autoschedule/sketch/cpu/plain_plan.h"
+#include "schedule/recorder/schedule.h"
+#include "target/target.h"
+
+namespace tilewright {
+
+// On a refusal the steps before it stay applied.
+Outcome<std::monostate> ScheduleWindows(Schedule& sch, BlockRv block, const PlainPlan& plan, const Target& target,
+                                        Choices& choices);
+
+}  // namespace tilewright
