@@ -25,6 +25,7 @@
 // image where these are short; else such rows are copied or packed as one.
 //
 // Choices, preferred ones from target/target.h by estimates, nothing measured:
+//   NAME.depth           of groups that would be padded: apart, or fused with the iterator before
 //   NAME.instruction     by its family, where the target has several
 //   NAME.tile_vectors, NAME.tile_rows, NAME.tile_depth   the register tile (autoschedule/tensorize/register_tile.h)
 //   NAME.rows, NAME.row_tiles   of AMX: where tiles load rows from (RowPlace); image rows of a tile in place

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "autoschedule/movement/gpu/bind_threads.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/fuse_consumers.h"
-#include "autoschedule/sketch/gpu/bind_threads.h"
 #include "autoschedule/sketch/gpu/plain_gpu_rule.h"
 #include "schedule/core/assign_or_return.h"
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <vector>
 
+#include "autoschedule/movement/gpu/bind_threads.h"
 #include "autoschedule/normalize/inline_rule.h"
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/fuse_consumers.h"
-#include "autoschedule/sketch/gpu/bind_threads.h"
 #include "ir/analysis.h"
 #include "ir/functor.h"
 #include "schedule/core/assign_or_return.h"

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "autoschedule/movement/gpu/bind_threads.h"
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/fuse_consumers.h"
-#include "autoschedule/sketch/gpu/bind_threads.h"
 #include "autoschedule/sketch/gpu/plain_gpu_rule.h"
 #include "schedule/core/assign_or_return.h"
 #include "target/cuda_facts.h"
@@ -21,23 +21,6 @@ constexpr double kMostPadding = 1.25;
 int64_t Tiles(int64_t extent, int64_t side) { return (extent + side - 1) / side; }
 
 }  // namespace
-
-int64_t VectorAlong(const BlockNode& block, const Buffer& buffer, const std::vector<int>& group, int64_t tile,
-                    bool stored) {
-  if (group.empty()) return 1;
-  const auto iterator = static_cast<size_t>(group.back());
-  const int64_t extent = *ExtentOf(block.iter_vars[iterator]);
-  for (const Access& access : AccessesOf(block)) {
-    if (access.store != stored || !access.buffer.same_as(buffer) || access.strides[iterator] != 1) continue;
-    int64_t vector = 1;
-    while (vector * 2 * buffer->dtype.bytes() <= cuda::kWidestAccess && extent % (vector * 2) == 0 &&
-           tile % (vector * 2) == 0) {
-      vector *= 2;
-    }
-    return vector;
-  }
-  return 1;
-}
 
 std::optional<ProductPlan> PlanProduct(const BlockRealizeNode& realize) {
   const auto contraction = MatchContraction(realize);

@@ -55,11 +55,6 @@ struct ProductBlocks {
 Outcome<ProductBlocks> MakeProductBlocks(Schedule& sch, BlockRv block, const ProductPlan& plan, const ProductTile& tile,
                                          bool by_depth);
 
-// Elements along the innermost iterator of a group that lie side by side where the block reads (or stores to) the buffer,
-// out of powers of two that divide `tile` and fit into the widest access.
-int64_t VectorAlong(const BlockNode& block, const Buffer& buffer, const std::vector<int>& group, int64_t tile,
-                    bool stored = false);
-
 // Whether neighbours along the depth lie side by side in the column operand.
 bool ColumnsRunAlongDepth(const BlockNode& block, const Contraction& contraction);
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "autoschedule/movement/auto_copy.h"
+#include "autoschedule/movement/gpu/bind_threads.h"
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/row_chain.h"
-#include "autoschedule/sketch/gpu/bind_threads.h"
 #include "schedule/core/assign_or_return.h"
 #include "target/cuda_facts.h"
 

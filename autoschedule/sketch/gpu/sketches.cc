@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "autoschedule/movement/gpu/bind_threads.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/row_chain.h"
 #include "autoschedule/sketch/gpu/bind_nest.h"
-#include "autoschedule/sketch/gpu/bind_threads.h"
 #include "autoschedule/sketch/gpu/column_threads_rule.h"
 #include "autoschedule/sketch/gpu/divide_reduction.h"
 #include "autoschedule/sketch/gpu/plain_gpu_rule.h"

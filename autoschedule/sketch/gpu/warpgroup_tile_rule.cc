@@ -4,11 +4,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "autoschedule/cost/gpu/product_time.h"
+#include "autoschedule/movement/gpu/bind_threads.h"
+#include "autoschedule/movement/gpu/bulk_operands.h"
+#include "autoschedule/movement/gpu/pack_operand.h"
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
-#include "autoschedule/sketch/gpu/bind_threads.h"
-#include "autoschedule/sketch/gpu/bulk_operands.h"
-#include "autoschedule/sketch/gpu/pack_operand.h"
+#include "autoschedule/sketch/gpu/plain_gpu_rule.h"
 #include "codegen/lower/common/software_pipeline.h"
 #include "ir/annotations.h"
 #include "ir/functor.h"
@@ -170,11 +171,16 @@ class WarpgroupSchedule {
     for (const BlockRv& copy : *producers) {
       const Block writer = RealizeOf(attempt, copy).block;
       if (!writer->writes[0].buffer.same_as(padded->contraction.row_operand)) continue;
-      if (!PackOperand(attempt, copy, target_, choices_).ok()) return false;
+      if (!Pack(attempt, copy).ok()) return false;
     }
     sch_ = std::move(attempt);
     plan_ = *padded;
     return true;
+  }
+
+  Outcome<Done> Pack(Schedule& sch, BlockRv copy) const {
+    InlineCheapProducers(sch, copy);
+    return PackOperand(sch, copy, target_, choices_);
   }
 
   // The product of matrices in memory: operands of single elements become such matrices, rows of whole bytes that the
@@ -189,8 +195,8 @@ class WarpgroupSchedule {
     const bool rows = row_vector_ * Bytes() < cuda::kLeastAsyncCopy,
                columns = column_vector_ * Bytes() < cuda::kLeastAsyncCopy;
     TW_ASSIGN_OR_RETURN(const MatrixForm form, BringIntoMatrixForm(sch_, block, contraction, {1, 1, together}, true));
-    if (rows) TW_RETURN_IF_REFUSED(PackOperand(sch_, form.rows, target_, choices_));
-    if (columns) TW_RETURN_IF_REFUSED(PackOperand(sch_, form.columns, target_, choices_));
+    if (rows) TW_RETURN_IF_REFUSED(Pack(sch_, form.rows));
+    if (columns) TW_RETURN_IF_REFUSED(Pack(sch_, form.columns));
     if (rows) row_vector_ = together;
     if (columns) column_vector_ = together;
     const std::optional<ProductPlan> packed = PlanProduct(RealizeOf(sch_, block));

@@ -1,4 +1,4 @@
-#include "autoschedule/sketch/gpu/bind_threads.h"
+#include "autoschedule/movement/gpu/bind_threads.h"
 
 #include <algorithm>
 

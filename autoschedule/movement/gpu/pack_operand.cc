@@ -1,12 +1,11 @@
-#include "autoschedule/sketch/gpu/pack_operand.h"
+#include "autoschedule/movement/gpu/pack_operand.h"
 
 #include <string>
 #include <vector>
 
+#include "autoschedule/movement/gpu/bind_threads.h"
+#include "autoschedule/movement/gpu/copy_together.h"
 #include "autoschedule/program/block_loops.h"
-#include "autoschedule/sketch/gpu/bind_threads.h"
-#include "autoschedule/sketch/gpu/plain_gpu_rule.h"
-#include "autoschedule/sketch/gpu/product_tiles.h"
 #include "schedule/core/assign_or_return.h"
 #include "target/cuda_facts.h"
 
@@ -49,7 +48,6 @@ Outcome<Done> StoreTogether(Schedule& sch, BlockRv copy, const Target& target, C
 }  // namespace
 
 Outcome<std::monostate> PackOperand(Schedule& sch, BlockRv copy, const Target& target, Choices& choices) {
-  InlineCheapProducers(sch, copy);
   const Block node = RealizeOf(sch, copy).block;
   const int side = static_cast<int>(node->iter_vars.size()) - 2;
   const int64_t vector = VectorAlong(*node, node->reads[0].buffer, {side}, cuda::kWidestAccess);

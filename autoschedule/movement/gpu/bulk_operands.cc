@@ -1,4 +1,4 @@
-#include "autoschedule/sketch/gpu/bulk_operands.h"
+#include "autoschedule/movement/gpu/bulk_operands.h"
 
 #include <algorithm>
 #include <optional>
