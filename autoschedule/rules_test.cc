@@ -612,7 +612,7 @@ TEST(Rules, CopiesColumnsByVectors) {
     const Module module(ops::Matmul(rows, packed ? 4096 : 64, 1024));
     AutoScheduled result = AutoSchedule(module, *NamedTarget("x86-znver4"), &intrins);
     Schedule& sch = result.schedule;
-    const auto loops = *sch.GetLoops(*sch.GetBlock("B_reindex_reindex"));
+    const auto loops = *sch.GetLoops(*sch.GetBlock(packed ? "B_reindex_reindex" : "B_reindex_global"));
     const auto tile_loops = *sch.GetLoops(*sch.GetBlock("C_update_o"));
     const ForNode& innermost = LoopOf(sch, loops.back());
     EXPECT_EQ(innermost.kind, ForKind::kVectorized);

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "autoschedule/cost/machine_costs.h"
+#include "autoschedule/movement/auto_copy.h"
 #include "autoschedule/movement/cpu/bypass_caches.h"
 #include "autoschedule/movement/cpu/near_operands.h"
 #include "autoschedule/movement/cpu/operand_stages.h"
@@ -171,10 +172,7 @@ Outcome<Done> ContractionSchedule::MakeStages() {
     TW_RETURN_IF_REFUSED(TakeTile());
   }
   TW_RETURN_IF_REFUSED(StageOutputUnlessInPlace(plain_output));
-  if (!plan_.rows_in_memory()) {
-    TW_RETURN_IF_REFUSED(sch_.SetScope(*row_stage_, 0, "register"));
-    TW_RETURN_IF_REFUSED(TakeTile());
-  }
+  if (!plan_.rows_in_memory()) TW_RETURN_IF_REFUSED(TakeTile());
   row_dims_ = StageDims({&contraction_.batch, &contraction_.rows, &contraction_.inner});
   column_dims_ = StageDims({&contraction_.batch, &contraction_.columns, &contraction_.inner});
   const auto column_dim = static_cast<size_t>(std::ranges::find(column_dims_, plan_.column) - column_dims_.begin());
@@ -331,7 +329,11 @@ Outcome<Done> ContractionSchedule::SplitIntoTiles() {
 Outcome<Done> ContractionSchedule::TensorizeTile() {
   const LoopRv tile_loop = loops_.rows.back();
   if (write_back_) TW_RETURN_IF_REFUSED(sch_.ReverseComputeAt(*write_back_, tile_loop));
-  if (!plan_.rows_in_memory()) TW_RETURN_IF_REFUSED(sch_.ComputeAt(*row_stage_, loops_.inner.back()));
+  if (!plan_.rows_in_memory()) {
+    TW_ASSIGN_OR_RETURN(const AutoCopy rows, ReadStageAt(sch_, block_, *row_stage_, loops_.inner.back(), "register"));
+    TW_RETURN_IF_REFUSED(Expand(sch_, rows));
+    row_stage_ = rows.block;
+  }
   TW_ASSIGN_OR_RETURN(const BlockRv init, sch_.DecomposeReduction(block_, loops_.inner[0]));
   if (const int rows = plan_.instruction.rows(); rows > 1) {
     const auto var = [&](int iterator) { return realize().block->iter_vars[static_cast<size_t>(iterator)].var; };
@@ -389,14 +391,12 @@ Outcome<Done> ContractionSchedule::PlaceColumns() {
     packed = pick.value != 0;
   }
   if (!packed) {
-    TW_RETURN_IF_REFUSED(sch_.ComputeAt(column_stage_, loops_.inner.back()));
-    TW_ASSIGN_OR_RETURN(std::vector<LoopRv> loops, LoopsInside(sch_, column_stage_, loops_.inner.back()));
-    // Vectors along the columns, which come before the depth.
-    if (loops.size() > 1) {
-      std::rotate(loops.begin(), loops.begin() + 1, loops.end());
-      TW_RETURN_IF_REFUSED(sch_.Reorder(loops));
-    }
-    return WriteOut(sch_, column_stage_, loops_.inner.back(), true);
+    // Vectors along the columns, the last dimension of a panel.
+    TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> tiles, sch_.GetConsumers(column_stage_));
+    TW_ASSIGN_OR_RETURN(const AutoCopy columns,
+                        ReadStageAt(sch_, tiles[0], column_stage_, loops_.inner.back(), "global"));
+    TW_RETURN_IF_REFUSED(Expand(sch_, columns));
+    return WriteOut(sch_, columns.block, columns.loop, true);
   }
   if (nest_.column_place > 0 && contraction_.batch.empty()) return Done();
   nest_.outer.resize(nest_.column_place == 0 ? nest_.outer.size() - nest_.rows.size() : contraction_.batch.size());

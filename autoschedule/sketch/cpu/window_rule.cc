@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "autoschedule/movement/auto_copy.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/fuse_consumers.h"
 #include "autoschedule/program/sizes.h"
@@ -46,7 +47,7 @@ Outcome<WindowTile> PickTile(Schedule& sch, const PlainPlan& plan, const WindowR
   return tiles[static_cast<size_t>(tile.value)];
 }
 
-// Puts what elementwise producers make of the block's inputs (padding) into buffers that the tile loads them to.
+// Lets the block read what elementwise producers make of its inputs (padding) at its iterators.
 Outcome<std::vector<BlockRv>> StageProducers(Schedule& sch, BlockRv block) {
   std::vector<BlockRv> stages;
   TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> producers, sch.GetProducers(block));
@@ -58,7 +59,6 @@ Outcome<std::vector<BlockRv>> StageProducers(Schedule& sch, BlockRv block) {
         sch.Reindex(block, Value(node.writes[0].buffer->name), Value::List{}, /*skip_simplify=*/true);
     if (!stage.ok()) continue;
     TW_RETURN_IF_REFUSED(sch.ComputeInline(producer));
-    TW_RETURN_IF_REFUSED(sch.SetScope(*stage, 0, "register"));
     stages.push_back(*stage);
   }
   return stages;
@@ -236,12 +236,17 @@ Outcome<Done> ScheduleWindows(Schedule& sch, BlockRv block, const PlainPlan& pla
   const LoopRv tile_loop = loops.outer.back(), stage_loop = loops.reduce.back();
   TW_RETURN_IF_REFUSED(sch.ReverseComputeAt(write_back, tile_loop));
   const size_t rolled = LoopsNotWrittenOut(sch, loops.reduce, plan, window, tile);
-  for (const BlockRv& stage : stages) TW_RETURN_IF_REFUSED(sch.ComputeAt(stage, stage_loop));
+  std::vector<AutoCopy> copies;
+  for (const BlockRv& stage : stages) {
+    TW_ASSIGN_OR_RETURN(const AutoCopy copy, ReadStageAt(sch, block, stage, stage_loop, "register"));
+    TW_RETURN_IF_REFUSED(Expand(sch, copy));
+    copies.push_back(copy);
+  }
   TW_ASSIGN_OR_RETURN(const BlockRv init, sch.DecomposeReduction(block, loops.reduce[0]));
   TW_RETURN_IF_REFUSED(WriteOut(sch, init, tile_loop, true));
   TW_RETURN_IF_REFUSED(WriteVectors(sch, write_back, tile_loop, tile.vectors * plan.lanes));
-  for (const BlockRv& stage : stages) {
-    TW_RETURN_IF_REFUSED(WriteVectors(sch, stage, stage_loop, tile.vectors * plan.lanes));
+  for (const AutoCopy& copy : copies) {
+    TW_RETURN_IF_REFUSED(WriteVectors(sch, copy.block, copy.loop, tile.vectors * plan.lanes));
   }
   TW_RETURN_IF_REFUSED(WriteOut(sch, block, stage_loop, true));
   for (size_t i = loops.reduce.size(); i-- > rolled;) TW_RETURN_IF_REFUSED(sch.Unroll(loops.reduce[i]));
