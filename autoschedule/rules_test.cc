@@ -6,6 +6,7 @@
 
 #include "autoschedule/normalize/normal_form.h"
 #include "autoschedule/program/block_loops.h"
+#include "autoschedule/program/choices.h"
 #include "autoschedule/sketch/auto_schedule.h"
 #include "autoschedule/tensorize/contraction_form.h"
 #include "codegen/lower/pipeline.h"
@@ -262,7 +263,8 @@ TEST(Rules, JoinsPhasesOfFewChannels) {
     IntrinRegistry intrins = IntrinRegistry::Builtin();
     const Target target = *NamedTarget("x86-znver4");
     Schedule sch{Module(op)};
-    BringIntoNormalForm(sch, "main", target);
+    Choices choices = Choices::Preferred();
+    BringIntoNormalForm(sch, "main", target, choices);
     const Block product = RealizeOf(sch, *sch.GetBlock("conv2d_transpose_nhwc")).block;
     std::vector<int64_t> columns, taps;
     for (const IterVar& iter : product->iter_vars) {

@@ -55,7 +55,11 @@ void Run(const Function& function, Arrays& arrays) {
   ASSERT_TRUE(status.ok()) << status;
 }
 
-// Chooses each sketch of an operator in turn.
+using Names = std::set<std::string>;
+// Labels of choices by what is chosen: "sketch", "rows", "depth", ...
+using Chosen = std::map<std::string, Names>;
+
+// Chooses each sketch of an operator in turn, and each candidate of other choices that have labels.
 class SketchesOf {
  public:
   SketchesOf(Function op, Target target)
@@ -63,15 +67,16 @@ class SketchesOf {
     Run(op_, expected_);
   }
 
-  // The names of the sketches that were chosen: all that some block has.
-  std::set<std::string> ChooseEach() {
-    std::set<std::string> names;
+  // The names of what was chosen: all that some block has.
+  Chosen ChooseEach() {
+    Chosen names;
     Choose(Choices::Preferred());
     while (!open_.empty() && !testing::Test::HasFailure()) {
       const auto [choice, sketch] = open_.extract(open_.begin()).value();
       SCOPED_TRACE(std::string(choice).append(" = ").append(sketch));
       Choose(Choices::GivenOrPreferred({Choice::Of(choice, sketch)}));
-      names.insert(sketch);
+      const std::string kind = choice.substr(choice.find('.') + 1);
+      names[kind.substr(0, kind.find('#'))].insert(sketch);
     }
     return names;
   }
@@ -109,21 +114,27 @@ class SketchesOf {
   std::set<std::pair<std::string, std::string>> known_, open_;  // choices and labels
 };
 
-using Names = std::set<std::string>;
-
-// With the second operand constant and not, on CPUs with vectors of each kind and with tiles; all sketches found.
-Names ExpectEachRight(const Function& op) {
-  Names all;
+// With the second operand constant and not, on CPUs with vectors of each kind and with tiles; all that was found.
+Chosen ChooseEach(const Function& op) {
+  Chosen all;
   for (const char* name : {"x86-znver4", "x86-sapphirerapids", "arm-neoverse-n1"}) {
     for (const bool constant : {false, true}) {
       if (constant && op->params.size() < 3) continue;
       SCOPED_TRACE(std::string(name) + (constant ? ", constant" : ""));
-      all.merge(SketchesOf(constant ? MarkConstant(op, {1}) : op, *NamedTarget(name)).ChooseEach());
+      for (auto& [kind, names] : SketchesOf(constant ? MarkConstant(op, {1}) : op, *NamedTarget(name)).ChooseEach()) {
+        all[kind].merge(names);
+      }
       if (testing::Test::HasFailure()) return all;
     }
   }
-  all.erase("given_loops");  // what is left of a chain when another block has been scheduled
   return all;
+}
+
+// The sketches of these.
+Names ExpectEachRight(const Function& op) {
+  Names sketches = ChooseEach(op)["sketch"];
+  sketches.erase("given_loops");  // what is left of a chain when another block has been scheduled
+  return sketches;
 }
 
 class EachSketch : public testing::TestWithParam<const char*> {
@@ -169,6 +180,19 @@ TEST_P(EachSketch, OfGroups) {
   EXPECT_EQ(ExpectEachRight(ops::Conv(shape, types())), expected);
   EXPECT_EQ(ExpectEachRight(ops::Depthwise(1, 9, 9, 24, {.kernel = 3, .stride = 2, .padding = 1}, 1, types())),
             (Names{"plain"}));
+}
+
+// Groups along the depth of few channels would be padded.
+TEST_P(EachSketch, OfFirstLayers) {
+  const Function op =
+      ops::Conv({.spatial = {8, 8}, .in_channels = 3, .out_channels = 20, .windows = ops::Same({3, 1, 1}, 2)}, types());
+  Chosen chosen = ChooseEach(op);
+  EXPECT_EQ(chosen["depth"], f32() ? Names{} : (Names{"apart", "fused"}));
+}
+
+TEST_P(EachSketch, OfPhasesOfFewChannels) {
+  const Function op = ops::ConvTranspose(1, 5, 4, 8, 3, {.kernel = 4, .stride = 2, .padding = 1}, types());
+  EXPECT_EQ(ChooseEach(op)["phases"], (Names{"apart", "joined"}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, EachSketch, testing::Values("f32", "bf16", "u8s8", "s8s8"),

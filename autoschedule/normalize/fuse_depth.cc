@@ -1,7 +1,5 @@
 #include "autoschedule/normalize/fuse_depth.h"
 
-#include <optional>
-
 #include "autoschedule/normalize/split_iterators.h"
 #include "autoschedule/program/access_strides.h"
 #include "autoschedule/program/block_loops.h"
@@ -10,15 +8,12 @@
 namespace tilewright {
 namespace {
 
-// The part of the products that must be saved: borders of a convolution become dearer.
+// The part of the products that is saved where fusing is preferred: borders of a convolution become dearer.
 constexpr double kLeastSaved = 0.1;
 
-struct Pair {
-  size_t outer, inner;  // positions of iterators
-  int64_t inner_extent;
-};
+}  // namespace
 
-std::optional<Pair> FindPair(const BlockRealizeNode& realize, int group) {
+std::optional<FusibleDepth> FindFusibleDepth(const BlockRealizeNode& realize, int group) {
   const auto contraction = MatchContraction(realize);
   if (!contraction.ok()) return std::nullopt;
   const BlockNode& block = *realize.block;
@@ -28,6 +23,7 @@ std::optional<Pair> FindPair(const BlockRealizeNode& realize, int group) {
     if (!access.store && access.buffer.same_as(contraction->row_operand)) rows = &access;
   }
   if (rows == nullptr) return std::nullopt;
+  std::optional<FusibleDepth> found;
   for (int a : contraction->inner) {
     const auto inner = static_cast<size_t>(a);
     const std::optional<int64_t> extent = ExtentOf(block.iter_vars[inner]);
@@ -38,17 +34,15 @@ std::optional<Pair> FindPair(const BlockRealizeNode& realize, int group) {
       if (outer + 1 != inner || !times || rows->strides[outer] != *extent) continue;
       const auto apart = static_cast<double>(*times * RoundUp(*extent, group));
       const auto together = static_cast<double>(RoundUp(*times * *extent, group));
-      if (together <= (1 - kLeastSaved) * apart) return Pair{outer, inner, *extent};
+      if (together <= (1 - kLeastSaved) * apart) return FusibleDepth{inner, *extent, true};
+      if (together < apart && !found) found = FusibleDepth{inner, *extent, false};
     }
   }
-  return std::nullopt;
+  return found;
 }
 
-}  // namespace
-
-bool FuseDepth(Schedule& sch, BlockRv block, int group) {
-  const std::optional<Pair> pair = FindPair(RealizeOf(sch, block), group);
-  return pair && FuseIterators(sch, block, pair->inner, pair->inner_extent);
+bool FuseDepth(Schedule& sch, BlockRv block, const FusibleDepth& depth) {
+  return FuseIterators(sch, block, depth.inner, depth.inner_extent);
 }
 
 }  // namespace tilewright

@@ -7,12 +7,25 @@
 // The elements that k and c run over follow each other in memory, so groups of them are read as before.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
 #include "schedule/recorder/schedule.h"
 
 namespace tilewright {
 
-// Makes the innermost reduce iterator of a contraction in groups of `group` and the one before it a single one, where
-// they run through the row operand as one and the padding saved is worth it. Whether it did.
-bool FuseDepth(Schedule& sch, BlockRv block, int group);
+// Two reduce iterators of a contraction, neighbours that run through the row operand as one.
+struct FusibleDepth {
+  size_t inner;          // the position of the second one
+  int64_t inner_extent;  // its extent
+  bool pays;             // one of them saves so much padding that it is preferred
+};
+
+// Those that save padding in groups of `group` when they are one.
+std::optional<FusibleDepth> FindFusibleDepth(const BlockRealizeNode& realize, int group);
+
+// Makes them one. Whether it did.
+bool FuseDepth(Schedule& sch, BlockRv block, const FusibleDepth& depth);
 
 }  // namespace tilewright

@@ -16,7 +16,7 @@
 namespace tilewright {
 namespace {
 
-// The part of the products that must be saved: results are stored in smaller pieces.
+// The part of the products that is saved where joining is preferred: results are stored in smaller pieces.
 constexpr double kLeastSaved = 0.15;
 // Strides of convolutions.
 constexpr int64_t kMostPhases = 8;
@@ -147,7 +147,19 @@ IndexMap Fused(size_t iterators, const std::vector<Phase>& phases, unsigned set,
   return IndexMap(std::move(inputs), std::move(outputs));
 }
 
-void JoinPhasesOf(Schedule& sch, BlockRv block, const std::vector<BlockRv>& blocks, const Target& target) {
+// Joins the phases of the set. Whether it did; a refusal leaves the steps before it.
+bool Join(Schedule& sch, BlockRv block, const std::vector<Phase>& phases, unsigned set, int64_t column,
+          int64_t columns) {
+  const size_t iterators = RealizeOf(sch, block).block->iter_vars.size();
+  for (size_t i = 0; i < phases.size(); ++i) {
+    if ((set >> i & 1) == 0) continue;
+    if (!sch.Apply("join_windows", {block, Value(phases[i].iterator), Value(phases[i].reduction)}).ok()) return false;
+  }
+  return sch.TransformBlockLayout(block, Fused(iterators, phases, set, column, columns)).ok();
+}
+
+void JoinPhasesOf(Schedule& sch, BlockRv block, const std::vector<BlockRv>& blocks, const Target& target,
+                  Choices& choices) {
   const Block kept = RealizeOf(sch, block).block;
   const std::optional<Sides> sides = SidesOf(*kept);
   if (!sides || sides->shared.empty() || !IsConstant(sch, blocks, FunctionOf(sch, block), sides->columns)) return;
@@ -160,22 +172,23 @@ void JoinPhasesOf(Schedule& sch, BlockRv block, const std::vector<BlockRv>& bloc
     const int64_t products = Products(phases, set, columns, lanes), least = Products(phases, best, columns, lanes);
     if (products < least || (products == least && std::popcount(set) <= std::popcount(best))) best = set;
   }
-  const auto apart = static_cast<double>(Products(phases, 0, columns, lanes));
-  if (static_cast<double>(Products(phases, best, columns, lanes)) > (1 - kLeastSaved) * apart) return;
+  if (best == 0) return;
+  const auto apart = static_cast<double>(Products(phases, 0, columns, lanes)),
+             joined = static_cast<double>(Products(phases, best, columns, lanes));
   Schedule attempt = sch;
-  for (size_t i = 0; i < phases.size(); ++i) {
-    if ((best >> i & 1) == 0) continue;
-    if (!attempt.Apply("join_windows", {block, Value(phases[i].iterator), Value(phases[i].reduction)}).ok()) return;
-  }
-  const IndexMap map = Fused(kept->iter_vars.size(), phases, best, sides->column, columns);
-  if (attempt.TransformBlockLayout(block, map).ok()) sch = std::move(attempt);
+  Choices picked = choices;
+  const Outcome<Choices::Pick> pick = picked.Take(attempt, kept->name + ".phases", {0, 1},
+                                                  joined <= (1 - kLeastSaved) * apart ? 1 : 0, {{"apart"}, {"joined"}});
+  if (!pick.ok() || (pick->value == 1 && !Join(attempt, block, phases, best, sides->column, columns))) return;
+  sch = std::move(attempt);
+  choices = std::move(picked);
 }
 
 }  // namespace
 
-void JoinPhases(Schedule& sch, const std::string& function, const Target& target) {
+void JoinPhases(Schedule& sch, const std::string& function, const Target& target, Choices& choices) {
   const std::vector<BlockRv> children = BlocksInRoot(sch, function);
-  for (const BlockRv& block : children) JoinPhasesOf(sch, block, children, target);
+  for (const BlockRv& block : children) JoinPhasesOf(sch, block, children, target, choices);
 }
 
 }  // namespace tilewright

@@ -12,6 +12,7 @@
 
 #include <string>
 
+#include "autoschedule/program/choices.h"
 #include "schedule/recorder/schedule.h"
 #include "target/target.h"
 
@@ -19,6 +20,7 @@ namespace tilewright {
 
 // On the blocks directly in the root block, whose iterators are split (split_iterators.h). Joins those iterators that
 // save products, padding included; none where the column operand is no constant, as it would be computed every time.
-void JoinPhases(Schedule& sch, const std::string& function, const Target& target);
+// Choices, where that saves any: NAME.phases.
+void JoinPhases(Schedule& sch, const std::string& function, const Target& target, Choices& choices);
 
 }  // namespace tilewright

@@ -7,10 +7,10 @@
 
 namespace tilewright {
 
-void BringIntoNormalForm(Schedule& sch, const std::string& function, const Target& target) {
+void BringIntoNormalForm(Schedule& sch, const std::string& function, const Target& target, Choices& choices) {
   InlineElementwise(sch, function);
   SplitIterators(sch, function);
-  JoinPhases(sch, function, target);
+  JoinPhases(sch, function, target, choices);
   FormProducts(sch, function, target);
 }
 

@@ -11,11 +11,13 @@
 
 #include <string>
 
+#include "autoschedule/program/choices.h"
 #include "schedule/recorder/schedule.h"
 #include "target/target.h"
 
 namespace tilewright {
 
-void BringIntoNormalForm(Schedule& sch, const std::string& function, const Target& target);
+// What is not always good is a choice, of join_phases.h.
+void BringIntoNormalForm(Schedule& sch, const std::string& function, const Target& target, Choices& choices);
 
 }  // namespace tilewright

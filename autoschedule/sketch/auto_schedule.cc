@@ -31,7 +31,7 @@ class FunctionRules {
         choices_(choices) {}
 
   void Run() {
-    BringIntoNormalForm(sch_, function_, target_);
+    BringIntoNormalForm(sch_, function_, target_, choices_);
     const Outcome<BlockRv> root = sch_.GetBlock(Root().name, function_);
     if (!root.ok()) return LeaveAlone({root.refusal(), Current()});
     const Outcome<std::vector<BlockRv>> blocks = sch_.GetChildBlocks(*root);

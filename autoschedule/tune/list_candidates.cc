@@ -61,8 +61,9 @@ std::vector<const TensorIntrin*> Representatives(IntrinRegistry* intrins, const 
 // What the rules make of the module before they choose a schedule.
 Module NormalForm(const Module& module, const Target& target, IntrinRegistry* intrins) {
   Schedule sch(module, {.intrins = intrins});
+  Choices choices = Choices::Preferred();
   for (const Function& function : module.functions()) {
-    if (isa<BlockRealizeNode>(function->body)) BringIntoNormalForm(sch, function->name, target);
+    if (isa<BlockRealizeNode>(function->body)) BringIntoNormalForm(sch, function->name, target, choices);
   }
   return sch.module();
 }

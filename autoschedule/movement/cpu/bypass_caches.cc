@@ -27,10 +27,10 @@ int64_t CacheBytes(const Target& target, size_t level) {
 }
 
 // A choice for functions with more than `bytes` of parameters.
-Outcome<Done> Choose(Schedule& sch, LoopRv loop, int64_t bytes, const std::string& choice, const char* annotation,
-                     Choices& choices) {
+Outcome<Done> Choose(Schedule& sch, LoopRv loop, int64_t bytes, const std::string& choice, const char* meaning,
+                     const char* annotation, Choices& choices) {
   if (BytesOfParams(FunctionOf(sch, loop)) <= bytes) return Done();
-  TW_ASSIGN_OR_RETURN(const Choices::Pick pick, choices.Take(sch, choice, {0, 1}, 1));
+  TW_ASSIGN_OR_RETURN(const Choices::Pick pick, choices.Take(sch, choice, {0, 1}, 1, {{"plain"}, {meaning}}));
   if (pick.value == 0) return Done();
   return sch.Annotate(loop, annotation, Value(1));
 }
@@ -39,12 +39,13 @@ Outcome<Done> Choose(Schedule& sch, LoopRv loop, int64_t bytes, const std::strin
 
 Outcome<Done> ChooseStreaming(Schedule& sch, LoopRv loop, const std::string& name, const Target& target,
                               Choices& choices) {
-  return Choose(sch, loop, CacheBytes(target, target.levels.size() - 1) / 4, name + ".stream", kStream, choices);
+  return Choose(sch, loop, CacheBytes(target, target.levels.size() - 1) / 4, name + ".stream", "streamed", kStream,
+                choices);
 }
 
 Outcome<Done> ChoosePrefetching(Schedule& sch, LoopRv loop, const std::string& name, const Target& target,
                                 Choices& choices) {
-  return Choose(sch, loop, CacheBytes(target, 1), name + ".prefetch", kPrefetchNext, choices);
+  return Choose(sch, loop, CacheBytes(target, 1), name + ".prefetch", "fetched_ahead", kPrefetchNext, choices);
 }
 
 }  // namespace tilewright

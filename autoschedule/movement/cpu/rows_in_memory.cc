@@ -147,10 +147,9 @@ Value::List DimensionsOfOtherWindows(const BlockNode& block, const ContractionPl
 // saves padding and the depth is no whole groups, which would be copied at once. Whether the copy is as before, or has
 // one dimension for them.
 bool FuseDepthOfCopy(Schedule& sch, BlockRv block, BlockRv copy, const ContractionPlan& plan) {
-  if (IteratorExtent(RealizeOf(sch, block), plan.depth) % plan.instruction.group == 0 ||
-      !FuseDepth(sch, block, plan.instruction.StepDepth())) {
-    return true;
-  }
+  if (IteratorExtent(RealizeOf(sch, block), plan.depth) % plan.instruction.group == 0) return true;
+  const std::optional<FusibleDepth> depth = FindFusibleDepth(RealizeOf(sch, block), plan.instruction.StepDepth());
+  if (!depth || !depth->pays || !FuseDepth(sch, block, *depth)) return true;
   const Buffer& buffer = RealizeOf(sch, copy).block->writes[0].buffer;
   return FuseCopiedDimensions(sch, copy, buffer->shape.size() - 1);
 }
@@ -260,6 +259,22 @@ std::optional<ImageCopy> CopyAtPitch(const Schedule& sch, BlockRv block, const C
   return result;
 }
 
+const char* NameOf(RowPlace place) {
+  switch (place) {
+    case RowPlace::kRegisters:
+      return "registers";
+    case RowPlace::kInPlace:
+      return "in_place";
+    case RowPlace::kPacked:
+      return "packed";
+    case RowPlace::kWindows:
+      return "windows";
+    case RowPlace::kPitched:
+      return "pitched";
+  }
+  return "";
+}
+
 // Cycles that tiles of AMX take for all products, at this efficiency.
 double CyclesOfTiles(const BlockRealizeNode& realize, const ContractionPlan& plan, double efficiency,
                      const Target& target) {
@@ -342,7 +357,10 @@ Outcome<std::monostate> PlanRowsInMemory(Schedule& sch, BlockRv block, const Tar
   }
   plan->row_place = RowPlace::kPacked;
   if (places.size() > 1) {
-    TW_ASSIGN_OR_RETURN(const Choices::Pick pick, choices.Take(sch, realize.block->name + ".rows", places, preferred));
+    std::vector<Choice::Meaning> meanings;
+    for (const int64_t place : places) meanings.push_back({NameOf(static_cast<RowPlace>(place))});
+    TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
+                        choices.Take(sch, realize.block->name + ".rows", places, preferred, std::move(meanings)));
     plan->row_place = static_cast<RowPlace>(pick.value);
   }
   if (plan->row_place == RowPlace::kInPlace) {

@@ -103,7 +103,8 @@ Outcome<Done> LoopOrder::CopyRowsPerCore() {
   if (target_.cores == 1 || (!sizes_.constant_columns && nest_.column_place > 0)) return Done();
   const auto shared = std::ranges::find_if(nest_.outer, [&](LoopRv loop) { return LikelyExtent(sch_, loop) > 1; });
   if (shared == nest_.outer.end() || ExtentOf(sch_, *shared).value_or(1) % target_.cores != 0) return Done();
-  TW_ASSIGN_OR_RETURN(const Choices::Pick pick, choices_.Take(sch_, name_ + ".rows_per_core", {0, 1}, 1));
+  TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
+                      choices_.Take(sch_, name_ + ".rows_per_core", {0, 1}, 1, {{"shared"}, {"per_core"}}));
   if (pick.value == 0) return Done();
   TW_ASSIGN_OR_RETURN(const std::vector<LoopRv> parts, sch_.Split(*shared, {target_.cores, Value()}));
   *shared = parts[1];

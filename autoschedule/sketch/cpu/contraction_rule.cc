@@ -386,8 +386,8 @@ Outcome<Done> ContractionSchedule::PlaceColumns() {
   if (constant_) return Done();
   bool packed = true;
   if (plain_columns_) {
-    TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
-                        choices_.Take(sch_, name_ + ".packed", {0, 1}, worth_packing_ ? 1 : 0));
+    TW_ASSIGN_OR_RETURN(const Choices::Pick pick, choices_.Take(sch_, name_ + ".packed", {0, 1}, worth_packing_ ? 1 : 0,
+                                                                {{"in_place"}, {"packed"}}));
     packed = pick.value != 0;
   }
   if (!packed) {
@@ -451,12 +451,23 @@ Outcome<Done> ContractionSchedule::Apply() {
   return Done();
 }
 
+// Whether the depth and the iterator before it are made one: a choice where that saves padding.
+Outcome<bool> ChooseFusedDepth(Schedule& sch, BlockRv block, const Target& target, Choices& choices) {
+  const int step_depth = StepDepthOf(RealizeOf(sch, block), target);
+  if (step_depth <= 1) return false;
+  const std::optional<FusibleDepth> depth = FindFusibleDepth(RealizeOf(sch, block), step_depth);
+  if (!depth) return false;
+  const std::string name = RealizeOf(sch, block).block->name + ".depth";
+  TW_ASSIGN_OR_RETURN(const Choices::Pick pick,
+                      choices.Take(sch, name, {0, 1}, depth->pays ? 1 : 0, {{"apart"}, {"fused"}}));
+  return pick.value == 1 && FuseDepth(sch, block, *depth);
+}
+
 }  // namespace
 
 Outcome<Done> ScheduleContraction(Schedule& sch, BlockRv block, const Target& target, Choices& choices,
                                   bool batch_inside) {
-  const int step_depth = StepDepthOf(RealizeOf(sch, block), target);
-  const bool fused_depth = step_depth > 1 && FuseDepth(sch, block, step_depth);
+  TW_ASSIGN_OR_RETURN(const bool fused_depth, ChooseFusedDepth(sch, block, target, choices));
   TW_ASSIGN_OR_RETURN(ContractionPlan plan, PlanContraction(sch, block, target, choices));
   plan.batch_inside = batch_inside;
   return ContractionSchedule(sch, block, std::move(plan), fused_depth, target, choices).Apply();
