@@ -70,6 +70,11 @@ bool IsSerial(const ScopeChild& child) {
   return std::ranges::all_of(child.loops, [](const ForNode* loop) { return loop->kind == ForKind::kSerial; });
 }
 
+bool IsScheduled(const Schedule& sch, BlockRv block) {
+  const uint32_t id = RealizeOf(sch, block).block->id;
+  return !IsSerial(*BlockScope::Around(FunctionOf(sch, block), id).Find(id));
+}
+
 std::optional<BlockRv> WriterOf(Schedule& sch, BlockRv block, const Buffer& buffer) {
   const Outcome<std::vector<BlockRv>> producers = sch.GetProducers(block);
   if (!producers.ok()) return std::nullopt;

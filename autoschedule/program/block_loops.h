@@ -34,6 +34,7 @@ std::vector<BlockRv> BlocksInRoot(Schedule& sch, const std::string& function);
 // Whether no loop around the block runs in parallel, on vectors, or in any other way than one iteration after the
 // other: nobody has scheduled it.
 bool IsSerial(const ScopeChild& child);
+bool IsScheduled(const Schedule& sch, BlockRv block);
 
 // The block that writes the buffer, of those that this one reads from; nothing when there is none.
 std::optional<BlockRv> WriterOf(Schedule& sch, BlockRv block, const Buffer& buffer);

@@ -181,11 +181,6 @@ Outcome<std::monostate> PackPanelsInParallel(Schedule& sch, BlockRv stage, const
   return sch.Parallel(panels[0]);
 }
 
-bool IsScheduled(const Schedule& sch, BlockRv block) {
-  const uint32_t id = RealizeOf(sch, block).block->id;
-  return !IsSerial(*BlockScope::Around(FunctionOf(sch, block), id).Find(id));
-}
-
 }  // namespace
 
 const BufferRegion& ReadOf(const BlockNode& block, const Buffer& operand) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "autoschedule/movement/auto_copy.h"
+#include "autoschedule/movement/cpu/operand_stages.h"
 #include "autoschedule/program/block_loops.h"
 #include "autoschedule/program/fuse_consumers.h"
 #include "autoschedule/program/sizes.h"
@@ -54,9 +55,8 @@ Outcome<std::vector<BlockRv>> StageProducers(Schedule& sch, BlockRv block) {
   for (const BlockRv& producer : producers) {
     const BlockNode& node = *RealizeOf(sch, producer).block;
     TW_ASSIGN_OR_RETURN(const std::vector<BlockRv> consumers, sch.GetConsumers(producer));
-    if (consumers.size() != 1 || node.init || !isa<StoreNode>(node.body)) continue;
-    const Outcome<BlockRv> stage =
-        sch.Reindex(block, Value(node.writes[0].buffer->name), Value::List{}, /*skip_simplify=*/true);
+    if (consumers.size() != 1 || node.init || !isa<StoreNode>(node.body) || IsScheduled(sch, producer)) continue;
+    const Outcome<BlockRv> stage = ReindexRead(sch, block, node.writes[0].buffer);
     if (!stage.ok()) continue;
     TW_RETURN_IF_REFUSED(sch.ComputeInline(producer));
     stages.push_back(*stage);

@@ -1,0 +1,77 @@
+#include "autoschedule/sketch/cpu/window_rule.h"
+
+#include <gtest/gtest.h>
+
+#include "autoschedule/program/block_loops.h"
+#include "codegen/testing/equivalence.h"
+#include "ir/builder.h"
+#include "ir/script/printer.h"
+
+namespace tilewright {
+namespace {
+
+const DataType kF32 = DataType::Float(32);
+
+Expr Padded(const Buffer& from, Expr i, Expr j) {
+  const Expr inside = And(And(Expr(1) <= i, i < from->shape[0] + 1), And(Expr(1) <= j, j < from->shape[1] + 1));
+  return IfThenElse(inside, from(i - 1, j - 1), ConstFloat(kF32, 0));
+}
+
+// Sums over windows of 3 x 3 of a padded image; the blocks and buffers are called as given.
+Function PaddedSums(const char* image, const char* sums) {
+  FunctionBuilder f("main");
+  const Buffer a = f.Input("A", {30, 48}, kF32);
+  const Buffer padded = f.Compute(image, {32, 50}, [&](Var i, Var j) { return Padded(a, i, j); });
+  const ReduceAxis kh("kh", 3), kw("kw", 3);
+  const Buffer c =
+      f.Compute(sums, {30, 48}, [&](Var i, Var j) { return Sum(padded(i + kh, j + kw), {kh, kw}); });
+  return f.Build({c});
+}
+
+Outcome<std::monostate> ScheduleBlock(Schedule& sch, BlockRv block, const Target& target) {
+  Choices choices = Choices::Preferred();
+  const Outcome<PlainPlan> plan = MakePlainPlan(sch, block, target);
+  if (!plan.ok()) return plan.refusal();
+  return ScheduleWindows(sch, block, *plan, target, choices);
+}
+
+// The stage that pads is a copy of the block's operand, whatever the buffers are called.
+TEST(WindowRule, StagesWhatTheBlockReadsWhateverItsName) {
+  const Target target = *NamedTarget("x86-znver4");
+  for (const char* image : {"padded", "sums"}) {
+    const Function function = PaddedSums(image, "sums");
+    Schedule sch{Module(function)};
+    const std::vector<BlockRv> blocks = BlocksInRoot(sch, "main");
+    ASSERT_EQ(blocks.size(), 2U);
+    const Outcome<std::monostate> done = ScheduleBlock(sch, blocks[1], target);
+    ASSERT_TRUE(done.ok()) << done.refusal().reason;
+    // Nothing but the block, its init, the copy in registers and the write back is left.
+    EXPECT_EQ(BlocksInRoot(sch, "main").size(), 4U) << Print(sch.module());
+    EXPECT_EQ(testing::CompareWithInterpreter(sch.module(), {.original = function}), "");
+  }
+}
+
+// What an earlier tile writes back is read from memory: it stays in that tile's loops.
+TEST(WindowRule, LeavesWhatIsScheduledWhereItIs) {
+  FunctionBuilder f("main");
+  const Buffer a = f.Input("A", {32, 64}, kF32);
+  const ReduceAxis kh("kh", 3), kw("kw", 3);
+  const Buffer first =
+      f.Compute("resample", {30, 62}, [&](Var i, Var j) { return Sum(a(i + kh, j + kw), {kh, kw}); });
+  const ReduceAxis tap("tap", 2);
+  const Buffer second = f.Compute("resample", {29, 62}, [&](Var i, Var j) { return Sum(first(i + tap, j), tap); });
+  const Function function = f.Build({second});
+  const Target target = *NamedTarget("x86-znver4");
+  Schedule sch{Module(function)};
+  const std::vector<BlockRv> blocks = BlocksInRoot(sch, "main");
+  for (const BlockRv& block : blocks) {
+    const Outcome<std::monostate> done = ScheduleBlock(sch, block, target);
+    ASSERT_TRUE(done.ok()) << done.refusal().reason;
+  }
+  const Buffer read = RealizeOf(sch, blocks[1]).block->reads.back().buffer;
+  EXPECT_EQ(read->scope.text(), "global") << Print(sch.module());
+  EXPECT_EQ(testing::CompareWithInterpreter(sch.module(), {.original = function}), "");
+}
+
+}  // namespace
+}  // namespace tilewright
