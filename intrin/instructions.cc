@@ -7,6 +7,7 @@ namespace tilewright {
 namespace {
 
 constexpr DataType kS8 = DataType::Int(8), kU8 = DataType::UInt(8), kS16 = DataType::Int(16), kS32 = DataType::Int(32);
+constexpr DataType kU32 = DataType::UInt(32);
 constexpr DataType kF32 = DataType::Float(32), kBF16 = DataType::BFloat16(), kF16 = DataType::Float(16);
 constexpr DataType kE4M3(TypeCode::kE4M3, 8), kE5M2(TypeCode::kE5M2, 8);
 
@@ -20,6 +21,25 @@ constexpr std::string_view kSquares = "lambda i, j: (i // 2, j // 2, i % 2 * 2 +
 // The lane of 128 that holds a sum of wgmma, and its register.
 constexpr std::string_view kWarpgroupSums =
     "lambda i, j: (i // 16 * 32 + i % 8 * 4 + j % 8 // 2, j // 8 * 4 + i % 16 // 8 * 2 + j % 2)";
+
+// The lane of 32 that holds an element, and which of the lane's elements it is. Of a tile of 16 bits and K = 16, of 8 bits
+// and K = 16 or 32, of floats as tf32 and K = 8, and of sums.
+constexpr std::string_view kHalvesOfA = "lambda i, k: (i % 8 * 4 + k % 8 // 2, k // 8 * 4 + i // 8 * 2 + k % 2)",
+                           kHalvesOfB = "lambda k, j: (j * 4 + k % 8 // 2, k // 8 * 2 + k % 2)",
+                           kBytesOfA = "lambda i, k: (i % 8 * 4 + k % 16 // 4, k // 16 * 8 + i // 8 * 4 + k % 4)",
+                           kBytesOfB = "lambda k, j: (j * 4 + k % 16 // 4, k // 16 * 4 + k % 4)",
+                           kWordsOfA = "lambda i, k: (i % 8 * 4 + k % 4, k // 4 * 2 + i // 8)",
+                           kWordsOfB = "lambda k, j: (j * 4 + k % 4, k // 4)",
+                           kWarpSums = "lambda i, j: (i % 8 * 4 + j // 2, i // 8 * 2 + j % 2)";
+
+constexpr std::string_view LanesOfA(DataType type) {
+  if (type.bits() == 16) return kHalvesOfA;
+  return type.bits() == 8 ? kBytesOfA : kWordsOfA;
+}
+constexpr std::string_view LanesOfB(DataType type) {
+  if (type.bits() == 16) return kHalvesOfB;
+  return type.bits() == 8 ? kBytesOfB : kWordsOfB;
+}
 
 // A fused multiply-add of vectors of a type: plain IR. B is in memory where the instruction can load it.
 constexpr MachineInstruction Fma(std::string_view name, std::string_view types, DataType type, std::string_view suffix,
@@ -134,6 +154,66 @@ constexpr MachineInstruction Wgmma(std::string_view types, DataType a, DataType 
           .n_step = a.is_float() ? 8 : 16};
 }
 
+// Floats whose upper 19 bits are multiplied.
+constexpr MachineInstruction AsTf32(MachineInstruction row) {
+  row.a.format = row.b.format = "tf32";
+  return row;
+}
+
+// Multiplies 16 rows by 8 columns in registers of a warp's lanes. So much depth came with sm_80, 8-bit floats with sm_89.
+constexpr MachineInstruction Mma(std::string_view types, int k, DataType a, DataType b, DataType c,
+                                 std::string_view ptx, std::string_view suffix = "") {
+  return {.name = "mma.sync",
+          .types = types,
+          .family = "mma",
+          .suffix = suffix,
+          .m = 16,
+          .n = 8,
+          .k = k,
+          .a = {a, "warp", LanesOfA(a), 1},
+          .b = {b, "warp", LanesOfB(b), 1},
+          .c = {c, "warp", kWarpSums, 1},
+          .scope = ExecScope::kWarp,
+          .features = {{"mma", a.bits() == 8 && a.is_float() ? "fp8" : "cp.async"}},
+          .registers = 255,
+          .ptx = ptx};
+}
+
+// Brings a tile of 16 rows of 32 bytes from shared memory to the lanes of a warp, as mma.sync takes it.
+constexpr MachineInstruction LdMatrix(std::string_view types, DataType type) {
+  return {.name = "ldmatrix",
+          .types = types,
+          .family = "ldmatrix",
+          .suffix = "",
+          .m = 16,
+          .n = 0,
+          .k = 256 / type.bits(),
+          .a = {type, "shared"},
+          .b = {type},
+          .c = {type, "warp", LanesOfA(type), 1},
+          .scope = ExecScope::kWarp,
+          .features = {{"ldmatrix"}},
+          .registers = 255,
+          .ptx = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"};
+}
+
+// Adds to a number of 32 bits four products of bytes.
+constexpr MachineInstruction Dp4a(std::string_view types, DataType a, DataType b, DataType c, std::string_view ptx) {
+  return {.name = "dp4a",
+          .types = types,
+          .family = "dp4a",
+          .suffix = "",
+          .m = 1,
+          .n = 1,
+          .k = 4,
+          .a = {a},
+          .b = {b},
+          .c = {c},
+          .features = {{"dp4a"}},
+          .registers = 255,
+          .ptx = ptx};
+}
+
 // vpdpbusd and vpdpwssd do not saturate: they are the sum modulo 2^32.
 constexpr auto kFlips = InstructionIdentity::kFlipsSignOfA;
 constexpr MachineInstruction kRows[] = {
@@ -176,6 +256,34 @@ constexpr MachineInstruction kRows[] = {
     Wgmma("s8u8s32", kS8, kU8, kS32, "wgmma.mma_async.sync.aligned.m64nNk32.s32.s8.u8"),
     Wgmma("u8s8s32", kU8, kS8, kS32, "wgmma.mma_async.sync.aligned.m64nNk32.s32.u8.s8"),
     Wgmma("u8u8s32", kU8, kU8, kS32, "wgmma.mma_async.sync.aligned.m64nNk32.s32.u8.u8"),
+    AsTf32(Wgmma("tf32tf32f32", kF32, kF32, kF32, "wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32")),
+    Mma("f16f16f32", 16, kF16, kF16, kF32, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+    Mma("f16f16f16", 16, kF16, kF16, kF16, "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16"),
+    Mma("bf16bf16f32", 16, kBF16, kBF16, kF32, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
+    Mma("s8s8s32", 32, kS8, kS8, kS32, "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"),
+    Mma("s8u8s32", 32, kS8, kU8, kS32, "mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32"),
+    Mma("u8s8s32", 32, kU8, kS8, kS32, "mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32"),
+    Mma("u8u8s32", 32, kU8, kU8, kS32, "mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32"),
+    Mma("s8s8s32", 16, kS8, kS8, kS32, "mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32", "k16"),
+    Mma("s8u8s32", 16, kS8, kU8, kS32, "mma.sync.aligned.m16n8k16.row.col.s32.s8.u8.s32", "k16"),
+    Mma("u8s8s32", 16, kU8, kS8, kS32, "mma.sync.aligned.m16n8k16.row.col.s32.u8.s8.s32", "k16"),
+    Mma("u8u8s32", 16, kU8, kU8, kS32, "mma.sync.aligned.m16n8k16.row.col.s32.u8.u8.s32", "k16"),
+    Mma("e4m3e4m3f32", 32, kE4M3, kE4M3, kF32, "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"),
+    Mma("e4m3e5m2f32", 32, kE4M3, kE5M2, kF32, "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32"),
+    Mma("e5m2e4m3f32", 32, kE5M2, kE4M3, kF32, "mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e4m3.f32"),
+    Mma("e5m2e5m2f32", 32, kE5M2, kE5M2, kF32, "mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32"),
+    AsTf32(Mma("tf32tf32f32", 8, kF32, kF32, kF32, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")),
+    LdMatrix("f16", kF16),
+    LdMatrix("bf16", kBF16),
+    LdMatrix("s8", kS8),
+    LdMatrix("u8", kU8),
+    LdMatrix("e4m3", kE4M3),
+    LdMatrix("e5m2", kE5M2),
+    LdMatrix("tf32", kF32),
+    Dp4a("s8s8s32", kS8, kS8, kS32, "dp4a.s32.s32"),
+    Dp4a("s8u8s32", kS8, kU8, kS32, "dp4a.s32.u32"),
+    Dp4a("u8s8s32", kU8, kS8, kS32, "dp4a.u32.s32"),
+    Dp4a("u8u8u32", kU8, kU8, kU32, "dp4a.u32.u32"),
 };
 
 struct CallScope {
@@ -231,7 +339,8 @@ std::vector<std::string> MachineInstruction::FeatureNames() const {
 std::span<const MachineInstruction> Instructions() { return kRows; }
 
 bool Executes(const Target& target, const MachineInstruction& instruction) {
-  if (instruction.IsVector() && instruction.VectorBits() > target.cpu_part().vector_bits) return false;
+  const bool wide = instruction.IsVector() && instruction.VectorBits() > target.cpu_part().vector_bits;
+  if (wide && !target.is_gpu()) return false;
   return std::ranges::all_of(instruction.features,
                              [&](std::string_view feature) { return feature.empty() || target.has(feature); });
 }
@@ -240,7 +349,7 @@ const MachineInstruction* FindInstruction(const Target& target, std::string_view
                                           DataType c) {
   for (const MachineInstruction& row : kRows) {
     const bool same = row.family == family && row.a.type == a && row.b.type == b && row.c.type == c;
-    if (same && Executes(target, row)) return &row;
+    if (same && row.a.format.empty() && Executes(target, row)) return &row;
   }
   return nullptr;
 }
@@ -254,6 +363,7 @@ const MachineInstruction* InstructionNamed(std::string_view family, std::string_
 
 double StartsPerCycle(const MachineInstruction& instruction, const Target& target) {
   if (instruction.family == "fma") return std::max<double>(1, target.FmaPerCycle());
+  if (instruction.moves()) return 1;
   const DataType type = instruction.a.type;
   const std::string_view operand = type.is_float() ? "bfloat16" : type.bits() == 16 ? "int16" : "int8";
   const double products = ProductsPerCycle(target, instruction.IsVector() ? "dot" : "matrix", operand);

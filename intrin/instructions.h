@@ -9,9 +9,12 @@
 //   smmla       s8s8   mmla    2  2   8   row pairs        groups of k      vectors of 2 x 2   i8mm       llvm.aarch64...
 //   tdpbf16ps   bf16   amx     16 16  32  memory           groups of 2      tile registers     amx-bf16    llvm.x86...
 //   wgmma       f16    wgmma   64 256 16  shared memory    shared memory    128 lanes          wgmma       PTX
+//   mma.sync    f16    mma     16 8   16  32 lanes         32 lanes         32 lanes           mma         PTX
+//   ldmatrix    f16    ldmatrix 16 0  16  shared memory    none             32 lanes           ldmatrix    PTX
+//   dp4a        s8s8   dp4a    1  1   4   register         register         register           dp4a        PTX
 //
 // Rows stand in the order of preference. A row without emission is plain IR (a fused multiply-add), or computed by the
-// instruction that its identity names.
+// instruction that its identity names. A row without columns (n is 0) moves: C[m, k] = A[m, k].
 #pragma once
 
 #include <array>
@@ -39,6 +42,9 @@ struct InstructionOperand {
   // row-major. With `owners`, the first results name who holds the element: the lane of a warp, for example.
   std::string_view layout = {};
   int owners = 0;
+  // The format that the instruction reads the element's bits as, where it is another than the type's: "tf32", the upper
+  // 19 bits of a float.
+  std::string_view format = {};
 };
 
 // How an instruction computes what it cannot compute directly.
@@ -67,6 +73,7 @@ struct MachineInstruction {
 
   // Neighbours along K that lie side by side: they are multiplied and added up into one element of C at once.
   int group() const { return c.scope == "register" ? k : c.type.bits() / a.type.bits(); }
+  bool moves() const { return n == 0; }
   bool flips() const { return identity == InstructionIdentity::kFlipsSignOfA; }
   // Whether the instruction has a form for so many columns.
   bool HasColumns(int columns) const {
@@ -89,7 +96,8 @@ std::span<const MachineInstruction> Instructions();
 
 // Whether the target executes the instruction.
 bool Executes(const Target& target, const MachineInstruction& instruction);
-// The first row of the family for these types that the target executes, or null.
+// The first row of the family for these types that the target executes, or null. Rows that read operands in another
+// format than their type compute something else.
 const MachineInstruction* FindInstruction(const Target& target, std::string_view family, DataType a, DataType b,
                                           DataType c);
 // The row that intrinsics of the family with these parts in their names are made of, or null.

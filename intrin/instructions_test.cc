@@ -60,6 +60,14 @@ TEST(Instructions, TheBestOfATargetIsFound) {
   EXPECT_EQ(Found("arm-cortex-a72", "widening", kS16, kS16, kS32), "smlal 4");
   EXPECT_EQ(Found("x86-znver4", "widening", kS16, kS16, kS32), "none");
   EXPECT_EQ(Found("cuda-sm90", "fma", kF32, kF32, kF32), "none");
+  EXPECT_EQ(Found("cuda-sm80", "mma", kF16, kF16, kF32), "mma.sync 8");
+  EXPECT_EQ(Found("cuda-sm75", "mma", kF16, kF16, kF32), "none");
+  EXPECT_EQ(Found("cuda-sm80", "dp4a", kU8, kS8, kS32), "dp4a 1");
+  EXPECT_EQ(Found("x86-znver4", "dp4a", kU8, kS8, kS32), "none");
+  EXPECT_EQ(Found("cuda-sm90a", "wgmma", kF16, kF16, kF32), "wgmma.mma_async 256");
+  // Rows of tf32 multiply what floats are rounded to.
+  EXPECT_EQ(Found("cuda-sm90a", "wgmma", kF32, kF32, kF32), "none");
+  EXPECT_EQ(Found("cuda-sm80", "mma", kF32, kF32, kF32), "none");
 }
 
 TEST(Instructions, SignedBytesAreMultipliedDirectlyWhereThatIsPossible) {

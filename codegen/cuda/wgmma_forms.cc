@@ -20,15 +20,16 @@ constexpr std::string_view kCall = "tw::wgmma<";
 // "128, float, tw::f16, tw::f16, tw::kMajorK, tw::kMajorMN", in parts.
 using Form = std::vector<std::string>;
 
-bool IsNamed(DataType type, const std::string& name) {
-  const auto stored = StoredType(type);
+bool IsNamed(const InstructionOperand& operand, const std::string& name) {
+  if (!operand.format.empty()) return name == absl::StrCat("tw::", std::string(operand.format));
+  const auto stored = StoredType(operand.type);
   return stored.ok() && *stored == name;
 }
 
 const MachineInstruction* RowOf(const Form& form, int columns) {
   for (const MachineInstruction& row : Instructions()) {
-    if (row.family == "wgmma" && row.HasColumns(columns) && IsNamed(row.c.type, form[1]) &&
-        IsNamed(row.a.type, form[2]) && IsNamed(row.b.type, form[3])) {
+    if (row.family == "wgmma" && row.HasColumns(columns) && IsNamed(row.c, form[1]) && IsNamed(row.a, form[2]) &&
+        IsNamed(row.b, form[3])) {
       return &row;
     }
   }

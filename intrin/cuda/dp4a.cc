@@ -1,24 +1,13 @@
 #include "intrin/cuda/dp4a.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
-#include "base/check.h"
-#include "ir/script/parser.h"
+#include "intrin/cuda/warp_intrin.h"
+#include "intrin/instructions.h"
 
 namespace tilewright {
 namespace {
 
 constexpr absl::string_view kPrefix = "dp4a_";
-
-struct Operands {
-  absl::string_view name, a, b, sum;
-};
-constexpr Operands kOperands[] = {
-    {"s8s8s32", "int8", "int8", "int32"},
-    {"s8u8s32", "int8", "uint8", "int32"},
-    {"u8s8s32", "uint8", "int8", "int32"},
-    {"u8u8u32", "uint8", "uint8", "uint32"},
-};
 
 constexpr absl::string_view kText = R"(
 @T.prim_func
@@ -48,35 +37,28 @@ def impl(a: T.handle, b: T.handle, c: T.handle):
 )";
 
 std::optional<TensorIntrin> Make(std::string_view name) {
-  const absl::string_view rest = absl::string_view(name.data(), name.size()).substr(kPrefix.size());
-  for (const Operands& operands : kOperands) {
-    if (operands.name != rest) continue;
-    const auto wrapper = [](absl::string_view type) { return type == "int8" ? "tw::s8" : "tw::u8"; };
-    std::string value = absl::StrCat(
-        "T.cuda.dp4a(\"int32\", \"", wrapper(operands.a), "\", \"", wrapper(operands.b),
-        "\", T.reinterpret(\"uint32\", A[0:4]), T.reinterpret(\"uint32\", B[0:4]), T.Cast(\"int32\", C[0]))");
-    if (operands.sum == "uint32") value = absl::StrCat("T.Cast(\"uint32\", ", value, ")");
-    const std::string text = absl::StrReplaceAll(kText, {{"VALUE", value},
-                                                         {"TYPE_A", std::string(operands.a)},
-                                                         {"TYPE_B", std::string(operands.b)},
-                                                         {"TYPE_C", std::string(operands.sum)}});
-    absl::StatusOr<Module> module = ParseModule(text, name);
-    TW_CHECK(module.ok()) << module.status().ToString();
-    TensorIntrin intrin;
-    intrin.name = std::string(name);
-    intrin.description = module->Find("desc");
-    intrin.implementation = module->Find("impl");
-    intrin.features = {"dp4a"};
-    return intrin;
-  }
-  return std::nullopt;
+  const MachineInstruction* row = InstructionNamed("dp4a", name.substr(kPrefix.size()));
+  if (row == nullptr) return std::nullopt;
+  const auto wrapper = [](DataType type) { return type.is_uint() ? "tw::u8" : "tw::s8"; };
+  std::string value = absl::StrCat(
+      "T.cuda.dp4a(\"int32\", \"", wrapper(row->a.type), "\", \"", wrapper(row->b.type),
+      "\", T.reinterpret(\"uint32\", A[0:4]), T.reinterpret(\"uint32\", B[0:4]), T.Cast(\"int32\", C[0]))");
+  if (row->c.type.is_uint()) value = absl::StrCat("T.Cast(\"uint32\", ", value, ")");
+  return IntrinOfRow(kText,
+                     {{"VALUE", value},
+                      {"TYPE_A", row->a.type.ToString()},
+                      {"TYPE_B", row->b.type.ToString()},
+                      {"TYPE_C", row->c.type.ToString()}},
+                     name, *row);
 }
 
 }  // namespace
 
 IntrinFamily Dp4aFamily() {
   std::vector<std::string> examples;
-  for (const Operands& operands : kOperands) examples.push_back(absl::StrCat(kPrefix, operands.name));
+  for (const MachineInstruction& row : Instructions()) {
+    if (row.family == "dp4a") examples.push_back(absl::StrCat(kPrefix, std::string(row.types)));
+  }
   return {.prefix = std::string(kPrefix),
           .description = "dp4a_{s8|u8}{s8|u8}{s32|u32}: four products of bytes, added up by one thread",
           .make = Make,

@@ -1,45 +1,46 @@
 #include "intrin/cuda/mma_sync.h"
 
-#include "absl/strings/match.h"
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "intrin/cuda/warp_intrin.h"
+#include "intrin/instructions.h"
 
 namespace tilewright {
 namespace {
 
 constexpr absl::string_view kPrefix = "mma_";
 
-struct Operand {
-  absl::string_view name, type, mma;
-  int bits, depth;  // depth: K of a tile
-};
-constexpr Operand kOperands[] = {{"f16", "float16", "f16", 16, 16},
-                                 {"bf16", "bfloat16", "bf16", 16, 16},
-                                 {"i8", "int8", "s8", 8, 32},
-                                 {"e4m3", "float8_e4m3fn", "e4m3", 8, 32},
-                                 {"e5m2", "float8_e5m2", "e5m2", 8, 32}};
-const Operand* FindOperand(absl::string_view name) {
-  for (const Operand& operand : kOperands) {
-    if (operand.name == name) return &operand;
+// Types as these intrinsics name them, and as rows of the instruction table do.
+constexpr std::pair<absl::string_view, absl::string_view> kTypes[] = {
+    {"f16", "f16"},   {"bf16", "bf16"}, {"i8", "s8"},   {"u8", "u8"},  {"e4m3", "e4m3"},
+    {"e5m2", "e5m2"}, {"tf32", "tf32"}, {"f32", "f32"}, {"i32", "s32"}};
+
+// A row whose types are those of the name: "f16f16f32"; of a load: "f16".
+const MachineInstruction* RowNamed(absl::string_view family, absl::string_view name) {
+  std::string types;
+  while (!name.empty()) {
+    const auto* found =
+        std::ranges::find_if(kTypes, [&](const auto& type) { return absl::ConsumePrefix(&name, type.first); });
+    if (found == std::end(kTypes)) return nullptr;
+    absl::StrAppend(&types, found->second);
   }
-  return nullptr;
+  return InstructionNamed({family.data(), family.size()}, types);
 }
 
-struct Sum {
-  absl::string_view name, type, mma;
-};
-constexpr Sum kSums[] = {{"f32", "float32", "f32"}, {"f16", "float16", "f16"}, {"i32", "int32", "s32"}};
-const Sum* FindSum(absl::string_view name) {
-  for (const Sum& sum : kSums) {
-    if (sum.name == name) return &sum;
-  }
-  return nullptr;
+// The type of sums, of which there are fills and stores.
+std::optional<DataType> SumNamed(absl::string_view name) {
+  if (name == "f32") return DataType::Float(32);
+  if (name == "f16") return DataType::Float(16);
+  return name == "i32" ? std::optional(DataType::Int(32)) : std::nullopt;
 }
 
-// Elements of a row of 8 lanes, of 16 bits, or of 8 bits: the run of one lane.
-int RunOf(int bits) { return bits == 8 ? 4 : 2; }
+// Neighbours in a row that a lane holds, out of the 16 bytes of 4 lanes.
+int RunOf(int bits) { return 32 / bits; }
 
 // Where (row, column) lies: "lane, position".
 std::string PlaceOf(absl::string_view row, absl::string_view column, int bits) {
@@ -87,7 +88,7 @@ constexpr absl::string_view kProduct = R"(
 @T.prim_func
 def desc(a: T.handle, b: T.handle, c: T.handle):
     A = T.match_buffer(a, (32, ELEMENTS), "TYPE", align=64, offset_factor=FACTOR, scope="warp")
-    B = T.match_buffer(b, (32, ELEMENTS), "TYPE", align=64, offset_factor=FACTOR, scope="warp")
+    B = T.match_buffer(b, (32, ELEMENTS), "TYPE_B", align=64, offset_factor=FACTOR, scope="warp")
     C = T.match_buffer(c, (32, 8), "SUM", align=64, offset_factor=FACTOR, scope="warp")
     with T.block("root"):
         T.reads(C[0:32, 0:8], A[0:32, 0:ELEMENTS], B[0:32, 0:ELEMENTS])
@@ -97,12 +98,12 @@ def desc(a: T.handle, b: T.handle, c: T.handle):
                 vi, vj, vk = T.axis.remap("SSR", [i, j, k])
                 T.reads(C[DESC_C], A[DESC_A], B[DESC_B])
                 T.writes(C[DESC_C])
-                C[DESC_C] = C[DESC_C] + TERM(A[DESC_A]) * TERM(B[DESC_B])
+                C[DESC_C] = C[DESC_C] + TERM_A * TERM_B
 
 @T.prim_func
 def impl(a: T.handle, b: T.handle, c: T.handle):
     A = T.match_buffer(a, (32, ELEMENTS), "TYPE", align=64, offset_factor=FACTOR, scope="warp")
-    B = T.match_buffer(b, (32, ELEMENTS), "TYPE", align=64, offset_factor=FACTOR, scope="warp")
+    B = T.match_buffer(b, (32, ELEMENTS), "TYPE_B", align=64, offset_factor=FACTOR, scope="warp")
     C = T.match_buffer(c, (32, 8), "SUM", align=64, offset_factor=FACTOR, scope="warp")
     with T.block("root"):
         T.reads(C[0:32, 0:8], A[0:32, 0:ELEMENTS], B[0:32, 0:ELEMENTS])
@@ -110,10 +111,10 @@ def impl(a: T.handle, b: T.handle, c: T.handle):
         for tx in T.thread_binding(32, thread="threadIdx.x"):
             with T.attr(0, "cuda.instruction", T.cuda.MMA(T.tvm_access_ptr(T.type_annotation("TYPE_D"), C.data, C.elem_offset // 256 * REGISTERS_C, HALF_C, 3), T.tvm_access_ptr(T.type_annotation("uint32"), A.data, A.elem_offset // TILE * 4, 4, 1), T.tvm_access_ptr(T.type_annotation("uint32"), B.data, B.elem_offset // TILE * 4, 2, 1))):
                 for e, k in T.grid(4, DEPTH):
-                    C[tx, e] = C[tx, e] + TERM(A[IMPL_A]) * TERM(B[IMPL_B])
+                    C[tx, e] = C[tx, e] + PART_A * PART_B
             with T.attr(0, "cuda.instruction", T.cuda.MMA(T.tvm_access_ptr(T.type_annotation("TYPE_D"), C.data, C.elem_offset // 256 * REGISTERS_C + HALF_C, HALF_C, 3), T.tvm_access_ptr(T.type_annotation("uint32"), A.data, A.elem_offset // TILE * 4, 4, 1), T.tvm_access_ptr(T.type_annotation("uint32"), B.data, B.elem_offset // TILE * 4 + 2, 2, 1))):
                 for e, k in T.grid(4, DEPTH):
-                    C[tx, 4 + e] = C[tx, 4 + e] + TERM(A[IMPL_A]) * TERM(B[NEXT_B])
+                    C[tx, 4 + e] = C[tx, 4 + e] + PART_A * NEXT_B
 )";
 
 constexpr absl::string_view kFill = R"(
@@ -171,100 +172,95 @@ def impl(w: T.handle, c: T.handle):
                     C[ROW, COLUMN] = C_warp[tx, e]
 )";
 
-Words OperandWords(const Operand& operand) {
-  const int elements = 16 * operand.depth / 32;
-  return {{"ELEMENTS", absl::StrCat(elements)},        {"TILE", absl::StrCat(16 * operand.depth)},
-          {"DEPTH", absl::StrCat(operand.depth)},      {"FACTOR", absl::StrCat(operand.depth)},
-          {"CHUNK", absl::StrCat(128 / operand.bits)}, {"TYPE", std::string(operand.type)}};
+Words OperandWords(const MachineInstruction& row) {
+  const int bits = row.a.type.bits();
+  return {{"ELEMENTS", absl::StrCat(16 * row.k / 32)},
+          {"TILE", absl::StrCat(16 * row.k)},
+          {"DEPTH", absl::StrCat(row.k)},
+          {"FACTOR", absl::StrCat(row.k)},
+          {"CHUNK", absl::StrCat(128 / bits)},
+          {"TYPE", row.a.type.ToString()}};
 }
 
 std::optional<TensorIntrin> MakeLoad(std::string_view name, absl::string_view rest) {
   const bool dynamic = absl::ConsumeSuffix(&rest, "_dyn"), by_columns = absl::ConsumeSuffix(&rest, "_trans");
   const std::vector<absl::string_view> parts = absl::StrSplit(rest, '_');
-  if (parts.size() != 2 || FindOperand(parts[0]) == nullptr || (parts[1] != "a" && parts[1] != "b")) {
-    return std::nullopt;
-  }
-  const Operand& operand = *FindOperand(parts[0]);
+  if (parts.size() != 2 || (parts[1] != "a" && parts[1] != "b")) return std::nullopt;
+  const MachineInstruction* row = RowNamed("ldmatrix", parts[0]);
+  if (row == nullptr) return std::nullopt;
   const bool is_b = parts[1] == "b";
-  if (operand.bits == 8 && is_b != by_columns) return std::nullopt;  // bytes are not transposed
-  const bool transposes = operand.bits == 16 && is_b != by_columns;
-  const std::string chunk = absl::StrCat(128 / operand.bits);
+  const int bits = row->a.type.bits();
+  if (bits != 16 && is_b != by_columns) return std::nullopt;  // only 16 bits are transposed
+  const bool transposes = bits == 16 && is_b != by_columns;
+  const std::string chunk = absl::StrCat(128 / bits);
   // The 8 x 8 matrices of A one below the other first; those that are stored by columns the other way round.
   const std::string address = by_columns ? absl::StrCat("s0 * (tx % 8 + tx // 16 * 8) + tx // 8 % 2 * ", chunk)
                                          : absl::StrCat("s0 * (tx % 16) + tx // 16 * ", chunk);
-  Words words = OperandWords(operand);
+  Words words = OperandWords(*row);
   const Words more = {{"ADDRESS", address},
                       {"TRANSPOSED", transposes ? "_trans" : ""},
                       {"SCOPE", dynamic ? "shared.dyn" : "shared"},
-                      {"PLACE", PlaceOf("v0", "v1", operand.bits)},
-                      {"ROW", RowOf(operand.bits)},
-                      {"COLUMN", ColumnOf(operand.bits)}};
+                      {"PLACE", PlaceOf("v0", "v1", bits)},
+                      {"ROW", RowOf(bits)},
+                      {"COLUMN", ColumnOf(bits)}};
   words.insert(words.end(), more.begin(), more.end());
-  return WarpIntrin(kLoad, words, name);
+  return IntrinOfRow(kLoad, words, name, *row);
 }
 
 std::optional<TensorIntrin> MakeProduct(std::string_view name, absl::string_view rest) {
   const bool trans_b = absl::ConsumeSuffix(&rest, "_trans_b"), trans_a = absl::ConsumeSuffix(&rest, "_trans_a");
-  const Operand* found = nullptr;
-  for (const Operand& each : kOperands) {
-    const std::string both = absl::StrCat(each.name, each.name);
-    if (found == nullptr && absl::ConsumePrefix(&rest, both)) found = &each;
-  }
-  const Sum* sum = FindSum(rest);
-  if (found == nullptr || sum == nullptr) return std::nullopt;
-  const Operand& operand = *found;
-  const bool bytes = operand.bits == 8;
-  const bool sums_exist = operand.name == "i8"    ? sum->name == "i32"
-                          : operand.name == "f16" ? sum->name != "i32"
-                                                  : sum->name == "f32";
-  if (!sums_exist || (bytes && (trans_a || !trans_b))) return std::nullopt;
-  const auto a = [&](absl::string_view row, absl::string_view k) {
-    return trans_a ? PlaceOf(k, row, operand.bits) : PlaceOf(row, k, operand.bits);
+  const MachineInstruction* row = RowNamed("mma", rest);
+  if (row == nullptr) return std::nullopt;
+  const int bits = row->a.type.bits();
+  if (bits != 16 && (trans_a || !trans_b)) return std::nullopt;
+  const auto a = [&](absl::string_view line, absl::string_view k) {
+    return trans_a ? PlaceOf(k, line, bits) : PlaceOf(line, k, bits);
   };
   const auto b = [&](absl::string_view k, absl::string_view column) {
-    return trans_b ? PlaceOf(column, k, operand.bits) : PlaceOf(k, column, operand.bits);
+    return trans_b ? PlaceOf(column, k, bits) : PlaceOf(k, column, bits);
   };
-  const bool packed = sum->name == "f16";
-  Words words = OperandWords(operand);
-  const Words more = {{"MMA", bytes ? absl::StrCat("mma_m16n8k32_", sum->mma, "_", operand.mma, operand.mma)
-                                    : absl::StrCat("mma_m16n8k16_", sum->mma, "_", operand.mma)},
-                      {"TERM(", packed ? "(" : absl::StrCat("T.Cast(\"", sum->type, "\", ")},
-                      {"SUM", std::string(sum->type)},
-                      {"TYPE_D", packed ? "uint32" : std::string(sum->type)},
+  const auto factor = [&](const char* buffer, const std::string& place) {
+    return FactorOf(*row, absl::StrCat(buffer, "[", place, "]"));
+  };
+  const bool packed = row->c.type.bits() == 16;
+  Words words = OperandWords(*row);
+  const Words more = {{"MMA", MmaFunction(*row)},
+                      {"SUM", row->c.type.ToString()},
+                      {"TYPE_B", row->b.type.ToString()},
+                      {"TYPE_D", packed ? "uint32" : row->c.type.ToString()},
                       {"REGISTERS_C", packed ? "4" : "8"},
                       {"HALF_C", packed ? "2" : "4"},
+                      {"TERM_A", factor("A", a("vi", "vk"))},
+                      {"TERM_B", factor("B", b("vk", "vj"))},
                       {"DESC_A", a("vi", "vk")},
                       {"DESC_B", b("vk", "vj")},
                       {"DESC_C", PlaceOf("vi", "vj", 16)},
-                      {"IMPL_A", a(RowOf(16), "k")},
-                      {"IMPL_B", b("k", "tx % 4 * 2 + e % 2")},
-                      {"NEXT_B", b("k", "tx % 4 * 2 + e % 2 + 8")}};
+                      {"PART_A", factor("A", a(RowOf(16), "k"))},
+                      {"PART_B", factor("B", b("k", "tx % 4 * 2 + e % 2"))},
+                      {"NEXT_B", factor("B", b("k", "tx % 4 * 2 + e % 2 + 8"))}};
   words.insert(words.end(), more.begin(), more.end());
-  TensorIntrin intrin = WarpIntrin(kProduct, words, name);
-  // 8-bit floats came with sm_89.
-  if (bytes && sum->name == "f32") intrin.features.emplace_back("fp8");
-  return intrin;
+  return IntrinOfRow(kProduct, words, name, *row);
 }
 
 std::optional<TensorIntrin> MakeFill(std::string_view name, absl::string_view rest) {
-  const Sum* sum = FindSum(rest);
-  if (sum == nullptr) return std::nullopt;
-  return WarpIntrin(kFill, {{"SUM", std::string(sum->type)}, {"PLACE", PlaceOf("v0", "v1", 16)}}, name);
+  const std::optional<DataType> sum = SumNamed(rest);
+  if (!sum) return std::nullopt;
+  return IntrinOfSums(kFill, {{"SUM", sum->ToString()}, {"PLACE", PlaceOf("v0", "v1", 16)}}, name, *sum);
 }
 
 std::optional<TensorIntrin> MakeStore(std::string_view name, absl::string_view rest) {
   if (!absl::ConsumeSuffix(&rest, "_")) return std::nullopt;
   absl::ConsumeSuffix(&rest, "_simple");
   const std::vector<absl::string_view> parts = absl::StrSplit(rest, absl::MaxSplits('_', 1));
-  const Sum* sum = FindSum(parts[0]);
-  if (sum == nullptr || parts.size() != 2 || (parts[1] != "global" && parts[1] != "shared_dyn")) return std::nullopt;
-  return WarpIntrin(kStore,
-                    {{"SUM", std::string(sum->type)},
-                     {"SCOPE", parts[1] == "global" ? "global" : "shared.dyn"},
-                     {"PLACE", PlaceOf("v0", "v1", 16)},
-                     {"ROW", RowOf(16)},
-                     {"COLUMN", ColumnOf(16)}},
-                    name);
+  const std::optional<DataType> sum = SumNamed(parts[0]);
+  if (!sum || parts.size() != 2 || (parts[1] != "global" && parts[1] != "shared_dyn")) return std::nullopt;
+  return IntrinOfSums(kStore,
+                      {{"SUM", sum->ToString()},
+                       {"SCOPE", parts[1] == "global" ? "global" : "shared.dyn"},
+                       {"PLACE", PlaceOf("v0", "v1", 16)},
+                       {"ROW", RowOf(16)},
+                       {"COLUMN", ColumnOf(16)}},
+                      name, *sum);
 }
 
 std::optional<TensorIntrin> Make(std::string_view name) {
@@ -282,12 +278,28 @@ IntrinFamily MmaFamily() {
   return {.prefix = std::string(kPrefix),
           .description = "mma_...: matrix products of a warp from memory of the warp (sm_80)",
           .make = Make,
-          .examples = {"mma_ldmatrix_f16_a", "mma_ldmatrix_f16_a_trans_dyn", "mma_ldmatrix_f16_b",
-                       "mma_ldmatrix_f16_b_trans", "mma_ldmatrix_i8_a", "mma_ldmatrix_i8_b_trans",
-                       "mma_ldmatrix_bf16_b", "mma_ldmatrix_e4m3_b_trans", "mma_bf16bf16f32", "mma_e4m3e4m3f32_trans_b",
-                       "mma_e5m2e5m2f32_trans_b", "mma_f16f16f32", "mma_f16f16f16_trans_b",
-                       "mma_f16f16f32_trans_a_trans_b", "mma_i8i8i32_trans_b", "mma_fill_16x16_f32",
-                       "mma_fill_16x16_i32", "mma_store_16x16_f32_global_", "mma_store_16x16_f16_shared_dyn_simple_"}};
+          .examples = {"mma_ldmatrix_f16_a",
+                       "mma_ldmatrix_f16_a_trans_dyn",
+                       "mma_ldmatrix_f16_b",
+                       "mma_ldmatrix_f16_b_trans",
+                       "mma_ldmatrix_i8_a",
+                       "mma_ldmatrix_i8_b_trans",
+                       "mma_ldmatrix_bf16_b",
+                       "mma_ldmatrix_e4m3_b_trans",
+                       "mma_bf16bf16f32",
+                       "mma_e4m3e4m3f32_trans_b",
+                       "mma_e5m2e5m2f32_trans_b",
+                       "mma_f16f16f32",
+                       "mma_f16f16f16_trans_b",
+                       "mma_f16f16f32_trans_a_trans_b",
+                       "mma_i8i8i32_trans_b",
+                       "mma_ldmatrix_tf32_a",
+                       "mma_ldmatrix_tf32_b_trans_dyn",
+                       "mma_tf32tf32f32_trans_b",
+                       "mma_fill_16x16_f32",
+                       "mma_fill_16x16_i32",
+                       "mma_store_16x16_f32_global_",
+                       "mma_store_16x16_f16_shared_dyn_simple_"}};
 }
 
 }  // namespace tilewright

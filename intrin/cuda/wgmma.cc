@@ -99,8 +99,10 @@ def impl(c: T.handle, d: T.handle):
                     D[ROW, COLUMN_] = C[ROW, COLUMN_]
 )";
 
-// The type's name in the device's text.
-std::string NameOf(DataType type) {
+// The operand's type in the device's text.
+std::string NameOf(const InstructionOperand& operand) {
+  if (!operand.format.empty()) return "tw::" + std::string(operand.format);
+  const DataType type = operand.type;
   if (type == DataType::Float(32)) return "float";
   if (type == DataType::Int(32)) return "int32_t";
   if (type == DataType::Float(16)) return "tw::f16";
@@ -150,7 +152,7 @@ std::optional<TensorIntrin> MakeSync(std::string_view name, absl::string_view re
   if (row == nullptr || (*extents)[0] != row->m || !row->HasColumns((*extents)[1]) || (*extents)[2] != row->k) {
     return std::nullopt;
   }
-  if (row->a.type.bits() == 8 && (trans_a || !trans_b)) return std::nullopt;
+  if (row->a.type.bits() != 16 && (trans_a || !trans_b)) return std::nullopt;
   const std::string n = absl::StrCat((*extents)[1]), k = absl::StrCat(row->k);
   const std::string i(kRow), j(kColumn);
   Words words = {
@@ -164,9 +166,9 @@ std::optional<TensorIntrin> MakeSync(std::string_view name, absl::string_view re
       {"IMPL_B", trans_b ? absl::StrCat(j, ", k") : absl::StrCat("k, ", j)},
       {"TYPE_A", row->a.type.ToString()},
       {"TYPE_B", row->b.type.ToString()},
-      {"NAME_A", NameOf(row->a.type)},
-      {"NAME_B", NameOf(row->b.type)},
-      {"NAME_C", NameOf(row->c.type)},
+      {"NAME_A", NameOf(row->a)},
+      {"NAME_B", NameOf(row->b)},
+      {"NAME_C", NameOf(row->c)},
       {"MAJOR_A", trans_a ? "tw::kMajorMN" : "tw::kMajorK"},
       {"MAJOR_B", trans_b ? "tw::kMajorK" : "tw::kMajorMN"},
       {"DEPTH", k},
@@ -174,15 +176,10 @@ std::optional<TensorIntrin> MakeSync(std::string_view name, absl::string_view re
   const Words sums = SumWords((*extents)[1], row->c.type);
   words.insert(words.end(), sums.begin(), sums.end());
   std::string text(kSync);
-  if (row->a.type == row->c.type) {
-    // Nothing is converted.
-    for (const char* factor : {"A[DESC_A]", "B[DESC_B]", "A[IMPL_A]", "B[IMPL_B]"}) {
-      text = absl::StrReplaceAll(text, {{absl::StrCat("T.Cast(\"TYPE_C\", ", factor, ")"), factor}});
-    }
+  for (const char* factor : {"A[DESC_A]", "B[DESC_B]", "A[IMPL_A]", "B[IMPL_B]"}) {
+    text = absl::StrReplaceAll(text, {{absl::StrCat("T.Cast(\"TYPE_C\", ", factor, ")"), FactorOf(*row, factor)}});
   }
-  TensorIntrin intrin = IntrinFromText(text, words, name, row->FeatureNames());
-  intrin.instruction = row;
-  return intrin;
+  return IntrinOfRow(text, words, name, *row);
 }
 
 // A fill or a store of sums, for which any row with such sums has the registers.

@@ -6,27 +6,18 @@
 #include "absl/strings/strip.h"
 #include "intrin/cuda/fragments.h"
 #include "intrin/cuda/warp_intrin.h"
+#include "intrin/instructions.h"
 
 namespace tilewright {
 namespace {
 
 constexpr absl::string_view kPrefix = "wmma_", kShape = "16x16x16";
 
-struct ElementType {
-  absl::string_view name;        // in intrinsics: f16
-  absl::string_view type;        // in programs
-  absl::string_view short_name;  // in names of mma instructions
-  int bits;
-};
-constexpr ElementType kTypes[] = {{"f16", "float16", "f16", 16}, {"bf16", "bfloat16", "bf16", 16},
-                                  {"s8", "int8", "s8", 8},       {"u8", "uint8", "u8", 8},
-                                  {"f32", "float32", "f32", 32}, {"s32", "int32", "s32", 32}};
-
-const ElementType* FindType(absl::string_view name) {
-  for (const ElementType& type : kTypes) {
-    if (type.name == name) return &type;
-  }
-  return nullptr;
+// The type of sums.
+std::optional<DataType> SumNamed(absl::string_view name) {
+  if (name == "f32") return DataType::Float(32);
+  if (name == "f16") return DataType::Float(16);
+  return name == "s32" ? std::optional(DataType::Int(32)) : std::nullopt;
 }
 
 // A copy between memory and a fragment. FROM and TO are the buffers, MARK the attribute around what a lane does.
@@ -85,7 +76,7 @@ def impl(c: T.handle):
                     C[ROW, COLUMN] = T.TYPE(0)
 )";
 
-// LEFT and RIGHT: what A and B are cast to; B_AT: its element (k, j).
+// TERM_A, PART_A, ...: elements as the instruction's products take them.
 constexpr absl::string_view kSync = R"(
 @T.prim_func
 def desc(a: T.handle, b: T.handle, c: T.handle):
@@ -98,7 +89,7 @@ def desc(a: T.handle, b: T.handle, c: T.handle):
         for i, j, k in T.grid(16, 16, 16):
             with T.block("tile"):
                 vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                C[vi, vj] = C[vi, vj] + TERM(A[vi, vk]) * TERM(B[DESC_B])
+                C[vi, vj] = C[vi, vj] + TERM_A * TERM_B
 
 @T.prim_func
 def impl(a: T.handle, b: T.handle, c: T.handle):
@@ -115,10 +106,10 @@ def impl(a: T.handle, b: T.handle, c: T.handle):
         for tx in T.thread_binding(32, thread="threadIdx.x"):
             with T.attr(0, "cuda.instruction", T.cuda.MMA(T.tvm_access_ptr(T.type_annotation("TYPE_D"), C.data, FRAGMENT_C * REGISTERS_C, HALF_C, 3), T.tvm_access_ptr(T.type_annotation("uint32"), A.data, FRAGMENT_A * REGISTERS_A, REGISTERS_A, 1), T.tvm_access_ptr(T.type_annotation("uint32"), B.data, FRAGMENT_B * REGISTERS_A, HALF_B, 1))):
                 for e, k in T.grid(4, 16):
-                    C[ROW, COLUMN] = C[ROW, COLUMN] + TERM(A[ROW, k]) * TERM(B[IMPL_B])
+                    C[ROW, COLUMN] = C[ROW, COLUMN] + PART_A * PART_B
             with T.attr(0, "cuda.instruction", T.cuda.MMA(T.tvm_access_ptr(T.type_annotation("TYPE_D"), C.data, FRAGMENT_C * REGISTERS_C + HALF_C, HALF_C, 3), T.tvm_access_ptr(T.type_annotation("uint32"), A.data, FRAGMENT_A * REGISTERS_A, REGISTERS_A, 1), T.tvm_access_ptr(T.type_annotation("uint32"), B.data, FRAGMENT_B * REGISTERS_A + HALF_B, HALF_B, 1))):
                 for e, k in T.grid(4, 16):
-                    C[ROW, 8 + COLUMN] = C[ROW, 8 + COLUMN] + TERM(A[ROW, k]) * TERM(B[IMPL_B_8])
+                    C[ROW, 8 + COLUMN] = C[ROW, 8 + COLUMN] + PART_A * NEXT_B
 )";
 
 // The number of the fragment that a sub-buffer is, among the 16 x 16 tiles of the buffer it is a part of.
@@ -152,97 +143,92 @@ std::optional<TensorIntrin> MakeLoad(std::string_view name, absl::string_view re
   // f16_a_shared, f16_b_trans_shared_dyn
   const std::vector<absl::string_view> parts = absl::StrSplit(rest, absl::MaxSplits('_', 2));
   if (parts.size() != 3 || (parts[1] != "a" && parts[1] != "b")) return std::nullopt;
-  const ElementType* type = FindType(parts[0]);
-  if (type == nullptr || type->bits == 32) return std::nullopt;
+  const MachineInstruction* row = InstructionNamed("ldmatrix", {parts[0].data(), parts[0].size()});
+  // There are products of a depth of 16 of these alone.
+  if (row == nullptr || (row->a.type.bits() != 16 && row->a.type.is_float())) return std::nullopt;
+  const int bits = row->a.type.bits();
   absl::string_view place = parts[2];
   const bool is_b = parts[1] == "b", trans = absl::ConsumePrefix(&place, "trans_");
   const std::optional<std::string> scope = ScopeNamed(place);
   if (!scope || (trans && !is_b)) return std::nullopt;
-  FragmentMap map = FragmentOf(is_b ? FragmentOperand::kB : FragmentOperand::kA, type->bits);
+  FragmentMap map = FragmentOf(is_b ? FragmentOperand::kB : FragmentOperand::kA, bits);
   if (trans) std::swap(map.row, map.column);
   // There is no load that transposes bytes, and none from global memory: lanes load their elements.
-  const bool by_instruction = *scope != "global" && (type->bits == 16 || !is_b || trans);
+  const bool by_instruction = *scope != "global" && (bits == 16 || !is_b || trans);
   const Words outer = {{"MARK", by_instruction ? "cuda.instruction" : "cuda.registers"},
-                       {"VALUE", by_instruction ? LoadCall(is_b, trans, type->bits) : "FRAGMENT_C * 8"}};
+                       {"VALUE", by_instruction ? LoadCall(is_b, trans, bits) : "FRAGMENT_C * 8"}};
   const std::string text = absl::StrReplaceAll(kCopy, outer);
-  return WarpIntrin(text,
-                    {{"TYPE", std::string(type->type)},
-                     {"FROM", *scope},
-                     {"TO", is_b ? "wmma.matrix_b" : "wmma.matrix_a"},
-                     {"FRAGMENT_C", FragmentNumber("C", "sc")},
-                     {"ROW", map.row},
-                     {"COLUMN", map.column}},
-                    name);
+  return IntrinOfRow(text,
+                     {{"TYPE", row->a.type.ToString()},
+                      {"FROM", *scope},
+                      {"TO", is_b ? "wmma.matrix_b" : "wmma.matrix_a"},
+                      {"FRAGMENT_C", FragmentNumber("C", "sc")},
+                      {"ROW", map.row},
+                      {"COLUMN", map.column}},
+                     name, *row);
 }
 
 std::optional<TensorIntrin> MakeStore(std::string_view name, absl::string_view rest) {
   const std::vector<absl::string_view> parts = absl::StrSplit(rest, absl::MaxSplits('_', 1));
-  const ElementType* type = FindType(parts[0]);
+  const std::optional<DataType> sum = SumNamed(parts[0]);
   const std::optional<std::string> scope = parts.size() == 2 ? ScopeNamed(parts[1]) : std::nullopt;
-  if (type == nullptr || type->bits == 8 || !scope) return std::nullopt;
-  const FragmentMap map = FragmentOf(FragmentOperand::kSum, type->bits);
+  if (!sum || !scope) return std::nullopt;
+  const FragmentMap map = FragmentOf(FragmentOperand::kSum, sum->bits());
   const Words outer = {{"MARK", "cuda.registers"}, {"VALUE", "FRAGMENT_A * 8"}};
-  return WarpIntrin(absl::StrReplaceAll(kCopy, outer),
-                    {{"TYPE", std::string(type->type)},
-                     {"FROM", "wmma.accumulator"},
-                     {"TO", *scope},
-                     {"FRAGMENT_A", FragmentNumber("A", "sa")},
-                     {"ROW", map.row},
-                     {"COLUMN", map.column}},
-                    name);
+  return IntrinOfSums(absl::StrReplaceAll(kCopy, outer),
+                      {{"TYPE", sum->ToString()},
+                       {"FROM", "wmma.accumulator"},
+                       {"TO", *scope},
+                       {"FRAGMENT_A", FragmentNumber("A", "sa")},
+                       {"ROW", map.row},
+                       {"COLUMN", map.column}},
+                      name, *sum);
 }
 
 std::optional<TensorIntrin> MakeFill(std::string_view name, absl::string_view rest) {
-  const ElementType* type = FindType(rest);
-  if (type == nullptr || type->bits == 8 || type->name == "bf16") return std::nullopt;
-  const FragmentMap map = FragmentOf(FragmentOperand::kSum, type->bits);
-  return WarpIntrin(kFill,
-                    {{"TYPE", std::string(type->type)},
-                     {"FRAGMENT_C", FragmentNumber("C", "sc")},
-                     {"ROW", map.row},
-                     {"COLUMN", map.column}},
-                    name);
+  const std::optional<DataType> sum = SumNamed(rest);
+  if (!sum) return std::nullopt;
+  const FragmentMap map = FragmentOf(FragmentOperand::kSum, sum->bits());
+  return IntrinOfSums(
+      kFill,
+      {{"TYPE", sum->ToString()}, {"FRAGMENT_C", FragmentNumber("C", "sc")}, {"ROW", map.row}, {"COLUMN", map.column}},
+      name, *sum);
 }
 
 std::optional<TensorIntrin> MakeSync(std::string_view name, absl::string_view rest) {
   const bool trans = absl::ConsumeSuffix(&rest, "_trans");
-  for (const ElementType& a : kTypes) {
-    for (const ElementType& b : kTypes) {
-      for (const ElementType& c : kTypes) {
-        if (rest != absl::StrCat(a.name, b.name, c.name)) continue;
-        const bool floats =
-            a.name == b.name && a.bits == 16 && (c.name == "f32" || (a.name == "f16" && c.name == "f16"));
-        if (!floats && !(a.bits == 8 && b.bits == 8 && c.name == "s32")) return std::nullopt;
-        const FragmentMap map = FragmentOf(FragmentOperand::kSum, c.bits);
-        const bool packed = c.bits == 16;
-        const std::string types = floats ? std::string(a.short_name) : absl::StrCat(a.short_name, b.short_name);
-        const std::string mma = absl::StrCat("mma_m16n8k16_", c.short_name, "_", types);
-        const int registers = a.bits == 8 ? 2 : 4;
-        return WarpIntrin(
-            kSync,
-            {{"TYPE_A", std::string(a.type)},
-             {"TYPE_B", std::string(b.type)},
-             {"TYPE_C", std::string(c.type)},
-             {"TYPE_D", packed ? "uint32" : std::string(c.type)},
-             {"TERM(", a.name == c.name ? "(" : absl::StrCat("T.Cast(\"", c.type, "\", ")},
-             {"MMA", mma},
-             {"FRAGMENT_A", FragmentNumber("A", "sa")},
-             {"FRAGMENT_B", FragmentNumber("B", "sb")},
-             {"FRAGMENT_C", FragmentNumber("C", "sc")},
-             {"REGISTERS_A", absl::StrCat(registers)},
-             {"REGISTERS_C", packed ? "4" : "8"},
-             {"HALF_B", absl::StrCat(registers / 2)},
-             {"HALF_C", packed ? "2" : "4"},
-             {"DESC_B", trans ? "vj, vk" : "vk, vj"},
-             {"IMPL_B_8", trans ? absl::StrCat("8 + ", map.column, ", k") : absl::StrCat("k, 8 + ", map.column)},
-             {"IMPL_B", trans ? absl::StrCat(map.column, ", k") : absl::StrCat("k, ", map.column)},
-             {"ROW", map.row},
-             {"COLUMN", map.column}},
-            name);
-      }
-    }
-  }
-  return std::nullopt;
+  const std::string_view types(rest.data(), rest.size());
+  // Tiles have a depth of 16.
+  const MachineInstruction* row = InstructionNamed("mma", types);
+  if (row != nullptr && row->k != 16) row = InstructionNamed("mma", types, "k16");
+  if (row == nullptr) return std::nullopt;
+  const FragmentMap map = FragmentOf(FragmentOperand::kSum, row->c.type.bits());
+  const bool packed = row->c.type.bits() == 16;
+  const int registers = row->a.type.bits() == 8 ? 2 : 4;
+  const auto b = [&](const std::string& k, const std::string& column) {
+    return FactorOf(*row, trans ? absl::StrCat("B[", column, ", ", k, "]") : absl::StrCat("B[", k, ", ", column, "]"));
+  };
+  return IntrinOfRow(kSync,
+                     {{"TYPE_A", row->a.type.ToString()},
+                      {"TYPE_B", row->b.type.ToString()},
+                      {"TYPE_C", row->c.type.ToString()},
+                      {"TYPE_D", packed ? "uint32" : row->c.type.ToString()},
+                      {"MMA", MmaFunction(*row)},
+                      {"FRAGMENT_A", FragmentNumber("A", "sa")},
+                      {"FRAGMENT_B", FragmentNumber("B", "sb")},
+                      {"FRAGMENT_C", FragmentNumber("C", "sc")},
+                      {"REGISTERS_A", absl::StrCat(registers)},
+                      {"REGISTERS_C", packed ? "4" : "8"},
+                      {"HALF_B", absl::StrCat(registers / 2)},
+                      {"HALF_C", packed ? "2" : "4"},
+                      {"TERM_A", FactorOf(*row, "A[vi, vk]")},
+                      {"TERM_B", b("vk", "vj")},
+                      {"PART_A", FactorOf(*row, absl::StrCat("A[", map.row, ", k]"))},
+                      {"PART_B", b("k", map.column)},
+                      {"NEXT_B", b("k", absl::StrCat("8 + ", map.column))},
+                      {"ROW", map.row},
+                      {"COLUMN", map.column}},
+                     name, *row);
 }
 
 std::optional<TensorIntrin> Make(std::string_view name) {
