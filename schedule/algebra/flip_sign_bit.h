@@ -11,8 +11,8 @@
 // No value changes. Where an element is converted to a wider signed integer, what the bit adds is taken off there;
 // elsewhere the bit is flipped back.
 //
-// Conditions: a block allocates the buffer; it holds bytes; no block matches a part of
-// the buffer or takes its address, and no access is a vector's.
+// Conditions: a block allocates the buffer; it holds bytes; no block takes the address
+// of the buffer or of a part of it, and no access is a vector's. Parts that blocks match change with it.
 //
 // Ids: all survive.
 #pragma once

@@ -11,6 +11,14 @@ namespace {
 
 constexpr const char* kName = "set_scope";
 
+Buffer InScope(const Buffer& buffer, const Scope& scope) {
+  BufferNode::Fields fields = buffer->fields();
+  fields.name = buffer->name + "_" + scope.text();
+  fields.scope = scope;
+  fields.data = Var();
+  return Buffer(std::move(fields));
+}
+
 }  // namespace
 
 Outcome<SetScopeResult> SetScope(const Function& function, uint32_t block_id, int write_index,
@@ -29,14 +37,9 @@ Outcome<SetScopeResult> SetScope(const Function& function, uint32_t block_id, in
     return Refusal{
         kName, "{text0}, which {block0} writes, is not allocated by a block", {block_id}, {}, {buffer->name}};
   }
-  if (uses.matched_by != nullptr) {
-    return Refusal{kName, "{block0} matches a part of {text0} in its scope", {uses.matched_by->id}, {}, {buffer->name}};
-  }
-  BufferNode::Fields fields = buffer->fields();
-  fields.name = buffer->name + "_" + scope.text();
-  fields.scope = scope;
-  fields.data = Var();
-  Stmt body = Substitute(function->body, {}, {{buffer, Buffer(std::move(fields))}});
+  BufferMap moved = {{buffer, InScope(buffer, scope)}};
+  for (const Buffer& part : PartsOf(function, buffer)) moved.emplace(part, InScope(part, scope));
+  Stmt body = Substitute(function->body, {}, moved);
   return SetScopeResult{function.WithBody(std::move(body), function->next_id)};
 }
 

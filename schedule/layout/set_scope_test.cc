@@ -61,8 +61,25 @@ TEST(SetScope, Refuses) {
   EXPECT_EQ(reason(f, "B", 0, "shred"), "\"shred\" is no storage scope");
   EXPECT_TRUE(SetScope(f, BlockNamed(f, "B"), 0, "my_unit.tile").ok());
   EXPECT_EQ(reason(f, "C", 0, "shared"), "C, which C writes, is not allocated by a block");
-  const Function matched = ParseFunctionOrDie(Program("B_1 = T.match_buffer(B[v], (1,), offset_factor=1)", kGlobal));
-  EXPECT_EQ(reason(matched, "B", 0, "shared"), "C matches a part of B in its scope");
+}
+
+// Parts that blocks match move along, and parts of these.
+TEST(SetScope, MovesMatchedParts) {
+  const auto with_parts = [](const std::string& allocation, const std::string& scope) {
+    std::string program = Program("P = T.match_buffer(B[v], (1,), " + scope +
+                                      "offset_factor=1)\n            with T.block(\"D\"):\n                "
+                                      "T.reads(P[0])\n                T.writes(C[v])\n                "
+                                      "Q = T.match_buffer(P[0:1], (), " +
+                                      scope + "offset_factor=1)\n                C[v] = Q[()] + P[0]",
+                                  allocation);
+    // The block D is the body.
+    return program.substr(0, program.rfind("            C[v] = B[v]"));
+  };
+  const Function f = ParseFunctionOrDie(with_parts(kGlobal, ""));
+  Outcome<SetScopeResult> result = SetScope(f, BlockNamed(f, "B"), 0, "shared");
+  ASSERT_TRUE(result.ok());
+  testing::ExpectProgram(result->function,
+                         with_parts("B = T.alloc_buffer((8,), scope=\"shared\")", "scope=\"shared\", "));
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 // Unsafe, since results change where the new type cannot hold a value: the one primitive that may change what a program
 // computes.
 //
-// Conditions: a block allocates the buffer; the type is a scalar number type; no block matches a part of the buffer or
-// takes its address, and no access is a vector's.
+// Conditions: a block allocates the buffer; the type is a scalar number type; no block takes the address of the buffer
+// or of a part of it, and no access is a vector's. Parts that blocks match get the new type.
 //
 // Ids: all survive.
 #pragma once

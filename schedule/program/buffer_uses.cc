@@ -44,6 +44,20 @@ class UseCollector : public Visitor {
 
 }  // namespace
 
+std::vector<Buffer> PartsOf(const Function& function, const Buffer& buffer) {
+  std::vector<Buffer> whole = {buffer};
+  PreOrder(function->body, [&](const Stmt& s) {
+    const auto* realize = dyn_cast<BlockRealizeNode>(s);
+    if (realize == nullptr) return true;
+    for (const MatchBuffer& match : realize->block->match_buffers) {
+      const bool part = std::ranges::any_of(whole, [&](const Buffer& b) { return b.same_as(match.source.buffer); });
+      if (part) whole.push_back(match.buffer);
+    }
+    return true;
+  });
+  return {whole.begin() + 1, whole.end()};
+}
+
 BufferUses FindBufferUses(const Function& function, const Buffer& buffer) {
   UseCollector collector(buffer);
   collector.Visit(function->body);

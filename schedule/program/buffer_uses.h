@@ -1,7 +1,7 @@
 // Where a buffer comes from and how it is used: what primitives that replace a buffer have to know.
 #pragma once
 
-#include <cstdint>
+#include <vector>
 
 #include "ir/function.h"
 
@@ -16,6 +16,8 @@ struct BufferUses {
   // A block that takes its address, or null.
   const BlockNode* addressed_by = nullptr;
 };
+// The buffers that blocks match with a part of it, and those that they match with parts of these.
+std::vector<Buffer> PartsOf(const Function& function, const Buffer& buffer);
 BufferUses FindBufferUses(const Function& function, const Buffer& buffer);
 
 }  // namespace tilewright

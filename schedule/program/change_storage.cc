@@ -1,8 +1,10 @@
 #include "schedule/program/change_storage.h"
 
 #include <utility>
+#include <vector>
 
 #include "ir/functor.h"
+#include "ir/substitute.h"
 #include "schedule/program/buffer_selector.h"
 #include "schedule/program/buffer_uses.h"
 #include "schedule/program/common_refusals.h"
@@ -19,35 +21,37 @@ Buffer WithType(const Buffer& buffer, DataType dtype) {
 
 class FormChanger : public Mutator {
  public:
-  FormChanger(const Buffer& from, const Buffer& to, const StorageForm& form) : from_(from), to_(to), form_(form) {}
+  FormChanger(const BufferMap& changed, const StorageForm& form) : changed_(changed), form_(form) {}
   bool has_vectors = false;
 
-  Buffer MutateBuffer(const Buffer& buffer) override { return buffer.same_as(from_) ? to_ : buffer; }
+  Buffer MutateBuffer(const Buffer& buffer) override {
+    const auto found = changed_.find(buffer);
+    return found == changed_.end() ? buffer : found->second;
+  }
 
  protected:
   Expr MutateCast(const CastNode* op, const Expr& self) override {
     const auto* load = dyn_cast<LoadNode>(op->value);
-    const bool changes = load != nullptr && load->buffer.same_as(from_);
+    const bool changes = load != nullptr && changed_.contains(load->buffer);
     return changes ? LoadAs(load, op->dtype()) : Mutator::MutateCast(op, self);
   }
   Expr MutateLoad(const LoadNode* op, const Expr& self) override {
-    return op->buffer.same_as(from_) ? LoadAs(op, from_->dtype) : Mutator::MutateLoad(op, self);
+    return changed_.contains(op->buffer) ? LoadAs(op, op->buffer->dtype) : Mutator::MutateLoad(op, self);
   }
   Stmt MutateStore(const StoreNode* op, const Stmt& self) override {
-    if (!op->buffer.same_as(from_)) return Mutator::MutateStore(op, self);
+    if (!changed_.contains(op->buffer)) return Mutator::MutateStore(op, self);
     has_vectors |= op->value.dtype().lanes() != 1 || op->predicate;
     if (has_vectors) return self;
-    return Store(to_, form_.store(Mutate(op->value)), MutateAll(op->indices));
+    return Store(MutateBuffer(op->buffer), form_.store(Mutate(op->value)), MutateAll(op->indices));
   }
 
  private:
   Expr LoadAs(const LoadNode* op, DataType wanted) {
     has_vectors |= op->dtype().lanes() != 1 || op->predicate;
-    return has_vectors ? Expr(op) : form_.load(to_.Load(MutateAll(op->indices)), wanted);
+    return has_vectors ? Expr(op) : form_.load(MutateBuffer(op->buffer).Load(MutateAll(op->indices)), wanted);
   }
 
-  const Buffer& from_;
-  const Buffer& to_;
+  const BufferMap& changed_;
   const StorageForm& form_;
 };
 
@@ -63,19 +67,24 @@ Outcome<Buffer> WrittenBuffer(const char* primitive, const Function& function, u
 
 Outcome<Function> ChangeStorage(const char* primitive, const Function& function, uint32_t block, const Buffer& buffer,
                                 const StorageForm& form) {
-  const BufferUses uses = FindBufferUses(function, buffer);
-  if (uses.allocated_by == nullptr) {
+  if (FindBufferUses(function, buffer).allocated_by == nullptr) {
     return Refusal{
         primitive, "{text0}, which {block0} writes, is not allocated by a block", {block}, {}, {buffer->name}};
   }
-  if (uses.matched_by != nullptr) {
-    return Refusal{primitive, "{block0} matches a part of {text0}", {uses.matched_by->id}, {}, {buffer->name}};
+  std::vector<Buffer> all = PartsOf(function, buffer);
+  all.push_back(buffer);
+  BufferMap changed;
+  for (const Buffer& each : all) {
+    if (each->dtype != buffer->dtype) {
+      return Refusal{
+          primitive, "a part of {text0} is matched as {text1}", {block}, {}, {buffer->name, each->dtype.ToString()}};
+    }
+    if (const BlockNode* by = FindBufferUses(function, each).addressed_by; by != nullptr) {
+      return Refusal{primitive, "{block0} takes the address of {text0}", {by->id}, {}, {each->name}};
+    }
+    changed.emplace(each, WithType(each, form.dtype));
   }
-  if (uses.addressed_by != nullptr) {
-    return Refusal{primitive, "{block0} takes the address of {text0}", {uses.addressed_by->id}, {}, {buffer->name}};
-  }
-  const Buffer changed = WithType(buffer, form.dtype);
-  FormChanger changer(buffer, changed, form);
+  FormChanger changer(changed, form);
   Stmt body = changer.Mutate(function->body);
   if (changer.has_vectors) {
     return Refusal{primitive, "vectors of {text0} are accessed", {block}, {}, {buffer->name}};

@@ -22,8 +22,8 @@ struct StorageForm {
 // The buffer that the block's write region `write_index` is in.
 Outcome<Buffer> WrittenBuffer(const char* primitive, const Function& function, uint32_t block, int write_index);
 
-// Refused where no block allocates the buffer, which `block` writes, a block matches a part of it or takes its address,
-// or vectors of it are accessed.
+// Parts of the buffer that blocks match change with it. Refused where no block allocates the buffer, which `block`
+// writes, a part is matched as another type, a block takes the address of one of them, or vectors are accessed.
 Outcome<Function> ChangeStorage(const char* primitive, const Function& function, uint32_t block, const Buffer& buffer,
                                 const StorageForm& form);
 

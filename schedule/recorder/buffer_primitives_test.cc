@@ -110,9 +110,41 @@ TEST(UnsafeSetDtype, Refuses) {
           with T.block("B"):
               T.reads(A[0:4])
               T.writes(B[0:4])
+              b = T.match_buffer(B[0:4], (4,), "int32")
+              b[0] = T.reinterpret("int32", A[0]))");
+  EXPECT_EQ(ReasonOf(UnsafeSetDtype(g, BlockNamed(g, "B"), 0, "float16"), g), "a part of B is matched as int32");
+  const Function h = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((4,), "float32")):
+          B = T.alloc_buffer((4,))
+          with T.block("B"):
+              T.reads(A[0:4])
+              T.writes(B[0:4])
               b = T.match_buffer(B[0:4], (4,), "float32")
-              b[0] = A[0])");
-  EXPECT_EQ(ReasonOf(UnsafeSetDtype(g, BlockNamed(g, "B"), 0, "float16"), g), "B matches a part of B");
+              T.evaluate(T.call_extern("int32", "f", T.address_of(b[0]))))");
+  EXPECT_EQ(ReasonOf(UnsafeSetDtype(h, BlockNamed(h, "B"), 0, "float16"), h), "B takes the address of b");
+}
+
+TEST(UnsafeSetDtype, ChangesMatchedParts) {
+  const Function f = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")):
+          B = T.alloc_buffer((4,))
+          for i in range(4):
+              with T.block("B"):
+                  vi = T.axis.spatial(4, i)
+                  T.reads(A[vi])
+                  T.writes(B[vi])
+                  b = T.match_buffer(B[vi], (1,), "float32", offset_factor=1)
+                  b[0] = A[vi]
+          for i in range(4):
+              with T.block("C"):
+                  vi = T.axis.spatial(4, i)
+                  C[vi] = B[vi])");
+  const Function changed = Value(UnsafeSetDtype(f, BlockNamed(f, "B"), 0, "float64"), f);
+  ExpectContains(changed, "b = T.match_buffer(B[vi], (1,), \"float64\", offset_factor=1)");
+  ExpectContains(changed, "b[0] = T.Cast(\"float64\", A[vi])");
+  ExpectEquivalent(f, changed);
 }
 
 IndexMap Ranges(const Var& v, std::vector<Expr> ends) { return IndexMap({v}, std::move(ends)); }
