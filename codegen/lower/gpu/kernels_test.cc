@@ -353,6 +353,76 @@ def main(A: T.Buffer((8, 64), "float32"), B: T.Buffer((64,), "float32")):
                         v = T.axis.spatial(64, bx * 32 + vx * 16 + tx * 2 + i)
                         B[v] = C[v]
 )"},
+    {"a_copy_of_all_threads", R"(
+@T.prim_func
+def main(A: T.Buffer((16, 8), "float32"), B: T.Buffer((16, 8), "float32")):
+    S = T.alloc_buffer((16, 8), scope="shared")
+    for bx in T.thread_binding(2, thread="blockIdx.x"):
+        for tx in T.thread_binding(8, thread="threadIdx.x"):
+            with T.block("S"):
+                v0 = T.axis.spatial(2, bx)
+                T.reads(A[v0 * 8:v0 * 8 + 8, 0:8])
+                T.writes(S[v0 * 8:v0 * 8 + 8, 0:8])
+                T.block_attr({"auto_copy": True})
+                for i, j in T.grid(8, 8):
+                    S[v0 * 8 + i, j] = A[v0 * 8 + i, j]
+            for j in range(8):
+                with T.block("B"):
+                    vi = T.axis.spatial(16, bx * 8 + tx)
+                    vj = T.axis.spatial(8, j)
+                    B[vi, vj] = S[vi // 8 * 8 + 7 - vi % 8, vj]
+)"},
+    // 24 threads copy 35 elements, 16 of them 15.
+    {"copies_of_more_and_of_fewer_threads", R"(
+@T.prim_func
+def main(A: T.Buffer((10, 7), "float32"), B: T.Buffer((2, 3, 8), "float32"), C: T.Buffer((2, 15), "float32")):
+    S = T.alloc_buffer((10, 7), scope="shared")
+    D = T.alloc_buffer((2, 15), scope="shared")
+    for bx in T.thread_binding(2, thread="blockIdx.x"):
+        with T.block("S"):
+            v0 = T.axis.spatial(2, bx)
+            T.reads(A[v0 * 5:v0 * 5 + 5, 0:7])
+            T.writes(S[v0 * 5:v0 * 5 + 5, 0:7])
+            T.block_attr({"auto_copy": True})
+            for i, j in T.grid(5, 7):
+                S[v0 * 5 + i, j] = A[v0 * 5 + i, j]
+        for ty in T.thread_binding(3, thread="threadIdx.y"):
+            for tx in T.thread_binding(8, thread="threadIdx.x"):
+                with T.block("B"):
+                    vb, vy, vx = T.axis.remap("SSS", [bx, ty, tx])
+                    B[vb, vy, vx] = S[vb * 5 + vy, (vx * 3) % 7]
+        for ty in T.thread_binding(2, thread="threadIdx.y"):
+            for tx in T.thread_binding(8, thread="threadIdx.x"):
+                with T.block("D"):
+                    vb = T.axis.spatial(2, bx)
+                    v = T.axis.spatial(15, ty * 8 + tx)
+                    T.where(ty * 8 + tx < 15)
+                    D[vb, v] = S[vb * 5 + v // 7, v % 7]
+                with T.block("C"):
+                    vb = T.axis.spatial(2, bx)
+                    T.reads(D[vb, 0:15])
+                    T.writes(C[vb, 0:15])
+                    T.block_attr({"auto_copy": True})
+                    for i in range(15):
+                        C[vb, i] = D[vb, i]
+)"},
+    // What only some threads run is not shared by all.
+    {"a_copy_below_a_condition_of_threads", R"(
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((32,), "float32")):
+    S = T.alloc_buffer((8,), scope="shared")
+    for tx in T.thread_binding(32, thread="threadIdx.x"):
+        if tx < 1:
+            with T.block("S"):
+                T.reads(A[0:8])
+                T.writes(S[0:8])
+                T.block_attr({"auto_copy": True})
+                for i in range(8):
+                    S[i] = A[i]
+        with T.block("B"):
+            v = T.axis.spatial(32, tx)
+            B[v] = S[v % 8]
+)"},
     {"halves_and_floats_share_bytes", R"(
 @T.prim_func
 def main(A: T.Buffer((4, 64), "float16"), B: T.Buffer((4, 64), "float32")):

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/gpu/kernel_accesses.h"
+#include "codegen/lower/gpu/spread_copy.h"
+#include "ir/annotations.h"
 #include "ir/arith/same_expr.h"
 #include "ir/functor.h"
 #include "ir/script/printer.h"
@@ -23,6 +26,8 @@ constexpr int64_t kWarpSize = 32;
 // Outermost first; virtual threads come after them, in the order of the program.
 constexpr const char* kTags[] = {"blockIdx.z",      "blockIdx.y",  "blockIdx.x",  "clusterCtaIdx.z", "clusterCtaIdx.y",
                                  "clusterCtaIdx.x", "threadIdx.z", "threadIdx.y", "threadIdx.x"};
+
+bool IsThreadTag(std::string_view tag) { return tag.starts_with("threadIdx"); }
 
 bool IsBound(const Stmt& s) {
   const auto* loop = dyn_cast<ForNode>(s);
@@ -81,36 +86,50 @@ class Unifier : public StmtMutator {
  protected:
   Stmt MutateFor(const ForNode* op, const Stmt& self) override {
     if (op->kind != ForKind::kThreadBound) {
-      return HasBoundLoop(self) || HasBlocks(self) ? StmtMutator::MutateFor(op, self) : Guarded(self);
+      if (!HasBoundLoop(self) && !HasBlocks(self)) return Guarded(self);
+      const Apart apart(*this, DiffersByThread(op->min) || DiffersByThread(op->extent));
+      return StmtMutator::MutateFor(op, self);
     }
     const ThreadLoop& loop = LoopOf(op->thread_tag);
     values_[op->var] = CastTo(op->var.dtype(), loop.var);
     std::vector<const ForNode*> outer_blocks = blocks_around_;
     const auto outer = around_.find(op->thread_tag);
-    const Expr outer_condition = outer == around_.end() ? Expr() : outer->second;
+    const std::optional<Around> outer_around = outer == around_.end() ? std::nullopt : std::optional(outer->second);
     const bool whole = arith::SameExpr(op->extent, loop.extent);
-    around_[op->thread_tag] = whole ? True() : loop.var < CastTo(loop.var.dtype(), op->extent);
+    around_[op->thread_tag] = {whole ? True() : loop.var < CastTo(loop.var.dtype(), op->extent), op->extent};
+    if (IsThreadTag(op->thread_tag)) thread_vars_.insert(op->var.get());
     if (IsBlockTag(op->thread_tag)) blocks_around_.push_back(op);
     Stmt body = Mutate(op->body);
     blocks_around_ = std::move(outer_blocks);
-    if (outer_condition) {
-      around_[op->thread_tag] = outer_condition;
+    if (outer_around) {
+      around_[op->thread_tag] = *outer_around;
     } else {
       around_.erase(op->thread_tag);
     }
     return body;
   }
   Stmt MutateWhile(const WhileNode* op, const Stmt& self) override {
+    const Apart apart(*this, DiffersByThread(op->condition));
     return HasBoundLoop(self) || HasBlocks(self) ? StmtMutator::MutateWhile(op, self) : Guarded(self);
   }
   Stmt MutateIf(const IfNode* op, const Stmt& self) override {
+    const Apart apart(*this, DiffersByThread(op->condition));
     return HasBoundLoop(self) || HasBlocks(self) ? StmtMutator::MutateIf(op, self) : Guarded(self);
+  }
+  Stmt MutateLetStmt(const LetStmtNode* op, const Stmt& self) override {
+    if (DiffersByThread(op->value)) thread_vars_.insert(op->var.get());
+    return StmtMutator::MutateLetStmt(op, self);
   }
   Stmt MutateStore(const StoreNode*, const Stmt& self) override { return Guarded(self); }
   Stmt MutateEvaluate(const EvaluateNode*, const Stmt& self) override { return IsNoOp(self) ? self : Guarded(self); }
   Stmt MutateBlockRealize(const BlockRealizeNode* op, const Stmt& self) override {
     const Stmt& body = op->block->body;
+    const Apart apart(*this, DiffersByThread(op->predicate));
+    for (size_t i = 0; i < op->bindings.size(); ++i) {
+      if (DiffersByThread(op->bindings[i])) thread_vars_.insert(op->block->iter_vars[i].var.get());
+    }
     if (HasBoundLoop(body) || HasBlocks(body)) return StmtMutator::MutateBlockRealize(op, self);
+    if (Stmt spread = Spread(op, self)) return spread;
     const Expr condition = Condition(self, RunsAsWarp(*op->block));
     return IsTrue(condition) ? self : Realize(op->bindings, And(op->predicate, condition), op->block);
   }
@@ -173,8 +192,64 @@ class Unifier : public StmtMutator {
     return *std::find_if(loops_.begin(), loops_.end(), [&](const ThreadLoop& loop) { return loop.tag == tag; });
   }
 
-  // Which threads execute `s`; `by_warps`: all lanes of a warp do.
-  Expr Condition(const Stmt& s, bool by_warps) {
+  // Whether threads of a block may have different values of it.
+  bool DiffersByThread(const Expr& e) const {
+    bool differs = false;
+    PreOrder(e, [&](const Expr& part) {
+      const auto* var = dyn_cast<VarNode>(part);
+      differs |= isa<LoadNode>(part) || isa<CallNode>(part) || (var != nullptr && thread_vars_.contains(var));
+      return !differs;
+    });
+    return differs;
+  }
+
+  // While it lives, statements are executed by threads that others may not be with.
+  class Apart {
+   public:
+    Apart(Unifier& unifier, bool apart) : unifier_(unifier), before_(unifier.apart_) { unifier.apart_ |= apart; }
+    ~Apart() { unifier_.apart_ = before_; }
+    Apart(const Apart&) = delete;
+    Apart& operator=(const Apart&) = delete;
+
+   private:
+    Unifier& unifier_;
+    const bool before_;
+  };
+
+  // An AutoCopy block between memories that the threads of a block share, made by them together: the threads of the
+  // loops around, and all in the other dimensions. Null where the block is another one.
+  Stmt Spread(const BlockRealizeNode* op, const Stmt& self) {
+    const bool copies = op->block->annotations.contains(kAutoCopy) && !op->block->init && !apart_;
+    if (!copies) return {};
+    bool differs = false;
+    PreOrderExprs(self, [&](const Expr& part) {
+      const auto* var = dyn_cast<VarNode>(part);
+      differs |= var != nullptr && thread_vars_.contains(var);
+      return !differs;
+    });
+    if (differs) return {};
+    const Accesses accesses = AccessesOf(self, scopes_);
+    const bool shared = std::ranges::all_of(
+        accesses.list, [](const KernelAccess& access) { return MemoryOwner(access.scope) >= OwnerLevel::kBlock; });
+    if (!shared || accesses.unknown_writes) return {};
+    std::vector<ThreadAxis> threads;
+    for (const ThreadLoop& loop : loops_) {
+      if (!IsThreadTag(loop.tag)) continue;
+      const auto around = around_.find(loop.tag);
+      threads.push_back({loop.var, *AsInt(around == around_.end() ? loop.extent : around->second.extent)});
+    }
+    const std::optional<Stmt> body = SpreadCopy(op->block->body, threads, next_id_);
+    if (!body) return {};
+    BlockNode::Fields fields = op->block->fields();
+    fields.annotations.erase(kAutoCopy);
+    fields.body = *body;
+    const Expr condition = Condition(self, /*by_warps=*/false, /*together=*/true);
+    return Realize(op->bindings, IsTrue(condition) ? op->predicate : And(op->predicate, condition),
+                   Block(std::move(fields)));
+  }
+
+  // Which threads execute `s`; `by_warps`: all lanes of a warp do; `together`: the threads of a block share the work.
+  Expr Condition(const Stmt& s, bool by_warps, bool together = false) {
     const Accesses accesses = AccessesOf(s, scopes_);
     Record(accesses);
     OwnerLevel least = OwnerLevel::kDevice, most = OwnerLevel::kThread;
@@ -189,9 +264,10 @@ class Unifier : public StmtMutator {
     bool first_only = false;
     for (const ThreadLoop& loop : loops_) {
       if (const auto around = around_.find(loop.tag); around != around_.end()) {
-        condition = And(condition, around->second);
+        condition = And(condition, around->second.condition);
         continue;
       }
+      if (together && IsThreadTag(loop.tag)) continue;
       if (by_warps && loop.tag == "threadIdx.x") continue;
       // Each owner of the memory executes what writes it.
       const OwnerLevel shared_by = IsBlockTag(loop.tag) ? OwnerLevel::kDevice : OwnerLevel::kBlock;
@@ -250,7 +326,13 @@ class Unifier : public StmtMutator {
   const BufferScopes& scopes_;
   uint32_t* next_id_;
   std::vector<ThreadLoop> loops_;
-  std::map<std::string, Expr> around_;  // tags of the loops around, with the condition under which a thread runs them
+  struct Around {
+    Expr condition;  // under which a thread runs the loop
+    Expr extent;
+  };
+  std::map<std::string, Around> around_;            // by the tags of the loops around
+  std::unordered_set<const VarNode*> thread_vars_;  // that differ between the threads of a block
+  bool apart_ = false;
   std::vector<const ForNode*> blocks_around_;
   std::vector<std::pair<KernelAccess, std::vector<const ForNode*>>> global_;
   VarMap values_;

@@ -12,7 +12,8 @@
 // executes; adjacent parts that share memory of a thread or of a block become one kernel. The statements of the result
 // mean what they mean when all threads execute each of them before any executes the next: place_barriers.h makes that
 // true. What stands in no loop over the threads of a tag is executed by the first of them, or by all when it writes
-// memory of a thread.
+// memory of a thread. An AutoCopy block between memories of the block and of the device is executed by all of them
+// together (spread_copy.h).
 //
 // Refused: a kernel whose blocks depend on each other through global memory.
 #pragma once
