@@ -1,0 +1,18 @@
+#!/bin/bash
+# Small and odd shapes of every operator compile for GPUs without spills; skipped where NVRTC is not installed.
+set -uo pipefail
+program="$1"
+shapes="GMM:1,37,53,71,GMMt:2,64,96,80,C1D:1,31,24,40,3,2,1,C2D:1,13,11,16,24,3,1,1,C3D:1,5,6,7,8,16,3,1,1"
+shapes+=",DEP:1,13,11,19,3,1,1,DIL:1,15,13,16,24,3,1,1,2,GRP:1,9,7,24,40,3,2,1,4,T2D:1,5,7,24,16,4,2,1"
+shapes+=",CBR:1,9,11,16,24,3,1,1,TBG:1,33,3,24,SFM:37,123,NRM:3,257,LN:19,301,GELU:13,77"
+if ! "${program}" --shape="GMM:1,8,8,8" >/dev/null 2>"${TEST_TMPDIR}/error"; then
+  cat "${TEST_TMPDIR}/error"
+  grep -q 'NVRTC is not installed' "${TEST_TMPDIR}/error" && exit 0
+  exit 1
+fi
+"${program}" --shape="${shapes}" --dtype=f16,s8s8 || exit 1
+if "${program}" --shape="GMM:1,8" 2>"${TEST_TMPDIR}/error"; then
+  echo "a shape without its numbers is compiled"
+  exit 1
+fi
+grep -q 'GMM:1,8 has 2 numbers' "${TEST_TMPDIR}/error"
