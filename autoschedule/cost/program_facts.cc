@@ -1,49 +1,21 @@
 #include "autoschedule/cost/program_facts.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "absl/container/flat_hash_map.h"
+#include "autoschedule/cost/operations.h"
+#include "autoschedule/cost/registers.h"
 #include "autoschedule/cost/take_apart.h"
 #include "autoschedule/cost/unread_vectors.h"
 #include "autoschedule/program/sizes.h"
 #include "codegen/lower/common/instruction_attributes.h"
 #include "ir/analysis.h"
 #include "ir/builtin.h"
-#include "ir/structural.h"
 
 namespace tilewright {
 namespace {
 
 int64_t IntOr(const Expr& e, int64_t otherwise) { return e ? AsInt(e).value_or(otherwise) : otherwise; }
-
-const Expr& WithoutCasts(const Expr& e) {
-  const Expr* inner = &e;
-  while (true) {
-    if (const auto* cast = dyn_cast<CastNode>(*inner)) {
-      inner = &cast->value;
-    } else if (const auto* broadcast = dyn_cast<BroadcastNode>(*inner)) {
-      inner = &broadcast->value;
-    } else {
-      return *inner;
-    }
-  }
-}
-
-// Builtins that a processor has one slow instruction for, and those that are computed by polynomials.
-OperationKind KindOfCall(std::string_view op) {
-  if (op == kDotAdd) return OperationKind::kDot;
-  if (op == "amx_dot_add") return OperationKind::kTiles;
-  if (op == kFlipSignBit) return OperationKind::kArithmetic;
-  if (op == "sqrt" || op == "rsqrt") return OperationKind::kDivide;
-  for (std::string_view cheap :
-       {"floor",      "ceil",        "trunc",       "round",       "round_away", "nearbyint",   "copysign",
-        "isnan",      "isinf",       "isfinite",    "abs",         "shift_left", "shift_right", "bitwise_and",
-        "bitwise_or", "bitwise_xor", "bitwise_not", "reinterpret", "popcount",   "clz",         "fma"}) {
-    if (op == cheap) return op == "fma" ? OperationKind::kMultiplyAdd : OperationKind::kArithmetic;
-  }
-  return EffectOf(op) == CallEffect::kPure ? OperationKind::kTranscendental : OperationKind::kCall;
-}
 
 class Gatherer {
  public:
@@ -157,25 +129,6 @@ class Gatherer {
     if (access.accumulates && facts_.operations.size() > first_operation) facts_.operations.back().accumulates = true;
   }
 
-  // Whether the value adds to (or takes the maximum with, ...) the element that is written.
-  static bool ReadsItself(const StoreNode* store) {
-    const auto is_old = [&](const Expr& e) {
-      const auto* load = dyn_cast<LoadNode>(e);
-      if (load == nullptr || !load->buffer.same_as(store->buffer)) return false;
-      for (size_t d = 0; d < load->indices.size(); ++d) {
-        if (load->indices[d].get() != store->indices[d].get() &&
-            !StructuralEqual(load->indices[d], store->indices[d])) {
-          return false;
-        }
-      }
-      return true;
-    };
-    if (const auto* op = dyn_cast<BinaryNode>(store->value)) return is_old(op->a) || is_old(op->b);
-    if (const auto* call = dyn_cast<CallNode>(store->value))
-      return std::any_of(call->args.begin(), call->args.end(), is_old);
-    return false;
-  }
-
   // Finds where a store of if_then_else(condition, x, 0) takes x.
   void FindNonzeros(const StoreNode* store, BufferFacts* buffer) {
     const Expr* condition = nullptr;
@@ -276,8 +229,9 @@ class Gatherer {
       if ((op->op != BinaryOp::kAdd && op->op != BinaryOp::kSub) || mul == nullptr || mul->op != BinaryOp::kMul)
         continue;
       const LoopMask varies = Compute(*sum) | Compute(mul->a) | Compute(mul->b);
-      return Record({.kind = OperationKind::kMultiplyAdd, .dtype = op->dtype(), .operand = Operand(mul->a, mul->b)},
-                    varies, NonzeroUse(mul->a) * NonzeroUse(mul->b));
+      return Record(
+          {.kind = OperationKind::kMultiplyAdd, .dtype = op->dtype(), .operand = MultipliedType(mul->a, mul->b)},
+          varies, NonzeroUse(mul->a) * NonzeroUse(mul->b));
     }
     const bool divides = op->op == BinaryOp::kDiv || op->op == BinaryOp::kMod || op->op == BinaryOp::kFloorDiv ||
                          op->op == BinaryOp::kFloorMod;
@@ -296,7 +250,7 @@ class Gatherer {
     }
     OperationFacts operation{.kind = kind, .dtype = call->dtype(), .callee = call->op};
     if (kind == OperationKind::kDot && call->args.size() == 3) {
-      operation.operand = Operand(call->args[1], call->args[2]);
+      operation.operand = MultipliedType(call->args[1], call->args[2]);
       operation.products = std::max(1, call->args[1].dtype().lanes() / std::max(1, call->dtype().lanes()));
       nonzero = NonzeroUse(call->args[1]) * NonzeroUse(call->args[2]);
     }
@@ -347,21 +301,6 @@ class Gatherer {
     for (size_t d = 0; d < box.size() && d < read.size(); ++d) {
       read[d] = {std::min(read[d].first, box[d].first), std::max(read[d].second, box[d].second)};
     }
-  }
-
-  // The type of what is multiplied: the wider of both without their conversions.
-  static DataType Operand(const Expr& a, const Expr& b) {
-    const DataType x = ElementType(a), y = ElementType(b);
-    return x.bits() >= y.bits() ? x : y;
-  }
-  // Zero points of integers are split off (schedule/algebra/split_offset.h).
-  static DataType ElementType(const Expr& e) {
-    const Expr& value = WithoutCasts(e);
-    const auto* sum = dyn_cast<BinaryNode>(value);
-    const bool offset = sum != nullptr && (sum->op == BinaryOp::kAdd || sum->op == BinaryOp::kSub);
-    if (!offset || !value.dtype().is_integer()) return value.dtype().element();
-    const DataType x = ElementType(sum->a), y = ElementType(sum->b);
-    return x.bits() <= y.bits() ? x : y;
   }
 
   // The part of its uses in which a factor is not a zero of a padding, or between the strides of a transposed
@@ -483,15 +422,6 @@ class Gatherer {
   double Share(const Expr& condition) const {
     return ShareTrue(condition, [this](const VarNode* var) { return Lookup(var); });
   }
-  // Conditions on indices are decided by cutting loops; others are computed.
-  static bool ShareIsKnown(const Expr& condition) {
-    if (const auto* negated = dyn_cast<NotNode>(condition)) return ShareIsKnown(negated->a);
-    const auto* op = dyn_cast<BinaryNode>(condition);
-    if (op == nullptr) return AsInt(condition).has_value();
-    return IsLogic(op->op) ? ShareIsKnown(op->a) && ShareIsKnown(op->b)
-                           : op->a.dtype().is_index() && !isa<LoadNode>(op->a);
-  }
-
   LoopMask Bit(int loop) const { return LoopMask{1} << std::min(facts_.loops[static_cast<size_t>(loop)].depth, 63); }
   LoopMask Varies(const IndexForm& form) const {
     LoopMask mask = 0;
@@ -541,37 +471,6 @@ bool ProgramFacts::Encloses(int outer, int loop) const {
   while (loop > outer) loop = loops[static_cast<size_t>(loop)].parent;
   return loop == outer;
 }
-
-namespace {
-
-// See BufferFacts::in_registers.
-void FindRegisters(ProgramFacts* facts) {
-  constexpr int64_t kMostBytes = 1024;
-  struct Use {
-    std::optional<int> loop;  // around the straight code
-    bool fits = true;
-  };
-  std::vector<Use> uses(facts->buffers.size());
-  for (const AccessFacts& access : facts->accesses) {
-    Use& use = uses[static_cast<size_t>(access.buffer)];
-    int64_t bytes = facts->buffers[static_cast<size_t>(access.buffer)].buffer->dtype.bytes() * access.lanes;
-    int loop = access.loop;
-    for (; loop >= 0; loop = facts->loops[static_cast<size_t>(loop)].parent) {
-      const LoopFacts& at = facts->loops[static_cast<size_t>(loop)];
-      if (at.kind != ForKind::kUnrolled && at.kind != ForKind::kVectorized) break;
-      if ((access.varies >> std::min(at.depth, 63) & 1) != 0) bytes *= at.extent;
-    }
-    use.fits &= access.lanes > 0 && bytes <= kMostBytes && loop >= 0 && use.loop.value_or(loop) == loop;
-    use.loop = loop;
-  }
-  for (size_t b = 0; b < uses.size(); ++b) {
-    BufferFacts& buffer = facts->buffers[b];
-    buffer.in_registers =
-        buffer.buffer->scope.kind() == MemoryKind::kRegister || (!buffer.param && uses[b].loop && uses[b].fits);
-  }
-}
-
-}  // namespace
 
 ProgramFacts GatherFacts(const Function& function) {
   ProgramFacts facts;
