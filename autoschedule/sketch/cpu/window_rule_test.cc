@@ -23,8 +23,7 @@ Function PaddedSums(const char* image, const char* sums) {
   const Buffer a = f.Input("A", {30, 48}, kF32);
   const Buffer padded = f.Compute(image, {32, 50}, [&](Var i, Var j) { return Padded(a, i, j); });
   const ReduceAxis kh("kh", 3), kw("kw", 3);
-  const Buffer c =
-      f.Compute(sums, {30, 48}, [&](Var i, Var j) { return Sum(padded(i + kh, j + kw), {kh, kw}); });
+  const Buffer c = f.Compute(sums, {30, 48}, [&](Var i, Var j) { return Sum(padded(i + kh, j + kw), {kh, kw}); });
   return f.Build({c});
 }
 
@@ -56,8 +55,7 @@ TEST(WindowRule, LeavesWhatIsScheduledWhereItIs) {
   FunctionBuilder f("main");
   const Buffer a = f.Input("A", {32, 64}, kF32);
   const ReduceAxis kh("kh", 3), kw("kw", 3);
-  const Buffer first =
-      f.Compute("resample", {30, 62}, [&](Var i, Var j) { return Sum(a(i + kh, j + kw), {kh, kw}); });
+  const Buffer first = f.Compute("resample", {30, 62}, [&](Var i, Var j) { return Sum(a(i + kh, j + kw), {kh, kw}); });
   const ReduceAxis tap("tap", 2);
   const Buffer second = f.Compute("resample", {29, 62}, [&](Var i, Var j) { return Sum(first(i + tap, j), tap); });
   const Function function = f.Build({second});
