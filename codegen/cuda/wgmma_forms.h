@@ -6,7 +6,7 @@
 
 namespace tilewright::cuda {
 
-// Definitions for each tw::wgmma<...> in `text`, in the namespace tw: specializations of WgmmaForm (device_sm90.cuh) around
+// Definitions for each tw::wgmma<...> and tw::wgmma_rs<...> in `text`, in the namespace tw: specializations of WgmmaForm (device_sm90.cuh) around
 // the PTX of the instruction's row. Empty when the text has none.
 std::string WgmmaForms(const std::string& text);
 

@@ -20,6 +20,7 @@ struct Example {
   const char *name, *target, *architecture;
   std::vector<const char*> instructions;  // that the kernel is made of
   double tolerance = 0;                   // of results; 0: the same bits
+  const char* program = nullptr;          // where several schedules have one
 };
 
 std::string ReadFile(const std::string& name) {
@@ -27,19 +28,21 @@ std::string ReadFile(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-Function Scheduled(const std::string& name) {
-  return cuda::testing::Scheduled(ReadFile(name + ".py"), ReadFile(name + "_schedule.py"));
+Function Scheduled(const std::string& name, const char* program = nullptr) {
+  return cuda::testing::Scheduled(ReadFile((program == nullptr ? name : program) + ".py"),
+                                  ReadFile(name + "_schedule.py"));
 }
+Function Scheduled(const Example& example) { return Scheduled(example.name, example.program); }
 
 class Kernels : public ::testing::TestWithParam<Example> {};
 TEST_P(Kernels, ComputeWhatTheProgramSays) {
-  const auto trial = cuda::testing::KernelTrial::Make(Scheduled(GetParam().name), GetParam().target);
+  const auto trial = cuda::testing::KernelTrial::Make(Scheduled(GetParam()), GetParam().target);
   ASSERT_TRUE(trial.ok()) << trial.status();
   EXPECT_EQ(trial->Run(trial->program(), GetParam().tolerance), "");
 }
 
 TEST_P(Kernels, AreMadeOfTheirInstructions) {
-  const std::string text = cuda::testing::KernelText(Scheduled(GetParam().name), GetParam().target);
+  const std::string text = cuda::testing::KernelText(Scheduled(GetParam()), GetParam().target);
   for (const char* instruction : GetParam().instructions) EXPECT_THAT(text, ::testing::HasSubstr(instruction));
   if (!cuda::NvrtcIsInstalled()) GTEST_SKIP() << "NVRTC is not installed";
   const auto cubin = cuda::CompileWithNvrtc(cuda::PreambleFor(text) + text, GetParam().architecture);
@@ -55,6 +58,12 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Example{"mma_matmul", "cuda-sm80", "sm_80", {"tw::cp_async<16>", "ldmatrix_x4", "mma_m16n8k16"}},
         Example{"mma_attention", "cuda-sm80", "sm_80", {"ldmatrix_x4", "mma_m16n8k16", "__shfl_xor_sync"}, 2e-3},
+        Example{"wgmma_attention",
+                "cuda-sm90a",
+                "sm_90a",
+                {"tw::wgmma<128", "tw::wgmma_rs<64", "__shfl_xor_sync"},
+                2e-3,
+                "mma_attention"},
         Example{"thread_gemv", "cuda-sm80", "sm_80", {"__shfl_xor_sync"}},
         Example{"shared_transpose", "cuda-sm80", "sm_80", {"__syncthreads();"}},
         Example{"wgmma_matmul", "cuda-sm90a", "sm_90a", {"tw::cp_async<16>", "tw::wgmma<64"}},

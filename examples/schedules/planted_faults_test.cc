@@ -73,6 +73,8 @@ INSTANTIATE_TEST_SUITE_P(
              {"T.grid(128, 128, 128)", "T.grid(128, 128, 320)"}}},
         Row{"mma_attention", "mma_attention", "mma_attention_schedule", "cuda-sm80", "barrier fragment overlap lane",
             2e-3},
+        Row{"wgmma_attention", "mma_attention", "wgmma_attention_schedule", "cuda-sm90a",
+            "barrier wait commit fence swizzle descriptor overlap lane", 2e-3},
         Row{"wgmma_async_copies", "wgmma_matmul", "wgmma_matmul_schedule", "cuda-sm90a",
             "barrier wait commit fence swizzle descriptor early_release overlap"},
         Row{"wgmma_bulk_copies", "wgmma_matmul", "wgmma_matmul_bulk_schedule", "cuda-sm90a",

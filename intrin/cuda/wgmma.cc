@@ -21,7 +21,7 @@ constexpr absl::string_view kRow = "tx // 32 * 16 + tx % 32 // 4 + e // 2 % 2 * 
 constexpr absl::string_view kSync = R"(
 @T.prim_func
 def desc(a: T.handle, b: T.handle, c: T.handle):
-    A = T.match_buffer(a, SHAPE_A, "TYPE_A", scope="SCOPE")
+    A = T.match_buffer(a, SHAPE_A, "TYPE_A", MATCH_A)
     B = T.match_buffer(b, SHAPE_B, "TYPE_B", scope="SCOPE")
     C = T.match_buffer(c, (64, COLUMNS), "TYPE_C", offset_factor=8, scope="wgmma.accumulator")
     with T.block("root"):
@@ -34,15 +34,15 @@ def desc(a: T.handle, b: T.handle, c: T.handle):
 
 @T.prim_func
 def impl(a: T.handle, b: T.handle, c: T.handle):
-    sc = T.int32()
-    A = T.match_buffer(a, SHAPE_A, "TYPE_A", scope="SCOPE")
+    sc = T.int32()STRIDE_A
+    A = T.match_buffer(a, SHAPE_A, "TYPE_A", IMPL_MATCH_A)
     B = T.match_buffer(b, SHAPE_B, "TYPE_B", scope="SCOPE")
     C = T.match_buffer(c, (64, COLUMNS), "TYPE_C", offset_factor=8, scope="wgmma.accumulator", strides=[sc, 1])
     with T.block("root"):
         T.reads(C[0:64, 0:COLUMNS], REGION_A, REGION_B)
         T.writes(C[0:64, 0:COLUMNS])
         for tx in T.thread_binding(128, thread="threadIdx.x"):
-            with T.attr(0, "cuda.instruction", T.cuda.wgmma("COLUMNS", "NAME_C", "NAME_A", "NAME_B", "MAJOR_A", "MAJOR_B", T.tvm_access_ptr(T.type_annotation("TYPE_C"), C.data, FRAGMENT_C * REGISTERS, REGISTERS, 3), T.address_of(A[0, 0]), T.address_of(B[0, 0]), 1)):
+            with T.attr(0, "cuda.instruction", T.cuda.CALL("COLUMNS", "NAME_C", "NAME_A", "NAME_B", MAJOR_A"MAJOR_B", T.tvm_access_ptr(T.type_annotation("TYPE_C"), C.data, FRAGMENT_C * REGISTERS, REGISTERS, 3), ADDRESS_A, T.address_of(B[0, 0]), 1)):
                 for e, k in T.grid(REGISTERS, DEPTH):
                     C[ROW, COLUMN_] = C[ROW, COLUMN_] + T.Cast("TYPE_C", A[IMPL_A]) * T.Cast("TYPE_C", B[IMPL_B])
 )";
@@ -142,9 +142,32 @@ std::optional<std::vector<int>> Extents(absl::string_view text) {
   return extents;
 }
 
+// What differs between A in shared memory and in registers.
+Words OperandWords(bool in_registers, bool trans_a, const std::string& scope) {
+  if (!in_registers) {
+    const std::string match = absl::StrCat("scope=\"", scope, "\"");
+    return {{"IMPL_MATCH_A", match},
+            {"MATCH_A", match},
+            {"STRIDE_A", ""},
+            {"CALL", "wgmma"},
+            {"MAJOR_A", trans_a ? "\"tw::kMajorMN\", " : "\"tw::kMajorK\", "},
+            {"ADDRESS_A", "T.address_of(A[0, 0])"}};
+  }
+  const std::string match = "offset_factor=8, scope=\"wgmma.matrix_a\"";
+  return {
+      {"IMPL_MATCH_A", absl::StrCat(match, ", strides=[sa, 1]")},
+      {"MATCH_A", match},
+      {"STRIDE_A", "\n    sa = T.int32()"},
+      {"CALL", "wgmma_rs"},
+      {"MAJOR_A", ""},
+      {"ADDRESS_A",
+       "T.tvm_access_ptr(T.type_annotation(\"uint32\"), A.data, (A.elem_offset // T.max(sa, 1) // 64 * (sa // 16) + "
+       "A.elem_offset % T.max(sa, 1) // 16) * 4, 4, 1)"}};
+}
+
 std::optional<TensorIntrin> MakeSync(std::string_view name, absl::string_view rest) {
   const bool dynamic = absl::ConsumeSuffix(&rest, "_dyn"), trans_b = absl::ConsumeSuffix(&rest, "_trans"),
-             trans_a = absl::ConsumeSuffix(&rest, "_trans_a");
+             in_registers = absl::ConsumeSuffix(&rest, "_registers"), trans_a = absl::ConsumeSuffix(&rest, "_trans_a");
   const std::vector<absl::string_view> parts = absl::StrSplit(rest, '_');
   const auto extents = parts.size() == 2 ? Extents(parts[0]) : std::nullopt;
   if (!extents || extents->size() != 3) return std::nullopt;
@@ -152,7 +175,8 @@ std::optional<TensorIntrin> MakeSync(std::string_view name, absl::string_view re
   if (row == nullptr || (*extents)[0] != row->m || !row->HasColumns((*extents)[1]) || (*extents)[2] != row->k) {
     return std::nullopt;
   }
-  if (row->a.type.bits() != 16 && (trans_a || !trans_b)) return std::nullopt;
+  if (row->a.type.bits() != 16 && (trans_a || in_registers || !trans_b)) return std::nullopt;
+  if (in_registers && trans_a) return std::nullopt;
   const std::string n = absl::StrCat((*extents)[1]), k = absl::StrCat(row->k);
   const std::string i(kRow), j(kColumn);
   Words words = {
@@ -169,12 +193,13 @@ std::optional<TensorIntrin> MakeSync(std::string_view name, absl::string_view re
       {"NAME_A", NameOf(row->a)},
       {"NAME_B", NameOf(row->b)},
       {"NAME_C", NameOf(row->c)},
-      {"MAJOR_A", trans_a ? "tw::kMajorMN" : "tw::kMajorK"},
       {"MAJOR_B", trans_b ? "tw::kMajorK" : "tw::kMajorMN"},
       {"DEPTH", k},
       {"SCOPE", dynamic ? "shared.dyn" : "shared"}};
-  const Words sums = SumWords((*extents)[1], row->c.type);
-  words.insert(words.end(), sums.begin(), sums.end());
+  const std::string scope = dynamic ? "shared.dyn" : "shared";
+  for (const Words& more : {OperandWords(in_registers, trans_a, scope), SumWords((*extents)[1], row->c.type)}) {
+    words.insert(words.end(), more.begin(), more.end());
+  }
   std::string text(kSync);
   for (const char* factor : {"A[DESC_A]", "B[DESC_B]", "A[IMPL_A]", "B[IMPL_B]"}) {
     text = absl::StrReplaceAll(text, {{absl::StrCat("T.Cast(\"TYPE_C\", ", factor, ")"), FactorOf(*row, factor)}});
@@ -223,6 +248,7 @@ IntrinFamily WgmmaFamily() {
                        "wgmma_sync_64x8x16_bf16bf16f32_trans_a", "wgmma_sync_64x24x16_bf16bf16f32_trans_a_trans",
                        "wgmma_sync_64x16x32_s8s8s32_trans", "wgmma_sync_64x32x32_u8s8s32_trans_dyn",
                        "wgmma_sync_64x8x32_e4m3e4m3f32_trans", "wgmma_sync_64x16x32_e5m2e4m3f32_trans",
+                       "wgmma_sync_64x16x16_f16f16f32_registers", "wgmma_sync_64x24x16_bf16bf16f32_registers_trans_dyn",
                        "wgmma_fill_64x32_f32", "wgmma_fill_64x16_s32", "wgmma_store_64x32_f32_global",
                        "wgmma_store_64x16_s32_shared", "wgmma_store_64x24_f32_shared_dyn"}};
 }

@@ -5,8 +5,8 @@
 //
 // Sums of wmma are tiles of 16 x 16 by 32 lanes, those of wgmma tiles of 64 rows by 128 lanes. Where each thread accesses
 // the elements that its lane holds, an access is one of a register: so what is done to sums element by element (a bias, a
-// residual, an activation) needs no memory between. Left operands of wmma of 16 bits lie as its sums do: the probabilities of
-// attention are made of scores, and multiplied, where they are.
+// residual, an activation) needs no memory between. Left operands of 16 bits lie as sums of as many rows and 16 columns do:
+// the probabilities of attention are made of scores, and multiplied, where they are.
 #pragma once
 
 #include <cstdint>

@@ -30,8 +30,9 @@ class Describer : public ScopedMutator {
     const std::optional<WgmmaCall> wgmma = AsWgmma(self);
     if (!wgmma) return ScopedMutator::MutateCall(op, self);
     std::vector<Expr> args = op->args;
-    args[WgmmaCall::kA] = Describe(args[WgmmaCall::kA], kRowsOfSums, wgmma->a_along_k);
-    args[WgmmaCall::kB] = Describe(args[WgmmaCall::kB], wgmma->columns, wgmma->b_along_k);
+    Expr& a = args[wgmma->a()];
+    a = wgmma->a_in_registers ? Mutate(a) : Describe(a, kRowsOfSums, wgmma->a_along_k);
+    args[wgmma->b()] = Describe(args[wgmma->b()], wgmma->columns, wgmma->b_along_k);
     return Call(op->dtype(), op->op, std::move(args));
   }
 

@@ -135,18 +135,23 @@ class Orderer : public StmtMutator {
     under_way_ = groups > 0;
     return Invoke("cuda.wgmma_wait", {String(absl::StrCat(groups))});
   }
-  // The fence names the sums, so that the compiler has them in their registers before it.
+  // The fence names the sums and operands in registers, so that the compiler has them there before it.
   Stmt Group(const Stmt& products) {
     under_way_ = true;
-    std::vector<Expr> sums;
+    std::vector<Expr> registers;
+    const auto add = [&](const Expr& pointer) {
+      const Expr data = cast<CallNode>(pointer)->args[1];
+      if (std::ranges::none_of(registers, [&](const Expr& e) { return e.same_as(data); })) registers.push_back(data);
+    };
     PreOrder(products, [&](const Stmt& part) {
-      if (!AsWgmma(part)) return true;
+      const std::optional<WgmmaCall> wgmma = AsWgmma(part);
+      if (!wgmma) return true;
       const auto& call = *cast<CallNode>(cast<EvaluateNode>(part)->value);
-      const Expr data = cast<CallNode>(call.args[WgmmaCall::kSums])->args[1];
-      if (std::ranges::none_of(sums, [&](const Expr& sum) { return sum.same_as(data); })) sums.push_back(data);
+      add(call.args[wgmma->sums()]);
+      if (wgmma->a_in_registers) add(call.args[wgmma->a()]);
       return true;
     });
-    return Sequence({Invoke("cuda.wgmma_fence", std::move(sums)), products, Invoke("cuda.wgmma_commit")});
+    return Sequence({Invoke("cuda.wgmma_fence", std::move(registers)), products, Invoke("cuda.wgmma_commit")});
   }
   const bool fences_proxy_;
   bool under_way_ = false;  // products, in groups

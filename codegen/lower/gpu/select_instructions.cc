@@ -46,8 +46,9 @@ std::unordered_map<const VarNode*, int64_t> FindAccumulators(const Stmt& body) {
   std::unordered_map<const VarNode*, int64_t> found;
   PreOrder(body, [&](const Stmt& s) {
     const auto* attr = dyn_cast<AttrStmtNode>(s);
-    if (attr == nullptr || attr->key != kCudaInstruction || !AsWgmma(attr->value)) return true;
-    const auto* pointer = dyn_cast<CallNode>(cast<CallNode>(attr->value)->args[WgmmaCall::kSums]);
+    const auto wgmma = attr == nullptr || attr->key != kCudaInstruction ? std::nullopt : AsWgmma(attr->value);
+    if (!wgmma) return true;
+    const auto* pointer = dyn_cast<CallNode>(cast<CallNode>(attr->value)->args[wgmma->sums()]);
     const auto* data = pointer == nullptr || pointer->op != kAccessPtr ? nullptr : dyn_cast<VarNode>(pointer->args[1]);
     if (data != nullptr) found.emplace(data, AsInt(pointer->args[3]).value_or(0));
     return false;
@@ -121,9 +122,8 @@ class Selector : public ScopedMutator {
   }
   // Left operands of 16 bits lie in the lanes as sums do (intrin/cuda/fragments.h): what is made of sums element by element
   // is the operand of another product where it is.
-  static bool LiesAsSums(const Buffer& buffer) {
-    return buffer->scope.text() == "wmma.accumulator" ||
-           (buffer->scope.text() == "wmma.matrix_a" && buffer->dtype.bits() == 16);
+  static bool IsLeftOperand(const Buffer& buffer) {
+    return buffer->scope.text().ends_with(".matrix_a") && buffer->dtype.bits() == 16;
   }
   // The one store of `body`, of a value that it computes in a loop.
   Stmt StoredBy(const Stmt& body, const Expr& value) {
@@ -164,9 +164,9 @@ class Selector : public ScopedMutator {
     FragmentTile tile;
     if (buffer->scope.owner() == OwnerLevel::kWarpgroup) {
       const auto sums = accumulators_.find(buffer->data.get());
-      if (sums == accumulators_.end()) return std::nullopt;
-      tile = {.lanes = kWarpgroupSize, .rows = 64, .columns = 2 * sums->second};
-    } else if (!LiesAsSums(buffer)) {
+      if (sums == accumulators_.end() && !IsLeftOperand(buffer)) return std::nullopt;
+      tile = {.lanes = kWarpgroupSize, .rows = 64, .columns = sums == accumulators_.end() ? 16 : 2 * sums->second};
+    } else if (buffer->scope.text() != "wmma.accumulator" && !IsLeftOperand(buffer)) {
       return std::nullopt;
     }
     return OwnRegister(element, columns->second, tile, threads_, &analyzer_);

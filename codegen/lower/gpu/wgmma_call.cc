@@ -29,15 +29,16 @@ bool DoesNothingElse(const Stmt& s) {
 
 std::optional<WgmmaCall> AsWgmma(const Expr& e) {
   const auto* call = dyn_cast<CallNode>(e);
-  if (call == nullptr || call->op != "cuda.wgmma" || call->args.size() != 10) return std::nullopt;
+  if (call == nullptr || (call->op != "cuda.wgmma" && call->op != "cuda.wgmma_rs")) return std::nullopt;
+  WgmmaCall result{.a_in_registers = call->op == "cuda.wgmma_rs"};
+  if (call->args.size() != result.b() + 2) return std::nullopt;
   const auto text = [&](size_t i) {
     const auto* string = dyn_cast<StringImmNode>(call->args[i]);
     return string == nullptr ? std::string() : string->value;
   };
-  WgmmaCall result;
   if (!absl::SimpleAtoi(text(0), &result.columns)) return std::nullopt;
-  result.a_along_k = text(4) == "tw::kMajorK";
-  result.b_along_k = text(5) == "tw::kMajorK";
+  result.a_along_k = result.a_in_registers || text(4) == "tw::kMajorK";
+  result.b_along_k = text(result.sums() - 1) == "tw::kMajorK";
   return result;
 }
 

@@ -161,7 +161,7 @@ TW_DEVICE void wgmma(Sums<kN, D>& d, uint64_t a, uint64_t b, int scale_d) {
   WgmmaForm<kN, D, A, B, kA, kB>::Run(d, a, b, scale_d);
 }
 template <int kN, class D, class A, class B, Major kB = kMajorK>
-TW_DEVICE void wgmma_rs(Sums<kN, D>& d, const uint32_t (&a)[4], uint64_t b, int scale_d) {
+TW_DEVICE void wgmma_rs(Sums<kN, D>& d, const uint32_t* a, uint64_t b, int scale_d) {
   WgmmaForm<kN, D, A, B, kMajorK, kB>::RunRs(d, a, b, scale_d);
 }
 // The compiler has a register of a sum in its place from here on.
@@ -178,7 +178,13 @@ TW_DEVICE void Hold(Acc<T, kCount> (&sums)[kTiles]) {
 #pragma unroll
   for (int i = 0; i < kTiles; ++i) Hold(sums[i]);
 }
-// `sums`: what the products that follow add to, tiles or arrays of tiles.
+// Operands in registers.
+template <class T, int kCount>
+TW_DEVICE void Hold(T (&elements)[kCount]) {
+#pragma unroll
+  for (int i = 0; i < kCount * (int)sizeof(T) / 4; ++i) Hold(reinterpret_cast<uint32_t*>(elements)[i]);
+}
+// `sums`: what the products that follow add to, tiles or arrays of tiles; and their operands in registers.
 template <class... Tiles>
 TW_DEVICE void wgmma_fence(Tiles&... sums) {
   (Hold(sums), ...);

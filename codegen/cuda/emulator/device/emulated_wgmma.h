@@ -88,7 +88,7 @@ inline void wgmma(Accumulator& d, uint64_t a, uint64_t b, int scale_d) {
 }
 // The same with A in four registers, as mma.sync has it.
 template <int kN, class D, class A, class B, Major kB = kMajorK, class Accumulator>
-inline void wgmma_rs(Accumulator& d, const uint32_t (&a)[4], uint64_t b, int scale_d) {
+inline void wgmma_rs(Accumulator& d, const uint32_t* a, uint64_t b, int scale_d) {
   emu::Wgmma({kN, emu::TypeOf<D>::value, emu::TypeOf<A>::value, emu::TypeOf<B>::value, false, kB == kMajorMN},
              d.registers(), d.state(), 0, a, b, scale_d);
 }

@@ -37,7 +37,7 @@ def Form(n, d, a, b, transpose_a, transpose_b):
     of_b = scales + (f", {transpose_b}" if halves else "")
     from_shared = Function("Run", f"Sums<{n}, {d}>& d, uint64_t a, uint64_t b", "{0}, {1}", ['"l"(a)', '"l"(b)'],
                            registers, constraint, instruction, both)
-    from_registers = Function("RunRs", f"Sums<{n}, {d}>& d, const uint32_t (&a)[4], uint64_t b",
+    from_registers = Function("RunRs", f"Sums<{n}, {d}>& d, const uint32_t* a, uint64_t b",
                               "{{{0}, {1}, {2}, {3}}}, {4}", [f'"r"(a[{i}])' for i in range(4)] + ['"l"(b)'],
                               registers, constraint, instruction, of_b)
     return (f"template <>\nstruct WgmmaForm<{n}, {d}, {a}, {b}, {transpose_a}, {transpose_b}> {{\n" + from_shared +
