@@ -2,8 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -51,6 +55,61 @@ TEST_P(Kernels, AreMadeOfTheirInstructions) {
   EXPECT_EQ(counters[kSpillBytesCounter], 0) << cubin->log;
   EXPECT_EQ(counters[kStackBytesCounter], 0) << cubin->log;
   EXPECT_EQ(counters[kPtxasWarningsCounter], 0) << cubin->log;
+}
+
+// Machine code of a kernel as text; empty where nvdisasm is not installed.
+std::string Disassembled(const std::string& cubin) {
+  const std::string path = ::testing::TempDir() + "/kernel.cubin";
+  std::ofstream(path) << cubin;
+  FILE* output = popen(("nvdisasm " + path + " 2>/dev/null").c_str(), "r");
+  std::string text;
+  char part[4096];
+  while (output != nullptr && fgets(part, sizeof(part), output) != nullptr) text += part;
+  if (output != nullptr) pclose(output);
+  return text;
+}
+
+// Fences of the whole GPU between a label and a later jump to it.
+int GpuFencesInLoops(const std::string& code) {
+  std::istringstream lines(code);
+  std::map<std::string, size_t> labels;
+  std::vector<size_t> fences;
+  std::set<size_t> in_loops;
+  size_t number = 0;
+  for (std::string line; std::getline(lines, line); ++number) {
+    if (line.starts_with(".L_")) labels[line.substr(0, line.find(':'))] = number;
+    if (line.find("MEMBAR") != std::string::npos && line.find("GPU") != std::string::npos) fences.push_back(number);
+    const size_t jump = line.find("BRA"), label = line.find("`(.L_");
+    if (jump == std::string::npos || label == std::string::npos) continue;
+    const auto to = labels.find(line.substr(label + 2, line.find(')', label) - label - 2));
+    if (to == labels.end()) continue;
+    for (const size_t fence : fences) {
+      if (fence > to->second) in_loops.insert(fence);
+    }
+  }
+  return static_cast<int>(in_loops.size());
+}
+
+TEST(HopperKernels, FencesInLoopsAreFound) {
+  const std::string loop = ".L_x_1:\n MEMBAR.ALL.GPU ;\n @P0 BRA `(.L_x_1) ;\n";
+  EXPECT_EQ(GpuFencesInLoops(loop), 1);
+  EXPECT_EQ(
+      GpuFencesInLoops(" MEMBAR.ALL.GPU ;\n.L_x_1:\n MEMBAR.ALL.CTA ;\n @P0 BRA `(.L_x_1) ;\n MEMBAR.ALL.GPU ;\n"), 0);
+}
+
+// Products by the warpgroup's instruction, copies by the engine, and no fence of the whole GPU in loops.
+TEST(HopperKernels, AreMachineCodeOfTheirInstructions) {
+  if (!cuda::NvrtcIsInstalled()) GTEST_SKIP() << "NVRTC is not installed";
+  for (const char* name : {"hopper_matmul", "im2col_convolution"}) {
+    const std::string text = cuda::testing::KernelText(Scheduled(name), "cuda-sm90a");
+    const auto cubin = cuda::CompileWithNvrtc(cuda::PreambleFor(text) + text, "sm_90a");
+    ASSERT_TRUE(cubin.ok()) << cubin.status();
+    const std::string code = Disassembled(cubin->binary);
+    if (code.empty()) GTEST_SKIP() << "nvdisasm is not installed";
+    EXPECT_THAT(code, ::testing::HasSubstr("HGMMA")) << name;
+    EXPECT_THAT(code, ::testing::HasSubstr("UTMALDG")) << name;
+    EXPECT_EQ(GpuFencesInLoops(code), 0) << name;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(
