@@ -183,7 +183,10 @@ Expr Context::SimplifyOther(const Expr& e) {
     case Kind::kCast: {
       const auto* op = cast<CastNode>(e);
       Expr value = Simplify(op->value);
-      return value.same_as(op->value) ? e : CastTo(e.dtype(), value);
+      const bool constant = isa<IntImmNode>(value) || isa<FloatImmNode>(value);
+      if (value.same_as(op->value) && !constant) return e;
+      Expr cast = CastTo(e.dtype(), value);  // a constant where the type holds it
+      return constant && isa<CastNode>(cast) && value.same_as(op->value) ? e : cast;
     }
     case Kind::kLoad: {
       const auto* op = cast<LoadNode>(e);

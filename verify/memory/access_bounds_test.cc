@@ -52,6 +52,20 @@ TEST(AccessBounds, ConditionsGuard) {
   EXPECT_THAT(Findings("B[vi] = T.if_then_else(vi < 16, A[vi + 1], T.float32(0))").size(), 1u);
 }
 
+TEST(AccessBounds, DivisorsAreGuarded) {
+  EXPECT_THAT(Findings(R"(B[vi] = T.Cast("float32", 16 // P[vi]))"),
+              ElementsAre("assumed: block B divides by P[vi], which is taken not to be 0"));
+  EXPECT_THAT(Findings(R"(B[vi] = T.Cast("float32", T.if_then_else(P[vi] != 0, 16 // P[vi], 7)))"), IsEmpty());
+  // Constants may be conversions of constants.
+  EXPECT_THAT(Findings(R"(B[vi] = T.Cast("float32", T.if_then_else(T.Cast("uint8", P[vi]) != T.Cast("uint8", 0), )"
+                       R"(T.uint8(16) // T.Cast("uint8", P[vi]), T.Cast("uint8", 7))))"),
+              IsEmpty());
+  const std::string constant = R"(T.Cast("uint32", T.max(T.Cast("bfloat16", -4), T.Cast("bfloat16", 0))))";
+  EXPECT_THAT(Findings(R"(B[vi] = T.Cast("float32", T.if_then_else()" + constant + R"( != T.Cast("uint32", 0), )" +
+                       R"(T.uint32(16) % )" + constant + R"(, T.uint32(7))))"),
+              IsEmpty());
+}
+
 // Only instances that the predicate lets run count, told apart by iterators that are loops.
 TEST(AccessBounds, PredicatesGuard) {
   const auto findings = [](const std::string& predicate) {
