@@ -20,3 +20,8 @@ if "${models}" --onnx="${TEST_TMPDIR}/bert_base.onnx" --seconds=1 --peers= 2> "$
 grep -q 'dimension batch needs a number' "${TEST_TMPDIR}/err.txt"
 if "${models}" --models=nothing 2> "${TEST_TMPDIR}/err.txt"; then exit 1; fi
 grep -q 'there is no model "nothing"' "${TEST_TMPDIR}/err.txt"
+# Arithmetic is counted at the sizes of the run: twice as much for twice the batch.
+flops() { grep -o '"flops": [0-9.e+]*' "$1" | head -1 | cut -d' ' -f2; }
+"${models}" --onnx="${TEST_TMPDIR}/bert_base.onnx@batch=4,sequence=7" --seconds=1 --peers= \
+    --json="${TEST_TMPDIR}/twice.json" > /dev/null
+[ "$(flops "${TEST_TMPDIR}/twice.json")" = "$(awk "BEGIN {printf \"%.1f\", 2 * $(flops "${TEST_TMPDIR}/out.json")}")" ]

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "autoschedule/cost/speed_of_light.h"
+#include "autoschedule/program/sizes.h"
 #include "bench/models/bound_to.h"
 #include "codegen/runtime/timer.h"
 #include "graph/executor/kernel_cache.h"
@@ -69,13 +70,22 @@ absl::StatusOr<Arrays> OwnModel::Outputs() const { return model_->executor().Run
 double OwnModel::Flops() const {
   const graph::PlannedFunction* planned = model_->executor().planned();
   if (planned == nullptr) return 0;
+  const auto shapes = planned->ShapesOf(arguments_, {});
+  if (!shapes.ok()) return 0;
   const Target target = HostTarget();
-  std::vector<double> of_program;
-  for (const graph::KernelSource& source : planned->plan().programs) {
-    of_program.push_back(2 * SpeedOfLightOf(source.program, target).multiply_adds);
-  }
   double flops = 0;
-  for (const graph::PlanStep& step : planned->plan().steps) flops += of_program[static_cast<size_t>(step.program)];
+  for (const graph::PlanStep& step : planned->plan().steps) {
+    const Function& program = planned->plan().programs[static_cast<size_t>(step.program)].program;
+    std::map<std::string, int64_t> sizes;
+    for (size_t i = 0; i < step.tensors.size(); ++i) {
+      const std::vector<int64_t>& shape = (*shapes)[static_cast<size_t>(step.tensors[i])];
+      const std::vector<Expr>& extents = program->params[i].buffer->shape;
+      for (size_t d = 0; d < extents.size(); ++d) {
+        if (const auto* symbol = dyn_cast<VarNode>(extents[d])) sizes[symbol->name] = shape[d];
+      }
+    }
+    flops += 2 * SpeedOfLightOf(AtSizes(program, sizes), target).multiply_adds;
+  }
   return flops;
 }
 

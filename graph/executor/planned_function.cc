@@ -120,4 +120,12 @@ absl::Status PlannedFunction::RunInto(const Arrays& arguments, const Arrays& res
   return bound->Run(inputs, outputs, options);
 }
 
+absl::StatusOr<std::vector<std::vector<int64_t>>> PlannedFunction::ShapesOf(const Arrays& arguments,
+                                                                            const SymbolValues& outer) const {
+  TW_VALUE_OR_RETURN(const std::shared_ptr<const BoundPlan> bound, Bind(arguments, outer));
+  std::vector<std::vector<int64_t>> shapes;
+  for (size_t t = 0; t < plan_.tensors.size(); ++t) shapes.push_back(bound->shape(static_cast<int>(t)));
+  return shapes;
+}
+
 }  // namespace tilewright::graph

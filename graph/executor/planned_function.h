@@ -56,6 +56,9 @@ class PlannedFunction {
   absl::Status RunInto(const Arrays& arguments, const Arrays& results, const SymbolValues& outer,
                        const RunOptions& options) const;
 
+  // The shapes of plan().tensors in a run with these arguments.
+  absl::StatusOr<std::vector<std::vector<int64_t>>> ShapesOf(const Arrays& arguments, const SymbolValues& outer) const;
+
   const ExecutablePlan& plan() const { return plan_; }
   const std::vector<Kernel>& kernels() const { return kernels_; }
   const ConstantSection& constants() const { return constants_; }
