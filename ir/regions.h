@@ -31,6 +31,9 @@ AccessRegions DetectRegions(const Stmt& s);
 // Those of the block's body and init. A block with an init does not list reads of what it writes: a reduction's
 // reading of its own output goes without saying.
 AccessRegions DetectRegions(const BlockNode& block);
+// The block with those regions of buffers that it does not declare to read, or to write, at all. A buffer whose address
+// is taken is used as the block declares, and views that are declared inside of it have no name outside.
+Block WithUndeclaredRegions(const Block& block);
 
 // The interval that a range covers when variables in it range over `domains` (whose own bounds mention none of them).
 using Domains = std::unordered_map<Var, Range, IdentityHash, IdentityEqual>;

@@ -1,12 +1,38 @@
 #include "ir/script/random_program.h"
 
+#include <algorithm>
 #include <limits>
 #include <random>
 #include <string>
 #include <unordered_set>
 
+#include "ir/regions.h"
+
 namespace tilewright {
 namespace {
+
+// Declares the whole of what the block touches and does not declare: the parser adds nothing then.
+Block Declaring(const Block& block) {
+  const Block all = WithUndeclaredRegions(block);
+  BlockNode::Fields fields = block->fields();
+  const auto add = [](const std::vector<BufferRegion>& touched, std::vector<BufferRegion>* declared) {
+    for (size_t i = declared->size(); i < touched.size(); ++i) {
+      const Buffer& buffer = touched[i].buffer;
+      const bool is_new =
+          std::ranges::none_of(*declared, [&](const BufferRegion& region) { return region.buffer.same_as(buffer); });
+      if (is_new) declared->push_back(BufferRegion::Full(buffer));
+    }
+  };
+  add(all->reads, &fields.reads);
+  add(all->writes, &fields.writes);
+  if (fields.init) {  // a reduction does not list what it writes among its reads
+    std::erase_if(fields.reads, [&](const BufferRegion& read) {
+      return std::ranges::any_of(fields.writes,
+                                 [&](const BufferRegion& write) { return write.buffer.same_as(read.buffer); });
+    });
+  }
+  return Block(std::move(fields));
+}
 
 class Generator {
  public:
@@ -102,8 +128,9 @@ class Generator {
       root.name = Chance(80) ? "root" : "other";
       root.body = std::move(fields.body);
       if (Chance(30)) root.alloc_buffers.push_back(MakeBuffer("shared"));
-      if (root.name == "other" || Chance(10)) root.reads.push_back(MakeRegion());
-      fields.body = Realize({}, True(), Block(std::move(root)));
+      if (Chance(20)) root.reads.push_back(MakeRegion());
+      const Block block(std::move(root));
+      fields.body = Realize({}, True(), block->name == "root" ? block : Declaring(block));
     }
     return Function(std::move(fields));
   }
@@ -358,8 +385,6 @@ class Generator {
     for (const IterVar& iter : block.iter_vars) vars_.push_back(iter.var);
     for (int i = Pick(3); i > 0; --i) block.reads.push_back(MakeRegion());
     for (int i = Pick(3); i > 0; --i) block.writes.push_back(MakeRegion());
-    // One without iterators declares something: else it declares what its body touches.
-    if (block.iter_vars.empty() && block.reads.empty() && block.writes.empty()) block.reads.push_back(MakeRegion());
     if (Chance(20)) block.annotations = MakeAnnotations();
     if (Chance(20)) {
       block.alloc_buffers.push_back(MakeBuffer(Chance(50) ? "global.tag" : "wmma.accumulator"));
@@ -371,20 +396,11 @@ class Generator {
       block.match_buffers.push_back({part, source});
       buffers_.push_back(part);
     }
-    if (Chance(30)) {  // a reduction does not list what it writes among its reads
-      block.init = MakeStore();
-      std::erase_if(block.reads, [&](const BufferRegion& read) {
-        for (const BufferRegion& write : block.writes) {
-          if (write.buffer.same_as(read.buffer)) return true;
-        }
-        return false;
-      });
-      if (block.iter_vars.empty() && block.reads.empty() && block.writes.empty()) block.init = Stmt();
-    }
+    if (Chance(30)) block.init = MakeStore();
     block.body = MakeStmt(depth - 1);
     vars_ = outside;
     buffers_.resize(outer_buffers);
-    return Realize(std::move(bindings), std::move(predicate), Block(std::move(block)));
+    return Realize(std::move(bindings), std::move(predicate), Declaring(Block(std::move(block))));
   }
 
   std::mt19937_64 random_;

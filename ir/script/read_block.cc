@@ -23,17 +23,6 @@ std::optional<IterKind> ParseIterKind(std::string_view name) {
   return std::nullopt;
 }
 
-// TVM prints the blocks of its external operators (sorting, scans, suppression) so, whatever they touch.
-bool DeclaresNothing(const BlockNode::Fields& block) {
-  if (!block.iter_vars.empty() || !block.reads.empty() || !block.writes.empty()) return false;
-  bool nested = false;
-  PreOrder(block.body, [&](const Stmt& s) {
-    nested = nested || isa<BlockRealizeNode>(s);
-    return !nested;
-  });
-  return !nested;
-}
-
 // A reduction reads its output without saying so; older versions of TVM say it.
 void LeaveOutOwnSum(BlockNode::Fields* block) {
   std::erase_if(block->reads, [&](const BufferRegion& read) {
@@ -77,7 +66,6 @@ bool FunctionReader::ReadBlock(const PyStmt& s, Segments& out) {
   if (!body) return false;
   scope.block.body = std::move(body);
   const bool is_root = blocks_.empty() && scope.block.name == "root";  // which need not declare anything
-  if (!is_root && DeclaresNothing(scope.block)) scope.has_reads = scope.has_writes = false;
   BindOuterLoops(&scope, open_loops_.size());
   if (scope.block.init) LeaveOutOwnSum(&scope.block);
   Block block(std::move(scope.block));
@@ -88,6 +76,8 @@ bool FunctionReader::ReadBlock(const PyStmt& s, Segments& out) {
     if (!scope.has_writes) fields.writes = std::move(accesses.writes);
     block = Block(std::move(fields));
   }
+  // Blocks that people write by hand (external operators, attention's kernels) leave out buffers, or declare nothing.
+  if (!is_root) block = WithUndeclaredRegions(block);
   out.back().stmts.push_back(Realize(std::move(scope.bindings), std::move(scope.predicate), std::move(block)));
   return true;
 }

@@ -149,6 +149,21 @@ TEST(WrittenForms, ExternalBlocksDeclareNothing) {
            "        for k in range(16):\n            H[k] = A[k]\n"));
 }
 
+// A block touches what its body touches of buffers that it does not declare.
+TEST(WrittenForms, BlocksLeaveOutBuffers) {
+  const std::string head =
+      "    for i in range(16):\n        with T.block(\"A\"):\n            v = T.axis.spatial(16, i)\n";
+  const std::string body = "            H[v] = 0\n            A[v] = A[v] + B[v] * H[v]\n";
+  ExpectSame(Body(head + "            T.reads(B[v])\n            T.writes(A[v])\n" + body),
+             Body(head + "            T.reads(B[v], A[v], H[v])\n            T.writes(A[v], H[v])\n" + body));
+  ExpectSame(Body(head + "            T.reads()\n            T.writes()\n" + body), Body(head + body));
+  // What a call does at an address is what the block declares.
+  ExpectSame(Body(head + "            T.reads(B[v])\n            T.writes()\n            " +
+                  "T.evaluate(T.call_extern(\"int32\", \"f\", T.address_of(A[v]), B[v], H[v]))\n"),
+             Body(head + "            T.reads(B[v], H[v])\n            T.writes()\n            " +
+                  "T.evaluate(T.call_extern(\"int32\", \"f\", T.address_of(A[v]), B[v], H[v]))\n"));
+}
+
 TEST(WrittenForms, WholePythonFiles) {
   constexpr std::string_view kFunction = R"(
     @T.prim_func

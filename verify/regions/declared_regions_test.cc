@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "ir/functor.h"
 #include "ir/script/parse_or_die.h"
 #include "verify/structure/inline_names.h"
 
@@ -90,17 +91,28 @@ def main(A: T.Buffer((13,), "float32"), B: T.Buffer((16,), "float32")):
   EXPECT_EQ(program("A[0:12]")[0].verdict, Verdict::kRefuted);
 }
 
+// Blocks below the root without what they declare to read.
+class WithoutReads : public Mutator {
+ public:
+  Block MutateBlock(const Block& block) override {
+    BlockNode::Fields fields = Mutator::MutateBlock(block)->fields();
+    fields.reads.clear();
+    return Block(std::move(fields));
+  }
+};
+
 TEST(DeclaredRegions, NamesABufferThatIsNotDeclaredAtAll) {
-  Diagnostics found = Check(R"(
+  const Function program = ParseFunctionOrDie(R"(
 @T.prim_func
 def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
     for i in range(16):
         with T.block("B"):
             vi = T.axis.spatial(16, i)
-            T.reads()
-            T.writes(B[vi])
             B[vi] = A[vi]
 )");
+  FunctionNode::Fields fields = program->fields();
+  fields.body = WithoutReads().Mutate(fields.body);
+  Diagnostics found = CheckDeclaredRegions(InlineNames(Function(std::move(fields))));
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].reason, "block B reads A[vi], which it does not declare");
 }
