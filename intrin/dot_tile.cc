@@ -1,5 +1,7 @@
 #include "intrin/dot_tile.h"
 
+#include <algorithm>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -47,6 +49,7 @@ def impl(a: T.handle, b: T.handle, c: T.handle):
                                                           B[k, v * {LANES} + l, T.Ramp(0, 1, {V})])
 )";
 
+// The operand of which there are fewer vectors is the inner loop's, and held in registers.
 // A vector of C is two rows of two columns. {TWICE_ROWS} and {TWICE_COLUMNS} are the lanes of two groups of A and of B,
 // each as often as it is a factor.
 constexpr absl::string_view kMmla = R"(
@@ -75,8 +78,8 @@ def impl(a: T.handle, b: T.handle, c: T.handle):
         T.reads(C[0:{PAIRS}, 0:{VECTORS}, 0:4], A[0:{MR}, 0:{KR}], B[0:{GROUPS}, 0:{NR}, 0:{V}])
         T.writes(C[0:{PAIRS}, 0:{VECTORS}, 0:4])
         for k in T.unroll({GROUPS}):
-            for i in T.unroll({PAIRS}):
-                for v in T.unroll({VECTORS}):
+            for {OUTER}:
+                for {INNER}:
                     C[i, v, T.Ramp(0, 1, 4)] = T.dot_add(C[i, v, T.Ramp(0, 1, 4)],
                         T.Shuffle([A[i * 2, T.Ramp(k * {V}, 1, {V})], A[i * 2 + 1, T.Ramp(k * {V}, 1, {V})]], [{TWICE_ROWS}]),
                         T.Shuffle([B[k, v * 2, T.Ramp(0, 1, {V})], B[k, v * 2 + 1, T.Ramp(0, 1, {V})]], [{TWICE_COLUMNS}]))
@@ -105,8 +108,10 @@ std::optional<TensorIntrin> Make(std::string_view full_name) {
   const int group = instruction->group(), lanes = instruction->n, pairs = mr / instruction->m;
   if (mr < 1 || mr % instruction->m != 0 || nr < lanes || nr % lanes != 0) return std::nullopt;
   if (kr < group || kr % group != 0 || kr > kMostDotGroups * group) return std::nullopt;
-  const int vectors = nr / lanes;
-  if (pairs * vectors + instruction->OtherRegisters(vectors) > instruction->registers) return std::nullopt;
+  const int vectors = nr / lanes, held = instruction->m == 1 ? vectors : std::min(vectors, pairs);
+  const std::string rows_loop = absl::StrCat("i in T.unroll(", pairs, ")"),
+                    columns_loop = absl::StrCat("v in T.unroll(", vectors, ")");
+  if (pairs * vectors + instruction->OtherRegisters(held) > instruction->registers) return std::nullopt;
 
   const std::string text =
       absl::StrReplaceAll(instruction->m == 1 ? kDot : kMmla, {{"{MR}", absl::StrCat(mr)},
@@ -120,6 +125,8 @@ std::optional<TensorIntrin> Make(std::string_view full_name) {
                                                                {"{LANES}", absl::StrCat(lanes)},
                                                                {"{VECTORS}", absl::StrCat(vectors)},
                                                                {"{PAIRS}", absl::StrCat(pairs)},
+                                                               {"{OUTER}", held == vectors ? rows_loop : columns_loop},
+                                                               {"{INNER}", held == vectors ? columns_loop : rows_loop},
                                                                {"{TWICE_ROWS}", Twice(group, false)},
                                                                {"{TWICE_COLUMNS}", Twice(group, true)}});
   absl::StatusOr<Module> module = ParseModule(text, full_name);
@@ -164,7 +171,7 @@ IntrinFamily MmlaTileFamily() {
               "registers of two rows by two columns, V = 4 (bf16) or 8",
           .make = Make,
           .examples = {"mmla_s8s8_8x8x8_i8mm", "mmla_u8s8_8x12x16_i8mm", "mmla_u8u8_2x2x8_i8mm", "mmla_bf16_8x8x4_bf16",
-                       "mmla_bf16_4x10x12_bf16"}};
+                       "mmla_bf16_4x10x12_bf16", "mmla_s8s8_4x24x8_i8mm", "mmla_bf16_6x18x8_bf16"}};
 }
 
 }  // namespace tilewright

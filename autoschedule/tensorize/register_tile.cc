@@ -10,6 +10,7 @@ namespace {
 
 // Tiles of more rows were slower in all measurements: each row is a stream of its own to the prefetcher.
 constexpr int kMostRows = 16;
+// Vectors that cover the columns of each row of a tile.
 constexpr int kMostVectors = 6;
 // Tiles whose efficiencies differ by less are nearly equal.
 constexpr double kNearlyEqual = 0.01;
@@ -46,7 +47,7 @@ RegisterTile VectorTile(const TileInstruction& instruction, int64_t rows, int64_
   const VectorInstruction unit = {.lanes = instruction.lanes,
                                   .rows = instruction.rows(),
                                   .rows_more = instruction.RowsMore(),
-                                  .registers = instruction.registers - instruction.OtherRegisters(vectors),
+                                  .registers = instruction.registers - instruction.OtherRegisters(tile_rows, vectors),
                                   .per_cycle = instruction.per_cycle,
                                   .row_load = lines ? 1.0 / instruction.lanes : 1};
   const TileRating rating = RateVectorTile(unit, {1, rows, columns}, {0, tile_rows, vectors}, operands);
@@ -60,12 +61,12 @@ std::vector<RegisterTile> RegisterTiles(const TileInstruction& instruction, int6
   if (instruction.amx()) return TilesOfAmx(rows, columns, max_rows, operands);
   const int lanes = instruction.lanes;
   std::vector<RegisterTile> result;
-  for (int vectors = 1; vectors <= kMostVectors; ++vectors) {
+  const int step = instruction.rows();
+  for (int vectors = 1; vectors <= kMostVectors * step; ++vectors) {
     if (vectors > 1 && (vectors - 1) * lanes >= columns) break;
-    const int step = instruction.rows();
-    const int most_rows =
-        std::min(kMostRows, (instruction.registers - instruction.OtherRegisters(vectors)) / vectors * step);
-    for (int tile_rows = step; tile_rows <= std::min<int64_t>(most_rows, max_rows); tile_rows += step) {
+    for (int tile_rows = step; tile_rows <= std::min<int64_t>(kMostRows, max_rows); tile_rows += step) {
+      const int registers = tile_rows / step * vectors + instruction.OtherRegisters(tile_rows, vectors);
+      if (registers > instruction.registers) break;
       result.push_back(VectorTile(instruction, rows, columns, tile_rows, vectors, operands));
     }
   }

@@ -66,6 +66,20 @@ TEST(RegisterTile, LeavesRegistersForRowsThatFillThem) {
   EXPECT_FALSE(vnni.HoldsLines(1, 1));
 }
 
+// Bringing two rows together takes a cycle of a unit that multiplies: few rows of many columns lose less.
+TEST(RegisterTile, MatrixProductsJoinFewRows) {
+  const DataType s8 = DataType::Int(8);
+  for (const TileInstruction& matrix :
+       FindTileInstructions(*NamedTarget("arm-neoverse-v1"), s8, s8, DataType::Int(32))) {
+    if (matrix.rows() == 1) continue;
+    const RegisterTile tile = BestTile(RegisterTiles(matrix, 512, 768, 512));
+    EXPECT_GT(tile.vectors * matrix.rows(), 3 * tile.rows);
+    EXPECT_LE(tile.rows / matrix.rows() * tile.vectors + matrix.OtherRegisters(tile.rows, tile.vectors),
+              matrix.registers);
+    EXPECT_GE(tile.efficiency, 0.9);
+  }
+}
+
 // What the next rows read too stays in registers meanwhile.
 TEST(RegisterTile, RowsThatShareGroupsAreFew) {
   const DataType bf16 = DataType::BFloat16();
@@ -74,7 +88,8 @@ TEST(RegisterTile, RowsThatShareGroupsAreFew) {
     for (int apart : {1, 2, 4}) {
       for (int groups : {1, 3, 6}) {
         const RegisterTile tile = BestTile(RegisterTiles(dot, 112, columns, 112, {.shared = {apart, groups}}));
-        EXPECT_LE(tile.rows * tile.vectors + dot.OtherRegisters(tile.vectors) + std::max(tile.rows - apart, 0) * groups,
+        EXPECT_LE(tile.rows * tile.vectors + dot.OtherRegisters(tile.rows, tile.vectors) +
+                      std::max(tile.rows - apart, 0) * groups,
                   dot.registers)
             << columns << " " << apart << " " << groups;
       }

@@ -6,6 +6,7 @@
 //                                    products of tiles, in AMX          intrin/amx_tile.h, groups of 2 or 4
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,8 +30,12 @@ struct TileInstruction {
   double ProductsPerCycle() const { return per_cycle * rows() * lanes * group; }
   // Whether the sums lie in tile registers, not in vector registers.
   bool amx() const { return row != nullptr && row->InTileRegisters(); }
-  // Vector registers beside those of the output's tile.
-  int OtherRegisters(int vectors) const { return row != nullptr ? row->OtherRegisters(vectors) : vectors + 1; }
+  // Vector registers beside those of the output's tile. A tile of several rows in a vector holds the operand of which it
+  // takes fewer vectors, and loads the other one by the vector.
+  int OtherRegisters(int tile_rows, int vectors) const {
+    if (row == nullptr) return vectors + 1;
+    return row->OtherRegisters(rows() > 1 ? std::min(vectors, tile_rows / rows()) : vectors);
+  }
   // Whether it takes operands from registers only.
   bool LoadsAll() const { return row != nullptr && row->b.scope == "register"; }
   // Neighbours along the depth in a vector register, by each element of which the instruction multiplies; 1 where it
@@ -38,7 +43,7 @@ struct TileInstruction {
   int LineDepth() const { return LoadsAll() && rows() == 1 ? lanes * group : 1; }
   // Whether the registers hold such a vector of each row beside the output's tile.
   bool HoldsLines(int tile_rows, int vectors) const {
-    return LineDepth() > 1 && tile_rows * (vectors + 1) + OtherRegisters(vectors) <= registers;
+    return LineDepth() > 1 && tile_rows * (vectors + 1) + OtherRegisters(tile_rows, vectors) <= registers;
   }
   // Whether the row operand's sign bits are flipped.
   bool flips() const { return row != nullptr && row->flips(); }

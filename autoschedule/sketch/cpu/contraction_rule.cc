@@ -42,7 +42,8 @@ size_t PreferredDepth(const TileInstruction& instruction, const RegisterTile& ti
   if (instruction.group == 1) {
     // All operands may pass through registers: then those of the next step wait there for the instructions before. A
     // tile that leaves fewer registers than a row has vectors is half as deep: moves to the stack took 6% of the time.
-    const int free = instruction.registers - tile.rows * tile.vectors - instruction.OtherRegisters(tile.vectors);
+    const int free =
+        instruction.registers - tile.rows * tile.vectors - instruction.OtherRegisters(tile.rows, tile.vectors);
     const int64_t most = instruction.LoadsAll() && free < tile.vectors ? (depths.back() + 1) / 2 : depths.back();
     return index_of(std::ranges::find_if(depths, [&](int64_t depth) {
       return static_cast<double>(tile.rows * tile.vectors * depth) >= kShortBodyCycles * instruction.per_cycle ||
