@@ -117,6 +117,22 @@ def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
   EXPECT_EQ(found[0].reason, "block B reads A[vi], which it does not declare");
 }
 
+// What was read from memory for a name outside of the block, the block does not read.
+TEST(DeclaredRegions, NamesAreReadWhereTheyAreGiven) {
+  EXPECT_TRUE(Check(R"(
+@T.prim_func
+def main(P: T.Buffer((4,), "int32"), A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    length: T.int32 = P[2]
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            T.reads(A[vi])
+            T.writes(B[vi])
+            B[vi] = T.if_then_else(vi < length, A[vi], T.float32(0))
+)")
+                  .empty());
+}
+
 TEST(DeclaredRegions, ExternalCallsAreAssumed) {
   Diagnostics found = Check(R"(
 @T.prim_func

@@ -1,6 +1,9 @@
 #include "verify/structure/inline_names.h"
 
+#include <algorithm>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "ir/analysis.h"
 #include "ir/builtin.h"
@@ -84,7 +87,24 @@ class Inliner : public Mutator {
  protected:
   Expr MutateVar(const VarNode* op, const Expr& self) override {
     const auto value = values_.find(Var(op));
-    return value == values_.end() ? self : value->second;
+    if (value == values_.end()) return self;
+    if (std::ranges::find(used_, op) == used_.end()) used_.push_back(op);
+    return value->second;
+  }
+  // What is read for a name outside of the block is not read by the block: its declaration has it too.
+  Block MutateBlock(const Block& block) override {
+    const VarMap outside = values_;
+    const std::vector<const VarNode*> used = std::exchange(used_, {});
+    Block result = Mutator::MutateBlock(block);
+    BlockNode::Fields fields = result->fields();
+    for (const VarNode* name : used_) {
+      if (const auto value = outside.find(Var(name)); value != outside.end()) AddReads(value->second, &fields.reads);
+    }
+    if (fields.reads.size() != result->reads.size()) result = Block(std::move(fields));
+    for (const VarNode* name : used) {
+      if (std::ranges::find(used_, name) == used_.end()) used_.push_back(name);
+    }
+    return result;
   }
   Stmt MutateLetStmt(const LetStmtNode* op, const Stmt& self) override {
     Expr value = Mutate(op->value);
@@ -101,8 +121,20 @@ class Inliner : public Mutator {
   }
 
  private:
+  static void AddReads(const Expr& value, std::vector<BufferRegion>* reads) {
+    PreOrder(value, [&](const Expr& e) {
+      const auto* load = dyn_cast<LoadNode>(e);
+      if (load == nullptr) return true;
+      BufferRegion element{load->buffer, {}};
+      for (const Expr& index : load->indices) element.region.push_back({index, Const(index.dtype(), 1)});
+      reads->push_back(std::move(element));
+      return true;
+    });
+  }
+
   const std::unordered_set<const VarNode*>& kept_;
   VarMap values_;
+  std::vector<const VarNode*> used_;  // names in the block so far
 };
 
 }  // namespace
