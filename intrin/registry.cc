@@ -11,6 +11,7 @@
 #include "intrin/cuda/wgmma.h"
 #include "intrin/cuda/wmma.h"
 #include "intrin/dot_tile.h"
+#include "intrin/dot_vector.h"
 #include "intrin/fma_tile.h"
 #include "intrin/transpose_tile.h"
 #include "ir/annotations.h"
@@ -61,6 +62,7 @@ IntrinRegistry IntrinRegistry::Builtin() {
   IntrinRegistry registry;
   registry.AddFamily(FmaTileFamily());
   registry.AddFamily(DotTileFamily());
+  registry.AddFamily(DotVectorFamily());
   registry.AddFamily(MmlaTileFamily());
   registry.AddFamily(AmxTileFamily());
   registry.AddFamily(AmxZeroFamily());
@@ -87,7 +89,7 @@ const TensorIntrin* IntrinRegistry::Find(std::string_view name) {
 }
 
 absl::Status IntrinRegistry::Add(TensorIntrin intrin) {
-  if (Find(intrin.name) != nullptr) {
+  if (intrins_.find(intrin.name) != intrins_.end()) {
     return absl::AlreadyExistsError(absl::StrCat("there is an intrinsic ", intrin.name, " already"));
   }
   if (absl::Status status = CheckParams(intrin); !status.ok()) return status;
