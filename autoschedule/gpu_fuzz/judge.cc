@@ -83,9 +83,12 @@ Judged Judge(const GpuCase& each) {
   if (!device.ok()) return is(CaseResult::kWrong, device.status().message());
   const auto compiled = cuda::CudaModule::Make(*emitted, *std::move(device));
   if (!compiled.ok()) return is(CaseResult::kWrong, compiled.status().message());
-  const std::string difference = testing::CompareWithInterpreter(
-      **compiled, scheduled.Main(),
-      {.target = target, .original = program.function, .seed = each.seed, .tolerance = program.tolerance});
+  const std::string difference = testing::CompareWithInterpreter(**compiled, scheduled.Main(),
+                                                                 {.target = target,
+                                                                  .original = program.function,
+                                                                  .seed = each.seed,
+                                                                  .integers = program.integers,
+                                                                  .tolerance = program.tolerance});
   return is(difference.empty() ? CaseResult::kRight : CaseResult::kWrong, difference);
 }
 

@@ -53,22 +53,24 @@ class Draw {
   Random random_;
 };
 
-double ToleranceOf(const ops::OperandTypes& types) {
-  if (!types.output.is_float()) return 0;
-  return types.output == kF16 ? 0.2 : 2e-2;
+// Sums of halves differ by the order of addition, but not those of small integers.
+GpuProgram OfSums(Function function, const ops::OperandTypes& types) {
+  if (!types.output.is_float()) return {std::move(function)};
+  if (types.output == kF16) return {std::move(function), 0.02, /*integers=*/2};
+  return {std::move(function), 0.02};
 }
 
 GpuProgram Product(Draw& draw) {
   const ops::OperandTypes types = draw.Types();
   const bool transposed = draw.Of<int64_t>({0, 1}) != 0;
-  return {ops::BatchMatmul(draw.UpTo(2), draw.Extent(40), draw.Extent(40), draw.Extent(72), types, transposed),
-          ToleranceOf(types)};
+  return OfSums(ops::BatchMatmul(draw.UpTo(2), draw.Extent(40), draw.Extent(40), draw.Extent(72), types, transposed),
+                types);
 }
 
 GpuProgram ProductWithAVector(Draw& draw) {
   const ops::OperandTypes types = draw.Types();
   const bool transposed = draw.Of<int64_t>({0, 1}) != 0;
-  return {ops::Matmul(1, draw.Extent(70), draw.Extent(300), types, transposed), ToleranceOf(types)};
+  return OfSums(ops::Matmul(1, draw.Extent(70), draw.Extent(300), types, transposed), types);
 }
 
 ops::ConvShape Convolved(Draw& draw) {
@@ -91,7 +93,7 @@ ops::ConvShape Convolved(Draw& draw) {
 
 GpuProgram Convolution(Draw& draw) {
   const ops::OperandTypes types = draw.Types();
-  return {ops::Conv(Convolved(draw), types), ToleranceOf(types)};
+  return OfSums(ops::Conv(Convolved(draw), types), types);
 }
 
 GpuProgram ConvolutionAndWhatFollows(Draw& draw) { return {ops::ConvBnRelu(Convolved(draw)), 2e-2}; }
@@ -100,16 +102,17 @@ GpuProgram TransposedConvolution(Draw& draw) {
   const ops::OperandTypes types = draw.Types();
   const ops::Window window = {
       .kernel = draw.Of<int64_t>({2, 3, 4}), .stride = draw.UpTo(3), .padding = draw.Of<int64_t>({0, 1})};
-  return {ops::ConvTranspose(1, 1 + draw.UpTo(5), 1 + draw.UpTo(5), draw.Extent(16), draw.Extent(16), window, types),
-          ToleranceOf(types)};
+  return OfSums(
+      ops::ConvTranspose(1, 1 + draw.UpTo(5), 1 + draw.UpTo(5), draw.Extent(16), draw.Extent(16), window, types),
+      types);
 }
 
 GpuProgram DepthwiseConvolution(Draw& draw) {
   const ops::OperandTypes types = draw.Types();
   const ops::Window window = draw.SomeWindow();
-  return {ops::Depthwise(draw.UpTo(2), draw.Image(window), draw.Image(window), draw.Extent(40), window, draw.UpTo(2),
-                         types),
-          ToleranceOf(types)};
+  return OfSums(ops::Depthwise(draw.UpTo(2), draw.Image(window), draw.Image(window), draw.Extent(40), window,
+                               draw.UpTo(2), types),
+                types);
 }
 
 GpuProgram Pool(Draw& draw) {
@@ -187,7 +190,7 @@ GpuProgram Reduction(Draw& draw) {
     const std::vector<Expr> place(at.begin(), at.end());
     return result.Load(place) + result.Load(place);
   });
-  return {f.Build({output}), largest || type == kS32 ? 0 : type == kF16 ? 0.2 : 1e-3};
+  return {f.Build({output}), largest || type == kS32 ? 0 : 1e-3, /*integers=*/type == kF16 ? 2 : 0};
 }
 
 // Tiles of warpgroups, more than one of them along each side: what copies of boxes and clusters are for.
@@ -200,7 +203,7 @@ GpuProgram ProductInTiles(Draw& draw) {
   const bool transposed = draw.Of<int64_t>({0, 1}) != 0;
   const int64_t m = 64 * draw.UpTo(4) - draw.Of<int64_t>({0, 0, 1, 7, 60}), n = 8 * draw.UpTo(20),
                 k = 16 * draw.UpTo(12) + draw.Of<int64_t>({0, 0, 0, 8, 1});
-  return {ops::BatchMatmul(draw.UpTo(2), m, n, k, types, transposed), ToleranceOf(types)};
+  return OfSums(ops::BatchMatmul(draw.UpTo(2), m, n, k, types, transposed), types);
 }
 
 // Channels that the engine for bulk copies takes, and some that it does not.
@@ -218,7 +221,7 @@ GpuProgram ConvolutionInTiles(Draw& draw) {
     shape.windows.push_back(window);
     shape.spatial.emplace_back(dims == 1 ? 40 + draw.UpTo(100) : dims == 2 ? 6 + draw.UpTo(7) : 4 + draw.UpTo(3));
   }
-  return {ops::Conv(shape, types), ToleranceOf(types)};
+  return OfSums(ops::Conv(shape, types), types);
 }
 
 // An array with its dimensions in another order, and its neighbours' sum.

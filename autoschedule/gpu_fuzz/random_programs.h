@@ -11,8 +11,8 @@ namespace tilewright::fuzz {
 
 struct GpuProgram {
   Function function;
-  // Largest relative error: sums are added in another order, of elements as long as their type.
-  double tolerance = 0;
+  double tolerance = 0;  // largest relative error: sums are added in another order, of elements as long as their type
+  int64_t integers = 0;  // not 0: inputs are integers of at most this magnitude
 };
 
 // "product", "convolution", "depthwise", ...
