@@ -69,8 +69,9 @@ struct Access {
   std::string buffer;
   bool is_store = false;
   DataType element;
-  int combines = 0;          // other than 0: threads combine into the buffer; accesses with the same number do not race
-  std::vector<int> indices;  // registers of the indices
+  int combines = 0;  // other than 0: threads combine into the buffer; accesses with the same number do not race
+  uint32_t combined_tags = 0;                          // of those threads, a bit for each
+  std::vector<int> indices;                            // registers of the indices
   std::vector<std::pair<std::string, int>> variables;  // the loops around it
 };
 

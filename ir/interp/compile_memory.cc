@@ -129,7 +129,10 @@ int Compiler::AddAccess(const Buffer& buffer, const std::vector<Reg>& indices, b
   access.is_store = is_store;
   access.element = buffer->dtype.element();
   if (!blocks_.empty() && blocks_.back().combines != 0) {
-    if (Mentions(blocks_.back().block->writes, buffer)) access.combines = blocks_.back().combines;
+    if (Mentions(blocks_.back().block->writes, buffer)) {
+      access.combines = blocks_.back().combines;
+      access.combined_tags = blocks_.back().combined_tags;
+    }
   }
   access.indices = indices;
   access.variables = loops_;

@@ -4,7 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "ir/analysis.h"
+#include "ir/functor.h"
 #include "ir/interp/compiler.h"
 #include "ir/thread_tags.h"
 
@@ -110,7 +110,7 @@ void Compiler::Loop(const ForNode* op) {
                       (absl::StartsWith(op->thread_tag, "threadIdx.") || absl::StartsWith(op->thread_tag, "vthread") ||
                        absl::StartsWith(op->thread_tag, "cthread"));
   if (thread && absl::StartsWith(op->thread_tag, "threadIdx.")) {
-    varies_by_thread_.insert(op->var.get());
+    thread_tags_[op->var.get()] = uint32_t{1} << GridTag(op->thread_tag);
     for (const ThreadTag& outer : threads_) {
       if (outer.tag == op->thread_tag) return JoinedThreadLoop(op, outer.var, outer.extent);
     }
@@ -225,13 +225,18 @@ void Compiler::Realize(const BlockRealizeNode* op) {
   }
   size_t skip = 0;
   if (!IsTrue(op->predicate)) skip = Emit(Op::kJumpIfZero, 0, ScalarValue(op->predicate));
-  bool combines = false;  // a reduction across threads
+  uint32_t combined_tags = 0;  // of threads that a reduction is across
   for (size_t i = 0; i < block->iter_vars.size(); ++i) {
     const IterVar& iter = block->iter_vars[i];
-    if (UsesVar(op->bindings[i], [&](const VarNode* var) { return varies_by_thread_.contains(var); })) {
-      varies_by_thread_.insert(iter.var.get());
-      combines |= iter.kind == IterKind::kReduce && block->init;
-    }
+    uint32_t tags = 0;
+    PreOrder(op->bindings[i], [&](const Expr& e) {
+      const auto* var = dyn_cast<VarNode>(e);
+      const auto known = var == nullptr ? thread_tags_.end() : thread_tags_.find(var);
+      if (known != thread_tags_.end()) tags |= known->second;
+      return true;
+    });
+    if (tags != 0) thread_tags_[iter.var.get()] = tags;
+    if (iter.kind == IterKind::kReduce && block->init) combined_tags |= tags;
     const Reg value = ScalarValue(op->bindings[i]);
     vars_[iter.var.get()] = {value};
     if (!options_.check_bounds) continue;
@@ -239,7 +244,7 @@ void Compiler::Realize(const BlockRealizeNode* op) {
          static_cast<int>(code_.iterators.size()));
     code_.iterators.push_back({block->name, iter.var.name()});
   }
-  blocks_.push_back({block, {}, {}, combines ? ++reductions_of_threads_ : 0});
+  blocks_.push_back({block, {}, {}, combined_tags != 0 ? ++reductions_of_threads_ : 0, combined_tags});
   for (const Buffer& buffer : block->alloc_buffers) AllocateBuffer(buffer);
   if (options_.check_regions) {
     const auto declare = [&](const BufferRegion& region, bool write) {

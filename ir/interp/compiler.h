@@ -107,6 +107,7 @@ class Compiler {
     std::vector<DeclaredRegion> regions;
     std::vector<const VarNode*> own;  // data of what is allocated in it
     int combines = 0;                 // other than 0: threads combine into what it writes
+    uint32_t combined_tags = 0;       // those of the threads
   };
   struct ThreadTag {
     std::string tag;
@@ -144,7 +145,8 @@ class Compiler {
   std::vector<BlockFrame> blocks_;
   std::vector<std::pair<std::string, int>> loops_;  // names and registers of the loops around
   std::vector<ThreadTag> threads_;
-  std::unordered_set<const VarNode*> varies_by_thread_;  // loops over threads, and iterators that depend on them
+  // Loops over threads, and iterators that depend on them: a bit for each tag (Executor::at).
+  std::unordered_map<const VarNode*, uint32_t> thread_tags_;
   int reductions_of_threads_ = 0;
   int call_depth_ = 0;
 };

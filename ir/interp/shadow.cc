@@ -24,11 +24,28 @@ StrandId Strands::Add(StrandId parent, uint32_t execution, int64_t iteration) {
     Executor executor = executors_[strand.executor];
     executor.at[static_cast<size_t>(tag)] = iteration;
     executor.extent[static_cast<size_t>(tag)] = extent;
-    const auto [known, is_new] = known_executors_.emplace(executor, static_cast<ExecutorId>(executors_.size()));
-    if (is_new) executors_.push_back(executor);
-    strand.executor = known->second;
+    strand.executor = Find(executor);
   }
   return Append(strand);
+}
+
+ExecutorId Strands::Find(const Executor& executor) {
+  if (executor == Executor()) return 0;
+  const auto [known, is_new] = known_executors_.emplace(executor, static_cast<ExecutorId>(executors_.size()));
+  if (is_new) executors_.push_back(executor);
+  return known->second;
+}
+
+ExecutorId Strands::WriterOf(StrandId strand, int32_t access) {
+  const uint32_t combined = code_.accesses[static_cast<size_t>(access)].combined_tags;
+  if (combined == 0) return ExecutorOf(strand);
+  Executor executor = executors_[ExecutorOf(strand)];
+  for (size_t tag = 0; tag < Executor::kTags; ++tag) {
+    if ((combined >> tag & 1) == 0) continue;
+    executor.at[tag] = -1;
+    executor.extent[tag] = 1;
+  }
+  return Find(executor);
 }
 
 StrandId Strands::AfterBlockBarrier(StrandId id, uint32_t phase) {
@@ -225,10 +242,10 @@ Shadow::Conflict Shadow::Read(const Strands& strands, int64_t offset, int64_t by
   return {};
 }
 
-Shadow::Conflict Shadow::Write(const Strands& strands, int64_t offset, int64_t bytes, StrandId strand, int32_t access,
+Shadow::Conflict Shadow::Write(Strands& strands, int64_t offset, int64_t bytes, StrandId strand, int32_t access,
                                bool again) {
   const bool of_blocks = owner_ != OwnerLevel::kDevice && owner_ != OwnerLevel::kThread && owner_ != OwnerLevel::kCore;
-  const ExecutorId writer = strands.Combines(access) ? 0 : strands.ExecutorOf(strand);
+  const ExecutorId writer = strands.WriterOf(strand, access);
   const auto race = [&](const Touch& other) {
     return other.strand != 0 && strands.Concurrent(other.strand, strand) && !strands.Combine(other.access, access) &&
            !(of_blocks && strands.InDifferentBlocks(other.strand, strand));

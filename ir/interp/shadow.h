@@ -64,9 +64,10 @@ class Strands {
   bool OfOneThread(StrandId a, StrandId b) const;
   // Whether two accesses combine values of threads into the same element, in which order they come.
   bool Combine(int32_t a, int32_t b) const;
-  bool Combines(int32_t access) const { return code_.accesses[static_cast<size_t>(access)].combines != 0; }
   // Who runs a strand, and whether memory of `owner` that one wrote is the memory that the other one reads.
   ExecutorId ExecutorOf(StrandId strand) const { return At(Known(strand)).executor; }
+  // Who has what an access writes: the strand's executor, or all the threads that combine it.
+  ExecutorId WriterOf(StrandId strand, int32_t access);
   bool SeesWrite(OwnerLevel owner, ExecutorId writer, ExecutorId reader) const;
   // "blockIdx.x = 1, threadIdx.x = 3", or "no loop over threads"
   std::string DescribeExecutor(ExecutorId executor) const;
@@ -94,6 +95,7 @@ class Strands {
   };
   const Strand& At(StrandId id) const { return strands_[id <= kRoot ? id : id - first_]; }
   StrandId Append(const Strand& strand);
+  ExecutorId Find(const Executor& executor);
   // What is forgotten is the root.
   StrandId Known(StrandId id) const { return id < first_ + 2 && id != 0 ? kRoot : id; }
 
@@ -134,7 +136,7 @@ class Shadow {
   Conflict Read(const Strands& strands, int64_t offset, int64_t bytes, StrandId strand, int32_t access);
   // `same_value`: whether what is written is there already, which virtual threads of one thread may repeat.
   template <class SameValue>
-  Conflict Write(const Strands& strands, int64_t offset, int64_t bytes, StrandId strand, int32_t access,
+  Conflict Write(Strands& strands, int64_t offset, int64_t bytes, StrandId strand, int32_t access,
                  const SameValue& same_value) {
     const Conflict conflict = Write(strands, offset, bytes, strand, access, /*again=*/false);
     const bool again = conflict.wrote && strands.OfOneThread(conflict.strand, strand) && same_value();
@@ -143,7 +145,7 @@ class Shadow {
 
  private:
   // `again`: an earlier write of the same value by another virtual thread is none.
-  Conflict Write(const Strands& strands, int64_t offset, int64_t bytes, StrandId strand, int32_t access, bool again);
+  Conflict Write(Strands& strands, int64_t offset, int64_t bytes, StrandId strand, int32_t access, bool again);
 
   struct Touch {
     StrandId strand = 0;

@@ -137,6 +137,37 @@ TEST(Threads, CombineInAReduction) {
   EXPECT_EQ(RunOnce(program(true), {x, y, z}).code(), absl::StatusCode::kAborted);
 }
 
+// What the threads of a block combine, its threads have: not those of other blocks, and nobody outside.
+TEST(Threads, SumsStayWithTheirBlock) {
+  const auto program = [](bool inside) {
+    FunctionBuilder f;
+    Buffer a = f.Input("A", {8}, kF32), b = f.Input("B", {2}, kF32);
+    Buffer s = f.Alloc("s", {2}, kF32, Scope::Parse("shared"));
+    const auto copy = [&](const Expr& at) {
+      f.Block("copy", [&](BlockBuilder& block) {
+        Var v = block.Spatial(2, at);
+        f.Store(b, s(v), {v});
+      });
+    };
+    Threads(f, "blockIdx.x", 2, [&](Var bx) {
+      Threads(f, "threadIdx.x", 4, [&](Var tx) {
+        f.Block("sum", [&](BlockBuilder& block) {
+          Var v = block.Spatial(2, bx), k = block.Reduce(4, tx);
+          block.Init([&] { f.Store(s, 0, {v}); });
+          f.Store(s, s(v) + a(v * 4 + k), {v});
+        });
+      });
+      if (inside) copy(bx);
+    });
+    if (!inside) f.Loop("i", 2, [&](Var i) { copy(i); });
+    return f.Build();
+  };
+  NDArray x(kF32, {8}), y(kF32, {2});
+  FillIntegers(x, 1);
+  EXPECT_EQ(Text(RunOnce(program(true), {x, Uninitialized(y)})), "OK");
+  EXPECT_EQ(RunOnce(program(false), {x, Uninitialized(y)}).code(), absl::StatusCode::kAborted);
+}
+
 TEST(Threads, BarriersThatSomeNeverReach) {
   FunctionBuilder f;
   Buffer b = f.Input("B", {4}, kI32);
