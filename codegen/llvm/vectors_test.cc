@@ -36,6 +36,27 @@ def main(A: T.Buffer((50,), "float32"), B: T.Buffer((64,), "float32"), C: T.Buff
             "");
 }
 
+// A divisor that is 0 in one lane, which a condition leaves out, leaves the other lanes alone.
+TEST(Vectors, ConstantDivisorsOfLanes) {
+  for (const char* type : {"uint8", "int16", "int32", "uint32", "int64"}) {
+    for (const char* operation : {"//", "%"}) {
+      EXPECT_EQ(CompareWithInterpreter(Substitute(R"(
+@T.prim_func
+def main(X: T.Buffer((8, 8), "float32"), A: T.Buffer((8, 8), "$0"), C: T.Buffer((8, 8), "$0")):
+    for i in range(8):
+        for j in T.vectorized(8):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = T.if_then_else(X[vi, vj] > T.float32(0), T.Cast("$0", vi), T.if_then_else(T.Cast("$0", vj) != T.Cast("$0", 0), A[vi, vj] $1 T.Cast("$0", vj), T.Cast("$0", 7)))
+)",
+                                                  type, operation),
+                                       {.integers = 100}),
+                "")
+          << type << operation;
+    }
+  }
+}
+
 // Lanes that a condition leaves out may hold any place and any divisor.
 TEST(Vectors, ConditionsOnValuesGuardLanes) {
   for (const char* value :

@@ -132,7 +132,8 @@ class LaneExpander : public Mutator {
     if (!ok_) return self;
     // Lanes that the condition leaves out divide by 1: they may hold 0.
     if (mask_ && MayTrap(*op) && b.dtype().lanes() == mask_.dtype().lanes()) {
-      b = Expr(new SelectNode(mask_, b, Broadcast(Const(op->b.dtype(), 1), b.dtype().lanes())));
+      const Expr one = Broadcast(Const(op->b.dtype(), 1), b.dtype().lanes());
+      b = Expr(new SelectNode(mask_, WithoutZeros(b), one));
     }
     return MakeBinary(op->op, std::move(a), std::move(b));
   }
@@ -328,6 +329,14 @@ class LaneExpander : public Mutator {
   }
   bool UsesLets(const Expr& e) const {
     return UsesVar(e, [&](const VarNode* var) { return lets_.contains(Var(var)); });
+  }
+  // 1 in the place of 0. LLVM takes the choice of lanes apart and divides by either vector, where one lane of 0 among
+  // constants makes all lanes undefined.
+  static Expr WithoutZeros(const Expr& divisor) {
+    const auto all = [&](int64_t value) {
+      return Broadcast(Const(divisor.dtype().element(), value), divisor.dtype().lanes());
+    };
+    return divisor.dtype().is_uint() ? Max(divisor, all(1)) : divisor + CastTo(divisor.dtype(), divisor == all(0));
   }
   static bool MayTrap(const BinaryNode& op) {
     const bool divides = op.dtype().is_integer() && op.op >= BinaryOp::kDiv && op.op <= BinaryOp::kFloorMod;
