@@ -258,7 +258,7 @@ TEST_P(Rows, ComputeWhatIsDescribed) {
   EXPECT_EQ(found->second, row.ptx);
 }
 
-// Where a layout puts element (x, y): its owner and the place there.
+// A layout's place for element (x, y): its owner and the place there.
 struct Place {
   int64_t owner, place;
 };

@@ -26,7 +26,7 @@ struct TileOperands {
   int cores = 1;            // of AMX: among which rows are divided
   double shared_rows = 0;   // of AMX: the part of the time of a block of rows that is lost where cores share it
   int64_t panel_bytes = 0;  // of columns, one vector wide, all products
-  // Of a tile's columns, more than these come from the second cache level, and from the third.
+  // A tile's columns beyond these come from the second cache level, and from the third.
   int64_t near_bytes[2] = {0, 0};
   SharedGroups shared;
   bool whole_lines = false;  // rows can be read by the vector register

@@ -122,7 +122,7 @@ int64_t BytesOfWeights(const PlainPlan& plan, const WindowReduction& window) {
   return bytes;
 }
 
-// Where the loop over the vectors of tiles runs.
+// The place of the loop over the vectors of tiles.
 enum class VectorLoop {
   kInRows,     // outside of that over columns: the weights of a vector serve a whole row of tiles
   kOutermost,  // where rows and columns alone would leave cores idle
