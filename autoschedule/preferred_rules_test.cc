@@ -176,7 +176,7 @@ TEST(PreferredRules, LeaveEmptyOutputsAlone) {
   EXPECT_EQ(Print(result.schedule.module().Find("main")), Print(op));
 }
 
-// Where AMX reads rows is what takes least: in place where tiles fill up, copied for windows along the row where that
+// AMX reads rows from where that takes least: in place where tiles fill up, copied for windows along the row where that
 // is much less than what all products read, and packed where rows of the image are shorter than tiles.
 TEST(PreferredRules, AmxReadsRowsWhereThatTakesLeast) {
   const auto rows = [](int64_t batch, int64_t size, int64_t channels, ops::Window window) {

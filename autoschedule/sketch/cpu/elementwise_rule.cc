@@ -23,8 +23,8 @@ struct StencilTile {
   int64_t planes, rows, vectors;
 };
 constexpr StencilTile kStencilTile = {4, 4, 1};
-// Where lowering makes vectors that lie across two others of these; in a plane alone, where vectors of several rows
-// overlap; and where at most those of one row do, and rows are long: lowering aligns their stores.
+// Tiles for vectors that lowering makes across two others of these; for a plane alone, whose vectors of several rows
+// overlap; and for long rows of which at most the vectors of one overlap: lowering aligns their stores.
 constexpr StencilTile kWideTile = {2, 2, 4}, kPlaneTile = {1, 4, 4}, kCrossTile = {6, 1, 8};
 
 // The preferred number of vectors where nothing is shared.

@@ -5,8 +5,8 @@
 //
 //   for i, j: B[i, j] = f(A[i, j])       ->      for ij_0 in T.parallel(...): for ij_1 in T.vectorized(...): ...
 //
-// Where neighbouring instances load the same elements (stencils), a small tile of them is computed at once, so that
-// each element is loaded less often:
+// A stencil, whose neighbouring instances load the same elements, is computed in small tiles, so that each element is
+// loaded less often:
 //
 //   for i, j: B[i, j] = A[i - 1, j] + A[i + 1, j]      ->      for i_0 in T.parallel(...), j_0:
 //                                                                  for i_1 in T.unroll(4): for j_1 in T.vectorized(16)
