@@ -22,8 +22,8 @@ constexpr std::string_view kSquares = "lambda i, j: (i // 2, j // 2, i % 2 * 2 +
 constexpr std::string_view kWarpgroupSums =
     "lambda i, j: (i // 16 * 32 + i % 8 * 4 + j % 8 // 2, j // 8 * 4 + i % 16 // 8 * 2 + j % 2)";
 
-// The lane of 32 that holds an element, and which of the lane's elements it is. Of a tile of 16 bits and K = 16, of 8 bits
-// and K = 16 or 32, of floats as tf32 and K = 8, and of sums.
+// The lane of 32 that holds an element, and which of the lane's elements it is: in a tile of 16 bits and K = 8 or 16, of
+// 8 bits and K = 16 or 32, of floats as tf32 and K = 8, and of sums.
 constexpr std::string_view kHalvesOfA = "lambda i, k: (i % 8 * 4 + k % 8 // 2, k // 8 * 4 + i // 8 * 2 + k % 2)",
                            kHalvesOfB = "lambda k, j: (j * 4 + k % 8 // 2, k // 8 * 2 + k % 2)",
                            kBytesOfA = "lambda i, k: (i % 8 * 4 + k % 16 // 4, k // 16 * 8 + i // 8 * 4 + k % 4)",
@@ -268,6 +268,9 @@ constexpr MachineInstruction kRows[] = {
     Mma("s8u8s32", 16, kS8, kU8, kS32, "mma.sync.aligned.m16n8k16.row.col.s32.s8.u8.s32", "k16"),
     Mma("u8s8s32", 16, kU8, kS8, kS32, "mma.sync.aligned.m16n8k16.row.col.s32.u8.s8.s32", "k16"),
     Mma("u8u8s32", 16, kU8, kU8, kS32, "mma.sync.aligned.m16n8k16.row.col.s32.u8.u8.s32", "k16"),
+    Mma("f16f16f32", 8, kF16, kF16, kF32, "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", "k8"),
+    Mma("f16f16f16", 8, kF16, kF16, kF16, "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16", "k8"),
+    Mma("bf16bf16f32", 8, kBF16, kBF16, kF32, "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32", "k8"),
     Mma("e4m3e4m3f32", 32, kE4M3, kE4M3, kF32, "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"),
     Mma("e4m3e5m2f32", 32, kE4M3, kE5M2, kF32, "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32"),
     Mma("e5m2e4m3f32", 32, kE5M2, kE4M3, kF32, "mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e4m3.f32"),

@@ -70,6 +70,7 @@ IntrinRegistry IntrinRegistry::Builtin() {
   registry.AddFamily(Dp4aFamily());
   registry.AddFamily(MmaFamily());
   registry.AddFamily(WmmaFamily());
+  registry.AddFamily(M16n8k8Family());
   registry.AddFamily(WgmmaFamily());
   return registry;
 }

@@ -24,6 +24,47 @@ TEST(IntrinRegistry, FamiliesMakeTheirExamples) {
   }
 }
 
+// The names of TVM 0.27 for CUDA, but those of four-bit integers.
+std::vector<std::string> NamesOfTvm() {
+  std::vector<std::string> names;
+  const auto add = [&](std::initializer_list<absl::string_view> prefixes, const auto&... suffixes) {
+    std::vector<std::string> made(prefixes.begin(), prefixes.end());
+    const auto extend = [&](const std::vector<std::string>& parts) {
+      std::vector<std::string> longer;
+      for (const std::string& prefix : made) {
+        for (const std::string& part : parts) longer.push_back(prefix + part);
+      }
+      made = longer;
+    };
+    (extend(suffixes), ...);
+    names.insert(names.end(), made.begin(), made.end());
+  };
+  using Parts = std::vector<std::string>;
+  add({"mma_ldmatrix_f16_"}, Parts{"a", "b"}, Parts{"", "_trans"}, Parts{"", "_dyn"});
+  add({"mma_ldmatrix_"}, Parts{"i8", "e4m3", "e5m2"}, Parts{"_a", "_b", "_b_trans"});
+  add({"mma_f16f16f32", "mma_f16f16f16"}, Parts{"", "_trans_a"}, Parts{"", "_trans_b"});
+  add({"mma_i8i8i32", "mma_e4m3e4m3f32", "mma_e5m2e5m2f32"}, Parts{"", "_trans_b"});
+  add({"mma_fill_16x16_"}, Parts{"f32", "f16", "i32"});
+  add({"mma_store_16x16_"}, Parts{"f32_global_", "f16_global_", "i32_global_", "f32_shared_dyn_",
+                                  "f32_shared_dyn_simple_", "f16_shared_dyn_simple_"});
+  add({"mma_init_m16n8k8_"}, Parts{"f16", "f32"});
+  add({"mma_store_m16n8k8_"}, Parts{"f16_global", "f32_global"});
+  add({"mma_load_m16n8k8_f16_"}, Parts{"A", "B"}, Parts{"_shared_dyn"});
+  add({"mma_sync_m16n8k8_f16f16"}, Parts{"f16", "f32"});
+  add({"wmma_load_16x16x16_"}, Parts{"f16_", "s8_"}, Parts{"a_", "b_"}, Parts{"", "trans_"},
+      Parts{"shared", "shared_dyn"});
+  add({"wmma_sync_16x16x16_"}, Parts{"f16f16f32", "f16f16f16", "s8s8s32"}, Parts{"", "_trans"});
+  add({"wmma_fill_16x16x16_"}, Parts{"f32", "f16", "s32"});
+  add({"wmma_store_16x16x16_"}, Parts{"f32_", "f16_", "s32_"}, Parts{"shared", "shared_dyn", "global"});
+  add({"dp4a_"}, Parts{"s8s8s32", "u8s8s32", "s8u8s32", "u8u8u32"});
+  return names;
+}
+
+TEST(IntrinRegistry, KnowsTheNamesOfTvm) {
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  for (const std::string& name : NamesOfTvm()) EXPECT_NE(intrins.Find(name), nullptr) << name;
+}
+
 TEST(IntrinRegistry, RefusesTilesThatDoNotFit) {
   IntrinRegistry intrins = IntrinRegistry::Builtin();
   for (const char* name :

@@ -8,8 +8,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "codegen/cuda/emulator/fragments.h"
 #include "codegen/cuda/testing/scheduled_kernels.h"
+#include "codegen/lower/gpu/testing/tensor_core_products.h"
 #include "intrin/instructions.h"
 #include "ir/data_type.h"
 #include "ir/interp/interp.h"
@@ -20,12 +22,15 @@
 namespace tilewright {
 namespace {
 
-using cuda::testing::Edits;
 using cuda::testing::KernelText;
 using cuda::testing::KernelTrial;
-using cuda::testing::Replaced;
 using cuda::testing::Scheduled;
 using ::testing::HasSubstr;
+using testing::M16n8k8Schedule;
+using testing::MmaSchedule;
+using testing::ProgramOf;
+using testing::TensorCoreProduct;
+using testing::WmmaSchedule;
 
 // The function of the device's text that each line of mma.inc defines, and its
 // instruction.
@@ -37,112 +42,6 @@ const std::map<std::string, std::string>& MmaFunctions() {
   };
   return *functions;
 }
-
-std::string Text(std::string text, const Edits& edits) {
-  for (const auto& [what, by] : edits) text = Replaced(text, what, by);
-  return text;
-}
-
-// FACTOR_A, FACTOR_B: elements as the instruction takes them.
-constexpr char kProduct[] = R"(
-@T.prim_func
-def main(A: T.Buffer((SIZE_M, SIZE_K), "TYPE_A"), B: T.Buffer((SIZE_N, SIZE_K), "TYPE_B"), C: T.Buffer((SIZE_M, SIZE_N), "TYPE_C")):
-    for i, j, k in T.grid(SIZE_M, SIZE_N, SIZE_K):
-        with T.block("C"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                C[vi, vj] = T.Cast("TYPE_C", 0)
-            C[vi, vj] = C[vi, vj] + FACTOR_A * FACTOR_B
-)";
-
-std::string Factor(const MachineInstruction& row, const std::string& element) {
-  if (row.a.format == "tf32") {
-    return absl::StrCat("T.reinterpret(\"float32\", T.bitwise_and(T.reinterpret(\"uint32\", ", element,
-                        "), T.uint32(4294959104)))");
-  }
-  return row.a.type == row.c.type ? element : absl::StrCat("T.Cast(\"", row.c.type.ToString(), "\", ", element, ")");
-}
-std::string Program(const MachineInstruction& row, int m, int n, int k) {
-  return Text(kProduct, {{"SIZE_M", absl::StrCat(m)},
-                         {"SIZE_N", absl::StrCat(n)},
-                         {"SIZE_K", absl::StrCat(k)},
-                         {"FACTOR_A", Factor(row, "A[vi, vk]")},
-                         {"FACTOR_B", Factor(row, "B[vj, vk]")},
-                         {"TYPE_A", row.a.type.ToString()},
-                         {"TYPE_B", row.b.type.ToString()},
-                         {"TYPE_C", row.c.type.ToString()}});
-}
-
-// A tile of 32 x 32 by a warp, operands in memory of the warp.
-constexpr char kMma[] = R"(
-C = sch.get_block("C")
-i, j, k = sch.get_loops(C)
-i0, i1 = sch.split(i, factors=[None, 16])
-j0, j1 = sch.split(j, factors=[None, 16])
-k0, k1 = sch.split(k, factors=[None, DEPTH])
-sch.reorder(i0, j0, k0, i1, j1, k1)
-sch.bind(i0, "blockIdx.y")
-sch.bind(j0, "blockIdx.x")
-CW = sch.cache_write(C, 0, "warp")
-sch.reverse_compute_at(CW, j0)
-AS = sch.cache_read(C, 0, "shared")
-BS = sch.cache_read(C, 1, "shared")
-AW = sch.cache_read(C, 0, "warp")
-BW = sch.cache_read(C, 1, "warp")
-sch.compute_at(AW, k0)
-sch.compute_at(BW, k0)
-sch.compute_at(AS, k0)
-sch.compute_at(BS, k0)
-a = sch.fuse(sch.get_loops(AS)[-2], sch.get_loops(AS)[-1])
-a0, a1 = sch.split(a, factors=[None, 32])
-sch.bind(a1, "threadIdx.x")
-b = sch.fuse(sch.get_loops(BS)[-2], sch.get_loops(BS)[-1])
-b0, b1 = sch.split(b, factors=[None, 32])
-sch.bind(b1, "threadIdx.x")
-init = sch.decompose_reduction(C, k0)
-sch.transform_layout(AW, ("write", 0), lambda i, j: (i // 16, j // DEPTH, 4 * (i % 8) + j % WIDE // RUN, 2 * RUN * (j % DEPTH // WIDE) + i % 16 // 8 * RUN + j % RUN))
-sch.transform_layout(BW, ("write", 0), lambda i, j: (i // 16, j // DEPTH, 4 * (i % 8) + j % WIDE // RUN, 2 * RUN * (j % DEPTH // WIDE) + i % 16 // 8 * RUN + j % RUN))
-sch.transform_layout(CW, ("read", 0), lambda i, j: (i // 16, j // 16, 4 * (i % 8) + j % 8 // 2, 4 * (j % 16 // 8) + i % 16 // 8 * 2 + j % 2))
-sch.tensorize(sch.get_loops(init)[-2], "mma_fill_16x16_SUM")
-sch.tensorize(sch.get_loops(AW)[-2], "mma_ldmatrix_IN_A_a")
-sch.tensorize(sch.get_loops(BW)[-2], "mma_ldmatrix_IN_B_b_trans")
-sch.tensorize(i1, "mma_IN_AIN_BSUM_trans_b")
-sch.tensorize(sch.get_loops(CW)[-2], "mma_store_16x16_SUM_global_")
-)";
-
-// The same by fragments of 16 x 16.
-constexpr char kWmma[] = R"(
-C = sch.get_block("C")
-i, j, k = sch.get_loops(C)
-i0, i1 = sch.split(i, factors=[None, 16])
-j0, j1 = sch.split(j, factors=[None, 16])
-k0, k1 = sch.split(k, factors=[None, 16])
-sch.reorder(i0, j0, k0, i1, j1, k1)
-sch.bind(i0, "blockIdx.y")
-sch.bind(j0, "blockIdx.x")
-CF = sch.cache_write(C, 0, "wmma.accumulator")
-sch.reverse_compute_at(CF, j0)
-AS = sch.cache_read(C, 0, "shared")
-BS = sch.cache_read(C, 1, "shared")
-AF = sch.cache_read(C, 0, "wmma.matrix_a")
-BF = sch.cache_read(C, 1, "wmma.matrix_b")
-sch.compute_at(AF, k0)
-sch.compute_at(BF, k0)
-sch.compute_at(AS, k0)
-sch.compute_at(BS, k0)
-a = sch.fuse(sch.get_loops(AS)[-2], sch.get_loops(AS)[-1])
-a0, a1 = sch.split(a, factors=[None, 32])
-sch.bind(a1, "threadIdx.x")
-b = sch.fuse(sch.get_loops(BS)[-2], sch.get_loops(BS)[-1])
-b0, b1 = sch.split(b, factors=[None, 32])
-sch.bind(b1, "threadIdx.x")
-init = sch.decompose_reduction(C, k0)
-sch.tensorize(sch.get_loops(init)[-2], "wmma_fill_16x16x16_SUM")
-sch.tensorize(sch.get_loops(AF)[-2], "wmma_load_16x16x16_IN_A_a_shared")
-sch.tensorize(sch.get_loops(BF)[-2], "wmma_load_16x16x16_IN_B_b_trans_shared")
-sch.tensorize(i1, "wmma_sync_16x16x16_IN_AIN_BSUM_trans")
-sch.tensorize(sch.get_loops(CF)[-2], "wmma_store_16x16x16_SUM_global")
-)";
 
 // A warpgroup multiplies what its threads copied to where the swizzle puts it.
 constexpr char kWgmma[] = R"(
@@ -195,67 +94,63 @@ init = sch.decompose_reduction(C, k0)
 sch.tensorize(k1, "dp4a_TYPES")
 )";
 
-// The types of a row: "f16", "f16", "f32" of "f16f16f32".
-struct Types {
-  std::string a, b, sum;
-};
-std::string NameOf(const InstructionOperand& operand) {
-  if (!operand.format.empty()) return std::string(operand.format);
-  const DataType type = operand.type;
-  if (type.code() == TypeCode::kE4M3) return "e4m3";
-  if (type.code() == TypeCode::kE5M2) return "e5m2";
-  if (type == DataType::BFloat16()) return "bf16";
-  return absl::StrCat(type.is_float() ? "f" : type.is_uint() ? "u" : "s", type.bits());
+std::string Kernel(const char* schedule, const MachineInstruction& row) {
+  const DataType sum = row.c.type;
+  return absl::StrReplaceAll(schedule, {{"DEPTH", absl::StrCat(row.k)},
+                                        {"CHUNK", absl::StrCat(128 / row.a.type.bits())},
+                                        {"TYPES", std::string(row.types)},
+                                        {"SUM", absl::StrCat(sum.is_float() ? "f" : "s", sum.bits())}});
 }
-Types TypesOf(const MachineInstruction& row) { return {NameOf(row.a), NameOf(row.b), NameOf(row.c)}; }
 
 struct Case {
   Function function;
   std::string call;  // in the emitted text
 };
-Case CaseOf(const MachineInstruction& row) {
-  const auto [a, b, sum] = TypesOf(row);
-  if (row.family == "dp4a") {
-    return {Scheduled(Program(row, 32, 8, 16), Text(kDp4a, {{"TYPES", std::string(row.types)}})), "tw::dp4a"};
-  }
+// The product as a kernel, by a schedule for tensor cores, or by that of its family.
+Case CaseOf(const TensorCoreProduct& product, const std::string& schedule) {
+  const MachineInstruction& row = *product.row;
+  if (row.family == "dp4a") return {Scheduled(ProgramOf(product, 32, 8, 16), Kernel(kDp4a, row)), "tw::dp4a"};
   if (row.family == "wgmma") {
-    return {Scheduled(Program(row, 128, 32, 3 * row.k), Text(kWgmma, {{"DEPTH", absl::StrCat(row.k)},
-                                                                      {"CHUNK", absl::StrCat(128 / row.a.type.bits())},
-                                                                      {"TYPES", std::string(row.types)},
-                                                                      {"SUM", sum}})),
-            "tw::wgmma<32"};
+    return {Scheduled(ProgramOf(product, 128, 32, 3 * row.k), Kernel(kWgmma, row)), "tw::wgmma<32"};
   }
-  const std::string call =
-      absl::StrCat("tw::mma_m16n8k", row.k, "_", sum, "_", a, a == b && row.a.type.bits() > 8 ? "" : b);
-  if (row.suffix == "k16") {
-    return {Scheduled(Program(row, 32, 32, 48), Text(kWmma, {{"IN_A", a}, {"IN_B", b}, {"SUM", sum}})), call};
-  }
-  // These intrinsics have TVM's names.
-  const auto named = [](const std::string& type) { return type == "s8" ? "i8" : type == "s32" ? "i32" : type; };
-  const int run = 32 / row.a.type.bits();
-  return {Scheduled(Program(row, 32, 32, 3 * row.k), Text(kMma, {{"DEPTH", absl::StrCat(row.k)},
-                                                                 {"WIDE", absl::StrCat(4 * run)},
-                                                                 {"RUN", absl::StrCat(run)},
-                                                                 {"IN_A", named(a)},
-                                                                 {"IN_B", named(b)},
-                                                                 {"SUM", named(sum)}})),
-          call};
+  // The name of the function has equal types of more than a byte once.
+  std::string_view types = row.types;
+  const std::string sum(types.substr(types.size() - 3));
+  types.remove_suffix(3);
+  if (row.a.type.bits() > 8) types.remove_suffix(types.size() / 2);
+  return {Scheduled(ProgramOf(product), schedule),
+          absl::StrCat("tw::mma_m16n8k", row.k, "_", sum, "_", std::string(types))};
 }
 
 class Rows : public ::testing::TestWithParam<const MachineInstruction*> {};
-TEST_P(Rows, ComputeWhatIsDescribed) {
-  const MachineInstruction& row = *GetParam();
-  const Case product = CaseOf(row);
+void Check(const TensorCoreProduct& product, const std::string& schedule = "") {
+  const MachineInstruction& row = *product.row;
+  const Case kernel = CaseOf(product, schedule);
   const char* target = row.family == "wgmma" ? "cuda-sm90a" : row.features[1] == "fp8" ? "cuda-sm89" : "cuda-sm80";
   ASSERT_TRUE(Executes(*NamedTarget(target), row));
-  EXPECT_THAT(KernelText(product.function, target), HasSubstr(product.call));
-  const auto trial = KernelTrial::Make(product.function, target);
+  EXPECT_THAT(KernelText(kernel.function, target), HasSubstr(kernel.call));
+  const auto trial = KernelTrial::Make(kernel.function, target);
   ASSERT_TRUE(trial.ok()) << trial.status();
   EXPECT_EQ(trial->Run(trial->program()), "");
   if (row.family != "mma") return;
-  const auto found = MmaFunctions().find(product.call.substr(4));
-  ASSERT_NE(found, MmaFunctions().end()) << product.call;
+  const auto found = MmaFunctions().find(kernel.call.substr(4));
+  ASSERT_NE(found, MmaFunctions().end()) << kernel.call;
   EXPECT_EQ(found->second, row.ptx);
+}
+TEST_P(Rows, ComputeWhatIsDescribed) {
+  const MachineInstruction& row = *GetParam();
+  if (row.family != "mma") return Check({&row, false, true});
+  if (row.suffix == "k8") {
+    const TensorCoreProduct product = {&row, false, false, "shared.dyn"};
+    return Check(product, M16n8k8Schedule(product));
+  }
+  for (const bool b_by_columns : {false, true}) {
+    for (const bool a_by_columns : {false, true}) {
+      const TensorCoreProduct product = {&row, a_by_columns, b_by_columns};
+      if (row.k == 16) Check(product, WmmaSchedule(product));
+      if (row.suffix.empty() && (!a_by_columns || row.a.type.bits() == 16)) Check(product, MmaSchedule(product));
+    }
+  }
 }
 
 // A layout's place for element (x, y): its owner and the place there.

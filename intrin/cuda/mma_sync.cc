@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "intrin/cuda/warp_intrin.h"
@@ -55,15 +56,28 @@ std::string ColumnOf(int bits) {
   return absl::StrCat("tx % 4 * ", run, " + e % ", run, " + e // ", 2 * run, " * ", 4 * run);
 }
 
+// A tile of B that is stored by its rows and not of 16 bits, which ldmatrix cannot load: lane and position are those of
+// the registers of mma.sync.
+std::string PlaceOfB(absl::string_view row, absl::string_view column, int bits) {
+  const int run = RunOf(bits), rows = 4 * run;
+  return absl::StrCat("4 * ((", column, ") % 8) + (", row, ") % ", rows, " // ", run, ", ", 2 * run, " * ((", column,
+                      ") // 8) + (", row, ") // ", rows, " * ", run, " + (", row, ") % ", run);
+}
+std::string RowOfB(int bits) {
+  const int run = RunOf(bits);
+  return absl::StrCat("tx % 4 * ", run, " + e % ", run, " + e // ", run, " % 2 * ", 4 * run);
+}
+std::string ColumnOfB(int bits) { return absl::StrCat("tx // 4 + e // ", 2 * RunOf(bits), " * 8"); }
+
 constexpr absl::string_view kLoad = R"(
 @T.prim_func
 def desc(w: T.handle, s: T.handle):
     warp = T.match_buffer(w, (32, ELEMENTS), "TYPE", align=64, offset_factor=FACTOR, scope="warp")
-    shared = T.match_buffer(s, (16, DEPTH), "TYPE", align=64, offset_factor=FACTOR, scope="SCOPE")
+    shared = T.match_buffer(s, (TALL, WIDE), "TYPE", align=64, offset_factor=STEP, scope="SCOPE")
     with T.block("root"):
-        T.reads(shared[0:16, 0:DEPTH])
+        T.reads(shared[0:TALL, 0:WIDE])
         T.writes(warp[0:32, 0:ELEMENTS])
-        for ax0, ax1 in T.grid(16, DEPTH):
+        for ax0, ax1 in T.grid(TALL, WIDE):
             with T.block("tile"):
                 v0, v1 = T.axis.remap("SS", [ax0, ax1])
                 T.reads(shared[v0, v1])
@@ -74,15 +88,20 @@ def desc(w: T.handle, s: T.handle):
 def impl(w: T.handle, s: T.handle):
     s0 = T.int32()
     warp = T.match_buffer(w, (32, ELEMENTS), "TYPE", align=64, offset_factor=FACTOR, scope="warp")
-    shared = T.match_buffer(s, (16, DEPTH), "TYPE", align=64, offset_factor=FACTOR, scope="SCOPE", strides=[s0, 1])
+    shared = T.match_buffer(s, (TALL, WIDE), "TYPE", align=64, offset_factor=STEP, scope="SCOPE", strides=[s0, 1])
     with T.block("root"):
-        T.reads(shared[0:16, 0:DEPTH])
+        T.reads(shared[0:TALL, 0:WIDE])
         T.writes(warp[0:32, 0:ELEMENTS])
         for tx in T.thread_binding(32, thread="threadIdx.x"):
-            with T.attr(0, "cuda.instruction", T.cuda.ldmatrix_x4TRANSPOSED(T.tvm_access_ptr(T.type_annotation("uint32"), warp.data, warp.elem_offset // TILE * 4, 4, 2), T.tvm_access_ptr(T.type_annotation("TYPE"), shared.data, shared.elem_offset + ADDRESS, CHUNK, 1))):
+            with T.attr(0, HOW):
                 for e in range(ELEMENTS):
                     warp[tx, e] = shared[ROW, COLUMN]
 )";
+
+// What takes the place of HOW: an instruction, or that lanes load their registers.
+constexpr absl::string_view kLdMatrix =
+    R"("cuda.instruction", T.cuda.ldmatrix_x4TRANSPOSED(T.tvm_access_ptr(T.type_annotation("uint32"), warp.data, warp.elem_offset // TILE * 4, 4, 2), T.tvm_access_ptr(T.type_annotation("TYPE"), shared.data, shared.elem_offset + ADDRESS, CHUNK, 1)))";
+constexpr absl::string_view kRegisters = R"("cuda.registers", warp.elem_offset // TILE * ELEMENTS)";
 
 constexpr absl::string_view kProduct = R"(
 @T.prim_func
@@ -190,8 +209,8 @@ std::optional<TensorIntrin> MakeLoad(std::string_view name, absl::string_view re
   if (row == nullptr) return std::nullopt;
   const bool is_b = parts[1] == "b";
   const int bits = row->a.type.bits();
-  if (bits != 16 && is_b != by_columns) return std::nullopt;  // only 16 bits are transposed
-  const bool transposes = bits == 16 && is_b != by_columns;
+  if (bits != 16 && !is_b && by_columns) return std::nullopt;
+  const bool transposes = is_b != by_columns, by_instruction = bits == 16 || !transposes;
   const std::string chunk = absl::StrCat(128 / bits);
   // The 8 x 8 matrices of A one below the other first; those that are stored by columns the other way round.
   const std::string address = by_columns ? absl::StrCat("s0 * (tx % 8 + tx // 16 * 8) + tx // 8 % 2 * ", chunk)
@@ -200,11 +219,15 @@ std::optional<TensorIntrin> MakeLoad(std::string_view name, absl::string_view re
   const Words more = {{"ADDRESS", address},
                       {"TRANSPOSED", transposes ? "_trans" : ""},
                       {"SCOPE", dynamic ? "shared.dyn" : "shared"},
-                      {"PLACE", PlaceOf("v0", "v1", bits)},
-                      {"ROW", RowOf(bits)},
-                      {"COLUMN", ColumnOf(bits)}};
+                      {"TALL", by_instruction ? "16" : absl::StrCat(row->k)},
+                      {"WIDE", by_instruction ? absl::StrCat(row->k) : "16"},
+                      {"STEP", by_instruction ? absl::StrCat(row->k) : "1"},
+                      {"PLACE", by_instruction ? PlaceOf("v0", "v1", bits) : PlaceOfB("v0", "v1", bits)},
+                      {"ROW", by_instruction ? RowOf(bits) : RowOfB(bits)},
+                      {"COLUMN", by_instruction ? ColumnOf(bits) : ColumnOfB(bits)}};
   words.insert(words.end(), more.begin(), more.end());
-  return IntrinOfRow(kLoad, words, name, *row);
+  const std::string text = absl::StrReplaceAll(kLoad, {{"HOW", by_instruction ? kLdMatrix : kRegisters}});
+  return IntrinOfRow(text, words, name, *row);
 }
 
 std::optional<TensorIntrin> MakeProduct(std::string_view name, absl::string_view rest) {
@@ -212,11 +235,12 @@ std::optional<TensorIntrin> MakeProduct(std::string_view name, absl::string_view
   const MachineInstruction* row = RowNamed("mma", rest);
   if (row == nullptr) return std::nullopt;
   const int bits = row->a.type.bits();
-  if (bits != 16 && (trans_a || !trans_b)) return std::nullopt;
+  if (bits != 16 && trans_a) return std::nullopt;
   const auto a = [&](absl::string_view line, absl::string_view k) {
     return trans_a ? PlaceOf(k, line, bits) : PlaceOf(line, k, bits);
   };
   const auto b = [&](absl::string_view k, absl::string_view column) {
+    if (bits != 16 && !trans_b) return PlaceOfB(k, column, bits);
     return trans_b ? PlaceOf(column, k, bits) : PlaceOf(k, column, bits);
   };
   const auto factor = [&](const char* buffer, const std::string& place) {
@@ -283,15 +307,18 @@ IntrinFamily MmaFamily() {
                        "mma_ldmatrix_f16_b",
                        "mma_ldmatrix_f16_b_trans",
                        "mma_ldmatrix_i8_a",
+                       "mma_ldmatrix_i8_b",
                        "mma_ldmatrix_i8_b_trans",
                        "mma_ldmatrix_bf16_b",
                        "mma_ldmatrix_e4m3_b_trans",
                        "mma_bf16bf16f32",
+                       "mma_e4m3e4m3f32",
                        "mma_e4m3e4m3f32_trans_b",
                        "mma_e5m2e5m2f32_trans_b",
                        "mma_f16f16f32",
                        "mma_f16f16f16_trans_b",
                        "mma_f16f16f32_trans_a_trans_b",
+                       "mma_i8i8i32",
                        "mma_i8i8i32_trans_b",
                        "mma_ldmatrix_tf32_a",
                        "mma_ldmatrix_tf32_b_trans_dyn",

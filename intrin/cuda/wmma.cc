@@ -24,12 +24,12 @@ std::optional<DataType> SumNamed(absl::string_view name) {
 constexpr absl::string_view kCopy = R"(
 @T.prim_func
 def desc(a: T.handle, c: T.handle):
-    A = T.match_buffer(a, (16, 16), "TYPE", offset_factor=16, scope="FROM")
-    C = T.match_buffer(c, (16, 16), "TYPE", offset_factor=16, scope="TO")
+    A = T.match_buffer(a, (TALL, WIDE), "TYPE", offset_factor=STEP, scope="FROM")
+    C = T.match_buffer(c, (TALL, WIDE), "TYPE", offset_factor=STEP, scope="TO")
     with T.block("root"):
-        T.reads(A[0:16, 0:16])
-        T.writes(C[0:16, 0:16])
-        for i, j in T.grid(16, 16):
+        T.reads(A[0:TALL, 0:WIDE])
+        T.writes(C[0:TALL, 0:WIDE])
+        for i, j in T.grid(TALL, WIDE):
             with T.block("tile"):
                 vi, vj = T.axis.remap("SS", [i, j])
                 C[vi, vj] = A[vi, vj]
@@ -38,26 +38,26 @@ def desc(a: T.handle, c: T.handle):
 def impl(a: T.handle, c: T.handle):
     sa = T.int32()
     sc = T.int32()
-    A = T.match_buffer(a, (16, 16), "TYPE", offset_factor=16, scope="FROM", strides=[sa, 1])
-    C = T.match_buffer(c, (16, 16), "TYPE", offset_factor=16, scope="TO", strides=[sc, 1])
+    A = T.match_buffer(a, (TALL, WIDE), "TYPE", offset_factor=STEP, scope="FROM", strides=[sa, 1])
+    C = T.match_buffer(c, (TALL, WIDE), "TYPE", offset_factor=STEP, scope="TO", strides=[sc, 1])
     with T.block("root"):
-        T.reads(A[0:16, 0:16])
-        T.writes(C[0:16, 0:16])
+        T.reads(A[0:TALL, 0:WIDE])
+        T.writes(C[0:TALL, 0:WIDE])
         T.block_attr({"warp_execution": 1})
         for tx in T.thread_binding(32, thread="threadIdx.x"):
             with T.attr(0, "MARK", VALUE):
-                for e in range(8):
+                for e in range(ELEMENTS):
                     C[ROW, COLUMN] = A[ROW, COLUMN]
 )";
 
 constexpr absl::string_view kFill = R"(
 @T.prim_func
 def desc(c: T.handle):
-    C = T.match_buffer(c, (16, 16), "TYPE", offset_factor=16, scope="wmma.accumulator")
+    C = T.match_buffer(c, (TALL, WIDE), "TYPE", offset_factor=STEP, scope="SCOPE_C")
     with T.block("root"):
         T.reads()
-        T.writes(C[0:16, 0:16])
-        for i, j in T.grid(16, 16):
+        T.writes(C[0:TALL, 0:WIDE])
+        for i, j in T.grid(TALL, WIDE):
             with T.block("tile"):
                 vi, vj = T.axis.remap("SS", [i, j])
                 C[vi, vj] = T.TYPE(0)
@@ -65,28 +65,28 @@ def desc(c: T.handle):
 @T.prim_func
 def impl(c: T.handle):
     sc = T.int32()
-    C = T.match_buffer(c, (16, 16), "TYPE", offset_factor=16, scope="wmma.accumulator", strides=[sc, 1])
+    C = T.match_buffer(c, (TALL, WIDE), "TYPE", offset_factor=STEP, scope="SCOPE_C", strides=[sc, 1])
     with T.block("root"):
         T.reads()
-        T.writes(C[0:16, 0:16])
+        T.writes(C[0:TALL, 0:WIDE])
         T.block_attr({"warp_execution": 1})
         for tx in T.thread_binding(32, thread="threadIdx.x"):
-            with T.attr(0, "cuda.registers", FRAGMENT_C * 8):
-                for e in range(8):
+            with T.attr(0, "cuda.registers", FRAGMENT_C * ELEMENTS):
+                for e in range(ELEMENTS):
                     C[ROW, COLUMN] = T.TYPE(0)
 )";
 
-// TERM_A, PART_A, ...: elements as the instruction's products take them.
+// TERM_A, PART_A, ...: elements as the instruction's products take them. An instruction for each 8 columns follows.
 constexpr absl::string_view kSync = R"(
 @T.prim_func
 def desc(a: T.handle, b: T.handle, c: T.handle):
-    A = T.match_buffer(a, (16, 16), "TYPE_A", offset_factor=16, scope="wmma.matrix_a")
-    B = T.match_buffer(b, (16, 16), "TYPE_B", offset_factor=16, scope="wmma.matrix_b")
-    C = T.match_buffer(c, (16, 16), "TYPE_C", offset_factor=16, scope="wmma.accumulator")
+    A = T.match_buffer(a, (16, DEPTH), "TYPE_A", offset_factor=STEP, scope="SCOPE_A")
+    B = T.match_buffer(b, (DEPTH, WIDE), "TYPE_B", offset_factor=STEP, scope="SCOPE_B")
+    C = T.match_buffer(c, (16, WIDE), "TYPE_C", offset_factor=STEP, scope="SCOPE_C")
     with T.block("root"):
-        T.reads(C[0:16, 0:16], A[0:16, 0:16], B[0:16, 0:16])
-        T.writes(C[0:16, 0:16])
-        for i, j, k in T.grid(16, 16, 16):
+        T.reads(C[0:16, 0:WIDE], A[0:16, 0:DEPTH], B[0:DEPTH, 0:WIDE])
+        T.writes(C[0:16, 0:WIDE])
+        for i, j, k in T.grid(16, WIDE, DEPTH):
             with T.block("tile"):
                 vi, vj, vk = T.axis.remap("SSR", [i, j, k])
                 C[vi, vj] = C[vi, vj] + TERM_A * TERM_B
@@ -96,26 +96,44 @@ def impl(a: T.handle, b: T.handle, c: T.handle):
     sa = T.int32()
     sb = T.int32()
     sc = T.int32()
-    A = T.match_buffer(a, (16, 16), "TYPE_A", offset_factor=16, scope="wmma.matrix_a", strides=[sa, 1])
-    B = T.match_buffer(b, (16, 16), "TYPE_B", offset_factor=16, scope="wmma.matrix_b", strides=[sb, 1])
-    C = T.match_buffer(c, (16, 16), "TYPE_C", offset_factor=16, scope="wmma.accumulator", strides=[sc, 1])
+    A = T.match_buffer(a, (16, DEPTH), "TYPE_A", offset_factor=STEP, scope="SCOPE_A", strides=[sa, 1])
+    B = T.match_buffer(b, (DEPTH, WIDE), "TYPE_B", offset_factor=STEP, scope="SCOPE_B", strides=[sb, 1])
+    C = T.match_buffer(c, (16, WIDE), "TYPE_C", offset_factor=STEP, scope="SCOPE_C", strides=[sc, 1])
     with T.block("root"):
-        T.reads(C[0:16, 0:16], A[0:16, 0:16], B[0:16, 0:16])
-        T.writes(C[0:16, 0:16])
+        T.reads(C[0:16, 0:WIDE], A[0:16, 0:DEPTH], B[0:DEPTH, 0:WIDE])
+        T.writes(C[0:16, 0:WIDE])
         T.block_attr({"warp_execution": 1})
         for tx in T.thread_binding(32, thread="threadIdx.x"):
-            with T.attr(0, "cuda.instruction", T.cuda.MMA(T.tvm_access_ptr(T.type_annotation("TYPE_D"), C.data, FRAGMENT_C * REGISTERS_C, HALF_C, 3), T.tvm_access_ptr(T.type_annotation("uint32"), A.data, FRAGMENT_A * REGISTERS_A, REGISTERS_A, 1), T.tvm_access_ptr(T.type_annotation("uint32"), B.data, FRAGMENT_B * REGISTERS_A, HALF_B, 1))):
-                for e, k in T.grid(4, 16):
-                    C[ROW, COLUMN] = C[ROW, COLUMN] + PART_A * PART_B
-            with T.attr(0, "cuda.instruction", T.cuda.MMA(T.tvm_access_ptr(T.type_annotation("TYPE_D"), C.data, FRAGMENT_C * REGISTERS_C + HALF_C, HALF_C, 3), T.tvm_access_ptr(T.type_annotation("uint32"), A.data, FRAGMENT_A * REGISTERS_A, REGISTERS_A, 1), T.tvm_access_ptr(T.type_annotation("uint32"), B.data, FRAGMENT_B * REGISTERS_A + HALF_B, HALF_B, 1))):
-                for e, k in T.grid(4, 16):
-                    C[ROW, 8 + COLUMN] = C[ROW, 8 + COLUMN] + PART_A * NEXT_B
+)";
+constexpr absl::string_view kSyncOfColumns =
+    R"(            with T.attr(0, "cuda.instruction", T.cuda.MMA(T.tvm_access_ptr(T.type_annotation("TYPE_D"), C.data, FRAGMENT_C * REGISTERS_C + FIRST_C, PART_C, 3), T.tvm_access_ptr(T.type_annotation("uint32"), A.data, FRAGMENT_A * REGISTERS_A, REGISTERS_A, 1), T.tvm_access_ptr(T.type_annotation("uint32"), B.data, FRAGMENT_B * REGISTERS_B + FIRST_B, HALF_B, 1))):
+                for e, k in T.grid(4, DEPTH):
+                    C[ROW, OF_COLUMN] = C[ROW, OF_COLUMN] + FACTOR_A * FACTOR_B
 )";
 
-// The number of the fragment that a sub-buffer is, among the 16 x 16 tiles of the buffer it is a part of.
-std::string FragmentNumber(absl::string_view buffer, absl::string_view stride) {
+// The number of the fragment that a sub-buffer is, among the tiles of the buffer it is a part of.
+std::string FragmentNumber(absl::string_view buffer, absl::string_view stride, int tall = 16, int wide = 16) {
   const std::string row = absl::StrCat("T.max(", stride, ", 1)"), offset = absl::StrCat(buffer, ".elem_offset");
-  return absl::StrCat("(", offset, " // ", row, " // 16 * (", stride, " // 16) + ", offset, " % ", row, " // 16)");
+  return absl::StrCat("(", offset, " // ", row, " // ", tall, " * (", stride, " // ", wide, ") + ", offset, " % ", row,
+                      " // ", wide, ")");
+}
+
+// Tiles of 16 x 16 in fragments of wmma.
+const Words& TileWords() {
+  static const auto* words = new Words{{"TALL", "16"},
+                                       {"WIDE", "16"},
+                                       {"DEPTH", "16"},
+                                       {"STEP", "16"},
+                                       {"ELEMENTS", "8"},
+                                       {"SCOPE_A", "wmma.matrix_a"},
+                                       {"SCOPE_B", "wmma.matrix_b"},
+                                       {"SCOPE_C", "wmma.accumulator"}};
+  return *words;
+}
+// Some words, and others.
+Words And(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
 }
 
 // "shared", "shared_dyn", "global" as scopes.
@@ -127,10 +145,10 @@ std::optional<std::string> ScopeNamed(absl::string_view name) {
 
 // The call of ldmatrix that loads a tile whose registers `elements` (of 16 bits) are 4 or 2 matrices of 8 x 8.
 std::string LoadCall(bool is_b, bool by_columns, int bits) {
-  const bool transposes = is_b && !by_columns;
-  // The row that a lane points to: those of A one below the other first, those of B's columns likewise in pairs.
-  const std::string row = !is_b || transposes ? "tx % 16" : "tx % 8 + tx // 16 * 8";
-  const std::string chunk = !is_b || transposes ? "tx // 16" : "tx // 8 % 2";
+  const bool transposes = is_b != by_columns;
+  // The row that a lane points to: the four matrices one below the other first, or side by side first.
+  const std::string row = by_columns ? "tx % 8 + tx // 16 * 8" : "tx % 16";
+  const std::string chunk = by_columns ? "tx // 8 % 2" : "tx // 16";
   const int registers = bits == 8 ? 2 : 4;
   const std::string place = bits == 8 ? "sa * (tx % 16)" : absl::StrCat("sa * (", row, ") + ", chunk, " * 8");
   return absl::StrCat("T.cuda.ldmatrix_x", registers, transposes ? "_trans" : "",
@@ -150,21 +168,21 @@ std::optional<TensorIntrin> MakeLoad(std::string_view name, absl::string_view re
   absl::string_view place = parts[2];
   const bool is_b = parts[1] == "b", trans = absl::ConsumePrefix(&place, "trans_");
   const std::optional<std::string> scope = ScopeNamed(place);
-  if (!scope || (trans && !is_b)) return std::nullopt;
+  if (!scope) return std::nullopt;
   FragmentMap map = FragmentOf(is_b ? FragmentOperand::kB : FragmentOperand::kA, bits);
   if (trans) std::swap(map.row, map.column);
   // There is no load that transposes bytes, and none from global memory: lanes load their elements.
-  const bool by_instruction = *scope != "global" && (bits == 16 || !is_b || trans);
+  const bool by_instruction = *scope != "global" && (bits == 16 || is_b == trans);
   const Words outer = {{"MARK", by_instruction ? "cuda.instruction" : "cuda.registers"},
                        {"VALUE", by_instruction ? LoadCall(is_b, trans, bits) : "FRAGMENT_C * 8"}};
   const std::string text = absl::StrReplaceAll(kCopy, outer);
   return IntrinOfRow(text,
-                     {{"TYPE", row->a.type.ToString()},
-                      {"FROM", *scope},
-                      {"TO", is_b ? "wmma.matrix_b" : "wmma.matrix_a"},
-                      {"FRAGMENT_C", FragmentNumber("C", "sc")},
-                      {"ROW", map.row},
-                      {"COLUMN", map.column}},
+                     And(TileWords(), {{"TYPE", row->a.type.ToString()},
+                                       {"FROM", *scope},
+                                       {"TO", is_b ? "wmma.matrix_b" : "wmma.matrix_a"},
+                                       {"FRAGMENT_C", FragmentNumber("C", "sc")},
+                                       {"ROW", map.row},
+                                       {"COLUMN", map.column}}),
                      name, *row);
 }
 
@@ -176,12 +194,12 @@ std::optional<TensorIntrin> MakeStore(std::string_view name, absl::string_view r
   const FragmentMap map = FragmentOf(FragmentOperand::kSum, sum->bits());
   const Words outer = {{"MARK", "cuda.registers"}, {"VALUE", "FRAGMENT_A * 8"}};
   return IntrinOfSums(absl::StrReplaceAll(kCopy, outer),
-                      {{"TYPE", sum->ToString()},
-                       {"FROM", "wmma.accumulator"},
-                       {"TO", *scope},
-                       {"FRAGMENT_A", FragmentNumber("A", "sa")},
-                       {"ROW", map.row},
-                       {"COLUMN", map.column}},
+                      And(TileWords(), {{"TYPE", sum->ToString()},
+                                        {"FROM", "wmma.accumulator"},
+                                        {"TO", *scope},
+                                        {"FRAGMENT_A", FragmentNumber("A", "sa")},
+                                        {"ROW", map.row},
+                                        {"COLUMN", map.column}}),
                       name, *sum);
 }
 
@@ -189,46 +207,64 @@ std::optional<TensorIntrin> MakeFill(std::string_view name, absl::string_view re
   const std::optional<DataType> sum = SumNamed(rest);
   if (!sum) return std::nullopt;
   const FragmentMap map = FragmentOf(FragmentOperand::kSum, sum->bits());
-  return IntrinOfSums(
-      kFill,
-      {{"TYPE", sum->ToString()}, {"FRAGMENT_C", FragmentNumber("C", "sc")}, {"ROW", map.row}, {"COLUMN", map.column}},
-      name, *sum);
+  return IntrinOfSums(kFill,
+                      And(TileWords(), {{"TYPE", sum->ToString()},
+                                        {"FRAGMENT_C", FragmentNumber("C", "sc")},
+                                        {"ROW", map.row},
+                                        {"COLUMN", map.column}}),
+                      name, *sum);
+}
+
+// C += A * B for tiles of so many columns: the row's instruction for each 8 of them. `words`: sizes, scopes, fragments.
+TensorIntrin Product(const MachineInstruction& row, bool trans_a, bool trans_b, const Words& words, int columns,
+                     std::string_view name) {
+  const FragmentMap map = FragmentOf(FragmentOperand::kSum, row.c.type.bits());
+  const bool packed = row.c.type.bits() == 16;
+  const int per_part = packed ? 2 : 4, parts = columns / row.n;
+  const int registers_a = row.m * row.k * row.a.type.bits() / 1024, registers_b = registers_a / 2;
+  const auto a = [&](const std::string& line, const std::string& k) {
+    return FactorOf(row, trans_a ? absl::StrCat("A[", k, ", ", line, "]") : absl::StrCat("A[", line, ", ", k, "]"));
+  };
+  const auto b = [&](const std::string& k, const std::string& column) {
+    return FactorOf(row, trans_b ? absl::StrCat("B[", column, ", ", k, "]") : absl::StrCat("B[", k, ", ", column, "]"));
+  };
+  std::string text(kSync);
+  for (int part = 0; part < parts; ++part) {
+    const std::string column = part == 0 ? map.column : absl::StrCat(8 * part, " + ", map.column);
+    absl::StrAppend(&text, absl::StrReplaceAll(kSyncOfColumns, {{"OF_COLUMN", column},
+                                                                {"FACTOR_B", b("k", column)},
+                                                                {"FIRST_B", absl::StrCat(part * registers_b)},
+                                                                {"FIRST_C", absl::StrCat(part * per_part)}}));
+  }
+  return IntrinOfRow(text,
+                     And(words, {{"TYPE_A", row.a.type.ToString()},
+                                 {"TYPE_B", row.b.type.ToString()},
+                                 {"TYPE_C", row.c.type.ToString()},
+                                 {"TYPE_D", packed ? "uint32" : row.c.type.ToString()},
+                                 {"MMA", MmaFunction(row)},
+                                 {"REGISTERS_A", absl::StrCat(registers_a)},
+                                 {"REGISTERS_B", absl::StrCat(registers_b * parts)},
+                                 {"REGISTERS_C", absl::StrCat(per_part * parts)},
+                                 {"HALF_B", absl::StrCat(registers_b)},
+                                 {"PART_C", absl::StrCat(per_part)},
+                                 {"TERM_A", a("vi", "vk")},
+                                 {"TERM_B", b("vk", "vj")},
+                                 {"FACTOR_A", a(map.row, "k")},
+                                 {"ROW", map.row}}),
+                     name, row);
 }
 
 std::optional<TensorIntrin> MakeSync(std::string_view name, absl::string_view rest) {
-  const bool trans = absl::ConsumeSuffix(&rest, "_trans");
+  const bool trans = absl::ConsumeSuffix(&rest, "_trans"), trans_a = absl::ConsumeSuffix(&rest, "_trans_a");
   const std::string_view types(rest.data(), rest.size());
   // Tiles have a depth of 16.
   const MachineInstruction* row = InstructionNamed("mma", types);
   if (row != nullptr && row->k != 16) row = InstructionNamed("mma", types, "k16");
   if (row == nullptr) return std::nullopt;
-  const FragmentMap map = FragmentOf(FragmentOperand::kSum, row->c.type.bits());
-  const bool packed = row->c.type.bits() == 16;
-  const int registers = row->a.type.bits() == 8 ? 2 : 4;
-  const auto b = [&](const std::string& k, const std::string& column) {
-    return FactorOf(*row, trans ? absl::StrCat("B[", column, ", ", k, "]") : absl::StrCat("B[", k, ", ", column, "]"));
-  };
-  return IntrinOfRow(kSync,
-                     {{"TYPE_A", row->a.type.ToString()},
-                      {"TYPE_B", row->b.type.ToString()},
-                      {"TYPE_C", row->c.type.ToString()},
-                      {"TYPE_D", packed ? "uint32" : row->c.type.ToString()},
-                      {"MMA", MmaFunction(*row)},
-                      {"FRAGMENT_A", FragmentNumber("A", "sa")},
-                      {"FRAGMENT_B", FragmentNumber("B", "sb")},
-                      {"FRAGMENT_C", FragmentNumber("C", "sc")},
-                      {"REGISTERS_A", absl::StrCat(registers)},
-                      {"REGISTERS_C", packed ? "4" : "8"},
-                      {"HALF_B", absl::StrCat(registers / 2)},
-                      {"HALF_C", packed ? "2" : "4"},
-                      {"TERM_A", FactorOf(*row, "A[vi, vk]")},
-                      {"TERM_B", b("vk", "vj")},
-                      {"PART_A", FactorOf(*row, absl::StrCat("A[", map.row, ", k]"))},
-                      {"PART_B", b("k", map.column)},
-                      {"NEXT_B", b("k", absl::StrCat("8 + ", map.column))},
-                      {"ROW", map.row},
-                      {"COLUMN", map.column}},
-                     name, *row);
+  const Words words = {{"FRAGMENT_A", FragmentNumber("A", "sa")},
+                       {"FRAGMENT_B", FragmentNumber("B", "sb")},
+                       {"FRAGMENT_C", FragmentNumber("C", "sc")}};
+  return Product(*row, trans_a, trans, And(TileWords(), words), 16, name);
 }
 
 std::optional<TensorIntrin> Make(std::string_view name) {
@@ -247,20 +283,128 @@ std::optional<TensorIntrin> Make(std::string_view name) {
   return std::nullopt;
 }
 
+// Fragments of mma.sync of 16 x 8 x 8. One ldmatrix brings 32 rows of A or 32 columns of B, so the fragments of A lie in
+// pairs, one of 16 rows below the other.
+Words SmallTileWords() {
+  const std::string rows = "T.max(sa, 1)";
+  return {{"DEPTH", "8"},
+          {"WIDE", "8"},
+          {"STEP", "8"},
+          {"SCOPE_A", "m16n8k8.matrixA"},
+          {"SCOPE_B", "m16n8k8.matrixB"},
+          {"SCOPE_C", "m16n8k8.matrixC"},
+          {"FRAGMENT_A",
+           absl::StrCat("(", FragmentNumber("A", "sa", 32, 8), " * 2 + A.elem_offset // ", rows, " % 32 // 16)")},
+          {"FRAGMENT_B", FragmentNumber("B", "sb", 8, 8)},
+          {"FRAGMENT_C", FragmentNumber("C", "sc", 16, 8)}};
+}
+constexpr absl::string_view kSmallShape = "m16n8k8_";
+
+std::optional<TensorIntrin> MakeSmallLoad(std::string_view name, absl::string_view rest) {
+  // f16_A_shared_dyn
+  const std::vector<absl::string_view> parts = absl::StrSplit(rest, absl::MaxSplits('_', 2));
+  if (parts.size() != 3 || (parts[1] != "A" && parts[1] != "B")) return std::nullopt;
+  const MachineInstruction* row = InstructionNamed("ldmatrix", {parts[0].data(), parts[0].size()});
+  const std::optional<std::string> scope = ScopeNamed(parts[2]);
+  if (row == nullptr || row->a.type.bits() != 16 || !scope || *scope == "global") return std::nullopt;
+  const bool is_b = parts[1] == "B";
+  const std::string group = "tx // 4 + e // 2 * 8", pair = "tx % 4 * 2 + e % 2";
+  const std::string fragment =
+      is_b ? FragmentNumber("C", "sc", 8, 8) : absl::StrCat(FragmentNumber("C", "sc", 32, 8), " * 4");
+  const std::string call = absl::StrCat(
+      "T.cuda.ldmatrix_x4", is_b ? "_trans" : "", "(T.tvm_access_ptr(T.type_annotation(\"uint32\"), C.data, ", fragment,
+      ", 4, 2), T.tvm_access_ptr(T.type_annotation(\"TYPE\"), A.data, A.elem_offset + ",
+      is_b ? "sa * (tx % 8) + tx // 8 * 8" : "sa * tx", ", 8, 1))");
+  const std::string text = absl::StrReplaceAll(kCopy, {{"MARK", "cuda.instruction"}, {"VALUE", call}});
+  return IntrinOfRow(text,
+                     {{"TALL", is_b ? "8" : "32"},
+                      {"WIDE", is_b ? "32" : "8"},
+                      {"STEP", "8"},
+                      {"ELEMENTS", "8"},
+                      {"TYPE", row->a.type.ToString()},
+                      {"FROM", *scope},
+                      {"TO", is_b ? "m16n8k8.matrixB" : "m16n8k8.matrixA"},
+                      {"ROW", is_b ? pair : group},
+                      {"COLUMN", is_b ? group : pair}},
+                     name, *row);
+}
+
+// A fill, or a store, of sums.
+std::optional<TensorIntrin> OfSmallSums(absl::string_view text, absl::string_view sum_name, std::string_view name) {
+  const std::optional<DataType> sum = SumNamed(sum_name);
+  if (!sum || !sum->is_float()) return std::nullopt;
+  const FragmentMap map = FragmentOf(FragmentOperand::kSum, sum->bits());
+  return IntrinOfSums(text,
+                      {{"TALL", "16"},
+                       {"WIDE", "8"},
+                       {"STEP", "8"},
+                       {"ELEMENTS", "4"},
+                       {"TYPE", sum->ToString()},
+                       {"SCOPE_C", "m16n8k8.matrixC"},
+                       {"FROM", "m16n8k8.matrixC"},
+                       {"TO", "shared.dyn"},
+                       {"FRAGMENT_C", FragmentNumber("C", "sc", 16, 8)},
+                       {"FRAGMENT_A", FragmentNumber("A", "sa", 16, 8)},
+                       {"ROW", map.row},
+                       {"COLUMN", map.column}},
+                      name, *sum);
+}
+
+std::optional<TensorIntrin> MakeSmall(std::string_view name) {
+  absl::string_view rest(name.data(), name.size());
+  const std::vector<absl::string_view> parts = absl::StrSplit(rest, absl::MaxSplits('_', 2));
+  if (parts.size() != 3 || parts[0] != "mma") return std::nullopt;
+  absl::string_view members = parts[2];
+  if (!absl::ConsumePrefix(&members, kSmallShape)) return std::nullopt;
+  if (parts[1] == "init") return OfSmallSums(kFill, members, name);
+  if (parts[1] == "load") return MakeSmallLoad(name, members);
+  if (parts[1] == "store" && absl::ConsumeSuffix(&members, "_global")) {
+    const std::string text =
+        absl::StrReplaceAll(kCopy, {{"MARK", "cuda.registers"}, {"VALUE", "FRAGMENT_A * ELEMENTS"}});
+    return OfSmallSums(text, members, name);
+  }
+  const MachineInstruction* row = InstructionNamed("mma", {members.data(), members.size()}, "k8");
+  if (parts[1] != "sync" || row == nullptr) return std::nullopt;
+  return Product(*row, false, false, SmallTileWords(), row->n, name);
+}
+
 }  // namespace
 
 IntrinFamily WmmaFamily() {
   return {.prefix = std::string(kPrefix),
           .description = "wmma_{load|fill|sync|store}_16x16x16_...: matrix products of a warp (sm_80)",
           .make = Make,
-          .examples = {"wmma_load_16x16x16_f16_a_shared", "wmma_load_16x16x16_f16_a_shared_dyn",
-                       "wmma_load_16x16x16_f16_b_shared", "wmma_load_16x16x16_f16_b_trans_shared",
-                       "wmma_load_16x16x16_s8_a_shared", "wmma_load_16x16x16_s8_b_shared",
-                       "wmma_load_16x16x16_s8_b_trans_shared", "wmma_load_16x16x16_bf16_a_global",
-                       "wmma_sync_16x16x16_f16f16f32", "wmma_sync_16x16x16_f16f16f32_trans",
-                       "wmma_sync_16x16x16_f16f16f16", "wmma_sync_16x16x16_bf16bf16f32",
-                       "wmma_sync_16x16x16_s8s8s32_trans", "wmma_sync_16x16x16_u8s8s32", "wmma_fill_16x16x16_f32",
-                       "wmma_fill_16x16x16_s32", "wmma_store_16x16x16_f32_shared", "wmma_store_16x16x16_f16_global"}};
+          .examples = {"wmma_load_16x16x16_f16_a_shared",
+                       "wmma_load_16x16x16_f16_a_shared_dyn",
+                       "wmma_load_16x16x16_f16_b_shared",
+                       "wmma_load_16x16x16_f16_b_trans_shared",
+                       "wmma_load_16x16x16_f16_a_trans_shared",
+                       "wmma_load_16x16x16_s8_a_trans_shared_dyn",
+                       "wmma_load_16x16x16_s8_a_shared",
+                       "wmma_load_16x16x16_s8_b_shared",
+                       "wmma_load_16x16x16_s8_b_trans_shared",
+                       "wmma_load_16x16x16_bf16_a_global",
+                       "wmma_sync_16x16x16_f16f16f32",
+                       "wmma_sync_16x16x16_f16f16f32_trans",
+                       "wmma_sync_16x16x16_f16f16f32_trans_a",
+                       "wmma_sync_16x16x16_s8s8s32_trans_a_trans",
+                       "wmma_sync_16x16x16_f16f16f16",
+                       "wmma_sync_16x16x16_bf16bf16f32",
+                       "wmma_sync_16x16x16_s8s8s32_trans",
+                       "wmma_sync_16x16x16_u8s8s32",
+                       "wmma_fill_16x16x16_f32",
+                       "wmma_fill_16x16x16_s32",
+                       "wmma_store_16x16x16_f32_shared",
+                       "wmma_store_16x16x16_f16_global"}};
+}
+
+IntrinFamily M16n8k8Family() {
+  return {.prefix = "mma_",
+          .description = "mma_{init|load|sync|store}_m16n8k8_...: matrix products of a warp by small tiles (sm_80)",
+          .make = MakeSmall,
+          .examples = {"mma_init_m16n8k8_f16", "mma_init_m16n8k8_f32", "mma_load_m16n8k8_f16_A_shared_dyn",
+                       "mma_load_m16n8k8_f16_B_shared_dyn", "mma_sync_m16n8k8_f16f16f16", "mma_sync_m16n8k8_f16f16f32",
+                       "mma_sync_m16n8k8_bf16bf16f32", "mma_store_m16n8k8_f16_global", "mma_store_m16n8k8_f32_global"}};
 }
 
 }  // namespace tilewright

@@ -12,10 +12,7 @@
 #include "codegen/cuda/testing/planted_faults.h"
 #include "codegen/lower/pipeline.h"
 #include "codegen/runtime/tensor.h"
-#include "intrin/registry.h"
 #include "ir/interp/interp.h"
-#include "ir/script/parse_or_die.h"
-#include "schedule/script/schedule_script.h"
 #include "target/target.h"
 
 namespace tilewright::cuda::testing {
@@ -36,14 +33,6 @@ std::string Replaced(std::string text, const std::string& what, const std::strin
     text.replace(at, what.size(), by);
   }
   return text;
-}
-
-Function Scheduled(const std::string& program, const std::string& schedule_text) {
-  IntrinRegistry intrins = IntrinRegistry::Builtin();
-  Schedule schedule(Module{ParseFunctionOrDie(program)}, {.intrins = &intrins});
-  const auto error = ApplyScheduleScript(schedule_text, "schedule", &schedule);
-  if (error) ADD_FAILURE() << error->diagnostic.ToString();
-  return schedule.module().Main();
 }
 
 std::string KernelText(const Function& function, const std::string& target) {

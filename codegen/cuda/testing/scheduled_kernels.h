@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "codegen/cuda/program.h"
+#include "codegen/lower/gpu/testing/kernel_testing.h"
 #include "ir/function.h"
 #include "ir/ndarray.h"
 
@@ -16,8 +17,7 @@ namespace tilewright::cuda::testing {
 
 std::string Replaced(std::string text, const std::string& what, const std::string& by);
 
-// The program as the schedule makes it; a failure of the test where it refuses.
-Function Scheduled(const std::string& program, const std::string& schedule);
+using ::tilewright::testing::Scheduled;
 
 // A function's kernels for a target, with integers up to a magnitude as inputs, and what the interpreter makes of them.
 class KernelTrial {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "codegen/lower/gpu/kernel_testing.h"
+#include "codegen/lower/gpu/testing/kernel_testing.h"
 #include "ir/script/parse_or_die.h"
 #include "ir/script/printer.h"
 

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "codegen/lower/gpu/kernel_testing.h"
 #include "codegen/lower/gpu/shared_places.h"
+#include "codegen/lower/gpu/testing/kernel_testing.h"
 #include "ir/script/parse_or_die.h"
 
 namespace tilewright {

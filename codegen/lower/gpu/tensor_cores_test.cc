@@ -2,11 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "codegen/lower/gpu/kernel_testing.h"
-#include "intrin/registry.h"
-#include "ir/script/parse_or_die.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "codegen/lower/gpu/testing/kernel_testing.h"
+#include "codegen/lower/gpu/testing/tensor_core_products.h"
+#include "intrin/instructions.h"
 #include "ir/script/printer.h"
-#include "schedule/script/schedule_script.h"
 
 namespace tilewright {
 namespace {
@@ -14,115 +15,38 @@ namespace {
 using testing::CompareLowered;
 using ::testing::HasSubstr;
 using testing::LoweredTo;
+using testing::M16n8k8Schedule;
+using testing::MmaSchedule;
+using testing::ProgramOf;
+using testing::Scheduled;
+using testing::TensorCoreProduct;
+using testing::WmmaSchedule;
 
-Function Scheduled(const std::string& program, const std::string& script) {
-  IntrinRegistry intrins = IntrinRegistry::Builtin();
-  Schedule schedule(Module{ParseFunctionOrDie(program)}, {.intrins = &intrins});
-  const auto error = ApplyScheduleScript(script, "schedule", &schedule);
-  EXPECT_FALSE(error) << error->diagnostic.ToString();
-  return schedule.module().Main();
-}
-
-std::string Replaced(std::string text, const std::string& what, const std::string& by) {
-  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size())) {
-    text.replace(at, what.size(), by);
-  }
-  return text;
-}
-
-// The schedule that users of wmma write: tiles of 32 x 32 by 2 x 2 warps, operands staged in shared memory.
-constexpr char kProduct[] = R"(
-@T.prim_func
-def main(A: T.Buffer((64, 64), "TYPE_A"), B: T.Buffer((64, 64), "TYPE_B"), C: T.Buffer((64, 64), "TYPE_C")):
-    for i, j, k in T.grid(64, 64, 64):
-        with T.block("C"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                C[vi, vj] = T.Cast("TYPE_C", 0)
-            C[vi, vj] = C[vi, vj] + T.Cast("TYPE_C", A[vi, vk]) * T.Cast("TYPE_C", B[INDEX_B])
-)";
-constexpr char kSchedule[] = R"(
-C = sch.get_block("C")
-i, j, k = sch.get_loops(C)
-i0, i1, i2 = sch.split(i, factors=[None, 2, 16])
-j0, j1, j2 = sch.split(j, factors=[None, 2, 16])
-k0, k1, k2 = sch.split(k, factors=[None, 1, 16])
-sch.reorder(i0, j0, i1, j1, k0, k1, i2, j2, k2)
-sch.bind(i0, "blockIdx.y")
-sch.bind(j0, "blockIdx.x")
-sch.bind(i1, "threadIdx.y")
-sch.bind(j1, "threadIdx.z")
-CF = sch.cache_write(C, 0, "wmma.accumulator")
-sch.reverse_compute_at(CF, j1)
-for operand in [0, 1]:
-    pass
-AS = sch.cache_read(C, 0, "SCOPE")
-BS = sch.cache_read(C, 1, "SCOPE")
-AF = sch.cache_read(C, 0, "wmma.matrix_a")
-BF = sch.cache_read(C, 1, "wmma.matrix_b")
-sch.compute_at(AF, k1)
-sch.compute_at(BF, k1)
-sch.compute_at(AS, k0)
-sch.compute_at(BS, k0)
-a = sch.fuse(sch.get_loops(AS)[-2], sch.get_loops(AS)[-1])
-a0, a1, a2, a3, a4 = sch.split(a, factors=[None, 2, 2, 32, 4])
-sch.bind(a1, "threadIdx.y")
-sch.bind(a2, "threadIdx.z")
-sch.bind(a3, "threadIdx.x")
-sch.vectorize(a4)
-sch.storage_align(AS, 0, -2, 16, 8)
-b = sch.fuse(sch.get_loops(BS)[-2], sch.get_loops(BS)[-1])
-b0, b1, b2, b3, b4 = sch.split(b, factors=[None, 2, 2, 32, 4])
-sch.bind(b1, "threadIdx.y")
-sch.bind(b2, "threadIdx.z")
-sch.bind(b3, "threadIdx.x")
-sch.vectorize(b4)
-PIPELINEinit = sch.decompose_reduction(C, k0)
-sch.tensorize(sch.get_loops(init)[-2], "wmma_fill_16x16x16_SUM")
-sch.tensorize(sch.get_loops(AF)[-2], "wmma_load_16x16x16_IN_A_a_PLACE")
-sch.tensorize(sch.get_loops(BF)[-2], "wmma_load_16x16x16_IN_B_bTRANS_PLACE")
-sch.tensorize(i2, "wmma_sync_16x16x16_IN_AIN_BSUMTRANS")
-sch.tensorize(sch.get_loops(CF)[-2], "wmma_store_16x16x16_SUM_global")
-)";
-
+// The row of `types`, and what else makes a product.
 struct Case {
-  const char *a, *b, *sum;
-  bool trans;
-  const char* scope;
+  const char* types;
+  bool a_by_columns, b_by_columns;
+  const char* scope = "shared";
   const char* pipeline = "";
 };
-std::string TypeOf(const std::string& name) {
-  if (name == "f16") return "float16";
-  if (name == "bf16") return "bfloat16";
-  if (name == "e4m3") return "float8_e4m3fn";
-  if (name == "e5m2") return "float8_e5m2";
-  if (name == "s8") return "int8";
-  if (name == "u8") return "uint8";
-  return name == "f32" ? "float32" : "int32";
-}
-std::string ProgramOf(const Case& c) {
-  std::string text = Replaced(kProduct, "TYPE_A", TypeOf(c.a));
-  text = Replaced(Replaced(text, "TYPE_B", TypeOf(c.b)), "TYPE_C", TypeOf(c.sum));
-  return Replaced(text, "INDEX_B", c.trans ? "vj, vk" : "vk, vj");
-}
-std::string ScheduleOf(const Case& c) {
-  std::string text = Replaced(Replaced(kSchedule, "IN_A", c.a), "IN_B", c.b);
-  text = Replaced(Replaced(text, "SUM", c.sum), "TRANS", c.trans ? "_trans" : "");
-  text = Replaced(text, "for operand in [0, 1]:\n    pass\n", "");
-  const bool dyn = std::string(c.scope) == "shared.dyn";
-  text = Replaced(text, "PIPELINE", c.pipeline);
-  return Replaced(Replaced(text, "SCOPE", c.scope), "PLACE", dyn ? "shared_dyn" : "shared");
+TensorCoreProduct ProductOf(const Case& c, std::string_view suffix = {}) {
+  const MachineInstruction* row = InstructionNamed("mma", c.types, suffix);
+  TW_CHECK(row != nullptr) << c.types;
+  return {row, c.a_by_columns, c.b_by_columns, c.scope, c.pipeline};
 }
 
 class Wmma : public ::testing::TestWithParam<Case> {};
 TEST_P(Wmma, ComputesTheProduct) {
-  const Function scheduled = Scheduled(ProgramOf(GetParam()), ScheduleOf(GetParam()));
+  const bool bytes = GetParam().types[1] == '8';
+  const TensorCoreProduct product = ProductOf(GetParam(), bytes ? "k16" : "");
+  const Function scheduled = Scheduled(ProgramOf(product), WmmaSchedule(product));
   EXPECT_EQ(CompareLowered(scheduled), absl::OkStatus());
   const auto lowered = LoweredTo(scheduled, "lower_warp_memory");
   ASSERT_TRUE(lowered.ok()) << lowered.status();
   const std::string text = Print(*lowered);
   EXPECT_THAT(text, HasSubstr("mma_m16n8k16_"));
-  EXPECT_THAT(text, HasSubstr("ldmatrix_x"));
+  // ldmatrix does not transpose bytes.
+  if (!bytes || !product.a_by_columns || product.b_by_columns) EXPECT_THAT(text, HasSubstr("ldmatrix_x"));
   if (*GetParam().pipeline == 0) return;
   EXPECT_THAT(text, HasSubstr("cp_async"));
   EXPECT_THAT(text, HasSubstr("T.ptx_wait_group"));
@@ -137,83 +61,44 @@ sch.annotate(k0, "software_pipeline_order", [1, 2, 0])
 sch.annotate(k0, "software_pipeline_async_stages", [0])
 )";
 
-INSTANTIATE_TEST_SUITE_P(
-    Types, Wmma,
-    ::testing::Values(Case{"f16", "f16", "f32", false, "shared"}, Case{"f16", "f16", "f32", true, "shared.dyn"},
-                      Case{"f16", "f16", "f16", false, "shared.dyn"}, Case{"bf16", "bf16", "f32", false, "shared"},
-                      Case{"s8", "s8", "s32", true, "shared"}, Case{"s8", "s8", "s32", false, "shared"},
-                      Case{"u8", "s8", "s32", true, "shared"},
-                      Case{"f16", "f16", "f32", false, "shared.dyn", kFourStages},
-                      Case{"f16", "f16", "f32", true, "shared.dyn", kTwoStages},
-                      Case{"s8", "s8", "s32", true, "shared.dyn", kFourStages}));
-
-// The same with operands in memory of the warp, whose layout is that of the intrinsics.
-constexpr char kWarpSchedule[] = R"(
-C = sch.get_block("C")
-i, j, k = sch.get_loops(C)
-i0, i1, i2 = sch.split(i, factors=[None, 2, 16])
-j0, j1, j2 = sch.split(j, factors=[None, 2, 16])
-k0, k1 = sch.split(k, factors=[None, DEPTH])
-sch.reorder(i0, j0, i1, j1, k0, i2, j2, k1)
-sch.bind(i0, "blockIdx.y")
-sch.bind(j0, "blockIdx.x")
-sch.bind(i1, "threadIdx.y")
-sch.bind(j1, "threadIdx.z")
-CW = sch.cache_write(C, 0, "warp")
-sch.reverse_compute_at(CW, j1)
-AS = sch.cache_read(C, 0, "shared")
-BS = sch.cache_read(C, 1, "shared")
-AW = sch.cache_read(C, 0, "warp")
-BW = sch.cache_read(C, 1, "warp")
-sch.compute_at(AW, k0)
-sch.compute_at(BW, k0)
-sch.compute_at(AS, k0)
-sch.compute_at(BS, k0)
-a = sch.fuse(sch.get_loops(AS)[-2], sch.get_loops(AS)[-1])
-a0, a1, a2, a3, a4 = sch.split(a, factors=[None, 2, 2, 32, 4])
-sch.bind(a1, "threadIdx.y")
-sch.bind(a2, "threadIdx.z")
-sch.bind(a3, "threadIdx.x")
-sch.vectorize(a4)
-b = sch.fuse(sch.get_loops(BS)[-2], sch.get_loops(BS)[-1])
-b0, b1, b2, b3, b4 = sch.split(b, factors=[None, 2, 2, 32, 4])
-sch.bind(b1, "threadIdx.y")
-sch.bind(b2, "threadIdx.z")
-sch.bind(b3, "threadIdx.x")
-sch.vectorize(b4)
-init = sch.decompose_reduction(C, k0)
-sch.transform_layout(AW, ("write", 0), lambda i, j: (i // 16, j // DEPTH, 4 * (i % 8) + j % WIDE // RUN, 2 * RUN * (j % DEPTH // WIDE) + i % 16 // 8 * RUN + j % RUN))
-sch.transform_layout(BW, ("write", 0), lambda i, j: (i // 16, j // DEPTH, 4 * (i % 8) + j % WIDE // RUN, 2 * RUN * (j % DEPTH // WIDE) + i % 16 // 8 * RUN + j % RUN))
-sch.transform_layout(CW, ("read", 0), lambda i, j: (i // 16, j // 16, 4 * (i % 8) + j % 8 // 2, 4 * (j % 16 // 8) + i % 16 // 8 * 2 + j % 2))
-sch.tensorize(sch.get_loops(init)[-2], "mma_fill_16x16_SUM")
-sch.tensorize(sch.get_loops(AW)[-2], "mma_ldmatrix_IN_a")
-sch.tensorize(sch.get_loops(BW)[-2], "mma_ldmatrix_IN_bLOAD_TRANS")
-sch.tensorize(i2, "mma_ININSUMTRANS")
-sch.tensorize(sch.get_loops(CW)[-2], "mma_store_16x16_SUM_global_")
-)";
+INSTANTIATE_TEST_SUITE_P(Types, Wmma,
+                         ::testing::Values(Case{"f16f16f32", false, false},
+                                           Case{"f16f16f32", false, true, "shared.dyn"},
+                                           Case{"f16f16f16", false, false, "shared.dyn"},
+                                           Case{"bf16bf16f32", false, false}, Case{"s8s8s32", false, true},
+                                           Case{"s8s8s32", false, false}, Case{"u8s8s32", false, true},
+                                           Case{"f16f16f32", true, false}, Case{"f16f16f16", true, true, "shared.dyn"},
+                                           Case{"s8s8s32", true, false}, Case{"s8u8s32", true, true, "shared.dyn"},
+                                           Case{"f16f16f32", false, false, "shared.dyn", kFourStages},
+                                           Case{"f16f16f32", false, true, "shared.dyn", kTwoStages},
+                                           Case{"s8s8s32", false, true, "shared.dyn", kFourStages}));
 
 class Mma : public ::testing::TestWithParam<Case> {};
 TEST_P(Mma, ComputesTheProduct) {
-  const std::string type = GetParam().a;
-  const bool integers = type == "s8", bytes = integers || type[0] == 'e';
-  std::string text = Replaced(Replaced(kWarpSchedule, "DEPTH", bytes ? "32" : "16"), "WIDE", bytes ? "16" : "8");
-  text = Replaced(Replaced(text, "RUN", bytes ? "4" : "2"), "SUM", integers ? "i32" : GetParam().sum);
-  text = Replaced(text, "LOAD_TRANS", GetParam().trans ? "_trans" : "");
-  text = Replaced(Replaced(text, "TRANS", GetParam().trans ? "_trans_b" : ""), "IN", integers ? "i8" : type);
-  const Function scheduled = Scheduled(ProgramOf(GetParam()), text);
+  const TensorCoreProduct product = ProductOf(GetParam());
+  const Function scheduled = Scheduled(ProgramOf(product), MmaSchedule(product));
   EXPECT_EQ(CompareLowered(scheduled), absl::OkStatus());
   const auto lowered = LoweredTo(scheduled, "lower_warp_memory");
   ASSERT_TRUE(lowered.ok()) << lowered.status();
-  EXPECT_THAT(Print(*lowered), HasSubstr(integers ? "mma_m16n8k32_s32_s8s8"
-                                         : bytes  ? "mma_m16n8k32_f32_" + type + type
-                                                  : "mma_m16n8k16_"));
+  EXPECT_THAT(Print(*lowered), HasSubstr(absl::StrCat("mma_m16n8k", product.row->k)));
 }
-INSTANTIATE_TEST_SUITE_P(
-    Types, Mma,
-    ::testing::Values(Case{"f16", "f16", "f32", false, "shared"}, Case{"f16", "f16", "f32", true, "shared"},
-                      Case{"f16", "f16", "f16", false, "shared"}, Case{"s8", "s8", "s32", true, "shared"},
-                      Case{"bf16", "bf16", "f32", false, "shared"}, Case{"e4m3", "e4m3", "f32", true, "shared"},
-                      Case{"e5m2", "e5m2", "f32", true, "shared"}));
+INSTANTIATE_TEST_SUITE_P(Types, Mma,
+                         ::testing::Values(Case{"f16f16f32", false, false}, Case{"f16f16f32", false, true},
+                                           Case{"f16f16f16", false, false}, Case{"f16f16f32", true, false},
+                                           Case{"f16f16f16", true, true, "shared.dyn"}, Case{"s8s8s32", false, true},
+                                           Case{"s8s8s32", false, false, "shared.dyn"},
+                                           Case{"bf16bf16f32", false, false}, Case{"e4m3e4m3f32", false, true},
+                                           Case{"e4m3e4m3f32", false, false}, Case{"e5m2e5m2f32", false, true},
+                                           Case{"e5m2e5m2f32", false, false}));
+
+TEST(M16n8k8, ComputesTheProduct) {
+  for (const char* types : {"f16f16f32", "f16f16f16", "bf16bf16f32"}) {
+    const TensorCoreProduct product = ProductOf({types, false, false, "shared.dyn"}, "k8");
+    const Function scheduled = Scheduled(ProgramOf(product), M16n8k8Schedule(product));
+    EXPECT_EQ(CompareLowered(scheduled), absl::OkStatus()) << types;
+    EXPECT_THAT(Print(*LoweredTo(scheduled, "lower_warp_memory")), HasSubstr("mma_m16n8k8_")) << types;
+  }
+}
 
 TEST(Dp4a, ComputesTheProduct) {
   const Function scheduled = Scheduled(R"(

@@ -1,10 +1,15 @@
-#include "codegen/lower/gpu/kernel_testing.h"
+#include "codegen/lower/gpu/testing/kernel_testing.h"
+
+#include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/pipeline.h"
+#include "intrin/registry.h"
 #include "ir/interp/interp.h"
 #include "ir/ndarray.h"
+#include "ir/script/parse_or_die.h"
 #include "ir/script/printer.h"
+#include "schedule/script/schedule_script.h"
 #include "target/target.h"
 
 namespace tilewright::testing {
@@ -27,6 +32,14 @@ absl::StatusOr<std::vector<NDArray>> Run(const Function& function, const interp:
 }
 
 }  // namespace
+
+Function Scheduled(const std::string& program, const std::string& schedule_text) {
+  IntrinRegistry intrins = IntrinRegistry::Builtin();
+  Schedule schedule(Module{ParseFunctionOrDie(program)}, {.intrins = &intrins});
+  const auto error = ApplyScheduleScript(schedule_text, "schedule", &schedule);
+  if (error) ADD_FAILURE() << error->diagnostic.ToString();
+  return schedule.module().Main();
+}
 
 absl::StatusOr<Function> LoweredTo(const Function& function, std::string_view last, std::string_view target_name) {
   const Target target = *NamedTarget(target_name);

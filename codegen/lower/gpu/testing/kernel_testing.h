@@ -10,6 +10,9 @@
 
 namespace tilewright::testing {
 
+// The program as the schedule makes it, by intrinsics' names too; a failure of the test where it refuses.
+Function Scheduled(const std::string& program, const std::string& schedule);
+
 // Lowered for the target by all passes up to and including `last`.
 absl::StatusOr<Function> LoweredTo(const Function& function, std::string_view last = "place_barriers",
                                    std::string_view target_name = "cuda-sm80");
