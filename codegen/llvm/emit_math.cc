@@ -17,8 +17,19 @@ struct NamedPolynomial {
   Polynomial emit;
 };
 constexpr NamedPolynomial kPolynomials[] = {
-    {"exp", EmitExp}, {"log", EmitLog}, {"tanh", EmitTanh}, {"erf", EmitErf}, {"sigmoid", EmitSigmoid},
+    {"exp", EmitExp},         {"exp2", EmitExp2},   {"exp10", EmitExp10}, {"log", EmitLog},     {"log2", EmitLog2},
+    {"log10", EmitLog10},     {"log1p", EmitLog1p}, {"sin", EmitSin},     {"cos", EmitCos},     {"tan", EmitTan},
+    {"asin", EmitAsin},       {"acos", EmitAcos},   {"atan", EmitAtan},   {"sinh", EmitSinh},   {"cosh", EmitCosh},
+    {"tanh", EmitTanh},       {"asinh", EmitAsinh}, {"acosh", EmitAcosh}, {"atanh", EmitAtanh}, {"erf", EmitErf},
+    {"sigmoid", EmitSigmoid},
 };
+
+using PolynomialOfTwo = llvm::Value* (*)(Builder&, llvm::Value*, llvm::Value*, const Target&);
+struct NamedPolynomialOfTwo {
+  std::string_view name;
+  PolynomialOfTwo emit;
+};
+constexpr NamedPolynomialOfTwo kPolynomialsOfTwo[] = {{"pow", EmitPow}, {"atan2", EmitAtan2}, {"hypot", EmitHypot}};
 
 struct NamedIntrinsic {
   std::string_view name;
@@ -128,6 +139,9 @@ class MathEmitter {
     if (type.bits() <= 32) {
       for (const NamedPolynomial& known : kPolynomials) {
         if (known.name == name) return known.emit(b_, args_[0], emitter_.context_.target);
+      }
+      for (const NamedPolynomialOfTwo& known : kPolynomialsOfTwo) {
+        if (known.name == name) return known.emit(b_, args_[0], args_[1], emitter_.context_.target);
       }
     }
     if (name == "sigmoid") {

@@ -1,55 +1,14 @@
 #include "codegen/llvm/polynomial.h"
 
-#include <initializer_list>
 #include <limits>
 
+#include "codegen/llvm/float_code.h"
 #include "llvm/IR/IntrinsicsX86.h"
 
 namespace tilewright::codegen {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-// Operations on a float type, scalar or vector.
-class F32 {
- public:
-  F32(Builder& builder, llvm::Value* like) : b_(builder), type_(like->getType()) {
-    auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type_);
-    int_type_ = b_.getInt32Ty();
-    if (vector != nullptr) int_type_ = llvm::FixedVectorType::get(int_type_, vector->getNumElements());
-  }
-  llvm::Constant* Number(double value) { return llvm::ConstantFP::get(type_, value); }
-  llvm::Constant* Bits(uint32_t value) { return llvm::ConstantInt::get(int_type_, value); }
-  llvm::Value* ToBits(llvm::Value* x) { return b_.CreateBitCast(x, int_type_); }
-  llvm::Value* FromBits(llvm::Value* bits) { return b_.CreateBitCast(bits, type_); }
-  llvm::Value* ToFloat(llvm::Value* integer) { return b_.CreateSIToFP(integer, type_); }
-  llvm::Value* Fma(llvm::Value* x, llvm::Value* y, llvm::Value* z) { return b_.CreateFAdd(b_.CreateFMul(x, y), z); }
-  llvm::Value* Abs(llvm::Value* x) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x); }
-  llvm::Value* CopySign(llvm::Value* x, llvm::Value* sign) {
-    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, x, sign);
-  }
-  // Coefficients of x^0, x^1, ... by Horner's rule.
-  llvm::Value* Polynomial(llvm::Value* x, std::initializer_list<double> coefficients) {
-    const double* c = coefficients.end() - 1;
-    llvm::Value* sum = Number(*c);
-    while (c != coefficients.begin()) sum = Fma(sum, x, Number(*--c));
-    return sum;
-  }
-  // NaN stays NaN: a comparison with it is false.
-  llvm::Value* ClampTo(llvm::Value* x, double low, double high) {
-    x = b_.CreateSelect(b_.CreateFCmpOLT(x, Number(low)), Number(low), x);
-    return b_.CreateSelect(b_.CreateFCmpOGT(x, Number(high)), Number(high), x);
-  }
-
- private:
-  Builder& b_;
-  llvm::Type* type_;
-  llvm::Type* int_type_;
-};
-
-}  // namespace
-
-namespace {
 
 // p * 2^n by the one instruction for it, for whole numbers n; null where the target has none for this vector.
 llvm::Value* EmitScale(Builder& b, llvm::Value* p, llvm::Value* n, const Target& target) {
@@ -71,23 +30,11 @@ llvm::Value* EmitScale(Builder& b, llvm::Value* p, llvm::Value* n, const Target&
   }
 }
 
-}  // namespace
-
-// x = n ln 2 + r with |r| <= ln 2 / 2. Adding 1.5 * 2^23 rounds to an integer, which then stands in the low bits.
-// Without an instruction for it the scale 2^n is applied in two halves, since n reaches from -150 to 129 and 2^n alone
-// would overflow or be flushed.
-llvm::Value* EmitExp(Builder& b, llvm::Value* x, const Target& target) {
-  F32 f(b, x);
-  x = f.ClampTo(x, -104.0, 89.0);
-  const double kShift = 12582912.0;
-  llvm::Value* shifted = f.Fma(x, f.Number(1.4426950408889634), f.Number(kShift));
-  llvm::Value* n = b.CreateFSub(shifted, f.Number(kShift));
-  llvm::Value* r = f.Fma(n, f.Number(-0.693145751953125), x);
-  r = f.Fma(n, f.Number(-1.4286068203094172e-6), r);
-  llvm::Value* p = f.Polynomial(
-      r, {0.4999999341226092, 0.1666652010554613, 0.04166839425916145, 0.00836878062223369, 0.0013814464752015627});
-  p = b.CreateFAdd(f.Fma(b.CreateFMul(r, r), p, r), f.Number(1.0));
+// p * 2^n, where n is what `shifted` was rounded to by adding 1.5 * 2^23. Without an instruction for it the scale is applied
+// in two halves, since n reaches from -151 to 129 and 2^n alone would overflow or be flushed.
+llvm::Value* EmitScaled(Builder& b, llvm::Value* p, llvm::Value* shifted, llvm::Value* n, const Target& target) {
   if (llvm::Value* scaled = EmitScale(b, p, n, target)) return scaled;
+  FloatCode f(b, p->getType());
   llvm::Value* exponent = b.CreateSub(f.ToBits(shifted), f.Bits(0x4b400000));
   llvm::Value* half = b.CreateAShr(exponent, f.Bits(1));
   llvm::Value* rest = b.CreateSub(exponent, half);
@@ -95,9 +42,40 @@ llvm::Value* EmitExp(Builder& b, llvm::Value* x, const Target& target) {
   return b.CreateFMul(b.CreateFMul(p, power_of_two(half)), power_of_two(rest));
 }
 
+constexpr double kShift = 12582912.0;  // 1.5 * 2^23
+
+}  // namespace
+
+// x = n ln 2 + r with |r| <= ln 2 / 2. Adding 1.5 * 2^23 rounds to an integer, which then stands in the low bits.
+llvm::Value* EmitExp(Builder& b, llvm::Value* x, const Target& target) {
+  FloatCode f(b, x->getType());
+  x = f.ClampTo(x, -104.0, 89.0);
+  llvm::Value* shifted = f.Fma(x, f.Number(1.4426950408889634), f.Number(kShift));
+  llvm::Value* n = b.CreateFSub(shifted, f.Number(kShift));
+  llvm::Value* r = f.Fma(n, f.Number(-0.693145751953125), x);
+  r = f.Fma(n, f.Number(-1.4286068203094172e-6), r);
+  llvm::Value* p = f.Polynomial(
+      r, {0.4999999341226092, 0.1666652010554613, 0.04166839425916145, 0.00836878062223369, 0.0013814464752015627});
+  p = b.CreateFAdd(f.Fma(b.CreateFMul(r, r), p, r), f.Number(1.0));
+  return EmitScaled(b, p, shifted, n, target);
+}
+
+// x = n + r with |r| <= 1/2.
+llvm::Value* EmitExp2(Builder& b, llvm::Value* x, const Target& target) {
+  FloatCode f(b, x->getType());
+  x = f.ClampTo(x, -151.0, 129.0);
+  llvm::Value* shifted = b.CreateFAdd(x, f.Number(kShift));
+  llvm::Value* n = b.CreateFSub(shifted, f.Number(kShift));
+  llvm::Value* r = b.CreateFSub(x, n);
+  llvm::Value* p = f.Polynomial(r, {0.6931471879258291, 0.24022649794888049, 0.05550357434310256, 0.00961823751489146,
+                                    0.0013390735508672534, 0.00015403506102441427});
+  p = f.Fma(r, p, f.Number(1.0));
+  return EmitScaled(b, p, shifted, n, target);
+}
+
 // x = 2^n m with m in [sqrt(1/2), sqrt(2)); log x = n ln 2 + log(1 + (m - 1)).
 llvm::Value* EmitLog(Builder& b, llvm::Value* x, const Target&) {
-  F32 f(b, x);
+  FloatCode f(b, x->getType());
   // Subnormals are scaled into the normal range first.
   llvm::Value* small = b.CreateFCmpOLT(x, f.Number(1.17549435e-38));
   llvm::Value* scaled = b.CreateSelect(small, b.CreateFMul(x, f.Number(8388608.0)), x);
@@ -120,20 +98,20 @@ llvm::Value* EmitLog(Builder& b, llvm::Value* x, const Target&) {
 
 // A polynomial near zero, where 1 - 2 / (exp(2 |x|) + 1) would cancel.
 llvm::Value* EmitTanh(Builder& b, llvm::Value* x, const Target& target) {
-  F32 f(b, x);
+  FloatCode f(b, x->getType());
   llvm::Value* a = f.Abs(x);
   llvm::Value* x2 = b.CreateFMul(x, x);
   llvm::Value* p = f.Polynomial(x2, {-0.33333330802798394, 0.13333206010386503, -0.05394676327058758,
                                      0.021700704201057446, -0.008177400367037447, 0.0021429635902475187});
-  llvm::Value* small = f.Fma(b.CreateFMul(x2, x), p, x);
+  llvm::Value* small = f.Fma(b.CreateFMul(x2, a), p, a);
   llvm::Value* e = EmitExp(b, b.CreateFAdd(a, a), target);
   llvm::Value* large = b.CreateFSub(f.Number(1.0), b.CreateFDiv(f.Number(2.0), b.CreateFAdd(e, f.Number(1.0))));
-  return b.CreateSelect(b.CreateFCmpOLT(a, f.Number(0.625)), small, f.CopySign(large, x));
+  return f.CopySign(b.CreateSelect(b.CreateFCmpOLT(a, f.Number(0.625)), small, large), x);
 }
 
 // x P(x^2) up to 1; then 1 - exp(Q(|x|)), Q the logarithm of erfc, until the result is 1 in f32.
 llvm::Value* EmitErf(Builder& b, llvm::Value* x, const Target& target) {
-  F32 f(b, x);
+  FloatCode f(b, x->getType());
   llvm::Value* a = f.Abs(x);
   llvm::Value* p = f.Polynomial(b.CreateFMul(x, x),
                                 {1.128379165732346, -0.3761262583975127, 0.11283585270823988, -0.026853816070429533,
@@ -146,10 +124,12 @@ llvm::Value* EmitErf(Builder& b, llvm::Value* x, const Target& target) {
   return b.CreateSelect(b.CreateFCmpOLT(a, f.Number(1.0)), b.CreateFMul(x, p), f.CopySign(large, x));
 }
 
+// exp(x) / (1 + exp(x)) for negative x, where 1 + exp(-x) overflows before the result is zero.
 llvm::Value* EmitSigmoid(Builder& b, llvm::Value* x, const Target& target) {
-  F32 f(b, x);
-  llvm::Value* e = EmitExp(b, b.CreateFNeg(x), target);
-  return b.CreateFDiv(f.Number(1.0), b.CreateFAdd(f.Number(1.0), e));
+  FloatCode f(b, x->getType());
+  llvm::Value* e = EmitExp(b, b.CreateFNeg(f.Abs(x)), target);
+  llvm::Value* above = b.CreateSelect(b.CreateFCmpOLT(x, f.Number(0.0)), e, f.Number(1.0));
+  return b.CreateFDiv(above, b.CreateFAdd(f.Number(1.0), e));
 }
 
 }  // namespace tilewright::codegen
