@@ -267,11 +267,24 @@ class Detector {
     return analyzer_.CanProveEqual(a.ToExpr(dtype_), b.ToExpr(dtype_));
   }
 
+  // a / b when b divides a, where they are sums too: (h * w + 3 * h) / (w + 3) is h.
+  std::optional<Monomial> Divide(const Monomial& a, const Monomial& b) {
+    if (auto quotient = DivideExactly(a, b)) return quotient;
+    const auto is_sum = [](const Expr& factor) {
+      const auto* op = dyn_cast<BinaryNode>(factor);
+      return op != nullptr && (op->op == BinaryOp::kAdd || op->op == BinaryOp::kSub);
+    };
+    if (std::ranges::none_of(a.factors, is_sum)) return std::nullopt;
+    const Expr dividend = a.ToExpr(dtype_), divisor = b.ToExpr(dtype_);
+    if (!IsInt(context_.Simplify(FloorMod(dividend, divisor)), 0)) return std::nullopt;
+    return Monomial::Of(context_.Simplify(FloorDiv(dividend, divisor)));
+  }
+
   // ceil((first + extent) / divisor)
   Monomial CeilDiv(const Monomial& extent, const Monomial& divisor, const Expr& first) {
     bool from_zero = !first || IsInt(first, 0);
     if (from_zero) {
-      if (auto quotient = DivideExactly(extent, divisor)) return *quotient;
+      if (auto quotient = Divide(extent, divisor)) return *quotient;
     }
     Expr d = divisor.ToExpr(dtype_);
     Expr size = from_zero ? extent.ToExpr(dtype_) : first + extent.ToExpr(dtype_);
@@ -307,15 +320,15 @@ class Detector {
   }
 
   // `split` as a part of `fused`, when it lies within one argument of it and ends where a multiple of the next begins.
-  static bool Raise(const MarkRef& fused, IterSplit* split) {
+  bool Raise(const MarkRef& fused, IterSplit* split) {
     const std::vector<IterSplit>& args = fused->sum.args;
     for (size_t i = 0; i < args.size(); ++i) {
       const IterSplit& arg = args[i];
       if (arg.source != split->source) continue;
-      auto inner = DivideExactly(split->lower_factor, arg.lower_factor);
-      if (!inner || !DivideExactly(arg.extent, *inner * split->extent)) continue;
+      auto inner = Divide(split->lower_factor, arg.lower_factor);
+      if (!inner || !Divide(arg.extent, *inner * split->extent)) continue;
       Monomial lower = arg.scale * *inner;
-      if (i > 0 && !DivideExactly(args[i - 1].scale, lower * split->extent)) continue;
+      if (i > 0 && !Divide(args[i - 1].scale, lower * split->extent)) continue;
       split->source = fused;
       split->lower_factor = lower;
       return true;
@@ -331,9 +344,9 @@ class Detector {
     }
     // The low end is what remains of the fused one after division by `end`.
     const bool is_part = !(whole.extent == part.extent);
-    if (is_part ? !DivideExactly(whole.extent, part.extent) : skipped == 0) return false;
+    if (is_part ? !Divide(whole.extent, part.extent) : skipped == 0) return false;
     const Monomial end = is_part ? part.scale * part.extent : args[skipped - 1].scale;
-    if (!DivideExactly(end, split->lower_factor * split->extent)) return false;
+    if (!Divide(end, split->lower_factor * split->extent)) return false;
     split->source = fused;
     return true;
   }
@@ -373,7 +386,7 @@ class Detector {
         gaps = true;
         std::optional<Monomial> step;
         for (auto it = rest.begin(); it != rest.end(); ++it) {
-          auto quotient = DivideExactly((*it)->lower, reached);
+          auto quotient = Divide((*it)->lower, reached);
           if (!quotient) continue;
           if (!step || (quotient->factors.size() <= step->factors.size() && quotient->scale < step->scale)) {
             step = quotient;

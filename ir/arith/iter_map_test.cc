@@ -61,6 +61,20 @@ TEST_F(IterMapTest, AcceptsSymbolicExtents) {
   Refuses({FloorDiv(k, 16), FloorMod(k, 16)}, {{k, {0, n}}}, IterMapLevel::kSurjective, Code::kNotSurjective, 0);
 }
 
+// Extents of padded rows and columns: their product is a sum after simplification.
+TEST_F(IterMapTest, AcceptsExtentsThatAreSums) {
+  analyzer_.Assume(n >= 0);
+  analyzer_.Assume(m >= 0);
+  const Expr rows = n + 3, columns = m + 2;
+  const Domain fused = {{k, {0, i * rows * columns * 8}}};
+  const auto digits = [&](const Expr& width) {
+    return std::vector<Expr>{FloorDiv(k, rows * columns * 8), FloorDiv(FloorMod(k, rows * columns * 8), rows * columns),
+                             FloorDiv(FloorMod(k, rows * columns), width), FloorMod(k, width)};
+  };
+  Detects(digits(columns), fused, IterMapLevel::kBijective);
+  Refuses(digits(columns - 1), fused, IterMapLevel::kBijective, Code::kNotIndependent, 3);
+}
+
 TEST_F(IterMapTest, RefusesWithAReason) {
   Refuses({i, i}, ij, IterMapLevel::kSurjective, Code::kNotIndependent, 1);
   Refuses({i * 16 + j, j}, ij, IterMapLevel::kSurjective, Code::kNotIndependent, 1);

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
+#include <utility>
 
 #include "ir/arith/context.h"
 #include "ir/arith/same_expr.h"
@@ -19,6 +20,10 @@ namespace {
 
 constexpr int kMaxDepth = 10;
 constexpr int kMaxSteps = 100;
+// A division that is simplified within a proof asks for proofs of its own: steps of each, and steps of the proof around
+// that one counts for.
+constexpr int kInnerSteps = 40;
+constexpr int kStepsOfInnerProof = 3;
 
 // Whether the sum holds something that the proof rules could work on.
 bool IsPlain(const Sum& sum) {
@@ -34,7 +39,13 @@ bool Context::ProveNonNegative(const Sum& sum) {
   if (sum.overflow || bounds.max < 0 || sum.terms.empty()) return false;
   if (symbolic_bindings_ == 0 && facts_.empty() && IsPlain(sum)) return false;
   if (proof_depth_ == 0) proof_steps_ = 0;
-  return ProveStep(sum);
+  if (proof_depth_ == 0 || in_inner_proof_) return ProveStep(sum);
+  const int steps = std::exchange(proof_steps_, kMaxSteps - kInnerSteps);
+  in_inner_proof_ = true;
+  const bool proven = ProveStep(sum);
+  in_inner_proof_ = false;
+  proof_steps_ = steps + kStepsOfInnerProof;
+  return proven;
 }
 
 bool Context::ProveStep(const Sum& sum) {

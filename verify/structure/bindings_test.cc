@@ -83,5 +83,32 @@ TEST(Bindings, GapsOfPartitionedLoops) {
   EXPECT_FALSE(RunsOnce("2", "k - 1"));
 }
 
+// One loop over the elements of an image with a border, of which blocks of 1024 threads take a part each.
+bool DigitsAreInside(const std::string& width) {
+  const Function function = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(x: T.handle, y: T.handle):
+    b, h, w = T.int64(), T.int64(), T.int64()
+    X = T.match_buffer(x, (b, 8, h, w), "float32")
+    Y = T.match_buffer(y, (b, 8, h + 3, w + 2), "float32")
+    for f0 in T.thread_binding((b * (h + 3) * (w + 2) * 8 + 1023) // 1024, thread="blockIdx.x"):
+        for f1 in T.thread_binding(1024, thread="threadIdx.x"):
+            with T.block("Y"):
+                v0 = T.axis.spatial(b, (f0 * 1024 + f1) // ((h + 3) * (w + 2) * 8))
+                v1 = T.axis.spatial(8, (f0 * 1024 + f1) % ((h + 3) * (w + 2) * 8) // ((h + 3) * (w + 2)))
+                v2 = T.axis.spatial(h + 3, (f0 * 1024 + f1) % ((h + 3) * (w + 2)) // ()" +
+                                               width + R"())
+                v3 = T.axis.spatial(w + 2, (f0 * 1024 + f1) % (w + 2))
+                T.where(f0 * 1024 + f1 < b * (h + 3) * (w + 2) * 8)
+                Y[v0, v1, v2, v3] = T.float32(1)
+)");
+  return CheckBindings(function).empty();
+}
+
+TEST(Bindings, DigitsByExtentsThatAreSums) {
+  EXPECT_TRUE(DigitsAreInside("w + 2"));
+  EXPECT_FALSE(DigitsAreInside("w + 1"));
+}
+
 }  // namespace
 }  // namespace tilewright
