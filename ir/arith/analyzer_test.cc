@@ -226,5 +226,21 @@ TEST_F(AnalyzerTest, HandlesMinMaxSelectAndCasts) {
   Simplifies(CastTo(DataType::Int(32), CastTo(i64, i)), i);
 }
 
+// The window of an adaptive pooling, whose end is a choice by its position.
+TEST(Analyzer, ChoicesByAVariableOfFewValues) {
+  Analyzer analyzer;
+  const Var v("v", DataType::Int(64)), k("k", DataType::Int(64));
+  analyzer.Bind(v, {0, 3});
+  const Expr begin = FloorDiv(v * 10, 3), end = FloorDiv(v * 10 + 10, 3);
+  const Expr length = Select(FloorMod(v * 10 + 1, 3) == 0, end, end + 1) - begin;
+  EXPECT_TRUE(analyzer.CanProveLessEqual(length, FloorDiv(FloorMod(v, 3) + 10, 3) + 1));
+  EXPECT_TRUE(analyzer.CanProveInside({begin, 1 + length - 1 + 1 - 1}, {begin, FloorDiv(FloorMod(v, 3) + 10, 3) + 1}));
+  EXPECT_FALSE(analyzer.CanProveLessEqual(length, 3));
+  analyzer.Bind(k, {0, length});
+  EXPECT_TRUE(analyzer.CanProveLess(k, length));
+  EXPECT_TRUE(analyzer.CanProveLess(begin + k, 10));
+  EXPECT_FALSE(analyzer.CanProveLess(begin + k, 9));
+}
+
 }  // namespace
 }  // namespace tilewright::arith

@@ -143,6 +143,7 @@ class Context {
   bool ProveByElimination(const Sum& sum);
   bool ProveByFacts(const Sum& sum);
   bool ProveByCases(const Sum& sum, bool* applies);
+  bool ProveForEachValue(const Sum& sum, const Expr& condition);
   bool ProveByAtoms(const Sum& sum);
   bool ProveWithAtom(const Sum& sum, size_t term, const Expr& atom);
   bool ProvePositive(const Expr& e);

@@ -14,6 +14,8 @@
 
 #include "ir/arith/context.h"
 #include "ir/arith/same_expr.h"
+#include "ir/arith/uses.h"
+#include "ir/substitute.h"
 
 namespace tilewright::arith {
 namespace {
@@ -55,10 +57,9 @@ bool Context::ProveStep(const Sum& sum) {
   if (bounds.max < 0 || proof_depth_ >= kMaxDepth || ++proof_steps_ > kMaxSteps) return false;
   ++proof_depth_;
   bool by_cases = false, proven = ProveByCases(sum, &by_cases);
-  // Where cases are told apart nothing is lost, so that nothing else need be tried.
-  if (!by_cases) {
-    proven = ProveByCommonFactor(sum) || ProveByElimination(sum) || ProveByFacts(sum) || ProveByAtoms(sum);
-  }
+  // Where cases are told apart nothing is lost but what takes the whole choice away: the end of a loop that runs as far.
+  if (!proven) proven = by_cases ? ProveByElimination(sum) : ProveByCommonFactor(sum) || ProveByElimination(sum);
+  if (!by_cases) proven = proven || ProveByFacts(sum) || ProveByAtoms(sum);
   --proof_depth_;
   return proven;
 }
@@ -189,6 +190,30 @@ bool Context::ProveWithAtom(const Sum& sum, size_t term, const Expr& atom) {
   return ProveStep(replaced);
 }
 
+// With each value of the one variable that the condition of a choice depends on, if they are few: the window of an
+// adaptive pooling ends at Select((v * 10 + 10) % 3 == 0, (v * 10 + 10) // 3, (v * 10 + 10) // 3 + 1).
+bool Context::ProveForEachValue(const Sum& sum, const Expr& condition) {
+  constexpr int64_t kMostValues = 64;
+  Var var;
+  const bool is_one = !UsesVar(condition, [&](const VarNode* used) {
+    if (!var) var = Var(used);
+    return used != var.get();
+  });
+  if (!var || !is_one) return false;
+  const Bounds bounds = BoundsOf(var);
+  if (!bounds.IsFinite() || bounds.max - bounds.min >= kMostValues) return false;
+  for (int64_t value = bounds.min; value <= bounds.max; ++value) {
+    Sum with_value = Sum::Constant(sum.dtype, sum.base);
+    for (const Term& term : sum.terms) {
+      const Expr e = TermToExpr(term, 1, sum.dtype);
+      if (!e) return false;
+      AddExpr(&with_value, Substitute(e, {{var, Const(var.dtype(), value)}}), term.scale);
+    }
+    if (!ProveStep(with_value)) return false;
+  }
+  return true;
+}
+
 // Replaces choices between two values by each of them: both cases must hold.
 bool Context::ProveByCases(const Sum& sum, bool* applies) {
   for (size_t i = 0; i < sum.terms.size(); ++i) {
@@ -196,7 +221,8 @@ bool Context::ProveByCases(const Sum& sum, bool* applies) {
     if (term.IsSplit()) continue;
     if (const auto* select = dyn_cast<SelectNode>(term.atom)) {
       *applies = true;
-      return ProveWithAtom(sum, i, select->true_value) && ProveWithAtom(sum, i, select->false_value);
+      if (ProveWithAtom(sum, i, select->true_value) && ProveWithAtom(sum, i, select->false_value)) return true;
+      return ProveForEachValue(sum, select->condition);
     }
     const auto* op = dyn_cast<BinaryNode>(term.atom);
     if (op == nullptr) continue;

@@ -254,6 +254,19 @@ TEST(PeerText, OldSpellings) {
   EXPECT_EQ(Refused("T.store(A.data, 0, T.float32(1), T.broadcast(False, 2))"), "expected a mask of 1 lanes");
 }
 
+// An iterator that has the value of one of the block around: the text gives its domain a wrong end where that value
+// decides how far a loop runs.
+TEST(PeerText, DomainsThatDependOnTheirBegin) {
+  const auto printed = [](const std::string& end) {
+    return Body("for i in range(8):\n    with T.block(\"outer\"):\n        v = T.axis.spatial(8, i)\n" +
+                std::string("        for j in range(2):\n            with T.block(\"inner\"):\n") +
+                "                v_1 = T.axis.spatial((v, " + end + "), v)\n                A[v_1] = B[v_1]");
+  };
+  EXPECT_NE(printed("v + (1 - v)").find("T.axis.spatial((v, v + 1), v)"), std::string::npos);
+  EXPECT_NE(printed("v + 1").find("T.axis.spatial((v, v + 1), v)"), std::string::npos);
+  EXPECT_NE(printed("v + 4").find("T.axis.spatial((v, v + 4), v)"), std::string::npos);
+}
+
 TEST(PeerText, SmallThings) {
   EXPECT_EQ(Body("A[0] = T.float32(-0.0)\nif (n < 3) ^ (n > 1):\n    C[0] = T.atan2(C[1], C[2])"),
             "A[0] = T.float32(-0.0)\nif (n < 3) != (n > 1):\n    C[0] = T.atan2(C[1], C[2])\n");

@@ -3,6 +3,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "ir/analysis.h"
 #include "ir/functor.h"
 #include "ir/regions.h"
 #include "ir/script/reader.h"
@@ -33,6 +34,15 @@ void LeaveOutOwnSum(BlockNode::Fields* block) {
              });
     });
   });
+}
+
+// Whether the iterator of a block inside of another has the value of one of that block's, where its domain begins. The
+// peer writes the end of such a domain wrongly when the value decides how far a loop inside runs:
+//   v_1 = T.axis.spatial((v, v + (1 - v)), v)
+bool IsOneValue(const Range& domain, const Expr& binding) {
+  const auto* begin = dyn_cast<VarNode>(domain.min);
+  return begin != nullptr && StructuralEqual(domain.min, binding) &&
+         UsesVar(domain.extent, [&](const VarNode* var) { return var == begin; });
 }
 
 }  // namespace
@@ -209,7 +219,9 @@ bool FunctionReader::ReadAxis(const PyExpr& call, const std::string& name, const
     }
     if (!ConvertImmediate(e, dtype, dom.offset)) return false;
   }
-  return AddIterVar(target, {start, IntervalExtent(start, stop)}, *kind, std::move(binding), dtype, call.offset);
+  Range domain{start, IntervalExtent(start, stop)};
+  if (IsOneValue(domain, binding)) domain.extent = Const(dtype, 1);
+  return AddIterVar(target, std::move(domain), *kind, std::move(binding), dtype, call.offset);
 }
 
 bool FunctionReader::AddIterVar(const PyExpr& target, Range domain, IterKind kind, Expr binding, DataType dtype,

@@ -229,6 +229,7 @@ class Checker : public Visitor {
   template <class Visits>
   void Under(const Expr& whole, const Stmt& s, Visits visits) {
     const Expr condition = Unchanged(whole, s);
+    if (condition && IsInt(analyzer_.Simplify(condition), 0)) return;  // Nothing of it ever runs.
     conditions_.push_back(condition);
     visits();
     conditions_.pop_back();

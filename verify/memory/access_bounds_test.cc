@@ -172,5 +172,16 @@ def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), length: T
   EXPECT_EQ(verdict_of("vi - 1"), Verdict::kRefuted);
 }
 
+// A constant that was inlined into a guard and into what it guards.
+TEST(AccessBounds, WhatNeverRunsMayDivideByZero) {
+  const auto program = [](const std::string& guard) {
+    return Findings("B[vi] = T.if_then_else(" + guard +
+                    " != T.int8(0), T.Cast(\"float32\", T.Cast(\"int8\", vi) % "
+                    "T.Cast(\"int8\", T.Cast(\"uint32\", 0))), A[vi])");
+  };
+  EXPECT_THAT(program("T.Cast(\"int8\", T.Cast(\"uint32\", 0))"), IsEmpty());
+  EXPECT_THAT(program("T.Cast(\"int8\", vi)"), Not(IsEmpty()));
+}
+
 }  // namespace
 }  // namespace tilewright
