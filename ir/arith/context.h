@@ -168,7 +168,7 @@ class Context {
   uint64_t version_ = 1;                   // of all that is known
   bool has_type_limits_ = false;           // 32-bit integers are bounded by their type, for a question about casts
   int proof_depth_ = 0, proof_steps_ = 0;  // of the proof under way, to bound its cost
-  bool in_inner_proof_ = false;            // whether the proof under way is one that simplification asked for in another
+  bool in_inner_proof_ = false;  // whether the proof under way is one that simplification asked for in another
 };
 
 }  // namespace tilewright::arith

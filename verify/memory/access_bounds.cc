@@ -99,9 +99,7 @@ class Checker : public Visitor {
   void VisitSelect(const SelectNode* op) override {
     // A scalar one guards what cannot be evaluated otherwise.
     if (op->condition.dtype().is_scalar()) return VisitChoice(op->condition, op->true_value, op->false_value);
-    Visit(op->condition);
-    Visit(op->true_value);
-    Visit(op->false_value);
+    Visitor::VisitSelect(op);
   }
   void VisitCall(const CallNode* op) override {
     if (op->op != kIfThenElse) {
@@ -190,7 +188,8 @@ class Checker : public Visitor {
     return !from_memory_.empty() && UsesVar(e, [&](const VarNode* var) { return from_memory_.contains(var); });
   }
   void BindOnce(const Var& var, const Range& range) {
-    if (UsesVar(range.extent, [&](const VarNode* part) { return given_.IsScalar(part); })) once_[var] = range.min;
+    const auto is_scalar = [&](const VarNode* part) { return given_.IsScalar(part); };
+    if (UsesVar(range.extent, is_scalar)) once_.emplace_back(var, range);
   }
   void BindLet(const Var& var, const Expr& value) {
     if (IsFromMemory(value)) {
@@ -340,7 +339,7 @@ class Checker : public Visitor {
     return numbers;
   }
 
-  // The least and the greatest of an index's lanes; nothing when they are not known.
+  // The least and the greatest of an index's lanes, if known.
   std::optional<std::pair<Expr, Expr>> EndsOf(const Expr& index) {
     if (index.dtype().lanes() == 1) return std::pair(index, index);
     if (const auto* broadcast = dyn_cast<BroadcastNode>(index)) return std::pair(broadcast->value, broadcast->value);
@@ -368,8 +367,8 @@ class Checker : public Visitor {
           gather ||
           (ends && ((MayBeInsideByScalars(ends->first, extent) && MayBeInsideByScalars(ends->second, extent)) ||
                     IsInsideOnce(ends->first, ends->second, extent)));
-      // A run that takes all places for possible ones says nothing of those that memory decides.
-      Refuse(is_assumed ? Verdict::kAssumed : Verdict::kRefuted, access, buffer, d, !IsFromMemory(indices[d]));
+      const bool enumerable = !IsFromMemory(indices[d]);
+      Refuse(is_assumed ? Verdict::kAssumed : Verdict::kRefuted, access, buffer, d, enumerable);
     }
   }
 
@@ -396,11 +395,15 @@ class Checker : public Visitor {
   }
 
   // Whether it is inside where each loop whose length is a scalar parameter runs once: then it is so for some values of
-  // the scalars.
+  // the scalars. One that the extent depends on too decides nothing: loops over n + 3 leave all buffers of n elements.
   bool IsInsideOnce(const Expr& least, const Expr& greatest, const Expr& extent) {
-    const auto is_once = [&](const VarNode* var) { return once_.contains(Var(var)); };
-    if (once_.empty() || !(UsesVar(least, is_once) || UsesVar(greatest, is_once))) return false;
-    return IsInsideWhereItRuns(Substitute(least, once_), Substitute(greatest, once_), extent);
+    const auto is_of_extent = [&](const VarNode* var) { return UsesVar(extent, Var(var)); };
+    VarMap once;
+    for (const auto& [var, range] : once_) {
+      if (!UsesVar(range.extent, is_of_extent)) once[var] = range.min;
+    }
+    const Expr first = Substitute(least, once), last = Substitute(greatest, once);
+    return !(first.same_as(least) && last.same_as(greatest)) && IsInsideWhereItRuns(first, last, extent);
   }
 
   void Assume(const std::string& access, const Buffer& buffer, size_t d) {
@@ -479,9 +482,9 @@ class Checker : public Visitor {
   };
   const GivenValues given_;
   std::vector<Inside> proven_;
-  std::vector<Expr> conditions_;  // that hold where it is visited
-  std::vector<Expr> extents_;     // of the loops around
-  VarMap once_;  // loops and iterators whose numbers of values depend on scalar parameters, and their least values
+  std::vector<Expr> conditions_;             // that hold where it is visited
+  std::vector<Expr> extents_;                // of the loops around
+  std::vector<std::pair<Var, Range>> once_;  // loops and iterators whose numbers of values depend on scalar parameters
   std::unordered_set<const VarNode*> from_memory_;  // variables whose values depend on what memory holds
   const BlockRealizeNode* realize_ = nullptr;
   Expr predicate_;  // of `realize_`: what holds all over its block

@@ -172,6 +172,25 @@ def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), length: T
   EXPECT_EQ(verdict_of("vi - 1"), Verdict::kRefuted);
 }
 
+// A scalar that is an extent of the buffer too: whatever it is, the loop runs as far beyond.
+TEST(AccessBounds, LoopsOverScalarsThatAreExtents) {
+  const auto verdict_of = [](const std::string& extent) {
+    const Diagnostics found = CheckAccessBounds(ParseFunctionOrDie(absl::StrReplaceAll(R"(
+@T.prim_func
+def main(A: T.Buffer((n,), "float32"), n: T.int32):
+    for i in range(EXTENT):
+        with T.block("A"):
+            vi = T.axis.spatial(EXTENT, i)
+            A[vi] = T.float32(0)
+)",
+                                                                                       {{"EXTENT", extent}})));
+    return found.empty() ? Verdict::kProven : found[0].verdict;
+  };
+  EXPECT_EQ(verdict_of("n"), Verdict::kProven);
+  EXPECT_EQ(verdict_of("n + 1"), Verdict::kRefuted);
+  EXPECT_EQ(verdict_of("(n + 3) // 4 * 4"), Verdict::kRefuted);
+}
+
 // A constant that was inlined into a guard and into what it guards.
 TEST(AccessBounds, WhatNeverRunsMayDivideByZero) {
   const auto program = [](const std::string& guard) {
