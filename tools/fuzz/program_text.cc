@@ -170,17 +170,21 @@ class Maker {
   std::string FloatValue(const std::string& type, Draw& own, int depth) {
     const std::string a = Value(type, own, depth - 1), b = Leaf(type, own);
     static constexpr std::array<std::string_view, 4> kOperators = {"+", "-", "*", "/"};
-    static constexpr std::array<std::string_view, 8> kFunctions = {"exp",   "tanh",  "floor",      "ceil",
-                                                                   "trunc", "round", "round_away", "abs"};
-    switch (own.Below(8)) {
+    static constexpr std::array<std::string_view, 15> kFunctions = {"exp",   "exp2", "tanh",  "erf",   "sigmoid",
+                                                                    "sin",   "cos",  "atan",  "asinh", "cosh",
+                                                                    "floor", "ceil", "trunc", "round", "round_away"};
+    switch (own.Below(9)) {
       case 0:
         return absl::StrCat("T.", own.Of(kFunctions), "(", a, ")");
       case 1:
-        return absl::StrCat("T.sqrt(T.abs(", a, "))");
+        return own.Chance(50) ? absl::StrCat("T.sqrt(T.abs(", a, "))") : absl::StrCat("T.log1p(T.abs(", a, "))");
       case 2:
         return absl::StrCat(own.Chance(50) ? "T.min(" : "T.max(", a, ", ", b, ")");
       case 3:
         return absl::StrCat("T.copysign(", a, ", ", b, ")");
+      case 4:
+        return absl::StrCat("T.pow(T.abs(", a, ") + ", Number(type, 1), ", ",
+                            own.Chance(50) ? b : Number(type, own.Below(5)), ")");
       default:
         return absl::StrCat("(", a, " ", own.Of(kOperators), " ", b, ")");
     }

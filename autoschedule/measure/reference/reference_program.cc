@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -621,7 +622,7 @@ class BoundErrors : public Mutator {
       if (x_error) result.error = function({x_error, values[1]});
       result.error = Rounded(result.value, result.error, op->dtype());
     } else if (args.size() == 1) {
-      if (x_error) result.error = Spread(args[0], [&](const Expr& at) { return function({at}); });
+      if (x_error) result.error = ErrorOfFunction(op->op, args[0]);
       if (!IsExact(op->op)) result.error = Rounded(result.value, result.error, op->dtype(), kFunctionRoundings);
     } else if (args.size() == 2 && op->op != "fmod" && op->op != "atan2") {
       result.error = Rounded(result.value, OfCorners(args, result.value, function), op->dtype(), kFunctionRoundings);
@@ -631,6 +632,15 @@ class BoundErrors : public Mutator {
     }
     if (!IsExact(op->op)) Overflow(op->dtype(), &result.value, &result.error);
     return result;
+  }
+
+  // Sines and cosines change by no more than their angle does. A tangent is infinite where its branches meet.
+  Expr ErrorOfFunction(const std::string& name, const Bounded& a) {
+    if (name == "sin" || name == "cos") return Min(a.error, Double(2));
+    const Expr spread = Spread(a, [&](const Expr& at) { return Call(kDouble, name, {at}); });
+    if (name != "tan") return spread;
+    const auto branch = [](const Expr& at) { return Call(kDouble, "round", {Div(at, Double(std::numbers::pi))}); };
+    return Select(branch(a.value - a.error) < branch(a.value + a.error), Double(kUnbounded), spread);
   }
 
   // How far a function that is monotone in both of its arguments goes when they move by their errors.

@@ -162,9 +162,26 @@ def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), C: T.Buff
        {"T.exp(A[vi] * B[vi])", "A[vi] / (B[vi] + T.float32(2))", "T.tanh(A[vi] + B[vi]) * A[vi]",
         "T.max(A[vi] * B[vi], T.float32(0))", "T.Select(A[vi] * B[vi] > T.float32(0), A[vi], B[vi])",
         "T.sqrt(A[vi] * A[vi] + T.float32(1))", "T.if_then_else(vi < 60, A[vi + 4 - 4] * B[vi], T.float32(0))",
-        "T.erf(A[vi]) + T.sigmoid(B[vi])", "T.pow(A[vi], T.float32(2)) - B[vi]", "T.abs(A[vi] - B[vi])"}) {
+        "T.erf(A[vi]) + T.sigmoid(B[vi])", "T.sin(A[vi] * B[vi]) * T.cos(A[vi] + B[vi])", "T.tan(A[vi] * B[vi])",
+        "T.pow(A[vi], T.float32(2)) - B[vi]", "T.abs(A[vi] - B[vi])"}) {
     SCOPED_TRACE(value);
     ExpectBounded(elementwise(value), 1e-3);
+  }
+}
+
+// An angle that rounding moves by some turns.
+TEST(ReferenceProgram, BoundsFunctionsThatAreNotMonotone) {
+  for (const char* function : {"sin", "cos", "tan"}) {
+    const Outcome outcome = Check(ParseFunctionOrDie(absl::Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer((256,), "float32"), B: T.Buffer((256,), "float32")):
+    for i in range(256):
+        with T.block("B"):
+            vi = T.axis.spatial(256, i)
+            B[vi] = T.$0(A[vi] / T.float32(3) * T.float32(100000000))
+)",
+                                                                      function)));
+    EXPECT_EQ(outcome.failure, "") << function;
   }
 }
 
