@@ -20,6 +20,7 @@ absl::StatusOr<LlvmProgram> CompileToLlvm(const Module& module, const Target& ta
   ModuleContext context{*program.context, *program.module, target};
   if (absl::Status status = EmitModule(context, *lowered, options.sequence); !status.ok()) return status;
   Optimize(*program.module, *program.machine, options.quick);
+  DefineVariants(*program.module, target);
   return program;
 }
 

@@ -1,5 +1,6 @@
-// Math builtins. In order of preference: one machine instruction, our own polynomial (f32 and narrower), the C library
-// lane by lane.
+// Math builtins. In order of preference: one machine instruction, our own code (f32 and narrower; some functions of vectors
+// only), the C library lane by lane.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string_view>
@@ -7,29 +8,58 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/polynomial.h"
+#include "codegen/llvm/vector_variants.h"
 
 namespace tilewright::codegen {
 namespace {
 
 using Polynomial = llvm::Value* (*)(Builder&, llvm::Value*, const Target&);
+using PolynomialOfTwo = llvm::Value* (*)(Builder&, llvm::Value*, llvm::Value*, const Target&);
+// A single number goes to the C library where that is faster than the code for vectors.
+enum class Single { kCode, kLibrary };
 struct NamedPolynomial {
   std::string_view name;
-  Polynomial emit;
+  Polynomial of_one;
+  PolynomialOfTwo of_two = nullptr;
+  Single single = Single::kLibrary;
 };
 constexpr NamedPolynomial kPolynomials[] = {
-    {"exp", EmitExp},         {"exp2", EmitExp2},   {"exp10", EmitExp10}, {"log", EmitLog},     {"log2", EmitLog2},
-    {"log10", EmitLog10},     {"log1p", EmitLog1p}, {"sin", EmitSin},     {"cos", EmitCos},     {"tan", EmitTan},
-    {"asin", EmitAsin},       {"acos", EmitAcos},   {"atan", EmitAtan},   {"sinh", EmitSinh},   {"cosh", EmitCosh},
-    {"tanh", EmitTanh},       {"asinh", EmitAsinh}, {"acosh", EmitAcosh}, {"atanh", EmitAtanh}, {"erf", EmitErf},
-    {"sigmoid", EmitSigmoid},
+    {"exp", EmitExp, nullptr, Single::kCode},
+    {"exp2", EmitExp2, nullptr, Single::kCode},
+    {"log", EmitLog, nullptr, Single::kCode},
+    {"tanh", EmitTanh, nullptr, Single::kCode},
+    {"erf", EmitErf, nullptr, Single::kCode},
+    {"sigmoid", EmitSigmoid, nullptr, Single::kCode},
+    {"hypot", nullptr, EmitHypot, Single::kCode},
+    {"exp10", EmitExp10},
+    {"log2", EmitLog2},
+    {"log10", EmitLog10},
+    {"log1p", EmitLog1p},
+    {"sin", EmitSin},
+    {"cos", EmitCos},
+    {"tan", EmitTan},
+    {"asin", EmitAsin},
+    {"acos", EmitAcos},
+    {"atan", EmitAtan},
+    {"sinh", EmitSinh},
+    {"cosh", EmitCosh},
+    {"asinh", EmitAsinh},
+    {"acosh", EmitAcosh},
+    {"atanh", EmitAtanh},
+    {"pow", nullptr, EmitPow},
+    {"atan2", nullptr, EmitAtan2},
 };
 
-using PolynomialOfTwo = llvm::Value* (*)(Builder&, llvm::Value*, llvm::Value*, const Target&);
-struct NamedPolynomialOfTwo {
-  std::string_view name;
-  PolynomialOfTwo emit;
-};
-constexpr NamedPolynomialOfTwo kPolynomialsOfTwo[] = {{"pow", EmitPow}, {"atan2", EmitAtan2}, {"hypot", EmitHypot}};
+const NamedPolynomial* FindPolynomial(std::string_view name) {
+  const auto* found = std::ranges::find(kPolynomials, name, &NamedPolynomial::name);
+  return found == std::end(kPolynomials) ? nullptr : found;
+}
+
+llvm::Value* EmitPolynomial(const NamedPolynomial& function, Builder& b, llvm::ArrayRef<llvm::Value*> args,
+                            const Target& target) {
+  return function.of_one != nullptr ? function.of_one(b, args[0], target)
+                                    : function.of_two(b, args[0], args[1], target);
+}
 
 struct NamedIntrinsic {
   std::string_view name;
@@ -137,12 +167,7 @@ class MathEmitter {
       if (known.name == name) return b_.CreateIntrinsic(known.id, {args_[0]->getType()}, args_);
     }
     if (type.bits() <= 32) {
-      for (const NamedPolynomial& known : kPolynomials) {
-        if (known.name == name) return known.emit(b_, args_[0], emitter_.context_.target);
-      }
-      for (const NamedPolynomialOfTwo& known : kPolynomialsOfTwo) {
-        if (known.name == name) return known.emit(b_, args_[0], args_[1], emitter_.context_.target);
-      }
+      if (const NamedPolynomial* known = FindPolynomial(name)) return EmitFloat(*known, type);
     }
     if (name == "sigmoid") {
       args_[0] = b_.CreateFNeg(args_[0]);
@@ -152,6 +177,19 @@ class MathEmitter {
       if (known == name) return CallLibrary(name, type);
     }
     return nullptr;
+  }
+
+  llvm::Value* EmitFloat(const NamedPolynomial& function, DataType type) {
+    const Target& target = emitter_.context_.target;
+    if (type.is_scalar() && function.single == Single::kLibrary) {
+      if (function.name == "pow") {
+        if (llvm::Value* product = EmitWholePower(b_, args_[0], args_[1])) return product;
+      }
+      llvm::Value* call = CallLibrary(std::string(function.name), type);
+      DeclareVariants(function.name, llvm::cast<llvm::CallInst>(call), target);
+      return call;
+    }
+    return EmitPolynomial(function, b_, args_, target);
   }
 
   llvm::Value* CallLibrary(const std::string& name, DataType type) {
@@ -173,6 +211,12 @@ class MathEmitter {
   const CallNode* op_;
   std::vector<llvm::Value*> args_;
 };
+
+void DefineVariants(llvm::Module& module, const Target& target) {
+  DefineVariants(module, [&](llvm::StringRef name, Builder& builder, llvm::ArrayRef<llvm::Value*> args) {
+    return EmitPolynomial(*FindPolynomial(std::string_view(name)), builder, args, target);
+  });
+}
 
 llvm::Value* FunctionEmitter::EmitMath(const CallNode* op) { return MathEmitter(*this, op).Emit(); }
 

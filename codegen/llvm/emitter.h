@@ -208,6 +208,9 @@ absl::Status EmitAbi(ModuleContext& context, const Function& function, const Com
 // A function that calls those of the module, which were emitted before (emit_sequence.cc).
 absl::Status EmitSequence(ModuleContext& context, const CallSequence& sequence);
 
+// After optimization: the functions of vectors that it has put in the place of the C library's (vector_variants.h).
+void DefineVariants(llvm::Module& module, const Target& target);
+
 // All functions of a lowered module, and the sequence where there is one.
 absl::Status EmitModule(ModuleContext& context, const Module& module, const CallSequence* sequence = nullptr);
 

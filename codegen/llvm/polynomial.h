@@ -21,7 +21,7 @@ llvm::Value* EmitErf(Builder& builder, llvm::Value* x, const Target& target);
 // 1 / (1 + exp(-x)), 3 units.
 llvm::Value* EmitSigmoid(Builder& builder, llvm::Value* x, const Target& target);
 
-// Computed in f64 (wide_functions.cc): 0.6 units for every f32, with infinities, NaN and signed zeros as the C library
+// Computed in f64 (wide_functions.cc), for vectors: 0.6 units for every f32, with infinities, NaN and signed zeros as the C library
 // has them.
 llvm::Value* EmitSin(Builder& builder, llvm::Value* x, const Target& target);
 llvm::Value* EmitCos(Builder& builder, llvm::Value* x, const Target& target);
@@ -40,6 +40,8 @@ llvm::Value* EmitLog10(Builder& builder, llvm::Value* x, const Target& target);
 llvm::Value* EmitLog1p(Builder& builder, llvm::Value* x, const Target& target);
 llvm::Value* EmitAtan2(Builder& builder, llvm::Value* y, llvm::Value* x, const Target& target);
 llvm::Value* EmitHypot(Builder& builder, llvm::Value* x, llvm::Value* y, const Target& target);
+// x^n for a constant whole n from 1 to 8, of any f32 value; null for other exponents.
+llvm::Value* EmitWholePower(Builder& builder, llvm::Value* x, llvm::Value* y);
 llvm::Value* EmitPow(Builder& builder, llvm::Value* x, llvm::Value* y, const Target& target);
 
 }  // namespace tilewright::codegen

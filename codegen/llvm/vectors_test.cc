@@ -191,5 +191,35 @@ def main(I: T.Buffer((96,), "int32"), B: T.Buffer((96,), "$1")):
   }
 }
 
+// A loop over single numbers calls functions of vectors, also under a condition; where it cannot be one of vectors, it calls
+// the C library, and the code has no functions of vectors.
+TEST(Vectors, OfFunctionsInSerialLoops) {
+  constexpr char kLoop[] = R"(
+@T.prim_func
+def main(A: T.Buffer((65,), "float32"), B: T.Buffer((65,), "float32"), flag: T.Buffer((1,), "int32")):
+    for i in range(64):
+        with T.block("B"):
+            vi = T.axis.opaque(64, i)
+            B[vi + 1] = T.if_then_else(flag[0] < 0, $0, A[vi])
+)";
+  const auto contains = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  const std::string apart =
+      Substitute(kLoop, "T.sin(A[vi]) * T.pow(A[vi], T.float32(0.3)) + T.cos(T.float32(2) * A[vi])");
+  const std::string chain = Substitute(kLoop, "T.sin(B[vi])");
+  EXPECT_EQ(CompareWithInterpreter(apart), "");
+  EXPECT_EQ(CompareWithInterpreter(chain), "");
+  for (const auto& [target, lanes] : {std::pair("x86-haswell", "8"), {"x86-znver4", "16"}, {"arm-neoverse-n1", "4"}}) {
+    const auto vectors = EmitAssembly(Module(ParseFunctionOrDie(apart)), *NamedTarget(target));
+    ASSERT_TRUE(vectors.ok()) << vectors.status();
+    for (const char* function : {"sin", "cos", "pow"}) {
+      EXPECT_TRUE(contains(*vectors, Substitute("tw.vector.$0.$1:", function, lanes).c_str())) << target << *vectors;
+    }
+    const auto numbers = EmitAssembly(Module(ParseFunctionOrDie(chain)), *NamedTarget(target));
+    ASSERT_TRUE(numbers.ok()) << numbers.status();
+    EXPECT_TRUE(contains(*numbers, "sinf")) << *numbers;
+    EXPECT_FALSE(contains(*numbers, "tw.vector")) << *numbers;
+  }
+}
+
 }  // namespace
 }  // namespace tilewright

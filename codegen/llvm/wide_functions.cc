@@ -1,7 +1,7 @@
 // Functions of f32 that are computed in f64: most results are the nearest f32. One conversion at the end rounds to f32,
 // also what overflows or is subnormal there, so that no function has to care for that.
 //
-// There are no branches: LLVM turns loops that call these functions into vectors.
+// They are made for vectors: a single number takes longer than in the C library, which has tables and branches.
 #include <array>
 #include <bit>
 #include <limits>
@@ -328,9 +328,6 @@ llvm::Value* EmitHypot(Builder& b, llvm::Value* x, llvm::Value* y, const Target&
   return wide.Rounded(b.CreateSelect(b.CreateOr(infinite(x), infinite(y)), f.Number(kInfinity), result));
 }
 
-namespace {
-
-// x^n for a constant whole n from 1 to 8; null for other exponents.
 llvm::Value* EmitWholePower(Builder& b, llvm::Value* x, llvm::Value* y) {
   constexpr int kMost = 8;
   auto* constant = llvm::dyn_cast<llvm::Constant>(y);
@@ -349,8 +346,6 @@ llvm::Value* EmitWholePower(Builder& b, llvm::Value* x, llvm::Value* y) {
   }
   return nullptr;
 }
-
-}  // namespace
 
 // 2^(y log2 |x|), with the sign of x where y is an odd number.
 llvm::Value* EmitPow(Builder& b, llvm::Value* x, llvm::Value* y, const Target&) {

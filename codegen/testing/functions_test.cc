@@ -1,4 +1,4 @@
-// The functions of f32 that are computed without the C library, against its results in double: for numbers of any bits,
+// The functions of f32, of vectors and in loops that LLVM makes vectors of, against the C library's results in double: for numbers of any bits,
 // huge and subnormal ones, infinities, NaN and zeros of both signs.
 #include <gtest/gtest.h>
 
