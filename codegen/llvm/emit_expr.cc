@@ -78,7 +78,7 @@ llvm::Value* FunctionEmitter::Fail(DataType type, const std::string& message) {
 }
 
 llvm::Value* FunctionEmitter::Compare(llvm::CmpInst::Predicate predicate, llvm::Value* a, llvm::Value* b) {
-  return CompareFloats(builder_, predicate, a, b, context_.target.has("avx512fp16") || context_.target.has("fullfp16"));
+  return CompareFloats(builder_, predicate, a, b, HasHalves());
 }
 
 llvm::Value* FunctionEmitter::Narrowed(DataType type, llvm::Value* value) {
@@ -109,6 +109,7 @@ llvm::Value* FunctionEmitter::Emit(const Expr& e) {
     case Kind::kCast: {
       const auto* op = cast<CastNode>(e);
       if (llvm::Value* rounded = EmitRounding(op)) return rounded;
+      if (llvm::Value* exact = EmitNarrowCast(op)) return exact;
       return Convert(builder_, op->value.dtype(), type, Emit(op->value));
     }
     case Kind::kLoad:
@@ -162,6 +163,7 @@ llvm::Value* FunctionEmitter::EmitVar(const VarNode* op) {
 llvm::Value* FunctionEmitter::EmitBinary(const BinaryNode* op) {
   if (IsLogic(op->op)) return EmitLogic(op);
   const DataType type = op->a.dtype();
+  if (llvm::Value* narrow = EmitNarrowBinary(op)) return narrow;
   llvm::Value* a = Emit(op->a);
   if (DividesFastBy(op)) return EmitQuotients(a, Emit(cast<BroadcastNode>(op->b)->value));
   llvm::Value* b = Emit(op->b);

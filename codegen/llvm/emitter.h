@@ -80,6 +80,13 @@ class FunctionEmitter {
   // Rounded numbers as bytes (aarch64/rounding.cc); null where the value is something else.
   llvm::Value* EmitSaturated(const CastNode* op);
   llvm::Value* EmitBFloat16(DataType type, llvm::Value* value);
+  // Narrow types (emit_narrow.cc). Null where the operation is like any other.
+  bool HasHalves() const;
+  llvm::Value* EmitNarrowCast(const CastNode* op);
+  llvm::Value* EmitNarrowBinary(const BinaryNode* op);
+  llvm::Value* EmitWhole(const CastNode* op, DataType type);
+  // A float16 value as f32, not rounded where it is a whole number; others as Emit gives them.
+  llvm::Value* EmitWide(const Expr& e);
   llvm::Value* EmitLogic(const BinaryNode* op);
   // `bits`: of values as they are held in memory.
   llvm::Value* EmitShuffle(const ShuffleNode* op, bool bits);

@@ -58,6 +58,25 @@ TEST(Numbers, AreRoundedOnce) {
   }
 }
 
+// Around the greatest whole number that each type holds, where rounding begins.
+TEST(Numbers, WholeOnesOfNarrowTypesAreRoundedWhereTheyAreNotHeld) {
+  for (const char* type : {"float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"}) {
+    const auto number = [&](int value) { return absl::Substitute("T.Cast(\"$0\", $1)", type, value); };
+    for (const int mask : {7, 15, 255, 2047, 4095}) {
+      const std::string whole = absl::Substitute("T.Cast(\"$0\", T.bitwise_and(v * 67, $1))", type, mask);
+      const std::string byte = absl::Substitute("T.Cast(\"$0\", T.Cast(\"int8\", v * 4 - 128))", type);
+      ExpectSame(type, absl::StrCat("(", whole, " - ", number(7), ") * ", number(3)));
+      ExpectSame(type, absl::StrCat("(", whole, " - ", number(8), ") * (", number(1), " / ", number(3), ")"));
+      ExpectSame(type, absl::StrCat("(", whole, " + ", byte, ") * ", byte));
+      ExpectSame(type,
+                 absl::StrCat(number(1), " / ", number(3), " + T.max(", whole, " - ", number(5), ", ", byte, ")"));
+      ExpectSame("float32", absl::StrCat("T.Cast(\"float32\", ", whole, " * ", byte, ") / T.float32(3)"));
+      if (mask > 255) continue;  // infinities and NaN are no integers
+      ExpectSame("int32", absl::StrCat("T.Cast(\"int32\", ", whole, " - ", number(7), ")"));
+    }
+  }
+}
+
 TEST(Numbers, OfUnsignedTypesAreConvertedByTheirValue) {
   for (const char* type : {"float32", "float64", "bfloat16"}) {
     ExpectSame(type, absl::Substitute("T.Cast(\"$0\", T.Select(v < 32, T.uint64(18446744073709551615), "
