@@ -33,17 +33,19 @@ Expr Mul(const Expr& a, int64_t factor) {
 // The range of `e` when none of the variables in it takes more than one value.
 std::optional<Range> RelaxPoint(const Expr& e, const Domains& domains) {
   VarMap values;
-  bool point = true;
+  bool point = true, constant = true;
   PreOrder(e, [&](const Expr& part) {
     const auto* var = dyn_cast<VarNode>(part);
     const auto domain = var == nullptr ? domains.end() : domains.find(Var(var));
+    constant &= !isa<LoadNode>(part) && (var == nullptr || (domain != domains.end() && AsInt(domain->second.min)));
     if (domain == domains.end()) return point;
     point = point && IsInt(domain->second.extent, 1);
     values[domain->first] = CastTo(var->dtype(), domain->second.min);
     return point;
   });
   if (!point) return std::nullopt;
-  return Range{Substitute(e, values), Const(e.dtype(), 1)};
+  const Expr value = Substitute(e, values);
+  return Range{constant ? arith::Analyzer().Simplify(value) : value, Const(e.dtype(), 1)};
 }
 
 // A number g that divides `divisor` and `range.min`, at least as large as the range: all of [min, min + extent) lies
@@ -423,46 +425,6 @@ class Detector : public Visitor {
   VarMap lets_;
 };
 
-// Whether the block may touch a buffer that it does not declare to touch so. A reduction reads its output without
-// saying so.
-bool MayTouchUndeclared(const BlockNode& block) {
-  bool found = false;
-  for (const Stmt& part : {block.init, block.body}) {
-    if (!part) continue;
-    PreOrder(part, [&](const Stmt& s) {
-      const auto* store = dyn_cast<StoreNode>(s);
-      found = found || (store != nullptr && !Mentions(block.writes, store->buffer));
-      return !found;
-    });
-    PreOrderExprs(part, [&](const Expr& e) {
-      const auto* load = dyn_cast<LoadNode>(e);
-      found = found || (load != nullptr && !Mentions(block.reads, load->buffer) &&
-                        !(block.init && Mentions(block.writes, load->buffer)));
-      return !found;
-    });
-  }
-  return found;
-}
-
-// Buffers whose address is taken, and views that are declared inside of the block.
-std::vector<Buffer> AddressedBuffersAndViews(const BlockNode& block) {
-  std::vector<Buffer> buffers;
-  for (const Stmt& part : {block.init, block.body}) {
-    if (!part) continue;
-    PreOrder(part, [&](const Stmt& s) {
-      if (const auto* view = dyn_cast<DeclBufferNode>(s)) buffers.push_back(view->buffer);
-      return true;
-    });
-    PreOrderExprs(part, [&](const Expr& e) {
-      const auto* call = dyn_cast<CallNode>(e);
-      if (call == nullptr || call->op != kAddressOf || call->args.size() != 1) return true;
-      if (const auto* load = dyn_cast<LoadNode>(call->args[0])) buffers.push_back(load->buffer);
-      return true;
-    });
-  }
-  return buffers;
-}
-
 }  // namespace
 
 std::optional<Range> RelaxRange(const Range& range, const Domains& domains) {
@@ -497,28 +459,6 @@ AccessRegions DetectRegions(const BlockNode& block) {
     std::erase_if(regions.reads, [&](const BufferRegion& read) { return Mentions(regions.writes, read.buffer); });
   }
   return regions;
-}
-
-Block WithUndeclaredRegions(const Block& block) {
-  if (!MayTouchUndeclared(*block)) return block;
-  const std::vector<Buffer> others = AddressedBuffersAndViews(*block);
-  const auto missing = [&](const std::vector<BufferRegion>& declared, std::vector<BufferRegion> touched) {
-    std::erase_if(touched, [&](const BufferRegion& region) {
-      return Mentions(declared, region.buffer) ||
-             std::ranges::any_of(others, [&](const Buffer& buffer) { return buffer.same_as(region.buffer); });
-    });
-    return touched;
-  };
-  AccessRegions touched = DetectRegions(*block);
-  if (block->init) {
-    std::erase_if(touched.reads, [&](const BufferRegion& read) { return Mentions(block->writes, read.buffer); });
-  }
-  BlockNode::Fields fields = block->fields();
-  for (BufferRegion& read : missing(block->reads, std::move(touched.reads))) fields.reads.push_back(std::move(read));
-  for (BufferRegion& write : missing(block->writes, std::move(touched.writes))) {
-    fields.writes.push_back(std::move(write));
-  }
-  return Block(std::move(fields));
 }
 
 }  // namespace tilewright

@@ -41,6 +41,7 @@ TEST(Regions, RelaxesDivisions) {
   const auto point = [](const Expr& e) { return Range{e, Expr(1)}; };
   ExpectRange(*RelaxRange(point(FloorMod(f + h, Expr(4))), one), FloorMod(f + Expr(0), Expr(4)), 1);
   ExpectRange(*RelaxRange(point(FloorDiv(f + h, n)), one), FloorDiv(f + Expr(0), n), 1);
+  ExpectRange(*RelaxRange(point(FloorDiv(h * 16, Expr(4)) + 1), one), 1, 1);
   ExpectRange(*RelaxRange(point(FloorMod(f * 10 + i, Expr(100))), ten), FloorMod(f, Expr(10)) * 10, 10);
   ExpectRange(*RelaxRange(point(FloorMod(f * 10 + i, Expr(40))), ten), FloorMod(f, Expr(4)) * 10, 10);
   ExpectRange(*RelaxRange(point(FloorDiv(f * 20 + i, Expr(40))), ten), FloorDiv(f, Expr(2)), 1);
@@ -126,6 +127,19 @@ TEST(Regions, DivisionAndModulo) {
   ExpectRange(*RelaxRange({FloorMod(i, 8), Expr(1)}, domains), 0, 8);
   ExpectRange(*RelaxRange({Ramp(i * 4, 1, 4), Expr(1)}, domains), 20, 40);
   EXPECT_FALSE(RelaxRange({i * x, Expr(1)}, domains).has_value());
+}
+
+// for i in range(13): for j in range(8): if i * 8 + j < 100: A[i * 8 + j] = 0
+TEST(Regions, UndeclaredOnesAreInsideOfBuffers) {
+  Buffer a("A", {100}, kF32);
+  Var i("i"), j("j");
+  const Stmt guarded = If(i * 8 + j < 100, Store(a, Const(kF32, 0), {i * 8 + j}));
+  BlockNode::Fields fields;
+  fields.name = "B";
+  fields.body = Loop(i, 13, Loop(j, 8, guarded));
+  const Block block = WithUndeclaredRegions(Block(std::move(fields)));
+  ASSERT_EQ(block->writes.size(), 1u);
+  ExpectRange(block->writes[0].region[0], 0, 100);
 }
 
 }  // namespace
