@@ -27,6 +27,28 @@ absl::StatusOr<cuda::Program> ProgramFor(const Module& module, const Target& tar
 // "sm_90a" of cuda-sm90a.
 std::string Architecture(const Target& target) { return target.cpu; }
 
+// Kernels as NVRTC compiles them.
+struct Compiled {
+  std::string text;
+  cuda::NvrtcResult cubin;
+};
+// Where a thread's registers do not suffice for kernels whose loops over addresses are unrolled, these loops are the
+// compiler's to unroll, unless that takes no fewer.
+absl::StatusOr<Compiled> CompileKernels(const cuda::Program& program, const Target& target) {
+  std::string text = cuda::PreambleFor(program.text) + program.text;
+  auto cubin = cuda::CompileWithNvrtc(text, Architecture(target));
+  if (!cubin.ok()) return cubin.status();
+  const auto spills = [](const cuda::NvrtcResult& result) {
+    return cuda::CountersOfLog(result.log)[kSpillBytesCounter];
+  };
+  std::string shorter = cuda::WithoutUnrolledAddresses(text);
+  if (spills(*cubin) == 0 || shorter == text) return Compiled{std::move(text), *std::move(cubin)};
+  auto other = cuda::CompileWithNvrtc(shorter, Architecture(target));
+  if (!other.ok()) return other.status();
+  if (spills(*other) >= spills(*cubin)) return Compiled{std::move(text), *std::move(cubin)};
+  return Compiled{std::move(shorter), *std::move(other)};
+}
+
 // Functions of CUDA that hold a stack frame of their own, and one without that takes their place.
 constexpr std::pair<std::string_view, std::string_view> kFramesOfCuda[] = {
     {"TW_FUNCTION(sin, sinf, sin)", "TW_FUNCTION(sin, expf, exp)"},
@@ -58,13 +80,14 @@ class CudaBackend : public Backend {
                                    const CompileOptions& options) const override {
     auto program = ProgramFor(module, target, options);
     if (!program.ok()) return program.status();
-    const std::string text = cuda::PreambleFor(program->text) + program->text;
-    Artifact artifact{.bytes = text};
-    if (options.format == "cu" && !(options.count && cuda::NvrtcIsInstalled())) return artifact;
+    if (options.format == "cu" && !(options.count && cuda::NvrtcIsInstalled())) {
+      return Artifact{.bytes = cuda::PreambleFor(program->text) + program->text};
+    }
     // PTX is not assembled by NVRTC, so what ptxas says of the kernels comes with a cubin.
-    auto cubin = cuda::CompileWithNvrtc(text, Architecture(target));
-    if (!cubin.ok()) return cubin.status();
-    artifact.counters = cuda::CountersOfLog(cubin->log);
+    auto compiled = CompileKernels(*program, target);
+    if (!compiled.ok()) return compiled.status();
+    auto& [text, cubin] = *compiled;
+    Artifact artifact{.bytes = text, .counters = cuda::CountersOfLog(cubin.log)};
     if (artifact.counters[kStackBytesCounter] > 0) {
       if (absl::Status status = LeaveOutFramesOfCuda(text, target, artifact.counters); !status.ok()) return status;
     }
@@ -74,7 +97,7 @@ class CudaBackend : public Backend {
         shared = std::max(shared, kernel.shared_bytes);
       }
     }
-    if (options.format == "cubin") artifact.bytes = std::move(cubin->binary);
+    if (options.format == "cubin") artifact.bytes = std::move(cubin.binary);
     if (options.format == "ptx") {
       auto ptx = cuda::CompileWithNvrtc(text, "compute_" + Architecture(target).substr(3));
       if (!ptx.ok()) return ptx.status();
@@ -98,9 +121,9 @@ class CudaBackend : public Backend {
     std::string error;
     if (cuda::Driver::Open(&error) == nullptr) return absl::FailedPreconditionError(error);
     if (!compiled.empty()) return cuda::GpuDevice(program, compiled);
-    const auto cubin = cuda::CompileWithNvrtc(cuda::PreambleFor(program.text) + program.text, Architecture(target));
-    if (!cubin.ok()) return cubin.status();
-    return cuda::GpuDevice(program, cubin->binary);
+    const auto kernels = CompileKernels(program, target);
+    if (!kernels.ok()) return kernels.status();
+    return cuda::GpuDevice(program, kernels->cubin.binary);
   }
 };
 

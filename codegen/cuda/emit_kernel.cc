@@ -18,8 +18,6 @@ namespace {
 
 // Local arrays beyond this are not what registers are for.
 constexpr int64_t kMostLocalBytes = 64 << 10;
-// Iterations that are written out so that arrays of threads stay in registers.
-constexpr int64_t kMostUnrolled = 256;
 
 // What a kernel uses and does not define, in the order of the text, and which memory it writes.
 class Uses : public Visitor {
@@ -322,29 +320,6 @@ std::string KernelEmitter::Named(DataType type, const std::string& name, const s
   return unique;
 }
 
-bool KernelEmitter::IndexesRegisters(const ForNode* op) const {
-  const std::optional<int64_t> extent = AsInt(op->extent);
-  if (!extent || *extent > kMostUnrolled) return false;
-  bool found = false;
-  const auto check = [&](const Buffer& buffer, const std::vector<Expr>& indices) {
-    const MemoryKind kind = buffer->scope.kind();
-    if (kind != MemoryKind::kLocal && kind != MemoryKind::kRegister && kind != MemoryKind::kFragment) return;
-    for (const Expr& index : indices) found = found || UsesVar(index, op->var);
-  };
-  PreOrder(op->body, [&](const Stmt& s) {
-    if (const auto* store = dyn_cast<StoreNode>(s)) check(store->buffer, store->indices);
-    return !found;
-  });
-  PreOrderExprs(op->body, [&](const Expr& e) {
-    if (const auto* load = dyn_cast<LoadNode>(e)) check(load->buffer, load->indices);
-    if (const auto* call = dyn_cast<CallNode>(e); call != nullptr && call->op == kAccessPtr) {
-      found = found || UsesVar(call->args[2], op->var);
-    }
-    return !found;
-  });
-  return found;
-}
-
 void KernelEmitter::EmitFor(const ForNode* op) {
   if (IsConcurrentThreadLoop(op)) return EmitThreadLoop(op);
   arith::Analyzer::Scope inside(&analyzer_);
@@ -359,7 +334,7 @@ void KernelEmitter::EmitFor(const ForNode* op) {
   analyzer_.Bind(op->var, {op->min, op->extent});
   const std::string name = names_.Make(op->var.name());
   values_[op->var.get()] = name;
-  if (IndexesRegisters(op)) Line("#pragma unroll");
+  if (const std::string_view unrolling = UnrollingOf(op); !unrolling.empty()) Line(std::string(unrolling));
   Open(absl::StrCat("for (", type, " ", name, " = ", first, "; ", name, " < ", end, "; ++", name, ")"));
   Statement(op->body);
   Close();

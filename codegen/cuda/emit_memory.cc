@@ -7,6 +7,7 @@
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/cuda/type_text.h"
 #include "codegen/lower/common/instruction_attributes.h"
+#include "ir/analysis.h"
 #include "ir/arith/linear.h"
 #include "ir/arith/same_expr.h"
 #include "ir/builtin.h"
@@ -394,6 +395,39 @@ void KernelEmitter::StoreLanes(const StoreNode* op) {
     Line(absl::StrCat(ElementText(op->buffer, indices[i]), " = ", value, ";"));
     if (masked) Close();
   }
+}
+
+bool KernelEmitter::PointsToRegisters(const CallNode* pointer) const {
+  const auto* data = dyn_cast<VarNode>(pointer->args[1]);
+  const auto known = data == nullptr ? pointers_.end() : pointers_.find(data);
+  // What is not known yet is allocated inside of the loop, where there is memory of threads alone.
+  return known == pointers_.end() || (known->second.space != Space::kShared && known->second.space != Space::kGlobal);
+}
+
+// The line before a loop: registers have no addresses, so loops over them are unrolled, and loops over operands of
+// instructions in memory so that their addresses are one register and constants. Empty for others.
+std::string_view KernelEmitter::UnrollingOf(const ForNode* op) const {
+  const std::optional<int64_t> extent = AsInt(op->extent);
+  if (!extent || *extent > kMostUnrolled) return "";
+  bool registers = false, addresses = false;
+  const auto check = [&](const Buffer& buffer, const std::vector<Expr>& indices) {
+    const MemoryKind kind = buffer->scope.kind();
+    if (kind != MemoryKind::kLocal && kind != MemoryKind::kRegister && kind != MemoryKind::kFragment) return;
+    for (const Expr& index : indices) registers = registers || UsesVar(index, op->var);
+  };
+  PreOrder(op->body, [&](const Stmt& s) {
+    if (const auto* store = dyn_cast<StoreNode>(s)) check(store->buffer, store->indices);
+    return !registers;
+  });
+  PreOrderExprs(op->body, [&](const Expr& e) {
+    if (const auto* load = dyn_cast<LoadNode>(e)) check(load->buffer, load->indices);
+    const auto* call = dyn_cast<CallNode>(e);
+    if (call != nullptr && call->op == kAccessPtr && UsesVar(call->args[2], op->var)) {
+      (PointsToRegisters(call) ? registers : addresses) = true;
+    }
+    return !registers;
+  });
+  return registers ? kUnrolledRegisters : addresses ? kUnrolledAddresses : "";
 }
 
 }  // namespace tilewright::cuda

@@ -231,4 +231,13 @@ absl::StatusOr<Program> EmitProgram(const Module& lowered, const Target& target)
   return program;
 }
 
+std::string WithoutUnrolledAddresses(std::string text) {
+  for (size_t at = text.find(kUnrolledAddresses); at != text.npos; at = text.find(kUnrolledAddresses, at)) {
+    const size_t line = text.rfind('\n', at) + 1;
+    text.erase(line, text.find('\n', at) + 1 - line);
+    at = line;
+  }
+  return text;
+}
+
 }  // namespace tilewright::cuda

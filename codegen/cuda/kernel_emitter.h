@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -24,6 +25,11 @@
 #include "target/target.h"
 
 namespace tilewright::cuda {
+
+// Lines before loops that the compiler must unroll, since they are over registers, and before loops that it should, since
+// they are over addresses. Longer loops have none.
+inline constexpr char kUnrolledRegisters[] = "#pragma unroll", kUnrolledAddresses[] = "#pragma unroll  // addresses";
+inline constexpr int64_t kMostUnrolled = 256;
 
 // How tightly the outermost operator of a text binds, as in C++.
 enum Binding { kTernary, kOr, kAnd, kBitOr, kBitAnd, kEquality, kRelation, kShift, kSum, kProduct, kUnary, kAtom };
@@ -72,7 +78,6 @@ class KernelEmitter {
   void EmitAccumulator(const AllocateNode* op, const std::string& name, int64_t count);
   void EmitSync(const SyncNode* op);
   void EmitEvaluate(const EvaluateNode* op);
-  bool IndexesRegisters(const ForNode* op) const;
 
   // ---- emit_expr.cc: scalars
   // Whose value is that of the expression.
@@ -119,6 +124,8 @@ class KernelEmitter {
   std::string PointerText(const Pointer& pointer, DataType type) const;
   std::string ElementText(const Buffer& buffer, const Expr& index);
   std::string AccumulatorText(const Pointer& pointer, const Expr& index);
+  bool PointsToRegisters(const CallNode* pointer) const;
+  std::string_view UnrollingOf(const ForNode* op) const;
 
   // Remembers the first thing that cannot be emitted.
   Text Fail(const std::string& message);

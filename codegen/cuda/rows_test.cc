@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "codegen/cuda/emit_program.h"
 #include "codegen/cuda/emulator/fragments.h"
 #include "codegen/cuda/testing/scheduled_kernels.h"
 #include "codegen/lower/gpu/testing/tensor_core_products.h"
@@ -28,6 +29,7 @@ using cuda::testing::Scheduled;
 using ::testing::HasSubstr;
 using testing::M16n8k8Schedule;
 using testing::MmaSchedule;
+using ::testing::Not;
 using testing::ProgramOf;
 using testing::TensorCoreProduct;
 using testing::WmmaSchedule;
@@ -151,6 +153,20 @@ TEST_P(Rows, ComputeWhatIsDescribed) {
       if (row.suffix.empty() && (!a_by_columns || row.a.type.bits() == 16)) Check(product, MmaSchedule(product));
     }
   }
+}
+
+// Loops over fragments are unrolled in any case, those over the steps that operands are loaded at only where registers
+// suffice (cuda_backend.cc).
+TEST(Unrolling, OfAddressesIsLeftOut) {
+  const TensorCoreProduct product = {InstructionNamed("mma", "f16f16f32"), false, false};
+  std::string schedule = absl::StrReplaceAll(WmmaSchedule(product), {{"[None, 1, 16]", "[None, 2, 16]"}});
+  const std::string text = KernelText(Scheduled(ProgramOf(product), schedule), "cuda-sm80");
+  EXPECT_THAT(text, HasSubstr("#pragma unroll  // addresses\n  "));
+  const std::string shorter = cuda::WithoutUnrolledAddresses(text);
+  EXPECT_THAT(shorter, HasSubstr("#pragma unroll\n"));
+  EXPECT_THAT(shorter, Not(HasSubstr("// addresses")));
+  EXPECT_EQ(cuda::WithoutUnrolledAddresses("a {\n  #pragma unroll  // addresses\n  for (;;)\n}\n"),
+            "a {\n  for (;;)\n}\n");
 }
 
 // A layout's place for element (x, y): its owner and the place there.
