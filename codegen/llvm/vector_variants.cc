@@ -11,8 +11,8 @@ namespace {
 
 constexpr const char* kPrefix = "tw.vector.";
 
-// Every variant takes a mask last, which it has no use for: there is none for which a lane that is not wanted would do
-// any harm. LLVM passes a mask of all lanes where it needs none.
+// Every variant takes a mask last. It returns at once where no lane is wanted, as under a condition that is the same for all
+// of them; otherwise it computes all lanes. LLVM passes a mask of all lanes where it needs none.
 std::string Declared(std::string_view function, llvm::CallInst* call, unsigned lanes) {
   llvm::Module& module = *call->getModule();
   llvm::LLVMContext& context = module.getContext();
@@ -63,7 +63,14 @@ void DefineVariants(llvm::Module& module, const EmitVariant& emit) {
     builder.setFastMathFlags(flags);
     std::vector<llvm::Value*> args;
     for (llvm::Argument& arg : variant->args()) args.push_back(&arg);
+    llvm::Value* wanted = builder.CreateOrReduce(args.back());
     args.pop_back();
+    llvm::BasicBlock* none = llvm::BasicBlock::Create(module.getContext(), "none", variant);
+    llvm::BasicBlock* some = llvm::BasicBlock::Create(module.getContext(), "some", variant);
+    builder.CreateCondBr(wanted, some, none);
+    builder.SetInsertPoint(none);
+    builder.CreateRet(llvm::Constant::getNullValue(variant->getReturnType()));
+    builder.SetInsertPoint(some);
     const llvm::StringRef name = variant->getName().drop_front(llvm::StringRef(kPrefix).size()).split('.').first;
     builder.CreateRet(emit(name, builder, args));
   }
