@@ -14,7 +14,7 @@ namespace {
 
 // The size of a variable that nobody named. Schedules for 512 do well from some dozens on.
 constexpr int64_t kTypicalSize = 512;
-// What parameters of typical sizes take together: more is slow to make and to compare.
+// What parameters and temporaries of typical sizes take together: more is slow to make and to compare.
 constexpr double kTypicalBytes = 64e6;
 
 // An extent where its variables have the values that `value` gives; `otherwise` where that is no number.
@@ -171,17 +171,36 @@ int64_t LikelySizes::Least(const Expr& extent) const {
   return ValueOf(extent, least, 1);
 }
 
+namespace {
+
+// Of the parameters and of all temporaries: scores of attention take more than queries and keys.
+std::vector<Buffer> AllBuffers(const Function& function) {
+  std::vector<Buffer> buffers;
+  for (const Param& param : function->params) {
+    if (param.buffer) buffers.push_back(param.buffer);
+  }
+  PreOrder(function->body, [&](const Stmt& s) {
+    if (const auto* realize = dyn_cast<BlockRealizeNode>(s)) {
+      buffers.insert(buffers.end(), realize->block->alloc_buffers.begin(), realize->block->alloc_buffers.end());
+    }
+    return true;
+  });
+  return buffers;
+}
+
+}  // namespace
+
 SizesByName WithTypicalSizes(const Function& function, SizesByName sizes) {
   std::vector<std::string> missing = SymbolicExtents(function);
   std::erase_if(missing, [&](const std::string& name) { return sizes.contains(name); });
+  const std::vector<Buffer> buffers = AllBuffers(function);
   for (int64_t size = kTypicalSize; !missing.empty(); size /= 2) {
     for (const std::string& name : missing) sizes[name] = {size};
     const LikelySizes likely = LikelySizes::Of(WithLikelySizes(function, sizes));
     double bytes = 0;
-    for (const Param& param : function->params) {
-      if (!param.buffer) continue;
-      double of_buffer = param.buffer->dtype.bytes();
-      for (const Expr& extent : param.buffer->shape) of_buffer *= static_cast<double>(likely.Likely(extent));
+    for (const Buffer& buffer : buffers) {
+      double of_buffer = buffer->dtype.bytes();
+      for (const Expr& extent : buffer->shape) of_buffer *= static_cast<double>(likely.Likely(extent));
       bytes += of_buffer;
     }
     if (bytes <= kTypicalBytes || size == 1) break;

@@ -31,7 +31,7 @@ Function AtSizes(const Function& function, const std::map<std::string, int64_t>&
 std::vector<std::string> SymbolicExtents(const Function& function);
 
 // `sizes` with a value for each symbolic extent of the parameters that they do not name: the largest power of two up to
-// 512 with which the parameters together take 64 MB at most.
+// 512 with which the parameters and temporaries together take 64 MB at most.
 SizesByName WithTypicalSizes(const Function& function, SizesByName sizes);
 
 class LikelySizes {

@@ -108,6 +108,17 @@ TEST(LikelySizes, TypicalOnesFitInMemory) {
   EXPECT_EQ(WithTypicalSizes(function, {}), (SizesByName{{"n", {512}}, {"m", {512}}}));
   EXPECT_EQ(WithTypicalSizes(function, {{"m", {100000}}}), (SizesByName{{"n", {32}}, {"m", {100000}}}));
   EXPECT_EQ(WithTypicalSizes(function, {{"m", {100000000}}}).at("n"), std::vector<int64_t>{1});
+  // n * n * n floats in between.
+  const Function cube = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((n,), "float32"), C: T.Buffer((n,), "float32"), n: T.int32):
+    B = T.alloc_buffer((n, n, n))
+    for i in range(n):
+        with T.block("C"):
+            vi = T.axis.spatial(n, i)
+            C[vi] = A[vi]
+)");
+  EXPECT_EQ(WithTypicalSizes(cube, {}), (SizesByName{{"n", {128}}}));
 }
 
 }  // namespace
