@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 
 #include "ir/script/parse_or_die.h"
 #include "ir/script/printer.h"
@@ -323,6 +324,59 @@ def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32"), C: T.Buffer
 )",
                    "C"),
             "B, which B writes, outlives the scope");
+}
+
+// C reads `read`, where B has the elements of A in tiles of 16.
+Function ReadsTiles(const std::string& extent, const std::string& read) {
+  return ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((128,), "float32"), C: T.Buffer(()" +
+                            extent + R"(,), "float32")):
+          B = T.alloc_buffer((8, 16), "float32")
+          for i, j in T.grid(8, 16):
+              with T.block("B"):
+                  vi, vj = T.axis.remap("SS", [i, j])
+                  B[vi, vj] = A[vi * 16 + vj] * T.float32(2)
+          for i in range()" +
+                            extent + R"():
+              with T.block("C"):
+                  vi = T.axis.spatial()" +
+                            extent + R"(, i)
+                  C[vi] = )" +
+                            read + R"( + T.float32(1))");
+}
+
+// The last tile of 127 elements, or of 100, is not full.
+TEST(ReverseComputeInline, ReadsPartOfTiles) {
+  for (const auto& [extent, read, condition] :
+       {std::tuple("127", "B[vi // 16, vi % 16]", "T.where(i * 16 + j < 127)"),
+        {"100", "B[vi // 16, vi % 16]", "T.where(i * 16 + j < 100)"},
+        {"121", "B[(vi + 7) // 16, (vi + 7) % 16]", "T.where(7 <= i * 16 + j)"}}) {
+    const Function f = ReadsTiles(extent, read);
+    Outcome<ReverseComputeInlineResult> result = ReverseComputeInline(f, BlockNamed(f, "C"));
+    ASSERT_TRUE(result.ok()) << ReasonOf(result, f);
+    testing::ExpectContains(result->function, condition);
+    ExpectEquivalent(f, result->function);
+  }
+  const Function twice = ReadsTiles("127", "B[vi // 16, vi % 8]");
+  EXPECT_EQ(ReasonOf(ReverseComputeInline(twice, BlockNamed(twice, "C")), twice),
+            "instances of C may read the same element of B");
+}
+
+TEST(ComputeInline, RefusesTilesThatAreNotFull) {
+  const Function f = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((127,), "float32"), C: T.Buffer((8, 16), "float32")):
+          B = T.alloc_buffer((8, 16), "float32")
+          for i in range(127):
+              with T.block("B"):
+                  vi = T.axis.spatial(127, i)
+                  B[vi // 16, vi % 16] = A[vi]
+          for i, j in T.grid(8, 16):
+              with T.block("C"):
+                  vi, vj = T.axis.remap("SS", [i, j])
+                  C[vi, vj] = B[vi, vj])");
+  EXPECT_EQ(ReasonOf(ComputeInline(f, BlockNamed(f, "B")), f), "B may not store all elements of B");
 }
 
 TEST(ReverseComputeInline, RefusesPadding) {

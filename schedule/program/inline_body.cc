@@ -107,9 +107,8 @@ std::optional<std::vector<Expr>> SolveIterators(const std::vector<IterVar>& iter
                                                 const std::vector<Expr>& values, arith::Analyzer* analyzer) {
   arith::Domain domain;
   for (const IterVar& iter : iters) domain.push_back({iter.var, iter.domain});
-  std::optional<arith::IterMap> map =
-      arith::DetectIterMap(indices, domain, {}, arith::IterMapLevel::kBijective, analyzer);
-  if (!map) return std::nullopt;
+  std::optional<arith::IterMap> map = arith::DetectIterMap(indices, domain, {}, arith::IterMapLevel::kNone, analyzer);
+  if (!map || !map->injective) return std::nullopt;
   std::vector<Var> unknown;
   VarMap known;
   for (const Expr& value : values) {

@@ -15,8 +15,8 @@ const StoreNode* AsSingleStore(const BlockNode& block);
 // The value has no effects and may be computed any number of times.
 bool IsPure(const Expr& value);
 
-// The iterators that make `indices` equal to `values`; nothing when the indices are not known to be different for
-// different iterators.
+// The iterators that make `indices` equal to `values`, wherever some do; nothing when the indices are not known to be
+// different for different iterators.
 std::optional<std::vector<Expr>> SolveIterators(const std::vector<IterVar>& iters, const std::vector<Expr>& indices,
                                                 const std::vector<Expr>& values, arith::Analyzer* analyzer);
 
