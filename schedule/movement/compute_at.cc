@@ -54,8 +54,8 @@ class Move {
   Check CheckInstances(const BlockRealizeNode& moved, const std::vector<const ForNode*>& new_loops,
                        const std::vector<BoxAccess>& accesses);
   Outcome<size_t> Position(const std::vector<uint32_t>& producers, const std::vector<uint32_t>& consumers) const;
-  // New loops around the block with the instances that `intervals` hold.
-  Stmt Regenerate(const std::vector<Interval>& intervals);
+  // New loops around the block with the instances that `accesses` ask for.
+  Stmt Regenerate(const std::vector<BoxAccess>& accesses, BoxRelation relation);
   Stmt WithCondition(const Stmt& moved) const;
   ComputeAtResult Finish(const Stmt& moved, size_t position);
 
@@ -239,8 +239,17 @@ Outcome<size_t> Move::Position(const std::vector<uint32_t>& producers, const std
   return static_cast<size_t>(index_);
 }
 
-Stmt Move::Regenerate(const std::vector<Interval>& intervals) {
+Stmt Move::Regenerate(const std::vector<BoxAccess>& accesses, BoxRelation relation) {
   const BlockNode& block = *realize().block;
+  const std::vector<Interval> intervals = SolveInstances(block, accesses, relation, &analyzer_);
+  const bool inside = relation == BoxRelation::kInside;
+  // A producer may run instances that nobody asks for; a consumer's instances outside of the interval lack their input.
+  const auto runs_whole = [&](const Interval& interval, const Range& domain) {
+    if (interval.IsWhole()) return true;
+    if (!inside) return IsInt(domain.extent, 1);
+    return analyzer_.CanProveLessEqual(interval.min, domain.min) &&
+           analyzer_.CanProveLess(domain.min + domain.extent, interval.max + 2);
+  };
   std::vector<ForNode::Fields> loops;
   std::vector<Expr> bindings, guards;
   for (size_t i = 0; i < intervals.size(); ++i) {
@@ -248,12 +257,12 @@ Stmt Move::Regenerate(const std::vector<Interval>& intervals) {
     const DataType type = block.iter_vars[i].var.dtype();
     Range range = domain;
     Expr guard_max;  // when the loop may run further than the interval
-    if (!intervals[i].IsWhole() && !IsInt(domain.extent, 1)) {
+    if (!runs_whole(intervals[i], domain)) {
       const Expr length = analyzer_.Simplify(intervals[i].max - intervals[i].min + 1);
       const bool varies =
           std::any_of(around_.begin(), around_.end(), [&](const ForNode* loop) { return UsesVar(length, loop->var); });
       const int64_t longest = analyzer_.ConstBounds(length).max;
-      if (!varies && !analyzer_.CanProveLessEqual(domain.extent, length)) {
+      if (!varies && (inside || !analyzer_.CanProveLessEqual(domain.extent, length))) {
         range = {intervals[i].min, length};
       } else if (varies && longest != arith::kPosInf &&
                  !analyzer_.CanProveLessEqual(domain.extent, Const(type, longest))) {
@@ -344,7 +353,7 @@ Outcome<ComputeAtResult> Move::ComputeAt() {
     }
     if (!needed.empty()) accesses.push_back({write, std::move(needed)});
   }
-  Stmt moved = Regenerate(SolveInstances(*realize().block, accesses, BoxRelation::kTouches, &analyzer_));
+  Stmt moved = Regenerate(accesses, BoxRelation::kTouches);
   return Finish(moved, *position);
 }
 
@@ -428,7 +437,7 @@ Outcome<ComputeAtResult> Move::ReverseComputeAt() {
       }
     }
   }
-  Stmt moved = Regenerate(SolveInstances(*realize().block, accesses, BoxRelation::kInside, &analyzer_));
+  Stmt moved = Regenerate(accesses, BoxRelation::kInside);
   const std::vector<BlockBelow> below = BlocksWithLoopsBelow(moved);
   for (const ForNode* loop : below[0].loops) {
     if (const auto extent = AsInt(loop->extent); extent && *extent <= 0) {

@@ -360,6 +360,46 @@ for ax0 in range(8):
 )");
 }
 
+// A consumer of a few rows of eight, of which an iteration produces more, or one.
+std::string FewRows(int rows, const std::string& read, int produced = 8) {
+  return R"(
+@T.prim_func
+def main(A: T.Buffer((8, 4), "float32"), D: T.Buffer(()" +
+         std::to_string(rows) + R"(, 4), "float32")):
+    B = T.alloc_buffer((8, 4))
+    for i_0, i_1, j in T.grid()" +
+         std::to_string(produced / 4) + R"(, 4, 4):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i_0 * 4 + i_1)
+            vj = T.axis.spatial(4, j)
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid()" +
+         std::to_string(rows) + R"(, 4):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = )" +
+         read + "\n";
+}
+
+TEST(ReverseComputeAt, RunsWhereItsFewRowsAreProduced) {
+  ExpectContains(Apply(FewRows(1, "B[vi, vj]"), "D", "B", 1, ReverseComputeAt), R"(
+        vi = T.axis.spatial(1, i_0 * 4 + i_1)
+        vj = T.axis.spatial(4, ax0)
+        T.where(i_0 * 4 + i_1 < 1))");
+  ExpectContains(Apply(FewRows(1, "B[vi + 3, vj]"), "D", "B", 1, ReverseComputeAt), R"(
+        vi = T.axis.spatial(1, i_0 * 4 + i_1 - 3)
+        vj = T.axis.spatial(4, ax0))");
+  ExpectContains(Apply(FewRows(2, "B[vi + 1, vj]"), "D", "B", 0, ReverseComputeAt), R"(
+for ax0, ax1 in T.grid(4, 4):
+    with T.block("D"):
+        vi = T.axis.spatial(2, i_0 * 4 + ax0 - 1)
+        vj = T.axis.spatial(4, ax1)
+        T.where(1 <= i_0 * 4 + ax0 and i_0 * 4 + ax0 < 3))");
+  const Function never = ParseFunctionOrDie(FewRows(1, "B[vi + 5, vj]", 4));
+  EXPECT_EQ(ReasonOf(ReverseComputeAt(never, BlockNamed(never, "D"), LoopsOf(never, "B")[1]), never),
+            "below i_1 not all instances of D would run");
+}
+
 TEST(ReverseComputeAt, Refuses) {
   auto reason = [](const std::string& text, const char* block, const char* loops_of, size_t loop) {
     const Function f = ParseFunctionOrDie(text);

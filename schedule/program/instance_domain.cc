@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "ir/analysis.h"
 #include "ir/arith/linear.h"
+#include "ir/substitute.h"
 
 namespace tilewright {
 namespace {
@@ -113,6 +115,7 @@ class Solver {
       if (i < vars_.size()) digits_[i].push_back({*digit, first, last});
       return;
     }
+    if (linear->terms.empty() && relation_ == BoxRelation::kInside) linear = OfUnitIterator(touched.min);
     if (linear->terms.empty()) return;
     const Expr& rest = linear->rest;
     // The terms' sum t satisfies low <= t <= high.
@@ -124,6 +127,21 @@ class Solver {
     } else {
       SolveRadix(std::move(linear->terms), low, high);
     }
+  }
+
+  // An index of the only iterator that is in it and has one value: its box says whether the one instance is inside.
+  LinearTerms OfUnitIterator(const Expr& index) const {
+    const IterVar* unit = nullptr;
+    for (const IterVar& iter : vars_) {
+      if (!UsesVar(index, iter.var)) continue;
+      if (unit != nullptr || !IsInt(iter.domain.extent, 1)) return {};
+      unit = &iter;
+    }
+    if (unit == nullptr) return {};
+    const Expr value = unit->domain.min, at = Substitute(index, {{unit->var, value}});
+    const Expr step = analyzer_->Simplify(Substitute(index, {{unit->var, value + 1}}) - at);
+    if (!IsInt(step, 1)) return {};
+    return {{{unit->var, 1}}, at - CastTo(at.dtype(), value)};
   }
 
   void SolveTerm(const LinearTerm& term, const Expr& low, const Expr& high) {
