@@ -86,6 +86,8 @@ class PartMaker : public Mutator {
   Stmt MutateBlockRealize(const BlockRealizeNode* op, const Stmt&) override {
     BlockNode::Fields block = op->block->fields();
     block.name += "_" + suffix_;
+    block.body = WithNames(block.body);
+    if (block.init) block.init = WithNames(block.init);
     bool reduces = false, starts_later = false;
     for (size_t i = 0; i < op->bindings.size(); ++i) {
       IterVar& iter = block.iter_vars[i];
@@ -107,6 +109,16 @@ class PartMaker : public Mutator {
   }
 
  private:
+  // Every part has blocks of its own, whose names say so.
+  Stmt WithNames(const Stmt& inside) const {
+    return RewriteStmt(inside, [&](const Stmt& part) -> Stmt {
+      const auto* realize = dyn_cast<BlockRealizeNode>(part);
+      if (realize == nullptr) return part;
+      BlockNode::Fields block = realize->block->fields();
+      block.name += "_" + suffix_;
+      return Realize(realize->bindings, realize->predicate, Block(std::move(block)));
+    });
+  }
   // The conditions that do not hold throughout the part.
   Expr WhatIsLeftOf(const Expr& predicate) {
     Expr left = True();

@@ -16,9 +16,10 @@
 //
 // Why: the main part runs without conditions (vector loops, tensor instructions), the tail with them.
 //
-// Every part starts at 0, so that it can be scheduled further. An iterator that is bound to the loop alone has the
-// part's range as its domain. Predicates that hold throughout a part are left out. A reduction that goes through
-// several parts is initialized in the first; in the others the block only updates.
+// Every part starts at 0, so that it can be scheduled further. The names of all blocks in a part, nested ones too, end
+// with the name of its loop. An iterator that is bound to the loop alone has the part's range as its domain. Predicates
+// that hold throughout a part are left out. A reduction that goes through several parts is initialized in the first; in
+// the others the block only updates.
 //
 // Conditions: the loop has no annotations, is not bound to a thread and starts at 0; its extent is a constant; factors
 // are positive, and together less than the extent; at most one is None; where a reduce iterator depends on the loop, it

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "ir/script/parse_or_die.h"
 #include "schedule/loops/reorder.h"
 #include "schedule/loops/split.h"
@@ -53,6 +55,29 @@ TEST(LoopPartition, MakesPartsThatStartAtZero) {
   Outcome<ReorderResult> reorder = Reorder(split->function, {split->loops[0], loops[1], split->loops[1]});
   ASSERT_TRUE(reorder.ok()) << ReasonOf(reorder, split->function);
   ExpectEquivalent(f, reorder->function);
+}
+
+TEST(LoopPartition, NamesNestedBlocksAfterTheirPart) {
+  const Function f = ParseFunctionOrDie(R"(
+      @T.prim_func
+      def main(A: T.Buffer((16, 4), "float32"), B: T.Buffer((16,), "float32")):
+          for i in range(16):
+              with T.block("tile"):
+                  vi = T.axis.spatial(16, i)
+                  T.reads(A[vi, 0:4])
+                  T.writes(B[vi])
+                  with T.init():
+                      with T.block("zero"):
+                          B[vi] = T.float32(0)
+                  for k in range(4):
+                      with T.block("sum"):
+                          vk = T.axis.reduce(4, k)
+                          B[vi] = B[vi] + A[vi, vk])");
+  const Function parts = Partitioned(f, LoopsOf(f, "tile")[0], {12});
+  for (const char* name : {"tile_i0", "zero_i0", "sum_i0", "tile_i1", "zero_i1", "sum_i1"}) {
+    ExpectContains(parts, "with T.block(\"" + std::string(name) + "\"):");
+  }
+  ExpectEquivalent(f, parts);
 }
 
 TEST(LoopPartition, LeavesConditionsToTheTail) {
