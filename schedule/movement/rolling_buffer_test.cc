@@ -7,6 +7,8 @@
 #include <tuple>
 
 #include "ir/script/parse_or_die.h"
+#include "ir/script/printer.h"
+#include "ir/structural.h"
 #include "schedule/loops/loop_kind.h"
 #include "schedule/loops/reorder.h"
 #include "schedule/loops/split.h"
@@ -143,6 +145,138 @@ TEST(RollingBuffer, KeepsFinishedSums) {
   ExpectContains(g, "B[vi % 8] = T.float32(0)");
   ExpectContains(g, "B[vi % 8] = B[vi % 8] + A[vi, vk]");
   ExpectEquivalent(f, g);
+}
+
+// Tiles of B of `size` elements that begin at `start`, of which C reads `read`.
+Function Tiles(const std::string& start, int size, const std::string& read, const std::string& where = "True",
+               const std::string& offset = "ax0") {
+  return ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), C: T.Buffer((24,), "float32")):
+    B = T.alloc_buffer((64,))
+    for i0 in range(6):
+        for ax0 in range()" +
+                            std::to_string(size) +
+                            R"():
+            with T.block("B"):
+                vi = T.axis.spatial(64, )" +
+                            start + " + " + offset + R"()
+                T.where()" + where +
+                            R"()
+                B[vi] = A[vi]
+        for i1, r in T.grid(4, 3):
+            with T.block("C"):
+                vi = T.axis.spatial(24, i0 * 4 + i1)
+                vr = T.axis.reduce(3, r)
+                with T.init():
+                    C[vi] = T.float32(0)
+                C[vi] = C[vi] + )" +
+                            read + "\n");
+}
+
+// The first elements of tiles of an enlarged output: two tiles have four or five elements of seven in common.
+TEST(RollingBuffer, RollsByUnevenSteps) {
+  const Function f = Tiles("i0 * 5 // 2", 7, "B[vi * 5 // 8 + vr]", "i0 * 5 // 2 + ax0 < 64");
+  const Function g = Rolled(f);
+  ExpectContains(g, "B = T.alloc_buffer((7,))");
+  ExpectContains(g, "T.where(i0 * 5 // 2 + ax0 < 64 and (i0 < 1 or 4 <= ax0))");
+  ExpectEquivalent(f, g);
+  const Function halves = Tiles("i0 // 2", 4, "B[vi // 8 + vr]");
+  ExpectContains(Rolled(halves), "T.where(i0 < 1 or 3 <= ax0)");
+  ExpectEquivalent(halves, Rolled(halves));
+  const auto reason = [](const Function& refused) {
+    return ReasonOf(RollingBuffer(refused, BlockNamed(refused, "B"), 0), refused);
+  };
+  // Some steps are as long as the tile; the start goes back; it is no sum of quotients.
+  EXPECT_EQ(reason(Tiles("i0 * 9 // 4", 3, "B[i0 * 9 // 4 + vr]")), "no tile of B overlaps the next one");
+  EXPECT_EQ(reason(Tiles("(20 - i0 * 2)", 6, "B[20 - vi // 4 * 2 + vr]")), "no tile of B overlaps the next one");
+  EXPECT_EQ(reason(Tiles("i0 % 3", 6, "B[vi // 4 % 3 + vr]")), "no tile of B overlaps the next one");
+}
+
+// What is not computed again has to be there still.
+TEST(RollingBuffer, RefusesWhatTilesDoNotHold) {
+  const auto reason = [](const Function& f) { return ReasonOf(RollingBuffer(f, BlockNamed(f, "B"), 0), f); };
+  EXPECT_EQ(reason(Tiles("i0 * 2", 6, "B[vi // 4 * 2 + vr]")), "accepted");
+  EXPECT_EQ(reason(Tiles("i0 * 2", 6, "B[vi // 4 + vr]")),
+            "C may read elements of B that the tile of an iteration does not hold");
+  EXPECT_EQ(reason(Tiles("i0 * 3", 4, "B[vi // 4 * 3 + vr * 2]", "True", "ax0 * 2")), "a tile of B may have gaps");
+  EXPECT_EQ(reason(Tiles("i0 * 2", 6, "B[vi // 4 * 2 + vr]", "ax0 != 3")),
+            "the predicate ax0 != 3 of B says more than that its iterators are inside of their domains");
+}
+
+// Windows of three over windows of three, four elements of D at a time; the producers named in `roll` roll in turn.
+Function Windows(int stages, const std::string& text) {
+  Function f = ParseFunctionOrDie(text);
+  const std::vector<uint32_t> loops = LoopsOf(f, "D");
+  f = Split(f, loops[0], {Expr(), 4})->function;
+  for (int stage = stages; stage-- > 0;) {
+    const std::string name(1, static_cast<char>('C' - (stages - 1 - stage)));
+    const auto moved = ComputeAt(f, BlockNamed(f, name), LoopsOf(f, "D")[0], false, -1);
+    EXPECT_TRUE(moved.ok()) << ReasonOf(moved, f);
+    f = moved->function;
+  }
+  return f;
+}
+
+constexpr char kCascade[] = R"(
+@T.prim_func
+def main(X: T.Buffer((22,), "float32"), D: T.Buffer((16,), "float32")):
+    A = T.alloc_buffer((20,))
+    B = T.alloc_buffer((20,))
+    C = T.alloc_buffer((18,))
+    for i in range(20):
+        with T.block("A"):
+            vi = T.axis.spatial(20, i)
+            A[vi] = X[vi] * T.float32(2)
+    for i in range(20):
+        with T.block("B"):
+            vi = T.axis.spatial(20, i)
+            B[vi] = A[vi] + X[vi + 2]
+    for i, r in T.grid(18, 3):
+        with T.block("C"):
+            vi, vr = T.axis.remap("SR", [i, r])
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + B[vi + vr]
+    for i, r in T.grid(16, 3):
+        with T.block("D"):
+            vi, vr = T.axis.remap("SR", [i, r])
+            with T.init():
+                D[vi] = T.float32(0)
+            D[vi] = D[vi] + C[vi + vr]
+)";
+
+TEST(RollingBuffer, RollsCascadesInAnyOrder) {
+  const Function original = ParseFunctionOrDie(kCascade);
+  const Function f = Windows(3, kCascade);
+  const auto roll = [&](std::string_view order) {
+    Function g = f;
+    for (const char name : order) {
+      Outcome<Function> rolled = RollingBuffer(g, BlockNamed(g, std::string(1, name)), 0);
+      EXPECT_TRUE(rolled.ok()) << order << ReasonOf(rolled, g);
+      if (rolled.ok()) g = *rolled;
+    }
+    ExpectEquivalent(original, g);
+    return g;
+  };
+  const Function consumers_first = roll("CBA");
+  ExpectContains(consumers_first, "C = T.alloc_buffer((6,))");
+  ExpectContains(consumers_first, "B = T.alloc_buffer((8,))");
+  for (const char* order : {"ABC", "BCA", "BAC", "ACB", "CAB"}) {
+    EXPECT_TRUE(StructuralEqual(roll(order), consumers_first)) << order;
+  }
+}
+
+// A condition that rolling did not write: what B leaves out, nobody knows.
+TEST(RollingBuffer, RefusesAboveBuffersThatDoNotRoll) {
+  Function f = Rolled(Windows(3, kCascade));
+  std::string text = Print(f);
+  const std::string condition = "i_0 < 1 or 4 <= ax0";
+  ASSERT_NE(text.find(condition), std::string::npos) << text;
+  text.replace(text.find(condition), condition.size(), "i_0 < 1 or 5 <= ax0");
+  f = ParseFunctionOrDie(text);
+  EXPECT_EQ(ReasonOf(RollingBuffer(f, BlockNamed(f, "C"), 0), f),
+            "C is not a complete block: its iterator vi is opaque, not spatial");
 }
 
 TEST(RollingBuffer, Refuses) {
