@@ -98,9 +98,12 @@ bool Merge(Drawer& d) {
   return d.Try("merge", {Value(Value::List{a, b})}) || d.Try("merge", {Value(Value::List{b, a})});
 }
 
-// A producer in tiles of its consumer, which overlap.
+// A producer in tiles of its consumer, which overlap; or in those that another producer rolls in already.
 bool RollingBuffer(Drawer& d) {
   if (d.Try("rolling_buffer", {d.block(), 0})) return true;
+  const bool joins = d.AllOrNothing(
+      [&] { return d.Try("compute_at", {d.block(), d.OtherLoop()}) && d.Try("rolling_buffer", {d.block(), 0}); });
+  if (joins) return true;
   return d.AllOrNothing([&] {
     if (d.other_loops().empty() || d.block() == d.other_block()) return false;
     const auto parts = d.schedule().Apply("split", {d.OtherLoop(), Value::List{Value(), 2 + d.Below(2)}});

@@ -353,6 +353,80 @@ def main(A: T.Buffer((12, 6), "float32"), C: T.Buffer((10, 6), "float32")):
             C[vi, vj] = B[vi, vj] + B[vi + 1, vj] + B[vi + 2, vj]
 )";
 
+// Windows over windows, and a consumer of part of their result.
+inline constexpr const char* kCascade = R"(
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), E: T.Buffer((2,), "float32")):
+    B = T.alloc_buffer((16,), "float32")
+    C = T.alloc_buffer((14,), "float32")
+    D = T.alloc_buffer((12,), "float32")
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = A[vi] * T.float32(2)
+    for i, r in T.grid(14, 3):
+        with T.block("C"):
+            vi, vr = T.axis.remap("SR", [i, r])
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + B[vi + vr]
+    for i, r in T.grid(12, 3):
+        with T.block("D"):
+            vi, vr = T.axis.remap("SR", [i, r])
+            with T.init():
+                D[vi] = T.float32(0)
+            D[vi] = D[vi] + C[vi + vr]
+    for i in range(2):
+        with T.block("E"):
+            vi = T.axis.spatial(2, i)
+            E[vi] = D[vi + 5]
+)";
+
+// Windows over a row that is enlarged by half.
+inline constexpr const char* kEnlarged = R"(
+@T.prim_func
+def main(A: T.Buffer((12,), "float32"), C: T.Buffer((15,), "float32")):
+    B = T.alloc_buffer((12,), "float32")
+    for i in range(12):
+        with T.block("B"):
+            vi = T.axis.spatial(12, i)
+            B[vi] = A[vi] * T.float32(2)
+    for i, r in T.grid(15, 3):
+        with T.block("C"):
+            vi, vr = T.axis.remap("SR", [i, r])
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + B[vi * 2 // 3 + vr]
+)";
+
+// Part of what is made is read: 27 elements of 32 in tiles of four, and one column of five.
+inline constexpr const char* kUnevenTiles = R"(
+@T.prim_func
+def main(A: T.Buffer((32,), "float32"), C: T.Buffer((27,), "float32")):
+    B = T.alloc_buffer((8, 4), "float32")
+    for i, j in T.grid(8, 4):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi * 4 + vj] * T.float32(2)
+    for i in range(27):
+        with T.block("C"):
+            vi = T.axis.spatial(27, i)
+            C[vi] = B[(vi + 2) // 4, (vi + 2) % 4] + T.float32(1)
+)";
+inline constexpr const char* kOneColumn = R"(
+@T.prim_func
+def main(A: T.Buffer((12, 5), "float32"), C: T.Buffer((10, 1), "float32")):
+    B = T.alloc_buffer((12, 5), "float32")
+    for i, j in T.grid(12, 5):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid(10, 1):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi + 1, vj + 3] + T.float32(1)
+)";
+
 inline constexpr const char* kSymbolicChain = R"(
 @T.prim_func
 def main(a: T.handle, c: T.handle, n: T.int32):
