@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "ir/analysis.h"
+#include "ir/arith/iter_map.h"
 #include "ir/substitute.h"
 #include "ir/thread_tags.h"
 #include "schedule/program/common_refusals.h"
@@ -13,6 +14,7 @@
 #include "schedule/program/loop_tree.h"
 #include "schedule/program/produced_box.h"
 #include "schedule/program/relaxed_region.h"
+#include "schedule/program/tile_length.h"
 #include "verify/structure/block_scope.h"
 #include "verify/structure/instance_order.h"
 
@@ -56,6 +58,7 @@ class Move {
   Outcome<size_t> Position(const std::vector<uint32_t>& producers, const std::vector<uint32_t>& consumers) const;
   // New loops around the block with the instances that `accesses` ask for.
   Stmt Regenerate(const std::vector<BoxAccess>& accesses, BoxRelation relation);
+  bool CountsInside(const Expr& binding, const Range& domain, const std::vector<ForNode::Fields>& loops);
   Stmt WithCondition(const Stmt& moved) const;
   ComputeAtResult Finish(const Stmt& moved, size_t position);
 
@@ -239,6 +242,18 @@ Outcome<size_t> Move::Position(const std::vector<uint32_t>& producers, const std
   return static_cast<size_t>(index_);
 }
 
+// Whether the binding is a digit of the loops around it and of `loops` that has no more values than the domain: f // m of
+// f in [0, n * m) has n.
+bool Move::CountsInside(const Expr& binding, const Range& domain, const std::vector<ForNode::Fields>& loops) {
+  arith::Domain ranges = DomainOf(around_);
+  for (const ForNode::Fields& loop : loops) ranges.push_back({loop.var, {Const(loop.var.dtype(), 0), loop.extent}});
+  const auto map = arith::DetectIterMap({binding}, ranges, Expr(), arith::IterMapLevel::kNone, &analyzer_);
+  if (!map || map->indices[0].args.empty() || !map->indices[0].args.back().scale.IsOne()) return false;
+  const Expr& first = map->indices[0].base;
+  const Expr end = first + map->extents[0].ToExpr(binding.dtype());
+  return analyzer_.CanProveLessEqual(domain.min, first) && analyzer_.CanProveLessEqual(end, domain.min + domain.extent);
+}
+
 Stmt Move::Regenerate(const std::vector<BoxAccess>& accesses, BoxRelation relation) {
   const BlockNode& block = *realize().block;
   const std::vector<Interval> intervals = SolveInstances(block, accesses, relation, &analyzer_);
@@ -261,7 +276,7 @@ Stmt Move::Regenerate(const std::vector<BoxAccess>& accesses, BoxRelation relati
       const Expr length = analyzer_.Simplify(intervals[i].max - intervals[i].min + 1);
       const bool varies =
           std::any_of(around_.begin(), around_.end(), [&](const ForNode* loop) { return UsesVar(length, loop->var); });
-      const int64_t longest = analyzer_.ConstBounds(length).max;
+      const int64_t longest = LongestOf(length, &analyzer_);
       if (!varies && (inside || !analyzer_.CanProveLessEqual(domain.extent, length))) {
         range = {intervals[i].min, length};
       } else if (varies && longest != arith::kPosInf &&
@@ -279,8 +294,12 @@ Stmt Move::Regenerate(const std::vector<BoxAccess>& accesses, BoxRelation relati
       loops.push_back({.id = next_id_++, .var = loop_var, .extent = CastTo(type, range.extent)});
     }
     bindings.push_back(binding);
-    guards.push_back(domain.min <= binding);
-    guards.push_back(binding < domain.min + domain.extent);
+    const Expr from = domain.min <= binding, to = binding < domain.min + domain.extent;
+    const bool known = IsTrue(analyzer_.Simplify(from)) && IsTrue(analyzer_.Simplify(to));
+    if (!known && !CountsInside(binding, domain, loops)) {
+      guards.push_back(from);
+      guards.push_back(to);
+    }
     if (guard_max) guards.push_back(binding <= guard_max);
   }
   Expr predicate = True();
