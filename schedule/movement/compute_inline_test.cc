@@ -326,6 +326,20 @@ def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32"), C: T.Buffer
             "B, which B writes, outlives the scope");
 }
 
+// The column is an iterator of one value: what is stored says which instances of the producer store it.
+TEST(ReverseComputeInline, ReadsOneColumn) {
+  const Function f = ParseFunctionOrDie(Program("(6, 1)", R"(
+    for i, j in T.grid(6, 1):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi + 4, vj + 3] + bias[vj]
+)"));
+  Outcome<ReverseComputeInlineResult> result = ReverseComputeInline(f, BlockNamed(f, "C"));
+  ASSERT_TRUE(result.ok()) << ReasonOf(result, f);
+  testing::ExpectContains(result->function, "C[vi - 4, vj - 3] = A[vi, vj] * T.float32(2) + bias[vj - 3]");
+  ExpectEquivalent(f, result->function);
+}
+
 // C reads `read`, where B has the elements of A in tiles of 16.
 Function ReadsTiles(const std::string& extent, const std::string& read) {
   return ParseFunctionOrDie(R"(

@@ -118,7 +118,9 @@ std::optional<std::vector<Expr>> SolveIterators(const std::vector<IterVar>& iter
   std::vector<Expr> solved = arith::InverseIterMap(*map, {unknown.begin(), unknown.end()}, analyzer);
   for (size_t i = 0; i < iters.size(); ++i) {
     for (size_t d = 0; d < indices.size() && IsInt(iters[i].domain.extent, 1); ++d) {
-      if (indices[d].get() == iters[i].var.get()) solved[i] = unknown[d];  // stays in indices, though it has one value
+      const Expr offset = analyzer->Simplify(indices[d] - CastTo(indices[d].dtype(), iters[i].var));
+      // Stays in indices, though it has one value.
+      if (AsInt(offset)) solved[i] = analyzer->Simplify(unknown[d] - offset);
     }
     solved[i] = Substitute(LastIndexFirst(solved[i], unknown), known);
   }
