@@ -7,6 +7,7 @@
 #include "ir/annotations.h"
 #include "ir/arith/analyzer.h"
 #include "ir/regions.h"
+#include "schedule/blocks/all_values.h"
 #include "schedule/program/common_refusals.h"
 #include "schedule/program/loop_tree.h"
 #include "schedule/program/simplify_block.h"
@@ -20,6 +21,13 @@ bool IsWhole(const Range& range, const Expr& extent) {
   return IsInt(range.min, 0) && arith::Analyzer().CanProveEqual(range.extent, extent);
 }
 
+// Whether one range lies in another for all values of the block's iterators.
+bool LiesInside(const Range& inner, const Range& outer, const BlockNode& block, arith::Analyzer* analyzer) {
+  const Expr end = inner.min + inner.extent, outer_end = outer.min + outer.extent;
+  if (analyzer->CanProveLessEqual(outer.min, inner.min) && analyzer->CanProveLessEqual(end, outer_end)) return true;
+  return HoldsForAllValues(And(outer.min <= inner.min, end <= outer_end), block.iter_vars);
+}
+
 // An access of the body whose place is known, and that the region does not stand for.
 std::optional<Refusal> WhyWrong(const BlockNode& block, const BufferRegion& region, bool read) {
   arith::Analyzer analyzer;
@@ -30,10 +38,8 @@ std::optional<Refusal> WhyWrong(const BlockNode& block, const BufferRegion& regi
     for (size_t d = 0; d < region.region.size(); ++d) {
       const Range &inner = access.region[d], &outer = region.region[d];
       if (IsWhole(inner, region.buffer->shape[d])) continue;  // not known
-      const bool inside = analyzer.CanProveLessEqual(outer.min, inner.min) &&
-                          analyzer.CanProveLessEqual(inner.min + inner.extent, outer.min + outer.extent);
-      const bool whole = read || (analyzer.CanProveLessEqual(inner.min, outer.min) &&
-                                  analyzer.CanProveLessEqual(outer.min + outer.extent, inner.min + inner.extent));
+      const bool inside = LiesInside(inner, outer, block, &analyzer);
+      const bool whole = read || LiesInside(outer, inner, block, &analyzer);
       if (inside && whole) continue;
       return Refusal{
           kName,
