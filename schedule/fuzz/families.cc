@@ -61,7 +61,7 @@ std::vector<Family> Families() {
       {"padded", {script(kPaddedConvolution), script(kInPlaceRowSum)}},
       {"stencil", {script(kStencil), script(kCascade), script(kEnlarged)}},
       {"part of tiles", {script(kUnevenTiles), script(kOneColumn)}},
-      {"gather", {script(kGather), script(kSparseRows)}},
+      {"gather", {script(kGather), script(kSparseRows), script(kResize)}},
       {"symbolic", {script(kSymbolicChain), ops::Matmul(Var("m"), 6, Var("k"))}, false, 3},
       {"symbolic grid", {script(kSymbolicGrid), script(kSymbolicRows)}},
       {"64 bits", {script(kWideMatmul), script(kMixedWidths)}},

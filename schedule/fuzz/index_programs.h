@@ -101,6 +101,23 @@ def main(Pages: T.Buffer((9, 6), "float32"), source: T.int64, C: T.Buffer((6,), 
             C[vj] = B[vj] + T.float32(1)
 )";
 
+// An image in other sizes: places that functions round.
+inline constexpr const char* kResize = R"(
+@T.prim_func
+def main(A: T.Buffer((3, 8), "float32"), C: T.Buffer((6, 8), "float32")):
+    B = T.alloc_buffer((3, 8), "float32")
+    for i, j in T.grid(3, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] + T.float32(1)
+    for i, j in T.grid(6, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(B[0:3, 0:8])
+            T.writes(C[vi, vj])
+            C[vi, vj] = B[T.Cast("int32", T.floor(T.Cast("float32", vi) * T.float32(0.5))), T.Cast("int32", T.ceil(T.Cast("float32", vj) * T.float32(0.75)))]
+)";
+
 // A permutation of rows through a table.
 inline constexpr const char* kScatter = R"(
 @T.prim_func

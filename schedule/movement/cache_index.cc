@@ -39,6 +39,18 @@ struct Table {
   }
 };
 
+// Whether an expression has a value whatever those of its operands are, and nothing else comes of it: tables hold
+// values for all iterations, those too in which a condition stands before the index.
+bool HasValue(const Expr& e) {
+  if (const auto* call = dyn_cast<CallNode>(e)) return EffectOf(call->op) == CallEffect::kPure;
+  const auto* op = dyn_cast<BinaryNode>(e);
+  if (op == nullptr || !op->dtype().is_integer()) return true;
+  const bool divides = op->op == BinaryOp::kDiv || op->op == BinaryOp::kMod || op->op == BinaryOp::kFloorDiv ||
+                       op->op == BinaryOp::kFloorMod;
+  const auto divisor = AsInt(op->b);
+  return !divides || (divisor && *divisor != 0);
+}
+
 class Collector : public Visitor {
  public:
   explicit Collector(const BlockNode& block) : block_(block) {}
@@ -68,7 +80,7 @@ class Collector : public Visitor {
     bool follows = !table.iters.empty();
     PreOrder(index, [&](const Expr& e) {
       const auto* var = dyn_cast<VarNode>(e);
-      follows &= !isa<LoadNode>(e) && !isa<CallNode>(e);
+      follows &= !isa<LoadNode>(e) && HasValue(e);
       follows &= var == nullptr || std::any_of(table.iters.begin(), table.iters.end(),
                                                [&](const IterVar& iter) { return iter.var.get() == var; });
       return true;

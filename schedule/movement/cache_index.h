@@ -16,7 +16,8 @@
 //
 // Why: divisions leave the inner loop.
 //
-// Conditions: the block contains no blocks; there is such an index; iterators in it count from 0.
+// Conditions: the block contains no blocks; there is such an index, made of iterators, constants and functions without
+// effects, with no divisor but constants; iterators in it count from 0.
 //
 // Ids: all survive; those of the tables' blocks (returned, in the order of the tables) and loops are born.
 #pragma once
