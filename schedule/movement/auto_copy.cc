@@ -11,6 +11,7 @@
 #include "ir/annotations.h"
 #include "ir/arith/region.h"
 #include "ir/substitute.h"
+#include "schedule/movement/own_values.h"
 #include "schedule/program/buffer_selector.h"
 #include "schedule/program/cache_stage.h"
 #include "schedule/program/common_refusals.h"
@@ -189,7 +190,7 @@ class Inserter {
     }
     FindBox(/*of_writes=*/true);
     const User& first = users_.front();
-    if (first.read != nullptr) {
+    if (first.read != nullptr && !ReadsOnlyItsOwnValues(function_, *first.realize, buffer_)) {
       return Refuse("{block0}, the first below {loop1} to write {text0}, also reads it", {first.id(), loop_id_});
     }
     if (!WritesAllOfBox(first)) {

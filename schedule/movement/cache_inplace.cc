@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/arith/region.h"
+#include "schedule/movement/sure_reads.h"
 #include "schedule/program/buffer_selector.h"
 #include "schedule/program/cache_stage.h"
 #include "schedule/program/common_refusals.h"
@@ -60,9 +61,6 @@ Outcome<CacheInplaceResult> CacheInplace(const Function& function, uint32_t bloc
   const bool beside = block.iter_vars.empty();
   const std::vector<const ForNode*> relaxed = beside ? std::vector<const ForNode*>() : child->loops;
   if (auto refusal = WhyOthersInTheWay(scope, *child, buffer); refusal && !beside) return *refusal;
-  if (const char* reason = WhyCannotUseCache(block, buffer, memory)) {
-    return Refusal{kName, reason, {block_id}, {}, {buffer->name}};
-  }
 
   arith::Analyzer analyzer;
   for (const IterVar& iter : scope.block()->iter_vars) analyzer.Bind(iter.var, iter.domain);
@@ -73,8 +71,11 @@ Outcome<CacheInplaceResult> CacheInplace(const Function& function, uint32_t bloc
       box = arith::UnionRegions(box, RelaxedRegion(region, *child->realize, relaxed).region, &analyzer);
     }
   }
-  if (!ProvablyInside(&analyzer, box, BufferRegion::Full(buffer).region)) {
+  if (!CopyStaysInside(function, scope, buffer, box, &analyzer)) {
     return Refusal{kName, "{block0} may reach outside of {text0}", {block_id}, {}, {buffer->name}};
+  }
+  if (const char* reason = WhyCannotUseCache(block, buffer, memory, box)) {
+    return Refusal{kName, reason, {block_id}, {}, {buffer->name}};
   }
   const CacheStage stage = MakeCacheStage(buffer, box, memory);
   CacheInplaceResult result;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "ir/arith/region.h"
+#include "schedule/movement/sure_reads.h"
 #include "schedule/program/buffer_selector.h"
 #include "schedule/program/cache_stage.h"
 #include "schedule/program/common_refusals.h"
@@ -105,11 +106,6 @@ Outcome<CacheReadResult> CacheRead(const Function& function, uint32_t block_id, 
     writer.reset();
   Outcome<std::vector<uint32_t>> users = FindUsers(scope, block_id, buffer, consumers, writer);
   if (!users.ok()) return users.refusal();
-  for (uint32_t user : *users) {
-    if (const char* reason = WhyCannotUseCache(*scope.Find(user)->realize->block, buffer, memory)) {
-      return Refusal{kName, reason, {user}, {}, {buffer->name}};
-    }
-  }
 
   arith::Analyzer analyzer;
   CopyPlace place;
@@ -118,7 +114,7 @@ Outcome<CacheReadResult> CacheRead(const Function& function, uint32_t block_id, 
   if (!writer) {
     for (const IterVar& iter : scope.block()->iter_vars) analyzer.Bind(iter.var, iter.domain);
     box = part = PartReadByScope(*scope.block(), buffer, &analyzer);
-    if (!ProvablyInside(&analyzer, box, BufferRegion::Full(buffer).region)) {
+    if (!CopyStaysInside(function, scope, buffer, box, &analyzer)) {
       return Refusal{kName, "the scope of {block0} may reach outside of {text0}", {block_id}, {}, {buffer->name}};
     }
   } else {
@@ -167,6 +163,12 @@ Outcome<CacheReadResult> CacheRead(const Function& function, uint32_t block_id, 
                        {},
                        {buffer->name}};
       }
+    }
+  }
+
+  for (uint32_t user : *users) {
+    if (const char* reason = WhyCannotUseCache(*scope.Find(user)->realize->block, buffer, memory, box)) {
+      return Refusal{kName, reason, {user}, {}, {buffer->name}};
     }
   }
 

@@ -272,7 +272,7 @@ def main(B: T.Buffer((60,), "float32"), C: T.Buffer((60,), "float32")):
             "B has values from outside of the scope, and B writes a part of it in each iteration of i");
   EXPECT_EQ(reason(R"(
 @T.prim_func
-def main(A: T.Buffer((60,), "float32"), C: T.Buffer((60,), "float32")):
+def main(A: T.Buffer((60,), "float32", strides=(2,)), C: T.Buffer((60,), "float32")):
     for i in range(60):
         with T.block("C"):
             vi = T.axis.spatial(60, i)

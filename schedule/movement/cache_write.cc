@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/functor.h"
+#include "schedule/movement/own_values.h"
 #include "schedule/program/buffer_selector.h"
 #include "schedule/program/cache_stage.h"
 #include "schedule/program/common_refusals.h"
@@ -25,7 +26,8 @@ bool ShareLoop(const ScopeChild& a, const ScopeChild& b) {
   return !a.loops.empty() && !b.loops.empty() && a.loops[0] == b.loops[0];
 }
 
-std::optional<Refusal> WhyNotWriter(const BlockScope& scope, const ScopeChild& child, const Buffer& buffer) {
+std::optional<Refusal> WhyNotWriter(const Function& function, const BlockScope& scope, const ScopeChild& child,
+                                    const Buffer& buffer) {
   for (uint32_t writer : scope.Writers(buffer)) {
     if (writer != child.id()) {
       return Refusal{kName, "{block1} also writes {text0}", {child.id(), writer}, {}, {buffer->name}};
@@ -36,7 +38,7 @@ std::optional<Refusal> WhyNotWriter(const BlockScope& scope, const ScopeChild& c
     return Refusal{kName, "{block0} writes several regions of {text0}", {child.id()}, {}, {buffer->name}};
   }
   for (const BufferRegion& read : child.realize->block->reads) {
-    if (read.buffer.same_as(buffer)) {
+    if (read.buffer.same_as(buffer) && !ReadsOnlyItsOwnValues(function, *child.realize, buffer)) {
       return Refusal{kName, "{block0} also reads {text0}", {child.id()}, {}, {buffer->name}};
     }
   }
@@ -149,12 +151,12 @@ Outcome<CacheWriteResult> CacheWrite(const Function& function, uint32_t block_id
   if (scope.has_other_statements()) {
     return Refusal{kName, "the scope of {block0} holds statements other than loops and blocks", {block_id}};
   }
-  if (auto refusal = WhyNotWriter(scope, *child, buffer)) return *refusal;
+  if (auto refusal = WhyNotWriter(function, scope, *child, buffer)) return *refusal;
   const std::vector<Range> box = RelaxedRegion(written, *child->realize, child->loops).region;
   Outcome<std::vector<uint32_t>> users = FindUsers(scope, block_id, written, box, consumers);
   if (!users.ok()) return users.refusal();
   for (uint32_t user : *users) {
-    if (const char* reason = WhyCannotUseCache(*scope.Find(user)->realize->block, buffer, memory)) {
+    if (const char* reason = WhyCannotUseCache(*scope.Find(user)->realize->block, buffer, memory, box)) {
       return Refusal{kName, reason, {user}, {}, {buffer->name}};
     }
   }

@@ -86,6 +86,17 @@ Stmt InsertIntoSequence(const Stmt& body, const Stmt& copy, const std::vector<ui
   return Sequence(std::move(stmts));
 }
 
+// The elements of memory that the indices of a copy are made of.
+void AddReadsOfMemory(const std::vector<Expr>& indices, std::vector<BufferRegion>* reads) {
+  for (const Expr& index : indices) {
+    PreOrder(index, [&](const Expr& e) {
+      const auto* load = dyn_cast<LoadNode>(e);
+      if (load != nullptr) reads->push_back(BufferRegion::Point(load->buffer, load->indices));
+      return true;
+    });
+  }
+}
+
 }  // namespace
 
 CacheStage MakeCacheStage(const Buffer& buffer, const std::vector<Range>& box, const Scope& scope) {
@@ -133,12 +144,77 @@ Stmt MakeCopy(const CacheStage& stage, const std::vector<Range>& part, bool into
     block.reads = {cached};
     block.writes = {original};
   }
+  AddReadsOfMemory(buffer_indices, &block.reads);
   return Nest(std::move(loops), Realize(std::move(bindings), predicate, Block(std::move(block))));
 }
 
 Stmt UseCache(const Stmt& s, const CacheStage& stage) { return CacheUser(stage).Mutate(s); }
 
-const char* WhyCannotUseCache(const BlockNode& block, const Buffer& buffer, const Scope& scope) {
+namespace {
+
+// Whether the address of a buffer is taken, and by anything else than a function outside of the program, which takes
+// pointers to any memory.
+class AddressFinder : public Visitor {
+ public:
+  explicit AddressFinder(const Buffer& buffer) : buffer_(buffer) {}
+  bool found = false, by_other = false, has_view = false;
+
+ protected:
+  void VisitVar(const VarNode* op) override {
+    if (op == buffer_->data.get()) Found();
+  }
+  void VisitCall(const CallNode* op) override {
+    const auto* load = op->op == kAddressOf && op->args.size() == 1 ? dyn_cast<LoadNode>(op->args[0]) : nullptr;
+    if (load != nullptr && load->buffer.same_as(buffer_)) Found();
+    const bool outer = in_extern_;
+    in_extern_ |= op->op == kCallExtern || op->op == kCallPureExtern;
+    Visitor::VisitCall(op);
+    in_extern_ = outer;
+  }
+  void VisitDeclBuffer(const DeclBufferNode* op) override {
+    has_view |= op->buffer->data.same_as(buffer_->data);
+    Visitor::VisitDeclBuffer(op);
+  }
+
+ private:
+  void Found() {
+    found = true;
+    by_other |= !in_extern_;
+  }
+  const Buffer& buffer_;
+  bool in_extern_ = false;
+};
+
+// Whether a compact cache of `box` has all elements at the offsets that they have in the buffer.
+bool KeepsOffsets(const Buffer& buffer, const std::vector<Range>& box) {
+  if (box.empty() || !buffer->strides.empty() || buffer->layout) return false;
+  if (buffer->elem_offset && !IsInt(buffer->elem_offset, 0)) return false;
+  for (size_t d = 0; d < box.size(); ++d) {
+    if (!IsInt(box[d].min, 0) || !arith::Analyzer().CanProveEqual(box[d].extent, buffer->shape[d])) return false;
+  }
+  return true;
+}
+
+bool HasAddress(const Scope& scope) {
+  return scope.kind() == MemoryKind::kGlobal || scope.kind() == MemoryKind::kShared ||
+         scope.kind() == MemoryKind::kLocal;
+}
+
+// Whether the statement can work on the address of such a cache.
+bool CanUseAddressOf(const Stmt& s, const Buffer& buffer, const Scope& scope, const std::vector<Range>& box) {
+  if (!s) return true;
+  AddressFinder addresses(buffer);
+  addresses.Visit(s);
+  if (addresses.has_view) return false;
+  if (!addresses.found) return true;
+  if (!KeepsOffsets(buffer, box)) return false;
+  return scope == buffer->scope || (!addresses.by_other && HasAddress(scope) && HasAddress(buffer->scope));
+}
+
+}  // namespace
+
+const char* WhyCannotUseCache(const BlockNode& block, const Buffer& buffer, const Scope& scope,
+                              const std::vector<Range>& box) {
   const char* reason = nullptr;
   auto check_match = [&](const BlockNode& inner) {
     for (const MatchBuffer& match : inner.match_buffers) {
@@ -147,25 +223,17 @@ const char* WhyCannotUseCache(const BlockNode& block, const Buffer& buffer, cons
       }
     }
   };
-  auto check_exprs = [&](const Stmt& s) {
+  auto check = [&](const Stmt& s) {
     if (!s) return;
-    PreOrderExprs(s, [&](const Expr& e) {
-      const auto* call = dyn_cast<CallNode>(e);
-      const bool takes_address = call != nullptr && call->op == kAddressOf && call->args.size() == 1;
-      const auto* load = takes_address ? dyn_cast<LoadNode>(call->args[0]) : nullptr;
-      if (e.get() == buffer->data.get() || (load != nullptr && load->buffer.same_as(buffer))) {
-        reason = "{block0} takes the address of {text0}";
-      }
-      return true;
-    });
+    if (!CanUseAddressOf(s, buffer, scope, box)) reason = "{block0} takes the address of {text0}";
     PreOrder(s, [&](const Stmt& inner) {
       if (const auto* realize = dyn_cast<BlockRealizeNode>(inner)) check_match(*realize->block);
       return true;
     });
   };
   check_match(block);
-  check_exprs(block.init);
-  check_exprs(block.body);
+  check(block.init);
+  check(block.body);
   return reason;
 }
 

@@ -1,0 +1,55 @@
+#include "schedule/movement/own_values.h"
+
+#include <algorithm>
+
+#include "ir/functor.h"
+#include "verify/regions/region_cover.h"
+#include "verify/structure/block_scope.h"
+
+namespace tilewright {
+namespace {
+
+bool Loads(const Expr& e, const Buffer& buffer) {
+  bool loads = false;
+  PreOrder(e, [&](const Expr& part) {
+    const auto* load = dyn_cast<LoadNode>(part);
+    loads |= load != nullptr && load->buffer.same_as(buffer);
+    return !loads;
+  });
+  return loads;
+}
+
+// Whether anything but blocks' bodies uses the buffer: loops' extents, bindings and predicates are no reads of a block.
+bool UsesOutsideOfBlocks(const BlockNode& block, const Buffer& buffer) {
+  bool uses = false;
+  PreOrder(block.body, [&](const Stmt& s) {
+    if (const auto* loop = dyn_cast<ForNode>(s)) uses |= Loads(loop->extent, buffer) || Loads(loop->min, buffer);
+    if (const auto* realize = dyn_cast<BlockRealizeNode>(s)) {
+      uses |= Loads(realize->predicate, buffer);
+      for (const Expr& binding : realize->bindings) uses |= Loads(binding, buffer);
+    }
+    return !uses;
+  });
+  return uses;
+}
+
+}  // namespace
+
+bool ReadsOnlyItsOwnValues(const Function& function, const BlockRealizeNode& realize, const Buffer& buffer) {
+  const BlockNode& block = *realize.block;
+  const BlockScope scope = BlockScope::Of(&block);
+  if (block.init || scope.children().empty() || scope.has_other_statements()) return false;
+  const bool matches = std::ranges::any_of(
+      block.match_buffers, [&](const MatchBuffer& match) { return match.source.buffer.same_as(buffer); });
+  if (matches || UsesOutsideOfBlocks(block, buffer)) return false;
+  // As if the block allocated the buffer: then nothing of it has a value in the beginning.
+  BlockNode::Fields alone = block.fields();
+  alone.alloc_buffers.push_back(buffer);
+  const Function tile =
+      function.WithBody(Realize(realize.bindings, True(), Block(std::move(alone))), function->next_id);
+  return std::ranges::none_of(CheckRegionCover(tile), [&](const Diagnostic& diagnostic) {
+    return !diagnostic.buffer || diagnostic.buffer.same_as(buffer);
+  });
+}
+
+}  // namespace tilewright
