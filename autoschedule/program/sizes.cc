@@ -173,7 +173,7 @@ int64_t LikelySizes::Least(const Expr& extent) const {
 
 namespace {
 
-// Of the parameters and of all temporaries: scores of attention take more than queries and keys.
+// The parameters and all temporaries: scores of attention take more than queries and keys.
 std::vector<Buffer> AllBuffers(const Function& function) {
   std::vector<Buffer> buffers;
   for (const Param& param : function->params) {

@@ -32,8 +32,8 @@ struct Compiled {
   std::string text;
   cuda::NvrtcResult cubin;
 };
-// Where a thread's registers do not suffice for kernels whose loops over addresses are unrolled, these loops are the
-// compiler's to unroll, unless that takes no fewer.
+// Kernels that need more registers than a thread has, since their loops over addresses are unrolled, are compiled with
+// these loops as the compiler likes, unless they spill as much.
 absl::StatusOr<Compiled> CompileKernels(const cuda::Program& program, const Target& target) {
   std::string text = cuda::PreambleFor(program.text) + program.text;
   auto cubin = cuda::CompileWithNvrtc(text, Architecture(target));

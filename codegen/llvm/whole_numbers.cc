@@ -33,7 +33,7 @@ const Expr& Element(const Expr& e) {
   return broadcast == nullptr ? e : Element(broadcast->value);
 }
 
-// Of an integer, by its type and by the bits that a mask keeps.
+// The magnitude of an integer, by its type and by the bits that a mask keeps.
 std::optional<int64_t> IntegerMagnitude(const Expr& e) {
   if (const auto value = AsInt(Element(e))) return *value > INT64_MIN ? std::optional(std::abs(*value)) : std::nullopt;
   const DataType type = e.dtype();

@@ -353,7 +353,7 @@ llvm::Value* EmitPow(Builder& b, llvm::Value* x, llvm::Value* y, const Target&) 
   WideFunctions wide(b, x);
   FloatCode& f = wide.code();
   x = wide.Widen(x);
-  // Where |x| is not 1 its power by 2^32 is infinite or zero.
+  // The power by 2^32 is infinite or zero unless |x| is 1.
   y = f.ClampTo(wide.Widen(y), -0x1p32, 0x1p32);
   llvm::Value* power = wide.Exp2(b.CreateFMul(y, wide.Log2(f.Abs(x))));
   llvm::Value* shifted = b.CreateFAdd(y, f.Number(kShift));

@@ -57,7 +57,7 @@ bool Context::ProveStep(const Sum& sum) {
   if (bounds.max < 0 || proof_depth_ >= kMaxDepth || ++proof_steps_ > kMaxSteps) return false;
   ++proof_depth_;
   bool by_cases = false, proven = ProveByCases(sum, &by_cases);
-  // Where cases are told apart nothing is lost but what takes the whole choice away: the end of a loop that runs as far.
+  // Telling cases apart loses nothing but what takes the whole choice away: the end of a loop that runs as far.
   if (!proven) proven = by_cases ? ProveByElimination(sum) : ProveByCommonFactor(sum) || ProveByElimination(sum);
   if (!by_cases) proven = proven || ProveByFacts(sum) || ProveByAtoms(sum);
   --proof_depth_;

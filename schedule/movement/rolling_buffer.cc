@@ -44,7 +44,7 @@ struct Growth {
 
 std::optional<Growth> GrowthOf(const Expr& e, const Var& var);
 
-// Of a product with a number, and of a quotient by a number above 0.
+// The growth of a product with a number, and of a quotient by a number above 0.
 std::optional<Growth> GrowthOfMultiple(const BinaryNode& op, const Growth& a) {
   constexpr int64_t kLimit = int64_t{1} << 31;
   const std::optional<int64_t> factor = AsInt(op.b);

@@ -130,7 +130,7 @@ TEST(CommutingUpdates, Known) {
       Commute("R[vi] = R[vi] + A[vi, vj]\nJ[vi] = T.max(J[vi], A[vi, vj])", "R[vi] = 0\n                J[vi] = 0"));
 }
 
-// Of equal values the first one counts in the loops' order, or the one with the smaller index in any.
+// An argmax: of equal values the first one counts in the loops' order, or the one with the smaller index in any.
 TEST(CommutingUpdates, OutputsCombinedTogether) {
   const auto argmax = [](const std::string& keeps) {
     return Commute("j: T.int32 = T.Select(" + keeps + ", J[vi], vj)\n" +  //
