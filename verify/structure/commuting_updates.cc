@@ -5,13 +5,11 @@
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "ir/arith/same_expr.h"
 #include "ir/builtin.h"
 #include "ir/functor.h"
-#include "ir/reducer.h"
 #include "ir/substitute.h"
 
 namespace tilewright {
@@ -173,11 +171,7 @@ class Checker : public StmtVisitor {
 bool UpdatesCommute(const BlockNode& block) {
   Checker checker(block);
   checker.Visit(block.body);
-  if (checker.commutes) return true;
-  // Outputs that are combined together: an argmax in which the smaller of two indices counts where values are equal.
-  const auto found = DetectReducer(block);
-  const auto* reducer = std::get_if<Reducer>(&found);
-  return reducer != nullptr && !reducer->in_order;
+  return checker.commutes;
 }
 
 }  // namespace tilewright

@@ -130,18 +130,6 @@ TEST(CommutingUpdates, Known) {
       Commute("R[vi] = R[vi] + A[vi, vj]\nJ[vi] = T.max(J[vi], A[vi, vj])", "R[vi] = 0\n                J[vi] = 0"));
 }
 
-// An argmax: of equal values the first one counts in the loops' order, or the one with the smaller index in any.
-TEST(CommutingUpdates, OutputsCombinedTogether) {
-  const auto argmax = [](const std::string& keeps) {
-    return Commute("j: T.int32 = T.Select(" + keeps + ", J[vi], vj)\n" +  //
-                       "r: T.int32 = T.Select(R[vi] > A[vi, vj], R[vi], A[vi, vj])\nJ[vi] = j\nR[vi] = r",
-                   "J[vi] = -1\n                R[vi] = -1000");
-  };
-  EXPECT_TRUE(argmax("R[vi] > A[vi, vj] or (R[vi] == A[vi, vj] and J[vi] < vj)"));
-  EXPECT_FALSE(argmax("R[vi] > A[vi, vj] or (R[vi] == A[vi, vj] and R[vi] < vj)"));
-  EXPECT_FALSE(argmax("R[vi] >= A[vi, vj]"));
-}
-
 TEST(CommutingUpdates, Others) {
   EXPECT_FALSE(Commute("R[vi] = A[vi, vj] - R[vi]"));
   EXPECT_FALSE(Commute("R[vi] = R[vi] * 31 + A[vi, vj]"));
