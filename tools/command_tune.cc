@@ -26,10 +26,12 @@
 namespace tilewright {
 namespace {
 
-// What a user wants to know of a time: "0.123 ms, 543.2 GFLOP/s (82.1% of peak)".
+// What a user wants to know of a time: "0.123 ms, 543.2 GFLOP/s (82.1% of peak)"; the time alone where data says how much
+// is computed.
 std::string Describe(double seconds, const SpeedOfLight& bound) {
   if (!std::isfinite(seconds)) return "none yet";
   std::string text = absl::StrFormat("%.6g ms", seconds * 1e3);
+  if (!bound.whole) return text;
   if (bound.multiply_adds > 0) {
     absl::StrAppendFormat(&text, ", %.1f GFLOP/s (%.1f%% of peak)", 2e-9 * bound.multiply_adds / seconds,
                           100 * bound.arithmetic_seconds / seconds);

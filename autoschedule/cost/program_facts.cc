@@ -89,7 +89,9 @@ class Gatherer {
     const int depth = parent < 0 ? 0 : facts_.loops[static_cast<size_t>(parent)].depth + 1;
     const auto extent = AsInt(loop->extent);
     place_ = static_cast<int>(facts_.loops.size());
-    facts_.loops.push_back({loop, parent, depth, std::max<int64_t>(extent.value_or(kUnknownExtent), 1), loop->kind});
+    const bool known = extent.has_value() && (parent < 0 || facts_.loops[static_cast<size_t>(parent)].known);
+    facts_.loops.push_back(
+        {loop, parent, depth, std::max<int64_t>(extent.value_or(kUnknownExtent), 1), loop->kind, known});
     IndexForm form = loop->min ? Form(loop->min) : IndexForm{};
     if (facts_.loops.back().extent > 1) form.terms.push_back({place_, 1, facts_.loops.back().extent, 1});
     env_[loop->var.get()] = std::move(form);

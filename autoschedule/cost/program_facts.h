@@ -34,6 +34,8 @@ struct LoopFacts {
   int depth = 0;  // 0: outermost
   int64_t extent = 1;
   ForKind kind = ForKind::kSerial;
+  // Whether the program alone says how often this loop and those around it run; else `extent` is kUnknownExtent.
+  bool known = true;
 };
 
 struct BufferFacts {

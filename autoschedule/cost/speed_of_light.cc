@@ -11,6 +11,8 @@ namespace {
 // Additions have units of their own on some processors; functions take at least this many instructions.
 constexpr double kArithmeticPerMultiplyAdd = 2, kInstructionsOfFunction = 8;
 
+bool IsKnown(const ProgramFacts& facts, int loop) { return loop < 0 || facts.loops[static_cast<size_t>(loop)].known; }
+
 // How often something is computed that is computed once for each value of the loops it varies with.
 double Computations(const ProgramFacts& facts, const OperationFacts& operation) {
   double count = operation.share * std::max(operation.dtype.lanes(), 1);
@@ -29,7 +31,7 @@ double ParameterBytes(const ProgramFacts& facts) {
   for (const LoopFacts& loop : facts.loops) iterations.push_back(static_cast<double>(loop.extent));
   for (const AccessFacts& access : facts.accesses) {
     const auto b = static_cast<size_t>(access.buffer);
-    if (!facts.buffers[b].param) continue;
+    if (!facts.buffers[b].param || !IsKnown(facts, access.loop)) continue;
     touched[b] = std::max(touched[b], FootprintBytes(facts, access, 0, 1, iterations));
   }
   double bytes = 0;
@@ -72,7 +74,9 @@ double MultiplyAddsPerCycle(const Target& target, DataType operand) {
 SpeedOfLight SpeedOfLightOf(const ProgramFacts& facts, const Target& target) {
   SpeedOfLight limit;
   double cycles = 0;
+  for (const LoopFacts& loop : facts.loops) limit.whole &= loop.known;
   for (const OperationFacts& operation : facts.operations) {
+    if (!IsKnown(facts, operation.loop)) continue;
     const double count = Computations(facts, operation);
     switch (operation.kind) {
       case OperationKind::kMultiplyAdd:

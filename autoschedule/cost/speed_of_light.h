@@ -6,7 +6,8 @@
 //   if (measured_seconds < 1.05 * limit.seconds) ...            // nothing is left to search for
 //
 // Products with the zeros of a padding do not count, nor what is computed again with the same result. Parameters that
-// fit into caches are taken to be there: the program runs again and again on the same data.
+// fit into caches are taken to be there: the program runs again and again on the same data. Loops that data ends do not
+// count.
 #pragma once
 
 #include <string>
@@ -24,6 +25,7 @@ struct SpeedOfLight {
   double multiply_adds = 0;  // as scalars
   double bytes = 0;          // of parameters
   std::string from;          // where they come from: "L1", ..., "memory"
+  bool whole = true;         // false: work that data repeats is left out of all of the above
 };
 
 SpeedOfLight SpeedOfLightOf(const Function& function, const Target& target);

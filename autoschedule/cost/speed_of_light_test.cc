@@ -7,6 +7,7 @@
 #include "ir/ops/conv.h"
 #include "ir/ops/conv_transpose.h"
 #include "ir/ops/matmul.h"
+#include "ir/script/parse_or_die.h"
 
 namespace tilewright {
 namespace {
@@ -46,6 +47,28 @@ TEST(SpeedOfLight, ZerosBetweenStridesAreNotWork) {
   const SpeedOfLight limit = SpeedOfLightOf(ops::ConvTranspose(1, 8, 8, 256, 128, {4, 2, 1}), kZen4);
   // In each direction 8 positions meet 4 weights each; the first and the last of these 32 products lie outside.
   EXPECT_NEAR(limit.multiply_adds, 30.0 * 30 * 256 * 128, 0.01 * 30 * 30 * 256 * 128);
+}
+
+// The rows of a sparse matrix are as long as data says.
+TEST(SpeedOfLight, LoopsThatDataEndsDoNotCount) {
+  const SpeedOfLight limit = SpeedOfLightOf(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(P: T.Buffer((33,), "int32"), V: T.Buffer((512,), "float32"), D: T.Buffer((32,), "float32"),
+         Y: T.Buffer((32,), "float32")):
+    for i in range(32):
+        with T.block("start"):
+            vi = T.axis.spatial(32, i)
+            Y[vi] = D[vi] * T.float32(3) + T.float32(1)
+    for i in range(32):
+        with T.block("row"):
+            vi = T.axis.spatial(32, i)
+            for k in range(P[vi + 1] - P[vi]):
+                Y[vi] = Y[vi] + V[P[vi] + k] * V[P[vi] + k]
+)"), kZen4);
+  EXPECT_FALSE(limit.whole);
+  EXPECT_EQ(limit.multiply_adds, 32);
+  EXPECT_EQ(limit.bytes, (32 + 32) * 4);
+  EXPECT_TRUE(SpeedOfLightOf(ops::Matmul(8, 8, 8), kZen4).whole);
 }
 
 TEST(SpeedOfLight, OfProgramAndScheduleTheLesserBinds) {
