@@ -102,7 +102,7 @@ Lanes Compiler::CallValue(const CallNode* op) {
   const std::string_view name = op->op;
   Lanes result;
   if (name == kIfThenElse && op->args.size() == 3) return Choose(op->args[0], op->args[1], op->args[2], op->dtype());
-  if (name == "likely" && op->args.size() == 1) return Value(op->args[0]);
+  if ((name == "likely" || name == "assume") && op->args.size() == 1) return Value(op->args[0]);
   if (name == kAccessPtr || name == kAddressOf) return {Pointer(Expr(op))};
   if (name == "infinity") return {FloatConstant(std::numeric_limits<double>::infinity())};
   if (name == kTypeAnnotation || name == "prefetch") return {Constant(0)};

@@ -4,6 +4,7 @@
 
 #include "ir/functor.h"
 #include "ir/substitute.h"
+#include "schedule/layout/padding_block.h"
 #include "schedule/program/loop_tree.h"
 #include "schedule/program/own_loops.h"
 #include "schedule/program/simplify_block.h"
@@ -16,7 +17,6 @@ class WriterCollector : public Visitor {
  public:
   explicit WriterCollector(const Buffer& buffer) : buffer_(buffer) {}
   std::vector<uint32_t> writers;
-  int stores = 0;
 
  protected:
   void VisitBlock(const BlockNode* op) override {
@@ -27,7 +27,6 @@ class WriterCollector : public Visitor {
   }
   void VisitStore(const StoreNode* op) override {
     if (op->buffer.same_as(buffer_)) {
-      ++stores;
       if (std::find(writers.begin(), writers.end(), block_) == writers.end()) writers.push_back(block_);
     }
     Visitor::VisitStore(op);
@@ -38,6 +37,15 @@ class WriterCollector : public Visitor {
   uint32_t block_ = 0;
 };
 
+// The outermost loop of threads on the path, or null.
+const ForNode* ThreadsAround(const Path& path) {
+  for (const Stmt& place : path) {
+    const auto* loop = dyn_cast<ForNode>(place);
+    if (loop != nullptr && loop->kind == ForKind::kThreadBound) return loop;
+  }
+  return nullptr;
+}
+
 class PaddedWriter {
  public:
   PaddedWriter(const char* primitive, const Function& function, const LayoutChange& change,
@@ -47,26 +55,26 @@ class PaddedWriter {
   Outcome<Function> Rewrite() {
     WriterCollector collector(change_.from);
     collector.Visit(function_->body);
-    if (collector.writers.empty()) return Refuse("no block writes {text0}, so that nothing fills its padding", {});
-    if (collector.writers.size() > 1) {
-      return Refuse("{block0} and {block1} write {text0}; one block must fill its padding",
-                    {collector.writers[0], collector.writers[1]});
-    }
-    const uint32_t id = collector.writers[0];
-    const Path path = FindPath(function_, id);
+    if (collector.writers.empty()) return AssumePadding(function_, change_, inverse_, pad_value_);
+    const Path path = FindPath(function_, collector.writers[0]);
     realize_ = cast<BlockRealizeNode>(path.back());
-    if (auto refusal = WhyNotInOwnLoops(primitive_, path)) return *refusal;
-    if (!FindIterators()) {
-      return Refuse("{block0} does not store all of {text0} at its spatial iterators", {id});
+    if (collector.writers.size() > 1 || WhyNotInOwnLoops(primitive_, path) || !FindIterators()) {
+      for (uint32_t writer : collector.writers) {
+        if (const ForNode* threads = ThreadsAround(FindPath(function_, writer))) {
+          return Refusal{primitive_,
+                         "{block0} writes {text0} in threads of {loop1}; a loop around them fills no padding",
+                         {writer, threads->id},
+                         {},
+                         {change_.from->name}};
+        }
+      }
+      return FillPaddingBehind(function_, change_, inverse_, pad_value_, collector.writers);
     }
     Stmt nest = MakeNest(LoopsAbove(path));
     return ReplaceIn(function_, OutermostOwnLoop(path), nest, next_id_);
   }
 
  private:
-  Refusal Refuse(const char* reason, std::vector<uint32_t> objects) const {
-    return Refusal{primitive_, reason, std::move(objects), {}, {change_.from->name}};
-  }
 
   // Which iterator indexes each dimension, when body and init store the whole buffer at distinct spatial iterators.
   bool FindIterators() {
@@ -110,20 +118,11 @@ class PaddedWriter {
     next_id_ = function_->next_id;
     const BlockNode& block = *realize_->block;
     BlockNode::Fields fields = block.fields();
-    std::vector<ForNode::Fields> nest;
-    std::vector<Expr> bindings, indices;
-    fields.iter_vars.clear();
-    for (size_t k = 0; k < inverse_.shape.size(); ++k) {
-      // An index that the map keeps keeps its name.
-      const auto* kept = dyn_cast<VarNode>(change_.map->outputs[k]);
-      const std::string name = kept != nullptr ? kept->name : "axis" + std::to_string(k);
-      const DataType type = inverse_.shape[k].dtype();
-      const Var loop(name, type), iter("v_" + name, type);
-      nest.push_back({.id = next_id_++, .var = loop, .extent = inverse_.shape[k]});
-      fields.iter_vars.push_back({iter, {Const(type, 0), inverse_.shape[k]}, IterKind::kSpatial});
-      bindings.push_back(loop);
-      indices.push_back(iter);
-    }
+    PaddedAxes axes = AxesOf(change_, inverse_, &next_id_);
+    std::vector<ForNode::Fields> nest = std::move(axes.loops);
+    std::vector<Expr> bindings = std::move(axes.loop_vars);
+    const std::vector<Expr> indices = std::move(axes.iterator_vars);
+    fields.iter_vars = std::move(axes.iterators);
     BindIterators(fields.iter_vars, &analyzer_);
     const std::vector<Expr> originals = inverse_.inverse.Apply(indices);
     VarMap values;

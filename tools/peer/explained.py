@@ -171,7 +171,7 @@ KNOWN = [
      "Tiles of varying extent"),
     ("compute_inline reverse_compute_inline", "different", r"^different at \S*reads\[\d\]\.dim\[\d\]: .*T\.if_then_else",
      "compute_inline: regions behind a condition"),
-    ("transform_layout", "only ours", r"place of its own|no pad_value|fills its padding|fill its padding|keep its shape|store all of",
+    ("transform_layout", "only ours", r"place of its own|no pad_value|keep its shape|fills no padding",
      "Layouts that lose elements"),
     ("transform_block_layout", "only ours", r"bound to a thread|holds more|predicate|mixes iterators|bijective",
      "Layouts that lose elements"),

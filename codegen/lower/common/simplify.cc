@@ -44,6 +44,12 @@ class Simplifier : public ScopedMutator {
     if (predicate && IsFalse(predicate)) return Evaluate(Expr(0));
     return ScopedMutator::MutateStore(op, self);
   }
+  // What callers keep is not computed.
+  Stmt MutateEvaluate(const EvaluateNode* op, const Stmt& self) override {
+    const auto* call = dyn_cast<CallNode>(op->value);
+    if (call != nullptr && call->op == "assume") return Evaluate(Expr(0));
+    return ScopedMutator::MutateEvaluate(op, self);
+  }
 };
 
 }  // namespace
