@@ -446,6 +446,7 @@ class BoundErrors : public Mutator {
     if (IsLogic(op->op)) return VisitLogic(op);
     Bounded a = Visit(op->a), b = Visit(op->b);
     const bool is_float = op->a.dtype().is_float();
+    if (!is_float && op->op >= BinaryOp::kDiv && op->op <= BinaryOp::kFloorMod) b.value = NotZero(Bind(b.value));
     if (!is_float && !a.error && !b.error) return {MakeBinary(op->op, a.value, b.value), {}};
     a = Bind(a);
     b = Bind(b);
@@ -459,7 +460,11 @@ class BoundErrors : public Mutator {
       if (error) error = Select(least > Double(0), Div(error, least), Double(kUnbounded));
       return {value, Rounded(value, error, op->dtype())};
     }
-    if (IsComparison(op->op)) return {value, errors ? Abs(Difference(a.value, b.value)) <= errors : Expr()};
+    if (IsComparison(op->op)) {
+      if (!errors) return {value, {}};
+      const Expr bound = Bind(errors);  // 0 where both are exact after all
+      return {value, And(Double(0) < bound, Abs(Difference(a.value, b.value)) <= bound)};
+    }
     switch (op->op) {
       case BinaryOp::kMin:
       case BinaryOp::kMax:
@@ -498,6 +503,13 @@ class BoundErrors : public Mutator {
     }
     if (!is_float) return {value, Select(Double(0) < errors, Double(kUnbounded), Double(0))};
     return Refuse("a quotient rounded down of floating-point numbers"), Bounded{value, {}};
+  }
+
+  // A divisor behind a condition that rounding may turn is zero where the condition does not hold.
+  static Expr NotZero(const Expr& divisor) {
+    if (isa<IntImmNode>(divisor)) return divisor;
+    const DataType type = divisor.dtype();
+    return Select(divisor == Const(type, 0), Const(type, 1), divisor);
   }
 
   static Expr Difference(const Expr& a, const Expr& b) { return CastTo(kDouble, a) - CastTo(kDouble, b); }

@@ -264,6 +264,17 @@ TEST(ReferenceProgram, KnowsConditionsOfComputedNumbers) {
                   "            C[vi] = T.if_then_else(T.isnan(A[vi] / A[vi]), T.float32(0), A[vi] * T.float32(3))\n");
 }
 
+// Of two sides that rounding may choose from, one may divide by zero; a number without an error chooses one.
+TEST(ReferenceProgram, KnowsDivisionsBehindConditionsOfComputedNumbers) {
+  ExpectReference("int32",
+                  "            C[vi] = T.if_then_else(T.Cast(\"int32\", A[vi] * T.float32(3)) != 0, 1000 // "
+                  "T.Cast(\"int32\", A[vi] * T.float32(3)), 7)\n");
+  ExpectReference("int32", R"(            C[vi] = 7
+            if T.Cast("int32", A[vi] * T.float32(3)) != 0:
+                C[vi] = 1000 % T.Cast("int32", A[vi] * T.float32(3))
+)");
+}
+
 TEST(ReferenceProgram, KnowsLocalVariablesLoopsAndBits) {
   ExpectReference("int32", R"(            x: T.int32 = vi
             C[vi] = 0
