@@ -87,7 +87,7 @@ void Explain(const Function& function, const Target& target, std::ostream& out) 
                                                p.seconds > 0 ? 100 * limit.seconds / p.seconds : 0));
   table.Line("  arithmetic", absl::StrFormat("%-10s %s multiply-adds", Quantity(limit.arithmetic_seconds, "s"),
                                              Quantity(limit.multiply_adds, "")) +
-                                     (limit.whole ? "" : ", more in loops that data ends"));
+                                 (limit.whole ? "" : ", more in loops that data ends"));
   table.Line("  parameters", absl::StrFormat("%-10s %s from %s", Quantity(limit.traffic_seconds, "s"),
                                              Quantity(limit.bytes, "B"), limit.from));
   if (target.is_gpu()) return ExplainKernels(p, target, out);

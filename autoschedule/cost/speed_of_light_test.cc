@@ -64,7 +64,8 @@ def main(P: T.Buffer((33,), "int32"), V: T.Buffer((512,), "float32"), D: T.Buffe
             vi = T.axis.spatial(32, i)
             for k in range(P[vi + 1] - P[vi]):
                 Y[vi] = Y[vi] + V[P[vi] + k] * V[P[vi] + k]
-)"), kZen4);
+)"),
+                                            kZen4);
   EXPECT_FALSE(limit.whole);
   EXPECT_EQ(limit.multiply_adds, 32);
   EXPECT_EQ(limit.bytes, (32 + 32) * 4);

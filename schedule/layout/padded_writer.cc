@@ -75,7 +75,6 @@ class PaddedWriter {
   }
 
  private:
-
   // Which iterator indexes each dimension, when body and init store the whole buffer at distinct spatial iterators.
   bool FindIterators() {
     const BlockNode& block = *realize_->block;

@@ -15,7 +15,8 @@ namespace {
 // Where the padding is, for loops or iterators over the new shape.
 Expr IsPadding(const arith::PaddedInverse& inverse, const PaddedAxes& axes, const std::vector<Expr>& indices) {
   arith::Analyzer analyzer;
-  for (const ForNode::Fields& loop : axes.loops) analyzer.Bind(loop.var, Range{Const(loop.var.dtype(), 0), loop.extent});
+  for (const ForNode::Fields& loop : axes.loops)
+    analyzer.Bind(loop.var, Range{Const(loop.var.dtype(), 0), loop.extent});
   BindIterators(axes.iterators, &analyzer);
   return analyzer.Simplify(IndexMap(inverse.inverse->inputs, {inverse.padding}).Apply(indices)[0]);
 }
@@ -56,10 +57,10 @@ Function FillPaddingBehind(const Function& function, const LayoutChange& change,
   block.iter_vars = axes.iterators;
   block.writes = {BufferRegion::Point(change.to, axes.iterator_vars)};
   block.body = Store(change.to, CastTo(change.from->dtype, pad_value.Apply(axes.iterator_vars)[0]), axes.iterator_vars);
-  const Stmt filling = Nest(axes.loops, Realize(axes.loop_vars, IsPadding(inverse, axes, axes.loop_vars),
-                                                Block(std::move(block))));
-  const StmtNode* last = ChildOnPath(FindPath(function, writers.back()),
-                                     FindBufferUses(function, change.from).allocated_by);
+  const Stmt filling =
+      Nest(axes.loops, Realize(axes.loop_vars, IsPadding(inverse, axes, axes.loop_vars), Block(std::move(block))));
+  const StmtNode* last =
+      ChildOnPath(FindPath(function, writers.back()), FindBufferUses(function, change.from).allocated_by);
   return ReplaceIn(function, last, Sequence({Stmt(last), filling}), next_id);
 }
 
@@ -74,8 +75,8 @@ Function AssumePadding(const Function& function, const LayoutChange& change, con
   block.name = "buffer_" + change.from->name + "_assumptions";
   block.iter_vars = axes.iterators;
   block.reads = {BufferRegion::Point(change.to, axes.iterator_vars)};
-  block.body = Evaluate(Call(DataType::Bool(), "assume",
-                             {Or(Not(IsPadding(inverse, axes, axes.iterator_vars)), load == pad)}));
+  block.body =
+      Evaluate(Call(DataType::Bool(), "assume", {Or(Not(IsPadding(inverse, axes, axes.iterator_vars)), load == pad)}));
   const Stmt assumption = Nest(axes.loops, Realize(axes.loop_vars, True(), Block(std::move(block))));
   const Stmt& body = cast<BlockRealizeNode>(function->body)->block->body;
   return ReplaceIn(function, body.get(), Sequence({assumption, body}), next_id);

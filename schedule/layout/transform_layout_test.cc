@@ -266,8 +266,8 @@ def main(A: T.Buffer((14,), "int32"), D: T.Buffer((14,), "int32"), E: T.Buffer((
 )");
   const Var i("i");
   Outcome<TransformLayoutResult> result =
-      TransformLayout(f, BlockNamed(f, "B"), BufferSelector::Named("B"), IndexMap({i}, {FloorDiv(i, 4), FloorMod(i, 4)}),
-                      IndexMap({Var("a"), Var("b")}, {Expr(7)}));
+      TransformLayout(f, BlockNamed(f, "B"), BufferSelector::Named("B"),
+                      IndexMap({i}, {FloorDiv(i, 4), FloorMod(i, 4)}), IndexMap({Var("a"), Var("b")}, {Expr(7)}));
   ASSERT_TRUE(result.ok()) << ReasonOf(result, f);
   ExpectProgram(result->function, R"(
 @T.prim_func
@@ -309,9 +309,9 @@ def main(A: T.Buffer((14,), "int32"), E: T.Buffer((14,), "int32")):
             E[vi] = B[vi, 1] + B[vi, 0]
 )");
   const Var i("i"), j("j");
-  Outcome<TransformLayoutResult> result = TransformLayout(
-      f, BlockNamed(f, "second"), BufferSelector::Named("B"), IndexMap({i, j}, {FloorDiv(i, 4), FloorMod(i, 4), j}),
-      IndexMap({Var("a"), Var("b"), Var("c")}, {Expr(0)}));
+  Outcome<TransformLayoutResult> result = TransformLayout(f, BlockNamed(f, "second"), BufferSelector::Named("B"),
+                                                          IndexMap({i, j}, {FloorDiv(i, 4), FloorMod(i, 4), j}),
+                                                          IndexMap({Var("a"), Var("b"), Var("c")}, {Expr(0)}));
   ASSERT_TRUE(result.ok()) << ReasonOf(result, f);
   ExpectProgram(result->function, R"(
 @T.prim_func
