@@ -4,7 +4,8 @@
 //   (T.Cast("float16", w & T.uint32(15)) - T.float16(7)) * scale      the difference is a whole number: the product alone
 //                                                                     is rounded
 #include "codegen/llvm/emitter.h"
-#include "codegen/llvm/whole_numbers.h"
+#include "ir/whole_numbers.h"
+#include "target/native_types.h"
 
 namespace tilewright::codegen {
 namespace {
@@ -13,7 +14,7 @@ bool IsHalf(DataType type) { return type.element() == DataType::Float(16); }
 
 }  // namespace
 
-bool FunctionEmitter::HasHalves() const { return context_.target.has("avx512fp16") || context_.target.has("fullfp16"); }
+bool FunctionEmitter::HasHalves() const { return HasArithmeticOf(context_.target, "float16"); }
 
 llvm::Value* FunctionEmitter::EmitWide(const Expr& e) {
   const DataType type = e.dtype(), wide = DataType::Float(32, type.lanes());

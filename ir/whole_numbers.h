@@ -11,9 +11,9 @@
 
 #include "ir/expr.h"
 
-namespace tilewright::codegen {
+namespace tilewright {
 
 // The greatest magnitude that the values may have; nothing where some may be rounded or where it is not known.
 std::optional<int64_t> WholeMagnitude(const Expr& e);
 
-}  // namespace tilewright::codegen
+}  // namespace tilewright

@@ -1,11 +1,14 @@
-#include "codegen/llvm/whole_numbers.h"
+#include "ir/whole_numbers.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
-namespace tilewright::codegen {
+namespace tilewright {
 namespace {
+
+// Sums of two numbers of this magnitude do not overflow the types that are asked for.
+constexpr int64_t kMostAdded = int64_t{1} << 24;
 
 // Up to which magnitude a type holds every integer; 0 for other types.
 int64_t HoldsUpTo(DataType type) {
@@ -33,7 +36,7 @@ const Expr& Element(const Expr& e) {
   return broadcast == nullptr ? e : Element(broadcast->value);
 }
 
-// The magnitude of an integer, by its type and by the bits that a mask keeps.
+// The magnitude of an integer, by its type, by the bits that a mask keeps, and of sums by that of what is added.
 std::optional<int64_t> IntegerMagnitude(const Expr& e) {
   if (const auto value = AsInt(Element(e))) return *value > INT64_MIN ? std::optional(std::abs(*value)) : std::nullopt;
   const DataType type = e.dtype();
@@ -45,6 +48,16 @@ std::optional<int64_t> IntegerMagnitude(const Expr& e) {
       const auto mask = AsInt(Element(side));
       if (mask && *mask >= 0) most = std::min(most.value_or(*mask), *mask);
     }
+  }
+  if (const auto* op = dyn_cast<CastNode>(e); op != nullptr && op->value.dtype().is_integer()) {
+    const std::optional<int64_t> value = IntegerMagnitude(op->value);
+    if (value && *value <= MaxValue(type.element())) most = std::min(most.value_or(*value), *value);
+  }
+  const auto* op = dyn_cast<BinaryNode>(e);
+  // Unsigned differences wrap.
+  if (op != nullptr && (op->op == BinaryOp::kAdd || op->op == BinaryOp::kSub) && type.is_int() && type.bits() >= 32) {
+    const std::optional<int64_t> a = IntegerMagnitude(op->a), b = a ? IntegerMagnitude(op->b) : std::nullopt;
+    if (b && *a <= kMostAdded && *b <= kMostAdded) most = *a + *b;
   }
   return most;
 }
@@ -79,4 +92,4 @@ std::optional<int64_t> WholeMagnitude(const Expr& e) {
   }
 }
 
-}  // namespace tilewright::codegen
+}  // namespace tilewright
