@@ -294,6 +294,8 @@ constexpr Move kMoves[] = {
     {"decompose_reduction", [](Drawer& d) { return d.Try("decompose_reduction", {d.block(), d.AnyLoop()}); }},
     {"compose_reduction", ComposeReduction, "batch matmul"},
     {"rfactor", [](Drawer& d) { return d.Try("rfactor", {d.AnyLoop(), d.Below(4) - 2}); }},
+    {"widen_sum", [](Drawer& d) { return d.Try("widen_sum", {d.block(), Small(d), d.Coin() ? "float32" : "float64"}); },
+     "halves"},
     {"blockize", [](Drawer& d) { return d.Try("blockize", {d.AnyLoop(), d.Coin()}); }},
     {"tensorize", Tensorize, "matmul"},
     {"reindex",
@@ -320,6 +322,7 @@ constexpr Move kMoves[] = {
     {"storage_align", [](Drawer& d) { return d.Try("storage_align", {d.block(), 0, Small(d), d.Factor(), Small(d)}); }},
     {"set_layout", [](Drawer& d) { return d.Try("set_layout", {d.block(), 0, "swizzle_32B"}); }},
     {"flip_sign_bit", FlipSignBit, "quantized matmul"},
+    {"widen_buffer", [](Drawer& d) { return d.Try("widen_buffer", {d.block(), 0, d.Coin() ? "float32" : "float64"}); }},
     // A wider type: no value changes.
     {"unsafe_set_dtype", [](Drawer& d) { return d.Try("unsafe_set_dtype", {d.block(), 0, "float64"}); }},
     {"annotate_buffer_access",

@@ -427,6 +427,40 @@ def main(A: T.Buffer((12, 5), "float32"), C: T.Buffer((10, 1), "float32")):
             C[vi, vj] = B[vi + 1, vj + 3] + T.float32(1)
 )";
 
+// Sums in types of 16 bits, exact: products of halves by bytes with a bias behind them, and terms that are rounded on
+// purpose, to multiples of 2 from 256 on.
+inline constexpr const char* kHalfProducts = R"(
+@T.prim_func
+def main(A: T.Buffer((4, 6), "float16"), W: T.Buffer((6, 8), "int8"), E: T.Buffer((8,), "float16"), D: T.Buffer((4, 8), "float16")):
+    C = T.alloc_buffer((4, 8), "float16")
+    for i, j, k in T.grid(4, 8, 6):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float16(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * T.Cast("float16", W[vk, vj])
+    for i, j in T.grid(4, 8):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = C[vi, vj] + E[vj]
+)";
+inline constexpr const char* kRoundedTerms = R"(
+@T.prim_func
+def main(A: T.Buffer((5, 6), "float32"), B: T.Buffer((6,), "bfloat16"), C: T.Buffer((5,), "bfloat16"), M: T.Buffer((5,), "bfloat16")):
+    for i, k in T.grid(5, 6):
+        with T.block("C"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = T.bfloat16(0)
+            C[vi] = C[vi] + (T.Cast("bfloat16", A[vi, vk] + T.float32(257)) - T.bfloat16(256)) * B[vk]
+    for i, k in T.grid(5, 6):
+        with T.block("M"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                M[vi] = T.bfloat16(-512)
+            M[vi] = T.max(M[vi], T.Cast("bfloat16", A[vi, vk] + T.float32(257)))
+)";
+
 inline constexpr const char* kSymbolicChain = R"(
 @T.prim_func
 def main(a: T.handle, c: T.handle, n: T.int32):

@@ -1,5 +1,7 @@
 #include "schedule/program/change_storage.h"
 
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -63,6 +65,21 @@ Outcome<Buffer> WrittenBuffer(const char* primitive, const Function& function, u
   Outcome<BufferRegion> region = WriteRegion(primitive, *cast<BlockRealizeNode>(path->back())->block, write_index);
   if (!region.ok()) return region.refusal();
   return region->buffer;
+}
+
+Outcome<DataType> WiderFloat(const char* primitive, uint32_t block, const Buffer& buffer, std::string_view dtype) {
+  const std::optional<DataType> wide = DataType::Parse(dtype);
+  if (wide != DataType::Float(32) && wide != DataType::Float(64)) {
+    return Refusal{primitive, "\"{text0}\" is not float32 or float64", {block}, {}, {std::string(dtype)}};
+  }
+  if (!buffer->dtype.is_float() || buffer->dtype.bits() >= wide->bits()) {
+    return Refusal{primitive,
+                   "{text0}, which {block0} writes, does not hold floating-point numbers narrower than {text1}",
+                   {block},
+                   {},
+                   {buffer->name, std::string(dtype)}};
+  }
+  return *wide;
 }
 
 Outcome<Function> ChangeStorage(const char* primitive, const Function& function, uint32_t block, const Buffer& buffer,

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string_view>
 
 #include "ir/function.h"
 #include "schedule/core/refusal.h"
@@ -21,6 +22,10 @@ struct StorageForm {
 
 // The buffer that the block's write region `write_index` is in.
 Outcome<Buffer> WrittenBuffer(const char* primitive, const Function& function, uint32_t block, int write_index);
+
+// The type that `dtype` names: float32 or float64, wider than the floating-point numbers in the buffer, which `block`
+// writes.
+Outcome<DataType> WiderFloat(const char* primitive, uint32_t block, const Buffer& buffer, std::string_view dtype);
 
 // Parts of the buffer that blocks match change with it. Refused where no block allocates the buffer, which `block`
 // writes, a part is matched as another type, a block takes the address of one of them, or vectors are accessed.

@@ -1,4 +1,5 @@
 #include "schedule/algebra/flip_sign_bit.h"
+#include "schedule/algebra/widen_buffer.h"
 #include "schedule/blocks/annotate_buffer_access.h"
 #include "schedule/blocks/unsafe_hide_buffer_access.h"
 #include "schedule/layout/decompose_padding.h"
@@ -69,6 +70,14 @@ std::vector<Primitive> BufferPrimitives() {
        [](Application& call) {
          return Changed(call,
                         UnsafeSetDtype(call.function(), call.Id(0), static_cast<int>(call.Int(1)), call.String(2)));
+       }},
+      {"widen_buffer",
+       "A buffer that a block writes holds its elements in a wider floating-point type.",
+       {{"block", ArgKind::kBlock}, {"buffer_index", ArgKind::kInt}, {"dtype", ArgKind::kString}},
+       ResultKind::kNone,
+       Role::kTransform,
+       [](Application& call) {
+         return Changed(call, WidenBuffer(call.function(), call.Id(0), static_cast<int>(call.Int(1)), call.String(2)));
        }},
       {"flip_sign_bit",
        "A buffer of bytes that a block writes holds those of the other sign, with the sign bit flipped.",

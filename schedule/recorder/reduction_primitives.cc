@@ -3,6 +3,7 @@
 #include "schedule/reduction/decompose_reduction.h"
 #include "schedule/reduction/fuse_reduction_epilogue.h"
 #include "schedule/reduction/rfactor.h"
+#include "schedule/reduction/widen_sum.h"
 
 namespace tilewright {
 
@@ -46,6 +47,17 @@ std::vector<Primitive> ReductionPrimitives() {
        Role::kTransform,
        [](Application& call) -> Outcome<Applied> {
          Outcome<RfactorResult> result = Rfactor(call.function(), call.Id(0), static_cast<int>(call.Int(1)));
+         if (!result.ok()) return result.refusal();
+         return call.WithBlock(result->function, result->block);
+       }},
+      {"widen_sum",
+       "A reduction into a narrow type keeps its sum in a wider one and rounds it once, at last.",
+       {{"block", ArgKind::kBlock}, {"write_buffer_index", ArgKind::kInt}, {"dtype", ArgKind::kString}},
+       ResultKind::kBlock,
+       Role::kTransform,
+       [](Application& call) -> Outcome<Applied> {
+         Outcome<WidenSumResult> result =
+             WidenSum(call.function(), call.Id(0), static_cast<int>(call.Int(1)), call.String(2));
          if (!result.ok()) return result.refusal();
          return call.WithBlock(result->function, result->block);
        }},

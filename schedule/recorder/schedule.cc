@@ -427,6 +427,9 @@ Outcome<std::monostate> Schedule::SetLayout(Value block, int buffer_index, std::
 Outcome<std::monostate> Schedule::UnsafeSetDtype(Value block, int buffer_index, std::string dtype) {
   return None("unsafe_set_dtype", {block, buffer_index, std::move(dtype)});
 }
+Outcome<std::monostate> Schedule::WidenBuffer(Value block, int buffer_index, std::string dtype) {
+  return None("widen_buffer", {block, buffer_index, std::move(dtype)});
+}
 Outcome<std::monostate> Schedule::FlipSignBit(Value block, int buffer_index) {
   return None("flip_sign_bit", {block, buffer_index});
 }
@@ -449,6 +452,9 @@ Outcome<std::monostate> Schedule::FuseReductionEpilogue(Value reduction_block, V
 }
 Outcome<BlockRv> Schedule::Rfactor(LoopRv loop, int factor_axis) {
   return One<BlockRv>("rfactor", {Rv(loop), factor_axis});
+}
+Outcome<BlockRv> Schedule::WidenSum(Value block, int write_buffer_index, std::string dtype) {
+  return One<BlockRv>("widen_sum", {block, write_buffer_index, std::move(dtype)});
 }
 Outcome<BlockRv> Schedule::Blockize(Value target, bool preserve_unit_iters) {
   return One<BlockRv>("blockize", {target, preserve_unit_iters});

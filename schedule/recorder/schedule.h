@@ -148,6 +148,7 @@ class Schedule {
   Outcome<std::monostate> StorageAlign(Value block, int buffer_index, int axis, int factor, int offset);
   Outcome<std::monostate> SetLayout(Value block, int buffer_index, std::string layout);
   Outcome<std::monostate> UnsafeSetDtype(Value block, int buffer_index, std::string dtype);
+  Outcome<std::monostate> WidenBuffer(Value block, int buffer_index, std::string dtype);
   Outcome<std::monostate> FlipSignBit(Value block, int buffer_index);
   // `access`: "read" or "write". The map's results are begin and end of each dimension in turn.
   Outcome<std::monostate> AnnotateBufferAccess(Value block, int buffer_index, std::string access, IndexMap ranges);
@@ -157,6 +158,8 @@ class Schedule {
   Outcome<std::monostate> ComposeReduction(Value init_block, Value update_block);
   Outcome<std::monostate> FuseReductionEpilogue(Value reduction_block, Value epilogue_block);
   Outcome<BlockRv> Rfactor(LoopRv loop, int factor_axis);
+  // The block that rounds the sum.
+  Outcome<BlockRv> WidenSum(Value block, int write_buffer_index, std::string dtype);
   Outcome<BlockRv> Blockize(Value target, bool preserve_unit_iters = true);
   Outcome<std::monostate> Tensorize(Value block_or_loop, std::string intrin, bool preserve_unit_iters = true);
   Outcome<std::monostate> Annotate(Value block_or_loop, std::string key, Value value);
