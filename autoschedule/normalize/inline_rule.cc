@@ -56,12 +56,15 @@ int64_t PlacesOf(const BlockNode& block, const Buffer& buffer) {
   return static_cast<int64_t>(places.size());
 }
 
-// Whether some instances of `consumer` use the same element of a buffer.
+}  // namespace
+
 bool UsesElementsAgain(const BlockNode& consumer, const Buffer& buffer) {
   std::vector<Expr> extents;
   for (const IterVar& iter : consumer.iter_vars) extents.push_back(iter.domain.extent);
   return Product(extents) * PlacesOf(consumer, buffer) > Product(buffer->shape);
 }
+
+namespace {
 
 // Operations of a value that is computed once more for each of its uses in one element.
 constexpr int64_t kMostAgain = 4;

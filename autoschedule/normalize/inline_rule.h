@@ -25,6 +25,9 @@ bool IsDear(const BlockNode& block);
 // the products that it is a factor of.
 bool CombinesElements(const BlockNode& block);
 
+// Whether some instances of `consumer` use the same element of a buffer.
+bool UsesElementsAgain(const BlockNode& consumer, const Buffer& buffer);
+
 void InlineElementwise(Schedule& sch, const std::string& function);
 
 }  // namespace tilewright

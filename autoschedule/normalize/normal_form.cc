@@ -4,6 +4,7 @@
 #include "autoschedule/normalize/join_phases.h"
 #include "autoschedule/normalize/product_form.h"
 #include "autoschedule/normalize/split_iterators.h"
+#include "autoschedule/normalize/widen_sums.h"
 
 namespace tilewright {
 
@@ -11,7 +12,9 @@ void BringIntoNormalForm(Schedule& sch, const std::string& function, const Targe
   InlineElementwise(sch, function);
   SplitIterators(sch, function);
   JoinPhases(sch, function, target, choices);
-  FormProducts(sch, function, target);
+  // The blocks that round are elementwise, and so are those that convert operands.
+  if (WidenSums(sch, function, target)) InlineElementwise(sch, function);
+  if (FormProducts(sch, function, target)) InlineElementwise(sch, function);
 }
 
 }  // namespace tilewright

@@ -5,6 +5,7 @@
 //   iterators that a block divides are two iterators             split_iterators.h
 //   few columns are computed together with others that
 //   read nearly the same                                 join_phases.h
+//   sums of halves are kept in float32                   widen_sums.h
 //   what is added to an array that is there is a sum first,
 //   and sums of products multiply two operands                   product_form.h
 #pragma once

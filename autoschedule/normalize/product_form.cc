@@ -105,9 +105,34 @@ bool CacheOneSide(Schedule& sch, BlockRv block) {
   return Uses(*kept, factors, side) >= kLeastUses && sch.Apply("cache_factors", {block, Value(side)}).ok();
 }
 
+// How often an element of each operand is used: at least.
+int64_t LeastUses(const BlockNode& block, const Contraction& contraction) {
+  int64_t rows = 1, columns = 1;
+  for (int row : contraction.rows) rows *= ExtentOf(block.iter_vars[static_cast<size_t>(row)]).value_or(64);
+  for (int column : contraction.columns) columns *= ExtentOf(block.iter_vars[static_cast<size_t>(column)]).value_or(64);
+  return std::min(rows, columns);
+}
+
+// Lets a contraction read copies of operands that it converts from narrower floating-point types, in the type of the
+// sum. Whether it is one that the target has a tile for then.
+bool ConvertOperands(Schedule& sch, BlockRv block, const Target& target) {
+  const auto contraction = MatchContraction(RealizeOf(sch, block));
+  if (!contraction.ok() || LeastUses(*RealizeOf(sch, block).block, *contraction) < kLeastUses) return false;
+  const DataType type = contraction->product_type;
+  const size_t operands = RealizeOf(sch, block).block->reads.size();
+  for (size_t i = 0; i < operands; ++i) {
+    const DataType narrow = RealizeOf(sch, block).block->reads[i].buffer->dtype;
+    if (!narrow.is_float() || !type.is_float() || narrow.bits() >= type.bits()) continue;
+    const Outcome<BlockRv> copy = sch.CacheRead(block, static_cast<int>(i), "global");
+    if (!copy.ok() || !sch.WidenBuffer(*copy, 0, type.ToString()).ok()) return false;
+  }
+  return IsTiledContraction(RealizeOf(sch, block), target);
+}
+
 }  // namespace
 
-void FormProducts(Schedule& sch, const std::string& function, const Target& target) {
+bool FormProducts(Schedule& sch, const std::string& function, const Target& target) {
+  bool converts = false;
   const std::vector<BlockRv> children = BlocksInRoot(sch, function);
   for (const BlockRv& block : children) {
     if (!RealizeOf(sch, block).block->init) {
@@ -119,8 +144,12 @@ void FormProducts(Schedule& sch, const std::string& function, const Target& targ
     SplitOffsets(attempt, block);
     while (CacheOneSide(attempt, block)) {
     }
-    if (IsTiledContraction(RealizeOf(attempt, block), target)) sch = std::move(attempt);
+    const bool tiled = IsTiledContraction(RealizeOf(attempt, block), target);
+    if (!tiled && !ConvertOperands(attempt, block, target)) continue;
+    converts |= !tiled;
+    sch = std::move(attempt);
   }
+  return converts;
 }
 
 }  // namespace tilewright

@@ -17,6 +17,12 @@
 // more than one element of a buffer is computed ahead (cache_factors), which costs nothing where the contraction's rule
 // computes it again as it reads its operands.
 //
+// Where the target has a tile for what floating-point operands are converted to, and none for their own type, copies of
+// them are converted:
+//
+//   C[vi, vj] += float32(A[vi, vk]) * float32(B[vk, vj])      A_global[v0, v1] = float32(A[v0, v1]), of B likewise
+//                                                         ->  C[vi, vj] += A_global[vi, vk] * B_global[vk, vj]
+//
 // A block that is no contraction afterwards, or one that the target has no tile for, keeps its factors.
 #pragma once
 
@@ -27,7 +33,8 @@
 
 namespace tilewright {
 
-// On the blocks directly in the root block of the function.
-void FormProducts(Schedule& sch, const std::string& function, const Target& target);
+// On the blocks directly in the root block of the function. Whether operands are converted: what makes these may be
+// computed there.
+bool FormProducts(Schedule& sch, const std::string& function, const Target& target);
 
 }  // namespace tilewright

@@ -164,11 +164,12 @@ def main(A: T.Buffer((6,), "float32"), B: T.Buffer((5,), "float32"), C: T.Buffer
 
 TEST(AutoSchedule, SaysWhyAContractionGetsNoTiles) {
   IntrinRegistry intrins = IntrinRegistry::Builtin();
-  const Module module(ops::Matmul(24, 64, 10, *ops::OperandTypes::Parse("bf16")));
+  const DataType type = DataType::Float(64);
+  const Module module(ops::Matmul(24, 64, 10, {type, type, type}));
   const AutoScheduled result = AutoSchedule(module, *NamedTarget("arm-neoverse-n1"), &intrins);
   ASSERT_EQ(result.refused.size(), 1u);
   EXPECT_EQ(result.refused[0].ToString(),
-            "contraction_rule: the target has no tiles that multiply bfloat16 by bfloat16 and add in float32");
+            "contraction_rule: the target has no tiles that multiply float64 by float64 and add in float64");
   // Another rule schedules it.
   EXPECT_TRUE(result.left_alone.empty());
   EXPECT_FALSE(StructuralEqual(result.schedule.module(), module));

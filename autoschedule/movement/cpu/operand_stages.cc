@@ -181,6 +181,18 @@ Outcome<std::monostate> PackPanelsInParallel(Schedule& sch, BlockRv stage, const
   return sch.Parallel(panels[0]);
 }
 
+// Whether the block converts elements of floating-point types below float32: vectors of them take few instructions, one
+// element takes as many.
+bool ConvertsFloats(const BlockNode& block) {
+  bool converts = false;
+  PreOrderExprs(block.body, [&](const Expr& e) {
+    const auto* op = dyn_cast<CastNode>(e);
+    converts |= op != nullptr && op->value.dtype().is_float() && op->value.dtype().bits() < 32;
+    return !converts;
+  });
+  return converts;
+}
+
 }  // namespace
 
 const BufferRegion& ReadOf(const BlockNode& block, const Buffer& operand) {
@@ -218,7 +230,9 @@ void InlineProducers(Schedule& sch, BlockRv stage, bool dear) {
     if (!producers.ok()) return;
     for (const BlockRv& producer : *producers) {
       const BlockNode& block = *RealizeOf(sch, producer).block;
-      if (!dear && (IsDear(block) || CombinesElements(block) || IsScheduled(sch, producer))) continue;
+      if (!dear && (IsDear(block) || CombinesElements(block) || ConvertsFloats(block) || IsScheduled(sch, producer))) {
+        continue;
+      }
       if (GrowsTooLong(block, *RealizeOf(sch, stage).block, /*ahead_of_time=*/dear)) continue;
       inlined |= sch.ComputeInline(producer).ok();
     }
