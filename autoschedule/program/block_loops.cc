@@ -28,6 +28,10 @@ const BlockRealizeNode& RealizeOf(const Schedule& sch, BlockRv block) {
   return *FindBlock(FunctionOf(sch, block), sch.Get(block).As<BlockRef>()->id);
 }
 
+bool Exists(const Schedule& sch, BlockRv block) {
+  return FindBlock(FunctionOf(sch, block), sch.Get(block).As<BlockRef>()->id) != nullptr;
+}
+
 const ForNode& LoopOf(const Schedule& sch, LoopRv loop) {
   return *FindLoop(FunctionOf(sch, loop), sch.Get(loop).As<LoopRef>()->id);
 }

@@ -35,6 +35,8 @@ std::vector<BlockRv> BlocksInRoot(Schedule& sch, const std::string& function);
 // other: nobody has scheduled it.
 bool IsSerial(const ScopeChild& child);
 bool IsScheduled(const Schedule& sch, BlockRv block);
+// Whether the block is in the program still: nothing has inlined it.
+bool Exists(const Schedule& sch, BlockRv block);
 
 // The block that writes the buffer, of those that this one reads from; nothing when there is none.
 std::optional<BlockRv> WriterOf(Schedule& sch, BlockRv block, const Buffer& buffer);

@@ -99,7 +99,9 @@ Met MeetProductRows(Schedule& sch, BlockRv block, const SketchContext& context) 
                        InlineProducers(s, *writer, true);
                        (void)s.ComputeInline(*writer);
                      }
-                     return ScheduleRows(s, chain, *target, choices);
+                     std::vector<BlockRv> left = chain;
+                     std::erase_if(left, [&](BlockRv b) { return !Exists(s, b); });
+                     return ScheduleRows(s, left, *target, choices);
                    }};
 }
 
