@@ -57,14 +57,14 @@ void WriteDown(TileLog& log, int64_t begin, int64_t end) {
 }  // namespace
 }  // namespace tilewright
 
-extern "C" int unreliable_tile(float* c, const float* a, const float* b, int stride_a, int stride_b, int stride_c) {
+extern "C" int unreliable_tile(double* c, const double* a, const double* b, int stride_a, int stride_b, int stride_c) {
   using namespace tilewright;  // NOLINT(build/namespaces): C names cannot be in it.
   static TileLog* const log = OpenLog();
   const int64_t begin = Now();
   if (log != nullptr) Misbehave(*log, log->calls.fetch_add(1) + 1);
   for (int i = 0; i < 16; ++i) {
     for (int j = 0; j < 16; ++j) {
-      float sum = c[i * stride_c + j];
+      double sum = c[i * stride_c + j];
       for (int k = 0; k < 16; ++k) sum += a[i * stride_a + k] * b[j * stride_b + k];
       c[i * stride_c + j] = sum;
     }
