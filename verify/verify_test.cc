@@ -593,7 +593,7 @@ def main(C: T.Buffer((8,), "float32")):
             vi = T.axis.spatial(8, i)
             C[vi] = B[vi]
 )"),
-            Texts{"region cover: block C reads B[vi], which is not all written before: no block before it writes B"});
+            Texts{"region cover: block C reads B[vi], which is not all written before: nothing before it writes B"});
 }
 
 TEST(Verify, BlocksThatWriteHalvesCoverTogether) {

@@ -66,6 +66,21 @@ class Checker : public StmtVisitor {
     return std::any_of(inside.begin(), inside.end(), [&](const BlockNode* b) { return Adds(*b, buffer); }) &&
            std::none_of(inside.begin(), inside.end(), [&](const BlockNode* b) { return Sets(*b, buffer); });
   }
+  // Whether running the block changes what is in the buffer without summing up: b = b * scale, in it or in a block
+  // inside of it.
+  static bool ChangesInPlace(const BlockNode& block, const Buffer& buffer) {
+    if (block.init || !Mentions(block.writes, buffer) || !Mentions(block.reads, buffer)) return false;
+    bool holds_blocks = false, inside = false;
+    PreOrder(block.body, [&](const Stmt& s) {
+      const auto* realize = dyn_cast<BlockRealizeNode>(s);
+      holds_blocks |= realize != nullptr;
+      inside = inside || (realize != nullptr && ChangesInPlace(*realize->block, buffer));
+      return realize == nullptr;
+    });
+    return holds_blocks ? inside : std::ranges::none_of(block.iter_vars, [](const IterVar& iter) {
+      return iter.kind == IterKind::kReduce;
+    });
+  }
   static bool Sets(const BlockNode& block, const Buffer& buffer) {
     return Mentions(block.writes, buffer) && !Mentions(block.reads, buffer);
   }
@@ -81,8 +96,9 @@ class Checker : public StmtVisitor {
       const ForNode* loop = child.loops[*repeats];
       const bool set_again =
           std::any_of(scope.children().begin(), scope.children().end(), [&](const ScopeChild& other) {
+            const BlockNode& of_other = *other.realize->block;
             return other.loops.size() > *repeats && other.loops[*repeats] == loop &&
-                   Sets(*other.realize->block, write.buffer);
+                   (Sets(of_other, write.buffer) || ChangesInPlace(of_other, write.buffer));
           });
       if (set_again) continue;
       return Refuse(child, "block " + block.name + " adds to " + write.buffer->name +

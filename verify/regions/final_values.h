@@ -16,7 +16,8 @@
 // loop under the same conditions. Nor may a block that sets start values share such a loop with the one that adds to
 // them, unless a condition says in which iterations.
 // A loop that runs the same additions again (verify/structure/repeating_loop.h), those of blocks inside of blocks
-// included, must hold what sets their start values.
+// included, must hold what sets their start values, or what changes the sums in place: b = b * scale says that the loop
+// carries them from iteration to iteration, as the loop of an online softmax does.
 #pragma once
 
 #include "verify/structure/diagnostic.h"

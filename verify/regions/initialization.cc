@@ -188,6 +188,11 @@ class Checker : public StmtVisitor {
 
 }  // namespace
 
+bool ReadsWhatItWrote(const BlockNode& block, const Buffer& buffer, SureWrites* sure) {
+  Walk walk(buffer, sure);
+  return walk.Covered(block.init) && walk.Covered(block.body);
+}
+
 Diagnostics CheckInitialization(const Function& function) {
   Checker checker(function);
   checker.Visit(function->body);

@@ -10,9 +10,13 @@
 // (verify/structure/exact_run.h); where that would take too long, it is assumed.
 #pragma once
 
+#include "verify/regions/sure_writes.h"
 #include "verify/structure/diagnostic.h"
 
 namespace tilewright {
+
+// Whether a block that holds no blocks reads of the buffer only what it wrote itself before.
+bool ReadsWhatItWrote(const BlockNode& block, const Buffer& buffer, SureWrites* sure);
 
 Diagnostics CheckInitialization(const Function& function);
 

@@ -12,6 +12,9 @@
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
 #include "verify/regions/flat_scope.h"
+#include "verify/regions/initialization.h"
+#include "verify/regions/instance_that_writes.h"
+#include "verify/regions/steps.h"
 #include "verify/regions/sure_writes.h"
 #include "verify/structure/block_scope.h"
 #include "verify/structure/given_values.h"
@@ -35,41 +38,6 @@ arith::Region InLoops(const ScopeChild& child, const BufferRegion& region) {
   return Substitute(region, bindings).region;
 }
 
-// Whether `written` with values for the `iterators` is `read`, without looking into memory. The values found so far are
-// kept in `instance`.
-bool Match(const Expr& written, const Expr& read, const std::vector<IterVar>& iterators, VarMap* instance) {
-  if (written.dtype() != read.dtype()) return false;
-  const auto is_var = [&](const IterVar& iter) { return iter.var.get() == written.get(); };
-  if (const auto iter = std::find_if(iterators.begin(), iterators.end(), is_var); iter != iterators.end()) {
-    const auto [known, is_new] = instance->emplace(iter->var, read);
-    return is_new || arith::SameExpr(known->second, read);
-  }
-  if (written->kind() != read->kind()) return false;
-  if (const auto* op = dyn_cast<BinaryNode>(written)) {
-    const auto* other = cast<BinaryNode>(read);
-    return op->op == other->op && Match(op->a, other->a, iterators, instance) &&
-           Match(op->b, other->b, iterators, instance);
-  }
-  if (const auto* cast_of = dyn_cast<CastNode>(written)) {
-    return Match(cast_of->value, cast<CastNode>(read)->value, iterators, instance);
-  }
-  return (isa<VarNode>(written) || isa<IntImmNode>(written)) && arith::SameExpr(written, read);
-}
-
-// The values of the iterators with which a writer writes what is read; nothing when the regions have another form.
-// Iterators that the region does not depend on are left out.
-std::optional<VarMap> InstanceThatWrites(const std::vector<IterVar>& iterators, const arith::Region& written,
-                                         const arith::Region& read) {
-  VarMap instance;
-  for (size_t d = 0; d < written.size(); ++d) {
-    if (!Match(written[d].min, read[d].min, iterators, &instance) ||
-        !Match(written[d].extent, read[d].extent, iterators, &instance)) {
-      return std::nullopt;
-    }
-  }
-  return instance;
-}
-
 class Checker : public Visitor {
  public:
   using Visitor::Visit;
@@ -78,24 +46,44 @@ class Checker : public Visitor {
   Diagnostics diagnostics;
 
  protected:
+  void VisitFor(const ForNode* op) override {
+    const bool threads = op->thread_tag.starts_with("threadIdx");
+    if (threads) threads_.push_back(op);
+    Visitor::VisitFor(op);
+    if (threads) threads_.pop_back();
+  }
+  void VisitBlockRealize(const BlockRealizeNode* op) override {
+    arith::Domain of_threads;
+    for (size_t i = 0; i < op->bindings.size(); ++i) {
+      const auto is_it = [&](const ForNode* loop) { return loop->var.get() == op->bindings[i].get(); };
+      const auto loop = std::ranges::find_if(threads_, is_it);
+      if (loop != threads_.end()) of_threads.push_back({op->block->iter_vars[i].var, {(*loop)->min, (*loop)->extent}});
+    }
+    std::swap(of_threads, iterators_of_threads_);
+    VisitBlock(op->block.get());
+    iterators_of_threads_ = std::move(of_threads);
+  }
   void VisitBlock(const BlockNode* block) override {
     arith::Analyzer::Scope around(&analyzer_);
     for (const IterVar& iter : block->iter_vars) analyzer_.Bind(iter.var, iter.domain);
-    const BlockScope scope = BlockScope::Of(block);
-    std::optional<BlockScope> flat;  // made where a proof needs it
-    for (const ScopeChild& child : scope.children()) CheckReads(scope, child, &flat);
+    const Steps scope = Steps::Of(block, &kept_stores_);
+    std::optional<Steps> flat;  // made where a proof needs it
+    for (const Step& step : scope.steps()) {
+      if (!step.is_store) CheckReads(scope, step, &flat);
+    }
     Visit(block->init);
     Visit(block->body);
   }
 
  private:
-  void CheckReads(const BlockScope& scope, const ScopeChild& reader, std::optional<BlockScope>* flat) {
+  void CheckReads(const Steps& scope, const Step& reader, std::optional<Steps>* flat) {
     const auto& local = scope.block()->alloc_buffers;
     for (const BufferRegion& read : reader.realize->block->reads) {
       const bool is_local =
           std::any_of(local.begin(), local.end(), [&](const Buffer& b) { return b.same_as(read.buffer); });
       // Accumulating without an init: an earlier block must have written it, as for any other read.
-      if (is_local && !IsCoveredSomehow(scope, reader, read) && !IsCoveredInside(scope, reader, read, flat)) {
+      if (is_local && !IsCoveredSomehow(scope, reader, read) && !IsCoveredInside(scope, reader, read, flat) &&
+          !AreLoadsCovered(scope, reader, read)) {
         diagnostics.push_back({Verdict::kRefuted, "region cover", reader.id(),
                                "block " + reader.realize->block->name + " reads " + Print(read) +
                                    ", which is not all written before" + (why_.empty() ? "" : ": " + why_),
@@ -106,7 +94,7 @@ class Checker : public Visitor {
 
   // By the signature, or, as the declared region may be wider than that, by what the block's body reads. `why_` stays
   // the reason for the declared region.
-  bool IsCoveredSomehow(const BlockScope& scope, const ScopeChild& reader, const BufferRegion& read) {
+  bool IsCoveredSomehow(const Steps& scope, const Step& reader, const BufferRegion& read) {
     if (IsCovered(scope, reader, read)) return true;
     const auto touched = TouchedReads(*reader.realize->block);
     if (!touched) return false;
@@ -119,11 +107,10 @@ class Checker : public Visitor {
   }
 
   // Whether what the blocks inside of the reader read is written by the blocks inside of the writers.
-  bool IsCoveredInside(const BlockScope& scope, const ScopeChild& reader, const BufferRegion& read,
-                       std::optional<BlockScope>* flat) {
+  bool IsCoveredInside(const Steps& scope, const Step& reader, const BufferRegion& read, std::optional<Steps>* flat) {
     if (!*flat) {
       kept_.push_back(FlatScope(Block(scope.block())));
-      *flat = BlockScope::Of(kept_.back().get());
+      *flat = Steps::Of(kept_.back().get(), &kept_stores_);
     }
     if ((*flat)->block() == scope.block()) return false;
     std::set<uint32_t> inside = {reader.id()};
@@ -132,46 +119,86 @@ class Checker : public Visitor {
       return true;
     });
     const std::string why = why_;
-    const auto covers_reads_of = [&](const ScopeChild& child) {
-      if (!inside.contains(child.id())) return true;
+    const auto covers_reads_of = [&](const Step& child) {
+      if (child.is_store || !inside.contains(child.id())) return true;
       return std::ranges::all_of(child.realize->block->reads, [&](const BufferRegion& part) {
         return !part.buffer.same_as(read.buffer) || IsCoveredSomehow(**flat, child, part);
       });
     };
-    const bool covered = std::ranges::all_of((*flat)->children(), covers_reads_of);
+    const bool covered = std::ranges::all_of((*flat)->steps(), covers_reads_of);
     why_ = why;
     return covered;
   }
 
-  bool IsCovered(const BlockScope& scope, const ScopeChild& reader, const BufferRegion& read) {
+  // By what the statements of the reader load, under the conditions inside of it.
+  bool AreLoadsCovered(const Steps& scope, const Step& reader, const BufferRegion& read) {
+    const BlockNode& block = *reader.realize->block;
+    // What has another name there, the loads do not say.
+    bool hidden = !block.match_buffers.empty() || CallsOutside(block.body) || CallsOutside(block.init);
+    PreOrder(block.body, [&](const Stmt& s) {
+      hidden |= isa<BlockRealizeNode>(s) || isa<DeclBufferNode>(s);
+      return !hidden;
+    });
+    if (hidden) return false;
+    const std::string why = why_;
+    const std::vector<Step> loads = LoadsOf(reader, read.buffer, &kept_stores_);
+    if (loads.empty()) return false;
+    if (ReadsWhatItWrote(block, read.buffer, &sure_)) return true;
+    const bool covered = std::ranges::all_of(
+        loads, [&](const Step& load) { return IsCovered(scope, load, load.realize->block->reads[0]); });
+    why_ = why;
+    return covered;
+  }
+
+  bool IsCovered(const Steps& scope, const Step& reader, const BufferRegion& read) {
     why_.clear();
-    std::vector<const ScopeChild*> writers;
-    for (const ScopeChild& child : scope.children()) {
-      if (child.id() == reader.id()) break;
+    std::vector<const Step*> writers;
+    for (const Step& child : scope.steps()) {
+      if (!child.is_store && child.id() == reader.id()) break;
       for (const BufferRegion& write : child.realize->block->writes) {
         if (write.buffer.same_as(read.buffer)) writers.push_back(&child);
       }
     }
     if (writers.empty()) {
-      why_ = "no block before it writes " + read.buffer->name;
+      why_ = "nothing before it writes " + read.buffer->name;
       return false;
     }
     // Any writer may cover it alone; else all together.
     std::string why;  // the reason of the most direct attempt
-    for (const ScopeChild* writer : writers) {
+    for (const Step* writer : writers) {
       if (Cover({writer}, reader, read)) return true;
       if (why.empty()) why = why_;
       if (CoveredByInstances(*writer, reader, read) || CoveredSinceTheFirstIteration(*writer, reader, read))
         return true;
     }
     if (writers.size() > 1 && Cover(writers, reader, read)) return true;
+    const arith::Domain threads = ThreadsThatShare(reader, read.buffer);
+    if (!threads.empty()) {
+      for (const Step* writer : writers) {
+        if (Cover({writer}, reader, read, {}, threads)) return true;
+      }
+    }
     if (!why.empty()) why_ = why;
     return false;
   }
 
+  // The indices of threads that run the scope together, where they share the buffer: a thread reads what all of them
+  // have written. Barriers order them, or verify/threads/races.h refuses the program.
+  arith::Domain ThreadsThatShare(const Step& reader, const Buffer& buffer) const {
+    if (buffer->scope.owner() != OwnerLevel::kBlock) return {};
+    arith::Domain threads = iterators_of_threads_;
+    for (const ForNode* loop : reader.loops) {
+      if (loop->thread_tag.starts_with("threadIdx")) threads.push_back({loop->var, {loop->min, loop->extent}});
+    }
+    return threads;
+  }
+
   // Whether for each place that is read an instance of the writer can be named which wrote it. No box holds what
   // [v // 2, v % 2] is for all v below n; but [u // 2, u % 2] was written by the instance v = u.
-  bool CoveredByInstances(const ScopeChild& writer, const ScopeChild& reader, const BufferRegion& read) {
+  bool CoveredByInstances(const Step& writer, const Step& reader, const BufferRegion& read) {
+    const std::optional<Expr> condition_of_writer = ConditionToRunBefore(writer, reader, {});
+    if (!condition_of_writer) return false;
+    const Expr holds = WhatHolds(reader);
     arith::Analyzer::Scope fixed(&analyzer_);
     const size_t common = CommonLoops(reader, writer);
     for (size_t i = 0; i < common; ++i) {
@@ -179,13 +206,13 @@ class Checker : public Visitor {
     }
     SameThreads(read.buffer, {&writer}, reader);
     const arith::Domain below = sure_.DomainOf(reader.loops, common, read.buffer);
-    AssumeAround(reader.realize->predicate, below);
+    AssumeAround(holds, below);
     if (!SeesWritesOf(writer, reader, read.buffer)) return false;
     AssumeInside(InLoops(reader, read), read.buffer, below, &analyzer_);
     const arith::Domain loops = sure_.DomainOf(writer.loops, common, read.buffer);
     const auto& iterators = writer.realize->block->iter_vars;
-    const auto ran = arith::MustCover(InLoops(writer, {read.buffer, Iterators(writer)}), loops,
-                                      writer.realize->predicate, &analyzer_);
+    const auto ran =
+        arith::MustCover(InLoops(writer, {read.buffer, Iterators(writer)}), loops, *condition_of_writer, &analyzer_);
     if (!ran) return false;
     const auto wrote = [&](const BufferRegion& write) {
       if (!write.buffer.same_as(read.buffer)) return false;
@@ -207,7 +234,7 @@ class Checker : public Visitor {
         const auto needed = arith::MayTouch(values, below, condition, &analyzer_);
         return needed && arith::Covers(*ran, *needed, {}, &analyzer_);
       };
-      if (!ran_for_all(reader.realize->predicate) && !ran_for_all({})) return false;
+      if (!ran_for_all(holds) && !ran_for_all({})) return false;
       return WritesSurely(writer, read.buffer);
     };
     const auto& writes = writer.realize->block->writes;
@@ -227,7 +254,7 @@ class Checker : public Visitor {
 
   // What was written in the first iteration of a serial loop around both is there in all later ones: the tile that a
   // rolling buffer begins with fills it.
-  bool CoveredSinceTheFirstIteration(const ScopeChild& writer, const ScopeChild& reader, const BufferRegion& read) {
+  bool CoveredSinceTheFirstIteration(const Step& writer, const Step& reader, const BufferRegion& read) {
     VarMap first;
     for (size_t i = CommonLoops(reader, writer); i-- > 0;) {
       const ForNode& loop = *reader.loops[i];
@@ -240,44 +267,63 @@ class Checker : public Visitor {
   }
 
   // The reader's loops that it has in common with any of the writers are fixed. `first`: such loops, with the value
-  // that they had when the writers ran.
-  bool Cover(const std::vector<const ScopeChild*>& writers, const ScopeChild& reader, const BufferRegion& read,
-             const VarMap& first = {}) {
+  // that they had when the writers ran. `threads`: indices of threads that all ran the writers.
+  bool Cover(const std::vector<const Step*>& writers, const Step& reader, const BufferRegion& read,
+             const VarMap& first = {}, const arith::Domain& threads_together = {}) {
     arith::Analyzer::Scope fixed(&analyzer_);
+    VarMap others;
+    arith::Domain of_others;
+    for (const auto& [index, range] : threads_together) {
+      const Var other(index.name() + "_", index.dtype());
+      others[index] = other;
+      of_others.push_back({other, range});
+    }
     size_t common = 0;
-    for (const ScopeChild* writer : writers) common = std::max(common, CommonLoops(reader, *writer));
+    for (const Step* writer : writers) common = std::max(common, CommonLoops(reader, *writer));
     for (size_t i = 0; i < common; ++i) {
       analyzer_.Bind(reader.loops[i]->var, {reader.loops[i]->min, reader.loops[i]->extent});
     }
     const VarMap threads = SameThreads(read.buffer, writers, reader);
     // With the values that the loops around had.
-    const auto then = [&](const ScopeChild& child, BufferRegion region) {
+    const auto then = [&](const Step& child, BufferRegion region) {
       if (!threads.empty()) region = Substitute(region, threads);
       if (&child != &reader && !first.empty()) region = Substitute(region, first);
+      if (&child != &reader && !others.empty()) region = Substitute(region, others);
       return std::move(region.region);
     };
-    const auto in_loops = [&](const ScopeChild& child, const BufferRegion& region) {
+    const auto in_loops = [&](const Step& child, const BufferRegion& region) {
       return then(child, {region.buffer, InLoops(child, region)});
     };
-    const auto predicate_of = [&](const ScopeChild& child) {
-      Expr predicate = child.realize->predicate;
+    std::unordered_map<const Step*, Expr> conditions{{&reader, WhatHolds(reader)}};
+    for (const Step* writer : writers) {
+      const std::optional<Expr> condition = ConditionToRunBefore(*writer, reader, threads_together);
+      if (!condition) {
+        why_ = "what writes " + read.buffer->name + " before it runs under a condition";
+        return false;
+      }
+      conditions[writer] = *condition;
+    }
+    const auto predicate_of = [&](const Step& child) {
+      Expr predicate = conditions.at(&child);
       if (!threads.empty()) predicate = Substitute(predicate, threads);
+      if (&child != &reader && !others.empty()) predicate = Substitute(predicate, others);
       return &child != &reader && !first.empty() ? Substitute(predicate, first) : predicate;
     };
     const arith::Domain below = sure_.DomainOf(reader.loops, common, read.buffer);
     AssumeAround(predicate_of(reader), below);
-    const auto is_seen = [&](const ScopeChild* writer) { return SeesWritesOf(*writer, reader, read.buffer); };
+    const auto is_seen = [&](const Step* writer) { return SeesWritesOf(*writer, reader, read.buffer); };
     if (!std::ranges::all_of(writers, is_seen)) return false;
     AssumeInside(in_loops(reader, read), read.buffer, below, &analyzer_);
     std::optional<arith::Region> provided;
-    for (const ScopeChild* writer : writers) {
+    for (const Step* writer : writers) {
       for (const BufferRegion& write : writer->realize->block->writes) {
         if (!write.buffer.same_as(read.buffer)) continue;
         const size_t shared = CommonLoops(reader, *writer);
         if (ExtentsDependOn(first, writer->loops, shared)) return false;
         const arith::Region region = in_loops(*writer, write);
         if (!sure_.Runs(writer->loops, shared, region, &analyzer_)) return false;
-        const arith::Domain loops = sure_.DomainOf(writer->loops, shared, read.buffer);
+        arith::Domain loops = sure_.DomainOf(writer->loops, shared, read.buffer);
+        loops.insert(loops.end(), of_others.begin(), of_others.end());
         auto covered = arith::MustCover(region, loops, predicate_of(*writer), &analyzer_);
         if (!covered) {
           const BufferRegion iterators{write.buffer, Iterators(*writer)};
@@ -296,7 +342,7 @@ class Checker : public Visitor {
       if (!needed || !arith::Covers(*provided, *needed, read.buffer->shape, &analyzer_, &why_)) return false;
     }
     return std::all_of(writers.begin(), writers.end(),
-                       [&](const ScopeChild* writer) { return WritesSurely(*writer, read.buffer); });
+                       [&](const Step* writer) { return WritesSurely(*writer, read.buffer); });
   }
   static arith::Region Iterators(const ScopeChild& child) {
     arith::Region iterators;
@@ -376,7 +422,7 @@ class Checker : public Visitor {
 
   // Memory of threads, or of blocks of them: each sees what it wrote itself, so that loops over the same ones have the
   // same index.
-  VarMap SameThreads(const Buffer& buffer, const std::vector<const ScopeChild*>& writers, const ScopeChild& reader) {
+  VarMap SameThreads(const Buffer& buffer, const std::vector<const Step*>& writers, const Step& reader) {
     VarMap same;
     std::map<std::string, Var> index;
     const auto add = [&](const ScopeChild& child) {
@@ -388,7 +434,7 @@ class Checker : public Visitor {
       }
     };
     add(reader);
-    for (const ScopeChild* writer : writers) add(*writer);
+    for (const Step* writer : writers) add(*writer);
     return same;
   }
 
@@ -410,7 +456,12 @@ class Checker : public Visitor {
 
   arith::Analyzer analyzer_;
   SureWrites sure_;
-  std::vector<Block> kept_;  // flat scopes: what is remembered of regions is remembered by their addresses
+  std::vector<Block> kept_;  // flat scopes: what is remembered of regions is
+                             // remembered by their addresses
+  std::vector<Stmt> kept_stores_;
+  std::vector<const ForNode*> threads_;  // loops around that start threads
+  arith::Domain iterators_of_threads_;   // of the block whose scope is looked at:
+                                         // those that are indices of threads
   std::string why_;
 };
 

@@ -189,5 +189,110 @@ def main(A: T.Buffer((n, 6), "float32"), C: T.Buffer((n, 6), "float32"), n: T.in
               ElementsAre(HasSubstr("which is not all written before")));
 }
 
+// Scalars that statements set between blocks.
+constexpr char kScalars[] = R"(
+@T.prim_func
+def main(A: T.Buffer((8,), "int32"), C: T.Buffer((8,), "int32"), n: T.int32):
+    with T.block("scope"):
+        T.reads(A[0:8])
+        T.writes(C[0:8])
+        s = T.alloc_buffer((2,), "int32")
+        s[0] = A[0]
+        s[1] = A[1]
+        for i in range(8):
+            if i < n:
+                with T.block("C"):
+                    vi = T.axis.spatial(8, i)
+                    C[vi] = A[vi] + s[0]
+)";
+
+TEST(RegionCover, StatementsBetweenBlocksWrite) {
+  const std::string scalars = kScalars;
+  EXPECT_THAT(Reasons(scalars), IsEmpty());
+  EXPECT_THAT(Reasons(Replaced(scalars, "        s[0] = A[0]\n", "")),
+              ElementsAre(HasSubstr("not all written before")));
+  EXPECT_THAT(Reasons(Replaced(scalars, "        s[0] = A[0]\n", "        if A[2] > 0:\n            s[0] = A[0]\n")),
+              ElementsAre(HasSubstr("runs under a condition")));
+  EXPECT_THAT(Reasons(Replaced(scalars, "        s[0] = A[0]\n", "        while A[2] > 0:\n            s[0] = A[0]\n")),
+              ElementsAre(HasSubstr("runs under a condition")));
+  // What is written where the reader runs too.
+  const std::string inside = Replaced(scalars, "        s[0] = A[0]\n", "");
+  EXPECT_THAT(
+      Reasons(Replaced(inside, "            if i < n:\n", "            if i < n:\n                s[0] = A[0]\n")),
+      IsEmpty());
+  EXPECT_THAT(Reasons(Replaced(inside, "            if i < n:\n",
+                               "            if i < n - 1:\n                s[0] = A[i]\n            if i < n:\n")),
+              ElementsAre(HasSubstr("not all written before")));
+  EXPECT_THAT(Reasons(Replaced(inside, "            if i < n:\n",
+                               "            if i < n + 1:\n                s[0] = A[i]\n            if i < n:\n")),
+              IsEmpty());
+}
+
+// A block that reads under a condition, and one that writes first what it reads.
+TEST(RegionCover, ReadsInsideOfABlock) {
+  const std::string half = R"(
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"), n: T.int32):
+    B = T.alloc_buffer((8,), "float32")
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            T.where(i < 4)
+            B[vi] = A[vi]
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            T.reads(B[vi])
+            T.writes(C[vi])
+            if vi < 4:
+                C[vi] = B[vi]
+)";
+  EXPECT_THAT(Reasons(half), IsEmpty());
+  EXPECT_THAT(Reasons(Replaced(half, "if vi < 4:", "if vi < 5:")), ElementsAre(HasSubstr("not all written before")));
+  const std::string own = R"(
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+    B = T.alloc_buffer((8,), "float32")
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            T.reads(A[vi], B[vi])
+            T.writes(B[vi], C[vi])
+            B[vi] = A[vi]
+            C[vi] = B[vi]
+)";
+  EXPECT_THAT(Reasons(own), IsEmpty());
+  EXPECT_THAT(Reasons(Replaced(own, "C[vi] = B[vi]", "C[vi] = B[7 - vi]")),
+              ElementsAre(HasSubstr("not all written before")));
+}
+
+// All threads of a block run what its scope holds, each for its own indices.
+TEST(RegionCover, ThreadsTogetherWriteWhatTheyShare) {
+  const std::string shared = R"(
+@T.prim_func
+def main(A: T.Buffer((32,), "float32"), C: T.Buffer((32,), "float32")):
+    for t in T.thread_binding(32, thread="threadIdx.x"):
+        with T.block("k"):
+            vt = T.axis.spatial(32, t)
+            T.reads(A[0:32])
+            T.writes(C[0:32])
+            S = T.alloc_buffer((32,), "float32", scope="shared")
+            if vt < 32:
+                S[vt] = A[vt]
+            T.tvm_storage_sync("shared")
+            with T.block("C"):
+                T.reads(S[0:32])
+                T.writes(C[0:32])
+                C[vt] = S[31 - vt]
+)";
+  EXPECT_THAT(Reasons(shared), IsEmpty());
+  EXPECT_THAT(Reasons(Replaced(shared, "if vt < 32:", "if vt < 31:")),
+              ElementsAre(HasSubstr("not all written before")));
+  EXPECT_THAT(Reasons(Replaced(shared, "S[vt] = A[vt]", "S[vt // 2] = A[vt]")),
+              ElementsAre(HasSubstr("not all written before")));
+  EXPECT_THAT(Reasons(Replaced(shared, "scope=\"shared\"", "scope=\"local\"")),
+              ElementsAre(HasSubstr("not all written before")));
+}
+
 }  // namespace
 }  // namespace tilewright

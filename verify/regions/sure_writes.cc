@@ -48,11 +48,21 @@ class PieceCollector : public StmtVisitor {
   void VisitIf(const IfNode* op) override {
     const Expr outer = condition_;
     const Expr condition = Now(op->condition);
-    condition_ = outer ? And(outer, condition) : condition;
+    const size_t first = pieces.size();
+    const Expr holds = condition_ = outer ? And(outer, condition) : condition;
     Visit(op->then_case);
-    condition_ = outer ? And(outer, Not(condition)) : Not(condition);
+    const size_t middle = pieces.size();
+    const Expr fails = condition_ = outer ? And(outer, Not(condition)) : Not(condition);
     Visit(op->else_case);
     condition_ = outer;
+    for (size_t a = first, end = pieces.size(); a < middle; ++a) {
+      for (size_t b = middle; b < end; ++b) {
+        const bool only = pieces[a].condition.same_as(holds) && pieces[b].condition.same_as(fails);
+        if (!only || !WriteTheSame(pieces[a], pieces[b])) continue;
+        pieces.push_back({pieces[a].buffer, pieces[a].region, pieces[a].loops, outer});
+        break;
+      }
+    }
   }
   void VisitLetStmt(const LetStmtNode* op) override {
     values_[op->var] = Now(op->value);
@@ -97,6 +107,24 @@ class PieceCollector : public StmtVisitor {
     return std::any_of(buffers_.begin(), buffers_.end(), [&](const Buffer& ours) { return ours.same_as(buffer); });
   }
   Expr Now(const Expr& e) const { return values_.empty() ? e : Substitute(e, values_); }
+  // Whether both write the same elements, by loops of the same lengths inside of the branches that they stand in.
+  bool WriteTheSame(const Piece& a, const Piece& b) const {
+    if (!a.buffer.same_as(b.buffer) || a.loops.size() != b.loops.size()) return false;
+    VarMap same;
+    for (size_t l = loops_.size(); l < a.loops.size(); ++l) {
+      const ForNode &in_a = *a.loops[l], &in_b = *b.loops[l];
+      if (!arith::SameExpr(in_a.min, in_b.min) || !arith::SameExpr(in_a.extent, in_b.extent)) return false;
+      if (in_a.var.dtype() != in_b.var.dtype()) return false;
+      same[in_b.var] = in_a.var;
+    }
+    for (size_t d = 0; d < a.region.size(); ++d) {
+      const Range there = Substitute(b.region[d], same);
+      if (!arith::SameExpr(a.region[d].min, there.min) || !arith::SameExpr(a.region[d].extent, there.extent)) {
+        return false;
+      }
+    }
+    return true;
+  }
 
   SureWrites* sure_;
   std::vector<Buffer> buffers_;

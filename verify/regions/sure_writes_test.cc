@@ -318,5 +318,33 @@ def main(A: T.Buffer((4096, 64), "float32"), C: T.Buffer((4096, 64), "float32"))
       testing::Contains(HasSubstr("region cover: block C_i reads S[63 - vi], which is not all written before")));
 }
 
+// Whatever the condition says, one of the branches writes.
+TEST(SureWrites, BothBranchesOfACondition) {
+  const std::string rows =
+      Replaced(kRows, "                B[vi, j] = A[vi, j]\n", R"(                if A[vi, j] > T.float32(0):
+                    B[vi, j] = A[vi, j]
+                else:
+                    B[vi, j] = T.float32(0)
+)");
+  EXPECT_THAT(Findings(rows), IsEmpty());
+  EXPECT_THAT(Findings(Replaced(rows, "B[vi, j] = T.float32(0)", "B[vi, 511 - j] = T.float32(0)")),
+              ElementsAre(kNotAll));
+  EXPECT_THAT(Findings(Replaced(rows, "B[vi, j] = T.float32(0)", "if j > 0: B[vi, j] = T.float32(0)")),
+              ElementsAre(kNotAll));
+  const std::string loops =
+      Replaced(kRows, "            for j in range(512):\n                B[vi, j] = A[vi, j]\n", R"(
+            if A[vi, 0] > T.float32(0):
+                for j in range(512):
+                    B[vi, j] = A[vi, j]
+            else:
+                for j in range(512):
+                    B[vi, j] = T.float32(0)
+)");
+  EXPECT_THAT(Findings(loops), IsEmpty());
+  EXPECT_THAT(Findings(Replaced(loops, "range(512):\n                    B[vi, j] = T.float32(0)",
+                                "range(511):\n                    B[vi, j] = T.float32(0)")),
+              ElementsAre(kNotAll));
+}
+
 }  // namespace
 }  // namespace tilewright

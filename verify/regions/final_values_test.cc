@@ -1,0 +1,66 @@
+// Sums that a loop carries from iteration to iteration.
+#include "verify/regions/final_values.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "ir/script/parse_or_die.h"
+
+namespace tilewright {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<std::string> Reasons(const std::string& text) {
+  std::vector<std::string> reasons;
+  for (const Diagnostic& d : CheckFinalValues(ParseFunctionOrDie(text))) reasons.push_back(d.reason);
+  return reasons;
+}
+
+std::string Replaced(std::string text, const std::string& from, const std::string& to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
+// Each tile rescales what the ones before made, and adds its own, as an online softmax does.
+constexpr char kOnline[] = R"(
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), M: T.Buffer((4,), "float32"), O: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block("zero"):
+            vi = T.axis.spatial(8, i)
+            O[vi] = T.float32(0)
+    for t in range(4):
+        with T.block("tile"):
+            T.reads(M[t], A[t, 0:8], O[0:8])
+            T.writes(O[0:8])
+            for i in range(8):
+                with T.block("scale"):
+                    vi = T.axis.spatial(8, i)
+                    O[vi] = O[vi] * M[t]
+            for i, k in T.grid(8, 8):
+                with T.block("sum"):
+                    vi, vk = T.axis.remap("SR", [i, k])
+                    O[vi] = O[vi] + A[t, vk]
+)";
+
+TEST(FinalValues, SumsThatALoopCarries) {
+  EXPECT_THAT(Reasons(kOnline), IsEmpty());
+  // An iterator of the tile's own says that it runs in each iteration; without one, and without the scale, a schedule
+  // that repeats a sum looks the same.
+  std::string sums = kOnline;
+  for (int uses = 0; uses < 3; ++uses) {
+    const std::string from = uses == 0 ? "M[t], A[t, 0:8]" : uses == 1 ? "O[vi] * M[t]" : "A[t, vk]";
+    const std::string to = uses == 0 ? "M[0], A[0, 0:8]" : uses == 1 ? "O[vi] * M[0]" : "A[0, vk]";
+    sums = Replaced(sums, from, to);
+  }
+  EXPECT_THAT(Reasons(sums), IsEmpty());
+  EXPECT_THAT(Reasons(Replaced(sums, "O[vi] = O[vi] * M[0]", "M[vi % 4] = M[vi % 4] * M[0]")),
+              ElementsAre(HasSubstr("adds to O again in each iteration of loop t")));
+}
+
+}  // namespace
+}  // namespace tilewright
