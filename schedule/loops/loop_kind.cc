@@ -37,7 +37,7 @@ Outcome<Function> RunAtOnce(const char* primitive, const Function& function, uin
   const ForNode& loop = *cast<ForNode>(path->back());
   const bool reductions_too = thread.starts_with("threadIdx");
   if (auto refusal = WhyIterationsAreNotParallel(primitive, function, loop, kind, reductions_too)) return *refusal;
-  if (kind != ForKind::kThreadBound && HoldsBarrier(LoopsOf(*path), loop)) {
+  if (kind != ForKind::kThreadBound && HoldsBarrier(LoopsOf(*path), loop.body)) {
     return Refusal{primitive, "threads meet inside of {loop0}, at a barrier or at a loop over them", {id}};
   }
   return WithKind(function, loop, kind, std::move(thread));

@@ -35,7 +35,7 @@ class Checker : public Visitor {
   void VisitFor(const ForNode* op) override {
     if (IsConcurrent(op->kind) && !IsInt(op->extent, 1)) Check(op);
     const bool iterations = op->kind == ForKind::kParallel || op->kind == ForKind::kVectorized;
-    if (iterations && HoldsBarrier(threads_, *op)) {
+    if (iterations && HoldsBarrier(threads_, op->body)) {
       Refuse(op, "threads meet inside of the " + std::string(ForKindName(op->kind)) + " loop " + op->var.name() +
                      ", whose iterations run at the same time");
     }
@@ -153,16 +153,16 @@ std::optional<std::string> WhyNotConcurrent(const ForNode& loop, ForKind kind, c
   return std::nullopt;
 }
 
-bool HoldsBarrier(const std::vector<const ForNode*>& above, const ForNode& loop) {
+bool HoldsBarrier(const std::vector<const ForNode*>& above, const Stmt& s) {
   const auto is_thread = [](const ForNode* l) { return l->thread_tag.starts_with("threadIdx"); };
   if (std::none_of(above.begin(), above.end(), is_thread)) return false;
   bool found = false;
-  PreOrder(loop.body, [&](const Stmt& s) {
-    if (const auto* inner = dyn_cast<ForNode>(s); inner != nullptr && is_thread(inner)) {
+  PreOrder(s, [&](const Stmt& part) {
+    if (const auto* inner = dyn_cast<ForNode>(part); inner != nullptr && is_thread(inner)) {
       found |= std::any_of(above.begin(), above.end(),
                            [&](const ForNode* outer) { return outer->thread_tag == inner->thread_tag; });
     }
-    const auto* sync = dyn_cast<SyncNode>(s);
+    const auto* sync = dyn_cast<SyncNode>(part);
     found |= sync != nullptr && sync->sync == SyncKind::kBarrier;
     return !found;
   });

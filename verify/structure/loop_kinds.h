@@ -33,7 +33,7 @@ Diagnostics CheckLoopKinds(const Function& function);
 // nothing. `blocks` are the blocks below it, not those nested in them.
 std::optional<std::string> WhyNotConcurrent(const ForNode& loop, ForKind kind, const std::string& thread_tag,
                                             const std::vector<const BlockRealizeNode*>& blocks);
-// Whether threads of the loops `above` meet inside of `loop`, which they run.
-bool HoldsBarrier(const std::vector<const ForNode*>& above, const ForNode& loop);
+// Whether threads of the loops `above` meet inside of `s`, which they run.
+bool HoldsBarrier(const std::vector<const ForNode*>& above, const Stmt& s);
 
 }  // namespace tilewright

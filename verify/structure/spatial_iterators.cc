@@ -14,6 +14,7 @@
 #include "verify/structure/given_values.h"
 #include "verify/structure/instance_order.h"
 #include "verify/structure/join_digits.h"
+#include "verify/structure/loop_kinds.h"
 
 namespace tilewright {
 namespace {
@@ -27,10 +28,17 @@ class Checker : public Visitor {
   bool repeats = false;
 
  protected:
+  void VisitFor(const ForNode* op) override {
+    const bool threads = op->kind == ForKind::kThreadBound;
+    if (threads) threads_.push_back(op);
+    Visitor::VisitFor(op);
+    if (threads) threads_.pop_back();
+  }
   void VisitBlock(const BlockNode* block) override {
     arith::Analyzer::Scope scope(&analyzer_);
     for (const IterVar& iter : block->iter_vars) analyzer_.Bind(iter.var, iter.domain);
-    for (size_t w = 0; w < block->writes.size(); ++w) {
+    const bool together = HoldsBarrier(threads_, block->body);
+    for (size_t w = 0; w < block->writes.size() && !together; ++w) {
       const BufferRegion& write = block->writes[w];
       if (!Check(block, write)) continue;
       const auto meets = [&](const BufferRegion& other) {
@@ -115,6 +123,7 @@ class Checker : public Visitor {
                                what});
   }
   arith::Analyzer analyzer_;
+  std::vector<const ForNode*> threads_;  // loops around that are bound to threads
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "ir/arith/same_expr.h"
 #include "verify/structure/instance_order.h"
+#include "verify/structure/loop_kinds.h"
 
 namespace tilewright {
 namespace {
@@ -43,8 +44,16 @@ bool BlocksOfLoop::Decide(const Touch& a, const Touch& b) const {
   return !facts_.repeating.contains(&block) && InstancesAreApart(block, a.region.buffer, !a.write || !b.write);
 }
 
+void BlocksOfLoop::VisitFor(const ForNode* op) {
+  const bool threads = op->kind == ForKind::kThreadBound;
+  if (threads) threads_.push_back(op);
+  StmtVisitor::VisitFor(op);
+  if (threads) threads_.pop_back();
+}
+
 void BlocksOfLoop::VisitBlockRealize(const BlockRealizeNode* op) {
   const BlockNode* outer = current_;
+  if (outer == nullptr && HoldsBarrier(threads_, op->block->body)) return;
   if (current_ == nullptr) current_ = op->block.get();
   top_[op->block.get()] = current_;
   StmtVisitor::VisitBlockRealize(op);

@@ -3,6 +3,8 @@
 //
 //   for i in T.parallel(n):
 //       with T.block("B"): B[table(vi)] = ...     vi spatial, bound to i: no two iterations write the same element
+//
+// A block in which the threads that run it meet says nothing: each of its instances does a part of what it declares.
 #pragma once
 
 #include <unordered_map>
@@ -31,11 +33,13 @@ class BlocksOfLoop : public StmtVisitor {
   bool Decide(const Touch& a, const Touch& b) const;
 
  protected:
+  void VisitFor(const ForNode* op) override;
   void VisitBlockRealize(const BlockRealizeNode* op) override;
 
  private:
   const RaceFacts& facts_;
   const BlockNode* current_ = nullptr;
+  std::vector<const ForNode*> threads_;                         // bound loops between the loop and here
   std::unordered_map<const BlockNode*, const BlockNode*> top_;  // of each block below, the one directly below the loop
 };
 

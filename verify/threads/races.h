@@ -13,7 +13,12 @@
 // says what code generation must do about them. Virtual threads of one thread may write the same value to the same element (verify/structure/equal_values.h): a
 // copy by all threads together stands inside of their loops.
 //
-// A barrier must be reached by all threads or by none.
+// Places that memory decides are compared by names of values (verify/threads/memory_values.h). Where each iteration
+// looks up data of its own, and no block says otherwise by iterators that are not spatial, they are taken to be apart,
+// and said so (verify/threads/loop_races.h).
+//
+// A barrier must be reached by all threads or by none: no condition around it may differ between them, nor what memory
+// of theirs holds that it reads.
 //
 // For a loop that starts no threads the signatures of the blocks in it may decide: what instances of one block write is
 // apart when they differ in a spatial iterator (verify/structure/spatial_iterators.h), so that iterations that run

@@ -92,8 +92,9 @@ class Nests {
       if (longest != loop) values[loop->var] = CastTo(loop->var.dtype(), longest->var);
     }
     result.loops.insert(result.loops.end(), inner.begin(), inner.end());
+    if (!values.empty()) result.region = Substitute(result.region, values);
+    result.place = result.region;
     if (values.empty()) return result;
-    result.region = Substitute(result.region, values);
     if (result.predicate) result.predicate = Substitute(result.predicate, values);
     return result;
   }

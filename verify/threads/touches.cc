@@ -36,15 +36,22 @@ bool HasConcurrency(const Stmt& s) {
   return found;
 }
 
-// The region without vectors in its bounds; all of the buffer where they are not known.
-BufferRegion OfScalars(BufferRegion region) {
+bool Loads(const Expr& e) {
+  bool found = false;
+  PreOrder(e, [&](const Expr& part) {
+    found |= isa<LoadNode>(part);
+    return !found;
+  });
+  return found;
+}
+
+// The region without vectors in its bounds; all of the buffer where they are not known, or, if `known_loads` does not
+// say otherwise, where memory decides them.
+BufferRegion OfScalars(BufferRegion region, bool known_loads = false) {
   for (Range& range : region.region) {
     const auto* ramp = dyn_cast<RampNode>(range.min);
     bool known = range.min.dtype().lanes() == 1 || (ramp != nullptr && IsInt(ramp->stride, 1));
-    PreOrder(range.min, [&](const Expr& e) {
-      known &= !isa<LoadNode>(e);
-      return known;
-    });
+    if (!known_loads) known = known && !Loads(range.min);
     if (!known) return BufferRegion::Full(region.buffer);
     if (ramp != nullptr) range = {ramp->base, Expr(range.min.dtype().lanes())};
   }
@@ -71,7 +78,11 @@ BufferRegion InSource(const MatchBuffer& match, const BufferRegion& region) {
 class Collector : public Visitor {
  public:
   using Visitor::Visit;
-  Touches result;
+  explicit Collector(const Function& function) : memory_(function) {}
+  Touches Take() {
+    result_.values = memory_.Take();
+    return std::move(result_);
+  }
 
  protected:
   void VisitFor(const ForNode* op) override {
@@ -87,17 +98,14 @@ class Collector : public Visitor {
     concurrent_ += concurrent;
     loops_.push_back(op);
     const size_t conditions = conditions_.size();
-    conditions_.push_back(Now(op->extent));
-    const int before = phase_;
-    Visit(op->body);
-    if (!concurrent && !result.too_many && phase_ != before && concurrent_ > 0 && !IsInt(op->extent, 1)) {
-      // The next iteration.
-      values_[op->var] = op->var + 1;
-      advanced_.push_back(op);
-      Visit(op->body);
-      advanced_.pop_back();
-      values_.erase(op->var);
-    }
+    AddCondition(op->extent);
+    VisitIterations(op, op->body, concurrent || IsInt(op->extent, 1), [&](bool next) {
+      if (next) {
+        values_[op->var] = op->var + 1;
+      } else {
+        values_.erase(op->var);
+      }
+    });
     conditions_.resize(conditions);
     loops_.pop_back();
     concurrent_ -= concurrent;
@@ -106,12 +114,27 @@ class Collector : public Visitor {
       ++phase_;
     }
   }
+  void VisitWhile(const WhileNode* op) override {
+    Visit(op->condition);
+    AddCondition(op->condition);
+    VisitIterations(op, op->body, /*at_once=*/false, [](bool) {});
+    conditions_.pop_back();
+  }
   void VisitIf(const IfNode* op) override {
     Visit(op->condition);
-    conditions_.push_back(Now(op->condition));
+    AddCondition(op->condition);
     Visit(op->then_case);
+    if (op->else_case && memory_.any()) memory_.Change(op->then_case);
     Visit(op->else_case);
+    if (memory_.any()) memory_.Change(Stmt(op));
     conditions_.pop_back();
+  }
+  void VisitLetStmt(const LetStmtNode* op) override {
+    Visit(op->value);
+    const bool is_index = op->var.dtype().is_integer() && memory_.any();
+    if (is_index) values_[op->var] = memory_.Named(Now(op->value));
+    Visit(op->body);
+    if (is_index) values_.erase(op->var);
   }
   void VisitSync(const SyncNode* op) override {
     if (op->sync == SyncKind::kBarrier && op->participants >= OwnerLevel::kBlock) Barrier(object_);
@@ -123,6 +146,7 @@ class Collector : public Visitor {
   void VisitStore(const StoreNode* op) override {
     Visitor::VisitStore(op);
     Add(BufferRegion::Point(op->buffer, op->indices), true);
+    if (memory_.any()) memory_.Change(Stmt(op));
   }
   void VisitBlockRealize(const BlockRealizeNode* op) override {
     const BlockNode* outer_block = std::exchange(block_, op->block.get());
@@ -132,7 +156,7 @@ class Collector : public Visitor {
     if (!IsTrue(op->predicate)) {
       const Expr condition = Now(op->predicate);
       predicate_ = IsTrue(predicate_) ? condition : And(predicate_, condition);
-      conditions_.push_back(condition);
+      AddCondition(op->predicate);
     }
     for (size_t i = 0; i < op->bindings.size(); ++i) {
       const IterVar& iter = op->block->iter_vars[i];
@@ -147,6 +171,7 @@ class Collector : public Visitor {
     if (IsAtomic(*op->block)) {
       AddReads(*op->block);
       for (const BufferRegion& write : op->block->writes) Add(write, true);
+      if (memory_.any()) memory_.Change(op->block->body);
     } else {
       // What a matched part touches counts for the buffer it is a part of.
       for (const MatchBuffer& match : op->block->match_buffers) parts_.push_back(match);
@@ -162,7 +187,37 @@ class Collector : public Visitor {
   }
 
  private:
+  struct Condition {
+    Expr holds;
+    LoopSet loops;  // in iterations of which it may differ
+  };
+
   Expr Now(const Expr& e) const { return values_.empty() ? e : Substitute(e, values_); }
+
+  void AddCondition(const Expr& e) {
+    const Expr now = Now(e);
+    conditions_.push_back({now, memory_.any() ? memory_.DependsOn(now) : LoopSet()});
+  }
+
+  // The body once, and once more as the next iteration where threads meet in it.
+  template <class Advance>
+  void VisitIterations(const StmtNode* loop, const Stmt& body, bool at_once, Advance advance) {
+    const int before = phase_;
+    const bool unsteady = memory_.any() && !at_once && !HoldsBarrier(loops_, body);
+    if (memory_.any()) memory_.Change(body);
+    if (unsteady) memory_.EnterUnsteady(body);
+    Visit(body);
+    if (!at_once && !result_.too_many && phase_ != before && concurrent_ > 0) {
+      advance(true);
+      advanced_.push_back(loop);
+      if (memory_.any()) memory_.Change(body);
+      Visit(body);
+      advanced_.pop_back();
+      advance(false);
+    }
+    if (unsteady) memory_.LeaveUnsteady(body);
+    if (memory_.any()) memory_.Change(body);
+  }
 
   const ForNode* OuterOfSameTag(const std::string& tag) const {
     const auto outer =
@@ -172,11 +227,12 @@ class Collector : public Visitor {
 
   void Barrier(uint32_t object) {
     ++phase_;
-    for (const Expr& condition : conditions_) {
+    for (const auto& [condition, varies] : conditions_) {
       const bool divides = std::any_of(loops_.begin(), loops_.end(), [&](const ForNode* loop) {
-        return StartsThreads(*loop) && !IsInt(loop->extent, 1) && UsesVar(condition, loop->var);
+        if (!StartsThreads(*loop) || IsInt(loop->extent, 1)) return false;
+        return UsesVar(condition, loop->var) || varies.contains(loop);
       });
-      if (divides) result.divided_barriers.push_back({object, condition});
+      if (divides) result_.divided_barriers.push_back({object, condition});
     }
   }
 
@@ -190,23 +246,49 @@ class Collector : public Visitor {
   void Add(BufferRegion region, bool write) {
     const OwnerLevel owner = region.buffer->scope.owner();
     const bool is_own = owner != OwnerLevel::kDevice && owner != OwnerLevel::kCore;
-    if ((concurrent_ == 0 && !is_own) || result.too_many) return;
-    if (result.touches.size() == kMostTouches) {
-      result.too_many = true;
+    if ((concurrent_ == 0 && !is_own) || result_.too_many) return;
+    if (result_.touches.size() == kMostTouches) {
+      result_.too_many = true;
       return;
     }
+    BufferRegion place = memory_.any() ? PlaceOf(region) : BufferRegion();
     region = OfScalars(std::move(region));
     for (size_t i = parts_.size(); i-- > 0;) {
       if (parts_[i].buffer.same_as(region.buffer)) region = OfScalars(InSource(parts_[i], region));
     }
-    result.touches.push_back({values_.empty() ? std::move(region) : Substitute(region, values_), write, phase_, loops_,
-                              predicate_, block_, advanced_, reduces_over_});
+    if (!values_.empty()) region = Substitute(region, values_);
+    const auto is_named = [&](const Range& range) {
+      return memory_.HasNames(range.min) || memory_.HasNames(range.extent);
+    };
+    if (std::ranges::any_of(region.region, is_named)) region = BufferRegion::Full(region.buffer);
+    if (!place.buffer) place = region;
+    result_.touches.push_back(
+        {std::move(region), std::move(place), write, phase_, loops_, predicate_, block_, advanced_, reduces_over_});
+  }
+
+  BufferRegion PlaceOf(BufferRegion region) {
+    region = OfScalars(std::move(region), /*known_loads=*/true);
+    for (size_t i = parts_.size(); i-- > 0;) {
+      if (parts_[i].buffer.same_as(region.buffer)) {
+        region = OfScalars(InSource(parts_[i], region), /*known_loads=*/true);
+      }
+    }
+    const BufferRegion all = BufferRegion::Full(region.buffer);
+    for (size_t d = 0; d < region.region.size(); ++d) {
+      Range& range = region.region[d];
+      range = {memory_.Named(Now(range.min)), memory_.Named(Now(range.extent))};
+      // Which elements are touched, a length from memory says, not how many there may be.
+      if (Loads(range.min) || Loads(range.extent) || memory_.HasNames(range.extent)) range = all.region[d];
+    }
+    return region;
   }
 
   std::vector<const ForNode*> loops_;
-  std::vector<const ForNode*> advanced_;
-  VarMap values_;                 // of iterators, of joined and of advanced loops
-  std::vector<Expr> conditions_;  // that decide whether a thread comes here
+  std::vector<const StmtNode*> advanced_;
+  MemoryValues memory_;
+  Touches result_;
+  VarMap values_;                      // of iterators and names, of joined and of advanced loops
+  std::vector<Condition> conditions_;  // that decide whether a thread comes here
   std::vector<MatchBuffer> parts_;
   Expr predicate_;
   const BlockNode* block_ = nullptr;
@@ -222,9 +304,9 @@ bool StartsThreads(const ForNode& loop) { return loop.kind == ForKind::kThreadBo
 
 Touches CollectTouches(const Function& function) {
   if (!HasConcurrency(function->body)) return {};
-  Collector collector;
+  Collector collector(function);
   collector.Visit(function->body);
-  return std::move(collector.result);
+  return collector.Take();
 }
 
 }  // namespace tilewright
