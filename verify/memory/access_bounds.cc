@@ -359,7 +359,8 @@ class Checker : public Visitor {
       if (ends && IsInsideWhereItRuns(ends->first, ends->second, extent)) continue;
       const bool gather = IsFromMemory(indices[d]) && !(ends && IsOutside(ends->first, ends->second, extent));
       const std::string access = std::string(verb) + " " + Print(buffer.Load(indices));
-      if (!gather && ends && IsInsideWhereThereAreElements(ends->first, ends->second, extent)) {
+      if (!gather && ends &&
+          (IsInsideWhereThereAreElements(ends->first, ends->second, extent) || IsElementOfSize(indices[d], extent))) {
         Assume(access + ", which is taken to have elements", buffer, d);
         continue;
       }
@@ -370,6 +371,12 @@ class Checker : public Visitor {
       const bool enumerable = !IsFromMemory(indices[d]);
       Refuse(is_assumed ? Verdict::kAssumed : Verdict::kRefuted, access, buffer, d, enumerable);
     }
+  }
+
+  // One certain element, x[1], of as many as the caller gives.
+  bool IsElementOfSize(const Expr& index, const Expr& extent) const {
+    const auto* size = dyn_cast<VarNode>(extent);
+    return size != nullptr && given_.IsGiven(size) && AsInt(index).value_or(-1) >= 0;
   }
 
   // With the conditions assumed, and that no size is zero: x[n - 1] of n elements.

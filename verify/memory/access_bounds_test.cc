@@ -202,5 +202,28 @@ TEST(AccessBounds, WhatNeverRunsMayDivideByZero) {
   EXPECT_THAT(program("T.Cast(\"int8\", vi)"), Not(IsEmpty()));
 }
 
+// How many elements there are the caller says.
+TEST(AccessBounds, OneElementOfAsManyAsThereAre) {
+  const auto verdicts = [](const std::string& read) {
+    const Function function = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(P: T.Buffer((n,), "int32"), B: T.Buffer((8,), "int32"), n: T.int32):
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            T.reads(P[0:n])
+            T.writes(B[vi])
+            B[vi] = )" + read + "\n");
+    std::vector<Verdict> found;
+    for (const Diagnostic& d : CheckAccessBounds(function)) found.push_back(d.verdict);
+    return found;
+  };
+  using Verdicts = std::vector<Verdict>;
+  EXPECT_EQ(verdicts("P[1] - P[0]"), (Verdicts{Verdict::kAssumed, Verdict::kAssumed}));
+  EXPECT_EQ(verdicts("P[vi]"), Verdicts{Verdict::kRefuted});
+  EXPECT_EQ(verdicts("P[n]"), Verdicts{Verdict::kRefuted});
+  EXPECT_EQ(verdicts("P[-1]"), Verdicts{Verdict::kRefuted});
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -145,11 +145,23 @@ class Checker : public Visitor {
     return false;
   }
 
+  // Whether it is a // b with 0 <= a < b * n in a domain of n values from 0 on: then b is positive, whatever it is.
+  bool IsQuotientInside(const Expr& binding, const Range& domain) {
+    const auto* as = dyn_cast<CastNode>(binding);
+    const auto* op = dyn_cast<BinaryNode>(as == nullptr ? binding : as->value);
+    const auto values = AsInt(domain.extent);
+    if (op == nullptr || op->op != BinaryOp::kFloorDiv || !IsInt(domain.min, 0) || !values || *values <= 0)
+      return false;
+    return analyzer_.CanProveLessEqual(Const(op->a.dtype(), 0), op->a) &&
+           analyzer_.CanProveLess(op->a, op->b * Const(op->b.dtype(), *values));
+  }
+
   // Where memory decides how far a loop runs, its end is taken to be inside of the domain.
   void CheckDomain(const BlockRealizeNode& realize, const IterVar& iter, const Expr& binding) {
     const Expr end = iter.domain.min + iter.domain.extent;
     const bool begins_inside = analyzer_.CanProveLessEqual(iter.domain.min, binding);
     if (begins_inside && analyzer_.CanProveLess(binding, end)) return;
+    if (IsQuotientInside(binding, iter.domain)) return;
     const bool from_memory = std::any_of(loops_.begin(), loops_.end(), [&](const auto& loop) {
       return UsesVar(binding, loop.first) && arith::ReadsMemory(loop.second.extent);
     });

@@ -110,5 +110,26 @@ TEST(Bindings, DigitsByExtentsThatAreSums) {
   EXPECT_FALSE(DigitsAreInside("w + 1"));
 }
 
+// A quotient by a size that may be any number: the condition says that it is positive where the block runs.
+TEST(Bindings, QuotientsThatTheConditionBounds) {
+  const auto is_inside = [](const std::string& condition) {
+    const Function function = ParseFunctionOrDie(R"(
+@T.prim_func
+def main(x: T.handle, n: T.int32):
+    X = T.match_buffer(x, (2, n), "float32")
+    for f in range(n * 2 + 31):
+        with T.block("X"):
+            vh = T.axis.spatial(2, f // n)
+            vp = T.axis.spatial(n, f % n)
+            T.where()" + condition + R"()
+            X[vh, vp] = T.float32(1)
+)");
+    return CheckBindings(function).empty();
+  };
+  EXPECT_TRUE(is_inside("f < n * 2"));
+  EXPECT_FALSE(is_inside("f < n * 2 + 1"));
+  EXPECT_FALSE(is_inside("f < n * 3"));
+}
+
 }  // namespace
 }  // namespace tilewright
