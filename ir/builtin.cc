@@ -67,8 +67,10 @@ constexpr Builtin kBuiltins[] = {
     {"clz", 1, 1, kPure},
     {"reinterpret", 1, 1, kPure},  // the same bits as another type of the same width
     {"if_then_else", 3, 3, kPure},
-    {"likely", 1, 1, kPure},  // its argument, expected to be true
-    {"assume", 1, 1, kPure},  // a statement without effect: callers keep its condition
+    {"likely", 1, 1, kPure},                 // its argument, expected to be true
+    {"tvm_thread_invariant", 1, 1, kPure},   // its argument, the same for all threads
+    {"ignore_loop_partition", 1, 1, kPure},  // its argument, for which no loop is partitioned
+    {"assume", 1, 1, kPure},                 // a statement without effect: callers keep its condition
     {"type_annotation", 0, 0, kPure},
     {"address_of", 1, 1, kPure},
     {"tvm_access_ptr", 5, 5, kPure},

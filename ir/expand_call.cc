@@ -22,6 +22,8 @@ Expr MultiplyAndShift(const Expr& x, const Expr& y, const Expr& left, const Expr
 }  // namespace
 
 Expr ExpandCall(const CallNode* call) {
+  const bool says_something_of_it = call->op == "tvm_thread_invariant" || call->op == "ignore_loop_partition";
+  if (says_something_of_it && call->args.size() == 1) return call->args[0];
   const bool per_axis = call->op == "q_multiply_shift_per_axis";
   if (!per_axis && call->op != "q_multiply_shift") return {};
   if (call->args.size() != (per_axis ? 7U : 4U)) return {};

@@ -5,6 +5,10 @@
 // A multiplication of fixed-point numbers, y with q bits behind the point, shifted by s to the left (to the right where
 // s is negative) and rounded to nearest, halves up. q_multiply_shift_per_axis(x, y, left, right, q, shifts_left,
 // shifts_right) gives the two shifts apart. The meaning is the peer's (TVM, tir.q_multiply_shift).
+//
+//   tvm_thread_invariant(x), ignore_loop_partition(x)    ->    x
+//
+// What programs say of an expression to passes of the peer's.
 #pragma once
 
 #include "ir/expr.h"

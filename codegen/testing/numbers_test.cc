@@ -116,6 +116,10 @@ TEST(Numbers, FixedPointProducts) {
   ExpectSame("int32", "T.q_multiply_shift_per_axis((v - 32) * 1003, 1395864371, 2, v % 5, 31, True, True)");
 }
 
+TEST(Numbers, CallsThatSayWhatAnExpressionIs) {
+  ExpectSame("int32", "T.tvm_thread_invariant(v % 7) + T.ignore_loop_partition(v // 3) + T.likely(v)");
+}
+
 TEST(Numbers, IndicesOfEveryTypeCountInFull) {
   for (const char* type : {"int8", "uint8", "int16", "uint16", "uint32", "int64", "uint64"}) {
     const std::string text = absl::Substitute(R"(
