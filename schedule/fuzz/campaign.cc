@@ -245,7 +245,8 @@ Trace Campaign::Shrunk(const Start& start, uint64_t seed, const Trace& trace, co
     Schedule schedule(Module{start.program}, {.intrins = &intrins_});
     if (!schedule.Replay(fewer).ok()) continue;
     const Judgement now = start.oracle->Judge(schedule.module(), seed);
-    if (now.accepted == judgement.accepted && now.right == judgement.right && now.check == judgement.check) {
+    const bool as_wrong = now.right == judgement.right && KindOf(now.wrong) == KindOf(judgement.wrong);
+    if (now.accepted == judgement.accepted && as_wrong && now.check == judgement.check) {
       best = std::move(fewer);
     }
   }

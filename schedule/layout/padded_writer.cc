@@ -68,6 +68,13 @@ class PaddedWriter {
                          {change_.from->name}};
         }
       }
+      if (const BlockNode* block = BlockWithPadding(function_, change_, collector.writers)) {
+        return Refusal{primitive_,
+                       "{block0} declares several elements of {text0} at once, with padding that is not filled yet",
+                       {block->id},
+                       {},
+                       {change_.from->name}};
+      }
       return FillPaddingBehind(function_, change_, inverse_, pad_value_, collector.writers);
     }
     Stmt nest = MakeNest(LoopsAbove(path));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/arith/analyzer.h"
+#include "ir/functor.h"
 #include "schedule/program/buffer_uses.h"
 #include "schedule/program/loop_tree.h"
 #include "schedule/program/simplify_block.h"
@@ -30,7 +31,50 @@ const StmtNode* ChildOnPath(const Path& path, const BlockNode* scope) {
   return path.back().get();
 }
 
+// The statement that padding is filled behind.
+const StmtNode* LastWriting(const Function& function, const LayoutChange& change,
+                            const std::vector<uint32_t>& writers) {
+  return ChildOnPath(FindPath(function, writers.back()), FindBufferUses(function, change.from).allocated_by);
+}
+
+// Blocks up to the end of a statement that declare several elements of a buffer.
+class RegionFinder : public Visitor {
+ public:
+  RegionFinder(const Buffer& buffer, const StmtNode* last) : buffer_(buffer), last_(last) {}
+  using Visitor::Visit;
+  void Visit(const Stmt& s) override {
+    if (behind_) return;
+    Visitor::Visit(s);
+    behind_ = behind_ || s.get() == last_;
+  }
+  const BlockNode* found = nullptr;
+
+ protected:
+  void VisitBlock(const BlockNode* op) override {
+    Visitor::VisitBlock(op);
+    const auto is_large = [&](const BufferRegion& region) {
+      return region.buffer.same_as(buffer_) &&
+             !std::ranges::all_of(region.region, [](const Range& range) { return IsInt(range.extent, 1); });
+    };
+    // A block that holds the statement is left after it.
+    if (behind_ || found != nullptr) return;
+    if (std::ranges::any_of(op->reads, is_large) || std::ranges::any_of(op->writes, is_large)) found = op;
+  }
+
+ private:
+  const Buffer& buffer_;
+  const StmtNode* last_;
+  bool behind_ = false;
+};
+
 }  // namespace
+
+const BlockNode* BlockWithPadding(const Function& function, const LayoutChange& change,
+                                  const std::vector<uint32_t>& writers) {
+  RegionFinder finder(change.from, LastWriting(function, change, writers));
+  finder.Visit(function->body);
+  return finder.found;
+}
 
 PaddedAxes AxesOf(const LayoutChange& change, const arith::PaddedInverse& inverse, uint32_t* next_id) {
   PaddedAxes axes;

@@ -18,6 +18,11 @@ struct PaddedAxes {
 };
 PaddedAxes AxesOf(const LayoutChange& change, const arith::PaddedInverse& inverse, uint32_t* next_id);
 
+// A block in front of what FillPaddingBehind adds, or around the last writer, that declares more than one element of
+// `change.from`: in the new layout its region has padding, which nothing has written there. Null where there is none.
+const BlockNode* BlockWithPadding(const Function& function, const LayoutChange& change,
+                                  const std::vector<uint32_t>& writers);
+
 // Behind the statement that holds the last block of `writers`, in the block that allocates `change.from`:
 //
 //   for axis0, axis1 in T.grid(4, 4):
