@@ -8,4 +8,6 @@ bool HasArithmeticOf(const Target& target, std::string_view type) {
   return type == "float16" && (target.has("avx512fp16") || target.has("fullfp16"));
 }
 
+bool HasGatherOf(const Target& target, int bits) { return target.has("avx2") && bits >= 32; }
+
 }  // namespace tilewright

@@ -1,5 +1,5 @@
-// Floating-point types that a processor has arithmetic of its own for. Others it converts to float32 for each operation,
-// and back.
+// What a processor does with elements of a type by instructions of its own: floating-point types it has no arithmetic for
+// are converted to float32 for each operation, and back; elements it has no gather for are loaded one by one.
 #pragma once
 
 #include <string_view>
@@ -10,5 +10,8 @@ namespace tilewright {
 
 // Whether a core adds and multiplies numbers of the type ("float16") without conversions.
 bool HasArithmeticOf(const Target& target, std::string_view type);
+
+// Whether one instruction loads elements of so many bits from places of their own into the lanes of a vector.
+bool HasGatherOf(const Target& target, int bits);
 
 }  // namespace tilewright

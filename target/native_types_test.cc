@@ -18,5 +18,12 @@ TEST(NativeTypes, DependOnFeatures) {
   EXPECT_TRUE(HasArithmeticOf(*NamedTarget("cuda-sm80"), "bfloat16"));
 }
 
+TEST(NativeTypes, GathersOfWholeWords) {
+  EXPECT_TRUE(HasGatherOf(*NamedTarget("x86-haswell"), 32));
+  EXPECT_TRUE(HasGatherOf(*NamedTarget("x86-znver4"), 64));
+  EXPECT_FALSE(HasGatherOf(*NamedTarget("x86-sapphirerapids"), 16));
+  EXPECT_FALSE(HasGatherOf(*NamedTarget("arm-neoverse-v1"), 32));
+}
+
 }  // namespace
 }  // namespace tilewright

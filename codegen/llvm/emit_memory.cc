@@ -3,6 +3,7 @@
 #include "codegen/llvm/emitter.h"
 #include "ir/arith/linear.h"
 #include "ir/builtin.h"
+#include "target/native_types.h"
 
 namespace tilewright::codegen {
 namespace {
@@ -48,6 +49,27 @@ llvm::Value* FunctionEmitter::EmitLanePointers(const Buffer& buffer, const Expr&
   return ElementPointer(buffer, EmitIndex(index));
 }
 
+// A load for each lane, from the address of a zero where the mask does not hold: LLVM would branch around each of them.
+llvm::Value* FunctionEmitter::EmitLaneLoads(llvm::FixedVectorType* memory, llvm::Value* pointers, llvm::Value* mask,
+                                            llvm::Align align) {
+  llvm::Type* element = memory->getElementType();
+  const std::string name = absl::StrCat("zero_", element->getPrimitiveSizeInBits().getFixedValue());
+  llvm::GlobalVariable* zero = context_.module.getNamedGlobal(name);
+  if (zero == nullptr) {
+    llvm::Type* bits = builder_.getIntNTy(static_cast<unsigned>(element->getPrimitiveSizeInBits().getFixedValue()));
+    zero = new llvm::GlobalVariable(context_.module, bits, /*isConstant=*/true, llvm::GlobalValue::PrivateLinkage,
+                                    llvm::Constant::getNullValue(bits), name);
+  }
+  const unsigned lanes = memory->getNumElements();
+  llvm::Value* places = builder_.CreateSelect(mask, pointers, builder_.CreateVectorSplat(lanes, zero));
+  llvm::Value* loaded = llvm::PoisonValue::get(memory);
+  for (uint64_t lane = 0; lane < lanes; ++lane) {
+    llvm::Value* place = builder_.CreateExtractElement(places, lane);
+    loaded = builder_.CreateInsertElement(loaded, builder_.CreateAlignedLoad(element, place, align), lane);
+  }
+  return loaded;
+}
+
 llvm::Value* FunctionEmitter::EmitLoad(const LoadNode* op) {
   return FromMemory(builder_, op->dtype(), EmitLoadedBits(op));
 }
@@ -76,12 +98,15 @@ llvm::Value* FunctionEmitter::EmitLoadedBits(const LoadNode* op) {
     llvm::Value* element = EmitLoadedBits(cast<LoadNode>(one));
     loaded = builder_.CreateVectorSplat(static_cast<unsigned>(lanes), element);
   } else {
+    llvm::Value* pointers = EmitLanePointers(buffer, index);
+    const llvm::Align align(static_cast<uint64_t>(buffer->dtype.bytes()));
+    if (mask != nullptr && type.element().bits() >= 8 && !HasGatherOf(context_.target, type.element().bits())) {
+      return EmitLaneLoads(llvm::cast<llvm::FixedVectorType>(memory), pointers, mask, align);
+    }
     if (mask == nullptr)
       mask = llvm::Constant::getAllOnesValue(
           llvm::FixedVectorType::get(builder_.getInt1Ty(), static_cast<unsigned>(lanes)));
-    loaded = builder_.CreateMaskedGather(memory, EmitLanePointers(buffer, index),
-                                         llvm::Align(static_cast<uint64_t>(buffer->dtype.bytes())), mask,
-                                         llvm::Constant::getNullValue(memory));
+    loaded = builder_.CreateMaskedGather(memory, pointers, align, mask, llvm::Constant::getNullValue(memory));
   }
   return loaded;
 }

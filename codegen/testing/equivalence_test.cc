@@ -311,6 +311,25 @@ def main(A: T.Buffer((64,), "float32"), I: T.Buffer((48,), "int32"), B: T.Buffer
   }
 }
 
+// Every other element, where a condition says that it is inside: elements of all sizes, most without a gather.
+TEST(Statements, GathersUnderAMask) {
+  for (const char* type : {"int8", "uint8", "float16", "bfloat16", "int16", "float32", "float64", "int64"}) {
+    EXPECT_EQ(CompareWithInterpreter(Substitute(R"(
+@T.prim_func
+def main(A: T.Buffer((40,), "$0"), I: T.Buffer((32,), "int32"), B: T.Buffer((32,), "$0"), C: T.Buffer((32,), "$0")):
+    for i in T.vectorized(32):
+        with T.block("B"):
+            vi = T.axis.spatial(32, i)
+            B[vi] = T.if_then_else(3 <= vi * 2 and vi * 2 < 43, A[vi * 2 - 3], T.Cast("$0", 1))
+            C[vi] = T.if_then_else(0 <= I[vi] and I[vi] < 40, A[I[vi]], T.Cast("$0", 2))
+)",
+                                                type),
+                                     {.low = -30, .high = 60}),
+              "")
+        << type;
+  }
+}
+
 TEST(Statements, ValuesThatLiveFromIterationToIteration) {
   EXPECT_EQ(CompareWithInterpreter(R"(
 @T.prim_func
