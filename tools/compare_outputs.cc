@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "autoschedule/measure/reference/run_reference.h"
+#include "ir/functor.h"
 #include "target/target.h"
 
 namespace tilewright {
@@ -32,13 +33,19 @@ Tolerances::Tolerances(const std::vector<Function>& functions, const std::vector
     for (size_t i = 0; i < arguments.size(); ++i) arrays.push_back(ToArray(function->params[i], arguments[i]));
     auto results = RunReference(function, HostTarget(), arrays);
     if (results.ok()) bounds_.push_back(*std::move(results));
+    PreOrderExprs(function->body, [&](const Expr& e) {
+      const DataType type = e.dtype().element();
+      if (type.is_float() && type.bits() < narrowest_.bits()) narrowest_ = type;
+      return true;
+    });
   }
 }
 
 NDArray Tolerances::Allowed(size_t position, const NDArray& expected) const {
   NDArray allowed(DataType::Float(64), expected.shape());
-  const double fixed =
-      bounds_.empty() ? PartOfLargest(expected.dtype()) * std::max(1.0, LargestMagnitude(expected)) : 0;
+  const double part =
+      expected.dtype().is_float() ? std::max(PartOfLargest(expected.dtype()), PartOfLargest(narrowest_)) : 0;
+  const double fixed = bounds_.empty() ? part * std::max(1.0, LargestMagnitude(expected)) : 0;
   // Each of the two results has an error of its own.
   const double times = bounds_.size() == 1 ? 2 : 1;
   for (int64_t i = 0; i < allowed.size(); ++i) {

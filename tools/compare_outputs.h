@@ -7,7 +7,8 @@
 // Each element may differ by what rounding can do to it in both functions, as bounded by
 // autoschedule/measure/reference/reference_program.h: the terms of a sum and their magnitudes count. Integers that
 // depend on no rounding are equal. Where no function has such a bound (calls of other libraries, vector operations), by
-// a part of the largest magnitude of the output, at least 1: 1e-10, 1e-4 and 5e-2 for 64, 32 and fewer bits.
+// a part of the largest magnitude of the output, at least 1: 1e-10, 1e-4 and 5e-2 where 64, 32 and fewer bits are the
+// narrowest floating-point type that the functions compute in.
 #pragma once
 
 #include <cstddef>
@@ -44,6 +45,7 @@ class Tolerances {
   // By how much each element may differ.
   NDArray Allowed(size_t position, const NDArray& expected) const;
 
+  DataType narrowest_ = DataType::Float(64);  // of what the functions compute
   // The bounds of each function that has some, by parameter.
   std::vector<std::vector<std::optional<ReferenceResult>>> bounds_;
 };
