@@ -145,7 +145,8 @@ class FunctionEmitter {
   void FenceStreams();
   llvm::Align AlignmentOf(const Buffer& buffer, const Expr& first, int lanes) const;
   llvm::Value* EmitLanePointers(const Buffer& buffer, const Expr& index);
-  llvm::Value* EmitLaneLoads(llvm::FixedVectorType* memory, llvm::Value* pointers, llvm::Value* mask, llvm::Align align);
+  llvm::Value* EmitLaneLoads(llvm::FixedVectorType* memory, llvm::Value* pointers, llvm::Value* mask,
+                             llvm::Align align);
 
   void EmitSeq(const SeqNode* op);
   void EmitFor(const ForNode* op);
