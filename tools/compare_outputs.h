@@ -45,7 +45,7 @@ class Tolerances {
   // By how much each element may differ.
   NDArray Allowed(size_t position, const NDArray& expected) const;
 
-  DataType narrowest_ = DataType::Float(64);  // of what the functions compute
+  DataType narrowest_ = DataType::Float(64);  // type that the functions compute in
   // The bounds of each function that has some, by parameter.
   std::vector<std::vector<std::optional<ReferenceResult>>> bounds_;
 };

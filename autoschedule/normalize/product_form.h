@@ -17,8 +17,8 @@
 // more than one element of a buffer is computed ahead (cache_factors), which costs nothing where the contraction's rule
 // computes it again as it reads its operands.
 //
-// Where the target has a tile for what floating-point operands are converted to, and none for their own type, copies of
-// them are converted:
+// Copies of floating-point operands are converted where the target has a tile for the type that they are converted to,
+// and none for their own:
 //
 //   C[vi, vj] += float32(A[vi, vk]) * float32(B[vk, vj])      A_global[v0, v1] = float32(A[v0, v1]), of B likewise
 //                                                         ->  C[vi, vj] += A_global[vi, vk] * B_global[vk, vj]

@@ -13,7 +13,7 @@
 namespace tilewright {
 namespace {
 
-// Where the padding is, for loops or iterators over the new shape.
+// The condition of the padding, for loops or iterators over the new shape.
 Expr IsPadding(const arith::PaddedInverse& inverse, const PaddedAxes& axes, const std::vector<Expr>& indices) {
   arith::Analyzer analyzer;
   for (const ForNode::Fields& loop : axes.loops)

@@ -30,8 +30,8 @@ bool Moves(const Expr& e, const Var& loop) {
   return UsesVar(op->a, loop) ? !UsesVar(op->b, loop) && Moves(op->a, loop) : Moves(op->b, loop);
 }
 
-// Where the program says that iterations of a loop are independent: in blocks directly below it that depend on it by a
-// spatial iterator, with the blocks inside of them, and in bare statements that threads run, which no schedule starts.
+// The parts of a loop whose iterations are independent, as the program says: blocks directly below it that depend on it
+// by a spatial iterator, with the blocks inside of them, and bare statements that threads run, which no schedule starts.
 class IndependentParts : public StmtVisitor {
  public:
   using StmtVisitor::Visit;

@@ -264,7 +264,7 @@ TEST(ReferenceProgram, KnowsConditionsOfComputedNumbers) {
                   "            C[vi] = T.if_then_else(T.isnan(A[vi] / A[vi]), T.float32(0), A[vi] * T.float32(3))\n");
 }
 
-// Of two sides that rounding may choose from, one may divide by zero; a number without an error chooses one.
+// One of two sides that rounding may choose from may divide by zero; a number without an error chooses one.
 TEST(ReferenceProgram, KnowsDivisionsBehindConditionsOfComputedNumbers) {
   ExpectReference("int32",
                   "            C[vi] = T.if_then_else(T.Cast(\"int32\", A[vi] * T.float32(3)) != 0, 1000 // "
