@@ -60,6 +60,7 @@ class IndependentParts : public StmtVisitor {
   bool independent_ = false;
   int depth_ = 0;
 };
+
 // All pairs of touches below one loop.
 class LoopChecker {
  public:

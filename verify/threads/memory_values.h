@@ -60,8 +60,7 @@ class MemoryValues {
   friend class FindContents;
   struct Contents {
     LoopSet loops;
-    LoopSet looked_up;  // in iterations of which it may be made of other
-                        // elements of tables
+    LoopSet looked_up;  // in iterations of which it may be made of other elements of tables
     bool operator==(const Contents&) const = default;
   };
   struct Known {
