@@ -3,9 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ir/script/parse_or_die.h"
-#include "verify/structure/bindings.h"
-#include "verify/structure/spatial_iterators.h"
+#include "verify/threads/races_testing.h"
 
 namespace tilewright {
 namespace {
@@ -14,21 +12,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-std::vector<std::string> Races(std::string_view text) {
-  const Function function = ParseFunctionOrDie(text);
-  LazyExactRun exact(function);
-  RaceFacts facts;
-  CheckBindings(function, &facts.repeating);
-  CheckSpatialIterators(function, &facts.repeats_writes);
-  std::vector<std::string> reasons;
-  for (const Diagnostic& diagnostic : CheckRaces(function, &exact, facts)) reasons.push_back(diagnostic.reason);
-  return reasons;
-}
-
-std::string Replaced(std::string text, const std::string& from, const std::string& to) {
-  return text.replace(text.find(from), from.size(), to);
-}
+using testing::Races;
+using testing::Replaced;
 
 // Iterations have copies of registers that lie outside of their loop.
 TEST(Races, ReadsOfWhatOtherIterationsWroteToTheirCopies) {
@@ -286,7 +271,7 @@ TEST(Races, CooperativeCopies) {
               ElementsAre(HasSubstr("a write of S[bx, f0 * 64 + tx % 32] in block S")));
   // Some threads do not come to the barrier.
   EXPECT_THAT(Races(Replaced(kCooperative, "            for f0 in range(4):", "            for f0 in range(tx):")),
-              testing::Contains("a barrier is reached by those threads only for which tx holds"));
+              ::testing::Contains("a barrier is reached by those threads only for which tx holds"));
 }
 
 // Shared memory is one for the block of threads, wherever in them it is allocated.
@@ -352,7 +337,7 @@ def main(A: T.Buffer((999, 64), "float32"), B: T.Buffer((999, 2, 4, 64), "float3
                           "S[k * 4 + t] in block S, with no barrier in between"));
   // Thread 1 of one and, an iteration later, thread 0 of the other write the same element.
   EXPECT_THAT(copy("k + t1", "A[vb, vj]"),
-              testing::Contains(HasSubstr("iterations of the vthread.x loop v may touch the same element")));
+              ::testing::Contains(HasSubstr("iterations of the vthread.x loop v may touch the same element")));
   // Thread t of one and thread t + 1 of the other write the same element.
   EXPECT_THAT(copy("k * 4 + (t1 + v) % 4", "A[vb, vj]"),
               ElementsAre(HasSubstr("iterations of the vthread.x loop v may touch the same element"),
