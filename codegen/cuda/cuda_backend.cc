@@ -24,9 +24,6 @@ absl::StatusOr<cuda::Program> ProgramFor(const Module& module, const Target& tar
   return cuda::EmitProgram(*lowered, target);
 }
 
-// "sm_90a" of cuda-sm90a.
-std::string Architecture(const Target& target) { return target.cpu; }
-
 // Kernels as NVRTC compiles them.
 struct Compiled {
   std::string text;
@@ -34,16 +31,16 @@ struct Compiled {
 };
 // Kernels that need more registers than a thread has, since their loops over addresses are unrolled, are compiled with
 // these loops as the compiler likes, unless they spill as much.
-absl::StatusOr<Compiled> CompileKernels(const cuda::Program& program, const Target& target) {
+absl::StatusOr<Compiled> CompileKernels(const cuda::Program& program, const std::string& architecture) {
   std::string text = cuda::PreambleFor(program.text) + program.text;
-  auto cubin = cuda::CompileWithNvrtc(text, Architecture(target));
+  auto cubin = cuda::CompileWithNvrtc(text, architecture);
   if (!cubin.ok()) return cubin.status();
   const auto spills = [](const cuda::NvrtcResult& result) {
     return cuda::CountersOfLog(result.log)[kSpillBytesCounter];
   };
   std::string shorter = cuda::WithoutUnrolledAddresses(text);
   if (spills(*cubin) == 0 || shorter == text) return Compiled{std::move(text), *std::move(cubin)};
-  auto other = cuda::CompileWithNvrtc(shorter, Architecture(target));
+  auto other = cuda::CompileWithNvrtc(shorter, architecture);
   if (!other.ok()) return other.status();
   if (spills(*other) >= spills(*cubin)) return Compiled{std::move(text), *std::move(cubin)};
   return Compiled{std::move(shorter), *std::move(other)};
@@ -64,7 +61,7 @@ absl::Status LeaveOutFramesOfCuda(const std::string& text, const Target& target,
     if (at != std::string::npos) without.replace(at, function.size(), other);
   }
   if (without == text) return absl::OkStatus();
-  const auto cubin = cuda::CompileWithNvrtc(without, Architecture(target));
+  const auto cubin = cuda::CompileWithNvrtc(without, target.cpu);
   if (!cubin.ok()) return cubin.status();
   counters[kStackBytesCounter] = cuda::CountersOfLog(cubin->log)[kStackBytesCounter];
   return absl::OkStatus();
@@ -84,7 +81,7 @@ class CudaBackend : public Backend {
       return Artifact{.bytes = cuda::PreambleFor(program->text) + program->text};
     }
     // PTX is not assembled by NVRTC, so what ptxas says of the kernels comes with a cubin.
-    auto compiled = CompileKernels(*program, target);
+    auto compiled = CompileKernels(*program, target.cpu);
     if (!compiled.ok()) return compiled.status();
     auto& [text, cubin] = *compiled;
     Artifact artifact{.bytes = text, .counters = cuda::CountersOfLog(cubin.log)};
@@ -99,7 +96,7 @@ class CudaBackend : public Backend {
     }
     if (options.format == "cubin") artifact.bytes = std::move(cubin.binary);
     if (options.format == "ptx") {
-      auto ptx = cuda::CompileWithNvrtc(text, "compute_" + Architecture(target).substr(3));
+      auto ptx = cuda::CompileWithNvrtc(text, "compute_" + target.cpu.substr(3));
       if (!ptx.ok()) return ptx.status();
       artifact.bytes = std::move(ptx->binary);
     }
@@ -121,7 +118,7 @@ class CudaBackend : public Backend {
     std::string error;
     if (cuda::Driver::Open(&error) == nullptr) return absl::FailedPreconditionError(error);
     if (!compiled.empty()) return cuda::GpuDevice(program, compiled);
-    const auto kernels = CompileKernels(program, target);
+    const auto kernels = CompileKernels(program, cuda::ArchitectureToRun(target));
     if (!kernels.ok()) return kernels.status();
     return cuda::GpuDevice(program, kernels->cubin.binary);
   }

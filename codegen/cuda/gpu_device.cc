@@ -1,5 +1,6 @@
 #include "codegen/cuda/gpu_device.h"
 
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -85,21 +86,44 @@ absl::StatusOr<std::unique_ptr<Device>> GpuDevice(const Program& program, const 
   return gpu;
 }
 
+namespace {
+
+// What the name of an architecture says: 90, and true for "sm_90a", whose code runs on that machine alone.
+struct Architecture {
+  int capability = 0;
+  bool exact = false;
+};
+std::optional<Architecture> ArchitectureOf(std::string_view name) {
+  Architecture found{.exact = name.ends_with("a")};
+  if (found.exact) name.remove_suffix(1);
+  const std::string_view digits = name.substr(name.find('_') + 1);
+  if (!absl::SimpleAtoi(std::string(digits), &found.capability)) return std::nullopt;
+  return found;
+}
+
+}  // namespace
+
 absl::Status CheckGpuRuns(const Target& target) {
   std::string error;
   const Driver* driver = Driver::Open(&error);
   if (driver == nullptr) return absl::FailedPreconditionError(error);
-  int wanted = 0;
-  const bool exact = target.cpu.ends_with("a");
-  const std::string_view digits = std::string_view(target.cpu).substr(target.cpu.find('_') + 1);  // of "sm_90a"
-  if (!absl::SimpleAtoi(std::string(digits.substr(0, digits.size() - (exact ? 1 : 0))), &wanted)) {
-    return absl::InvalidArgumentError(absl::StrCat(target.name, " is not a target of CUDA"));
-  }
+  const std::optional<Architecture> wanted = ArchitectureOf(target.cpu);
+  if (!wanted) return absl::InvalidArgumentError(absl::StrCat(target.name, " is not a target of CUDA"));
   const int has = driver->compute_capability();
-  // Code for a machine runs on later ones of the same generation, with an "a" on that machine alone.
-  if (exact ? has == wanted : has / 10 == wanted / 10 && has >= wanted) return absl::OkStatus();
+  // Machine code runs on later machines of the same generation.
+  const bool runs =
+      has == wanted->capability || (!wanted->exact && has / 10 == wanted->capability / 10 && has > wanted->capability);
+  if (runs) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("this machine's ", driver->device_name(), " (sm_", has, ") does not run code for ", target.name));
+}
+
+std::string ArchitectureToRun(const Target& target) {
+  std::string error;
+  const Driver* driver = Driver::Open(&error);
+  const std::optional<Architecture> wanted = ArchitectureOf(target.cpu);
+  const bool later = driver != nullptr && wanted && driver->compute_capability() > wanted->capability;
+  return later && !wanted->exact ? absl::StrCat("sm_", driver->compute_capability()) : target.cpu;
 }
 
 std::string DeviceName() {
