@@ -2,8 +2,9 @@
 // that choices are drawn for. Nothing runs here: inputs are seeded, and what is expected is what the sketch "plain",
 // which gives every element to one thread, computes on the same GPU.
 //
-//   make_rule_cases TARGET FOLDER DRAWS PROGRAM.py[=SCHEDULED.py]...       one function each; extents constant
+//   make_rule_cases TARGET[:ARCHITECTURE] FOLDER DRAWS PROGRAM.py[=SCHEDULED.py]...       one function each; extents constant
 //
+// Kernels are compiled for the target's architecture, or for one that runs its code: cuda-sm80:sm_90.
 // With a scheduled form of the program, its kernels are the case in place of those of the rules.
 // Prints the choices of each case. Needs NVRTC.
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <iostream>
 #include <iterator>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -224,14 +226,17 @@ absl::Status MakeCases(const std::string& paths, const Target& target, const std
 int main(int argc, char** argv) {
   using namespace tilewright;
   if (argc < 5) {
-    std::cerr << "usage: make_rule_cases TARGET FOLDER DRAWS PROGRAM.py...\n";
+    std::cerr << "usage: make_rule_cases TARGET[:ARCHITECTURE] FOLDER DRAWS PROGRAM.py...\n";
     return 2;
   }
-  const auto target = NamedTarget(argv[1]);
+  const std::string_view name = argv[1];
+  const size_t colon = name.find(':');
+  auto target = NamedTarget(std::string(name.substr(0, colon)));
   if (!target.ok()) {
     std::cerr << target.status().message() << "\n";
     return 2;
   }
+  if (colon != std::string_view::npos) target->cpu = std::string(name.substr(colon + 1));
   int failed = 0;
   for (int i = 4; i < argc; ++i) {
     const absl::Status status = gpu::MakeCases(argv[i], *target, argv[2], std::strtoull(argv[3], nullptr, 10));
