@@ -21,6 +21,7 @@ ABSL_FLAG(std::string, kind, "", "judges that kind of program alone");
 ABSL_FLAG(std::string, way, "", "schedules in that way alone: preferred, drawn or primitives");
 ABSL_FLAG(std::string, target, "", "the target; empty: each in its turn");
 ABSL_FLAG(std::string, state, "", "a file that keeps the next case and the counts: a campaign goes on where it was");
+ABSL_FLAG(bool, on_gpu, false, "what is right in emulation runs on this machine's GPU too");
 ABSL_FLAG(bool, print, false, "prints each program and why it is refused");
 
 namespace tilewright::fuzz {
@@ -102,7 +103,7 @@ int Run() {
     const std::optional<GpuCase> each = CaseByFlags(number);
     if (!each) return 2;
     campaign.Begin(number);
-    const Judged judged = Judge(*each);
+    const Judged judged = Judge(*each, absl::GetFlag(FLAGS_on_gpu));
     campaign.Add(*each, judged);
     if (judged.result != CaseResult::kWrong && !absl::GetFlag(FLAGS_print)) continue;
     std::cout << (judged.result == CaseResult::kWrong ? "WRONG " : "") << ToString(*each) << "\n"

@@ -9,6 +9,7 @@
 #include "autoschedule/gpu_fuzz/random_bindings.h"
 #include "autoschedule/gpu_fuzz/random_programs.h"
 #include "autoschedule/sketch/auto_schedule.h"
+#include "codegen/backend.h"
 #include "codegen/cuda/cuda_module.h"
 #include "codegen/cuda/emit_program.h"
 #include "codegen/cuda/emulation.h"
@@ -59,7 +60,7 @@ std::string ToString(const GpuCase& each) {
                       " --seed=", each.seed, " --target=", each.target);
 }
 
-Judged Judge(const GpuCase& each) {
+Judged Judge(const GpuCase& each, bool on_gpu) {
   const Target target = *NamedTarget(each.target);
   const GpuProgram program = DrawGpuProgram(each.kind, each.seed);
   IntrinRegistry intrins = IntrinRegistry::Builtin();
@@ -83,12 +84,18 @@ Judged Judge(const GpuCase& each) {
   if (!device.ok()) return is(CaseResult::kWrong, device.status().message());
   const auto compiled = cuda::CudaModule::Make(*emitted, *std::move(device));
   if (!compiled.ok()) return is(CaseResult::kWrong, compiled.status().message());
-  const std::string difference = testing::CompareWithInterpreter(**compiled, scheduled.Main(),
-                                                                 {.target = target,
-                                                                  .original = program.function,
-                                                                  .seed = each.seed,
-                                                                  .integers = program.integers,
-                                                                  .tolerance = program.tolerance});
+  const testing::ComparisonOptions options = {.target = target,
+                                              .original = program.function,
+                                              .seed = each.seed,
+                                              .integers = program.integers,
+                                              .tolerance = program.tolerance};
+  std::string difference = testing::CompareWithInterpreter(**compiled, scheduled.Main(), options);
+  if (difference.empty() && on_gpu) {
+    const auto loaded = CompileAndLoad(scheduled, target, {});
+    if (!loaded.ok()) return is(CaseResult::kWrong, loaded.status().message());
+    difference = testing::CompareWithInterpreter(**loaded, scheduled.Main(), options);
+    if (!difference.empty()) difference = absl::StrCat("on the GPU: ", difference);
+  }
   return is(difference.empty() ? CaseResult::kRight : CaseResult::kWrong, difference);
 }
 

@@ -43,6 +43,7 @@ struct Judged {
   std::vector<std::string> kernel_kinds{};  // of those (codegen/cuda/testing/kernel_kinds.h)
   Schedule schedule;
 };
-Judged Judge(const GpuCase& each);
+// `on_gpu`: what is right in emulation runs on this machine's GPU too.
+Judged Judge(const GpuCase& each, bool on_gpu = false);
 
 }  // namespace tilewright::fuzz
