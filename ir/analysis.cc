@@ -1,5 +1,7 @@
 #include "ir/analysis.h"
 
+#include <cmath>
+
 #include "ir/functor.h"
 
 namespace tilewright {
@@ -34,7 +36,8 @@ bool IsZero(const Expr& e) {
   if (const auto* cast_node = dyn_cast<CastNode>(e)) return IsZero(cast_node->value);
   if (const auto* broadcast = dyn_cast<BroadcastNode>(e)) return IsZero(broadcast->value);
   const auto* number = dyn_cast<FloatImmNode>(e);
-  return number != nullptr ? number->value == 0 : IsInt(e, 0);
+  // A negative zero is another number: it has another quotient.
+  return number != nullptr ? number->value == 0 && !std::signbit(number->value) : IsInt(e, 0);
 }
 
 }  // namespace tilewright

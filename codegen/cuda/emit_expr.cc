@@ -83,6 +83,12 @@ std::string KernelEmitter::Stored(const Expr& e) {
   const DataType type = e.dtype();
   if (!IsNarrow(type)) return Value(e).text;
   if (const auto* load = dyn_cast<LoadNode>(e)) return Load(load, true).text;
+  if (const auto* choice = dyn_cast<SelectNode>(e)) {
+    return Choose(choice->condition, choice->true_value, choice->false_value, type, true).text;
+  }
+  if (const auto* call = dyn_cast<CallNode>(e); call != nullptr && call->op == kIfThenElse && call->args.size() == 3) {
+    return Choose(call->args[0], call->args[1], call->args[2], type, true).text;
+  }
   // Zeros of registers are constants.
   const auto* number = dyn_cast<FloatImmNode>(e);
   if (number != nullptr && number->value == 0 && !std::signbit(number->value)) {
@@ -217,15 +223,15 @@ Text KernelEmitter::IntegerBinary(const BinaryNode* op) {
   return Wrapped(type, result);
 }
 
-Text KernelEmitter::Choose(const Expr& condition, const Expr& a, const Expr& b, DataType type) {
+Text KernelEmitter::Choose(const Expr& condition, const Expr& a, const Expr& b, DataType type, bool stored) {
   if (condition.dtype().lanes() != 1) return Fail("a condition of several lanes for a scalar");
   const Text chosen = Condition(condition);
   Text x, y;
-  const std::string name = TypeText(type, false);
+  const std::string name = TypeText(type, stored);
   // Loads of two arrays are two types until they are converted.
   const auto branch = [&](const Expr& e) {
-    Text text = Value(e);
-    return isa<LoadNode>(e) && !IsNarrow(type) ? Text{absl::StrCat(name, "(", text.text, ")")} : text;
+    Text text = stored ? Text{Stored(e), isa<FloatImmNode>(e) ? kAtom : kTernary} : Value(e);
+    return isa<LoadNode>(e) && (stored || !IsNarrow(type)) ? Text{absl::StrCat(name, "(", text.text, ")")} : text;
   };
   ++indent_;
   const std::vector<std::string> before_x = Captured([&] { x = branch(a); });

@@ -1,6 +1,7 @@
 // Loads, stores and vectors. Buffers are flat: one dimension, no strides, no layout.
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -156,7 +157,7 @@ std::vector<Expr> KernelEmitter::LoadLanes(const LoadNode* op) {
         Line(absl::StrCat("const ", vec, " ", name, " = ", under, "tw::Load<", vec, ">(", PointerText(*pointer, type),
                           " + ", Value(Plus(*base, first)).Within(kProduct), ")",
                           lanes_under_ ? absl::StrCat(" : ", vec, "{}") : "", ";"));
-        pointers_[part->data.get()] = {name, type, Space::kLocal};
+        pointers_[part->data.get()] = {name, type, Space::kLocal, 0, static_cast<size_t>(access)};
         for (int i = 0; i < access; ++i) result.push_back(part(i));
       }
       return result;
@@ -273,7 +274,16 @@ std::vector<Expr> KernelEmitter::ChosenLanes(const CallNode* op) {
     lanes_apart_ = outer_apart;
     return lanes;
   };
-  const std::vector<Expr> a = branch(1, chosen[0]), b = branch(2, Not(chosen[0]));
+  const std::vector<Expr> a = branch(1, chosen[0]);
+  // A vector that is loaded under the condition is zero elsewhere.
+  const auto* load = dyn_cast<LoadNode>(op->args[1]);
+  if (one && load != nullptr && IsZero(op->args[2]) && std::ranges::all_of(a, [&](const Expr& lane) {
+        const auto* part = dyn_cast<LoadNode>(lane);
+        return part != nullptr && !part->buffer->data.same_as(load->buffer->data);
+      })) {
+    return a;
+  }
+  const std::vector<Expr> b = branch(2, Not(chosen[0]));
   std::vector<Expr> result;
   for (size_t i = 0; i < count; ++i) {
     const auto lane = [i](const std::vector<Expr>& lanes) { return lanes[lanes.size() == 1 ? 0 : i]; };
@@ -358,6 +368,20 @@ void KernelEmitter::EmitStore(const StoreNode* op) {
   if (masked) Close();
 }
 
+// The name of a loaded vector of that type whose elements, all of them in order, are the lanes; empty for others.
+std::string KernelEmitter::LoadedVector(std::span<const Expr> lanes, DataType type) const {
+  const Pointer* found = nullptr;
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    const auto* load = dyn_cast<LoadNode>(lanes[i]);
+    if (load == nullptr || !IsInt(load->indices[0], static_cast<int64_t>(i))) return "";
+    const auto known = pointers_.find(load->buffer->data.get());
+    if (known == pointers_.end() || (found != nullptr && found != &known->second)) return "";
+    found = &known->second;
+  }
+  const bool whole = found != nullptr && found->loaded_lanes == lanes.size() && found->type == type;
+  return whole ? found->name : "";
+}
+
 // All lanes are read before the first is written.
 void KernelEmitter::StoreLanes(const StoreNode* op) {
   const int lanes = op->value.dtype().lanes();
@@ -376,15 +400,20 @@ void KernelEmitter::StoreLanes(const StoreNode* op) {
   const Pointer* pointer = FindPointer(op->buffer);
   if (pointer == nullptr) return;
   if (access > 1) {
-    const std::string vec = absl::StrCat("tw::Vec<", TypeText(type, true), ", ", access, ">");
     for (int first = 0; first < lanes; first += access) {
-      std::vector<std::string> elements;
-      for (int i = first; i < first + access; ++i) elements.push_back(Stored(values[static_cast<size_t>(i)]));
-      for (std::string& element : elements) {
-        if (type.is_integer() || type.is_bool()) element = absl::StrCat(TypeText(type, true), "(", element, ")");
+      const std::span<const Expr> stored(values.data() + first, static_cast<size_t>(access));
+      std::string vector = LoadedVector(stored, type);
+      if (vector.empty()) {
+        std::vector<std::string> elements;
+        for (const Expr& value : stored) elements.push_back(Stored(value));
+        for (std::string& element : elements) {
+          if (type.is_integer() || type.is_bool()) element = absl::StrCat(TypeText(type, true), "(", element, ")");
+        }
+        vector =
+            absl::StrCat("tw::Vec<", TypeText(type, true), ", ", access, ">{{", absl::StrJoin(elements, ", "), "}}");
       }
       Line(absl::StrCat("tw::Store(", PointerText(*pointer, type), " + ", Value(Plus(*base, first)).Within(kProduct),
-                        ", ", vec, "{{", absl::StrJoin(elements, ", "), "}});"));
+                        ", ", vector, ");"));
     }
     return;
   }

@@ -108,6 +108,44 @@ def main(A: T.Buffer((20,), "float32"), B: T.Buffer((40,), "float32")):
   }
 }
 
+// What a branch does not load keeps its sign.
+TEST(Emulation, BranchesGiveTheirOwnZeros) {
+  for (const char* other : {"0", "-0.0", "3"}) {
+    EXPECT_EQ(Compare(std::string(R"(
+@T.prim_func
+def main(A: T.Buffer((20,), "float16"), B: T.Buffer((40,), "float32")):
+    for i in T.thread_binding(5, thread="threadIdx.x"):
+        for v in T.vectorized(8):
+            with T.block("B"):
+                vi = T.axis.spatial(40, i * 8 + v)
+                T.reads(A[0:20])
+                T.writes(B[vi])
+                B[vi] = T.float32(1) / T.Cast("float32", T.if_then_else(i >= 1 and i < 3, A[i * 8 + v - 8], T.float16()") +
+                      other + R"()))
+)"),
+              "")
+        << other;
+  }
+}
+
+// Halves are chosen as they are, without conversions.
+TEST(Emulation, ChoicesOfHalvesStayHalves) {
+  constexpr std::string_view kText = R"(
+@T.prim_func
+def main(A: T.Buffer((40,), "float16"), C: T.Buffer((40,), "float16"), B: T.Buffer((40,), "float16")):
+    for i in T.thread_binding(40, thread="threadIdx.x"):
+        with T.block("B"):
+            vi = T.axis.spatial(40, i)
+            B[vi] = T.if_then_else(vi < 30, T.Select(C[vi] > T.float16(0), A[vi], C[vi]), A[vi] + C[vi])
+)";
+  EXPECT_EQ(Compare(std::string(kText)), "");
+  const auto lowered = Lower(Module(ParseFunctionOrDie(kText)), Gpu());
+  ASSERT_TRUE(lowered.ok()) << lowered.status();
+  const auto program = cuda::EmitProgram(*lowered, Gpu());
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_THAT(program->text, HasSubstr("? tw::f16(A[i]) : tw::f16(C[i])")) << program->text;
+}
+
 TEST(Emulation, KernelsRunInOrderWithTemporariesBetween) {
   EXPECT_EQ(Compare(R"(
 @T.prim_func

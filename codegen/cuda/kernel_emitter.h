@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -62,6 +63,7 @@ class KernelEmitter {
     Space space = Space::kGlobal;
     // Sums of wgmma: an array of objects with so many registers each; 0 otherwise.
     int64_t registers = 0;
+    size_t loaded_lanes = 0;  // of a vector that one access loaded; 0 otherwise
   };
 
   // ---- emit_kernel.cc: the signature, thread-bound loops, statements
@@ -91,7 +93,8 @@ class KernelEmitter {
   Text Binary(const BinaryNode* op);
   Text IntegerBinary(const BinaryNode* op);
   Text FloatBinary(const BinaryNode* op);
-  Text Choose(const Expr& condition, const Expr& a, const Expr& b, DataType type);
+  // `stored`: as memory holds it.
+  Text Choose(const Expr& condition, const Expr& a, const Expr& b, DataType type, bool stored = false);
   Text Cast(const CastNode* op);
   Text Operand(const Expr& e, const Expr& other);
   Text Wrapped(DataType type, const Text& value);
@@ -112,6 +115,7 @@ class KernelEmitter {
   // ---- emit_memory.cc: loads, stores, vectors
   Text Load(const LoadNode* op, bool stored);
   void EmitStore(const StoreNode* op);
+  std::string LoadedVector(std::span<const Expr> lanes, DataType type) const;
   void StoreLanes(const StoreNode* op);
   // Expressions of the lanes of a vector; of a scalar, itself.
   std::vector<Expr> Lanes(const Expr& e);
