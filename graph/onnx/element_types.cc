@@ -1,11 +1,13 @@
 #include "graph/onnx/element_types.h"
 
 #include <map>
+#include <set>
+#include <utility>
 
 namespace tilewright::graph {
 namespace {
 
-enum class Elements { kFloats, kNumbers, kIntegers, kBooleans };
+enum class Elements { kAny, kFloats, kNumbers, kIntegers, kBooleans };
 
 using Table = std::map<std::string_view, Elements>;
 
@@ -110,22 +112,83 @@ const Table& Limits() {
                            "TopK"}) {
       (*limits)[op] = Elements::kNumbers;
     }
-    for (const char* op :
-         {"BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "ConvInteger", "MatMulInteger"}) {
+    for (const char* op : {"BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "ConstantOfShape",
+                           "ConvInteger", "Loop", "MatMulInteger"}) {
       (*limits)[op] = Elements::kIntegers;
     }
-    for (const char* op : {"And", "If", "Not", "Or", "Xor"}) (*limits)[op] = Elements::kBooleans;
+    for (const char* op : {"And", "If", "Not", "Or", "Where", "Xor"}) (*limits)[op] = Elements::kBooleans;
     return limits;
   }();
   return *table;
 }
 
+// Inputs behind the first that hold positions, sizes, axes or conditions.
+Elements LimitOfLaterInput(std::string_view op, size_t input) {
+  static const auto* const whole = new std::set<std::pair<std::string_view, size_t>>{{"AffineGrid", 1},
+                                                                                     {"CenterCropPad", 1},
+                                                                                     {"Col2Im", 1},
+                                                                                     {"Col2Im", 2},
+                                                                                     {"CumSum", 1},
+                                                                                     {"DFT", 1},
+                                                                                     {"DFT", 2},
+                                                                                     {"Expand", 1},
+                                                                                     {"GRU", 4},
+                                                                                     {"Gather", 1},
+                                                                                     {"GatherElements", 1},
+                                                                                     {"GatherND", 1},
+                                                                                     {"LSTM", 4},
+                                                                                     {"MaxUnpool", 1},
+                                                                                     {"MaxUnpool", 2},
+                                                                                     {"NonMaxSuppression", 2},
+                                                                                     {"Pad", 1},
+                                                                                     {"Pad", 3},
+                                                                                     {"RNN", 4},
+                                                                                     {"ReduceL1", 1},
+                                                                                     {"ReduceL2", 1},
+                                                                                     {"ReduceLogSum", 1},
+                                                                                     {"ReduceLogSumExp", 1},
+                                                                                     {"ReduceMax", 1},
+                                                                                     {"ReduceMean", 1},
+                                                                                     {"ReduceMin", 1},
+                                                                                     {"ReduceProd", 1},
+                                                                                     {"ReduceSum", 1},
+                                                                                     {"ReduceSumSquare", 1},
+                                                                                     {"Reshape", 1},
+                                                                                     {"Resize", 3},
+                                                                                     {"ReverseSequence", 1},
+                                                                                     {"RoiAlign", 2},
+                                                                                     {"STFT", 1},
+                                                                                     {"STFT", 3},
+                                                                                     {"Scatter", 1},
+                                                                                     {"ScatterElements", 1},
+                                                                                     {"ScatterND", 1},
+                                                                                     {"SequenceAt", 1},
+                                                                                     {"SequenceErase", 1},
+                                                                                     {"SequenceInsert", 2},
+                                                                                     {"Slice", 1},
+                                                                                     {"Slice", 2},
+                                                                                     {"Slice", 3},
+                                                                                     {"Slice", 4},
+                                                                                     {"Split", 1},
+                                                                                     {"SplitToSequence", 1},
+                                                                                     {"Squeeze", 1},
+                                                                                     {"Tile", 1},
+                                                                                     {"TopK", 1},
+                                                                                     {"Trilu", 1},
+                                                                                     {"Unsqueeze", 1}};
+  static const auto* const conditions = new std::set<std::pair<std::string_view, size_t>>{{"Compress", 1}, {"Loop", 1}};
+  if (whole->contains({op, input})) return Elements::kIntegers;
+  return conditions->contains({op, input}) ? Elements::kBooleans : Elements::kAny;
+}
+
 }  // namespace
 
-bool TakesElements(std::string_view op, DataType dtype) {
+bool TakesElements(std::string_view op, size_t input, DataType dtype) {
   const auto limit = Limits().find(op);
-  if (limit == Limits().end()) return true;
-  switch (limit->second) {
+  const Elements first = limit == Limits().end() ? Elements::kAny : limit->second;
+  switch (input == 0 ? first : LimitOfLaterInput(op, input)) {
+    case Elements::kAny:
+      return true;
     case Elements::kFloats:
       return dtype.is_float();
     case Elements::kNumbers:

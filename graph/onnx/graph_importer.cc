@@ -363,9 +363,10 @@ absl::Status GraphImporter::ImportNode(const onnx::NodeProto& node) {
     Fail(node, opset, inputs, absl::InvalidArgumentError("it has more inputs than the operator takes"));
     return absl::OkStatus();
   }
-  if (op != nullptr && domain.empty() && !inputs.empty() && inputs[0].is_tensor() &&
-      !TakesElements(node.op_type(), inputs[0].dtype)) {
-    Fail(node, opset, inputs, absl::UnimplementedError("elements of this type are not supported"));
+  for (size_t i = 0; op != nullptr && domain.empty() && i < inputs.size(); ++i) {
+    if (!inputs[i].is_tensor() || TakesElements(node.op_type(), i, inputs[i].dtype)) continue;
+    const std::string which = i == 0 ? "" : absl::StrCat(" as input ", i);
+    Fail(node, opset, inputs, absl::UnimplementedError(absl::StrCat("elements of this type are not supported", which)));
     return absl::OkStatus();
   }
   OnnxNode view(node, opset, inputs, this, &emitter_);

@@ -81,6 +81,26 @@ TEST_F(Import, ElementsThatAnOperatorDoesNotTakeAreErrors) {
   }
 }
 
+// Positions, sizes and axes are whole numbers, conditions truth values.
+TEST_F(Import, LaterInputsOfOtherElementsAreErrors) {
+  const std::vector<std::pair<const char*, int32_t>> nodes = {
+      {"Trilu", TensorProto::FLOAT},   {"Gather", TensorProto::FLOAT},    {"Expand", TensorProto::FLOAT},
+      {"Tile", TensorProto::BOOL},     {"Unsqueeze", TensorProto::FLOAT}, {"Compress", TensorProto::INT64},
+      {"ReduceSum", TensorProto::BOOL}};
+  for (const auto& [op, type] : nodes) {
+    ModelWriter m(18);
+    m.Input("x", TensorProto::FLOAT, {2, 3});
+    m.Input("k", type, {1});
+    m.Node(op, {"x", "k"}, {"y"});
+    m.Output("y");
+    const auto model = ImportOf(m);
+    ASSERT_TRUE(model.ok()) << model.status();
+    EXPECT_THAT(std::string(UnsupportedError(*model).message()),
+                HasSubstr("elements of this type are not supported as input 1"))
+        << op;
+  }
+}
+
 TEST_F(Import, MoreOperandsThanAnOperatorTakesAreErrors) {
   for (const auto& [op, inputs] : {std::pair("Abs", 2), std::pair("Tanh", 3), std::pair("Sub", 3)}) {
     ModelWriter m(17);
