@@ -29,21 +29,22 @@ struct Compiled {
   std::string text;
   cuda::NvrtcResult cubin;
 };
-// Kernels that need more registers than a thread has, since their loops over addresses are unrolled, are compiled with
-// these loops as the compiler likes, unless they spill as much.
+// Kernels that spill are compiled with more registers, and then with loops over addresses as the compiler likes; the first
+// of these that spills least is taken.
 absl::StatusOr<Compiled> CompileKernels(const cuda::Program& program, const std::string& architecture) {
-  std::string text = cuda::PreambleFor(program.text) + program.text;
+  const std::string text = cuda::PreambleFor(program.text) + program.text;
   auto cubin = cuda::CompileWithNvrtc(text, architecture);
   if (!cubin.ok()) return cubin.status();
+  Compiled best{text, *std::move(cubin)};
   const auto spills = [](const cuda::NvrtcResult& result) {
     return cuda::CountersOfLog(result.log)[kSpillBytesCounter];
   };
-  std::string shorter = cuda::WithoutUnrolledAddresses(text);
-  if (spills(*cubin) == 0 || shorter == text) return Compiled{std::move(text), *std::move(cubin)};
-  auto other = cuda::CompileWithNvrtc(shorter, architecture);
-  if (!other.ok()) return other.status();
-  if (spills(*other) >= spills(*cubin)) return Compiled{std::move(text), *std::move(cubin)};
-  return Compiled{std::move(shorter), *std::move(other)};
+  for (const std::string& other : {text, cuda::WithoutUnrolledAddresses(text)}) {
+    if (spills(best.cubin) == 0) break;
+    auto again = cuda::CompileWithNvrtc(other, architecture, /*many_registers=*/true);
+    if (again.ok() && spills(*again) < spills(best.cubin)) best = {other, *std::move(again)};
+  }
+  return best;
 }
 
 // Functions of CUDA that hold a stack frame of their own, and one without that takes their place.

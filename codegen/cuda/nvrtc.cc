@@ -73,7 +73,8 @@ std::string Read(Handle program, int (*size)(Handle, size_t*), int (*get)(Handle
 
 bool NvrtcIsInstalled() { return Library().complete; }
 
-absl::StatusOr<NvrtcResult> CompileWithNvrtc(const std::string& text, std::string_view architecture) {
+absl::StatusOr<NvrtcResult> CompileWithNvrtc(const std::string& text, std::string_view architecture,
+                                             bool many_registers) {
   const Nvrtc& nvrtc = Library();
   if (!nvrtc.complete) {
     return absl::FailedPreconditionError("NVRTC (libnvrtc.so of CUDA 12 or 13) is not installed on this machine");
@@ -83,7 +84,8 @@ absl::StatusOr<NvrtcResult> CompileWithNvrtc(const std::string& text, std::strin
     return absl::InternalError("NVRTC cannot create a program");
   }
   const std::string target = absl::StrCat("--gpu-architecture=", std::string(architecture));
-  const std::vector<const char*> options = {target.c_str(), "--std=c++17", "--ptxas-options=-v", "-default-device"};
+  std::vector<const char*> options = {target.c_str(), "--std=c++17", "--ptxas-options=-v", "-default-device"};
+  if (many_registers) options.push_back("--ptxas-options=--register-usage-level=10");
   const int code = nvrtc.compile(program, static_cast<int>(options.size()), options.data());
   NvrtcResult result;
   result.log = Read(program, nvrtc.log_size, nvrtc.log);

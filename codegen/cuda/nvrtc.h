@@ -14,8 +14,10 @@ struct NvrtcResult {
 };
 
 // `architecture`: "sm_80", "sm_90a" for a cubin, "compute_90a" for PTX. FailedPrecondition where no NVRTC is installed;
-// InvalidArgument with the compiler's messages where the text is wrong.
-absl::StatusOr<NvrtcResult> CompileWithNvrtc(const std::string& text, std::string_view architecture);
+// InvalidArgument with the compiler's messages where the text is wrong. `many_registers`: ptxas takes as many as help a
+// thread; by itself it may spill so that more threads fit.
+absl::StatusOr<NvrtcResult> CompileWithNvrtc(const std::string& text, std::string_view architecture,
+                                             bool many_registers = false);
 
 // Whether there is one.
 bool NvrtcIsInstalled();
