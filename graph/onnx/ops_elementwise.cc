@@ -309,15 +309,28 @@ absl::Status ImportPRelu(OnnxNode& n) {
   }
   return n.MapOf("prelu", operands, [](const Exprs& e) { return Select(e[0] < Zero(e[0]), e[0] * e[1], e[0]); });
 }
+Expr ExactGelu(const Expr& x) { return Real(x, 0.5) * x * (One(x) + Unary("erf", x * Real(x, std::sqrt(0.5)))); }
 absl::Status ImportGelu(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireFloat());
   const bool tanh = n.String("approximate", "none") == "tanh";
   return n.Map("gelu", [&](const Exprs& e) {
     const Expr& x = e[0];
-    if (!tanh) return Real(x, 0.5) * x * (One(x) + Unary("erf", x * Real(x, std::sqrt(0.5))));
+    if (!tanh) return ExactGelu(x);
     const Expr inner = Real(x, std::sqrt(2 / M_PI)) * (x + Real(x, 0.044715) * x * x * x);
     return Real(x, 0.5) * x * (One(x) + Unary("tanh", inner));
   });
+}
+// com.microsoft: of x + bias.
+absl::Status ImportBiasGelu(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
+  TW_RETURN_IF_ERROR(n.RequireFloat());
+  return n.Map("bias_gelu", [&](const Exprs& e) { return ExactGelu(e[0] + e[1]); });
+}
+// com.microsoft: x sigmoid(alpha x).
+absl::Status ImportQuickGelu(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireFloat());
+  const double alpha = n.Float("alpha", 1.702f);
+  return n.Map("quick_gelu", [&](const Exprs& e) { return e[0] * ops::Sigmoid(Real(e[0], alpha) * e[0]); });
 }
 // com.microsoft: the tanh form, with an optional bias.
 absl::Status ImportFastGelu(OnnxNode& n) {
@@ -403,6 +416,7 @@ OnnxOperators ElementwiseOperators() {
       {"Asinh", 9, ImportAsinh},
       {"Atan", 7, ImportAtan},
       {"Atanh", 9, ImportAtanh},
+      {"BiasGelu", 1, ImportBiasGelu, "com.microsoft"},
       {"BitShift", 11, ImportBitShift},
       {"BitwiseAnd", 18, ImportBitwise<0>},
       {"BitwiseNot", 18, ImportBitwiseNot},
@@ -447,6 +461,7 @@ OnnxOperators ElementwiseOperators() {
       {"Or", 1, ImportOr},
       {"PRelu", 1, ImportPRelu},
       {"Pow", 1, ImportPow},
+      {"QuickGelu", 1, ImportQuickGelu, "com.microsoft"},
       {"Reciprocal", 1, ImportReciprocal},
       {"Relu", 1, ImportRelu},
       {"Round", 11, ImportRound},

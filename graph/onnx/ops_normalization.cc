@@ -160,29 +160,49 @@ absl::Status ImportLayerNormalization(OnnxNode& n) {
   }));
 }
 
-// x / sqrt(mean of squares + epsilon) * scale, over the dimensions from `axis` on.
-absl::Status ImportRmsNormalization(OnnxNode& n) {
-  TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
-  TW_RETURN_IF_ERROR(n.RequireFloat());
-  TW_VALUE_OR_RETURN(const std::vector<int> axes, TailAxes(n, -1));
-  TW_RETURN_IF_ERROR(CheckInto(n, n.In(0).shape, n.In(1)));
-  const double epsilon = n.Float("epsilon", 1e-5f);
-  const DataType type = n.In(0).dtype, wide = Computing(type);
-  return n.Out(n.Program("rms_norm", {n.In(0), n.In(1)}, [&](ProgramParts& p) {
-    const Buffer& x = p.in[0];
-    const Expr count = ops::CountOf(x->shape, axes, wide);
+// x / sqrt(mean of squares + epsilon) * scale, over dimensions of x.
+absl::StatusOr<Items> RmsNorm(OnnxNode& n, const Item& x, const Item& scale, const std::vector<int>& axes,
+                              double epsilon) {
+  TW_RETURN_IF_ERROR(CheckInto(n, x.shape, scale));
+  const DataType type = x.dtype, wide = Computing(type);
+  return n.Program("rms_norm", {x, scale}, [&](ProgramParts& p) {
+    const Buffer& in = p.in[0];
+    const Expr count = ops::CountOf(in->shape, axes, wide);
     Buffer squares =
-        ops::ReduceElements(p.f, "squares", ops::Reduction::kSum, x->shape, axes, true, [&](const ops::Indices& at) {
-          const Expr value = CastTo(wide, x.Load(at));
+        ops::ReduceElements(p.f, "squares", ops::Reduction::kSum, in->shape, axes, true, [&](const ops::Indices& at) {
+          const Expr value = CastTo(wide, in.Load(at));
           return value * value;
         });
     Buffer root = ops::Map(p.f, "root", {squares}, [&](const Exprs& e) {
       return ops::Unary("sqrt", Div(e[0], count) + ConstFloat(wide, epsilon));
     });
-    return Buffers{ops::MapTo(p.f, "rms_norm", x->shape, {x, root, p.in[1]}, [&](const Exprs& e) {
+    return Buffers{ops::MapTo(p.f, "rms_norm", in->shape, {in, root, p.in[1]}, [&](const Exprs& e) {
       return CastTo(type, Div(CastTo(wide, e[0]), e[1]) * CastTo(wide, e[2]));
     })};
-  }));
+  });
+}
+absl::Status ImportRmsNormalization(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 2));
+  TW_RETURN_IF_ERROR(n.RequireFloat());
+  TW_VALUE_OR_RETURN(const std::vector<int> axes, TailAxes(n, -1));
+  return n.Out(RmsNorm(n, n.In(0), n.In(1), axes, n.Float("epsilon", 1e-5f)));
+}
+
+// input + skip + bias, of which the bias may be absent.
+absl::StatusOr<Items> SkipSum(OnnxNode& n, size_t bias) {
+  Items terms = {n.In(0), n.In(1)};
+  if (n.Has(bias)) terms.push_back(n.In(bias));
+  return n.MapItems("skip_sum", terms, [](const Exprs& e) { return e.size() > 2 ? e[0] + e[1] + e[2] : e[0] + e[1]; });
+}
+// com.microsoft: inputs are input, skip, gamma, bias; results the norm, nothing, nothing, the sum.
+absl::Status ImportSkipRmsNormalization(OnnxNode& n) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(0, 3));
+  TW_RETURN_IF_ERROR(n.RequireFloat());
+  TW_VALUE_OR_RETURN(Items sums, SkipSum(n, 3));
+  const int last = static_cast<int>(sums[0].rank()) - 1;
+  if (last < 0) return n.Error("its input is a scalar");
+  TW_VALUE_OR_RETURN(Items norm, RmsNorm(n, sums[0], n.In(2), {last}, n.Float("epsilon", 1e-12f)));
+  return n.Out(Items{norm[0], Item(), Item(), sums[0]});
 }
 
 // com.microsoft: layer norm of input + skip + bias; inputs are input, skip, gamma, beta, bias.
@@ -191,11 +211,7 @@ absl::Status ImportSkipLayerNormalization(OnnxNode& n) {
   TW_RETURN_IF_ERROR(n.RequireFloat());
   const double epsilon = n.Float("epsilon", 1e-12f);
   const DataType type = n.In(0).dtype, wide = Computing(type);
-  Items terms = {n.In(0), n.In(1)};
-  if (n.Has(4)) terms.push_back(n.In(4));
-  TW_VALUE_OR_RETURN(Items sums, n.MapItems("skip_sum", terms, [](const Exprs& e) {
-    return e.size() > 2 ? e[0] + e[1] + e[2] : e[0] + e[1];
-  }));
+  TW_VALUE_OR_RETURN(Items sums, SkipSum(n, 4));
   Items inputs = {sums[0], n.In(2)};
   if (n.Has(3)) inputs.push_back(n.In(3));
   const int last = static_cast<int>(sums[0].rank()) - 1;
@@ -279,6 +295,7 @@ OnnxOperators NormalizationOperators() {
       {"RMSNormalization", 23, ImportRmsNormalization},
       {"SimplifiedLayerNormalization", 1, ImportRmsNormalization},
       {"SkipLayerNormalization", 1, ImportSkipLayerNormalization, "com.microsoft"},
+      {"SkipSimplifiedLayerNormalization", 1, ImportSkipRmsNormalization, "com.microsoft"},
   };
 }
 

@@ -159,6 +159,52 @@ absl::Status ImportQLinearLeakyRelu(OnnxNode& n) {
                  [&](const Exprs& e) { return Select(e[0] < Const(kF32, 0), e[0] * ConstFloat(kF32, alpha), e[0]); });
 }
 
+// The floats that a tensor, the scale and the zero point behind it stand for.
+absl::StatusOr<Item> Dequantized(OnnxNode& n, size_t tensor) {
+  TW_RETURN_IF_ERROR(n.RequireTensors(tensor, 2));
+  Items inputs = {n.In(tensor), n.In(tensor + 1)};
+  if (n.Has(tensor + 2)) inputs.push_back(n.In(tensor + 2));
+  TW_VALUE_OR_RETURN(Items result, n.MapMixed("dequantize", inputs, [](const Exprs& e) {
+    const DataType i32 = DataType::Int(32);
+    const Expr value = CastTo(i32, e[0]);
+    return CastTo(kF32, e.size() > 2 ? value - CastTo(i32, e[2]) : value) * e[1];
+  }));
+  return result[0];
+}
+
+// com.microsoft: an operator of ONNX's own domain on dequantized operands, quantized again by the scale and zero point at
+// `result`. `tensors`: where operands are; each is followed by its scale and zero point.
+absl::Status QuantizedForm(OnnxNode& n, const char* op, int64_t opset, const std::vector<size_t>& tensors,
+                           size_t result) {
+  if (n.Int("channels_last", 0) != 0) return n.Unsupported("channels behind the image");
+  TW_RETURN_IF_ERROR(n.RequireTensors(result, 1));
+  Items operands;
+  for (const size_t tensor : tensors) {
+    TW_VALUE_OR_RETURN(Item operand, Dequantized(n, tensor));
+    operands.push_back(std::move(operand));
+  }
+  if (operands.empty()) return n.Error("it has no operands");
+  OnnxNode inner(n.proto(), opset, operands, &n.importer(), &n.emit());
+  TW_RETURN_IF_ERROR(FindOperator("", op, opset)->import(inner));
+  Items inputs = {inner.results()[0], n.In(result)};
+  if (n.Has(result + 1)) inputs.push_back(n.In(result + 1));
+  const DataType to = n.In(tensors[0]).dtype;
+  return n.Out(n.MapMixed("quantize", inputs, [&](const Exprs& e) {
+    const Expr scaled = ops::Unary("nearbyint", Div(e[0], e[1]));
+    return ops::RoundAndSaturate(to, e.size() > 2 ? scaled + CastTo(kF32, e[2]) : scaled);
+  }));
+}
+absl::Status ImportQLinearAveragePool(OnnxNode& n) { return QuantizedForm(n, "AveragePool", 19, {0}, 3); }
+absl::Status ImportQLinearGlobalAveragePool(OnnxNode& n) { return QuantizedForm(n, "GlobalAveragePool", 1, {0}, 3); }
+absl::Status ImportQLinearReduceMean(OnnxNode& n) { return QuantizedForm(n, "ReduceMean", 13, {0}, 3); }
+absl::Status ImportQLinearSoftmax(OnnxNode& n) { return QuantizedForm(n, "Softmax", n.Int("opset", 13), {0}, 3); }
+// The result's scale and zero point come first.
+absl::Status ImportQLinearConcat(OnnxNode& n) {
+  std::vector<size_t> tensors;
+  for (size_t i = 2; i + 1 < n.in().size(); i += 3) tensors.push_back(i);
+  return QuantizedForm(n, "Concat", 13, tensors, 0);
+}
+
 }  // namespace
 
 OnnxOperators QuantizationOperators() {
@@ -167,9 +213,14 @@ OnnxOperators QuantizationOperators() {
       {"DequantizeLinear", 1, ImportDequantizeLinear, "com.microsoft"},
       {"DynamicQuantizeLinear", 11, ImportDynamicQuantizeLinear},
       {"QLinearAdd", 1, ImportQLinearAdd, "com.microsoft"},
+      {"QLinearAveragePool", 1, ImportQLinearAveragePool, "com.microsoft"},
+      {"QLinearConcat", 1, ImportQLinearConcat, "com.microsoft"},
+      {"QLinearGlobalAveragePool", 1, ImportQLinearGlobalAveragePool, "com.microsoft"},
       {"QLinearLeakyRelu", 1, ImportQLinearLeakyRelu, "com.microsoft"},
       {"QLinearMul", 1, ImportQLinearMul, "com.microsoft"},
+      {"QLinearReduceMean", 1, ImportQLinearReduceMean, "com.microsoft"},
       {"QLinearSigmoid", 1, ImportQLinearSigmoid, "com.microsoft"},
+      {"QLinearSoftmax", 1, ImportQLinearSoftmax, "com.microsoft"},
       {"QuantizeLinear", 10, ImportQuantizeLinear},
       {"QuantizeLinear", 1, ImportQuantizeLinear, "com.microsoft"},
   };

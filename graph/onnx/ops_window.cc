@@ -214,14 +214,12 @@ absl::Status ImportConvTranspose(OnnxNode& n) {
     const Expr full = (extent - Extent(1)) * Extent(span.stride) + Extent(extra[i] + span.reach());
     const bool same = mode == "SAME_UPPER" || mode == "SAME_LOWER";
     if (wanted || same) {
-      // The padding follows from the output's extent; what is odd goes to the end, or to the beginning.
+      // The padding follows from the output's extent; what is odd goes to the beginning, by SAME_UPPER to the end.
       const Expr output = wanted ? Extent((*wanted)[wanted->size() - dims + i]) : extent * Extent(span.stride);
       const auto total = AsInt(n.emit().Simplify(full - output));
       if (!total) return n.Unsupported("padding of a symbolic extent");
       const int64_t half = *total / 2;
-      span.before = mode == "SAME_UPPER" ? half : *total - half;
-      if (mode != "SAME_UPPER" && mode != "SAME_LOWER") span.before = half;
-      span.before = std::max<int64_t>(span.before, 0);
+      span.before = std::max<int64_t>(mode == "SAME_UPPER" ? half : *total - half, 0);
       shape.push_back(n.emit().Simplify(output));
     } else {
       if (mode == "VALID") pads.assign(2 * dims, 0);

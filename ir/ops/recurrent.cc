@@ -156,8 +156,8 @@ class Layer {
         return in_.peepholes ? x + in_.peepholes(Expr(d), Gate(which, j)) * state(b, j) : x;
       };
       next_c = Step("next_c", hidden_, [&](Var b, Var j) {
-        const Expr forget = Activate(d, 0, peep(gate(b, 2, j), 2, c, b, j));
-        const Expr in = how_.input_forget ? Const(type_, 1) - forget : Activate(d, 0, peep(gate(b, 0, j), 0, c, b, j));
+        const Expr in = Activate(d, 0, peep(gate(b, 0, j), 0, c, b, j));
+        const Expr forget = how_.input_forget ? Const(type_, 1) - in : Activate(d, 0, peep(gate(b, 2, j), 2, c, b, j));
         return forget * c(b, j) + in * Activate(d, 1, gate(b, 3, j));
       });
       next_h = Step("next_h", hidden_, [&](Var b, Var j) {

@@ -38,7 +38,7 @@ struct RecurrentOptions {
   std::vector<Activation> activations;  // f, g, h of the LSTM, f, g of the GRU, f of the plain one, a direction
   double clip = 0;                      // limit of the arguments of activations; 0: none
   bool linear_before_reset = false;     // GRU
-  bool input_forget = false;            // LSTM: the input gate is one minus the forget gate
+  bool input_forget = false;            // LSTM: the forget gate is one minus the input gate
 };
 struct RecurrentResults {
   Buffer y;     // [time, directions, batch, hidden]

@@ -52,9 +52,8 @@ Buffer ResampleOne(FunctionBuilder& f, const Buffer& x, const Resampled& d, cons
   };
   const auto weight = [&](const Expr& position, const Expr& element) {
     const Expr raw = WeightAt((element - position) * Real(1 / stretch), options);
-    if (!options.exclude_outside && stretch == 1) return raw;
-    const Expr in = And(element >= Real(0), element < CastTo(kF32, extent));
-    return options.exclude_outside || stretch != 1 ? Select(in, raw, Real(0)) : raw;
+    if (!options.exclude_outside) return raw;
+    return Select(And(element >= Real(0), element < CastTo(kF32, extent)), raw, Real(0));
   };
   const bool normalizes = options.exclude_outside || stretch != 1;
   ReduceAxis k("tap", taps), total_k("tap", taps);

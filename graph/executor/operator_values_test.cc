@@ -1,0 +1,142 @@
+// Results of single operators beside numbers that another implementation gave: options that libonnx-testdata leaves out.
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "graph/executor/onnx_model.h"
+#include "graph/onnx/testing.h"
+#include "ir/ndarray.h"
+
+namespace tilewright::graph {
+namespace {
+
+using onnx::TensorProto;
+
+struct Input {
+  const char* name;
+  int32_t type;
+  std::vector<int> dims;
+  std::vector<double> values;
+};
+
+DataType TypeOf(int32_t type) {
+  return type == TensorProto::FLOAT   ? DataType::Float(32)
+         : type == TensorProto::INT64 ? DataType::Int(64)
+                                      : DataType::UInt(8);
+}
+
+// The last output of a node, whose text is that of its message, without the names of its inputs. Those that decide shapes
+// are bound to their values.
+std::vector<double> Values(const std::string& text, const std::vector<Input>& inputs, int64_t opset = 18) {
+  ModelWriter m(opset);
+  auto* import = m.model().add_opset_import();
+  import->set_domain("com.microsoft");
+  import->set_version(1);
+  onnx::NodeProto* node = m.graph().add_node();
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, node)) << text;
+  OnnxModel::Inputs values;
+  for (const Input& input : inputs) {
+    node->add_input(input.name);
+    if (*input.name == '\0') continue;
+    m.Input(input.name, input.type, {input.dims.begin(), input.dims.end()});
+    NDArray array(TypeOf(input.type), {input.dims.begin(), input.dims.end()});
+    for (size_t i = 0; i < input.values.size(); ++i) array.Set(static_cast<int64_t>(i), input.values[i]);
+    values[input.name] = {Item::Kind::kTensor, {array}};
+  }
+  m.Output(node->output(node->output_size() - 1));
+  const auto model = OnnxModel::Load(*m.File(), {.inputs = &values, .executor = {.interpret = true}});
+  EXPECT_TRUE(model.ok()) << model.status();
+  if (!model.ok()) return {};
+  const auto results = (*model)->Run(values);
+  EXPECT_TRUE(results.ok()) << results.status();
+  if (!results.ok()) return {};
+  std::vector<double> result;
+  const NDArray& array = (*results)[0].arrays[0];
+  for (int64_t i = 0; i < array.size(); ++i) result.push_back(array.Get(i));
+  return result;
+}
+
+void ExpectNear(const std::vector<double>& values, const std::vector<double>& expected) {
+  ASSERT_EQ(values.size(), expected.size());
+  for (size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], expected[i], 1e-5) << i;
+}
+
+constexpr int32_t kFloat = TensorProto::FLOAT, kByte = TensorProto::UINT8;
+
+// What is odd of the padding goes to the beginning, by SAME_UPPER to the end.
+TEST(OperatorValues, PaddingOfTransposedConvolutionsByTheirOutput) {
+  const std::vector<Input> inputs = {{"x", kFloat, {1, 1, 4}, {1, 2, 3, 4}}, {"w", kFloat, {1, 1, 3}, {1, 10, 100}}};
+  const auto values = [&](const std::string& output, const std::string& padding) {
+    return Values(R"(op_type: "ConvTranspose" output: "y" attribute { name: "strides" type: INTS ints: 2 }
+                     attribute { name: "output_shape" type: INTS ints: )" +
+                      output + R"( } attribute { name: "auto_pad" type: STRING s: ")" + padding + "\" }",
+                  inputs);
+  };
+  ExpectNear(values("8", "NOTSET"), {10, 102, 20, 203, 30, 304, 40, 400});
+  ExpectNear(values("7", "NOTSET"), {10, 102, 20, 203, 30, 304, 40});
+  ExpectNear(values("6", "NOTSET"), {102, 20, 203, 30, 304, 40});
+  ExpectNear(values("8", "SAME_UPPER"), {1, 10, 102, 20, 203, 30, 304, 40});
+  ExpectNear(values("8", "SAME_LOWER"), {10, 102, 20, 203, 30, 304, 40, 400});
+}
+
+// The filter reads the edge's element for those outside, unless they are to be left out.
+TEST(OperatorValues, AntialiasingAtEdges) {
+  const auto values = [](const std::string& mode, int exclude) {
+    return Values(R"(op_type: "Resize" output: "y" attribute { name: "antialias" type: INT i: 1 }
+                     attribute { name: "mode" type: STRING s: ")" +
+                      mode + R"(" } attribute { name: "exclude_outside" type: INT i: )" + std::to_string(exclude) +
+                      " }",
+                  {{"x", kFloat, {6}, {1, 2, 4, 8, 16, 32}}, {"", 0, {}, {}}, {"s", kFloat, {1}, {0.5}}});
+  };
+  ExpectNear(values("linear", 0), {1.75, 6.75, 23});
+  ExpectNear(values("linear", 1), {1.8571429, 6.75, 21.7142868});
+  ExpectNear(values("cubic", 0), {1.19921875, 5.30859375, 23.83203125});
+}
+
+TEST(OperatorValues, CoupledGatesOfAnLstm) {
+  ExpectNear(Values(R"(op_type: "LSTM" output: "all" output: "y" attribute { name: "hidden_size" type: INT i: 1 }
+                       attribute { name: "input_forget" type: INT i: 1 })",
+                    {{"x", kFloat, {2, 1, 1}, {1, -2}},
+                     {"w", kFloat, {1, 4, 1}, {0.5, -1, 2, 0.25}},
+                     {"r", kFloat, {1, 4, 1}, {1, 0.5, -0.5, 2}}}),
+             {0.0005162996});
+}
+
+TEST(OperatorValues, OperatorsOnQuantizedTensors) {
+  ExpectNear(Values(R"(op_type: "QLinearConcat" domain: "com.microsoft" output: "y"
+                       attribute { name: "axis" type: INT i: 0 })",
+                    {{"ys", kFloat, {}, {0.5}},
+                     {"yz", kByte, {}, {100}},
+                     {"a", kByte, {3}, {0, 7, 255}},
+                     {"as", kFloat, {}, {0.25}},
+                     {"az", kByte, {}, {3}},
+                     {"b", kByte, {2}, {1, 200}},
+                     {"bs", kFloat, {}, {2}},
+                     {"bz", kByte, {}, {50}}}),
+             {98, 102, 226, 0, 255});
+  ExpectNear(Values(R"(op_type: "QLinearGlobalAveragePool" domain: "com.microsoft" output: "y")",
+                    {{"x", kByte, {1, 2, 1, 3}, {0, 7, 255, 20, 1, 2}},
+                     {"xs", kFloat, {}, {0.25}},
+                     {"xz", kByte, {}, {3}},
+                     {"ys", kFloat, {}, {0.1}},
+                     {"yz", kByte, {}, {10}}}),
+             {221, 22});
+}
+
+TEST(OperatorValues, FusedOperatorsOfLanguageModels) {
+  ExpectNear(Values(R"(op_type: "BiasGelu" domain: "com.microsoft" output: "y")",
+                    {{"x", kFloat, {3}, {1, -2, 0.5}}, {"b", kFloat, {3}, {0.5, 1, -3}}}),
+             {1.39978921, -0.15865526, -0.0155241});
+  ExpectNear(Values(R"(op_type: "QuickGelu" domain: "com.microsoft" output: "y")", {{"x", kFloat, {3}, {1, -2, 0.5}}}),
+             {0.84579575, -0.06434137, 0.35038841});
+  ExpectNear(Values(R"(op_type: "SkipSimplifiedLayerNormalization" domain: "com.microsoft" output: "y")",
+                    {{"x", kFloat, {1, 1, 4}, {1, 2, 3, 4}},
+                     {"s", kFloat, {1, 1, 4}, {0, 0, 1, -1}},
+                     {"g", kFloat, {4}, {1, 2, 1, 2}}}),
+             {0.36514837, 1.46059346, 1.46059346, 2.19089007});
+}
+
+}  // namespace
+}  // namespace tilewright::graph
