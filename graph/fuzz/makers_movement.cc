@@ -260,17 +260,19 @@ bool MakeResize(G& g) {
   const RandomValue x = g.Any(true, 2000);
   if (x.rank() != 4 || x.type != onnx::TensorProto::FLOAT) return false;
   RandomValue out = x;
-  Dims sizes = x.shape;
-  sizes[2] *= 2, sizes[3] *= 2;
-  out.shape = sizes;
-  auto* node = g.Node("Resize", {x.name, "", "", g.Int64s(sizes)});
-  const bool nearest = g.Chance(60);
-  G::Set(node, "mode", std::string(nearest ? "nearest" : "linear"));
-  if (nearest) {
+  const auto mode = g.OneOf<std::string>({"nearest", "linear", "linear", "cubic"});
+  for (size_t d = 2; d < 4; ++d) out.shape[d] = mode == "nearest" ? 2 * x.shape[d] : g.Pick(1, 2 * x.shape[d] + 1);
+  if (mode == "cubic" && !Bound(out, 3 * Most(x))) return false;
+  auto* node = g.Node("Resize", {x.name, "", "", g.Int64s(out.shape)});
+  G::Set(node, "mode", mode);
+  if (mode == "nearest") {
     G::Set(node, "coordinate_transformation_mode", std::string("asymmetric"));
     G::Set(node, "nearest_mode", std::string("floor"));
   } else {
     out.exact = false;
+    G::Set(node, "coordinate_transformation_mode",
+           g.OneOf<std::string>({"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"}));
+    if (mode == "cubic") G::Set(node, "exclude_outside", g.Pick(0, 1));
   }
   g.Add(G::Result(node, out));
   return true;

@@ -9,14 +9,6 @@ namespace {
 
 using G = ModelGenerator;
 
-double Most(const RandomValue& x) { return std::max(std::abs(x.low), std::abs(x.high)); }
-
-bool Bound(RandomValue& out, double most) {
-  out.low = -most, out.high = most;
-  out.exact = false;
-  return most < 200;
-}
-
 bool MakeMatMul(G& g) {
   const RandomValue x = g.Any(true, 8000);
   if (x.rank() < 2) return false;
@@ -125,9 +117,23 @@ bool MakeConvTranspose(G& g) {
   const int64_t filters = g.Pick(1, 6), k = g.Pick(1, 3), stride = g.Pick(1, 2);
   RandomValue out = x;
   out.shape = {x.shape[0], filters, (x.shape[2] - 1) * stride + k, (x.shape[3] - 1) * stride + k};
+  // The padding is given, or follows from the output's extents.
+  const bool by_output = g.Chance(30);
+  Dims pads(4, 0);
+  for (size_t d = 2; d < 4; ++d) {
+    pads[d - 2] = g.Pick(0, k / 2), pads[d] = g.Pick(0, k / 2);
+    out.shape[d] = std::max<int64_t>(out.shape[d] - pads[d - 2] - pads[d], 0);
+    if (out.shape[d] == 0) return false;
+  }
   if (!Bound(out, static_cast<double>(x.shape[1] * k * k) * Most(x) * 0.5) || out.size() > 20000) return false;
   auto* node = g.Node("ConvTranspose", {x.name, g.Constant({x.shape[1], filters, k, k}, -0.5, 0.5).name});
   G::Set(node, "strides", Dims{stride, stride});
+  if (by_output) {
+    G::Set(node, "output_shape", Dims{out.shape[2], out.shape[3]});
+    G::Set(node, "auto_pad", g.OneOf<std::string>({"NOTSET", "SAME_UPPER", "SAME_LOWER"}));
+  } else {
+    G::Set(node, "pads", pads);
+  }
   g.Add(G::Result(node, out));
   return true;
 }

@@ -1,6 +1,7 @@
 #include "graph/fuzz/model_generator.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace tilewright::graph {
@@ -27,6 +28,14 @@ int64_t RandomValue::size() const {
   int64_t size = 1;
   for (int64_t extent : shape) size *= extent;
   return size;
+}
+
+double Most(const RandomValue& x) { return std::max(std::abs(x.low), std::abs(x.high)); }
+
+bool Bound(RandomValue& out, double most) {
+  out.low = -most, out.high = most;
+  out.exact = false;
+  return most < 200;
 }
 
 ModelGenerator::ModelGenerator(uint64_t seed) : random_(seed * 0x9e3779b97f4a7c15u + 1) {

@@ -25,6 +25,11 @@ struct RandomValue {
   bool is_float() const { return type == onnx::TensorProto::FLOAT || type == onnx::TensorProto::DOUBLE; }
 };
 
+// The greatest magnitude of its elements.
+double Most(const RandomValue& x);
+// Says that elements are rounded and at most so large. False where that is too much.
+bool Bound(RandomValue& out, double most);
+
 class ModelGenerator {
  public:
   explicit ModelGenerator(uint64_t seed);
