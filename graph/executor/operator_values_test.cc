@@ -81,6 +81,28 @@ TEST(OperatorValues, PaddingOfTransposedConvolutionsByTheirOutput) {
   ExpectNear(values("8", "SAME_LOWER"), {10, 102, 20, 203, 30, 304, 40, 400});
 }
 
+// Extents that are not known before the model runs.
+TEST(OperatorValues, PaddingOfTransposedConvolutionsOfAnySize) {
+  ModelWriter m(17);
+  m.Input("x", kFloat, {1, 1, "n"});
+  m.Floats("w", {1, 1, 3}, {1, 10, 100});
+  onnx::NodeProto* node = m.Node("ConvTranspose", {"x", "w"}, {"y"});
+  ASSERT_TRUE(google::protobuf::TextFormat::MergeFromString(
+      R"(attribute { name: "strides" type: INTS ints: 2 } attribute { name: "auto_pad" type: STRING s: "SAME_UPPER" })",
+      node));
+  m.Output("y");
+  const auto model = OnnxModel::Load(*m.File(), {.executor = {.interpret = true}});
+  ASSERT_TRUE(model.ok()) << model.status();
+  NDArray x(DataType::Float(32), {1, 1, 4});
+  for (int64_t i = 0; i < 4; ++i) x.Set(i, static_cast<double>(i + 1));
+  const auto y = (*model)->Run({{"x", {Item::Kind::kTensor, {x}}}});
+  ASSERT_TRUE(y.ok()) << y.status();
+  const NDArray& array = (*y)[0].arrays[0];
+  ASSERT_EQ(array.shape(), (std::vector<int64_t>{1, 1, 8}));
+  const double expected[] = {1, 10, 102, 20, 203, 30, 304, 40};
+  for (int64_t i = 0; i < 8; ++i) EXPECT_EQ(array.Get(i), expected[i]) << i;
+}
+
 // The filter reads the edge's element for those outside, unless they are to be left out.
 TEST(OperatorValues, AntialiasingAtEdges) {
   const auto values = [](const std::string& mode, int exclude) {

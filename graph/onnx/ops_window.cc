@@ -207,15 +207,15 @@ absl::Status ImportConvTranspose(OnnxNode& n) {
   const std::string mode = n.String("auto_pad", "NOTSET");
   std::vector<Span> spans;
   Exprs shape;
+  Int64s rest(dims, 0);  // the output's extent less the strides of the input's
   for (size_t i = 0; i < dims; ++i) {
     Span span{.kernel = kernel[i], .stride = strides[i], .dilation = dilations[i]};
     if (span.stride < 1 || span.dilation < 1) return n.Error("a stride or dilation below 1");
     const Expr extent = x.shape[2 + i];
-    const Expr full = (extent - Extent(1)) * Extent(span.stride) + Extent(extra[i] + span.reach());
-    const bool same = mode == "SAME_UPPER" || mode == "SAME_LOWER";
-    if (wanted || same) {
+    if (wanted || mode == "SAME_UPPER" || mode == "SAME_LOWER") {
       // The padding follows from the output's extent; what is odd goes to the beginning, by SAME_UPPER to the end.
       const Expr output = wanted ? Extent((*wanted)[wanted->size() - dims + i]) : extent * Extent(span.stride);
+      const Expr full = (extent - Extent(1)) * Extent(span.stride) + Extent(extra[i] + span.reach());
       const auto total = AsInt(n.emit().Simplify(full - output));
       if (!total) return n.Unsupported("padding of a symbolic extent");
       const int64_t half = *total / 2;
@@ -224,7 +224,8 @@ absl::Status ImportConvTranspose(OnnxNode& n) {
     } else {
       if (mode == "VALID") pads.assign(2 * dims, 0);
       span.before = pads[i];
-      shape.push_back(n.emit().Simplify(full - Extent(pads[i] + pads[dims + i])));
+      rest[i] = extra[i] + span.reach() - span.stride - pads[i] - pads[dims + i];
+      shape.push_back(n.emit().Simplify(extent * Extent(span.stride) + Extent(rest[i])));
     }
     if (const auto output = AsInt(shape.back()); output && *output < 0) return n.Error("an extent of ", *output);
     spans.push_back(span);
@@ -235,9 +236,9 @@ absl::Status ImportConvTranspose(OnnxNode& n) {
     for (size_t i = 0; i < dims; ++i) {
       // The extent of a symbolic input is computed in the program, so that bounds can be proven.
       const Expr extent = p.in[0]->shape[2 + i];
-      const int64_t rest = extra[i] + spans[i].reach() - spans[i].stride - pads[i] - pads[dims + i];
-      inner.push_back(AsInt(shape[i]) ? p.local(shape[i])
-                                      : extent * Const(extent.dtype(), spans[i].stride) + Const(extent.dtype(), rest));
+      inner.push_back(AsInt(shape[i])
+                          ? p.local(shape[i])
+                          : extent * Const(extent.dtype(), spans[i].stride) + Const(extent.dtype(), rest[i]));
     }
     Buffer sums = ops::ConvTransposeNd(p.f, p.in[0], p.in[1], options, inner);
     return Buffers{WithBias(p, sums, p.in.size() > 2 ? &p.in[2] : nullptr, x.dtype)};
