@@ -83,10 +83,11 @@ ExactRun RunExactly(const Function& function, int64_t max_steps) {
   if (IsTooLargeToRun(function, max_steps)) return {};
 
   ExactRun run;
-  run.as_written = !DependsOnValues(function->body);
+  const KnownContents known = FindKnownContents(function);
+  run.as_written = !DependsOnValues(function->body, known);
   Function simple = function;
   if (!run.as_written) {
-    std::optional<WithoutValues> without = RemoveValues(function);
+    std::optional<WithoutValues> without = RemoveValues(function, known);
     if (!without) return {};
     simple = std::move(without->function);
     run.written_in_part = std::move(without->written_in_part);

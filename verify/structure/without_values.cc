@@ -15,23 +15,6 @@
 namespace tilewright {
 namespace {
 
-// Variables that hold what memory held.
-class FromMemory {
- public:
-  bool Is(const Expr& e) const {
-    if (!e) return false;
-    return arith::ReadsMemory(e) ||
-           (!vars_.empty() && UsesVar(e, [&](const VarNode* var) { return vars_.contains(var); }));
-  }
-  bool Any(const std::vector<Expr>& list) const {
-    return std::ranges::any_of(list, [&](const Expr& e) { return Is(e); });
-  }
-  void Add(const Var& var) { vars_.insert(var.get()); }
-
- private:
-  std::unordered_set<const VarNode*> vars_;
-};
-
 bool Divides(const BinaryNode& op) {
   return op.dtype().is_integer() && (op.op == BinaryOp::kDiv || op.op == BinaryOp::kMod ||
                                      op.op == BinaryOp::kFloorDiv || op.op == BinaryOp::kFloorMod);
@@ -40,6 +23,7 @@ bool Divides(const BinaryNode& op) {
 class Dependence : public Visitor {
  public:
   using Visitor::Visit;
+  explicit Dependence(const KnownContents* known) : values_(known) {}
   bool found = false;
 
  protected:
@@ -118,7 +102,7 @@ bool CallsOutside(const Stmt& s) {
 class Rewriter : public StmtMutator {
  public:
   using StmtMutator::Mutate;
-  explicit Rewriter(uint32_t next_id) : next_id_(next_id) {}
+  Rewriter(uint32_t next_id, const KnownContents* known) : known_(*known), values_(known), next_id_(next_id) {}
   bool failed = false;
   std::unordered_set<const VarNode*> written_in_part;
   std::unordered_set<uint32_t> as_declared;
@@ -148,7 +132,9 @@ class Rewriter : public StmtMutator {
   }
 
  protected:
-  Stmt MutateStore(const StoreNode* op, const Stmt&) override {
+  Stmt MutateStore(const StoreNode* op, const Stmt& self) override {
+    // Its value decides what others touch.
+    if (known_.contains(op->buffer->data.get())) return self;
     std::vector<Stmt> touches;
     Loads(op->value, &touches);
     for (const Expr& index : op->indices) Loads(index, &touches);
@@ -397,6 +383,7 @@ class Rewriter : public StmtMutator {
     return inside;
   }
 
+  const KnownContents& known_;
   FromMemory values_;
   std::unordered_map<const VarNode*, const VarNode*> source_of_;  // of the data of matched parts
   std::unordered_set<const StoreNode*> sure_;                     // run in both cases of the condition around them
@@ -406,14 +393,14 @@ class Rewriter : public StmtMutator {
 
 }  // namespace
 
-bool DependsOnValues(const Stmt& s) {
-  Dependence visitor;
+bool DependsOnValues(const Stmt& s, const KnownContents& known) {
+  Dependence visitor(&known);
   visitor.Visit(s);
   return visitor.found;
 }
 
-std::optional<WithoutValues> RemoveValues(const Function& function) {
-  Rewriter rewriter(function->next_id);
+std::optional<WithoutValues> RemoveValues(const Function& function, const KnownContents& known) {
+  Rewriter rewriter(function->next_id, &known);
   const Stmt body = rewriter.Mutate(function->body);
   if (rewriter.failed) return std::nullopt;
   return WithoutValues{function.WithBody(body, rewriter.next_id()), std::move(rewriter.written_in_part),

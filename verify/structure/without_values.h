@@ -5,7 +5,7 @@
 //   Y[v] = X[P[v], 8]                    touches P[v], then X[p, 8] for all rows p, and stores Y[v]
 //
 // Conditions that say something about loops and sizes stay conditions; of those about values both cases run. Values are
-// not computed. What functions outside do is taken to be what the block around them declares.
+// not computed, but for known contents (verify/structure/known_contents.h), which count as no values. What functions outside do is taken to be what the block around them declares.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,12 @@
 #include <unordered_set>
 
 #include "ir/function.h"
+#include "verify/structure/known_contents.h"
 
 namespace tilewright {
 
 // Whether where the statement goes and what it touches depends on values in memory, or is decided outside of it.
-bool DependsOnValues(const Stmt& s);
+bool DependsOnValues(const Stmt& s, const KnownContents& known);
 
 struct WithoutValues {
   Function function;
@@ -28,6 +29,6 @@ struct WithoutValues {
 };
 
 // Nothing where values decide what a block or a thread is: its iterators, threads and barriers.
-std::optional<WithoutValues> RemoveValues(const Function& function);
+std::optional<WithoutValues> RemoveValues(const Function& function, const KnownContents& known);
 
 }  // namespace tilewright
