@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "ir/analysis.h"
+#include "ir/arith/analyzer.h"
+#include "ir/arith/same_expr.h"
 #include "ir/functor.h"
 #include "ir/structural.h"
 #include "ir/substitute.h"
@@ -134,8 +136,8 @@ class Checker : public StmtVisitor {
     }
   }
   // Whether an instance of the reader runs in each iteration of the loop in which the writer touches what that instance
-  // reads: then the last one sees final values. So it is when some index of the one element that the reader reads says
-  // for each iterator that depends on the loop what it is, and the writer's index there is the same.
+  // reads, and does what all instances that read the element do: then the last one sees final values. So it is when some
+  // indices of the one element that the reader reads are the writer's, and the reader depends on the loop by them alone.
   //
   //   for f in range(48): C[f // 6] += ...; D[f // 6] = C[f // 6]
   static bool RunsAgainWhereWritten(const ScopeChild& writer, const ScopeChild& reader, const Buffer& buffer,
@@ -143,23 +145,42 @@ class Checker : public StmtVisitor {
     const BufferRegion* write = OnlyRegion(writer.realize->block->writes, buffer);
     const BufferRegion* read = OnlyRegion(reader.realize->block->reads, buffer);
     if (write == nullptr || read == nullptr) return false;
-    VarMap bound;
-    for (size_t i = 0; i < writer.realize->bindings.size(); ++i) {
-      bound[writer.realize->block->iter_vars[i].var] = writer.realize->bindings[i];
+    const VarMap of_writer = BindingsOf(*writer.realize), of_reader = BindingsOf(*reader.realize);
+    std::vector<Expr> same;  // indices of the reader
+    for (size_t d = 0; d < read->region.size(); ++d) {
+      const Range &is_read = read->region[d], &is_written = write->region[d];
+      if (!IsInt(is_read.extent, 1) || !IsInt(is_written.extent, 1) || AsInt(is_read.min)) continue;
+      const Expr then = arith::Simplify(Substitute(is_written.min, of_writer));
+      if (StructuralEqual(then, arith::Simplify(Substitute(is_read.min, of_reader)))) same.push_back(is_read.min);
     }
-    for (size_t i = 0; i < reader.realize->bindings.size(); ++i) {
-      const Expr& binding = reader.realize->bindings[i];
-      if (!UsesVar(binding, loop)) continue;
-      const Var& iterator = reader.realize->block->iter_vars[i].var;
-      bool same = false;
-      for (size_t d = 0; d < read->region.size(); ++d) {
-        same |= IsInt(read->region[d].extent, 1) && IsInt(write->region[d].extent, 1) &&
-                read->region[d].min.get() == iterator.get() &&
-                StructuralEqual(Substitute(write->region[d].min, bound), binding);
+    const BlockNode& block = *reader.realize->block;
+    const auto without_same = [&](const Stmt& s) { return s ? WithoutExprs(s, same) : s; };
+    const Stmt body = without_same(block.body), init = without_same(block.init);
+    for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+      if (!UsesVar(reader.realize->bindings[i], loop)) continue;
+      const IterVar& iter = block.iter_vars[i];
+      // To sum up the same again is to do another thing.
+      if (iter.kind != IterKind::kSpatial &&
+          std::ranges::none_of(same, [&](const Expr& index) { return index.get() == iter.var.get(); })) {
+        return false;
       }
-      if (!same) return false;
+      if (UsesVar(body, iter.var) || (init && UsesVar(init, iter.var))) return false;
     }
     return true;
+  }
+  // With zero in place of each.
+  static Stmt WithoutExprs(const Stmt& s, const std::vector<Expr>& exprs) {
+    return RewriteExprs(s, [&](const Expr& part) {
+      const bool found = std::ranges::any_of(exprs, [&](const Expr& e) { return arith::SameExpr(e, part); });
+      return found ? Const(part.dtype(), 0) : part;
+    });
+  }
+  static VarMap BindingsOf(const BlockRealizeNode& realize) {
+    VarMap bindings;
+    for (size_t i = 0; i < realize.bindings.size(); ++i) {
+      bindings[realize.block->iter_vars[i].var] = realize.bindings[i];
+    }
+    return bindings;
   }
   // Whether what the block writes is made of a part of a sum until the loop's last iteration.
   bool HoldsParts(uint32_t block, const ForNode* loop) const {

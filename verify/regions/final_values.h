@@ -11,7 +11,8 @@
 // Instances of a reduction may run in any order, so no statement may look at what some of them have made. A reader
 // behind a block that writes the buffer must not share a loop with it that feeds one of the writer's reduce iterators,
 // unless it adds to the same elements itself, runs the same instances in each iteration (the last one sees what is
-// final), also those that the writer's element says (`B[f // 8] = S[f // 8]` in a fused loop f), or runs in some of the
+// final), or does the same in each iteration that touches the same sum (`B[f // 8] = S[f // 8]` in a fused loop f, also
+// where a block's iterator is f itself), or runs in some of the
 // iterations only (a condition, which is not looked at, says in which). What such a reader writes may be read in that
 // loop under the same conditions. Nor may a block that sets start values share such a loop with the one that adds to
 // them, unless a condition says in which iterations.

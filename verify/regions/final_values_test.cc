@@ -7,6 +7,7 @@
 #include <string>
 
 #include "ir/script/parse_or_die.h"
+#include "verify/verify.h"
 
 namespace tilewright {
 namespace {
@@ -60,6 +61,39 @@ TEST(FinalValues, SumsThatALoopCarries) {
   EXPECT_THAT(Reasons(sums), IsEmpty());
   EXPECT_THAT(Reasons(Replaced(sums, "O[vi] = O[vi] * M[0]", "M[vi % 4] = M[vi % 4] * M[0]")),
               ElementsAre(HasSubstr("adds to O again in each iteration of loop t")));
+}
+
+// A reader in a fused loop runs while a sum grows; the last time it sees all of it, and does the same to the same places.
+TEST(FinalValues, ReadersInAFusedLoop) {
+  const auto verdict = [](const std::string& reader) {
+    return Worst(VerifyProgram(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((4, 3), "float32"), S: T.Buffer((4,), "float32"), B: T.Buffer((12,), "float32")):
+    for f in range(12):
+        with T.block("S"):
+            vi = T.axis.spatial(4, f // 3)
+            vk = T.axis.reduce(3, f % 3)
+            with T.init():
+                S[vi] = T.float32(0)
+            S[vi] = S[vi] + A[vi, vk]
+        with T.block("B"):
+)" + reader)).diagnostics);
+  };
+  const std::string spatial = "            v = T.axis.spatial(12, f)\n            ";
+  EXPECT_EQ(verdict(spatial + "B[v // 3] = S[v // 3]\n"), Verdict::kProven);
+  EXPECT_EQ(verdict(spatial + "B[v // 3] = S[v // 3] * T.Cast(\"float32\", v // 3)\n"), Verdict::kProven);
+  EXPECT_EQ(verdict("            v = T.axis.spatial(4, f // 3)\n            B[v] = S[v]\n"), Verdict::kProven);
+  // Each instance writes another element, or another value.
+  EXPECT_EQ(verdict(spatial + "B[v] = S[v // 3]\n"), Verdict::kRefuted);
+  EXPECT_EQ(verdict(spatial + "B[v // 3] = S[v // 3] * T.Cast(\"float32\", v)\n"), Verdict::kRefuted);
+  // Another sum than the one of this iteration.
+  EXPECT_EQ(verdict(spatial + "B[v // 4] = S[v // 4]\n"), Verdict::kRefuted);
+  EXPECT_EQ(verdict(spatial + "B[3 - v // 3] = S[3 - v // 3]\n"), Verdict::kRefuted);
+  // Parts of the sum are summed up.
+  EXPECT_EQ(verdict("            v = T.axis.reduce(12, f)\n            with T.init():\n                B[0] = "
+                    "T.float32(0)\n            B[0] = B[0] + S[v // 3]\n"),
+            Verdict::kRefuted);
+  EXPECT_EQ(verdict("            v = T.axis.opaque(12, f)\n            B[v // 3] = S[v // 3]\n"), Verdict::kRefuted);
 }
 
 }  // namespace

@@ -139,15 +139,13 @@ std::optional<std::string> WhyNotConcurrent(const ForNode& loop, ForKind kind, c
   for (const BlockRealizeNode* realize : blocks) {
     for (size_t i = 0; i < realize->bindings.size(); ++i) {
       const IterVar& iter = realize->block->iter_vars[i];
-      if (iter.kind == IterKind::kSpatial || !UsesVar(realize->bindings[i], loop.var)) continue;
       // What opaque iterations touch is the business of verify/threads/races.h.
-      if (iter.kind == IterKind::kOpaque && kind == ForKind::kParallel) continue;
-      if (may_reduce && iter.kind == IterKind::kReduce && realize->block->init) {
+      if (iter.kind != IterKind::kReduce || !UsesVar(realize->bindings[i], loop.var)) continue;
+      if (may_reduce && realize->block->init) {
         if (auto reason = WhyNotAcrossThreads(loop, *realize->block)) return reason;
         continue;
       }
-      return "loop " + loop.var.name() + " is bound to the " + IterKindName(iter.kind) + " iterator " +
-             iter.var.name() + " of block " + realize->block->name + ", so its iterations are not independent";
+      return "loop " + loop.var.name() + " is bound to the reduce iterator " + iter.var.name() + " of block " + realize->block->name + ", so its iterations are not independent";
     }
   }
   return std::nullopt;

@@ -4,9 +4,9 @@
 //       with T.block("C"):
 //           vi, vk = T.axis.remap("SR", [i, k])
 //
-// Parallel and vectorized loops, and loops bound to blockIdx or vthread, may feed spatial iterators only. (Of opaque
-// iterators nothing is assumed: whether the iterations of a parallel loop that feeds one are independent, what they
-// touch says alone, verify/threads/races.h. So strips of a rolling buffer may run at once, each with its own.) A loop
+// Parallel and vectorized loops, and loops bound to blockIdx or vthread, may not feed reduce iterators. (Nothing is
+// assumed of opaque iterators: what the iterations of a loop that feeds one touch says alone whether they are
+// independent, verify/threads/races.h. So strips of a rolling buffer may run at once, each with its own.) A loop
 // bound to threadIdx may feed reduce iterators of a block with init too (a cross-thread reduction into memory that the
 // threads share, verify/threads/thread_reductions.h; its updates commute, and no loop over threads is inside of that
 // block). The loop must be the

@@ -4,6 +4,7 @@
 
 #include "ir/builder.h"
 #include "ir/script/parse_or_die.h"
+#include "verify/verify.h"
 
 namespace tilewright {
 namespace {
@@ -83,27 +84,30 @@ def main(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):
             expected);
 }
 
-// verify/threads/races.h decides about opaque iterators, as far as parallel loops go.
+// What their iterations touch decides about opaque iterators.
 TEST(LoopKinds, OpaqueIterators) {
-  const auto reasons = [](ForKind kind, const char* thread) {
-    FunctionBuilder f("main");
-    Buffer a = f.Input("A", {8}, kF32), c = f.Input("C", {8}, kF32);
-    f.Loop(
-        "i", 8,
-        [&](Var i) {
-          f.Block("C", [&](BlockBuilder& block) {
-            Var vi = block.Opaque(8, i, "vi");
-            f.Store(c, a(vi), {vi});
-          });
-        },
-        kind, thread);
-    return Reasons(f.Build());
+  const auto verdict = [](const std::string& loop, const std::string& statement, const std::string& scope) {
+    return Worst(VerifyProgram(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((9,), "float32"), C: T.Buffer((9,), "float32")):
+    L = T.alloc_buffer((9,), scope=")" + scope + R"(")
+    for i in )" + loop + R"(:
+        with T.block("C"):
+            vi = T.axis.opaque(8, i)
+            )" + statement + "\n"))
+                     .diagnostics);
   };
-  const std::vector<std::string> refused = {
-      "loop i is bound to the opaque iterator vi of block C, so its iterations are not independent"};
-  EXPECT_TRUE(reasons(ForKind::kParallel, "").empty());
-  EXPECT_EQ(reasons(ForKind::kVectorized, ""), refused);
-  EXPECT_EQ(reasons(ForKind::kThreadBound, "blockIdx.x"), refused);
+  for (const std::string loop : {"T.parallel(8)", "T.vectorized(8)", "T.thread_binding(8, thread=\"blockIdx.x\")",
+                                 "T.thread_binding(8, thread=\"threadIdx.x\")",
+                                 "T.thread_binding(8, thread=\"vthread.x\")"}) {
+    EXPECT_EQ(verdict(loop, "C[vi + 1] = A[vi]", "global"), Verdict::kProven) << loop;
+    EXPECT_EQ(verdict(loop, "C[vi + 1] = C[vi + 1] * A[vi]", "global"), Verdict::kProven) << loop;
+    EXPECT_EQ(verdict(loop, "C[vi + 1] = C[vi] + A[vi]", "global"), Verdict::kRefuted) << loop;
+    EXPECT_EQ(verdict(loop, "C[vi // 2] = A[vi]", "global"), Verdict::kRefuted) << loop;
+    EXPECT_EQ(verdict(loop, "C[0] = A[vi]", "global"), Verdict::kRefuted) << loop;
+    // Memory of a thread does not hold what another one wrote.
+    EXPECT_EQ(verdict(loop, "L[vi + 1] = L[vi] + A[vi]", "local"), Verdict::kRefuted) << loop;
+  }
 }
 
 TEST(LoopKinds, ThreadsOfABlockMayReduce) {
