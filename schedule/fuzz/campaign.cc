@@ -203,6 +203,7 @@ void Campaign::Refused(const Start& start, uint64_t seed, const Trace& trace, co
   const std::string shape = judgement.check + ": " + ShapeOf(judgement.reason);
   Reason& reason = reasons_[shape];
   reason.shape = shape;
+  ++reason.by_family[start.family->name];
   if (++reason.count > kLooks) return;
   Finding example = Describe(start, seed, trace, judgement);
   Save("blunt", example);

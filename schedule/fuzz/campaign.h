@@ -74,6 +74,7 @@ class Campaign {
   struct Reason {
     std::string shape;
     int64_t count = 0;
+    std::map<std::string, int64_t> by_family;
     Finding example;
   };
   std::vector<Reason> Reasons() const;

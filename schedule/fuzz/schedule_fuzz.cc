@@ -87,8 +87,11 @@ int main(int argc, char** argv) {
   }
   for (const auto& reason : campaign.Reasons()) {
     if (reasons-- <= 0) break;
-    std::printf("\nright, refused %lld times: %s\n%s\n%s", static_cast<long long>(reason.count), reason.shape.c_str(),
-                reason.example.schedule.c_str(), reason.example.result.c_str());
+    std::printf("\nright, refused %lld times: %s\n", static_cast<long long>(reason.count), reason.shape.c_str());
+    for (const auto& [family, count] : reason.by_family) {
+      std::printf("  %s %lld\n", family.c_str(), static_cast<long long>(count));
+    }
+    std::printf("%s\n%s", reason.example.schedule.c_str(), reason.example.result.c_str());
   }
   return campaign.counts().mismatched == 0 ? 0 : 1;
 }

@@ -77,7 +77,8 @@ def main(A: T.Buffer((4, 3), "float32"), S: T.Buffer((4,), "float32"), B: T.Buff
                 S[vi] = T.float32(0)
             S[vi] = S[vi] + A[vi, vk]
         with T.block("B"):
-)" + reader)).diagnostics);
+)" + reader))
+                     .diagnostics);
   };
   const std::string spatial = "            v = T.axis.spatial(12, f)\n            ";
   EXPECT_EQ(verdict(spatial + "B[v // 3] = S[v // 3]\n"), Verdict::kProven);

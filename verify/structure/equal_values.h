@@ -15,8 +15,8 @@
 namespace tilewright {
 
 // True when every value that the block stores is a function of the element it is stored to: iterators and loops occur
-// in it only as parts of the indices of that element, and one store alone writes each buffer. The block reads nothing
-// that it writes.
+// in it only in what the indices of that element tell, and one store alone writes each buffer. D[v * 4 + j] tells
+// v * 4 + j, and v and j too where j is below 4. The block reads nothing that it writes.
 bool WritesValuesOfElements(const BlockNode& block);
 
 }  // namespace tilewright

@@ -55,7 +55,8 @@ class Remover : public Visitor {
   // Data by its name: a pointer to it may go anywhere.
   void VisitVar(const VarNode* op) override { known_->erase(op); }
   void VisitStore(const StoreNode* op) override {
-    if (in_doubt_ > 0 || !IsOfIntegers(op->value) || values_.Is(op->value) || values_.Any(op->indices) || values_.Is(op->predicate)) {
+    if (in_doubt_ > 0 || !IsOfIntegers(op->value) || values_.Is(op->value) || values_.Any(op->indices) ||
+        values_.Is(op->predicate)) {
       Remove(op->buffer);
     }
     Visitor::VisitStore(op);

@@ -54,7 +54,8 @@ def main(P: T.Buffer((8,), "int32"), X: T.Buffer((8,), "float32"), Y: T.Buffer((
         with T.block("Y"):
             v = T.axis.spatial(8, i)
             Y[v] = B[v]
-)")).diagnostics);
+)"))
+                     .diagnostics);
   };
   EXPECT_NE(judge("7 - v"), Verdict::kRefuted);
   EXPECT_NE(judge("(v * 3 + 1) % 8"), Verdict::kRefuted);
@@ -68,8 +69,7 @@ TEST(KnownContents, ATableOfConditionsGuards) {
   EXPECT_EQ(Judge("v // 2 * 2", reads, "T.if_then_else(fits[v], X[v], T.float32(0))"), Verdict::kRefuted);
   EXPECT_EQ(Judge("v - 1", reads, "T.if_then_else(fits[v], X[v], T.float32(0))"), Verdict::kRefuted);
   EXPECT_EQ(Judge("P[v]", reads, "T.if_then_else(fits[v], X[v], T.float32(0))"), Verdict::kRefuted);
-  EXPECT_EQ(Judge("T.Select(P[v] > 0, v, 5)", reads, "T.if_then_else(fits[v], X[v], T.float32(0))"),
-            Verdict::kRefuted);
+  EXPECT_EQ(Judge("T.Select(P[v] > 0, v, 5)", reads, "T.if_then_else(fits[v], X[v], T.float32(0))"), Verdict::kRefuted);
 }
 
 size_t Known(const std::string& statements) {

@@ -145,7 +145,8 @@ std::optional<std::string> WhyNotConcurrent(const ForNode& loop, ForKind kind, c
         if (auto reason = WhyNotAcrossThreads(loop, *realize->block)) return reason;
         continue;
       }
-      return "loop " + loop.var.name() + " is bound to the reduce iterator " + iter.var.name() + " of block " + realize->block->name + ", so its iterations are not independent";
+      return "loop " + loop.var.name() + " is bound to the reduce iterator " + iter.var.name() + " of block " +
+             realize->block->name + ", so its iterations are not independent";
     }
   }
   return std::nullopt;

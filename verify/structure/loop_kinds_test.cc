@@ -97,9 +97,9 @@ def main(A: T.Buffer((9,), "float32"), C: T.Buffer((9,), "float32")):
             )" + statement + "\n"))
                      .diagnostics);
   };
-  for (const std::string loop : {"T.parallel(8)", "T.vectorized(8)", "T.thread_binding(8, thread=\"blockIdx.x\")",
-                                 "T.thread_binding(8, thread=\"threadIdx.x\")",
-                                 "T.thread_binding(8, thread=\"vthread.x\")"}) {
+  for (const std::string loop :
+       {"T.parallel(8)", "T.vectorized(8)", "T.thread_binding(8, thread=\"blockIdx.x\")",
+        "T.thread_binding(8, thread=\"threadIdx.x\")", "T.thread_binding(8, thread=\"vthread.x\")"}) {
     EXPECT_EQ(verdict(loop, "C[vi + 1] = A[vi]", "global"), Verdict::kProven) << loop;
     EXPECT_EQ(verdict(loop, "C[vi + 1] = C[vi + 1] * A[vi]", "global"), Verdict::kProven) << loop;
     EXPECT_EQ(verdict(loop, "C[vi + 1] = C[vi] + A[vi]", "global"), Verdict::kRefuted) << loop;

@@ -34,6 +34,11 @@ class Checker : public Visitor {
     Visitor::VisitFor(op);
     if (threads) threads_.pop_back();
   }
+  void VisitBlockRealize(const BlockRealizeNode* op) override {
+    const BlockRealizeNode* outer = std::exchange(realize_, op);
+    Visitor::VisitBlockRealize(op);
+    realize_ = outer;
+  }
   void VisitBlock(const BlockNode* block) override {
     arith::Analyzer::Scope scope(&analyzer_);
     for (const IterVar& iter : block->iter_vars) analyzer_.Bind(iter.var, iter.domain);
@@ -78,6 +83,71 @@ class Checker : public Visitor {
     return map ? map->injective : DetermineIterators(joined, domain, &analyzer_);
   }
 
+  // A constant that the expressions divide the iterator by; 0 for none, or several.
+  static int64_t DivisorOf(const Var& iterator, const std::vector<Expr>& exprs) {
+    int64_t divisor = 0;
+    bool one = true;
+    for (const Expr& e : exprs) {
+      PreOrder(e, [&](const Expr& part) {
+        const auto* op = dyn_cast<BinaryNode>(part);
+        if (op == nullptr || (op->op != BinaryOp::kFloorDiv && op->op != BinaryOp::kFloorMod)) return true;
+        const int64_t by = AsInt(op->b).value_or(0);
+        if (op->a.get() != iterator.get() || by < 2) return true;
+        one &= divisor == 0 || divisor == by;
+        divisor = by;
+        return true;
+      });
+    }
+    return one ? divisor : 0;
+  }
+  // The block's predicate where iterators are loops.
+  Expr PredicateOfIterators(const BlockNode* block) const {
+    if (realize_ == nullptr || realize_->block.get() != block) return {};
+    VarMap iterators;
+    for (size_t i = 0; i < realize_->bindings.size(); ++i) {
+      const auto* loop = dyn_cast<VarNode>(realize_->bindings[i]);
+      if (loop != nullptr) iterators[Var(loop)] = block->iter_vars[i].var;
+    }
+    return realize_->predicate ? Substitute(realize_->predicate, iterators) : Expr();
+  }
+  // Iterators that stand for two, f // 3 and f % 3, of which the predicate may bound the second one: f // 3 * 2 + f % 3
+  // where f % 3 < 2.
+  bool IsInjectiveInDigits(const BlockNode* block, std::vector<Expr> elements, const arith::Domain& domain) {
+    arith::Analyzer::Scope scope(&analyzer_);
+    const Expr predicate = PredicateOfIterators(block);
+    arith::Domain digits;
+    for (const auto& [var, range] : domain) {
+      const int64_t divisor = DivisorOf(var, elements);
+      const auto extent = AsInt(range.extent);
+      if (divisor == 0 || !extent || !IsInt(range.min, 0)) {
+        digits.push_back({var, range});
+        continue;
+      }
+      const DataType type = var.dtype();
+      Var quotient(var.name() + "_q", type), remainder(var.name() + "_r", type);
+      const Expr zero = Const(type, 0);
+      int64_t below = divisor;
+      {
+        arith::Analyzer::Scope bounded(&analyzer_);
+        analyzer_.Bind(remainder, {zero, Const(type, divisor)});
+        if (predicate) {
+          analyzer_.Assume(RewriteExpr(predicate, [&](const Expr& part) {
+            return arith::SameExpr(part, FloorMod(var, Const(type, divisor))) ? Expr(remainder) : part;
+          }));
+        }
+        below = std::clamp<int64_t>(analyzer_.ConstBounds(remainder).max, 0, divisor - 1) + 1;
+      }
+      digits.push_back({quotient, {zero, Const(type, (*extent + divisor - 1) / divisor)}});
+      digits.push_back({remainder, {zero, Const(type, below)}});
+      for (const size_t added : {digits.size() - 2, digits.size() - 1}) {
+        analyzer_.Bind(digits[added].first, digits[added].second);
+      }
+      const VarMap number = {{var, quotient * divisor + remainder}};
+      for (Expr& element : elements) element = analyzer_.Simplify(Substitute(element, number));
+    }
+    return digits.size() > domain.size() && DetermineIterators(elements, digits, &analyzer_);
+  }
+
   // Whether they write elements of their own.
   bool Check(const BlockNode* block, const BufferRegion& write) {
     arith::Domain domain;
@@ -102,7 +172,10 @@ class Checker : public Visitor {
     arith::IterMapError error;
     auto map = arith::DetectIterMap(elements, domain, Expr(), arith::IterMapLevel::kNone, &analyzer_, &error);
     const bool tell_apart = map ? map->injective : DetermineIterators(elements, domain, &analyzer_);
-    if (tell_apart || IsInjectiveReversed(elements, domain) || IsInjectiveJoined(elements, domain)) return true;
+    if (tell_apart || IsInjectiveReversed(elements, domain) || IsInjectiveJoined(elements, domain) ||
+        IsInjectiveInDigits(block, elements, domain)) {
+      return true;
+    }
     if (WritesValuesOfElements(*block)) {
       repeats = true;
       return true;
@@ -124,6 +197,7 @@ class Checker : public Visitor {
   }
   arith::Analyzer analyzer_;
   std::vector<const ForNode*> threads_;  // loops around that are bound to threads
+  const BlockRealizeNode* realize_ = nullptr;
 };
 
 }  // namespace

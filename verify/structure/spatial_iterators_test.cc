@@ -1,0 +1,70 @@
+// Instances that write elements of their own, or the same values.
+#include "verify/structure/spatial_iterators.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/script/parse_or_die.h"
+
+namespace tilewright {
+namespace {
+
+// A block over f below `extent`, run where `where` holds.
+bool Differ(const std::string& extent, const std::string& where, const std::string& statement) {
+  return CheckSpatialIterators(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), C: T.Buffer((64,), "float32")):
+    for f in range()" + extent + R"():
+        with T.block("C"):
+            v = T.axis.spatial()" + extent + R"(, f)
+            T.where()" + where + R"()
+            )" + statement + "\n"))
+      .empty();
+}
+
+TEST(SpatialIterators, FusedLoopsWithGaps) {
+  EXPECT_TRUE(Differ("30", "f % 3 < 2", "C[v // 3 * 2 + v % 3] = A[v]"));
+  EXPECT_TRUE(Differ("30", "f % 3 <= 1 and f < 29", "C[v // 3 * 2 + v % 3] = A[v]"));
+  EXPECT_TRUE(Differ("30", "f % 3 < 1", "C[v // 3] = A[v]"));
+  EXPECT_TRUE(Differ("30", "f % 5 < 5", "C[(v // 5 * 5 + 2) % 6 * 5 + v % 5] = A[v]"));
+  // The gaps are wider than what is left out.
+  EXPECT_FALSE(Differ("30", "f % 3 < 3", "C[v // 3 * 2 + v % 3] = A[v]"));
+  EXPECT_FALSE(Differ("30", "f % 4 < 2", "C[v // 3 * 2 + v % 3] = A[v]"));
+  EXPECT_FALSE(Differ("30", "f % 3 < 2", "C[v // 3] = A[v]"));
+  EXPECT_FALSE(Differ("30", "f % 5 < 5", "C[(v // 5 * 3 + 2) % 6 * 5 + v % 5] = A[v]"));
+}
+
+// Tiles that overlap, copied to another layout: `index` and `value` of v, and of i below 3 and j below 2.
+bool Agree(const std::string& index, const std::string& value) {
+  return CheckSpatialIterators(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), C: T.Buffer((64,), "float32")):
+    for f in range(10):
+        with T.block("C"):
+            v = T.axis.spatial(10, f)
+            u = T.axis.spatial(1, 0)
+            T.reads(A[0:64])
+            T.writes(C[0:64])
+            for i, j in T.grid(3, 2):
+                C[)" + index + "] = A[" + value + "]\n"))
+      .empty();
+}
+
+TEST(SpatialIterators, EqualValuesAtEqualElements) {
+  EXPECT_TRUE(Agree("v + i", "v + i"));
+  EXPECT_TRUE(Agree("v + i", "v * 6 + i * 6"));
+  EXPECT_TRUE(Agree("v + i", "u * 32 + v + i"));
+  // Digits of the index.
+  EXPECT_TRUE(Agree("v * 2 + i * 2 + j", "(v + i) * 3 + j"));
+  EXPECT_TRUE(Agree("v * 2 + i * 2 + j", "j"));
+  EXPECT_TRUE(Agree("(v + i) * 2 + j", "(v + i) // 2 * 4 + (v + i) % 2"));
+  EXPECT_FALSE(Agree("v + i", "v"));
+  EXPECT_FALSE(Agree("v + i", "v + i * 2"));
+  EXPECT_FALSE(Agree("v + i", "v + i + j"));
+  EXPECT_FALSE(Agree("v * 2 + i * 2 + j", "v * 2 + j"));
+  // The digit does not fit.
+  EXPECT_FALSE(Agree("v + i + j", "v + i"));
+  EXPECT_FALSE(Agree("v * 2 + i + j * 2", "v + j"));
+}
+
+}  // namespace
+}  // namespace tilewright
