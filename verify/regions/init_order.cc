@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "ir/analysis.h"
 #include "ir/arith/analyzer.h"
@@ -13,6 +14,7 @@
 #include "ir/functor.h"
 #include "ir/substitute.h"
 #include "verify/structure/block_scope.h"
+#include "verify/structure/instances.h"
 
 namespace tilewright {
 namespace {
@@ -164,6 +166,33 @@ bool DigitsCountUp(const BlockRealizeNode& realize, const Loops& loops, const Lo
   return !number || CountsUp(*number, loops);
 }
 
+// By counting what few constant loops do.
+bool CountedInitRunsFirst(const BlockRealizeNode& realize, const Loops& loops) {
+  arith::Domain domain;
+  for (const ForNode* loop : loops) {
+    const bool in_order = loop->kind == ForKind::kSerial || loop->kind == ForKind::kUnrolled;
+    if (!in_order && !IsInt(loop->extent, 1)) return false;
+    domain.push_back({loop->var, {loop->min, loop->extent}});
+  }
+  const auto instances = InstancesInOrder(domain, realize.predicate, realize.bindings);
+  if (!instances) return false;
+  std::set<InstanceValues> begun;  // values of the iterators that are not reduce
+  for (const InstanceValues& values : *instances) {
+    InstanceValues others;
+    bool runs_init = true;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const IterVar& iter = realize.block->iter_vars[i];
+      if (iter.kind == IterKind::kReduce) {
+        runs_init &= AsInt(iter.domain.min) == values[i];
+      } else {
+        others.push_back(values[i]);
+      }
+    }
+    if (begun.insert(std::move(others)).second && !runs_init) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool InitRunsFirst(const BlockRealizeNode& realize, const Loops& loops) {
@@ -194,7 +223,8 @@ bool InitRunsFirst(const BlockRealizeNode& realize, const Loops& loops) {
     late.insert(late.end(), used.begin(), used.end());
   }
   if (doubtful.empty()) return true;
-  return DigitsCountUp(realize, loops, late) || AreDigitsOfLoops(realize, loops);
+  return DigitsCountUp(realize, loops, late) || AreDigitsOfLoops(realize, loops) ||
+         CountedInitRunsFirst(realize, loops);
 }
 
 namespace {

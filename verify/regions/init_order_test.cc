@@ -52,6 +52,15 @@ TEST(InitOrder, LoopsThatSpatialIteratorsUseToo) {
   EXPECT_FALSE(RunsFirst("b, a", "3, 1366", "(a * 3 + b) // 64", "(a * 3 + b) % 64", "a * 3 + b < 4096"));
 }
 
+// What is no digit of a number that counts up is counted where it is little.
+TEST(InitOrder, FewInstancesAreCounted) {
+  const std::string condition = "f // 2 % 2 * 2 + (f % 2 + b) < 3";
+  EXPECT_TRUE(RunsFirst("f, b", "32, 1", "f // 4", "b + f % 4", condition));
+  EXPECT_TRUE(RunsFirst("f, b", "32, 1", "f // 4", "(b + f % 4) * 3 % 4", condition));
+  EXPECT_FALSE(RunsFirst("f, b", "32, 1", "f // 4", "(b + f % 4) * 3 % 4 - 1", condition + " and f % 4 > 0"));
+  EXPECT_FALSE(RunsFirst("f, b", "32, 1", "f // 4", "(b + f % 4) * 3 % 4", condition + " and f % 4 > 0"));
+}
+
 constexpr char kSymbolic[] = R"(
 @T.prim_func
 def main(A: T.Buffer((m, k), "float32"), C: T.Buffer((m, 6), "float32"), m: T.int32, k: T.int32):

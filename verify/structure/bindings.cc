@@ -1,6 +1,8 @@
 #include "verify/structure/bindings.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "ir/script/printer.h"
 #include "ir/substitute.h"
 #include "verify/structure/given_values.h"
+#include "verify/structure/instances.h"
 
 namespace tilewright {
 namespace {
@@ -195,6 +198,8 @@ class Checker : public Visitor {
       }
     }
     const Expr predicate = joined_.empty() ? realize.predicate : Substitute(realize.predicate, joined_);
+    const std::vector<Expr> as_bound = independent;
+    CountUp(iterators, &independent);
     arith::IterMapError error;
     auto map = arith::DetectIterMap(independent, loops_, predicate, arith::IterMapLevel::kNone, &analyzer_, &error);
     if (!map) {
@@ -214,10 +219,87 @@ class Checker : public Visitor {
     if (OnlySpatialInstancesRepeat(independent, iterators, predicate)) {
       return CheckReductionRunsOnce(realize, independent, iterators, predicate);
     }
+    if (AreIndependentByCount(realize, predicate)) return;
     std::string reason = "the binding of iterator " + iterators[error.index]->var.name() + ", " +
-                         Print(independent[error.index]) + ": " + std::string(error.Reason());
+                         Print(as_bound[error.index]) + ": " + std::string(error.Reason());
     if (error.expr) reason += ": " + Print(error.expr);
     Refuse(realize, std::move(reason));
+  }
+
+  // Bindings that count down, 5 - f // 8, count up from the other end of their domain.
+  void CountUp(const std::vector<const IterVar*>& iterators, std::vector<Expr>* bindings) {
+    for (size_t i = 0; i < bindings->size(); ++i) {
+      Expr& binding = (*bindings)[i];
+      const auto* op = dyn_cast<BinaryNode>(binding);
+      if (op == nullptr || (op->op != BinaryOp::kSub && op->op != BinaryOp::kAdd)) continue;
+      const Range& domain = iterators[i]->domain;
+      const auto counts = [&](const Expr& e) {
+        return arith::DetectIterMap({e}, loops_, Expr(), arith::IterMapLevel::kNone, &analyzer_).has_value();
+      };
+      if (counts(binding)) continue;
+      const Expr reversed = analyzer_.Simplify(domain.min * 2 + domain.extent - 1 - binding);
+      if (counts(reversed)) binding = reversed;
+    }
+  }
+
+  // By counting what few constant loops do: iterators have their values in all combinations, and what repeats instances
+  // of a reduction runs all of its values, each once, from the first on.
+  bool AreIndependentByCount(const BlockRealizeNode& realize, const Expr& predicate) {
+    std::vector<Expr> bindings;
+    for (const Expr& binding : realize.bindings) {
+      bindings.push_back(joined_.empty() ? binding : Substitute(binding, joined_));
+    }
+    const auto instances = InstancesInOrder(loops_, predicate, bindings);
+    if (!instances || instances->empty()) return false;
+    using Values = InstanceValues;
+    std::vector<std::set<int64_t>> of_iterator(bindings.size());
+    std::set<Values> different, combinations;  // of all iterators; of those that are spatial or reduce
+    std::map<Values, std::vector<Values>> sums;
+    Values first;  // of the reduce iterators
+    for (const IterVar& iter : realize.block->iter_vars) {
+      if (iter.kind != IterKind::kReduce) continue;
+      const auto min = AsInt(iter.domain.min);
+      if (!min) return false;
+      first.push_back(*min);
+    }
+    for (const Values& values : *instances) {
+      Values independent, reduced, others;
+      for (size_t i = 0; i < values.size(); ++i) {
+        const IterKind kind = realize.block->iter_vars[i].kind;
+        (kind == IterKind::kReduce ? reduced : others).push_back(values[i]);
+        if (kind != IterKind::kSpatial && kind != IterKind::kReduce) continue;
+        independent.push_back(values[i]);
+        of_iterator[i].insert(values[i]);
+      }
+      different.insert(values);
+      combinations.insert(std::move(independent));
+      sums[std::move(others)].push_back(std::move(reduced));
+    }
+    size_t box = 1, terms = 1;
+    for (size_t i = 0; i < of_iterator.size(); ++i) {
+      box *= std::max<size_t>(of_iterator[i].size(), 1);
+      if (realize.block->iter_vars[i].kind == IterKind::kReduce) terms *= of_iterator[i].size();
+      if (box > static_cast<size_t>(kMostInstances)) return false;
+    }
+    if (combinations.size() != box) return false;
+    const bool once = different.size() == instances->size();
+    if (!first.empty()) {
+      for (const auto& [others, sum] : sums) {
+        if (!RunsWhole(sum, terms, realize.block->init ? &first : nullptr)) return false;
+      }
+    }
+    if (once) repeating.erase(realize.block.get());
+    return true;
+  }
+  // Whether it is all terms, each once; with an init also several times, from `first` on, which sets it anew.
+  static bool RunsWhole(const std::vector<InstanceValues>& sum, size_t terms, const InstanceValues* first) {
+    if (sum.size() % terms != 0 || (sum.size() > terms && first == nullptr)) return false;
+    for (size_t begin = 0; begin < sum.size(); begin += terms) {
+      const auto from = sum.begin() + static_cast<ptrdiff_t>(begin);
+      if (first != nullptr && *from != *first) return false;
+      if (std::set<InstanceValues>(from, from + static_cast<ptrdiff_t>(terms)).size() != terms) return false;
+    }
+    return true;
   }
 
   // The loops, longer where a binding has gaps: k0 * 4 + k1 with k1 in [0, 2), after the loop over k1 was partitioned.
@@ -245,8 +327,15 @@ class Checker : public Visitor {
 
   // Instances of a reduction may run again as a whole, from the init on: what repeats them lies outside of the loops of
   // the reduction. Further inside it would add the same values again.
-  void CheckReductionRunsOnce(const BlockRealizeNode& realize, const std::vector<Expr>& bindings,
-                              const std::vector<const IterVar*>& iterators, const Expr& predicate) {
+  void CheckReductionRunsOnce(const BlockRealizeNode& realize, std::vector<Expr> bindings,
+                              std::vector<const IterVar*> iterators, const Expr& predicate) {
+    // Opaque iterators tell instances apart too.
+    for (size_t i = 0; i < realize.bindings.size(); ++i) {
+      const IterVar& iter = realize.block->iter_vars[i];
+      if (iter.kind == IterKind::kSpatial || iter.kind == IterKind::kReduce) continue;
+      bindings.push_back(joined_.empty() ? realize.bindings[i] : Substitute(realize.bindings[i], joined_));
+      iterators.push_back(&iter);
+    }
     const auto reduces = [&](const std::pair<Var, Range>& loop) {
       for (size_t i = 0; i < bindings.size(); ++i) {
         if (iterators[i]->kind == IterKind::kReduce && UsesVar(bindings[i], loop.first)) return true;

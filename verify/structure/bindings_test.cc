@@ -131,5 +131,80 @@ def main(x: T.handle, n: T.int32):
   EXPECT_FALSE(is_inside("f < n * 3"));
 }
 
+// The verdict on loops `grid` around a block that binds `iterators` ("vi = T.axis.spatial(6, i)") and runs `body`.
+Verdict Bound(const std::string& loops, const std::string& iterators, const std::string& where,
+              const std::string& body) {
+  std::string text = R"(
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), C: T.Buffer((64,), "float32")):
+    for )" + loops + R"(:
+        with T.block("C"):
+)";
+  for (const std::string& line : {iterators, "T.where(" + where + ")", body}) {
+    for (size_t begin = 0; begin < line.size();) {
+      const size_t end = std::min(line.find('\n', begin), line.size());
+      text += "            " + line.substr(begin, end - begin) + "\n";
+      begin = end + 1;
+    }
+  }
+  return Worst(CheckBindings(ParseFunctionOrDie(text)));
+}
+
+TEST(Bindings, ThatCountDown) {
+  const std::string copy = "C[vi * 8 + vj] = A[vi * 8 + vj]";
+  const auto verdict = [&](const std::string& extent, const std::string& vi, const std::string& vj,
+                           const std::string& where = "True") {
+    return Bound("f in range(" + extent + ")",
+                 "vi = T.axis.spatial(600, " + vi + ")\nvj = T.axis.spatial(8, " + vj + ")", where, copy);
+  };
+  // More instances than are counted.
+  EXPECT_EQ(verdict("4800 * 8", "599 - f // 8 % 600", "f % 8"), Verdict::kProven);
+  EXPECT_EQ(verdict("600 * 8", "599 - f // 8", "7 - f % 8"), Verdict::kProven);
+  EXPECT_EQ(verdict("600 * 9", "599 - f // 9", "f % 9", "f % 9 < 8"), Verdict::kProven);
+  EXPECT_EQ(verdict("600 * 8", "599 - f // 8", "f // 8 % 8"), Verdict::kRefuted);
+  EXPECT_EQ(verdict("600 * 8", "600 - f // 8", "f % 8"), Verdict::kRefuted);
+}
+
+TEST(Bindings, FewInstancesAreCounted) {
+  const std::string copy = "C[vi * 8 + vj] = A[vi * 8 + vj]";
+  const auto verdict = [&](const std::string& vi, const std::string& vj, const std::string& where = "True") {
+    return Bound("h, f in T.grid(3, 6)", "vi = T.axis.spatial(8, " + vi + ")\nvj = T.axis.spatial(8, " + vj + ")",
+                 where, copy);
+  };
+  // Tiles with borders in a fused loop.
+  EXPECT_EQ(verdict("h + f % 3", "f // 3"), Verdict::kProven);
+  EXPECT_EQ(verdict("(h + f % 3 + 1) // 2", "f // 3"), Verdict::kProven);
+  EXPECT_EQ(verdict("h + f % 3", "f // 3 + f % 3"), Verdict::kRefuted);
+  EXPECT_EQ(verdict("h + f % 3", "h + f // 3"), Verdict::kRefuted);
+}
+
+TEST(Bindings, CountedSumsRunWhole) {
+  const auto verdict = [](const std::string& vi, const std::string& vk, const std::string& where = "True",
+                          bool init = true) {
+    return Bound("a, f in T.grid(2, 12)", "vi = T.axis.spatial(8, " + vi + ")\nvk = T.axis.reduce(4, " + vk + ")",
+                 where,
+                 std::string(init ? "with T.init():\n    C[vi] = T.float32(0)\n" : "") + "C[vi] = C[vi] + A[vi + vk]");
+  };
+  EXPECT_EQ(verdict("a * 3 + f // 4", "f % 4 * 3 % 4"), Verdict::kProven);
+  // Again from the init on.
+  EXPECT_EQ(verdict("f // 4", "f % 4 * 3 % 4"), Verdict::kProven);
+  EXPECT_EQ(verdict("f // 4", "f % 4 * 3 % 4", "True", false), Verdict::kRefuted);
+  // Each term twice, no second init; terms that are left out for some sums.
+  EXPECT_EQ(verdict("a * 3 + f // 4", "f % 4 * 3 % 4 // 2"), Verdict::kRefuted);
+  EXPECT_EQ(verdict("a * 3 + f // 4", "f % 4 * 3 % 4", "a * 12 + f < 22"), Verdict::kRefuted);
+}
+
+// An opaque iterator tells the instances of a sum apart.
+TEST(Bindings, SumsOfOpaqueIterators) {
+  const auto verdict = [](const std::string& grid, const std::string& vi, const std::string& vk) {
+    return Bound(grid, "vi = T.axis.opaque(12, " + vi + ")\nvk = T.axis.reduce(4, " + vk + ")", "True",
+                 "with T.init():\n    C[vi] = T.float32(0)\nC[vi] = C[vi] + A[vi + vk]");
+  };
+  EXPECT_EQ(verdict("k, i in T.grid(4, 12)", "i", "k"), Verdict::kProven);
+  EXPECT_EQ(verdict("i, f in T.grid(3, 16)", "i * 4 + f // 4", "f % 4"), Verdict::kProven);
+  EXPECT_EQ(verdict("k, i, j in T.grid(4, 12, 2)", "i", "k"), Verdict::kRefuted);
+  EXPECT_EQ(verdict("i, f in T.grid(3, 16)", "i * 4", "f % 4"), Verdict::kRefuted);
+}
+
 }  // namespace
 }  // namespace tilewright
