@@ -10,10 +10,10 @@
 #include "ir/arith/analyzer.h"
 #include "ir/arith/same_expr.h"
 #include "ir/functor.h"
-#include "ir/structural.h"
 #include "ir/substitute.h"
 #include "verify/structure/block_scope.h"
 #include "verify/structure/repeating_loop.h"
+#include "verify/structure/touched_reads.h"
 
 namespace tilewright {
 namespace {
@@ -142,17 +142,30 @@ class Checker : public StmtVisitor {
   //   for f in range(48): C[f // 6] += ...; D[f // 6] = C[f // 6]
   static bool RunsAgainWhereWritten(const ScopeChild& writer, const ScopeChild& reader, const Buffer& buffer,
                                     const Var& loop) {
+    if (RunsAgain(writer, reader, reader.realize->block->reads, buffer, loop)) return true;
+    // What is declared may be wider than what is read.
+    const auto touched = TouchedReads(*reader.realize->block);
+    return touched && RunsAgain(writer, reader, *touched, buffer, loop);
+  }
+  static bool RunsAgain(const ScopeChild& writer, const ScopeChild& reader, const std::vector<BufferRegion>& reads,
+                        const Buffer& buffer, const Var& loop) {
     const BufferRegion* write = OnlyRegion(writer.realize->block->writes, buffer);
-    const BufferRegion* read = OnlyRegion(reader.realize->block->reads, buffer);
+    const BufferRegion* read = OnlyRegion(reads, buffer);
     if (write == nullptr || read == nullptr) return false;
+    arith::Analyzer analyzer;
+    for (const ScopeChild* child : {&writer, &reader}) {
+      for (const ForNode* around : child->loops) analyzer.Bind(around->var, {around->min, around->extent});
+    }
     const VarMap of_writer = BindingsOf(*writer.realize), of_reader = BindingsOf(*reader.realize);
-    std::vector<Expr> same;  // indices of the reader
+    std::vector<Expr> same;  // of the reader: where the writer writes
     for (size_t d = 0; d < read->region.size(); ++d) {
       const Range &is_read = read->region[d], &is_written = write->region[d];
       if (!IsInt(is_read.extent, 1) || !IsInt(is_written.extent, 1) || AsInt(is_read.min)) continue;
-      const Expr then = arith::Simplify(Substitute(is_written.min, of_writer));
-      if (StructuralEqual(then, arith::Simplify(Substitute(is_read.min, of_reader)))) same.push_back(is_read.min);
+      if (analyzer.CanProveEqual(Substitute(is_written.min, of_writer), Substitute(is_read.min, of_reader))) {
+        same.insert(same.end(), {is_read.min, analyzer.Simplify(is_read.min)});
+      }
     }
+    AddNumbersOf(&same);
     const BlockNode& block = *reader.realize->block;
     const auto without_same = [&](const Stmt& s) { return s ? WithoutExprs(s, same) : s; };
     const Stmt body = without_same(block.body), init = without_same(block.init);
@@ -167,6 +180,16 @@ class Checker : public StmtVisitor {
       if (UsesVar(body, iter.var) || (init && UsesVar(init, iter.var))) return false;
     }
     return true;
+  }
+  // Numbers of which both the quotient and the remainder are there.
+  static void AddNumbersOf(std::vector<Expr>* exprs) {
+    for (size_t i = 0; i < exprs->size(); ++i) {
+      const auto* quotient = dyn_cast<BinaryNode>((*exprs)[i]);
+      if (quotient == nullptr || quotient->op != BinaryOp::kFloorDiv) continue;
+      const bool whole = std::ranges::any_of(
+          *exprs, [&](const Expr& e) { return arith::SameExpr(e, FloorMod(quotient->a, quotient->b)); });
+      if (whole) exprs->push_back(quotient->a);
+    }
   }
   // With zero in place of each.
   static Stmt WithoutExprs(const Stmt& s, const std::vector<Expr>& exprs) {

@@ -84,6 +84,9 @@ def main(A: T.Buffer((4, 3), "float32"), S: T.Buffer((4,), "float32"), B: T.Buff
   EXPECT_EQ(verdict(spatial + "B[v // 3] = S[v // 3]\n"), Verdict::kProven);
   EXPECT_EQ(verdict(spatial + "B[v // 3] = S[v // 3] * T.Cast(\"float32\", v // 3)\n"), Verdict::kProven);
   EXPECT_EQ(verdict("            v = T.axis.spatial(4, f // 3)\n            B[v] = S[v]\n"), Verdict::kProven);
+  EXPECT_EQ(verdict(spatial + "T.reads(S[0:4])\n            T.writes(B[v // 3])\n            B[v // 3] = S[v // 3]\n"),
+            Verdict::kProven);
+  EXPECT_EQ(verdict(spatial + "for u in range(1):\n                B[v // 3 + u] = S[v // 3 + u]\n"), Verdict::kProven);
   // Each instance writes another element, or another value.
   EXPECT_EQ(verdict(spatial + "B[v] = S[v // 3]\n"), Verdict::kRefuted);
   EXPECT_EQ(verdict(spatial + "B[v // 3] = S[v // 3] * T.Cast(\"float32\", v)\n"), Verdict::kRefuted);
@@ -95,6 +98,31 @@ def main(A: T.Buffer((4, 3), "float32"), S: T.Buffer((4,), "float32"), B: T.Buff
                     "T.float32(0)\n            B[0] = B[0] + S[v // 3]\n"),
             Verdict::kRefuted);
   EXPECT_EQ(verdict("            v = T.axis.opaque(12, f)\n            B[v // 3] = S[v // 3]\n"), Verdict::kRefuted);
+}
+
+// The reader's loop encloses a part of the fused one; quotient and remainder tell the reader's iterator.
+TEST(FinalValues, ReadersInPartsOfAFusedLoop) {
+  const auto verdict = [](const std::string& iterators, const std::string& statement) {
+    return Worst(CheckFinalValues(ParseFunctionOrDie(R"(
+@T.prim_func
+def main(A: T.Buffer((4, 6), "float32"), S: T.Buffer((2, 2), "float32"), B: T.Buffer((12,), "float32")):
+    for f in range(8):
+        for g in range(3):
+            with T.block("S"):
+                vi = T.axis.spatial(4, (f * 3 + g) // 6)
+                vk = T.axis.reduce(6, (f * 3 + g) % 6)
+                with T.init():
+                    S[vi // 2, vi % 2] = T.float32(0)
+                S[vi // 2, vi % 2] = S[vi // 2, vi % 2] + A[vi, vk]
+        with T.block("B"):
+            v = )" + iterators + "\n            " + statement +
+                                                     "\n")));
+  };
+  EXPECT_EQ(verdict("T.axis.spatial(4, f // 2)", "B[v] = S[v // 2, v % 2]"), Verdict::kProven);
+  EXPECT_EQ(verdict("T.axis.spatial(8, f)", "B[v // 4 * 2 + v // 2 % 2] = S[v // 4, v // 2 % 2]"), Verdict::kProven);
+  EXPECT_EQ(verdict("T.axis.spatial(8, f)", "B[v] = S[v // 4, v // 2 % 2]"), Verdict::kRefuted);
+  EXPECT_EQ(verdict("T.axis.spatial(4, f // 2)", "B[v] = S[v // 2, (v + 1) % 2]"), Verdict::kRefuted);
+  EXPECT_EQ(verdict("T.axis.spatial(4, f // 2)", "B[v] = S[v % 2, v // 2]"), Verdict::kRefuted);
 }
 
 }  // namespace
